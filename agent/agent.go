@@ -1,0 +1,126 @@
+package agent
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Status tells whether an agent works.
+type Status string
+
+// The statuses of an agent: active; paused, when triggers, schedules and
+// automatic replies rest while the API works; disabled, when only the agent
+// itself can be read, changed and deleted.
+const (
+	StatusActive   Status = "active"
+	StatusPaused   Status = "paused"
+	StatusDisabled Status = "disabled"
+)
+
+// Statuses lists every status of an agent.
+var Statuses = []Status{StatusActive, StatusPaused, StatusDisabled}
+
+// MaxNameLength bounds an agent's name, in characters.
+const MaxNameLength = 64
+
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
+
+// Agent is a named automation unit that owns everything in its file.
+type Agent struct {
+	ID          string `json:"id" example:"agent-06f1q2s3t4v5a6b7c8d9"`
+	Name        string `json:"name" doc:"Unique ignoring case: letters and digits, with single hyphens between." example:"support-bot"`
+	Description string `json:"description" example:"Answers questions about our products"`
+	Status      Status `json:"status" enum:"active,paused,disabled" example:"active"`
+	OwnerEmail  string `json:"owner_email" doc:"Empty when the agent was made without identity." example:"ada@example.com"`
+	CreatedAt   Time   `json:"created_at" format:"date-time"`
+	UpdatedAt   Time   `json:"updated_at" format:"date-time"`
+}
+
+// Validate checks the fields that clients set.
+func (a *Agent) Validate() error {
+	var is Issues
+	switch {
+	case a.Name == "":
+		is.Add("name", "is required")
+	case len(a.Name) > MaxNameLength:
+		is.Add("name", fmt.Sprintf("must have at most %d characters", MaxNameLength))
+	case !namePattern.MatchString(a.Name):
+		is.Add("name", "must be letters and digits with single hyphens between them")
+	}
+	is.checkText("description", a.Description, 500)
+	is.Check(slices.Contains(Statuses, a.Status), "status", "must be active, paused or disabled")
+	return is.Err()
+}
+
+// NameKey is what makes two agent names the same.
+func NameKey(name string) string { return strings.ToLower(name) }
+
+// AgentChange is a partial update of an agent.
+type AgentChange struct {
+	Name        Optional[string] `json:"name,omitempty" example:"support-bot"`
+	Description Optional[string] `json:"description,omitempty" doc:"At most 500 characters." example:"Answers questions about our products"`
+	Status      Optional[Status] `json:"status,omitempty" doc:"active, paused or disabled." example:"active"`
+}
+
+// Apply writes the given fields into a.
+func (c AgentChange) Apply(a *Agent) {
+	c.Name.Into(&a.Name)
+	c.Description.Into(&a.Description)
+	c.Status.Into(&a.Status)
+}
+
+// Stats counts what an agent owns.
+type Stats struct {
+	Workflows int `json:"workflows"`
+	Schedules int `json:"schedules"`
+	Contacts  int `json:"contacts"`
+	Messages  int `json:"messages"`
+}
+
+// Admin gives a person a role on one agent.
+type Admin struct {
+	ID        string `json:"id" example:"admin-06f1q2s3t4v5a6b7c8d9"`
+	Email     string `json:"email" example:"ada@example.com"`
+	Name      string `json:"name" doc:"The name the identity proxy gave, once the person has been seen."`
+	Role      Role   `json:"role" enum:"owner,admin,viewer" example:"admin"`
+	CreatedAt Time   `json:"created_at" format:"date-time"`
+}
+
+// Validate checks the fields that clients set.
+func (a *Admin) Validate() error {
+	var is Issues
+	is.checkEmail("email", a.Email, true)
+	is.Check(a.Role.Valid(), "role", "must be owner, admin or viewer")
+	return is.Err()
+}
+
+// NormalEmail is the form in which email addresses are compared.
+func NormalEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
+
+var emailPattern = regexp.MustCompile(`^[^\s@<>,;]+@[^\s@<>,;]+$`)
+
+func (i *Issues) checkEmail(field, email string, required bool) {
+	switch {
+	case email == "" && required:
+		i.Add(field, "is required")
+	case email == "":
+	case len(email) > 254:
+		i.Add(field, "must have at most 254 characters")
+	case !emailPattern.MatchString(email) || strings.ContainsRune(email, 0):
+		i.Add(field, "must be an email address")
+	}
+}
+
+// Fields names the fields that the change gives, for the audit log.
+func (c AgentChange) Fields() []string {
+	var names []string
+	for name, given := range map[string]bool{"name": c.Name.Given, "description": c.Description.Given, "status": c.Status.Given} {
+		if given {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

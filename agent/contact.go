@@ -1,0 +1,135 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Contact is a person that an agent knows.
+type Contact struct {
+	ID           string          `json:"id" example:"contact-06f1q2s3t4v5a6b7c8d9"`
+	Name         string          `json:"name" example:"Ada Lovelace"`
+	Email        string          `json:"email" example:"ada@example.com"`
+	Phone        string          `json:"phone" example:"+1 555 0100"`
+	ChatbotA     string          `json:"chatbot_a" doc:"User name on the first chat-bot platform." example:"@ada"`
+	ChatbotB     string          `json:"chatbot_b" doc:"Number on the second chat-bot platform." example:"+15550100"`
+	SocialHandle string          `json:"social_handle" example:"@ada"`
+	ExternalID   string          `json:"external_id" example:"crm-42"`
+	Notes        string          `json:"notes"`
+	Tags         []string        `json:"tags" example:"[\"vip\"]"`
+	Metadata     json.RawMessage `json:"metadata" doc:"Any JSON object."`
+	CreatedAt    Time            `json:"created_at" format:"date-time"`
+	UpdatedAt    Time            `json:"updated_at" format:"date-time"`
+}
+
+// ContactChange is a partial update of a contact; null clears a field.
+type ContactChange struct {
+	Name         Optional[string]          `json:"name,omitempty" example:"Ada Lovelace"`
+	Email        Optional[string]          `json:"email,omitempty" example:"ada@example.com"`
+	Phone        Optional[string]          `json:"phone,omitempty" example:"+1 555 0100"`
+	ChatbotA     Optional[string]          `json:"chatbot_a,omitempty" example:"@ada"`
+	ChatbotB     Optional[string]          `json:"chatbot_b,omitempty" example:"+15550100"`
+	SocialHandle Optional[string]          `json:"social_handle,omitempty" example:"@ada"`
+	ExternalID   Optional[string]          `json:"external_id,omitempty" example:"crm-42"`
+	Notes        Optional[string]          `json:"notes,omitempty"`
+	Tags         Optional[[]string]        `json:"tags,omitempty" example:"[\"vip\"]"`
+	Metadata     Optional[json.RawMessage] `json:"metadata,omitempty" doc:"Any JSON object."`
+}
+
+// Apply writes the given fields into c and brings it into the form that is
+// stored: trimmed text, tags without blanks and repeats, metadata an object.
+func (ch ContactChange) Apply(c *Contact) {
+	ch.Name.Into(&c.Name)
+	ch.Email.Into(&c.Email)
+	ch.Phone.Into(&c.Phone)
+	ch.ChatbotA.Into(&c.ChatbotA)
+	ch.ChatbotB.Into(&c.ChatbotB)
+	ch.SocialHandle.Into(&c.SocialHandle)
+	ch.ExternalID.Into(&c.ExternalID)
+	ch.Notes.Into(&c.Notes)
+	ch.Tags.Into(&c.Tags)
+	ch.Metadata.Into(&c.Metadata)
+	for _, field := range []*string{&c.Name, &c.Email, &c.Phone, &c.ChatbotA, &c.ChatbotB, &c.SocialHandle, &c.ExternalID} {
+		*field = strings.TrimSpace(*field)
+	}
+	c.Tags = CleanTags(c.Tags)
+	c.Metadata = orObject(c.Metadata)
+}
+
+// CleanTags trims tags and drops blank and repeated ones, keeping their order;
+// it never returns nil.
+func CleanTags(tags []string) []string {
+	clean := make([]string, 0, len(tags))
+	seen := make(map[string]bool, len(tags))
+	for _, tag := range tags {
+		if tag = strings.TrimSpace(tag); tag != "" && !seen[tag] {
+			seen[tag] = true
+			clean = append(clean, tag)
+		}
+	}
+	return clean
+}
+
+func orObject(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
+// Validate checks the fields that clients set.
+func (c *Contact) Validate() error {
+	var is Issues
+	is.Check(c.Name != "", "name", "is required")
+	is.checkText("name", c.Name, 200)
+	is.checkEmail("email", c.Email, false)
+	is.checkText("phone", c.Phone, 50)
+	is.Check(c.Phone == "" || strings.ContainsAny(c.Phone, "0123456789"), "phone", "must contain a digit")
+	is.checkText("chatbot_a", c.ChatbotA, 100)
+	is.checkText("chatbot_b", c.ChatbotB, 100)
+	is.checkText("social_handle", c.SocialHandle, 200)
+	is.checkText("external_id", c.ExternalID, 200)
+	is.checkText("notes", c.Notes, 20_000)
+	is.Check(len(c.Tags) <= 100, "tags", "must have at most 100 entries")
+	for n, tag := range c.Tags {
+		is.checkText(fmt.Sprintf("tags[%d]", n), tag, 100)
+	}
+	is.checkObject("metadata", c.Metadata)
+	return is.Err()
+}
+
+// MaxObjectBytes bounds a free-form JSON object such as a contact's metadata.
+const MaxObjectBytes = 64 << 10
+
+func (i *Issues) checkObject(field string, raw json.RawMessage) {
+	switch {
+	case len(raw) > MaxObjectBytes:
+		i.Add(field, fmt.Sprintf("must have at most %d bytes", MaxObjectBytes))
+	case len(raw) > 0 && raw[0] != '{':
+		i.Add(field, "must be an object")
+	case strings.Contains(string(raw), `\u0000`):
+		i.Add(field, "must not contain NUL characters")
+	}
+}
+
+// ContactIdentifiers are the fields that a contact can be resolved by, in the
+// words of the interface; no two contacts of an agent share one.
+var ContactIdentifiers = []string{"email", "phone", "chatbot_a", "chatbot_b", "external_id"}
+
+// Identifier returns the value of one of ContactIdentifiers.
+func (c *Contact) Identifier(field string) string {
+	switch field {
+	case "email":
+		return c.Email
+	case "phone":
+		return c.Phone
+	case "chatbot_a":
+		return c.ChatbotA
+	case "chatbot_b":
+		return c.ChatbotB
+	case "external_id":
+		return c.ExternalID
+	}
+	return ""
+}

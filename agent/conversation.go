@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Conversation is an exchange of messages with one contact, over one gateway
+// or none.
+type Conversation struct {
+	ID               string          `json:"id" example:"conversation-06f1q2s3t4v5a6b7c8d9"`
+	ContactID        string          `json:"contact_id" example:"contact-06f1q2s3t4v5a6b7c8d9"`
+	GatewayID        string          `json:"gateway_id" example:""`
+	ExternalThreadID string          `json:"external_thread_id" doc:"The thread on the gateway's platform."`
+	Muted            bool            `json:"muted" doc:"Automatic replies rest, because a person answers."`
+	Metadata         json.RawMessage `json:"metadata" doc:"Any JSON object."`
+	CreatedAt        Time            `json:"created_at" format:"date-time"`
+	UpdatedAt        Time            `json:"updated_at" format:"date-time"`
+}
+
+// ConversationChange is what clients set on a conversation; null clears.
+type ConversationChange struct {
+	ContactID Optional[string]          `json:"contact_id,omitempty" example:"contact-06f1q2s3t4v5a6b7c8d9"`
+	GatewayID Optional[string]          `json:"gateway_id,omitempty"`
+	Muted     Optional[bool]            `json:"muted,omitempty"`
+	Metadata  Optional[json.RawMessage] `json:"metadata,omitempty" doc:"Any JSON object."`
+}
+
+// Apply writes the given fields into c.
+func (ch ConversationChange) Apply(c *Conversation) {
+	ch.ContactID.Into(&c.ContactID)
+	ch.GatewayID.Into(&c.GatewayID)
+	ch.Muted.Into(&c.Muted)
+	ch.Metadata.Into(&c.Metadata)
+	c.Metadata = orObject(c.Metadata)
+}
+
+// Validate checks the fields that clients set.
+func (c *Conversation) Validate() error {
+	var is Issues
+	is.checkText("contact_id", c.ContactID, 100)
+	is.checkText("gateway_id", c.GatewayID, 100)
+	is.checkObject("metadata", c.Metadata)
+	return is.Err()
+}
+
+// MessageRole tells who speaks.
+type MessageRole string
+
+// The roles of a message.
+const (
+	MessageUser      MessageRole = "user"
+	MessageAssistant MessageRole = "assistant"
+	MessageSystem    MessageRole = "system"
+	MessageTool      MessageRole = "tool"
+)
+
+var messageRoles = []MessageRole{MessageUser, MessageAssistant, MessageSystem, MessageTool}
+
+// Message is one turn of a conversation. Its id grows within the agent.
+type Message struct {
+	ID             int64           `json:"id" example:"17"`
+	ConversationID string          `json:"conversation_id" example:"conversation-06f1q2s3t4v5a6b7c8d9"`
+	Role           MessageRole     `json:"role" enum:"user,assistant,system,tool" example:"user"`
+	Content        string          `json:"content" example:"Where is my order?"`
+	Metadata       json.RawMessage `json:"metadata" doc:"Any JSON object."`
+	CreatedAt      Time            `json:"created_at" format:"date-time"`
+}
+
+// MaxMessageLength bounds the content of a message, in characters.
+const MaxMessageLength = 100_000
+
+// Validate checks the fields that clients set.
+func (m *Message) Validate() error {
+	var is Issues
+	is.Check(m.Role != "", "role", "is required")
+	is.Check(m.Role == "" || slices.Contains(messageRoles, m.Role), "role", "must be user, assistant, system or tool")
+	is.Check(m.Content != "", "content", "is required")
+	is.checkText("content", m.Content, MaxMessageLength)
+	is.checkObject("metadata", m.Metadata)
+	return is.Err()
+}

@@ -1,0 +1,78 @@
+package agent
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"sync"
+	"time"
+)
+
+// Kinds of identifiers.
+const (
+	KindAgent        = "agent"
+	KindAdmin        = "admin"
+	KindSource       = "source"
+	KindChunk        = "chunk"
+	KindContact      = "contact"
+	KindConversation = "conversation"
+	KindKey          = "key"
+	KindEvent        = "event"
+	KindLog          = "log"
+)
+
+// DefaultID is the id of the built-in agent.
+const DefaultID = "default"
+
+var idEncoding = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
+
+// ids keeps the last token, so that ids made within a millisecond still sort.
+var ids struct {
+	sync.Mutex
+	ms   int64
+	tail uint64
+}
+
+// NewID makes an identifier "<kind>-<token>". The token has 20 lower-case
+// base32 characters (RFC 4648 extended hex): 48 bits of Unix milliseconds,
+// then 52 bits that start at random each millisecond and grow within it, so
+// tokens of one process sort by the time they were made.
+func NewID(kind string) string {
+	ms, tail := nextToken(time.Now().UnixMilli())
+	var raw [13]byte // 104 bits, the last 4 unused
+	for i := range 6 {
+		raw[i] = byte(ms >> (40 - 8*i))
+	}
+	tail <<= 4
+	for i := range 7 {
+		raw[6+i] = byte(tail >> (48 - 8*i))
+	}
+	var out [64]byte
+	n := copy(out[:], kind)
+	out[n] = '-'
+	var enc [21]byte
+	idEncoding.Encode(enc[:], raw[:])
+	n += 1 + copy(out[n+1:], enc[:20])
+	return string(out[:n])
+}
+
+func nextToken(now int64) (ms int64, tail uint64) {
+	ids.Lock()
+	defer ids.Unlock()
+	if now <= ids.ms {
+		ids.tail += 1 + uint64(randomByte())
+		return ids.ms, ids.tail & (1<<52 - 1)
+	}
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	ids.ms, ids.tail = now, 0
+	for _, c := range b[:6] {
+		ids.tail = ids.tail<<8 | uint64(c)
+	}
+	return ids.ms, ids.tail
+}
+
+func randomByte() byte {
+	var b [1]byte
+	_, _ = rand.Read(b[:])
+	return b[0]
+}

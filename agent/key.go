@@ -1,0 +1,67 @@
+package agent
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+)
+
+// AllAgents in Key.Agents stands for every agent that the key's maker reaches.
+const AllAgents = "*"
+
+// keyPrefixLength is how much of a key is kept in clear, to recognise it by.
+const keyPrefixLength = len("satchel_") + 6
+
+// Key is an API key as it is stored: the key itself is only known by its hash.
+type Key struct {
+	ID         string   `json:"id" example:"key-06f1q2s3t4v5a6b7c8d9"`
+	Name       string   `json:"name" example:"nightly import"`
+	Prefix     string   `json:"prefix" doc:"The first characters of the key, to recognise it by." example:"satchel_Zk3v9q"`
+	Role       Role     `json:"role" enum:"owner,admin,viewer" example:"admin"`
+	Agents     []string `json:"agents" doc:"Agent ids, or * for every agent that the maker of the key reaches." example:"[\"*\"]"`
+	CreatedAt  Time     `json:"created_at" format:"date-time"`
+	ExpiresAt  Time     `json:"expires_at" format:"date-time"`
+	LastUsedAt Time     `json:"-"`
+	Maker      string   `json:"-"` // email of who made it; empty: made without identity
+	Hash       string   `json:"-"` // SHA-256 of the key, hexadecimal
+}
+
+// Reaches tells whether the key is for this agent.
+func (k *Key) Reaches(agentID string) bool {
+	return slices.Contains(k.Agents, AllAgents) || slices.Contains(k.Agents, agentID)
+}
+
+// Expired tells whether the key's time is over.
+func (k *Key) Expired(now Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt.Time) }
+
+// Validate checks what a client says about a new key.
+func (k *Key) Validate(now Time) error {
+	var is Issues
+	is.Check(strings.TrimSpace(k.Name) != "", "name", "is required")
+	is.checkText("name", k.Name, 100)
+	is.Check(k.Role.Valid(), "role", "must be owner, admin or viewer")
+	is.Check(len(k.Agents) > 0, "agents", `is required: a list of agent ids, or ["*"]`)
+	is.Check(len(k.Agents) <= 1000, "agents", "must have at most 1000 entries")
+	for _, id := range k.Agents {
+		is.checkText("agents", id, 100)
+	}
+	is.Check(!k.Expired(now), "expires_at", "must be in the future")
+	return is.Err()
+}
+
+// NewKeySecret makes the key itself: 32 random bytes in hexadecimal behind
+// "satchel_", shown once, and what is kept of it.
+func NewKeySecret() (secret, prefix, hash string) {
+	var b [32]byte
+	_, _ = rand.Read(b[:])
+	secret = "satchel_" + hex.EncodeToString(b[:])
+	return secret, secret[:keyPrefixLength], HashKey(secret)
+}
+
+// HashKey is what is stored and compared instead of a key.
+func HashKey(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}

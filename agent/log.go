@@ -1,0 +1,52 @@
+package agent
+
+import "encoding/json"
+
+// Level is the weight of a log entry.
+type Level string
+
+// The levels of the log.
+const (
+	LevelDebug Level = "debug"
+	LevelInfo  Level = "info"
+	LevelWarn  Level = "warn"
+	LevelError Level = "error"
+)
+
+// SourceAudit marks log entries that tell of a change made by a person or key.
+const SourceAudit = "audit"
+
+// Log is an entry of an agent's own log.
+type Log struct {
+	ID        string          `json:"id" example:"log-06f1q2s3t4v5a6b7c8d9"`
+	Level     Level           `json:"level" enum:"debug,info,warn,error" example:"info"`
+	Source    string          `json:"source" doc:"What wrote it; audit for changes made by people and keys." example:"audit"`
+	Message   string          `json:"message" example:"contact created"`
+	Data      json.RawMessage `json:"data"`
+	CreatedAt Time            `json:"created_at" format:"date-time"`
+}
+
+// Names of the events that exist so far. An event is a row of the outbox,
+// written in the transaction of what it tells.
+const (
+	EventMessageReceived     = "message.received"
+	EventMessageSent         = "message.sent"
+	EventConversationCreated = "conversation.created"
+	EventContactCreated      = "contact.created"
+	EventContactUpdated      = "contact.updated"
+	EventContactDeleted      = "contact.deleted"
+	EventSourceReady         = "source.ready"
+	EventSourceError         = "source.error"
+	EventAgentUpdated        = "agent.updated"
+)
+
+// Event is a row of the outbox. Seq grows within an agent; ID is the same on
+// every delivery.
+type Event struct {
+	Seq       int64
+	ID        string
+	Type      string
+	Data      json.RawMessage
+	Depth     int // how many executions led to it
+	CreatedAt Time
+}

@@ -1,0 +1,82 @@
+package agent
+
+import "slices"
+
+// Role is what a person or a key may do with an agent.
+type Role string
+
+// Roles, weakest first. RoleNone is the absence of one.
+const (
+	RoleNone   Role = ""
+	RoleViewer Role = "viewer"
+	RoleAdmin  Role = "admin"
+	RoleOwner  Role = "owner"
+)
+
+// Roles lists the roles that can be given, strongest first.
+var Roles = []Role{RoleOwner, RoleAdmin, RoleViewer}
+
+func (r Role) rank() int { return slices.Index([]Role{RoleNone, RoleViewer, RoleAdmin, RoleOwner}, r) }
+
+// Valid tells whether r is one of Roles.
+func (r Role) Valid() bool { return slices.Contains(Roles, r) }
+
+// Covers tells whether r may do all that need may do.
+func (r Role) Covers(need Role) bool { return r.rank() >= need.rank() }
+
+// Weaker returns the lesser of the two roles.
+func (r Role) Weaker(other Role) Role {
+	if r.Covers(other) {
+		return other
+	}
+	return r
+}
+
+// Identity is who makes a request. The zero Identity is nobody.
+type Identity struct {
+	Email string // lower case; empty for nobody and for keys without a maker
+	Name  string
+	Key   *Key // set when an API key made the request
+	Open  bool // no access control: everyone acts as owner
+}
+
+// Known tells whether the request carries an identity.
+func (i Identity) Known() bool { return i.Open || i.Email != "" || i.Key != nil }
+
+// Label names the identity in the audit log, without secrets.
+func (i Identity) Label() string {
+	switch {
+	case i.Key != nil:
+		return "key " + i.Key.Prefix
+	case i.Email != "":
+		return i.Email
+	case i.Open:
+		return "open mode"
+	}
+	return "anonymous"
+}
+
+// RoleOn is the role that the identity has on an agent with these admins.
+// defaultRole is what everyone has on the default agent under access control.
+func (i Identity) RoleOn(agentID string, admins map[string]Role, defaultRole Role) Role {
+	if i.Open {
+		return RoleOwner
+	}
+	role := RoleNone
+	if i.Email != "" {
+		role = admins[i.Email]
+	}
+	if agentID == DefaultID && !role.Covers(defaultRole) {
+		role = defaultRole
+	}
+	if i.Key == nil {
+		return role
+	}
+	if !i.Key.Reaches(agentID) {
+		return RoleNone
+	}
+	if i.Key.Maker == "" { // made in open mode or on the command line
+		return i.Key.Role
+	}
+	return i.Key.Role.Weaker(role)
+}

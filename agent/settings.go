@@ -1,0 +1,145 @@
+package agent
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// Settings are the options of one agent. Credentials are not among them: they
+// are sealed in the agent's file and only their names come back.
+type Settings struct {
+	LLMProvider       string  `json:"llm_provider" doc:"openai, anthropic, ollama, openai-compatible, or empty for none." example:"openai"`
+	LLMModel          string  `json:"llm_model" example:"gpt-5"`
+	LLMTemperature    float64 `json:"llm_temperature" example:"0.7"`
+	LLMBaseURL        string  `json:"llm_base_url" doc:"Another address of the provider's API, including /v1."`
+	LLMMaxTokens      int     `json:"llm_max_tokens" doc:"Longest answer, in tokens; 0 leaves it to the provider."`
+	SystemPrompt      string  `json:"system_prompt"`
+	Timezone          string  `json:"timezone" doc:"IANA name." example:"Europe/Berlin"`
+	AutoReply         bool    `json:"auto_reply" doc:"Answer inbound messages that no workflow listens to."`
+	RetentionDays     int     `json:"retention_days" doc:"How long logs, events and finished work are kept." example:"30"`
+	EmbeddingProvider string  `json:"embedding_provider" enum:"local,openai-compatible" example:"local"`
+	EmbeddingModel    string  `json:"embedding_model"`
+	EmbeddingBaseURL  string  `json:"embedding_base_url"`
+}
+
+// DefaultSettings are the settings of a new agent.
+func DefaultSettings() Settings {
+	return Settings{LLMTemperature: 0.7, Timezone: "UTC", RetentionDays: 30, EmbeddingProvider: "local"}
+}
+
+// Credentials lists the names of the credentials that settings can hold.
+var Credentials = []string{"openai_api_key", "anthropic_api_key", "llm_api_key", "embedding_api_key", "chatbot_a_token"}
+
+// SettingsChange is a partial update. null takes a field back to its default
+// and removes a credential.
+type SettingsChange struct {
+	LLMProvider       Optional[string]  `json:"llm_provider,omitempty" doc:"openai, anthropic, ollama or openai-compatible." example:"openai"`
+	LLMModel          Optional[string]  `json:"llm_model,omitempty" example:"gpt-5"`
+	LLMTemperature    Optional[float64] `json:"llm_temperature,omitempty" doc:"0 to 2." example:"0.7"`
+	LLMBaseURL        Optional[string]  `json:"llm_base_url,omitempty"`
+	LLMMaxTokens      Optional[int]     `json:"llm_max_tokens,omitempty"`
+	SystemPrompt      Optional[string]  `json:"system_prompt,omitempty"`
+	Timezone          Optional[string]  `json:"timezone,omitempty" example:"Europe/Berlin"`
+	AutoReply         Optional[bool]    `json:"auto_reply,omitempty"`
+	RetentionDays     Optional[int]     `json:"retention_days,omitempty" doc:"1 to 3650."`
+	EmbeddingProvider Optional[string]  `json:"embedding_provider,omitempty" doc:"local or openai-compatible."`
+	EmbeddingModel    Optional[string]  `json:"embedding_model,omitempty"`
+	EmbeddingBaseURL  Optional[string]  `json:"embedding_base_url,omitempty"`
+
+	OpenAIKey     Optional[string] `json:"openai_api_key,omitempty" doc:"Write-only."`
+	AnthropicKey  Optional[string] `json:"anthropic_api_key,omitempty" doc:"Write-only."`
+	LLMKey        Optional[string] `json:"llm_api_key,omitempty" doc:"Write-only."`
+	EmbeddingKey  Optional[string] `json:"embedding_api_key,omitempty" doc:"Write-only."`
+	ChatbotAToken Optional[string] `json:"chatbot_a_token,omitempty" doc:"Write-only."`
+}
+
+// Apply writes the given fields into s; null sets a field to its default.
+func (c SettingsChange) Apply(s *Settings) {
+	d := DefaultSettings()
+	settle(c.LLMProvider, &s.LLMProvider, d.LLMProvider)
+	settle(c.LLMModel, &s.LLMModel, d.LLMModel)
+	settle(c.LLMTemperature, &s.LLMTemperature, d.LLMTemperature)
+	settle(c.LLMBaseURL, &s.LLMBaseURL, d.LLMBaseURL)
+	settle(c.LLMMaxTokens, &s.LLMMaxTokens, d.LLMMaxTokens)
+	settle(c.SystemPrompt, &s.SystemPrompt, d.SystemPrompt)
+	settle(c.Timezone, &s.Timezone, d.Timezone)
+	settle(c.AutoReply, &s.AutoReply, d.AutoReply)
+	settle(c.RetentionDays, &s.RetentionDays, d.RetentionDays)
+	settle(c.EmbeddingProvider, &s.EmbeddingProvider, d.EmbeddingProvider)
+	settle(c.EmbeddingModel, &s.EmbeddingModel, d.EmbeddingModel)
+	settle(c.EmbeddingBaseURL, &s.EmbeddingBaseURL, d.EmbeddingBaseURL)
+}
+
+func settle[T any](o Optional[T], dst *T, fallback T) {
+	switch {
+	case !o.Given:
+	case o.Null:
+		*dst = fallback
+	default:
+		*dst = o.Value
+	}
+}
+
+// Credentials returns the credentials given in the change by name; null and
+// the empty text remove one.
+func (c SettingsChange) Credentials() map[string]string {
+	given := map[string]string{}
+	for name, field := range map[string]Optional[string]{
+		"openai_api_key": c.OpenAIKey, "anthropic_api_key": c.AnthropicKey, "llm_api_key": c.LLMKey,
+		"embedding_api_key": c.EmbeddingKey, "chatbot_a_token": c.ChatbotAToken,
+	} {
+		if field.Given {
+			given[name] = field.Value
+		}
+	}
+	return given
+}
+
+// Validate checks the given credentials; an error never shows their values.
+func (c SettingsChange) Validate() error {
+	var is Issues
+	for _, name := range Credentials {
+		is.checkText(name, c.Credentials()[name], 8192)
+	}
+	return is.Err()
+}
+
+// Validate checks the settings as a whole.
+func (s *Settings) Validate() error {
+	var is Issues
+	is.Check(slices.Contains([]string{"", "openai", "anthropic", "ollama", "openai-compatible"}, s.LLMProvider),
+		"llm_provider", "must be openai, anthropic, ollama or openai-compatible")
+	is.checkText("llm_model", s.LLMModel, 200)
+	is.Check(s.LLMTemperature >= 0 && s.LLMTemperature <= 2, "llm_temperature", "must be from 0 to 2")
+	is.checkURL("llm_base_url", s.LLMBaseURL)
+	is.Check(s.LLMMaxTokens >= 0 && s.LLMMaxTokens <= 1_000_000, "llm_max_tokens", "must be from 0 to 1000000")
+	is.checkText("system_prompt", s.SystemPrompt, 100_000)
+	_, err := time.LoadLocation(s.Timezone)
+	is.Check(s.Timezone != "" && s.Timezone != "Local" && err == nil, "timezone", "must be an IANA time zone such as Europe/Berlin")
+	is.Check(s.RetentionDays >= 1 && s.RetentionDays <= 3650, "retention_days", "must be from 1 to 3650")
+	is.Check(slices.Contains([]string{"local", "openai-compatible"}, s.EmbeddingProvider),
+		"embedding_provider", "must be local or openai-compatible")
+	is.checkText("embedding_model", s.EmbeddingModel, 200)
+	is.checkURL("embedding_base_url", s.EmbeddingBaseURL)
+	return is.Err()
+}
+
+// MaxURLLength bounds addresses that clients give, in bytes.
+const MaxURLLength = 2048
+
+func (i *Issues) checkURL(field, raw string) {
+	if raw == "" {
+		return
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case len(raw) > MaxURLLength:
+		i.Add(field, fmt.Sprintf("must have at most %d characters", MaxURLLength))
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+		i.Add(field, "must be an http or https address")
+	case u.User != nil:
+		i.Add(field, "must not hold a user name or password")
+	}
+}

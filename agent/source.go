@@ -1,0 +1,87 @@
+package agent
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// SourceStatus tells how far a source's knowledge has come.
+type SourceStatus string
+
+// The statuses of a source: processing an upload, crawling a site, updating
+// on refresh, then ready or error.
+const (
+	SourceProcessing SourceStatus = "processing"
+	SourceCrawling   SourceStatus = "crawling"
+	SourceUpdating   SourceStatus = "updating"
+	SourceReady      SourceStatus = "ready"
+	SourceFailed     SourceStatus = "error"
+)
+
+// SourceFile is the type of a source made from an uploaded file.
+const SourceFile = "file"
+
+// Source is a piece of knowledge: a document that was cut into chunks and can
+// be searched by meaning.
+type Source struct {
+	ID             string          `json:"id" example:"source-06f1q2s3t4v5a6b7c8d9"`
+	Type           string          `json:"type" enum:"file,url,crawl,database,api" example:"file"`
+	Name           string          `json:"name" example:"Handbook"`
+	Status         SourceStatus    `json:"status" enum:"processing,crawling,updating,ready,error" example:"ready"`
+	Chunks         int             `json:"chunks" doc:"How many chunks it was cut into." example:"12"`
+	FilePath       string          `json:"file_path" doc:"The file's logical path inside the agent's file." example:"sources/source-06f1q2s3t4v5a6b7c8d9/handbook.md"`
+	Config         json.RawMessage `json:"config" doc:"For a file: chunk_size, overlap and method."`
+	Stale          bool            `json:"stale" doc:"Its vectors are of another model than the one in use: reindex."`
+	EmbeddingModel string          `json:"embedding_model" doc:"The model that made its vectors." example:"use-lite-en-1"`
+	Error          *SourceError    `json:"error,omitempty"`
+	Progress       *Progress       `json:"progress,omitempty"`
+	CreatedAt      Time            `json:"created_at" format:"date-time"`
+	UpdatedAt      Time            `json:"updated_at" format:"date-time"`
+}
+
+// SourceError says why a source could not be read.
+type SourceError struct {
+	Code    string `json:"code" example:"BROKEN_FILE"`
+	Message string `json:"message"`
+}
+
+// Progress counts the pieces of work on a source that runs.
+type Progress struct {
+	Done   int `json:"done"`
+	Queued int `json:"queued"`
+	Total  int `json:"total"`
+}
+
+// Chunking says how text is cut; sizes are in characters.
+type Chunking struct {
+	Size    int    `json:"chunk_size" doc:"Longest chunk, in characters." example:"1000"`
+	Overlap int    `json:"overlap" doc:"Characters shared by neighbours; less than chunk_size." example:"200"`
+	Method  string `json:"method" enum:"fixed,sentence,recursive,markdown,semantic" example:"recursive"`
+}
+
+// DefaultChunking is used where a client says nothing.
+var DefaultChunking = Chunking{Size: 1000, Overlap: 200, Method: "recursive"}
+
+// CheckSourceName checks a source's display name.
+func CheckSourceName(name string) error {
+	var is Issues
+	is.Check(strings.TrimSpace(name) != "", "name", "is required")
+	is.checkText("name", name, 200)
+	return is.Err()
+}
+
+// Chunk is one searchable piece of a source.
+type Chunk struct {
+	ID       string        `json:"id" example:"chunk-06f1q2s3t4v5a6b7c8d9"`
+	Position int           `json:"position" doc:"0 is the first chunk of its source."`
+	Content  string        `json:"content"`
+	Metadata ChunkMetadata `json:"metadata"`
+}
+
+// ChunkMetadata tells where in its source a chunk stood.
+type ChunkMetadata struct {
+	SourceName string `json:"source_name"`
+	Page       int    `json:"page" doc:"1 is the first page; 0 where the format has none."`
+	Section    string `json:"section" doc:"The headings above it, outermost first, with > between."`
+	URL        string `json:"url"`
+}

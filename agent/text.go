@@ -1,0 +1,62 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Clip shortens s to at most n characters, marking the cut with an ellipsis.
+func Clip(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	runes := []rune(s)
+	return string(runes[:n-1]) + "…"
+}
+
+// checkText notes complaints about a text field: length in characters, NUL.
+func (i *Issues) checkText(field, value string, max int) {
+	if strings.ContainsRune(value, 0) {
+		i.Add(field, "must not contain NUL characters")
+	}
+	if utf8.RuneCountInString(value) > max {
+		i.Add(field, fmt.Sprintf("must have at most %d characters", max))
+	}
+}
+
+// Optional is a field of a change: not given, given as null, or given with a
+// value. The zero Optional is not given.
+type Optional[T any] struct {
+	Given bool
+	Null  bool
+	Value T
+}
+
+// Some is an Optional that was given with a value.
+func Some[T any](v T) Optional[T] { return Optional[T]{Given: true, Value: v} }
+
+// Into stores the value in dst when one was given; null clears dst.
+func (o Optional[T]) Into(dst *T) {
+	if o.Given {
+		*dst = o.Value
+	}
+}
+
+// UnmarshalJSON notes that the field was given.
+func (o *Optional[T]) UnmarshalJSON(data []byte) error {
+	*o = Optional[T]{Given: true}
+	if string(data) == "null" {
+		o.Null = true
+		return nil
+	}
+	return unmarshal(data, &o.Value)
+}
+
+// MarshalJSON writes the value, or null when there is none.
+func (o Optional[T]) MarshalJSON() ([]byte, error) {
+	if !o.Given || o.Null {
+		return []byte("null"), nil
+	}
+	return marshal(o.Value)
+}

@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// TimeLayout is how times are written, on the wire and in the file: RFC 3339,
+// UTC, milliseconds.
+const TimeLayout = "2006-01-02T15:04:05.000Z"
+
+// Time is a moment in UTC with milliseconds. It is written as TimeLayout; the
+// zero Time is written as null.
+type Time struct{ time.Time }
+
+// Now is the present moment, cut to milliseconds.
+func Now() Time { return At(time.Now()) }
+
+// At cuts t to what a Time can hold.
+func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
+
+// String writes t as TimeLayout, and the zero Time as "".
+func (t Time) String() string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(TimeLayout)
+}
+
+// MarshalJSON writes t as a string, or null when it is zero.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	b := make([]byte, 0, len(TimeLayout)+2)
+	b = append(b, '"')
+	b = t.UTC().AppendFormat(b, TimeLayout)
+	return append(b, '"'), nil
+}
+
+// UnmarshalJSON reads a string that UnmarshalText reads, or null.
+func (t *Time) UnmarshalJSON(data []byte) error {
+	var s *string
+	if err := json.Unmarshal(data, &s); err != nil {
+		return err
+	}
+	if s == nil {
+		*t = Time{}
+		return nil
+	}
+	return t.UnmarshalText([]byte(*s))
+}
+
+// UnmarshalText reads RFC 3339 with any zone and any fraction, or a bare date,
+// which is its midnight in UTC.
+func (t *Time) UnmarshalText(text []byte) error {
+	s := string(text)
+	if s == "" {
+		*t = Time{}
+		return nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if parsed, err := time.Parse(layout, s); err == nil {
+			if y := parsed.UTC().Year(); y < 1 || y > 9999 {
+				break
+			}
+			*t = At(parsed)
+			return nil
+		}
+	}
+	return fmt.Errorf("must be an ISO 8601 time such as 2026-01-31T09:00:00Z")
+}
+
+// Scan reads a time from a TEXT column; NULL and "" are the zero Time.
+func (t *Time) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		*t = Time{}
+		return nil
+	case string:
+		return t.UnmarshalText([]byte(v))
+	case []byte:
+		return t.UnmarshalText(v)
+	}
+	return fmt.Errorf("cannot read a time from %T", src)
+}
+
+// Value writes t for a TEXT column; the zero Time is NULL.
+func (t Time) Value() (driver.Value, error) {
+	if t.IsZero() {
+		return nil, nil
+	}
+	return t.String(), nil
+}
+
+func unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
+func marshal(v any) ([]byte, error)      { return json.Marshal(v) }

@@ -1,0 +1,131 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"satchel/agent"
+)
+
+// log writes an entry of the agent's own log. data must hold no secret.
+func (tx *Tx) log(level agent.Level, source, message string, data any) error {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("log data: %w", err)
+	}
+	_, err = tx.exec("INSERT INTO logs(id, level, source, message, data, created_at) VALUES (?,?,?,?,?,?)",
+		agent.NewID(agent.KindLog), level, source, message, string(raw), tx.Now)
+	return err
+}
+
+// audit logs a change made by a person or a key; what the program does by
+// itself is not audited.
+func (tx *Tx) audit(message string, data map[string]any) error {
+	if tx.actor == "" {
+		return nil
+	}
+	if data == nil {
+		data = map[string]any{}
+	}
+	data["by"] = tx.actor
+	return tx.log(agent.LevelInfo, agent.SourceAudit, message, data)
+}
+
+// Audit logs an act of the request's person or key that is no write of the
+// store's own, such as a backup.
+func (db *DB) Audit(ctx context.Context, message string, data map[string]any) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.audit(message, data) })
+	return err
+}
+
+// emit writes an event into the outbox.
+func (tx *Tx) emit(event string, data any) error {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("event data: %w", err)
+	}
+	_, err = tx.exec("INSERT INTO _events(id, type, data, created_at) VALUES (?,?,?,?)",
+		agent.NewID(agent.KindEvent), event, string(raw), tx.Now)
+	return err
+}
+
+// Events returns up to limit events of the outbox behind sequence number
+// after, oldest first.
+func (db *DB) Events(ctx context.Context, after int64, limit int) ([]agent.Event, error) {
+	return Read(ctx, db, func(tx *Tx) ([]agent.Event, error) {
+		return all(tx, func(rows *sql.Rows) (e agent.Event, err error) {
+			return e, rows.Scan(&e.Seq, &e.ID, &e.Type, (*rawJSON)(&e.Data), &e.Depth, &e.CreatedAt)
+		}, "SELECT seq, id, type, data, depth, created_at FROM _events WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
+	})
+}
+
+// LogFilter narrows the list of log entries. From is inclusive, To exclusive;
+// zero values do not narrow.
+type LogFilter struct {
+	From, To agent.Time
+	Levels   []string
+	Sources  []string
+}
+
+var logListing = listing[agent.Log]{
+	table:   "logs",
+	columns: "id, level, source, message, data, created_at",
+	order:   "created_at DESC, id DESC",
+	sort:    map[string]string{"created_at": "created_at", "level": "level", "source": "source"},
+	search:  []string{"message", "data"},
+	scan: func(rows *sql.Rows) (l agent.Log, err error) {
+		return l, rows.Scan(&l.ID, &l.Level, &l.Source, &l.Message, (*rawJSON)(&l.Data), &l.CreatedAt)
+	},
+}
+
+// Logs lists log entries, newest first, and how many there are in all.
+func (db *DB) Logs(ctx context.Context, lf LogFilter, p Page) ([]agent.Log, int, error) {
+	var f filter
+	if !lf.From.IsZero() {
+		f.add("created_at >= ?", lf.From)
+	}
+	if !lf.To.IsZero() {
+		f.add("created_at < ?", lf.To)
+	}
+	f.in("level", lf.Levels)
+	f.in("source", lf.Sources)
+	return listPage(ctx, db, logListing, f, p)
+}
+
+// listPage runs a listing in a read transaction of its own.
+func listPage[T any](ctx context.Context, db *DB, l listing[T], f filter, p Page) ([]T, int, error) {
+	var total int
+	page, err := Read(ctx, db, func(tx *Tx) (page []T, err error) {
+		page, total, err = l.list(tx, f, p)
+		return page, err
+	})
+	return page, total, err
+}
+
+// rawJSON scans a TEXT column into a json.RawMessage of its own.
+type rawJSON json.RawMessage
+
+// Scan implements sql.Scanner; NULL becomes null.
+func (r *rawJSON) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		*r = rawJSON("null")
+	case string:
+		*r = rawJSON(v)
+	case []byte:
+		*r = append(rawJSON(nil), v...)
+	default:
+		return fmt.Errorf("cannot read JSON from %T", src)
+	}
+	return nil
+}
+
+// unmarshalInto decodes stored JSON over the defaults in dst.
+func unmarshalInto(raw rawJSON, dst any) error {
+	if err := json.Unmarshal(raw, dst); err != nil {
+		return fmt.Errorf("stored JSON: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"modernc.org/sqlite"
+	_ "modernc.org/sqlite/vec" // registers sqlite-vec on every connection
+
+	"satchel/agent"
+)
+
+// SQLite result codes that are told apart, see https://www.sqlite.org/rescode.html.
+const (
+	codeReadOnly   = 8
+	codeIOErr      = 10
+	codeCorrupt    = 11
+	codeFull       = 13
+	codeCantOpen   = 14
+	codeNotADB     = 26
+	codeUnique     = 2067
+	codePrimaryKey = 1555
+	codeForeignKey = 787
+)
+
+// conn is one SQLite connection with its prepared statements.
+type conn struct {
+	pool  *sql.DB
+	sql   *sql.Conn
+	stmts map[string]*sql.Stmt
+}
+
+// dsn names a database file for the driver. Pragmas are applied in order.
+func dsn(path, mode string, pragmas ...string) string {
+	q := url.Values{"mode": {mode}, "_pragma": append([]string{"busy_timeout(10000)"}, pragmas...)}
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
+}
+
+var writerPragmas = []string{
+	"synchronous(FULL)", "foreign_keys(1)", "recursive_triggers(1)", "cache_size(-1024)",
+	"journal_size_limit(1048576)", "wal_autocheckpoint(1000)",
+}
+
+var readerPragmas = []string{"query_only(1)", "cache_size(-1024)"}
+
+func openConn(dsn string) (*conn, error) {
+	connector, err := sqlite.NewConnector(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(1)
+	c, err := pool.Conn(context.Background())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open database: %w", err), pool.Close())
+	}
+	return &conn{pool: pool, sql: c, stmts: map[string]*sql.Stmt{}}, nil
+}
+
+func (c *conn) close() error {
+	for _, s := range c.stmts {
+		_ = s.Close()
+	}
+	return errors.Join(c.sql.Close(), c.pool.Close())
+}
+
+// keptStatements bounds the prepared statements of a connection.
+const keptStatements = 200
+
+// prepare returns the kept statement for query.
+func (c *conn) prepare(query string) (*sql.Stmt, error) {
+	if s, ok := c.stmts[query]; ok {
+		return s, nil
+	}
+	if len(c.stmts) >= keptStatements {
+		for q, s := range c.stmts {
+			_ = s.Close() // one in use closes when its rows do
+			delete(c.stmts, q)
+		}
+	}
+	s, err := c.sql.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	c.stmts[query] = s
+	return s, nil
+}
+
+func (c *conn) exec(query string, args ...any) (sql.Result, error) {
+	s, err := c.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.Exec(args...)
+}
+
+func (c *conn) query(query string, args ...any) (*sql.Rows, error) {
+	s, err := c.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.Query(args...)
+}
+
+// value reads one value of one row; the error is sql.ErrNoRows without one.
+func (c *conn) value(dst any, query string, args ...any) error {
+	s, err := c.prepare(query)
+	if err != nil {
+		return err
+	}
+	return s.QueryRow(args...).Scan(dst)
+}
+
+// script runs statements that are used once and not worth keeping.
+func (c *conn) script(text string) error {
+	_, err := c.sql.ExecContext(context.Background(), text)
+	return err
+}
+
+// sqliteCode returns SQLite's extended result code of err, or 0.
+func sqliteCode(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}
+
+// explain turns failures of SQLite that a client should tell apart into
+// errors of ours; everything else stays as it is.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	var known *agent.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	switch sqliteCode(err) & 0xff {
+	case codeFull:
+		return agent.Errorf(agent.CodeDiskFull, "the disk is full; nothing was changed").Because(err)
+	case codeReadOnly:
+		return agent.Errorf(agent.CodeReadOnly, "the data folder cannot be written; nothing was changed").Because(err)
+	case codeCorrupt, codeNotADB:
+		return damaged(err)
+	}
+	return err
+}
+
+func damaged(cause error) *agent.Error {
+	return agent.Errorf(agent.CodeAgentDamaged,
+		"this agent's file is damaged; it was left as it is, see satchel doctor").Because(cause)
+}
+
+// isUnique tells whether err is a uniqueness violation.
+func isUnique(err error) bool {
+	code := sqliteCode(err)
+	return code == codeUnique || code == codePrimaryKey
+}
+
+// escapeLike makes text stand for itself in a LIKE pattern with ESCAPE '\'.
+func escapeLike(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text)
+}

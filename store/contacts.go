@@ -1,0 +1,295 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"satchel/agent"
+)
+
+const contactColumns = "id, name, email, phone, chatbot_a, chatbot_b, social_handle, external_id, notes, tags, metadata, created_at, updated_at"
+
+var contactListing = listing[agent.Contact]{
+	table:   "contacts",
+	columns: contactColumns,
+	order:   "created_at DESC, id DESC",
+	sort: map[string]string{"name": "name COLLATE NOCASE", "email": "email COLLATE NOCASE",
+		"created_at": "created_at", "updated_at": "updated_at"},
+	search: []string{"name", "email", "phone"},
+	scan:   scanContact,
+}
+
+func scanContact(rows *sql.Rows) (c agent.Contact, err error) {
+	var tags string
+	err = rows.Scan(&c.ID, &c.Name, &c.Email, &c.Phone, &c.ChatbotA, &c.ChatbotB, &c.SocialHandle, &c.ExternalID,
+		&c.Notes, &tags, (*rawJSON)(&c.Metadata), &c.CreatedAt, &c.UpdatedAt)
+	if err != nil {
+		return c, err
+	}
+	if tags == "[]" {
+		c.Tags = []string{}
+		return c, nil
+	}
+	return c, json.Unmarshal([]byte(tags), &c.Tags)
+}
+
+// identity of contacts: for each identifier the expression of its unique
+// index, with ? or the column in place of %s, and the index's condition.
+var contactKeys = map[string]string{
+	"email":       "lower(trim(%s))",
+	"phone":       "replace(replace(replace(replace(replace(replace(replace(replace(%s,' ',''),'-',''),'(',''),')',''),'+',''),'.',''),'/',''),char(160),'')",
+	"chatbot_a":   "ltrim(lower(trim(%s)),'@')",
+	"chatbot_b":   "%s",
+	"external_id": "%s",
+}
+
+func contactMatch(field string) string {
+	key := contactKeys[field]
+	return strings.ReplaceAll(key, "%s", field) + " = " + strings.ReplaceAll(key, "%s", "?") + " AND " + field + " <> ''"
+}
+
+// Contacts lists contacts, those with any of the tags when some are named.
+func (db *DB) Contacts(ctx context.Context, tags []string, p Page) ([]agent.Contact, int, error) {
+	var f filter
+	if len(tags) > 0 {
+		f.add("id IN (SELECT contact_id FROM _contact_tags WHERE tag IN ("+placeholders(len(tags))+"))", anys(tags)...)
+	}
+	return listPage(ctx, db, contactListing, f, p)
+}
+
+func anys(values []string) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = v
+	}
+	return out
+}
+
+// Contact reads one contact.
+func (db *DB) Contact(ctx context.Context, id string) (agent.Contact, error) {
+	return Read(ctx, db, func(tx *Tx) (agent.Contact, error) { return tx.contact(id) })
+}
+
+func (tx *Tx) contact(id string) (agent.Contact, error) {
+	found, err := all(tx, scanContact, "SELECT "+contactColumns+" FROM contacts WHERE id = ?", id)
+	if err != nil {
+		return agent.Contact{}, err
+	}
+	if len(found) == 0 {
+		return agent.Contact{}, agent.NotFound("contact", id)
+	}
+	return found[0], nil
+}
+
+// CreateContact adds a contact made of the given fields. One that shares an
+// identifier with another is a DUPLICATE_CONTACT error naming the field and
+// the other's id.
+func (db *DB) CreateContact(ctx context.Context, change agent.ContactChange) (agent.Contact, error) {
+	var c agent.Contact
+	change.Apply(&c)
+	if err := c.Validate(); err != nil {
+		return c, err
+	}
+	return Write(ctx, db, func(tx *Tx) (agent.Contact, error) {
+		c := c
+		if err := tx.insertContact(&c); err != nil {
+			return c, err
+		}
+		return c, tx.audit("contact created", map[string]any{"contact_id": c.ID})
+	})
+}
+
+func (tx *Tx) insertContact(c *agent.Contact) error {
+	tags, err := json.Marshal(c.Tags)
+	if err != nil {
+		return err
+	}
+	c.ID, c.CreatedAt, c.UpdatedAt = agent.NewID(agent.KindContact), tx.Now, tx.Now
+	_, err = tx.exec("INSERT INTO contacts("+contactColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+		c.ID, c.Name, c.Email, c.Phone, c.ChatbotA, c.ChatbotB, c.SocialHandle, c.ExternalID,
+		c.Notes, string(tags), string(c.Metadata), c.CreatedAt, c.UpdatedAt)
+	return tx.explainDuplicate(err, c)
+}
+
+// explainDuplicate names the contact that c collides with.
+func (tx *Tx) explainDuplicate(err error, c *agent.Contact) error {
+	if !isUnique(err) {
+		return err
+	}
+	for _, field := range agent.ContactIdentifiers {
+		value := c.Identifier(field)
+		if value == "" {
+			continue
+		}
+		var id string
+		e := tx.value(&id, "SELECT id FROM contacts WHERE "+contactMatch(field)+" AND id <> ?", value, c.ID)
+		if errors.Is(e, sql.ErrNoRows) {
+			continue
+		} else if e != nil {
+			return e
+		}
+		return agent.Errorf(agent.CodeDuplicateContact, "another contact has this %s", field).
+			With("field", field).With("existing_id", id).Because(err)
+	}
+	return err
+}
+
+// UpdateContact changes the given fields of a contact.
+func (db *DB) UpdateContact(ctx context.Context, id string, change agent.ContactChange) (agent.Contact, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Contact, error) {
+		c, err := tx.contact(id)
+		if err != nil {
+			return c, err
+		}
+		change.Apply(&c)
+		if err := c.Validate(); err != nil {
+			return c, err
+		}
+		if err := tx.saveContact(&c); err != nil {
+			return c, err
+		}
+		return c, tx.audit("contact updated", map[string]any{"contact_id": id})
+	})
+}
+
+func (tx *Tx) saveContact(c *agent.Contact) error {
+	tags, err := json.Marshal(c.Tags)
+	if err != nil {
+		return err
+	}
+	c.UpdatedAt = tx.Now
+	_, err = tx.exec(`UPDATE contacts SET name = ?, email = ?, phone = ?, chatbot_a = ?, chatbot_b = ?, social_handle = ?,
+		external_id = ?, notes = ?, tags = ?, metadata = ?, updated_at = ? WHERE id = ?`,
+		c.Name, c.Email, c.Phone, c.ChatbotA, c.ChatbotB, c.SocialHandle, c.ExternalID, c.Notes, string(tags), string(c.Metadata), c.UpdatedAt, c.ID)
+	return tx.explainDuplicate(err, c)
+}
+
+// DeleteContact removes a contact; its conversations stay.
+func (db *DB) DeleteContact(ctx context.Context, id string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if err := tx.deleteRow("contacts", "contact", id); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("contact deleted", map[string]any{"contact_id": id})
+	})
+	return err
+}
+
+// deleteRow deletes one row by id; noun names it to the client.
+func (tx *Tx) deleteRow(table, noun, id string) error {
+	done, err := tx.exec("DELETE FROM "+table+" WHERE id = ?", id)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, agent.NotFound(noun, id))
+	}
+	return nil
+}
+
+// ResolveContact finds the contact that has this identifier, compared as for
+// duplicates.
+func (db *DB) ResolveContact(ctx context.Context, field, value string) (agent.Contact, error) {
+	return Read(ctx, db, func(tx *Tx) (agent.Contact, error) { return tx.resolveContact(field, value) })
+}
+
+func (tx *Tx) resolveContact(field, value string) (agent.Contact, error) {
+	found, err := all(tx, scanContact, "SELECT "+contactColumns+" FROM contacts WHERE "+contactMatch(field), value)
+	if err != nil {
+		return agent.Contact{}, err
+	}
+	if len(found) == 0 {
+		return agent.Contact{}, agent.Errorf(agent.CodeNotFound, "no contact has this %s", field).With("field", field)
+	}
+	return found[0], nil
+}
+
+// OnDuplicate says what an import does with a row whose contact is there.
+type OnDuplicate string
+
+// The choices of an import.
+const (
+	DuplicateUpdate OnDuplicate = "update"
+	DuplicateSkip   OnDuplicate = "skip"
+	DuplicateError  OnDuplicate = "error"
+)
+
+// Imported tells what became of one row of an import.
+type Imported struct {
+	Outcome string // imported, updated, skipped, or "" with Err
+	Err     error
+}
+
+// ImportContacts adds or updates contacts in one transaction, one outcome per
+// change. A bad row is reported and does not stop the others.
+func (db *DB) ImportContacts(ctx context.Context, rows []agent.ContactChange, on OnDuplicate) ([]Imported, error) {
+	return Write(ctx, db, func(tx *Tx) ([]Imported, error) {
+		out := make([]Imported, len(rows))
+		for i, change := range rows {
+			if i%256 == 0 && ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			outcome, err := tx.importContact(change, on)
+			var known *agent.Error
+			if err != nil && !errors.As(err, &known) {
+				return nil, err
+			}
+			out[i] = Imported{outcome, err}
+		}
+		return out, tx.audit("contacts imported", map[string]any{"rows": len(rows)})
+	})
+}
+
+func (tx *Tx) importContact(change agent.ContactChange, on OnDuplicate) (string, error) {
+	var c agent.Contact
+	change.Apply(&c)
+	if err := c.Validate(); err != nil {
+		return "", err
+	}
+	err := tx.insertContact(&c)
+	var dup *agent.Error
+	switch {
+	case err == nil:
+		return "imported", nil
+	case !errors.As(err, &dup) || dup.Code != agent.CodeDuplicateContact || on == DuplicateError:
+		return "", err
+	case on == DuplicateSkip:
+		return "skipped", nil
+	}
+	existing, err := tx.contact(dup.Details["existing_id"].(string))
+	if err != nil {
+		return "", err
+	}
+	change.Apply(&existing)
+	if err := tx.saveContact(&existing); err != nil {
+		return "", err
+	}
+	return "updated", nil
+}
+
+// EachContact calls fn with every contact, oldest first, reading in batches
+// so that a slow reader holds no transaction open.
+func (db *DB) EachContact(ctx context.Context, fn func(agent.Contact) error) error {
+	var after agent.Contact
+	for {
+		batch, err := Read(ctx, db, func(tx *Tx) ([]agent.Contact, error) {
+			return all(tx, scanContact, "SELECT "+contactColumns+` FROM contacts
+				WHERE (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT 500`, after.CreatedAt.String(), after.ID)
+		})
+		if err != nil {
+			return err
+		}
+		for _, c := range batch {
+			if err := fn(c); err != nil {
+				return err
+			}
+		}
+		if len(batch) < 500 {
+			return nil
+		}
+		after = batch[len(batch)-1]
+	}
+}

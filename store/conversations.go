@@ -1,0 +1,184 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"satchel/agent"
+)
+
+const conversationColumns = "id, contact_id, gateway_id, external_thread_id, muted, metadata, created_at, updated_at"
+
+var conversationListing = listing[agent.Conversation]{
+	table:   "conversations",
+	columns: conversationColumns,
+	order:   "created_at DESC, id DESC",
+	sort:    map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
+	search:  []string{"external_thread_id", "metadata"},
+	scan:    scanConversation,
+}
+
+func scanConversation(rows *sql.Rows) (c agent.Conversation, err error) {
+	return c, rows.Scan(&c.ID, &c.ContactID, &c.GatewayID, &c.ExternalThreadID, &c.Muted, (*rawJSON)(&c.Metadata), &c.CreatedAt, &c.UpdatedAt)
+}
+
+// Conversations lists conversations of any of the contacts and gateways named.
+func (db *DB) Conversations(ctx context.Context, contactIDs, gatewayIDs []string, p Page) ([]agent.Conversation, int, error) {
+	var f filter
+	f.in("contact_id", contactIDs)
+	f.in("gateway_id", gatewayIDs)
+	return listPage(ctx, db, conversationListing, f, p)
+}
+
+// Conversation reads one conversation with its newest messages, oldest of
+// them first.
+func (db *DB) Conversation(ctx context.Context, id string, newest int) (agent.Conversation, []agent.Message, error) {
+	var c agent.Conversation
+	messages, err := Read(ctx, db, func(tx *Tx) (messages []agent.Message, err error) {
+		if c, err = tx.conversation(id); err != nil {
+			return nil, err
+		}
+		return all(tx, scanMessage, "SELECT * FROM (SELECT "+messageColumns+
+			" FROM messages WHERE conversation_id = ? ORDER BY id DESC LIMIT ?) ORDER BY id", id, newest)
+	})
+	return c, messages, err
+}
+
+func (tx *Tx) conversation(id string) (agent.Conversation, error) {
+	found, err := all(tx, scanConversation, "SELECT "+conversationColumns+" FROM conversations WHERE id = ?", id)
+	if err != nil {
+		return agent.Conversation{}, err
+	}
+	if len(found) == 0 {
+		return agent.Conversation{}, agent.NotFound("conversation", id)
+	}
+	return found[0], nil
+}
+
+// CreateConversation opens a conversation. Contact and gateway must exist
+// when they are named.
+func (db *DB) CreateConversation(ctx context.Context, change agent.ConversationChange) (agent.Conversation, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Conversation, error) {
+		c := agent.Conversation{ID: agent.NewID(agent.KindConversation), CreatedAt: tx.Now, UpdatedAt: tx.Now}
+		change.Apply(&c)
+		if err := tx.checkConversation(&c); err != nil {
+			return c, err
+		}
+		if _, err := tx.exec("INSERT INTO conversations("+conversationColumns+") VALUES (?,?,?,?,?,?,?,?)", c.ID, c.ContactID, c.GatewayID,
+			c.ExternalThreadID, c.Muted, string(c.Metadata), c.CreatedAt, c.UpdatedAt); err != nil {
+			return c, err
+		}
+		return c, errors.Join(tx.emit(agent.EventConversationCreated, map[string]any{"conversation": c}),
+			tx.audit("conversation created", map[string]any{"conversation_id": c.ID}))
+	})
+}
+
+func (tx *Tx) checkConversation(c *agent.Conversation) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	for _, link := range []struct{ field, table, id string }{
+		{"contact_id", "contacts", c.ContactID}, {"gateway_id", "gateways", c.GatewayID},
+	} {
+		if link.id == "" {
+			continue
+		}
+		var there bool
+		if err := tx.value(&there, "SELECT EXISTS (SELECT 1 FROM "+link.table+" WHERE id = ?)", link.id); err != nil {
+			return err
+		}
+		if !there {
+			return agent.Invalid(link.field, "names a record that does not exist")
+		}
+	}
+	return nil
+}
+
+// UpdateConversation changes the given fields of a conversation.
+func (db *DB) UpdateConversation(ctx context.Context, id string, change agent.ConversationChange) (agent.Conversation, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Conversation, error) {
+		c, err := tx.conversation(id)
+		if err != nil {
+			return c, err
+		}
+		change.Apply(&c)
+		if err := tx.checkConversation(&c); err != nil {
+			return c, err
+		}
+		c.UpdatedAt = tx.Now
+		if _, err := tx.exec("UPDATE conversations SET contact_id = ?, gateway_id = ?, muted = ?, metadata = ?, updated_at = ? WHERE id = ?",
+			c.ContactID, c.GatewayID, c.Muted, string(c.Metadata), c.UpdatedAt, id); err != nil {
+			return c, err
+		}
+		return c, tx.audit("conversation updated", map[string]any{"conversation_id": id})
+	})
+}
+
+// DeleteConversation removes a conversation with its messages.
+func (db *DB) DeleteConversation(ctx context.Context, id string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if err := tx.deleteRow("conversations", "conversation", id); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("conversation deleted", map[string]any{"conversation_id": id})
+	})
+	return err
+}
+
+const messageColumns = "id, conversation_id, role, content, metadata, created_at"
+
+func scanMessage(rows *sql.Rows) (m agent.Message, err error) {
+	return m, rows.Scan(&m.ID, &m.ConversationID, &m.Role, &m.Content, (*rawJSON)(&m.Metadata), &m.CreatedAt)
+}
+
+// Messages returns up to limit messages of a conversation behind the message
+// with id after, oldest first; with newestFirst, those before it, newest
+// first, and after 0 means from the newest on. more tells whether others follow.
+func (db *DB) Messages(ctx context.Context, conversationID string, after int64, limit int, newestFirst bool) (page []agent.Message, more bool, err error) {
+	page, err = Read(ctx, db, func(tx *Tx) ([]agent.Message, error) {
+		if _, err := tx.conversation(conversationID); err != nil {
+			return nil, err
+		}
+		query := "SELECT " + messageColumns + " FROM messages WHERE conversation_id = ? AND id > ? ORDER BY id LIMIT ?"
+		if newestFirst {
+			query = "SELECT " + messageColumns + " FROM messages WHERE conversation_id = ? AND (id < ?2 OR ?2 = 0) ORDER BY id DESC LIMIT ?3"
+		}
+		return all(tx, scanMessage, query, conversationID, after, limit+1)
+	})
+	if len(page) > limit {
+		return page[:limit], true, err
+	}
+	return page, false, err
+}
+
+// AppendMessage adds a message to a conversation. What a person writes as the
+// assistant mutes the conversation's automatic replies.
+func (db *DB) AppendMessage(ctx context.Context, m agent.Message) (agent.Message, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
+		c, err := tx.conversation(m.ConversationID)
+		if err != nil {
+			return m, err
+		}
+		m := m
+		if err := tx.appendMessage(&m); err != nil {
+			return m, err
+		}
+		muted := c.Muted || m.Role == agent.MessageAssistant
+		if _, err := tx.exec("UPDATE conversations SET muted = ?, updated_at = ? WHERE id = ?", muted, tx.Now, c.ID); err != nil {
+			return m, err
+		}
+		return m, tx.audit("message added", map[string]any{"conversation_id": c.ID, "message_id": m.ID, "role": m.Role})
+	})
+}
+
+func (tx *Tx) appendMessage(m *agent.Message) error {
+	m.CreatedAt = tx.Now
+	done, err := tx.exec("INSERT INTO messages(conversation_id, role, content, metadata, created_at) VALUES (?,?,?,?,?)",
+		m.ConversationID, m.Role, m.Content, string(m.Metadata), m.CreatedAt)
+	if err != nil {
+		return err
+	}
+	m.ID, err = done.LastInsertId()
+	return err
+}

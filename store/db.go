@@ -1,0 +1,149 @@
+package store
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"satchel/agent"
+)
+
+// DB is one agent: what the catalog knows of it, and its file, which opens on
+// first use. A DB is safe for concurrent use and stays valid until the agent
+// is deleted; then every call answers that it is not found.
+type DB struct {
+	folder *Folder
+	id     string
+	path   string
+	record atomic.Pointer[record]
+
+	lastUse atomic.Int64 // Unix nanoseconds
+
+	mu      sync.Mutex
+	file    *file
+	users   int
+	unused  *sync.Cond // users became 0
+	gone    bool
+	trimmed time.Time       // last retention run
+	uploads map[string]bool // uploads under way
+}
+
+// record is what the catalog keeps in memory of each agent.
+type record struct {
+	agent   agent.Agent
+	admins  map[string]agent.Role
+	problem error // why the file is refused; the agent is then just a name
+	working bool  // sources were left unfinished
+}
+
+func newDB(folder *Folder, id, path string) *DB {
+	db := &DB{folder: folder, id: id, path: path}
+	db.unused = sync.NewCond(&db.mu)
+	db.record.Store(&record{agent: agent.Agent{ID: id}})
+	return db
+}
+
+// ID is the agent's id: the name of its file.
+func (db *DB) ID() string { return db.id }
+
+// Agent is the agent as the catalog knows it, without touching the file.
+func (db *DB) Agent() agent.Agent { return db.record.Load().agent }
+
+// Roles maps the emails of the agent's admins to their roles. The map must
+// not be changed.
+func (db *DB) Roles() map[string]agent.Role { return db.record.Load().admins }
+
+// Problem tells why the agent's file is refused, or nil.
+func (db *DB) Problem() error { return db.record.Load().problem }
+
+// Unfinished tells whether work on sources was cut when the agent was loaded.
+func (db *DB) Unfinished() bool { return db.record.Load().working }
+
+// acquire opens the file if need be and keeps it open until release.
+func (db *DB) acquire() (*file, error) {
+	db.lastUse.Store(time.Now().UnixNano())
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.gone {
+		return nil, agent.NotFound("agent", db.id)
+	}
+	if err := db.Problem(); err != nil {
+		return nil, err
+	}
+	if db.file == nil {
+		f, err := openFile(db.path)
+		if err != nil {
+			return nil, err
+		}
+		db.file = f
+		db.folder.opened(db)
+	}
+	db.users++
+	return db.file, nil
+}
+
+func (db *DB) release() {
+	db.lastUse.Store(time.Now().UnixNano())
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.users--; db.users == 0 {
+		db.unused.Broadcast()
+	}
+}
+
+// closeIdle closes the file unless it is in use.
+func (db *DB) closeIdle() (closed bool, err error) {
+	if !db.mu.TryLock() {
+		return false, nil
+	}
+	defer db.mu.Unlock()
+	if db.file == nil || db.users > 0 {
+		return false, nil
+	}
+	return true, db.closeLocked()
+}
+
+// closeWhenUnused waits until nobody uses the file, then closes it; with
+// forever set no one can open it again.
+func (db *DB) closeWhenUnused(forever bool) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.gone = db.gone || forever
+	for db.users > 0 {
+		db.unused.Wait()
+	}
+	if db.file == nil {
+		return nil
+	}
+	return db.closeLocked()
+}
+
+func (db *DB) closeLocked() error {
+	err := db.file.close()
+	db.file = nil
+	db.folder.closed(db)
+	if err != nil {
+		return errors.Join(errors.New("close agent "+db.id), err)
+	}
+	return nil
+}
+
+// isOpen tells whether connections are open.
+func (db *DB) isOpen() bool {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return db.file != nil
+}
+
+// update changes the catalog's record of the agent.
+func (db *DB) update(change func(*record)) {
+	for {
+		old := db.record.Load()
+		next := *old
+		change(&next)
+		if db.record.CompareAndSwap(old, &next) {
+			return
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofrs/flock"
+)
+
+// Finding is one thing that doctor has to say.
+type Finding struct {
+	OK      bool
+	Subject string
+	Message string
+}
+
+// Doctor examines a data folder without changing it, whether or not a server
+// has it open: the master key, and each file's kind, version, integrity and
+// credentials. keys are as in Options.
+func Doctor(folder string, keys [][]byte) ([]Finding, error) {
+	path, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(path, "agents")); errors.Is(err, os.ErrNotExist) {
+		return []Finding{{OK: true, Subject: path, Message: "empty: satchel serve makes what is missing"}}, nil
+	}
+	findings := []Finding{serverFinding(path)}
+	ring, finding := examineKeys(path, keys)
+	findings = append(findings, finding)
+	f := &Folder{path: path, keys: ring}
+	names, err := os.ReadDir(f.agentsPath())
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range names {
+		id, isDB := strings.CutSuffix(entry.Name(), ".db")
+		switch {
+		case isDB && fileName.MatchString(id):
+			findings = append(findings, f.examine(id))
+		case strings.HasSuffix(entry.Name(), ".db-wal"), strings.HasSuffix(entry.Name(), ".db-shm"):
+		default:
+			findings = append(findings, Finding{Subject: entry.Name(), Message: "does not belong in the agents folder; it is left alone"})
+		}
+	}
+	return findings, nil
+}
+
+func serverFinding(path string) Finding {
+	lock := flock.New(filepath.Join(path, "satchel.lock"))
+	if _, err := os.Stat(lock.Path()); err == nil {
+		if ok, err := lock.TryLock(); err == nil && !ok {
+			return Finding{OK: true, Subject: path, Message: "in use by a running server"}
+		}
+		_ = lock.Unlock()
+	}
+	return Finding{OK: true, Subject: path, Message: "no server is running on it"}
+}
+
+func examineKeys(path string, given [][]byte) (keyring, Finding) {
+	finding := Finding{Subject: "master key"}
+	if len(given) == 0 {
+		info, err := os.Stat(masterPath(path))
+		if err != nil {
+			finding.Message = "missing: the next start makes a new one, and stored credentials stay locked"
+			return nil, finding
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			finding.Message = fmt.Sprintf("others can read %s: chmod 600 it", masterPath(path))
+		}
+	}
+	ring, err := loadKeyring(path, given)
+	if err != nil {
+		finding.Message = err.Error()
+		return nil, finding
+	}
+	if finding.Message == "" {
+		finding.OK, finding.Message = true, "present, id "+ring[0].id
+	}
+	return ring, finding
+}
+
+// examine reads one agent's file whole.
+func (f *Folder) examine(id string) Finding {
+	finding := Finding{Subject: id + ".db"}
+	c, err := openConn(dsn(f.filePath(id), "rw", "query_only(1)"))
+	if err != nil {
+		finding.Message = "cannot be opened: " + err.Error()
+		return finding
+	}
+	defer c.close()
+	if err := checkHeader(c); errors.Is(err, errNoAgent) {
+		finding.Message = "is a database, but not an agent's; it is left alone"
+		return finding
+	} else if err != nil {
+		finding.Message = err.Error()
+		return finding
+	}
+	var verdict string
+	if err := c.value(&verdict, "PRAGMA quick_check(1)"); err != nil || verdict != "ok" {
+		finding.Message = fmt.Sprintf("damaged: %v %v", verdict, errOrNothing(err))
+		return finding
+	}
+	r, err := readRow(c)
+	if err != nil {
+		finding.Message = "damaged: " + err.Error()
+		return finding
+	}
+	locked := f.lockedSecrets(c, r.id)
+	finding.OK = locked == 0
+	finding.Message = fmt.Sprintf("sound, agent %q, %s", r.agent.Name, r.agent.Status)
+	if r.id != id || r.folder != f.path {
+		finding.Message += ", copied here: will start paused"
+	}
+	if locked > 0 {
+		finding.Message += fmt.Sprintf(", %d credentials locked: sealed with another master key", locked)
+	}
+	return finding
+}
+
+func errOrNothing(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// lockedSecrets counts the credentials that the folder's keys cannot open.
+func (f *Folder) lockedSecrets(c *conn, agentID string) (locked int) {
+	secrets, err := all(&Tx{conn: c}, scanSecret, "SELECT owner, field, key_id, sealed FROM _secrets")
+	if err != nil {
+		return 0
+	}
+	for _, s := range secrets {
+		if _, err := f.keys.open(agentID, s.owner, s.field, s.keyID, s.sealed); err != nil {
+			locked++
+		}
+	}
+	return locked
+}
+
+// RotateKey replaces the master key of a folder that no server uses and seals
+// every credential anew. When it is cut, the next start opens both the old
+// and the new seals, and RotateKey can be run again. With keys given (they
+// come from the environment) the first seals, and no file is written.
+func RotateKey(o Options) (resealed int, err error) {
+	f, err := prepareFolder(o)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	fromFile := len(o.MasterKeys) == 0
+	if fromFile {
+		if err := f.addMasterKey(); err != nil {
+			return 0, err
+		}
+	}
+	if err := f.load(); err != nil {
+		return 0, err
+	}
+	for _, db := range f.Agents() {
+		if db.Problem() != nil {
+			return resealed, fmt.Errorf("agent %s is refused, so its credentials cannot be sealed anew; the old key is kept: %w", db.id, db.Problem())
+		}
+		n, err := f.resealAll(db)
+		if err != nil {
+			return resealed, fmt.Errorf("agent %s: %w", db.id, err)
+		}
+		resealed += n
+	}
+	if fromFile {
+		err = writeMasterFile(f.path, [][]byte{f.keys[0].bytes})
+	}
+	return resealed, err
+}

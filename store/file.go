@@ -1,0 +1,217 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"satchel/agent"
+)
+
+// readersPerFile bounds the reader connections of one open file.
+const readersPerFile = 3
+
+// file is an agent's file while it is open: one writer, some readers.
+type file struct {
+	path   string
+	writer *conn
+
+	slots   chan struct{} // one token a reader that may exist
+	idleMu  sync.Mutex
+	idle    []*conn // readers that wait for work
+	queueMu sync.Mutex
+	queue   []*job
+	running bool // someone drains the queue
+	dirty   bool // guarded by queueMu: written since the last checkpoint
+}
+
+// openFile opens an existing agent's file and brings it to the present
+// version. It writes nothing to a file that is damaged, newer or no agent's.
+func openFile(path string) (*file, error) {
+	if err := checkFile(path); err != nil {
+		return nil, err
+	}
+	w, err := openConn(dsn(path, "rw", append([]string{"journal_mode(WAL)"}, writerPragmas...)...))
+	if err != nil {
+		return nil, explain(err)
+	}
+	if err := migrate(w); err != nil {
+		return nil, errors.Join(explain(err), w.close())
+	}
+	f := &file{path: path, writer: w, slots: make(chan struct{}, readersPerFile), dirty: true}
+	for range readersPerFile {
+		f.slots <- struct{}{}
+	}
+	return f, nil
+}
+
+// errNoAgent says that a file is a database, but not an agent's.
+var errNoAgent = errors.New("not an agent's file")
+
+// checkFile reads a file's header through SQLite and refuses what is not a
+// sound agent's file of a known version.
+func checkFile(path string) error {
+	c, err := openConn(dsn(path, "rw", "query_only(1)"))
+	if err != nil {
+		return damaged(err)
+	}
+	defer c.close()
+	return checkHeader(c)
+}
+
+func checkHeader(c *conn) error {
+	var id, version, pages int
+	for query, dst := range map[string]*int{
+		"PRAGMA application_id": &id, "PRAGMA user_version": &version, "PRAGMA page_count": &pages,
+	} {
+		if err := c.value(dst, query); err != nil {
+			return damaged(err)
+		}
+	}
+	switch {
+	case pages == 0:
+		return damaged(errors.New("the file is empty"))
+	case id != applicationID:
+		return errNoAgent
+	case version > fileVersion():
+		return newer(version)
+	}
+	return nil
+}
+
+// close waits for nothing: the caller knows that no one uses the file.
+// SQLite checkpoints and removes the -wal file with its last connection.
+func (f *file) close() error {
+	f.idleMu.Lock()
+	defer f.idleMu.Unlock()
+	var errs []error
+	for _, r := range f.idle {
+		errs = append(errs, r.close())
+	}
+	f.idle = nil
+	return errors.Join(append(errs, f.writer.close())...)
+}
+
+// reader borrows a reader connection and waits for one within ctx.
+func (f *file) reader(ctx context.Context) (*conn, error) {
+	select {
+	case <-f.slots:
+	default:
+		select {
+		case <-f.slots:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	f.idleMu.Lock()
+	if n := len(f.idle); n > 0 {
+		r := f.idle[n-1]
+		f.idle = f.idle[:n-1]
+		f.idleMu.Unlock()
+		return r, nil
+	}
+	f.idleMu.Unlock()
+	r, err := openConn(dsn(f.path, "rw", readerPragmas...))
+	if err != nil {
+		f.slots <- struct{}{}
+		return nil, err
+	}
+	return r, nil
+}
+
+func (f *file) putBack(r *conn) {
+	f.idleMu.Lock()
+	f.idle = append(f.idle, r)
+	f.idleMu.Unlock()
+	f.slots <- struct{}{}
+}
+
+// shrink closes all idle readers but one.
+func (f *file) shrink() {
+	f.idleMu.Lock()
+	extra := f.idle
+	if len(extra) > 0 {
+		f.idle, extra = extra[:1:1], extra[1:]
+	}
+	f.idleMu.Unlock()
+	for _, r := range extra {
+		_ = r.close()
+	}
+}
+
+// Tx is a transaction on one agent's file. Now is fixed at its start.
+type Tx struct {
+	*conn
+	db    *DB
+	Now   agent.Time
+	actor string // who made the request, for the audit log; empty: the program itself
+}
+
+type actorKey struct{}
+
+// WithActor returns a context whose writes are audited as made by label.
+func WithActor(ctx context.Context, label string) context.Context {
+	return context.WithValue(ctx, actorKey{}, label)
+}
+
+func newTx(ctx context.Context, c *conn, db *DB) *Tx {
+	actor, _ := ctx.Value(actorKey{}).(string)
+	return &Tx{conn: c, db: db, Now: agent.Now(), actor: actor}
+}
+
+// Read runs fn in a read transaction: all it reads is of one moment.
+func Read[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, error) {
+	var zero T
+	f, err := db.acquire()
+	if err != nil {
+		return zero, err
+	}
+	defer db.release()
+	r, err := f.reader(ctx)
+	if err != nil {
+		return zero, explain(err)
+	}
+	defer f.putBack(r)
+	if _, err := r.exec("BEGIN"); err != nil {
+		return zero, explain(err)
+	}
+	result, err := fn(newTx(ctx, r, db))
+	if _, e := r.exec("COMMIT"); e != nil && err == nil {
+		err = e
+	}
+	if err != nil {
+		return zero, explain(err)
+	}
+	return result, nil
+}
+
+// Write runs fn in a write transaction and returns once it is durable. fn may
+// run twice and must only change what it can change again; it must not wait
+// for anything outside. When it fails, nothing of it remains.
+func Write[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, error) {
+	var result T
+	f, err := db.acquire()
+	if err != nil {
+		return result, err
+	}
+	defer db.release()
+	err = f.submit(&job{ctx: ctx, run: func(c *conn) (err error) {
+		result, err = fn(newTx(ctx, c, db))
+		return err
+	}})
+	if err != nil {
+		var zero T
+		return zero, explain(err)
+	}
+	return result, nil
+}
+
+// alone runs fn on the writer outside any transaction, while no write runs.
+func (db *DB) alone(ctx context.Context, fn func(*conn) error) error {
+	f, err := db.acquire()
+	if err != nil {
+		return err
+	}
+	defer db.release()
+	return f.submit(&job{ctx: ctx, run: fn, alone: true})
+}

@@ -1,0 +1,283 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+	"modernc.org/sqlite"
+
+	"satchel/agent"
+)
+
+// Options say how a data folder is opened.
+type Options struct {
+	Path       string       // the data folder; made when missing
+	MasterKeys [][]byte     // 32 bytes each, the first seals; empty: Path/master.key
+	OpenFiles  int          // agents whose files may be open at once; 0: 256
+	Log        *slog.Logger // nil: slog.Default()
+}
+
+// Folder is an open data folder. Only one process can have it open.
+type Folder struct {
+	path      string // absolute, without symbolic links
+	lock      *flock.Flock
+	keys      keyring
+	log       *slog.Logger
+	openLimit int
+
+	mu    sync.RWMutex
+	byID  map[string]*DB
+	names map[string]*DB // by agent.NameKey; refused files have no name
+	saved map[string]seen
+
+	openMu sync.Mutex
+	open   map[*DB]struct{}
+
+	apiKeys apiKeys
+
+	blankOnce sync.Once // the empty file that new agents start from
+	blankErr  error
+
+	startMu sync.Mutex
+	stop    context.CancelFunc
+	done    chan struct{}
+}
+
+// ErrLocked says that another server has the data folder open.
+var ErrLocked = errors.New("another Satchel server uses this data folder")
+
+// Open takes the data folder, makes what is missing in it, and loads the
+// catalog. Files that are damaged or newer are kept out and reported; they
+// never stop the others. Call Close when done.
+func Open(o Options) (*Folder, error) {
+	enableOFD()
+	folder, err := prepareFolder(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := folder.load(); err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	return folder, nil
+}
+
+// enableOFD makes SQLite's locks survive a foreign close of the file where
+// the platform can; elsewhere the rule never to open the files holds alone.
+var enableOFD = sync.OnceFunc(func() { _, _ = sqlite.OFDLocking(true) })
+
+func prepareFolder(o Options) (*Folder, error) {
+	path, err := makeFolder(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	lock := flock.New(filepath.Join(path, "satchel.lock"))
+	ok, err := lock.TryLock()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the data folder %s cannot be used: %w", path, err)
+	case !ok:
+		return nil, fmt.Errorf("%w: %s", ErrLocked, path)
+	}
+	f := &Folder{
+		path: path, lock: lock, log: o.Log, openLimit: o.OpenFiles,
+		byID: map[string]*DB{}, names: map[string]*DB{}, saved: map[string]seen{}, open: map[*DB]struct{}{},
+	}
+	if f.log == nil {
+		f.log = slog.Default()
+	}
+	if f.openLimit <= 0 {
+		f.openLimit = 256
+	}
+	f.keys, err = loadKeyring(path, o.MasterKeys)
+	if err := errors.Join(err, f.clearTemp()); err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	return f, nil
+}
+
+// makeFolder makes the data folder and returns its true path.
+func makeFolder(path string) (string, error) {
+	if err := os.MkdirAll(filepath.Join(path, "agents"), 0o700); err != nil {
+		return "", fmt.Errorf("make the data folder: %w", err)
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("find the data folder: %w", err)
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// clearTemp empties the folder for work that a crash may leave behind. Only
+// the holder of the lock may do so.
+func (f *Folder) clearTemp() error {
+	if err := os.RemoveAll(f.tempPath("")); err != nil {
+		return fmt.Errorf("clear the data folder's tmp: %w", err)
+	}
+	return os.MkdirAll(f.tempPath(""), 0o700)
+}
+
+// Path is the data folder's absolute path.
+func (f *Folder) Path() string { return f.path }
+
+func (f *Folder) agentsPath() string          { return filepath.Join(f.path, "agents") }
+func (f *Folder) tempPath(name string) string { return filepath.Join(f.path, "tmp", name) }
+func (f *Folder) filePath(id string) string   { return filepath.Join(f.path, "agents", id+".db") }
+
+// Agent finds an agent by id, else by name ignoring case.
+func (f *Folder) Agent(idOrName string) (*DB, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if db, ok := f.byID[idOrName]; ok {
+		return db, nil
+	}
+	if db, ok := f.names[agent.NameKey(idOrName)]; ok {
+		return db, nil
+	}
+	return nil, agent.NotFound("agent", idOrName)
+}
+
+// Default is the built-in agent.
+func (f *Folder) Default() *DB {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.byID[agent.DefaultID]
+}
+
+// Agents lists every agent of the catalog in no order, refused ones included.
+func (f *Folder) Agents() []*DB {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	all := make([]*DB, 0, len(f.byID))
+	for _, db := range f.byID {
+		all = append(all, db)
+	}
+	return all
+}
+
+// opened notes an open file and closes the least recently used ones beyond
+// the limit. Files in use stay open, whatever the limit.
+func (f *Folder) opened(db *DB) {
+	f.openMu.Lock()
+	f.open[db] = struct{}{}
+	excess := len(f.open) - f.openLimit
+	var victims []*DB
+	if excess > 0 {
+		victims = f.leastUsed(excess, db)
+	}
+	f.openMu.Unlock()
+	for _, v := range victims {
+		if _, err := v.closeIdle(); err != nil {
+			f.log.Error("close an idle agent", "agent", v.id, "error", err)
+		}
+	}
+}
+
+// leastUsed picks the n files whose last use is longest ago, but not keep.
+func (f *Folder) leastUsed(n int, keep *DB) []*DB {
+	var victims []*DB
+	for range n {
+		var oldest *DB
+		for db := range f.open {
+			if db != keep && (oldest == nil || db.lastUse.Load() < oldest.lastUse.Load()) && !slices.Contains(victims, db) {
+				oldest = db
+			}
+		}
+		if oldest == nil {
+			break
+		}
+		victims = append(victims, oldest)
+	}
+	return victims
+}
+
+func (f *Folder) closed(db *DB) {
+	f.openMu.Lock()
+	delete(f.open, db)
+	f.openMu.Unlock()
+}
+
+// openDBs lists the agents whose files are open.
+func (f *Folder) openDBs() []*DB {
+	f.openMu.Lock()
+	defer f.openMu.Unlock()
+	all := make([]*DB, 0, len(f.open))
+	for db := range f.open {
+		all = append(all, db)
+	}
+	return all
+}
+
+// OpenCount tells how many agents' files are open.
+func (f *Folder) OpenCount() int {
+	f.openMu.Lock()
+	defer f.openMu.Unlock()
+	return len(f.open)
+}
+
+// tick is how often the folder is looked at; a new file is adopted when two
+// looks found it alike, so within two seconds.
+const tick = 500 * time.Millisecond
+
+// Start begins to watch the folder and to tend idle files. It returns at once
+// and may be called twice.
+func (f *Folder) Start(ctx context.Context) error {
+	f.startMu.Lock()
+	defer f.startMu.Unlock()
+	if f.stop != nil {
+		return nil
+	}
+	ctx, f.stop = context.WithCancel(ctx)
+	done := make(chan struct{})
+	f.done = done
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(tick)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-ticker.C:
+				f.runOnce(ctx, now)
+			}
+		}
+	}()
+	return nil
+}
+
+func (f *Folder) runOnce(ctx context.Context, now time.Time) {
+	f.watch()
+	f.tend(ctx, now)
+}
+
+// Stop ends what Start began and waits for it.
+func (f *Folder) Stop() {
+	f.startMu.Lock()
+	defer f.startMu.Unlock()
+	if f.stop == nil {
+		return
+	}
+	f.stop()
+	<-f.done
+	f.stop = nil
+}
+
+// Close stops, waits for running transactions, closes every file so that
+// nothing is left beside it, and gives the folder free.
+func (f *Folder) Close() error {
+	f.Stop()
+	var errs []error
+	for _, db := range f.Agents() {
+		errs = append(errs, db.closeWhenUnused(true))
+	}
+	errs = append(errs, os.RemoveAll(f.tempPath("")), f.lock.Unlock())
+	return errors.Join(errs...)
+}

@@ -1,0 +1,172 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"os"
+	"slices"
+	"sync"
+
+	"satchel/agent"
+)
+
+// apiKeys is the folder's memory of the API keys, which are rows of the
+// default agent's file.
+type apiKeys struct {
+	mu     sync.RWMutex
+	byHash map[string]*agent.Key
+	made   bool   // a key was made once, though it may be revoked by now
+	stamp  string // how the default agent's file looked when they were read
+}
+
+const keyColumns = "id, name, prefix, hash, role, agents, maker, created_at, expires_at"
+
+func scanKey(rows *sql.Rows) (*agent.Key, error) {
+	var k agent.Key
+	var agents string
+	if err := rows.Scan(&k.ID, &k.Name, &k.Prefix, &k.Hash, &k.Role, &agents, &k.Maker, &k.CreatedAt, &k.ExpiresAt); err != nil {
+		return nil, err
+	}
+	return &k, json.Unmarshal([]byte(agents), &k.Agents)
+}
+
+// loadKeys reads all keys into memory.
+func (f *Folder) loadKeys() error {
+	stamp := f.keysStamp()
+	type found struct {
+		keys []*agent.Key
+		made bool
+	}
+	got, err := Read(context.Background(), f.Default(), func(tx *Tx) (k found, err error) {
+		if err := tx.value(&k.made, "SELECT EXISTS (SELECT 1 FROM _keys)"); err != nil {
+			return k, err
+		}
+		k.keys, err = all(tx, scanKey, "SELECT "+keyColumns+" FROM _keys WHERE revoked_at IS NULL ORDER BY created_at DESC, id DESC")
+		return k, err
+	})
+	if err != nil {
+		return err
+	}
+	byHash := make(map[string]*agent.Key, len(got.keys))
+	for _, k := range got.keys {
+		byHash[k.Hash] = k
+	}
+	f.apiKeys.mu.Lock()
+	defer f.apiKeys.mu.Unlock()
+	f.apiKeys.byHash, f.apiKeys.made, f.apiKeys.stamp = byHash, got.made, stamp
+	return nil
+}
+
+// keysStamp changes when another process, such as "satchel key", writes the
+// default agent's file.
+func (f *Folder) keysStamp() string {
+	var stamp []byte
+	for _, suffix := range []string{"", "-wal"} {
+		if info, err := os.Stat(f.filePath(agent.DefaultID) + suffix); err == nil {
+			stamp = info.ModTime().AppendFormat(stamp, "2006-01-02T15:04:05.999999999 ")
+		}
+	}
+	return string(stamp)
+}
+
+// reloadKeys reads the keys again when the default agent's file changed.
+func (f *Folder) reloadKeys() {
+	f.apiKeys.mu.RLock()
+	same := f.apiKeys.stamp == f.keysStamp()
+	f.apiKeys.mu.RUnlock()
+	if same || f.Default() == nil {
+		return
+	}
+	if err := f.loadKeys(); err != nil {
+		f.log.Error("read the API keys", "error", err)
+	}
+}
+
+// KeyMade tells whether an API key was ever made: access is closed from then on.
+func (f *Folder) KeyMade() bool {
+	f.apiKeys.mu.RLock()
+	defer f.apiKeys.mu.RUnlock()
+	return f.apiKeys.made
+}
+
+// Key finds a live key by what HashKey makes of it, or nil. It must not be changed.
+func (f *Folder) Key(hash string) *agent.Key {
+	f.apiKeys.mu.RLock()
+	defer f.apiKeys.mu.RUnlock()
+	k := f.apiKeys.byHash[hash]
+	if k == nil || k.Expired(agent.Now()) {
+		return nil
+	}
+	return k
+}
+
+// Keys lists the keys that are not revoked, newest first.
+func (f *Folder) Keys(ctx context.Context) ([]*agent.Key, error) {
+	return Read(ctx, f.Default(), func(tx *Tx) ([]*agent.Key, error) {
+		return all(tx, scanKey, "SELECT "+keyColumns+" FROM _keys WHERE revoked_at IS NULL ORDER BY created_at DESC, id DESC")
+	})
+}
+
+// CreateKey makes an API key and returns it with the key itself, which is
+// known only now.
+func (f *Folder) CreateKey(ctx context.Context, k agent.Key) (agent.Key, string, error) {
+	if err := k.Validate(agent.Now()); err != nil {
+		return k, "", err
+	}
+	var key string
+	key, k.Prefix, k.Hash = agent.NewKeySecret()
+	k.ID = agent.NewID(agent.KindKey)
+	k, err := Write(ctx, f.Default(), func(tx *Tx) (agent.Key, error) {
+		k.CreatedAt = tx.Now
+		agents, err := json.Marshal(k.Agents)
+		if err != nil {
+			return k, err
+		}
+		if _, err := tx.exec("INSERT INTO _keys("+keyColumns+") VALUES (?,?,?,?,?,?,?,?,?)",
+			k.ID, k.Name, k.Prefix, k.Hash, k.Role, string(agents), k.Maker, k.CreatedAt, k.ExpiresAt); err != nil {
+			return k, err
+		}
+		return k, tx.audit("key created", map[string]any{"key": k.ID, "prefix": k.Prefix, "role": k.Role})
+	})
+	if err != nil {
+		return k, "", err
+	}
+	return k, key, f.loadKeys()
+}
+
+// DeleteKey revokes a key for good.
+func (f *Folder) DeleteKey(ctx context.Context, id string) error {
+	_, err := Write(ctx, f.Default(), func(tx *Tx) (struct{}, error) {
+		done, err := tx.exec("UPDATE _keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", tx.Now, id)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if n, _ := done.RowsAffected(); n == 0 {
+			return struct{}{}, agent.NotFound("key", id)
+		}
+		return struct{}{}, tx.audit("key revoked", map[string]any{"key": id})
+	})
+	if err != nil {
+		return err
+	}
+	return f.loadKeys()
+}
+
+// ExtendKey lets a key reach one more agent, one that it made itself.
+func (f *Folder) ExtendKey(ctx context.Context, k *agent.Key, agentID string) error {
+	if k.Reaches(agentID) {
+		return nil
+	}
+	agents, err := json.Marshal(append(slices.Clone(k.Agents), agentID))
+	if err != nil {
+		return err
+	}
+	_, err = Write(ctx, f.Default(), func(tx *Tx) (sql.Result, error) {
+		return tx.exec("UPDATE _keys SET agents = ? WHERE id = ?", string(agents), k.ID)
+	})
+	if err != nil {
+		return err
+	}
+	return f.loadKeys()
+}

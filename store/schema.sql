@@ -1,0 +1,347 @@
+-- Version 1: everything an agent owns. Tables whose name begins with "_" are
+-- Satchel's own and closed to the SQL endpoint. Times are TEXT, RFC 3339 UTC
+-- with milliseconds; lists and objects are JSON text.
+
+CREATE TABLE _agent (
+  id          TEXT PRIMARY KEY NOT NULL,  -- with folder: whose file this is, to tell a copy
+  folder      TEXT NOT NULL,
+  name        TEXT NOT NULL,
+  description TEXT NOT NULL DEFAULT '',
+  status      TEXT NOT NULL DEFAULT 'active',
+  owner_email TEXT NOT NULL DEFAULT '',
+  settings    TEXT NOT NULL DEFAULT '{}',
+  settings_at TEXT NOT NULL,
+  created_at  TEXT NOT NULL,
+  updated_at  TEXT NOT NULL
+);
+
+CREATE TABLE _admins (
+  id         TEXT PRIMARY KEY NOT NULL,
+  email      TEXT NOT NULL UNIQUE,
+  name       TEXT NOT NULL DEFAULT '',
+  role       TEXT NOT NULL,
+  created_at TEXT NOT NULL
+);
+
+CREATE TABLE _keys (  -- used in the default agent's file only
+  id         TEXT PRIMARY KEY NOT NULL,
+  name       TEXT NOT NULL,
+  prefix     TEXT NOT NULL,
+  hash       TEXT NOT NULL UNIQUE,
+  role       TEXT NOT NULL,
+  agents     TEXT NOT NULL,
+  maker      TEXT NOT NULL DEFAULT '',
+  created_at TEXT NOT NULL,
+  expires_at TEXT,
+  revoked_at TEXT
+);
+
+CREATE TABLE _secrets (  -- sealed credentials: owner is "settings" or a record's id
+  owner      TEXT NOT NULL,
+  field      TEXT NOT NULL,
+  key_id     TEXT NOT NULL,
+  sealed     BLOB NOT NULL,
+  updated_at TEXT NOT NULL,
+  PRIMARY KEY (owner, field)
+) WITHOUT ROWID;
+
+CREATE TABLE _events (  -- the outbox: written with what it tells, delivered after the commit
+  seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+  id         TEXT NOT NULL DEFAULT ('event-' || lower(hex(randomblob(10)))),
+  type       TEXT NOT NULL,
+  data       TEXT NOT NULL,
+  depth      INTEGER NOT NULL DEFAULT 0,
+  created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+);
+
+CREATE TABLE _counts (name TEXT PRIMARY KEY NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO _counts VALUES ('contacts',0),('conversations',0),('messages',0),('workflows',0),('schedules',0),('logs',0),('sources',0);
+
+-- Contacts. The indexes on expressions say when two contacts are the same.
+CREATE TABLE contacts (
+  id            TEXT PRIMARY KEY NOT NULL DEFAULT ('contact-' || lower(hex(randomblob(10)))),
+  name          TEXT NOT NULL,
+  email         TEXT NOT NULL DEFAULT '',
+  phone         TEXT NOT NULL DEFAULT '',
+  chatbot_a     TEXT NOT NULL DEFAULT '',
+  chatbot_b     TEXT NOT NULL DEFAULT '',
+  social_handle TEXT NOT NULL DEFAULT '',
+  external_id   TEXT NOT NULL DEFAULT '',
+  notes         TEXT NOT NULL DEFAULT '',
+  tags          TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(tags) AND json_type(tags) = 'array'),
+  metadata      TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(metadata) AND json_type(metadata) = 'object'),
+  created_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
+  updated_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+);
+CREATE UNIQUE INDEX contacts_email ON contacts(lower(trim(email))) WHERE email <> '';
+CREATE UNIQUE INDEX contacts_phone ON contacts(
+  replace(replace(replace(replace(replace(replace(replace(replace(phone,' ',''),'-',''),'(',''),')',''),'+',''),'.',''),'/',''),char(160),'')
+) WHERE phone <> '';
+CREATE UNIQUE INDEX contacts_chatbot_a ON contacts(ltrim(lower(trim(chatbot_a)),'@')) WHERE chatbot_a <> '';
+CREATE UNIQUE INDEX contacts_chatbot_b ON contacts(chatbot_b) WHERE chatbot_b <> '';
+CREATE UNIQUE INDEX contacts_external_id ON contacts(external_id) WHERE external_id <> '';
+CREATE INDEX contacts_created ON contacts(created_at, id);
+
+CREATE TABLE _contact_tags (
+  tag        TEXT NOT NULL,
+  contact_id TEXT NOT NULL,
+  PRIMARY KEY (tag, contact_id)
+) WITHOUT ROWID;
+CREATE INDEX _contact_tags_contact ON _contact_tags(contact_id);
+
+CREATE TABLE conversations (
+  id                 TEXT PRIMARY KEY NOT NULL DEFAULT ('conversation-' || lower(hex(randomblob(10)))),
+  contact_id         TEXT NOT NULL DEFAULT '',
+  gateway_id         TEXT NOT NULL DEFAULT '',
+  external_thread_id TEXT NOT NULL DEFAULT '',
+  muted              INTEGER NOT NULL DEFAULT 0,
+  metadata           TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(metadata) AND json_type(metadata) = 'object'),
+  created_at         TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
+  updated_at         TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+);
+CREATE UNIQUE INDEX conversations_thread ON conversations(gateway_id, external_thread_id) WHERE external_thread_id <> '';
+CREATE INDEX conversations_contact ON conversations(contact_id, created_at);
+CREATE INDEX conversations_created ON conversations(created_at, id);
+
+CREATE TABLE messages (
+  id              INTEGER PRIMARY KEY AUTOINCREMENT,
+  conversation_id TEXT NOT NULL REFERENCES conversations(id) ON DELETE CASCADE,
+  role            TEXT NOT NULL CHECK (role IN ('user','assistant','system','tool')),
+  content         TEXT NOT NULL,
+  metadata        TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(metadata) AND json_type(metadata) = 'object'),
+  created_at      TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+);
+CREATE INDEX messages_conversation ON messages(conversation_id, id);
+
+-- Knowledge. A chunk's text is found by full text at once, by meaning once its
+-- vector (same rowid in _chunk_vectors) has been made.
+CREATE TABLE sources (
+  seq             INTEGER PRIMARY KEY AUTOINCREMENT,
+  id              TEXT NOT NULL UNIQUE DEFAULT ('source-' || lower(hex(randomblob(10)))),
+  type            TEXT NOT NULL CHECK (type IN ('file','url','crawl','database','api')),
+  name            TEXT NOT NULL,
+  status          TEXT NOT NULL,
+  chunks          INTEGER NOT NULL DEFAULT 0,
+  file_path       TEXT NOT NULL DEFAULT '',
+  config          TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(config)),
+  embedding_model TEXT NOT NULL DEFAULT '',
+  error_code      TEXT NOT NULL DEFAULT '',
+  error_message   TEXT NOT NULL DEFAULT '',
+  chunked         INTEGER NOT NULL DEFAULT 0,  -- the text has been cut; vectors may still be missing
+  attempts        INTEGER NOT NULL DEFAULT 0,  -- how often reading it began: a file that kills its reader is given up
+  created_at      TEXT NOT NULL,
+  updated_at      TEXT NOT NULL
+);
+CREATE INDEX sources_created ON sources(created_at, id);
+CREATE INDEX sources_working ON sources(status) WHERE status NOT IN ('ready','error');
+
+CREATE TABLE chunks (  -- those of a deleted source go in the background, by way of _purge
+  seq       INTEGER PRIMARY KEY AUTOINCREMENT,
+  id        TEXT NOT NULL UNIQUE,
+  source_id TEXT NOT NULL,
+  position  INTEGER NOT NULL,
+  content   TEXT NOT NULL,
+  section   TEXT NOT NULL DEFAULT '',
+  page      INTEGER NOT NULL DEFAULT 0,
+  url       TEXT NOT NULL DEFAULT '',
+  embedded  INTEGER NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX chunks_position ON chunks(source_id, position);
+CREATE INDEX chunks_unembedded ON chunks(source_id, position) WHERE embedded = 0;
+
+CREATE TABLE _purge (source_id TEXT PRIMARY KEY NOT NULL) WITHOUT ROWID;
+CREATE TRIGGER _sources_deleted AFTER DELETE ON sources BEGIN
+  INSERT OR IGNORE INTO _purge VALUES (old.id);
+END;
+
+CREATE TABLE _files (
+  source_id  TEXT PRIMARY KEY NOT NULL REFERENCES sources(id) ON DELETE CASCADE,
+  upload     TEXT NOT NULL UNIQUE,  -- names its parts
+  name       TEXT NOT NULL,
+  media_type TEXT NOT NULL,
+  size       INTEGER NOT NULL,
+  sha256     TEXT NOT NULL
+);
+CREATE TABLE _file_parts (  -- written as they arrive, before the source exists
+  upload     TEXT NOT NULL,
+  n          INTEGER NOT NULL,
+  data       BLOB NOT NULL,
+  PRIMARY KEY (upload, n)
+);
+CREATE TRIGGER _files_deleted AFTER DELETE ON _files BEGIN
+  DELETE FROM _file_parts WHERE upload = old.upload;
+END;
+
+CREATE VIRTUAL TABLE _chunk_text USING fts5(section, content, content='chunks', content_rowid='seq', tokenize="porter unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE _chunk_terms USING fts5vocab('_chunk_text', 'row');
+CREATE VIRTUAL TABLE _chunk_vectors USING vec0(source INTEGER, embedding float[512] distance_metric=cosine, chunk_size=256);
+CREATE TRIGGER _chunks_inserted AFTER INSERT ON chunks BEGIN
+  INSERT INTO _chunk_text(rowid, section, content) VALUES (new.seq, new.section, new.content);
+END;
+CREATE TRIGGER _chunks_deleted AFTER DELETE ON chunks BEGIN
+  INSERT INTO _chunk_text(_chunk_text, rowid, section, content) VALUES ('delete', old.seq, old.section, old.content);
+  DELETE FROM _chunk_vectors WHERE rowid = old.seq;
+END;
+
+CREATE TABLE logs (
+  id         TEXT PRIMARY KEY NOT NULL DEFAULT ('log-' || lower(hex(randomblob(10)))),
+  level      TEXT NOT NULL,
+  source     TEXT NOT NULL,
+  message    TEXT NOT NULL,
+  data       TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(data)),
+  created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+) WITHOUT ROWID;
+CREATE INDEX logs_created ON logs(created_at, id);
+
+-- Automation.
+CREATE TABLE workflows (
+  id          TEXT PRIMARY KEY NOT NULL DEFAULT ('workflow-' || lower(hex(randomblob(10)))),
+  name        TEXT NOT NULL,
+  description TEXT NOT NULL DEFAULT '',
+  nodes       TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(nodes)),
+  edges       TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(edges)),
+  settings    TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(settings)),
+  status      TEXT NOT NULL DEFAULT 'draft' CHECK (status IN ('draft','active','paused','archived')),
+  version     INTEGER NOT NULL DEFAULT 1,
+  created_at  TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
+  updated_at  TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+);
+CREATE INDEX workflows_created ON workflows(created_at, id);
+
+CREATE TABLE executions (
+  id           TEXT PRIMARY KEY NOT NULL,
+  workflow_id  TEXT NOT NULL REFERENCES workflows(id) ON DELETE CASCADE,
+  status       TEXT NOT NULL CHECK (status IN ('queued','running','complete','errored','terminated')),
+  input        TEXT NOT NULL DEFAULT '{}',
+  output       TEXT,
+  error        TEXT,
+  created_at   TEXT NOT NULL,
+  started_at   TEXT,
+  completed_at TEXT
+);
+CREATE INDEX executions_workflow ON executions(workflow_id, created_at);
+CREATE INDEX executions_created ON executions(created_at, id);
+
+CREATE TABLE schedules (
+  id              TEXT PRIMARY KEY NOT NULL DEFAULT ('schedule-' || lower(hex(randomblob(10)))),
+  name            TEXT NOT NULL,
+  type            TEXT NOT NULL CHECK (type IN ('once','delayed','cron')),
+  cron_expression TEXT NOT NULL DEFAULT '',
+  next_run        TEXT,
+  last_run        TEXT,
+  delay_seconds   INTEGER,
+  callback_type   TEXT NOT NULL,
+  callback_id     TEXT NOT NULL DEFAULT '',
+  status          TEXT NOT NULL DEFAULT 'active' CHECK (status IN ('active','paused','completed')),
+  created_at      TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
+  updated_at      TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+);
+CREATE INDEX schedules_due ON schedules(next_run) WHERE status = 'active';
+
+CREATE TABLE tasks (
+  id              TEXT PRIMARY KEY NOT NULL DEFAULT ('task-' || lower(hex(randomblob(10)))),
+  title           TEXT NOT NULL,
+  description     TEXT NOT NULL DEFAULT '',
+  start_time      TEXT NOT NULL,
+  end_time        TEXT NOT NULL,
+  recurrence      TEXT NOT NULL DEFAULT 'none' CHECK (recurrence IN ('none','daily','weekly','monthly')),
+  recurrence_days TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(recurrence_days)),
+  workflow_id     TEXT NOT NULL DEFAULT '',
+  status          TEXT NOT NULL DEFAULT 'pending',
+  created_at      TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
+  updated_at      TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+);
+CREATE INDEX tasks_start ON tasks(start_time);
+
+CREATE TABLE tools (
+  id          TEXT PRIMARY KEY NOT NULL DEFAULT ('tool-' || lower(hex(randomblob(10)))),
+  name        TEXT NOT NULL UNIQUE,
+  description TEXT NOT NULL DEFAULT '',
+  type        TEXT NOT NULL CHECK (type IN ('api','function','mcp')),
+  config      TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(config)),
+  created_at  TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
+  updated_at  TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+);
+
+CREATE TABLE mcp_servers (
+  id         TEXT PRIMARY KEY NOT NULL DEFAULT ('mcp-' || lower(hex(randomblob(10)))),
+  name       TEXT NOT NULL,
+  url        TEXT NOT NULL,
+  status     TEXT NOT NULL DEFAULT 'disconnected' CHECK (status IN ('connected','disconnected','error')),
+  last_error TEXT NOT NULL DEFAULT '',
+  created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+);
+
+CREATE TABLE gateways (
+  id            TEXT PRIMARY KEY NOT NULL DEFAULT ('gateway-' || lower(hex(randomblob(10)))),
+  type          TEXT NOT NULL,
+  name          TEXT NOT NULL,
+  status        TEXT NOT NULL DEFAULT 'inactive' CHECK (status IN ('inactive','pending_verification','active','error')),
+  is_default    INTEGER NOT NULL DEFAULT 0,
+  verified      INTEGER NOT NULL DEFAULT 0,
+  event_count   INTEGER NOT NULL DEFAULT 0,
+  last_event_at TEXT,
+  last_error    TEXT NOT NULL DEFAULT '',
+  last_error_at TEXT,
+  created_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
+  updated_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
+);
+
+CREATE TABLE sessions (
+  id            TEXT PRIMARY KEY NOT NULL,
+  status        TEXT NOT NULL CHECK (status IN ('active','paused','takeover','closed','error')),
+  headless      INTEGER NOT NULL DEFAULT 1,
+  viewport      TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(viewport)),
+  created_at    TEXT NOT NULL,
+  last_activity TEXT NOT NULL
+);
+
+CREATE TABLE webhooks (
+  id               TEXT PRIMARY KEY NOT NULL,
+  url              TEXT NOT NULL,
+  events           TEXT NOT NULL CHECK (json_valid(events)),
+  active           INTEGER NOT NULL DEFAULT 1,
+  failure_count    INTEGER NOT NULL DEFAULT 0,
+  last_delivery_at TEXT,
+  last_status      INTEGER,
+  created_at       TEXT NOT NULL,
+  updated_at       TEXT NOT NULL
+);
+
+-- Counts behind meta.total, so that it costs one row however long the list is.
+CREATE TRIGGER _contacts_counted AFTER INSERT ON contacts BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'contacts'; END;
+CREATE TRIGGER _contacts_uncounted AFTER DELETE ON contacts BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'contacts'; END;
+CREATE TRIGGER _conversations_counted AFTER INSERT ON conversations BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'conversations'; END;
+CREATE TRIGGER _conversations_uncounted AFTER DELETE ON conversations BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'conversations'; END;
+CREATE TRIGGER _messages_counted AFTER INSERT ON messages BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'messages'; END;
+CREATE TRIGGER _messages_uncounted AFTER DELETE ON messages BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'messages'; END;
+CREATE TRIGGER _workflows_counted AFTER INSERT ON workflows BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'workflows'; END;
+CREATE TRIGGER _workflows_uncounted AFTER DELETE ON workflows BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'workflows'; END;
+CREATE TRIGGER _schedules_counted AFTER INSERT ON schedules BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'schedules'; END;
+CREATE TRIGGER _schedules_uncounted AFTER DELETE ON schedules BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'schedules'; END;
+CREATE TRIGGER _logs_counted AFTER INSERT ON logs BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'logs'; END;
+CREATE TRIGGER _logs_uncounted AFTER DELETE ON logs BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'logs'; END;
+CREATE TRIGGER _sources_counted AFTER INSERT ON sources BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'sources'; END;
+CREATE TRIGGER _sources_uncounted AFTER DELETE ON sources BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'sources'; END;
+
+CREATE TRIGGER _contacts_tagged AFTER INSERT ON contacts WHEN new.tags <> '[]' BEGIN
+  INSERT OR IGNORE INTO _contact_tags SELECT value, new.id FROM json_each(new.tags);
+END;
+CREATE TRIGGER _contacts_retagged AFTER UPDATE OF id, tags ON contacts BEGIN
+  DELETE FROM _contact_tags WHERE contact_id = old.id;
+  INSERT OR IGNORE INTO _contact_tags SELECT value, new.id FROM json_each(new.tags);
+END;
+CREATE TRIGGER _contacts_untagged AFTER DELETE ON contacts BEGIN
+  DELETE FROM _contact_tags WHERE contact_id = old.id;
+END;
+
+-- Contact events come from triggers, so that a write by SQL tells as much as one by the API.
+CREATE TRIGGER _contacts_created AFTER INSERT ON contacts BEGIN
+  INSERT INTO _events(type, data) VALUES ('contact.created', json_object('contact', json_object('id',new.id,'name',new.name,'email',new.email,'phone',new.phone,'chatbot_a',new.chatbot_a,'chatbot_b',new.chatbot_b,'social_handle',new.social_handle,'external_id',new.external_id,'notes',new.notes,'tags',json(new.tags),'metadata',json(new.metadata),'created_at',new.created_at,'updated_at',new.updated_at)));
+END;
+CREATE TRIGGER _contacts_updated AFTER UPDATE ON contacts BEGIN
+  INSERT INTO _events(type, data) VALUES ('contact.updated', json_object('contact', json_object('id',new.id,'name',new.name,'email',new.email,'phone',new.phone,'chatbot_a',new.chatbot_a,'chatbot_b',new.chatbot_b,'social_handle',new.social_handle,'external_id',new.external_id,'notes',new.notes,'tags',json(new.tags),'metadata',json(new.metadata),'created_at',new.created_at,'updated_at',new.updated_at)));
+END;
+CREATE TRIGGER _contacts_removed AFTER DELETE ON contacts BEGIN
+  INSERT INTO _events(type, data) VALUES ('contact.deleted', json_object('contact', json_object('id',old.id,'name',old.name,'email',old.email,'phone',old.phone,'chatbot_a',old.chatbot_a,'chatbot_b',old.chatbot_b,'social_handle',old.social_handle,'external_id',old.external_id,'notes',old.notes,'tags',json(old.tags),'metadata',json(old.metadata),'created_at',old.created_at,'updated_at',old.updated_at)));
+END;

@@ -1,0 +1,200 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// keyring holds the master keys of a folder: the first seals, all open.
+type keyring []masterKey
+
+type masterKey struct {
+	id    string // first 8 hexadecimal digits of a hash of the key
+	bytes []byte
+	aead  cipher.AEAD
+}
+
+// MasterKeyBytes is the length of a master key.
+const MasterKeyBytes = 32
+
+func newMasterKey(key []byte) (masterKey, error) {
+	if len(key) != MasterKeyBytes {
+		return masterKey{}, fmt.Errorf("a master key has %d bytes, this one has %d", MasterKeyBytes, len(key))
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return masterKey{}, err
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return masterKey{}, err
+	}
+	sum := sha256.Sum256(append([]byte("satchel master key "), key...))
+	return masterKey{id: hex.EncodeToString(sum[:4]), bytes: key, aead: aead}, nil
+}
+
+// errLocked says that a secret was sealed with a master key that is not here.
+var errLocked = errors.New("sealed with another master key")
+
+// seal encrypts a secret with AES-256-GCM under the first key. The secret can
+// only be opened again for the same agent, owner and field.
+func (k keyring) seal(agentID, owner, field, secret string) (keyID string, sealed []byte) {
+	aead := k[0].aead
+	nonce := make([]byte, aead.NonceSize(), aead.NonceSize()+len(secret)+aead.Overhead())
+	_, _ = rand.Read(nonce)
+	return k[0].id, aead.Seal(nonce, nonce, []byte(secret), sealContext(agentID, owner, field))
+}
+
+// open decrypts what seal made; errLocked when the key is not in the ring.
+func (k keyring) open(agentID, owner, field, keyID string, sealed []byte) (string, error) {
+	for _, key := range k {
+		if key.id != keyID || len(sealed) < key.aead.NonceSize() {
+			continue
+		}
+		n := key.aead.NonceSize()
+		secret, err := key.aead.Open(nil, sealed[:n], sealed[n:], sealContext(agentID, owner, field))
+		if err != nil {
+			return "", errLocked
+		}
+		return string(secret), nil
+	}
+	return "", errLocked
+}
+
+func sealContext(agentID, owner, field string) []byte {
+	return []byte(agentID + "\x00" + owner + "\x00" + field)
+}
+
+// loadKeyring takes the given keys, else those of master.key, which is made
+// when it is missing.
+func loadKeyring(folder string, given [][]byte) (keyring, error) {
+	keys := given
+	if len(keys) == 0 {
+		var err error
+		if keys, err = readMasterFile(folder); err != nil {
+			return nil, err
+		}
+	}
+	var ring keyring
+	for _, key := range keys {
+		k, err := newMasterKey(key)
+		if err != nil {
+			return nil, err
+		}
+		ring = append(ring, k)
+	}
+	return ring, nil
+}
+
+func masterPath(folder string) string { return filepath.Join(folder, "master.key") }
+
+func readMasterFile(folder string) ([][]byte, error) {
+	data, err := os.ReadFile(masterPath(folder))
+	if errors.Is(err, fs.ErrNotExist) {
+		key := make([]byte, MasterKeyBytes)
+		_, _ = rand.Read(key)
+		return [][]byte{key}, writeMasterFile(folder, [][]byte{key})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the master key: %w", err)
+	}
+	var keys [][]byte
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for lines.Scan() {
+		if line := strings.TrimSpace(lines.Text()); line != "" {
+			key, err := base64.StdEncoding.DecodeString(line)
+			if err != nil || len(key) != MasterKeyBytes {
+				return nil, fmt.Errorf("%s does not hold a master key: each line is %d bytes in base64", masterPath(folder), MasterKeyBytes)
+			}
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("%s is empty; restore it, or remove it to start with a new key (stored credentials stay locked)", masterPath(folder))
+	}
+	return keys, nil
+}
+
+// writeMasterFile replaces master.key at once or not at all.
+func writeMasterFile(folder string, keys [][]byte) error {
+	var text strings.Builder
+	for _, key := range keys {
+		text.WriteString(base64.StdEncoding.EncodeToString(key) + "\n")
+	}
+	temp := masterPath(folder) + ".new"
+	if err := writeSynced(temp, []byte(text.String())); err != nil {
+		return fmt.Errorf("write the master key: %w", err)
+	}
+	if err := os.Rename(temp, masterPath(folder)); err != nil {
+		return fmt.Errorf("write the master key: %w", err)
+	}
+	return syncFolder(folder)
+}
+
+func writeSynced(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// syncFolder makes a rename in the folder durable.
+func syncFolder(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// addMasterKey puts a new key before the others, in the file and in memory.
+func (f *Folder) addMasterKey() error {
+	key := make([]byte, MasterKeyBytes)
+	_, _ = rand.Read(key)
+	k, err := newMasterKey(key)
+	if err != nil {
+		return err
+	}
+	f.keys = append(keyring{k}, f.keys...)
+	all := make([][]byte, len(f.keys))
+	for i, k := range f.keys {
+		all[i] = k.bytes
+	}
+	return writeMasterFile(f.path, all)
+}
+
+// resealAll seals every credential of an agent with the first key and returns
+// how many there are. One that cannot be opened stops it.
+func (f *Folder) resealAll(db *DB) (int, error) {
+	return Write(context.Background(), db, func(tx *Tx) (int, error) {
+		secrets, err := all(tx, scanSecret, "SELECT owner, field, key_id, sealed FROM _secrets")
+		if err != nil {
+			return 0, err
+		}
+		for _, s := range secrets {
+			plain, err := f.keys.open(db.id, s.owner, s.field, s.keyID, s.sealed)
+			if err != nil {
+				return 0, fmt.Errorf("%s of %s: %w", s.field, s.owner, err)
+			}
+			if err := tx.putSecret(s.owner, s.field, plain); err != nil {
+				return 0, err
+			}
+		}
+		return len(secrets), nil
+	})
+}

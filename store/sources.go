@@ -1,0 +1,274 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"satchel/agent"
+)
+
+const sourceColumns = "id, type, name, status, chunks, file_path, config, embedding_model, error_code, error_message, created_at, updated_at"
+
+var sourceListing = listing[agent.Source]{
+	table:   "sources",
+	columns: sourceColumns,
+	order:   "created_at DESC, id DESC",
+	sort: map[string]string{"name": "name COLLATE NOCASE", "created_at": "created_at", "updated_at": "updated_at",
+		"status": "status", "type": "type", "chunks": "chunks"},
+	search: []string{"name"},
+	scan:   scanSource,
+}
+
+func scanSource(rows *sql.Rows) (s agent.Source, err error) {
+	var problem agent.SourceError
+	err = rows.Scan(&s.ID, &s.Type, &s.Name, &s.Status, &s.Chunks, &s.FilePath, (*rawJSON)(&s.Config), &s.EmbeddingModel,
+		&problem.Code, &problem.Message, &s.CreatedAt, &s.UpdatedAt)
+	if problem.Code != "" {
+		s.Error = &problem
+	}
+	return s, err
+}
+
+// SourceFilter narrows the list of sources to any of the values named.
+type SourceFilter struct {
+	Types    []string
+	Statuses []string
+}
+
+// Sources lists sources, newest first.
+func (db *DB) Sources(ctx context.Context, sf SourceFilter, p Page) ([]agent.Source, int, error) {
+	var f filter
+	f.in("type", sf.Types)
+	f.in("status", sf.Statuses)
+	return listPage(ctx, db, sourceListing, f, p)
+}
+
+// Source reads one source; while it is worked on, with its progress.
+func (db *DB) Source(ctx context.Context, id string) (agent.Source, error) {
+	return Read(ctx, db, func(tx *Tx) (agent.Source, error) { return tx.source(id) })
+}
+
+func (tx *Tx) source(id string) (agent.Source, error) {
+	found, err := all(tx, scanSource, "SELECT "+sourceColumns+" FROM sources WHERE id = ?", id)
+	if err != nil {
+		return agent.Source{}, err
+	}
+	if len(found) == 0 {
+		return agent.Source{}, agent.NotFound("source", id)
+	}
+	s := found[0]
+	if s.Status == agent.SourceReady || s.Status == agent.SourceFailed {
+		return s, nil
+	}
+	p := agent.Progress{Total: s.Chunks}
+	if err := tx.value(&p.Queued, "SELECT count(*) FROM chunks WHERE source_id = ? AND embedded = 0", id); err != nil {
+		return s, err
+	}
+	p.Done = p.Total - p.Queued
+	s.Progress = &p
+	return s, nil
+}
+
+// DeleteSource removes a source with its file. Its chunks are out of reach at
+// once and deleted by Purge.
+func (db *DB) DeleteSource(ctx context.Context, id string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if err := tx.deleteRow("sources", "source", id); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("source deleted", map[string]any{"source_id": id})
+	})
+	return err
+}
+
+// partSize is how much of a file is stored in one row, and so the longest
+// that an upload keeps other writes waiting.
+const partSize = 256 << 10
+
+// Upload is a file whose bytes are in the agent's file and which belongs to
+// no source yet.
+type Upload struct {
+	Name      string // base name, as given by the client
+	MediaType string
+	Size      int64
+	SHA256    string
+
+	id string
+	db *DB
+}
+
+// ErrTooLarge says that a file is longer than the upload limit.
+var ErrTooLarge = errors.New("file too large")
+
+// ReceiveFile stores what r yields, at most limit bytes; a longer file is
+// ErrTooLarge. End the upload with CreateFileSource or Discard.
+func (db *DB) ReceiveFile(ctx context.Context, name, mediaType string, r io.Reader, limit int64) (*Upload, error) {
+	u := &Upload{Name: name, MediaType: mediaType, id: agent.NewID("upload"), db: db}
+	db.mu.Lock()
+	if db.uploads == nil {
+		db.uploads = map[string]bool{}
+	}
+	db.uploads[u.id] = true
+	db.mu.Unlock()
+	if err := u.receive(ctx, r, limit); err != nil {
+		u.Discard()
+		return nil, err
+	}
+	return u, nil
+}
+
+func (u *Upload) receive(ctx context.Context, r io.Reader, limit int64) error {
+	hash := sha256.New()
+	buf := make([]byte, partSize)
+	for n := 0; ; n++ {
+		read, err := io.ReadFull(r, buf)
+		if read > 0 {
+			part := buf[:read]
+			hash.Write(part)
+			if u.Size += int64(read); u.Size > limit {
+				return ErrTooLarge
+			}
+			_, werr := Write(ctx, u.db, func(tx *Tx) (sql.Result, error) {
+				return tx.exec("INSERT INTO _file_parts(upload, n, data) VALUES (?,?,?)", u.id, n, part)
+			})
+			if werr != nil {
+				return werr
+			}
+		}
+		switch {
+		case err == io.EOF || err == io.ErrUnexpectedEOF:
+			u.SHA256 = hex.EncodeToString(hash.Sum(nil))
+			return nil
+		case err != nil:
+			return fmt.Errorf("receive file: %w", err)
+		}
+	}
+}
+
+// Discard removes an upload that became no source. It may be called after
+// CreateFileSource, and does nothing then.
+func (u *Upload) Discard() {
+	if !u.finish() {
+		return
+	}
+	_, err := Write(context.Background(), u.db, func(tx *Tx) (sql.Result, error) {
+		return tx.exec("DELETE FROM _file_parts WHERE upload = ?", u.id)
+	})
+	if err != nil {
+		u.db.folder.log.Error("discard an upload", "agent", u.db.id, "error", err)
+	}
+}
+
+// finish ends the upload and tells whether it was under way until now.
+func (u *Upload) finish() bool {
+	u.db.mu.Lock()
+	defer u.db.mu.Unlock()
+	was := u.db.uploads[u.id]
+	delete(u.db.uploads, u.id)
+	return was
+}
+
+// dropLostUploads removes parts that no source and no running upload owns:
+// what a crash left behind.
+func (tx *Tx) dropLostUploads() error {
+	lost, err := all(tx, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) },
+		"SELECT DISTINCT upload FROM _file_parts WHERE upload NOT IN (SELECT upload FROM _files)")
+	if err != nil {
+		return err
+	}
+	for _, id := range lost {
+		tx.db.mu.Lock()
+		running := tx.db.uploads[id]
+		tx.db.mu.Unlock()
+		if running {
+			continue
+		}
+		if _, err := tx.exec("DELETE FROM _file_parts WHERE upload = ?", id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CreateFileSource makes a source of an upload; it is processing from then on.
+func (db *DB) CreateFileSource(ctx context.Context, name string, chunking agent.Chunking, u *Upload) (agent.Source, error) {
+	if err := agent.CheckSourceName(name); err != nil {
+		return agent.Source{}, err
+	}
+	config, err := json.Marshal(chunking)
+	if err != nil {
+		return agent.Source{}, err
+	}
+	s, err := Write(ctx, db, func(tx *Tx) (agent.Source, error) {
+		id := agent.NewID(agent.KindSource)
+		s := agent.Source{ID: id, Type: agent.SourceFile, Name: name, Status: agent.SourceProcessing, Config: config,
+			FilePath: "sources/" + id + "/" + u.Name, CreatedAt: tx.Now, UpdatedAt: tx.Now}
+		if _, err := tx.exec("INSERT INTO sources(id, type, name, status, file_path, config, created_at, updated_at) VALUES (?,?,?,?,?,?,?,?)",
+			s.ID, s.Type, s.Name, s.Status, s.FilePath, string(s.Config), s.CreatedAt, s.UpdatedAt); err != nil {
+			return s, err
+		}
+		if _, err := tx.exec("INSERT INTO _files(source_id, upload, name, media_type, size, sha256) VALUES (?,?,?,?,?,?)",
+			s.ID, u.id, u.Name, u.MediaType, u.Size, u.SHA256); err != nil {
+			return s, err
+		}
+		return s, tx.audit("source created", map[string]any{"source_id": s.ID, "name": s.Name})
+	})
+	if err == nil {
+		u.finish()
+	}
+	return s, err
+}
+
+// File is the original of a file source.
+type File struct {
+	Name      string
+	MediaType string
+	Size      int64
+	SHA256    string
+
+	upload string
+	db     *DB
+}
+
+// SourceFile finds the original of a source.
+func (db *DB) SourceFile(ctx context.Context, sourceID string) (File, error) {
+	return Read(ctx, db, func(tx *Tx) (File, error) {
+		f := File{db: db}
+		if _, err := tx.source(sourceID); err != nil {
+			return f, err
+		}
+		s, err := tx.prepare("SELECT upload, name, media_type, size, sha256 FROM _files WHERE source_id = ?")
+		if err != nil {
+			return f, err
+		}
+		err = s.QueryRow(sourceID).Scan(&f.upload, &f.Name, &f.MediaType, &f.Size, &f.SHA256)
+		if errors.Is(err, sql.ErrNoRows) {
+			return f, agent.Errorf(agent.CodeNotFound, "this source has no file")
+		}
+		return f, err
+	})
+}
+
+// WriteTo writes the file part by part; a source that is deleted meanwhile
+// cuts it short with an error.
+func (f File) WriteTo(ctx context.Context, w io.Writer) error {
+	for written, n := int64(0), 0; written < f.Size; n++ {
+		part, err := Read(ctx, f.db, func(tx *Tx) (part []byte, err error) {
+			return part, tx.value(&part, "SELECT data FROM _file_parts WHERE upload = ? AND n = ?", f.upload, n)
+		})
+		if err != nil {
+			return fmt.Errorf("read file part %d: %w", n, err)
+		}
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+		written += int64(len(part))
+	}
+	return nil
+}
