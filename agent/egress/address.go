@@ -1,0 +1,127 @@
+package egress
+
+import "net/netip"
+
+// class says who may open an address.
+type class int
+
+const (
+	public   class = iota // open to all
+	private               // opened by Policy.AllowPrivate or a range in Policy.Allow
+	reserved              // opened by a range in Policy.Allow only
+	metadata              // opened by naming exactly this address in Policy.Allow
+	never                 // not an address of one machine; stays shut
+)
+
+type special struct {
+	prefix netip.Prefix
+	class  class
+	reason string
+}
+
+// specials follows the IANA special-purpose registries for IPv4 and IPv6 (RFC
+// 6890 and its updates), with the metadata addresses of cloud providers first:
+// the first match decides. IPv6 outside 2000::/3 is handled by classify.
+var specials = []special{
+	{netip.MustParsePrefix("169.254.169.254/32"), metadata, "cloud metadata address"}, // AWS, Google, Azure, others
+	{netip.MustParsePrefix("169.254.170.2/32"), metadata, "cloud metadata address"},   // AWS ECS task credentials
+	{netip.MustParsePrefix("169.254.170.23/32"), metadata, "cloud metadata address"},  // AWS EKS pod identity
+	{netip.MustParsePrefix("169.254.0.23/32"), metadata, "cloud metadata address"},    // Tencent
+	{netip.MustParsePrefix("100.100.100.200/32"), metadata, "cloud metadata address"}, // Alibaba
+	{netip.MustParsePrefix("168.63.129.16/32"), metadata, "cloud metadata address"},   // Azure WireServer, a public number
+	{netip.MustParsePrefix("192.0.0.192/32"), metadata, "cloud metadata address"},     // Oracle
+	{netip.MustParsePrefix("fd00:ec2::254/128"), metadata, "cloud metadata address"},  // AWS
+	{netip.MustParsePrefix("fd00:ec2::23/128"), metadata, "cloud metadata address"},   // AWS EKS pod identity
+	{netip.MustParsePrefix("fd20:ce::254/128"), metadata, "cloud metadata address"},   // Google
+	{netip.MustParsePrefix("255.255.255.255/32"), never, "broadcast address"},         // RFC 919
+	{netip.MustParsePrefix("0.0.0.0/8"), never, "unspecified address"},                // RFC 791; 0.0.0.0 reaches loopback on Linux
+	{netip.MustParsePrefix("224.0.0.0/4"), never, "multicast address"},                // RFC 5771
+	{netip.MustParsePrefix("::/128"), never, "unspecified address"},                   // RFC 4291
+	{netip.MustParsePrefix("ff00::/8"), never, "multicast address"},                   // RFC 4291
+	{netip.MustParsePrefix("127.0.0.0/8"), private, "loopback address"},               // RFC 1122
+	{netip.MustParsePrefix("10.0.0.0/8"), private, "private address"},                 // RFC 1918
+	{netip.MustParsePrefix("172.16.0.0/12"), private, "private address"},              // RFC 1918
+	{netip.MustParsePrefix("192.168.0.0/16"), private, "private address"},             // RFC 1918
+	{netip.MustParsePrefix("100.64.0.0/10"), private, "shared address (CGNAT)"},       // RFC 6598
+	{netip.MustParsePrefix("::1/128"), private, "loopback address"},                   // RFC 4291
+	{netip.MustParsePrefix("fc00::/7"), private, "unique local address"},              // RFC 4193
+	{netip.MustParsePrefix("169.254.0.0/16"), reserved, "link-local address"},         // RFC 3927
+	{netip.MustParsePrefix("192.0.0.0/24"), reserved, "protocol assignment address"},  // RFC 6890
+	{netip.MustParsePrefix("192.0.2.0/24"), reserved, "documentation address"},        // RFC 5737
+	{netip.MustParsePrefix("198.51.100.0/24"), reserved, "documentation address"},     // RFC 5737
+	{netip.MustParsePrefix("203.0.113.0/24"), reserved, "documentation address"},      // RFC 5737
+	{netip.MustParsePrefix("198.18.0.0/15"), reserved, "benchmark address"},           // RFC 2544
+	{netip.MustParsePrefix("192.88.99.0/24"), reserved, "6to4 relay address"},         // RFC 7526
+	{netip.MustParsePrefix("240.0.0.0/4"), reserved, "reserved address"},              // RFC 1112
+	{netip.MustParsePrefix("fe80::/10"), reserved, "link-local address"},              // RFC 4291
+	{netip.MustParsePrefix("fec0::/10"), reserved, "site-local address"},              // RFC 3879
+	{netip.MustParsePrefix("64:ff9b:1::/48"), reserved, "local NAT64 address"},        // RFC 8215
+	{netip.MustParsePrefix("2001:db8::/32"), reserved, "documentation address"},       // RFC 3849
+	{netip.MustParsePrefix("3fff::/20"), reserved, "documentation address"},           // RFC 9637
+	{netip.MustParsePrefix("2001::/23"), reserved, "tunnel or protocol address"},      // RFC 2928: Teredo, benchmark, ORCHID
+	{netip.MustParsePrefix("2002::/16"), reserved, "tunnel address (6to4)"},           // RFC 3056, hides an IPv4 address
+}
+
+var (
+	nat64         = netip.MustParsePrefix("64:ff9b::/96") // RFC 6052
+	globalUnicast = netip.MustParsePrefix("2000::/3")     // all that IANA has given out to the public
+)
+
+// classify judges an address without a zone that is not IPv4-mapped. The
+// well-known NAT64 prefix is judged by the IPv4 address in it, since on an
+// IPv6-only network public IPv4 hosts are reached through it.
+func classify(addr netip.Addr) (class, string) {
+	if nat64.Contains(addr) {
+		bytes := addr.As16()
+		return classify(netip.AddrFrom4([4]byte(bytes[12:])))
+	}
+	for _, s := range specials {
+		if s.prefix.Contains(addr) {
+			return s.class, s.reason
+		}
+	}
+	if addr.Is6() && !globalUnicast.Contains(addr) {
+		return reserved, "reserved address"
+	}
+	return public, ""
+}
+
+// refusal returns why addr may not be reached, or "" when it may.
+func (p *Policy) refusal(addr netip.Addr) string {
+	if !addr.IsValid() {
+		return "not an IP address"
+	}
+	if addr.Zone() != "" {
+		return "address with a zone"
+	}
+	addr = addr.Unmap()
+	class, reason := classify(addr)
+	switch class {
+	case public:
+		return ""
+	case private:
+		if p.AllowPrivate || p.allows(addr, false) {
+			return ""
+		}
+	case reserved:
+		if p.allows(addr, false) {
+			return ""
+		}
+	case metadata:
+		if p.allows(addr, true) {
+			return ""
+		}
+	}
+	return reason
+}
+
+// allows reports whether the operator opened addr; exactly asks for a range
+// that holds nothing but addr.
+func (p *Policy) allows(addr netip.Addr, exactly bool) bool {
+	for _, prefix := range p.Allow {
+		if prefix.Contains(addr) && (!exactly || prefix.IsSingleIP()) {
+			return true
+		}
+	}
+	return false
+}

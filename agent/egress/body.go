@@ -1,0 +1,29 @@
+package egress
+
+import "io"
+
+// limitedBody delivers at most left bytes and answers ErrTooLarge when there is
+// one more. A body of exactly the limit is whole.
+type limitedBody struct {
+	io.ReadCloser
+	host string
+	left int64
+	err  *Error // set once the limit was passed
+}
+
+// Read asks for one byte more than is left, to tell the end from the excess.
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	if int64(len(p)) > b.left {
+		p = p[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if int64(n) <= b.left {
+		b.left -= int64(n)
+		return n, err
+	}
+	b.err = &Error{Code: CodeTooLarge, Host: b.host}
+	return int(b.left), b.err
+}

@@ -1,0 +1,212 @@
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+)
+
+// Defaults of Policy and fixed bounds.
+const (
+	DefaultMaxResponse   = 32 << 20         // bytes
+	DefaultDialTimeout   = 10 * time.Second // DNS and all addresses of a name together
+	DefaultHeaderTimeout = 60 * time.Second // from the request's end to the response's header
+
+	maxHeader      = 64 << 10 // bytes of response header
+	maxIdle        = 100
+	maxIdlePerHost = 8
+	idleTimeout    = 60 * time.Second
+)
+
+// Policy says what a Client may reach and how much it takes. The zero value
+// reaches public addresses only, with the defaults above.
+type Policy struct {
+	// Allow are ranges that the operator opened, IPv4 ones written as IPv4. A
+	// cloud metadata address opens only to a range of that one address.
+	// Multicast, broadcast and unspecified addresses stay shut.
+	Allow []netip.Prefix
+	// AllowPrivate opens loopback, private, shared and unique local addresses.
+	// It is for URLs that the operator wrote into the server's settings, never
+	// for those that come in over the API.
+	AllowPrivate bool
+	// MaxResponse is the largest response body in bytes after decompression;
+	// 0 means DefaultMaxResponse, below 0 no limit (endless event streams).
+	MaxResponse int64
+	// DialTimeout and HeaderTimeout replace their defaults when above 0.
+	DialTimeout, HeaderTimeout time.Duration
+	// Resolver answers DNS questions; nil means the machine's own.
+	Resolver *net.Resolver
+	// RootCAs are the certificate authorities to trust; nil means the system's.
+	RootCAs *x509.CertPool
+}
+
+// Client makes outbound calls under one Policy. It keeps connections for reuse
+// and may be used by many goroutines.
+type Client struct {
+	policy    Policy
+	dialer    net.Dialer
+	transport *http.Transport
+}
+
+// New makes a Client. Clients do not share connections, so make one per room
+// and keep it.
+func New(policy Policy) *Client {
+	if policy.MaxResponse == 0 {
+		policy.MaxResponse = DefaultMaxResponse
+	}
+	if policy.DialTimeout <= 0 {
+		policy.DialTimeout = DefaultDialTimeout
+	}
+	if policy.HeaderTimeout <= 0 {
+		policy.HeaderTimeout = DefaultHeaderTimeout
+	}
+	policy.Allow = append([]netip.Prefix(nil), policy.Allow...)
+	c := &Client{policy: policy}
+	c.dialer = net.Dialer{
+		Timeout:  policy.DialTimeout,
+		Resolver: policy.Resolver,
+		Control:  c.control,
+	}
+	c.transport = &http.Transport{
+		Proxy:                  nil, // a proxy of the environment would dial in our place
+		DialContext:            c.DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: policy.RootCAs},
+		TLSHandshakeTimeout:    policy.DialTimeout,
+		ResponseHeaderTimeout:  policy.HeaderTimeout,
+		ExpectContinueTimeout:  time.Second,
+		MaxResponseHeaderBytes: maxHeader,
+		MaxIdleConns:           maxIdle,
+		MaxIdleConnsPerHost:    maxIdlePerHost,
+		IdleConnTimeout:        idleTimeout,
+		ForceAttemptHTTP2:      true,
+		// Without pings a dead HTTP/2 connection is handed out until TCP gives up.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+	}
+	return c
+}
+
+// HTTP returns a new http.Client over c's connections, for libraries that ask
+// for one. Its CheckRedirect and Timeout are the caller's to set; what this
+// package guarantees holds whatever they are. Its errors quote URLs in full:
+// Redact before logging, or use Do.
+func (c *Client) HTTP() *http.Client { return &http.Client{Transport: c.Transport()} }
+
+// Transport returns the guarded http.RoundTripper, for libraries that build
+// their own http.Client.
+func (c *Client) Transport() http.RoundTripper { return guard{c} }
+
+// Do sends a request and follows redirects. The caller closes the body. Errors
+// name the URL as Redact shows it and match this package's Err variables or
+// the context's error.
+func (c *Client) Do(req *http.Request) (*http.Response, error) {
+	resp, err := c.HTTP().Do(req)
+	if err != nil {
+		var quoted *url.Error
+		if errors.As(err, &quoted) {
+			quoted.URL = Redact(quoted.URL)
+		}
+		return nil, err
+	}
+	return resp, nil
+}
+
+// CheckURL is the package's CheckURL with the ranges that c's policy opens.
+func (c *Client) CheckURL(raw string) (*url.URL, error) { return c.policy.checkURL(raw) }
+
+// CloseIdleConnections closes what is kept for reuse. Calls under way go on.
+func (c *Client) CloseIdleConnections() { c.transport.CloseIdleConnections() }
+
+// DialContext connects to host:port over TCP under the policy, for protocols
+// other than HTTP. network is tcp, tcp4 or tcp6. A refusal is an *Error with
+// the host and matches ErrBlocked or ErrURL; other failures are net's.
+func (c *Client) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if network != "tcp" && network != "tcp4" && network != "tcp6" {
+		return nil, &Error{Code: CodeBlocked, Reason: "only TCP"}
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, &Error{Code: CodeURL, Reason: "malformed address"}
+	}
+	if _, err := c.policy.checkHost(host); err != nil {
+		return nil, err
+	}
+	conn, err := c.dialer.DialContext(ctx, network, address)
+	if err != nil {
+		var refused *Error
+		if errors.As(err, &refused) {
+			// net's wrapper names the resolved address.
+			return nil, &Error{Code: refused.Code, Host: host, Addr: refused.Addr, Reason: refused.Reason}
+		}
+		return nil, err
+	}
+	return conn, nil
+}
+
+// control runs between socket(2) and connect(2) for every address that the
+// dialer tries. It is where the policy is enforced; the checks before it only
+// fail earlier.
+func (c *Client) control(_, address string, _ syscall.RawConn) error {
+	dialled, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return &Error{Code: CodeBlocked, Reason: "not an IP address"}
+	}
+	if reason := c.policy.refusal(dialled.Addr()); reason != "" {
+		return &Error{Code: CodeBlocked, Addr: dialled.Addr(), Reason: reason}
+	}
+	return nil
+}
+
+// guard is the http.RoundTripper of a Client. The rules for redirects are here
+// and not in CheckRedirect, so that a library with an http.Client of its own
+// cannot lose them.
+type guard struct{ client *Client }
+
+// RoundTrip checks the URL and the redirect chain, and bounds the body.
+func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
+	req, err := g.prepare(req)
+	if err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close() // a RoundTripper closes it on errors too; err is what counts
+		}
+		return nil, err
+	}
+	resp, err := g.client.transport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	limit := g.client.policy.MaxResponse
+	// After 101 the body is the connection itself, and a writer too.
+	if limit > 0 && resp.StatusCode != http.StatusSwitchingProtocols && resp.Body != http.NoBody {
+		resp.Body = &limitedBody{ReadCloser: resp.Body, host: req.URL.Hostname(), left: limit}
+	}
+	return resp, nil
+}
+
+// prepare returns the request to send; with an error it returns req itself.
+func (g guard) prepare(req *http.Request) (*http.Request, error) {
+	if req.URL == nil {
+		return req, &Error{Code: CodeURL, Reason: "missing"}
+	}
+	host, err := g.client.policy.checkParsed(req.URL)
+	if err != nil {
+		return req, err
+	}
+	redirects, left := history(req)
+	if redirects > MaxRedirects {
+		return req, &Error{Code: CodeRedirects, Host: host}
+	}
+	if left {
+		req = withoutCredentials(req)
+	}
+	return req, nil
+}
+
+// CloseIdleConnections lets http.Client.CloseIdleConnections work.
+func (g guard) CloseIdleConnections() { g.client.CloseIdleConnections() }

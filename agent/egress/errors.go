@@ -1,0 +1,65 @@
+package egress
+
+import "net/netip"
+
+// Codes of Error. CodeBlocked is the one that clients of the API see.
+const (
+	CodeBlocked   = "BLOCKED_ADDRESS"
+	CodeURL       = "INVALID_URL"
+	CodeScheme    = "UNSUPPORTED_SCHEME"
+	CodeRedirects = "TOO_MANY_REDIRECTS"
+	CodeTooLarge  = "RESPONSE_TOO_LARGE"
+)
+
+// Kinds of failure, to be matched with errors.Is. errors.As with *Error gives
+// the host and the reason.
+var (
+	// ErrBlocked: the address, or the way it is written, is not allowed.
+	ErrBlocked = &Error{Code: CodeBlocked}
+	// ErrURL: not a URL that can be fetched (malformed, no host, credentials in it).
+	ErrURL = &Error{Code: CodeURL}
+	// ErrScheme: neither http nor https.
+	ErrScheme = &Error{Code: CodeScheme}
+	// ErrRedirects: more than MaxRedirects redirects.
+	ErrRedirects = &Error{Code: CodeRedirects}
+	// ErrTooLarge: the response body is longer than Policy.MaxResponse. It comes
+	// from Read on the body, after the allowed bytes were delivered.
+	ErrTooLarge = &Error{Code: CodeTooLarge}
+)
+
+// Error is a refusal by this package. Nothing in it comes from the user
+// information, path or query of a URL, so it may be logged and shown.
+type Error struct {
+	Code   string     // one of the Code constants
+	Host   string     // the host as it was asked for; empty when it was unreadable
+	Addr   netip.Addr // the address behind Host that was refused; for logs, not for clients
+	Reason string     // what is wrong, in a few words, without any address
+}
+
+var headlines = map[string]string{
+	CodeBlocked:   "address not allowed",
+	CodeURL:       "URL not usable",
+	CodeScheme:    "scheme not allowed",
+	CodeRedirects: "too many redirects",
+	CodeTooLarge:  "response too large",
+}
+
+// Error gives one line without Addr, which would tell an outsider what an
+// internal name resolves to.
+func (e *Error) Error() string {
+	text := headlines[e.Code]
+	if e.Host != "" {
+		text += ": " + e.Host
+	}
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return text
+}
+
+// Is reports whether target is an Error of the same code, so that the Err
+// variables match every error of their kind.
+func (e *Error) Is(target error) bool {
+	other, ok := target.(*Error)
+	return ok && other.Code == e.Code
+}

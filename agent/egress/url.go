@@ -1,0 +1,168 @@
+package egress
+
+import (
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+// maxURL is the longest URL that CheckURL takes, in bytes.
+const maxURL = 8192
+
+// CheckURL parses a URL that somebody asks the server to fetch and refuses what
+// the client would refuse before it looks up a name: schemes other than http
+// and https, user information, a missing or malformed host, private addresses
+// written as such, localhost, numbers in unusual forms. No range is opened; a
+// Client's CheckURL knows what its policy opens. The result's host is in lower
+// case and ASCII. Errors match ErrURL, ErrScheme or ErrBlocked.
+//
+// A name that passes may still lead to a refused address; that is found out
+// when it is dialled.
+func CheckURL(raw string) (*url.URL, error) {
+	return (&Policy{}).checkURL(raw)
+}
+
+func (p *Policy) checkURL(raw string) (*url.URL, error) {
+	if len(raw) > maxURL {
+		return nil, &Error{Code: CodeURL, Reason: "longer than " + strconv.Itoa(maxURL) + " bytes"}
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		// The parser's text quotes the URL, credentials included.
+		return nil, &Error{Code: CodeURL, Reason: "malformed"}
+	}
+	host, err := p.checkParsed(u)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port := u.Port(); port != "" {
+		host += ":" + port
+	}
+	u.Host = host
+	return u, nil
+}
+
+// checkParsed applies the rules of CheckURL and returns the host in lower case
+// and ASCII, without brackets and port.
+func (p *Policy) checkParsed(u *url.URL) (string, error) {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return "", &Error{Code: CodeScheme, Reason: "only http and https"}
+	}
+	if u.Opaque != "" {
+		return "", &Error{Code: CodeURL, Reason: "malformed"}
+	}
+	if u.User != nil {
+		return "", &Error{Code: CodeURL, Reason: "user name or password in the URL"}
+	}
+	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return "", &Error{Code: CodeURL, Reason: "port out of range"}
+		}
+	}
+	return p.checkHost(u.Hostname())
+}
+
+// checkHost judges a host without brackets and port as far as that goes without
+// DNS, and returns it in lower case and ASCII.
+func (p *Policy) checkHost(host string) (string, error) {
+	if strings.Contains(host, "%") {
+		return "", &Error{Code: CodeBlocked, Reason: "address with a zone"}
+	}
+	if strings.Contains(host, ":") {
+		addr, err := netip.ParseAddr(host)
+		if err != nil {
+			return "", &Error{Code: CodeURL, Reason: "malformed IPv6 address"}
+		}
+		return addr.String(), p.checkLiteral(addr)
+	}
+	if !isASCII(host) {
+		// What net/http does before it dials. It turns ①②⑦.⓪.⓪.① into 127.0.0.1.
+		ascii, err := idna.Lookup.ToASCII(host)
+		if err != nil {
+			return "", &Error{Code: CodeURL, Reason: "malformed host"}
+		}
+		host = ascii
+	}
+	host = strings.ToLower(host)
+	if !isHostname(host) {
+		return "", &Error{Code: CodeURL, Reason: "malformed host"}
+	}
+	if endsInNumber(host) {
+		addr, err := netip.ParseAddr(host)
+		if err != nil {
+			return "", &Error{Code: CodeBlocked, Host: host, Reason: "a number that is no plain IPv4 address"}
+		}
+		return host, p.checkLiteral(addr)
+	}
+	if isLocalhost(host) && !p.opensLoopback() {
+		return "", &Error{Code: CodeBlocked, Host: host, Reason: "loopback address"}
+	}
+	return host, nil
+}
+
+func (p *Policy) checkLiteral(addr netip.Addr) error {
+	if reason := p.refusal(addr); reason != "" {
+		return &Error{Code: CodeBlocked, Host: addr.String(), Addr: addr, Reason: reason}
+	}
+	return nil
+}
+
+func (p *Policy) opensLoopback() bool {
+	return p.refusal(netip.AddrFrom4([4]byte{127, 0, 0, 1})) == "" || p.refusal(netip.IPv6Loopback()) == ""
+}
+
+func isASCII(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// isHostname reports whether host is made of DNS labels: letters, digits,
+// hyphens and underscores, at most 63 each and 253 in all, with at most one
+// dot at the end.
+func isHostname(host string) bool {
+	host = strings.TrimSuffix(host, ".")
+	if host == "" || len(host) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(host, ".") {
+		if label == "" || len(label) > 63 {
+			return false
+		}
+		for i := 0; i < len(label); i++ {
+			c := label[i]
+			if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// endsInNumber is the "ends in a number" test of the WHATWG URL standard: such
+// a host is an IPv4 address in some notation and never a name. C resolvers read
+// 2130706433, 0x7f.1 and 0177.0.0.1 as 127.0.0.1.
+func endsInNumber(host string) bool {
+	host = strings.TrimSuffix(host, ".")
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	digits := "0123456789"
+	if rest, ok := strings.CutPrefix(last, "0x"); ok {
+		last, digits = rest, "0123456789abcdef"
+	}
+	return strings.Trim(last, digits) == ""
+}
+
+// isLocalhost knows the names that RFC 6761 keeps for loopback.
+func isLocalhost(host string) bool {
+	host = strings.TrimSuffix(host, ".")
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
