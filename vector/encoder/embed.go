@@ -1,0 +1,70 @@
+package encoder
+
+import (
+	"context"
+	"math"
+)
+
+// MaxText is how many bytes of a text are read; the rest is left out, and so
+// is what Unicode normalization makes of it beyond that size. Prose of that
+// size has some 15,000 tokens, far more than one vector can stand for.
+const MaxText = 64 << 10
+
+// Tokens returns the vocabulary ids of the first MaxText bytes of the text.
+// Id 0 stands for a run of characters that the vocabulary lacks; tabs and
+// newlines are among them, so callers that have layout in their text may want
+// to make it spaces first. Bytes that are not UTF-8 count as unknown too.
+func (m *Model) Tokens(text string) []int32 {
+	return m.vocabulary.tokens(text)
+}
+
+// Embed returns the vector of the text's meaning, Dims numbers of length 1, so
+// that a dot product is a cosine. The network reads 128 tokens at a time: a
+// longer text is cut into the fewest windows of that size, all equally long,
+// and their vectors are averaged and scaled to length 1 again. Only the first
+// MaxText bytes are read. An empty text has the vector that the network gives
+// to no tokens at all; it says nothing, and callers that rank by similarity
+// should leave such texts out.
+//
+// The only error is the context's, looked at before each window.
+func (m *Model) Embed(ctx context.Context, text string) ([]float32, error) {
+	ids := m.Tokens(text)
+	s := m.scratch.Get().(*scratch)
+	defer m.scratch.Put(s)
+	sum, window := make([]float32, Dims), make([]float32, Dims)
+	for _, part := range windows(ids) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		m.network.run(s, part, window)
+		for i, v := range window {
+			sum[i] += v
+		}
+	}
+	unit(sum)
+	return sum, nil
+}
+
+// windows cuts ids into the fewest parts of at most maxTokens whose lengths
+// differ by at most one. No ids are one empty window.
+func windows(ids []int32) [][]int32 {
+	count := max(1, (len(ids)+maxTokens-1)/maxTokens)
+	parts := make([][]int32, count)
+	for i := range parts {
+		parts[i] = ids[len(ids)*i/count : len(ids)*(i+1)/count]
+	}
+	return parts
+}
+
+// unit scales v to length 1, as the network's last step does: a vector shorter
+// than 1e-6 is only made longer by that much.
+func unit(v []float32) {
+	var squares float64
+	for _, x := range v {
+		squares += float64(x) * float64(x)
+	}
+	scale := float32(1 / math.Sqrt(max(squares, 1e-12)))
+	for i := range v {
+		v[i] *= scale
+	}
+}

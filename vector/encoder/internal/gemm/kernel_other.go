@@ -1,0 +1,6 @@
+//go:build !amd64
+
+package gemm
+
+// native is empty: there is assembly for amd64 only.
+func native() []*Kernel { return nil }

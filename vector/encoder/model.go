@@ -1,0 +1,87 @@
+package encoder
+
+import (
+	_ "embed"
+	"errors"
+	"sync"
+	"unsafe"
+	"weak"
+
+	"satchel/vector/encoder/internal/gemm"
+	"satchel/vector/encoder/internal/modelfile"
+)
+
+// Dims is the length of every vector.
+const Dims = 512
+
+// packed is the model file. It is a string so that it stays in the binary's
+// read-only pages, which the operating system loads and drops as it likes.
+//
+//go:embed model.bin
+var packed string
+
+// Model is a decoded model, safe for concurrent use.
+type Model struct {
+	// ID names the model and its version. Vectors of different IDs cannot be
+	// compared, so it belongs beside every stored vector.
+	ID string
+
+	vocabulary *vocabulary
+	network    *network
+	scratch    sync.Pool // of *scratch
+}
+
+// loaded remembers the model for as long as anyone uses it.
+var loaded struct {
+	sync.Mutex
+	model weak.Pointer[Model]
+}
+
+// Load returns the embedded model. The first call decodes it, which takes some
+// 15 ms; until then it costs nothing. A decoded model holds 20 MB of heap, and
+// each Embed that runs at once 2 MB more; 7.5 MB of the binary's read-only
+// pages are read too, which the operating system takes back when it needs to.
+// All callers share one model, and its memory is free again when none of them
+// holds it any longer. The error means that the program was built with a
+// damaged model file.
+func Load() (*Model, error) {
+	loaded.Lock()
+	defer loaded.Unlock()
+	if m := loaded.model.Value(); m != nil {
+		return m, nil
+	}
+	file, err := modelfile.Decode(content())
+	if err != nil {
+		return nil, err
+	}
+	m, err := New(file)
+	if err != nil {
+		return nil, err
+	}
+	loaded.model = weak.Make(m)
+	return m, nil
+}
+
+// content is the model file without a copy: what is decoded from it reads the
+// embedding where it lies.
+func content() []byte { return unsafe.Slice(unsafe.StringData(packed), len(packed)) }
+
+// New builds a model from a decoded file, whose memory it goes on using. It
+// fails when a matrix that the network needs is missing or has another size.
+// It is for the converter, which compares weights; all others call Load.
+func New(file *modelfile.File) (*Model, error) {
+	return newModel(file, gemm.Kernels()[0])
+}
+
+func newModel(file *modelfile.File, kernel *gemm.Kernel) (*Model, error) {
+	if len(file.Pieces) > vocabularyRows {
+		return nil, errors.New("encoder: more pieces than rows in the embedding")
+	}
+	network, err := newNetwork(file, kernel)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{ID: file.Name, vocabulary: newVocabulary(file.Pieces), network: network}
+	m.scratch.New = func() any { return newScratch(kernel) }
+	return m, nil
+}
