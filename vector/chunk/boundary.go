@@ -1,0 +1,166 @@
+package chunk
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"satchel/vector/document"
+)
+
+// level is the strength of a boundary between two chunks, strongest first.
+type level uint8
+
+const (
+	atHeading  level = iota // before a heading
+	atBlock                 // before a paragraph, table, fence, list or record
+	atRow                   // before a line of a table, fence, list or record
+	atSentence              // after a sentence
+	atLine                  // at a line's end within running text
+	atWord                  // before a word
+	levels
+)
+
+// rule accepts the last boundary between two levels that lies beyond a part of
+// the window.
+type rule struct {
+	strongest, weakest level
+	fill               float64
+}
+
+// rulesOf says, for each method, what boundaries it looks for, in order. Where
+// none is found, a chunk ends between two characters.
+var rulesOf = map[string][]rule{
+	Fixed:     {{atHeading, atWord, 0.9}},
+	Sentence:  {{atHeading, atSentence, 0}, {atLine, atWord, 0.5}},
+	Recursive: recursively,
+	Markdown:  recursively,
+	Semantic:  recursively,
+}
+
+var recursively = []rule{
+	{atHeading, atHeading, 0.33},
+	{atBlock, atBlock, 0.25},
+	{atRow, atRow, 0.25},
+	{atSentence, atSentence, 0.33},
+	{atLine, atWord, 0.5},
+}
+
+// lastBoundary returns the last boundary between the two levels in
+// text[from:to], either end included, -1 when there is none.
+func (s *splitter) lastBoundary(strongest, weakest level, from, to int) int {
+	last := -1
+	s.boundaries(from, to, func(at int, l level) bool {
+		if l >= strongest && l <= weakest {
+			last = at
+		}
+		return true
+	})
+	return last
+}
+
+// firstBoundary is like lastBoundary for the first one.
+func (s *splitter) firstBoundary(strongest, weakest level, from, to int) int {
+	first := -1
+	s.boundaries(from, to, func(at int, l level) bool {
+		if l >= strongest && l <= weakest {
+			first = at
+		}
+		return first < 0
+	})
+	return first
+}
+
+// boundaries calls yield with every place in text[from:to], either end
+// included, where a chunk may end or begin, until it returns false.
+func (s *splitter) boundaries(from, to int, yield func(at int, l level) bool) {
+	blocks := s.doc.Blocks
+	for i := s.blockAt(max(from-1, 0)); i < len(blocks) && int(blocks[i].Start) <= to; i++ {
+		b := blocks[i]
+		if start := int(b.Start); start >= from && (i == 0 || blocks[i-1].Kind != document.KindHeading) {
+			l := atBlock
+			if b.Kind == document.KindHeading {
+				l = atHeading
+			}
+			if !yield(start, l) {
+				return
+			}
+		}
+		if !s.within(b, from, to, yield) {
+			return
+		}
+	}
+}
+
+// within is boundaries for the inside of one block.
+func (s *splitter) within(b document.Block, from, to int, yield func(at int, l level) bool) bool {
+	end := min(int(b.End), to)
+	// One character back, to see the space before a word that begins at from.
+	for p := max(int(b.Start), retreat(s.text, 0, from, 1)); p < end; {
+		c := s.text[p]
+		if c > ' ' && c < utf8.RuneSelf {
+			p++
+			continue
+		}
+		at, next, l := s.classify(b, p, int(b.End))
+		if l < levels && at >= from && at <= to && at < int(b.End) && !yield(at, l) {
+			return false
+		}
+		p = next
+	}
+	return true
+}
+
+// classify looks at the space or the non-ASCII character at p. It returns the
+// boundary that it makes, its level (levels for none), and where to go on.
+func (s *splitter) classify(b document.Block, p, end int) (at, next int, l level) {
+	r, size := utf8.DecodeRuneInString(s.text[p:end])
+	switch {
+	case unicode.IsSpace(r):
+		return s.classifySpace(b, p, end)
+	case b.Kind == document.KindFence:
+		return p, p + size, levels
+	case isFullStop(r):
+		at = skipClosers(s.text[:end], p+size)
+		return at, at, atSentence
+	case isComma(r):
+		return p + size, p + size, atWord
+	}
+	return p, p + size, levels
+}
+
+// maxSpaceRun is how far a run of white space is followed, in bytes. A longer
+// one is several boundaries.
+const maxSpaceRun = 256
+
+func (s *splitter) classifySpace(b document.Block, p, end int) (at, next int, l level) {
+	newlines, line := 0, p
+	next = p
+	for next < min(end, p+maxSpaceRun) {
+		r, size := utf8.DecodeRuneInString(s.text[next:end])
+		if !unicode.IsSpace(r) {
+			break
+		}
+		next += size
+		if r == '\n' {
+			newlines++
+			line = next
+		}
+	}
+	switch {
+	case b.Kind == document.KindHeading || newlines == 0 && b.Kind == document.KindFence:
+		return next, next, atWord
+	case newlines == 0 && endsSentence(s.text, p, next):
+		return next, next, atSentence
+	case newlines == 0:
+		return next, next, atWord
+	case line <= int(b.Start)+s.headLines(b):
+		return line, next, levels // what a chunk repeats alone makes no chunk
+	case b.Kind != document.KindParagraph:
+		return line, next, atRow
+	case newlines > 1:
+		return line, next, atBlock
+	case endsSentence(s.text, p, next):
+		return line, next, atSentence
+	}
+	return line, next, atLine
+}

@@ -1,0 +1,124 @@
+package chunk
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"satchel/vector/document"
+)
+
+// headAt returns what a chunk that begins at start must repeat so that it can
+// be understood: the header of the table, the first line of the code fence or
+// the name of the value that start lies inside. A head that would fill more
+// than half of a chunk is left out.
+func (s *splitter) headAt(start int) string {
+	b, ok := s.inside(start)
+	if !ok {
+		return ""
+	}
+	text := s.text[b.Start:b.End]
+	offset := start - int(b.Start)
+	head := ""
+	if b.Kind == document.KindRow {
+		var line int
+		line, head = s.row.at(s, int(b.Start), start)
+		offset = start - line
+	} else {
+		head = text[:s.headLines(b)]
+	}
+	if offset < len(head) || utf8.RuneCountInString(head) > s.Size/2 {
+		return ""
+	}
+	return head
+}
+
+// tailAt returns what a chunk that ends at cut must end with: the line that
+// closes the code fence that cut lies inside. It is ASCII.
+func (s *splitter) tailAt(cut int) string {
+	b, ok := s.inside(cut)
+	if !ok || b.Kind != document.KindFence {
+		return ""
+	}
+	opener := s.text[b.Start:][:s.headLines(b)]
+	marker := document.FenceMarker(opener)
+	if marker == "" || cut-int(b.Start) < len(opener) || len(marker) >= s.Size/4 {
+		return ""
+	}
+	return "\n" + marker
+}
+
+// afterFence returns the end of the code fence that cut lies inside when only
+// its last line is left, which the chunk before cut already ends with; else
+// cut.
+func (s *splitter) afterFence(cut int) int {
+	tail := s.tailAt(cut)
+	if tail == "" {
+		return cut
+	}
+	b, _ := s.inside(cut)
+	rest := s.text[cut:b.End]
+	if len(rest) < 4*s.Size && strings.TrimLeft(strings.TrimSpace(rest), tail[1:2]) == "" {
+		return int(b.End)
+	}
+	return cut
+}
+
+// inside returns the block that offset lies inside, not at the beginning of.
+func (s *splitter) inside(offset int) (document.Block, bool) {
+	i := s.blockAt(offset)
+	if i >= len(s.doc.Blocks) || int(s.doc.Blocks[i].Start) >= offset {
+		return document.Block{}, false
+	}
+	return s.doc.Blocks[i], true
+}
+
+// headLines returns the length of what chunks repeat of a table or a fence.
+func (s *splitter) headLines(b document.Block) int {
+	switch b.Kind {
+	case document.KindTable:
+		return len(s.firstLines(s.text[b.Start:b.End], 2))
+	case document.KindFence:
+		return len(s.firstLines(s.text[b.Start:b.End], 1))
+	}
+	return 0
+}
+
+// firstLines returns the first n lines of text with their ends, "" when they
+// are longer than a chunk: looking further would cost time for nothing.
+func (s *splitter) firstLines(text string, n int) string {
+	within := text[:min(len(text), utf8.UTFMax*s.Size)]
+	end := 0
+	for range n {
+		i := strings.IndexByte(within[end:], '\n')
+		if i < 0 {
+			return ""
+		}
+		end += i + 1
+	}
+	return text[:end]
+}
+
+// rowLine remembers where the line of a record begins that the last chunk
+// began in, so that a value of many megabytes is not searched back to its name
+// for each of its chunks. Chunks only ever begin further on.
+type rowLine struct {
+	start, seen int
+}
+
+// at returns the offset of the line that offset lies in, and the "name: " that
+// the line begins with. The record begins at block.
+func (r *rowLine) at(s *splitter, block, offset int) (line int, name string) {
+	if r.start < block || r.seen > offset {
+		r.start, r.seen = block, block
+	}
+	if i := strings.LastIndexByte(s.text[r.seen:offset], '\n'); i >= 0 {
+		r.start = r.seen + i + 1
+	}
+	r.seen = offset
+	rest := s.text[r.start:min(len(s.text), r.start+utf8.UTFMax*s.Size)]
+	first, _, _ := strings.Cut(rest, "\n")
+	if i := strings.Index(first, ": "); i >= 0 {
+		return r.start, rest[:i+2]
+	}
+	return r.start, ""
+}

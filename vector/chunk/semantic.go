@@ -1,0 +1,175 @@
+package chunk
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"satchel/vector/document"
+)
+
+const (
+	embedBatch   = 32   // texts in one call of Embed
+	maxEmbedText = 1000 // characters of a sentence that are embedded
+	leastDrift   = 0.1  // depth of a dip in similarity that can be a change of topic
+)
+
+// topics returns the offsets where the topic changes. It is TextTiling (Hearst
+// 1997) over embeddings: for each gap between two sentences, the cosine of what
+// stands before it and after it, two sentences each; a gap is as deep as the
+// cosine lies below the peaks on its two sides; and gaps that are deeper than
+// the mean by a standard deviation divide topics.
+func (s *splitter) topics(ctx context.Context) ([]int, error) {
+	starts := s.sentences()
+	cosines, err := s.cosines(ctx, starts)
+	if err != nil {
+		return nil, err
+	}
+	depth := depths(cosines)
+	mean, deviation := spread(depth)
+	limit := max(mean+deviation, leastDrift)
+	var breaks []int
+	last := 0
+	for i, d := range depth {
+		at := starts[i+1]
+		peak := (i == 0 || depth[i-1] <= d) && (i == len(depth)-1 || depth[i+1] < d)
+		if d >= limit && peak && at-last >= s.Size/5 {
+			breaks = append(breaks, at)
+			last = at
+		}
+	}
+	return breaks, nil
+}
+
+// sentences returns where the sentences begin. A heading belongs to what
+// follows it; a table or a code fence is one sentence, and so is a record.
+func (s *splitter) sentences() []int {
+	var starts []int
+	for i, b := range s.doc.Blocks {
+		if i == 0 || s.doc.Blocks[i-1].Kind != document.KindHeading {
+			starts = append(starts, int(b.Start))
+		}
+		if b.Kind != document.KindParagraph && b.Kind != document.KindList {
+			continue
+		}
+		s.within(b, int(b.Start)+1, int(b.End), func(at int, l level) bool {
+			if l <= atSentence {
+				starts = append(starts, at)
+			}
+			return true
+		})
+	}
+	return starts
+}
+
+// cosines returns the similarity across each gap between two sentences.
+func (s *splitter) cosines(ctx context.Context, starts []int) ([]float64, error) {
+	var (
+		out  []float64
+		near [][]float32 // the last four vectors at most
+	)
+	push := func(v []float32) {
+		if near = append(near, v); len(near) > 4 {
+			near = near[1:]
+		}
+		switch n := len(near); n {
+		case 3:
+			out = append(out, cosine(near[:1], near[1:]))
+		case 4:
+			out = append(out, cosine(near[:2], near[2:]))
+		}
+	}
+	for from := 0; from < len(starts); from += embedBatch {
+		texts := make([]string, 0, embedBatch)
+		for i := from; i < min(from+embedBatch, len(starts)); i++ {
+			texts = append(texts, s.sentence(starts, i))
+		}
+		vectors, err := s.Embed(ctx, texts)
+		if err != nil {
+			return nil, err
+		}
+		if len(vectors) != len(texts) {
+			return nil, fmt.Errorf("chunk: Embed returned %d vectors for %d texts", len(vectors), len(texts))
+		}
+		for _, v := range vectors {
+			push(v)
+		}
+	}
+	if n := len(near); n > 1 {
+		out = append(out, cosine(near[max(0, n-3):n-1], near[n-1:]))
+	}
+	return out, nil
+}
+
+// sentence returns the text of sentence i, as much of it as is embedded.
+func (s *splitter) sentence(starts []int, i int) string {
+	end := len(s.text)
+	if i+1 < len(starts) {
+		end = starts[i+1]
+	}
+	end = min(end, advance(s.text, starts[i], end, maxEmbedText))
+	return s.text[starts[i]:end]
+}
+
+// cosine compares the sums of two groups of vectors of one length; 0 when one
+// of them has no direction.
+func cosine(a, b [][]float32) float64 {
+	var dot, aa, bb float64
+	for i := range a[0] {
+		x, y := sum(a, i), sum(b, i)
+		dot += x * y
+		aa += x * x
+		bb += y * y
+	}
+	if c := dot / math.Sqrt(aa*bb); !math.IsNaN(c) {
+		return c
+	}
+	return 0
+}
+
+func sum(vectors [][]float32, i int) float64 {
+	total := 0.0
+	for _, v := range vectors {
+		if i < len(v) {
+			total += float64(v[i])
+		}
+	}
+	return total
+}
+
+// depths returns how far each value lies below the peaks that it rises to on
+// its left and on its right.
+func depths(values []float64) []float64 {
+	n := len(values)
+	out := make([]float64, n)
+	peak := 0.0
+	for i, v := range values {
+		if i == 0 || values[i-1] < v {
+			peak = v
+		}
+		out[i] = peak - v
+	}
+	for i := n - 1; i >= 0; i-- {
+		v := values[i]
+		if i == n-1 || values[i+1] < v {
+			peak = v
+		}
+		out[i] += peak - v
+	}
+	return out
+}
+
+// spread returns the mean and the standard deviation.
+func spread(values []float64) (mean, deviation float64) {
+	if len(values) == 0 {
+		return 0, 0
+	}
+	for _, v := range values {
+		mean += v
+	}
+	mean /= float64(len(values))
+	for _, v := range values {
+		deviation += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(deviation / float64(len(values)))
+}

@@ -1,0 +1,92 @@
+package chunk
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// abbreviations end in a full stop that ends no sentence.
+var abbreviations = func() map[string]bool {
+	set := map[string]bool{}
+	for _, word := range strings.Fields(`
+		mr mrs ms dr prof rev hon st sr jr messrs gen col capt lt sgt
+		vs etc cf ca approx no nos vol fig figs eq sec ch pp ed eds al inc ltd co corp dept est
+		jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun
+		bzw ggf evtl usw inkl zzgl bsp nr str abb abs ziff hr fr tel
+		env m mme mlle art chap
+		sra ud uds avda núm pág dott sig ecc pag`) {
+		set[word] = true
+	}
+	return set
+}()
+
+// maxWord is the longest word, in bytes, that is compared with abbreviations.
+const maxWord = 12
+
+// endsSentence tells whether text[:p] ends a sentence, where white space lies
+// from p to next. It looks at a bounded stretch on either side.
+func endsSentence(text string, p, next int) bool {
+	before := text[max(0, p-64):p]
+	before = strings.TrimRight(before, "\"')]}*_`”’»")
+	r, size := utf8.DecodeLastRuneInString(before)
+	if !isTerminator(r) {
+		return false
+	}
+	after, _ := utf8.DecodeRuneInString(text[next:])
+	if r != '.' {
+		return !unicode.IsLower(after)
+	}
+	return !unicode.IsLower(after) && !abbreviated(before[:len(before)-size])
+}
+
+// abbreviated tells whether the full stop after these words belongs to the
+// last of them: an abbreviation, an initial, or the number of a list's item.
+func abbreviated(before string) bool {
+	if strings.HasSuffix(before, ".") {
+		return false // an ellipsis
+	}
+	word := before
+	if i := strings.LastIndexFunc(before, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune("([{\"'“‘«/", r)
+	}); i >= 0 {
+		_, size := utf8.DecodeRuneInString(before[i:])
+		word = before[i+size:]
+	}
+	if word == "" || len(word) > maxWord {
+		return false
+	}
+	if strings.Trim(word, "0123456789") == "" {
+		lead := before[:len(before)-len(word)]
+		return len(word) <= 3 && (lead == "" || strings.HasSuffix(lead, "\n"))
+	}
+	first, size := utf8.DecodeRuneInString(word)
+	initial := size == len(word) && unicode.IsUpper(first)
+	return initial || strings.Contains(word, ".") || abbreviations[strings.ToLower(word)]
+}
+
+func isTerminator(r rune) bool {
+	return r < utf8.RuneSelf && (r == '.' || r == '!' || r == '?') ||
+		r >= utf8.RuneSelf && strings.ContainsRune("…‽؟۔।॥։።፧။", r)
+}
+
+// isFullStop knows the stops of scripts that put no space after them.
+func isFullStop(r rune) bool {
+	return r >= 0x3000 && strings.ContainsRune("。！？｡", r)
+}
+
+func isComma(r rune) bool {
+	return r >= 0x3000 && strings.ContainsRune("、，；：\u3000", r)
+}
+
+// skipClosers passes the closing quotes and brackets after a sentence.
+func skipClosers(text string, p int) int {
+	for range 8 {
+		r, size := utf8.DecodeRuneInString(text[p:])
+		if r < utf8.RuneSelf || !strings.ContainsRune("」』”’）】》〉。！？", r) {
+			break
+		}
+		p += size
+	}
+	return p
+}

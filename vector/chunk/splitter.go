@@ -1,0 +1,180 @@
+package chunk
+
+import (
+	"context"
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"satchel/agent"
+	"satchel/vector/document"
+)
+
+// splitter walks a text once, from chunk to chunk. Every chunk is a window on
+// the text: it begins at the last chunk's end or, by the overlap, before it,
+// and ends at the best boundary that its size allows.
+type splitter struct {
+	Config
+	doc    *document.Document
+	text   string
+	least  int // characters of new text in a chunk
+	done   int // all text before this offset is in chunks
+	row    rowLine
+	chunks []Chunk
+	spans  func(start, end int) // told of each window, for tests
+}
+
+func newSplitter(doc *document.Document, c Config) *splitter {
+	return &splitter{Config: c, doc: doc, text: doc.Text, least: max(c.Size/10, 1)}
+}
+
+// segment cuts text[start:end]. Neither chunks nor overlaps reach out of it.
+func (s *splitter) segment(ctx context.Context, start, end int) error {
+	end = start + len(strings.TrimRightFunc(s.text[start:end], unicode.IsSpace))
+	s.done = start
+	for start = s.skipSpace(start, end); start < end; start = s.skipSpace(start, end) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		head := s.headAt(start)
+		cut := s.cut(start, end, s.reach(head, start, end))
+		s.emit(head, start, cut)
+		s.done = s.afterFence(cut)
+		if len(s.chunks) > MaxChunks {
+			return agent.Errorf(document.CodeTooComplex,
+				"the text would make more than %d chunks; choose a larger chunk_size or a smaller overlap", MaxChunks)
+		}
+		if s.done >= end {
+			return nil
+		}
+		start = s.overlapFrom(start, end)
+	}
+	return nil
+}
+
+// reach returns how far a window from start can reach and be no longer than
+// the size together with head before it. Where that is inside a code fence,
+// there is room left to close it.
+func (s *splitter) reach(head string, start, end int) int {
+	room := s.Size - utf8.RuneCountInString(head)
+	most := advance(s.text, start, end, room)
+	if most < end {
+		most = advance(s.text, start, most, room-len(s.tailAt(most)))
+	}
+	return most
+}
+
+// cut returns the best offset to end the window at that begins at start.
+func (s *splitter) cut(start, end, most int) int {
+	if most == end {
+		return end
+	}
+	least := min(s.done+s.least, most)
+	for _, rule := range rulesOf[s.Method] {
+		from := max(least, start+int(float64(most-start)*rule.fill))
+		if at := s.lastBoundary(rule.strongest, rule.weakest, from, most); at > s.done {
+			return at
+		}
+	}
+	if at := graphemeBefore(s.text, most); at > s.done {
+		return at
+	}
+	return most
+}
+
+// emit makes a chunk of the window, unless it brings nothing new.
+func (s *splitter) emit(head string, start, cut int) {
+	if strings.TrimSpace(s.text[s.done:cut]) == "" {
+		return
+	}
+	if s.spans != nil {
+		s.spans(start, cut)
+	}
+	content := strings.TrimRightFunc(s.text[start:cut], unicode.IsSpace)
+	if tail := s.tailAt(cut); head != "" || tail != "" {
+		content = head + content + tail
+	}
+	c := Chunk{Content: content, Position: len(s.chunks)}
+	if i := s.blockAt(start); i < len(s.doc.Blocks) {
+		c.Page = int(s.doc.Blocks[i].Page)
+		c.Heading = s.doc.Path(s.lastOfHeadings(i, cut))
+	}
+	s.chunks = append(s.chunks, c)
+}
+
+// lastOfHeadings returns the innermost of the headings in a row that begin
+// with block i and end before cut.
+func (s *splitter) lastOfHeadings(i, cut int) int {
+	blocks := s.doc.Blocks
+	for i+1 < len(blocks) && blocks[i].Kind == document.KindHeading &&
+		int(blocks[i+1].Start) < cut && blocks[i+1].Parent == int32(i) {
+		i++
+	}
+	return i
+}
+
+// blockAt returns the index of the block that offset lies in or before.
+func (s *splitter) blockAt(offset int) int {
+	return sort.Search(len(s.doc.Blocks), func(i int) bool {
+		return int(s.doc.Blocks[i].End) > offset
+	})
+}
+
+// beginsSection tells whether block i is a heading, and the first of those
+// that stand in a row.
+func (s *splitter) beginsSection(i int) bool {
+	blocks := s.doc.Blocks
+	return blocks[i].Kind == document.KindHeading &&
+		(i == 0 || blocks[i-1].Kind != document.KindHeading)
+}
+
+// skipSpace passes the white space at offset, but not the indentation of the
+// line that it leads to.
+func (s *splitter) skipSpace(offset, end int) int {
+	line := offset
+	inLine := offset > 0 && s.text[offset-1] != '\n'
+	for offset < end {
+		r, size := utf8.DecodeRuneInString(s.text[offset:end])
+		if !unicode.IsSpace(r) {
+			break
+		}
+		offset += size
+		if r == '\n' {
+			line, inLine = offset, false
+		}
+	}
+	if inLine {
+		return offset
+	}
+	return min(line, end)
+}
+
+// advance returns the offset n characters after start, at most end.
+func advance(text string, start, end, n int) int {
+	if end-start <= n {
+		return end
+	}
+	for ; n > 0 && start < end; n-- {
+		if text[start] < utf8.RuneSelf {
+			start++
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(text[start:end])
+		start += size
+	}
+	return start
+}
+
+// retreat returns the offset n characters before end, at least start.
+func retreat(text string, start, end, n int) int {
+	for ; n > 0 && end > start; n-- {
+		if text[end-1] < utf8.RuneSelf {
+			end--
+			continue
+		}
+		_, size := utf8.DecodeLastRuneInString(text[start:end])
+		end -= size
+	}
+	return end
+}

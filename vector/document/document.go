@@ -1,0 +1,116 @@
+// Package document reads text out of files: plain text, Markdown, JSON, CSV,
+// HTML, DOCX and PDF. Whatever the format, the result is one Markdown text
+// with marks on it that say where its headings, tables, fences, lists and
+// rows lie, which is all that cutting it into chunks needs.
+//
+// The bytes come from strangers. Every reader has limits of size and depth, a
+// broken file is an *agent.Error with a sentence for its owner, and PDF is
+// parsed in a child process with limits of time and memory (see RunChild).
+package document
+
+import (
+	"context"
+	"strings"
+)
+
+// Kind says what a block is.
+type Kind uint8
+
+// The kinds of block. Row is one record of data, written as "name: value"
+// lines: a row of a CSV file, an element of a JSON array.
+const (
+	KindParagraph Kind = iota
+	KindHeading
+	KindFence
+	KindTable
+	KindList
+	KindRow
+)
+
+func (k Kind) String() string {
+	return [...]string{"paragraph", "heading", "fence", "table", "list", "row"}[k]
+}
+
+// Block marks a piece of a document's text. Blocks are in reading order and
+// do not overlap; between two of them lies white space only. A block holds
+// offsets and not a string so that a file of a million rows costs 20 MB of
+// marks and not a second copy of itself.
+type Block struct {
+	Kind   Kind
+	Level  uint8  // of a heading, 1 to 6
+	Page   int32  // 1 is the first page, 0 where the format has none
+	Parent int32  // index of the heading that it stands under, -1 for none
+	Start  uint32 // first byte in Document.Text
+	End    uint32 // byte after the last
+}
+
+// Document is what was read out of a file.
+type Document struct {
+	Format Format
+	Title  string // as the file names itself, "" when it does not
+	Text   string // Markdown, lines ending in \n, valid UTF-8 without NUL
+	Blocks []Block
+	Pages  int // 0 where the format has none
+
+	// RaggedRows counts the rows of a CSV file that had more or fewer fields
+	// than its header.
+	RaggedRows int
+}
+
+// TextOf returns the Markdown of a block.
+func (d *Document) TextOf(b Block) string { return d.Text[b.Start:b.End] }
+
+// Path returns the headings above block i, outermost first, as "A > B". A
+// heading's own text is part of its path.
+func (d *Document) Path(i int) string {
+	var parts []string
+	if d.Blocks[i].Kind != KindHeading {
+		i = int(d.Blocks[i].Parent)
+	}
+	for ; i >= 0; i = int(d.Blocks[i].Parent) {
+		if h := HeadingText(d.TextOf(d.Blocks[i])); h != "" {
+			parts = append(parts, h)
+		}
+	}
+	for l, r := 0, len(parts)-1; l < r; l, r = l+1, r-1 {
+		parts[l], parts[r] = parts[r], parts[l]
+	}
+	return strings.Join(parts, " > ")
+}
+
+// Read extracts the text of a file. The format is found as by Check, whose
+// errors it returns; media is the file's Content-Type where one is known,
+// else "". Errors are *agent.Error: those of Check, or one with the code
+// CodeBrokenFile, CodeTooComplex, CodeEncrypted, CodeNoText or CodeTimeout.
+// data must not change while Read runs and is not kept afterwards.
+func Read(ctx context.Context, name, media string, data []byte, limits Limits) (*Document, error) {
+	format, err := Check(name, media, data)
+	if err != nil {
+		return nil, err
+	}
+	limits = limits.orDefaults()
+	doc, err := readers[format](ctx, input{name: name, media: media, data: data, limits: limits})
+	if err != nil {
+		return nil, err
+	}
+	doc.Format = format
+	if strings.TrimSpace(doc.Text) == "" {
+		return nil, noText("the file holds no text")
+	}
+	return doc, nil
+}
+
+// input is what a reader is given.
+type input struct {
+	name, media string
+	data        []byte
+	limits      Limits
+}
+
+// readers holds the reader of each format.
+var readers = map[Format]func(context.Context, input) (*Document, error){
+	FormatText:     readText,
+	FormatMarkdown: readMarkdown,
+	FormatJSON:     readJSON,
+	FormatCSV:      readCSV,
+}

@@ -1,0 +1,38 @@
+package document
+
+import "time"
+
+// Limits bound what one file may cost. A zero field stands for its default.
+type Limits struct {
+	Text   int           // bytes of extracted text, 64 MiB; at most 1 GiB
+	Blocks int           // marks; past them the rest is one paragraph, 1,000,000
+	Depth  int           // nesting of JSON and HTML, 200
+	Pages  int           // of a PDF, 5,000
+	Time   time.Duration // for a PDF, 30 s
+	Memory int64         // bytes, for a PDF, 512 MiB
+}
+
+// The bounds that no caller moves.
+const (
+	maxColumns     = 16384 // of a CSV file: what the common spreadsheets allow
+	maxText        = 1 << 30
+	maxTitle       = 200 // characters
+	maxHeadingText = 120 // characters of one heading in a path
+)
+
+func (l Limits) orDefaults() Limits {
+	def(&l.Text, 64<<20)
+	def(&l.Blocks, 1_000_000)
+	def(&l.Depth, 200)
+	def(&l.Pages, 5000)
+	def(&l.Time, 30*time.Second)
+	def(&l.Memory, 512<<20)
+	l.Text = min(l.Text, maxText)
+	return l
+}
+
+func def[T int | int64 | time.Duration](field *T, value T) {
+	if *field <= 0 {
+		*field = value
+	}
+}

@@ -1,0 +1,98 @@
+package document
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"satchel/agent"
+)
+
+// outline collects the blocks of a text in reading order.
+type outline struct {
+	text   string
+	max    int
+	page   int32
+	blocks []Block
+	open   []int32 // the headings that the next block stands under
+}
+
+func newOutline(text string, limits Limits) *outline {
+	return &outline{text: text, max: limits.Blocks}
+}
+
+// add marks text[start:end] as a block, without the white space around it,
+// but with the indentation of its first line. White space alone is no block.
+func (o *outline) add(kind Kind, level, start, end int) {
+	end = start + len(strings.TrimRightFunc(o.text[start:end], unicode.IsSpace))
+	start = skipBlankLines(o.text, start, end)
+	if start >= end {
+		return
+	}
+	if len(o.blocks) >= o.max {
+		last := &o.blocks[len(o.blocks)-1]
+		last.Kind, last.Level, last.End = KindParagraph, 0, uint32(end)
+		return
+	}
+	if kind == KindHeading {
+		o.closeTo(level)
+	}
+	parent := int32(-1)
+	if n := len(o.open); n > 0 {
+		parent = o.open[n-1]
+	}
+	o.blocks = append(o.blocks, Block{
+		Kind: kind, Level: uint8(level), Page: o.page, Parent: parent,
+		Start: uint32(start), End: uint32(end),
+	})
+	if kind == KindHeading {
+		o.open = append(o.open, int32(len(o.blocks)-1))
+	}
+}
+
+// closeTo ends the headings that one of this level ends.
+func (o *outline) closeTo(level int) {
+	for n := len(o.open); n > 0 && int(o.blocks[o.open[n-1]].Level) >= level; n-- {
+		o.open = o.open[:n-1]
+	}
+}
+
+// title returns the first heading of the highest level that occurs.
+func (o *outline) title() string {
+	best := -1
+	for i, b := range o.blocks {
+		if b.Kind == KindHeading && (best < 0 || b.Level < o.blocks[best].Level) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return ""
+	}
+	b := o.blocks[best]
+	return clipTitle(HeadingText(o.text[b.Start:b.End]))
+}
+
+// skipBlankLines returns the start of the first line in text[start:end] that
+// holds more than white space.
+func skipBlankLines(text string, start, end int) int {
+	line := start
+	for i := start; i < end; {
+		r, size := utf8.DecodeRuneInString(text[i:end])
+		if !unicode.IsSpace(r) {
+			return line
+		}
+		i += size
+		if r == '\n' {
+			line = i
+		}
+	}
+	return end
+}
+
+// clipTitle makes a title out of foreign text: one line, of bounded length.
+func clipTitle(s string) string {
+	if len(s) > 4*maxTitle+64 {
+		s = strings.ToValidUTF8(s[:4*maxTitle+64], "")
+	}
+	return agent.Clip(strings.Join(strings.Fields(s), " "), maxTitle)
+}

@@ -1,0 +1,96 @@
+package document
+
+import (
+	"bytes"
+	"strings"
+)
+
+// recordWriter writes records, as "name: value" lines with a blank line
+// between two of them. What it writes can be far longer than the file, which
+// repeats no names, so a reader runs over its file twice: first with a writer
+// that only counts and stops at the limit, then with one that has room for
+// exactly that much.
+type recordWriter struct {
+	limit   int
+	counted int
+	writing bool
+	text    strings.Builder
+	ends    []uint32 // of each record, while writing
+	max     int      // records that are marked one by one
+	open    bool     // a record has been begun
+}
+
+// records runs read twice, as recordWriter says, and returns what it wrote.
+func records(limits Limits, read func(*recordWriter) error) (string, []Block, error) {
+	w := &recordWriter{limit: limits.Text, max: limits.Blocks}
+	if err := read(w); err != nil {
+		return "", nil, err
+	}
+	w.end()
+	total := w.counted
+	w.counted, w.writing = 0, true
+	w.text.Grow(total)
+	if err := read(w); err != nil {
+		return "", nil, err
+	}
+	w.end()
+	text := w.text.String()
+	o := newOutline(text, limits)
+	o.blocks = make([]Block, 0, len(w.ends))
+	start := 0
+	for _, end := range w.ends {
+		o.add(KindRow, 0, start, int(end))
+		start = int(end)
+	}
+	return text, o.blocks, nil
+}
+
+// line ends a line of the open record, after writing what is left of it.
+func (w *recordWriter) line(rest []byte) error {
+	w.write(rest)
+	w.write(newline)
+	w.open = true
+	if w.counted > w.limit {
+		return tooMuchText(w.limit)
+	}
+	return nil
+}
+
+var (
+	newline   = []byte("\n")
+	afterName = []byte(": ")
+	afterItem = []byte(", ")
+)
+
+// write adds to the open line. Foreign strings may hold what a Document's text
+// may not: carriage returns and, in JSON, NUL.
+func (w *recordWriter) write(s []byte) {
+	if bytes.IndexByte(s, '\r') >= 0 || bytes.IndexByte(s, 0) >= 0 {
+		s = bytes.ReplaceAll([]byte(lines(s)), []byte{0}, []byte(" "))
+	}
+	w.counted += len(s)
+	if w.writing {
+		w.text.Write(s)
+	}
+}
+
+// end closes the open record.
+func (w *recordWriter) end() {
+	if !w.open {
+		return
+	}
+	w.open = false
+	if w.writing {
+		if len(w.ends) < w.max {
+			w.ends = append(w.ends, uint32(w.text.Len()))
+		} else {
+			w.ends[len(w.ends)-1] = uint32(w.text.Len())
+		}
+	}
+	w.write(newline)
+}
+
+// columnName makes a column's heading fit before ": " on one line.
+func columnName(name []byte) string {
+	return clipTitle(string(name[:min(len(name), 4*maxTitle+64)]))
+}
