@@ -1,0 +1,224 @@
+// Package config reads the settings that an operator starts Satchel with. Each
+// one may come from a flag, an environment variable or satchel.toml; a flag
+// wins over a variable, a variable over the file, the file over the default.
+// One table (Settings) holds them all.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// DefaultFile is read from the working directory when --config and
+// SATCHEL_CONFIG name no other file. It may be missing.
+const DefaultFile = "satchel.toml"
+
+// mask stands for a secret in Print.
+const mask = "********"
+
+// Config is what is in force. Load has checked every value.
+type Config struct {
+	File string // the settings file that was read, "" when there was none
+
+	Addr         string // host:port to listen on; the host may be empty, the port 0
+	Data         string // data folder
+	PublicURL    string // how the server is reached from outside, without a trailing slash
+	PublicURLSet bool   // the operator named PublicURL; otherwise it is made from Addr
+
+	AccessAUD        string // audience that tokens of the identity proxy must name; "" means none is configured
+	AccessJWKSURL    string // where the proxy's keys are; set whenever AccessAUD is
+	AccessTeamDomain string // the full host name of the proxy's team
+	AccessIssuer     string // the issuer that tokens must name; "" means any
+
+	MasterKeys     []Key          // the first seals, all open; none: the data folder's key file
+	RateLimits     map[string]int // calls a minute by class (RateClasses); nil means no limits
+	TrustedProxies []netip.Prefix // peers whose X-Forwarded-For counts
+	OutboundAllow  []netip.Prefix // private ranges that outbound calls may reach
+	MaxUploadMB    int            // largest upload in MiB
+	CORSOrigins    []string       // lower-case origins, or "*" alone for all; empty means none
+	CORSOriginsSet bool           // the operator named CORSOrigins
+	NoAuth         bool           // open mode by hand
+	DefaultRole    string         // role of a caller without identity on the default agent: admin, viewer or none
+	Chromium       string         // path of the browser, "" to look for it
+	BrowserDriver  string         // folder of the browser driver, "" to look for it
+	OpenFiles      int            // how many agents' files are kept open
+	LogFormat      string         // text or json
+	LogLevel       slog.Level
+
+	sources map[string]string // where each setting comes from, by name
+}
+
+// Lookup finds a flag by its name without dashes; given is false when the user
+// did not set it.
+type Lookup func(flag string) (value string, given bool)
+
+// Load collects the settings from flags, getenv and a TOML file. file is read
+// unless --config or SATCHEL_CONFIG names another; it may be missing, a named
+// one may not; "" reads none. An empty variable counts as not given.
+//
+// Every problem found is in the error, which wraps one *Error each, in the
+// order of the table.
+func Load(flags Lookup, getenv func(string) string, file string) (*Config, error) {
+	c := &Config{sources: map[string]string{}}
+	from := &origin{flags: flags, getenv: getenv}
+	problems := from.readFile(file)
+	c.File = from.path
+	failed := map[string]bool{}
+	if len(problems) > 0 {
+		// What the file meant to say about access is not known.
+		failed[nameAUD] = true
+	}
+	for _, s := range table {
+		text, source := s.Default, "default"
+		if given, where, ok, err := from.find(s); err != nil {
+			problems = append(problems, err)
+			failed[s.Name] = true
+			continue
+		} else if ok {
+			text, source = given, where
+		}
+		c.sources[s.Name] = source
+		if text == "" {
+			continue
+		}
+		if err := s.set(c, text); err != nil {
+			problems = append(problems, &Error{Name: s.Name, Source: source, Issue: err.Error()})
+			failed[s.Name] = true
+		}
+	}
+	problems = append(problems, c.derive(failed)...)
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return c, nil
+}
+
+// find returns the value of the strongest source that gives one.
+func (o *origin) find(s Setting) (text, source string, ok bool, err error) {
+	if text, ok = o.flags(s.Flag); ok {
+		source = "flag --" + s.Flag
+	} else if text = o.getenv(s.Env); text != "" {
+		source = "variable " + s.Env
+	} else if value, inFile := o.values[s.Name]; inFile {
+		source = o.path + ":" + value.key
+		if text, err = value.text(s); err != nil {
+			return "", "", false, &Error{Name: s.Name, Source: source, Issue: err.Error()}
+		}
+	} else {
+		return "", "", false, nil
+	}
+	text = strings.TrimSpace(text)
+	if issue := unprintable(text); issue != "" {
+		return "", "", false, &Error{Name: s.Name, Source: source, Issue: issue}
+	}
+	return text, source, true, nil
+}
+
+// unprintable says what is wrong with a value that is no line of text.
+func unprintable(text string) string {
+	switch {
+	case text == "":
+		return "is empty; leave it out to use the default"
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+		return "holds characters that are not text"
+	default:
+		return ""
+	}
+}
+
+// derive fills what follows from other settings and checks what only makes
+// sense together. Settings that failed are not judged a second time.
+func (c *Config) derive(failed map[string]bool) []error {
+	c.PublicURLSet = c.sources[namePublicURL] != "default"
+	c.CORSOriginsSet = c.sources[nameCORS] != "default"
+	if !c.PublicURLSet {
+		c.PublicURL = "http://" + reachable(c.Addr)
+	}
+	if c.AccessTeamDomain != "" {
+		derived := "from " + nameTeamDomain
+		if c.sources[nameJWKS] == "default" {
+			c.AccessJWKSURL = "https://" + c.AccessTeamDomain + "/cdn-cgi/access/certs"
+			c.sources[nameJWKS] = derived
+		}
+		if c.sources[nameIssuer] == "default" {
+			c.AccessIssuer = "https://" + c.AccessTeamDomain
+			c.sources[nameIssuer] = derived
+		}
+	}
+	if failed[nameAUD] || failed[nameJWKS] || failed[nameTeamDomain] {
+		return nil
+	}
+	if c.AccessAUD != "" && c.AccessJWKSURL == "" {
+		return []error{&Error{Name: nameAUD, Source: c.sources[nameAUD],
+			Issue: "needs " + nameJWKS + " or " + nameTeamDomain + ", or no token can be checked"}}
+	}
+	if c.AccessAUD == "" {
+		return c.withoutAudience(failed)
+	}
+	return nil
+}
+
+// withoutAudience refuses half an access setup: with the audience missing, the
+// server would be open to everybody while the operator believes it is closed.
+func (c *Config) withoutAudience(failed map[string]bool) []error {
+	for _, name := range []string{nameTeamDomain, nameJWKS, nameIssuer} {
+		source := c.sources[name]
+		if source != "default" && !failed[name] {
+			return []error{&Error{Name: name, Source: source, Issue: "needs " + nameAUD + ", or no token is asked for"}}
+		}
+	}
+	return nil
+}
+
+// reachable turns an address to listen on into one to connect to: all
+// interfaces become localhost.
+func reachable(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || (err == nil && ip.IsUnspecified()) {
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// Loopback reports whether Addr can be reached from this machine only.
+func (c *Config) Loopback() bool {
+	host, _, err := net.SplitHostPort(c.Addr)
+	if err != nil {
+		return false
+	}
+	if host = strings.ToLower(strings.TrimSuffix(host, ".")); host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// Print reports what is in force, one line for each setting: "name = value  #
+// source". Secrets are masked. It is no settings file: a default that stands in
+// a file counts as named by hand, which PublicURLSet and CORSOriginsSet tell
+// apart.
+func (c *Config) Print(w io.Writer) error {
+	var out strings.Builder
+	for _, s := range table {
+		value := s.show(c)
+		switch {
+		case value == "":
+			value = "(not set)"
+		case s.Secret:
+			value = mask
+		}
+		fmt.Fprintf(&out, "%s = %s  # %s\n", s.Name, value, c.sources[s.Name])
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}

@@ -1,0 +1,190 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// maxFile is the largest settings file in bytes. The TOML library takes time by
+// the square of the nesting depth, so the cap is close to what settings need.
+const maxFile = 64 << 10
+
+// origin is where values are looked for.
+type origin struct {
+	flags  Lookup
+	getenv func(string) string
+	path   string               // the file that was read, "" when none was
+	values map[string]fileValue // what it holds, by setting name
+}
+
+// fileValue is a value of the file under the key as it is written there.
+type fileValue struct {
+	key   string
+	value any
+}
+
+// readFile chooses the settings file, reads it and matches its keys to the
+// table. It returns every problem found.
+func (o *origin) readFile(file string) []error {
+	path, namedBy := file, ""
+	if value, given := o.flags(configFile.Flag); given {
+		path, namedBy = value, "flag --"+configFile.Flag
+	} else if value := o.getenv(configFile.Env); value != "" {
+		path, namedBy = value, "variable "+configFile.Env
+	}
+	if path == "" {
+		if namedBy != "" {
+			return []error{&Error{Name: configFile.Name, Source: namedBy, Issue: "is empty"}}
+		}
+		return nil
+	}
+	text, err := readText(path)
+	if errors.Is(err, fs.ErrNotExist) && namedBy == "" {
+		return nil
+	}
+	if err != nil {
+		problem := &Error{Name: configFile.Name, Source: namedBy, Issue: quote(path) + " cannot be read: " + cause(err)}
+		if namedBy == "" {
+			problem.Source = path
+			problem.Issue = "cannot be read: " + cause(err)
+		}
+		return []error{problem}
+	}
+	o.path = path
+	return o.parse(text)
+}
+
+func readText(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return "", err
+	}
+	if len(text) > maxFile {
+		return "", fmt.Errorf("larger than %d bytes", maxFile)
+	}
+	return string(text), nil
+}
+
+// cause drops the operation and path that os puts in front of an error.
+func cause(err error) string {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err.Error()
+	}
+	return err.Error()
+}
+
+// parse matches the keys of a TOML text to settings.
+func (o *origin) parse(text string) []error {
+	var keys map[string]any
+	if _, err := toml.Decode(text, &keys); err != nil {
+		// The library's text quotes what it stumbled over, which may be a key.
+		var at toml.ParseError
+		if errors.As(err, &at) {
+			return []error{&Error{Source: o.path, Issue: fmt.Sprintf("line %d is not valid TOML", at.Position.Line)}}
+		}
+		return []error{&Error{Source: o.path, Issue: "is not valid TOML"}}
+	}
+	o.values = make(map[string]fileValue, len(keys))
+	var problems []error
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		name, known := settingOf(key)
+		source := o.path + ":" + shown(key)
+		if !known {
+			problems = append(problems, &Error{Name: key, Source: source, Issue: "is not a setting"})
+			continue
+		}
+		if other, twice := o.values[name]; twice {
+			problems = append(problems, &Error{Name: name, Source: source, Issue: "says the same as " + quote(other.key) + "; keep one"})
+			continue
+		}
+		o.values[name] = fileValue{key: key, value: keys[key]}
+	}
+	return problems
+}
+
+// shown gives a key as it stands in an error: bare when it is plain.
+func shown(key string) string {
+	if hostname.MatchString(strings.ToLower(key)) {
+		return key
+	}
+	return quote(key)
+}
+
+// settingOf finds the setting that a key of the file means: by name, by flag or
+// by variable, in any case.
+func settingOf(key string) (name string, known bool) {
+	key = strings.ReplaceAll(strings.ToLower(key), "-", "_")
+	for _, s := range table {
+		if key == s.Name || key == strings.ToLower(s.Env) {
+			return s.Name, true
+		}
+	}
+	return "", false
+}
+
+// text turns a TOML value into what a variable would hold. Lists become
+// comma-separated where the setting is a list, and a table becomes k=v pairs
+// where the setting is made of such.
+func (v fileValue) text(s Setting) (string, error) {
+	switch value := v.value.(type) {
+	case []any:
+		if !s.list {
+			return "", errors.New("takes one value, not a list")
+		}
+		parts := make([]string, len(value))
+		for i, item := range value {
+			part, ok := scalar(item)
+			if !ok {
+				return "", errors.New("takes a list of texts")
+			}
+			parts[i] = part
+		}
+		return strings.Join(parts, ","), nil
+	case map[string]any:
+		if !s.pairs {
+			return "", errors.New("takes one value, not a table")
+		}
+		var parts []string
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			part, ok := scalar(value[key])
+			if !ok {
+				return "", errors.New("takes a number for each key")
+			}
+			parts = append(parts, key+"="+part)
+		}
+		return strings.Join(parts, ","), nil
+	default:
+		if part, ok := scalar(value); ok {
+			return part, nil
+		}
+		return "", errors.New("takes a text, a whole number or true or false")
+	}
+}
+
+func scalar(value any) (string, bool) {
+	switch value := value.(type) {
+	case string:
+		return value, true
+	case int64:
+		return strconv.FormatInt(value, 10), true
+	case bool:
+		return strconv.FormatBool(value), true
+	default:
+		return "", false
+	}
+}

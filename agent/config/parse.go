@@ -1,0 +1,262 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// RateClasses are the classes of calls that have a limit of their own.
+var RateClasses = []string{"general", "chat", "browser", "bulk"}
+
+const defaultRateLimits = "general=100,chat=20,browser=50,bulk=10"
+
+var rateDefaults = map[string]int{"general": 100, "chat": 20, "browser": 50, "bulk": 10}
+
+// Bounds: entries of a list, and calls a minute.
+const (
+	maxList = 1000
+	maxRate = 1_000_000
+)
+
+var errTooLong = fmt.Errorf("has more than %d entries", maxList)
+
+func parseText(text string) (string, error) { return text, nil }
+
+func parseAddr(text string) (string, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return "", fmt.Errorf("%s is not host:port", quote(text))
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", fmt.Errorf("port %s is not a number from 0 to 65535", quote(port))
+	}
+	if host != "" && !isHost(host) {
+		return "", fmt.Errorf("%s is neither an IP address nor a host name", quote(host))
+	}
+	return text, nil
+}
+
+// hostname is a DNS name in lower case: letters, digits, inner hyphens, and the
+// underscores of private networks.
+var hostname = regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
+
+func isHost(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil || (len(host) <= 253 && hostname.MatchString(strings.ToLower(host)))
+}
+
+// parseURL takes an http or https address. Its errors do not show it: a URL is
+// where passwords end up.
+func parseURL(text string) (string, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return "", errors.New("is not a URL")
+	case (u.Scheme != "http" && u.Scheme != "https") || !isHost(u.Hostname()):
+		return "", errors.New("is not a URL of the form https://host")
+	case u.User != nil:
+		return "", errors.New("must not hold a user name or password")
+	case u.Fragment != "":
+		return "", errors.New("must not hold a fragment")
+	case !validPort(u.Host, u.Port()):
+		return "", errors.New("has a port outside 1 to 65535")
+	}
+	return text, nil
+}
+
+func validPort(host, port string) bool {
+	if port == "" {
+		return !strings.HasSuffix(host, ":")
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
+// parsePublicURL takes a base address that paths are appended to.
+func parsePublicURL(text string) (string, error) {
+	if _, err := parseURL(text); err != nil {
+		return "", err
+	}
+	if strings.ContainsAny(text, "?#") {
+		return "", errors.New("must not hold a query or a fragment")
+	}
+	return strings.TrimRight(text, "/"), nil
+}
+
+// parseTeamDomain takes a team's name, its host name or that as a URL, and
+// returns the host name.
+func parseTeamDomain(text string) (string, error) {
+	domain := strings.ToLower(strings.TrimSuffix(text, "/"))
+	domain = strings.TrimPrefix(domain, "https://")
+	host, port := domain, ""
+	if before, after, found := strings.Cut(domain, ":"); found {
+		host, port = before, after
+		if !validPort("", port) || port == "" {
+			return "", errors.New("is not a domain like example.cloudflareaccess.com")
+		}
+		port = ":" + port
+	}
+	if _, err := netip.ParseAddr(host); err == nil || !isHost(host) {
+		return "", errors.New("is not a domain like example.cloudflareaccess.com")
+	}
+	if !strings.Contains(host, ".") {
+		host += ".cloudflareaccess.com"
+	}
+	return host + port, nil
+}
+
+// parseRateLimits reads class=number pairs; classes not named keep their
+// defaults. off gives nil.
+func parseRateLimits(text string) (map[string]int, error) {
+	if strings.EqualFold(text, "off") {
+		return nil, nil
+	}
+	limits := maps.Clone(rateDefaults)
+	seen := map[string]bool{}
+	for part := range strings.SplitSeq(text, ",") {
+		class, number, found := strings.Cut(part, "=")
+		class, number = strings.TrimSpace(class), strings.TrimSpace(number)
+		if !found {
+			return nil, fmt.Errorf("%s is not class=number, like %s", quote(strings.TrimSpace(part)), defaultRateLimits)
+		}
+		if !slices.Contains(RateClasses, class) {
+			return nil, fmt.Errorf("class %s is unknown, the classes are %s", quote(class), strings.Join(RateClasses, ", "))
+		}
+		if seen[class] {
+			return nil, fmt.Errorf("class %s stands twice", class)
+		}
+		limit, err := numberIn(1, maxRate)(number)
+		if err != nil {
+			return nil, fmt.Errorf("class %s: %w", class, err)
+		}
+		seen[class] = true
+		limits[class] = limit
+	}
+	return limits, nil
+}
+
+// parsePrefixes reads CIDRs and single addresses, separated by commas.
+func parsePrefixes(text string) ([]netip.Prefix, error) {
+	var prefixes []netip.Prefix
+	for part := range strings.SplitSeq(text, ",") {
+		if len(prefixes) == maxList {
+			return nil, errTooLong
+		}
+		prefix, err := parsePrefix(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return prefixes, nil
+}
+
+func parsePrefix(text string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(text)
+	if !strings.Contains(text, "/") {
+		var addr netip.Addr
+		if addr, err = netip.ParseAddr(text); err == nil {
+			prefix = netip.PrefixFrom(addr, addr.BitLen())
+		}
+	}
+	switch {
+	case err != nil || strings.Contains(text, "%"): // PrefixFrom would drop the zone
+		return netip.Prefix{}, fmt.Errorf("%s is not a CIDR like 10.0.0.0/8", quote(text))
+	case prefix.Addr().Is4In6():
+		return netip.Prefix{}, fmt.Errorf("%s is IPv4 written as IPv6, write it as IPv4", quote(text))
+	case prefix != prefix.Masked():
+		// 10.1.2.3/8 may mean the one address or the whole range.
+		return netip.Prefix{}, fmt.Errorf("%s has bits after its length, the range is %s", quote(text), prefix.Masked())
+	}
+	return prefix, nil
+}
+
+// parseOrigins reads origins as browsers send them, separated by commas: "*"
+// alone for all, none for an empty list.
+func parseOrigins(text string) ([]string, error) {
+	switch strings.ToLower(text) {
+	case "*":
+		return []string{"*"}, nil
+	case "none":
+		return []string{}, nil
+	}
+	var origins []string
+	for part := range strings.SplitSeq(text, ",") {
+		if len(origins) == maxList {
+			return nil, errTooLong
+		}
+		origin, err := parseOrigin(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		origins = append(origins, origin)
+	}
+	return origins, nil
+}
+
+// parseOrigin gives the serialisation of RFC 6454, section 6.2: lower case,
+// without the scheme's own port.
+func parseOrigin(text string) (string, error) {
+	if text == "*" {
+		return "", errors.New(`"*" must stand alone`)
+	}
+	u, err := url.Parse(strings.ToLower(text))
+	if err != nil || u.Scheme == "" || !isHost(u.Hostname()) || u.User != nil || strings.ContainsAny(text, "?#") ||
+		(u.Path != "" && u.Path != "/") || !validPort(u.Host, u.Port()) {
+		return "", errors.New("takes origins of the form https://host or https://host:port, separated by commas")
+	}
+	host := u.Host
+	if (u.Scheme == "http" && u.Port() == "80") || (u.Scheme == "https" && u.Port() == "443") {
+		host = strings.TrimSuffix(host, ":"+u.Port())
+	}
+	return u.Scheme + "://" + host, nil
+}
+
+func parseBool(text string) (bool, error) {
+	switch strings.ToLower(text) {
+	case "true", "1", "yes", "on":
+		return true, nil
+	case "false", "0", "no", "off":
+		return false, nil
+	}
+	return false, fmt.Errorf("%s is neither true nor false", quote(text))
+}
+
+func numberIn(low, high int) func(string) (int, error) {
+	return func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < low || n > high {
+			return 0, fmt.Errorf("%s is not a whole number from %d to %d", quote(text), low, high)
+		}
+		return n, nil
+	}
+}
+
+func oneOf(choices ...string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		choice := strings.ToLower(text)
+		if !slices.Contains(choices, choice) {
+			return "", fmt.Errorf("%s is none of %s", quote(text), strings.Join(choices, ", "))
+		}
+		return choice, nil
+	}
+}
+
+func parseLevel(text string) (slog.Level, error) {
+	name, err := oneOf("debug", "info", "warn", "error")(text)
+	if err != nil {
+		return 0, err
+	}
+	var level slog.Level
+	err = level.UnmarshalText([]byte(name))
+	return level, err
+}

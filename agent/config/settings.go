@@ -1,0 +1,150 @@
+package config
+
+import (
+	"log/slog"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Setting describes one setting, for main to define a flag from and for help.
+type Setting struct {
+	Name    string // the key in the settings file
+	Flag    string // without dashes: Name with hyphens
+	Env     string // the environment variable
+	Default string // as text; "" means not set
+	Usage   string // one line
+	Secret  bool   // its value is never shown
+	Bool    bool   // a flag that may stand without a value
+
+	list  bool // comma-separated; the file may hold an array
+	pairs bool // k=v, comma-separated; the file may hold a table
+	set   func(*Config, string) error
+	show  func(*Config) string // what is in force as text, "" when not set
+}
+
+// Names that Load needs apart from the table.
+const (
+	nameAddr       = "addr"
+	namePublicURL  = "public_url"
+	nameCORS       = "cors_origins"
+	nameAUD        = "edge_access_aud"
+	nameJWKS       = "edge_access_jwks_url"
+	nameTeamDomain = "edge_access_team_domain"
+	nameIssuer     = "edge_access_issuer"
+)
+
+// configFile names the settings file itself, so it cannot stand in one.
+var configFile = name(Setting{Name: "config", Usage: "settings file (default " + DefaultFile + " in the working directory)"})
+
+// Settings returns every setting, --config first, in the order of Print. All
+// values are text; Load does the parsing.
+func Settings() []Setting { return append([]Setting{configFile}, table...) }
+
+// table ties each setting to its field, its parser and the text that Print shows.
+var table = []Setting{
+	bind(Setting{Name: nameAddr, Default: "127.0.0.1:8787", Usage: "address to listen on"},
+		func(c *Config) *string { return &c.Addr }, parseAddr, showText),
+	bind(Setting{Name: "data", Default: "./data", Usage: "data folder"},
+		func(c *Config) *string { return &c.Data }, parseText, showText),
+	bind(Setting{Name: namePublicURL, Usage: "address under which the server is reached from outside (default http:// and the address)"},
+		func(c *Config) *string { return &c.PublicURL }, parsePublicURL, showText),
+	bind(Setting{Name: nameAUD, Usage: "audience tag of the identity proxy; unset means open mode"},
+		func(c *Config) *string { return &c.AccessAUD }, parseText, showText),
+	bind(Setting{Name: nameJWKS, Usage: "address of the identity proxy's keys (default from the team domain)"},
+		func(c *Config) *string { return &c.AccessJWKSURL }, parseURL, showText),
+	bind(Setting{Name: nameTeamDomain, Usage: "team domain of the identity proxy, NAME or NAME.cloudflareaccess.com"},
+		func(c *Config) *string { return &c.AccessTeamDomain }, parseTeamDomain, showText),
+	bind(Setting{Name: nameIssuer, Usage: "issuer that tokens must name (default from the team domain)"},
+		func(c *Config) *string { return &c.AccessIssuer }, parseText, showText),
+	bind(Setting{Name: "master_key", Secret: true, list: true, Usage: "base64 keys of 32 bytes, comma-separated; the first seals, the others only open (default DATA/master.key)"},
+		func(c *Config) *[]Key { return &c.MasterKeys }, parseKeys, showKeys),
+	bind(Setting{Name: "rate_limits", pairs: true, Default: defaultRateLimits, Usage: "calls a minute by class, or off"},
+		func(c *Config) *map[string]int { return &c.RateLimits }, parseRateLimits, showRateLimits),
+	bind(Setting{Name: "trusted_proxies", list: true, Usage: "proxies whose X-Forwarded-For counts, as CIDRs"},
+		func(c *Config) *[]netip.Prefix { return &c.TrustedProxies }, parsePrefixes, showPrefixes),
+	bind(Setting{Name: "outbound_allow", list: true, Usage: "private addresses that outbound calls may reach, as CIDRs"},
+		func(c *Config) *[]netip.Prefix { return &c.OutboundAllow }, parsePrefixes, showPrefixes),
+	bind(Setting{Name: "max_upload_mb", Default: "25", Usage: "largest upload in MiB"},
+		func(c *Config) *int { return &c.MaxUploadMB }, numberIn(1, 4096), strconv.Itoa),
+	bind(Setting{Name: nameCORS, list: true, Default: "*", Usage: "origins that browsers may call from, * or none"},
+		func(c *Config) *[]string { return &c.CORSOrigins }, parseOrigins, showOrigins),
+	bind(Setting{Name: "no_auth", Bool: true, Default: "false", Usage: "let everybody in, on any address"},
+		func(c *Config) *bool { return &c.NoAuth }, parseBool, strconv.FormatBool),
+	bind(Setting{Name: "default_role", Default: "admin", Usage: "role on the default agent without an identity: admin, viewer or none"},
+		func(c *Config) *string { return &c.DefaultRole }, oneOf("admin", "viewer", "none"), showText),
+	bind(Setting{Name: "chromium", Usage: "path of Chromium (default: looked for)"},
+		func(c *Config) *string { return &c.Chromium }, parseText, showText),
+	bind(Setting{Name: "browser_driver", Usage: "folder of the browser driver (default: looked for)"},
+		func(c *Config) *string { return &c.BrowserDriver }, parseText, showText),
+	bind(Setting{Name: "open_agents", Default: "256", Usage: "how many agents' files are kept open"},
+		func(c *Config) *int { return &c.OpenFiles }, numberIn(1, 100_000), strconv.Itoa),
+	bind(Setting{Name: "log_format", Default: "text", Usage: "text or json"},
+		func(c *Config) *string { return &c.LogFormat }, oneOf("text", "json"), showText),
+	bind(Setting{Name: "log_level", Default: "info", Usage: "debug, info, warn or error"},
+		func(c *Config) *slog.Level { return &c.LogLevel }, parseLevel, showLevel),
+}
+
+// bind ties a setting to a field of Config. Every value goes through parse, the
+// default too.
+func bind[T any](s Setting, field func(*Config) *T, parse func(string) (T, error), show func(T) string) Setting {
+	s = name(s)
+	s.set = func(c *Config, text string) error {
+		value, err := parse(text)
+		if err != nil {
+			return err
+		}
+		*field(c) = value
+		return nil
+	}
+	s.show = func(c *Config) string { return show(*field(c)) }
+	return s
+}
+
+// name derives flag and variable. Those of the identity proxy have names of
+// their own, the others the prefix SATCHEL_.
+func name(s Setting) Setting {
+	s.Flag = strings.ReplaceAll(s.Name, "_", "-")
+	s.Env = strings.ToUpper(s.Name)
+	if !strings.HasPrefix(s.Name, "edge_access_") {
+		s.Env = "SATCHEL_" + s.Env
+	}
+	return s
+}
+
+func showText(text string) string { return text }
+
+func showKeys(keys []Key) string {
+	if len(keys) == 0 {
+		return ""
+	}
+	return mask
+}
+
+func showRateLimits(limits map[string]int) string {
+	if limits == nil {
+		return "off"
+	}
+	parts := make([]string, len(RateClasses))
+	for i, class := range RateClasses {
+		parts[i] = class + "=" + strconv.Itoa(limits[class])
+	}
+	return strings.Join(parts, ",")
+}
+
+func showPrefixes(prefixes []netip.Prefix) string {
+	parts := make([]string, len(prefixes))
+	for i, prefix := range prefixes {
+		parts[i] = prefix.String()
+	}
+	return strings.Join(parts, ",")
+}
+
+func showOrigins(origins []string) string {
+	if len(origins) == 0 {
+		return "none"
+	}
+	return strings.Join(origins, ",")
+}
+
+func showLevel(level slog.Level) string { return strings.ToLower(level.String()) }
