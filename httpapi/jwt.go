@@ -1,0 +1,233 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/MicahParks/jwkset"
+	"github.com/golang-jwt/jwt/v5"
+
+	"satchel/agent"
+)
+
+// Bounds of the identity proxy's tokens.
+const (
+	maxToken      = 8 << 10          // bytes
+	maxTokenName  = 200              // characters
+	tokenLeeway   = 60 * time.Second // by which clocks may differ
+	lastTokenTime = 253402300799     // the end of the year 9999, in Unix seconds
+)
+
+// VerifierOptions say whose tokens a Verifier takes.
+type VerifierOptions struct {
+	JWKSURL  string           // where the proxy publishes its keys, http or https
+	Audience string           // must be among the audiences of a token
+	Issuer   string           // must be the issuer of a token; empty: any
+	Client   *http.Client     // fetches the keys
+	Log      *slog.Logger     // nil: slog.Default()
+	Clock    func() time.Time // nil: time.Now
+}
+
+// Verifier checks the tokens of an identity proxy: JSON Web Tokens (RFC 7519)
+// signed with RS256 or ES256, following the advice of RFC 8725. It owns no
+// goroutine and may be used by many.
+type Verifier struct {
+	keys   *signingKeys
+	parser *jwt.Parser
+	clock  func() time.Time
+}
+
+// NewVerifier makes a Verifier. It fails on options that cannot work and makes
+// no call: keys are fetched for the first token. The end of ctx ends calls.
+func NewVerifier(ctx context.Context, opts VerifierOptions) (*Verifier, error) {
+	u, err := url.Parse(opts.JWKSURL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("the address of the identity proxy's keys must be an http or https URL")
+	case opts.Audience == "":
+		return nil, errors.New("the audience of the identity proxy's tokens is missing")
+	case opts.Client == nil:
+		return nil, errors.New("an HTTP client to fetch the identity proxy's keys is missing")
+	}
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if opts.Log == nil {
+		opts.Log = slog.Default()
+	}
+	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
+		opts.Log.Warn("the identity proxy's keys are fetched without encryption: who can change that answer can sign in as anyone",
+			"host", u.Host)
+	}
+	checks := []jwt.ParserOption{
+		jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg(), jwt.SigningMethodES256.Alg()}),
+		jwt.WithStrictDecoding(), jwt.WithTimeFunc(opts.Clock), jwt.WithLeeway(tokenLeeway),
+		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithAudience(opts.Audience),
+	}
+	if opts.Issuer != "" {
+		checks = append(checks, jwt.WithIssuer(opts.Issuer))
+	}
+	return &Verifier{
+		keys:   &signingKeys{ctx: ctx, url: opts.JWKSURL, client: opts.Client, log: opts.Log, clock: opts.Clock},
+		parser: jwt.NewParser(checks...),
+		clock:  opts.Clock,
+	}, nil
+}
+
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
+}
+
+// Verify returns the person that a token is about: the email address in lower
+// case, and the name, which may be empty. Every error is an *agent.Error with
+// CodeUnauthorized, which tells what is wrong and shows nothing of the token.
+// It may wait for the keys, at most fetchTimeout or until ctx ends.
+func (v *Verifier) Verify(ctx context.Context, token string) (email, name string, err error) {
+	if len(token) > maxToken {
+		return "", "", explainToken(errTokenSize)
+	}
+	if strings.ContainsAny(token, "\r\n") { // which base64 skips: one token would have many spellings
+		return "", "", explainToken(jwt.ErrTokenMalformed)
+	}
+	set, fetched := v.keys.current(ctx)
+	person, err := v.verify(token, set)
+	if lacksKey(err) {
+		if newer := v.keys.newer(ctx, set, fetched); newer != nil {
+			person, err = v.verify(token, newer)
+		}
+	}
+	if err != nil {
+		return "", "", explainToken(err)
+	}
+	return person.email, person.name, nil
+}
+
+// lacksKey tells that a newer set of keys may help.
+func lacksKey(err error) bool {
+	return errors.Is(err, jwkset.ErrKeyNotFound) || errors.Is(err, errNoKeys)
+}
+
+func (v *Verifier) verify(token string, set *keySet) (tokenPerson, error) {
+	if set == nil {
+		return tokenPerson{}, errNoKeys
+	}
+	now, sum := v.clock(), sha256.Sum256([]byte(token))
+	if person, ok := set.remembered(sum, now); ok {
+		return person, nil
+	}
+	claims := jwt.MapClaims{}
+	if _, err := v.parser.ParseWithClaims(token, claims, set.key); err != nil {
+		return tokenPerson{}, err
+	}
+	person, err := readClaims(claims)
+	if err != nil {
+		return tokenPerson{}, err
+	}
+	person.since, person.until = now, earlier(person.until, now.Add(rememberFor))
+	set.remember(sum, person)
+	return person, nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// tokenPerson is what a verified token says, true from since to before until.
+type tokenPerson struct {
+	email, name  string
+	since, until time.Time
+}
+
+// readClaims reads claims whose signature and standard claims are checked.
+func readClaims(claims jwt.MapClaims) (person tokenPerson, err error) {
+	for _, name := range []string{"exp", "nbf", "iat"} {
+		if at, ok := claims[name].(float64); ok && (at < 0 || at > lastTokenTime) {
+			return person, jwt.ErrTokenInvalidClaims // beyond what time.Time can compare
+		}
+	}
+	expires, err := claims.GetExpirationTime()
+	if err != nil || expires == nil {
+		return person, jwt.ErrTokenInvalidClaims
+	}
+	person.until = expires.Add(tokenLeeway)
+	email, _ := claims["email"].(string)
+	if person.email = agent.NormalEmail(email); !isSafeEmail(person.email, email) {
+		return person, errTokenEmail
+	}
+	if name, ok := claims["name"].(string); ok {
+		person.name = agent.Clip(strings.TrimSpace(strings.Map(printable, name)), maxTokenName)
+	}
+	return person, nil
+}
+
+// isSafeEmail tells whether normal looks like an email address and can be
+// taken for no other than original: characters that cannot be seen are
+// refused, and those whose lower case is an ASCII letter, such as the Kelvin
+// sign, would let one person sign in as another.
+func isSafeEmail(normal, original string) bool {
+	for _, r := range strings.TrimSpace(original) {
+		if !unicode.IsPrint(r) || r == utf8.RuneError || r >= utf8.RuneSelf && unicode.ToLower(r) < utf8.RuneSelf {
+			return false
+		}
+	}
+	entry := agent.Admin{Email: normal, Role: agent.RoleViewer}
+	return entry.Validate() == nil
+}
+
+// printable drops the characters that a name has no use for.
+func printable(r rune) rune {
+	if r == utf8.RuneError || !unicode.IsPrint(r) {
+		return -1
+	}
+	return r
+}
+
+var (
+	errTokenSize  = errors.New("token too long")
+	errTokenEmail = errors.New("no email")
+	errTokenCrit  = errors.New("critical header")
+	errNoKeys     = errors.New("no keys")
+)
+
+// explainToken says in our own words why a token was refused; errors of the
+// libraries quote parts of it.
+func explainToken(err error) error {
+	why := "is not valid"
+	for _, known := range []struct {
+		err error
+		why string
+	}{
+		{errTokenSize, "is too long"},
+		{errNoKeys, "cannot be checked now: the identity proxy's keys are not available"},
+		{errTokenEmail, "names no valid email address"},
+		{errTokenCrit, "needs an extension that is not supported"},
+		{jwt.ErrTokenMalformed, "is malformed"},
+		{jwt.ErrTokenSignatureInvalid, "is not signed as required"},
+		{jwt.ErrTokenUnverifiable, "is not signed with a known key"},
+		{jwt.ErrTokenExpired, "has expired"},
+		{jwt.ErrTokenNotValidYet, "is not valid yet"},
+		{jwt.ErrTokenUsedBeforeIssued, "is not valid yet"},
+		{jwt.ErrTokenRequiredClaimMissing, "lacks a required claim"},
+		{jwt.ErrTokenInvalidAudience, "is meant for another audience"},
+		{jwt.ErrTokenInvalidIssuer, "comes from another issuer"},
+	} {
+		if errors.Is(err, known.err) {
+			why = known.why
+			break
+		}
+	}
+	return agent.Errorf(agent.CodeUnauthorized, "the identity token %s", why)
+}

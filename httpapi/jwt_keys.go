@@ -1,0 +1,268 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/MicahParks/jwkset"
+	"github.com/MicahParks/keyfunc/v3"
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// Rules of fetching keys.
+const (
+	refetchEvery = time.Minute      // a set is asked for again, and a failed fetch repeated
+	keysLast     = 24 * time.Hour   // through an outage, from the last good fetch
+	fetchTimeout = 5 * time.Second  // from dialling to the last byte
+	maxKeyBytes  = 512 << 10        // of a key set; some publish certificates beside the keys
+	maxKeys      = 64               // of a key set: a token without kid is tried with each
+	rememberFor  = 60 * time.Second // a verified token
+	rememberMost = 4096             // verified tokens
+	minRSABits   = 2048
+	maxRSABits   = 8192
+)
+
+// signingKeys are the keys that a JSON Web Key Set (RFC 7517) publishes. A set
+// is good for a minute; the first token after that fetches it again, so that
+// a revoked key stops working within the minute. A token with an unknown key
+// fetches it earlier, at most once a minute. One fetch runs at a time, and
+// those who need it wait for it; in an outage, only those who have no use for
+// the last good keys.
+type signingKeys struct {
+	ctx    context.Context // ends fetches
+	url    string
+	client *http.Client
+	log    *slog.Logger
+	clock  func() time.Time
+
+	good atomic.Pointer[keySet] // the last one fetched
+
+	mu      sync.Mutex
+	flight  chan struct{} // closed when the fetch that runs ends; nil: none runs
+	tried   time.Time     // start of the last fetch
+	forced  time.Time     // start of the last fetch for an unknown key
+	failing bool          // the last fetch failed
+}
+
+// current returns the keys to verify with now, nil when there are none, and
+// whether they come from a fetch that this call has made or waited for.
+func (k *signingKeys) current(ctx context.Context) (set *keySet, fetched bool) {
+	if set := k.good.Load(); set != nil && within(k.clock(), set.at, refetchEvery) {
+		return set, false
+	}
+	k.mu.Lock()
+	now := k.clock()
+	usable := k.usable(now)
+	switch {
+	case k.flight == nil && within(now, k.tried, refetchEvery),
+		k.flight != nil && k.failing && usable != nil:
+		k.mu.Unlock()
+		return usable, false
+	case k.flight == nil:
+		k.fetch(now)
+	default:
+		k.wait(ctx)
+	}
+	return k.usable(k.clock()), true
+}
+
+// newer returns a newer set than seen, in which a key was not found, and nil
+// when there is none and none may be fetched. A set that was just fetched is
+// not fetched again, and counts as what the unknown key may cause.
+func (k *signingKeys) newer(ctx context.Context, seen *keySet, justFetched bool) *keySet {
+	k.mu.Lock()
+	now := k.clock()
+	switch {
+	case justFetched:
+		if seen != nil {
+			k.forced = seen.at
+		}
+		k.mu.Unlock()
+		return nil
+	case k.good.Load() != seen && k.usable(now) != nil:
+		k.mu.Unlock()
+	case k.flight != nil:
+		k.wait(ctx)
+	case within(now, k.forced, refetchEvery):
+		k.mu.Unlock()
+		return nil
+	default:
+		k.forced = now
+		k.fetch(now)
+	}
+	if set := k.usable(k.clock()); set != seen {
+		return set
+	}
+	return nil
+}
+
+// usable is the last good set, nil once it is too old.
+func (k *signingKeys) usable(now time.Time) *keySet {
+	if set := k.good.Load(); set != nil && within(now, set.at, keysLast) {
+		return set
+	}
+	return nil
+}
+
+// within tells whether now is less than d after then. A clock that was set
+// back makes the answer no, and so a new fetch.
+func within(now, then time.Time, d time.Duration) bool {
+	age := now.Sub(then)
+	return age >= 0 && age < d
+}
+
+// wait ends with the fetch that runs, or with ctx. k.mu is held before it and
+// free after it.
+func (k *signingKeys) wait(ctx context.Context) {
+	flight := k.flight
+	k.mu.Unlock()
+	select {
+	case <-flight:
+	case <-ctx.Done():
+	}
+}
+
+// fetch fetches the keys for all who wait; a client that leaves does not end
+// it. k.mu is held before it and free after it.
+func (k *signingKeys) fetch(now time.Time) {
+	flight := make(chan struct{})
+	k.flight, k.tried = flight, now
+	k.mu.Unlock()
+	failed := true
+	defer func() {
+		k.mu.Lock()
+		k.flight, k.failing = nil, failed
+		k.mu.Unlock()
+		close(flight)
+	}()
+	set, err := k.download(now)
+	if err != nil {
+		k.log.Warn("the identity proxy's keys could not be fetched", "error", err)
+		return
+	}
+	k.good.Store(set)
+	failed = false
+}
+
+func (k *signingKeys) download(now time.Time) (*keySet, error) {
+	ctx, cancel := context.WithTimeout(k.ctx, fetchTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, k.url, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/jwk-set+json, application/json")
+	resp, err := k.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("answered with status %d", resp.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxKeyBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	return readKeySet(body, now)
+}
+
+// keySet is one state of the published keys, with the tokens that they have
+// verified: both go when the next one comes.
+type keySet struct {
+	at  time.Time // when it was asked for
+	key jwt.Keyfunc
+
+	mu       sync.RWMutex
+	verified map[[sha256.Size]byte]tokenPerson
+}
+
+// readKeySet reads a JSON Web Key Set. Keys that are broken, too weak or made
+// for something else are left out; a set without any is one that trusts nobody.
+func readKeySet(body []byte, at time.Time) (*keySet, error) {
+	if len(body) > maxKeyBytes {
+		return nil, fmt.Errorf("the key set has more than %d bytes", maxKeyBytes)
+	}
+	var doc struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(body, &doc); err != nil {
+		return nil, fmt.Errorf("not a key set: %w", err)
+	}
+	if doc.Keys == nil {
+		return nil, errors.New("not a key set: it has no keys array")
+	}
+	if len(doc.Keys) > maxKeys {
+		return nil, fmt.Errorf("the key set has more than %d keys", maxKeys)
+	}
+	keys := jwkset.NewMemoryStorage()
+	for _, raw := range doc.Keys {
+		if key, ok := readSigningKey(raw); ok {
+			if err := keys.KeyWrite(context.Background(), key); err != nil {
+				return nil, err
+			}
+		}
+	}
+	find, err := keyfunc.New(keyfunc.Options{Storage: keys})
+	if err != nil {
+		return nil, err
+	}
+	return &keySet{at: at, verified: map[[sha256.Size]byte]tokenPerson{}, key: func(token *jwt.Token) (any, error) {
+		if _, ok := token.Header["crit"]; ok { // RFC 7515, 4.1.11: what is not understood is refused
+			return nil, errTokenCrit
+		}
+		return find.Keyfunc(token)
+	}}, nil
+}
+
+// readSigningKey reads a public key that may verify RS256 or ES256.
+func readSigningKey(raw json.RawMessage) (jwkset.JWK, bool) {
+	var m jwkset.JWKMarshal
+	if json.Unmarshal(raw, &m) != nil || m.USE != "" && m.USE != jwkset.UseSig ||
+		len(m.KEYOPS) > 0 && !slices.Contains(m.KEYOPS, jwkset.KeyOpsVerify) {
+		return jwkset.JWK{}, false
+	}
+	m.X5U, m.X5C, m.X5T, m.X5TS256 = "", nil, "", "" // the key itself is what is trusted
+	key, err := jwkset.NewJWKFromMarshal(m, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
+	if err != nil {
+		return jwkset.JWK{}, false
+	}
+	switch public := key.Key().(type) {
+	case *rsa.PublicKey:
+		bits := public.N.BitLen()
+		return key, (m.ALG == "" || m.ALG == jwkset.AlgRS256) &&
+			bits >= minRSABits && bits <= maxRSABits && public.E >= 3 && public.E%2 == 1
+	case *ecdsa.PublicKey: // the parser would take a key on any curve for ES256
+		return key, (m.ALG == "" || m.ALG == jwkset.AlgES256) && public.Curve == elliptic.P256()
+	}
+	return jwkset.JWK{}, false
+}
+
+func (s *keySet) remembered(sum [sha256.Size]byte, now time.Time) (tokenPerson, bool) {
+	s.mu.RLock()
+	person, ok := s.verified[sum]
+	s.mu.RUnlock()
+	return person, ok && !now.Before(person.since) && now.Before(person.until)
+}
+
+func (s *keySet) remember(sum [sha256.Size]byte, person tokenPerson) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.verified) >= rememberMost {
+		clear(s.verified)
+	}
+	s.verified[sum] = person
+}
