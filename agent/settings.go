@@ -19,7 +19,7 @@ type Settings struct {
 	Timezone          string  `json:"timezone" doc:"IANA name." example:"Europe/Berlin"`
 	AutoReply         bool    `json:"auto_reply" doc:"Answer inbound messages that no workflow listens to."`
 	RetentionDays     int     `json:"retention_days" doc:"How long logs, events and finished work are kept." example:"30"`
-	EmbeddingProvider string  `json:"embedding_provider" enum:"local,openai-compatible" example:"local"`
+	EmbeddingProvider string  `json:"embedding_provider" example:"local"`
 	EmbeddingModel    string  `json:"embedding_model"`
 	EmbeddingBaseURL  string  `json:"embedding_base_url"`
 }
@@ -44,7 +44,7 @@ type SettingsChange struct {
 	Timezone          Optional[string]  `json:"timezone,omitempty" example:"Europe/Berlin"`
 	AutoReply         Optional[bool]    `json:"auto_reply,omitempty"`
 	RetentionDays     Optional[int]     `json:"retention_days,omitempty" doc:"1 to 3650."`
-	EmbeddingProvider Optional[string]  `json:"embedding_provider,omitempty" doc:"local or openai-compatible."`
+	EmbeddingProvider Optional[string]  `json:"embedding_provider,omitempty" doc:"local; other providers come later." example:"local"`
 	EmbeddingModel    Optional[string]  `json:"embedding_model,omitempty"`
 	EmbeddingBaseURL  Optional[string]  `json:"embedding_base_url,omitempty"`
 
@@ -119,8 +119,7 @@ func (s *Settings) Validate() error {
 	_, err := time.LoadLocation(s.Timezone)
 	is.Check(s.Timezone != "" && s.Timezone != "Local" && err == nil, "timezone", "must be an IANA time zone such as Europe/Berlin")
 	is.Check(s.RetentionDays >= 1 && s.RetentionDays <= 3650, "retention_days", "must be from 1 to 3650")
-	is.Check(slices.Contains([]string{"local", "openai-compatible"}, s.EmbeddingProvider),
-		"embedding_provider", "must be local or openai-compatible")
+	is.Check(s.EmbeddingProvider == "local", "embedding_provider", "must be local: the model inside the program is the only one in this version")
 	is.checkText("embedding_model", s.EmbeddingModel, 200)
 	is.checkURL("embedding_base_url", s.EmbeddingBaseURL)
 	return is.Err()

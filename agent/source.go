@@ -2,6 +2,8 @@ package agent
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +20,9 @@ const (
 	SourceFailed     SourceStatus = "error"
 )
 
+// SourceStatuses lists every status of a source.
+var SourceStatuses = []SourceStatus{SourceProcessing, SourceCrawling, SourceUpdating, SourceReady, SourceFailed}
+
 // SourceFile is the type of a source made from an uploaded file.
 const SourceFile = "file"
 
@@ -31,7 +36,6 @@ type Source struct {
 	Chunks         int             `json:"chunks" doc:"How many chunks it was cut into." example:"12"`
 	FilePath       string          `json:"file_path" doc:"The file's logical path inside the agent's file." example:"sources/source-06f1q2s3t4v5a6b7c8d9/handbook.md"`
 	Config         json.RawMessage `json:"config" doc:"For a file: chunk_size, overlap and method."`
-	Stale          bool            `json:"stale" doc:"Its vectors are of another model than the one in use: reindex."`
 	EmbeddingModel string          `json:"embedding_model" doc:"The model that made its vectors." example:"use-lite-en-1"`
 	Error          *SourceError    `json:"error,omitempty"`
 	Progress       *Progress       `json:"progress,omitempty"`
@@ -61,6 +65,24 @@ type Chunking struct {
 
 // DefaultChunking is used where a client says nothing.
 var DefaultChunking = Chunking{Size: 1000, Overlap: 200, Method: "recursive"}
+
+// Bounds of chunk_size, in characters.
+const (
+	MinChunkSize = 50
+	MaxChunkSize = 20_000
+)
+
+// ChunkMethods lists the ways of cutting text.
+var ChunkMethods = []string{"fixed", "sentence", "recursive", "markdown", "semantic"}
+
+// Validate checks the fields that clients set.
+func (c *Chunking) Validate() error {
+	var is Issues
+	is.Check(c.Size >= MinChunkSize && c.Size <= MaxChunkSize, "chunk_size", fmt.Sprintf("must be from %d to %d", MinChunkSize, MaxChunkSize))
+	is.Check(c.Overlap >= 0 && c.Overlap < c.Size, "overlap", "must be from 0 to less than chunk_size")
+	is.Check(slices.Contains(ChunkMethods, c.Method), "method", "must be "+strings.Join(ChunkMethods, ", "))
+	return is.Err()
+}
 
 // CheckSourceName checks a source's display name.
 func CheckSourceName(name string) error {

@@ -1,0 +1,108 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// Program is what the command line can ask for. Each function gets the
+// settings in force; main fills them in.
+type Program struct {
+	Version string
+	Getenv  func(string) string
+	Out     io.Writer
+
+	Serve     func(context.Context, *Config) error
+	Doctor    func(context.Context, *Config) error
+	Backup    func(ctx context.Context, c *Config, agent, file string) error
+	Restore   func(ctx context.Context, c *Config, file string) error
+	CreateKey func(ctx context.Context, c *Config, name, role string, agents []string) error
+	ListKeys  func(context.Context, *Config) error
+	RevokeKey func(ctx context.Context, c *Config, id string) error
+	RotateKey func(context.Context, *Config) error
+
+	config *Config
+}
+
+// Run parses one command line, loads the settings and runs the command. No
+// command is serve.
+func (p *Program) Run(ctx context.Context, args []string) error {
+	root := &cobra.Command{
+		Use: "satchel", Short: "Self-hosted agent automation: one program, one file for each agent",
+		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
+		PersistentPreRunE: p.load,
+		RunE:              p.serve,
+	}
+	for _, s := range table {
+		root.PersistentFlags().String(s.Flag, "", fmt.Sprintf("%s (%s)", s.Usage, s.Env))
+		if s.Bool {
+			root.PersistentFlags().Lookup(s.Flag).NoOptDefVal = "true"
+		}
+	}
+	root.PersistentFlags().String("config", "", "settings file (SATCHEL_CONFIG); "+DefaultFile+" is read when it is there")
+	root.AddCommand(p.commands()...)
+	root.SetArgs(args)
+	root.SetOut(p.Out)
+	return root.ExecuteContext(ctx)
+}
+
+func (p *Program) load(c *cobra.Command, _ []string) (err error) {
+	lookup := func(name string) (string, bool) {
+		f := c.Flags().Lookup(name)
+		if f == nil || !f.Changed {
+			return "", false
+		}
+		return f.Value.String(), true
+	}
+	p.config, err = Load(lookup, p.Getenv, DefaultFile)
+	return err
+}
+
+func (p *Program) serve(c *cobra.Command, _ []string) error { return p.Serve(c.Context(), p.config) }
+
+func (p *Program) commands() []*cobra.Command {
+	return []*cobra.Command{
+		command("serve", "Serve API and console until stopped", 0, p.serve),
+		command("config", "Print the settings in force and where each comes from", 0,
+			func(*cobra.Command, []string) error { return p.config.Print(p.Out) }),
+		command("doctor", "Examine the data folder without changing it", 0,
+			func(c *cobra.Command, _ []string) error { return p.Doctor(c.Context(), p.config) }),
+		command("backup AGENT FILE", "Copy an agent, by id or name, to a file; the server may run", 2,
+			func(c *cobra.Command, args []string) error {
+				return p.Backup(c.Context(), p.config, args[0], args[1])
+			}),
+		command("restore FILE", "Bring a backup back as a paused agent; the server may run", 1,
+			func(c *cobra.Command, args []string) error { return p.Restore(c.Context(), p.config, args[0]) }),
+		p.keys(),
+		command("version", "Print the version", 0, func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(p.Out, p.Version)
+			return err
+		}),
+	}
+}
+
+func (p *Program) keys() *cobra.Command {
+	keys := &cobra.Command{Use: "key", Short: "Make, list and revoke API keys, and rotate the master key"}
+	var role string
+	var agents []string
+	create := command("create NAME", "Make an API key and print it, once", 1, func(c *cobra.Command, args []string) error {
+		return p.CreateKey(c.Context(), p.config, args[0], role, agents)
+	})
+	create.Flags().StringVar(&role, "role", "owner", "owner, admin or viewer")
+	create.Flags().StringSliceVar(&agents, "agents", []string{"*"}, "agent ids, or * for all")
+	keys.AddCommand(create,
+		command("list", "List API keys", 0, func(c *cobra.Command, _ []string) error { return p.ListKeys(c.Context(), p.config) }),
+		command("revoke ID", "Revoke an API key", 1, func(c *cobra.Command, args []string) error {
+			return p.RevokeKey(c.Context(), p.config, args[0])
+		}),
+		command("rotate", "Replace the master key and seal every credential anew; the server must be stopped", 0,
+			func(c *cobra.Command, _ []string) error { return p.RotateKey(c.Context(), p.config) }))
+	return keys
+}
+
+func command(use, short string, args int, run func(*cobra.Command, []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(args), RunE: run}
+}

@@ -1,0 +1,51 @@
+package httpapi
+
+import (
+	"satchel/agent"
+)
+
+type adminsOut struct {
+	Admins []agent.Admin `json:"admins"`
+	Meta   Meta          `json:"meta"`
+}
+
+func (s *Server) listAdmins(c *Call, in *ListParams) (adminsOut, error) {
+	page, err := in.Page()
+	if err != nil {
+		return adminsOut{}, err
+	}
+	all, err := c.DB.Admins(c)
+	if err != nil {
+		return adminsOut{}, err
+	}
+	found := []agent.Admin{}
+	for _, a := range all {
+		if mentions(page.Search, a.Email, a.Name) {
+			found = append(found, a)
+		}
+	}
+	return adminsOut{cut(found, page), metaOf(page, len(found))}, nil
+}
+
+type createAdminIn struct {
+	Body struct {
+		Email string     `json:"email" required:"true" example:"ada@example.com"`
+		Role  agent.Role `json:"role" required:"true" enum:"owner,admin,viewer" example:"viewer"`
+	}
+}
+
+func adminLocation(c *Call, out any) string {
+	return "/api/agents/" + c.DB.ID() + "/admins/" + out.(agent.Admin).ID
+}
+
+func (s *Server) createAdmin(c *Call, in *createAdminIn) (agent.Admin, error) {
+	return c.DB.CreateAdmin(c, agent.Admin{Email: in.Body.Email, Role: in.Body.Role})
+}
+
+type adminIn struct {
+	ID string `path:"adminId" doc:"Id of the admin entry." example:"admin-06f1q2s3t4v5a6b7c8d9"`
+}
+
+func (s *Server) deleteAdmin(c *Call, in *adminIn) (none, error) {
+	return none{}, c.DB.DeleteAdmin(c, in.ID)
+}

@@ -1,0 +1,280 @@
+package httpapi
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// Success is the answer to a deletion that has one.
+type Success struct {
+	Success bool   `json:"success" example:"true"`
+	Message string `json:"message,omitempty"`
+}
+
+type none struct{}
+
+type listAgentsIn struct {
+	ListParams
+	Status []string `query:"status" doc:"active, paused or disabled; may be repeated." example:"active"`
+}
+
+type agentsOut struct {
+	Agents []agent.Agent `json:"agents"`
+	Meta   Meta          `json:"meta"`
+}
+
+// visible lists the agents that the caller has a role on.
+func (c *Call) visible() []*store.DB {
+	return slices.DeleteFunc(c.server.folder.Agents(), func(db *store.DB) bool {
+		return db.Problem() != nil || c.Identity.RoleOn(db.ID(), db.Roles(), c.server.defaultRole) == agent.RoleNone
+	})
+}
+
+func (s *Server) listAgents(c *Call, in *listAgentsIn) (agentsOut, error) {
+	page, err := in.Page("name", "status", "created_at", "updated_at")
+	if err != nil {
+		return agentsOut{}, err
+	}
+	for _, status := range in.Status {
+		if !slices.Contains(agent.Statuses, agent.Status(status)) {
+			return agentsOut{}, agent.Invalid("status", "must be active, paused or disabled")
+		}
+	}
+	agents := []agent.Agent{}
+	for _, db := range c.visible() {
+		a := db.Agent()
+		if (len(in.Status) == 0 || slices.Contains(in.Status, string(a.Status))) && mentions(page.Search, a.Name, a.Description) {
+			agents = append(agents, a)
+		}
+	}
+	slices.SortFunc(agents, func(a, b agent.Agent) int { return compareAgents(a, b, page.Order) })
+	return agentsOut{cut(agents, page), metaOf(page, len(agents))}, nil
+}
+
+// mentions tells whether any of the texts contains what is searched for.
+func mentions(search string, texts ...string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool {
+		return strings.Contains(strings.ToLower(text), strings.ToLower(search))
+	})
+}
+
+// compareAgents orders agents as wished, newest first without a wish.
+func compareAgents(a, b agent.Agent, wish []store.Order) int {
+	for _, o := range wish {
+		var order int
+		switch o.Field {
+		case "name":
+			order = cmp.Compare(agent.NameKey(a.Name), agent.NameKey(b.Name))
+		case "status":
+			order = cmp.Compare(a.Status, b.Status)
+		case "created_at":
+			order = a.CreatedAt.Compare(b.CreatedAt.Time)
+		case "updated_at":
+			order = a.UpdatedAt.Compare(b.UpdatedAt.Time)
+		}
+		if o.Desc {
+			order = -order
+		}
+		if order != 0 {
+			return order
+		}
+	}
+	return cmp.Or(b.CreatedAt.Compare(a.CreatedAt.Time), cmp.Compare(b.ID, a.ID))
+}
+
+type myAgent struct {
+	ID   string     `json:"id" example:"agent-06f1q2s3t4v5a6b7c8d9"`
+	Name string     `json:"name" example:"support-bot"`
+	Role agent.Role `json:"role" enum:"owner,admin,viewer" example:"owner"`
+}
+
+type myAgentsOut struct {
+	Agents []myAgent `json:"agents"`
+	Meta   Meta      `json:"meta"`
+}
+
+func (s *Server) myAgents(c *Call, in *ListParams) (myAgentsOut, error) {
+	page, err := in.Page("name")
+	if err != nil {
+		return myAgentsOut{}, err
+	}
+	mine := []myAgent{}
+	for _, db := range c.visible() {
+		a := db.Agent()
+		if mentions(page.Search, a.Name) {
+			mine = append(mine, myAgent{a.ID, a.Name, c.Identity.RoleOn(db.ID(), db.Roles(), s.defaultRole)})
+		}
+	}
+	slices.SortFunc(mine, func(a, b myAgent) int { return cmp.Compare(agent.NameKey(a.Name), agent.NameKey(b.Name)) })
+	if len(page.Order) == 1 && page.Order[0].Desc {
+		slices.Reverse(mine)
+	}
+	return myAgentsOut{cut(mine, page), metaOf(page, len(mine))}, nil
+}
+
+type createAgentIn struct {
+	Body struct {
+		Name        string `json:"name" required:"true" doc:"Unique ignoring case: letters and digits, with single hyphens between; at most 64 characters." example:"support-bot"`
+		Description string `json:"description,omitempty" doc:"At most 500 characters." example:"Answers questions about our products"`
+	}
+}
+
+func agentLocation(_ *Call, out any) string { return "/api/agents/" + out.(agent.Agent).ID }
+
+func (s *Server) createAgent(c *Call, in *createAgentIn) (agent.Agent, error) {
+	if err := c.mayCreate(); err != nil {
+		return agent.Agent{}, err
+	}
+	db, err := s.folder.CreateAgent(c, agent.Agent{Name: in.Body.Name, Description: in.Body.Description}, c.Identity.Email)
+	if err != nil {
+		return agent.Agent{}, err
+	}
+	return c.made(db)
+}
+
+// mayCreate refuses keys that may only read.
+func (c *Call) mayCreate() error {
+	if k := c.Identity.Key; k != nil && !k.Role.Covers(agent.RoleAdmin) {
+		return agent.Errorf(agent.CodeForbidden, "a key with the role %s makes no agents", k.Role)
+	}
+	return nil
+}
+
+// made answers with an agent that the caller just made; a key that names its
+// agents reaches the new one too.
+func (c *Call) made(db *store.DB) (agent.Agent, error) {
+	if k := c.Identity.Key; k != nil {
+		if err := c.server.folder.ExtendKey(c, k, db.ID()); err != nil {
+			return agent.Agent{}, err
+		}
+	}
+	return db.Agent(), nil
+}
+
+type agentIn struct{}
+
+type agentOut struct {
+	agent.Agent
+	Settings struct {
+		LLMProvider    string  `json:"llm_provider" example:"openai"`
+		LLMModel       string  `json:"llm_model" example:"gpt-5"`
+		LLMTemperature float64 `json:"llm_temperature" example:"0.7"`
+	} `json:"settings"`
+	Stats agent.Stats `json:"stats"`
+}
+
+func (s *Server) getAgent(c *Call, _ *agentIn) (out agentOut, err error) {
+	out.Agent = c.DB.Agent()
+	settings, err := c.DB.Settings(c)
+	if err != nil {
+		return out, err
+	}
+	out.Settings.LLMProvider, out.Settings.LLMModel, out.Settings.LLMTemperature =
+		settings.LLMProvider, settings.LLMModel, settings.LLMTemperature
+	out.Stats, err = c.DB.Stats(c)
+	return out, err
+}
+
+type updateAgentIn struct{ Body agent.AgentChange }
+
+func (s *Server) updateAgent(c *Call, in *updateAgentIn) (agent.Agent, error) {
+	return s.folder.UpdateAgent(c, c.DB, in.Body)
+}
+
+func (s *Server) deleteAgent(c *Call, _ *agentIn) (Success, error) {
+	name := c.DB.Agent().Name
+	if err := s.folder.DeleteAgent(c.DB); err != nil {
+		return Success{}, err
+	}
+	return Success{true, fmt.Sprintf("agent %s was deleted with all its data", name)}, nil
+}
+
+type forkIn struct {
+	Body struct {
+		Name string `json:"name" required:"true" doc:"Name of the copy." example:"support-bot-test"`
+	}
+}
+
+func (s *Server) forkAgent(c *Call, in *forkIn) (agent.Agent, error) {
+	if err := c.mayCreate(); err != nil {
+		return agent.Agent{}, err
+	}
+	db, err := s.folder.Fork(c, c.DB, in.Body.Name, c.Identity.Email)
+	if err != nil {
+		return agent.Agent{}, err
+	}
+	return c.made(db)
+}
+
+// backupAgent streams a copy of the agent's file.
+func (s *Server) backupAgent(c *Call) error {
+	b, err := c.DB.Backup(c)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	name := fmt.Sprintf("%s-%s.db", c.DB.Agent().Name, time.Now().UTC().Format("20060102-150405"))
+	h := c.echo.Response().Header()
+	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	h.Set(echo.HeaderContentLength, fmt.Sprint(b.Size))
+	return stream(c.echo, "application/vnd.sqlite3", b)
+}
+
+// maxImport bounds a backup that is brought back, in bytes.
+const maxImport = 8 << 30
+
+func (s *Server) importAgent(c *Call) error {
+	if err := c.mayCreate(); err != nil {
+		return err
+	}
+	file, err := filePart(c.echo, "file", nil)
+	if err != nil {
+		return err
+	}
+	db, err := s.folder.Import(c, file, maxImport, c.Identity.Email)
+	if err != nil {
+		return err
+	}
+	a, err := c.made(db)
+	if err != nil {
+		return err
+	}
+	c.echo.Response().Header().Set(echo.HeaderLocation, agentLocation(c, a))
+	return writeJSON(c.echo, http.StatusCreated, a)
+}
+
+// stream copies r to the client for as long as bytes move.
+func stream(c echo.Context, media string, r io.Reader) error {
+	c.Response().Header().Set(echo.HeaderContentType, media)
+	c.Response().WriteHeader(http.StatusOK)
+	control := http.NewResponseController(c.Response())
+	buf := make([]byte, 256<<10)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			if e := control.SetWriteDeadline(time.Now().Add(writeTimeout)); e != nil && !errors.Is(e, http.ErrNotSupported) {
+				return e
+			}
+			if _, err := c.Response().Write(buf[:n]); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}

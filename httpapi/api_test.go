@@ -1,0 +1,253 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"satchel/store"
+)
+
+// client talks to a whole service over a loopback socket.
+type client struct {
+	url    string
+	folder *store.Folder
+	header http.Header
+}
+
+// newClient starts a service in open mode.
+func newClient(tb testing.TB) *client {
+	tb.Helper()
+	folder, server := openService(tb)
+	ts := httptest.NewServer(server.Handler())
+	tb.Cleanup(ts.Close)
+	return &client{url: ts.URL, folder: folder, header: http.Header{}}
+}
+
+// with returns a client that sends one more header.
+func (c *client) with(name, value string) *client {
+	next := *c
+	next.header = c.header.Clone()
+	next.header.Set(name, value)
+	return &next
+}
+
+// answer is a response with its body read and, if it is JSON, decoded.
+type answer struct {
+	*http.Response
+	text string
+	json map[string]any
+}
+
+// send makes a request; a body that is a string is sent as JSON.
+func (c *client) send(tb testing.TB, method, path, body string) answer {
+	tb.Helper()
+	return c.do(tb, method, path, strings.NewReader(body), "application/json")
+}
+
+func (c *client) do(tb testing.TB, method, path string, body io.Reader, media string) answer {
+	tb.Helper()
+	req, err := http.NewRequestWithContext(tb.Context(), method, c.url+path, body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	req.Header = c.header.Clone()
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	if media != "" && req.ContentLength != 0 {
+		req.Header.Set("Content-Type", media)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	a := answer{Response: resp, text: string(raw)}
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.UseNumber()
+		if err := dec.Decode(&a.json); err != nil {
+			tb.Fatalf("%s %s: %v in %s", method, path, err, raw)
+		}
+	}
+	return a
+}
+
+// must is send for a request whose status is known.
+func (c *client) must(tb testing.TB, status int, method, path, body string) map[string]any {
+	tb.Helper()
+	a := c.send(tb, method, path, body)
+	if a.StatusCode != status {
+		tb.Fatalf("%s %s %s: %d, want %d\n%s", method, path, body, a.StatusCode, status, a.text)
+	}
+	return a.json
+}
+
+// at follows a path such as "error.details.field" or "agents.0.name".
+func at(value any, path string) any {
+	for key := range strings.SplitSeq(path, ".") {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[key]
+		case []any:
+			i := int(key[0] - '0')
+			if i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// apiCase is one request and what must come back: want maps paths in the
+// answer to values.
+type apiCase struct {
+	name, method, path, body string
+	status                   int
+	want                     map[string]any
+}
+
+func (c apiCase) run(t *testing.T, cl *client) {
+	t.Helper()
+	a := cl.send(t, c.method, c.path, c.body)
+	if a.StatusCode != c.status {
+		t.Errorf("%s: %d, want %d\n%s", c.name, a.StatusCode, c.status, a.text)
+		return
+	}
+	for path, want := range c.want {
+		got := at(a.json, path)
+		if n, ok := got.(json.Number); ok {
+			got = n.String()
+		}
+		if got != want {
+			t.Errorf("%s: %s is %v, want %v\n%s", c.name, path, got, want, a.text)
+		}
+	}
+	if a.StatusCode >= 400 {
+		if at(a.json, "error.code") == nil || at(a.json, "error.message") == nil || at(a.json, "error.details") == nil {
+			t.Errorf("%s: not the error envelope: %s", c.name, a.text)
+		}
+	}
+}
+
+func invalid(field string) map[string]any {
+	return map[string]any{"error.code": "VALIDATION_ERROR", "error.details.field": field}
+}
+
+func code(code string) map[string]any { return map[string]any{"error.code": code} }
+
+func TestBadInput(t *testing.T) {
+	c := newClient(t)
+	long := strings.Repeat("x", 300)
+	c.must(t, 201, "POST", "/api/agents", `{"name":"taken"}`)
+	contact := c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada","email":"ada@example.com","phone":"+1 (555) 0100","chatbot_a":"@Ada","external_id":"e1"}`)
+	conversation := c.must(t, 201, "POST", "/api/agents/default/conversations", `{}`)["id"].(string)
+	id := contact["id"].(string)
+	for _, tc := range []apiCase{
+		{"no body", "POST", "/api/agents", ``, 400, invalid("name")},
+		{"no JSON", "POST", "/api/agents", `{"name":`, 400, code("INVALID_JSON")},
+		{"not an object", "POST", "/api/agents", `["name"]`, 400, code("INVALID_JSON")},
+		{"null body", "POST", "/api/agents", `null`, 400, code("INVALID_JSON")},
+		{"text behind the object", "POST", "/api/agents", `{"name":"a"} x`, 400, code("INVALID_JSON")},
+		{"a million brackets", "POST", "/api/agents", `{"name":` + strings.Repeat("[", 1_000_000), 400, code("INVALID_JSON")},
+		{"wrong type", "POST", "/api/agents", `{"name":5}`, 400, invalid("name")},
+		{"wrong type of description", "POST", "/api/agents", `{"name":"a","description":[]}`, 400, invalid("description")},
+		{"null name", "POST", "/api/agents", `{"name":null}`, 400, invalid("name")},
+		{"space in name", "POST", "/api/agents", `{"name":"a b"}`, 400, invalid("name")},
+		{"emoji in name", "POST", "/api/agents", `{"name":"🙂"}`, 400, invalid("name")},
+		{"NUL in name", "POST", "/api/agents", `{"name":"a\u0000"}`, 400, invalid("name")},
+		{"double hyphen", "POST", "/api/agents", `{"name":"a--b"}`, 400, invalid("name")},
+		{"long name", "POST", "/api/agents", `{"name":"` + long + `"}`, 400, invalid("name")},
+		{"long description", "POST", "/api/agents", `{"name":"a","description":"` + long + long + `"}`, 400, invalid("description")},
+		{"NUL in description", "POST", "/api/agents", `{"name":"a","description":"x\u0000"}`, 400, invalid("description")},
+		{"name taken", "POST", "/api/agents", `{"name":"TAKEN"}`, 409, code("AGENT_NAME_EXISTS")},
+		{"unknown agent", "GET", "/api/agents/nobody", ``, 404, code("NOT_FOUND")},
+		{"agent id as path", "GET", "/api/agents/%2e%2e%2fdefault", ``, 404, code("NOT_FOUND")},
+		{"agent id with NUL", "GET", "/api/agents/default%00", ``, 404, code("NOT_FOUND")},
+		{"bad status", "PUT", "/api/agents/default", `{"status":"asleep"}`, 400, invalid("status")},
+		{"null status", "PUT", "/api/agents/default", `{"status":null}`, 400, invalid("status")},
+		{"default stays", "DELETE", "/api/agents/default", ``, 403, code("FORBIDDEN")},
+		{"bad status filter", "GET", "/api/agents?status=asleep", ``, 400, invalid("status")},
+		{"limit 0", "GET", "/api/agents?limit=0", ``, 400, invalid("limit")},
+		{"limit text", "GET", "/api/agents?limit=ten", ``, 400, invalid("limit")},
+		{"negative offset", "GET", "/api/agents?offset=-1", ``, 400, invalid("offset")},
+		{"unknown sort", "GET", "/api/agents/default/contacts?sort=shoe_size", ``, 400, invalid("sort")},
+		{"bad order", "GET", "/api/agents/default/contacts?sort=name&order=up", ``, 400, invalid("order")},
+		{"limit is clamped", "GET", "/api/agents/default/contacts?limit=5000", ``, 200, map[string]any{"meta.limit": "200"}},
+		{"no such route", "GET", "/api/nothing", ``, 404, code("NOT_FOUND")},
+		{"wrong method", "PUT", "/api/agents", `{}`, 405, code("METHOD_NOT_ALLOWED")},
+
+		{"contact without name", "POST", "/api/agents/default/contacts", `{"email":"b@example.com"}`, 400, invalid("name")},
+		{"blank name", "POST", "/api/agents/default/contacts", `{"name":"  "}`, 400, invalid("name")},
+		{"bad email", "POST", "/api/agents/default/contacts", `{"name":"B","email":"nobody"}`, 400, invalid("email")},
+		{"phone without digits", "POST", "/api/agents/default/contacts", `{"name":"B","phone":"call me"}`, 400, invalid("phone")},
+		{"tags no list", "POST", "/api/agents/default/contacts", `{"name":"B","tags":"vip"}`, 400, invalid("tags")},
+		{"tag no string", "POST", "/api/agents/default/contacts", `{"name":"B","tags":[1]}`, 400, invalid("tags")},
+		{"metadata no object", "POST", "/api/agents/default/contacts", `{"name":"B","metadata":[1]}`, 400, invalid("metadata")},
+		{"same email", "POST", "/api/agents/default/contacts", `{"name":"B","email":" ADA@example.COM "}`, 409,
+			map[string]any{"error.code": "DUPLICATE_CONTACT", "error.details.field": "email", "error.details.existing_id": id}},
+		{"same phone", "POST", "/api/agents/default/contacts", `{"name":"B","phone":"1-555-0100"}`, 409, map[string]any{"error.details.field": "phone"}},
+		{"same handle", "POST", "/api/agents/default/contacts", `{"name":"B","chatbot_a":"ada"}`, 409, map[string]any{"error.details.field": "chatbot_a"}},
+		{"same external id", "POST", "/api/agents/default/contacts", `{"name":"B","external_id":"e1"}`, 409, map[string]any{"error.details.field": "external_id"}},
+		{"own email again", "PUT", "/api/agents/default/contacts/" + id, `{"email":"ADA@example.com"}`, 200, map[string]any{"email": "ADA@example.com", "name": "Ada"}},
+		{"null clears", "PUT", "/api/agents/default/contacts/" + id, `{"chatbot_a":null}`, 200, map[string]any{"chatbot_a": "", "external_id": "e1"}},
+		{"unknown fields pass", "PUT", "/api/agents/default/contacts/" + id, `{"shoe_size":44}`, 200, map[string]any{"name": "Ada"}},
+		{"unknown contact", "GET", "/api/agents/default/contacts/contact-x", ``, 404, code("NOT_FOUND")},
+		{"resolve by nothing", "GET", "/api/agents/default/contacts/resolve", ``, 400, invalid("email")},
+		{"resolve by two", "GET", "/api/agents/default/contacts/resolve?email=a@b.c&phone=1", ``, 400, invalid("phone")},
+		{"resolve nobody", "GET", "/api/agents/default/contacts/resolve?email=no@example.com", ``, 404, code("NOT_FOUND")},
+		{"resolve", "GET", "/api/agents/default/contacts/resolve?email=ada%40EXAMPLE.com", ``, 200, map[string]any{"matched_by": "email", "contact.id": id}},
+		{"export as what", "GET", "/api/agents/default/contacts/export?format=xml", ``, 400, invalid("format")},
+
+		{"conversation with nobody", "POST", "/api/agents/default/conversations", `{"contact_id":"contact-x"}`, 400, invalid("contact_id")},
+		{"conversation over nothing", "POST", "/api/agents/default/conversations", `{"gateway_id":"gateway-x"}`, 400, invalid("gateway_id")},
+		{"bad cursor", "GET", "/api/agents/default/conversations/" + conversation + "/messages?cursor=zzz", ``, 400, invalid("cursor")},
+		{"bad role", "POST", "/api/agents/default/conversations/" + conversation + "/messages", `{"role":"boss","content":"x"}`, 400, invalid("role")},
+		{"no content", "POST", "/api/agents/default/conversations/" + conversation + "/messages", `{"role":"user"}`, 400, invalid("content")},
+		{"send without gateway", "POST", "/api/agents/default/conversations/" + conversation + "/messages", `{"role":"user","content":"x","send":true}`, 400, invalid("send")},
+		{"message in no conversation", "POST", "/api/agents/default/conversations/conversation-x/messages", `{"role":"user","content":"x"}`, 404, code("NOT_FOUND")},
+
+		{"bad temperature", "PUT", "/api/agents/default/settings", `{"llm_temperature":3}`, 400, invalid("llm_temperature")},
+		{"bad provider", "PUT", "/api/agents/default/settings", `{"llm_provider":"skynet"}`, 400, invalid("llm_provider")},
+		{"bad zone", "PUT", "/api/agents/default/settings", `{"timezone":"Mars/Olympus"}`, 400, invalid("timezone")},
+		{"file as address", "PUT", "/api/agents/default/settings", `{"llm_base_url":"file:///etc/passwd"}`, 400, invalid("llm_base_url")},
+		{"password in address", "PUT", "/api/agents/default/settings", `{"llm_base_url":"https://a:b@example.com"}`, 400, invalid("llm_base_url")},
+		{"bad date", "GET", "/api/agents/default/logs?from=yesterday", ``, 400, invalid("from")},
+		{"bad level", "GET", "/api/agents/default/logs?level=loud", ``, 400, invalid("level")},
+
+		{"key without role", "POST", "/api/keys", `{"name":"k","agents":["*"]}`, 400, invalid("role")},
+		{"key for nobody", "POST", "/api/keys", `{"name":"k","role":"admin","agents":["agent-x"]}`, 400, invalid("agents")},
+		{"key of yesterday", "POST", "/api/keys", `{"name":"k","role":"admin","agents":["*"],"expires_at":"2020-01-01"}`, 400, invalid("expires_at")},
+		{"admin without email", "POST", "/api/agents/default/admins", `{"role":"admin"}`, 400, invalid("email")},
+		{"admin of odd role", "POST", "/api/agents/default/admins", `{"email":"a@example.com","role":"king"}`, 400, invalid("role")},
+
+		{"source by JSON", "POST", "/api/agents/default/sources", `{"type":"url"}`, 400, invalid("type")},
+		{"search for nothing", "GET", "/api/agents/default/sources/search", ``, 400, invalid("query")},
+		{"search in no source", "GET", "/api/agents/default/sources/search?query=x&source_id=source-x", ``, 404, code("NOT_FOUND")},
+		{"odd mode", "GET", "/api/agents/default/sources/search?query=x&mode=magic", ``, 400, invalid("mode")},
+		{"odd score", "GET", "/api/agents/default/sources/search?query=x&min_score=high", ``, 400, invalid("min_score")},
+		{"unknown source", "GET", "/api/agents/default/sources/source-x", ``, 404, code("NOT_FOUND")},
+
+		{"query no string", "POST", "/api/agents/default/sql/execute", `{"query":1}`, 400, invalid("query")},
+		{"no query", "POST", "/api/agents/default/sql/execute", `{}`, 400, invalid("query")},
+		{"two statements", "POST", "/api/agents/default/sql/execute", `{"query":"SELECT 1; SELECT 2"}`, 400, code("INVALID_QUERY")},
+		{"create", "POST", "/api/agents/default/sql/execute", `{"query":"CREATE TABLE x(a)"}`, 403, code("FORBIDDEN_OPERATION")},
+		{"hidden table", "POST", "/api/agents/default/sql/execute", `{"query":"SELECT * FROM _secrets"}`, 403, code("FORBIDDEN_OPERATION")},
+		{"params", "POST", "/api/agents/default/sql/execute", `{"query":"SELECT ?, ?","params":[1,"x"]}`, 200, map[string]any{"row_count": "1", "rows.0.0": "1", "rows.0.1": "x"}},
+		{"params no list", "POST", "/api/agents/default/sql/execute", `{"query":"SELECT 1","params":"x"}`, 400, invalid("params")},
+	} {
+		tc.run(t, c)
+	}
+}

@@ -1,0 +1,310 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+)
+
+// maxJSONBody bounds a JSON request, in bytes.
+const maxJSONBody = 10 << 20
+
+// binding is the plan by which requests are bound to one In type. Fields are
+// found by their tags: path:"name", query:"name"; a field named Body is the
+// JSON body, its fields found by their json names, exactly.
+type binding struct {
+	params []boundField
+	body   []int // index of Body; nil without one
+	fields []boundField
+}
+
+type boundField struct {
+	index []int
+	name  string
+	path  bool
+}
+
+func newBinding(t reflect.Type) *binding {
+	b := &binding{}
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Anonymous || !f.IsExported() {
+			continue
+		}
+		if f.Name == "Body" && len(f.Index) == 1 {
+			b.body = f.Index
+			b.fields = jsonFields(f.Type)
+		} else if name, ok := f.Tag.Lookup("path"); ok {
+			b.params = append(b.params, boundField{f.Index, name, true})
+		} else if name, ok := f.Tag.Lookup("query"); ok {
+			b.params = append(b.params, boundField{f.Index, name, false})
+		}
+	}
+	return b
+}
+
+func jsonFields(t reflect.Type) []boundField {
+	var fields []boundField
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.Anonymous && f.IsExported() && name != "" && name != "-" {
+			fields = append(fields, boundField{index: f.Index, name: name})
+		}
+	}
+	return fields
+}
+
+// bind fills in from the request. The error names every field that is off.
+func (b *binding) bind(c echo.Context, in reflect.Value) error {
+	var issues agent.Issues
+	query := c.QueryParams()
+	for _, p := range b.params {
+		values := query[p.name]
+		if p.path {
+			values = []string{c.Param(p.name)}
+		}
+		if len(values) == 0 || (len(values) == 1 && values[0] == "") {
+			continue
+		}
+		if issue := setParam(in.FieldByIndex(p.index), values); issue != "" {
+			issues.Add(p.name, issue)
+		}
+	}
+	if b.body == nil {
+		return issues.Err()
+	}
+	data, err := readBody(c.Request())
+	if err != nil {
+		return err
+	}
+	if err := bindObject(data, in.FieldByIndex(b.body), b.fields, &issues); err != nil {
+		return err
+	}
+	return issues.Err()
+}
+
+// setParam parses a path or query parameter; the issue is "" when it is fine.
+func setParam(field reflect.Value, values []string) (issue string) {
+	last := values[len(values)-1]
+	for _, v := range values {
+		if !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
+			return "must be UTF-8 without NUL characters"
+		}
+		if len(v) > 4096 {
+			return "must have at most 4096 bytes"
+		}
+	}
+	switch target := field.Addr().Interface().(type) {
+	case *string:
+		*target = last
+	case *[]string:
+		if len(values) > 100 {
+			return "must be given at most 100 times"
+		}
+		*target = values
+	case *int:
+		n, err := strconv.Atoi(last)
+		if err != nil {
+			return "must be a whole number"
+		}
+		*target = n
+	case *int64:
+		n, err := strconv.ParseInt(last, 10, 64)
+		if err != nil {
+			return "must be a whole number"
+		}
+		*target = n
+	case **int:
+		n, err := strconv.Atoi(last)
+		if err != nil {
+			return "must be a whole number"
+		}
+		*target = &n
+	case *float64:
+		f, err := strconv.ParseFloat(last, 64)
+		if err != nil || f != f {
+			return "must be a number"
+		}
+		*target = f
+	case *bool:
+		v, err := strconv.ParseBool(last)
+		if err != nil {
+			return "must be true or false"
+		}
+		*target = v
+	case *agent.Time:
+		if err := target.UnmarshalText([]byte(last)); err != nil {
+			return err.Error()
+		}
+	default:
+		panic(fmt.Sprintf("no binding for a parameter of type %s", field.Type()))
+	}
+	return ""
+}
+
+// checkMedia refuses bodies that are not declared as one of the media types.
+func checkMedia(r *http.Request, allowed ...string) error {
+	media, _, err := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType))
+	if err != nil || !slices.Contains(allowed, media) {
+		return agent.Errorf(agent.CodeUnsupportedFormat, "the Content-Type must be %s", strings.Join(allowed, " or "))
+	}
+	return nil
+}
+
+// readBody reads a JSON body. A request without any body reads as nothing.
+func readBody(r *http.Request) ([]byte, error) {
+	if r.ContentLength > maxJSONBody {
+		return nil, bodyTooLarge()
+	}
+	var data []byte
+	var err error
+	if r.ContentLength > 0 {
+		data = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(r.Body, data)
+	} else {
+		data, err = io.ReadAll(io.LimitReader(r.Body, maxJSONBody+1))
+	}
+	switch {
+	case err != nil:
+		return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body could not be read whole").Because(err)
+	case len(data) > maxJSONBody:
+		return nil, bodyTooLarge()
+	case len(data) == 0:
+		return nil, nil
+	}
+	if err := checkMedia(r, echo.MIMEApplicationJSON); err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(data) {
+		return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is not UTF-8")
+	}
+	return data, nil
+}
+
+func bodyTooLarge() error {
+	return agent.Errorf(agent.CodeFileTooLarge, "a JSON body may have at most %d MB", maxJSONBody>>20).With("limit_bytes", maxJSONBody)
+}
+
+// bindObject decodes a JSON object field by field, so that a wrong type is
+// told by the field's name and unknown fields are passed over. An absent body
+// is an empty object.
+func bindObject(data []byte, body reflect.Value, fields []boundField, issues *agent.Issues) error {
+	if len(data) == 0 {
+		return nil
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(data, &given); err != nil || given == nil {
+		var typeError *json.UnmarshalTypeError
+		if err == nil || errors.As(err, &typeError) {
+			return agent.Errorf(agent.CodeInvalidJSON, "the request body must be a JSON object")
+		}
+		return agent.Errorf(agent.CodeInvalidJSON, "the request body is not JSON: %s", syntaxPlace(err))
+	}
+	for _, f := range fields {
+		value, ok := given[f.name]
+		if !ok {
+			continue
+		}
+		if err := json.Unmarshal(value, body.FieldByIndex(f.index).Addr().Interface()); err != nil {
+			field, issue := explainJSON(f.name, err)
+			issues.Add(field, issue)
+		}
+	}
+	return nil
+}
+
+func syntaxPlace(err error) string {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return fmt.Sprintf("error at byte %d", syntax.Offset)
+	}
+	return "it ends too early"
+}
+
+// explainJSON says in words what is wrong with a field's value.
+func explainJSON(field string, err error) (string, string) {
+	var typeError *json.UnmarshalTypeError
+	if !errors.As(err, &typeError) {
+		return field, strings.TrimPrefix(err.Error(), "json: ")
+	}
+	if typeError.Field != "" {
+		field += "." + typeError.Field
+	}
+	return field, "must be " + typeWord(typeError.Type)
+}
+
+func typeWord(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Int32:
+		return "a whole number"
+	case reflect.Float64, reflect.Float32:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	}
+	return "an object"
+}
+
+// ListParams are the parameters that every list takes.
+type ListParams struct {
+	Limit  *int     `query:"limit" doc:"How many at most; 1 to 200, above is clamped." minimum:"1" default:"50" example:"50"`
+	Offset int      `query:"offset" doc:"How many to pass over." minimum:"0" default:"0" example:"0"`
+	Search string   `query:"search" doc:"Only records that contain this text."`
+	Sort   []string `query:"sort" doc:"Fields to sort by, separated by commas." explode:"false"`
+	Order  []string `query:"order" doc:"asc or desc for each field of sort, separated by commas." enum:"asc,desc" explode:"false"`
+}
+
+// Bounds of a page.
+const (
+	defaultLimit = 50
+	maxLimit     = 200
+)
+
+func commaList(values []string) []string {
+	var out []string
+	for _, v := range values {
+		for part := range strings.SplitSeq(v, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				out = append(out, part)
+			}
+		}
+	}
+	return out
+}
+
+// checkLimit applies the rules of limit; fallback is used where none is given.
+func checkLimit(limit *int, fallback, most int) (int, error) {
+	if limit == nil {
+		return fallback, nil
+	}
+	if *limit < 1 {
+		return 0, agent.Invalid("limit", "must be at least 1")
+	}
+	return min(*limit, most), nil
+}
+
+// jsonNumber keeps numbers of free-form JSON as they were written.
+func jsonNumber(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return d.Decode(v)
+}

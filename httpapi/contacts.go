@@ -1,0 +1,285 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+type listContactsIn struct {
+	ListParams
+	Tag []string `query:"tag" doc:"Contacts with any of these tags; may be repeated." example:"vip"`
+}
+
+// contactItem is a contact as lists show it.
+type contactItem struct {
+	ID        string     `json:"id" example:"contact-06f1q2s3t4v5a6b7c8d9"`
+	Name      string     `json:"name" example:"Ada Lovelace"`
+	Email     string     `json:"email" example:"ada@example.com"`
+	Phone     string     `json:"phone" example:"+1 555 0100"`
+	ChatbotA  string     `json:"chatbot_a" example:"@ada"`
+	Tags      []string   `json:"tags" example:"[\"vip\"]"`
+	CreatedAt agent.Time `json:"created_at" format:"date-time"`
+}
+
+type contactsOut struct {
+	Contacts []contactItem `json:"contacts"`
+	Meta     Meta          `json:"meta"`
+}
+
+func (s *Server) listContacts(c *Call, in *listContactsIn) (contactsOut, error) {
+	page, err := in.Page("name", "email", "created_at", "updated_at")
+	if err != nil {
+		return contactsOut{}, err
+	}
+	contacts, total, err := c.DB.Contacts(c, agent.CleanTags(in.Tag), page)
+	items := make([]contactItem, len(contacts))
+	for i, x := range contacts {
+		items[i] = contactItem{x.ID, x.Name, x.Email, x.Phone, x.ChatbotA, x.Tags, x.CreatedAt}
+	}
+	return contactsOut{items, metaOf(page, total)}, err
+}
+
+type createContactIn struct {
+	Body struct {
+		Name string `json:"name" required:"true" example:"Ada Lovelace"`
+		agent.ContactChange
+	}
+}
+
+func contactLocation(c *Call, out any) string {
+	return "/api/agents/" + c.DB.ID() + "/contacts/" + out.(agent.Contact).ID
+}
+
+func (s *Server) createContact(c *Call, in *createContactIn) (agent.Contact, error) {
+	change := in.Body.ContactChange
+	change.Name = agent.Some(in.Body.Name)
+	return c.DB.CreateContact(c, change)
+}
+
+type contactIn struct {
+	ID string `path:"contactId" doc:"Id of the contact." example:"contact-06f1q2s3t4v5a6b7c8d9"`
+}
+
+func (s *Server) getContact(c *Call, in *contactIn) (agent.Contact, error) {
+	return c.DB.Contact(c, in.ID)
+}
+
+type updateContactIn struct {
+	contactIn
+	Body agent.ContactChange
+}
+
+func (s *Server) updateContact(c *Call, in *updateContactIn) (agent.Contact, error) {
+	return c.DB.UpdateContact(c, in.ID, in.Body)
+}
+
+func (s *Server) deleteContact(c *Call, in *contactIn) (none, error) {
+	return none{}, c.DB.DeleteContact(c, in.ID)
+}
+
+type resolveContactIn struct {
+	Email      string `query:"email" example:"ada@example.com"`
+	Phone      string `query:"phone"`
+	ChatbotA   string `query:"chatbot_a"`
+	ChatbotB   string `query:"chatbot_b"`
+	ExternalID string `query:"external_id"`
+}
+
+type resolved struct {
+	Contact struct {
+		ID    string `json:"id" example:"contact-06f1q2s3t4v5a6b7c8d9"`
+		Name  string `json:"name" example:"Ada Lovelace"`
+		Email string `json:"email" example:"ada@example.com"`
+	} `json:"contact"`
+	MatchedBy string `json:"matched_by" doc:"The identifier that matched." example:"email"`
+}
+
+func (s *Server) resolveContact(c *Call, in *resolveContactIn) (out resolved, err error) {
+	asked := agent.Contact{Email: in.Email, Phone: in.Phone, ChatbotA: in.ChatbotA, ChatbotB: in.ChatbotB, ExternalID: in.ExternalID}
+	var value string
+	for _, field := range agent.ContactIdentifiers {
+		v := asked.Identifier(field)
+		if v == "" {
+			continue
+		}
+		if value != "" {
+			return out, agent.Invalid(field, "is one identifier too many: give exactly one")
+		}
+		out.MatchedBy, value = field, v
+	}
+	if value == "" {
+		return out, agent.Invalid("email", "or another identifier is required: phone, chatbot_a, chatbot_b, external_id")
+	}
+	contact, err := c.DB.ResolveContact(c, out.MatchedBy, value)
+	out.Contact.ID, out.Contact.Name, out.Contact.Email = contact.ID, contact.Name, contact.Email
+	return out, err
+}
+
+// maxCSV bounds a CSV import, in bytes.
+const maxCSV = 10 << 20
+
+type importContactsIn struct {
+	OnDuplicate string `query:"on_duplicate" doc:"update, skip or error; may also be a form field." example:"update"`
+}
+
+type rowIssue struct {
+	Row   int    `json:"row" doc:"Line of the record in the file; the header is 1." example:"3"`
+	Field string `json:"field" example:"email"`
+	Issue string `json:"issue" example:"must be an email address"`
+}
+
+type importResult struct {
+	Success  bool       `json:"success" example:"true"`
+	Total    int        `json:"total" doc:"Records in the file." example:"2"`
+	Imported int        `json:"imported" example:"1"`
+	Updated  int        `json:"updated" example:"0"`
+	Skipped  int        `json:"skipped" example:"0"`
+	Errors   []rowIssue `json:"errors"`
+}
+
+func (s *Server) importContacts(c *Call) error {
+	in, err := bindIn[importContactsIn](c)
+	if err != nil {
+		return err
+	}
+	fields := map[string]string{"on_duplicate": in.OnDuplicate}
+	file, err := filePart(c.echo, "file", fields)
+	if err != nil {
+		return err
+	}
+	rows, err := readContactsCSV(file, maxCSV)
+	if err != nil {
+		return err
+	}
+	if err := file.rest(fields); err != nil {
+		return err
+	}
+	on := store.OnDuplicate(fields["on_duplicate"])
+	if on == "" {
+		on = store.DuplicateUpdate
+	}
+	if !slices.Contains([]store.OnDuplicate{store.DuplicateUpdate, store.DuplicateSkip, store.DuplicateError}, on) {
+		return agent.Invalid("on_duplicate", "must be update, skip or error")
+	}
+	result, err := importRows(c, rows, on)
+	if err != nil {
+		return err
+	}
+	return writeJSON(c.echo, http.StatusOK, result)
+}
+
+// importBatch bounds the rows of one transaction, so that other writes of the
+// agent need not wait for a whole file.
+const importBatch = 500
+
+func importRows(c *Call, rows []contactRow, on store.OnDuplicate) (importResult, error) {
+	result := importResult{Success: true, Total: len(rows), Errors: []rowIssue{}}
+	for batch := range slices.Chunk(rows, importBatch) {
+		var good []contactRow
+		for _, row := range batch {
+			if len(row.Issues) == 0 {
+				good = append(good, row)
+			}
+			for _, issue := range row.Issues {
+				result.Errors = append(result.Errors, rowIssue{row.Row, issue.Field, issue.Issue})
+			}
+		}
+		changes := make([]agent.ContactChange, len(good))
+		for i, row := range good {
+			changes[i] = row.Change
+		}
+		outcomes, err := c.DB.ImportContacts(c, changes, on)
+		if err != nil {
+			return result, err
+		}
+		for i, outcome := range outcomes {
+			result.count(good[i].Row, outcome)
+		}
+	}
+	return result, nil
+}
+
+func (r *importResult) count(row int, outcome store.Imported) {
+	switch outcome.Outcome {
+	case "imported":
+		r.Imported++
+	case "updated":
+		r.Updated++
+	case "skipped":
+		r.Skipped++
+	default:
+		e := asError(outcome.Err)
+		field, _ := e.Details["field"].(string)
+		issue, ok := e.Details["issue"].(string)
+		if !ok {
+			issue = e.Message
+		}
+		r.Errors = append(r.Errors, rowIssue{row, field, issue})
+	}
+}
+
+type exportContactsIn struct {
+	Format string `query:"format" doc:"csv or json." example:"csv"`
+}
+
+func (s *Server) exportContacts(c *Call) error {
+	in, err := bindIn[exportContactsIn](c)
+	if err != nil {
+		return err
+	}
+	var media string
+	switch in.Format {
+	case "", "csv":
+		in.Format, media = "csv", "text/csv; charset=utf-8"
+	case "json":
+		media = echo.MIMEApplicationJSON
+	default:
+		return agent.Invalid("format", "must be csv or json")
+	}
+	h := c.echo.Response().Header()
+	name := fmt.Sprintf("%s-contacts.%s", c.DB.Agent().Name, in.Format)
+	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	h.Set(echo.HeaderContentType, media)
+	c.echo.Response().WriteHeader(http.StatusOK)
+	if in.Format == "json" {
+		return exportJSON(c)
+	}
+	w := writeContactsCSV(c.echo.Response())
+	if err := c.DB.EachContact(c, w.Write); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// exportJSON streams {"contacts":[…]}.
+func exportJSON(c *Call) error {
+	w := c.echo.Response()
+	before := `{"contacts":[`
+	err := c.DB.EachContact(c, func(contact agent.Contact) error {
+		raw, err := json.Marshal(contact)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(append([]byte(before), raw...))
+		before = ","
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if before != "," {
+		if _, err := w.Write([]byte(before)); err != nil {
+			return err
+		}
+	}
+	_, err = w.Write([]byte("]}\n"))
+	return err
+}

@@ -1,0 +1,182 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"satchel/agent"
+)
+
+type listConversationsIn struct {
+	ListParams
+	ContactID []string `query:"contact_id" doc:"Conversations with this contact; may be repeated."`
+	GatewayID []string `query:"gateway_id" doc:"Conversations over this gateway; may be repeated."`
+}
+
+type conversationsOut struct {
+	Conversations []agent.Conversation `json:"conversations"`
+	Meta          Meta                 `json:"meta"`
+}
+
+func (s *Server) listConversations(c *Call, in *listConversationsIn) (conversationsOut, error) {
+	page, err := in.Page("created_at", "updated_at")
+	if err != nil {
+		return conversationsOut{}, err
+	}
+	found, total, err := c.DB.Conversations(c, in.ContactID, in.GatewayID, page)
+	return conversationsOut{found, metaOf(page, total)}, err
+}
+
+type createConversationIn struct{ Body agent.ConversationChange }
+
+func conversationLocation(c *Call, out any) string {
+	return "/api/agents/" + c.DB.ID() + "/conversations/" + out.(agent.Conversation).ID
+}
+
+func (s *Server) createConversation(c *Call, in *createConversationIn) (agent.Conversation, error) {
+	return c.DB.CreateConversation(c, in.Body)
+}
+
+type conversationIn struct {
+	ID string `path:"conversationId" doc:"Id of the conversation." example:"conversation-06f1q2s3t4v5a6b7c8d9"`
+}
+
+// newestMessages is how many messages come with a conversation.
+const newestMessages = 200
+
+type conversationOut struct {
+	agent.Conversation
+	Messages []agent.Message `json:"messages" doc:"The newest 200, oldest of them first."`
+}
+
+func (s *Server) getConversation(c *Call, in *conversationIn) (conversationOut, error) {
+	conversation, messages, err := c.DB.Conversation(c, in.ID, newestMessages)
+	return conversationOut{conversation, messages}, err
+}
+
+type updateConversationIn struct {
+	conversationIn
+	Body agent.ConversationChange
+}
+
+func (s *Server) updateConversation(c *Call, in *updateConversationIn) (agent.Conversation, error) {
+	return c.DB.UpdateConversation(c, in.ID, in.Body)
+}
+
+func (s *Server) deleteConversation(c *Call, in *conversationIn) (none, error) {
+	return none{}, c.DB.DeleteConversation(c, in.ID)
+}
+
+type listMessagesIn struct {
+	conversationIn
+	Cursor string `query:"cursor" doc:"next_cursor of the page before."`
+	Limit  *int   `query:"limit" doc:"1 to 200." example:"50"`
+	Order  string `query:"order" doc:"asc for oldest first, desc for newest first." example:"asc"`
+}
+
+// CursorMeta tells how to go on in a list that is read by cursor.
+type CursorMeta struct {
+	NextCursor *string `json:"next_cursor" doc:"Cursor of the next page; null at the end."`
+	HasMore    bool    `json:"has_more"`
+	Limit      int     `json:"limit" example:"50"`
+}
+
+type messagesOut struct {
+	Messages []agent.Message `json:"messages"`
+	Meta     CursorMeta      `json:"meta"`
+}
+
+func (s *Server) listMessages(c *Call, in *listMessagesIn) (messagesOut, error) {
+	limit, err := checkLimit(in.Limit, defaultLimit, maxLimit)
+	if err != nil {
+		return messagesOut{}, err
+	}
+	if in.Order != "" && in.Order != "asc" && in.Order != "desc" {
+		return messagesOut{}, agent.Invalid("order", "must be asc or desc")
+	}
+	after, err := readCursor(in.Cursor)
+	if err != nil {
+		return messagesOut{}, err
+	}
+	page, more, err := c.DB.Messages(c, in.ID, after, limit, in.Order == "desc")
+	meta := CursorMeta{Limit: limit, HasMore: more}
+	if more {
+		next := base64.RawURLEncoding.EncodeToString([]byte("m" + strconv.FormatInt(page[len(page)-1].ID, 10)))
+		meta.NextCursor = &next
+	}
+	return messagesOut{page, meta}, err
+}
+
+// readCursor reads the message id that a cursor stands for; "" is 0.
+func readCursor(cursor string) (int64, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err == nil && len(raw) > 1 && raw[0] == 'm' {
+		if id, err := strconv.ParseInt(string(raw[1:]), 10, 64); err == nil && id > 0 {
+			return id, nil
+		}
+	}
+	return 0, agent.Invalid("cursor", "is none that a page gave")
+}
+
+type appendMessageIn struct {
+	conversationIn
+	Body struct {
+		Role     agent.MessageRole `json:"role" required:"true" enum:"user,assistant,system,tool" example:"user"`
+		Content  string            `json:"content" required:"true" doc:"At most 100000 characters." example:"Where is my order?"`
+		Metadata json.RawMessage   `json:"metadata,omitempty" doc:"Any JSON object."`
+		Send     bool              `json:"send,omitempty" doc:"Deliver it through the conversation's gateway."`
+	}
+}
+
+func messageLocation(c *Call, out any) string {
+	return "/api/agents/" + c.DB.ID() + "/conversations/" + out.(agent.Message).ConversationID + "/messages"
+}
+
+func (s *Server) appendMessage(c *Call, in *appendMessageIn) (agent.Message, error) {
+	m := agent.Message{ConversationID: in.ID, Role: in.Body.Role, Content: in.Body.Content, Metadata: in.Body.Metadata}
+	if len(m.Metadata) == 0 || string(m.Metadata) == "null" {
+		m.Metadata = json.RawMessage("{}")
+	}
+	if err := m.Validate(); err != nil {
+		return m, err
+	}
+	if in.Body.Send {
+		return m, s.cannotSend(c, in.ID)
+	}
+	if m.Role == agent.MessageAssistant {
+		m.Metadata = withHumanAuthor(m.Metadata)
+	}
+	return c.DB.AppendMessage(c, m)
+}
+
+// cannotSend says why a message of a conversation cannot be delivered: this
+// version speaks to no messaging platform yet.
+func (s *Server) cannotSend(c *Call, conversationID string) error {
+	conversation, _, err := c.DB.Conversation(c, conversationID, 1)
+	if err != nil {
+		return err
+	}
+	if conversation.GatewayID == "" {
+		return agent.Invalid("send", "needs a conversation with a gateway")
+	}
+	return agent.Invalid("send", "needs an active gateway")
+}
+
+// withHumanAuthor marks a message as written by a person.
+func withHumanAuthor(metadata json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(metadata, &fields) != nil || fields == nil {
+		fields = map[string]json.RawMessage{}
+	}
+	fields["author"] = json.RawMessage(`"human"`)
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return metadata
+	}
+	return slices.Clone(raw)
+}

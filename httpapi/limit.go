@@ -1,0 +1,144 @@
+package httpapi
+
+import (
+	"hash/maphash"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+)
+
+// window is the length of a rate window. Windows are fixed and shared: they
+// begin with each minute of Unix time.
+const window = 60 * time.Second
+
+// maxClients bounds the clients counted one by one in a window. Beyond it
+// newcomers share 4096 counters, so that a flood of addresses costs no memory.
+const maxClients = 50_000
+
+// limiter counts requests by client and class.
+type limiter struct {
+	limits map[class]int // requests a window; a class that is missing is not limited
+	now    func() time.Time
+	seed   maphash.Seed
+
+	mu     sync.Mutex
+	window int64
+	counts map[client]int
+}
+
+type client struct {
+	class  class
+	prefix netip.Prefix
+	bucket uint16 // of the shared counters, else 0
+}
+
+// newLimiter makes a limiter of requests a minute; nil means no limits.
+func newLimiter(limits map[string]int, now func() time.Time) *limiter {
+	if limits == nil {
+		return nil
+	}
+	l := &limiter{limits: map[class]int{}, now: now, seed: maphash.MakeSeed(), counts: map[client]int{}}
+	for name, n := range limits {
+		l.limits[class(name)] = n
+	}
+	return l
+}
+
+// take counts a request and tells how many are left and when the window ends;
+// left is negative when the request is one too many.
+func (l *limiter) take(c class, addr netip.Addr) (limit, left int, reset time.Time) {
+	limit = l.limits[c]
+	now := l.now()
+	current := now.Unix() / int64(window/time.Second)
+	key := client{class: c, prefix: network(addr)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if current != l.window {
+		l.window = current
+		l.counts = make(map[client]int, min(len(l.counts), 1024))
+	}
+	if _, known := l.counts[key]; !known && len(l.counts) >= maxClients {
+		key = client{class: c, bucket: 1 + uint16(maphash.Comparable(l.seed, key)%4096)}
+	}
+	if l.counts[key] <= limit {
+		l.counts[key]++
+	}
+	return limit, limit - l.counts[key], time.Unix((current+1)*int64(window/time.Second), 0)
+}
+
+// network is what counts as one client: an IPv4 address, or an IPv6 /64.
+func network(addr netip.Addr) netip.Prefix {
+	addr = addr.Unmap().WithZone("")
+	bits := 32
+	if addr.Is6() {
+		bits = 64
+	}
+	p, err := addr.Prefix(bits)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return p
+}
+
+// check counts the request, sets the three headers, and refuses what is over
+// the limit.
+func (s *Server) checkRate(c echo.Context, class class) error {
+	if s.limiter == nil || class == unlimited {
+		return nil
+	}
+	limit, left, reset := s.limiter.take(class, s.clientAddr(c.Request()))
+	h := c.Response().Header()
+	h.Set("X-RateLimit-Limit", strconv.Itoa(limit))
+	h.Set("X-RateLimit-Remaining", strconv.Itoa(max(left, 0)))
+	h.Set("X-RateLimit-Reset", strconv.FormatInt(reset.Unix(), 10))
+	if left >= 0 {
+		return nil
+	}
+	wait := max(int(reset.Sub(s.limiter.now()).Seconds()+0.999), 1)
+	h.Set(echo.HeaderRetryAfter, strconv.Itoa(wait))
+	return agent.Errorf(agent.CodeRateLimited, "too many requests: %d a minute are allowed here", limit).
+		With("limit", limit).With("window_seconds", int(window.Seconds())).With("retry_after", wait)
+}
+
+// clientAddr is the address a request comes from. X-Forwarded-For counts only
+// as far as configured proxies vouch for it, read from its end.
+func (s *Server) clientAddr(r *http.Request) netip.Addr {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil || !s.trusts(addr) {
+		return addr
+	}
+	hops := strings.Split(strings.Join(r.Header.Values(echo.HeaderXForwardedFor), ","), ",")
+	for i := len(hops) - 1; i >= 0; i-- {
+		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		addr = hop
+		if !s.trusts(hop) {
+			break
+		}
+	}
+	return addr
+}
+
+func (s *Server) trusts(addr netip.Addr) bool {
+	addr = addr.Unmap().WithZone("")
+	for _, p := range s.options.TrustedProxies {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}

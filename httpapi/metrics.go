@@ -1,0 +1,45 @@
+package httpapi
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"satchel/store"
+)
+
+// metrics are what /metrics tells, in a registry of the server's own.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+}
+
+func newMetrics(folder *store.Folder) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "satchel_http_requests_total", Help: "Requests by route, method and status."}, []string{"route", "method", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "satchel_http_request_seconds", Help: "Time to answer, by route and method.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30}}, []string{"route", "method"}),
+	}
+	m.registry.MustRegister(m.requests, m.seconds, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "satchel_agents", Help: "Agents in the catalog."},
+			func() float64 { return float64(len(folder.Agents())) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "satchel_open_agents", Help: "Agents whose files are open."},
+			func() float64 { return float64(folder.OpenCount()) }))
+	return m
+}
+
+// observe counts one answer. Addresses that no route serves count as one.
+func (m *metrics) observe(r *Route, status int, took time.Duration) {
+	path, method := "none", "any"
+	if r != nil {
+		path, method = r.Path, r.Method
+	}
+	m.requests.WithLabelValues(path, method, strconv.Itoa(status)).Inc()
+	m.seconds.WithLabelValues(path, method).Observe(took.Seconds())
+}

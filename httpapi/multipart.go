@@ -1,0 +1,109 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+)
+
+// Bounds of a multipart request beside its file.
+const (
+	maxFormField  = 64 << 10
+	maxFormFields = 100
+)
+
+// filePartReader reads the file of a multipart request as it arrives; no part
+// is kept on disk. Every read extends the deadline of the connection.
+type filePartReader struct {
+	*multipart.Part
+	form    *multipart.Reader
+	control *http.ResponseController
+	seen    int
+}
+
+// filePart reads a multipart request up to its file. Text fields named in
+// fields are stored there; those behind the file are read by rest.
+func filePart(c echo.Context, name string, fields map[string]string) (*filePartReader, error) {
+	if err := checkMedia(c.Request(), echo.MIMEMultipartForm); err != nil {
+		return nil, err
+	}
+	form, err := c.Request().MultipartReader()
+	if err != nil {
+		return nil, agent.Errorf(agent.CodeValidation, "the multipart request has no boundary").Because(err)
+	}
+	f := &filePartReader{form: form, control: http.NewResponseController(c.Response())}
+	if err := f.next(name, fields); err != nil {
+		return nil, err
+	}
+	if f.Part == nil {
+		return nil, agent.Invalid(name, "is required: a file in multipart/form-data")
+	}
+	return f, nil
+}
+
+// next reads text fields up to the file called name, or to the end.
+func (f *filePartReader) next(name string, fields map[string]string) error {
+	f.Part = nil
+	for {
+		if err := f.extend(); err != nil {
+			return err
+		}
+		part, err := f.form.NextPart()
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return brokenForm(err)
+		}
+		if f.seen++; f.seen > maxFormFields {
+			return agent.Errorf(agent.CodeValidation, "the form has too many fields")
+		}
+		if name != "" && part.FormName() == name && part.FileName() != "" {
+			f.Part = part
+			return nil
+		}
+		value, err := io.ReadAll(io.LimitReader(part, maxFormField+1))
+		if err != nil {
+			return brokenForm(err)
+		}
+		if len(value) > maxFormField {
+			return agent.Invalid(agent.Clip(part.FormName(), 50), "is too long for a form field")
+		}
+		if _, known := fields[part.FormName()]; known {
+			fields[part.FormName()] = string(value)
+		}
+	}
+}
+
+// rest reads the text fields behind the file.
+func (f *filePartReader) rest(fields map[string]string) error { return f.next("", fields) }
+
+func (f *filePartReader) extend() error {
+	err := f.control.SetReadDeadline(time.Now().Add(readTimeout))
+	err = errors.Join(err, f.control.SetWriteDeadline(time.Now().Add(readTimeout+writeTimeout)))
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}
+
+// Read reads the file.
+func (f *filePartReader) Read(p []byte) (int, error) {
+	if err := f.extend(); err != nil {
+		return 0, err
+	}
+	n, err := f.Part.Read(p)
+	if err != nil && err != io.EOF {
+		err = brokenForm(err)
+	}
+	return n, err
+}
+
+func brokenForm(err error) error {
+	return agent.Errorf(agent.CodeValidation, "the multipart request is broken or was cut short").Because(err)
+}

@@ -1,0 +1,217 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// access is what a route asks of the caller.
+type access int
+
+// From open to strict. Routes under an agent ask for a role on it.
+const (
+	anyone         access = iota // no check at all
+	identified                   // any identity
+	viewer                       // a role on the agent
+	viewerIdentity               // the same, but nobody on the default agent is not enough
+	admin
+	adminIdentity
+	owner
+)
+
+// class is a rate class.
+type class string
+
+// The rate classes of the interface; unlimited routes have none.
+const (
+	general   class = "general"
+	chat      class = "chat"
+	browser   class = "browser"
+	bulk      class = "bulk"
+	unlimited class = ""
+)
+
+// Call is one request as a handler sees it. Its context carries the caller's
+// label for the audit log.
+type Call struct {
+	context.Context
+	Identity agent.Identity
+	Role     agent.Role
+	DB       *store.DB // the agent of the path; nil on other routes
+	server   *Server
+	echo     echo.Context
+}
+
+// Route is one line of the route table.
+type Route struct {
+	Method  string
+	Path    string // below /api, with {name} for parameters
+	Status  int    // of success
+	Summary string
+
+	access       access
+	class        class
+	whenDisabled bool // works on a disabled agent
+	in, out      reflect.Type
+	media        string // of the answer, when it is not JSON
+	form         *form  // of a multipart request
+	errors       []agent.Code
+	location     func(*Call, any) string
+	handle       func(*Call) error
+}
+
+// form describes a multipart request: its file field and its text fields.
+type form struct {
+	file   string
+	fields map[string]string
+}
+
+// route makes a line of the table out of a typed handler: In is bound from
+// path, query and JSON body, Out is written as JSON.
+func route[In, Out any](method, path string, status int, summary string, handler func(*Call, *In) (Out, error)) *Route {
+	r := newRoute(method, path, status, summary)
+	r.in, r.out = reflect.TypeFor[In](), reflect.TypeFor[Out]()
+	plan := newBinding(r.in)
+	r.handle = func(c *Call) error {
+		var in In
+		if err := plan.bind(c.echo, reflect.ValueOf(&in).Elem()); err != nil {
+			return err
+		}
+		out, err := handler(c, &in)
+		if err != nil {
+			return err
+		}
+		if r.location != nil {
+			c.echo.Response().Header().Set(echo.HeaderLocation, r.location(c, out))
+		}
+		return writeJSON(c.echo, status, out)
+	}
+	return r
+}
+
+// raw makes a line of the table for streams, uploads and other answers that
+// are not plain JSON. In only describes path and query; the handler binds it
+// with bindIn.
+func raw[In any](method, path string, status int, summary string, handler func(*Call) error) *Route {
+	r := newRoute(method, path, status, summary)
+	r.in, r.handle = reflect.TypeFor[In](), handler
+	return r
+}
+
+// bindIn binds path and query for a raw handler.
+func bindIn[In any](c *Call) (In, error) {
+	var in In
+	err := newBinding(reflect.TypeFor[In]()).bind(c.echo, reflect.ValueOf(&in).Elem())
+	return in, err
+}
+
+func newRoute(method, path string, status int, summary string) *Route {
+	r := &Route{Method: method, Path: path, Status: status, Summary: summary, class: general, access: identified}
+	if r.underAgent() {
+		r.access = admin
+		if method == http.MethodGet {
+			r.access = viewer
+		}
+	}
+	return r
+}
+
+func (r *Route) underAgent() bool { return strings.HasPrefix(r.Path, "/agents/{id}") }
+
+func (r *Route) role(a access) *Route { r.access = a; return r }
+func (r *Route) limit(c class) *Route { r.class = c; return r }
+func (r *Route) disabledToo() *Route  { r.whenDisabled = true; return r }
+
+// fails names the errors beyond those that every route can answer.
+func (r *Route) fails(codes ...agent.Code) *Route { r.errors = append(r.errors, codes...); return r }
+func (r *Route) answers(media string) *Route      { r.media = media; return r }
+func (r *Route) takes(f form) *Route              { r.form = &f; return r }
+func (r *Route) returns(out any) *Route           { r.out = reflect.TypeOf(out); return r }
+
+// locates sets the Location header of a 201 from what was made.
+func (r *Route) locates(where func(*Call, any) string) *Route { r.location = where; return r }
+
+// echoPath is the path in echo's notation.
+func (r *Route) echoPath() string {
+	return "/api" + strings.NewReplacer("{", ":", "}", "").Replace(r.Path)
+}
+
+// serve runs a request through what its route asks for.
+func (s *Server) serve(r *Route) echo.HandlerFunc {
+	return func(e echo.Context) error {
+		c := &Call{server: s, echo: e}
+		identity, err := s.identify(e)
+		if err != nil {
+			return err
+		}
+		c.Identity = identity
+		c.Context = store.WithActor(e.Request().Context(), identity.Label())
+		if err := s.admit(c, r); err != nil {
+			return err
+		}
+		return r.handle(c)
+	}
+}
+
+// admit finds the agent and checks that the caller may use the route.
+func (s *Server) admit(c *Call, r *Route) error {
+	if r.access == identified && !c.Identity.Known() {
+		return agent.Errorf(agent.CodeUnauthorized, "this needs an identity: sign in through the identity proxy, or send an API key")
+	}
+	if !r.underAgent() {
+		return nil
+	}
+	db, err := s.folder.Agent(c.echo.Param("id"))
+	if err != nil {
+		if !c.Identity.Known() {
+			return noAccess()
+		}
+		return err
+	}
+	c.DB = db
+	c.Role = c.Identity.RoleOn(db.ID(), db.Roles(), s.defaultRole)
+	if c.Role == agent.RoleNone {
+		return noAccess()
+	}
+	if err := db.Problem(); err != nil {
+		return err
+	}
+	if err := checkRole(c, r.access); err != nil {
+		return err
+	}
+	if db.Agent().Status == agent.StatusDisabled && !r.whenDisabled {
+		return agent.Errorf(agent.CodeAgentDisabled, "this agent is disabled; set its status to active to use it")
+	}
+	return nil
+}
+
+func noAccess() error {
+	return agent.Errorf(agent.CodeForbidden, "you have no access to this agent")
+}
+
+// needed is the role behind each access that asks for one.
+var needed = map[access]agent.Role{
+	viewer: agent.RoleViewer, viewerIdentity: agent.RoleViewer,
+	admin: agent.RoleAdmin, adminIdentity: agent.RoleAdmin, owner: agent.RoleOwner,
+}
+
+func checkRole(c *Call, need access) error {
+	role, ok := needed[need]
+	if !ok {
+		return nil
+	}
+	if !c.Role.Covers(role) {
+		return agent.Errorf(agent.CodeForbidden, "this needs the role %s on the agent, and yours is %s", role, c.Role).With("role", role)
+	}
+	if (need == viewerIdentity || need == adminIdentity) && !c.Identity.Known() {
+		return agent.Errorf(agent.CodeForbidden, "this needs an identity")
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package httpapi
+
+import (
+	"satchel/agent"
+)
+
+// api is the table of every route of the REST interface.
+func (s *Server) api() []*Route {
+	return []*Route{
+		route("GET", "/health", 200, "Tell that the process answers", s.health).role(anyone).limit(unlimited),
+		route("GET", "/ready", 200, "Tell whether the service can work", s.ready).role(anyone).limit(unlimited).fails(agent.CodeInternal),
+		route("GET", "/version", 200, "Tell the program's and the interface's version", s.version).role(anyone),
+		raw[struct{}]("GET", "/openapi.json", 200, "This description", s.openAPIFile).role(anyone).answers("application/json"),
+
+		route("GET", "/agents", 200, "List agents", s.listAgents).role(anyone),
+		route("POST", "/agents", 201, "Make an agent", s.createAgent).locates(agentLocation).fails(agent.CodeAgentNameExists),
+		raw[struct{}]("POST", "/agents/import", 201, "Bring back a backup as a new, paused agent", s.importAgent).limit(bulk).
+			takes(form{file: "file"}).returns(agent.Agent{}).fails(agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
+		route("GET", "/auth/agents", 200, "List the agents of the authenticated user with the user's role", s.myAgents),
+		route("GET", "/keys", 200, "List API keys", s.listKeys),
+		route("POST", "/keys", 201, "Make an API key; the key itself is shown only now", s.createKey).locates(keyLocation),
+		route("DELETE", "/keys/{keyId}", 204, "Revoke an API key", s.deleteKey),
+
+		route("GET", "/agents/{id}", 200, "Read an agent with its settings and counts", s.getAgent).disabledToo(),
+		route("PUT", "/agents/{id}", 200, "Change an agent", s.updateAgent).disabledToo().fails(agent.CodeAgentNameExists),
+		route("DELETE", "/agents/{id}", 200, "Delete an agent with all its data", s.deleteAgent).role(owner).disabledToo(),
+		raw[struct{}]("POST", "/agents/{id}/backup", 200, "Download a consistent copy of the agent's file", s.backupAgent).
+			role(adminIdentity).limit(bulk).answers("application/vnd.sqlite3"),
+		route("POST", "/agents/{id}/fork", 201, "Copy an agent under a new name; the copy is paused", s.forkAgent).
+			role(adminIdentity).limit(bulk).locates(agentLocation).fails(agent.CodeAgentNameExists),
+		route("GET", "/agents/{id}/settings", 200, "Read settings", s.getSettings),
+		route("PUT", "/agents/{id}/settings", 200, "Change settings and credentials; null removes", s.updateSettings),
+		route("GET", "/agents/{id}/admins", 200, "List who has a role", s.listAdmins).role(viewerIdentity),
+		route("POST", "/agents/{id}/admins", 201, "Give a person a role", s.createAdmin).role(owner).fails(agent.CodeConflict).
+			locates(adminLocation),
+		route("DELETE", "/agents/{id}/admins/{adminId}", 204, "Take a person's role away", s.deleteAdmin).role(owner).fails(agent.CodeConflict),
+		route("GET", "/agents/{id}/logs", 200, "List the agent's log", s.listLogs),
+
+		route("GET", "/agents/{id}/sources", 200, "List sources", s.listSources),
+		raw[struct{}]("POST", "/agents/{id}/sources", 201, "Upload a document as a source", s.createSource).
+			takes(sourceForm).returns(agent.Source{}).fails(agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
+		route("GET", "/agents/{id}/sources/search", 200, "Search knowledge by meaning and by words", s.searchSources),
+		route("POST", "/agents/{id}/sources/search", 200, "Search knowledge by meaning and by words", s.searchSourcesByBody).role(viewer),
+		route("GET", "/agents/{id}/sources/{sourceId}", 200, "Read a source; while it is worked on, with its progress", s.getSource),
+		route("DELETE", "/agents/{id}/sources/{sourceId}", 200, "Delete a source with its chunks", s.deleteSource),
+		raw[sourceIn]("GET", "/agents/{id}/sources/{sourceId}/file", 200, "Download the original", s.sourceFile).answers("application/octet-stream"),
+		route("GET", "/agents/{id}/sources/{sourceId}/chunks", 200, "List the chunks of a source", s.listChunks),
+		route("POST", "/agents/{id}/sources/{sourceId}/reindex", 200, "Read and embed a source again", s.reindexSource).limit(bulk).fails(agent.CodeConflict),
+		route("POST", "/agents/{id}/sources/{sourceId}/refresh", 200, "Process a source again", s.refreshSource).limit(bulk).fails(agent.CodeConflict),
+
+		route("GET", "/agents/{id}/contacts", 200, "List contacts", s.listContacts),
+		route("POST", "/agents/{id}/contacts", 201, "Add a contact", s.createContact).locates(contactLocation).fails(agent.CodeDuplicateContact),
+		route("GET", "/agents/{id}/contacts/resolve", 200, "Find the contact that has an identifier", s.resolveContact),
+		raw[importContactsIn]("POST", "/agents/{id}/contacts/import", 200, "Import contacts from a CSV file", s.importContacts).limit(bulk).
+			takes(form{file: "file", fields: map[string]string{"on_duplicate": "update, skip or error"}}).returns(importResult{}).
+			fails(agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
+		raw[exportContactsIn]("GET", "/agents/{id}/contacts/export", 200, "Export all contacts as CSV or JSON", s.exportContacts).limit(bulk).answers("text/csv"),
+		route("GET", "/agents/{id}/contacts/{contactId}", 200, "Read a contact", s.getContact),
+		route("PUT", "/agents/{id}/contacts/{contactId}", 200, "Change a contact", s.updateContact).fails(agent.CodeDuplicateContact),
+		route("DELETE", "/agents/{id}/contacts/{contactId}", 204, "Delete a contact", s.deleteContact),
+
+		route("GET", "/agents/{id}/conversations", 200, "List conversations", s.listConversations),
+		route("POST", "/agents/{id}/conversations", 201, "Open a conversation", s.createConversation).locates(conversationLocation),
+		route("GET", "/agents/{id}/conversations/{conversationId}", 200, "Read a conversation with its newest 200 messages", s.getConversation),
+		route("PUT", "/agents/{id}/conversations/{conversationId}", 200, "Change a conversation", s.updateConversation),
+		route("DELETE", "/agents/{id}/conversations/{conversationId}", 204, "Delete a conversation with its messages", s.deleteConversation),
+		route("GET", "/agents/{id}/conversations/{conversationId}/messages", 200, "List messages by cursor", s.listMessages),
+		route("POST", "/agents/{id}/conversations/{conversationId}/messages", 201, "Add a message", s.appendMessage).locates(messageLocation),
+
+		route("GET", "/agents/{id}/sql/schema", 200, "Describe the agent's tables", s.sqlSchema),
+		route("POST", "/agents/{id}/sql/execute", 200, "Run one SQL statement on the agent's tables", s.sqlExecute).role(viewer).
+			fails(agent.CodeInvalidQuery, agent.CodeForbiddenOperation, agent.CodeExecution),
+	}
+}

@@ -1,0 +1,198 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/store"
+	"satchel/vector"
+)
+
+// Options say how the service is offered.
+type Options struct {
+	Folder         *store.Folder
+	Index          *vector.Index
+	Verifier       *Verifier // nil: no identity proxy
+	NoAuth         bool      // open, whatever else is set
+	DefaultRole    agent.Role
+	RateLimits     map[string]int // requests a minute by class; nil: off
+	TrustedProxies []netip.Prefix
+	CORSOrigins    []string
+	CORSByHand     bool   // CORSOrigins was set by the operator
+	PublicURL      string // without a slash at the end
+	MaxUpload      int64  // bytes of a file
+	Version        string
+	Log            *slog.Logger
+}
+
+// Server offers the service on one listener.
+type Server struct {
+	options     Options
+	folder      *store.Folder
+	index       *vector.Index
+	verifier    *Verifier
+	defaultRole agent.Role
+	limiter     *limiter
+	log         *slog.Logger
+	echo        *echo.Echo
+	http        *http.Server
+	routes      map[string]*Route // by method and echo path
+	table       []*Route
+	metrics     *metrics
+	describe    func() ([]byte, error)
+	warnToken   sync.Once
+
+	mu     sync.Mutex
+	served chan struct{}
+}
+
+// Limits of a connection. Uploads and downloads extend their own deadlines as
+// long as bytes move.
+const (
+	headerTimeout  = 10 * time.Second
+	readTimeout    = 60 * time.Second
+	writeTimeout   = 90 * time.Second
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 64 << 10
+	drainTimeout   = 8 * time.Second
+)
+
+// New makes a server; it does nothing until Start.
+func New(o Options) *Server {
+	s := &Server{
+		options: o, folder: o.Folder, index: o.Index, verifier: o.Verifier, defaultRole: o.DefaultRole,
+		limiter: newLimiter(o.RateLimits, time.Now), log: o.Log, echo: echo.New(), routes: map[string]*Route{},
+	}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	s.metrics = newMetrics(s.folder)
+	s.describe = sync.OnceValues(s.openAPI)
+	s.echo.HTTPErrorHandler = s.handleError
+	s.echo.Use(s.enter)
+	s.table = s.api()
+	for _, r := range s.table {
+		s.echo.Add(r.Method, r.echoPath(), s.serve(r))
+		s.routes[r.Method+" "+r.echoPath()] = r
+	}
+	s.pages()
+	s.http = &http.Server{
+		Handler: s.echo, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	return s
+}
+
+// Handler is the whole service as an http.Handler.
+func (s *Server) Handler() http.Handler { return s.echo }
+
+// enter is what every request passes first: it names the request, keeps
+// strangers out, counts the request, and survives a handler's panic.
+func (s *Server) enter(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) (err error) {
+		began := time.Now()
+		route := s.routes[c.Request().Method+" "+c.Path()]
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+			}
+			if err != nil {
+				s.handleError(err, c)
+			}
+			s.metrics.observe(route, c.Response().Status, time.Since(began))
+		}()
+		h := c.Response().Header()
+		h.Set(echo.HeaderXRequestID, requestID(c.Request()))
+		h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+		h.Set(echo.HeaderReferrerPolicy, "no-referrer")
+		path := c.Request().URL.Path
+		if err := s.checkHost(c.Request()); err != nil {
+			return err
+		}
+		if path != "/api" && !strings.HasPrefix(path, "/api/") {
+			return next(c)
+		}
+		h.Set("X-API-Version", "1")
+		h.Set(echo.HeaderCacheControl, "no-store")
+		s.setCORS(c)
+		if c.Request().Method == http.MethodOptions {
+			return preflight(c)
+		}
+		if err := s.checkOrigin(c.Request()); err != nil {
+			return err
+		}
+		limit := general
+		if route != nil {
+			limit = route.class
+		}
+		if err := s.checkRate(c, limit); err != nil {
+			return err
+		}
+		return next(c)
+	}
+}
+
+// requestID takes the client's own id when it is a plain short one.
+func requestID(r *http.Request) string {
+	id := r.Header.Get(echo.HeaderXRequestID)
+	if len(id) == 0 || len(id) > 64 {
+		return agent.NewID("request")
+	}
+	for _, c := range []byte(id) {
+		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '_' || c == '.') {
+			return agent.NewID("request")
+		}
+	}
+	return id
+}
+
+// Start serves on l until Stop and returns at once.
+func (s *Server) Start(l net.Listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.served != nil {
+		return
+	}
+	s.served = make(chan struct{})
+	go func() {
+		defer close(s.served)
+		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("the server stopped by itself", "error", err)
+		}
+	}()
+}
+
+// Done is closed when the server has stopped serving. Call it after Start.
+func (s *Server) Done() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.served
+}
+
+// Stop stops listening, lets accepted requests finish for a few seconds, then
+// cuts the rest.
+func (s *Server) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	if err := s.http.Shutdown(ctx); err != nil {
+		s.log.Warn("requests were cut at the stop", "error", err)
+		_ = s.http.Close()
+	}
+	if s.served != nil {
+		<-s.served
+	}
+}

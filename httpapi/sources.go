@@ -1,0 +1,293 @@
+package httpapi
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/store"
+	"satchel/vector"
+	"satchel/vector/document"
+)
+
+type listSourcesIn struct {
+	ListParams
+	Type   []string `query:"type" doc:"file, url, crawl, database or api; may be repeated." example:"file"`
+	Status []string `query:"status" doc:"processing, crawling, updating, ready or error; may be repeated." example:"ready"`
+}
+
+type sourcesOut struct {
+	Sources []agent.Source `json:"sources"`
+	Meta    Meta           `json:"meta"`
+}
+
+func (s *Server) listSources(c *Call, in *listSourcesIn) (sourcesOut, error) {
+	page, err := in.Page("name", "type", "status", "chunks", "created_at", "updated_at")
+	if err != nil {
+		return sourcesOut{}, err
+	}
+	for _, t := range in.Type {
+		if !slices.Contains([]string{"file", "url", "crawl", "database", "api"}, t) {
+			return sourcesOut{}, agent.Invalid("type", "must be file, url, crawl, database or api")
+		}
+	}
+	for _, status := range in.Status {
+		if !slices.Contains(agent.SourceStatuses, agent.SourceStatus(status)) {
+			return sourcesOut{}, agent.Invalid("status", "must be processing, crawling, updating, ready or error")
+		}
+	}
+	found, total, err := c.DB.Sources(c, store.SourceFilter{Types: in.Type, Statuses: in.Status}, page)
+	return sourcesOut{found, metaOf(page, total)}, err
+}
+
+// sourceForm describes the upload of a document.
+var sourceForm = form{file: "file", fields: map[string]string{
+	"type":       "file",
+	"name":       "Display name; the file's name without it.",
+	"chunk_size": "Longest chunk, in characters; 1000 without it.",
+	"overlap":    "Characters shared by neighbours; 200 without it.",
+	"method":     "fixed, sentence, recursive, markdown or semantic; recursive without it.",
+	"config":     "The three as one JSON object.",
+}}
+
+func (s *Server) createSource(c *Call) error {
+	if media, _, _ := mime.ParseMediaType(c.echo.Request().Header.Get(echo.HeaderContentType)); media == echo.MIMEApplicationJSON {
+		return agent.Invalid("type", "must be file, sent as multipart/form-data")
+	}
+	fields := map[string]string{"type": "", "name": "", "chunk_size": "", "overlap": "", "method": "", "config": ""}
+	part, err := filePart(c.echo, "file", fields)
+	if err != nil {
+		return err
+	}
+	upload, err := s.receive(c, part)
+	if err != nil {
+		return err
+	}
+	defer upload.Discard()
+	if err := part.rest(fields); err != nil {
+		return err
+	}
+	if t := fields["type"]; t != "" && t != agent.SourceFile {
+		return agent.Invalid("type", "must be file for an upload")
+	}
+	chunking, err := readChunking(fields)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSpace(fields["name"])
+	if name == "" {
+		name = upload.Name
+	}
+	source, err := c.DB.CreateFileSource(c, name, chunking, upload)
+	if err != nil {
+		return err
+	}
+	s.index.Kick(c.DB)
+	c.echo.Response().Header().Set(echo.HeaderLocation, "/api/agents/"+c.DB.ID()+"/sources/"+source.ID)
+	return writeJSON(c.echo, http.StatusCreated, source)
+}
+
+// sniffBytes is how much of a file its format is judged by.
+const sniffBytes = 64 << 10
+
+// receive stores an uploaded file of a known format, within the limit.
+func (s *Server) receive(c *Call, part *filePartReader) (*store.Upload, error) {
+	name := cleanFileName(part.FileName())
+	body := bufio.NewReaderSize(part, sniffBytes)
+	head, err := body.Peek(sniffBytes)
+	if err != nil && err != io.EOF && !errors.Is(err, bufio.ErrBufferFull) {
+		return nil, err
+	}
+	if len(head) == 0 {
+		return nil, agent.Invalid("file", "is empty")
+	}
+	check := document.Check
+	if len(head) == sniffBytes {
+		check = document.CheckHead
+	}
+	format, err := check(name, part.Header.Get(echo.HeaderContentType), head)
+	if err != nil {
+		return nil, err
+	}
+	upload, err := c.DB.ReceiveFile(c, name, format.MediaType(), body, s.options.MaxUpload)
+	if errors.Is(err, store.ErrTooLarge) {
+		return nil, agent.Errorf(agent.CodeFileTooLarge, "a file may have at most %d MB", s.options.MaxUpload>>20).
+			With("limit_bytes", s.options.MaxUpload).With("field", "file")
+	}
+	return upload, err
+}
+
+// cleanFileName keeps the last part of a name that a client gave, without
+// what file systems and headers choke on.
+func cleanFileName(name string) string {
+	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
+	name = strings.Map(func(r rune) rune {
+		if r < 0x20 || r == 0x7f || r == '\uFFFD' {
+			return -1
+		}
+		return r
+	}, name)
+	if name = strings.TrimSpace(agent.Clip(name, 200)); name == "" || name == "." || name == ".." || name == "/" {
+		return "file"
+	}
+	return name
+}
+
+// readChunking reads how a file is to be cut, from form fields or the one
+// field config; fields of their own win.
+func readChunking(fields map[string]string) (agent.Chunking, error) {
+	chunking := agent.DefaultChunking
+	if raw := fields["config"]; raw != "" {
+		if err := json.Unmarshal([]byte(raw), &chunking); err != nil {
+			field, issue := explainJSON("config", err)
+			var syntax *json.SyntaxError
+			if errors.As(err, &syntax) {
+				issue = "must be a JSON object"
+			}
+			return chunking, agent.Invalid(field, issue)
+		}
+	}
+	for name, dst := range map[string]*int{"chunk_size": &chunking.Size, "overlap": &chunking.Overlap} {
+		if fields[name] == "" {
+			continue
+		}
+		n, err := strconv.Atoi(fields[name])
+		if err != nil {
+			return chunking, agent.Invalid(name, "must be a whole number")
+		}
+		*dst = n
+	}
+	if fields["method"] != "" {
+		chunking.Method = fields["method"]
+	}
+	if fields["overlap"] == "" && !strings.Contains(fields["config"], "overlap") && chunking.Overlap >= chunking.Size {
+		chunking.Overlap = chunking.Size / 5 // the default would not fit a small chunk
+	}
+	return chunking, chunking.Validate()
+}
+
+type sourceIn struct {
+	ID string `path:"sourceId" doc:"Id of the source." example:"source-06f1q2s3t4v5a6b7c8d9"`
+}
+
+func (s *Server) getSource(c *Call, in *sourceIn) (agent.Source, error) {
+	return c.DB.Source(c, in.ID)
+}
+
+func (s *Server) deleteSource(c *Call, in *sourceIn) (Success, error) {
+	if err := c.DB.DeleteSource(c, in.ID); err != nil {
+		return Success{}, err
+	}
+	s.index.Kick(c.DB)
+	return Success{Success: true}, nil
+}
+
+// sourceFile sends the original as a download, never to be shown in place.
+func (s *Server) sourceFile(c *Call) error {
+	in, err := bindIn[sourceIn](c)
+	if err != nil {
+		return err
+	}
+	file, err := c.DB.SourceFile(c, in.ID)
+	if err != nil {
+		return err
+	}
+	h := c.echo.Response().Header()
+	h.Set(echo.HeaderContentType, file.MediaType)
+	h.Set(echo.HeaderContentLength, fmt.Sprint(file.Size))
+	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": file.Name}))
+	h.Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
+	c.echo.Response().WriteHeader(http.StatusOK)
+	return file.WriteTo(c, c.echo.Response())
+}
+
+type listChunksIn struct {
+	sourceIn
+	Limit  *int `query:"limit" doc:"1 to 200." example:"50"`
+	Offset int  `query:"offset" example:"0"`
+}
+
+type chunksOut struct {
+	Chunks []agent.Chunk `json:"chunks"`
+	Meta   Meta          `json:"meta"`
+}
+
+func (s *Server) listChunks(c *Call, in *listChunksIn) (chunksOut, error) {
+	page, err := ListParams{Limit: in.Limit, Offset: in.Offset}.Page()
+	if err != nil {
+		return chunksOut{}, err
+	}
+	chunks, total, err := c.DB.Chunks(c, in.ID, page)
+	return chunksOut{chunks, metaOf(page, total)}, err
+}
+
+// restarted answers that work on a source began again.
+type restarted struct {
+	ID      string             `json:"id" example:"source-06f1q2s3t4v5a6b7c8d9"`
+	Type    string             `json:"type" example:"file"`
+	Status  agent.SourceStatus `json:"status" example:"processing"`
+	Message string             `json:"message"`
+}
+
+func (s *Server) reindexSource(c *Call, in *sourceIn) (restarted, error) {
+	return s.restart(c, in.ID, agent.SourceProcessing, "the source is read and embedded again")
+}
+
+func (s *Server) refreshSource(c *Call, in *sourceIn) (restarted, error) {
+	return s.restart(c, in.ID, agent.SourceUpdating, "the source is processed again")
+}
+
+func (s *Server) restart(c *Call, id string, status agent.SourceStatus, message string) (restarted, error) {
+	source, err := c.DB.RestartSource(c, id, status)
+	if err != nil {
+		return restarted{}, err
+	}
+	s.index.Kick(c.DB)
+	return restarted{source.ID, source.Type, source.Status, message}, nil
+}
+
+// searchIn are the parameters of a search, in the query or in the body.
+type searchIn struct {
+	Query    string  `query:"query" json:"query" required:"true" doc:"What to look for, in any words." example:"how do I get my money back"`
+	Limit    *int    `query:"limit" json:"limit,omitempty" doc:"1 to 50; 10 without it." example:"10"`
+	SourceID string  `query:"source_id" json:"source_id,omitempty" doc:"Only in this source."`
+	MinScore float64 `query:"min_score" json:"min_score,omitempty" doc:"Least cosine similarity, 0 to 1." example:"0"`
+	Mode     string  `query:"mode" json:"mode,omitempty" doc:"hybrid (the default), vector or keyword." example:"hybrid"`
+}
+
+type searchByBodyIn struct{ Body searchIn }
+
+type searchOut struct {
+	Results []vector.Result `json:"results"`
+	Meta    Meta            `json:"meta"`
+}
+
+// Bounds of a search's answer.
+const (
+	defaultResults = 10
+	maxResults     = 50
+)
+
+func (s *Server) searchSources(c *Call, in *searchIn) (searchOut, error) {
+	limit, err := checkLimit(in.Limit, defaultResults, maxResults)
+	if err != nil {
+		return searchOut{}, err
+	}
+	results, err := s.index.Search(c, c.DB, vector.Query{Text: in.Query, Limit: limit, SourceID: in.SourceID, MinScore: in.MinScore, Mode: vector.Mode(in.Mode)})
+	return searchOut{results, Meta{Total: len(results), Limit: limit}}, err
+}
+
+func (s *Server) searchSourcesByBody(c *Call, in *searchByBodyIn) (searchOut, error) {
+	return s.searchSources(c, &in.Body)
+}

@@ -1,0 +1,33 @@
+package httpapi
+
+import (
+	"runtime"
+
+	"satchel/agent"
+)
+
+type health struct {
+	Status string `json:"status" example:"ok"`
+}
+
+func (s *Server) health(*Call, *none) (health, error) { return health{"ok"}, nil }
+
+// ready tells whether the default agent's file can be read, and so whether
+// the data folder is there.
+func (s *Server) ready(c *Call, _ *none) (health, error) {
+	if _, err := s.folder.Default().Stats(c); err != nil {
+		return health{}, agent.Errorf(agent.CodeInternal, "the data folder cannot be read").Because(err)
+	}
+	return health{"ready"}, nil
+}
+
+type version struct {
+	Version string `json:"version" doc:"Of the program." example:"0.1.0"`
+	API     int    `json:"api_version" doc:"Of this interface; changes only add." example:"1"`
+	Go      string `json:"go_version" example:"go1.26"`
+	Open    bool   `json:"open" doc:"There is no access control: everyone acts as owner."`
+}
+
+func (s *Server) version(*Call, *none) (version, error) {
+	return version{Version: s.options.Version, API: 1, Go: runtime.Version(), Open: s.Open()}, nil
+}

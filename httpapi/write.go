@@ -1,0 +1,130 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// statuses maps each code to its HTTP status; what is missing is 500.
+var statuses = map[agent.Code]int{
+	agent.CodeValidation:         http.StatusBadRequest,
+	agent.CodeInvalidJSON:        http.StatusBadRequest,
+	agent.CodeInvalidQuery:       http.StatusBadRequest,
+	agent.CodeUnauthorized:       http.StatusUnauthorized,
+	agent.CodeForbidden:          http.StatusForbidden,
+	agent.CodeForbiddenOperation: http.StatusForbidden,
+	agent.CodeAgentDisabled:      http.StatusForbidden,
+	agent.CodeNotFound:           http.StatusNotFound,
+	agent.CodeMethodNotAllowed:   http.StatusMethodNotAllowed,
+	agent.CodeAgentNameExists:    http.StatusConflict,
+	agent.CodeDuplicateContact:   http.StatusConflict,
+	agent.CodeConflict:           http.StatusConflict,
+	agent.CodeFileTooLarge:       http.StatusRequestEntityTooLarge,
+	agent.CodeUnsupportedFormat:  http.StatusUnsupportedMediaType,
+	agent.CodeRateLimited:        http.StatusTooManyRequests,
+}
+
+func statusOf(code agent.Code) int {
+	if status, ok := statuses[code]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}
+
+// ErrorBody is the one shape of every error.
+type ErrorBody struct {
+	Error ErrorContent `json:"error"`
+}
+
+// ErrorContent tells what went wrong, for programs by code and details, for
+// people by message.
+type ErrorContent struct {
+	Code    agent.Code     `json:"code" example:"VALIDATION_ERROR"`
+	Message string         `json:"message" example:"name is required"`
+	Details map[string]any `json:"details" doc:"field and issue of a validation error, and whatever else helps; errors lists all of them when there are several."`
+}
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// writeJSON writes v with the status; 204 has no body.
+func writeJSON(c echo.Context, status int, v any) error {
+	if status == http.StatusNoContent {
+		return c.NoContent(status)
+	}
+	buf := buffers.Get().(*bytes.Buffer)
+	buf.Reset()
+	defer func() {
+		if buf.Cap() <= 1<<20 {
+			buffers.Put(buf)
+		}
+	}()
+	enc := json.NewEncoder(buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	c.Response().Header().Set(echo.HeaderContentLength, strconv.Itoa(buf.Len()))
+	return c.Blob(status, echo.MIMEApplicationJSON, buf.Bytes())
+}
+
+// handleError is echo's error handler: it writes every error of the service,
+// routing errors included, and logs what the client must not see.
+func (s *Server) handleError(err error, c echo.Context) {
+	if c.Response().Committed {
+		s.log.Debug("an answer was cut short", "path", c.Path(), "error", err)
+		return
+	}
+	e := asError(err)
+	status := statusOf(e.Code)
+	if status == http.StatusInternalServerError {
+		s.log.LogAttrs(c.Request().Context(), slog.LevelError, "a request failed",
+			slog.String("request_id", c.Response().Header().Get(echo.HeaderXRequestID)),
+			slog.String("method", c.Request().Method), slog.String("path", c.Path()),
+			slog.String("code", string(e.Code)), slog.Any("error", err))
+	}
+	if err := writeJSON(c, status, errorBody(e)); err != nil {
+		s.log.Debug("an error could not be written", "error", err)
+	}
+}
+
+// errorBody is what clients see of an error.
+func errorBody(e *agent.Error) ErrorBody {
+	body := ErrorBody{ErrorContent{Code: e.Code, Message: e.Message, Details: e.Details}}
+	if body.Error.Details == nil {
+		body.Error.Details = map[string]any{}
+	}
+	return body
+}
+
+// asError turns any error into one for clients; foreign ones show nothing of
+// their text.
+func asError(err error) *agent.Error {
+	var known *agent.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	var routing *echo.HTTPError
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &routing) && routing.Code == http.StatusNotFound:
+		return agent.Errorf(agent.CodeNotFound, "there is no such address")
+	case errors.As(err, &routing) && routing.Code == http.StatusMethodNotAllowed:
+		return agent.Errorf(agent.CodeMethodNotAllowed, "this address does not take that method")
+	case errors.Is(err, store.ErrTooLarge), errors.As(err, &tooLarge):
+		return agent.Errorf(agent.CodeFileTooLarge, "the file is larger than the upload limit")
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return agent.Errorf(agent.CodeInternal, "the request was given up before it was done").Because(err)
+	}
+	return agent.Errorf(agent.CodeInternal, "something went wrong here; the log has more under this answer's X-Request-Id").Because(err)
+}

@@ -1,0 +1,195 @@
+// Satchel is a self-hosted agent automation service: one program, one SQLite
+// file for each agent.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"satchel/agent"
+	"satchel/agent/config"
+	"satchel/agent/egress"
+	"satchel/httpapi"
+	"satchel/store"
+	"satchel/vector"
+	"satchel/vector/document"
+)
+
+// version is set by the release build.
+var version = "0.1.0-dev"
+
+func main() {
+	if document.RunChild(os.Args[1:]) {
+		return // this process was started to read one document
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "satchel:", err)
+		os.Exit(1)
+	}
+}
+
+// run runs one command line; serve runs until ctx ends.
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	p := &program{out: stdout}
+	commands := config.Program{
+		Version: version, Getenv: os.Getenv, Out: stdout, Serve: p.serve, Doctor: p.doctor,
+		Backup: func(_ context.Context, c *config.Config, agent, file string) error {
+			return store.BackupFile(c.Data, agent, file)
+		},
+		Restore: p.restore, CreateKey: p.createKey, ListKeys: p.listKeys, RevokeKey: p.revokeKey, RotateKey: p.rotateKey,
+	}
+	return commands.Run(ctx, args)
+}
+
+// program is where the commands write.
+type program struct{ out io.Writer }
+
+func logger(c *config.Config) *slog.Logger {
+	options := &slog.HandlerOptions{Level: c.LogLevel}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
+}
+
+func storeOptions(c *config.Config) store.Options {
+	o := store.Options{Path: c.Data, OpenFiles: c.OpenFiles, Log: logger(c)}
+	for _, key := range c.MasterKeys {
+		o.MasterKeys = append(o.MasterKeys, key[:])
+	}
+	return o
+}
+
+// serve opens everything from the ground up, runs until ctx ends, and closes
+// it in the opposite order.
+func (p *program) serve(ctx context.Context, c *config.Config) (err error) {
+	options := storeOptions(c)
+	folder, err := store.Open(options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	verifier, err := identityProxy(ctx, c, options.Log)
+	if err != nil {
+		return err
+	}
+	if verifier == nil && !folder.KeyMade() && !c.NoAuth && !c.Loopback() {
+		return fmt.Errorf("%s can be reached from other machines and nothing controls access: set EDGE_ACCESS_AUD, make an API key with \"satchel key create\", or start with --no-auth to mean it", c.Addr)
+	}
+	listener, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	publicURL := c.PublicURL
+	if !c.PublicURLSet {
+		publicURL = "http://" + listener.Addr().String()
+	}
+	index := vector.New(folder, vector.Local(), options.Log)
+	server := httpapi.New(httpapi.Options{
+		Folder: folder, Index: index, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
+		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
+		PublicURL: publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: options.Log,
+	})
+	work := context.WithoutCancel(ctx) // background work ends by Stop, in its order
+	if err := errors.Join(folder.Start(work), index.Start(work)); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer index.Stop()
+	server.Start(listener)
+	defer server.Stop()
+	access := "under access control"
+	if server.Open() {
+		access = "open: everyone who reaches it acts as owner"
+	}
+	fmt.Fprintf(p.out, "Satchel %s listens on http://%s\nAccess is %s\nData lies in %s\n", version, listener.Addr(), access, folder.Path())
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-server.Done():
+		return errors.New("the server stopped by itself, see the log")
+	}
+}
+
+// identityProxy checks the tokens of the operator's proxy; nil without one.
+// Its address is the operator's word, so it may be a private one.
+func identityProxy(ctx context.Context, c *config.Config, log *slog.Logger) (*httpapi.Verifier, error) {
+	if c.AccessAUD == "" {
+		return nil, nil
+	}
+	return httpapi.NewVerifier(ctx, httpapi.VerifierOptions{JWKSURL: c.AccessJWKSURL, Audience: c.AccessAUD,
+		Issuer: c.AccessIssuer, Client: egress.New(egress.Policy{AllowPrivate: true}).HTTP(), Log: log})
+}
+
+func defaultRole(name string) agent.Role {
+	if name == "none" {
+		return agent.RoleNone
+	}
+	return agent.Role(name)
+}
+
+func (p *program) restore(ctx context.Context, c *config.Config, file string) error {
+	id, err := store.RestoreFile(ctx, c.Data, file)
+	if err == nil {
+		fmt.Fprintf(p.out, "restored as %s, paused\n", id)
+	}
+	return err
+}
+
+// doctor prints what it finds, and fails when something is wrong.
+func (p *program) doctor(_ context.Context, c *config.Config) error {
+	findings, err := store.Doctor(c.Data, storeOptions(c).MasterKeys)
+	wrong := 0
+	for _, f := range findings {
+		mark := "ok"
+		if !f.OK {
+			mark, wrong = "!!", wrong+1
+		}
+		fmt.Fprintf(p.out, "%s  %s: %s\n", mark, f.Subject, f.Message)
+	}
+	if err == nil && wrong > 0 {
+		err = fmt.Errorf("%d of %d findings need attention", wrong, len(findings))
+	}
+	return err
+}
+
+func (p *program) createKey(ctx context.Context, c *config.Config, name, role string, agents []string) error {
+	return store.WithKeys(storeOptions(c), func(f *store.Folder) error {
+		_, key, err := f.CreateKey(ctx, agent.Key{Name: name, Role: agent.Role(role), Agents: agents})
+		if err == nil {
+			fmt.Fprintln(p.out, key)
+		}
+		return err
+	})
+}
+
+func (p *program) listKeys(ctx context.Context, c *config.Config) error {
+	return store.WithKeys(storeOptions(c), func(f *store.Folder) error {
+		keys, err := f.Keys(ctx)
+		for _, k := range keys {
+			fmt.Fprintf(p.out, "%s  %s…  %s  %s  %s\n", k.ID, k.Prefix, k.Role, strings.Join(k.Agents, ","), k.Name)
+		}
+		return err
+	})
+}
+
+func (p *program) revokeKey(ctx context.Context, c *config.Config, id string) error {
+	return store.WithKeys(storeOptions(c), func(f *store.Folder) error { return f.DeleteKey(ctx, id) })
+}
+
+func (p *program) rotateKey(_ context.Context, c *config.Config) error {
+	n, err := store.RotateKey(storeOptions(c))
+	if err == nil {
+		fmt.Fprintf(p.out, "the master key was replaced; %d credentials were sealed anew\n", n)
+	}
+	return err
+}

@@ -1,0 +1,379 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// floors is the table of docs/house.md: which of our packages a package may
+// import. A room is named by its longest prefix here.
+var floors = map[string]struct {
+	floor   int
+	imports []string // rooms; "" stands for every lower floor
+}{
+	"agent":        {0, nil},
+	"agent/config": {0, nil},
+	"agent/egress": {0, nil},
+	"store":        {1, []string{"agent"}},
+	"vector":       {2, []string{"agent", "agent/egress", "store"}},
+	"httpapi":      {5, []string{""}},
+	"":             {6, []string{""}},
+}
+
+// owners says which room a third-party module belongs to. Modules that only
+// carry data structures of the language, golang.org/x, are everybody's.
+var owners = map[string]string{
+	"modernc.org/sqlite":                  "store",
+	"github.com/gofrs/flock":              "store",
+	"github.com/BurntSushi/toml":          "agent/config",
+	"github.com/spf13/cobra":              "agent/config",
+	"github.com/labstack/echo/v4":         "httpapi",
+	"github.com/danielgtaylor/huma/v2":    "httpapi",
+	"github.com/MicahParks/keyfunc/v3":    "httpapi",
+	"github.com/MicahParks/jwkset":        "httpapi",
+	"github.com/golang-jwt/jwt/v5":        "httpapi",
+	"github.com/prometheus/client_golang": "httpapi",
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func packages(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := dec.Decode(&p); err == io.EOF {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// room is the room of one of our import paths.
+func room(importPath string) string {
+	rel := strings.TrimPrefix(strings.TrimPrefix(importPath, "satchel"), "/")
+	for rel != "." && rel != "" {
+		if _, ok := floors[rel]; ok {
+			return rel
+		}
+		rel = path.Dir(rel)
+	}
+	return ""
+}
+
+func TestFloors(t *testing.T) {
+	for _, p := range packages(t) {
+		from := room(p.ImportPath)
+		for _, imported := range p.Imports {
+			if imported != "satchel" && !strings.HasPrefix(imported, "satchel/") {
+				checkOwner(t, p.ImportPath, from, imported)
+				continue
+			}
+			to := room(imported)
+			allowed := floors[from].imports
+			switch {
+			case from == to:
+			case slices.Contains(allowed, ""):
+				if floors[to].floor >= floors[from].floor {
+					t.Errorf("%s (floor %d) imports %s (floor %d): imports go down only", p.ImportPath, floors[from].floor, imported, floors[to].floor)
+				}
+			case !slices.Contains(allowed, to):
+				t.Errorf("%s imports %s: room %q may import %q only", p.ImportPath, imported, from, allowed)
+			}
+		}
+	}
+}
+
+func checkOwner(t *testing.T, importer, from, imported string) {
+	t.Helper()
+	for module, owner := range owners {
+		if (imported == module || strings.HasPrefix(imported, module+"/")) && from != owner {
+			t.Errorf("%s imports %s, which belongs to %q alone", importer, imported, owner)
+		}
+	}
+	if first, _, _ := strings.Cut(imported, "/"); from == "agent" && strings.Contains(first, ".") {
+		t.Errorf("%s imports %s: the nouns import the standard library only", importer, imported)
+	}
+}
+
+// service is a whole server run through the command line.
+type service struct {
+	url  string
+	out  *syncBuffer
+	stop func() error
+}
+
+type syncBuffer struct {
+	mu    sync.Mutex
+	buf   bytes.Buffer
+	lines chan struct{} // one signal a write
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n, err := b.buf.Write(p)
+	select {
+	case b.lines <- struct{}{}:
+	default:
+	}
+	return n, err
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+var listens = regexp.MustCompile(`listens on (http://\S+)`)
+
+// start runs "satchel serve" in this process and waits until it listens.
+func start(t *testing.T, args ...string) *service {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &syncBuffer{lines: make(chan struct{}, 1)}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0", "--rate-limits", "off"}, args...), out)
+	}()
+	s := &service{out: out, stop: sync.OnceValue(func() error { cancel(); return <-ended })}
+	t.Cleanup(func() { _ = s.stop() })
+	for {
+		if m := listens.FindStringSubmatch(out.String()); m != nil {
+			s.url = m[1] + "/api"
+			return s
+		}
+		select {
+		case <-out.lines:
+		case err := <-ended:
+			t.Fatalf("serve ended: %v\n%s", err, out)
+		}
+	}
+}
+
+// call makes a request and decodes the answer's body.
+func (s *service) call(t *testing.T, method, path string, body any, want int) map[string]any {
+	t.Helper()
+	var reader io.Reader
+	media := "application/json"
+	switch b := body.(type) {
+	case nil:
+	case upload:
+		reader, media = b.form(t)
+	default:
+		raw, err := json.Marshal(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reader != nil {
+		req.Header.Set("Content-Type", media)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != want {
+		t.Fatalf("%s %s: %d, want %d\n%s", method, path, resp.StatusCode, want, raw)
+	}
+	answer := map[string]any{}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &answer); err != nil {
+			t.Fatalf("%s %s: %v\n%s", method, path, err, raw)
+		}
+	}
+	return answer
+}
+
+// upload is a file with form fields beside it.
+type upload struct {
+	name, content string
+	fields        map[string]string
+}
+
+func (u upload) form(t *testing.T) (io.Reader, string) {
+	t.Helper()
+	var buf bytes.Buffer
+	w := multipart.NewWriter(&buf)
+	for name, value := range u.fields {
+		if err := w.WriteField(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	part, err := w.CreateFormFile("file", u.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(part, u.content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &buf, w.FormDataContentType()
+}
+
+// handbook is a document whose answers are asked for in other words.
+const handbook = `# Handbook of the Harbour Bakery
+
+## Returns
+If a loaf is not to your liking, bring it back within two days together with
+the receipt. We give your money back or bake you another one, as you prefer.
+
+## Opening hours
+The shop opens at six in the morning from Monday to Saturday. On Sundays the
+oven stays cold and the door stays shut.
+
+## Allergies
+Our rye sourdough holds no milk and no eggs. All cakes are made in a room where
+hazelnuts and almonds are handled.
+`
+
+// TestWalk goes the way of README: make an agent, upload a document, ask in
+// other words, query by SQL, copy the file to another folder, start there.
+func TestWalk(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	s := start(t, "--data", data)
+	agent := s.call(t, "POST", "/agents", map[string]any{"name": "bakery"}, 201)
+	id := agent["id"].(string)
+	source := s.call(t, "POST", "/agents/bakery/sources", upload{"handbook.md", handbook, map[string]string{"type": "file", "name": "Handbook", "chunk_size": "300", "overlap": "0"}}, 201)
+	if source["status"] != "processing" {
+		t.Errorf("a new source is %v, want processing", source["status"])
+	}
+	s.waitFor(t, "/agents/bakery/sources/"+source["id"].(string), "ready")
+	s.asks(t, "can I get a refund for bread I did not enjoy", "money back")
+	s.asks(t, "is the store closed at the weekend", "Sundays")
+	s.call(t, "POST", "/agents/bakery/contacts", map[string]any{"name": "Ada", "email": "ada@example.com"}, 201)
+	rows := s.call(t, "POST", "/agents/bakery/sql/execute", map[string]any{"query": "SELECT name FROM contacts WHERE email = ?", "params": []any{"ada@example.com"}}, 200)
+	if got := rows["rows"].([]any)[0].([]any)[0]; got != "Ada" {
+		t.Errorf("SQL gives %v", got)
+	}
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.MkdirAll(filepath.Join(other, "agents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(data, "agents", id+".db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(data, "agents", id+".db-wal")); err == nil {
+		t.Error("a stopped server leaves a -wal")
+	}
+	if err := os.WriteFile(filepath.Join(other, "agents", id+".db"), raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = start(t, "--data", other)
+	if got := s.call(t, "GET", "/agents/bakery", nil, 200)["status"]; got != "paused" {
+		t.Errorf("a copied agent is %v, want paused", got)
+	}
+	s.asks(t, "can I get a refund for bread I did not enjoy", "money back")
+}
+
+// asks searches and wants the passage that holds text first.
+func (s *service) asks(t *testing.T, question, text string) {
+	t.Helper()
+	answer := s.call(t, "POST", "/agents/bakery/sources/search", map[string]any{"query": question}, 200)
+	results := answer["results"].([]any)
+	if len(results) == 0 {
+		t.Fatalf("nothing found for %q", question)
+	}
+	if first := results[0].(map[string]any)["content"].(string); !strings.Contains(first, text) {
+		t.Errorf("%q: first is %q, want the passage with %q", question, first, text)
+	}
+}
+
+// waitFor reads a source until its status is the one wanted; the server is
+// asked again and again, as a client does.
+func (s *service) waitFor(t *testing.T, path, status string) {
+	t.Helper()
+	for t.Context().Err() == nil {
+		switch got := s.call(t, "GET", path, nil, 200); got["status"] {
+		case status:
+			return
+		case "error":
+			t.Fatalf("%s: %v", path, got["error"])
+		}
+	}
+}
+
+func TestCommands(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	s := start(t, "--data", data)
+	s.call(t, "POST", "/agents", map[string]any{"name": "bakery"}, 201)
+	out := func(args ...string) (string, error) {
+		var buf bytes.Buffer
+		err := run(context.Background(), append(args, "--data", data), &buf)
+		return buf.String(), err
+	}
+	backup := filepath.Join(t.TempDir(), "bakery.db")
+	if _, err := out("backup", "bakery", backup); err != nil {
+		t.Fatal("backup of a running server's agent:", err)
+	}
+	if _, err := out("backup", "bakery", backup); err == nil {
+		t.Error("a backup over an existing file is not refused")
+	}
+	if text, err := out("doctor"); err != nil || !strings.Contains(text, `agent "bakery"`) || !strings.Contains(text, "in use by a running server") {
+		t.Errorf("doctor: %v\n%s", err, text)
+	}
+	if err := run(context.Background(), []string{"serve", "--addr", "127.0.0.1:0", "--data", data}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "another Satchel server") {
+		t.Errorf("a second server: %v", err)
+	}
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := out("restore", backup); err != nil || !strings.Contains(text, "restored as agent-") {
+		t.Errorf("restore: %v %s", err, text)
+	}
+	if text, err := out("key", "create", "ci", "--role", "viewer"); err != nil || !strings.HasPrefix(text, "satchel_") {
+		t.Errorf("key create: %v %s", err, text)
+	}
+	if text, err := out("key", "list"); err != nil || !strings.Contains(text, "viewer") {
+		t.Errorf("key list: %v %s", err, text)
+	}
+	if text, err := out("key", "rotate"); err != nil || !strings.Contains(text, "master key was replaced") {
+		t.Errorf("key rotate: %v %s", err, text)
+	}
+	if text, err := out("config", "--master-key", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="); err != nil || strings.Contains(text, "AAAA") {
+		t.Errorf("config: %v\n%s", err, text)
+	}
+	if err := run(context.Background(), []string{"serve", "--addr", "0.0.0.0:0", "--data", filepath.Join(t.TempDir(), "x")}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "--no-auth") {
+		t.Errorf("an open server for everybody: %v", err)
+	}
+}
