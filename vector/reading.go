@@ -1,0 +1,127 @@
+package vector
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"satchel/agent"
+	"satchel/store"
+	"satchel/vector/chunk"
+	"satchel/vector/document"
+)
+
+// Codes of a source that could not be indexed, beside those of document.
+const (
+	// CodeNoFile is for a source that has no file to read.
+	CodeNoFile agent.Code = "NO_FILE"
+	// CodeCutOff is for a file whose reading was cut off so often that it may
+	// be the file which ends the program.
+	CodeCutOff agent.Code = "READING_CUT_OFF"
+)
+
+// maxAttempts is how often the reading of a file begins before it is given up.
+const maxAttempts = 3
+
+// read reads the file of a source, cuts it and stores the chunks in place of
+// those that were there. A killed program reads it again from the start.
+func (ix *Index) read(ctx context.Context, db *store.DB, w *store.Work) error {
+	if w.Attempts >= maxAttempts {
+		return ix.giveUp(ctx, db, w, agent.Errorf(CodeCutOff, "reading this file was cut off %d times, so it is not tried again by itself", maxAttempts), "")
+	}
+	if err := db.BeginReading(ctx, w.ID); err != nil {
+		return err
+	}
+	ix.step("begin")
+	file, err := db.SourceFile(ctx, w.ID)
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		return ix.giveUp(ctx, db, w, agent.Errorf(CodeNoFile, "this source has no file"), "")
+	} else if err != nil {
+		return err
+	}
+	var data bytes.Buffer
+	data.Grow(int(file.Size))
+	if err := file.WriteTo(ctx, &data); err != nil {
+		if _, gone := db.SourceFile(ctx, w.ID); gone != nil {
+			return gone // deleted between two parts
+		}
+		return err
+	}
+	chunks, failure := ix.cut(ctx, w, file, data.Bytes())
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if failure != nil {
+		return ix.giveUp(ctx, db, w, failure, "this file could not be read")
+	}
+	return ix.replace(ctx, db, w, chunks)
+}
+
+// cut makes chunks of a file. Its errors are the file's own, or ctx's.
+func (ix *Index) cut(ctx context.Context, w *store.Work, file store.File, data []byte) (chunks []store.NewChunk, err error) {
+	if err := ix.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer ix.leave()
+	defer recovered(&err)
+	doc, err := document.Read(ctx, file.Name, file.MediaType, data, document.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	pieces, err := chunk.Split(ctx, doc, chunk.Config{
+		Size: w.Chunking.Size, Overlap: w.Chunking.Overlap, Method: w.Chunking.Method,
+		Embed: func(ctx context.Context, texts []string) ([][]float32, error) {
+			ix.leave() // others may compute between two batches
+			defer func() { ix.processors <- struct{}{} }()
+			return ix.embedAll(ctx, texts, ix.processors)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	chunks = make([]store.NewChunk, len(pieces))
+	for i, p := range pieces {
+		chunks[i] = store.NewChunk{Content: p.Content, Section: section(doc.Title, p.Heading), Page: p.Page}
+	}
+	return chunks, nil
+}
+
+// section is where a chunk stands: the document's title and the headings above
+// it, unless the title is the first of them.
+func section(title, headings string) string {
+	switch {
+	case title == "" || headings == title || strings.HasPrefix(headings, title+" > "):
+		return headings
+	case headings == "":
+		return title
+	}
+	return title + " > " + headings
+}
+
+// appendBatch is how many chunks are stored between two looks at ctx.
+const appendBatch = 100
+
+// replace stores chunks in place of those that the source has.
+func (ix *Index) replace(ctx context.Context, db *store.DB, w *store.Work, chunks []store.NewChunk) error {
+	if err := db.DropChunks(ctx, w.ID); err != nil {
+		return err
+	}
+	ix.step("drop")
+	for from := 0; from < len(chunks); from += appendBatch {
+		if err := db.AppendChunks(ctx, w.ID, from, chunks[from:min(from+appendBatch, len(chunks))]); err != nil {
+			return err
+		}
+		ix.step("append")
+	}
+	return db.EndChunks(ctx, w.ID, ix.embedder.Model())
+}
+
+// recovered turns a panic into an error, so that one file that a reader
+// stumbles over does not end the program.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+	}
+}

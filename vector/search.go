@@ -1,0 +1,283 @@
+package vector
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// Mode says what the order of results comes from.
+type Mode string
+
+// The modes of a search.
+const (
+	Hybrid  Mode = "hybrid"  // by meaning and words together
+	Vector  Mode = "vector"  // by meaning alone
+	Keyword Mode = "keyword" // by words alone
+)
+
+// The bounds of a search.
+const (
+	DefaultLimit = 10
+	MaxLimit     = 50
+	MaxQuery     = 2000 // characters
+)
+
+// Query is a question to an agent's knowledge.
+type Query struct {
+	Text     string  // 1 to MaxQuery characters
+	Limit    int     // 0: DefaultLimit; others are brought within 1 to MaxLimit
+	SourceID string  // only chunks of this source; empty: of all
+	MinScore float64 // 0 to 1: only results that score as much
+	Mode     Mode    // empty: Hybrid
+}
+
+// Result is a chunk that a search found.
+type Result struct {
+	ID       string              `json:"id" doc:"The chunk's id." example:"chunk-06f1q2s3t4v5a6b7c8d9"`
+	SourceID string              `json:"source_id" example:"source-06f1q2s3t4v5a6b7c8d9"`
+	Content  string              `json:"content"`
+	Score    float64             `json:"score" doc:"Cosine similarity of the chunk to the query, 0 to 1, in every mode." example:"0.734512"`
+	Metadata agent.ChunkMetadata `json:"metadata"`
+}
+
+// check brings a query into its bounds.
+func (q Query) check() (Query, error) {
+	q.Text = strings.TrimSpace(strings.ToValidUTF8(q.Text, " "))
+	q.Mode = cmp.Or(q.Mode, Hybrid)
+	q.Limit = min(max(cmp.Or(q.Limit, DefaultLimit), 1), MaxLimit)
+	var is agent.Issues
+	is.Check(q.Text != "", "query", "is required")
+	is.Check(utf8.RuneCountInString(q.Text) <= MaxQuery, "query", fmt.Sprintf("must have at most %d characters", MaxQuery))
+	is.Check(q.MinScore >= 0 && q.MinScore <= 1, "min_score", "must be between 0 and 1")
+	is.Check(q.Mode == Hybrid || q.Mode == Vector || q.Mode == Keyword, "mode", "must be hybrid, vector or keyword")
+	return q, is.Err()
+}
+
+// Search finds the chunks of an agent that answer a query best. Errors are
+// validation errors, NOT_FOUND for a source that is not there, and those of
+// the store and of the embedder.
+//
+// Hybrid results are ordered by the cosine similarity of their embeddings plus
+// the part that they reach of the best bm25 possible for the query's words; a
+// fusion of ranks would drown a good paraphrase in weak matches of words. The
+// score is the cosine similarity whatever the order. For a chunk whose
+// embedding has not been stored yet it is worked out on the spot, for no more
+// chunks than the limit; until then a chunk is found by its words only.
+func (ix *Index) Search(ctx context.Context, db *store.DB, q Query) ([]Result, error) {
+	q, err := q.check()
+	if err != nil {
+		return nil, err
+	}
+	vector, err := ix.embedder.Embed(ctx, embeddable("", q.Text))
+	if err != nil {
+		return nil, fmt.Errorf("embed the query: %w", err)
+	}
+	found, err := store.Read(ctx, db, func(tx *store.Tx) ([]candidate, error) {
+		k, err := tx.Knowledge(q.SourceID, ix.embedder.Model())
+		if err != nil {
+			return nil, err
+		}
+		return candidates(k, q, vector)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if found, err = ix.complete(ctx, found, vector); err != nil {
+		return nil, err
+	}
+	return results(found, q), nil
+}
+
+// candidate is a chunk that may become a result.
+type candidate struct {
+	store.FoundChunk // only the Seq until the text is read
+	cosine           float64
+	known            bool    // the cosine is there
+	words            float64 // part of the best possible bm25
+}
+
+// rank is what candidates are ordered by.
+func (c *candidate) rank(m Mode) float64 {
+	switch m {
+	case Vector:
+		return c.cosine
+	case Keyword:
+		return c.words
+	}
+	return c.cosine + c.words
+}
+
+// score is the cosine as clients see it, in millionths, so that what is shown
+// and what min_score compares are the same.
+func (c *candidate) score() float64 {
+	return math.Round(min(max(c.cosine, 0), 1)*1e6) / 1e6
+}
+
+// shortlist is how many chunks each side, meaning and words, puts forward.
+func shortlist(limit int) int { return max(2*limit, 50) }
+
+// candidates reads, within one transaction, the chunks that can be among the
+// results: the best by what is known, and as many again that lack a vector.
+func candidates(k *store.Knowledge, q Query, vector []float32) ([]candidate, error) {
+	n := shortlist(q.Limit)
+	var near, matching map[int64]float64
+	var err error
+	if q.Mode != Keyword {
+		if near, err = k.Nearest(vector, n); err != nil {
+			return nil, err
+		}
+	}
+	if q.Mode != Vector {
+		if matching, err = k.Matching(wordsOf(q.Text), n, keys(near)); err != nil {
+			return nil, err
+		}
+	}
+	var rest []int64
+	for seq := range matching {
+		if _, ok := near[seq]; !ok {
+			rest = append(rest, seq)
+		}
+	}
+	cosines, err := k.Cosines(vector, rest)
+	if err != nil {
+		return nil, err
+	}
+	return read(k, pick(merge(near, cosines, matching), q))
+}
+
+func keys(m map[int64]float64) []int64 {
+	list := make([]int64, 0, len(m))
+	for key := range m {
+		list = append(list, key)
+	}
+	return list
+}
+
+// merge lists every chunk that was put forward with all that is known of it.
+func merge(near, cosines, matching map[int64]float64) []candidate {
+	bySeq := map[int64]*candidate{}
+	at := func(seq int64) *candidate {
+		c, ok := bySeq[seq]
+		if !ok {
+			c = &candidate{FoundChunk: store.FoundChunk{Seq: seq}}
+			bySeq[seq] = c
+		}
+		return c
+	}
+	for _, known := range []map[int64]float64{near, cosines} {
+		for seq, cosine := range known {
+			c := at(seq)
+			c.cosine, c.known = cosine, true
+		}
+	}
+	for seq, words := range matching {
+		at(seq).words = words
+	}
+	list := make([]candidate, 0, len(bySeq))
+	for _, c := range bySeq {
+		list = append(list, *c)
+	}
+	return list
+}
+
+// pick keeps what can still become a result. Of chunks without a vector those
+// with the best words are kept, as many as the limit: each costs an embedding.
+func pick(list []candidate, q Query) []candidate {
+	order(list, q.Mode)
+	kept := list[:0]
+	var known, unknown int
+	for _, c := range list {
+		switch {
+		case !c.known && unknown < q.Limit:
+			unknown++
+			kept = append(kept, c)
+		case c.known && known < q.Limit && c.score() >= q.MinScore:
+			known++
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// order sorts candidates, best first; equals in the order they were stored.
+func order(list []candidate, m Mode) {
+	slices.SortFunc(list, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.rank(m), a.rank(m)), cmp.Compare(a.Seq, b.Seq))
+	})
+}
+
+// read fetches the candidates' text; chunks that search may not see drop out.
+func read(k *store.Knowledge, list []candidate) ([]candidate, error) {
+	seqs := make([]int64, len(list))
+	bySeq := make(map[int64]*candidate, len(list))
+	for i := range list {
+		seqs[i] = list[i].Seq
+		bySeq[list[i].Seq] = &list[i]
+	}
+	chunks, err := k.Chunks(seqs)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]candidate, len(chunks))
+	for i, chunk := range chunks {
+		found[i] = *bySeq[chunk.Seq]
+		found[i].FoundChunk = chunk
+	}
+	return found, nil
+}
+
+// complete works out the cosines that are missing.
+func (ix *Index) complete(ctx context.Context, list []candidate, vector []float32) ([]candidate, error) {
+	var missing []*candidate
+	var texts []string
+	for i := range list {
+		if c := &list[i]; !c.known {
+			missing = append(missing, c)
+			texts = append(texts, embeddable(c.Metadata.Section, c.Content))
+		}
+	}
+	vectors, err := ix.embedAll(ctx, texts, nil)
+	if err != nil {
+		return nil, fmt.Errorf("embed what was found: %w", err)
+	}
+	for i, c := range missing {
+		c.cosine, c.known = cosine(vector, vectors[i]), true
+	}
+	return list, nil
+}
+
+// results makes the answer of candidates whose cosines are all known.
+func results(list []candidate, q Query) []Result {
+	order(list, q.Mode)
+	out := make([]Result, 0, min(len(list), q.Limit))
+	for i := range list {
+		if c := &list[i]; c.score() >= q.MinScore && len(out) < q.Limit {
+			out = append(out, Result{ID: c.ID, SourceID: c.SourceID, Content: c.Content, Score: c.score(), Metadata: c.Metadata})
+		}
+	}
+	return out
+}
+
+// cosine returns the cosine similarity of two vectors of one length, 0 when
+// one of them is zero.
+func cosine(a, b []float32) float64 {
+	var dot, aa, bb float64
+	for i, x := range a {
+		y := b[i]
+		dot += float64(x) * float64(y)
+		aa += float64(x) * float64(x)
+		bb += float64(y) * float64(y)
+	}
+	if aa == 0 || bb == 0 {
+		return 0
+	}
+	return dot / math.Sqrt(aa*bb)
+}

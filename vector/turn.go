@@ -1,0 +1,166 @@
+package vector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"satchel/agent"
+	"satchel/store"
+	"satchel/vector/encoder"
+)
+
+// batchSize is how many chunks are embedded in one turn and stored in one
+// commit: what a crash costs, and how fine progress is shown.
+const batchSize = 16
+
+// runOnce is one turn of an agent: some chunks of deleted sources go, and one
+// document is read or one batch embedded. Reading is left to the lane for it.
+func (ix *Index) runOnce(ctx context.Context, db *store.DB, mayRead bool) outcome {
+	if db.Agent().Status == agent.StatusDisabled {
+		return stopped
+	}
+	purging, err := db.Purge(ctx)
+	if err != nil {
+		return ix.ended(ctx, db, err)
+	}
+	w, err := db.NextWork(ctx)
+	switch {
+	case err != nil:
+		return ix.ended(ctx, db, err)
+	case w == nil && purging:
+		return more
+	case w == nil:
+		return nothing
+	}
+	toDo := ix.embedNext
+	if !w.Chunked || w.Model != ix.embedder.Model() {
+		if !mayRead {
+			return toRead
+		}
+		toDo = ix.read
+	}
+	err = toDo(ctx, db, w)
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		return more // deleted meanwhile: the next turn finds what is left
+	}
+	return ix.ended(ctx, db, err)
+}
+
+// ended tells what an error of the store means for the agent.
+func (ix *Index) ended(ctx context.Context, db *store.DB, err error) outcome {
+	switch {
+	case err == nil, ctx.Err() != nil:
+		return more
+	case agent.ErrorCode(err) == agent.CodeNotFound:
+		return nothing
+	}
+	ix.log.Error("index an agent's sources", "agent", db.ID(), "error", err)
+	return failed
+}
+
+// embedNext embeds the next batch of a source, or ends the source when no
+// chunk lacks a vector. What was embedded before an error or Stop is kept.
+func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work) error {
+	batch, err := db.Unembedded(ctx, w.ID, batchSize)
+	if err != nil {
+		return err
+	}
+	if len(batch) == 0 {
+		ix.step("finish")
+		return db.FinishSource(ctx, w.ID, nil)
+	}
+	texts := make([]string, len(batch))
+	for i, u := range batch {
+		texts[i] = embeddable(u.Section, u.Content)
+	}
+	vectors, failure := ix.embedAll(ctx, texts, ix.processors)
+	made := map[int64][]float32{}
+	for i, v := range vectors {
+		if v != nil {
+			made[batch[i].Seq] = v
+		}
+	}
+	if len(made) > 0 {
+		ix.step("put")
+		if err := db.PutVectors(context.WithoutCancel(ctx), made); err != nil {
+			return err
+		}
+	}
+	if failure == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return ix.giveUp(ctx, db, w, failure, "the text could not be embedded")
+}
+
+// embedAll embeds texts on several processors. When tokens is not nil each
+// embedding takes one. After an error the vectors that were made are returned
+// with it, the others are nil.
+func (ix *Index) embedAll(ctx context.Context, texts []string, tokens chan struct{}) ([][]float32, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	vectors := make([][]float32, len(texts))
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(len(texts), runtime.GOMAXPROCS(0)) {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(texts)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				v, err := ix.embed(ctx, texts[i], tokens)
+				if err != nil {
+					cancel(err)
+					return
+				}
+				vectors[i] = v
+			}
+		})
+	}
+	group.Wait()
+	if ctx.Err() != nil {
+		return vectors, context.Cause(ctx)
+	}
+	return vectors, nil
+}
+
+// embed embeds one text while it holds a token, and tells of a vector that the
+// store could not keep.
+func (ix *Index) embed(ctx context.Context, text string, tokens chan struct{}) (v []float32, err error) {
+	if tokens != nil {
+		if err := ix.enter(ctx); err != nil {
+			return nil, err
+		}
+		defer ix.leave()
+	}
+	defer recovered(&err)
+	v, err = ix.embedder.Embed(ctx, text)
+	if err == nil && len(v) != encoder.Dims {
+		err = fmt.Errorf("the vector has %d numbers in place of %d", len(v), encoder.Dims)
+	}
+	return v, err
+}
+
+// enter waits for a processor to compute on, until leave.
+func (ix *Index) enter(ctx context.Context) error {
+	select {
+	case ix.processors <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (ix *Index) leave() { <-ix.processors }
+
+// giveUp ends a source with an error: that of cause when it is meant for
+// clients, else a sentence of ours, and the cause goes to the log.
+func (ix *Index) giveUp(ctx context.Context, db *store.DB, w *store.Work, cause error, sentence string) error {
+	problem := agent.SourceError{Code: string(agent.CodeInternal), Message: sentence}
+	var known *agent.Error
+	if errors.As(cause, &known) {
+		problem = agent.SourceError{Code: string(known.Code), Message: known.Message}
+	}
+	ix.log.Warn("a source could not be indexed", "agent", db.ID(), "source", w.ID, "error", cause)
+	return db.FinishSource(ctx, w.ID, &problem)
+}
