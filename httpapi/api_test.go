@@ -1,4 +1,4 @@
-package httpapi_test
+package httpapi
 
 import (
 	"bytes"
@@ -12,24 +12,24 @@ import (
 	"satchel/store"
 )
 
-// client talks to a whole service over a loopback socket.
-type client struct {
+// visitor talks to a whole service over a loopback socket.
+type visitor struct {
 	url    string
 	folder *store.Folder
 	header http.Header
 }
 
-// newClient starts a service in open mode.
-func newClient(tb testing.TB) *client {
+// newVisitor starts a service in open mode.
+func newVisitor(tb testing.TB) *visitor {
 	tb.Helper()
 	folder, server := openService(tb)
 	ts := httptest.NewServer(server.Handler())
 	tb.Cleanup(ts.Close)
-	return &client{url: ts.URL, folder: folder, header: http.Header{}}
+	return &visitor{url: ts.URL, folder: folder, header: http.Header{}}
 }
 
 // with returns a client that sends one more header.
-func (c *client) with(name, value string) *client {
+func (c *visitor) with(name, value string) *visitor {
 	next := *c
 	next.header = c.header.Clone()
 	next.header.Set(name, value)
@@ -44,12 +44,12 @@ type answer struct {
 }
 
 // send makes a request; a body that is a string is sent as JSON.
-func (c *client) send(tb testing.TB, method, path, body string) answer {
+func (c *visitor) send(tb testing.TB, method, path, body string) answer {
 	tb.Helper()
 	return c.do(tb, method, path, strings.NewReader(body), "application/json")
 }
 
-func (c *client) do(tb testing.TB, method, path string, body io.Reader, media string) answer {
+func (c *visitor) do(tb testing.TB, method, path string, body io.Reader, media string) answer {
 	tb.Helper()
 	req, err := http.NewRequestWithContext(tb.Context(), method, c.url+path, body)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *client) do(tb testing.TB, method, path string, body io.Reader, media st
 }
 
 // must is send for a request whose status is known.
-func (c *client) must(tb testing.TB, status int, method, path, body string) map[string]any {
+func (c *visitor) must(tb testing.TB, status int, method, path, body string) map[string]any {
 	tb.Helper()
 	a := c.send(tb, method, path, body)
 	if a.StatusCode != status {
@@ -119,7 +119,7 @@ type apiCase struct {
 	want                     map[string]any
 }
 
-func (c apiCase) run(t *testing.T, cl *client) {
+func (c apiCase) run(t *testing.T, cl *visitor) {
 	t.Helper()
 	a := cl.send(t, c.method, c.path, c.body)
 	if a.StatusCode != c.status {
@@ -149,7 +149,7 @@ func invalid(field string) map[string]any {
 func code(code string) map[string]any { return map[string]any{"error.code": code} }
 
 func TestBadInput(t *testing.T) {
-	c := newClient(t)
+	c := newVisitor(t)
 	long := strings.Repeat("x", 300)
 	c.must(t, 201, "POST", "/api/agents", `{"name":"taken"}`)
 	contact := c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada","email":"ada@example.com","phone":"+1 (555) 0100","chatbot_a":"@Ada","external_id":"e1"}`)

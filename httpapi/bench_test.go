@@ -1,4 +1,4 @@
-package httpapi_test
+package httpapi
 
 import (
 	"bufio"
@@ -19,7 +19,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
-	"satchel/httpapi"
 	"satchel/store"
 	"satchel/vector"
 )
@@ -129,7 +128,7 @@ func post(path, body string) []byte {
 }
 
 // openService makes a whole service with rate limits off.
-func openService(tb testing.TB) (*store.Folder, *httpapi.Server) {
+func openService(tb testing.TB) (*store.Folder, *Server) {
 	tb.Helper()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	folder, err := store.Open(store.Options{Path: tb.TempDir(), Log: quiet})
@@ -146,7 +145,7 @@ func openService(tb testing.TB) (*store.Folder, *httpapi.Server) {
 			tb.Error(err)
 		}
 	})
-	return folder, httpapi.New(httpapi.Options{Folder: folder, Index: index, CORSOrigins: []string{"*"},
+	return folder, New(Options{Folder: folder, Index: index, CORSOrigins: []string{"*"},
 		MaxUpload: 25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }
 

@@ -54,7 +54,7 @@ func (s *Server) api() []*Route {
 		raw[importContactsIn]("POST", "/agents/{id}/contacts/import", 200, "Import contacts from a CSV file", s.importContacts).limit(bulk).
 			takes(form{file: "file", fields: map[string]string{"on_duplicate": "update, skip or error"}}).returns(importResult{}).
 			fails(agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
-		raw[exportContactsIn]("GET", "/agents/{id}/contacts/export", 200, "Export all contacts as CSV or JSON", s.exportContacts).limit(bulk).answers("text/csv"),
+		raw[exportContactsIn]("GET", "/agents/{id}/contacts/export", 200, "Export all contacts as CSV or JSON", s.exportContacts).limit(bulk).answers("text/csv,application/json"),
 		route("GET", "/agents/{id}/contacts/{contactId}", 200, "Read a contact", s.getContact),
 		route("PUT", "/agents/{id}/contacts/{contactId}", 200, "Change a contact", s.updateContact).fails(agent.CodeDuplicateContact),
 		route("DELETE", "/agents/{id}/contacts/{contactId}", 204, "Delete a contact", s.deleteContact),

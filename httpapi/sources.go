@@ -214,8 +214,8 @@ func (s *Server) sourceFile(c *Call) error {
 
 type listChunksIn struct {
 	sourceIn
-	Limit  *int `query:"limit" doc:"1 to 200." example:"50"`
-	Offset int  `query:"offset" example:"0"`
+	Limit  *int `query:"limit" doc:"How many at most; 1 to 200, above is clamped." minimum:"1" default:"50" example:"50"`
+	Offset int  `query:"offset" doc:"How many to pass over." minimum:"0" default:"0" example:"0"`
 }
 
 type chunksOut struct {

@@ -1,0 +1,312 @@
+package httpapi
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"satchel/agent"
+	"satchel/store"
+	"satchel/vector"
+)
+
+// openWith makes a service with options of the test's own.
+func openWith(t *testing.T, change func(*Options)) (*visitor, *Server) {
+	t.Helper()
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	folder, err := store.Open(store.Options{Path: t.TempDir(), Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Folder: folder, Index: vector.New(folder, vector.Local(), quiet), CORSOrigins: []string{"*"},
+		DefaultRole: agent.RoleAdmin, MaxUpload: 1 << 20, PublicURL: "http://satchel.example", Log: quiet}
+	change(&o)
+	server := New(o)
+	ts := httptest.NewServer(server.Handler())
+	t.Cleanup(func() {
+		ts.Close()
+		if err := folder.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &visitor{url: ts.URL, folder: folder, header: http.Header{}}, server
+}
+
+// closed is a service behind an identity proxy.
+type closed struct {
+	*visitor
+	server *Server
+	key    proxyKey
+}
+
+func newClosed(t *testing.T, change func(*Options)) *closed {
+	t.Helper()
+	key := proxyEC()
+	verifier := newTestVerifier(t, newKeyServer(t, key).URL, http.DefaultClient, time.Now)
+	c, server := openWith(t, func(o *Options) {
+		o.Verifier = verifier
+		if change != nil {
+			change(o)
+		}
+	})
+	return &closed{c, server, key}
+}
+
+// as is the client of a person.
+func (c *closed) as(t *testing.T, email string) *visitor {
+	t.Helper()
+	token := c.key.sign(t, jwt.MapClaims{"aud": proxyAudience, "iss": proxyIssuer, "email": email, "name": "Someone", "exp": time.Now().Add(time.Hour).Unix()}, nil)
+	return c.with("Edge-Access-JWT-Assertion", token)
+}
+
+// TestRolesOverTheWholeTable asks every route as everybody: what the table
+// says about a route is what happens.
+func TestRolesOverTheWholeTable(t *testing.T) {
+	c := newClosed(t, nil)
+	c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
+	for email, role := range map[string]string{"admin@example.com": "admin", "viewer@example.com": "viewer"} {
+		c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents/bakery/admins", `{"email":"`+strings.ToUpper(email)+`","role":"`+role+`"}`)
+	}
+	callers := []struct {
+		name   string
+		client *visitor
+		role   agent.Role
+	}{
+		{"viewer", c.as(t, "viewer@example.com"), agent.RoleViewer},
+		{"admin", c.as(t, "admin@example.com"), agent.RoleAdmin},
+		{"stranger", c.as(t, "stranger@example.com"), agent.RoleNone},
+		{"nobody", c.visitor, agent.RoleNone},
+	}
+	for _, r := range c.server.table {
+		if !r.underAgent() {
+			continue
+		}
+		for _, caller := range callers {
+			target := strings.NewReplacer("{id}", "bakery", "{", "", "}", "").Replace("/api" + r.Path)
+			a := caller.client.do(t, r.Method, target, strings.NewReader("{"), "text/nonsense")
+			refused := a.StatusCode == http.StatusForbidden
+			if want := !caller.role.Covers(needed[r.access]); refused != want {
+				t.Errorf("%s as %s: %d, refused should be %v\n%s", target, caller.name, a.StatusCode, want, a.text)
+			}
+		}
+	}
+}
+
+// TestEveryWriteNeedsMoreThanViewer keeps a careless line out of the table.
+func TestEveryWriteNeedsMoreThanViewer(t *testing.T) {
+	_, server := openWith(t, func(*Options) {})
+	readOnly := []string{"/agents/{id}/sources/search", "/agents/{id}/sql/execute"}
+	for _, r := range server.table {
+		if r.underAgent() && r.Method != http.MethodGet && !slices.Contains(readOnly, r.Path) && !needed[r.access].Covers(agent.RoleAdmin) {
+			t.Errorf("%s %s is open to viewers", r.Method, r.Path)
+		}
+		if r.access == anyone && r.underAgent() {
+			t.Errorf("%s %s asks for no role", r.Method, r.Path)
+		}
+		if r.handle == nil || r.Summary == "" || !strings.HasPrefix(r.Path, "/") || path.Clean(r.Path) != r.Path {
+			t.Errorf("%s %s: a line of the table is not whole", r.Method, r.Path)
+		}
+	}
+}
+
+func TestAccess(t *testing.T) {
+	c := newClosed(t, nil)
+	ada, bob := c.as(t, "Ada@Example.com"), c.as(t, "bob@example.com")
+	made := ada.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
+	if made["owner_email"] != "ada@example.com" {
+		t.Errorf("owner_email is %v", made["owner_email"])
+	}
+	owner := ada.must(t, 200, "GET", "/api/agents/bakery/admins", "")
+	ownerID := at(owner, "admins.0.id").(string)
+	if at(owner, "admins.0.role") != "owner" {
+		t.Errorf("the maker is no owner: %v", owner)
+	}
+	for _, tc := range []struct {
+		who *visitor
+		apiCase
+	}{
+		{ada, apiCase{"the last owner stays", "DELETE", "/api/agents/bakery/admins/" + ownerID, "", 409, code("CONFLICT")}},
+		{ada, apiCase{"own role", "GET", "/api/auth/agents", "", 200, map[string]any{"agents.0.role": "owner", "agents.0.name": "bakery"}}},
+		{ada, apiCase{"same admin twice", "POST", "/api/agents/bakery/admins", `{"email":"ada@example.com","role":"viewer"}`, 409, code("CONFLICT")}},
+		{bob, apiCase{"no role", "GET", "/api/agents/bakery", "", 403, code("FORBIDDEN")}},
+		{bob, apiCase{"no such agent, known", "GET", "/api/agents/nothing", "", 404, code("NOT_FOUND")}},
+		{bob, apiCase{"sees the default agent only", "GET", "/api/agents", "", 200, map[string]any{"meta.total": "1", "agents.0.id": "default"}}},
+		{c.visitor, apiCase{"no such agent, nobody", "GET", "/api/agents/nothing", "", 403, code("FORBIDDEN")}},
+		{c.visitor, apiCase{"nobody makes agents", "POST", "/api/agents", `{"name":"x"}`, 401, code("UNAUTHORIZED")}},
+		{c.visitor, apiCase{"nobody lists own agents", "GET", "/api/auth/agents", "", 401, code("UNAUTHORIZED")}},
+		{c.visitor, apiCase{"nobody lists keys", "GET", "/api/keys", "", 401, code("UNAUTHORIZED")}},
+		{c.visitor, apiCase{"nobody imports", "POST", "/api/agents/import", "", 401, code("UNAUTHORIZED")}},
+		{c.visitor, apiCase{"nobody uses the default agent", "POST", "/api/agents/default/contacts", `{"name":"x"}`, 201, nil}},
+		{c.visitor, apiCase{"nobody lists its admins", "GET", "/api/agents/default/admins", "", 403, code("FORBIDDEN")}},
+		{c.visitor, apiCase{"nobody adds admins", "POST", "/api/agents/default/admins", `{"email":"x@y.z","role":"owner"}`, 403, code("FORBIDDEN")}},
+		{c.visitor, apiCase{"nobody takes backups", "POST", "/api/agents/default/backup", "", 403, code("FORBIDDEN")}},
+		{c.visitor, apiCase{"nobody forks", "POST", "/api/agents/default/fork", `{"name":"x"}`, 403, code("FORBIDDEN")}},
+		{c.with("Edge-Access-JWT-Assertion", "nonsense"), apiCase{"a bad token is not nobody", "GET", "/api/agents/default", "", 401, code("UNAUTHORIZED")}},
+		{c.with("Cf-Access-Jwt-Assertion", "nonsense"), apiCase{"the proxy's own header", "GET", "/api/agents/default", "", 401, code("UNAUTHORIZED")}},
+		{c.with("X-API-Key", "satchel_nonsense"), apiCase{"an unknown key", "GET", "/api/agents/default", "", 401, code("UNAUTHORIZED")}},
+		{c.with("Authorization", "Bearer nonsense"), apiCase{"an unknown bearer", "GET", "/api/agents/default", "", 401, code("UNAUTHORIZED")}},
+	} {
+		tc.run(t, tc.who)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	c := newClosed(t, nil)
+	ada := c.as(t, "ada@example.com")
+	ada.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
+	ada.must(t, 201, "POST", "/api/agents/bakery/admins", `{"email":"vera@example.com","role":"viewer"}`)
+	vera := c.as(t, "vera@example.com")
+	made := vera.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["bakery"]}`)
+	secret := made["key"].(string)
+	if !strings.HasPrefix(secret, made["prefix"].(string)) || len(secret) < 40 {
+		t.Errorf("key %q has prefix %q", secret, made["prefix"])
+	}
+	if listed := vera.send(t, "GET", "/api/keys", ""); strings.Contains(listed.text, secret) {
+		t.Error("the list shows a key")
+	}
+	reader := c.with("Authorization", "Bearer "+secret)
+	apiCase{"viewer makes an admin key", "POST", "/api/keys", `{"name":"k","role":"admin","agents":["bakery"]}`, 403, code("FORBIDDEN")}.run(t, vera)
+	apiCase{"key makes a stronger key", "POST", "/api/keys", `{"name":"k","role":"owner","agents":["bakery"]}`, 403, code("FORBIDDEN")}.run(t, reader)
+	apiCase{"key makes a wider key", "POST", "/api/keys", `{"name":"k","role":"viewer","agents":["*"]}`, 403, code("FORBIDDEN")}.run(t, reader)
+	apiCase{"key reads", "GET", "/api/agents/bakery/contacts", "", 200, nil}.run(t, reader)
+	apiCase{"key writes", "POST", "/api/agents/bakery/contacts", `{"name":"x"}`, 403, code("FORBIDDEN")}.run(t, reader)
+	apiCase{"key elsewhere", "GET", "/api/agents/default/contacts", "", 403, code("FORBIDDEN")}.run(t, reader)
+	apiCase{"a reader's key makes no agent", "POST", "/api/agents", `{"name":"y"}`, 403, code("FORBIDDEN")}.run(t, reader)
+	apiCase{"somebody else's key", "DELETE", "/api/keys/" + made["id"].(string), "", 404, code("NOT_FOUND")}.run(t, ada)
+
+	admins := ada.must(t, 200, "GET", "/api/agents/bakery/admins", "")
+	for _, a := range admins["admins"].([]any) {
+		if at(a, "email") == "vera@example.com" {
+			ada.must(t, 204, "DELETE", "/api/agents/bakery/admins/"+at(a, "id").(string), "")
+		}
+	}
+	apiCase{"a key does no more than its maker may today", "GET", "/api/agents/bakery/contacts", "", 403, code("FORBIDDEN")}.run(t, reader)
+	vera.must(t, 204, "DELETE", "/api/keys/"+made["id"].(string), "")
+	apiCase{"a revoked key", "GET", "/api/agents/bakery/contacts", "", 401, code("UNAUTHORIZED")}.run(t, reader)
+}
+
+// TestFirstKeyCloses makes the first key of an open server, and revokes it.
+func TestFirstKeyCloses(t *testing.T) {
+	c, server := openWith(t, func(*Options) {})
+	c.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
+	made := c.must(t, 201, "POST", "/api/keys", `{"name":"all","role":"owner","agents":["*"]}`)
+	if server.Open() {
+		t.Fatal("a key was made and the server is open")
+	}
+	keyed := c.with("X-API-Key", made["key"].(string))
+	apiCase{"nobody", "GET", "/api/agents/bakery", "", 403, code("FORBIDDEN")}.run(t, c)
+	apiCase{"the key", "GET", "/api/agents/bakery", "", 200, map[string]any{"name": "bakery"}}.run(t, keyed)
+	apiCase{"a stray proxy token is ignored", "GET", "/api/agents/bakery", "", 200, nil}.run(t, keyed.with("Cf-Access-Jwt-Assertion", "stray"))
+	limited := keyed.must(t, 201, "POST", "/api/keys", `{"name":"one","role":"admin","agents":["bakery"]}`)
+	one := c.with("X-API-Key", limited["key"].(string))
+	one.must(t, 201, "POST", "/api/agents", `{"name":"second"}`)
+	apiCase{"a key reaches what it made", "GET", "/api/agents/second", "", 200, nil}.run(t, one)
+	keyed.must(t, 204, "DELETE", "/api/keys/"+limited["id"].(string), "")
+	keyed.must(t, 204, "DELETE", "/api/keys/"+made["id"].(string), "")
+	apiCase{"closed for good", "GET", "/api/agents/bakery", "", 403, code("FORBIDDEN")}.run(t, c)
+}
+
+func TestDisabledAgent(t *testing.T) {
+	c, _ := openWith(t, func(*Options) {})
+	c.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
+	c.must(t, 200, "PUT", "/api/agents/bakery", `{"status":"disabled"}`)
+	apiCase{"contacts", "GET", "/api/agents/bakery/contacts", "", 403, code("AGENT_DISABLED")}.run(t, c)
+	apiCase{"settings", "PUT", "/api/agents/bakery/settings", `{}`, 403, code("AGENT_DISABLED")}.run(t, c)
+	apiCase{"read", "GET", "/api/agents/bakery", "", 200, map[string]any{"status": "disabled"}}.run(t, c)
+	apiCase{"delete", "DELETE", "/api/agents/bakery", "", 200, map[string]any{"success": true}}.run(t, c)
+	apiCase{"gone", "GET", "/api/agents/bakery", "", 404, code("NOT_FOUND")}.run(t, c)
+}
+
+func TestGate(t *testing.T) {
+	open, _ := openWith(t, func(*Options) {})
+	named, _ := openWith(t, func(o *Options) { o.CORSOrigins, o.CORSByHand = []string{"https://app.example"}, true })
+	star, _ := openWith(t, func(o *Options) { o.CORSByHand = true })
+	cross := func(c *visitor, origin string) *visitor {
+		return c.with("Sec-Fetch-Site", "cross-site").with("Origin", origin)
+	}
+	get := func(name string, status int) apiCase { return apiCase{name, "GET", "/api/agents", "", status, nil} }
+	get("plain", 200).run(t, open)
+	get("another site", 403).run(t, cross(open, "https://evil.example"))
+	get("same site", 200).run(t, open.with("Sec-Fetch-Site", "same-origin"))
+	get("a named origin", 200).run(t, cross(named, "https://app.example"))
+	get("another than the named", 403).run(t, cross(named, "https://evil.example"))
+	get("every origin by hand", 200).run(t, cross(star, "https://evil.example"))
+	for host, status := range map[string]int{"localhost:1": 200, "127.0.0.1": 200, "[::1]:80": 200, "satchel.example": 200, "evil.example": 403, "127.0.0.1.evil.example": 403, "10.0.0.1": 403} {
+		get("host "+host, status).run(t, open.with("Host", host))
+	}
+	pre := cross(open, "https://evil.example").do(t, "OPTIONS", "/api/agents", nil, "")
+	for name, want := range map[string]string{"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Methods": corsMethods,
+		"Access-Control-Allow-Headers": corsHeaders, "Access-Control-Allow-Credentials": ""} {
+		if got := pre.Header.Get(name); got != want || pre.StatusCode != 204 {
+			t.Errorf("preflight %d: %s is %q, want %q", pre.StatusCode, name, got, want)
+		}
+	}
+	if got := named.with("Origin", "https://evil.example").send(t, "GET", "/api/agents", "").Header.Get("Access-Control-Allow-Origin"); got != "" {
+		t.Errorf("an origin that was not named may read: %q", got)
+	}
+	form := open.do(t, "POST", "/api/agents", strings.NewReader(`{"name":"x"}`), "text/plain")
+	if form.StatusCode != 415 || at(form.json, "error.code") != "UNSUPPORTED_FORMAT" {
+		t.Errorf("a form's media type: %d %s", form.StatusCode, form.text)
+	}
+	big := open.send(t, "POST", "/api/agents", `{"name":"`+strings.Repeat("x", maxJSONBody)+`"}`)
+	if big.StatusCode != 413 {
+		t.Errorf("a body over the limit: %d %s", big.StatusCode, big.text)
+	}
+}
+
+func TestRateLimit(t *testing.T) {
+	c, server := openWith(t, func(o *Options) {
+		o.RateLimits = map[string]int{"general": 3, "bulk": 1}
+		o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	})
+	now := time.Unix(1_800_000_010, 0)
+	server.limiter.now = func() time.Time { return now }
+	for left := 2; left >= 0; left-- {
+		a := c.send(t, "GET", "/api/nothing", "")
+		if a.Header.Get("X-RateLimit-Limit") != "3" || a.Header.Get("X-RateLimit-Remaining") != string(rune('0'+left)) || a.Header.Get("X-RateLimit-Reset") != "1800000060" {
+			t.Errorf("headers with %d left: %v", left, a.Header)
+		}
+	}
+	over := c.send(t, "GET", "/api/agents", "")
+	apiCase{"over", "GET", "/api/%61gents", "", 429, map[string]any{"error.code": "RATE_LIMITED", "error.details.limit": "3", "error.details.window_seconds": "60", "error.details.retry_after": "50"}}.run(t, c)
+	if over.Header.Get("Retry-After") != "50" {
+		t.Errorf("Retry-After is %q", over.Header.Get("Retry-After"))
+	}
+	apiCase{"another class", "GET", "/api/agents/default/contacts/export", "", 200, nil}.run(t, c)
+	apiCase{"another client behind the proxy", "GET", "/api/agents", "", 200, nil}.run(t, c.with("X-Forwarded-For", "203.0.113.9"))
+	for i, status := range []int{200, 200, 429} {
+		forged := "198.51.100." + string(rune('1'+i)) + ", 203.0.113.9"
+		apiCase{"forged hops in front of the proxy's", "GET", "/api/agents", "", status, nil}.run(t, c.with("X-Forwarded-For", forged))
+	}
+	now = now.Add(time.Minute)
+	apiCase{"the next minute", "GET", "/api/agents", "", 200, nil}.run(t, c)
+	if health := c.send(t, "GET", "/api/health", ""); health.Header.Get("X-RateLimit-Limit") != "" {
+		t.Error("health is counted")
+	}
+}
+
+// TestLimiterIsBounded floods the limiter with addresses.
+func TestLimiterIsBounded(t *testing.T) {
+	l := newLimiter(map[string]int{"general": 10}, time.Now)
+	base := netip.MustParseAddr("2001:db8::1").As16()
+	for i := range 3 * maxClients {
+		base[5], base[6], base[7] = byte(i>>16), byte(i>>8), byte(i)
+		l.take(general, netip.AddrFrom16(base))
+	}
+	if len(l.counts) > maxClients+4096 {
+		t.Errorf("%d clients are remembered", len(l.counts))
+	}
+	a, b := netip.MustParseAddr("2001:db8:1:1::1"), netip.MustParseAddr("2001:db8:1:1:ffff::2")
+	if network(a) != network(b) {
+		t.Error("one IPv6 network counts as two clients")
+	}
+}
