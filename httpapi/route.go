@@ -60,7 +60,7 @@ type Route struct {
 	class        class
 	whenDisabled bool // works on a disabled agent
 	in, out      reflect.Type
-	media        string // of the answer, when it is not JSON
+	media        string // of the answer, when it is not typed JSON; several with commas between
 	form         *form  // of a multipart request
 	errors       []agent.Code
 	location     func(*Call, any) string

@@ -1,0 +1,234 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+)
+
+// Describe writes the OpenAPI 3.1 description of the interface as JSON, for a
+// server at an unknown address. It needs no running server and opens nothing;
+// the same version always gives the same bytes.
+func Describe(version string) ([]byte, error) {
+	s := &Server{options: Options{Version: version}}
+	s.table = s.api()
+	return s.openAPI()
+}
+
+// openAPI builds the description out of the route table.
+func (s *Server) openAPI() ([]byte, error) {
+	d := &description{types: newTypes(), paths: map[string]*huma.PathItem{}, failures: map[string]*huma.Response{}}
+	for _, r := range s.table {
+		d.add(r)
+	}
+	errorBody := d.types.schema(reflect.TypeFor[ErrorBody](), "Error")
+	for _, answer := range d.failures {
+		answer.Content["application/json"].Schema = errorBody
+	}
+	d.types.settle()
+	for _, media := range d.media {
+		if value, ok := d.types.example(media.Schema); ok {
+			media.Example = value
+		}
+	}
+	return json.Marshal(&huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info: &huma.Info{
+			Title: "Satchel", Version: s.options.Version, Description: about,
+			License: &huma.License{Name: "MIT", Identifier: "MIT"},
+		},
+		Servers:  []*huma.Server{{URL: s.options.PublicURL + "/api", Description: "This server"}},
+		Paths:    d.paths,
+		Tags:     d.tags(),
+		Security: security,
+		Components: &huma.Components{
+			Schemas:    d.types.registry,
+			Responses:  d.failures,
+			Headers:    answerHeaders,
+			Parameters: map[string]*huma.Param{"agent": agentParam},
+			SecuritySchemes: map[string]*huma.SecurityScheme{
+				"identityProxy": {Type: "apiKey", In: "header", Name: tokenHeaders[0], Description: "The token of the identity proxy in front of the server. " + tokenHeaders[1] + " is read as well."},
+				"bearerKey":     {Type: "http", Scheme: "bearer", Description: "An API key, made with POST /keys."},
+				"headerKey":     {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "The same API key in a header of its own."},
+			},
+		},
+	})
+}
+
+const about = `Satchel keeps agents: each has knowledge that can be searched, contacts, conversations and a database, all in one SQLite file.
+
+Every list takes limit and offset and answers meta beside its named array. Unknown fields of a request are ignored. Every error is {"error": {"code", "message", "details"}}. Changes to this interface only add.`
+
+// security lists the ways to come in; the first, none at all, is open mode
+// and the default agent.
+var security = []map[string][]string{{}, {"identityProxy": {}}, {"bearerKey": {}}, {"headerKey": {}}}
+
+// openAPIFile answers with the description, which is built when it is first
+// asked for.
+func (s *Server) openAPIFile(c *Call) error {
+	data, err := s.describe()
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+	h := c.echo.Response().Header()
+	h.Set("ETag", tag)
+	h.Set(echo.HeaderCacheControl, "no-cache")
+	if matchesETag(c.echo.Request(), tag) {
+		return c.echo.NoContent(http.StatusNotModified)
+	}
+	return c.echo.Blob(http.StatusOK, echo.MIMEApplicationJSON, data)
+}
+
+// matchesETag tells whether the client already has what the tag stands for.
+func matchesETag(r *http.Request, tag string) bool {
+	for known := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
+		if known = strings.TrimPrefix(strings.TrimSpace(known), "W/"); known == tag || known == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+// description grows route by route.
+type description struct {
+	types    *types
+	paths    map[string]*huma.PathItem
+	failures map[string]*huma.Response // the shared ones that routes refer to
+	media    []*huma.MediaType         // those that get an example
+	areas    []string
+}
+
+func (d *description) add(r *Route) {
+	op := &huma.Operation{
+		Tags: []string{area(r)}, Summary: r.Summary, Description: rules(r), OperationID: operationID(r),
+		Parameters: d.parameters(r), RequestBody: d.body(r),
+		Responses: map[string]*huma.Response{strconv.Itoa(r.Status): d.success(r)},
+	}
+	for _, status := range failureStatuses(r) {
+		op.Responses[strconv.Itoa(status)] = d.failure(status)
+	}
+	if !slices.Contains(d.areas, area(r)) {
+		d.areas = append(d.areas, area(r))
+	}
+	item := d.paths[r.Path]
+	if item == nil {
+		item = &huma.PathItem{}
+		d.paths[r.Path] = item
+	}
+	switch r.Method {
+	case http.MethodGet:
+		item.Get = op
+	case http.MethodPost:
+		item.Post = op
+	case http.MethodPut:
+		item.Put = op
+	case http.MethodDelete:
+		item.Delete = op
+	}
+}
+
+var agentParam = &huma.Param{
+	Name: "id", In: "path", Required: true, Description: "Id or name of the agent.",
+	Schema: &huma.Schema{Type: huma.TypeString}, Example: agent.DefaultID,
+}
+
+// parameters describes what a route binds from its path and query.
+func (d *description) parameters(r *Route) []*huma.Param {
+	var params []*huma.Param
+	if r.underAgent() {
+		params = append(params, &huma.Param{Ref: "#/components/parameters/agent"})
+	}
+	for _, p := range newBinding(r.in).params {
+		schema := d.types.field(r.in.FieldByIndex(p.index))
+		param := &huma.Param{Name: p.name, In: "query", Description: schema.Description, Schema: schema}
+		if p.path {
+			param.In = "path"
+		}
+		param.Required = p.path || r.in.FieldByIndex(p.index).Tag.Get("required") == "true"
+		if len(schema.Examples) > 0 {
+			param.Example = schema.Examples[0]
+		}
+		if schema.Type == huma.TypeArray {
+			explode := r.in.FieldByIndex(p.index).Tag.Get("explode") != "false"
+			param.Style, param.Explode = "form", &explode
+		}
+		schema.Description, schema.Examples, schema.Nullable = "", nil, false
+		params = append(params, param)
+	}
+	return params
+}
+
+// body describes a route's JSON or multipart body, nil without one.
+func (d *description) body(r *Route) *huma.RequestBody {
+	if r.form != nil {
+		return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+			echo.MIMEMultipartForm: {Schema: formSchema(r.form)}}}
+	}
+	f, ok := r.in.FieldByName("Body")
+	if !ok || !slices.Equal(newBinding(r.in).body, f.Index) {
+		return nil
+	}
+	id := operationID(r)
+	media := &huma.MediaType{Schema: d.types.schema(f.Type, strings.ToUpper(id[:1])+id[1:]+"Request")}
+	d.media = append(d.media, media)
+	return &huma.RequestBody{
+		Required: len(d.types.resolve(media.Schema).Required) > 0,
+		Content:  map[string]*huma.MediaType{echo.MIMEApplicationJSON: media},
+	}
+}
+
+func formSchema(f *form) *huma.Schema {
+	schema := &huma.Schema{Type: huma.TypeObject, Required: []string{f.file}, Properties: map[string]*huma.Schema{
+		f.file: {Type: huma.TypeString, Format: "binary", Description: "The file."}}}
+	for name, doc := range f.fields {
+		schema.Properties[name] = &huma.Schema{Type: huma.TypeString, Description: doc}
+	}
+	return schema
+}
+
+// success describes the answer of a request that worked.
+func (d *description) success(r *Route) *huma.Response {
+	answer := &huma.Response{Description: http.StatusText(r.Status), Headers: headersOf(r)}
+	for media := range strings.SplitSeq(r.media, ",") {
+		if media != "" {
+			answer.Content = withMedia(answer.Content, media, &huma.MediaType{Schema: mediaSchema(media)})
+		}
+	}
+	if r.out != nil && r.Status != http.StatusNoContent {
+		media := &huma.MediaType{Schema: d.types.schema(r.out, operationID(r))}
+		d.media = append(d.media, media)
+		answer.Content = withMedia(answer.Content, echo.MIMEApplicationJSON, media)
+	}
+	return answer
+}
+
+func withMedia(content map[string]*huma.MediaType, name string, media *huma.MediaType) map[string]*huma.MediaType {
+	if content == nil {
+		content = map[string]*huma.MediaType{}
+	}
+	content[name] = media
+	return content
+}
+
+// mediaSchema describes an answer that is no typed JSON.
+func mediaSchema(media string) *huma.Schema {
+	switch {
+	case media == echo.MIMEApplicationJSON:
+		return &huma.Schema{Type: huma.TypeObject}
+	case strings.HasPrefix(media, "text/"):
+		return &huma.Schema{Type: huma.TypeString}
+	}
+	return &huma.Schema{Type: huma.TypeString, Format: "binary"}
+}

@@ -1,0 +1,143 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"satchel/agent"
+)
+
+// answerHeaders are the headers that answers carry.
+var answerHeaders = map[string]*huma.Param{
+	"X-Request-Id":          header(huma.TypeString, "Names this request in the server's log."),
+	"X-API-Version":         header(huma.TypeInteger, "Version of this interface."),
+	"X-RateLimit-Limit":     header(huma.TypeInteger, "Requests a minute that this client may make of this kind."),
+	"X-RateLimit-Remaining": header(huma.TypeInteger, "How many of them are left in this minute."),
+	"X-RateLimit-Reset":     header(huma.TypeInteger, "When the minute ends, in Unix seconds."),
+	"Retry-After":           header(huma.TypeInteger, "Seconds to wait."),
+	"Location":              header(huma.TypeString, "Address of what was made."),
+	"Content-Disposition":   header(huma.TypeString, "A name to keep the file under."),
+	"ETag":                  header(huma.TypeString, "Send it as If-None-Match to hear only of changes."),
+}
+
+func header(kind, doc string) *huma.Param {
+	return &huma.Param{Description: doc, Schema: &huma.Schema{Type: kind}}
+}
+
+func headerRefs(names ...string) map[string]*huma.Param {
+	refs := map[string]*huma.Param{}
+	for _, name := range names {
+		refs[name] = &huma.Param{Ref: "#/components/headers/" + name}
+	}
+	return refs
+}
+
+var rateHeaders = []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
+
+// headersOf are the headers of a route's success.
+func headersOf(r *Route) map[string]*huma.Param {
+	names := []string{"X-Request-Id", "X-API-Version"}
+	if r.class != unlimited {
+		names = append(names, rateHeaders...)
+	}
+	if r.Status == http.StatusCreated {
+		names = append(names, "Location")
+	}
+	switch {
+	case r.media == "":
+	case r.underAgent():
+		names = append(names, "Content-Disposition")
+	default:
+		names = append(names, "ETag")
+	}
+	return headerRefs(names...)
+}
+
+// failureStatuses are the statuses of the errors that a route can answer. Any
+// route meets a bad key (401), a strange Host (403) and our own faults (500).
+func failureStatuses(r *Route) []int {
+	statuses := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError}
+	plan := newBinding(r.in)
+	if len(plan.params) > 0 || plan.body != nil || r.form != nil {
+		statuses = append(statuses, http.StatusBadRequest)
+	}
+	if plan.body != nil || r.form != nil {
+		statuses = append(statuses, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	if strings.Contains(r.Path, "{") {
+		statuses = append(statuses, http.StatusNotFound)
+	}
+	if r.class != unlimited {
+		statuses = append(statuses, http.StatusTooManyRequests)
+	}
+	for _, code := range r.errors {
+		statuses = append(statuses, statusOf(code))
+	}
+	slices.Sort(statuses)
+	return slices.Compact(statuses)
+}
+
+// failure refers to the shared answer of a status, making it the first time.
+func (d *description) failure(status int) *huma.Response {
+	name := strings.ReplaceAll(http.StatusText(status), " ", "")
+	if d.failures[name] == nil {
+		media := &huma.MediaType{Examples: map[string]*huma.Example{}}
+		for _, e := range sampleErrors {
+			if statusOf(e.Code) == status {
+				media.Examples[string(e.Code)] = &huma.Example{Value: errorBody(e)}
+			}
+		}
+		headers := headerRefs("X-Request-Id", "X-API-Version")
+		if status == http.StatusTooManyRequests {
+			headers = headerRefs(append([]string{"X-Request-Id", "X-API-Version", "Retry-After"}, rateHeaders...)...)
+		}
+		d.failures[name] = &huma.Response{
+			Description: failureDocs[status], Headers: headers,
+			Content: map[string]*huma.MediaType{"application/json": media},
+		}
+	}
+	return &huma.Response{Ref: "#/components/responses/" + name}
+}
+
+// failureDocs say what each status means here.
+var failureDocs = map[int]string{
+	http.StatusBadRequest:            "The request is not right; details name the field.",
+	http.StatusUnauthorized:          "An identity is needed, or the one that was sent is not valid.",
+	http.StatusForbidden:             "The caller may not do this.",
+	http.StatusNotFound:              "There is no such record.",
+	http.StatusConflict:              "The request does not fit what is there.",
+	http.StatusRequestEntityTooLarge: "The body or the file is too large.",
+	http.StatusUnsupportedMediaType:  "The body or the file is of a kind that is not read here.",
+	http.StatusTooManyRequests:       "Too many requests in this minute.",
+	http.StatusInternalServerError:   "Something failed on this side.",
+}
+
+// sampleErrors show one error of every code.
+var sampleErrors = []*agent.Error{
+	agent.Invalid("name", "is required"),
+	agent.Errorf(agent.CodeInvalidJSON, "the request body is not JSON: error at byte %d", 17).With("offset", 17),
+	agent.Errorf(agent.CodeInvalidQuery, "the statement is not valid SQL"),
+	agent.Errorf(agent.CodeUnauthorized, "this API key is not known, or its time is over"),
+	agent.Errorf(agent.CodeForbidden, "you have no access to this agent"),
+	agent.Errorf(agent.CodeForbiddenOperation, "this kind of statement is not allowed"),
+	agent.Errorf(agent.CodeAgentDisabled, "this agent is disabled; set its status to active to use it"),
+	agent.NotFound("contact", "contact-06f1q2s3t4v5a6b7c8d9"),
+	agent.Errorf(agent.CodeMethodNotAllowed, "this address does not take that method"),
+	agent.Errorf(agent.CodeAgentNameExists, "another agent has this name").With("field", "name"),
+	agent.Errorf(agent.CodeDuplicateContact, "another contact has this email").With("field", "email").With("existing_id", "contact-06f1q2s3t4v5a6b7c8d9"),
+	agent.Errorf(agent.CodeConflict, "work on this source is going on; wait until it has ended"),
+	agent.Errorf(agent.CodeFileTooLarge, "a file may have at most %d MB", 25).With("field", "file").With("limit_bytes", 25<<20),
+	agent.Errorf(agent.CodeUnsupportedFormat, "this kind of file is not read here").With("field", "file"),
+	agent.Errorf(agent.CodeRateLimited, "too many requests: %d a minute are allowed here", 100).With("limit", 100).With("window_seconds", 60).With("retry_after", 12),
+	agent.Errorf(agent.CodeExecution, "the statement took too long"),
+	agent.Errorf(agent.CodeUpstream, "the service answered with status %s", strconv.Itoa(http.StatusBadGateway)).With("status", http.StatusBadGateway),
+	agent.Errorf(agent.CodeInternal, "something went wrong here; the log has more under this answer's X-Request-Id"),
+	agent.Errorf(agent.CodeAgentDamaged, "this agent's file is damaged"),
+	agent.Errorf(agent.CodeAgentNewer, "this agent's file is from a newer version of the program"),
+	agent.Errorf(agent.CodeDiskFull, "the disk is full"),
+	agent.Errorf(agent.CodeReadOnly, "the data folder cannot be written"),
+}

@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// irregularIDs are the operation ids that the rule of operationID would not
+// give, or not well.
+var irregularIDs = map[string]string{
+	"GET /openapi.json":                        "getDescription",
+	"GET /auth/agents":                         "listMyAgents",
+	"POST /agents/import":                      "importAgent",
+	"GET /agents/{id}/settings":                "getSettings",
+	"PUT /agents/{id}/settings":                "updateSettings",
+	"POST /agents/{id}/sources/search":         "searchSourcesByBody",
+	"GET /agents/{id}/contacts/resolve":        "resolveContact",
+	"GET /agents/{id}/sql/schema":              "getSQLSchema",
+	"POST /agents/{id}/sql/execute":            "executeSQL",
+	"GET /agents/{id}/sources/{sourceId}/file": "getSourceFile",
+}
+
+// operationID names a route for programs. It comes from method and path, which
+// never change, and not from names in the code: listContacts, getContact,
+// createContact, reindexSource, exportContacts.
+func operationID(r *Route) string {
+	if id, ok := irregularIDs[r.Method+" "+r.Path]; ok {
+		return id
+	}
+	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
+	last := parts[len(parts)-1]
+	before := func(n int) string { return parts[max(len(parts)-1-n, 0)] }
+	verb := map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodDelete: "delete"}[r.Method]
+	switch {
+	case isParam(last):
+		return verb + title(singular(before(1)))
+	case strings.HasSuffix(last, "s") && r.Method == http.MethodGet:
+		return "list" + title(last)
+	case strings.HasSuffix(last, "s"):
+		return verb + title(singular(last))
+	case r.Method != http.MethodPost && !slices.Contains([]string{"search", "export"}, last):
+		return verb + title(last)
+	case isParam(before(1)):
+		return last + title(singular(before(2)))
+	}
+	return last + title(before(1))
+}
+
+func isParam(part string) bool { return strings.HasPrefix(part, "{") }
+
+func singular(noun string) string { return strings.TrimSuffix(noun, "s") }
+
+func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
+
+// areasOf sorts the routes by the first word of their path behind the agent.
+var areasOf = []struct{ name, words, about string }{
+	{"Service", "health ready version openapi.json", "The server itself."},
+	{"Agents", "agents auth backup fork settings", "Agents as a whole: making, changing, copying and deleting them."},
+	{"Access", "keys admins", "Who may do what: API keys and people's roles."},
+	{"Knowledge", "sources", "Documents that an agent knows, and the search in them."},
+	{"Contacts", "contacts", "The people an agent knows."},
+	{"Conversations", "conversations", "What was said with contacts."},
+	{"SQL", "sql", "The agent's own tables, one statement at a time."},
+	{"Logs", "logs", "What happened, and who changed what."},
+}
+
+// area is the tag of a route.
+func area(r *Route) string {
+	word, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(r.Path, "/agents/{id}/"), "/"), "/")
+	for _, a := range areasOf {
+		if slices.Contains(strings.Fields(a.words), word) {
+			return a.name
+		}
+	}
+	return title(word)
+}
+
+// tags describes the areas that have routes, in the order of areasOf.
+func (d *description) tags() []*huma.Tag {
+	var tags []*huma.Tag
+	for _, a := range areasOf {
+		if slices.Contains(d.areas, a.name) {
+			tags = append(tags, &huma.Tag{Name: a.name, Description: a.about})
+		}
+	}
+	return tags
+}
+
+// rules says in words what a route asks of its caller.
+func rules(r *Route) string {
+	var said []string
+	switch r.access {
+	case anyone:
+		said = append(said, "Needs no identity.")
+	case identified:
+		said = append(said, "Needs an identity, unless the server is open.")
+	case viewer, admin, owner:
+		said = append(said, "Needs the role "+string(needed[r.access])+" on the agent.")
+	case viewerIdentity, adminIdentity:
+		said = append(said, "Needs the role "+string(needed[r.access])+" on the agent and, unless the server is open, an identity.")
+	}
+	if r.class != unlimited {
+		said = append(said, "Counts against the rate limit "+string(r.class)+".")
+	}
+	if r.whenDisabled {
+		said = append(said, "Works on a disabled agent too.")
+	}
+	return strings.Join(said, " ")
+}

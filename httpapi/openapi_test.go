@@ -1,0 +1,331 @@
+package httpapi
+
+import (
+	"bytes"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"satchel/agent"
+)
+
+// described is the description of the interface, read back.
+type described struct {
+	raw      []byte
+	document map[string]any
+	schemas  *jsonschema.Compiler
+}
+
+func describe(tb testing.TB) *described {
+	tb.Helper()
+	raw, err := Describe("1.2.3")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d := &described{raw: raw, document: document.(map[string]any), schemas: jsonschema.NewCompiler()}
+	d.schemas.DefaultDraft(jsonschema.Draft2020)
+	d.schemas.AssertFormat()
+	if err := d.schemas.AddResource("openapi.json", document); err != nil {
+		tb.Fatal(err)
+	}
+	return d
+}
+
+// find follows keys into the document, and references on the way; it also
+// tells the place where it ended, as a JSON pointer.
+func (d *described) find(keys ...string) (any, string) {
+	var value any = d.document
+	var place string
+	for _, key := range keys {
+		object, ok := value.(map[string]any)
+		if !ok {
+			return nil, place
+		}
+		value = object[key]
+		place += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+		if object, ok := value.(map[string]any); ok {
+			if ref, ok := object["$ref"].(string); ok && key != "schema" {
+				return d.find(append(strings.Split(strings.TrimPrefix(ref, "#/"), "/"), keys[slices.Index(keys, key)+1:]...)...)
+			}
+		}
+	}
+	return value, place
+}
+
+func (d *described) operation(r *Route) map[string]any {
+	op, _ := d.find("paths", r.Path, strings.ToLower(r.Method))
+	object, _ := op.(map[string]any)
+	return object
+}
+
+// check validates a value against the schema at a place of the document.
+func (d *described) check(tb testing.TB, what, place string, value any) {
+	tb.Helper()
+	schema, err := d.schemas.Compile("openapi.json#" + place)
+	if err != nil {
+		tb.Fatalf("%s: %v", what, err)
+	}
+	if err := schema.Validate(value); err != nil {
+		tb.Errorf("%s does not fit its schema: %v\n%v", what, err, value)
+	}
+}
+
+func table() []*Route { return new(Server).api() }
+
+func TestDescriptionHasEveryRoute(t *testing.T) {
+	d := describe(t)
+	operations := 0
+	for _, methods := range d.document["paths"].(map[string]any) {
+		operations += len(methods.(map[string]any))
+	}
+	if operations != len(table()) {
+		t.Errorf("%d operations for %d routes", operations, len(table()))
+	}
+	ids := map[string]string{}
+	for _, r := range table() {
+		name := r.Method + " " + r.Path
+		op := d.operation(r)
+		if op == nil {
+			t.Errorf("%s is not described", name)
+			continue
+		}
+		id, _ := op["operationId"].(string)
+		if !regexp.MustCompile(`^[a-z][A-Za-z]+$`).MatchString(id) || ids[id] != "" {
+			t.Errorf("%s: operation id %q, also of %q", name, id, ids[id])
+		}
+		ids[id] = name
+		if op["summary"] != r.Summary || op["description"] == "" {
+			t.Errorf("%s: summary %q, description %q", name, op["summary"], op["description"])
+		}
+		checkParameters(t, d, r, op)
+		checkBody(t, r, op)
+		checkStatuses(t, d, r, op)
+	}
+}
+
+func checkParameters(t *testing.T, d *described, r *Route, op map[string]any) {
+	t.Helper()
+	want, required := map[string]string{}, map[string]bool{}
+	for part := range strings.SplitSeq(r.Path, "/") {
+		if isParam(part) {
+			want[strings.Trim(part, "{}")] = "path"
+			required[strings.Trim(part, "{}")] = true
+		}
+	}
+	for _, p := range newBinding(r.in).params {
+		if !p.path {
+			want[p.name] = "query"
+			required[p.name] = r.in.FieldByIndex(p.index).Tag.Get("required") == "true"
+		} else if want[p.name] == "" {
+			t.Errorf("%s %s binds %s, which is not in the path", r.Method, r.Path, p.name)
+		}
+	}
+	parameters, _ := op["parameters"].([]any)
+	for _, p := range parameters {
+		param := p.(map[string]any)
+		if ref, ok := param["$ref"].(string); ok {
+			found, _ := d.find(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+			param = found.(map[string]any)
+		}
+		name := param["name"].(string)
+		if want[name] != param["in"] {
+			t.Errorf("%s %s: parameter %s in %s, want %q", r.Method, r.Path, name, param["in"], want[name])
+		}
+		if param["description"] == nil || param["schema"] == nil || required[name] != (param["required"] == true) {
+			t.Errorf("%s %s: parameter %v", r.Method, r.Path, param)
+		}
+		delete(want, name)
+	}
+	if len(want) > 0 {
+		t.Errorf("%s %s: parameters %v are not described", r.Method, r.Path, want)
+	}
+}
+
+func checkBody(t *testing.T, r *Route, op map[string]any) {
+	t.Helper()
+	body, _ := op["requestBody"].(map[string]any)
+	want := ""
+	if newBinding(r.in).body != nil {
+		want = "application/json"
+	} else if r.form != nil {
+		want = "multipart/form-data"
+	}
+	if (body != nil) != (want != "") {
+		t.Errorf("%s %s: body %v, want %q", r.Method, r.Path, body, want)
+	} else if body != nil && objectAt(body, "content")[want] == nil {
+		t.Errorf("%s %s: the body is not %s", r.Method, r.Path, want)
+	}
+}
+
+func checkStatuses(t *testing.T, d *described, r *Route, op map[string]any) {
+	t.Helper()
+	answers := op["responses"].(map[string]any)
+	if answers[strconv.Itoa(r.Status)] == nil {
+		t.Errorf("%s %s: no answer %d", r.Method, r.Path, r.Status)
+	}
+	for _, status := range []int{401, 403, 500} {
+		if answers[strconv.Itoa(status)] == nil {
+			t.Errorf("%s %s: no answer %d", r.Method, r.Path, status)
+		}
+	}
+	if r.underAgent() && answers["404"] == nil || r.class != unlimited && answers["429"] == nil {
+		t.Errorf("%s %s: 404 or 429 is missing", r.Method, r.Path)
+	}
+	for _, code := range r.errors {
+		examples, _ := d.find("paths", r.Path, strings.ToLower(r.Method), "responses", strconv.Itoa(statusOf(code)), "content", "application/json", "examples")
+		if byCode, _ := examples.(map[string]any); byCode[string(code)] == nil {
+			t.Errorf("%s %s: the answer %d shows no %s", r.Method, r.Path, statusOf(code), code)
+		}
+	}
+	if _, made := objectAt(answers, "201", "headers")["Location"]; made != (r.Status == http.StatusCreated) {
+		t.Errorf("%s %s: Location with status %d: %v", r.Method, r.Path, r.Status, made)
+	}
+}
+
+// objectAt follows keys into an object; what is missing is empty.
+func objectAt(value any, keys ...string) map[string]any {
+	for _, key := range keys {
+		object, _ := value.(map[string]any)
+		value = object[key]
+	}
+	object, _ := value.(map[string]any)
+	return object
+}
+
+func TestDescribedExamplesFitTheirSchemas(t *testing.T) {
+	d := describe(t)
+	checked := 0
+	var walk func(value any, place string)
+	walk = func(value any, place string) {
+		switch v := value.(type) {
+		case map[string]any:
+			if example, ok := v["example"]; ok && v["schema"] != nil {
+				d.check(t, "example at "+place, place+"/schema", example)
+				checked++
+			}
+			if examples, ok := v["examples"].(map[string]any); ok && v["schema"] != nil {
+				for name, example := range examples {
+					d.check(t, name+" at "+place, place+"/schema", example.(map[string]any)["value"])
+					checked++
+				}
+			}
+			if examples, ok := v["examples"].([]any); ok {
+				for _, example := range examples {
+					d.check(t, "example at "+place, place, example)
+					checked++
+				}
+			}
+			for key, inner := range v {
+				walk(inner, place+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(key))
+			}
+		case []any:
+			for i, inner := range v {
+				walk(inner, place+"/"+strconv.Itoa(i))
+			}
+		}
+	}
+	walk(d.document, "")
+	if checked < 2*len(table()) {
+		t.Errorf("only %d examples were found", checked)
+	}
+}
+
+func TestDescriptionIsTheSameEachTime(t *testing.T) {
+	first := describe(t)
+	for range 5 {
+		if again := describe(t); !bytes.Equal(first.raw, again.raw) {
+			t.Fatal("two descriptions of one version differ")
+		}
+	}
+}
+
+func TestDescribedNamesAreClean(t *testing.T) {
+	d := describe(t)
+	for name := range objectAt(d.document, "components", "schemas") {
+		if !regexp.MustCompile(`^[A-Z][A-Za-z]+$`).MatchString(name) || strings.HasSuffix(name, "Out") || strings.HasSuffix(name, "In") {
+			t.Errorf("the component %s needs a name in componentNames", name)
+		}
+	}
+	described := map[string]bool{}
+	for _, tag := range d.document["tags"].([]any) {
+		described[objectAt(tag)["name"].(string)] = true
+	}
+	for _, r := range table() {
+		if !described[area(r)] {
+			t.Errorf("%s %s: the area %s needs a line in areasOf", r.Method, r.Path, area(r))
+		}
+	}
+}
+
+func TestDescriptionOfOptionalFields(t *testing.T) {
+	d := describe(t)
+	place := "/components/schemas/ContactChange"
+	for _, good := range []string{`{}`, `{"name":null}`, `{"email":"a@b.c","tags":["x"],"metadata":{"a":[1]}}`, `{"tags":null,"metadata":null}`, `{"shoe_size":44}`} {
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(good))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.check(t, good, place, value)
+	}
+	schema, err := d.schemas.Compile("openapi.json#" + place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{`{"name":5}`, `{"tags":"x"}`, `{"tags":[1]}`, `{"metadata":[]}`, `[]`} {
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(bad))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if schema.Validate(value) == nil {
+			t.Errorf("the schema takes %s", bad)
+		}
+	}
+}
+
+func TestEverySharedErrorIsTheEnvelope(t *testing.T) {
+	seen := map[agent.Code]bool{}
+	for _, e := range sampleErrors {
+		if seen[e.Code] {
+			t.Errorf("%s is shown twice", e.Code)
+		}
+		seen[e.Code] = true
+	}
+	for code := range statuses {
+		if !seen[code] {
+			t.Errorf("%s has no sample", code)
+		}
+	}
+}
+
+func TestDescriptionOverHTTP(t *testing.T) {
+	c := newVisitor(t)
+	a := c.send(t, "GET", "/api/openapi.json", "")
+	if a.StatusCode != 200 || a.Header.Get("ETag") == "" || a.json["openapi"] != "3.1.0" {
+		t.Fatalf("%d %v", a.StatusCode, a.Header)
+	}
+	for _, tag := range []string{a.Header.Get("ETag"), "W/" + a.Header.Get("ETag"), `"other", ` + a.Header.Get("ETag"), "*"} {
+		if again := c.with("If-None-Match", tag).send(t, "GET", "/api/openapi.json", ""); again.StatusCode != 304 || again.text != "" {
+			t.Errorf("If-None-Match %s: %d with %d bytes", tag, again.StatusCode, len(again.text))
+		}
+	}
+	if again := c.with("If-None-Match", `"other"`).send(t, "GET", "/api/openapi.json", ""); again.StatusCode != 200 {
+		t.Errorf("another tag: %d", again.StatusCode)
+	}
+}
+
+func BenchmarkDescribe(b *testing.B) {
+	for b.Loop() {
+		if _, err := Describe("1.2.3"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"satchel/agent"
+)
+
+// The lists that this service answers are never null.
+func init() { huma.DefaultArrayNullable = false }
+
+// types turns Go types into the schemas of the description.
+type types struct {
+	registry huma.Registry
+	prepared map[reflect.Type]bool
+}
+
+const schemaPrefix = "#/components/schemas/"
+
+func newTypes() *types {
+	t := &types{prepared: map[reflect.Type]bool{}}
+	t.registry = huma.NewMapRegistry(schemaPrefix, componentName)
+	t.registry.RegisterTypeAlias(reflect.TypeFor[agent.Time](), reflect.TypeFor[time.Time]())
+	t.registry.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[map[string]any]())
+	return t
+}
+
+// componentNames are the names of types that the rule of componentName would
+// not give, or not well.
+var componentNames = map[string]string{
+	"ErrorBody":    "Error",
+	"ErrorContent": "ErrorContent",
+	"Meta":         "PageMeta",
+	"Stats":        "AgentStats",
+	"Progress":     "SourceProgress",
+	"Log":          "LogEntry",
+	"Result":       "SearchResult",
+	"searchIn":     "SearchQuery",
+	"searchOut":    "SearchAnswer",
+	"myAgentsOut":  "MyAgentList",
+	"myAgent":      "MyAgent",
+	"keyOut":       "NewKey",
+	"settingsOut":  "Settings",
+	"contactItem":  "ContactSummary",
+	"resolved":     "ContactMatch",
+	"rowIssue":     "ImportIssue",
+	"restarted":    "RestartedSource",
+}
+
+// componentName names a schema: agentsOut is AgentList, agentOut AgentDetails.
+// Types without a name are called by the hint, their operation or field.
+func componentName(t reflect.Type, hint string) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	name := t.Name()
+	if t.Kind() != reflect.Struct {
+		return name
+	}
+	if name == "" {
+		name = strings.TrimSuffix(strings.Replace(hint, "Out", "", 1), "Struct")
+	}
+	if clean, ok := componentNames[name]; ok && t.Name() != "" {
+		return clean
+	}
+	if list, ok := strings.CutSuffix(name, "sOut"); ok {
+		return title(list) + "List"
+	}
+	if details, ok := strings.CutSuffix(name, "Out"); ok {
+		return title(details) + "Details"
+	}
+	return title(name)
+}
+
+// schema is the schema of a type: a reference for structs.
+func (t *types) schema(of reflect.Type, hint string) *huma.Schema {
+	t.prepare(of)
+	return t.registry.Schema(of, true, hint)
+}
+
+// field is the schema of a parameter, with what its tags say.
+func (t *types) field(f reflect.StructField) *huma.Schema {
+	t.prepare(f.Type)
+	return huma.SchemaFromField(t.registry, f, f.Name)
+}
+
+// prepare lets every Optional that is met in a type be described as a pointer
+// to its value, on which examples and enumerations work.
+func (t *types) prepare(of reflect.Type) {
+	if t.prepared[of] {
+		return
+	}
+	t.prepared[of] = true
+	if value, ok := optionalValue(of); ok {
+		t.registry.RegisterTypeAlias(of, reflect.PointerTo(value))
+		t.prepare(value)
+		return
+	}
+	switch of.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		t.prepare(of.Elem())
+	case reflect.Struct:
+		for f := range of.Fields() {
+			t.prepare(f.Type)
+		}
+	}
+}
+
+// optionalValue is the type inside an agent.Optional.
+func optionalValue(of reflect.Type) (reflect.Type, bool) {
+	if of.PkgPath() != reflect.TypeFor[agent.Agent]().PkgPath() || !strings.HasPrefix(of.Name(), "Optional[") {
+		return nil, false
+	}
+	f, ok := of.FieldByName("Value")
+	return f.Type, ok
+}
+
+// resolve follows a reference.
+func (t *types) resolve(s *huma.Schema) *huma.Schema {
+	if s.Ref != "" {
+		return t.registry.SchemaFromRef(s.Ref)
+	}
+	return s
+}
+
+// settle finishes the schemas when all are there: objects may have fields that
+// are not named, because requests may hold any and answers gain new ones; and
+// optional fields of any type may be null.
+func (t *types) settle() {
+	for name, schema := range t.registry.Map() {
+		schema.AdditionalProperties = nil
+		of := t.registry.TypeFromRef(schemaPrefix + name)
+		for _, f := range reflect.VisibleFields(of) {
+			if _, optional := optionalValue(f.Type); !optional {
+				continue
+			}
+			jsonName, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if property := schema.Properties[jsonName]; property != nil && !slices.Contains(schema.Required, jsonName) {
+				allowNull(property)
+			}
+		}
+	}
+}
+
+func allowNull(s *huma.Schema) {
+	if s.Ref != "" {
+		s.AnyOf = []*huma.Schema{{Ref: s.Ref}, {Type: "null"}}
+		s.Ref = ""
+		return
+	}
+	s.Nullable = true
+	if len(s.Enum) > 0 {
+		s.Enum = append(s.Enum, nil)
+	}
+}
+
+// example makes a value of a schema out of the examples of its fields. Of an
+// object it shows what is required or has an example; ok is false when that
+// is nothing.
+func (t *types) example(s *huma.Schema) (value any, ok bool) {
+	s = t.resolve(s)
+	switch {
+	case len(s.Examples) > 0:
+		return s.Examples[0], true
+	case len(s.Enum) > 0:
+		return s.Enum[0], true
+	case s.Type == huma.TypeObject && len(s.Properties) > 0:
+		object := map[string]any{}
+		for name, property := range s.Properties {
+			if value, ok := t.example(property); ok || slices.Contains(s.Required, name) {
+				object[name] = value
+			}
+		}
+		return object, len(object) > 0
+	case s.Type == huma.TypeArray:
+		if item, ok := t.example(s.Items); ok {
+			return []any{item}, true
+		}
+		return []any{}, false
+	}
+	return blank(s), false
+}
+
+// blank is the plainest value of a schema that has no example.
+func blank(s *huma.Schema) any {
+	switch {
+	case s.Nullable || s.Type == "":
+		return nil
+	case s.Type == huma.TypeString && s.Format == "date-time":
+		return "2026-01-31T09:00:00.000Z"
+	case s.Type == huma.TypeString:
+		return ""
+	case s.Type == huma.TypeBoolean:
+		return false
+	case s.Type == huma.TypeObject:
+		return map[string]any{}
+	}
+	return 0
+}
