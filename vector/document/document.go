@@ -113,4 +113,6 @@ var readers = map[Format]func(context.Context, input) (*Document, error){
 	FormatMarkdown: readMarkdown,
 	FormatJSON:     readJSON,
 	FormatCSV:      readCSV,
+	FormatHTML:     isolated(FormatHTML, wholeMarkdown),
+	FormatDOCX:     isolated(FormatDOCX, wholeMarkdown),
 }

@@ -1,0 +1,193 @@
+package document
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"satchel/agent"
+)
+
+// HTML, DOCX and PDF are parsed by code that builds trees of unbounded size or
+// is not ours, so a child process of the same binary does it. It gets one line
+// of JSON (a childTask) and the file's bytes on its standard input, answers
+// with lines of JSON (childLine) on its standard output, and dies with its
+// parent: the parent keeps the child's input open for as long as it lives.
+
+// childArg is the one argument of a child.
+const childArg = "read-document"
+
+// childTask is what a child is told before the file's bytes.
+type childTask struct {
+	Format      Format
+	Name, Media string
+	Size        int
+	Limits      Limits
+}
+
+// childLine is one line of a child's answer. The last has Done or Code set.
+type childLine struct {
+	Page    int        `json:",omitempty"`
+	Text    string     `json:",omitempty"`
+	Title   string     `json:",omitempty"`
+	Pages   int        `json:",omitempty"`
+	Done    bool       `json:",omitempty"`
+	Code    agent.Code `json:",omitempty"`
+	Message string     `json:",omitempty"`
+}
+
+// The exit codes of a child that stops without a last line.
+const (
+	exitOrphaned = 3
+	exitMemory   = 4
+)
+
+// maxPiece is the longest text in one line of a child's answer, in bytes.
+const maxPiece = 32 << 10
+
+// sink takes the text of a document piece by piece.
+type sink struct {
+	title string
+	pages int
+	left  int // bytes of text until the limit
+	limit int
+	emit  func(page int, text string) error
+}
+
+// write adds text to a page; 0 for a format without pages.
+func (s *sink) write(page int, text string) error {
+	if s.left -= len(text); s.left < 0 {
+		return tooMuchText(s.limit)
+	}
+	return s.emit(page, text)
+}
+
+// extractor reads one format inside a child.
+type extractor func(in input, out *sink) error
+
+var extractors = map[Format]extractor{
+	FormatHTML: extractHTML,
+	FormatDOCX: extractDOCX,
+}
+
+// RunChild does a child's work and returns true when this process was started
+// as a child of Read, else it returns false at once. A program that reads
+// HTML, DOCX or PDF calls it before anything else, and so does the TestMain of
+// a package whose tests do:
+//
+//	if document.RunChild(os.Args[1:]) {
+//		return
+//	}
+func RunChild(args []string) bool {
+	if len(args) != 1 || args[0] != childArg {
+		return false
+	}
+	childReady = true
+	out := bufio.NewWriterSize(os.Stdout, 64<<10)
+	serveChild(bufio.NewReader(os.Stdin), json.NewEncoder(out))
+	out.Flush()
+	return true
+}
+
+// childReady is set in a child that has come to its work.
+var childReady bool
+
+func serveChild(stdin *bufio.Reader, out *json.Encoder) {
+	out.SetEscapeHTML(false)
+	task, data, err := receiveTask(stdin)
+	if err != nil {
+		os.Exit(exitOrphaned)
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin)
+		os.Exit(exitOrphaned)
+	}()
+	s := &sink{left: task.Limits.Text, limit: task.Limits.Text}
+	s.emit = func(page int, text string) error {
+		for len(text) > 0 {
+			piece := text
+			if len(piece) > maxPiece {
+				end := maxPiece
+				for !utf8.RuneStart(piece[end]) {
+					end--
+				}
+				piece = piece[:end]
+			}
+			if err := out.Encode(childLine{Page: page, Text: piece}); err != nil {
+				return err
+			}
+			text = text[len(piece):]
+		}
+		return nil
+	}
+	err = extract(task.Format, input{name: task.Name, media: task.Media, data: data, limits: task.Limits}, s)
+	_ = out.Encode(lastLine(s, err)) // a parent that is gone needs no answer
+}
+
+func lastLine(s *sink, err error) childLine {
+	var e *agent.Error
+	switch {
+	case err == nil:
+		return childLine{Title: s.title, Pages: s.pages, Done: true}
+	case errors.As(err, &e):
+		return childLine{Code: e.Code, Message: e.Message}
+	}
+	return childLine{Code: CodeBrokenFile, Message: "the file is damaged and cannot be read"}
+}
+
+// receiveTask reads what the parent sends, and puts the task's limits in force.
+func receiveTask(stdin *bufio.Reader) (task childTask, data []byte, err error) {
+	line, err := stdin.ReadBytes('\n')
+	if err != nil {
+		return task, nil, err
+	}
+	if err := json.Unmarshal(line, &task); err != nil {
+		return task, nil, err
+	}
+	debug.SetMaxStack(256 << 20)
+	debug.SetMemoryLimit(task.Limits.Memory * 3 / 4)
+	limitProcess(task.Limits)
+	go watchMemory(uint64(task.Limits.Memory))
+	data = make([]byte, task.Size)
+	_, err = io.ReadFull(stdin, data)
+	return task, data, err
+}
+
+// watchMemory ends the process when it holds more than limit bytes.
+func watchMemory(limit uint64) {
+	samples := []metrics.Sample{
+		{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
+	}
+	for range time.Tick(10 * time.Millisecond) {
+		metrics.Read(samples)
+		if samples[0].Value.Uint64()-samples[1].Value.Uint64() > limit {
+			os.Exit(exitMemory)
+		}
+	}
+}
+
+// extract runs a format's extractor. A panic in a library is a broken file.
+func extract(format Format, in input, out *sink) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = broken("the file is damaged and cannot be read")
+		}
+	}()
+	return extractors[format](in, out)
+}
+
+// clean makes a library's text fit for Document.Text.
+func clean(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if strings.ContainsAny(text, "\x00\r") {
+		text = strings.ReplaceAll(lines([]byte(text)), "\x00", " ")
+	}
+	return text
+}

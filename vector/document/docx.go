@@ -1,0 +1,211 @@
+package document
+
+import (
+	"bytes"
+	"encoding/xml"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// extractDOCX turns a Word document (ECMA-376 part 1, WordprocessingML) into
+// Markdown: headings, lists, tables, links and notes. Parts that are missing
+// or damaged, the text itself excepted, are done without.
+func extractDOCX(in input, out *sink) error {
+	a, ok := openArchive(in.data)
+	if !ok {
+		return refused("is no DOCX file")
+	}
+	name := docxMain(a)
+	parts, err := docxParts(a, name)
+	if err != nil {
+		return err
+	}
+	w := &docxWalker{out: out, parts: parts, depth: in.limits.Depth * 5}
+	if err := w.walk(a, name); err != nil {
+		return err
+	}
+	if err := w.writeNotes(a); err != nil {
+		return err
+	}
+	out.title = docxTitle(a)
+	return nil
+}
+
+// docxPackage is what a document's text refers to.
+type docxPackage struct {
+	styles    docxStyles
+	numbering docxNumbering
+	links     map[string]string // addresses by relationship id
+	notes     []string          // names of the parts with footnotes and endnotes
+}
+
+func docxParts(a *archive, main string) (*docxPackage, error) {
+	p := &docxPackage{links: map[string]string{}}
+	names := map[string]string{}
+	folder := path.Dir(main)
+	for _, kind := range []string{"styles", "numbering", "footnotes", "endnotes"} {
+		names[kind] = path.Join(folder, kind+".xml")
+	}
+	rels, err := a.read(relsOf(main))
+	if err != nil {
+		return nil, err
+	}
+	for _, rel := range relationships(rels, folder) {
+		kind := path.Base(rel.kind)
+		if kind == "hyperlink" && rel.external {
+			p.links[rel.id] = rel.target
+		} else if _, known := names[kind]; known && a.has(rel.target) {
+			names[kind] = rel.target
+		}
+	}
+	p.notes = []string{names["footnotes"], names["endnotes"]}
+	styles, err := a.read(names["styles"])
+	if err != nil {
+		return nil, err
+	}
+	numbering, err := a.read(names["numbering"])
+	if err != nil {
+		return nil, err
+	}
+	p.styles = readStyles(styles)
+	p.numbering = readNumbering(numbering)
+	return p, nil
+}
+
+// docxTitle returns the title in the document's properties.
+func docxTitle(a *archive) string {
+	core, err := a.read("docProps/core.xml")
+	if err != nil {
+		return ""
+	}
+	var properties struct {
+		Title string `xml:"title"`
+	}
+	unmarshalPart(core, &properties)
+	return clipTitle(properties.Title)
+}
+
+// unmarshalPart reads a part as far as it is well formed.
+func unmarshalPart(part []byte, into any) {
+	if len(part) > 0 {
+		_ = xml.NewDecoder(bytes.NewReader(part)).Decode(into)
+	}
+}
+
+// xmlValue is an element that has its value in an attribute.
+type xmlValue struct {
+	Val string `xml:"val,attr"`
+}
+
+// number returns the value as a number, and or when it is none.
+func (v *xmlValue) number(or int) int {
+	if v == nil {
+		return or
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(v.Val))
+	if err != nil {
+		return or
+	}
+	return n
+}
+
+// docxStyles tells what the styles of paragraphs mean.
+type docxStyles map[string]docxStyle
+
+type docxStyle struct {
+	ID         string         `xml:"styleId,attr"`
+	Name       xmlValue       `xml:"name"`
+	BasedOn    xmlValue       `xml:"basedOn"`
+	Properties docxProperties `xml:"pPr"`
+}
+
+// docxProperties are the properties of a paragraph that matter here.
+type docxProperties struct {
+	Style   xmlValue  `xml:"pStyle"`
+	Outline *xmlValue `xml:"outlineLvl"`
+	Num     *struct {
+		Level xmlValue `xml:"ilvl"`
+		ID    xmlValue `xml:"numId"`
+	} `xml:"numPr"`
+}
+
+func readStyles(part []byte) docxStyles {
+	var doc struct {
+		Styles []docxStyle `xml:"style"`
+	}
+	unmarshalPart(part, &doc)
+	styles := docxStyles{}
+	for _, s := range doc.Styles {
+		styles[s.ID] = s
+	}
+	return styles
+}
+
+// maxStyleChain bounds how far basedOn is followed: it may run in a circle.
+const maxStyleChain = 20
+
+// level returns the level of the heading that a paragraph is, 0 for none. Its
+// own outline level decides, else that of its style or of a style that this is
+// based on, else the style's name, which Word keeps in English whatever
+// language the style's id is in.
+func (s docxStyles) level(p docxProperties) int {
+	id := p.Style.Val
+	for range maxStyleChain {
+		if p.Outline != nil {
+			level := p.Outline.number(9) + 1
+			if level < 1 || level > 9 {
+				return 0
+			}
+			return min(level, 6)
+		}
+		style, ok := s[id]
+		if !ok {
+			return levelOfName(id)
+		}
+		if level := levelOfName(style.Name.Val); level > 0 {
+			return level
+		}
+		p, id = style.Properties, style.BasedOn.Val
+	}
+	return 0
+}
+
+// levelOfName knows "heading 1" to "heading 9", "Heading1" and "Title".
+func levelOfName(name string) int {
+	name = strings.ToLower(strings.ReplaceAll(name, " ", ""))
+	if name == "title" {
+		return 1
+	}
+	if digit, ok := strings.CutPrefix(name, "heading"); ok && len(digit) == 1 && digit[0] >= '1' && digit[0] <= '9' {
+		return min(int(digit[0]-'0'), 6)
+	}
+	return 0
+}
+
+// isContents tells a line of a table of contents, which repeats the headings.
+func (s docxStyles) isContents(p docxProperties) bool {
+	name := strings.ToLower(s[p.Style.Val].Name.Val)
+	digit, ok := strings.CutPrefix(name, "toc ")
+	return ok && len(digit) == 1
+}
+
+// list returns the list that a paragraph is an item of, and the item's level;
+// "" for none.
+func (s docxStyles) list(p docxProperties) (id string, level int) {
+	style := p.Style.Val
+	for range maxStyleChain {
+		if p.Num != nil && p.Num.ID.Val != "" {
+			if p.Num.ID.Val == "0" {
+				return "", 0
+			}
+			return p.Num.ID.Val, min(max(p.Num.Level.number(0), 0), listLevels-1)
+		}
+		next, ok := s[style]
+		if !ok {
+			return "", 0
+		}
+		p, style = next.Properties, next.BasedOn.Val
+	}
+	return "", 0
+}

@@ -1,0 +1,331 @@
+package document
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html/charset"
+	"satchel/agent"
+)
+
+// docxWalker turns the XML of a document's text into Markdown as it reads it.
+// It holds what is open: paragraphs (a text box has paragraphs inside one) and
+// tables (a cell has tables inside it). The rest it has written.
+type docxWalker struct {
+	out   *sink
+	parts *docxPackage
+	xml   *xml.Decoder
+	depth int // of elements, at most
+
+	paragraphs []*docxParagraph
+	tables     []*docxTable
+	inText     bool
+	wrote      bool // something was written before
+	wroteItem  bool // and it was an item of a list
+
+	note      string            // key of the note that is being read
+	notes     map[string][]byte // texts of notes
+	noteOrder []string          // keys of notes, as the text refers to them
+	held      int               // bytes in open tables and in notes
+}
+
+// docxParagraph is an open paragraph.
+type docxParagraph struct {
+	properties docxProperties
+	text       []byte
+	link       string // address of the open link
+	linkStart  int
+}
+
+// walk reads one part. Only the main part must be there.
+func (w *docxWalker) walk(a *archive, name string) error {
+	r, err := a.open(name)
+	if r == nil || err != nil {
+		return err
+	}
+	defer r.Close()
+	w.xml = xml.NewDecoder(r)
+	w.xml.CharsetReader = charset.NewReaderLabel
+	depth := 0
+	for {
+		token, err := w.xml.Token()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return docxError(err)
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			if depth++; depth > w.depth {
+				return tooComplex("the document's elements are nested too deep")
+			}
+			consumed, err := w.start(t)
+			if err != nil {
+				return err
+			}
+			if consumed {
+				depth--
+			}
+		case xml.EndElement:
+			depth--
+			if err := w.end(t.Name.Local); err != nil {
+				return err
+			}
+		case xml.CharData:
+			if w.inText {
+				w.add(string(t))
+			}
+		case xml.Directive:
+			return broken("the document holds a DOCTYPE, which DOCX files may not")
+		}
+	}
+}
+
+// docxError keeps an archive's own error, and says of any other that the text
+// is damaged.
+func docxError(err error) error {
+	var known *agent.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	return broken("the document's text is damaged")
+}
+
+// skipped are elements whose content is no text of the document: properties,
+// deleted and moved text, field codes, and the second copy of a text box that
+// is there for old versions.
+var skipped = map[string]bool{
+	"rPr": true, "sectPr": true, "tblPr": true, "tblGrid": true, "trPr": true, "tcPr": true, "sdtPr": true,
+	"del": true, "moveFrom": true, "instrText": true, "delText": true, "Fallback": true, "rt": true,
+}
+
+// start handles the beginning of an element, and tells whether it consumed the
+// element's end too.
+func (w *docxWalker) start(e xml.StartElement) (consumed bool, err error) {
+	name := e.Name.Local
+	if skipped[name] {
+		return true, w.skip()
+	}
+	switch name {
+	case "p":
+		w.paragraphs = append(w.paragraphs, &docxParagraph{})
+	case "pPr":
+		var properties docxProperties
+		if err := w.xml.DecodeElement(&properties, &e); err != nil {
+			return true, docxError(err)
+		}
+		if p := w.paragraph(); p != nil {
+			p.properties = properties
+		}
+		return true, nil
+	case "t":
+		w.inText = true
+	case "tab":
+		w.add("\t")
+	case "br", "cr":
+		w.add("\n")
+	case "noBreakHyphen":
+		w.add("-")
+	case "hyperlink":
+		w.openLink(w.parts.links[xmlAttribute(e, "id")])
+	case "footnoteReference", "endnoteReference":
+		w.refer(name[:1] + xmlAttribute(e, "id"))
+	case "footnote", "endnote":
+		w.note = name[:1] + xmlAttribute(e, "id")
+	case "tbl":
+		w.tables = append(w.tables, &docxTable{})
+	case "tr":
+		w.table(func(t *docxTable) { t.rows = append(t.rows, nil) })
+	case "tc":
+		w.table((*docxTable).openCell)
+	}
+	return false, nil
+}
+
+func (w *docxWalker) skip() error {
+	if err := w.xml.Skip(); err != nil {
+		return docxError(err)
+	}
+	return nil
+}
+
+func (w *docxWalker) end(name string) error {
+	switch name {
+	case "p":
+		return w.endParagraph()
+	case "t":
+		w.inText = false
+	case "hyperlink":
+		w.closeLink()
+	case "footnote", "endnote":
+		w.note = ""
+	case "tbl":
+		return w.endTable()
+	}
+	return nil
+}
+
+func xmlAttribute(e xml.StartElement, name string) string {
+	for _, a := range e.Attr {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// paragraph returns the innermost open paragraph, nil for none.
+func (w *docxWalker) paragraph() *docxParagraph {
+	if n := len(w.paragraphs); n > 0 {
+		return w.paragraphs[n-1]
+	}
+	return nil
+}
+
+func (w *docxWalker) add(text string) {
+	if p := w.paragraph(); p != nil {
+		p.text = append(p.text, text...)
+	}
+}
+
+func (w *docxWalker) openLink(address string) {
+	p := w.paragraph()
+	u, err := url.Parse(address)
+	if p == nil || err != nil || u.Scheme != "http" && u.Scheme != "https" || len(address) > maxTitle {
+		return
+	}
+	p.link, p.linkStart = u.String(), len(p.text)
+}
+
+func (w *docxWalker) closeLink() {
+	p := w.paragraph()
+	if p == nil || p.link == "" {
+		return
+	}
+	if label := bytes.TrimSpace(p.text[p.linkStart:]); len(label) > 0 {
+		linked := "[" + string(label) + "](" + p.link + ")"
+		p.text = append(p.text[:p.linkStart], linked...)
+	}
+	p.link = ""
+}
+
+// refer notes a reference to a foot- or endnote.
+func (w *docxWalker) refer(key string) {
+	w.noteOrder = append(w.noteOrder, key)
+	w.add("[^" + strconv.Itoa(len(w.noteOrder)) + "]")
+}
+
+// endParagraph writes the innermost paragraph, or gives it to the note or the
+// cell that it belongs to.
+func (w *docxWalker) endParagraph() error {
+	p := w.paragraph()
+	if p == nil {
+		return nil
+	}
+	w.paragraphs = w.paragraphs[:len(w.paragraphs)-1]
+	text := strings.TrimSpace(clean(string(p.text)))
+	if text == "" || w.parts.styles.isContents(p.properties) {
+		return nil
+	}
+	if w.note != "" || len(w.tables) > 0 {
+		return w.hold(text)
+	}
+	list, level := w.parts.styles.list(p.properties)
+	number := ""
+	if list != "" {
+		number = w.parts.numbering.next(list, level)
+	}
+	if heading := w.parts.styles.level(p.properties); heading > 0 {
+		text = strings.Join(strings.Fields(number+" "+text), " ")
+		return w.write(strings.Repeat("#", heading)+" "+text, false)
+	}
+	if list != "" {
+		return w.write(strings.Repeat("  ", level)+listMarker(number)+indent(text, level+1), true)
+	}
+	return w.write(escapeBlock(text), false)
+}
+
+// hold keeps a paragraph of a note or of a cell.
+func (w *docxWalker) hold(text string) error {
+	if w.held += len(text); w.held > w.out.limit {
+		return tooMuchText(w.out.limit)
+	}
+	if w.note == "" {
+		w.tables[len(w.tables)-1].add(text)
+		return nil
+	}
+	if w.notes == nil {
+		w.notes = map[string][]byte{}
+	}
+	w.notes[w.note] = append(w.notes[w.note], " "+strings.Join(strings.Fields(text), " ")...)
+	return nil
+}
+
+// listMarker begins an item. Markdown counts "1." and "1)" alone.
+func listMarker(number string) string {
+	switch {
+	case number == "":
+		return "- "
+	case isListItem(number + " x"):
+		return number + " "
+	}
+	return "- " + number + " "
+}
+
+// indent indents the lines of an item after its first.
+func indent(text string, level int) string {
+	return strings.ReplaceAll(text, "\n", "\n"+strings.Repeat("  ", level))
+}
+
+// escapeBlock keeps a paragraph from opening a heading or a code fence.
+func escapeBlock(text string) string {
+	if atxLevel(text) > 0 {
+		text = `\` + text
+	}
+	if strings.Contains(text, "```") || strings.Contains(text, "~~~") {
+		text = plainText.Replace(text)
+	}
+	return text
+}
+
+// write writes a block. Items of a list stand in lines, other blocks have a
+// blank line between them.
+func (w *docxWalker) write(text string, item bool) error {
+	between := "\n\n"
+	switch {
+	case !w.wrote:
+		between = ""
+	case item && w.wroteItem:
+		between = "\n"
+	}
+	w.wrote, w.wroteItem = true, item
+	return w.out.write(0, between+text)
+}
+
+// writeNotes writes the notes that the text refers to.
+func (w *docxWalker) writeNotes(a *archive) error {
+	order := w.noteOrder
+	if len(order) == 0 {
+		return nil
+	}
+	for _, name := range w.parts.notes {
+		var known *agent.Error
+		if err := w.walk(a, name); errors.As(err, &known) && known.Code == CodeTooComplex {
+			return err
+		}
+	}
+	for i, key := range order {
+		if text := w.notes[key]; len(text) > 0 {
+			if err := w.write("[^"+strconv.Itoa(i+1)+"]:"+string(text), false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

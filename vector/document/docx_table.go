@@ -1,0 +1,128 @@
+package document
+
+import (
+	"bytes"
+	"strings"
+)
+
+// docxTable is an open table: the texts of its cells so far.
+type docxTable struct {
+	rows [][][]byte
+}
+
+func (w *docxWalker) table(do func(*docxTable)) {
+	if n := len(w.tables); n > 0 {
+		do(w.tables[n-1])
+	}
+}
+
+func (t *docxTable) openCell() {
+	if n := len(t.rows); n > 0 && len(t.rows[n-1]) < maxColumns {
+		t.rows[n-1] = append(t.rows[n-1], nil)
+	}
+}
+
+// add adds a paragraph to the last cell.
+func (t *docxTable) add(text string) {
+	if len(t.rows) == 0 || len(t.rows[len(t.rows)-1]) == 0 {
+		t.rows = append(t.rows, [][]byte{nil}) // text outside of any cell
+	}
+	row := t.rows[len(t.rows)-1]
+	cell := &row[len(row)-1]
+	if len(*cell) > 0 {
+		*cell = append(*cell, '\n')
+	}
+	*cell = append(*cell, text...)
+}
+
+// endTable writes the innermost table, or gives its text to the cell of the
+// table around it.
+func (w *docxWalker) endTable() error {
+	n := len(w.tables)
+	if n == 0 {
+		return nil
+	}
+	t := w.tables[n-1]
+	w.tables = w.tables[:n-1]
+	if n > 1 {
+		if text := t.flat(); text != "" {
+			w.tables[n-2].add(text)
+		}
+		return nil
+	}
+	w.held = 0
+	columns := t.columns()
+	if columns < 2 { // a frame around text
+		for _, row := range t.rows {
+			if err := w.writeFramed(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var b strings.Builder
+	header := true
+	for _, row := range t.rows {
+		if isBlankRow(row) {
+			continue
+		}
+		writeRow(&b, row, columns)
+		if header {
+			b.WriteString("\n|" + strings.Repeat("---|", columns))
+			header = false
+		}
+		b.WriteByte('\n')
+	}
+	return w.write(strings.TrimSuffix(b.String(), "\n"), false)
+}
+
+func isBlankRow(row [][]byte) bool { return len(bytes.TrimSpace(bytes.Join(row, nil))) == 0 }
+
+func (w *docxWalker) writeFramed(row [][]byte) error {
+	for _, cell := range row {
+		if len(cell) == 0 {
+			continue
+		}
+		if err := w.write(escapeBlock(string(cell)), false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// columns returns the cells of the longest row; 0 when no cell holds text.
+func (t *docxTable) columns() int {
+	columns, text := 0, false
+	for _, row := range t.rows {
+		columns = max(columns, len(row))
+		text = text || !isBlankRow(row)
+	}
+	if !text {
+		return 0
+	}
+	return columns
+}
+
+// writeRow writes a row as "| a | b |", with as many cells as the table has
+// columns up to a bound: one long row must not widen thousands of short ones.
+func writeRow(b *strings.Builder, row [][]byte, columns int) {
+	b.WriteByte('|')
+	for i := range max(len(row), min(columns, 64)) {
+		cell := ""
+		if i < len(row) {
+			cell = strings.Join(strings.Fields(string(row[i])), " ")
+		}
+		b.WriteString(" " + strings.ReplaceAll(cell, "|", `\|`) + " |")
+	}
+}
+
+// flat returns the text of a table inside a cell.
+func (t *docxTable) flat() string {
+	var rows []string
+	for _, row := range t.rows {
+		if line := bytes.TrimSpace(bytes.Join(row, []byte(" "))); len(line) > 0 {
+			rows = append(rows, string(line))
+		}
+	}
+	return strings.Join(rows, "; ")
+}

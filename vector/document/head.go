@@ -1,0 +1,58 @@
+package document
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// CheckHead is Check for a file of which only the beginning is there, for one
+// that is judged before it has been received whole.
+func CheckHead(name, media string, head []byte) (Format, error) {
+	format, err := formatOf(name, media, head)
+	if err != nil {
+		return "", err
+	}
+	switch format {
+	case FormatPDF:
+		return format, checkPDF(head)
+	case FormatDOCX:
+		if !bytes.HasPrefix(head, []byte("PK\x03\x04")) {
+			return format, refused("is no DOCX file")
+		}
+		return format, nil
+	default:
+		return format, checkText(wholeRunes(head), declaredCharset(format, media, head))
+	}
+}
+
+// wholeRunes drops a UTF-8 sequence that is cut at the end.
+func wholeRunes(data []byte) []byte {
+	for i := 1; i < utf8.UTFMax && i <= len(data); i++ {
+		if b := data[len(data)-i]; utf8.RuneStart(b) {
+			if !utf8.FullRune(data[len(data)-i:]) {
+				return data[:len(data)-i]
+			}
+			break
+		}
+	}
+	return data
+}
+
+// MediaType is the Content-Type that a file of the format is kept with.
+func (f Format) MediaType() string {
+	switch f {
+	case FormatMarkdown:
+		return "text/markdown"
+	case FormatJSON:
+		return "application/json"
+	case FormatCSV:
+		return "text/csv"
+	case FormatHTML:
+		return "text/html"
+	case FormatDOCX:
+		return "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+	case FormatPDF:
+		return "application/pdf"
+	}
+	return "text/plain"
+}

@@ -1,0 +1,195 @@
+package document
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"satchel/agent"
+)
+
+// maxLine bounds one line of a child's answer: a piece of text in which every
+// byte is escaped.
+const maxLine = 8*maxPiece + 1024
+
+// isolated returns a reader that has a format's extractor run in a child, and
+// mark that marks the blocks of the text it gives.
+func isolated(format Format, mark func(o *outline, pages []span)) func(context.Context, input) (*Document, error) {
+	return func(ctx context.Context, in input) (*Document, error) {
+		c := childRun{limit: in.limits.Text}
+		if err := c.run(ctx, format, in); err != nil {
+			return nil, err
+		}
+		o := newOutline(c.text.String(), in.limits)
+		mark(o, c.pages)
+		doc := &Document{Title: clipTitle(c.last.Title), Text: o.text, Blocks: o.blocks, Pages: c.last.Pages}
+		if doc.Title == "" {
+			doc.Title = o.title()
+		}
+		return doc, nil
+	}
+}
+
+// span is where a page's text lies.
+type span struct {
+	page       int32
+	start, end int
+}
+
+// wholeMarkdown marks a text without pages.
+func wholeMarkdown(o *outline, _ []span) { markMarkdown(o, 0, len(o.text)) }
+
+// pageParagraphs marks the paragraphs of each page.
+func pageParagraphs(o *outline, pages []span) {
+	for _, p := range pages {
+		o.page = p.page
+		markParagraphs(o, p.start, p.end)
+	}
+}
+
+// childRun is one child's life, seen by its parent.
+type childRun struct {
+	limit int
+	text  strings.Builder
+	pages []span
+	last  childLine // the one with Done
+}
+
+func (c *childRun) run(ctx context.Context, format Format, in input) error {
+	if len(os.Args) == 2 && os.Args[1] == childArg && !childReady {
+		return errors.New("document: this program was started as a child and did not call RunChild")
+	}
+	timed, cancel := context.WithTimeout(ctx, in.limits.Time)
+	defer cancel()
+	// Linux kills the child when the thread that started it ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	var stderr tailWriter
+	cmd := exec.CommandContext(timed, childExecutable(), childArg)
+	cmd.Env = []string{}
+	cmd.Stderr = &stderr
+	cmd.SysProcAttr = childAttributes()
+	cmd.WaitDelay = time.Second
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("document: %w", err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("document: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("document: start a child: %w", err)
+	}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		sendTask(stdin, format, in)
+	}()
+	answer := c.receive(stdout)
+	if answer != nil {
+		cancel() // the child may be waiting for room in the pipe
+	}
+	stdin.Close()
+	<-sent
+	return verdict(ctx, timed, in.limits, answer, cmd.Wait(), stderr.tail)
+}
+
+// sendTask writes the task and the file. A child that died reads neither,
+// which receive finds out.
+func sendTask(stdin io.Writer, format Format, in input) {
+	task := childTask{Format: format, Name: in.name, Media: in.media, Size: len(in.data), Limits: in.limits}
+	line, err := json.Marshal(task)
+	if err != nil {
+		return
+	}
+	if _, err := stdin.Write(append(line, '\n')); err == nil {
+		_, _ = stdin.Write(in.data)
+	}
+}
+
+// errNoAnswer is the answer of a child that stopped without one.
+var errNoAnswer = errors.New("document: the child stopped without an answer")
+
+// receive collects a child's answer. It returns nil when the answer is
+// complete, the *agent.Error that the child gave, or errNoAnswer.
+func (c *childRun) receive(stdout io.Reader) error {
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	for lines.Scan() {
+		var line childLine
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			return errNoAnswer
+		}
+		switch {
+		case line.Done:
+			c.last = line
+			return nil
+		case line.Code != "":
+			return agent.Errorf(line.Code, "%s", line.Message)
+		case c.text.Len()+len(line.Text) > c.limit+maxPiece:
+			return tooMuchText(c.limit)
+		}
+		c.add(int32(line.Page), line.Text)
+	}
+	return errNoAnswer
+}
+
+// add appends text to a page. Pages have a blank line between them.
+func (c *childRun) add(page int32, text string) {
+	n := len(c.pages)
+	if n == 0 || c.pages[n-1].page != page {
+		if n > 0 {
+			c.text.WriteString("\n\n")
+		}
+		c.pages = append(c.pages, span{page: page, start: c.text.Len()})
+		n++
+	}
+	c.text.WriteString(text)
+	c.pages[n-1].end = c.text.Len()
+}
+
+// verdict turns a child's end into the error that its file deserves.
+func verdict(ctx, timed context.Context, limits Limits, answer, exit error, stderr []byte) error {
+	if answer == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var known *agent.Error
+	if errors.As(answer, &known) {
+		return known
+	}
+	if errors.Is(timed.Err(), context.DeadlineExceeded) {
+		return agent.Errorf(CodeTimeout, "reading the file took longer than %s", limits.Time)
+	}
+	var status *exec.ExitError
+	if errors.As(exit, &status) && status.ExitCode() == exitMemory {
+		return tooComplex("reading the file takes more than %d MB of memory", limits.Memory>>20)
+	}
+	return agent.Errorf(CodeBrokenFile, "the file is damaged, or too complex to be read").
+		Because(fmt.Errorf("%w: %v: %s", answer, exit, bytes.TrimSpace(stderr)))
+}
+
+// tailWriter keeps the end of what is written to it.
+type tailWriter struct{ tail []byte }
+
+func (w *tailWriter) Write(p []byte) (int, error) {
+	const keep = 2 << 10
+	w.tail = append(w.tail, p...)
+	if len(w.tail) > keep {
+		w.tail = append(w.tail[:0], w.tail[len(w.tail)-keep:]...)
+	}
+	return len(p), nil
+}
