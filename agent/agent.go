@@ -22,8 +22,11 @@ const (
 // Statuses lists every status of an agent.
 var Statuses = []Status{StatusActive, StatusPaused, StatusDisabled}
 
-// MaxNameLength bounds an agent's name, in characters.
-const MaxNameLength = 64
+// MaxNameLength and MaxDescriptionLength bound an agent's texts, in characters.
+const (
+	MaxNameLength        = 64
+	MaxDescriptionLength = 500
+)
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
 
@@ -49,7 +52,7 @@ func (a *Agent) Validate() error {
 	case !namePattern.MatchString(a.Name):
 		is.Add("name", "must be letters and digits with single hyphens between them")
 	}
-	is.checkText("description", a.Description, 500)
+	is.checkText("description", a.Description, MaxDescriptionLength)
 	is.Check(slices.Contains(Statuses, a.Status), "status", "must be active, paused or disabled")
 	return is.Err()
 }

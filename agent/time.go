@@ -63,7 +63,7 @@ func (t *Time) UnmarshalText(text []byte) error {
 	}
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
 		if parsed, err := time.Parse(layout, s); err == nil {
-			if y := parsed.UTC().Year(); y < 1 || y > 9999 {
+			if y := parsed.UTC().Year(); y < 0 || y > 9999 {
 				break
 			}
 			*t = At(parsed)

@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
+	"slices"
 
 	"satchel/agent"
 )
@@ -34,54 +34,60 @@ func (db *DB) CreateAdmin(ctx context.Context, a agent.Admin) (agent.Admin, erro
 		return a, err
 	}
 	a.ID = agent.NewID(agent.KindAdmin)
-	a, err := Write(ctx, db, func(tx *Tx) (agent.Admin, error) {
+	err := db.changeAdmins(ctx, func(tx *Tx) error {
 		a.CreatedAt = tx.Now
 		if err := tx.insertAdmin(&a); isUnique(err) {
-			return a, agent.Errorf(agent.CodeConflict, "this email has a role on the agent already").With("field", "email").With("issue", "is taken")
+			return agent.Errorf(agent.CodeConflict, "this email has a role on the agent already").With("field", "email").With("issue", "is taken")
 		} else if err != nil {
-			return a, err
+			return err
 		}
-		return a, tx.audit("admin added", map[string]any{"email": a.Email, "role": a.Role})
+		return tx.audit("admin added", map[string]any{"email": a.Email, "role": a.Role})
 	})
-	if err == nil {
-		err = db.refreshRoles(ctx)
-	}
 	return a, err
 }
 
 // DeleteAdmin takes a person's role away. The last owner stays.
 func (db *DB) DeleteAdmin(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		var none struct{}
-		var a agent.Admin
-		s, err := tx.prepare("SELECT id, email, name, role, created_at FROM _admins WHERE id = ?")
+	return db.changeAdmins(ctx, func(tx *Tx) error {
+		admins, err := tx.admins()
 		if err != nil {
-			return none, err
+			return err
 		}
-		err = s.QueryRow(id).Scan(&a.ID, &a.Email, &a.Name, &a.Role, &a.CreatedAt)
-		if errors.Is(err, sql.ErrNoRows) {
-			return none, agent.NotFound("admin entry", id)
-		} else if err != nil {
-			return none, err
+		n := slices.IndexFunc(admins, func(a agent.Admin) bool { return a.ID == id })
+		if n < 0 {
+			return agent.NotFound("admin entry", id)
 		}
-		if a.Role == agent.RoleOwner {
-			var owners int
-			if err := tx.value(&owners, "SELECT count(*) FROM _admins WHERE role = 'owner'"); err != nil {
-				return none, err
-			}
-			if owners == 1 {
-				return none, agent.Errorf(agent.CodeConflict, "the last owner cannot be removed")
-			}
+		a := admins[n]
+		isOwner := func(a agent.Admin) bool { return a.Role == agent.RoleOwner }
+		if isOwner(a) && !slices.ContainsFunc(slices.Delete(admins, n, n+1), isOwner) {
+			return agent.Errorf(agent.CodeConflict, "the last owner cannot be removed")
 		}
 		if _, err := tx.exec("DELETE FROM _admins WHERE id = ?", id); err != nil {
-			return none, err
+			return err
 		}
-		return none, tx.audit("admin removed", map[string]any{"email": a.Email, "role": a.Role})
+		return tx.audit("admin removed", map[string]any{"email": a.Email, "role": a.Role})
 	})
-	if err != nil {
-		return err
+}
+
+// changeAdmins runs a write and brings the catalog's roles up to it.
+func (db *DB) changeAdmins(ctx context.Context, change func(*Tx) error) error {
+	db.changing.Lock()
+	defer db.changing.Unlock()
+	roles, err := Write(ctx, db, func(tx *Tx) (map[string]agent.Role, error) {
+		if err := change(tx); err != nil {
+			return nil, err
+		}
+		admins, err := tx.admins()
+		roles := make(map[string]agent.Role, len(admins))
+		for _, a := range admins {
+			roles[a.Email] = a.Role
+		}
+		return roles, err
+	})
+	if err == nil {
+		db.update(func(r *record) { r.admins = roles })
 	}
-	return db.refreshRoles(ctx)
+	return err
 }
 
 // NoteName keeps the name that the identity proxy gives a person.
@@ -90,18 +96,4 @@ func (db *DB) NoteName(ctx context.Context, email, name string) error {
 		return tx.exec("UPDATE _admins SET name = ? WHERE email = ? AND name <> ?", name, email, name)
 	})
 	return err
-}
-
-// refreshRoles brings the catalog's copy of the roles up to the file.
-func (db *DB) refreshRoles(ctx context.Context) error {
-	admins, err := db.Admins(ctx)
-	if err != nil {
-		return err
-	}
-	roles := make(map[string]agent.Role, len(admins))
-	for _, a := range admins {
-		roles[a.Email] = a.Role
-	}
-	db.update(func(r *record) { r.admins = roles })
-	return nil
 }

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 
 	"satchel/agent"
 )
@@ -22,44 +25,91 @@ func (f *Folder) CreateAgent(ctx context.Context, a agent.Agent, owner string) (
 }
 
 func (f *Folder) create(ctx context.Context, a agent.Agent) (*DB, error) {
+	if f.ended.Load() {
+		return nil, ErrClosed
+	}
 	a.CreatedAt = agent.Now()
 	a.UpdatedAt = a.CreatedAt
-	release, err := f.reserve(a.Name, a.ID)
+	release, err := f.keep(a.Name, a.ID)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	temp := f.tempPath(a.ID + ".db")
-	if err := f.blank(temp); err != nil {
-		return nil, explain(fmt.Errorf("make an agent's file: %w", err))
+	unclaim, free := f.claim(a.ID)
+	if !free {
+		return nil, agent.Errorf(agent.CodeConflict, "agent %s is being made already", a.ID)
 	}
+	defer unclaim()
+	temp := f.tempPath(a.ID + ".db")
 	admins, err := f.fill(ctx, temp, a)
 	if err == nil {
-		err = f.place(temp, f.filePath(a.ID))
+		err = place(temp, f.filePath(a.ID))
 	}
 	if err != nil {
-		return nil, explain(errors.Join(fmt.Errorf("make an agent's file: %w", err), os.RemoveAll(temp)))
+		return nil, explain(errors.Join(fmt.Errorf("make an agent's file: %w", err), removeIfThere(temp)))
 	}
 	return f.enter(a.ID, row{record: record{agent: a, admins: admins}}), nil
 }
 
-// reserve keeps a name for an agent that is being made. Release it when done.
-func (f *Folder) reserve(name, id string) (release func(), err error) {
+// keep keeps a name for an agent that is being made, renamed or taken in.
+// Release it once the catalog has the agent under this name.
+func (f *Folder) keep(name, id string) (release func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key := agent.NameKey(name)
-	if other, taken := f.names[key]; taken && other.id != id {
+	if !f.nameFree(name, id) {
 		return nil, nameExists(name)
 	}
-	holder := newDB(f, id, "")
-	f.names[key] = holder
-	return func() {
+	return f.keepLocked(name), nil
+}
+
+// keepFree keeps the name, or name-2, name-3, … when another agent has it.
+func (f *Folder) keepFree(name, id string) (free string, release func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	free = name
+	for n := 2; !f.nameFree(free, id); n++ {
+		suffix := fmt.Sprintf("-%d", n)
+		free = strings.TrimRight(name[:min(len(name), agent.MaxNameLength-len(suffix))], "-") + suffix
+	}
+	return free, f.keepLocked(free)
+}
+
+func (f *Folder) keepLocked(name string) (release func()) {
+	key := agent.NameKey(name)
+	f.kept[key] = true
+	return sync.OnceFunc(func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.names[key] == holder {
-			delete(f.names, key)
+		delete(f.kept, key)
+	})
+}
+
+// nameFree tells whether the agent with this id may have the name: nobody
+// else has it as a name or as an id. The caller holds f.mu.
+func (f *Folder) nameFree(name, id string) bool {
+	key := agent.NameKey(name)
+	for _, other := range []*DB{f.names[key], f.byID[name], f.byID[key]} {
+		if other != nil && other.id != id {
+			return false
 		}
-	}, nil
+	}
+	return !f.kept[key]
+}
+
+// claim marks a file that is being made, taken in or removed, so that the
+// watcher lets it be. It is false when someone has claimed it.
+func (f *Folder) claim(id string) (release func(), ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.making[id] {
+		return nil, false
+	}
+	f.making[id] = true
+	return sync.OnceFunc(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.making, id)
+	}), true
 }
 
 func nameExists(name string) *agent.Error {
@@ -70,11 +120,19 @@ func nameExists(name string) *agent.Error {
 // blank makes an empty agent's file at path, copied from one that is made
 // once a run.
 func (f *Folder) blank(path string) error {
-	f.blankOnce.Do(func() { f.blankErr = makeBlank(f.tempPath("blank")) })
-	if f.blankErr != nil {
-		return f.blankErr
+	f.blankMu.Lock()
+	defer f.blankMu.Unlock()
+	master := f.tempPath("blank")
+	if _, err := os.Lstat(master); err != nil {
+		unfinished := f.tempPath("blank.new")
+		if err := errors.Join(removeIfThere(unfinished), makeBlank(unfinished)); err != nil {
+			return err
+		}
+		if err := os.Rename(unfinished, master); err != nil {
+			return err
+		}
 	}
-	return copyFile(path, f.tempPath("blank"))
+	return copyFile(path, master)
 }
 
 func makeBlank(path string) error {
@@ -100,9 +158,12 @@ func copyFile(to, from string) error {
 	return errors.Join(err, dst.Close())
 }
 
-// fill writes the agent's own rows into a new file and closes it, so that it
+// fill makes a file with the agent's own rows in it and closes it, so that it
 // is whole without a -wal.
 func (f *Folder) fill(ctx context.Context, path string, a agent.Agent) (map[string]agent.Role, error) {
+	if err := f.blank(path); err != nil {
+		return nil, err
+	}
 	c, err := openConn(dsn(path, "rw", "synchronous(FULL)"))
 	if err != nil {
 		return nil, err
@@ -125,12 +186,24 @@ func (f *Folder) fill(ctx context.Context, path string, a agent.Agent) (map[stri
 	return admins, errors.Join(err, c.close())
 }
 
-// place moves a finished file among the agents, durably.
-func (f *Folder) place(temp, path string) error {
-	if err := os.Rename(temp, path); err != nil {
+// place moves a finished file among the agents, durably, and never over
+// another: fs.ErrExist then. A -wal that an earlier file of this name left
+// behind would be read as this one's, so it goes first.
+func place(temp, path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("%s: %w", path, fs.ErrExist)
+	}
+	if err := removeIfThere(path); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
+	err := os.Link(temp, path)
+	switch {
+	case err == nil:
+		err = os.Remove(temp)
+	case !errors.Is(err, fs.ErrExist): // the file system knows no links
+		err = os.Rename(temp, path)
+	}
+	return errors.Join(err, syncFolder(filepath.Dir(path)))
 }
 
 func (tx *Tx) insertAgent(a agent.Agent, folder string) error {
@@ -141,43 +214,59 @@ func (tx *Tx) insertAgent(a agent.Agent, folder string) error {
 
 // UpdateAgent changes the given fields of an agent.
 func (f *Folder) UpdateAgent(ctx context.Context, db *DB, change agent.AgentChange) (agent.Agent, error) {
-	next := db.Agent()
+	db.changing.Lock()
+	defer db.changing.Unlock()
+	if err := db.Problem(); err != nil {
+		return db.Agent(), err
+	}
+	old := db.Agent()
+	next := old
 	change.Apply(&next)
 	if err := next.Validate(); err != nil {
 		return next, err
 	}
-	if change.Name.Given {
-		release, err := f.reserve(next.Name, db.id)
+	if next.Name != old.Name {
+		release, err := f.keep(next.Name, db.id)
 		if err != nil {
 			return next, err
 		}
 		defer release()
 	}
-	var old string
 	a, err := Write(ctx, db, func(tx *Tx) (agent.Agent, error) {
-		a := db.Agent()
-		old = a.Name
-		change.Apply(&a)
+		a := next
 		a.UpdatedAt = tx.Now
-		_, err := tx.exec("UPDATE _agent SET name = ?, description = ?, status = ?, updated_at = ?", a.Name, a.Description, a.Status, tx.Now)
-		return a, errors.Join(err, tx.emit(agent.EventAgentUpdated, map[string]any{"agent": a}),
-			tx.audit("agent updated", map[string]any{"change": change.Fields()}))
+		if _, err := tx.exec("UPDATE _agent SET name = ?, description = ?, status = ?, updated_at = ?",
+			a.Name, a.Description, a.Status, tx.Now); err != nil {
+			return a, err
+		}
+		if err := tx.emit(agent.EventAgentUpdated, map[string]any{"agent": a}); err != nil {
+			return a, err
+		}
+		return a, tx.audit("agent updated", map[string]any{"change": change.Fields()})
 	})
 	if err != nil {
 		return a, err
 	}
 	db.update(func(r *record) { r.agent = a })
-	f.rename(db, old, a.Name)
+	f.rename(db, old.Name, a.Name)
 	return a, nil
 }
 
 func (f *Folder) rename(db *DB, from, to string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.names[agent.NameKey(from)] == db {
-		delete(f.names, agent.NameKey(from))
+	if f.byID[db.id] != db {
+		return // deleted meanwhile
 	}
+	f.unname(db, from)
 	f.names[agent.NameKey(to)] = db
+}
+
+// unname takes a name from the agent. The caller holds f.mu.
+func (f *Folder) unname(db *DB, name string) {
+	if key := agent.NameKey(name); f.names[key] == db {
+		delete(f.names, key)
+	}
 }
 
 // DeleteAgent removes an agent with all its data. It waits for running
@@ -186,22 +275,27 @@ func (f *Folder) DeleteAgent(db *DB) error {
 	if db.id == agent.DefaultID {
 		return agent.Errorf(agent.CodeForbidden, "the default agent cannot be deleted")
 	}
-	err := db.closeWhenUnused(true)
+	unclaim, free := f.claim(db.id)
+	if !free {
+		return agent.NotFound("agent", db.id)
+	}
+	defer unclaim()
+	if known, err := f.Agent(db.id); err != nil || known != db {
+		return agent.NotFound("agent", db.id)
+	}
+	closing := db.closeWhenUnused(true)
+	if err := os.Remove(db.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		f.enter(db.id, row{record: *db.record.Load()}) // it is still there
+		return fmt.Errorf("delete agent: %w", errors.Join(err, closing))
+	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if e := os.Remove(db.path + suffix); e != nil && !errors.Is(e, os.ErrNotExist) {
-			err = errors.Join(err, e)
-		}
-	}
 	delete(f.byID, db.id)
-	if key := agent.NameKey(db.Agent().Name); f.names[key] == db {
-		delete(f.names, key)
-	}
-	if err != nil {
+	f.unname(db, db.Agent().Name)
+	f.mu.Unlock()
+	if err := errors.Join(removeIfThere(db.path), syncFolder(f.agentsPath())); err != nil {
 		return fmt.Errorf("delete agent: %w", err)
 	}
-	return syncFolder(f.agentsPath())
+	return nil
 }
 
 // Stats counts what the agent owns.
@@ -218,10 +312,17 @@ func (db *DB) Stats(ctx context.Context) (agent.Stats, error) {
 	})
 }
 
-// restoreDefault makes the default agent anew when its file was taken away.
-func (f *Folder) restoreDefault() {
+// makeDefault makes the built-in agent, under another name when its own is
+// taken.
+func (f *Folder) makeDefault() error {
+	f.mu.RLock()
 	a := agent.Agent{ID: agent.DefaultID, Name: agent.DefaultID, Status: agent.StatusActive}
-	if _, err := f.create(context.Background(), a); err != nil {
-		f.log.Error("make the default agent", "error", err)
+	for n := 2; !f.nameFree(a.Name, a.ID); n++ {
+		a.Name = fmt.Sprintf("%s-%d", agent.DefaultID, n)
 	}
+	f.mu.RUnlock()
+	if _, err := f.create(context.Background(), a); err != nil {
+		return fmt.Errorf("make the default agent: %w", err)
+	}
+	return nil
 }

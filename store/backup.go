@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
 
 	"modernc.org/sqlite"
 
@@ -31,15 +31,26 @@ func (db *DB) Backup(ctx context.Context) (*Backup, error) {
 	if err := db.copyTo(temp); err != nil {
 		return nil, errors.Join(err, removeIfThere(temp))
 	}
-	f, err := os.Open(temp)
+	b, err := openBackup(temp)
+	if err != nil {
+		return nil, errors.Join(err, removeIfThere(temp))
+	}
+	if err := db.Audit(ctx, "backup made", nil); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+func openBackup(path string) (*Backup, error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open the copy: %w", err)
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(fmt.Errorf("open the copy: %w", err), f.Close())
 	}
-	return &Backup{File: f, Size: info.Size()}, db.Audit(ctx, "backup made", nil)
+	return &Backup{File: f, Size: info.Size()}, nil
 }
 
 // copyTo copies the file through SQLite's backup interface, keeping it open.
@@ -48,15 +59,18 @@ func (db *DB) copyTo(path string) error {
 		return err
 	}
 	defer db.release()
-	return explain(copyDatabase(path, db.path))
+	return explain(copyDatabase(path, shared(db.path)))
 }
+
+// shared names a database that others may be writing.
+func shared(path string) string { return dsn(path, "rw", "query_only(1)") }
 
 // copyDatabase copies a database as it is at one moment, whoever writes it
 // meanwhile, in this process or another
-// (https://www.sqlite.org/c3ref/backup_finish.html). The copy is whole
-// without a -wal.
+// (https://www.sqlite.org/c3ref/backup_finish.html). from is a DSN. The copy
+// is whole without a -wal.
 func copyDatabase(to, from string) error {
-	src, err := openConn(dsn(from, "rw", "query_only(1)"))
+	src, err := openConn(from)
 	if err != nil {
 		return err
 	}
@@ -97,15 +111,19 @@ func finishCopy(path string) error {
 
 // Import takes in a backup as a new, paused agent: under its old id when that
 // is free, and under its old name or name-2, name-3, …. owner, when not empty,
-// becomes an owner of it. limit bounds the bytes read.
+// becomes an owner of it. More than limit bytes are ErrTooLarge; what is no
+// whole agent's file of a known version is a validation error.
 func (f *Folder) Import(ctx context.Context, r io.Reader, limit int64, owner string) (*DB, error) {
+	if f.ended.Load() {
+		return nil, ErrClosed
+	}
 	temp := f.tempPath(agent.NewID("import"))
 	err := receiveTemp(temp, r, limit)
 	if err == nil {
-		err = checkImport(temp)
+		err = checkImport(ctx, temp)
 	}
 	if err != nil {
-		return nil, errors.Join(err, removeIfThere(temp))
+		return nil, explain(errors.Join(err, removeIfThere(temp)))
 	}
 	return f.bringIn(ctx, temp, "", owner)
 }
@@ -122,12 +140,13 @@ func receiveTemp(path string, r io.Reader, limit int64) error {
 	return errors.Join(err, dst.Sync(), dst.Close())
 }
 
-// checkImport refuses a file that is not a whole agent's file.
-func checkImport(path string) error {
+// checkImport refuses a file that is not a whole agent's file, or whose
+// schema is not ours: a trigger in it would run in our writes.
+func checkImport(ctx context.Context, path string) error {
 	refuse := func(issue string, err error) error {
 		return agent.Invalid("file", issue).Because(err)
 	}
-	c, err := openConn(dsn(path, "rw", "query_only(1)"))
+	c, err := openConn(unlocked(path))
 	if err != nil {
 		return refuse("is not an agent's file", err)
 	}
@@ -139,8 +158,15 @@ func checkImport(path string) error {
 	case err != nil:
 		return refuse("is not an agent's file", err)
 	}
+	if err := checkSchema(c); err != nil {
+		return refuse("is not an agent's file as Satchel makes them", err)
+	}
 	var verdict string
-	if err := c.value(&verdict, "PRAGMA integrity_check(1)"); err != nil || verdict != "ok" {
+	err = c.sql.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil || verdict != "ok" {
 		return refuse("is damaged", errors.Join(err, errors.New(verdict)))
 	}
 	if _, err := readRow(c); err != nil {
@@ -149,53 +175,69 @@ func checkImport(path string) error {
 	return nil
 }
 
-// bringIn moves a checked copy among the agents and adopts it. name, when not
-// empty, replaces the copy's own.
+// bringIn moves a checked copy among the agents and adopts it, under its old
+// id when that is free. name, when not empty, is kept for the copy by the
+// caller, and the copy gets an id of its own.
 func (f *Folder) bringIn(ctx context.Context, temp, name, owner string) (*DB, error) {
-	id, err := f.prepareCopy(ctx, temp, name, owner)
-	if err == nil {
-		err = f.place(temp, f.filePath(id))
-	}
+	found, err := prepareCopy(ctx, temp, owner)
 	if err != nil {
 		return nil, explain(errors.Join(err, removeIfThere(temp)))
 	}
-	db := f.adopt(id)
+	id, unclaim := f.claimCopy(found.id, name != "")
+	defer unclaim()
+	err = place(temp, f.filePath(id))
+	if err != nil {
+		return nil, explain(errors.Join(err, removeIfThere(temp)))
+	}
+	take := func() *DB { return f.adopt(id, found) }
+	if name != "" {
+		take = func() *DB { return f.adoptAs(id, name, found) }
+	}
+	db := take()
 	return db, db.Problem()
 }
 
-// prepareCopy marks a copy as lying nowhere, so that it is adopted as a copy
-// even under its old id, and returns the id it is to have.
-func (f *Folder) prepareCopy(ctx context.Context, path, name, owner string) (id string, err error) {
+// claimCopy claims the id that a copy is to have: its old one when nothing
+// has it and the copy is not to be another agent.
+func (f *Folder) claimCopy(old string, another bool) (id string, unclaim func()) {
+	if !another && fileName.MatchString(old) {
+		if unclaim, free := f.claim(old); free {
+			if _, err := os.Lstat(f.filePath(old)); errors.Is(err, fs.ErrNotExist) && f.known(old) == nil {
+				return old, unclaim
+			}
+			unclaim()
+		}
+	}
+	id = agent.NewID(agent.KindAgent)
+	unclaim, _ = f.claim(id)
+	return id, unclaim
+}
+
+// prepareCopy brings a copy up to date and marks it as lying nowhere, so that
+// it is adopted as a copy even under its old id. It returns what the copy says
+// of itself.
+func prepareCopy(ctx context.Context, path, owner string) (found row, err error) {
 	c, err := openConn(dsn(path, "rw", writerPragmas...))
 	if err != nil {
-		return "", err
+		return row{}, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	if err := migrate(c); err != nil {
-		return "", err
+		return row{}, err
 	}
-	found, err := readRow(c)
-	if err != nil {
-		return "", err
+	if owner != "" {
+		tx := newTx(ctx, c, nil)
+		if err := tx.makeOwner(owner); err != nil {
+			return row{}, err
+		}
+		if _, err := c.exec("UPDATE _agent SET owner_email = ?", owner); err != nil {
+			return row{}, err
+		}
 	}
-	id = found.id
-	f.mu.RLock()
-	_, taken := f.byID[id]
-	f.mu.RUnlock()
-	if taken || name != "" || !fileName.MatchString(id) {
-		id = agent.NewID(agent.KindAgent)
+	if _, err := c.exec("UPDATE _agent SET folder = ''"); err != nil {
+		return row{}, err
 	}
-	if name == "" {
-		name = found.agent.Name
-	}
-	tx := newTx(ctx, c, newDB(f, id, path))
-	if owner == "" {
-		owner = found.agent.OwnerEmail
-	} else if err := tx.makeOwner(owner); err != nil {
-		return "", err
-	}
-	_, err = c.exec("UPDATE _agent SET folder = '', name = ?, owner_email = ?", name, owner)
-	return id, err
+	return readRow(c)
 }
 
 func (tx *Tx) makeOwner(email string) error {
@@ -206,11 +248,14 @@ func (tx *Tx) makeOwner(email string) error {
 
 // Fork copies an agent under a new name. The copy is paused.
 func (f *Folder) Fork(ctx context.Context, db *DB, name, owner string) (*DB, error) {
+	if f.ended.Load() {
+		return nil, ErrClosed
+	}
 	wanted := agent.Agent{Name: name, Status: agent.StatusPaused}
 	if err := wanted.Validate(); err != nil {
 		return nil, err
 	}
-	release, err := f.reserve(name, "")
+	release, err := f.keep(name, "")
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +264,6 @@ func (f *Folder) Fork(ctx context.Context, db *DB, name, owner string) (*DB, err
 	if err := db.copyTo(temp); err != nil {
 		return nil, errors.Join(err, removeIfThere(temp))
 	}
-	release()
 	return f.bringIn(ctx, temp, name, owner)
 }
 
@@ -231,76 +275,4 @@ func removeIfThere(path string) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// BackupFile copies an agent, found by id or name, to a file that must not
-// exist, whether or not a server has the data folder open.
-func BackupFile(folder, idOrName, to string) error {
-	from, err := findFile(folder, idOrName)
-	if err != nil {
-		return err
-	}
-	if _, err := os.Lstat(to); err == nil {
-		return fmt.Errorf("%s exists already", to)
-	}
-	temp := to + ".partial"
-	if err := removeIfThere(temp); err != nil {
-		return err
-	}
-	if err := copyDatabase(temp, from); err != nil {
-		return errors.Join(err, removeIfThere(temp))
-	}
-	return os.Rename(temp, to)
-}
-
-// findFile finds an agent's file in a data folder that is not open here.
-func findFile(folder, idOrName string) (string, error) {
-	f := &Folder{path: folder}
-	ids, err := f.listFiles()
-	if err != nil {
-		return "", err
-	}
-	rows := f.inspectAll(ids)
-	for i, id := range ids {
-		if id == idOrName {
-			return f.filePath(ids[i]), rows[i].problem
-		}
-	}
-	for i := range ids {
-		if rows[i].problem == nil && agent.NameKey(rows[i].agent.Name) == agent.NameKey(idOrName) {
-			return f.filePath(ids[i]), nil
-		}
-	}
-	return "", fmt.Errorf("no agent %q in %s", idOrName, filepath.Join(folder, "agents"))
-}
-
-// RestoreFile puts a backup among the agents of a data folder. A running
-// server takes it in within two seconds, a stopped one when it starts; the
-// agent is paused either way. It returns the agent's id.
-func RestoreFile(ctx context.Context, folder, from string) (id string, err error) {
-	path, err := makeFolder(folder)
-	if err != nil {
-		return "", err
-	}
-	f := &Folder{path: path, byID: map[string]*DB{}}
-	ids, err := f.listFiles()
-	if err != nil {
-		return "", err
-	}
-	for _, id := range ids {
-		f.byID[id] = nil
-	}
-	temp := filepath.Join(path, agent.NewID("restore"))
-	if err := copyDatabase(temp, from); err != nil {
-		return "", errors.Join(err, removeIfThere(temp))
-	}
-	if err = checkImport(temp); err == nil {
-		if id, err = f.prepareCopy(ctx, temp, "", ""); err == nil {
-			err = f.place(temp, f.filePath(id))
-		}
-	}
-	if err != nil {
-		return "", errors.Join(err, removeIfThere(temp))
-	}
-	return id, nil
 }

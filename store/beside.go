@@ -28,5 +28,9 @@ func besideServer(o Options, fn func(*Folder) error) error {
 	}
 	f := &Folder{path: path, log: slog.Default(), openLimit: 1, byID: map[string]*DB{}, names: map[string]*DB{}, open: map[*DB]struct{}{}}
 	f.byID[agent.DefaultID] = newDB(f, agent.DefaultID, f.filePath(agent.DefaultID))
-	return errors.Join(f.loadKeys(), fn(f), f.Default().closeWhenUnused(true))
+	err = f.loadKeys()
+	if err == nil {
+		err = fn(f)
+	}
+	return errors.Join(err, f.Default().closeWhenUnused(true))
 }

@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"regexp"
 	"runtime"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 
@@ -31,48 +33,63 @@ func (f *Folder) load() error {
 	if err != nil {
 		return err
 	}
-	var copies []string
+	copies := map[string]row{}
 	for i, found := range f.inspectAll(ids) {
 		id := ids[i]
 		switch {
-		case errors.Is(found.problem, errNoAgent):
-			f.log.Warn("a database in the data folder is no agent's and is left alone", "file", id+".db")
-		case found.problem == nil && (found.id != id || found.folder != f.path):
-			copies = append(copies, id)
+		case errors.Is(found.problem, errNoAgent) && id != agent.DefaultID:
+			f.warnForeign(id)
+		case found.problem == nil && f.mustAdopt(id, found):
+			copies[id] = found
 		default:
 			f.enter(id, found)
 		}
 	}
-	for _, id := range copies {
-		f.adopt(id)
+	for _, id := range slices.Sorted(maps.Keys(copies)) {
+		f.adopt(id, copies[id])
 	}
 	if f.Default() == nil {
-		if _, err := f.create(context.Background(), agent.Agent{ID: agent.DefaultID, Name: agent.DefaultID, Status: agent.StatusActive}); err != nil {
-			return fmt.Errorf("make the default agent: %w", err)
+		if err := f.makeDefault(); err != nil {
+			return err
 		}
 	}
-	return f.loadKeys()
+	f.reloadKeys()
+	return nil
 }
 
-// listFiles returns the ids of the files in the agents folder, sorted.
+func (f *Folder) warnForeign(id string) {
+	f.log.Warn("a database in the data folder is no agent's and is left alone", "file", id+".db")
+}
+
+// mustAdopt tells whether a sound file is not simply an agent in its own
+// place: it was copied here, or what it says of itself cannot stand.
+func (f *Folder) mustAdopt(id string, found row) bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return found.id != id || found.folder != f.path || found.agent.Validate() != nil || !f.nameFree(found.agent.Name, id)
+}
+
+// listFiles returns the ids of the files in the agents folder, sorted. Links
+// are passed over: one file must not be two agents.
 func (f *Folder) listFiles() ([]string, error) {
-	dir, err := os.Open(f.agentsPath())
+	entries, err := os.ReadDir(f.agentsPath())
 	if err != nil {
 		return nil, fmt.Errorf("list agents: %w", err)
 	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil, fmt.Errorf("list agents: %w", err)
-	}
-	var ids []string
-	for _, name := range names {
-		if id, ok := strings.CutSuffix(name, ".db"); ok && fileName.MatchString(id) {
+	ids := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if id, ok := agentFile(e); ok {
 			ids = append(ids, id)
 		}
 	}
-	sort.Strings(ids)
 	return ids, nil
+}
+
+// agentFile tells whether an entry of the agents folder may be an agent's
+// file, and of which id.
+func agentFile(e fs.DirEntry) (id string, ok bool) {
+	id, ok = strings.CutSuffix(e.Name(), ".db")
+	return id, ok && e.Type().IsRegular() && fileName.MatchString(id)
 }
 
 // inspectAll reads many files at once, on as many processors as there are.
@@ -97,9 +114,18 @@ func (f *Folder) inspectAll(ids []string) []row {
 
 // inspect reads what a file says of its agent, without changing it.
 func inspect(path string) row {
-	c, err := openConn(dsn(path, "rw", "query_only(1)"))
+	r := inspectBy(unlocked(path))
+	if r.problem != nil && !errors.Is(r.problem, errNoAgent) {
+		// Someone may have been writing it, such as "satchel key".
+		r = inspectBy(dsn(path, "rw", "query_only(1)"))
+	}
+	return r
+}
+
+func inspectBy(dsn string) row {
+	c, err := openConn(dsn)
 	if err != nil {
-		return row{record: record{problem: damaged(err)}}
+		return row{record: record{problem: refused(err)}}
 	}
 	defer c.close()
 	if err := checkHeader(c); err != nil {
@@ -107,7 +133,7 @@ func inspect(path string) row {
 	}
 	r, err := readRow(c)
 	if err != nil {
-		return row{record: record{problem: damaged(err)}}
+		return row{record: record{problem: refused(err)}}
 	}
 	return r
 }
@@ -148,71 +174,68 @@ func (f *Folder) enter(id string, found row) *DB {
 	db := newDB(f, id, f.filePath(id))
 	found.agent.ID = id
 	db.record.Store(&found.record)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.byID[id] = db
 	if found.problem != nil {
 		f.log.Error("an agent's file is refused", "agent", id, "error", found.problem)
-		return db
 	}
-	key := agent.NameKey(found.agent.Name)
-	if other, taken := f.names[key]; !taken || other.id == id {
-		f.names[key] = db
-	}
-	return db
-}
-
-// adopt takes in a file that was copied here: its secrets are sealed for its
-// new place, it is paused so that it does nothing twice, and its name gives
-// way when it is taken.
-func (f *Folder) adopt(id string) *DB {
-	db := newDB(f, id, f.filePath(id))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	found, err := Write(context.Background(), db, func(tx *Tx) (row, error) {
-		r, err := readRow(tx.conn)
-		if err != nil {
-			return r, err
-		}
-		if err := f.reseal(tx, r.id, id); err != nil {
-			return r, err
-		}
-		r.agent.Name = f.freeName(r.agent.Name, id)
-		r.agent.Status, r.agent.UpdatedAt = agent.StatusPaused, tx.Now
-		_, err = tx.exec("UPDATE _agent SET id = ?, folder = ?, name = ?, status = ?, updated_at = ?",
-			id, f.path, r.agent.Name, r.agent.Status, tx.Now)
-		if err != nil {
-			return r, err
-		}
-		return r, tx.log(agent.LevelWarn, "store", "this file was copied here and starts paused",
-			map[string]any{"copied_from": r.id})
-	})
-	if err != nil {
-		found.problem = explain(err)
-		f.log.Error("an agent's file is refused", "agent", id, "error", err)
-	} else {
-		f.names[agent.NameKey(found.agent.Name)] = db
-		f.log.Info("a copied agent was taken in and is paused", "agent", id, "name", found.agent.Name)
+	if old := f.byID[id]; old != nil {
+		f.unname(old, old.Agent().Name)
 	}
-	found.agent.ID = id
-	db.record.Store(&found.record)
 	f.byID[id] = db
+	if found.problem == nil {
+		f.names[agent.NameKey(found.agent.Name)] = db
+	}
 	return db
 }
 
-// freeName returns name, or name-2, name-3, … when another agent has it. The
-// caller holds f.mu.
-func (f *Folder) freeName(name, id string) string {
-	for n := 1; ; n++ {
-		candidate := name
-		if n > 1 {
-			suffix := fmt.Sprintf("-%d", n)
-			candidate = strings.TrimRight(name[:min(len(name), agent.MaxNameLength-len(suffix))], "-") + suffix
+// adopt takes in a file that was copied here: it is paused so that it does
+// nothing twice, and its name gives way when it is taken.
+func (f *Folder) adopt(id string, found row) *DB {
+	name, release := f.keepFree(cleanName(found.agent.Name), id)
+	defer release()
+	return f.adoptAs(id, name, found)
+}
+
+// adoptAs takes in a copied file under a name that is kept for it. Its
+// secrets are sealed for its new place.
+func (f *Folder) adoptAs(id, name string, found row) *DB {
+	from := found.agent
+	found.agent.ID, found.agent.Name, found.agent.Status = id, name, agent.StatusPaused
+	found.agent.Description = agent.Clip(from.Description, agent.MaxDescriptionLength)
+	db := newDB(f, id, f.filePath(id))
+	_, err := Write(context.Background(), db, func(tx *Tx) (struct{}, error) {
+		a := &found.agent
+		a.UpdatedAt = tx.Now
+		if err := f.reseal(tx, found.id, id); err != nil {
+			return struct{}{}, err
 		}
-		if other, taken := f.names[agent.NameKey(candidate)]; !taken || other.id == id {
-			return candidate
+		if _, err := tx.exec("UPDATE _agent SET id = ?, folder = ?, name = ?, description = ?, status = ?, updated_at = ?",
+			id, f.path, a.Name, a.Description, a.Status, tx.Now); err != nil {
+			return struct{}{}, err
 		}
+		return struct{}{}, tx.log(agent.LevelWarn, "store", "this file was copied here and starts paused",
+			map[string]any{"copied_from": found.id})
+	})
+	err = errors.Join(err, db.closeWhenUnused(true))
+	if err != nil {
+		return f.enter(id, row{record: record{problem: refused(err)}})
 	}
+	f.log.Info("a copied agent was taken in and is paused", "agent", id, "name", name)
+	return f.enter(id, found)
+}
+
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// cleanName makes an agent's name of what a foreign file says it is.
+func cleanName(name string) string {
+	name = notInNames.ReplaceAllString(agent.Clip(name, 4*agent.MaxNameLength), "-")
+	name = strings.Trim(name, "-")
+	name = strings.TrimRight(name[:min(len(name), agent.MaxNameLength)], "-")
+	if name == "" {
+		return "agent"
+	}
+	return name
 }
 
 // reseal seals every secret of a file for another agent id. What cannot be

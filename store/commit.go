@@ -11,87 +11,106 @@ import (
 // does not wait long for the last.
 const groupSize = 64
 
+// cautiousFor is how many commits take the precaution of savepoints after a
+// job of a shared one failed: failures come in runs.
+const cautiousFor = 16
+
 // job is a write that waits for its turn.
 type job struct {
 	ctx   context.Context
 	run   func(*conn) error
 	alone bool // runs outside a transaction and shares no commit
 	err   error
-	done  chan struct{}
+	turn  chan bool // true: lead the next commit; false: the outcome is there
 }
 
 // submit queues j and returns its outcome. A job whose context ends before
 // its turn is not run; once it runs, its outcome is always told.
+//
+// Whoever finds the queue idle leads: it runs its own job and those that
+// joined behind it in one commit, then hands the lead to the first in line.
 func (f *file) submit(j *job) error {
-	j.done = make(chan struct{})
 	f.queueMu.Lock()
 	f.queue = append(f.queue, j)
-	start := !f.running
+	waits := f.running
 	f.running = true
-	f.queueMu.Unlock()
-	if start {
-		go f.drain()
+	if waits {
+		j.turn = make(chan bool, 1)
 	}
-	<-j.done
+	f.queueMu.Unlock()
+	if !waits || <-j.turn {
+		f.lead()
+	}
 	return j.err
 }
 
-// drain runs queued jobs until none is left. It ends by itself, and callers
-// hold the file open as long as a job of theirs is queued.
-func (f *file) drain() {
-	for {
-		group := f.next()
-		if group == nil {
-			return
-		}
-		if group[0].alone {
-			group[0].err = guarded(group[0].run, f.writer)
-		} else if err := f.commit(group); err != nil && len(group) > 1 {
-			// The shared transaction was lost, perhaps for one job's sake:
-			// give each its own.
-			for i := range group {
-				_ = f.commit(group[i : i+1])
-			}
-		}
-		for _, j := range group {
-			close(j.done)
-		}
+// lead runs the jobs at the head of the queue, the caller's own first among
+// them, and passes the lead on.
+func (f *file) lead() {
+	group := f.next()
+	if group[0].alone {
+		group[0].err = guarded(group[0].run, f.writer)
+	} else {
+		f.commit(group)
+	}
+	f.queueMu.Lock()
+	f.queue = f.queue[len(group):]
+	if len(f.queue) > 0 {
+		f.queue[0].turn <- true
+	} else {
+		f.queue, f.running = nil, false
+	}
+	f.queueMu.Unlock()
+	for _, j := range group[1:] {
+		j.turn <- false
 	}
 }
 
-// next takes the jobs of the next commit off the queue; nil means there are
-// none and drain has to end.
+// next returns the jobs of the next commit, which stay in the queue until
+// they are done.
 func (f *file) next() []*job {
 	f.queueMu.Lock()
 	defer f.queueMu.Unlock()
-	if len(f.queue) == 0 {
-		f.running = false
-		f.queue = nil
-		return nil
-	}
 	n := 1
 	for !f.queue[0].alone && n < len(f.queue) && n < groupSize && !f.queue[n].alone {
 		n++
 	}
-	group := f.queue[:n:n]
-	f.queue = f.queue[n:]
-	f.dirty = f.dirty || !group[0].alone
-	return group
+	f.dirty = f.dirty || !f.queue[0].alone
+	return f.queue[:n:n]
 }
 
-// commit runs the jobs in one transaction and sets their outcomes. A job that
-// fails is undone alone; an error is returned when the transaction itself was
-// lost and no job of the group took effect.
-func (f *file) commit(group []*job) error {
+// commit runs the jobs of a group and sets their outcomes. Savepoints, which
+// undo one job alone, cost as much as a write, so the jobs run without them at
+// first; when one fails, all run again with them. When even so the whole
+// transaction is lost, perhaps for one job's sake, each gets its own.
+func (f *file) commit(group []*job) {
+	if len(group) > 1 {
+		if f.cautious == 0 {
+			if f.attempt(group, false) {
+				return
+			}
+			f.cautious = cautiousFor
+		}
+		f.cautious--
+		if f.attempt(group, true) {
+			return
+		}
+	}
+	for i := range group {
+		f.attempt(group[i:i+1], false)
+	}
+}
+
+// attempt runs the jobs in one transaction. It is false when the transaction
+// was undone: no job took effect then, and all have an error.
+func (f *file) attempt(group []*job, savepoints bool) bool {
 	w := f.writer
-	lost := func(err error) error {
+	lost := func(err error) bool {
 		_ = w.script("ROLLBACK") // fails when SQLite has rolled back already
 		for _, j := range group {
-			if j.err == nil || len(group) > 1 {
-				j.err = err
-			}
+			j.err = err
 		}
-		return err
+		return false
 	}
 	if _, err := w.exec("BEGIN IMMEDIATE"); err != nil {
 		return lost(fmt.Errorf("begin: %w", err))
@@ -101,15 +120,12 @@ func (f *file) commit(group []*job) error {
 		if j.err = j.ctx.Err(); j.err != nil {
 			continue
 		}
-		if len(group) == 1 {
-			if j.err = guarded(j.run, w); j.err != nil {
-				return lost(j.err)
+		if savepoints {
+			if err := inSavepoint(w, j); err != nil {
+				return lost(err)
 			}
-			changed = true
-			break
-		}
-		if err := inSavepoint(w, j); err != nil {
-			return lost(err)
+		} else if j.err = guarded(j.run, w); j.err != nil {
+			return lost(j.err)
 		}
 		changed = changed || j.err == nil
 	}
@@ -120,7 +136,7 @@ func (f *file) commit(group []*job) error {
 	if _, err := w.exec(end); err != nil {
 		return lost(fmt.Errorf("commit: %w", err))
 	}
-	return nil
+	return true
 }
 
 // inSavepoint runs one job of a group. The error is not the job's own: it

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 
 	"modernc.org/sqlite"
@@ -16,6 +17,8 @@ import (
 
 // SQLite result codes that are told apart, see https://www.sqlite.org/rescode.html.
 const (
+	codePerm       = 3
+	codeBusy       = 5
 	codeReadOnly   = 8
 	codeIOErr      = 10
 	codeCorrupt    = 11
@@ -40,9 +43,22 @@ func dsn(path, mode string, pragmas ...string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
 }
 
+// The journals of savepoints and statements stay in memory (temp_store): as
+// temporary files they cost more than the writes they guard.
 var writerPragmas = []string{
-	"synchronous(FULL)", "foreign_keys(1)", "recursive_triggers(1)", "cache_size(-1024)",
+	"synchronous(FULL)", "foreign_keys(1)", "recursive_triggers(1)", "cache_size(-1024)", "temp_store(MEMORY)",
 	"journal_size_limit(1048576)", "wal_autocheckpoint(1000)",
+}
+
+// unlocked names a file that is only to be read, without taking locks and
+// without leaving anything beside it. What a crash left in the -wal is seen,
+// and stays there. Someone who writes meanwhile can make the file look damaged.
+func unlocked(path string) string {
+	name := dsn(path, "ro", "query_only(1)")
+	if wal, err := os.Stat(path + "-wal"); err == nil && wal.Size() > 0 {
+		return name
+	}
+	return name + "&immutable=1"
 }
 
 var readerPragmas = []string{"query_only(1)", "cache_size(-1024)"}
@@ -123,7 +139,7 @@ func (c *conn) script(text string) error {
 
 // sqliteCode returns SQLite's extended result code of err, or 0.
 func sqliteCode(err error) int {
-	var e *sqlite.Error
+	var e interface{ Code() int } // *sqlite.Error, or the SQL door's
 	if errors.As(err, &e) {
 		return e.Code()
 	}
@@ -149,6 +165,28 @@ func explain(err error) error {
 		return damaged(err)
 	}
 	return err
+}
+
+// errOutside is in the chain of a refusal whose reason lies outside the file
+// and may pass.
+var errOutside = errors.New("the reason lies outside the file")
+
+// refused turns what went wrong with a file into why its agent is refused.
+func refused(err error) error {
+	outside := errors.Join(err, errOutside)
+	switch sqliteCode(err) & 0xff {
+	case codePerm, codeBusy, codeIOErr, codeCantOpen:
+		return agent.Errorf(agent.CodeAgentDamaged, "this agent's file cannot be opened, see satchel doctor").Because(outside)
+	case codeFull:
+		return agent.Errorf(agent.CodeDiskFull, "the disk was full when this agent's file was to be taken in").Because(outside)
+	case codeReadOnly:
+		return agent.Errorf(agent.CodeReadOnly, "this agent's file cannot be written, so it was not taken in").Because(outside)
+	}
+	var known *agent.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	return damaged(err)
 }
 
 func damaged(cause error) *agent.Error {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"satchel/agent"
@@ -29,11 +30,28 @@ func scanContact(rows *sql.Rows) (c agent.Contact, err error) {
 	if err != nil {
 		return c, err
 	}
-	if tags == "[]" {
-		c.Tags = []string{}
-		return c, nil
+	c.Tags, err = decodeTags(tags)
+	return c, err
+}
+
+// decodeTags reads the tags of a contact. What is no text among them, put
+// there by SQL, is shown as the JSON that it is.
+func decodeTags(raw string) ([]string, error) {
+	tags := []string{}
+	if raw == "[]" || json.Unmarshal([]byte(raw), &tags) == nil {
+		return tags, nil
 	}
-	return c, json.Unmarshal([]byte(tags), &c.Tags)
+	var mixed []json.RawMessage
+	if err := json.Unmarshal([]byte(raw), &mixed); err != nil {
+		return nil, fmt.Errorf("stored tags: %w", err)
+	}
+	tags = make([]string, len(mixed))
+	for i, tag := range mixed {
+		if json.Unmarshal(tag, &tags[i]) != nil {
+			tags[i] = string(tag)
+		}
+	}
+	return tags, nil
 }
 
 // identity of contacts: for each identifier the expression of its unique

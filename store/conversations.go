@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
+	"math"
 
 	"satchel/agent"
 )
@@ -140,11 +142,14 @@ func (db *DB) Messages(ctx context.Context, conversationID string, after int64, 
 		if _, err := tx.conversation(conversationID); err != nil {
 			return nil, err
 		}
-		query := "SELECT " + messageColumns + " FROM messages WHERE conversation_id = ? AND id > ? ORDER BY id LIMIT ?"
+		query, from := " AND id > ? ORDER BY id LIMIT ?", after
 		if newestFirst {
-			query = "SELECT " + messageColumns + " FROM messages WHERE conversation_id = ? AND (id < ?2 OR ?2 = 0) ORDER BY id DESC LIMIT ?3"
+			query = " AND id < ? ORDER BY id DESC LIMIT ?"
+			if from == 0 {
+				from = math.MaxInt64
+			}
 		}
-		return all(tx, scanMessage, query, conversationID, after, limit+1)
+		return all(tx, scanMessage, "SELECT "+messageColumns+" FROM messages WHERE conversation_id = ?"+query, conversationID, from, limit+1)
 	})
 	if len(page) > limit {
 		return page[:limit], true, err
@@ -155,6 +160,12 @@ func (db *DB) Messages(ctx context.Context, conversationID string, after int64, 
 // AppendMessage adds a message to a conversation. What a person writes as the
 // assistant mutes the conversation's automatic replies.
 func (db *DB) AppendMessage(ctx context.Context, m agent.Message) (agent.Message, error) {
+	if len(m.Metadata) == 0 {
+		m.Metadata = json.RawMessage("{}")
+	}
+	if err := m.Validate(); err != nil {
+		return m, err
+	}
 	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
 		c, err := tx.conversation(m.ConversationID)
 		if err != nil {

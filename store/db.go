@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,13 +21,19 @@ type DB struct {
 
 	lastUse atomic.Int64 // Unix nanoseconds
 
-	mu      sync.Mutex
-	file    *file
-	users   int
-	unused  *sync.Cond // users became 0
-	gone    bool
-	trimmed time.Time       // last retention run
-	uploads map[string]bool // uploads under way
+	gone atomic.Bool // closed for good
+
+	// changing is held while the agent's own rows change, until the catalog
+	// has followed, so that it follows in the order of the commits.
+	changing sync.Mutex
+
+	mu       sync.Mutex
+	file     *file
+	users    int
+	unused   *sync.Cond      // users became 0
+	troubled time.Time       // tend's own: when it last failed
+	trimmed  time.Time       // when retention last found nothing left to do
+	uploads  map[string]bool // uploads under way
 }
 
 // record is what the catalog keeps in memory of each agent.
@@ -65,7 +72,10 @@ func (db *DB) acquire() (*file, error) {
 	db.lastUse.Store(time.Now().UnixNano())
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if db.gone {
+	if db.gone.Load() && db.folder.ended.Load() {
+		return nil, ErrClosed
+	}
+	if db.gone.Load() {
 		return nil, agent.NotFound("agent", db.id)
 	}
 	if err := db.Problem(); err != nil {
@@ -85,6 +95,11 @@ func (db *DB) acquire() (*file, error) {
 
 func (db *DB) release() {
 	db.lastUse.Store(time.Now().UnixNano())
+	db.leave()
+}
+
+// leave is a release that does not count as use.
+func (db *DB) leave() {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.users--; db.users == 0 {
@@ -109,7 +124,9 @@ func (db *DB) closeIdle() (closed bool, err error) {
 func (db *DB) closeWhenUnused(forever bool) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	db.gone = db.gone || forever
+	if forever {
+		db.gone.Store(true)
+	}
 	for db.users > 0 {
 		db.unused.Wait()
 	}
@@ -127,6 +144,18 @@ func (db *DB) closeLocked() error {
 		return errors.Join(errors.New("close agent "+db.id), err)
 	}
 	return nil
+}
+
+// replaced tells whether another file lies where the open one was opened.
+func (db *DB) replaced() bool {
+	db.mu.Lock()
+	f := db.file
+	db.mu.Unlock()
+	if f == nil || f.info == nil {
+		return false
+	}
+	info, err := os.Stat(db.path)
+	return err == nil && !os.SameFile(info, f.info)
 }
 
 // isOpen tells whether connections are open.

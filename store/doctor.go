@@ -28,6 +28,9 @@ func Doctor(folder string, keys [][]byte) ([]Finding, error) {
 	if _, err := os.Stat(filepath.Join(path, "agents")); errors.Is(err, os.ErrNotExist) {
 		return []Finding{{OK: true, Subject: path, Message: "empty: satchel serve makes what is missing"}}, nil
 	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return nil, err
+	}
 	findings := []Finding{serverFinding(path)}
 	ring, finding := examineKeys(path, keys)
 	findings = append(findings, finding)
@@ -37,9 +40,9 @@ func Doctor(folder string, keys [][]byte) ([]Finding, error) {
 		return nil, err
 	}
 	for _, entry := range names {
-		id, isDB := strings.CutSuffix(entry.Name(), ".db")
+		id, isAgent := agentFile(entry)
 		switch {
-		case isDB && fileName.MatchString(id):
+		case isAgent:
 			findings = append(findings, f.examine(id))
 		case strings.HasSuffix(entry.Name(), ".db-wal"), strings.HasSuffix(entry.Name(), ".db-shm"):
 		default:
@@ -83,10 +86,24 @@ func examineKeys(path string, given [][]byte) (keyring, Finding) {
 	return ring, finding
 }
 
-// examine reads one agent's file whole.
+// examine reads one agent's file whole. What looks wrong while someone writes
+// the file is looked at again.
 func (f *Folder) examine(id string) Finding {
+	before := f.stamp(id)
+	finding := f.examineOnce(id)
+	for range 3 {
+		now := f.stamp(id)
+		if finding.OK || now == before {
+			break
+		}
+		before, finding = now, f.examineOnce(id)
+	}
+	return finding
+}
+
+func (f *Folder) examineOnce(id string) Finding {
 	finding := Finding{Subject: id + ".db"}
-	c, err := openConn(dsn(f.filePath(id), "rw", "query_only(1)"))
+	c, err := openConn(unlocked(f.filePath(id)))
 	if err != nil {
 		finding.Message = "cannot be opened: " + err.Error()
 		return finding
@@ -140,39 +157,4 @@ func (f *Folder) lockedSecrets(c *conn, agentID string) (locked int) {
 		}
 	}
 	return locked
-}
-
-// RotateKey replaces the master key of a folder that no server uses and seals
-// every credential anew. When it is cut, the next start opens both the old
-// and the new seals, and RotateKey can be run again. With keys given (they
-// come from the environment) the first seals, and no file is written.
-func RotateKey(o Options) (resealed int, err error) {
-	f, err := prepareFolder(o)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	fromFile := len(o.MasterKeys) == 0
-	if fromFile {
-		if err := f.addMasterKey(); err != nil {
-			return 0, err
-		}
-	}
-	if err := f.load(); err != nil {
-		return 0, err
-	}
-	for _, db := range f.Agents() {
-		if db.Problem() != nil {
-			return resealed, fmt.Errorf("agent %s is refused, so its credentials cannot be sealed anew; the old key is kept: %w", db.id, db.Problem())
-		}
-		n, err := f.resealAll(db)
-		if err != nil {
-			return resealed, fmt.Errorf("agent %s: %w", db.id, err)
-		}
-		resealed += n
-	}
-	if fromFile {
-		err = writeMasterFile(f.path, [][]byte{f.keys[0].bytes})
-	}
-	return resealed, err
 }

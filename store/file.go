@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 
 	"satchel/agent"
@@ -14,6 +15,7 @@ const readersPerFile = 3
 // file is an agent's file while it is open: one writer, some readers.
 type file struct {
 	path   string
+	info   os.FileInfo // to tell when another file takes its place; nil: unknown
 	writer *conn
 
 	slots   chan struct{} // one token a reader that may exist
@@ -21,8 +23,12 @@ type file struct {
 	idle    []*conn // readers that wait for work
 	queueMu sync.Mutex
 	queue   []*job
-	running bool // someone drains the queue
+	running bool // someone leads a commit
 	dirty   bool // guarded by queueMu: written since the last checkpoint
+
+	cautious int // the leader's: how many commits still use savepoints
+
+	door door // connections of the SQL door
 }
 
 // openFile opens an existing agent's file and brings it to the present
@@ -38,7 +44,8 @@ func openFile(path string) (*file, error) {
 	if err := migrate(w); err != nil {
 		return nil, errors.Join(explain(err), w.close())
 	}
-	f := &file{path: path, writer: w, slots: make(chan struct{}, readersPerFile), dirty: true}
+	info, _ := os.Stat(path)
+	f := &file{path: path, info: info, writer: w, slots: make(chan struct{}, readersPerFile), dirty: true}
 	for range readersPerFile {
 		f.slots <- struct{}{}
 	}
@@ -46,14 +53,15 @@ func openFile(path string) (*file, error) {
 }
 
 // errNoAgent says that a file is a database, but not an agent's.
-var errNoAgent = errors.New("not an agent's file")
+var errNoAgent = agent.Errorf(agent.CodeAgentDamaged,
+	"the file in this agent's place is not an agent's; it was left as it is, see satchel doctor")
 
 // checkFile reads a file's header through SQLite and refuses what is not a
 // sound agent's file of a known version.
 func checkFile(path string) error {
-	c, err := openConn(dsn(path, "rw", "query_only(1)"))
+	c, err := openConn(unlocked(path))
 	if err != nil {
-		return damaged(err)
+		return refused(err)
 	}
 	defer c.close()
 	return checkHeader(c)
@@ -65,7 +73,7 @@ func checkHeader(c *conn) error {
 		"PRAGMA application_id": &id, "PRAGMA user_version": &version, "PRAGMA page_count": &pages,
 	} {
 		if err := c.value(dst, query); err != nil {
-			return damaged(err)
+			return refused(err)
 		}
 	}
 	switch {
@@ -89,7 +97,7 @@ func (f *file) close() error {
 		errs = append(errs, r.close())
 	}
 	f.idle = nil
-	return errors.Join(append(errs, f.writer.close())...)
+	return errors.Join(append(errs, f.door.close(), f.writer.close())...)
 }
 
 // reader borrows a reader connection and waits for one within ctx.
@@ -119,15 +127,22 @@ func (f *file) reader(ctx context.Context) (*conn, error) {
 	return r, nil
 }
 
-func (f *file) putBack(r *conn) {
-	f.idleMu.Lock()
-	f.idle = append(f.idle, r)
-	f.idleMu.Unlock()
+// putBack returns a reader; one in doubt, which may still be in its
+// transaction, is closed instead.
+func (f *file) putBack(r *conn, sound bool) {
+	if sound {
+		f.idleMu.Lock()
+		f.idle = append(f.idle, r)
+		f.idleMu.Unlock()
+	} else {
+		_ = r.close()
+	}
 	f.slots <- struct{}{}
 }
 
-// shrink closes all idle readers but one.
+// shrink closes all idle readers but one, and the SQL door's.
 func (f *file) shrink() {
+	_ = f.door.close()
 	f.idleMu.Lock()
 	extra := f.idle
 	if len(extra) > 0 {
@@ -171,12 +186,14 @@ func Read[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, error
 	if err != nil {
 		return zero, explain(err)
 	}
-	defer f.putBack(r)
+	sound := false
+	defer func() { f.putBack(r, sound) }()
 	if _, err := r.exec("BEGIN"); err != nil {
 		return zero, explain(err)
 	}
 	result, err := fn(newTx(ctx, r, db))
-	if _, e := r.exec("COMMIT"); e != nil && err == nil {
+	_, e := r.exec("COMMIT")
+	if sound = e == nil; err == nil {
 		err = e
 	}
 	if err != nil {

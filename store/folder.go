@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -33,26 +34,36 @@ type Folder struct {
 	log       *slog.Logger
 	openLimit int
 
-	mu    sync.RWMutex
-	byID  map[string]*DB
-	names map[string]*DB // by agent.NameKey; refused files have no name
-	saved map[string]seen
+	mu     sync.RWMutex
+	byID   map[string]*DB
+	names  map[string]*DB  // by agent.NameKey; refused files have no name
+	kept   map[string]bool // names, by agent.NameKey, of agents that are being made
+	making map[string]bool // ids whose files are being made, taken in or removed
+
+	looks lookout // the watcher's own
 
 	openMu sync.Mutex
 	open   map[*DB]struct{}
 
 	apiKeys apiKeys
 
-	blankOnce sync.Once // the empty file that new agents start from
-	blankErr  error
+	blankMu sync.Mutex // makes the empty file that new agents start from
 
 	startMu sync.Mutex
 	stop    context.CancelFunc
 	done    chan struct{}
+	ended   atomic.Bool // Close was called
 }
 
 // ErrLocked says that another server has the data folder open.
 var ErrLocked = errors.New("another Satchel server uses this data folder")
+
+// ErrClosed says that the data folder was closed.
+var ErrClosed = errors.New("the data folder is closed")
+
+// lockWait is how long Open waits for the lock, which "satchel doctor" holds
+// for a moment.
+const lockWait = 300 * time.Millisecond
 
 // Open takes the data folder, makes what is missing in it, and loads the
 // catalog. Files that are damaged or newer are kept out and reported; they
@@ -79,16 +90,19 @@ func prepareFolder(o Options) (*Folder, error) {
 		return nil, err
 	}
 	lock := flock.New(filepath.Join(path, "satchel.lock"))
-	ok, err := lock.TryLock()
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	ok, err := lock.TryLockContext(ctx, 20*time.Millisecond)
 	switch {
+	case !ok && (err == nil || errors.Is(err, context.DeadlineExceeded)):
+		return nil, fmt.Errorf("%w: %s", ErrLocked, path)
 	case err != nil:
 		return nil, fmt.Errorf("the data folder %s cannot be used: %w", path, err)
-	case !ok:
-		return nil, fmt.Errorf("%w: %s", ErrLocked, path)
 	}
 	f := &Folder{
 		path: path, lock: lock, log: o.Log, openLimit: o.OpenFiles,
-		byID: map[string]*DB{}, names: map[string]*DB{}, saved: map[string]seen{}, open: map[*DB]struct{}{},
+		byID: map[string]*DB{}, names: map[string]*DB{}, kept: map[string]bool{}, making: map[string]bool{},
+		looks: newLookout(), open: map[*DB]struct{}{},
 	}
 	if f.log == nil {
 		f.log = slog.Default()
@@ -112,7 +126,10 @@ func makeFolder(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the data folder: %w", err)
 	}
-	return filepath.EvalSymlinks(abs)
+	if path, err = filepath.EvalSymlinks(abs); err != nil {
+		return "", fmt.Errorf("find the data folder: %w", err)
+	}
+	return path, nil
 }
 
 // clearTemp empties the folder for work that a crash may leave behind. Only
@@ -121,7 +138,10 @@ func (f *Folder) clearTemp() error {
 	if err := os.RemoveAll(f.tempPath("")); err != nil {
 		return fmt.Errorf("clear the data folder's tmp: %w", err)
 	}
-	return os.MkdirAll(f.tempPath(""), 0o700)
+	if err := os.MkdirAll(f.tempPath(""), 0o700); err != nil {
+		return fmt.Errorf("make the data folder's tmp: %w", err)
+	}
+	return nil
 }
 
 // Path is the data folder's absolute path.
@@ -226,12 +246,15 @@ func (f *Folder) OpenCount() int {
 // looks found it alike, so within two seconds.
 const tick = 500 * time.Millisecond
 
-// Start begins to watch the folder and to tend idle files. It returns at once
-// and may be called twice.
+// Start begins to watch the folder and to tend idle files, until ctx ends or
+// Stop is called. It returns at once and may be called twice.
 func (f *Folder) Start(ctx context.Context) error {
 	f.startMu.Lock()
 	defer f.startMu.Unlock()
-	if f.stop != nil {
+	if f.ended.Load() {
+		return ErrClosed
+	}
+	if f.stop != nil && !ended(f.done) {
 		return nil
 	}
 	ctx, f.stop = context.WithCancel(ctx)
@@ -253,6 +276,15 @@ func (f *Folder) Start(ctx context.Context) error {
 	return nil
 }
 
+func ended(done chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
 func (f *Folder) runOnce(ctx context.Context, now time.Time) {
 	f.watch()
 	f.tend(ctx, now)
@@ -271,8 +303,12 @@ func (f *Folder) Stop() {
 }
 
 // Close stops, waits for running transactions, closes every file so that
-// nothing is left beside it, and gives the folder free.
+// nothing is left beside it, and gives the folder free. Calls that come later
+// answer ErrClosed. It may be called twice.
 func (f *Folder) Close() error {
+	if f.ended.Swap(true) {
+		return nil
+	}
 	f.Stop()
 	var errs []error
 	for _, db := range f.Agents() {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"satchel/agent"
@@ -14,6 +15,7 @@ const (
 	settleAfter    = 1500 * time.Millisecond
 	closeAfter     = 60 * time.Second
 	retentionEvery = time.Hour
+	tryAgainAfter  = 30 * time.Second // when that failed, as on a full disk
 )
 
 // Bounds of what grows by itself, beside retention_days.
@@ -23,53 +25,101 @@ const (
 	trimBatch = 5_000
 )
 
-// tend looks after open files that rest: after settleAfter the -wal is empty
-// and a plain copy of the file is complete, after closeAfter it is closed.
+// Bounds of the work on a file that has come to rest: it must be done a second
+// later. A file is given back at most freedAtRest pages a time.
+const (
+	trimStepsAtRest = 4
+	freedAtRest     = 2_000
+)
+
+// tendedAtOnce is how many files are looked after at a time: many that come to
+// rest together must all be whole a second later.
+const tendedAtOnce = 8
+
+// tend looks after open files: after settleAfter of rest the -wal is empty and
+// a plain copy of the file is complete, after closeAfter it is closed.
 func (f *Folder) tend(ctx context.Context, now time.Time) {
+	var running sync.WaitGroup
+	slots := make(chan struct{}, tendedAtOnce)
 	for _, db := range f.openDBs() {
-		idle := now.Sub(time.Unix(0, db.lastUse.Load()))
-		switch {
-		case idle >= closeAfter:
-			if _, err := db.closeIdle(); err != nil {
-				f.log.Error("close an idle agent", "agent", db.id, "error", err)
+		slots <- struct{}{}
+		running.Go(func() {
+			if err := db.tend(ctx, now); err != nil && ctx.Err() == nil {
+				f.log.Error("look after an open agent", "agent", db.id, "error", err)
 			}
-		case idle >= settleAfter:
-			if err := db.settle(ctx, now); err != nil {
-				f.log.Error("settle an idle agent", "agent", db.id, "error", err)
-			}
-		}
+			<-slots
+		})
 	}
+	running.Wait()
 }
 
-// settle applies retention when it is due, gives free pages back, and empties
-// the -wal. It does not count as use.
-func (db *DB) settle(ctx context.Context, now time.Time) error {
+func (db *DB) tend(ctx context.Context, now time.Time) error {
+	idle := now.Sub(time.Unix(0, db.lastUse.Load()))
+	if idle >= closeAfter {
+		if closed, err := db.closeIdle(); closed || err != nil {
+			return err
+		}
+	}
+	if now.Sub(db.troubled) < tryAgainAfter {
+		return nil
+	}
+	err := db.settle(ctx, now, idle >= settleAfter)
+	if err != nil {
+		db.troubled = now
+	}
+	return err
+}
+
+// settle applies retention when it is due and, on a file that rests, gives
+// free pages back and empties the -wal. It does not count as use.
+func (db *DB) settle(ctx context.Context, now time.Time, rests bool) error {
 	db.mu.Lock()
 	f := db.file
-	if f == nil || !f.needsRest() {
+	due := now.Sub(db.trimmed) >= retentionEvery
+	rests = rests && f != nil && f.needsRest()
+	if f == nil || !rests && !due {
 		db.mu.Unlock()
 		return nil
 	}
 	db.users++
-	due := now.Sub(db.trimmed) >= retentionEvery
-	if due {
-		db.trimmed = now
-	}
 	db.mu.Unlock()
-	defer func() {
-		db.mu.Lock()
-		if db.users--; db.users == 0 {
-			db.unused.Broadcast()
-		}
-		db.mu.Unlock()
-	}()
+	defer db.leave()
 	if due {
-		if err := f.submit(&job{ctx: ctx, run: func(c *conn) error { return trim(newTx(ctx, c, db)) }}); err != nil {
+		if err := db.applyRetention(ctx, f, now, rests); err != nil {
 			return fmt.Errorf("retention: %w", err)
 		}
 	}
+	if !rests {
+		return nil
+	}
 	f.shrink()
 	return f.submit(&job{ctx: ctx, alone: true, run: f.rest})
+}
+
+// applyRetention deletes what is too old: one step on a file in use, so that
+// its writes do not wait, and some on one that rests. What is left over goes
+// at the next tick.
+func (db *DB) applyRetention(ctx context.Context, f *file, now time.Time, rests bool) error {
+	steps := 1
+	if rests {
+		steps = trimStepsAtRest
+	}
+	more := true
+	for ; more && steps > 0; steps-- {
+		err := f.submit(&job{ctx: ctx, run: func(c *conn) (err error) {
+			more, err = trim(newTx(ctx, c, db))
+			return err
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	if !more {
+		db.mu.Lock()
+		db.trimmed = now
+		db.mu.Unlock()
+	}
+	return nil
 }
 
 func (f *file) needsRest() bool {
@@ -88,7 +138,7 @@ func (f *file) rest(c *conn) error {
 		return err
 	}
 	if free > 64 && free*10 > pages {
-		if err := c.script(fmt.Sprintf("PRAGMA incremental_vacuum(%d)", free)); err != nil {
+		if err := c.script(fmt.Sprintf("PRAGMA incremental_vacuum(%d)", min(free, freedAtRest))); err != nil {
 			return fmt.Errorf("give free pages back: %w", err)
 		}
 	}
@@ -105,12 +155,12 @@ func (f *file) rest(c *conn) error {
 	return nil
 }
 
-// trim deletes what is older than the agent keeps it, oldest first and in
-// bounded steps: what is left over goes next time.
-func trim(tx *Tx) error {
+// trim deletes what is older than the agent keeps it, oldest first, a batch of
+// each kind, and tells whether more is left.
+func trim(tx *Tx) (more bool, err error) {
 	settings, err := tx.settings()
 	if err != nil {
-		return err
+		return false, err
 	}
 	before := agent.At(tx.Now.AddDate(0, 0, -settings.RetentionDays))
 	for _, step := range []struct {
@@ -120,11 +170,17 @@ func trim(tx *Tx) error {
 		{"DELETE FROM logs WHERE id IN (SELECT id FROM logs WHERE created_at < ? ORDER BY created_at LIMIT ?)", []any{before, trimBatch}},
 		{"DELETE FROM logs WHERE id IN (SELECT id FROM logs ORDER BY created_at LIMIT min(?, max(0, (SELECT n FROM _counts WHERE name = 'logs') - ?)))", []any{trimBatch, maxLogs}},
 		{"DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE created_at < ? ORDER BY seq LIMIT ?)", []any{before, trimBatch}},
-		{"DELETE FROM _events WHERE seq <= (SELECT max(seq) FROM _events) - ?", []any{maxEvents}},
+		{"DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE seq <= (SELECT max(seq) FROM _events) - ? ORDER BY seq LIMIT ?)", []any{maxEvents, trimBatch}},
 	} {
-		if _, err := tx.exec(step.query, step.args...); err != nil {
-			return err
+		done, err := tx.exec(step.query, step.args...)
+		if err != nil {
+			return false, err
 		}
+		n, err := done.RowsAffected()
+		if err != nil {
+			return false, err
+		}
+		more = more || n == trimBatch
 	}
-	return tx.dropLostUploads()
+	return more, tx.dropLostUploads()
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"os"
-	"slices"
 	"sync"
 
 	"satchel/agent"
@@ -14,9 +12,12 @@ import (
 // apiKeys is the folder's memory of the API keys, which are rows of the
 // default agent's file.
 type apiKeys struct {
+	loading sync.Mutex // held while they are read, so that the last read stands
+
 	mu     sync.RWMutex
 	byHash map[string]*agent.Key
 	made   bool   // a key was made once, though it may be revoked by now
+	read   bool   // they could be read at least once
 	stamp  string // how the default agent's file looked when they were read
 }
 
@@ -31,14 +32,18 @@ func scanKey(rows *sql.Rows) (*agent.Key, error) {
 	return &k, json.Unmarshal([]byte(agents), &k.Agents)
 }
 
-// loadKeys reads all keys into memory.
+// loadKeys reads all keys into memory. It does not count as use of the agent.
 func (f *Folder) loadKeys() error {
-	stamp := f.keysStamp()
+	f.apiKeys.loading.Lock()
+	defer f.apiKeys.loading.Unlock()
+	db := f.Default()
+	defer db.lastUse.Store(db.lastUse.Load())
+	stamp := f.stamp(db.id)
 	type found struct {
 		keys []*agent.Key
 		made bool
 	}
-	got, err := Read(context.Background(), f.Default(), func(tx *Tx) (k found, err error) {
+	got, err := Read(context.Background(), db, func(tx *Tx) (k found, err error) {
 		if err := tx.value(&k.made, "SELECT EXISTS (SELECT 1 FROM _keys)"); err != nil {
 			return k, err
 		}
@@ -54,28 +59,23 @@ func (f *Folder) loadKeys() error {
 	}
 	f.apiKeys.mu.Lock()
 	defer f.apiKeys.mu.Unlock()
-	f.apiKeys.byHash, f.apiKeys.made, f.apiKeys.stamp = byHash, got.made, stamp
+	f.apiKeys.byHash, f.apiKeys.read, f.apiKeys.stamp = byHash, true, stamp
+	f.apiKeys.made = f.apiKeys.made || got.made // taking the file away must not open the doors
 	return nil
 }
 
-// keysStamp changes when another process, such as "satchel key", writes the
-// default agent's file.
-func (f *Folder) keysStamp() string {
-	var stamp []byte
-	for _, suffix := range []string{"", "-wal"} {
-		if info, err := os.Stat(f.filePath(agent.DefaultID) + suffix); err == nil {
-			stamp = info.ModTime().AppendFormat(stamp, "2006-01-02T15:04:05.999999999 ")
-		}
-	}
-	return string(stamp)
-}
-
-// reloadKeys reads the keys again when the default agent's file changed.
+// reloadKeys reads the keys again when another process, such as "satchel
+// key", may have written the default agent's file. While that file is refused,
+// what was read last stands.
 func (f *Folder) reloadKeys() {
+	db := f.Default()
+	if db.gone.Load() || db.Problem() != nil {
+		return
+	}
 	f.apiKeys.mu.RLock()
-	same := f.apiKeys.stamp == f.keysStamp()
+	same := f.apiKeys.read && f.apiKeys.stamp == f.stamp(db.id)
 	f.apiKeys.mu.RUnlock()
-	if same || f.Default() == nil {
+	if same {
 		return
 	}
 	if err := f.loadKeys(); err != nil {
@@ -83,11 +83,13 @@ func (f *Folder) reloadKeys() {
 	}
 }
 
-// KeyMade tells whether an API key was ever made: access is closed from then on.
+// KeyMade tells whether an API key was ever made: access is closed from then
+// on. While the keys cannot be read, one counts as made, lest a damaged file
+// open the doors.
 func (f *Folder) KeyMade() bool {
 	f.apiKeys.mu.RLock()
 	defer f.apiKeys.mu.RUnlock()
-	return f.apiKeys.made
+	return f.apiKeys.made || !f.apiKeys.read
 }
 
 // Key finds a live key by what HashKey makes of it, or nil. It must not be changed.
@@ -158,12 +160,9 @@ func (f *Folder) ExtendKey(ctx context.Context, k *agent.Key, agentID string) er
 	if k.Reaches(agentID) {
 		return nil
 	}
-	agents, err := json.Marshal(append(slices.Clone(k.Agents), agentID))
-	if err != nil {
-		return err
-	}
-	_, err = Write(ctx, f.Default(), func(tx *Tx) (sql.Result, error) {
-		return tx.exec("UPDATE _keys SET agents = ? WHERE id = ?", string(agents), k.ID)
+	_, err := Write(ctx, f.Default(), func(tx *Tx) (sql.Result, error) {
+		return tx.exec(`UPDATE _keys SET agents = json_insert(agents, '$[#]', ?1)
+			WHERE id = ?2 AND NOT EXISTS (SELECT 1 FROM json_each(agents) WHERE value = ?1)`, agentID, k.ID)
 	})
 	if err != nil {
 		return err

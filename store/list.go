@@ -121,7 +121,11 @@ func (l listing[T]) orderBy(wish []Order) string {
 	if len(keys) == 0 {
 		return l.order
 	}
-	return strings.Join(append(keys, "id"), ", ")
+	last := "id" // in the direction of the first key, so that an index serves both
+	if strings.HasSuffix(keys[0], " DESC") {
+		last = "id DESC"
+	}
+	return strings.Join(append(keys, last), ", ")
 }
 
 // all reads every row of a query whose size is bounded by its text.

@@ -21,7 +21,7 @@ func TestSchemaApplies(t *testing.T) {
 	for _, q := range []string{
 		`INSERT INTO contacts(name,email,tags) VALUES ('Ada','ada@example.com','["vip","x"]')`,
 		`UPDATE contacts SET email='b@x.y'`,
-		`INSERT INTO sources(id,type,name,status,created_at,updated_at) VALUES('s','file','n','ready','','')`,
+		`INSERT INTO sources(id,type,name,status,created_at,updated_at) VALUES('s','file','n','ready','2026-01-31T09:00:00.000Z','2026-01-31T09:00:00.000Z')`,
 		`INSERT INTO chunks(id,source_id,position,content) VALUES('c','s',0,'hello world')`,
 		`DELETE FROM sources`,
 		`DELETE FROM contacts`,

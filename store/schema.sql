@@ -1,6 +1,7 @@
 -- Version 1: everything an agent owns. Tables whose name begins with "_" are
 -- Satchel's own and closed to the SQL endpoint. Times are TEXT, RFC 3339 UTC
--- with milliseconds; lists and objects are JSON text.
+-- with milliseconds; lists and objects are JSON text. Types and CHECKs keep what
+-- is written by SQL in the form that the program reads.
 
 CREATE TABLE _agent (
   id          TEXT PRIMARY KEY NOT NULL,  -- with folder: whose file this is, to tell a copy
@@ -70,9 +71,9 @@ CREATE TABLE contacts (
   notes         TEXT NOT NULL DEFAULT '',
   tags          TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(tags) AND json_type(tags) = 'array'),
   metadata      TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(metadata) AND json_type(metadata) = 'object'),
-  created_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
-  updated_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
-);
+  created_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at)),
+  updated_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
+) STRICT;
 CREATE UNIQUE INDEX contacts_email ON contacts(lower(trim(email))) WHERE email <> '';
 CREATE UNIQUE INDEX contacts_phone ON contacts(
   replace(replace(replace(replace(replace(replace(replace(replace(phone,' ',''),'-',''),'(',''),')',''),'+',''),'.',''),'/',''),char(160),'')
@@ -94,11 +95,11 @@ CREATE TABLE conversations (
   contact_id         TEXT NOT NULL DEFAULT '',
   gateway_id         TEXT NOT NULL DEFAULT '',
   external_thread_id TEXT NOT NULL DEFAULT '',
-  muted              INTEGER NOT NULL DEFAULT 0,
+  muted              INTEGER NOT NULL DEFAULT 0 CHECK (muted IN (0,1)),
   metadata           TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(metadata) AND json_type(metadata) = 'object'),
-  created_at         TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
-  updated_at         TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
-);
+  created_at         TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at)),
+  updated_at         TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
+) STRICT;
 CREATE UNIQUE INDEX conversations_thread ON conversations(gateway_id, external_thread_id) WHERE external_thread_id <> '';
 CREATE INDEX conversations_contact ON conversations(contact_id, created_at);
 CREATE INDEX conversations_created ON conversations(created_at, id);
@@ -109,8 +110,8 @@ CREATE TABLE messages (
   role            TEXT NOT NULL CHECK (role IN ('user','assistant','system','tool')),
   content         TEXT NOT NULL,
   metadata        TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(metadata) AND json_type(metadata) = 'object'),
-  created_at      TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
-);
+  created_at      TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at))
+) STRICT;
 CREATE INDEX messages_conversation ON messages(conversation_id, id);
 
 -- Knowledge. A chunk's text is found by full text at once, by meaning once its
@@ -120,7 +121,7 @@ CREATE TABLE sources (
   id              TEXT NOT NULL UNIQUE DEFAULT ('source-' || lower(hex(randomblob(10)))),
   type            TEXT NOT NULL CHECK (type IN ('file','url','crawl','database','api')),
   name            TEXT NOT NULL,
-  status          TEXT NOT NULL,
+  status          TEXT NOT NULL CHECK (status IN ('processing','crawling','updating','ready','error')),
   chunks          INTEGER NOT NULL DEFAULT 0,
   file_path       TEXT NOT NULL DEFAULT '',
   config          TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(config)),
@@ -129,9 +130,9 @@ CREATE TABLE sources (
   error_message   TEXT NOT NULL DEFAULT '',
   chunked         INTEGER NOT NULL DEFAULT 0,  -- the text has been cut; vectors may still be missing
   attempts        INTEGER NOT NULL DEFAULT 0,  -- how often reading it began: a file that kills its reader is given up
-  created_at      TEXT NOT NULL,
-  updated_at      TEXT NOT NULL
-);
+  created_at      TEXT NOT NULL CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at)),
+  updated_at      TEXT NOT NULL CHECK (updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
+) STRICT;
 CREATE INDEX sources_created ON sources(created_at, id);
 CREATE INDEX sources_working ON sources(status) WHERE status NOT IN ('ready','error');
 
@@ -145,7 +146,7 @@ CREATE TABLE chunks (  -- those of a deleted source go in the background, by way
   page      INTEGER NOT NULL DEFAULT 0,
   url       TEXT NOT NULL DEFAULT '',
   embedded  INTEGER NOT NULL DEFAULT 0
-);
+) STRICT;
 CREATE UNIQUE INDEX chunks_position ON chunks(source_id, position);
 CREATE INDEX chunks_unembedded ON chunks(source_id, position) WHERE embedded = 0;
 
@@ -189,8 +190,8 @@ CREATE TABLE logs (
   source     TEXT NOT NULL,
   message    TEXT NOT NULL,
   data       TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(data)),
-  created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
-) WITHOUT ROWID;
+  created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at))
+) WITHOUT ROWID, STRICT;
 CREATE INDEX logs_created ON logs(created_at, id);
 
 -- Automation.

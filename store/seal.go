@@ -3,7 +3,6 @@ package store
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -160,41 +159,4 @@ func syncFolder(path string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
-}
-
-// addMasterKey puts a new key before the others, in the file and in memory.
-func (f *Folder) addMasterKey() error {
-	key := make([]byte, MasterKeyBytes)
-	_, _ = rand.Read(key)
-	k, err := newMasterKey(key)
-	if err != nil {
-		return err
-	}
-	f.keys = append(keyring{k}, f.keys...)
-	all := make([][]byte, len(f.keys))
-	for i, k := range f.keys {
-		all[i] = k.bytes
-	}
-	return writeMasterFile(f.path, all)
-}
-
-// resealAll seals every credential of an agent with the first key and returns
-// how many there are. One that cannot be opened stops it.
-func (f *Folder) resealAll(db *DB) (int, error) {
-	return Write(context.Background(), db, func(tx *Tx) (int, error) {
-		secrets, err := all(tx, scanSecret, "SELECT owner, field, key_id, sealed FROM _secrets")
-		if err != nil {
-			return 0, err
-		}
-		for _, s := range secrets {
-			plain, err := f.keys.open(db.id, s.owner, s.field, s.keyID, s.sealed)
-			if err != nil {
-				return 0, fmt.Errorf("%s of %s: %w", s.field, s.owner, err)
-			}
-			if err := tx.putSecret(s.owner, s.field, plain); err != nil {
-				return 0, err
-			}
-		}
-		return len(secrets), nil
-	})
 }

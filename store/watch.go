@@ -3,21 +3,71 @@ package store
 import (
 	"errors"
 	"os"
+	"strconv"
+	"time"
 
 	"satchel/agent"
 )
 
+// lookout is what the watcher remembers between looks.
+type lookout struct {
+	saved  map[string]seen // files that are no working agents
+	folder time.Time       // the folder's modification time, when the last look was thorough; else zero
+	rounds int
+}
+
+func newLookout() lookout { return lookout{saved: map[string]seen{}} }
+
 // seen is how a file looked at the last look.
 type seen struct {
-	size    int64
-	modTime int64
+	stamp   string
 	settled bool // nothing more to do until it changes
 }
+
+// retryEvery is how many looks pass before a file is tried again that could
+// not be taken in for a reason outside it, such as a full disk.
+const retryEvery = 60
+
+// restless is how long after a change of the folder its modification time is
+// not trusted: several changes can share one.
+const restless = 2 * time.Second
 
 // watch compares the folder with the catalog: files that appeared and have
 // stopped growing are adopted, refused files that changed are tried again,
 // agents whose files are gone are forgotten.
 func (f *Folder) watch() {
+	f.looks.rounds++
+	f.forgetReplaced()
+	if f.folderChanged() {
+		f.compare()
+	}
+	for id := range f.looks.saved {
+		f.consider(id)
+	}
+	f.reloadKeys()
+}
+
+// folderChanged tells whether files may have come or gone since the last
+// look, so that ten thousand agents at rest cost one look at the folder.
+func (f *Folder) folderChanged() bool {
+	info, err := os.Stat(f.agentsPath())
+	if err != nil {
+		return true
+	}
+	changed := info.ModTime()
+	if changed.Equal(f.looks.folder) {
+		return false
+	}
+	f.looks.folder = time.Time{}
+	if time.Since(changed) > restless {
+		f.looks.folder = changed
+	}
+	return true
+}
+
+// compare lists the folder: what is not in the catalog is looked at from now
+// on, and what is in the catalog only is forgotten.
+func (f *Folder) compare() {
 	ids, err := f.listFiles()
 	if err != nil {
 		f.log.Error("the agents folder cannot be read", "error", err)
@@ -26,16 +76,19 @@ func (f *Folder) watch() {
 	present := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		present[id] = true
-		f.mu.RLock()
-		db := f.byID[id]
-		f.mu.RUnlock()
-		if db == nil || db.Problem() != nil {
-			f.consider(id, db)
+		if _, known := f.looks.saved[id]; known {
+			continue
+		}
+		switch db := f.known(id); {
+		case db == nil || db.gone.Load():
+			f.looks.saved[id] = seen{}
+		case db.Problem() != nil: // refused at start: wait for a change
+			f.looks.saved[id] = seen{stamp: f.stamp(id), settled: true}
 		}
 	}
-	for id := range f.saved {
+	for id := range f.looks.saved {
 		if !present[id] {
-			delete(f.saved, id)
+			delete(f.looks.saved, id)
 		}
 	}
 	for _, db := range f.Agents() {
@@ -43,75 +96,124 @@ func (f *Folder) watch() {
 			f.forget(db)
 		}
 	}
-	f.reloadKeys()
+}
+
+func (f *Folder) known(id string) *DB {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.byID[id]
+}
+
+// stamp changes with a file's size and time, and those of its -wal. It is ""
+// when the file is gone.
+func (f *Folder) stamp(id string) string {
+	info, err := os.Stat(f.filePath(id))
+	if err != nil {
+		return ""
+	}
+	stamp := fileStamp(info)
+	if wal, err := os.Stat(f.filePath(id) + "-wal"); err == nil && wal.Size() > 0 {
+		stamp += " " + fileStamp(wal)
+	}
+	return stamp
+}
+
+func fileStamp(info os.FileInfo) string {
+	return info.ModTime().UTC().Format(time.RFC3339Nano) + "/" + strconv.FormatInt(info.Size(), 36)
 }
 
 // consider looks at a file that is new or was refused. It is taken once two
 // looks found it alike, so that a file being copied is left alone.
-func (f *Folder) consider(id string, refused *DB) {
-	info, err := os.Stat(f.filePath(id))
-	if err != nil {
+func (f *Folder) consider(id string) {
+	db := f.known(id)
+	if db != nil && db.Problem() == nil && !db.gone.Load() {
+		delete(f.looks.saved, id)
 		return
 	}
-	now := seen{size: info.Size(), modTime: info.ModTime().UnixNano()}
-	before, known := f.saved[id]
+	before, now := f.looks.saved[id], seen{stamp: f.stamp(id)}
 	switch {
-	case !known && refused != nil:
-		now.settled = true // refused at start; wait for a change
-	case known && before.size == now.size && before.modTime == now.modTime:
-		if before.settled {
-			return
-		}
-		now.settled = true
-		f.take(id)
+	case now.stamp == "" || now.stamp != before.stamp:
+	case before.settled && !(f.looks.rounds%retryEvery == 0 && db != nil && errors.Is(db.Problem(), errOutside)):
+		return
+	default:
+		now.settled = f.take(id)
 	}
-	f.saved[id] = now
+	f.looks.saved[id] = now
 }
 
-// take enters or adopts a file that appeared while the server runs.
-func (f *Folder) take(id string) {
-	f.mu.RLock()
-	old := f.byID[id]
-	f.mu.RUnlock()
-	if old != nil && old.Problem() == nil {
-		return // made here in the meantime
+// take enters or adopts a file that appeared while the server runs. It is
+// false when something else is done with the file at this moment.
+func (f *Folder) take(id string) bool {
+	unclaim, free := f.claim(id)
+	if !free {
+		return false
+	}
+	defer unclaim()
+	if db := f.known(id); db != nil && db.Problem() == nil && !db.gone.Load() {
+		return true // made here in the meantime
 	}
 	found := inspect(f.filePath(id))
 	switch {
-	case errors.Is(found.problem, errNoAgent):
-		f.log.Warn("a database in the data folder is no agent's and is left alone", "file", id+".db")
-	case found.problem == nil && (found.id != id || found.folder != f.path || f.nameTaken(found.agent.Name)):
-		f.adopt(id)
+	case errors.Is(found.problem, errNoAgent) && id != agent.DefaultID:
+		f.warnForeign(id)
+	case found.problem == nil && f.mustAdopt(id, found):
+		f.adopt(id, found)
 	default:
 		f.enter(id, found)
 	}
-}
-
-func (f *Folder) nameTaken(name string) bool {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	_, taken := f.names[agent.NameKey(name)]
-	return taken
+	return true
 }
 
 // forget drops an agent whose file was taken away.
 func (f *Folder) forget(db *DB) {
+	unclaim, free := f.claim(db.id)
+	if !free {
+		return // it is being made or deleted
+	}
 	if _, err := os.Lstat(db.path); err == nil {
-		return // made since the folder was listed
+		unclaim() // made since the folder was listed
+		return
 	}
-	f.mu.Lock()
-	if f.byID[db.id] == db {
-		delete(f.byID, db.id)
-	}
-	if key := agent.NameKey(db.Agent().Name); f.names[key] == db {
-		delete(f.names, key)
-	}
-	f.mu.Unlock()
 	f.log.Warn("an agent's file is gone", "agent", db.id)
+	f.drop(db)
+	unclaim()
+	if db.id != agent.DefaultID {
+		return
+	}
+	if err := f.makeDefault(); err != nil {
+		f.log.Error("the default agent is missing", "error", err)
+		f.looks.folder = time.Time{} // try again at the next look
+	}
+}
+
+// forgetReplaced drops agents in whose place another file was put while they
+// were open, so that nothing more is written to the old one. The new file is
+// then taken in like any that appears.
+func (f *Folder) forgetReplaced() {
+	for _, db := range f.openDBs() {
+		if !db.replaced() {
+			continue
+		}
+		if unclaim, free := f.claim(db.id); free {
+			f.log.Warn("an agent's file was replaced by another", "agent", db.id)
+			f.drop(db)
+			f.looks.saved[db.id] = seen{}
+			unclaim()
+		}
+	}
+}
+
+// drop closes an agent's file for good and takes the agent out of the
+// catalog; the default agent stays there, closed, until another takes its
+// place. The caller has claimed the file.
+func (f *Folder) drop(db *DB) {
 	if err := db.closeWhenUnused(true); err != nil {
 		f.log.Error("close an agent whose file is gone", "agent", db.id, "error", err)
 	}
-	if db.id == agent.DefaultID {
-		f.restoreDefault()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unname(db, db.Agent().Name)
+	if f.byID[db.id] == db && db.id != agent.DefaultID {
+		delete(f.byID, db.id)
 	}
 }

@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"satchel/agent"
+)
+
+// BackupFile copies an agent, found by id or name, to a file that must not
+// exist, whether or not a server has the data folder open.
+func BackupFile(folder, idOrName, to string) error {
+	from, err := findFile(folder, idOrName)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return fmt.Errorf("%s exists already", to)
+	}
+	temp := to + ".partial"
+	if err := removeIfThere(temp); err != nil {
+		return err
+	}
+	if err := copyDatabase(temp, shared(from)); err != nil {
+		return errors.Join(err, removeIfThere(temp))
+	}
+	if err := os.Rename(temp, to); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(to))
+}
+
+// findFile finds an agent's file in a data folder that is not open here.
+func findFile(folder, idOrName string) (string, error) {
+	f := &Folder{path: folder}
+	ids, err := f.listFiles()
+	if err != nil {
+		return "", err
+	}
+	for _, id := range ids {
+		if id == idOrName {
+			return f.filePath(id), inspect(f.filePath(id)).problem
+		}
+	}
+	for i, found := range f.inspectAll(ids) {
+		if found.problem == nil && agent.NameKey(found.agent.Name) == agent.NameKey(idOrName) {
+			return f.filePath(ids[i]), nil
+		}
+	}
+	return "", fmt.Errorf("no agent %q in %s", idOrName, f.agentsPath())
+}
+
+// RestoreFile puts a backup among the agents of a data folder, under its old
+// id when that is free. A running server takes it in within two seconds, a
+// stopped one when it starts; the agent is paused either way. It returns the
+// agent's id.
+func RestoreFile(ctx context.Context, folder, from string) (id string, err error) {
+	if _, err := os.Stat(from); err != nil {
+		return "", err
+	}
+	path, err := makeFolder(folder)
+	if err != nil {
+		return "", err
+	}
+	temp := filepath.Join(path, agent.NewID("restore"))
+	if err := copyBackup(temp, from); err != nil {
+		return "", errors.Join(err, removeIfThere(temp))
+	}
+	found := row{}
+	if err = checkImport(ctx, temp); err == nil {
+		found, err = prepareCopy(ctx, temp, "")
+	}
+	if err != nil {
+		return "", errors.Join(err, removeIfThere(temp))
+	}
+	f := &Folder{path: path}
+	if id = found.id; !fileName.MatchString(id) {
+		id = agent.NewID(agent.KindAgent)
+	}
+	if err = place(temp, f.filePath(id)); errors.Is(err, fs.ErrExist) {
+		id = agent.NewID(agent.KindAgent)
+		err = place(temp, f.filePath(id))
+	}
+	if err != nil {
+		return "", errors.Join(err, removeIfThere(temp))
+	}
+	return id, nil
+}
+
+// copyBackup copies a backup, which may lie where nothing can be written.
+func copyBackup(to, from string) error {
+	err := copyDatabase(to, shared(from))
+	switch sqliteCode(err) & 0xff {
+	case codePerm, codeReadOnly, codeCantOpen:
+		return errors.Join(removeIfThere(to), copyDatabase(to, unlocked(from)))
+	}
+	return err
+}

@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+)
+
+// RotateKey replaces the master key of a folder that no server uses and seals
+// every credential anew. When it is cut, the next start opens both the old
+// and the new seals, and RotateKey can be run again. With keys given (they
+// come from the environment) the first seals, and no file is written.
+//
+// A refused agent stops it before anything changes. Credentials that no key
+// at hand opens were locked before and stay so.
+func RotateKey(o Options) (resealed int, err error) {
+	f, err := prepareFolder(o)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := f.load(); err != nil {
+		return 0, err
+	}
+	for _, db := range f.Agents() {
+		if db.Problem() != nil {
+			return 0, fmt.Errorf("agent %s is refused, so its credentials cannot be sealed anew; the old key is kept: %w", db.id, db.Problem())
+		}
+	}
+	fromFile := len(o.MasterKeys) == 0
+	if fromFile {
+		if err := f.addMasterKey(); err != nil {
+			return 0, err
+		}
+	}
+	for _, db := range f.Agents() {
+		n, err := f.resealAll(db)
+		if err != nil {
+			return resealed, fmt.Errorf("agent %s: %w", db.id, err)
+		}
+		resealed += n
+	}
+	if fromFile {
+		err = writeMasterFile(f.path, [][]byte{f.keys[0].bytes})
+	}
+	return resealed, err
+}
+
+// addMasterKey puts a new key before the others, in the file and in memory.
+func (f *Folder) addMasterKey() error {
+	key := make([]byte, MasterKeyBytes)
+	_, _ = rand.Read(key)
+	k, err := newMasterKey(key)
+	if err != nil {
+		return err
+	}
+	f.keys = append(keyring{k}, f.keys...)
+	all := make([][]byte, len(f.keys))
+	for i, k := range f.keys {
+		all[i] = k.bytes
+	}
+	return writeMasterFile(f.path, all)
+}
+
+// resealAll seals every credential of an agent with the first key and returns
+// how many it could open.
+func (f *Folder) resealAll(db *DB) (int, error) {
+	return Write(context.Background(), db, func(tx *Tx) (int, error) {
+		secrets, err := all(tx, scanSecret, "SELECT owner, field, key_id, sealed FROM _secrets")
+		if err != nil {
+			return 0, err
+		}
+		n := 0
+		for _, s := range secrets {
+			plain, err := f.keys.open(db.id, s.owner, s.field, s.keyID, s.sealed)
+			if err != nil {
+				continue
+			}
+			if err := tx.putSecret(s.owner, s.field, plain); err != nil {
+				return 0, err
+			}
+			n++
+		}
+		return n, nil
+	})
+}
