@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -99,18 +100,53 @@ func (c *Contact) Validate() error {
 	return is.Err()
 }
 
-// MaxObjectBytes bounds a free-form JSON object such as a contact's metadata.
-const MaxObjectBytes = 64 << 10
+// MaxObjectBytes and MaxObjectDepth bound a free-form JSON object such as a
+// contact's metadata. SQLite reads JSON that is nested up to 1000 deep, and
+// the object is stored inside others.
+const (
+	MaxObjectBytes = 64 << 10
+	MaxObjectDepth = 500
+)
 
 func (i *Issues) checkObject(field string, raw json.RawMessage) {
-	switch {
-	case len(raw) > MaxObjectBytes:
+	if len(raw) == 0 {
+		return
+	}
+	if len(raw) > MaxObjectBytes {
 		i.Add(field, fmt.Sprintf("must have at most %d bytes", MaxObjectBytes))
-	case len(raw) > 0 && raw[0] != '{':
+		return
+	}
+	depth, nul := scanJSON(raw)
+	switch {
+	case raw[0] != '{' || !json.Valid(raw):
 		i.Add(field, "must be an object")
-	case strings.Contains(string(raw), `\u0000`):
+	case depth > MaxObjectDepth:
+		i.Add(field, fmt.Sprintf("must be nested at most %d deep", MaxObjectDepth))
+	case nul:
 		i.Add(field, "must not contain NUL characters")
 	}
+}
+
+// scanJSON tells how deep JSON is nested and whether a text in it holds a NUL
+// character.
+func scanJSON(raw []byte) (depth int, nul bool) {
+	open, quoted := 0, false
+	for n := 0; n < len(raw); n++ {
+		switch c := raw[n]; {
+		case quoted && c == '\\':
+			nul = nul || bytes.HasPrefix(raw[n+1:], []byte("u0000"))
+			n++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			open++
+			depth = max(depth, open)
+		case c == '}' || c == ']':
+			open--
+		}
+	}
+	return depth, nul
 }
 
 // ContactIdentifiers are the fields that a contact can be resolved by, in the

@@ -110,8 +110,15 @@ type Issue struct {
 // Issues collects complaints, so that a client hears of all of them at once.
 type Issues []Issue
 
-// Add notes a complaint.
-func (i *Issues) Add(field, issue string) { *i = append(*i, Issue{field, issue}) }
+// maxIssues bounds the complaints about one request.
+const maxIssues = 50
+
+// Add notes a complaint; more than 50 are not kept.
+func (i *Issues) Add(field, issue string) {
+	if len(*i) < maxIssues {
+		*i = append(*i, Issue{field, issue})
+	}
+}
 
 // Check notes a complaint unless ok.
 func (i *Issues) Check(ok bool, field, issue string) {

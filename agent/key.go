@@ -45,6 +45,7 @@ func (k *Key) Validate(now Time) error {
 	is.Check(len(k.Agents) > 0, "agents", `is required: a list of agent ids, or ["*"]`)
 	is.Check(len(k.Agents) <= 1000, "agents", "must have at most 1000 entries")
 	for _, id := range k.Agents {
+		is.Check(id != "", "agents", "must not have empty entries")
 		is.checkText("agents", id, 100)
 	}
 	is.Check(!k.Expired(now), "expires_at", "must be in the future")

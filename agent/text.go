@@ -11,6 +11,9 @@ func Clip(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}
+	if n < 1 {
+		return ""
+	}
 	runes := []rune(s)
 	return string(runes[:n-1]) + "…"
 }

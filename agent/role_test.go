@@ -1,0 +1,100 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRolesOrder(t *testing.T) {
+	order := []Role{RoleNone, RoleViewer, RoleAdmin, RoleOwner}
+	for i, a := range order {
+		for j, b := range order {
+			if a.Covers(b) != (i >= j) {
+				t.Errorf("%q covers %q: %v", a, b, a.Covers(b))
+			}
+			if got := a.Weaker(b); got != order[min(i, j)] {
+				t.Errorf("the weaker of %q and %q is %q", a, b, got)
+			}
+		}
+	}
+	if Role("root").Covers(RoleViewer) || Role("root").Valid() || RoleOwner.Weaker("root").Covers(RoleViewer) {
+		t.Error("an unknown role may do something")
+	}
+}
+
+func TestRoleOn(t *testing.T) {
+	admins := map[string]Role{"own@x": RoleOwner, "adm@x": RoleAdmin, "see@x": RoleViewer}
+	key := func(role Role, maker string, agents ...string) *Key {
+		return &Key{Role: role, Maker: maker, Agents: agents}
+	}
+	for name, c := range map[string]struct {
+		who   Identity
+		agent string
+		want  Role
+	}{
+		"open mode":                         {Identity{Open: true}, "agent-1", RoleOwner},
+		"nobody":                            {Identity{}, "agent-1", RoleNone},
+		"nobody on the default agent":       {Identity{}, DefaultID, RoleAdmin},
+		"stranger":                          {Identity{Email: "who@x"}, "agent-1", RoleNone},
+		"stranger on the default agent":     {Identity{Email: "who@x"}, DefaultID, RoleAdmin},
+		"viewer":                            {Identity{Email: "see@x"}, "agent-1", RoleViewer},
+		"viewer on the default agent":       {Identity{Email: "see@x"}, DefaultID, RoleAdmin},
+		"owner on the default agent":        {Identity{Email: "own@x"}, DefaultID, RoleOwner},
+		"key of nobody":                     {Identity{Key: key(RoleAdmin, "", "*")}, "agent-1", RoleAdmin},
+		"key of nobody, other agent":        {Identity{Key: key(RoleAdmin, "", "agent-2")}, "agent-1", RoleNone},
+		"key weaker than its maker":         {Identity{Email: "own@x", Key: key(RoleViewer, "own@x", "*")}, "agent-1", RoleViewer},
+		"key stronger than its maker":       {Identity{Email: "see@x", Key: key(RoleOwner, "see@x", "*")}, "agent-1", RoleViewer},
+		"key whose maker lost access":       {Identity{Email: "gone@x", Key: key(RoleOwner, "gone@x", "agent-1")}, "agent-1", RoleNone},
+		"key out of reach":                  {Identity{Email: "own@x", Key: key(RoleOwner, "own@x", "agent-2")}, "agent-1", RoleNone},
+		"key out of reach of the default":   {Identity{Email: "own@x", Key: key(RoleOwner, "own@x", "agent-2")}, DefaultID, RoleNone},
+		"key of a stranger on the default":  {Identity{Email: "who@x", Key: key(RoleOwner, "who@x", "*")}, DefaultID, RoleAdmin},
+		"viewer key of nobody, the default": {Identity{Key: key(RoleViewer, "", DefaultID)}, DefaultID, RoleViewer},
+	} {
+		if got := c.who.RoleOn(c.agent, admins, RoleAdmin); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	if got := (Identity{}).RoleOn(DefaultID, nil, RoleNone); got != RoleNone {
+		t.Errorf("nobody on a closed default agent: %q", got)
+	}
+}
+
+func TestIdentityLabel(t *testing.T) {
+	secret, prefix, hash := NewKeySecret()
+	for want, who := range map[string]Identity{
+		"anonymous": {}, "open mode": {Open: true}, "ada@x": {Email: "ada@x"}, "key " + prefix: {Email: "ada@x", Key: &Key{Prefix: prefix, Hash: hash}},
+	} {
+		label := who.Label()
+		if label != want || strings.Contains(label, secret) || strings.Contains(label, hash) {
+			t.Errorf("%+v is called %q", who, label)
+		}
+	}
+	if (Identity{}).Known() || !(Identity{Open: true}).Known() || !(Identity{Email: "a"}).Known() || !(Identity{Key: &Key{}}).Known() {
+		t.Error("Known")
+	}
+}
+
+func TestKey(t *testing.T) {
+	now := At(time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC))
+	good := Key{Name: "nightly", Role: RoleAdmin, Agents: []string{AllAgents}}
+	check(t, "good", good.Validate(now))
+	check(t, "empty", (&Key{}).Validate(now), "name", "role", "agents")
+	check(t, "blank entry", (&Key{Name: "n", Role: RoleViewer, Agents: []string{""}}).Validate(now), "agents")
+	check(t, "many", (&Key{Name: "n", Role: RoleViewer, Agents: slices.Repeat([]string{"a"}, 1001)}).Validate(now), "agents")
+	check(t, "past", (&Key{Name: "n", Role: RoleViewer, Agents: []string{"a"}, ExpiresAt: now}).Validate(now), "expires_at")
+
+	k := Key{Agents: []string{"agent-1"}, ExpiresAt: At(now.Add(time.Minute))}
+	if k.Reaches("agent-2") || !k.Reaches("agent-1") || !good.Reaches("agent-2") {
+		t.Error("Reaches")
+	}
+	if k.Expired(now) || !k.Expired(At(now.Add(time.Minute))) || good.Expired(At(now.AddDate(100, 0, 0))) {
+		t.Error("Expired")
+	}
+	secret, prefix, hash := NewKeySecret()
+	other, _, _ := NewKeySecret()
+	if !strings.HasPrefix(secret, "satchel_") || !strings.HasPrefix(secret, prefix) || len(secret) != 72 || secret == other || hash != HashKey(secret) || len(hash) != 64 {
+		t.Errorf("key %q, prefix %q, hash %q", secret, prefix, hash)
+	}
+}
