@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"satchel/agent"
+	"satchel/store"
 )
 
 // The lists that this service answers are never null.
@@ -28,29 +29,31 @@ func newTypes() *types {
 	t.registry = huma.NewMapRegistry(schemaPrefix, componentName)
 	t.registry.RegisterTypeAlias(reflect.TypeFor[agent.Time](), reflect.TypeFor[time.Time]())
 	t.registry.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[map[string]any]())
+	t.registry.RegisterTypeAlias(reflect.TypeFor[store.Params](), reflect.TypeFor[any]()) // a list or an object
 	return t
 }
 
 // componentNames are the names of types that the rule of componentName would
 // not give, or not well.
 var componentNames = map[string]string{
-	"ErrorBody":    "Error",
-	"ErrorContent": "ErrorContent",
-	"Meta":         "PageMeta",
-	"Stats":        "AgentStats",
-	"Progress":     "SourceProgress",
-	"Log":          "LogEntry",
-	"Result":       "SearchResult",
-	"searchIn":     "SearchQuery",
-	"searchOut":    "SearchAnswer",
-	"myAgentsOut":  "MyAgentList",
-	"myAgent":      "MyAgent",
-	"keyOut":       "NewKey",
-	"settingsOut":  "Settings",
-	"contactItem":  "ContactSummary",
-	"resolved":     "ContactMatch",
-	"rowIssue":     "ImportIssue",
-	"restarted":    "RestartedSource",
+	"httpapi.ErrorBody":   "Error",
+	"httpapi.Meta":        "PageMeta",
+	"agent.Stats":         "AgentStats",
+	"agent.Progress":      "SourceProgress",
+	"agent.Log":           "LogEntry",
+	"vector.Result":       "SearchResult",
+	"httpapi.searchIn":    "SearchQuery",
+	"httpapi.searchOut":   "SearchAnswer",
+	"httpapi.keyOut":      "NewKey",
+	"httpapi.settingsOut": "Settings",
+	"httpapi.contactItem": "ContactSummary",
+	"httpapi.resolved":    "ContactMatch",
+	"httpapi.rowIssue":    "ImportIssue",
+	"httpapi.restarted":   "RestartedSource",
+	"httpapi.schemaOut":   "SQLSchema",
+	"store.Result":        "SQLResult",
+	"store.Table":         "SQLTable",
+	"store.Column":        "SQLColumn",
 }
 
 // componentName names a schema: agentsOut is AgentList, agentOut AgentDetails.
@@ -66,7 +69,10 @@ func componentName(t reflect.Type, hint string) string {
 	if name == "" {
 		name = strings.TrimSuffix(strings.Replace(hint, "Out", "", 1), "Struct")
 	}
-	if clean, ok := componentNames[name]; ok && t.Name() != "" {
+	if clean, ok := componentNames[t.String()]; ok {
+		return clean
+	}
+	if clean, ok := componentNames[t.String()]; ok {
 		return clean
 	}
 	if list, ok := strings.CutSuffix(name, "sOut"); ok {
