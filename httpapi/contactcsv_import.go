@@ -1,0 +1,176 @@
+package httpapi
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"satchel/agent"
+)
+
+// contactRow is one row of a contacts file: what it says about a contact or,
+// when there are issues, what is wrong with it.
+type contactRow struct {
+	Row    int // as a spreadsheet numbers it: the header is 1, the first contact 2
+	Change agent.ContactChange
+	Issues []agent.Issue
+}
+
+// readContactsCSV reads a contacts file of at most limit bytes. The delimiter
+// is a comma, a semicolon or a tab. Columns are known by the names of a
+// contact's fields, in any case; the cells of others become texts of its
+// metadata, those that only an export has are passed over. An empty cell
+// leaves the field alone. Empty rows are left out. Values are checked as far
+// as the format goes; agent.Contact checks the rest.
+//
+// An error means that the file as a whole cannot be read: VALIDATION_ERROR
+// about the field "file" or FILE_TOO_LARGE, else one of r.
+func readContactsCSV(r io.Reader, limit int64) ([]contactRow, error) {
+	text, err := readText(r, limit)
+	if err != nil {
+		return nil, err
+	}
+	records, err := openRecords(text)
+	if err != nil {
+		return nil, err
+	}
+	in := contactReader{records: records, valid: utf8.ValidString(text)}
+	for _, field := range records.fields {
+		in.columns = append(in.columns, readColumn(field))
+	}
+	if err := checkColumns(records, in.columns); err != nil {
+		return nil, err
+	}
+	rows := make([]contactRow, 0, min(strings.Count(text, "\n")+1, maxContactRows))
+	for records.next(len(in.columns)) {
+		if records.blank {
+			continue
+		}
+		if len(rows) == maxContactRows {
+			return nil, agent.Errorf(agent.CodeFileTooLarge, "the file may have at most %d rows", maxContactRows).With("limit_rows", maxContactRows)
+		}
+		rows = append(rows, in.row())
+		if in.metadata > maxContactMetadata {
+			return nil, agent.Errorf(agent.CodeFileTooLarge, "the file's columns come to more than %d MB of metadata", maxContactMetadata>>20)
+		}
+	}
+	return rows, nil
+}
+
+// openRecords finds the delimiter and reads the header row, the first that is
+// not empty. A line like "sep=;" before it, which some spreadsheets write and
+// none shows, decides.
+func openRecords(text string) (*csvRecords, error) {
+	delimiters := ",;\t"
+	if end := strings.IndexAny(text, "\r\n"); end == len("sep=;") && strings.EqualFold(text[:4], "sep=") && strings.IndexByte(",;\t|", text[4]) >= 0 {
+		delimiters, text = text[4:5], strings.TrimPrefix(text[end:], "\r")
+		text = strings.TrimPrefix(text, "\n")
+	}
+	var best *csvRecords
+	bestScore := -1
+	for i := range len(delimiters) {
+		records := &csvRecords{text: text, delimiter: delimiters[i]}
+		for records.next(maxContactColumns) && records.blank {
+		}
+		if score := headerScore(records); score > bestScore {
+			best, bestScore = records, score
+		}
+	}
+	if best.row == 0 || best.blank {
+		return nil, agent.Invalid("file", "is empty")
+	}
+	return best, nil
+}
+
+// headerScore is the higher the more columns of a header row are known, and
+// then the more there are.
+func headerScore(header *csvRecords) int {
+	score := min(header.count, maxContactColumns)
+	for _, field := range header.fields {
+		if readColumn(field).known {
+			score += 2 * maxContactColumns
+		}
+	}
+	return score
+}
+
+// contactReader makes rows of records.
+type contactReader struct {
+	records  *csvRecords
+	columns  []contactColumn
+	valid    bool // the whole file is UTF-8
+	metadata int  // bytes of metadata so far
+}
+
+// row reads the record that records holds.
+func (in *contactReader) row() contactRow {
+	row := contactRow{Row: in.records.row}
+	switch n := in.records.count; {
+	case in.records.broken != "":
+		row.issue(in.columnName(n), in.records.broken)
+	case n != len(in.columns):
+		row.issue("row", fmt.Sprintf("has %d cells where the header row has %d", n, len(in.columns)))
+	default:
+		in.fill(&row)
+	}
+	if row.Issues != nil {
+		row.Change = agent.ContactChange{}
+	}
+	return row
+}
+
+func (row *contactRow) issue(field, issue string) {
+	row.Issues = append(row.Issues, agent.Issue{Field: field, Issue: issue})
+}
+
+// columnName tells people which column is meant.
+func (in *contactReader) columnName(i int) string {
+	switch {
+	case i >= len(in.columns):
+		return "row"
+	case in.columns[i].name == "":
+		return fmt.Sprintf("column %d", i+1)
+	}
+	return in.columns[i].name
+}
+
+// fill reads the cells of a record that has as many as the header.
+func (in *contactReader) fill(row *contactRow) {
+	var object string
+	var pairs []metadataPair
+	for i, column := range in.columns {
+		cell := unguardFormula(in.records.fields[i])
+		switch {
+		case cell == "" || isBlank(cell) && column.name != "notes": // of which blanks are kept
+		case !in.valid && !utf8.ValidString(cell):
+			row.issue(in.columnName(i), "is not UTF-8 text")
+		case column.change != nil:
+			*column.change(&row.Change) = agent.Some(cell)
+		case column.name == "":
+			row.issue(in.columnName(i), "has no name in the header row")
+		case !column.known:
+			pairs = append(pairs, metadataPair{column.name, cell})
+		case column.name == "metadata":
+			object = cell
+		case column.name == "tags":
+			row.setTags(cell)
+		}
+	}
+	metadata, ok := rowMetadata(object, pairs)
+	if !ok {
+		row.issue("metadata", "must be a JSON object")
+	} else if metadata != nil {
+		in.metadata += len(metadata)
+		row.Change.Metadata = agent.Some(metadata)
+	}
+}
+
+func (row *contactRow) setTags(cell string) {
+	tags, issue := splitTags(cell)
+	if issue != "" {
+		row.issue("tags", issue)
+	} else if len(tags) > 0 {
+		row.Change.Tags = agent.Some(tags)
+	}
+}
