@@ -75,7 +75,7 @@ func (ix *Index) cut(ctx context.Context, w *store.Work, file store.File, data [
 		Embed: func(ctx context.Context, texts []string) ([][]float32, error) {
 			ix.leave() // others may compute between two batches
 			defer func() { ix.processors <- struct{}{} }()
-			return ix.embedAll(ctx, texts, ix.processors)
+			return embedAll(ctx, texts, ix.embedInTurn)
 		},
 	})
 	if err != nil {

@@ -76,7 +76,7 @@ func (ix *Index) Search(ctx context.Context, db *store.DB, q Query) ([]Result, e
 	if err != nil {
 		return nil, err
 	}
-	vector, err := ix.embedder.Embed(ctx, embeddable("", q.Text))
+	vector, err := ix.embed(ctx, embeddable("", q.Text))
 	if err != nil {
 		return nil, fmt.Errorf("embed the query: %w", err)
 	}
@@ -244,7 +244,7 @@ func (ix *Index) complete(ctx context.Context, list []candidate, vector []float3
 			texts = append(texts, embeddable(c.Metadata.Section, c.Content))
 		}
 	}
-	vectors, err := ix.embedAll(ctx, texts, nil)
+	vectors, err := embedAll(ctx, texts, ix.embed)
 	if err != nil {
 		return nil, fmt.Errorf("embed what was found: %w", err)
 	}

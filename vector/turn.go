@@ -77,7 +77,7 @@ func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work) err
 	for i, u := range batch {
 		texts[i] = embeddable(u.Section, u.Content)
 	}
-	vectors, failure := ix.embedAll(ctx, texts, ix.processors)
+	vectors, failure := embedAll(ctx, texts, ix.embedInTurn)
 	made := map[int64][]float32{}
 	for i, v := range vectors {
 		if v != nil {
@@ -96,10 +96,9 @@ func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work) err
 	return ix.giveUp(ctx, db, w, failure, "the text could not be embedded")
 }
 
-// embedAll embeds texts on several processors. When tokens is not nil each
-// embedding takes one. After an error the vectors that were made are returned
-// with it, the others are nil.
-func (ix *Index) embedAll(ctx context.Context, texts []string, tokens chan struct{}) ([][]float32, error) {
+// embedAll embeds texts on several processors. After an error the vectors that
+// were made are returned with it, the others are nil.
+func embedAll(ctx context.Context, texts []string, embed func(context.Context, string) ([]float32, error)) ([][]float32, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	vectors := make([][]float32, len(texts))
@@ -108,7 +107,7 @@ func (ix *Index) embedAll(ctx context.Context, texts []string, tokens chan struc
 	for range min(len(texts), runtime.GOMAXPROCS(0)) {
 		group.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(texts)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				v, err := ix.embed(ctx, texts[i], tokens)
+				v, err := embed(ctx, texts[i])
 				if err != nil {
 					cancel(err)
 					return
@@ -124,21 +123,23 @@ func (ix *Index) embedAll(ctx context.Context, texts []string, tokens chan struc
 	return vectors, nil
 }
 
-// embed embeds one text while it holds a token, and tells of a vector that the
-// store could not keep.
-func (ix *Index) embed(ctx context.Context, text string, tokens chan struct{}) (v []float32, err error) {
-	if tokens != nil {
-		if err := ix.enter(ctx); err != nil {
-			return nil, err
-		}
-		defer ix.leave()
-	}
+// embed embeds one text for someone who waits for it.
+func (ix *Index) embed(ctx context.Context, text string) (v []float32, err error) {
 	defer recovered(&err)
 	v, err = ix.embedder.Embed(ctx, text)
 	if err == nil && len(v) != encoder.Dims {
 		err = fmt.Errorf("the vector has %d numbers in place of %d", len(v), encoder.Dims)
 	}
 	return v, err
+}
+
+// embedInTurn embeds one text in the background, when a processor is free.
+func (ix *Index) embedInTurn(ctx context.Context, text string) ([]float32, error) {
+	if err := ix.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer ix.leave()
+	return ix.embed(ctx, text)
 }
 
 // enter waits for a processor to compute on, until leave.

@@ -1,0 +1,285 @@
+package vector
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// axes embeds a text by how often it has each of some words, so that a test
+// can say what is like what.
+type axes []string
+
+func (axes) Model() string { return "axes" }
+
+func (a axes) Embed(_ context.Context, text string) ([]float32, error) {
+	v := make([]float32, 512)
+	for i, word := range a {
+		v[i] = float32(strings.Count(strings.ToLower(text), word))
+	}
+	return v, nil
+}
+
+// indexed makes an agent whose sources are texts by name, indexed by e. Each
+// line is a chunk.
+func indexed(t testing.TB, e Embedder, texts map[string]string) (*Index, *store.DB, map[string]string) {
+	t.Helper()
+	folder := openFolder(t, t.TempDir())
+	db := folder.Default()
+	ix := newIndex(t, folder, e)
+	ids := map[string]string{}
+	for name, text := range texts {
+		ids[name] = upload(t, db, name, []byte(text), agent.Chunking{Size: 40, Method: "sentence"}).ID
+	}
+	start(t, ix, db)
+	wait(t, ix, db)
+	return ix, db, ids
+}
+
+func contents(found []Result) []string {
+	list := make([]string, len(found))
+	for i, r := range found {
+		list[i] = r.Content
+	}
+	return list
+}
+
+const (
+	meaning = "river and stream"                // nothing but the meaning in common with the query
+	both    = "stream pump E204 in the meadow"  // some of both
+	code    = "E204 was found here, says Clara" // nothing but the code
+	neither = "a bicycle without any lamps on"
+)
+
+func TestModes(t *testing.T) {
+	ix, db, _ := indexed(t, axes{"river", "stream", "pump", "meadow", "clara", "bicycle"}, map[string]string{
+		"a.txt": strings.Join([]string{neither, code, both, meaning}, "\n\n"),
+	})
+	query := "river stream E204"
+	cosines := map[string]float64{meaning: 1, both: 1 / math.Sqrt(6), code: 0, neither: 0}
+	for mode, want := range map[Mode][]string{
+		Vector:  {meaning, both, neither, code},
+		Keyword: {meaning, both, code},
+		Hybrid:  {meaning, both, code, neither},
+		"":      {meaning, both, code, neither},
+	} {
+		found := search(t, ix, db, Query{Text: query, Mode: mode})
+		if got := contents(found); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", mode, got, want)
+		}
+		for _, r := range found {
+			if math.Abs(r.Score-cosines[r.Content]) > 1e-6 {
+				t.Errorf("%s: %q scores %v, want the cosine %v", mode, r.Content, r.Score, cosines[r.Content])
+			}
+		}
+	}
+	if found := search(t, ix, db, Query{Text: "E204", Mode: Keyword}); len(found) != 2 {
+		t.Errorf("a code finds %q", contents(found))
+	}
+}
+
+func TestMinScoreAndLimit(t *testing.T) {
+	ix, db, _ := indexed(t, axes{"river", "stream", "pump", "meadow", "clara", "bicycle"}, map[string]string{
+		"a.txt": strings.Join([]string{neither, code, both, meaning}, "\n\n"),
+	})
+	for _, c := range []struct {
+		q    Query
+		want []string
+	}{
+		{Query{MinScore: 0.9}, []string{meaning}},
+		{Query{MinScore: 0.408248}, []string{meaning, both}}, // as it is shown
+		{Query{MinScore: 0.408249}, []string{meaning}},
+		{Query{MinScore: 0.4, Mode: Keyword}, []string{meaning, both}},
+		{Query{MinScore: 1}, []string{meaning}},
+		{Query{Limit: 1}, []string{meaning}},
+		{Query{Limit: -7}, []string{meaning}},
+		{Query{Limit: 1000, Mode: Keyword}, []string{meaning, both, code}},
+	} {
+		c.q.Text = "river stream E204"
+		if got := contents(search(t, ix, db, c.q)); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %q, want %q", c.q, got, c.want)
+		}
+	}
+}
+
+func TestLimitIsClamped(t *testing.T) {
+	ix, db, _ := indexed(t, &fake{model: "fake"}, map[string]string{"a.txt": string(lines("otter", 70))})
+	for limit, want := range map[int]int{0: 10, -1: 1, 1: 1, 50: 50, 51: 50, 1 << 30: 50} {
+		for _, mode := range []Mode{Hybrid, Vector, Keyword} {
+			if got := search(t, ix, db, Query{Text: "otter", Limit: limit, Mode: mode}); len(got) != want {
+				t.Errorf("%s, limit %d: %d results, want %d", mode, limit, len(got), want)
+			}
+		}
+	}
+}
+
+func TestSearchOneSource(t *testing.T) {
+	ix, db, ids := indexed(t, axes{"otter", "heron"}, map[string]string{"a.txt": "otter of the north", "b.txt": "otter of the south"})
+	for name, id := range ids {
+		for _, mode := range []Mode{Hybrid, Vector, Keyword} {
+			found := search(t, ix, db, Query{Text: "otter", SourceID: id, Mode: mode})
+			if len(found) != 1 || found[0].SourceID != id || found[0].Metadata.SourceName != name {
+				t.Errorf("%s in %s: %+v", mode, name, found)
+			}
+		}
+	}
+}
+
+func TestBadQueries(t *testing.T) {
+	ix, db, _ := indexed(t, axes{"otter"}, nil)
+	for _, c := range []struct {
+		q     Query
+		code  agent.Code
+		field string
+	}{
+		{Query{}, agent.CodeValidation, "query"},
+		{Query{Text: " \n\t "}, agent.CodeValidation, "query"},
+		{Query{Text: strings.Repeat("é", MaxQuery+1)}, agent.CodeValidation, "query"},
+		{Query{Text: "x", MinScore: 1.01}, agent.CodeValidation, "min_score"},
+		{Query{Text: "x", MinScore: math.NaN()}, agent.CodeValidation, "min_score"},
+		{Query{Text: "x", Mode: "fuzzy"}, agent.CodeValidation, "mode"},
+		{Query{Text: "x", SourceID: "source-x"}, agent.CodeNotFound, ""},
+	} {
+		_, err := ix.Search(context.Background(), db, c.q)
+		var e *agent.Error
+		if agent.ErrorCode(err) != c.code {
+			t.Errorf("%+v: %v, want %s", c.q, err, c.code)
+		} else if e, _ = err.(*agent.Error); c.field != "" && e.Details["field"] != c.field {
+			t.Errorf("%+v: details %v, want field %s", c.q, e.Details, c.field)
+		}
+	}
+	if found := search(t, ix, db, Query{Text: strings.Repeat("é", MaxQuery)}); found == nil || len(found) != 0 {
+		t.Errorf("no knowledge: %v, want an empty list", found)
+	}
+}
+
+// TestFoundBeforeEmbedded searches while the embeddings of a source are held
+// up: words find it at once, with the score it will have.
+func TestFoundBeforeEmbedded(t *testing.T) {
+	folder := openFolder(t, t.TempDir())
+	db := folder.Default()
+	ix := newIndex(t, folder, axes{"river", "stream", "pump", "meadow", "clara", "bicycle"})
+	reached, hold := make(chan struct{}), make(chan struct{})
+	ix.step = func(name string) {
+		if name == "put" {
+			close(reached)
+			<-hold
+		}
+	}
+	s := upload(t, db, "a.txt", []byte(strings.Join([]string{neither, code, both, meaning}, "\n\n")), agent.Chunking{Size: 40, Method: "sentence"})
+	start(t, ix, db)
+	<-reached
+	q := Query{Text: "river stream E204"}
+	early := search(t, ix, db, q)
+	if got := contents(early); !slices.Equal(got, []string{meaning, both, code}) {
+		t.Errorf("before: %q", got)
+	}
+	if got := search(t, ix, db, Query{Text: q.Text, Mode: Vector}); len(got) != 0 {
+		t.Errorf("by meaning alone, before: %q", contents(got))
+	}
+	if got := search(t, ix, db, Query{Text: q.Text, MinScore: 0.9}); len(got) != 1 {
+		t.Errorf("with a least score, before: %q", contents(got))
+	}
+	if got := search(t, ix, db, Query{Text: q.Text, Limit: 1}); len(got) != 1 || got[0].Content != meaning {
+		t.Errorf("the best one, before: %q", contents(got))
+	}
+	if p := source(t, db, s.ID).Progress; p == nil || p.Queued != 4 {
+		t.Errorf("progress %+v", p)
+	}
+	close(hold)
+	wait(t, ix, db)
+	late := search(t, ix, db, q)
+	if len(late) != 4 {
+		t.Fatalf("after: %q", contents(late))
+	}
+	for i, r := range early {
+		if r.ID != late[i].ID || r.Score != late[i].Score {
+			t.Errorf("result %d was %+v and is %+v", i, r, late[i])
+		}
+	}
+}
+
+// TestSectionIsIndexedNotShown finds a chunk by its headings alone.
+func TestSectionIsIndexedNotShown(t *testing.T) {
+	folder := openFolder(t, t.TempDir())
+	db := folder.Default()
+	ix := newIndex(t, folder, axes{"zeppelin"})
+	upload(t, db, "a.md", []byte("# Zeppelin\n\n"+strings.Repeat("It floats. ", 20)+"\n\nAnd it lands."), agent.Chunking{Size: 60, Method: "recursive"})
+	start(t, ix, db)
+	wait(t, ix, db)
+	for _, mode := range []Mode{Hybrid, Vector, Keyword} {
+		found := search(t, ix, db, Query{Text: "zeppelin", Mode: mode, Limit: 50, MinScore: 0.9})
+		hidden := 0
+		for _, r := range found {
+			if !strings.Contains(r.Content, "Zeppelin") && r.Metadata.Section == "Zeppelin" {
+				hidden++
+			}
+		}
+		if hidden == 0 {
+			t.Errorf("%s: no chunk is found by its heading: %+v", mode, found)
+		}
+	}
+}
+
+func TestSection(t *testing.T) {
+	for _, c := range [][3]string{
+		{"", "", ""},
+		{"Manual", "", "Manual"},
+		{"", "A > B", "A > B"},
+		{"Manual", "A > B", "Manual > A > B"},
+		{"A", "A > B", "A > B"},
+		{"A", "A", "A"},
+		{"A", "AB > C", "A > AB > C"},
+	} {
+		if got := section(c[0], c[1]); got != c[2] {
+			t.Errorf("title %q, headings %q: %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}
+
+func TestWordsOf(t *testing.T) {
+	for _, c := range []struct {
+		query           string
+		single, phrases []string
+	}{
+		{"", nil, nil},
+		{"How do I? how!", []string{"how", "do", "i"}, nil},
+		{"MX-200 error", []string{"mx", "200", "error"}, []string{"mx 200"}},
+		{"v4.2.1, 4.2.1", []string{"v4", "2", "1", "4"}, []string{"v4 2 1", "4 2 1"}},
+		{`"a" OR (b) NEAR/3 c*`, []string{"a", "or", "b", "near", "3", "c"}, []string{"near 3"}},
+		{"naïve cafe\u0301 Straße", []string{"naïve", "cafe\u0301", "straße"}, nil},
+		{"❤️ 🦦 -- \x00", nil, nil},
+		{"1.2.3.4.5.6.7.8.9", []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, nil},
+	} {
+		got := wordsOf(c.query)
+		if !slices.Equal(got.Single, c.single) || !slices.Equal(got.Phrases, c.phrases) {
+			t.Errorf("%q: %q, want %q and %q", c.query, got, c.single, c.phrases)
+		}
+	}
+}
+
+// FuzzSearch asks anything.
+func FuzzSearch(f *testing.F) {
+	for _, seed := range []string{"otter", `"`, "a AND NOT", "\x00", "\xff", "🦦", "x-y_z", "NEAR(", "e\u0301", "  ", "section:x"} {
+		f.Add(seed)
+	}
+	ix, db, _ := indexed(f, &fake{model: "fake"}, map[string]string{"a.txt": string(lines("otter", 20))})
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, mode := range []Mode{Hybrid, Vector, Keyword} {
+			found, err := ix.Search(context.Background(), db, Query{Text: text, Mode: mode})
+			if err != nil && agent.ErrorCode(err) != agent.CodeValidation {
+				t.Errorf("%s %q: %v", mode, text, err)
+			}
+			for _, r := range found {
+				if !(r.Score >= 0 && r.Score <= 1) {
+					t.Errorf("%s %q: score %v", mode, text, r.Score)
+				}
+			}
+		}
+	})
+}
