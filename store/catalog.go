@@ -100,7 +100,7 @@ func (f *Folder) inspectAll(ids []string) []row {
 	for range min(len(ids), runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
 			for i := range next {
-				rows[i] = inspect(f.filePath(ids[i]))
+				rows[i] = f.recallOr(ids[i])
 			}
 		})
 	}
@@ -110,6 +110,22 @@ func (f *Folder) inspectAll(ids []string) []row {
 	close(next)
 	workers.Wait()
 	return rows
+}
+
+// recallOr reads what a file says of its agent, unless it has not changed
+// since it was last read.
+func (f *Folder) recallOr(id string) row {
+	path := f.filePath(id)
+	if f.recall != nil {
+		if r, ok := f.recall.find(id, path, f.path); ok {
+			return r
+		}
+	}
+	r := inspect(path)
+	if f.recall != nil && r.problem == nil && r.id == id && r.folder == f.path {
+		f.recall.note(id, path, r.record)
+	}
+	return r
 }
 
 // inspect reads what a file says of its agent, without changing it.
@@ -138,11 +154,14 @@ func inspectBy(dsn string) row {
 	return r
 }
 
+// unfinished tells whether work on sources is left.
+const unfinished = "EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')) OR EXISTS (SELECT 1 FROM _purge)"
+
 func readRow(c *conn) (row, error) {
 	var r row
 	a := &r.agent
 	q := `SELECT id, folder, name, description, status, owner_email, created_at, updated_at,
-		EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')) OR EXISTS (SELECT 1 FROM _purge) FROM _agent`
+		` + unfinished + ` FROM _agent`
 	s, err := c.prepare(q)
 	if err != nil {
 		return r, err

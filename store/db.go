@@ -137,11 +137,16 @@ func (db *DB) closeWhenUnused(forever bool) error {
 }
 
 func (db *DB) closeLocked() error {
+	rec := *db.record.Load()
+	unknown := db.file.writer.value(&rec.working, "SELECT "+unfinished)
 	err := db.file.close()
 	db.file = nil
 	db.folder.closed(db)
 	if err != nil {
 		return errors.Join(errors.New("close agent "+db.id), err)
+	}
+	if unknown == nil && db.folder.recall != nil {
+		db.folder.recall.note(db.id, db.path, rec)
 	}
 	return nil
 }

@@ -40,7 +40,8 @@ type Folder struct {
 	kept   map[string]bool // names, by agent.NameKey, of agents that are being made
 	making map[string]bool // ids whose files are being made, taken in or removed
 
-	looks lookout // the watcher's own
+	looks  lookout // the watcher's own
+	recall *recall
 
 	openMu sync.Mutex
 	open   map[*DB]struct{}
@@ -102,7 +103,7 @@ func prepareFolder(o Options) (*Folder, error) {
 	f := &Folder{
 		path: path, lock: lock, log: o.Log, openLimit: o.OpenFiles,
 		byID: map[string]*DB{}, names: map[string]*DB{}, kept: map[string]bool{}, making: map[string]bool{},
-		looks: newLookout(), open: map[*DB]struct{}{},
+		looks: newLookout(), recall: openRecall(path), open: map[*DB]struct{}{},
 	}
 	if f.log == nil {
 		f.log = slog.Default()
@@ -288,6 +289,7 @@ func ended(done chan struct{}) bool {
 func (f *Folder) runOnce(ctx context.Context, now time.Time) {
 	f.watch()
 	f.tend(ctx, now)
+	f.remember(now)
 }
 
 // Stop ends what Start began and waits for it.
@@ -314,6 +316,7 @@ func (f *Folder) Close() error {
 	for _, db := range f.Agents() {
 		errs = append(errs, db.closeWhenUnused(true))
 	}
+	f.saveRecall()
 	errs = append(errs, os.RemoveAll(f.tempPath("")), f.lock.Unlock())
 	return errors.Join(errs...)
 }

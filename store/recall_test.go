@@ -1,0 +1,126 @@
+package store
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"satchel/agent"
+)
+
+// restart closes a folder and opens it again.
+func restart(t *testing.T, f *Folder) *Folder {
+	t.Helper()
+	path := f.Path()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = again.Close() })
+	return again
+}
+
+// TestRecall starts from what was remembered, and never from what is no
+// longer true.
+func TestRecall(t *testing.T) {
+	f, err := Open(Options{Path: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		if _, err := f.CreateAgent(t.Context(), agent.Agent{Name: fmt.Sprint("a", i)}, "ada@example.com"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changed, err := f.Agent("a1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.UpdateAgent(t.Context(), changed, agent.AgentChange{Description: agent.Some("changed")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := changed.CreateAdmin(t.Context(), agent.Admin{Email: "bob@example.com", Role: agent.RoleViewer}); err != nil {
+		t.Fatal(err)
+	}
+	f = restart(t, f)
+	for i := range 5 {
+		db, err := f.Agent(fmt.Sprint("a", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := f.recall.find(db.ID(), db.path, f.path); !ok {
+			t.Errorf("%s is not remembered", db.Agent().Name)
+		}
+		if db.Roles()["ada@example.com"] != agent.RoleOwner {
+			t.Errorf("%s has forgotten its owner", db.Agent().Name)
+		}
+	}
+	db, _ := f.Agent("a1")
+	if db.Agent().Description != "changed" || db.Roles()["bob@example.com"] != agent.RoleViewer {
+		t.Errorf("a1 is remembered as %+v %v", db.Agent(), db.Roles())
+	}
+	path, id := f.Path(), db.ID()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	writeBeside(t, db.path, "UPDATE _agent SET description = 'by hand'")
+	f, err = Open(Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if db, _ := f.Agent(id); db.Agent().Description != "by hand" {
+		t.Errorf("a file that was written since is remembered as %q", db.Agent().Description)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(cachePath(path), []byte(`{"folder":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err = Open(Options{Path: path})
+	if err != nil {
+		t.Fatal("with a broken cache:", err)
+	}
+	defer f.Close()
+	if len(f.Agents()) != 6 {
+		t.Errorf("%d agents with a broken cache", len(f.Agents()))
+	}
+}
+
+// TestRecallKeepsUnfinishedWork stops while a source waits to be read.
+func TestRecallKeepsUnfinishedWork(t *testing.T) {
+	f, err := Open(Options{Path: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := f.CreateAgent(t.Context(), agent.Agent{Name: "a"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
+		_, err := tx.exec("INSERT INTO sources(type, name, status, created_at, updated_at) VALUES ('file','n','processing',?,?)", tx.Now, tx.Now)
+		return struct{}{}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f = restart(t, f)
+	if db, _ := f.Agent("a"); !db.Unfinished() {
+		t.Error("work that was left is forgotten")
+	}
+}
+
+func writeBeside(t *testing.T, path, statement string) {
+	t.Helper()
+	c, err := openConn(dsn(path, "rw"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	if err := c.script(statement); err != nil {
+		t.Fatal(err)
+	}
+}
