@@ -131,7 +131,7 @@ type importContactsIn struct {
 }
 
 type rowIssue struct {
-	Row   int    `json:"row" doc:"Line of the record in the file; the header is 1." example:"3"`
+	Row   int    `json:"row" doc:"Row of a spreadsheet; the header is 1." example:"3"`
 	Field string `json:"field" example:"email"`
 	Issue string `json:"issue" example:"must be an email address"`
 }

@@ -168,6 +168,13 @@ func TestContactsRoundTrip(t *testing.T) {
 	if at(skip.json, "skipped").(interface{ String() string }).String() != "1" {
 		t.Errorf("skip: %s", skip.text)
 	}
+	merged := c.upload(t, "/api/agents/default/contacts/import", "c.csv", "name,email,city\n,ADA@example.com,London\n", nil)
+	if at(merged.json, "updated").(interface{ String() string }).String() != "1" {
+		t.Errorf("a row without a name updates by email: %s", merged.text)
+	}
+	ada := c.must(t, 200, "GET", "/api/agents/default/contacts/resolve?email=ada@example.com", "")
+	apiCase{"metadata is merged", "GET", "/api/agents/default/contacts/" + at(ada, "contact.id").(string), "", 200,
+		map[string]any{"name": "Ada", "metadata.city": "London", "metadata.E-Mail-Notes": "likes tea"}}.run(t, c)
 	if bad := c.upload(t, "/api/agents/default/contacts/import", "c.csv", "name\nA\n", map[string]string{"on_duplicate": "explode"}); bad.StatusCode != 400 {
 		t.Errorf("an unknown on_duplicate: %d", bad.StatusCode)
 	}

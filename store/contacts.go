@@ -261,31 +261,70 @@ func (db *DB) ImportContacts(ctx context.Context, rows []agent.ContactChange, on
 	})
 }
 
+// importContact updates the contact that one of the identifiers names, or
+// adds one.
 func (tx *Tx) importContact(change agent.ContactChange, on OnDuplicate) (string, error) {
 	var c agent.Contact
 	change.Apply(&c)
-	if err := c.Validate(); err != nil {
-		return "", err
-	}
-	err := tx.insertContact(&c)
-	var dup *agent.Error
-	switch {
-	case err == nil:
-		return "imported", nil
-	case !errors.As(err, &dup) || dup.Code != agent.CodeDuplicateContact || on == DuplicateError:
-		return "", err
-	case on == DuplicateSkip:
-		return "skipped", nil
-	}
-	existing, err := tx.contact(dup.Details["existing_id"].(string))
+	existing, err := tx.contactLike(&c)
 	if err != nil {
 		return "", err
 	}
-	change.Apply(&existing)
-	if err := tx.saveContact(&existing); err != nil {
+	if existing == nil || on == DuplicateError {
+		if err := c.Validate(); err != nil {
+			return "", err
+		}
+		if err := tx.insertContact(&c); err != nil {
+			return "", err
+		}
+		return "imported", nil
+	}
+	if on == DuplicateSkip {
+		return "skipped", nil
+	}
+	if change.Metadata.Given {
+		if change.Metadata.Value, err = mergeObjects(existing.Metadata, change.Metadata.Value); err != nil {
+			return "", err
+		}
+	}
+	change.Apply(existing)
+	if err := existing.Validate(); err != nil {
+		return "", err
+	}
+	if err := tx.saveContact(existing); err != nil {
 		return "", err
 	}
 	return "updated", nil
+}
+
+// contactLike finds a contact that shares an identifier with c, nil without one.
+func (tx *Tx) contactLike(c *agent.Contact) (*agent.Contact, error) {
+	for _, field := range agent.ContactIdentifiers {
+		value := c.Identifier(field)
+		if value == "" {
+			continue
+		}
+		found, err := tx.resolveContact(field, value)
+		if agent.ErrorCode(err) == agent.CodeNotFound {
+			continue
+		}
+		return &found, err
+	}
+	return nil, nil
+}
+
+// mergeObjects writes the keys of one JSON object over those of another.
+func mergeObjects(into, from json.RawMessage) (json.RawMessage, error) {
+	merged := map[string]json.RawMessage{}
+	for _, raw := range []json.RawMessage{into, from} {
+		if len(raw) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(raw, &merged); err != nil {
+			return nil, agent.Invalid("metadata", "must be an object").Because(err)
+		}
+	}
+	return json.Marshal(merged)
 }
 
 // EachContact calls fn with every contact, oldest first, reading in batches
