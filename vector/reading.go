@@ -29,7 +29,8 @@ const maxAttempts = 3
 // those that were there. A killed program reads it again from the start.
 func (ix *Index) read(ctx context.Context, db *store.DB, w *store.Work) error {
 	if w.Attempts >= maxAttempts {
-		return ix.giveUp(ctx, db, w, agent.Errorf(CodeCutOff, "reading this file was cut off %d times, so it is not tried again by itself", maxAttempts), "")
+		return ix.giveUp(ctx, db, w, agent.Errorf(CodeCutOff,
+			"reading this file was cut off %d times, perhaps by the file itself; reindex the source to try again", maxAttempts), "")
 	}
 	if err := db.BeginReading(ctx, w.ID); err != nil {
 		return err

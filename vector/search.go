@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -90,7 +91,7 @@ func (ix *Index) Search(ctx context.Context, db *store.DB, q Query) ([]Result, e
 	if err != nil {
 		return nil, err
 	}
-	if found, err = ix.complete(ctx, found, vector); err != nil {
+	if err := ix.complete(ctx, found, vector); err != nil {
 		return nil, err
 	}
 	return results(found, q), nil
@@ -136,7 +137,7 @@ func candidates(k *store.Knowledge, q Query, vector []float32) ([]candidate, err
 		}
 	}
 	if q.Mode != Vector {
-		if matching, err = k.Matching(wordsOf(q.Text), n, keys(near)); err != nil {
+		if matching, err = k.Matching(wordsOf(q.Text), n, slices.Collect(maps.Keys(near))); err != nil {
 			return nil, err
 		}
 	}
@@ -151,14 +152,6 @@ func candidates(k *store.Knowledge, q Query, vector []float32) ([]candidate, err
 		return nil, err
 	}
 	return read(k, pick(merge(near, cosines, matching), q))
-}
-
-func keys(m map[int64]float64) []int64 {
-	list := make([]int64, 0, len(m))
-	for key := range m {
-		list = append(list, key)
-	}
-	return list
 }
 
 // merge lists every chunk that was put forward with all that is known of it.
@@ -235,7 +228,7 @@ func read(k *store.Knowledge, list []candidate) ([]candidate, error) {
 }
 
 // complete works out the cosines that are missing.
-func (ix *Index) complete(ctx context.Context, list []candidate, vector []float32) ([]candidate, error) {
+func (ix *Index) complete(ctx context.Context, list []candidate, vector []float32) error {
 	var missing []*candidate
 	var texts []string
 	for i := range list {
@@ -246,12 +239,12 @@ func (ix *Index) complete(ctx context.Context, list []candidate, vector []float3
 	}
 	vectors, err := embedAll(ctx, texts, ix.embed)
 	if err != nil {
-		return nil, fmt.Errorf("embed what was found: %w", err)
+		return fmt.Errorf("embed what was found: %w", err)
 	}
 	for i, c := range missing {
 		c.cosine, c.known = cosine(vector, vectors[i]), true
 	}
-	return list, nil
+	return nil
 }
 
 // results makes the answer of candidates whose cosines are all known.

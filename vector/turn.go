@@ -162,6 +162,9 @@ func (ix *Index) giveUp(ctx context.Context, db *store.DB, w *store.Work, cause 
 	if errors.As(cause, &known) {
 		problem = agent.SourceError{Code: string(known.Code), Message: known.Message}
 	}
+	if err := db.FinishSource(ctx, w.ID, &problem); err != nil {
+		return err
+	}
 	ix.log.Warn("a source could not be indexed", "agent", db.ID(), "source", w.ID, "error", cause)
-	return db.FinishSource(ctx, w.ID, &problem)
+	return nil
 }
