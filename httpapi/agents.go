@@ -190,7 +190,11 @@ func (s *Server) getAgent(c *Call, _ *agentIn) (out agentOut, err error) {
 type updateAgentIn struct{ Body agent.AgentChange }
 
 func (s *Server) updateAgent(c *Call, in *updateAgentIn) (agent.Agent, error) {
-	return s.folder.UpdateAgent(c, c.DB, in.Body)
+	a, err := s.folder.UpdateAgent(c, c.DB, in.Body)
+	if err == nil && in.Body.Status.Given {
+		s.index.Kick(c.DB) // an agent that was disabled may have work waiting
+	}
+	return a, err
 }
 
 func (s *Server) deleteAgent(c *Call, _ *agentIn) (Success, error) {

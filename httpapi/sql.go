@@ -32,5 +32,9 @@ func (s *Server) sqlExecute(c *Call, in *sqlIn) (store.Result, error) {
 	if len(in.Body.Query) > maxSQL {
 		return store.Result{}, agent.Invalid("query", "must have at most 100000 bytes")
 	}
-	return c.DB.SQL(c, in.Body.Query, in.Body.Params, store.Access{Write: c.Role.Covers(agent.RoleAdmin)})
+	result, err := c.DB.SQL(c, in.Body.Query, in.Body.Params, store.Access{Write: c.Role.Covers(agent.RoleAdmin)})
+	if result.Changes > 0 {
+		s.index.Kick(c.DB) // a source may have been deleted
+	}
+	return result, err
 }

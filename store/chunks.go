@@ -29,7 +29,8 @@ type Work struct {
 	Model    string
 }
 
-// NextWork returns the oldest source that is not finished, or nil.
+// NextWork returns the oldest source that is to be read, so that words are
+// found soon, else the oldest whose vectors are missing, or nil.
 func (db *DB) NextWork(ctx context.Context) (*Work, error) {
 	return Read(ctx, db, func(tx *Tx) (*Work, error) {
 		found, err := all(tx, func(rows *sql.Rows) (w Work, err error) {
@@ -40,7 +41,7 @@ func (db *DB) NextWork(ctx context.Context) (*Work, error) {
 			w.Chunking = agent.DefaultChunking
 			return w, unmarshalInto(config, &w.Chunking)
 		}, `SELECT id, type, name, config, chunked, attempts, embedding_model FROM sources
-			WHERE status NOT IN ('ready','error') ORDER BY created_at, id LIMIT 1`)
+			WHERE status NOT IN ('ready','error') ORDER BY chunked, created_at, id LIMIT 1`)
 		if err != nil || len(found) == 0 {
 			return nil, err
 		}
@@ -53,6 +54,15 @@ func (db *DB) NextWork(ctx context.Context) (*Work, error) {
 func (db *DB) BeginReading(ctx context.Context, id string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sql.Result, error) {
 		return tx.exec("UPDATE sources SET attempts = attempts + 1 WHERE id = ?", id)
+	})
+	return err
+}
+
+// ForgetReading takes BeginReading back: the reading was not cut off, but put
+// off by the program itself.
+func (db *DB) ForgetReading(ctx context.Context, id string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (sql.Result, error) {
+		return tx.exec("UPDATE sources SET attempts = max(attempts - 1, 0) WHERE id = ?", id)
 	})
 	return err
 }

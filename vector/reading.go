@@ -35,6 +35,14 @@ func (ix *Index) read(ctx context.Context, db *store.DB, w *store.Work) error {
 	if err := db.BeginReading(ctx, w.ID); err != nil {
 		return err
 	}
+	defer func() {
+		if ctx.Err() == nil {
+			return
+		}
+		if err := db.ForgetReading(context.WithoutCancel(ctx), w.ID); err != nil {
+			ix.log.Warn("a reading that was put off counts as cut off", "agent", db.ID(), "source", w.ID, "error", err)
+		}
+	}()
 	ix.step("begin")
 	file, err := db.SourceFile(ctx, w.ID)
 	if agent.ErrorCode(err) == agent.CodeNotFound {
