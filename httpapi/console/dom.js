@@ -1,0 +1,150 @@
+// Elements out of data. Data only ever becomes text nodes, plain attributes
+// and values of inputs, so nothing that a user wrote can become markup.
+
+/** Makes an element. Props that are functions listen to the event of their name. */
+export function h(name, props = {}, ...children) {
+  const el = document.createElement(name);
+  for (const [key, value] of Object.entries(props)) {
+    if (value === undefined || value === null || value === false || key === "value") continue;
+    if (typeof value === "function") el.addEventListener(key, value);
+    else el.setAttribute(key, value === true ? "" : String(value));
+  }
+  el.append(...children.flat(2).filter((c) => c !== null && c !== undefined && c !== false));
+  if (props.value !== undefined && props.value !== null) el.value = props.value;
+  return el;
+}
+
+/** A button that does something that takes time: it rests meanwhile, and failures are told. */
+export function button(label, run, props = {}) {
+  return h("button", { type: "button", ...props, click: async ({ currentTarget: self }) => {
+    self.disabled = true;
+    try { await run(); } catch (error) { tell(error); }
+    self.disabled = false;
+  } }, label);
+}
+
+/** Shows a passing notice: a text, or an error with its code and request. */
+export function tell(what) {
+  if (what?.name === "AbortError") return;
+  const failed = what instanceof Error;
+  const note = h("div", { class: failed ? "notice bad" : "notice" }, h("p", {}, failed ? what.message : what), failed && trace(what),
+    h("button", { type: "button", class: "quiet", "aria-label": "Close", click: () => note.remove() }, "×"));
+  document.getElementById("notices").append(note);
+  setTimeout(() => note.remove(), failed ? 12000 : 4000);
+}
+
+const trace = (error) => error.code && h("small", {}, [error.code, error.requestId].filter(Boolean).join(" · "));
+
+/** An error that fills a page, with a way to try again. */
+export function failure(error, again) {
+  return h("div", { class: "card bad", role: "alert" }, h("p", {}, error.message), h("p", {}, trace(error)), again && button("Try again", again));
+}
+
+const inputs = {
+  textarea: (f, props) => h("textarea", { rows: f.rows ?? 4, ...props, value: f.value }),
+  select: (f, props) => h("select", { ...props, value: f.value },
+    f.options.map((o) => (Array.isArray(o) ? h("option", { value: o[0] }, o[1]) : h("option", { value: o }, o)))),
+  checkbox: (f, props) => h("input", { ...props, type: "checkbox", checked: f.value }),
+};
+
+let ids = 0;
+
+/** A labelled input. Its element has .input, .read() and .complain(text). */
+export function field(f) {
+  const id = `f${++ids}`;
+  const props = { id, name: f.name, required: f.required, placeholder: f.placeholder, "aria-describedby": `${id}n`,
+    autocomplete: "off", spellcheck: f.type === "textarea" && !f.code ? undefined : "false",
+    class: f.code && "code", min: f.min, max: f.max, step: f.step, multiple: f.multiple, accept: f.accept };
+  const input = (inputs[f.type] ?? (() => h("input", { ...props, type: f.type ?? "text", value: f.value })))(f, props);
+  const note = h("small", { id: `${id}n` }, f.hint ?? "");
+  const el = h("div", { class: f.type === "checkbox" ? "field check" : "field" }, h("label", { for: id }, f.label), input, note);
+  el.input = input;
+  el.read = () => (f.type === "checkbox" ? input.checked : f.type === "file" ? input.files : input.value);
+  el.complain = (text) => {
+    note.textContent = text ?? f.hint ?? "";
+    el.classList.toggle("wrong", Boolean(text));
+    input.setAttribute("aria-invalid", Boolean(text));
+  };
+  return el;
+}
+
+/** A form of fields. run gets the values by name; what the service finds wrong is shown at its field. */
+export function form(fields, { submit, run, cancel, extra, wide }) {
+  const made = new Map(fields.map((f) => [f.name, field(f)]));
+  const send = h("button", { class: "main" }, submit);
+  return h("form", { class: wide ? "wide" : undefined, submit: async (event) => {
+    event.preventDefault();
+    made.forEach((el) => el.complain());
+    send.disabled = true;
+    try {
+      await run(Object.fromEntries([...made].map(([name, el]) => [name, el.read()])));
+    } catch (error) {
+      const issues = error.details?.errors ?? (error.details?.field ? [error.details] : []);
+      const shown = issues.filter((i) => made.has(i.field) && (made.get(i.field).complain(i.issue ?? error.message), true));
+      if (shown.length) made.get(shown[0].field).input.focus();
+      else tell(error);
+    }
+    send.disabled = false;
+  } }, [...made.values()], h("div", { class: "row" }, send, extra, cancel && h("button", { type: "button", click: cancel }, "Cancel")));
+}
+
+/** Opens a dialog; build gets a function that closes it. */
+export function dialog(title, build) {
+  const close = () => box.close();
+  const id = `d${++ids}`;
+  const box = h("dialog", { "aria-labelledby": id, close: () => box.remove() }, h("h2", { id }, title));
+  box.append(...[build(close)].flat());
+  document.body.append(box);
+  box.showModal();
+  return box;
+}
+
+/** Asks before something that cannot be undone; with a word, the word must be typed. */
+export function confirm(title, text, label, run, word) {
+  dialog(title, (close) => {
+    const typed = word && field({ name: "word", label: `Type ${word} to confirm` });
+    const go = button(label, async () => { await run(); close(); }, { class: "danger", disabled: Boolean(word) });
+    typed?.input.addEventListener("input", () => { go.disabled = typed.input.value !== word; });
+    return [h("p", {}, text), typed, h("div", { class: "row" }, go, h("button", { type: "button", click: close }, "Cancel"))].filter(Boolean);
+  });
+}
+
+/** A table; a column is [heading, function of a row, class]. On a phone each row becomes a card. */
+export function table(columns, rows, empty) {
+  if (!rows.length) return h("p", { class: "empty" }, empty);
+  return h("div", { class: "scroll" }, h("table", {},
+    h("thead", {}, h("tr", {}, columns.map(([title]) => h("th", { scope: "col" }, title)))),
+    h("tbody", {}, rows.map((row) => h("tr", {}, columns.map(([title, cell, kind]) => h("td", { "data-label": title, class: kind }, h("div", {}, cell(row)))))))));
+}
+
+/** Buttons to go through the pages of a list. */
+export function pager(meta, go) {
+  const last = meta.offset + meta.limit;
+  if (meta.total <= meta.limit && meta.offset === 0) return h("p", { class: "pager" }, `${meta.total} in all`);
+  return h("p", { class: "pager" },
+    button("Back", () => go(Math.max(0, meta.offset - meta.limit)), { disabled: meta.offset === 0 }),
+    h("span", {}, `${Math.min(meta.offset + 1, meta.total)}–${Math.min(last, meta.total)} of ${meta.total}`),
+    button("Next", () => go(last), { disabled: last >= meta.total }));
+}
+
+/** A moment in the reader's own way of writing it. */
+export function when(time) {
+  if (!time) return "never";
+  const date = new Date(time);
+  return h("time", { datetime: time, title: time }, date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }));
+}
+
+export const badge = (text) => h("span", { class: `badge ${String(text).replace(/[^a-z]/g, "")}` }, text);
+
+export function size(bytes) {
+  const units = ["B", "KB", "MB", "GB"];
+  let n = 0;
+  for (; bytes >= 1024 && n < 3; n++) bytes /= 1024;
+  return `${bytes < 10 && n > 0 ? bytes.toFixed(1) : Math.round(bytes)} ${units[n]}`;
+}
+
+/** Calls run a while after the last call. */
+export function settled(run, wait = 300) {
+  let timer;
+  return () => { clearTimeout(timer); timer = setTimeout(() => Promise.resolve(run()).catch(tell), wait); };
+}

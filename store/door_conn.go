@@ -1,0 +1,355 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// doorConn is a connection of the SQL door. It speaks to SQLite's C interface,
+// as the driver's package lib carries it over, because database/sql will not
+// do: the driver heeds a context only until a statement's first row, so one
+// that never comes to its second could not be stopped.
+// See https://www.sqlite.org/cintro.html. A doorConn is for one goroutine at
+// a time.
+type doorConn struct {
+	tls   *libc.TLS
+	db    uintptr
+	out   uintptr // room for two pointers that SQLite returns by address
+	guard doorGuard
+
+	ctx      context.Context // of the client's statement that runs, else nil
+	memory   int64           // bytes that it may still allocate
+	starved  bool            // it wanted more
+	temp     int64           // bytes that it may still write to temporary files
+	doubtful bool            // a failure may have left something behind: close it
+}
+
+// doorConns finds a connection in a callback by the TLS it runs on.
+var doorConns sync.Map // *libc.TLS -> *doorConn
+
+func connOf(tls *libc.TLS) *doorConn {
+	c, _ := doorConns.Load(tls)
+	d, _ := c.(*doorConn)
+	return d
+}
+
+// late tells whether the client's statement has to stop.
+func (c *doorConn) late() bool { return c.ctx != nil && c.ctx.Err() != nil }
+
+// doorError is a failure that SQLite reports.
+type doorError struct {
+	code   int
+	text   string
+	offset int // in bytes of the statement, -1 when it is about none
+}
+
+func (e *doorError) Error() string { return fmt.Sprintf("%s (%d)", e.text, e.code) }
+
+// Code is SQLite's extended result code.
+func (e *doorError) Code() int { return e.code }
+
+func (c *doorConn) fail(rc int32) error {
+	return &doorError{
+		code:   int(rc),
+		text:   libc.GoString(lib.Xsqlite3_errmsg(c.tls, c.db)),
+		offset: int(lib.Xsqlite3_error_offset(c.tls, c.db)),
+	}
+}
+
+// openDoor opens a connection of the door to an agent's file, which is open
+// otherwise too. What is not allowed by its guard cannot be prepared on it.
+func openDoor(path string, write bool) (*doorConn, error) {
+	if err := errors.Join(errMemory, registerDoorVFS()); err != nil {
+		return nil, err
+	}
+	c := &doorConn{tls: libc.NewTLS()}
+	if err := c.open(path, write); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the SQL door: %w", err), c.close())
+	}
+	return c, nil
+}
+
+func (c *doorConn) open(path string, write bool) error {
+	doorConns.Store(c.tls, c)
+	if c.out = libc.Xmalloc(c.tls, 2*16); c.out == 0 {
+		return errors.New("out of memory")
+	}
+	name, err := libc.CString(path)
+	if err != nil {
+		return err
+	}
+	defer libc.Xfree(c.tls, name)
+	vfs, err := libc.CString(doorVFS)
+	if err != nil {
+		return err
+	}
+	defer libc.Xfree(c.tls, vfs)
+	flags := int32(lib.SQLITE_OPEN_READONLY)
+	pragmas := readerPragmas
+	if write {
+		flags = lib.SQLITE_OPEN_READWRITE
+		pragmas = writerPragmas
+	}
+	rc := lib.Xsqlite3_open_v2(c.tls, name, c.out, flags|lib.SQLITE_OPEN_NOMUTEX, vfs)
+	if c.db = peek(c.out); rc != lib.SQLITE_OK {
+		return c.fail(rc)
+	}
+	return c.setUp(append(slices.Clone(pragmas), "temp_store(FILE)"))
+}
+
+// doorSwitches are settings of a connection that SQL cannot change, see
+// https://www.sqlite.org/c3ref/c_dbconfig_defensive.html.
+var doorSwitches = []struct{ name, on int32 }{
+	{lib.SQLITE_DBCONFIG_DEFENSIVE, 1},
+	{lib.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+	{lib.SQLITE_DBCONFIG_DQS_DML, 0}, // "x" is a name and never a string, so a slip is an error
+	{lib.SQLITE_DBCONFIG_DQS_DDL, 0},
+	{lib.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+	{lib.SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE, 0},
+	{lib.SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE, 0},
+}
+
+// doorBounds are run-time limits, see https://www.sqlite.org/c3ref/c_limit_attached.html.
+var doorBounds = []struct{ name, value int32 }{
+	{lib.SQLITE_LIMIT_SQL_LENGTH, maxQuery + len32("EXPLAIN ")},
+	{lib.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, maxPattern},
+	{lib.SQLITE_LIMIT_COLUMN, 200},
+	{lib.SQLITE_LIMIT_FUNCTION_ARG, 100},
+	{lib.SQLITE_LIMIT_TRIGGER_DEPTH, 20},
+	{lib.SQLITE_LIMIT_VDBE_OP, 1_000_000},
+	{lib.SQLITE_LIMIT_ATTACHED, 0},
+	{lib.SQLITE_LIMIT_WORKER_THREADS, 0},
+}
+
+func len32(s string) int32 { return int32(len(s)) }
+
+// clockEvery is how many steps of its program SQLite runs before it looks at
+// the clock: some 10 microseconds, of which looking costs under a hundredth.
+const clockEvery = 500
+
+func (c *doorConn) setUp(pragmas []string) error {
+	lib.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
+	lib.Xsqlite3_busy_timeout(c.tls, c.db, 10_000)
+	lib.Xsqlite3_progress_handler(c.tls, c.db, clockEvery, pointerTo[func(*libc.TLS, uintptr) int32](doorClock), 0)
+	if rc := lib.Xsqlite3_set_authorizer(c.tls, c.db, pointerTo[authorizerFunc](doorAuthorizer), 0); rc != lib.SQLITE_OK {
+		return c.fail(rc)
+	}
+	args := libc.Xmalloc(c.tls, 2*16)
+	if args == 0 {
+		return errors.New("out of memory")
+	}
+	defer libc.Xfree(c.tls, args)
+	for _, s := range doorSwitches {
+		if rc := lib.Xsqlite3_db_config(c.tls, c.db, s.name, libc.VaList(args, s.on, uintptr(0))); rc != lib.SQLITE_OK {
+			return c.fail(rc)
+		}
+	}
+	for _, b := range doorBounds {
+		lib.Xsqlite3_limit(c.tls, c.db, b.name, b.value)
+	}
+	c.boundValues(longestValue)
+	for _, p := range pragmas {
+		if _, err := c.own("PRAGMA " + p); err != nil {
+			return err
+		}
+	}
+	return c.guard.load(c)
+}
+
+// boundValues sets how long a value may be, in bytes, and returns how long it
+// could be before; -1 sets nothing.
+func (c *doorConn) boundValues(n int) int {
+	return int(lib.Xsqlite3_limit(c.tls, c.db, lib.SQLITE_LIMIT_LENGTH, int32(n)))
+}
+
+func (c *doorConn) close() error {
+	var err error
+	if rc := lib.Xsqlite3_close_v2(c.tls, c.db); rc != lib.SQLITE_OK {
+		err = fmt.Errorf("close the SQL door: SQLite code %d", rc)
+	}
+	libc.Xfree(c.tls, c.out)
+	doorConns.Delete(c.tls)
+	c.tls.Close()
+	return err
+}
+
+// doorClock stops a statement whose time is up.
+func doorClock(tls *libc.TLS, _ uintptr) int32 {
+	if c := connOf(tls); c != nil && c.late() {
+		return 1
+	}
+	return 0
+}
+
+type authorizerFunc = func(tls *libc.TLS, _ uintptr, action int32, a, b, database, context uintptr) int32
+
+// doorAuthorizer asks the connection's guard, and refuses without one.
+func doorAuthorizer(tls *libc.TLS, _ uintptr, action int32, a, b, database, context uintptr) int32 {
+	c := connOf(tls)
+	if c != nil && c.guard.allows(action, libc.GoString(a), libc.GoString(b), libc.GoString(database), libc.GoString(context)) {
+		return lib.SQLITE_OK
+	}
+	return lib.SQLITE_DENY
+}
+
+// own runs a statement of the program's own and returns all of its rows.
+func (c *doorConn) own(query string, args ...any) ([][]any, error) {
+	c.guard.open = true
+	defer func() { c.guard.open = false }()
+	s, err := c.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	defer s.finalize()
+	for i, arg := range args {
+		if err := s.bind(i+1, arg); err != nil {
+			return nil, err
+		}
+	}
+	var rows [][]any
+	for {
+		more, err := s.step()
+		if err != nil || !more {
+			return rows, err
+		}
+		row := make([]any, s.columns)
+		for i := range row {
+			row[i] = s.value(i)
+		}
+		rows = append(rows, row)
+	}
+}
+
+// doorStmt is a prepared statement of a doorConn.
+type doorStmt struct {
+	c       *doorConn
+	p       uintptr
+	columns int
+}
+
+// prepare compiles one statement, which text must hold and nothing behind it.
+func (c *doorConn) prepare(text string) (*doorStmt, error) {
+	p, err := libc.CString(text)
+	if err != nil {
+		return nil, err
+	}
+	defer libc.Xfree(c.tls, p)
+	tail := c.out + 16
+	rc := lib.Xsqlite3_prepare_v2(c.tls, c.db, p, -1, c.out, tail)
+	if rc != lib.SQLITE_OK {
+		return nil, c.fail(rc)
+	}
+	s := &doorStmt{c: c, p: peek(c.out)}
+	if rest := int(peek(tail) - p); s.p == 0 || strings.TrimSpace(text[rest:]) != "" {
+		s.finalize()
+		return nil, &doorError{code: lib.SQLITE_ERROR, text: "query holds more than one statement", offset: rest}
+	}
+	s.columns = int(lib.Xsqlite3_column_count(c.tls, s.p))
+	return s, nil
+}
+
+func (s *doorStmt) finalize() {
+	lib.Xsqlite3_finalize(s.c.tls, s.p) // returns the error of the last step again
+	s.p = 0
+}
+
+// step moves to the next row and tells whether there is one.
+func (s *doorStmt) step() (bool, error) {
+	switch rc := lib.Xsqlite3_step(s.c.tls, s.p); rc {
+	case lib.SQLITE_ROW:
+		return true, nil
+	case lib.SQLITE_DONE:
+		return false, nil
+	default:
+		return false, s.c.fail(rc)
+	}
+}
+
+// bind sets parameter i, counted from 1, to nil, an int64, float64 or string.
+func (s *doorStmt) bind(i int, value any) error {
+	tls, n := s.c.tls, int32(i)
+	var rc int32
+	switch v := value.(type) {
+	case nil:
+		rc = lib.Xsqlite3_bind_null(tls, s.p, n)
+	case int64:
+		rc = lib.Xsqlite3_bind_int64(tls, s.p, n, v)
+	case float64:
+		rc = lib.Xsqlite3_bind_double(tls, s.p, n, v)
+	case string:
+		p, err := libc.CString(v)
+		if err != nil {
+			return err
+		}
+		defer libc.Xfree(tls, p)
+		const copied = ^uintptr(0) // SQLITE_TRANSIENT
+		rc = lib.Xsqlite3_bind_text(tls, s.p, n, p, int32(len(v)), copied)
+	default:
+		return fmt.Errorf("cannot bind a %T", value)
+	}
+	if rc != lib.SQLITE_OK {
+		return s.c.fail(rc)
+	}
+	return nil
+}
+
+// params returns the names of the statement's parameters with their sign, ""
+// for a plain ?.
+func (s *doorStmt) params() []string {
+	names := make([]string, lib.Xsqlite3_bind_parameter_count(s.c.tls, s.p))
+	for i := range names {
+		names[i] = libc.GoString(lib.Xsqlite3_bind_parameter_name(s.c.tls, s.p, int32(i+1)))
+	}
+	return names
+}
+
+// names returns the names of the result's columns.
+func (s *doorStmt) names() []string {
+	names := make([]string, s.columns)
+	for i := range names {
+		names[i] = libc.GoString(lib.Xsqlite3_column_name(s.c.tls, s.p, int32(i)))
+	}
+	return names
+}
+
+// size is the length in bytes of the text or blob in column i of the row.
+func (s *doorStmt) size(i int) int {
+	switch lib.Xsqlite3_column_type(s.c.tls, s.p, int32(i)) {
+	case lib.SQLITE_TEXT, lib.SQLITE_BLOB:
+		return int(lib.Xsqlite3_column_bytes(s.c.tls, s.p, int32(i)))
+	}
+	return 0
+}
+
+// value returns column i of the row as nil, int64, float64, string or []byte.
+func (s *doorStmt) value(i int) any {
+	tls, n := s.c.tls, int32(i)
+	switch lib.Xsqlite3_column_type(tls, s.p, n) {
+	case lib.SQLITE_INTEGER:
+		return lib.Xsqlite3_column_int64(tls, s.p, n)
+	case lib.SQLITE_FLOAT:
+		return lib.Xsqlite3_column_double(tls, s.p, n)
+	case lib.SQLITE_TEXT:
+		p := lib.Xsqlite3_column_text(tls, s.p, n)
+		return string(view(p, lib.Xsqlite3_column_bytes(tls, s.p, n)))
+	case lib.SQLITE_BLOB:
+		p := lib.Xsqlite3_column_blob(tls, s.p, n)
+		return append([]byte{}, view(p, lib.Xsqlite3_column_bytes(tls, s.p, n))...)
+	}
+	return nil
+}
+
+// view is n bytes of C memory, valid until SQLite moves on.
+func view(p uintptr, n int32) []byte {
+	if p == 0 || n == 0 {
+		return nil
+	}
+	return libc.GoBytes(p, int(n))
+}

@@ -1,0 +1,267 @@
+package store
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	lib "modernc.org/sqlite/lib"
+
+	"satchel/agent"
+)
+
+// doorGuard decides what the statements of one connection may do. SQLite asks
+// it about everything that a statement refers to while it is compiled, and
+// again for what a table-valued pragma compiles while it runs; it allows what
+// is listed here and nothing else.
+// See https://www.sqlite.org/c3ref/set_authorizer.html.
+type doorGuard struct {
+	open bool // a statement of the program's own is run
+
+	// What the file holds, in lower case.
+	tables   map[string]bool
+	modules  map[string]bool         // of virtual tables
+	triggers map[string]string       // trigger -> its table
+	foreign  map[string][]foreignKey // by the table that refers
+
+	// The client's statement, and what it was seen to do.
+	statement *statement
+	changed   map[string]bool // tables it changes, also by way of triggers
+	targets   map[string]bool // tables it changes by itself
+	refused   *agent.Error    // the first refusal
+}
+
+// foreignKey refers to another table; cascades says that rows go with those.
+type foreignKey struct {
+	parent, column string
+	cascades       bool
+}
+
+const guardedObjects = `SELECT type, name, tbl_name, '' FROM sqlite_schema WHERE type IN ('table','trigger')
+	UNION ALL SELECT 'module', name, '', '' FROM pragma_module_list
+	UNION ALL SELECT 'foreign key ' || f.on_delete, m.name, f."table", f."from"
+	FROM sqlite_schema m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`
+
+// load reads what the file holds.
+func (g *doorGuard) load(c *doorConn) error {
+	g.tables, g.modules = map[string]bool{}, map[string]bool{}
+	g.triggers, g.foreign = map[string]string{}, map[string][]foreignKey{}
+	rows, err := c.own(guardedObjects)
+	for _, row := range rows {
+		var o [4]string
+		for i := range o {
+			text, _ := row[i].(string)
+			o[i] = lowerASCII(text)
+		}
+		switch o[0] {
+		case "table":
+			g.tables[o[1]] = true
+		case "trigger":
+			g.triggers[o[1]] = o[2]
+		case "module":
+			g.modules[o[1]] = true
+		default:
+			g.foreign[o[1]] = append(g.foreign[o[1]], foreignKey{o[2], o[3], o[0] == "foreign key cascade"})
+		}
+	}
+	return err
+}
+
+// begin lets a client's statement be compiled and run.
+func (g *doorGuard) begin(s *statement) {
+	g.statement, g.changed, g.targets, g.refused = s, map[string]bool{}, map[string]bool{}, nil
+}
+
+// end closes the door again.
+func (g *doorGuard) end() { g.statement = nil }
+
+// isHidden tells whether a table, in lower case, is closed to SQL.
+func isHidden(table string) bool {
+	return strings.HasPrefix(table, "_") || strings.HasPrefix(table, "sqlite_")
+}
+
+// doorRule says what may be changed in a table that is open to reading.
+type doorRule struct {
+	delete bool
+	update map[string]bool // columns
+	why    string
+}
+
+// doorRules hold the tables that are not open to every change.
+var doorRules = map[string]doorRule{
+	"chunks": {why: "chunks are made from their source: change that and reindex it"},
+	"logs":   {why: "the log is evidence and can only be read"},
+	"sources": {delete: true, update: map[string]bool{"name": true},
+		why: "sources come from uploads, crawls and imports; SQL can rename and delete them"},
+}
+
+// refuse notes the first refusal and returns false.
+func (g *doorGuard) refuse(detail, value, format string, args ...any) bool {
+	if g.refused == nil {
+		g.refused = agent.Errorf(agent.CodeForbiddenOperation, format, args...).With(detail, agent.Clip(value, 100))
+	}
+	return false
+}
+
+// allows answers SQLite's question whether an action may be compiled. context
+// is the trigger, view or subquery that it comes from, "" for the statement
+// itself and for what foreign keys do.
+func (g *doorGuard) allows(action int32, a, b, database, context string) bool {
+	switch {
+	case g.open:
+		return true
+	case g.statement == nil:
+		return false
+	}
+	switch action {
+	case lib.SQLITE_SELECT, lib.SQLITE_RECURSIVE:
+		return true
+	case lib.SQLITE_FUNCTION:
+		return doorFunctions[lowerASCII(b)] || g.refuse("function", b, "the function %s is not available to SQL", agent.Clip(b, 60))
+	case lib.SQLITE_READ:
+		return g.mayRead(lowerASCII(a), lowerASCII(b), lowerASCII(database), lowerASCII(context))
+	case lib.SQLITE_INSERT, lib.SQLITE_UPDATE, lib.SQLITE_DELETE:
+		return g.mayChange(action, lowerASCII(a), lowerASCII(b), lowerASCII(database), lowerASCII(context))
+	case lib.SQLITE_PRAGMA:
+		return g.mayAsk(lowerASCII(a), b)
+	}
+	return g.refuse("statement", g.statement.kind, "this is not available to SQL")
+}
+
+// mayRead decides about reading a column; column is "" when the table takes
+// part without one, and then table may also name a common table expression.
+func (g *doorGuard) mayRead(table, column, database, context string) bool {
+	switch {
+	case g.checks():
+		return true
+	case database != "" && database != "main":
+	case table == "sqlite_schema", table == "sqlite_master", doorModules[table]:
+		return true
+	case strings.HasPrefix(table, "pragma_"):
+		if _, ok := doorPragmas[strings.TrimPrefix(table, "pragma_")]; ok {
+			return true
+		}
+	case !isHidden(table) && (g.tables[table] || column == "" && !g.modules[table]):
+		return true
+	case g.inside(context):
+		return true
+	case context == "" && g.follows(table, func(k foreignKey) bool { return k.column == column }):
+		return true
+	}
+	return g.closed(table)
+}
+
+func (g *doorGuard) closed(table string) bool {
+	return g.refuse("table", table, "the table %s is closed to SQL", agent.Clip(table, 60))
+}
+
+// checks tells whether the statement is a check of the whole file. It answers
+// with what is wrong and never with what a table holds.
+func (g *doorGuard) checks() bool {
+	return g.statement.kind == "PRAGMA" && (g.statement.spelt["integrity_check"] || g.statement.spelt["quick_check"])
+}
+
+// mayChange decides about changing a table, and column for an update.
+func (g *doorGuard) mayChange(action int32, table, column, database, context string) bool {
+	direct := context == ""
+	switch {
+	case database != "main":
+		return g.closed(table)
+	case g.inside(context):
+	case direct && action == lib.SQLITE_DELETE && g.follows(table, func(k foreignKey) bool { return k.cascades }):
+	case !direct || isHidden(table) || !g.tables[table]:
+		return g.closed(table)
+	default:
+		if !g.ruled(action, table, column) {
+			return false
+		}
+		g.targets[table] = true
+	}
+	g.changed[table] = true
+	return true
+}
+
+// ruled applies doorRules to a change that the statement itself makes.
+func (g *doorGuard) ruled(action int32, table, column string) bool {
+	rule, ok := doorRules[table]
+	allowed := !ok || action == lib.SQLITE_DELETE && rule.delete || action == lib.SQLITE_UPDATE && rule.update[column]
+	return allowed || g.refuse("table", table, "%s", rule.why)
+}
+
+// inside tells whether context is one of the program's own triggers, fired by
+// a change that was allowed. What the trigger does then is the program's will.
+// Common table expressions and aliases come as a context too, so that nothing
+// in the statement may spell the name.
+func (g *doorGuard) inside(context string) bool {
+	table, ok := g.triggers[context]
+	return ok && isHidden(context) && g.changed[table] && !g.statement.spelt[context]
+}
+
+// follows tells whether SQLite looks after a foreign key from table to one
+// that the statement changes. It names no context for that, but a statement
+// changes one table by itself, and that one comes first; and it reads no table
+// that it does not spell.
+func (g *doorGuard) follows(table string, key func(foreignKey) bool) bool {
+	return len(g.changed) > 0 && !g.statement.spelt[table] &&
+		slices.ContainsFunc(g.foreign[table], func(k foreignKey) bool { return g.changed[k.parent] && key(k) })
+}
+
+// doorPragmas can be read; true for those that may also be given a table, an
+// index or a number of rows as an argument. None of these sets anything then.
+var doorPragmas = map[string]bool{
+	"table_info": true, "table_xinfo": true, "table_list": true, "index_list": true, "index_info": true,
+	"index_xinfo": true, "foreign_key_list": true, "foreign_key_check": true, "integrity_check": true, "quick_check": true,
+	"user_version": false, "application_id": false, "schema_version": false, "data_version": false,
+	"page_count": false, "page_size": false, "freelist_count": false, "max_page_count": false, "auto_vacuum": false,
+	"encoding": false, "journal_mode": false, "synchronous": false, "foreign_keys": false, "recursive_triggers": false,
+	"query_only": false, "busy_timeout": false, "cache_size": false, "compile_options": false, "collation_list": false,
+	"function_list": false, "module_list": false, "pragma_list": false,
+}
+
+// mayAsk decides about a PRAGMA. argument is "" without one.
+func (g *doorGuard) mayAsk(name, argument string) bool {
+	takesArgument, ok := doorPragmas[name]
+	check := name == "integrity_check" || name == "quick_check"
+	object := lowerASCII(argument)
+	switch {
+	case !ok, check && !g.checks():
+		return g.refuse("pragma", name, "PRAGMA %s is not available to SQL", agent.Clip(name, 60))
+	case argument == "":
+		return true
+	case !takesArgument:
+		return g.refuse("pragma", name, "PRAGMA %s can only be read", name)
+	case isHidden(object) && object != "sqlite_schema" && object != "sqlite_master":
+		return g.closed(object)
+	}
+	return true
+}
+
+// tablesChanged lists the tables that the statement changes by itself.
+func (g *doorGuard) tablesChanged() []string { return slices.Sorted(maps.Keys(g.targets)) }
+
+// doorModules are the virtual tables that need no table: they read nothing
+// but their arguments.
+var doorModules = set("json_each json_tree jsonb_each jsonb_tree")
+
+// doorFunctions are the functions that compute from their arguments alone.
+// Left out are those that load code, read raw pages or indexes, write to the
+// program's log, or tell of earlier statements of other clients.
+var doorFunctions = set(`-> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat
+	concat_ws cos cosh count cume_dist current_date current_time current_timestamp date datetime degrees dense_rank exp
+	first_value floor format glob group_concat hex if ifnull iif instr json json_array json_array_insert
+	json_array_length json_error_position json_extract json_group_array json_group_object json_insert json_object
+	json_patch json_pretty json_quote json_remove json_replace json_set json_type json_valid jsonb jsonb_array
+	jsonb_array_insert jsonb_extract jsonb_group_array jsonb_group_object jsonb_insert jsonb_object jsonb_patch
+	jsonb_remove jsonb_replace jsonb_set julianday lag last_value lead length like likelihood likely ln log log10 log2
+	lower ltrim max min mod nth_value ntile nullif octet_length percent_rank pi pow power printf quote radians random
+	randomblob rank replace round row_number rtrim sign sin sinh soundex sqlite_source_id sqlite_version sqrt strftime
+	string_agg substr substring subtype sum tan tanh time timediff total trim trunc typeof unhex unicode unistr
+	unistr_quote unixepoch unlikely upper zeroblob`)
+
+func set(names string) map[string]bool {
+	m := map[string]bool{}
+	for _, n := range strings.Fields(names) {
+		m[n] = true
+	}
+	return m
+}

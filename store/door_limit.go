@@ -1,0 +1,76 @@
+package store
+
+import (
+	"math"
+	"time"
+)
+
+// doorLimits bound what one statement may use.
+type doorLimits struct {
+	time   time.Duration // a statement that runs longer is stopped, and undone
+	rows   int           // further rows are left out
+	bytes  int           // of the answer as JSON; further rows are left out
+	memory int64         // bytes that SQLite holds for it
+	temp   int64         // bytes written to temporary files
+}
+
+// doorDefaults are the limits of the contract, and what a statement may use to
+// sort, group and compare: a few megabytes of it in memory, the rest in files.
+var doorDefaults = doorLimits{time: 10 * time.Second, rows: 1000, bytes: 16 << 20, memory: 32 << 20, temp: 128 << 20}
+
+const (
+	longestValue  = 4 << 20 // bytes of a text, blob or row that a statement may handle
+	shortestValue = 4 << 10 // a statement that may not even handle this much is refused
+	maxPattern    = 1000    // bytes of a LIKE or GLOB pattern
+)
+
+// SQLite looks at the clock between the steps of its program, and a call is
+// one step however long it takes. So what the calls of one row may cost is
+// bounded beforehand, by the length of the values that they get.
+const (
+	rowCost  = 1e9  // nanoseconds that all calls for a row may take at worst
+	callCost = 10.0 // for each byte that a call or || reads
+	argCost  = 8.0  // and for each argument beyond the first, such as a JSON path
+)
+
+// patternCosts are nanoseconds for each byte of a text and each byte of the
+// pattern that is sought in it, at worst: measured with texts of a's and
+// patterns of a's that end in b.
+var patternCosts = map[string]float64{
+	"trim": 10, "ltrim": 10, "rtrim": 10, "unhex": 10, "like": 3, "glob": 3,
+	"instr": .02, "replace": .02, "json_patch": .2, "jsonb_patch": .2,
+}
+
+// valueLimit is the length in bytes that a value may have in a statement whose
+// longest parameter has param bytes. An error says that no length would do.
+func (w weight) valueLimit(param int) (int, error) {
+	// Calls cost a·L² + b·L for values of length L.
+	var a float64
+	b := callCost*float64(w.calls) + argCost*float64(w.args)
+	for _, p := range w.patterns {
+		length, cost := p.length, patternCosts[p.function]
+		if length == patternParam {
+			length = param
+		}
+		if p.function == "like" || p.function == "glob" {
+			if length == patternUnknown || length > maxPattern {
+				length = maxPattern
+			}
+		}
+		if length == patternUnknown {
+			a += cost
+		} else {
+			b += callCost + cost*float64(length)
+		}
+	}
+	limit := float64(longestValue)
+	if a > 0 {
+		limit = min(limit, (math.Sqrt(b*b+4*a*rowCost)-b)/(2*a))
+	} else if b > 0 {
+		limit = min(limit, rowCost/b)
+	}
+	if limit < shortestValue {
+		return 0, badQuery("the statement calls too many functions; split it")
+	}
+	return int(limit), nil
+}

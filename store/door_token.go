@@ -1,0 +1,239 @@
+package store
+
+import "strings"
+
+// tokenKind tells the tokens of SQL apart as far as the door needs it.
+type tokenKind uint8
+
+const (
+	tokenWord   tokenKind = iota // a bare name or keyword
+	tokenName                    // a name in "", `` or []
+	tokenString                  // a string in ''
+	tokenParam                   // ?, ?1, :a, @a, $a
+	tokenOther                   // a number, blob or operator
+	tokenBad                     // SQLite does not know it either
+)
+
+// token is a token of SQL and where it stands in the text.
+type token struct {
+	kind       tokenKind
+	start, end int
+}
+
+// tokenizer cuts SQL into tokens as SQLite's own does, see
+// https://www.sqlite.org/src/file/src/tokenize.c: comments do not nest and may
+// lack their end, a string or name without its closing quote is no token.
+type tokenizer struct {
+	text string
+	at   int
+}
+
+// next returns the next token; ok is false at the end of the text.
+func (t *tokenizer) next() (tok token, ok bool) {
+	t.skip()
+	if t.at >= len(t.text) {
+		return token{}, false
+	}
+	start := t.at
+	kind := t.scan()
+	return token{kind, start, t.at}, true
+}
+
+// peek returns the byte i places ahead, or 0 behind the end.
+func (t *tokenizer) peek(i int) byte {
+	if t.at+i < len(t.text) {
+		return t.text[t.at+i]
+	}
+	return 0
+}
+
+// byteOrderMark counts as a space wherever a token may begin.
+const byteOrderMark = "\ufeff"
+
+// skip moves past spaces and comments.
+func (t *tokenizer) skip() {
+	for t.at < len(t.text) {
+		rest := t.text[t.at:]
+		switch {
+		case isSpace(rest[0]):
+			t.at++
+		case strings.HasPrefix(rest, byteOrderMark):
+			t.at += len(byteOrderMark)
+		case strings.HasPrefix(rest, "--"):
+			t.to(strings.IndexByte(rest, '\n'), 1)
+		case strings.HasPrefix(rest, "/*") && len(rest) > 2:
+			end := strings.Index(rest[2:], "*/")
+			if end >= 0 {
+				end += 2
+			}
+			t.to(end, 2)
+		default:
+			return
+		}
+	}
+}
+
+// to moves n bytes on and past a mark of the given size; n < 0 means that the
+// mark is missing and moves to the end.
+func (t *tokenizer) to(n, size int) {
+	if n < 0 {
+		t.at = len(t.text)
+		return
+	}
+	t.at += n + size
+}
+
+// scan moves past one token.
+func (t *tokenizer) scan() tokenKind {
+	c := t.text[t.at]
+	switch {
+	case c == '\'':
+		return t.quoted('\'', tokenString)
+	case c == '"' || c == '`':
+		return t.quoted(c, tokenName)
+	case c == '[':
+		return t.bracketed()
+	case (c == 'x' || c == 'X') && t.peek(1) == '\'':
+		t.at++
+		return t.quoted('\'', tokenOther)
+	case isDigit(c) || c == '.' && isDigit(t.peek(1)):
+		return t.number()
+	case c == '?':
+		t.at++
+		t.while(isDigit)
+		return tokenParam
+	case c == '$' || c == '@' || c == ':' || c == '#':
+		return t.param()
+	case isNameByte(c):
+		t.while(isNameByte)
+		return tokenWord
+	case strings.IndexByte("-(),;+*/=<>|&~.!%", c) >= 0:
+		return t.operator()
+	}
+	t.at++
+	return tokenBad
+}
+
+func (t *tokenizer) while(in func(byte) bool) {
+	for t.at < len(t.text) && in(t.text[t.at]) {
+		t.at++
+	}
+}
+
+// quoted moves past a quoted token, in which a doubled quote stands for itself.
+func (t *tokenizer) quoted(quote byte, kind tokenKind) tokenKind {
+	for t.at++; t.at < len(t.text); t.at++ {
+		if t.text[t.at] != quote {
+			continue
+		}
+		if t.peek(1) != quote {
+			t.at++
+			return kind
+		}
+		t.at++
+	}
+	return tokenBad
+}
+
+func (t *tokenizer) bracketed() tokenKind {
+	end := strings.IndexByte(t.text[t.at:], ']')
+	t.to(end, 1)
+	if end < 0 {
+		return tokenBad
+	}
+	return tokenName
+}
+
+// number moves past a number, digit separators and all. It takes a little
+// more than SQLite would, which then refuses it as a number.
+func (t *tokenizer) number() tokenKind {
+	hex := t.text[t.at] == '0' && (t.peek(1) == 'x' || t.peek(1) == 'X')
+	for t.at < len(t.text) {
+		c := t.text[t.at]
+		sign := (c == '+' || c == '-') && !hex && (t.text[t.at-1] == 'e' || t.text[t.at-1] == 'E') && isDigit(t.peek(1))
+		if !isNameByte(c) && c != '.' && !sign {
+			break
+		}
+		t.at++
+	}
+	return tokenOther
+}
+
+// param moves past a named parameter, such as :name or Tcl's $a::b(c).
+func (t *tokenizer) param() tokenKind {
+	letters := 0
+	for t.at++; t.at < len(t.text); t.at++ {
+		switch c := t.text[t.at]; {
+		case isNameByte(c):
+			letters++
+		case c == '(' && letters > 0:
+			t.while(func(c byte) bool { return !isSpace(c) && c != ')' })
+			if t.peek(0) != ')' {
+				return tokenBad
+			}
+			t.at++
+			return tokenParam
+		case c == ':' && t.peek(1) == ':':
+			t.at++
+		case letters == 0:
+			return tokenBad
+		default:
+			return tokenParam
+		}
+	}
+	if letters == 0 {
+		return tokenBad
+	}
+	return tokenParam
+}
+
+func (t *tokenizer) operator() tokenKind {
+	for _, op := range [...]string{"->>", "->", "||", "<=", "<>", "<<", ">=", ">>", "==", "!="} {
+		if strings.HasPrefix(t.text[t.at:], op) {
+			t.at += len(op)
+			return tokenOther
+		}
+	}
+	t.at++
+	return tokenOther
+}
+
+func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// isNameByte tells whether c may stand inside a name. Every byte of a
+// character beyond ASCII may.
+func isNameByte(c byte) bool {
+	return c == '_' || c == '$' || c >= 0x80 || isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// unquote returns what a token names: a word as it is, a quoted name or string
+// without its quotes, in lower case, which is how SQLite compares names.
+func unquote(text string) string {
+	if text == "" {
+		return ""
+	}
+	switch q := text[0]; q {
+	case '[':
+		text = text[1 : len(text)-1]
+	case '\'', '"', '`':
+		text = strings.ReplaceAll(text[1:len(text)-1], string([]byte{q, q}), string(rune(q)))
+	}
+	return lowerASCII(text)
+}
+
+// lowerASCII folds A to Z only, as SQLite does where it compares names.
+func lowerASCII(s string) string {
+	for i := range len(s) {
+		if c := s[i]; c >= 'A' && c <= 'Z' {
+			b := []byte(s)
+			for ; i < len(b); i++ {
+				if b[i] >= 'A' && b[i] <= 'Z' {
+					b[i] += 'a' - 'A'
+				}
+			}
+			return string(b)
+		}
+	}
+	return s
+}

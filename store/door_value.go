@@ -1,0 +1,192 @@
+package store
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"satchel/agent"
+)
+
+// Params are the parameters of a SQL statement: List for ? and ?1, or Named
+// for :name, @name and $name, with or without that sign in the key. Values are
+// nil, bool (1 and 0), string, json.Number, float64, int and int64. In JSON it
+// is an array or an object.
+type Params struct {
+	List  []any
+	Named map[string]any
+}
+
+// UnmarshalJSON reads an array, an object or null. Numbers stay exact.
+func (p *Params) UnmarshalJSON(data []byte) error {
+	*p = Params{}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		return d.Decode(&p.Named)
+	}
+	return d.Decode(&p.List)
+}
+
+// MarshalJSON writes what UnmarshalJSON reads.
+func (p Params) MarshalJSON() ([]byte, error) {
+	if p.Named != nil {
+		return json.Marshal(p.Named)
+	}
+	return json.Marshal(slices.Concat([]any{}, p.List))
+}
+
+// arguments are the parameters as SQLite takes them.
+type arguments struct {
+	list    []any
+	named   map[string]any
+	longest int // bytes of the longest text
+}
+
+// arguments checks every value. A bad one is INVALID_QUERY naming its place.
+func (p Params) arguments() (arguments, error) {
+	a := arguments{list: make([]any, len(p.List))}
+	for i, v := range p.List {
+		var err error
+		if a.list[i], err = a.argument(fmt.Sprintf("params[%d]", i), v); err != nil {
+			return a, err
+		}
+	}
+	if p.Named == nil {
+		return a, nil
+	}
+	a.named = make(map[string]any, len(p.Named))
+	for name, v := range p.Named {
+		value, err := a.argument("params."+agent.Clip(name, 60), v)
+		if err != nil {
+			return a, err
+		}
+		a.named[strings.TrimLeft(name, ":@$")] = value
+	}
+	return a, nil
+}
+
+// argument turns one value into nil, an int64, a float64 or a string.
+func (a *arguments) argument(field string, value any) (any, error) {
+	bad := func(issue string) (any, error) {
+		return nil, badQuery("%s %s", field, issue).With("field", field).With("issue", issue)
+	}
+	switch v := value.(type) {
+	case nil:
+		return nil, nil
+	case bool:
+		if v {
+			return int64(1), nil
+		}
+		return int64(0), nil
+	case int:
+		return int64(v), nil
+	case int64:
+		return v, nil
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) <= exactInteger {
+			return int64(v), nil
+		}
+		return v, nil
+	case json.Number:
+		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return n, nil
+		}
+		f, err := v.Float64()
+		if err != nil {
+			return bad("is not a number that can be stored")
+		}
+		return f, nil
+	case string:
+		if strings.IndexByte(v, 0) >= 0 {
+			return bad("must not contain NUL characters")
+		}
+		a.longest = max(a.longest, len(v))
+		return strings.ToValidUTF8(v, "\ufffd"), nil
+	}
+	return bad("must be text, a number, true, false or null")
+}
+
+// match orders the arguments as the statement's parameters want them, which
+// are named with their sign, and "" for a plain ?.
+func (a arguments) match(params []string) ([]any, error) {
+	if a.named == nil {
+		if len(a.list) != len(params) {
+			return nil, badQuery("the statement has %d parameters, but params holds %d", len(params), len(a.list)).
+				With("expected", len(params)).With("given", len(a.list))
+		}
+		return a.list, nil
+	}
+	values := make([]any, len(params))
+	used := map[string]bool{}
+	for i, name := range params {
+		if name == "" || name[0] == '?' {
+			return nil, badQuery("parameter %d of the statement has no name, but params is an object", i+1)
+		}
+		value, ok := a.named[name[1:]]
+		if !ok {
+			return nil, badQuery("params lacks %s", agent.Clip(name, 60)).With("parameter", agent.Clip(name, 60))
+		}
+		values[i] = value
+		used[name[1:]] = true
+	}
+	for name := range a.named {
+		if !used[name] {
+			return nil, badQuery("the statement has no parameter %s", agent.Clip(name, 60)).With("parameter", agent.Clip(name, 60))
+		}
+	}
+	return values, nil
+}
+
+// exactInteger is the largest integer up to which JSON readers that hold
+// numbers as float64 keep every one apart.
+const exactInteger = 1 << 53
+
+// jsonValue returns a value of SQLite's as the answer shows it, and how many
+// bytes it takes there at least: blobs as base64, integers that a float64
+// cannot hold as decimal text, infinities by name, and text as valid UTF-8.
+func jsonValue(value any) (any, int) {
+	switch v := value.(type) {
+	case int64:
+		if v > exactInteger || v < -exactInteger {
+			value = strconv.FormatInt(v, 10)
+		}
+		return value, 20
+	case float64:
+		switch {
+		case math.IsInf(v, 1):
+			return "Infinity", 12
+		case math.IsInf(v, -1):
+			return "-Infinity", 12
+		case math.IsNaN(v):
+			return nil, 6
+		}
+		return v, 24
+	case string:
+		text := strings.ToValidUTF8(v, "\ufffd")
+		return text, jsonLength(text)
+	case []byte:
+		text := base64.StdEncoding.EncodeToString(v)
+		return text, len(text) + 3
+	}
+	return nil, 5
+}
+
+// jsonLength is how many bytes encoding/json writes for text, and a comma.
+func jsonLength(text string) int {
+	n := len(text) + 3
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t':
+			n++
+		case c < ' ' || c == '<' || c == '>' || c == '&' || c == 0x7f:
+			n += 5
+		}
+	}
+	return n
+}
