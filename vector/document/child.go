@@ -75,6 +75,7 @@ type extractor func(in input, out *sink) error
 var extractors = map[Format]extractor{
 	FormatHTML: extractHTML,
 	FormatDOCX: extractDOCX,
+	FormatPDF:  extractPDF,
 }
 
 // RunChild does a child's work and returns true when this process was started

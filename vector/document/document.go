@@ -115,4 +115,5 @@ var readers = map[Format]func(context.Context, input) (*Document, error){
 	FormatCSV:      readCSV,
 	FormatHTML:     isolated(FormatHTML, wholeMarkdown),
 	FormatDOCX:     isolated(FormatDOCX, wholeMarkdown),
+	FormatPDF:      isolated(FormatPDF, pageParagraphs),
 }

@@ -1,0 +1,255 @@
+package document
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/ledongthuc/pdf"
+	"satchel/agent"
+)
+
+// minWordsPerPage is the average below which a file is taken for a scan when a
+// picture covers most of its pages.
+const minWordsPerPage = 20
+
+// extractPDF reads the text of each page. The objects of the file are read by
+// package pdf; where text stands on a page, and what its characters mean, is
+// worked out here, and the package's own reading of a page is taken where that
+// holds more known words.
+func extractPDF(in input, out *sink) error {
+	file, err := openPDF(in.data)
+	if err != nil {
+		return err
+	}
+	d := &pdfDocument{out: out, maxPages: in.limits.Pages, fonts: map[string]*pdfFont{}}
+	root := value(file.Trailer(), "Root", "Pages")
+	if err := d.walk(root, inherited{area: letter}, 0); err != nil {
+		return err
+	}
+	switch {
+	case d.pages == 0:
+		return broken("the file is damaged: its pages cannot be found")
+	case d.words == 0 && d.failed == d.pages:
+		return broken("the file is damaged, or written in a way that cannot be read")
+	case d.words < minWordsPerPage*d.pages && 2*d.pictures >= d.pages:
+		return noText("the file looks like a scan: pictures of pages, without text in them")
+	case d.words == 0:
+		return noText("the file holds no text that can be read")
+	}
+	out.pages = d.pages
+	out.title = title(file)
+	return nil
+}
+
+// openPDF reads the file's table of objects. Package pdf insists on an exact
+// first line and on a last line that ends the file; real files have a newer
+// version, or something before or behind.
+func openPDF(data []byte) (*pdf.Reader, error) {
+	start := bytes.Index(data[:min(len(data), 1024)], []byte("%PDF-"))
+	end := bytes.LastIndex(data, []byte("%%EOF"))
+	if start < 0 {
+		return nil, refused("is no PDF file")
+	}
+	if end < start {
+		return nil, broken("the PDF file is cut off: its end is missing")
+	}
+	data = data[start : end+len("%%EOF")]
+	r, err := pdf.NewReader(pdfFile{bytes.NewReader(data)}, int64(len(data)))
+	switch {
+	case err == nil:
+		return r, nil
+	case errors.Is(err, pdf.ErrInvalidPassword):
+		return nil, agent.Errorf(CodeEncrypted, "the file is protected by a password")
+	case bytes.Contains(data, []byte("/Encrypt")):
+		return nil, agent.Errorf(CodeEncrypted, "the file is encrypted in a way that cannot be read")
+	}
+	return nil, broken("the PDF file is damaged: its list of objects cannot be read")
+}
+
+// pdfFile shows a file with the first line that package pdf wants.
+type pdfFile struct{ *bytes.Reader }
+
+const pdfHeader = "%PDF-1.7\n"
+
+func (f pdfFile) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := f.Reader.ReadAt(p, offset)
+	if offset >= 0 && offset < int64(len(pdfHeader)) {
+		copy(p[:n], pdfHeader[offset:])
+	}
+	return n, err
+}
+
+var _ io.ReaderAt = pdfFile{}
+
+// value follows keys. What cannot be read is null.
+func value(v pdf.Value, keys ...string) (found pdf.Value) {
+	defer func() {
+		if recover() != nil {
+			found = pdf.Value{}
+		}
+	}()
+	for _, key := range keys {
+		v = v.Key(key)
+	}
+	return v
+}
+
+func title(file *pdf.Reader) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = ""
+		}
+	}()
+	return clipTitle(clean(value(file.Trailer(), "Info", "Title").Text()))
+}
+
+// pdfDocument is a file whose pages are being read.
+type pdfDocument struct {
+	out      *sink
+	maxPages int
+	fonts    map[string]*pdfFont // by the text of their dictionaries
+
+	nodes    int // of the tree of pages
+	pages    int
+	failed   int // pages that could not be read
+	pictures int // pages that a picture covers
+	words    int
+	misses   int // pages in a row on which package pdf read no better
+}
+
+// letter is the area of a page that does not say, in square points.
+const letter = 612 * 792
+
+// maxPageDepth bounds the tree of pages, which may be drawn in a circle.
+const maxPageDepth = 50
+
+// inherited is what pages have from the nodes above them.
+type inherited struct {
+	resources pdf.Value
+	area      float64
+}
+
+// from returns what the pages beneath a node have.
+func (h inherited) from(node pdf.Value) inherited {
+	if own := value(node, "Resources"); own.Kind() == pdf.Dict {
+		h.resources = own
+	}
+	if box := value(node, "MediaBox"); box.Kind() == pdf.Array && box.Len() == 4 {
+		width := index(box, 2).Float64() - index(box, 0).Float64()
+		h.area = math.Abs(width * (index(box, 3).Float64() - index(box, 1).Float64()))
+	}
+	return h
+}
+
+// walk reads the pages beneath a node of the tree of pages.
+func (d *pdfDocument) walk(node pdf.Value, from inherited, depth int) error {
+	if d.nodes++; depth > maxPageDepth || d.nodes > 10*d.maxPages {
+		return tooComplex("the file's list of pages is nested too deep")
+	}
+	from = from.from(node)
+	kids := value(node, "Kids")
+	if kids.Kind() != pdf.Array {
+		if node.Kind() != pdf.Dict {
+			return nil
+		}
+		return d.page(node, from)
+	}
+	for i := range kids.Len() {
+		if err := d.walk(index(kids, i), from, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func index(v pdf.Value, i int) (found pdf.Value) {
+	defer func() {
+		if recover() != nil {
+			found = pdf.Value{}
+		}
+	}()
+	return v.Index(i)
+}
+
+// page reads and writes one page.
+func (d *pdfDocument) page(node pdf.Value, from inherited) error {
+	if d.pages++; d.pages > d.maxPages {
+		return tooComplex("the file has more than %d pages", d.maxPages)
+	}
+	reader := &pdfPage{fonts: d.fonts, limit: d.out.left, area: from.area}
+	err := reader.read(contents(value(node, "Contents")), from.resources)
+	if reader.picture {
+		d.pictures++
+	}
+	text := reader.lines.text()
+	if alternative := d.plainText(node, text); alternative != "" {
+		text = alternative
+	}
+	if text = clean(text); isBlank(text) {
+		if err != nil {
+			d.failed++
+		}
+		return nil
+	}
+	d.words += len(strings.Fields(text))
+	return d.out.write(d.pages, text)
+}
+
+// poorShare is the part of words that are known below which a text may have
+// been read wrongly; in any common language it is over a quarter.
+const poorShare = 0.15
+
+// plainText returns package pdf's reading of a page when text is poor and that
+// holds more known words. It is slow, so it is not asked for ever.
+func (d *pdfDocument) plainText(node pdf.Value, text string) (better string) {
+	known, all := knownWords(text)
+	if d.misses > 10 || float64(known) > poorShare*float64(all) {
+		return ""
+	}
+	defer func() {
+		if recover() != nil {
+			better = ""
+		}
+	}()
+	plain, err := pdf.Page{V: node}.GetPlainText(nil)
+	if theirs, _ := knownWords(plain); err == nil && theirs > known {
+		d.misses = 0
+		return plain
+	}
+	d.misses++
+	return ""
+}
+
+// maxContent bounds the instructions of one page, or of one drawing on it.
+const maxContent = 64 << 20
+
+// contents unpacks a page's instructions: one stream or several. What cannot
+// be unpacked is left out.
+func contents(v pdf.Value) []byte {
+	if v.Kind() != pdf.Array {
+		return unpack(v)
+	}
+	var all []byte
+	for i := 0; i < v.Len() && len(all) < maxContent; i++ {
+		all = append(append(all, unpack(index(v, i))...), '\n')
+	}
+	return all
+}
+
+func unpack(v pdf.Value) (data []byte) {
+	defer func() {
+		if recover() != nil {
+			data = nil
+		}
+	}()
+	if v.Kind() != pdf.Stream {
+		return nil
+	}
+	r := v.Reader()
+	defer r.Close()
+	data, _ = io.ReadAll(io.LimitReader(r, maxContent)) // of a cut stream, what there is
+	return data
+}

@@ -1,0 +1,268 @@
+package document
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ledongthuc/pdf"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
+	"golang.org/x/text/encoding/unicode"
+)
+
+// pdfFont tells what the codes in a string mean and how wide they are. It is
+// read once: package pdf reads a font's dictionary again for each character.
+type pdfFont struct {
+	composite bool        // codes of several bytes
+	table     [256]string // of a simple font
+	unicode   *pdfCMap    // the font's own table, nil for none; it wins
+	multibyte *multibyte  // of a composite font with a named encoding
+	widths    map[int]float64
+	width     float64 // of codes that widths has not, in heights of the type
+}
+
+// pdfChar is one character of a string.
+type pdfChar struct {
+	length int // bytes of the string
+	text   string
+	width  float64
+	space  bool // the one-byte code 32, which word spacing widens
+}
+
+// next reads the character at the beginning of raw.
+func (f *pdfFont) next(raw string) pdfChar {
+	if !f.composite {
+		code := raw[0]
+		c := pdfChar{length: 1, text: f.table[code], width: f.widthOf(int(code)), space: code == ' '}
+		if text, ok := f.unicode.lookup(raw[:1]); ok {
+			c.text = text
+		}
+		return c
+	}
+	length := min(2, len(raw))
+	if f.multibyte != nil {
+		length = f.multibyte.length(raw)
+	} else if f.unicode != nil {
+		length = f.unicode.length(raw)
+	}
+	code := 0
+	for _, b := range []byte(raw[:length]) {
+		code = code<<8 | int(b)
+	}
+	c := pdfChar{length: length, width: f.widthOf(code), space: length == 1 && raw[0] == ' '}
+	if text, ok := f.unicode.lookup(raw[:length]); ok {
+		c.text = text
+	} else if f.multibyte != nil {
+		c.text = f.multibyte.decode(raw[:length])
+	}
+	return c
+}
+
+func (f *pdfFont) widthOf(code int) float64 {
+	if w, ok := f.widths[code]; ok {
+		return w
+	}
+	return f.width
+}
+
+// fontOf returns the font of a dictionary. Those that were read before are in
+// known, by the text of their dictionaries.
+func fontOf(v pdf.Value, known map[string]*pdfFont) *pdfFont {
+	if v.Kind() != pdf.Dict {
+		return nil
+	}
+	key := v.String()
+	f, ok := known[key]
+	if !ok {
+		f = readFont(v)
+		known[key] = f
+	}
+	return f
+}
+
+// readFont reads a font; nil when it cannot be read.
+func readFont(v pdf.Value) (f *pdfFont) {
+	defer func() {
+		if recover() != nil {
+			f = nil
+		}
+	}()
+	f = &pdfFont{widths: map[int]float64{}}
+	if cmap := v.Key("ToUnicode"); cmap.Kind() == pdf.Stream {
+		f.unicode = readCMap(unpack(cmap))
+	}
+	if v.Key("Subtype").Name() == "Type0" {
+		f.composite = true
+		f.multibyte = multibytes[strings.TrimSuffix(strings.TrimSuffix(v.Key("Encoding").Name(), "-V"), "-H")]
+		f.readCIDWidths(index(v.Key("DescendantFonts"), 0))
+		return f
+	}
+	f.readTable(v)
+	f.readWidths(v)
+	return f
+}
+
+// readTable asks package pdf what each code means, for it has the tables of
+// names. It leaves what it does not know as it is, which windows-1252 explains
+// better, and names like "uni20AC" unread.
+func (f *pdfFont) readTable(v pdf.Value) {
+	font := pdf.Font{V: v}
+	known := font.Encoder()
+	if f.unicode != nil && v.Key("Encoding").Kind() == pdf.Null {
+		known = nil // the same table again
+	}
+	for code := range 256 {
+		text := ""
+		if known != nil {
+			text = known.Decode(string([]byte{byte(code)}))
+		}
+		f.table[code] = betterText(byte(code), text)
+	}
+	differences := v.Key("Encoding").Key("Differences")
+	code := 0
+	for i := range differences.Len() {
+		switch d := differences.Index(i); d.Kind() {
+		case pdf.Integer:
+			code = int(d.Int64())
+		case pdf.Name:
+			if text := runeOfName(d.Name()); text != "" && code >= 0 && code < 256 {
+				f.table[code] = text
+			}
+			code++
+		}
+	}
+}
+
+// betterText corrects what package pdf takes a code for, where it does not know
+// or leaves the code as it is.
+func betterText(code byte, text string) string {
+	r, size := utf8.DecodeRuneInString(text)
+	unknown := r == utf8.RuneError || rune(code) == r && size == len(text)
+	switch {
+	case !unknown:
+		return text
+	case code >= 0x0B && code <= 0x0F: // where TeX's fonts have them
+		return [...]string{"ff", "fi", "fl", "ffi", "ffl"}[code-0x0B]
+	case code < ' ':
+		return ""
+	}
+	return strings.Trim(string(charmap.Windows1252.DecodeByte(code)), "\uFFFD")
+}
+
+// latinText decodes a string of one-byte codes as windows-1252.
+func latinText(s string) string {
+	text, _ := charmap.Windows1252.NewDecoder().String(s)
+	return text
+}
+
+// runeOfName reads the names of characters that hold their number: uni20AC and
+// u1F600.
+func runeOfName(name string) string {
+	name, _, _ = strings.Cut(name, ".")
+	digits, ok := strings.CutPrefix(name, "uni")
+	if !ok {
+		digits, ok = strings.CutPrefix(name, "u")
+	}
+	if !ok || len(digits) < 4 || len(digits) > 6 {
+		return ""
+	}
+	n, err := strconv.ParseUint(digits, 16, 32)
+	if err != nil || !utf8.ValidRune(rune(n)) {
+		return ""
+	}
+	return string(rune(n))
+}
+
+// readWidths reads the widths of a simple font.
+func (f *pdfFont) readWidths(v pdf.Value) {
+	unit := 0.001
+	if m := v.Key("FontMatrix"); v.Key("Subtype").Name() == "Type3" && m.Len() == 6 {
+		unit = m.Index(0).Float64()
+	}
+	f.width = v.Key("FontDescriptor").Key("MissingWidth").Float64() * unit
+	first := int(v.Key("FirstChar").Int64())
+	widths := v.Key("Widths")
+	for i := range min(widths.Len(), 256) {
+		f.widths[first+i] = widths.Index(i).Float64() * unit
+	}
+	if len(f.widths) == 0 && f.width == 0 { // one of the fonts that every viewer has
+		f.width = 0.5
+		if strings.Contains(v.Key("BaseFont").Name(), "Courier") {
+			f.width = 0.6
+		}
+	}
+}
+
+// maxWidths bounds the widths that are kept of one font.
+const maxWidths = 1 << 17
+
+// readCIDWidths reads the widths of a composite font: an array of "first
+// [width …]" and "first last width".
+func (f *pdfFont) readCIDWidths(v pdf.Value) {
+	f.width = 1
+	if dw := v.Key("DW"); dw.Kind() == pdf.Integer || dw.Kind() == pdf.Real {
+		f.width = dw.Float64() / 1000
+	}
+	w := v.Key("W")
+	for i := 0; i+1 < w.Len() && len(f.widths) < maxWidths; {
+		first := int(w.Index(i).Int64())
+		next := w.Index(i + 1)
+		if next.Kind() == pdf.Array {
+			for j := range min(next.Len(), maxWidths) {
+				f.widths[first+j] = next.Index(j).Float64() / 1000
+			}
+			i += 2
+			continue
+		}
+		for code := first; code <= min(int(next.Int64()), first+0xFFFF); code++ {
+			f.widths[code] = w.Index(i+2).Float64() / 1000
+		}
+		i += 3
+	}
+}
+
+// multibyte is a named encoding of East Asian text.
+type multibyte struct {
+	encoding encoding.Encoding
+	single   func(first byte) bool // whether a byte is a character by itself; nil when none is
+}
+
+// multibytes holds the encodings by the names of their CMaps, without -H or -V.
+var multibytes = func() map[string]*multibyte {
+	ascii := func(b byte) bool { return b < 0x80 }
+	sjis := &multibyte{japanese.ShiftJIS, func(b byte) bool { return b < 0x80 || b >= 0xA0 && b < 0xE0 }}
+	gbk := &multibyte{simplifiedchinese.GBK, ascii}
+	big5 := &multibyte{traditionalchinese.Big5, ascii}
+	uhc := &multibyte{korean.EUCKR, ascii}
+	wide := &multibyte{unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), nil}
+	m := map[string]*multibyte{
+		"90ms-RKSJ": sjis, "90msp-RKSJ": sjis, "83pv-RKSJ": sjis, "EUC": {japanese.EUCJP, ascii},
+		"GBK-EUC": gbk, "GBKp-EUC": gbk, "GB-EUC": gbk, "GBK2K": gbk,
+		"ETen-B5": big5, "ETenms-B5": big5, "B5pc": big5, "HKscs-B5": big5,
+		"KSCms-UHC": uhc, "KSC-EUC": uhc, "KSCms-UHC-HW": uhc,
+	}
+	for _, collection := range []string{"UniGB", "UniCNS", "UniJIS", "UniKS", "UniJIS2004"} {
+		m[collection+"-UCS2"], m[collection+"-UTF16"] = wide, wide
+	}
+	return m
+}()
+
+func (m *multibyte) length(raw string) int {
+	if len(raw) == 1 || m.single != nil && m.single(raw[0]) {
+		return 1
+	}
+	return 2
+}
+
+func (m *multibyte) decode(raw string) string {
+	text, err := m.encoding.NewDecoder().String(raw)
+	if err != nil || strings.ContainsRune(text, utf8.RuneError) {
+		return ""
+	}
+	return text
+}

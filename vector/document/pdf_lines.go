@@ -1,0 +1,199 @@
+package document
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// pdfGlyph is a character on a page: from x, y to where the next would stand.
+type pdfGlyph struct {
+	text           string
+	x, y, toX, toY float64
+	height         float64
+	follows        bool // its text was noted with the character before
+}
+
+// pdfLines puts the characters of a page together, in the order in which the
+// page draws them: that is nearly always the order of reading, columns
+// included, which positions alone do not give.
+type pdfLines struct {
+	lines []pdfLine
+	last  pdfGlyph
+	line  []pdfGlyph // the last ones of the line
+}
+
+type pdfLine struct {
+	text   strings.Builder
+	height float64
+	gap    float64 // from the line before; negative upwards, as to a new column
+}
+
+// Distances, in heights of the type.
+const (
+	sameLine  = 0.6 // how far a character may be off the line
+	wordGap   = 0.16
+	columnGap = 3
+	backspace = 2 // how far back a character may be set
+)
+
+// add takes the next character.
+func (p *pdfLines) add(g pdfGlyph) {
+	if g.follows {
+		p.last.toX, p.last.toY = g.toX, g.toY
+		return
+	}
+	if g.text == "" || g.height == 0 {
+		return
+	}
+	if len(p.lines) == 0 {
+		p.begin(g, 0)
+		return
+	}
+	last := p.last
+	height := max(g.height, last.height)
+	along, across := offset(last, g)
+	switch {
+	case along < 0 && p.drawn(g):
+		return // again, to look bold
+	case math.Abs(across) > sameLine*height || along < -backspace*height:
+		p.begin(g, across)
+		return
+	case along > columnGap*height:
+		p.write("\t")
+	case along > wordGap*height:
+		p.write(" ")
+	}
+	p.write(g.text)
+	line := &p.lines[len(p.lines)-1]
+	line.height = max(line.height, g.height)
+	p.note(g)
+}
+
+// maxRemembered is how many characters of a line are remembered.
+const maxRemembered = 512
+
+// note remembers the last character.
+func (p *pdfLines) note(g pdfGlyph) {
+	p.last = g
+	if len(p.line) == maxRemembered {
+		p.line = p.line[:copy(p.line, p.line[maxRemembered/2:])]
+	}
+	p.line = append(p.line, g)
+}
+
+// drawn tells whether the line has the same character at the same place.
+func (p *pdfLines) drawn(g pdfGlyph) bool {
+	for _, other := range p.line {
+		if other.text == g.text && math.Hypot(g.x-other.x, g.y-other.y) < 0.1*g.height {
+			return true
+		}
+	}
+	return false
+}
+
+// offset returns how far a glyph stands from the end of the one before, along
+// the direction of writing and across it, downwards positive.
+func offset(last, g pdfGlyph) (along, across float64) {
+	ux, uy := g.toX-g.x, g.toY-g.y
+	length := math.Hypot(ux, uy)
+	if length == 0 {
+		ux, uy, length = 1, 0, 1
+	}
+	ux, uy = ux/length, uy/length
+	dx, dy := g.x-last.toX, g.y-last.toY
+	return dx*ux + dy*uy, dx*uy - dy*ux
+}
+
+func (p *pdfLines) begin(g pdfGlyph, gap float64) {
+	p.lines = append(p.lines, pdfLine{height: g.height, gap: gap})
+	p.line = p.line[:0]
+	p.note(g)
+	p.write(g.text)
+}
+
+func (p *pdfLines) write(text string) {
+	p.lines[len(p.lines)-1].text.WriteString(text)
+}
+
+// text returns the page's text. Lines that stand further apart than most, or
+// are of another size, begin a paragraph; a word divided at the end of a line
+// is put together.
+func (p *pdfLines) text() string {
+	usual := p.usualGap()
+	var out []byte
+	var before *pdfLine
+	tail := ""
+	for i := range p.lines {
+		line := &p.lines[i]
+		text := tidy(line.text.String())
+		if text == "" {
+			continue
+		}
+		switch {
+		case before == nil:
+		case divided(tail, text):
+			out = out[:len(out)-len("-")]
+		case apart(before, line, usual):
+			out = append(out, "\n\n"...)
+		default:
+			out = append(out, '\n')
+		}
+		out = append(out, text...)
+		before, tail = line, text
+	}
+	return string(out)
+}
+
+// usualGap is the median distance between lines.
+func (p *pdfLines) usualGap() float64 {
+	var gaps []float64
+	for i := range p.lines {
+		if gap := p.lines[i].gap; gap > 0 {
+			gaps = append(gaps, gap)
+		}
+	}
+	if len(gaps) == 0 {
+		return 0
+	}
+	slices.Sort(gaps)
+	return gaps[len(gaps)/2]
+}
+
+func apart(before, line *pdfLine, usual float64) bool {
+	return line.gap < 0 || line.gap > 1.35*usual || line.gap > 3*line.height ||
+		math.Abs(line.height-before.height) > 0.15*before.height
+}
+
+// divided tells whether a line ends in the middle of a word.
+func divided(line, next string) bool {
+	body, ok := strings.CutSuffix(line, "-")
+	if !ok {
+		return false
+	}
+	last, _ := utf8.DecodeLastRuneInString(body)
+	first, _ := utf8.DecodeRuneInString(next)
+	return unicode.IsLower(last) && unicode.IsLower(first)
+}
+
+// leaders are the dots that lead the eye to a page number.
+var leaders = regexp.MustCompile(`(?:[.:·…]\s?){5,}`)
+
+// tidy takes ligatures apart, and double spaces and leaders out of a line.
+func tidy(line string) string {
+	line = leaders.ReplaceAllString(ligatures.Replace(line), " … ")
+	columns := strings.Split(line, "\t")
+	kept := columns[:0]
+	for _, column := range columns {
+		if text := strings.Join(strings.Fields(column), " "); text != "" {
+			kept = append(kept, text)
+		}
+	}
+	return strings.Join(kept, "\t")
+}
+
+var ligatures = strings.NewReplacer("\uFB00", "ff", "\uFB01", "fi", "\uFB02", "fl", "\uFB03", "ffi",
+	"\uFB04", "ffl", "\uFB05", "st", "\uFB06", "st", "\u00AD", "-", "\u00A0", " ")

@@ -1,0 +1,334 @@
+package document
+
+import (
+	"math"
+	"strings"
+
+	"github.com/ledongthuc/pdf"
+)
+
+// pdfPage runs the instructions of a page as far as text goes (ISO 32000-1,
+// section 9), and notes where each character stands.
+type pdfPage struct {
+	fonts    map[string]*pdfFont
+	lines    pdfLines
+	limit    int     // bytes of text
+	area     float64 // of the page
+	picture  bool    // a picture covers half of the page
+	depth    int     // of drawings in drawings
+	drawings int
+	marked   int // depth of marked content
+	actual   *actualText
+
+	state pdfState
+	saved []pdfState
+}
+
+// pdfResources are what the instructions of a page, or of a drawing, refer to
+// by name. Looking a name up can mean to unpack a part of the file, so fonts
+// are looked up once.
+type pdfResources struct {
+	value pdf.Value
+	fonts map[string]*pdfFont
+}
+
+func newResources(v pdf.Value) *pdfResources {
+	return &pdfResources{value: v, fonts: map[string]*pdfFont{}}
+}
+
+// font returns the font of that name; nil when it cannot be read.
+func (r *pdfResources) font(name string, known map[string]*pdfFont) *pdfFont {
+	f, ok := r.fonts[name]
+	if !ok {
+		f = fontOf(value(r.value, "Font", name), known)
+		r.fonts[name] = f
+	}
+	return f
+}
+
+// pdfState is what the operators q and Q save and restore, and the two
+// matrices of a text object.
+type pdfState struct {
+	ctm, tm, lm matrix // to the page, of the text, of its line
+
+	font                                *pdfFont
+	size, charSpace, wordSpace, leading float64
+	rise, scale                         float64
+}
+
+// matrix is a, b, c, d, e, f of PDF's [a b 0; c d 0; e f 1].
+type matrix [6]float64
+
+var identity = matrix{1, 0, 0, 1, 0, 0}
+
+// times is m and then n.
+func (m matrix) times(n matrix) matrix {
+	return matrix{
+		m[0]*n[0] + m[1]*n[2], m[0]*n[1] + m[1]*n[3],
+		m[2]*n[0] + m[3]*n[2], m[2]*n[1] + m[3]*n[3],
+		m[4]*n[0] + m[5]*n[2] + n[4], m[4]*n[1] + m[5]*n[3] + n[5],
+	}
+}
+
+func (m matrix) apply(x, y float64) (float64, float64) {
+	return m[0]*x + m[2]*y + m[4], m[1]*x + m[3]*y + m[5]
+}
+
+// actualText is what a stretch of marked content says, whatever its characters
+// look like (ISO 32000-1, section 14.9.4).
+type actualText struct {
+	text  string
+	depth int  // of the marked content
+	said  bool // the text was noted with the first character
+}
+
+const (
+	maxSavedStates  = 256
+	maxDrawingDepth = 8
+	maxDrawings     = 10_000
+	maxOperands     = 64
+)
+
+// read runs a page's instructions.
+func (p *pdfPage) read(data []byte, resources pdf.Value) error {
+	p.state = pdfState{ctm: identity, tm: identity, lm: identity, scale: 1}
+	return p.run(data, newResources(resources))
+}
+
+func (p *pdfPage) run(data []byte, resources *pdfResources) error {
+	l := &pdfLexer{data: data}
+	operands := make([]pdfToken, 0, maxOperands)
+	for {
+		t := l.next()
+		switch t.kind {
+		case pdfEnd:
+			return nil
+		case pdfWord:
+			if t.text == "ID" {
+				l.image()
+			} else if err := p.do(t.text, operands, resources); err != nil {
+				return err
+			}
+			operands = operands[:0]
+			continue
+		case pdfOpen:
+			t.array = l.array()
+		case pdfClose:
+			continue
+		}
+		if len(operands) < maxOperands {
+			operands = append(operands, t)
+		}
+	}
+}
+
+// array reads the elements of an array or dictionary up to its end; those of
+// arrays inside it are among them.
+func (l *pdfLexer) array() []pdfToken {
+	var out []pdfToken
+	for depth := 1; depth > 0; {
+		t := l.next()
+		switch t.kind {
+		case pdfEnd:
+			return out
+		case pdfOpen:
+			depth++
+		case pdfClose:
+			depth--
+		default:
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// do runs one operator. Operands that are missing count as zero.
+func (p *pdfPage) do(op string, operands []pdfToken, resources *pdfResources) error {
+	s := &p.state
+	n := func(i int) float64 {
+		if i < len(operands) {
+			return operands[i].number
+		}
+		return 0
+	}
+	switch op {
+	case "q":
+		if len(p.saved) < maxSavedStates {
+			p.saved = append(p.saved, *s)
+		}
+	case "Q":
+		if last := len(p.saved) - 1; last >= 0 {
+			*s, p.saved = p.saved[last], p.saved[:last]
+		}
+	case "cm":
+		s.ctm = matrix{n(0), n(1), n(2), n(3), n(4), n(5)}.times(s.ctm)
+	case "BT":
+		s.tm, s.lm = identity, identity
+	case "Tc":
+		s.charSpace = n(0)
+	case "Tw":
+		s.wordSpace = n(0)
+	case "Tz":
+		s.scale = n(0) / 100
+	case "TL":
+		s.leading = n(0)
+	case "Ts":
+		s.rise = n(0)
+	case "Tf":
+		s.size = n(1)
+		if len(operands) > 0 {
+			s.font = resources.font(operands[0].text, p.fonts)
+		}
+	case "Td":
+		s.move(n(0), n(1))
+	case "TD":
+		s.leading = -n(1)
+		s.move(n(0), n(1))
+	case "Tm":
+		s.lm = matrix{n(0), n(1), n(2), n(3), n(4), n(5)}
+		s.tm = s.lm
+	case "T*":
+		s.move(0, -s.leading)
+	case "BMC", "BDC":
+		p.marked++
+		if p.actual == nil && len(operands) > 0 {
+			p.actual = findActualText(operands[len(operands)-1].array, p.marked)
+		}
+	case "EMC":
+		if p.actual != nil && p.actual.depth == p.marked {
+			p.actual = nil
+		}
+		p.marked = max(p.marked-1, 0)
+	case "Tj", "TJ", "'", "\"":
+		return p.showAny(op, operands, n)
+	case "Do":
+		if len(operands) > 0 {
+			return p.draw(value(resources.value, "XObject", operands[0].text), resources)
+		}
+	}
+	return nil
+}
+
+// findActualText looks in the properties of marked content.
+func findActualText(properties []pdfToken, depth int) *actualText {
+	for i := 0; i+1 < len(properties); i++ {
+		if properties[i].kind == pdfName && properties[i].text == "ActualText" && properties[i+1].kind == pdfString {
+			return &actualText{text: pdfText(properties[i+1].text), depth: depth}
+		}
+	}
+	return nil
+}
+
+// pdfText decodes a text string: UTF-16 or UTF-8 with a mark, else close to
+// Latin-1.
+func pdfText(s string) string {
+	if text, ok := strings.CutPrefix(s, "\xFE\xFF"); ok {
+		return decodeUTF16(text)
+	}
+	if text, ok := strings.CutPrefix(s, "\xEF\xBB\xBF"); ok {
+		return text
+	}
+	return latinText(s)
+}
+
+// move begins a line at an offset from the last one's beginning.
+func (s *pdfState) move(x, y float64) {
+	s.lm = matrix{1, 0, 0, 1, x, y}.times(s.lm)
+	s.tm = s.lm
+}
+
+// showAny runs the four operators that show text.
+func (p *pdfPage) showAny(op string, operands []pdfToken, n func(int) float64) error {
+	s := &p.state
+	if op == "\"" && len(operands) > 2 {
+		s.wordSpace, s.charSpace = n(0), n(1)
+	}
+	if op == "'" || op == "\"" {
+		s.move(0, -s.leading)
+	}
+	if len(operands) == 0 {
+		return nil
+	}
+	last := operands[len(operands)-1]
+	if op != "TJ" {
+		return p.show(last.text)
+	}
+	for _, element := range last.array {
+		if element.kind == pdfNumber {
+			s.advance(-element.number / 1000 * s.size * s.scale)
+		} else if err := p.show(element.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *pdfState) advance(x float64) { s.tm = matrix{1, 0, 0, 1, x, 0}.times(s.tm) }
+
+// show notes the characters of a string and where they stand on the page.
+func (p *pdfPage) show(raw string) error {
+	s := &p.state
+	if s.font == nil {
+		return nil
+	}
+	for raw != "" {
+		c := s.font.next(raw)
+		raw = raw[c.length:]
+		width := c.width * s.size * s.scale
+		follows := false
+		if a := p.actual; a != nil {
+			follows, c.text = a.said, a.text
+			a.said = true
+		}
+		if p.limit -= len(c.text); p.limit < 0 {
+			return tooComplex("a page of the file holds too much text")
+		}
+		at := s.tm.times(s.ctm)
+		x, y := at.apply(0, s.rise)
+		toX, toY := at.apply(width, s.rise)
+		upX, upY := at.apply(0, s.rise+s.size)
+		p.lines.add(pdfGlyph{
+			text: c.text, x: x, y: y, toX: toX, toY: toY,
+			height: math.Hypot(upX-x, upY-y), follows: follows,
+		})
+		step := width + s.charSpace*s.scale
+		if c.space {
+			step += s.wordSpace * s.scale
+		}
+		s.advance(step)
+	}
+	return nil
+}
+
+// draw runs a drawing that the page refers to, or notes a picture, which fills
+// the unit square.
+func (p *pdfPage) draw(object pdf.Value, resources *pdfResources) error {
+	switch value(object, "Subtype").Name() {
+	case "Image":
+		m := p.state.ctm
+		p.picture = p.picture || math.Abs(m[0]*m[3]-m[1]*m[2]) > p.area/2
+	case "Form":
+		p.drawings++
+		if p.depth >= maxDrawingDepth || p.drawings > maxDrawings {
+			return nil
+		}
+		if own := value(object, "Resources"); own.Kind() == pdf.Dict {
+			resources = newResources(own)
+		}
+		state, saved := p.state, p.saved
+		if m := value(object, "Matrix"); m.Kind() == pdf.Array && m.Len() == 6 {
+			var form matrix
+			for i := range form {
+				form[i] = index(m, i).Float64()
+			}
+			p.state.ctm = form.times(p.state.ctm)
+		}
+		p.saved = nil
+		p.depth++
+		err := p.run(unpack(object), resources)
+		p.depth--
+		p.state, p.saved = state, saved
+		return err
+	}
+	return nil
+}
