@@ -72,9 +72,6 @@ func componentName(t reflect.Type, hint string) string {
 	if clean, ok := componentNames[t.String()]; ok {
 		return clean
 	}
-	if clean, ok := componentNames[t.String()]; ok {
-		return clean
-	}
 	if list, ok := strings.CutSuffix(name, "sOut"); ok {
 		return title(list) + "List"
 	}
