@@ -9,14 +9,15 @@ import (
 	"satchel/agent"
 )
 
+const insertLog = "INSERT INTO logs(id, level, source, message, data, created_at) VALUES (?,?,?,?,?,?)"
+
 // log writes an entry of the agent's own log. data must hold no secret.
 func (tx *Tx) log(level agent.Level, source, message string, data any) error {
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("log data: %w", err)
 	}
-	_, err = tx.exec("INSERT INTO logs(id, level, source, message, data, created_at) VALUES (?,?,?,?,?,?)",
-		agent.NewID(agent.KindLog), level, source, message, string(raw), tx.Now)
+	_, err = tx.exec(insertLog, agent.NewID(agent.KindLog), level, source, message, string(raw), tx.Now)
 	return err
 }
 
