@@ -22,7 +22,7 @@ type Key struct {
 	Role       Role     `json:"role" enum:"owner,admin,viewer" example:"admin"`
 	Agents     []string `json:"agents" doc:"Agent ids, or * for every agent that the maker of the key reaches." example:"[\"*\"]"`
 	CreatedAt  Time     `json:"created_at" format:"date-time"`
-	ExpiresAt  Time     `json:"expires_at" format:"date-time"`
+	ExpiresAt  Time     `json:"expires_at" doc:"null: it never ends." nullable:"true" format:"date-time"`
 	LastUsedAt Time     `json:"-"`
 	Maker      string   `json:"-"` // email of who made it; empty: made without identity
 	Hash       string   `json:"-"` // SHA-256 of the key, hexadecimal

@@ -1,0 +1,189 @@
+package httpapi
+
+import (
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// witness sends requests and holds each answer against the description.
+type witness struct {
+	*visitor
+	*described
+	seen map[*Route]bool
+	all  []*Route
+}
+
+func newWitness(t *testing.T) *witness {
+	return &witness{visitor: newVisitor(t), described: describe(t), seen: map[*Route]bool{}, all: table()}
+}
+
+// routeOf finds the route that serves a request; one without parameters wins.
+func (w *witness) routeOf(method, path string) *Route {
+	path, _, _ = strings.Cut(strings.TrimPrefix(path, "/api"), "?")
+	var found *Route
+	for _, r := range w.all {
+		pattern := "^" + regexp.MustCompile(`\\\{[^}]+\\\}`).ReplaceAllString(regexp.QuoteMeta(r.Path), `[^/]+`) + "$"
+		if r.Method == method && regexp.MustCompile(pattern).MatchString(path) && (found == nil || strings.Count(r.Path, "{") < strings.Count(found.Path, "{")) {
+			found = r
+		}
+	}
+	return found
+}
+
+// ask makes a request and checks its status, its headers and its body.
+func (w *witness) ask(t *testing.T, status int, method, path, body string) answer {
+	t.Helper()
+	return w.hold(t, status, method, path, strings.NewReader(body), "application/json")
+}
+
+func (w *witness) hold(t *testing.T, status int, method, path string, body io.Reader, media string) answer {
+	t.Helper()
+	a, r := w.do(t, method, path, body, media), w.routeOf(method, path)
+	if a.StatusCode != status || r == nil {
+		t.Fatalf("%s %s: %d, want %d; route %v\n%s", method, path, a.StatusCode, status, r, a.text)
+	}
+	keys := []string{"paths", r.Path, strings.ToLower(method), "responses", strconv.Itoa(status)}
+	described, _ := w.find(keys...)
+	if described == nil {
+		t.Fatalf("%s %s: the answer %d is not described", method, path, status)
+	}
+	for name := range objectAt(described, "headers") {
+		limited := strings.HasPrefix(name, "X-RateLimit") // off in these tests
+		if a.Header.Get(name) == "" && !limited {
+			t.Errorf("%s %s: the header %s is described and missing", method, path, name)
+		}
+	}
+	if status < 300 {
+		w.seen[r] = true
+	}
+	sent, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
+	content := objectAt(described, "content")
+	if sent == "" && len(content) == 0 {
+		return a
+	}
+	if _, ok := content[sent]; !ok && content["application/octet-stream"] == nil {
+		t.Errorf("%s %s: an answer of the type %q is not described", method, path, sent)
+	} else if sent == "application/json" && ok {
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(a.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, place := w.find(append(keys, "content", sent, "schema")...)
+		w.check(t, method+" "+path, place, value)
+	}
+	return a
+}
+
+func (w *witness) made(t *testing.T, path, body string) string {
+	t.Helper()
+	a := w.ask(t, 201, "POST", path, body)
+	id, ok := a.json["id"].(string)
+	if !ok {
+		id = "-"
+	}
+	return id
+}
+
+// TestAnswersAreAsDescribed walks over every route once and holds what comes
+// back against the description.
+func TestAnswersAreAsDescribed(t *testing.T) {
+	w := newWitness(t)
+	for _, path := range []string{"/health", "/ready", "/version", "/openapi.json", "/agents", "/auth/agents"} {
+		w.ask(t, 200, "GET", "/api"+path, "")
+	}
+	id := w.made(t, "/api/agents", `{"name":"described"}`)
+	at := "/api/agents/" + id
+	w.ask(t, 409, "POST", "/api/agents", `{"name":"described"}`)
+	w.ask(t, 400, "POST", "/api/agents", `{"name":""}`)
+	w.ask(t, 400, "POST", at+"/sources", `{}`)
+	w.ask(t, 404, "GET", at+"/contacts/contact-x", "")
+	w.askOfContacts(t, at)
+	w.askOfKnowledge(t, at)
+	for _, path := range []string{"", "/settings", "/admins", "/logs", "/sql/schema", "/conversations", "/contacts", "/sources"} {
+		w.ask(t, 200, "GET", at+path, "")
+	}
+	w.ask(t, 200, "PUT", at, `{"description":"changed","status":"active"}`)
+	w.ask(t, 200, "PUT", at+"/settings", `{"llm_model":"m","openai_api_key":"k"}`)
+	w.ask(t, 200, "POST", at+"/sql/execute", `{"query":"SELECT name, NULL, 1.5, x'00' FROM contacts"}`)
+	w.ask(t, 200, "POST", at+"/sql/execute", `{"query":"UPDATE contacts SET notes = ?","params":["x"]}`)
+	w.ask(t, 403, "POST", at+"/sql/execute", `{"query":"DROP TABLE contacts"}`)
+	admin := w.made(t, at+"/admins", `{"email":"ada@example.com","role":"viewer"}`)
+	w.ask(t, 409, "POST", at+"/admins", `{"email":"ada@example.com","role":"viewer"}`)
+	w.ask(t, 204, "DELETE", at+"/admins/"+admin, "")
+	w.made(t, at+"/fork", `{"name":"described-copy"}`)
+	backup := w.ask(t, 200, "POST", at+"/backup", "")
+	body, media := multi(t, nil, "described.db", []byte(backup.text), nil)
+	w.hold(t, 201, "POST", "/api/agents/import", body, media)
+	w.ask(t, 200, "DELETE", at, "")
+	w.askOfKeys(t)
+	for _, r := range w.all {
+		if !w.seen[r] {
+			t.Errorf("%s %s was not asked", r.Method, r.Path)
+		}
+	}
+}
+
+func (w *witness) askOfContacts(t *testing.T, at string) {
+	contact := w.made(t, at+"/contacts", `{"name":"Ada","email":"ada@example.com","tags":["vip"],"metadata":{"a":[1]}}`)
+	w.ask(t, 409, "POST", at+"/contacts", `{"name":"Eve","email":"ada@example.com"}`)
+	w.ask(t, 200, "GET", at+"/contacts/"+contact, "")
+	w.ask(t, 200, "PUT", at+"/contacts/"+contact, `{"tags":null}`)
+	w.ask(t, 200, "GET", at+"/contacts?search=ada&sort=name&order=desc", "")
+	w.ask(t, 200, "GET", at+"/contacts/resolve?email=ada@example.com", "")
+	w.ask(t, 200, "GET", at+"/contacts/export", "")
+	w.ask(t, 200, "GET", at+"/contacts/export?format=json", "")
+	body, media := multi(t, map[string]string{"on_duplicate": "skip"}, "contacts.csv", []byte("name,email\nBob,bob@example.com\nBad,bad\n"), nil)
+	w.hold(t, 200, "POST", at+"/contacts/import", body, media)
+
+	conversation := at + "/conversations/" + w.made(t, at+"/conversations", `{"contact_id":"`+contact+`"}`)
+	w.made(t, conversation+"/messages", `{"role":"assistant","content":"hello"}`)
+	w.ask(t, 200, "GET", conversation, "")
+	w.ask(t, 200, "PUT", conversation, `{"muted":false}`)
+	w.ask(t, 200, "GET", conversation+"/messages?limit=1", "")
+	w.ask(t, 204, "DELETE", conversation, "")
+	w.ask(t, 204, "DELETE", at+"/contacts/"+contact, "")
+	w.made(t, at+"/contacts", `{"name":"Ada"}`)
+}
+
+func (w *witness) askOfKnowledge(t *testing.T, at string) {
+	body, media := multi(t, map[string]string{"type": "file"}, "handbook.md", []byte("# Handbook\nParcels leave at four.\n"), nil)
+	source := at + "/sources/" + w.hold(t, 201, "POST", at+"/sources", body, media).json["id"].(string)
+	w.settled(t, source)
+	w.ask(t, 200, "GET", at+"/sources/search?query=parcels", "")
+	w.ask(t, 200, "POST", at+"/sources/search", `{"query":"parcels","mode":"vector"}`)
+	w.ask(t, 200, "GET", source+"/chunks", "")
+	w.ask(t, 200, "GET", source+"/file", "")
+	w.ask(t, 200, "POST", source+"/reindex", "")
+	w.settled(t, source)
+	w.ask(t, 200, "POST", source+"/refresh", "")
+	w.settled(t, source)
+	w.ask(t, 200, "DELETE", source, "")
+}
+
+// settled asks for a source until the work on it has ended.
+func (w *witness) settled(t *testing.T, source string) {
+	t.Helper()
+	for {
+		switch status := w.ask(t, 200, "GET", source, "").json["status"]; status {
+		case "ready":
+			return
+		case "error":
+			t.Fatalf("%s ended as error", source)
+		}
+	}
+}
+
+// askOfKeys comes last: the first key closes the server.
+func (w *witness) askOfKeys(t *testing.T) {
+	a := w.ask(t, 201, "POST", "/api/keys", `{"name":"k","role":"owner","agents":["*"]}`)
+	w.ask(t, 401, "GET", "/api/keys", "")
+	w.visitor = w.with("Authorization", "Bearer "+a.json["key"].(string))
+	w.made(t, "/api/keys", `{"name":"later","role":"viewer","agents":["*"],"expires_at":"2999-01-01"}`)
+	w.ask(t, 200, "GET", "/api/keys", "")
+	w.ask(t, 204, "DELETE", "/api/keys/"+a.json["id"].(string), "")
+}

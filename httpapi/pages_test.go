@@ -1,0 +1,226 @@
+package httpapi
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"io/fs"
+	"net/http"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// addressOf is where an embedded file is served.
+func addressOf(name string) string {
+	switch name {
+	case "console/index.html":
+		return "/"
+	case "docs/index.html":
+		return "/docs"
+	}
+	return "/" + name
+}
+
+// eachPage runs over every embedded file.
+func eachPage(t *testing.T, run func(name, text string)) {
+	t.Helper()
+	err := fs.WalkDir(pageFiles, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := pageFiles.ReadFile(name)
+		run(name, string(data))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPagesAreServed(t *testing.T) {
+	c := newVisitor(t)
+	eachPage(t, func(name, text string) {
+		a := c.with("Accept-Encoding", "identity").do(t, "GET", addressOf(name), http.NoBody, "")
+		if a.StatusCode != 200 || a.text != text {
+			t.Errorf("%s: %d with %d bytes, want %d", name, a.StatusCode, len(a.text), len(text))
+		}
+		for header, want := range map[string]string{
+			"Content-Type": pageMedia[path.Ext(name)], "Content-Security-Policy": pagePolicy, "X-Content-Type-Options": "nosniff",
+			"X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache", "Vary": "Accept-Encoding",
+		} {
+			if got := a.Header.Get(header); got != want || want == "" {
+				t.Errorf("%s: %s is %q, want %q", name, header, got, want)
+			}
+		}
+		tag := a.Header.Get("ETag")
+		if again := c.with("If-None-Match", tag).do(t, "GET", addressOf(name), http.NoBody, ""); tag == "" || again.StatusCode != 304 || again.text != "" {
+			t.Errorf("%s: %d for a file that is known", name, again.StatusCode)
+		}
+		if head := c.do(t, "HEAD", addressOf(name), http.NoBody, ""); head.StatusCode != 200 || head.text != "" {
+			t.Errorf("%s: HEAD answers %d with %d bytes", name, head.StatusCode, len(head.text))
+		}
+	})
+}
+
+func TestPagesAreCompressed(t *testing.T) {
+	c := newVisitor(t)
+	for accept, want := range map[string]bool{"gzip": true, "br, gzip;q=0.5": true, "*": true, "gzip;q=0": false, "br": false, "identity": false} {
+		a := c.with("Accept-Encoding", accept).do(t, "GET", "/console/style.css", http.NoBody, "")
+		if got := a.Header.Get("Content-Encoding") == "gzip"; got != want {
+			t.Errorf("Accept-Encoding %s: gzip %v, want %v", accept, got, want)
+			continue
+		}
+		if !want {
+			continue
+		}
+		unpacked, err := gzip.NewReader(strings.NewReader(a.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := io.ReadAll(unpacked)
+		original, _ := pageFiles.ReadFile("console/style.css")
+		if err != nil || !bytes.Equal(plain, original) {
+			t.Errorf("Accept-Encoding %s: %v, %d bytes of %d", accept, err, len(plain), len(original))
+		}
+	}
+}
+
+// TestPagesHoldNoInlineCode keeps the pages working under their own policy.
+func TestPagesHoldNoInlineCode(t *testing.T) {
+	inline := regexp.MustCompile(`(?i)<script(?:\s+type="module")?\s*>|<style|\sstyle\s*=|\son[a-z]+\s*=|javascript:|<base|(?:src|href)="(?:https?:)?//`)
+	reference := regexp.MustCompile(`(?:src|href)="([^"#]*)`)
+	c := newVisitor(t)
+	eachPage(t, func(name, text string) {
+		if path.Ext(name) != ".html" {
+			return
+		}
+		if found := inline.FindString(text); found != "" {
+			t.Errorf("%s holds %q", name, found)
+		}
+		for _, r := range reference.FindAllStringSubmatch(text, -1) {
+			if r[1] == "" {
+				continue
+			}
+			if a := c.do(t, "GET", path.Join("/", r[1]), http.NoBody, ""); a.StatusCode != 200 {
+				t.Errorf("%s refers to %s, which answers %d", name, r[1], a.StatusCode)
+			}
+		}
+	})
+}
+
+// TestScriptsMakeNoMarkup keeps text of users out of everything that a browser
+// would read as markup or code.
+func TestScriptsMakeNoMarkup(t *testing.T) {
+	markup := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|srcdoc|DOMParser|\beval\(|new Function|setTimeout\("|localStorage|https?://`)
+	imported := regexp.MustCompile(`from "\./([^"]+)"`)
+	needed := map[string]bool{"app.js": true}
+	scripts := map[string]string{}
+	eachPage(t, func(name, text string) {
+		if strings.HasPrefix(name, "console/") && path.Ext(name) == ".js" {
+			scripts[path.Base(name)] = text
+		}
+	})
+	for name, text := range scripts {
+		if found := markup.FindString(text); found != "" {
+			t.Errorf("%s uses %s", name, found)
+		}
+		for _, m := range imported.FindAllStringSubmatch(text, -1) {
+			needed[m[1]] = true
+		}
+	}
+	for name := range needed {
+		if scripts[name] == "" {
+			t.Errorf("%s is imported and not there", name)
+		}
+	}
+	for name := range scripts {
+		if !needed[name] {
+			t.Errorf("%s is there and not imported", name)
+		}
+	}
+}
+
+// TestSwaggerUIIsUnchanged holds the files of others against what docs/README.md
+// says they are.
+func TestSwaggerUIIsUnchanged(t *testing.T) {
+	for name, want := range map[string]string{
+		"docs/swagger-ui-bundle.js": "e6a898692f2d768e807c3ba4626068a69a2c5dd960dd6c76f3e4d3a3de180af2",
+		"docs/swagger-ui.css":       "5ed08757e53da3e026d6cbecc61fe5d43585c9560b302d534ad56692519a273d",
+	} {
+		data, err := pageFiles.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != want {
+			t.Errorf("%s has the SHA-256 %x", name, sum)
+		}
+	}
+}
+
+func TestAddressesOutsideTheInterface(t *testing.T) {
+	c := newVisitor(t)
+	for _, tc := range []apiCase{
+		{"no page", "GET", "/nothing", "", 404, code("NOT_FOUND")},
+		{"no file of the console", "GET", "/console/nothing.js", "", 404, code("NOT_FOUND")},
+		{"no listing", "GET", "/console/", "", 404, code("NOT_FOUND")},
+		{"up and out", "GET", "/console/..%2f..%2fmaster.key", "", 404, code("NOT_FOUND")},
+		{"posting to a page", "POST", "/", "{}", 405, code("METHOD_NOT_ALLOWED")},
+	} {
+		tc.run(t, c)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	c := newVisitor(t)
+	c.must(t, 200, "GET", "/api/agents/default", "")
+	a := c.do(t, "GET", "/metrics", http.NoBody, "")
+	for _, line := range []string{`satchel_agents 1`, `satchel_http_requests_total{method="GET",route="/agents/{id}",status="200"} 1`} {
+		if a.StatusCode != 200 || !strings.Contains(a.text, line) {
+			t.Errorf("%d without %s", a.StatusCode, line)
+		}
+	}
+	key := c.must(t, 201, "POST", "/api/keys", `{"name":"prometheus","role":"viewer","agents":["default"]}`)["key"].(string)
+	if a := c.do(t, "GET", "/metrics", http.NoBody, ""); a.StatusCode != 401 {
+		t.Errorf("a closed server tells metrics to nobody with %d", a.StatusCode)
+	}
+	if a := c.with("X-API-Key", "satchel_bad").do(t, "GET", "/metrics", http.NoBody, ""); a.StatusCode != 401 {
+		t.Errorf("a bad key: %d", a.StatusCode)
+	}
+	if a := c.with("X-API-Key", key).do(t, "GET", "/metrics", http.NoBody, ""); a.StatusCode != 200 {
+		t.Errorf("a key: %d", a.StatusCode)
+	}
+}
+
+func BenchmarkPage(b *testing.B) {
+	_, server := openService(b)
+	for _, address := range []string{"/", "/docs/swagger-ui-bundle.js"} {
+		b.Run(strings.ReplaceAll(address, "/", "_"), func(b *testing.B) {
+			request, err := http.NewRequestWithContext(b.Context(), "GET", "http://localhost"+address, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			request.Header.Set("Accept-Encoding", "gzip")
+			for b.Loop() {
+				w := discard{header: http.Header{}}
+				server.Handler().ServeHTTP(&w, request)
+				if w.status != 200 {
+					b.Fatal(w.status)
+				}
+			}
+		})
+	}
+}
+
+// discard is a client that reads nothing.
+type discard struct {
+	header http.Header
+	status int
+}
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) WriteHeader(status int)      { d.status = status }
+func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
