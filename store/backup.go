@@ -62,9 +62,6 @@ func (db *DB) copyTo(path string) error {
 	return explain(copyDatabase(path, shared(db.path)))
 }
 
-// shared names a database that others may be writing.
-func shared(path string) string { return dsn(path, "rw", "query_only(1)") }
-
 // copyDatabase copies a database as it is at one moment, whoever writes it
 // meanwhile, in this process or another
 // (https://www.sqlite.org/c3ref/backup_finish.html). from is a DSN. The copy

@@ -131,9 +131,9 @@ func (f *Folder) recallOr(id string) row {
 // inspect reads what a file says of its agent, without changing it.
 func inspect(path string) row {
 	r := inspectBy(unlocked(path))
-	if r.problem != nil && !errors.Is(r.problem, errNoAgent) {
+	if agent.ErrorCode(r.problem) == agent.CodeAgentDamaged && !errors.Is(r.problem, errNoAgent) && !hasWAL(path) {
 		// Someone may have been writing it, such as "satchel key".
-		r = inspectBy(dsn(path, "rw", "query_only(1)"))
+		r = inspectBy(shared(path))
 	}
 	return r
 }
@@ -236,6 +236,9 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 		return struct{}{}, tx.log(agent.LevelWarn, "store", "this file was copied here and starts paused",
 			map[string]any{"copied_from": found.id})
 	})
+	if err == nil {
+		db.record.Store(&found.record)
+	}
 	err = errors.Join(err, db.closeWhenUnused(true))
 	if err != nil {
 		return f.enter(id, row{record: record{problem: refused(err)}})

@@ -48,8 +48,10 @@ func (f *file) submit(j *job) error {
 // them, and passes the lead on.
 func (f *file) lead() {
 	group := f.next()
-	if group[0].alone {
-		group[0].err = guarded(group[0].run, f.writer)
+	if j := group[0]; j.alone {
+		if j.err = j.ctx.Err(); j.err == nil {
+			j.err = guarded(j.run, f.writer)
+		}
 	} else {
 		f.commit(group)
 	}

@@ -55,11 +55,19 @@ var writerPragmas = []string{
 // and stays there. Someone who writes meanwhile can make the file look damaged.
 func unlocked(path string) string {
 	name := dsn(path, "ro", "query_only(1)")
-	if wal, err := os.Stat(path + "-wal"); err == nil && wal.Size() > 0 {
+	if hasWAL(path) {
 		return name
 	}
 	return name + "&immutable=1"
 }
+
+func hasWAL(path string) bool {
+	wal, err := os.Stat(path + "-wal")
+	return err == nil && wal.Size() > 0
+}
+
+// shared names a database that others may be writing.
+func shared(path string) string { return dsn(path, "rw", "query_only(1)") }
 
 var readerPragmas = []string{"query_only(1)", "cache_size(-1024)"}
 

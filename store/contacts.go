@@ -215,7 +215,7 @@ func (db *DB) ResolveContact(ctx context.Context, field, value string) (agent.Co
 }
 
 func (tx *Tx) resolveContact(field, value string) (agent.Contact, error) {
-	found, err := all(tx, scanContact, "SELECT "+contactColumns+" FROM contacts WHERE "+contactMatch(field), value)
+	found, err := all(tx, scanContact, "SELECT "+contactColumns+" FROM contacts WHERE "+contactMatch(field), strings.TrimSpace(value))
 	if err != nil {
 		return agent.Contact{}, err
 	}

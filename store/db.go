@@ -137,7 +137,8 @@ func (db *DB) closeWhenUnused(forever bool) error {
 }
 
 func (db *DB) closeLocked() error {
-	rec := *db.record.Load()
+	known := db.record.Load()
+	rec := *known
 	unknown := db.file.writer.value(&rec.working, "SELECT "+unfinished)
 	err := db.file.close()
 	db.file = nil
@@ -147,6 +148,9 @@ func (db *DB) closeLocked() error {
 	}
 	if unknown == nil && db.folder.recall != nil {
 		db.folder.recall.note(db.id, db.path, rec)
+		if db.record.Load() != known { // it changed meanwhile
+			db.folder.recall.drop(db.id)
+		}
 	}
 	return nil
 }
@@ -177,6 +181,9 @@ func (db *DB) update(change func(*record)) {
 		next := *old
 		change(&next)
 		if db.record.CompareAndSwap(old, &next) {
+			if db.folder.recall != nil {
+				db.folder.recall.drop(db.id)
+			}
 			return
 		}
 	}

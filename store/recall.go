@@ -91,16 +91,27 @@ func (r *recall) note(id, path string, rec record) {
 	now, whole := stamp(path)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !whole || rec.problem != nil {
-		if _, known := r.memos[id]; known {
-			delete(r.memos, id)
-			r.changed = true
-		}
+	if !whole || rec.problem != nil || rec.agent.Name == "" {
+		r.dropLocked(id)
 		return
 	}
 	rec.agent.ID = id
 	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Working: rec.working}
 	r.changed = true
+}
+
+// drop forgets a file, whose next close notes it again.
+func (r *recall) drop(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dropLocked(id)
+}
+
+func (r *recall) dropLocked(id string) {
+	if _, known := r.memos[id]; known {
+		delete(r.memos, id)
+		r.changed = true
+	}
 }
 
 // save writes the cache when it changed; keep names the agents that are left.

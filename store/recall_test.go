@@ -124,3 +124,36 @@ func writeBeside(t *testing.T, path, statement string) {
 		t.Fatal(err)
 	}
 }
+
+// What changes after a file was closed must not be remembered as it was.
+func TestRecallForgetsWhatChanged(t *testing.T) {
+	f := openFolder(t)
+	db := createAgent(t, f, "a")
+	createContact(t, db, named("x"))
+	if _, err := db.closeIdle(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := f.recall.find(db.id, db.path, f.path); !ok {
+		t.Fatal("a closed file is not remembered")
+	}
+	db.update(func(r *record) { r.admins = map[string]agent.Role{} })
+	if _, ok := f.recall.find(db.id, db.path, f.path); ok {
+		t.Error("remembered with the roles of before")
+	}
+}
+
+// An adopted copy is remembered under its new name.
+func TestRecallOfAnAdoptedCopy(t *testing.T) {
+	file := template(t, "Support")
+	f := openFolder(t)
+	createAgent(t, f, "support")
+	copyClosed(t, f.filePath("agent-new"), file)
+	look(f, 2)
+	f = restart(t, f)
+	if _, ok := f.recall.find("agent-new", f.filePath("agent-new"), f.path); !ok {
+		t.Error("not remembered")
+	}
+	if a := byName(t, f, "agent-new").Agent(); a.Name != "Support-2" || a.CreatedAt.IsZero() {
+		t.Errorf("%+v", a)
+	}
+}

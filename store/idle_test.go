@@ -1,0 +1,321 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/agent"
+)
+
+// walSize is the size of the -wal beside an agent's file, 0 without one.
+func walSize(t testing.TB, db *DB) int64 {
+	t.Helper()
+	info, err := os.Stat(db.path + "-wal")
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// A file at rest is whole by itself: a plain copy opens, and holds all.
+func TestFilesAtRestAreWhole(t *testing.T) {
+	f := openFolder(t)
+	agents := []*DB{f.Default()}
+	for n := range 11 { // more than are tended at once
+		agents = append(agents, createAgent(t, f, fmt.Sprintf("agent-%d", n)))
+	}
+	now := time.Now()
+	for round := range 2 {
+		for _, db := range agents {
+			createContact(t, db, numberedContact(round))
+		}
+		now = time.Now()
+		f.tend(t.Context(), now)
+		if walSize(t, agents[0]) == 0 {
+			t.Fatal("the -wal was emptied under a file in use")
+		}
+		f.tend(t.Context(), now.Add(settleAfter))
+		dir := t.TempDir()
+		copyByChild(t, f.agentsPath(), dir)
+		for _, db := range agents {
+			if n := walSize(t, db); n != 0 {
+				t.Errorf("%s: a -wal of %d bytes", db.id, n)
+			}
+			copied := filepath.Join(dir, db.id+".db")
+			_ = os.Remove(copied + "-wal")
+			if n := valueIn[int](t, copied, "SELECT count(*) FROM contacts"); n != round+1 {
+				t.Errorf("%s: the copy holds %d contacts", db.id, n)
+			}
+			if verdict := valueIn[string](t, copied, "PRAGMA integrity_check"); verdict != "ok" {
+				t.Errorf("%s: %s", db.id, verdict)
+			}
+			if !db.isOpen() {
+				t.Errorf("%s was closed", db.id)
+			}
+		}
+	}
+	before := stamps(f)
+	f.tend(t.Context(), now.Add(settleAfter+time.Second))
+	if after := stamps(f); after != before {
+		t.Errorf("files at rest were touched again:\n%s\n%s", before, after)
+	}
+}
+
+func stamps(f *Folder) string {
+	var all []string
+	for _, db := range f.Agents() {
+		all = append(all, f.stamp(db.id))
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}
+
+func TestIdleFilesClose(t *testing.T) {
+	f := openFolder(t)
+	db := createAgent(t, f, "a")
+	createContact(t, db, named("x"))
+	now := time.Now()
+	f.tend(t.Context(), now.Add(closeAfter-time.Second))
+	if !db.isOpen() {
+		t.Fatal("closed too early")
+	}
+	reading, goOn, read := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, err := Read(t.Context(), db, func(*Tx) (int, error) { close(reading); <-goOn; return 0, nil })
+		read <- err
+	}()
+	<-reading
+	f.tend(t.Context(), now.Add(2*closeAfter))
+	if !db.isOpen() {
+		t.Error("closed under a reader")
+	}
+	close(goOn)
+	if err := <-read; err != nil {
+		t.Error(err)
+	}
+	f.tend(t.Context(), now.Add(2*closeAfter))
+	if db.isOpen() || f.OpenCount() != 0 || fileCount(t, db.path+"-*") != 0 {
+		t.Errorf("open %v, %d files open, %d files beside it", db.isOpen(), f.OpenCount(), fileCount(t, db.path+"-*"))
+	}
+	createContact(t, db, named("y"))
+	if f.OpenCount() != 1 {
+		t.Errorf("%d files open", f.OpenCount())
+	}
+}
+
+func TestLeastRecentlyUsedFilesClose(t *testing.T) {
+	f := openWith(t, Options{Path: t.TempDir(), OpenFiles: 3})
+	var agents []*DB
+	for n := range 6 {
+		db := createAgent(t, f, fmt.Sprintf("a%d", n))
+		agents = append(agents, db)
+		createContact(t, db, named("x"))
+	}
+	isOpen := func() (open string) {
+		for n, db := range agents {
+			if db.isOpen() {
+				open += fmt.Sprint(n)
+			}
+		}
+		return open
+	}
+	if got := isOpen(); got != "345" || f.OpenCount() != 3 {
+		t.Errorf("open: %s, %d", got, f.OpenCount())
+	}
+	createContact(t, agents[3], named("y"))
+	createContact(t, agents[0], named("y"))
+	if got := isOpen(); got != "035" {
+		t.Errorf("open: %s", got)
+	}
+	// Those in use stay open whatever the limit.
+	var running sync.WaitGroup
+	inside, goOn := make(chan struct{}), make(chan struct{})
+	for _, db := range agents {
+		running.Go(func() {
+			_, err := Read(t.Context(), db, func(*Tx) (int, error) { inside <- struct{}{}; <-goOn; return 0, nil })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		<-inside
+	}
+	if got := isOpen(); got != "012345" {
+		t.Errorf("open: %s", got)
+	}
+	close(goOn)
+	running.Wait()
+	for _, db := range []*DB{agents[1], f.Default(), agents[2]} {
+		createContact(t, db, named("z"))
+	}
+	if f.OpenCount() > 4 {
+		t.Errorf("%d files open", f.OpenCount())
+	}
+}
+
+func TestManyAgentsThroughFewFiles(t *testing.T) {
+	const n, writes = 300, 100
+	path := t.TempDir()
+	makeAgents(t, path, n)
+	f := openWith(t, Options{Path: path, OpenFiles: 16})
+	if got := len(f.Agents()); got != n+1 {
+		t.Fatalf("%d agents", got)
+	}
+	work := make(chan int)
+	var running sync.WaitGroup
+	for range 8 {
+		running.Go(func() {
+			for i := range work {
+				if _, err := byName(t, f, fmt.Sprintf("agent-%d", i)).CreateContact(t.Context(), named("x")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range writes {
+		work <- i * 7 % n
+	}
+	close(work)
+	running.Wait()
+	if f.OpenCount() > 16+8 {
+		t.Errorf("%d files open", f.OpenCount())
+	}
+	for i := range n {
+		want := 0
+		if i*43%n < writes { // 43 is the inverse of 7
+			want = 1
+		}
+		if got := value[int](t, byName(t, f, fmt.Sprintf("agent-%d", i)), "SELECT count(*) FROM contacts"); got != want {
+			t.Errorf("agent %d has %d contacts", i, got)
+		}
+	}
+}
+
+// makeAgents puts the files of n agents, named agent-0 and so on, into a data
+// folder that is not open, without waiting for the disk at each.
+func makeAgents(t testing.TB, path string, n int) {
+	t.Helper()
+	folder := openAt(t, path)
+	closeFolder(t, folder)
+	pattern := filepath.Join(t.TempDir(), "pattern")
+	if err := makeBlank(pattern); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		a := agent.Agent{ID: agent.NewID(agent.KindAgent), Name: fmt.Sprintf("agent-%d", i), Status: agent.StatusActive, CreatedAt: agent.Now(), UpdatedAt: agent.Now()}
+		copyClosed(t, folder.filePath(a.ID), pattern)
+		c, err := openConn(dsn(folder.filePath(a.ID), "rw", "synchronous(OFF)"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(newTx(t.Context(), c, nil).insertAgent(a, folder.path), c.close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRetention(t *testing.T) {
+	f := openFolder(t)
+	db := f.Default()
+	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{RetentionDays: agent.Some(10)}); err != nil {
+		t.Fatal(err)
+	}
+	fill := func(n int, age time.Duration) {
+		at := agent.At(time.Now().Add(-age))
+		do(t, db, `WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k WHERE i < ?)
+			INSERT INTO logs(level, source, message, created_at) SELECT 'info','t','m',? FROM k`, n, at)
+		do(t, db, `WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k WHERE i < ?)
+			INSERT INTO _events(type, data, created_at) SELECT 't','{}',? FROM k`, n, at)
+	}
+	fill(trimBatch+10, 11*24*time.Hour)
+	fill(20, 9*24*time.Hour)
+	count := func() string {
+		return value[string](t, db, "SELECT (SELECT count(*) FROM logs) || ' ' || (SELECT n FROM _counts WHERE name = 'logs') || ' ' || (SELECT count(*) FROM _events)")
+	}
+	f.tend(t.Context(), time.Now()) // in use: one step
+	if got := count(); got != "30 30 30" {
+		t.Errorf("after a step: %s", got)
+	}
+	f.tend(t.Context(), time.Now())
+	if got := count(); got != "20 20 20" {
+		t.Errorf("after two steps: %s", got)
+	}
+	fill(10, 11*24*time.Hour)
+	f.tend(t.Context(), time.Now().Add(time.Minute))
+	if got := count(); got != "30 30 30" {
+		t.Errorf("too early: %s", got)
+	}
+	later := time.Now().Add(retentionEvery)
+	db.lastUse.Store(later.UnixNano())
+	f.tend(t.Context(), later)
+	if got := count(); got != "20 20 20" {
+		t.Errorf("an hour later: %s", got)
+	}
+}
+
+func TestEventsAndLogsAreBounded(t *testing.T) {
+	f := openFolder(t)
+	db := f.Default()
+	do(t, db, `WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k WHERE i < ?) INSERT INTO _events(type, data) SELECT 't','{}' FROM k`, maxEvents+7)
+	do(t, db, `WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k WHERE i < ?) INSERT INTO logs(level, source, message) SELECT 'info','t','m' FROM k`, 7)
+	do(t, db, "UPDATE _counts SET n = ? WHERE name = 'logs'", maxLogs+3) // as if there were so many
+	f.tend(t.Context(), time.Now().Add(settleAfter))
+	if n := value[int](t, db, "SELECT count(*) FROM _events"); n != maxEvents {
+		t.Errorf("%d events", n)
+	}
+	if n := value[int](t, db, "SELECT count(*) FROM logs"); n != 4 {
+		t.Errorf("%d log rows", n)
+	}
+}
+
+func TestFreePagesAreGivenBack(t *testing.T) {
+	f := openFolder(t)
+	db := f.Default()
+	big := strings.Repeat("x", 20_000)
+	for range 200 {
+		if err := write(db, func(tx *Tx) error { return tx.log(agent.LevelInfo, "t", big, nil) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.tend(t.Context(), time.Now().Add(settleAfter))
+	full := value[int](t, db, "PRAGMA page_count")
+	do(t, db, "DELETE FROM logs")
+	f.tend(t.Context(), time.Now().Add(settleAfter))
+	info, err := os.Stat(db.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pages := value[int](t, db, "PRAGMA page_count"); pages > full/2 || info.Size() > int64(full/2)*4096 {
+		t.Errorf("%d pages of %d are left, %d bytes", pages, full, info.Size())
+	}
+	if verdict := value[string](t, db, "PRAGMA integrity_check"); verdict != "ok" {
+		t.Error(verdict)
+	}
+}
+
+// Trouble while a file is looked after is told, and not twice a second.
+func TestTroubleIsNotRepeatedAtOnce(t *testing.T) {
+	j := &journal{}
+	f := openLogged(t, t.TempDir(), j)
+	db := f.Default()
+	createContact(t, db, named("x"))
+	do(t, db, "UPDATE _agent SET settings = 'nonsense'")
+	now := time.Now().Add(settleAfter)
+	for n := range 5 {
+		f.tend(t.Context(), now.Add(time.Duration(n)*tick))
+	}
+	if n := strings.Count(j.String(), "retention"); n != 1 {
+		t.Errorf("told %d times:\n%s", n, j)
+	}
+	do(t, db, "UPDATE _agent SET settings = '{}'")
+	f.tend(t.Context(), now.Add(tryAgainAfter+tick))
+	if walSize(t, db) != 0 {
+		t.Error("it did not work again once the trouble was over")
+	}
+}
