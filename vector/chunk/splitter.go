@@ -19,6 +19,7 @@ type splitter struct {
 	doc    *document.Document
 	text   string
 	least  int // characters of new text in a chunk
+	most   int // chunks
 	done   int // all text before this offset is in chunks
 	row    rowLine
 	chunks []Chunk
@@ -26,7 +27,7 @@ type splitter struct {
 }
 
 func newSplitter(doc *document.Document, c Config) *splitter {
-	return &splitter{Config: c, doc: doc, text: doc.Text, least: max(c.Size/10, 1)}
+	return &splitter{Config: c, doc: doc, text: doc.Text, least: max(c.Size/10, 1), most: MaxChunks}
 }
 
 // segment cuts text[start:end]. Neither chunks nor overlaps reach out of it.
@@ -41,9 +42,9 @@ func (s *splitter) segment(ctx context.Context, start, end int) error {
 		cut := s.cut(start, end, s.reach(head, start, end))
 		s.emit(head, start, cut)
 		s.done = s.afterFence(cut)
-		if len(s.chunks) > MaxChunks {
+		if len(s.chunks) > s.most {
 			return agent.Errorf(document.CodeTooComplex,
-				"the text would make more than %d chunks; choose a larger chunk_size or a smaller overlap", MaxChunks)
+				"the text would make more than %d chunks; choose a larger chunk_size or a smaller overlap", s.most)
 		}
 		if s.done >= end {
 			return nil

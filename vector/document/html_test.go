@@ -99,7 +99,7 @@ func TestHTMLBombs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			doc, err := Read(context.Background(), "a.html", "", []byte(page), Limits{Memory: 128 << 20, Time: 20 * time.Second})
+			doc, err := Read(context.Background(), "a.html", "", []byte(page), Limits{Memory: 64 << 20, Time: 20 * time.Second})
 			runtime.ReadMemStats(&after)
 			if err != nil {
 				checkError(t, err)

@@ -223,8 +223,9 @@ func (d *pdfDocument) plainText(node pdf.Value, text string) (better string) {
 	return ""
 }
 
-// maxContent bounds the instructions of one page, or of one drawing on it.
-const maxContent = 64 << 20
+// maxContent bounds the instructions of one page, or of one drawing on it, in
+// bytes.
+const maxContent = 32 << 20
 
 // contents unpacks a page's instructions: one stream or several. What cannot
 // be unpacked is left out.
