@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -115,6 +118,66 @@ func checkOwner(t *testing.T, importer, from, imported string) {
 	}
 	if first, _, _ := strings.Cut(imported, "/"); from == "agent" && strings.Contains(first, ".") {
 		t.Errorf("%s imports %s: the nouns import the standard library only", importer, imported)
+	}
+}
+
+// kept are the names of the standard library that one place alone may use;
+// Name{ is a value of the type made there.
+var kept = []struct {
+	names   map[string][]string // package -> names
+	allowed string              // folder
+	why     string
+}{
+	{map[string][]string{
+		"net/http":   {"Client{", "DefaultClient", "DefaultTransport", "Transport{", "Get", "Head", "Post", "PostForm"},
+		"net":        {"Dial", "DialTimeout", "DialTCP", "DialUDP", "Dialer{", "DialIP", "DialUnix"},
+		"crypto/tls": {"Dial", "DialWithDialer", "Dialer{"},
+	}, "agent/egress", "every outbound request goes through agent/egress"},
+	{map[string][]string{"os": {"Getenv", "LookupEnv", "Environ"}}, ".", "the environment is read in main alone"},
+}
+
+// TestOneWayOut reads every source file of the product for names that belong
+// to one room.
+func TestOneWayOut(t *testing.T) {
+	err := filepath.WalkDir(".", func(name string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, ".") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			return err
+		}
+		imports := map[string]string{} // local name -> path
+		for _, spec := range file.Imports {
+			imported := strings.Trim(spec.Path.Value, `"`)
+			local := path.Base(imported)
+			if spec.Name != nil {
+				local = spec.Name.Name
+			}
+			imports[local] = imported
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			suffix := ""
+			if literal, ok := n.(*ast.CompositeLit); ok {
+				n, suffix = literal.Type, "{"
+			}
+			selector, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if x, ok := selector.X.(*ast.Ident); ok {
+				for _, k := range kept {
+					if slices.Contains(k.names[imports[x.Name]], selector.Sel.Name+suffix) && filepath.Dir(name) != k.allowed {
+						t.Errorf("%s uses %s.%s: %s", name, x.Name, selector.Sel.Name, k.why)
+					}
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
