@@ -14,6 +14,7 @@ const (
 	maxRatio     = 100
 	maxUnpacked  = 128 << 20 // bytes, all parts that are read together
 	maxSmallPart = 8 << 20   // bytes of a part other than the text itself
+	maxRootRels  = 64 << 10  // bytes of the part that names the text
 	maxSlack     = 1 << 20   // bytes of a part that no ratio is asked of
 )
 
@@ -67,15 +68,16 @@ func (a *archive) open(name string) (io.ReadCloser, error) {
 	return &part{ReadCloser: r, archive: a, name: f.Name, left: ratio}, nil
 }
 
-// read unpacks a small part whole; nil when there is none of that name.
-func (a *archive) read(name string) ([]byte, error) {
+// read unpacks a part of at most limit bytes whole; nil when there is none of
+// that name.
+func (a *archive) read(name string, limit int) ([]byte, error) {
 	r, err := a.open(name)
 	if r == nil || err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, maxSmallPart+1))
-	if err == nil && len(data) > maxSmallPart {
+	data, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err == nil && len(data) > limit {
 		err = unpacksTooFar()
 	}
 	return data, err
@@ -129,7 +131,7 @@ func checkDOCX(data []byte) error {
 // docxMain returns the name of a document's main part: the one that the
 // package's relationships name, else where Word puts it; "" when there is none.
 func docxMain(a *archive) string {
-	if rels, err := a.read("_rels/.rels"); err == nil {
+	if rels, err := a.read("_rels/.rels", maxRootRels); err == nil {
 		for _, rel := range relationships(rels, "") {
 			if strings.HasSuffix(rel.kind, "/officeDocument") && strings.HasSuffix(rel.target, ".xml") &&
 				strings.Contains(rel.target, "word/") && a.has(rel.target) {

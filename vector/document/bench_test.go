@@ -31,3 +31,41 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkExtract measures what a child does, without starting one.
+func BenchmarkExtract(b *testing.B) {
+	page := readFile(b, "testdata/page.html")
+	begin, end := strings.Index(page, "<h1>"), strings.Index(page, "</main>")
+	paragraphs := styled("Heading1", "Head") + par("some text of a paragraph") + "<w:tbl>" + row("a", "b") + row("c", "d") + "</w:tbl>"
+	for _, size := range []struct {
+		name  string
+		bytes int
+	}{{"10KB", 10 << 10}, {"1MB", 1 << 20}} {
+		html := page[:begin] + strings.Repeat(page[begin:end], size.bytes/(end-begin)) + page[end:]
+		docx := docxFile(b, map[string]string{"document": strings.Repeat(paragraphs, size.bytes/len(paragraphs))})
+		pdf := onePage(strings.Repeat("BT /F1 10 Tf 50 700 Td (A line of text on a page) Tj ET\n", size.bytes/56), "")
+		for _, c := range []struct {
+			format Format
+			data   []byte
+		}{{FormatHTML, []byte(html)}, {FormatDOCX, docx}, {FormatPDF, pdf}} {
+			b.Run(string(c.format)+"/"+size.name, func(b *testing.B) {
+				b.SetBytes(int64(size.bytes))
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, _, err := extractHere(b, c.format, "a", "", c.data); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkChild measures what it costs to start a child for a small file.
+func BenchmarkChild(b *testing.B) {
+	for b.Loop() {
+		if _, err := Read(context.Background(), "a.html", "", []byte("<p>text"), Limits{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

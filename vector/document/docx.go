@@ -47,7 +47,7 @@ func docxParts(a *archive, main string) (*docxPackage, error) {
 	for _, kind := range []string{"styles", "numbering", "footnotes", "endnotes"} {
 		names[kind] = path.Join(folder, kind+".xml")
 	}
-	rels, err := a.read(relsOf(main))
+	rels, err := a.read(relsOf(main), maxSmallPart)
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +60,11 @@ func docxParts(a *archive, main string) (*docxPackage, error) {
 		}
 	}
 	p.notes = []string{names["footnotes"], names["endnotes"]}
-	styles, err := a.read(names["styles"])
+	styles, err := a.read(names["styles"], maxSmallPart)
 	if err != nil {
 		return nil, err
 	}
-	numbering, err := a.read(names["numbering"])
+	numbering, err := a.read(names["numbering"], maxSmallPart)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func docxParts(a *archive, main string) (*docxPackage, error) {
 
 // docxTitle returns the title in the document's properties.
 func docxTitle(a *archive) string {
-	core, err := a.read("docProps/core.xml")
+	core, err := a.read("docProps/core.xml", maxSmallPart)
 	if err != nil {
 		return ""
 	}

@@ -6,10 +6,10 @@ import "time"
 type Limits struct {
 	Text   int           // bytes of extracted text, 64 MiB; at most 1 GiB
 	Blocks int           // marks; past them the rest is one paragraph, 1,000,000
-	Depth  int           // nesting of JSON and HTML, 200
+	Depth  int           // nesting of JSON, 200; of DOCX five times that
 	Pages  int           // of a PDF, 5,000
-	Time   time.Duration // for a PDF, 30 s
-	Memory int64         // bytes, for a PDF, 512 MiB
+	Time   time.Duration // of a child that reads HTML, DOCX or PDF, 30 s
+	Memory int64         // of such a child, in bytes, 512 MiB
 }
 
 // The bounds that no caller moves.

@@ -142,24 +142,56 @@ func (l *pdfLexer) array() []pdfToken {
 	return out
 }
 
-// do runs one operator. Operands that are missing count as zero.
+// do runs one operator.
 func (p *pdfPage) do(op string, operands []pdfToken, resources *pdfResources) error {
-	s := &p.state
-	n := func(i int) float64 {
-		if i < len(operands) {
-			return operands[i].number
-		}
-		return 0
-	}
 	switch op {
 	case "q":
 		if len(p.saved) < maxSavedStates {
-			p.saved = append(p.saved, *s)
+			p.saved = append(p.saved, p.state)
 		}
 	case "Q":
 		if last := len(p.saved) - 1; last >= 0 {
-			*s, p.saved = p.saved[last], p.saved[:last]
+			p.state, p.saved = p.saved[last], p.saved[:last]
 		}
+	case "Tf":
+		p.state.size = number(operands, 1)
+		if len(operands) > 0 {
+			p.state.font = resources.font(operands[0].text, p.fonts)
+		}
+	case "Tj", "TJ", "'", "\"":
+		return p.showAny(op, operands)
+	case "Do":
+		if len(operands) > 0 {
+			return p.draw(value(resources.value, "XObject", operands[0].text), resources)
+		}
+	case "BMC", "BDC":
+		p.marked++
+		if p.actual == nil && len(operands) > 0 {
+			p.actual = findActualText(operands[len(operands)-1].array, p.marked)
+		}
+	case "EMC":
+		if p.actual != nil && p.actual.depth == p.marked {
+			p.actual = nil
+		}
+		p.marked = max(p.marked-1, 0)
+	default:
+		p.state.set(op, operands)
+	}
+	return nil
+}
+
+// number returns an operand; 0 when it is missing.
+func number(operands []pdfToken, i int) float64 {
+	if i < len(operands) {
+		return operands[i].number
+	}
+	return 0
+}
+
+// set runs the operators that only change the state.
+func (s *pdfState) set(op string, operands []pdfToken) {
+	n := func(i int) float64 { return number(operands, i) }
+	switch op {
 	case "cm":
 		s.ctm = matrix{n(0), n(1), n(2), n(3), n(4), n(5)}.times(s.ctm)
 	case "BT":
@@ -174,11 +206,6 @@ func (p *pdfPage) do(op string, operands []pdfToken, resources *pdfResources) er
 		s.leading = n(0)
 	case "Ts":
 		s.rise = n(0)
-	case "Tf":
-		s.size = n(1)
-		if len(operands) > 0 {
-			s.font = resources.font(operands[0].text, p.fonts)
-		}
 	case "Td":
 		s.move(n(0), n(1))
 	case "TD":
@@ -189,24 +216,7 @@ func (p *pdfPage) do(op string, operands []pdfToken, resources *pdfResources) er
 		s.tm = s.lm
 	case "T*":
 		s.move(0, -s.leading)
-	case "BMC", "BDC":
-		p.marked++
-		if p.actual == nil && len(operands) > 0 {
-			p.actual = findActualText(operands[len(operands)-1].array, p.marked)
-		}
-	case "EMC":
-		if p.actual != nil && p.actual.depth == p.marked {
-			p.actual = nil
-		}
-		p.marked = max(p.marked-1, 0)
-	case "Tj", "TJ", "'", "\"":
-		return p.showAny(op, operands, n)
-	case "Do":
-		if len(operands) > 0 {
-			return p.draw(value(resources.value, "XObject", operands[0].text), resources)
-		}
 	}
-	return nil
 }
 
 // findActualText looks in the properties of marked content.
@@ -238,10 +248,10 @@ func (s *pdfState) move(x, y float64) {
 }
 
 // showAny runs the four operators that show text.
-func (p *pdfPage) showAny(op string, operands []pdfToken, n func(int) float64) error {
+func (p *pdfPage) showAny(op string, operands []pdfToken) error {
 	s := &p.state
 	if op == "\"" && len(operands) > 2 {
-		s.wordSpace, s.charSpace = n(0), n(1)
+		s.wordSpace, s.charSpace = operands[0].number, operands[1].number
 	}
 	if op == "'" || op == "\"" {
 		s.move(0, -s.leading)
