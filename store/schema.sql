@@ -185,14 +185,14 @@ CREATE TRIGGER _chunks_deleted AFTER DELETE ON chunks BEGIN
 END;
 
 CREATE TABLE logs (
-  id         TEXT PRIMARY KEY NOT NULL DEFAULT ('log-' || lower(hex(randomblob(10)))),
+  id         TEXT NOT NULL DEFAULT ('log-' || lower(hex(randomblob(10)))),
   level      TEXT NOT NULL,
   source     TEXT NOT NULL,
   message    TEXT NOT NULL,
   data       TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(data)),
-  created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at))
+  created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at)),
+  PRIMARY KEY (created_at, id)
 ) WITHOUT ROWID, STRICT;
-CREATE INDEX logs_created ON logs(created_at, id);
 
 -- Automation.
 CREATE TABLE workflows (
@@ -338,10 +338,10 @@ END;
 
 -- Contact events come from triggers, so that a write by SQL tells as much as one by the API.
 CREATE TRIGGER _contacts_created AFTER INSERT ON contacts BEGIN
-  INSERT INTO _events(type, data) VALUES ('contact.created', json_object('contact', json_object('id',new.id,'name',new.name,'email',new.email,'phone',new.phone,'chatbot_a',new.chatbot_a,'chatbot_b',new.chatbot_b,'social_handle',new.social_handle,'external_id',new.external_id,'notes',new.notes,'tags',json(new.tags),'metadata',json(new.metadata),'created_at',new.created_at,'updated_at',new.updated_at)));
+  INSERT INTO _events(type, data, created_at) VALUES ('contact.created', json_object('contact', json_object('id',new.id,'name',new.name,'email',new.email,'phone',new.phone,'chatbot_a',new.chatbot_a,'chatbot_b',new.chatbot_b,'social_handle',new.social_handle,'external_id',new.external_id,'notes',new.notes,'tags',json(new.tags),'metadata',json(new.metadata),'created_at',new.created_at,'updated_at',new.updated_at)), new.created_at);
 END;
 CREATE TRIGGER _contacts_updated AFTER UPDATE ON contacts BEGIN
-  INSERT INTO _events(type, data) VALUES ('contact.updated', json_object('contact', json_object('id',new.id,'name',new.name,'email',new.email,'phone',new.phone,'chatbot_a',new.chatbot_a,'chatbot_b',new.chatbot_b,'social_handle',new.social_handle,'external_id',new.external_id,'notes',new.notes,'tags',json(new.tags),'metadata',json(new.metadata),'created_at',new.created_at,'updated_at',new.updated_at)));
+  INSERT INTO _events(type, data, created_at) VALUES ('contact.updated', json_object('contact', json_object('id',new.id,'name',new.name,'email',new.email,'phone',new.phone,'chatbot_a',new.chatbot_a,'chatbot_b',new.chatbot_b,'social_handle',new.social_handle,'external_id',new.external_id,'notes',new.notes,'tags',json(new.tags),'metadata',json(new.metadata),'created_at',new.created_at,'updated_at',new.updated_at)), new.updated_at);
 END;
 CREATE TRIGGER _contacts_removed AFTER DELETE ON contacts BEGIN
   INSERT INTO _events(type, data) VALUES ('contact.deleted', json_object('contact', json_object('id',old.id,'name',old.name,'email',old.email,'phone',old.phone,'chatbot_a',old.chatbot_a,'chatbot_b',old.chatbot_b,'social_handle',old.social_handle,'external_id',old.external_id,'notes',old.notes,'tags',json(old.tags),'metadata',json(old.metadata),'created_at',old.created_at,'updated_at',old.updated_at)));
