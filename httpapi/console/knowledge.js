@@ -14,8 +14,13 @@ export async function knowledge(page, { at, signal }) {
   const load = async () => {
     clearTimeout(timer);
     const found = await get(at("sources"), { limit: 25, offset }, signal);
+    const running = found.sources.filter(busy);
+    // How far the work has come stands only with a source by itself; two are asked, for the rate limit's sake.
+    await Promise.all(running.slice(0, 2).map(async (s) => Object.assign(s, await get(at("sources", s.id), {}, signal).catch(() => null))));
+    const focused = [...list.querySelectorAll("button")].indexOf(document.activeElement);
     list.replaceChildren(sources(found.sources), found.meta.total > 0 ? pager(found.meta, (to) => { offset = to; return load(); }) : "");
-    if (found.sources.some(busy)) later(document.hidden ? 10000 : 2500);
+    list.querySelectorAll("button")[focused]?.focus(); // a look again takes nobody's place away
+    if (running.length) later(document.hidden ? 15000 : 4000);
   };
   // A look that fails, for example because of the rate limit, is made again after a while.
   const later = (wait) => {
@@ -26,8 +31,8 @@ export async function knowledge(page, { at, signal }) {
 
   const sources = (all) => table([
     ["Name", (s) => s.name],
-    ["Status", (s) => [badge(s.status), s.stale && badge("stale"), s.progress?.total ? h("progress", { max: s.progress.total, value: s.progress.done,
-      "aria-label": `${s.progress.done} of ${s.progress.total}`, title: `${s.progress.done} of ${s.progress.total} chunks` }) : "",
+    ["Status", (s) => [badge(s.status), s.stale && badge("stale"), s.progress?.total ? [h("progress", { max: s.progress.total, value: s.progress.done, "aria-label": "Progress" }),
+      h("small", {}, `${s.progress.done.toLocaleString()} of ${s.progress.total.toLocaleString()}`)] : "",
     s.error && h("small", { class: "wrong" }, s.error.message)]],
     ["Chunks", (s) => s.chunks.toLocaleString(), "number"],
     ["Changed", (s) => when(s.updated_at)],
