@@ -1,0 +1,152 @@
+package main
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"satchel/vector"
+)
+
+//go:embed testdata
+var testdata embed.FS
+
+// document is a text that becomes a source.
+type document struct {
+	name, text string
+}
+
+// question is one to which exactly one place of a set's documents answers.
+type question struct {
+	text   string
+	answer string // see set.answers
+}
+
+// set is a body of knowledge and questions to it.
+type set struct {
+	name      string
+	documents []document
+	questions []question
+	answers   func(r vector.Result, answer string) bool // is a result the right one
+}
+
+// The names of the sets.
+const (
+	paraphrases = "paraphrases"
+	technical   = "technical"
+	tokens      = "tokens"
+)
+
+// loaders read the sets, in the order of the table.
+var loaders = []struct {
+	name string
+	load func() (*set, error)
+}{
+	{paraphrases, loadParaphrases},
+	{technical, func() (*set, error) { return loadTechnical(goPackages) }},
+	{tokens, loadTokens},
+}
+
+// loadParaphrases reads short passages about everyday matters, each a document
+// of its own, and questions that use other words. The answer is the passage's
+// name.
+func loadParaphrases() (*set, error) {
+	s := &set{name: paraphrases, answers: func(r vector.Result, answer string) bool {
+		return r.Metadata.SourceName == answer
+	}}
+	text, err := testdata.ReadFile("testdata/everyday.md")
+	if err != nil {
+		return nil, err
+	}
+	for _, passage := range strings.Split("\n"+string(text), "\n## ")[1:] {
+		name, body, _ := strings.Cut(passage, "\n")
+		s.documents = append(s.documents, document{name: name + ".txt", text: strings.TrimSpace(body) + "\n"})
+	}
+	s.questions, err = readQuestions("everyday.tsv", func(passage string) string { return passage + ".txt" })
+	return s, err
+}
+
+// goPackages are the packages of Go's standard library whose doc comments are
+// the manual that the technical questions are about.
+var goPackages = []string{
+	"archive/zip", "bufio", "context", "database/sql", "embed", "encoding/csv", "encoding/json", "errors", "flag",
+	"io", "log/slog", "net/http", "net/url", "os/exec", "os/signal", "path/filepath", "regexp", "strings", "sync",
+	"text/template", "time",
+}
+
+// loadTechnical reads the manuals of some of goPackages, and the questions
+// that they answer.
+func loadTechnical(packages []string) (*set, error) {
+	s := &set{name: technical, answers: holds}
+	root, err := goRoot()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range packages {
+		d, err := manualOf(root, p)
+		if err != nil {
+			return nil, err
+		}
+		s.documents = append(s.documents, d)
+	}
+	s.questions, err = readQuestions("godoc.tsv", verbatim)
+	if len(packages) < len(goPackages) {
+		s.questions = slices.DeleteFunc(s.questions, func(q question) bool { return !s.answered(q) })
+	}
+	return s, err
+}
+
+// answered tells whether one of the documents holds the answer.
+func (s *set) answered(q question) bool {
+	return slices.ContainsFunc(s.documents, func(d document) bool { return strings.Contains(folded(d.text), q.answer) })
+}
+
+// loadTokens reads the papers of a workshop and of a made-up server, and
+// questions that name an error code, a part, an order, a key, an option or a
+// function.
+func loadTokens() (*set, error) {
+	s := &set{name: tokens, answers: holds}
+	const folder = "testdata/tokens"
+	entries, err := fs.ReadDir(testdata, folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		text, err := testdata.ReadFile(path.Join(folder, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		s.documents = append(s.documents, document{name: e.Name(), text: string(text)})
+	}
+	s.questions, err = readQuestions("tokens.tsv", verbatim)
+	return s, err
+}
+
+// readQuestions reads lines of a question, a tab and what stands for its
+// answer. The first line is a heading.
+func readQuestions(name string, answer func(string) string) ([]question, error) {
+	data, err := testdata.ReadFile(path.Join("testdata", name))
+	if err != nil {
+		return nil, err
+	}
+	var questions []question
+	for i, line := range strings.Split(strings.TrimSpace(string(data)), "\n")[1:] {
+		text, a, ok := strings.Cut(line, "\t")
+		if !ok {
+			return nil, fmt.Errorf("%s: line %d holds no tab", name, i+2)
+		}
+		questions = append(questions, question{text: text, answer: answer(a)})
+	}
+	return questions, nil
+}
+
+func verbatim(s string) string { return s }
+
+// holds tells whether a chunk holds words of the answer as they are written.
+func holds(r vector.Result, answer string) bool { return strings.Contains(folded(r.Content), answer) }
+
+// folded makes all white space single spaces.
+func folded(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,92 @@
+// Command eval measures how well search finds the right place: hit@1, hit@5
+// and MRR@10 in each mode, over three sets of questions. It makes a data folder
+// in a temporary place, indexes with the real index and asks the real search,
+// so every figure is one that an agent would have.
+//
+//	go run ./vector/eval
+//	go run ./vector/eval -misses tune
+//
+// The figures depend on nothing but this repository and, for the technical
+// set, on the release of Go whose doc comments are read. README.md holds those
+// of today.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+
+	"satchel/vector"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "eval:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) (err error) {
+	flags := flag.NewFlagSet("eval", flag.ContinueOnError)
+	only := flags.String("set", "", "measure this set alone")
+	misses := flags.String("misses", "", `list what hybrid search does not put first: "tune", "held out" or "all"`)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	listed := half("")
+	if *misses != "" {
+		if listed, err = halfNamed(*misses); err != nil {
+			return err
+		}
+	}
+	b, err := openBench(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	outcomes, err := measureSets(ctx, b, *only)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s %s\n\n", vector.Local().Model(), runtime.Version())
+	if err := writeTable(out, outcomes); err != nil || listed == "" {
+		return err
+	}
+	for _, o := range outcomes {
+		if err := writeMisses(out, o, listed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measureSets measures the set of a name, or each when it is empty.
+func measureSets(ctx context.Context, b *bench, name string) ([]outcome, error) {
+	var outcomes []outcome
+	for _, l := range loaders {
+		if name != "" && name != l.name {
+			continue
+		}
+		s, err := l.load()
+		if err != nil {
+			return nil, err
+		}
+		o, err := b.measure(ctx, s)
+		if err != nil {
+			return nil, fmt.Errorf("measure %s: %w", s.name, err)
+		}
+		outcomes = append(outcomes, o)
+	}
+	if len(outcomes) == 0 {
+		return nil, fmt.Errorf("there is no set %q", name)
+	}
+	return outcomes, nil
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"satchel/vector"
+)
+
+// half is a part of a set's questions. What is changed in the search is chosen
+// by the tune half alone; the held-out half tells whether it was a good choice.
+type half string
+
+const (
+	tune    half = "tune"
+	heldOut half = "held out"
+	all     half = "all"
+)
+
+// has tells whether question i of a set belongs to the half: they alternate.
+func (h half) has(i int) bool {
+	switch h {
+	case tune:
+		return i%2 == 0
+	case heldOut:
+		return i%2 == 1
+	}
+	return true
+}
+
+// figures are the measures of a list of ranks, 0 to 1.
+type figures struct {
+	hit1, hit5, mrr float64
+	n               int
+}
+
+// figuresOf returns the share of questions whose answer came first and among
+// the first five, and the mean of 1/rank, with 0 beyond the tenth place.
+func figuresOf(places []int, h half) figures {
+	var f figures
+	for i, place := range places {
+		if !h.has(i) {
+			continue
+		}
+		f.n++
+		if place == 1 {
+			f.hit1++
+		}
+		if place >= 1 && place <= 5 {
+			f.hit5++
+		}
+		if place >= 1 {
+			f.mrr += 1 / float64(place)
+		}
+	}
+	if n := float64(f.n); n > 0 {
+		f.hit1, f.hit5, f.mrr = f.hit1/n, f.hit5/n, f.mrr/n
+	}
+	return f
+}
+
+// writeTable writes the figures of outcomes as a table in Markdown.
+func writeTable(w io.Writer, outcomes []outcome) error {
+	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
+	fmt.Fprintln(t, "| set\t| half\t| questions\t| chunks\t| mode\t| hit@1\t| hit@5\t| MRR@10\t|")
+	fmt.Fprintln(t, "|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|")
+	for _, o := range outcomes {
+		for _, h := range []half{tune, heldOut, all} {
+			for _, mode := range modes {
+				f := figuresOf(o.ranks[mode], h)
+				fmt.Fprintf(t, "| %s\t| %s\t| %d\t| %d\t| %s\t| %.3f\t| %.3f\t| %.3f\t|\n",
+					o.set.name, h, f.n, o.chunks, mode, f.hit1, f.hit5, f.mrr)
+			}
+		}
+	}
+	return t.Flush()
+}
+
+// writeMisses lists the questions of a half whose answer hybrid search does
+// not put first, with its place in each mode; "-" is none of the first ten.
+func writeMisses(w io.Writer, o outcome, h half) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "\n%s, %s\nkeyword\tvector\thybrid\tquestion\n", o.set.name, h)
+	for i, q := range o.set.questions {
+		if !h.has(i) || o.ranks[vector.Hybrid][i] == 1 {
+			continue
+		}
+		for _, mode := range modes {
+			place := "-"
+			if p := o.ranks[mode][i]; p > 0 {
+				place = fmt.Sprint(p)
+			}
+			fmt.Fprintf(t, "%s\t", place)
+		}
+		fmt.Fprintln(t, q.text)
+	}
+	return t.Flush()
+}
+
+// halfNamed finds the half that a flag names.
+func halfNamed(name string) (half, error) {
+	halves := []half{tune, heldOut, all}
+	i := slices.Index(halves, half(name))
+	if i < 0 {
+		return "", fmt.Errorf("there is no half %q: choose one of %q", name, halves)
+	}
+	return halves[i], nil
+}
