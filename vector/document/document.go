@@ -4,8 +4,9 @@
 // rows lie, which is all that cutting it into chunks needs.
 //
 // The bytes come from strangers. Every reader has limits of size and depth, a
-// broken file is an *agent.Error with a sentence for its owner, and PDF is
-// parsed in a child process with limits of time and memory (see RunChild).
+// broken file is an *agent.Error with a sentence for its owner, and HTML, DOCX
+// and PDF are parsed in a child process with limits of time and memory (see
+// RunChild).
 package document
 
 import (

@@ -17,10 +17,13 @@ func CheckHead(name, media string, head []byte) (Format, error) {
 		return format, checkPDF(head)
 	case FormatDOCX:
 		if !bytes.HasPrefix(head, []byte("PK\x03\x04")) {
-			return format, refused("is no DOCX file")
+			return format, checkDOCX(head)
 		}
 		return format, nil
 	default:
+		if len(head) > 0 && len(bytes.TrimSpace(head)) == 0 {
+			return format, nil // the text may begin further on
+		}
 		return format, checkText(wholeRunes(head), declaredCharset(format, media, head))
 	}
 }
