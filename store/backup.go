@@ -67,6 +67,9 @@ func (db *DB) copyTo(path string) error {
 // (https://www.sqlite.org/c3ref/backup_finish.html). from is a DSN. The copy
 // is whole without a -wal.
 func copyDatabase(to, from string) error {
+	if err := makePrivate(to); err != nil {
+		return fmt.Errorf("copy the database: %w", err)
+	}
 	src, err := openConn(from)
 	if err != nil {
 		return err
@@ -94,6 +97,16 @@ func copyDatabase(to, from string) error {
 		return fmt.Errorf("copy the database: %w", err)
 	}
 	return finishCopy(to)
+}
+
+// makePrivate makes an empty file that only its owner can read, as SQLite would
+// not: what is copied into it is an agent's data.
+func makePrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // finishCopy opens a fresh copy once and closes it, so that what WAL mode

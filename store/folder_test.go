@@ -302,13 +302,7 @@ func TestReadOnlyFolder(t *testing.T) {
 		}
 	}
 	t.Cleanup(func() { _ = os.Chmod(path, 0o700); _ = os.Chmod(path+"/agents", 0o700) })
-	for d := filepath.Dir(path); d != filepath.Dir(d); d = filepath.Dir(d) {
-		if info, err := os.Stat(d); err == nil && info.Mode().Perm()&0o005 != 0o005 && strings.HasPrefix(d, os.TempDir()+"/") {
-			if err := os.Chmod(d, 0o755); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	openPath(t, path)
 	asNobody(t, func() {
 		f, err := Open(Options{Path: path})
 		if err == nil {

@@ -1,9 +1,30 @@
 package store
 
 import (
+	"compress/gzip"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
+
+	"satchel/agent"
 )
+
+// update makes the fixtures of the present version anew:
+//
+//	go test ./store -run TestFixtures -update
+//
+// A fixture of a version that was released must never change.
+var update = flag.Bool("update", false, "make testdata/vN.db.gz of the present version anew")
+
+func fixturePath(version int) string { return fmt.Sprintf("testdata/v%d.db.gz", version) }
 
 func TestSchemaApplies(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b?c#d%.db")
@@ -12,11 +33,8 @@ func TestSchemaApplies(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.close()
-	if err := migrate(c); err != nil {
+	if err := errors.Join(migrate(c), migrate(c), checkSchema(c)); err != nil {
 		t.Fatal(err)
-	}
-	if err := migrate(c); err != nil {
-		t.Fatal("second time:", err)
 	}
 	for _, q := range []string{
 		`INSERT INTO contacts(name,email,tags) VALUES ('Ada','ada@example.com','["vip","x"]')`,
@@ -33,5 +51,193 @@ func TestSchemaApplies(t *testing.T) {
 	var n int
 	if err := c.value(&n, "SELECT count(*) FROM _events"); err != nil || n != 3 {
 		t.Fatalf("events: %d, %v", n, err)
+	}
+}
+
+// fixtureKey seals the credential of the fixtures.
+var fixtureKey = []byte("fixture key of thirty-two bytes.")
+
+func makeFixture(t *testing.T, path string) {
+	t.Helper()
+	f := openAt(t, t.TempDir(), fixtureKey)
+	db, err := f.CreateAgent(WithActor(t.Context(), "ada@example.com"), agent.Agent{Name: "Fixture", Description: "of version " + strconv.Itoa(fileVersion())}, "ada@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := createContact(t, db, numberedContact(1))
+	setCredential(t, db, "sk-fixture")
+	conversation, err := db.CreateConversation(t.Context(), agent.ConversationChange{ContactID: agent.Some(c.ID)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(t, db, conversation.ID, agent.MessageUser, "hello from the past")
+	closeFolder(t, f)
+	raw, err := os.ReadFile(db.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := gzip.NewWriterLevel(out, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = packed.Write(raw)
+	if err := errors.Join(err, packed.Close(), out.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func unpackFixture(t *testing.T, version int, to string) {
+	t.Helper()
+	in, err := os.Open(fixturePath(version))
+	if err != nil {
+		t.Fatalf("%v; a fixture is made with -update before its version is released", err)
+	}
+	defer in.Close()
+	raw, err := gzip.NewReader(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(raw)
+	if err := errors.Join(err, os.WriteFile(to, data, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Files of every version that was ever released open, with all that is in them.
+func TestFixtures(t *testing.T) {
+	if *update {
+		makeFixture(t, fixturePath(fileVersion()))
+	}
+	for version := 1; version <= fileVersion(); version++ {
+		f := openAt(t, t.TempDir(), fixtureKey)
+		path := f.filePath("agent-fixture")
+		unpackFixture(t, version, path)
+		if got := valueIn[int](t, path, "PRAGMA user_version"); got != version {
+			t.Fatalf("the fixture of version %d has version %d", version, got)
+		}
+		look(f, 2)
+		db := byName(t, f, "Fixture")
+		if a := db.Agent(); db.Problem() != nil || a.Description != fmt.Sprintf("of version %d", version) || a.OwnerEmail != "ada@example.com" || db.Roles()["ada@example.com"] != agent.RoleOwner {
+			t.Errorf("%+v, %v", a, db.Problem())
+		}
+		c, err := db.ResolveContact(t.Context(), "phone", "+1 555 0000001")
+		if err != nil || c.Name != "Contact 1" || len(c.Tags) != 1 {
+			t.Errorf("%+v, %v", c, err)
+		}
+		if got, err := db.Credential(t.Context(), "openai_api_key"); got != "sk-fixture" || err != nil {
+			t.Errorf("credential %q, %v", got, err)
+		}
+		if s, err := db.Stats(t.Context()); err != nil || s.Contacts != 1 || s.Messages != 1 {
+			t.Errorf("%+v, %v", s, err)
+		}
+		closeFolder(t, f)
+		conn, err := openConn(unlocked(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.close()
+		if err := checkSchema(conn); err != nil {
+			t.Errorf("%v; while version %d is not released, make its fixture anew with -update", err, version)
+		}
+	}
+}
+
+// futureSteps are two more migrations, as lists of statements.
+var futureSteps = [][]string{
+	{"CREATE TABLE future(a TEXT)", "INSERT INTO future SELECT name FROM contacts", "ALTER TABLE contacts ADD COLUMN score INTEGER", "UPDATE contacts SET score = length(name)"},
+	{"ALTER TABLE future ADD COLUMN b TEXT", "UPDATE future SET b = upper(a)", "DROP TABLE tools"},
+}
+
+// withFuture adds the future's migrations for one test.
+func withFuture(t *testing.T, steps [][]string) {
+	t.Helper()
+	released := migrations
+	t.Cleanup(func() { migrations = released })
+	for _, step := range steps {
+		migrations = append(migrations[:len(migrations):len(migrations)], strings.Join(step, ";\n")+";")
+	}
+}
+
+func init() { children["migrate"] = migrateAndDie }
+
+// migrateAndDie begins a migration as migrate does, and is killed in its
+// middle, when its pages have reached the -wal.
+func migrateAndDie() {
+	n, err := strconv.Atoi(os.Getenv("MIGRATE_STATEMENTS"))
+	if err != nil {
+		panic(err)
+	}
+	c, err := openConn(dsn(os.Getenv("MIGRATE_FILE"), "rw", "journal_mode(WAL)", "cache_size(1)"))
+	if err != nil {
+		panic(err)
+	}
+	script := append([]string{"BEGIN IMMEDIATE"}, futureSteps[0]...)[:n+1]
+	if err := c.script(strings.Join(script, ";")); err != nil {
+		panic(err)
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+		panic(err)
+	}
+	select {}
+}
+
+// Cut at any statement, a file has the version before the step, whole, and
+// the next start brings it to the present one.
+func TestMigrationIsCut(t *testing.T) {
+	for n := range len(futureSteps[0]) + 1 {
+		f := openAt(t, t.TempDir(), fixtureKey)
+		closeFolder(t, f)
+		path := f.filePath("agent-fixture")
+		unpackFixture(t, 1, path)
+		var died *exec.ExitError
+		if err := child(t, "migrate", "MIGRATE_FILE="+path, fmt.Sprintf("MIGRATE_STATEMENTS=%d", n)).Run(); !errors.As(err, &died) || died.ExitCode() != -1 {
+			t.Fatalf("the child was to be killed: %v", err)
+		}
+		if got := valueIn[int](t, path, "PRAGMA user_version"); got != 1 {
+			t.Fatalf("after %d statements the file has version %d", n, got)
+		}
+		if got := valueIn[int](t, path, "SELECT count(*) FROM sqlite_schema WHERE name = 'future'"); got != 0 {
+			t.Errorf("after %d statements half of the step is there", n)
+		}
+		withFuture(t, futureSteps)
+		f = openAt(t, f.Path(), fixtureKey)
+		db := byName(t, f, "Fixture")
+		if got := value[string](t, db, "SELECT b || score FROM future, contacts"); got != "CONTACT 19" {
+			t.Errorf("after %d statements: %q", n, got)
+		}
+		if got := value[int](t, db, "PRAGMA user_version"); got != 3 {
+			t.Errorf("version %d", got)
+		}
+		closeFolder(t, f)
+		migrations = migrations[:1]
+		f = openAt(t, f.Path(), fixtureKey)
+		if e := wantCode(t, byName(t, f, "agent-fixture").Problem(), agent.CodeAgentNewer); e.Details["file_version"] != 3 || e.Details["program_version"] != 1 {
+			t.Errorf("after a downgrade: %+v", e)
+		}
+	}
+}
+
+// A step that fails leaves its agent at the version before, refused alone.
+func TestMigrationFails(t *testing.T) {
+	f := openAt(t, t.TempDir(), fixtureKey)
+	closeFolder(t, f)
+	path := f.filePath("agent-fixture")
+	unpackFixture(t, 1, path)
+	broken := [][]string{futureSteps[0], {"ALTER TABLE future ADD COLUMN b TEXT", "UPDATE future SET nowhere = 1"}}
+	withFuture(t, broken)
+	f = openAt(t, f.Path(), fixtureKey)
+	if byName(t, f, "agent-fixture").Problem() == nil || !f.KeyMade() {
+		t.Errorf("refused: %v, doors closed: %v", byName(t, f, "agent-fixture").Problem(), f.KeyMade())
+	}
+	closeFolder(t, f)
+	if got := valueIn[string](t, path, "SELECT group_concat(name) FROM pragma_table_info('future')"); got != "a" {
+		t.Errorf("the table has the columns %s", got)
+	}
+	if got := valueIn[int](t, path, "PRAGMA user_version"); got != 2 {
+		t.Errorf("version %d", got)
 	}
 }

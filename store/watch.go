@@ -2,7 +2,9 @@ package store
 
 import (
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -41,7 +43,7 @@ func (f *Folder) watch() {
 	if f.folderChanged() {
 		f.compare()
 	}
-	for id := range f.looks.saved {
+	for _, id := range slices.Sorted(maps.Keys(f.looks.saved)) {
 		f.consider(id)
 	}
 	f.reloadKeys()

@@ -1,0 +1,250 @@
+package store
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"satchel/agent"
+)
+
+func init() { children["server"] = serveForTest }
+
+// server is another process that has a data folder open and writes contacts
+// to its default agent.
+type server struct {
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+func startServer(t testing.TB, folder string) *server {
+	t.Helper()
+	cmd := child(t, "server", "SERVE_FOLDER="+folder)
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(in.Close(), cmd.Wait()); err != nil && !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("the server: %v", err)
+		}
+	})
+	s := &server{in: in, out: bufio.NewScanner(out)}
+	s.read(t)
+	return s
+}
+
+// read returns the server's next line.
+func (s *server) read(t testing.TB) string {
+	t.Helper()
+	if !s.out.Scan() {
+		t.Fatalf("the server is gone: %v", s.out.Err())
+	}
+	return s.out.Text()
+}
+
+// ask sends a line and returns the answer.
+func (s *server) ask(t testing.TB, line string) string {
+	t.Helper()
+	if _, err := fmt.Fprintln(s.in, line); err != nil {
+		t.Fatal(err)
+	}
+	return s.read(t)
+}
+
+// serveForTest writes a contact for each line "write", looks at its folder
+// for each "look", and answers with the number of contacts and agents.
+func serveForTest() {
+	f, err := Open(Options{Path: os.Getenv("SERVE_FOLDER")})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	defer f.Close()
+	contacts := 0
+	fmt.Println("ready")
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		if lines.Text() == "write" {
+			if err := try(f.Default(), "INSERT INTO contacts(name) VALUES ('x')"); err != nil {
+				fmt.Println(err)
+				os.Exit(1)
+			}
+			contacts++
+		} else {
+			look(f, 3)
+		}
+		var names []string
+		for _, db := range f.Agents() {
+			names = append(names, db.id+"="+db.Agent().Name+"="+string(db.Agent().Status))
+		}
+		fmt.Println(contacts, strings.Join(names, " "))
+	}
+}
+
+func TestBackupFileBesideARunningServer(t *testing.T) {
+	folder := t.TempDir()
+	s := startServer(t, folder)
+	for n := 1; n <= 5; n++ {
+		s.ask(t, "write")
+		to := filepath.Join(t.TempDir(), "backup.db")
+		if err := BackupFile(folder, "default", to); err != nil {
+			t.Fatal(err)
+		}
+		if got := valueIn[int](t, to, "SELECT count(*) FROM contacts"); got != n {
+			t.Errorf("the backup holds %d contacts of %d", got, n)
+		}
+		if verdict := valueIn[string](t, to, "PRAGMA integrity_check"); verdict != "ok" {
+			t.Error(verdict)
+		}
+		if beside := fileCount(t, to+"*"); beside != 1 {
+			t.Errorf("%d files, not one", beside)
+		}
+	}
+	if got := s.ask(t, "write"); !strings.HasPrefix(got, "6 ") {
+		t.Errorf("the server says %s", got)
+	}
+}
+
+func TestBackupFileOfAStoppedServer(t *testing.T) {
+	f := openFolder(t)
+	db := createAgent(t, f, "Support")
+	createContact(t, db, named("x"))
+	closeFolder(t, f)
+	dir := t.TempDir()
+	for n, name := range []string{db.id, "SUPPORT", "default"} {
+		to := filepath.Join(dir, strconv.Itoa(n))
+		if err := BackupFile(f.Path(), name, to); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if info, err := os.Stat(to); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: others can read the backup: %v, %v", name, info.Mode(), err)
+		}
+	}
+	if err := BackupFile(f.Path(), "default", filepath.Join(dir, "0")); err == nil {
+		t.Error("a backup was overwritten")
+	}
+	if err := BackupFile(f.Path(), "nobody", filepath.Join(dir, "9")); err == nil {
+		t.Error("a backup of nobody")
+	}
+	if err := BackupFile(filepath.Join(dir, "none"), "default", filepath.Join(dir, "9")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	if err := BackupFile(f.Path(), "default", filepath.Join(dir, "none", "x")); err == nil {
+		t.Error("a backup into nowhere")
+	}
+	if fileCount(t, filepath.Join(dir, "*")) != 3 {
+		t.Error("something is left of what failed")
+	}
+}
+
+func TestRestoreFileBesideARunningServer(t *testing.T) {
+	file := template(t, "Support")
+	want := hashOf(t, file)
+	folder := t.TempDir()
+	s := startServer(t, folder)
+	var ids []string
+	for range 3 {
+		id, err := RestoreFile(t.Context(), folder, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if ids[0] != strings.TrimSuffix(filepath.Base(file), ".db") || ids[1] == ids[0] || ids[2] == ids[1] {
+		t.Errorf("ids %v", ids)
+	}
+	answer := s.ask(t, "look")
+	for n, name := range []string{"Support", "Support-2", "Support-3"} {
+		if !strings.Contains(answer, ids[n]+"="+name+"=paused") {
+			t.Errorf("the server has %s", answer)
+		}
+	}
+	if hashOf(t, file) != want || fileCount(t, file+"*") != 1 || fileCount(t, folder+"/restore*") != 0 {
+		t.Error("the backup was touched, or something is left beside")
+	}
+}
+
+func TestRestoreFileForAStoppedServer(t *testing.T) {
+	file := template(t, "Support")
+	folder := filepath.Join(t.TempDir(), "new")
+	id, err := RestoreFile(t.Context(), folder, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := openAt(t, folder)
+	if db := byName(t, f, "Support"); db.id != id || db.Agent().Status != agent.StatusPaused || db.Problem() != nil {
+		t.Errorf("%+v, %v", db.Agent(), db.Problem())
+	}
+	for name, spoil := range map[string]func(path string) error{
+		"missing": os.Remove,
+		"garbage": func(p string) error { return os.WriteFile(p, []byte("garbage"), 0o600) },
+		"foreign": func(p string) error { return rewrite(p, "PRAGMA application_id = 1") },
+		"newer":   func(p string) error { return rewrite(p, "PRAGMA user_version = 99") },
+	} {
+		bad := filepath.Join(t.TempDir(), "bad.db")
+		copyClosed(t, bad, file)
+		if err := spoil(bad); err != nil {
+			t.Fatal(err)
+		}
+		if id, err := RestoreFile(t.Context(), folder, bad); err == nil {
+			t.Errorf("%s: restored as %s", name, id)
+		}
+	}
+	if fileCount(t, folder+"/restore*") != 0 || fileCount(t, folder+"/agents/*.db") != 2 {
+		t.Error("something is left of what failed")
+	}
+}
+
+// A backup may lie on a medium that cannot be written.
+func TestRestoreFileFromAReadOnlyPlace(t *testing.T) {
+	file := template(t, "Support")
+	dir := filepath.Join(t.TempDir(), "medium")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	medium := filepath.Join(dir, "backup.db")
+	copyClosed(t, medium, file)
+	if err := errors.Join(os.Chmod(medium, 0o444), os.Chmod(dir, 0o555)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
+	folder := filepath.Join(t.TempDir(), "data")
+	for _, d := range []string{folder, filepath.Join(folder, "agents")} {
+		if err := errors.Join(os.Mkdir(d, 0o777), os.Chmod(d, 0o777)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	openPath(t, dir, folder)
+	asNobody(t, func() {
+		if _, err := RestoreFile(t.Context(), folder, medium); err != nil {
+			t.Error(err)
+		}
+	})
+	if fileCount(t, medium+"*") != 1 || fileCount(t, folder+"/agents/*.db") != 1 {
+		t.Error("not restored, or something is left beside the backup")
+	}
+}
+
+// openPath lets everyone pass to the folders.
+func openPath(t *testing.T, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		for d := filepath.Dir(path); strings.HasPrefix(d, os.TempDir()+"/"); d = filepath.Dir(d) {
+			info, err := os.Stat(d)
+			if err != nil || info.Mode().Perm()&0o005 == 0o005 {
+				continue
+			}
+			if err := os.Chmod(d, info.Mode().Perm()|0o055); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
