@@ -48,7 +48,9 @@ func (f *Folder) create(ctx context.Context, a agent.Agent) (*DB, error) {
 	if err != nil {
 		return nil, explain(errors.Join(fmt.Errorf("make an agent's file: %w", err), removeIfThere(temp)))
 	}
-	return f.enter(a.ID, row{record: record{agent: a, admins: admins}}), nil
+	made := row{record: record{agent: a, admins: admins}}
+	f.recall.note(a.ID, f.filePath(a.ID), made.record)
+	return f.enter(a.ID, made), nil
 }
 
 // keep keeps a name for an agent that is being made, renamed or taken in.
