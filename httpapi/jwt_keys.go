@@ -87,7 +87,7 @@ func (k *signingKeys) newer(ctx context.Context, seen *keySet, justFetched bool)
 	now := k.clock()
 	switch {
 	case justFetched:
-		if seen != nil {
+		if seen != nil && seen.at.After(k.forced) {
 			k.forced = seen.at
 		}
 		k.mu.Unlock()
