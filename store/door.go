@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	lib "modernc.org/sqlite/lib"
-
 	"satchel/agent"
 )
 
@@ -41,7 +39,7 @@ type Result struct {
 // constraint, since both are the sender's to mend, with SQLite's own words
 // about it; FORBIDDEN_OPERATION for what no one may do; FORBIDDEN for a write
 // without Access.Write; EXECUTION_ERROR for one that runs longer than 10
-// seconds or needs more than 32 MB of memory or 128 MB of temporary files. Nothing remains of a
+// seconds or needs more than 24 MB of memory or 128 MB of temporary files. Nothing remains of a
 // write that failed.
 func (db *DB) SQL(ctx context.Context, query string, params Params, access Access) (Result, error) {
 	return db.sql(ctx, query, params, access, doorDefaults)
@@ -230,160 +228,6 @@ func (c *doorConn) audit(ctx context.Context, s *statement, r Result) error {
 	_, err = c.own(insertLog, agent.NewID(agent.KindLog), string(agent.LevelInfo), agent.SourceAudit,
 		"SQL statement run", string(data), agent.Now().String())
 	return err
-}
-
-// run compiles a client's statement, binds its parameters and collects its
-// answer, all within the limits.
-func (c *doorConn) run(ctx context.Context, s *statement, args arguments, limits doorLimits) (Result, error) {
-	limited, cancel := context.WithTimeout(ctx, limits.time)
-	defer cancel()
-	c.guard.begin(s)
-	c.memory, c.starved, c.temp = limits.memory, false, limits.temp
-	c.ctx = limited
-	counted.Add(1)
-	defer func() {
-		counted.Add(-1)
-		c.ctx = nil
-		c.guard.end()
-		c.boundValues(longestValue)
-	}()
-	r, err := c.answer(s, args, limits)
-	if err == nil {
-		return r, nil
-	}
-	return Result{}, c.judge(ctx, s, limits, err)
-}
-
-func (c *doorConn) answer(s *statement, args arguments, limits doorLimits) (Result, error) {
-	lib.Xsqlite3_set_last_insert_rowid(c.tls, c.db, 0)
-	stmt, err := c.prepare(s.text)
-	if err != nil {
-		return Result{}, err
-	}
-	defer func() { stmt.finalize() }()
-	if s.kind == "SELECT" && lib.Xsqlite3_stmt_readonly(c.tls, stmt.p) == 0 {
-		return Result{}, agent.Errorf(agent.CodeForbiddenOperation, "this %s statement would change data", s.kind).With("statement", s.kind)
-	}
-	limit, err := s.weight.valueLimit(args.longest)
-	if err != nil {
-		return Result{}, err
-	}
-	c.boundValues(limit)
-	values, err := args.match(stmt.params())
-	if err != nil {
-		return Result{}, err
-	}
-	for i, v := range values {
-		if err := stmt.bind(i+1, v); err != nil {
-			return Result{}, err
-		}
-	}
-	r := Result{Columns: stmt.names(), Rows: [][]any{}}
-	if err := stmt.collect(&r, limits); err != nil {
-		return Result{}, err
-	}
-	stmt.finalize() // ends the statement, which sets the counts
-	c.count(s, &r)
-	return r, nil
-}
-
-// collect reads the rows of an answer.
-func (s *doorStmt) collect(r *Result, limits doorLimits) error {
-	size := 0
-	for {
-		more, err := s.step()
-		if err != nil || !more {
-			return err
-		}
-		if len(r.Rows) == limits.rows {
-			r.Truncated = true
-			return nil
-		}
-		row := make([]any, s.columns)
-		for i := range row {
-			if size+s.size(i) > limits.bytes {
-				r.Truncated = true
-				return nil
-			}
-			var n int
-			row[i], n = jsonValue(s.value(i))
-			size += n
-		}
-		if size > limits.bytes {
-			r.Truncated = true
-			return nil
-		}
-		if s.c.late() {
-			return &doorError{code: lib.SQLITE_INTERRUPT, text: "interrupted"}
-		}
-		r.Rows = append(r.Rows, row)
-	}
-}
-
-// count fills in what the statement changed.
-func (c *doorConn) count(s *statement, r *Result) {
-	r.RowCount = len(r.Rows)
-	if !s.writes() {
-		return
-	}
-	r.Changes = lib.Xsqlite3_changes64(c.tls, c.db)
-	if len(r.Columns) == 0 {
-		r.RowCount = int(r.Changes)
-	}
-	if id := lib.Xsqlite3_last_insert_rowid(c.tls, c.db); id != 0 && s.kind == "INSERT" {
-		r.LastInsertID = &id
-	}
-}
-
-// judge turns the failure of a client's statement into what it is told.
-func (c *doorConn) judge(ctx context.Context, s *statement, limits doorLimits, err error) error {
-	var e *doorError
-	if !errors.As(err, &e) {
-		return err
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	switch e.code & 0xff {
-	case lib.SQLITE_NOMEM, lib.SQLITE_IOERR, lib.SQLITE_FULL, lib.SQLITE_CORRUPT:
-		c.doubtful = true
-	}
-	switch e.code & 0xff {
-	case lib.SQLITE_INTERRUPT:
-		return agent.Errorf(agent.CodeExecution, "the statement ran longer than %g seconds and was stopped", limits.time.Seconds()).
-			With("limit_seconds", limits.time.Seconds()).Because(err)
-	case lib.SQLITE_FULL:
-		if c.temp < 0 {
-			return agent.Errorf(agent.CodeExecution, "the statement needs more than %d MB of temporary space", limits.temp>>20).
-				With("limit_bytes", limits.temp).Because(err)
-		}
-	case lib.SQLITE_NOMEM:
-		if c.starved {
-			return agent.Errorf(agent.CodeExecution, "the statement needs more than %d MB of memory", limits.memory>>20).
-				With("limit_bytes", limits.memory).Because(err)
-		}
-	case lib.SQLITE_AUTH, lib.SQLITE_ERROR:
-		if c.guard.refused != nil {
-			return c.guard.refused.Because(err)
-		}
-		return sayWhy(s, e)
-	case lib.SQLITE_TOOBIG:
-		limit := c.boundValues(-1)
-		return badQuery("a value is longer than the %d KB that this statement may handle; "+
-			"the fewer functions it calls, the longer its values may be", limit>>10).With("limit_bytes", limit)
-	case lib.SQLITE_CONSTRAINT, lib.SQLITE_MISMATCH, lib.SQLITE_RANGE:
-		return sayWhy(s, e)
-	}
-	return explain(err)
-}
-
-// sayWhy hands on what SQLite says about the client's own statement.
-func sayWhy(s *statement, e *doorError) error {
-	bad := badQuery("%s", agent.Clip(e.text, 500)).Because(e)
-	if e.offset >= 0 {
-		bad.With("offset", s.before+offset(s.text, min(e.offset, len(s.text))))
-	}
-	return bad
 }
 
 // Table is a table that is open to SQL.

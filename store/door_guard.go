@@ -11,10 +11,13 @@ import (
 )
 
 // doorGuard decides what the statements of one connection may do. SQLite asks
-// it about everything that a statement refers to while it is compiled, and
-// again for what a table-valued pragma compiles while it runs; it allows what
-// is listed here and nothing else.
-// See https://www.sqlite.org/c3ref/set_authorizer.html.
+// it about what a statement refers to while it is compiled, and again for what
+// a table-valued pragma compiles while it runs; it allows what is listed here
+// and nothing else. See https://www.sqlite.org/c3ref/set_authorizer.html.
+//
+// SQLite does not ask about the columns that NATURAL JOIN and USING compare,
+// with which one could guess what a closed table holds. So a statement may not
+// even spell a closed table, be it as text: that goes by parameter.
 type doorGuard struct {
 	open bool // a statement of the program's own is run
 
@@ -75,9 +78,32 @@ func (g *doorGuard) begin(s *statement) {
 // end closes the door again.
 func (g *doorGuard) end() { g.statement = nil }
 
-// isHidden tells whether a table, in lower case, is closed to SQL.
-func isHidden(table string) bool {
-	return strings.HasPrefix(table, "_") || strings.HasPrefix(table, "sqlite_")
+// isHidden tells whether a table, in lower case, is the program's own.
+func isHidden(table string) bool { return strings.HasPrefix(table, "_") }
+
+// systemTables are SQLite's own that can be read: definitions of tables, which
+// are no secret, and their last row numbers.
+var systemTables = set("sqlite_schema sqlite_master sqlite_sequence")
+
+// isClosed tells whether a table, in lower case, cannot be read.
+func (g *doorGuard) isClosed(table string) bool {
+	switch {
+	case isHidden(table):
+		return g.tables[table]
+	case strings.HasPrefix(table, "sqlite_stat"), strings.HasPrefix(table, "sqlite_temp"):
+		return true
+	}
+	return g.modules[table] && !doorModules[table]
+}
+
+// spellsClosed returns a closed table that the statement spells, or "".
+func (g *doorGuard) spellsClosed() string {
+	for _, name := range slices.Sorted(maps.Keys(g.statement.spelt)) {
+		if g.statement.kind != "PRAGMA" && g.isClosed(name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // doorRule says what may be changed in a table that is open to reading.
@@ -131,24 +157,22 @@ func (g *doorGuard) allows(action int32, a, b, database, context string) bool {
 // mayRead decides about reading a column; column is "" when the table takes
 // part without one, and then table may also name a common table expression.
 func (g *doorGuard) mayRead(table, column, database, context string) bool {
+	var allowed bool
 	switch {
 	case g.checks():
-		return true
+		allowed = true
 	case database != "" && database != "main":
-	case table == "sqlite_schema", table == "sqlite_master", doorModules[table]:
-		return true
+	case g.isClosed(table):
+		allowed = g.inside(context) ||
+			context == "" && g.follows(table, func(k foreignKey) bool { return k.column == column })
+	case g.tables[table], systemTables[table], doorModules[table]:
+		allowed = true
 	case strings.HasPrefix(table, "pragma_"):
-		if _, ok := doorPragmas[strings.TrimPrefix(table, "pragma_")]; ok {
-			return true
-		}
-	case !isHidden(table) && (g.tables[table] || column == "" && !g.modules[table]):
-		return true
-	case g.inside(context):
-		return true
-	case context == "" && g.follows(table, func(k foreignKey) bool { return k.column == column }):
-		return true
+		_, allowed = doorPragmas[strings.TrimPrefix(table, "pragma_")]
+	default: // a common table expression
+		allowed = column == ""
 	}
-	return g.closed(table)
+	return allowed || g.closed(table)
 }
 
 func (g *doorGuard) closed(table string) bool {
@@ -169,7 +193,7 @@ func (g *doorGuard) mayChange(action int32, table, column, database, context str
 		return g.closed(table)
 	case g.inside(context):
 	case direct && action == lib.SQLITE_DELETE && g.follows(table, func(k foreignKey) bool { return k.cascades }):
-	case !direct || isHidden(table) || !g.tables[table]:
+	case !direct || isHidden(table) || systemTables[table] || !g.tables[table]:
 		return g.closed(table)
 	default:
 		if !g.ruled(action, table, column) {
@@ -199,11 +223,10 @@ func (g *doorGuard) inside(context string) bool {
 
 // follows tells whether SQLite looks after a foreign key from table to one
 // that the statement changes. It names no context for that, but a statement
-// changes one table by itself, and that one comes first; and it reads no table
-// that it does not spell.
+// changes one table by itself, and that one comes first; and it reads no
+// closed table by itself, for it cannot spell one.
 func (g *doorGuard) follows(table string, key func(foreignKey) bool) bool {
-	return len(g.changed) > 0 && !g.statement.spelt[table] &&
-		slices.ContainsFunc(g.foreign[table], func(k foreignKey) bool { return g.changed[k.parent] && key(k) })
+	return slices.ContainsFunc(g.foreign[table], func(k foreignKey) bool { return g.changed[k.parent] && key(k) })
 }
 
 // doorPragmas can be read; true for those that may also be given a table, an
@@ -230,7 +253,7 @@ func (g *doorGuard) mayAsk(name, argument string) bool {
 		return true
 	case !takesArgument:
 		return g.refuse("pragma", name, "PRAGMA %s can only be read", name)
-	case isHidden(object) && object != "sqlite_schema" && object != "sqlite_master":
+	case isHidden(object), strings.HasPrefix(object, "sqlite_autoindex__"):
 		return g.closed(object)
 	}
 	return true

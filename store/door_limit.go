@@ -15,8 +15,9 @@ type doorLimits struct {
 }
 
 // doorDefaults are the limits of the contract, and what a statement may use to
-// sort, group and compare: a few megabytes of it in memory, the rest in files.
-var doorDefaults = doorLimits{time: 10 * time.Second, rows: 1000, bytes: 16 << 20, memory: 32 << 20, temp: 128 << 20}
+// compute, sort, group and compare. The process grows by up to twice the
+// memory, since its allocator rounds up, and by the answer.
+var doorDefaults = doorLimits{time: 10 * time.Second, rows: 1000, bytes: 16 << 20, memory: 24 << 20, temp: 128 << 20}
 
 const (
 	longestValue  = 4 << 20 // bytes of a text, blob or row that a statement may handle

@@ -23,9 +23,9 @@ type statement struct {
 }
 
 // writes tells whether the statement is one that changes data.
-func (s *statement) writes() bool {
-	return s.kind == "INSERT" || s.kind == "UPDATE" || s.kind == "DELETE"
-}
+func (s *statement) writes() bool { return isChange(s.kind) }
+
+func isChange(kind string) bool { return kind == "INSERT" || kind == "UPDATE" || kind == "DELETE" }
 
 // closedStatements are known to SQLite and refused.
 var closedStatements = map[string]bool{
@@ -55,14 +55,17 @@ func parseStatement(query string) (*statement, error) {
 	case !utf8.ValidString(query):
 		return nil, badQuery("query must be UTF-8")
 	}
-	tokens, err := oneStatement(query)
-	if err != nil {
-		return nil, err
+	tokens, next := firstStatement(query)
+	if len(tokens) == 0 {
+		return nil, badQuery("query holds no statement")
 	}
 	w := words{query, tokens}
 	kind, err := w.kind()
 	if err != nil {
 		return nil, err
+	}
+	if next < len(query) {
+		return nil, badQuery(moreStatements).With("offset", offset(query, next))
 	}
 	start, end := tokens[0].start, tokens[len(tokens)-1].end
 	s := &statement{text: query[start:end], before: offset(query, start), kind: kind, spelt: map[string]bool{}, weight: w.weigh()}
@@ -74,21 +77,19 @@ func parseStatement(query string) (*statement, error) {
 	return s, nil
 }
 
-// oneStatement returns the tokens of the one statement in query.
-func oneStatement(query string) ([]token, error) {
-	var tokens []token
+// firstStatement returns the tokens of the first statement in query, and where
+// the next one begins: at the end when there is none.
+func firstStatement(query string) (tokens []token, next int) {
 	ended := false
 	for t := (tokenizer{text: query}); ; {
 		tok, ok := t.next()
 		switch {
-		case !ok && len(tokens) == 0:
-			return nil, badQuery("query holds no statement")
 		case !ok:
-			return tokens, nil
+			return tokens, len(query)
 		case query[tok.start] == ';':
 			ended = len(tokens) > 0
 		case ended:
-			return nil, badQuery("query holds more than one statement").With("offset", offset(query, tok.start))
+			return tokens, tok.start
 		default:
 			tokens = append(tokens, tok)
 		}
@@ -143,12 +144,38 @@ func (w words) kindAt(i int) (string, error) {
 		return "", agent.Errorf(agent.CodeForbiddenOperation, "%s statements are not allowed", word).With("statement", word)
 	}
 	if kind := openStatements[word]; kind != "" {
+		if isChange(kind) {
+			return kind, w.checkTarget(i)
+		}
 		return kind, nil
 	}
 	if i >= len(w.tokens) {
 		return "", badQuery("incomplete input")
 	}
 	return "", badQuery("near %q: syntax error", agent.Clip(w.string(i), 40)).With("offset", offset(w.text, w.tokens[i].start))
+}
+
+// checkTarget refuses a change of the schema, which SQLite would take for a
+// mistake: INSERT [OR …] INTO name, UPDATE [OR …] name, DELETE FROM name.
+func (w words) checkTarget(i int) error {
+	into := w.word(i) != "UPDATE"
+	i++
+	if w.word(i) == "OR" {
+		i += 2
+	}
+	if into {
+		i++
+	}
+	if w.is(i+1, ".") {
+		i += 2
+	}
+	if i >= len(w.tokens) || w.tokens[i].kind > tokenString {
+		return nil
+	}
+	if table := unquote(w.string(i)); systemTables[table] {
+		return agent.Errorf(agent.CodeForbiddenOperation, "the table %s can only be read", table).With("table", table)
+	}
+	return nil
 }
 
 // behindWith returns the place of the word behind the common table

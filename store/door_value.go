@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -38,7 +37,10 @@ func (p Params) MarshalJSON() ([]byte, error) {
 	if p.Named != nil {
 		return json.Marshal(p.Named)
 	}
-	return json.Marshal(slices.Concat([]any{}, p.List))
+	if p.List == nil {
+		return []byte("[]"), nil
+	}
+	return json.Marshal(p.List)
 }
 
 // arguments are the parameters as SQLite takes them.
@@ -156,7 +158,7 @@ func jsonValue(value any) (any, int) {
 		if v > exactInteger || v < -exactInteger {
 			value = strconv.FormatInt(v, 10)
 		}
-		return value, 20
+		return value, 24
 	case float64:
 		switch {
 		case math.IsInf(v, 1):
@@ -166,7 +168,7 @@ func jsonValue(value any) (any, int) {
 		case math.IsNaN(v):
 			return nil, 6
 		}
-		return v, 24
+		return v, 26
 	case string:
 		text := strings.ToValidUTF8(v, "\ufffd")
 		return text, jsonLength(text)

@@ -1,0 +1,173 @@
+package store
+
+import (
+	"context"
+
+	lib "modernc.org/sqlite/lib"
+
+	"satchel/agent"
+)
+
+// run compiles a client's statement, binds its parameters and collects its
+// answer, all within the limits.
+func (c *doorConn) run(ctx context.Context, s *statement, args arguments, limits doorLimits) (Result, error) {
+	limited, cancel := context.WithTimeout(ctx, limits.time)
+	defer cancel()
+	c.guard.begin(s)
+	c.memory, c.starved, c.temp = limits.memory, false, limits.temp
+	c.ctx = limited
+	counted.Add(1)
+	defer func() {
+		counted.Add(-1)
+		c.ctx = nil
+		c.doubtful = c.doubtful || c.starved || c.temp < 0
+		c.guard.end()
+		c.boundValues(longestValue)
+	}()
+	r, err := c.answer(s, args, limits)
+	if err == nil {
+		return r, nil
+	}
+	return Result{}, c.judge(ctx, s, limits, err)
+}
+
+func (c *doorConn) answer(s *statement, args arguments, limits doorLimits) (Result, error) {
+	lib.Xsqlite3_set_last_insert_rowid(c.tls, c.db, 0)
+	stmt, err := c.compile(s)
+	if err != nil {
+		return Result{}, err
+	}
+	defer stmt.finalize()
+	if s.kind == "SELECT" && lib.Xsqlite3_stmt_readonly(c.tls, stmt.p) == 0 {
+		return Result{}, agent.Errorf(agent.CodeForbiddenOperation, "this %s statement would change data", s.kind).With("statement", s.kind)
+	}
+	limit, err := s.weight.valueLimit(args.longest)
+	if err != nil {
+		return Result{}, err
+	}
+	c.boundValues(limit)
+	values, err := args.match(stmt.params())
+	if err != nil {
+		return Result{}, err
+	}
+	for i, v := range values {
+		if err := stmt.bind(i+1, v); err != nil {
+			return Result{}, err
+		}
+	}
+	r := Result{Columns: stmt.names(), Rows: [][]any{}}
+	if err := stmt.collect(&r, limits); err != nil {
+		return Result{}, err
+	}
+	stmt.finalize() // ends the statement, which sets the counts
+	c.count(s, &r)
+	return r, nil
+}
+
+// compile prepares a client's statement, or tells why it may not run.
+func (c *doorConn) compile(s *statement) (*doorStmt, error) {
+	if table := c.guard.spellsClosed(); table != "" {
+		return nil, agent.Errorf(agent.CodeForbiddenOperation, "the table %s is closed to SQL; if it is meant as text, pass it as a parameter", table).
+			With("table", table)
+	}
+	stmt, err := c.prepare(s.text)
+	if err != nil && c.guard.refused != nil {
+		return nil, c.guard.refused.Because(err)
+	}
+	c.guard.refused = nil
+	return stmt, err
+}
+
+// collect reads the rows of an answer.
+func (s *doorStmt) collect(r *Result, limits doorLimits) error {
+	size := 0
+	for {
+		more, err := s.step()
+		if err != nil || !more {
+			return err
+		}
+		if len(r.Rows) == limits.rows {
+			r.Truncated = true
+			return nil
+		}
+		row := make([]any, s.columns)
+		for i := range row {
+			if size+s.size(i) > limits.bytes {
+				r.Truncated = true
+				return nil
+			}
+			var n int
+			row[i], n = jsonValue(s.value(i))
+			size += n
+		}
+		if size > limits.bytes {
+			r.Truncated = true
+			return nil
+		}
+		if s.c.late() {
+			return &doorError{code: lib.SQLITE_INTERRUPT, text: "interrupted"}
+		}
+		r.Rows = append(r.Rows, row)
+	}
+}
+
+// count fills in what the statement changed.
+func (c *doorConn) count(s *statement, r *Result) {
+	r.RowCount = len(r.Rows)
+	if !s.writes() {
+		return
+	}
+	r.Changes = lib.Xsqlite3_changes64(c.tls, c.db)
+	if len(r.Columns) == 0 {
+		r.RowCount = int(r.Changes)
+	}
+	if id := lib.Xsqlite3_last_insert_rowid(c.tls, c.db); id != 0 && s.kind == "INSERT" {
+		r.LastInsertID = &id
+	}
+}
+
+// judge turns the failure of a client's statement into what it is told.
+func (c *doorConn) judge(ctx context.Context, s *statement, limits doorLimits, err error) error {
+	e, ok := err.(*doorError)
+	if !ok {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	code := e.code & 0xff
+	switch {
+	case c.starved && (code == lib.SQLITE_NOMEM || code == lib.SQLITE_INTERRUPT):
+		return agent.Errorf(agent.CodeExecution, "the statement needs more than %d MB of memory", limits.memory>>20).
+			With("limit_bytes", limits.memory).Because(err)
+	case c.temp < 0 && code == lib.SQLITE_FULL:
+		return agent.Errorf(agent.CodeExecution, "the statement needs more than %d MB of temporary space", limits.temp>>20).
+			With("limit_bytes", limits.temp).Because(err)
+	case code == lib.SQLITE_INTERRUPT:
+		return agent.Errorf(agent.CodeExecution, "the statement ran longer than %g seconds and was stopped", limits.time.Seconds()).
+			With("limit_seconds", limits.time.Seconds()).Because(err)
+	}
+	switch code {
+	case lib.SQLITE_AUTH: // what a table-valued pragma would have compiled
+		if c.guard.refused != nil {
+			return c.guard.refused.Because(err)
+		}
+	case lib.SQLITE_TOOBIG:
+		limit := c.boundValues(-1)
+		return badQuery("a value is longer than the %d KB that this statement may handle; "+
+			"the fewer functions it calls, the longer its values may be", limit>>10).With("limit_bytes", limit)
+	case lib.SQLITE_ERROR, lib.SQLITE_CONSTRAINT, lib.SQLITE_MISMATCH, lib.SQLITE_RANGE:
+		return sayWhy(s, e)
+	}
+	c.doubtful = true
+	return explain(err)
+}
+
+// sayWhy hands on what SQLite says about the client's own statement.
+func sayWhy(s *statement, e *doorError) error {
+	bad := badQuery("%s", agent.Clip(e.text, 500)).Because(e)
+	if e.offset >= 0 {
+		bad.With("offset", s.before+offset(s.text, min(e.offset, len(s.text))))
+	}
+	return bad
+}

@@ -1,0 +1,600 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/agent"
+)
+
+// doorSecret stands in every closed table of a test's agent.
+const doorSecret = "zq-hidden-value"
+
+var (
+	doorAdmin  = Access{Write: true}
+	doorViewer = Access{}
+)
+
+// openForDoor opens an agent with something in its closed tables, two
+// contacts, a conversation of two messages, and a source with a file.
+func openForDoor(t testing.TB) *DB {
+	t.Helper()
+	folder, err := Open(Options{Path: t.TempDir(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := folder.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	db := folder.Default()
+	script := strings.ReplaceAll(`
+		INSERT INTO _secrets(owner, field, key_id, sealed, updated_at) VALUES ('SECRET', 'f', 'SECRET', 'SECRET', 'SECRET');
+		INSERT INTO _keys(id, name, prefix, hash, role, agents, created_at) VALUES ('SECRET', 'SECRET', 'SECRET', 'SECRET', 'owner', 'SECRET', '');
+		INSERT INTO _admins(id, email, role, created_at) VALUES ('SECRET', 'SECRET', 'owner', '');
+		INSERT INTO _events(id, type, data) VALUES ('SECRET', 'SECRET', 'SECRET');
+		INSERT INTO sources(id, type, name, status, chunks, created_at, updated_at) VALUES ('source-1', 'file', 'Manual', 'ready', 1, 'TIME', 'TIME');
+		INSERT INTO _files(source_id, upload, name, media_type, size, sha256) VALUES ('source-1', 'up-1', 'SECRET', 'SECRET', 1, 'SECRET');
+		INSERT INTO _file_parts(upload, n, data) VALUES ('up-1', 0, 'SECRET');
+		INSERT INTO chunks(id, source_id, position, content) VALUES ('chunk-1', 'source-1', 0, 'how to open the door');
+		INSERT INTO contacts(id, name, email, tags) VALUES ('contact-1', 'Ada', 'ada@example.com', '["vip","uk"]');
+		INSERT INTO contacts(id, name, metadata) VALUES ('contact-2', 'Blaise', '{"plan":"pro","seats":3}');
+		INSERT INTO conversations(id, contact_id) VALUES ('conversation-1', 'contact-1');
+		INSERT INTO messages(conversation_id, role, content) VALUES ('conversation-1', 'user', 'hello'), ('conversation-1', 'assistant', 'good day');
+	`, "SECRET", doorSecret)
+	script = strings.ReplaceAll(script, "TIME", "2026-01-02T03:04:05.000Z")
+	if _, err := Write(t.Context(), db, func(tx *Tx) (any, error) { return nil, tx.script(script) }); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// doorJSON is the answer's columns and rows as a client sees them.
+func doorJSON(t testing.TB, r Result) string {
+	t.Helper()
+	b, err := json.Marshal([]any{r.Columns, r.Rows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// askDoor runs a statement that must succeed.
+func askDoor(t testing.TB, db *DB, query string, params ...any) Result {
+	t.Helper()
+	r, err := db.SQL(t.Context(), query, Params{List: params}, doorAdmin)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return r
+}
+
+// value is what the program itself reads, past the door.
+func valueOf(t testing.TB, db *DB, query string) (value string) {
+	t.Helper()
+	_, err := Read(t.Context(), db, func(tx *Tx) (any, error) { return nil, tx.value(&value, query) })
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return value
+}
+
+func TestDoorReads(t *testing.T) {
+	db := openForDoor(t)
+	for query, want := range map[string]string{
+		"SELECT 1":              `[["1"],[[1]]]`,
+		"select 'a', NULL, 1.5": `[["'a'","NULL","1.5"],[["a",null,1.5]]]`,
+		"SELECT x'00ff10' AS b": `[["b"],[["AP8Q"]]]`,
+		"SELECT x'' AS b":       `[["b"],[[""]]]`,
+		"SELECT 9007199254740992 a, 9007199254740993 b, -9007199254740993 c": `[["a","b","c"],[[9007199254740992,"9007199254740993","-9007199254740993"]]]`,
+		"SELECT 9e999 a, -9e999 b, 0.0/0 c":                                  `[["a","b","c"],[["Infinity","-Infinity",null]]]`,
+		"SELECT CAST(x'61ff62' AS TEXT) a":                                   `[["a"],[["a` + "\ufffd" + `b"]]]`,
+		"SELECT 'a' || char(0) || 'b' a":                                     `[["a"],[["a\u0000b"]]]`,
+		"SELECT 1 a, 2 a":                                                    `[["a","a"],[[1,2]]]`,
+		"SELECT name FROM contacts WHERE 0":                                  `[["name"],[]]`,
+		"SELECT name FROM contacts ORDER BY name DESC;":                      `[["name"],[["Blaise"],["Ada"]]]`,
+		"-- names\n/* of * all */ SELECT count(*) n FROM contacts -- end":    `[["n"],[[2]]]`,
+		";;SELECT 2;; -- x":                                                  `[["2"],[[2]]]`,
+		"SELECT ';' AS \";\", [name] AS [a;b] FROM contacts LIMIT 1":         `[[";","a;b"],[[";","Ada"]]]`,
+		"SELECT count(*) n FROM MAIN.contacts c":                             `[["n"],[[2]]]`,
+		"WITH x(a) AS (SELECT 1 UNION ALL SELECT 2) SELECT sum(a) s FROM x":  `[["s"],[[3]]]`,
+		"WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c LIMIT 3) SELECT group_concat(n) g FROM c":                 `[["g"],[["1,2,3"]]]`,
+		"WITH x AS MATERIALIZED (SELECT 1 a), y AS NOT MATERIALIZED (SELECT 2 b) SELECT count(*) n FROM x, y":                   `[["n"],[[1]]]`,
+		"SELECT j.value FROM contacts c, json_each(tags) j WHERE c.id = 'contact-1'":                                            `[["value"],[["vip"],["uk"]]]`,
+		"SELECT metadata->>'plan' p FROM contacts WHERE metadata->>'seats' > 2":                                                 `[["p"],[["pro"]]]`,
+		"SELECT m.role FROM messages m JOIN conversations v ON v.id = m.conversation_id JOIN contacts c ON c.id = v.contact_id": `[["role"],[["user"],["assistant"]]]`,
+		"SELECT role, row_number() OVER (ORDER BY id DESC) n FROM messages ORDER BY id":                                         `[["role","n"],[["user",2],["assistant",1]]]`,
+		"SELECT role, count(*) n FROM messages GROUP BY role HAVING n > 0 ORDER BY 1":                                           `[["role","n"],[["assistant",1],["user",1]]]`,
+		"SELECT content FROM chunks WHERE source_id IN (SELECT id FROM sources)":                                                `[["content"],[["how to open the door"]]]`,
+		"SELECT json_group_array(name) a FROM contacts":                                                                         `[["a"],[["[\"Ada\",\"Blaise\"]"]]]`,
+		"SELECT name FROM contacts WHERE name LIKE 'a%' OR name GLOB 'B*' ORDER BY 1":                                           `[["name"],[["Ada"],["Blaise"]]]`,
+		"SELECT strftime('%Y', '2026-01-02') y, replace('aXb', 'X', '-') r, trim(' a ') t, instr('abc', 'c') i":                 `[["y","r","t","i"],[["2026","a-b","a",3]]]`,
+		"SELECT name FROM sqlite_schema WHERE type = 'table' AND name = 'contacts'":                                             `[["name"],[["contacts"]]]`,
+		"SELECT tbl_name FROM main.sqlite_master WHERE name = 'messages'":                                                       `[["tbl_name"],[["messages"]]]`,
+		"SELECT name FROM pragma_table_info('webhooks') WHERE pk":                                                               `[["name"],[["id"]]]`,
+		"PRAGMA user_version":                                         fmt.Sprintf(`[["user_version"],[[%d]]]`, fileVersion()),
+		"PRAGMA main.journal_mode":                                    `[["journal_mode"],[["wal"]]]`,
+		"pragma integrity_check(5)":                                   `[["integrity_check"],[["ok"]]]`,
+		"PRAGMA quick_check":                                          `[["quick_check"],[["ok"]]]`,
+		"PRAGMA quick_check(contacts)":                                `[["quick_check"],[["ok"]]]`,
+		"PRAGMA foreign_key_check":                                    `[["table","rowid","parent","fkid"],[]]`,
+		"PRAGMA foreign_key_list('messages')":                         `[["id","seq","table","from","to","on_update","on_delete","match"],[[0,0,"conversations","conversation_id","id","NO ACTION","CASCADE","NONE"]]]`,
+		"SELECT count(*) > 0 AS c FROM pragma_index_list('contacts')": `[["c"],[[1]]]`,
+		"SELECT (SELECT count(*) FROM pragma_table_list WHERE name = 'tasks') n, count(*) > 20 AS c FROM pragma_function_list":            `[["n","c"],[[1,1]]]`,
+		"SELECT 'as ''quoted''' q, \"name\" FROM \"contacts\" WHERE `id` = 'contact-1'":                                                   `[["q","name"],[["as 'quoted'","Ada"]]]`,
+		"SELECT max(length(content)) AS m FROM messages WHERE created_at > datetime('now', '-1 day')":                                     `[["m"],[[8]]]`,
+		"SELECT sum(n) s FROM (SELECT count(*) n FROM contacts UNION ALL SELECT count(*) FROM messages UNION SELECT 100 EXCEPT SELECT 5)": `[["s"],[[102]]]`,
+	} {
+		for _, access := range []Access{doorAdmin, doorViewer} {
+			r, err := db.SQL(t.Context(), query, Params{}, access)
+			if err != nil {
+				t.Errorf("%s: %v", query, err)
+				continue
+			}
+			if got := doorJSON(t, r); got != want {
+				t.Errorf("%s\n got %s\nwant %s", query, got, want)
+			}
+			if r.RowCount != len(r.Rows) || r.Truncated || r.Changes != 0 || r.LastInsertID != nil || r.Rows == nil || r.Columns == nil {
+				t.Errorf("%s: %+v", query, r)
+			}
+		}
+	}
+}
+
+func TestDoorExplains(t *testing.T) {
+	db := openForDoor(t)
+	for _, access := range []Access{doorAdmin, doorViewer} {
+		r, err := db.SQL(t.Context(), "EXPLAIN QUERY PLAN DELETE FROM contacts WHERE id = 'x'", Params{}, access)
+		if err != nil || len(r.Rows) == 0 || r.Rows[0][3] != "SEARCH contacts USING INDEX sqlite_autoindex_contacts_1 (id=?)" {
+			t.Errorf("query plan: %v, %v", r.Rows, err)
+		}
+		r, err = db.SQL(t.Context(), "EXPLAIN SELECT 1", Params{}, access)
+		if err != nil || len(r.Rows) < 3 || r.Rows[0][1] != "Init" {
+			t.Errorf("program: %v, %v", r.Rows, err)
+		}
+	}
+	if got := valueOf(t, db, "SELECT count(*) FROM contacts"); got != "2" {
+		t.Errorf("explaining changed something: %s contacts", got)
+	}
+}
+
+// TestDoorWritesTakeEffect: what the API's writes bring about, SQL does too.
+func TestDoorWritesTakeEffect(t *testing.T) {
+	db := openForDoor(t)
+	before := valueOf(t, db, "SELECT count(*) FROM _events")
+	r := askDoor(t, db, "INSERT INTO contacts(name, tags) VALUES ('Carl', '[\"de\"]'), ('Dora', '[]') RETURNING name, id")
+	if len(r.Rows) != 2 || r.Changes != 2 || r.RowCount != 2 || r.LastInsertID == nil || r.Rows[0][0] != "Carl" {
+		t.Fatalf("insert returning: %+v", r)
+	}
+	id, _ := r.Rows[0][1].(string)
+	if r := askDoor(t, db, "UPDATE contacts SET tags = '[\"fr\",\"de\"]', name = ? WHERE id = ?", "Karl", id); r.RowCount != 1 || r.Changes != 1 || len(r.Columns) != 0 || r.LastInsertID != nil {
+		t.Fatalf("update: %+v", r)
+	}
+	if got := valueOf(t, db, "SELECT group_concat(tag) FROM (SELECT tag FROM _contact_tags WHERE contact_id = '"+id+"' ORDER BY tag)"); got != "de,fr" {
+		t.Errorf("tags: %s", got)
+	}
+	if _, total, err := db.Contacts(t.Context(), []string{"fr"}, Page{Limit: 10}); err != nil || total != 1 {
+		t.Errorf("contacts by tag: %d, %v", total, err)
+	}
+	if r := askDoor(t, db, "DELETE FROM contacts WHERE name IN ('Karl', 'Dora')"); r.Changes != 2 {
+		t.Errorf("delete: %+v", r)
+	}
+	if r := askDoor(t, db, "DELETE FROM contacts WHERE 0"); r.Changes != 0 || r.RowCount != 0 {
+		t.Errorf("empty delete: %+v", r)
+	}
+	events := valueOf(t, db, "SELECT group_concat(type) FROM (SELECT type FROM _events WHERE seq > "+before+" ORDER BY seq)")
+	if events != "contact.created,contact.created,contact.updated,contact.deleted,contact.deleted" {
+		t.Errorf("events: %s", events)
+	}
+	if got := valueOf(t, db, "SELECT n FROM _counts WHERE name = 'contacts'"); got != "2" {
+		t.Errorf("count of contacts: %s", got)
+	}
+}
+
+func TestDoorCascades(t *testing.T) {
+	db := openForDoor(t)
+	askDoor(t, db, "INSERT INTO messages(conversation_id, role, content) VALUES ('conversation-1', 'user', 'more')")
+	if got := valueOf(t, db, "SELECT n FROM _counts WHERE name = 'messages'"); got != "3" {
+		t.Errorf("messages: %s", got)
+	}
+	askDoor(t, db, "DELETE FROM conversations")
+	if got := valueOf(t, db, "SELECT n FROM _counts WHERE name = 'messages'"); got != "0" {
+		t.Errorf("messages of a deleted conversation: %s", got)
+	}
+	askDoor(t, db, "UPDATE sources SET name = 'Handbook' WHERE id = 'source-1'")
+	if r := askDoor(t, db, "DELETE FROM sources RETURNING name"); doorJSON(t, r) != `[["name"],[["Handbook"]]]` {
+		t.Errorf("delete source: %s", doorJSON(t, r))
+	}
+	if got := valueOf(t, db, "SELECT (SELECT count(*) FROM _files) || (SELECT count(*) FROM _file_parts)"); got != "00" {
+		t.Errorf("files of a deleted source: %s", got)
+	}
+	for more := true; more; {
+		var err error
+		if more, err = db.Purge(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := askDoor(t, db, "SELECT count(*) FROM chunks"); r.Rows[0][0] != int64(0) {
+		t.Errorf("chunks of a deleted source: %v", r.Rows)
+	}
+	if r := askDoor(t, db, "PRAGMA integrity_check"); r.Rows[0][0] != "ok" {
+		t.Errorf("integrity: %v", r.Rows)
+	}
+}
+
+func TestDoorReplaceAndUpsert(t *testing.T) {
+	db := openForDoor(t)
+	askDoor(t, db, "REPLACE INTO contacts(id, name, email) VALUES ('contact-9', 'Eve', 'ada@example.com')")
+	if got := doorJSON(t, askDoor(t, db, "SELECT id FROM contacts ORDER BY id")); got != `[["id"],[["contact-2"],["contact-9"]]]` {
+		t.Errorf("after replace: %s", got)
+	}
+	if got := valueOf(t, db, "SELECT n || (SELECT count(*) FROM _contact_tags) FROM _counts WHERE name = 'contacts'"); got != "20" {
+		t.Errorf("counts after replace: %s", got)
+	}
+	r := askDoor(t, db, "INSERT INTO contacts(id, name) VALUES ('contact-9', 'x') ON CONFLICT(id) DO UPDATE SET name = excluded.name || '!' RETURNING name")
+	if got := doorJSON(t, r); got != `[["name"],[["x!"]]]` || r.LastInsertID != nil {
+		t.Errorf("upsert: %s, %v", got, r.LastInsertID)
+	}
+	r = askDoor(t, db, "UPDATE contacts SET notes = m.content FROM messages m WHERE m.role = 'user' AND contacts.id = 'contact-2' RETURNING notes")
+	if got := doorJSON(t, r); got != `[["notes"],[["hello"]]]` {
+		t.Errorf("update from: %s", got)
+	}
+	r = askDoor(t, db, "WITH names(n) AS (VALUES ('F'), ('G')) INSERT INTO contacts(name) SELECT n FROM names")
+	if r.Changes != 2 {
+		t.Errorf("insert from a common table expression: %+v", r)
+	}
+}
+
+func TestDoorRefusesWithoutTheRight(t *testing.T) {
+	db := openForDoor(t)
+	for query, want := range map[string]agent.Code{
+		"INSERT INTO contacts(name) VALUES ('x')":               agent.CodeForbidden,
+		"WITH x AS (SELECT 1) DELETE FROM contacts":             agent.CodeForbidden,
+		"REPLACE INTO contacts(name) VALUES ('x')":              agent.CodeForbidden,
+		"/* SELECT */ UPDATE contacts SET name = ''":            agent.CodeForbidden,
+		"PRAGMA user_version = 5":                               agent.CodeForbiddenOperation,
+		"SELECT * FROM _keys":                                   agent.CodeForbiddenOperation,
+		"DROP TABLE contacts":                                   agent.CodeForbiddenOperation,
+		"EXPLAIN DROP TABLE contacts":                           agent.CodeForbiddenOperation,
+		"WITH x AS (SELECT 1) VALUES (1)":                       agent.CodeForbiddenOperation,
+		"SELECT * FROM contacts WHERE id = (SELECT 1 FROM nope": agent.CodeInvalidQuery,
+	} {
+		if _, err := db.SQL(t.Context(), query, Params{}, doorViewer); agent.ErrorCode(err) != want {
+			t.Errorf("%s: %v, want %s", query, err, want)
+		}
+	}
+	if got := valueOf(t, db, "SELECT count(*) FROM contacts"); got != "2" {
+		t.Errorf("contacts: %s", got)
+	}
+}
+
+func TestDoorSaysWhatIsWrong(t *testing.T) {
+	db := openForDoor(t)
+	for query, want := range map[string]string{
+		"":                                   "query holds no statement",
+		" -- nothing\n/* at all":             "query holds no statement",
+		";":                                  "query holds no statement",
+		"SELECT 1; SELECT 2":                 "query holds more than one statement",
+		"SELECT 1 ; x":                       "query holds more than one statement",
+		"SELECT 1\x00":                       "query must not contain NUL characters",
+		"SELECT '\xff'":                      "query must be UTF-8",
+		"SELECT " + strings.Repeat(" ", 2e5): "query is longer than 200000 bytes",
+		"SELEC 1":                            `near "SELEC": syntax error`,
+		"(SELECT 1)":                         `near "(": syntax error`,
+		"'SELECT' 1":                         `near "'SELECT'": syntax error`,
+		"SELECT 1 +":                         "incomplete input",
+		"WITH":                               "incomplete input",
+		"SELECT 1 FROM":                      "incomplete input",
+		"SELECT 'a":                          `unrecognized token: "'a"`,
+		"SELECT FROM contacts":               `near "FROM": syntax error`,
+		"SELECT * FROM nope":                 "no such table: nope",
+		"SELECT nope FROM contacts":          "no such column: nope",
+		`SELECT "nope" FROM contacts`:        `no such column: "nope" - should this be a string literal in single-quotes?`,
+		"SELECT nope(1)":                     "no such function: nope",
+		"SELECT json('{')":                   "malformed JSON",
+		"SELECT abs(-9223372036854775807-1)": "integer overflow",
+		"INSERT INTO contacts(name) VALUES (NULL)":                                            "NOT NULL constraint failed: contacts.name",
+		"INSERT INTO contacts(id, name) VALUES ('contact-1', 'x')":                            "UNIQUE constraint failed: contacts.id",
+		"INSERT INTO contacts(name, email) VALUES ('x', ' ADA@example.com')":                  "UNIQUE constraint failed: index 'contacts_email'",
+		"INSERT INTO contacts(name, tags) VALUES ('x', '{}')":                                 "CHECK constraint failed: json_valid(tags) AND json_type(tags) = 'array'",
+		"INSERT INTO messages(conversation_id, role, content) VALUES ('nope', 'user', 'x')":   "FOREIGN KEY constraint failed",
+		"INSERT INTO messages(id, conversation_id, role, content) VALUES ('a', 'b', 'c', '')": "datatype mismatch",
+		"SELECT " + strings.Repeat("1,", 200) + "1":                                           "too many columns in result set",
+	} {
+		_, err := db.SQL(t.Context(), query, Params{}, doorAdmin)
+		var e *agent.Error
+		if !errors.As(err, &e) || e.Code != agent.CodeInvalidQuery || e.Message != want {
+			t.Errorf("%.60q: %v, want %s", query, err, want)
+		}
+	}
+	_, err := db.SQL(t.Context(), "SELECT 'ä', wrong FROM contacts", Params{}, doorAdmin)
+	if e := new(agent.Error); !errors.As(err, &e) || e.Details["offset"] != 12 {
+		t.Errorf("place of the mistake: %v", err)
+	}
+}
+
+func TestDoorParams(t *testing.T) {
+	db := openForDoor(t)
+	for _, c := range []struct{ query, params, want string }{
+		{"SELECT ?, ?, ?, ?, ?", `[1, "a", null, true, false]`, `[1,"a",null,1,0]`},
+		{"SELECT typeof(?), typeof(?), typeof(?)", `[1.0, 9007199254740993, 1e2]`, `["real","integer","real"]`},
+		{"SELECT ?, typeof(?)", `[9223372036854775807, 9223372036854775808]`, `["9223372036854775807","real"]`},
+		{"SELECT ?2 || ?1", `["a", "b"]`, `["ba"]`},
+		{"SELECT ?3", `[1, 2, 3]`, `[3]`},
+		{"SELECT :a, @b, $c, :a", `{"a": 1, ":b": 2, "$c": "x"}`, ``},
+		{"SELECT :a, @b, $c, :a", `{"a": 1, "@b": 2, "$c": "x"}`, `[1,2,"x",1]`},
+		{"SELECT :_x1, $é", `{"_x1": "u", "é": 2}`, `["u",2]`},
+		{"SELECT :a", `["listed"]`, `["listed"]`},
+		{"SELECT 1", `null`, `[1]`},
+		{"SELECT 1", `{}`, `[1]`},
+		{"SELECT '?' || ? -- ?", `["!"]`, `["?!"]`},
+	} {
+		var p Params
+		if err := json.Unmarshal([]byte(c.params), &p); err != nil {
+			t.Fatal(err)
+		}
+		r, err := db.SQL(t.Context(), c.query, p, doorAdmin)
+		if err != nil {
+			if c.want != "" {
+				t.Errorf("%s %s: %v", c.query, c.params, err)
+			}
+			continue
+		}
+		if b, _ := json.Marshal(r.Rows[0]); string(b) != c.want && c.want != "" {
+			t.Errorf("%s %s: got %s, want %s", c.query, c.params, b, c.want)
+		}
+	}
+	r, err := db.SQL(t.Context(), "SELECT ?, typeof(?), typeof(?), typeof(?)", Params{List: []any{int64(1) << 60, 2.0, 2.5, 3}}, doorAdmin)
+	if err != nil || fmt.Sprint(r.Rows[0]) != "[1152921504606846976 integer real integer]" {
+		t.Errorf("values from Go: %v, %v", r.Rows, err)
+	}
+}
+
+func TestDoorRefusesParams(t *testing.T) {
+	db := openForDoor(t)
+	for _, c := range []struct{ query, params, want string }{
+		{"SELECT ?", `[]`, "the statement has 1 parameters, but params holds 0"},
+		{"SELECT ?", `null`, "the statement has 1 parameters, but params holds 0"},
+		{"SELECT 1", `[1]`, "the statement has 0 parameters, but params holds 1"},
+		{"SELECT ?4", `[1,2]`, "the statement has 4 parameters, but params holds 2"},
+		{"SELECT :a, :b", `{"a": 1}`, "params lacks :b"},
+		{"SELECT :a", `{"a": 1, "c": 2}`, "the statement has no parameter c"},
+		{"SELECT ?", `{"a": 1}`, "parameter 1 of the statement has no name, but params is an object"},
+		{"SELECT ?1", `{"1": 1}`, "parameter 1 of the statement has no name, but params is an object"},
+		{"SELECT ?, ?", `[1, {"a": 1}]`, "params[1] must be text, a number, true, false or null"},
+		{"SELECT ?", `[[1]]`, "params[0] must be text, a number, true, false or null"},
+		{"SELECT :a", `{"a": [1]}`, "params.a must be text, a number, true, false or null"},
+		{"SELECT ?", `["a\u0000b"]`, "params[0] must not contain NUL characters"},
+		{"SELECT ?", `[1e999]`, "params[0] is not a number that can be stored"},
+	} {
+		var p Params
+		if err := json.Unmarshal([]byte(c.params), &p); err != nil {
+			t.Fatal(err)
+		}
+		_, err := db.SQL(t.Context(), c.query, p, doorAdmin)
+		var e *agent.Error
+		if !errors.As(err, &e) || e.Code != agent.CodeInvalidQuery || e.Message != c.want {
+			t.Errorf("%s %s: %v, want %s", c.query, c.params, err, c.want)
+		}
+	}
+	for _, bad := range []string{`"x"`, `[1`, `{"a"`, `5`} {
+		if err := new(Params).UnmarshalJSON([]byte(bad)); err == nil {
+			t.Errorf("params %s were taken", bad)
+		}
+	}
+	for _, same := range []string{`[]`, `[1,"a",null,1.50]`, `{"a":1}`, `{}`} {
+		var p Params
+		if err := json.Unmarshal([]byte(same), &p); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := json.Marshal(p); err != nil || string(b) != same {
+			t.Errorf("params %s came back as %s, %v", same, b, err)
+		}
+	}
+}
+
+func TestDoorTruncates(t *testing.T) {
+	db := openForDoor(t)
+	const count = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c LIMIT ?) SELECT n FROM c"
+	for n, want := range map[int]int{999: 999, 1000: 1000, 1001: 1000} {
+		if r := askDoor(t, db, count, n); r.RowCount != want || len(r.Rows) != want || r.Truncated != (n > want) {
+			t.Errorf("%d rows: got %d, truncated %v", n, r.RowCount, r.Truncated)
+		}
+	}
+	r := askDoor(t, db, "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c LIMIT 40) SELECT n, hex(zeroblob(500000)) FROM c")
+	if b, _ := json.Marshal(r); !r.Truncated || len(r.Rows) != 16 || len(b) > 16<<20 {
+		t.Errorf("large rows: %d rows, truncated %v, %d bytes", len(r.Rows), r.Truncated, len(b))
+	}
+	limits := doorDefaults
+	limits.bytes = 100
+	r, err := db.sql(t.Context(), "SELECT hex(zeroblob(200))", Params{}, doorViewer, limits)
+	if err != nil || !r.Truncated || len(r.Rows) != 0 {
+		t.Errorf("one row too large: %+v, %v", r, err)
+	}
+	r = askDoor(t, db, "INSERT INTO contacts(name) WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c LIMIT 1500) SELECT n FROM c RETURNING name")
+	if !r.Truncated || r.RowCount != 1000 || r.Changes != 1500 {
+		t.Errorf("insert returning: %d rows, %d changes, truncated %v", r.RowCount, r.Changes, r.Truncated)
+	}
+	if got := valueOf(t, db, "SELECT count(*) FROM contacts"); got != "1502" {
+		t.Errorf("contacts after a truncated answer: %s", got)
+	}
+}
+
+// TestDoorAnswerSize: the size that is counted is what JSON really takes.
+func TestDoorAnswerSize(t *testing.T) {
+	for _, v := range []any{nil, int64(-1 << 60), int64(7), 1.5, 1e300, "", "plain", "\"\\\n\r\t\b\f\x00\x1f<>&é\u2028", []byte("abc"), "bad\xffutf8", strings.Repeat("<", 100)} {
+		shown, n := jsonValue(v)
+		b, err := json.Marshal(shown)
+		if err != nil || len(b)+1 > n || n > len(b)+30 {
+			t.Errorf("%q: counted %d bytes, JSON has %d, %v", v, n, len(b)+1, err)
+		}
+	}
+}
+
+func TestDoorSchema(t *testing.T) {
+	db := openForDoor(t)
+	tables, err := db.Schema(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, table := range tables {
+		names = append(names, table.Name)
+		if len(table.Columns) == 0 {
+			t.Errorf("%s has no columns", table.Name)
+		}
+		r := askDoor(t, db, "SELECT * FROM "+table.Name+" LIMIT 0")
+		var columns []string
+		for _, c := range table.Columns {
+			columns = append(columns, c.Name)
+		}
+		if !slices.Equal(columns, r.Columns) {
+			t.Errorf("%s: schema says %v, SELECT %v", table.Name, columns, r.Columns)
+		}
+	}
+	if !slices.IsSorted(names) || !slices.Contains(names, "contacts") || slices.ContainsFunc(names, isHidden) {
+		t.Errorf("tables: %v", names)
+	}
+	i := slices.Index(names, "executions")
+	want := []Column{{"id", "TEXT", false, true}, {"workflow_id", "TEXT", false, false}, {"status", "TEXT", false, false},
+		{"input", "TEXT", false, false}, {"output", "TEXT", true, false}}
+	if !slices.Equal(tables[i].Columns[:5], want) {
+		t.Errorf("executions: %+v", tables[i].Columns)
+	}
+	b, _ := json.Marshal(tables[slices.Index(names, "messages")].Columns[0])
+	if string(b) != `{"name":"id","type":"INTEGER","nullable":false,"primary_key":true}` {
+		t.Errorf("a column in JSON: %s", b)
+	}
+}
+
+func TestDoorAudits(t *testing.T) {
+	db := openForDoor(t)
+	person := WithActor(t.Context(), "ada@example.com")
+	if _, err := db.SQL(person, "UPDATE contacts SET notes = ? WHERE id = 'contact-1'", Params{List: []any{"s3cret"}}, doorAdmin); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.SQL(person, "SELECT * FROM contacts", Params{}, doorAdmin); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.SQL(person, "INSERT INTO contacts(name) VALUES (NULL)", Params{}, doorAdmin); err == nil {
+		t.Fatal("a contact without a name was stored")
+	}
+	askDoor(t, db, "DELETE FROM contacts WHERE id = 'contact-2'") // the program itself
+	logs, total, err := db.Logs(t.Context(), LogFilter{Sources: []string{agent.SourceAudit}}, Page{Limit: 10})
+	if err != nil || total != 1 {
+		t.Fatalf("%d audit entries, %v", total, err)
+	}
+	want := `{"by":"ada@example.com","changes":1,"statement":"UPDATE","tables":["contacts"]}`
+	if logs[0].Message != "SQL statement run" || string(logs[0].Data) != want {
+		t.Errorf("audit: %s %s", logs[0].Message, logs[0].Data)
+	}
+}
+
+func TestDoorUndoesWhatItStops(t *testing.T) {
+	db := openForDoor(t)
+	limits := doorDefaults
+	limits.time = 100 * time.Millisecond
+	const endless = "INSERT INTO tasks(title, start_time, end_time) WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c) SELECT n, '', '' FROM c"
+	_, err := db.sql(t.Context(), endless, Params{}, doorAdmin, limits)
+	var e *agent.Error
+	if !errors.As(err, &e) || e.Code != agent.CodeExecution || e.Details["limit_seconds"] != 0.1 {
+		t.Fatalf("endless insert: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := db.SQL(ctx, "DELETE FROM contacts", Params{}, doorAdmin); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled before its turn: %v", err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := db.SQL(ctx, endless, Params{}, doorAdmin); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("sender gone: %v", err)
+	}
+	if r := askDoor(t, db, "SELECT (SELECT count(*) FROM tasks), (SELECT count(*) FROM contacts)"); fmt.Sprint(r.Rows) != "[[0 2]]" {
+		t.Errorf("what is left: %v", r.Rows)
+	}
+	askDoor(t, db, "INSERT INTO contacts(name) VALUES ('after')")
+}
+
+// TestDoorBesideOthers: statements, the API's writes and the closing of idle
+// connections do not get in each other's way.
+func TestDoorBesideOthers(t *testing.T) {
+	db := openForDoor(t)
+	f, err := db.acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.release()
+	var all sync.WaitGroup
+	fail := func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	const rounds = 20
+	for i := range 4 {
+		all.Go(func() {
+			for n := range rounds {
+				_, err := db.SQL(t.Context(), "INSERT INTO contacts(name, tags) VALUES (?, '[\"t\"]')", Params{List: []any{fmt.Sprint(i, n)}}, doorAdmin)
+				fail(err)
+				_, err = db.SQL(t.Context(), "SELECT count(*) FROM contacts a, messages b", Params{}, doorViewer)
+				fail(err)
+			}
+		})
+		all.Go(func() {
+			for n := range rounds {
+				_, err := Write(t.Context(), db, func(tx *Tx) (any, error) {
+					return tx.exec("INSERT INTO contacts(name) VALUES (?)", fmt.Sprint("api", i, n))
+				})
+				fail(err)
+				if n%5 == 0 {
+					f.shrink()
+				}
+			}
+		})
+	}
+	all.Wait()
+	if r := askDoor(t, db, "SELECT count(*) FROM contacts"); r.Rows[0][0] != int64(2+8*rounds) {
+		t.Errorf("contacts: %v", r.Rows)
+	}
+	if got := valueOf(t, db, "SELECT n FROM _counts WHERE name = 'contacts'"); got != fmt.Sprint(2+8*rounds) {
+		t.Errorf("counted contacts: %s", got)
+	}
+	if !f.needsRest() {
+		t.Error("the file would not be made whole after a write by SQL")
+	}
+}
+
+func TestDoorClosesWithTheFile(t *testing.T) {
+	db := openForDoor(t)
+	askDoor(t, db, "INSERT INTO contacts(name) VALUES ('x')")
+	askDoor(t, db, "SELECT 1")
+	if n := doorsOpen(); n != 2 {
+		t.Fatalf("%d connections open, want a reader and a writer", n)
+	}
+	if closed, err := db.closeIdle(); err != nil || !closed {
+		t.Fatalf("closed %v, %v", closed, err)
+	}
+	if n := doorsOpen(); n != 0 {
+		t.Errorf("%d connections left open", n)
+	}
+	if r := askDoor(t, db, "SELECT count(*) FROM contacts"); r.Rows[0][0] != int64(3) {
+		t.Errorf("after opening again: %v", r.Rows)
+	}
+}
+
+// doorsOpen counts the door's open connections of the process.
+func doorsOpen() (n int) {
+	doorConns.Range(func(_, _ any) bool { n++; return true })
+	return n
+}
