@@ -156,16 +156,26 @@ func (tx *Tx) setConfig(sourceID, path string, value any) error {
 }
 
 // failedPages lists what this crawl could not read; problem is that of the
-// first of them, nil without any.
+// first of them and of those that were passed over, nil without any.
 func (tx *Tx) failedPages(sourceID string) (failed []agent.FailedPage, problem *agent.SourceError, err error) {
-	failed, err = all(tx, func(rows *sql.Rows) (f agent.FailedPage, err error) {
-		var code string
-		err = rows.Scan(&f.URL, &f.Status, &code, &f.Error)
+	type row struct {
+		agent.FailedPage
+		code   string
+		failed bool
+	}
+	found, err := all(tx, func(rows *sql.Rows) (r row, err error) {
+		return r, rows.Scan(&r.URL, &r.Status, &r.code, &r.Error, &r.failed)
+	}, `SELECT url, status, error_code, error_message, state = 'failed' FROM _pages WHERE source_id = ? AND state IN ('failed','skipped')
+		ORDER BY depth, turn`, sourceID)
+	failed = []agent.FailedPage{}
+	for _, r := range found {
 		if problem == nil {
-			problem = &agent.SourceError{Code: code, Message: f.Error}
+			problem = &agent.SourceError{Code: r.code, Message: r.Error}
 		}
-		return f, err
-	}, "SELECT url, status, error_code, error_message FROM _pages WHERE source_id = ? AND state = 'failed' ORDER BY depth, turn", sourceID)
+		if r.failed {
+			failed = append(failed, r.FailedPage)
+		}
+	}
 	return failed, problem, err
 }
 

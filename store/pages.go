@@ -77,6 +77,7 @@ type PageOutcome struct {
 	Page    *ReadPage
 	Known   bool
 	Problem *agent.SourceError
+	Skip    bool // the problem is none that a client need hear of while other pages are read
 	Queue   bool
 	Status  int // of HTTP; 0 without an answer
 
@@ -99,7 +100,10 @@ const maxFrontier = 1000
 // that is deleted or no longer crawled is NOT_FOUND.
 func (db *DB) PutPage(ctx context.Context, sourceID string, o PageOutcome) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		return struct{}{}, errors.Join(tx.crawling(sourceID), tx.putPage(sourceID, o))
+		if err := tx.crawling(sourceID); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.putPage(sourceID, o)
 	})
 	return err
 }
@@ -135,8 +139,12 @@ func (tx *Tx) putOutcome(sourceID string, o PageOutcome) error {
 	var err error
 	switch p := o.Page; {
 	case o.Problem != nil:
-		_, err = tx.exec("UPDATE _pages SET state = 'failed', status = ?, error_code = ?, error_message = ? WHERE source_id = ? AND url = ? AND state = 'queued'",
-			o.Status, o.Problem.Code, o.Problem.Message, sourceID, o.Final)
+		state := "failed"
+		if o.Skip {
+			state = "skipped"
+		}
+		_, err = tx.exec("UPDATE _pages SET state = ?, status = ?, error_code = ?, error_message = ? WHERE source_id = ? AND url = ? AND state = 'queued'",
+			state, o.Status, o.Problem.Code, o.Problem.Message, sourceID, o.Final)
 	case o.Known:
 		_, err = tx.exec("UPDATE _pages SET state = 'indexed', status = ? WHERE source_id = ? AND url = ? AND state = 'queued'", o.Status, sourceID, o.Final)
 	default:

@@ -161,7 +161,7 @@ CREATE TABLE _pages (
   seq           INTEGER PRIMARY KEY AUTOINCREMENT,
   source_id     TEXT NOT NULL REFERENCES sources(id) ON DELETE CASCADE,
   url           TEXT NOT NULL,
-  state         TEXT NOT NULL CHECK (state IN ('queued','indexed','failed','alias','known')),  -- known: to the crawl before, not met yet by this one
+  state         TEXT NOT NULL CHECK (state IN ('queued','indexed','failed','skipped','alias','known')),  -- known: to the crawl before, not met yet by this one
   depth         INTEGER NOT NULL,
   turn          INTEGER NOT NULL,             -- place in the frontier
   target        TEXT NOT NULL DEFAULT '',     -- of an alias: the address it led to
