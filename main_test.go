@@ -31,6 +31,7 @@ var floors = map[string]struct {
 	"agent/config": {0, nil},
 	"agent/egress": {0, nil},
 	"store":        {1, []string{"agent"}},
+	"crawl":        {2, []string{"agent", "agent/egress", "store"}},
 	"vector":       {2, []string{"agent", "agent/egress", "store"}},
 	"httpapi":      {5, []string{""}},
 	"":             {6, []string{""}},
@@ -39,16 +40,20 @@ var floors = map[string]struct {
 // owners says which room a third-party module belongs to. Modules that only
 // carry data structures of the language, golang.org/x, are everybody's.
 var owners = map[string]string{
-	"modernc.org/sqlite":                  "store",
-	"github.com/gofrs/flock":              "store",
-	"github.com/BurntSushi/toml":          "agent/config",
-	"github.com/spf13/cobra":              "agent/config",
-	"github.com/labstack/echo/v4":         "httpapi",
-	"github.com/danielgtaylor/huma/v2":    "httpapi",
-	"github.com/MicahParks/keyfunc/v3":    "httpapi",
-	"github.com/MicahParks/jwkset":        "httpapi",
-	"github.com/golang-jwt/jwt/v5":        "httpapi",
-	"github.com/prometheus/client_golang": "httpapi",
+	"modernc.org/sqlite":                     "store",
+	"github.com/gofrs/flock":                 "store",
+	"github.com/gocolly/colly/v2":            "crawl",
+	"github.com/bmatcuk/doublestar/v4":       "crawl",
+	"github.com/temoto/robotstxt":            "crawl",
+	"github.com/markusmobius/go-trafilatura": "vector",
+	"github.com/BurntSushi/toml":             "agent/config",
+	"github.com/spf13/cobra":                 "agent/config",
+	"github.com/labstack/echo/v4":            "httpapi",
+	"github.com/danielgtaylor/huma/v2":       "httpapi",
+	"github.com/MicahParks/keyfunc/v3":       "httpapi",
+	"github.com/MicahParks/jwkset":           "httpapi",
+	"github.com/golang-jwt/jwt/v5":           "httpapi",
+	"github.com/prometheus/client_golang":    "httpapi",
 }
 
 type listed struct {

@@ -20,19 +20,13 @@ import (
 	"satchel/store"
 )
 
-// Page is what a page says.
-type Page struct {
-	Title    string
-	Markdown string
-}
-
 // Options say what a Crawler works on.
 type Options struct {
 	Folder *store.Folder
 	Allow  []netip.Prefix // private ranges that the operator opened
-	// Extract turns the body of a response into text. HTML and text come as
+	// Extract turns the body of a response into Markdown. HTML and text come as
 	// UTF-8. Its errors are shown to clients when they are *agent.Error.
-	Extract func(ctx context.Context, address, mediaType string, body []byte) (Page, error)
+	Extract func(ctx context.Context, address, mediaType string, body []byte) (title, markdown string, err error)
 	Ready   func(*store.DB) // told when pages wait to be cut; may be nil
 	Version string          // of the program, for the User-Agent
 	Manners Politeness
@@ -146,12 +140,12 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, leave fu
 
 // extract runs Extract on one of the processors. A panic in a reader is a page
 // that cannot be read.
-func (c *Crawler) extract(ctx context.Context, address, media string, body []byte) (p Page, err error) {
+func (c *Crawler) extract(ctx context.Context, address, media string, body []byte) (title, markdown string, err error) {
 	select {
 	case c.extracting <- struct{}{}:
 		defer func() { <-c.extracting }()
 	case <-ctx.Done():
-		return p, ctx.Err()
+		return "", "", ctx.Err()
 	}
 	defer func() {
 		if r := recover(); r != nil {

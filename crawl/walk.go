@@ -216,8 +216,8 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 		o.Final, o.Queue = canonical, true
 		return o
 	}
-	page, err := w.crawler.extract(ctx, o.Final, media, body)
-	if err == nil && strings.TrimSpace(page.Markdown) == "" {
+	title, text, err := w.crawler.extract(ctx, o.Final, media, body)
+	if err == nil && strings.TrimSpace(text) == "" {
 		err = agent.Errorf(CodeNoText, "the page holds no text")
 	}
 	if err != nil {
@@ -225,8 +225,8 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 		o.Skip = o.Problem.Code == string(CodeNoText)
 		return o
 	}
-	hash := sha256.Sum256([]byte(page.Markdown))
-	o.Page = &store.ReadPage{Title: page.Title, Text: page.Markdown, Hash: hex.EncodeToString(hash[:]), Links: onSite,
+	hash := sha256.Sum256([]byte(text))
+	o.Page = &store.ReadPage{Title: title, Text: text, Hash: hex.EncodeToString(hash[:]), Links: onSite,
 		ETag: header(resp, "ETag"), LastModified: header(resp, "Last-Modified")}
 	return o
 }

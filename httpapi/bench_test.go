@@ -19,6 +19,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
+	"satchel/crawl"
 	"satchel/store"
 	"satchel/vector"
 )
@@ -145,7 +146,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 			tb.Error(err)
 		}
 	})
-	return folder, New(Options{Folder: folder, Index: index, CORSOrigins: []string{"*"},
+	return folder, New(Options{Folder: folder, Index: index, Crawler: crawl.New(crawl.Options{Folder: folder, Log: quiet}), CORSOrigins: []string{"*"},
 		MaxUpload: 25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }
 
