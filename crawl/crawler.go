@@ -125,7 +125,7 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, leave fu
 	w.fetcher = &fetcher{transport: c.client.Transport(), host: host, manners: c.manners, userAgent: userAgent, stay: w.stay}
 	if !work.Plan.IgnoreRobots {
 		w.robots = &robots{
-			agent: product, rules: map[string]*robotstxt.Group{},
+			agent: product, rules: map[string]*robotstxt.RobotsData{},
 			slow: func(d time.Duration) { host.slow(min(d, c.manners.MaxDelay)) },
 			fetch: func(ctx context.Context, address string) (int, []byte, error) {
 				if err := host.wait(ctx); err != nil {

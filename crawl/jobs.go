@@ -40,6 +40,7 @@ type job struct {
 // agentWork is the state of an agent that is not at rest.
 type agentWork struct {
 	walking  int
+	looking  bool // its file is being looked into
 	disabled bool
 	failures int
 	retryAt  time.Time // zero: no retry is due
@@ -112,7 +113,7 @@ func (c *Crawler) Wait(ctx context.Context, db *store.DB) error {
 	for {
 		c.mu.Lock()
 		a := c.agents[db]
-		if a == nil || !c.kicked[db] && !c.busy(db) {
+		if a == nil || !c.busy(db) {
 			c.mu.Unlock()
 			return nil
 		}
@@ -126,7 +127,11 @@ func (c *Crawler) Wait(ctx context.Context, db *store.DB) error {
 	}
 }
 
+// busy tells whether there is, or may be, a walk of an agent.
 func (c *Crawler) busy(db *store.DB) bool {
+	if a := c.agents[db]; c.kicked[db] || a != nil && a.looking {
+		return true
+	}
 	for key := range c.jobs {
 		if key.db == db {
 			return true
@@ -138,7 +143,7 @@ func (c *Crawler) busy(db *store.DB) bool {
 // settle wakes those that wait for an agent to come to rest.
 func (c *Crawler) settle(db *store.DB) {
 	a := c.agents[db]
-	if a == nil || c.kicked[db] || c.busy(db) {
+	if a == nil || c.busy(db) {
 		return
 	}
 	close(a.rested)
@@ -204,11 +209,13 @@ func (c *Crawler) runOnce(ctx context.Context) {
 			db = next
 			break
 		}
-		delete(c.kicked, db)
-		c.mu.Unlock()
 		if db == nil || ctx.Err() != nil {
+			c.mu.Unlock()
 			break
 		}
+		delete(c.kicked, db)
+		c.agent(db).looking = true
+		c.mu.Unlock()
 		c.look(ctx, db)
 	}
 	c.mu.Lock()
@@ -239,7 +246,7 @@ func (c *Crawler) look(ctx context.Context, db *store.DB) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.agent(db)
-	a.disabled, a.retryAt = disabled, time.Time{}
+	a.looking, a.disabled, a.retryAt = false, disabled, time.Time{}
 	if err != nil && ctx.Err() == nil && agent.ErrorCode(err) != agent.CodeNotFound {
 		c.failed(db, err)
 	}

@@ -26,7 +26,7 @@ type robots struct {
 	slow  func(time.Duration)
 
 	mu    sync.Mutex
-	rules map[string]*robotstxt.Group // by scheme and host
+	rules map[string]*robotstxt.RobotsData // by scheme and host
 }
 
 // allow tells whether an address may be fetched. The file is fetched once;
@@ -40,18 +40,18 @@ func (r *robots) allow(ctx context.Context, u *url.URL) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	origin := u.Scheme + "://" + u.Host
-	group, known := r.rules[origin]
+	rules, known := r.rules[origin]
 	if !known {
-		group = r.read(ctx, origin)
+		rules = r.read(ctx, origin)
 		if ctx.Err() != nil {
 			return true // the walk has ended
 		}
-		r.rules[origin] = group
+		r.rules[origin] = rules
 	}
-	return group == nil || group.Test(u.RequestURI())
+	return rules == nil || rules.TestAgent(u.RequestURI(), r.agent)
 }
 
-func (r *robots) read(ctx context.Context, origin string) *robotstxt.Group {
+func (r *robots) read(ctx context.Context, origin string) *robotstxt.RobotsData {
 	ctx, cancel := context.WithTimeout(ctx, robotsTimeout)
 	defer cancel()
 	status, body, err := r.fetch(ctx, origin+"/robots.txt")
@@ -62,11 +62,10 @@ func (r *robots) read(ctx context.Context, origin string) *robotstxt.Group {
 	if err != nil {
 		return nil
 	}
-	group := data.FindGroup(r.agent)
-	if group != nil && group.CrawlDelay > 0 {
+	if group := data.FindGroup(r.agent); group != nil && group.CrawlDelay > 0 {
 		r.slow(group.CrawlDelay)
 	}
-	return group
+	return data
 }
 
 // readRobots fetches a robots.txt by way of a client.
