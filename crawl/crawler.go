@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"runtime"
@@ -131,7 +130,7 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, leave fu
 				if err := host.wait(ctx); err != nil {
 					return 0, nil, err
 				}
-				return readRobots(ctx, &http.Client{Transport: c.client.Transport()}, address, userAgent)
+				return readRobots(ctx, c.client.HTTP(), address, userAgent)
 			},
 		}
 	}

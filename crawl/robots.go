@@ -68,8 +68,13 @@ func (r *robots) read(ctx context.Context, origin string) *robotstxt.RobotsData 
 	return data
 }
 
+// doer is what is needed of an HTTP client.
+type doer interface {
+	Do(*http.Request) (*http.Response, error)
+}
+
 // readRobots fetches a robots.txt by way of a client.
-func readRobots(ctx context.Context, client *http.Client, address, userAgent string) (int, []byte, error) {
+func readRobots(ctx context.Context, client doer, address, userAgent string) (int, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return 0, nil, err
