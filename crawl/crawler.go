@@ -100,7 +100,7 @@ func (c *Crawler) startOf(p *agent.CrawlPlan) (*url.URL, error) {
 	case errors.Is(err, egress.ErrScheme):
 		return nil, agent.Invalid("url", "must begin with http:// or https://")
 	case errors.Is(err, egress.ErrBlocked):
-		return nil, agent.Invalid("url", "must not lead to a private address").With("code", egress.CodeBlocked)
+		return nil, agent.Invalid("url", "must not lead to a private address").With("code", egress.CodeBlocked).Because(err)
 	case errors.As(err, &refused):
 		return nil, agent.Invalid("url", "cannot be fetched: "+refused.Reason)
 	case err != nil:

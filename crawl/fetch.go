@@ -172,12 +172,12 @@ func explain(err error) *agent.SourceError {
 	var known *agent.Error
 	var refused *egress.Error
 	switch {
-	case errors.As(err, &known):
-		return &agent.SourceError{Code: string(known.Code), Message: known.Message}
 	case errors.As(err, &refused) && refused.Code == egress.CodeTooLarge:
 		return &agent.SourceError{Code: refused.Code, Message: fmt.Sprintf("the page is larger than %d MB", maxPage>>20)}
 	case errors.As(err, &refused):
 		return &agent.SourceError{Code: refused.Code, Message: refused.Error()}
+	case errors.As(err, &known):
+		return &agent.SourceError{Code: string(known.Code), Message: known.Message}
 	case isTimeout(err):
 		return &agent.SourceError{Code: string(CodeTimeout), Message: "the server took too long to answer"}
 	}
