@@ -19,7 +19,11 @@ func benchSite(b *testing.B) *testSite {
 	for i := range 49 {
 		s.page(fmt.Sprintf("/%d", i), fmt.Sprintf("page %d %s", i, filler), "/", fmt.Sprintf("/%d", (i+1)%49), fmt.Sprintf("/%d", (i*7)%49))
 	}
-	s.page("/", "start", "/0", "/1", "/2", "/3", "/4", "/5", "/6")
+	links := make([]string, 49)
+	for i := range links {
+		links[i] = fmt.Sprintf("/%d", i)
+	}
+	s.page("/", "start", links...)
 	return s
 }
 

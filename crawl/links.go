@@ -23,7 +23,7 @@ type pageLinks struct {
 func readLinks(address *url.URL, page []byte) pageLinks {
 	var found pageLinks
 	base, based := address, false
-	seen := map[string]bool{}
+	seen, listed := map[string]bool{}, map[string]bool{}
 	for z := html.NewTokenizer(bytes.NewReader(page)); ; {
 		switch z.Next() {
 		case html.ErrorToken:
@@ -48,9 +48,12 @@ func readLinks(address *url.URL, page []byte) pageLinks {
 				found.canonical, _ = resolve(base, href)
 			}
 		default:
-			link, ok := resolve(base, href)
-			if ok && !seen[link] && len(found.links) < maxLinks {
-				seen[link] = true
+			if seen[href] || len(found.links) >= maxLinks {
+				continue
+			}
+			seen[href] = true
+			if link, ok := resolve(base, href); ok && !listed[link] {
+				listed[link] = true
 				found.links = append(found.links, link)
 			}
 		}

@@ -41,8 +41,15 @@ func normalHost(host string) (string, bool) {
 	if strings.Contains(host, ":") { // IPv6, which url.Parse had in brackets
 		return "[" + strings.ToLower(host) + "]", !strings.ContainsAny(host, "%[]/?#@ ")
 	}
-	host, err := idna.Lookup.ToASCII(strings.ToLower(host))
-	if err != nil || host == "" {
+	host = strings.ToLower(host)
+	if strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) {
+		ascii, err := idna.Lookup.ToASCII(host)
+		if err != nil {
+			return "", false
+		}
+		host = ascii
+	}
+	if host == "" {
 		return "", false
 	}
 	for i := range len(host) {

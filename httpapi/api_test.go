@@ -251,6 +251,7 @@ func TestBadInput(t *testing.T) {
 		{"crawl with a bad glob", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"https://example.com","includePatterns":["/a[","/b"]}`, 400, invalid("includePatterns")},
 		{"crawl with a glob of many", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"https://example.com","excludePatterns":["{a,b}{a,b}{a,b}{a,b}{a,b}"]}`, 400, invalid("excludePatterns")},
 		{"crawl with odd chunks", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"https://example.com","config":{"chunk_size":1}}`, 400, invalid("chunk_size")},
+		{"crawl with a browser", "POST", "/api/agents/default/sources/crawl", `{"name":"x","url":"https://example.com","render":true}`, 400, invalid("render")},
 		{"crawl without a body", "POST", "/api/agents/default/sources/crawl", ``, 400, invalid("name")},
 		{"search for nothing", "GET", "/api/agents/default/sources/search", ``, 400, invalid("query")},
 		{"search in no source", "GET", "/api/agents/default/sources/search?query=x&source_id=source-x", ``, 404, code("NOT_FOUND")},

@@ -18,6 +18,7 @@ type crawlIn struct {
 		IncludePatterns []string `json:"includePatterns,omitempty" doc:"Globs over the whole URL or its path; with any, only what matches one is visited."`
 		ExcludePatterns []string `json:"excludePatterns,omitempty" doc:"Globs over the whole URL or its path; what matches one is not visited."`
 		IgnoreRobots    bool     `json:"ignoreRobots,omitempty" doc:"Do not obey robots.txt." example:"false"`
+		Render          bool     `json:"render,omitempty" doc:"Fetch pages with a browser; not available yet." example:"false"`
 		Config          struct {
 			chunkingIn
 		} `json:"config,omitempty" doc:"How pages are cut into chunks."`
@@ -64,6 +65,9 @@ func orNone(list []string) []string {
 
 func (s *Server) createCrawl(c *Call, in *crawlIn) (agent.Source, error) {
 	b := in.Body
+	if b.Render {
+		return agent.Source{}, agent.Invalid("render", "is not available yet")
+	}
 	plan := agent.CrawlPlan{URL: b.URL, MaxPages: or(b.MaxPages, agent.MaxCrawlPages), MaxDepth: or(b.MaxDepth, agent.DefaultCrawlDepth),
 		IncludePatterns: orNone(b.IncludePatterns), ExcludePatterns: orNone(b.ExcludePatterns), IgnoreRobots: b.IgnoreRobots,
 		Chunking: b.Config.chunking()}

@@ -71,14 +71,19 @@ func extractPage(in input, out *sink) error {
 	}
 	out.title = around.title
 	text := mainContent(in)
-	if float64(inked(text)) < enough*float64(inked(whole.String())) {
+	if isBlank(whole.String()) || float64(inked(text)) < enough*float64(inked(whole.String())) {
 		text = whole.String()
 	}
 	return out.write(0, text)
 }
 
-// mainContent is "" where none is found.
-func mainContent(in input) string {
+// mainContent is "" where none is found, or where the library stumbles.
+func mainContent(in input) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = ""
+		}
+	}()
 	address, err := url.Parse(in.name)
 	if err != nil {
 		return ""
@@ -91,10 +96,13 @@ func mainContent(in input) string {
 		return ""
 	}
 	root := &html.Node{Type: html.DocumentNode}
+	if parent := found.ContentNode.Parent; parent != nil {
+		parent.RemoveChild(found.ContentNode)
+	}
 	root.AppendChild(found.ContentNode)
 	page := htmlPage{base: address}
 	page.clean(root, true)
-	text, err := toMarkdown(root)
+	text, err = toMarkdown(root)
 	if err != nil {
 		return ""
 	}
