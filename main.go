@@ -17,6 +17,7 @@ import (
 	"satchel/agent"
 	"satchel/agent/config"
 	"satchel/agent/egress"
+	"satchel/crawl"
 	"satchel/httpapi"
 	"satchel/store"
 	"satchel/vector"
@@ -95,16 +96,18 @@ func (p *program) serve(ctx context.Context, c *config.Config) (err error) {
 		publicURL = "http://" + listener.Addr().String()
 	}
 	index := vector.New(folder, vector.Local(), options.Log)
+	crawler := crawl.New(crawl.Options{Folder: folder, Allow: c.OutboundAllow, Extract: document.ReadPage, Ready: index.Kick, Version: version, Log: options.Log})
 	server := httpapi.New(httpapi.Options{
-		Folder: folder, Index: index, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
+		Folder: folder, Index: index, Crawler: crawler, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
 		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
 		PublicURL: publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: options.Log,
 	})
 	work := context.WithoutCancel(ctx) // background work ends by Stop, in its order
-	if err := errors.Join(folder.Start(work), index.Start(work)); err != nil {
+	if err := errors.Join(folder.Start(work), index.Start(work), crawler.Start(work)); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	defer index.Stop()
+	defer crawler.Stop()
 	server.Start(listener)
 	defer server.Stop()
 	access := "under access control"

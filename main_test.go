@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path"
@@ -19,7 +21,17 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"satchel/vector/document"
 )
+
+// TestMain is also the child that reads documents.
+func TestMain(m *testing.M) {
+	if document.RunChild(os.Args[1:]) {
+		return
+	}
+	os.Exit(m.Run())
+}
 
 // floors is the table of docs/house.md: which of our packages a package may
 // import. A room is named by its longest prefix here.
@@ -31,6 +43,7 @@ var floors = map[string]struct {
 	"agent/config": {0, nil},
 	"agent/egress": {0, nil},
 	"store":        {1, []string{"agent"}},
+	"crawl":        {2, []string{"agent", "agent/egress", "store"}},
 	"vector":       {2, []string{"agent", "agent/egress", "store"}},
 	"httpapi":      {5, []string{""}},
 	"":             {6, []string{""}},
@@ -39,16 +52,20 @@ var floors = map[string]struct {
 // owners says which room a third-party module belongs to. Modules that only
 // carry data structures of the language, golang.org/x, are everybody's.
 var owners = map[string]string{
-	"modernc.org/sqlite":                  "store",
-	"github.com/gofrs/flock":              "store",
-	"github.com/BurntSushi/toml":          "agent/config",
-	"github.com/spf13/cobra":              "agent/config",
-	"github.com/labstack/echo/v4":         "httpapi",
-	"github.com/danielgtaylor/huma/v2":    "httpapi",
-	"github.com/MicahParks/keyfunc/v3":    "httpapi",
-	"github.com/MicahParks/jwkset":        "httpapi",
-	"github.com/golang-jwt/jwt/v5":        "httpapi",
-	"github.com/prometheus/client_golang": "httpapi",
+	"modernc.org/sqlite":                     "store",
+	"github.com/gofrs/flock":                 "store",
+	"github.com/gocolly/colly/v2":            "crawl",
+	"github.com/bmatcuk/doublestar/v4":       "crawl",
+	"github.com/temoto/robotstxt":            "crawl",
+	"github.com/markusmobius/go-trafilatura": "vector",
+	"github.com/BurntSushi/toml":             "agent/config",
+	"github.com/spf13/cobra":                 "agent/config",
+	"github.com/labstack/echo/v4":            "httpapi",
+	"github.com/danielgtaylor/huma/v2":       "httpapi",
+	"github.com/MicahParks/keyfunc/v3":       "httpapi",
+	"github.com/MicahParks/jwkset":           "httpapi",
+	"github.com/golang-jwt/jwt/v5":           "httpapi",
+	"github.com/prometheus/client_golang":    "httpapi",
 }
 
 type listed struct {
@@ -438,5 +455,41 @@ func TestCommands(t *testing.T) {
 	}
 	if err := run(context.Background(), []string{"serve", "--addr", "0.0.0.0:0", "--data", filepath.Join(t.TempDir(), "x")}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "--no-auth") {
 		t.Errorf("an open server for everybody: %v", err)
+	}
+}
+
+// TestCrawl makes knowledge of a site, by way of the whole program.
+func TestCrawl(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/":
+			fmt.Fprint(w, "<title>Harbour Bakery</title><nav><a href=/returns>Returns</a></nav><main><p>Bread and cake at the harbour, every morning from six o'clock on.</p></main>")
+		case "/returns":
+			fmt.Fprint(w, "<title>Returns</title><main><h1>Returns</h1><p>If a loaf is not to your liking, bring it back within two days. We give your money back or bake you another one.</p></main>")
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(site.Close)
+	data := filepath.Join(t.TempDir(), "data")
+	s := start(t, "--data", data)
+	s.call(t, "POST", "/agents", map[string]any{"name": "bakery"}, 201)
+	s.call(t, "POST", "/agents/bakery/sources/crawl", map[string]any{"url": site.URL, "name": "Site"}, 400)
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	s = start(t, "--data", data, "--outbound-allow", "127.0.0.1/32")
+	source := s.call(t, "POST", "/agents/bakery/sources/crawl", map[string]any{"url": site.URL, "name": "Site"}, 201)
+	s.waitFor(t, "/agents/bakery/sources/"+source["id"].(string), "ready")
+	s.asks(t, "can I get a refund for bread I did not enjoy", "money back")
+	again := s.call(t, "POST", "/agents/bakery/sources/"+source["id"].(string)+"/reindex", nil, 200)
+	if again["status"] != "crawling" {
+		t.Errorf("reindex answers %v", again)
+	}
+	s.waitFor(t, "/agents/bakery/sources/"+source["id"].(string), "ready")
+	config := s.call(t, "GET", "/agents/bakery/sources/"+source["id"].(string), nil, 200)["config"].(map[string]any)
+	if config["pageCount"] != 2.0 || config["unchangedPages"] != 2.0 || config["changedPages"] != 0.0 {
+		t.Errorf("crawled again: %v", config)
 	}
 }

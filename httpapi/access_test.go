@@ -15,6 +15,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"satchel/agent"
+	"satchel/crawl"
 	"satchel/store"
 	"satchel/vector"
 )
@@ -27,7 +28,7 @@ func openWith(t *testing.T, change func(*Options)) (*visitor, *Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Folder: folder, Index: vector.New(folder, vector.Local(), quiet), CORSOrigins: []string{"*"},
+	o := Options{Folder: folder, Index: vector.New(folder, vector.Local(), quiet), Crawler: crawl.New(crawl.Options{Folder: folder, Log: quiet}), CORSOrigins: []string{"*"},
 		DefaultRole: agent.RoleAdmin, MaxUpload: 1 << 20, PublicURL: "http://satchel.example", Log: quiet}
 	change(&o)
 	server := New(o)

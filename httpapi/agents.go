@@ -192,7 +192,7 @@ type updateAgentIn struct{ Body agent.AgentChange }
 func (s *Server) updateAgent(c *Call, in *updateAgentIn) (agent.Agent, error) {
 	a, err := s.folder.UpdateAgent(c, c.DB, in.Body)
 	if err == nil && in.Body.Status.Given {
-		s.index.Kick(c.DB) // an agent that was disabled may have work waiting
+		s.kick(c) // an agent that was disabled may have work waiting
 	}
 	return a, err
 }
@@ -202,6 +202,7 @@ func (s *Server) deleteAgent(c *Call, _ *agentIn) (Success, error) {
 	if err := s.folder.DeleteAgent(c.DB); err != nil {
 		return Success{}, err
 	}
+	s.kick(c) // crawls of it are cut
 	return Success{true, fmt.Sprintf("agent %s was deleted with all its data", name)}, nil
 }
 

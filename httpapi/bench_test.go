@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"sync"
@@ -19,8 +20,10 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
+	"satchel/crawl"
 	"satchel/store"
 	"satchel/vector"
+	"satchel/vector/document"
 )
 
 // connections is how many clients send at once.
@@ -139,13 +142,19 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	if err := index.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
+	crawler := crawl.New(crawl.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Extract: document.ReadPage,
+		Ready: index.Kick, Manners: crawl.Politeness{Delay: -1}, Log: quiet})
+	if err := crawler.Start(context.Background()); err != nil {
+		tb.Fatal(err)
+	}
 	tb.Cleanup(func() {
+		crawler.Stop()
 		index.Stop()
 		if err := folder.Close(); err != nil {
 			tb.Error(err)
 		}
 	})
-	return folder, New(Options{Folder: folder, Index: index, CORSOrigins: []string{"*"},
+	return folder, New(Options{Folder: folder, Index: index, Crawler: crawler, CORSOrigins: []string{"*"},
 		MaxUpload: 25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }
 

@@ -173,8 +173,12 @@ func (d *description) parameters(r *Route) []*huma.Param {
 // body describes a route's JSON or multipart body, nil without one.
 func (d *description) body(r *Route) *huma.RequestBody {
 	if r.form != nil {
-		return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-			echo.MIMEMultipartForm: {Schema: formSchema(r.form)}}}
+		content := map[string]*huma.MediaType{echo.MIMEMultipartForm: {Schema: formSchema(r.form)}}
+		if r.form.json != nil {
+			content[echo.MIMEApplicationJSON] = &huma.MediaType{Schema: d.types.schema(r.form.json, r.form.json.Name())}
+			d.media = append(d.media, content[echo.MIMEApplicationJSON])
+		}
+		return &huma.RequestBody{Required: true, Content: content}
 	}
 	f, ok := r.in.FieldByName("Body")
 	if !ok || !slices.Equal(newBinding(r.in).body, f.Index) {

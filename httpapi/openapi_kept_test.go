@@ -163,6 +163,11 @@ func (w *witness) askOfKnowledge(t *testing.T, at string) {
 	w.ask(t, 200, "POST", source+"/refresh", "")
 	w.settled(t, source)
 	w.ask(t, 200, "DELETE", source, "")
+	site := newSite(t)
+	crawled := at + "/sources/" + w.made(t, at+"/sources/crawl", `{"name":"site","url":"`+site.URL+`"}`)
+	w.settled(t, crawled)
+	w.ask(t, 200, "POST", crawled+"/reindex", "")
+	w.settled(t, crawled)
 }
 
 // settled asks for a source until the work on it has ended.

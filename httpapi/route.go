@@ -71,6 +71,7 @@ type Route struct {
 type form struct {
 	file   string
 	fields map[string]string
+	json   reflect.Type // of the JSON body that may come in its place; nil for none
 }
 
 // route makes a line of the table out of a typed handler: In is bound from

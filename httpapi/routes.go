@@ -37,8 +37,9 @@ func (s *Server) api() []*Route {
 		route("GET", "/agents/{id}/logs", 200, "List the agent's log", s.listLogs),
 
 		route("GET", "/agents/{id}/sources", 200, "List sources", s.listSources),
-		raw[struct{}]("POST", "/agents/{id}/sources", 201, "Upload a document as a source", s.createSource).
+		raw[struct{}]("POST", "/agents/{id}/sources", 201, "Upload a document, or name a page, as a source", s.createSource).
 			takes(sourceForm).returns(agent.Source{}).fails(agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
+		route("POST", "/agents/{id}/sources/crawl", 201, "Crawl a site as a source; the answer does not wait for it", s.createCrawl).limit(bulk).locates(sourceLocation),
 		route("GET", "/agents/{id}/sources/search", 200, "Search knowledge by meaning and by words", s.searchSources),
 		route("POST", "/agents/{id}/sources/search", 200, "Search knowledge by meaning and by words", s.searchSourcesByBody).role(viewer),
 		route("GET", "/agents/{id}/sources/{sourceId}", 200, "Read a source; while it is worked on, with its progress", s.getSource),

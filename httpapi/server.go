@@ -16,6 +16,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
+	"satchel/crawl"
 	"satchel/store"
 	"satchel/vector"
 )
@@ -24,6 +25,7 @@ import (
 type Options struct {
 	Folder         *store.Folder
 	Index          *vector.Index
+	Crawler        *crawl.Crawler
 	Verifier       *Verifier // nil: no identity proxy
 	NoAuth         bool      // open, whatever else is set
 	DefaultRole    agent.Role

@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +53,7 @@ func (s *Server) listSources(c *Call, in *listSourcesIn) (sourcesOut, error) {
 }
 
 // sourceForm describes the upload of a document.
-var sourceForm = form{file: "file", fields: map[string]string{
+var sourceForm = form{file: "file", json: reflect.TypeFor[urlSource](), fields: map[string]string{
 	"type":       "file",
 	"name":       "Display name; the file's name without it.",
 	"chunk_size": "Longest chunk, in characters; 1000 without it.",
@@ -63,7 +64,7 @@ var sourceForm = form{file: "file", fields: map[string]string{
 
 func (s *Server) createSource(c *Call) error {
 	if media, _, _ := mime.ParseMediaType(c.echo.Request().Header.Get(echo.HeaderContentType)); media == echo.MIMEApplicationJSON {
-		return agent.Invalid("type", "must be file, sent as multipart/form-data")
+		return s.createURLSource(c)
 	}
 	fields := map[string]string{"type": "", "name": "", "chunk_size": "", "overlap": "", "method": "", "config": ""}
 	part, err := filePart(c.echo, "file", fields)
@@ -93,8 +94,8 @@ func (s *Server) createSource(c *Call) error {
 	if err != nil {
 		return err
 	}
-	s.index.Kick(c.DB)
-	c.echo.Response().Header().Set(echo.HeaderLocation, "/api/agents/"+c.DB.ID()+"/sources/"+source.ID)
+	s.kick(c)
+	c.echo.Response().Header().Set(echo.HeaderLocation, sourceLocation(c, source))
 	return writeJSON(c.echo, http.StatusCreated, source)
 }
 
@@ -189,7 +190,7 @@ func (s *Server) deleteSource(c *Call, in *sourceIn) (Success, error) {
 	if err := c.DB.DeleteSource(c, in.ID); err != nil {
 		return Success{}, err
 	}
-	s.index.Kick(c.DB)
+	s.kick(c)
 	return Success{Success: true}, nil
 }
 
@@ -241,6 +242,13 @@ type restarted struct {
 }
 
 func (s *Server) reindexSource(c *Call, in *sourceIn) (restarted, error) {
+	source, err := c.DB.Source(c, in.ID)
+	if err != nil {
+		return restarted{}, err
+	}
+	if agent.Crawled(source.Type) {
+		return s.restart(c, in.ID, agent.SourceCrawling, "all pages are visited again; those that are new or changed are indexed")
+	}
 	return s.restart(c, in.ID, agent.SourceProcessing, "the source is read and embedded again")
 }
 
@@ -253,7 +261,7 @@ func (s *Server) restart(c *Call, id string, status agent.SourceStatus, message 
 	if err != nil {
 		return restarted{}, err
 	}
-	s.index.Kick(c.DB)
+	s.kick(c)
 	return restarted{source.ID, source.Type, source.Status, message}, nil
 }
 

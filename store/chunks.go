@@ -24,13 +24,14 @@ type Work struct {
 	Type     string
 	Name     string
 	Chunking agent.Chunking
-	Chunked  bool // the text has been cut; vectors may be missing
+	Chunked  bool // the text has been cut, or the site walked; vectors may be missing
 	Attempts int  // how often its reading began before
 	Model    string
 }
 
 // NextWork returns the oldest source that is to be read, so that words are
-// found soon, else the oldest whose vectors are missing, or nil.
+// found soon, else the oldest whose vectors are missing, or nil. A source that
+// is being crawled counts only while pages of it wait.
 func (db *DB) NextWork(ctx context.Context) (*Work, error) {
 	return Read(ctx, db, func(tx *Tx) (*Work, error) {
 		found, err := all(tx, func(rows *sql.Rows) (w Work, err error) {
@@ -40,8 +41,12 @@ func (db *DB) NextWork(ctx context.Context) (*Work, error) {
 			}
 			w.Chunking = agent.DefaultChunking
 			return w, unmarshalInto(config, &w.Chunking)
-		}, `SELECT id, type, name, config, chunked, attempts, embedding_model FROM sources
-			WHERE status NOT IN ('ready','error') ORDER BY chunked, created_at, id LIMIT 1`)
+		}, `WITH work AS (SELECT s.*, type IN ('crawl','url') AS crawled,
+				EXISTS (SELECT 1 FROM _pages p WHERE p.source_id = s.id AND p.pending <> '') AS pending
+			FROM sources s WHERE status NOT IN ('ready','error'))
+			SELECT id, type, name, config, chunked, attempts, embedding_model FROM work
+			WHERE NOT crawled OR chunked OR pending OR EXISTS (SELECT 1 FROM chunks c WHERE c.source_id = work.id AND c.embedded = 0)
+			ORDER BY CASE WHEN crawled THEN NOT pending ELSE chunked END, created_at, id LIMIT 1`)
 		if err != nil || len(found) == 0 {
 			return nil, err
 		}
@@ -203,25 +208,26 @@ func packVector(v []float32) []byte {
 // FinishSource ends work on a source: ready, or failed with problem, and
 // writes the event that tells of it.
 func (db *DB) FinishSource(ctx context.Context, id string, problem *agent.SourceError) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		var none struct{}
-		status, event := agent.SourceReady, agent.EventSourceReady
-		p := agent.SourceError{}
-		if problem != nil {
-			status, event, p = agent.SourceFailed, agent.EventSourceError, *problem
-		}
-		_, err := tx.exec(`UPDATE sources SET status = ?, error_code = ?, error_message = ?, attempts = 0, updated_at = ?,
-			chunks = (SELECT count(*) FROM chunks WHERE source_id = ?5) WHERE id = ?5`, status, p.Code, p.Message, tx.Now, id)
-		if err != nil {
-			return none, err
-		}
-		s, err := tx.source(id)
-		if err != nil {
-			return none, err
-		}
-		return none, tx.emit(event, map[string]any{"source": s})
-	})
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.finishSource(id, problem) })
 	return err
+}
+
+func (tx *Tx) finishSource(id string, problem *agent.SourceError) error {
+	status, event := agent.SourceReady, agent.EventSourceReady
+	p := agent.SourceError{}
+	if problem != nil {
+		status, event, p = agent.SourceFailed, agent.EventSourceError, *problem
+	}
+	_, err := tx.exec(`UPDATE sources SET status = ?, error_code = ?, error_message = ?, attempts = 0, updated_at = ?,
+		chunks = (SELECT count(*) FROM chunks WHERE source_id = ?5) WHERE id = ?5`, status, p.Code, p.Message, tx.Now, id)
+	if err != nil {
+		return err
+	}
+	s, err := tx.source(id)
+	if err != nil {
+		return err
+	}
+	return tx.emit(event, map[string]any{"source": s})
 }
 
 // RestartSource sends a source that is finished through its work again.
@@ -237,6 +243,9 @@ func (db *DB) RestartSource(ctx context.Context, id string, status agent.SourceS
 		}
 		if _, err := tx.exec(`UPDATE sources SET status = ?, chunked = 0, attempts = 0, error_code = '', error_message = '', updated_at = ?
 			WHERE id = ?`, status, tx.Now, id); err != nil {
+			return s, err
+		}
+		if err := tx.forgetCrawl(id); err != nil {
 			return s, err
 		}
 		if err := tx.audit("source restarted", map[string]any{"source_id": id}); err != nil {

@@ -128,7 +128,7 @@ CREATE TABLE sources (
   embedding_model TEXT NOT NULL DEFAULT '',
   error_code      TEXT NOT NULL DEFAULT '',
   error_message   TEXT NOT NULL DEFAULT '',
-  chunked         INTEGER NOT NULL DEFAULT 0,  -- the text has been cut; vectors may still be missing
+  chunked         INTEGER NOT NULL DEFAULT 0,  -- the text has been cut, or the site walked; vectors may still be missing
   attempts        INTEGER NOT NULL DEFAULT 0,  -- how often reading it began: a file that kills its reader is given up
   created_at      TEXT NOT NULL CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at)),
   updated_at      TEXT NOT NULL CHECK (updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
@@ -154,6 +154,32 @@ CREATE TABLE _purge (source_id TEXT PRIMARY KEY NOT NULL) WITHOUT ROWID;
 CREATE TRIGGER _sources_deleted AFTER DELETE ON sources BEGIN
   INSERT OR IGNORE INTO _purge VALUES (old.id);
 END;
+
+-- The addresses that a crawl has met, one row each. What a page said stays for
+-- the next crawl, which asks for changes only and compares hashes.
+CREATE TABLE _pages (
+  seq           INTEGER PRIMARY KEY AUTOINCREMENT,
+  source_id     TEXT NOT NULL REFERENCES sources(id) ON DELETE CASCADE,
+  url           TEXT NOT NULL,
+  state         TEXT NOT NULL CHECK (state IN ('queued','indexed','failed','skipped','alias','known')),  -- known: to the crawl before, not met yet by this one
+  depth         INTEGER NOT NULL,
+  turn          INTEGER NOT NULL,             -- place in the frontier
+  target        TEXT NOT NULL DEFAULT '',     -- of an alias: the address it led to
+  status        INTEGER NOT NULL DEFAULT 0,   -- of HTTP; 0 without an answer
+  error_code    TEXT NOT NULL DEFAULT '',
+  error_message TEXT NOT NULL DEFAULT '',
+  etag          TEXT NOT NULL DEFAULT '',
+  last_modified TEXT NOT NULL DEFAULT '',
+  hash          TEXT NOT NULL DEFAULT '',     -- of text; '' for an address without a page
+  title         TEXT NOT NULL DEFAULT '',
+  text          TEXT NOT NULL DEFAULT '',
+  links         TEXT NOT NULL DEFAULT '[]',
+  changed       INTEGER NOT NULL DEFAULT 0,   -- new or modified in this crawl
+  pending       TEXT NOT NULL DEFAULT '' CHECK (pending IN ('','cut','drop')),  -- what is to be done to its chunks
+  UNIQUE (source_id, url)
+);
+CREATE INDEX _pages_frontier ON _pages(source_id, state, depth, turn);
+CREATE INDEX _pages_pending ON _pages(source_id, seq) WHERE pending <> '';
 
 CREATE TABLE _files (
   source_id  TEXT PRIMARY KEY NOT NULL REFERENCES sources(id) ON DELETE CASCADE,

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"satchel/agent"
 )
@@ -17,7 +18,7 @@ const sourceColumns = "id, type, name, status, chunks, file_path, config, embedd
 
 var sourceListing = listing[agent.Source]{
 	table:   "sources",
-	columns: sourceColumns,
+	columns: strings.Replace(sourceColumns, " config,", " json_remove(config, '$.pageHashes', '$.failedPages'),", 1),
 	order:   "created_at DESC, id DESC",
 	sort: map[string]string{"name": "name COLLATE NOCASE", "created_at": "created_at", "updated_at": "updated_at",
 		"status": "status", "type": "type", "chunks": "chunks"},
@@ -65,6 +66,10 @@ func (tx *Tx) source(id string) (agent.Source, error) {
 	s := found[0]
 	if s.Status == agent.SourceReady || s.Status == agent.SourceFailed {
 		return s, nil
+	}
+	if agent.Crawled(s.Type) {
+		s.Progress, err = tx.crawlProgress(id)
+		return s, err
 	}
 	p := agent.Progress{Total: s.Chunks}
 	if err := tx.value(&p.Queued, "SELECT count(*) FROM chunks WHERE source_id = ? AND embedded = 0", id); err != nil {

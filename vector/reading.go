@@ -79,6 +79,11 @@ func (ix *Index) cut(ctx context.Context, w *store.Work, file store.File, data [
 	if err != nil {
 		return nil, err
 	}
+	return ix.split(ctx, w, doc)
+}
+
+// split cuts a document; the caller holds a processor.
+func (ix *Index) split(ctx context.Context, w *store.Work, doc *document.Document) ([]store.NewChunk, error) {
 	pieces, err := chunk.Split(ctx, doc, chunk.Config{
 		Size: w.Chunking.Size, Overlap: w.Chunking.Overlap, Method: w.Chunking.Method,
 		Embed: func(ctx context.Context, texts []string) ([][]float32, error) {
@@ -90,7 +95,7 @@ func (ix *Index) cut(ctx context.Context, w *store.Work, file store.File, data [
 	if err != nil {
 		return nil, err
 	}
-	chunks = make([]store.NewChunk, len(pieces))
+	chunks := make([]store.NewChunk, len(pieces))
 	for i, p := range pieces {
 		chunks[i] = store.NewChunk{Content: p.Content, Section: section(doc.Title, p.Heading), Page: p.Page}
 	}

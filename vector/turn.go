@@ -36,18 +36,30 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, mayRead bool) outcom
 	case w == nil:
 		return nothing
 	}
-	toDo := ix.embedNext
-	if !w.Chunked || w.Model != ix.embedder.Model() {
-		if !mayRead {
-			return toRead
-		}
-		toDo = ix.read
+	toDo, reads, err := ix.next(ctx, db, w)
+	switch {
+	case err != nil:
+		return ix.ended(ctx, db, err)
+	case reads && !mayRead:
+		return toRead
 	}
 	err = toDo(ctx, db, w)
 	if agent.ErrorCode(err) == agent.CodeNotFound {
 		return more // deleted meanwhile: the next turn finds what is left
 	}
 	return ix.ended(ctx, db, err)
+}
+
+// next finds out what is to be done next for a source, and whether that is to
+// read a document.
+func (ix *Index) next(ctx context.Context, db *store.DB, w *store.Work) (toDo func(context.Context, *store.DB, *store.Work) error, reads bool, err error) {
+	if agent.Crawled(w.Type) {
+		return ix.nextOfPages(ctx, db, w)
+	}
+	if !w.Chunked || w.Model != ix.embedder.Model() {
+		return ix.read, true, nil
+	}
+	return ix.embedNext, false, nil
 }
 
 // ended tells what an error of the store means for the agent.
@@ -70,6 +82,9 @@ func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work) err
 		return err
 	}
 	if len(batch) == 0 {
+		if agent.Crawled(w.Type) {
+			return ix.finishPages(ctx, db, w)
+		}
 		ix.step("finish")
 		return db.FinishSource(ctx, w.ID, nil)
 	}

@@ -75,6 +75,7 @@ type extractor func(in input, out *sink) error
 var extractors = map[Format]extractor{
 	FormatHTML: extractHTML,
 	FormatDOCX: extractDOCX,
+	formatPage: extractPage,
 	FormatPDF:  extractPDF,
 }
 

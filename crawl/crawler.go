@@ -1,0 +1,156 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/temoto/robotstxt"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/store"
+)
+
+// Options say what a Crawler works on.
+type Options struct {
+	Folder *store.Folder
+	Allow  []netip.Prefix // private ranges that the operator opened
+	// Extract turns the body of a response into Markdown. HTML and text come as
+	// UTF-8. Its errors are shown to clients when they are *agent.Error.
+	Extract func(ctx context.Context, address, mediaType string, body []byte) (title, markdown string, err error)
+	Ready   func(*store.DB) // told when pages wait to be cut; may be nil
+	Version string          // of the program, for the User-Agent
+	Manners Politeness
+	Log     *slog.Logger // may be nil
+}
+
+// product is the name that robots.txt addresses a Crawler by.
+const product = "Satchel"
+
+// Crawler walks the sites of the agents' sources in the background.
+type Crawler struct {
+	options Options
+	manners Politeness
+	client  *egress.Client
+	hosts   hosts
+	log     *slog.Logger
+	step    func(name string) // told of each step of the work; tests set it
+
+	extracting chan struct{} // a token for each page that may be extracted at a time
+
+	mu      sync.Mutex
+	kicked  map[*store.DB]bool
+	met     map[*store.DB]bool // agents whose unfinished walks were taken up
+	waiting []*job
+	jobs    map[jobKey]*job // waiting and running
+	agents  map[*store.DB]*agentWork
+	walking int
+	wake    chan struct{}
+
+	startMu sync.Mutex
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// New makes a Crawler; it does nothing until Start.
+func New(o Options) *Crawler {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Ready == nil {
+		o.Ready = func(*store.DB) {}
+	}
+	manners := o.Manners.orDefaults()
+	return &Crawler{
+		options: o, manners: manners, log: o.Log, step: func(string) {},
+		client:     egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPage, HeaderTimeout: manners.PageTimeout}),
+		hosts:      hosts{of: map[site]*host{}},
+		extracting: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)),
+		kicked:     map[*store.DB]bool{}, met: map[*store.DB]bool{}, jobs: map[jobKey]*job{},
+		agents: map[*store.DB]*agentWork{}, wake: make(chan struct{}, 1),
+	}
+}
+
+// Check says whether a plan can be carried out: its bounds, its globs, and
+// whether its start may be reached as far as that shows without the network.
+// The error names the field.
+func (c *Crawler) Check(p *agent.CrawlPlan) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	if err := CheckPatterns(p); err != nil {
+		return err
+	}
+	_, err := c.startOf(p)
+	return err
+}
+
+func (c *Crawler) startOf(p *agent.CrawlPlan) (*url.URL, error) {
+	u, err := c.client.CheckURL(p.URL)
+	var refused *egress.Error
+	switch {
+	case errors.Is(err, egress.ErrScheme):
+		return nil, agent.Invalid("url", "must begin with http:// or https://")
+	case errors.Is(err, egress.ErrBlocked):
+		return nil, agent.Invalid("url", "must not lead to a private address").With("code", egress.CodeBlocked).Because(err)
+	case errors.As(err, &refused):
+		return nil, agent.Invalid("url", "cannot be fetched: "+refused.Reason)
+	case err != nil:
+		return nil, agent.Invalid("url", "cannot be fetched")
+	}
+	if _, ok := normalize(u); !ok {
+		return nil, agent.Invalid("url", fmt.Sprintf("must be a URL of at most %d bytes", maxURL))
+	}
+	return u, nil
+}
+
+// newWalk prepares a walk; leave ends its claim on the host.
+func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, leave func(), err error) {
+	start, err := c.startOf(&work.Plan)
+	if err != nil {
+		return nil, nil, err
+	}
+	w = &walk{crawler: c, db: db, work: work, site: siteOf(start), start: start, globs: globsOf(work.Plan)}
+	host := c.hosts.enter(w.site, c.manners)
+	userAgent := product + "/" + c.options.Version
+	w.fetcher = &fetcher{transport: c.client.Transport(), host: host, manners: c.manners, userAgent: userAgent, stay: w.stay}
+	if !work.Plan.IgnoreRobots {
+		w.robots = &robots{
+			agent: product, rules: map[string]*robotstxt.RobotsData{},
+			slow: func(d time.Duration) { host.slow(min(d, c.manners.MaxDelay)) },
+			fetch: func(ctx context.Context, address string) (int, []byte, error) {
+				if err := host.wait(ctx); err != nil {
+					return 0, nil, err
+				}
+				return readRobots(ctx, c.client.HTTP(), address, userAgent)
+			},
+		}
+	}
+	return w, func() { c.hosts.leave(w.site) }, nil
+}
+
+// extract runs Extract on one of the processors. A panic in a reader is a page
+// that cannot be read.
+func (c *Crawler) extract(ctx context.Context, address, media string, body []byte) (title, markdown string, err error) {
+	select {
+	case c.extracting <- struct{}{}:
+		defer func() { <-c.extracting }()
+	case <-ctx.Done():
+		return "", "", ctx.Err()
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			c.log.Error("extract a page's text", "error", r, "stack", string(debug.Stack()))
+			err = agent.Errorf(agent.CodeInternal, "the page's text could not be read")
+		}
+	}()
+	return c.options.Extract(ctx, address, media, body)
+}

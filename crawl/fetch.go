@@ -1,0 +1,195 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+)
+
+// Codes of a page that could not be read, beside those of egress and of text
+// extraction.
+const (
+	CodeRobots    agent.Code = "ROBOTS_DISALLOWED" // robots.txt forbids it
+	CodeLeftSite  agent.Code = "LEFT_SITE"         // the server sends the visitor to another site
+	CodeExcluded  agent.Code = "EXCLUDED"          // the server sends the visitor to what the globs leave out
+	CodeTimeout   agent.Code = "TIMEOUT"           // took too long
+	CodeNoText    agent.Code = "NO_TEXT"           // holds nothing to read
+	CodeNoTextual            = agent.CodeUnsupportedFormat
+)
+
+// maxPage is the longest page that is read, in bytes after decompression.
+const maxPage = 10 << 20
+
+// attempts is how often a page is asked for when its host asks to come back
+// later.
+const attempts = 3
+
+// declaredType is where transport keeps the Content-Type: colly would decode
+// by its charset, and PDF files too.
+const declaredType = "X-Declared-Content-Type"
+
+// response is what a server said to one request and its redirects.
+type response struct {
+	final  *url.URL
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (r *response) media() string { return mediaType(r.header.Get(declaredType), r.body) }
+
+// fetcher fetches pages of one site, politely.
+type fetcher struct {
+	transport http.RoundTripper
+	host      *host
+	manners   Politeness
+	userAgent string
+	stay      func(context.Context, *url.URL) error // whether a redirect may be followed
+}
+
+// fetch asks for a page, with what is known of it so that the server may
+// answer 304. A host that asks to come back later is heeded, some times.
+func (f *fetcher) fetch(ctx context.Context, address, etag, lastModified string) (*response, error) {
+	if err := f.host.connect(ctx); err != nil {
+		return nil, err
+	}
+	defer f.host.disconnect()
+	for attempt := 1; ; attempt++ {
+		if err := f.host.wait(ctx); err != nil {
+			return nil, err
+		}
+		resp, err := f.once(ctx, address, etag, lastModified)
+		if err != nil || attempt == attempts {
+			return resp, err
+		}
+		after, later := retryAfter(resp, time.Now())
+		if !later {
+			return resp, nil
+		}
+		f.host.pause(min(after, f.manners.MaxRetryAfter))
+	}
+}
+
+// once makes one request. The collector is made for it: it carries the
+// request's context and shares nothing with others.
+func (f *fetcher) once(ctx context.Context, address, etag, lastModified string) (*response, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.manners.PageTimeout)
+	defer cancel()
+	c := &colly.Collector{}
+	c.Init() // NewCollector would read the environment
+	c.Context, c.AllowURLRevisit, c.ParseHTTPErrorResponse, c.MaxBodySize = ctx, true, true, 0
+	c.DisableCookies()
+	c.WithTransport(transport{f})
+	c.SetRequestTimeout(f.manners.PageTimeout)
+	c.SetRedirectHandler(func(req *http.Request, _ []*http.Request) error { return f.stay(req.Context(), req.URL) })
+
+	var got *response
+	c.OnResponseHeaders(func(r *colly.Response) {
+		got = &response{final: r.Request.URL, status: r.StatusCode, header: *r.Headers}
+		if !worthReading(got) {
+			r.Request.Abort()
+		}
+	})
+	c.OnResponse(func(r *colly.Response) { got.body = r.Body })
+	header := http.Header{"User-Agent": {f.userAgent}, "Accept": {"text/html,application/xhtml+xml,text/plain;q=0.9,text/markdown;q=0.9,application/pdf;q=0.8,*/*;q=0.1"}}
+	if etag != "" {
+		header.Set("If-None-Match", etag)
+	}
+	if lastModified != "" {
+		header.Set("If-Modified-Since", lastModified)
+	}
+	err := c.Request(http.MethodGet, address, nil, nil, header)
+	if err != nil && !errors.Is(err, colly.ErrAbortedAfterHeaders) {
+		return nil, err
+	}
+	if got == nil {
+		return nil, errors.New("no response")
+	}
+	return got, nil
+}
+
+// worthReading tells from the header whether a body is to be read. Colly
+// unpacks some bodies by itself and without bound, which it must not come to.
+func worthReading(r *response) bool {
+	declared, _, _ := strings.Cut(r.header.Get(declaredType), ";")
+	return r.status >= 200 && r.status < 300 && wanted(strings.ToLower(strings.TrimSpace(declared))) &&
+		r.header.Get("Content-Encoding") == "" && !strings.HasSuffix(strings.ToLower(r.final.Path), ".gz")
+}
+
+// transport sends the requests of one fetch, its redirects one at a time and
+// apart like all others.
+type transport struct{ *fetcher }
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Response != nil {
+		if err := t.host.wait(req.Context()); err != nil {
+			return nil, err
+		}
+	}
+	resp, err := t.fetcher.transport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	declared := resp.Header.Get("Content-Type")
+	bare, _, _ := strings.Cut(declared, ";")
+	resp.Header.Set(declaredType, declared)
+	resp.Header.Set("Content-Type", bare)
+	return resp, nil
+}
+
+// retryAfter tells whether and for how long a server asks to come back later
+// (RFC 9110, section 10.2.3). 503 without a time is an answer.
+func retryAfter(r *response, now time.Time) (time.Duration, bool) {
+	value := r.header.Get("Retry-After")
+	switch {
+	case r.status == http.StatusTooManyRequests && value == "":
+		return 2 * time.Second, true
+	case r.status != http.StatusTooManyRequests && (r.status != http.StatusServiceUnavailable || value == ""):
+		return 0, false
+	}
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second, true
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(at.Sub(now), 0), true
+	}
+	return 2 * time.Second, true
+}
+
+// explain says in a sentence of ours why a page could not be fetched.
+func explain(err error) *agent.SourceError {
+	var known *agent.Error
+	var refused *egress.Error
+	switch {
+	case errors.As(err, &refused) && refused.Code == egress.CodeTooLarge:
+		return &agent.SourceError{Code: refused.Code, Message: fmt.Sprintf("the page is larger than %d MB", maxPage>>20)}
+	case errors.As(err, &refused):
+		return &agent.SourceError{Code: refused.Code, Message: refused.Error()}
+	case errors.As(err, &known):
+		return &agent.SourceError{Code: string(known.Code), Message: known.Message}
+	case isTimeout(err):
+		return &agent.SourceError{Code: string(CodeTimeout), Message: "the server took too long to answer"}
+	}
+	return &agent.SourceError{Code: string(agent.CodeUpstream), Message: "the server could not be reached"}
+}
+
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// explainStatus is explain for an answer that is no page.
+func explainStatus(status int) *agent.SourceError {
+	return &agent.SourceError{Code: string(agent.CodeUpstream), Message: strings.TrimSpace(fmt.Sprintf("the server answered %d %s", status, http.StatusText(status)))}
+}

@@ -1,0 +1,105 @@
+package crawl
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"satchel/agent"
+)
+
+// CheckPatterns says whether the globs of a plan can be used. Its errors name
+// the field.
+func CheckPatterns(p *agent.CrawlPlan) error {
+	for field, patterns := range map[string][]string{"includePatterns": p.IncludePatterns, "excludePatterns": p.ExcludePatterns} {
+		for _, pattern := range patterns {
+			if err := agent.CheckPattern(field, pattern); err != nil {
+				return err
+			}
+			if !doublestar.ValidatePattern(crossing(pattern)) {
+				return agent.Invalid(field, "holds a glob that does not parse")
+			}
+		}
+	}
+	return nil
+}
+
+// globs decides which addresses are visited.
+type globs struct{ include, exclude []string }
+
+func globsOf(p agent.CrawlPlan) globs {
+	var g globs
+	for _, pattern := range p.IncludePatterns {
+		g.include = append(g.include, crossing(pattern))
+	}
+	for _, pattern := range p.ExcludePatterns {
+		g.exclude = append(g.exclude, crossing(pattern))
+	}
+	return g
+}
+
+// allow tells whether a plan lets an address be visited. Exclude wins.
+func (g globs) allow(u *url.URL) bool {
+	forms := spellings(u)
+	return !matches(g.exclude, forms) && (len(g.include) == 0 || matches(g.include, forms))
+}
+
+// spellings are the forms of an address that a glob may be meant for: the
+// whole URL and the path, each with and without the query, and without a slash
+// at the end.
+func spellings(u *url.URL) []string {
+	whole, _, _ := strings.Cut(u.String(), "?")
+	forms := []string{whole, u.EscapedPath()}
+	if u.RawQuery != "" {
+		forms = append(forms, u.String(), u.RequestURI())
+	}
+	for _, f := range forms[:2] {
+		if cut := strings.TrimSuffix(f, "/"); cut != f && cut != "" {
+			forms = append(forms, cut)
+		}
+	}
+	return forms
+}
+
+func matches(patterns, forms []string) bool {
+	for _, p := range patterns {
+		for _, f := range forms {
+			if ok, err := doublestar.Match(p, f); ok && err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// crossing rewrites "**" inside a segment, as in "/docs**", which doublestar
+// reads as "*", so that it crosses slashes too.
+func crossing(pattern string) string {
+	var b strings.Builder
+	for rest := pattern; ; {
+		i := strings.Index(rest, "**")
+		if i < 0 {
+			b.WriteString(rest)
+			return b.String()
+		}
+		before, after := rest[:i], strings.TrimLeft(rest[i:], "*")
+		b.WriteString(before)
+		joinsLeft := b.Len() > 0 && !strings.HasSuffix(b.String(), "/")
+		joinsRight := after != "" && !strings.HasPrefix(after, "/")
+		escaped := strings.HasSuffix(before, `\`)
+		switch {
+		case escaped || strings.ContainsAny(pattern, "{}[]"): // inside groups it stays what doublestar makes of it
+			b.WriteString("**")
+		case joinsLeft && joinsRight:
+			b.WriteString("{*,*/**/*}")
+		case joinsLeft:
+			b.WriteString("{*,*/**}")
+		case joinsRight:
+			b.WriteString("{*,**/*}")
+		default:
+			b.WriteString("**")
+		}
+		rest = after
+	}
+}

@@ -1,0 +1,119 @@
+package crawl
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Politeness is how a host is treated, by all crawls together. A zero field
+// stands for its default.
+type Politeness struct {
+	Connections   int           // at a time, 2
+	Delay         time.Duration // between the starts of two requests, 100 ms; below 0 none
+	MaxDelay      time.Duration // most that a Crawl-delay of robots.txt makes of it, 10 s
+	MaxRetryAfter time.Duration // most that is waited for a host that asks to come back later, 30 s
+	PageTimeout   time.Duration // for one page, redirects and body included, 30 s
+}
+
+func (p Politeness) orDefaults() Politeness {
+	set := func(d *time.Duration, value time.Duration) {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	if p.Connections <= 0 {
+		p.Connections = 2
+	}
+	set(&p.Delay, 100*time.Millisecond)
+	set(&p.MaxDelay, 10*time.Second)
+	set(&p.MaxRetryAfter, 30*time.Second)
+	set(&p.PageTimeout, 30*time.Second)
+	return p
+}
+
+// hosts holds the hosts that crawls are busy with.
+type hosts struct {
+	mu sync.Mutex
+	of map[site]*host
+}
+
+// host keeps the requests to one site apart.
+type host struct {
+	slots chan struct{}
+	users int // walks; guarded by hosts.mu
+
+	mu   sync.Mutex
+	gap  time.Duration
+	next time.Time // when the next request may start
+}
+
+// enter returns the host of a site; call leave when the walk has ended.
+func (hs *hosts) enter(s site, p Politeness) *host {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	h := hs.of[s]
+	if h == nil {
+		h = &host{slots: make(chan struct{}, p.Connections), gap: p.Delay}
+		hs.of[s] = h
+	}
+	h.users++
+	return h
+}
+
+func (hs *hosts) leave(s site) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if h := hs.of[s]; h != nil {
+		if h.users--; h.users == 0 {
+			delete(hs.of, s)
+		}
+	}
+}
+
+// connect waits for one of the host's connections; disconnect gives it back.
+func (h *host) connect(ctx context.Context) error {
+	select {
+	case h.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (h *host) disconnect() { <-h.slots }
+
+// wait waits until the next request may start.
+func (h *host) wait(ctx context.Context) error {
+	h.mu.Lock()
+	start := time.Now()
+	if h.next.After(start) {
+		start = h.next
+	}
+	h.next = start.Add(h.gap)
+	h.mu.Unlock()
+	timer := time.NewTimer(time.Until(start))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// pause lets no request start for a while.
+func (h *host) pause(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if until := time.Now().Add(d); until.After(h.next) {
+		h.next = until
+	}
+}
+
+// slow widens the time between two requests.
+func (h *host) slow(gap time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.gap = max(h.gap, gap)
+}

@@ -1,0 +1,315 @@
+package crawl
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// TestMain is also the program that TestKilledWalksGoOn kills.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("SATCHEL_TEST_FOLDER"); path != "" {
+		if err := victim(path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// victim goes on with the crawls in a folder and tells of each page.
+func victim(path string) error {
+	ctx := context.Background()
+	folder, err := store.Open(store.Options{Path: path})
+	if err != nil {
+		return err
+	}
+	c := New(Options{Folder: folder, Allow: loopback, Extract: plainText, Manners: hasty})
+	c.step = func(name string) { fmt.Println(name) }
+	if err := c.Start(ctx); err != nil {
+		return err
+	}
+	for _, db := range folder.Agents() {
+		c.Kick(db)
+		if err := c.Wait(ctx, db); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestKilledWalksGoOn kills the program after every third page (SIGKILL), and
+// wants the pages that an undisturbed walk finds, each fetched once or, when
+// it was under way, twice.
+func TestKilledWalksGoOn(t *testing.T) {
+	s := newSite(t)
+	for i := range 20 {
+		s.page(fmt.Sprintf("/%d", i), fmt.Sprintf("page %d", i), fmt.Sprintf("/%d", (2*i+1)%20), fmt.Sprintf("/%d", (2*i+2)%20))
+	}
+	s.page("/", "start", "/0", "/1")
+	want := walkSite(t, s, nil)
+	if want.PageCount != 21 {
+		t.Fatalf("an undisturbed walk finds %d pages", want.PageCount)
+	}
+	before := s.total()
+	path := filepath.Join(t.TempDir(), "data")
+	folder, err := store.Open(store.Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := create(t, folder.Default(), planOf(s.URL))
+	if err := folder.Close(); err != nil {
+		t.Fatal(err)
+	}
+	kills := 0
+	for killAfter(t, path, 3) {
+		kills++
+	}
+	if kills < 4 {
+		t.Errorf("the walk was killed %d times only", kills)
+	}
+	db := openFolder(t, path).Default()
+	index(t, db, id)
+	got := outcomeOf(t, db, id, s.URL)
+	if got.paths() != want.paths() || got.ChangedPages != 21 || got.failures() != "" {
+		t.Errorf("after %d kills: %s (changed %d), want %s", kills, got.paths(), got.ChangedPages, want.paths())
+	}
+	if most := 21 + kills*(2+ahead); s.total()-before > most {
+		t.Errorf("%d requests, want at most %d", s.total()-before, most)
+	}
+}
+
+// killAfter runs the victim and kills it at its nth page; false when it ended
+// by itself before.
+func killAfter(t *testing.T, path string, n int) bool {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "SATCHEL_TEST_FOLDER="+path)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	killed := false
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if n--; n == 0 && lines.Text() == "page" {
+			killed = true
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil && !killed {
+		t.Fatal("the victim failed:", err)
+	}
+	return killed
+}
+
+// gate holds an address until it is opened, and tells of each visitor.
+type gate struct {
+	arrived chan struct{}
+	open    chan struct{}
+	left    chan struct{} // told when a visitor goes away unanswered
+	release func()        // opens the gate
+}
+
+func newGate(t *testing.T) *gate {
+	g := &gate{arrived: make(chan struct{}, 100), open: make(chan struct{}), left: make(chan struct{}, 100)}
+	g.release = sync.OnceFunc(func() { close(g.open) })
+	t.Cleanup(g.release)
+	return g
+}
+
+func (g *gate) hold(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		g.arrived <- struct{}{}
+		select {
+		case <-g.open:
+			next(w, r)
+		case <-r.Context().Done():
+			g.left <- struct{}{}
+		}
+	}
+}
+
+func TestWalksStopAtOnce(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		stop func(t *testing.T, c *Crawler, folder *store.Folder, db *store.DB, id string)
+	}{
+		{"source deleted", func(t *testing.T, c *Crawler, _ *store.Folder, db *store.DB, id string) {
+			if err := db.DeleteSource(context.Background(), id); err != nil {
+				t.Fatal(err)
+			}
+			c.Kick(db)
+		}},
+		{"agent deleted", func(t *testing.T, c *Crawler, folder *store.Folder, db *store.DB, _ string) {
+			if err := folder.DeleteAgent(db); err != nil {
+				t.Fatal(err)
+			}
+			c.Kick(db)
+		}},
+		{"agent disabled", func(t *testing.T, c *Crawler, folder *store.Folder, db *store.DB, _ string) {
+			status := agent.StatusDisabled
+			setStatus(t, folder, db, status)
+			c.Kick(db)
+		}},
+		{"server stops", func(_ *testing.T, c *Crawler, _ *store.Folder, _ *store.DB, _ string) { c.Stop() }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, g := newSite(t), newGate(t)
+			s.page("/", "start", "/held", "/next")
+			s.set("/held", g.hold(htmlPage("held")))
+			s.page("/next", "next")
+			folder := openFolder(t, t.TempDir())
+			c := newCrawler(t, folder, nil)
+			db := newAgent(t, folder, "stopped")
+			id := create(t, db, planOf(s.URL))
+			c.Kick(db)
+			<-g.arrived
+			tc.stop(t, c, folder, db, id)
+			<-g.left
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			if tc.name != "server stops" {
+				if err := c.Wait(ctx, db); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func setStatus(t *testing.T, folder *store.Folder, db *store.DB, status agent.Status) {
+	t.Helper()
+	if _, err := folder.UpdateAgent(context.Background(), db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStoppedAndDisabledWalksGoOn(t *testing.T) {
+	s, g := newSite(t), newGate(t)
+	s.page("/", "start", "/held")
+	s.set("/held", g.hold(htmlPage("held")))
+	folder := openFolder(t, t.TempDir())
+	c := newCrawler(t, folder, nil)
+	db := newAgent(t, folder, "again")
+	id := create(t, db, planOf(s.URL))
+	c.Kick(db)
+	<-g.arrived
+	c.Stop()
+	c.Stop()
+	if err := c.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	c.Kick(db)
+	<-g.arrived
+	setStatus(t, folder, db, agent.StatusDisabled)
+	c.Kick(db)
+	<-g.left
+	<-g.left
+	setStatus(t, folder, db, agent.StatusActive)
+	g.release()
+	settle(t, c, db, id)
+	if o := outcomeOf(t, db, id, s.URL); o.paths() != "/ /held" || s.count("/") != 1 {
+		t.Errorf("pages %s; the start was asked for %d times", o.paths(), s.count("/"))
+	}
+}
+
+func TestManyCrawlsAtOnce(t *testing.T) {
+	s := newSite(t)
+	for i := range 10 {
+		s.page(fmt.Sprintf("/%d", i), fmt.Sprintf("page %d", i), "/", fmt.Sprintf("/%d", (i+1)%10))
+	}
+	s.page("/", "start", "/0")
+	most, now := 0, 0
+	var mu sync.Mutex
+	inner := s.Config.Handler
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		now++
+		if r.URL.Path != "/robots.txt" {
+			most = max(most, now)
+		}
+		mu.Unlock()
+		inner.ServeHTTP(w, r)
+		mu.Lock()
+		now--
+		mu.Unlock()
+	})
+	folder := openFolder(t, t.TempDir())
+	c := newCrawler(t, folder, func(o *Options) { o.Manners.Connections = 1 })
+	agents := []*store.DB{newAgent(t, folder, "one"), newAgent(t, folder, "two")}
+	ids := map[*store.DB][]string{}
+	for range 6 {
+		for _, db := range agents {
+			plan := planOf(s.URL)
+			plan.IgnoreRobots = true
+			ids[db] = append(ids[db], create(t, db, plan))
+			c.Kick(db)
+		}
+	}
+	for _, db := range agents {
+		settle(t, c, db, ids[db]...)
+		for _, id := range ids[db] {
+			// The ring has ten pages, and the walk goes five links deep.
+			if o := outcomeOf(t, db, id, s.URL); o.paths() != "/ /0 /1 /2 /3 /4" {
+				t.Errorf("pages %s", o.paths())
+			}
+		}
+	}
+	if most != 1 {
+		t.Errorf("%d connections to one host at a time, want 1", most)
+	}
+	if len(c.hosts.of) != 0 || len(c.jobs) != 0 || len(c.agents) != 0 || c.walking != 0 {
+		t.Errorf("left behind: %d hosts, %d jobs, %d agents, %d walks", len(c.hosts.of), len(c.jobs), len(c.agents), c.walking)
+	}
+	c.Stop()
+	buf := make([]byte, 1<<20)
+	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		if strings.Contains(stack, "satchel/crawl.(*Crawler)") || strings.Contains(stack, "satchel/crawl.(*walk)") {
+			t.Errorf("a goroutine is left:\n%s", stack)
+		}
+	}
+}
+
+// TestBlockedByName: a name that leads to a private address.
+func TestBlockedByName(t *testing.T) {
+	s := newSite(t)
+	s.page("/", "start")
+	folder := openFolder(t, t.TempDir())
+	c := newCrawler(t, folder, func(o *Options) { o.Allow = nil })
+	db := newAgent(t, folder, "blocked")
+	plan := planOf(s.URL)
+	if err := c.Check(&plan); agent.ErrorCode(err) != agent.CodeValidation {
+		t.Errorf("a literal private address: %v", err)
+	}
+	id := create(t, db, plan) // as if the settings had changed since
+	settle(t, c, db)
+	if o := outcomeOf(t, db, id, s.URL); o.source.Status != agent.SourceFailed || o.source.Error.Code != "BLOCKED_ADDRESS" || s.total() != 0 {
+		t.Errorf("%+v after %d requests", o.source.Error, s.total())
+	}
+	// The dialer's refusal, which a name's answer leads to, is told by its code.
+	w := &walk{crawler: c, db: db}
+	w.fetcher = &fetcher{transport: c.client.Transport(), host: c.hosts.enter(site{}, c.manners), manners: c.manners, stay: w.stay}
+	_, err := w.fetcher.fetch(context.Background(), s.URL, "", "")
+	if problem := explain(err); problem.Code != "BLOCKED_ADDRESS" {
+		t.Errorf("the dialer's refusal is told as %+v", problem)
+	}
+}

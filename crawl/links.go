@@ -1,0 +1,75 @@
+package crawl
+
+import (
+	"bytes"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// maxLinks bounds the links that are kept of one page.
+const maxLinks = 1000
+
+// pageLinks are the addresses that an HTML page names.
+type pageLinks struct {
+	links     []string // normalized, each once, in order
+	canonical string   // of the page itself, "" when it does not say
+}
+
+// readLinks finds links in a page without building its tree, whatever the
+// page looks like. address is where the page was found.
+func readLinks(address *url.URL, page []byte) pageLinks {
+	var found pageLinks
+	base, based := address, false
+	seen, listed := map[string]bool{}, map[string]bool{}
+	for z := html.NewTokenizer(bytes.NewReader(page)); ; {
+		switch z.Next() {
+		case html.ErrorToken:
+			return found
+		case html.StartTagToken, html.SelfClosingTagToken:
+		default:
+			continue
+		}
+		name, more := z.TagName()
+		tag := atom.Lookup(name)
+		if !more || tag != atom.A && tag != atom.Area && tag != atom.Base && tag != atom.Link {
+			continue
+		}
+		href, rel := hrefAndRel(z)
+		switch tag {
+		case atom.Base:
+			if u, err := address.Parse(strings.TrimSpace(href)); err == nil && href != "" && !based {
+				base, based = u, true
+			}
+		case atom.Link:
+			if found.canonical == "" && strings.EqualFold(strings.TrimSpace(rel), "canonical") {
+				found.canonical, _ = resolve(base, href)
+			}
+		default:
+			if seen[href] || len(found.links) >= maxLinks {
+				continue
+			}
+			seen[href] = true
+			if link, ok := resolve(base, href); ok && !listed[link] {
+				listed[link] = true
+				found.links = append(found.links, link)
+			}
+		}
+	}
+}
+
+func hrefAndRel(z *html.Tokenizer) (href, rel string) {
+	for more := true; more; {
+		var key, value []byte
+		key, value, more = z.TagAttr()
+		switch string(key) {
+		case "href":
+			href = string(value)
+		case "rel":
+			rel = string(value)
+		}
+	}
+	return href, rel
+}

@@ -1,0 +1,173 @@
+package crawl
+
+import (
+	"net/url"
+	"path"
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+// maxURL is the longest address that is followed, in bytes.
+const maxURL = 2000
+
+// normalize returns the one spelling under which an absolute address is known:
+// scheme and host in lower case, no default port, no user, no fragment, dot
+// segments resolved, percent-encoding only where it is needed (RFC 3986,
+// section 6.2.2). The query stays as it is but for its encoding. ok is false
+// for what is no http address.
+func normalize(u *url.URL) (address string, ok bool) {
+	scheme := strings.ToLower(u.Scheme)
+	if scheme != "http" && scheme != "https" || u.Opaque != "" || u.Host == "" {
+		return "", false
+	}
+	host, ok := normalHost(u.Hostname())
+	if !ok {
+		return "", false
+	}
+	if port := u.Port(); port != "" && port != defaultPorts[scheme] {
+		host += ":" + port
+	}
+	address = scheme + "://" + host + withoutDots(escape(u.EscapedPath(), pathSigns))
+	if u.RawQuery != "" {
+		address += "?" + escape(u.RawQuery, pathSigns+"?")
+	}
+	return address, len(address) <= maxURL
+}
+
+var defaultPorts = map[string]string{"http": "80", "https": "443"}
+
+func normalHost(host string) (string, bool) {
+	if strings.Contains(host, ":") { // IPv6, which url.Parse had in brackets
+		return "[" + strings.ToLower(host) + "]", !strings.ContainsAny(host, "%[]/?#@ ")
+	}
+	host = strings.ToLower(host)
+	if strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) {
+		ascii, err := idna.Lookup.ToASCII(host)
+		if err != nil {
+			return "", false
+		}
+		host = ascii
+	}
+	if host == "" {
+		return "", false
+	}
+	for i := range len(host) {
+		if c := host[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.' && c != '_' {
+			return "", false
+		}
+	}
+	return host, true
+}
+
+// pathSigns are the characters beside letters and digits that stand for
+// themselves in a path: unreserved, sub-delims, ":", "@" and "/".
+const pathSigns = "-._~!$&'()*+,;=:@/"
+
+const unreservedSigns = "-._~"
+
+func alphanumeric(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+// escape encodes every byte that is neither a letter, a digit nor one of
+// signs, takes the encoding off unreserved characters, and writes the rest of
+// it in upper case.
+func escape(s, signs string) string {
+	const digits = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '%' && i+2 < len(s) && hexValue(s[i+1]) >= 0 && hexValue(s[i+2]) >= 0 {
+			c = byte(hexValue(s[i+1])<<4 | hexValue(s[i+2]))
+			i += 2
+			if alphanumeric(c) || strings.IndexByte(unreservedSigns, c) >= 0 {
+				b.WriteByte(c)
+				continue
+			}
+		} else if alphanumeric(c) || strings.IndexByte(signs, c) >= 0 {
+			b.WriteByte(c)
+			continue
+		}
+		b.WriteByte('%')
+		b.WriteByte(digits[c>>4])
+		b.WriteByte(digits[c&15])
+	}
+	return b.String()
+}
+
+func hexValue(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
+
+// withoutDots resolves "." and ".." segments (RFC 3986, section 5.2.4) and
+// keeps empty ones and the slash at the end.
+func withoutDots(p string) string {
+	var kept []string
+	segments := strings.Split(strings.TrimPrefix(p, "/"), "/")
+	for i, s := range segments {
+		last := i == len(segments)-1
+		switch s {
+		case ".", "..":
+			if s == ".." && len(kept) > 0 {
+				kept = kept[:len(kept)-1]
+			}
+			if last {
+				kept = append(kept, "")
+			}
+		default:
+			kept = append(kept, s)
+		}
+	}
+	return "/" + strings.Join(kept, "/")
+}
+
+// resolve returns the normalized address that a link on a page leads to.
+func resolve(base *url.URL, link string) (string, bool) {
+	link = strings.Trim(link, " \t\r\n\f")
+	if link == "" || strings.HasPrefix(link, "#") || len(link) > maxURL {
+		return "", false
+	}
+	link = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(link)
+	u, err := base.Parse(link)
+	if err != nil || u.User != nil {
+		return "", false
+	}
+	return normalize(u)
+}
+
+// site is what a crawl stays on: host and port, the www twin being the same.
+type site struct{ host, port string }
+
+func siteOf(u *url.URL) site {
+	port := u.Port()
+	if port == defaultPorts[u.Scheme] {
+		port = ""
+	}
+	return site{strings.TrimPrefix(strings.ToLower(u.Hostname()), "www."), port}
+}
+
+func (s site) holds(u *url.URL) bool { return siteOf(u) == s }
+
+// binary are endings of files that hold no text to read.
+var binary = map[string]bool{}
+
+func init() {
+	for _, ending := range strings.Fields(`.jpg .jpeg .png .gif .webp .avif .svg .ico .bmp .tif .tiff .mp3 .ogg .wav .flac .m4a
+		.mp4 .webm .mov .avi .mkv .zip .gz .tgz .bz2 .xz .7z .rar .tar .iso .dmg .exe .msi .deb .rpm .apk .jar
+		.css .js .mjs .map .woff .woff2 .ttf .otf .eot .wasm`) {
+		binary[ending] = true
+	}
+}
+
+// readable tells whether an address may lead to text, as far as its ending
+// says.
+func readable(u *url.URL) bool { return !binary[strings.ToLower(path.Ext(u.Path))] }

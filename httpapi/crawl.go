@@ -1,0 +1,139 @@
+package httpapi
+
+import (
+	"net/http"
+	"reflect"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+)
+
+type crawlIn struct {
+	Body struct {
+		URL             string   `json:"url" required:"true" doc:"Where the crawl starts." example:"https://example.com/docs"`
+		Name            string   `json:"name" required:"true" doc:"Display name." example:"Documentation"`
+		MaxPages        *int     `json:"maxPages,omitempty" doc:"Most pages that are indexed, 1 to 50; 50 without it." example:"50"`
+		MaxDepth        *int     `json:"maxDepth,omitempty" doc:"Most links between the start and a page, 0 to 5; 3 without it." example:"3"`
+		IncludePatterns []string `json:"includePatterns,omitempty" doc:"Globs over the whole URL or its path; with any, only what matches one is visited."`
+		ExcludePatterns []string `json:"excludePatterns,omitempty" doc:"Globs over the whole URL or its path; what matches one is not visited."`
+		IgnoreRobots    bool     `json:"ignoreRobots,omitempty" doc:"Do not obey robots.txt." example:"false"`
+		Render          bool     `json:"render,omitempty" doc:"Fetch pages with a browser; not available yet." example:"false"`
+		Config          struct {
+			chunkingIn
+		} `json:"config,omitempty" doc:"How pages are cut into chunks."`
+	}
+}
+
+// chunkingIn is how text is to be cut, as far as a client says.
+type chunkingIn struct {
+	Size    *int    `json:"chunk_size,omitempty" doc:"Longest chunk, in characters; 1000 without it." example:"1000"`
+	Overlap *int    `json:"overlap,omitempty" doc:"Characters shared by neighbours; 200 without it." example:"200"`
+	Method  *string `json:"method,omitempty" doc:"fixed, sentence, recursive, markdown or semantic; recursive without it." example:"recursive"`
+}
+
+func (in chunkingIn) chunking() agent.Chunking {
+	c := agent.DefaultChunking
+	if in.Size != nil {
+		c.Size = *in.Size
+	}
+	if in.Method != nil {
+		c.Method = *in.Method
+	}
+	switch {
+	case in.Overlap != nil:
+		c.Overlap = *in.Overlap
+	case c.Overlap >= c.Size:
+		c.Overlap = c.Size / 5 // the default would not fit a small chunk
+	}
+	return c
+}
+
+func or(given *int, fallback int) int {
+	if given == nil {
+		return fallback
+	}
+	return *given
+}
+
+func orNone(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func (s *Server) createCrawl(c *Call, in *crawlIn) (agent.Source, error) {
+	b := in.Body
+	if b.Render {
+		return agent.Source{}, agent.Invalid("render", "is not available yet")
+	}
+	plan := agent.CrawlPlan{URL: b.URL, MaxPages: or(b.MaxPages, agent.MaxCrawlPages), MaxDepth: or(b.MaxDepth, agent.DefaultCrawlDepth),
+		IncludePatterns: orNone(b.IncludePatterns), ExcludePatterns: orNone(b.ExcludePatterns), IgnoreRobots: b.IgnoreRobots,
+		Chunking: b.Config.chunking()}
+	return s.startCrawl(c, agent.SourceCrawl, b.Name, plan, plan)
+}
+
+// urlSource is the body of a source of type url.
+type urlSource struct {
+	Type   string `json:"type" required:"true" doc:"url" example:"url"`
+	Name   string `json:"name" required:"true" doc:"Display name." example:"Opening hours"`
+	URL    string `json:"url" required:"true" doc:"The page." example:"https://example.com/hours"`
+	Config struct {
+		Depth    *int `json:"depth,omitempty" doc:"Most links that are followed from it, 0 to 5; 0 without it." example:"0"`
+		MaxPages *int `json:"max_pages,omitempty" doc:"Most pages that are indexed, 1 to 50; 50 without it." example:"1"`
+		chunkingIn
+	} `json:"config,omitempty"`
+}
+
+// createURLSource answers a POST of sources with a JSON body.
+func (s *Server) createURLSource(c *Call) error {
+	var body urlSource
+	data, err := readBody(c.echo.Request())
+	if err != nil {
+		return err
+	}
+	var issues agent.Issues
+	if err := bindObject(data, reflect.ValueOf(&body).Elem(), jsonFields(reflect.TypeFor[urlSource]()), &issues); err != nil {
+		return err
+	}
+	if err := issues.Err(); err != nil {
+		return err
+	}
+	if body.Type != agent.SourceURL {
+		return agent.Invalid("type", "must be url in JSON, or file sent as multipart/form-data")
+	}
+	config := agent.URLConfig{URL: body.URL, Depth: or(body.Config.Depth, 0), MaxPages: or(body.Config.MaxPages, agent.MaxCrawlPages),
+		Chunking: body.Config.chunking()}
+	source, err := s.startCrawl(c, agent.SourceURL, body.Name, config.Plan(), config)
+	if err != nil {
+		return err
+	}
+	c.echo.Response().Header().Set(echo.HeaderLocation, sourceLocation(c, source))
+	return writeJSON(c.echo, http.StatusCreated, source)
+}
+
+func (s *Server) startCrawl(c *Call, sourceType, name string, plan agent.CrawlPlan, config any) (agent.Source, error) {
+	if err := agent.CheckSourceName(name); err != nil {
+		return agent.Source{}, err
+	}
+	if err := s.options.Crawler.Check(&plan); err != nil {
+		return agent.Source{}, err
+	}
+	source, err := c.DB.CreateCrawlSource(c, sourceType, name, config)
+	if err == nil {
+		s.kick(c)
+	}
+	return source, err
+}
+
+func sourceLocation(c *Call, out any) string {
+	return "/api/agents/" + c.DB.ID() + "/sources/" + out.(agent.Source).ID
+}
+
+// kick tells those who work in the background that the agent's sources, or
+// the agent itself, changed.
+func (s *Server) kick(c *Call) {
+	s.options.Crawler.Kick(c.DB)
+	s.index.Kick(c.DB)
+}

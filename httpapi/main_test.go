@@ -1,0 +1,16 @@
+package httpapi
+
+import (
+	"os"
+	"testing"
+
+	"satchel/vector/document"
+)
+
+// TestMain is also the child that reads documents.
+func TestMain(m *testing.M) {
+	if document.RunChild(os.Args[1:]) {
+		return
+	}
+	os.Exit(m.Run())
+}

@@ -1,0 +1,190 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"satchel/agent"
+)
+
+// CreateCrawlSource makes a source of type crawl or url, which is crawling
+// from then on. config is written as it is and holds the plan.
+func (db *DB) CreateCrawlSource(ctx context.Context, sourceType, name string, config any) (agent.Source, error) {
+	if err := agent.CheckSourceName(name); err != nil {
+		return agent.Source{}, err
+	}
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return agent.Source{}, err
+	}
+	return Write(ctx, db, func(tx *Tx) (agent.Source, error) {
+		s := agent.Source{ID: agent.NewID(agent.KindSource), Type: sourceType, Name: name, Status: agent.SourceCrawling, Config: raw,
+			CreatedAt: tx.Now, UpdatedAt: tx.Now}
+		if _, err := tx.exec("INSERT INTO sources(id, type, name, status, config, created_at, updated_at) VALUES (?,?,?,?,?,?,?)",
+			s.ID, s.Type, s.Name, s.Status, string(s.Config), s.CreatedAt, s.UpdatedAt); err != nil {
+			return s, err
+		}
+		return s, tx.audit("source created", map[string]any{"source_id": s.ID, "name": s.Name})
+	})
+}
+
+// CrawlWork is a source whose site is to be walked, or walked on.
+type CrawlWork struct {
+	SourceID string
+	Plan     agent.CrawlPlan
+}
+
+// CrawlWork returns the sources whose walk has not ended, oldest first.
+func (db *DB) CrawlWork(ctx context.Context) ([]CrawlWork, error) {
+	return Read(ctx, db, func(tx *Tx) ([]CrawlWork, error) {
+		return all(tx, func(rows *sql.Rows) (w CrawlWork, err error) {
+			var sourceType string
+			var config rawJSON
+			if err := rows.Scan(&w.SourceID, &sourceType, &config); err != nil {
+				return w, err
+			}
+			w.Plan, err = agent.ReadCrawlPlan(sourceType, config)
+			return w, err
+		}, `SELECT id, type, config FROM sources WHERE status NOT IN ('ready','error') AND type IN ('crawl','url') AND NOT chunked
+			ORDER BY created_at, id`)
+	})
+}
+
+// forgetCrawl makes a source's pages those of the crawl before.
+func (tx *Tx) forgetCrawl(sourceID string) error {
+	if _, err := tx.exec("DELETE FROM _pages WHERE source_id = ? AND hash = '' AND target = ''", sourceID); err != nil {
+		return err
+	}
+	_, err := tx.exec("UPDATE _pages SET state = 'known', changed = 0, status = 0, error_code = '', error_message = '' WHERE source_id = ?", sourceID)
+	return err
+}
+
+// crawlProgress counts pages: those that wait to be fetched, cut or embedded
+// are queued.
+func (tx *Tx) crawlProgress(sourceID string) (*agent.Progress, error) {
+	var p agent.Progress
+	s, err := tx.prepare(`SELECT count(*), count(*) FILTER (WHERE state = 'queued' OR pending <> ''
+			OR EXISTS (SELECT 1 FROM chunks c WHERE c.source_id = p.source_id AND c.embedded = 0 AND c.url = p.url))
+		FROM _pages p WHERE source_id = ? AND state <> 'known'`)
+	if err != nil {
+		return nil, err
+	}
+	err = s.QueryRow(sourceID).Scan(&p.Total, &p.Queued)
+	p.Done = p.Total - p.Queued
+	return &p, err
+}
+
+// EndCrawl ends a walk: it writes what it came to into the source's config and
+// marks the pages that vanished. When no page could be read the source ends as
+// failed with what the crawl before knew, and ended is true; else the pages
+// are left to be cut and embedded.
+func (db *DB) EndCrawl(ctx context.Context, sourceID string) (ended bool, err error) {
+	return Write(ctx, db, func(tx *Tx) (bool, error) {
+		if err := tx.crawling(sourceID); err != nil {
+			return false, err
+		}
+		failed, problem, err := tx.failedPages(sourceID)
+		if err != nil {
+			return false, err
+		}
+		var indexed int
+		if err := tx.value(&indexed, "SELECT count(*) FROM _pages WHERE source_id = ? AND state = 'indexed'", sourceID); err != nil {
+			return false, err
+		}
+		if indexed == 0 {
+			if problem == nil {
+				problem = &agent.SourceError{Code: string(agent.CodeUpstream), Message: "no page was found"}
+			}
+			if err := tx.setConfig(sourceID, "$.failedPages", failed); err != nil {
+				return false, err
+			}
+			return true, tx.finishSource(sourceID, problem)
+		}
+		return false, tx.endCrawl(sourceID, failed)
+	})
+}
+
+// gone are the pages of the crawl before that this one did not find again. A
+// page that fails for another reason than not being there keeps its text.
+const gone = "hash <> '' AND state <> 'indexed' AND NOT (state = 'failed' AND status NOT IN (404, 410))"
+
+func (tx *Tx) endCrawl(sourceID string, failed []agent.FailedPage) error {
+	var removed int
+	if err := tx.value(&removed, "SELECT count(*) FROM _pages WHERE source_id = ? AND "+gone, sourceID); err != nil {
+		return err
+	}
+	for _, statement := range []string{
+		"UPDATE _pages SET pending = 'drop' WHERE source_id = ? AND " + gone,
+		"DELETE FROM _pages WHERE source_id = ? AND hash = '' AND state IN ('queued','known')",
+		"UPDATE sources SET chunked = 1 WHERE id = ?",
+	} {
+		if _, err := tx.exec(statement, sourceID); err != nil {
+			return err
+		}
+	}
+	var pages, changed, unchanged int
+	hashes := rawJSON{}
+	s, err := tx.prepare(`SELECT count(*), count(*) FILTER (WHERE changed), count(*) FILTER (WHERE state = 'indexed' AND NOT changed),
+		json_group_object(url, hash) FROM _pages WHERE source_id = ? AND hash <> '' AND pending <> 'drop'`)
+	if err != nil {
+		return err
+	}
+	if err := s.QueryRow(sourceID).Scan(&pages, &changed, &unchanged, &hashes); err != nil {
+		return err
+	}
+	for path, value := range map[string]any{
+		"$.pageCount": pages, "$.changedPages": changed, "$.unchangedPages": unchanged, "$.removedPages": removed,
+		"$.lastCrawledAt": tx.Now, "$.pageHashes": json.RawMessage(hashes), "$.failedPages": failed,
+	} {
+		if err := tx.setConfig(sourceID, path, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setConfig sets one field of a source's config.
+func (tx *Tx) setConfig(sourceID, path string, value any) error {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec("UPDATE sources SET config = json_set(config, ?, json(?)), updated_at = ? WHERE id = ?", path, string(raw), tx.Now, sourceID)
+	return err
+}
+
+// failedPages lists what this crawl could not read; problem is that of the
+// first of them and of those that were passed over, nil without any.
+func (tx *Tx) failedPages(sourceID string) (failed []agent.FailedPage, problem *agent.SourceError, err error) {
+	type row struct {
+		agent.FailedPage
+		code   string
+		failed bool
+	}
+	found, err := all(tx, func(rows *sql.Rows) (r row, err error) {
+		return r, rows.Scan(&r.URL, &r.Status, &r.code, &r.Error, &r.failed)
+	}, `SELECT url, status, error_code, error_message, state = 'failed' FROM _pages WHERE source_id = ? AND state IN ('failed','skipped')
+		ORDER BY depth, turn`, sourceID)
+	failed = []agent.FailedPage{}
+	for _, r := range found {
+		if problem == nil {
+			problem = &agent.SourceError{Code: r.code, Message: r.Error}
+		}
+		if r.failed {
+			failed = append(failed, r.FailedPage)
+		}
+	}
+	return failed, problem, err
+}
+
+// crawling is NOT_FOUND unless the source is there and its walk goes on.
+func (tx *Tx) crawling(sourceID string) error {
+	var walking bool
+	err := tx.value(&walking, "SELECT status NOT IN ('ready','error') AND NOT chunked FROM sources WHERE id = ?", sourceID)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !walking {
+		return agent.NotFound("source", sourceID)
+	}
+	return err
+}

@@ -1,0 +1,307 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"satchel/agent"
+)
+
+// Frontier is what a walk knows of itself: it is the same after a restart.
+type Frontier struct {
+	Next    []QueuedPage // at the head of the queue
+	Indexed int          // pages read in this crawl
+	Tried   int          // addresses fetched in this crawl
+}
+
+// QueuedPage is an address that waits to be fetched, with what the crawl
+// before knew of it.
+type QueuedPage struct {
+	URL          string
+	Depth        int
+	Known        string // address of the page that it led to, "" when it is new
+	ETag         string
+	LastModified string
+}
+
+// Frontier returns the first n addresses in the queue of a walk, in breadth
+// first order. A walk that has not begun gets start as its first.
+func (db *DB) Frontier(ctx context.Context, sourceID, start string, n int) (Frontier, error) {
+	f, met, err := db.frontier(ctx, sourceID, n)
+	if err != nil || met > 0 {
+		return f, err
+	}
+	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if err := tx.crawling(sourceID); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.queuePages(sourceID, []string{start}, 0, 1)
+	})
+	if err != nil {
+		return f, err
+	}
+	f, _, err = db.frontier(ctx, sourceID, n)
+	return f, err
+}
+
+func (db *DB) frontier(ctx context.Context, sourceID string, n int) (f Frontier, met int, err error) {
+	f, err = Read(ctx, db, func(tx *Tx) (f Frontier, err error) {
+		s, err := tx.prepare(`SELECT count(*), count(*) FILTER (WHERE state <> 'queued'), count(*) FILTER (WHERE state = 'indexed')
+			FROM _pages WHERE source_id = ? AND state <> 'known'`)
+		if err != nil {
+			return f, err
+		}
+		if err := s.QueryRow(sourceID).Scan(&met, &f.Tried, &f.Indexed); err != nil {
+			return f, err
+		}
+		f.Next, err = all(tx, func(rows *sql.Rows) (q QueuedPage, err error) {
+			return q, rows.Scan(&q.URL, &q.Depth, &q.Known, &q.ETag, &q.LastModified)
+		}, `SELECT q.url, q.depth, coalesce(k.url, ''), coalesce(k.etag, ''), coalesce(k.last_modified, '') FROM _pages q
+			LEFT JOIN _pages k ON k.source_id = q.source_id AND k.url = CASE q.target WHEN '' THEN q.url ELSE q.target END AND k.hash <> ''
+			WHERE q.source_id = ? AND q.state = 'queued' ORDER BY q.depth, q.turn LIMIT ?`, sourceID, n)
+		return f, err
+	})
+	return f, met, err
+}
+
+// PageOutcome is what came of fetching one address of the queue.
+type PageOutcome struct {
+	URL   string // as it was queued
+	Final string // address of the page: URL, unless the server or the page names another
+
+	// Page is what was read; nil when there is none. Known says that the page
+	// is as the crawl before knew it. With neither and no Problem, URL is just
+	// another name of Final, which is queued at the same depth when Queue says so.
+	Page    *ReadPage
+	Known   bool
+	Problem *agent.SourceError
+	Skip    bool // the problem is none that a client need hear of while other pages are read
+	Queue   bool
+	Status  int // of HTTP; 0 without an answer
+
+	Links []string // to be queued one level deeper
+	Depth int
+}
+
+// ReadPage is a page as it is kept.
+type ReadPage struct {
+	Title, Text, Hash  string
+	ETag, LastModified string
+	Links              []string // all that lead to pages of the site
+}
+
+// maxFrontier bounds the addresses of one crawl. A walk is first in first out
+// and ends long before it has fetched that many.
+const maxFrontier = 1000
+
+// PutPage stores an outcome and queues what it led to, in one commit. A source
+// that is deleted or no longer crawled is NOT_FOUND.
+func (db *DB) PutPage(ctx context.Context, sourceID string, o PageOutcome) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if err := tx.crawling(sourceID); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.putPage(sourceID, o)
+	})
+	return err
+}
+
+func (tx *Tx) putPage(sourceID string, o PageOutcome) error {
+	if o.Final != o.URL {
+		if _, err := tx.exec("UPDATE _pages SET state = 'alias', target = ?, status = ? WHERE source_id = ? AND url = ?", o.Final, o.Status, sourceID, o.URL); err != nil {
+			return err
+		}
+		if o.Queue {
+			if err := tx.queuePages(sourceID, []string{o.Final}, o.Depth, maxFrontier); err != nil {
+				return err
+			}
+		}
+	}
+	if err := tx.putOutcome(sourceID, o); err != nil {
+		return err
+	}
+	return tx.queuePages(sourceID, o.Links, o.Depth+1, maxFrontier)
+}
+
+// putOutcome writes to the row of the page itself. A page that was read
+// already in this crawl, under another name, stays as it is.
+func (tx *Tx) putOutcome(sourceID string, o PageOutcome) error {
+	if o.Page == nil && !o.Known && o.Problem == nil {
+		return nil
+	}
+	if _, err := tx.exec(`INSERT INTO _pages(source_id, url, state, depth, turn) SELECT ?1, ?2, 'queued', ?3, turn FROM _pages WHERE source_id = ?1 AND url = ?4
+		ON CONFLICT (source_id, url) DO UPDATE SET state = 'queued', depth = ?3, turn = excluded.turn, target = '' WHERE state IN ('known','queued')`,
+		sourceID, o.Final, o.Depth, o.URL); err != nil {
+		return err
+	}
+	var err error
+	switch p := o.Page; {
+	case o.Problem != nil:
+		state := "failed"
+		if o.Skip {
+			state = "skipped"
+		}
+		_, err = tx.exec("UPDATE _pages SET state = ?, status = ?, error_code = ?, error_message = ? WHERE source_id = ? AND url = ? AND state = 'queued'",
+			state, o.Status, o.Problem.Code, o.Problem.Message, sourceID, o.Final)
+	case o.Known:
+		_, err = tx.exec("UPDATE _pages SET state = 'indexed', status = ? WHERE source_id = ? AND url = ? AND state = 'queued'", o.Status, sourceID, o.Final)
+	default:
+		links, _ := json.Marshal(p.Links) // a list of strings cannot fail
+		_, err = tx.exec(`UPDATE _pages SET state = 'indexed', status = ?1, etag = ?2, last_modified = ?3, links = ?4, title = ?5, text = ?6,
+			changed = hash <> ?7, pending = CASE WHEN hash <> ?7 THEN 'cut' ELSE pending END, hash = ?7
+			WHERE source_id = ?8 AND url = ?9 AND state = 'queued'`,
+			o.Status, p.ETag, p.LastModified, string(links), p.Title, p.Text, p.Hash, sourceID, o.Final)
+	}
+	return err
+}
+
+// queuePages appends addresses to the queue unless this crawl has met them.
+func (tx *Tx) queuePages(sourceID string, urls []string, depth, limit int) error {
+	if len(urls) == 0 {
+		return nil
+	}
+	var met, turn int
+	if err := tx.value(&met, "SELECT count(*) FROM _pages WHERE source_id = ? AND state <> 'known'", sourceID); err != nil {
+		return err
+	}
+	if err := tx.value(&turn, "SELECT coalesce(max(turn), 0) FROM _pages WHERE source_id = ?", sourceID); err != nil {
+		return err
+	}
+	for _, url := range urls {
+		if met >= limit {
+			return nil
+		}
+		turn++
+		done, err := tx.exec(`INSERT INTO _pages(source_id, url, state, depth, turn) VALUES (?,?,'queued',?,?)
+			ON CONFLICT (source_id, url) DO UPDATE SET state = 'queued', depth = excluded.depth, turn = excluded.turn
+			WHERE state = 'known' OR state = 'queued' AND depth > excluded.depth`, sourceID, url, depth, turn)
+		if err != nil {
+			return err
+		}
+		n, err := done.RowsAffected()
+		if err != nil {
+			return err
+		}
+		met += int(n)
+	}
+	return nil
+}
+
+// KnownLinks returns the links of a page as it was read last.
+func (db *DB) KnownLinks(ctx context.Context, sourceID, url string) ([]string, error) {
+	return Read(ctx, db, func(tx *Tx) (links []string, err error) {
+		var raw rawJSON
+		err = tx.value(&raw, "SELECT links FROM _pages WHERE source_id = ? AND url = ? AND hash <> ''", sourceID, url)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+		return links, json.Unmarshal(raw, &links)
+	})
+}
+
+// PendingPage is a page whose chunks are to be made anew, or dropped.
+type PendingPage struct {
+	Seq   int64
+	URL   string
+	Title string
+	Text  string
+	Hash  string
+	Drop  bool
+}
+
+// PendingPage returns the next page of a source whose chunks are out of date,
+// or nil.
+func (db *DB) PendingPage(ctx context.Context, sourceID string) (*PendingPage, error) {
+	return Read(ctx, db, func(tx *Tx) (*PendingPage, error) {
+		found, err := all(tx, func(rows *sql.Rows) (p PendingPage, err error) {
+			return p, rows.Scan(&p.Seq, &p.URL, &p.Title, &p.Text, &p.Hash, &p.Drop)
+		}, `SELECT seq, url, title, text, hash, pending = 'drop' FROM _pages WHERE source_id = ? AND pending <> '' ORDER BY seq LIMIT 1`, sourceID)
+		if err != nil || len(found) == 0 {
+			return nil, err
+		}
+		return &found[0], nil
+	})
+}
+
+// ReplacePageChunks stores chunks in place of those of a page, in several
+// writes, or forgets the page if it is to be dropped. When the page has changed
+// meanwhile it stays pending.
+func (db *DB) ReplacePageChunks(ctx context.Context, sourceID string, p PendingPage, chunks []NewChunk) error {
+	for {
+		n, err := Write(ctx, db, func(tx *Tx) (int64, error) {
+			done, err := tx.exec("DELETE FROM chunks WHERE seq IN (SELECT seq FROM chunks WHERE source_id = ? AND url = ? LIMIT ?)", sourceID, p.URL, chunkBatch)
+			if err != nil {
+				return 0, err
+			}
+			return done.RowsAffected()
+		})
+		if err != nil {
+			return err
+		} else if n < chunkBatch {
+			break
+		}
+	}
+	for {
+		batch := chunks[:min(len(chunks), chunkBatch)]
+		chunks = chunks[len(batch):]
+		_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+			var position int
+			if err := tx.value(&position, "SELECT coalesce(max(position) + 1, 0) FROM chunks WHERE source_id = ?", sourceID); err != nil {
+				return struct{}{}, err
+			}
+			if err := tx.appendChunks(sourceID, position, batch); err != nil || len(chunks) > 0 {
+				return struct{}{}, err
+			}
+			return struct{}{}, tx.settlePage(p)
+		})
+		if err != nil || len(chunks) == 0 {
+			return err
+		}
+	}
+}
+
+func (tx *Tx) settlePage(p PendingPage) error {
+	statement, args := "UPDATE _pages SET pending = '' WHERE seq = ? AND hash = ?", []any{p.Seq, p.Hash}
+	if p.Drop {
+		statement, args = "DELETE FROM _pages WHERE seq = ? AND pending = 'drop'", args[:1]
+	}
+	_, err := tx.exec(statement, args...)
+	return err
+}
+
+// AdoptModel notes which model the vectors of a crawled source are of. Those
+// of another model are dropped first, and their pages cut anew.
+func (db *DB) AdoptModel(ctx context.Context, sourceID, model string) error {
+	if err := db.DropChunks(ctx, sourceID); err != nil {
+		return err
+	}
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if _, err := tx.exec("UPDATE _pages SET pending = 'cut' WHERE source_id = ? AND hash <> '' AND pending = ''", sourceID); err != nil {
+			return struct{}{}, err
+		}
+		_, err := tx.exec("UPDATE sources SET embedding_model = ?, updated_at = ? WHERE id = ?", model, tx.Now, sourceID)
+		return struct{}{}, err
+	})
+	return err
+}
+
+// OrderChunks gives the chunks of a crawled source positions without gaps, in
+// the order of its pages.
+func (db *DB) OrderChunks(ctx context.Context, sourceID string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		// Positions are unique at every moment, so they move by way of negative ones.
+		_, err := tx.exec(`UPDATE chunks SET position = -1 - r.n FROM (SELECT c.seq AS chunk, row_number() OVER (ORDER BY p.seq, c.position) - 1 AS n
+			FROM chunks c LEFT JOIN _pages p ON p.source_id = c.source_id AND p.url = c.url WHERE c.source_id = ?1) r
+			WHERE chunks.seq = r.chunk`, sourceID)
+		if err != nil {
+			return struct{}{}, err
+		}
+		_, err = tx.exec("UPDATE chunks SET position = -1 - position WHERE source_id = ? AND position < 0", sourceID)
+		return struct{}{}, err
+	})
+	return err
+}

@@ -1,0 +1,77 @@
+package vector
+
+import (
+	"context"
+
+	"satchel/store"
+	"satchel/vector/document"
+)
+
+// The pages of a crawled source are cut one at a time, as they come in. What
+// they say was extracted by the walk and lies in the agent's file, so a page
+// that did not change keeps its chunks and vectors.
+
+// nextOfPages is next for a crawled source.
+func (ix *Index) nextOfPages(ctx context.Context, db *store.DB, w *store.Work) (toDo func(context.Context, *store.DB, *store.Work) error, reads bool, err error) {
+	if w.Model != ix.embedder.Model() {
+		return func(ctx context.Context, db *store.DB, w *store.Work) error {
+			ix.step("adopt")
+			return db.AdoptModel(ctx, w.ID, ix.embedder.Model())
+		}, false, nil
+	}
+	page, err := db.PendingPage(ctx, w.ID)
+	if err != nil || page == nil {
+		return ix.embedNext, false, err
+	}
+	return func(ctx context.Context, db *store.DB, w *store.Work) error { return ix.cutPage(ctx, db, w, page) }, true, nil
+}
+
+// cutPage puts a page's chunks in place of those that it had.
+func (ix *Index) cutPage(ctx context.Context, db *store.DB, w *store.Work, page *store.PendingPage) error {
+	var chunks []store.NewChunk
+	if !page.Drop {
+		var failure error
+		if chunks, failure = ix.splitPage(ctx, w, page); ctx.Err() != nil {
+			return ctx.Err()
+		} else if failure != nil {
+			return ix.giveUp(ctx, db, w, failure, "the text of "+page.URL+" could not be cut")
+		}
+	}
+	ix.step("page")
+	return db.ReplacePageChunks(ctx, w.ID, *page, chunks)
+}
+
+func (ix *Index) splitPage(ctx context.Context, w *store.Work, page *store.PendingPage) (chunks []store.NewChunk, err error) {
+	if err := ix.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer ix.leave()
+	defer recovered(&err)
+	doc, err := document.Read(ctx, "page.md", "", []byte(page.Text), document.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	if page.Title != "" {
+		doc.Title = page.Title
+	}
+	if chunks, err = ix.split(ctx, w, doc); err != nil {
+		return nil, err
+	}
+	for i := range chunks {
+		chunks[i].URL = page.URL
+	}
+	return chunks, nil
+}
+
+// finishPages ends a crawled source once its walk has ended and no page or
+// chunk of it waits.
+func (ix *Index) finishPages(ctx context.Context, db *store.DB, w *store.Work) error {
+	if !w.Chunked {
+		return nil
+	}
+	if err := db.OrderChunks(ctx, w.ID); err != nil {
+		return err
+	}
+	ix.step("finish")
+	return db.FinishSource(ctx, w.ID, nil)
+}

@@ -1,0 +1,93 @@
+package vector
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// crawled lets a walk of one page come to its end; a page of "" is one that
+// the server says is not modified.
+func crawled(t *testing.T, db *store.DB, id, text string) {
+	t.Helper()
+	ctx, address := context.Background(), "https://example.com/"
+	if _, err := db.Frontier(ctx, id, address, 1); err != nil {
+		t.Fatal(err)
+	}
+	o := store.PageOutcome{URL: address, Final: address, Status: 200, Known: text == ""}
+	if text != "" {
+		o.Page = &store.ReadPage{Title: "Page", Text: text, Hash: text}
+	}
+	if err := db.PutPage(ctx, id, o); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.EndCrawl(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPagesAreCutAndKept(t *testing.T) {
+	ctx := context.Background()
+	folder := openFolder(t, t.TempDir())
+	db := newAgent(t, folder, "pages")
+	plan := agent.CrawlPlan{URL: "https://example.com/", MaxPages: 5, Chunking: agent.Chunking{Size: 60, Overlap: 0, Method: "recursive"}}
+	made, err := db.CreateCrawlSource(ctx, agent.SourceCrawl, "site", plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := made.ID
+	ix := newIndex(t, folder, &fake{model: "first"})
+	start(t, ix, db)
+	wait(t, ix, db)
+	if s := source(t, db, id); s.Status != agent.SourceCrawling {
+		t.Fatalf("before its walk the source is %s", s.Status)
+	}
+	again := func(ix *Index, text string) []agent.Chunk {
+		t.Helper()
+		crawled(t, db, id, text)
+		ix.Kick(db)
+		wait(t, ix, db)
+		if s := source(t, db, id); s.Status != agent.SourceReady || s.EmbeddingModel != ix.embedder.Model() {
+			t.Fatalf("after its walk the source is %s, of model %q", s.Status, s.EmbeddingModel)
+		}
+		chunks, _, err := db.Chunks(ctx, id, store.Page{Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return chunks
+	}
+	text := string(lines("otter", 250))
+	first := again(ix, text)
+	if len(first) != 100 || first[0].Metadata.URL != "https://example.com/" || first[0].Metadata.Section != "Page" || first[99].Position != 99 {
+		t.Fatalf("%d chunks, the first %+v", len(first), first[0])
+	}
+	restart := func() {
+		t.Helper()
+		if _, err := db.RestartSource(ctx, id, agent.SourceCrawling); err != nil {
+			t.Fatal(err)
+		}
+	}
+	restart()
+	if kept := again(ix, ""); kept[0].ID != first[0].ID || kept[99].ID != first[99].ID {
+		t.Error("a page that is not modified was cut anew")
+	}
+	ix.Stop()
+
+	// With another model every page is cut and embedded again, modified or not.
+	second := newIndex(t, folder, &fake{model: "second"})
+	start(t, second)
+	restart()
+	if other := again(second, ""); len(other) != 100 || other[0].ID == first[0].ID {
+		t.Error("vectors of another model were kept")
+	}
+	if found := search(t, second, db, Query{Text: first[3].Content, Limit: 1}); len(found) != 1 || !strings.Contains(found[0].Content, "otter") {
+		t.Errorf("found %+v", found)
+	}
+	restart()
+	if short := again(second, "something else"); len(short) != 1 || short[0].Content != "something else" || short[0].Position != 0 {
+		t.Errorf("after a change: %+v", short)
+	}
+}
