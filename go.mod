@@ -83,3 +83,5 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 	modernc.org/sqlite v1.61.1 // indirect
 )
+
+replace github.com/markusmobius/go-dateparser => ./vector/document/nodates

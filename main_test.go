@@ -198,6 +198,18 @@ func TestOneWayOut(t *testing.T) {
 	}
 }
 
+// TestNoDateTables keeps a dependency's tables, 80 MB at every start, out of
+// the program: go.mod puts vector/document/nodates in their place.
+func TestNoDateTables(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	if bytes.Contains(out, []byte("go-dateparser/")) {
+		t.Error("the tables of go-dateparser are linked in")
+	}
+}
+
 // service is a whole server run through the command line.
 type service struct {
 	url  string
