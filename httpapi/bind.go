@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -300,11 +299,4 @@ func checkLimit(limit *int, fallback, most int) (int, error) {
 		return 0, agent.Invalid("limit", "must be at least 1")
 	}
 	return min(*limit, most), nil
-}
-
-// jsonNumber keeps numbers of free-form JSON as they were written.
-func jsonNumber(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	return d.Decode(v)
 }
