@@ -10,6 +10,7 @@ import (
 )
 
 func TestAdmins(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	ctx := WithActor(t.Context(), "own@x.y")
 	db, err := f.CreateAgent(ctx, agent.Agent{Name: "a"}, "own@x.y")
@@ -58,6 +59,7 @@ func TestAdmins(t *testing.T) {
 // The catalog's roles decide about access: they must follow the file whatever
 // order the changes come in.
 func TestRolesFollowConcurrentChanges(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db, err := f.CreateAgent(t.Context(), agent.Agent{Name: "a"}, "own@x.y")
 	if err != nil {
@@ -86,6 +88,7 @@ func TestRolesFollowConcurrentChanges(t *testing.T) {
 }
 
 func TestLastOwnerStaysUnderConcurrency(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db, err := f.CreateAgent(t.Context(), agent.Agent{Name: "a"}, "own0@x.y")
 	if err != nil {

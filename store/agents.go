@@ -261,7 +261,9 @@ func (f *Folder) rename(db *DB, from, to string) {
 		return // deleted meanwhile
 	}
 	f.unname(db, from)
-	f.names[agent.NameKey(to)] = db
+	if key := agent.NameKey(to); f.names[key] == nil {
+		f.names[key] = db
+	}
 }
 
 // unname takes a name from the agent. The caller holds f.mu.

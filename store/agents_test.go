@@ -15,6 +15,7 @@ import (
 )
 
 func TestCreateAgent(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	ctx := WithActor(t.Context(), "ada@example.com")
 	db, err := f.CreateAgent(ctx, agent.Agent{ID: "default", Name: "Support-Bot", Description: "helps", Status: agent.StatusDisabled, OwnerEmail: "eve@x"}, "ada@example.com")
@@ -46,6 +47,7 @@ func TestCreateAgent(t *testing.T) {
 }
 
 func TestAgentNamesAreUniqueIgnoringCase(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "Support")
 	for _, name := range []string{"support", "SUPPORT", "default", "Default", db.ID()} {
@@ -60,6 +62,7 @@ func TestAgentNamesAreUniqueIgnoringCase(t *testing.T) {
 }
 
 func TestConcurrentCreatesOfOneName(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	var made atomic.Int32
 	var running sync.WaitGroup
@@ -87,6 +90,7 @@ func TestConcurrentCreatesOfOneName(t *testing.T) {
 }
 
 func TestUpdateAgent(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db, other := createAgent(t, f, "one"), createAgent(t, f, "two")
 	ctx := WithActor(t.Context(), "ada@example.com")
@@ -126,6 +130,7 @@ func TestUpdateAgent(t *testing.T) {
 // Changes of different fields at the same time must all last, in the file as
 // in the catalog, and every name must lead to its agent.
 func TestConcurrentUpdatesKeepEachOthersFields(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "start")
 	var running sync.WaitGroup
@@ -158,6 +163,7 @@ func TestConcurrentUpdatesKeepEachOthersFields(t *testing.T) {
 }
 
 func TestDeleteAgent(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	wantCode(t, f.DeleteAgent(f.Default()), agent.CodeForbidden)
 	db := createAgent(t, f, "doomed")
@@ -181,6 +187,7 @@ func TestDeleteAgent(t *testing.T) {
 }
 
 func TestDeleteWaitsForReads(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "doomed")
 	createContact(t, db, named("x"))
@@ -211,6 +218,7 @@ func TestDeleteWaitsForReads(t *testing.T) {
 }
 
 func TestDeleteInManyHands(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "doomed")
 	var done, notFound atomic.Int32
@@ -236,6 +244,7 @@ func TestDeleteInManyHands(t *testing.T) {
 // What could not be made leaves nothing behind, and works once the trouble is
 // over.
 func TestCreateAgentFailsCleanly(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	if err := os.RemoveAll(f.tempPath("")); err != nil {
 		t.Fatal(err)
@@ -253,6 +262,7 @@ func TestCreateAgentFailsCleanly(t *testing.T) {
 }
 
 func TestPlaceNeverOverwrites(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"new": "new", "taken.db": "old", "free.db-wal": "stale", "free.db-shm": "stale"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -274,6 +284,7 @@ func TestPlaceNeverOverwrites(t *testing.T) {
 }
 
 func TestStatsCountWhatThereIs(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	ctx := context.Background()
 	c := createContact(t, db, named("x"))

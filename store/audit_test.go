@@ -20,6 +20,7 @@ func eventsOf(t testing.TB, db *DB) []agent.Event {
 }
 
 func TestContactEventsTellTheWholeContact(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	change := numberedContact(1)
 	change.Metadata = agent.Some(json.RawMessage(`{"k":{"deep":[1,"ü"]}}`))
@@ -64,6 +65,7 @@ func TestContactEventsTellTheWholeContact(t *testing.T) {
 
 // Events and audit rows stand and fall with what they tell.
 func TestEventsRollBackWithTheirWrite(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	ctx := WithActor(t.Context(), "ada@x.y")
 	regret := errors.New("regret")
@@ -85,6 +87,7 @@ func TestEventsRollBackWithTheirWrite(t *testing.T) {
 }
 
 func TestEverySingleChangeByAPersonIsAudited(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db, err := f.CreateAgent(t.Context(), agent.Agent{Name: "a"}, "own@x.y")
 	if err != nil {

@@ -116,7 +116,7 @@ func finishCopy(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(checkHeader(c), c.close())
+	return errors.Join(checkHeader(c, path), c.close())
 }
 
 // Import takes in a backup as a new, paused agent: under its old id when that
@@ -161,7 +161,7 @@ func checkImport(ctx context.Context, path string) error {
 		return refuse("is not an agent's file", err)
 	}
 	defer c.close()
-	err = checkHeader(c)
+	err = checkHeader(c, path)
 	switch {
 	case agent.ErrorCode(err) == agent.CodeAgentNewer:
 		return refuse("is of a newer version of Satchel", err)

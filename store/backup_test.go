@@ -38,6 +38,7 @@ func backupOf(t testing.TB, db *DB) []byte {
 
 // Backups are whole and complete while the agent is written as fast as can be.
 func TestBackupUnderWriting(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	for n := range 500 {
 		createContact(t, db, numberedContact(-n-1))
@@ -85,6 +86,7 @@ func TestBackupUnderWriting(t *testing.T) {
 }
 
 func TestImportBringsAnAgentBack(t *testing.T) {
+	t.Parallel()
 	key := randomKey()
 	f := openAt(t, t.TempDir(), key)
 	db, err := f.CreateAgent(t.Context(), agent.Agent{Name: "Support", Description: "helps"}, "ada@x.y")
@@ -147,6 +149,7 @@ func TestImportBringsAnAgentBack(t *testing.T) {
 }
 
 func TestImportsAtOnceGetIDsOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile(template(t, "Support"))
 	if err != nil {
 		t.Fatal(err)
@@ -175,6 +178,7 @@ func TestImportsAtOnceGetIDsOfTheirOwn(t *testing.T) {
 }
 
 func TestImportRefuses(t *testing.T) {
+	t.Parallel()
 	file := template(t, "Support")
 	good, err := os.ReadFile(file)
 	if err != nil {
@@ -255,6 +259,7 @@ func wantCodeOf(t *testing.T, name string, err error, code agent.Code) *agent.Er
 
 // Ids and names that a file claims are only taken when they may be.
 func TestImportedIDs(t *testing.T) {
+	t.Parallel()
 	file := template(t, "Support")
 	for id, kept := range map[string]bool{
 		"agent-ok": true, "default": false, "../../evil": false, "a/b": false, "": false, ".hidden": false, "ä": false, strings.Repeat("x", 101): false, "x\x00y": false,
@@ -284,6 +289,7 @@ func TestImportedIDs(t *testing.T) {
 }
 
 func TestFork(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "Support")
 	made := createContact(t, db, numberedContact(0))
@@ -320,6 +326,7 @@ func TestFork(t *testing.T) {
 
 // Of forks and creates that want one name at once, one gets it.
 func TestForksOfOneName(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "Support")
 	var won atomic.Int32

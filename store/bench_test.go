@@ -2,7 +2,16 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -11,36 +20,6 @@ import (
 	"satchel/agent"
 )
 
-func BenchmarkCreateContact(b *testing.B) {
-	for _, n := range []int{1, 16, 64} {
-		b.Run(fmt.Sprintf("goroutines=%d", n), func(b *testing.B) {
-			f, err := Open(Options{Path: b.TempDir()})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer f.Close()
-			db := f.Default()
-			ctx := WithActor(context.Background(), "bench@example.com")
-			var seq atomic.Int64
-			b.SetParallelism((n + 1) / 2)
-			b.ReportAllocs()
-			cpu := cpuTime()
-			b.ResetTimer()
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					i := seq.Add(1)
-					change := agent.ContactChange{Name: agent.Some("Ada Lovelace"), Email: agent.Some(fmt.Sprintf("ada%d@example.com", i)),
-						Phone: agent.Some(fmt.Sprintf("+1 555 %07d", i)), Tags: agent.Some([]string{"vip"})}
-					if _, err := db.CreateContact(ctx, change); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-			b.ReportMetric(float64((cpuTime()-cpu).Microseconds())/float64(b.N), "cpu-µs/op")
-		})
-	}
-}
-
 // cpuTime is the processor time that this process has used.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
@@ -48,4 +27,266 @@ func cpuTime() time.Duration {
 		panic(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// measureCPU reports the processor time of an operation. Call what it returns
+// at the end of the benchmark.
+func measureCPU(b *testing.B) func() {
+	before := cpuTime()
+	b.ReportAllocs()
+	b.ResetTimer()
+	return func() {
+		b.ReportMetric(float64((cpuTime()-before).Nanoseconds())/1000/float64(b.N), "cpu-µs/op")
+	}
+}
+
+// inParallel runs fn b.N times on n goroutines.
+func inParallel(b *testing.B, n int, fn func(i int) error) {
+	var next atomic.Int64
+	var running sync.WaitGroup
+	for range n {
+		running.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= b.N {
+					return
+				}
+				if err := fn(i); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+}
+
+// BenchmarkCreateContact is the store's part of a create over HTTP: with the
+// audit row and the event, durable.
+func BenchmarkCreateContact(b *testing.B) {
+	for _, n := range []int{1, 16, 64} {
+		b.Run(fmt.Sprintf("goroutines=%d", n), func(b *testing.B) {
+			db := openFolder(b).Default()
+			ctx := WithActor(context.Background(), "bench@example.com")
+			done := measureCPU(b)
+			inParallel(b, n, func(i int) error {
+				_, err := db.CreateContact(ctx, numberedContact(i))
+				return err
+			})
+			done()
+		})
+	}
+}
+
+// BenchmarkRawInsert is what SQLite itself asks for, to compare with: prepared
+// inserts of the same rows into the same table, so many a durable commit.
+func BenchmarkRawInsert(b *testing.B) {
+	for _, perCommit := range []int{1, 16, 64} {
+		b.Run(fmt.Sprintf("rows_per_commit=%d", perCommit), func(b *testing.B) {
+			c := rawDatabase(b)
+			insert, err := c.prepare("INSERT INTO contacts(" + contactColumns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)")
+			if err != nil {
+				b.Fatal(err)
+			}
+			done := measureCPU(b)
+			for i := 0; i < b.N; {
+				if _, err := c.exec("BEGIN IMMEDIATE"); err != nil {
+					b.Fatal(err)
+				}
+				for end := min(i+perCommit, b.N); i < end; i++ {
+					now := agent.Now()
+					if _, err := insert.Exec(agent.NewID(agent.KindContact), "Contact", fmt.Sprintf("contact%d@example.com", i), fmt.Sprintf("+1 555 %07d", i),
+						"", "", "", "", "", `["vip"]`, "{}", now, now); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if _, err := c.exec("COMMIT"); err != nil {
+					b.Fatal(err)
+				}
+			}
+			done()
+		})
+	}
+}
+
+func rawDatabase(b *testing.B) *conn {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "raw.db")
+	if err := makeBlank(path); err != nil {
+		b.Fatal(err)
+	}
+	c, err := openConn(dsn(path, "rw", append([]string{"journal_mode(WAL)"}, writerPragmas...)...))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := c.close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return c
+}
+
+func BenchmarkContact(b *testing.B) {
+	for _, n := range []int{1, 16} {
+		b.Run(fmt.Sprintf("goroutines=%d", n), func(b *testing.B) {
+			db := openFolder(b).Default()
+			fillContacts(b, db, 1000)
+			list, _, err := db.Contacts(b.Context(), nil, Page{Limit: 200})
+			if err != nil {
+				b.Fatal(err)
+			}
+			done := measureCPU(b)
+			inParallel(b, n, func(i int) error {
+				_, err := db.Contact(context.Background(), list[i%len(list)].ID)
+				return err
+			})
+			done()
+		})
+	}
+}
+
+func BenchmarkContacts(b *testing.B) {
+	for _, rows := range []int{1_000, 100_000} {
+		db := openFolder(b).Default()
+		fillContacts(b, db, rows)
+		for name, page := range map[string]Page{
+			"newest":        {Limit: 50},
+			"created_at":    {Limit: 50, Order: []Order{{Field: "created_at", Desc: true}}},
+			"by_name":       {Limit: 50, Order: []Order{{Field: "name"}}},
+			"search":        {Limit: 50, Search: "contact77"},
+			"offset_of_900": {Limit: 50, Offset: 900},
+		} {
+			b.Run(fmt.Sprintf("rows=%d/%s", rows, name), func(b *testing.B) {
+				done := measureCPU(b)
+				for range b.N {
+					if _, total, err := db.Contacts(context.Background(), nil, page); err != nil || total == 0 {
+						b.Fatal(total, err)
+					}
+				}
+				done()
+			})
+		}
+	}
+}
+
+// BenchmarkColdAgent is the first answer of an agent whose file is closed.
+func BenchmarkColdAgent(b *testing.B) {
+	db := openFolder(b).Default()
+	createContact(b, db, named("x"))
+	done := measureCPU(b)
+	for range b.N {
+		if _, _, err := db.Contacts(context.Background(), nil, Page{Limit: 50}); err != nil {
+			b.Fatal(err)
+		}
+		if closed, err := db.closeIdle(); !closed || err != nil {
+			b.Fatal(closed, err)
+		}
+	}
+	done()
+}
+
+// BenchmarkOpen is a start with many agents, after an orderly stop and with
+// nothing remembered, and what each agent of the catalog costs in memory.
+func BenchmarkOpen(b *testing.B) {
+	for _, n := range []int{100, 1_000, 10_000} {
+		path := b.TempDir()
+		makeAgents(b, path, n)
+		for _, remembered := range []bool{true, false} {
+			b.Run(fmt.Sprintf("agents=%d/remembered=%v", n, remembered), func(b *testing.B) {
+				openOnce(b, path) // so that there is something to remember
+				b.ResetTimer()
+				for range b.N {
+					if !remembered {
+						b.StopTimer()
+						if err := os.Remove(cachePath(path)); err != nil {
+							b.Fatal(err)
+						}
+						b.StartTimer()
+					}
+					openOnce(b, path)
+				}
+				b.StopTimer()
+				before := memory()
+				f := openWith(b, Options{Path: path})
+				b.ReportMetric(float64(memory()-before)/float64(n), "bytes/agent")
+				closeFolder(b, f)
+			})
+		}
+	}
+}
+
+func openOnce(b *testing.B, path string) {
+	f, err := Open(Options{Path: path, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.StopTimer()
+	closeFolder(b, f)
+	b.StartTimer()
+}
+
+// BenchmarkOpenAgents is the memory that open files take, resident, and what
+// is left of it when they were closed for being idle.
+func BenchmarkOpenAgents(b *testing.B) {
+	const n = 200
+	path := b.TempDir()
+	makeAgents(b, path, n)
+	f := openWith(b, Options{Path: path})
+	for b.Loop() {
+		before := resident(b)
+		for i := range n {
+			if _, err := byName(b, f, fmt.Sprintf("agent-%d", i)).CreateContact(b.Context(), named("x")); err != nil {
+				b.Fatal(err)
+			}
+			if _, _, err := byName(b, f, fmt.Sprintf("agent-%d", i)).Contacts(b.Context(), nil, Page{Limit: 50}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(resident(b)-before)/n, "bytes/open-agent")
+		f.tend(b.Context(), time.Now().Add(closeAfter))
+		if f.OpenCount() != 0 {
+			b.Fatal("not all are closed")
+		}
+		b.ReportMetric(float64(resident(b)-before)/n, "bytes/closed-agent")
+	}
+}
+
+// memory is what is alive on Go's heap.
+func memory() int64 {
+	for range 3 { // what has a finalizer needs more than one
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// resident is the memory that the process holds, in bytes: SQLite's is not on
+// Go's heap.
+func resident(b *testing.B) int64 {
+	b.Helper()
+	runtime.GC()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		b.Fatal(err)
+	}
+	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
+}
+
+// BenchmarkRead is the frame of every read: a connection and a transaction.
+func BenchmarkRead(b *testing.B) {
+	db := openFolder(b).Default()
+	done := measureCPU(b)
+	for range b.N {
+		_, err := Read(context.Background(), db, func(*Tx) (int, error) { return 0, nil })
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			b.Fatal(err)
+		}
+	}
+	done()
 }

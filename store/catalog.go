@@ -130,21 +130,21 @@ func (f *Folder) recallOr(id string) row {
 
 // inspect reads what a file says of its agent, without changing it.
 func inspect(path string) row {
-	r := inspectBy(unlocked(path))
+	r := inspectBy(path, unlocked(path))
 	if agent.ErrorCode(r.problem) == agent.CodeAgentDamaged && !errors.Is(r.problem, errNoAgent) && !hasWAL(path) {
 		// Someone may have been writing it, such as "satchel key".
-		r = inspectBy(shared(path))
+		r = inspectBy(path, shared(path))
 	}
 	return r
 }
 
-func inspectBy(dsn string) row {
+func inspectBy(path, dsn string) row {
 	c, err := openConn(dsn)
 	if err != nil {
 		return row{record: record{problem: refused(err)}}
 	}
 	defer c.close()
-	if err := checkHeader(c); err != nil {
+	if err := checkHeader(c, path); err != nil {
 		return row{record: record{problem: err}}
 	}
 	r, err := readRow(c)
@@ -191,6 +191,7 @@ func readRow(c *conn) (row, error) {
 // file is entered by its id alone, so that requests for it hear why.
 func (f *Folder) enter(id string, found row) *DB {
 	db := newDB(f, id, f.filePath(id))
+	db.inPlace = true
 	found.agent.ID = id
 	db.record.Store(&found.record)
 	if found.problem != nil {

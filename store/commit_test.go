@@ -85,6 +85,7 @@ func walCommits(t testing.TB, f *Folder, db *DB) (commits int) {
 }
 
 func TestWritersShareCommits(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := f.Default()
 	f.tend(t.Context(), time.Now().Add(settleAfter))
@@ -110,6 +111,7 @@ func TestWritersShareCommits(t *testing.T) {
 
 // A group in which some fail: what they wrote is gone, and nothing else.
 func TestFailingJobsUndoOnlyThemselves(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	taken := createContact(t, db, numberedContact(0))
 	regret := errors.New("regret")
@@ -177,6 +179,7 @@ func TestFailingJobsUndoOnlyThemselves(t *testing.T) {
 // A constraint that fails in the middle of a job leaves what the job wrote
 // before it, should the job go on.
 func TestJobMayGoOnAfterAConstraint(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	createContact(t, db, numberedContact(0))
 	err := write(db, func(tx *Tx) error {
@@ -192,6 +195,7 @@ func TestJobMayGoOnAfterAConstraint(t *testing.T) {
 }
 
 func TestJobsWhoseTimeIsOverAreNotRun(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	queued, letGo := hold(t, db)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -227,6 +231,7 @@ func TestJobsWhoseTimeIsOverAreNotRun(t *testing.T) {
 
 // A context that ends while the write runs does not hide its outcome.
 func TestOutcomeIsToldOnceAWriteRuns(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { cancel(); return struct{}{}, insertLogs(tx, "ran", 1) })
@@ -236,6 +241,7 @@ func TestOutcomeIsToldOnceAWriteRuns(t *testing.T) {
 }
 
 func TestLongQueueIsServedInOrder(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	queued, letGo := hold(t, db)
 	const n = 3*groupSize + 5
@@ -264,6 +270,7 @@ func TestLongQueueIsServedInOrder(t *testing.T) {
 
 // A reader that breaks must not spoil the connection for the next.
 func TestBrokenReadsLeaveSoundReaders(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	createContact(t, db, named("x"))
 	regret := errors.New("regret")
@@ -290,6 +297,7 @@ func TestBrokenReadsLeaveSoundReaders(t *testing.T) {
 }
 
 func TestReadsWaitForAReaderWithinTheirContext(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	reading, goOn := make(chan struct{}), make(chan struct{})
 	var running sync.WaitGroup
@@ -317,6 +325,7 @@ func TestReadsWaitForAReaderWithinTheirContext(t *testing.T) {
 
 // What a read sees is of one moment, whatever is written meanwhile.
 func TestReadsAreOfOneMoment(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	before, after := 0, 0
 	_, err := Read(t.Context(), db, func(tx *Tx) (int, error) {

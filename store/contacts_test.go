@@ -22,6 +22,7 @@ func names(contacts []agent.Contact) string {
 }
 
 func TestContactRoundTrip(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	change := agent.ContactChange{
 		Name: agent.Some(" Ada Lovelace "), Email: agent.Some("Ada@Example.com"), Phone: agent.Some("+1 (555) 010-0"),
@@ -67,6 +68,7 @@ func with(field, value string) agent.ContactChange {
 }
 
 func TestDuplicatesAndResolve(t *testing.T) {
+	t.Parallel()
 	for field, writings := range sameIdentifiers {
 		t.Run(field, func(t *testing.T) {
 			db := openFolder(t).Default()
@@ -100,6 +102,7 @@ func TestDuplicatesAndResolve(t *testing.T) {
 
 // Different people may lack the same identifier.
 func TestEmptyIdentifiersAreNoDuplicates(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	createContact(t, db, named("a"))
 	createContact(t, db, named("b"))
@@ -111,6 +114,7 @@ func TestEmptyIdentifiersAreNoDuplicates(t *testing.T) {
 }
 
 func TestUpdateAndDeleteContact(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	c := createContact(t, db, numberedContact(1))
 	null := agent.Optional[string]{Given: true, Null: true}
@@ -133,6 +137,7 @@ func TestUpdateAndDeleteContact(t *testing.T) {
 }
 
 func TestContactList(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	for _, c := range []struct {
 		name, email string
@@ -176,6 +181,7 @@ func TestContactList(t *testing.T) {
 }
 
 func TestImportContacts(t *testing.T) {
+	t.Parallel()
 	rows := []agent.ContactChange{with("email", "a@x.y"), named(""), with("email", "b@x.y"), with("email", "A@X.Y")}
 	rows[3].Notes = agent.Some("again")
 	for on, want := range map[OnDuplicate]string{
@@ -208,6 +214,7 @@ func TestImportContacts(t *testing.T) {
 }
 
 func TestImportStopsWithItsContext(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	ctx, cancel := context.WithCancel(t.Context())
 	rows := make([]agent.ContactChange, 1000)
@@ -224,6 +231,7 @@ func TestImportStopsWithItsContext(t *testing.T) {
 }
 
 func TestEachContact(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	rows := make([]agent.ContactChange, 1201) // all in one transaction: one created_at
 	for i := range rows {
@@ -251,6 +259,7 @@ func TestEachContact(t *testing.T) {
 // Whatever SQL writes into a table that the program lists is refused, or can
 // be listed.
 func TestRowsWrittenBySQLCanBeListed(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	c, err := db.CreateConversation(t.Context(), agent.ConversationChange{})
 	if err != nil {
@@ -289,6 +298,7 @@ func TestRowsWrittenBySQLCanBeListed(t *testing.T) {
 
 // The form of times that the tables ask for is the one that the program writes.
 func TestTimesPassTheirChecks(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	start := time.Date(1999, 12, 31, 23, 59, 59, 0, time.UTC)
 	_, err := Write(t.Context(), db, func(tx *Tx) (struct{}, error) {

@@ -19,6 +19,7 @@ func say(t testing.TB, db *DB, conversationID string, role agent.MessageRole, te
 }
 
 func TestConversation(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	ada := createContact(t, db, named("Ada"))
 	c, err := db.CreateConversation(t.Context(), agent.ConversationChange{ContactID: agent.Some(ada.ID)})
@@ -60,6 +61,7 @@ func TestConversation(t *testing.T) {
 }
 
 func TestMessagesByCursor(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	c, err := db.CreateConversation(t.Context(), agent.ConversationChange{})
 	if err != nil {
@@ -106,6 +108,7 @@ func TestMessagesByCursor(t *testing.T) {
 }
 
 func TestAppendMessage(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	c, err := db.CreateConversation(t.Context(), agent.ConversationChange{})
 	if err != nil {
@@ -129,6 +132,7 @@ func TestAppendMessage(t *testing.T) {
 }
 
 func TestLogFilters(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	start := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
 	at := func(minute int) agent.Time { return agent.At(start.Add(time.Duration(minute) * time.Minute)) }

@@ -47,6 +47,7 @@ func rewrite(path, script string) error {
 // One file is damaged: that agent alone answers so, its bytes are not touched,
 // and the others do not notice.
 func TestDamagedFiles(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	sound := createAgent(t, f, "sound")
 	closeFolder(t, f)
@@ -103,6 +104,7 @@ func TestDamagedFiles(t *testing.T) {
 
 // Damage deep in a file shows when it is read: that call fails, others work.
 func TestDamageFoundLater(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
 	for n := range 300 {
@@ -133,6 +135,7 @@ func TestDamageFoundLater(t *testing.T) {
 }
 
 func TestDamagedFileIsReplaced(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "Support")
 	createContact(t, db, named("x"))
@@ -160,6 +163,7 @@ func TestDamagedFileIsReplaced(t *testing.T) {
 }
 
 func TestNewerFileIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, wal := range []bool{false, true} {
 		f := openFolder(t)
 		closeFolder(t, f)
@@ -215,6 +219,7 @@ func leaveWAL(t testing.TB, path, script string) {
 
 // What a crash left in the -wal belongs to the agent.
 func TestWALOfACrashIsRead(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	closeFolder(t, f)
 	path := f.filePath("agent-new")
@@ -227,6 +232,7 @@ func TestWALOfACrashIsRead(t *testing.T) {
 }
 
 func TestForeignDatabaseIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	closeFolder(t, f)
 	foreign := f.filePath("notes")

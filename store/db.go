@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ type DB struct {
 	path   string
 	record atomic.Pointer[record]
 
+	inPlace bool         // entered in the catalog: its file says so
 	lastUse atomic.Int64 // Unix nanoseconds
 
 	gone atomic.Bool // closed for good
@@ -86,11 +88,40 @@ func (db *DB) acquire() (*file, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := db.verify(f); err != nil {
+			return nil, errors.Join(err, f.close())
+		}
 		db.file = f
 		db.folder.opened(db)
 	}
 	db.users++
 	return db.file, nil
+}
+
+// verify compares a file that has just been opened with the catalog. Another
+// may lie in its place since it was closed: one of this agent, as when a copy
+// was put back, is taken as it is, and any other is left to the watcher.
+func (db *DB) verify(f *file) error {
+	if !db.inPlace {
+		return nil
+	}
+	found, err := readRow(f.writer)
+	if err != nil {
+		return refused(err)
+	}
+	known := db.record.Load()
+	found.agent.ID = db.id
+	if found.id != db.id || found.folder != db.folder.path || found.agent.Validate() != nil {
+		db.gone.Store(true)
+		return agent.Errorf(agent.CodeConflict, "this agent's file was replaced by another, which is taken in within two seconds")
+	}
+	if found.agent == known.agent && maps.Equal(found.admins, known.admins) {
+		return nil
+	}
+	if db.record.CompareAndSwap(known, &record{agent: found.agent, admins: found.admins, working: found.working}) {
+		db.folder.rename(db, known.agent.Name, found.agent.Name)
+	}
+	return nil
 }
 
 func (db *DB) release() {

@@ -109,7 +109,7 @@ func (f *Folder) examineOnce(id string) Finding {
 		return finding
 	}
 	defer c.close()
-	if err := checkHeader(c); errors.Is(err, errNoAgent) {
+	if err := checkHeader(c, f.filePath(id)); errors.Is(err, errNoAgent) {
 		finding.Message = "is a database, but not an agent's; it is left alone"
 		return finding
 	} else if err != nil {

@@ -64,20 +64,21 @@ func checkFile(path string) error {
 		return refused(err)
 	}
 	defer c.close()
-	return checkHeader(c)
+	return checkHeader(c, path)
 }
 
-func checkHeader(c *conn) error {
-	var id, version, pages int
-	for query, dst := range map[string]*int{
-		"PRAGMA application_id": &id, "PRAGMA user_version": &version, "PRAGMA page_count": &pages,
-	} {
+// checkHeader reads what SQLite finds without reading the schema, which is
+// most of the work of opening a file.
+func checkHeader(c *conn, path string) error {
+	var id, version int
+	for query, dst := range map[string]*int{"PRAGMA application_id": &id, "PRAGMA user_version": &version} {
 		if err := c.value(dst, query); err != nil {
 			return refused(err)
 		}
 	}
+	info, err := os.Stat(path)
 	switch {
-	case pages == 0:
+	case err == nil && info.Size() == 0 && !hasWAL(path):
 		return damaged(errors.New("the file is empty"))
 	case id != applicationID:
 		return errNoAgent

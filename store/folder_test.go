@@ -17,6 +17,7 @@ import (
 )
 
 func TestOpenMakesTheFolderAndTheDefaultAgent(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "data")
 	f := openAt(t, path)
 	if f.Path() != path {
@@ -35,6 +36,7 @@ func TestOpenMakesTheFolderAndTheDefaultAgent(t *testing.T) {
 }
 
 func TestReopenFindsEverything(t *testing.T) {
+	t.Parallel()
 	path := t.TempDir()
 	f := openAt(t, path)
 	db, err := f.CreateAgent(t.Context(), agent.Agent{Name: "Support", Description: "helps"}, "ada@example.com")
@@ -64,6 +66,7 @@ func TestReopenFindsEverything(t *testing.T) {
 }
 
 func TestSecondServerIsRefused(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	started := make(chan error, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -86,6 +89,7 @@ func TestSecondServerIsRefused(t *testing.T) {
 }
 
 func TestClosedFolder(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
 	closeFolder(t, f)
@@ -112,6 +116,7 @@ func TestClosedFolder(t *testing.T) {
 
 // A folder that is closed twice must leave alone what its successor does there.
 func TestClosingTwiceSparesTheNextServer(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	closeFolder(t, f)
 	next := openAt(t, f.Path())
@@ -123,6 +128,7 @@ func TestClosingTwiceSparesTheNextServer(t *testing.T) {
 }
 
 func TestCloseWhileWritesRun(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := f.Default()
 	acknowledged := make([]int, 8)
@@ -160,6 +166,7 @@ func TestCloseWhileWritesRun(t *testing.T) {
 }
 
 func TestStartAndStopInAnyOrder(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	f.Stop()
 	for range 2 {
@@ -238,6 +245,7 @@ func openDescriptors(t testing.TB) int {
 }
 
 func TestSomethingInTheFoldersWay(t *testing.T) {
+	t.Parallel()
 	for name, block := range map[string]func(path string) error{
 		"a file where the folder should be": func(p string) error { return os.WriteFile(p, nil, 0o600) },
 		"a file where agents should be":     func(p string) error { return errors.Join(os.Mkdir(p, 0o700), os.WriteFile(p+"/agents", nil, 0o600)) },
@@ -288,6 +296,7 @@ func asNobody(t *testing.T, fn func()) {
 }
 
 func TestReadOnlyFolder(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "data")
 	f := openAt(t, path)
 	closeFolder(t, f)

@@ -32,6 +32,7 @@ func limitPages(t testing.TB, db *DB, spare int) {
 // A full disk fails the writes that need room, says so, spares reads, and is
 // over when there is room again.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := f.Default()
 	kept := createContact(t, db, numberedContact(0))

@@ -25,6 +25,7 @@ func createKey(t testing.TB, f *Folder, k agent.Key) (agent.Key, string) {
 }
 
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	if f.KeyMade() {
 		t.Fatal("a new folder says a key was made")
@@ -70,6 +71,7 @@ func TestKeys(t *testing.T) {
 }
 
 func TestExpiredKey(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	_, secret := createKey(t, f, newKey("k", "*"))
 	do(t, f.Default(), "UPDATE _keys SET expires_at = ?", agent.At(time.Now().Add(-time.Second)))
@@ -80,6 +82,7 @@ func TestExpiredKey(t *testing.T) {
 }
 
 func TestKeysOfTheKeyItselfAreNotStored(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	_, secret := createKey(t, f, newKey("k", "*"))
 	closeFolder(t, f)
@@ -88,6 +91,7 @@ func TestKeysOfTheKeyItselfAreNotStored(t *testing.T) {
 
 // An agent that a key makes is within its reach, and two made at once both.
 func TestExtendKeyAtOnce(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	k, secret := createKey(t, f, newKey("k", "agent-0"))
 	live := f.Key(agent.HashKey(secret))
@@ -116,6 +120,7 @@ func TestExtendKeyAtOnce(t *testing.T) {
 
 // Another process, such as "satchel key", writes beside the running server.
 func TestKeysOfAnotherProcess(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	look(f, 1)
 	k, secret := newKey("outside", "*"), ""
@@ -143,6 +148,7 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 
 // Looking after keys must not keep the default agent's file open or busy.
 func TestReloadingKeysIsNoUse(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := f.Default()
 	createKey(t, f, newKey("k", "*"))
@@ -163,6 +169,7 @@ func TestReloadingKeysIsNoUse(t *testing.T) {
 
 // A damaged file of keys must not open the doors, nor stop the server.
 func TestDamagedDefaultAgentKeepsTheDoorsClosed(t *testing.T) {
+	t.Parallel()
 	for _, cut := range []int64{0, 100, 5000} {
 		f := openFolder(t)
 		other := createAgent(t, f, "other")
@@ -189,6 +196,7 @@ func TestDamagedDefaultAgentKeepsTheDoorsClosed(t *testing.T) {
 // When the default agent's file is taken away a new one is made, and the
 // doors stay closed for as long as the server runs.
 func TestTakingTheKeysAwayOpensNothing(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	_, secret := createKey(t, f, newKey("k", "*"))
 	f.tend(t.Context(), time.Now().Add(settleAfter))

@@ -115,6 +115,7 @@ var checks = map[string]string{
 // TestKillNine kills a writing server at random moments and looks whether
 // everything it acknowledged is there.
 func TestKillNine(t *testing.T) {
+	t.Parallel()
 	rounds := 4
 	if n, err := strconv.Atoi(os.Getenv(killRounds)); err == nil {
 		rounds = n

@@ -27,6 +27,7 @@ var update = flag.Bool("update", false, "make testdata/vN.db.gz of the present v
 func fixturePath(version int) string { return fmt.Sprintf("testdata/v%d.db.gz", version) }
 
 func TestSchemaApplies(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a b?c#d%.db")
 	c, err := openConn(dsn(path, "rwc", "auto_vacuum(2)", "journal_mode(WAL)"))
 	if err != nil {
@@ -109,6 +110,7 @@ func unpackFixture(t *testing.T, version int, to string) {
 
 // Files of every version that was ever released open, with all that is in them.
 func TestFixtures(t *testing.T) {
+	t.Parallel()
 	if *update {
 		makeFixture(t, fixturePath(fileVersion()))
 	}

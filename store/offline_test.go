@@ -90,6 +90,7 @@ func serveForTest() {
 }
 
 func TestBackupFileBesideARunningServer(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	s := startServer(t, folder)
 	for n := 1; n <= 5; n++ {
@@ -114,6 +115,7 @@ func TestBackupFileBesideARunningServer(t *testing.T) {
 }
 
 func TestBackupFileOfAStoppedServer(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "Support")
 	createContact(t, db, named("x"))
@@ -146,6 +148,7 @@ func TestBackupFileOfAStoppedServer(t *testing.T) {
 }
 
 func TestRestoreFileBesideARunningServer(t *testing.T) {
+	t.Parallel()
 	file := template(t, "Support")
 	want := hashOf(t, file)
 	folder := t.TempDir()
@@ -173,6 +176,7 @@ func TestRestoreFileBesideARunningServer(t *testing.T) {
 }
 
 func TestRestoreFileForAStoppedServer(t *testing.T) {
+	t.Parallel()
 	file := template(t, "Support")
 	folder := filepath.Join(t.TempDir(), "new")
 	id, err := RestoreFile(t.Context(), folder, file)
@@ -205,6 +209,7 @@ func TestRestoreFileForAStoppedServer(t *testing.T) {
 
 // A backup may lie on a medium that cannot be written.
 func TestRestoreFileFromAReadOnlyPlace(t *testing.T) {
+	t.Parallel()
 	file := template(t, "Support")
 	dir := filepath.Join(t.TempDir(), "medium")
 	if err := os.Mkdir(dir, 0o755); err != nil {

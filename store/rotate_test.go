@@ -45,6 +45,7 @@ func wantCredentials(t *testing.T, folder string, n int, keys ...[]byte) {
 }
 
 func TestRotateKey(t *testing.T) {
+	t.Parallel()
 	folder := sealedFolder(t, 3)
 	before, err := readMasterFile(folder)
 	if err != nil {
@@ -69,6 +70,7 @@ func TestRotateKey(t *testing.T) {
 
 // Cut after any of its steps, everything opens, and it can be run again.
 func TestRotateKeyIsCut(t *testing.T) {
+	t.Parallel()
 	for done := range 4 {
 		folder := sealedFolder(t, 3)
 		f, err := prepareFolder(Options{Path: folder})
@@ -100,6 +102,7 @@ func TestRotateKeyIsCut(t *testing.T) {
 
 // A cut while the key file is written leaves the old one or the new one.
 func TestKeyFileIsReplacedWhole(t *testing.T) {
+	t.Parallel()
 	folder := sealedFolder(t, 1)
 	if err := os.WriteFile(masterPath(folder)+".new", []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
@@ -115,6 +118,7 @@ func TestKeyFileIsReplacedWhole(t *testing.T) {
 }
 
 func TestRotateKeyWithGivenKeys(t *testing.T) {
+	t.Parallel()
 	first, second := randomKey(), randomKey()
 	folder := sealedFolder(t, 2, first)
 	if n, err := RotateKey(Options{Path: folder, MasterKeys: [][]byte{second, first}}); err != nil || n != 2 {
@@ -127,6 +131,7 @@ func TestRotateKeyWithGivenKeys(t *testing.T) {
 }
 
 func TestRotateKeyWithARefusedAgent(t *testing.T) {
+	t.Parallel()
 	folder := sealedFolder(t, 2)
 	if err := os.WriteFile(filepath.Join(folder, "agents", "bad.db"), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
@@ -145,6 +150,7 @@ func TestRotateKeyWithARefusedAgent(t *testing.T) {
 
 // What no key at hand opens was locked before, and does not stop the others.
 func TestRotateKeyPassesLockedCredentialsOver(t *testing.T) {
+	t.Parallel()
 	folder := sealedFolder(t, 2)
 	copyClosed(t, filepath.Join(folder, "agents", "agent-new.db"), template(t, "Support"))
 	if n, err := RotateKey(Options{Path: folder}); err != nil || n != 2 {
@@ -158,6 +164,7 @@ func TestRotateKeyPassesLockedCredentialsOver(t *testing.T) {
 }
 
 func TestDoctor(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	sound := createAgent(t, f, "Support")
 	setCredential(t, sound, "sk-1")
@@ -249,6 +256,7 @@ func looks(t *testing.T, f *Folder, files map[string]string) string {
 }
 
 func TestDoctorThroughALink(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	closeFolder(t, f)
 	link := filepath.Join(t.TempDir(), "link")

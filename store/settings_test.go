@@ -46,6 +46,7 @@ func setCredential(t testing.TB, db *DB, value string) {
 }
 
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := f.Default()
 	s, err := db.Settings(t.Context())
@@ -73,6 +74,7 @@ func TestSettings(t *testing.T) {
 }
 
 func TestCredential(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	if got, err := db.Credential(t.Context(), "openai_api_key"); got != "" || err != nil {
 		t.Errorf("none: %q, %v", got, err)
@@ -88,6 +90,7 @@ func TestCredential(t *testing.T) {
 // The plain text of a credential is nowhere: not in the file, not in the -wal
 // before or after it is written back.
 func TestCredentialsAreSealedOnDisk(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
 	const secret, replaced = "sk-very-secret-123456789", "sk-replaced-987654321"
@@ -111,6 +114,7 @@ func TestCredentialsAreSealedOnDisk(t *testing.T) {
 }
 
 func TestAnotherMasterKeyLocksCredentials(t *testing.T) {
+	t.Parallel()
 	path, first, second := t.TempDir(), randomKey(), randomKey()
 	f := openAt(t, path, first)
 	setCredential(t, f.Default(), "sk-1")
@@ -142,6 +146,7 @@ func TestAnotherMasterKeyLocksCredentials(t *testing.T) {
 // A sealed value belongs to its agent, owner and field: moved elsewhere, or
 // changed by a bit, it does not open.
 func TestSealedValuesDoNotMove(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	a, b := createAgent(t, f, "a"), createAgent(t, f, "b")
 	setCredential(t, a, "sk-1")
@@ -182,6 +187,7 @@ func TestSealedValuesDoNotMove(t *testing.T) {
 }
 
 func TestSealsDiffer(t *testing.T) {
+	t.Parallel()
 	ring, err := loadKeyring("", [][]byte{randomKey()})
 	if err != nil {
 		t.Fatal(err)

@@ -29,6 +29,7 @@ func upload(t testing.TB, db *DB, name string, data []byte) agent.Source {
 func parts(t testing.TB, db *DB) int { return value[int](t, db, "SELECT count(*) FROM _file_parts") }
 
 func TestFileSourceRoundTrip(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	for _, size := range []int{0, 1, partSize - 1, partSize, partSize + 1, 3*partSize + 7} {
 		data := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
@@ -59,6 +60,7 @@ func TestFileSourceRoundTrip(t *testing.T) {
 }
 
 func TestUploadsThatBecomeNothing(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := f.Default()
 	data := bytes.Repeat([]byte("x"), partSize+10)
@@ -108,6 +110,7 @@ func texts(n int) []NewChunk {
 
 // A source's way from its upload to ready, as the worker walks it.
 func TestWorkOnASource(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	ctx := t.Context()
 	if w, err := db.NextWork(ctx); w != nil || err != nil {
@@ -165,6 +168,7 @@ func TestWorkOnASource(t *testing.T) {
 
 // A deleted source is out of reach at once, and its chunks go in steps.
 func TestDeletedSourceIsPurged(t *testing.T) {
+	t.Parallel()
 	db := openFolder(t).Default()
 	ctx := t.Context()
 	s := upload(t, db, "a.txt", []byte("a"))

@@ -27,6 +27,7 @@ func template(t testing.TB, name string, keys ...[]byte) string {
 }
 
 func TestFileThatAppearsIsAdopted(t *testing.T) {
+	t.Parallel()
 	key := randomKey()
 	file := template(t, "Support", key)
 	f := openAt(t, t.TempDir(), key)
@@ -64,6 +65,7 @@ func TestFileThatAppearsIsAdopted(t *testing.T) {
 // The time from a file's appearance to its adoption, and the life of the
 // watcher itself, with the clock it uses in earnest.
 func TestAdoptionWithinTwoSeconds(t *testing.T) {
+	t.Parallel()
 	file := template(t, "Support")
 	f := openFolder(t)
 	if err := f.Start(t.Context()); err != nil {
@@ -87,6 +89,7 @@ func TestAdoptionWithinTwoSeconds(t *testing.T) {
 }
 
 func TestHalfCopiedFileIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	file := template(t, "Support")
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -113,6 +116,7 @@ func TestHalfCopiedFileIsLeftAlone(t *testing.T) {
 // A copy that pauses for long looks cut. It is refused, not touched, and taken
 // once it is whole.
 func TestCopyThatPausesIsTakenLater(t *testing.T) {
+	t.Parallel()
 	file := template(t, "Support")
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -142,6 +146,7 @@ func TestCopyThatPausesIsTakenLater(t *testing.T) {
 }
 
 func TestCopiesInTheSameFolder(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	long := strings.Repeat("x", agent.MaxNameLength)
 	a, b := createAgent(t, f, "Support"), createAgent(t, f, long)
@@ -172,6 +177,7 @@ func TestCopiesInTheSameFolder(t *testing.T) {
 }
 
 func TestCopyIntoAFolderWithAnotherKey(t *testing.T) {
+	t.Parallel()
 	file := template(t, "Support")
 	f := openFolder(t)
 	closeFolder(t, f)
@@ -193,6 +199,7 @@ func TestCopyIntoAFolderWithAnotherKey(t *testing.T) {
 // A folder that was moved holds copies: all keep their names and secrets, and
 // rest until someone says otherwise.
 func TestMovedFolder(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	for n := range 3 {
 		setCredential(t, createAgent(t, f, fmt.Sprintf("a%d", n)), "sk-1")
@@ -229,6 +236,7 @@ func TestMovedFolder(t *testing.T) {
 }
 
 func TestFileTakenAway(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "Support")
 	createContact(t, db, named("x"))
@@ -259,6 +267,7 @@ func TestFileTakenAway(t *testing.T) {
 // Another file put in the place of an open one: nothing more goes into the
 // old one, and the new one is taken in.
 func TestFileReplacedWhileOpen(t *testing.T) {
+	t.Parallel()
 	file := template(t, "Replacement")
 	for _, id := range []string{"", agent.DefaultID} {
 		f := openFolder(t)
@@ -288,9 +297,58 @@ func TestFileReplacedWhileOpen(t *testing.T) {
 	}
 }
 
+// Another file put in the place of a closed one shows when it is opened.
+func TestFileReplacedWhileClosed(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	db := createAgent(t, f, "Support")
+	createContact(t, db, named("x"))
+	backup := backupOf(t, db)
+	if _, err := f.UpdateAgent(t.Context(), db, agent.AgentChange{Name: agent.Some("Renamed")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.CreateAdmin(t.Context(), agent.Admin{Email: "late@x.y", Role: agent.RoleOwner}); err != nil {
+		t.Fatal(err)
+	}
+	put := func(data []byte) {
+		t.Helper()
+		if closed, err := db.closeIdle(); !closed || err != nil {
+			t.Fatal(closed, err)
+		}
+		if err := os.WriteFile(db.path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(backup) // the agent's own file, as it was before
+	if n := value[int](t, db, "SELECT count(*) FROM contacts"); n != 1 {
+		t.Errorf("%d contacts", n)
+	}
+	if byName(t, f, "Support") != db || db.Agent().Name != "Support" || len(db.Roles()) != 0 || db.Agent().Status != agent.StatusActive {
+		t.Errorf("%+v, %v", db.Agent(), db.Roles())
+	}
+	if _, err := f.Agent("Renamed"); agent.ErrorCode(err) != agent.CodeNotFound {
+		t.Errorf("the name of before: %v", err)
+	}
+
+	other, err := os.ReadFile(template(t, "Other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(other)
+	_, err = db.Stats(t.Context())
+	wantCode(t, err, agent.CodeConflict)
+	look(f, 3)
+	now := byName(t, f, db.id)
+	if a := now.Agent(); a.Name != "Other" || a.Status != agent.StatusPaused || now.Problem() != nil {
+		t.Errorf("%+v, %v", a, now.Problem())
+	}
+	createContact(t, now, named("y"))
+}
+
 // Odd entries of the agents folder are passed over, and links above all: one
 // file must not be two agents.
 func TestOddEntriesAreLeftAlone(t *testing.T) {
+	t.Parallel()
 	file := template(t, "Support")
 	f := openFolder(t)
 	odd := []string{"..db", ".db", "a b.db", "-x.db", "ü.db", "x.db.partial", "x.DB", strings.Repeat("y", 101) + ".db", "note.txt", "a.b.db"}
@@ -318,6 +376,7 @@ func TestOddEntriesAreLeftAlone(t *testing.T) {
 
 // What a foreign file says of itself is brought into the form that agents have.
 func TestAdoptedFileThatSaysNonsense(t *testing.T) {
+	t.Parallel()
 	for say, want := range map[string]string{
 		"name = '<script>alert(1)</script>'": "script-alert-1-script", "name = ''": "agent", "name = '--'": "agent", "name = '日本'": "agent",
 		"name = '" + strings.Repeat("ab ", 100) + "'": strings.TrimSuffix(strings.Repeat("ab-", 22)[:64], "-"),
@@ -347,6 +406,7 @@ func TestAdoptedFileThatSaysNonsense(t *testing.T) {
 
 // Two files of one name, in a folder that no server watched: the older keeps it.
 func TestNamesCollideAtStart(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	a, b := createAgent(t, f, "one"), createAgent(t, f, "two")
 	closeFolder(t, f)
@@ -368,6 +428,7 @@ func TestNamesCollideAtStart(t *testing.T) {
 
 // The built-in agent is made even when another has its name.
 func TestDefaultAgentIsMissingAndItsNameTaken(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	if _, err := f.UpdateAgent(t.Context(), f.Default(), agent.AgentChange{Name: agent.Some("home")}); err != nil {
 		t.Fatal(err)
@@ -389,6 +450,7 @@ func TestDefaultAgentIsMissingAndItsNameTaken(t *testing.T) {
 
 // The watcher and the makers of agents meet on the same files.
 func TestWatcherMeetsCreators(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	stop := make(chan struct{})
 	var watching, making sync.WaitGroup
@@ -441,6 +503,7 @@ func TestWatcherMeetsCreators(t *testing.T) {
 
 // With nothing new in the folder, a look costs one look at the folder.
 func TestQuietFolderIsNotListed(t *testing.T) {
+	t.Parallel()
 	f := openFolder(t)
 	old := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(f.agentsPath(), old, old); err != nil {
