@@ -12,23 +12,87 @@ import (
 const maxPhrase = 8
 
 // wordsOf finds what full text should look for: each word of a query once, and
-// words written in one piece with other signs between them ("MX-200", "4.2.1")
-// also as a phrase, since their parts alone say little.
+// beside them what counts in addition where it occurs. That is, for a name
+// that is written in one piece ("MX-200", "4.2.1", "readTimeout"), the piece as
+// a phrase, since its parts alone say little, and in the other ways to write
+// it: as one word, and cut where letters meet digits or a capital. A single
+// word that looks like a name ("E1042", "--verify") counts twice, because a
+// question for a name is answered by nothing else.
 //
 // Words like "how" and "the" stay: where they are frequent bm25 gives them no
 // weight, and where they are not they temper what the others reach.
 func wordsOf(query string) store.Words {
 	var w store.Words
-	for _, field := range strings.Fields(strings.ToLower(query)) {
+	before := ""
+	for _, field := range strings.Fields(query) {
 		parts := slices.DeleteFunc(strings.FieldsFunc(field, separates), isBare)
 		for _, part := range parts {
-			w.Single = addNew(w.Single, part)
+			w.Single = addNew(w.Single, strings.ToLower(part))
 		}
-		if len(parts) > 1 && len(parts) <= maxPhrase {
-			w.Phrases = addNew(w.Phrases, strings.Join(parts, " "))
+		for _, also := range spellings(field, parts) {
+			w.Phrases = addNew(w.Phrases, strings.ToLower(also))
 		}
+		one := strings.Join(parts, "")
+		if isAll(before, unicode.IsLetter) && isAll(one, unicode.IsDigit) {
+			w.Phrases = addNew(w.Phrases, strings.ToLower(before+one)) // "E 1042"
+		}
+		before = one
 	}
 	return w
+}
+
+// spellings lists what counts in addition for a field of a query, whose words
+// are parts.
+func spellings(field string, parts []string) []string {
+	var list []string
+	switch {
+	case len(parts) == 0:
+		return nil
+	case len(parts) == 1 && isName(field):
+		list = append(list, parts[0])
+	case len(parts) > 1 && len(parts) <= maxPhrase:
+		list = append(list, strings.Join(parts, " "))
+		// Digits without a letter become a number that means something else.
+		if one := strings.Join(parts, ""); strings.ContainsFunc(one, unicode.IsLetter) {
+			list = append(list, one)
+		}
+	}
+	var pieces []string
+	for _, part := range parts {
+		pieces = append(pieces, cutName(part)...)
+	}
+	if len(pieces) > len(parts) && len(pieces) <= maxPhrase {
+		list = append(list, strings.Join(pieces, " "))
+	}
+	return list
+}
+
+// isName tells whether a single word is more likely a name than prose: there is
+// a digit in it, a capital after a small letter, or a sign in front.
+func isName(field string) bool {
+	if strings.ContainsFunc(field, unicode.IsDigit) || strings.ContainsAny(field[:1], "-./#$@_") {
+		return true
+	}
+	return len(cutName(field)) > 1
+}
+
+// cutName cuts a word where a capital follows a small letter, where the last
+// of several capitals begins a word, and where letters and digits meet:
+// "newHTTPServer2" has four pieces.
+func cutName(word string) []string {
+	var pieces []string
+	runes := []rune(word)
+	start := 0
+	for i := 1; i < len(runes); i++ {
+		a, b := runes[i-1], runes[i]
+		small := i+1 < len(runes) && unicode.IsLower(runes[i+1])
+		if unicode.IsLower(a) && unicode.IsUpper(b) || unicode.IsUpper(a) && unicode.IsUpper(b) && small ||
+			unicode.IsLetter(a) && unicode.IsDigit(b) || unicode.IsDigit(a) && unicode.IsLetter(b) {
+			pieces = append(pieces, string(runes[start:i]))
+			start = i
+		}
+	}
+	return append(pieces, string(runes[start:]))
 }
 
 // separates tells whether FTS5's tokenizer unicode61 ends a word at r. Marks
@@ -39,8 +103,11 @@ func separates(r rune) bool {
 
 // isBare tells whether a word is made of combining marks alone, as emoji leave
 // behind.
-func isBare(word string) bool {
-	return !strings.ContainsFunc(word, func(r rune) bool { return !unicode.Is(unicode.M, r) })
+func isBare(word string) bool { return isAll(word, unicode.IsMark) }
+
+// isAll tells whether a word is made of characters of one kind alone.
+func isAll(word string, kind func(rune) bool) bool {
+	return word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !kind(r) })
 }
 
 func addNew(list []string, text string) []string {
