@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	lib "modernc.org/sqlite/lib"
+
 	"satchel/agent"
 )
 
@@ -202,6 +204,7 @@ func (c *doorConn) transaction(ctx context.Context, s *statement, args arguments
 		if err != nil {
 			_, _ = c.own("ROLLBACK") // fails when SQLite has rolled back already
 		}
+		c.doubtful = c.doubtful || lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0
 	}()
 	if r, err = c.run(ctx, s, args, limits); err != nil {
 		return r, err

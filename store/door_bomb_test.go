@@ -151,7 +151,7 @@ func TestDoorSurvivesDeepStatements(t *testing.T) {
 // TestDoorMemory: with the limits of a server the process grows by under 50 MB.
 func TestDoorMemory(t *testing.T) {
 	db := openForDoor(t)
-	askDoor(t, db, "INSERT INTO contacts(name, notes) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 40) SELECT x, hex(zeroblob(500000)) FROM c")
+	askDoor(t, db, "INSERT INTO contacts(name, notes) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 25) SELECT x, hex(zeroblob(500000)) FROM c")
 	for _, query := range []string{
 		endless + "SELECT json_group_object(x, x) FROM c",
 		endless + "SELECT " + strings.Repeat("count(DISTINCT x || zeroblob(1000)), ", 50) + "1 FROM c",
@@ -165,7 +165,7 @@ func TestDoorMemory(t *testing.T) {
 		"INSERT INTO contacts(name, notes) SELECT name, notes FROM contacts",
 	} {
 		limits := doorDefaults
-		limits.time = time.Second
+		limits.time = 500 * time.Millisecond
 		before, ok := resetPeak()
 		_, err := db.sql(t.Context(), query, Params{}, doorAdmin, limits)
 		if code := agent.ErrorCode(err); err != nil && code != agent.CodeExecution && code != agent.CodeInvalidQuery {

@@ -117,7 +117,7 @@ var doorSwitches = []struct{ name, on int32 }{
 
 // doorBounds are run-time limits, see https://www.sqlite.org/c3ref/c_limit_attached.html.
 var doorBounds = []struct{ name, value int32 }{
-	{lib.SQLITE_LIMIT_SQL_LENGTH, maxQuery + len32("EXPLAIN ")},
+	{lib.SQLITE_LIMIT_SQL_LENGTH, maxQuery},
 	{lib.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, maxPattern},
 	{lib.SQLITE_LIMIT_COLUMN, 200},
 	{lib.SQLITE_LIMIT_FUNCTION_ARG, 100},
@@ -126,8 +126,6 @@ var doorBounds = []struct{ name, value int32 }{
 	{lib.SQLITE_LIMIT_ATTACHED, 0},
 	{lib.SQLITE_LIMIT_WORKER_THREADS, 0},
 }
-
-func len32(s string) int32 { return int32(len(s)) }
 
 // clockEvery is how many steps of its program SQLite runs before it looks at
 // the clock: some 10 microseconds, of which looking costs under a hundredth.

@@ -45,7 +45,8 @@ const guardedObjects = `SELECT type, name, tbl_name, '' FROM sqlite_schema WHERE
 	UNION ALL SELECT 'foreign key ' || f.on_delete, m.name, f."table", f."from"
 	FROM sqlite_schema m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`
 
-// load reads what the file holds.
+// load reads what the file holds. That changes only as a file is opened, before
+// the door to it is.
 func (g *doorGuard) load(c *doorConn) error {
 	g.tables, g.modules = map[string]bool{}, map[string]bool{}
 	g.triggers, g.foreign = map[string]string{}, map[string][]foreignKey{}
@@ -98,12 +99,13 @@ func (g *doorGuard) isClosed(table string) bool {
 
 // spellsClosed returns a closed table that the statement spells, or "".
 func (g *doorGuard) spellsClosed() string {
-	for _, name := range slices.Sorted(maps.Keys(g.statement.spelt)) {
-		if g.statement.kind != "PRAGMA" && g.isClosed(name) {
-			return name
+	found := ""
+	for name := range g.statement.spelt {
+		if g.isClosed(name) && (found == "" || name < found) {
+			found = name
 		}
 	}
-	return ""
+	return found
 }
 
 // doorRule says what may be changed in a table that is open to reading.

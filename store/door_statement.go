@@ -11,9 +11,8 @@ import (
 // memory for each byte of a query made of nothing but short terms.
 const maxQuery = 200_000
 
-// statement is the one statement of a query. What it says is used to answer
-// with a fitting error and to set limits; what it may touch is decided by the
-// authorizer, which does not trust it.
+// statement is the one statement of a query. Its words serve to set limits and
+// to answer with a fitting error; what it may touch its guard decides.
 type statement struct {
 	text   string          // without comments and semicolons around it
 	before int             // characters of the query in front of text
