@@ -194,6 +194,7 @@ func BenchmarkOpen(b *testing.B) {
 		makeAgents(b, path, n)
 		for _, remembered := range []bool{true, false} {
 			b.Run(fmt.Sprintf("agents=%d/remembered=%v", n, remembered), func(b *testing.B) {
+				before := memory()
 				openOnce(b, path) // so that there is something to remember
 				b.ResetTimer()
 				for range b.N {
@@ -207,8 +208,10 @@ func BenchmarkOpen(b *testing.B) {
 					openOnce(b, path)
 				}
 				b.StopTimer()
-				before := memory()
-				f := openWith(b, Options{Path: path})
+				f, err := Open(Options{Path: path, Log: slog.New(slog.DiscardHandler)})
+				if err != nil {
+					b.Fatal(err)
+				}
 				b.ReportMetric(float64(memory()-before)/float64(n), "bytes/agent")
 				closeFolder(b, f)
 			})

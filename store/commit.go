@@ -48,6 +48,15 @@ func (f *file) submit(j *job) error {
 // them, and passes the lead on.
 func (f *file) lead() {
 	group := f.next()
+	told := false
+	defer func() {
+		if !told { // a panic in SQLite itself, or the goroutine was ended
+			for _, j := range group {
+				j.err = errCut
+			}
+		}
+		f.pass(group)
+	}()
 	if j := group[0]; j.alone {
 		if j.err = j.ctx.Err(); j.err == nil {
 			j.err = guarded(j.run, f.writer)
@@ -55,6 +64,14 @@ func (f *file) lead() {
 	} else {
 		f.commit(group)
 	}
+	told = true
+}
+
+// errCut says that nobody knows what became of a write.
+var errCut = errors.New("the write was cut short")
+
+// pass hands the lead to the first in line and tells the group its outcomes.
+func (f *file) pass(group []*job) {
 	f.queueMu.Lock()
 	f.queue = f.queue[len(group):]
 	if len(f.queue) > 0 {

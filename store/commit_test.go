@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -337,5 +338,34 @@ func TestReadsAreOfOneMoment(t *testing.T) {
 	})
 	if err != nil || before != after {
 		t.Errorf("%d, then %d, %v", before, after, err)
+	}
+}
+
+// Whoever leads a commit and is torn away from it takes no one along.
+func TestLeaderThatEndsPassesTheLead(t *testing.T) {
+	t.Parallel()
+	db := openFolder(t).Default()
+	queued, letGo := hold(t, db)
+	var running sync.WaitGroup
+	running.Go(func() {
+		_ = write(db, func(tx *Tx) error { runtime.Goexit(); return nil })
+	})
+	queued(1)
+	outcome := make(chan error, 1)
+	go func() {
+		outcome <- write(db, func(tx *Tx) error { return insertLogs(tx, "shared its commit", 1) })
+	}()
+	queued(2)
+	letGo()
+	running.Wait()
+	if err := <-outcome; !errors.Is(err, errCut) {
+		t.Errorf("%v", err)
+	}
+	err := write(db, func(tx *Tx) error { return insertLogs(tx, "came later", 1) })
+	if err != nil {
+		err = write(db, func(tx *Tx) error { return insertLogs(tx, "came later", 1) })
+	}
+	if err != nil || logCount(t, db, "came later") != 1 || logCount(t, db, "shared its commit") != 0 {
+		t.Errorf("%v", err)
 	}
 }

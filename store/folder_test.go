@@ -6,10 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -195,55 +193,6 @@ func TestStartAndStopInAnyOrder(t *testing.T) {
 	running.Wait()
 }
 
-func TestNothingLeaks(t *testing.T) {
-	path := t.TempDir()
-	cycle := func() {
-		f := openAt(t, path)
-		if err := f.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		var running sync.WaitGroup
-		for range 10 {
-			running.Go(func() {
-				createContact(t, f.Default(), named("x"))
-				if _, _, err := f.Default().Contacts(t.Context(), nil, Page{Limit: 1}); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		running.Wait()
-		closeFolder(t, f)
-	}
-	cycle()
-	goroutines, descriptors := runtime.NumGoroutine(), openDescriptors(t)
-	for range 5 {
-		cycle()
-	}
-	// The scheduler may still be ending goroutines that have done their work.
-	for range 1000 {
-		if runtime.NumGoroutine() <= goroutines {
-			break
-		}
-		runtime.Gosched()
-	}
-	if now := runtime.NumGoroutine(); now > goroutines {
-		stacks := make([]byte, 1<<16)
-		t.Errorf("%d goroutines, %d before\n%s", now, goroutines, stacks[:runtime.Stack(stacks, true)])
-	}
-	if now := openDescriptors(t); now > descriptors {
-		t.Errorf("%d descriptors, %d before", now, descriptors)
-	}
-}
-
-func openDescriptors(t testing.TB) int {
-	t.Helper()
-	open, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(open)
-}
-
 func TestSomethingInTheFoldersWay(t *testing.T) {
 	t.Parallel()
 	for name, block := range map[string]func(path string) error{
@@ -274,51 +223,4 @@ func TestSomethingInTheFoldersWay(t *testing.T) {
 			t.Errorf("%s: the error does not help: %v", name, err)
 		}
 	}
-}
-
-// asNobody runs fn with the rights of a user who owns nothing. The change is
-// one of the thread, see setfsuid(2), and gone with it.
-func asNobody(t *testing.T, fn func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends here
-		if os.Getuid() == 0 {
-			if err := syscall.Setfsuid(65534); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-		fn()
-	}()
-	<-done
-}
-
-func TestReadOnlyFolder(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "data")
-	f := openAt(t, path)
-	closeFolder(t, f)
-	for _, p := range []string{filepath.Dir(path), path, filepath.Join(path, "agents")} {
-		if err := os.Chmod(p, 0o555); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, p := range []string{"master.key", "satchel.lock"} {
-		if err := os.Chmod(filepath.Join(path, p), 0o444); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() { _ = os.Chmod(path, 0o700); _ = os.Chmod(path+"/agents", 0o700) })
-	openPath(t, path)
-	asNobody(t, func() {
-		f, err := Open(Options{Path: path})
-		if err == nil {
-			t.Error("a folder that cannot be written was opened")
-			_ = f.Close()
-		} else if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), path) {
-			t.Errorf("the error does not help: %v", err)
-		}
-	})
 }

@@ -1,0 +1,219 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+)
+
+// template makes an agent with a contact and a credential in a folder of its
+// own, closes that, and returns the agent's file.
+func template(t testing.TB, name string, keys ...[]byte) string {
+	t.Helper()
+	f := openAt(t, t.TempDir(), keys...)
+	db := createAgent(t, f, name)
+	createContact(t, db, numberedContact(0))
+	setCredential(t, db, "sk-1")
+	closeFolder(t, f)
+	return db.path
+}
+
+func TestCopiesInTheSameFolder(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	long := strings.Repeat("x", agent.MaxNameLength)
+	a, b := createAgent(t, f, "Support"), createAgent(t, f, long)
+	setCredential(t, a, "sk-1")
+	f.tend(t.Context(), time.Now().Add(settleAfter))
+	for n := range 3 {
+		dir := t.TempDir()
+		copyByChild(t, f.agentsPath(), dir)
+		copyClosed(t, f.filePath(fmt.Sprintf("copy-%d", n)), filepath.Join(dir, a.id+".db"))
+		copyClosed(t, f.filePath(fmt.Sprintf("long-%d", n)), filepath.Join(dir, b.id+".db"))
+		look(f, 2)
+	}
+	for n, want := range []string{"Support-2", "Support-3", "Support-4"} {
+		db := byName(t, f, fmt.Sprintf("copy-%d", n))
+		if got := db.Agent(); got.Name != want || got.Status != agent.StatusPaused || byName(t, f, want) != db {
+			t.Errorf("%+v", got)
+		}
+		if got, err := db.Credential(t.Context(), "openai_api_key"); got != "sk-1" || err != nil {
+			t.Errorf("credential %q, %v", got, err)
+		}
+		if got, want := byName(t, f, fmt.Sprintf("long-%d", n)).Agent().Name, long[:agent.MaxNameLength-2]+fmt.Sprintf("-%d", n+2); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if a.Agent().Status != agent.StatusActive || byName(t, f, "support") != a {
+		t.Errorf("the original: %+v", a.Agent())
+	}
+}
+
+func TestCopyIntoAFolderWithAnotherKey(t *testing.T) {
+	t.Parallel()
+	file := template(t, "Support")
+	f := openFolder(t)
+	closeFolder(t, f)
+	copyClosed(t, f.filePath("agent-new"), file)
+	f = openAt(t, f.Path())
+	db := byName(t, f, "Support")
+	if db.Agent().Status != agent.StatusPaused || db.Problem() != nil {
+		t.Errorf("%+v, %v", db.Agent(), db.Problem())
+	}
+	s, err := db.Settings(t.Context())
+	if err != nil || !slices.Equal(s.Locked, []string{"openai_api_key"}) {
+		t.Errorf("%+v, %v", s, err)
+	}
+	_, err = db.Credential(t.Context(), "openai_api_key")
+	wantCode(t, err, agent.CodeConflict)
+	createContact(t, db, named("works"))
+}
+
+// A folder that was moved holds copies: all keep their names and secrets, and
+// rest until someone says otherwise.
+func TestMovedFolder(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	for n := range 3 {
+		setCredential(t, createAgent(t, f, fmt.Sprintf("a%d", n)), "sk-1")
+	}
+	setCredential(t, f.Default(), "sk-0")
+	closeFolder(t, f)
+	moved := filepath.Join(t.TempDir(), "elsewhere")
+	if err := os.Rename(f.Path(), moved); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 2 {
+		g := openAt(t, moved)
+		if len(g.Agents()) != 4 || g.Default().Agent().Name != "default" {
+			t.Fatalf("%d agents, %+v", len(g.Agents()), g.Default().Agent())
+		}
+		for n := range 3 {
+			db := byName(t, g, fmt.Sprintf("a%d", n))
+			want := agent.StatusPaused
+			if round == 1 && n == 0 {
+				want = agent.StatusActive
+			}
+			if got := db.Agent().Status; got != want {
+				t.Errorf("round %d: %s is %s", round, db.Agent().Name, got)
+			}
+			if got, err := db.Credential(t.Context(), "openai_api_key"); got != "sk-1" || err != nil {
+				t.Errorf("credential %q, %v", got, err)
+			}
+		}
+		if _, err := g.UpdateAgent(t.Context(), byName(t, g, "a0"), agent.AgentChange{Status: agent.Some(agent.StatusActive)}); err != nil {
+			t.Fatal(err)
+		}
+		closeFolder(t, g)
+	}
+}
+
+// Odd entries of the agents folder are passed over, and links above all: one
+// file must not be two agents.
+func TestOddEntriesAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	file := template(t, "Support")
+	f := openFolder(t)
+	odd := []string{"..db", ".db", "a b.db", "-x.db", "ü.db", "x.db.partial", "x.DB", strings.Repeat("y", 101) + ".db", "note.txt", "a.b.db"}
+	for _, name := range odd {
+		copyClosed(t, filepath.Join(f.agentsPath(), name), file)
+	}
+	if err := errors.Join(os.Mkdir(f.filePath("folder"), 0o700), os.Symlink(f.filePath("default"), f.filePath("link"))); err != nil {
+		t.Fatal(err)
+	}
+	look(f, 3)
+	if len(f.Agents()) != 1 {
+		t.Errorf("%d agents", len(f.Agents()))
+	}
+	closeFolder(t, f)
+	f = openAt(t, f.Path())
+	if len(f.Agents()) != 1 || f.Default().Agent().Status != agent.StatusActive {
+		t.Errorf("after a restart %d agents, %+v", len(f.Agents()), f.Default().Agent())
+	}
+	for _, name := range odd {
+		if hashOf(t, filepath.Join(f.agentsPath(), name)) != hashOf(t, file) {
+			t.Errorf("%s was touched", name)
+		}
+	}
+}
+
+// What a foreign file says of itself is brought into the form that agents have.
+func TestAdoptedFileThatSaysNonsense(t *testing.T) {
+	t.Parallel()
+	for say, want := range map[string]string{
+		"name = '<script>alert(1)</script>'": "script-alert-1-script", "name = ''": "agent", "name = '--'": "agent", "name = '日本'": "agent",
+		"name = '" + strings.Repeat("ab ", 100) + "'": strings.TrimSuffix(strings.Repeat("ab-", 22)[:64], "-"),
+		"status = 'evil'": "Support", "description = '" + strings.Repeat("x", 600) + "'": "Support",
+	} {
+		file := template(t, "Support")
+		c, err := openConn(dsn(file, "rw"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(c.script("UPDATE _agent SET "+say), c.close()); err != nil {
+			t.Fatal(err)
+		}
+		f := openFolder(t)
+		copyClosed(t, f.filePath("agent-new"), file)
+		look(f, 2)
+		a := byName(t, f, "agent-new").Agent()
+		if a.Name != want || a.Validate() != nil {
+			t.Errorf("%.40s: %+v, %v", say, a, a.Validate())
+		}
+		closeFolder(t, f)
+		if again := byName(t, openAt(t, f.Path()), "agent-new").Agent(); again.Name != want {
+			t.Errorf("%.40s: after a restart %+v", say, again)
+		}
+	}
+}
+
+// Two files of one name, in a folder that no server watched: the older keeps it.
+func TestNamesCollideAtStart(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	a, b := createAgent(t, f, "one"), createAgent(t, f, "two")
+	closeFolder(t, f)
+	c, err := openConn(dsn(b.path, "rw"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.script("UPDATE _agent SET name = 'ONE'"), c.close()); err != nil {
+		t.Fatal(err)
+	}
+	f = openAt(t, f.Path())
+	if got := byName(t, f, "one").id; got != a.id {
+		t.Errorf("one is %s", got)
+	}
+	if got := byName(t, f, b.id).Agent(); got.Name != "ONE-2" || got.Status != agent.StatusPaused {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The built-in agent is made even when another has its name.
+func TestDefaultAgentIsMissingAndItsNameTaken(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	if _, err := f.UpdateAgent(t.Context(), f.Default(), agent.AgentChange{Name: agent.Some("home")}); err != nil {
+		t.Fatal(err)
+	}
+	db := createAgent(t, f, "one")
+	closeFolder(t, f)
+	c, err := openConn(dsn(db.path, "rw"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.script("UPDATE _agent SET name = 'Default'"), c.close(), os.Remove(f.filePath("default"))); err != nil {
+		t.Fatal(err)
+	}
+	f = openAt(t, f.Path())
+	if got := f.Default().Agent().Name; got != "default-2" {
+		t.Errorf("the default agent is called %s", got)
+	}
+}

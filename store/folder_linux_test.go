@@ -1,0 +1,156 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+func TestNothingLeaks(t *testing.T) {
+	path := t.TempDir()
+	cycle := func() {
+		f := openAt(t, path)
+		if err := f.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var running sync.WaitGroup
+		for range 10 {
+			running.Go(func() {
+				createContact(t, f.Default(), named("x"))
+				if _, _, err := f.Default().Contacts(t.Context(), nil, Page{Limit: 1}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+		closeFolder(t, f)
+	}
+	cycle()
+	goroutines, descriptors := runtime.NumGoroutine(), openDescriptors(t)
+	for range 5 {
+		cycle()
+	}
+	// The scheduler may still be ending goroutines that have done their work.
+	for range 1000 {
+		if runtime.NumGoroutine() <= goroutines {
+			break
+		}
+		runtime.Gosched()
+	}
+	if now := runtime.NumGoroutine(); now > goroutines {
+		stacks := make([]byte, 1<<16)
+		t.Errorf("%d goroutines, %d before\n%s", now, goroutines, stacks[:runtime.Stack(stacks, true)])
+	}
+	if now := openDescriptors(t); now > descriptors {
+		t.Errorf("%d descriptors, %d before", now, descriptors)
+	}
+}
+
+func openDescriptors(t testing.TB) int {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(open)
+}
+
+// asNobody runs fn with the rights of a user who owns nothing. The change is
+// one of the thread, see setfsuid(2), and gone with it.
+func asNobody(t *testing.T, fn func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked: the thread ends here
+		if os.Getuid() == 0 {
+			if err := syscall.Setfsuid(65534); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+		fn()
+	}()
+	<-done
+}
+
+func TestReadOnlyFolder(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "data")
+	f := openAt(t, path)
+	closeFolder(t, f)
+	for _, p := range []string{filepath.Dir(path), path, filepath.Join(path, "agents")} {
+		if err := os.Chmod(p, 0o555); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range []string{"master.key", "satchel.lock"} {
+		if err := os.Chmod(filepath.Join(path, p), 0o444); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { _ = os.Chmod(path, 0o700); _ = os.Chmod(path+"/agents", 0o700) })
+	openPath(t, path)
+	asNobody(t, func() {
+		f, err := Open(Options{Path: path})
+		if err == nil {
+			t.Error("a folder that cannot be written was opened")
+			_ = f.Close()
+		} else if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), path) {
+			t.Errorf("the error does not help: %v", err)
+		}
+	})
+}
+
+// A backup may lie on a medium that cannot be written.
+func TestRestoreFileFromAReadOnlyPlace(t *testing.T) {
+	t.Parallel()
+	file := template(t, "Support")
+	dir := filepath.Join(t.TempDir(), "medium")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	medium := filepath.Join(dir, "backup.db")
+	copyClosed(t, medium, file)
+	if err := errors.Join(os.Chmod(medium, 0o444), os.Chmod(dir, 0o555)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
+	folder := filepath.Join(t.TempDir(), "data")
+	for _, d := range []string{folder, filepath.Join(folder, "agents")} {
+		if err := errors.Join(os.Mkdir(d, 0o777), os.Chmod(d, 0o777)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	openPath(t, dir, folder)
+	asNobody(t, func() {
+		if _, err := RestoreFile(t.Context(), folder, medium); err != nil {
+			t.Error(err)
+		}
+	})
+	if fileCount(t, medium+"*") != 1 || fileCount(t, folder+"/agents/*.db") != 1 {
+		t.Error("not restored, or something is left beside the backup")
+	}
+}
+
+// openPath lets everyone pass to the folders.
+func openPath(t *testing.T, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		for d := filepath.Dir(path); strings.HasPrefix(d, os.TempDir()+"/"); d = filepath.Dir(d) {
+			info, err := os.Stat(d)
+			if err != nil || info.Mode().Perm()&0o005 == 0o005 {
+				continue
+			}
+			if err := os.Chmod(d, info.Mode().Perm()|0o055); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
