@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 
 	"modernc.org/sqlite"
 	_ "modernc.org/sqlite/vec" // registers sqlite-vec on every connection
@@ -154,8 +155,8 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-// explain turns failures of SQLite that a client should tell apart into
-// errors of ours; everything else stays as it is.
+// explain turns failures of SQLite and the file system that a client should
+// tell apart into errors of ours; everything else stays as it is.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -164,12 +165,13 @@ func explain(err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	switch sqliteCode(err) & 0xff {
-	case codeFull:
+	code := sqliteCode(err) & 0xff
+	switch {
+	case code == codeFull || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return agent.Errorf(agent.CodeDiskFull, "the disk is full; nothing was changed").Because(err)
-	case codeReadOnly:
+	case code == codeReadOnly || errors.Is(err, syscall.EROFS):
 		return agent.Errorf(agent.CodeReadOnly, "the data folder cannot be written; nothing was changed").Because(err)
-	case codeCorrupt, codeNotADB:
+	case code == codeCorrupt || code == codeNotADB:
 		return damaged(err)
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"satchel/agent"
@@ -268,4 +269,36 @@ func TestForeignDatabaseIsLeftAlone(t *testing.T) {
 	if hashOf(t, f.filePath("default")) != before {
 		t.Error("the foreign file was overwritten")
 	}
+}
+
+// FuzzFile reads an agent's file in which a stretch of bytes was changed, or
+// whose end was cut off: it is refused or read, and nothing worse.
+func FuzzFile(f *testing.F) {
+	file := template(f, "Support")
+	good, err := os.ReadFile(file)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, at := range []uint32{0, 16, 18, 20, 24, 28, 44, 52, 56, 64, 68, 92, 100, 103, 105, 107, 200, 3000, 4096, 4099, 8192 + 5, 20 * 4096, 40*4096 + 7} {
+		f.Add(at, []byte{0xff}, uint32(len(good)))
+		f.Add(at, []byte{0, 0, 0, 0}, uint32(len(good)))
+	}
+	f.Add(uint32(0), []byte{}, uint32(4096))
+	f.Add(uint32(0), []byte{}, uint32(5000))
+	f.Fuzz(func(t *testing.T, at uint32, change []byte, length uint32) {
+		data := bytes.Clone(good[:min(int(length), len(good))])
+		if int(at) < len(data) {
+			copy(data[at:], change)
+		}
+		path := filepath.Join(t.TempDir(), "agent-new.db")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if inspect(path).problem == nil {
+			_ = checkImport(t.Context(), path)
+		}
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, data) {
+			t.Errorf("the file was touched: %v", err)
+		}
+	})
 }

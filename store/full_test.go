@@ -1,9 +1,12 @@
 package store
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -85,5 +88,18 @@ func TestFullDisk(t *testing.T) {
 	closeFolder(t, f)
 	if verdict := valueIn[string](t, f.filePath("default"), "PRAGMA integrity_check"); verdict != "ok" {
 		t.Error(verdict)
+	}
+}
+
+// The file system tells of a full disk in its own words.
+func TestFullDiskOutsideSQLite(t *testing.T) {
+	t.Parallel()
+	for cause, want := range map[error]agent.Code{
+		syscall.ENOSPC: agent.CodeDiskFull, syscall.EDQUOT: agent.CodeDiskFull, syscall.EROFS: agent.CodeReadOnly, syscall.EIO: agent.CodeInternal,
+	} {
+		err := explain(fmt.Errorf("make an agent's file: %w", &fs.PathError{Op: "write", Path: "x", Err: cause}))
+		if agent.ErrorCode(err) != want || !errors.Is(err, cause) {
+			t.Errorf("%v: %v", cause, err)
+		}
 	}
 }

@@ -269,7 +269,7 @@ func TestEventsAndLogsAreBounded(t *testing.T) {
 	f := openFolder(t)
 	db := f.Default()
 	do(t, db, "INSERT INTO _events(seq, type, data) VALUES (1,'t','{}'), (2,'t','{}'), (?,'t','{}'), (?,'t','{}')", 3, maxEvents+2)
-	do(t, db, `WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k WHERE i < ?) INSERT INTO logs(level, source, message) SELECT 'info','t','m' FROM k`, 7)
+	do(t, db, `WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k WHERE i < ?) INSERT INTO logs(level, source, message, created_at) SELECT 'info','t','m',? FROM k`, 7, agent.Now())
 	do(t, db, "UPDATE _counts SET n = ? WHERE name = 'logs'", maxLogs+3) // as if there were so many
 	f.tend(t.Context(), time.Now().Add(settleAfter))
 	if got := value[string](t, db, "SELECT group_concat(seq) FROM _events"); got != fmt.Sprintf("3,%d", maxEvents+2) {
