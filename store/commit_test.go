@@ -31,7 +31,7 @@ func hold(t testing.TB, db *DB) (queued func(n int), letGo func()) {
 	}()
 	<-held
 	queued = func(n int) {
-		for waiting := -1; waiting < n; {
+		for waiting := -1; waiting < n; runtime.Gosched() {
 			db.file.queueMu.Lock()
 			waiting = len(db.file.queue) - 1
 			db.file.queueMu.Unlock()

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -47,29 +49,34 @@ func TestFileThatAppearsIsAdopted(t *testing.T) {
 	}
 }
 
-// The time from a file's appearance to its adoption, and the life of the
-// watcher itself, with the clock it uses in earnest.
-func TestAdoptionWithinTwoSeconds(t *testing.T) {
+// signal is a log that tells when a text shows up in it.
+type signal struct {
+	text string
+	seen chan struct{}
+	once sync.Once
+}
+
+func (s *signal) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(s.text)) {
+		s.once.Do(func() { close(s.seen) })
+	}
+	return len(p), nil
+}
+
+// The watcher itself, with the clock it uses in earnest.
+func TestStartedWatcherAdopts(t *testing.T) {
 	t.Parallel()
 	file := template(t, "Support")
-	f := openFolder(t)
+	adopted := &signal{text: "taken in", seen: make(chan struct{})}
+	f := openWith(t, Options{Path: t.TempDir(), Log: slog.New(slog.NewTextHandler(adopted, nil))})
 	if err := f.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	copyClosed(t, f.filePath("agent-new"), file)
-	deadline := time.NewTimer(10 * time.Second) // generous: the machine may be busy
-	defer deadline.Stop()
-	poll := time.NewTicker(5 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		select {
-		case <-deadline.C:
-			t.Fatal("not adopted")
-		case <-poll.C:
-			if _, err := f.Agent("Support"); err == nil {
-				return
-			}
-		}
+	<-adopted.seen
+	f.Stop()
+	if a := byName(t, f, "Support").Agent(); a.ID != "agent-new" || a.Status != agent.StatusPaused {
+		t.Errorf("%+v", a)
 	}
 }
 
