@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"satchel/vector/encoder"
 )
@@ -32,15 +34,46 @@ func (l local) Model() string {
 	if err != nil {
 		return ""
 	}
-	return m.ID
+	return m.ID + preparation
 }
+
+// preparation stands in a model's name for what is done to its texts, since
+// vectors of texts that were prepared in another way cannot be compared either.
+const preparation = "/sentence-case"
 
 func (l local) Embed(ctx context.Context, text string) ([]float32, error) {
 	m, err := l.load()
 	if err != nil {
 		return nil, err
 	}
-	return m.Embed(ctx, text)
+	return m.Embed(ctx, sentenceCase(text))
+}
+
+// sentenceCase makes the capital small that a word has only because a sentence
+// or a heading begins with it. The model has other tokens for "Wool" than for
+// "wool", and the rarer ones say less; what is written in a question seldom
+// begins a sentence.
+func sentenceCase(text string) string {
+	words := strings.Split(text, " ")
+	begins := true
+	for i, word := range words {
+		if begins {
+			words[i] = smallStart(word)
+		}
+		begins = word != "" && strings.ContainsAny(word[len(word)-1:], ".!?:>")
+	}
+	return strings.Join(words, " ")
+}
+
+// smallStart leaves words alone that have a capital for another reason, such as
+// "I", "DNA" and "McAdam".
+func smallStart(word string) string {
+	first, size := utf8.DecodeRuneInString(word)
+	second, _ := utf8.DecodeRuneInString(word[size:])
+	if !unicode.IsUpper(first) || strings.ContainsFunc(word[size:], unicode.IsUpper) || !unicode.IsLower(second) && word != "A" {
+		return word
+	}
+	return string(unicode.ToLower(first)) + word[size:]
 }
 
 // embeddable is the text that is embedded for a chunk: its section in front of

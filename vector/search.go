@@ -67,17 +67,19 @@ func (q Query) check() (Query, error) {
 // the store and of the embedder.
 //
 // Hybrid results are ordered by the cosine similarity of their embeddings plus
-// the part that they reach of the best bm25 possible for the query's words; a
-// fusion of ranks would drown a good paraphrase in weak matches of words. The
-// score is the cosine similarity whatever the order. For a chunk whose
-// embedding has not been stored yet it is worked out on the spot, for no more
-// chunks than the limit; until then a chunk is found by its words only.
+// the part that they reach of the best bm25 possible for the query's words,
+// where a small part counts for less still; a fusion of ranks would drown a
+// good paraphrase in weak matches of words. What this is worth is measured by
+// the command eval, beside this package. The score is the cosine similarity
+// whatever the order. For a chunk whose embedding has not been stored yet it is
+// worked out on the spot, for no more chunks than the limit; until then a chunk
+// is found by its words only.
 func (ix *Index) Search(ctx context.Context, db *store.DB, q Query) ([]Result, error) {
 	q, err := q.check()
 	if err != nil {
 		return nil, err
 	}
-	vector, err := ix.embed(ctx, embeddable("", q.Text))
+	vector, err := ix.embed(ctx, asked(embeddable("", q.Text)))
 	if err != nil {
 		return nil, fmt.Errorf("embed the query: %w", err)
 	}
@@ -97,6 +99,16 @@ func (ix *Index) Search(ctx context.Context, db *store.DB, q Query) ([]Result, e
 	return results(found, q), nil
 }
 
+// asked ends a query with a question mark unless it ends as a sentence does.
+// Few people type one, but models learned from sentences that are complete, and
+// with it they place the query nearer to its answers.
+func asked(query string) string {
+	if strings.ContainsAny(query[max(len(query)-1, 0):], ".!?") {
+		return query
+	}
+	return query + "?"
+}
+
 // candidate is a chunk that may become a result.
 type candidate struct {
 	store.FoundChunk // only the Seq until the text is read
@@ -113,8 +125,14 @@ func (c *candidate) rank(m Mode) float64 {
 	case Keyword:
 		return c.words
 	}
-	return c.cosine + c.words
+	return c.cosine + c.words*math.Sqrt(min(c.words/eachOnce, 1))
 }
+
+// eachOnce is the part of the best possible bm25 that a chunk of usual length
+// reaches which holds every word of the query once: idf of idf·(k1+1). What
+// reaches less lacks some of the words, and half of the words of a question are
+// less than half of an answer.
+const eachOnce = 1 / 2.2
 
 // score is the cosine as clients see it, in millionths, so that what is shown
 // and what min_score compares are the same.

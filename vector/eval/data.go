@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"satchel/vector"
@@ -46,7 +45,7 @@ var loaders = []struct {
 	load func() (*set, error)
 }{
 	{paraphrases, loadParaphrases},
-	{technical, func() (*set, error) { return loadTechnical(goPackages) }},
+	{technical, loadTechnical},
 	{tokens, loadTokens},
 }
 
@@ -77,15 +76,15 @@ var goPackages = []string{
 	"text/template", "time",
 }
 
-// loadTechnical reads the manuals of some of goPackages, and the questions
-// that they answer.
-func loadTechnical(packages []string) (*set, error) {
+// loadTechnical reads the manuals of goPackages, and questions that they
+// answer.
+func loadTechnical() (*set, error) {
 	s := &set{name: technical, answers: holds}
 	root, err := goRoot()
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range packages {
+	for _, p := range goPackages {
 		d, err := manualOf(root, p)
 		if err != nil {
 			return nil, err
@@ -93,15 +92,7 @@ func loadTechnical(packages []string) (*set, error) {
 		s.documents = append(s.documents, d)
 	}
 	s.questions, err = readQuestions("godoc.tsv", verbatim)
-	if len(packages) < len(goPackages) {
-		s.questions = slices.DeleteFunc(s.questions, func(q question) bool { return !s.answered(q) })
-	}
 	return s, err
-}
-
-// answered tells whether one of the documents holds the answer.
-func (s *set) answered(q question) bool {
-	return slices.ContainsFunc(s.documents, func(d document) bool { return strings.Contains(folded(d.text), q.answer) })
 }
 
 // loadTokens reads the papers of a workshop and of a made-up server, and

@@ -134,8 +134,8 @@ func TestSets(t *testing.T) {
 		places            int // chunks that one answer may be in, at most
 	}{
 		{loadParaphrases, 60, 150, 1},
-		{loaders[1].load, 60, 300, 8}, // some comments stand at a type and at its method
-		{loadTokens, 30, 50, 3},       // neighbours repeat the end of each other
+		{loadTechnical, 60, 300, 8}, // some comments stand at a type and at its method
+		{loadTokens, 30, 50, 3},     // neighbours repeat the end of each other
 	} {
 		s := load(t, c.load)
 		chunks := chunksOf(t, s)

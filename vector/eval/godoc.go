@@ -53,7 +53,7 @@ func manualOf(root, importPath string) (document, error) {
 	if err := m.write(); err != nil {
 		return document{}, fmt.Errorf("print package %s: %w", importPath, err)
 	}
-	return document{name: importPath + ".md", text: m.out.String()}, nil
+	return document{name: strings.ReplaceAll(importPath, "/", "_") + ".md", text: m.out.String()}, nil
 }
 
 // manual is the text of a package under way.

@@ -38,7 +38,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags := flag.NewFlagSet("eval", flag.ContinueOnError)
 	only := flags.String("set", "", "measure this set alone")
 	misses := flags.String("misses", "", `list what hybrid search does not put first: "tune", "held out" or "all"`)
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	listed := half("")

@@ -49,7 +49,10 @@ func openBench(ctx context.Context) (*bench, error) {
 		return nil, errors.Join(err, os.RemoveAll(path))
 	}
 	b := &bench{path: path, folder: folder, index: vector.New(folder, vector.Local(), log)}
-	return b, b.index.Start(ctx)
+	if err := b.index.Start(ctx); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
 }
 
 func (b *bench) close() error {
