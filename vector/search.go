@@ -67,9 +67,10 @@ func (q Query) check() (Query, error) {
 // the store and of the embedder.
 //
 // Hybrid results are ordered by the cosine similarity of their embeddings plus
-// the part that they reach of the best bm25 possible for the query's words; a
-// fusion of ranks would drown a good paraphrase in weak matches of words. The
-// score is the cosine similarity
+// the part that they reach of the best bm25 possible for the query's words,
+// where a small part counts for less still; a fusion of ranks would drown a
+// good paraphrase in weak matches of words. What this is worth is measured by
+// the command eval, beside this package. The score is the cosine similarity
 // whatever the order. For a chunk whose embedding has not been stored yet it is
 // worked out on the spot, for no more chunks than the limit; until then a chunk
 // is found by its words only.
@@ -124,8 +125,14 @@ func (c *candidate) rank(m Mode) float64 {
 	case Keyword:
 		return c.words
 	}
-	return c.cosine + c.words
+	return c.cosine + c.words*math.Sqrt(min(c.words/eachOnce, 1))
 }
+
+// eachOnce is the part of the best possible bm25 that a chunk of usual length
+// reaches which holds every word of the query once: idf of idf·(k1+1). What
+// reaches less lacks some of the words, and half of the words of a question are
+// less than half of an answer.
+const eachOnce = 1 / 2.2
 
 // score is the cosine as clients see it, in millionths, so that what is shown
 // and what min_score compares are the same.
