@@ -73,7 +73,7 @@ func (k *Knowledge) Cosines(vector []float32, seqs []int64) (map[int64]float64, 
 // them is an operator.
 type Words struct {
 	Single  []string // words to find; any of them makes a match
-	Phrases []string // words in a row, which count in addition where they occur
+	Phrases []string // words in a row, or one, which count in addition where they occur
 }
 
 // Matching returns, by seq, chunks that hold some of the words: the n that
@@ -127,7 +127,8 @@ type term struct {
 // weigh picks the terms to look for and returns the best possible bm25 for the
 // query: the sum of idf·(k1+1), with FTS5's own idf and k1 = 1.2, see
 // https://www.sqlite.org/fts5.html#the_bm25_function. A word that is in no
-// chunk counts too, for no chunk answers that part of the query.
+// chunk counts too, for no chunk answers that part of the query, unless some
+// hold it as a part of a phrase that is written in another way.
 func (k *Knowledge) weigh(w Words) (terms []term, best float64, err error) {
 	var total int
 	if err := k.tx.value(&total, "SELECT count(*) FROM chunks"); err != nil {
@@ -135,7 +136,7 @@ func (k *Knowledge) weigh(w Words) (terms []term, best float64, err error) {
 	}
 	single := w.Single[:min(len(w.Single), maxTerms)]
 	phrases := w.Phrases[:min(len(w.Phrases), maxTerms-len(single))]
-	missing := 0.0
+	var missing []term
 	for i, text := range slices.Concat(single, phrases) {
 		if len(text) > maxTermBytes {
 			continue
@@ -150,15 +151,29 @@ func (k *Knowledge) weigh(w Words) (terms []term, best float64, err error) {
 		case t.chunks > 0:
 			terms = append(terms, t)
 		case i < len(single):
-			missing += t.idf
+			missing = append(missing, t)
 		}
 	}
+	best = unanswered(missing, terms, phrases)
 	terms = telling(terms)
 	for _, t := range terms {
 		best += t.idf
 	}
 	const k1 = 1.2
-	return terms, (best + missing) * (k1 + 1), nil
+	return terms, best * (k1 + 1), nil
+}
+
+// unanswered adds up the words of missing that are in none of the phrases that
+// were found: "e" and "1042" are in "e1042", "e1042" is in "e 1042".
+func unanswered(missing, found []term, phrases []string) (idf float64) {
+	for _, m := range missing {
+		if !slices.ContainsFunc(found, func(f term) bool {
+			return slices.Contains(phrases, f.text) && strings.Contains(strings.ReplaceAll(f.text, " ", ""), m.text)
+		}) {
+			idf += m.idf
+		}
+	}
+	return idf
 }
 
 // leastIDF is the idf that FTS5 gives to what is in half of the rows or more.

@@ -250,6 +250,32 @@ func TestBestBM25(t *testing.T) {
 	}
 }
 
+// TestPhraseAnswersItsParts does not hold against a chunk that it lacks words
+// which are in it as parts of another, or as several. All chunks are equally
+// long, as in TestBestBM25.
+func TestPhraseAnswersItsParts(t *testing.T) {
+	db := openKnowledge(t)
+	_, seqs := learn(t, db, testModel, []string{
+		"code e1042 door", "e 2051 belt", "pike perch trout", "newt toad frog", "lynx stoat vole", "oak elm ash",
+	})
+	found, absent := math.Log((6-1+0.5)/1.5), math.Log((6+0.5)/0.5)
+	whole, part := 1/2.2, found/(found+absent)/2.2
+	for _, c := range []struct {
+		words Words
+		seq   int64
+		want  float64
+	}{
+		{Words{Single: []string{"1042"}, Phrases: []string{"e1042"}}, seqs[0], whole},
+		{Words{Single: []string{"e2051"}, Phrases: []string{"e 2051"}}, seqs[1], whole},
+		{Words{Single: []string{"q", "1042"}, Phrases: []string{"q 1042", "e1042"}}, seqs[0], part},
+		{Words{Single: []string{"1042", "e1042"}}, seqs[0], part}, // both were asked for
+	} {
+		if got := matching(t, db, "", c.words, 10)[c.seq]; math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%+v: %v, want %v", c.words, got, c.want)
+		}
+	}
+}
+
 func TestMatchingCountsPhrases(t *testing.T) {
 	db := openKnowledge(t)
 	_, seqs := learn(t, db, testModel, []string{
