@@ -11,7 +11,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"satchel/agent"
@@ -41,19 +40,39 @@ func main() {
 
 // run runs one command line; serve runs until ctx ends.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
-	p := &program{out: stdout}
 	commands := config.Program{
-		Version: version, Getenv: os.Getenv, Out: stdout, Serve: p.serve, Doctor: p.doctor,
+		Version: version, Getenv: os.Getenv, Out: stdout,
+		Serve: func(ctx context.Context, c *config.Config) error { return serve(ctx, c, stdout) },
+		Doctor: func(_ context.Context, c *config.Config) ([]agent.Finding, error) {
+			return store.Doctor(c.Data, storeOptions(c).MasterKeys)
+		},
 		Backup: func(_ context.Context, c *config.Config, agent, file string) error {
 			return store.BackupFile(c.Data, agent, file)
 		},
-		Restore: p.restore, CreateKey: p.createKey, ListKeys: p.listKeys, RevokeKey: p.revokeKey, RotateKey: p.rotateKey,
+		Restore: func(ctx context.Context, c *config.Config, file string) (string, error) {
+			return store.RestoreFile(ctx, c.Data, file)
+		},
+		CreateKey: func(ctx context.Context, c *config.Config, k agent.Key) (key string, err error) {
+			err = store.WithKeys(storeOptions(c), func(f *store.Folder) error {
+				_, key, err = f.CreateKey(ctx, k)
+				return err
+			})
+			return key, err
+		},
+		ListKeys: func(ctx context.Context, c *config.Config) (keys []*agent.Key, err error) {
+			err = store.WithKeys(storeOptions(c), func(f *store.Folder) error {
+				keys, err = f.Keys(ctx)
+				return err
+			})
+			return keys, err
+		},
+		RevokeKey: func(ctx context.Context, c *config.Config, id string) error {
+			return store.WithKeys(storeOptions(c), func(f *store.Folder) error { return f.DeleteKey(ctx, id) })
+		},
+		RotateKey: func(_ context.Context, c *config.Config) (int, error) { return store.RotateKey(storeOptions(c)) },
 	}
 	return commands.Run(ctx, args)
 }
-
-// program is where the commands write.
-type program struct{ out io.Writer }
 
 func logger(c *config.Config) *slog.Logger {
 	options := &slog.HandlerOptions{Level: c.LogLevel}
@@ -71,9 +90,15 @@ func storeOptions(c *config.Config) store.Options {
 	return o
 }
 
+// worker is a part of the house that works in the background.
+type worker interface {
+	Start(context.Context) error
+	Stop()
+}
+
 // serve opens everything from the ground up, runs until ctx ends, and closes
 // it in the opposite order.
-func (p *program) serve(ctx context.Context, c *config.Config) (err error) {
+func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) {
 	options := storeOptions(c)
 	folder, err := store.Open(options)
 	if err != nil {
@@ -103,18 +128,19 @@ func (p *program) serve(ctx context.Context, c *config.Config) (err error) {
 		PublicURL: publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: options.Log,
 	})
 	work := context.WithoutCancel(ctx) // background work ends by Stop, in its order
-	if err := errors.Join(folder.Start(work), index.Start(work), crawler.Start(work)); err != nil {
-		return errors.Join(err, listener.Close())
+	for _, w := range []worker{folder, index, crawler} {
+		if err := w.Start(work); err != nil {
+			return errors.Join(err, listener.Close())
+		}
+		defer w.Stop()
 	}
-	defer index.Stop()
-	defer crawler.Stop()
 	server.Start(listener)
 	defer server.Stop()
 	access := "under access control"
 	if server.Open() {
 		access = "open: everyone who reaches it acts as owner"
 	}
-	fmt.Fprintf(p.out, "Satchel %s listens on http://%s\nAccess is %s\nData lies in %s\n", version, listener.Addr(), access, folder.Path())
+	fmt.Fprintf(stdout, "Satchel %s listens on http://%s\nAccess is %s\nData lies in %s\n", version, listener.Addr(), access, folder.Path())
 	select {
 	case <-ctx.Done():
 		return nil
@@ -138,61 +164,4 @@ func defaultRole(name string) agent.Role {
 		return agent.RoleNone
 	}
 	return agent.Role(name)
-}
-
-func (p *program) restore(ctx context.Context, c *config.Config, file string) error {
-	id, err := store.RestoreFile(ctx, c.Data, file)
-	if err == nil {
-		fmt.Fprintf(p.out, "restored as %s, paused\n", id)
-	}
-	return err
-}
-
-// doctor prints what it finds, and fails when something is wrong.
-func (p *program) doctor(_ context.Context, c *config.Config) error {
-	findings, err := store.Doctor(c.Data, storeOptions(c).MasterKeys)
-	wrong := 0
-	for _, f := range findings {
-		mark := "ok"
-		if !f.OK {
-			mark, wrong = "!!", wrong+1
-		}
-		fmt.Fprintf(p.out, "%s  %s: %s\n", mark, f.Subject, f.Message)
-	}
-	if err == nil && wrong > 0 {
-		err = fmt.Errorf("%d of %d findings need attention", wrong, len(findings))
-	}
-	return err
-}
-
-func (p *program) createKey(ctx context.Context, c *config.Config, name, role string, agents []string) error {
-	return store.WithKeys(storeOptions(c), func(f *store.Folder) error {
-		_, key, err := f.CreateKey(ctx, agent.Key{Name: name, Role: agent.Role(role), Agents: agents})
-		if err == nil {
-			fmt.Fprintln(p.out, key)
-		}
-		return err
-	})
-}
-
-func (p *program) listKeys(ctx context.Context, c *config.Config) error {
-	return store.WithKeys(storeOptions(c), func(f *store.Folder) error {
-		keys, err := f.Keys(ctx)
-		for _, k := range keys {
-			fmt.Fprintf(p.out, "%s  %s…  %s  %s  %s\n", k.ID, k.Prefix, k.Role, strings.Join(k.Agents, ","), k.Name)
-		}
-		return err
-	})
-}
-
-func (p *program) revokeKey(ctx context.Context, c *config.Config, id string) error {
-	return store.WithKeys(storeOptions(c), func(f *store.Folder) error { return f.DeleteKey(ctx, id) })
-}
-
-func (p *program) rotateKey(_ context.Context, c *config.Config) error {
-	n, err := store.RotateKey(storeOptions(c))
-	if err == nil {
-		fmt.Fprintf(p.out, "the master key was replaced; %d credentials were sealed anew\n", n)
-	}
-	return err
 }

@@ -40,7 +40,7 @@ var floors = map[string]struct {
 	imports []string // rooms; "" stands for every lower floor
 }{
 	"agent":        {0, nil},
-	"agent/config": {0, nil},
+	"agent/config": {0, []string{"agent"}},
 	"agent/egress": {0, nil},
 	"store":        {1, []string{"agent"}},
 	"crawl":        {2, []string{"agent", "agent/egress", "store"}},

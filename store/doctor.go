@@ -8,30 +8,25 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
-)
 
-// Finding is one thing that doctor has to say.
-type Finding struct {
-	OK      bool
-	Subject string
-	Message string
-}
+	"satchel/agent"
+)
 
 // Doctor examines a data folder without changing it, whether or not a server
 // has it open: the master key, and each file's kind, version, integrity and
 // credentials. keys are as in Options.
-func Doctor(folder string, keys [][]byte) ([]Finding, error) {
+func Doctor(folder string, keys [][]byte) ([]agent.Finding, error) {
 	path, err := filepath.Abs(folder)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(path, "agents")); errors.Is(err, os.ErrNotExist) {
-		return []Finding{{OK: true, Subject: path, Message: "empty: satchel serve makes what is missing"}}, nil
+		return []agent.Finding{{OK: true, Subject: path, Message: "empty: satchel serve makes what is missing"}}, nil
 	}
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return nil, err
 	}
-	findings := []Finding{serverFinding(path)}
+	findings := []agent.Finding{serverFinding(path)}
 	ring, finding := examineKeys(path, keys)
 	findings = append(findings, finding)
 	f := &Folder{path: path, keys: ring}
@@ -46,25 +41,25 @@ func Doctor(folder string, keys [][]byte) ([]Finding, error) {
 			findings = append(findings, f.examine(id))
 		case strings.HasSuffix(entry.Name(), ".db-wal"), strings.HasSuffix(entry.Name(), ".db-shm"):
 		default:
-			findings = append(findings, Finding{Subject: entry.Name(), Message: "does not belong in the agents folder; it is left alone"})
+			findings = append(findings, agent.Finding{Subject: entry.Name(), Message: "does not belong in the agents folder; it is left alone"})
 		}
 	}
 	return findings, nil
 }
 
-func serverFinding(path string) Finding {
+func serverFinding(path string) agent.Finding {
 	lock := flock.New(filepath.Join(path, "satchel.lock"))
 	if _, err := os.Stat(lock.Path()); err == nil {
 		if ok, err := lock.TryLock(); err == nil && !ok {
-			return Finding{OK: true, Subject: path, Message: "in use by a running server"}
+			return agent.Finding{OK: true, Subject: path, Message: "in use by a running server"}
 		}
 		_ = lock.Unlock()
 	}
-	return Finding{OK: true, Subject: path, Message: "no server is running on it"}
+	return agent.Finding{OK: true, Subject: path, Message: "no server is running on it"}
 }
 
-func examineKeys(path string, given [][]byte) (keyring, Finding) {
-	finding := Finding{Subject: "master key"}
+func examineKeys(path string, given [][]byte) (keyring, agent.Finding) {
+	finding := agent.Finding{Subject: "master key"}
 	if len(given) == 0 {
 		info, err := os.Stat(masterPath(path))
 		if err != nil {
@@ -88,7 +83,7 @@ func examineKeys(path string, given [][]byte) (keyring, Finding) {
 
 // examine reads one agent's file whole. What looks wrong while someone writes
 // the file is looked at again.
-func (f *Folder) examine(id string) Finding {
+func (f *Folder) examine(id string) agent.Finding {
 	before := f.stamp(id)
 	finding := f.examineOnce(id)
 	for range 3 {
@@ -101,8 +96,8 @@ func (f *Folder) examine(id string) Finding {
 	return finding
 }
 
-func (f *Folder) examineOnce(id string) Finding {
-	finding := Finding{Subject: id + ".db"}
+func (f *Folder) examineOnce(id string) agent.Finding {
+	finding := agent.Finding{Subject: id + ".db"}
 	c, err := openConn(unlocked(f.filePath(id)))
 	if err != nil {
 		finding.Message = "cannot be opened: " + err.Error()

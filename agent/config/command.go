@@ -4,25 +4,28 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"satchel/agent"
 )
 
 // Program is what the command line can ask for. Each function gets the
-// settings in force; main fills them in.
+// settings in force and returns what is printed; main fills them in.
 type Program struct {
 	Version string
 	Getenv  func(string) string
 	Out     io.Writer
 
 	Serve     func(context.Context, *Config) error
-	Doctor    func(context.Context, *Config) error
+	Doctor    func(context.Context, *Config) ([]agent.Finding, error)
 	Backup    func(ctx context.Context, c *Config, agent, file string) error
-	Restore   func(ctx context.Context, c *Config, file string) error
-	CreateKey func(ctx context.Context, c *Config, name, role string, agents []string) error
-	ListKeys  func(context.Context, *Config) error
+	Restore   func(ctx context.Context, c *Config, file string) (id string, err error)
+	CreateKey func(ctx context.Context, c *Config, k agent.Key) (key string, err error)
+	ListKeys  func(context.Context, *Config) ([]*agent.Key, error)
 	RevokeKey func(ctx context.Context, c *Config, id string) error
-	RotateKey func(context.Context, *Config) error
+	RotateKey func(context.Context, *Config) (credentials int, err error)
 
 	config *Config
 }
@@ -68,18 +71,19 @@ func (p *Program) commands() []*cobra.Command {
 		command("serve", "Serve API and console until stopped", 0, p.serve),
 		command("config", "Print the settings in force and where each comes from", 0,
 			func(*cobra.Command, []string) error { return p.config.Print(p.Out) }),
-		command("doctor", "Examine the data folder without changing it", 0,
-			func(c *cobra.Command, _ []string) error { return p.Doctor(c.Context(), p.config) }),
+		command("doctor", "Examine the data folder without changing it", 0, p.doctor),
 		command("backup AGENT FILE", "Copy an agent, by id or name, to a file; the server may run", 2,
 			func(c *cobra.Command, args []string) error {
 				return p.Backup(c.Context(), p.config, args[0], args[1])
 			}),
 		command("restore FILE", "Bring a backup back as a paused agent; the server may run", 1,
-			func(c *cobra.Command, args []string) error { return p.Restore(c.Context(), p.config, args[0]) }),
+			func(c *cobra.Command, args []string) error {
+				id, err := p.Restore(c.Context(), p.config, args[0])
+				return p.print(err, "restored as %s, paused\n", id)
+			}),
 		p.keys(),
 		command("version", "Print the version", 0, func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(p.Out, p.Version)
-			return err
+			return p.print(nil, "%s\n", p.Version)
 		}),
 	}
 }
@@ -89,18 +93,56 @@ func (p *Program) keys() *cobra.Command {
 	var role string
 	var agents []string
 	create := command("create NAME", "Make an API key and print it, once", 1, func(c *cobra.Command, args []string) error {
-		return p.CreateKey(c.Context(), p.config, args[0], role, agents)
+		key, err := p.CreateKey(c.Context(), p.config, agent.Key{Name: args[0], Role: agent.Role(role), Agents: agents})
+		return p.print(err, "%s\n", key)
 	})
 	create.Flags().StringVar(&role, "role", "owner", "owner, admin or viewer")
 	create.Flags().StringSliceVar(&agents, "agents", []string{"*"}, "agent ids, or * for all")
 	keys.AddCommand(create,
-		command("list", "List API keys", 0, func(c *cobra.Command, _ []string) error { return p.ListKeys(c.Context(), p.config) }),
+		command("list", "List API keys", 0, p.listKeys),
 		command("revoke ID", "Revoke an API key", 1, func(c *cobra.Command, args []string) error {
 			return p.RevokeKey(c.Context(), p.config, args[0])
 		}),
 		command("rotate", "Replace the master key and seal every credential anew; the server must be stopped", 0,
-			func(c *cobra.Command, _ []string) error { return p.RotateKey(c.Context(), p.config) }))
+			func(c *cobra.Command, _ []string) error {
+				n, err := p.RotateKey(c.Context(), p.config)
+				return p.print(err, "the master key was replaced; %d credentials were sealed anew\n", n)
+			}))
 	return keys
+}
+
+// print writes what a command came to, unless it failed.
+func (p *Program) print(failed error, format string, args ...any) error {
+	if failed != nil {
+		return failed
+	}
+	_, err := fmt.Fprintf(p.Out, format, args...)
+	return err
+}
+
+// doctor prints what was found, and fails when something is wrong.
+func (p *Program) doctor(c *cobra.Command, _ []string) error {
+	findings, err := p.Doctor(c.Context(), p.config)
+	wrong := 0
+	for _, f := range findings {
+		mark := "ok"
+		if !f.OK {
+			mark, wrong = "!!", wrong+1
+		}
+		fmt.Fprintf(p.Out, "%s  %s: %s\n", mark, f.Subject, f.Message)
+	}
+	if err == nil && wrong > 0 {
+		err = fmt.Errorf("%d of %d findings need attention", wrong, len(findings))
+	}
+	return err
+}
+
+func (p *Program) listKeys(c *cobra.Command, _ []string) error {
+	keys, err := p.ListKeys(c.Context(), p.config)
+	for _, k := range keys {
+		fmt.Fprintf(p.Out, "%s  %s…  %s  %s  %s\n", k.ID, k.Prefix, k.Role, strings.Join(k.Agents, ","), k.Name)
+	}
+	return err
 }
 
 func command(use, short string, args int, run func(*cobra.Command, []string) error) *cobra.Command {
