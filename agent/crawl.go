@@ -32,6 +32,7 @@ type CrawlPlan struct {
 	IncludePatterns []string `json:"includePatterns" doc:"Globs over the whole URL or its path; with any, only what matches one is visited."`
 	ExcludePatterns []string `json:"excludePatterns" doc:"Globs over the whole URL or its path; what matches one is not visited."`
 	IgnoreRobots    bool     `json:"ignoreRobots" doc:"Do not obey robots.txt." example:"false"`
+	Render          bool     `json:"render,omitempty" doc:"Read pages with a browser." example:"false"`
 	Chunking
 }
 

@@ -26,6 +26,10 @@ type Options struct {
 	// Extract turns the body of a response into Markdown. HTML and text come as
 	// UTF-8. Its errors are shown to clients when they are *agent.Error.
 	Extract func(ctx context.Context, address, mediaType string, body []byte) (title, markdown string, err error)
+	// Render opens a page in a browser and returns what it shows. It keeps to
+	// the rules of agent/egress by itself; errors as those of Extract. nil: no
+	// browser is set up, and plans with Render are refused.
+	Render  func(ctx context.Context, address string) (RenderedPage, error)
 	Ready   func(*store.DB) // told when pages wait to be cut; may be nil
 	Version string          // of the program, for the User-Agent
 	Manners Politeness
@@ -89,6 +93,9 @@ func (c *Crawler) Check(p *agent.CrawlPlan) error {
 	if err := CheckPatterns(p); err != nil {
 		return err
 	}
+	if p.Render && c.options.Render == nil {
+		return agent.Invalid("render", "is not possible: no browser is set up on this server")
+	}
 	_, err := c.startOf(p)
 	return err
 }
@@ -115,6 +122,9 @@ func (c *Crawler) startOf(p *agent.CrawlPlan) (*url.URL, error) {
 // newWalk prepares a walk; leave ends its claim on the host.
 func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, leave func(), err error) {
 	start, err := c.startOf(&work.Plan)
+	if err == nil && work.Plan.Render && c.options.Render == nil {
+		err = agent.Errorf(CodeNoBrowser, "this source is read with a browser, and none is set up on this server")
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -122,6 +132,9 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, leave fu
 	host := c.hosts.enter(w.site, c.manners)
 	userAgent := product + "/" + c.options.Version
 	w.fetcher = &fetcher{transport: c.client.Transport(), host: host, manners: c.manners, userAgent: userAgent, stay: w.stay}
+	if work.Plan.Render {
+		w.fetcher.browse = c.options.Render
+	}
 	if !work.Plan.IgnoreRobots {
 		w.robots = &robots{
 			agent: product, rules: map[string]*robotstxt.RobotsData{},

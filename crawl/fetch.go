@@ -24,6 +24,7 @@ const (
 	CodeExcluded  agent.Code = "EXCLUDED"          // the server sends the visitor to what the globs leave out
 	CodeTimeout   agent.Code = "TIMEOUT"           // took too long
 	CodeNoText    agent.Code = "NO_TEXT"           // holds nothing to read
+	CodeNoBrowser agent.Code = "NO_BROWSER"        // is to be read with a browser, and there is none
 	CodeNoTextual            = agent.CodeUnsupportedFormat
 )
 
@@ -54,12 +55,16 @@ type fetcher struct {
 	host      *host
 	manners   Politeness
 	userAgent string
-	stay      func(context.Context, *url.URL) error // whether a redirect may be followed
+	stay      func(context.Context, *url.URL) error               // whether a redirect may be followed
+	browse    func(context.Context, string) (RenderedPage, error) // nil: pages are fetched as they are
 }
 
 // fetch asks for a page, with what is known of it so that the server may
 // answer 304. A host that asks to come back later is heeded, some times.
 func (f *fetcher) fetch(ctx context.Context, address, etag, lastModified string) (*response, error) {
+	if f.browse != nil {
+		return f.render(ctx, address)
+	}
 	if err := f.host.connect(ctx); err != nil {
 		return nil, err
 	}

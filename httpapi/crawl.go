@@ -1,8 +1,11 @@
 package httpapi
 
 import (
+	"cmp"
+	"errors"
 	"net/http"
 	"reflect"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -18,7 +21,7 @@ type crawlIn struct {
 		IncludePatterns []string `json:"includePatterns,omitempty" doc:"Globs over the whole URL or its path; with any, only what matches one is visited."`
 		ExcludePatterns []string `json:"excludePatterns,omitempty" doc:"Globs over the whole URL or its path; what matches one is not visited."`
 		IgnoreRobots    bool     `json:"ignoreRobots,omitempty" doc:"Do not obey robots.txt." example:"false"`
-		Render          bool     `json:"render,omitempty" doc:"Fetch pages with a browser; not available yet." example:"false"`
+		Render          bool     `json:"render,omitempty" doc:"Read pages with a browser, where one is set up." example:"false"`
 		Config          struct {
 			chunkingIn
 		} `json:"config,omitempty" doc:"How pages are cut into chunks."`
@@ -49,6 +52,28 @@ func (in chunkingIn) chunking() agent.Chunking {
 	return c
 }
 
+// chunkingFields are where clients write the chunking of a source in JSON.
+var chunkingFields = map[string]string{"chunk_size": "config.chunk_size", "overlap": "config.overlap", "method": "config.method"}
+
+// rename gives the fields that a validation error names the names by which the
+// client wrote them.
+func rename(err error, fields map[string]string) error {
+	var e *agent.Error
+	if !errors.As(err, &e) || e.Code != agent.CodeValidation {
+		return err
+	}
+	field, _ := e.Details["field"].(string)
+	if to := fields[field]; to != "" {
+		e.Message = to + strings.TrimPrefix(e.Message, field)
+		e.Details["field"] = to
+	}
+	issues, _ := e.Details["errors"].([]agent.Issue)
+	for i := range issues {
+		issues[i].Field = cmp.Or(fields[issues[i].Field], issues[i].Field)
+	}
+	return e
+}
+
 func or(given *int, fallback int) int {
 	if given == nil {
 		return fallback
@@ -65,13 +90,11 @@ func orNone(list []string) []string {
 
 func (s *Server) createCrawl(c *Call, in *crawlIn) (agent.Source, error) {
 	b := in.Body
-	if b.Render {
-		return agent.Source{}, agent.Invalid("render", "is not available yet")
-	}
 	plan := agent.CrawlPlan{URL: b.URL, MaxPages: or(b.MaxPages, agent.MaxCrawlPages), MaxDepth: or(b.MaxDepth, agent.DefaultCrawlDepth),
 		IncludePatterns: orNone(b.IncludePatterns), ExcludePatterns: orNone(b.ExcludePatterns), IgnoreRobots: b.IgnoreRobots,
-		Chunking: b.Config.chunking()}
-	return s.startCrawl(c, agent.SourceCrawl, b.Name, plan, plan)
+		Render: b.Render, Chunking: b.Config.chunking()}
+	source, err := s.startCrawl(c, agent.SourceCrawl, b.Name, plan, plan)
+	return source, rename(err, chunkingFields)
 }
 
 // urlSource is the body of a source of type url.
@@ -107,7 +130,7 @@ func (s *Server) createURLSource(c *Call) error {
 		Chunking: body.Config.chunking()}
 	source, err := s.startCrawl(c, agent.SourceURL, body.Name, config.Plan(), config)
 	if err != nil {
-		return err
+		return rename(rename(err, chunkingFields), map[string]string{"maxDepth": "config.depth", "maxPages": "config.max_pages"})
 	}
 	c.echo.Response().Header().Set(echo.HeaderLocation, sourceLocation(c, source))
 	return writeJSON(c.echo, http.StatusCreated, source)

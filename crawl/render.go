@@ -1,0 +1,49 @@
+package crawl
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+)
+
+// RenderedPage is a page as a browser shows it.
+type RenderedPage struct {
+	Final  string // its address after redirects
+	Status int    // of HTTP
+	HTML   string
+}
+
+// render has a page fetched by the browser, as politely as fetch, and takes it
+// only when the browser stayed on the site.
+func (f *fetcher) render(ctx context.Context, address string) (*response, error) {
+	if err := f.host.connect(ctx); err != nil {
+		return nil, err
+	}
+	defer f.host.disconnect()
+	if err := f.host.wait(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.manners.PageTimeout)
+	defer cancel()
+	page, err := f.browse(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	final, err := url.Parse(page.Final)
+	if err != nil {
+		return nil, agent.Errorf(agent.CodeUpstream, "the browser ended at an address that cannot be read").Because(err)
+	}
+	if page.Final != address {
+		if err := f.stay(ctx, final); err != nil {
+			return nil, err
+		}
+	}
+	if len(page.HTML) > maxPage {
+		return nil, &egress.Error{Code: egress.CodeTooLarge, Host: final.Hostname()}
+	}
+	header := http.Header{declaredType: {"text/html; charset=utf-8"}}
+	return &response{final: final, status: page.Status, header: header, body: []byte(page.HTML)}, nil
+}
