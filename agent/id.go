@@ -18,6 +18,9 @@ const (
 	KindKey          = "key"
 	KindEvent        = "event"
 	KindLog          = "log"
+	KindWebhook      = "webhook"
+	KindDelivery     = "delivery"
+	KindGateway      = "gateway"
 )
 
 // DefaultID is the id of the built-in agent.

@@ -25,28 +25,3 @@ type Log struct {
 	Data      json.RawMessage `json:"data"`
 	CreatedAt Time            `json:"created_at" format:"date-time"`
 }
-
-// Names of the events that exist so far. An event is a row of the outbox,
-// written in the transaction of what it tells.
-const (
-	EventMessageReceived     = "message.received"
-	EventMessageSent         = "message.sent"
-	EventConversationCreated = "conversation.created"
-	EventContactCreated      = "contact.created"
-	EventContactUpdated      = "contact.updated"
-	EventContactDeleted      = "contact.deleted"
-	EventSourceReady         = "source.ready"
-	EventSourceError         = "source.error"
-	EventAgentUpdated        = "agent.updated"
-)
-
-// Event is a row of the outbox. Seq grows within an agent; ID is the same on
-// every delivery.
-type Event struct {
-	Seq       int64
-	ID        string
-	Type      string
-	Data      json.RawMessage
-	Depth     int // how many executions led to it
-	CreatedAt Time
-}

@@ -41,27 +41,6 @@ func (db *DB) Audit(ctx context.Context, message string, data map[string]any) er
 	return err
 }
 
-// emit writes an event into the outbox.
-func (tx *Tx) emit(event string, data any) error {
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return fmt.Errorf("event data: %w", err)
-	}
-	_, err = tx.exec("INSERT INTO _events(id, type, data, created_at) VALUES (?,?,?,?)",
-		agent.NewID(agent.KindEvent), event, string(raw), tx.Now)
-	return err
-}
-
-// Events returns up to limit events of the outbox behind sequence number
-// after, oldest first.
-func (db *DB) Events(ctx context.Context, after int64, limit int) ([]agent.Event, error) {
-	return Read(ctx, db, func(tx *Tx) ([]agent.Event, error) {
-		return all(tx, func(rows *sql.Rows) (e agent.Event, err error) {
-			return e, rows.Scan(&e.Seq, &e.ID, &e.Type, (*rawJSON)(&e.Data), &e.Depth, &e.CreatedAt)
-		}, "SELECT seq, id, type, data, depth, created_at FROM _events WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
-	})
-}
-
 // LogFilter narrows the list of log entries. From is inclusive, To exclusive;
 // zero values do not narrow.
 type LogFilter struct {

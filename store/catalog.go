@@ -154,20 +154,29 @@ func inspectBy(path, dsn string) row {
 	return r
 }
 
-// unfinished tells whether work on sources is left.
-const unfinished = "EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')) OR EXISTS (SELECT 1 FROM _purge)"
+// readLeft reads what is to be done in a file.
+func (c *conn) readLeft(l *left) error {
+	s, err := c.prepare(`SELECT EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')) OR EXISTS (SELECT 1 FROM _purge),
+		EXISTS (SELECT 1 FROM _events WHERE seq > (SELECT min(seq) FROM _cursors)),
+		(SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending')`)
+	if err != nil {
+		return err
+	}
+	return s.QueryRow().Scan(&l.working, &l.behind, &l.due)
+}
 
 func readRow(c *conn) (row, error) {
 	var r row
 	a := &r.agent
-	q := `SELECT id, folder, name, description, status, owner_email, created_at, updated_at,
-		` + unfinished + ` FROM _agent`
-	s, err := c.prepare(q)
+	s, err := c.prepare("SELECT id, folder, name, description, status, owner_email, created_at, updated_at FROM _agent")
 	if err != nil {
 		return r, err
 	}
-	err = s.QueryRow().Scan(&r.id, &r.folder, &a.Name, &a.Description, &a.Status, &a.OwnerEmail, &a.CreatedAt, &a.UpdatedAt, &r.working)
+	err = s.QueryRow().Scan(&r.id, &r.folder, &a.Name, &a.Description, &a.Status, &a.OwnerEmail, &a.CreatedAt, &a.UpdatedAt)
 	if err != nil {
+		return r, err
+	}
+	if err := c.readLeft(&r.left); err != nil {
 		return r, err
 	}
 	rows, err := c.query("SELECT email, role FROM _admins")
@@ -196,6 +205,9 @@ func (f *Folder) enter(id string, found row) *DB {
 	db.record.Store(&found.record)
 	if found.problem != nil {
 		f.log.Error("an agent's file is refused", "agent", id, "error", found.problem)
+	}
+	if found.behind || !found.due.IsZero() {
+		defer f.tell(db)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -227,7 +239,7 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 	_, err := Write(context.Background(), db, func(tx *Tx) (struct{}, error) {
 		a := &found.agent
 		a.UpdatedAt = tx.Now
-		if err := f.reseal(tx, found.id, id); err != nil {
+		if err := errors.Join(f.reseal(tx, found.id, id), tx.forgetUndelivered()); err != nil {
 			return struct{}{}, err
 		}
 		if _, err := tx.exec("UPDATE _agent SET id = ?, folder = ?, name = ?, description = ?, status = ?, updated_at = ?",
@@ -237,6 +249,7 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 		return struct{}{}, tx.log(agent.LevelWarn, "store", "this file was copied here and starts paused",
 			map[string]any{"copied_from": found.id})
 	})
+	found.behind, found.due = false, agent.Time{}
 	if err == nil {
 		db.record.Store(&found.record)
 	}

@@ -60,6 +60,7 @@ func (f *file) lead() {
 	if j := group[0]; j.alone {
 		if j.err = j.ctx.Err(); j.err == nil {
 			j.err = guarded(j.run, f.writer)
+			f.tell(f.grown())
 		}
 	} else {
 		f.commit(group)
@@ -148,13 +149,16 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 		}
 		changed = changed || j.err == nil
 	}
-	end := "COMMIT"
-	if !changed {
+	end, last := "COMMIT", int64(0)
+	if changed {
+		last = f.grown()
+	} else {
 		end = "ROLLBACK"
 	}
 	if _, err := w.exec(end); err != nil {
 		return lost(fmt.Errorf("commit: %w", err))
 	}
+	f.tell(last)
 	return true
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"math"
 
 	"satchel/agent"
@@ -71,8 +70,7 @@ func (db *DB) CreateConversation(ctx context.Context, change agent.ConversationC
 			c.ExternalThreadID, c.Muted, string(c.Metadata), c.CreatedAt, c.UpdatedAt); err != nil {
 			return c, err
 		}
-		return c, errors.Join(tx.emit(agent.EventConversationCreated, map[string]any{"conversation": c}),
-			tx.audit("conversation created", map[string]any{"conversation_id": c.ID}))
+		return c, tx.audit("conversation created", map[string]any{"conversation_id": c.ID})
 	})
 }
 

@@ -43,7 +43,14 @@ type record struct {
 	agent   agent.Agent
 	admins  map[string]agent.Role
 	problem error // why the file is refused; the agent is then just a name
-	working bool  // sources were left unfinished
+	left
+}
+
+// left is what was to be done when a file was last read or closed.
+type left struct {
+	working bool       // sources were left unfinished
+	behind  bool       // events were left undelivered
+	due     agent.Time // when the next delivery to a subscription is due; zero: none
 }
 
 func newDB(folder *Folder, id, path string) *DB {
@@ -92,6 +99,7 @@ func (db *DB) acquire() (*file, error) {
 			return nil, errors.Join(err, f.close())
 		}
 		db.file = f
+		f.grew = func() { db.folder.tell(db) }
 		db.folder.opened(db)
 	}
 	db.users++
@@ -118,7 +126,7 @@ func (db *DB) verify(f *file) error {
 	if found.agent == known.agent && maps.Equal(found.admins, known.admins) {
 		return nil
 	}
-	if db.record.CompareAndSwap(known, &record{agent: found.agent, admins: found.admins, working: found.working}) {
+	if db.record.CompareAndSwap(known, &record{agent: found.agent, admins: found.admins, left: found.left}) {
 		db.folder.rename(db, known.agent.Name, found.agent.Name)
 	}
 	return nil
@@ -170,7 +178,7 @@ func (db *DB) closeWhenUnused(forever bool) error {
 func (db *DB) closeLocked() error {
 	known := db.record.Load()
 	rec := *known
-	unknown := db.file.writer.value(&rec.working, "SELECT "+unfinished)
+	unknown := db.file.writer.readLeft(&rec.left)
 	err := db.file.close()
 	db.file = nil
 	db.folder.closed(db)

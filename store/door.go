@@ -206,8 +206,20 @@ func (c *doorConn) transaction(ctx context.Context, s *statement, args arguments
 		}
 		c.doubtful = c.doubtful || lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0
 	}()
+	depth := depthOf(ctx)
+	before := [][]any{{int64(0)}}
+	if depth > 0 {
+		if before, err = c.own(lastEvent); err != nil {
+			return r, err
+		}
+	}
 	if r, err = c.run(ctx, s, args, limits); err != nil {
 		return r, err
+	}
+	if depth > 0 {
+		if _, err := c.own(setDepth, int64(depth), before[0][0]); err != nil {
+			return r, err
+		}
 	}
 	if err := c.audit(ctx, s, r); err != nil {
 		return r, err

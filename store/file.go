@@ -28,6 +28,9 @@ type file struct {
 
 	cautious int // the leader's: how many commits still use savepoints
 
+	lastEvent int64  // the leader's: the newest event that was told of
+	grew      func() // is told that the outbox grew; nil: nobody
+
 	door door // connections of the SQL door
 }
 
@@ -213,9 +216,12 @@ func Write[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, erro
 		return result, err
 	}
 	defer db.release()
-	err = f.submit(&job{ctx: ctx, run: func(c *conn) (err error) {
-		result, err = fn(newTx(ctx, c, db))
-		return err
+	err = f.submit(&job{ctx: ctx, run: func(c *conn) error {
+		tx := newTx(ctx, c, db)
+		return tx.deepen(depthOf(ctx), func() (err error) {
+			result, err = fn(tx)
+			return err
+		})
 	}})
 	if err != nil {
 		var zero T

@@ -48,6 +48,8 @@ type Folder struct {
 
 	apiKeys apiKeys
 
+	told atomic.Pointer[func(*DB)] // of outboxes that grew
+
 	blankMu sync.Mutex // makes the empty file that new agents start from
 
 	startMu sync.Mutex

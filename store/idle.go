@@ -20,9 +20,10 @@ const (
 
 // Bounds of what grows by itself, beside retention_days.
 const (
-	maxLogs   = 200_000
-	maxEvents = 100_000
-	trimBatch = 5_000
+	maxLogs       = 200_000
+	maxEvents     = 100_000 // delivered or not
+	maxDeliveries = 50_000  // of those that have ended
+	trimBatch     = 5_000
 )
 
 // Bounds of the work on a file that has come to rest: it must be done a second
@@ -169,8 +170,12 @@ func trim(tx *Tx) (more bool, err error) {
 	}{
 		{"DELETE FROM logs WHERE (created_at, id) IN (SELECT created_at, id FROM logs WHERE created_at < ? ORDER BY created_at, id LIMIT ?)", []any{before, trimBatch}},
 		{"DELETE FROM logs WHERE (created_at, id) IN (SELECT created_at, id FROM logs ORDER BY created_at, id LIMIT min(?, max(0, (SELECT n FROM _counts WHERE name = 'logs') - ?)))", []any{trimBatch, maxLogs}},
-		{"DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE created_at < ? ORDER BY seq LIMIT ?)", []any{before, trimBatch}},
+		{"DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE created_at < ? AND seq <= (SELECT min(seq) FROM _cursors) ORDER BY seq LIMIT ?)", []any{before, trimBatch}},
 		{"DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE seq <= (SELECT max(seq) FROM _events) - ? ORDER BY seq LIMIT ?)", []any{maxEvents, trimBatch}},
+		{"DELETE FROM _deliveries WHERE id IN (SELECT id FROM _deliveries WHERE status <> 'pending' AND created_at < ? LIMIT ?)", []any{before, trimBatch}},
+		{`DELETE FROM _deliveries WHERE id IN (SELECT id FROM _deliveries WHERE status <> 'pending' ORDER BY created_at
+			LIMIT min(?, max(0, (SELECT count(*) FROM _deliveries WHERE status <> 'pending') - ?)))`, []any{trimBatch, maxDeliveries}},
+		{"DELETE FROM _inbound WHERE (gateway_id, external_id) IN (SELECT gateway_id, external_id FROM _inbound WHERE created_at < ? LIMIT ?)", []any{before, trimBatch}},
 	} {
 		done, err := tx.exec(step.query, step.args...)
 		if err != nil {

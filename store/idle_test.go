@@ -231,6 +231,7 @@ func TestRetention(t *testing.T) {
 	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{RetentionDays: agent.Some(10)}); err != nil {
 		t.Fatal(err)
 	}
+	do(t, db, "UPDATE _cursors SET seq = 1000000")
 	fill := func(n int, age time.Duration) {
 		at := agent.At(time.Now().Add(-age))
 		do(t, db, `WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k WHERE i < ?)

@@ -30,6 +30,8 @@ type memo struct {
 	Agent   agent.Agent           `json:"agent"`
 	Admins  map[string]agent.Role `json:"admins,omitempty"`
 	Working bool                  `json:"working,omitempty"`
+	Behind  bool                  `json:"behind,omitempty"`
+	Due     agent.Time            `json:"due,omitzero"`
 }
 
 // remembered is what the cache holds. It is of no use to another folder.
@@ -83,7 +85,7 @@ func (r *recall) find(id, path, folder string) (row, bool) {
 	if m.Admins == nil {
 		m.Admins = map[string]agent.Role{}
 	}
-	return row{record: record{agent: m.Agent, admins: m.Admins, working: m.Working}, id: id, folder: folder}, true
+	return row{record: record{agent: m.Agent, admins: m.Admins, left: left{m.Working, m.Behind, m.Due}}, id: id, folder: folder}, true
 }
 
 // note remembers a file that has just been closed or read.
@@ -96,7 +98,7 @@ func (r *recall) note(id, path string, rec record) {
 		return
 	}
 	rec.agent.ID = id
-	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Working: rec.working}
+	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Working: rec.working, Behind: rec.behind, Due: rec.due}
 	r.changed = true
 }
 

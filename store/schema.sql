@@ -55,8 +55,14 @@ CREATE TABLE _events (  -- the outbox: written with what it tells, delivered aft
   created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
 );
 
+CREATE TABLE _cursors (  -- how far each consumer of the outbox has come
+  consumer TEXT PRIMARY KEY NOT NULL,
+  seq      INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+INSERT INTO _cursors(consumer) VALUES ('webhooks'),('workflows');
+
 CREATE TABLE _counts (name TEXT PRIMARY KEY NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO _counts VALUES ('contacts',0),('conversations',0),('messages',0),('workflows',0),('schedules',0),('logs',0),('sources',0);
+INSERT INTO _counts VALUES ('contacts',0),('conversations',0),('messages',0),('workflows',0),('schedules',0),('logs',0),('sources',0),('webhooks',0),('gateways',0);
 
 -- Contacts. The indexes on expressions say when two contacts are the same.
 CREATE TABLE contacts (
@@ -299,20 +305,33 @@ CREATE TABLE mcp_servers (
   created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
 );
 
-CREATE TABLE gateways (
-  id            TEXT PRIMARY KEY NOT NULL DEFAULT ('gateway-' || lower(hex(randomblob(10)))),
-  type          TEXT NOT NULL,
-  name          TEXT NOT NULL,
-  status        TEXT NOT NULL DEFAULT 'inactive' CHECK (status IN ('inactive','pending_verification','active','error')),
-  is_default    INTEGER NOT NULL DEFAULT 0,
-  verified      INTEGER NOT NULL DEFAULT 0,
-  event_count   INTEGER NOT NULL DEFAULT 0,
-  last_event_at TEXT,
-  last_error    TEXT NOT NULL DEFAULT '',
-  last_error_at TEXT,
-  created_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
-  updated_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
-);
+CREATE TABLE gateways (  -- webhook_secret and config lie sealed in _secrets
+  id                TEXT PRIMARY KEY NOT NULL DEFAULT ('gateway-' || lower(hex(randomblob(10)))),
+  type              TEXT NOT NULL CHECK (type IN ('chatbot_a','email','chatbot_b','team_chat','community_chat','sms','webhook')),
+  name              TEXT NOT NULL,
+  status            TEXT NOT NULL DEFAULT 'inactive' CHECK (status IN ('inactive','pending_verification','active','error')),
+  is_default        INTEGER NOT NULL DEFAULT 0 CHECK (is_default IN (0,1)),
+  verified          INTEGER NOT NULL DEFAULT 0 CHECK (verified IN (0,1)),
+  configured_fields TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(configured_fields) AND json_type(configured_fields) = 'array'),
+  event_count       INTEGER NOT NULL DEFAULT 0,
+  events_today      INTEGER NOT NULL DEFAULT 0,
+  events_day        TEXT NOT NULL DEFAULT '',  -- the day, in UTC, that events_today counts
+  last_event_at     TEXT,
+  last_error        TEXT NOT NULL DEFAULT '',
+  last_error_at     TEXT,
+  created_at        TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at)),
+  updated_at        TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
+) STRICT;
+CREATE UNIQUE INDEX gateways_default ON gateways(type) WHERE is_default = 1;
+CREATE INDEX gateways_created ON gateways(created_at, id);
+
+CREATE TABLE _inbound (  -- what platforms delivered, so that a repeat changes nothing
+  gateway_id  TEXT NOT NULL REFERENCES gateways(id) ON DELETE CASCADE,
+  external_id TEXT NOT NULL,
+  created_at  TEXT NOT NULL,
+  PRIMARY KEY (gateway_id, external_id)
+) WITHOUT ROWID, STRICT;
+CREATE INDEX _inbound_created ON _inbound(created_at);
 
 CREATE TABLE sessions (
   id            TEXT PRIMARY KEY NOT NULL,
@@ -323,17 +342,40 @@ CREATE TABLE sessions (
   last_activity TEXT NOT NULL
 );
 
-CREATE TABLE webhooks (
+CREATE TABLE webhooks (  -- subscriptions; their secrets lie sealed in _secrets
   id               TEXT PRIMARY KEY NOT NULL,
   url              TEXT NOT NULL,
-  events           TEXT NOT NULL CHECK (json_valid(events)),
-  active           INTEGER NOT NULL DEFAULT 1,
-  failure_count    INTEGER NOT NULL DEFAULT 0,
+  events           TEXT NOT NULL CHECK (json_valid(events) AND json_type(events) = 'array'),
+  active           INTEGER NOT NULL DEFAULT 1 CHECK (active IN (0,1)),
+  failure_count    INTEGER NOT NULL DEFAULT 0,  -- failed tries since the last that succeeded
   last_delivery_at TEXT,
+  last_success_at  TEXT,
   last_status      INTEGER,
-  created_at       TEXT NOT NULL,
-  updated_at       TEXT NOT NULL
-);
+  former_until     TEXT,  -- how long the secret before the present one signs too
+  created_at       TEXT NOT NULL CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at)),
+  updated_at       TEXT NOT NULL CHECK (updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
+) STRICT;
+CREATE INDEX webhooks_created ON webhooks(created_at, id);
+
+CREATE TABLE _deliveries (  -- of one event to one subscription, with all their tries
+  id              TEXT PRIMARY KEY NOT NULL,
+  webhook_id      TEXT NOT NULL REFERENCES webhooks(id) ON DELETE CASCADE,
+  event_id        TEXT NOT NULL,
+  event           TEXT NOT NULL,
+  body            TEXT NOT NULL,
+  status          TEXT NOT NULL CHECK (status IN ('pending','delivered','failed')),
+  attempt         INTEGER NOT NULL DEFAULT 0,
+  response_status INTEGER,
+  duration_ms     INTEGER,
+  error           TEXT NOT NULL DEFAULT '',
+  next_attempt_at TEXT,
+  created_at      TEXT NOT NULL,
+  UNIQUE (webhook_id, event_id)
+) STRICT;
+CREATE INDEX _deliveries_due ON _deliveries(webhook_id, next_attempt_at, id) WHERE status = 'pending';
+CREATE INDEX _deliveries_next ON _deliveries(next_attempt_at) WHERE status = 'pending';
+CREATE INDEX _deliveries_listed ON _deliveries(webhook_id, id);
+CREATE INDEX _deliveries_ended ON _deliveries(created_at) WHERE status <> 'pending';
 
 -- Counts behind meta.total, so that it costs one row however long the list is.
 CREATE TRIGGER _contacts_counted AFTER INSERT ON contacts BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'contacts'; END;
@@ -350,6 +392,16 @@ CREATE TRIGGER _logs_counted AFTER INSERT ON logs BEGIN UPDATE _counts SET n = n
 CREATE TRIGGER _logs_uncounted AFTER DELETE ON logs BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'logs'; END;
 CREATE TRIGGER _sources_counted AFTER INSERT ON sources BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'sources'; END;
 CREATE TRIGGER _sources_uncounted AFTER DELETE ON sources BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'sources'; END;
+CREATE TRIGGER _webhooks_counted AFTER INSERT ON webhooks BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'webhooks'; END;
+CREATE TRIGGER _webhooks_uncounted AFTER DELETE ON webhooks BEGIN
+  UPDATE _counts SET n = n - 1 WHERE name = 'webhooks';
+  DELETE FROM _secrets WHERE owner = old.id;
+END;
+CREATE TRIGGER _gateways_counted AFTER INSERT ON gateways BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'gateways'; END;
+CREATE TRIGGER _gateways_uncounted AFTER DELETE ON gateways BEGIN
+  UPDATE _counts SET n = n - 1 WHERE name = 'gateways';
+  DELETE FROM _secrets WHERE owner = old.id;
+END;
 
 CREATE TRIGGER _contacts_tagged AFTER INSERT ON contacts WHEN new.tags <> '[]' BEGIN
   INSERT OR IGNORE INTO _contact_tags SELECT value, new.id FROM json_each(new.tags);
@@ -362,7 +414,8 @@ CREATE TRIGGER _contacts_untagged AFTER DELETE ON contacts BEGIN
   DELETE FROM _contact_tags WHERE contact_id = old.id;
 END;
 
--- Contact events come from triggers, so that a write by SQL tells as much as one by the API.
+-- Events of what SQL can write come from triggers, so that a write by SQL tells
+-- as much as one by the API.
 CREATE TRIGGER _contacts_created AFTER INSERT ON contacts BEGIN
   INSERT INTO _events(type, data, created_at) VALUES ('contact.created', json_object('contact', json_object('id',new.id,'name',new.name,'email',new.email,'phone',new.phone,'chatbot_a',new.chatbot_a,'chatbot_b',new.chatbot_b,'social_handle',new.social_handle,'external_id',new.external_id,'notes',new.notes,'tags',json(new.tags),'metadata',json(new.metadata),'created_at',new.created_at,'updated_at',new.updated_at)), new.created_at);
 END;
@@ -371,4 +424,21 @@ CREATE TRIGGER _contacts_updated AFTER UPDATE ON contacts BEGIN
 END;
 CREATE TRIGGER _contacts_removed AFTER DELETE ON contacts BEGIN
   INSERT INTO _events(type, data) VALUES ('contact.deleted', json_object('contact', json_object('id',old.id,'name',old.name,'email',old.email,'phone',old.phone,'chatbot_a',old.chatbot_a,'chatbot_b',old.chatbot_b,'social_handle',old.social_handle,'external_id',old.external_id,'notes',old.notes,'tags',json(old.tags),'metadata',json(old.metadata),'created_at',old.created_at,'updated_at',old.updated_at)));
+END;
+CREATE TRIGGER _conversations_created AFTER INSERT ON conversations BEGIN
+  INSERT INTO _events(type, data, created_at) VALUES ('conversation.created', json_object(
+    'conversation', json_object('id',new.id,'contact_id',new.contact_id,'gateway_id',new.gateway_id,'external_thread_id',new.external_thread_id,'muted',json(iif(new.muted,'true','false')),'metadata',json(new.metadata),'created_at',new.created_at,'updated_at',new.updated_at),
+    'contact', json((SELECT json_object('id',c.id,'name',c.name,'email',c.email,'phone',c.phone,'chatbot_a',c.chatbot_a,'chatbot_b',c.chatbot_b,'social_handle',c.social_handle,'external_id',c.external_id,'notes',c.notes,'tags',json(c.tags),'metadata',json(c.metadata),'created_at',c.created_at,'updated_at',c.updated_at) FROM contacts c WHERE c.id = new.contact_id)),
+    'gateway', json((SELECT json_object('id',g.id,'type',g.type,'name',g.name,'status',g.status,'is_default',json(iif(g.is_default,'true','false')),'verified',json(iif(g.verified,'true','false'))) FROM gateways g WHERE g.id = new.gateway_id))), new.created_at);
+END;
+CREATE TRIGGER _messages_told AFTER INSERT ON messages WHEN new.role IN ('user','assistant') BEGIN
+  INSERT INTO _events(type, data, created_at) SELECT iif(new.role = 'user', 'message.received', 'message.sent'), json_object(
+    'message', json_object('id',new.id,'conversation_id',new.conversation_id,'role',new.role,'content',new.content,'metadata',json(new.metadata),'created_at',new.created_at),
+    'conversation', json_object('id',v.id,'contact_id',v.contact_id,'gateway_id',v.gateway_id,'external_thread_id',v.external_thread_id,'muted',json(iif(v.muted,'true','false')),'metadata',json(v.metadata),'created_at',v.created_at,'updated_at',v.updated_at),
+    'contact', json((SELECT json_object('id',c.id,'name',c.name,'email',c.email,'phone',c.phone,'chatbot_a',c.chatbot_a,'chatbot_b',c.chatbot_b,'social_handle',c.social_handle,'external_id',c.external_id,'notes',c.notes,'tags',json(c.tags),'metadata',json(c.metadata),'created_at',c.created_at,'updated_at',c.updated_at) FROM contacts c WHERE c.id = v.contact_id)),
+    'gateway', json((SELECT json_object('id',g.id,'type',g.type,'name',g.name,'status',g.status,'is_default',json(iif(g.is_default,'true','false')),'verified',json(iif(g.verified,'true','false'))) FROM gateways g WHERE g.id = v.gateway_id))), new.created_at
+  FROM conversations v WHERE v.id = new.conversation_id;
+END;
+CREATE TRIGGER _gateways_told AFTER UPDATE OF status ON gateways WHEN new.status <> old.status AND new.status IN ('active','error') BEGIN
+  INSERT INTO _events(type, data, created_at) VALUES ('gateway.' || new.status, json_object('gateway', json_object('id',new.id,'type',new.type,'name',new.name,'status',new.status,'is_default',json(iif(new.is_default,'true','false')),'verified',json(iif(new.verified,'true','false')),'last_error',new.last_error)), new.updated_at);
 END;

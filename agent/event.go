@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Names of events. An event is a row of the outbox, written in the transaction
+// of what it tells.
+const (
+	EventMessageReceived     = "message.received"
+	EventMessageSent         = "message.sent"
+	EventConversationCreated = "conversation.created"
+	EventContactCreated      = "contact.created"
+	EventContactUpdated      = "contact.updated"
+	EventContactDeleted      = "contact.deleted"
+	EventWorkflowStarted     = "workflow.started"
+	EventWorkflowComplete    = "workflow.complete"
+	EventWorkflowErrored     = "workflow.errored"
+	EventWorkflowTerminated  = "workflow.terminated"
+	EventScheduleExecuted    = "schedule.executed"
+	EventScheduleMissed      = "schedule.missed"
+	EventCalendarDue         = "calendar.due"
+	EventSourceReady         = "source.ready"
+	EventSourceError         = "source.error"
+	EventGatewayActive       = "gateway.active"
+	EventGatewayError        = "gateway.error"
+	EventGatewayEvent        = "gateway.event"
+	EventTakeoverRequested   = "browser.takeover.requested"
+	EventTakeoverCompleted   = "browser.takeover.completed"
+	EventTakeoverExpired     = "browser.takeover.expired"
+	EventAgentUpdated        = "agent.updated"
+)
+
+// EventNames lists every name that an event can have.
+var EventNames = []string{
+	EventMessageReceived, EventMessageSent, EventConversationCreated,
+	EventContactCreated, EventContactUpdated, EventContactDeleted,
+	EventWorkflowStarted, EventWorkflowComplete, EventWorkflowErrored, EventWorkflowTerminated,
+	EventScheduleExecuted, EventScheduleMissed, EventCalendarDue,
+	EventSourceReady, EventSourceError, EventGatewayActive, EventGatewayError, EventGatewayEvent,
+	EventTakeoverRequested, EventTakeoverCompleted, EventTakeoverExpired, EventAgentUpdated,
+}
+
+// MaxEventDepth is where a chain of events stops that executions cause: an
+// event of this depth starts no workflow.
+const MaxEventDepth = 8
+
+// Event is a row of the outbox. Seq grows within an agent; ID is the same on
+// every delivery.
+type Event struct {
+	Seq       int64
+	ID        string
+	Type      string
+	Data      json.RawMessage
+	Depth     int // how many executions led to it
+	CreatedAt Time
+}
+
+// MatchEvent tells whether a pattern takes in an event's name: it is that name,
+// "*", or a beginning up to a dot with "*" behind it, as "workflow.*".
+func MatchEvent(pattern, name string) bool {
+	if pattern == "*" || pattern == name {
+		return true
+	}
+	kind, ok := strings.CutSuffix(pattern, "*")
+	return ok && strings.HasSuffix(kind, ".") && strings.HasPrefix(name, kind)
+}
+
+// ValidEventPattern tells whether a pattern takes in any event there is.
+func ValidEventPattern(pattern string) bool {
+	return slices.ContainsFunc(EventNames, func(name string) bool { return MatchEvent(pattern, name) })
+}
+
+// Envelope is an event as it leaves the service, see
+// https://www.standardwebhooks.com for type, timestamp and data.
+type Envelope struct {
+	Type      string          `json:"type" example:"message.received"`
+	Timestamp Time            `json:"timestamp" format:"date-time"`
+	Data      json.RawMessage `json:"data"`
+	ID        string          `json:"id" example:"event-06f1q2s3t4v5a6b7c8d9"`
+	AgentID   string          `json:"agent_id" example:"default"`
+}
+
+// Envelope wraps e for the world outside.
+func (e Event) Envelope(agentID string) Envelope {
+	return Envelope{Type: e.Type, Timestamp: e.CreatedAt, Data: e.Data, ID: e.ID, AgentID: agentID}
+}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"satchel/agent"
+)
+
+// Consumers of the outbox, each with a cursor of its own in every file.
+const (
+	ConsumerWorkflows = "workflows"
+	ConsumerWebhooks  = "webhooks"
+)
+
+// emit writes an event into the outbox. data must hold no secret.
+func (tx *Tx) emit(event string, data any) error {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("event data: %w", err)
+	}
+	_, err = tx.exec("INSERT INTO _events(id, type, data, created_at) VALUES (?,?,?,?)",
+		agent.NewID(agent.KindEvent), event, string(raw), tx.Now)
+	return err
+}
+
+const eventColumns = "seq, id, type, data, depth, created_at"
+
+func scanEvent(rows *sql.Rows) (e agent.Event, err error) {
+	return e, rows.Scan(&e.Seq, &e.ID, &e.Type, (*rawJSON)(&e.Data), &e.Depth, &e.CreatedAt)
+}
+
+// Events returns up to limit events of the outbox behind sequence number
+// after, oldest first.
+func (db *DB) Events(ctx context.Context, after int64, limit int) ([]agent.Event, error) {
+	return Read(ctx, db, func(tx *Tx) ([]agent.Event, error) {
+		return all(tx, scanEvent, "SELECT "+eventColumns+" FROM _events WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
+	})
+}
+
+// Undelivered returns up to limit events that a consumer has not passed yet,
+// oldest first.
+func (db *DB) Undelivered(ctx context.Context, consumer string, limit int) ([]agent.Event, error) {
+	return Read(ctx, db, func(tx *Tx) ([]agent.Event, error) {
+		return all(tx, scanEvent, "SELECT "+eventColumns+` FROM _events
+			WHERE seq > coalesce((SELECT seq FROM _cursors WHERE consumer = ?), 0) ORDER BY seq LIMIT ?`, consumer, limit)
+	})
+}
+
+// PassEvents notes that a consumer has passed the events up to seq. A cursor
+// never goes back.
+func (db *DB) PassEvents(ctx context.Context, consumer string, seq int64) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		_, err := tx.exec("INSERT INTO _cursors VALUES (?,?) ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq)", consumer, seq)
+		return struct{}{}, err
+	})
+	return err
+}
+
+// forgetUndelivered passes over what a copied file was about to deliver: the
+// file that it was copied from does that.
+func (tx *Tx) forgetUndelivered() error {
+	if _, err := tx.exec("UPDATE _cursors SET seq = max(seq, (SELECT coalesce(max(seq), 0) FROM _events))"); err != nil {
+		return err
+	}
+	_, err := tx.exec(`UPDATE _deliveries SET status = 'failed', next_attempt_at = NULL,
+		error = 'left to the agent that this one was copied from' WHERE status = 'pending'`)
+	return err
+}
+
+// OnEvents sets the func that is told of each agent whose outbox grew, after
+// the commit, and of agents that come in with events not delivered yet. It is
+// called often and must return at once. Set it before the folder is used.
+func (f *Folder) OnEvents(told func(*DB)) { f.told.Store(&told) }
+
+func (f *Folder) tell(db *DB) {
+	if told := f.told.Load(); told != nil {
+		(*told)(db)
+	}
+}
+
+// Behind tells whether events were left undelivered when the agent was loaded.
+func (db *DB) Behind() bool { return db.record.Load().behind }
+
+// NextDelivery is when, as the agent was loaded, the next delivery to a
+// subscription was due; zero for never.
+func (db *DB) NextDelivery() agent.Time { return db.record.Load().due }
+
+// lastEvent is the number of the newest event.
+const lastEvent = "SELECT coalesce(max(seq), 0) FROM _events"
+
+// grown returns the number of the newest event when it is new to the file's
+// owner, else 0.
+func (f *file) grown() int64 {
+	var last int64
+	if err := f.writer.value(&last, lastEvent); err != nil || last <= f.lastEvent {
+		return 0
+	}
+	return last
+}
+
+// tell passes on that the outbox grew, once that is durable.
+func (f *file) tell(last int64) {
+	if last == 0 {
+		return
+	}
+	f.lastEvent = last
+	if f.grew != nil {
+		f.grew()
+	}
+}
+
+type depthKey struct{}
+
+// WithDepth returns a context whose writes, by SQL too, write events of this
+// depth: how many executions led to them. An execution that an event of depth
+// n started writes with depth n+1.
+func WithDepth(ctx context.Context, depth int) context.Context {
+	return context.WithValue(ctx, depthKey{}, depth)
+}
+
+func depthOf(ctx context.Context) int {
+	depth, _ := ctx.Value(depthKey{}).(int)
+	return depth
+}
+
+// setDepth marks the events that change writes. Triggers write most of them
+// and know nothing of depths.
+const setDepth = "UPDATE _events SET depth = ? WHERE seq > ?"
+
+func (tx *Tx) deepen(depth int, change func() error) error {
+	if depth == 0 {
+		return change()
+	}
+	var before int64
+	if err := tx.value(&before, lastEvent); err != nil {
+		return err
+	}
+	if err := change(); err != nil {
+		return err
+	}
+	_, err := tx.exec(setDepth, depth, before)
+	return err
+}
