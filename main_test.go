@@ -39,14 +39,16 @@ var floors = map[string]struct {
 	floor   int
 	imports []string // rooms; "" stands for every lower floor
 }{
-	"agent":        {0, nil},
-	"agent/config": {0, []string{"agent"}},
-	"agent/egress": {0, nil},
-	"store":        {1, []string{"agent"}},
-	"crawl":        {2, []string{"agent", "agent/egress", "store"}},
-	"vector":       {2, []string{"agent", "agent/egress", "store"}},
-	"httpapi":      {5, []string{""}},
-	"":             {6, []string{""}},
+	"agent":          {0, nil},
+	"agent/config":   {0, []string{"agent"}},
+	"agent/egress":   {0, nil},
+	"store":          {1, []string{"agent"}},
+	"crawl":          {2, []string{"agent", "agent/egress", "store"}},
+	"vector":         {2, []string{"agent", "agent/egress", "store"}},
+	"flow/template":  {4, []string{"agent"}},
+	"flow/condition": {4, []string{"agent", "flow/template"}},
+	"httpapi":        {5, []string{""}},
+	"":               {6, []string{""}},
 }
 
 // owners says which room a third-party module belongs to. Modules that only

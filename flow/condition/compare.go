@@ -1,0 +1,274 @@
+package condition
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"regexp"
+	"regexp/syntax"
+	"strconv"
+	"strings"
+
+	"satchel/flow/template"
+)
+
+// sure makes a test of one that cannot fail.
+func sure(test func(left, right any) bool) func(left, right any) (bool, error) {
+	return func(left, right any) (bool, error) { return test(left, right), nil }
+}
+
+func texts(test func(left, right string) bool) func(left, right any) bool {
+	return func(left, right any) bool { return left != nil && test(text(left), text(right)) }
+}
+
+// text is how a value compares with text.
+func text(v any) string { return template.Text(v) }
+
+// maxNumber is the longest text that is read as a number, in bytes.
+const maxNumber = 400
+
+// number reads a value as a finite decimal number. Its text is what was read.
+func number(v any) (f float64, digits string, ok bool) {
+	switch v := v.(type) {
+	case float64:
+		return v, text(v), !math.IsNaN(v) && !math.IsInf(v, 0)
+	case int, int64:
+		digits = text(v)
+	case json.Number:
+		digits = v.String()
+	case string:
+		digits = strings.TrimSpace(v)
+	}
+	// ParseFloat also reads hexadecimal numbers, underscores, "inf" and "nan".
+	if len(digits) == 0 || len(digits) > maxNumber || strings.Trim(digits, "+-0123456789.eE") != "" || strings.ContainsAny(digits[:1], "eE") {
+		return 0, "", false
+	}
+	f, err := strconv.ParseFloat(digits, 64)
+	return f, digits, err == nil
+}
+
+// compareNumbers is -1, 0 or 1; ok is false when not both are numbers. Whole
+// numbers that float64 cannot tell apart, such as long ids, are compared in
+// full.
+func compareNumbers(left, right any) (c int, ok bool) {
+	a, aDigits, ok := number(left)
+	if !ok {
+		return 0, false
+	}
+	b, bDigits, ok := number(right)
+	switch {
+	case !ok:
+		return 0, false
+	case a < b:
+		return -1, true
+	case a > b:
+		return 1, true
+	case math.Abs(a) < 1<<53 || aDigits == bDigits:
+		return 0, true
+	}
+	x, xok := new(big.Int).SetString(aDigits, 10)
+	y, yok := new(big.Int).SetString(bDigits, 10)
+	if !xok || !yok {
+		return 0, true
+	}
+	return x.Cmp(y), true
+}
+
+// maxDepth bounds the levels that equal looks into.
+const maxDepth = 200
+
+func equal(left, right any) bool { return same(left, right, 0) }
+
+func same(left, right any, depth int) bool {
+	if depth > maxDepth {
+		return false
+	}
+	switch a := left.(type) {
+	case []any:
+		if b, ok := right.([]any); ok {
+			return sameLists(a, b, depth)
+		}
+	case map[string]any:
+		if b, ok := right.(map[string]any); ok {
+			return sameObjects(a, b, depth)
+		}
+	}
+	if c, ok := compareNumbers(left, right); ok {
+		return c == 0
+	}
+	return text(left) == text(right)
+}
+
+func sameLists(a, b []any, depth int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !same(a[i], b[i], depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameObjects(a, b map[string]any, depth int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for key, v := range a {
+		w, ok := b[key]
+		if !ok || !same(v, w, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+func contains(left, right any) bool {
+	switch l := left.(type) {
+	case nil:
+		return false
+	case []any:
+		return within(l, right)
+	case map[string]any:
+		_, ok := l[text(right)]
+		return ok
+	}
+	return strings.Contains(text(left), text(right))
+}
+
+func within(list []any, v any) bool {
+	for _, element := range list {
+		if equal(element, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// ordered makes a test of an order: of numbers, else of texts.
+func ordered(wanted func(c int) bool) func(left, right any) (bool, error) {
+	return func(left, right any) (bool, error) {
+		if left == nil || right == nil {
+			return false, nil
+		}
+		c, ok := compareNumbers(left, right)
+		if !ok {
+			c = strings.Compare(text(left), text(right))
+		}
+		return wanted(c), nil
+	}
+}
+
+const issueList = "must be a list, or values with commas between them"
+
+func checkList(v any) string {
+	switch v.(type) {
+	case []any, string:
+		return ""
+	}
+	return issueList
+}
+
+func isIn(left, right any) (bool, error) {
+	switch r := right.(type) {
+	case []any:
+		return within(r, left), nil
+	case string:
+		for value := range strings.SplitSeq(r, ",") {
+			if equal(left, strings.TrimSpace(value)) {
+				return true, nil
+			}
+		}
+		return false, nil
+	case nil: // a template that found nothing
+		return false, nil
+	}
+	return false, errors.New("right " + issueList)
+}
+
+// maxSteps bounds the work of one match, as instructions of the pattern times
+// bytes of the text: about a second.
+const maxSteps = 50_000_000
+
+// maxProgram is about how many instructions a pattern of MaxPattern can have.
+const maxProgram = 200_000
+
+func checkPattern(v any) string {
+	pattern, ok := v.(string)
+	if !ok {
+		return "must be a pattern in RE2 syntax"
+	}
+	_, issue := compile(pattern)
+	return issue
+}
+
+func compile(pattern string) (re *regexp.Regexp, issue string) {
+	if len(pattern) > MaxPattern {
+		return nil, fmt.Sprintf("must be a pattern of at most %d bytes", MaxPattern)
+	}
+	re, err := regexp.Compile(pattern)
+	var e *syntax.Error
+	if errors.As(err, &e) {
+		return nil, "is no pattern in RE2 syntax: " + e.Code.String()
+	}
+	return re, ""
+}
+
+func matches(left, right any) (bool, error) {
+	re, issue := compile(text(right))
+	if issue != "" {
+		return false, errors.New("right " + issue)
+	}
+	if left == nil {
+		return false, nil
+	}
+	subject := text(left)
+	if len(subject) > maxSteps/maxProgram && len(subject) > maxSteps/instructions(re) {
+		return false, errors.New("left is too long for a pattern of this size")
+	}
+	return re.MatchString(subject), nil
+}
+
+// instructions is the size of a pattern's program, which its work at each byte
+// of a text is bounded by.
+func instructions(re *regexp.Regexp) int {
+	tree, err := syntax.Parse(re.String(), syntax.Perl)
+	if err != nil {
+		return maxProgram
+	}
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return maxProgram
+	}
+	return len(program.Inst)
+}
+
+func isEmpty(left, _ any) bool {
+	switch v := left.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
+}
+
+func isTrue(left, _ any) bool  { return says(left, "true", 1) }
+func isFalse(left, _ any) bool { return says(left, "false", 0) }
+
+func says(v any, word string, digit float64) bool {
+	if _, ok := v.([]any); ok {
+		return false
+	}
+	f, _, ok := number(v)
+	return ok && f == digit || strings.EqualFold(strings.TrimSpace(text(v)), word)
+}
+
+func exists(left, _ any) bool { return left != nil }

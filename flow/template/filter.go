@@ -1,0 +1,174 @@
+package template
+
+import (
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// filter is one kind of filter.
+type filter struct {
+	takes func(arg any) bool
+	wants string // what takes asks for, in words
+	// apply works on a value that is there. Why is set when it cannot.
+	apply func(r *renderer, v any, c call) (out any, why string, err error)
+}
+
+func nothing(any) bool      { return false }
+func anything(any) bool     { return true }
+func aText(arg any) bool    { _, ok := arg.(string); return ok }
+func aFormat(arg any) bool  { s, ok := arg.(string); return ok && len(s) <= maxFormat }
+func isBlank(v any) bool    { return v == nil || v == "" }
+func first(s string) int    { _, n := utf8.DecodeRuneInString(s); return n }
+func last(s string) int     { _, n := utf8.DecodeLastRuneInString(s); return n }
+func query(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+
+const (
+	noArgument   = "no argument"
+	textArgument = "a text in quotes"
+
+	maxFormat      = 200 // bytes
+	formatArgument = "a format in quotes of at most 200 bytes"
+)
+
+// filters are all filters by name.
+var filters = map[string]*filter{
+	"default": {anything, "", applyDefault},
+	"upper":   {nothing, noArgument, onText(strings.ToUpper)},
+	"lower":   {nothing, noArgument, onText(strings.ToLower)},
+	"trim":    {nothing, noArgument, onText(strings.TrimSpace)},
+	"url":     {nothing, noArgument, onText(query)},
+	"json":    {nothing, noArgument, applyJSON},
+	"length":  {nothing, noArgument, applyLength},
+	"first":   {nothing, noArgument, applyFirst},
+	"last":    {nothing, noArgument, applyLast},
+	"join":    {aText, textArgument, applyJoin},
+	"date":    {aFormat, formatArgument, applyDate},
+}
+
+// use applies a filter. What is missing passes by, but for default, which
+// replaces it, and json, which writes null for it.
+func (f *filter) use(r *renderer, in operand, c call) (operand, error) {
+	if in.missing != "" {
+		switch c.name {
+		case "default":
+			in = operand{value: fallback(c)}
+		case "json":
+			in.value = "null"
+		}
+		return in, nil
+	}
+	out, why, err := f.apply(r, in.value, c)
+	if why != "" {
+		return missing(why), err
+	}
+	return operand{value: out}, err
+}
+
+func fallback(c call) any {
+	if !c.given {
+		return ""
+	}
+	return c.arg
+}
+
+func applyDefault(_ *renderer, v any, c call) (any, string, error) {
+	if isBlank(v) {
+		return fallback(c), "", nil
+	}
+	return v, "", nil
+}
+
+// onText makes a filter of a function of texts.
+func onText(change func(string) string) func(*renderer, any, call) (any, string, error) {
+	return func(r *renderer, v any, _ call) (any, string, error) {
+		text, err := r.text(v)
+		if err != nil {
+			return nil, "", err
+		}
+		return change(text), "", nil
+	}
+}
+
+func applyJSON(r *renderer, v any, _ call) (any, string, error) {
+	if _, err := r.text(v); err != nil {
+		return nil, "", err
+	}
+	return jsonText(v), "", nil
+}
+
+func applyLength(_ *renderer, v any, c call) (any, string, error) {
+	n := 0
+	switch v := v.(type) {
+	case nil:
+	case []any:
+		n = len(v)
+	case map[string]any:
+		n = len(v)
+	case string:
+		n = utf8.RuneCountInString(v)
+	default:
+		n = len(Text(v))
+	}
+	return float64(n), "", nil
+}
+
+func applyFirst(_ *renderer, v any, _ call) (any, string, error) {
+	switch v := v.(type) {
+	case []any:
+		if len(v) > 0 {
+			return v[0], "", nil
+		}
+	case string:
+		return v[:first(v)], "", nil
+	}
+	return nil, "has no first element", nil
+}
+
+func applyLast(_ *renderer, v any, _ call) (any, string, error) {
+	switch v := v.(type) {
+	case []any:
+		if len(v) > 0 {
+			return v[len(v)-1], "", nil
+		}
+	case string:
+		return v[len(v)-last(v):], "", nil
+	}
+	return nil, "has no last element", nil
+}
+
+// applyJoin writes each element like Text; what is no list is its own text.
+func applyJoin(r *renderer, v any, c call) (any, string, error) {
+	list, ok := v.([]any)
+	if !ok {
+		text, err := r.text(v)
+		return text, "", err
+	}
+	between := ", "
+	if c.given {
+		between = c.arg.(string)
+	}
+	if room := r.left; weigh(list, 0, &room) != nil || len(list)*len(between) > room {
+		return nil, "", errSize
+	}
+	var out strings.Builder
+	for i, element := range list {
+		if i > 0 {
+			out.WriteString(between)
+		}
+		out.WriteString(Text(element))
+	}
+	return out.String(), "", nil
+}
+
+func applyDate(r *renderer, v any, c call) (any, string, error) {
+	t, ok := readTime(v, r.options.Location)
+	if !ok {
+		return nil, "is not a date", nil
+	}
+	format := "YYYY-MM-DD"
+	if c.given {
+		format = c.arg.(string)
+	}
+	return FormatTime(t, format), "", nil
+}

@@ -1,0 +1,332 @@
+package template
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"satchel/agent"
+)
+
+// Bounds of one template.
+const (
+	maxSegments = 64
+	maxFilters  = 16
+)
+
+// SyntaxError says why a text's templates cannot be read.
+type SyntaxError struct {
+	Field    string // where in the value the text stands, as data.items[0]; empty for the value itself
+	Position int    // the character of the text, from 1
+	Issue    string
+}
+
+func (e *SyntaxError) Error() string {
+	text := fmt.Sprintf("template: %s at character %d", e.Issue, e.Position)
+	if e.Field != "" {
+		text = e.Field + ": " + text
+	}
+	return text
+}
+
+// Template is a text whose templates were read. It may be used by many
+// goroutines.
+type Template struct {
+	parts []part
+	whole bool // one template alone
+}
+
+// part is literal text, or a template when its expression is set.
+type part struct {
+	text string
+	expr *expression
+}
+
+// expression is what stands between {{ and }}.
+type expression struct {
+	source  string // as written, for warnings
+	literal any    // in the place of a path
+	path    []segment
+	filters []call
+}
+
+// segment is one step of a path. An index may also be the key of an object.
+type segment struct {
+	key   string
+	index int // -1 for a key that is no index
+}
+
+// call is one use of a filter.
+type call struct {
+	name   string
+	filter *filter
+	arg    any
+	given  bool // an argument was written
+}
+
+// Parse reads the templates of a text. The error is a *SyntaxError.
+func Parse(text string) (*Template, error) {
+	t := &Template{}
+	p := parser{text: text}
+	for p.at < len(text) {
+		open := strings.Index(text[p.at:], "{{")
+		if open < 0 {
+			break
+		}
+		if open > 0 {
+			t.parts = append(t.parts, part{text: text[p.at : p.at+open]})
+		}
+		p.at += open
+		expr, err := p.template()
+		if err != nil {
+			return nil, err
+		}
+		t.parts = append(t.parts, part{expr: expr})
+	}
+	if p.at < len(text) {
+		t.parts = append(t.parts, part{text: text[p.at:]})
+	}
+	t.whole = len(t.parts) == 1 && t.parts[0].expr != nil
+	return t, nil
+}
+
+// parser walks over a text; at is where it stands.
+type parser struct {
+	text string
+	at   int
+}
+
+func (p *parser) errorAt(at int, format string, args ...any) error {
+	return &SyntaxError{Position: utf8.RuneCountInString(p.text[:at]) + 1, Issue: fmt.Sprintf(format, args...)}
+}
+
+// unexpected complains about what stands here.
+func (p *parser) unexpected(wanted string) error {
+	if p.at >= len(p.text) {
+		return p.errorAt(p.at, "the text ends where %s should be", wanted)
+	}
+	r, _ := utf8.DecodeRuneInString(p.text[p.at:])
+	return p.errorAt(p.at, "%q stands where %s should be", r, wanted)
+}
+
+func (p *parser) space() {
+	for p.at < len(p.text) {
+		r, size := utf8.DecodeRuneInString(p.text[p.at:])
+		if !unicode.IsSpace(r) {
+			return
+		}
+		p.at += size
+	}
+}
+
+// take steps over s when it stands here.
+func (p *parser) take(s string) bool {
+	if !strings.HasPrefix(p.text[p.at:], s) {
+		return false
+	}
+	p.at += len(s)
+	return true
+}
+
+// template reads from {{ to }}.
+func (p *parser) template() (*expression, error) {
+	start := p.at
+	p.at += len("{{")
+	p.space()
+	e := &expression{}
+	if err := p.head(e); err != nil {
+		return nil, err
+	}
+	for {
+		p.space()
+		switch {
+		case p.take("}}"):
+			e.source = agent.Clip(p.text[start:p.at], 100)
+			return e, nil
+		case p.take("|"):
+			c, err := p.filter()
+			if err != nil {
+				return nil, err
+			}
+			if e.filters = append(e.filters, c); len(e.filters) > maxFilters {
+				return nil, p.errorAt(start, "more than %d filters", maxFilters)
+			}
+		default:
+			return nil, p.unexpected("| or }}")
+		}
+	}
+}
+
+// head reads a path, or the quoted text in its place.
+func (p *parser) head(e *expression) error {
+	if p.quote() {
+		text, err := p.quoted()
+		e.literal = text
+		return err
+	}
+	start := p.at
+	name := p.name()
+	if name == "" {
+		return p.unexpected("a path")
+	}
+	e.path = []segment{{key: name, index: -1}}
+	for {
+		next, more, err := p.step()
+		if err != nil || !more {
+			return err
+		}
+		if e.path = append(e.path, next); len(e.path) > maxSegments {
+			return p.errorAt(start, "a path of more than %d steps", maxSegments)
+		}
+	}
+}
+
+// step reads .key, [0] or ["key"]; more is false when the path ends here.
+func (p *parser) step() (next segment, more bool, err error) {
+	if p.take(".") {
+		key := p.name()
+		if key == "" {
+			return next, false, p.unexpected("a key")
+		}
+		return segment{key, index(key)}, true, nil
+	}
+	if !p.take("[") {
+		return next, false, nil
+	}
+	next.index = -1
+	if p.quote() {
+		next.key, err = p.quoted()
+	} else {
+		start := p.at
+		next.key = p.name()
+		if next.index = index(next.key); next.index < 0 {
+			p.at = start
+			err = p.unexpected("an index or a quoted key")
+		}
+	}
+	if err == nil && !p.take("]") {
+		err = p.unexpected("]")
+	}
+	return next, true, err
+}
+
+// index is the number that a key is, -1 when it is none.
+func index(key string) int {
+	if len(key) == 0 || len(key) > 9 {
+		return -1
+	}
+	n := 0
+	for _, c := range []byte(key) {
+		if c < '0' || c > '9' {
+			return -1
+		}
+		n = n*10 + int(c-'0')
+	}
+	return n
+}
+
+// notInNames are characters that a key holds only in brackets and quotes, so
+// that an expression such as a+b is refused and not searched for.
+const notInNames = ".[]{}()|:,;\"'`+*/=<>!?&^~\\"
+
+func (p *parser) name() string {
+	start := p.at
+	for p.at < len(p.text) {
+		r, size := utf8.DecodeRuneInString(p.text[p.at:])
+		if unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune(notInNames, r) {
+			break
+		}
+		p.at += size
+	}
+	return p.text[start:p.at]
+}
+
+// quote tells whether a quoted text begins here.
+func (p *parser) quote() bool {
+	return p.at < len(p.text) && (p.text[p.at] == '"' || p.text[p.at] == '\'')
+}
+
+// quoted reads a text in quotes, with the escapes of JSON.
+func (p *parser) quoted() (string, error) {
+	start, mark := p.at, p.text[p.at]
+	var body strings.Builder // the text as it stands between the quotes of JSON
+	for p.at++; p.at < len(p.text); p.at++ {
+		switch c := p.text[p.at]; {
+		case c == mark:
+			p.at++
+			var text string
+			if json.Unmarshal([]byte(`"`+body.String()+`"`), &text) != nil {
+				return "", p.errorAt(start, "a quoted text with an escape that JSON does not have")
+			}
+			return text, nil
+		case c == '\\' && p.at+1 < len(p.text):
+			p.at++
+			if p.text[p.at] != '\'' {
+				body.WriteByte('\\')
+			}
+			body.WriteByte(p.text[p.at])
+		case c == '"':
+			body.WriteString(`\"`)
+		case c < ' ':
+			fmt.Fprintf(&body, `\u%04x`, c)
+		default:
+			body.WriteByte(c)
+		}
+	}
+	return "", p.errorAt(start, "a quoted text that does not end")
+}
+
+// filter reads a filter's name and its argument.
+func (p *parser) filter() (call, error) {
+	p.space()
+	start := p.at
+	c := call{name: p.name()}
+	if c.name == "" {
+		return c, p.unexpected("a filter")
+	}
+	if c.filter = filters[c.name]; c.filter == nil {
+		return c, p.errorAt(start, "no filter is called %q", agent.Clip(c.name, 40))
+	}
+	p.space()
+	if !p.take(":") {
+		return c, nil
+	}
+	p.space()
+	var err error
+	if c.arg, err = p.argument(); err != nil {
+		return c, err
+	}
+	c.given = true
+	if !c.filter.takes(c.arg) {
+		return c, p.errorAt(start, "%s takes %s", c.name, c.filter.wants)
+	}
+	return c, nil
+}
+
+// argument reads a quoted text, a number, true, false or null.
+func (p *parser) argument() (any, error) {
+	if p.quote() {
+		return p.quoted()
+	}
+	start := p.at
+	word := p.name()
+	if p.take(".") {
+		word += "." + p.name()
+	}
+	switch word {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	case "null":
+		return nil, nil
+	}
+	if f, err := strconv.ParseFloat(word, 64); err == nil && json.Valid([]byte(word)) {
+		return f, nil
+	}
+	p.at = start
+	return nil, p.unexpected("an argument in quotes, a number, true, false or null")
+}

@@ -1,0 +1,88 @@
+package template
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+)
+
+// Text is how a plain value is written within text: null as nothing, objects
+// and lists as JSON, numbers as JSON and JavaScript write them.
+func Text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case json.Number:
+		return v.String()
+	case float64:
+		return number(v)
+	case int:
+		return strconv.Itoa(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	}
+	return jsonText(v)
+}
+
+// number writes like JavaScript: no exponent between 1e-6 and 1e21.
+func number(f float64) string {
+	if abs := math.Abs(f); f == 0 || abs >= 1e-6 && abs < 1e21 {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+// jsonText is v as JSON in one line; null for what JSON cannot say.
+func jsonText(v any) string {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) != nil {
+		return "null"
+	}
+	return string(bytes.TrimSuffix(buf.Bytes(), []byte("\n")))
+}
+
+var (
+	errSize  = errors.New("the result is too large")
+	errDepth = errors.New("the value is nested too deep")
+)
+
+// weigh takes the size of a value, about its length as JSON, from *left. It
+// stops as soon as there is nothing left, so a huge value costs no more than
+// a large one.
+func weigh(v any, depth int, left *int) error {
+	if depth > maxDepth {
+		return errDepth
+	}
+	cost := 8
+	switch v := v.(type) {
+	case string:
+		cost = len(v) + 2
+	case json.Number:
+		cost = len(v)
+	case []any:
+		for _, element := range v {
+			if err := weigh(element, depth+1, left); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for key, element := range v {
+			*left -= len(key) + 4
+			if err := weigh(element, depth+1, left); err != nil {
+				return err
+			}
+		}
+	}
+	if *left -= cost; *left < 0 {
+		return errSize
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package template
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"satchel/agent"
+)
+
+// Value is a JSON value whose texts' templates were read. It may be kept, and
+// used by many goroutines.
+type Value struct {
+	fixed    any // a value without templates, given back as it is
+	template *Template
+	list     []*Value
+	object   []member // by key
+}
+
+type member struct {
+	key   string
+	value *Value
+}
+
+// Compile reads the templates of every text in a JSON value; keys are left
+// alone. The error is a *SyntaxError that names the first text, in the order
+// of keys, that cannot be read.
+func Compile(v any) (*Value, error) {
+	compiled, _, err := compile(v, nil)
+	return compiled, err
+}
+
+// Check tells whether every template in a JSON value can be read. The error is
+// that of Compile.
+func Check(v any) error {
+	_, err := Compile(v)
+	return err
+}
+
+// Render compiles and fills a value; see Value.Render.
+func Render(v any, scope Scope, o Options) (any, []string, error) {
+	compiled, err := Compile(v)
+	if err != nil {
+		return nil, nil, err
+	}
+	return compiled.Render(scope, o)
+}
+
+// Render fills the templates. The result shares parts with the compiled value
+// and with what the scope gave, so it is to be read and not changed. A warning
+// names the place, the template and what is wrong. The error is an
+// *agent.Error with CodeTemplate and details {field}.
+func (v *Value) Render(scope Scope, o Options) (any, []string, error) {
+	r := &renderer{scope: scope, options: o, limit: o.MaxBytes}
+	if r.limit <= 0 {
+		r.limit = DefaultMaxBytes
+	}
+	r.left = r.limit
+	out, err := r.value(v)
+	if err != nil {
+		return nil, r.warnings, r.fail(err)
+	}
+	if r.more > 0 {
+		r.warnings = append(r.warnings, fmt.Sprintf("and %d more warnings", r.more))
+	}
+	return out, r.warnings, nil
+}
+
+// Fixed tells whether the value has no templates.
+func (v *Value) Fixed() bool { return v.template == nil && v.list == nil && v.object == nil }
+
+// compile also tells whether v has a template. Path is the way to v.
+func compile(v any, path []string) (*Value, bool, error) {
+	if len(path) > maxDepth {
+		return nil, false, &SyntaxError{Field: place(path), Position: 1, Issue: errDepth.Error()}
+	}
+	switch v := v.(type) {
+	case string:
+		if !strings.Contains(v, "{{") {
+			break
+		}
+		t, err := Parse(v)
+		if err != nil {
+			syntax := err.(*SyntaxError)
+			syntax.Field = place(path)
+			return nil, false, syntax
+		}
+		return &Value{template: t}, true, nil
+	case []any:
+		return compileList(v, path)
+	case map[string]any:
+		return compileObject(v, path)
+	}
+	return &Value{fixed: v}, false, nil
+}
+
+func compileList(v []any, path []string) (*Value, bool, error) {
+	out, any := &Value{list: make([]*Value, len(v))}, false
+	for i, element := range v {
+		compiled, has, err := compile(element, append(path, "["+strconv.Itoa(i)+"]"))
+		if err != nil {
+			return nil, false, err
+		}
+		out.list[i], any = compiled, any || has
+	}
+	if !any {
+		out = &Value{fixed: v}
+	}
+	return out, any, nil
+}
+
+func compileObject(v map[string]any, path []string) (*Value, bool, error) {
+	out, any := &Value{object: make([]member, 0, len(v))}, false
+	keys := make([]string, 0, len(v))
+	for key := range v {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		compiled, has, err := compile(v[key], append(path, "."+key))
+		if err != nil {
+			return nil, false, err
+		}
+		out.object, any = append(out.object, member{key, compiled}), any || has
+	}
+	if !any {
+		out = &Value{fixed: v}
+	}
+	return out, any, nil
+}
+
+// place writes the way to a value, as data.items[0].
+func place(path []string) string {
+	return agent.Clip(strings.TrimPrefix(strings.Join(path, ""), "."), 200)
+}
+
+// value renders one value.
+func (r *renderer) value(v *Value) (any, error) {
+	switch {
+	case v.template != nil:
+		return r.template(v.template)
+	case v.list != nil:
+		out := make([]any, len(v.list))
+		for i, element := range v.list {
+			rendered, err := r.at("["+strconv.Itoa(i)+"]", element)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = rendered
+		}
+		return out, nil
+	case v.object != nil:
+		out := make(map[string]any, len(v.object))
+		for _, m := range v.object {
+			rendered, err := r.at("."+m.key, m.value)
+			if err != nil {
+				return nil, err
+			}
+			out[m.key] = rendered
+		}
+		return out, nil
+	}
+	return v.fixed, nil
+}
+
+// at renders a value one step further down. After an error the path stays, to
+// name the place.
+func (r *renderer) at(step string, v *Value) (any, error) {
+	if v.Fixed() {
+		return v.fixed, nil
+	}
+	r.path = append(r.path, step)
+	out, err := r.value(v)
+	if err == nil {
+		r.path = r.path[:len(r.path)-1]
+	}
+	return out, err
+}
