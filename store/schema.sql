@@ -78,7 +78,7 @@ CREATE TABLE contacts (
   tags          TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(tags) AND json_type(tags) = 'array'),
   metadata      TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(metadata) AND json_type(metadata) = 'object'),
   created_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at)),
-  updated_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
+  updated_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (updated_at = created_at OR updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
 ) STRICT;
 CREATE UNIQUE INDEX contacts_email ON contacts(lower(trim(email))) WHERE email <> '';
 CREATE UNIQUE INDEX contacts_phone ON contacts(
@@ -104,7 +104,7 @@ CREATE TABLE conversations (
   muted              INTEGER NOT NULL DEFAULT 0 CHECK (muted IN (0,1)),
   metadata           TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(metadata) AND json_type(metadata) = 'object'),
   created_at         TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at)),
-  updated_at         TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
+  updated_at         TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (updated_at = created_at OR updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
 ) STRICT;
 CREATE UNIQUE INDEX conversations_thread ON conversations(gateway_id, external_thread_id) WHERE external_thread_id <> '';
 CREATE INDEX conversations_contact ON conversations(contact_id, created_at);
@@ -137,7 +137,7 @@ CREATE TABLE sources (
   chunked         INTEGER NOT NULL DEFAULT 0,  -- the text has been cut, or the site walked; vectors may still be missing
   attempts        INTEGER NOT NULL DEFAULT 0,  -- how often reading it began: a file that kills its reader is given up
   created_at      TEXT NOT NULL CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at)),
-  updated_at      TEXT NOT NULL CHECK (updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
+  updated_at      TEXT NOT NULL CHECK (updated_at = created_at OR updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
 ) STRICT;
 CREATE INDEX sources_created ON sources(created_at, id);
 CREATE INDEX sources_working ON sources(status) WHERE status NOT IN ('ready','error');
