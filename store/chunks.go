@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"math"
+	"slices"
 
 	"satchel/agent"
 )
@@ -175,25 +177,38 @@ func (db *DB) Unembedded(ctx context.Context, sourceID string, limit int) ([]Une
 // meanwhile are passed over.
 func (db *DB) PutVectors(ctx context.Context, vectors map[int64][]float32) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		var none struct{}
-		for seq, vector := range vectors {
-			var source int64
-			err := tx.value(&source, "SELECT s.seq FROM chunks c JOIN sources s ON s.id = c.source_id WHERE c.seq = ? AND c.embedded = 0", seq)
+		records := map[int][]byte{} // of the search index, by the length of the vectors
+		for _, seq := range slices.Sorted(maps.Keys(vectors)) {
+			source, err := tx.putVector(seq, vectors[seq])
 			if errors.Is(err, sql.ErrNoRows) {
 				continue
 			} else if err != nil {
-				return none, err
+				return struct{}{}, err
 			}
-			if _, err := tx.exec("INSERT INTO _chunk_vectors(rowid, source, embedding) VALUES (?,?,?)", seq, source, packVector(vector)); err != nil {
-				return none, err
-			}
-			if _, err := tx.exec("UPDATE chunks SET embedded = 1 WHERE seq = ?", seq); err != nil {
-				return none, err
+			dims := len(vectors[seq])
+			records[dims] = append(records[dims], codeRecord(seq, source, vectors[seq])...)
+		}
+		for dims, list := range records {
+			if err := tx.appendSegments(dims, list); err != nil {
+				return struct{}{}, err
 			}
 		}
-		return none, nil
+		return struct{}{}, nil
 	})
 	return err
+}
+
+// putVector stores one vector and returns the seq of its chunk's source. A
+// chunk that is gone or has a vector is sql.ErrNoRows.
+func (tx *Tx) putVector(seq int64, vector []float32) (source int64, err error) {
+	if err := tx.value(&source, "SELECT s.seq FROM chunks c JOIN sources s ON s.id = c.source_id WHERE c.seq = ? AND c.embedded = 0", seq); err != nil {
+		return 0, err
+	}
+	if _, err := tx.exec("INSERT INTO _chunk_vectors(rowid, source, embedding) VALUES (?,?,?)", seq, source, packVector(vector)); err != nil {
+		return 0, err
+	}
+	_, err = tx.exec("UPDATE chunks SET embedded = 1 WHERE seq = ?", seq)
+	return source, err
 }
 
 // packVector lays a vector out as sqlite-vec reads it: little-endian float32.

@@ -41,6 +41,7 @@ type Folder struct {
 	making map[string]bool // ids whose files are being made, taken in or removed
 
 	looks  lookout // the watcher's own
+	codes  codeCache
 	recall *recall
 
 	openMu sync.Mutex

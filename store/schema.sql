@@ -208,12 +208,24 @@ END;
 CREATE VIRTUAL TABLE _chunk_text USING fts5(section, content, content='chunks', content_rowid='seq', tokenize="porter unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE _chunk_terms USING fts5vocab('_chunk_text', 'row');
 CREATE VIRTUAL TABLE _chunk_vectors USING vec0(source INTEGER, embedding float[512] distance_metric=cosine, chunk_size=256);
+-- One bit a dimension of every vector, many records to a row, for the search
+-- index in memory. Rows never change and their ids are random, so that a copy in
+-- memory is good for every file and moment that lists it.
+CREATE TABLE _vector_segments (
+  id   INTEGER PRIMARY KEY,
+  dims INTEGER NOT NULL,
+  n    INTEGER NOT NULL,  -- records
+  data BLOB NOT NULL
+);
+CREATE INDEX _vector_segments_sizes ON _vector_segments(dims, n);
+INSERT INTO _counts VALUES ('vectors_gone', 0);  -- records of deleted chunks
 CREATE TRIGGER _chunks_inserted AFTER INSERT ON chunks BEGIN
   INSERT INTO _chunk_text(rowid, section, content) VALUES (new.seq, new.section, new.content);
 END;
 CREATE TRIGGER _chunks_deleted AFTER DELETE ON chunks BEGIN
   INSERT INTO _chunk_text(_chunk_text, rowid, section, content) VALUES ('delete', old.seq, old.section, old.content);
   DELETE FROM _chunk_vectors WHERE rowid = old.seq;
+  UPDATE _counts SET n = n + 1 WHERE name = 'vectors_gone' AND old.embedded;
 END;
 
 CREATE TABLE logs (

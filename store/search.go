@@ -38,12 +38,28 @@ func (tx *Tx) Knowledge(sourceID, model string) (*Knowledge, error) {
 		EXISTS (SELECT 1 FROM sources WHERE embedding_model NOT IN ('', ?))`, model)
 }
 
-// MaxNearest is the most neighbours that sqlite-vec finds at once.
+// MaxNearest is the most neighbours that are found at once.
 const MaxNearest = 4096
 
+// leastCoded is how many vectors a file has before the index in memory is
+// searched in place of the vectors themselves.
+const leastCoded = fullSegment
+
 // Nearest returns the n chunks whose vectors are most like vector, by their
-// seq, each with its cosine similarity.
+// seq, each with its cosine similarity. Of few chunks they are exactly the
+// nearest, of many nearly so.
 func (k *Knowledge) Nearest(vector []float32, n int) (map[int64]float64, error) {
+	heads, err := k.tx.segmentHeads(len(vector), 1, math.MaxInt64)
+	if err != nil {
+		return nil, err
+	}
+	if countRecords(heads) >= leastCoded {
+		return k.nearestByCodes(heads, vector, n)
+	}
+	return k.nearestByVectors(vector, n)
+}
+
+func (k *Knowledge) nearestByVectors(vector []float32, n int) (map[int64]float64, error) {
 	query := "SELECT rowid, coalesce(1 - distance, 0) FROM _chunk_vectors WHERE embedding MATCH ? AND k = ?"
 	args := []any{packVector(vector), min(n, MaxNearest)}
 	switch {

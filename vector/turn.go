@@ -34,6 +34,9 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, mayRead bool) outcom
 	case w == nil && purging:
 		return more
 	case w == nil:
+		if err := db.SweepVectors(ctx); err != nil {
+			return ix.ended(ctx, db, err)
+		}
 		return nothing
 	}
 	toDo, reads, err := ix.next(ctx, db, w)

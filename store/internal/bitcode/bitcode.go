@@ -1,0 +1,166 @@
+// Package bitcode keeps vectors as one bit a dimension and estimates from that
+// how similar they are to a query. It finds candidates; what is found is to be
+// compared again by the vectors themselves.
+//
+// A code is the signs of a vector's numbers and one factor, as in RaBitQ (Gao
+// and Long, "RaBitQ: Quantizing High-Dimensional Vectors with a Theoretical
+// Error Bound", 2024) without its rotation. The query keeps some bits a
+// dimension, so a comparison is AND and a count of bits.
+package bitcode
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
+
+// Words is how many words of 64 bits the signs of a vector take.
+func Words(dims int) int { return (dims + 63) / 64 }
+
+// Size is how many bytes Append adds for a vector.
+func Size(dims int) int { return 4 + 8*Words(dims) }
+
+// Append adds the code of v to b: its factor as a little-endian float32, then
+// its signs as little-endian words. The length of v does not matter.
+func Append(b []byte, v []float32) []byte {
+	var square, sum float64
+	for _, x := range v {
+		square += float64(x) * float64(x)
+		sum += math.Abs(float64(x))
+	}
+	factor := 0.0
+	if sum > 0 {
+		factor = math.Sqrt(square) / sum
+	}
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(factor)))
+	for ; len(v) > 0; v = v[min(64, len(v)):] {
+		var word uint64
+		for i, x := range v[:min(64, len(v))] {
+			if x > 0 {
+				word |= 1 << i
+			}
+		}
+		b = binary.LittleEndian.AppendUint64(b, word)
+	}
+	return b
+}
+
+// List holds codes of vectors of one number of dimensions.
+type List struct {
+	words   int
+	factors []float32
+	signs   []uint64
+}
+
+// NewList makes a List with room for n codes.
+func NewList(dims, n int) *List {
+	return &List{words: Words(dims), factors: make([]float32, 0, n), signs: make([]uint64, 0, n*Words(dims))}
+}
+
+// Add appends a code as Append wrote it.
+func (l *List) Add(code []byte) {
+	l.factors = append(l.factors, math.Float32frombits(binary.LittleEndian.Uint32(code)))
+	for code = code[4:]; len(code) >= 8; code = code[8:] {
+		l.signs = append(l.signs, binary.LittleEndian.Uint64(code))
+	}
+}
+
+// Len is the number of codes.
+func (l *List) Len() int { return len(l.factors) }
+
+// Bytes is the memory that the List holds.
+func (l *List) Bytes() int { return 4*cap(l.factors) + 8*cap(l.signs) }
+
+// queryBits is how many bits a dimension of the query keeps, as a number in
+// two's complement.
+const queryBits = 4
+
+// Query is a vector to compare codes with.
+type Query struct {
+	planes [queryBits][]uint64 // bit b of each dimension's number
+	step   float32             // what a number is to be multiplied with
+	sum    float32             // of all numbers, multiplied
+}
+
+// NewQuery prepares a vector. Its length does not matter.
+func NewQuery(v []float32) *Query {
+	var most, square float64
+	for _, x := range v {
+		most = max(most, math.Abs(float64(x)))
+		square += float64(x) * float64(x)
+	}
+	q := &Query{}
+	for b := range q.planes {
+		q.planes[b] = make([]uint64, Words(len(v)))
+	}
+	if most == 0 {
+		return q
+	}
+	const largest = 1<<(queryBits-1) - 1
+	step := most / largest
+	total := 0
+	for i, x := range v {
+		n := int(math.Round(float64(x) / step))
+		total += n
+		for b := range q.planes {
+			q.planes[b][i/64] |= uint64(n>>b&1) << (i % 64)
+		}
+	}
+	q.step = float32(step / math.Sqrt(square))
+	q.sum = q.step * float32(total)
+	return q
+}
+
+// Estimate returns about the cosine similarity of the query and the vector of
+// code i, given what Sums tells of it.
+func (q *Query) Estimate(l *List, i int, sum int32) float32 {
+	return l.factors[i] * (2*q.step*float32(sum) - q.sum)
+}
+
+// Sums adds up, for each code from on, the query's numbers of the dimensions
+// whose sign is positive. It fills out, whose length says how many.
+func (q *Query) Sums(l *List, from int, out []int32) {
+	signs := l.signs[from*l.words : (from+len(out))*l.words]
+	if l.words == 8 {
+		sums8(&q.planes, signs, out)
+		return
+	}
+	for i := range out {
+		code := signs[i*l.words : (i+1)*l.words]
+		out[i] = 0
+		for b, plane := range q.planes {
+			n := 0
+			for w, word := range code {
+				n += bits.OnesCount64(word & plane[w])
+			}
+			out[i] += weigh(n, b)
+		}
+	}
+}
+
+// weigh gives a count of bits b its weight in two's complement.
+func weigh(n, b int) int32 {
+	if b == queryBits-1 {
+		return -int32(n) << b
+	}
+	return int32(n) << b
+}
+
+// sums8 is Sums for vectors of 449 to 512 dimensions.
+func sums8(planes *[queryBits][]uint64, signs []uint64, out []int32) {
+	var p [queryBits][8]uint64
+	for b := range planes {
+		copy(p[b][:], planes[b])
+	}
+	for i := range out {
+		c := (*[8]uint64)(signs[8*i:])
+		n0, n1, n2, n3 := 0, 0, 0, 0
+		for w, word := range c {
+			n0 += bits.OnesCount64(word & p[0][w])
+			n1 += bits.OnesCount64(word & p[1][w])
+			n2 += bits.OnesCount64(word & p[2][w])
+			n3 += bits.OnesCount64(word & p[3][w])
+		}
+		out[i] = int32(n0 + n1<<1 + n2<<2 - n3<<3)
+	}
+}

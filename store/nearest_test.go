@@ -1,0 +1,408 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"satchel/agent"
+)
+
+// themed returns vectors in clusters, as texts about the same matters have.
+func themed(random *rand.Rand, n int) [][]float32 {
+	themes := make([][]float32, max(n/50, 1))
+	for i := range themes {
+		themes[i] = noise(random)
+	}
+	list := make([][]float32, n)
+	for i := range list {
+		list[i] = near(random, themes[random.IntN(len(themes))])
+	}
+	return list
+}
+
+// near returns a vector whose cosine to v is about 0.7.
+func near(random *rand.Rand, v []float32) []float32 {
+	w := noise(random)
+	for i := range w {
+		w[i] += v[i]
+	}
+	return w
+}
+
+// recallOf is the part of the ten nearest by the vectors themselves that are
+// among the ten that Nearest finds.
+func recallOf(t testing.TB, db *DB, sourceID string, queries [][]float32) float64 {
+	t.Helper()
+	found, wanted := 0, 0
+	for _, q := range queries {
+		got := ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) { return k.Nearest(q, 10) })
+		for seq, want := range ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) { return k.nearestByVectors(q, 10) }) {
+			wanted++
+			if score, ok := got[seq]; ok {
+				found++
+				if math.Abs(score-want) > 1e-6 {
+					t.Fatalf("chunk %d: cosine %v, want %v", seq, score, want)
+				}
+			}
+		}
+	}
+	return float64(found) / float64(wanted)
+}
+
+func someNear(random *rand.Rand, vectors [][]float32, n int) [][]float32 {
+	list := make([][]float32, n)
+	for i := range list {
+		list[i] = near(random, vectors[random.IntN(len(vectors))])
+	}
+	return list
+}
+
+// TestRecall searches an agent that is large enough for the index in memory:
+// whole, in a small source, after deletions, and of what came last.
+func TestRecallOfNearest(t *testing.T) {
+	db := openKnowledge(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	const size = 25_000
+	vectors := themed(random, size)
+	learn(t, db, testModel, numbered("a", size-100), vectors[:size-100]...)
+	small, _ := learn(t, db, testModel, numbered("b", 100), vectors[size-100:]...)
+	queries := someNear(random, vectors, 12)
+	check := func(what, source string, least float64) {
+		t.Helper()
+		if got := recallOf(t, db, source, queries); got < least {
+			t.Errorf("%s: recall@10 is %.3f", what, got)
+		}
+	}
+	check("of all", "", 0.99)
+	check("of a small source", small, 1)
+	if held := db.folder.codes.bytes(); held < size*80 || held > size*100 {
+		t.Errorf("the index of %d chunks holds %d bytes", size, held)
+	}
+
+	do(t, db, "DELETE FROM chunks WHERE seq % 3 = 0") // fewer than cause a sweep of what is found
+	check("after deletions", "", 0.99)
+	_, fresh := learn(t, db, testModel, []string{"fresh"}, queries[0])
+	if got := nearest(t, db, "", queries[0], 1); !slices.Equal(got, fresh) {
+		t.Errorf("what came last is not found: %v, want %v", got, fresh)
+	}
+	do(t, db, "DELETE FROM chunks WHERE seq = ?", fresh[0])
+	if got := nearest(t, db, "", queries[0], 1); slices.Equal(got, fresh) {
+		t.Error("what was deleted last is found")
+	}
+
+	if err := db.SweepVectors(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	checkSegments(t, db, 0)
+	check("after the sweep", "", 0.99)
+	check("of a small source after the sweep", small, 1)
+}
+
+// checkSegments compares the segments with the chunks that have a vector: each
+// has one record, and others are as many as gone.
+func checkSegments(t testing.TB, db *DB, gone int) {
+	t.Helper()
+	parts, err := Read(context.Background(), db, func(tx *Tx) (map[int64]int, error) {
+		seen := map[int64]int{}
+		heads, err := tx.segmentHeads(512, 0, math.MaxInt)
+		for _, h := range heads {
+			s, e := tx.segment(512, h)
+			if err = cmp.Or(err, e); err != nil {
+				return nil, err
+			}
+			if len(s.seqs) != h.n || s.codes.Len() != h.n || len(s.sources) != h.n {
+				return nil, fmt.Errorf("a segment of %d records holds %d", h.n, len(s.seqs))
+			}
+			for _, seq := range s.seqs {
+				seen[seq]++
+			}
+		}
+		return seen, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, seq := range valuesOf[int64](t, db, "SELECT seq FROM chunks WHERE embedded = 1") {
+		if parts[seq] != 1 {
+			t.Fatalf("chunk %d has %d records", seq, parts[seq])
+		}
+		delete(parts, seq)
+	}
+	if counted := value[int](t, db, "SELECT n FROM _counts WHERE name = 'vectors_gone'"); len(parts) != gone || counted != gone {
+		t.Errorf("%d records are of deleted chunks, %d are counted, want %d", len(parts), counted, gone)
+	}
+}
+
+func valuesOf[T any](t testing.TB, db *DB, query string) []T {
+	t.Helper()
+	list, err := Read(context.Background(), db, func(tx *Tx) ([]T, error) {
+		rows, err := tx.query(query)
+		if err != nil {
+			return nil, err
+		}
+		defer rows.Close()
+		var list []T
+		for rows.Next() {
+			var v T
+			if err := rows.Scan(&v); err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		return list, rows.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestSegmentsStayFew stores vectors in commits of any size.
+func TestSegmentsStayFew(t *testing.T) {
+	db := openKnowledge(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	for left := 6000; left > 0; {
+		n := min(left, 1+random.IntN(40))
+		if random.IntN(40) == 0 {
+			n = min(left, 700)
+		}
+		vectors := make([][]float32, n)
+		for i := range vectors {
+			vectors[i] = noise(random)
+		}
+		learn(t, db, testModel, numbered("x", n), vectors...)
+		left -= n
+		if got := value[int](t, db, "SELECT count(*) FROM _vector_segments"); got > 2*mergeSegments {
+			t.Fatalf("%d segments", got)
+		}
+	}
+	if full := value[int](t, db, "SELECT max(n) FROM _vector_segments"); full < fullSegment {
+		t.Errorf("the largest segment holds %d records", full)
+	}
+	checkSegments(t, db, 0)
+}
+
+// TestCrowdOfDeleted deletes whatever is near the query, and no sweep has come.
+func TestCrowdOfDeleted(t *testing.T) {
+	db := openKnowledge(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	crowd := make([][]float32, 1500)
+	for i := range crowd {
+		crowd[i] = direction(float64(i) / 1000)
+	}
+	_, orphans := learn(t, db, testModel, numbered("crowd", len(crowd)), crowd...)
+	rest := make([][]float32, leastCoded)
+	for i := range rest {
+		rest[i] = noise(random)
+	}
+	learn(t, db, testModel, numbered("rest", len(rest)), rest...)
+	_, kept := learn(t, db, testModel, numbered("kept", 2), direction(40), direction(45))
+	do(t, db, "DELETE FROM chunks WHERE seq <= ?", orphans[len(orphans)-1])
+	checkSegments(t, db, len(crowd))
+	if got := nearest(t, db, "", direction(0), 2); !slices.Equal(got, kept) {
+		t.Errorf("nearest are %v, want %v", got, kept)
+	}
+}
+
+// TestSearchWhileChanging adds, deletes, sweeps and searches at once. A search
+// finds a chunk that was committed before it began and none that was deleted
+// before.
+func TestSearchWhileChanging(t *testing.T) {
+	db := openKnowledge(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	base := make([][]float32, leastCoded+500)
+	for i := range base {
+		base[i] = noise(random)
+	}
+	learn(t, db, testModel, numbered("base", len(base)), base...)
+	var running sync.WaitGroup
+	for w := range 3 {
+		running.Go(func() {
+			random := rand.New(rand.NewPCG(3, uint64(w)))
+			for range 12 {
+				v := noise(random)
+				id, seqs := learn(t, db, testModel, numbered("new", 3), v, noise(random), noise(random))
+				if got := nearest(t, db, "", v, 1); !slices.Equal(got, seqs[:1]) {
+					t.Errorf("a new chunk is not found: %v, want %v", got, seqs[0])
+				}
+				if err := db.DeleteSource(context.Background(), id); err != nil {
+					t.Error(err)
+				}
+				for more := true; more; {
+					var err error
+					if more, err = db.Purge(context.Background()); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+				if got := nearest(t, db, "", v, 1); slices.Equal(got, seqs[:1]) {
+					t.Errorf("a deleted chunk is found: %v", got)
+				}
+			}
+		})
+	}
+	running.Go(func() {
+		for i := range 30 {
+			do(t, db, "UPDATE _counts SET n = n + ? WHERE name = 'vectors_gone'", 5000) // a sweep is due
+			if err := db.SweepVectors(context.Background()); err != nil {
+				t.Error(err)
+			}
+			do(t, db, "UPDATE _counts SET n = n - ? WHERE name = 'vectors_gone'", 5000)
+			if got := nearest(t, db, "", base[i], 1); len(got) != 1 || got[0] != int64(i+1) {
+				t.Errorf("base chunk %d: found %v", i+1, got)
+			}
+		}
+	})
+	running.Wait()
+}
+
+// TestMemoryOfCodesIsBounded searches several agents with room for less than
+// one and for about one.
+func TestMemoryOfCodesIsBounded(t *testing.T) {
+	first := openKnowledge(t)
+	second, err := first.folder.CreateAgent(context.Background(), agent.Agent{Name: "second"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	queries := map[*DB][][]float32{}
+	for _, db := range []*DB{first, second} {
+		vectors := themed(random, 2*fullSegment)
+		learn(t, db, testModel, numbered("x", len(vectors)), vectors...)
+		queries[db] = someNear(random, vectors, 2)
+	}
+	codes := &first.folder.codes
+	whole := 2 * segmentBytes(512, fullSegment)
+	for _, limit := range []int64{1, whole / 2, whole, whole * 3 / 2, 2 * whole} {
+		codes.limit = limit
+		for range 2 {
+			for db, list := range queries {
+				if got := recallOf(t, db, "", list); got < 0.99 {
+					t.Errorf("with room for %d bytes: recall@10 is %.3f", limit, got)
+				}
+				if held := codes.bytes(); held > limit {
+					t.Errorf("%d bytes are held, the limit is %d", held, limit)
+				}
+			}
+		}
+		codes.drop(first)
+		codes.drop(second)
+	}
+	if held := codes.bytes(); held != 0 {
+		t.Errorf("%d bytes are held after all", held)
+	}
+	recallOf(t, second, "", queries[second])
+	if err := first.folder.DeleteAgent(second); err != nil {
+		t.Fatal(err)
+	}
+	if held := codes.bytes(); held != 0 {
+		t.Errorf("a deleted agent holds %d bytes", held)
+	}
+}
+
+// TestCodesAreLoadedOnce searches again: nothing more is read, and a commit
+// costs the reading of what it brought.
+func TestCodesAreLoadedOnce(t *testing.T) {
+	db := openKnowledge(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	vectors := themed(random, 2*fullSegment)
+	learn(t, db, testModel, numbered("x", len(vectors)), vectors...)
+	loads := func() []int {
+		t.Helper()
+		list, err := Read(context.Background(), db, func(tx *Tx) (loaded []int, err error) {
+			heads, err := tx.segmentHeads(512, 1, math.MaxInt)
+			if err != nil {
+				return nil, err
+			}
+			_, err = db.folder.codes.segments(db, 512, heads, func(h segmentHead) (*segment, error) {
+				loaded = append(loaded, h.n)
+				return tx.segment(512, h)
+			})
+			return loaded, err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	if got := loads(); !slices.Equal(got, []int{fullSegment, fullSegment}) {
+		t.Errorf("first, segments of %v are read", got)
+	}
+	if got := loads(); len(got) != 0 {
+		t.Errorf("again, segments of %v are read", got)
+	}
+	learn(t, db, testModel, numbered("y", 3), noise(random), noise(random), noise(random))
+	if got := loads(); !slices.Equal(got, []int{3}) {
+		t.Errorf("after a commit, segments of %v are read", got)
+	}
+	held := db.folder.codes.bytes()
+	for range 3 * mergeSegments { // merged over and over
+		learn(t, db, testModel, []string{"z"}, noise(random))
+		loads()
+	}
+	for range keptLookups + 1 {
+		loads()
+	}
+	if grown := db.folder.codes.bytes() - held; grown > 20_000 {
+		t.Errorf("%d bytes of segments that are gone are held", grown)
+	}
+}
+
+// TestTop compares the heap with sorting.
+func TestTop(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{0, 1, 2, 10, 1000} {
+		for _, keep := range []int{1, 2, 7, 100} {
+			top, scores := top{keep: keep}, map[int64]float64{}
+			for seq := range int64(n) {
+				score := float32(random.IntN(50))
+				scores[seq] = float64(score)
+				if top.wants(score) {
+					top.offer(estimate{seq, score})
+				}
+			}
+			got := top.seqs()
+			var lowest float64
+			for i, seq := range got {
+				if i > 0 && scores[seq] > lowest {
+					t.Fatalf("of %d, %d kept: %v is not in order", n, keep, got)
+				}
+				lowest = scores[seq]
+			}
+			want := slices.Sorted(maps.Values(scores))
+			if len(got) != min(n, keep) || len(got) > 0 && lowest != want[n-len(got)] {
+				t.Errorf("of %d, %d kept: %d, down to %v", n, keep, len(got), lowest)
+			}
+		}
+	}
+}
+
+// FuzzSegment reads whatever lies in a segment's place.
+func FuzzSegment(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte{1, 2, 3})
+	f.Add(codeRecord(1, 1, direction(10)))
+	f.Add(binary.LittleEndian.AppendUint64(codeRecord(1, 1, direction(10)), 7))
+	db := openKnowledge(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		do(t, db, "DELETE FROM _vector_segments")
+		do(t, db, "INSERT INTO _vector_segments(id, dims, n, data) VALUES (1, 512, 5000, cast(? AS BLOB))", string(data))
+		db.folder.codes.drop(db)
+		_, err := Read(context.Background(), db, func(tx *Tx) (map[int64]float64, error) {
+			k, err := tx.Knowledge("", testModel)
+			if err != nil {
+				return nil, err
+			}
+			return k.Nearest(direction(0), 5)
+		})
+		_ = err // any answer will do
+	})
+}

@@ -1,0 +1,246 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"satchel/store/internal/bitcode"
+)
+
+// Segments hold one bit a dimension of every vector of a file, so that an index
+// in memory is read in little time. A record is the chunk's seq and its
+// source's as little-endian numbers of 64 and 32 bits, and a code of bitcode.
+//
+// A segment never changes, and its id is random: what memory holds of it is
+// right for every file, copy and moment in which it is listed. New vectors come
+// as small segments that are merged as they grow in number; records of deleted
+// chunks stay until SweepVectors, and whoever finds one looks whether the chunk
+// is there.
+
+// The sizes of segments, in records: as many small ones are merged at a time,
+// and full ones no more.
+const (
+	smallSegment  = 256
+	fullSegment   = 4096
+	mergeSegments = 16
+)
+
+// recordHead is the length of a record before its code.
+const recordHead = 12
+
+// segmentHead is what a search reads of a segment that is in memory already.
+type segmentHead struct {
+	id int64
+	n  int
+}
+
+// codeRecord is one vector's.
+func codeRecord(seq, source int64, vector []float32) []byte {
+	b := make([]byte, 0, recordHead+bitcode.Size(len(vector)))
+	b = binary.LittleEndian.AppendUint64(b, uint64(seq))
+	b = binary.LittleEndian.AppendUint32(b, uint32(source))
+	return bitcode.Append(b, vector)
+}
+
+// appendSegments stores records of vectors of a length.
+func (tx *Tx) appendSegments(dims int, records []byte) error {
+	size := recordHead + bitcode.Size(dims)
+	for part := range slices.Chunk(records, fullSegment*size) {
+		if err := tx.insertSegment(dims, part); err != nil {
+			return err
+		}
+	}
+	if err := tx.mergeSegments(dims, 0, smallSegment); err != nil {
+		return err
+	}
+	return tx.mergeSegments(dims, smallSegment, fullSegment)
+}
+
+func (tx *Tx) insertSegment(dims int, records []byte) error {
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // never fails
+	_, err := tx.exec("INSERT INTO _vector_segments(id, dims, n, data) VALUES (?,?,?,?)",
+		int64(binary.LittleEndian.Uint64(id[:])>>1), dims, len(records)/(recordHead+bitcode.Size(dims)), records)
+	return err
+}
+
+// mergeSegments makes one segment of those that have at least from records and
+// fewer than below, once they are many or hold enough for one of the next size.
+func (tx *Tx) mergeSegments(dims, from, below int) error {
+	heads, err := tx.segmentHeads(dims, from, below)
+	total := countRecords(heads)
+	if err != nil || len(heads) < 2 || len(heads) < mergeSegments && total < below {
+		return err
+	}
+	merged := make([]byte, 0, total*(recordHead+bitcode.Size(dims)))
+	for _, h := range heads {
+		var data []byte
+		if err := tx.value(&data, "DELETE FROM _vector_segments WHERE id = ? RETURNING data", h.id); err != nil {
+			return err
+		}
+		merged = append(merged, data...)
+	}
+	return tx.insertSegment(dims, merged)
+}
+
+// segmentHeads lists segments that have at least from records and fewer than
+// below, smallest first.
+func (tx *Tx) segmentHeads(dims, from, below int) ([]segmentHead, error) {
+	return all(tx, scanSegmentHead, "SELECT id, n FROM _vector_segments WHERE dims = ? AND n >= ? AND n < ? ORDER BY n", dims, from, below)
+}
+
+func scanSegmentHead(rows *sql.Rows) (h segmentHead, err error) { return h, rows.Scan(&h.id, &h.n) }
+
+// countRecords adds up the records of segments.
+func countRecords(heads []segmentHead) (n int) {
+	for _, h := range heads {
+		n += h.n
+	}
+	return n
+}
+
+// segment is a segment in memory.
+type segment struct {
+	seqs    []int64
+	sources []uint32
+	codes   *bitcode.List
+}
+
+// segmentBytes is the memory that a segment of n records holds.
+func segmentBytes(dims, n int) int64 { return int64(n*(recordHead+bitcode.Size(dims)) + 256) }
+
+func (tx *Tx) segment(dims int, h segmentHead) (*segment, error) {
+	rows, err := tx.query("SELECT data FROM _vector_segments WHERE id = ?", h.id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	s := &segment{codes: bitcode.NewList(dims, 0)}
+	for rows.Next() {
+		var data sql.RawBytes
+		if err := rows.Scan(&data); err != nil {
+			return nil, err
+		}
+		size := recordHead + bitcode.Size(dims)
+		n := len(data) / size
+		if len(data) != n*size {
+			return nil, fmt.Errorf("segment %d of the search index is damaged: %d bytes", h.id, len(data))
+		}
+		s = &segment{seqs: make([]int64, 0, n), sources: make([]uint32, 0, n), codes: bitcode.NewList(dims, n)}
+		for r := range slices.Chunk(data, size) {
+			s.seqs = append(s.seqs, int64(binary.LittleEndian.Uint64(r)))
+			s.sources = append(s.sources, binary.LittleEndian.Uint32(r[8:]))
+			s.codes.Add(r[recordHead:])
+		}
+	}
+	return s, rows.Err()
+}
+
+// A sweep is due when more than one record of sweepPart belongs to a deleted
+// chunk, and more than sweepLeast do.
+const (
+	sweepPart  = 4
+	sweepLeast = 1000
+)
+
+// SweepVectors takes the records of deleted chunks out of the search index when
+// they have become many, one segment a write. It reads outside of writes.
+func (db *DB) SweepVectors(ctx context.Context) error {
+	var gone int
+	heads, err := Read(ctx, db, func(tx *Tx) ([]segmentHead, error) {
+		var total int
+		if err := tx.value(&gone, "SELECT n FROM _counts WHERE name = 'vectors_gone'"); err != nil || gone <= sweepLeast {
+			return nil, err
+		}
+		if err := tx.value(&total, "SELECT coalesce(sum(n), 0) FROM _vector_segments"); err != nil || gone <= total/sweepPart {
+			return nil, err
+		}
+		return all(tx, scanSegmentHead, "SELECT id, n FROM _vector_segments")
+	})
+	if err != nil || len(heads) == 0 {
+		return err
+	}
+	swept := 0
+	for _, h := range heads {
+		n, err := db.sweepSegment(ctx, h.id)
+		if err != nil {
+			return err
+		}
+		swept += n
+	}
+	if swept > 0 {
+		return nil
+	}
+	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.countGone(-gone) }) // there is nothing to find
+	return err
+}
+
+// countGone corrects the count of records whose chunks were deleted.
+func (tx *Tx) countGone(by int) error {
+	_, err := tx.exec("UPDATE _counts SET n = n + ? WHERE name = 'vectors_gone'", by)
+	return err
+}
+
+// sweepSegment puts a segment of the chunks that are there in place of one, and
+// returns how many records that took out. Chunks that are deleted while it
+// works wait for the next sweep.
+func (db *DB) sweepSegment(ctx context.Context, id int64) (swept int, err error) {
+	type part struct {
+		dims, n int
+		data    []byte
+	}
+	kept, err := Read(ctx, db, func(tx *Tx) (p part, err error) {
+		found, err := all(tx, func(rows *sql.Rows) (p part, err error) { return p, rows.Scan(&p.dims, &p.n, &p.data) },
+			"SELECT dims, n, data FROM _vector_segments WHERE id = ?", id)
+		if err != nil || len(found) == 0 { // merged meanwhile
+			return p, err
+		}
+		p = found[0]
+		p.data, err = tx.living(p.data, recordHead+bitcode.Size(p.dims))
+		return p, err
+	})
+	swept = kept.n - len(kept.data)/(recordHead+bitcode.Size(kept.dims))
+	if err != nil || swept == 0 {
+		return 0, err
+	}
+	return Write(ctx, db, func(tx *Tx) (int, error) {
+		done, err := tx.exec("DELETE FROM _vector_segments WHERE id = ?", id)
+		if err != nil {
+			return 0, err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return 0, err
+		}
+		if len(kept.data) > 0 {
+			if err := tx.insertSegment(kept.dims, kept.data); err != nil {
+				return 0, err
+			}
+		}
+		return swept, tx.countGone(-swept)
+	})
+}
+
+// living returns the records whose chunks are there.
+func (tx *Tx) living(data []byte, size int) ([]byte, error) {
+	var seqs []int64
+	for r := range slices.Chunk(data, size) {
+		seqs = append(seqs, int64(binary.LittleEndian.Uint64(r)))
+	}
+	gone := map[int64]bool{}
+	missing, err := all(tx, func(rows *sql.Rows) (seq int64, err error) { return seq, rows.Scan(&seq) },
+		"SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE seq = value)", listJSON(seqs))
+	for _, seq := range missing {
+		gone[seq] = true
+	}
+	kept := make([]byte, 0, len(data))
+	for i, r := range slices.Collect(slices.Chunk(data, size)) {
+		if !gone[seqs[i]] {
+			kept = append(kept, r...)
+		}
+	}
+	return kept, err
+}
