@@ -54,20 +54,19 @@ var floors = map[string]struct {
 // owners says which room a third-party module belongs to. Modules that only
 // carry data structures of the language, golang.org/x, are everybody's.
 var owners = map[string]string{
-	"modernc.org/sqlite":                     "store",
-	"github.com/gofrs/flock":                 "store",
-	"github.com/gocolly/colly/v2":            "crawl",
-	"github.com/bmatcuk/doublestar/v4":       "crawl",
-	"github.com/temoto/robotstxt":            "crawl",
-	"github.com/markusmobius/go-trafilatura": "vector",
-	"github.com/BurntSushi/toml":             "agent/config",
-	"github.com/spf13/cobra":                 "agent/config",
-	"github.com/labstack/echo/v4":            "httpapi",
-	"github.com/danielgtaylor/huma/v2":       "httpapi",
-	"github.com/MicahParks/keyfunc/v3":       "httpapi",
-	"github.com/MicahParks/jwkset":           "httpapi",
-	"github.com/golang-jwt/jwt/v5":           "httpapi",
-	"github.com/prometheus/client_golang":    "httpapi",
+	"modernc.org/sqlite":                  "store",
+	"github.com/gofrs/flock":              "store",
+	"github.com/gocolly/colly/v2":         "crawl",
+	"github.com/bmatcuk/doublestar/v4":    "crawl",
+	"github.com/temoto/robotstxt":         "crawl",
+	"github.com/BurntSushi/toml":          "agent/config",
+	"github.com/spf13/cobra":              "agent/config",
+	"github.com/labstack/echo/v4":         "httpapi",
+	"github.com/danielgtaylor/huma/v2":    "httpapi",
+	"github.com/MicahParks/keyfunc/v3":    "httpapi",
+	"github.com/MicahParks/jwkset":        "httpapi",
+	"github.com/golang-jwt/jwt/v5":        "httpapi",
+	"github.com/prometheus/client_golang": "httpapi",
 }
 
 type listed struct {
@@ -197,18 +196,6 @@ func TestOneWayOut(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestNoDateTables keeps a dependency's tables, 80 MB at every start, out of
-// the program: go.mod puts vector/document/nodates in their place.
-func TestNoDateTables(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", ".").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	if bytes.Contains(out, []byte("go-dateparser/")) {
-		t.Error("the tables of go-dateparser are linked in")
 	}
 }
 

@@ -75,7 +75,6 @@ type extractor func(in input, out *sink) error
 var extractors = map[Format]extractor{
 	FormatHTML: extractHTML,
 	FormatDOCX: extractDOCX,
-	formatPage: extractPage,
 	FormatPDF:  extractPDF,
 }
 

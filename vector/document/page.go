@@ -7,12 +7,10 @@ import (
 	"path"
 	"strings"
 
-	"github.com/markusmobius/go-trafilatura"
-	"golang.org/x/net/html"
-)
+	"golang.org/x/net/html/atom"
 
-// formatPage is HTML of which only the main content is wanted. No file has it.
-const formatPage Format = "page"
+	"satchel/agent"
+)
 
 // maxPageText bounds the text of one crawled page, in bytes.
 const maxPageText = 4 << 20
@@ -21,18 +19,24 @@ const maxPageText = 4 << 20
 // HTML, which must be UTF-8, it keeps the main content and leaves out what the
 // site repeats on every page. A page without text is no error; errors are
 // those of Read.
+//
+// HTML is read in this process: the reader takes time and memory in proportion
+// to the page, whatever is in it, and stops with ctx. A PDF goes to a child.
 func ReadPage(ctx context.Context, address, media string, data []byte) (title, markdown string, err error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return "", "", nil
 	}
-	var doc *Document
-	limits := Limits{Text: maxPageText}
+	limits := Limits{Text: maxPageText}.orDefaults()
 	if media == "text/html" || media == "application/xhtml+xml" {
-		in := input{name: address, media: "text/html; charset=utf-8", data: data, limits: limits.orDefaults()}
-		doc, err = isolated(formatPage, wholeMarkdown)(ctx, in)
-	} else {
-		doc, err = Read(ctx, nameless(address, media), media, data, limits)
+		timed, cancel := context.WithTimeout(ctx, limits.Time)
+		defer cancel()
+		title, markdown, err = readHTMLPage(timed, address, data, limits.Text)
+		if err != nil && ctx.Err() == nil && timed.Err() != nil {
+			err = agent.Errorf(CodeTimeout, "reading the page took longer than %s", limits.Time)
+		}
+		return title, markdown, err
 	}
+	doc, err := Read(ctx, nameless(address, media), media, data, limits)
 	if err != nil {
 		return "", "", err
 	}
@@ -54,62 +58,51 @@ func nameless(address, media string) string {
 	return "page.txt"
 }
 
-// enough is the share of a page's text that the main content must hold, or
-// else the page is read whole: extraction sometimes takes a small part of a
-// page for all of it.
-const enough = 0.25
-
-// extractPage turns the main content of a page into Markdown.
-func extractPage(in input, out *sink) error {
-	var whole strings.Builder
-	around := &sink{left: in.limits.Text, limit: in.limits.Text, emit: func(_ int, text string) error {
-		whole.WriteString(text)
-		return nil
-	}}
-	if err := extractHTML(in, around); err != nil {
-		return err
+func readHTMLPage(ctx context.Context, address string, data []byte, limit int) (title, markdown string, err error) {
+	base, err := url.Parse(address)
+	if err != nil {
+		base = &url.URL{}
 	}
-	out.title = around.title
-	text := mainContent(in)
-	if isBlank(whole.String()) || float64(inked(text)) < enough*float64(inked(whole.String())) {
-		text = whole.String()
+	t, err := readTree(ctx, base, data)
+	if err != nil {
+		return "", "", err
 	}
-	return out.write(0, text)
+	root := t.chooseMain()
+	w := pageWriter{tree: t, limit: limit}
+	if w.blocks(root); w.out.Len() > limit {
+		return "", "", tooMuchText(limit)
+	}
+	return t.pageTitle(root), clean(w.text()), nil
 }
 
-// mainContent is "" where none is found, or where the library stumbles.
-func mainContent(in input) (text string) {
-	defer func() {
-		if recover() != nil {
-			text = ""
+// pageTitle is what the page calls itself. Where its title is the headline
+// with the site's name beside it, the headline says it all.
+func (t *tree) pageTitle(root int32) string {
+	title := clipTitle(t.title)
+	headline := ""
+	for i := root; i < t.end(root) && headline == ""; i++ {
+		if t.nodes[i].tag == atom.H1 && !t.junk[i] {
+			w := pageWriter{tree: t, limit: 4 * maxTitle}
+			headline = clipTitle(w.inline(i))
 		}
-	}()
-	address, err := url.Parse(in.name)
-	if err != nil {
-		return ""
 	}
-	found, err := trafilatura.Extract(bytes.NewReader(in.data), trafilatura.Options{
-		OriginalURL: address, IncludeLinks: true, ExcludeComments: true, EnableFallback: true,
-		HtmlDateMode: trafilatura.Disabled,
-	})
-	if err != nil || found.ContentNode == nil {
-		return ""
+	if title == "" || headline != "" && standsIn(title, headline) {
+		return headline
 	}
-	root := &html.Node{Type: html.DocumentNode}
-	if parent := found.ContentNode.Parent; parent != nil {
-		parent.RemoveChild(found.ContentNode)
-	}
-	root.AppendChild(found.ContentNode)
-	page := htmlPage{base: address}
-	page.clean(root, true)
-	text, err = toMarkdown(root)
-	if err != nil {
-		return ""
-	}
-	return text
+	return title
 }
 
-// inked counts what is not white space, about.
-func inked(text string) int {
-	return len(text) - strings.Count(text, " ") - strings.Count(text, "\n")
+// standsIn tells whether a title begins or ends with a headline and holds
+// beside it what a sign sets apart.
+func standsIn(title, headline string) bool {
+	title, headline = strings.ToLower(title), strings.ToLower(strings.ReplaceAll(headline, "`", ""))
+	if rest, ok := strings.CutPrefix(title, headline); ok {
+		rest = strings.TrimLeft(rest, " ")
+		return rest == "" || strings.IndexAny(rest, "-–—|·•:»«/(<") == 0
+	}
+	if rest, ok := strings.CutSuffix(title, headline); ok {
+		rest = strings.TrimRight(rest, " ")
+		return strings.LastIndexAny(rest, "-–—|·•:»«/>.") >= len(rest)-len("—")
+	}
+	return false
 }

@@ -1,9 +1,13 @@
 package document
 
 import (
+	"bytes"
 	"context"
+	"runtime"
 	"strings"
 	"testing"
+
+	"satchel/agent"
 )
 
 const crawledPage = `<!doctype html><html><head><title>Return a loaf | Harbour Bakery</title></head><body>
@@ -20,7 +24,7 @@ func TestReadPage(t *testing.T) {
 		title                      string
 		holds, lacks               []string
 	}{
-		{"article", "https://example.com/returns", "text/html", crawledPage, "Return a loaf | Harbour Bakery",
+		{"article", "https://example.com/returns", "text/html", crawledPage, "Return a loaf",
 			[]string{"bring it back within two days", "## Without a receipt", "Rye"}, []string{"Shop window", "newsletter", "all rights reserved"}},
 		{"too little is found", "https://example.com/", "text/html",
 			"<title>Prices</title><div>" + strings.Repeat("<span>Rye bread 4.20</span> ", 40) + "</div>", "Prices", []string{"Rye bread 4.20"}, nil},
@@ -52,22 +56,137 @@ func TestReadPage(t *testing.T) {
 	}
 }
 
-func FuzzReadMainContent(f *testing.F) {
+func TestReadPagePieces(t *testing.T) {
+	long := strings.Repeat("A sentence about the harbour and its bread. ", 12)
+	for _, c := range []struct{ name, html, want string }{
+		{"code keeps its lines", `<div class="highlight-go"><pre><span>func</span> a() {<br>	b()</pre></div>`, "```go\nfunc a() {\n\tb()\n```"},
+		{"code that holds a fence", "<pre>a\n```\nb</pre>", "````\na\n```\nb\n````"},
+		{"text opens no fence", "<p>```<p>x", "\\```\n\nx"},
+		{"code in a line", "<p>Call <code><span>run</span>()</code>, <kbd>a`b</kbd> or <code> </code>none.", "Call `run()`, `` a`b `` or none."},
+		{"emphasis goes", "<p>a <b>b</b><i>c</i>\n d&nbsp;e\u00adf", "a bc d ef"},
+		{"lines", "<p>a<br>b<br><br>c", "a\nb\nc"},
+		{"lists", "<p>x<ul><li>a<li>b<ol><li>c<p>d</ol><li><pre>e</pre></ul>y", "x\n\n- a\n- b\n  1. c\n\n     d\n- ```\n  e\n  ```\n\ny"},
+		{"definitions", "<dl><dt>a<dd>b<p>c<dt>d<dd><ul><li>e</ul></dl>", "a\n: b\n\nc\n\nd\n\n- e"},
+		{"a quotation", "<blockquote><p>a<p>b</blockquote>c", "> a\n>\n> b\n\nc"},
+		{"a table", "<table><caption>Prices</caption><tr><th>k<th>v<tr><td>a|b<td><p>1</p><p>2<tr><td><td></table>", "Prices\n\n| k | v |\n|---|---|\n| a\\|b | 1 2 |"},
+		{"a table for layout", "<table><tr><td><h2>a</h2><td><table><tr><td>b</table></table>", "## a\n\nb"},
+		{"numbers beside code", "<table><tr><td class=linenos><pre>1</pre><td><pre>x</pre></table>", "```\nx\n```"},
+		{"headings", `<h2>One<a class=headerlink href="#one">¶</a></h2><h3><a href="#two">Two</a></h3><h4><a class=anchor href="#t"><svg></svg></a>Three</h4><h5></h5>`, "## One\n\n### Two\n\n#### Three"},
+		{"links", `<p><a href=/in>in</a> <a href="https://y.org/a">out</a> <a href=/f.zip>file</a> <a href="mailto:x@y.z">mail</a> <a href="javascript:x()">js</a> <a href="https://y.org/">https://y.org/</a>`,
+			"in [out](https://y.org/a) [file](https://example.com/f.zip) mail js https://y.org/"},
+		{"a link around blocks", `<a href="https://y.org/"><h3>a</h3><p>b</p></a>`, "### a\n\nb"},
+		{"a base of its own", `<base href="https://other.org/d/"><p><a href=x.pdf>x</a>`, "[x](https://other.org/d/x.pdf)"},
+		{"named places", `<p><a name=x>a <a href="https://y.org/">b</a>`, "a [b](https://y.org/)"},
+		{"pictures", `<p>a <img src=x alt="a chart">`, "a a chart"},
+		{"what is hidden", `<p hidden>a<p aria-hidden=true>b<div style="display: none">c</div><div role=tabpanel hidden>d</div><p>e`, "d\n\ne"},
+		{"no text", `<script>a</script><style>b</style><noscript>c</noscript><template>d</template><button>e</button><select><option>f</select>g`, "g"},
+		{"unclosed", "<p>a<div>b<span>c</div>d</p></section>e", "a\n\nbc\n\nde"},
+		{"cells are not left by other ends", "<div><table><tr><td>a</div>b<td>c<tr><td>d<td>e</table>f</div>", "| ab | c |\n|---|---|\n| d | e |\n\nf"},
+		{"unknown elements", "<my-app><x-y>a</x-y></my-app>", "a"},
+		{"entities and NUL", "<p>&lt;b&gt; &amp; &eacute;&#x1F600;\x00", "<b> & é😀"},
+		{"main wins", "<div>" + long + "</div><main><h1>H</h1><header>sub</header>" + long + "<nav>n</nav><aside>hint</aside></main>", "# H\n\nsub\n\n" + long + "\n\nhint"},
+		{"a small main does not", "<main>x</main><div>" + long + long + "</div>", "x\n\n" + long + long},
+		{"an article wins", "<div>short</div><article><h1>H</h1>" + long + "</article>", "# H\n\n" + long},
+		{"articles of a list stay", "<article>" + long + "</article><article>" + long + "</article><article>" + long + "</article>", long + "\n\n" + long + "\n\n" + long},
+		{"names of surroundings", "<div class=site-nav>a</div><div id=cookie-banner>b</div><div class='has-sidebar'>" + long + "<div class=toc><a href=a>c</a></div></div><div class=menu>" + long + "</div>", long + "\n\n" + long},
+		{"lists of links", "<ul><li><a href=a>a</a><li><a href=b>b</a><li><a href=c>c</a><li><a href=d>d</a></ul><p>" + long, long},
+		{"nothing but links", "<ul><li><a href=a>a</a><li><a href=b>b</a><li><a href=c>c</a><li><a href=d>d</a></ul>", "- a\n- b\n- c\n- d"},
+		{"nothing but surroundings", "<header><p>only this</p></header>", "only this"},
+	} {
+		_, got, err := ReadPage(context.Background(), "https://example.com/page", "text/html", []byte(c.html))
+		if want := strings.ReplaceAll(c.want, ". \n", ".\n"); err != nil || got != strings.TrimSpace(want) {
+			t.Errorf("%s: %v\n%q\nwant\n%q", c.name, err, got, strings.TrimSpace(want))
+		}
+	}
+}
+
+func TestPageTitles(t *testing.T) {
+	for html, want := range map[string]string{
+		"<title>Install — Docs (2.2)</title><h1>Install<a href=#i>¶</a></h1><p>x": "Install",
+		"<title>Docs | Install</title><h1>install</h1><p>x":                       "install",
+		"<title>Installing</title><h1>Install</h1><p>x":                           "Installing",
+		"<title> Two\n words </title><p>x":                                        "Two words",
+		"<h1>Only a <code>headline</code></h1><p>x":                               "Only a `headline`",
+		"<svg><title>drawing</title></svg><title>page</title><p>x":                "page",
+		"<title></title><p>x":                                                     "",
+	} {
+		if title, _, err := ReadPage(context.Background(), "https://example.com/", "text/html", []byte(html)); err != nil || title != want {
+			t.Errorf("%s: %q, %v; want %q", html, title, err, want)
+		}
+	}
+}
+
+// TestPageBombs reads pages that cost a naive reader gigabytes or minutes. It
+// counts what is allocated, since nothing but that grows with time here.
+func TestPageBombs(t *testing.T) {
+	pages := map[string]string{
+		"links":      strings.Repeat("<a href=x>", 900_000),
+		"lists":      strings.Repeat("<ul><li>x", 300_000),
+		"classes":    strings.Repeat("<div class=nav>", 250) + strings.Repeat("<p class=toc>x", 100_000),
+		"no ends":    strings.Repeat("<x-", 1_000_000),
+		"attributes": "<p " + strings.Repeat("a=b ", 1_000_000) + ">x",
+		"stray ends": strings.Repeat("<div>", 250) + strings.Repeat("</x>", 500_000),
+		"tables":     strings.Repeat("<table><tr><td>x", 100_000),
+		"code":       strings.Repeat("<code>x", 300_000),
+		"cells":      "<table>" + strings.Repeat("<tr>"+strings.Repeat("<td>", 49), 10_000) + "<tr>" + strings.Repeat("<td>", 50) + "x</table>",
+	}
+	for name, page := range bombs {
+		pages[name] = page
+	}
+	for name, page := range pages {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, text, err := ReadPage(context.Background(), "https://example.com/", "text/html", []byte(page))
+			runtime.ReadMemStats(&after)
+			if err != nil {
+				checkError(t, err)
+			}
+			if grown := after.TotalAlloc - before.TotalAlloc; grown > 64*uint64(len(page))+1<<20 || len(text) > maxPageText {
+				t.Errorf("a page of %d MB took %d MB and gave %d bytes of text", len(page)>>20, grown>>20, len(text))
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, _, err := ReadPage(ctx, "https://example.com/", "text/html", []byte(pages["lists"])); err != context.Canceled {
+		t.Errorf("without time: %v", err)
+	}
+	if _, _, err := ReadPage(context.Background(), "https://example.com/", "text/html", []byte(strings.Repeat("<p>x", maxNodes))); agent.ErrorCode(err) != CodeTooComplex {
+		t.Errorf("too many elements: %v", err)
+	}
+}
+
+func FuzzReadPage(f *testing.F) {
 	f.Add([]byte(crawledPage))
-	f.Add([]byte("<table><tr><td colspan=99999999>x<frameset>"))
+	for _, seed := range []string{"<table><tr><td colspan=99999999>x<frameset>", "<ul><li><ul><li><pre>`\n```</ul>x", "<dl><dt>a<dd><pre>b</dl>",
+		"<a href=//x.y/z.zip>a<div>b</a>", "<blockquote><ol><li><table><tr><th>a<td>|<tr><td>", "<main><nav>x</main><p>```\n~~~", "<svg><title>x</svg><code>`a``</code>\x00"} {
+		f.Add([]byte(seed))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		in := input{name: "https://example.com/", media: "text/html; charset=utf-8", data: data, limits: Limits{Text: 1 << 20}.orDefaults()}
-		out := &sink{left: in.limits.Text, limit: in.limits.Text, emit: func(int, string) error { return nil }}
-		_ = extract(formatPage, in, out) // an error is fine, a panic is caught there: neither may hang
+		data = bytes.ToValidUTF8(data, []byte("?"))
+		title, text, err := ReadPage(context.Background(), "https://example.com/dir/page", "text/html", data)
+		if err != nil {
+			checkError(t, err)
+			return
+		}
+		doc := Markdown(text, Limits{Blocks: 50})
+		doc.Title = title
+		checkDocument(t, doc)
 	})
 }
 
-func BenchmarkReadMainContent(b *testing.B) {
-	b.SetBytes(int64(len(crawledPage)))
-	in := input{name: "https://example.com/", media: "text/html; charset=utf-8", data: []byte(crawledPage), limits: Limits{}.orDefaults()}
-	for b.Loop() {
-		if err := extractPage(in, &sink{left: 1 << 20, limit: 1 << 20, emit: func(int, string) error { return nil }}); err != nil {
-			b.Fatal(err)
-		}
+func BenchmarkReadPage(b *testing.B) {
+	page := strings.Replace(crawledPage, "</article>", strings.Repeat(`<h2 id=x>Part</h2><p>Some <code>code</code> and <a href="/x">a link</a> in a sentence of a page.</p><pre>a
+b</pre><ul><li>one<li>two</ul>`, 200)+"</article>", 1)
+	for name, data := range map[string]string{"small": crawledPage, "large": page} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				if _, _, err := ReadPage(context.Background(), "https://example.com/", "text/html", []byte(data)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -1,0 +1,229 @@
+package document
+
+import (
+	"strings"
+
+	"golang.org/x/net/html/atom"
+)
+
+// A page's main content is found by what its author says (main, article, nav,
+// ARIA roles), by the names that stylesheets know the rest of a page under, and
+// by how much of a block is links.
+
+// enough is the share of a page's text that the main content must hold, or
+// else the page is read with less left out.
+const enough = 0.25
+
+// measures are what is known of the text beneath each node, in bytes without
+// white space: of all of it, and of what links hold.
+type measures struct{ ink, linked []int32 }
+
+func (m measures) share(i int32) float64 {
+	if m.ink[i] == 0 {
+		return 0
+	}
+	return float64(m.linked[i]) / float64(m.ink[i])
+}
+
+// measure counts the text that is no junk.
+func (t *tree) measure() measures {
+	m := measures{make([]int32, len(t.nodes)), make([]int32, len(t.nodes))}
+	inLink := make([]bool, len(t.nodes))
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		if i > 0 {
+			inLink[i] = inLink[n.parent] || n.tag == atom.A
+		}
+		if n.text {
+			m.ink[i] = ink(t.bytes[n.start:n.end])
+			if inLink[i] {
+				m.linked[i] = m.ink[i]
+			}
+		}
+	}
+	for i := len(t.nodes) - 1; i > 0; i-- {
+		if parent := t.nodes[i].parent; !t.junk[i] {
+			m.ink[parent] += m.ink[i]
+			m.linked[parent] += m.linked[i]
+		}
+	}
+	return m
+}
+
+func ink(text []byte) (n int32) {
+	for _, c := range text {
+		if c > ' ' {
+			n++
+		}
+	}
+	return n
+}
+
+// chooseMain marks what stands around the text of a page as junk and returns
+// the element that holds the main content.
+func (t *tree) chooseMain() int32 {
+	t.junk = make([]bool, len(t.nodes))
+	all := t.measure()
+	t.markSurroundings()
+	marked := t.measure()
+	if marked.ink[0] == 0 { // a page that is nothing but header and asides
+		t.junk = make([]bool, len(t.nodes))
+		return 0
+	}
+	before := append([]bool(nil), t.junk...)
+	t.markNamed(marked)
+	m := t.measure()
+	root := t.mainElement(m)
+	if root == 0 {
+		t.markLinkLists(m)
+		m = t.measure()
+	}
+	if float64(m.ink[root]) < enough*float64(marked.ink[0]-marked.linked[0]) || m.ink[root] == 0 {
+		t.junk, root = before, 0
+	}
+	if float64(marked.ink[0]) < enough*float64(all.ink[0]-all.linked[0]) && root == 0 {
+		t.junk = make([]bool, len(t.nodes))
+	}
+	return root
+}
+
+// spread makes junk of all that lies beneath junk.
+func (t *tree) mark(i int32) {
+	for k := i; k < t.end(i); k++ {
+		t.junk[k] = true
+	}
+}
+
+// markSurroundings marks elements that are not of the text by their tag or
+// role. Inside the main part a header holds the headline, and an aside a hint,
+// unless it is made of links.
+func (t *tree) markSurroundings() {
+	within := make([]bool, len(t.nodes)) // main or an article
+	m := t.measure()
+	for i := int32(1); i < int32(len(t.nodes)); i++ {
+		n, a := &t.nodes[i], t.attrsOf(i)
+		within[i] = within[n.parent] || n.tag == atom.Main || n.tag == atom.Article || a.role == "main"
+		if n.text || t.junk[i] || a.role == "main" {
+			continue
+		}
+		switch {
+		case n.tag == atom.Header || n.tag == atom.Aside || a.role == "complementary":
+			if within[i] && m.share(i) < 0.5 {
+				continue
+			}
+		case !surroundings[n.tag] && !surroundingRoles[a.role]:
+			continue
+		}
+		t.mark(i)
+	}
+}
+
+// neverNames are words of the class and id of what is no text, junkNames of
+// what stands around one, and weakNames too if it is mostly links.
+var neverNames, junkNames, weakNames = words("linenos lineno headerlink editsection toctitle skiplink"),
+	words(`nav navbar navigation navheader navfooter breadcrumb breadcrumbs sidebar sphinxsidebar footer cookie cookies
+	consent gdpr newsletter disqus advert advertisement ads sponsor sponsors catlinks printfooter jump skip
+	searchbox searchform searchmenu nosearch pagination pager`),
+	words(`menu mainmenu submenu menubar toc contents tableofcontents share sharing social comments related header banner topbar
+	topnav sidenav search login promo popup modal copyright tags meta byline navbox noprint prev next prevnext rightnav leftnav`)
+
+func words(list string) map[string]bool {
+	set := map[string]bool{}
+	for _, word := range strings.Fields(list) {
+		set[word] = true
+	}
+	return set
+}
+
+// markNamed marks elements by their names. What holds a third of the page's
+// text stays, and what holds its headline: "has-sidebar" names what stands
+// beside one.
+func (t *tree) markNamed(m measures) {
+	text := m.ink[0] - m.linked[0]
+	for i := int32(1); i < int32(len(t.nodes)); i++ {
+		n := &t.nodes[i]
+		if n.attr == 0 || t.junk[i] || n.tag == atom.Main || headingTags[n.tag] || t.attrsOf(i).role == "main" {
+			continue
+		}
+		never, strong, weak := namesOf(t.attrsOf(i))
+		if never {
+			t.mark(i)
+			continue
+		}
+		own := m.ink[i] - m.linked[i]
+		if !strong && !weak || 3*own > text || t.holdsHeadline(i) {
+			continue
+		}
+		if strong || m.share(i) >= 0.4 {
+			t.mark(i)
+		}
+	}
+}
+
+func namesOf(a *attrs) (never, strong, weak bool) {
+	for _, names := range []string{a.class, a.id} {
+		for word := range strings.FieldsFuncSeq(names, func(r rune) bool { return r == ' ' || r == '-' || r == '_' || r == '\n' || r == '\t' }) {
+			word = strings.ToLower(word)
+			never, strong, weak = never || neverNames[word], strong || junkNames[word], weak || weakNames[word]
+		}
+	}
+	return never, strong, weak
+}
+
+func (t *tree) holdsHeadline(i int32) bool {
+	for k := i; k < t.end(i); k++ {
+		if t.nodes[k].tag == atom.H1 {
+			return true
+		}
+	}
+	return false
+}
+
+// mainElement is the element that the page names as its main part, 0 when it
+// does not.
+func (t *tree) mainElement(m measures) int32 {
+	var main, article int32
+	larger := func(a, b int32) bool { return a == 0 || m.ink[b] > m.ink[a] }
+	for i := int32(1); i < int32(len(t.nodes)); i++ {
+		if t.junk[i] || t.nodes[i].text {
+			continue
+		}
+		switch {
+		case t.nodes[i].tag == atom.Main || t.attrsOf(i).role == "main":
+			if larger(main, i) {
+				main = i
+			}
+		case t.nodes[i].tag == atom.Article && larger(article, i):
+			article = i
+		}
+	}
+	switch {
+	case main > 0 && 2*m.ink[main] >= m.ink[0]:
+		return main
+	case article > 0 && 2*m.ink[article] >= m.ink[0]:
+		return article
+	}
+	return main
+}
+
+// listTags are the elements that lists of links are made with.
+var listTags = tags(atom.Ul, atom.Ol, atom.Dl, atom.Table, atom.Div, atom.P, atom.Td, atom.Center, atom.Section)
+
+// markLinkLists marks blocks of four links or more that are little else, in a
+// page that does not tell its parts, unless they are most of it.
+func (t *tree) markLinkLists(m measures) {
+	links := make([]int, len(t.nodes))
+	for i := len(t.nodes) - 1; i > 0; i-- {
+		if n := &t.nodes[i]; !t.junk[i] {
+			if n.tag == atom.A {
+				links[i]++
+			}
+			links[n.parent] += links[i]
+		}
+	}
+	for i := int32(1); i < int32(len(t.nodes)); i++ {
+		if !t.junk[i] && listTags[t.nodes[i].tag] && links[i] >= 4 && m.share(i) >= 0.8 && 2*m.ink[i] < m.ink[0] {
+			t.mark(i)
+		}
+	}
+}

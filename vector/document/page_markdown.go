@@ -1,0 +1,415 @@
+package document
+
+import (
+	"bytes"
+	"path"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/atom"
+)
+
+// pageWriter writes the text beneath a node as Markdown. Emphasis is left out,
+// and so are the addresses of links within the site: neither answers anything.
+type pageWriter struct {
+	*tree
+	limit int // bytes, after which the rest is not written
+	out   strings.Builder
+	line  []byte // the block that is being written
+
+	prefix string // of each line: what it stands in
+	marker string // of the next block, in place of the end of prefix
+	tight  bool   // the block before was of the same list
+	lists  int    // that are open
+	flat   bool   // blocks become words: for cells and titles
+	inCode bool
+	inLink bool
+}
+
+func (w *pageWriter) text() string { return strings.TrimSpace(w.out.String()) }
+
+// inline returns the text beneath a node in one line.
+func (w *pageWriter) inline(i int32) string {
+	w.flat = true
+	w.children(i)
+	return string(bytes.TrimSpace(w.line))
+}
+
+// blocks writes all that is beneath a node.
+func (w *pageWriter) blocks(i int32) {
+	w.children(i)
+	w.flush()
+}
+
+func (w *pageWriter) children(i int32) {
+	for c := i + 1; c < w.end(i) && w.out.Len()+len(w.line) <= w.limit; c = w.end(c) {
+		if !w.junk[c] {
+			w.node(c)
+		}
+	}
+}
+
+func (w *pageWriter) node(i int32) {
+	n := &w.nodes[i]
+	switch {
+	case n.text:
+		w.words(w.textOf(i))
+	case n.tag == atom.Br:
+		w.breakLine()
+	case n.tag == atom.Img:
+		w.words([]byte(w.attrsOf(i).alt))
+	case n.tag == atom.A:
+		w.link(i)
+	case n.tag == atom.Code || n.tag == atom.Kbd || n.tag == atom.Samp || n.tag == atom.Tt:
+		w.code(i)
+	case w.flat && blockTags[n.tag]:
+		w.words([]byte(" "))
+		w.children(i)
+		w.words([]byte(" "))
+	case !blockTags[n.tag]:
+		w.children(i)
+	default:
+		w.flush()
+		w.block(i)
+		w.flush()
+	}
+}
+
+func (w *pageWriter) block(i int32) {
+	switch n := &w.nodes[i]; n.tag {
+	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		w.heading(i)
+	case atom.Pre:
+		w.fence(i)
+	case atom.Ul, atom.Ol, atom.Menu, atom.Dir:
+		w.list(i)
+	case atom.Blockquote:
+		w.within("> ", "> ", func() { w.blocks(i) })
+	case atom.Dd:
+		w.tight, w.marker = w.out.Len() > 0, w.prefix+": "
+		w.blocks(i)
+		w.marker, w.tight = "", false
+	case atom.Table:
+		w.table(i)
+	default:
+		w.children(i)
+	}
+}
+
+// within writes what is inside a block: its first line begins with first, the
+// others with rest.
+func (w *pageWriter) within(first, rest string, write func()) {
+	prefix, marker := w.prefix, w.marker
+	if w.marker = prefix + first; marker != "" {
+		w.marker = marker + first
+	}
+	w.prefix = prefix + rest
+	write()
+	w.prefix = prefix
+	if w.marker != "" { // nothing was written
+		w.marker = marker
+	}
+}
+
+// flush ends the block that is being written.
+func (w *pageWriter) flush() {
+	if w.flat {
+		return
+	}
+	if block := bytes.Trim(w.line, " \n"); len(block) > 0 {
+		w.begin()
+		for k, line := range bytes.Split(block, []byte("\n")) {
+			if k > 0 {
+				w.out.WriteString("\n" + w.prefix)
+			}
+			if bytes.HasPrefix(line, []byte("```")) || bytes.HasPrefix(line, []byte("~~~")) {
+				w.out.WriteByte('\\') // it opens no fence
+			}
+			w.out.Write(bytes.TrimRight(line, " "))
+		}
+	}
+	w.line = w.line[:0]
+}
+
+// begin writes what stands between two blocks.
+func (w *pageWriter) begin() {
+	switch {
+	case w.out.Len() == 0:
+	case w.tight && w.marker != "":
+		w.out.WriteByte('\n')
+	default:
+		w.out.WriteByte('\n')
+		w.out.WriteString(strings.TrimRight(w.prefix, " "))
+		w.out.WriteByte('\n')
+	}
+	if w.marker != "" {
+		w.out.WriteString(w.marker)
+	} else {
+		w.out.WriteString(w.prefix)
+	}
+	w.marker = ""
+	w.tight = w.lists > 0
+}
+
+// words appends text with its white space made single spaces.
+func (w *pageWriter) words(text []byte) {
+	for k := 0; k < len(text); {
+		c := text[k]
+		switch {
+		case c <= ' ':
+			w.space()
+			k++
+		case c < utf8.RuneSelf:
+			end := k + 1
+			for end < len(text) && text[end] > ' ' && text[end] < utf8.RuneSelf {
+				end++
+			}
+			w.line = append(w.line, text[k:end]...)
+			k = end
+		default:
+			r, size := utf8.DecodeRune(text[k:])
+			switch r {
+			case '\u00a0', '\u2028', '\u2029':
+				w.space()
+			case '\u00ad', '\u200b', '\u2060', '\ufeff': // invisible
+			default:
+				w.line = append(w.line, text[k:k+size]...)
+			}
+			k += size
+		}
+	}
+}
+
+func (w *pageWriter) space() {
+	if n := len(w.line); n > 0 && w.line[n-1] != ' ' && w.line[n-1] != '\n' {
+		w.line = append(w.line, ' ')
+	}
+}
+
+func (w *pageWriter) breakLine() {
+	if w.flat || w.inCode {
+		w.space()
+	} else if n := len(w.line); n > 0 && w.line[n-1] != '\n' {
+		w.line = append(bytes.TrimRight(w.line, " "), '\n')
+	}
+}
+
+// heading writes a heading without the sign beside it that links to it.
+func (w *pageWriter) heading(i int32) {
+	h := pageWriter{tree: w.tree, limit: w.limit, flat: true, inLink: true}
+	text := strings.TrimRight(h.inline(i), "#¶§🔗 ")
+	if text == "" {
+		return
+	}
+	level := map[atom.Atom]int{atom.H1: 1, atom.H2: 2, atom.H3: 3, atom.H4: 4, atom.H5: 5, atom.H6: 6}[w.nodes[i].tag]
+	w.line = append(w.line, strings.Repeat("#", level)+" "+text...)
+	w.flush()
+	w.tight = false
+}
+
+// permalinkNames are words of the class of a heading's link to itself.
+var permalinkNames = words("headerlink anchor permalink hash hashlink direct heading copybtn")
+
+// link writes a link as its text, with its address when that leads out of the
+// site or to a file.
+func (w *pageWriter) link(i int32) {
+	a := w.attrsOf(i)
+	if strings.HasPrefix(a.href, "#") && w.isPermalink(i) {
+		return
+	}
+	address := w.outside(a.href)
+	if w.inLink || w.inCode || address == "" {
+		w.children(i)
+		return
+	}
+	w.inLink = true
+	start, written := len(w.line), w.out.Len()
+	w.children(i)
+	w.inLink = false
+	if w.out.Len() != written || len(bytes.TrimSpace(w.line[min(start, len(w.line)):])) == 0 {
+		return // it holds blocks, or nothing
+	}
+	text := string(bytes.TrimSpace(w.line[start:]))
+	space := w.line[start] == ' '
+	w.line = w.line[:start]
+	if space {
+		w.line = append(w.line, ' ')
+	}
+	if text == address {
+		w.line = append(w.line, text...)
+		return
+	}
+	w.line = append(w.line, "["+text+"]("+address+")"...)
+}
+
+// isPermalink recognises the sign beside a heading that links to itself.
+func (w *pageWriter) isPermalink(i int32) bool {
+	var text []byte
+	for k := i; k < w.end(i); k++ {
+		if w.nodes[k].text {
+			text = append(text, w.textOf(k)...)
+		}
+	}
+	switch strings.TrimSpace(string(text)) {
+	case "", "#", "¶", "§", "🔗", "Link to this heading", "Permalink", "Copy link":
+		return true
+	}
+	parent := w.nodes[i].parent
+	if !headingTags[w.nodes[parent].tag] || w.nodes[parent].last == w.nodes[i].last && parent == i-1 {
+		return false // the heading itself is the link
+	}
+	for word := range strings.FieldsFuncSeq(w.attrsOf(i).class, func(r rune) bool { return r == ' ' || r == '-' || r == '_' }) {
+		if permalinkNames[strings.ToLower(word)] {
+			return true
+		}
+	}
+	return false
+}
+
+// outside is the absolute address of a link that leads to another host or to a
+// file, "" for any other.
+func (w *pageWriter) outside(href string) string {
+	if href == "" || href[0] == '#' {
+		return ""
+	}
+	u, err := w.base.Parse(strings.TrimSpace(href))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return ""
+	}
+	if strings.EqualFold(u.Host, w.base.Host) && !isDownload[strings.ToLower(path.Ext(u.Path))] {
+		return ""
+	}
+	if address := u.String(); len(address) <= maxTitle && !strings.ContainsAny(address, "()") {
+		return address
+	}
+	return ""
+}
+
+// isDownload are endings of files that are fetched and not read in a browser.
+var isDownload = words(`.zip .gz .tgz .bz2 .xz .zst .7z .exe .msi .dmg .deb .rpm .apk .jar .whl .iso .pdf .doc .docx .xls .xlsx .ppt .pptx
+	.odt .ods .epub .csv .json .yaml .yml .xml`)
+
+// code writes code within a line.
+func (w *pageWriter) code(i int32) {
+	if w.inCode {
+		w.children(i)
+		return
+	}
+	c := pageWriter{tree: w.tree, limit: w.limit, inCode: true}
+	text := c.inline(i)
+	if text == "" {
+		return
+	}
+	mark := strings.Repeat("`", longestRun(text, '`')+1)
+	if len(mark) > 1 {
+		text = " " + text + " "
+	}
+	w.line = append(w.line, mark+text+mark...)
+}
+
+func longestRun(text string, sign byte) (longest int) {
+	for k, run := 0, 0; k < len(text); k++ {
+		if text[k] != sign {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+// fence writes preformatted text as it is.
+func (w *pageWriter) fence(i int32) {
+	var b bytes.Buffer
+	w.raw(&b, i)
+	text := strings.TrimRight(strings.TrimPrefix(string(lines(b.Bytes())), "\n"), " \n\t")
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	w.dropColon()
+	w.begin()
+	mark := strings.Repeat("`", max(3, longestRun(text, '`')+1))
+	w.out.WriteString(mark + w.language(i))
+	for line := range strings.SplitSeq(text, "\n") {
+		w.out.WriteString("\n" + strings.TrimRight(w.prefix+line, " \t"))
+	}
+	w.out.WriteString("\n" + w.prefix + mark)
+}
+
+// dropColon takes back the mark of a definition before what is no text.
+func (w *pageWriter) dropColon() {
+	if w.marker == w.prefix+": " {
+		w.marker = ""
+	}
+}
+
+func (w *pageWriter) raw(b *bytes.Buffer, i int32) {
+	for c := i + 1; c < w.end(i) && b.Len() <= w.limit; c = w.end(c) {
+		switch n := &w.nodes[c]; {
+		case n.text:
+			b.Write(w.textOf(c))
+		case n.tag == atom.Br:
+			b.WriteByte('\n')
+		case !w.junk[c]:
+			w.raw(b, c)
+			if blockTags[n.tag] && !bytes.HasSuffix(b.Bytes(), []byte("\n")) {
+				b.WriteByte('\n')
+			}
+		}
+	}
+}
+
+// language finds the name of a fence's language in the classes in and around
+// it.
+func (w *pageWriter) language(i int32) string {
+	around := []int32{i, w.nodes[i].parent, w.nodes[w.nodes[i].parent].parent}
+	if i+1 < w.end(i) {
+		around = append(around, i+1)
+	}
+	for _, n := range around {
+		for class := range strings.FieldsSeq(w.attrsOf(n).class) {
+			for _, prefix := range []string{"language-", "lang-", "highlight-source-", "highlight-"} {
+				if name, ok := strings.CutPrefix(class, prefix); ok && isLanguage(name) {
+					return name
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func isLanguage(name string) bool {
+	switch name {
+	case "", "default", "none", "text", "notranslate", "plaintext":
+		return false
+	}
+	return len(name) <= 20 && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789+#-") == ""
+}
+
+func (w *pageWriter) list(i int32) {
+	w.dropColon()
+	if w.lists == 0 {
+		w.tight = false
+	}
+	w.lists++
+	number := 0
+	for c := i + 1; c < w.end(i); c = w.end(c) {
+		switch {
+		case w.junk[c]:
+		case w.nodes[c].tag != atom.Li:
+			w.node(c)
+		default:
+			w.flush()
+			mark := "- "
+			if number++; w.nodes[i].tag == atom.Ol {
+				mark = strconv.Itoa(number) + ". "
+			}
+			w.within(mark, strings.Repeat(" ", len(mark)), func() { w.blocks(c) })
+		}
+	}
+	if w.lists--; w.lists == 0 {
+		w.tight = false
+	}
+}

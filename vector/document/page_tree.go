@@ -1,0 +1,339 @@
+package document
+
+import (
+	"bytes"
+	"context"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// Bounds of a page's tree. The tree costs some 60 bytes a node beside the text.
+const (
+	maxNodes     = 500_000
+	maxTreeDepth = 250 // what is nested deeper lies flat at that depth
+)
+
+// node is an element, or a piece of text when text is set. Nodes lie in
+// document order: what is beneath a node follows it.
+type node struct {
+	tag          atom.Atom // 0 for an element without a known name
+	text         bool
+	parent, last int32 // last is the last node beneath this one, itself at least
+	start, end   uint32
+	attr         int32 // index into tree.attrs, 0 for none
+}
+
+// attrs are the attributes that tell what an element is for.
+type attrs struct{ class, id, role, href, alt string }
+
+// tree is a page as far as its text goes. Unlike that of the HTML standard it
+// is built in one go, so that its size and the time it takes are those of the
+// page: misnested formatting is not repeated, misplaced content stays put.
+type tree struct {
+	base  *url.URL
+	title string
+	nodes []node // 0 is the root
+	attrs []attrs
+	bytes []byte // all texts
+	junk  []bool // by node; filled by chooseMain
+}
+
+// end is the index behind the last node beneath i.
+func (t *tree) end(i int32) int32 { return t.nodes[i].last + 1 }
+
+func (t *tree) textOf(i int32) []byte { return t.bytes[t.nodes[i].start:t.nodes[i].end] }
+
+func (t *tree) attrsOf(i int32) *attrs { return &t.attrs[t.nodes[i].attr] }
+
+// open is an element that was not closed yet; node is -1 for one that is no
+// part of the text, with all that it holds.
+type open struct {
+	tag  atom.Atom
+	name string // of an element without an atom
+	node int32
+}
+
+type treeBuilder struct {
+	*tree
+	stack   []open
+	ignored int // elements that are open beyond maxTreeDepth
+	titled  bool
+}
+
+// readTree reads a page. Its only errors are TOO_COMPLEX and ctx's.
+func readTree(ctx context.Context, base *url.URL, page []byte) (*tree, error) {
+	b := treeBuilder{tree: &tree{
+		base: base, nodes: make([]node, 1, 256+len(page)/16), attrs: make([]attrs, 1, 64), bytes: make([]byte, 0, len(page)/2),
+	}}
+	b.stack = append(make([]open, 0, 64), open{})
+	z := html.NewTokenizer(bytes.NewReader(page))
+	for n := 0; ; n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		switch z.Next() {
+		case html.ErrorToken:
+			b.closeTo(1)
+			b.nodes[0].last = int32(len(b.nodes) - 1)
+			return b.tree, nil
+		case html.TextToken:
+			b.addText(z)
+		case html.StartTagToken, html.SelfClosingTagToken:
+			b.startTag(z)
+		case html.EndTagToken:
+			name, _ := z.TagName()
+			b.endTag(atom.Lookup(name), name)
+		}
+		if len(b.nodes) > maxNodes {
+			return nil, tooComplex("the page has more than %d elements", maxNodes)
+		}
+	}
+}
+
+func (b *treeBuilder) top() open { return b.stack[len(b.stack)-1] }
+
+func (b *treeBuilder) addText(z *html.Tokenizer) {
+	top := b.top()
+	if top.tag == atom.Title && !b.titled && !b.inside(atom.Svg) {
+		b.title = strings.Join(strings.Fields(string(z.Text())), " ")
+		b.titled = b.title != ""
+	}
+	if top.node < 0 {
+		return
+	}
+	start := len(b.bytes)
+	b.bytes = append(b.bytes, z.Text()...)
+	b.nodes = append(b.nodes, node{text: true, parent: top.node, last: int32(len(b.nodes)), start: uint32(start), end: uint32(len(b.bytes))})
+}
+
+func (b *treeBuilder) inside(tag atom.Atom) bool {
+	for _, o := range b.stack {
+		if o.tag == tag {
+			return true
+		}
+	}
+	return false
+}
+
+// void are the elements without content.
+var void = map[atom.Atom]bool{
+	atom.Area: true, atom.Base: true, atom.Br: true, atom.Col: true, atom.Embed: true, atom.Hr: true, atom.Img: true, atom.Input: true,
+	atom.Link: true, atom.Meta: true, atom.Param: true, atom.Source: true, atom.Track: true, atom.Wbr: true,
+}
+
+func (b *treeBuilder) startTag(z *html.Tokenizer) {
+	name, more := z.TagName()
+	tag := atom.Lookup(name)
+	var unknown string
+	if tag == 0 {
+		unknown = string(name)
+	}
+	var a attrs
+	hidden := false
+	if more {
+		a, hidden = readAttrs(z)
+	}
+	switch tag {
+	case atom.Html, atom.Head, atom.Body:
+		return
+	case atom.Base:
+		if u, err := b.base.Parse(strings.TrimSpace(a.href)); err == nil && a.href != "" {
+			b.base = u
+		}
+		return
+	case atom.A:
+		if a.href == "" {
+			return // a place to link to
+		}
+	}
+	if b.ignored == 0 {
+		b.closeBefore(tag)
+	}
+	dropped := b.top().node < 0 || textless[tag] || tag == atom.Title || hidden && a.role != "tabpanel"
+	if void[tag] && (dropped || tag != atom.Br && tag != atom.Img && tag != atom.Hr) {
+		return
+	}
+	if len(b.stack) >= maxTreeDepth {
+		if !void[tag] {
+			b.ignored++
+		}
+		return
+	}
+	at := int32(-1)
+	if !dropped {
+		at = b.addElement(tag, a)
+	}
+	if !void[tag] {
+		b.stack = append(b.stack, open{tag, unknown, at})
+	}
+}
+
+func (b *treeBuilder) addElement(tag atom.Atom, a attrs) int32 {
+	at := int32(len(b.nodes))
+	n := node{tag: tag, parent: b.top().node, last: at}
+	if a != (attrs{}) {
+		n.attr = int32(len(b.attrs))
+		b.attrs = append(b.attrs, a)
+	}
+	b.nodes = append(b.nodes, n)
+	return at
+}
+
+// maxAttr bounds the attributes that are kept, in bytes.
+const maxAttr = 1000
+
+func readAttrs(z *html.Tokenizer) (a attrs, hidden bool) {
+	for more := true; more; {
+		var key, value []byte
+		key, value, more = z.TagAttr()
+		if len(value) > maxAttr {
+			continue
+		}
+		switch string(key) {
+		case "class":
+			a.class = string(value)
+		case "id":
+			a.id = string(value)
+		case "role":
+			a.role = string(value)
+		case "href":
+			a.href = string(value)
+		case "alt":
+			a.alt = string(value)
+		case "hidden":
+			hidden = true
+		case "aria-hidden":
+			hidden = hidden || string(value) == "true"
+		case "style":
+			hidden = hidden || bytes.Contains(bytes.ReplaceAll(value, []byte(" "), nil), []byte("display:none"))
+		}
+	}
+	return a, hidden
+}
+
+// closeTo closes the elements from the nth of the stack on.
+func (b *treeBuilder) closeTo(n int) {
+	for _, o := range b.stack[n:] {
+		if o.node >= 0 {
+			b.nodes[o.node].last = int32(len(b.nodes) - 1)
+		}
+	}
+	b.stack = b.stack[:n]
+}
+
+// closeNearest closes the innermost open element that wanted names, unless one
+// that bounds names lies in between. It tells whether there was one.
+func (b *treeBuilder) closeNearest(wanted func(open) bool, bounds map[atom.Atom]bool) bool {
+	for i := len(b.stack) - 1; i > 0; i-- {
+		if wanted(b.stack[i]) {
+			b.closeTo(i)
+			return true
+		}
+		if bounds[b.stack[i].tag] {
+			return false
+		}
+	}
+	return false
+}
+
+func tags(list ...atom.Atom) map[atom.Atom]bool {
+	set := map[atom.Atom]bool{}
+	for _, tag := range list {
+		set[tag] = true
+	}
+	return set
+}
+
+// blockTags are the elements that begin on a line of their own. All of them
+// end an open paragraph.
+var blockTags = tags(atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Center, atom.Details, atom.Dialog, atom.Dir, atom.Div,
+	atom.Dl, atom.Dt, atom.Dd, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5,
+	atom.H6, atom.Header, atom.Hgroup, atom.Hr, atom.Li, atom.Main, atom.Menu, atom.Nav, atom.Ol, atom.P, atom.Pre, atom.Section, atom.Summary,
+	atom.Table, atom.Ul, atom.Tr, atom.Td, atom.Th, atom.Thead, atom.Tbody, atom.Tfoot, atom.Caption)
+
+var (
+	cellBounds  = tags(atom.Table, atom.Td, atom.Th, atom.Caption, atom.Template, atom.Object)
+	pBounds     = tags(atom.Table, atom.Td, atom.Th, atom.Caption, atom.Template, atom.Object, atom.Button)
+	listBounds  = tags(atom.Ul, atom.Ol, atom.Menu, atom.Dir, atom.Dl, atom.Table, atom.Td, atom.Th)
+	tableBounds = tags(atom.Table, atom.Template)
+)
+
+func named(set ...atom.Atom) func(open) bool {
+	return func(o open) bool {
+		for _, tag := range set {
+			if o.tag == tag {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+var (
+	isP         = named(atom.P)
+	isA         = named(atom.A)
+	isLi        = named(atom.Li)
+	isTerm      = named(atom.Dt, atom.Dd)
+	isCell      = named(atom.Td, atom.Th)
+	isRow       = named(atom.Tr)
+	isGroup     = named(atom.Thead, atom.Tbody, atom.Tfoot, atom.Caption)
+	isHeading   = named(atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6)
+	inTables    = tags(atom.Td, atom.Th, atom.Tr, atom.Thead, atom.Tbody, atom.Tfoot, atom.Caption)
+	headingTags = tags(atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6)
+)
+
+// closeBefore closes what the start of an element ends, where authors leave
+// out the end tags.
+func (b *treeBuilder) closeBefore(tag atom.Atom) {
+	switch {
+	case tag == atom.A:
+		b.closeNearest(isA, blockTags)
+		return
+	case inTables[tag]:
+		b.closeNearest(isCell, tableBounds)
+		if tag != atom.Td && tag != atom.Th {
+			b.closeNearest(isRow, tableBounds)
+		}
+		if tag != atom.Td && tag != atom.Th && tag != atom.Tr {
+			b.closeNearest(isGroup, tableBounds)
+		}
+		return
+	case !blockTags[tag]:
+		return
+	}
+	b.closeNearest(isP, pBounds)
+	switch {
+	case tag == atom.Li:
+		b.closeNearest(isLi, listBounds)
+	case tag == atom.Dt || tag == atom.Dd:
+		b.closeNearest(isTerm, listBounds)
+	case headingTags[tag] && isHeading(b.top()):
+		b.closeTo(len(b.stack) - 1)
+	}
+}
+
+func (b *treeBuilder) endTag(tag atom.Atom, name []byte) {
+	switch {
+	case tag == atom.Html || tag == atom.Head || tag == atom.Body:
+		return
+	case b.ignored > 0 && !void[tag]:
+		b.ignored--
+		return
+	case headingTags[tag]:
+		b.closeNearest(isHeading, cellBounds)
+		return
+	}
+	bounds := cellBounds
+	switch {
+	case tag == atom.P:
+		bounds = pBounds
+	case tag == atom.Table || inTables[tag]:
+		bounds = tableBounds
+	case tag != 0 && !blockTags[tag] && !textless[tag]:
+		bounds = blockTags
+	}
+	b.closeNearest(func(o open) bool { return o.tag == tag && (tag != 0 || o.name == string(name)) }, bounds)
+}
