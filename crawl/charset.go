@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"bytes"
 	"mime"
 	"net/http"
 	"strings"
@@ -35,23 +36,50 @@ func wanted(media string) bool {
 
 // toUTF8 decodes text: by its byte order mark, by what the header or the page
 // declares, as UTF-8 when it is valid UTF-8, and else by a guess from the
-// letters' frequencies. header is the Content-Type.
+// letters' frequencies. A header that says UTF-8 of what is none is not
+// believed. header is the Content-Type.
 func toUTF8(body []byte, header string) []byte {
 	enc, name, certain := charset.DetermineEncoding(body, header)
-	if !certain {
-		if utf8.Valid(body) {
-			return body
-		}
-		if guess, err := chardet.NewHtmlDetector().DetectBest(body); err == nil && guess.Confidence >= 50 {
+	valid := utf8.Valid(body) || name == "utf-8" && mostlyUTF8(body)
+	if name == "utf-8" && !valid {
+		enc, name, certain = charset.DetermineEncoding(body, "")
+	}
+	if name == "utf-8" && !valid || !certain {
+		if valid {
+			name = "utf-8"
+		} else if guess, err := chardet.NewHtmlDetector().DetectBest(body[:min(len(body), maxGuess)]); err == nil && guess.Confidence >= 50 {
 			if e, n := charset.Lookup(guess.Charset); e != nil {
 				enc, name = e, n
 			}
 		}
 	}
-	if name != "utf-8" {
+	switch {
+	case name != "utf-8":
 		if text, err := enc.NewDecoder().Bytes(body); err == nil {
 			return text
 		}
 	}
-	return []byte(strings.ToValidUTF8(strings.TrimPrefix(string(body), "\uFEFF"), "\uFFFD"))
+	return bytes.ToValidUTF8(trimMark(body), []byte("\uFFFD"))
 }
+
+// mostlyUTF8 tells whether what is no UTF-8 in a text is an accident: a letter
+// that was cut in half and the like.
+func mostlyUTF8(text []byte) bool {
+	good, bad := 0, 0
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			bad++
+		case size > 1:
+			good++
+		}
+		text = text[size:]
+	}
+	return good > 10*bad
+}
+
+// maxGuess bounds the bytes that a guess is made from.
+const maxGuess = 64 << 10
+
+func trimMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\uFEFF")) }

@@ -47,6 +47,7 @@ type Crawler struct {
 	hosts   hosts
 	log     *slog.Logger
 	step    func(name string) // told of each step of the work; tests set it
+	batch   int               // pages that are stored in one commit at most; tests set it
 
 	extracting chan struct{} // a token for each page that may be extracted at a time
 
@@ -74,10 +75,10 @@ func New(o Options) *Crawler {
 	}
 	manners := o.Manners.orDefaults()
 	return &Crawler{
-		options: o, manners: manners, log: o.Log, step: func(string) {},
+		options: o, manners: manners, log: o.Log, step: func(string) {}, batch: maxBatch,
 		client:     egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPage, HeaderTimeout: manners.PageTimeout}),
 		hosts:      hosts{of: map[site]*host{}},
-		extracting: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)),
+		extracting: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		kicked:     map[*store.DB]bool{}, met: map[*store.DB]bool{}, jobs: map[jobKey]*job{},
 		agents: map[*store.DB]*agentWork{}, wake: make(chan struct{}, 1),
 	}
@@ -128,7 +129,8 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, leave fu
 	if err != nil {
 		return nil, nil, err
 	}
-	w = &walk{crawler: c, db: db, work: work, site: siteOf(start), start: start, globs: globsOf(work.Plan)}
+	w = &walk{crawler: c, db: db, work: work, site: siteOf(start), start: start, globs: globsOf(work.Plan),
+		judged: map[string]verdict{}, queued: map[string]bool{}}
 	host := c.hosts.enter(w.site, c.manners)
 	userAgent := product + "/" + c.options.Version
 	w.fetcher = &fetcher{transport: c.client.Transport(), host: host, manners: c.manners, userAgent: userAgent, stay: w.stay}

@@ -120,7 +120,7 @@ func TestRecrawlTouchesWhatChanged(t *testing.T) {
 	}
 	s.Close()
 	fourth := recrawl(t, c, db, id, s.URL)
-	if fourth.source.Status != agent.SourceFailed || fourth.source.Chunks != 9 || chunksOf(t, db, id) != after {
+	if fourth.source.Status != agent.SourceFailed || fourth.source.Chunks != 9 || chunksOf(t, db, id) != after || fourth.paths() != third.paths() {
 		t.Errorf("a crawl of a site that is down: %+v", fourth.source)
 	}
 }

@@ -157,6 +157,22 @@ func siteOf(u *url.URL) site {
 
 func (s site) holds(u *url.URL) bool { return siteOf(u) == s }
 
+// place is what an address has in common with others under which servers often
+// show the same page: without scheme, www, query, index file and slash at the
+// end.
+func place(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	p := u.EscapedPath()
+	switch path.Base(p) {
+	case "index.html", "index.htm", "index.php", "index.xhtml":
+		p = path.Dir(p)
+	}
+	return strings.TrimPrefix(u.Host, "www.") + strings.TrimSuffix(p, "/")
+}
+
 // binary are endings of files that hold no text to read.
 var binary = map[string]bool{}
 

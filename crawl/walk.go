@@ -7,7 +7,10 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"satchel/agent"
 	"satchel/store"
@@ -24,7 +27,18 @@ type walk struct {
 	globs   globs
 	robots  *robots // nil: not obeyed
 	fetcher *fetcher
+
+	mu     sync.Mutex
+	judged map[string]verdict // of links, most of which are on every page
+
+	// What follows is run's own.
+	resumed bool            // the walk had begun before
+	queued  map[string]bool // what the pages that were stored led to
+	said    map[string]bool // the hashes of what they say
 }
+
+// verdict is what a walk makes of a link.
+type verdict struct{ onSite, wanted bool }
 
 // fetching is an address under way.
 type fetching struct {
@@ -32,9 +46,16 @@ type fetching struct {
 	done chan store.PageOutcome
 }
 
-// ahead is how many pages beyond the host's connections are under way: one
-// page's text is extracted while others are fetched.
-const ahead = 2
+// ahead is how many pages beyond the host's connections are under way: while
+// some are fetched, the text of others is extracted or stored.
+const ahead = 14
+
+// Bounds of what is stored in one commit.
+const (
+	maxBatch     = 64
+	maxBatchText = 4 << 20                // bytes
+	linger       = 200 * time.Millisecond // that a page waits for others
+)
 
 // maxTried bounds the addresses that are fetched for a number of pages, so
 // that a site of nothing but errors and redirects comes to an end.
@@ -52,34 +73,117 @@ func (w *walk) run(ctx context.Context) error {
 		}
 	}()
 	start, _ := normalize(w.start)
-	window := w.crawler.manners.Connections + ahead
 	for {
-		frontier, err := w.db.Frontier(ctx, w.work.SourceID, start, window)
+		frontier, err := w.db.Frontier(ctx, w.work.SourceID, start, w.crawler.batch+w.window())
 		if err != nil {
 			return err
 		}
-		for _, page := range frontier.Next {
-			if len(under) < window && frontier.Indexed+len(under) < w.work.Plan.MaxPages &&
-				frontier.Tried+len(under) < maxTried(w.work.Plan.MaxPages) && !contains(under, page.URL) {
-				under = append(under, w.begin(ctx, page))
-			}
+		if w.said == nil {
+			w.resumed, w.said = frontier.Tried > 0, map[string]bool{}
 		}
-		if len(under) == 0 {
+		if under = w.fill(ctx, &frontier, under, 0); len(under) == 0 {
 			return w.end(ctx)
 		}
-		outcome := <-under[0].done
-		under = under[1:]
+		ready := w.gather(ctx, &frontier, &under)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := w.db.PutPage(ctx, w.work.SourceID, outcome); err != nil {
+		if err := w.put(ctx, ready); err != nil {
 			return err
 		}
+	}
+}
+
+// window is how many addresses are under way at a time.
+func (w *walk) window() int { return w.crawler.manners.Connections + ahead }
+
+// fill begins to visit addresses at the head of the frontier while there is
+// room. unstored is how many came back and are not in the frontier's counts: the
+// bounds hold even if all of them, and all under way, turn out to be pages.
+func (w *walk) fill(ctx context.Context, frontier *store.Frontier, under []fetching, unstored int) []fetching {
+	for len(frontier.Next) > 0 && len(under) < w.window() {
+		met := unstored + len(under)
+		if frontier.Indexed+met >= w.work.Plan.MaxPages || frontier.Tried+met >= maxTried(w.work.Plan.MaxPages) {
+			break
+		}
+		if page := frontier.Next[0]; !contains(under, page.URL) {
+			under = append(under, w.begin(ctx, page))
+		}
+		frontier.Next = frontier.Next[1:]
+	}
+	return under
+}
+
+// gather waits for the first address under way, and takes more of them, in
+// their order, for one commit: until one is not done after linger, or leaves
+// the host idle, or they are many or large.
+func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fetching) (ready []store.PageOutcome) {
+	size := 0
+	take := func(o store.PageOutcome) {
+		o.Links = w.unqueued(o.Links)
+		if o.Page != nil {
+			size += len(o.Page.Text)
+			w.compare(&o)
+		}
+		ready = append(ready, o)
+		*under = w.fill(ctx, frontier, (*under)[1:], len(ready))
+	}
+	take(<-(*under)[0].done)
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	for len(*under) > 0 && len(ready) < w.crawler.batch && size < maxBatchText {
+		next := (*under)[0].done
+		select {
+		case o := <-next:
+			take(o)
+			continue
+		default:
+		}
+		if len(*under) < w.window() {
+			break // what these lead to may be fetched meanwhile
+		}
+		select {
+		case o := <-next:
+			take(o)
+		case <-timer.C:
+			return ready
+		}
+	}
+	return ready
+}
+
+// compare has a page compared with those that say the same, if there may be
+// any: all that were read since the walk began are known here, not those from
+// before it was cut off.
+func (w *walk) compare(o *store.PageOutcome) {
+	if w.resumed || w.said[o.Page.Hash] {
+		here := place(o.Final)
+		o.Same = func(address string) bool { return place(address) == here }
+	}
+	w.said[o.Page.Hash] = true
+}
+
+// unqueued are the links that no page before led to. The queue is first in
+// first out, so a page never comes nearer by being met again.
+func (w *walk) unqueued(links []string) []string {
+	return slices.DeleteFunc(links, func(link string) bool {
+		met := w.queued[link]
+		w.queued[link] = true
+		return met
+	})
+}
+
+func (w *walk) put(ctx context.Context, ready []store.PageOutcome) error {
+	if err := w.db.PutPages(ctx, w.work.SourceID, ready); err != nil {
+		return err
+	}
+	for _, outcome := range ready {
 		w.crawler.step("page")
 		if outcome.Page != nil {
 			w.crawler.options.Ready(w.db)
 		}
 	}
+	return nil
 }
 
 func contains(under []fetching, address string) bool {
@@ -210,7 +314,7 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 	if media == "text/html" || media == "application/xhtml+xml" {
 		found = readLinks(resp.final, body)
 	}
-	onSite := w.ofSite(found.links)
+	onSite := w.ofSite(ctx, found.links)
 	o.Links = w.follow(ctx, onSite, o.Depth)
 	if canonical := w.canonical(ctx, found.canonical, o); canonical != "" {
 		o.Final, o.Queue = canonical, true
@@ -259,11 +363,32 @@ func (w *walk) canonical(ctx context.Context, address string, o store.PageOutcom
 	return address
 }
 
+// judge tells of a link whether it leads to a page of the site, and whether
+// the plan and robots.txt let that be visited.
+func (w *walk) judge(ctx context.Context, link string) verdict {
+	w.mu.Lock()
+	v, known := w.judged[link]
+	w.mu.Unlock()
+	if known {
+		return v
+	}
+	if u, err := url.Parse(link); err == nil && w.site.holds(u) && readable(u) {
+		v.onSite = true
+		v.wanted = w.globs.allow(u) && w.robots.allow(ctx, u)
+	}
+	if ctx.Err() == nil {
+		w.mu.Lock()
+		w.judged[link] = v
+		w.mu.Unlock()
+	}
+	return v
+}
+
 // ofSite are the links to pages of the site.
-func (w *walk) ofSite(links []string) []string {
+func (w *walk) ofSite(ctx context.Context, links []string) []string {
 	kept := []string{}
 	for _, link := range links {
-		if u, err := url.Parse(link); err == nil && w.site.holds(u) && readable(u) {
+		if w.judge(ctx, link).onSite {
 			kept = append(kept, link)
 		}
 	}
@@ -277,7 +402,7 @@ func (w *walk) follow(ctx context.Context, links []string, depth int) []string {
 	}
 	var kept []string
 	for _, link := range links {
-		if u, err := url.Parse(link); err == nil && w.globs.allow(u) && w.robots.allow(ctx, u) {
+		if w.judge(ctx, link).wanted {
 			kept = append(kept, link)
 		}
 	}

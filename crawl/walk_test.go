@@ -305,3 +305,27 @@ func TestCharsets(t *testing.T) {
 		}
 	}
 }
+
+func TestOnePageUnderSeveralNames(t *testing.T) {
+	s := newSite(t)
+	s.page("/", "start", "/index.html", "/dir/index.php?x=1", "/dir/", "/dir/?x=2", "/other/", "/index.htm")
+	s.page("/index.html", "start", "/behind")
+	s.page("/behind", "behind")
+	s.page("/index.htm", "another text")
+	s.page("/dir/", "dir")
+	s.page("/dir/?x=2", "dir")
+	s.page("/dir/index.php?x=1", "dir")
+	s.page("/other/", "dir") // says the same and is another page
+	folder := openFolder(t, t.TempDir())
+	c := newCrawler(t, folder, nil)
+	db := newAgent(t, folder, "names")
+	id := create(t, db, planOf(s.URL))
+	settle(t, c, db, id)
+	want := "/ /behind /dir/index.php?x=1 /index.htm /other/"
+	if o := outcomeOf(t, db, id, s.URL); o.paths() != want || o.PageCount != 5 || o.failures() != "" {
+		t.Errorf("pages %s, failed %s; want %s", o.paths(), o.failures(), want)
+	}
+	if o := recrawl(t, c, db, id, s.URL); o.paths() != want || o.ChangedPages != 0 || o.UnchangedPages != 5 || o.RemovedPages != 0 {
+		t.Errorf("again: %+v", o)
+	}
+}

@@ -97,7 +97,7 @@ func (db *DB) EndCrawl(ctx context.Context, sourceID string) (ended bool, err er
 			if problem == nil {
 				problem = &agent.SourceError{Code: string(agent.CodeUpstream), Message: "no page was found"}
 			}
-			if err := tx.setConfig(sourceID, "$.failedPages", failed); err != nil {
+			if err := tx.setConfig(sourceID, map[string]any{"failedPages": failed}); err != nil {
 				return false, err
 			}
 			return true, tx.finishSource(sourceID, problem)
@@ -134,24 +134,23 @@ func (tx *Tx) endCrawl(sourceID string, failed []agent.FailedPage) error {
 	if err := s.QueryRow(sourceID).Scan(&pages, &changed, &unchanged, &hashes); err != nil {
 		return err
 	}
-	for path, value := range map[string]any{
-		"$.pageCount": pages, "$.changedPages": changed, "$.unchangedPages": unchanged, "$.removedPages": removed,
-		"$.lastCrawledAt": tx.Now, "$.pageHashes": json.RawMessage(hashes), "$.failedPages": failed,
-	} {
-		if err := tx.setConfig(sourceID, path, value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return tx.setConfig(sourceID, map[string]any{
+		"pageCount": pages, "changedPages": changed, "unchangedPages": unchanged, "removedPages": removed,
+		"lastCrawledAt": tx.Now, "pageHashes": json.RawMessage(hashes), "failedPages": failed,
+	})
 }
 
-// setConfig sets one field of a source's config.
-func (tx *Tx) setConfig(sourceID, path string, value any) error {
-	raw, err := json.Marshal(value)
+// setConfig sets fields of a crawled source's config, none of them to null.
+func (tx *Tx) setConfig(sourceID string, fields map[string]any) error {
+	raw, err := json.Marshal(fields)
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec("UPDATE sources SET config = json_set(config, ?, json(?)), updated_at = ? WHERE id = ?", path, string(raw), tx.Now, sourceID)
+	config := "config"
+	if _, given := fields["pageHashes"]; given {
+		config = "json_remove(config, '$.pageHashes')" // or the patch would mix the hashes of two crawls
+	}
+	_, err = tx.exec("UPDATE sources SET config = json_patch("+config+", ?), updated_at = ? WHERE id = ?", string(raw), tx.Now, sourceID)
 	return err
 }
 

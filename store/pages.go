@@ -83,6 +83,10 @@ type PageOutcome struct {
 
 	Links []string // to be queued one level deeper
 	Depth int
+
+	// Same tells of the address of a page with the same text whether it is
+	// another name of this one, which is then not kept twice. May be nil.
+	Same func(address string) bool
 }
 
 // ReadPage is a page as it is kept.
@@ -96,19 +100,32 @@ type ReadPage struct {
 // and ends long before it has fetched that many.
 const maxFrontier = 1000
 
-// PutPage stores an outcome and queues what it led to, in one commit. A source
-// that is deleted or no longer crawled is NOT_FOUND.
-func (db *DB) PutPage(ctx context.Context, sourceID string, o PageOutcome) error {
+// PutPages stores outcomes in their order and queues what they led to, in one
+// commit. A source that is deleted or no longer crawled is NOT_FOUND.
+func (db *DB) PutPages(ctx context.Context, sourceID string, outcomes []PageOutcome) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		if err := tx.crawling(sourceID); err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, tx.putPage(sourceID, o)
+		for _, o := range outcomes {
+			if err := tx.putPage(sourceID, o); err != nil {
+				return struct{}{}, err
+			}
+		}
+		return struct{}{}, nil
 	})
 	return err
 }
 
 func (tx *Tx) putPage(sourceID string, o PageOutcome) error {
+	if o.Page != nil && o.Same != nil {
+		twin, err := tx.twin(sourceID, o)
+		if err != nil {
+			return err
+		} else if twin != "" {
+			o.Final, o.Page = twin, nil
+		}
+	}
 	if o.Final != o.URL {
 		if _, err := tx.exec("UPDATE _pages SET state = 'alias', target = ?, status = ? WHERE source_id = ? AND url = ?", o.Final, o.Status, sourceID, o.URL); err != nil {
 			return err
@@ -123,6 +140,19 @@ func (tx *Tx) putPage(sourceID string, o PageOutcome) error {
 		return err
 	}
 	return tx.queuePages(sourceID, o.Links, o.Depth+1, maxFrontier)
+}
+
+// twin is the address under which this crawl has read a page already, "" when
+// it has not.
+func (tx *Tx) twin(sourceID string, o PageOutcome) (string, error) {
+	urls, err := all(tx, func(rows *sql.Rows) (url string, err error) { return url, rows.Scan(&url) },
+		"SELECT url FROM _pages WHERE source_id = ? AND state = 'indexed' AND hash = ? AND url <> ? ORDER BY depth, turn", sourceID, o.Page.Hash, o.Final)
+	for _, url := range urls {
+		if o.Same(url) {
+			return url, nil
+		}
+	}
+	return "", err
 }
 
 // putOutcome writes to the row of the page itself. A page that was read

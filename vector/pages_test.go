@@ -21,7 +21,7 @@ func crawled(t *testing.T, db *store.DB, id, text string) {
 	if text != "" {
 		o.Page = &store.ReadPage{Title: "Page", Text: text, Hash: text}
 	}
-	if err := db.PutPage(ctx, id, o); err != nil {
+	if err := db.PutPages(ctx, id, []store.PageOutcome{o}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.EndCrawl(ctx, id); err != nil {

@@ -2,7 +2,6 @@ package document
 
 import (
 	"bytes"
-	"path"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -206,106 +205,6 @@ func (w *pageWriter) heading(i int32) {
 	w.line = append(w.line, strings.Repeat("#", level)+" "+text...)
 	w.flush()
 	w.tight = false
-}
-
-// permalinkNames are words of the class of a heading's link to itself.
-var permalinkNames = words("headerlink anchor permalink hash hashlink direct heading copybtn")
-
-// link writes a link as its text, with its address when that leads out of the
-// site or to a file.
-func (w *pageWriter) link(i int32) {
-	a := w.attrsOf(i)
-	if strings.HasPrefix(a.href, "#") && w.isPermalink(i) {
-		return
-	}
-	address := w.outside(a.href)
-	if w.inLink || w.inCode || address == "" {
-		w.children(i)
-		return
-	}
-	w.inLink = true
-	start, written := len(w.line), w.out.Len()
-	w.children(i)
-	w.inLink = false
-	if w.out.Len() != written || len(bytes.TrimSpace(w.line[min(start, len(w.line)):])) == 0 {
-		return // it holds blocks, or nothing
-	}
-	text := string(bytes.TrimSpace(w.line[start:]))
-	space := w.line[start] == ' '
-	w.line = w.line[:start]
-	if space {
-		w.line = append(w.line, ' ')
-	}
-	if text == address {
-		w.line = append(w.line, text...)
-		return
-	}
-	w.line = append(w.line, "["+text+"]("+address+")"...)
-}
-
-// isPermalink recognises the sign beside a heading that links to itself.
-func (w *pageWriter) isPermalink(i int32) bool {
-	var text []byte
-	for k := i; k < w.end(i); k++ {
-		if w.nodes[k].text {
-			text = append(text, w.textOf(k)...)
-		}
-	}
-	switch strings.TrimSpace(string(text)) {
-	case "", "#", "¶", "§", "🔗", "Link to this heading", "Permalink", "Copy link":
-		return true
-	}
-	parent := w.nodes[i].parent
-	if !headingTags[w.nodes[parent].tag] || w.nodes[parent].last == w.nodes[i].last && parent == i-1 {
-		return false // the heading itself is the link
-	}
-	for word := range strings.FieldsFuncSeq(w.attrsOf(i).class, func(r rune) bool { return r == ' ' || r == '-' || r == '_' }) {
-		if permalinkNames[strings.ToLower(word)] {
-			return true
-		}
-	}
-	return false
-}
-
-// outside is the absolute address of a link that leads to another host or to a
-// file, "" for any other.
-func (w *pageWriter) outside(href string) string {
-	if href == "" || href[0] == '#' {
-		return ""
-	}
-	u, err := w.base.Parse(strings.TrimSpace(href))
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return ""
-	}
-	if strings.EqualFold(u.Host, w.base.Host) && !isDownload[strings.ToLower(path.Ext(u.Path))] {
-		return ""
-	}
-	if address := u.String(); len(address) <= maxTitle && !strings.ContainsAny(address, "()") {
-		return address
-	}
-	return ""
-}
-
-// isDownload are endings of files that are fetched and not read in a browser.
-var isDownload = words(`.zip .gz .tgz .bz2 .xz .zst .7z .exe .msi .dmg .deb .rpm .apk .jar .whl .iso .pdf .doc .docx .xls .xlsx .ppt .pptx
-	.odt .ods .epub .csv .json .yaml .yml .xml`)
-
-// code writes code within a line.
-func (w *pageWriter) code(i int32) {
-	if w.inCode {
-		w.children(i)
-		return
-	}
-	c := pageWriter{tree: w.tree, limit: w.limit, inCode: true}
-	text := c.inline(i)
-	if text == "" {
-		return
-	}
-	mark := strings.Repeat("`", longestRun(text, '`')+1)
-	if len(mark) > 1 {
-		text = " " + text + " "
-	}
-	w.line = append(w.line, mark+text+mark...)
 }
 
 func longestRun(text string, sign byte) (longest int) {
