@@ -35,6 +35,7 @@ type set struct {
 // The names of the sets.
 const (
 	paraphrases = "paraphrases"
+	helpDesk    = "help-desk"
 	technical   = "technical"
 	tokens      = "tokens"
 )
@@ -45,18 +46,30 @@ var loaders = []struct {
 	load func() (*set, error)
 }{
 	{paraphrases, loadParaphrases},
+	{helpDesk, loadHelpDesk},
 	{technical, loadTechnical},
 	{tokens, loadTokens},
 }
 
-// loadParaphrases reads short passages about everyday matters, each a document
-// of its own, and questions that use other words. The answer is the passage's
-// name.
+// loadParaphrases reads short passages about everyday matters and questions
+// that use other words.
 func loadParaphrases() (*set, error) {
-	s := &set{name: paraphrases, answers: func(r vector.Result, answer string) bool {
+	return loadPassages(paraphrases, "everyday")
+}
+
+// loadHelpDesk reads what a few small businesses answer their customers, and
+// questions as customers type them.
+func loadHelpDesk() (*set, error) {
+	return loadPassages(helpDesk, "helpdesk")
+}
+
+// loadPassages reads passages, each a document of its own, and questions to
+// them. The answer is the passage's name.
+func loadPassages(name, file string) (*set, error) {
+	s := &set{name: name, answers: func(r vector.Result, answer string) bool {
 		return r.Metadata.SourceName == answer
 	}}
-	text, err := testdata.ReadFile("testdata/everyday.md")
+	text, err := testdata.ReadFile("testdata/" + file + ".md")
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +77,7 @@ func loadParaphrases() (*set, error) {
 		name, body, _ := strings.Cut(passage, "\n")
 		s.documents = append(s.documents, document{name: name + ".txt", text: strings.TrimSpace(body) + "\n"})
 	}
-	s.questions, err = readQuestions("everyday.tsv", func(passage string) string { return passage + ".txt" })
+	s.questions, err = readQuestions(file+".tsv", func(passage string) string { return passage + ".txt" })
 	return s, err
 }
 
