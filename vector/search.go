@@ -125,7 +125,7 @@ func (c *candidate) rank(m Mode) float64 {
 	case Keyword:
 		return c.words
 	}
-	return c.cosine + c.words*math.Sqrt(min(c.words/eachOnce, 1))
+	return c.cosine + c.words*min(c.words/eachOnce, 1)
 }
 
 // eachOnce is the part of the best possible bm25 that a chunk of usual length
