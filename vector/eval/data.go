@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"satchel/vector"
@@ -18,7 +19,7 @@ type document struct {
 	name, text string
 }
 
-// question is one to which exactly one place of a set's documents answers.
+// question is one that a place of a set's documents answers.
 type question struct {
 	text   string
 	answer string // see set.answers
@@ -64,10 +65,11 @@ func loadHelpDesk() (*set, error) {
 }
 
 // loadPassages reads passages, each a document of its own, and questions to
-// them. The answer is the passage's name.
+// them. The answer is the passage's name, or the names of all that answer
+// equally well with bars between them.
 func loadPassages(name, file string) (*set, error) {
 	s := &set{name: name, answers: func(r vector.Result, answer string) bool {
-		return r.Metadata.SourceName == answer
+		return slices.Contains(strings.Split(answer, "|"), strings.TrimSuffix(r.Metadata.SourceName, ".txt"))
 	}}
 	text, err := testdata.ReadFile("testdata/" + file + ".md")
 	if err != nil {
@@ -77,7 +79,7 @@ func loadPassages(name, file string) (*set, error) {
 		name, body, _ := strings.Cut(passage, "\n")
 		s.documents = append(s.documents, document{name: name + ".txt", text: strings.TrimSpace(body) + "\n"})
 	}
-	s.questions, err = readQuestions(file+".tsv", func(passage string) string { return passage + ".txt" })
+	s.questions, err = readQuestions(file + ".tsv")
 	return s, err
 }
 
@@ -104,7 +106,7 @@ func loadTechnical() (*set, error) {
 		}
 		s.documents = append(s.documents, d)
 	}
-	s.questions, err = readQuestions("godoc.tsv", verbatim)
+	s.questions, err = readQuestions("godoc.tsv")
 	return s, err
 }
 
@@ -125,29 +127,27 @@ func loadTokens() (*set, error) {
 		}
 		s.documents = append(s.documents, document{name: e.Name(), text: string(text)})
 	}
-	s.questions, err = readQuestions("tokens.tsv", verbatim)
+	s.questions, err = readQuestions("tokens.tsv")
 	return s, err
 }
 
 // readQuestions reads lines of a question, a tab and what stands for its
 // answer. The first line is a heading.
-func readQuestions(name string, answer func(string) string) ([]question, error) {
+func readQuestions(name string) ([]question, error) {
 	data, err := testdata.ReadFile(path.Join("testdata", name))
 	if err != nil {
 		return nil, err
 	}
 	var questions []question
 	for i, line := range strings.Split(strings.TrimSpace(string(data)), "\n")[1:] {
-		text, a, ok := strings.Cut(line, "\t")
+		text, answer, ok := strings.Cut(line, "\t")
 		if !ok {
 			return nil, fmt.Errorf("%s: line %d holds no tab", name, i+2)
 		}
-		questions = append(questions, question{text: text, answer: answer(a)})
+		questions = append(questions, question{text: text, answer: answer})
 	}
 	return questions, nil
 }
-
-func verbatim(s string) string { return s }
 
 // holds tells whether a chunk holds words of the answer as they are written.
 func holds(r vector.Result, answer string) bool { return strings.Contains(folded(r.Content), answer) }

@@ -27,13 +27,13 @@ func TestParaphrasesUseOtherWords(t *testing.T) {
 		s := load(t, c.load)
 		passages := map[string]map[string]bool{}
 		for _, d := range s.documents {
-			passages[d.name] = stems(d.text)
+			passages[strings.TrimSuffix(d.name, ".txt")] = stems(d.text)
 		}
 		some := 0
 		for _, q := range s.questions {
 			var shared []string
 			for word := range stems(q.text) {
-				if passages[q.answer][word] {
+				if slices.ContainsFunc(strings.Split(q.answer, "|"), func(p string) bool { return passages[p][word] }) {
 					shared = append(shared, word)
 				}
 			}
@@ -135,8 +135,8 @@ func TestSets(t *testing.T) {
 		questions, chunks int // at least
 		places            int // chunks that one answer may be in, at most
 	}{
-		{loadParaphrases, 60, 150, 1},
-		{loadHelpDesk, 60, 80, 1},
+		{loadParaphrases, 60, 150, 2},
+		{loadHelpDesk, 60, 80, 2},
 		{loadTechnical, 60, 300, 8}, // some comments stand at a type and at its method
 		{loadTokens, 30, 50, 3},     // neighbours repeat the end of each other
 	} {
