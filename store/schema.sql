@@ -363,6 +363,7 @@ CREATE TABLE webhooks (  -- subscriptions; their secrets lie sealed in _secrets
   last_delivery_at TEXT,
   last_success_at  TEXT,
   last_status      INTEGER,
+  since            INTEGER NOT NULL DEFAULT 0,  -- the newest event when it was switched on
   former_until     TEXT,  -- how long the secret before the present one signs too
   created_at       TEXT NOT NULL CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at)),
   updated_at       TEXT NOT NULL CHECK (updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
@@ -404,10 +405,20 @@ CREATE TRIGGER _logs_counted AFTER INSERT ON logs BEGIN UPDATE _counts SET n = n
 CREATE TRIGGER _logs_uncounted AFTER DELETE ON logs BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'logs'; END;
 CREATE TRIGGER _sources_counted AFTER INSERT ON sources BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'sources'; END;
 CREATE TRIGGER _sources_uncounted AFTER DELETE ON sources BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'sources'; END;
-CREATE TRIGGER _webhooks_counted AFTER INSERT ON webhooks BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'webhooks'; END;
+CREATE TRIGGER _webhooks_counted AFTER INSERT ON webhooks BEGIN
+  UPDATE _counts SET n = n + 1 WHERE name = 'webhooks';
+  UPDATE webhooks SET since = (SELECT coalesce(max(seq), 0) FROM _events) WHERE id = new.id;
+END;
 CREATE TRIGGER _webhooks_uncounted AFTER DELETE ON webhooks BEGIN
   UPDATE _counts SET n = n - 1 WHERE name = 'webhooks';
   DELETE FROM _secrets WHERE owner = old.id;
+END;
+CREATE TRIGGER _webhooks_off AFTER UPDATE OF active ON webhooks WHEN new.active = 0 AND old.active = 1 BEGIN
+  UPDATE _deliveries SET status = 'failed', next_attempt_at = NULL, error = 'the subscription was switched off'
+    WHERE webhook_id = new.id AND status = 'pending';
+END;
+CREATE TRIGGER _webhooks_on AFTER UPDATE OF active ON webhooks WHEN new.active = 1 AND old.active = 0 BEGIN
+  UPDATE webhooks SET failure_count = 0, since = (SELECT coalesce(max(seq), 0) FROM _events) WHERE id = new.id;
 END;
 CREATE TRIGGER _gateways_counted AFTER INSERT ON gateways BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'gateways'; END;
 CREATE TRIGGER _gateways_uncounted AFTER DELETE ON gateways BEGIN

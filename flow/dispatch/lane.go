@@ -1,0 +1,200 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// lane is the work of one consumer. Agents wait in line, each once; turns of
+// several agents run at a time, of one agent never.
+type lane struct {
+	Consumer
+	log   *slog.Logger
+	owner *Dispatcher
+	after func(time.Duration, func()) *time.Timer // time.AfterFunc, but in tests
+
+	mu      sync.Mutex
+	ctx     context.Context // nil: not started
+	agents  map[*store.DB]*visit
+	line    []*store.DB
+	workers int
+}
+
+// visit is an agent that is not at rest.
+type visit struct {
+	state    state
+	again    bool        // woken during its turn
+	failures int         // in a row
+	retry    *time.Timer // while waiting
+}
+
+type state int
+
+const (
+	inLine state = iota
+	inTurn
+	waiting // to be tried again
+)
+
+func (l *lane) begin(ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ctx = ctx
+	l.staff()
+}
+
+func (l *lane) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ctx = nil
+	for db, v := range l.agents {
+		if v.retry != nil {
+			v.retry.Stop()
+			l.enqueue(db, v)
+		}
+	}
+}
+
+func (l *lane) wake(db *store.DB) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v := l.agents[db]
+	switch {
+	case v == nil:
+		v = &visit{}
+		l.agents[db] = v
+		l.enqueue(db, v)
+	case v.state == inTurn:
+		v.again = true
+	}
+}
+
+// enqueue puts an agent at the end of the line. The caller holds l.mu.
+func (l *lane) enqueue(db *store.DB, v *visit) {
+	v.state, v.again, v.retry = inLine, false, nil
+	l.line = append(l.line, db)
+	l.staff()
+}
+
+// staff sees to it that someone serves the line. The caller holds l.mu.
+func (l *lane) staff() {
+	if l.ctx == nil || l.ctx.Err() != nil || len(l.line) == 0 || l.workers == turnsAtOnce {
+		return
+	}
+	l.workers++
+	ctx := l.ctx
+	l.owner.running.Go(func() { l.serve(ctx) })
+}
+
+// serve takes turns until the line is empty.
+func (l *lane) serve(ctx context.Context) {
+	for {
+		db := l.next(ctx)
+		if db == nil {
+			return
+		}
+		more, err := l.turn(ctx, db)
+		l.ended(ctx, db, more, err)
+	}
+}
+
+// next takes the first agent of the line, or dismisses the worker.
+func (l *lane) next(ctx context.Context) *store.DB {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ctx.Err() != nil || len(l.line) == 0 {
+		l.workers--
+		return nil
+	}
+	db := l.line[0]
+	l.line = l.line[1:]
+	l.agents[db].state = inTurn
+	l.staff()
+	return db
+}
+
+// ended decides what comes after a turn: rest, the end of the line, or a wait.
+func (l *lane) ended(ctx context.Context, db *store.DB, more bool, err error) {
+	failed := err != nil && ctx.Err() == nil
+	if agent.ErrorCode(err) == agent.CodeNotFound && !more {
+		if _, err := l.owner.folder.Agent(db.ID()); err != nil {
+			l.forget(db)
+			return
+		}
+	}
+	if errors.Is(err, store.ErrClosed) || db.Problem() != nil {
+		l.forget(db)
+		return
+	}
+	v, stuck := l.note(db, more, failed)
+	if failed {
+		l.log.Error("events could not be handled", "agent", db.ID(), "failures", v, "error", err)
+	}
+	if stuck {
+		l.skip(ctx, db, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	visit := l.agents[db]
+	switch {
+	case ctx.Err() != nil || more && !failed || stuck || visit.again && !failed:
+		l.enqueue(db, visit)
+	case failed:
+		l.wait(db, visit)
+	default:
+		delete(l.agents, db)
+	}
+}
+
+// note counts failures in a row, and tells when the first event in line has
+// used up its tries.
+func (l *lane) note(db *store.DB, progress, failed bool) (failures int, stuck bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v := l.agents[db]
+	if progress || !failed {
+		v.failures = 0
+	}
+	if failed {
+		v.failures++
+	}
+	return v.failures, v.failures >= giveUpAfter
+}
+
+// skip passes over the event that its agent's others wait for. When even that
+// cannot be written, it stays and is tried again.
+func (l *lane) skip(ctx context.Context, db *store.DB, cause error) {
+	events, err := db.Undelivered(ctx, l.Name, 1)
+	if err == nil && len(events) == 1 {
+		err = db.PassEvents(ctx, l.Name, events[0].Seq)
+		l.log.Error("an event was given up", "agent", db.ID(), "event", events[0].ID, "type", events[0].Type, "error", errors.Join(cause, err))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.agents[db].failures = 0
+}
+
+// wait tries an agent again later. The caller holds l.mu.
+func (l *lane) wait(db *store.DB, v *visit) {
+	pause := min(firstRetry<<min(v.failures-1, 10), longestRetry)
+	v.state = waiting
+	v.retry = l.after(pause, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.agents[db] == v && v.state == waiting {
+			l.enqueue(db, v)
+		}
+	})
+}
+
+func (l *lane) forget(db *store.DB) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.agents, db)
+}

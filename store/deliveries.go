@@ -1,0 +1,314 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"satchel/agent"
+)
+
+// MaxPending bounds the deliveries that wait for one subscription. What comes
+// on top fails at once, and can be delivered by hand.
+const MaxPending = 10_000
+
+const deliveryColumns = "id, event, event_id, webhook_id, attempt, status, response_status, duration_ms, error, next_attempt_at, created_at"
+
+var deliveryListing = listing[agent.Delivery]{
+	table:   "_deliveries",
+	columns: deliveryColumns,
+	order:   "id DESC",
+	sort:    map[string]string{"created_at": "created_at"},
+	search:  []string{"event", "error"},
+	scan:    scanDelivery,
+}
+
+func scanDelivery(rows *sql.Rows) (d agent.Delivery, err error) {
+	return d, rows.Scan(&d.ID, &d.Event, &d.EventID, &d.WebhookID, &d.Attempt, &d.Status, &d.ResponseStatus, &d.DurationMS, &d.Error, &d.NextAttemptAt, &d.CreatedAt)
+}
+
+// Deliveries lists the deliveries of a subscription, newest first, of any of
+// the states named.
+func (db *DB) Deliveries(ctx context.Context, webhookID string, states []string, p Page) ([]agent.Delivery, int, error) {
+	var total int
+	page, err := Read(ctx, db, func(tx *Tx) (page []agent.Delivery, err error) {
+		if _, err := tx.webhook(webhookID); err != nil {
+			return nil, err
+		}
+		var f filter
+		f.add("webhook_id = ?", webhookID)
+		f.in("status", states)
+		page, total, err = deliveryListing.list(tx, f, p)
+		return page, err
+	})
+	return page, total, err
+}
+
+func (tx *Tx) delivery(webhookID, id string) (agent.Delivery, error) {
+	found, err := all(tx, scanDelivery, "SELECT "+deliveryColumns+" FROM _deliveries WHERE id = ? AND webhook_id = ?", id, webhookID)
+	if err != nil {
+		return agent.Delivery{}, err
+	}
+	if len(found) == 0 {
+		return agent.Delivery{}, agent.NotFound("delivery", id)
+	}
+	return found[0], nil
+}
+
+// EnqueueDeliveries makes a delivery, due at once, of each event for each
+// active subscription that wants it and was active when it happened. An event
+// that has its deliveries already gets no others. It returns how many it made.
+func (db *DB) EnqueueDeliveries(ctx context.Context, events []agent.Event, now agent.Time) (int, error) {
+	wanted, err := Read(ctx, db, func(tx *Tx) ([]wish, error) { return tx.wishes(events) })
+	if err != nil || len(wanted) == 0 {
+		return 0, err
+	}
+	return Write(ctx, db, func(tx *Tx) (int, error) {
+		wanted, err := tx.wishes(events) // one may have been switched off meanwhile
+		made := 0
+		for i := 0; err == nil && i < len(wanted); i++ {
+			var n int
+			n, err = tx.enqueue(wanted[i], now)
+			made += n
+		}
+		return made, err
+	})
+}
+
+// wish is the events that a subscription is to hear of.
+type wish struct {
+	webhookID string
+	events    []agent.Event
+}
+
+func (tx *Tx) wishes(events []agent.Event) ([]wish, error) {
+	type candidate struct {
+		agent.Webhook
+		since int64
+	}
+	webhooks, err := all(tx, func(rows *sql.Rows) (c candidate, err error) {
+		var patterns rawJSON
+		if err := rows.Scan(&c.ID, &patterns, &c.since); err != nil {
+			return c, err
+		}
+		c.Events = stringsIn(patterns)
+		return c, nil
+	}, "SELECT id, events, since FROM webhooks WHERE active = 1 ORDER BY id LIMIT ?", agent.MaxWebhooks)
+	if err != nil {
+		return nil, err
+	}
+	var wanted []wish
+	for _, w := range webhooks {
+		x := wish{webhookID: w.ID}
+		for _, e := range events {
+			if e.Seq > w.since && w.Wants(e.Type) {
+				x.events = append(x.events, e)
+			}
+		}
+		if len(x.events) > 0 {
+			wanted = append(wanted, x)
+		}
+	}
+	return wanted, nil
+}
+
+// enqueue makes the deliveries of one subscription.
+func (tx *Tx) enqueue(w wish, now agent.Time) (int, error) {
+	var waiting int
+	if err := tx.value(&waiting, "SELECT count(*) FROM _deliveries WHERE webhook_id = ? AND status = 'pending'", w.webhookID); err != nil {
+		return 0, err
+	}
+	made := 0
+	for _, e := range w.events {
+		d := agent.Delivery{ID: agent.NewID(agent.KindDelivery), Event: e.Type, EventID: e.ID, WebhookID: w.webhookID,
+			Status: agent.DeliveryPending, NextAttemptAt: now, CreatedAt: tx.Now}
+		if waiting+made >= MaxPending {
+			d.Status, d.NextAttemptAt = agent.DeliveryFailed, agent.Time{}
+			d.Error = fmt.Sprintf("%d deliveries were waiting already", MaxPending)
+		}
+		body, err := EventBody(e, tx.db.id)
+		if err != nil {
+			return made, err
+		}
+		done, err := tx.insertDelivery(d, body)
+		if err != nil {
+			return made, err
+		}
+		if n, _ := done.RowsAffected(); n > 0 && d.Status == agent.DeliveryPending {
+			made++
+		}
+	}
+	return made, nil
+}
+
+// EventBody is the JSON that is delivered of an event.
+func EventBody(e agent.Event, agentID string) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e.Envelope(agentID)); err != nil {
+		return nil, fmt.Errorf("event %s: %w", e.ID, err)
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+func (tx *Tx) insertDelivery(d agent.Delivery, body []byte) (sql.Result, error) {
+	return tx.exec(`INSERT INTO _deliveries(`+deliveryColumns+`, body) VALUES (?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (webhook_id, event_id) DO NOTHING`,
+		d.ID, d.Event, d.EventID, d.WebhookID, d.Attempt, d.Status, d.ResponseStatus, d.DurationMS, d.Error, d.NextAttemptAt, d.CreatedAt, string(body))
+}
+
+// NoteDelivery stores a delivery that was tried outside the queue.
+func (db *DB) NoteDelivery(ctx context.Context, d agent.Delivery, body []byte) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		_, err := tx.insertDelivery(d, body)
+		return struct{}{}, errors.Join(err, tx.audit("webhook tested", map[string]any{"webhook_id": d.WebhookID}))
+	})
+	return err
+}
+
+// Due are the deliveries of one subscription that are due.
+type Due struct {
+	Webhook    agent.Webhook
+	Secrets    []string // to sign with; none: missing, or sealed with another master key
+	Deliveries []DueDelivery
+}
+
+// DueDelivery is a delivery with what is to be sent.
+type DueDelivery struct {
+	agent.Delivery
+	Body []byte
+}
+
+// DueDeliveries returns what is due at now, up to limit of each subscription
+// in the order in which they fell due, and when the next one after now falls
+// due; zero for never.
+func (db *DB) DueDeliveries(ctx context.Context, now agent.Time, limit int) (due []Due, next agent.Time, err error) {
+	due, err = Read(ctx, db, func(tx *Tx) ([]Due, error) {
+		if err := tx.value(&next, "SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending' AND next_attempt_at > ?", now); err != nil {
+			return nil, err
+		}
+		webhooks, err := all(tx, scanWebhook, "SELECT "+webhookColumns+` FROM webhooks w WHERE EXISTS (SELECT 1 FROM _deliveries d
+			WHERE d.webhook_id = w.id AND d.status = 'pending' AND d.next_attempt_at <= ?)`, now)
+		if err != nil {
+			return nil, err
+		}
+		var due []Due
+		for _, w := range webhooks {
+			d := Due{Webhook: w}
+			if d.Secrets, err = tx.webhookSecrets(w.ID, now); err != nil && !errors.Is(err, errLocked) {
+				return nil, err
+			}
+			if d.Deliveries, err = all(tx, scanDue, "SELECT "+deliveryColumns+`, body FROM _deliveries
+				WHERE webhook_id = ? AND status = 'pending' AND next_attempt_at <= ? ORDER BY next_attempt_at, id LIMIT ?`, w.ID, now, limit); err != nil {
+				return nil, err
+			}
+			due = append(due, d)
+		}
+		return due, nil
+	})
+	return due, next, err
+}
+
+func scanDue(rows *sql.Rows) (d DueDelivery, err error) {
+	return d, rows.Scan(&d.ID, &d.Event, &d.EventID, &d.WebhookID, &d.Attempt, &d.Status, &d.ResponseStatus, &d.DurationMS, &d.Error,
+		&d.NextAttemptAt, &d.CreatedAt, (*rawJSON)(&d.Body))
+}
+
+// Attempt is what came of one try of a delivery.
+type Attempt struct {
+	DeliveryID, WebhookID string
+	At                    agent.Time
+	Status                int // of HTTP; 0 without an answer
+	Duration              time.Duration
+	Error                 string     // empty: delivered
+	Next                  agent.Time // when it is tried again; zero: not
+	Gone                  bool       // the target asked for no more
+}
+
+// EndAttempt notes what came of a try. A subscription whose target is gone is
+// switched off, and so is one when a delivery has used up its tries and no
+// other succeeded since it was made.
+func (db *DB) EndAttempt(ctx context.Context, a Attempt) (off bool, err error) {
+	return Write(ctx, db, func(tx *Tx) (bool, error) {
+		var status *int
+		if a.Status != 0 {
+			status = &a.Status
+		}
+		state := agent.DeliveryDelivered
+		switch {
+		case a.Error == "":
+			a.Next = agent.Time{}
+		case a.Next.IsZero():
+			state = agent.DeliveryFailed
+		default:
+			state = agent.DeliveryPending
+		}
+		done, err := tx.exec(`UPDATE _deliveries SET attempt = attempt + 1, status = ?, response_status = ?, duration_ms = ?, error = ?, next_attempt_at = ?
+			WHERE id = ? AND (status = 'pending' OR ?2 = 'delivered')`, state, status, a.Duration.Milliseconds(), a.Error, a.Next, a.DeliveryID)
+		if err != nil {
+			return false, err
+		}
+		if n, err := done.RowsAffected(); n == 0 || err != nil {
+			return false, err // deleted or switched off meanwhile
+		}
+		return tx.noteAttempt(a, status, state)
+	})
+}
+
+// noteAttempt keeps the subscription's own account of its deliveries.
+func (tx *Tx) noteAttempt(a Attempt, status *int, state agent.DeliveryStatus) (off bool, err error) {
+	if state == agent.DeliveryDelivered {
+		_, err := tx.exec("UPDATE webhooks SET failure_count = 0, last_delivery_at = ?1, last_success_at = ?1, last_status = ?2 WHERE id = ?3",
+			a.At, status, a.WebhookID)
+		return false, err
+	}
+	if _, err := tx.exec("UPDATE webhooks SET failure_count = failure_count + 1, last_delivery_at = ?, last_status = ? WHERE id = ?",
+		a.At, status, a.WebhookID); err != nil {
+		return false, err
+	}
+	if !a.Gone && state == agent.DeliveryPending {
+		return false, nil
+	}
+	done, err := tx.exec(`UPDATE webhooks SET active = 0, updated_at = ? WHERE id = ? AND active = 1
+		AND (? OR coalesce(last_success_at, '') < (SELECT created_at FROM _deliveries WHERE id = ?))`, tx.Now, a.WebhookID, a.Gone, a.DeliveryID)
+	if err != nil {
+		return false, err
+	}
+	n, err := done.RowsAffected()
+	if n == 0 || err != nil {
+		return false, err
+	}
+	why := "all tries of a delivery failed"
+	if a.Gone {
+		why = "its target is gone"
+	}
+	return true, tx.log(agent.LevelWarn, "webhooks", "a subscription was switched off: "+why, map[string]any{"webhook_id": a.WebhookID})
+}
+
+// Redeliver makes a delivery due again, with all its tries and under the same
+// webhook-id. The subscription must be active.
+func (db *DB) Redeliver(ctx context.Context, webhookID, id string, now agent.Time) (agent.Delivery, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Delivery, error) {
+		w, err := tx.webhook(webhookID)
+		if err != nil {
+			return agent.Delivery{}, err
+		}
+		if _, err := tx.delivery(webhookID, id); err != nil {
+			return agent.Delivery{}, err
+		}
+		if !w.Active {
+			return agent.Delivery{}, agent.Errorf(agent.CodeConflict, "this subscription is switched off; set active to true first")
+		}
+		if _, err := tx.exec(`UPDATE _deliveries SET attempt = iif(status = 'pending', attempt, 0), status = 'pending', next_attempt_at = ? WHERE id = ?`, now, id); err != nil {
+			return agent.Delivery{}, err
+		}
+		if err := tx.audit("webhook delivery repeated", map[string]any{"webhook_id": webhookID, "delivery_id": id}); err != nil {
+			return agent.Delivery{}, err
+		}
+		return tx.delivery(webhookID, id)
+	})
+}
