@@ -44,9 +44,11 @@ var floors = map[string]struct {
 	"agent/egress":   {0, nil},
 	"store":          {1, []string{"agent"}},
 	"crawl":          {2, []string{"agent", "agent/egress", "store"}},
+	"gateways":       {2, []string{"agent", "agent/egress", "store"}},
 	"vector":         {2, []string{"agent", "agent/egress", "store"}},
 	"flow/template":  {4, []string{"agent"}},
 	"flow/condition": {4, []string{"agent", "flow/template"}},
+	"flow/dispatch":  {4, []string{"agent", "store"}},
 	"httpapi":        {5, []string{""}},
 	"":               {6, []string{""}},
 }

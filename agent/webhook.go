@@ -14,7 +14,7 @@ type Webhook struct {
 	CreatedAt      Time     `json:"created_at" format:"date-time"`
 	UpdatedAt      Time     `json:"updated_at" format:"date-time"`
 	FailureCount   int      `json:"failure_count" doc:"Tries that failed since the last that succeeded."`
-	LastDeliveryAt Time     `json:"last_delivery_at" format:"date-time" doc:"The last try, whatever came of it; null before the first."`
+	LastDeliveryAt Time     `json:"last_delivery_at" format:"date-time" nullable:"true" doc:"The last try, whatever came of it; null before the first."`
 	LastStatus     *int     `json:"last_status" doc:"HTTP status of the last try; null without an answer."`
 }
 
@@ -80,6 +80,6 @@ type Delivery struct {
 	ResponseStatus *int           `json:"response_status" doc:"HTTP status of the last try; null without an answer." example:"200"`
 	DurationMS     *int           `json:"duration_ms" doc:"Of the last try." example:"41"`
 	Error          string         `json:"error" doc:"Why the last try failed."`
-	NextAttemptAt  Time           `json:"next_attempt_at" format:"date-time" doc:"When it is tried next; null when it is not."`
+	NextAttemptAt  Time           `json:"next_attempt_at" format:"date-time" nullable:"true" doc:"When it is tried next; null when it is not."`
 	CreatedAt      Time           `json:"created_at" format:"date-time"`
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -21,6 +22,8 @@ import (
 
 	"satchel/agent"
 	"satchel/crawl"
+	"satchel/flow/dispatch"
+	"satchel/gateways"
 	"satchel/store"
 	"satchel/vector"
 	"satchel/vector/document"
@@ -147,14 +150,22 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	if err := crawler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
+	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
+	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle})
+	folder.OnEvents(dispatcher.Wake)
+	if err := errors.Join(webhooks.Start(context.Background()), dispatcher.Start(context.Background())); err != nil {
+		tb.Fatal(err)
+	}
 	tb.Cleanup(func() {
+		dispatcher.Stop()
+		webhooks.Stop()
 		crawler.Stop()
 		index.Stop()
 		if err := folder.Close(); err != nil {
 			tb.Error(err)
 		}
 	})
-	return folder, New(Options{Folder: folder, Index: index, Crawler: crawler, CORSOrigins: []string{"*"},
+	return folder, New(Options{Folder: folder, Index: index, Crawler: crawler, Webhooks: webhooks, CORSOrigins: []string{"*"},
 		MaxUpload: 25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }
 

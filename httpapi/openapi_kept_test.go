@@ -104,6 +104,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	w.ask(t, 404, "GET", at+"/contacts/contact-x", "")
 	w.askOfContacts(t, at)
 	w.askOfKnowledge(t, at)
+	w.askOfWebhooks(t, at)
 	for _, path := range []string{"", "/settings", "/admins", "/logs", "/sql/schema", "/conversations", "/contacts", "/sources"} {
 		w.ask(t, 200, "GET", at+path, "")
 	}

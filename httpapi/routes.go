@@ -68,6 +68,16 @@ func (s *Server) api() []*Route {
 		route("GET", "/agents/{id}/conversations/{conversationId}/messages", 200, "List messages by cursor", s.listMessages),
 		route("POST", "/agents/{id}/conversations/{conversationId}/messages", 201, "Add a message", s.appendMessage).locates(messageLocation),
 
+		route("GET", "/agents/{id}/webhooks", 200, "List webhook subscriptions", s.listWebhooks),
+		route("POST", "/agents/{id}/webhooks", 201, "Subscribe to events; the secret is shown only now", s.createWebhook).locates(webhookLocation).fails(agent.CodeConflict),
+		route("GET", "/agents/{id}/webhooks/{webhookId}", 200, "Read a subscription", s.getWebhook),
+		route("PUT", "/agents/{id}/webhooks/{webhookId}", 200, "Change a subscription, or switch it off and on", s.updateWebhook),
+		route("DELETE", "/agents/{id}/webhooks/{webhookId}", 204, "Delete a subscription with its deliveries", s.deleteWebhook),
+		route("POST", "/agents/{id}/webhooks/{webhookId}/rotate", 200, "Give a subscription a new secret; the one before signs along for a day", s.rotateWebhook),
+		route("POST", "/agents/{id}/webhooks/{webhookId}/test", 200, "Send a test event at once and tell what came of it", s.testWebhook),
+		route("GET", "/agents/{id}/webhooks/{webhookId}/deliveries", 200, "List deliveries, newest first", s.listDeliveries),
+		route("POST", "/agents/{id}/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver", 200, "Deliver again under the same webhook-id", s.redeliver).fails(agent.CodeConflict),
+
 		route("GET", "/agents/{id}/sql/schema", 200, "Describe the agent's tables", s.sqlSchema),
 		route("POST", "/agents/{id}/sql/execute", 200, "Run one SQL statement on the agent's tables", s.sqlExecute).role(viewer).
 			fails(agent.CodeInvalidQuery, agent.CodeForbiddenOperation, agent.CodeExecution),

@@ -17,6 +17,7 @@ import (
 
 	"satchel/agent"
 	"satchel/crawl"
+	"satchel/gateways"
 	"satchel/store"
 	"satchel/vector"
 )
@@ -26,6 +27,7 @@ type Options struct {
 	Folder         *store.Folder
 	Index          *vector.Index
 	Crawler        *crawl.Crawler
+	Webhooks       *gateways.Webhooks
 	Verifier       *Verifier // nil: no identity proxy
 	NoAuth         bool      // open, whatever else is set
 	DefaultRole    agent.Role

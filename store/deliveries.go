@@ -125,7 +125,7 @@ func (tx *Tx) enqueue(w wish, now agent.Time) (int, error) {
 	made := 0
 	for _, e := range w.events {
 		d := agent.Delivery{ID: agent.NewID(agent.KindDelivery), Event: e.Type, EventID: e.ID, WebhookID: w.webhookID,
-			Status: agent.DeliveryPending, NextAttemptAt: now, CreatedAt: tx.Now}
+			Status: agent.DeliveryPending, NextAttemptAt: now, CreatedAt: now}
 		if waiting+made >= MaxPending {
 			d.Status, d.NextAttemptAt = agent.DeliveryFailed, agent.Time{}
 			d.Error = fmt.Sprintf("%d deliveries were waiting already", MaxPending)
@@ -170,52 +170,64 @@ func (db *DB) NoteDelivery(ctx context.Context, d agent.Delivery, body []byte) e
 	return err
 }
 
-// Due are the deliveries of one subscription that are due.
+// Due are the deliveries of one subscription that are due, in that order.
 type Due struct {
-	Webhook    agent.Webhook
-	Secrets    []string // to sign with; none: missing, or sealed with another master key
-	Deliveries []DueDelivery
+	WebhookID string
+	URL       string
+	Failing   bool // the last try to this subscription failed
+	IDs       []string
 }
 
-// DueDelivery is a delivery with what is to be sent.
-type DueDelivery struct {
-	agent.Delivery
-	Body []byte
-}
-
-// DueDeliveries returns what is due at now, up to limit of each subscription
-// in the order in which they fell due, and when the next one after now falls
-// due; zero for never.
+// DueDeliveries returns what is due at now, up to limit of each subscription,
+// and when the next one after now falls due; zero for never.
 func (db *DB) DueDeliveries(ctx context.Context, now agent.Time, limit int) (due []Due, next agent.Time, err error) {
 	due, err = Read(ctx, db, func(tx *Tx) ([]Due, error) {
 		if err := tx.value(&next, "SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending' AND next_attempt_at > ?", now); err != nil {
 			return nil, err
 		}
-		webhooks, err := all(tx, scanWebhook, "SELECT "+webhookColumns+` FROM webhooks w WHERE EXISTS (SELECT 1 FROM _deliveries d
-			WHERE d.webhook_id = w.id AND d.status = 'pending' AND d.next_attempt_at <= ?)`, now)
+		due, err := all(tx, func(rows *sql.Rows) (d Due, err error) { return d, rows.Scan(&d.WebhookID, &d.URL, &d.Failing) },
+			`SELECT id, url, failure_count > 0 FROM webhooks w WHERE EXISTS (SELECT 1 FROM _deliveries d
+				WHERE d.webhook_id = w.id AND d.status = 'pending' AND d.next_attempt_at <= ?)`, now)
 		if err != nil {
 			return nil, err
 		}
-		var due []Due
-		for _, w := range webhooks {
-			d := Due{Webhook: w}
-			if d.Secrets, err = tx.webhookSecrets(w.ID, now); err != nil && !errors.Is(err, errLocked) {
+		for i := range due {
+			due[i].IDs, err = all(tx, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) }, `SELECT id FROM _deliveries
+				WHERE webhook_id = ? AND status = 'pending' AND next_attempt_at <= ? ORDER BY next_attempt_at, id LIMIT ?`, due[i].WebhookID, now, limit)
+			if err != nil {
 				return nil, err
 			}
-			if d.Deliveries, err = all(tx, scanDue, "SELECT "+deliveryColumns+`, body FROM _deliveries
-				WHERE webhook_id = ? AND status = 'pending' AND next_attempt_at <= ? ORDER BY next_attempt_at, id LIMIT ?`, w.ID, now, limit); err != nil {
-				return nil, err
-			}
-			due = append(due, d)
 		}
 		return due, nil
 	})
 	return due, next, err
 }
 
-func scanDue(rows *sql.Rows) (d DueDelivery, err error) {
-	return d, rows.Scan(&d.ID, &d.Event, &d.EventID, &d.WebhookID, &d.Attempt, &d.Status, &d.ResponseStatus, &d.DurationMS, &d.Error,
-		&d.NextAttemptAt, &d.CreatedAt, (*rawJSON)(&d.Body))
+// Outgoing is a delivery with all that a try needs.
+type Outgoing struct {
+	agent.Delivery
+	URL     string
+	Secrets []string // to sign with; none: missing, or sealed with another master key
+	Body    []byte
+}
+
+// Outgoing reads a delivery to try it at now; nil when it is not due.
+func (db *DB) Outgoing(ctx context.Context, id string, now agent.Time) (*Outgoing, error) {
+	return Read(ctx, db, func(tx *Tx) (*Outgoing, error) {
+		found, err := all(tx, func(rows *sql.Rows) (o *Outgoing, err error) {
+			o = &Outgoing{}
+			return o, rows.Scan(&o.ID, &o.WebhookID, &o.EventID, &o.Attempt, (*rawJSON)(&o.Body), &o.URL)
+		}, `SELECT d.id, d.webhook_id, d.event_id, d.attempt, d.body, w.url FROM _deliveries d JOIN webhooks w ON w.id = d.webhook_id
+			WHERE d.id = ? AND d.status = 'pending' AND d.next_attempt_at <= ?`, id, now)
+		if err != nil || len(found) == 0 {
+			return nil, err
+		}
+		o := found[0]
+		if o.Secrets, err = tx.webhookSecrets(o.WebhookID, now); err != nil && !errors.Is(err, errLocked) {
+			return nil, err
+		}
+		return o, nil
+	})
 }
 
 // Attempt is what came of one try of a delivery.

@@ -39,7 +39,7 @@ type Consumer struct {
 func Each(act func(ctx context.Context, db *store.DB, e agent.Event) error) func(context.Context, *store.DB, []agent.Event) (int, error) {
 	return func(ctx context.Context, db *store.DB, events []agent.Event) (int, error) {
 		for i, e := range events {
-			if err := act(ctx, db, e); err != nil {
+			if err := guarded(func() error { return act(ctx, db, e) }); err != nil {
 				return i, err
 			}
 		}
@@ -126,8 +126,8 @@ func (d *Dispatcher) Wake(db *store.DB) {
 
 // turn hands the next events of an agent to the consumer and tells whether
 // more may be there.
-func (l *lane) turn(ctx context.Context, db *store.DB) (more bool, err error) {
-	events, err := db.Undelivered(ctx, l.Name, batchSize)
+func (l *lane) turn(ctx context.Context, db *store.DB, limit int) (more bool, err error) {
+	events, err := db.Undelivered(ctx, l.Name, limit)
 	if err != nil || len(events) == 0 {
 		return false, err
 	}
@@ -175,16 +175,24 @@ func (l *lane) wanted(db *store.DB, events []agent.Event) []agent.Event {
 	return wanted
 }
 
+// guarded runs fn; its panic is an error.
+func guarded(fn func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return fn()
+}
+
 // handle calls the consumer within its time; its panic is an error.
 func (l *lane) handle(ctx context.Context, db *store.DB, events []agent.Event) (done int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
 	defer cancel()
-	defer func() {
-		if r := recover(); r != nil {
-			done, err = 0, fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-		}
-	}()
-	done, err = l.Handle(ctx, db, events)
+	err = guarded(func() (err error) {
+		done, err = l.Handle(ctx, db, events)
+		return err
+	})
 	if err == nil && done < len(events) {
 		err = fmt.Errorf("%d of %d events were handled", done, len(events))
 	}

@@ -31,6 +31,7 @@ type visit struct {
 	state    state
 	again    bool        // woken during its turn
 	failures int         // in a row
+	careful  int         // turns of a single event, to find the one that fails
 	retry    *time.Timer // while waiting
 }
 
@@ -95,28 +96,34 @@ func (l *lane) staff() {
 // serve takes turns until the line is empty.
 func (l *lane) serve(ctx context.Context) {
 	for {
-		db := l.next(ctx)
+		db, limit := l.next(ctx)
 		if db == nil {
 			return
 		}
-		more, err := l.turn(ctx, db)
+		more, err := l.turn(ctx, db, limit)
 		l.ended(ctx, db, more, err)
 	}
 }
 
-// next takes the first agent of the line, or dismisses the worker.
-func (l *lane) next(ctx context.Context) *store.DB {
+// next takes the first agent of the line and how many events its turn may
+// take, or dismisses the worker.
+func (l *lane) next(ctx context.Context) (*store.DB, int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ctx.Err() != nil || len(l.line) == 0 {
 		l.workers--
-		return nil
+		return nil, 0
 	}
 	db := l.line[0]
 	l.line = l.line[1:]
-	l.agents[db].state = inTurn
+	v := l.agents[db]
+	v.state = inTurn
 	l.staff()
-	return db
+	if v.careful > 0 {
+		v.careful--
+		return db, 1
+	}
+	return db, batchSize
 }
 
 // ended decides what comes after a turn: rest, the end of the line, or a wait.
@@ -163,6 +170,7 @@ func (l *lane) note(db *store.DB, progress, failed bool) (failures int, stuck bo
 	}
 	if failed {
 		v.failures++
+		v.careful = batchSize
 	}
 	return v.failures, v.failures >= giveUpAfter
 }

@@ -1,0 +1,412 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func openFolder(tb testing.TB, path string) *store.Folder {
+	tb.Helper()
+	f, err := store.Open(store.Options{Path: path, Log: quiet})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+func makeAgent(tb testing.TB, f *store.Folder, name string) *store.DB {
+	tb.Helper()
+	db, err := f.CreateAgent(tb.Context(), agent.Agent{Name: name}, "")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return db
+}
+
+func contact(tb testing.TB, db *store.DB, name string) {
+	tb.Helper()
+	if _, err := db.CreateContact(tb.Context(), agent.ContactChange{Name: agent.Some(name)}); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// told is an event that a consumer was told of.
+type told struct {
+	db *store.DB
+	agent.Event
+}
+
+// ear is a consumer that remembers.
+type ear struct {
+	heard chan told
+	fail  func(db *store.DB, e agent.Event) error // nil: never
+}
+
+func newEar() *ear { return &ear{heard: make(chan told, 100_000)} }
+
+func (e *ear) consumer(name string, triggers bool) Consumer {
+	return Consumer{Name: name, Triggers: triggers, Handle: Each(func(_ context.Context, db *store.DB, event agent.Event) error {
+		if e.fail != nil {
+			if err := e.fail(db, event); err != nil {
+				return err
+			}
+		}
+		e.heard <- told{db, event}
+		return nil
+	})}
+}
+
+func (e *ear) next(tb testing.TB) told {
+	tb.Helper()
+	select {
+	case t := <-e.heard:
+		return t
+	case <-time.After(20 * time.Second):
+	}
+	tb.Fatal("nothing was delivered")
+	return told{}
+}
+
+// run starts a dispatcher that stops with the test.
+func run(tb testing.TB, f *store.Folder, consumers ...Consumer) *Dispatcher {
+	tb.Helper()
+	d := New(f, quiet, consumers...)
+	f.OnEvents(d.Wake)
+	begin(tb, d)
+	return d
+}
+
+func begin(tb testing.TB, d *Dispatcher) {
+	tb.Helper()
+	if err := d.Start(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(d.Stop)
+}
+
+// idle waits until a consumer has passed every event of an agent, by way of
+// one more event.
+func idle(tb testing.TB, db *store.DB, e *ear) {
+	tb.Helper()
+	contact(tb, db, "the last")
+	for {
+		if t := e.next(tb); t.db == db && string(t.Data) != "" && containsName(t, "the last") {
+			return
+		}
+	}
+}
+
+func containsName(t told, name string) bool {
+	return slices.Contains([]string{nameOf(t)}, name)
+}
+
+func TestOrder(t *testing.T) {
+	f := openFolder(t, t.TempDir())
+	first, second := newEar(), newEar()
+	run(t, f, first.consumer("one", false), second.consumer("two", true))
+	dbs := []*store.DB{f.Default(), makeAgent(t, f, "a"), makeAgent(t, f, "b")}
+	const each = 300
+	var writers sync.WaitGroup
+	for _, db := range dbs {
+		writers.Go(func() {
+			for i := range each {
+				contact(t, db, fmt.Sprint(i))
+			}
+		})
+	}
+	writers.Wait()
+	for name, e := range map[string]*ear{"one": first, "two": second} {
+		last := map[*store.DB]int64{}
+		for range each * len(dbs) {
+			got := e.next(t)
+			if got.Seq <= last[got.db] {
+				t.Fatalf("%s: event %d of %s after %d", name, got.Seq, got.db.ID(), last[got.db])
+			}
+			last[got.db] = got.Seq
+		}
+		if len(e.heard) != 0 {
+			t.Errorf("%s: %d events too many", name, len(e.heard))
+		}
+	}
+}
+
+// TestGoesOn: a restart delivers what was left and nothing else, in the same
+// process or another.
+func TestGoesOn(t *testing.T) {
+	path := t.TempDir()
+	f := openFolder(t, path)
+	e := newEar()
+	d := run(t, f, e.consumer(store.ConsumerWorkflows, true))
+	contact(t, f.Default(), "before")
+	e.next(t)
+	d.Stop()
+	contact(t, f.Default(), "between")
+	begin(t, d)
+	if got := e.next(t); nameOf(got) != "between" {
+		t.Errorf("after a restart: %s", got.Data)
+	}
+	d.Stop()
+	contact(t, f.Default(), "later")
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f = openFolder(t, path)
+	run(t, f, e.consumer(store.ConsumerWorkflows, true))
+	if got := e.next(t); nameOf(got) != "later" {
+		t.Errorf("after a new process: %s", got.Data)
+	}
+}
+
+// TestSlowAgent: a consumer that waits for one agent works for the others.
+func TestSlowAgent(t *testing.T) {
+	f := openFolder(t, t.TempDir())
+	slow, quick := makeAgent(t, f, "slow"), makeAgent(t, f, "quick")
+	release := make(chan struct{})
+	e := newEar()
+	e.fail = func(db *store.DB, _ agent.Event) error {
+		if db == slow {
+			<-release
+		}
+		return nil
+	}
+	run(t, f, e.consumer("c", false))
+	contact(t, slow, "x")
+	for i := range 100 {
+		contact(t, quick, fmt.Sprint(i))
+	}
+	for range 100 {
+		if got := e.next(t); got.db != quick {
+			t.Fatal("the slow one was first")
+		}
+	}
+	close(release)
+	if got := e.next(t); got.db != slow {
+		t.Error("the slow one was forgotten")
+	}
+}
+
+// TestResting: events of an agent that rests start nothing, now or later, but
+// are told to those who only tell of them.
+func TestResting(t *testing.T) {
+	for _, status := range []agent.Status{agent.StatusPaused, agent.StatusDisabled} {
+		f := openFolder(t, t.TempDir())
+		triggers, tells := newEar(), newEar()
+		d := run(t, f, triggers.consumer("t", true), tells.consumer("n", false))
+		db := f.Default()
+		if _, err := f.UpdateAgent(t.Context(), db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
+			t.Fatal(err)
+		}
+		contact(t, db, "meanwhile")
+		tells.next(t)
+		tells.next(t)
+		passed(t, d, db)
+		if _, err := f.UpdateAgent(t.Context(), db, agent.AgentChange{Status: agent.Some(agent.StatusActive)}); err != nil {
+			t.Fatal(err)
+		}
+		contact(t, db, "after")
+		if first, second := triggers.next(t), triggers.next(t); first.Type != "agent.updated" || nameOf(second) != "after" {
+			t.Errorf("%s: started by %s and %s", status, first.Data, second.Data)
+		}
+	}
+}
+
+// passed waits until every lane has no work for an agent left.
+func passed(tb testing.TB, d *Dispatcher, db *store.DB) {
+	tb.Helper()
+	d.Stop()
+	for _, l := range d.lanes {
+		for {
+			more, err := l.turn(tb.Context(), db, batchSize)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			if !more {
+				break
+			}
+		}
+	}
+	begin(tb, d)
+}
+
+// TestDeepEvents: a chain of executions ends.
+func TestDeepEvents(t *testing.T) {
+	f := openFolder(t, t.TempDir())
+	triggers, tells := newEar(), newEar()
+	run(t, f, triggers.consumer("t", true), tells.consumer("n", false))
+	for _, depth := range []int{1, agent.MaxEventDepth, agent.MaxEventDepth - 1, agent.MaxEventDepth + 5} {
+		if _, err := f.Default().CreateContact(store.WithDepth(t.Context(), depth), agent.ContactChange{Name: agent.Some("x")}); err != nil {
+			t.Fatal(err)
+		}
+		tells.next(t)
+	}
+	if a, b := triggers.next(t), triggers.next(t); a.Depth != 1 || b.Depth != agent.MaxEventDepth-1 || len(triggers.heard) > 0 {
+		t.Errorf("depths %d and %d started something, and %d more", a.Depth, b.Depth, len(triggers.heard))
+	}
+}
+
+// impatient makes a dispatcher's waits pass at once and tells them.
+func impatient(d *Dispatcher) chan time.Duration {
+	waits := make(chan time.Duration, 1000)
+	for _, l := range d.lanes {
+		l.after = func(wait time.Duration, f func()) *time.Timer {
+			waits <- wait
+			return time.AfterFunc(0, f)
+		}
+	}
+	return waits
+}
+
+// TestRetries: an event that fails is tried again, with growing waits, and
+// those behind it wait for it.
+func TestRetries(t *testing.T) {
+	f := openFolder(t, t.TempDir())
+	e := newEar()
+	failures, panics := 3, 1
+	e.fail = func(_ *store.DB, event agent.Event) error {
+		switch nameOf(told{Event: event}) {
+		case "bad":
+			if failures--; failures >= 0 {
+				return errors.New("not now")
+			}
+		case "panics":
+			if panics--; panics >= 0 {
+				panic("in a consumer")
+			}
+		}
+		return nil
+	}
+	d := New(f, quiet, e.consumer("c", false))
+	waits := impatient(d)
+	for _, name := range []string{"good", "bad", "behind", "panics", "last"} {
+		contact(t, f.Default(), name)
+	}
+	f.OnEvents(d.Wake)
+	d.Wake(f.Default())
+	begin(t, d)
+	var order []string
+	for range 5 {
+		order = append(order, nameOf(e.next(t)))
+	}
+	if !slices.Equal(order, []string{"good", "bad", "behind", "panics", "last"}) {
+		t.Errorf("order %v", order)
+	}
+	if a, b, c := <-waits, <-waits, <-waits; a != time.Second || b != 2*time.Second || c != 4*time.Second {
+		t.Errorf("waits %s, %s, %s", a, b, c)
+	}
+	if again := <-waits; again != time.Second {
+		t.Errorf("the next failure waits %s", again)
+	}
+}
+
+// TestGivesUp: an event that always fails does not hold up the others for ever.
+func TestGivesUp(t *testing.T) {
+	f := openFolder(t, t.TempDir())
+	e := newEar()
+	tries := 0
+	e.fail = func(_ *store.DB, event agent.Event) error {
+		if nameOf(told{Event: event}) == "poison" {
+			tries++
+			return errors.New("never")
+		}
+		return nil
+	}
+	d := New(f, quiet, e.consumer("c", false))
+	waits := impatient(d)
+	f.OnEvents(d.Wake)
+	begin(t, d)
+	contact(t, f.Default(), "poison")
+	contact(t, f.Default(), "behind")
+	if got := e.next(t); nameOf(got) != "behind" || tries != giveUpAfter {
+		t.Errorf("%s after %d tries", got.Data, tries)
+	}
+	var total time.Duration
+	for range len(waits) {
+		total += <-waits
+	}
+	if total < 3*time.Minute || total > 10*time.Minute {
+		t.Errorf("given up after %s", total)
+	}
+}
+
+// TestStopCuts: Stop ends a consumer that waits, and the event comes again.
+func TestStopCuts(t *testing.T) {
+	f := openFolder(t, t.TempDir())
+	begun := make(chan struct{}, 10)
+	d := New(f, quiet, Consumer{Name: "c", Handle: func(ctx context.Context, _ *store.DB, events []agent.Event) (int, error) {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}})
+	f.OnEvents(d.Wake)
+	begin(t, d)
+	contact(t, f.Default(), "x")
+	<-begun
+	d.Stop()
+	d.Stop()
+	begin(t, d)
+	<-begun
+}
+
+// TestStartStop stresses starting and stopping while events come in.
+func TestStartStop(t *testing.T) {
+	f := openFolder(t, t.TempDir())
+	e := newEar()
+	d := run(t, f, e.consumer("c", false))
+	const events = 400
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		for i := range events {
+			contact(t, f.Default(), fmt.Sprint(i))
+		}
+	}()
+	seen, last := map[string]bool{}, -1
+	for len(seen) < events {
+		got := e.next(t)
+		seen[got.ID] = true
+		if n := len(seen); n%20 == 0 && n != last {
+			last = n
+			d.Stop()
+			begin(t, d)
+			begin(t, d)
+		}
+	}
+	<-written
+	idle(t, f.Default(), e)
+	for _, l := range d.lanes {
+		l.mu.Lock()
+		if len(l.line) > 0 || len(l.agents) > 1 {
+			t.Errorf("%d agents in line, %d known", len(l.line), len(l.agents))
+		}
+		l.mu.Unlock()
+	}
+}
+
+// TestDeletedAgent: what is left of a deleted agent is forgotten.
+func TestDeletedAgent(t *testing.T) {
+	f := openFolder(t, t.TempDir())
+	db := makeAgent(t, f, "a")
+	d := New(f, quiet, newEar().consumer("c", false))
+	d.Wake(db)
+	if err := f.DeleteAgent(db); err != nil {
+		t.Fatal(err)
+	}
+	begin(t, d)
+	l := d.lanes[0]
+	d.Stop() // waits for the turn, if it began
+	if l.serve(t.Context()); len(l.agents) != 0 {
+		t.Errorf("%d agents are left", len(l.agents))
+	}
+}

@@ -1,0 +1,84 @@
+package gateways
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/store"
+)
+
+// Limits of one try.
+const (
+	tryTimeout  = 15 * time.Second
+	maxAnswer   = 64 << 10 // bytes of the answer that are read, so that its connection can be used again
+	maxErrorLen = 200
+)
+
+// post sends a delivery once and tells what came of it, but for when it is
+// tried again.
+func (w *Webhooks) post(ctx context.Context, url string, secrets []string, id string, body []byte) (a store.Attempt, wait time.Duration) {
+	began, at := time.Now(), w.now()
+	a.At = agent.At(at)
+	defer func() { a.Duration = time.Since(began) }()
+	if len(secrets) == 0 {
+		a.Error = "the subscription has no secret that can be opened; rotate it"
+		return a, 0
+	}
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		a.Error = "the address cannot be used"
+		return a, 0
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "Satchel/"+w.version)
+	req.Header.Set("webhook-id", id)
+	req.Header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
+	req.Header.Set("webhook-signature", sign(secrets, id, at, body))
+	resp, err := w.client.Do(req)
+	if err != nil {
+		a.Error = failure(err)
+		return a, 0
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer))
+	a.Status = resp.StatusCode
+	switch {
+	case a.Status >= 200 && a.Status < 300:
+		return a, 0
+	case a.Status >= 300 && a.Status < 400:
+		a.Error = "the target answered with a redirect, which is not followed"
+	default:
+		a.Error = "the target answered " + strconv.Itoa(a.Status)
+	}
+	a.Gone = a.Status == http.StatusGone
+	return a, retryAfter(resp.Header, at)
+}
+
+// failure says in our own words why a target gave no answer.
+func failure(err error) string {
+	var refused *egress.Error
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &refused):
+		return agent.Clip(refused.Error(), maxErrorLen)
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer within " + tryTimeout.String()
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "the name of the target does not exist"
+	case errors.As(err, &dns):
+		return "the name of the target could not be resolved"
+	case isTLS(err):
+		return "no secure connection: the target's certificate or TLS was refused"
+	}
+	return "the connection failed or was cut"
+}

@@ -1,0 +1,272 @@
+package gateways
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"satchel/agent"
+	"satchel/flow/dispatch"
+	"satchel/store"
+)
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// clock is a time that tests set. Timers ring when it passes them.
+type clock struct {
+	mu     sync.Mutex
+	at     time.Time
+	timers map[*timer]bool
+	set    chan struct{} // gets a token when a timer is set
+}
+
+type timer struct {
+	clock *clock
+	at    time.Time
+	ring  func()
+}
+
+func newClock() *clock {
+	return &clock{at: time.Now().Truncate(time.Second), timers: map[*timer]bool{}, set: make(chan struct{}, 1000)}
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) after(d time.Duration, ring func()) stopper {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &timer{clock: c, at: c.at.Add(d), ring: ring}
+	c.timers[t] = true
+	if d == 0 {
+		delete(c.timers, t)
+		go ring()
+	}
+	select {
+	case c.set <- struct{}{}:
+	default:
+	}
+	return t
+}
+
+// Stop forgets the timer.
+func (t *timer) Stop() bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	running := t.clock.timers[t]
+	delete(t.clock.timers, t)
+	return running
+}
+
+// pass lets time pass, timer by timer.
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	end := c.at.Add(d)
+	c.mu.Unlock()
+	for {
+		c.mu.Lock()
+		var next *timer
+		for t := range c.timers {
+			if !t.at.After(end) && (next == nil || t.at.Before(next.at)) {
+				next = t
+			}
+		}
+		if next == nil {
+			c.at = end
+			c.mu.Unlock()
+			return
+		}
+		delete(c.timers, next)
+		if next.at.After(c.at) {
+			c.at = next.at
+		}
+		c.mu.Unlock()
+		next.ring()
+	}
+}
+
+// house is a folder with an agent, its deliverer and a dispatcher.
+type house struct {
+	folder     *store.Folder
+	db         *store.DB
+	clock      *clock
+	webhooks   *Webhooks
+	dispatcher *dispatch.Dispatcher
+	tries      chan store.Attempt
+}
+
+func newHouse(tb testing.TB) *house {
+	tb.Helper()
+	return openHouse(tb, tb.TempDir(), newClock())
+}
+
+func openHouse(tb testing.TB, path string, c *clock) *house {
+	tb.Helper()
+	folder, err := store.Open(store.Options{Path: path, Log: quiet})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	h := &house{folder: folder, db: folder.Default(), clock: c, tries: make(chan store.Attempt, 10_000)}
+	h.webhooks = NewWebhooks(Options{Folder: folder, Allow: loopback, Version: "test", Log: quiet})
+	h.webhooks.tried = func(a *store.Attempt) {
+		if a != nil {
+			h.tries <- *a
+		}
+	}
+	if c != nil {
+		h.webhooks.now, h.webhooks.after = c.now, c.after
+	}
+	h.dispatcher = dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: h.webhooks.Handle})
+	folder.OnEvents(h.dispatcher.Wake)
+	h.start(tb)
+	tb.Cleanup(h.stop)
+	return h
+}
+
+func (h *house) start(tb testing.TB) {
+	tb.Helper()
+	if err := h.webhooks.Start(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	if err := h.dispatcher.Start(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func (h *house) stop() {
+	h.dispatcher.Stop()
+	h.webhooks.Stop()
+	_ = h.folder.Close()
+}
+
+// receiver is a webhook target that answers by script, and remembers.
+type receiver struct {
+	*httptest.Server
+	got chan delivered
+
+	mu     sync.Mutex
+	answer func(n int, w http.ResponseWriter, r *http.Request)
+	n      int
+}
+
+type delivered struct {
+	header http.Header
+	body   []byte
+}
+
+func newReceiver(tb testing.TB, answer func(n int, w http.ResponseWriter, r *http.Request)) *receiver {
+	tb.Helper()
+	r := &receiver{got: make(chan delivered, 10_000), answer: answer}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		r.mu.Lock()
+		r.n++
+		n, answer := r.n, r.answer
+		r.mu.Unlock()
+		if answer != nil {
+			answer(n, w, req)
+		}
+		r.got <- delivered{req.Header.Clone(), body}
+	}))
+	tb.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) script(answer func(n int, w http.ResponseWriter, req *http.Request)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = answer
+}
+
+// next waits for a delivery.
+func (r *receiver) next(tb testing.TB) delivered {
+	tb.Helper()
+	select {
+	case d := <-r.got:
+		return d
+	case <-tb.Context().Done():
+	case <-time.After(20 * time.Second):
+	}
+	tb.Fatal("nothing was delivered")
+	return delivered{}
+}
+
+func status(code int) func(int, http.ResponseWriter, *http.Request) {
+	return func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+func subscribe(tb testing.TB, h *house, url string, events ...string) (agent.Webhook, string) {
+	tb.Helper()
+	made, secret, err := h.webhooks.Create(tb.Context(), h.db, agent.WebhookChange{URL: agent.Some(url), Events: agent.Some(events)})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return made, secret
+}
+
+func contact(tb testing.TB, db *store.DB, name string) agent.Contact {
+	tb.Helper()
+	c, err := db.CreateContact(tb.Context(), agent.ContactChange{Name: agent.Some(name)})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// try waits for the end of a try.
+func (h *house) try(tb testing.TB) store.Attempt {
+	tb.Helper()
+	select {
+	case a := <-h.tries:
+		return a
+	case <-time.After(20 * time.Second):
+	}
+	tb.Fatal("nothing was tried")
+	return store.Attempt{}
+}
+
+// delivery reads the newest delivery of a subscription.
+func (h *house) delivery(tb testing.TB, hook string) agent.Delivery {
+	tb.Helper()
+	list, _, err := h.db.Deliveries(tb.Context(), hook, nil, store.Page{Limit: 1})
+	if err != nil || len(list) != 1 {
+		tb.Fatalf("deliveries: %v, %v", list, err)
+	}
+	return list[0]
+}
+
+func (h *house) webhook(tb testing.TB, id string) agent.Webhook {
+	tb.Helper()
+	w, err := h.db.Webhook(tb.Context(), id)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return w
+}
+
+// verify checks a delivery by the library of Standard Webhooks.
+func verify(tb testing.TB, secret string, d delivered) {
+	tb.Helper()
+	oracle, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := oracle.Verify(d.body, d.header); err != nil {
+		tb.Errorf("the library refuses the signature: %v\n%v\n%s", err, d.header, d.body)
+	}
+}
+
+func asAgentError(err error, e **agent.Error) bool { return errors.As(err, e) }

@@ -1,0 +1,232 @@
+package gateways
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/store"
+)
+
+// Options say how a room of this package works.
+type Options struct {
+	Folder  *store.Folder
+	Allow   []netip.Prefix // private ranges that outbound calls may reach
+	Version string         // of the program, for User-Agent
+	Log     *slog.Logger   // nil: slog.Default()
+}
+
+// Webhooks delivers events to the subscriptions of all agents.
+type Webhooks struct {
+	folder  *store.Folder
+	guard   *egress.Client
+	client  *http.Client
+	version string
+	log     *slog.Logger
+	now     func() time.Time
+	after   func(time.Duration, func()) stopper
+	tried   func(*store.Attempt) // is told of each try; tests set it
+
+	mu    sync.Mutex
+	queue queue
+
+	startMu sync.Mutex
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// stopper is a timer that can be stopped.
+type stopper interface{ Stop() bool }
+
+// NewWebhooks makes the deliverer of a folder's subscriptions.
+func NewWebhooks(o Options) *Webhooks {
+	w := &Webhooks{folder: o.Folder, version: o.Version, log: o.Log, now: time.Now, tried: func(*store.Attempt) {},
+		guard: egress.New(egress.Policy{Allow: o.Allow, HeaderTimeout: tryTimeout}),
+		after: func(d time.Duration, f func()) stopper { return time.AfterFunc(d, f) }}
+	if w.log == nil {
+		w.log = slog.Default()
+	}
+	w.client = w.guard.HTTP()
+	w.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	w.queue = newQueue()
+	return w
+}
+
+// Start begins to deliver, first what was left. It returns at once and may be
+// called twice. The work ends with ctx or Stop.
+func (w *Webhooks) Start(ctx context.Context) error {
+	w.startMu.Lock()
+	defer w.startMu.Unlock()
+	if w.stop != nil {
+		return nil
+	}
+	ctx, w.stop = context.WithCancel(ctx)
+	w.mu.Lock()
+	w.queue.ctx = ctx
+	w.mu.Unlock()
+	for _, db := range w.folder.Agents() {
+		w.Resume(db)
+	}
+	w.serve()
+	return nil
+}
+
+// Resume takes up the deliveries that an agent had when its file was loaded,
+// the first time that it is asked to. It returns at once.
+func (w *Webhooks) Resume(db *store.DB) {
+	next := db.NextDelivery()
+	if next.IsZero() {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.queue.met[db] {
+		w.queue.met[db] = true
+		w.plan(w.sender(db), next.Time)
+		w.arm()
+	}
+}
+
+// Stop cuts the tries under way, which count for nothing, and waits until
+// nothing runs. What is left goes on with the next Start.
+func (w *Webhooks) Stop() {
+	w.startMu.Lock()
+	defer w.startMu.Unlock()
+	if w.stop == nil {
+		return
+	}
+	w.stop()
+	w.mu.Lock()
+	w.queue.ctx = nil
+	if w.queue.timer != nil {
+		w.queue.timer.Stop()
+		w.queue.timer = nil
+	}
+	w.mu.Unlock()
+	w.running.Wait()
+	w.guard.CloseIdleConnections()
+	w.stop = nil
+}
+
+// Handle makes the deliveries of an agent's events: it is the consumer that
+// the dispatcher calls.
+func (w *Webhooks) Handle(ctx context.Context, db *store.DB, events []agent.Event) (int, error) {
+	made, err := db.EnqueueDeliveries(ctx, events, agent.At(w.now()))
+	if err != nil {
+		return 0, err
+	}
+	changed := false // an agent that was disabled may be so no more
+	for _, e := range events {
+		changed = changed || e.Type == agent.EventAgentUpdated
+	}
+	if made > 0 || changed {
+		w.Kick(db)
+	}
+	return len(events), nil
+}
+
+// Create adds a subscription and returns it with its secret, which is shown
+// only now.
+func (w *Webhooks) Create(ctx context.Context, db *store.DB, change agent.WebhookChange) (agent.Webhook, string, error) {
+	made := agent.Webhook{Active: true}
+	change.Apply(&made)
+	if err := made.Validate(); err != nil {
+		return made, "", err
+	}
+	if err := w.checkURL(made.URL); err != nil {
+		return made, "", err
+	}
+	secret := NewSecret()
+	made, err := db.CreateWebhook(ctx, made, secret)
+	return made, secret, err
+}
+
+// Update changes the given fields of a subscription.
+func (w *Webhooks) Update(ctx context.Context, db *store.DB, id string, change agent.WebhookChange) (agent.Webhook, error) {
+	if change.URL.Given && change.URL.Value != "" {
+		if err := w.checkURL(change.URL.Value); err != nil {
+			return agent.Webhook{}, err
+		}
+	}
+	changed, err := db.UpdateWebhook(ctx, id, change)
+	w.Kick(db)
+	return changed, err
+}
+
+// Delete removes a subscription with its deliveries.
+func (w *Webhooks) Delete(ctx context.Context, db *store.DB, id string) error {
+	err := db.DeleteWebhook(ctx, id)
+	w.Kick(db)
+	return err
+}
+
+// formerSecretFor is how long the secret before a new one signs along.
+const formerSecretFor = 24 * time.Hour
+
+// Rotate gives a subscription a new secret and returns it; for a day the one
+// before signs too.
+func (w *Webhooks) Rotate(ctx context.Context, db *store.DB, id string) (agent.Webhook, string, error) {
+	secret := NewSecret()
+	changed, err := db.RotateWebhookSecret(ctx, id, secret, agent.At(w.now().Add(formerSecretFor)))
+	w.Kick(db)
+	return changed, secret, err
+}
+
+// checkURL refuses addresses that can never be reached.
+func (w *Webhooks) checkURL(raw string) error {
+	if _, err := w.guard.CheckURL(raw); err != nil {
+		return agent.Invalid("url", "cannot be reached from here: "+err.Error())
+	}
+	return nil
+}
+
+// EventTest is the type of the event that Test sends.
+const EventTest = "webhook.test"
+
+// Test sends a subscription an event of its own, once and at once, and returns
+// what came of it. It works on one that is switched off and counts for nothing.
+func (w *Webhooks) Test(ctx context.Context, db *store.DB, id string) (agent.Delivery, error) {
+	hook, err := db.Webhook(ctx, id)
+	if err != nil {
+		return agent.Delivery{}, err
+	}
+	now := agent.At(w.now())
+	secrets, err := db.WebhookSecrets(ctx, id, now)
+	if err != nil {
+		secrets = nil // sealed with another master key: the delivery says so
+	}
+	e := agent.Event{ID: agent.NewID(agent.KindEvent), Type: EventTest, CreatedAt: now,
+		Data: []byte(`{"webhook":{"id":"` + hook.ID + `"}}`)}
+	body, err := store.EventBody(e, db.ID())
+	if err != nil {
+		return agent.Delivery{}, err
+	}
+	a, _ := w.post(ctx, hook.URL, secrets, e.ID, body)
+	if ctx.Err() != nil {
+		return agent.Delivery{}, ctx.Err()
+	}
+	ms := int(a.Duration.Milliseconds())
+	d := agent.Delivery{ID: agent.NewID(agent.KindDelivery), Event: e.Type, EventID: e.ID, WebhookID: id, Attempt: 1,
+		Status: agent.DeliveryDelivered, DurationMS: &ms, Error: a.Error, CreatedAt: now}
+	if a.Status != 0 {
+		d.ResponseStatus = &a.Status
+	}
+	if a.Error != "" {
+		d.Status = agent.DeliveryFailed
+	}
+	return d, db.NoteDelivery(ctx, d, body)
+}
+
+// Redeliver makes a delivery due again under the same webhook-id.
+func (w *Webhooks) Redeliver(ctx context.Context, db *store.DB, webhookID, id string) (agent.Delivery, error) {
+	d, err := db.Redeliver(ctx, webhookID, id, agent.At(w.now()))
+	if err == nil {
+		w.Kick(db)
+	}
+	return d, err
+}

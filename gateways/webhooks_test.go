@@ -1,0 +1,481 @@
+package gateways
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+func TestDelivery(t *testing.T) {
+	h := newHouse(t)
+	r := newReceiver(t, nil)
+	hook, secret := subscribe(t, h, r.URL, "contact.*")
+	if !strings.HasPrefix(secret, "whsec_") || len(secret) != 38 || strings.ContainsAny(secret, "+/=") {
+		t.Errorf("secret %q", secret)
+	}
+	c := contact(t, h.db, "Ada <&>")
+	d := r.next(t)
+	verify(t, secret, d)
+	var body struct {
+		agent.Envelope
+		Data struct{ Contact agent.Contact } `json:"data"`
+	}
+	if err := json.Unmarshal(d.body, &body); err != nil {
+		t.Fatal(err)
+	}
+	if body.Type != "contact.created" || body.AgentID != "default" || body.ID != d.header.Get("webhook-id") || body.Data.Contact.ID != c.ID || body.Timestamp.IsZero() {
+		t.Errorf("body %s", d.body)
+	}
+	if d.header.Get("Content-Type") != "application/json" || d.header.Get("User-Agent") != "Satchel/test" || !strings.Contains(string(d.body), "<&>") {
+		t.Errorf("headers %v, body %s", d.header, d.body)
+	}
+	h.try(t)
+	got, w := h.delivery(t, hook.ID), h.webhook(t, hook.ID)
+	if got.Status != agent.DeliveryDelivered || got.Attempt != 1 || *got.ResponseStatus != 200 || got.DurationMS == nil || got.Error != "" || !got.NextAttemptAt.IsZero() || got.Event != "contact.created" {
+		t.Errorf("delivery %+v", got)
+	}
+	if w.FailureCount != 0 || w.LastStatus == nil || *w.LastStatus != 200 || w.LastDeliveryAt.IsZero() {
+		t.Errorf("webhook %+v", w)
+	}
+}
+
+// TestRetries walks through all tries of a delivery: their waits, their one
+// webhook-id, and what the subscription becomes.
+func TestRetries(t *testing.T) {
+	h := newHouse(t)
+	r := newReceiver(t, status(500))
+	hook, secret := subscribe(t, h, r.URL, "*")
+	contact(t, h.db, "x")
+	id := ""
+	for i, pause := range append([]time.Duration{0}, retryPauses...) {
+		if pause > 0 {
+			h.clock.pass(pause - time.Second)
+			if n := len(r.got); n > 0 {
+				t.Fatalf("try %d came too early", i+1)
+			}
+			h.clock.pass(pause/10 + 2*time.Second)
+		}
+		d := r.next(t)
+		verifyAt(t, h, secret, d)
+		if i == 0 {
+			id = d.header.Get("webhook-id")
+		} else if d.header.Get("webhook-id") != id {
+			t.Errorf("try %d has the id %s, the first %s", i+1, d.header.Get("webhook-id"), id)
+		}
+		h.try(t)
+		got, w := h.delivery(t, hook.ID), h.webhook(t, hook.ID)
+		last := i == len(retryPauses)
+		if got.Attempt != i+1 || w.FailureCount != i+1 || *w.LastStatus != 500 || got.Error != "the target answered 500" {
+			t.Errorf("after try %d: %+v, %+v", i+1, got, w)
+		}
+		if last != (got.Status == agent.DeliveryFailed) || last != got.NextAttemptAt.IsZero() || last == w.Active {
+			t.Errorf("after try %d of %d: %+v, active %v", i+1, len(retryPauses)+1, got, w.Active)
+		}
+	}
+}
+
+// verifyAt checks a signature by our own function, since the library only
+// knows the present.
+func verifyAt(t *testing.T, h *house, secret string, d delivered) {
+	t.Helper()
+	if err := checkSignature(secret, d.header.Get("webhook-id"), d.header.Get("webhook-timestamp"), d.header.Get("webhook-signature"), d.body, h.clock.now()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFailures: what a try comes to for each way in which a target can fail.
+func TestFailures(t *testing.T) {
+	refusing := newReceiver(t, nil)
+	refusing.Close()
+	other := newReceiver(t, nil)
+	for name, c := range map[string]struct {
+		url    string
+		answer func(int, http.ResponseWriter, *http.Request)
+		error  string
+		status int
+		after  time.Duration // the least until the next try; 0: none
+		active bool
+	}{
+		"not there":      {refusing.URL, nil, "the connection failed or was cut", 0, 5 * time.Second, true},
+		"private":        {"http://10.1.2.3/", nil, "address not allowed", 0, 5 * time.Second, true},
+		"cut":            {"", func(int, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "the connection failed or was cut", 0, 5 * time.Second, true},
+		"redirect":       {"", func(_ int, w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, other.URL, 302) }, "redirect", 302, 5 * time.Second, true},
+		"bad request":    {"", status(400), "the target answered 400", 400, 5 * time.Second, true},
+		"gone":           {"", status(410), "the target answered 410", 410, 0, false},
+		"asks for hours": {"", retryLater(429, "7200"), "429", 429, 2 * time.Hour, true},
+		"asks for years": {"", retryLater(503, "99999999"), "503", 503, 24 * time.Hour, true},
+		"asks for less":  {"", retryLater(503, "1"), "503", 503, 5 * time.Second, true},
+		"asks nonsense":  {"", retryLater(503, "soon"), "503", 503, 5 * time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			url := c.url
+			if url == "" {
+				url = newReceiver(t, c.answer).URL
+			}
+			made, err := h.db.CreateWebhook(t.Context(), agent.Webhook{URL: url, Events: []string{"*"}, Active: true}, NewSecret())
+			if err != nil {
+				t.Fatal(err)
+			}
+			contact(t, h.db, "x")
+			a := h.try(t)
+			d, w := h.delivery(t, made.ID), h.webhook(t, made.ID)
+			if !strings.Contains(d.Error, c.error) || a.Status != c.status || w.Active != c.active || w.FailureCount != 1 {
+				t.Errorf("%+v\n%+v", d, w)
+			}
+			wait := d.NextAttemptAt.Sub(h.clock.now())
+			if c.after == 0 && !d.NextAttemptAt.IsZero() || c.after > 0 && (wait < c.after || wait > c.after+c.after/10+time.Second) {
+				t.Errorf("next try in %s, want %s", wait, c.after)
+			}
+		})
+	}
+	if len(other.got) > 0 {
+		t.Error("a redirect was followed")
+	}
+}
+
+func retryLater(code int, after string) func(int, http.ResponseWriter, *http.Request) {
+	return func(_ int, w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", after)
+		w.WriteHeader(code)
+	}
+}
+
+// TestSuccessKeepsOn: a delivery that used up its tries does not switch off a
+// subscription that took others meanwhile.
+func TestSuccessKeepsOn(t *testing.T) {
+	h := newHouse(t)
+	r := newReceiver(t, func(_ int, w http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("webhook-id") == "event-bad" {
+			w.WriteHeader(500)
+		}
+	})
+	hook, _ := subscribe(t, h, r.URL, "contact.updated")
+	if err := h.db.NoteDelivery(t.Context(), agent.Delivery{ID: "delivery-bad", Event: "contact.updated", EventID: "event-bad", WebhookID: hook.ID,
+		Status: agent.DeliveryPending, Attempt: len(retryPauses), NextAttemptAt: agent.At(h.clock.now().Add(time.Hour)), CreatedAt: agent.At(h.clock.now().Add(-time.Hour))}, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	c := contact(t, h.db, "x")
+	if _, err := h.db.UpdateContact(t.Context(), c.ID, agent.ContactChange{Name: agent.Some("y")}); err != nil {
+		t.Fatal(err)
+	}
+	h.try(t)
+	h.clock.pass(2 * time.Hour)
+	if a := h.try(t); a.Status != 500 || !a.Next.IsZero() {
+		t.Fatalf("the last try: %+v", a)
+	}
+	if w := h.webhook(t, hook.ID); !w.Active {
+		t.Error("switched off in spite of a delivery that succeeded")
+	}
+}
+
+func TestSwitchingOff(t *testing.T) {
+	h := newHouse(t)
+	r := newReceiver(t, status(503))
+	hook, _ := subscribe(t, h, r.URL, "contact.created")
+	contact(t, h.db, "before")
+	h.try(t)
+	change := func(active bool) {
+		t.Helper()
+		if _, err := h.webhooks.Update(t.Context(), h.db, hook.ID, agent.WebhookChange{Active: agent.Some(active)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(false)
+	if d := h.delivery(t, hook.ID); d.Status != agent.DeliveryFailed || !strings.Contains(d.Error, "switched off") {
+		t.Errorf("what waited is %+v", d)
+	}
+	_, err := h.webhooks.Redeliver(t.Context(), h.db, hook.ID, h.delivery(t, hook.ID).ID)
+	if agent.ErrorCode(err) != agent.CodeConflict {
+		t.Errorf("redelivery to one that is off: %v", err)
+	}
+	contact(t, h.db, "meanwhile")
+	r.script(nil)
+	change(true)
+	if w := h.webhook(t, hook.ID); w.FailureCount != 0 {
+		t.Errorf("%d failures after it was switched on", w.FailureCount)
+	}
+	contact(t, h.db, "after")
+	h.try(t)
+	first := r.next(t)
+	if second := r.next(t); !strings.Contains(string(first.body), "before") || !strings.Contains(string(second.body), "after") || len(r.got) > 0 {
+		t.Errorf("delivered %s, %s and %d more", first.body, second.body, len(r.got))
+	}
+}
+
+func TestRedelivery(t *testing.T) {
+	h := newHouse(t)
+	r := newReceiver(t, status(410))
+	hook, _ := subscribe(t, h, r.URL, "contact.created")
+	contact(t, h.db, "x")
+	h.try(t)
+	first := r.next(t)
+	r.script(nil)
+	if _, err := h.webhooks.Update(t.Context(), h.db, hook.ID, agent.WebhookChange{Active: agent.Some(true)}); err != nil {
+		t.Fatal(err)
+	}
+	failed := h.delivery(t, hook.ID)
+	d, err := h.webhooks.Redeliver(t.Context(), h.db, hook.ID, failed.ID)
+	if err != nil || d.Status != agent.DeliveryPending || d.Attempt != 0 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	again := r.next(t)
+	h.try(t)
+	if again.header.Get("webhook-id") != first.header.Get("webhook-id") || string(again.body) != string(first.body) {
+		t.Errorf("delivered again as %v %s", again.header, again.body)
+	}
+	if d := h.delivery(t, hook.ID); d.ID != failed.ID || d.Status != agent.DeliveryDelivered {
+		t.Errorf("%+v", d)
+	}
+	if _, err := h.webhooks.Redeliver(t.Context(), h.db, hook.ID, "delivery-x"); agent.ErrorCode(err) != agent.CodeNotFound {
+		t.Error(err)
+	}
+}
+
+func TestRotation(t *testing.T) {
+	h := newHouse(t)
+	r := newReceiver(t, nil)
+	hook, old := subscribe(t, h, r.URL, "contact.created")
+	_, secret, err := h.webhooks.Rotate(t.Context(), h.db, hook.ID)
+	if err != nil || secret == old {
+		t.Fatal(secret, err)
+	}
+	contact(t, h.db, "x")
+	d := r.next(t)
+	verify(t, old, d)
+	verify(t, secret, d)
+	h.try(t)
+	h.clock.pass(formerSecretFor)
+	contact(t, h.db, "y")
+	if d := r.next(t); strings.Contains(d.header.Get("webhook-signature"), " ") {
+		t.Error("the former secret signs for ever")
+	}
+	h.try(t)
+}
+
+func TestTestDelivery(t *testing.T) {
+	h := newHouse(t)
+	r := newReceiver(t, status(404))
+	hook, secret := subscribe(t, h, r.URL, "contact.created")
+	d, err := h.webhooks.Test(t.Context(), h.db, hook.ID)
+	if err != nil || d.Status != agent.DeliveryFailed || d.Event != EventTest || *d.ResponseStatus != 404 || d.Attempt != 1 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	verify(t, secret, r.next(t))
+	r.script(nil)
+	if d, err := h.webhooks.Test(t.Context(), h.db, hook.ID); err != nil || d.Status != agent.DeliveryDelivered {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if w := h.webhook(t, hook.ID); w.FailureCount != 0 || !w.LastDeliveryAt.IsZero() {
+		t.Errorf("a test counts: %+v", w)
+	}
+}
+
+// TestDisabledAgent: deliveries rest while their agent is disabled.
+func TestDisabledAgent(t *testing.T) {
+	h := newHouse(t)
+	r := newReceiver(t, nil)
+	subscribe(t, h, r.URL, "agent.updated")
+	status := func(s agent.Status) {
+		t.Helper()
+		if _, err := h.folder.UpdateAgent(t.Context(), h.db, agent.AgentChange{Status: agent.Some(s)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status(agent.StatusPaused)
+	r.next(t)
+	h.try(t)
+	status(agent.StatusDisabled)
+	status(agent.StatusActive)
+	seen := []string{}
+	for range 2 {
+		var body struct{ Data struct{ Agent agent.Agent } }
+		if err := json.Unmarshal(r.next(t).body, &body); err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, string(body.Data.Agent.Status))
+	}
+	if slices.Sort(seen); !slices.Equal(seen, []string{"active", "disabled"}) {
+		t.Errorf("told of %v", seen)
+	}
+}
+
+// TestRestart: what waits is delivered by the next process, at its time.
+func TestRestart(t *testing.T) {
+	path, at := t.TempDir(), newClock()
+	h := openHouse(t, path, at)
+	r := newReceiver(t, status(500))
+	subscribe(t, h, r.URL, "contact.created")
+	contact(t, h.db, "x")
+	r.next(t)
+	h.try(t)
+	h.stop()
+	r.script(nil)
+	h = openHouse(t, path, at)
+	at.pass(2 * time.Second)
+	if len(r.got) > 0 {
+		t.Error("tried again too early")
+	}
+	at.pass(6 * time.Second)
+	if r.next(t); h.try(t).Error != "" {
+		t.Error("the second try failed")
+	}
+}
+
+// TestStopCutsTries: a try that Stop cuts counts for nothing.
+func TestStopCutsTries(t *testing.T) {
+	h := newHouse(t)
+	arrived, release := make(chan struct{}), make(chan struct{})
+	r := newReceiver(t, func(n int, _ http.ResponseWriter, _ *http.Request) {
+		if n == 1 {
+			close(arrived)
+			<-release
+		}
+	})
+	hook, _ := subscribe(t, h, r.URL, "contact.created")
+	contact(t, h.db, "x")
+	<-arrived
+	h.webhooks.Stop()
+	close(release)
+	if d := h.delivery(t, hook.ID); d.Attempt != 0 || d.Status != agent.DeliveryPending {
+		t.Errorf("after a cut: %+v", d)
+	}
+	if err := h.webhooks.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a := h.try(t); a.Error != "" {
+		t.Error(a.Error)
+	}
+}
+
+// TestHangingTargets: targets that hang hold up no other, and a failing one
+// gets a single try at a time.
+func TestHangingTargets(t *testing.T) {
+	h := newHouse(t)
+	release := make(chan struct{})
+	hanging := newReceiver(t, func(int, http.ResponseWriter, *http.Request) { <-release })
+	defer close(release)
+	for range 3 {
+		subscribe(t, h, hanging.URL, "contact.created")
+	}
+	well := newReceiver(t, nil)
+	subscribe(t, h, well.URL, "contact.created")
+	const events = 100
+	for i := range events {
+		contact(t, h.db, fmt.Sprint(i))
+	}
+	for range events {
+		well.next(t)
+	}
+	hanging.mu.Lock()
+	defer hanging.mu.Unlock()
+	if hanging.n > triesAtTarget {
+		t.Errorf("%d tries at one target at a time", hanging.n)
+	}
+}
+
+// TestFullQueue: what comes on top of the bound fails at once.
+func TestFullQueue(t *testing.T) {
+	h := newHouse(t)
+	h.webhooks.Stop()
+	hook, _ := subscribe(t, h, "http://127.0.0.1:1/", "contact.created")
+	var events []agent.Event
+	for i := range store.MaxPending + 2 {
+		events = append(events, agent.Event{Seq: int64(i + 1_000_000), ID: fmt.Sprint("event-", i), Type: "contact.created", Data: []byte("{}"), CreatedAt: agent.Now()})
+	}
+	made, err := h.db.EnqueueDeliveries(t.Context(), events, agent.Now())
+	if err != nil || made != store.MaxPending {
+		t.Fatal(made, err)
+	}
+	again, err := h.db.EnqueueDeliveries(t.Context(), events[:10], agent.Now())
+	if err != nil || again != 0 {
+		t.Errorf("%d deliveries of events that had theirs, %v", again, err)
+	}
+	if _, failed, err := h.db.Deliveries(t.Context(), hook.ID, []string{"failed"}, store.Page{Limit: 1}); err != nil || failed != 2 {
+		t.Errorf("%d failed, %v", failed, err)
+	}
+}
+
+func TestBadSubscriptions(t *testing.T) {
+	h := newHouse(t)
+	for name, c := range map[string]struct {
+		url    string
+		events []string
+		field  string
+	}{
+		"no url":           {"", []string{"*"}, "url"},
+		"file":             {"file:///etc/passwd", []string{"*"}, "url"},
+		"private":          {"http://192.168.0.1/", []string{"*"}, "url"},
+		"metadata":         {"http://169.254.169.254/latest", []string{"*"}, "url"},
+		"odd numbers":      {"http://0xa000001/", []string{"*"}, "url"},
+		"password":         {"https://a:b@example.com/", []string{"*"}, "url"},
+		"no events":        {"https://example.com/", []string{}, "events"},
+		"unknown event":    {"https://example.com/", []string{"contact.created", "contact.sneezed"}, "events[1]"},
+		"unknown kind":     {"https://example.com/", []string{"weather.*"}, "events[0]"},
+		"glob in the name": {"https://example.com/", []string{"contact.c*"}, "events[0]"},
+		"empty name":       {"https://example.com/", []string{""}, "events[0]"},
+		"too many":         {"https://example.com/", slices.Repeat([]string{"*"}, 51), "events"},
+	} {
+		_, _, err := h.webhooks.Create(t.Context(), h.db, agent.WebhookChange{URL: agent.Some(c.url), Events: agent.Some(c.events)})
+		var e *agent.Error
+		if !asAgentError(err, &e) || e.Details["field"] != c.field {
+			t.Errorf("%s: %v, want a complaint about %s", name, err, c.field)
+		}
+	}
+	for range agent.MaxWebhooks {
+		subscribe(t, h, "https://example.com/", "*")
+	}
+	_, _, err := h.webhooks.Create(t.Context(), h.db, agent.WebhookChange{URL: agent.Some("https://example.com/"), Events: agent.Some([]string{"*"})})
+	if agent.ErrorCode(err) != agent.CodeConflict {
+		t.Errorf("one too many: %v", err)
+	}
+}
+
+// TestStartStop stresses starting and stopping while events come in.
+func TestStartStop(t *testing.T) {
+	h := newHouse(t)
+	r := newReceiver(t, nil)
+	subscribe(t, h, r.URL, "contact.created")
+	ctx, cancel := context.WithCancel(t.Context())
+	wrote := make(chan int)
+	go func() {
+		n := 0
+		for ctx.Err() == nil {
+			if _, err := h.db.CreateContact(ctx, agent.ContactChange{Name: agent.Some("x")}); err == nil {
+				n++
+			}
+		}
+		wrote <- n
+	}()
+	for range 20 {
+		r.next(t)
+		h.webhooks.Stop()
+		h.webhooks.Stop()
+		if err := h.webhooks.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.webhooks.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	n := <-wrote
+	for done := 0; done < n; done++ {
+		if a := h.try(t); a.Error != "" {
+			t.Fatal(a.Error)
+		}
+	}
+	h.webhooks.mu.Lock()
+	defer h.webhooks.mu.Unlock()
+	if q := &h.webhooks.queue; q.tries != 0 || len(q.targets) != 0 || len(q.agents) != 0 {
+		t.Errorf("left in memory: %d tries, %d targets, %d agents", q.tries, len(q.targets), len(q.agents))
+	}
+}
