@@ -1,0 +1,103 @@
+package script
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"modernc.org/quickjs"
+)
+
+// report adds the median and the 99th of a hundred.
+func report(b *testing.B, times []time.Duration) {
+	slices.Sort(times)
+	b.ReportMetric(float64(times[len(times)/2].Microseconds()), "µs-p50")
+	b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), "µs-p99")
+}
+
+// BenchmarkEngine is what a fresh engine costs by itself, which is a part of
+// every run, and what compiling the harness costs each child once.
+func BenchmarkEngine(b *testing.B) {
+	bytecode, err := compileHarness()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("bare", func(b *testing.B) {
+		for b.Loop() {
+			vm, err := quickjs.NewVM()
+			if err != nil {
+				b.Fatal(err)
+			}
+			vm.Close()
+		}
+	})
+	b.Run("with the harness", func(b *testing.B) {
+		for b.Loop() {
+			e, err := newEngine(bytecode, &child{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			e.close()
+		}
+	})
+	b.Run("compile the harness", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := compileHarness(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkRun is the whole way of a small script: there, the run in a fresh
+// engine, and back.
+func BenchmarkRun(b *testing.B) {
+	small := Call{Code: "return {total: input.price * input.count}", Variables: map[string]any{"input": map[string]any{"price": 3, "count": 4}}}
+	rows := make([]any, 1000)
+	for i := range rows {
+		rows[i] = map[string]any{"id": i, "name": fmt.Sprint("row ", i), "price": 1.5}
+	}
+	list := Call{Code: "return input.rows.filter(r => r.id % 2).map(r => r.price).reduce((a, b) => a + b)", Variables: map[string]any{"input": map[string]any{"rows": rows}}}
+	for name, call := range map[string]Call{"small": small, "1000 rows": list} {
+		b.Run("warm/"+name, func(b *testing.B) {
+			p := newPool(b, Options{Size: 1})
+			var times []time.Duration
+			for b.Loop() {
+				began := time.Now()
+				if _, err := p.Run(b.Context(), call); err != nil {
+					b.Fatal(err)
+				}
+				times = append(times, time.Since(began))
+			}
+			report(b, times)
+		})
+	}
+	b.Run("cold/small", func(b *testing.B) {
+		var times []time.Duration
+		for b.Loop() {
+			b.StopTimer()
+			p := newPool(b, Options{Size: 1, Warm: 1})
+			b.StartTimer()
+			began := time.Now()
+			if _, err := p.Run(b.Context(), small); err != nil {
+				b.Fatal(err)
+			}
+			times = append(times, time.Since(began))
+			b.StopTimer()
+			p.Stop()
+			b.StartTimer()
+		}
+		report(b, times)
+	})
+	b.Run("parallel/small", func(b *testing.B) {
+		p := newPool(b, Options{})
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if _, err := p.Run(b.Context(), small); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	})
+}

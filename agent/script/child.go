@@ -1,0 +1,277 @@
+package script
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"modernc.org/quickjs"
+	"satchel/agent"
+)
+
+// childArg is the one argument of a child.
+const childArg = "run-scripts"
+
+// The exit codes of a child that stops without an ending.
+const (
+	exitOrphaned = 3
+	exitMemory   = 4
+)
+
+// A child stops after this many scripts, or once it has grown by this many
+// bytes or used this much processor time, so that nothing builds up in it.
+const (
+	maxRuns   = 1000
+	maxGrowth = 32 << 20
+	maxCPU    = 5 * time.Minute
+)
+
+// childReady is set in a child that has come to its work.
+var childReady bool
+
+// RunChild does a child's work and returns true when this process was started
+// as a child of a Pool, else it returns false at once.
+func RunChild(args []string) bool {
+	if len(args) != 1 || args[0] != childArg {
+		return false
+	}
+	childReady = true
+	runtime.GOMAXPROCS(2) // one for the engine, one to watch it
+	debug.SetMaxStack(256 << 20)
+	debug.SetMemoryLimit(64 << 20)
+	limitProcess()
+	if err := serve(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	return true
+}
+
+// child is the life of a child, seen by itself.
+type child struct {
+	out    frameWriter
+	frames chan frame
+	base   uint64 // bytes of memory that were resident before the first script
+	limit  atomic.Uint64
+
+	bytecode []byte
+	engine   *engine
+
+	// of the script that runs
+	end      *ending
+	result   string
+	logBytes int
+	logs     []Log
+	fetches  fetches
+}
+
+type frame struct {
+	kind    byte
+	payload []byte
+}
+
+// serve runs script after script until the input ends.
+func serve() error {
+	c := &child{frames: make(chan frame, 16)}
+	c.out.out = os.Stdout
+	var err error
+	if c.bytecode, err = compileHarness(); err != nil {
+		return err
+	}
+	c.base = residentBytes()
+	go c.read()
+	go c.watch()
+	for runs := 1; ; runs++ {
+		c.end, c.result, c.logBytes, c.logs, c.fetches = nil, "", 0, nil, fetches{}
+		if c.engine, err = newEngine(c.bytecode, c); err != nil {
+			return err
+		}
+		if err := c.out.send(frameReady); err != nil {
+			return err
+		}
+		o, values, err := c.nextOrder()
+		if err != nil {
+			return err
+		}
+		c.limit.Store(c.base + uint64(o.Memory) + memorySlack)
+		c.run(o, values)
+		c.limit.Store(0)
+		c.end.Last = runs >= maxRuns || residentBytes() > c.base+maxGrowth || processorTime() > maxCPU
+		if err := c.finish(); err != nil || c.end.Last {
+			return err
+		}
+		c.engine.close()
+	}
+}
+
+// read passes on what the parent sends. When there is nothing more, the parent
+// is gone, and so is the child, whatever the engine is doing.
+func (c *child) read() {
+	in := bufio.NewReaderSize(os.Stdin, 64<<10)
+	for {
+		kind, payload, err := readFrame(in, MaxVariables+8*MaxCode)
+		if err != nil {
+			os.Exit(exitOrphaned)
+		}
+		c.frames <- frame{kind, payload}
+	}
+}
+
+// memorySlack is what a process may hold beyond the engine's own limit, in
+// bytes: the engine checks its limit only after it has grown a block, and Go
+// has copies of what goes in and out.
+const memorySlack = 64 << 20
+
+// watch ends the process when it holds more memory than the limit, which is 0
+// between scripts.
+func (c *child) watch() {
+	for range time.Tick(10 * time.Millisecond) {
+		if limit := c.limit.Load(); limit > 0 && residentBytes() > limit {
+			os.Exit(exitMemory)
+		}
+	}
+}
+
+// nextOrder waits for a script. Frames of fetches that the last script did not
+// wait for are dropped.
+func (c *child) nextOrder() (o order, values []byte, err error) {
+	for f := range c.frames {
+		if f.kind != frameOrder {
+			continue
+		}
+		if err := json.Unmarshal(f.payload, &o); err != nil {
+			return o, nil, err
+		}
+		return o, (<-c.frames).payload, nil
+	}
+	return o, nil, errors.New("script: no more orders")
+}
+
+// run runs one script until c.end is set.
+func (c *child) run(o order, values []byte) {
+	c.fetches.allowed = o.Fetch
+	err := c.engine.start(o, values)
+	for err == nil && c.end == nil {
+		if err = c.engine.jobs(); err != nil || c.end != nil {
+			break
+		}
+		if c.fetches.under == 0 {
+			c.end = &ending{Code: CodeStalled, Message: "the script waits for a promise that nothing settles"}
+			break
+		}
+		err = c.wait()
+	}
+	if c.end == nil {
+		c.end = endingOf(err, o)
+	}
+	if c.end.Code == CodeMemory {
+		c.end.Message = fmt.Sprintf("the script needs more than %d MB of memory", o.Memory>>20)
+	}
+}
+
+// endingOf is the ending of a script that did not come to its own.
+func endingOf(err error, o order) *ending {
+	var e *quickjs.Error
+	switch {
+	case errors.Is(err, errMemory):
+		return &ending{Code: CodeMemory}
+	case errors.As(err, &e):
+		// What the wrapper adds does not count as a line.
+		at := min(max(e.LineNumber, line(e.Stack)), strings.Count(o.Code, "\n")+1)
+		return &ending{Code: CodeSyntax, Message: "the code is not JavaScript: " + agent.Clip(e.Message, maxMessage), Line: at}
+	case errors.Is(err, errTime):
+		return &ending{Code: CodeTimeout, Message: fmt.Sprintf("the script ran longer than %s", o.Timeout)}
+	}
+	return &ending{Code: CodeKilled, Message: "the engine cannot run the script"}
+}
+
+// wait waits for the next piece of a fetch, and gives the script its answer
+// when it is complete.
+func (c *child) wait() error {
+	timer := time.NewTimer(time.Until(c.engine.deadline))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return errTime
+	case f := <-c.frames:
+		head, body, complete := c.fetches.take(f)
+		if !complete {
+			return nil
+		}
+		if next, ok := c.fetches.next(); ok {
+			if err := c.out.sendJSON(frameFetch, next, 0, nil); err != nil {
+				os.Exit(exitOrphaned)
+			}
+		}
+		return c.engine.answer(head, body)
+	}
+}
+
+// finish tells the parent how the script ended.
+func (c *child) finish() error {
+	c.end.Logs = c.logs
+	if c.end.Code != "" {
+		return c.out.sendJSON(frameEnd, c.end, 0, nil)
+	}
+	return c.out.sendJSON(frameEnd, c.end, frameResult, []byte(c.result))
+}
+
+// log keeps a line of the console while there is room.
+func (c *child) log(level, message string) (room bool) {
+	if c.logBytes += len(message); len(c.logs) >= maxLogLines || c.logBytes > maxLogBytes {
+		c.logs = append(c.logs, Log{Level: "warn", Message: "further lines are not kept"})
+		return false
+	}
+	c.logs = append(c.logs, Log{Level: level, Message: message})
+	return true
+}
+
+func (c *child) fetch(r fetchRequest) (problem string) {
+	now, problem := c.fetches.add(r)
+	if now {
+		if err := c.out.sendJSON(frameFetch, r, 0, nil); err != nil {
+			os.Exit(exitOrphaned)
+		}
+	}
+	return problem
+}
+
+// done and fail end the script, the first call of either.
+func (c *child) done(result string) {
+	if c.end != nil {
+		return
+	}
+	if len(result) > MaxResult {
+		c.fail("size", "", "", "")
+		return
+	}
+	c.result, c.end = result, &ending{}
+}
+
+func (c *child) fail(kind, name, message, stack string) {
+	if c.end != nil {
+		return
+	}
+	if name != "" && name != "Error" {
+		message = name + ": " + message
+	}
+	e := &ending{Code: CodeThrown, Message: message, Line: line(stack)}
+	switch {
+	case message == "InternalError: "+outOfMemory:
+		e.Code = CodeMemory
+	case kind == "size":
+		e = &ending{Code: CodeResult, Message: fmt.Sprintf("the result is larger than %d MB as JSON", MaxResult>>20)}
+	case kind == "result":
+		e = &ending{Code: CodeResult, Message: "the result cannot be written as JSON: " + message}
+	case message == "":
+		e.Message = "the script threw an error without a message"
+	}
+	c.end = e
+}

@@ -1,0 +1,122 @@
+package script
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"satchel/agent"
+)
+
+// serving are the requests of one script that the parent makes.
+type serving struct {
+	fetch func(*http.Request) (*http.Response, error)
+	to    *frameWriter
+	total int
+	work  sync.WaitGroup
+}
+
+// start makes a request for the child. It refuses what the child should not
+// have asked for.
+func (s *serving) start(ctx context.Context, payload []byte) error {
+	var r fetchRequest
+	if err := readJSON(payload, &r); err != nil {
+		return err
+	}
+	if s.total++; s.total > MaxFetches || s.fetch == nil {
+		return errors.New("script: a child asks for more than it may")
+	}
+	s.work.Go(func() {
+		// A child that is gone reads nothing, which its parent finds out.
+		_ = s.to.sendJSON(frameFetched, fetchHead{ID: r.ID, Problem: s.serve(ctx, r)}, 0, nil)
+	})
+	return nil
+}
+
+// serve makes a request and passes the response on in pieces, so that the
+// parent never holds more than one of them.
+func (s *serving) serve(ctx context.Context, r fetchRequest) (problem string) {
+	req, err := newRequest(ctx, r)
+	if err != nil {
+		return "the URL, the method or a header of a request is not valid"
+	}
+	resp, err := s.fetch(req)
+	if err != nil {
+		return reason(err)
+	}
+	defer resp.Body.Close()
+	if err := s.to.sendJSON(frameHead, headOf(r.ID, resp), 0, nil); err != nil {
+		return "the script has ended"
+	}
+	piece := make([]byte, 32<<10)
+	id := binary.BigEndian.AppendUint32(nil, uint32(r.ID))
+	for total := 0; ; {
+		n, err := resp.Body.Read(piece)
+		if total += n; total > MaxFetchResponse {
+			return "the response is larger than 5 MB"
+		}
+		if n > 0 {
+			if s.to.send(frameBody, id, piece[:n]) != nil {
+				return "the script has ended"
+			}
+		}
+		if err == io.EOF {
+			return ""
+		}
+		if err != nil {
+			return reason(err)
+		}
+	}
+}
+
+// reason is what a script hears of a failure.
+func reason(err error) string {
+	var known *agent.Error
+	switch {
+	case errors.As(err, &known):
+		return "fetch failed: " + known.Message
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return "fetch failed: the script's time is over"
+	}
+	return "fetch failed"
+}
+
+// notForScripts are headers that belong to the connection.
+var notForScripts = map[string]bool{
+	"Host": true, "Connection": true, "Content-Length": true, "Transfer-Encoding": true, "Upgrade": true,
+	"Te": true, "Trailer": true, "Keep-Alive": true, "Proxy-Connection": true,
+}
+
+func newRequest(ctx context.Context, r fetchRequest) (*http.Request, error) {
+	var body io.Reader
+	if r.Body != "" {
+		body = strings.NewReader(r.Body)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, body)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range r.Headers {
+		if !notForScripts[http.CanonicalHeaderKey(h[0])] {
+			req.Header.Add(h[0], h[1])
+		}
+	}
+	return req, nil
+}
+
+// headOf describes a response, with as many of its headers as have room.
+func headOf(id int, resp *http.Response) fetchHead {
+	h := fetchHead{ID: id, Status: resp.StatusCode, StatusText: http.StatusText(resp.StatusCode), URL: resp.Request.URL.Redacted()}
+	room := maxHead
+	for name, values := range resp.Header {
+		value := strings.Join(values, ", ")
+		if room -= len(name) + len(value); room > 0 {
+			h.Headers = append(h.Headers, [2]string{strings.ToLower(name), value})
+		}
+	}
+	return h
+}

@@ -1,0 +1,139 @@
+package script
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Bounds of the requests of one script.
+const (
+	MaxFetches       = 50
+	maxParallel      = 4
+	MaxFetchBody     = 1 << 20 // bytes of a request's body
+	MaxFetchResponse = 5 << 20 // bytes of a response's body
+	maxHead          = 64 << 10
+)
+
+// fetchRequest is what a child asks its parent to fetch.
+type fetchRequest struct {
+	ID      int
+	Method  string
+	URL     string
+	Headers [][2]string
+	Body    string
+}
+
+// fetchHead is a response without its body, or why there is none.
+type fetchHead struct {
+	ID         int
+	Problem    string
+	Status     int
+	StatusText string
+	URL        string
+	Headers    [][2]string
+}
+
+// headers is the JSON of the headers, for the harness.
+func (h fetchHead) headers() string {
+	if h.Headers == nil {
+		return "[]"
+	}
+	text, err := json.Marshal(h.Headers)
+	if err != nil {
+		return "[]"
+	}
+	return string(text)
+}
+
+// fetches are the requests of one script, seen by the child.
+type fetches struct {
+	allowed bool
+	total   int
+	under   int            // not answered yet
+	sent    map[int]*reply // asked of the parent
+	queue   []fetchRequest // for later
+}
+
+type reply struct {
+	head fetchHead
+	body []byte
+}
+
+// add takes a request; now tells whether it is to be sent at once.
+func (f *fetches) add(r fetchRequest) (now bool, problem string) {
+	size := len(r.URL)
+	for _, h := range r.Headers {
+		size += len(h[0]) + len(h[1])
+	}
+	switch {
+	case !f.allowed:
+		return false, "fetch is not available here"
+	case f.total >= MaxFetches:
+		return false, fmt.Sprintf("a script can make at most %d requests", MaxFetches)
+	case len(r.Body) > MaxFetchBody:
+		return false, fmt.Sprintf("the body of a request can have at most %d bytes", MaxFetchBody)
+	case size > maxHead || len(r.Method) > 32:
+		return false, "the URL and the headers of a request are too long"
+	}
+	f.total++
+	f.under++
+	if len(f.sent) >= maxParallel {
+		f.queue = append(f.queue, r)
+		return false, ""
+	}
+	f.send(r)
+	return true, ""
+}
+
+func (f *fetches) send(r fetchRequest) {
+	if f.sent == nil {
+		f.sent = map[int]*reply{}
+	}
+	f.sent[r.ID] = &reply{}
+}
+
+// next is the request to send after another one has ended.
+func (f *fetches) next() (fetchRequest, bool) {
+	if len(f.queue) == 0 || len(f.sent) >= maxParallel {
+		return fetchRequest{}, false
+	}
+	r := f.queue[0]
+	f.queue = f.queue[1:]
+	f.send(r)
+	return r, true
+}
+
+// take takes a frame about a fetch. It gives the response once it is complete.
+func (f *fetches) take(in frame) (head fetchHead, body string, complete bool) {
+	if in.kind == frameBody {
+		id, piece := fetchID(in.payload)
+		if r := f.sent[id]; r != nil {
+			r.body = append(r.body, piece...)
+		}
+		return head, "", false
+	}
+	if json.Unmarshal(in.payload, &head) != nil || f.sent[head.ID] == nil {
+		return head, "", false
+	}
+	r := f.sent[head.ID]
+	if in.kind == frameHead && head.Problem == "" {
+		r.head = head
+		return head, "", false
+	}
+	delete(f.sent, head.ID)
+	f.under--
+	if head.Problem != "" {
+		return head, "", true
+	}
+	return r.head, strings.ToValidUTF8(string(r.body), "\uFFFD"), true
+}
+
+// fetchID reads the number before a piece of a body.
+func fetchID(payload []byte) (id int, piece []byte) {
+	if len(payload) < 4 {
+		return 0, nil
+	}
+	return int(binary.BigEndian.Uint32(payload)), payload[4:]
+}

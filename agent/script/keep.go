@@ -1,0 +1,172 @@
+package script
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"satchel/agent"
+)
+
+// spawned is the keeper's answer.
+type spawned struct {
+	process *process
+	err     error
+}
+
+// keep starts every child, from one thread that lives as long as they do, and
+// ends those that are idle for long. It returns when all are gone.
+func (p *Pool) keep(l *life) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer p.endAll()
+	tick := time.NewTicker(p.options.Idle / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.ctx.Done():
+			return
+		case <-tick.C:
+			p.sweep(time.Now().Add(-p.options.Idle))
+		case <-l.refill:
+			p.fill()
+		case reply := <-l.spawns:
+			child, err := p.spawn(true)
+			reply <- spawned{child, err}
+		}
+	}
+}
+
+// spawn starts a child, which is idle unless it is for a script that waits.
+func (p *Pool) spawn(wanted bool) (*process, error) {
+	child, err := spawn()
+	if err != nil {
+		return nil, agent.Errorf(CodeKilled, "the process for the script cannot be started").Because(err)
+	}
+	go child.wait() // ends when the child does, which keep waits for
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all[child] = true
+	if !wanted {
+		child.idle = time.Now()
+		p.idle = slices.Insert(p.idle, 0, child)
+	}
+	return child, nil
+}
+
+// fill starts what is missing from the children that are to be there.
+func (p *Pool) fill() {
+	for {
+		p.mu.Lock()
+		enough := len(p.all) >= p.options.Warm
+		p.mu.Unlock()
+		if enough {
+			return
+		}
+		if _, err := p.spawn(false); err != nil {
+			return // the next script tries again, and says so
+		}
+	}
+}
+
+// endAll ends every child that there still is.
+func (p *Pool) endAll() {
+	p.mu.Lock()
+	children := make([]*process, 0, len(p.all))
+	for child := range p.all {
+		children = append(children, child)
+	}
+	p.idle = nil
+	p.mu.Unlock()
+	for _, child := range children {
+		child.kill()
+	}
+	for _, child := range children {
+		child.end()
+	}
+}
+
+// sweep ends the children that have been idle since a moment.
+func (p *Pool) sweep(since time.Time) {
+	p.mu.Lock()
+	var old []*process
+	p.idle = slices.DeleteFunc(p.idle, func(child *process) bool {
+		if child.idle.Before(since) {
+			old = append(old, child)
+			return true
+		}
+		return false
+	})
+	p.mu.Unlock()
+	for _, child := range old {
+		p.forget(child)
+	}
+}
+
+// take gives a child that is ready for a script.
+func (p *Pool) take(l *life) (*process, error) {
+	for {
+		child := p.takeIdle()
+		if child == nil {
+			break
+		}
+		if child.alive() && child.ready() == nil {
+			return child, nil
+		}
+		p.forget(child)
+	}
+	reply := make(chan spawned, 1)
+	select {
+	case l.spawns <- reply:
+	case <-l.ctx.Done():
+		return nil, errStopped()
+	}
+	s := <-reply
+	if s.err != nil {
+		return nil, s.err
+	}
+	if err := s.process.ready(); err != nil {
+		p.forget(s.process)
+		return nil, agent.Errorf(CodeKilled, "the process for the script did not get ready").
+			Because(fmt.Errorf("%w: %v: %s", err, s.process.exit, s.process.stderr.String()))
+	}
+	return s.process, nil
+}
+
+func (p *Pool) takeIdle() *process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.idle)
+	if n == 0 {
+		return nil
+	}
+	child := p.idle[n-1]
+	p.idle = p.idle[:n-1]
+	return child
+}
+
+// giveBack makes a child ready for another script, or sees to it that there is
+// a new one in its place.
+func (p *Pool) giveBack(l *life, child *process, last bool) {
+	if last {
+		p.forget(child)
+	} else {
+		p.mu.Lock()
+		child.idle = time.Now()
+		p.idle = append(p.idle, child)
+		p.mu.Unlock()
+	}
+	select {
+	case l.refill <- struct{}{}:
+	default:
+	}
+}
+
+// forget ends a child.
+func (p *Pool) forget(child *process) {
+	child.end()
+	p.mu.Lock()
+	delete(p.all, child)
+	p.mu.Unlock()
+}

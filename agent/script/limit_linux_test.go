@@ -1,0 +1,114 @@
+package script
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// intermediateArg makes the test binary a server: it has a child run a script
+// without end, prints the child's process id, and waits.
+const intermediateArg = "test-intermediate"
+
+func init() {
+	if len(os.Args) != 2 || os.Args[1] != intermediateArg {
+		return
+	}
+	p := New(Options{Size: 1, Warm: 1})
+	if err := p.Start(context.Background()); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	if _, err := p.Run(context.Background(), Call{Code: "return 1"}); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(p.children()[0].cmd.Process.Pid)
+	_, err := p.Run(context.Background(), Call{Code: endless, Timeout: MaxTimeout})
+	fmt.Println(err)
+	os.Exit(1)
+}
+
+// After kill -9 of the server no child is left, even one that is busy.
+func TestChildDiesWithItsParent(t *testing.T) {
+	parent := exec.Command(childExecutable(), intermediateArg)
+	stdout, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := bufio.NewReader(stdout).ReadString('\n')
+	pid, notNumber := strconv.Atoi(strings.TrimSpace(said))
+	if err != nil || notNumber != nil {
+		t.Fatalf("the parent says %q, %v", said, err)
+	}
+	child, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(child)
+	if err := parent.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait()
+	ended := []unix.PollFd{{Fd: int32(child), Events: unix.POLLIN}}
+	for {
+		ready, err := unix.Poll(ended, 20_000)
+		if err == unix.EINTR {
+			continue
+		}
+		if ready != 1 {
+			t.Fatalf("the child lives on: %v", err)
+		}
+		return
+	}
+}
+
+// A child has no environment, no file but its three, and the kernel's limits.
+func TestChildIsBare(t *testing.T) {
+	t.Setenv("SATCHEL_SECRET", "x")
+	open, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	p := newPool(t, Options{Size: 1, Warm: 1})
+	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {
+		t.Fatal(err)
+	}
+	proc := filepath.Join("/proc", strconv.Itoa(p.children()[0].cmd.Process.Pid))
+	if environ, err := os.ReadFile(filepath.Join(proc, "environ")); err != nil || len(environ) != 0 {
+		t.Errorf("environment %q, %v", environ, err)
+	}
+	files, err := os.ReadDir(filepath.Join(proc, "fd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		to, err := os.Readlink(filepath.Join(proc, "fd", f.Name()))
+		if err == nil && !strings.HasPrefix(to, "pipe:") && !strings.HasPrefix(to, "anon_inode:") && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
+			t.Errorf("file %s is %s", f.Name(), to)
+		}
+	}
+	limits, err := os.ReadFile(filepath.Join(proc, "limits"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"Max address space", "Max cpu time"} {
+		_, after, _ := strings.Cut(string(limits), name)
+		if value := strings.Fields(after); len(value) == 0 || value[0] == "unlimited" {
+			t.Errorf("%s is %q", name, value[:1])
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"satchel/agent"
+)
+
+// Options say how a Pool works. The zero value is of use but for Fetch.
+type Options struct {
+	// Size is how many scripts run at a time; 0 means twice the processors, at
+	// least 4. Each may take MaxMemory and some more.
+	Size int
+	// Warm is how many processes there are at least from the first script on,
+	// and again when one was killed; 0 means 2.
+	Warm int
+	// Idle is how long a process waits for work before it ends; 0 means 2
+	// minutes.
+	Idle time.Duration
+	// Fetch makes the requests of scripts, egress.Client.Do for one. What it
+	// returns as *agent.Error is told to the script; any other error is not.
+	// Without it, scripts cannot fetch.
+	Fetch func(*http.Request) (*http.Response, error)
+}
+
+// maxWaiting bounds the scripts that wait for a process.
+const maxWaiting = 10_000
+
+// Pool runs scripts in a bounded number of child processes.
+type Pool struct {
+	options Options
+
+	mu      sync.Mutex
+	life    *life // nil while not started
+	busy    int
+	owners  map[string]int // processes that are busy, by owner
+	waiting []*ticket
+	idle    []*process // the one used last at the end
+	all     map[*process]bool
+	work    sync.WaitGroup // the keeper and what runs
+}
+
+// life is the time from a Start to its end.
+type life struct {
+	ctx    context.Context
+	stop   context.CancelFunc
+	spawns chan chan<- spawned
+	refill chan struct{} // of one place
+}
+
+// ticket is a place in the queue for a process.
+type ticket struct {
+	owner string
+	turn  chan struct{} // closed when it is its turn
+}
+
+// New makes a Pool. It starts nothing.
+func New(o Options) *Pool {
+	if o.Size <= 0 {
+		o.Size = max(4, 2*runtime.NumCPU())
+	}
+	if o.Warm <= 0 {
+		o.Warm = 2
+	}
+	o.Warm = min(o.Warm, o.Size)
+	if o.Idle <= 0 {
+		o.Idle = 2 * time.Minute
+	}
+	return &Pool{options: o}
+}
+
+// Start makes the pool ready to run scripts until ctx ends or Stop. Processes
+// are started when they are first needed. It may be called twice.
+func (p *Pool) Start(ctx context.Context) error {
+	if len(os.Args) == 2 && os.Args[1] == childArg && !childReady {
+		return errors.New("script: this program was started as a child and did not call RunChild")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.life != nil {
+		return nil
+	}
+	l := &life{spawns: make(chan chan<- spawned), refill: make(chan struct{}, 1)}
+	l.ctx, l.stop = context.WithCancel(ctx)
+	p.life, p.owners, p.all = l, map[string]int{}, map[*process]bool{}
+	p.work.Go(func() { p.keep(l) })
+	return nil
+}
+
+// Stop kills every process and waits until all are gone. Scripts that run end
+// with an error. It may be called twice.
+func (p *Pool) Stop() {
+	p.mu.Lock()
+	l := p.life
+	p.life = nil
+	p.mu.Unlock()
+	if l != nil {
+		l.stop()
+	}
+	p.work.Wait()
+}
+
+// errStopped is the error of calls while the pool is not started.
+func errStopped() error { return agent.Errorf(CodeKilled, "scripts are not run now") }
+
+// Run runs a script and waits for its end. The error is one of the Codes, a
+// validation error about the call, or ctx's.
+func (p *Pool) Run(ctx context.Context, call Call) (Result, error) {
+	o, values, err := call.prepare()
+	if err != nil {
+		return Result{}, err
+	}
+	o.Fetch = p.options.Fetch != nil
+	l, err := p.enter(ctx, call.Owner)
+	if err != nil {
+		return Result{}, err
+	}
+	defer p.leave(call.Owner)
+	child, err := p.take(l)
+	if err != nil {
+		return Result{}, cause(ctx, l, err)
+	}
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.ctx, cancel)()
+	result, last, err := child.run(running, o, values, p.options.Fetch)
+	p.giveBack(l, child, last)
+	return result, cause(ctx, l, err)
+}
+
+// cause is err, or why it came about when somebody gave up.
+func cause(ctx context.Context, l *life, err error) error {
+	var known *agent.Error
+	if err == nil || errors.As(err, &known) && known.Code != CodeKilled {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case l.ctx.Err() != nil:
+		return errStopped()
+	}
+	return err
+}
+
+// enter waits for a turn.
+func (p *Pool) enter(ctx context.Context, owner string) (*life, error) {
+	p.mu.Lock()
+	l := p.life
+	if l == nil {
+		p.mu.Unlock()
+		return nil, errStopped()
+	}
+	if p.admits(owner) {
+		p.admit(owner)
+		p.mu.Unlock()
+		return l, nil
+	}
+	if len(p.waiting) >= maxWaiting {
+		p.mu.Unlock()
+		return nil, agent.Errorf(CodeBusy, "too many scripts wait for their turn")
+	}
+	t := &ticket{owner, make(chan struct{})}
+	p.waiting = append(p.waiting, t)
+	p.mu.Unlock()
+	var err error
+	select {
+	case <-t.turn:
+		return l, nil
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-l.ctx.Done():
+		err = errStopped()
+	}
+	p.mu.Lock()
+	i := slices.Index(p.waiting, t)
+	if i >= 0 {
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+	}
+	p.mu.Unlock()
+	if i < 0 {
+		p.leave(owner) // its turn came at the same moment
+	}
+	return nil, err
+}
+
+// admits tells whether a script of an owner may start. p.mu is held.
+func (p *Pool) admits(owner string) bool {
+	return p.busy < p.options.Size && (owner == "" || p.owners[owner] < max(1, p.options.Size/2))
+}
+
+func (p *Pool) admit(owner string) {
+	p.busy++
+	p.owners[owner]++
+	p.work.Add(1)
+}
+
+// leave ends a turn and gives it to the first in the queue who may have it.
+func (p *Pool) leave(owner string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.busy--
+	if p.owners[owner]--; p.owners[owner] == 0 {
+		delete(p.owners, owner)
+	}
+	p.work.Done()
+	if p.life == nil {
+		return
+	}
+	for i, t := range p.waiting {
+		if p.admits(t.owner) {
+			p.admit(t.owner)
+			p.waiting = slices.Delete(p.waiting, i, i+1)
+			close(t.turn)
+			return
+		}
+	}
+}

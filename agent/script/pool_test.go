@@ -1,0 +1,247 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/agent"
+)
+
+// children are the processes of a pool that live.
+func (p *Pool) children() []*process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []*process
+	for child := range p.all {
+		out = append(out, child)
+	}
+	return out
+}
+
+func (p *Pool) counts() (busy, waiting int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.busy, len(p.waiting)
+}
+
+// until asks again until ok; the test's own time limit ends it.
+func until(t *testing.T, ok func() bool) {
+	t.Helper()
+	for !ok() {
+		if t.Context().Err() != nil {
+			t.Fatal("the test ended")
+		}
+		runtime.Gosched()
+	}
+}
+
+const endless = "for (;;) {}"
+
+func TestStartStop(t *testing.T) {
+	p := New(Options{Size: 2})
+	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); agent.ErrorCode(err) != CodeKilled {
+		t.Errorf("before Start: %v", err)
+	}
+	p.Stop()
+	for range 3 {
+		for range 2 {
+			if err := p.Start(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil || got.Value != 1.0 {
+			t.Errorf("%v, %v", got.Value, err)
+		}
+		children := p.children()
+		p.Stop()
+		p.Stop()
+		for _, child := range children {
+			if child.alive() {
+				t.Error("a child outlives Stop")
+			}
+		}
+	}
+	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); agent.ErrorCode(err) != CodeKilled {
+		t.Errorf("after Stop: %v", err)
+	}
+}
+
+func TestStopEndsWhatRuns(t *testing.T) {
+	p := New(Options{Size: 2})
+	if err := p.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	var work sync.WaitGroup
+	for range 5 { // two run, three wait
+		work.Go(func() {
+			if _, err := p.Run(t.Context(), Call{Code: endless}); agent.ErrorCode(err) != CodeKilled {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	until(t, func() bool { busy, waiting := p.counts(); return busy == 2 && waiting == 3 && len(p.children()) == 2 })
+	p.Stop()
+	work.Wait()
+	if busy, waiting := p.counts(); busy != 0 || waiting != 0 {
+		t.Errorf("%d busy, %d waiting", busy, waiting)
+	}
+}
+
+func TestStartContextEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := New(Options{Size: 1})
+	if err := p.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Stop)
+	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {
+		t.Fatal(err)
+	}
+	children := p.children()
+	cancel()
+	for _, child := range children {
+		<-child.exited
+	}
+	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); agent.ErrorCode(err) != CodeKilled {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCallerGivesUp(t *testing.T) {
+	p := newPool(t, Options{Size: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := p.Run(ctx, Call{Code: endless})
+		ended <- err
+	}()
+	until(t, func() bool { busy, _ := p.counts(); return busy == 1 })
+	short, cancelShort := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancelShort()
+	if _, err := p.Run(short, Call{Code: "return 1"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("one that waits: %v", err)
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("one that runs: %v", err)
+	}
+	if got, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil || got.Value != 1.0 {
+		t.Errorf("the next one: %v, %v", got.Value, err)
+	}
+}
+
+// A child that somebody kills takes its script with it and nothing else, and
+// others come in its place.
+func TestKilledChild(t *testing.T) {
+	p := newPool(t, Options{Size: 2, Warm: 2})
+	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, func() bool { return len(p.children()) == 2 })
+	before := p.children()
+	ended := make(chan error)
+	go func() {
+		_, err := p.Run(t.Context(), Call{Code: endless})
+		ended <- err
+	}()
+	until(t, func() bool { busy, _ := p.counts(); return busy == 1 })
+	for _, child := range before { // the one that runs, and an idle one
+		child.kill()
+	}
+	if err := <-ended; agent.ErrorCode(err) != CodeKilled {
+		t.Errorf("got %v", err)
+	}
+	if got, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil || got.Value != 1.0 {
+		t.Errorf("the next one: %v, %v", got.Value, err)
+	}
+	until(t, func() bool {
+		n := 0
+		for _, child := range p.children() {
+			if child.alive() {
+				n++
+			}
+		}
+		return n == 2
+	})
+}
+
+func TestIdleChildrenEnd(t *testing.T) {
+	p := newPool(t, Options{Size: 2, Warm: 2, Idle: 20 * time.Millisecond})
+	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, func() bool { return len(p.children()) == 0 })
+	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// One owner's scripts leave half of the pool to others.
+func TestOwners(t *testing.T) {
+	p := newPool(t, Options{Size: 4})
+	ctx, cancel := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	for range 6 {
+		work.Go(func() { _, _ = p.Run(ctx, Call{Code: endless, Owner: "greedy"}) })
+	}
+	until(t, func() bool { busy, waiting := p.counts(); return busy == 2 && waiting == 4 })
+	for _, owner := range []string{"other", ""} {
+		if got, err := p.Run(t.Context(), Call{Code: "return 1", Owner: owner}); err != nil || got.Value != 1.0 {
+			t.Errorf("%q: %v, %v", owner, got.Value, err)
+		}
+	}
+	cancel()
+	work.Wait()
+	if busy, waiting := p.counts(); busy != 0 || waiting != 0 || len(p.owners) != 0 {
+		t.Errorf("%d busy, %d waiting, %v", busy, waiting, p.owners)
+	}
+}
+
+func TestTooManyWait(t *testing.T) {
+	p := newPool(t, Options{Size: 1})
+	p.mu.Lock()
+	p.busy, p.waiting = 1, make([]*ticket, maxWaiting)
+	p.mu.Unlock()
+	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); agent.ErrorCode(err) != CodeBusy {
+		t.Errorf("got %v", err)
+	}
+	p.mu.Lock()
+	p.busy, p.waiting = 0, nil
+	p.mu.Unlock()
+}
+
+// Many scripts at once, more than a child runs in its life: each gets its own
+// answer, and children are replaced on the way.
+func TestManyScripts(t *testing.T) {
+	p := newPool(t, Options{Size: 2, Warm: 1})
+	var work sync.WaitGroup
+	for i := range 8 {
+		work.Go(func() {
+			for n := range 2*maxRuns/8 + 50 {
+				got, err := p.Run(t.Context(), Call{Code: "console.log(args); return [args, globalThis.before, globalThis.before = args]", Variables: map[string]any{"args": fmt.Sprint(i, n)}})
+				want := []any{fmt.Sprint(i, n), nil, fmt.Sprint(i, n)}
+				if err != nil || !reflect.DeepEqual(got.Value, want) || got.Logs[0].Message != fmt.Sprint(i, n) {
+					t.Errorf("%d %d: %v, %v", i, n, got, err)
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+}
+
+// What a child does that a script could never make it do ends it.
+func TestBrokenChild(t *testing.T) {
+	x := exchange{process: &process{}}
+	for name, payload := range map[string]string{"broken": "{", "not allowed": `{"ID":1}`} {
+		if err := x.serving.start(t.Context(), []byte(payload)); err == nil {
+			t.Errorf("a fetch that is %s is served", name)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package script
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/agent"
+)
+
+// Codes of the errors of Pool.Run, which are *agent.Error. Those of a script's
+// own making have details {line}, counted from 1, where it is known.
+const (
+	CodeSyntax  agent.Code = "SCRIPT_SYNTAX"  // the code is not JavaScript
+	CodeThrown  agent.Code = "SCRIPT_ERROR"   // the script threw, or ran too deep
+	CodeResult  agent.Code = "SCRIPT_RESULT"  // the result is not JSON, or too large
+	CodeStalled agent.Code = "SCRIPT_STALLED" // it waits for a promise that nothing settles
+	CodeTimeout agent.Code = "SCRIPT_TIMEOUT" // it ran longer than it may
+	CodeMemory  agent.Code = "SCRIPT_MEMORY"  // it needs more memory than it may have
+	CodeKilled  agent.Code = "SCRIPT_KILLED"  // its process ended, by no fault that is known
+	CodeBusy    agent.Code = "SCRIPT_BUSY"    // too many scripts wait already
+)
+
+// Bounds of a call.
+const (
+	DefaultTimeout = 10 * time.Second
+	MaxTimeout     = 60 * time.Second
+	MaxMemory      = 128 << 20 // bytes, and the default
+	MaxCode        = 1 << 20   // bytes
+	MaxVariables   = 16 << 20  // bytes of JSON
+	MaxResult      = 4 << 20   // bytes of JSON
+)
+
+// Bounds of what a script writes to its console.
+const (
+	maxLogLines = 200
+	maxLogLine  = 4000 // characters
+	maxLogBytes = 64 << 10
+)
+
+// maxMessage bounds the message of an error, in characters.
+const maxMessage = 1000
+
+// Call is one script to run.
+type Call struct {
+	// Code is the body of an async function, or with Expression one expression.
+	Code       string
+	Expression bool
+	// Variables are what the script sees by name, as JSON can write them. The
+	// names in Names are always there, undefined unless given.
+	Variables map[string]any
+	// Timeout is DefaultTimeout when 0, and at most MaxTimeout.
+	Timeout time.Duration
+	// Memory is in bytes: MaxMemory when 0, and at most that.
+	Memory int64
+	// Owner is whoever the script belongs to, an agent's id. No owner holds
+	// more than half of the pool's processes. Empty: no such bound.
+	Owner string
+}
+
+// Names are the variables that every script sees besides its own.
+var Names = []string{"input", "trigger", "nodes", "item", "index", "contact", "message", "args"}
+
+// Result is what a script came to.
+type Result struct {
+	// Value is what it returned, as encoding/json decodes it; nil for nothing.
+	Value any
+	// Logs are its console lines. They are there also beside an error, unless
+	// the process was killed.
+	Logs []Log
+}
+
+// Log is one line of a script's console.
+type Log struct {
+	Level   string `json:"level"` // log, info, warn, error or debug
+	Message string `json:"message"`
+}
+
+// Object is the value when it is an object, and else {result: value}.
+func (r Result) Object() map[string]any {
+	if object, ok := r.Value.(map[string]any); ok {
+		return object
+	}
+	return map[string]any{"result": r.Value}
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]{0,99}$`)
+
+// reserved are words that no variable can have as its name.
+const reserved = " arguments async await break case catch class const continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof interface let new null of package private protected public return static super switch this throw true try typeof var void while with yield undefined NaN Infinity "
+
+// CheckName tells whether a script can see a variable under this name. The
+// issue is fit for agent.Invalid.
+func CheckName(name string) (issue string) {
+	if !identifier.MatchString(name) || strings.Contains(reserved, " "+name+" ") {
+		return "must be a name that JavaScript allows for a variable: letters, digits, _ and $, and no word of the language"
+	}
+	return ""
+}
+
+// order is what a child is told about a script. Its variables' values follow
+// in a frame of their own.
+type order struct {
+	Code       string
+	Expression bool
+	Names      []string
+	Timeout    time.Duration
+	Memory     int64
+	Fetch      bool // there is somebody who fetches
+}
+
+// prepare checks a call and makes the order and the JSON list of the values of
+// its variables.
+func (c Call) prepare() (order, []byte, error) {
+	o := order{Code: c.Code, Expression: c.Expression, Timeout: c.Timeout, Memory: c.Memory}
+	if len(c.Code) > MaxCode {
+		return o, nil, agent.Invalid("code", fmt.Sprintf("must have at most %d bytes", MaxCode))
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Timeout < 0 || o.Timeout > MaxTimeout {
+		return o, nil, agent.Invalid("timeout", fmt.Sprintf("must be above 0 and at most %s", MaxTimeout))
+	}
+	if o.Memory == 0 {
+		o.Memory = MaxMemory
+	}
+	if o.Memory < 1<<20 || o.Memory > MaxMemory {
+		return o, nil, agent.Invalid("memory", fmt.Sprintf("must be from 1 to %d MB", MaxMemory>>20))
+	}
+	values, err := c.values(&o)
+	return o, values, err
+}
+
+// values also fills in the names of an order. A name that is not given has no
+// value at the end of the list, which makes it undefined.
+func (c Call) values(o *order) ([]byte, error) {
+	for name := range c.Variables {
+		if issue := CheckName(name); issue != "" {
+			return nil, agent.Invalid("variables", "name "+agent.Clip(name, 50)+" "+issue)
+		}
+		o.Names = append(o.Names, name)
+	}
+	slices.Sort(o.Names)
+	list := make([]any, len(o.Names))
+	for i, name := range o.Names {
+		list[i] = c.Variables[name]
+	}
+	for _, name := range Names {
+		if _, given := c.Variables[name]; !given {
+			o.Names = append(o.Names, name)
+		}
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return nil, agent.Invalid("variables", "cannot be written as JSON").Because(err)
+	}
+	if len(text) > MaxVariables {
+		return nil, agent.Invalid("variables", fmt.Sprintf("must have at most %d bytes as JSON", MaxVariables))
+	}
+	return text, nil
+}
