@@ -42,6 +42,7 @@ var floors = map[string]struct {
 	"agent":          {0, nil},
 	"agent/config":   {0, []string{"agent"}},
 	"agent/egress":   {0, nil},
+	"agent/script":   {1, []string{"agent"}},
 	"store":          {1, []string{"agent"}},
 	"crawl":          {2, []string{"agent", "agent/egress", "store"}},
 	"gateways":       {2, []string{"agent", "agent/egress", "store"}},
@@ -57,6 +58,7 @@ var floors = map[string]struct {
 // carry data structures of the language, golang.org/x, are everybody's.
 var owners = map[string]string{
 	"modernc.org/sqlite":                  "store",
+	"modernc.org/quickjs":                 "agent/script",
 	"github.com/gofrs/flock":              "store",
 	"github.com/gocolly/colly/v2":         "crawl",
 	"github.com/bmatcuk/doublestar/v4":    "crawl",

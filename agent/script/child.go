@@ -127,7 +127,7 @@ func (c *child) read() {
 // memorySlack is what a process may hold beyond the engine's own limit, in
 // bytes: the engine checks its limit only after it has grown a block, and Go
 // has copies of what goes in and out.
-const memorySlack = 64 << 20
+const memorySlack = 64<<20 + raceMemory
 
 // watch ends the process when it holds more memory than the limit, which is 0
 // between scripts.

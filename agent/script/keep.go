@@ -18,6 +18,7 @@ type spawned struct {
 // keep starts every child, from one thread that lives as long as they do, and
 // ends those that are idle for long. It returns when all are gone.
 func (p *Pool) keep(l *life) {
+	keepFilesHere()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer p.endAll()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"runtime"
 	"sync"
@@ -139,7 +140,11 @@ func TestCallerGivesUp(t *testing.T) {
 // A child that somebody kills takes its script with it and nothing else, and
 // others come in its place.
 func TestKilledChild(t *testing.T) {
-	p := newPool(t, Options{Size: 2, Warm: 2})
+	running := make(chan struct{})
+	p := newPool(t, Options{Size: 2, Warm: 2, Fetch: func(*http.Request) (*http.Response, error) {
+		close(running)
+		return nil, errors.New("no")
+	}})
 	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {
 		t.Fatal(err)
 	}
@@ -147,10 +152,10 @@ func TestKilledChild(t *testing.T) {
 	before := p.children()
 	ended := make(chan error)
 	go func() {
-		_, err := p.Run(t.Context(), Call{Code: endless})
+		_, err := p.Run(t.Context(), Call{Code: "fetch('http://running/');" + endless})
 		ended <- err
 	}()
-	until(t, func() bool { busy, _ := p.counts(); return busy == 1 })
+	<-running
 	for _, child := range before { // the one that runs, and an idle one
 		child.kill()
 	}
@@ -160,15 +165,7 @@ func TestKilledChild(t *testing.T) {
 	if got, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil || got.Value != 1.0 {
 		t.Errorf("the next one: %v, %v", got.Value, err)
 	}
-	until(t, func() bool {
-		n := 0
-		for _, child := range p.children() {
-			if child.alive() {
-				n++
-			}
-		}
-		return n == 2
-	})
+	until(t, func() bool { return len(p.children()) == 2 && p.children()[0].alive() && p.children()[1].alive() })
 }
 
 func TestIdleChildrenEnd(t *testing.T) {

@@ -182,7 +182,7 @@ func TestConsole(t *testing.T) {
 	if n := len(got.Logs); agent.ErrorCode(err) != CodeThrown || n != maxLogLines+1 || got.Logs[n-1].Message != "further lines are not kept" {
 		t.Errorf("%d lines, %v", len(got.Logs), err)
 	}
-	got, err = p.Run(t.Context(), Call{Code: "for (let i = 0; i < 100; i++) console.log('x'.repeat(1e6))"})
+	got, err = p.Run(t.Context(), Call{Code: "for (let i = 0; i < 100; i++) console.log('x'.repeat(1e6))", Timeout: MaxTimeout})
 	total := 0
 	for _, l := range got.Logs {
 		total += len(l.Message)
