@@ -20,6 +20,7 @@ import (
 	"satchel/flow/dispatch"
 	"satchel/gateways"
 	"satchel/httpapi"
+	"satchel/schedule"
 	"satchel/store"
 	"satchel/vector"
 	"satchel/vector/document"
@@ -124,16 +125,18 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	}
 	index := vector.New(folder, vector.Local(), options.Log)
 	crawler := crawl.New(crawl.Options{Folder: folder, Allow: c.OutboundAllow, Extract: document.ReadPage, Ready: index.Kick, Version: version, Log: options.Log})
+	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log,
+		Runners: map[string]schedule.Runner{agent.CallbackSource: recrawl(index, crawler)}})
 	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	dispatcher := dispatch.New(folder, options.Log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle})
 	folder.OnEvents(func(db *store.DB) { dispatcher.Wake(db); webhooks.Resume(db) })
 	server := httpapi.New(httpapi.Options{
-		Folder: folder, Index: index, Crawler: crawler, Webhooks: webhooks, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
+		Folder: folder, Index: index, Crawler: crawler, Scheduler: scheduler, Webhooks: webhooks, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
 		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
 		PublicURL: publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: options.Log,
 	})
 	work := context.WithoutCancel(ctx) // background work ends by Stop, in its order
-	for _, w := range []worker{folder, index, crawler, webhooks, dispatcher} {
+	for _, w := range []worker{folder, index, crawler, webhooks, dispatcher, scheduler} {
 		if err := w.Start(work); err != nil {
 			return errors.Join(err, listener.Close())
 		}
@@ -151,6 +154,18 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 		return nil
 	case <-server.Done():
 		return errors.New("the server stopped by itself, see the log")
+	}
+}
+
+// recrawl lets schedules restart the work on a source.
+func recrawl(index *vector.Index, crawler *crawl.Crawler) schedule.Runner {
+	return func(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
+		_, err := db.RestartSource(ctx, c.Schedule.CallbackID, agent.SourceUpdating)
+		if err == nil {
+			crawler.Kick(db)
+			index.Kick(db)
+		}
+		return "", err
 	}
 }
 

@@ -101,6 +101,16 @@ func ErrorCode(err error) Code {
 	return CodeInternal
 }
 
+// Explain is what clients may see of err: the message of the first *Error in
+// its chain, and nothing of any other error.
+func Explain(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return "something went wrong inside the server, see its log"
+}
+
 // Issue is one complaint about one field of a request.
 type Issue struct {
 	Field string `json:"field"`

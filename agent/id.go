@@ -21,6 +21,9 @@ const (
 	KindWebhook      = "webhook"
 	KindDelivery     = "delivery"
 	KindGateway      = "gateway"
+	KindSchedule     = "schedule"
+	KindRun          = "run"
+	KindTask         = "task"
 )
 
 // DefaultID is the id of the built-in agent.

@@ -24,6 +24,7 @@ import (
 	"satchel/crawl"
 	"satchel/flow/dispatch"
 	"satchel/gateways"
+	"satchel/schedule"
 	"satchel/store"
 	"satchel/vector"
 	"satchel/vector/document"
@@ -150,6 +151,11 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	if err := crawler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
+	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: quiet,
+		Runners: map[string]schedule.Runner{agent.CallbackSource: func(context.Context, *store.DB, schedule.Callback) (string, error) { return "", nil }}})
+	if err := scheduler.Start(context.Background()); err != nil {
+		tb.Fatal(err)
+	}
 	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
 	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle})
 	folder.OnEvents(dispatcher.Wake)
@@ -159,13 +165,14 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	tb.Cleanup(func() {
 		dispatcher.Stop()
 		webhooks.Stop()
+		scheduler.Stop()
 		crawler.Stop()
 		index.Stop()
 		if err := folder.Close(); err != nil {
 			tb.Error(err)
 		}
 	})
-	return folder, New(Options{Folder: folder, Index: index, Crawler: crawler, Webhooks: webhooks, CORSOrigins: []string{"*"},
+	return folder, New(Options{Folder: folder, Index: index, Crawler: crawler, Scheduler: scheduler, Webhooks: webhooks, CORSOrigins: []string{"*"},
 		MaxUpload: 25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }
 

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strconv"
 	"strings"
@@ -105,6 +107,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	w.askOfContacts(t, at)
 	w.askOfKnowledge(t, at)
 	w.askOfWebhooks(t, at)
+	w.askOfSchedules(t, at)
 	for _, path := range []string{"", "/settings", "/admins", "/logs", "/sql/schema", "/conversations", "/contacts", "/sources"} {
 		w.ask(t, 200, "GET", at+path, "")
 	}
@@ -169,6 +172,18 @@ func (w *witness) askOfKnowledge(t *testing.T, at string) {
 	w.settled(t, crawled)
 	w.ask(t, 200, "POST", crawled+"/reindex", "")
 	w.settled(t, crawled)
+}
+
+func (w *witness) askOfSchedules(t *testing.T, at string) {
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(receiver.Close)
+	w.ask(t, 400, "POST", at+"/schedules", `{"name":"x","type":"cron","cron_expression":"@daily"}`)
+	made := at + "/schedules/" + w.made(t, at+"/schedules", `{"name":"daily","type":"cron","cron_expression":"0 9 * * *","callback_type":"webhook","callback_id":"`+receiver.URL+`"}`)
+	w.ask(t, 200, "GET", at+"/schedules?status=active&type=cron", "")
+	w.ask(t, 200, "POST", made+"/run", "")
+	w.ask(t, 200, "GET", made, "")
+	w.ask(t, 200, "PUT", made, `{"status":"paused"}`)
+	w.ask(t, 204, "DELETE", made, "")
 }
 
 // settled asks for a source until the work on it has ended.

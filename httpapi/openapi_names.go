@@ -63,6 +63,7 @@ var areasOf = []struct{ name, words, about string }{
 	{"Knowledge", "sources", "Documents that an agent knows, and the search in them."},
 	{"Contacts", "contacts", "The people an agent knows."},
 	{"Conversations", "conversations", "What was said with contacts."},
+	{"Schedules", "schedules", "What the agent does at a time, or again and again."},
 	{"Events", "webhooks", "Subscriptions: events are posted to an address, signed, until it takes them."},
 	{"SQL", "sql", "The agent's own tables, one statement at a time."},
 	{"Logs", "logs", "What happened, and who changed what."},

@@ -66,3 +66,17 @@ func cut[T any](all []T, p store.Page) []T {
 	}
 	return page
 }
+
+// checkValues refuses filters that no record can match.
+func checkValues[T ~string](field string, values []string, allowed []T) error {
+	for _, v := range values {
+		if !slices.Contains(allowed, T(v)) {
+			words := make([]string, len(allowed))
+			for i, a := range allowed {
+				words[i] = string(a)
+			}
+			return agent.Invalid(field, "must be "+strings.Join(words, ", "))
+		}
+	}
+	return nil
+}

@@ -68,6 +68,13 @@ func (s *Server) api() []*Route {
 		route("GET", "/agents/{id}/conversations/{conversationId}/messages", 200, "List messages by cursor", s.listMessages),
 		route("POST", "/agents/{id}/conversations/{conversationId}/messages", 201, "Add a message", s.appendMessage).locates(messageLocation),
 
+		route("GET", "/agents/{id}/schedules", 200, "List schedules", s.listSchedules),
+		route("POST", "/agents/{id}/schedules", 201, "Make a schedule", s.createSchedule).locates(scheduleLocation).fails(agent.CodeConflict),
+		route("GET", "/agents/{id}/schedules/{scheduleId}", 200, "Read a schedule with its newest runs", s.getSchedule),
+		route("PUT", "/agents/{id}/schedules/{scheduleId}", 200, "Change a schedule", s.updateSchedule),
+		route("DELETE", "/agents/{id}/schedules/{scheduleId}", 204, "Delete a schedule with its runs", s.deleteSchedule),
+		route("POST", "/agents/{id}/schedules/{scheduleId}/run", 200, "Run a schedule now", s.runSchedule).fails(agent.CodeConflict),
+
 		route("GET", "/agents/{id}/webhooks", 200, "List webhook subscriptions", s.listWebhooks),
 		route("POST", "/agents/{id}/webhooks", 201, "Subscribe to events; the secret is shown only now", s.createWebhook).locates(webhookLocation).fails(agent.CodeConflict),
 		route("GET", "/agents/{id}/webhooks/{webhookId}", 200, "Read a subscription", s.getWebhook),

@@ -18,6 +18,7 @@ import (
 	"satchel/agent"
 	"satchel/crawl"
 	"satchel/gateways"
+	"satchel/schedule"
 	"satchel/store"
 	"satchel/vector"
 )
@@ -28,6 +29,7 @@ type Options struct {
 	Index          *vector.Index
 	Crawler        *crawl.Crawler
 	Webhooks       *gateways.Webhooks
+	Scheduler      *schedule.Scheduler
 	Verifier       *Verifier // nil: no identity proxy
 	NoAuth         bool      // open, whatever else is set
 	DefaultRole    agent.Role

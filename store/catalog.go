@@ -162,7 +162,11 @@ func (c *conn) readLeft(l *left) error {
 	if err != nil {
 		return err
 	}
-	return s.QueryRow().Scan(&l.working, &l.behind, &l.due)
+	if err := s.QueryRow().Scan(&l.working, &l.behind, &l.due); err != nil {
+		return err
+	}
+	l.plans, err = c.plans()
+	return err
 }
 
 func readRow(c *conn) (row, error) {
@@ -203,6 +207,7 @@ func (f *Folder) enter(id string, found row) *DB {
 	db.inPlace = true
 	found.agent.ID = id
 	db.record.Store(&found.record)
+	db.learn(found.plans)
 	if found.problem != nil {
 		f.log.Error("an agent's file is refused", "agent", id, "error", found.problem)
 	}
@@ -236,14 +241,20 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 	found.agent.ID, found.agent.Name, found.agent.Status = id, name, agent.StatusPaused
 	found.agent.Description = agent.Clip(from.Description, agent.MaxDescriptionLength)
 	db := newDB(f, id, f.filePath(id))
-	_, err := Write(context.Background(), db, func(tx *Tx) (struct{}, error) {
+	_, err := Write(context.Background(), db, func(tx *Tx) (_ struct{}, err error) {
 		a := &found.agent
 		a.UpdatedAt = tx.Now
 		if err := errors.Join(f.reseal(tx, found.id, id), tx.forgetUndelivered()); err != nil {
 			return struct{}{}, err
 		}
+		if err := tx.leavePlans(); err != nil {
+			return struct{}{}, err
+		}
 		if _, err := tx.exec("UPDATE _agent SET id = ?, folder = ?, name = ?, description = ?, status = ?, updated_at = ?",
 			id, f.path, a.Name, a.Description, a.Status, tx.Now); err != nil {
+			return struct{}{}, err
+		}
+		if found.plans, err = tx.plans(); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, tx.log(agent.LevelWarn, "store", "this file was copied here and starts paused",

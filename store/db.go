@@ -36,6 +36,12 @@ type DB struct {
 	troubled time.Time       // tend's own: when it last failed
 	trimmed  time.Time       // when retention last found nothing left to do
 	uploads  map[string]bool // uploads under way
+
+	cut     atomic.Bool   // runs may have been cut, see MayBeCut
+	planSeq atomic.Uint64 // numbers the writes that plan, in the order of their commits
+	planMu  sync.Mutex
+	next    agent.Time // when something is due next
+	nextSeq uint64     // which write said so
 }
 
 // record is what the catalog keeps in memory of each agent.
@@ -51,6 +57,7 @@ type left struct {
 	working bool       // sources were left unfinished
 	behind  bool       // events were left undelivered
 	due     agent.Time // when the next delivery to a subscription is due; zero: none
+	plans
 }
 
 func newDB(folder *Folder, id, path string) *DB {
@@ -119,6 +126,7 @@ func (db *DB) verify(f *file) error {
 	}
 	known := db.record.Load()
 	found.agent.ID = db.id
+	db.learn(found.plans)
 	if found.id != db.id || found.folder != db.folder.path || found.agent.Validate() != nil {
 		db.gone.Store(true)
 		return agent.Errorf(agent.CodeConflict, "this agent's file was replaced by another, which is taken in within two seconds")

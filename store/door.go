@@ -172,7 +172,7 @@ func (d *door) putWriter(c *doorConn) {
 // writeSQL runs a changing statement in the writer's turn, while no other
 // write to the file runs.
 func (db *DB) writeSQL(ctx context.Context, f *file, s *statement, args arguments, limits doorLimits) (r Result, err error) {
-	err = db.alone(ctx, func(*conn) error {
+	err = db.alone(ctx, func(w *conn) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -182,7 +182,9 @@ func (db *DB) writeSQL(ctx context.Context, f *file, s *statement, args argument
 		}
 		defer f.door.putWriter(c)
 		f.markDirty()
-		r, err = c.transaction(ctx, s, args, limits)
+		if r, err = c.transaction(ctx, s, args, limits); err == nil && (c.guard.changed["schedules"] || c.guard.changed["tasks"]) {
+			db.planChanges(ctx, w)
+		}
 		return err
 	})
 	return r, explain(err)

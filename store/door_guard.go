@@ -117,8 +117,10 @@ type doorRule struct {
 
 // doorRules hold the tables that are not open to every change.
 var doorRules = map[string]doorRule{
-	"chunks": {why: "chunks are made from their source: change that and reindex it"},
-	"logs":   {why: "the log is evidence and can only be read"},
+	"chunks":      {why: "chunks are made from their source: change that and reindex it"},
+	"logs":        {why: "the log is evidence and can only be read"},
+	"runs":        {why: "runs are written by the scheduler and can only be read"},
+	"occurrences": {why: "occurrences are written by the scheduler and can only be read"},
 	"sources": {delete: true, update: map[string]bool{"name": true},
 		why: "sources come from uploads, crawls and imports; SQL can rename and delete them"},
 }

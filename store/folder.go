@@ -49,7 +49,8 @@ type Folder struct {
 
 	apiKeys apiKeys
 
-	told atomic.Pointer[func(*DB)] // of outboxes that grew
+	told    atomic.Pointer[func(*DB)] // of outboxes that grew
+	planned atomic.Pointer[func(*DB)] // told of changed plans
 
 	blankMu sync.Mutex // makes the empty file that new agents start from
 

@@ -23,6 +23,7 @@ const (
 	maxLogs       = 200_000
 	maxEvents     = 100_000 // delivered or not
 	maxDeliveries = 50_000  // of those that have ended
+	maxRuns       = 100_000 // and as many occurrences
 	trimBatch     = 5_000
 )
 
@@ -171,6 +172,8 @@ func trim(tx *Tx) (more bool, err error) {
 		{"DELETE FROM logs WHERE (created_at, id) IN (SELECT created_at, id FROM logs WHERE created_at < ? ORDER BY created_at, id LIMIT ?)", []any{before, trimBatch}},
 		{"DELETE FROM logs WHERE (created_at, id) IN (SELECT created_at, id FROM logs ORDER BY created_at, id LIMIT min(?, max(0, (SELECT n FROM _counts WHERE name = 'logs') - ?)))", []any{trimBatch, maxLogs}},
 		{"DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE created_at < ? AND seq <= (SELECT min(seq) FROM _cursors) ORDER BY seq LIMIT ?)", []any{before, trimBatch}},
+		{trimRuns("runs", "scheduled_for"), []any{trimBatch, before, maxRuns}},
+		{trimRuns("occurrences", "start_time"), []any{trimBatch, before, maxRuns}},
 		{"DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE seq <= (SELECT max(seq) FROM _events) - ? ORDER BY seq LIMIT ?)", []any{maxEvents, trimBatch}},
 		{"DELETE FROM _deliveries WHERE id IN (SELECT id FROM _deliveries WHERE status <> 'pending' AND created_at < ? LIMIT ?)", []any{before, trimBatch}},
 		{`DELETE FROM _deliveries WHERE id IN (SELECT id FROM _deliveries WHERE status <> 'pending' ORDER BY created_at
@@ -188,4 +191,11 @@ func trim(tx *Tx) (more bool, err error) {
 		more = more || n == trimBatch
 	}
 	return more, tx.dropLostUploads()
+}
+
+// trimRuns deletes, of the oldest rows of a table, those that have ended and
+// are too old or too many.
+func trimRuns(table, column string) string {
+	return fmt.Sprintf(`DELETE FROM %[1]s WHERE seq IN (SELECT seq FROM (SELECT seq, %[2]s AS at, status FROM %[1]s ORDER BY seq LIMIT ?)
+		WHERE status <> 'running' AND (at < ? OR seq <= (SELECT max(seq) FROM %[1]s) - ?))`, table, column)
 }

@@ -32,6 +32,8 @@ type memo struct {
 	Working bool                  `json:"working,omitempty"`
 	Behind  bool                  `json:"behind,omitempty"`
 	Due     agent.Time            `json:"due,omitzero"`
+	Next    agent.Time            `json:"next,omitzero"`
+	Cut     bool                  `json:"cut,omitempty"`
 }
 
 // remembered is what the cache holds. It is of no use to another folder.
@@ -85,7 +87,7 @@ func (r *recall) find(id, path, folder string) (row, bool) {
 	if m.Admins == nil {
 		m.Admins = map[string]agent.Role{}
 	}
-	return row{record: record{agent: m.Agent, admins: m.Admins, left: left{m.Working, m.Behind, m.Due}}, id: id, folder: folder}, true
+	return row{record: record{agent: m.Agent, admins: m.Admins, left: left{m.Working, m.Behind, m.Due, plans{m.Next, m.Cut}}}, id: id, folder: folder}, true
 }
 
 // note remembers a file that has just been closed or read.
@@ -98,7 +100,7 @@ func (r *recall) note(id, path string, rec record) {
 		return
 	}
 	rec.agent.ID = id
-	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Working: rec.working, Behind: rec.behind, Due: rec.due}
+	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Working: rec.working, Behind: rec.behind, Due: rec.due, Next: rec.next, Cut: rec.cut}
 	r.changed = true
 }
 

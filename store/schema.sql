@@ -62,7 +62,7 @@ CREATE TABLE _cursors (  -- how far each consumer of the outbox has come
 INSERT INTO _cursors(consumer) VALUES ('webhooks'),('workflows');
 
 CREATE TABLE _counts (name TEXT PRIMARY KEY NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO _counts VALUES ('contacts',0),('conversations',0),('messages',0),('workflows',0),('schedules',0),('logs',0),('sources',0),('webhooks',0),('gateways',0);
+INSERT INTO _counts VALUES ('contacts',0),('conversations',0),('messages',0),('workflows',0),('schedules',0),('tasks',0),('logs',0),('sources',0),('webhooks',0),('gateways',0);
 
 -- Contacts. The indexes on expressions say when two contacts are the same.
 CREATE TABLE contacts (
@@ -267,36 +267,121 @@ CREATE TABLE executions (
 CREATE INDEX executions_workflow ON executions(workflow_id, created_at);
 CREATE INDEX executions_created ON executions(created_at, id);
 
+-- A schedule's row is the truth: next_run says when it runs next, whoever wrote
+-- it. What SQL changes of its timing is noted in _replan and planned before the
+-- statement's commit, or, after a change from outside the program, when the
+-- file is opened.
 CREATE TABLE schedules (
   id              TEXT PRIMARY KEY NOT NULL DEFAULT ('schedule-' || lower(hex(randomblob(10)))),
   name            TEXT NOT NULL,
   type            TEXT NOT NULL CHECK (type IN ('once','delayed','cron')),
   cron_expression TEXT NOT NULL DEFAULT '',
-  next_run        TEXT,
-  last_run        TEXT,
-  delay_seconds   INTEGER,
-  callback_type   TEXT NOT NULL,
+  next_run        TEXT CHECK (next_run IS strftime('%Y-%m-%dT%H:%M:%fZ',next_run)),
+  last_run        TEXT CHECK (last_run IS strftime('%Y-%m-%dT%H:%M:%fZ',last_run)),
+  delay_seconds   INTEGER NOT NULL DEFAULT 0,
+  callback_type   TEXT NOT NULL DEFAULT 'workflow' CHECK (callback_type IN ('workflow','agent','webhook','source','tool')),
   callback_id     TEXT NOT NULL DEFAULT '',
+  payload         TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(payload) AND json_type(payload) = 'object'),
+  timezone        TEXT NOT NULL DEFAULT '',  -- '': the agent's own, filled in when it is planned
+  misfire_policy  TEXT NOT NULL DEFAULT 'run_once' CHECK (misfire_policy IN ('run_once','skip','run_all')),
+  overlap         TEXT NOT NULL DEFAULT 'skip' CHECK (overlap IN ('skip','queue','allow')),
   status          TEXT NOT NULL DEFAULT 'active' CHECK (status IN ('active','paused','completed')),
-  created_at      TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
-  updated_at      TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
-);
-CREATE INDEX schedules_due ON schedules(next_run) WHERE status = 'active';
+  created_at      TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at)),
+  updated_at      TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
+) STRICT;
+CREATE INDEX schedules_due ON schedules(next_run) WHERE status = 'active' AND next_run IS NOT NULL;
+CREATE INDEX schedules_created ON schedules(created_at, id);
 
-CREATE TABLE tasks (
-  id              TEXT PRIMARY KEY NOT NULL DEFAULT ('task-' || lower(hex(randomblob(10)))),
-  title           TEXT NOT NULL,
-  description     TEXT NOT NULL DEFAULT '',
-  start_time      TEXT NOT NULL,
-  end_time        TEXT NOT NULL,
-  recurrence      TEXT NOT NULL DEFAULT 'none' CHECK (recurrence IN ('none','daily','weekly','monthly')),
-  recurrence_days TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(recurrence_days)),
-  workflow_id     TEXT NOT NULL DEFAULT '',
-  status          TEXT NOT NULL DEFAULT 'pending',
-  created_at      TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
-  updated_at      TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
-);
-CREATE INDEX tasks_start ON tasks(start_time);
+CREATE TABLE runs (  -- of schedules
+  seq           INTEGER PRIMARY KEY AUTOINCREMENT,
+  id            TEXT NOT NULL UNIQUE,
+  schedule_id   TEXT NOT NULL REFERENCES schedules(id) ON DELETE CASCADE,
+  scheduled_for TEXT NOT NULL,
+  executed_at   TEXT,  -- NULL and running: it waits for the run before it
+  status        TEXT NOT NULL CHECK (status IN ('running','success','error','skipped','missed')),
+  duration_ms   INTEGER NOT NULL DEFAULT 0,
+  execution_id  TEXT NOT NULL DEFAULT '',
+  error         TEXT NOT NULL DEFAULT ''
+) STRICT;
+CREATE INDEX runs_schedule ON runs(schedule_id, seq);
+CREATE INDEX runs_running ON runs(schedule_id, seq) WHERE status = 'running';
+
+CREATE TABLE _replan (  -- records whose timing SQL changed
+  id   TEXT PRIMARY KEY NOT NULL,
+  keep INTEGER NOT NULL  -- next_run was written too, and stays
+) WITHOUT ROWID;
+CREATE TRIGGER _schedules_bounded BEFORE INSERT ON schedules WHEN (SELECT n FROM _counts WHERE name = 'schedules') >= 1000 BEGIN
+  SELECT RAISE(ABORT, 'an agent may have at most 1000 schedules');
+END;
+CREATE TRIGGER _schedules_added AFTER INSERT ON schedules BEGIN
+  INSERT OR REPLACE INTO _replan VALUES (new.id, new.next_run IS NOT NULL);
+END;
+CREATE TRIGGER _schedules_retimed AFTER UPDATE OF type, cron_expression, delay_seconds, timezone, callback_type, callback_id, payload, name ON schedules BEGIN
+  INSERT OR REPLACE INTO _replan VALUES (new.id, new.next_run IS NOT NULL AND new.next_run IS NOT old.next_run OR (new.type, new.cron_expression, new.delay_seconds, new.timezone) = (old.type, old.cron_expression, old.delay_seconds, old.timezone));
+END;
+CREATE TRIGGER _schedules_resumed AFTER UPDATE OF status ON schedules WHEN new.status = 'active' AND old.status <> 'active' BEGIN
+  INSERT OR REPLACE INTO _replan VALUES (new.id, new.next_run IS NOT old.next_run OR new.type <> 'cron' AND new.next_run IS NOT NULL);
+END;
+CREATE TRIGGER _schedules_revived AFTER UPDATE OF next_run ON schedules WHEN new.next_run IS NOT NULL AND old.status = 'completed' AND new.status = 'completed' BEGIN
+  UPDATE schedules SET status = 'active' WHERE id = new.id;
+END;
+CREATE TRIGGER _schedules_unplanned AFTER UPDATE OF next_run ON schedules WHEN new.next_run IS NULL AND new.type = 'cron' AND new.status = 'active' BEGIN
+  INSERT OR REPLACE INTO _replan VALUES (new.id, 0);
+END;
+CREATE TRIGGER _schedules_removed AFTER DELETE ON schedules BEGIN
+  DELETE FROM _secrets WHERE owner = old.id;
+  DELETE FROM _replan WHERE id = old.id;
+END;
+
+CREATE TABLE tasks (  -- of the calendar; next_run is when the next occurrence starts
+  id               TEXT PRIMARY KEY NOT NULL DEFAULT ('task-' || lower(hex(randomblob(10)))),
+  title            TEXT NOT NULL,
+  description      TEXT NOT NULL DEFAULT '',
+  start_time       TEXT NOT NULL CHECK (start_time IS strftime('%Y-%m-%dT%H:%M:%fZ',start_time)),
+  end_time         TEXT CHECK (end_time IS strftime('%Y-%m-%dT%H:%M:%fZ',end_time)),
+  timezone         TEXT NOT NULL DEFAULT '',  -- '': the agent's own, filled in when it is planned
+  recurrence       TEXT NOT NULL DEFAULT 'none' CHECK (recurrence IN ('none','daily','weekly','monthly')),
+  recurrence_days  TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(recurrence_days) AND json_type(recurrence_days) = 'array'),
+  recurrence_end   TEXT CHECK (recurrence_end IS strftime('%Y-%m-%dT%H:%M:%fZ',recurrence_end)),
+  recurrence_count INTEGER NOT NULL DEFAULT 0,
+  workflow_id      TEXT NOT NULL DEFAULT '',
+  status           TEXT NOT NULL DEFAULT 'pending' CHECK (status IN ('pending','running','completed','failed','cancelled')),
+  next_run         TEXT CHECK (next_run IS strftime('%Y-%m-%dT%H:%M:%fZ',next_run)),
+  created_at       TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at)),
+  updated_at       TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
+) STRICT;
+CREATE INDEX tasks_start ON tasks(start_time, id);
+CREATE INDEX tasks_due ON tasks(next_run) WHERE next_run IS NOT NULL;
+
+CREATE TABLE occurrences (  -- of tasks, those that came due
+  seq          INTEGER PRIMARY KEY AUTOINCREMENT,
+  id           TEXT NOT NULL UNIQUE,
+  task_id      TEXT NOT NULL REFERENCES tasks(id) ON DELETE CASCADE,
+  start_time   TEXT NOT NULL,
+  status       TEXT NOT NULL CHECK (status IN ('pending','running','completed','failed','cancelled')),
+  executed_at  TEXT,
+  duration_ms  INTEGER NOT NULL DEFAULT 0,
+  execution_id TEXT NOT NULL DEFAULT '',
+  error        TEXT NOT NULL DEFAULT ''
+) STRICT;
+CREATE INDEX occurrences_task ON occurrences(task_id, start_time);
+CREATE INDEX occurrences_running ON occurrences(seq) WHERE status = 'running';
+
+CREATE TRIGGER _tasks_bounded BEFORE INSERT ON tasks WHEN (SELECT n FROM _counts WHERE name = 'tasks') >= 10000 BEGIN
+  SELECT RAISE(ABORT, 'an agent may have at most 10000 tasks');
+END;
+CREATE TRIGGER _tasks_added AFTER INSERT ON tasks BEGIN
+  INSERT OR REPLACE INTO _replan VALUES (new.id, 0);
+END;
+CREATE TRIGGER _tasks_retimed AFTER UPDATE OF title, start_time, end_time, timezone, recurrence, recurrence_days, recurrence_end, recurrence_count ON tasks BEGIN
+  INSERT OR REPLACE INTO _replan VALUES (new.id, 0);
+END;
+CREATE TRIGGER _tasks_resumed AFTER UPDATE OF status ON tasks WHEN new.status <> old.status AND (new.status = 'cancelled' OR old.status = 'cancelled') BEGIN
+  INSERT OR REPLACE INTO _replan VALUES (new.id, 0);
+END;
+CREATE TRIGGER _tasks_removed AFTER DELETE ON tasks BEGIN
+  DELETE FROM _replan WHERE id = old.id;
+END;
 
 CREATE TABLE tools (
   id          TEXT PRIMARY KEY NOT NULL DEFAULT ('tool-' || lower(hex(randomblob(10)))),
@@ -401,6 +486,8 @@ CREATE TRIGGER _workflows_counted AFTER INSERT ON workflows BEGIN UPDATE _counts
 CREATE TRIGGER _workflows_uncounted AFTER DELETE ON workflows BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'workflows'; END;
 CREATE TRIGGER _schedules_counted AFTER INSERT ON schedules BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'schedules'; END;
 CREATE TRIGGER _schedules_uncounted AFTER DELETE ON schedules BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'schedules'; END;
+CREATE TRIGGER _tasks_counted AFTER INSERT ON tasks BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'tasks'; END;
+CREATE TRIGGER _tasks_uncounted AFTER DELETE ON tasks BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'tasks'; END;
 CREATE TRIGGER _logs_counted AFTER INSERT ON logs BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'logs'; END;
 CREATE TRIGGER _logs_uncounted AFTER DELETE ON logs BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'logs'; END;
 CREATE TRIGGER _sources_counted AFTER INSERT ON sources BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'sources'; END;

@@ -1,0 +1,253 @@
+package agent
+
+import (
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Cron is a cron expression of five fields: minute, hour, day of the month,
+// month, day of the week. The zero Cron never comes; ParseCron makes others.
+type Cron struct {
+	minutes            uint64 // bit n: minute n, and so on
+	hours, days        uint32
+	months             uint16
+	weekdays           uint8 // bit 0: Sunday
+	anyDay, anyWeekday bool  // the field is *
+}
+
+// maxCronLength bounds a cron expression, in bytes.
+const maxCronLength = 200
+
+// cronField is one field of an expression and what it may hold.
+type cronField struct {
+	name     string
+	min, max int
+	names    []string // stand for min, min+1, …
+}
+
+var cronFields = []cronField{
+	{"minute", 0, 59, nil},
+	{"hour", 0, 23, nil},
+	{"day of the month", 1, 31, nil},
+	{"month", 1, 12, strings.Fields("jan feb mar apr may jun jul aug sep oct nov dec")},
+	{"day of the week", 0, 7, strings.Fields("sun mon tue wed thu fri sat")},
+}
+
+// ParseCron reads five fields with blanks between them. Each is *, a value, a
+// range a-b, any of these with a step /n, or several of these with commas
+// between. Months and days of the week may be written by their first three
+// letters; 0 and 7 are Sunday. An error names cron_expression.
+func ParseCron(expression string) (Cron, error) {
+	fields := strings.Fields(expression)
+	switch {
+	case len(expression) > maxCronLength:
+		return Cron{}, badCron("must have at most " + strconv.Itoa(maxCronLength) + " bytes")
+	case len(fields) > 0 && strings.HasPrefix(fields[0], "@"):
+		return Cron{}, badCron("must have five fields; names such as @daily are not known: write 0 0 * * *")
+	case len(fields) != len(cronFields):
+		return Cron{}, badCron("must have five fields (minute, hour, day of the month, month, day of the week), and has " + strconv.Itoa(len(fields)))
+	}
+	var sets [5]uint64
+	for i, f := range cronFields {
+		set, issue := f.parse(fields[i])
+		if issue != "" {
+			return Cron{}, badCron("has a bad " + f.name + ": " + issue)
+		}
+		sets[i] = set
+	}
+	c := Cron{minutes: sets[0], hours: uint32(sets[1]), days: uint32(sets[2]), months: uint16(sets[3]),
+		weekdays: uint8(sets[4]&0x7f | sets[4]>>7), anyDay: fields[2] == "*", anyWeekday: fields[4] == "*"}
+	if _, ok := c.following(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); !ok {
+		return Cron{}, badCron("names a date that never comes")
+	}
+	return c, nil
+}
+
+func badCron(issue string) error { return Invalid("cron_expression", issue) }
+
+// parse reads a field as a set of numbers; issue is "" when it is fine.
+func (f cronField) parse(text string) (set uint64, issue string) {
+	for part := range strings.SplitSeq(strings.ToLower(text), ",") {
+		values, step, stepped := strings.Cut(part, "/")
+		from, to, issue := f.bounds(values, stepped)
+		if issue != "" {
+			return 0, issue
+		}
+		n := 1
+		if stepped {
+			if n = number(step); n < 1 || n > f.max {
+				return 0, "a step is from 1 to " + strconv.Itoa(f.max)
+			}
+		}
+		for v := from; v <= to; v += n {
+			set |= 1 << v
+		}
+	}
+	return set, ""
+}
+
+// bounds reads *, a value or a range. A single value with a step goes on to
+// the end of the field.
+func (f cronField) bounds(text string, stepped bool) (from, to int, issue string) {
+	last := f.max
+	if last == 7 {
+		last = 6 // Sunday once
+	}
+	if text == "*" {
+		return f.min, last, ""
+	}
+	first, second, isRange := strings.Cut(text, "-")
+	from, issue = f.value(first)
+	if issue != "" {
+		return 0, 0, issue
+	}
+	if !isRange {
+		if stepped {
+			return from, max(from, last), ""
+		}
+		return from, from, ""
+	}
+	to, issue = f.value(second)
+	if issue != "" {
+		return 0, 0, issue
+	}
+	if f.max == 7 && to == 0 && from > 0 {
+		to = 7 // FRI-SUN
+	}
+	if from > to {
+		return 0, 0, "a range must not end before it begins"
+	}
+	return from, to, ""
+}
+
+func (f cronField) value(text string) (int, string) {
+	n := number(text)
+	for i, name := range f.names {
+		if text == name {
+			n = f.min + i
+		}
+	}
+	if n < f.min || n > f.max {
+		return 0, "values are from " + strconv.Itoa(f.min) + " to " + strconv.Itoa(f.max)
+	}
+	return n, ""
+}
+
+// number reads at most three digits and nothing else; -1 is none.
+func number(text string) int {
+	if text == "" || len(text) > 3 || strings.Trim(text, "0123456789") != "" {
+		return -1
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// onDay tells whether runs come on a date. When both day fields are set,
+// either will do.
+func (c Cron) onDay(day int, weekday time.Weekday) bool {
+	inMonth, inWeek := c.days>>day&1 == 1, c.weekdays>>weekday&1 == 1
+	switch {
+	case c.anyDay:
+		return inWeek
+	case c.anyWeekday:
+		return inMonth
+	}
+	return inMonth || inWeek
+}
+
+// cronYears is longer than any date stays away: 29 February, eight years
+// around 1900 and 2100.
+const cronYears = 9
+
+// following returns the first wall time after w that the expression names.
+// Wall times are written as times in UTC.
+func (c Cron) following(w time.Time) (time.Time, bool) {
+	w = w.Truncate(time.Minute).Add(time.Minute)
+	year, month, day := w.Date()
+	from := w.Hour()*60 + w.Minute()
+	for last := year + cronYears; year <= last; {
+		date := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+		year, month, day = date.Date()
+		if c.months>>month&1 == 0 {
+			month, day, from = month+1, 1, 0
+			continue
+		}
+		if c.onDay(day, date.Weekday()) {
+			if minute, ok := c.minuteOfDay(from); ok {
+				return date.Add(time.Duration(minute) * time.Minute), true
+			}
+		}
+		day, from = day+1, 0
+	}
+	return time.Time{}, false
+}
+
+// minuteOfDay returns the first minute of a day at or after from.
+func (c Cron) minuteOfDay(from int) (int, bool) {
+	hour, minute := from/60, from%60
+	if c.hours>>hour&1 == 1 {
+		if rest := c.minutes >> minute; rest != 0 {
+			return from + bits.TrailingZeros64(rest), true
+		}
+	}
+	if rest := c.hours >> (hour + 1); rest != 0 && c.minutes != 0 {
+		return (hour+1+bits.TrailingZeros32(rest))*60 + bits.TrailingZeros64(c.minutes), true
+	}
+	return 0, false
+}
+
+// Next returns the first run after a moment, by the wall clock of a zone. A
+// wall time that a zone skips is moved by what it skips, and one that comes
+// twice counts the first time only, so no run is lost and none doubled.
+func (c Cron) Next(after time.Time, zone *time.Location) time.Time {
+	wall := wallBefore(after, zone)
+	var best time.Time
+	for {
+		next, ok := c.following(wall)
+		if !ok {
+			return best
+		}
+		wall = next
+		at, earliest, plain := onClock(wall, zone)
+		if !best.IsZero() && !earliest.Before(best) {
+			return best
+		}
+		if !at.After(after) {
+			continue
+		}
+		if best.IsZero() || at.Before(best) {
+			best = at
+		}
+		if plain {
+			return best
+		}
+	}
+}
+
+// Newest returns the newest runs from a moment to another, both included,
+// oldest of them first, at most limit of them, and whether there are more.
+func (c Cron) Newest(from, to time.Time, zone *time.Location, limit int) (runs []time.Time, more bool) {
+	for window := time.Hour; ; window *= 24 {
+		start, whole := to.Add(-window), false
+		if !start.After(from) || window > 1000*24*time.Hour {
+			start, whole = from, true
+		}
+		runs = runs[:0]
+		for at := c.Next(start.Add(-1), zone); !at.IsZero() && !at.After(to); at = c.Next(at, zone) {
+			if runs = append(runs, at); len(runs) > 2*limit {
+				runs, more = append(runs[:0], runs[len(runs)-limit:]...), true
+			}
+		}
+		if len(runs) > limit {
+			runs, more = runs[len(runs)-limit:], true
+		}
+		if len(runs) == limit || whole {
+			return runs, more || !whole
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package agent
+
+import "time"
+
+// RunStatus tells what became of a run of a schedule.
+type RunStatus string
+
+// The statuses of a run. One that waits for the run before it is running, and
+// has no executed_at yet.
+const (
+	RunRunning RunStatus = "running"
+	RunSuccess RunStatus = "success"
+	RunError   RunStatus = "error"
+	RunSkipped RunStatus = "skipped" // another run of the schedule was under way
+	RunMissed  RunStatus = "missed"  // nobody was there to run it
+)
+
+// Run is one time that a schedule was due.
+type Run struct {
+	ID           string    `json:"id" example:"run-06f1q2s3t4v5a6b7c8d9"`
+	ScheduledFor Time      `json:"scheduled_for" format:"date-time"`
+	ExecutedAt   Time      `json:"executed_at" nullable:"true" format:"date-time" doc:"When it started; null when it did not."`
+	Status       RunStatus `json:"status" enum:"success,error,skipped,missed,running" example:"success"`
+	DurationMS   int64     `json:"duration_ms" example:"120"`
+	ExecutionID  string    `json:"execution_id" doc:"The workflow execution that it started." example:""`
+	Error        string    `json:"error" example:""`
+}
+
+// Firing is what comes of a schedule that is due.
+type Firing struct {
+	Start     []Time // runs to start, oldest first
+	CatchUp   bool   // they were missed and are made up for, one after the other
+	Missed    []Time // the newest of the runs that are given up, oldest of them first
+	MissedAll int    // how many are given up; at most a few thousand are counted
+	Next      Time   // the next run; zero for none
+}
+
+// Bounds of what a schedule makes up for.
+const (
+	maxCatchUp    = 1000 // runs
+	maxMissedRows = 100  // rows written of runs that are given up
+)
+
+// Fire tells what an active schedule has to do at a moment not before its next
+// run. When that run is more than LateRun late, all that are due were missed,
+// and the misfire policy says what becomes of them.
+func (s *Schedule) Fire(now Time) (Firing, error) {
+	f := Firing{Start: []Time{s.NextRun}}
+	more := false
+	if s.Type == ScheduleCron {
+		cron, zone, err := s.cron()
+		if err != nil {
+			return f, err
+		}
+		f.Next = At(cron.Next(now.Time, zone))
+		var later []time.Time
+		if next := s.NextRun.Add(time.Nanosecond); !next.After(now.Time) {
+			later, more = cron.Newest(next, now.Time, zone, maxCatchUp)
+		}
+		if more {
+			f.Start = nil
+		}
+		for _, at := range later {
+			f.Start = append(f.Start, At(at))
+		}
+	}
+	if now.Sub(s.NextRun.Time) <= LateRun {
+		return f, nil
+	}
+	keep := 1
+	switch s.MisfirePolicy {
+	case MisfireSkip:
+		keep = 0
+	case MisfireRunAll:
+		keep = maxCatchUp
+	}
+	given := max(0, len(f.Start)-keep)
+	f.Missed, f.Start, f.CatchUp = f.Start[:given], f.Start[given:], true
+	f.MissedAll = len(f.Missed)
+	f.Missed = f.Missed[max(0, len(f.Missed)-maxMissedRows):]
+	return f, nil
+}

@@ -1,0 +1,293 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ScheduleType tells when a schedule runs.
+type ScheduleType string
+
+// The types of a schedule: once at a time, once after a delay, again and again
+// by a cron expression.
+const (
+	ScheduleOnce    ScheduleType = "once"
+	ScheduleDelayed ScheduleType = "delayed"
+	ScheduleCron    ScheduleType = "cron"
+)
+
+// ScheduleTypes lists every type of a schedule.
+var ScheduleTypes = []ScheduleType{ScheduleOnce, ScheduleDelayed, ScheduleCron}
+
+// ScheduleStatus tells whether a schedule runs.
+type ScheduleStatus string
+
+// The statuses of a schedule.
+const (
+	ScheduleActive    ScheduleStatus = "active"
+	SchedulePaused    ScheduleStatus = "paused"
+	ScheduleCompleted ScheduleStatus = "completed"
+)
+
+// ScheduleStatuses lists every status of a schedule.
+var ScheduleStatuses = []ScheduleStatus{ScheduleActive, SchedulePaused, ScheduleCompleted}
+
+// Kinds of things that a schedule can call.
+const (
+	CallbackWorkflow = "workflow"
+	CallbackAgent    = "agent"
+	CallbackWebhook  = "webhook"
+	CallbackSource   = "source"
+	CallbackTool     = "tool"
+)
+
+// CallbackTypes lists every callback_type.
+var CallbackTypes = []string{CallbackWorkflow, CallbackAgent, CallbackWebhook, CallbackSource, CallbackTool}
+
+// What becomes of runs that were missed: one stands for all, none is made up
+// for, or all are.
+const (
+	MisfireRunOnce = "run_once"
+	MisfireSkip    = "skip"
+	MisfireRunAll  = "run_all"
+)
+
+var misfirePolicies = []string{MisfireRunOnce, MisfireSkip, MisfireRunAll}
+
+// What becomes of a run that is due while another of its schedule goes on.
+const (
+	OverlapSkip  = "skip"
+	OverlapQueue = "queue"
+	OverlapAllow = "allow"
+)
+
+var overlaps = []string{OverlapSkip, OverlapQueue, OverlapAllow}
+
+// Bounds of schedules.
+const (
+	MaxSchedules    = 1000 // of one agent
+	MaxDelaySeconds = 31_536_000
+)
+
+// Schedule calls something at a time, after a delay, or again and again.
+type Schedule struct {
+	ID             string          `json:"id" example:"schedule-06f1q2s3t4v5a6b7c8d9"`
+	Name           string          `json:"name" example:"Morning report"`
+	Type           ScheduleType    `json:"type" enum:"once,delayed,cron" example:"cron"`
+	CronExpression string          `json:"cron_expression" doc:"Five fields, for type cron." example:"0 9 * * MON-FRI"`
+	NextRun        Time            `json:"next_run" nullable:"true" format:"date-time" doc:"null when no run is to come."`
+	LastRun        Time            `json:"last_run" nullable:"true" format:"date-time" doc:"When the newest run started; null before the first."`
+	DelaySeconds   int             `json:"delay_seconds" doc:"For type delayed." example:"0"`
+	CallbackType   string          `json:"callback_type" enum:"workflow,agent,webhook,source,tool" example:"webhook"`
+	CallbackID     string          `json:"callback_id" doc:"Id of what is called; of a webhook its URL." example:"https://example.com/hook"`
+	Payload        json.RawMessage `json:"payload" doc:"Any JSON object; what is called gets it."`
+	Timezone       string          `json:"timezone" doc:"IANA name; cron_expression is by its clocks." example:"Europe/Berlin"`
+	MisfirePolicy  string          `json:"misfire_policy" enum:"run_once,skip,run_all" example:"run_once"`
+	Overlap        string          `json:"overlap" enum:"skip,queue,allow" example:"skip"`
+	Status         ScheduleStatus  `json:"status" enum:"active,paused,completed" example:"active"`
+	CreatedAt      Time            `json:"created_at" format:"date-time"`
+	UpdatedAt      Time            `json:"updated_at" format:"date-time"`
+}
+
+// ScheduleChange is what clients set on a schedule; null takes an optional
+// field back to its default. next_run counts for type once only.
+type ScheduleChange struct {
+	Name           Optional[string]          `json:"name,omitempty" example:"Morning report"`
+	Type           Optional[ScheduleType]    `json:"type,omitempty" doc:"once, delayed or cron." example:"cron"`
+	CronExpression Optional[string]          `json:"cron_expression,omitempty" doc:"Five fields: minute, hour, day of the month, month, day of the week." example:"0 9 * * MON-FRI"`
+	NextRun        Optional[Time]            `json:"next_run,omitempty" format:"date-time" doc:"For type once; at most a minute past."`
+	DelaySeconds   Optional[int]             `json:"delay_seconds,omitempty" doc:"For type delayed: 1 to 31536000."`
+	CallbackType   Optional[string]          `json:"callback_type,omitempty" doc:"workflow (the default), agent, webhook, source or tool." example:"webhook"`
+	CallbackID     Optional[string]          `json:"callback_id,omitempty" doc:"Id of what is called; of a webhook its URL." example:"https://example.com/hook"`
+	Payload        Optional[json.RawMessage] `json:"payload,omitempty" doc:"Any JSON object, at most 64 KB."`
+	Timezone       Optional[string]          `json:"timezone,omitempty" doc:"IANA name; the agent's own without it." example:"Europe/Berlin"`
+	MisfirePolicy  Optional[string]          `json:"misfire_policy,omitempty" doc:"What becomes of missed runs: run_once (the default), skip or run_all." example:"run_once"`
+	Overlap        Optional[string]          `json:"overlap,omitempty" doc:"What becomes of a run while another goes on: skip (the default), queue or allow." example:"skip"`
+	Status         Optional[ScheduleStatus]  `json:"status,omitempty" doc:"active or paused." example:"active"`
+	Secret         Optional[string]          `json:"secret,omitempty" doc:"For callback_type webhook, write-only: whsec_ and base64 of 24 to 64 bytes. One is made without it."`
+}
+
+// Apply writes the given fields into s; zone is the default time zone.
+func (c ScheduleChange) Apply(s *Schedule, zone string) {
+	was := *s
+	c.Name.Into(&s.Name)
+	c.Type.Into(&s.Type)
+	c.CronExpression.Into(&s.CronExpression)
+	c.DelaySeconds.Into(&s.DelaySeconds)
+	c.CallbackType.Into(&s.CallbackType)
+	c.CallbackID.Into(&s.CallbackID)
+	c.Payload.Into(&s.Payload)
+	c.Timezone.Into(&s.Timezone)
+	c.MisfirePolicy.Into(&s.MisfirePolicy)
+	c.Overlap.Into(&s.Overlap)
+	c.Status.Into(&s.Status)
+	if s.Type == ScheduleOnce {
+		if was.Type != ScheduleOnce {
+			s.NextRun = Time{}
+		}
+		c.NextRun.Into(&s.NextRun)
+	}
+	s.Fill(zone)
+}
+
+// Fill sets what is empty to its default and clears what does not belong to
+// the type.
+func (s *Schedule) Fill(zone string) {
+	s.Name, s.CronExpression = strings.TrimSpace(s.Name), strings.TrimSpace(s.CronExpression)
+	s.Payload = orObject(s.Payload)
+	for field, fallback := range map[*string]string{
+		&s.CallbackType: CallbackWorkflow, &s.Timezone: zone, &s.MisfirePolicy: MisfireRunOnce, &s.Overlap: OverlapSkip,
+	} {
+		if *field == "" {
+			*field = fallback
+		}
+	}
+	if s.Status == "" {
+		s.Status = ScheduleActive
+	}
+	if s.Type != ScheduleCron {
+		s.CronExpression = ""
+	}
+	if s.Type != ScheduleDelayed {
+		s.DelaySeconds = 0
+	}
+}
+
+// Validate checks the fields that clients set.
+func (s *Schedule) Validate() error {
+	var is Issues
+	is.Check(s.Name != "", "name", "is required")
+	is.checkText("name", s.Name, 200)
+	is.Check(slices.Contains(ScheduleTypes, s.Type), "type", "must be once, delayed or cron")
+	s.checkTiming(&is)
+	is.Check(slices.Contains(CallbackTypes, s.CallbackType), "callback_type", "must be "+strings.Join(CallbackTypes, ", "))
+	s.checkCallback(&is)
+	is.checkObject("payload", s.Payload)
+	is.Check(slices.Contains(misfirePolicies, s.MisfirePolicy), "misfire_policy", "must be run_once, skip or run_all")
+	is.Check(slices.Contains(overlaps, s.Overlap), "overlap", "must be skip, queue or allow")
+	is.Check(slices.Contains(ScheduleStatuses, s.Status), "status", "must be active or paused")
+	return is.Err()
+}
+
+func (s *Schedule) checkTiming(is *Issues) {
+	_, err := Zone(s.Timezone)
+	is.note(err)
+	switch s.Type {
+	case ScheduleCron:
+		if s.CronExpression == "" {
+			is.Add("cron_expression", "is required for type cron")
+			return
+		}
+		_, err := ParseCron(s.CronExpression)
+		is.note(err)
+	case ScheduleDelayed:
+		is.Check(s.DelaySeconds >= 1 && s.DelaySeconds <= MaxDelaySeconds, "delay_seconds", fmt.Sprintf("must be from 1 to %d", MaxDelaySeconds))
+	}
+}
+
+func (s *Schedule) checkCallback(is *Issues) {
+	is.checkText("callback_id", s.CallbackID, MaxURLLength)
+	if s.CallbackType == CallbackAgent {
+		var payload struct {
+			Prompt string `json:"prompt"`
+		}
+		err := json.Unmarshal(s.Payload, &payload)
+		is.Check(err == nil && strings.TrimSpace(payload.Prompt) != "", "payload.prompt", "is required for callback_type agent")
+		return
+	}
+	is.Check(s.CallbackID != "", "callback_id", "is required for callback_type "+s.CallbackType)
+}
+
+// note adds the field and issue of a validation error; nil adds nothing.
+func (i *Issues) note(err error) {
+	if e, ok := err.(*Error); ok {
+		field, _ := e.Details["field"].(string)
+		issue, _ := e.Details["issue"].(string)
+		i.Add(field, issue)
+	}
+}
+
+// LateRun is how late a run may start without counting as missed, and how far
+// past the time of a schedule of type once may lie.
+const LateRun = time.Minute
+
+// Plan sets the next run, and the status that follows from it, of a valid
+// schedule that was made (was is nil) or changed. A schedule that has ended is
+// active again when its timing changed.
+func (s *Schedule) Plan(was *Schedule, now Time) error {
+	retimed := was == nil || s.Type != was.Type || s.CronExpression != was.CronExpression || s.DelaySeconds != was.DelaySeconds ||
+		s.Timezone != was.Timezone && s.Type == ScheduleCron || s.Type == ScheduleOnce && s.NextRun != was.NextRun
+	if retimed && was != nil && was.Status == ScheduleCompleted && s.Status == ScheduleCompleted {
+		s.Status = ScheduleActive
+	}
+	if s.Status == ScheduleCompleted && (was == nil || was.Status != ScheduleCompleted) {
+		return Invalid("status", "must be active or paused")
+	}
+	begins := s.Status == ScheduleActive && (was == nil || was.Status != ScheduleActive)
+	switch {
+	case s.Type == ScheduleOnce:
+		if retimed || begins {
+			return s.checkOnce(retimed, now)
+		}
+	case s.Status != ScheduleActive && (retimed || s.Type == ScheduleCron):
+		s.NextRun = Time{} // set when it is active again
+	case retimed, begins && s.Type == ScheduleCron, begins && s.NextRun.IsZero():
+		return s.planNext(now)
+	}
+	return nil
+}
+
+// Replan is Plan for a schedule that was written from outside. With keep its
+// next run is what was written, or nothing of its timing changed.
+func (s *Schedule) Replan(keep bool, now Time) error {
+	if keep && (s.Type != ScheduleCron || !s.NextRun.IsZero()) {
+		return nil
+	}
+	if !keep && s.Status == ScheduleCompleted {
+		s.Status = ScheduleActive
+	}
+	switch {
+	case s.Status != ScheduleActive && s.Type != ScheduleOnce:
+		s.NextRun = Time{}
+		return nil
+	case s.Type == ScheduleOnce:
+		return s.checkOnce(false, now)
+	}
+	return s.planNext(now)
+}
+
+func (s *Schedule) checkOnce(retimed bool, now Time) error {
+	switch {
+	case s.NextRun.IsZero():
+		return Invalid("next_run", "is required for type once")
+	case retimed && s.NextRun.Before(now.Add(-LateRun)):
+		return Invalid("next_run", "is past")
+	}
+	return nil
+}
+
+// planNext sets the first run after now by a cron expression or a delay.
+func (s *Schedule) planNext(now Time) error {
+	if s.Type == ScheduleDelayed {
+		s.NextRun = At(now.Add(time.Duration(s.DelaySeconds) * time.Second))
+		return nil
+	}
+	cron, zone, err := s.cron()
+	if err != nil {
+		return err
+	}
+	s.NextRun = At(cron.Next(now.Time, zone))
+	return nil
+}
+
+func (s *Schedule) cron() (Cron, *time.Location, error) {
+	cron, err := ParseCron(s.CronExpression)
+	if err != nil {
+		return cron, nil, err
+	}
+	zone, err := Zone(s.Timezone)
+	return cron, zone, err
+}

@@ -1,0 +1,114 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestScheduleInput(t *testing.T) {
+	c := newVisitor(t)
+	const list = "/api/agents/default/schedules"
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(receiver.Close)
+	body := func(fields string) string {
+		return `{"name":"n","callback_type":"webhook","callback_id":"` + receiver.URL + `",` + fields + `}`
+	}
+	cron := c.must(t, 201, "POST", list, body(`"type":"cron","cron_expression":"*/5 * * * *","timezone":"Europe/Berlin"`))
+	id := cron["id"].(string)
+	if secret, _ := cron["secret"].(string); !strings.HasPrefix(secret, "whsec_") {
+		t.Errorf("no secret: %v", cron)
+	}
+	past := time.Now().Add(-2 * time.Minute).UTC().Format(time.RFC3339)
+	soon := time.Now().Add(-30 * time.Second).UTC().Format(time.RFC3339)
+	for _, tc := range []apiCase{
+		{"no body", "POST", list, ``, 400, invalid("name")},
+		{"no type", "POST", list, body(`"cron_expression":"* * * * *"`), 400, invalid("type")},
+		{"bad type", "POST", list, body(`"type":"hourly"`), 400, invalid("type")},
+		{"no expression", "POST", list, body(`"type":"cron"`), 400, invalid("cron_expression")},
+		{"six fields", "POST", list, body(`"type":"cron","cron_expression":"0 0 9 * * *"`), 400, invalid("cron_expression")},
+		{"a name", "POST", list, body(`"type":"cron","cron_expression":"@daily"`), 400, invalid("cron_expression")},
+		{"never", "POST", list, body(`"type":"cron","cron_expression":"0 0 30 2 *"`), 400, invalid("cron_expression")},
+		{"a number for an expression", "POST", list, body(`"type":"cron","cron_expression":5`), 400, invalid("cron_expression")},
+		{"once without a time", "POST", list, body(`"type":"once"`), 400, invalid("next_run")},
+		{"once without a readable time", "POST", list, body(`"type":"once","next_run":"tomorrow"`), 400, invalid("next_run")},
+		{"once in the past", "POST", list, body(`"type":"once","next_run":"` + past + `"`), 400, invalid("next_run")},
+		{"once a moment ago", "POST", list, body(`"type":"once","next_run":"` + soon + `"`), 201, map[string]any{"status": "active"}},
+		{"no delay", "POST", list, body(`"type":"delayed"`), 400, invalid("delay_seconds")},
+		{"delay of nothing", "POST", list, body(`"type":"delayed","delay_seconds":0`), 400, invalid("delay_seconds")},
+		{"delay of more than a year", "POST", list, body(`"type":"delayed","delay_seconds":31536001`), 400, invalid("delay_seconds")},
+		{"a year's delay", "POST", list, body(`"type":"delayed","delay_seconds":31536000`), 201, map[string]any{"delay_seconds": "31536000"}},
+		{"bad zone", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","timezone":"Local"`), 400, invalid("timezone")},
+		{"bad policy", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","misfire_policy":"often"`), 400, invalid("misfire_policy")},
+		{"bad overlap", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","overlap":"yes"`), 400, invalid("overlap")},
+		{"made completed", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","status":"completed"`), 400, invalid("status")},
+		{"payload a list", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","payload":[]`), 400, invalid("payload")},
+		{"bad secret", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","secret":"x"`), 400, invalid("secret")},
+		{"no workflow engine", "POST", list, `{"name":"n","type":"cron","cron_expression":"* * * * *","callback_id":"workflow-x"}`, 400, invalid("callback_type")},
+		{"no callback", "POST", list, `{"name":"n","type":"cron","cron_expression":"* * * * *","callback_type":"webhook"}`, 400, invalid("callback_id")},
+		{"metadata address", "POST", list, `{"name":"n","type":"cron","cron_expression":"* * * * *","callback_type":"webhook","callback_id":"http://169.254.169.254/"}`, 400, invalid("callback_id")},
+		{"unknown source", "POST", list, `{"name":"n","type":"cron","cron_expression":"* * * * *","callback_type":"source","callback_id":"source-x"}`, 400, invalid("callback_id")},
+		{"unknown callback type", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","callback_type":"mail"`), 400, invalid("callback_type")},
+		{"long name", "POST", list, `{"name":"` + strings.Repeat("x", 201) + `"}`, 400, invalid("name")},
+		{"bad filter", "GET", list + "?status=asleep", ``, 400, invalid("status")},
+		{"bad type filter", "GET", list + "?type=daily", ``, 400, invalid("type")},
+		{"bad sort", "GET", list + "?sort=payload", ``, 400, invalid("sort")},
+		{"filtered", "GET", list + "?status=active&type=cron", ``, 200, map[string]any{"meta.total": "1", "schedules.0.id": id}},
+		{"unknown", "GET", list + "/schedule-x", ``, 404, code("NOT_FOUND")},
+		{"change of the unknown", "PUT", list + "/schedule-x", `{}`, 404, code("NOT_FOUND")},
+		{"delete of the unknown", "DELETE", list + "/schedule-x", ``, 404, code("NOT_FOUND")},
+		{"run of the unknown", "POST", list + "/schedule-x/run", ``, 404, code("NOT_FOUND")},
+		{"completed by hand", "PUT", list + "/" + id, `{"status":"completed"}`, 400, invalid("status")},
+		{"a bad change", "PUT", list + "/" + id, `{"cron_expression":"* * * *"}`, 400, invalid("cron_expression")},
+		{"to once without a time", "PUT", list + "/" + id, `{"type":"once"}`, 400, invalid("next_run")},
+		{"nothing was changed", "GET", list + "/" + id, ``, 200, map[string]any{"cron_expression": "*/5 * * * *", "type": "cron", "status": "active", "secret": nil}},
+		{"next_run of a cron is ours", "PUT", list + "/" + id, `{"next_run":"2001-01-01T00:00:00Z","name":"other"}`, 200,
+			map[string]any{"name": "other", "next_run": cron["next_run"], "secret": nil}},
+		{"paused", "PUT", list + "/" + id, `{"status":"paused"}`, 200, map[string]any{"next_run": nil, "status": "paused"}},
+	} {
+		tc.run(t, c)
+	}
+	whole := c.send(t, "GET", list+"/"+id, "").text
+	if again := c.must(t, 200, "PUT", list+"/"+id, whole); again["cron_expression"] != "*/5 * * * *" || again["status"] != "paused" {
+		t.Errorf("writing back what was read changes %v", again)
+	}
+	if a := c.send(t, "DELETE", list+"/"+id, ""); a.StatusCode != 204 || a.text != "" {
+		t.Errorf("DELETE: %d %q", a.StatusCode, a.text)
+	}
+}
+
+// TestRunNow has a schedule call a receiver at once.
+func TestRunNow(t *testing.T) {
+	c := newVisitor(t)
+	got := make(chan *http.Request, 1)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r }))
+	t.Cleanup(receiver.Close)
+	list := "/api/agents/default/schedules"
+	made := c.must(t, 201, "POST", list, `{"name":"n","type":"cron","cron_expression":"0 0 1 1 *","callback_type":"webhook","callback_id":"`+receiver.URL+`"}`)
+	run := c.must(t, 200, "POST", list+"/"+made["id"].(string)+"/run", "")
+	if r := <-got; r.Header.Get("webhook-id") != run["id"] {
+		t.Errorf("webhook-id %s, want the run's id %v", r.Header.Get("webhook-id"), run["id"])
+	}
+	for t.Context().Err() == nil {
+		s := c.must(t, 200, "GET", list+"/"+made["id"].(string), "")
+		if status := at(s, "executions.0.status"); status != "running" {
+			if status != "success" || at(s, "executions.0.id") != run["id"] || s["last_run"] == nil || s["next_run"] != made["next_run"] {
+				t.Errorf("%v", s)
+			}
+			return
+		}
+	}
+}
+
+func TestScheduleCap(t *testing.T) {
+	c := newVisitor(t)
+	one := `{"name":"n","type":"cron","cron_expression":"0 0 1 1 *","callback_type":"webhook","callback_id":"https://example.com/"}`
+	c.must(t, 201, "POST", "/api/agents/default/schedules", one)
+	fill := `{"query":"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO schedules(name, type, cron_expression, callback_type, callback_id) SELECT 'n', 'cron', '0 0 1 1 *', 'webhook', 'https://example.com/' FROM n"}`
+	c.must(t, 400, "POST", "/api/agents/default/sql/execute", fmt.Sprintf(fill, 1000))
+	c.must(t, 200, "POST", "/api/agents/default/sql/execute", fmt.Sprintf(fill, 999))
+	c.must(t, 409, "POST", "/api/agents/default/schedules", one)
+}

@@ -1,0 +1,142 @@
+package schedule
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// Callback is a run of a schedule, as what it calls sees it.
+type Callback struct {
+	RunID        string // the same when a run that was cut is started again
+	Schedule     agent.Schedule
+	ScheduledFor agent.Time
+
+	// Began tells of the execution that the run started, while that goes on;
+	// the run's slot is free from then on.
+	Began func(executionID string)
+}
+
+// Runner makes a call of one callback_type and returns once that has ended.
+// executionID names the workflow execution it was, if any. A call that was cut
+// is made again with the same RunID, which must not do its work twice.
+type Runner func(ctx context.Context, db *store.DB, c Callback) (executionID string, err error)
+
+// Trigger is the payload that a workflow or an agent gets: the keys of the
+// schedule's payload, the whole of it as payload, and what called.
+func (c Callback) Trigger() map[string]any {
+	given := map[string]any{}
+	_ = json.Unmarshal(c.Schedule.Payload, &given) // the store holds objects only
+	trigger := maps.Clone(given)
+	trigger["payload"] = given
+	trigger["schedule"] = map[string]any{"id": c.Schedule.ID, "name": c.Schedule.Name, "type": c.Schedule.Type}
+	trigger["run_id"], trigger["scheduled_for"] = c.RunID, c.ScheduledFor
+	return trigger
+}
+
+// Check tells whether the Scheduler can call what a schedule names.
+func (s *Scheduler) Check(sched *agent.Schedule) error {
+	if s.runners[sched.CallbackType] == nil {
+		return agent.Invalid("callback_type", sched.CallbackType+" is not available in this version")
+	}
+	if sched.CallbackType != agent.CallbackWebhook {
+		return nil
+	}
+	if _, err := s.webhook.client.CheckURL(sched.CallbackID); err != nil {
+		return agent.Invalid("callback_id", "must be an http or https address that may be reached: "+err.Error())
+	}
+	return nil
+}
+
+// Run starts a run of a schedule now, whatever its status, and returns it as
+// it begins. See store.DB.StartRun for when it has to wait or is refused.
+func (s *Scheduler) Run(ctx context.Context, db *store.DB, id string) (agent.Run, error) {
+	r, err := db.StartRun(ctx, id, s.Check)
+	if err == nil && !r.Run.ExecutedAt.IsZero() {
+		s.queue(db, store.DueRuns{Runs: []store.ScheduledRun{r}})
+	}
+	return r.Run, err
+}
+
+// runSchedule makes the call of a run and writes what came of it. A run that
+// Stop cuts stays as it is.
+func (s *Scheduler) runSchedule(ctx context.Context, db *store.DB, r store.ScheduledRun, began func()) {
+	started := time.Now()
+	run := r.Run
+	call := Callback{RunID: run.ID, Schedule: r.Schedule, ScheduledFor: run.ScheduledFor, Began: func(executionID string) {
+		if err := db.NoteExecution(ctx, run.ID, executionID); err != nil && ctx.Err() == nil {
+			s.log.Error("note what a run started", "agent", db.ID(), "run", run.ID, "error", err)
+		}
+		began()
+	}}
+	executionID, err := s.call(ctx, db, call)
+	if ctx.Err() != nil {
+		return
+	}
+	run.Status, run.DurationMS = agent.RunSuccess, time.Since(started).Milliseconds()
+	if executionID != "" {
+		run.ExecutionID = executionID
+	}
+	if err != nil {
+		run.Status, run.Error = agent.RunError, agent.Clip(agent.Explain(err), 500)
+		s.log.Warn("a run of a schedule failed", "agent", db.ID(), "schedule", r.Schedule.ID, "run", run.ID, "error", err)
+	}
+	var next *store.ScheduledRun
+	err = persist(ctx, func() (err error) { next, err = db.FinishRun(ctx, run); return err })
+	if err != nil && ctx.Err() == nil {
+		s.log.Error("write how a run ended", "agent", db.ID(), "run", run.ID, "error", err)
+	}
+	if next != nil {
+		s.queue(db, store.DueRuns{Runs: []store.ScheduledRun{*next}})
+	}
+}
+
+// call makes a call; its panic is an error.
+func (s *Scheduler) call(ctx context.Context, db *store.DB, c Callback) (executionID string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in a call: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if err := s.Check(&c.Schedule); err != nil {
+		return "", err
+	}
+	return s.runners[c.Schedule.CallbackType](ctx, db, c)
+}
+
+// The waits between tries to write how a run ended, which double.
+const (
+	firstPersist = time.Second
+	lastPersist  = time.Minute
+)
+
+// persist repeats a write until it is done, the agent is gone, or ctx ends.
+func persist(ctx context.Context, write func() error) error {
+	for wait := firstPersist; ; wait = min(2*wait, lastPersist) {
+		err := write()
+		if err == nil || agent.ErrorCode(err) == agent.CodeNotFound {
+			return nil
+		}
+		if !sleep(ctx, wait) {
+			return err
+		}
+	}
+}
+
+// sleep waits and tells whether ctx let it.
+func sleep(ctx context.Context, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,544 @@
+package schedule
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// house is a data folder with a Scheduler, inside a bubble of time.
+type house struct {
+	*Scheduler
+	folder *store.Folder
+	db     *store.DB
+	calls  *calls
+}
+
+// calls notes what is called and decides what becomes of it.
+type calls struct {
+	mu   sync.Mutex
+	seen []Callback
+	at   []time.Time
+	do   func(ctx context.Context, c Callback) error
+}
+
+func (c *calls) run(ctx context.Context, _ *store.DB, call Callback) (string, error) {
+	c.mu.Lock()
+	c.seen = append(c.seen, call)
+	c.at = append(c.at, time.Now().UTC())
+	do := c.do
+	c.mu.Unlock()
+	if do == nil {
+		return "execution-" + call.RunID, nil
+	}
+	return "", do(ctx, call)
+}
+
+// does sets what becomes of calls from now on.
+func (c *calls) does(do func(context.Context, Callback) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.do = do
+}
+
+// times writes when calls came since a moment of the bubble.
+func (c *calls) times() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []string
+	for _, at := range c.at {
+		out = append(out, at.Format("15:04:05"))
+	}
+	return strings.Join(out, " ")
+}
+
+func (c *calls) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.seen)
+}
+
+// bubble runs a test in a bubble of time, which begins at midnight of
+// 1 January 2000 in UTC. Time passes there while all wait.
+func bubble(t *testing.T, test func(t *testing.T, h *house)) {
+	path := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, path)
+		test(t, h)
+		h.close(t)
+	})
+}
+
+// open starts a server on a data folder; close ends it.
+func open(t *testing.T, path string) *house {
+	t.Helper()
+	quiet := slog.New(slog.DiscardHandler)
+	folder, err := store.Open(store.Options{Path: path, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &calls{}
+	h := &house{folder: folder, db: folder.Default(), calls: c, Scheduler: New(Options{Folder: folder, Log: quiet,
+		Runners: map[string]Runner{agent.CallbackAgent: c.run}})}
+	if err := h.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func (h *house) close(t *testing.T) {
+	t.Helper()
+	h.Stop()
+	if err := h.folder.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// make makes a schedule out of JSON, which calls the agent.
+func (h *house) make(t *testing.T, body string) agent.Schedule {
+	t.Helper()
+	s, _, err := h.Create(t.Context(), h.db, change(t, `{"name":"s","callback_type":"agent","payload":{"prompt":"go"}}`, body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func change(t *testing.T, bodies ...string) (c agent.ScheduleChange) {
+	t.Helper()
+	for _, body := range bodies {
+		if err := json.Unmarshal([]byte(body), &c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+func (h *house) put(t *testing.T, id, body string) agent.Schedule {
+	t.Helper()
+	s, _, err := h.Update(t.Context(), h.db, id, change(t, body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (h *house) sql(t *testing.T, query string, params ...any) {
+	t.Helper()
+	raw, err := json.Marshal(params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p store.Params
+	if len(params) > 0 {
+		if err := json.Unmarshal(raw, &p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := h.db.SQL(t.Context(), query, p, store.Access{Write: true}); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// get reads a schedule and its runs, "status scheduled_for" newest first.
+func (h *house) get(t *testing.T, id string) (agent.Schedule, []string) {
+	t.Helper()
+	s, runs, err := h.db.Schedule(t.Context(), id, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, r := range runs {
+		out = append(out, string(r.Status)+" "+r.ScheduledFor.Format("15:04"))
+	}
+	return s, out
+}
+
+// pass lets time pass until all wait again.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func want(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+func TestCronRunsOnTime(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		s := h.make(t, `{"type":"cron","cron_expression":"*/15 * * * *"}`)
+		want(t, "first run planned", s.NextRun, "2000-01-01T00:15:00.000Z")
+		pass(time.Hour)
+		want(t, "calls", h.calls.times(), "00:15:00 00:30:00 00:45:00 01:00:00")
+		s, runs := h.get(t, s.ID)
+		want(t, "runs", runs, []string{"success 01:00", "success 00:45", "success 00:30", "success 00:15"})
+		want(t, "last run", s.LastRun, "2000-01-01T01:00:00.000Z")
+		want(t, "next run", s.NextRun, "2000-01-01T01:15:00.000Z")
+		want(t, "status", s.Status, "active")
+		h.put(t, s.ID, `{"status":"paused"}`)
+		pass(time.Hour)
+		want(t, "calls while paused", h.calls.count(), 4)
+		s = h.put(t, s.ID, `{"status":"active"}`)
+		want(t, "next run of the resumed", s.NextRun, "2000-01-01T02:15:00.000Z")
+		pass(15 * time.Minute)
+		want(t, "calls once active", h.calls.count(), 5)
+	})
+}
+
+func TestOnceAndDelayed(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		once := h.make(t, `{"type":"once","next_run":"2000-01-01T00:10:00Z"}`)
+		delayed := h.make(t, `{"type":"delayed","delay_seconds":90}`)
+		release := make(chan struct{})
+		h.calls.does(func(ctx context.Context, c Callback) error {
+			if c.Schedule.ID == once.ID {
+				<-release
+			}
+			return nil
+		})
+		pass(10 * time.Minute)
+		want(t, "calls", h.calls.times(), "00:01:30 00:10:00")
+		got, runs := h.get(t, delayed.ID)
+		want(t, "delayed", []any{got.Status, got.NextRun, runs}, "[completed  [success 00:01]]")
+		got, runs = h.get(t, once.ID)
+		want(t, "once while it runs", []any{got.Status, got.NextRun, runs}, "[active  [running 00:10]]")
+		close(release)
+		synctest.Wait()
+		got, _ = h.get(t, once.ID)
+		want(t, "once when it has run", got.Status, "completed")
+		h.put(t, once.ID, `{"name":"renamed","next_run":null,"status":"completed"}`)
+		pass(time.Hour)
+		want(t, "calls after an end", h.calls.count(), 2)
+		got = h.put(t, once.ID, `{"next_run":"2000-01-01T03:00:00Z"}`)
+		want(t, "once with a new time", got.Status, "active")
+		got = h.put(t, delayed.ID, `{"status":"active"}`)
+		want(t, "delayed again", got.NextRun, "2000-01-01T01:11:30.000Z")
+		pass(3 * time.Hour)
+		want(t, "calls", h.calls.times(), "00:01:30 00:10:00 01:11:30 03:00:00")
+	})
+}
+
+func TestSQLCounts(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		s := h.make(t, `{"type":"cron","cron_expression":"0 * * * *"}`)
+		h.sql(t, "UPDATE schedules SET cron_expression = '*/30 * * * *' WHERE id = ?", s.ID)
+		got, _ := h.get(t, s.ID)
+		want(t, "planned by SQL", got.NextRun, "2000-01-01T00:30:00.000Z")
+		pass(30 * time.Minute)
+		want(t, "calls", h.calls.times(), "00:30:00")
+		h.sql(t, "UPDATE schedules SET next_run = '2000-01-01T00:31:00.000Z' WHERE id = ?", s.ID)
+		pass(time.Minute)
+		want(t, "calls at a next_run by SQL", h.calls.times(), "00:30:00 00:31:00")
+		h.sql(t, "UPDATE schedules SET status = 'paused'")
+		pass(time.Hour)
+		want(t, "calls of what SQL paused", h.calls.count(), 2)
+		h.sql(t, "UPDATE schedules SET status = 'active'")
+		pass(29 * time.Minute)
+		want(t, "calls of what SQL resumed", h.calls.times(), "00:30:00 00:31:00 02:00:00")
+		h.sql(t, "DELETE FROM schedules")
+		h.sql(t, `INSERT INTO schedules(name, type, delay_seconds, callback_type, payload) VALUES ('by SQL', 'delayed', 60, 'agent', '{"prompt":"x"}')`)
+		pass(time.Minute)
+		want(t, "calls of what SQL made", h.calls.times(), "00:30:00 00:31:00 02:00:00 02:01:00")
+		h.sql(t, "UPDATE schedules SET delay_seconds = 120")
+		pass(2 * time.Minute)
+		want(t, "calls of what SQL armed again", h.calls.count(), 5)
+		h.sql(t, "UPDATE schedules SET type = 'once', next_run = '2000-01-01T03:00:00.000Z'")
+		pass(time.Hour)
+		want(t, "calls of another type", h.calls.times(), "00:30:00 00:31:00 02:00:00 02:01:00 02:03:00 03:00:00")
+	})
+}
+
+// TestBrokenRows writes by SQL what the API refuses: it must stop nothing else.
+func TestBrokenRows(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		sound := h.make(t, `{"type":"cron","cron_expression":"0 * * * *"}`)
+		for _, set := range []string{
+			"type = 'cron', cron_expression = 'nonsense'", "type = 'cron', cron_expression = '@daily'", "type = 'cron', timezone = 'Mars/Base'",
+			"type = 'delayed', delay_seconds = -5", "type = 'once', next_run = NULL", "callback_type = 'workflow', callback_id = 'nowhere'",
+			"name = ''", "payload = '{}'",
+		} {
+			s := h.make(t, `{"type":"cron","cron_expression":"30 * * * *"}`)
+			h.sql(t, "UPDATE schedules SET "+set+" WHERE id = ?", s.ID)
+			got, runs := h.get(t, s.ID)
+			if got.Status != agent.SchedulePaused || len(runs) != 1 || !strings.HasPrefix(runs[0], "error") {
+				t.Errorf("%s: %s, runs %v; want it paused with an error", set, got.Status, runs)
+			}
+		}
+		for _, set := range []string{"status = 'asleep'", "next_run = 'tomorrow'", "next_run = '2000-01-01 10:00:00'", "payload = '[]'", "overlap = 'x'", "delay_seconds = 'x'"} {
+			if _, err := h.db.SQL(t.Context(), "UPDATE schedules SET "+set, store.Params{}, store.Access{Write: true}); agent.ErrorCode(err) != agent.CodeInvalidQuery {
+				t.Errorf("%s: %v, want it refused", set, err)
+			}
+		}
+		if _, err := h.db.SQL(t.Context(), "DELETE FROM runs", store.Params{}, store.Access{Write: true}); agent.ErrorCode(err) != agent.CodeForbiddenOperation {
+			t.Errorf("runs can be deleted: %v", err)
+		}
+		pass(time.Hour)
+		want(t, "calls", h.calls.times(), "01:00:00")
+		got, _ := h.get(t, sound.ID)
+		want(t, "the sound one", got.NextRun, "2000-01-01T02:00:00.000Z")
+	})
+}
+
+// TestDowntime has an hour pass with nobody there, under each policy.
+func TestDowntime(t *testing.T) {
+	for policy, calls := range map[string]int{agent.MisfireRunOnce: 1, agent.MisfireSkip: 0, agent.MisfireRunAll: 60} {
+		t.Run(policy, func(t *testing.T) {
+			path := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				h := open(t, path)
+				s := h.make(t, `{"type":"cron","cron_expression":"* * * * *","misfire_policy":"`+policy+`"}`)
+				pass(90 * time.Second)
+				want(t, "calls before", h.calls.count(), 1)
+				h.close(t)
+				time.Sleep(time.Hour)
+				h = open(t, path)
+				synctest.Wait()
+				want(t, "calls at once", h.calls.count(), calls)
+				_, runs := h.get(t, s.ID)
+				missed := 0
+				for _, r := range runs {
+					if strings.HasPrefix(r, "missed") {
+						missed++
+					}
+				}
+				want(t, "missed and made up for", missed+calls, 60)
+				pass(time.Minute)
+				want(t, "calls a minute later", h.calls.count(), calls+1)
+				if policy == agent.MisfireRunAll {
+					for i := 1; i < 60; i++ {
+						if !h.calls.seen[i].ScheduledFor.After(h.calls.seen[i-1].ScheduledFor.Time) {
+							t.Fatal("missed runs are not made up for in order")
+						}
+					}
+				}
+				if events := h.events(t, agent.EventScheduleMissed); (len(events) == 1) != (missed > 0) {
+					t.Errorf("%d events of missed runs", len(events))
+				}
+				h.close(t)
+			})
+		})
+	}
+}
+
+func (h *house) events(t *testing.T, kind string) (found []agent.Event) {
+	t.Helper()
+	all, err := h.db.Events(t.Context(), 0, 10_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		if e.Type == kind {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+func TestOnceMissed(t *testing.T) {
+	for policy, calls := range map[string]int{agent.MisfireRunOnce: 1, agent.MisfireSkip: 0, agent.MisfireRunAll: 1} {
+		path := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			h := open(t, path)
+			s := h.make(t, `{"type":"once","next_run":"2000-01-01T00:30:00Z","misfire_policy":"`+policy+`"}`)
+			h.close(t)
+			time.Sleep(time.Hour)
+			h = open(t, path)
+			synctest.Wait()
+			got, _ := h.get(t, s.ID)
+			want(t, policy+": calls and status", []any{h.calls.count(), got.Status, got.NextRun}, []any{calls, "completed", ""})
+			h.close(t)
+		})
+	}
+}
+
+func TestOverlap(t *testing.T) {
+	for overlap, wanted := range map[string]string{
+		agent.OverlapSkip: "00:01:00 00:04:00", agent.OverlapAllow: "00:01:00 00:02:00 00:03:00 00:04:00", agent.OverlapQueue: "00:01:00 00:03:30",
+	} {
+		bubble(t, func(t *testing.T, h *house) {
+			h.calls.does(func(ctx context.Context, c Callback) error {
+				if !sleep(ctx, 150*time.Second) {
+					return ctx.Err()
+				}
+				return nil
+			})
+			s := h.make(t, `{"type":"cron","cron_expression":"* * * * *","overlap":"`+overlap+`"}`)
+			pass(4*time.Minute + 30*time.Second)
+			want(t, overlap, h.calls.times(), wanted)
+			_, runs := h.get(t, s.ID)
+			if overlap == agent.OverlapSkip {
+				want(t, "runs", runs, []string{"running 00:04", "skipped 00:03", "skipped 00:02", "success 00:01"})
+			}
+			h.put(t, s.ID, `{"status":"paused"}`)
+			pass(time.Hour)
+			if overlap == agent.OverlapQueue {
+				want(t, "all queued runs in turn", h.calls.times(), "00:01:00 00:03:30 00:06:00 00:08:30")
+			}
+		})
+	}
+}
+
+// TestCut stops the server while a run goes on: it is started again with the
+// same id, and only that one.
+func TestCut(t *testing.T) {
+	path := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, path)
+		h.calls.does(func(ctx context.Context, c Callback) error { <-ctx.Done(); return ctx.Err() })
+		s := h.make(t, `{"type":"once","next_run":"2000-01-01T00:01:00Z"}`)
+		pass(2 * time.Minute)
+		want(t, "calls", h.calls.count(), 1)
+		cut := h.calls.seen[0].RunID
+		h.close(t)
+		time.Sleep(time.Hour)
+		h = open(t, path)
+		synctest.Wait()
+		want(t, "calls of the next server", h.calls.count(), 1)
+		want(t, "run", h.calls.seen[0].RunID, cut)
+		got, runs := h.get(t, s.ID)
+		want(t, "status and runs", []any{got.Status, runs}, "[completed [success 00:01]]")
+		want(t, "told", len(h.events(t, agent.EventScheduleExecuted)), 1)
+		h.close(t)
+		h = open(t, path)
+		pass(time.Hour)
+		want(t, "calls of the third server", h.calls.count(), 0)
+		h.close(t)
+	})
+}
+
+func TestPausedAgentRests(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		h.make(t, `{"type":"cron","cron_expression":"* * * * *"}`)
+		set := func(status agent.Status) {
+			if _, err := h.folder.UpdateAgent(t.Context(), h.db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set(agent.StatusPaused)
+		pass(10 * time.Minute)
+		want(t, "calls while paused", h.calls.count(), 0)
+		set(agent.StatusActive)
+		pass(sweepEvery)
+		want(t, "calls once active", h.calls.count(), 1)
+		set(agent.StatusDisabled)
+		pass(10 * time.Minute)
+		want(t, "calls while disabled", h.calls.count(), 1)
+	})
+}
+
+func TestRunNow(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		s := h.make(t, `{"type":"cron","cron_expression":"0 * * * *","status":"paused"}`)
+		release := make(chan error)
+		h.calls.does(func(context.Context, Callback) error { return <-release })
+		run, err := h.Run(t.Context(), h.db, s.ID)
+		if err != nil || run.Status != agent.RunRunning {
+			t.Fatalf("%v, %v", run, err)
+		}
+		if _, err := h.Run(t.Context(), h.db, s.ID); agent.ErrorCode(err) != agent.CodeConflict {
+			t.Errorf("a second run: %v", err)
+		}
+		if _, err := h.Run(t.Context(), h.db, "schedule-x"); agent.ErrorCode(err) != agent.CodeNotFound {
+			t.Errorf("no such schedule: %v", err)
+		}
+		release <- agent.Errorf(agent.CodeUpstream, "the other side is down")
+		synctest.Wait()
+		got, runs, err := h.db.Schedule(t.Context(), s.ID, 10)
+		if err != nil || len(runs) != 1 || runs[0].Error != "the other side is down" || runs[0].Status != agent.RunError {
+			t.Errorf("%+v, %v", runs, err)
+		}
+		want(t, "status", got.Status, "paused")
+		h.calls.does(func(context.Context, Callback) error { panic("secret text") })
+		if _, err := h.Run(t.Context(), h.db, s.ID); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		_, runs, _ = h.db.Schedule(t.Context(), s.ID, 1)
+		if runs[0].Status != agent.RunError || strings.Contains(runs[0].Error, "secret") {
+			t.Errorf("%+v", runs[0])
+		}
+	})
+}
+
+func TestClockJumps(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		s := h.make(t, `{"type":"cron","cron_expression":"* * * * *"}`)
+		// The clock cannot jump in a bubble; a row a day behind is the same to us.
+		h.sql(t, "UPDATE schedules SET next_run = '1999-12-31T00:00:00.000Z' WHERE id = ?", s.ID)
+		pass(time.Second)
+		want(t, "calls after a day", h.calls.count(), 1)
+		h.sql(t, "UPDATE schedules SET next_run = '2000-01-02T00:00:00.000Z' WHERE id = ?", s.ID)
+		pass(time.Hour)
+		want(t, "calls while the clock is behind", h.calls.count(), 1)
+	})
+}
+
+// TestStartStop does both twice, in either order, and at once.
+func TestStartStop(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		if err := h.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		h.Stop()
+		h.Stop()
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() { _ = h.Start(t.Context()) })
+			wg.Go(h.Stop)
+		}
+		wg.Wait()
+		h.make(t, `{"type":"delayed","delay_seconds":5}`)
+		if err := h.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		pass(5 * time.Second)
+		want(t, "calls", h.calls.count(), 1)
+	})
+}
+
+func TestTrigger(t *testing.T) {
+	c := Callback{RunID: "run-1", Schedule: agent.Schedule{ID: "schedule-1", Payload: json.RawMessage(`{"a":1,"schedule":"mine"}`)}}
+	got := c.Trigger()
+	if got["a"] != 1.0 || got["payload"].(map[string]any)["schedule"] != "mine" || got["schedule"].(map[string]any)["id"] != "schedule-1" {
+		t.Errorf("%v", got)
+	}
+	if _, err := json.Marshal(got); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		for _, tc := range []struct{ body, field string }{
+			{`{"callback_type":"workflow","callback_id":"workflow-1"}`, "callback_type"},
+			{`{"callback_type":"tool","callback_id":"tool-1"}`, "callback_type"},
+			{`{"callback_type":"webhook","callback_id":"ftp://example.com"}`, "callback_id"},
+			{`{"callback_type":"webhook","callback_id":"http://127.0.0.1/"}`, "callback_id"},
+			{`{"callback_type":"webhook","callback_id":"https://example.com/","secret":"short"}`, "secret"},
+			{`{"payload":{}}`, "payload.prompt"},
+		} {
+			_, _, err := h.Create(t.Context(), h.db, change(t, `{"name":"s","type":"cron","cron_expression":"* * * * *","callback_type":"agent","payload":{"prompt":"x"}}`, tc.body))
+			var e *agent.Error
+			if !errors.As(err, &e) || e.Details["field"] != tc.field {
+				t.Errorf("%s: %v, want one about %s", tc.body, err, tc.field)
+			}
+		}
+		list, total, err := h.db.Schedules(t.Context(), store.ScheduleFilter{}, store.Page{Limit: 10})
+		if err != nil || total != 0 || len(list) != 0 {
+			t.Errorf("something was made: %v %d %v", list, total, err)
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package schedule
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/store"
+)
+
+// Bounds of a webhook's call.
+const (
+	callTimeout  = 15 * time.Second // of one try
+	maxAnswer    = 64 << 10         // bytes of an answer, which nobody reads
+	longestRetry = time.Minute      // that Retry-After may ask for
+)
+
+// retryWaits are the waits before the second try and the third.
+var retryWaits = []time.Duration{2 * time.Second, 10 * time.Second}
+
+// webhook posts runs as signed messages, see https://www.standardwebhooks.com.
+type webhook struct {
+	client *egress.Client
+	agent  string
+	waits  []time.Duration
+}
+
+// message is the body of a call.
+type message struct {
+	Type      string     `json:"type"`
+	Timestamp agent.Time `json:"timestamp"`
+	Data      struct {
+		Schedule agent.Schedule  `json:"schedule"`
+		Payload  json.RawMessage `json:"payload"`
+	} `json:"data"`
+}
+
+// run is the Runner of webhooks. It tries again, with the same webhook-id, when
+// the receiver cannot be reached or says that trying again may help.
+func (w *webhook) run(ctx context.Context, db *store.DB, c Callback) (string, error) {
+	secret, err := db.ScheduleSecret(ctx, c.Schedule.ID)
+	if err != nil {
+		return "", err
+	}
+	if secret == "" { // made by SQL
+		secret = NewSecret()
+		if err := db.SetScheduleSecret(ctx, c.Schedule.ID, secret); err != nil {
+			return "", err
+		}
+	}
+	m := message{Type: agent.EventScheduleExecuted, Timestamp: agent.Now()}
+	m.Data.Schedule, m.Data.Payload = c.Schedule, c.Schedule.Payload
+	body, err := json.Marshal(m)
+	if err != nil {
+		return "", err
+	}
+	for try := 0; ; try++ {
+		wait, err := w.post(ctx, c, secret, body)
+		if err == nil || wait < 0 || try == len(w.waits) || !sleep(ctx, max(wait, w.waits[try])) {
+			return "", err
+		}
+	}
+}
+
+// post makes one try. wait is how long the receiver asks to wait before the
+// next, below 0 when there is to be none.
+func (w *webhook) post(ctx context.Context, c Callback, secret string, body []byte) (wait time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Schedule.CallbackID, bytes.NewReader(body))
+	if err != nil {
+		return -1, agent.Invalid("callback_id", "must be an http or https address").Because(err)
+	}
+	now := strconv.FormatInt(time.Now().Unix(), 10)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", w.agent)
+	req.Header.Set("webhook-id", c.RunID)
+	req.Header.Set("webhook-timestamp", now)
+	req.Header.Set("webhook-signature", sign(secret, c.RunID, now, body))
+	client := w.client.HTTP()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := client.Do(req)
+	if err != nil {
+		return unreachable(err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body) // so that the connection can be used again
+	return judge(resp)
+}
+
+func unreachable(err error) (time.Duration, error) {
+	failed := agent.Errorf(agent.CodeUpstream, "the receiver could not be reached").Because(err)
+	var refused *egress.Error
+	switch {
+	case errors.As(err, &refused):
+		failed.Message = "the receiver may not be called: " + refused.Error()
+		return -1, failed
+	case errors.Is(err, context.DeadlineExceeded):
+		failed.Message = "the receiver did not answer within 15 seconds"
+	}
+	return 0, failed
+}
+
+// judge tells from an answer whether the call was taken, and when to try again.
+func judge(resp *http.Response) (time.Duration, error) {
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		return 0, nil
+	}
+	err := agent.Errorf(agent.CodeUpstream, "the receiver answered %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)).With("status", resp.StatusCode)
+	if resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusRequestTimeout {
+		return -1, err
+	}
+	seconds, bad := strconv.Atoi(resp.Header.Get("Retry-After"))
+	if bad != nil || seconds < 0 {
+		return 0, err
+	}
+	return min(time.Duration(seconds)*time.Second, longestRetry), err
+}
+
+const secretPrefix = "whsec_"
+
+// NewSecret makes a secret that signs webhooks.
+func NewSecret() string {
+	for {
+		key := make([]byte, 24)
+		_, _ = rand.Read(key) // never fails since Go 1.24
+		if text := base64.StdEncoding.EncodeToString(key); !strings.ContainsAny(text, "+/") {
+			return secretPrefix + text
+		}
+	}
+}
+
+// CheckSecret checks a secret that a client gives; the error never shows it.
+func CheckSecret(secret string) error {
+	text, ok := strings.CutPrefix(secret, secretPrefix)
+	key, err := base64.StdEncoding.DecodeString(text)
+	if !ok || err != nil || len(key) < 24 || len(key) > 64 {
+		return agent.Invalid("secret", "must be whsec_ and the base64 of 24 to 64 bytes")
+	}
+	return nil
+}
+
+// sign signs a message as Standard Webhooks does.
+func sign(secret, id, timestamp string, body []byte) string {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
+	if err != nil {
+		key = []byte(secret)
+	}
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body)
+	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}

@@ -1,0 +1,46 @@
+package schedule
+
+import (
+	"context"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// Create makes a schedule of the given fields. secret is the one that was made
+// to sign its webhook, to be shown this once; "" when none was.
+func (s *Scheduler) Create(ctx context.Context, db *store.DB, change agent.ScheduleChange) (made agent.Schedule, secret string, err error) {
+	if change, secret, err = withSecret(change, false); err != nil {
+		return made, "", err
+	}
+	made, err = db.CreateSchedule(ctx, change, s.Check)
+	return made, secret, err
+}
+
+// Update changes the given fields of a schedule. secret is as for Create.
+func (s *Scheduler) Update(ctx context.Context, db *store.DB, id string, change agent.ScheduleChange) (changed agent.Schedule, secret string, err error) {
+	there, err := db.ScheduleSecret(ctx, id)
+	if err != nil && agent.ErrorCode(err) != agent.CodeConflict { // a locked one can be replaced
+		return changed, "", err
+	}
+	if change, secret, err = withSecret(change, there != "" || err != nil); err != nil {
+		return changed, "", err
+	}
+	changed, err = db.UpdateSchedule(ctx, id, change, s.Check)
+	return changed, secret, err
+}
+
+// withSecret checks the secret of a change and makes one for a webhook that
+// has none, or whose secret is given as null.
+func withSecret(change agent.ScheduleChange, there bool) (agent.ScheduleChange, string, error) {
+	given := change.Secret.Given && !change.Secret.Null
+	if given {
+		return change, "", CheckSecret(change.Secret.Value)
+	}
+	if change.Secret.Null || change.CallbackType.Value == agent.CallbackWebhook && !there {
+		secret := NewSecret()
+		change.Secret = agent.Some(secret)
+		return change, secret, nil
+	}
+	return change, "", nil
+}

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"satchel/agent"
+)
+
+func any1(*agent.Schedule) error { return nil }
+
+func createSchedule(t testing.TB, db *DB, change agent.ScheduleChange) agent.Schedule {
+	t.Helper()
+	if !change.Name.Given {
+		change.Name = agent.Some("s")
+	}
+	if !change.CallbackType.Given {
+		change.CallbackType, change.CallbackID = agent.Some(agent.CallbackWebhook), agent.Some("https://example.com/")
+	}
+	s, err := db.CreateSchedule(t.Context(), change, any1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func yearly() agent.ScheduleChange {
+	return agent.ScheduleChange{Type: agent.Some(agent.ScheduleCron), CronExpression: agent.Some("0 0 1 1 *")}
+}
+
+// TestNextDueIsKnown follows the next due time of an agent through writes,
+// closing, and a start with and without the catalog's cache.
+func TestNextDueIsKnown(t *testing.T) {
+	path := t.TempDir()
+	f := openAt(t, path)
+	db := createAgent(t, f, "a")
+	told := 0
+	f.OnPlans(func(*DB) { told++ })
+	if !db.NextDue().IsZero() || db.MayBeCut() {
+		t.Errorf("a new agent has something due: %v", db.NextDue())
+	}
+	s := createSchedule(t, db, yearly())
+	if db.NextDue() != s.NextRun || told == 0 {
+		t.Errorf("due %v, want %v; told %d times", db.NextDue(), s.NextRun, told)
+	}
+	soon := agent.At(time.Now().Add(time.Hour))
+	if _, err := db.SQL(t.Context(), "UPDATE schedules SET next_run = '"+soon.String()+"'", Params{}, Access{Write: true}); err != nil {
+		t.Fatal(err)
+	}
+	if db.NextDue() != soon {
+		t.Errorf("due %v after SQL, want %v", db.NextDue(), soon)
+	}
+	closeFolder(t, f)
+	for _, forget := range []bool{false, true} {
+		if forget {
+			if err := removeIfThere(cachePath(path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f = openAt(t, path)
+		db = byName(t, f, "a")
+		if db.NextDue() != soon || db.MayBeCut() || db.isOpen() {
+			t.Errorf("due %v after a start (cache forgotten: %v), want %v; cut %v", db.NextDue(), forget, soon, db.MayBeCut())
+		}
+		closeFolder(t, f)
+	}
+	f = openAt(t, path)
+	db = byName(t, f, "a")
+	if err := db.DeleteSchedule(t.Context(), s.ID); err != nil || !db.NextDue().IsZero() {
+		t.Errorf("due %v once all are deleted, %v", db.NextDue(), err)
+	}
+}
+
+// TestTakeDue takes what is due once, and finds what was not finished.
+func TestTakeDue(t *testing.T) {
+	path := t.TempDir()
+	f := openAt(t, path)
+	db := createAgent(t, f, "a")
+	s := createSchedule(t, db, yearly())
+	take := func() DueRuns {
+		t.Helper()
+		d, err := db.TakeDue(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	if d := take(); len(d.Runs) != 0 {
+		t.Errorf("%v is due before its time", d)
+	}
+	do(t, db, "UPDATE schedules SET next_run = ?", agent.At(time.Now().Add(-time.Second)))
+	d := take()
+	if len(d.Runs) != 1 || d.Runs[0].Schedule.NextRun != s.NextRun || d.Runs[0].Run.Status != agent.RunRunning {
+		t.Fatalf("%+v", d)
+	}
+	if d := take(); len(d.Runs) != 0 {
+		t.Errorf("%v is taken twice", d)
+	}
+	closeFolder(t, f) // it was never finished
+	f = openAt(t, path)
+	db = byName(t, f, "a")
+	if !db.MayBeCut() {
+		t.Error("nobody knows of the run that was cut")
+	}
+	left, err := db.Interrupted(t.Context())
+	if err != nil || len(left.Runs) != 1 || left.Runs[0].Run.ID != d.Runs[0].Run.ID || db.MayBeCut() {
+		t.Fatalf("%+v, %v", left, err)
+	}
+	run := left.Runs[0].Run
+	run.Status, run.DurationMS = agent.RunSuccess, 5
+	for range 2 { // the second changes nothing
+		if _, err := db.FinishRun(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := value[int](t, db, "SELECT count(*) FROM _events WHERE type = 'schedule.executed'"); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+	if _, runs, err := db.Schedule(t.Context(), s.ID, 10); err != nil || len(runs) != 1 || runs[0].Status != agent.RunSuccess {
+		t.Errorf("%+v, %v", runs, err)
+	}
+}
+
+// TestCopiesLeaveRuns has a copied file repeat nothing that its original does.
+func TestCopiesLeaveRuns(t *testing.T) {
+	f := openFolder(t)
+	db := createAgent(t, f, "a")
+	cron := createSchedule(t, db, yearly())
+	once := createSchedule(t, db, agent.ScheduleChange{Type: agent.Some(agent.ScheduleOnce), NextRun: agent.Some(agent.Now())})
+	late := createSchedule(t, db, agent.ScheduleChange{Type: agent.Some(agent.ScheduleDelayed), DelaySeconds: agent.Some(1000)})
+	if _, err := db.StartRun(t.Context(), late.ID, any1); err != nil {
+		t.Fatal(err)
+	}
+	do(t, db, "UPDATE schedules SET next_run = '2020-01-01T00:00:00.000Z' WHERE id = ?", cron.ID)
+	fork, err := f.Fork(t.Context(), db, "copy", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fork.MayBeCut() || fork.NextDue() != late.NextRun {
+		t.Errorf("the copy has something due at %v, cut %v; want %v", fork.NextDue(), fork.MayBeCut(), late.NextRun)
+	}
+	got, runs, err := fork.Schedule(t.Context(), once.ID, 10)
+	if err != nil || got.Status != agent.ScheduleCompleted || len(runs) != 1 || runs[0].Status != agent.RunMissed {
+		t.Errorf("%+v %+v %v", got, runs, err)
+	}
+	if got, _, err := fork.Schedule(t.Context(), cron.ID, 10); err != nil || got.NextRun != cron.NextRun {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
+func TestRunsAreTrimmed(t *testing.T) {
+	f := openFolder(t)
+	db := createAgent(t, f, "a")
+	s := createSchedule(t, db, yearly())
+	do(t, db, `INSERT INTO runs(id, schedule_id, scheduled_for, status) SELECT 'r' || value, ?, iif(value < 3, '2020-01-01T00:00:00.000Z', ?),
+		iif(value = 1, 'running', 'success') FROM json_each('[1,2,3,4,5]')`, s.ID, agent.Now())
+	if _, err := Write(t.Context(), db, func(tx *Tx) (bool, error) { return trim(tx) }); err != nil {
+		t.Fatal(err)
+	}
+	if left := value[string](t, db, "SELECT group_concat(id) FROM runs"); left != "r1,r3,r4,r5" {
+		t.Errorf("left are %s", left)
+	}
+}

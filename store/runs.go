@@ -1,0 +1,260 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"satchel/agent"
+)
+
+const runColumns = "id, scheduled_for, executed_at, status, duration_ms, execution_id, error"
+
+func scanRun(rows *sql.Rows) (r agent.Run, err error) {
+	return r, rows.Scan(&r.ID, &r.ScheduledFor, &r.ExecutedAt, &r.Status, &r.DurationMS, &r.ExecutionID, &r.Error)
+}
+
+// ScheduledRun is a run of a schedule that is to be started: its row says that
+// it runs.
+type ScheduledRun struct {
+	Schedule agent.Schedule
+	Run      agent.Run
+}
+
+// DueRuns is what an agent has to start.
+type DueRuns struct {
+	Runs []ScheduledRun
+	More bool // there was more than one transaction's worth
+}
+
+// dueBatch is how many records one transaction takes, so that other writes do
+// not wait long.
+const dueBatch = 200
+
+// Bounds of the runs of one schedule that are under way or wait.
+const (
+	maxRunning = 100
+	maxWaiting = 1000
+)
+
+// TakeDue takes what is due: in one commit the rows of the runs are written
+// and the schedules move on to their next run, so that a run is started at
+// most once, and one whose start was cut is found by Interrupted. What the
+// program cannot plan is paused and says why.
+func (db *DB) TakeDue(ctx context.Context) (DueRuns, error) {
+	return writePlans(ctx, db, func(tx *Tx) (d DueRuns, err error) {
+		if err := tx.replan(); err != nil {
+			return d, err
+		}
+		due, err := all(tx, scanSchedule, "SELECT "+scheduleColumns+` FROM schedules
+			WHERE status = 'active' AND next_run <= ? ORDER BY next_run, id LIMIT ?`, tx.Now, dueBatch)
+		if err != nil {
+			return d, err
+		}
+		for i := range due {
+			runs, err := tx.fire(&due[i])
+			if err != nil {
+				return d, err
+			}
+			d.Runs = append(d.Runs, runs...)
+		}
+		d.More = len(due) == dueBatch
+		return d, nil
+	})
+}
+
+// fire writes the runs of a schedule that is due and moves it on.
+func (tx *Tx) fire(s *agent.Schedule) ([]ScheduledRun, error) {
+	f, err := s.Fire(tx.Now)
+	if err != nil {
+		return nil, tx.pauseBroken(s, err)
+	}
+	runs, err := tx.admit(s, f)
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range f.Missed {
+		if err := tx.insertRun(s.ID, agent.Run{ScheduledFor: at, Status: agent.RunMissed}); err != nil {
+			return nil, err
+		}
+	}
+	s.NextRun = f.Next
+	if len(runs) > 0 {
+		s.LastRun = tx.Now
+	}
+	if f.Next.IsZero() && len(runs) == 0 {
+		s.Status = agent.ScheduleCompleted
+	}
+	if _, err := tx.exec("UPDATE schedules SET next_run = ?, last_run = ?, status = ? WHERE id = ?", s.NextRun, s.LastRun, s.Status, s.ID); err != nil {
+		return nil, err
+	}
+	for i := range runs {
+		runs[i].Schedule = *s
+	}
+	if f.MissedAll > 0 {
+		err = tx.emit(agent.EventScheduleMissed, map[string]any{"schedule": s, "missed": f.MissedAll, "scheduled_for": f.Missed[len(f.Missed)-1]})
+	}
+	return runs, err
+}
+
+// admit writes the rows of the runs that are due, as far as the schedule's
+// overlap lets them run, and returns those to start now.
+func (tx *Tx) admit(s *agent.Schedule, f agent.Firing) (start []ScheduledRun, err error) {
+	var under int
+	if err := tx.value(&under, "SELECT count(*) FROM runs WHERE schedule_id = ? AND status = 'running'", s.ID); err != nil {
+		return nil, err
+	}
+	for _, at := range f.Start {
+		r := agent.Run{ScheduledFor: at, ExecutedAt: tx.Now, Status: agent.RunRunning}
+		queues := s.Overlap == agent.OverlapQueue || s.Overlap == agent.OverlapSkip && f.CatchUp && len(f.Start) > 1
+		switch {
+		case under == 0, s.Overlap == agent.OverlapAllow && under < maxRunning:
+		case queues && under < maxWaiting:
+			r.ExecutedAt = agent.Time{}
+		default:
+			r.Status, r.ExecutedAt, r.Error = agent.RunSkipped, agent.Time{}, "another run of this schedule was under way"
+		}
+		r.ID = agent.NewID(agent.KindRun)
+		if err := tx.insertRun(s.ID, r); err != nil {
+			return nil, err
+		}
+		if r.Status == agent.RunRunning {
+			under++
+		}
+		if !r.ExecutedAt.IsZero() {
+			start = append(start, ScheduledRun{Run: r})
+		}
+	}
+	return start, nil
+}
+
+func (tx *Tx) insertRun(scheduleID string, r agent.Run) error {
+	if r.ID == "" {
+		r.ID = agent.NewID(agent.KindRun)
+	}
+	_, err := tx.exec("INSERT INTO runs(id, schedule_id, scheduled_for, executed_at, status, duration_ms, execution_id, error) VALUES (?,?,?,?,?,?,?,?)",
+		r.ID, scheduleID, r.ScheduledFor, r.ExecutedAt, r.Status, r.DurationMS, r.ExecutionID, r.Error)
+	return err
+}
+
+// StartRun writes the row of a run that a person asks for, whatever the
+// schedule's status, when check lets it; its next run stays. While another run is under way a
+// schedule that skips is a CONFLICT, and one that queues gives a run to wait.
+func (db *DB) StartRun(ctx context.Context, id string, check func(*agent.Schedule) error) (ScheduledRun, error) {
+	return Write(ctx, db, func(tx *Tx) (ScheduledRun, error) {
+		s, err := tx.schedule(id)
+		if err != nil {
+			return ScheduledRun{}, err
+		}
+		if err := check(&s); err != nil {
+			return ScheduledRun{}, err
+		}
+		r := ScheduledRun{Schedule: s, Run: agent.Run{ID: agent.NewID(agent.KindRun), ScheduledFor: tx.Now, ExecutedAt: tx.Now, Status: agent.RunRunning}}
+		var under int
+		if err := tx.value(&under, "SELECT count(*) FROM runs WHERE schedule_id = ? AND status = 'running'", id); err != nil {
+			return r, err
+		}
+		switch {
+		case under == 0, s.Overlap == agent.OverlapAllow && under < maxRunning:
+		case s.Overlap == agent.OverlapQueue && under < maxWaiting:
+			r.Run.ExecutedAt = agent.Time{}
+		default:
+			return r, agent.Errorf(agent.CodeConflict, "another run of this schedule is under way")
+		}
+		if err := tx.insertRun(id, r.Run); err != nil {
+			return r, err
+		}
+		if _, err := tx.exec("UPDATE schedules SET last_run = ? WHERE id = ?", tx.Now, id); err != nil {
+			return r, err
+		}
+		r.Schedule.LastRun = tx.Now
+		return r, tx.audit("schedule run", map[string]any{"schedule_id": id, "run_id": r.Run.ID})
+	})
+}
+
+// NoteExecution writes what a run started, so that it shows while it runs.
+func (db *DB) NoteExecution(ctx context.Context, runID, executionID string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		_, err := tx.exec("UPDATE runs SET execution_id = ? WHERE id = ? AND status = 'running'", executionID, runID)
+		return struct{}{}, err
+	})
+	return err
+}
+
+// FinishRun ends a run with its status, duration, execution and error, tells
+// of it, and returns the run of the same schedule that waited for it, nil
+// without one. A run that is gone or has ended changes nothing.
+func (db *DB) FinishRun(ctx context.Context, r agent.Run) (next *ScheduledRun, err error) {
+	return writePlans(ctx, db, func(tx *Tx) (*ScheduledRun, error) {
+		var scheduleID string
+		err := tx.value(&scheduleID, `UPDATE runs SET status = ?, duration_ms = ?, execution_id = ?, error = ?
+			WHERE id = ? AND status = 'running' RETURNING schedule_id`, r.Status, r.DurationMS, r.ExecutionID, r.Error, r.ID)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		waiting, err := all(tx, scanRun, `UPDATE runs SET executed_at = ? WHERE seq = (SELECT min(seq) FROM runs
+			WHERE schedule_id = ? AND status = 'running' AND executed_at IS NULL) RETURNING `+runColumns, tx.Now, scheduleID)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := tx.exec(`UPDATE schedules SET status = 'completed' WHERE id = ? AND type <> 'cron' AND status = 'active' AND next_run IS NULL
+			AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = schedules.id AND status = 'running')`, scheduleID); err != nil {
+			return nil, err
+		}
+		s, err := tx.schedule(scheduleID)
+		if err != nil {
+			return nil, err
+		}
+		if len(waiting) > 0 {
+			next = &ScheduledRun{Schedule: s, Run: waiting[0]}
+		}
+		return next, tx.emit(agent.EventScheduleExecuted, map[string]any{"schedule": s, "run": r})
+	})
+}
+
+// Interrupted returns the runs that have started and not ended: those under way
+// and, after a restart, those that were cut. Of a schedule whose runs all wait
+// the first is started.
+func (db *DB) Interrupted(ctx context.Context) (DueRuns, error) {
+	d, err := writePlans(ctx, db, func(tx *Tx) (d DueRuns, err error) {
+		db.cut.Store(false) // the file is open and stays so until this is read
+		if _, err := tx.exec(`UPDATE runs SET executed_at = ? WHERE status = 'running' AND executed_at IS NULL AND seq IN
+			(SELECT min(seq) FROM runs WHERE status = 'running' GROUP BY schedule_id)`, tx.Now); err != nil {
+			return d, err
+		}
+		d.Runs, err = tx.runsUnderWay()
+		return d, err
+	})
+	if err != nil {
+		db.cut.Store(true)
+	}
+	return d, err
+}
+
+func (tx *Tx) runsUnderWay() (under []ScheduledRun, err error) {
+	type owned struct {
+		agent.Run
+		schedule string
+	}
+	runs, err := all(tx, func(rows *sql.Rows) (r owned, err error) {
+		return r, rows.Scan(&r.schedule, &r.ID, &r.ScheduledFor, &r.ExecutedAt, &r.Status, &r.DurationMS, &r.ExecutionID, &r.Error)
+	}, "SELECT schedule_id, "+runColumns+" FROM runs WHERE status = 'running' AND executed_at IS NOT NULL ORDER BY seq")
+	if err != nil {
+		return nil, err
+	}
+	schedules := map[string]agent.Schedule{}
+	for _, r := range runs {
+		s, met := schedules[r.schedule]
+		if !met {
+			if s, err = tx.schedule(r.schedule); err != nil {
+				return nil, err
+			}
+			schedules[r.schedule] = s
+		}
+		under = append(under, ScheduledRun{Schedule: s, Run: r.Run})
+	}
+	return under, nil
+}

@@ -1,0 +1,225 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"satchel/agent"
+)
+
+const scheduleColumns = `id, name, type, cron_expression, next_run, last_run, delay_seconds, callback_type, callback_id, payload,
+	timezone, misfire_policy, overlap, status, created_at, updated_at`
+
+var scheduleListing = listing[agent.Schedule]{
+	table:   "schedules",
+	columns: scheduleColumns,
+	order:   "created_at DESC, id DESC",
+	sort: map[string]string{"name": "name COLLATE NOCASE", "created_at": "created_at", "updated_at": "updated_at",
+		"next_run": "next_run", "last_run": "last_run", "status": "status", "type": "type"},
+	search: []string{"name"},
+	scan:   scanSchedule,
+}
+
+func scanSchedule(rows *sql.Rows) (s agent.Schedule, err error) {
+	return s, rows.Scan(&s.ID, &s.Name, &s.Type, &s.CronExpression, &s.NextRun, &s.LastRun, &s.DelaySeconds, &s.CallbackType, &s.CallbackID,
+		(*rawJSON)(&s.Payload), &s.Timezone, &s.MisfirePolicy, &s.Overlap, &s.Status, &s.CreatedAt, &s.UpdatedAt)
+}
+
+// ScheduleFilter narrows the list of schedules to any of the values named.
+type ScheduleFilter struct {
+	Statuses []string
+	Types    []string
+}
+
+// Schedules lists schedules, newest first.
+func (db *DB) Schedules(ctx context.Context, sf ScheduleFilter, p Page) ([]agent.Schedule, int, error) {
+	var f filter
+	f.in("status", sf.Statuses)
+	f.in("type", sf.Types)
+	return listPage(ctx, db, scheduleListing, f, p)
+}
+
+// Schedule reads one schedule with its newest runs, newest first.
+func (db *DB) Schedule(ctx context.Context, id string, newest int) (agent.Schedule, []agent.Run, error) {
+	var s agent.Schedule
+	runs, err := Read(ctx, db, func(tx *Tx) (runs []agent.Run, err error) {
+		if s, err = tx.schedule(id); err != nil {
+			return nil, err
+		}
+		return all(tx, scanRun, "SELECT "+runColumns+" FROM runs WHERE schedule_id = ? ORDER BY seq DESC LIMIT ?", id, newest)
+	})
+	return s, runs, err
+}
+
+func (tx *Tx) schedule(id string) (agent.Schedule, error) {
+	found, err := all(tx, scanSchedule, "SELECT "+scheduleColumns+" FROM schedules WHERE id = ?", id)
+	if err != nil {
+		return agent.Schedule{}, err
+	}
+	if len(found) == 0 {
+		return agent.Schedule{}, agent.NotFound("schedule", id)
+	}
+	return found[0], nil
+}
+
+// CreateSchedule makes a schedule that check accepts and plans its first run.
+// The secret, when there is one, is sealed.
+func (db *DB) CreateSchedule(ctx context.Context, change agent.ScheduleChange, check func(*agent.Schedule) error) (agent.Schedule, error) {
+	return writePlans(ctx, db, func(tx *Tx) (agent.Schedule, error) {
+		settings, err := tx.settings()
+		if err != nil {
+			return agent.Schedule{}, err
+		}
+		s := agent.Schedule{ID: agent.NewID(agent.KindSchedule), CreatedAt: tx.Now, UpdatedAt: tx.Now}
+		change.Apply(&s, settings.Timezone)
+		if err := tx.planSchedule(&s, nil, check); err != nil {
+			return s, err
+		}
+		_, err = tx.exec("INSERT INTO schedules("+scheduleColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", s.ID, s.Name, s.Type, s.CronExpression,
+			s.NextRun, s.LastRun, s.DelaySeconds, s.CallbackType, s.CallbackID, string(s.Payload), s.Timezone, s.MisfirePolicy, s.Overlap,
+			s.Status, s.CreatedAt, s.UpdatedAt)
+		if err != nil {
+			return s, err
+		}
+		if err := tx.scheduleWritten(s.ID, change); err != nil {
+			return s, err
+		}
+		return s, tx.audit("schedule created", map[string]any{"schedule_id": s.ID, "name": s.Name})
+	})
+}
+
+// planSchedule checks a schedule as a whole and plans its next run. was is nil
+// for a new one.
+func (tx *Tx) planSchedule(s, was *agent.Schedule, check func(*agent.Schedule) error) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	if err := check(s); err != nil {
+		return err
+	}
+	if err := tx.checkCallback(s); err != nil {
+		return err
+	}
+	if was == nil {
+		if err := tx.checkRoom("schedules", agent.MaxSchedules); err != nil {
+			return err
+		}
+	}
+	return s.Plan(was, tx.Now)
+}
+
+// checkRoom refuses one more record where an agent may have no more than most.
+func (tx *Tx) checkRoom(table string, most int) error {
+	var there int
+	if err := tx.value(&there, "SELECT n FROM _counts WHERE name = ?", table); err != nil {
+		return err
+	}
+	if there >= most {
+		return tooMany(table, most)
+	}
+	return nil
+}
+
+func tooMany(table string, most int) error {
+	return agent.Errorf(agent.CodeConflict, "an agent may have at most %d %s", most, table).With("limit", most)
+}
+
+// callbackTables hold what schedules call, by callback_type.
+var callbackTables = map[string]string{
+	agent.CallbackWorkflow: "workflows", agent.CallbackSource: "sources", agent.CallbackTool: "tools",
+}
+
+func (tx *Tx) checkCallback(s *agent.Schedule) error {
+	table, ok := callbackTables[s.CallbackType]
+	if !ok {
+		return nil
+	}
+	var there bool
+	err := tx.value(&there, "SELECT EXISTS (SELECT 1 FROM "+table+" WHERE id = ?)", s.CallbackID)
+	if err == nil && !there {
+		err = agent.Invalid("callback_id", "names no "+s.CallbackType)
+	}
+	return err
+}
+
+// scheduleWritten ends a write of a schedule by the API: it is planned
+// already, and its secret is sealed.
+func (tx *Tx) scheduleWritten(id string, change agent.ScheduleChange) error {
+	if change.Secret.Given {
+		if err := tx.putSecret(id, secretField, change.Secret.Value); err != nil {
+			return err
+		}
+	}
+	_, err := tx.exec("DELETE FROM _replan WHERE id = ?", id)
+	return err
+}
+
+// UpdateSchedule changes the given fields of a schedule, when check accepts
+// what comes of it, and plans it anew where its timing or status changed.
+func (db *DB) UpdateSchedule(ctx context.Context, id string, change agent.ScheduleChange, check func(*agent.Schedule) error) (agent.Schedule, error) {
+	return writePlans(ctx, db, func(tx *Tx) (agent.Schedule, error) {
+		was, err := tx.schedule(id)
+		if err != nil {
+			return was, err
+		}
+		settings, err := tx.settings()
+		if err != nil {
+			return was, err
+		}
+		s := was
+		s.UpdatedAt = tx.Now
+		change.Apply(&s, settings.Timezone)
+		if err := tx.planSchedule(&s, &was, check); err != nil {
+			return s, err
+		}
+		if err := tx.updateSchedule(&s); err != nil {
+			return s, err
+		}
+		if err := tx.scheduleWritten(id, change); err != nil {
+			return s, err
+		}
+		return s, tx.audit("schedule updated", map[string]any{"schedule_id": id})
+	})
+}
+
+func (tx *Tx) updateSchedule(s *agent.Schedule) error {
+	_, err := tx.exec(`UPDATE schedules SET name = ?, type = ?, cron_expression = ?, next_run = ?, delay_seconds = ?, callback_type = ?,
+		callback_id = ?, payload = ?, timezone = ?, misfire_policy = ?, overlap = ?, status = ?, updated_at = ? WHERE id = ?`,
+		s.Name, s.Type, s.CronExpression, s.NextRun, s.DelaySeconds, s.CallbackType, s.CallbackID, string(s.Payload), s.Timezone,
+		s.MisfirePolicy, s.Overlap, s.Status, s.UpdatedAt, s.ID)
+	return err
+}
+
+// DeleteSchedule removes a schedule with its runs. One that is under way goes
+// on and leaves nothing behind.
+func (db *DB) DeleteSchedule(ctx context.Context, id string) error {
+	_, err := writePlans(ctx, db, func(tx *Tx) (struct{}, error) {
+		if err := tx.deleteRow("schedules", "schedule", id); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("schedule deleted", map[string]any{"schedule_id": id})
+	})
+	return err
+}
+
+// ScheduleSecret opens the secret that signs a schedule's webhook; "" when it
+// has none.
+func (db *DB) ScheduleSecret(ctx context.Context, id string) (string, error) {
+	secret, err := Read(ctx, db, func(tx *Tx) (string, error) { return tx.secret(id, secretField) })
+	if errors.Is(err, errLocked) {
+		err = agent.Errorf(agent.CodeConflict, "secret is locked: it was sealed with another master key; set it again").Because(err)
+	}
+	return secret, err
+}
+
+// SetScheduleSecret seals the secret of a schedule.
+func (db *DB) SetScheduleSecret(ctx context.Context, id, secret string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if _, err := tx.schedule(id); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.putSecret(id, secretField, secret)
+	})
+	return err
+}
