@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
-	"github.com/google/uuid"
 
 	"satchel/agent"
 	"satchel/agent/egress"
@@ -56,7 +55,7 @@ type Scheduler struct {
 	startMu sync.Mutex
 	stop    context.CancelFunc
 	timer   gocron.Scheduler
-	alarm   uuid.UUID // the timer's job for the earliest due time
+	alarm   gocron.Job // the timer's, for the earliest due time; nil without one
 	running sync.WaitGroup
 }
 
@@ -225,9 +224,9 @@ func (s *Scheduler) dueAt(db *store.DB) time.Time {
 
 // arm sets the timer. The caller is serve.
 func (s *Scheduler) arm(nanos int64) {
-	if s.alarm != uuid.Nil {
-		_ = s.timer.RemoveJob(s.alarm) // it is gone when it has run
-		s.alarm = uuid.Nil
+	if s.alarm != nil {
+		_ = s.timer.RemoveJob(s.alarm.ID()) // it is gone when it has run
+		s.alarm = nil
 	}
 	if nanos == never {
 		return
@@ -238,5 +237,5 @@ func (s *Scheduler) arm(nanos int64) {
 		s.nudge()
 		return
 	}
-	s.alarm = job.ID()
+	s.alarm = job
 }
