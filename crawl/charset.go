@@ -34,6 +34,26 @@ func wanted(media string) bool {
 	return false
 }
 
+// telling is how many bytes at its beginning tell what a body is.
+const telling = 1024
+
+// lies tells whether a body is not the text that its header says: its first
+// bytes are those of a picture, an archive and the like, or a tenth of them
+// stand for no character.
+func lies(body []byte) bool {
+	sniffed, _, _ := strings.Cut(http.DetectContentType(body), ";")
+	if sniffed != "application/octet-stream" {
+		return !strings.HasPrefix(sniffed, "text/")
+	}
+	control, head := 0, body[:min(len(body), telling)]
+	for _, c := range head {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != 0x1b { // ISO-2022-JP has escapes
+			control++
+		}
+	}
+	return 10*control > len(head)
+}
+
 // toUTF8 decodes text: by its byte order mark, by what the header or the page
 // declares, as UTF-8 when it is valid UTF-8, and else by a guess from the
 // letters' frequencies. A header that says UTF-8 of what is none is not
@@ -44,17 +64,18 @@ func toUTF8(body []byte, header string) []byte {
 	if name == "utf-8" && !valid {
 		enc, name, certain = charset.DetermineEncoding(body, "")
 	}
-	if name == "utf-8" && !valid || !certain {
-		if valid {
-			name = "utf-8"
-		} else if guess, err := chardet.NewHtmlDetector().DetectBest(body[:min(len(body), maxGuess)]); err == nil && guess.Confidence >= 50 {
+	switch {
+	case certain && name != "utf-8":
+	case valid:
+		name = "utf-8"
+	case name == "utf-8" || name == "windows-1252": // that is, nothing is declared
+		if guess, err := chardet.NewHtmlDetector().DetectBest(body[:min(len(body), maxGuess)]); err == nil && guess.Confidence >= 50 {
 			if e, n := charset.Lookup(guess.Charset); e != nil {
 				enc, name = e, n
 			}
 		}
 	}
-	switch {
-	case name != "utf-8":
+	if name != "utf-8" {
 		if text, err := enc.NewDecoder().Bytes(body); err == nil {
 			return text
 		}

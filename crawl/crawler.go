@@ -130,7 +130,7 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, leave fu
 		return nil, nil, err
 	}
 	w = &walk{crawler: c, db: db, work: work, site: siteOf(start), start: start, globs: globsOf(work.Plan),
-		judged: map[string]verdict{}, queued: map[string]bool{}}
+		wanted: map[string]bool{}, literal: map[string]bool{}, renamed: map[string]bool{}, queued: map[string]bool{}}
 	host := c.hosts.enter(w.site, c.manners)
 	userAgent := product + "/" + c.options.Version
 	w.fetcher = &fetcher{transport: c.client.Transport(), host: host, manners: c.manners, userAgent: userAgent, stay: w.stay}
@@ -139,7 +139,7 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, leave fu
 	}
 	if !work.Plan.IgnoreRobots {
 		w.robots = &robots{
-			agent: product, rules: map[string]*robotstxt.RobotsData{},
+			agent: product, rules: map[string]*robotstxt.RobotsData{}, limit: min(robotsTimeout, c.manners.PageTimeout),
 			slow: func(d time.Duration) { host.slow(min(d, c.manners.MaxDelay)) },
 			fetch: func(ctx context.Context, address string) (int, []byte, error) {
 				if err := host.wait(ctx); err != nil {

@@ -9,8 +9,11 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// maxLinks bounds the links that are kept of one page.
-const maxLinks = 1000
+// Bounds of the links that are kept of one page.
+const (
+	maxLinks     = 1000
+	maxLinkBytes = 256 << 10
+)
 
 // pageLinks are the addresses that an HTML page names.
 type pageLinks struct {
@@ -23,7 +26,7 @@ type pageLinks struct {
 func readLinks(address *url.URL, page []byte) pageLinks {
 	var found pageLinks
 	base, based := address, false
-	seen, listed := map[string]bool{}, map[string]bool{}
+	seen, listed, size := map[string]bool{}, map[string]bool{}, 0
 	for z := html.NewTokenizer(bytes.NewReader(page)); ; {
 		switch z.Next() {
 		case html.ErrorToken:
@@ -48,12 +51,13 @@ func readLinks(address *url.URL, page []byte) pageLinks {
 				found.canonical, _ = resolve(base, href)
 			}
 		default:
-			if seen[href] || len(found.links) >= maxLinks {
+			if seen[href] || len(found.links) >= maxLinks || size >= maxLinkBytes {
 				continue
 			}
 			seen[href] = true
 			if link, ok := resolve(base, href); ok && !listed[link] {
 				listed[link] = true
+				size += len(link)
 				found.links = append(found.links, link)
 			}
 		}

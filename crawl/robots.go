@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -15,7 +16,7 @@ import (
 // section 2.5, asks for at least.
 const maxRobots = 512 << 10
 
-// robotsTimeout bounds the fetching of a robots.txt.
+// robotsTimeout bounds the fetching of a robots.txt, as PageTimeout does.
 const robotsTimeout = 15 * time.Second
 
 // robots knows the rules of a site's robots.txt, of each scheme and twin its
@@ -24,15 +25,17 @@ type robots struct {
 	fetch func(ctx context.Context, address string) (status int, body []byte, err error)
 	agent string // the product token that groups are chosen by
 	slow  func(time.Duration)
+	limit time.Duration // for fetching it
 
 	mu    sync.Mutex
 	rules map[string]*robotstxt.RobotsData // by scheme and host
 }
 
-// allow tells whether an address may be fetched. The file is fetched once;
-// one that is not there, or a host that does not answer, forbids nothing (what
-// is wrong with the host shows when the page is fetched); a server error
-// forbids all (RFC 9309, section 2.3.1).
+// allow tells whether an address may be fetched. The file is fetched once; one
+// that is not there, or a host that cannot be connected to, forbids nothing
+// (what is wrong with the host shows when the page is fetched); a server error
+// and an answer that does not come or breaks off forbid all (RFC 9309, section
+// 2.3.1).
 func (r *robots) allow(ctx context.Context, u *url.URL) bool {
 	if r == nil {
 		return true
@@ -52,9 +55,12 @@ func (r *robots) allow(ctx context.Context, u *url.URL) bool {
 }
 
 func (r *robots) read(ctx context.Context, origin string) *robotstxt.RobotsData {
-	ctx, cancel := context.WithTimeout(ctx, robotsTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
 	status, body, err := r.fetch(ctx, origin+"/robots.txt")
+	if isTimeout(err) {
+		status, body, err = http.StatusGatewayTimeout, nil, nil
+	}
 	if err != nil {
 		return nil
 	}
@@ -86,5 +92,11 @@ func readRobots(ctx context.Context, client doer, address, userAgent string) (in
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxRobots))
-	return resp.StatusCode, body, err
+	if err != nil {
+		return http.StatusBadGateway, nil, nil
+	}
+	if len(body) == maxRobots {
+		body = body[:bytes.LastIndexByte(body, '\n')+1] // without the rule that is cut
+	}
+	return resp.StatusCode, body, nil
 }

@@ -2,17 +2,12 @@ package crawl
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"net/http"
 	"net/url"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"satchel/agent"
 	"satchel/store"
 )
 
@@ -28,17 +23,17 @@ type walk struct {
 	robots  *robots // nil: not obeyed
 	fetcher *fetcher
 
-	mu     sync.Mutex
-	judged map[string]verdict // of links, most of which are on every page
+	mu      sync.Mutex
+	wanted  map[string]bool // of links, most of which are on every page, whether they are to be visited
+	found   int             // how many are
+	literal map[string]bool // pages that are read whatever they name as canonical
 
 	// What follows is run's own.
 	resumed bool            // the walk had begun before
 	queued  map[string]bool // what the pages that were stored led to
 	said    map[string]bool // the hashes of what they say
+	renamed map[string]bool // addresses that gave way to what they name as canonical
 }
-
-// verdict is what a walk makes of a link.
-type verdict struct{ onSite, wanted bool }
 
 // fetching is an address under way.
 type fetching struct {
@@ -120,6 +115,7 @@ func (w *walk) fill(ctx context.Context, frontier *store.Frontier, under []fetch
 func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fetching) (ready []store.PageOutcome) {
 	size := 0
 	take := func(o store.PageOutcome) {
+		o = w.breakCircle(ctx, o)
 		o.Links = w.unqueued(o.Links)
 		if o.Page != nil {
 			size += len(o.Page.Text)
@@ -150,6 +146,19 @@ func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fe
 		}
 	}
 	return ready
+}
+
+// breakCircle reads a page as it is when what it names as canonical has given
+// way to another already, in the end to this one.
+func (w *walk) breakCircle(ctx context.Context, o store.PageOutcome) store.PageOutcome {
+	if !o.Queue || !w.renamed[o.Final] {
+		w.renamed[o.URL] = w.renamed[o.URL] || o.Queue
+		return o
+	}
+	w.mu.Lock()
+	w.literal[o.URL] = true
+	w.mu.Unlock()
+	return <-w.begin(ctx, store.QueuedPage{URL: o.URL, Depth: o.Depth}).done
 }
 
 // compare has a page compared with those that say the same, if there may be
@@ -218,193 +227,4 @@ func (w *walk) end(ctx context.Context) error {
 		}
 	}
 	return err
-}
-
-// visit fetches and reads one address. What it returns means nothing when ctx
-// has ended.
-func (w *walk) visit(ctx context.Context, page store.QueuedPage) store.PageOutcome {
-	o := store.PageOutcome{URL: page.URL, Final: page.URL, Depth: page.Depth}
-	u, err := url.Parse(page.URL)
-	if err == nil {
-		err = w.obey(ctx, u)
-	}
-	if err != nil {
-		o.Problem, o.Skip = explain(err), true
-		return o
-	}
-	resp, err := w.fetcher.fetch(ctx, page.URL, page.ETag, page.LastModified)
-	if err == nil && resp.status == http.StatusNotModified && !w.leadsTo(resp, page.Known) {
-		resp, err = w.fetcher.fetch(ctx, page.URL, "", "") // it is another page that is not modified
-	}
-	if err != nil {
-		o.Problem = explain(err)
-		o.Skip = o.Problem.Code == string(CodeRobots) || o.Problem.Code == string(CodeExcluded) || o.Problem.Code == string(CodeLeftSite)
-		return w.keep(ctx, o, page)
-	}
-	o.Status = resp.status
-	if final, ok := normalize(resp.final); ok {
-		o.Final = final
-	}
-	switch {
-	case resp.status == http.StatusNotModified && page.Known != "":
-		o.Known = true
-		return w.keep(ctx, o, page)
-	case resp.status < 200 || resp.status >= 300:
-		o.Problem = explainStatus(resp.status)
-		return w.keep(ctx, o, page)
-	}
-	return w.read(ctx, o, resp)
-}
-
-// obey is an error when robots.txt forbids an address.
-func (w *walk) obey(ctx context.Context, u *url.URL) error {
-	if !w.robots.allow(ctx, u) {
-		return agent.Errorf(CodeRobots, "robots.txt does not allow this page to be read")
-	}
-	return nil
-}
-
-// stay is an error when a redirect is not to be followed.
-func (w *walk) stay(ctx context.Context, u *url.URL) error {
-	if _, err := w.crawler.client.CheckURL(u.String()); err != nil {
-		return err
-	}
-	if !w.site.holds(u) {
-		return agent.Errorf(CodeLeftSite, "the server redirects to another site, %s", agent.Clip(u.Host, 100))
-	}
-	return w.obey(ctx, u)
-}
-
-func (w *walk) leadsTo(resp *response, known string) bool {
-	final, ok := normalize(resp.final)
-	return ok && known == final
-}
-
-// keep lets a page that was not read again lead on to where it led before,
-// unless it is not there any more.
-func (w *walk) keep(ctx context.Context, o store.PageOutcome, page store.QueuedPage) store.PageOutcome {
-	if page.Known == "" || o.Skip || o.Status == http.StatusNotFound || o.Status == http.StatusGone {
-		return o
-	}
-	if !o.Known {
-		o.Final = page.Known
-	}
-	links, err := w.db.KnownLinks(ctx, w.work.SourceID, page.Known)
-	if err == nil {
-		o.Links = w.follow(ctx, links, page.Depth)
-	}
-	return o
-}
-
-// read makes a page of a response.
-func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) store.PageOutcome {
-	if final, err := url.Parse(o.Final); err == nil && o.Final != o.URL && o.Depth > 0 && !w.globs.allow(final) {
-		o.Problem, o.Skip = explain(agent.Errorf(CodeExcluded, "the server redirects to a page that the patterns leave out")), true
-		return o
-	}
-	media := resp.media()
-	if !wanted(media) || resp.body == nil && resp.header.Get("Content-Encoding") != "" {
-		o.Problem, o.Skip = explain(agent.Errorf(CodeNoTextual, "this is no page of text")), true
-		return o
-	}
-	body, found := resp.body, pageLinks{}
-	if media != "application/pdf" {
-		body = toUTF8(body, resp.header.Get(declaredType))
-	}
-	if media == "text/html" || media == "application/xhtml+xml" {
-		found = readLinks(resp.final, body)
-	}
-	onSite := w.ofSite(ctx, found.links)
-	o.Links = w.follow(ctx, onSite, o.Depth)
-	if canonical := w.canonical(ctx, found.canonical, o); canonical != "" {
-		o.Final, o.Queue = canonical, true
-		return o
-	}
-	title, text, err := w.crawler.extract(ctx, o.Final, media, body)
-	if err == nil && strings.TrimSpace(text) == "" {
-		err = agent.Errorf(CodeNoText, "the page holds no text")
-	}
-	if err != nil {
-		o.Problem = explainText(err)
-		o.Skip = o.Problem.Code == string(CodeNoText)
-		return o
-	}
-	hash := sha256.Sum256([]byte(text))
-	o.Page = &store.ReadPage{Title: title, Text: text, Hash: hex.EncodeToString(hash[:]), Links: onSite,
-		ETag: header(resp, "ETag"), LastModified: header(resp, "Last-Modified")}
-	return o
-}
-
-// header returns a header that is short enough to be kept.
-func header(r *response, name string) string {
-	if value := r.header.Get(name); len(value) <= 500 {
-		return value
-	}
-	return ""
-}
-
-func explainText(err error) *agent.SourceError {
-	if code := agent.ErrorCode(err); code != agent.CodeInternal && err != nil {
-		return explain(err)
-	}
-	return &agent.SourceError{Code: string(agent.CodeInternal), Message: "the page's text could not be read"}
-}
-
-// canonical is the other address of this site under which the page says it is
-// to be known, "" when there is none that may be visited.
-func (w *walk) canonical(ctx context.Context, address string, o store.PageOutcome) string {
-	if address == "" || address == o.Final || address == o.URL {
-		return ""
-	}
-	u, err := url.Parse(address)
-	if err != nil || !w.site.holds(u) || !w.globs.allow(u) || !w.robots.allow(ctx, u) {
-		return ""
-	}
-	return address
-}
-
-// judge tells of a link whether it leads to a page of the site, and whether
-// the plan and robots.txt let that be visited.
-func (w *walk) judge(ctx context.Context, link string) verdict {
-	w.mu.Lock()
-	v, known := w.judged[link]
-	w.mu.Unlock()
-	if known {
-		return v
-	}
-	if u, err := url.Parse(link); err == nil && w.site.holds(u) && readable(u) {
-		v.onSite = true
-		v.wanted = w.globs.allow(u) && w.robots.allow(ctx, u)
-	}
-	if ctx.Err() == nil {
-		w.mu.Lock()
-		w.judged[link] = v
-		w.mu.Unlock()
-	}
-	return v
-}
-
-// ofSite are the links to pages of the site.
-func (w *walk) ofSite(ctx context.Context, links []string) []string {
-	kept := []string{}
-	for _, link := range links {
-		if w.judge(ctx, link).onSite {
-			kept = append(kept, link)
-		}
-	}
-	return kept
-}
-
-// follow are the links of a page at depth that are to be visited.
-func (w *walk) follow(ctx context.Context, links []string, depth int) []string {
-	if depth >= w.work.Plan.MaxDepth {
-		return nil
-	}
-	var kept []string
-	for _, link := range links {
-		if w.judge(ctx, link).wanted {
-			kept = append(kept, link)
-		}
-	}
-	return kept
 }

@@ -1,0 +1,381 @@
+package crawl
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/vector/document" // what main puts into Options.Extract
+)
+
+// hijacked answers with bytes of its own.
+func hijacked(answer func(conn *net.TCPConn)) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		answer(conn.(*net.TCPConn))
+	}
+}
+
+// headed answers with headers and a body.
+func headed(status int, headers, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Content-Type"] = nil
+		for line := range strings.Lines(headers) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			w.Header().Add(name, value)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func gzipped(text string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, text)
+	_ = z.Close()
+	return b.String()
+}
+
+// repeated is an endless answer: a piece again and again, until the other side
+// has enough.
+func repeated(head, piece string) http.HandlerFunc {
+	return hijacked(func(conn *net.TCPConn) {
+		_, err := io.WriteString(conn, head)
+		for err == nil {
+			_, err = io.WriteString(conn, piece)
+		}
+	})
+}
+
+// silent takes a request and says nothing more than head.
+func silent(head string) http.HandlerFunc {
+	return hijacked(func(conn *net.TCPConn) {
+		_, _ = io.WriteString(conn, head)
+		_, _ = io.Copy(io.Discard, conn) // until it is closed
+	})
+}
+
+const isHTML = "Content-Type: text/html; charset=utf-8"
+
+// hostilePages are pages that mean harm or are broken, with what a crawl makes
+// of them: the text that it finds, or the code of the problem, which a
+// failure's status goes with. A problem in brackets is passed over.
+var hostilePages = []struct {
+	path   string
+	answer http.HandlerFunc
+	want   string
+}{
+	{"/to-itself", headed(302, "Location: /to-itself", ""), "failed 0 TOO_MANY_REDIRECTS"},
+	{"/around", headed(301, "Location: /to-itself", ""), "failed 0 TOO_MANY_REDIRECTS"},
+	{"/inside", headed(302, "Location: http://192.168.1.1/", ""), "failed 0 BLOCKED_ADDRESS"},
+	{"/metadata", headed(302, "Location: http://169.254.169.254/latest/", ""), "failed 0 BLOCKED_ADDRESS"},
+	{"/decimal", headed(302, "Location: http://2852039166/", ""), "failed 0 BLOCKED_ADDRESS"},
+	{"/to-file", headed(302, "Location: file:///etc/passwd", ""), "failed 0"},
+	{"/nowhere", headed(302, "", ""), "failed 302"},
+	{"/busy", headed(429, "Retry-After: 86400", ""), "failed 429 UPSTREAM_ERROR"},
+	{"/down", headed(503, "", "back soon"), "failed 503 UPSTREAM_ERROR"},
+	{"/big", headed(200, isHTML, "<p>"+strings.Repeat("x", maxPage)), "failed 0 RESPONSE_TOO_LARGE"},
+	{"/endless", repeated("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n", strings.Repeat("<p>x", 1<<14)), "failed 0 RESPONSE_TOO_LARGE"},
+	{"/headers", repeated("HTTP/1.1 200 OK\r\n", "X-More: "+strings.Repeat("x", 1000)+"\r\n"), "failed 0 UPSTREAM_ERROR"},
+	{"/one-header", repeated("HTTP/1.1 200 OK\r\nX-Long: ", strings.Repeat("x", 1000)), "failed 0 UPSTREAM_ERROR"},
+	{"/reset", hijacked(func(conn *net.TCPConn) {
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 100000\r\n\r\n<p>half")
+		_ = conn.SetLinger(0)
+	}), "failed 0 UPSTREAM_ERROR"},
+	{"/cut", headed(200, isHTML+"\nContent-Length: 1000", "<p>half"), "failed 0 UPSTREAM_ERROR"},
+	{"/no-http", repeated("SSH-2.0-OpenSSH\r\n", "x"), "failed 0 UPSTREAM_ERROR"},
+	{"/zipped", headed(200, isHTML+"\nContent-Encoding: gzip", gzipped("<p>it was packed")), "it was packed"},
+	{"/bomb", headed(200, isHTML+"\nContent-Encoding: gzip", gzipped(strings.Repeat("<p>x", 10<<20))), "failed 0 RESPONSE_TOO_LARGE"},
+	{"/no-gzip", headed(200, isHTML+"\nContent-Encoding: gzip", "<p>plain"), "failed 0 UPSTREAM_ERROR"},
+	{"/brotli", headed(200, isHTML+"\nContent-Encoding: br", "\x8b\x01\x80"), "[UNSUPPORTED_FORMAT]"},
+	{"/picture", headed(200, isHTML, "\x89PNG\r\n\x1a\n<p>a picture"), "[UNSUPPORTED_FORMAT]"},
+	{"/noise", headed(200, "Content-Type: text/plain", strings.Repeat("\x00\x01\x02\xfe", 500)), "[UNSUPPORTED_FORMAT]"},
+	{"/no-pdf", headed(200, "Content-Type: application/pdf", "<p>no pdf"), "failed 200 VALIDATION_ERROR"},
+	{"/half-a-pdf", headed(200, "Content-Type: text/html", "%PDF-1.4 cut"), "failed 200 BROKEN_FILE"},
+	{"/no-type", headed(200, "", "<!doctype html><p>it has no type"), "it has no type"},
+	{"/type-of-its-own", headed(200, "Content-Type: text/html; charset=nonsense; =;", "<p>an odd type"), "an odd type"},
+	{"/cyrillic", headed(200, isHTML, "<meta charset=windows-1251><p>\xef\xf0\xe8\xe2\xe5\xf2"), "привет"},
+	{"/japanese", headed(200, isHTML, "<meta http-equiv=Content-Type content='text/html; charset=Shift_JIS'><p>\x93\xfa\x96{\x8c\xea"), "日本語"},
+	{"/one-bad-byte", headed(200, isHTML, "<p>żółw żółw żółw \xff żółw"), "żółw żółw żółw \uFFFD żółw"},
+	{"/deep", headed(200, isHTML, strings.Repeat("<div>", 100_000)+"the bottom"), "the bottom"},
+	{"/nul", headed(200, isHTML, "<p>no\x00thing<!--\x00-->"), "no thing"},
+	{"/crowded", headed(200, isHTML, strings.Repeat("<p>x</p>", 600_000)), "failed 200 TOO_COMPLEX"},
+	{"/elsewhere-canonical", headed(200, isHTML, `<link rel=canonical href="https://example.com/"><p>kept here`), "kept here"},
+	{"/circle-a", headed(200, isHTML, `<link rel=canonical href="/circle-b"><p>circle a`), "[alias]"},
+	{"/circle-b", headed(200, isHTML, `<link rel=canonical href="/circle-c"><p>circle b`), "[alias]"},
+	{"/circle-c", headed(200, isHTML, `<link rel=canonical href="/circle-a"><p>circle c`), "circle c"},
+	{"/base", headed(200, isHTML, `<base href="https://example.com/x/"><p>a base<a href="y">y</a><a href="javascript:x()">z</a><a href="mailto:a@b.c">m</a>`), "a base"},
+}
+
+// TestHostilePages crawls one page after the other of those above, while the
+// pages that hang are held until another crawl has come to its end.
+func TestHostilePages(t *testing.T) {
+	s, honest := newSite(t), newSite(t)
+	for i := range 10 {
+		honest.page(fmt.Sprintf("/%d", i), fmt.Sprintf("page %d", i))
+	}
+	honest.page("/", "start", "/0", "/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8", "/9")
+	g := newGate(t)
+	s.page("/held", "held")
+	s.set("/held", g.hold(htmlPage("held")))
+	links := []string{"/held"}
+	for _, p := range hostilePages {
+		s.set(p.path, p.answer)
+		links = append(links, p.path)
+	}
+	s.page("/", "start", append(links, "/after")...)
+	s.page("/after", "after all")
+
+	folder := openFolder(t, t.TempDir())
+	c := newCrawler(t, folder, func(o *Options) {
+		o.Extract = document.ReadPage
+	})
+	db := newAgent(t, folder, "hostile")
+	plan := planOf(s.URL)
+	id := create(t, db, plan)
+	c.Kick(db)
+	<-g.arrived
+	another := newAgent(t, folder, "honest")
+	other := create(t, another, planOf(honest.URL))
+	settle(t, c, another, other)
+	if o := outcomeOf(t, another, other, honest.URL); o.PageCount != 11 || o.failures() != "" {
+		t.Errorf("the honest site beside: %d pages, failed %s", o.PageCount, o.failures())
+	}
+	g.release()
+	settle(t, c, db, id)
+	o := outcomeOf(t, db, id, s.URL)
+	found := chunksOf(t, db, id)
+	failed := map[string]agent.FailedPage{}
+	for _, f := range o.FailedPages {
+		failed[strings.TrimPrefix(f.URL, s.URL)] = f
+	}
+	for _, p := range hostilePages {
+		f, isFailed := failed[p.path]
+		status, wantFailed := strings.CutPrefix(p.want, "failed ")
+		text := line(found, s.URL+p.path)
+		switch {
+		case wantFailed:
+			number, _, _ := strings.Cut(status, " ")
+			if !isFailed || fmt.Sprint(f.Status) != number || f.Error == "" || text != "" {
+				t.Errorf("%s: noted as %+v with text %.100q, want %s", p.path, f, text, p.want)
+			}
+		case isFailed:
+			t.Errorf("%s: noted as %+v, want %s", p.path, f, p.want)
+		case strings.HasPrefix(p.want, "["):
+			if text != "" {
+				t.Errorf("%s: %.100q, want %s", p.path, text, p.want)
+			}
+		case !strings.Contains(text, p.want):
+			t.Errorf("%s: %.100q, want %s", p.path, text, p.want)
+		}
+	}
+	if line(found, s.URL+"/after") == "" || o.source.Status != agent.SourceReady {
+		t.Errorf("the page after all of them was not read; the source is %s", o.source.Status)
+	}
+	for _, f := range o.FailedPages {
+		if strings.Contains(f.Error, "goroutine") || len(f.Error) > 300 {
+			t.Errorf("%s: an inner error shows: %s", f.URL, f.Error)
+		}
+	}
+}
+
+// TestHostileProblemCodes visits the same pages alone and wants their codes.
+func TestHostileProblemCodes(t *testing.T) {
+	s := newSite(t)
+	for _, p := range hostilePages {
+		s.set(p.path, p.answer)
+	}
+	folder := openFolder(t, t.TempDir())
+	c := newCrawler(t, folder, func(o *Options) {
+		o.Extract = document.ReadPage
+	})
+	db := newAgent(t, folder, "alone")
+	ids := map[string]string{}
+	for _, p := range hostilePages {
+		if _, code, ok := strings.Cut(strings.TrimPrefix(p.want, "failed "), " "); ok && strings.HasPrefix(p.want, "failed ") {
+			plan := planOf(s.URL + p.path)
+			plan.IgnoreRobots = true
+			ids[create(t, db, plan)] = p.path + " " + code
+		}
+	}
+	settle(t, c, db)
+	for id, want := range ids {
+		path, code, _ := strings.Cut(want, " ")
+		if o := outcomeOf(t, db, id, s.URL); o.source.Status != agent.SourceFailed || o.source.Error.Code != code {
+			t.Errorf("%s: status %s, error %+v, want %s", path, o.source.Status, o.source.Error, code)
+		}
+	}
+}
+
+// TestSilentPages: servers that stop in the middle of an answer.
+func TestSilentPages(t *testing.T) {
+	s := newSite(t)
+	s.set("/mute", silent(""))
+	s.set("/half-a-header", silent("HTTP/1.1 200 OK\r\nContent-Ty"))
+	s.set("/half-a-body", silent("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>half"))
+	folder := openFolder(t, t.TempDir())
+	c := newCrawler(t, folder, func(o *Options) { o.Manners.PageTimeout = 500 * time.Millisecond })
+	db := newAgent(t, folder, "silent")
+	var ids []string
+	for _, path := range []string{"/mute", "/half-a-header", "/half-a-body"} {
+		plan := planOf(s.URL + path)
+		plan.IgnoreRobots = true
+		ids = append(ids, create(t, db, plan))
+	}
+	settle(t, c, db)
+	for _, id := range ids {
+		if o := outcomeOf(t, db, id, s.URL); o.source.Status != agent.SourceFailed || o.source.Error.Code != string(CodeTimeout) || len(o.FailedPages) != 1 {
+			t.Errorf("status %s, error %+v, failed %s", o.source.Status, o.source.Error, o.failures())
+		}
+	}
+}
+
+func TestRobotsOfAllKinds(t *testing.T) {
+	away := newSite(t)
+	away.set("/robots.txt", headed(200, "", "User-agent: *\nDisallow: /secret"))
+	huge := strings.Repeat("# nothing to see here\n", 40_000) + "User-agent: *\nDisallow: /\n"
+	for _, c := range []struct {
+		name   string
+		answer http.HandlerFunc
+		want   string // pages, or the error's code
+	}{
+		{"none", nil, "/ /open /secret"},
+		{"forbids", headed(200, "", "User-agent: *\nDisallow: /secret"), "/ /open"},
+		{"forbidden itself", headed(403, "", ""), "/ /open /secret"},
+		{"huge, with rules past what is read", headed(200, "", huge), "/ /open /secret"},
+		{"huge, with a rule first", headed(200, "", "User-agent: *\nDisallow: /secret\n"+huge), "/ /open"},
+		{"endless", repeated("HTTP/1.1 200 OK\r\n\r\nUser-agent: *\nDisallow: /secret\n", strings.Repeat("Disallow: /x\n", 1000)), "/ /open"},
+		{"a bomb", headed(200, "Content-Encoding: gzip", gzipped("User-agent: *\nDisallow: /secret\n"+strings.Repeat("#", 20<<20))), "/ /open"},
+		{"binary", headed(200, "", strings.Repeat("\x00\xff", 5000)), "/ /open /secret"},
+		{"server error", headed(500, "", ""), "ROBOTS_DISALLOWED"},
+		{"hangs", silent(""), "ROBOTS_DISALLOWED"},
+		{"hangs halfway", silent("HTTP/1.1 200 OK\r\n\r\nUser-agent: *\n"), "ROBOTS_DISALLOWED"},
+		{"breaks off", headed(200, "Content-Length: 1000", "User-agent: *\n"), "ROBOTS_DISALLOWED"},
+		{"redirects", headed(301, "Location: "+away.URL+"/robots.txt", ""), "/ /open"},
+		{"redirects in a circle", headed(302, "Location: /robots.txt", ""), "/ /open /secret"},
+		{"redirects inside", headed(302, "Location: http://10.0.0.1/robots.txt", ""), "/ /open /secret"},
+		{"to a page", headed(200, isHTML, "<!doctype html><h1>Not found</h1>"), "/ /open /secret"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSite(t)
+			s.set("/robots.txt", c.answer)
+			s.page("/", "start", "/open", "/secret")
+			s.page("/open", "open")
+			s.page("/secret", "secret")
+			folder := openFolder(t, t.TempDir())
+			crawler := newCrawler(t, folder, func(o *Options) {
+				if strings.HasPrefix(c.name, "hangs") {
+					o.Manners.PageTimeout = 500 * time.Millisecond
+				}
+			})
+			db := newAgent(t, folder, "robots")
+			id := create(t, db, planOf(s.URL))
+			settle(t, crawler, db, id)
+			o := outcomeOf(t, db, id, s.URL)
+			got := o.paths()
+			if o.source.Error != nil {
+				got = o.source.Error.Code
+			}
+			if got != c.want || s.count("/robots.txt") < 1 {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestManyLinks: a page of 10,000 links, and pages whose links fill memory.
+func TestManyLinks(t *testing.T) {
+	s := newSite(t)
+	s.other = func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "<p>page "+r.URL.Path)
+		for i := range 10_000 {
+			fmt.Fprintf(w, "<a href='%s/%d'></a>", strings.TrimSuffix(r.URL.Path, "/"), i)
+		}
+	}
+	long := newSite(t)
+	long.other = func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "<p>page "+r.URL.Path)
+		for i := range 1000 {
+			fmt.Fprintf(w, "<a href='/%d?from=%s&%s'></a>", i, r.URL.Path, strings.Repeat("x", 1500))
+		}
+	}
+	for _, site := range []*testSite{s, long} {
+		o := walkSite(t, site, func(p *agent.CrawlPlan) { p.IgnoreRobots, p.MaxPages = true, 10 })
+		if o.PageCount != 10 || o.failures() != "" || site.total() != 10 {
+			t.Errorf("%d pages by %d requests, failed %s", o.PageCount, site.total(), o.failures())
+		}
+		found := readLinks(mustURL(t, site.URL), []byte(strings.Repeat("<a href=/x>", 1)))
+		if len(found.links) != 1 {
+			t.Errorf("%d links", len(found.links))
+		}
+	}
+}
+
+// TestCrawlsDoNotDisturbEachOther starts, deletes, restarts and stops crawls of
+// one slow and one fast site from several goroutines, and wants the ones that
+// nobody touched to be whole.
+func TestCrawlsDoNotDisturbEachOther(t *testing.T) {
+	s := newSite(t)
+	for i := range 12 {
+		s.page(fmt.Sprintf("/%d", i), fmt.Sprintf("page %d", i), fmt.Sprintf("/%d", (2*i+1)%12), fmt.Sprintf("/%d", (2*i+2)%12))
+	}
+	s.page("/", "start", "/0", "/1")
+	folder := openFolder(t, t.TempDir())
+	c := newCrawler(t, folder, nil)
+	quiet, busy := newAgent(t, folder, "quiet"), newAgent(t, folder, "busy")
+	var whole []string
+	for range 3 {
+		whole = append(whole, create(t, quiet, planOf(s.URL)))
+	}
+	c.Kick(quiet)
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() {
+			for range 10 {
+				made, err := busy.CreateCrawlSource(context.Background(), agent.SourceCrawl, "site", planOf(s.URL))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				c.Kick(busy)
+				if err := busy.DeleteSource(context.Background(), made.ID); err != nil {
+					t.Error(err)
+				}
+				c.Kick(busy)
+			}
+		})
+	}
+	group.Go(func() {
+		for range 3 {
+			c.Stop()
+			if err := c.Start(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	group.Wait()
+	settle(t, c, busy)
+	settle(t, c, quiet, whole...)
+	for _, id := range whole {
+		if o := outcomeOf(t, quiet, id, s.URL); o.PageCount != 13 || o.failures() != "" || o.source.Status != agent.SourceReady {
+			t.Errorf("%d pages, failed %s", o.PageCount, o.failures())
+		}
+	}
+	if left, err := busy.CrawlWork(context.Background()); err != nil || len(left) != 0 {
+		t.Errorf("left of the deleted: %v, %v", left, err)
+	}
+}

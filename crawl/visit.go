@@ -1,0 +1,163 @@
+package crawl
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// visit fetches and reads one address. What it returns means nothing when ctx
+// has ended.
+func (w *walk) visit(ctx context.Context, page store.QueuedPage) store.PageOutcome {
+	o := store.PageOutcome{URL: page.URL, Final: page.URL, Depth: page.Depth}
+	u, err := url.Parse(page.URL)
+	if err == nil {
+		err = w.obey(ctx, u)
+	}
+	if err != nil {
+		o.Problem, o.Skip = explain(err), true
+		return o
+	}
+	resp, err := w.fetcher.fetch(ctx, page.URL, page.ETag, page.LastModified)
+	if err == nil && resp.status == http.StatusNotModified && !w.leadsTo(resp, page.Known) {
+		resp, err = w.fetcher.fetch(ctx, page.URL, "", "") // it is another page that is not modified
+	}
+	if err != nil {
+		o.Problem = explain(err)
+		o.Skip = o.Problem.Code == string(CodeRobots) || o.Problem.Code == string(CodeExcluded) || o.Problem.Code == string(CodeLeftSite)
+		return w.keep(ctx, o, page)
+	}
+	o.Status = resp.status
+	if final, ok := normalize(resp.final); ok {
+		o.Final = final
+	}
+	switch {
+	case resp.status == http.StatusNotModified && page.Known != "":
+		o.Known = true
+		return w.keep(ctx, o, page)
+	case resp.status < 200 || resp.status >= 300:
+		o.Problem = explainStatus(resp.status)
+		return w.keep(ctx, o, page)
+	}
+	return w.read(ctx, o, resp)
+}
+
+// obey is an error when robots.txt forbids an address.
+func (w *walk) obey(ctx context.Context, u *url.URL) error {
+	if !w.robots.allow(ctx, u) {
+		return agent.Errorf(CodeRobots, "robots.txt does not allow this page to be read")
+	}
+	return nil
+}
+
+// stay is an error when a redirect is not to be followed.
+func (w *walk) stay(ctx context.Context, u *url.URL) error {
+	if _, err := w.crawler.client.CheckURL(u.String()); err != nil {
+		return err
+	}
+	if !w.site.holds(u) {
+		return agent.Errorf(CodeLeftSite, "the server redirects to another site, %s", agent.Clip(u.Host, 100))
+	}
+	return w.obey(ctx, u)
+}
+
+func (w *walk) leadsTo(resp *response, known string) bool {
+	final, ok := normalize(resp.final)
+	return ok && known == final
+}
+
+// keep lets a page that was not read again lead on to where it led before,
+// unless it is not there any more.
+func (w *walk) keep(ctx context.Context, o store.PageOutcome, page store.QueuedPage) store.PageOutcome {
+	if page.Known == "" || o.Skip || o.Status == http.StatusNotFound || o.Status == http.StatusGone {
+		return o
+	}
+	if !o.Known {
+		o.Final = page.Known
+	}
+	links, err := w.db.KnownLinks(ctx, w.work.SourceID, page.Known)
+	if err == nil {
+		o.Links = w.follow(ctx, links, page.Depth)
+	}
+	return o
+}
+
+// read makes a page of a response.
+func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) store.PageOutcome {
+	if final, err := url.Parse(o.Final); err == nil && o.Final != o.URL && o.Depth > 0 && !w.globs.allow(final) {
+		o.Problem, o.Skip = explain(agent.Errorf(CodeExcluded, "the server redirects to a page that the patterns leave out")), true
+		return o
+	}
+	media := resp.media()
+	if bytes.HasPrefix(resp.body, []byte("%PDF-")) {
+		media = "application/pdf"
+	}
+	if !wanted(media) || media != "application/pdf" && lies(resp.body) || resp.body == nil && resp.header.Get("Content-Encoding") != "" {
+		o.Problem, o.Skip = explain(agent.Errorf(CodeNoTextual, "this is no page of text")), true
+		return o
+	}
+	body, found := resp.body, pageLinks{}
+	if media != "application/pdf" {
+		body = toUTF8(body, resp.header.Get(declaredType))
+	}
+	if media == "text/html" || media == "application/xhtml+xml" {
+		found = readLinks(resp.final, body)
+	}
+	onSite := w.ofSite(found.links)
+	o.Links = w.follow(ctx, onSite, o.Depth)
+	if canonical := w.canonical(ctx, found.canonical, o); canonical != "" {
+		o.Final, o.Queue = canonical, true
+		return o
+	}
+	title, text, err := w.crawler.extract(ctx, o.Final, media, body)
+	if err == nil && strings.TrimSpace(text) == "" {
+		err = agent.Errorf(CodeNoText, "the page holds no text")
+	}
+	if err != nil {
+		o.Problem = explainText(err)
+		o.Skip = o.Problem.Code == string(CodeNoText)
+		return o
+	}
+	hash := sha256.Sum256([]byte(text))
+	o.Page = &store.ReadPage{Title: title, Text: text, Hash: hex.EncodeToString(hash[:]), Links: onSite,
+		ETag: header(resp, "ETag"), LastModified: header(resp, "Last-Modified")}
+	return o
+}
+
+// header returns a header that is short enough to be kept.
+func header(r *response, name string) string {
+	if value := r.header.Get(name); len(value) <= 500 {
+		return value
+	}
+	return ""
+}
+
+func explainText(err error) *agent.SourceError {
+	if code := agent.ErrorCode(err); code != agent.CodeInternal && err != nil {
+		return explain(err)
+	}
+	return &agent.SourceError{Code: string(agent.CodeInternal), Message: "the page's text could not be read"}
+}
+
+// canonical is the other address of this site under which the page says it is
+// to be known, "" when there is none that may be visited.
+func (w *walk) canonical(ctx context.Context, address string, o store.PageOutcome) string {
+	if address == "" || address == o.Final || address == o.URL {
+		return ""
+	}
+	w.mu.Lock()
+	literal := w.literal[o.URL]
+	w.mu.Unlock()
+	u, err := url.Parse(address)
+	if literal || err != nil || !w.site.holds(u) || !w.globs.allow(u) || !w.robots.allow(ctx, u) {
+		return ""
+	}
+	return address
+}
