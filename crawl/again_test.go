@@ -1,0 +1,212 @@
+package crawl
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+	"satchel/vector" // what main joins a Crawler with
+	"satchel/vector/document"
+)
+
+// countingEmbedder counts the texts that are embedded.
+type countingEmbedder struct {
+	vector.Embedder
+	texts atomic.Int64
+}
+
+func (e *countingEmbedder) Embed(ctx context.Context, text string) ([]float32, error) {
+	e.texts.Add(1)
+	return e.Embedder.Embed(ctx, text)
+}
+
+// changingSite serves pages under their numbers, with an ETag or without one.
+type changingSite struct {
+	*httptest.Server
+	mu     sync.Mutex
+	pages  []string
+	tagged bool
+}
+
+func newChangingSite(tb testing.TB, pages []string, tagged bool) *changingSite {
+	s := &changingSite{pages: append([]string(nil), pages...), tagged: tagged}
+	s.Server = httptest.NewServer(s)
+	tb.Cleanup(s.Close)
+	return s
+}
+
+func (s *changingSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n, err := strconv.Atoi("0" + r.URL.Path[1:])
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	s.mu.Lock()
+	page := s.pages[n]
+	s.mu.Unlock()
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if s.tagged {
+		w.Header().Set("ETag", fmt.Sprintf(`"%d-%d"`, n, len(page)))
+	}
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(page)) // knows If-None-Match
+}
+
+// whole is a Crawler and an Index over one folder, joined as in main.
+type whole struct {
+	tb      testing.TB
+	crawler *Crawler
+	index   *vector.Index
+	db      *store.DB
+	texts   *atomic.Int64
+}
+
+func newWhole(tb testing.TB, embedder vector.Embedder) whole {
+	folder := openFolder(tb, tb.TempDir())
+	counting := &countingEmbedder{Embedder: embedder}
+	ix := vector.New(folder, counting, slog.New(slog.DiscardHandler))
+	c := newCrawler(tb, folder, func(o *Options) { o.Extract, o.Ready = document.ReadPage, ix.Kick })
+	tb.Cleanup(ix.Stop)
+	if err := ix.Start(context.Background()); err != nil {
+		tb.Fatal(err)
+	}
+	return whole{tb, c, ix, newAgent(tb, folder, "whole"), &counting.texts}
+}
+
+// settle waits until the site is crawled and all of it is embedded.
+func (w whole) settle(id string) outcome {
+	w.tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	w.crawler.Kick(w.db)
+	if err := w.crawler.Wait(ctx, w.db); err != nil {
+		w.tb.Fatal(err)
+	}
+	w.index.Kick(w.db)
+	if err := w.index.Wait(ctx, w.db); err != nil {
+		w.tb.Fatal(err)
+	}
+	o := outcomeOf(w.tb, w.db, id, "")
+	if o.source.Status != agent.SourceReady {
+		w.tb.Fatalf("the source is %s: %+v", o.source.Status, o.source.Error)
+	}
+	return o
+}
+
+func (w whole) again(id string) outcome {
+	w.tb.Helper()
+	if _, err := w.db.RestartSource(context.Background(), id, agent.SourceCrawling); err != nil {
+		w.tb.Fatal(err)
+	}
+	return w.settle(id)
+}
+
+// flat is an Embedder for which all texts are the same.
+type flat struct{}
+
+func (flat) Model() string { return "flat" }
+
+func (flat) Embed(context.Context, string) ([]float32, error) {
+	v := make([]float32, 512)
+	v[0] = 1
+	return v, nil
+}
+
+func TestRecrawlEmbedsWhatChanged(t *testing.T) {
+	for _, tagged := range []bool{true, false} {
+		t.Run(fmt.Sprint("tagged ", tagged), func(t *testing.T) {
+			s := newChangingSite(t, smallPages(), tagged)
+			w := newWhole(t, flat{})
+			id := create(t, w.db, planOf(s.URL))
+			first := w.settle(id)
+			embedded := w.texts.Load()
+			if first.PageCount != 50 || first.ChangedPages != 50 || embedded != int64(first.source.Chunks) || embedded < 50 {
+				t.Fatalf("%d pages, %d changed, %d chunks, %d embedded", first.PageCount, first.ChangedPages, first.source.Chunks, embedded)
+			}
+			again := w.again(id)
+			if again.UnchangedPages != 50 || again.ChangedPages != 0 || w.texts.Load() != embedded {
+				t.Errorf("an unchanged site: %d unchanged, %d embedded", again.UnchangedPages, w.texts.Load()-embedded)
+			}
+			s.mu.Lock()
+			s.pages[7] = pageOf("page 7 says something else now", "/8")
+			s.mu.Unlock()
+			again = w.again(id)
+			if again.UnchangedPages != 49 || again.ChangedPages != 1 || w.texts.Load() != embedded+1 {
+				t.Errorf("one changed page of one chunk: %d changed, %d embedded", again.ChangedPages, w.texts.Load()-embedded)
+			}
+		})
+	}
+}
+
+// BenchmarkRecrawl crawls a site of 50 small pages and crawls it again,
+// unchanged. "walk" is the time until the walk has ended, with text extracted
+// and stored; "ready" is the time until the source is ready, with all of it
+// embedded by the model of the binary. The ratio is that of the second crawl to
+// the first.
+func BenchmarkRecrawl(b *testing.B) {
+	for _, tagged := range []bool{true, false} {
+		name := map[bool]string{true: "ETag", false: "none"}[tagged]
+		b.Run(name, func(b *testing.B) {
+			s := newChangingSite(b, smallPages(), tagged)
+			w := newWhole(b, vector.Local())
+			extracted := benchTwice(b, s.URL)
+			var took [4]time.Duration
+			for b.Loop() {
+				first, again := extracted()
+				took[0], took[1] = took[0]+first, took[1]+again
+				began := time.Now()
+				id := create(b, w.db, planOf(s.URL))
+				w.settle(id)
+				took[2] += time.Since(began)
+				embedded := w.texts.Load()
+				began = time.Now()
+				w.again(id)
+				took[3] += time.Since(began)
+				if w.texts.Load() != embedded {
+					b.Fatal("an unchanged site was embedded again")
+				}
+				if err := w.db.DeleteSource(context.Background(), id); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for i, name := range []string{"walk", "walk-again", "ready", "ready-again"} {
+				b.ReportMetric(took[i].Seconds()*1000/float64(b.N), name+"-ms")
+			}
+			b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "walk-ratio")
+			b.ReportMetric(took[3].Seconds()/took[2].Seconds(), "ready-ratio")
+		})
+	}
+}
+
+// benchTwice returns a func that walks a site twice, without an index.
+func benchTwice(b *testing.B, site string) func() (first, again time.Duration) {
+	folder := openFolder(b, b.TempDir())
+	c := newCrawler(b, folder, func(o *Options) { o.Extract = document.ReadPage })
+	db := newAgent(b, folder, "twice")
+	walk := func() time.Duration {
+		began := time.Now()
+		c.Kick(db)
+		if err := c.Wait(context.Background(), db); err != nil {
+			b.Fatal(err)
+		}
+		return time.Since(began)
+	}
+	return func() (time.Duration, time.Duration) {
+		id := create(b, db, planOf(site))
+		first := walk()
+		index(b, db, id)
+		if _, err := db.RestartSource(context.Background(), id, agent.SourceCrawling); err != nil {
+			b.Fatal(err)
+		}
+		return first, walk()
+	}
+}
