@@ -329,3 +329,37 @@ func TestOnePageUnderSeveralNames(t *testing.T) {
 		t.Errorf("again: %+v", o)
 	}
 }
+
+// TestProgressCountsWhatWillBeFetched looks at a crawl whose frontier holds
+// more than the plan has room for.
+func TestProgressCountsWhatWillBeFetched(t *testing.T) {
+	s, g := newSite(t), newGate(t)
+	links := []string{"/held"}
+	for i := range 30 {
+		links = append(links, fmt.Sprintf("/%d", i))
+		s.page(links[i+1], fmt.Sprintf("page %d", i))
+	}
+	s.page("/", "start", links...)
+	s.set("/held", g.hold(htmlPage("held")))
+	folder := openFolder(t, t.TempDir())
+	c := newCrawler(t, folder, nil)
+	db := newAgent(t, folder, "progress")
+	plan := planOf(s.URL)
+	plan.MaxPages = 10
+	id := create(t, db, plan)
+	c.Kick(db)
+	<-g.arrived
+	source, err := db.Source(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The start is read and waits to be cut; nine of the others are to come.
+	if p := source.Progress; p == nil || p.Total != 10 || p.Queued != 10 || p.Done != 0 {
+		t.Errorf("progress %+v, want 10 of 10 queued", p)
+	}
+	g.release()
+	settle(t, c, db, id)
+	if o := outcomeOf(t, db, id, s.URL); o.PageCount != 10 || o.source.Progress != nil {
+		t.Errorf("%d pages, progress %+v", o.PageCount, o.source.Progress)
+	}
+}

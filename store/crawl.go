@@ -62,18 +62,30 @@ func (tx *Tx) forgetCrawl(sourceID string) error {
 }
 
 // crawlProgress counts pages: those that wait to be fetched, cut or embedded
-// are queued.
-func (tx *Tx) crawlProgress(sourceID string) (*agent.Progress, error) {
+// are queued. Of the addresses in the frontier only as many count as the plan
+// has room for, since the others are never fetched.
+func (tx *Tx) crawlProgress(source agent.Source) (*agent.Progress, error) {
+	plan, err := agent.ReadCrawlPlan(source.Type, source.Config)
+	if err != nil {
+		return nil, err
+	}
 	var p agent.Progress
-	s, err := tx.prepare(`SELECT count(*), count(*) FILTER (WHERE state = 'queued' OR pending <> ''
-			OR EXISTS (SELECT 1 FROM chunks c WHERE c.source_id = p.source_id AND c.embedded = 0 AND c.url = p.url))
+	var frontier, indexed int
+	s, err := tx.prepare(`SELECT count(*) FILTER (WHERE state = 'queued'), count(*) FILTER (WHERE state <> 'queued'),
+			count(*) FILTER (WHERE state <> 'queued' AND (pending <> ''
+				OR EXISTS (SELECT 1 FROM chunks c WHERE c.source_id = p.source_id AND c.embedded = 0 AND c.url = p.url))),
+			count(*) FILTER (WHERE state = 'indexed')
 		FROM _pages p WHERE source_id = ? AND state <> 'known'`)
 	if err != nil {
 		return nil, err
 	}
-	err = s.QueryRow(sourceID).Scan(&p.Total, &p.Queued)
+	if err := s.QueryRow(source.ID).Scan(&frontier, &p.Total, &p.Queued, &indexed); err != nil {
+		return nil, err
+	}
+	waiting := min(frontier, max(plan.MaxPages-indexed, 0))
+	p.Total, p.Queued = p.Total+waiting, p.Queued+waiting
 	p.Done = p.Total - p.Queued
-	return &p, err
+	return &p, nil
 }
 
 // EndCrawl ends a walk: it writes what it came to into the source's config and

@@ -68,7 +68,7 @@ func (tx *Tx) source(id string) (agent.Source, error) {
 		return s, nil
 	}
 	if agent.Crawled(s.Type) {
-		s.Progress, err = tx.crawlProgress(id)
+		s.Progress, err = tx.crawlProgress(s)
 		return s, err
 	}
 	p := agent.Progress{Total: s.Chunks}
