@@ -28,6 +28,8 @@ func TestNormalize(t *testing.T) {
 		"http://example.com/%2e%2e/a":                      "http://example.com/a",
 		"http://bücher.example/":                           "http://xn--bcher-kva.example/",
 		"http://[2001:DB8::1]:8080/a":                      "http://[2001:db8::1]:8080/a",
+		"http://[2001:0db8:0:0::1]/":                       "http://[2001:db8::1]/",
+		"http://[fe80::1%25eth0]/":                         "",
 		"ftp://example.com/":                               "",
 		"mailto:a@example.com":                             "",
 		"/relative":                                        "",
@@ -155,7 +157,7 @@ func TestCheckPatterns(t *testing.T) {
 }
 
 func FuzzNormalize(f *testing.F) {
-	for _, seed := range []string{"http://example.com/a/../b?c#d", "https://EXAMPLE.com:443/%7e%zz", "http://[::1]:80//", "http://bücher.example/?ü", "//x", "http://a/..%2f/%2E%2e/", "http://a?%", "http://a/\x00"} {
+	for _, seed := range []string{"http://example.com/a/../b?c#d", "https://EXAMPLE.com:443/%7e%zz", "http://[::1]:80//", "http://bücher.example/?ü", "//x", "http://a/..%2f/%2E%2e/", "http://a?%", "http://a/\x00", "//::", "//[::ffff:1.2.3.4%25x]"} {
 		f.Add(seed)
 	}
 	base, _ := url.Parse("http://example.com/dir/page?q")

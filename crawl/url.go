@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"net/netip"
 	"net/url"
 	"path"
 	"strings"
@@ -39,7 +40,8 @@ var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
 func normalHost(host string) (string, bool) {
 	if strings.Contains(host, ":") { // IPv6, which url.Parse had in brackets
-		return "[" + strings.ToLower(host) + "]", !strings.ContainsAny(host, "%[]/?#@ ")
+		addr, err := netip.ParseAddr(host)
+		return "[" + addr.String() + "]", err == nil && addr.Zone() == ""
 	}
 	host = strings.ToLower(host)
 	if strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) {
