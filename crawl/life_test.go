@@ -16,10 +16,15 @@ import (
 
 	"satchel/agent"
 	"satchel/store"
+	"satchel/vector/document"
 )
 
-// TestMain is also the program that TestKilledWalksGoOn kills.
+// TestMain is also the program that TestKilledWalksGoOn kills, and the one that
+// reads PDF files.
 func TestMain(m *testing.M) {
+	if document.RunChild(os.Args[1:]) {
+		return
+	}
 	if path := os.Getenv("SATCHEL_TEST_FOLDER"); path != "" {
 		if err := victim(path); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -110,13 +110,14 @@ func (w *walk) fill(ctx context.Context, frontier *store.Frontier, under []fetch
 }
 
 // gather waits for the first address under way, and takes more of them, in
-// their order, for one commit: until one is not done after linger, or leaves
-// the host idle, or they are many or large.
+// their order, for one commit: until one is not done after linger, or what came
+// is needed so that the host does not idle, or they are many or large.
 func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fetching) (ready []store.PageOutcome) {
-	size := 0
+	size, news := 0, false
 	take := func(o store.PageOutcome) {
 		o = w.breakCircle(ctx, o)
 		o.Links = w.unqueued(o.Links)
+		news = news || len(o.Links) > 0 || o.Queue || o.Page == nil // there is more to fetch, or room for it
 		if o.Page != nil {
 			size += len(o.Page.Text)
 			w.compare(&o)
@@ -135,8 +136,8 @@ func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fe
 			continue
 		default:
 		}
-		if len(*under) < w.window() {
-			break // what these lead to may be fetched meanwhile
+		if news && len(*under) < w.window() {
+			break
 		}
 		select {
 		case o := <-next:

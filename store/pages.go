@@ -161,10 +161,12 @@ func (tx *Tx) putOutcome(sourceID string, o PageOutcome) error {
 	if o.Page == nil && !o.Known && o.Problem == nil {
 		return nil
 	}
-	if _, err := tx.exec(`INSERT INTO _pages(source_id, url, state, depth, turn) SELECT ?1, ?2, 'queued', ?3, turn FROM _pages WHERE source_id = ?1 AND url = ?4
-		ON CONFLICT (source_id, url) DO UPDATE SET state = 'queued', depth = ?3, turn = excluded.turn, target = '' WHERE state IN ('known','queued')`,
-		sourceID, o.Final, o.Depth, o.URL); err != nil {
-		return err
+	if o.Final != o.URL {
+		if _, err := tx.exec(`INSERT INTO _pages(source_id, url, state, depth, turn) SELECT ?1, ?2, 'queued', ?3, turn FROM _pages WHERE source_id = ?1 AND url = ?4
+			ON CONFLICT (source_id, url) DO UPDATE SET state = 'queued', depth = ?3, turn = excluded.turn WHERE state IN ('known','queued')`,
+			sourceID, o.Final, o.Depth, o.URL); err != nil {
+			return err
+		}
 	}
 	var err error
 	switch p := o.Page; {
@@ -173,13 +175,13 @@ func (tx *Tx) putOutcome(sourceID string, o PageOutcome) error {
 		if o.Skip {
 			state = "skipped"
 		}
-		_, err = tx.exec("UPDATE _pages SET state = ?, status = ?, error_code = ?, error_message = ? WHERE source_id = ? AND url = ? AND state = 'queued'",
+		_, err = tx.exec("UPDATE _pages SET state = ?, target = '', status = ?, error_code = ?, error_message = ? WHERE source_id = ? AND url = ? AND state = 'queued'",
 			state, o.Status, o.Problem.Code, o.Problem.Message, sourceID, o.Final)
 	case o.Known:
-		_, err = tx.exec("UPDATE _pages SET state = 'indexed', status = ? WHERE source_id = ? AND url = ? AND state = 'queued'", o.Status, sourceID, o.Final)
+		_, err = tx.exec("UPDATE _pages SET state = 'indexed', target = '', status = ? WHERE source_id = ? AND url = ? AND state = 'queued'", o.Status, sourceID, o.Final)
 	default:
 		links, _ := json.Marshal(p.Links) // a list of strings cannot fail
-		_, err = tx.exec(`UPDATE _pages SET state = 'indexed', status = ?1, etag = ?2, last_modified = ?3, links = ?4, title = ?5, text = ?6,
+		_, err = tx.exec(`UPDATE _pages SET state = 'indexed', target = '', status = ?1, etag = ?2, last_modified = ?3, links = ?4, title = ?5, text = ?6,
 			changed = hash <> ?7, pending = CASE WHEN hash <> ?7 THEN 'cut' ELSE pending END, hash = ?7
 			WHERE source_id = ?8 AND url = ?9 AND state = 'queued'`,
 			o.Status, p.ETag, p.LastModified, string(links), p.Title, p.Text, p.Hash, sourceID, o.Final)
