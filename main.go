@@ -17,6 +17,7 @@ import (
 	"satchel/agent/config"
 	"satchel/agent/egress"
 	"satchel/crawl"
+	"satchel/flow"
 	"satchel/flow/dispatch"
 	"satchel/gateways"
 	"satchel/httpapi"
@@ -125,18 +126,20 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	}
 	index := vector.New(folder, vector.Local(), options.Log)
 	crawler := crawl.New(crawl.Options{Folder: folder, Allow: c.OutboundAllow, Extract: document.ReadPage, Ready: index.Kick, Version: version, Log: options.Log})
+	engine := flow.New(flow.Options{Folder: folder, Index: index, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log,
 		Runners: map[string]schedule.Runner{agent.CallbackSource: recrawl(index, crawler)}})
 	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
-	dispatcher := dispatch.New(folder, options.Log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle})
+	dispatcher := dispatch.New(folder, options.Log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
+		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
 	folder.OnEvents(func(db *store.DB) { dispatcher.Wake(db); webhooks.Resume(db) })
 	server := httpapi.New(httpapi.Options{
-		Folder: folder, Index: index, Crawler: crawler, Scheduler: scheduler, Webhooks: webhooks, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
+		Folder: folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
 		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
 		PublicURL: publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: options.Log,
 	})
 	work := context.WithoutCancel(ctx) // background work ends by Stop, in its order
-	for _, w := range []worker{folder, index, crawler, webhooks, dispatcher, scheduler} {
+	for _, w := range []worker{folder, index, engine, crawler, webhooks, dispatcher, scheduler} {
 		if err := w.Start(work); err != nil {
 			return errors.Join(err, listener.Close())
 		}

@@ -48,6 +48,7 @@ var floors = map[string]struct {
 	"gateways":       {2, []string{"agent", "agent/egress", "store"}},
 	"schedule":       {2, []string{"agent", "agent/egress", "store"}},
 	"vector":         {2, []string{"agent", "agent/egress", "store"}},
+	"flow":           {4, strings.Fields("agent agent/egress agent/script agent/llm agent/mcp agent/chat store vector browser gateways flow/template flow/condition")},
 	"flow/template":  {4, []string{"agent"}},
 	"flow/condition": {4, []string{"agent", "flow/template"}},
 	"flow/dispatch":  {4, []string{"agent", "store"}},

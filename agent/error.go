@@ -23,6 +23,7 @@ const (
 	CodeAgentNameExists    Code = "AGENT_NAME_EXISTS"
 	CodeDuplicateContact   Code = "DUPLICATE_CONTACT"
 	CodeConflict           Code = "CONFLICT"
+	CodeAlreadyRunning     Code = "EXECUTION_ALREADY_RUNNING"
 	CodeFileTooLarge       Code = "FILE_TOO_LARGE"
 	CodeUnsupportedFormat  Code = "UNSUPPORTED_FORMAT"
 	CodeRateLimited        Code = "RATE_LIMITED"
@@ -113,8 +114,9 @@ func Explain(err error) string {
 
 // Issue is one complaint about one field of a request.
 type Issue struct {
-	Field string `json:"field"`
-	Issue string `json:"issue"`
+	Field  string `json:"field"`
+	Issue  string `json:"issue"`
+	NodeID string `json:"node_id,omitempty"`
 }
 
 // Issues collects complaints, so that a client hears of all of them at once.
@@ -126,7 +128,7 @@ const maxIssues = 50
 // Add notes a complaint; more than 50 are not kept.
 func (i *Issues) Add(field, issue string) {
 	if len(*i) < maxIssues {
-		*i = append(*i, Issue{field, issue})
+		*i = append(*i, Issue{Field: field, Issue: issue})
 	}
 }
 
@@ -144,6 +146,10 @@ func (i Issues) Err() error {
 		return nil
 	}
 	e := Invalid(i[0].Field, i[0].Issue)
+	if i[0].NodeID != "" {
+		e.Message = nodeIssue(i[0])
+		e.Details["node_id"] = i[0].NodeID
+	}
 	if len(i) > 1 {
 		e.Message = fmt.Sprintf("%s, and %d more", e.Message, len(i)-1)
 		e.Details["errors"] = []Issue(i)

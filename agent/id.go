@@ -24,6 +24,8 @@ const (
 	KindSchedule     = "schedule"
 	KindRun          = "run"
 	KindTask         = "task"
+	KindWorkflow     = "workflow"
+	KindExecution    = "execution"
 )
 
 // DefaultID is the id of the built-in agent.

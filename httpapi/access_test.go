@@ -16,6 +16,7 @@ import (
 
 	"satchel/agent"
 	"satchel/crawl"
+	"satchel/flow"
 	"satchel/schedule"
 	"satchel/store"
 	"satchel/vector"
@@ -30,7 +31,7 @@ func openWith(t *testing.T, change func(*Options)) (*visitor, *Server) {
 		t.Fatal(err)
 	}
 	o := Options{Folder: folder, Index: vector.New(folder, vector.Local(), quiet), Crawler: crawl.New(crawl.Options{Folder: folder, Log: quiet}),
-		Scheduler: schedule.New(schedule.Options{Folder: folder, Log: quiet}), CORSOrigins: []string{"*"},
+		Flow: flow.New(flow.Options{Folder: folder, Log: quiet}), Scheduler: schedule.New(schedule.Options{Folder: folder, Log: quiet}), CORSOrigins: []string{"*"},
 		DefaultRole: agent.RoleAdmin, MaxUpload: 1 << 20, PublicURL: "http://satchel.example", Log: quiet}
 	change(&o)
 	server := New(o)

@@ -22,6 +22,7 @@ import (
 
 	"satchel/agent"
 	"satchel/crawl"
+	"satchel/flow"
 	"satchel/flow/dispatch"
 	"satchel/gateways"
 	"satchel/schedule"
@@ -157,9 +158,10 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		tb.Fatal(err)
 	}
 	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
-	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle})
+	engine := flow.New(flow.Options{Folder: folder, Index: index, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
+	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle}, dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
 	folder.OnEvents(dispatcher.Wake)
-	if err := errors.Join(webhooks.Start(context.Background()), dispatcher.Start(context.Background())); err != nil {
+	if err := errors.Join(engine.Start(context.Background()), webhooks.Start(context.Background()), dispatcher.Start(context.Background())); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
@@ -167,12 +169,13 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		webhooks.Stop()
 		scheduler.Stop()
 		crawler.Stop()
+		engine.Stop()
 		index.Stop()
 		if err := folder.Close(); err != nil {
 			tb.Error(err)
 		}
 	})
-	return folder, New(Options{Folder: folder, Index: index, Crawler: crawler, Scheduler: scheduler, Webhooks: webhooks, CORSOrigins: []string{"*"},
+	return folder, New(Options{Folder: folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, CORSOrigins: []string{"*"},
 		MaxUpload: 25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }
 

@@ -159,4 +159,7 @@ func sourceLocation(c *Call, out any) string {
 func (s *Server) kick(c *Call) {
 	s.options.Crawler.Kick(c.DB)
 	s.index.Kick(c.DB)
+	if err := s.flow.Look(c, c.DB); err != nil {
+		s.log.Error("look after an agent's executions", "agent", c.DB.ID(), "error", err)
+	}
 }

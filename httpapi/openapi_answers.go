@@ -48,7 +48,7 @@ func headersOf(r *Route) map[string]*huma.Param {
 		names = append(names, "Location")
 	}
 	switch {
-	case r.media == "":
+	case r.media == "" || r.media == eventStream:
 	case r.underAgent():
 		names = append(names, "Content-Disposition")
 	default:
@@ -130,6 +130,7 @@ var sampleErrors = []*agent.Error{
 	agent.Errorf(agent.CodeAgentNameExists, "another agent has this name").With("field", "name"),
 	agent.Errorf(agent.CodeDuplicateContact, "another contact has this email").With("field", "email").With("existing_id", "contact-06f1q2s3t4v5a6b7c8d9"),
 	agent.Errorf(agent.CodeConflict, "work on this source is going on; wait until it has ended"),
+	agent.Errorf(agent.CodeAlreadyRunning, "an execution of this workflow is running; its settings allow %d at a time", 1).With("workflow_id", "workflow-06f1q2s3t4v5a6b7c8d9").With("concurrency", 1),
 	agent.Errorf(agent.CodeFileTooLarge, "a file may have at most %d MB", 25).With("field", "file").With("limit_bytes", 25<<20),
 	agent.Errorf(agent.CodeUnsupportedFormat, "this kind of file is not read here").With("field", "file"),
 	agent.Errorf(agent.CodeRateLimited, "too many requests: %d a minute are allowed here", 100).With("limit", 100).With("window_seconds", 60).With("retry_after", 12),

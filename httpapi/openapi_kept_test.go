@@ -108,6 +108,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	w.askOfKnowledge(t, at)
 	w.askOfWebhooks(t, at)
 	w.askOfSchedules(t, at)
+	w.askOfWorkflows(t, at)
 	for _, path := range []string{"", "/settings", "/admins", "/logs", "/sql/schema", "/conversations", "/contacts", "/sources"} {
 		w.ask(t, 200, "GET", at+path, "")
 	}
@@ -184,6 +185,52 @@ func (w *witness) askOfSchedules(t *testing.T, at string) {
 	w.ask(t, 200, "GET", made, "")
 	w.ask(t, 200, "PUT", made, `{"status":"paused"}`)
 	w.ask(t, 204, "DELETE", made, "")
+}
+
+func (w *witness) askOfWorkflows(t *testing.T, at string) {
+	graph := `"nodes":[{"id":"t","type":"trigger","data":{"event":"webhook"},"position":{"x":1,"y":2},"color":"red"},{"id":"s","type":"set","data":{"values":{"a":1}}}],
+		"edges":[{"id":"e","source":"t","target":"s","animated":true}]`
+	id := w.made(t, at+"/workflows", `{"name":"Flow","status":"active",`+graph+`}`)
+	flow := at + "/workflows/" + id
+	w.ask(t, 200, "GET", at+"/workflows?status=active", "")
+	w.ask(t, 200, "GET", flow, "")
+	w.ask(t, 200, "PUT", flow, `{"settings":{"concurrency":5}}`)
+	w.ask(t, 400, "PUT", flow, `{"nodes":[{"id":"t"}]}`)
+	w.ask(t, 200, "GET", flow+"/versions", "")
+	w.ask(t, 200, "POST", flow+"/versions/1/restore", "")
+	w.ask(t, 200, "POST", flow+"/test-node", `{"node_id":"s","input":{"a":2}}`)
+	w.ask(t, 200, "POST", at+"/hooks/"+id, `{"a":2}`)
+	done := w.ask(t, 200, "POST", at+"/workflows/execute?wait=30", `{"workflow_id":"`+id+`","input":{"name":"Ada"}}`)
+	executions := at + "/workflows/executions"
+	w.ask(t, 200, "GET", executions+"?workflow_id="+id, "")
+	w.ask(t, 200, "GET", executions+"/"+done.json["id"].(string), "")
+	w.ask(t, 200, "GET", executions+"/"+done.json["id"].(string)+"/events", "")
+	w.ask(t, 409, "POST", executions+"/"+done.json["id"].(string)+"/terminate", "")
+	w.ask(t, 200, "POST", executions+"/"+done.json["id"].(string)+"/retry", `{"from_node":"s"}`)
+
+	waits := w.made(t, at+"/workflows", `{"name":"Waits","status":"active","nodes":[{"id":"t","type":"trigger"},{"id":"w","type":"wait","data":{"event":"contact.created"}},
+		{"id":"a","type":"approval"}],"edges":[{"source":"t","target":"w"},{"source":"w","target":"a"}]}`)
+	asleep := executions + "/" + w.ask(t, 200, "POST", at+"/workflows/execute", `{"workflow_id":"`+waits+`"}`).json["execution_id"].(string)
+	w.reaches(t, asleep, "w", "waiting")
+	w.ask(t, 200, "POST", asleep+"/resume", `{"node_id":"w","data":{"x":1}}`)
+	w.reaches(t, asleep, "a", "waiting")
+	w.ask(t, 409, "POST", asleep+"/resume", `{"node_id":"w"}`)
+	w.ask(t, 200, "POST", asleep+"/terminate", "")
+	w.ask(t, 409, "POST", asleep+"/resume", `{"node_id":"a","data":{"decision":"approved"}}`)
+	w.ask(t, 200, "DELETE", flow, "")
+}
+
+// reaches asks for an execution until a node has a status.
+func (w *witness) reaches(t *testing.T, execution, node, status string) {
+	t.Helper()
+	for t.Context().Err() == nil {
+		x := w.ask(t, 200, "GET", execution, "")
+		for _, r := range x.json["node_results"].([]any) {
+			if result := r.(map[string]any); result["node_id"] == node && result["status"] == status {
+				return
+			}
+		}
+	}
 }
 
 // settled asks for a source until the work on it has ended.

@@ -21,6 +21,13 @@ var irregularIDs = map[string]string{
 	"GET /agents/{id}/sql/schema":              "getSQLSchema",
 	"POST /agents/{id}/sql/execute":            "executeSQL",
 	"GET /agents/{id}/sources/{sourceId}/file": "getSourceFile",
+
+	"POST /agents/{id}/workflows/execute":                                 "executeWorkflow",
+	"GET /agents/{id}/workflows/executions/{executionId}/events":          "watchExecution",
+	"GET /agents/{id}/workflows/{workflowId}/versions":                    "listWorkflowVersions",
+	"POST /agents/{id}/workflows/{workflowId}/versions/{version}/restore": "restoreWorkflow",
+	"POST /agents/{id}/workflows/{workflowId}/test-node":                  "testNode",
+	"POST /agents/{id}/hooks/{workflowId}":                                "callHook",
 }
 
 // operationID names a route for programs. It comes from method and path, which
@@ -65,6 +72,7 @@ var areasOf = []struct{ name, words, about string }{
 	{"Conversations", "conversations", "What was said with contacts."},
 	{"Schedules", "schedules", "What the agent does at a time, or again and again."},
 	{"Events", "webhooks", "Subscriptions: events are posted to an address, signed, until it takes them."},
+	{"Workflows", "workflows hooks", "Graphs of nodes that an agent executes, and their executions."},
 	{"SQL", "sql", "The agent's own tables, one statement at a time."},
 	{"Logs", "logs", "What happened, and who changed what."},
 }

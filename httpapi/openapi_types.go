@@ -28,6 +28,8 @@ func newTypes() *types {
 	t := &types{prepared: map[reflect.Type]bool{}}
 	t.registry = huma.NewMapRegistry(schemaPrefix, componentName)
 	t.registry.RegisterTypeAlias(reflect.TypeFor[agent.Time](), reflect.TypeFor[time.Time]())
+	t.registry.RegisterTypeAlias(reflect.TypeFor[agent.RawNode](), reflect.TypeFor[agent.Node]())
+	t.registry.RegisterTypeAlias(reflect.TypeFor[agent.RawEdge](), reflect.TypeFor[agent.Edge]())
 	t.registry.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[map[string]any]())
 	t.registry.RegisterTypeAlias(reflect.TypeFor[store.Params](), reflect.TypeFor[any]()) // a list or an object
 	return t
@@ -53,6 +55,7 @@ var componentNames = map[string]string{
 	"httpapi.writtenSchedule": "WrittenSchedule",
 	"agent.Run":               "ScheduleRun",
 	"httpapi.schemaOut":       "SQLSchema",
+	"flow.Tested":             "NodeTest",
 	"store.Result":            "SQLResult",
 	"store.Table":             "SQLTable",
 	"store.Column":            "SQLColumn",

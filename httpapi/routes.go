@@ -85,6 +85,27 @@ func (s *Server) api() []*Route {
 		route("GET", "/agents/{id}/webhooks/{webhookId}/deliveries", 200, "List deliveries, newest first", s.listDeliveries),
 		route("POST", "/agents/{id}/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver", 200, "Deliver again under the same webhook-id", s.redeliver).fails(agent.CodeConflict),
 
+		route("GET", "/agents/{id}/workflows", 200, "List workflows", s.listWorkflows),
+		route("POST", "/agents/{id}/workflows", 201, "Make a workflow", s.createWorkflow).locates(workflowLocation),
+		route("POST", "/agents/{id}/workflows/execute", 200, "Execute a workflow; with wait, answer at its end", s.executeWorkflow).
+			fails(agent.CodeAlreadyRunning, agent.CodeConflict),
+		route("GET", "/agents/{id}/workflows/executions", 200, "List executions, newest first", s.listExecutions),
+		route("GET", "/agents/{id}/workflows/executions/{executionId}", 200, "Read an execution with what became of its nodes", s.getExecution),
+		raw[executionIn]("GET", "/agents/{id}/workflows/executions/{executionId}/events", 200, "Watch an execution live, as server-sent events", s.watchExecution).
+			answers(eventStream),
+		route("POST", "/agents/{id}/workflows/executions/{executionId}/terminate", 200, "End an execution at once", s.terminateExecution).fails(agent.CodeConflict),
+		route("POST", "/agents/{id}/workflows/executions/{executionId}/retry", 200, "Repeat an execution from a node, or from the one that failed", s.retryExecution).
+			fails(agent.CodeAlreadyRunning, agent.CodeConflict),
+		route("POST", "/agents/{id}/workflows/executions/{executionId}/resume", 200, "End a node's wait, or decide an approval", s.resumeExecution).fails(agent.CodeConflict),
+		route("GET", "/agents/{id}/workflows/{workflowId}", 200, "Read a workflow", s.getWorkflow),
+		route("PUT", "/agents/{id}/workflows/{workflowId}", 200, "Change a workflow; a changed graph is a new version", s.updateWorkflow),
+		route("DELETE", "/agents/{id}/workflows/{workflowId}", 200, "Delete a workflow with its executions", s.deleteWorkflow),
+		route("GET", "/agents/{id}/workflows/{workflowId}/versions", 200, "List the versions of a workflow", s.listWorkflowVersions),
+		route("POST", "/agents/{id}/workflows/{workflowId}/versions/{version}/restore", 200, "Make an old version the newest", s.restoreWorkflow),
+		route("POST", "/agents/{id}/workflows/{workflowId}/test-node", 200, "Run one node alone, for real", s.testNode),
+		raw[hookIn]("POST", "/agents/{id}/hooks/{workflowId}", 200, "Start a workflow whose trigger is webhook; a webhook-response node makes the answer", s.callHook).
+			returns(hookOut{}).fails(agent.CodeConflict, agent.CodeFileTooLarge),
+
 		route("GET", "/agents/{id}/sql/schema", 200, "Describe the agent's tables", s.sqlSchema),
 		route("POST", "/agents/{id}/sql/execute", 200, "Run one SQL statement on the agent's tables", s.sqlExecute).role(viewer).
 			fails(agent.CodeInvalidQuery, agent.CodeForbiddenOperation, agent.CodeExecution),

@@ -17,6 +17,7 @@ import (
 
 	"satchel/agent"
 	"satchel/crawl"
+	"satchel/flow"
 	"satchel/gateways"
 	"satchel/schedule"
 	"satchel/store"
@@ -28,6 +29,7 @@ type Options struct {
 	Folder         *store.Folder
 	Index          *vector.Index
 	Crawler        *crawl.Crawler
+	Flow           *flow.Engine
 	Webhooks       *gateways.Webhooks
 	Scheduler      *schedule.Scheduler
 	Verifier       *Verifier // nil: no identity proxy
@@ -48,6 +50,8 @@ type Server struct {
 	options     Options
 	folder      *store.Folder
 	index       *vector.Index
+	flow        *flow.Engine
+	streams     context.Context // ends when the server begins to stop
 	verifier    *Verifier
 	defaultRole agent.Role
 	limiter     *limiter
@@ -78,7 +82,7 @@ const (
 // New makes a server; it does nothing until Start.
 func New(o Options) *Server {
 	s := &Server{
-		options: o, folder: o.Folder, index: o.Index, verifier: o.Verifier, defaultRole: o.DefaultRole,
+		options: o, folder: o.Folder, index: o.Index, flow: o.Flow, verifier: o.Verifier, defaultRole: o.DefaultRole,
 		limiter: newLimiter(o.RateLimits, time.Now), log: o.Log, echo: echo.New(), routes: map[string]*Route{},
 	}
 	if s.log == nil {
@@ -98,6 +102,9 @@ func New(o Options) *Server {
 		Handler: s.echo, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
+	var endStreams context.CancelFunc
+	s.streams, endStreams = context.WithCancel(context.Background())
+	s.http.RegisterOnShutdown(endStreams)
 	return s
 }
 

@@ -41,6 +41,12 @@ func (db *DB) Audit(ctx context.Context, message string, data map[string]any) er
 	return err
 }
 
+// Log writes an entry of the agent's own log. data must hold no secret.
+func (db *DB) Log(ctx context.Context, level agent.Level, source, message string, data any) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.log(level, source, message, data) })
+	return err
+}
+
 // LogFilter narrows the list of log entries. From is inclusive, To exclusive;
 // zero values do not narrow.
 type LogFilter struct {

@@ -158,11 +158,13 @@ func inspectBy(path, dsn string) row {
 func (c *conn) readLeft(l *left) error {
 	s, err := c.prepare(`SELECT EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')) OR EXISTS (SELECT 1 FROM _purge),
 		EXISTS (SELECT 1 FROM _events WHERE seq > (SELECT min(seq) FROM _cursors)),
-		(SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending')`)
+		(SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending'),
+		EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND asleep = 0),
+		(SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL)`)
 	if err != nil {
 		return err
 	}
-	if err := s.QueryRow().Scan(&l.working, &l.behind, &l.due); err != nil {
+	if err := s.QueryRow().Scan(&l.working, &l.behind, &l.due, &l.awake, &l.wakes); err != nil {
 		return err
 	}
 	l.plans, err = c.plans()
@@ -252,6 +254,9 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 		}
 		if _, err := tx.exec("UPDATE _agent SET id = ?, folder = ?, name = ?, description = ?, status = ?, updated_at = ?",
 			id, f.path, a.Name, a.Description, a.Status, tx.Now); err != nil {
+			return struct{}{}, err
+		}
+		if _, err := tx.exec("UPDATE executions SET held = 1 WHERE status IN ('queued','running')"); err != nil {
 			return struct{}{}, err
 		}
 		if found.plans, err = tx.plans(); err != nil {

@@ -57,6 +57,8 @@ type left struct {
 	working bool       // sources were left unfinished
 	behind  bool       // events were left undelivered
 	due     agent.Time // when the next delivery to a subscription is due; zero: none
+	awake   bool       // executions were left awake or queued
+	wakes   agent.Time // when the first wait of an execution ends by itself; zero: none
 	plans
 }
 
@@ -82,6 +84,13 @@ func (db *DB) Problem() error { return db.record.Load().problem }
 
 // Unfinished tells whether work on sources was cut when the agent was loaded.
 func (db *DB) Unfinished() bool { return db.record.Load().working }
+
+// ExecutionsLeft tells whether executions were awake or queued, and when the
+// first wait of one ended by itself, when the agent was loaded.
+func (db *DB) ExecutionsLeft() (awake bool, due agent.Time) {
+	rec := db.record.Load()
+	return rec.awake, rec.wakes
+}
 
 // acquire opens the file if need be and keeps it open until release.
 func (db *DB) acquire() (*file, error) {

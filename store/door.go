@@ -17,6 +17,10 @@ import (
 // Access says what a SQL statement's sender may do.
 type Access struct {
 	Write bool // change data; without it only reading statements run
+	// Record, unless nil, is told the result of a statement that changes data
+	// and gives what becomes of a node by it: both are committed, or neither.
+	// ErrEnded when the execution has ended meanwhile.
+	Record func(Result) (executionID string, result agent.NodeResult, err error)
 }
 
 // Result is the answer to a SQL statement. Rows and Columns are never nil.
@@ -67,7 +71,7 @@ func (db *DB) sql(ctx context.Context, query string, params Params, access Acces
 	defer db.release()
 	var r Result
 	if s.writes() {
-		r, err = db.writeSQL(ctx, f, s, args, limits)
+		r, err = db.writeSQL(ctx, f, s, args, limits, access.Record)
 	} else {
 		r, err = f.door.read(ctx, f.path, s, args, limits)
 	}
@@ -171,7 +175,7 @@ func (d *door) putWriter(c *doorConn) {
 
 // writeSQL runs a changing statement in the writer's turn, while no other
 // write to the file runs.
-func (db *DB) writeSQL(ctx context.Context, f *file, s *statement, args arguments, limits doorLimits) (r Result, err error) {
+func (db *DB) writeSQL(ctx context.Context, f *file, s *statement, args arguments, limits doorLimits, record recorder) (r Result, err error) {
 	err = db.alone(ctx, func(w *conn) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -182,7 +186,7 @@ func (db *DB) writeSQL(ctx context.Context, f *file, s *statement, args argument
 		}
 		defer f.door.putWriter(c)
 		f.markDirty()
-		if r, err = c.transaction(ctx, s, args, limits); err == nil && (c.guard.changed["schedules"] || c.guard.changed["tasks"]) {
+		if r, err = c.transaction(ctx, s, args, limits, record); err == nil && (c.guard.changed["schedules"] || c.guard.changed["tasks"]) {
 			db.planChanges(ctx, w)
 		}
 		return err
@@ -198,7 +202,7 @@ func (f *file) markDirty() {
 }
 
 // transaction runs a changing statement and its audit entry, both or neither.
-func (c *doorConn) transaction(ctx context.Context, s *statement, args arguments, limits doorLimits) (r Result, err error) {
+func (c *doorConn) transaction(ctx context.Context, s *statement, args arguments, limits doorLimits, record recorder) (r Result, err error) {
 	if _, err := c.own("BEGIN IMMEDIATE"); err != nil {
 		return r, err
 	}
@@ -226,8 +230,38 @@ func (c *doorConn) transaction(ctx context.Context, s *statement, args arguments
 	if err := c.audit(ctx, s, r); err != nil {
 		return r, err
 	}
+	if err := c.record(record, r); err != nil {
+		return r, err
+	}
 	_, err = c.own("COMMIT")
 	return r, err
+}
+
+// recorder is Access.Record.
+type recorder func(Result) (executionID string, result agent.NodeResult, err error)
+
+// record writes what a node becomes by a statement into its execution's journal.
+func (c *doorConn) record(record recorder, r Result) error {
+	if record == nil {
+		return nil
+	}
+	id, result, err := record(r)
+	if err != nil {
+		return err
+	}
+	rows, err := c.own("SELECT 1 FROM executions WHERE id = ? AND status = 'running'", id)
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		return ErrEnded
+	}
+	raw, err := encodeJournal([]agent.NodeResult{result})
+	if err != nil {
+		return err
+	}
+	_, err = c.own(insertJournal, id, raw)
+	return err
 }
 
 // audit logs a person's write: what kind and to which tables, not its values.

@@ -376,9 +376,9 @@ func TestDoorSchema(t *testing.T) {
 		t.Errorf("tables: %v", names)
 	}
 	i := slices.Index(names, "executions")
-	want := []Column{{"id", "TEXT", false, true}, {"workflow_id", "TEXT", false, false}, {"status", "TEXT", false, false},
-		{"input", "TEXT", false, false}, {"output", "TEXT", true, false}}
-	if !slices.Equal(tables[i].Columns[:5], want) {
+	want := []Column{{"id", "TEXT", false, true}, {"workflow_id", "TEXT", false, false}, {"version", "INTEGER", false, false},
+		{"status", "TEXT", false, false}}
+	if !slices.Equal(tables[i].Columns[:4], want) {
 		t.Errorf("executions: %+v", tables[i].Columns)
 	}
 	b, _ := json.Marshal(tables[slices.Index(names, "messages")].Columns[0])

@@ -25,6 +25,8 @@ const (
 	maxDeliveries = 50_000  // of those that have ended
 	maxRuns       = 100_000 // and as many occurrences
 	trimBatch     = 5_000
+
+	trimExecutions = 1_000 // their journals go with them
 )
 
 // Bounds of the work on a file that has come to rest: it must be done a second
@@ -179,6 +181,9 @@ func trim(tx *Tx) (more bool, err error) {
 		{`DELETE FROM _deliveries WHERE id IN (SELECT id FROM _deliveries WHERE status <> 'pending' ORDER BY created_at
 			LIMIT min(?, max(0, (SELECT count(*) FROM _deliveries WHERE status <> 'pending') - ?)))`, []any{trimBatch, maxDeliveries}},
 		{"DELETE FROM _inbound WHERE (gateway_id, external_id) IN (SELECT gateway_id, external_id FROM _inbound WHERE created_at < ? LIMIT ?)", []any{before, trimBatch}},
+		{trimOldExecutions, []any{before, trimExecutions}},
+		{trimManyExecutions, []any{trimExecutions, maxExecutions}},
+		{trimVersions, []any{keptVersions, trimExecutions}},
 	} {
 		done, err := tx.exec(step.query, step.args...)
 		if err != nil {
@@ -188,7 +193,7 @@ func trim(tx *Tx) (more bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		more = more || n == trimBatch
+		more = more || n == trimBatch || n == trimExecutions
 	}
 	return more, tx.dropLostUploads()
 }

@@ -34,6 +34,8 @@ type memo struct {
 	Due     agent.Time            `json:"due,omitzero"`
 	Next    agent.Time            `json:"next,omitzero"`
 	Cut     bool                  `json:"cut,omitempty"`
+	Awake   bool                  `json:"awake,omitempty"`
+	Wakes   agent.Time            `json:"wakes,omitzero"`
 }
 
 // remembered is what the cache holds. It is of no use to another folder.
@@ -87,7 +89,7 @@ func (r *recall) find(id, path, folder string) (row, bool) {
 	if m.Admins == nil {
 		m.Admins = map[string]agent.Role{}
 	}
-	return row{record: record{agent: m.Agent, admins: m.Admins, left: left{m.Working, m.Behind, m.Due, plans{m.Next, m.Cut}}}, id: id, folder: folder}, true
+	return row{record: record{agent: m.Agent, admins: m.Admins, left: left{m.Working, m.Behind, m.Due, m.Awake, m.Wakes, plans{m.Next, m.Cut}}}, id: id, folder: folder}, true
 }
 
 // note remembers a file that has just been closed or read.
@@ -100,7 +102,7 @@ func (r *recall) note(id, path string, rec record) {
 		return
 	}
 	rec.agent.ID = id
-	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Working: rec.working, Behind: rec.behind, Due: rec.due, Next: rec.next, Cut: rec.cut}
+	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Working: rec.working, Behind: rec.behind, Due: rec.due, Awake: rec.awake, Wakes: rec.wakes, Next: rec.next, Cut: rec.cut}
 	r.changed = true
 }
 

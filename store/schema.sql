@@ -62,7 +62,7 @@ CREATE TABLE _cursors (  -- how far each consumer of the outbox has come
 INSERT INTO _cursors(consumer) VALUES ('webhooks'),('workflows');
 
 CREATE TABLE _counts (name TEXT PRIMARY KEY NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO _counts VALUES ('contacts',0),('conversations',0),('messages',0),('workflows',0),('schedules',0),('tasks',0),('logs',0),('sources',0),('webhooks',0),('gateways',0);
+INSERT INTO _counts VALUES ('contacts',0),('conversations',0),('messages',0),('workflows',0),('executions',0),('schedules',0),('tasks',0),('logs',0),('sources',0),('webhooks',0),('gateways',0);
 
 -- Contacts. The indexes on expressions say when two contacts are the same.
 CREATE TABLE contacts (
@@ -238,34 +238,103 @@ CREATE TABLE logs (
   PRIMARY KEY (created_at, id)
 ) WITHOUT ROWID, STRICT;
 
--- Automation.
+-- Automation. A version is a workflow's graph as it was once saved; executions
+-- go by the version that they started with.
 CREATE TABLE workflows (
   id          TEXT PRIMARY KEY NOT NULL DEFAULT ('workflow-' || lower(hex(randomblob(10)))),
   name        TEXT NOT NULL,
   description TEXT NOT NULL DEFAULT '',
-  nodes       TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(nodes)),
-  edges       TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(edges)),
-  settings    TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(settings)),
+  nodes       TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(nodes) AND json_type(nodes) = 'array'),
+  edges       TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(edges) AND json_type(edges) = 'array'),
+  settings    TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(settings) AND json_type(settings) = 'object'),
   status      TEXT NOT NULL DEFAULT 'draft' CHECK (status IN ('draft','active','paused','archived')),
   version     INTEGER NOT NULL DEFAULT 1,
-  created_at  TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
-  updated_at  TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
-);
+  created_at  TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at)),
+  updated_at  TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
+) STRICT;
 CREATE INDEX workflows_created ON workflows(created_at, id);
 
-CREATE TABLE executions (
+CREATE TABLE _workflow_versions (
+  workflow_id TEXT NOT NULL REFERENCES workflows(id) ON DELETE CASCADE,
+  version     INTEGER NOT NULL,
+  nodes       TEXT NOT NULL,
+  edges       TEXT NOT NULL,
+  settings    TEXT NOT NULL,
+  created_at  TEXT NOT NULL,
+  PRIMARY KEY (workflow_id, version)
+);
+
+CREATE TABLE _triggers (  -- of active workflows
+  workflow_id TEXT NOT NULL REFERENCES workflows(id) ON DELETE CASCADE,
+  node_id     TEXT NOT NULL,
+  event       TEXT NOT NULL,  -- a name, or a pattern such as workflow.*
+  PRIMARY KEY (workflow_id, node_id)
+) WITHOUT ROWID;
+CREATE INDEX _triggers_event ON _triggers(event);
+
+CREATE TRIGGER _workflows_created AFTER INSERT ON workflows BEGIN
+  INSERT OR REPLACE INTO _workflow_versions VALUES (new.id, new.version, new.nodes, new.edges, new.settings, new.created_at);
+  INSERT OR IGNORE INTO _triggers SELECT new.id, value ->> '$.id', coalesce(value ->> '$.data.event', 'manual') FROM json_each(new.nodes)
+    WHERE new.status = 'active' AND type = 'object' AND value ->> '$.type' = 'trigger' AND value ->> '$.id' IS NOT NULL AND NOT coalesce(value ->> '$.data.disabled', 0);
+END;
+CREATE TRIGGER _workflows_versioned AFTER UPDATE OF nodes, edges, settings ON workflows
+WHEN new.nodes IS NOT old.nodes OR new.edges IS NOT old.edges OR new.settings IS NOT old.settings BEGIN
+  UPDATE workflows SET version = old.version + 1 WHERE id = new.id;
+  INSERT OR REPLACE INTO _workflow_versions VALUES (new.id, old.version + 1, new.nodes, new.edges, new.settings, new.updated_at);
+END;
+CREATE TRIGGER _workflows_triggered AFTER UPDATE OF nodes, status ON workflows BEGIN
+  DELETE FROM _triggers WHERE workflow_id = old.id;
+  INSERT OR IGNORE INTO _triggers SELECT new.id, value ->> '$.id', coalesce(value ->> '$.data.event', 'manual') FROM json_each(new.nodes)
+    WHERE new.status = 'active' AND type = 'object' AND value ->> '$.type' = 'trigger' AND value ->> '$.id' IS NOT NULL AND NOT coalesce(value ->> '$.data.disabled', 0);
+END;
+
+CREATE TABLE executions (  -- ids sort by time
   id           TEXT PRIMARY KEY NOT NULL,
   workflow_id  TEXT NOT NULL REFERENCES workflows(id) ON DELETE CASCADE,
+  version      INTEGER NOT NULL,
   status       TEXT NOT NULL CHECK (status IN ('queued','running','complete','errored','terminated')),
+  asleep       INTEGER NOT NULL DEFAULT 0,  -- running, and all it does is wait
+  held         INTEGER NOT NULL DEFAULT 0,  -- came with a copied file: rests until the agent is active
+  trigger      TEXT NOT NULL,               -- what started it
+  trigger_node TEXT NOT NULL DEFAULT '',
+  cause        TEXT NOT NULL DEFAULT '',    -- names the one thing that started it, so that it starts it once
+  parent_id    TEXT NOT NULL DEFAULT '',
+  retried_from TEXT NOT NULL DEFAULT '',
+  depth        INTEGER NOT NULL DEFAULT 1,
   input        TEXT NOT NULL DEFAULT '{}',
   output       TEXT,
   error        TEXT,
   created_at   TEXT NOT NULL,
   started_at   TEXT,
   completed_at TEXT
+) STRICT;
+CREATE INDEX executions_workflow ON executions(workflow_id, id);
+CREATE INDEX executions_unfinished ON executions(status, asleep, workflow_id, id) WHERE status IN ('queued','running');
+CREATE UNIQUE INDEX executions_cause ON executions(cause) WHERE cause <> '';
+CREATE INDEX executions_parent ON executions(parent_id) WHERE parent_id <> '';
+
+CREATE TABLE _journal (  -- what became of nodes, one row a commit
+  seq          INTEGER PRIMARY KEY,
+  execution_id TEXT NOT NULL REFERENCES executions(id) ON DELETE CASCADE,
+  results      TEXT NOT NULL
 );
-CREATE INDEX executions_workflow ON executions(workflow_id, created_at);
-CREATE INDEX executions_created ON executions(created_at, id);
+CREATE INDEX _journal_execution ON _journal(execution_id);
+
+CREATE TABLE _waits (  -- nodes that wait; nothing in memory waits with them
+  execution_id TEXT NOT NULL REFERENCES executions(id) ON DELETE CASCADE,
+  node_id      TEXT NOT NULL,
+  path         TEXT NOT NULL,               -- in which iterations of the loops around it
+  type         TEXT NOT NULL,               -- of the node
+  kind         TEXT NOT NULL CHECK (kind IN ('timer','event','approval','execution')),
+  due_at       TEXT,                        -- when it ends by itself
+  event        TEXT NOT NULL DEFAULT '',
+  child_id     TEXT NOT NULL DEFAULT '',
+  started_at   TEXT NOT NULL,
+  PRIMARY KEY (execution_id, node_id, path)
+) WITHOUT ROWID;
+CREATE INDEX _waits_due ON _waits(due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX _waits_event ON _waits(event) WHERE event <> '';
+CREATE INDEX _waits_child ON _waits(child_id) WHERE child_id <> '';
 
 -- A schedule's row is the truth: next_run says when it runs next, whoever wrote
 -- it. What SQL changes of its timing is noted in _replan and planned before the
@@ -484,6 +553,8 @@ CREATE TRIGGER _messages_counted AFTER INSERT ON messages BEGIN UPDATE _counts S
 CREATE TRIGGER _messages_uncounted AFTER DELETE ON messages BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'messages'; END;
 CREATE TRIGGER _workflows_counted AFTER INSERT ON workflows BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'workflows'; END;
 CREATE TRIGGER _workflows_uncounted AFTER DELETE ON workflows BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'workflows'; END;
+CREATE TRIGGER _executions_counted AFTER INSERT ON executions BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'executions'; END;
+CREATE TRIGGER _executions_uncounted AFTER DELETE ON executions BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'executions'; END;
 CREATE TRIGGER _schedules_counted AFTER INSERT ON schedules BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'schedules'; END;
 CREATE TRIGGER _schedules_uncounted AFTER DELETE ON schedules BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'schedules'; END;
 CREATE TRIGGER _tasks_counted AFTER INSERT ON tasks BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'tasks'; END;

@@ -1,0 +1,142 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+)
+
+// checkWhole checks what holds for a graph that is to be executed, beyond the
+// data of each node, and finds the bodies of its loops.
+func (g *Graph) checkWhole(is *Issues) {
+	complain := func(node int, field, issue string) {
+		is.addNode(g.Nodes[node].ID, fmt.Sprintf("nodes[%d].%s", node, field), issue)
+	}
+	is.Check(slices.ContainsFunc(g.Nodes, func(n Node) bool { return n.Type == NodeTrigger }), "nodes", "needs a trigger")
+	for _, e := range g.Edges {
+		if _, known := g.Nodes[e.Source].exit(e.Handle); !known && e.Handle != "" {
+			complain(e.Source, "sourceHandle", fmt.Sprintf("%q is no way out of this node", Clip(e.Handle, 60)))
+		}
+		if g.Nodes[e.Target].Type == NodeTrigger {
+			complain(e.Target, "type", "is trigger, which no edge may lead to")
+		}
+	}
+	if len(*is) > 0 {
+		return
+	}
+	g.findLoops(complain)
+	if len(*is) == 0 {
+		g.findCycle(complain)
+	}
+}
+
+// findLoops finds the body of each loop: what its handle "loop" leads to,
+// without going through the loop itself.
+func (g *Graph) findLoops(complain func(node int, field, issue string)) {
+	g.Loop = make([]int, len(g.Nodes))
+	for i := range g.Loop {
+		g.Loop[i] = -1
+	}
+	bodies := map[int][]bool{}
+	var loops []int
+	for i, n := range g.Nodes {
+		if n.Type == NodeLoop {
+			bodies[i] = g.body(i)
+			loops = append(loops, i)
+		}
+	}
+	size := func(loop int) (n int) {
+		for _, in := range bodies[loop] {
+			if in {
+				n++
+			}
+		}
+		return n
+	}
+	sizes := map[int]int{}
+	for _, loop := range loops {
+		sizes[loop] = size(loop)
+	}
+	slices.SortStableFunc(loops, func(a, b int) int { return sizes[b] - sizes[a] }) // outer loops first
+	for _, loop := range loops {
+		body := bodies[loop]
+		for node, in := range body {
+			if !in {
+				continue
+			}
+			if other := bodies[node]; other != nil && other[loop] {
+				complain(loop, "type", fmt.Sprintf("is loop, and it and the loop %q lie in each other's body", g.Nodes[node].ID))
+				return
+			}
+			g.Loop[node] = loop
+		}
+		for _, e := range g.Edges {
+			if body[e.Target] && !body[e.Source] && !(e.Source == loop && e.Handle == HandleLoop) {
+				complain(e.Target, "id", fmt.Sprintf("is in the body of the loop %q, and an edge from %q leads into it from outside", g.Nodes[loop].ID, g.Nodes[e.Source].ID))
+			}
+		}
+	}
+}
+
+// body marks the nodes of a loop's body.
+func (g *Graph) body(loop int) []bool {
+	in := make([]bool, len(g.Nodes))
+	var open []int
+	visit := func(e Link) {
+		if e.Target != loop && !in[e.Target] {
+			in[e.Target] = true
+			open = append(open, e.Target)
+		}
+	}
+	for _, e := range g.Out[loop] {
+		if g.Edges[e].Handle == HandleLoop {
+			visit(g.Edges[e])
+		}
+	}
+	for len(open) > 0 {
+		node := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, e := range g.Out[node] {
+			visit(g.Edges[e])
+		}
+	}
+	return in
+}
+
+// Counts tells whether the target of an edge waits for it. The edges back into
+// a loop from its body do not count: there an iteration ends.
+func (g *Graph) Counts(e Link) bool {
+	return g.Loop[e.Source] == g.Loop[e.Target] || g.Loop[e.Target] == e.Source && e.Handle == HandleLoop
+}
+
+// findCycle looks for a node that waits for itself.
+func (g *Graph) findCycle(complain func(node int, field, issue string)) {
+	left := make([]int, len(g.Nodes))
+	for _, e := range g.Edges {
+		if g.Counts(e) {
+			left[e.Target]++
+		}
+	}
+	var ready []int
+	for node, n := range left {
+		if n == 0 {
+			ready = append(ready, node)
+		}
+	}
+	for done := 0; done < len(ready); done++ {
+		for _, i := range g.Out[ready[done]] {
+			e := g.Edges[i]
+			if !g.Counts(e) {
+				continue
+			}
+			if left[e.Target]--; left[e.Target] == 0 {
+				ready = append(ready, e.Target)
+			}
+		}
+	}
+	for node, n := range left {
+		if n > 0 {
+			complain(node, "id", "is on a cycle or behind one; only a loop may be led back to, from its body")
+			return
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package flow
+
+import (
+	"maps"
+	"slices"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// conclude enters the result of a node and resolves the edges behind it.
+// recorded says that the result is in the journal already.
+func (r *run) conclude(in instance, result agent.NodeResult, output any, recorded bool) {
+	n := &r.program.nodes[in.node]
+	failed := result.Status == agent.NodeFailed
+	if failed {
+		r.lastError = map[string]any{"code": result.Error.Code, "message": result.Error.Message, "node_id": result.NodeID, "details": result.Error.Details}
+		output = map[string]any{"error": maps.Clone(r.lastError)}
+	}
+	if !recorded {
+		r.enter(result)
+	}
+	s := r.state(in)
+	s.waiting = false
+	s.output, s.flow = output, output
+	if n.kind != nil && n.kind.Passes && !failed {
+		s.flow = r.inputOf(in)
+	}
+	if result.Status == agent.NodeSuccess || failed {
+		in.scope.output[n.ID] = output
+	}
+	if n.Type == "webhook-response" && result.Status == agent.NodeSuccess {
+		r.mu.Lock()
+		if r.response == nil {
+			r.response = &result
+		}
+		r.mu.Unlock()
+	}
+	switch {
+	case failed && n.onError == onErrorStop:
+		r.fail(in, result.Error)
+		return
+	case failed && n.onError == onErrorBranch:
+		r.leave(in, agent.HandleError)
+	case failed:
+		r.leave(in, afterFailure[n.Type])
+	default:
+		r.leave(in, result.Handle)
+	}
+}
+
+// afterFailure is the way out of a node that failed and goes on all the same.
+var afterFailure = map[string]string{
+	agent.NodeIfElse: "false", agent.NodeSwitch: "default", agent.NodeLoop: agent.HandleDone, agent.NodeApproval: "rejected",
+}
+
+// enter keeps a result for the next commit.
+func (r *run) enter(result agent.NodeResult) {
+	r.pending = append(r.pending, result)
+	r.remember(result)
+}
+
+// remember keeps a result for the caller, as long as there are few.
+func (r *run) remember(result agent.NodeResult) {
+	if r.keep && result.Finished() {
+		if r.keep = len(r.results) < keptResults; !r.keep {
+			r.results = nil
+			return
+		}
+		r.results = append(r.results, result)
+	}
+}
+
+// leave resolves the edges out of a node: those by handle are taken, "" being
+// the way out of a node that has one.
+func (r *run) leave(in instance, handle string) {
+	s := r.state(in)
+	n := &r.program.nodes[in.node]
+	s.last = true
+	for _, i := range r.program.graph.Out[in.node] {
+		e := r.program.graph.Edges[i]
+		if !r.program.graph.Counts(e) || n.Type == agent.NodeLoop && e.Handle == agent.HandleLoop {
+			continue
+		}
+		taken := e.Handle == handle
+		s.last = s.last && !taken
+		r.arriveBy(in.scope, e.Target, taken, input{n.ID, s.flow})
+	}
+	r.closed(in.scope)
+}
+
+// arriveBy resolves one edge for its target.
+func (r *run) arriveBy(s *scope, target int, taken bool, in input) {
+	t := &s.states[r.program.place[target]]
+	t.left--
+	if taken {
+		t.live = true
+		t.sources = append(t.sources, in)
+	}
+	if t.left == 0 {
+		r.ready = append(r.ready, instance{s, target})
+	}
+}
+
+// closed notes that one more node of a scope is resolved.
+func (r *run) closed(s *scope) {
+	if s.open--; s.open == 0 && s.loop != nil {
+		r.endIteration(s, nil)
+	}
+}
+
+// skip marks a node that no path led to, and what only it leads to. The body
+// of a loop goes with it.
+func (r *run) skip(in instance) {
+	r.skipped(in.node, in.scope)
+	n := &r.program.nodes[in.node]
+	for _, i := range r.program.graph.Out[in.node] {
+		e := r.program.graph.Edges[i]
+		if r.program.graph.Counts(e) && !(n.Type == agent.NodeLoop && e.Handle == agent.HandleLoop) {
+			r.arriveBy(in.scope, e.Target, false, input{})
+		}
+	}
+	r.closed(in.scope)
+}
+
+func (r *run) skipped(node int, s *scope) {
+	result := r.result(instance{s, node}, agent.NodeSkipped)
+	if _, known := r.past[place{result.NodeID, s.path}]; !known {
+		r.enter(result)
+	}
+	if r.program.nodes[node].Type == agent.NodeLoop {
+		for _, inner := range r.program.regions[node].nodes {
+			r.skipped(inner, s)
+		}
+	}
+}
+
+// outputOf is the output of a scope: that of the one node that came last, or
+// of each of them by its id.
+func (r *run) outputOf(s *scope) any {
+	all := map[string]any{}
+	var only any
+	for i, node := range s.region.nodes {
+		if s.states[i].last {
+			only = s.states[i].output
+			all[r.program.nodes[node].ID] = only
+		}
+	}
+	if len(all) == 1 && only != nil {
+		return only
+	}
+	return all
+}
+
+// fail ends the scope of a node that failed: an iteration, or the execution.
+func (r *run) fail(in instance, err *agent.ExecutionError) {
+	if in.scope.loop != nil {
+		r.abandon(in.scope)
+		r.endIteration(in.scope, err)
+		return
+	}
+	r.failure = err
+}
+
+// abandon gives up all that runs, waits or is to run in a scope.
+func (r *run) abandon(s *scope) {
+	s.over = true
+	for f := range r.flights {
+		if f.in.scope.inside(s) {
+			f.cancel()
+			r.cancelled(f.in, f.started)
+		}
+	}
+	for at, in := range r.waiting {
+		if in.scope.inside(s) {
+			delete(r.waiting, at)
+			result := r.result(in, agent.NodeCancelled)
+			r.waits = slices.DeleteFunc(r.waits, func(w store.Wait) bool { return w.NodeID == at.node && w.Path == at.path })
+			r.unwaits = append(r.unwaits, store.WaitEnd{ExecutionID: r.execution.ID, Result: result})
+			r.enter(result)
+		}
+	}
+	inside := func(in instance) bool { return in.scope.inside(s) }
+	r.ready = slices.DeleteFunc(r.ready, inside)
+	r.effects = slices.DeleteFunc(r.effects, inside)
+}
+
+func (r *run) cancelled(in instance, started agent.Time) {
+	result := r.result(in, agent.NodeCancelled)
+	result.DurationMS = float64(result.StartedAt.Sub(started.Time).Milliseconds())
+	result.StartedAt = started
+	r.enter(result)
+}

@@ -1,0 +1,435 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/store"
+	"satchel/vector"
+)
+
+// Options say what an Engine works on.
+type Options struct {
+	Folder  *store.Folder
+	Index   *vector.Index  // for search nodes; may be nil
+	Allow   []netip.Prefix // private ranges that the operator opened
+	Version string         // of the program, for the User-Agent
+	Log     *slog.Logger   // may be nil
+}
+
+// Engine executes the workflows of the agents of one data folder.
+type Engine struct {
+	options  Options
+	folder   *store.Folder
+	log      *slog.Logger
+	client   *egress.Client
+	kinds    map[string]*Kind
+	programs programs
+
+	mu       sync.Mutex
+	agents   map[*store.DB]*agentState
+	busy     int         // executions at work
+	backlog  []*line     // workflows with executions in the queue
+	resuming []resumable // executions that are to go on
+	awaited  map[string]*awaited
+	stopping bool
+	quiet    chan struct{} // closed when stopping and nothing is at work
+
+	watchMu  sync.Mutex
+	watchers map[string]map[chan Event]bool
+	watching atomic.Int64
+
+	alarm chan struct{} // an earlier wait than known before
+
+	startMu sync.Mutex
+	work    context.Context
+	stop    context.CancelCauseFunc
+	running sync.WaitGroup
+}
+
+// agentState is what the engine knows of one agent.
+type agentState struct {
+	db     *store.DB
+	status agent.Status  // when it was last looked at
+	taken  chan struct{} // closed once its unfinished executions are known
+	busy   int
+	active map[string]*run
+	lines  map[string]*line
+	due    time.Time // when its first wait ends; zero: none
+	firing bool
+	again  time.Time // when to look again, after a failure
+}
+
+// line is what a workflow has at work and in the queue.
+type line struct {
+	agent    *agentState
+	workflow string
+	limit    int // that may be at work
+	running  int // without those asleep
+	queued   int
+	listed   bool // in the backlog
+}
+
+// resumable is an execution that is to go on once there is room.
+type resumable struct {
+	agent *agentState
+	id    string
+}
+
+// awaited is an execution whose end somebody waits for.
+type awaited struct {
+	done  chan struct{}
+	n     int  // who wait
+	run   *run // that ended it, if it was at work here
+	err   error
+	ended bool
+}
+
+// Bounds of what is at work at a time, and of what is in the queue.
+const (
+	maxBusy      = 512
+	maxAgentBusy = 128
+	maxQueued    = 10_000 // of one workflow
+)
+
+// New makes an Engine; it does nothing until Start.
+func New(o Options) *Engine {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	e := &Engine{
+		options: o, folder: o.Folder, log: o.Log, client: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxBody, HeaderTimeout: time.Hour}),
+		programs: programs{kept: map[programKey]*program{}}, agents: map[*store.DB]*agentState{}, awaited: map[string]*awaited{},
+		watchers: map[string]map[chan Event]bool{}, alarm: make(chan struct{}, 1), stopping: true,
+	}
+	e.kinds = e.ownKinds()
+	return e
+}
+
+// Register enters kinds of nodes by their names, before Start.
+func (e *Engine) Register(kinds map[string]*Kind) {
+	for name, kind := range kinds {
+		e.kinds[name] = kind
+	}
+}
+
+// Start takes up every execution that was left unfinished, and begins to take
+// new ones. It returns at once and may be called twice. The work ends with
+// Stop.
+func (e *Engine) Start(ctx context.Context) error {
+	e.startMu.Lock()
+	defer e.startMu.Unlock()
+	if e.stop != nil {
+		return nil
+	}
+	e.work, e.stop = context.WithCancelCause(ctx)
+	e.mu.Lock()
+	e.stopping, e.quiet = false, make(chan struct{})
+	e.agents, e.backlog, e.resuming, e.busy = map[*store.DB]*agentState{}, nil, nil, 0
+	e.mu.Unlock()
+	e.sweep(time.Now())
+	e.running.Go(e.clock)
+	return nil
+}
+
+// drainTime is how long Stop lets executions come to their end by themselves.
+const drainTime = 2 * time.Second
+
+// Stop takes no new executions, gives those at work a moment, cuts the rest
+// and waits until nothing runs. What was cut goes on with the next Start, in
+// this process or another.
+func (e *Engine) Stop() {
+	e.startMu.Lock()
+	defer e.startMu.Unlock()
+	if e.stop == nil {
+		return
+	}
+	e.mu.Lock()
+	e.stopping = true
+	quiet := e.quiet
+	if e.busy == 0 {
+		closeOnce(quiet)
+	}
+	e.mu.Unlock()
+	timer := time.NewTimer(drainTime)
+	select {
+	case <-quiet:
+	case <-timer.C:
+	case <-e.work.Done():
+	}
+	timer.Stop()
+	e.stop(errCut)
+	e.running.Wait()
+	e.client.CloseIdleConnections()
+	e.stop = nil
+}
+
+// sweepEvery is how often the engine looks for agents that appeared, were
+// paused, disabled or deleted, and tries again what failed.
+const sweepEvery = 2 * time.Second
+
+// clock ends waits that are due, and sweeps now and then.
+func (e *Engine) clock() {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		// Never longer than a sweep, so that a clock that was set is noticed.
+		timer := time.NewTimer(e.ring(time.Now()))
+		select {
+		case <-e.work.Done():
+			timer.Stop()
+			return
+		case <-e.alarm:
+		case <-timer.C:
+		case now := <-ticker.C:
+			e.sweep(now)
+		}
+		timer.Stop()
+	}
+}
+
+// sweep brings what is known of agents into step with the folder.
+func (e *Engine) sweep(now time.Time) {
+	present := map[*store.DB]bool{}
+	for _, db := range e.folder.Agents() {
+		present[db] = true
+		status := db.Agent().Status
+		e.mu.Lock()
+		a := e.agents[db]
+		switch {
+		case db.Problem() != nil || status == agent.StatusDisabled:
+			if a != nil {
+				e.forget(a, errCut)
+			}
+		case a == nil:
+			e.meet(db)
+		case a.status != status:
+			a.status = status
+			if status == agent.StatusActive {
+				e.takeUp(a)
+			}
+		case !a.again.IsZero() && !now.Before(a.again):
+			a.again = time.Time{}
+			e.takeUp(a)
+		}
+		e.mu.Unlock()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for db, a := range e.agents {
+		if !present[db] {
+			e.forget(a, errOver)
+		}
+	}
+}
+
+// forget ends all work of an agent. The caller holds e.mu, as for all below
+// whose comment does not say otherwise.
+func (e *Engine) forget(a *agentState, why error) {
+	for _, r := range a.active {
+		r.cancel(why)
+	}
+	delete(e.agents, a.db)
+	a.due = time.Time{}
+	for _, l := range a.lines {
+		l.queued = 0
+	}
+}
+
+// meet returns what is known of an agent, and takes up its unfinished
+// executions the first time.
+func (e *Engine) meet(db *store.DB) *agentState {
+	if a := e.agents[db]; a != nil {
+		return a
+	}
+	a := &agentState{db: db, status: db.Agent().Status, taken: make(chan struct{}), active: map[string]*run{}, lines: map[string]*line{}}
+	e.agents[db] = a
+	awake, due := db.ExecutionsLeft()
+	if !due.IsZero() {
+		a.due = due.Time
+		e.ringSoon()
+	}
+	if awake {
+		e.takeUp(a)
+	} else {
+		close(a.taken)
+	}
+	return a
+}
+
+// takeUp reads what an agent's executions have left to do, in the background.
+func (e *Engine) takeUp(a *agentState) {
+	if e.stopping {
+		return
+	}
+	e.running.Go(func() {
+		u, err := a.db.UnfinishedExecutions(e.work, a.status == agent.StatusActive)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.agents[a.db] != a {
+			return
+		}
+		if err != nil {
+			e.log.Error("take up an agent's executions", "agent", a.db.ID(), "error", err)
+			a.again = time.Now().Add(2 * sweepEvery)
+			return
+		}
+		for _, x := range u.Running {
+			if a.active[x.ID] == nil {
+				e.resuming = append(e.resuming, resumable{a, x.ID})
+			}
+		}
+		for workflow, n := range u.Queued {
+			l := a.line(workflow)
+			l.queued = n
+			e.list(l)
+		}
+		a.remind(u.Due.Time)
+		closeOnce(a.taken)
+		e.ringSoon()
+		e.dispatch()
+	})
+}
+
+func (a *agentState) line(workflow string) *line {
+	l := a.lines[workflow]
+	if l == nil {
+		l = &line{agent: a, workflow: workflow, limit: 1}
+		a.lines[workflow] = l
+	}
+	return l
+}
+
+// ready waits until an agent's unfinished executions are known. It takes e.mu
+// itself.
+func (e *Engine) ready(ctx context.Context, db *store.DB) (*agentState, error) {
+	e.mu.Lock()
+	if e.stopping {
+		e.mu.Unlock()
+		return nil, errStopped()
+	}
+	a := e.meet(db)
+	e.mu.Unlock()
+	select {
+	case <-a.taken:
+		return a, nil
+	default:
+	}
+	select {
+	case <-a.taken:
+		return a, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-e.work.Done():
+		return nil, errStopped()
+	}
+}
+
+func errStopped() error {
+	return agent.Errorf(agent.CodeConflict, "the server is about to stop and starts no workflows any more").Because(errors.New("the engine is not running"))
+}
+
+// remind notes when a wait of the agent ends.
+func (a *agentState) remind(due time.Time) {
+	if !due.IsZero() && (a.due.IsZero() || due.Before(a.due)) {
+		a.due = due
+	}
+}
+
+// remind is agentState.remind for others. It takes e.mu itself.
+func (e *Engine) remind(db *store.DB, due time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if a := e.agents[db]; a != nil {
+		a.remind(due)
+		e.ringSoon()
+	}
+}
+
+func (e *Engine) ringSoon() {
+	select {
+	case e.alarm <- struct{}{}:
+	default:
+	}
+}
+
+// ring ends the waits that are due and returns when to look again. It takes
+// e.mu itself.
+func (e *Engine) ring(now time.Time) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	next := sweepEvery
+	firing := 0
+	for _, a := range e.agents {
+		if a.firing {
+			firing++
+		}
+	}
+	for _, a := range e.agents {
+		switch {
+		case a.due.IsZero() || a.firing || e.stopping:
+		case a.due.After(now):
+			next = min(next, a.due.Sub(now))
+		case firing < 2*runtime.GOMAXPROCS(0):
+			firing++
+			a.firing, a.due = true, time.Time{}
+			e.running.Go(func() { e.fire(a) })
+		}
+	}
+	return max(next, time.Millisecond)
+}
+
+// dueAtOnce is how many waits end in one transaction.
+const dueAtOnce = 200
+
+// fire ends the waits of an agent that are due. It takes e.mu itself.
+func (e *Engine) fire(a *agentState) {
+	due, err := e.endDue(a)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a.firing = false
+	if err != nil && e.work.Err() == nil {
+		e.log.Error("end the waits of an agent", "agent", a.db.ID(), "error", err)
+		due = time.Now().Add(sweepEvery)
+	}
+	a.remind(due)
+	e.ringSoon()
+}
+
+// endDue ends waits and returns when the next is due. It takes no lock.
+func (e *Engine) endDue(a *agentState) (time.Time, error) {
+	now := agent.Now()
+	waits, err := a.db.DueWaits(e.work, now, dueAtOnce)
+	if err != nil {
+		return time.Time{}, err
+	}
+	ends := make([]store.WaitEnd, len(waits))
+	for i := range waits {
+		ends[i] = timedOut(&waits[i], now)
+	}
+	if err := e.endWaits(e.work, a.db, ends); err != nil {
+		return time.Time{}, err
+	}
+	due, err := a.db.NextWait(e.work)
+	return due.Time, err
+}
+
+// endWaits ends waits and takes their executions up again. It takes no lock.
+func (e *Engine) endWaits(ctx context.Context, db *store.DB, ends []store.WaitEnd) error {
+	if len(ends) == 0 {
+		return nil
+	}
+	ended, err := db.EndWaits(ctx, ends)
+	for _, end := range ended {
+		e.signal(db, end)
+	}
+	return err
+}

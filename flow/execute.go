@@ -1,0 +1,281 @@
+package flow
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// Request asks for an execution.
+type Request struct {
+	WorkflowID string
+	Input      json.RawMessage // an object; nil is an empty one
+	Trigger    string          // what starts it: manual, webhook, schedule, calendar, or the name of an event
+	Cause      string          // names what starts it, so that it starts it once; may be empty
+	Queue      bool            // wait in the queue, whatever the workflow's on_conflict says
+	Wait       time.Duration   // how long to wait for the end; 0: not at all
+	Answer     bool            // a webhook-response is enough to stop waiting
+
+	node  string // the trigger node; empty: by Trigger
+	depth int
+	takes bool // only if the trigger's filter lets the payload pass
+}
+
+// Started is an execution that began, or waits in the queue. With Request.Wait
+// it is as it was at the end, or when the time was over.
+type Started struct {
+	Execution agent.Execution
+	Results   []agent.NodeResult // with Request.Wait; else nil
+	Response  *agent.NodeResult  // of the webhook-response, if there was one
+	Repeated  bool               // Request.Cause has started an execution before: nothing began
+}
+
+// Execute begins an execution of a workflow. Its errors: VALIDATION_ERROR for
+// a workflow that cannot be executed as it is, EXECUTION_ALREADY_RUNNING when
+// as many run as its settings allow and it is not to queue, CONFLICT when the
+// queue is full.
+func (e *Engine) Execute(ctx context.Context, db *store.DB, q Request) (Started, error) {
+	if q.depth == 0 {
+		q.depth = 1
+	}
+	return e.execute(ctx, db, q)
+}
+
+func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started, error) {
+	a, err := e.ready(ctx, db)
+	if err != nil {
+		return Started{}, err
+	}
+	x, p, payload, err := e.draw(ctx, db, q)
+	if err != nil || x == nil {
+		return Started{Repeated: x == nil}, err
+	}
+	l, verdict := e.admit(a, p, q.Queue || p.workflow.Settings.OnConflict == agent.ConflictQueue)
+	switch verdict {
+	case refused:
+		return Started{}, agent.Errorf(agent.CodeAlreadyRunning, "an execution of this workflow is running; its settings allow %d at a time", p.workflow.Settings.Concurrency).
+			With("workflow_id", x.WorkflowID).With("concurrency", p.workflow.Settings.Concurrency)
+	case full:
+		return Started{}, agent.Errorf(agent.CodeConflict, "%d executions of this workflow wait in the queue already", maxQueued).With("workflow_id", x.WorkflowID)
+	case queues:
+		x.Status, x.StartedAt = agent.ExecutionQueued, agent.Time{}
+	}
+	var w *awaited
+	if q.Wait > 0 {
+		w = e.expect(x.ID)
+		defer e.unexpect(x.ID, w)
+	}
+	// An execution whose end is waited for is not promised to anybody before
+	// that, so it is first written when there is something to write.
+	fresh := q.Wait > 0 && verdict == admitted && q.Cause == ""
+	if !fresh {
+		entered, err := db.Enter(ctx, []store.StartedExecution{{Execution: x, Name: p.workflow.Name, Cause: q.Cause}})
+		if err != nil || !entered[0] {
+			if verdict == admitted {
+				e.mu.Lock()
+				e.vacate(l)
+				e.mu.Unlock()
+			}
+			return Started{Repeated: err == nil}, err
+		}
+	}
+	started := Started{Execution: *x}
+	if verdict == queues {
+		e.enqueued(l)
+		return e.await(ctx, db, q, started, nil, w)
+	}
+	r := e.newRun(db, x.ID)
+	r.line, r.execution, r.program, r.payload = l, x, p, payload
+	r.fresh, r.begin, r.keep = fresh, fresh, q.Wait > 0
+	r.written.Store(!fresh)
+	e.begin(r)
+	return e.await(ctx, db, q, started, r, w)
+}
+
+// draw prepares an execution: its workflow made ready, its payload. x is nil
+// when q.takes and the trigger does not take the payload.
+func (e *Engine) draw(ctx context.Context, db *store.DB, q Request) (x *agent.Execution, p *program, payload map[string]any, err error) {
+	payload, err = readPayload(q.Input)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	contact, _ := payload["contact_id"].(string)
+	if _, there := payload["contact"]; there {
+		contact = ""
+	}
+	n, err := db.NewExecution(ctx, q.WorkflowID, contact)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := n.Workflow.Executable(); err != nil {
+		return nil, nil, nil, err
+	}
+	if p, err = e.program(db, n.Workflow); err != nil {
+		return nil, nil, nil, err
+	}
+	input := q.Input
+	if len(payload) == 0 {
+		input = json.RawMessage("{}")
+	}
+	if n.Contact != nil {
+		payload["contact"] = decodeOr(n.Contact)
+		if input, err = json.Marshal(payload); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	start, named := p.graph.Find(q.node)
+	if !named {
+		start = p.start(q.Trigger)
+	}
+	if q.takes && (!named || !p.takes(start, db, payload)) {
+		return nil, nil, nil, nil
+	}
+	now := agent.Now()
+	return &agent.Execution{ID: agent.NewID(agent.KindExecution), WorkflowID: n.Workflow.ID, Version: n.Workflow.Version, Status: agent.ExecutionRunning,
+		Trigger: q.Trigger, TriggerNode: p.nodes[start].ID, Input: input, Depth: q.depth, CreatedAt: now, StartedAt: now}, p, payload, nil
+}
+
+// maxInput bounds the payload of an execution, in bytes.
+const maxInput = 4 << 20
+
+// readPayload decodes the input of an execution and bounds it.
+func readPayload(raw json.RawMessage) (map[string]any, error) {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
+		return map[string]any{}, nil
+	}
+	if len(raw) > maxInput {
+		return nil, agent.Invalid("input", "must have at most 4 MB")
+	}
+	if err := agent.CheckNesting("input", raw); err != nil {
+		return nil, err
+	}
+	v, err := decode(raw)
+	payload, ok := v.(map[string]any)
+	if err != nil || !ok {
+		return nil, agent.Invalid("input", "must be an object")
+	}
+	return payload, nil
+}
+
+// await waits for an execution's end as long as it was asked to.
+func (e *Engine) await(ctx context.Context, db *store.DB, q Request, s Started, r *run, w *awaited) (Started, error) {
+	if w == nil {
+		return s, nil
+	}
+	timer := time.NewTimer(q.Wait)
+	defer timer.Stop()
+	var answered chan struct{}
+	if q.Answer && r != nil {
+		answered = r.answered
+	}
+	select {
+	case <-w.done:
+		if w.err != nil {
+			return Started{}, w.err
+		}
+		if w.run != nil && w.run == r && r.keep {
+			return Started{Execution: *r.execution, Results: r.results, Response: r.response}, nil
+		}
+	case <-answered:
+		r.mu.Lock()
+		s.Response = r.response
+		r.mu.Unlock()
+	case <-timer.C:
+	case <-ctx.Done():
+		return s, ctx.Err()
+	case <-e.work.Done():
+	}
+	x, results, err := e.Execution(ctx, db, s.Execution.ID)
+	if agent.ErrorCode(err) == agent.CodeNotFound && r != nil { // it runs, and nothing had to be written yet
+		return s, nil
+	}
+	s.Execution, s.Results = x, results
+	for i := range results {
+		if results[i].Type == "webhook-response" && results[i].Status == agent.NodeSuccess && s.Response == nil {
+			s.Response = &results[i]
+		}
+	}
+	return s, err
+}
+
+// Execution reads an execution with what became of its nodes, those that run
+// now included.
+func (e *Engine) Execution(ctx context.Context, db *store.DB, id string) (agent.Execution, []agent.NodeResult, error) {
+	var now []agent.NodeResult
+	e.mu.Lock()
+	if a := e.agents[db]; a != nil && a.active[id] != nil {
+		now = a.active[id].running()
+	}
+	e.mu.Unlock()
+	x, results, err := db.Execution(ctx, id)
+	known := map[place]bool{}
+	for _, r := range results {
+		known[place{r.NodeID, r.At()}] = true
+	}
+	for _, r := range now {
+		if !x.Status.Ended() && !known[place{r.NodeID, r.At()}] {
+			results = append(results, r)
+		}
+	}
+	return x, results, err
+}
+
+// Await waits until an execution has ended, or ctx does, and returns it.
+func (e *Engine) Await(ctx context.Context, db *store.DB, id string) (agent.Execution, error) {
+	w := e.expect(id)
+	defer e.unexpect(id, w)
+	x, _, err := db.Execution(ctx, id)
+	if err != nil || x.Status.Ended() {
+		return x, err
+	}
+	select {
+	case <-w.done:
+	case <-ctx.Done():
+		return x, ctx.Err()
+	}
+	x, _, err = db.Execution(ctx, id)
+	return x, err
+}
+
+// Terminate ends an execution at once, with the executions that its nodes wait
+// for. CONFLICT: it has ended.
+func (e *Engine) Terminate(ctx context.Context, db *store.DB, id string) (agent.Execution, error) {
+	over, woken, err := db.Terminate(ctx, id)
+	if err != nil {
+		return agent.Execution{}, err
+	}
+	for i := range over {
+		e.over(db, &over[i])
+	}
+	for _, end := range woken {
+		e.signal(db, end)
+	}
+	return over[0], nil
+}
+
+// Hook tells whether an active workflow that a webhook triggers makes the
+// answer itself, by a webhook-response. NOT_FOUND: there is no such workflow,
+// or the agent rests.
+func (e *Engine) Hook(ctx context.Context, db *store.DB, workflowID string) (responds bool, err error) {
+	w, err := db.Workflow(ctx, workflowID)
+	if err != nil {
+		return false, err
+	}
+	none := agent.NotFound("active workflow with a webhook trigger", workflowID)
+	if w.Status != agent.WorkflowActive || db.Agent().Status != agent.StatusActive {
+		return false, none
+	}
+	p, err := e.program(db, w)
+	if err != nil {
+		return false, err
+	}
+	i := p.start("webhook")
+	if named, _ := p.nodes[i].Data["event"].(string); named != "webhook" || p.nodes[i].disabled {
+		return false, none
+	}
+	return p.responds, nil
+}

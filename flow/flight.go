@@ -1,0 +1,271 @@
+package flow
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/flow/template"
+)
+
+// flight is a node while it runs.
+type flight struct {
+	run     *run
+	in      instance
+	began   time.Time
+	started agent.Time
+	attempt int
+	call    Call
+	cancel  context.CancelFunc
+
+	outcome  Outcome
+	raw      json.RawMessage // the output
+	err      error
+	warnings []string
+}
+
+// maxOutput bounds the output of a node, in bytes of JSON.
+const maxOutput = 16 << 20
+
+// newFlight prepares the run of a node. It fills the templates, so that what
+// the node sees does not change while it runs.
+func (r *run) newFlight(in instance) *flight {
+	n := &r.program.nodes[in.node]
+	f := &flight{run: r, in: in, began: time.Now(), started: agent.Now(), attempt: 1}
+	view := names{r, in.scope, r.inputOf(in)}
+	path := in.scope.path
+	if path == "" {
+		path = "0"
+	}
+	f.call = Call{DB: r.db, ExecutionID: r.execution.ID, Depth: r.execution.Depth, Node: n.Node, Path: in.scope.path, Input: view.input,
+		Key: r.execution.ID + ":" + n.ID + ":" + path, Program: &r.program.workflow, engine: r.engine}
+	f.fill(n, view, r.program.workflow.Settings.StrictTemplates)
+	if !n.kind.Pure && f.err == nil {
+		f.call.Names = view.snapshot()
+		f.call.Record = f.record
+	}
+	return f
+}
+
+// fill fills the templates of a node's data.
+func (f *flight) fill(n *step, view template.Scope, strict bool) {
+	filled, warnings, err := n.data.Render(view, template.Options{Strict: strict, NullMissing: n.kind.NullMissing})
+	if err != nil {
+		f.err = err
+		return
+	}
+	f.warnings = warnings
+	f.call.Data, _ = filled.(map[string]any)
+	if len(n.raw) > 0 {
+		data := make(map[string]any, len(f.call.Data)+len(n.raw))
+		for key, v := range f.call.Data {
+			data[key] = v
+		}
+		for key, v := range n.raw {
+			data[key] = v
+		}
+		f.call.Data = data
+	}
+	if n.kind.HTML == nil {
+		return
+	}
+	for key, v := range n.Data {
+		if !n.kind.HTML(f.call.Data, key) {
+			continue
+		}
+		safe, _, err := template.Render(v, view, template.Options{Strict: strict, HTML: true})
+		if err != nil {
+			f.err = err
+			return
+		}
+		f.call.Data[key] = safe
+	}
+}
+
+// launch runs a node in a goroutine of its own.
+func (r *run) launch(in instance) {
+	f := r.newFlight(in)
+	ctx, cancel := context.WithCancel(r.ctx)
+	f.cancel = cancel
+	r.flights[f] = true
+	running := r.result(in, agent.NodeRunning)
+	r.mu.Lock()
+	if r.now == nil {
+		r.now = map[*flight]agent.NodeResult{}
+	}
+	r.now[f] = running
+	r.mu.Unlock()
+	r.tell(Event{Type: EventNodeStarted, Node: &running})
+	r.engine.running.Go(func() {
+		f.fly(ctx)
+		r.landed <- f
+	})
+}
+
+// fly tries a node until it is done or its attempts are used up.
+func (f *flight) fly(ctx context.Context) {
+	n := &f.run.program.nodes[f.in.node]
+	if f.err != nil {
+		return
+	}
+	for {
+		f.once(ctx)
+		if f.err == nil || f.attempt >= n.retry.attempts || ctx.Err() != nil || agent.ErrorCode(f.err) == agent.CodeValidation {
+			return
+		}
+		timer := time.NewTimer(n.retry.pause(f.attempt))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		f.attempt++
+	}
+}
+
+// once tries a node one time.
+func (f *flight) once(ctx context.Context) {
+	n := &f.run.program.nodes[f.in.node]
+	if !n.kind.Pure {
+		limited, cancel := context.WithTimeout(ctx, n.timeout)
+		defer cancel()
+		ctx = limited
+	}
+	f.outcome, f.err = f.guarded(ctx, n)
+	if f.err == nil && f.outcome.wait == nil && !f.outcome.Recorded {
+		f.raw, f.err = encode(f.outcome.Output)
+	}
+	if errors.Is(f.err, context.DeadlineExceeded) && ctx.Err() != nil {
+		f.err = agent.Errorf(CodeTimeout, "the node took longer than %s", n.timeout).With("timeout_ms", n.timeout.Milliseconds()).Because(f.err)
+	}
+}
+
+// CodeTimeout is the code of a node that took longer than it may.
+const CodeTimeout agent.Code = "ACTION_TIMEOUT"
+
+// guarded runs the kind's own code; a panic in it is an error of the node.
+func (f *flight) guarded(ctx context.Context, n *step) (o Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in a node of type %s: %v\n%s", n.Type, p, debug.Stack())
+		}
+	}()
+	return n.kind.Run(ctx, &f.call)
+}
+
+// encode writes an output as JSON. What is not an object becomes {result}.
+func encode(v any) (json.RawMessage, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, agent.Errorf(agent.CodeExecution, "the output cannot be written as JSON").Because(err)
+	}
+	raw := bytes.TrimSpace(out.Bytes())
+	if len(raw) == 0 || raw[0] != '{' {
+		raw = append(append([]byte(`{"result":`), raw...), '}')
+	}
+	if len(raw) > maxOutput {
+		return nil, agent.Errorf(agent.CodeExecution, "the output is larger than %d MB", maxOutput>>20).With("limit_bytes", maxOutput)
+	}
+	return raw, nil
+}
+
+// decode reads JSON; numbers keep every digit.
+func decode(raw []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	err := dec.Decode(&v)
+	return v, err
+}
+
+// decodeOr is decode of what this program wrote; anything else is null.
+func decodeOr(raw []byte) any {
+	v, err := decode(raw)
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+// record is Call.Record.
+func (f *flight) record(output any) (string, agent.NodeResult, error) {
+	result := f.result()
+	var err error
+	f.raw, err = encode(output)
+	result.Output = f.raw
+	return f.run.execution.ID, result, err
+}
+
+// result is the node's result as far as the flight knows it.
+func (f *flight) result() agent.NodeResult {
+	result := f.run.result(f.in, agent.NodeSuccess)
+	result.StartedAt, result.DurationMS, result.Attempt = f.started, since(f.began), f.attempt
+	return result
+}
+
+// arrive takes in a node that ran in a goroutine of its own.
+func (r *run) arrive(f *flight) {
+	delete(r.flights, f)
+	f.cancel()
+	r.mu.Lock()
+	delete(r.now, f)
+	r.mu.Unlock()
+	if f.in.scope.dead() {
+		r.release(f.outcome.child)
+		return
+	}
+	if r.ctx.Err() != nil && f.err != nil {
+		return // cut: it runs again
+	}
+	r.land(f, f.result())
+}
+
+// land takes in what a node came to.
+func (r *run) land(f *flight, result agent.NodeResult) {
+	result.Warnings = append(f.warnings, f.outcome.Warnings...)
+	result.Logs, result.Handle = f.outcome.Logs, f.outcome.Handle
+	switch {
+	case f.err != nil:
+		result.Status, result.Error = agent.NodeFailed, r.explain(f.err, result.NodeID)
+		r.conclude(f.in, result, nil, false)
+	case f.outcome.wait != nil:
+		r.enterWait(f)
+	default:
+		result.Output = f.raw
+		if c := f.outcome.child; c != nil {
+			r.children = append(r.children, c)
+		}
+		value, plain := f.outcome.Output.(map[string]any)
+		if !plain || !r.program.nodes[f.in.node].kind.Pure {
+			value, _ = decodeOr(f.raw).(map[string]any)
+		}
+		if f.outcome.Recorded {
+			r.tellFinished(result)
+			r.remember(result)
+		}
+		r.conclude(f.in, result, value, f.outcome.Recorded)
+	}
+}
+
+// explain turns any error into what an execution shows of it.
+func (r *run) explain(err error, node string) *agent.ExecutionError {
+	var known *agent.Error
+	var refused *egress.Error
+	switch {
+	case errors.As(err, &known):
+		return &agent.ExecutionError{Code: string(known.Code), Message: known.Message, NodeID: node, Details: known.Details}
+	case errors.As(err, &refused):
+		return &agent.ExecutionError{Code: refused.Code, Message: refused.Error(), NodeID: node}
+	}
+	r.engine.log.Error("a node failed", "agent", r.db.ID(), "execution", r.execution.ID, "node", node, "error", err)
+	return &agent.ExecutionError{Code: string(agent.CodeInternal), Message: "the node failed for a reason that only the server's log tells", NodeID: node}
+}

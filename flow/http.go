@@ -1,0 +1,236 @@
+package flow
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/net/http/httpguts"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/flow/template"
+)
+
+// maxBody bounds the answer to an http-request, in bytes; as base64 it still
+// fits an output.
+const maxBody = 10 << 20
+
+// httpAuth are the types of data.auth and what each needs.
+var httpAuth = map[string][]string{"none": nil, "": nil, "bearer": {"token"}, "basic": {"username", "password"}, "header": {"name", "value"}}
+
+func checkHTTP(data map[string]any) (field, issue string) {
+	auth, ok := data["auth"].(map[string]any)
+	if !ok {
+		return "", ""
+	}
+	kind, ok := auth["type"].(string)
+	if !ok && auth["type"] != nil {
+		return "data.auth.type", "must be none, bearer, basic or header"
+	}
+	fields, known := httpAuth[kind]
+	if !known && !strings.Contains(kind, "{{") {
+		return "data.auth.type", "must be none, bearer, basic or header"
+	}
+	for _, name := range fields {
+		if _, ok := auth[name].(string); !ok {
+			return "data.auth." + name, "is required: a string"
+		}
+	}
+	return "", ""
+}
+
+// runHTTP makes a request. The header Idempotency-Key is the same each time
+// that this run of the node is tried, unless the data names one.
+func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
+	req, err := c.request(ctx, "Satchel/"+e.options.Version)
+	if err != nil {
+		return Outcome{}, err
+	}
+	began := time.Now()
+	resp, err := e.client.Do(req)
+	if err != nil {
+		return Outcome{}, unreachable(ctx, err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return Outcome{}, unreachable(ctx, err)
+	}
+	body, warning := readAnswer(resp.Header.Get("Content-Type"), c.Text("response_type"), raw)
+	if resp.StatusCode >= 400 && c.Bool("fail_on_status", true) {
+		return Outcome{}, agent.Errorf(agent.CodeUpstream, "the server answered with status %d", resp.StatusCode).
+			With("status", resp.StatusCode).With("body", agent.Clip(template.Text(body), 2000))
+	}
+	headers := map[string]any{}
+	for name, values := range resp.Header {
+		headers[strings.ToLower(name)] = strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD")
+	}
+	o := Outcome{Output: map[string]any{"status": resp.StatusCode, "headers": headers, "body": body, "duration_ms": since(began)}}
+	if warning != "" {
+		o.Warnings = []string{warning}
+	}
+	return o, nil
+}
+
+// unreachable turns the failure of a request into what the execution shows.
+func unreachable(ctx context.Context, err error) error {
+	var refused *egress.Error
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &refused):
+		return agent.Errorf(agent.Code(refused.Code), "%s", refused.Error()).Because(err)
+	}
+	return agent.Errorf(agent.CodeUpstream, "the server could not be reached, or broke off").Because(err)
+}
+
+// request builds the request of a node's data.
+func (c *Call) request(ctx context.Context, userAgent string) (*http.Request, error) {
+	target, err := url.Parse(strings.TrimSpace(c.Text("url")))
+	if err != nil || target.Host == "" {
+		return nil, agent.Errorf(agent.CodeExecution, "url is no http or https address").With("field", "url")
+	}
+	query := target.Query()
+	for name, v := range object(c.Data["query"]) {
+		for _, one := range listOf(v) {
+			query.Add(name, template.Text(one))
+		}
+	}
+	if len(object(c.Data["query"])) > 0 {
+		target.RawQuery = query.Encode()
+	}
+	method := strings.ToUpper(c.Text("method"))
+	if method == "" {
+		method = http.MethodGet
+	}
+	body, media, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, agent.Errorf(agent.CodeExecution, "method or url cannot be used").Because(err)
+	}
+	if body == nil {
+		req.Body, req.ContentLength, req.GetBody = nil, 0, nil
+	}
+	req.Header.Set("User-Agent", userAgent)
+	req.Header.Set("Idempotency-Key", c.Key)
+	if media != "" {
+		req.Header.Set("Content-Type", media)
+	}
+	for name, v := range object(c.Data["headers"]) {
+		if err := setHeader(req, name, template.Text(v)); err != nil {
+			return nil, err
+		}
+	}
+	return req, authorize(req, object(c.Data["auth"]))
+}
+
+func object(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+func listOf(v any) []any {
+	if list, ok := v.([]any); ok {
+		return list
+	}
+	return []any{v}
+}
+
+func setHeader(req *http.Request, name, value string) error {
+	if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+		return agent.Errorf(agent.CodeExecution, "headers has a name or value that HTTP does not allow: %s", agent.Clip(name, 60)).With("field", "headers")
+	}
+	if strings.EqualFold(name, "Host") {
+		req.Host = value
+		return nil
+	}
+	req.Header.Set(name, value)
+	return nil
+}
+
+func authorize(req *http.Request, auth map[string]any) error {
+	text := func(key string) string { return template.Text(auth[key]) }
+	switch kind, _ := auth["type"].(string); kind {
+	case "bearer":
+		return setHeader(req, "Authorization", "Bearer "+text("token"))
+	case "basic":
+		req.SetBasicAuth(text("username"), text("password"))
+	case "header":
+		return setHeader(req, text("name"), text("value"))
+	}
+	return nil
+}
+
+// body is the request's body and its media type. Without body_type a text is
+// sent as it is and everything else as JSON.
+func (c *Call) body() (body []byte, media string, err error) {
+	v, given := c.Data["body"]
+	if !given || v == nil {
+		return nil, "", nil
+	}
+	kind := c.Text("body_type")
+	if text, ok := v.(string); ok && kind != "json" && kind != "form" {
+		media = "text/plain; charset=utf-8"
+		if kind == "" && json.Valid([]byte(text)) && strings.ContainsAny(text[:1], "{[") {
+			media = "application/json"
+		}
+		return []byte(text), media, nil
+	}
+	switch kind {
+	case "form":
+		fields, ok := v.(map[string]any)
+		if !ok {
+			return nil, "", agent.Errorf(agent.CodeExecution, "body must be an object to be sent as a form").With("field", "body")
+		}
+		form := url.Values{}
+		for name, value := range fields {
+			for _, one := range listOf(value) {
+				form.Add(name, template.Text(one))
+			}
+		}
+		return []byte(form.Encode()), "application/x-www-form-urlencoded", nil
+	case "text":
+		return []byte(template.Text(v)), "text/plain; charset=utf-8", nil
+	}
+	body, err = json.Marshal(v)
+	return body, "application/json", err
+}
+
+// readAnswer turns a response's body into a value: JSON, text, or base64 for
+// what is neither.
+func readAnswer(contentType, want string, raw []byte) (body any, warning string) {
+	media, _, _ := mime.ParseMediaType(contentType)
+	isJSON := media == "application/json" || strings.HasSuffix(media, "+json")
+	if want == "base64" {
+		return base64.StdEncoding.EncodeToString(raw), ""
+	}
+	if want == "json" || (want == "" || want == "auto") && isJSON {
+		if len(bytes.TrimSpace(raw)) == 0 {
+			return nil, ""
+		}
+		if agent.CheckNesting("body", raw) == nil && json.Valid(raw) {
+			return decodeOr(raw), ""
+		}
+		warning = "the body is no JSON and is given as text"
+	}
+	if utf8.Valid(raw) {
+		return string(raw), warning
+	}
+	if want == "text" || strings.HasPrefix(media, "text/") || warning != "" {
+		return strings.ToValidUTF8(string(raw), "\uFFFD"), warning
+	}
+	return base64.StdEncoding.EncodeToString(raw), "the body is binary and is given as base64"
+}

@@ -1,0 +1,220 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/flow/condition"
+	"satchel/flow/template"
+	"satchel/store"
+)
+
+// logicKinds are the nodes that only decide and compute.
+func (e *Engine) logicKinds() map[string]*Kind {
+	return map[string]*Kind{
+		agent.NodeTrigger: {Pure: true, Run: runTrigger, Check: func(d map[string]any) (string, string) { return checkConditions(d, "filter", "") },
+			Raw: []string{"filter"}},
+		agent.NodeIfElse: {Pure: true, Run: runIfElse, NullMissing: true, Passes: true,
+			Check: func(d map[string]any) (string, string) { return checkConditions(d, "conditions", "combinator") }},
+		agent.NodeSwitch:   {Pure: true, Run: runSwitch, NullMissing: true, Passes: true, Check: checkCases},
+		agent.NodeLoop:     {Pure: true, Check: checkLoop},
+		agent.NodeWait:     {Pure: true, Run: runWait, Check: checkWait},
+		agent.NodeApproval: {Pure: true, Run: runApproval},
+		"set":              {Pure: true, Run: runSet},
+		"webhook-response": {Pure: true, Run: runResponse},
+	}
+}
+
+func runTrigger(_ context.Context, c *Call) (Outcome, error) { return Outcome{Output: c.Input}, nil }
+
+func runSet(_ context.Context, c *Call) (Outcome, error) {
+	return Outcome{Output: c.Data["values"]}, nil
+}
+
+// checkConditions checks a list of conditions of a node's data.
+func checkConditions(data map[string]any, key, combinator string) (field, issue string) {
+	if _, ok := data[key].(string); ok {
+		return "", "" // a template
+	}
+	list, err := condition.Parse("data."+key, data[key])
+	if err == nil && combinator != "" {
+		how, _ := data[combinator].(string)
+		err = condition.Check("data."+key, how, list)
+	}
+	return issueOf(err)
+}
+
+// issueOf takes field and issue out of a validation error.
+func issueOf(err error) (field, issue string) {
+	var e *agent.Error
+	if !errors.As(err, &e) {
+		return "", ""
+	}
+	field, _ = e.Details["field"].(string)
+	issue, _ = e.Details["issue"].(string)
+	return field, issue
+}
+
+// evaluate evaluates the conditions of a trigger's data, which are filled only
+// when an event comes.
+func evaluate(n *step, view template.Scope, key, combinator string) (bool, error) {
+	filled, _, err := template.Render(n.Data[key], view, template.Options{NullMissing: true})
+	if err != nil {
+		return false, err
+	}
+	list, err := condition.Parse(key, filled)
+	if err != nil {
+		return false, err
+	}
+	return condition.Eval(combinator, list)
+}
+
+func runIfElse(_ context.Context, c *Call) (Outcome, error) {
+	list, err := condition.Parse("conditions", c.Data["conditions"])
+	if err != nil {
+		return Outcome{}, err
+	}
+	ok, err := condition.Eval(c.Text("combinator"), list)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return truth(ok), nil
+}
+
+func truth(ok bool) Outcome {
+	return Outcome{Output: map[string]any{"result": ok}, Handle: fmt.Sprint(ok)}
+}
+
+func checkCases(data map[string]any) (field, issue string) {
+	cases, _ := data["cases"].([]any)
+	for i, c := range cases {
+		object, _ := c.(map[string]any)
+		if _, given := object["conditions"]; !given {
+			continue
+		}
+		field, issue = checkConditions(object, "conditions", "combinator")
+		if issue != "" {
+			return fmt.Sprintf("data.cases[%d].%s", i, field[len("data."):]), issue
+		}
+	}
+	return "", ""
+}
+
+// runSwitch takes the first case whose value is the value, or whose conditions
+// hold.
+func runSwitch(_ context.Context, c *Call) (Outcome, error) {
+	cases, _ := c.Data["cases"].([]any)
+	value := c.Data["value"]
+	for i, entry := range cases {
+		object, _ := entry.(map[string]any)
+		id, _ := object["id"].(string)
+		var list []condition.Condition
+		how, _ := object["combinator"].(string)
+		if given, ok := object["conditions"]; ok {
+			var err error
+			if list, err = condition.Parse(fmt.Sprintf("cases[%d].conditions", i), given); err != nil {
+				return Outcome{}, err
+			}
+		} else {
+			list = []condition.Condition{{Left: value, Operator: "equals", Right: object["value"]}}
+		}
+		ok, err := condition.Eval(how, list)
+		if err != nil {
+			return Outcome{}, err
+		}
+		if ok {
+			return Outcome{Output: map[string]any{"case": id, "value": value}, Handle: id}, nil
+		}
+	}
+	return Outcome{Output: map[string]any{"case": "default", "value": value}, Handle: "default"}, nil
+}
+
+var loopNames = map[string]bool{"nodes": true, "index": true}
+
+func checkLoop(data map[string]any) (field, issue string) {
+	name, _ := data["item_variable"].(string)
+	if loopNames[name] || len(name) > 60 {
+		return "data.item_variable", "must be a name of its own of at most 60 characters"
+	}
+	return "", ""
+}
+
+// units of a wait, in seconds.
+var units = map[string]float64{"": 1, "seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
+
+// Bounds of a wait.
+const (
+	longestWait = 366 * 24 * time.Hour
+	eventWait   = 30 * 24 * time.Hour // unless its timeout says otherwise
+)
+
+func checkWait(data map[string]any) (field, issue string) {
+	if until, ok := data["until"].(string); ok && !strings.Contains(until, "{{") && until != "" {
+		var at agent.Time
+		if err := at.UnmarshalText([]byte(until)); err != nil {
+			return "data.until", err.Error()
+		}
+	}
+	unit, _ := data["unit"].(string)
+	if n, ok := data["duration"].(float64); ok && n*units[unit] > longestWait.Seconds() {
+		return "data.duration", "must be at most 366 days"
+	}
+	return "", ""
+}
+
+func runWait(_ context.Context, c *Call) (Outcome, error) {
+	now := agent.Now()
+	w := &store.Wait{Kind: store.WaitTimer}
+	switch {
+	case given(c.Data["event"]):
+		w.Kind, w.Event = store.WaitEvent, c.Text("event")
+		w.DueAt = agent.At(now.Add(within(c.Number("timeout", 0), eventWait)))
+	case given(c.Data["until"]):
+		if err := w.DueAt.UnmarshalText([]byte(c.Text("until"))); err != nil || w.DueAt.IsZero() {
+			return Outcome{}, agent.Errorf(agent.CodeExecution, "until is no time such as 2026-01-31T09:00:00Z").With("field", "until")
+		}
+	default:
+		n, ok := number(c.Data["duration"])
+		if n *= units[c.Text("unit")]; !ok || n < 0 {
+			return Outcome{}, agent.Errorf(agent.CodeExecution, "duration is no number of at least 0").With("field", "duration")
+		}
+		w.DueAt = agent.At(now.Add(time.Duration(min(n, 2*longestWait.Seconds()) * float64(time.Second))))
+	}
+	if w.DueAt.After(now.Add(longestWait)) {
+		return Outcome{}, agent.Errorf(agent.CodeExecution, "the wait is longer than 366 days")
+	}
+	return Outcome{wait: w}, nil
+}
+
+// given tells whether a value of the data says anything.
+func given(v any) bool { return v != nil && !reflect.DeepEqual(v, "") }
+
+// within is a time limit in seconds; 0 means the fallback.
+func within(seconds float64, fallback time.Duration) time.Duration {
+	if seconds <= 0 {
+		return fallback
+	}
+	return time.Duration(min(seconds, longestWait.Seconds()) * float64(time.Second))
+}
+
+func runApproval(_ context.Context, c *Call) (Outcome, error) {
+	due := agent.At(agent.Now().Add(within(c.Number("timeout", 0), eventWait)))
+	return Outcome{wait: &store.Wait{Kind: store.WaitApproval, DueAt: due}}, nil
+}
+
+func runResponse(_ context.Context, c *Call) (Outcome, error) {
+	headers, _ := c.Data["headers"].(map[string]any)
+	if headers == nil {
+		headers = map[string]any{}
+	}
+	status := c.Number("status", 200)
+	if status < 200 || status > 599 {
+		return Outcome{}, agent.Errorf(agent.CodeExecution, "status must be from 200 to 599").With("field", "status")
+	}
+	return Outcome{Output: map[string]any{"status": status, "headers": headers, "body": c.Data["body"]}}, nil
+}

@@ -1,0 +1,141 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// loopback is what the tests' http-request nodes may reach.
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+// openAt opens a data folder with an engine over it that runs until the test
+// ends.
+func openAt(tb testing.TB, path string) (*store.Folder, *Engine) {
+	tb.Helper()
+	folder, err := store.Open(store.Options{Path: path, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	e := New(Options{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)})
+	e.Register(testKinds)
+	if err := e.Start(context.Background()); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		e.Stop()
+		if err := folder.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return folder, e
+}
+
+func open(tb testing.TB) (*store.DB, *Engine) {
+	tb.Helper()
+	folder, e := openAt(tb, tb.TempDir())
+	return folder.Default(), e
+}
+
+// testKinds are nodes with effects that only tests have.
+var testKinds = map[string]*Kind{
+	// "chat" fails its first fails attempts in each execution, then says text.
+	"chat": {Run: func(ctx context.Context, c *Call) (Outcome, error) {
+		if c.Text("prompt") == "hang" {
+			<-ctx.Done()
+			return Outcome{}, ctx.Err()
+		}
+		if strings.HasPrefix(c.Text("prompt"), "fail") {
+			return Outcome{}, agent.Errorf(agent.CodeUpstream, "said to %s", c.Text("prompt"))
+		}
+		return Outcome{Output: map[string]any{"text": c.Text("prompt"), "key": c.Key}}, nil
+	}},
+}
+
+// drawn is a graph in a short notation: nodes one a line, "id type {data}",
+// then edges "a -> b" or "a:handle -> b".
+func drawn(tb testing.TB, text string) (nodes []agent.RawNode, edges []agent.RawEdge) {
+	tb.Helper()
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if from, to, ok := strings.Cut(line, " -> "); ok && !strings.Contains(line, "{") {
+			source, handle, _ := strings.Cut(from, ":")
+			edges = append(edges, agent.RawEdge(mustJSON(map[string]any{"id": fmt.Sprintf("e%d", len(edges)), "source": source, "target": to, "sourceHandle": handle})))
+			continue
+		}
+		parts := strings.SplitN(line, " ", 3)
+		if len(parts) < 2 {
+			continue
+		}
+		node := map[string]any{"id": parts[0], "type": parts[1], "position": map[string]any{"x": 0, "y": 0}}
+		if len(parts) == 3 {
+			var data map[string]any
+			if err := json.Unmarshal([]byte(parts[2]), &data); err != nil {
+				tb.Fatalf("%s: %v", line, err)
+			}
+			node["data"] = data
+		}
+		nodes = append(nodes, agent.RawNode(mustJSON(node)))
+	}
+	return nodes, edges
+}
+
+func mustJSON(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// made saves an active workflow.
+func made(tb testing.TB, db *store.DB, e *Engine, text string) agent.Workflow {
+	tb.Helper()
+	return madeWith(tb, db, e, text, agent.DefaultWorkflowSettings())
+}
+
+func madeWith(tb testing.TB, db *store.DB, e *Engine, text string, settings agent.WorkflowSettings) agent.Workflow {
+	tb.Helper()
+	w := agent.Workflow{Name: "Test", Status: agent.WorkflowActive, Settings: settings}
+	w.Nodes, w.Edges = drawn(tb, text)
+	if err := e.Check(w); err != nil {
+		tb.Fatalf("%v\n%s", err, text)
+	}
+	w, err := db.CreateWorkflow(tb.Context(), w)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return w
+}
+
+// ran executes a workflow and returns it as it was at the end.
+func ran(tb testing.TB, db *store.DB, e *Engine, w agent.Workflow, input string) Started {
+	tb.Helper()
+	s, err := e.Execute(tb.Context(), db, Request{WorkflowID: w.ID, Input: json.RawMessage(input), Trigger: "manual", Wait: time.Minute})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// story writes an execution's results in short: "id=status" in order of their
+// end, with "@path" in loops.
+func story(results []agent.NodeResult) string {
+	var words []string
+	for _, r := range results {
+		word := r.NodeID
+		if at := r.At(); at != "" {
+			word += "@" + at
+		}
+		words = append(words, word+"="+string(r.Status))
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,278 @@
+package flow
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"satchel/agent"
+	"satchel/flow/template"
+	"satchel/store"
+)
+
+// program is a workflow made ready to be executed. It is not changed any more
+// and serves many executions.
+type program struct {
+	workflow agent.Workflow
+	graph    *agent.Graph
+	nodes    []step
+	regions  map[int]*region // by loop; -1 is what stands in none
+	place    []int           // by node: its place in its region
+	responds bool            // has a webhook-response
+}
+
+// step is a node made ready.
+type step struct {
+	*agent.Node
+	kind     *Kind
+	data     *template.Value // without the keys that hold no templates
+	raw      map[string]any  // those keys
+	disabled bool
+	once     bool
+	timeout  time.Duration
+	retry    retry
+	onError  string
+}
+
+// retry says how often a node is tried and how long it rests in between.
+type retry struct {
+	attempts    int
+	delay, most time.Duration
+	exponential bool
+}
+
+// region is the body of a loop, or what stands in none.
+type region struct {
+	nodes []int
+	left  []int // by place: edges that a node waits for
+}
+
+// What a node does about its failure.
+const (
+	onErrorStop     = "stop"
+	onErrorContinue = "continue"
+	onErrorBranch   = "branch"
+)
+
+// compile makes a workflow ready. The error is a 400 that names the node.
+func (e *Engine) compile(w agent.Workflow) (*program, error) {
+	graph, err := agent.ParseGraph(w.Nodes, w.Edges, true)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{workflow: w, graph: graph, nodes: make([]step, len(graph.Nodes)), place: make([]int, len(graph.Nodes)),
+		regions: map[int]*region{-1: {}}}
+	for i := range graph.Nodes {
+		if err := e.prepare(p, i); err != nil {
+			return nil, err
+		}
+	}
+	for i, n := range graph.Nodes {
+		if n.Type == agent.NodeLoop && p.regions[i] == nil {
+			p.regions[i] = &region{}
+		}
+		home := p.regions[graph.Loop[i]]
+		if home == nil {
+			home = &region{}
+			p.regions[graph.Loop[i]] = home
+		}
+		p.place[i] = len(home.nodes)
+		home.nodes = append(home.nodes, i)
+		home.left = append(home.left, 0)
+	}
+	for _, edge := range graph.Edges {
+		if graph.Counts(edge) {
+			p.regions[graph.Loop[edge.Target]].left[p.place[edge.Target]]++
+		}
+	}
+	return p, nil
+}
+
+// prepare makes one node ready.
+func (e *Engine) prepare(p *program, i int) error {
+	n := &p.graph.Nodes[i]
+	kind, ok := e.kinds[n.Type]
+	if !ok {
+		return agent.InvalidNode(p.graph, i, "type", "is "+n.Type+", which this version cannot run yet").With("type", n.Type)
+	}
+	if err := checkNode(p.graph, i, kind); err != nil {
+		return err
+	}
+	s := step{Node: n, kind: kind, raw: map[string]any{}, retry: readRetry(n.Data["retry"]), timeout: kind.timeout()}
+	s.disabled, _ = n.Data["disabled"].(bool)
+	s.once, _ = n.Data["at_most_once"].(bool)
+	s.onError, _ = n.Data["on_error"].(string)
+	if ms, ok := n.Data["timeout_ms"].(float64); ok {
+		s.timeout = time.Duration(ms) * time.Millisecond
+	}
+	if s.onError == "" {
+		s.onError = onErrorStop
+		if slices.ContainsFunc(p.graph.Out[i], func(edge int) bool { return p.graph.Edges[edge].Handle == agent.HandleError }) {
+			s.onError = onErrorBranch
+		}
+	}
+	rendered := map[string]any{}
+	for key, v := range n.Data {
+		switch {
+		case commonKeys[key]:
+		case slices.Contains(kind.Raw, key):
+			s.raw[key] = v
+		default:
+			rendered[key] = v
+		}
+	}
+	var err error
+	s.data, err = template.Compile(rendered)
+	p.nodes[i] = s
+	p.responds = p.responds || n.Type == "webhook-response" && !s.disabled
+	return err
+}
+
+var commonKeys = map[string]bool{"label": true, "disabled": true, "timeout_ms": true, "retry": true, "on_error": true, "at_most_once": true}
+
+// checkNode checks a node's templates and what its kind asks for.
+func checkNode(g *agent.Graph, i int, kind *Kind) error {
+	n := &g.Nodes[i]
+	for key, v := range n.Data {
+		if kind != nil && slices.Contains(kind.Raw, key) {
+			continue
+		}
+		var syntax *template.SyntaxError
+		if err := template.Check(v); errors.As(err, &syntax) {
+			field := "data." + key
+			if syntax.Field != "" {
+				field += strings.TrimPrefix("."+syntax.Field, ".[")
+			}
+			return agent.InvalidNode(g, i, field, fmt.Sprintf("has a template that cannot be read: %s at character %d", syntax.Issue, syntax.Position))
+		} else if err != nil {
+			return agent.InvalidNode(g, i, "data."+key, "cannot be read")
+		}
+	}
+	if kind == nil || kind.Check == nil {
+		return nil
+	}
+	if field, issue := kind.Check(n.Data); issue != "" {
+		return agent.InvalidNode(g, i, field, issue)
+	}
+	return nil
+}
+
+func readRetry(v any) retry {
+	r := retry{attempts: 1, delay: time.Second, most: time.Minute}
+	given, ok := v.(map[string]any)
+	if !ok {
+		return r
+	}
+	r.attempts = 3
+	if n, ok := given["max_attempts"].(float64); ok {
+		r.attempts = int(n)
+	}
+	if ms, ok := given["delay_ms"].(float64); ok {
+		r.delay = time.Duration(ms) * time.Millisecond
+	}
+	if ms, ok := given["max_delay_ms"].(float64); ok {
+		r.most = time.Duration(ms) * time.Millisecond
+	}
+	r.exponential = given["backoff"] == "exponential"
+	return r
+}
+
+// pause is how long a node rests behind its nth attempt.
+func (r retry) pause(attempt int) time.Duration {
+	d := r.delay
+	if r.exponential {
+		d <<= min(attempt-1, 20)
+	}
+	return min(d, max(r.most, 0))
+}
+
+// Check tells whether a workflow may be saved as it is: a draft may be
+// unfinished, an active one must be whole and every type of its nodes must
+// have what runs it in this version. The error is a 400 that names the node.
+func (e *Engine) Check(w agent.Workflow) error {
+	if err := w.Validate(); err != nil {
+		return err
+	}
+	if w.Status == agent.WorkflowActive {
+		_, err := e.compile(w)
+		return err
+	}
+	g, err := agent.ParseGraph(w.Nodes, w.Edges, false)
+	if err != nil {
+		return err
+	}
+	for i, n := range g.Nodes {
+		if err := checkNode(g, i, e.kinds[n.Type]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// programs keeps compiled workflows. It is bounded: beyond its size it forgets
+// whatever it meets first.
+type programs struct {
+	mu   sync.Mutex
+	kept map[programKey]*program
+}
+
+type programKey struct {
+	db       *store.DB
+	workflow string
+	version  int
+}
+
+const keptPrograms = 2000
+
+// program returns a workflow made ready.
+func (e *Engine) program(db *store.DB, w agent.Workflow) (*program, error) {
+	key := programKey{db, w.ID, w.Version}
+	e.programs.mu.Lock()
+	p := e.programs.kept[key]
+	e.programs.mu.Unlock()
+	if p != nil && sameGraph(&p.workflow, &w) {
+		return p, nil
+	}
+	p, err := e.compile(w)
+	if err != nil {
+		return nil, err
+	}
+	e.programs.mu.Lock()
+	defer e.programs.mu.Unlock()
+	for other := range e.programs.kept {
+		if len(e.programs.kept) < keptPrograms {
+			break
+		}
+		delete(e.programs.kept, other)
+	}
+	e.programs.kept[key] = p
+	return p, nil
+}
+
+// sameGraph compares texts, since a file may have been put back or changed by
+// other means.
+func sameGraph(a, b *agent.Workflow) bool {
+	return a.Name == b.Name && a.Settings == b.Settings &&
+		slices.EqualFunc(a.Nodes, b.Nodes, func(x, y agent.RawNode) bool { return bytes.Equal(x, y) }) &&
+		slices.EqualFunc(a.Edges, b.Edges, func(x, y agent.RawEdge) bool { return bytes.Equal(x, y) })
+}
+
+// start returns the trigger that an execution starts at: the first that names
+// one of the events in their order, else the first of all.
+func (p *program) start(events ...string) int {
+	for _, event := range append(events, "manual", "") {
+		for i, n := range p.nodes {
+			if n.Type != agent.NodeTrigger || n.disabled {
+				continue
+			}
+			if named, _ := n.Data["event"].(string); named == event {
+				return i
+			}
+		}
+	}
+	return slices.IndexFunc(p.nodes, func(n step) bool { return n.Type == agent.NodeTrigger })
+}

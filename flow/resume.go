@@ -1,0 +1,232 @@
+package flow
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// Answer is what somebody says to a node that waits.
+type Answer struct {
+	NodeID string
+	Path   string          // in which iterations of the loops around it; may be empty when it waits in one alone
+	Data   json.RawMessage // any JSON; of an approval {decision, comment}
+	By     string          // who says it
+}
+
+// Resume ends a wait or decides an approval, and lets the execution go on.
+// CONFLICT: the node does not wait.
+func (e *Engine) Resume(ctx context.Context, db *store.DB, id string, answer Answer) (agent.Execution, error) {
+	if _, err := e.ready(ctx, db); err != nil {
+		return agent.Execution{}, err
+	}
+	if answer.NodeID == "" {
+		return agent.Execution{}, agent.Invalid("node_id", "is required")
+	}
+	waits, err := db.ExecutionWaits(ctx, id)
+	if err != nil {
+		return agent.Execution{}, err
+	}
+	i := slices.IndexFunc(waits, func(w store.Wait) bool {
+		return w.NodeID == answer.NodeID && (answer.Path == "" || w.Path == answer.Path)
+	})
+	if i < 0 {
+		return agent.Execution{}, notWaiting(answer.NodeID)
+	}
+	end, err := answer.end(&waits[i])
+	if err != nil {
+		return agent.Execution{}, err
+	}
+	ended, err := db.EndWaits(ctx, []store.WaitEnd{end})
+	if err != nil {
+		return agent.Execution{}, err
+	}
+	if len(ended) == 0 {
+		return agent.Execution{}, notWaiting(answer.NodeID)
+	}
+	e.signal(db, end)
+	x, _, err := db.Execution(ctx, id)
+	return x, err
+}
+
+func notWaiting(node string) error {
+	return agent.Errorf(agent.CodeConflict, "the node does not wait in this execution, or does so no more").With("node_id", agent.Clip(node, 100))
+}
+
+// end is what a wait comes to by the answer.
+func (a Answer) end(w *store.Wait) (store.WaitEnd, error) {
+	var data any
+	if raw := bytes.TrimSpace(a.Data); len(raw) > 0 {
+		if len(raw) > maxInput {
+			return store.WaitEnd{}, agent.Invalid("data", "must have at most 4 MB")
+		}
+		if err := agent.CheckNesting("data", raw); err != nil {
+			return store.WaitEnd{}, err
+		}
+		data = decodeOr(raw)
+	}
+	now := agent.Now()
+	switch w.Kind {
+	case store.WaitExecution:
+		return store.WaitEnd{}, agent.Errorf(agent.CodeConflict, "the node waits for another execution").With("execution_id", w.ChildID)
+	case store.WaitApproval:
+		said, _ := data.(map[string]any)
+		decision, _ := said["decision"].(string)
+		if decision != "approved" && decision != "rejected" {
+			return store.WaitEnd{}, agent.Invalid("data.decision", "must be approved or rejected")
+		}
+		comment, _ := said["comment"].(string)
+		end := resumed(w, "", nil, now)
+		end.Result.Handle = decision
+		end.Result.Output = mustEncode(map[string]any{"decision": decision, "comment": agent.Clip(comment, 10_000), "by": a.By})
+		return end, nil
+	}
+	return resumed(w, "api", data, now), nil
+}
+
+// OnEvents starts the workflows whose triggers name events of an agent, and
+// ends the waits for them. It may be called again with the same events: what
+// one started before is not started again. It returns how many it is done
+// with; the error is why not with all.
+func (e *Engine) OnEvents(ctx context.Context, db *store.DB, events []agent.Event) (done int, err error) {
+	status := db.Agent().Status
+	if status == agent.StatusDisabled || len(events) == 0 {
+		return len(events), nil
+	}
+	var names []string
+	for _, ev := range events {
+		if !slices.Contains(names, ev.Type) {
+			names = append(names, ev.Type)
+		}
+	}
+	ears, err := db.Ears(ctx, names)
+	if err != nil {
+		return 0, err
+	}
+	if status != agent.StatusActive {
+		ears.Listeners = nil // its triggers rest; what waits goes on
+	}
+	if len(ears.Listeners) == 0 && len(ears.Waits) == 0 {
+		return len(events), nil
+	}
+	if _, err := e.ready(ctx, db); err != nil {
+		return 0, err
+	}
+	for i, ev := range events {
+		if err := e.onEvent(ctx, db, ev, ears); err != nil {
+			return i, err
+		}
+	}
+	return len(events), nil
+}
+
+// onEvent acts on one event; ears may also name others.
+func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, ears store.Ears) error {
+	data := object(decodeOr(ev.Data))
+	var ends []store.WaitEnd
+	for i := range ears.Waits {
+		w := &ears.Waits[i]
+		if !agent.MatchEvent(w.Event, ev.Type) || w.StartedAt.After(ev.CreatedAt.Time) || executionOf(data) == w.ExecutionID {
+			continue // another, one that happened before, or what the waiting execution told of itself
+		}
+		ends = append(ends, resumed(w, "event", data, agent.Now()))
+	}
+	if err := e.endWaits(ctx, db, ends); err != nil {
+		return err
+	}
+	var listeners []store.Listener
+	for _, l := range ears.Listeners {
+		if agent.MatchEvent(l.Pattern, ev.Type) {
+			listeners = append(listeners, l)
+		}
+	}
+	switch {
+	case len(listeners) == 0:
+		return nil
+	case ev.Depth >= agent.MaxEventDepth:
+		return db.Log(ctx, agent.LevelWarn, "flow", "an event started no workflow: it ends a chain of executions that started each other",
+			map[string]any{"event": ev.Type, "event_id": ev.ID, "depth": ev.Depth})
+	}
+	return e.startListeners(ctx, db, ev, data, listeners)
+}
+
+func executionOf(data map[string]any) string {
+	x, _ := data["execution"].(map[string]any)
+	id, _ := x["id"].(string)
+	return id
+}
+
+// startListeners starts each workflow once, by the first of its triggers that
+// takes the event.
+func (e *Engine) startListeners(ctx context.Context, db *store.DB, ev agent.Event, data map[string]any, listeners []store.Listener) error {
+	payload := map[string]any{"event": map[string]any{"id": ev.ID, "type": ev.Type, "created_at": ev.CreatedAt.String()}}
+	maps.Copy(payload, data)
+	input, err := encode(payload)
+	if err != nil {
+		return err
+	}
+	started := map[string]bool{}
+	for _, listener := range listeners {
+		if started[listener.WorkflowID] {
+			continue
+		}
+		q := Request{WorkflowID: listener.WorkflowID, Input: input, Trigger: ev.Type, Cause: ev.ID + ":" + listener.WorkflowID, Queue: true,
+			node: listener.NodeID, takes: true, depth: ev.Depth + 1}
+		s, err := e.execute(ctx, db, q)
+		switch code := agent.ErrorCode(err); {
+		case err == nil:
+			started[listener.WorkflowID] = s.Execution.ID != ""
+		case code == agent.CodeValidation || code == agent.CodeConflict || code == agent.CodeNotFound:
+			if e.stopped() {
+				return err
+			}
+			err = db.Log(ctx, agent.LevelWarn, "flow", "an event could not start a workflow",
+				map[string]any{"event": ev.Type, "event_id": ev.ID, "workflow_id": listener.WorkflowID, "code": code, "reason": err.Error()})
+			if err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("start workflow %s: %w", listener.WorkflowID, err)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) stopped() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.stopping
+}
+
+// takes tells whether a trigger's filter lets a payload pass.
+func (p *program) takes(trigger int, db *store.DB, payload map[string]any) bool {
+	n := &p.nodes[trigger]
+	if n.disabled {
+		return false
+	}
+	if id, _ := n.Data["gateway_id"].(string); id != "" && !fromGateway(payload, id) {
+		return false
+	}
+	r := &run{db: db, program: p, payload: payload, execution: &agent.Execution{WorkflowID: p.workflow.ID, Version: p.workflow.Version}}
+	ok, err := evaluate(n, names{run: r}, "filter", "")
+	return err == nil && ok
+}
+
+func fromGateway(payload map[string]any, id string) bool {
+	if payload["gateway_id"] == id {
+		return true
+	}
+	for _, record := range []string{"gateway", "message", "conversation"} {
+		object, _ := payload[record].(map[string]any)
+		if object["gateway_id"] == id || record == "gateway" && object["id"] == id {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,397 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// admission is whether an execution may begin.
+type admission int
+
+const (
+	refused admission = iota // so many of its workflow are at work, and it is not to queue
+	queues
+	admitted
+	full // the queue is
+)
+
+// admit finds a place for a new execution and takes it. It takes e.mu itself.
+func (e *Engine) admit(a *agentState, p *program, mayQueue bool) (*line, admission) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l := a.line(p.workflow.ID)
+	l.limit = p.workflow.Settings.Concurrency
+	conflict := l.running >= l.limit || l.queued > 0
+	switch {
+	case !conflict && e.room(a):
+		e.occupy(l)
+		return l, admitted
+	case conflict && !mayQueue:
+		return l, refused
+	case l.queued >= maxQueued:
+		return l, full
+	}
+	return l, queues
+}
+
+// room tells whether one more execution of an agent may be at work. The caller
+// holds e.mu, as for all below whose comment does not say otherwise.
+func (e *Engine) room(a *agentState) bool {
+	return !e.stopping && e.busy < maxBusy && a.busy < maxAgentBusy
+}
+
+func (e *Engine) occupy(l *line) {
+	l.running++
+	l.agent.busy++
+	e.busy++
+}
+
+func (e *Engine) vacate(l *line) {
+	l.running--
+	l.agent.busy--
+	e.busy--
+	if l.running == 0 && l.queued == 0 && !l.listed {
+		delete(l.agent.lines, l.workflow)
+	}
+	e.dispatch()
+}
+
+// enqueued notes an execution that was entered as queued. It takes e.mu itself.
+func (e *Engine) enqueued(l *line) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := l.agent.line(l.workflow) // another one when l was let go meanwhile
+	now.limit = l.limit
+	now.queued++
+	e.list(now)
+	e.dispatch()
+}
+
+func (e *Engine) list(l *line) {
+	if !l.listed {
+		l.listed = true
+		e.backlog = append(e.backlog, l)
+	}
+}
+
+// dispatch begins executions for which there is room: those that were cut or
+// woken first, then those in the queue, workflows taking turns.
+func (e *Engine) dispatch() {
+	if e.stopping {
+		if e.busy == 0 {
+			closeOnce(e.quiet)
+		}
+		return
+	}
+	for range len(e.resuming) {
+		if e.busy >= maxBusy {
+			return
+		}
+		next := e.resuming[0]
+		e.resuming = e.resuming[1:]
+		switch {
+		case e.agents[next.agent.db] != next.agent || next.agent.active[next.id] != nil:
+		case !e.room(next.agent):
+			e.resuming = append(e.resuming, next)
+		default:
+			e.goOn(next)
+		}
+	}
+	for range len(e.backlog) {
+		l := e.backlog[0]
+		e.backlog = e.backlog[1:]
+		if l.queued > 0 && l.running < l.limit && e.room(l.agent) {
+			l.queued--
+			e.occupy(l)
+			e.running.Go(func() { e.takeNext(l) })
+		}
+		if l.listed = l.queued > 0; l.listed {
+			e.backlog = append(e.backlog, l)
+		} else if l.running == 0 {
+			delete(l.agent.lines, l.workflow)
+		}
+		if e.busy >= maxBusy {
+			return
+		}
+	}
+}
+
+// goOn takes an execution up from its rows.
+func (e *Engine) goOn(x resumable) {
+	r := e.newRun(x.agent.db, x.id)
+	x.agent.active[x.id] = r
+	x.agent.busy++
+	e.busy++
+	e.running.Go(func() {
+		if r.load(x.agent) {
+			r.drive()
+		}
+	})
+}
+
+// takeNext begins the execution that has been in a workflow's queue for
+// longest, in the place that was taken for it. It takes e.mu itself.
+func (e *Engine) takeNext(l *line) {
+	id, err := l.agent.db.BeginQueued(e.work, l.workflow)
+	e.mu.Lock()
+	if err != nil && e.work.Err() == nil && agent.ErrorCode(err) != agent.CodeNotFound {
+		e.log.Error("take an execution from the queue", "agent", l.agent.db.ID(), "error", err)
+		l.agent.again = time.Now().Add(sweepEvery)
+	}
+	if err != nil || id == "" {
+		l.queued = 0
+		e.vacate(l)
+		e.mu.Unlock()
+		return
+	}
+	if e.agents[l.agent.db] != l.agent {
+		e.vacate(l)
+		e.mu.Unlock()
+		return
+	}
+	r := e.newRun(l.agent.db, id)
+	r.line = l
+	l.agent.active[id] = r
+	e.mu.Unlock()
+	if r.load(l.agent) {
+		r.drive()
+	}
+}
+
+// begin puts an execution to work in the place that was taken for it. It takes
+// e.mu itself.
+func (e *Engine) begin(r *run) {
+	e.mu.Lock()
+	r.line.agent.active[r.id] = r
+	e.mu.Unlock()
+	e.running.Go(r.drive)
+}
+
+// asleep lets a run go whose execution does nothing but wait. It is false when
+// a wait has ended meanwhile. It takes e.mu itself.
+func (e *Engine) asleep(r *run) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r.mu.Lock()
+	woken := len(r.inbox) > 0
+	r.mu.Unlock()
+	if woken {
+		return false
+	}
+	delete(r.line.agent.active, r.id)
+	e.vacate(r.line)
+	return true
+}
+
+// left lets a run go that has come to its end: nil and errOver say that the
+// execution is over, errCut that it goes on later, anything else that it
+// cannot be written now. It takes e.mu itself.
+func (e *Engine) left(r *run, why error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a := r.line.agent
+	delete(a.active, r.id)
+	over := why == nil || errors.Is(why, errOver) || errors.Is(why, store.ErrEnded) || agent.ErrorCode(why) == agent.CodeNotFound
+	switch {
+	case over:
+		e.announce(r.id, r, nil)
+	case r.fresh:
+		e.announce(r.id, r, why)
+	case !errors.Is(why, errCut):
+		a.again = time.Now().Add(2 * sweepEvery)
+	}
+	e.vacate(r.line)
+}
+
+// announce tells those that wait for an execution's end.
+func (e *Engine) announce(id string, r *run, err error) {
+	w := e.awaited[id]
+	if w == nil || w.ended {
+		return
+	}
+	w.run, w.err, w.ended = r, err, true
+	close(w.done)
+	delete(e.awaited, id)
+}
+
+// expect registers somebody who waits for an execution's end. It takes e.mu
+// itself.
+func (e *Engine) expect(id string) *awaited {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	w := e.awaited[id]
+	if w == nil {
+		w = &awaited{done: make(chan struct{})}
+		e.awaited[id] = w
+	}
+	w.n++
+	return w
+}
+
+// unexpect takes back an expect. It takes e.mu itself.
+func (e *Engine) unexpect(id string, w *awaited) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if w.n--; w.n == 0 && e.awaited[id] == w {
+		delete(e.awaited, id)
+	}
+}
+
+// signal hands the end of a wait to the execution that waited. One that sleeps
+// is taken up. It takes e.mu itself.
+func (e *Engine) signal(db *store.DB, end store.WaitEnd) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a := e.agents[db]
+	if a == nil {
+		return // its rows tell, when it is met again
+	}
+	if r := a.active[end.ExecutionID]; r != nil {
+		r.mu.Lock()
+		r.inbox = append(r.inbox, end)
+		r.mu.Unlock()
+		select {
+		case r.knock <- struct{}{}:
+		default:
+		}
+		return
+	}
+	e.publish(end.ExecutionID, Event{Type: EventNodeFinished, Node: &end.Result})
+	e.resuming = append(e.resuming, resumable{a, end.ExecutionID})
+	e.dispatch()
+}
+
+// over stops the run of an execution that has ended by another hand. It takes
+// e.mu itself.
+func (e *Engine) over(db *store.DB, x *agent.Execution) {
+	e.publish(x.ID, Event{Type: endEvents[x.Status], Execution: x})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if a := e.agents[db]; a != nil && a.active[x.ID] != nil {
+		a.active[x.ID].cancel(errOver)
+		return
+	}
+	e.announce(x.ID, nil, nil)
+}
+
+// entered begins an execution that a node started and that is in the file now.
+// It takes e.mu itself.
+func (e *Engine) entered(db *store.DB, c *child) {
+	if c.admitted == nil {
+		e.enqueued(c.queue)
+		return
+	}
+	r := e.newRun(db, c.execution.ID)
+	r.line, r.execution, r.program, r.payload = c.admitted, c.execution, c.program, c.payload
+	e.begin(r)
+}
+
+// release gives back the place of an execution that a node was to start.
+func (r *run) release(c *child) {
+	if c != nil && c.admitted != nil {
+		r.engine.mu.Lock()
+		defer r.engine.mu.Unlock()
+		r.engine.vacate(c.admitted)
+	}
+}
+
+// load reads an execution that goes on. It is false when there is nothing to
+// go on with.
+func (r *run) load(a *agentState) bool {
+	w, err := r.db.WorkingExecution(r.ctx, r.id)
+	r.claim(a, &w)
+	switch {
+	case err != nil && agent.ErrorCode(err) == agent.CodeNotFound:
+		r.engine.left(r, errOver)
+		return false
+	case err != nil && r.ctx.Err() != nil:
+		r.engine.left(r, errCut)
+		return false
+	case err != nil:
+		r.engine.log.Error("read an execution that is to go on", "agent", r.db.ID(), "execution", r.id, "error", err)
+		r.engine.left(r, err)
+		return false
+	case w.Status != agent.ExecutionRunning:
+		r.engine.left(r, errOver)
+		return false
+	}
+	r.execution = &w.Execution
+	r.past, r.asleep = map[place]agent.NodeResult{}, map[place]store.Wait{}
+	for _, result := range w.Results {
+		r.past[place{result.NodeID, result.At()}] = result
+	}
+	for _, wait := range w.Waits {
+		r.asleep[place{wait.NodeID, wait.Path}] = wait
+	}
+	r.payload, _ = decodeOr(w.Input).(map[string]any)
+	if r.program, err = r.engine.program(r.db, w.Workflow); err != nil {
+		r.unable(&w.Workflow, err)
+		return false
+	}
+	return true
+}
+
+// claim counts a loaded execution with its workflow.
+func (r *run) claim(a *agentState, w *store.WorkingExecution) {
+	if r.line != nil {
+		r.engine.mu.Lock()
+		defer r.engine.mu.Unlock()
+		if w.WorkflowID != "" {
+			r.line.limit = w.Workflow.Settings.Concurrency
+			r.engine.dispatch()
+		}
+		return
+	}
+	r.engine.mu.Lock()
+	defer r.engine.mu.Unlock()
+	r.line = a.line(w.WorkflowID)
+	if w.WorkflowID != "" {
+		r.line.limit = w.Workflow.Settings.Concurrency
+	}
+	r.line.running++
+}
+
+// unable ends an execution whose graph cannot be run here, such as one that a
+// newer version began.
+func (r *run) unable(w *agent.Workflow, err error) {
+	r.program = &program{workflow: *w}
+	r.execution.Status, r.execution.CompletedAt, r.execution.Error = agent.ExecutionErrored, agent.Now(), r.explain(err, "")
+	if r.commit(false) {
+		r.tell(Event{Type: EventExecutionErrored, Execution: r.execution})
+		r.engine.left(r, nil)
+	}
+}
+
+// Look ends the work on executions that are not in the file any more, after
+// workflows or executions were deleted.
+func (e *Engine) Look(ctx context.Context, db *store.DB) error {
+	e.mu.Lock()
+	var ids []string
+	if a := e.agents[db]; a != nil {
+		for id, r := range a.active {
+			if r.written.Load() {
+				ids = append(ids, id)
+			}
+		}
+	}
+	e.mu.Unlock()
+	if len(ids) == 0 {
+		return nil
+	}
+	left, err := db.RunningExecutions(ctx, ids)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, id := range ids {
+		if a := e.agents[db]; a != nil && a.active[id] != nil && !left[id] {
+			a.active[id].cancel(errOver)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,282 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// parallel is how many nodes of one execution run at a time.
+const parallel = 4
+
+// Why a run is cut short. After errCut it goes on another time.
+var (
+	errCut  = errors.New("cut, to go on later")
+	errOver = errors.New("ended by another hand")
+)
+
+// run is an execution at work. Its fields belong to the goroutine of drive,
+// but those under mu.
+type run struct {
+	engine    *Engine
+	db        *store.DB
+	id        string
+	line      *line
+	execution *agent.Execution
+	program   *program
+	payload   map[string]any
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	top       *scope
+	lastError map[string]any
+	past      map[place]agent.NodeResult // of the journal, when it goes on
+	asleep    map[place]store.Wait       // waits that were entered before
+	waiting   map[place]instance
+
+	ready   []instance // to be resolved
+	effects []instance // to be begun once what came before is committed
+	flights map[*flight]bool
+	landed  chan *flight
+
+	// What is not committed yet.
+	fresh    bool // the execution's row is not there
+	written  atomic.Bool
+	begin    bool
+	pending  []agent.NodeResult
+	waits    []store.Wait
+	unwaits  []store.WaitEnd
+	children []*child
+
+	failure *agent.ExecutionError
+	err     error // why nothing could be written
+
+	results []agent.NodeResult // all of them, when the caller wants them
+	keep    bool
+
+	mu       sync.Mutex
+	inbox    []store.WaitEnd
+	knock    chan struct{}
+	now      map[*flight]agent.NodeResult
+	response *agent.NodeResult
+	answered chan struct{} // a webhook-response is committed
+}
+
+// keptResults is how many node results a run keeps for its caller.
+const keptResults = 200
+
+// commitAfter is how many results of nodes without effects wait for a commit.
+const commitAfter = 500
+
+func (e *Engine) newRun(db *store.DB, id string) *run {
+	r := &run{
+		engine: e, db: db, id: id,
+		waiting: map[place]instance{}, flights: map[*flight]bool{}, landed: make(chan *flight, parallel),
+		knock: make(chan struct{}, 1), answered: make(chan struct{}),
+	}
+	r.written.Store(true)
+	r.ctx, r.cancel = context.WithCancelCause(e.work)
+	return r
+}
+
+// drive runs the execution until it ends, sleeps or is cut.
+func (r *run) drive() {
+	defer r.cancel(nil)
+	r.open()
+	for {
+		r.settle()
+		switch {
+		case r.ctx.Err() != nil:
+			r.stopped()
+			return
+		case r.failure != nil || r.top.open == 0:
+			r.finishAll()
+			return
+		case r.idle():
+			if r.sleep() {
+				return
+			}
+			continue
+		}
+		if !r.commit(false) {
+			return
+		}
+		r.depart()
+		if len(r.ready) == 0 && len(r.flights) > 0 {
+			r.await()
+		}
+	}
+}
+
+// open begins with the trigger, and with all nodes that nothing leads to.
+func (r *run) open() {
+	r.top = r.newScope(nil, nil, 0, -1)
+	start, _ := r.program.graph.Find(r.execution.TriggerNode)
+	for i, node := range r.top.region.nodes {
+		if r.top.states[i].left == 0 {
+			if node == start {
+				r.top.states[i].live = true
+				r.top.states[i].sources = []input{{value: r.payload}}
+			}
+			r.ready = append(r.ready, instance{r.top, node})
+		}
+	}
+}
+
+// settle resolves what is ready until only nodes with effects, waits, and
+// nodes that run are left.
+func (r *run) settle() {
+	for len(r.ready) > 0 && r.failure == nil && r.ctx.Err() == nil {
+		in := r.ready[0]
+		r.ready = r.ready[1:]
+		if !in.scope.dead() {
+			r.resolve(in)
+		}
+		if len(r.pending) >= commitAfter && !r.commit(false) {
+			return
+		}
+	}
+}
+
+// idle tells whether nothing but waits is left.
+func (r *run) idle() bool {
+	return len(r.ready) == 0 && len(r.effects) == 0 && len(r.flights) == 0
+}
+
+// resolve runs a node, or says that it is to run, once all edges that lead to
+// it are resolved.
+func (r *run) resolve(in instance) {
+	n := &r.program.nodes[in.node]
+	at := r.placeOf(in)
+	if past, ok := r.past[at]; ok && past.Finished() {
+		r.replay(in, past)
+		return
+	}
+	if !r.state(in).live {
+		r.skip(in)
+		return
+	}
+	if w, ok := r.asleep[at]; ok {
+		delete(r.asleep, at)
+		r.state(in).waiting = true
+		r.waiting[place{w.NodeID, w.Path}] = in
+		return
+	}
+	switch {
+	case n.disabled:
+		result := r.result(in, agent.NodeSkipped)
+		r.conclude(in, result, r.inputOf(in), false)
+	case n.Type == agent.NodeLoop:
+		r.startLoop(in)
+	case n.kind.Pure && !n.once:
+		r.compute(in)
+	default:
+		r.effects = append(r.effects, in)
+	}
+}
+
+// result begins the result of a node.
+func (r *run) result(in instance, status agent.NodeStatus) agent.NodeResult {
+	n := &r.program.nodes[in.node]
+	result := agent.NodeResult{NodeID: n.ID, Type: n.Type, Status: status, StartedAt: agent.Now(), Attempt: 1}
+	result.SetPath(in.scope.path)
+	return result
+}
+
+// compute runs a node without effects on the spot.
+func (r *run) compute(in instance) {
+	result := r.result(in, agent.NodeSuccess)
+	began := time.Now()
+	f := r.newFlight(in)
+	if f.err == nil {
+		f.once(r.ctx)
+	}
+	result.DurationMS = since(began)
+	r.land(f, result)
+}
+
+func since(began time.Time) float64 { return float64(time.Since(began).Microseconds()) / 1000 }
+
+// depart begins nodes with effects, as many as may run at a time.
+func (r *run) depart() {
+	for len(r.effects) > 0 && len(r.flights) < parallel {
+		in := r.effects[0]
+		r.effects = r.effects[1:]
+		if in.scope.dead() {
+			continue
+		}
+		n := &r.program.nodes[in.node]
+		if n.once {
+			if past, ok := r.past[r.placeOf(in)]; ok && past.Status == agent.NodeRunning {
+				r.interrupted(in)
+				continue
+			}
+			r.pending = append(r.pending, r.result(in, agent.NodeRunning))
+			if !r.commit(false) {
+				return
+			}
+		}
+		r.launch(in)
+	}
+}
+
+// interrupted ends a node that was cut and may run at most once.
+func (r *run) interrupted(in instance) {
+	result := r.result(in, agent.NodeFailed)
+	result.Error = &agent.ExecutionError{Code: "INTERRUPTED", NodeID: result.NodeID,
+		Message: "the node was cut by a stop of the server, and it may run at most once"}
+	r.conclude(in, result, nil, false)
+}
+
+// await waits for a node that runs, for the end of a wait, or for the end.
+func (r *run) await() {
+	select {
+	case f := <-r.landed:
+		r.arrive(f)
+	case <-r.knock:
+		r.receive()
+	case <-r.ctx.Done():
+	}
+}
+
+// receive takes in the waits that have ended.
+func (r *run) receive() {
+	r.mu.Lock()
+	ends := r.inbox
+	r.inbox = nil
+	r.mu.Unlock()
+	for _, end := range ends {
+		at := place{end.Result.NodeID, end.Result.At()}
+		in, ok := r.waiting[at]
+		if !ok {
+			continue
+		}
+		delete(r.waiting, at)
+		if !in.scope.dead() {
+			r.tellFinished(end.Result)
+			r.remember(end.Result)
+			r.conclude(in, end.Result, decodeOr(end.Result.Output), true)
+		}
+	}
+}
+
+// replay takes a node's result out of the journal.
+func (r *run) replay(in instance, past agent.NodeResult) {
+	r.remember(past)
+	switch {
+	case past.Status == agent.NodeSkipped && r.state(in).live: // disabled
+		r.conclude(in, past, r.inputOf(in), true)
+	case past.Status == agent.NodeSkipped:
+		r.skip(in)
+	case past.Status == agent.NodeCancelled: // its scope was given up: the failure is replayed too
+		r.state(in).waiting = true
+	default:
+		r.conclude(in, past, decodeOr(past.Output), true)
+	}
+}

@@ -1,0 +1,68 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// Tested is what a node did that was run alone.
+type Tested struct {
+	Status     agent.NodeStatus      `json:"status" enum:"success,error" example:"success"`
+	Output     json.RawMessage       `json:"output,omitempty"`
+	Error      *agent.ExecutionError `json:"error,omitempty"`
+	Logs       []agent.LogLine       `json:"logs"`
+	Warnings   []string              `json:"warnings,omitempty"`
+	DurationMS float64               `json:"duration_ms" example:"1.5"`
+}
+
+// TestNode runs one node of a workflow alone, for real, with an input that is
+// both what flows into it and the payload of the trigger. Nodes that wait, and
+// loops, cannot be run alone.
+func (e *Engine) TestNode(ctx context.Context, db *store.DB, workflowID, nodeID string, given json.RawMessage) (Tested, error) {
+	payload, err := readPayload(given)
+	if err != nil {
+		return Tested{}, err
+	}
+	w, err := db.Workflow(ctx, workflowID)
+	if err != nil {
+		return Tested{}, err
+	}
+	g, err := agent.ParseGraph(w.Nodes, w.Edges, false)
+	if err != nil {
+		return Tested{}, err
+	}
+	i, ok := g.Find(nodeID)
+	if !ok {
+		return Tested{}, agent.Invalid("node_id", "is no node of this workflow")
+	}
+	switch g.Nodes[i].Type {
+	case agent.NodeLoop, agent.NodeWait, agent.NodeApproval, "workflow":
+		return Tested{}, agent.Invalid("node_id", "names a node of the type "+g.Nodes[i].Type+", which cannot be run alone")
+	}
+	p := &program{workflow: w, graph: g, nodes: make([]step, len(g.Nodes)), place: make([]int, len(g.Nodes)), regions: map[int]*region{-1: {nodes: []int{i}, left: []int{0}}}}
+	if err := g.CheckNode(i); err != nil {
+		return Tested{}, err
+	}
+	if err := e.prepare(p, i); err != nil {
+		return Tested{}, err
+	}
+	r := &run{engine: e, db: db, id: "test", program: p, payload: payload,
+		execution: &agent.Execution{ID: agent.NewID("test"), WorkflowID: w.ID, Version: w.Version, Trigger: "manual", Depth: 1, StartedAt: agent.Now()}}
+	r.top = r.newScope(nil, nil, 0, -1)
+	in := instance{r.top, i}
+	r.state(in).sources = []input{{value: payload}}
+	f := r.newFlight(in)
+	f.call.ExecutionID, f.call.Record = "", nil
+	f.fly(ctx)
+	t := Tested{Status: agent.NodeSuccess, Output: f.raw, Logs: f.outcome.Logs, Warnings: append(f.warnings, f.outcome.Warnings...), DurationMS: since(f.began)}
+	if t.Logs == nil {
+		t.Logs = []agent.LogLine{}
+	}
+	if f.err != nil {
+		t.Status, t.Output, t.Error = agent.NodeFailed, nil, r.explain(f.err, nodeID)
+	}
+	return t, nil
+}

@@ -1,0 +1,171 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"satchel/agent"
+	"satchel/flow"
+	"satchel/store"
+)
+
+// executionOut is an execution with what became of its nodes.
+type executionOut struct {
+	ExecutionID string `json:"execution_id" doc:"The same as id." example:"execution-06f1q2s3t4v5a6b7c8d9"`
+	agent.Execution
+	NodeResults []agent.NodeResult `json:"node_results" doc:"In the order in which nodes ended; those that run or wait come last."`
+}
+
+func newExecutionOut(x agent.Execution, results []agent.NodeResult) executionOut {
+	if results == nil {
+		results = []agent.NodeResult{}
+	}
+	return executionOut{x.ID, x, results}
+}
+
+// maxWait bounds how long execute waits, in seconds.
+const maxWait = 300
+
+type executeWorkflowIn struct {
+	Wait int `query:"wait" doc:"Seconds to wait for the end, up to 300; without it the answer comes at once." minimum:"0" maximum:"300" example:"30"`
+	Body struct {
+		WorkflowID string          `json:"workflow_id" required:"true" example:"workflow-06f1q2s3t4v5a6b7c8d9"`
+		Input      json.RawMessage `json:"input,omitempty" doc:"The payload: an object."`
+	}
+}
+
+func (s *Server) executeWorkflow(c *Call, in *executeWorkflowIn) (executionOut, error) {
+	if in.Body.WorkflowID == "" {
+		return executionOut{}, agent.Invalid("workflow_id", "is required")
+	}
+	if in.Wait < 0 || in.Wait > maxWait {
+		return executionOut{}, agent.Invalid("wait", "must be from 0 to 300")
+	}
+	q := flow.Request{WorkflowID: in.Body.WorkflowID, Input: in.Body.Input, Trigger: "manual", Wait: time.Duration(in.Wait) * time.Second}
+	started, err := s.execute(c, q)
+	for i := range started.Results {
+		started.Results[i].Cut()
+	}
+	return newExecutionOut(started.Execution, started.Results), err
+}
+
+// execute runs a request that may wait for long. A server that stops answers
+// with the execution as it stands.
+func (s *Server) execute(c *Call, q flow.Request) (flow.Started, error) {
+	if q.Wait > readTimeout/2 {
+		control := http.NewResponseController(c.echo.Response())
+		end := time.Now().Add(q.Wait)
+		if err := errors.Join(control.SetReadDeadline(end.Add(readTimeout)), control.SetWriteDeadline(end.Add(writeTimeout))); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return flow.Started{}, err
+		}
+	}
+	ctx, cancel := context.WithCancel(c)
+	defer cancel()
+	defer context.AfterFunc(s.streams, cancel)()
+	started, err := s.flow.Execute(ctx, c.DB, q)
+	if s.streams.Err() != nil && started.Execution.ID != "" {
+		return started, nil
+	}
+	return started, err
+}
+
+type listExecutionsIn struct {
+	ListParams
+	WorkflowID string   `query:"workflow_id" doc:"Only executions of this workflow."`
+	Status     []string `query:"status" doc:"queued, running, complete, errored or terminated; may be repeated." example:"errored"`
+}
+
+// executionItem is an execution as lists show it.
+type executionItem struct {
+	ID          string                `json:"id" example:"execution-06f1q2s3t4v5a6b7c8d9"`
+	WorkflowID  string                `json:"workflow_id" example:"workflow-06f1q2s3t4v5a6b7c8d9"`
+	Version     int                   `json:"version" example:"1"`
+	Status      agent.ExecutionStatus `json:"status" enum:"queued,running,complete,errored,terminated" example:"complete"`
+	Trigger     string                `json:"trigger" example:"manual"`
+	Error       *agent.ExecutionError `json:"error,omitempty"`
+	RetriedFrom string                `json:"retried_from,omitempty"`
+	ParentID    string                `json:"parent_id,omitempty"`
+	CreatedAt   agent.Time            `json:"created_at" format:"date-time"`
+	StartedAt   agent.Time            `json:"started_at" format:"date-time" nullable:"true"`
+	CompletedAt agent.Time            `json:"completed_at" format:"date-time" nullable:"true"`
+}
+
+type executionsOut struct {
+	Executions []executionItem `json:"executions"`
+	Meta       Meta            `json:"meta"`
+}
+
+func (s *Server) listExecutions(c *Call, in *listExecutionsIn) (executionsOut, error) {
+	page, err := in.Page("created_at", "started_at", "completed_at", "status")
+	if err != nil {
+		return executionsOut{}, err
+	}
+	for _, status := range in.Status {
+		if !slices.Contains(agent.ExecutionStatuses, agent.ExecutionStatus(status)) {
+			return executionsOut{}, agent.Invalid("status", "must be queued, running, complete, errored or terminated")
+		}
+	}
+	found, total, err := c.DB.Executions(c, store.ExecutionFilter{WorkflowID: in.WorkflowID, Statuses: in.Status}, page)
+	items := make([]executionItem, len(found))
+	for i, x := range found {
+		items[i] = executionItem{x.ID, x.WorkflowID, x.Version, x.Status, x.Trigger, x.Error, x.RetriedFrom, x.ParentID, x.CreatedAt, x.StartedAt, x.CompletedAt}
+	}
+	return executionsOut{items, metaOf(page, total)}, err
+}
+
+type executionIn struct {
+	ID string `path:"executionId" doc:"Id of the execution." example:"execution-06f1q2s3t4v5a6b7c8d9"`
+}
+
+type getExecutionIn struct {
+	executionIn
+	Full bool `query:"full" doc:"Show outputs longer than 256 KB too."`
+}
+
+func (s *Server) getExecution(c *Call, in *getExecutionIn) (executionOut, error) {
+	x, results, err := s.flow.Execution(c, c.DB, in.ID)
+	for i := range results {
+		if !in.Full {
+			results[i].Cut()
+		}
+	}
+	return newExecutionOut(x, results), err
+}
+
+func (s *Server) terminateExecution(c *Call, in *executionIn) (executionOut, error) {
+	x, err := s.flow.Terminate(c, c.DB, in.ID)
+	if err != nil {
+		return executionOut{}, err
+	}
+	return s.getExecution(c, &getExecutionIn{executionIn: executionIn{x.ID}})
+}
+
+type retryExecutionIn struct {
+	executionIn
+	Body struct {
+		FromNode string `json:"from_node,omitempty" doc:"Where to begin again; the first node that failed without it."`
+	}
+}
+
+func (s *Server) retryExecution(c *Call, in *retryExecutionIn) (executionOut, error) {
+	x, err := s.flow.Retry(c, c.DB, in.ID, in.Body.FromNode)
+	return newExecutionOut(x, nil), err
+}
+
+type resumeExecutionIn struct {
+	executionIn
+	Body struct {
+		NodeID string          `json:"node_id" required:"true" doc:"The node that waits." example:"ask"`
+		Path   string          `json:"path,omitempty" doc:"Which one, where it waits in several iterations of loops: as path, or iteration, of its result."`
+		Data   json.RawMessage `json:"data,omitempty" doc:"What the wait comes to; of an approval {decision: approved or rejected, comment}."`
+	}
+}
+
+func (s *Server) resumeExecution(c *Call, in *resumeExecutionIn) (executionOut, error) {
+	x, err := s.flow.Resume(c, c.DB, in.ID, flow.Answer{NodeID: in.Body.NodeID, Path: in.Body.Path, Data: in.Body.Data, By: c.Identity.Label()})
+	return newExecutionOut(x, nil), err
+}

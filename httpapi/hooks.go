@@ -1,0 +1,199 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"golang.org/x/net/http/httpguts"
+
+	"satchel/agent"
+	"satchel/flow"
+)
+
+type hookIn struct {
+	ID string `path:"workflowId" doc:"Id of the workflow." example:"workflow-06f1q2s3t4v5a6b7c8d9"`
+}
+
+// hookOut answers a hook whose workflow makes no answer of its own.
+type hookOut struct {
+	ExecutionID string                `json:"execution_id" example:"execution-06f1q2s3t4v5a6b7c8d9"`
+	Status      agent.ExecutionStatus `json:"status" enum:"queued,running,complete,errored,terminated" example:"running"`
+}
+
+// hookWait is how long a hook waits for the workflow's webhook-response.
+const hookWait = 60 * time.Second
+
+// maxHookBody bounds the body of a hook, in bytes.
+const maxHookBody = 2 << 20
+
+func (s *Server) callHook(c *Call) error {
+	in, err := bindIn[hookIn](c)
+	if err != nil {
+		return err
+	}
+	payload, err := hookPayload(c.echo.Request())
+	if err != nil {
+		return err
+	}
+	responds, err := s.flow.Hook(c, c.DB, in.ID)
+	if err != nil {
+		return err
+	}
+	q := flow.Request{WorkflowID: in.ID, Input: payload, Trigger: "webhook", Queue: true, Answer: true}
+	if responds {
+		q.Wait = hookWait
+	}
+	started, err := s.execute(c, q)
+	if err != nil {
+		return err
+	}
+	if started.Response != nil {
+		return answerHook(c.echo, started.Response)
+	}
+	return writeJSON(c.echo, http.StatusOK, hookOut{started.Execution.ID, started.Execution.Status})
+}
+
+// hookPayload is {method, query, headers, body}; the keys of a body that is an
+// object stand beside them. Headers that carry the caller's credentials for
+// this server are left out.
+func hookPayload(r *http.Request) (json.RawMessage, error) {
+	raw, err := io.ReadAll(io.LimitReader(r.Body, maxHookBody+1))
+	switch {
+	case err != nil:
+		return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body could not be read whole").Because(err)
+	case len(raw) > maxHookBody:
+		return nil, agent.Errorf(agent.CodeFileTooLarge, "the body of a hook may have at most %d MB", maxHookBody>>20).With("limit_bytes", maxHookBody)
+	}
+	body, err := hookBody(r.Header.Get(echo.HeaderContentType), raw)
+	if err != nil {
+		return nil, err
+	}
+	headers := map[string]string{}
+	for name, values := range r.Header {
+		switch name = strings.ToLower(name); name {
+		case "authorization", "x-api-key", "cookie", strings.ToLower(tokenHeaders[0]), strings.ToLower(tokenHeaders[1]):
+		default:
+			headers[name] = strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD")
+		}
+	}
+	payload := map[string]any{}
+	if object, ok := body.(map[string]any); ok {
+		maps.Copy(payload, object)
+	}
+	payload["method"], payload["query"], payload["headers"], payload["body"] = r.Method, firstOf(r.URL.Query()), headers, body
+	return json.Marshal(payload)
+}
+
+// hookBody reads a body as JSON or as a form; anything else is text.
+func hookBody(contentType string, raw []byte) (any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	media, _, _ := mime.ParseMediaType(contentType)
+	switch {
+	case media == echo.MIMEApplicationJSON || strings.HasSuffix(media, "+json"):
+		if err := agent.CheckNesting("body", raw); err != nil {
+			return nil, err
+		}
+		var body any
+		dec := json.NewDecoder(strings.NewReader(string(raw)))
+		dec.UseNumber()
+		if err := dec.Decode(&body); err != nil || dec.More() {
+			return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is not JSON")
+		}
+		return body, nil
+	case media == echo.MIMEApplicationForm:
+		form, err := url.ParseQuery(string(raw))
+		if err != nil {
+			return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is no form")
+		}
+		return firstOf(form), nil
+	}
+	return strings.ToValidUTF8(strings.ReplaceAll(string(raw), "\x00", "\uFFFD"), "\uFFFD"), nil
+}
+
+// firstOf gives a name that comes once its text, and one that comes often a
+// list.
+func firstOf(values url.Values) map[string]any {
+	out := map[string]any{}
+	for name, list := range values {
+		name = clean(name)
+		if len(list) == 1 {
+			out[name] = clean(list[0])
+			continue
+		}
+		texts := make([]any, len(list))
+		for i, v := range list {
+			texts[i] = clean(v)
+		}
+		out[name] = texts
+	}
+	return out
+}
+
+func clean(text string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
+}
+
+// answerHook writes what a webhook-response says. Its headers cannot set what
+// the server itself answers for.
+func answerHook(c echo.Context, result *agent.NodeResult) error {
+	var answer struct {
+		Status  float64        `json:"status"`
+		Headers map[string]any `json:"headers"`
+		Body    any            `json:"body"`
+	}
+	if err := json.Unmarshal(result.Output, &answer); err != nil {
+		return err
+	}
+	media := ""
+	for name, v := range answer.Headers {
+		value, _ := v.(string)
+		switch {
+		case !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value):
+		case strings.EqualFold(name, echo.HeaderContentType):
+			media = value
+		case ownHeader(name):
+		default:
+			c.Response().Header().Set(name, value)
+		}
+	}
+	// Nothing that a workflow answers may run as a page of this server.
+	c.Response().Header().Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
+	if text, ok := answer.Body.(string); ok {
+		if media == "" {
+			media = "text/plain; charset=utf-8"
+		}
+		return c.Blob(int(answer.Status), media, []byte(text))
+	}
+	if media == "" {
+		media = echo.MIMEApplicationJSON
+	}
+	if answer.Body == nil {
+		return c.NoContent(int(answer.Status))
+	}
+	raw, err := json.Marshal(answer.Body)
+	if err != nil {
+		return err
+	}
+	return c.Blob(int(answer.Status), media, raw)
+}
+
+// ownHeader tells whether only the server sets a header.
+func ownHeader(name string) bool {
+	name = strings.ToLower(name)
+	for _, own := range []string{"access-control-", "x-ratelimit-", "content-length", "content-security-policy", "transfer-encoding", "connection",
+		"set-cookie", "x-request-id", "x-api-version", "x-content-type-options", "referrer-policy", "strict-transport-security", "clear-site-data", "service-worker-allowed"} {
+		if strings.HasPrefix(name, own) {
+			return true
+		}
+	}
+	return false
+}

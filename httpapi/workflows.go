@@ -1,0 +1,142 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"slices"
+
+	"satchel/agent"
+	"satchel/flow"
+)
+
+type listWorkflowsIn struct {
+	ListParams
+	Status []string `query:"status" doc:"draft, active, paused or archived; may be repeated." example:"active"`
+}
+
+// workflowItem is a workflow as lists show it.
+type workflowItem struct {
+	ID          string               `json:"id" example:"workflow-06f1q2s3t4v5a6b7c8d9"`
+	Name        string               `json:"name" example:"Welcome"`
+	Description string               `json:"description"`
+	Status      agent.WorkflowStatus `json:"status" enum:"draft,active,paused,archived" example:"active"`
+	Version     int                  `json:"version" example:"1"`
+	CreatedAt   agent.Time           `json:"created_at" format:"date-time"`
+	UpdatedAt   agent.Time           `json:"updated_at" format:"date-time"`
+}
+
+type workflowsOut struct {
+	Workflows []workflowItem `json:"workflows"`
+	Meta      Meta           `json:"meta"`
+}
+
+func (s *Server) listWorkflows(c *Call, in *listWorkflowsIn) (workflowsOut, error) {
+	page, err := in.Page("name", "status", "created_at", "updated_at")
+	if err != nil {
+		return workflowsOut{}, err
+	}
+	for _, status := range in.Status {
+		if !slices.Contains(agent.WorkflowStatuses, agent.WorkflowStatus(status)) {
+			return workflowsOut{}, agent.Invalid("status", "must be draft, active, paused or archived")
+		}
+	}
+	found, total, err := c.DB.Workflows(c, in.Status, page)
+	items := make([]workflowItem, len(found))
+	for i, w := range found {
+		items[i] = workflowItem{w.ID, w.Name, w.Description, w.Status, w.Version, w.CreatedAt, w.UpdatedAt}
+	}
+	return workflowsOut{items, metaOf(page, total)}, err
+}
+
+func workflowLocation(c *Call, out any) string {
+	return "/api/agents/" + c.DB.ID() + "/workflows/" + out.(agent.Workflow).ID
+}
+
+type createWorkflowIn struct{ Body agent.WorkflowChange }
+
+func (s *Server) createWorkflow(c *Call, in *createWorkflowIn) (agent.Workflow, error) {
+	w := agent.Workflow{Status: agent.WorkflowDraft, Settings: agent.DefaultWorkflowSettings()}
+	in.Body.Apply(&w)
+	if err := s.flow.Check(w); err != nil {
+		return w, err
+	}
+	return c.DB.CreateWorkflow(c, w)
+}
+
+type workflowIn struct {
+	ID string `path:"workflowId" doc:"Id of the workflow." example:"workflow-06f1q2s3t4v5a6b7c8d9"`
+}
+
+func (s *Server) getWorkflow(c *Call, in *workflowIn) (agent.Workflow, error) {
+	return c.DB.Workflow(c, in.ID)
+}
+
+type updateWorkflowIn struct {
+	workflowIn
+	Body agent.WorkflowChange
+}
+
+func (s *Server) updateWorkflow(c *Call, in *updateWorkflowIn) (agent.Workflow, error) {
+	return c.DB.UpdateWorkflow(c, in.ID, func(w *agent.Workflow) error {
+		in.Body.Apply(w)
+		return s.flow.Check(*w)
+	})
+}
+
+func (s *Server) deleteWorkflow(c *Call, in *workflowIn) (Success, error) {
+	if err := c.DB.DeleteWorkflow(c, in.ID); err != nil {
+		return Success{}, err
+	}
+	return Success{Success: true}, s.flow.Look(c, c.DB)
+}
+
+type listWorkflowVersionsIn struct {
+	workflowIn
+	Limit  *int `query:"limit" doc:"How many at most; 1 to 200, above is clamped." minimum:"1" default:"50" example:"50"`
+	Offset int  `query:"offset" doc:"How many to pass over." minimum:"0" default:"0" example:"0"`
+}
+
+type workflowVersionsOut struct {
+	Versions []agent.WorkflowVersion `json:"versions"`
+	Meta     Meta                    `json:"meta"`
+}
+
+func (s *Server) listWorkflowVersions(c *Call, in *listWorkflowVersionsIn) (workflowVersionsOut, error) {
+	page, err := ListParams{Limit: in.Limit, Offset: in.Offset}.Page()
+	if err != nil {
+		return workflowVersionsOut{}, err
+	}
+	versions, total, err := c.DB.WorkflowVersions(c, in.ID, page)
+	return workflowVersionsOut{versions, metaOf(page, total)}, err
+}
+
+type restoreWorkflowIn struct {
+	workflowIn
+	Version int `path:"version" doc:"The version to go back to." example:"1"`
+}
+
+// restoreWorkflow makes an old graph the newest version; name and status stay.
+func (s *Server) restoreWorkflow(c *Call, in *restoreWorkflowIn) (agent.Workflow, error) {
+	old, err := c.DB.WorkflowVersion(c, in.ID, in.Version)
+	if err != nil {
+		return old, err
+	}
+	return c.DB.UpdateWorkflow(c, in.ID, func(w *agent.Workflow) error {
+		w.Nodes, w.Edges, w.Settings = old.Nodes, old.Edges, old.Settings
+		return s.flow.Check(*w)
+	})
+}
+
+type testNodeIn struct {
+	workflowIn
+	Body struct {
+		NodeID string          `json:"node_id" required:"true" example:"greet"`
+		Input  json.RawMessage `json:"input,omitempty" doc:"What flows into the node, and the payload of the trigger: an object."`
+	}
+}
+
+func (s *Server) testNode(c *Call, in *testNodeIn) (flow.Tested, error) {
+	if in.Body.NodeID == "" {
+		return flow.Tested{}, agent.Invalid("node_id", "is required")
+	}
+	return s.flow.TestNode(c, c.DB, in.ID, in.Body.NodeID, in.Body.Input)
+}

@@ -1,0 +1,231 @@
+package httpapi
+
+import (
+	"bufio"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+const flowBase = "/api/agents/default/workflows"
+
+// saved makes an active workflow of nodes and edges and returns its id.
+func saved(t *testing.T, c *visitor, nodes, edges, settings string) string {
+	t.Helper()
+	if settings == "" {
+		settings = "{}"
+	}
+	return c.must(t, 201, "POST", flowBase, `{"name":"Flow","status":"active","nodes":`+nodes+`,"edges":`+edges+`,"settings":`+settings+`}`)["id"].(string)
+}
+
+const (
+	simpleNodes = `[{"id":"t","type":"trigger","data":{"event":"manual"}},{"id":"s","type":"set","data":{"values":{"hello":"{{name}}"}}}]`
+	simpleEdges = `[{"id":"e","source":"t","target":"s"}]`
+	// sleeper waits for an event that nobody sends.
+	sleeperNodes = `[{"id":"t","type":"trigger"},{"id":"w","type":"wait","data":{"event":"schedule.executed"}}]`
+	sleeperEdges = `[{"source":"t","target":"w"}]`
+)
+
+func TestBadWorkflows(t *testing.T) {
+	c := newVisitor(t)
+	id := saved(t, c, simpleNodes, simpleEdges, "")
+	one := flowBase + "/" + id
+	done := c.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`"}`)["id"].(string)
+	asleep := c.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+saved(t, c, sleeperNodes, sleeperEdges, "")+`"}`)["execution_id"].(string)
+	draft := c.must(t, 201, "POST", flowBase, `{"name":"Draft","nodes":[{"id":"h","type":"http-request"}]}`)["id"].(string)
+	paused := c.must(t, 201, "POST", flowBase, `{"name":"Paused","status":"paused","nodes":`+simpleNodes+`,"edges":`+simpleEdges+`}`)["id"].(string)
+	executions := flowBase + "/executions/"
+	node := func(id string) map[string]any {
+		return map[string]any{"error.code": "VALIDATION_ERROR", "error.details.node_id": id}
+	}
+	for _, tc := range []apiCase{
+		{"no name", "POST", flowBase, `{}`, 400, invalid("name")},
+		{"nodes that are an object", "POST", flowBase, `{"name":"x","nodes":{}}`, 400, invalid("nodes")},
+		{"nodes that are text", "POST", flowBase, `{"name":"x","nodes":"x"}`, 400, invalid("nodes")},
+		{"a status that is none", "POST", flowBase, `{"name":"x","status":"asleep"}`, 400, invalid("status")},
+		{"concurrency 0", "POST", flowBase, `{"name":"x","settings":{"concurrency":0}}`, 400, invalid("settings.concurrency")},
+		{"concurrency as text", "POST", flowBase, `{"name":"x","settings":{"concurrency":"all"}}`, 400, map[string]any{"error.code": "VALIDATION_ERROR"}},
+		{"a conflict that is none", "POST", flowBase, `{"name":"x","settings":{"on_conflict":"fight"}}`, 400, invalid("settings.on_conflict")},
+		{"a dangling edge in a draft", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"set"}],"edges":[{"source":"a","target":"b"}]}`, 400, invalid("edges[0].target")},
+		{"double ids in a draft", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"set"},{"id":"a","type":"set"}]}`, 400, node("a")},
+		{"a wrong type in a draft", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"set","data":{"values":1}}]}`, 400, node("a")},
+		{"a template that cannot be read", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"set","data":{"values":{"v":"{{oops"}}}]}`, 400, node("a")},
+		{"an operator that is none", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"if-else","data":{"conditions":[{"left":1,"operator":"loves","right":2}]}}]}`, 400, node("a")},
+		{"a pattern that is none", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"if-else","data":{"conditions":[{"left":1,"operator":"matches","right":"("}]}}]}`, 400, node("a")},
+		{"auth that is none", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"http-request","data":{"auth":{"type":"magic"}}}]}`, 400, node("a")},
+		{"active and empty", "POST", flowBase, `{"name":"x","status":"active"}`, 400, invalid("nodes")},
+		{"active with a type that cannot be run yet", "POST", flowBase, `{"name":"x","status":"active","nodes":[{"id":"t","type":"trigger"},{"id":"n","type":"navigate","data":{"url":"https://example.com"}}]}`, 400, node("n")},
+		{"a draft that is to be active", "PUT", flowBase + "/" + draft, `{"status":"active"}`, 400, node("h")},
+		{"a bad change", "PUT", one, `{"nodes":[{"id":"t","type":"trigger"}]}`, 400, invalid("edges[0].target")},
+		{"null name", "PUT", one, `{"name":null}`, 400, invalid("name")},
+		{"unknown workflow", "GET", flowBase + "/workflow-x", ``, 404, code("NOT_FOUND")},
+		{"change of an unknown one", "PUT", flowBase + "/workflow-x", `{"name":"y"}`, 404, code("NOT_FOUND")},
+		{"deletion of an unknown one", "DELETE", flowBase + "/workflow-x", ``, 404, code("NOT_FOUND")},
+		{"bad filter", "GET", flowBase + "?status=asleep", ``, 400, invalid("status")},
+		{"version 0", "POST", one + "/versions/0/restore", ``, 404, code("NOT_FOUND")},
+		{"version x", "POST", one + "/versions/x/restore", ``, 400, invalid("version")},
+		{"test of no node", "POST", one + "/test-node", `{"node_id":"x"}`, 400, invalid("node_id")},
+		{"test without a name", "POST", one + "/test-node", `{}`, 400, invalid("node_id")},
+		{"test with text", "POST", one + "/test-node", `{"node_id":"s","input":"x"}`, 400, invalid("input")},
+		{"test of an unfinished node", "POST", flowBase + "/" + draft + "/test-node", `{"node_id":"h"}`, 400, node("h")},
+
+		{"execute nothing", "POST", flowBase + "/execute", `{}`, 400, invalid("workflow_id")},
+		{"execute an unknown one", "POST", flowBase + "/execute", `{"workflow_id":"workflow-x"}`, 404, code("NOT_FOUND")},
+		{"execute with a list", "POST", flowBase + "/execute", `{"workflow_id":"` + id + `","input":[1]}`, 400, invalid("input")},
+		{"execute with depth", "POST", flowBase + "/execute", `{"workflow_id":"` + id + `","input":{"a":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}}`, 400, invalid("input")},
+		{"execute with NUL", "POST", flowBase + "/execute", `{"workflow_id":"` + id + `","input":{"a":"\u0000"}}`, 400, invalid("input")},
+		{"execute an unfinished draft", "POST", flowBase + "/execute", `{"workflow_id":"` + draft + `"}`, 400, node("h")},
+		{"execute a paused one", "POST", flowBase + "/execute", `{"workflow_id":"` + paused + `"}`, 400, invalid("workflow_id")},
+		{"wait for ever", "POST", flowBase + "/execute?wait=301", `{"workflow_id":"` + id + `"}`, 400, invalid("wait")},
+		{"wait backwards", "POST", flowBase + "/execute?wait=-1", `{"workflow_id":"` + id + `"}`, 400, invalid("wait")},
+		{"unknown execution", "GET", executions + "execution-x", ``, 404, code("NOT_FOUND")},
+		{"events of an unknown one", "GET", executions + "execution-x/events", ``, 404, code("NOT_FOUND")},
+		{"end of an unknown one", "POST", executions + "execution-x/terminate", ``, 404, code("NOT_FOUND")},
+		{"retry of an unknown one", "POST", executions + "execution-x/retry", `{}`, 404, code("NOT_FOUND")},
+		{"resume of an unknown one", "POST", executions + "execution-x/resume", `{"node_id":"w"}`, 404, code("NOT_FOUND")},
+		{"end of what has ended", "POST", executions + done + "/terminate", ``, 409, code("CONFLICT")},
+		{"resume of what has ended", "POST", executions + done + "/resume", `{"node_id":"s"}`, 409, code("CONFLICT")},
+		{"resume of no node", "POST", executions + asleep + "/resume", `{}`, 400, invalid("node_id")},
+		{"retry of what runs", "POST", executions + asleep + "/retry", `{}`, 409, code("CONFLICT")},
+		{"retry of what did not fail", "POST", executions + done + "/retry", `{}`, 400, invalid("from_node")},
+		{"retry from nowhere", "POST", executions + done + "/retry", `{"from_node":"x"}`, 400, invalid("from_node")},
+		{"bad execution filter", "GET", flowBase + "/executions?status=asleep", ``, 400, invalid("status")},
+		{"hook of an unknown one", "POST", "/api/agents/default/hooks/workflow-x", `{}`, 404, code("NOT_FOUND")},
+		{"hook of one with another trigger", "POST", "/api/agents/default/hooks/" + id, `{}`, 404, code("NOT_FOUND")},
+	} {
+		tc.run(t, c)
+	}
+}
+
+func TestWorkflowRecord(t *testing.T) {
+	c := newVisitor(t)
+	w := c.must(t, 201, "POST", flowBase, `{"name":"Welcome","description":"d","nodes":[{"id":"t","type":"trigger","position":{"x":1.5,"y":2},"selected":true,"data":{"label":"Start","mine":{"a":[1]}}}],
+		"edges":[],"status":"draft"}`)
+	if w["status"] != "draft" || at(w, "nodes.0.selected") != true || at(w, "nodes.0.data.mine.a") == nil || at(w, "settings.on_conflict") != "reject" {
+		t.Errorf("made: %v", w)
+	}
+	one := flowBase + "/" + w["id"].(string)
+	changed := c.must(t, 200, "PUT", one, `{"name":"Hello","settings":{"on_conflict":"queue"}}`)
+	if changed["name"] != "Hello" || changed["description"] != "d" || at(changed, "settings.on_conflict") != "queue" || at(changed, "version").(interface{ String() string }).String() != "2" ||
+		at(changed, "nodes.0.selected") != true {
+		t.Errorf("changed: %v", changed)
+	}
+	if same := c.must(t, 200, "PUT", one, `{"description":"only words"}`); at(same, "version") != changed["version"] {
+		t.Errorf("words made a version: %v", same["version"])
+	}
+	c.must(t, 200, "PUT", one, `{"nodes":[{"id":"x","type":"set"}]}`)
+	versions := c.must(t, 200, "GET", one+"/versions", "")
+	if len(versions["versions"].([]any)) != 3 || at(versions, "versions.0.current") != true {
+		t.Errorf("versions: %v", versions)
+	}
+	back := c.must(t, 200, "POST", one+"/versions/1/restore", "")
+	if at(back, "nodes.0.id") != "t" || at(back, "nodes.0.selected") != true || at(back, "settings.on_conflict") != "reject" || back["name"] != "Hello" {
+		t.Errorf("restored: %v", back)
+	}
+	if got := c.must(t, 200, "DELETE", one, ""); got["success"] != true {
+		t.Errorf("deleted: %v", got)
+	}
+	c.must(t, 404, "GET", one, "")
+}
+
+func TestWatchedExecution(t *testing.T) {
+	c := newVisitor(t)
+	id := saved(t, c, `[{"id":"t","type":"trigger"},{"id":"a","type":"approval"},{"id":"s","type":"set","data":{"values":{"by":"{{nodes.a.comment}}"}}}]`,
+		`[{"source":"t","target":"a"},{"source":"a","target":"s","sourceHandle":"rejected"}]`, "")
+	x := c.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+id+`"}`)["execution_id"].(string)
+	resp, err := http.Get(c.url + flowBase + "/executions/" + x + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if media := resp.Header.Get("Content-Type"); media != "text/event-stream" {
+		t.Fatalf("a stream of %s", media)
+	}
+	var story []string
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		name, ok := strings.CutPrefix(lines.Text(), "event: ")
+		if !ok {
+			continue
+		}
+		lines.Scan()
+		_, node, _ := strings.Cut(lines.Text(), `"node_id":"`)
+		node, _, _ = strings.Cut(node, `"`)
+		story = append(story, strings.TrimSpace(name+" "+node))
+		if name == "node.started" && node == "a" {
+			c.must(t, 200, "POST", flowBase+"/executions/"+x+"/resume", `{"node_id":"a","data":{"decision":"rejected","comment":"no"}}`)
+		}
+	}
+	got := strings.Join(story, ", ")
+	if want := "node.finished t, node.started a, node.finished a, node.finished s, execution.complete"; got != want {
+		t.Errorf("heard: %s\nwant:  %s", got, want)
+	}
+	if done := c.must(t, 200, "GET", flowBase+"/executions/"+x, ""); at(done, "output.by") != "no" {
+		t.Errorf("ended as %v", done)
+	}
+}
+
+func TestHook(t *testing.T) {
+	c := newVisitor(t)
+	id := saved(t, c, `[{"id":"t","type":"trigger","data":{"event":"webhook"}},{"id":"r","type":"webhook-response","data":{"status":202,
+		"headers":{"X-Kind":"{{headers.x-kind}}","Set-Cookie":"a=b","Content-Type":"text/html"},"body":"<b>{{name}} {{body.name}} {{query.q}} {{method}}</b>"}}]`,
+		`[{"source":"t","target":"r"}]`, "")
+	a := c.with("X-Kind", "order").with("Authorization", "").send(t, "POST", "/api/agents/default/hooks/"+id+"?q=7", `{"name":"Ada"}`)
+	if a.StatusCode != 202 || a.text != "<b>Ada Ada 7 POST</b>" || a.Header.Get("X-Kind") != "order" || a.Header.Get("Set-Cookie") != "" {
+		t.Errorf("%d %s %v", a.StatusCode, a.text, a.Header)
+	}
+	if policy := a.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox") {
+		t.Errorf("a page of a workflow has the policy %q", policy)
+	}
+	plain := saved(t, c, `[{"id":"t","type":"trigger","data":{"event":"webhook"}},{"id":"s","type":"set","data":{"values":{"got":"{{body}}"}}}]`, `[{"source":"t","target":"s"}]`, "")
+	if at := c.must(t, 200, "POST", "/api/agents/default/hooks/"+plain, `{"a":[1]}`); at["execution_id"] == nil || at["status"] != "running" {
+		t.Errorf("answered %v", at)
+	}
+	c.must(t, 200, "PUT", "/api/agents/default", `{"status":"paused"}`)
+	c.must(t, 404, "POST", "/api/agents/default/hooks/"+plain, `{}`)
+}
+
+// TestFlowOverHTTP has a node that calls another service.
+func TestFlowOverHTTP(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"key":"` + r.Header.Get("Idempotency-Key") + `","id":12345678901234567890}`))
+	}))
+	defer other.Close()
+	c := newVisitor(t)
+	id := saved(t, c, `[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"`+other.URL+`"}},{"id":"s","type":"set","data":{"values":{"key":"{{nodes.h.body.key}}","id":"{{nodes.h.body.id}}"}}}]`,
+		`[{"source":"t","target":"h"},{"source":"h","target":"s"}]`, "")
+	x := c.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`"}`)
+	if at(x, "output.key") != x["id"].(string)+":h:0" || at(x, "output.id").(interface{ String() string }).String() != "12345678901234567890" {
+		t.Errorf("ended as %v", x)
+	}
+}
+
+func TestExecutionRunning(t *testing.T) {
+	release := make(chan struct{})
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer other.Close()
+	c := newVisitor(t)
+	id := saved(t, c, `[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"`+other.URL+`"}}]`, `[{"source":"t","target":"h"}]`, "")
+	body := `{"workflow_id":"` + id + `"}`
+	first := c.must(t, 200, "POST", flowBase+"/execute", body)
+	if first["status"] != "running" || first["started_at"] == nil {
+		t.Errorf("began as %v", first)
+	}
+	refused := c.must(t, 409, "POST", flowBase+"/execute", body)
+	if at(refused, "error.code") != "EXECUTION_ALREADY_RUNNING" {
+		t.Errorf("refused as %v", refused)
+	}
+	c.must(t, 200, "PUT", flowBase+"/"+id, `{"settings":{"on_conflict":"queue"}}`)
+	second := c.must(t, 200, "POST", flowBase+"/execute", body)
+	if second["status"] != "queued" {
+		t.Errorf("the second is %v", second)
+	}
+	close(release)
+	if last := c.must(t, 200, "POST", flowBase+"/execute?wait=30", body); last["status"] != "complete" {
+		t.Errorf("the third is %v", last)
+	}
+	if done := c.must(t, 200, "GET", flowBase+"/executions/"+second["execution_id"].(string), ""); done["status"] != "complete" {
+		t.Errorf("the second ended as %v", done)
+	}
+}

@@ -1,0 +1,274 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"satchel/agent"
+)
+
+const executionColumns = `id, workflow_id, version, status, trigger, trigger_node, parent_id, retried_from, depth, input, output, error,
+	created_at, started_at, completed_at`
+
+var executionListing = listing[agent.Execution]{
+	table:   "executions",
+	columns: executionColumns,
+	order:   "id DESC",
+	sort:    map[string]string{"created_at": "id", "started_at": "started_at", "completed_at": "completed_at", "status": "status"},
+	scan:    scanExecution,
+}
+
+func scanExecution(rows *sql.Rows) (e agent.Execution, err error) {
+	var input, output, problem []byte
+	if err := rows.Scan(&e.ID, &e.WorkflowID, &e.Version, &e.Status, &e.Trigger, &e.TriggerNode, &e.ParentID, &e.RetriedFrom, &e.Depth,
+		&input, &output, &problem, &e.CreatedAt, &e.StartedAt, &e.CompletedAt); err != nil {
+		return e, err
+	}
+	e.Input, e.Output = input, output
+	if problem != nil {
+		if err := json.Unmarshal(problem, &e.Error); err != nil {
+			return e, fmt.Errorf("stored error: %w", err)
+		}
+	}
+	return e, nil
+}
+
+// ExecutionFilter narrows the list of executions; empty fields do not narrow.
+type ExecutionFilter struct {
+	WorkflowID string
+	Statuses   []string
+}
+
+// Executions lists executions, newest first, and how many there are in all.
+func (db *DB) Executions(ctx context.Context, ef ExecutionFilter, p Page) ([]agent.Execution, int, error) {
+	var f filter
+	if ef.WorkflowID != "" {
+		f.add("workflow_id = ?", ef.WorkflowID)
+	}
+	f.in("status", ef.Statuses)
+	return listPage(ctx, db, executionListing, f, p)
+}
+
+// Execution reads an execution with what became of its nodes so far, in the
+// order in which they ended; those that wait come last.
+func (db *DB) Execution(ctx context.Context, id string) (agent.Execution, []agent.NodeResult, error) {
+	var results []agent.NodeResult
+	e, err := Read(ctx, db, func(tx *Tx) (agent.Execution, error) {
+		e, err := tx.execution(id)
+		if err != nil {
+			return e, err
+		}
+		if results, err = tx.journal(id); err != nil {
+			return e, err
+		}
+		waits, err := tx.waits("execution_id = ?", id)
+		for _, w := range waits {
+			results = append(results, w.Result())
+		}
+		return e, err
+	})
+	return e, results, err
+}
+
+func (tx *Tx) execution(id string) (agent.Execution, error) {
+	found, err := all(tx, scanExecution, "SELECT "+executionColumns+" FROM executions WHERE id = ?", id)
+	if err != nil {
+		return agent.Execution{}, err
+	}
+	if len(found) == 0 {
+		return agent.Execution{}, agent.NotFound("execution", id)
+	}
+	return found[0], nil
+}
+
+// journalled is a node result as the journal keeps it.
+type journalled struct {
+	agent.NodeResult
+	Items json.RawMessage `json:"items,omitempty"`
+}
+
+// journal reads what became of an execution's nodes. A node that began and
+// ended is there by its end only.
+func (tx *Tx) journal(id string) ([]agent.NodeResult, error) {
+	rows, err := all(tx, func(rows *sql.Rows) (part []journalled, err error) {
+		var raw sql.RawBytes
+		if err := rows.Scan(&raw); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(raw, &part); err != nil {
+			return nil, fmt.Errorf("stored node results: %w", err)
+		}
+		return part, nil
+	}, "SELECT results FROM _journal WHERE execution_id = ? ORDER BY seq", id)
+	if err != nil {
+		return nil, err
+	}
+	type place struct{ node, path string }
+	began := map[place]int{}
+	results := []agent.NodeResult{}
+	for _, part := range rows {
+		for _, j := range part {
+			j.NodeResult.Items = j.Items
+			at := place{j.NodeID, j.At()}
+			if i, ok := began[at]; ok {
+				if j.NodeResult.Items == nil {
+					j.NodeResult.Items = results[i].Items
+				}
+				results[i].NodeID = "" // it stands where it ended
+			}
+			began[at] = len(results)
+			results = append(results, j.NodeResult)
+		}
+	}
+	return slices.DeleteFunc(results, func(r agent.NodeResult) bool { return r.NodeID == "" }), nil
+}
+
+// WorkingExecution is an execution as it is taken up to go on: with the graph
+// of its version.
+type WorkingExecution struct {
+	agent.Execution
+	Workflow agent.Workflow
+	Results  []agent.NodeResult
+	Waits    []Wait
+}
+
+// WorkingExecution reads an execution to go on with.
+func (db *DB) WorkingExecution(ctx context.Context, id string) (WorkingExecution, error) {
+	return Read(ctx, db, func(tx *Tx) (w WorkingExecution, err error) {
+		if w.Execution, err = tx.execution(id); err != nil {
+			return w, err
+		}
+		if w.Workflow, err = tx.workflow(w.WorkflowID); err != nil {
+			return w, err
+		}
+		if err := tx.version(&w.Workflow, w.Version); err != nil {
+			return w, err
+		}
+		if w.Results, err = tx.journal(id); err != nil {
+			return w, err
+		}
+		w.Waits, err = tx.waits("execution_id = ?", id)
+		return w, err
+	})
+}
+
+// NewExecution is what an execution starts from.
+type NewExecution struct {
+	Workflow agent.Workflow
+	Contact  json.RawMessage // the one that was asked for; nil when it is not there
+}
+
+// NewExecution reads a workflow that is to be executed, and a contact unless
+// contactID is empty.
+func (db *DB) NewExecution(ctx context.Context, workflowID, contactID string) (NewExecution, error) {
+	return Read(ctx, db, func(tx *Tx) (n NewExecution, err error) {
+		if n.Workflow, err = tx.workflow(workflowID); err != nil || contactID == "" {
+			return n, err
+		}
+		c, err := tx.contact(contactID)
+		if agent.ErrorCode(err) == agent.CodeNotFound {
+			return n, nil
+		}
+		if err == nil {
+			n.Contact, err = json.Marshal(c)
+		}
+		return n, err
+	})
+}
+
+// Unfinished is what an agent's executions have left to do.
+type Unfinished struct {
+	Running []RunningExecution // awake, oldest first
+	Queued  map[string]int     // by workflow
+	Due     agent.Time         // when the first wait ends; zero: none does by itself
+}
+
+// RunningExecution names an execution and its workflow.
+type RunningExecution struct{ ID, WorkflowID string }
+
+// UnfinishedExecutions reads what executions have left to do. Those that came with a
+// copied file are left out, unless release is set: it frees them for good.
+func (db *DB) UnfinishedExecutions(ctx context.Context, release bool) (Unfinished, error) {
+	if release {
+		_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+			_, err := tx.exec("UPDATE executions SET held = 0 WHERE status IN ('queued','running') AND held")
+			return struct{}{}, err
+		})
+		if err != nil {
+			return Unfinished{}, err
+		}
+	}
+	return Read(ctx, db, func(tx *Tx) (u Unfinished, err error) {
+		u.Running, err = all(tx, func(rows *sql.Rows) (r RunningExecution, err error) { return r, rows.Scan(&r.ID, &r.WorkflowID) },
+			"SELECT id, workflow_id FROM executions WHERE status = 'running' AND asleep = 0 AND NOT held ORDER BY id")
+		if err != nil {
+			return u, err
+		}
+		type queue struct {
+			workflow string
+			n        int
+		}
+		queues, err := all(tx, func(rows *sql.Rows) (q queue, err error) { return q, rows.Scan(&q.workflow, &q.n) },
+			"SELECT workflow_id, count(*) FROM executions WHERE status = 'queued' AND NOT held GROUP BY workflow_id")
+		if err != nil {
+			return u, err
+		}
+		u.Queued = map[string]int{}
+		for _, q := range queues {
+			u.Queued[q.workflow] = q.n
+		}
+		return u, tx.value(&u.Due, "SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL"+notHeld)
+	})
+}
+
+// BeginQueued begins the execution of a workflow that has been in the queue
+// for longest, and returns its id, or "" when there is none.
+func (db *DB) BeginQueued(ctx context.Context, workflowID string) (string, error) {
+	return Write(ctx, db, func(tx *Tx) (string, error) {
+		ids, err := all(tx, scanID, `UPDATE executions SET status = 'running', started_at = ? WHERE id = (SELECT id FROM executions
+			WHERE status = 'queued' AND asleep = 0 AND workflow_id = ? AND NOT held ORDER BY id LIMIT 1) RETURNING id`, tx.Now, workflowID)
+		if err != nil || len(ids) == 0 {
+			return "", err
+		}
+		e, err := tx.execution(ids[0])
+		if err != nil {
+			return "", err
+		}
+		var name string
+		if err := tx.value(&name, "SELECT name FROM workflows WHERE id = ?", workflowID); err != nil {
+			return "", err
+		}
+		return e.ID, tx.tell(&e, name, true, false)
+	})
+}
+
+func scanID(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) }
+
+// RunningExecutions tells which of these executions are still queued or
+// running.
+func (db *DB) RunningExecutions(ctx context.Context, ids []string) (map[string]bool, error) {
+	raw, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	return Read(ctx, db, func(tx *Tx) (map[string]bool, error) {
+		found, err := all(tx, scanID, "SELECT e.id FROM json_each(?) j JOIN executions e ON e.id = j.value WHERE e.status IN ('queued','running')", string(raw))
+		left := map[string]bool{}
+		for _, id := range found {
+			left[id] = true
+		}
+		return left, err
+	})
+}
+
+// Retention of executions that have ended, beside the agent's retention_days.
+const maxExecutions = 200_000
+
+const (
+	trimOldExecutions  = "DELETE FROM executions WHERE id IN (SELECT id FROM executions WHERE created_at < ? AND status NOT IN ('queued','running') ORDER BY id LIMIT ?)"
+	trimManyExecutions = `DELETE FROM executions WHERE id IN (SELECT id FROM executions WHERE status NOT IN ('queued','running')
+		ORDER BY id LIMIT min(?, max(0, (SELECT n FROM _counts WHERE name = 'executions') - ?)))`
+)

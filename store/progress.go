@@ -1,0 +1,379 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"satchel/agent"
+)
+
+// Progress is what one step of an execution writes, all of it or nothing.
+type Progress struct {
+	Execution *agent.Execution
+	Name      string             // of the workflow, for events
+	New       bool               // the execution's row is not there yet
+	Begin     bool               // it runs from now on
+	Results   []agent.NodeResult // what became of nodes
+	Waits     []Wait             // nodes that wait from now on
+	Unwaits   []WaitEnd          // nodes that wait no more, since their results do not matter
+	Asleep    bool               // nothing but waits is left
+	Waiting   int                // how many, with Asleep
+	Children  []StartedExecution // executions that it starts
+}
+
+// StartedExecution is an execution that is to be entered as queued or running.
+type StartedExecution struct {
+	*agent.Execution
+	Name  string // of its workflow
+	Cause string // names what starts it: a second one of the same cause is not entered
+}
+
+// ErrEnded says that an execution ended, or was deleted, by another hand.
+var ErrEnded = errors.New("the execution has ended")
+
+// Advance writes a step of an execution. ended tells of a wait in another
+// execution that this one's end has ended. ErrEnded: it had ended already, and
+// nothing was written.
+func (db *DB) Advance(ctx context.Context, p Progress) (ended []WaitEnd, err error) {
+	return Write(ctx, db, func(tx *Tx) ([]WaitEnd, error) { return tx.advance(p) })
+}
+
+func (tx *Tx) advance(p Progress) ([]WaitEnd, error) {
+	if err := tx.saveExecution(p); err != nil {
+		return nil, err
+	}
+	if len(p.Results) > 0 {
+		if err := tx.appendJournal(p.Execution.ID, p.Results); err != nil {
+			return nil, err
+		}
+	}
+	for i := range p.Waits {
+		if err := tx.insertWait(&p.Waits[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range p.Unwaits {
+		if _, err := tx.exec("DELETE FROM _waits WHERE execution_id = ? AND node_id = ? AND path = ?", w.ExecutionID, w.Result.NodeID, w.Result.At()); err != nil {
+			return nil, err
+		}
+	}
+	for _, child := range p.Children {
+		if err := tx.insertExecution(child.Execution, child.Cause, false); err != nil {
+			return nil, err
+		}
+		if err := tx.tell(child.Execution, child.Name, child.Status == agent.ExecutionRunning, false); err != nil {
+			return nil, err
+		}
+	}
+	over := p.Execution.Status.Ended()
+	if over && !p.New {
+		if _, err := tx.exec("DELETE FROM _waits WHERE execution_id = ?", p.Execution.ID); err != nil {
+			return nil, err
+		}
+	}
+	if p.Asleep {
+		// A wait that ended meanwhile leaves the execution awake.
+		if _, err := tx.exec("UPDATE executions SET asleep = (SELECT count(*) FROM _waits WHERE execution_id = executions.id) = ? WHERE id = ?", p.Waiting, p.Execution.ID); err != nil {
+			return nil, err
+		}
+	}
+	if err := tx.tell(p.Execution, p.Name, p.Begin, over); err != nil {
+		return nil, err
+	}
+	if !over || p.Execution.ParentID == "" {
+		return nil, nil
+	}
+	return tx.endParentsWait(p.Execution)
+}
+
+// saveExecution brings the execution's row up to date, or finds that it has
+// ended by another hand.
+func (tx *Tx) saveExecution(p Progress) error {
+	e := p.Execution
+	if p.New {
+		return tx.insertExecution(e, "", p.Asleep)
+	}
+	problem, err := encodeError(e.Error)
+	if err != nil {
+		return err
+	}
+	if !p.Begin && !p.Asleep && !e.Status.Ended() {
+		var there bool
+		if err := tx.value(&there, "SELECT EXISTS (SELECT 1 FROM executions WHERE id = ? AND status = 'running')", e.ID); err != nil {
+			return err
+		}
+		if !there {
+			return ErrEnded
+		}
+		return nil
+	}
+	done, err := tx.exec("UPDATE executions SET status = ?, asleep = ?, output = ?, error = ?, started_at = ?, completed_at = ? WHERE id = ? AND status IN ('queued','running')",
+		string(e.Status), p.Asleep, nullText(e.Output), problem, e.StartedAt, e.CompletedAt, e.ID)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, ErrEnded)
+	}
+	return nil
+}
+
+const insertExecution = `INSERT INTO executions(id, workflow_id, version, status, asleep, trigger, trigger_node, cause, parent_id, retried_from, depth,
+	input, output, error, created_at, started_at, completed_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
+
+func (tx *Tx) insertExecution(e *agent.Execution, cause string, asleep bool) error {
+	problem, err := encodeError(e.Error)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(insertExecution, e.ID, e.WorkflowID, e.Version, string(e.Status), asleep, e.Trigger, e.TriggerNode, cause, e.ParentID, e.RetriedFrom, e.Depth,
+		string(e.Input), nullText(e.Output), problem, e.CreatedAt, e.StartedAt, e.CompletedAt)
+	if sqliteCode(err) == codeForeignKey {
+		return agent.NotFound("workflow", e.WorkflowID).Because(err)
+	}
+	return err
+}
+
+func encodeError(e *agent.ExecutionError) (any, error) {
+	if e == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(e)
+	return string(raw), err
+}
+
+func nullText(raw json.RawMessage) any {
+	if raw == nil {
+		return nil
+	}
+	return string(raw)
+}
+
+const insertJournal = "INSERT INTO _journal(execution_id, results) VALUES (?,?)"
+
+func encodeJournal(results []agent.NodeResult) (string, error) {
+	part := make([]journalled, len(results))
+	for i, r := range results {
+		part[i] = journalled{NodeResult: r, Items: r.Items}
+	}
+	raw, err := json.Marshal(part)
+	if err != nil {
+		return "", fmt.Errorf("node results: %w", err)
+	}
+	return string(raw), nil
+}
+
+func (tx *Tx) appendJournal(id string, results []agent.NodeResult) error {
+	raw, err := encodeJournal(results)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(insertJournal, id, raw)
+	return err
+}
+
+// maxToldBytes is the longest input or output that an event carries.
+const maxToldBytes = 64 << 10
+
+// eventsOfEnd are the events that tell of an end.
+var eventsOfEnd = map[agent.ExecutionStatus]string{
+	agent.ExecutionComplete: agent.EventWorkflowComplete, agent.ExecutionErrored: agent.EventWorkflowErrored,
+	agent.ExecutionTerminated: agent.EventWorkflowTerminated,
+}
+
+// tell writes the events of an execution that began, ended, or both.
+func (tx *Tx) tell(e *agent.Execution, name string, began, ended bool) error {
+	if !began && !ended {
+		return nil
+	}
+	var data toldExecution
+	data.Execution, data.Workflow.ID, data.Workflow.Name, data.Workflow.Version = *e, e.WorkflowID, name, e.Version
+	if len(e.Input) > maxToldBytes {
+		data.Execution.Input = json.RawMessage("null")
+	}
+	if len(e.Output) > maxToldBytes {
+		data.Execution.Output = nil
+	}
+	var first, last []byte
+	var err error
+	if ended {
+		if last, err = json.Marshal(data); err != nil {
+			return fmt.Errorf("event data: %w", err)
+		}
+	}
+	if began {
+		data.Execution.Status, data.Execution.Output, data.Execution.Error, data.Execution.CompletedAt = agent.ExecutionRunning, nil, nil, agent.Time{}
+		if first, err = json.Marshal(data); err != nil {
+			return fmt.Errorf("event data: %w", err)
+		}
+	}
+	const one = "(?,?,?,?,?)"
+	switch {
+	case began && ended:
+		_, err = tx.exec(insertEvent+one+","+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, string(first), e.Depth, tx.Now,
+			agent.NewID(agent.KindEvent), eventsOfEnd[e.Status], string(last), e.Depth, tx.Now)
+	case began:
+		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, string(first), e.Depth, tx.Now)
+	default:
+		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), eventsOfEnd[e.Status], string(last), e.Depth, tx.Now)
+	}
+	return err
+}
+
+const insertEvent = "INSERT INTO _events(id, type, data, depth, created_at) VALUES "
+
+// toldExecution is the data of an event about an execution.
+type toldExecution struct {
+	Execution agent.Execution `json:"execution"`
+	Workflow  struct {
+		ID      string `json:"id"`
+		Name    string `json:"name"`
+		Version int    `json:"version"`
+	} `json:"workflow"`
+}
+
+// endParentsWait ends the wait of the node that started an execution.
+func (tx *Tx) endParentsWait(e *agent.Execution) ([]WaitEnd, error) {
+	waits, err := tx.waits("child_id = ?", e.ID)
+	if err != nil {
+		return nil, err
+	}
+	var ended []WaitEnd
+	for _, w := range waits {
+		end := WaitEnd{ExecutionID: w.ExecutionID, Result: w.ResultOf(e, tx.Now)}
+		ok, err := tx.endWait(end)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			ended = append(ended, end)
+		}
+	}
+	return ended, nil
+}
+
+// ResultOf is the result of a node that waited for an execution which ended.
+func (w *Wait) ResultOf(e *agent.Execution, now agent.Time) agent.NodeResult {
+	r := w.Result()
+	r.Status, r.DurationMS = agent.NodeSuccess, float64(now.Sub(w.StartedAt.Time).Milliseconds())
+	r.Output, _ = json.Marshal(map[string]any{"execution_id": e.ID, "status": e.Status, "output": e.Output})
+	if e.Status != agent.ExecutionComplete {
+		r.Status = agent.NodeFailed
+		r.Error = &agent.ExecutionError{Code: string(agent.CodeExecution), Message: "the execution that it started ended as " + string(e.Status), NodeID: w.NodeID,
+			Details: map[string]any{"execution_id": e.ID, "status": e.Status}}
+	}
+	return r
+}
+
+// Enter writes executions that begin or queue. entered tells which of them
+// were entered: one whose cause has started an execution before is not.
+func (db *DB) Enter(ctx context.Context, started []StartedExecution) (entered []bool, err error) {
+	return Write(ctx, db, func(tx *Tx) ([]bool, error) {
+		entered := make([]bool, len(started))
+		for i, s := range started {
+			if s.Cause != "" {
+				var known bool
+				if err := tx.value(&known, "SELECT EXISTS (SELECT 1 FROM executions WHERE cause = ?)", s.Cause); err != nil {
+					return nil, err
+				}
+				if known {
+					continue
+				}
+			}
+			if err := tx.insertExecution(s.Execution, s.Cause, false); err != nil {
+				return nil, err
+			}
+			if err := tx.tell(s.Execution, s.Name, s.Status == agent.ExecutionRunning, false); err != nil {
+				return nil, err
+			}
+			entered[i] = true
+		}
+		return entered, nil
+	})
+}
+
+// RetryExecution enters an execution that repeats another, with the results
+// that it takes over.
+func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []agent.NodeResult) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if err := tx.insertExecution(s.Execution, "", false); err != nil {
+			return struct{}{}, err
+		}
+		if len(results) > 0 {
+			if err := tx.appendJournal(s.ID, results); err != nil {
+				return struct{}{}, err
+			}
+		}
+		if err := tx.tell(s.Execution, s.Name, s.Status == agent.ExecutionRunning, false); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("execution retried", map[string]any{"execution_id": s.RetriedFrom, "new_execution_id": s.ID})
+	})
+	return err
+}
+
+// Terminate ends an execution that has not ended, and those that its nodes
+// wait for. It returns all that it ended, the one that was named first, and the
+// waits in other executions that this ended.
+func (db *DB) Terminate(ctx context.Context, id string) (over []agent.Execution, woken []WaitEnd, err error) {
+	over, err = Write(ctx, db, func(tx *Tx) ([]agent.Execution, error) {
+		woken = nil
+		e, err := tx.execution(id)
+		if err != nil {
+			return nil, err
+		}
+		if e.Status.Ended() {
+			return nil, agent.Errorf(agent.CodeConflict, "the execution has ended: it is %s", e.Status).With("status", e.Status)
+		}
+		ended := []agent.Execution{e}
+		for i := 0; i < len(ended); i++ {
+			parents, err := tx.terminate(&ended[i])
+			if err != nil {
+				return nil, err
+			}
+			woken = append(woken, parents...)
+			children, err := all(tx, scanExecution, "SELECT "+executionColumns+" FROM executions WHERE parent_id = ? AND status IN ('queued','running')", ended[i].ID)
+			if err != nil {
+				return nil, err
+			}
+			ended = append(ended, children...)
+		}
+		return ended, tx.audit("execution terminated", map[string]any{"execution_id": id})
+	})
+	return over, woken, err
+}
+
+func (tx *Tx) terminate(e *agent.Execution) ([]WaitEnd, error) {
+	e.Status, e.CompletedAt = agent.ExecutionTerminated, tx.Now
+	if _, err := tx.exec("UPDATE executions SET status = ?, asleep = 0, completed_at = ? WHERE id = ?", string(e.Status), e.CompletedAt, e.ID); err != nil {
+		return nil, err
+	}
+	waits, err := tx.waits("execution_id = ?", e.ID)
+	if err != nil {
+		return nil, err
+	}
+	var cancelled []agent.NodeResult
+	for _, w := range waits {
+		r := w.Result()
+		r.Status, r.DurationMS = agent.NodeCancelled, float64(tx.Now.Sub(w.StartedAt.Time).Milliseconds())
+		cancelled = append(cancelled, r)
+	}
+	if len(cancelled) > 0 {
+		if err := tx.appendJournal(e.ID, cancelled); err != nil {
+			return nil, err
+		}
+		if _, err := tx.exec("DELETE FROM _waits WHERE execution_id = ?", e.ID); err != nil {
+			return nil, err
+		}
+	}
+	var name string
+	if err := tx.value(&name, "SELECT name FROM workflows WHERE id = ?", e.WorkflowID); err != nil {
+		return nil, err
+	}
+	if err := tx.tell(e, name, false, true); err != nil {
+		return nil, err
+	}
+	return tx.endParentsWait(e)
+}

@@ -1,0 +1,120 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"satchel/agent"
+)
+
+// Wait is a node that waits.
+type Wait struct {
+	ExecutionID string
+	NodeID      string
+	Path        string // in which iterations of the loops around it
+	Type        string // of the node
+	Kind        WaitKind
+	DueAt       agent.Time // when it ends by itself; zero: never
+	Event       string     // that it waits for
+	ChildID     string     // the execution that it waits for
+	StartedAt   agent.Time
+}
+
+// WaitKind says what a node waits for.
+type WaitKind string
+
+// The kinds of waits.
+const (
+	WaitTimer     WaitKind = "timer"
+	WaitEvent     WaitKind = "event"
+	WaitApproval  WaitKind = "approval"
+	WaitExecution WaitKind = "execution"
+)
+
+// Result is the waiting node as a listing shows it.
+func (w *Wait) Result() agent.NodeResult {
+	r := agent.NodeResult{NodeID: w.NodeID, Type: w.Type, Status: agent.NodeWaiting, StartedAt: w.StartedAt, Attempt: 1}
+	r.SetPath(w.Path)
+	return r
+}
+
+const waitColumns = "execution_id, node_id, path, type, kind, due_at, event, child_id, started_at"
+
+func (tx *Tx) waits(where string, args ...any) ([]Wait, error) {
+	return all(tx, func(rows *sql.Rows) (w Wait, err error) {
+		return w, rows.Scan(&w.ExecutionID, &w.NodeID, &w.Path, &w.Type, &w.Kind, &w.DueAt, &w.Event, &w.ChildID, &w.StartedAt)
+	}, "SELECT "+waitColumns+" FROM _waits WHERE "+where, args...)
+}
+
+func (tx *Tx) insertWait(w *Wait) error {
+	_, err := tx.exec("INSERT OR REPLACE INTO _waits("+waitColumns+") VALUES (?,?,?,?,?,?,?,?,?)",
+		w.ExecutionID, w.NodeID, w.Path, w.Type, string(w.Kind), w.DueAt, w.Event, w.ChildID, w.StartedAt)
+	return err
+}
+
+// notHeld leaves out executions that came with a copied file.
+const notHeld = " AND NOT EXISTS (SELECT 1 FROM executions e WHERE e.id = execution_id AND e.held)"
+
+// DueWaits returns up to limit waits that have come to their end by now, the
+// longest due first.
+func (db *DB) DueWaits(ctx context.Context, now agent.Time, limit int) ([]Wait, error) {
+	return Read(ctx, db, func(tx *Tx) ([]Wait, error) {
+		return tx.waits("due_at <= ?"+notHeld+" ORDER BY due_at LIMIT ?", now, limit)
+	})
+}
+
+// NextWait is when the next wait ends by itself; zero: none does.
+func (db *DB) NextWait(ctx context.Context) (agent.Time, error) {
+	return Read(ctx, db, func(tx *Tx) (due agent.Time, err error) {
+		return due, tx.value(&due, "SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL"+notHeld)
+	})
+}
+
+// ExecutionWaits returns the waits of one execution.
+func (db *DB) ExecutionWaits(ctx context.Context, id string) ([]Wait, error) {
+	return Read(ctx, db, func(tx *Tx) ([]Wait, error) {
+		if _, err := tx.execution(id); err != nil {
+			return nil, err
+		}
+		return tx.waits("execution_id = ?", id)
+	})
+}
+
+// WaitEnd is what a wait came to.
+type WaitEnd struct {
+	ExecutionID string
+	Result      agent.NodeResult
+}
+
+// EndWaits ends waits with their results, each of those that have not ended
+// otherwise meanwhile, and returns those. Their executions are awake then.
+func (db *DB) EndWaits(ctx context.Context, ends []WaitEnd) ([]WaitEnd, error) {
+	return Write(ctx, db, func(tx *Tx) ([]WaitEnd, error) {
+		var ended []WaitEnd
+		for _, end := range ends {
+			ok, err := tx.endWait(end)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				ended = append(ended, end)
+			}
+		}
+		return ended, nil
+	})
+}
+
+func (tx *Tx) endWait(end WaitEnd) (bool, error) {
+	done, err := tx.exec("DELETE FROM _waits WHERE execution_id = ? AND node_id = ? AND path = ?", end.ExecutionID, end.Result.NodeID, end.Result.At())
+	if err != nil {
+		return false, err
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return false, err
+	}
+	if err := tx.appendJournal(end.ExecutionID, []agent.NodeResult{end.Result}); err != nil {
+		return false, err
+	}
+	_, err = tx.exec("UPDATE executions SET asleep = 0 WHERE id = ?", end.ExecutionID)
+	return true, err
+}

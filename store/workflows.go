@@ -1,0 +1,230 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"satchel/agent"
+)
+
+const workflowColumns = "id, name, description, nodes, edges, settings, status, version, created_at, updated_at"
+
+var workflowListing = listing[agent.Workflow]{
+	table:   "workflows",
+	columns: "id, name, description, '[]', '[]', '{}', status, version, created_at, updated_at",
+	order:   "created_at DESC, id DESC",
+	sort:    map[string]string{"name": "name COLLATE NOCASE", "status": "status", "created_at": "created_at", "updated_at": "updated_at"},
+	search:  []string{"name", "description"},
+	scan:    scanWorkflow,
+}
+
+func scanWorkflow(rows *sql.Rows) (w agent.Workflow, err error) {
+	var nodes, edges, settings []byte
+	if err := rows.Scan(&w.ID, &w.Name, &w.Description, &nodes, &edges, &settings, &w.Status, &w.Version, &w.CreatedAt, &w.UpdatedAt); err != nil {
+		return w, err
+	}
+	return w, readGraph(&w, nodes, edges, settings)
+}
+
+// readGraph decodes the columns of a graph. Settings that were written by SQL
+// and are no settings read as the defaults.
+func readGraph(w *agent.Workflow, nodes, edges, settings []byte) error {
+	w.Nodes, w.Edges, w.Settings = []agent.RawNode{}, []agent.RawEdge{}, agent.DefaultWorkflowSettings()
+	if err := json.Unmarshal(nodes, &w.Nodes); err != nil {
+		return fmt.Errorf("stored nodes: %w", err)
+	}
+	if err := json.Unmarshal(edges, &w.Edges); err != nil {
+		return fmt.Errorf("stored edges: %w", err)
+	}
+	given := w.Settings
+	if json.Unmarshal(settings, &given) == nil {
+		w.Settings = given
+	}
+	return nil
+}
+
+// Workflows lists workflows of any of the statuses named, without their nodes
+// and edges, and how many there are in all.
+func (db *DB) Workflows(ctx context.Context, statuses []string, p Page) ([]agent.Workflow, int, error) {
+	var f filter
+	f.in("status", statuses)
+	return listPage(ctx, db, workflowListing, f, p)
+}
+
+// Workflow reads a workflow.
+func (db *DB) Workflow(ctx context.Context, id string) (agent.Workflow, error) {
+	return Read(ctx, db, func(tx *Tx) (agent.Workflow, error) { return tx.workflow(id) })
+}
+
+func (tx *Tx) workflow(id string) (agent.Workflow, error) {
+	found, err := all(tx, scanWorkflow, "SELECT "+workflowColumns+" FROM workflows WHERE id = ?", id)
+	if err != nil {
+		return agent.Workflow{}, err
+	}
+	if len(found) == 0 {
+		return agent.Workflow{}, agent.NotFound("workflow", id)
+	}
+	return found[0], nil
+}
+
+// CreateWorkflow makes a workflow. The caller has checked it.
+func (db *DB) CreateWorkflow(ctx context.Context, w agent.Workflow) (agent.Workflow, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Workflow, error) {
+		w := w
+		w.ID, w.Version, w.CreatedAt, w.UpdatedAt = agent.NewID(agent.KindWorkflow), 1, tx.Now, tx.Now
+		nodes, edges, settings, err := writeGraph(&w)
+		if err != nil {
+			return w, err
+		}
+		if _, err := tx.exec("INSERT INTO workflows("+workflowColumns+") VALUES (?,?,?,?,?,?,?,?,?,?)", w.ID, w.Name, w.Description,
+			nodes, edges, settings, w.Status, w.Version, w.CreatedAt, w.UpdatedAt); err != nil {
+			return w, err
+		}
+		return w, tx.audit("workflow created", map[string]any{"workflow_id": w.ID, "name": w.Name})
+	})
+}
+
+func writeGraph(w *agent.Workflow) (nodes, edges, settings string, err error) {
+	var raw [3][]byte
+	for i, v := range []any{w.Nodes, w.Edges, w.Settings} {
+		if raw[i], err = json.Marshal(v); err != nil {
+			return "", "", "", err
+		}
+	}
+	return string(raw[0]), string(raw[1]), string(raw[2]), nil
+}
+
+// UpdateWorkflow changes a workflow by change, which is given it as it is and
+// may refuse. A changed graph is a new version.
+func (db *DB) UpdateWorkflow(ctx context.Context, id string, change func(*agent.Workflow) error) (agent.Workflow, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Workflow, error) {
+		w, err := tx.workflow(id)
+		if err != nil {
+			return w, err
+		}
+		if err := change(&w); err != nil {
+			return w, err
+		}
+		w.UpdatedAt = tx.Now
+		nodes, edges, settings, err := writeGraph(&w)
+		if err != nil {
+			return w, err
+		}
+		if _, err := tx.exec("UPDATE workflows SET name = ?, description = ?, nodes = ?, edges = ?, settings = ?, status = ?, updated_at = ? WHERE id = ?",
+			w.Name, w.Description, nodes, edges, settings, w.Status, w.UpdatedAt, id); err != nil {
+			return w, err
+		}
+		if err := tx.value(&w.Version, "SELECT version FROM workflows WHERE id = ?", id); err != nil {
+			return w, err
+		}
+		return w, tx.audit("workflow updated", map[string]any{"workflow_id": id, "version": w.Version, "status": w.Status})
+	})
+}
+
+// DeleteWorkflow removes a workflow with its versions and executions.
+func (db *DB) DeleteWorkflow(ctx context.Context, id string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if err := tx.deleteRow("workflows", "workflow", id); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("workflow deleted", map[string]any{"workflow_id": id})
+	})
+	return err
+}
+
+// WorkflowVersions lists the versions of a workflow that are kept, newest
+// first, and how many there are.
+func (db *DB) WorkflowVersions(ctx context.Context, id string, p Page) ([]agent.WorkflowVersion, int, error) {
+	var total int
+	found, err := Read(ctx, db, func(tx *Tx) ([]agent.WorkflowVersion, error) {
+		w, err := tx.workflow(id)
+		if err != nil {
+			return nil, err
+		}
+		if err := tx.value(&total, "SELECT count(*) FROM _workflow_versions WHERE workflow_id = ?", id); err != nil {
+			return nil, err
+		}
+		return all(tx, func(rows *sql.Rows) (v agent.WorkflowVersion, err error) {
+			err = rows.Scan(&v.Version, &v.Nodes, &v.Edges, &v.CreatedAt)
+			v.Current = v.Version == w.Version
+			return v, err
+		}, `SELECT version, json_array_length(nodes), json_array_length(edges), created_at FROM _workflow_versions
+			WHERE workflow_id = ? ORDER BY version DESC LIMIT ? OFFSET ?`, id, p.Limit, p.Offset)
+	})
+	return found, total, err
+}
+
+// WorkflowVersion reads the graph of a version into a workflow that is
+// otherwise as it is now.
+func (db *DB) WorkflowVersion(ctx context.Context, id string, version int) (agent.Workflow, error) {
+	return Read(ctx, db, func(tx *Tx) (agent.Workflow, error) {
+		w, err := tx.workflow(id)
+		if err != nil {
+			return w, err
+		}
+		return w, tx.version(&w, version)
+	})
+}
+
+// version puts the graph of a version into w.
+func (tx *Tx) version(w *agent.Workflow, version int) error {
+	found, err := all(tx, func(rows *sql.Rows) (graph [3][]byte, err error) {
+		return graph, rows.Scan(&graph[0], &graph[1], &graph[2])
+	}, "SELECT nodes, edges, settings FROM _workflow_versions WHERE workflow_id = ? AND version = ?", w.ID, version)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return agent.NotFound("version", fmt.Sprint(version))
+	}
+	w.Version = version
+	return readGraph(w, found[0][0], found[0][1], found[0][2])
+}
+
+// keptVersions is how many versions of a workflow are kept beside those that
+// executions go by.
+const keptVersions = 100
+
+// trimVersions forgets old versions, a batch at a time.
+const trimVersions = `DELETE FROM _workflow_versions WHERE rowid IN (SELECT v.rowid FROM _workflow_versions v JOIN workflows w ON w.id = v.workflow_id
+	WHERE v.version <= w.version - ? AND NOT EXISTS (SELECT 1 FROM executions e WHERE e.workflow_id = v.workflow_id AND e.version = v.version
+	AND e.status IN ('queued','running')) LIMIT ?)`
+
+// Listener is a trigger of an active workflow, and the event or the pattern
+// that it names.
+type Listener struct{ WorkflowID, NodeID, Pattern string }
+
+// Ears are those who listen to events.
+type Ears struct {
+	Listeners []Listener
+	Waits     []Wait
+}
+
+// Ears returns the triggers and the waits that name any of these events, by
+// themselves or by a pattern.
+func (db *DB) Ears(ctx context.Context, events []string) (Ears, error) {
+	var args []any
+	seen := map[string]bool{}
+	for _, event := range events {
+		for _, p := range agent.EventPatterns(event) {
+			if !seen[p] {
+				seen[p] = true
+				args = append(args, p)
+			}
+		}
+	}
+	return Read(ctx, db, func(tx *Tx) (e Ears, err error) {
+		in := " IN (" + placeholders(len(args)) + ")"
+		e.Listeners, err = all(tx, func(rows *sql.Rows) (l Listener, err error) {
+			return l, rows.Scan(&l.WorkflowID, &l.NodeID, &l.Pattern)
+		},
+			"SELECT workflow_id, node_id, event FROM _triggers WHERE event"+in+" ORDER BY workflow_id, node_id", args...)
+		if err != nil {
+			return e, err
+		}
+		e.Waits, err = tx.waits("event"+in+notHeld, args...)
+		return e, err
+	})
+}
