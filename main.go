@@ -14,8 +14,10 @@ import (
 	"syscall"
 
 	"satchel/agent"
+	"satchel/agent/chat"
 	"satchel/agent/config"
 	"satchel/agent/egress"
+	"satchel/agent/llm"
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/flow/dispatch"
@@ -133,8 +135,18 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	dispatcher := dispatch.New(folder, options.Log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
 		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
 	folder.OnEvents(func(db *store.DB) { dispatcher.Wake(db); webhooks.Resume(db) })
+	// The model is streamed, so its answers have a bound of their own and no header may be late.
+	models := egress.New(egress.Policy{Allow: c.OutboundAllow, MaxResponse: -1, HeaderTimeout: llm.DefaultTimeout})
+	chats := chat.New(chat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Log: options.Log})
 	server := httpapi.New(httpapi.Options{
-		Folder: folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
+		Folder:    folder,
+		Index:     index,
+		Crawler:   crawler,
+		Scheduler: scheduler,
+		Flow:      engine,
+		Webhooks:  webhooks,
+		Chat:      chats,
+		Verifier:  verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
 		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
 		PublicURL: publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: options.Log,
 	})

@@ -21,6 +21,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
+	agentchat "satchel/agent/chat"
+	"satchel/agent/egress"
+	"satchel/agent/llm"
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/flow/dispatch"
@@ -175,8 +178,17 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 			tb.Error(err)
 		}
 	})
-	return folder, New(Options{Folder: folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, CORSOrigins: []string{"*"},
-		MaxUpload: 25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
+	models := egress.New(egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxResponse: -1})
+	return folder, New(Options{
+		Folder:      folder,
+		Index:       index,
+		Crawler:     crawler,
+		Scheduler:   scheduler,
+		Flow:        engine,
+		Webhooks:    webhooks,
+		Chat:        agentchat.New(agentchat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Log: quiet}),
+		CORSOrigins: []string{"*"},
+		MaxUpload:   25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }
 
 func fill(tb testing.TB, db *store.DB, n int) {

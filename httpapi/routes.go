@@ -84,6 +84,14 @@ func (s *Server) api() []*Route {
 		route("POST", "/agents/{id}/webhooks/{webhookId}/test", 200, "Send a test event at once and tell what came of it", s.testWebhook),
 		route("GET", "/agents/{id}/webhooks/{webhookId}/deliveries", 200, "List deliveries, newest first", s.listDeliveries),
 		route("POST", "/agents/{id}/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver", 200, "Deliver again under the same webhook-id", s.redeliver).fails(agent.CodeConflict),
+		raw[chatIn]("POST", "/agents/{id}/chat", 200, "Say something to the agent and get its answer", s.chatTurn).limit(chat).
+			returns(chatOut{}).fails(agent.CodeUpstream),
+		raw[struct{}]("GET", "/agents/{id}/v1/models", 200, "The agent as a model of OpenAI's interface", openAIFault(s.openAIModels)).limit(chat).
+			returns(openAIModels{}),
+		raw[openAIChatIn]("POST", "/agents/{id}/v1/chat/completions", 200, "Talk to the agent as to a model of OpenAI's interface", openAIFault(s.openAIChat)).
+			limit(chat).returns(openAIChatOut{}).fails(agent.CodeUpstream),
+		raw[openAIEmbeddingsIn]("POST", "/agents/{id}/v1/embeddings", 200, "Embed texts as OpenAI's interface does", openAIFault(s.openAIEmbeddings)).
+			limit(chat).returns(openAIEmbeddingsOut{}).fails(agent.CodeUpstream),
 
 		route("GET", "/agents/{id}/workflows", 200, "List workflows", s.listWorkflows),
 		route("POST", "/agents/{id}/workflows", 201, "Make a workflow", s.createWorkflow).locates(workflowLocation),

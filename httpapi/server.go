@@ -16,6 +16,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
+	agentchat "satchel/agent/chat"
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/gateways"
@@ -32,6 +33,7 @@ type Options struct {
 	Flow           *flow.Engine
 	Webhooks       *gateways.Webhooks
 	Scheduler      *schedule.Scheduler
+	Chat           *agentchat.Chat
 	Verifier       *Verifier // nil: no identity proxy
 	NoAuth         bool      // open, whatever else is set
 	DefaultRole    agent.Role
@@ -52,6 +54,7 @@ type Server struct {
 	index       *vector.Index
 	flow        *flow.Engine
 	streams     context.Context // ends when the server begins to stop
+	chat        *agentchat.Chat
 	verifier    *Verifier
 	defaultRole agent.Role
 	limiter     *limiter
@@ -82,7 +85,7 @@ const (
 // New makes a server; it does nothing until Start.
 func New(o Options) *Server {
 	s := &Server{
-		options: o, folder: o.Folder, index: o.Index, flow: o.Flow, verifier: o.Verifier, defaultRole: o.DefaultRole,
+		options: o, folder: o.Folder, index: o.Index, flow: o.Flow, chat: o.Chat, verifier: o.Verifier, defaultRole: o.DefaultRole,
 		limiter: newLimiter(o.RateLimits, time.Now), log: o.Log, echo: echo.New(), routes: map[string]*Route{},
 	}
 	if s.log == nil {

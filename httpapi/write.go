@@ -87,16 +87,24 @@ func (s *Server) handleError(err error, c echo.Context) {
 		return
 	}
 	e := asError(err)
-	status := statusOf(e.Code)
-	if status == http.StatusInternalServerError {
-		s.log.LogAttrs(c.Request().Context(), slog.LevelError, "a request failed",
-			slog.String("request_id", c.Response().Header().Get(echo.HeaderXRequestID)),
-			slog.String("method", c.Request().Method), slog.String("path", c.Path()),
-			slog.String("code", string(e.Code)), slog.Any("error", err))
-	}
-	if err := writeJSON(c, status, errorBody(e)); err != nil {
+	s.noteError(c, e, err)
+	if err := writeJSON(c, statusOf(e.Code), errorBody(e)); err != nil {
 		s.log.Debug("an error could not be written", "error", err)
 	}
+}
+
+// note logs an error that the handler tells the client itself.
+func (s *Server) note(c *Call, err error) { s.noteError(c.echo, asError(err), err) }
+
+// noteError logs what the client must not see of a failure.
+func (s *Server) noteError(c echo.Context, e *agent.Error, err error) {
+	if statusOf(e.Code) != http.StatusInternalServerError {
+		return
+	}
+	s.log.LogAttrs(c.Request().Context(), slog.LevelError, "a request failed",
+		slog.String("request_id", c.Response().Header().Get(echo.HeaderXRequestID)),
+		slog.String("method", c.Request().Method), slog.String("path", c.Path()),
+		slog.String("code", string(e.Code)), slog.Any("error", err))
 }
 
 // errorBody is what clients see of an error.

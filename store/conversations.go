@@ -40,8 +40,7 @@ func (db *DB) Conversation(ctx context.Context, id string, newest int) (agent.Co
 		if c, err = tx.conversation(id); err != nil {
 			return nil, err
 		}
-		return all(tx, scanMessage, "SELECT * FROM (SELECT "+messageColumns+
-			" FROM messages WHERE conversation_id = ? ORDER BY id DESC LIMIT ?) ORDER BY id", id, newest)
+		return tx.newestMessages(id, newest)
 	})
 	return c, messages, err
 }
@@ -61,17 +60,24 @@ func (tx *Tx) conversation(id string) (agent.Conversation, error) {
 // when they are named.
 func (db *DB) CreateConversation(ctx context.Context, change agent.ConversationChange) (agent.Conversation, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Conversation, error) {
-		c := agent.Conversation{ID: agent.NewID(agent.KindConversation), CreatedAt: tx.Now, UpdatedAt: tx.Now}
+		var c agent.Conversation
 		change.Apply(&c)
-		if err := tx.checkConversation(&c); err != nil {
-			return c, err
-		}
-		if _, err := tx.exec("INSERT INTO conversations("+conversationColumns+") VALUES (?,?,?,?,?,?,?,?)", c.ID, c.ContactID, c.GatewayID,
-			c.ExternalThreadID, c.Muted, string(c.Metadata), c.CreatedAt, c.UpdatedAt); err != nil {
+		if err := tx.insertConversation(&c); err != nil {
 			return c, err
 		}
 		return c, tx.audit("conversation created", map[string]any{"conversation_id": c.ID})
 	})
+}
+
+// insertConversation gives c its id and times and stores it.
+func (tx *Tx) insertConversation(c *agent.Conversation) error {
+	if err := tx.checkConversation(c); err != nil {
+		return err
+	}
+	c.ID, c.CreatedAt, c.UpdatedAt = agent.NewID(agent.KindConversation), tx.Now, tx.Now
+	_, err := tx.exec("INSERT INTO conversations("+conversationColumns+") VALUES (?,?,?,?,?,?,?,?)", c.ID, c.ContactID, c.GatewayID,
+		c.ExternalThreadID, c.Muted, string(c.Metadata), c.CreatedAt, c.UpdatedAt)
+	return err
 }
 
 func (tx *Tx) checkConversation(c *agent.Conversation) error {
@@ -190,4 +196,58 @@ func (tx *Tx) appendMessage(m *agent.Message) error {
 	}
 	m.ID, err = done.LastInsertId()
 	return err
+}
+
+// BeginTurn stores what a person says, in a new conversation when the message
+// names none, and returns it with the conversation's newest messages, itself
+// last among them.
+func (db *DB) BeginTurn(ctx context.Context, m agent.Message, contactID string, newest int) (agent.Message, []agent.Message, error) {
+	var history []agent.Message
+	said, err := Write(ctx, db, func(tx *Tx) (agent.Message, error) {
+		m := m
+		if m.ConversationID == "" {
+			c := agent.Conversation{ContactID: contactID, Metadata: json.RawMessage("{}")}
+			if err := tx.insertConversation(&c); err != nil {
+				return m, err
+			}
+			m.ConversationID = c.ID
+		} else if _, err := tx.conversation(m.ConversationID); err != nil {
+			return m, err
+		}
+		if err := tx.appendTurn(&m); err != nil {
+			return m, err
+		}
+		var err error
+		if history, err = tx.newestMessages(m.ConversationID, newest); err != nil {
+			return m, err
+		}
+		return m, tx.audit("message added", map[string]any{"conversation_id": m.ConversationID, "message_id": m.ID, "role": m.Role})
+	})
+	return said, history, err
+}
+
+// AppendReply adds an automatic answer to a conversation. Unlike a person's,
+// it does not mute the next one.
+func (db *DB) AppendReply(ctx context.Context, m agent.Message) (agent.Message, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
+		m := m
+		if _, err := tx.conversation(m.ConversationID); err != nil {
+			return m, err
+		}
+		return m, tx.appendTurn(&m)
+	})
+}
+
+// appendTurn adds a message and notes that the conversation goes on.
+func (tx *Tx) appendTurn(m *agent.Message) error {
+	if err := tx.appendMessage(m); err != nil {
+		return err
+	}
+	_, err := tx.exec("UPDATE conversations SET updated_at = ? WHERE id = ?", tx.Now, m.ConversationID)
+	return err
+}
+
+func (tx *Tx) newestMessages(conversationID string, limit int) ([]agent.Message, error) {
+	return all(tx, scanMessage, "SELECT * FROM (SELECT "+messageColumns+
+		" FROM messages WHERE conversation_id = ? ORDER BY id DESC LIMIT ?) ORDER BY id", conversationID, limit)
 }

@@ -292,3 +292,10 @@ func cosine(a, b []float32) float64 {
 	}
 	return dot / math.Sqrt(aa*bb)
 }
+
+// Embed returns the vector of a text's meaning as the agent's model gives it,
+// and the model's name.
+func (ix *Index) Embed(ctx context.Context, db *store.DB, text string) ([]float32, string, error) {
+	vector, err := ix.embed(ctx, embeddable("", text))
+	return vector, ix.embedder.Model(), err
+}

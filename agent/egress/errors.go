@@ -63,3 +63,6 @@ func (e *Error) Is(target error) bool {
 	other, ok := target.(*Error)
 	return ok && other.Code == e.Code
 }
+
+// Refused tells whether the call was not made because of where it was to go.
+func (e *Error) Refused() bool { return e.Code != CodeTooLarge && e.Code != CodeRedirects }

@@ -1,0 +1,254 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+
+	"satchel/agent"
+	"satchel/agent/llm"
+	"satchel/store"
+	"satchel/vector"
+)
+
+// Chat answers for agents.
+type Chat struct {
+	model *llm.Client
+	index *vector.Index
+	tools func(ctx context.Context, db *store.DB, which Choice) ([]Tool, error)
+	log   *slog.Logger
+	turns turns
+}
+
+// Options make a Chat.
+type Options struct {
+	Model *llm.Client
+	Index *vector.Index
+	// Tools returns the tools that a choice stands for; an id that names none
+	// is a validation error about tools. nil: there are none.
+	Tools func(ctx context.Context, db *store.DB, which Choice) ([]Tool, error)
+	Log   *slog.Logger
+}
+
+// New makes a Chat.
+func New(o Options) *Chat {
+	if o.Tools == nil {
+		o.Tools = func(_ context.Context, _ *store.DB, which Choice) ([]Tool, error) {
+			if len(which.IDs) > 0 {
+				return nil, agent.Invalid("tools", "names a tool that does not exist")
+			}
+			return nil, nil
+		}
+	}
+	return &Chat{model: o.Model, index: o.Index, tools: o.Tools, log: o.Log, turns: turns{waiting: map[turnKey]*turn{}}}
+}
+
+// Choice names some records by their ids, all of them, or none. The zero value
+// is all.
+type Choice struct {
+	None bool
+	IDs  []string // empty: all, unless None
+}
+
+// UnmarshalJSON reads true for all, false for none, and a list of ids.
+func (c *Choice) UnmarshalJSON(data []byte) error {
+	*c = Choice{}
+	var all bool
+	if json.Unmarshal(data, &all) == nil {
+		c.None = !all
+		return nil
+	}
+	if err := json.Unmarshal(data, &c.IDs); err != nil {
+		return err
+	}
+	c.None = len(c.IDs) == 0
+	return nil
+}
+
+// Tool is something that the model may call.
+type Tool struct {
+	llm.Tool
+	ID string
+	// Call runs the tool. Its result becomes JSON text for the model. An
+	// *agent.Error is shown to the model, any other error only as a failure.
+	Call func(ctx context.Context, arguments json.RawMessage) (any, error)
+}
+
+// Event is what happens while an answer is made; exactly one field is set.
+type Event struct {
+	Delta      string     // a piece of the answer
+	ToolCall   *ToolCall  // a tool is about to be called
+	ToolResult *ToolCall  // it has answered
+	Sources    []Citation // what the agent's knowledge says, before the model is asked
+}
+
+// ToolCall is one call of a tool and what came of it.
+type ToolCall struct {
+	ID        string          `json:"id" example:"call_1"`
+	Name      string          `json:"name" example:"weather"`
+	Arguments json.RawMessage `json:"arguments" doc:"Empty when the model wrote no JSON object; error shows what it wrote."`
+	Result    any             `json:"result,omitempty" doc:"What the tool answered; of a long one the beginning of its text."`
+	Error     string          `json:"error,omitempty" doc:"Why it failed."`
+	Duration  int64           `json:"duration_ms" example:"12"`
+}
+
+// Exchange is what one answer is asked for with.
+type Exchange struct {
+	Messages    []llm.Message // the last is what is to be answered
+	System      string        // in place of the agent's own system prompt, when set
+	Model       string        // in place of the agent's own, when set
+	Temperature *float64      // in place of the agent's own, when set
+	MaxTokens   int           // in place of the agent's own, when set
+	Tools       Choice
+	Sources     Choice
+	Schema      json.RawMessage // JSON Schema that the answer must follow; nil: free text
+	MaxRounds   int             // of tool calls; 0: MaxRounds
+	// Foreign are tools that the caller runs itself. With them the agent's own
+	// are not offered, and an answer may be their calls.
+	Foreign []llm.Tool
+}
+
+// Answer is what came of an Exchange.
+type Answer struct {
+	Text      string
+	JSON      json.RawMessage // with a schema: the answer as JSON
+	ToolCalls []ToolCall
+	Sources   []Citation
+	Usage     llm.Usage
+	Truncated bool           // it reached the longest reply allowed
+	Foreign   []llm.ToolCall // calls of foreign tools, which end the exchange
+	Model     string
+}
+
+// Complete answers an exchange without storing anything. onEvent gets what
+// happens on the way, and with it the answer is streamed; an error of onEvent
+// ends the exchange. nil: no stream. With an error the answer holds what was
+// made until then.
+func (c *Chat) Complete(ctx context.Context, db *store.DB, x Exchange, onEvent func(Event) error) (Answer, error) {
+	model, settings, err := c.modelOf(ctx, db, x)
+	if err != nil {
+		return Answer{}, err
+	}
+	r := &rounds{chat: c, db: db, model: model, exchange: x, onEvent: onEvent, answer: Answer{Model: model.Name, ToolCalls: []ToolCall{}, Sources: []Citation{}}}
+	if x.Foreign == nil && !x.Tools.None {
+		if r.tools, err = c.tools(ctx, db, x.Tools); err != nil {
+			return r.answer, err
+		}
+	}
+	if err := c.retrieve(ctx, db, x, &r.answer); err != nil {
+		return r.answer, err
+	}
+	if len(r.answer.Sources) > 0 {
+		if err := r.tell(Event{Sources: r.answer.Sources}); err != nil {
+			return r.answer, err
+		}
+	}
+	r.system = systemPrompt(db.Agent(), settings, x.System, r.answer.Sources)
+	err = r.run(ctx)
+	return r.answer, err
+}
+
+// modelOf is the model that the agent's settings name, with what the exchange
+// changes of it.
+func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Exchange) (llm.Model, store.Settings, error) {
+	s, err := db.Settings(ctx)
+	if err != nil {
+		return llm.Model{}, s, err
+	}
+	m := llm.Model{Provider: s.LLMProvider, Name: s.LLMModel, BaseURL: s.LLMBaseURL, Temperature: s.LLMTemperature, MaxTokens: s.LLMMaxTokens}
+	if x.Model != "" {
+		m.Name = x.Model
+	}
+	if x.Temperature != nil {
+		m.Temperature = *x.Temperature
+	}
+	if x.MaxTokens > 0 {
+		m.MaxTokens = x.MaxTokens
+	}
+	if m.Provider != "" {
+		m.Key, err = db.Credential(ctx, llm.CredentialOf(m.Provider))
+	}
+	return m, s, err
+}
+
+// Turn is what a person says to an agent.
+type Turn struct {
+	ConversationID string // empty: a new conversation
+	ContactID      string // of a new conversation; may be empty
+	Message        string
+	Tools          Choice
+	Sources        Choice
+	// From the workflow node; see Exchange.
+	System      string
+	Model       string
+	Temperature *float64
+	Schema      json.RawMessage
+	MaxRounds   int
+}
+
+// Reply stores what a person said, answers it, and stores the answer. When the
+// turn fails the person's message stays; an answer that was cut short is kept
+// with metadata.partial, and returned beside the error. An error's details
+// name the conversation.
+func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Event) error) (agent.Message, Answer, error) {
+	said := agent.Message{ConversationID: t.ConversationID, Role: agent.MessageUser, Content: t.Message, Metadata: json.RawMessage("{}")}
+	if err := said.Validate(); err != nil {
+		return agent.Message{}, Answer{}, asTurn(err)
+	}
+	release, err := c.turns.take(ctx, turnKey{db.ID(), t.ConversationID})
+	if err != nil {
+		return agent.Message{}, Answer{}, err
+	}
+	defer release()
+	said, history, err := db.BeginTurn(ctx, said, t.ContactID, maxHistory)
+	if err != nil {
+		return agent.Message{}, Answer{}, err
+	}
+	x := Exchange{Messages: within(history, historyTokens), Tools: t.Tools, Sources: t.Sources,
+		System: t.System, Model: t.Model, Temperature: t.Temperature, Schema: t.Schema, MaxRounds: t.MaxRounds}
+	answer, err := c.Complete(ctx, db, x, onEvent)
+	if err != nil && answer.Text == "" {
+		return agent.Message{}, answer, inConversation(err, said.ConversationID)
+	}
+	kept, stored := c.keep(ctx, db, said, answer, err != nil)
+	return kept, answer, inConversation(errors.Join(err, stored), said.ConversationID)
+}
+
+// keep stores an answer, even when who asked has gone.
+func (c *Chat) keep(ctx context.Context, db *store.DB, said agent.Message, a Answer, partial bool) (agent.Message, error) {
+	meta := map[string]any{"in_reply_to": said.ID, "model": a.Model, "usage": a.Usage}
+	if len(a.ToolCalls) > 0 {
+		meta["tool_calls"] = a.ToolCalls
+	}
+	if len(a.Sources) > 0 {
+		meta["sources"] = references(a.Sources)
+	}
+	if partial {
+		meta["partial"] = true
+	}
+	raw, err := json.Marshal(meta)
+	if err != nil {
+		return agent.Message{}, err
+	}
+	reply := agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: a.Text, Metadata: raw}
+	return db.AppendReply(context.WithoutCancel(ctx), reply)
+}
+
+// asTurn names a message's content as a turn does.
+func asTurn(err error) error {
+	var e *agent.Error
+	if errors.As(err, &e) && e.Details["field"] == "content" {
+		issue, _ := e.Details["issue"].(string)
+		return agent.Invalid("message", issue)
+	}
+	return err
+}
+
+func inConversation(err error, id string) error {
+	var e *agent.Error
+	if err == nil || !errors.As(err, &e) {
+		return err
+	}
+	return e.With("conversation_id", id)
+}

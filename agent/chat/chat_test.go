@@ -1,0 +1,252 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"satchel/agent"
+	"satchel/agent/llm"
+	"satchel/store"
+	"satchel/vector"
+	"satchel/vector/document"
+)
+
+// TestMain is also the child that reads documents.
+func TestMain(m *testing.M) {
+	if document.RunChild(os.Args[1:]) {
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// scene is an agent whose model is played by a test.
+type scene struct {
+	chat *Chat
+	db   *store.DB
+	mu   sync.Mutex
+	seen []map[string]any
+}
+
+// play opens an agent with these tools; say returns the message of the nth
+// answer as JSON.
+func play(tb testing.TB, tools []Tool, say func(n int, asked map[string]any) string) *scene {
+	tb.Helper()
+	s := &scene{}
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		s.mu.Lock()
+		s.seen = append(s.seen, body)
+		n := len(s.seen)
+		s.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"choices":[{"index":0,"finish_reason":"stop","message":%s}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, say(n, body))
+	}))
+	tb.Cleanup(provider.Close)
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	folder, err := store.Open(store.Options{Path: tb.TempDir(), Log: quiet})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = folder.Close() })
+	s.db = folder.Default()
+	if _, err := s.db.UpdateSettings(context.Background(), agent.SettingsChange{LLMProvider: agent.Some("openai-compatible"),
+		LLMModel: agent.Some("m"), LLMBaseURL: agent.Some(provider.URL + "/v1")}); err != nil {
+		tb.Fatal(err)
+	}
+	s.chat = New(Options{Model: llm.New(llm.Options{HTTP: provider.Client()}), Index: vector.New(folder, vector.Local(), quiet), Log: quiet,
+		Tools: func(context.Context, *store.DB, Choice) ([]Tool, error) { return tools, nil }})
+	return s
+}
+
+func says(text string) string {
+	raw, _ := json.Marshal(text)
+	return `{"role":"assistant","content":` + string(raw) + `}`
+}
+
+func calls(pairs ...string) string {
+	var list []string
+	for i := 0; i < len(pairs); i += 2 {
+		raw, _ := json.Marshal(pairs[i+1])
+		list = append(list, fmt.Sprintf(`{"id":"c%d","type":"function","function":{"name":%q,"arguments":%s}}`, i/2, pairs[i], raw))
+	}
+	return `{"role":"assistant","content":null,"tool_calls":[` + strings.Join(list, ",") + `]}`
+}
+
+func tool(name string, call func(context.Context, json.RawMessage) (any, error)) Tool {
+	return Tool{Tool: llm.Tool{Name: name, Parameters: json.RawMessage(`{"type":"object"}`)}, Call: call}
+}
+
+// The calls of one round run side by side, each fault is told to the model in
+// its place, and the answer follows.
+func TestToolCalls(t *testing.T) {
+	var meet sync.WaitGroup
+	meet.Add(2)
+	together := func(context.Context, json.RawMessage) (any, error) { meet.Done(); meet.Wait(); return "met", nil }
+	s := play(t, []Tool{
+		tool("one", together), tool("two", together),
+		tool("refuses", func(context.Context, json.RawMessage) (any, error) { return nil, agent.Invalid("city", "is required") }),
+		tool("fails", func(context.Context, json.RawMessage) (any, error) { return nil, errors.New("password=hunter2") }),
+		tool("long", func(context.Context, json.RawMessage) (any, error) { return strings.Repeat("x", 1<<20), nil }),
+	}, func(n int, _ map[string]any) string {
+		if n == 1 {
+			return calls("one", "{}", "two", "{}", "refuses", "{}", "fails", "{}", "nobody", "{}", "one", "half {", "long", "{}")
+		}
+		return says("Done.")
+	})
+	var happened []string
+	m, a, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "Go"}, nil)
+	if err != nil || m.Content != "Done." || len(a.ToolCalls) != 7 {
+		t.Fatalf("%+v %+v %v", m, a, err)
+	}
+	for _, c := range a.ToolCalls {
+		happened = append(happened, c.Error)
+	}
+	want := []string{"", "", "city is required", "the tool failed", "there is no tool of this name", "the arguments are not a JSON object: half {", ""}
+	if fmt.Sprint(happened) != fmt.Sprint(want) {
+		t.Errorf("errors %q", happened)
+	}
+	told := s.seen[1]["messages"].([]any)
+	results := told[len(told)-7:]
+	if got := results[0].(map[string]any); got["content"] != `"met"` || got["tool_call_id"] != "c0" {
+		t.Errorf("the model got %v", got)
+	}
+	if all := fmt.Sprint(told); strings.Contains(all, "hunter2") {
+		t.Error("the inner text of a fault reached the model")
+	}
+	if text, _ := results[6].(map[string]any)["content"].(string); len(text) > maxResult+8 {
+		t.Errorf("a result of %d bytes", len(text))
+	}
+}
+
+// A model that never stops calling is asked to answer without tools.
+func TestBudgetOfCalls(t *testing.T) {
+	ran := 0
+	var mu sync.Mutex
+	s := play(t, []Tool{tool("again", func(context.Context, json.RawMessage) (any, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		ran++
+		return ran, nil
+	})}, func(n int, asked map[string]any) string {
+		if asked["tools"] == nil {
+			return says("Enough.")
+		}
+		return calls("again", "{}", "again", "{}", "again", "{}", "again", "{}", "again", "{}")
+	})
+	_, a, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "Go"}, nil)
+	if err != nil || a.Text != "Enough." || ran != maxCalls || len(s.seen) > MaxRounds+1 {
+		t.Errorf("%q after %d calls and %d requests: %v", a.Text, ran, len(s.seen), err)
+	}
+}
+
+// Turns of one conversation wait for one another.
+func TestTurnsOfAConversation(t *testing.T) {
+	s := play(t, nil, func(n int, asked map[string]any) string { return says(fmt.Sprint(len(asked["messages"].([]any)))) })
+	first, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "0"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	for n := range 8 {
+		running.Go(func() {
+			if _, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: fmt.Sprint(n), ConversationID: first.ConversationID}, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	_, messages, err := s.db.Conversation(t.Context(), first.ConversationID, 100)
+	if err != nil || len(messages) != 18 {
+		t.Fatalf("%d messages, %v", len(messages), err)
+	}
+	for i, m := range messages {
+		if want := []agent.MessageRole{agent.MessageUser, agent.MessageAssistant}[i%2]; m.Role != want {
+			t.Errorf("message %d is of %s", i, m.Role)
+		}
+	}
+	if len(s.chat.turns.waiting) != 0 {
+		t.Errorf("%d turns are remembered", len(s.chat.turns.waiting))
+	}
+}
+
+func TestHistoryWithinBudget(t *testing.T) {
+	say := func(role agent.MessageRole, text string) agent.Message { return agent.Message{Role: role, Content: text} }
+	long := strings.Repeat("word ", 400) // 2000 bytes, about 504 tokens
+	history := []agent.Message{say("user", long), say("assistant", long), say("user", long), say("assistant", "short"), say("tool", "7"), say("user", "last")}
+	for budget, want := range map[int]int{0: 1, 8: 1, 600: 4, 1100: 4, 5000: 6} {
+		kept := within(history, budget)
+		if len(kept) != want || kept[len(kept)-1].Content != "last" || kept[0].Role == agent.MessageAssistant {
+			t.Errorf("budget %d keeps %d: %v", budget, len(kept), kept)
+		}
+	}
+	if n := tokens("価格はいくらですか"); n < 9 || n > 30 {
+		t.Errorf("nine Japanese characters are %d tokens", n)
+	}
+}
+
+func TestChoice(t *testing.T) {
+	for text, want := range map[string]Choice{`true`: {}, `false`: {None: true}, `[]`: {None: true, IDs: []string{}}, `["a"]`: {IDs: []string{"a"}}} {
+		var got Choice
+		if err := json.Unmarshal([]byte(text), &got); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %+v %v", text, got, err)
+		}
+	}
+}
+
+func TestSchemas(t *testing.T) {
+	schema := json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"array","items":{"type":"integer"}}},"required":["city"]}`)
+	for arguments, want := range map[string]string{
+		`{"city":"Rome"}`:                  "",
+		`{}`:                               "arguments missing property 'city'",
+		`{"city":3}`:                       "arguments city: got number, want string",
+		`{"city":"Rome","days":[1,"two"]}`: "arguments days.1: got string, want integer",
+	} {
+		err := CheckArguments(schema, json.RawMessage(arguments))
+		var e *agent.Error
+		if want == "" && err != nil || want != "" && (!errors.As(err, &e) || e.Message != want) {
+			t.Errorf("%s: %v", arguments, err)
+		}
+	}
+	for _, bad := range []string{`{"type":"nothing"}`, `{"$ref":"http://example.com/x.json"}`, `{"$ref":"file:///etc/passwd"}`, `{`, `{"pattern":"("}`} {
+		if err := CheckSchema("parameters", json.RawMessage(bad)); err == nil {
+			t.Errorf("%s passes", bad)
+		}
+	}
+}
+
+// BenchmarkTurn measures all of a turn but the model's own time, in a
+// conversation with a history.
+func BenchmarkTurn(b *testing.B) {
+	for _, before := range []int{0, 100, 1000} {
+		b.Run(fmt.Sprintf("messages=%d", before), func(b *testing.B) {
+			s := play(b, nil, func(int, map[string]any) string { return says("Yes.") })
+			first, _, err := s.chat.Reply(b.Context(), s.db, Turn{Message: "Hello"}, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for n := range before {
+				m := agent.Message{ConversationID: first.ConversationID, Role: agent.MessageUser, Content: fmt.Sprintf("This is message %d of a long talk about many things.", n), Metadata: json.RawMessage("{}")}
+				if _, err := s.db.AppendReply(b.Context(), m); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ResetTimer()
+			for b.Loop() {
+				if _, _, err := s.chat.Reply(b.Context(), s.db, Turn{Message: "Where is my order?", ConversationID: first.ConversationID}, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

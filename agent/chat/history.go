@@ -1,0 +1,48 @@
+package chat
+
+import (
+	"unicode/utf8"
+
+	"satchel/agent"
+	"satchel/agent/llm"
+)
+
+// Bounds of what a model is told of the conversation before.
+const (
+	maxHistory    = 200    // messages
+	historyTokens = 16_000 // as tokens estimates them
+)
+
+// tokens estimates how many tokens a text is: four bytes of a Latin script
+// make one on average, and a character of most others makes one by itself.
+func tokens(text string) int {
+	characters := utf8.RuneCountInString(text)
+	return max(characters-(len(text)-characters), 0)/4 + (len(text)-characters)/2 + 4
+}
+
+// within is the newest part of a conversation, oldest first, that fits into
+// the budget; the last message always does. It begins with what a person said:
+// providers refuse an answer to nothing.
+func within(history []agent.Message, budget int) []llm.Message {
+	from := len(history)
+	for from > 0 {
+		budget -= tokens(history[from-1].Content)
+		if budget < 0 && from < len(history) {
+			break
+		}
+		from--
+	}
+	for from < len(history)-1 && history[from].Role == agent.MessageAssistant {
+		from++
+	}
+	var kept []llm.Message
+	for _, m := range history[from:] {
+		switch m.Role {
+		case agent.MessageTool: // put there by hand: no call of the model's goes with it
+			kept = append(kept, llm.Message{Role: agent.MessageUser, Content: "Result of a tool:\n" + m.Content})
+		default:
+			kept = append(kept, llm.Message{Role: m.Role, Content: m.Content})
+		}
+	}
+	return kept
+}

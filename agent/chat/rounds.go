@@ -1,0 +1,249 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/llm"
+	"satchel/store"
+	"satchel/vector"
+)
+
+// Bounds of the tool calls of one answer.
+const (
+	MaxRounds    = 8
+	maxCalls     = 32
+	callsAtOnce  = 4
+	callTimeout  = 60 * time.Second
+	maxResult    = 64 << 10 // bytes of a tool's result that the model gets
+	keptOfResult = 4 << 10  // bytes of it that are kept with the answer
+)
+
+// rounds asks the model until it answers without calling tools.
+type rounds struct {
+	chat     *Chat
+	db       *store.DB
+	model    llm.Model
+	system   string
+	exchange Exchange
+	tools    []Tool
+	onEvent  func(Event) error
+	answer   Answer
+	calls    int
+}
+
+func (r *rounds) tell(e Event) error {
+	if r.onEvent == nil {
+		return nil
+	}
+	return r.onEvent(e)
+}
+
+func (r *rounds) run(ctx context.Context) error {
+	messages := slices.Clone(r.exchange.Messages)
+	limit := MaxRounds
+	if r.exchange.MaxRounds > 0 {
+		limit = min(r.exchange.MaxRounds, MaxRounds)
+	}
+	mended := false
+	for round := 0; ; round++ {
+		offered := r.offered()
+		if round >= limit || r.calls >= maxCalls {
+			offered = nil // the budget is spent: it must answer now
+		}
+		reply, err := r.ask(ctx, messages, offered)
+		r.answer.Text += reply.Text
+		r.answer.Usage.Add(reply.Usage)
+		r.answer.Truncated = reply.Truncated
+		if err != nil {
+			return err
+		}
+		if r.exchange.Foreign != nil && len(reply.ToolCalls) > 0 {
+			r.answer.Foreign = reply.ToolCalls
+			return nil
+		}
+		if len(reply.ToolCalls) == 0 || offered == nil {
+			problem := r.checkSchema(reply.Text)
+			if problem == "" {
+				return nil
+			}
+			if mended {
+				return agent.Errorf(agent.CodeUpstream, "the language model's answer does not follow the schema: %s", problem)
+			}
+			mended = true
+			r.answer.Text = ""
+			messages = append(messages, llm.Message{Role: agent.MessageAssistant, Content: reply.Text},
+				llm.Message{Role: agent.MessageUser, Content: "That does not follow the JSON Schema: " + problem + ". Answer again with JSON alone."})
+			continue
+		}
+		messages = append(messages, llm.Message{Role: agent.MessageAssistant, Content: reply.Text, ToolCalls: reply.ToolCalls})
+		results, err := r.callAll(ctx, reply.ToolCalls)
+		if err != nil {
+			return err
+		}
+		messages = append(messages, results...)
+		if r.answer.Text != "" && !strings.HasSuffix(r.answer.Text, "\n") {
+			r.answer.Text += "\n\n"
+			if err := r.tell(Event{Delta: "\n\n"}); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (r *rounds) offered() []llm.Tool {
+	if r.exchange.Foreign != nil {
+		return r.exchange.Foreign
+	}
+	list := make([]llm.Tool, len(r.tools))
+	for i, t := range r.tools {
+		list[i] = t.Tool
+	}
+	return list
+}
+
+func (r *rounds) ask(ctx context.Context, messages []llm.Message, tools []llm.Tool) (llm.Reply, error) {
+	request := llm.Request{System: r.system, Messages: messages, Tools: tools, Schema: r.exchange.Schema}
+	if r.onEvent == nil {
+		return r.chat.model.Chat(ctx, r.model, request, nil)
+	}
+	return r.chat.model.Chat(ctx, r.model, request, func(piece string) error { return r.onEvent(Event{Delta: piece}) })
+}
+
+// callAll runs the calls of one round side by side and returns their results
+// in order. What is over the budget is refused, not run.
+func (r *rounds) callAll(ctx context.Context, calls []llm.ToolCall) ([]llm.Message, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make([]ToolCall, len(calls))
+	texts := make([]string, len(calls))
+	slots := make(chan struct{}, callsAtOnce)
+	var running sync.WaitGroup
+	for i, call := range calls {
+		done[i] = called(call)
+		if err := r.tell(Event{ToolCall: &done[i]}); err != nil {
+			cancel()
+			running.Wait()
+			return nil, err
+		}
+		if r.calls++; r.calls > maxCalls {
+			done[i].Error = "the budget of tool calls for this answer is spent"
+			texts[i] = "Error: " + done[i].Error
+			continue
+		}
+		outcome := done[i]
+		running.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			texts[i] = r.call(ctx, &outcome)
+			done[i].Result, done[i].Error, done[i].Duration = outcome.Result, outcome.Error, outcome.Duration
+		})
+	}
+	running.Wait()
+	messages := make([]llm.Message, len(calls))
+	for i := range calls {
+		if err := r.tell(Event{ToolResult: &done[i]}); err != nil {
+			return nil, err
+		}
+		messages[i] = llm.Message{Role: agent.MessageTool, Content: texts[i], CallID: calls[i].ID}
+	}
+	r.answer.ToolCalls = append(r.answer.ToolCalls, done...)
+	return messages, ctx.Err()
+}
+
+// call runs one tool and returns the text that the model gets.
+func (r *rounds) call(ctx context.Context, c *ToolCall) string {
+	at := slices.IndexFunc(r.tools, func(t Tool) bool { return t.Name == c.Name })
+	fail := func(reason string) string {
+		c.Error = reason
+		return "Error: " + reason
+	}
+	if at < 0 {
+		return fail("there is no tool of this name")
+	}
+	if c.Error != "" {
+		return fail(c.Error)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	began := time.Now()
+	result, err := r.tools[at].Call(ctx, c.Arguments)
+	c.Duration = time.Since(began).Milliseconds()
+	var known *agent.Error
+	switch {
+	case errors.As(err, &known):
+		return fail(known.Message)
+	case ctx.Err() != nil:
+		return fail("the tool did not answer in time")
+	case err != nil:
+		r.chat.log.Error("a tool failed", "agent", r.db.ID(), "tool", c.Name, "error", err)
+		return fail("the tool failed")
+	}
+	raw, err := json.Marshal(result)
+	if err != nil {
+		return fail("the tool's result is no JSON")
+	}
+	c.Result = clipJSON(raw, keptOfResult)
+	return agent.Clip(string(raw), maxResult)
+}
+
+// called is a call as it is told of before it runs.
+func called(call llm.ToolCall) ToolCall {
+	c := ToolCall{ID: call.ID, Name: call.Name, Arguments: json.RawMessage(call.Arguments)}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(c.Arguments, &object) != nil || object == nil {
+		c.Arguments, c.Error = json.RawMessage("{}"), "the arguments are not a JSON object: "+agent.Clip(call.Arguments, 200)
+	}
+	return c
+}
+
+// clipJSON keeps a long result as the beginning of its text.
+func clipJSON(raw json.RawMessage, limit int) any {
+	if len(raw) <= limit {
+		return raw
+	}
+	return agent.Clip(string(raw), limit)
+}
+
+// checkSchema reads the answer as JSON when it must follow a schema, and says
+// what is wrong with it.
+func (r *rounds) checkSchema(text string) string {
+	if r.exchange.Schema == nil {
+		return ""
+	}
+	text = strings.TrimSpace(text)
+	if after, ok := strings.CutPrefix(text, "```"); ok { // many models fence it
+		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(after, "json"), "```"))
+	}
+	if !json.Valid([]byte(text)) {
+		return "it is no JSON"
+	}
+	if problem := schemaProblem(r.exchange.Schema, []byte(text)); problem != "" {
+		return problem
+	}
+	r.answer.JSON = json.RawMessage(text)
+	return ""
+}
+
+// best orders passages that several searches found and keeps those of one
+// search's length.
+func best(found []vector.Result, several bool) []vector.Result {
+	if several {
+		slices.SortStableFunc(found, func(a, b vector.Result) int {
+			switch {
+			case a.Score > b.Score:
+				return -1
+			case a.Score < b.Score:
+				return 1
+			}
+			return 0
+		})
+	}
+	return found[:min(len(found), citations)]
+}

@@ -1,0 +1,87 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"satchel/agent"
+)
+
+var printer = message.NewPrinter(language.English)
+
+// maxSchema bounds a JSON Schema, in bytes.
+const maxSchema = 64 << 10
+
+// CheckSchema tells what is wrong with a JSON Schema (2020-12) that a client
+// gives for field. References to anywhere outside it are refused.
+func CheckSchema(field string, schema json.RawMessage) error {
+	if len(schema) > maxSchema {
+		return agent.Invalid(field, "must have at most 65536 bytes")
+	}
+	if _, err := compile(schema); err != nil {
+		return agent.Invalid(field, "is no JSON Schema")
+	}
+	return nil
+}
+
+// CheckArguments tells what is wrong with the arguments of a call under the
+// tool's schema: the error names the place, such as arguments.city.
+func CheckArguments(schema, arguments json.RawMessage) error {
+	if problem := schemaProblem(schema, arguments); problem != "" {
+		return agent.Invalid("arguments", problem)
+	}
+	return nil
+}
+
+// noLoader refuses to fetch: a schema must be whole by itself.
+type noLoader struct{}
+
+func (noLoader) Load(string) (any, error) {
+	return nil, errors.New("references to other documents are not followed")
+}
+
+func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(noLoader{})
+	if err := c.AddResource("schema.json", document); err != nil {
+		return nil, err
+	}
+	return c.Compile("schema.json")
+}
+
+// schemaProblem says in one line where a value departs from a schema; "" when
+// it follows it.
+func schemaProblem(schema, value json.RawMessage) string {
+	compiled, err := compile(schema)
+	if err != nil {
+		return "cannot be checked: the schema is no JSON Schema"
+	}
+	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
+	if err != nil {
+		return "is no JSON"
+	}
+	err = compiled.Validate(instance)
+	var wrong *jsonschema.ValidationError
+	if !errors.As(err, &wrong) {
+		return ""
+	}
+	for len(wrong.Causes) > 0 {
+		wrong = wrong.Causes[0]
+	}
+	place := strings.Join(wrong.InstanceLocation, ".")
+	if place != "" {
+		place += ": "
+	}
+	return agent.Clip(place+wrong.ErrorKind.LocalizedString(printer), 300)
+}

@@ -1,0 +1,204 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"satchel/agent"
+)
+
+// Bounds of one request.
+const (
+	// MaxReply bounds the text and the tool arguments of one reply, in bytes.
+	MaxReply = 4 << 20
+	// MaxToolCalls bounds the tool calls of one reply.
+	MaxToolCalls = 64
+	// DefaultTimeout bounds one request with its whole stream.
+	DefaultTimeout = 5 * time.Minute
+
+	retries = 2 // of 408, 409, 429 and 5xx; the SDKs heed Retry-After
+)
+
+// Model says who answers and how.
+type Model struct {
+	Provider    string  // openai, anthropic, ollama, openai-compatible
+	Name        string  // as the provider calls it
+	BaseURL     string  // with /v1; empty: the provider's own
+	Key         string  // credential; empty: none is sent
+	Temperature float64 // 0 to 2
+	MaxTokens   int     // longest reply; 0: the provider's default
+}
+
+// Message is one turn as a model sees it.
+type Message struct {
+	Role      agent.MessageRole
+	Content   string
+	ToolCalls []ToolCall // of an assistant's message
+	CallID    string     // of a tool's message: the call that it answers
+}
+
+// Tool is a function that the model may ask for.
+type Tool struct {
+	Name        string
+	Description string
+	Parameters  json.RawMessage // JSON Schema of an object
+}
+
+// ToolCall is what the model asks for. Arguments are as the model wrote them:
+// they may be no JSON at all.
+type ToolCall struct {
+	ID        string
+	Name      string
+	Arguments string
+}
+
+// Request is what one reply is asked for with.
+type Request struct {
+	System   string
+	Messages []Message
+	Tools    []Tool
+	Schema   json.RawMessage // JSON Schema that the reply's text must follow; nil: free text
+}
+
+// Usage counts tokens.
+type Usage struct {
+	Input  int64 `json:"input_tokens" example:"812"`
+	Output int64 `json:"output_tokens" example:"64"`
+}
+
+// Add adds other to u.
+func (u *Usage) Add(other Usage) {
+	u.Input += other.Input
+	u.Output += other.Output
+}
+
+// Reply is a model's answer: text, tool calls or both.
+type Reply struct {
+	Text      string
+	ToolCalls []ToolCall
+	Usage     Usage
+	Truncated bool // it reached MaxTokens
+}
+
+// Client asks models. It keeps no state and may be used by many goroutines.
+type Client struct {
+	http    *http.Client
+	timeout time.Duration
+}
+
+// Options make a Client.
+type Options struct {
+	HTTP    *http.Client  // guarded; its responses must not be cut by a size limit below MaxReply
+	Timeout time.Duration // of one request; 0: DefaultTimeout
+}
+
+// New makes a Client.
+func New(o Options) *Client {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	return &Client{http: o.HTTP, timeout: o.Timeout}
+}
+
+// Chat asks a model for a reply. With onText the reply is streamed: onText gets
+// its text piece by piece, and an error of onText ends the request. A reply
+// that was cut short comes back with the text so far, without tool calls, and
+// an error. Errors are UPSTREAM_ERROR with the provider's status in details,
+// validation errors that name the setting to change, or the context's.
+func (c *Client) Chat(ctx context.Context, m Model, r Request, onText func(string) error) (Reply, error) {
+	if err := m.check(); err != nil {
+		return Reply{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	answer := c.openAI
+	if m.Provider == Anthropic {
+		answer = c.anthropic
+	}
+	reply, err := answer(ctx, m, r, onText)
+	if err != nil {
+		reply.ToolCalls = nil
+		return reply, m.explain(ctx, err)
+	}
+	return reply, nil
+}
+
+// The providers.
+const (
+	OpenAI     = "openai"
+	Anthropic  = "anthropic"
+	Ollama     = "ollama"
+	Compatible = "openai-compatible"
+)
+
+// addresses are where providers answer when settings name no other place.
+var addresses = map[string]string{
+	OpenAI: "https://api.openai.com/v1", Anthropic: "https://api.anthropic.com/v1", Ollama: "http://localhost:11434/v1",
+}
+
+// CredentialOf names the setting that holds a provider's credential.
+func CredentialOf(provider string) string {
+	switch provider {
+	case OpenAI:
+		return "openai_api_key"
+	case Anthropic:
+		return "anthropic_api_key"
+	}
+	return "llm_api_key"
+}
+
+func (m Model) check() error {
+	var is agent.Issues
+	_, known := addresses[m.Provider]
+	is.Check(m.Provider != "", "llm_provider", "is not set: choose openai, anthropic, ollama or openai-compatible in the agent's settings")
+	is.Check(m.Provider == "" || known || m.Provider == Compatible, "llm_provider", "must be openai, anthropic, ollama or openai-compatible")
+	is.Check(m.Provider == "" || m.Name != "", "llm_model", "is not set")
+	is.Check(m.Provider != Compatible || m.BaseURL != "", "llm_base_url", "is not set: an openai-compatible provider needs its address")
+	needsKey := m.Provider == OpenAI || m.Provider == Anthropic
+	is.Check(!needsKey || m.Key != "", CredentialOf(m.Provider), "is not set")
+	return is.Err()
+}
+
+func (m Model) address() string {
+	if m.BaseURL != "" {
+		return m.BaseURL
+	}
+	return addresses[m.Provider]
+}
+
+// gathered collects a streamed reply within bounds.
+type gathered struct {
+	reply  Reply
+	text   []byte
+	size   int
+	onText func(string) error
+}
+
+func (g *gathered) add(piece string) error {
+	if piece == "" {
+		return nil
+	}
+	if err := g.grow(len(piece)); err != nil {
+		return err
+	}
+	g.text = append(g.text, piece...)
+	if g.onText == nil {
+		return nil
+	}
+	return g.onText(piece)
+}
+
+func (g *gathered) grow(n int) error {
+	if g.size += n; g.size > MaxReply {
+		return errEndless
+	}
+	return nil
+}
+
+// result is the reply so far.
+func (g *gathered) result() Reply {
+	g.reply.Text = string(g.text)
+	return g.reply
+}

@@ -1,0 +1,291 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"satchel/agent"
+)
+
+// provider is a provider of language models that answers what a test says.
+type provider struct {
+	*httptest.Server
+	mu     sync.Mutex
+	seen   []map[string]any
+	header []http.Header
+	answer func(n int, w http.ResponseWriter)
+}
+
+func newProvider(t *testing.T, answer func(n int, w http.ResponseWriter)) *provider {
+	p := &provider{answer: answer}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		p.mu.Lock()
+		body["path"] = r.URL.Path
+		p.seen = append(p.seen, body)
+		p.header = append(p.header, r.Header.Clone())
+		n := len(p.seen)
+		p.mu.Unlock()
+		p.answer(n, w)
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func says(status int, media, body string) func(int, http.ResponseWriter) {
+	return func(_ int, w http.ResponseWriter) {
+		w.Header().Set("Content-Type", media)
+		w.Header().Set("Retry-After-Ms", "1")
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	}
+}
+
+func events(lines ...string) string {
+	var b strings.Builder
+	for _, line := range lines {
+		if name, ok := strings.CutPrefix(line, "{\"type\":\""); ok { // Anthropic names its events
+			fmt.Fprintf(&b, "event: %s\n", name[:strings.Index(name, "\"")])
+		}
+		fmt.Fprintf(&b, "data: %s\n\n", line)
+	}
+	return b.String()
+}
+
+const (
+	plainOpenAI = `{"id":"x","object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Hello."}}],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9}}`
+	toolOpenAI  = `{"id":"x","object":"chat.completion","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]}}]}`
+	plainClaude = `{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"Hello."}],"stop_reason":"end_turn","usage":{"input_tokens":7,"output_tokens":2}}`
+	toolClaude  = `{"id":"m","type":"message","role":"assistant","content":[{"type":"tool_use","id":"c1","name":"weather","input":{"city":"Rome"}}],"stop_reason":"tool_use","usage":{"input_tokens":7,"output_tokens":2}}`
+)
+
+func openAIStream(done bool) string {
+	lines := []string{
+		`{"choices":[{"index":0,"delta":{"role":"assistant","content":"Hel"}}]}`,
+		`{"choices":[{"index":0,"delta":{"content":"lo."}}]}`,
+		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"ci"}}]}}]}`,
+		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"ty\":\"Rome\"}"}}]}}]}`,
+	}
+	if done {
+		lines = append(lines, `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`,
+			`{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9}}`, "[DONE]")
+	}
+	return events(lines...)
+}
+
+func claudeStream(done bool) string {
+	lines := []string{
+		`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"usage":{"input_tokens":7,"output_tokens":1}}}`,
+		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hel"}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"lo."}}`,
+		`{"type":"content_block_stop","index":0}`,
+		`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"c1","name":"weather","input":{}}}`,
+		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"city\":"}}`,
+		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"\"Rome\"}"}}`,
+	}
+	if done {
+		lines = append(lines, `{"type":"content_block_stop","index":1}`,
+			`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":2}}`, `{"type":"message_stop"}`)
+	}
+	return events(lines...)
+}
+
+func modelAt(p *provider, name string) Model {
+	return Model{Provider: name, Name: "m-1", BaseURL: p.URL + "/v1", Key: "sk-secret-1", Temperature: 0.5}
+}
+
+var hello = Request{System: "Be kind.", Messages: []Message{{Role: agent.MessageUser, Content: "Hi"}},
+	Tools: []Tool{{Name: "weather", Description: "Tells the weather", Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`)}}}
+
+// One suite over both protocols.
+func TestReplies(t *testing.T) {
+	for _, c := range []struct {
+		provider, plain, tool, stream, path, secret string
+	}{
+		{OpenAI, plainOpenAI, toolOpenAI, openAIStream(true), "/v1/chat/completions", "Authorization"},
+		{Compatible, plainOpenAI, toolOpenAI, openAIStream(true), "/v1/chat/completions", "Authorization"},
+		{Anthropic, plainClaude, toolClaude, claudeStream(true), "/v1/messages", "X-Api-Key"},
+	} {
+		t.Run(c.provider, func(t *testing.T) {
+			answers := []string{c.plain, c.tool, c.stream}
+			p := newProvider(t, func(n int, w http.ResponseWriter) {
+				media := "application/json"
+				if n == 3 {
+					media = "text/event-stream"
+				}
+				says(200, media, answers[n-1])(n, w)
+			})
+			client := New(Options{HTTP: p.Client()})
+			plain, err := client.Chat(t.Context(), modelAt(p, c.provider), hello, nil)
+			if err != nil || plain.Text != "Hello." || plain.Usage != (Usage{7, 2}) || plain.ToolCalls != nil {
+				t.Fatalf("plain: %+v %v", plain, err)
+			}
+			call := ToolCall{ID: "c1", Name: "weather", Arguments: `{"city":"Rome"}`}
+			tool, err := client.Chat(t.Context(), modelAt(p, c.provider), hello, nil)
+			if err != nil || len(tool.ToolCalls) != 1 || tool.ToolCalls[0] != call {
+				t.Fatalf("tool: %+v %v", tool, err)
+			}
+			var pieces []string
+			streamed, err := client.Chat(t.Context(), modelAt(p, c.provider), hello, func(s string) error { pieces = append(pieces, s); return nil })
+			if err != nil || streamed.Text != "Hello." || strings.Join(pieces, "|") != "Hel|lo." || len(streamed.ToolCalls) != 1 ||
+				streamed.ToolCalls[0] != call || streamed.Usage != (Usage{7, 2}) {
+				t.Fatalf("stream: %+v %q %v", streamed, pieces, err)
+			}
+			if p.seen[0]["path"] != c.path || p.seen[0]["model"] != "m-1" || p.seen[2]["stream"] != true {
+				t.Errorf("asked %v", p.seen)
+			}
+			if sent := p.header[0].Get(c.secret); !strings.HasSuffix(sent, "sk-secret-1") {
+				t.Errorf("credential sent as %q", sent)
+			}
+		})
+	}
+}
+
+// What a model is told in a turn with tools, as each protocol wants it.
+func TestTurnWithTools(t *testing.T) {
+	r := hello
+	r.Messages = append(r.Messages,
+		Message{Role: agent.MessageAssistant, ToolCalls: []ToolCall{{"c1", "weather", `{"city":"Rome"}`}, {"c2", "weather", `half {`}}},
+		Message{Role: agent.MessageTool, Content: `"sun"`, CallID: "c1"}, Message{Role: agent.MessageTool, Content: "Error", CallID: "c2"})
+	for name, want := range map[string]string{
+		OpenAI: `[{"content":"Be kind.","role":"system"},{"content":"Hi","role":"user"},{"role":"assistant","tool_calls":[{"function":{"arguments":"{\"city\":\"Rome\"}","name":"weather"},"id":"c1","type":"function"},{"function":{"arguments":"half {","name":"weather"},"id":"c2","type":"function"}]},{"content":"\"sun\"","role":"tool","tool_call_id":"c1"},{"content":"Error","role":"tool","tool_call_id":"c2"}]`,
+		Anthropic: `[{"content":[{"text":"Hi","type":"text"}],"role":"user"},{"content":[{"id":"c1","input":{"city":"Rome"},"name":"weather","type":"tool_use"},{"id":"c2","input":{},"name":"weather","type":"tool_use"}],"role":"assistant"},{"content":[{"content":[{"text":"\"sun\"","type":"text"}],"is_error":false,"tool_use_id":"c1","type":"tool_result"},{"content":[{"text":"Error","type":"text"}],"is_error":false,"tool_use_id":"c2","type":"tool_result"}],"role":"user"}]`,
+	} {
+		answer := plainOpenAI
+		if name == Anthropic {
+			answer = plainClaude
+		}
+		p := newProvider(t, says(200, "application/json", answer))
+		if _, err := New(Options{HTTP: p.Client()}).Chat(t.Context(), modelAt(p, name), r, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := json.Marshal(p.seen[0]["messages"]); string(got) != want {
+			t.Errorf("%s was sent\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}
+
+// A stream that is cut at any byte gives its text and no tool call.
+func TestCutStreams(t *testing.T) {
+	for name, whole := range map[string]string{OpenAI: openAIStream(true), Anthropic: claudeStream(true)} {
+		end := strings.LastIndex(whole, "finish_reason")
+		if name == Anthropic {
+			end = strings.LastIndex(whole, "event: message_stop")
+		}
+		for cut := 0; cut < end; cut += 7 {
+			p := newProvider(t, says(200, "text/event-stream", whole[:cut]))
+			reply, err := New(Options{HTTP: p.Client()}).Chat(t.Context(), modelAt(p, name), hello, func(string) error { return nil })
+			if agent.ErrorCode(err) != agent.CodeUpstream || reply.ToolCalls != nil || !strings.HasPrefix("Hello.", reply.Text) {
+				t.Fatalf("%s cut at %d: %+v %v", name, cut, reply, err)
+			}
+			p.Close()
+		}
+	}
+}
+
+func TestProvidersThatFail(t *testing.T) {
+	secret := `{"error":{"message":"Incorrect API key provided: sk-secret-1","type":"x","code":"y","param":null}}`
+	for _, c := range []struct {
+		name, media, body string
+		status, tries     int
+		text              string
+	}{
+		{"unauthorized", "application/json", secret, 401, 1, "_api_key"},
+		{"unknown model", "application/json", secret, 404, 1, "llm_model"},
+		{"busy", "application/json", secret, 429, 3, "busy"},
+		{"broken", "text/html", "<html>oh no</html>", 500, 3, "failed"},
+		{"refused", "application/json", secret, 400, 1, "refuses the request"},
+		{"html", "text/html", "<html>hello</html>", 200, 1, ""},
+		{"half a JSON", "application/json", `{"choices":[{"mess`, 200, 1, ""},
+		{"nothing", "application/json", `{}`, 200, 1, ""},
+	} {
+		for _, name := range []string{OpenAI, Anthropic} {
+			p := newProvider(t, says(c.status, c.media, c.body))
+			_, err := New(Options{HTTP: p.Client()}).Chat(t.Context(), modelAt(p, name), hello, nil)
+			var e *agent.Error
+			if !errors.As(err, &e) || e.Code != agent.CodeUpstream || !strings.Contains(e.Message, c.text) {
+				t.Errorf("%s %s: %v", name, c.name, err)
+				continue
+			}
+			if c.status != 200 && e.Details["status"] != c.status || len(p.seen) != c.tries {
+				t.Errorf("%s %s: details %v after %d tries", name, c.name, e.Details, len(p.seen))
+			}
+			if strings.Contains(fmt.Sprintf("%+v %v", e, e.Err), "sk-secret-1") {
+				t.Errorf("%s %s: the credential is in the error: %v", name, c.name, e.Err)
+			}
+		}
+	}
+}
+
+func TestEndlessReplies(t *testing.T) {
+	piece := strings.Repeat("x", 1<<20)
+	p := newProvider(t, func(_ int, w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			if _, err := io.WriteString(w, events(`{"choices":[{"index":0,"delta":{"content":"`+piece+`"}}]}`)); err != nil {
+				return
+			}
+		}
+	})
+	reply, err := New(Options{HTTP: p.Client()}).Chat(t.Context(), modelAt(p, OpenAI), hello, func(string) error { return nil })
+	if agent.ErrorCode(err) != agent.CodeUpstream || len(reply.Text) > MaxReply {
+		t.Errorf("%d bytes, %v", len(reply.Text), err)
+	}
+}
+
+func TestTheReaderGoes(t *testing.T) {
+	p := newProvider(t, says(200, "text/event-stream", openAIStream(true)))
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := New(Options{HTTP: p.Client()}).Chat(ctx, modelAt(p, OpenAI), hello, func(string) error { cancel(); return gone })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWhatIsMissing(t *testing.T) {
+	for field, m := range map[string]Model{
+		"llm_provider":      {},
+		"llm_model":         {Provider: Ollama},
+		"openai_api_key":    {Provider: OpenAI, Name: "x"},
+		"anthropic_api_key": {Provider: Anthropic, Name: "x"},
+		"llm_base_url":      {Provider: Compatible, Name: "x"},
+	} {
+		_, err := New(Options{HTTP: http.DefaultClient}).Chat(t.Context(), m, hello, nil)
+		var e *agent.Error
+		if !errors.As(err, &e) || e.Code != agent.CodeValidation || e.Details["field"] != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
+// Nothing of the environment may reach a provider.
+func TestEnvironmentStaysOut(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "sk-environment")
+	t.Setenv("OPENAI_ORG_ID", "org-environment")
+	t.Setenv("ANTHROPIC_API_KEY", "sk-environment")
+	t.Setenv("ANTHROPIC_AUTH_TOKEN", "sk-environment")
+	for name, answer := range map[string]string{Compatible: plainOpenAI, Anthropic: plainClaude} {
+		p := newProvider(t, says(200, "application/json", answer))
+		m := modelAt(p, name)
+		if name == Compatible {
+			m.Key = ""
+		}
+		if _, err := New(Options{HTTP: p.Client()}).Chat(t.Context(), m, hello, nil); err != nil {
+			t.Fatal(err)
+		}
+		if all := fmt.Sprint(p.header); strings.Contains(all, "environment") {
+			t.Errorf("%s was sent %s", name, all)
+		}
+	}
+}
