@@ -181,7 +181,9 @@ func TestTurnsOfAConversation(t *testing.T) {
 }
 
 func TestHistoryWithinBudget(t *testing.T) {
-	say := func(role agent.MessageRole, text string) agent.Message { return agent.Message{Role: role, Content: text} }
+	say := func(role agent.MessageRole, text string) agent.Message {
+		return agent.Message{Role: role, Content: text}
+	}
 	long := strings.Repeat("word ", 400) // 2000 bytes, about 504 tokens
 	history := []agent.Message{say("user", long), say("assistant", long), say("user", long), say("assistant", "short"), say("tool", "7"), say("user", "last")}
 	for budget, want := range map[int]int{0: 1, 8: 1, 600: 4, 1100: 4, 5000: 6} {

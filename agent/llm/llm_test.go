@@ -158,7 +158,7 @@ func TestTurnWithTools(t *testing.T) {
 		Message{Role: agent.MessageAssistant, ToolCalls: []ToolCall{{"c1", "weather", `{"city":"Rome"}`}, {"c2", "weather", `half {`}}},
 		Message{Role: agent.MessageTool, Content: `"sun"`, CallID: "c1"}, Message{Role: agent.MessageTool, Content: "Error", CallID: "c2"})
 	for name, want := range map[string]string{
-		OpenAI: `[{"content":"Be kind.","role":"system"},{"content":"Hi","role":"user"},{"role":"assistant","tool_calls":[{"function":{"arguments":"{\"city\":\"Rome\"}","name":"weather"},"id":"c1","type":"function"},{"function":{"arguments":"half {","name":"weather"},"id":"c2","type":"function"}]},{"content":"\"sun\"","role":"tool","tool_call_id":"c1"},{"content":"Error","role":"tool","tool_call_id":"c2"}]`,
+		OpenAI:    `[{"content":"Be kind.","role":"system"},{"content":"Hi","role":"user"},{"role":"assistant","tool_calls":[{"function":{"arguments":"{\"city\":\"Rome\"}","name":"weather"},"id":"c1","type":"function"},{"function":{"arguments":"half {","name":"weather"},"id":"c2","type":"function"}]},{"content":"\"sun\"","role":"tool","tool_call_id":"c1"},{"content":"Error","role":"tool","tool_call_id":"c2"}]`,
 		Anthropic: `[{"content":[{"text":"Hi","type":"text"}],"role":"user"},{"content":[{"id":"c1","input":{"city":"Rome"},"name":"weather","type":"tool_use"},{"id":"c2","input":{},"name":"weather","type":"tool_use"}],"role":"assistant"},{"content":[{"content":[{"text":"\"sun\"","type":"text"}],"is_error":false,"tool_use_id":"c1","type":"tool_result"},{"content":[{"text":"Error","type":"text"}],"is_error":false,"tool_use_id":"c2","type":"tool_result"}],"role":"user"}]`,
 	} {
 		answer := plainOpenAI
