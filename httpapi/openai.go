@@ -30,18 +30,18 @@ func openAIFault(handle func(*Call) error) func(*Call) error {
 	}
 }
 
+// openAIError has what OpenAI's clients look for beside what ours do.
 type openAIError struct {
 	Error struct {
-		Message string  `json:"message"`
-		Type    string  `json:"type" example:"invalid_request_error"`
-		Param   *string `json:"param"`
-		Code    string  `json:"code" example:"validation_error"`
+		ErrorContent
+		Type  string  `json:"type"`
+		Param *string `json:"param"`
 	} `json:"error"`
 }
 
 func openAIErrorOf(e *agent.Error) openAIError {
 	var out openAIError
-	out.Error.Message, out.Error.Code, out.Error.Type = e.Message, string(e.Code), "invalid_request_error"
+	out.Error.ErrorContent, out.Error.Type = errorBody(e).Error, "invalid_request_error"
 	if statusOf(e.Code) >= 500 {
 		out.Error.Type = "server_error"
 	}

@@ -106,6 +106,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	w.ask(t, 404, "GET", at+"/contacts/contact-x", "")
 	w.askOfContacts(t, at)
 	w.askOfKnowledge(t, at)
+	w.askOfChat(t, at)
 	w.askOfWebhooks(t, at)
 	w.askOfSchedules(t, at)
 	w.askOfWorkflows(t, at)
@@ -254,4 +255,16 @@ func (w *witness) askOfKeys(t *testing.T) {
 	w.made(t, "/api/keys", `{"name":"later","role":"viewer","agents":["*"],"expires_at":"2999-01-01"}`)
 	w.ask(t, 200, "GET", "/api/keys", "")
 	w.ask(t, 204, "DELETE", "/api/keys/"+a.json["id"].(string), "")
+}
+
+func (w *witness) askOfChat(t *testing.T, at string) {
+	t.Helper()
+	m := newMind(t, func(int, map[string]any) string { return "Hello." })
+	w.ask(t, 400, "POST", at+"/chat", `{"message":"Hi"}`)
+	w.ask(t, 200, "PUT", at+"/settings", `{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+m.URL+`/v1"}`)
+	w.ask(t, 200, "POST", at+"/chat", `{"message":"Where is the harbour?"}`)
+	w.ask(t, 200, "GET", at+"/v1/models", "")
+	w.ask(t, 200, "POST", at+"/v1/chat/completions", `{"messages":[{"role":"user","content":"Hi"}]}`)
+	w.ask(t, 400, "POST", at+"/v1/chat/completions", `{"messages":[]}`)
+	w.ask(t, 200, "POST", at+"/v1/embeddings", `{"input":"Hi"}`)
 }

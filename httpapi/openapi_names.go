@@ -70,6 +70,8 @@ var areasOf = []struct{ name, words, about string }{
 	{"Knowledge", "sources", "Documents that an agent knows, and the search in them."},
 	{"Contacts", "contacts", "The people an agent knows."},
 	{"Conversations", "conversations", "What was said with contacts."},
+	{"Chat", "chat", "Talking to the agent."},
+	{"OpenAI", "v1", "The agent as a model of OpenAI's interface."},
 	{"Schedules", "schedules", "What the agent does at a time, or again and again."},
 	{"Events", "webhooks", "Subscriptions: events are posted to an address, signed, until it takes them."},
 	{"Workflows", "workflows hooks", "Graphs of nodes that an agent executes, and their executions."},
