@@ -48,34 +48,8 @@ func main() {
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	commands := config.Program{
 		Version: version, Getenv: os.Getenv, Out: stdout,
-		Serve: func(ctx context.Context, c *config.Config) error { return serve(ctx, c, stdout) },
-		Doctor: func(_ context.Context, c *config.Config) ([]agent.Finding, error) {
-			return store.Doctor(c.Data, storeOptions(c).MasterKeys)
-		},
-		Backup: func(_ context.Context, c *config.Config, agent, file string) error {
-			return store.BackupFile(c.Data, agent, file)
-		},
-		Restore: func(ctx context.Context, c *config.Config, file string) (string, error) {
-			return store.RestoreFile(ctx, c.Data, file)
-		},
-		CreateKey: func(ctx context.Context, c *config.Config, k agent.Key) (key string, err error) {
-			err = store.WithKeys(storeOptions(c), func(f *store.Folder) error {
-				_, key, err = f.CreateKey(ctx, k)
-				return err
-			})
-			return key, err
-		},
-		ListKeys: func(ctx context.Context, c *config.Config) (keys []*agent.Key, err error) {
-			err = store.WithKeys(storeOptions(c), func(f *store.Folder) error {
-				keys, err = f.Keys(ctx)
-				return err
-			})
-			return keys, err
-		},
-		RevokeKey: func(ctx context.Context, c *config.Config, id string) error {
-			return store.WithKeys(storeOptions(c), func(f *store.Folder) error { return f.DeleteKey(ctx, id) })
-		},
-		RotateKey: func(_ context.Context, c *config.Config) (int, error) { return store.RotateKey(storeOptions(c)) },
+		Serve:   func(ctx context.Context, c *config.Config) error { return serve(ctx, c, stdout) },
+		Offline: func(c *config.Config) config.Offline { return store.Offline{Options: storeOptions(c)} },
 	}
 	return commands.Run(ctx, args)
 }

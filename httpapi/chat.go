@@ -55,7 +55,7 @@ func (s *Server) chatTurn(c *Call) error {
 	if err := s.allowTime(c); err != nil {
 		return err
 	}
-	if in.Body.Stream || strings.Contains(c.echo.Request().Header.Get(echo.HeaderAccept), sseMedia) {
+	if in.Body.Stream || strings.Contains(c.echo.Request().Header.Get(echo.HeaderAccept), eventStream) {
 		return s.streamTurn(c, turn)
 	}
 	message, answer, err := s.chat.Reply(c, c.DB, turn, nil)
@@ -82,12 +82,12 @@ func (s *Server) allowTime(c *Call) error {
 // streamTurn tells what happens as it happens. The stream begins with the
 // first event, so that a turn that fails before it has a plain error.
 func (s *Server) streamTurn(c *Call, turn agentchat.Turn) error {
-	var out *sse
+	var out *eventWriter
 	stop := func() {}
 	defer func() { stop() }()
 	send := func(name string, data any) error {
 		if out == nil {
-			out = newSSE(c)
+			out = newEventWriter(c)
 			stop = out.beat()
 		}
 		return out.event(name, data)

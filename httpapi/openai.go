@@ -279,12 +279,12 @@ func openAIUsageOf(u llm.Usage) *openAIUsage {
 // unseen, as they would inside a model.
 func (s *Server) streamOpenAI(c *Call, x agentchat.Exchange, out openAIChatOut, usage bool) error {
 	out.Object = "chat.completion.chunk"
-	var to *sse
+	var to *eventWriter
 	stop := func() {}
 	defer func() { stop() }()
 	send := func(delta map[string]any, reason *string) error {
 		if to == nil {
-			to = newSSE(c)
+			to = newEventWriter(c)
 			stop = to.beat()
 			delta["role"] = "assistant"
 		}

@@ -195,10 +195,10 @@ func (w *witness) askOfWorkflows(t *testing.T, at string) {
 	flow := at + "/workflows/" + id
 	w.ask(t, 200, "GET", at+"/workflows?status=active", "")
 	w.ask(t, 200, "GET", flow, "")
-	w.ask(t, 200, "PUT", flow, `{"settings":{"concurrency":5}}`)
 	w.ask(t, 400, "PUT", flow, `{"nodes":[{"id":"t"}]}`)
 	w.ask(t, 200, "GET", flow+"/versions", "")
 	w.ask(t, 200, "POST", flow+"/versions/1/restore", "")
+	w.ask(t, 200, "PUT", flow, `{"settings":{"concurrency":5}}`)
 	w.ask(t, 200, "POST", flow+"/test-node", `{"node_id":"s","input":{"a":2}}`)
 	w.ask(t, 200, "POST", at+"/hooks/"+id, `{"a":2}`)
 	done := w.ask(t, 200, "POST", at+"/workflows/execute?wait=30", `{"workflow_id":"`+id+`","input":{"name":"Ada"}}`)

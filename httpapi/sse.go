@@ -12,34 +12,34 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-const sseMedia = "text/event-stream"
+const eventStream = "text/event-stream"
 
-// sseBeat is how often a quiet stream shows that it lives.
-const sseBeat = 15 * time.Second
+// heartbeat is how often a quiet stream shows that it lives.
+const heartbeat = 15 * time.Second
 
-// sse writes server-sent events, see
+// eventWriter writes server-sent events, see
 // https://html.spec.whatwg.org/multipage/server-sent-events.html. It may be
 // used by several goroutines.
-type sse struct {
+type eventWriter struct {
 	mu      sync.Mutex
 	out     *echo.Response
 	control *http.ResponseController
 }
 
-func newSSE(c *Call) *sse {
+func newEventWriter(c *Call) *eventWriter {
 	out := c.echo.Response()
-	out.Header().Set(echo.HeaderContentType, sseMedia)
+	out.Header().Set(echo.HeaderContentType, eventStream)
 	out.Header().Set("X-Accel-Buffering", "no") // proxies pass it on at once
 	out.WriteHeader(http.StatusOK)
-	return &sse{out: out, control: http.NewResponseController(out)}
+	return &eventWriter{out: out, control: http.NewResponseController(out)}
 }
 
 // write sends text within the time that a client may take for it.
-func (s *sse) write(text string) error {
+func (s *eventWriter) write(text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	err := errors.Join(s.control.SetWriteDeadline(now.Add(writeTimeout)), s.control.SetReadDeadline(now.Add(4*sseBeat)))
+	err := errors.Join(s.control.SetWriteDeadline(now.Add(writeTimeout)), s.control.SetReadDeadline(now.Add(4*heartbeat)))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
@@ -50,7 +50,7 @@ func (s *sse) write(text string) error {
 }
 
 // event sends data as JSON; without a name the event is a plain message.
-func (s *sse) event(name string, data any) error {
+func (s *eventWriter) event(name string, data any) error {
 	var raw bytes.Buffer
 	enc := json.NewEncoder(&raw)
 	enc.SetEscapeHTML(false)
@@ -65,11 +65,11 @@ func (s *sse) event(name string, data any) error {
 }
 
 // beat keeps the stream alive until the func that it returns is called.
-func (s *sse) beat() (stop func()) {
+func (s *eventWriter) beat() (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
-		ticker := time.NewTicker(sseBeat)
+		ticker := time.NewTicker(heartbeat)
 		defer ticker.Stop()
 		for {
 			select {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 
@@ -34,3 +35,44 @@ func besideServer(o Options, fn func(*Folder) error) error {
 	}
 	return errors.Join(err, f.Default().closeWhenUnused(true))
 }
+
+// Offline is a data folder as the commands use it that work without a server
+// or beside one.
+type Offline struct{ Options }
+
+// Doctor is the function Doctor on this folder.
+func (o Offline) Doctor() ([]agent.Finding, error) { return Doctor(o.Path, o.MasterKeys) }
+
+// Backup is BackupFile on this folder.
+func (o Offline) Backup(idOrName, to string) error { return BackupFile(o.Path, idOrName, to) }
+
+// Restore is RestoreFile on this folder.
+func (o Offline) Restore(ctx context.Context, from string) (id string, err error) {
+	return RestoreFile(ctx, o.Path, from)
+}
+
+// CreateKey makes an API key and returns it, for the only time.
+func (o Offline) CreateKey(ctx context.Context, k agent.Key) (key string, err error) {
+	err = WithKeys(o.Options, func(f *Folder) error {
+		_, key, err = f.CreateKey(ctx, k)
+		return err
+	})
+	return key, err
+}
+
+// Keys lists the API keys.
+func (o Offline) Keys(ctx context.Context) (keys []*agent.Key, err error) {
+	err = WithKeys(o.Options, func(f *Folder) error {
+		keys, err = f.Keys(ctx)
+		return err
+	})
+	return keys, err
+}
+
+// DeleteKey revokes an API key.
+func (o Offline) DeleteKey(ctx context.Context, id string) error {
+	return WithKeys(o.Options, func(f *Folder) error { return f.DeleteKey(ctx, id) })
+}
+
+// RotateKey is the function RotateKey on this folder.
+func (o Offline) RotateKey() (credentials int, err error) { return RotateKey(o.Options) }

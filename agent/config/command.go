@@ -11,21 +11,25 @@ import (
 	"satchel/agent"
 )
 
-// Program is what the command line can ask for. Each function gets the
-// settings in force and returns what is printed; main fills them in.
+// Offline is what the commands beside serve do with the data folder.
+type Offline interface {
+	Doctor() ([]agent.Finding, error)
+	Backup(idOrName, to string) error
+	Restore(ctx context.Context, from string) (id string, err error)
+	CreateKey(context.Context, agent.Key) (key string, err error)
+	Keys(context.Context) ([]*agent.Key, error)
+	DeleteKey(ctx context.Context, id string) error
+	RotateKey() (credentials int, err error)
+}
+
+// Program is what the command line can ask for; main fills it in. The
+// functions get the settings in force.
 type Program struct {
 	Version string
 	Getenv  func(string) string
 	Out     io.Writer
-
-	Serve     func(context.Context, *Config) error
-	Doctor    func(context.Context, *Config) ([]agent.Finding, error)
-	Backup    func(ctx context.Context, c *Config, agent, file string) error
-	Restore   func(ctx context.Context, c *Config, file string) (id string, err error)
-	CreateKey func(ctx context.Context, c *Config, k agent.Key) (key string, err error)
-	ListKeys  func(context.Context, *Config) ([]*agent.Key, error)
-	RevokeKey func(ctx context.Context, c *Config, id string) error
-	RotateKey func(context.Context, *Config) (credentials int, err error)
+	Serve   func(context.Context, *Config) error
+	Offline func(*Config) Offline
 
 	config *Config
 }
@@ -73,12 +77,12 @@ func (p *Program) commands() []*cobra.Command {
 			func(*cobra.Command, []string) error { return p.config.Print(p.Out) }),
 		command("doctor", "Examine the data folder without changing it", 0, p.doctor),
 		command("backup AGENT FILE", "Copy an agent, by id or name, to a file; the server may run", 2,
-			func(c *cobra.Command, args []string) error {
-				return p.Backup(c.Context(), p.config, args[0], args[1])
+			func(_ *cobra.Command, args []string) error {
+				return p.Offline(p.config).Backup(args[0], args[1])
 			}),
 		command("restore FILE", "Bring a backup back as a paused agent; the server may run", 1,
 			func(c *cobra.Command, args []string) error {
-				id, err := p.Restore(c.Context(), p.config, args[0])
+				id, err := p.Offline(p.config).Restore(c.Context(), args[0])
 				return p.print(err, "restored as %s, paused\n", id)
 			}),
 		p.keys(),
@@ -93,7 +97,7 @@ func (p *Program) keys() *cobra.Command {
 	var role string
 	var agents []string
 	create := command("create NAME", "Make an API key and print it, once", 1, func(c *cobra.Command, args []string) error {
-		key, err := p.CreateKey(c.Context(), p.config, agent.Key{Name: args[0], Role: agent.Role(role), Agents: agents})
+		key, err := p.Offline(p.config).CreateKey(c.Context(), agent.Key{Name: args[0], Role: agent.Role(role), Agents: agents})
 		return p.print(err, "%s\n", key)
 	})
 	create.Flags().StringVar(&role, "role", "owner", "owner, admin or viewer")
@@ -101,11 +105,11 @@ func (p *Program) keys() *cobra.Command {
 	keys.AddCommand(create,
 		command("list", "List API keys", 0, p.listKeys),
 		command("revoke ID", "Revoke an API key", 1, func(c *cobra.Command, args []string) error {
-			return p.RevokeKey(c.Context(), p.config, args[0])
+			return p.Offline(p.config).DeleteKey(c.Context(), args[0])
 		}),
 		command("rotate", "Replace the master key and seal every credential anew; the server must be stopped", 0,
 			func(c *cobra.Command, _ []string) error {
-				n, err := p.RotateKey(c.Context(), p.config)
+				n, err := p.Offline(p.config).RotateKey()
 				return p.print(err, "the master key was replaced; %d credentials were sealed anew\n", n)
 			}))
 	return keys
@@ -122,7 +126,7 @@ func (p *Program) print(failed error, format string, args ...any) error {
 
 // doctor prints what was found, and fails when something is wrong.
 func (p *Program) doctor(c *cobra.Command, _ []string) error {
-	findings, err := p.Doctor(c.Context(), p.config)
+	findings, err := p.Offline(p.config).Doctor()
 	wrong := 0
 	for _, f := range findings {
 		mark := "ok"
@@ -138,7 +142,7 @@ func (p *Program) doctor(c *cobra.Command, _ []string) error {
 }
 
 func (p *Program) listKeys(c *cobra.Command, _ []string) error {
-	keys, err := p.ListKeys(c.Context(), p.config)
+	keys, err := p.Offline(p.config).Keys(c.Context())
 	for _, k := range keys {
 		fmt.Fprintf(p.Out, "%s  %s…  %s  %s  %s\n", k.ID, k.Prefix, k.Role, strings.Join(k.Agents, ","), k.Name)
 	}
