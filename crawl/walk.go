@@ -30,7 +30,7 @@ type walk struct {
 
 	// What follows is run's own.
 	resumed bool            // the walk had begun before
-	queued  map[string]bool // what the pages that were stored led to
+	queued  map[string]int  // what the pages that were stored led to, and how deep
 	said    map[string]bool // the hashes of what they say
 	renamed map[string]bool // addresses that gave way to what they name as canonical
 }
@@ -73,6 +73,7 @@ func (w *walk) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		frontier.Next = slices.DeleteFunc(frontier.Next, func(page store.QueuedPage) bool { return contains(under, page.URL) })
 		if w.said == nil {
 			w.resumed, w.said = frontier.Tried > 0, map[string]bool{}
 		}
@@ -92,8 +93,8 @@ func (w *walk) run(ctx context.Context) error {
 // window is how many addresses are under way at a time.
 func (w *walk) window() int { return w.crawler.manners.Connections + ahead }
 
-// fill begins to visit addresses at the head of the frontier while there is
-// room. unstored is how many came back and are not in the frontier's counts: the
+// fill begins to visit the addresses of the frontier, none of which is under
+// way, while there is room. unstored is how many came back and are not in the frontier's counts: the
 // bounds hold even if all of them, and all under way, turn out to be pages.
 func (w *walk) fill(ctx context.Context, frontier *store.Frontier, under []fetching, unstored int) []fetching {
 	for len(frontier.Next) > 0 && len(under) < w.window() {
@@ -101,9 +102,7 @@ func (w *walk) fill(ctx context.Context, frontier *store.Frontier, under []fetch
 		if frontier.Indexed+met >= w.work.Plan.MaxPages || frontier.Tried+met >= maxTried(w.work.Plan.MaxPages) {
 			break
 		}
-		if page := frontier.Next[0]; !contains(under, page.URL) {
-			under = append(under, w.begin(ctx, page))
-		}
+		under = append(under, w.begin(ctx, frontier.Next[0]))
 		frontier.Next = frontier.Next[1:]
 	}
 	return under
@@ -111,12 +110,13 @@ func (w *walk) fill(ctx context.Context, frontier *store.Frontier, under []fetch
 
 // gather waits for the first address under way, and takes more of them, in
 // their order, for one commit: until one is not done after linger, or what came
-// is needed so that the host does not idle, or they are many or large.
+// is needed so that the host does not idle, or they are many or large, or one
+// gave way to another page, which comes before those of the next depth.
 func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fetching) (ready []store.PageOutcome) {
 	size, news := 0, false
 	take := func(o store.PageOutcome) {
 		o = w.breakCircle(ctx, o)
-		o.Links = w.unqueued(o.Links)
+		o.Links = w.unqueued(o.Links, o.Depth+1)
 		news = news || len(o.Links) > 0 || o.Queue || o.Page == nil // there is more to fetch, or room for it
 		if o.Page != nil {
 			size += len(o.Page.Text)
@@ -128,7 +128,7 @@ func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fe
 	take(<-(*under)[0].done)
 	timer := time.NewTimer(linger)
 	defer timer.Stop()
-	for len(*under) > 0 && len(ready) < w.crawler.batch && size < maxBatchText {
+	for len(*under) > 0 && len(ready) < w.crawler.batch && size < maxBatchText && !ready[len(ready)-1].Queue {
 		next := (*under)[0].done
 		select {
 		case o := <-next:
@@ -173,13 +173,15 @@ func (w *walk) compare(o *store.PageOutcome) {
 	w.said[o.Page.Hash] = true
 }
 
-// unqueued are the links that no page before led to. The queue is first in
-// first out, so a page never comes nearer by being met again.
-func (w *walk) unqueued(links []string) []string {
+// unqueued are the links that no page before led to at the same depth or
+// nearer. That is most often so, since the queue is first in first out.
+func (w *walk) unqueued(links []string, depth int) []string {
 	return slices.DeleteFunc(links, func(link string) bool {
-		met := w.queued[link]
-		w.queued[link] = true
-		return met
+		if before, met := w.queued[link]; met && before <= depth {
+			return true
+		}
+		w.queued[link] = depth
+		return false
 	})
 }
 

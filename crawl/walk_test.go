@@ -363,3 +363,28 @@ func TestProgressCountsWhatWillBeFetched(t *testing.T) {
 		t.Errorf("%d pages, progress %+v", o.PageCount, o.source.Progress)
 	}
 }
+
+// TestNothingIsFetchedTwice stores the pages one by one, so that a full window
+// is under way at each commit.
+func TestNothingIsFetchedTwice(t *testing.T) {
+	s := newSite(t)
+	var links []string
+	for i := range 80 {
+		links = append(links, fmt.Sprintf("/%d", i))
+		s.page(links[i], fmt.Sprintf("page %d", i), links...)
+	}
+	s.page("/", "start", links...)
+	folder := openFolder(t, t.TempDir())
+	for _, batch := range []int{1, 7} {
+		before := s.total()
+		c := newCrawler(t, folder, nil)
+		c.batch = batch
+		db := newAgent(t, folder, fmt.Sprintf("batch-%d", batch))
+		id := create(t, db, planOf(s.URL))
+		settle(t, c, db, id)
+		if o := outcomeOf(t, db, id, s.URL); o.PageCount != 50 || s.total()-before != 50 {
+			t.Errorf("batches of %d: %d pages by %d requests", batch, o.PageCount, s.total()-before)
+		}
+		c.Stop()
+	}
+}

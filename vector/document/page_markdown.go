@@ -18,7 +18,8 @@ type pageWriter struct {
 	line  []byte // the block that is being written
 
 	prefix string // of each line: what it stands in
-	marker string // of the next block, in place of the end of prefix
+	marker string // of the next block, in place of prefix
+	around string // the prefix of what marker stands in
 	tight  bool   // the block before was of the same list
 	lists  int    // that are open
 	flat   bool   // blocks become words: for cells and titles
@@ -86,7 +87,7 @@ func (w *pageWriter) block(i int32) {
 	case atom.Blockquote:
 		w.within("> ", "> ", func() { w.blocks(i) })
 	case atom.Dd:
-		w.tight, w.marker = w.out.Len() > 0, w.prefix+": "
+		w.tight, w.marker, w.around = w.out.Len() > 0, w.prefix+": ", w.prefix
 		w.blocks(i)
 		w.marker, w.tight = "", false
 	case atom.Table:
@@ -100,7 +101,9 @@ func (w *pageWriter) block(i int32) {
 // others with rest.
 func (w *pageWriter) within(first, rest string, write func()) {
 	prefix, marker := w.prefix, w.marker
-	if w.marker = prefix + first; marker != "" {
+	if marker == "" {
+		w.marker, w.around = prefix+first, prefix
+	} else {
 		w.marker = marker + first
 	}
 	w.prefix = prefix + rest
@@ -137,10 +140,10 @@ func (w *pageWriter) begin() {
 	case w.out.Len() == 0:
 	case w.tight && w.marker != "":
 		w.out.WriteByte('\n')
+	case w.marker != "":
+		w.out.WriteString("\n" + strings.TrimRight(w.around, " ") + "\n")
 	default:
-		w.out.WriteByte('\n')
-		w.out.WriteString(strings.TrimRight(w.prefix, " "))
-		w.out.WriteByte('\n')
+		w.out.WriteString("\n" + strings.TrimRight(w.prefix, " ") + "\n")
 	}
 	if w.marker != "" {
 		w.out.WriteString(w.marker)

@@ -67,7 +67,7 @@ func TestReadPagePieces(t *testing.T) {
 		{"lines", "<p>a<br>b<br><br>c", "a\nb\nc"},
 		{"lists", "<p>x<ul><li>a<li>b<ol><li>c<p>d</ol><li><pre>e</pre></ul>y", "x\n\n- a\n- b\n  1. c\n\n     d\n- ```\n  e\n  ```\n\ny"},
 		{"definitions", "<dl><dt>a<dd>b<p>c<dt>d<dd><ul><li>e</ul></dl>", "a\n: b\n\nc\n\nd\n\n- e"},
-		{"a quotation", "<blockquote><p>a<p>b</blockquote>c", "> a\n>\n> b\n\nc"},
+		{"a quotation", "<p>x<blockquote><p>a<p>b<ul><li>y<li>z</ul></blockquote>c", "x\n\n> a\n>\n> b\n>\n> - y\n> - z\n\nc"},
 		{"a table", "<table><caption>Prices</caption><tr><th>k<th>v<tr><td>a|b<td><p>1</p><p>2<tr><td><td></table>", "Prices\n\n| k | v |\n|---|---|\n| a\\|b | 1 2 |"},
 		{"a table for layout", "<table><tr><td><h2>a</h2><td><table><tr><td>b</table></table>", "## a\n\nb"},
 		{"numbers beside code", "<table><tr><td class=linenos><pre>1</pre><td><pre>x</pre></table>", "```\nx\n```"},
