@@ -123,16 +123,25 @@ func (p *Pool) Run(ctx context.Context, call Call) (Result, error) {
 		return Result{}, err
 	}
 	defer p.leave(call.Owner)
+	result, err := p.try(ctx, l, o, values)
+	if errors.Is(err, errUntouched) {
+		result, err = p.try(ctx, l, o, values)
+	}
+	return result, cause(ctx, l, err)
+}
+
+// try runs a script in one child.
+func (p *Pool) try(ctx context.Context, l *life, o order, values []byte) (Result, error) {
 	child, err := p.take(l)
 	if err != nil {
-		return Result{}, cause(ctx, l, err)
+		return Result{}, err
 	}
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
 	result, last, err := child.run(running, o, values, p.options.Fetch)
 	p.giveBack(l, child, last)
-	return result, cause(ctx, l, err)
+	return result, err
 }
 
 // cause is err, or why it came about when somebody gave up.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -148,7 +149,7 @@ func TestKilledChild(t *testing.T) {
 	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, func() bool { return len(p.children()) == 2 })
+	until(t, func() bool { return len(p.children()) >= 2 })
 	before := p.children()
 	ended := make(chan error)
 	go func() {
@@ -165,7 +166,9 @@ func TestKilledChild(t *testing.T) {
 	if got, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil || got.Value != 1.0 {
 		t.Errorf("the next one: %v, %v", got.Value, err)
 	}
-	until(t, func() bool { return len(p.children()) == 2 && p.children()[0].alive() && p.children()[1].alive() })
+	until(t, func() bool {
+		return len(slices.DeleteFunc(p.children(), func(c *process) bool { return !c.alive() })) >= 2
+	})
 }
 
 func TestIdleChildrenEnd(t *testing.T) {

@@ -186,9 +186,17 @@ func (x *exchange) verdict(ctx context.Context, cause error) error {
 	if errors.As(x.process.exit, &status) && status.ExitCode() == exitMemory || tookTooMuch(text) {
 		return agent.Errorf(CodeMemory, "the script needs more than %d MB of memory", x.order.Memory>>20)
 	}
+	if x.serving.total == 0 {
+		cause = errors.Join(cause, errUntouched)
+	}
 	return agent.Errorf(CodeKilled, "the process that ran the script ended").
 		Because(fmt.Errorf("%w: %v: %s", cause, x.process.exit, text))
 }
+
+// errUntouched is a cause of the error of a script that has had no effect on
+// anything outside of its process, which may have been dead before: it can run
+// again.
+var errUntouched = errors.New("script: nothing was done yet")
 
 // tookTooMuch reads the last words of a child that the Go runtime has ended.
 func tookTooMuch(words string) bool {

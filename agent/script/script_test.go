@@ -76,7 +76,7 @@ func TestResults(t *testing.T) {
 		{"leaving the wrapper", "return 1}).call(this)}), (function(){ return (async function script(){ return 2", 2.0},
 	}
 	for _, c := range cases {
-		got, err := p.Run(t.Context(), Call{Code: c.code, Variables: variables})
+		got, err := p.Run(t.Context(), Call{Code: c.code, Variables: variables, Timeout: MaxTimeout})
 		if err != nil || !reflect.DeepEqual(got.Value, c.want) {
 			t.Errorf("%s: got %#v, %v, want %#v", c.name, got.Value, err, c.want)
 		}
@@ -133,7 +133,7 @@ func TestErrors(t *testing.T) {
 		{"no fetch here", "await fetch('http://example.com')", CodeThrown, "TypeError: fetch is not available here", 1},
 	}
 	for _, c := range cases {
-		_, err := p.Run(t.Context(), Call{Code: c.code})
+		_, err := p.Run(t.Context(), Call{Code: c.code, Timeout: MaxTimeout})
 		var e *agent.Error
 		if !errors.As(err, &e) || e.Code != c.want || !strings.Contains(e.Message, c.message) || e.Details["line"] != c.line {
 			t.Errorf("%s: %v, want %s %q in line %v", c.name, err, c.want, c.message, c.line)
@@ -182,7 +182,7 @@ func TestConsole(t *testing.T) {
 	if n := len(got.Logs); agent.ErrorCode(err) != CodeThrown || n != maxLogLines+1 || got.Logs[n-1].Message != "further lines are not kept" {
 		t.Errorf("%d lines, %v", len(got.Logs), err)
 	}
-	got, err = p.Run(t.Context(), Call{Code: "for (let i = 0; i < 100; i++) console.log('x'.repeat(1e6))", Timeout: MaxTimeout})
+	got, err = p.Run(t.Context(), Call{Code: "for (let i = 0; i < 100; i++) console.log('x'.repeat(1e5))", Timeout: MaxTimeout})
 	total := 0
 	for _, l := range got.Logs {
 		total += len(l.Message)
