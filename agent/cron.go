@@ -14,7 +14,7 @@ type Cron struct {
 	hours, days        uint32
 	months             uint16
 	weekdays           uint8 // bit 0: Sunday
-	anyDay, anyWeekday bool  // the field is *
+	anyDay, anyWeekday bool  // the field is not set
 }
 
 // maxCronLength bounds a cron expression, in bytes.
@@ -58,11 +58,21 @@ func ParseCron(expression string) (Cron, error) {
 		sets[i] = set
 	}
 	c := Cron{minutes: sets[0], hours: uint32(sets[1]), days: uint32(sets[2]), months: uint16(sets[3]),
-		weekdays: uint8(sets[4]&0x7f | sets[4]>>7), anyDay: fields[2] == "*", anyWeekday: fields[4] == "*"}
+		weekdays: uint8(sets[4]&0x7f | sets[4]>>7), anyDay: isAny(fields[2]), anyWeekday: isAny(fields[4])}
 	if _, ok := c.following(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); !ok {
 		return Cron{}, badCron("names a date that never comes")
 	}
 	return c, nil
+}
+
+// isAny tells whether a field leaves everything open, and so is not set.
+func isAny(field string) bool {
+	for part := range strings.SplitSeq(field, ",") {
+		if part == "*" || part == "*/1" {
+			return true
+		}
+	}
+	return false
 }
 
 func badCron(issue string) error { return Invalid("cron_expression", issue) }

@@ -146,6 +146,10 @@ func setParam(field reflect.Value, values []string) (issue string) {
 			return "must be true or false"
 		}
 		*target = v
+	case *agent.Bound:
+		if err := target.UnmarshalText([]byte(last)); err != nil {
+			return err.Error()
+		}
 	case *agent.Time:
 		if err := target.UnmarshalText([]byte(last)); err != nil {
 			return err.Error()

@@ -186,6 +186,15 @@ func (w *witness) askOfSchedules(t *testing.T, at string) {
 	w.ask(t, 200, "GET", made, "")
 	w.ask(t, 200, "PUT", made, `{"status":"paused"}`)
 	w.ask(t, 204, "DELETE", made, "")
+
+	w.ask(t, 400, "POST", at+"/calendar", `{"title":"x"}`)
+	task := at + "/calendar/" + w.made(t, at+"/calendar", `{"title":"Review","description":"d","start_time":"2027-01-04T09:00:00Z","recurrence":"weekly","recurrence_days":[1,3],"recurrence_end":"2027-06-01"}`)
+	w.ask(t, 200, "GET", at+"/calendar", "")
+	w.ask(t, 200, "GET", at+"/calendar?start=2027-01-01&end=2027-01-31", "")
+	w.ask(t, 200, "GET", at+"/calendar.ics", "")
+	w.ask(t, 200, "GET", task, "")
+	w.ask(t, 200, "PUT", task, `{"recurrence_end":null}`)
+	w.ask(t, 204, "DELETE", task, "")
 }
 
 func (w *witness) askOfWorkflows(t *testing.T, at string) {

@@ -30,6 +30,7 @@ func newTypes() *types {
 	t.registry.RegisterTypeAlias(reflect.TypeFor[agent.Time](), reflect.TypeFor[time.Time]())
 	t.registry.RegisterTypeAlias(reflect.TypeFor[agent.RawNode](), reflect.TypeFor[agent.Node]())
 	t.registry.RegisterTypeAlias(reflect.TypeFor[agent.RawEdge](), reflect.TypeFor[agent.Edge]())
+	t.registry.RegisterTypeAlias(reflect.TypeFor[agent.Bound](), reflect.TypeFor[string]())
 	t.registry.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[map[string]any]())
 	t.registry.RegisterTypeAlias(reflect.TypeFor[store.Params](), reflect.TypeFor[any]()) // a list or an object
 	return t
@@ -53,6 +54,7 @@ var componentNames = map[string]string{
 	"httpapi.rowIssue":        "ImportIssue",
 	"httpapi.restarted":       "RestartedSource",
 	"httpapi.writtenSchedule": "WrittenSchedule",
+	"httpapi.taskItem":        "TaskOrOccurrence",
 	"agent.Run":               "ScheduleRun",
 	"httpapi.schemaOut":       "SQLSchema",
 	"flow.Tested":             "NodeTest",

@@ -75,6 +75,13 @@ func (s *Server) api() []*Route {
 		route("DELETE", "/agents/{id}/schedules/{scheduleId}", 204, "Delete a schedule with its runs", s.deleteSchedule),
 		route("POST", "/agents/{id}/schedules/{scheduleId}/run", 200, "Run a schedule now", s.runSchedule).fails(agent.CodeConflict),
 
+		route("GET", "/agents/{id}/calendar", 200, "List tasks; with start or end, their occurrences in that range", s.listTasks),
+		route("POST", "/agents/{id}/calendar", 201, "Make a task", s.createTask).locates(taskLocation).fails(agent.CodeConflict),
+		raw[struct{}]("GET", "/agents/{id}/calendar.ics", 200, "The calendar as an iCalendar feed", s.calendarFeed).answers("text/calendar"),
+		route("GET", "/agents/{id}/calendar/{taskId}", 200, "Read a task", s.getTask),
+		route("PUT", "/agents/{id}/calendar/{taskId}", 200, "Change a task", s.updateTask),
+		route("DELETE", "/agents/{id}/calendar/{taskId}", 204, "Delete a task with its occurrences", s.deleteTask),
+
 		route("GET", "/agents/{id}/webhooks", 200, "List webhook subscriptions", s.listWebhooks),
 		route("POST", "/agents/{id}/webhooks", 201, "Subscribe to events; the secret is shown only now", s.createWebhook).locates(webhookLocation).fails(agent.CodeConflict),
 		route("GET", "/agents/{id}/webhooks/{webhookId}", 200, "Read a subscription", s.getWebhook),

@@ -69,12 +69,7 @@ func (s *Scheduler) Run(ctx context.Context, db *store.DB, id string) (agent.Run
 func (s *Scheduler) runSchedule(ctx context.Context, db *store.DB, r store.ScheduledRun, began func()) {
 	started := time.Now()
 	run := r.Run
-	call := Callback{RunID: run.ID, Schedule: r.Schedule, ScheduledFor: run.ScheduledFor, Began: func(executionID string) {
-		if err := db.NoteExecution(ctx, run.ID, executionID); err != nil && ctx.Err() == nil {
-			s.log.Error("note what a run started", "agent", db.ID(), "run", run.ID, "error", err)
-		}
-		began()
-	}}
+	call := Callback{RunID: run.ID, Schedule: r.Schedule, ScheduledFor: run.ScheduledFor, Began: s.began(ctx, db, run.ID, began)}
 	executionID, err := s.call(ctx, db, call)
 	if ctx.Err() != nil {
 		return
@@ -94,6 +89,16 @@ func (s *Scheduler) runSchedule(ctx context.Context, db *store.DB, r store.Sched
 	}
 	if next != nil {
 		s.queue(db, store.DueRuns{Runs: []store.ScheduledRun{*next}})
+	}
+}
+
+// began makes what a call tells of the execution it started.
+func (s *Scheduler) began(ctx context.Context, db *store.DB, id string, free func()) func(executionID string) {
+	return func(executionID string) {
+		if err := db.NoteExecution(ctx, id, executionID); err != nil && ctx.Err() == nil {
+			s.log.Error("note what a run started", "agent", db.ID(), "run", id, "error", err)
+		}
+		free()
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 type Options struct {
 	Folder  *store.Folder
 	Runners map[string]Runner // by callback_type; webhook is always there
+	Tasks   TaskRunner        // starts the workflows of the calendar; nil: there are none
 	Allow   []netip.Prefix    // private addresses that webhooks may reach
 	Version string
 	Log     *slog.Logger // nil: slog.Default()
@@ -32,7 +33,9 @@ type Options struct {
 type Scheduler struct {
 	folder  *store.Folder
 	runners map[string]Runner
+	tasks   TaskRunner
 	webhook *webhook
+	sweep   time.Duration
 	log     *slog.Logger
 
 	wake     chan struct{} // look again
@@ -62,7 +65,7 @@ type Scheduler struct {
 // New makes a Scheduler and has it told of changed plans.
 func New(o Options) *Scheduler {
 	s := &Scheduler{
-		folder: o.Folder, runners: map[string]Runner{}, log: o.Log, wake: make(chan struct{}, 1),
+		folder: o.Folder, runners: map[string]Runner{}, tasks: o.Tasks, sweep: sweepEvery, log: o.Log, wake: make(chan struct{}, 1),
 		taking: map[*store.DB]bool{}, cut: map[*store.DB]bool{}, ended: map[*store.DB]map[string]bool{}, retries: map[*store.DB]time.Time{},
 		lanes: map[*store.DB]*lane{}, underway: map[string]bool{},
 	}
@@ -96,7 +99,7 @@ func (s *Scheduler) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start the timer of schedules: %w", err)
 	}
-	if _, err := timer.NewJob(gocron.DurationJob(sweepEvery), gocron.NewTask(s.nudge)); err != nil {
+	if _, err := timer.NewJob(gocron.DurationJob(s.sweep), gocron.NewTask(s.nudge)); err != nil {
 		return errors.Join(fmt.Errorf("start the timer of schedules: %w", err), timer.Shutdown())
 	}
 	ctx, s.stop = context.WithCancel(ctx)

@@ -89,6 +89,7 @@ func (s *Scheduler) takeUp(ctx context.Context, db *store.DB) error {
 	defer s.mu.Unlock()
 	delete(s.ended, db)
 	left.Runs = slices.DeleteFunc(left.Runs, func(r store.ScheduledRun) bool { return ended[r.Run.ID] })
+	left.Tasks = slices.DeleteFunc(left.Tasks, func(t store.StartedTask) bool { return ended[t.Occurrence.ID] })
 	s.queueLocked(db, left)
 	return err
 }
@@ -102,6 +103,9 @@ func (s *Scheduler) queue(db *store.DB, due store.DueRuns) {
 func (s *Scheduler) queueLocked(db *store.DB, due store.DueRuns) {
 	for _, r := range due.Runs {
 		s.enqueue(db, &job{id: r.Run.ID, do: func(ctx context.Context, began func()) { s.runSchedule(ctx, db, r, began) }})
+	}
+	for _, t := range due.Tasks {
+		s.enqueue(db, &job{id: t.Occurrence.ID, do: func(ctx context.Context, began func()) { s.runTask(ctx, db, t, began) }})
 	}
 	s.pump()
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"satchel/agent"
 )
@@ -101,7 +102,7 @@ func (tx *Tx) replan() error {
 		return err
 	}
 	for _, r := range changed {
-		if err := tx.replanSchedule(r, settings.Timezone); err != nil {
+		if err := errors.Join(tx.replanSchedule(r, settings.Timezone), tx.replanTask(r, settings.Timezone)); err != nil {
 			return err
 		}
 	}

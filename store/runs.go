@@ -23,8 +23,9 @@ type ScheduledRun struct {
 
 // DueRuns is what an agent has to start.
 type DueRuns struct {
-	Runs []ScheduledRun
-	More bool // there was more than one transaction's worth
+	Runs  []ScheduledRun
+	Tasks []StartedTask
+	More  bool // there was more than one transaction's worth
 }
 
 // dueBatch is how many records one transaction takes, so that other writes do
@@ -58,8 +59,10 @@ func (db *DB) TakeDue(ctx context.Context) (DueRuns, error) {
 			}
 			d.Runs = append(d.Runs, runs...)
 		}
-		d.More = len(due) == dueBatch
-		return d, nil
+		taken := 0
+		d.Tasks, taken, err = tx.takeTasks()
+		d.More = len(due) == dueBatch || taken == dueBatch
+		return d, err
 	})
 }
 
@@ -172,10 +175,14 @@ func (db *DB) StartRun(ctx context.Context, id string, check func(*agent.Schedul
 	})
 }
 
-// NoteExecution writes what a run started, so that it shows while it runs.
+// NoteExecution writes what a run or an occurrence started, so that it shows
+// while that runs.
 func (db *DB) NoteExecution(ctx context.Context, runID, executionID string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		_, err := tx.exec("UPDATE runs SET execution_id = ? WHERE id = ? AND status = 'running'", executionID, runID)
+		if err == nil {
+			_, err = tx.exec("UPDATE occurrences SET execution_id = ? WHERE id = ? AND status = 'running'", executionID, runID)
+		}
 		return struct{}{}, err
 	})
 	return err
@@ -225,7 +232,10 @@ func (db *DB) Interrupted(ctx context.Context) (DueRuns, error) {
 			(SELECT min(seq) FROM runs WHERE status = 'running' GROUP BY schedule_id)`, tx.Now); err != nil {
 			return d, err
 		}
-		d.Runs, err = tx.runsUnderWay()
+		if d.Runs, err = tx.runsUnderWay(); err != nil {
+			return d, err
+		}
+		d.Tasks, err = tx.tasksUnderWay()
 		return d, err
 	})
 	if err != nil {

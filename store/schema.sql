@@ -434,6 +434,7 @@ CREATE TABLE occurrences (  -- of tasks, those that came due
   error        TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE INDEX occurrences_task ON occurrences(task_id, start_time);
+CREATE INDEX occurrences_start ON occurrences(start_time);
 CREATE INDEX occurrences_running ON occurrences(seq) WHERE status = 'running';
 
 CREATE TRIGGER _tasks_bounded BEFORE INSERT ON tasks WHEN (SELECT n FROM _counts WHERE name = 'tasks') >= 10000 BEGIN
@@ -442,11 +443,11 @@ END;
 CREATE TRIGGER _tasks_added AFTER INSERT ON tasks BEGIN
   INSERT OR REPLACE INTO _replan VALUES (new.id, 0);
 END;
-CREATE TRIGGER _tasks_retimed AFTER UPDATE OF title, start_time, end_time, timezone, recurrence, recurrence_days, recurrence_end, recurrence_count ON tasks BEGIN
+CREATE TRIGGER _tasks_retimed AFTER UPDATE OF start_time, end_time, timezone, recurrence, recurrence_days, recurrence_end, recurrence_count ON tasks BEGIN
   INSERT OR REPLACE INTO _replan VALUES (new.id, 0);
 END;
-CREATE TRIGGER _tasks_resumed AFTER UPDATE OF status ON tasks WHEN new.status <> old.status AND (new.status = 'cancelled' OR old.status = 'cancelled') BEGIN
-  INSERT OR REPLACE INTO _replan VALUES (new.id, 0);
+CREATE TRIGGER _tasks_restated AFTER UPDATE OF status ON tasks WHEN new.status <> old.status AND (new.next_run IS NULL) = (new.status = 'pending') BEGIN
+  INSERT OR REPLACE INTO _replan VALUES (new.id, 1);
 END;
 CREATE TRIGGER _tasks_removed AFTER DELETE ON tasks BEGIN
   DELETE FROM _replan WHERE id = old.id;

@@ -1,0 +1,146 @@
+package agent
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"github.com/teambition/rrule-go"
+)
+
+// randomField writes a field of a cron expression that both parsers know.
+func randomField(r *rand.Rand, low, high int) string {
+	between := func() (int, int) {
+		a, b := low+r.IntN(high-low+1), low+r.IntN(high-low+1)
+		return min(a, b), max(a, b)
+	}
+	var parts []string
+	for range 1 + r.IntN(3) {
+		a, b := between()
+		switch r.IntN(6) {
+		case 0, 1:
+			return "*"
+		case 2:
+			parts = append(parts, fmt.Sprintf("*/%d", 1+r.IntN(high)))
+		case 3:
+			parts = append(parts, fmt.Sprintf("%d-%d", a, b))
+		case 4:
+			parts = append(parts, fmt.Sprintf("%d-%d/%d", a, b, 1+r.IntN(high)))
+		default:
+			parts = append(parts, fmt.Sprint(a))
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// TestCronAgainstAnother compares runs with those of another implementation,
+// in UTC, where no clock is changed.
+func TestCronAgainstAnother(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	compared := 0
+	for range 3000 {
+		expression := strings.Join([]string{randomField(r, 0, 59), randomField(r, 0, 23), randomField(r, 1, 31), randomField(r, 1, 12), randomField(r, 0, 6)}, " ")
+		ours, err := ParseCron(expression)
+		theirs, other := cron.ParseStandard(expression)
+		if other != nil {
+			t.Fatalf("%s: %v", expression, other)
+		}
+		after := time.Date(2000+r.IntN(60), time.Month(1+r.IntN(12)), 1+r.IntN(28), r.IntN(24), r.IntN(60), r.IntN(60), 0, time.UTC)
+		if err != nil {
+			if next := theirs.Next(after); !next.IsZero() {
+				t.Fatalf("%s: %v, and the other finds %s", expression, err, next)
+			}
+			continue
+		}
+		compared++
+		for range 5 {
+			want := theirs.Next(after)
+			if want.IsZero() {
+				break // it looks five years ahead only
+			}
+			if got := ours.Next(after, time.UTC); !got.Equal(want) {
+				t.Fatalf("%s after %s: %s, want %s", expression, after, got, want)
+			}
+			after = want
+		}
+	}
+	if compared < 2000 {
+		t.Errorf("only %d expressions were compared", compared)
+	}
+}
+
+var rruleDays = []rrule.Weekday{rrule.SU, rrule.MO, rrule.TU, rrule.WE, rrule.TH, rrule.FR, rrule.SA}
+
+// randomTask makes a task in UTC and the rule that means the same.
+func randomTask(r *rand.Rand) (Task, rrule.ROption) {
+	start := time.Date(2020+r.IntN(10), time.Month(1+r.IntN(12)), 1+r.IntN(28), r.IntN(24), r.IntN(60), 0, 0, time.UTC)
+	t := Task{ID: "task-1", Title: "t", StartTime: At(start), EndTime: At(start.Add(time.Duration(r.IntN(100)) * time.Hour)), Timezone: "UTC", Status: TaskPending}
+	o := rrule.ROption{Dtstart: start}
+	switch r.IntN(3) {
+	case 0:
+		t.Recurrence, o.Freq = RecurDaily, rrule.DAILY
+	case 1:
+		t.Recurrence, o.Freq = RecurWeekly, rrule.WEEKLY
+		for day := range 7 {
+			if r.IntN(3) == 0 {
+				t.RecurrenceDays, o.Byweekday = append(t.RecurrenceDays, day), append(o.Byweekday, rruleDays[day])
+			}
+		}
+	case 2:
+		t.Recurrence, o.Freq = RecurMonthly, rrule.MONTHLY
+		for _, day := range []int{-1, 1 + r.IntN(28), 29, 30, 31} {
+			if r.IntN(3) == 0 {
+				t.RecurrenceDays, o.Bymonthday = append(t.RecurrenceDays, day), append(o.Bymonthday, day)
+			}
+		}
+	}
+	switch r.IntN(3) {
+	case 0:
+		t.RecurrenceCount = 1 + r.IntN(40)
+		o.Count = t.RecurrenceCount
+	case 1:
+		t.RecurrenceEnd = At(start.Add(time.Duration(r.IntN(900*24)) * time.Hour))
+		o.Until = t.RecurrenceEnd.Time
+	}
+	t.Fill("UTC")
+	return t, o
+}
+
+// TestOccurrencesAgainstAnother compares occurrences with those of another
+// implementation of the rules of RFC 5545.
+func TestOccurrencesAgainstAnother(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 2000 {
+		task, option := randomTask(r)
+		if err := task.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		rule, err := rrule.NewRRule(option)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := task.StartTime.Add(time.Duration(r.IntN(600*24)-2400) * time.Hour)
+		to := from.Add(time.Duration(r.IntN(400*24)) * time.Hour)
+		length := task.EndTime.Sub(task.StartTime.Time)
+		var want []string
+		for _, start := range rule.Between(from.Add(-length), to, true) {
+			end := start.Add(length)
+			if start.Before(to) && (end.After(from) || !start.Before(from)) {
+				want = append(want, At(start).String())
+			}
+		}
+		var got []string
+		for _, o := range task.Occurrences(At(from), At(to), 10_000) {
+			got = append(got, o.StartTime.String())
+			if o.EndTime.Sub(o.StartTime.Time) != length || o.ID != "task-1@"+o.StartTime.Format("20060102T150405Z") {
+				t.Fatalf("%+v", o)
+			}
+		}
+		if strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Fatalf("%+v from %s to %s:\n got %v\nwant %v\nof %s", task, from, to, got, want, rule)
+		}
+	}
+}

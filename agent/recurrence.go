@@ -1,0 +1,93 @@
+package agent
+
+import (
+	"slices"
+	"time"
+)
+
+// Occurrences returns the occurrences of a valid task that overlap a range,
+// first to last, at most limit of them. Ranges are half-open: what only touches
+// is not in. A zero from or to leaves that end open.
+func (t *Task) Occurrences(from, to Time, limit int) (list []Occurrence) {
+	t.each(from, func(start Time) bool {
+		end := At(start.Add(t.EndTime.Sub(t.StartTime.Time)))
+		if !to.IsZero() && !start.Before(to.Time) {
+			return false
+		}
+		if from.IsZero() || end.After(from.Time) || !start.Before(from.Time) {
+			list = append(list, Occurrence{ID: OccurrenceID(t.ID, start), StartTime: start, EndTime: end})
+		}
+		return len(list) < limit
+	})
+	return list
+}
+
+// NextStart returns the first start of a valid task after a moment; zero when
+// there is none.
+func (t *Task) NextStart(after Time) (next Time) {
+	t.each(after, func(start Time) bool {
+		if start.After(after.Time) {
+			next = start
+		}
+		return next.IsZero()
+	})
+	return next
+}
+
+// each calls yield with the starts of a task in order until it returns false.
+// Those that end before from may be left out.
+//
+// The time of day is kept on the clocks of the task's zone: as for cron, one
+// that is skipped moves by the gap, and of one that comes twice the first is
+// meant. A month without the day has no occurrence.
+func (t *Task) each(from Time, yield func(start Time) bool) {
+	zone, err := Zone(t.Timezone)
+	if err != nil {
+		return // not valid
+	}
+	wall := t.StartTime.UTC().Add(offset(t.StartTime.Time, zone))
+	first := time.Date(wall.Year(), wall.Month(), wall.Day(), 0, 0, 0, 0, time.UTC)
+	timeOfDay, date := wall.Sub(first), first
+	if skip := from.Add(-t.EndTime.Sub(t.StartTime.Time) - 48*time.Hour).Sub(first); !from.IsZero() && skip > 0 && t.RecurrenceCount == 0 && t.Recurrence != RecurNone {
+		date = first.AddDate(0, 0, int(skip/(24*time.Hour)))
+	}
+	for n := 0; date.Before(latest) && (t.RecurrenceCount == 0 || n < t.RecurrenceCount); date = date.AddDate(0, 0, 1) {
+		if !t.on(date, first) {
+			if t.Recurrence == RecurNone {
+				return
+			}
+			continue
+		}
+		start := t.StartTime
+		if !date.Equal(first) {
+			at, _, _ := onClock(date.Add(timeOfDay), zone)
+			start = At(at)
+		}
+		if !t.RecurrenceEnd.IsZero() && start.After(t.RecurrenceEnd.Time) {
+			return
+		}
+		if n++; !yield(start) {
+			return
+		}
+	}
+}
+
+// on tells whether a task takes place on a date; first is its start's.
+func (t *Task) on(date, first time.Time) bool {
+	switch t.Recurrence {
+	case RecurDaily:
+		return true
+	case RecurWeekly:
+		if len(t.RecurrenceDays) == 0 {
+			return date.Weekday() == first.Weekday()
+		}
+		return slices.Contains(t.RecurrenceDays, int(date.Weekday()))
+	case RecurMonthly:
+		if len(t.RecurrenceDays) == 0 {
+			return date.Day() == first.Day()
+		}
+		last := date.AddDate(0, 0, 1).Day() == 1
+		return slices.Contains(t.RecurrenceDays, date.Day()) || last && slices.Contains(t.RecurrenceDays, -1)
+	}
+	return date.Equal(first)
+}

@@ -1,0 +1,272 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// TaskStatus tells what became of a task of the calendar, or of one of its
+// occurrences.
+type TaskStatus string
+
+// The statuses of a task. A recurring task stays pending; its occurrences have
+// their own.
+const (
+	TaskPending   TaskStatus = "pending"
+	TaskRunning   TaskStatus = "running"
+	TaskCompleted TaskStatus = "completed"
+	TaskFailed    TaskStatus = "failed"
+	TaskCancelled TaskStatus = "cancelled"
+)
+
+// TaskStatuses lists every status of a task.
+var TaskStatuses = []TaskStatus{TaskPending, TaskRunning, TaskCompleted, TaskFailed, TaskCancelled}
+
+// How a task recurs.
+const (
+	RecurNone    = "none"
+	RecurDaily   = "daily"
+	RecurWeekly  = "weekly"
+	RecurMonthly = "monthly"
+)
+
+var recurrences = []string{RecurNone, RecurDaily, RecurWeekly, RecurMonthly}
+
+// Bounds of the calendar.
+const (
+	MaxTasks           = 10_000 // of one agent
+	MaxRecurrenceCount = 1_000
+)
+
+// Task is an entry of the calendar, which may start a workflow.
+type Task struct {
+	ID              string     `json:"id" example:"task-06f1q2s3t4v5a6b7c8d9"`
+	Title           string     `json:"title" example:"Weekly review"`
+	Description     string     `json:"description" example:"Numbers of the week"`
+	StartTime       Time       `json:"start_time" format:"date-time"`
+	EndTime         Time       `json:"end_time" format:"date-time"`
+	Timezone        string     `json:"timezone" doc:"IANA name; occurrences keep the time of day on its clocks." example:"Europe/Berlin"`
+	Recurrence      string     `json:"recurrence" enum:"none,daily,weekly,monthly" example:"weekly"`
+	RecurrenceDays  []int      `json:"recurrence_days" doc:"weekly: 0 to 6 from Sunday; monthly: 1 to 31, -1 the last; empty: the start's own." example:"[1,3,5]"`
+	RecurrenceEnd   Time       `json:"recurrence_end" nullable:"true" format:"date-time" doc:"No occurrence starts later; null: none is the last."`
+	RecurrenceCount int        `json:"recurrence_count" doc:"How many occurrences there are; 0: no limit." example:"0"`
+	WorkflowID      string     `json:"workflow_id" doc:"Runs at start_time." example:""`
+	Status          TaskStatus `json:"status" enum:"pending,running,completed,failed,cancelled" example:"pending"`
+	NextRun         Time       `json:"next_run" nullable:"true" format:"date-time" doc:"When the next occurrence starts; null when none is to come."`
+	CreatedAt       Time       `json:"created_at" format:"date-time"`
+	UpdatedAt       Time       `json:"updated_at" format:"date-time"`
+}
+
+// Bound is one end of a range: a moment, or a whole day, which was written as a
+// bare date.
+type Bound struct {
+	Time Time
+	Day  bool // Time is midnight in UTC
+}
+
+// UnmarshalText reads what Time reads.
+func (b *Bound) UnmarshalText(text []byte) error {
+	b.Day = len(text) == len(time.DateOnly)
+	return b.Time.UnmarshalText(text)
+}
+
+// UnmarshalJSON reads what Time reads.
+func (b *Bound) UnmarshalJSON(data []byte) error {
+	b.Day = len(data) == len(time.DateOnly)+2
+	return b.Time.UnmarshalJSON(data)
+}
+
+// First is the first moment of the bound, with days those of a zone.
+func (b Bound) First(zone *time.Location) Time { return b.midnight(zone, 0) }
+
+// Past is the moment from which on nothing lies before or in the bound: a bare
+// date includes that day.
+func (b Bound) Past(zone *time.Location) Time { return b.midnight(zone, 1) }
+
+func (b Bound) midnight(zone *time.Location, days int) Time {
+	if !b.Day || b.Time.IsZero() {
+		return b.Time
+	}
+	at, _, _ := onClock(b.Time.AddDate(0, 0, days), zone)
+	return At(at)
+}
+
+// TaskChange is what clients set on a task; null takes an optional field back
+// to its default.
+type TaskChange struct {
+	Title           Optional[string]     `json:"title,omitempty" example:"Weekly review"`
+	Description     Optional[string]     `json:"description,omitempty" example:"Numbers of the week"`
+	StartTime       Optional[Time]       `json:"start_time,omitempty" format:"date-time"`
+	EndTime         Optional[Time]       `json:"end_time,omitempty" format:"date-time" doc:"An hour after start_time without it."`
+	Timezone        Optional[string]     `json:"timezone,omitempty" doc:"IANA name; the agent's own without it." example:"Europe/Berlin"`
+	Recurrence      Optional[string]     `json:"recurrence,omitempty" doc:"none (the default), daily, weekly or monthly." example:"weekly"`
+	RecurrenceDays  Optional[[]int]      `json:"recurrence_days,omitempty" doc:"weekly: 0 to 6 from Sunday, 7 is Sunday too; monthly: 1 to 31, -1 the last." example:"[1,3,5]"`
+	RecurrenceEnd   Optional[Bound]      `json:"recurrence_end,omitempty" doc:"No occurrence starts later; a bare date includes that day." example:"2027-01-31"`
+	RecurrenceCount Optional[int]        `json:"recurrence_count,omitempty" doc:"1 to 1000 occurrences."`
+	WorkflowID      Optional[string]     `json:"workflow_id,omitempty" doc:"Runs at start_time."`
+	Status          Optional[TaskStatus] `json:"status,omitempty" doc:"pending, completed, failed or cancelled." example:"pending"`
+}
+
+// Apply writes the given fields into t; zone is the default time zone. A start
+// that moves takes the end along.
+func (c TaskChange) Apply(t *Task, zone string) {
+	was := *t
+	c.Title.Into(&t.Title)
+	c.Description.Into(&t.Description)
+	c.StartTime.Into(&t.StartTime)
+	c.EndTime.Into(&t.EndTime)
+	c.Timezone.Into(&t.Timezone)
+	c.Recurrence.Into(&t.Recurrence)
+	c.RecurrenceDays.Into(&t.RecurrenceDays)
+	c.RecurrenceCount.Into(&t.RecurrenceCount)
+	c.WorkflowID.Into(&t.WorkflowID)
+	c.Status.Into(&t.Status)
+	if c.StartTime.Given && !c.EndTime.Given && !was.EndTime.IsZero() {
+		t.EndTime = At(t.StartTime.Add(was.EndTime.Sub(was.StartTime.Time)))
+	}
+	if c.Recurrence.Given && !c.RecurrenceDays.Given && t.Recurrence != was.Recurrence {
+		t.RecurrenceDays = nil
+	}
+	t.Fill(zone)
+	if c.RecurrenceEnd.Given {
+		t.RecurrenceEnd = c.RecurrenceEnd.Value.Time
+		if z, err := Zone(t.Timezone); err == nil && c.RecurrenceEnd.Value.Day {
+			t.RecurrenceEnd = At(c.RecurrenceEnd.Value.Past(z).Add(-time.Millisecond))
+		}
+	}
+}
+
+// Fill sets what is empty to its default.
+func (t *Task) Fill(zone string) {
+	t.Title = strings.TrimSpace(t.Title)
+	if t.Timezone == "" {
+		t.Timezone = zone
+	}
+	if t.Recurrence == "" {
+		t.Recurrence = RecurNone
+	}
+	if t.Status == "" {
+		t.Status = TaskPending
+	}
+	if t.EndTime.IsZero() && !t.StartTime.IsZero() {
+		t.EndTime = At(t.StartTime.Add(time.Hour))
+	}
+	days := []int{}
+	for _, day := range t.RecurrenceDays {
+		if t.Recurrence == RecurWeekly && day == 7 {
+			day = 0
+		}
+		if !slices.Contains(days, day) {
+			days = append(days, day)
+		}
+	}
+	t.RecurrenceDays = days
+}
+
+// The calendar holds what starts between these.
+var (
+	earliest = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC)
+	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// Validate checks the fields that clients set.
+func (t *Task) Validate() error {
+	var is Issues
+	is.Check(t.Title != "", "title", "is required")
+	is.checkText("title", t.Title, 200)
+	is.checkText("description", t.Description, 5000)
+	is.Check(!t.StartTime.IsZero(), "start_time", "is required")
+	is.Check(t.StartTime.IsZero() || t.StartTime.After(earliest) && t.StartTime.Before(latest), "start_time", "must be between the years 1900 and 2200")
+	is.Check(!t.EndTime.Before(t.StartTime.Time), "end_time", "must not be before start_time")
+	is.Check(t.EndTime.Sub(t.StartTime.Time) <= 366*24*time.Hour, "end_time", "must be at most 366 days after start_time")
+	_, err := Zone(t.Timezone)
+	is.note(err)
+	is.Check(slices.Contains(recurrences, t.Recurrence), "recurrence", "must be none, daily, weekly or monthly")
+	t.checkDays(&is)
+	is.Check(t.RecurrenceEnd.IsZero() || !t.RecurrenceEnd.Before(t.StartTime.Time), "recurrence_end", "must not be before start_time")
+	is.Check(t.RecurrenceCount >= 0 && t.RecurrenceCount <= MaxRecurrenceCount, "recurrence_count", fmt.Sprintf("must be from 1 to %d", MaxRecurrenceCount))
+	is.checkText("workflow_id", t.WorkflowID, 100)
+	is.Check(slices.Contains(TaskStatuses, t.Status), "status", "must be pending, completed, failed or cancelled")
+	return is.Err()
+}
+
+func (t *Task) checkDays(is *Issues) {
+	for i, day := range t.RecurrenceDays {
+		field := fmt.Sprintf("recurrence_days[%d]", i)
+		switch t.Recurrence {
+		case RecurWeekly:
+			is.Check(day >= 0 && day <= 6, field, "must be from 0, Sunday, to 6")
+		case RecurMonthly:
+			is.Check(day == -1 || day >= 1 && day <= 31, field, "must be from 1 to 31, or -1 for the last")
+		default:
+			is.Add("recurrence_days", "are for weekly and monthly only")
+			return
+		}
+	}
+}
+
+// Plan sets the next start, and the status that follows from it, of a valid
+// task that was made (was is nil) or changed. One that has ended is pending
+// again when it is moved to a time to come.
+func (t *Task) Plan(was *Task, now Time) error {
+	if t.Status == TaskRunning && (was == nil || was.Status != TaskRunning) {
+		return Invalid("status", "running is set by the program")
+	}
+	moved := was == nil || !t.sameTimes(was)
+	if !moved && t.Status == was.Status {
+		return nil
+	}
+	t.Replan(!moved || was == nil || t.Status != was.Status || t.Status == TaskCancelled, now)
+	return nil
+}
+
+// Replan sets the next start of a task that was changed. Unless its status is
+// to be kept, one with a start to come is pending.
+func (t *Task) Replan(keep bool, now Time) {
+	next := t.NextStart(At(now.Add(-LateRun)))
+	if !keep && !next.IsZero() {
+		t.Status = TaskPending
+	}
+	if t.Status != TaskPending {
+		next = Time{}
+	}
+	t.NextRun = next
+}
+
+func (t *Task) sameTimes(o *Task) bool {
+	return t.StartTime == o.StartTime && t.EndTime == o.EndTime && t.Timezone == o.Timezone && t.Recurrence == o.Recurrence &&
+		slices.Equal(t.RecurrenceDays, o.RecurrenceDays) && t.RecurrenceEnd == o.RecurrenceEnd && t.RecurrenceCount == o.RecurrenceCount
+}
+
+// Occurrence is one time that a task takes place.
+type Occurrence struct {
+	ID        string `json:"id"`
+	StartTime Time   `json:"start_time"`
+	EndTime   Time   `json:"end_time"`
+}
+
+// OccurrenceID names the occurrence of a task that starts at a moment.
+func OccurrenceID(taskID string, start Time) string {
+	return taskID + "@" + start.Format("20060102T150405Z")
+}
+
+// OccurrenceStatus is the status of an occurrence for which nothing is written.
+func (t *Task) OccurrenceStatus() TaskStatus {
+	if t.Recurrence == RecurNone || t.Status == TaskCancelled {
+		return t.Status
+	}
+	return TaskPending
+}
+
+// DecodeDays reads stored recurrence_days. What is no whole number among them,
+// put there by SQL, is an error.
+func DecodeDays(raw []byte) (days []int, err error) {
+	days = []int{}
+	if err := json.Unmarshal(raw, &days); err != nil {
+		return nil, Invalid("recurrence_days", "must be a list of whole numbers")
+	}
+	return days, nil
+}

@@ -1,0 +1,187 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/schedule"
+	"satchel/store"
+)
+
+type listTasksIn struct {
+	ListParams
+	Start  agent.Bound `query:"start" doc:"Occurrences that end after this. A bare date is its midnight in the agent's time zone." example:"2027-01-01"`
+	End    agent.Bound `query:"end" doc:"Occurrences that start before this. A bare date includes that day." example:"2027-01-31"`
+	Status []string    `query:"status" doc:"Tasks of this status; may be repeated."`
+}
+
+// taskItem is a task as listed: the stored one, or one occurrence.
+type taskItem struct {
+	agent.Task
+	OccurrenceID string `json:"occurrence_id,omitempty" doc:"Which occurrence this is, when a range was asked for." example:"task-06f1q2s3t4v5a6b7c8d9@20270104T080000Z"`
+}
+
+type tasksOut struct {
+	Tasks []taskItem `json:"tasks"`
+	Meta  Meta       `json:"meta"`
+}
+
+func (s *Server) listTasks(c *Call, in *listTasksIn) (tasksOut, error) {
+	page, err := in.Page("title", "start_time", "end_time", "status", "next_run", "created_at", "updated_at")
+	if err != nil {
+		return tasksOut{}, err
+	}
+	if err := checkValues("status", in.Status, agent.TaskStatuses); err != nil {
+		return tasksOut{}, err
+	}
+	if !in.Start.Time.IsZero() || !in.End.Time.IsZero() {
+		return s.expandTasks(c, in, page)
+	}
+	found, total, err := c.DB.Tasks(c, in.Status, page)
+	items := make([]taskItem, len(found))
+	for i, t := range found {
+		items[i].Task = t
+	}
+	return tasksOut{items, metaOf(page, total)}, err
+}
+
+// Bounds of a range of the calendar.
+const (
+	maxOccurrences = 10_000
+	openRange      = 366 // days behind start, when there is no end
+)
+
+// calendarRange turns the bounds of a request into moments.
+func calendarRange(c *Call, in *listTasksIn) (from, to agent.Time, err error) {
+	settings, err := c.DB.Settings(c)
+	if err != nil {
+		return from, to, err
+	}
+	zone, err := agent.Zone(settings.Timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	from, to = in.Start.First(zone), in.End.Past(zone)
+	if to.IsZero() {
+		to = agent.At(from.AddDate(0, 0, openRange))
+	}
+	if to.Before(from.Time) {
+		return from, to, agent.Invalid("end", "must not be before start")
+	}
+	return from, to, nil
+}
+
+// expandTasks lists the occurrences in a range, by their start.
+func (s *Server) expandTasks(c *Call, in *listTasksIn, page store.Page) (tasksOut, error) {
+	backwards := false
+	for _, o := range page.Order {
+		if o.Field != "start_time" || len(page.Order) > 1 {
+			return tasksOut{}, agent.Invalid("sort", "must be start_time when a range is asked for")
+		}
+		backwards = o.Desc
+	}
+	from, to, err := calendarRange(c, in)
+	if err != nil {
+		return tasksOut{}, err
+	}
+	tasks, known, err := c.DB.TasksBetween(c, from, to, in.Status, page.Search)
+	if err != nil {
+		return tasksOut{}, err
+	}
+	var items []taskItem
+	for _, t := range tasks {
+		for _, o := range t.Occurrences(from, to, maxOccurrences-len(items)+1) {
+			items = append(items, occurrenceItem(t, o, known))
+		}
+		if len(items) > maxOccurrences {
+			return tasksOut{}, agent.Invalid("end", "makes the range hold more than 10000 occurrences; ask for a shorter one")
+		}
+		if err := c.Err(); err != nil {
+			return tasksOut{}, err
+		}
+	}
+	slices.SortFunc(items, func(a, b taskItem) int {
+		if order := a.StartTime.Compare(b.StartTime.Time); order != 0 {
+			return order
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	if backwards {
+		slices.Reverse(items)
+	}
+	some := cut(items, page)
+	return tasksOut{some, metaOf(page, len(items))}, describeTasks(c, some)
+}
+
+func occurrenceItem(t agent.Task, o agent.Occurrence, known map[string]agent.TaskStatus) taskItem {
+	item := taskItem{Task: t, OccurrenceID: o.ID}
+	item.StartTime, item.EndTime, item.Status = o.StartTime, o.EndTime, t.OccurrenceStatus()
+	if status, ok := known[o.ID]; ok && t.Recurrence != agent.RecurNone {
+		item.Status = status
+	}
+	return item
+}
+
+// describeTasks fills in the descriptions of a page.
+func describeTasks(c *Call, items []taskItem) error {
+	ids := make([]string, len(items))
+	for i := range items {
+		ids[i] = items[i].ID
+	}
+	slices.Sort(ids)
+	texts, err := c.DB.TaskDescriptions(c, slices.Compact(ids))
+	for i := range items {
+		items[i].Description = texts[items[i].ID]
+	}
+	return err
+}
+
+type createTaskIn struct{ Body agent.TaskChange }
+
+func taskLocation(c *Call, out any) string {
+	return "/api/agents/" + c.DB.ID() + "/calendar/" + out.(agent.Task).ID
+}
+
+func (s *Server) createTask(c *Call, in *createTaskIn) (agent.Task, error) {
+	return c.DB.CreateTask(c, in.Body, s.options.Scheduler.CheckTask)
+}
+
+type taskIn struct {
+	ID string `path:"taskId" doc:"Id of the task." example:"task-06f1q2s3t4v5a6b7c8d9"`
+}
+
+func (s *Server) getTask(c *Call, in *taskIn) (agent.Task, error) { return c.DB.Task(c, in.ID) }
+
+type updateTaskIn struct {
+	taskIn
+	Body agent.TaskChange
+}
+
+func (s *Server) updateTask(c *Call, in *updateTaskIn) (agent.Task, error) {
+	return c.DB.UpdateTask(c, in.ID, in.Body, s.options.Scheduler.CheckTask)
+}
+
+func (s *Server) deleteTask(c *Call, in *taskIn) (none, error) {
+	return none{}, c.DB.DeleteTask(c, in.ID)
+}
+
+// calendarFeed writes the whole calendar for programs that subscribe to it.
+func (s *Server) calendarFeed(c *Call) error {
+	c.echo.Response().Header().Set(echo.HeaderContentType, "text/calendar; charset=utf-8")
+	c.echo.Response().Header().Set(echo.HeaderContentDisposition, `inline; filename="calendar.ics"`)
+	c.echo.Response().WriteHeader(http.StatusOK)
+	feed := schedule.NewFeed(c.echo.Response(), c.DB.Agent().Name, time.Now())
+	err := c.DB.EachTask(c, func(t agent.Task) error {
+		feed.Add(t)
+		return c.Err()
+	})
+	if err != nil {
+		return err
+	}
+	return feed.Close()
+}

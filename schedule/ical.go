@@ -1,0 +1,204 @@
+package schedule
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"satchel/agent"
+)
+
+// Feed writes a calendar as iCalendar (RFC 5545), task after task.
+type Feed struct {
+	w     *bufio.Writer
+	zones map[string]bool // that are described already
+	until time.Time       // how far zones are described
+}
+
+// feedYears is how many years ahead the clock changes of a zone are described.
+const feedYears = 10
+
+// NewFeed begins a calendar of this name on w; end it with Close.
+func NewFeed(w io.Writer, name string, now time.Time) *Feed {
+	f := &Feed{w: bufio.NewWriter(w), zones: map[string]bool{}, until: now.AddDate(feedYears, 0, 0)}
+	f.line("BEGIN", "VCALENDAR")
+	f.line("VERSION", "2.0")
+	f.line("PRODID", "-//Satchel//Calendar//EN")
+	f.line("CALSCALE", "GREGORIAN")
+	f.line("X-WR-CALNAME", escape(name))
+	return f
+}
+
+// Close ends the calendar. It tells the first failure of the writer.
+func (f *Feed) Close() error {
+	f.line("END", "VCALENDAR")
+	return f.w.Flush()
+}
+
+// line writes one property, folded after 75 bytes as section 3.1 asks.
+func (f *Feed) line(name, value string) {
+	text, room := name+":"+value, 75
+	for len(text) > room {
+		cut := room
+		for !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		_, _ = f.w.WriteString(text[:cut] + "\r\n ") // a failure stays until Flush
+		text, room = text[cut:], 74
+	}
+	_, _ = f.w.WriteString(text + "\r\n")
+}
+
+// escape writes a text value, see section 3.3.11.
+func escape(text string) string {
+	text = strings.NewReplacer("\\", "\\\\", ";", "\\;", ",", "\\,", "\r\n", "\\n", "\n", "\\n", "\r", "\\n").Replace(text)
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+const (
+	utcTime  = "20060102T150405Z"
+	wallTime = "20060102T150405"
+)
+
+// Add writes a task as an event. Its first occurrence is where it begins: many
+// readers take the start for one, whatever the rule says.
+func (f *Feed) Add(t agent.Task) {
+	zone, err := agent.Zone(t.Timezone)
+	first := t.Occurrences(agent.Time{}, agent.Time{}, 1)
+	if err != nil || len(first) == 0 {
+		return
+	}
+	start, end := first[0].StartTime.In(zone), first[0].EndTime.In(zone)
+	if t.Timezone != "UTC" {
+		f.describe(t.Timezone, zone, start)
+	}
+	f.line("BEGIN", "VEVENT")
+	f.line("UID", t.ID+"@satchel")
+	f.line("DTSTAMP", t.UpdatedAt.Format(utcTime))
+	f.at("DTSTART", t.Timezone, start)
+	f.at("DTEND", t.Timezone, end)
+	if rule := rule(&t, start); rule != "" {
+		f.line("RRULE", rule)
+	}
+	f.line("SUMMARY", escape(t.Title))
+	if t.Description != "" {
+		f.line("DESCRIPTION", escape(t.Description))
+	}
+	if t.Status == agent.TaskCancelled {
+		f.line("STATUS", "CANCELLED")
+	} else {
+		f.line("STATUS", "CONFIRMED")
+	}
+	f.line("END", "VEVENT")
+}
+
+func (f *Feed) at(name, zone string, at time.Time) {
+	if zone == "UTC" {
+		f.line(name, at.UTC().Format(utcTime))
+	} else {
+		f.line(name+";TZID="+zone, at.Format(wallTime))
+	}
+}
+
+var feedDays = [7]string{"SU", "MO", "TU", "WE", "TH", "FR", "SA"}
+
+// rule writes how a task recurs, see section 3.3.10; "" when it does not.
+func rule(t *agent.Task, start time.Time) string {
+	var parts []string
+	switch t.Recurrence {
+	case agent.RecurDaily:
+		parts = []string{"FREQ=DAILY"}
+	case agent.RecurWeekly:
+		days := []string{feedDays[start.Weekday()]}
+		if len(t.RecurrenceDays) > 0 {
+			days = nil
+			for _, day := range slices.Sorted(slices.Values(t.RecurrenceDays)) {
+				days = append(days, feedDays[day])
+			}
+		}
+		parts = []string{"FREQ=WEEKLY", "BYDAY=" + strings.Join(days, ",")}
+	case agent.RecurMonthly:
+		days := []string{strconv.Itoa(start.Day())}
+		if len(t.RecurrenceDays) > 0 {
+			days = nil
+			for _, day := range t.RecurrenceDays {
+				days = append(days, strconv.Itoa(day))
+			}
+		}
+		parts = []string{"FREQ=MONTHLY", "BYMONTHDAY=" + strings.Join(days, ",")}
+	default:
+		return ""
+	}
+	// A rule may have one of both, see section 3.3.10.
+	switch {
+	case t.RecurrenceCount > 0 && t.RecurrenceEnd.IsZero():
+		parts = append(parts, "COUNT="+strconv.Itoa(t.RecurrenceCount))
+	case t.RecurrenceCount > 0:
+		parts = append(parts, "COUNT="+strconv.Itoa(len(t.Occurrences(agent.Time{}, agent.Time{}, t.RecurrenceCount))))
+	case !t.RecurrenceEnd.IsZero():
+		parts = append(parts, "UNTIL="+t.RecurrenceEnd.Format(utcTime))
+	}
+	return strings.Join(parts, ";")
+}
+
+// describe writes a zone once: its offset from a year before the first event
+// that needs it on, with every change of its clocks for some years.
+func (f *Feed) describe(name string, zone *time.Location, from time.Time) {
+	if f.zones[name] {
+		return
+	}
+	f.zones[name] = true
+	f.line("BEGIN", "VTIMEZONE")
+	f.line("TZID", name)
+	at := time.Date(min(from.Year(), f.until.Year()-feedYears)-1, 1, 1, 0, 0, 0, 0, time.UTC).In(zone)
+	_, before := at.Zone()
+	f.observe(at, before)
+	for {
+		_, end := at.ZoneBounds()
+		if end.IsZero() || end.After(f.until) {
+			break
+		}
+		_, before := at.Zone()
+		at = end
+		f.observe(at, before)
+	}
+	f.line("END", "VTIMEZONE")
+}
+
+// observe writes that from a moment on clocks show its offset; before is the
+// offset until then, in seconds.
+func (f *Feed) observe(at time.Time, before int) {
+	kind := "STANDARD"
+	if at.IsDST() {
+		kind = "DAYLIGHT"
+	}
+	name, after := at.Zone()
+	f.line("BEGIN", kind)
+	f.line("DTSTART", at.UTC().Add(time.Duration(before)*time.Second).Format(wallTime))
+	f.line("TZOFFSETFROM", utcOffset(before))
+	f.line("TZOFFSETTO", utcOffset(after))
+	f.line("TZNAME", name)
+	f.line("END", kind)
+}
+
+func utcOffset(seconds int) string {
+	sign := "+"
+	if seconds < 0 {
+		sign, seconds = "-", -seconds
+	}
+	text := fmt.Sprintf("%s%02d%02d", sign, seconds/3600, seconds/60%60)
+	if rest := seconds % 60; rest != 0 {
+		text += fmt.Sprintf("%02d", rest)
+	}
+	return text
+}

@@ -1,0 +1,178 @@
+package schedule
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+func (c *calls) runTask(ctx context.Context, _ *store.DB, call TaskCall) (string, error) {
+	c.mu.Lock()
+	c.tasks = append(c.tasks, call)
+	c.at = append(c.at, time.Now().UTC())
+	do := c.do
+	c.mu.Unlock()
+	call.Began("execution-1")
+	if do == nil {
+		return "execution-1", nil
+	}
+	return "", do(ctx, Callback{RunID: call.RunID})
+}
+
+// task makes a task out of JSON, which starts a workflow.
+func (h *house) task(t *testing.T, body string) agent.Task {
+	t.Helper()
+	h.sql(t, "INSERT OR IGNORE INTO workflows(id, name) VALUES ('workflow-1', 'w')")
+	var c agent.TaskChange
+	for _, b := range []string{`{"title":"t","workflow_id":"workflow-1"}`, body} {
+		if err := json.Unmarshal([]byte(b), &c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	task, err := h.db.CreateTask(t.Context(), c, h.CheckTask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+func (h *house) status(t *testing.T, id string) (agent.TaskStatus, agent.Time) {
+	t.Helper()
+	task, err := h.db.Task(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task.Status, task.NextRun
+}
+
+// occurrences maps the ids of occurrences that are written to their statuses.
+func (h *house) occurrences(t *testing.T) map[string]agent.TaskStatus {
+	t.Helper()
+	_, known, err := h.db.TasksBetween(t.Context(), agent.Time{}, agent.Time{}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return known
+}
+
+func TestTaskStartsItsWorkflow(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		release := make(chan error)
+		h.calls.does(func(context.Context, Callback) error { return <-release })
+		task := h.task(t, `{"start_time":"2000-01-01T10:00:00Z"}`)
+		pass(10 * time.Hour)
+		want(t, "calls", h.calls.times(), "10:00:00")
+		call := h.calls.tasks[0]
+		want(t, "occurrence", call.Occurrence, agent.Occurrence{ID: task.ID + "@20000101T100000Z", StartTime: task.StartTime, EndTime: task.EndTime})
+		if trigger := call.Trigger(); trigger["task"].(agent.Task).Title != "t" || trigger["occurrence"] != call.Occurrence {
+			t.Errorf("%v", trigger)
+		}
+		status, next := h.status(t, task.ID)
+		want(t, "while it runs", []any{status, next}, "[running ]")
+		want(t, "told", len(h.events(t, agent.EventCalendarDue)), 1)
+		release <- nil
+		synctest.Wait()
+		status, _ = h.status(t, task.ID)
+		want(t, "when it has run", status, "completed")
+		pass(48 * time.Hour)
+		want(t, "calls", h.calls.times(), "10:00:00")
+
+		failing := h.task(t, `{"start_time":"2000-01-05T10:00:00Z"}`)
+		pass(48 * time.Hour)
+		release <- agent.Errorf(agent.CodeUpstream, "it broke")
+		synctest.Wait()
+		status, _ = h.status(t, failing.ID)
+		want(t, "when it failed", status, "failed")
+	})
+}
+
+func TestRecurringTask(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		task := h.task(t, `{"start_time":"2000-01-01T10:00:00Z","recurrence":"daily","recurrence_count":3}`)
+		quiet := h.task(t, `{"start_time":"2000-01-01T11:00:00Z","workflow_id":""}`)
+		cancelled := h.task(t, `{"start_time":"2000-01-01T11:00:00Z","status":"cancelled"}`)
+		h.calls.does(func(_ context.Context, c Callback) error {
+			if c.RunID == task.ID+"@20000102T100000Z" {
+				return agent.Errorf(agent.CodeUpstream, "it broke")
+			}
+			return nil
+		})
+		pass(240 * time.Hour)
+		want(t, "calls", h.calls.times(), "10:00:00 10:00:00 10:00:00")
+		want(t, "occurrences", h.occurrences(t), map[string]agent.TaskStatus{
+			task.ID + "@20000101T100000Z": "completed", task.ID + "@20000102T100000Z": "failed", task.ID + "@20000103T100000Z": "completed"})
+		status, next := h.status(t, task.ID)
+		want(t, "the recurring task", []any{status, next}, "[pending ]")
+		status, _ = h.status(t, quiet.ID)
+		want(t, "one without a workflow", status, "pending")
+		status, _ = h.status(t, cancelled.ID)
+		want(t, "a cancelled one", status, "cancelled")
+		want(t, "told", len(h.events(t, agent.EventCalendarDue)), 4)
+	})
+}
+
+// TestTasksAfterDowntime starts what is still going on and gives up the rest.
+func TestTasksAfterDowntime(t *testing.T) {
+	path := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, path)
+		daily := h.task(t, `{"start_time":"2000-01-01T10:00:00Z","end_time":"2000-01-01T14:00:00Z","recurrence":"daily"}`)
+		over := h.task(t, `{"start_time":"2000-01-01T10:00:00Z"}`)
+		h.close(t)
+		time.Sleep(60 * time.Hour) // until noon of the third day
+		h = open(t, path)
+		synctest.Wait()
+		want(t, "calls", h.calls.times(), "12:00:00")
+		want(t, "occurrences", h.occurrences(t), map[string]agent.TaskStatus{
+			daily.ID + "@20000101T100000Z": "failed", daily.ID + "@20000102T100000Z": "failed", daily.ID + "@20000103T100000Z": "completed",
+			over.ID + "@20000101T100000Z": "failed"})
+		status, next := h.status(t, over.ID)
+		want(t, "one that is over", []any{status, next}, "[failed ]")
+		h.close(t)
+	})
+}
+
+// TestCutTask stops the server while a task runs.
+func TestCutTask(t *testing.T) {
+	path := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, path)
+		h.calls.does(func(ctx context.Context, _ Callback) error { <-ctx.Done(); return ctx.Err() })
+		task := h.task(t, `{"start_time":"2000-01-01T10:00:00Z"}`)
+		pass(11 * time.Hour)
+		h.close(t)
+		h = open(t, path)
+		synctest.Wait()
+		want(t, "calls of the next server", len(h.calls.tasks), 1)
+		want(t, "occurrence", h.calls.tasks[0].RunID, task.ID+"@20000101T100000Z")
+		status, _ := h.status(t, task.ID)
+		want(t, "status", status, "completed")
+		h.close(t)
+	})
+}
+
+func TestTasksBySQL(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		task := h.task(t, `{"start_time":"2000-01-01T10:00:00Z","recurrence":"daily"}`)
+		h.sql(t, "UPDATE tasks SET start_time = '2000-01-01T09:00:00.000Z', end_time = '2000-01-01T09:30:00.000Z'")
+		pass(24 * time.Hour)
+		want(t, "calls at another time", h.calls.times(), "09:00:00")
+		h.sql(t, "UPDATE tasks SET status = 'cancelled'")
+		pass(24 * time.Hour)
+		want(t, "calls once cancelled", h.calls.times(), "09:00:00")
+		h.sql(t, "UPDATE tasks SET status = 'pending'")
+		pass(24 * time.Hour)
+		want(t, "calls once pending", h.calls.times(), "09:00:00 09:00:00")
+		h.sql(t, "INSERT INTO tasks(title, start_time) VALUES ('by SQL', '2000-01-04T12:00:00.000Z')")
+		h.sql(t, "UPDATE tasks SET recurrence_days = '[\"x\"]', timezone = 'Nowhere' WHERE id = ?", task.ID)
+		status, next := h.status(t, task.ID)
+		want(t, "a broken task", []any{status, next}, "[failed ]")
+		pass(24 * time.Hour)
+		want(t, "told of what SQL made", len(h.events(t, agent.EventCalendarDue)), 3)
+	})
+}

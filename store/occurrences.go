@@ -1,0 +1,155 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"satchel/agent"
+)
+
+// StartedTask is an occurrence of a task whose workflow is to be started: its
+// row says that it runs.
+type StartedTask struct {
+	Task       agent.Task
+	Occurrence agent.Occurrence
+}
+
+// maxDueOccurrences bounds the occurrences of one task that are looked at when
+// it was due for long; the oldest beyond them leave no row.
+const maxDueOccurrences = 100
+
+// takeTasks takes the tasks that are due, tells of those occurrences that are
+// not over, and returns those that start a workflow.
+func (tx *Tx) takeTasks() (start []StartedTask, taken int, err error) {
+	due, err := all(tx, scanTask, "SELECT "+taskColumns+" FROM tasks WHERE next_run <= ? ORDER BY next_run, id LIMIT ?", tx.Now, dueBatch)
+	if err != nil {
+		return nil, 0, err
+	}
+	for i := range due {
+		started, err := tx.fireTask(&due[i])
+		if err != nil {
+			return nil, 0, err
+		}
+		start = append(start, started...)
+	}
+	return start, len(due), nil
+}
+
+func (tx *Tx) fireTask(t *agent.Task) (start []StartedTask, err error) {
+	if err := t.Validate(); err != nil {
+		return nil, tx.failBroken(t, err)
+	}
+	list := t.Occurrences(t.NextRun, agent.At(tx.Now.Add(time.Millisecond)), 20*maxDueOccurrences)
+	for _, o := range list[max(0, len(list)-maxDueOccurrences):] {
+		if o.StartTime.Before(t.NextRun.Time) || o.StartTime.After(tx.Now.Time) {
+			continue // it only reaches in
+		}
+		started, err := tx.startOccurrence(t, o)
+		if err != nil {
+			return nil, err
+		}
+		if started {
+			start = append(start, StartedTask{Task: *t, Occurrence: o})
+		}
+	}
+	if t.NextRun = t.NextStart(tx.Now); t.Recurrence == agent.RecurNone {
+		t.NextRun = agent.Time{}
+	}
+	_, err = tx.exec("UPDATE tasks SET next_run = ?, status = ? WHERE id = ?", t.NextRun, t.Status, t.ID)
+	return start, err
+}
+
+// startOccurrence writes that an occurrence is due, and tells whether its
+// workflow is to be started. One that is over and comes late has failed.
+func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, err error) {
+	missed := o.EndTime.Before(tx.Now.Time) && o.StartTime.Before(tx.Now.Add(-agent.LateRun))
+	if missed && t.WorkflowID == "" {
+		return false, nil
+	}
+	if t.WorkflowID != "" {
+		status, executed, problem := agent.TaskRunning, tx.Now, ""
+		if missed {
+			status, executed, problem = agent.TaskFailed, agent.Time{}, "missed: nobody was there to start it"
+		}
+		done, err := tx.exec("INSERT OR IGNORE INTO occurrences(id, task_id, start_time, status, executed_at, error) VALUES (?,?,?,?,?,?)",
+			o.ID, t.ID, o.StartTime, status, executed, problem)
+		if err != nil {
+			return false, err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return false, err // it took place already
+		}
+		if t.Recurrence == agent.RecurNone {
+			t.Status = status
+		}
+	}
+	if missed {
+		return false, nil
+	}
+	return t.WorkflowID != "", tx.emit(agent.EventCalendarDue, map[string]any{"task": t, "occurrence": o})
+}
+
+// failBroken ends a task that SQL left without sense.
+func (tx *Tx) failBroken(t *agent.Task, why error) error {
+	if _, err := tx.exec("UPDATE tasks SET next_run = NULL, status = 'failed' WHERE id = ?", t.ID); err != nil {
+		return err
+	}
+	return tx.log(agent.LevelError, "schedule", "a task cannot be planned and has failed", map[string]any{"task_id": t.ID, "error": agent.Explain(why)})
+}
+
+func (tx *Tx) replanTask(r replanned, zone string) error {
+	found, err := all(tx, scanTask, "SELECT "+taskColumns+" FROM tasks WHERE id = ?", r.id)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	t := found[0]
+	t.Fill(zone)
+	if err := t.Validate(); err != nil {
+		return tx.failBroken(&t, err)
+	}
+	t.Replan(r.keep, tx.Now)
+	return tx.updateTask(&t)
+}
+
+// FinishOccurrence ends an occurrence with its status, duration, execution and
+// error. One that is gone or has ended changes nothing.
+func (db *DB) FinishOccurrence(ctx context.Context, id string, status agent.TaskStatus, durationMS int64, executionID, problem string) error {
+	_, err := writePlans(ctx, db, func(tx *Tx) (struct{}, error) {
+		var taskID string
+		err := tx.value(&taskID, `UPDATE occurrences SET status = ?, duration_ms = ?, execution_id = iif(? = '', execution_id, ?), error = ?
+			WHERE id = ? AND status = 'running' RETURNING task_id`, status, durationMS, executionID, executionID, problem, id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return struct{}{}, nil
+		}
+		if err != nil {
+			return struct{}{}, err
+		}
+		_, err = tx.exec("UPDATE tasks SET status = ? WHERE id = ? AND recurrence = 'none' AND status = 'running'", status, taskID)
+		return struct{}{}, err
+	})
+	return err
+}
+
+// tasksUnderWay returns the occurrences that have started and not ended.
+func (tx *Tx) tasksUnderWay() (under []StartedTask, err error) {
+	type owned struct {
+		id, task string
+		start    agent.Time
+	}
+	rows, err := all(tx, func(rows *sql.Rows) (o owned, err error) { return o, rows.Scan(&o.id, &o.task, &o.start) },
+		"SELECT id, task_id, start_time FROM occurrences WHERE status = 'running' ORDER BY seq")
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range rows {
+		t, err := tx.task(o.task)
+		if err != nil {
+			return nil, err
+		}
+		end := agent.At(o.start.Add(t.EndTime.Sub(t.StartTime.Time)))
+		under = append(under, StartedTask{Task: t, Occurrence: agent.Occurrence{ID: o.id, StartTime: o.start, EndTime: end}})
+	}
+	return under, nil
+}

@@ -1,0 +1,248 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"satchel/agent"
+)
+
+const taskColumns = `id, title, description, start_time, end_time, timezone, recurrence, recurrence_days, recurrence_end, recurrence_count,
+	workflow_id, status, next_run, created_at, updated_at`
+
+// terseTask leaves the description out, for reading many.
+var terseTask = strings.Replace(taskColumns, " description,", " '',", 1)
+
+var taskListing = listing[agent.Task]{
+	table:   "tasks",
+	columns: taskColumns,
+	order:   "start_time, id",
+	sort: map[string]string{"title": "title COLLATE NOCASE", "start_time": "start_time", "end_time": "end_time", "status": "status",
+		"next_run": "next_run", "created_at": "created_at", "updated_at": "updated_at"},
+	search: []string{"title", "description"},
+	scan:   scanTask,
+}
+
+// scanTask reads a task. Its days are nil when SQL wrote what are none.
+func scanTask(rows *sql.Rows) (t agent.Task, err error) {
+	var days rawJSON
+	err = rows.Scan(&t.ID, &t.Title, &t.Description, &t.StartTime, &t.EndTime, &t.Timezone, &t.Recurrence, &days, &t.RecurrenceEnd,
+		&t.RecurrenceCount, &t.WorkflowID, &t.Status, &t.NextRun, &t.CreatedAt, &t.UpdatedAt)
+	t.RecurrenceDays, _ = agent.DecodeDays(days)
+	if t.RecurrenceDays == nil {
+		t.RecurrenceDays = []int{}
+	}
+	return t, err
+}
+
+// Tasks lists the tasks of the calendar, by their start.
+func (db *DB) Tasks(ctx context.Context, statuses []string, p Page) ([]agent.Task, int, error) {
+	var f filter
+	f.in("status", statuses)
+	return listPage(ctx, db, taskListing, f, p)
+}
+
+// Task reads one task.
+func (db *DB) Task(ctx context.Context, id string) (agent.Task, error) {
+	return Read(ctx, db, func(tx *Tx) (agent.Task, error) { return tx.task(id) })
+}
+
+func (tx *Tx) task(id string) (agent.Task, error) {
+	found, err := all(tx, scanTask, "SELECT "+taskColumns+" FROM tasks WHERE id = ?", id)
+	if err != nil {
+		return agent.Task{}, err
+	}
+	if len(found) == 0 {
+		return agent.Task{}, agent.NotFound("task", id)
+	}
+	return found[0], nil
+}
+
+// EachTask calls yield with every task, in no order, some at a time, so that
+// not all are in memory.
+func (db *DB) EachTask(ctx context.Context, yield func(agent.Task) error) error {
+	for last := ""; ; {
+		some, err := Read(ctx, db, func(tx *Tx) ([]agent.Task, error) {
+			return all(tx, scanTask, "SELECT "+taskColumns+" FROM tasks WHERE id > ? ORDER BY id LIMIT 200", last)
+		})
+		if err != nil || len(some) == 0 {
+			return err
+		}
+		for _, t := range some {
+			if err := yield(t); err != nil {
+				return err
+			}
+		}
+		last = some[len(some)-1].ID
+	}
+}
+
+// TasksBetween returns, without their descriptions, the tasks that may have
+// occurrences in a range, and the statuses of occurrences that are written, by
+// id. A zero from or to leaves that end open.
+func (db *DB) TasksBetween(ctx context.Context, from, to agent.Time, statuses []string, search string) (tasks []agent.Task, known map[string]agent.TaskStatus, err error) {
+	var f filter
+	f.in("status", statuses)
+	f.search(taskListing.search, search)
+	if !to.IsZero() {
+		f.add("start_time < ?", to)
+	}
+	if !from.IsZero() {
+		f.add("(recurrence <> 'none' OR end_time >= ?)", from)
+	}
+	known = map[string]agent.TaskStatus{}
+	tasks, err = Read(ctx, db, func(tx *Tx) ([]agent.Task, error) {
+		tasks, err := all(tx, scanTask, "SELECT "+terseTask+" FROM tasks"+f.clause(), f.args...)
+		if err != nil {
+			return nil, err
+		}
+		type status struct {
+			id string
+			of agent.TaskStatus
+		}
+		var past any = "9"
+		if !to.IsZero() {
+			past = to
+		}
+		// An occurrence lasts at most a year, so an older one does not reach in.
+		written, err := all(tx, func(rows *sql.Rows) (s status, err error) { return s, rows.Scan(&s.id, &s.of) },
+			"SELECT id, status FROM occurrences WHERE start_time >= ? AND start_time < ?", agent.At(from.AddDate(-1, 0, -2)).String(), past)
+		for _, s := range written {
+			known[s.id] = s.of
+		}
+		return tasks, err
+	})
+	return tasks, known, err
+}
+
+// TaskDescriptions reads the descriptions of some tasks, by id.
+func (db *DB) TaskDescriptions(ctx context.Context, ids []string) (map[string]string, error) {
+	texts := map[string]string{}
+	_, err := Read(ctx, db, func(tx *Tx) (struct{}, error) {
+		for _, id := range ids {
+			var text string
+			err := tx.value(&text, "SELECT description FROM tasks WHERE id = ?", id)
+			if err != nil && !errors.Is(err, sql.ErrNoRows) {
+				return struct{}{}, err
+			}
+			texts[id] = text
+		}
+		return struct{}{}, nil
+	})
+	return texts, err
+}
+
+// CreateTask makes a task that check accepts.
+func (db *DB) CreateTask(ctx context.Context, change agent.TaskChange, check func(*agent.Task) error) (agent.Task, error) {
+	return writePlans(ctx, db, func(tx *Tx) (agent.Task, error) {
+		settings, err := tx.settings()
+		if err != nil {
+			return agent.Task{}, err
+		}
+		t := agent.Task{ID: agent.NewID(agent.KindTask), CreatedAt: tx.Now, UpdatedAt: tx.Now}
+		change.Apply(&t, settings.Timezone)
+		if err := tx.planTask(&t, nil, check); err != nil {
+			return t, err
+		}
+		days, err := json.Marshal(t.RecurrenceDays)
+		if err != nil {
+			return t, err
+		}
+		_, err = tx.exec("INSERT INTO tasks("+taskColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", t.ID, t.Title, t.Description, t.StartTime, t.EndTime,
+			t.Timezone, t.Recurrence, string(days), t.RecurrenceEnd, t.RecurrenceCount, t.WorkflowID, t.Status, t.NextRun, t.CreatedAt, t.UpdatedAt)
+		if err != nil {
+			return t, err
+		}
+		if _, err := tx.exec("DELETE FROM _replan WHERE id = ?", t.ID); err != nil {
+			return t, err
+		}
+		return t, tx.audit("task created", map[string]any{"task_id": t.ID, "title": t.Title})
+	})
+}
+
+// planTask checks a task as a whole and plans its next start. was is nil for a
+// new one.
+func (tx *Tx) planTask(t, was *agent.Task, check func(*agent.Task) error) error {
+	if err := t.Validate(); err != nil {
+		return err
+	}
+	if was == nil || t.WorkflowID != was.WorkflowID {
+		if err := check(t); err != nil {
+			return err
+		}
+		if err := tx.checkTaskWorkflow(t); err != nil {
+			return err
+		}
+	}
+	if was == nil {
+		if err := tx.checkRoom("tasks", agent.MaxTasks); err != nil {
+			return err
+		}
+	}
+	return t.Plan(was, tx.Now)
+}
+
+func (tx *Tx) checkTaskWorkflow(t *agent.Task) error {
+	if t.WorkflowID == "" {
+		return nil
+	}
+	var there bool
+	err := tx.value(&there, "SELECT EXISTS (SELECT 1 FROM workflows WHERE id = ?)", t.WorkflowID)
+	if err == nil && !there {
+		err = agent.Invalid("workflow_id", "names no workflow")
+	}
+	return err
+}
+
+// UpdateTask changes the given fields of a task, when check accepts what comes
+// of it, and plans it anew where its times or status changed.
+func (db *DB) UpdateTask(ctx context.Context, id string, change agent.TaskChange, check func(*agent.Task) error) (agent.Task, error) {
+	return writePlans(ctx, db, func(tx *Tx) (agent.Task, error) {
+		was, err := tx.task(id)
+		if err != nil {
+			return was, err
+		}
+		settings, err := tx.settings()
+		if err != nil {
+			return was, err
+		}
+		t := was
+		t.UpdatedAt = tx.Now
+		change.Apply(&t, settings.Timezone)
+		if err := tx.planTask(&t, &was, check); err != nil {
+			return t, err
+		}
+		if err := tx.updateTask(&t); err != nil {
+			return t, err
+		}
+		if _, err := tx.exec("DELETE FROM _replan WHERE id = ?", id); err != nil {
+			return t, err
+		}
+		return t, tx.audit("task updated", map[string]any{"task_id": id})
+	})
+}
+
+func (tx *Tx) updateTask(t *agent.Task) error {
+	days, err := json.Marshal(t.RecurrenceDays)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(`UPDATE tasks SET title = ?, description = ?, start_time = ?, end_time = ?, timezone = ?, recurrence = ?, recurrence_days = ?,
+		recurrence_end = ?, recurrence_count = ?, workflow_id = ?, status = ?, next_run = ?, updated_at = ? WHERE id = ?`, t.Title, t.Description,
+		t.StartTime, t.EndTime, t.Timezone, t.Recurrence, string(days), t.RecurrenceEnd, t.RecurrenceCount, t.WorkflowID, t.Status, t.NextRun, t.UpdatedAt, t.ID)
+	return err
+}
+
+// DeleteTask removes a task with its occurrences.
+func (db *DB) DeleteTask(ctx context.Context, id string) error {
+	_, err := writePlans(ctx, db, func(tx *Tx) (struct{}, error) {
+		if err := tx.deleteRow("tasks", "task", id); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("task deleted", map[string]any{"task_id": id})
+	})
+	return err
+}
