@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // schedules need time zones where the machine has none
 
 	"satchel/agent"
 	"satchel/agent/chat"
@@ -104,7 +105,10 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	crawler := crawl.New(crawl.Options{Folder: folder, Allow: c.OutboundAllow, Extract: document.ReadPage, Ready: index.Kick, Version: version, Log: options.Log})
 	engine := flow.New(flow.Options{Folder: folder, Index: index, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log,
-		Runners: map[string]schedule.Runner{agent.CallbackSource: recrawl(index, crawler)}})
+		Runners: map[string]schedule.Runner{agent.CallbackWorkflow: onSchedule(engine), agent.CallbackSource: recrawl(index, crawler)},
+		Tasks: func(ctx context.Context, db *store.DB, c schedule.TaskCall) (string, error) {
+			return engine.Once(ctx, db, flow.Request{WorkflowID: c.Task.WorkflowID, Trigger: "calendar", Cause: c.RunID, Input: c.Trigger()}, c.Began)
+		}})
 	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	dispatcher := dispatch.New(folder, options.Log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
 		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
@@ -146,14 +150,19 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	}
 }
 
+// onSchedule lets schedules execute workflows.
+func onSchedule(engine *flow.Engine) schedule.Runner {
+	return func(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
+		return engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()}, c.Began)
+	}
+}
+
 // recrawl lets schedules restart the work on a source.
 func recrawl(index *vector.Index, crawler *crawl.Crawler) schedule.Runner {
 	return func(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
 		_, err := db.RestartSource(ctx, c.Schedule.CallbackID, agent.SourceUpdating)
-		if err == nil {
-			crawler.Kick(db)
-			index.Kick(db)
-		}
+		crawler.Kick(db)
+		index.Kick(db)
 		return "", err
 	}
 }

@@ -155,16 +155,18 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	if err := crawler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: quiet,
-		Runners: map[string]schedule.Runner{agent.CallbackSource: func(context.Context, *store.DB, schedule.Callback) (string, error) { return "", nil }}})
-	if err := scheduler.Start(context.Background()); err != nil {
-		tb.Fatal(err)
-	}
 	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
 	engine := flow.New(flow.Options{Folder: folder, Index: index, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
 	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle}, dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
 	folder.OnEvents(dispatcher.Wake)
 	if err := errors.Join(engine.Start(context.Background()), webhooks.Start(context.Background()), dispatcher.Start(context.Background())); err != nil {
+		tb.Fatal(err)
+	}
+	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: quiet,
+		Runners: map[string]schedule.Runner{agent.CallbackWorkflow: func(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
+			return engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()}, c.Began)
+		}}})
+	if err := scheduler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {

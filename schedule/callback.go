@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"runtime/debug"
 	"time"
 
@@ -28,16 +27,24 @@ type Callback struct {
 // is made again with the same RunID, which must not do its work twice.
 type Runner func(ctx context.Context, db *store.DB, c Callback) (executionID string, err error)
 
-// Trigger is the payload that a workflow or an agent gets: the keys of the
+// Trigger is the payload that a workflow gets, a JSON object: the keys of the
 // schedule's payload, the whole of it as payload, and what called.
-func (c Callback) Trigger() map[string]any {
-	given := map[string]any{}
-	_ = json.Unmarshal(c.Schedule.Payload, &given) // the store holds objects only
-	trigger := maps.Clone(given)
-	trigger["payload"] = given
+func (c Callback) Trigger() json.RawMessage {
+	trigger := map[string]any{}
+	_ = json.Unmarshal(c.Schedule.Payload, &trigger) // the store holds objects only
+	trigger["payload"] = c.Schedule.Payload
 	trigger["schedule"] = map[string]any{"id": c.Schedule.ID, "name": c.Schedule.Name, "type": c.Schedule.Type}
 	trigger["run_id"], trigger["scheduled_for"] = c.RunID, c.ScheduledFor
-	return trigger
+	return object(trigger)
+}
+
+// object writes a payload.
+func object(value map[string]any) json.RawMessage {
+	raw, err := json.Marshal(value)
+	if err != nil { // never: all that is in it was read from JSON
+		return json.RawMessage("{}")
+	}
+	return raw
 }
 
 // Check tells whether the Scheduler can call what a schedule names.

@@ -519,12 +519,13 @@ func TestStartStop(t *testing.T) {
 
 func TestTrigger(t *testing.T) {
 	c := Callback{RunID: "run-1", Schedule: agent.Schedule{ID: "schedule-1", Payload: json.RawMessage(`{"a":1,"schedule":"mine"}`)}}
-	got := c.Trigger()
-	if got["a"] != 1.0 || got["payload"].(map[string]any)["schedule"] != "mine" || got["schedule"].(map[string]any)["id"] != "schedule-1" {
-		t.Errorf("%v", got)
+	var got struct {
+		A        int
+		Payload  map[string]any
+		Schedule map[string]string
 	}
-	if _, err := json.Marshal(got); err != nil {
-		t.Error(err)
+	if err := json.Unmarshal(c.Trigger(), &got); err != nil || got.A != 1 || got.Payload["schedule"] != "mine" || got.Schedule["id"] != "schedule-1" {
+		t.Errorf("%s, %v", c.Trigger(), err)
 	}
 }
 

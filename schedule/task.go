@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -18,9 +19,9 @@ type TaskCall struct {
 	Began      func(executionID string) // as for a Callback
 }
 
-// Trigger is the payload that the workflow gets.
-func (c TaskCall) Trigger() map[string]any {
-	return map[string]any{"task": c.Task, "occurrence": c.Occurrence}
+// Trigger is the payload that the workflow gets, a JSON object.
+func (c TaskCall) Trigger() json.RawMessage {
+	return object(map[string]any{"task": c.Task, "occurrence": c.Occurrence})
 }
 
 // TaskRunner starts the workflow of a task and returns once it has ended, as a

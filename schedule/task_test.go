@@ -69,8 +69,12 @@ func TestTaskStartsItsWorkflow(t *testing.T) {
 		want(t, "calls", h.calls.times(), "10:00:00")
 		call := h.calls.tasks[0]
 		want(t, "occurrence", call.Occurrence, agent.Occurrence{ID: task.ID + "@20000101T100000Z", StartTime: task.StartTime, EndTime: task.EndTime})
-		if trigger := call.Trigger(); trigger["task"].(agent.Task).Title != "t" || trigger["occurrence"] != call.Occurrence {
-			t.Errorf("%v", trigger)
+		var trigger struct {
+			Task       agent.Task
+			Occurrence agent.Occurrence
+		}
+		if err := json.Unmarshal(call.Trigger(), &trigger); err != nil || trigger.Task.Title != "t" || trigger.Occurrence != call.Occurrence {
+			t.Errorf("%s, %v", call.Trigger(), err)
 		}
 		status, next := h.status(t, task.ID)
 		want(t, "while it runs", []any{status, next}, "[running ]")

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -376,4 +377,15 @@ func (tx *Tx) terminate(e *agent.Execution) ([]WaitEnd, error) {
 		return nil, err
 	}
 	return tx.endParentsWait(e)
+}
+
+// ExecutionOf finds the execution that a cause started.
+func (db *DB) ExecutionOf(ctx context.Context, cause string) (id string, err error) {
+	id, err = Read(ctx, db, func(tx *Tx) (id string, err error) {
+		return id, tx.value(&id, "SELECT id FROM executions WHERE cause = ? AND cause <> ''", cause)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		err = agent.Errorf(agent.CodeNotFound, "the execution is not there any more")
+	}
+	return id, err
 }

@@ -1,0 +1,41 @@
+package flow
+
+import (
+	"encoding/json"
+	"testing"
+
+	"satchel/agent"
+)
+
+// TestOnce executes a workflow for one cause once, however often it is asked.
+func TestOnce(t *testing.T) {
+	db, e := open(t)
+	sound := made(t, db, e, `start trigger
+		say chat {"prompt":"hello"}
+		start -> say`)
+	broken := made(t, db, e, `start trigger
+		say chat {"prompt":"fail"}
+		start -> say`)
+	var told []string
+	began := func(id string) { told = append(told, id) }
+	q := Request{WorkflowID: sound.ID, Trigger: "schedule", Cause: "run-1", Input: json.RawMessage(`{"a":1}`)}
+	first, err := e.Once(t.Context(), db, q, began)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := e.Once(t.Context(), db, q, began)
+	if err != nil || again != first || len(told) != 2 || told[0] != first || told[1] != first {
+		t.Errorf("%s and %s, %v, told %v", first, again, err, told)
+	}
+	q.WorkflowID, q.Cause = broken.ID, "run-2"
+	for range 2 {
+		id, err := e.Once(t.Context(), db, q, began)
+		if agent.ErrorCode(err) != agent.CodeExecution || id == "" {
+			t.Errorf("%s, %v", id, err)
+		}
+	}
+	q.WorkflowID = "workflow-x"
+	if _, err := e.Once(t.Context(), db, q, began); agent.ErrorCode(err) != agent.CodeNotFound {
+		t.Errorf("no such workflow: %v", err)
+	}
+}
