@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -19,14 +20,43 @@ type Settings struct {
 	Timezone          string  `json:"timezone" doc:"IANA name." example:"Europe/Berlin"`
 	AutoReply         bool    `json:"auto_reply" doc:"Answer inbound messages that no workflow listens to."`
 	RetentionDays     int     `json:"retention_days" doc:"How long logs, events and finished work are kept." example:"30"`
-	EmbeddingProvider string  `json:"embedding_provider" example:"local"`
-	EmbeddingModel    string  `json:"embedding_model"`
-	EmbeddingBaseURL  string  `json:"embedding_base_url"`
+	EmbeddingProvider string  `json:"embedding_provider" doc:"local, the model inside the program, or openai-compatible." example:"local"`
+	EmbeddingModel    string  `json:"embedding_model" doc:"Of openai-compatible."`
+	EmbeddingBaseURL  string  `json:"embedding_base_url" doc:"Address of the provider's API, including /v1."`
+}
+
+// Embedding says which model makes an agent's vectors.
+type Embedding struct {
+	Provider, Model, BaseURL string
+}
+
+// Embedding returns the settings of that name.
+func (s *Settings) Embedding() Embedding {
+	return Embedding{s.EmbeddingProvider, s.EmbeddingModel, s.EmbeddingBaseURL}
+}
+
+// LocalEmbedding is the provider of the model inside the program.
+const LocalEmbedding = "local"
+
+// Local tells whether the model is the one inside the program.
+func (e Embedding) Local() bool { return e.Provider == LocalEmbedding }
+
+// Name names a provider's model with its host: the same name may stand for
+// another model elsewhere. Vectors of different names cannot be compared.
+func (e Embedding) Name() string { return e.Model + "@" + e.Host() }
+
+// Host is the host and port that the provider's address names.
+func (e Embedding) Host() string {
+	u, err := url.Parse(e.BaseURL)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Host)
 }
 
 // DefaultSettings are the settings of a new agent.
 func DefaultSettings() Settings {
-	return Settings{LLMTemperature: 0.7, Timezone: "UTC", RetentionDays: 30, EmbeddingProvider: "local"}
+	return Settings{LLMTemperature: 0.7, Timezone: "UTC", RetentionDays: 30, EmbeddingProvider: LocalEmbedding}
 }
 
 // Credentials lists the names of the credentials that settings can hold.
@@ -44,7 +74,7 @@ type SettingsChange struct {
 	Timezone          Optional[string]  `json:"timezone,omitempty" example:"Europe/Berlin"`
 	AutoReply         Optional[bool]    `json:"auto_reply,omitempty"`
 	RetentionDays     Optional[int]     `json:"retention_days,omitempty" doc:"1 to 3650."`
-	EmbeddingProvider Optional[string]  `json:"embedding_provider,omitempty" doc:"local; other providers come later." example:"local"`
+	EmbeddingProvider Optional[string]  `json:"embedding_provider,omitempty" doc:"local or openai-compatible, which needs embedding_model and embedding_base_url." example:"local"`
 	EmbeddingModel    Optional[string]  `json:"embedding_model,omitempty"`
 	EmbeddingBaseURL  Optional[string]  `json:"embedding_base_url,omitempty"`
 
@@ -119,7 +149,9 @@ func (s *Settings) Validate() error {
 	_, err := time.LoadLocation(s.Timezone)
 	is.Check(s.Timezone != "" && s.Timezone != "Local" && err == nil, "timezone", "must be an IANA time zone such as Europe/Berlin")
 	is.Check(s.RetentionDays >= 1 && s.RetentionDays <= 3650, "retention_days", "must be from 1 to 3650")
-	is.Check(s.EmbeddingProvider == "local", "embedding_provider", "must be local: the model inside the program is the only one in this version")
+	is.Check(s.EmbeddingProvider == LocalEmbedding || s.EmbeddingProvider == "openai-compatible", "embedding_provider", "must be local or openai-compatible")
+	is.Check(s.EmbeddingProvider != "openai-compatible" || s.EmbeddingModel != "", "embedding_model", "is required by openai-compatible")
+	is.Check(s.EmbeddingProvider != "openai-compatible" || s.EmbeddingBaseURL != "", "embedding_base_url", "is required by openai-compatible")
 	is.checkText("embedding_model", s.EmbeddingModel, 200)
 	is.checkURL("embedding_base_url", s.EmbeddingBaseURL)
 	return is.Err()

@@ -23,8 +23,12 @@ const (
 // SourceStatuses lists every status of a source.
 var SourceStatuses = []SourceStatus{SourceProcessing, SourceCrawling, SourceUpdating, SourceReady, SourceFailed}
 
-// SourceFile is the type of a source made from an uploaded file.
-const SourceFile = "file"
+// The types of a source that is not read off a site.
+const (
+	SourceFile     = "file"     // an uploaded file
+	SourceDatabase = "database" // the rows of a query over the agent's own tables
+	SourceAPI      = "api"      // the items that a JSON API answers
+)
 
 // Source is a piece of knowledge: a document that was cut into chunks and can
 // be searched by meaning.
@@ -35,9 +39,10 @@ type Source struct {
 	Status         SourceStatus    `json:"status" enum:"processing,crawling,updating,ready,error" example:"ready"`
 	Chunks         int             `json:"chunks" doc:"How many chunks it was cut into." example:"12"`
 	FilePath       string          `json:"file_path" doc:"The file's logical path inside the agent's file." example:"sources/source-06f1q2s3t4v5a6b7c8d9/handbook.md"`
-	Config         json.RawMessage `json:"config" doc:"For a file: chunk_size, overlap and method."`
+	Config         json.RawMessage `json:"config" doc:"How it is read and cut, and what the last reading came to."`
 	EmbeddingModel string          `json:"embedding_model" doc:"The model that made its vectors." example:"use-lite-en-1"`
-	Error          *SourceError    `json:"error,omitempty"`
+	Stale          bool            `json:"stale,omitempty" doc:"Its vectors are of another model than the agent is set to: it is found by words only until it is indexed again."`
+	Error          *SourceError    `json:"error,omitempty" doc:"Why it could not be read; while it is worked on, what holds it up."`
 	Progress       *Progress       `json:"progress,omitempty"`
 	CreatedAt      Time            `json:"created_at" format:"date-time"`
 	UpdatedAt      Time            `json:"updated_at" format:"date-time"`

@@ -32,6 +32,7 @@ import (
 	"satchel/store"
 	"satchel/vector"
 	"satchel/vector/document"
+	"satchel/vector/feed"
 )
 
 // connections is how many clients send at once.
@@ -147,10 +148,12 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		tb.Fatal(err)
 	}
 	index := vector.New(folder, vector.Local(), quiet)
+	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	index.Reach(vector.Outside{Feeds: feed.NewClient(loopback, "test")})
 	if err := index.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	crawler := crawl.New(crawl.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Extract: document.ReadPage,
+	crawler := crawl.New(crawl.Options{Folder: folder, Allow: loopback, Extract: document.ReadPage,
 		Ready: index.Kick, Manners: crawl.Politeness{Delay: -1}, Log: quiet})
 	if err := crawler.Start(context.Background()); err != nil {
 		tb.Fatal(err)

@@ -3,11 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"errors"
-	"net/http"
-	"reflect"
 	"strings"
-
-	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
 )
@@ -95,45 +91,6 @@ func (s *Server) createCrawl(c *Call, in *crawlIn) (agent.Source, error) {
 		Render: b.Render, Chunking: b.Config.chunking()}
 	source, err := s.startCrawl(c, agent.SourceCrawl, b.Name, plan, plan)
 	return source, rename(err, chunkingFields)
-}
-
-// urlSource is the body of a source of type url.
-type urlSource struct {
-	Type   string `json:"type" required:"true" doc:"url" example:"url"`
-	Name   string `json:"name" required:"true" doc:"Display name." example:"Opening hours"`
-	URL    string `json:"url" required:"true" doc:"The page." example:"https://example.com/hours"`
-	Config struct {
-		Depth    *int `json:"depth,omitempty" doc:"Most links that are followed from it, 0 to 5; 0 without it." example:"0"`
-		MaxPages *int `json:"max_pages,omitempty" doc:"Most pages that are indexed, 1 to 50; 50 without it." example:"1"`
-		chunkingIn
-	} `json:"config,omitempty"`
-}
-
-// createURLSource answers a POST of sources with a JSON body.
-func (s *Server) createURLSource(c *Call) error {
-	var body urlSource
-	data, err := readBody(c.echo.Request())
-	if err != nil {
-		return err
-	}
-	var issues agent.Issues
-	if err := bindObject(data, reflect.ValueOf(&body).Elem(), jsonFields(reflect.TypeFor[urlSource]()), &issues); err != nil {
-		return err
-	}
-	if err := issues.Err(); err != nil {
-		return err
-	}
-	if body.Type != agent.SourceURL {
-		return agent.Invalid("type", "must be url in JSON, or file sent as multipart/form-data")
-	}
-	config := agent.URLConfig{URL: body.URL, Depth: or(body.Config.Depth, 0), MaxPages: or(body.Config.MaxPages, agent.MaxCrawlPages),
-		Chunking: body.Config.chunking()}
-	source, err := s.startCrawl(c, agent.SourceURL, body.Name, config.Plan(), config)
-	if err != nil {
-		return rename(rename(err, chunkingFields), map[string]string{"maxDepth": "config.depth", "maxPages": "config.max_pages"})
-	}
-	c.echo.Response().Header().Set(echo.HeaderLocation, sourceLocation(c, source))
-	return writeJSON(c.echo, http.StatusCreated, source)
 }
 
 func (s *Server) startCrawl(c *Call, sourceType, name string, plan agent.CrawlPlan, config any) (agent.Source, error) {

@@ -37,12 +37,14 @@ func (s *Server) api() []*Route {
 		route("GET", "/agents/{id}/logs", 200, "List the agent's log", s.listLogs),
 
 		route("GET", "/agents/{id}/sources", 200, "List sources", s.listSources),
-		raw[struct{}]("POST", "/agents/{id}/sources", 201, "Upload a document, or name a page, as a source", s.createSource).
+		raw[struct{}]("POST", "/agents/{id}/sources", 201, "Upload a document, or name a page, a query or an API, as a source", s.createSource).
 			takes(sourceForm).returns(agent.Source{}).fails(agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
 		route("POST", "/agents/{id}/sources/crawl", 201, "Crawl a site as a source; the answer does not wait for it", s.createCrawl).limit(bulk).locates(sourceLocation),
 		route("GET", "/agents/{id}/sources/search", 200, "Search knowledge by meaning and by words", s.searchSources),
 		route("POST", "/agents/{id}/sources/search", 200, "Search knowledge by meaning and by words", s.searchSourcesByBody).role(viewer),
 		route("GET", "/agents/{id}/sources/{sourceId}", 200, "Read a source; while it is worked on, with its progress", s.getSource),
+		route("PUT", "/agents/{id}/sources/{sourceId}", 200, "Change a source's name, or how a database or an API is read", s.updateSource).
+			fails(agent.CodeConflict, agent.CodeInvalidQuery, agent.CodeForbiddenOperation),
 		route("DELETE", "/agents/{id}/sources/{sourceId}", 200, "Delete a source with its chunks", s.deleteSource),
 		raw[sourceIn]("GET", "/agents/{id}/sources/{sourceId}/file", 200, "Download the original", s.sourceFile).answers("application/octet-stream"),
 		route("GET", "/agents/{id}/sources/{sourceId}/chunks", 200, "List the chunks of a source", s.listChunks),

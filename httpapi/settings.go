@@ -21,6 +21,29 @@ func (s *Server) getSettings(c *Call, _ *agentIn) (settingsOut, error) {
 type updateSettingsIn struct{ Body agent.SettingsChange }
 
 func (s *Server) updateSettings(c *Call, in *updateSettingsIn) (settingsOut, error) {
+	if err := s.checkEmbedding(c, in.Body); err != nil {
+		return settingsOut{}, err
+	}
 	v, err := c.DB.UpdateSettings(c, in.Body)
+	if err == nil {
+		s.kick(c) // what waited for another provider or key may go on
+	}
 	return settingsOut{v.Settings, v.Configured, v.Locked, v.UpdatedAt}, err
+}
+
+// checkEmbedding says whether the embedding provider of changed settings can
+// be reached, as far as that shows without the network.
+func (s *Server) checkEmbedding(c *Call, change agent.SettingsChange) error {
+	if !change.EmbeddingProvider.Given && !change.EmbeddingBaseURL.Given {
+		return nil
+	}
+	v, err := c.DB.Settings(c)
+	if err != nil {
+		return err
+	}
+	change.Apply(&v.Settings)
+	if err := v.Settings.Validate(); err != nil {
+		return err
+	}
+	return s.index.CheckEmbedding(v.Settings.Embedding())
 }

@@ -49,11 +49,35 @@ func (s *Server) listSources(c *Call, in *listSourcesIn) (sourcesOut, error) {
 		}
 	}
 	found, total, err := c.DB.Sources(c, store.SourceFilter{Types: in.Type, Statuses: in.Status}, page)
+	if err != nil {
+		return sourcesOut{}, err
+	}
+	model, err := s.index.Model(c, c.DB)
+	for i := range found {
+		found[i].Stale = stale(&found[i], model)
+	}
 	return sourcesOut{found, metaOf(page, total)}, err
 }
 
+// stale tells whether the vectors of a source are of another model than the
+// agent is set to.
+func stale(s *agent.Source, model string) bool {
+	settled := s.Status == agent.SourceReady || s.Status == agent.SourceFailed
+	return settled && s.Chunks > 0 && s.EmbeddingModel != model
+}
+
+// withStale fills in what the store does not know of a source.
+func (s *Server) withStale(c *Call, source agent.Source, err error) (agent.Source, error) {
+	if err != nil {
+		return source, err
+	}
+	model, err := s.index.Model(c, c.DB)
+	source.Stale = stale(&source, model)
+	return source, err
+}
+
 // sourceForm describes the upload of a document.
-var sourceForm = form{file: "file", json: reflect.TypeFor[urlSource](), fields: map[string]string{
+var sourceForm = form{file: "file", json: reflect.TypeFor[sourceBody](), fields: map[string]string{
 	"type":       "file",
 	"name":       "Display name; the file's name without it.",
 	"chunk_size": "Longest chunk, in characters; 1000 without it.",
@@ -64,7 +88,7 @@ var sourceForm = form{file: "file", json: reflect.TypeFor[urlSource](), fields: 
 
 func (s *Server) createSource(c *Call) error {
 	if media, _, _ := mime.ParseMediaType(c.echo.Request().Header.Get(echo.HeaderContentType)); media == echo.MIMEApplicationJSON {
-		return s.createURLSource(c)
+		return s.createSourceByJSON(c)
 	}
 	fields := map[string]string{"type": "", "name": "", "chunk_size": "", "overlap": "", "method": "", "config": ""}
 	part, err := filePart(c.echo, "file", fields)
@@ -183,7 +207,8 @@ type sourceIn struct {
 }
 
 func (s *Server) getSource(c *Call, in *sourceIn) (agent.Source, error) {
-	return c.DB.Source(c, in.ID)
+	source, err := c.DB.Source(c, in.ID)
+	return s.withStale(c, source, err)
 }
 
 func (s *Server) deleteSource(c *Call, in *sourceIn) (Success, error) {
@@ -278,6 +303,8 @@ type searchByBodyIn struct{ Body searchIn }
 
 type searchOut struct {
 	Results []vector.Result `json:"results"`
+	Mode    vector.Mode     `json:"mode" doc:"By which the results were found: as asked for, or keyword when meaning could not be had." enum:"hybrid,vector,keyword" example:"hybrid"`
+	Notice  string          `json:"notice,omitempty" doc:"What to know about the results: that the embedding provider does not answer."`
 	Meta    Meta            `json:"meta"`
 }
 
@@ -292,8 +319,8 @@ func (s *Server) searchSources(c *Call, in *searchIn) (searchOut, error) {
 	if err != nil {
 		return searchOut{}, err
 	}
-	results, err := s.index.Search(c, c.DB, vector.Query{Text: in.Query, Limit: limit, SourceID: in.SourceID, MinScore: in.MinScore, Mode: vector.Mode(in.Mode)})
-	return searchOut{results, Meta{Total: len(results), Limit: limit}}, err
+	answer, err := s.index.Ask(c, c.DB, vector.Query{Text: in.Query, Limit: limit, SourceID: in.SourceID, MinScore: in.MinScore, Mode: vector.Mode(in.Mode)})
+	return searchOut{answer.Results, answer.Mode, answer.Notice, Meta{Total: len(answer.Results), Limit: limit}}, err
 }
 
 func (s *Server) searchSourcesByBody(c *Call, in *searchByBodyIn) (searchOut, error) {

@@ -3,11 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
-	"maps"
-	"math"
-	"slices"
 
 	"satchel/agent"
 )
@@ -29,31 +25,48 @@ type Work struct {
 	Chunked  bool // the text has been cut, or the site walked; vectors may be missing
 	Attempts int  // how often its reading began before
 	Model    string
+	Reading  bool // it is to be read, cut or made ready for the model; else embedded
+	HeldUp   bool // NoteProblem said so
+}
+
+// WorkWanted says which work NextWork looks for.
+type WorkWanted struct {
+	Model     string // that vectors are to be of
+	Reading   bool   // to read, to cut, and to adopt Model
+	Embedding bool   // to embed chunks, and to end a source that has none left
 }
 
 // NextWork returns the oldest source that is to be read, so that words are
-// found soon, else the oldest whose vectors are missing, or nil. A source that
-// is being crawled counts only while pages of it wait.
-func (db *DB) NextWork(ctx context.Context) (*Work, error) {
+// found soon, else the oldest whose vectors are missing, or nil. A source whose
+// pages or items are fetched over the network counts only while some of what
+// was fetched waits.
+func (db *DB) NextWork(ctx context.Context, want WorkWanted) (*Work, error) {
 	return Read(ctx, db, func(tx *Tx) (*Work, error) {
-		found, err := all(tx, func(rows *sql.Rows) (w Work, err error) {
-			var config rawJSON
-			if err := rows.Scan(&w.ID, &w.Type, &w.Name, &config, &w.Chunked, &w.Attempts, &w.Model); err != nil {
-				return w, err
-			}
-			w.Chunking = agent.DefaultChunking
-			return w, unmarshalInto(config, &w.Chunking)
-		}, `WITH work AS (SELECT s.*, type IN ('crawl','url') AS crawled,
-				EXISTS (SELECT 1 FROM _pages p WHERE p.source_id = s.id AND p.pending <> '') AS pending
-			FROM sources s WHERE status NOT IN ('ready','error'))
-			SELECT id, type, name, config, chunked, attempts, embedding_model FROM work
-			WHERE NOT crawled OR chunked OR pending OR EXISTS (SELECT 1 FROM chunks c WHERE c.source_id = work.id AND c.embedded = 0)
-			ORDER BY CASE WHEN crawled THEN NOT pending ELSE chunked END, created_at, id LIMIT 1`)
-		if err != nil || len(found) == 0 {
-			return nil, err
-		}
-		return &found[0], nil
+		return tx.oneWork(`WITH work AS (SELECT s.*, CASE
+					WHEN type IN ('crawl','url') THEN embedding_model <> ?1 OR EXISTS (SELECT 1 FROM _pages p WHERE p.source_id = s.id AND p.pending <> '')
+					WHEN type = 'api' THEN embedding_model <> ?1
+					ELSE NOT chunked OR embedding_model <> ?1 END AS reading
+				FROM sources s WHERE status NOT IN ('ready','error'))
+			SELECT id, type, name, config, chunked, attempts, embedding_model, reading, error_code <> '' FROM work
+			WHERE reading AND ?2 OR NOT reading AND ?3 AND (chunked OR EXISTS (SELECT 1 FROM chunks c WHERE c.source_id = work.id AND c.embedded = 0))
+			ORDER BY reading DESC, created_at, id LIMIT 1`, want.Model, want.Reading, want.Embedding)
 	})
+}
+
+// oneWork reads one source, or nil.
+func (tx *Tx) oneWork(query string, args ...any) (*Work, error) {
+	found, err := all(tx, func(rows *sql.Rows) (w Work, err error) {
+		var config rawJSON
+		if err := rows.Scan(&w.ID, &w.Type, &w.Name, &config, &w.Chunked, &w.Attempts, &w.Model, &w.Reading, &w.HeldUp); err != nil {
+			return w, err
+		}
+		w.Chunking, err = agent.ReadChunking(w.Type, config)
+		return w, err
+	}, query, args...)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
 }
 
 // BeginReading notes that a source's file is about to be read, so that one
@@ -89,11 +102,7 @@ func (db *DB) DropChunks(ctx context.Context, sourceID string) error {
 }
 
 func (tx *Tx) dropChunks(sourceID string) (int64, error) {
-	done, err := tx.exec("DELETE FROM chunks WHERE seq IN (SELECT seq FROM chunks WHERE source_id = ? LIMIT ?)", sourceID, chunkBatch)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+	return tx.deleteChunks("SELECT seq FROM chunks WHERE source_id = ? LIMIT ?", sourceID, chunkBatch)
 }
 
 // Purge deletes some chunks of deleted sources and tells whether more is left.
@@ -107,7 +116,14 @@ func (db *DB) Purge(ctx context.Context) (more bool, err error) {
 			return false, err
 		}
 		n, err := tx.dropChunks(id)
-		if err == nil && n < chunkBatch {
+		if err != nil || n == chunkBatch {
+			return true, err
+		}
+		done, err := tx.exec("DELETE FROM _records WHERE seq IN (SELECT seq FROM _records WHERE source_id = ? LIMIT ?)", id, 10*chunkBatch)
+		if err != nil {
+			return true, err
+		}
+		if n, err = done.RowsAffected(); err == nil && n < 10*chunkBatch {
 			_, err = tx.exec("DELETE FROM _purge WHERE source_id = ?", id)
 		}
 		return true, err
@@ -173,51 +189,17 @@ func (db *DB) Unembedded(ctx context.Context, sourceID string, limit int) ([]Une
 	})
 }
 
-// PutVectors stores the vectors of chunks by their Seq. Chunks that are gone
-// meanwhile are passed over.
-func (db *DB) PutVectors(ctx context.Context, vectors map[int64][]float32) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		records := map[int][]byte{} // of the search index, by the length of the vectors
-		for _, seq := range slices.Sorted(maps.Keys(vectors)) {
-			source, err := tx.putVector(seq, vectors[seq])
-			if errors.Is(err, sql.ErrNoRows) {
-				continue
-			} else if err != nil {
-				return struct{}{}, err
-			}
-			dims := len(vectors[seq])
-			records[dims] = append(records[dims], codeRecord(seq, source, vectors[seq])...)
+// NoteProblem shows on a source, whose work goes on, what holds it up; nil takes
+// that back.
+func (db *DB) NoteProblem(ctx context.Context, id string, problem *agent.SourceError) error {
+	_, err := Write(ctx, db, func(tx *Tx) (sql.Result, error) {
+		p := agent.SourceError{}
+		if problem != nil {
+			p = *problem
 		}
-		for dims, list := range records {
-			if err := tx.appendSegments(dims, list); err != nil {
-				return struct{}{}, err
-			}
-		}
-		return struct{}{}, nil
+		return tx.exec("UPDATE sources SET error_code = ?, error_message = ?, updated_at = ? WHERE id = ? AND status NOT IN ('ready','error')", p.Code, p.Message, tx.Now, id)
 	})
 	return err
-}
-
-// putVector stores one vector and returns the seq of its chunk's source. A
-// chunk that is gone or has a vector is sql.ErrNoRows.
-func (tx *Tx) putVector(seq int64, vector []float32) (source int64, err error) {
-	if err := tx.value(&source, "SELECT s.seq FROM chunks c JOIN sources s ON s.id = c.source_id WHERE c.seq = ? AND c.embedded = 0", seq); err != nil {
-		return 0, err
-	}
-	if _, err := tx.exec("INSERT INTO _chunk_vectors(rowid, source, embedding) VALUES (?,?,?)", seq, source, packVector(vector)); err != nil {
-		return 0, err
-	}
-	_, err = tx.exec("UPDATE chunks SET embedded = 1 WHERE seq = ?", seq)
-	return source, err
-}
-
-// packVector lays a vector out as sqlite-vec reads it: little-endian float32.
-func packVector(v []float32) []byte {
-	b := make([]byte, 0, 4*len(v))
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return b
 }
 
 // FinishSource ends work on a source: ready, or failed with problem, and
@@ -261,6 +243,9 @@ func (db *DB) RestartSource(ctx context.Context, id string, status agent.SourceS
 			return s, err
 		}
 		if err := tx.forgetCrawl(id); err != nil {
+			return s, err
+		}
+		if _, err := tx.exec("UPDATE _feeds SET page = 0, next = '' WHERE source_id = ?", id); err != nil {
 			return s, err
 		}
 		if err := tx.audit("source restarted", map[string]any{"source_id": id}); err != nil {

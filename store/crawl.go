@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 
 	"satchel/agent"
 )
@@ -94,7 +93,7 @@ func (tx *Tx) crawlProgress(source agent.Source) (*agent.Progress, error) {
 // are left to be cut and embedded.
 func (db *DB) EndCrawl(ctx context.Context, sourceID string) (ended bool, err error) {
 	return Write(ctx, db, func(tx *Tx) (bool, error) {
-		if err := tx.crawling(sourceID); err != nil {
+		if err := tx.underWay(sourceID); err != nil {
 			return false, err
 		}
 		failed, problem, err := tx.failedPages(sourceID)
@@ -188,14 +187,4 @@ func (tx *Tx) failedPages(sourceID string) (failed []agent.FailedPage, problem *
 		}
 	}
 	return failed, problem, err
-}
-
-// crawling is NOT_FOUND unless the source is there and its walk goes on.
-func (tx *Tx) crawling(sourceID string) error {
-	var walking bool
-	err := tx.value(&walking, "SELECT status NOT IN ('ready','error') AND NOT chunked FROM sources WHERE id = ?", sourceID)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && !walking {
-		return agent.NotFound("source", sourceID)
-	}
-	return err
 }

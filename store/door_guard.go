@@ -46,7 +46,7 @@ const guardedObjects = `SELECT type, name, tbl_name, '' FROM sqlite_schema WHERE
 	FROM sqlite_schema m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`
 
 // load reads what the file holds. That changes only as a file is opened, before
-// the door to it is.
+// the door to it is, but for the tables of vectors.
 func (g *doorGuard) load(c *doorConn) error {
 	g.tables, g.modules = map[string]bool{}, map[string]bool{}
 	g.triggers, g.foreign = map[string]string{}, map[string][]foreignKey{}
@@ -90,7 +90,7 @@ var systemTables = set("sqlite_schema sqlite_master sqlite_sequence")
 func (g *doorGuard) isClosed(table string) bool {
 	switch {
 	case isHidden(table):
-		return g.tables[table]
+		return g.tables[table] || strings.HasPrefix(table, vectorTable) // which come later too
 	case strings.HasPrefix(table, "sqlite_stat"), strings.HasPrefix(table, "sqlite_temp"):
 		return true
 	}

@@ -38,7 +38,7 @@ func (k *Knowledge) nearestByCodes(heads []segmentHead, vector []float32, n int)
 			return nil, err
 		}
 		exact, err := k.scores(`SELECT v.rowid, coalesce(1 - vec_distance_cosine(v.embedding, ?), 0)
-			FROM json_each(?) j CROSS JOIN _chunk_vectors v ON v.rowid = j.value`, packVector(vector), listJSON(found))
+			FROM json_each(?) j CROSS JOIN `+vectorsOf(len(vector))+` v ON v.rowid = j.value`, packVector(vector), listJSON(found))
 		if err != nil {
 			return nil, err
 		}

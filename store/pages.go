@@ -34,7 +34,7 @@ func (db *DB) Frontier(ctx context.Context, sourceID, start string, n int) (Fron
 		return f, err
 	}
 	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		if err := tx.crawling(sourceID); err != nil {
+		if err := tx.underWay(sourceID); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, tx.queuePages(sourceID, []string{start}, 0, 1)
@@ -104,7 +104,7 @@ const maxFrontier = 1000
 // commit. A source that is deleted or no longer crawled is NOT_FOUND.
 func (db *DB) PutPages(ctx context.Context, sourceID string, outcomes []PageOutcome) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		if err := tx.crawling(sourceID); err != nil {
+		if err := tx.underWay(sourceID); err != nil {
 			return struct{}{}, err
 		}
 		for _, o := range outcomes {
@@ -265,11 +265,7 @@ func (db *DB) PendingPage(ctx context.Context, sourceID string) (*PendingPage, e
 func (db *DB) ReplacePageChunks(ctx context.Context, sourceID string, p PendingPage, chunks []NewChunk) error {
 	for {
 		n, err := Write(ctx, db, func(tx *Tx) (int64, error) {
-			done, err := tx.exec("DELETE FROM chunks WHERE seq IN (SELECT seq FROM chunks WHERE source_id = ? AND url = ? LIMIT ?)", sourceID, p.URL, chunkBatch)
-			if err != nil {
-				return 0, err
-			}
-			return done.RowsAffected()
+			return tx.deleteChunks("SELECT seq FROM chunks WHERE source_id = ? AND url = ? LIMIT ?", sourceID, p.URL, chunkBatch)
 		})
 		if err != nil {
 			return err
@@ -302,22 +298,6 @@ func (tx *Tx) settlePage(p PendingPage) error {
 		statement, args = "DELETE FROM _pages WHERE seq = ? AND pending = 'drop'", args[:1]
 	}
 	_, err := tx.exec(statement, args...)
-	return err
-}
-
-// AdoptModel notes which model the vectors of a crawled source are of. Those
-// of another model are dropped first, and their pages cut anew.
-func (db *DB) AdoptModel(ctx context.Context, sourceID, model string) error {
-	if err := db.DropChunks(ctx, sourceID); err != nil {
-		return err
-	}
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		if _, err := tx.exec("UPDATE _pages SET pending = 'cut' WHERE source_id = ? AND hash <> '' AND pending = ''", sourceID); err != nil {
-			return struct{}{}, err
-		}
-		_, err := tx.exec("UPDATE sources SET embedding_model = ?, updated_at = ? WHERE id = ?", model, tx.Now, sourceID)
-		return struct{}{}, err
-	})
 	return err
 }
 

@@ -151,15 +151,38 @@ CREATE TABLE chunks (  -- those of a deleted source go in the background, by way
   section   TEXT NOT NULL DEFAULT '',
   page      INTEGER NOT NULL DEFAULT 0,
   url       TEXT NOT NULL DEFAULT '',
+  record    INTEGER NOT NULL DEFAULT 0,  -- seq of the record that it is of, see _records; 0 for other sources
   embedded  INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE UNIQUE INDEX chunks_position ON chunks(source_id, position);
+CREATE INDEX chunks_record ON chunks(record) WHERE record <> 0;
 CREATE INDEX chunks_unembedded ON chunks(source_id, position) WHERE embedded = 0;
 
 CREATE TABLE _purge (source_id TEXT PRIMARY KEY NOT NULL) WITHOUT ROWID;
 CREATE TRIGGER _sources_deleted AFTER DELETE ON sources BEGIN
   INSERT OR IGNORE INTO _purge VALUES (old.id);
+  DELETE FROM _feeds WHERE source_id = old.id;
+  DELETE FROM _secrets WHERE owner = old.id;
 END;
+
+-- Sources of type database and api are read record by record: rows of a query,
+-- items of an API. What a record said is kept as a hash, so that reading it
+-- again touches only what changed. Records of a deleted source go by _purge.
+CREATE TABLE _feeds (  -- how far a source has been read
+  source_id TEXT PRIMARY KEY NOT NULL,
+  run       INTEGER NOT NULL DEFAULT 0,  -- counts the readings
+  page      INTEGER NOT NULL DEFAULT 0,  -- pages of this reading that are done
+  next      TEXT NOT NULL DEFAULT ''     -- where the next page is
+) WITHOUT ROWID;
+CREATE TABLE _records (
+  seq       INTEGER PRIMARY KEY AUTOINCREMENT,
+  source_id TEXT NOT NULL,
+  id        TEXT NOT NULL,
+  hash      TEXT NOT NULL,               -- SHA-256 of its title and text; '' while its chunks are replaced
+  run       INTEGER NOT NULL,            -- the reading that met it last
+  changed   INTEGER NOT NULL DEFAULT 0,  -- the reading that found it new or changed last
+  UNIQUE (source_id, id)
+);
 
 -- The addresses that a crawl has met, one row each. What a page said stays for
 -- the next crawl, which asks for changes only and compares hashes.

@@ -60,7 +60,10 @@ func (k *Knowledge) Nearest(vector []float32, n int) (map[int64]float64, error) 
 }
 
 func (k *Knowledge) nearestByVectors(vector []float32, n int) (map[int64]float64, error) {
-	query := "SELECT rowid, coalesce(1 - distance, 0) FROM _chunk_vectors WHERE embedding MATCH ? AND k = ?"
+	if has, err := k.tx.hasVectors(len(vector)); err != nil || !has {
+		return map[int64]float64{}, err
+	}
+	query := "SELECT rowid, coalesce(1 - distance, 0) FROM " + vectorsOf(len(vector)) + " WHERE embedding MATCH ? AND k = ?"
 	args := []any{packVector(vector), min(n, MaxNearest)}
 	switch {
 	case k.source != 0:
@@ -76,12 +79,12 @@ func (k *Knowledge) nearestByVectors(vector []float32, n int) (map[int64]float64
 // Cosines returns the exact cosine similarities between vector and those of
 // the given chunks that have a vector.
 func (k *Knowledge) Cosines(vector []float32, seqs []int64) (map[int64]float64, error) {
-	if len(seqs) == 0 {
-		return map[int64]float64{}, nil
+	if has, err := k.tx.hasVectors(len(vector)); err != nil || !has || len(seqs) == 0 {
+		return map[int64]float64{}, err
 	}
 	return k.scores(`SELECT v.rowid, coalesce(1 - vec_distance_cosine(v.embedding, ?), 0)
 		FROM json_each(?) j CROSS JOIN chunks c ON c.seq = j.value CROSS JOIN sources s ON s.id = c.source_id
-		CROSS JOIN _chunk_vectors v ON v.rowid = c.seq
+		CROSS JOIN `+vectorsOf(len(vector))+` v ON v.rowid = c.seq
 		WHERE c.embedded = 1 AND s.embedding_model = ?`, packVector(vector), listJSON(seqs), k.model)
 }
 

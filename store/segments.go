@@ -224,7 +224,7 @@ func (db *DB) sweepSegment(ctx context.Context, id int64) (swept int, err error)
 	})
 }
 
-// living returns the records whose chunks are there.
+// living returns the records whose chunks are there and have a vector.
 func (tx *Tx) living(data []byte, size int) ([]byte, error) {
 	var seqs []int64
 	for r := range slices.Chunk(data, size) {
@@ -232,7 +232,7 @@ func (tx *Tx) living(data []byte, size int) ([]byte, error) {
 	}
 	gone := map[int64]bool{}
 	missing, err := all(tx, func(rows *sql.Rows) (seq int64, err error) { return seq, rows.Scan(&seq) },
-		"SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE seq = value)", listJSON(seqs))
+		"SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE seq = value AND embedded)", listJSON(seqs))
 	for _, seq := range missing {
 		gone[seq] = true
 	}

@@ -52,6 +52,31 @@ func (tx *Tx) allSettings() (s Settings, err error) {
 	return s, err
 }
 
+// Embedding reads which model makes the agent's vectors.
+func (db *DB) Embedding(ctx context.Context) (agent.Embedding, error) {
+	return Read(ctx, db, func(tx *Tx) (agent.Embedding, error) {
+		s, err := tx.settings()
+		return s.Embedding(), err
+	})
+}
+
+// Secrets opens the secrets of a record by the names of their fields; one that
+// was sealed with another master key is an error that says so.
+func (db *DB) Secrets(ctx context.Context, owner string) (map[string]string, error) {
+	return Read(ctx, db, func(tx *Tx) (map[string]string, error) {
+		sealed, err := all(tx, scanSecret, "SELECT owner, field, key_id, sealed FROM _secrets WHERE owner = ?", owner)
+		opened := map[string]string{}
+		for _, s := range sealed {
+			plain, failure := db.folder.keys.open(db.id, s.owner, s.field, s.keyID, s.sealed)
+			if failure != nil {
+				return nil, agent.Errorf(agent.CodeConflict, "%s is locked: it was sealed with another master key; set it again", s.field).Because(failure)
+			}
+			opened[s.field] = plain
+		}
+		return opened, err
+	})
+}
+
 // Settings reads the agent's settings.
 func (db *DB) Settings(ctx context.Context) (Settings, error) {
 	return Read(ctx, db, (*Tx).allSettings)
@@ -67,8 +92,12 @@ func (db *DB) UpdateSettings(ctx context.Context, change agent.SettingsChange) (
 		if err != nil {
 			return s, err
 		}
+		before := settings.Embedding()
 		change.Apply(&settings)
 		if err := settings.Validate(); err != nil {
+			return s, err
+		}
+		if err := tx.keepsItsHost(before, settings.Embedding(), change); err != nil {
 			return s, err
 		}
 		raw, err := json.Marshal(settings)
@@ -91,6 +120,20 @@ func (db *DB) UpdateSettings(ctx context.Context, change agent.SettingsChange) (
 		}
 		return tx.allSettings()
 	})
+}
+
+// keepsItsHost refuses to let a key that is stored go to another host than it
+// was given for: who may change settings cannot read the key by that.
+func (tx *Tx) keepsItsHost(before, after agent.Embedding, change agent.SettingsChange) error {
+	if change.EmbeddingKey.Given || before.Host() == after.Host() || after.BaseURL == "" {
+		return nil
+	}
+	var stored bool
+	err := tx.value(&stored, "SELECT EXISTS (SELECT 1 FROM _secrets WHERE owner = ? AND field = 'embedding_api_key')", settingsOwner)
+	if err == nil && stored {
+		return agent.Invalid("embedding_api_key", "must be given again, or removed with null, when embedding_base_url leads to another host")
+	}
+	return err
 }
 
 // putSecret seals a secret and stores it; an empty one is removed.

@@ -100,6 +100,9 @@ func TestUploadsThatBecomeNothing(t *testing.T) {
 	}
 }
 
+// anyWork is all that there is to do for a source of model-1.
+var anyWork = WorkWanted{Model: "model-1", Reading: true, Embedding: true}
+
 func texts(n int) []NewChunk {
 	chunks := make([]NewChunk, n)
 	for i := range chunks {
@@ -113,11 +116,11 @@ func TestWorkOnASource(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	ctx := t.Context()
-	if w, err := db.NextWork(ctx); w != nil || err != nil {
+	if w, err := db.NextWork(ctx, anyWork); w != nil || err != nil {
 		t.Fatalf("work without sources: %+v, %v", w, err)
 	}
 	first, second := upload(t, db, "a.txt", []byte("a")), upload(t, db, "b.txt", []byte("b"))
-	w, err := db.NextWork(ctx)
+	w, err := db.NextWork(ctx, anyWork)
 	if err != nil || w.ID != first.ID || w.Chunked || w.Chunking != agent.DefaultChunking {
 		t.Fatalf("%+v, %v", w, err)
 	}
@@ -155,7 +158,7 @@ func TestWorkOnASource(t *testing.T) {
 	if events := eventsOf(t, db); len(events) != 2 || events[0].Type != agent.EventSourceReady || events[1].Type != agent.EventSourceError || !strings.Contains(string(events[1].Data), second.ID) {
 		t.Errorf("%+v", events)
 	}
-	if w, err := db.NextWork(ctx); w != nil || err != nil {
+	if w, err := db.NextWork(ctx, anyWork); w != nil || err != nil {
 		t.Errorf("work is left: %+v, %v", w, err)
 	}
 	if s, err = db.RestartSource(ctx, second.ID, agent.SourceUpdating); err != nil || s.Status != agent.SourceUpdating || s.Error != nil {

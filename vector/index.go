@@ -15,10 +15,12 @@ import (
 //
 // Agents take turns: a turn is the reading of one document or the embedding of
 // one batch of chunks, so that a large import of one agent does not keep the
-// small one of another waiting. Few documents are in memory at a time.
+// small one of another waiting. Few documents are in memory at a time. What
+// waits for the network has turns of its own, beside those.
 type Index struct {
 	folder   *store.Folder
 	embedder Embedder
+	outside  Outside
 	log      *slog.Logger
 	step     func(name string) // told of each step of the work; tests set it
 
@@ -28,10 +30,12 @@ type Index struct {
 	processors chan struct{}
 
 	mu      sync.Mutex
-	work    map[*store.DB]*work // of agents that are not at rest
-	met     map[*store.DB]bool  // agents whose unfinished work was taken up
-	reading lane                // agents whose next step is to read a document
-	general lane                // all others
+	work    map[workKey]*work       // of agents that are not at rest
+	met     map[*store.DB]bool      // agents whose unfinished work was taken up
+	down    map[*store.DB]time.Time // agents whose provider did not answer, and until when it is not asked
+	reading lane                    // agents whose next step is to read a document
+	general lane                    // all others
+	remote  lane                    // agents whose next step is over the network
 
 	startMu sync.Mutex
 	stop    context.CancelFunc
@@ -46,14 +50,19 @@ func New(folder *store.Folder, embedder Embedder, log *slog.Logger) *Index {
 	ix := &Index{
 		folder: folder, embedder: embedder, log: log, step: func(string) {},
 		processors: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)),
-		work:       map[*store.DB]*work{}, met: map[*store.DB]bool{},
+		work:       map[workKey]*work{}, met: map[*store.DB]bool{}, down: map[*store.DB]time.Time{},
 	}
-	ix.reading.ready.L, ix.general.ready.L = &ix.mu, &ix.mu
+	ix.reading.ready.L, ix.general.ready.L, ix.remote.ready.L = &ix.mu, &ix.mu, &ix.mu
+	ix.Reach(Outside{})
 	return ix
 }
 
-// readers bounds the documents that are read at a time, and so in memory.
-const readers = 2
+// readers bounds the documents that are read at a time, and so in memory;
+// callers the requests to APIs and providers that wait for their answers.
+const (
+	readers = 2
+	callers = 8
+)
 
 // sweepEvery is how often the Index looks for agents that appeared, were
 // enabled again or may be tried again after a failure.
@@ -71,6 +80,9 @@ func (ix *Index) Start(ctx context.Context) error {
 	ix.sweep(time.Now())
 	for range readers {
 		ix.running.Go(func() { ix.serve(ctx, &ix.reading) })
+	}
+	for range callers {
+		ix.running.Go(func() { ix.serve(ctx, &ix.remote) })
 	}
 	for range cap(ix.processors) {
 		ix.running.Go(func() { ix.serve(ctx, &ix.general) })
@@ -129,7 +141,12 @@ func (ix *Index) sweep(now time.Time) {
 	for _, w := range ix.work {
 		due := w.state == waiting && !now.Before(w.retryAt)
 		if due || w.state == disabled && w.db.Agent().Status != agent.StatusDisabled {
-			ix.enqueue(w, &ix.general)
+			ix.enqueue(w, ix.home(w))
+		}
+	}
+	for db, until := range ix.down {
+		if now.After(until) {
+			delete(ix.down, db)
 		}
 	}
 }
@@ -147,18 +164,26 @@ func (ix *Index) Kick(db *store.DB) {
 // after a failure, does not count.
 func (ix *Index) Wait(ctx context.Context, db *store.DB) error {
 	for {
-		ix.mu.Lock()
-		w := ix.work[db]
-		if w == nil || w.state == waiting || w.state == disabled {
-			ix.mu.Unlock()
+		rested := ix.busy(db)
+		if rested == nil {
 			return nil
 		}
-		rested := w.rested
-		ix.mu.Unlock()
 		select {
 		case <-rested:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// busy returns what tells of the end of some work of an agent; nil without any.
+func (ix *Index) busy(db *store.DB) <-chan struct{} {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for _, remote := range []bool{false, true} {
+		if w := ix.work[workKey{db, remote}]; w != nil && w.state != waiting && w.state != disabled {
+			return w.rested
+		}
+	}
+	return nil
 }

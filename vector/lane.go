@@ -18,9 +18,16 @@ const (
 	disabled              // the agent is disabled
 )
 
-// work is the state of one agent that is not at rest.
+// workKey names the work of an agent: on this machine, or over the network.
+// The two go on side by side.
+type workKey struct {
+	db     *store.DB
+	remote bool
+}
+
+// work is the state of one agent's work that is not at rest.
 type work struct {
-	db       *store.DB
+	workKey
 	state    state
 	again    bool // kicked while running
 	failures int  // in a row
@@ -36,17 +43,30 @@ type lane struct {
 
 // kick queues an agent; the caller holds ix.mu, as for all below but serve.
 func (ix *Index) kick(db *store.DB) {
-	w := ix.work[db]
+	ix.kickOne(workKey{db, false})
+	ix.kickOne(workKey{db, true})
+}
+
+func (ix *Index) kickOne(key workKey) {
+	w := ix.work[key]
 	if w == nil {
-		w = &work{db: db, state: waiting, rested: make(chan struct{})}
-		ix.work[db] = w
+		w = &work{workKey: key, state: waiting, rested: make(chan struct{})}
+		ix.work[key] = w
 	}
 	switch w.state {
 	case running:
 		w.again = true
 	case waiting, disabled:
-		ix.enqueue(w, &ix.general)
+		ix.enqueue(w, ix.home(w))
 	}
+}
+
+// home is the lane of work whose next step is not known.
+func (ix *Index) home(w *work) *lane {
+	if w.remote {
+		return &ix.remote
+	}
+	return &ix.general
 }
 
 func (ix *Index) enqueue(w *work, l *lane) {
@@ -59,11 +79,11 @@ func (ix *Index) enqueue(w *work, l *lane) {
 // state, else for good. A kick that came meanwhile gives it another turn.
 func (ix *Index) rest(w *work) {
 	if w.again {
-		ix.enqueue(w, &ix.general)
+		ix.enqueue(w, ix.home(w))
 		return
 	}
 	if w.state == running {
-		delete(ix.work, w.db)
+		delete(ix.work, w.workKey)
 	}
 	close(w.rested)
 	w.rested = make(chan struct{})
@@ -75,6 +95,7 @@ func (ix *Index) wakeAll() {
 	defer ix.mu.Unlock()
 	ix.reading.ready.Broadcast()
 	ix.general.ready.Broadcast()
+	ix.remote.ready.Broadcast()
 }
 
 // serve gives turns to the agents of a lane until ctx ends.
@@ -84,7 +105,11 @@ func (ix *Index) serve(ctx context.Context, l *lane) {
 		if w == nil {
 			return
 		}
-		ix.end(ctx, w, ix.runOnce(ctx, w.db, l == &ix.reading))
+		if w.remote {
+			ix.end(ctx, w, ix.callOnce(ctx, w.db))
+		} else {
+			ix.end(ctx, w, ix.runOnce(ctx, w.db, l == &ix.reading))
+		}
 	}
 }
 
@@ -111,7 +136,7 @@ const (
 	more    outcome = iota // there is, or may be, more to do
 	toRead                 // the next step is to read a document
 	nothing                // nothing is left, or the agent is gone
-	failed                 // the store failed; try again later
+	failed                 // the store or a provider failed; try again later
 	stopped                // the agent is disabled
 )
 
@@ -133,7 +158,7 @@ func (ix *Index) end(ctx context.Context, w *work, o outcome) {
 	}
 	switch o {
 	case more:
-		ix.enqueue(w, &ix.general)
+		ix.enqueue(w, ix.home(w))
 	case toRead:
 		ix.enqueue(w, &ix.reading)
 	case failed:

@@ -12,18 +12,20 @@ import (
 // that did not change keeps its chunks and vectors.
 
 // nextOfPages is next for a crawled source.
-func (ix *Index) nextOfPages(ctx context.Context, db *store.DB, w *store.Work) (toDo func(context.Context, *store.DB, *store.Work) error, reads bool, err error) {
-	if w.Model != ix.embedder.Model() {
-		return func(ctx context.Context, db *store.DB, w *store.Work) error {
-			ix.step("adopt")
-			return db.AdoptModel(ctx, w.ID, ix.embedder.Model())
-		}, false, nil
+func (ix *Index) nextOfPages(ctx context.Context, db *store.DB, w *store.Work, m model) (do step, reads bool, err error) {
+	switch {
+	case w.Model != m.name:
+		return ix.adopt, false, nil
+	case !w.Reading:
+		return ix.embedNext, false, nil
 	}
 	page, err := db.PendingPage(ctx, w.ID)
-	if err != nil || page == nil {
-		return ix.embedNext, false, err
-	}
-	return func(ctx context.Context, db *store.DB, w *store.Work) error { return ix.cutPage(ctx, db, w, page) }, true, nil
+	return func(ctx context.Context, db *store.DB, w *store.Work, _ model) error {
+		if page == nil {
+			return nil // deleted meanwhile
+		}
+		return ix.cutPage(ctx, db, w, page)
+	}, true, err
 }
 
 // cutPage puts a page's chunks in place of those that it had.

@@ -76,12 +76,12 @@ func TestPagesAreCutAndKept(t *testing.T) {
 	}
 	ix.Stop()
 
-	// With another model every page is cut and embedded again, modified or not.
+	// With another model every chunk is embedded again, its page modified or not.
 	second := newIndex(t, folder, &fake{model: "second"})
 	start(t, second)
 	restart()
-	if other := again(second, ""); len(other) != 100 || other[0].ID == first[0].ID {
-		t.Error("vectors of another model were kept")
+	if other := again(second, ""); len(other) != 100 || other[0].ID != first[0].ID {
+		t.Error("chunks were cut anew for another model")
 	}
 	if found := search(t, second, db, Query{Text: first[3].Content, Limit: 1}); len(found) != 1 || !strings.Contains(found[0].Content, "otter") {
 		t.Errorf("found %+v", found)

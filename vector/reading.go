@@ -25,12 +25,11 @@ const (
 // maxAttempts is how often the reading of a file begins before it is given up.
 const maxAttempts = 3
 
-// read reads the file of a source, cuts it and stores the chunks in place of
-// those that were there. A killed program reads it again from the start.
-func (ix *Index) read(ctx context.Context, db *store.DB, w *store.Work) error {
+// attempt does what may take the program down with it, a few times at most.
+func (ix *Index) attempt(ctx context.Context, db *store.DB, w *store.Work, what string, do func() error) error {
 	if w.Attempts >= maxAttempts {
 		return ix.giveUp(ctx, db, w, agent.Errorf(CodeCutOff,
-			"reading this file was cut off %d times, perhaps by the file itself; reindex the source to try again", maxAttempts), "")
+			"%s was cut off %d times, perhaps by the source itself; reindex it to try again", what, maxAttempts), "")
 	}
 	if err := db.BeginReading(ctx, w.ID); err != nil {
 		return err
@@ -44,28 +43,36 @@ func (ix *Index) read(ctx context.Context, db *store.DB, w *store.Work) error {
 		}
 	}()
 	ix.step("begin")
-	file, err := db.SourceFile(ctx, w.ID)
-	if agent.ErrorCode(err) == agent.CodeNotFound {
-		return ix.giveUp(ctx, db, w, agent.Errorf(CodeNoFile, "this source has no file"), "")
-	} else if err != nil {
-		return err
-	}
-	var data bytes.Buffer
-	data.Grow(int(file.Size))
-	if err := file.WriteTo(ctx, &data); err != nil {
-		if _, gone := db.SourceFile(ctx, w.ID); gone != nil {
-			return gone // deleted between two parts
+	return do()
+}
+
+// read reads the file of a source, cuts it and stores the chunks in place of
+// those that were there. A killed program reads it again from the start.
+func (ix *Index) read(ctx context.Context, db *store.DB, w *store.Work, m model) error {
+	return ix.attempt(ctx, db, w, "reading this file", func() error {
+		file, err := db.SourceFile(ctx, w.ID)
+		if agent.ErrorCode(err) == agent.CodeNotFound {
+			return ix.giveUp(ctx, db, w, agent.Errorf(CodeNoFile, "this source has no file"), "")
+		} else if err != nil {
+			return err
 		}
-		return err
-	}
-	chunks, failure := ix.cut(ctx, w, file, data.Bytes())
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if failure != nil {
-		return ix.giveUp(ctx, db, w, failure, "this file could not be read")
-	}
-	return ix.replace(ctx, db, w, chunks)
+		var data bytes.Buffer
+		data.Grow(int(file.Size))
+		if err := file.WriteTo(ctx, &data); err != nil {
+			if _, gone := db.SourceFile(ctx, w.ID); gone != nil {
+				return gone // deleted between two parts
+			}
+			return err
+		}
+		chunks, failure := ix.cut(ctx, w, file, data.Bytes())
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if failure != nil {
+			return ix.giveUp(ctx, db, w, failure, "this file could not be read")
+		}
+		return ix.replace(ctx, db, w, m, chunks)
+	})
 }
 
 // cut makes chunks of a file. Its errors are the file's own, or ctx's.
@@ -118,7 +125,7 @@ func section(title, headings string) string {
 const appendBatch = 100
 
 // replace stores chunks in place of those that the source has.
-func (ix *Index) replace(ctx context.Context, db *store.DB, w *store.Work, chunks []store.NewChunk) error {
+func (ix *Index) replace(ctx context.Context, db *store.DB, w *store.Work, m model, chunks []store.NewChunk) error {
 	if err := db.DropChunks(ctx, w.ID); err != nil {
 		return err
 	}
@@ -129,7 +136,7 @@ func (ix *Index) replace(ctx context.Context, db *store.DB, w *store.Work, chunk
 		}
 		ix.step("append")
 	}
-	return db.EndChunks(ctx, w.ID, ix.embedder.Model())
+	return db.EndChunks(ctx, w.ID, m.name)
 }
 
 // recovered turns a panic into an error, so that one file that a reader

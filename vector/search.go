@@ -3,6 +3,7 @@ package vector
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -74,29 +75,81 @@ func (q Query) check() (Query, error) {
 // whatever the order. For a chunk whose embedding has not been stored yet it is
 // worked out on the spot, for no more chunks than the limit; until then a chunk
 // is found by its words only.
+//
+// A provider of embeddings that does not answer leaves a search by words alone,
+// without scores and whatever MinScore says; one by meaning alone fails then,
+// with UPSTREAM_ERROR.
 func (ix *Index) Search(ctx context.Context, db *store.DB, q Query) ([]Result, error) {
+	a, err := ix.Ask(ctx, db, q)
+	return a.Results, err
+}
+
+// Answer is what came of a search.
+type Answer struct {
+	Results []Result
+	Mode    Mode   // by which the results were found
+	Notice  string // what a client should know about them; empty: nothing
+}
+
+// noMeaning is the notice of a search that had to do without meaning.
+const noMeaning = "the embedding provider does not answer: these results are by words alone and have no score"
+
+// Ask is Search with what is to be told about the results.
+func (ix *Index) Ask(ctx context.Context, db *store.DB, q Query) (Answer, error) {
 	q, err := q.check()
 	if err != nil {
-		return nil, err
+		return Answer{}, err
 	}
-	vector, err := ix.embed(ctx, asked(embeddable("", q.Text)))
+	m, err := ix.model(ctx, db)
 	if err != nil {
-		return nil, fmt.Errorf("embed the query: %w", err)
+		return Answer{}, err
 	}
-	found, err := store.Read(ctx, db, func(tx *store.Tx) ([]candidate, error) {
-		k, err := tx.Knowledge(q.SourceID, ix.embedder.Model())
+	answer, err := ix.find(ctx, db, m, q)
+	if err == nil || m.to.Local() || q.Mode == Vector || ctx.Err() != nil || !errors.Is(err, errNoVectors) {
+		return answer, err
+	}
+	ix.log.Warn("a search did without meaning", "agent", db.ID(), "error", err)
+	q.Mode, q.MinScore = Keyword, 0
+	found, err := ix.shortlist(ctx, db, m, q, nil)
+	return Answer{results(found, q), Keyword, noMeaning}, err
+}
+
+// errNoVectors says that texts of a search could not be embedded.
+var errNoVectors = errors.New("not embedded")
+
+// embedFor embeds texts of a search.
+func (ix *Index) embedFor(ctx context.Context, db *store.DB, m model, texts ...string) ([][]float32, error) {
+	vectors, err := ix.embedNow(ctx, db, m, texts)
+	if err != nil && ctx.Err() == nil {
+		return nil, errors.Join(errNoVectors, err)
+	}
+	return vectors, err
+}
+
+func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answer, error) {
+	vectors, err := ix.embedFor(ctx, db, m, asked(embeddable("", q.Text)))
+	if err != nil {
+		return Answer{}, fmt.Errorf("embed the query: %w", err)
+	}
+	found, err := ix.shortlist(ctx, db, m, q, vectors[0])
+	if err != nil {
+		return Answer{}, err
+	}
+	if err := ix.complete(ctx, db, m, found, vectors[0]); err != nil {
+		return Answer{}, err
+	}
+	return Answer{Results: results(found, q), Mode: q.Mode}, nil
+}
+
+// shortlist reads the chunks that can be among the results.
+func (ix *Index) shortlist(ctx context.Context, db *store.DB, m model, q Query, vector []float32) ([]candidate, error) {
+	return store.Read(ctx, db, func(tx *store.Tx) ([]candidate, error) {
+		k, err := tx.Knowledge(q.SourceID, m.name)
 		if err != nil {
 			return nil, err
 		}
 		return candidates(k, q, vector)
 	})
-	if err != nil {
-		return nil, err
-	}
-	if err := ix.complete(ctx, found, vector); err != nil {
-		return nil, err
-	}
-	return results(found, q), nil
 }
 
 // asked ends a query with a question mark unless it ends as a sentence does.
@@ -140,13 +193,13 @@ func (c *candidate) score() float64 {
 	return math.Round(min(max(c.cosine, 0), 1)*1e6) / 1e6
 }
 
-// shortlist is how many chunks each side, meaning and words, puts forward.
-func shortlist(limit int) int { return max(2*limit, 50) }
+// sideOf is how many chunks each side, meaning and words, puts forward.
+func sideOf(limit int) int { return max(2*limit, 50) }
 
 // candidates reads, within one transaction, the chunks that can be among the
 // results: the best by what is known, and as many again that lack a vector.
 func candidates(k *store.Knowledge, q Query, vector []float32) ([]candidate, error) {
-	n := shortlist(q.Limit)
+	n := sideOf(q.Limit)
 	var near, matching map[int64]float64
 	var err error
 	if q.Mode != Keyword {
@@ -246,7 +299,7 @@ func read(k *store.Knowledge, list []candidate) ([]candidate, error) {
 }
 
 // complete works out the cosines that are missing.
-func (ix *Index) complete(ctx context.Context, list []candidate, vector []float32) error {
+func (ix *Index) complete(ctx context.Context, db *store.DB, m model, list []candidate, vector []float32) error {
 	var missing []*candidate
 	var texts []string
 	for i := range list {
@@ -255,9 +308,15 @@ func (ix *Index) complete(ctx context.Context, list []candidate, vector []float3
 			texts = append(texts, embeddable(c.Metadata.Section, c.Content))
 		}
 	}
-	vectors, err := embedAll(ctx, texts, ix.embed)
+	if len(missing) == 0 {
+		return nil
+	}
+	vectors, err := ix.embedFor(ctx, db, m, texts...)
 	if err != nil {
 		return fmt.Errorf("embed what was found: %w", err)
+	}
+	if len(vectors[0]) != len(vector) {
+		return fmt.Errorf("vectors of %d and %d numbers of one model", len(vector), len(vectors[0]))
 	}
 	for i, c := range missing {
 		c.cosine, c.known = cosine(vector, vectors[i]), true

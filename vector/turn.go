@@ -3,19 +3,21 @@ package vector
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 
 	"satchel/agent"
 	"satchel/store"
-	"satchel/vector/encoder"
 )
 
 // batchSize is how many chunks are embedded in one turn and stored in one
 // commit: what a crash costs, and how fine progress is shown.
 const batchSize = 16
+
+// remoteBatch is batchSize for a provider, where a request costs more than a
+// text.
+const remoteBatch = 64
 
 // runOnce is one turn of an agent: some chunks of deleted sources go, and one
 // document is read or one batch embedded. Reading is left to the lane for it.
@@ -27,7 +29,11 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, mayRead bool) outcom
 	if err != nil {
 		return ix.ended(ctx, db, err)
 	}
-	w, err := db.NextWork(ctx)
+	m, err := ix.model(ctx, db)
+	if err != nil {
+		return ix.ended(ctx, db, err)
+	}
+	w, err := db.NextWork(ctx, store.WorkWanted{Model: m.name, Reading: true, Embedding: m.to.Local()})
 	switch {
 	case err != nil:
 		return ix.ended(ctx, db, err)
@@ -39,37 +45,104 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, mayRead bool) outcom
 		}
 		return nothing
 	}
-	toDo, reads, err := ix.next(ctx, db, w)
+	step, reads, err := ix.next(ctx, db, w, m)
 	switch {
 	case err != nil:
 		return ix.ended(ctx, db, err)
 	case reads && !mayRead:
 		return toRead
 	}
-	err = toDo(ctx, db, w)
-	if agent.ErrorCode(err) == agent.CodeNotFound {
-		return more // deleted meanwhile: the next turn finds what is left
+	err = step(ctx, db, w, m)
+	if !m.to.Local() {
+		ix.kickBeside(db, true)
 	}
-	return ix.ended(ctx, db, err)
+	return ix.ended(ctx, db, gone(err))
 }
+
+// callOnce is one turn of an agent on the network: a page of an API is fetched
+// or a batch embedded by its provider.
+func (ix *Index) callOnce(ctx context.Context, db *store.DB) outcome {
+	if db.Agent().Status == agent.StatusDisabled {
+		return stopped
+	}
+	m, err := ix.model(ctx, db)
+	if err != nil {
+		return ix.ended(ctx, db, err)
+	}
+	fetched, err := ix.fetchNext(ctx, db)
+	if fetched || err != nil {
+		ix.kickBeside(db, false)
+		return ix.ended(ctx, db, gone(err))
+	}
+	if m.to.Local() {
+		return nothing
+	}
+	w, err := db.NextWork(ctx, store.WorkWanted{Model: m.name, Embedding: true})
+	if err != nil || w == nil {
+		return ix.outcomeOf(ctx, db, err, nothing)
+	}
+	return ix.ended(ctx, db, gone(ix.embedNext(ctx, db, w, m)))
+}
+
+// kickBeside tells an agent's other work that there may be some for it, unless
+// that waits after a failure.
+func (ix *Index) kickBeside(db *store.DB, remote bool) {
+	key := workKey{db, remote}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if w := ix.work[key]; w == nil || w.state != waiting || w.failures == 0 {
+		ix.kickOne(key)
+	}
+}
+
+// gone lets the deletion of a source meanwhile pass: the next turn finds what
+// is left.
+func gone(err error) error {
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		return nil
+	}
+	return err
+}
+
+// step is something that is done for a source in one turn.
+type step func(context.Context, *store.DB, *store.Work, model) error
 
 // next finds out what is to be done next for a source, and whether that is to
 // read a document.
-func (ix *Index) next(ctx context.Context, db *store.DB, w *store.Work) (toDo func(context.Context, *store.DB, *store.Work) error, reads bool, err error) {
-	if agent.Crawled(w.Type) {
-		return ix.nextOfPages(ctx, db, w)
-	}
-	if !w.Chunked || w.Model != ix.embedder.Model() {
+func (ix *Index) next(ctx context.Context, db *store.DB, w *store.Work, m model) (do step, reads bool, err error) {
+	switch {
+	case agent.Crawled(w.Type):
+		return ix.nextOfPages(ctx, db, w, m)
+	case !w.Reading:
+		return ix.embedNext, false, nil
+	case w.Type == agent.SourceFile:
 		return ix.read, true, nil
+	case w.Type == agent.SourceDatabase && !w.Chunked:
+		return ix.readRows, true, nil
 	}
-	return ix.embedNext, false, nil
+	return ix.adopt, false, nil
 }
 
-// ended tells what an error of the store means for the agent.
+// adopt makes a source ready for the vectors of a model.
+func (ix *Index) adopt(ctx context.Context, db *store.DB, w *store.Work, m model) error {
+	ix.step("adopt")
+	return db.AdoptModel(ctx, w.ID, m.name)
+}
+
+// ended tells what an error means for the agent.
 func (ix *Index) ended(ctx context.Context, db *store.DB, err error) outcome {
+	return ix.outcomeOf(ctx, db, err, more)
+}
+
+// outcomeOf is ended with what it comes to when all went well.
+func (ix *Index) outcomeOf(ctx context.Context, db *store.DB, err error, well outcome) outcome {
 	switch {
-	case err == nil, ctx.Err() != nil:
+	case err == nil:
+		return well
+	case ctx.Err() != nil:
 		return more
+	case errors.Is(err, errHeldUp):
+		return failed
 	case agent.ErrorCode(err) == agent.CodeNotFound:
 		return nothing
 	}
@@ -77,25 +150,34 @@ func (ix *Index) ended(ctx context.Context, db *store.DB, err error) outcome {
 	return failed
 }
 
+// errHeldUp says that a provider does not answer and the source shows it.
+var errHeldUp = errors.New("held up")
+
 // embedNext embeds the next batch of a source, or ends the source when no
 // chunk lacks a vector. What was embedded before an error or Stop is kept.
-func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work) error {
-	batch, err := db.Unembedded(ctx, w.ID, batchSize)
+func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, m model) error {
+	size := batchSize
+	if !m.to.Local() {
+		size = remoteBatch
+	}
+	batch, err := db.Unembedded(ctx, w.ID, size)
 	if err != nil {
 		return err
 	}
 	if len(batch) == 0 {
-		if agent.Crawled(w.Type) {
-			return ix.finishPages(ctx, db, w)
-		}
-		ix.step("finish")
-		return db.FinishSource(ctx, w.ID, nil)
+		return ix.finish(ctx, db, w)
 	}
 	texts := make([]string, len(batch))
 	for i, u := range batch {
 		texts[i] = embeddable(u.Section, u.Content)
 	}
-	vectors, failure := embedAll(ctx, texts, ix.embedInTurn)
+	var vectors [][]float32
+	var failure error
+	if m.to.Local() {
+		vectors, failure = embedAll(ctx, texts, ix.embedInTurn)
+	} else {
+		vectors, failure = ix.ask(ctx, db, m, texts)
+	}
 	made := map[int64][]float32{}
 	for i, v := range vectors {
 		if v != nil {
@@ -108,10 +190,45 @@ func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work) err
 			return err
 		}
 	}
-	if failure == nil || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return ix.giveUp(ctx, db, w, failure, "the text could not be embedded")
+	if failure != nil {
+		return ix.holdUp(ctx, db, w, m, failure)
+	}
+	if w.HeldUp {
+		return db.NoteProblem(ctx, w.ID, nil)
+	}
+	return nil
+}
+
+// finish ends a source that has no chunk left to be embedded, unless more of it
+// is under way.
+func (ix *Index) finish(ctx context.Context, db *store.DB, w *store.Work) error {
+	switch {
+	case agent.Crawled(w.Type):
+		return ix.finishPages(ctx, db, w)
+	case !w.Chunked:
+		return nil
+	}
+	ix.step("finish")
+	return db.FinishSource(ctx, w.ID, nil)
+}
+
+// holdUp decides about a source whose texts could not be embedded: it ends
+// unless the failure is a provider's and may pass. Then it shows what holds it
+// up, and is tried again later.
+func (ix *Index) holdUp(ctx context.Context, db *store.DB, w *store.Work, m model, failure error) error {
+	if m.to.Local() || lasting(failure) {
+		return ix.giveUp(ctx, db, w, failure, "the text could not be embedded")
+	}
+	problem := problemOf(failure, "the embedding provider could not be used")
+	if err := db.NoteProblem(ctx, w.ID, &problem); err != nil {
+		return err
+	}
+	ix.step("held up")
+	ix.log.Warn("an embedding provider does not answer", "agent", db.ID(), "source", w.ID, "error", failure)
+	return errHeldUp
 }
 
 // embedAll embeds texts on several processors. After an error the vectors that
@@ -141,16 +258,6 @@ func embedAll(ctx context.Context, texts []string, embed func(context.Context, s
 	return vectors, nil
 }
 
-// embed embeds one text for someone who waits for it.
-func (ix *Index) embed(ctx context.Context, text string) (v []float32, err error) {
-	defer recovered(&err)
-	v, err = ix.embedder.Embed(ctx, text)
-	if err == nil && len(v) != encoder.Dims {
-		err = fmt.Errorf("the vector has %d numbers in place of %d", len(v), encoder.Dims)
-	}
-	return v, err
-}
-
 // embedInTurn embeds one text in the background, when a processor is free.
 func (ix *Index) embedInTurn(ctx context.Context, text string) ([]float32, error) {
 	if err := ix.enter(ctx); err != nil {
@@ -172,14 +279,20 @@ func (ix *Index) enter(ctx context.Context) error {
 
 func (ix *Index) leave() { <-ix.processors }
 
-// giveUp ends a source with an error: that of cause when it is meant for
-// clients, else a sentence of ours, and the cause goes to the log.
-func (ix *Index) giveUp(ctx context.Context, db *store.DB, w *store.Work, cause error, sentence string) error {
-	problem := agent.SourceError{Code: string(agent.CodeInternal), Message: sentence}
+// problemOf is what a source shows of an error: the error's own words when it
+// is meant for clients, else a sentence of ours.
+func problemOf(cause error, sentence string) agent.SourceError {
 	var known *agent.Error
 	if errors.As(cause, &known) {
-		problem = agent.SourceError{Code: string(known.Code), Message: known.Message}
+		return agent.SourceError{Code: string(known.Code), Message: known.Message}
 	}
+	return agent.SourceError{Code: string(agent.CodeInternal), Message: sentence}
+}
+
+// giveUp ends a source with an error, as problemOf shows it; the cause goes to
+// the log.
+func (ix *Index) giveUp(ctx context.Context, db *store.DB, w *store.Work, cause error, sentence string) error {
+	problem := problemOf(cause, sentence)
 	if err := db.FinishSource(ctx, w.ID, &problem); err != nil {
 		return err
 	}

@@ -162,6 +162,7 @@ func TestRetries(t *testing.T) {
 	db := folder.Default()
 	ix := newIndex(t, folder, &fake{model: "fake"})
 	ix.Kick(db)
+	ix.end(context.Background(), ix.take(context.Background(), &ix.remote), nothing)
 	now := time.Now()
 	for _, want := range []time.Duration{2, 4, 8, 16, 32, 60, 60} {
 		w := ix.take(context.Background(), &ix.general)
@@ -196,7 +197,7 @@ func TestKickWhileRunning(t *testing.T) {
 	ix.Kick(db)
 	ix.Kick(db)
 	ix.end(context.Background(), w, nothing)
-	if len(ix.general.queue) != 1 || ix.work[db] != w {
+	if len(ix.general.queue) != 1 || ix.work[workKey{db, false}] != w {
 		t.Errorf("queue %v, work %v", ix.general.queue, ix.work)
 	}
 }

@@ -1,0 +1,278 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/textproto"
+	"slices"
+	"strings"
+)
+
+// Fed tells whether sources of a type are read record by record: rows of a
+// query, items of an API.
+func Fed(sourceType string) bool { return sourceType == SourceDatabase || sourceType == SourceAPI }
+
+// DatabaseConfig is the config of a source of type database.
+type DatabaseConfig struct {
+	Query          string   `json:"query" doc:"One SELECT over the agent's tables."`
+	IDColumn       string   `json:"id_column" doc:"Column that tells rows apart; without it their text does."`
+	TitleColumn    string   `json:"title_column" doc:"Column that heads a row's text."`
+	ContentColumns []string `json:"content_columns" doc:"Columns that make the text; without any, all but the two."`
+	Chunking
+}
+
+// Validate checks the form of the fields; whether the query can be run is the
+// store's to say. The fields of the error begin with "config.".
+func (c *DatabaseConfig) Validate() error {
+	var is Issues
+	is.Check(strings.TrimSpace(c.Query) != "", "config.query", "is required")
+	is.checkText("config.query", c.Query, 20_000)
+	is.checkText("config.id_column", c.IDColumn, 200)
+	is.checkText("config.title_column", c.TitleColumn, 200)
+	is.Check(len(c.ContentColumns) <= 200, "config.content_columns", "must have at most 200 items")
+	for _, name := range c.ContentColumns {
+		is.Check(name != "", "config.content_columns", "must not hold empty names")
+		is.checkText("config.content_columns", name, 200)
+	}
+	is = append(is, under("config.", c.Chunking.Validate())...)
+	return is.Err()
+}
+
+// under prefixes the fields of a validation error.
+func under(prefix string, err error) Issues {
+	e, ok := err.(*Error)
+	if !ok {
+		return nil
+	}
+	issues, ok := e.Details["errors"].([]Issue)
+	if !ok {
+		field, _ := e.Details["field"].(string)
+		issue, _ := e.Details["issue"].(string)
+		issues = []Issue{{Field: field, Issue: issue}}
+	}
+	issues = slices.Clone(issues)
+	for i := range issues {
+		issues[i].Field = prefix + issues[i].Field
+	}
+	return issues
+}
+
+// Mask stands in answers for a secret that is kept sealed; written back, it
+// keeps what is stored.
+const Mask = "********"
+
+// APIConfig is the config of a source of type api.
+type APIConfig struct {
+	URL             string            `json:"url" doc:"What is asked." example:"https://api.example.com/articles"`
+	Method          string            `json:"method" enum:"GET,POST" example:"GET"`
+	Headers         map[string]string `json:"headers" doc:"Sent with each request; those that carry secrets come back masked."`
+	Body            json.RawMessage   `json:"body,omitempty" doc:"Sent as JSON with POST; text is sent as it is."`
+	Auth            APIAuth           `json:"auth"`
+	ItemsPath       string            `json:"items_path" doc:"Where the list of items is, such as data.items; without it the answer itself." example:"data.items"`
+	IDPath          string            `json:"id_path" doc:"Where an item's id is; without it items are told apart by their text." example:"id"`
+	ContentTemplate string            `json:"content_template" doc:"Text of an item, with {{path}} for its values; without it all of them, as name: value." example:"# {{title}}\n{{body}}"`
+	Pagination      Pagination        `json:"pagination"`
+	ChunkSize       int               `json:"chunk_size"`
+	Overlap         int               `json:"overlap"`
+	ChunkMethod     string            `json:"chunk_method"` // method is the request's
+}
+
+// Chunking says how the text of items is cut.
+func (c *APIConfig) Chunking() Chunking { return Chunking{c.ChunkSize, c.Overlap, c.ChunkMethod} }
+
+// ReadChunking reads out of a stored source's config how its text is cut.
+func ReadChunking(sourceType string, config []byte) (Chunking, error) {
+	if sourceType == SourceAPI {
+		c := APIConfig{ChunkSize: DefaultChunking.Size, Overlap: DefaultChunking.Overlap, ChunkMethod: DefaultChunking.Method}
+		err := json.Unmarshal(config, &c)
+		return c.Chunking(), err
+	}
+	c := DefaultChunking
+	err := json.Unmarshal(config, &c)
+	return c, err
+}
+
+// APIAuth says how requests to an API prove who sends them.
+type APIAuth struct {
+	Type     string `json:"type" enum:"none,bearer,basic,header" example:"bearer"`
+	Token    string `json:"token,omitempty" doc:"Of bearer; comes back masked."`
+	Username string `json:"username,omitempty" doc:"Of basic."`
+	Password string `json:"password,omitempty" doc:"Of basic; comes back masked."`
+	Name     string `json:"name,omitempty" doc:"Of header: its name." example:"X-API-Key"`
+	Value    string `json:"value,omitempty" doc:"Of header; comes back masked."`
+}
+
+// Pagination says how the pages of an API follow each other.
+type Pagination struct {
+	Type     string `json:"type" enum:"none,page,cursor" example:"page"`
+	Param    string `json:"param,omitempty" doc:"Query parameter for the page's number or cursor; page without it. With a cursor and no param, next_path gives the next page's address." example:"page"`
+	NextPath string `json:"next_path,omitempty" doc:"Of cursor: where the answer holds the next cursor or address." example:"meta.next"`
+	MaxPages int    `json:"max_pages" doc:"Most pages that are read, 1 to 1000." example:"100"`
+}
+
+// DefaultMaxPages is how many pages of an API are read where nothing is said.
+const DefaultMaxPages = 100
+
+// SecretHeader tells whether a header of this name carries a secret.
+func SecretHeader(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc([]string{"authorization", "key", "token", "secret", "cookie"}, func(word string) bool { return strings.Contains(name, word) })
+}
+
+// Fill sets what a client left out to its default.
+func (c *APIConfig) Fill() {
+	set := func(field *string, value string) {
+		if *field == "" {
+			*field = value
+		}
+	}
+	c.Method = strings.ToUpper(c.Method)
+	set(&c.Method, "GET")
+	switch a := c.Auth; a.Type { // what another type would need is not kept
+	case "", "none":
+		c.Auth = APIAuth{Type: "none"}
+	case "bearer":
+		c.Auth = APIAuth{Type: a.Type, Token: a.Token}
+	case "basic":
+		c.Auth = APIAuth{Type: a.Type, Username: a.Username, Password: a.Password}
+	case "header":
+		c.Auth = APIAuth{Type: a.Type, Name: a.Name, Value: a.Value}
+	}
+	set(&c.Pagination.Type, "none")
+	if c.Pagination.Type == "page" {
+		set(&c.Pagination.Param, "page")
+	}
+	if c.Pagination.MaxPages == 0 {
+		c.Pagination.MaxPages = DefaultMaxPages
+	}
+	headers := map[string]string{}
+	for name, value := range c.Headers {
+		headers[textproto.CanonicalMIMEHeaderKey(name)] = value
+	}
+	c.Headers = headers
+}
+
+// Validate checks a config that was filled. Whether the address may be reached
+// and the paths parse is package vector/feed's to say. The fields of the error
+// begin with "config.".
+func (c *APIConfig) Validate() error {
+	var is Issues
+	is.Check(c.URL != "", "config.url", "is required")
+	is.Check(len(c.URL) <= MaxURLLength, "config.url", fmt.Sprintf("must have at most %d characters", MaxURLLength))
+	is.Check(c.Method == "GET" || c.Method == "POST", "config.method", "must be GET or POST")
+	is.Check(len(c.Body) == 0 || string(c.Body) == "null" || c.Method == "POST", "config.body", "can only be sent with POST")
+	is.Check(len(c.Body) <= 100_000, "config.body", "must have at most 100000 bytes")
+	c.checkHeaders(&is)
+	c.Auth.check(&is)
+	p := c.Pagination
+	is.Check(slices.Contains([]string{"none", "page", "cursor"}, p.Type), "config.pagination.type", "must be none, page or cursor")
+	is.Check(p.Type != "cursor" || p.NextPath != "", "config.pagination.next_path", "is required by cursor")
+	is.Check(p.MaxPages >= 1 && p.MaxPages <= 1000, "config.pagination.max_pages", "must be from 1 to 1000")
+	is.checkText("config.pagination.param", p.Param, 100)
+	is.checkText("config.content_template", c.ContentTemplate, 10_000)
+	chunking := c.Chunking()
+	for _, issue := range under("config.", chunking.Validate()) {
+		if issue.Field == "config.method" {
+			issue.Field = "config.chunk_method"
+		}
+		is = append(is, issue)
+	}
+	return is.Err()
+}
+
+// ownHeaders are set by the client itself.
+var ownHeaders = []string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Upgrade", "Te", "Trailer", "Accept-Encoding", "Proxy-Authorization"}
+
+func (c *APIConfig) checkHeaders(is *Issues) {
+	is.Check(len(c.Headers) <= 50, "config.headers", "must have at most 50 items")
+	for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
+		field := "config.headers." + Clip(name, 60)
+		is.Check(isToken(name), field, "is no name of a header")
+		is.Check(!slices.Contains(ownHeaders, name), field, "is set by the service itself")
+		is.Check(isHeaderValue(c.Headers[name]), field, "must be one line of at most 8192 bytes")
+	}
+}
+
+func (a *APIAuth) check(is *Issues) {
+	need := func(field, value string) {
+		is.Check(value != "", "config.auth."+field, "is required by "+a.Type)
+		is.Check(isHeaderValue(value), "config.auth."+field, "must be one line of at most 8192 bytes")
+	}
+	switch a.Type {
+	case "none":
+	case "bearer":
+		need("token", a.Token)
+	case "basic":
+		need("username", a.Username)
+		is.Check(!strings.Contains(a.Username, ":"), "config.auth.username", "must not contain a colon")
+		is.Check(isHeaderValue(a.Password), "config.auth.password", "must be one line of at most 8192 bytes")
+	case "header":
+		need("name", a.Name)
+		is.Check(a.Name == "" || isToken(a.Name) && !slices.Contains(ownHeaders, textproto.CanonicalMIMEHeaderKey(a.Name)), "config.auth.name", "is no name of a header that can be sent")
+		need("value", a.Value)
+	default:
+		is.Add("config.auth.type", "must be none, bearer, basic or header")
+	}
+}
+
+// isToken tells whether s can be a header's name (RFC 9110, section 5.6.2).
+func isToken(s string) bool {
+	for _, r := range s {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 200
+}
+
+func isHeaderValue(s string) bool {
+	return len(s) <= 8192 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// secretFields points at the secrets of a config by name.
+func (c *APIConfig) secretFields() map[string]*string {
+	return map[string]*string{"auth.token": &c.Auth.Token, "auth.password": &c.Auth.Password, "auth.value": &c.Auth.Value}
+}
+
+// TakeSecrets puts Mask in the place of every secret and returns the secrets by
+// name: those that were given. A mask that was there is among keep, the names
+// whose stored secrets stay.
+func (c *APIConfig) TakeSecrets() (given map[string]string, keep []string) {
+	given = map[string]string{}
+	take := func(name string, value string) string {
+		switch value {
+		case "":
+			return ""
+		case Mask:
+			keep = append(keep, name)
+		default:
+			given[name] = value
+		}
+		return Mask
+	}
+	for name, field := range c.secretFields() {
+		*field = take(name, *field)
+	}
+	for name, value := range c.Headers {
+		if SecretHeader(name) {
+			c.Headers[name] = take("headers."+name, value)
+		}
+	}
+	slices.Sort(keep)
+	return given, keep
+}
+
+// PutSecrets puts secrets back in the place of their masks.
+func (c *APIConfig) PutSecrets(secrets map[string]string) {
+	for name, field := range c.secretFields() {
+		if *field == Mask {
+			*field = secrets[name]
+		}
+	}
+	for name, value := range c.Headers {
+		if value == Mask && SecretHeader(name) {
+			c.Headers[name] = secrets["headers."+name]
+		}
+	}
+}

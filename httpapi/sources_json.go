@@ -1,0 +1,248 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/store"
+	"satchel/vector/feed"
+)
+
+// sourceBody is the body of a source that is no upload.
+type sourceBody struct {
+	Type   string       `json:"type" required:"true" enum:"url,database,api" example:"url"`
+	Name   string       `json:"name" required:"true" doc:"Display name." example:"Opening hours"`
+	URL    string       `json:"url,omitempty" doc:"Of type url: the page." example:"https://example.com/hours"`
+	Config sourceConfig `json:"config,omitempty"`
+}
+
+// sourceConfig are the fields of config of all types that are made by JSON.
+// What is nil was not given.
+type sourceConfig struct {
+	Depth    *int `json:"depth,omitempty" doc:"url: most links that are followed from the page, 0 to 5; 0 without it." example:"0"`
+	MaxPages *int `json:"max_pages,omitempty" doc:"url: most pages that are indexed, 1 to 50; 50 without it." example:"1"`
+
+	Query          *string   `json:"query,omitempty" doc:"database: one SELECT over the agent's tables; required." example:"SELECT id, name, notes FROM contacts"`
+	IDColumn       *string   `json:"id_column,omitempty" doc:"database: column that tells rows apart; without it their text does." example:"id"`
+	TitleColumn    *string   `json:"title_column,omitempty" doc:"database: column that heads a row's text." example:"name"`
+	ContentColumns *[]string `json:"content_columns,omitempty" doc:"database: columns that make the text; without any, all but the two." example:"[\"notes\"]"`
+
+	URL             *string            `json:"url,omitempty" doc:"api: what is asked; required." example:"https://api.example.com/articles"`
+	Method          *string            `json:"method,omitempty" doc:"api: GET or POST; GET without it. Other types: how text is cut, as in a file's method." example:"GET"`
+	Headers         *map[string]string `json:"headers,omitempty" doc:"api: sent with each request; those that carry secrets come back masked."`
+	Body            json.RawMessage    `json:"body,omitempty" doc:"api: sent as JSON with POST; text is sent as it is."`
+	Auth            *agent.APIAuth     `json:"auth,omitempty" doc:"api: how requests prove who sends them."`
+	ItemsPath       *string            `json:"items_path,omitempty" doc:"api: where the list of items is; without it the answer itself." example:"data.items"`
+	IDPath          *string            `json:"id_path,omitempty" doc:"api: where an item's id is; without it items are told apart by their text." example:"id"`
+	ContentTemplate *string            `json:"content_template,omitempty" doc:"api: text of an item, with {{path}} for its values; without it all of them, as name: value." example:"{{title}}: {{body}}"`
+	Pagination      *agent.Pagination  `json:"pagination,omitempty" doc:"api: how pages follow each other."`
+
+	Size        *int    `json:"chunk_size,omitempty" doc:"Longest chunk, in characters; 1000 without it." example:"1000"`
+	Overlap     *int    `json:"overlap,omitempty" doc:"Characters shared by neighbours; 200 without it." example:"200"`
+	ChunkMethod *string `json:"chunk_method,omitempty" doc:"api: how text is cut, since method is the request's." example:"recursive"`
+}
+
+func (in *sourceConfig) chunking(method *string) agent.Chunking {
+	return chunkingIn{in.Size, in.Overlap, method}.chunking()
+}
+
+func given[T any](value *T, dst *T) {
+	if value != nil {
+		*dst = *value
+	}
+}
+
+// database writes what was given into a config.
+func (in *sourceConfig) database(c *agent.DatabaseConfig) {
+	given(in.Query, &c.Query)
+	given(in.IDColumn, &c.IDColumn)
+	given(in.TitleColumn, &c.TitleColumn)
+	given(in.ContentColumns, &c.ContentColumns)
+	c.ContentColumns = orNone(c.ContentColumns)
+}
+
+// api writes what was given into a config.
+func (in *sourceConfig) api(c *agent.APIConfig) {
+	given(in.URL, &c.URL)
+	given(in.Method, &c.Method)
+	given(in.Headers, &c.Headers)
+	given(in.Auth, &c.Auth)
+	given(in.ItemsPath, &c.ItemsPath)
+	given(in.IDPath, &c.IDPath)
+	given(in.ContentTemplate, &c.ContentTemplate)
+	given(in.Pagination, &c.Pagination)
+	if len(in.Body) > 0 {
+		if c.Body = in.Body; string(in.Body) == "null" {
+			c.Body = nil
+		}
+	}
+	c.Fill()
+}
+
+// bindSource reads the body of a source.
+func bindSource(c *Call, body *sourceBody) error {
+	data, err := readBody(c.echo.Request())
+	if err != nil {
+		return err
+	}
+	var issues agent.Issues
+	if err := bindObject(data, reflect.ValueOf(body).Elem(), jsonFields(reflect.TypeFor[sourceBody]()), &issues); err != nil {
+		return err
+	}
+	return issues.Err()
+}
+
+// createSourceByJSON answers a POST of sources with a JSON body.
+func (s *Server) createSourceByJSON(c *Call) error {
+	var body sourceBody
+	if err := bindSource(c, &body); err != nil {
+		return err
+	}
+	create := map[string]func(*Call, *sourceBody) (agent.Source, error){
+		agent.SourceURL: s.createURLSource, agent.SourceDatabase: s.createDatabaseSource, agent.SourceAPI: s.createAPISource,
+	}[body.Type]
+	if create == nil {
+		return agent.Invalid("type", "must be url, database or api in JSON, or file sent as multipart/form-data")
+	}
+	source, err := create(c, &body)
+	if err != nil {
+		return err
+	}
+	s.kick(c)
+	c.echo.Response().Header().Set(echo.HeaderLocation, sourceLocation(c, source))
+	return writeJSON(c.echo, http.StatusCreated, source)
+}
+
+func (s *Server) createURLSource(c *Call, body *sourceBody) (agent.Source, error) {
+	in := &body.Config
+	config := agent.URLConfig{URL: body.URL, Depth: or(in.Depth, 0), MaxPages: or(in.MaxPages, agent.MaxCrawlPages), Chunking: in.chunking(in.Method)}
+	source, err := s.startCrawl(c, agent.SourceURL, body.Name, config.Plan(), config)
+	return source, rename(rename(err, chunkingFields), map[string]string{"maxDepth": "config.depth", "maxPages": "config.max_pages"})
+}
+
+func (s *Server) createDatabaseSource(c *Call, body *sourceBody) (agent.Source, error) {
+	config := agent.DatabaseConfig{Chunking: body.Config.chunking(body.Config.Method)}
+	body.Config.database(&config)
+	if err := agent.CheckSourceName(body.Name); err != nil {
+		return agent.Source{}, err
+	}
+	if err := checkDatabase(c, config); err != nil {
+		return agent.Source{}, err
+	}
+	return c.DB.CreateFeedSource(c, agent.SourceDatabase, body.Name, config, nil)
+}
+
+// checkDatabase runs a query up to its first row. What the SQL door says about
+// it is said of config.query.
+func checkDatabase(c *Call, config agent.DatabaseConfig) error {
+	if err := config.Validate(); err != nil {
+		return err
+	}
+	result, err := c.DB.Rows(c, config.Query, 0)
+	switch code := agent.ErrorCode(err); code {
+	case agent.CodeInvalidQuery, agent.CodeForbiddenOperation, agent.CodeExecution:
+		e := asError(err)
+		if code == agent.CodeExecution { // it is the client's to mend
+			e.Code = agent.CodeInvalidQuery
+		}
+		return agent.Errorf(e.Code, "config.query: %s", e.Message).With("field", "config.query").With("issue", e.Message).Because(err)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = feed.FindColumns(config, result.Columns)
+	return err
+}
+
+func (s *Server) createAPISource(c *Call, body *sourceBody) (agent.Source, error) {
+	cut := body.Config.chunking(body.Config.ChunkMethod)
+	config := agent.APIConfig{ChunkSize: cut.Size, Overlap: cut.Overlap, ChunkMethod: cut.Method}
+	body.Config.api(&config)
+	if err := agent.CheckSourceName(body.Name); err != nil {
+		return agent.Source{}, err
+	}
+	if err := s.index.CheckAPI(&config); err != nil {
+		return agent.Source{}, err
+	}
+	secrets, keep := config.TakeSecrets()
+	if len(keep) > 0 {
+		return agent.Source{}, agent.Invalid("config."+keep[0], "must be the secret itself and not its mask")
+	}
+	return c.DB.CreateFeedSource(c, agent.SourceAPI, body.Name, config, secrets)
+}
+
+type updateSourceIn struct {
+	sourceIn
+	Body struct {
+		Name   *string      `json:"name,omitempty" doc:"Display name." example:"Opening hours"`
+		Config sourceConfig `json:"config,omitempty" doc:"Of types database and api: fields that change; they count from the next refresh on."`
+	}
+}
+
+// updateSource changes the name of a source, and the config of one that is
+// read record by record.
+func (s *Server) updateSource(c *Call, in *updateSourceIn) (agent.Source, error) {
+	source, err := c.DB.Source(c, in.ID)
+	if err != nil {
+		return source, err
+	}
+	change := store.SourceChange{Name: in.Body.Name}
+	if !reflect.ValueOf(in.Body.Config).IsZero() {
+		switch source.Type {
+		case agent.SourceDatabase:
+			err = changeDatabase(c, &in.Body.Config, source, &change)
+		case agent.SourceAPI:
+			err = s.changeAPI(&in.Body.Config, source, &change)
+		default:
+			err = agent.Invalid("config", "can be changed for sources of type database and api only")
+		}
+		if err != nil {
+			return source, err
+		}
+	}
+	source, err = c.DB.UpdateSource(c, in.ID, change)
+	return s.withStale(c, source, err)
+}
+
+func changeDatabase(c *Call, in *sourceConfig, source agent.Source, change *store.SourceChange) error {
+	var config agent.DatabaseConfig
+	if err := json.Unmarshal(source.Config, &config); err != nil {
+		return err
+	}
+	in.database(&config)
+	change.Config = config
+	return checkDatabase(c, config)
+}
+
+func (s *Server) changeAPI(in *sourceConfig, source agent.Source, change *store.SourceChange) error {
+	var config agent.APIConfig
+	if err := json.Unmarshal(source.Config, &config); err != nil {
+		return err
+	}
+	before := config.URL
+	in.api(&config)
+	if err := s.index.CheckAPI(&config); err != nil {
+		return err
+	}
+	change.Secrets, change.Keep = config.TakeSecrets()
+	if len(change.Keep) > 0 && hostOf(before) != hostOf(config.URL) {
+		return agent.Invalid("config."+change.Keep[0], "must be given again when config.url leads to another host")
+	}
+	change.Config = config
+	return nil
+}
+
+// hostOf is the scheme, host and port of an address.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Scheme + "://" + u.Host)
+}

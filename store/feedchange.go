@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"satchel/agent"
+)
+
+// SourceChange is a change of a source.
+type SourceChange struct {
+	Name *string // nil: as it is
+
+	// Config, when not nil, is what the client says of a source of type
+	// database or api, in place of what it said before. Secrets are those that
+	// it gave, by the names of the fields that Config shows masked; of those
+	// that are stored the ones named in Keep stay.
+	Config  any
+	Secrets map[string]string
+	Keep    []string
+}
+
+// UpdateSource changes a source. Its config cannot be changed while it is
+// worked on: CONFLICT.
+func (db *DB) UpdateSource(ctx context.Context, id string, change SourceChange) (agent.Source, error) {
+	if change.Name != nil {
+		if err := agent.CheckSourceName(*change.Name); err != nil {
+			return agent.Source{}, err
+		}
+	}
+	return Write(ctx, db, func(tx *Tx) (agent.Source, error) {
+		s, err := tx.source(id)
+		if err != nil {
+			return s, err
+		}
+		if change.Name != nil {
+			if _, err := tx.exec("UPDATE sources SET name = ?, updated_at = ? WHERE id = ?", *change.Name, tx.Now, id); err != nil {
+				return s, err
+			}
+		}
+		if change.Config != nil {
+			if s.Status != agent.SourceReady && s.Status != agent.SourceFailed {
+				return s, agent.Errorf(agent.CodeConflict, "this source is being worked on; change its config when it is done").With("status", s.Status)
+			}
+			if err := tx.changeConfig(s, change); err != nil {
+				return s, err
+			}
+		}
+		if err := tx.audit("source updated", map[string]any{"source_id": id}); err != nil {
+			return s, err
+		}
+		return tx.source(id)
+	})
+}
+
+func (tx *Tx) changeConfig(s agent.Source, change SourceChange) error {
+	raw, err := json.Marshal(change.Config)
+	if err != nil {
+		return err
+	}
+	config, given := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	if err := unmarshalInto(rawJSON(s.Config), &config); err != nil {
+		return err
+	}
+	if err := unmarshalInto(rawJSON(raw), &given); err != nil {
+		return err
+	}
+	delete(config, "body") // the one field that is left out when it is empty
+	for name, value := range given {
+		config[name] = value
+	}
+	if raw, err = json.Marshal(config); err != nil {
+		return err
+	}
+	if _, err := tx.exec("UPDATE sources SET config = ?, updated_at = ? WHERE id = ?", string(raw), tx.Now, s.ID); err != nil {
+		return err
+	}
+	keep, err := json.Marshal(append([]string{}, change.Keep...))
+	if err != nil {
+		return err
+	}
+	if _, err := tx.exec("DELETE FROM _secrets WHERE owner = ? AND field NOT IN (SELECT value FROM json_each(?))", s.ID, string(keep)); err != nil {
+		return err
+	}
+	for field, value := range change.Secrets {
+		if err := tx.putSecret(s.ID, field, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,359 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"satchel/agent"
+)
+
+// CreateFeedSource makes a source of type database or api, which is processing
+// from then on. config is written as it is; secrets, by the names of the fields
+// that config shows masked, are sealed.
+func (db *DB) CreateFeedSource(ctx context.Context, sourceType, name string, config any, secrets map[string]string) (agent.Source, error) {
+	if err := agent.CheckSourceName(name); err != nil {
+		return agent.Source{}, err
+	}
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return agent.Source{}, err
+	}
+	return Write(ctx, db, func(tx *Tx) (agent.Source, error) {
+		s := agent.Source{ID: agent.NewID(agent.KindSource), Type: sourceType, Name: name, Status: agent.SourceProcessing, Config: raw,
+			CreatedAt: tx.Now, UpdatedAt: tx.Now}
+		if _, err := tx.exec("INSERT INTO sources(id, type, name, status, config, created_at, updated_at) VALUES (?,?,?,?,?,?,?)",
+			s.ID, s.Type, s.Name, s.Status, string(s.Config), s.CreatedAt, s.UpdatedAt); err != nil {
+			return s, err
+		}
+		for field, value := range secrets {
+			if err := tx.putSecret(s.ID, field, value); err != nil {
+				return s, err
+			}
+		}
+		return s, tx.audit("source created", map[string]any{"source_id": s.ID, "name": s.Name})
+	})
+}
+
+// Feed is a source that is read record by record, and how far it has been.
+type Feed struct {
+	SourceID string
+	Type     string
+	Name     string
+	Config   json.RawMessage
+	Chunking agent.Chunking
+	Run      int    // number of this reading
+	Page     int    // pages of it that are done
+	Next     string // where the next page is, as TurnPage was told
+	More     bool   // for EndFeed: there are pages that were not read
+}
+
+// NextFetch returns the oldest source of type api that has not been read to
+// its end, or nil.
+func (db *DB) NextFetch(ctx context.Context) (*Work, error) {
+	return Read(ctx, db, func(tx *Tx) (*Work, error) {
+		return tx.oneWork(`SELECT id, type, name, config, chunked, attempts, embedding_model, 1, error_code <> '' FROM sources
+			WHERE status NOT IN ('ready','error') AND type = 'api' AND NOT chunked ORDER BY created_at, id LIMIT 1`)
+	})
+}
+
+// BeginFeed begins a reading of a source, or takes up one that was cut between
+// two pages. NOT_FOUND means that nothing is to be read any more.
+func (db *DB) BeginFeed(ctx context.Context, sourceID string) (Feed, error) {
+	return Write(ctx, db, func(tx *Tx) (f Feed, err error) {
+		if err := tx.underWay(sourceID); err != nil {
+			return f, err
+		}
+		if _, err := tx.exec(`INSERT INTO _feeds(source_id, run) VALUES (?,1)
+			ON CONFLICT DO UPDATE SET run = run + (page = 0)`, sourceID); err != nil {
+			return f, err
+		}
+		s, err := tx.prepare("SELECT s.id, type, name, config, run, page, next FROM sources s JOIN _feeds f ON f.source_id = s.id WHERE s.id = ?")
+		if err != nil {
+			return f, err
+		}
+		if err := s.QueryRow(sourceID).Scan(&f.SourceID, &f.Type, &f.Name, (*rawJSON)(&f.Config), &f.Run, &f.Page, &f.Next); err != nil {
+			return f, err
+		}
+		f.Chunking, err = agent.ReadChunking(f.Type, f.Config)
+		return f, err
+	})
+}
+
+// KnownRecord is what is kept of a record.
+type KnownRecord struct {
+	Hash string
+	Run  int
+}
+
+// KnownRecords returns those of the records that the source has, by id.
+func (db *DB) KnownRecords(ctx context.Context, sourceID string, ids []string) (map[string]KnownRecord, error) {
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	return Read(ctx, db, func(tx *Tx) (map[string]KnownRecord, error) {
+		rows, err := tx.query(`SELECT r.id, r.hash, r.run FROM json_each(?) j CROSS JOIN _records r ON r.source_id = ? AND r.id = j.value`, string(list), sourceID)
+		if err != nil {
+			return nil, err
+		}
+		defer rows.Close()
+		known := map[string]KnownRecord{}
+		for rows.Next() {
+			var id string
+			var r KnownRecord
+			if err := rows.Scan(&id, &r.Hash, &r.Run); err != nil {
+				return nil, err
+			}
+			known[id] = r
+		}
+		return known, rows.Err()
+	})
+}
+
+// Record is a record as a reading met it. Of one whose hash is known already
+// Chunks are not looked at.
+type Record struct {
+	ID     string
+	Hash   string
+	Known  bool
+	Chunks []NewChunk
+}
+
+// PutRecords notes that a reading met records, and stores the chunks of those
+// that are new or changed in place of what they had, in several writes. A
+// record that is cut between two of them is unknown to the next reading.
+func (db *DB) PutRecords(ctx context.Context, f Feed, records []Record) error {
+	for len(records) > 0 {
+		n, chunks := 0, 0
+		for n < len(records) && n < chunkBatch && (n == 0 || chunks+len(records[n].Chunks) <= chunkBatch) {
+			chunks += len(records[n].Chunks)
+			n++
+		}
+		batch := records[:n]
+		records = records[n:]
+		if chunks > chunkBatch {
+			if err := db.putLargeRecord(ctx, f, batch[0]); err != nil {
+				return err
+			}
+			continue
+		}
+		_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+			if err := tx.underWay(f.SourceID); err != nil {
+				return struct{}{}, err
+			}
+			for _, r := range batch {
+				if err := tx.putRecord(f, r); err != nil {
+					return struct{}{}, err
+				}
+			}
+			return struct{}{}, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) putRecord(f Feed, r Record) error {
+	if r.Known {
+		_, err := tx.exec("UPDATE _records SET run = ? WHERE source_id = ? AND id = ?", f.Run, f.SourceID, r.ID)
+		return err
+	}
+	seq, err := tx.beginRecord(f, r)
+	if err != nil {
+		return err
+	}
+	if err := tx.addRecordChunks(f, seq, r.Chunks); err != nil {
+		return err
+	}
+	return tx.endRecord(f, seq, r)
+}
+
+// putLargeRecord stores a record of more chunks than one write takes.
+func (db *DB) putLargeRecord(ctx context.Context, f Feed, r Record) error {
+	seq, err := Write(ctx, db, func(tx *Tx) (int64, error) {
+		if err := tx.underWay(f.SourceID); err != nil {
+			return 0, err
+		}
+		return tx.beginRecord(f, r)
+	})
+	for chunks := r.Chunks; err == nil && len(chunks) > 0; {
+		batch := chunks[:min(len(chunks), chunkBatch)]
+		chunks = chunks[len(batch):]
+		_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+			if err := tx.underWay(f.SourceID); err != nil {
+				return struct{}{}, err
+			}
+			if err := tx.addRecordChunks(f, seq, batch); err != nil || len(chunks) > 0 {
+				return struct{}{}, err
+			}
+			return struct{}{}, tx.endRecord(f, seq, r)
+		})
+	}
+	return err
+}
+
+// beginRecord takes the chunks of a record away and returns its seq.
+func (tx *Tx) beginRecord(f Feed, r Record) (seq int64, err error) {
+	err = tx.value(&seq, `INSERT INTO _records(source_id, id, hash, run) VALUES (?,?,'',?)
+		ON CONFLICT (source_id, id) DO UPDATE SET hash = '', run = excluded.run RETURNING seq`, f.SourceID, r.ID, f.Run)
+	if err != nil {
+		return 0, err
+	}
+	return seq, tx.deleteRecordChunks(f, seq)
+}
+
+// deleteRecordChunks takes the chunks of records away, whose seqs are given.
+func (tx *Tx) deleteRecordChunks(f Feed, seqs ...int64) error {
+	n, err := tx.deleteChunks("SELECT seq FROM chunks WHERE record IN (SELECT value FROM json_each(?)) AND record <> 0", listJSON(seqs))
+	if err == nil && n > 0 {
+		_, err = tx.exec("UPDATE sources SET chunks = max(chunks - ?, 0) WHERE id = ?", n, f.SourceID)
+	}
+	return err
+}
+
+func (tx *Tx) addRecordChunks(f Feed, record int64, chunks []NewChunk) error {
+	var position int
+	if err := tx.value(&position, "SELECT coalesce(max(position) + 1, 0) FROM chunks WHERE source_id = ?", f.SourceID); err != nil {
+		return err
+	}
+	for i, c := range chunks {
+		if _, err := tx.exec("INSERT INTO chunks(id, source_id, position, content, section, page, url, record) VALUES (?,?,?,?,?,?,?,?)",
+			agent.NewID(agent.KindChunk), f.SourceID, position+i, c.Content, c.Section, c.Page, c.URL, record); err != nil {
+			return err
+		}
+	}
+	_, err := tx.exec("UPDATE sources SET chunks = chunks + ?, updated_at = ? WHERE id = ?", len(chunks), tx.Now, f.SourceID)
+	return err
+}
+
+func (tx *Tx) endRecord(f Feed, seq int64, r Record) error {
+	_, err := tx.exec("UPDATE _records SET hash = ?, changed = ? WHERE seq = ?", r.Hash, f.Run, seq)
+	return err
+}
+
+// CountRecords returns how many records a reading has met.
+func (db *DB) CountRecords(ctx context.Context, f Feed) (int, error) {
+	return Read(ctx, db, func(tx *Tx) (n int, err error) {
+		return n, tx.value(&n, "SELECT count(*) FROM _records WHERE source_id = ? AND run = ?", f.SourceID, f.Run)
+	})
+}
+
+// TurnPage notes that a page of a reading is done and where the next one is.
+func (db *DB) TurnPage(ctx context.Context, f Feed, next string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if err := tx.underWay(f.SourceID); err != nil {
+			return struct{}{}, err
+		}
+		_, err := tx.exec("UPDATE _feeds SET page = ?, next = ? WHERE source_id = ? AND run = ?", f.Page+1, next, f.SourceID, f.Run)
+		return struct{}{}, err
+	})
+	return err
+}
+
+// EndFeed ends a reading: records that it did not meet are dropped with their
+// chunks, and what it came to is written into the source's config. Its chunks
+// are left to be embedded.
+func (db *DB) EndFeed(ctx context.Context, f Feed) error {
+	removed := 0
+	for {
+		n, err := Write(ctx, db, func(tx *Tx) (int, error) { return tx.dropVanished(f) })
+		if err != nil {
+			return err
+		}
+		removed += n
+		if n < chunkBatch {
+			break
+		}
+	}
+	if err := db.closeGaps(ctx, f.SourceID); err != nil {
+		return err
+	}
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if err := tx.underWay(f.SourceID); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.endFeed(f, removed)
+	})
+	return err
+}
+
+// dropVanished drops some records that a reading did not meet.
+func (tx *Tx) dropVanished(f Feed) (int, error) {
+	if err := tx.underWay(f.SourceID); err != nil {
+		return 0, err
+	}
+	seqs, err := all(tx, func(rows *sql.Rows) (seq int64, err error) { return seq, rows.Scan(&seq) },
+		"SELECT seq FROM _records WHERE source_id = ? AND run <> ? LIMIT ?", f.SourceID, f.Run, chunkBatch)
+	if err != nil || len(seqs) == 0 {
+		return 0, err
+	}
+	if err := tx.deleteRecordChunks(f, seqs...); err != nil {
+		return 0, err
+	}
+	_, err = tx.exec("DELETE FROM _records WHERE seq IN (SELECT value FROM json_each(?))", listJSON(seqs))
+	return len(seqs), err
+}
+
+func (tx *Tx) endFeed(f Feed, removed int) error {
+	var total, changed int
+	s, err := tx.prepare("SELECT count(*), count(*) FILTER (WHERE changed = ?) FROM _records WHERE source_id = ?")
+	if err != nil {
+		return err
+	}
+	if err := s.QueryRow(f.Run, f.SourceID).Scan(&total, &changed); err != nil {
+		return err
+	}
+	err = tx.setConfig(f.SourceID, map[string]any{"record_count": total, "changed_records": changed, "unchanged_records": total - changed,
+		"removed_records": removed, "more_pages": f.More, "last_read_at": tx.Now})
+	if err != nil {
+		return err
+	}
+	if _, err := tx.exec("UPDATE _feeds SET page = 0, next = '' WHERE source_id = ?", f.SourceID); err != nil {
+		return err
+	}
+	_, err = tx.exec("UPDATE sources SET chunked = 1, updated_at = ? WHERE id = ?", tx.Now, f.SourceID)
+	return err
+}
+
+// closeGaps gives the chunks of a source positions without gaps, in their
+// order, in several writes.
+func (db *DB) closeGaps(ctx context.Context, sourceID string) error {
+	type row struct {
+		seq      int64
+		position int
+	}
+	for next, after := 0, -1; ; {
+		moved, err := Write(ctx, db, func(tx *Tx) ([]row, error) {
+			found, err := all(tx, func(rows *sql.Rows) (r row, err error) { return r, rows.Scan(&r.seq, &r.position) },
+				"SELECT seq, position FROM chunks WHERE source_id = ? AND position > ? ORDER BY position LIMIT ?", sourceID, after, 10*chunkBatch)
+			for i, r := range found {
+				if err != nil || r.position == next+i {
+					continue // where it belongs
+				}
+				// The one that stood there moved before, or there was none.
+				_, err = tx.exec("UPDATE chunks SET position = ? WHERE seq = ?", next+i, r.seq)
+			}
+			return found, err
+		})
+		if err != nil || len(moved) == 0 {
+			return err
+		}
+		next += len(moved)
+		after = moved[len(moved)-1].position
+	}
+}
+
+// underWay is NOT_FOUND unless the source is there and its reading, or its
+// walk, goes on.
+func (tx *Tx) underWay(sourceID string) error {
+	var going bool
+	err := tx.value(&going, "SELECT status NOT IN ('ready','error') AND NOT chunked FROM sources WHERE id = ?", sourceID)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !going {
+		return agent.NotFound("source", sourceID)
+	}
+	return err
+}

@@ -1,0 +1,197 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"satchel/agent"
+)
+
+// Vectors lie in one table for each length, since sqlite-vec wants a table's
+// vectors to be of one: _chunk_vectors, of the schema, holds those of the model
+// inside the program; the others are made when the first vector of their
+// length comes. A row has the seq of its chunk. The schema's trigger takes
+// vectors out of the first with their chunk, deleteChunks out of the others.
+const (
+	vectorTable  = "_chunk_vectors"
+	vectorLength = 512
+)
+
+// MaxVectorLength is the longest vector that can be stored, in numbers.
+const MaxVectorLength = 8192
+
+// vectorsOf names the table for vectors of n numbers.
+func vectorsOf(n int) string {
+	if n == vectorLength {
+		return vectorTable
+	}
+	return vectorTable + "_" + strconv.Itoa(n)
+}
+
+// otherVectors lists the vector tables that are not of the schema.
+func (tx *Tx) otherVectors() ([]string, error) {
+	found, err := all(tx, func(rows *sql.Rows) (name string, err error) { return name, rows.Scan(&name) },
+		"SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB '_chunk_vectors_[0-9]*'")
+	return slices.DeleteFunc(found, func(name string) bool {
+		_, err := strconv.Atoi(strings.TrimPrefix(name, vectorTable+"_"))
+		return err != nil // a shadow table of one
+	}), err
+}
+
+// hasVectors tells whether there is a table for vectors of n numbers.
+func (tx *Tx) hasVectors(n int) (has bool, err error) {
+	if n == vectorLength {
+		return true, nil
+	}
+	return has, tx.value(&has, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?)", vectorsOf(n))
+}
+
+// vectorBlock is how many bytes of vectors sqlite-vec keeps in one block: as
+// many as one of the schema's table has.
+const vectorBlock = 256 * vectorLength * 4
+
+// makeVectors makes the table for vectors of n numbers unless it is there.
+func (tx *Tx) makeVectors(n int) error {
+	if n < 1 || n > MaxVectorLength {
+		return fmt.Errorf("a vector of %d numbers cannot be stored", n)
+	}
+	if has, err := tx.hasVectors(n); err != nil || has {
+		return err
+	}
+	rows := min(max(vectorBlock/(4*n)/8*8, 8), 1024) // sqlite-vec wants a multiple of 8, and not too many
+	_, err := tx.exec(fmt.Sprintf("CREATE VIRTUAL TABLE %s USING vec0(source INTEGER, embedding float[%d] distance_metric=cosine, chunk_size=%d)", vectorsOf(n), n, rows))
+	return err
+}
+
+// deleteChunks deletes the chunks whose seq the query which selects, with their
+// vectors, and returns how many they were.
+func (tx *Tx) deleteChunks(which string, args ...any) (int64, error) {
+	others, err := tx.otherVectors()
+	if err != nil {
+		return 0, err
+	}
+	for _, table := range others {
+		if _, err := tx.exec("DELETE FROM "+table+" WHERE rowid IN ("+which+")", args...); err != nil {
+			return 0, err
+		}
+	}
+	done, err := tx.exec("DELETE FROM chunks WHERE seq IN ("+which+")", args...)
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}
+
+// PutVectors stores the vectors of chunks by their Seq; all have one length, of
+// 1 to MaxVectorLength. Chunks that are gone meanwhile are passed over.
+func (db *DB) PutVectors(ctx context.Context, vectors map[int64][]float32) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		records := map[int][]byte{} // of the search index, by the length of the vectors
+		for _, seq := range slices.Sorted(maps.Keys(vectors)) {
+			source, err := tx.putVector(seq, vectors[seq])
+			if errors.Is(err, sql.ErrNoRows) {
+				continue
+			} else if err != nil {
+				return struct{}{}, err
+			}
+			n := len(vectors[seq])
+			records[n] = append(records[n], codeRecord(seq, source, vectors[seq])...)
+		}
+		for n, list := range records {
+			if err := tx.appendSegments(n, list); err != nil {
+				return struct{}{}, err
+			}
+		}
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// putVector stores one vector and returns the seq of its chunk's source. A
+// chunk that is gone or has a vector is sql.ErrNoRows.
+func (tx *Tx) putVector(seq int64, vector []float32) (source int64, err error) {
+	if err := tx.value(&source, "SELECT s.seq FROM chunks c JOIN sources s ON s.id = c.source_id WHERE c.seq = ? AND c.embedded = 0", seq); err != nil {
+		return 0, err
+	}
+	if err := tx.makeVectors(len(vector)); err != nil {
+		return 0, err
+	}
+	if _, err := tx.exec("INSERT INTO "+vectorsOf(len(vector))+"(rowid, source, embedding) VALUES (?,?,?)", seq, source, packVector(vector)); err != nil {
+		return 0, err
+	}
+	_, err = tx.exec("UPDATE chunks SET embedded = 1 WHERE seq = ?", seq)
+	return source, err
+}
+
+// packVector lays a vector out as sqlite-vec reads it: little-endian float32.
+func packVector(v []float32) []byte {
+	b := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+// AdoptModel notes which model the vectors of a source are of. Those of another
+// model are dropped first, in several writes; the chunks stay as they are, and
+// are found by their words meanwhile.
+func (db *DB) AdoptModel(ctx context.Context, sourceID, model string) error {
+	for after := -1; ; {
+		next, err := Write(ctx, db, func(tx *Tx) (int, error) { return tx.dropVectors(sourceID, after) })
+		if err != nil {
+			return err
+		}
+		if next == after {
+			break
+		}
+		after = next
+	}
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		done, err := tx.exec("UPDATE sources SET embedding_model = ?, updated_at = ? WHERE id = ?", model, tx.Now, sourceID)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return struct{}{}, errors.Join(err, agent.NotFound("source", sourceID))
+		}
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// dropVectors drops some vectors of a source, those of its first chunks behind
+// a position, and returns the position of the last of them.
+func (tx *Tx) dropVectors(sourceID string, after int) (int, error) {
+	tables, err := tx.otherVectors()
+	if err != nil {
+		return after, err
+	}
+	type row struct {
+		seq      int64
+		position int
+	}
+	found, err := all(tx, func(rows *sql.Rows) (r row, err error) { return r, rows.Scan(&r.seq, &r.position) },
+		"SELECT seq, position FROM chunks WHERE source_id = ? AND position > ? AND embedded = 1 ORDER BY position LIMIT ?", sourceID, after, chunkBatch)
+	if err != nil || len(found) == 0 {
+		return after, err
+	}
+	for _, r := range found {
+		for _, table := range append(tables, vectorTable) {
+			if _, err := tx.exec("DELETE FROM "+table+" WHERE rowid = ?", r.seq); err != nil {
+				return after, err
+			}
+		}
+		if _, err := tx.exec("UPDATE chunks SET embedded = 0 WHERE seq = ?", r.seq); err != nil {
+			return after, err
+		}
+	}
+	return found[len(found)-1].position, tx.countGone(len(found))
+}

@@ -1,0 +1,255 @@
+package feed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+)
+
+// The bounds of one page.
+const (
+	maxPage     = 8 << 20 // bytes of an answer
+	pageTime    = 30 * time.Second
+	tries       = 4
+	maxWait     = 60 * time.Second // for a server that asks to come back later
+	firstWait   = time.Second
+	maxNextPage = 4096 // bytes of a cursor
+)
+
+// Codes of an API that could not be read, beside those of agent/egress.
+const (
+	CodeAnswer  agent.Code = "UNEXPECTED_ANSWER" // is not JSON, or not of the shape that config says
+	CodeTimeout agent.Code = "TIMEOUT"
+	CodeLeft    agent.Code = "LEFT_SITE" // the API sends the client to another host
+)
+
+// Client reads APIs. It may be used by many goroutines.
+type Client struct {
+	egress    *egress.Client
+	userAgent string
+	sleep     func(context.Context, time.Duration) error
+	decoding  chan struct{} // a token to decode one page: it takes ten times its size
+}
+
+// NewClient makes a Client that may reach the private ranges allow.
+func NewClient(allow []netip.Prefix, version string) *Client {
+	return &Client{
+		egress:    egress.New(egress.Policy{Allow: allow, MaxResponse: maxPage, HeaderTimeout: pageTime}),
+		userAgent: "Satchel/" + version, sleep: sleep, decoding: make(chan struct{}, 1),
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Check says whether a config can be carried out, as far as that shows without
+// the network. The error names the field.
+func (c *Client) Check(config *agent.APIConfig) error {
+	if err := config.Validate(); err != nil {
+		return err
+	}
+	_, err := c.plan(*config)
+	return err
+}
+
+// plan is a config that was parsed.
+type plan struct {
+	agent.APIConfig
+	url       *url.URL
+	items, id Path
+	next      Path
+	template  Template
+}
+
+func (c *Client) plan(config agent.APIConfig) (*plan, error) {
+	p := &plan{APIConfig: config}
+	var err error
+	if p.url, err = c.address(config.URL); err != nil {
+		return nil, err
+	}
+	var is agent.Issues
+	path := func(field, text string) Path {
+		found, err := ParsePath(text)
+		if err != nil {
+			is.Add(field, err.Error())
+		}
+		return found
+	}
+	p.items = path("config.items_path", config.ItemsPath)
+	p.id = path("config.id_path", config.IDPath)
+	p.next = path("config.pagination.next_path", config.Pagination.NextPath)
+	if p.template, err = ParseTemplate(config.ContentTemplate); err != nil {
+		is.Add("config.content_template", agent.Clip(err.Error(), 200))
+	}
+	return p, is.Err()
+}
+
+func (c *Client) address(raw string) (*url.URL, error) {
+	u, err := c.egress.CheckURL(raw)
+	var refused *egress.Error
+	switch {
+	case errors.Is(err, egress.ErrScheme):
+		return nil, agent.Invalid("config.url", "must begin with http:// or https://")
+	case errors.Is(err, egress.ErrBlocked):
+		return nil, agent.Invalid("config.url", "must not lead to a private address").With("code", egress.CodeBlocked).Because(err)
+	case errors.As(err, &refused):
+		return nil, agent.Invalid("config.url", "cannot be fetched: "+refused.Reason)
+	case err != nil:
+		return nil, agent.Invalid("config.url", "cannot be fetched")
+	}
+	return u, nil
+}
+
+// Page is what one request brought.
+type Page struct {
+	Items []Item
+	Next  string // where the next page is; "" after the last of a cursor
+}
+
+// Page reads page number done, counted from 0; next is what the page before it
+// gave. config holds its secrets. Errors are *agent.Error meant for clients, or
+// ctx's.
+func (c *Client) Page(ctx context.Context, config agent.APIConfig, done int, next string) (Page, error) {
+	p, err := c.plan(config)
+	if errors.Is(err, egress.ErrBlocked) { // it was open when the source was made
+		return Page{}, agent.Errorf(egress.CodeBlocked, "config.url leads to a private address").Because(err)
+	} else if err != nil {
+		return Page{}, err
+	}
+	target, err := p.target(done, next)
+	if err != nil {
+		return Page{}, err
+	}
+	body, err := c.fetch(ctx, p, target)
+	if err != nil {
+		return Page{}, err
+	}
+	select {
+	case c.decoding <- struct{}{}:
+		defer func() { <-c.decoding }()
+	case <-ctx.Done():
+		return Page{}, ctx.Err()
+	}
+	return p.read(body)
+}
+
+// target is the address of a page.
+func (p *plan) target(done int, next string) (*url.URL, error) {
+	u := *p.url
+	query := u.Query()
+	switch {
+	case p.Pagination.Type == "page":
+		first, err := strconv.Atoi(query.Get(p.Pagination.Param))
+		if err != nil {
+			first = 1
+		}
+		query.Set(p.Pagination.Param, strconv.Itoa(first+done))
+	case p.Pagination.Type == "cursor" && next != "" && p.Pagination.Param != "":
+		query.Set(p.Pagination.Param, next)
+	case p.Pagination.Type == "cursor" && next != "":
+		to, err := u.Parse(next)
+		if err != nil {
+			return nil, agent.Errorf(CodeAnswer, "what config.pagination.next_path leads to is no address")
+		}
+		if to.Scheme != u.Scheme || to.Host != u.Host {
+			return nil, agent.Errorf(CodeLeft, "the next page is on another host, %s", agent.Clip(to.Host, 100))
+		}
+		return to, nil
+	default:
+		return &u, nil
+	}
+	u.RawQuery = query.Encode()
+	return &u, nil
+}
+
+// read makes items of an answer.
+func (p *plan) read(body []byte) (page Page, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var answer any
+	if err := decoder.Decode(&answer); err != nil {
+		return page, agent.Errorf(CodeAnswer, "the API did not answer JSON").Because(err)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return page, agent.Errorf(CodeAnswer, "the API answered more than one JSON value")
+	}
+	found, ok := p.items.Walk(answer)
+	if !ok {
+		return page, agent.Errorf(CodeAnswer, "config.items_path leads to nothing in the answer")
+	}
+	list, ok := found.([]any)
+	if _, one := found.(map[string]any); one {
+		list, ok = []any{found}, true
+	}
+	if !ok && found != nil {
+		return page, agent.Errorf(CodeAnswer, "config.items_path leads neither to a list nor to an object")
+	}
+	page.Items = make([]Item, len(list))
+	for i, item := range list {
+		page.Items[i] = p.item(item)
+	}
+	if p.Pagination.Type == "cursor" {
+		next, _ := p.next.Walk(answer)
+		if isCompound(next) {
+			return page, agent.Errorf(CodeAnswer, "config.pagination.next_path leads neither to text nor to a number")
+		}
+		if page.Next = plain(next); next == false {
+			page.Next = ""
+		}
+		if len(page.Next) > maxNextPage {
+			return page, agent.Errorf(CodeAnswer, "the cursor of the next page is longer than %d bytes", maxNextPage)
+		}
+	}
+	return page, nil
+}
+
+func (p *plan) item(value any) Item {
+	var item Item
+	if object, ok := value.(map[string]any); ok {
+		for _, name := range []string{"title", "name"} {
+			if text, ok := object[name].(string); ok && item.Title == "" {
+				item.Title = title(text)
+			}
+		}
+	}
+	if len(p.template) > 0 {
+		item.Text = p.template.Render(value)
+	} else {
+		var b strings.Builder
+		lines(&b, "", value, 0)
+		item.Text = b.String()
+	}
+	id := ""
+	if len(p.id) > 0 {
+		if found, ok := p.id.Walk(value); ok && !isCompound(found) {
+			id = plain(found)
+		}
+	}
+	item.identify(id)
+	return item
+}
+
+// explainStatus says why an answer is none.
+func explainStatus(status int) error {
+	return agent.Errorf(agent.CodeUpstream, "%s", strings.TrimSpace(fmt.Sprintf("the API answered %d %s", status, http.StatusText(status)))).With("status", status)
+}

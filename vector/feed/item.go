@@ -1,0 +1,118 @@
+package feed
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"satchel/agent"
+)
+
+// Item is one record: a row of a query or an item of an API.
+type Item struct {
+	ID    string
+	Title string
+	Text  string
+}
+
+// maxID is the longest id that is kept as it is, in bytes.
+const maxID = 200
+
+// Hash is the SHA-256 of what the item says.
+func (i Item) Hash() string { return hash(i.Title + "\x00" + i.Text) }
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// identify sets the item's id: the one given, its hash when that is long, and
+// the hash of what the item says when there is none.
+func (i *Item) identify(id string) {
+	switch {
+	case id == "":
+		i.ID = "sha256:" + i.Hash()
+	case len(id) > maxID:
+		i.ID = "sha256:" + hash(id)
+	default:
+		i.ID = strings.ToValidUTF8(id, "\uFFFD")
+	}
+}
+
+// maxTitle is the longest title of an item, in characters.
+const maxTitle = 200
+
+func title(text string) string {
+	return agent.Clip(strings.Join(strings.Fields(text), " "), maxTitle)
+}
+
+// Columns are the places of a config's columns in the rows of its query.
+type Columns struct {
+	names     []string
+	id, title int // -1 for none
+	content   []int
+}
+
+// Columns finds the columns that a config names among those of its query. The
+// error names the field.
+func FindColumns(c agent.DatabaseConfig, names []string) (Columns, error) {
+	found := Columns{names: names, id: -1, title: -1}
+	var is agent.Issues
+	find := func(field, name string) int {
+		i := slices.Index(names, name)
+		is.Check(i >= 0, field, fmt.Sprintf("names %q, which is no column of the query", agent.Clip(name, 60)))
+		return i
+	}
+	if c.IDColumn != "" {
+		found.id = find("config.id_column", c.IDColumn)
+	}
+	if c.TitleColumn != "" {
+		found.title = find("config.title_column", c.TitleColumn)
+	}
+	for _, name := range c.ContentColumns {
+		found.content = append(found.content, find("config.content_columns", name))
+	}
+	if len(c.ContentColumns) == 0 {
+		for i := range names {
+			if i != found.id && i != found.title {
+				found.content = append(found.content, i)
+			}
+		}
+	}
+	return found, is.Err()
+}
+
+// Item makes an item of a row: its title, and a "column: value" line for each
+// column of its text that is not empty.
+func (c Columns) Item(row []any) Item {
+	var item Item
+	if c.title >= 0 {
+		item.Title = title(cell(row[c.title]))
+	}
+	var b strings.Builder
+	for _, i := range c.content {
+		if text := strings.TrimSpace(cell(row[i])); text != "" {
+			b.WriteString(c.names[i] + ": " + text + "\n")
+		}
+	}
+	item.Text = b.String()
+	id := ""
+	if c.id >= 0 {
+		id = cell(row[c.id])
+	}
+	item.identify(id)
+	return item
+}
+
+// cell is a value of the SQL door as text.
+func cell(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	}
+	return fmt.Sprint(value)
+}

@@ -1,0 +1,123 @@
+package feed
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Template is a text with {{path}} for values.
+type Template []part
+
+type part struct {
+	text string
+	path Path // when text is ""
+}
+
+// maxParts bounds the values that one template inserts.
+const maxParts = 500
+
+var (
+	errTemplateOpen = errors.New("has a {{ without its }}")
+	errTemplateLong = errors.New("must have at most 500 values")
+)
+
+// ParseTemplate reads a template; its errors tell a client what is wrong.
+func ParseTemplate(text string) (Template, error) {
+	var t Template
+	for text != "" {
+		before, rest, opened := strings.Cut(text, "{{")
+		if before != "" {
+			t = append(t, part{text: before})
+		}
+		if !opened {
+			break
+		}
+		inside, behind, closed := strings.Cut(rest, "}}")
+		if !closed {
+			return nil, errTemplateOpen
+		}
+		path, err := ParsePath(strings.TrimSpace(inside))
+		if err != nil {
+			return nil, errors.New("{{" + inside + "}}: the path " + err.Error())
+		}
+		if t = append(t, part{path: path}); len(t) > 2*maxParts {
+			return nil, errTemplateLong
+		}
+		text = behind
+	}
+	return t, nil
+}
+
+// Render puts values of an item into the template, once: what was inserted is
+// text. A value that is not there is empty.
+func (t Template) Render(item any) string {
+	var b strings.Builder
+	for _, p := range t {
+		if p.text != "" {
+			b.WriteString(p.text)
+			continue
+		}
+		value, _ := p.path.Walk(item)
+		b.WriteString(plain(value))
+	}
+	return b.String()
+}
+
+// plain is a JSON value as text: lists of simple values with commas between
+// them, objects as JSON.
+func plain(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	case []any:
+		if slices.ContainsFunc(v, isCompound) {
+			break
+		}
+		list := make([]string, len(v))
+		for i := range v {
+			list[i] = plain(v[i])
+		}
+		return strings.Join(list, ", ")
+	}
+	raw, _ := json.Marshal(value) // what was decoded from JSON cannot fail
+	return string(raw)
+}
+
+func isCompound(value any) bool {
+	switch value.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
+}
+
+// maxNesting is how deep names of names go before a value is written as JSON.
+const maxNesting = 8
+
+// lines writes a value as "name: value" lines, in the order of the names.
+func lines(b *strings.Builder, name string, value any, depth int) {
+	object, ok := value.(map[string]any)
+	if !ok || depth == maxNesting {
+		if text := strings.TrimSpace(plain(value)); text != "" {
+			if name != "" {
+				b.WriteString(name + ": ")
+			}
+			b.WriteString(text + "\n")
+		}
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		inner := key
+		if name != "" {
+			inner = name + "." + key
+		}
+		lines(b, inner, object[key], depth+1)
+	}
+}
