@@ -103,7 +103,8 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 		publicURL = "http://" + listener.Addr().String()
 	}
 	index := vector.New(folder, vector.Local(), options.Log)
-	index.Reach(vector.Outside{Feeds: feed.NewClient(c.OutboundAllow, version)})
+	embedders := egress.New(egress.Policy{Allow: c.OutboundAllow})
+	index.Reach(vector.Outside{Feeds: feed.NewClient(c.OutboundAllow, version), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
 	crawler := crawl.New(crawl.Options{Folder: folder, Allow: c.OutboundAllow, Extract: document.ReadPage, Ready: index.Kick, Version: version, Log: options.Log})
 	engine := flow.New(flow.Options{Folder: folder, Index: index, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log,

@@ -31,7 +31,7 @@ type Embedding struct {
 }
 
 // Embedding returns the settings of that name.
-func (s *Settings) Embedding() Embedding {
+func (s Settings) Embedding() Embedding {
 	return Embedding{s.EmbeddingProvider, s.EmbeddingModel, s.EmbeddingBaseURL}
 }
 

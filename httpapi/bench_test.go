@@ -149,7 +149,8 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	}
 	index := vector.New(folder, vector.Local(), quiet)
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	index.Reach(vector.Outside{Feeds: feed.NewClient(loopback, "test")})
+	embedders := egress.New(egress.Policy{Allow: loopback})
+	index.Reach(vector.Outside{Feeds: feed.NewClient(loopback, "test"), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
 	if err := index.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}

@@ -212,7 +212,9 @@ func (w *witness) askOfWorkflows(t *testing.T, at string) {
 	w.ask(t, 200, "POST", flow+"/versions/1/restore", "")
 	w.ask(t, 200, "PUT", flow, `{"settings":{"concurrency":5}}`)
 	w.ask(t, 200, "POST", flow+"/test-node", `{"node_id":"s","input":{"a":2}}`)
-	w.ask(t, 200, "POST", at+"/hooks/"+id, `{"a":2}`)
+	hooked := w.ask(t, 200, "POST", at+"/hooks/"+id, `{"a":2}`).json["execution_id"].(string)
+	for w.ask(t, 200, "GET", at+"/workflows/executions/"+hooked, "").json["status"] != "complete" {
+	}
 	done := w.ask(t, 200, "POST", at+"/workflows/execute?wait=30", `{"workflow_id":"`+id+`","input":{"name":"Ada"}}`)
 	executions := at + "/workflows/executions"
 	w.ask(t, 200, "GET", executions+"?workflow_id="+id, "")

@@ -1,0 +1,241 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/agent"
+)
+
+// The bounds of one request for embeddings.
+const (
+	embedTexts   = 64        // texts
+	embedBytes   = 200 << 10 // of its texts together, unless one alone is longer
+	embedTime    = 60 * time.Second
+	embedAnswer  = 32 << 20 // bytes
+	embedTries   = 3
+	embedWait    = time.Second      // before the second try, doubled before each later one
+	embedMaxWait = 30 * time.Second // for a provider that asks to come back later
+
+	// maxVector is the longest vector that is taken, in numbers.
+	maxVector = 8192
+)
+
+// Embeddings asks providers for the vectors of texts, over the protocol that
+// OpenAI's embeddings have: https://platform.openai.com/docs/api-reference/embeddings.
+// It may be used by many goroutines.
+type Embeddings struct {
+	http  *http.Client
+	check func(string) (*url.URL, error)
+	sleep func(context.Context, time.Duration) error
+}
+
+// NewEmbeddings makes Embeddings over a guarded client. check tells of an
+// address what that client would say of it without the network.
+func NewEmbeddings(client *http.Client, check func(string) (*url.URL, error)) *Embeddings {
+	return &Embeddings{http: client, check: check, sleep: sleepFor}
+}
+
+func sleepFor(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Check says whether a provider's address may be called, as far as that shows
+// without the network. The error names the setting.
+func (e *Embeddings) Check(to agent.Embedding) error {
+	if _, err := e.check(to.BaseURL); err != nil {
+		var refused interface {
+			error
+			Refused() bool
+		}
+		if errors.As(err, &refused) && refused.Refused() {
+			return agent.Invalid("embedding_base_url", "names an address that this server does not call; the operator opens private ones with SATCHEL_OUTBOUND_ALLOW").Because(err)
+		}
+		return agent.Invalid("embedding_base_url", "is no address that can be called").Because(err)
+	}
+	return nil
+}
+
+// Embed returns a vector for each text, all of one length. Requests that fail
+// for a reason that may pass are tried again, as long as ctx allows. Errors are
+// UPSTREAM_ERROR with the provider's status in details, or ctx's; no text of
+// the provider is in them.
+func (e *Embeddings) Embed(ctx context.Context, to agent.Embedding, key string, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, 0, len(texts))
+	for len(texts) > 0 {
+		n, size := 0, 0
+		for n < len(texts) && n < embedTexts && (n == 0 || size+len(texts[n]) <= embedBytes) {
+			size += len(texts[n])
+			n++
+		}
+		batch, err := e.batch(ctx, to, key, texts[:n])
+		if err != nil {
+			return nil, err
+		}
+		vectors, texts = append(vectors, batch...), texts[n:]
+		if len(vectors[0]) != len(batch[0]) {
+			return nil, agent.Errorf(agent.CodeUpstream, "the embedding provider answers vectors of different lengths")
+		}
+	}
+	return vectors, nil
+}
+
+// batch has one request answered, at the last try or before.
+func (e *Embeddings) batch(ctx context.Context, to agent.Embedding, key string, texts []string) ([][]float32, error) {
+	for try := 1; ; try++ {
+		vectors, wait, err := e.once(ctx, to, key, texts)
+		if err == nil || wait < 0 || try == embedTries {
+			return vectors, err
+		}
+		if wait == 0 {
+			wait = embedWait << (try - 1)
+		}
+		wait = min(wait, embedMaxWait)
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
+			return nil, err
+		}
+		if e.sleep(ctx, wait) != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// once makes one request. wait tells what may help after an error: below 0
+// nothing, 0 another try, above 0 another try after that time.
+func (e *Embeddings) once(ctx context.Context, to agent.Embedding, key string, texts []string) (vectors [][]float32, wait time.Duration, err error) {
+	body, err := json.Marshal(map[string]any{"model": to.Model, "input": texts})
+	if err != nil {
+		return nil, -1, err
+	}
+	limited, cancel := context.WithTimeout(ctx, embedTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(limited, http.MethodPost, strings.TrimRight(to.BaseURL, "/")+"/embeddings", bytes.NewReader(body))
+	if err != nil {
+		return nil, -1, agent.Invalid("embedding_base_url", "is no address that can be called")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := e.http.Do(req)
+	if err != nil {
+		wait, err = unreached(ctx, err)
+		return nil, wait, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		wait = -1
+		if resp.StatusCode == 408 || resp.StatusCode == 429 || resp.StatusCode >= 500 {
+			wait = comeBack(resp.Header.Get("Retry-After"), time.Now())
+		}
+		return nil, wait, refusedBy(resp.StatusCode)
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, embedAnswer+1))
+	if err != nil {
+		wait, err = unreached(ctx, err)
+		return nil, wait, err
+	}
+	vectors, err = readVectors(raw, len(texts))
+	return vectors, -1, err
+}
+
+// readVectors reads an answer with n vectors, in whatever order it has them.
+func readVectors(raw []byte, n int) ([][]float32, error) {
+	odd := func(why string) error {
+		return agent.Errorf(agent.CodeUpstream, "the embedding provider's answer cannot be used: %s", why)
+	}
+	if len(raw) > embedAnswer {
+		return nil, odd(fmt.Sprintf("it is larger than %d MB", embedAnswer>>20))
+	}
+	var answer struct {
+		Data []struct {
+			Index     int       `json:"index"`
+			Embedding []float32 `json:"embedding"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return nil, odd("it is not of OpenAI's form")
+	}
+	if len(answer.Data) != n {
+		return nil, odd(fmt.Sprintf("it holds %d vectors for %d texts", len(answer.Data), n))
+	}
+	vectors := make([][]float32, n)
+	for _, d := range answer.Data {
+		if d.Index < 0 || d.Index >= n || vectors[d.Index] != nil {
+			return nil, odd("its vectors are not numbered as the texts")
+		}
+		if len(d.Embedding) == 0 || len(d.Embedding) > maxVector || len(d.Embedding) != len(answer.Data[0].Embedding) {
+			return nil, odd(fmt.Sprintf("a vector has %d numbers", len(d.Embedding)))
+		}
+		for _, x := range d.Embedding {
+			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+				return nil, odd("a vector holds what is no number")
+			}
+		}
+		vectors[d.Index] = d.Embedding
+	}
+	return vectors, nil
+}
+
+// refusedBy says what a status of the provider means for the agent's owner.
+func refusedBy(status int) error {
+	text := "the embedding provider refuses the request"
+	switch {
+	case status == 401 || status == 403:
+		text = "the embedding provider refuses the credential; check embedding_api_key"
+	case status == 404:
+		text = "the embedding provider does not know the model or the address; check embedding_model and embedding_base_url"
+	case status == 429:
+		text = "the embedding provider is too busy, or the account's limit is reached"
+	case status >= 500:
+		text = "the embedding provider has failed"
+	}
+	return agent.Errorf(agent.CodeUpstream, "%s (status %d)", text, status).With("status", status)
+}
+
+// unreached is what a request that got no whole answer comes to.
+func unreached(ctx context.Context, err error) (time.Duration, error) {
+	var refused interface {
+		error
+		Refused() bool
+	}
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return -1, ctx.Err()
+	case errors.As(err, &refused) && refused.Refused():
+		return -1, agent.Errorf(agent.CodeUpstream, "embedding_base_url leads to an address that this server does not call").Because(err)
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return 0, agent.Errorf(agent.CodeUpstream, "the embedding provider did not answer in time").Because(err)
+	}
+	return 0, agent.Errorf(agent.CodeUpstream, "the embedding provider could not be reached").Because(err)
+}
+
+// comeBack reads the header Retry-After (RFC 9110, section 10.2.3); 0 where it
+// says nothing.
+func comeBack(value string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(at.Sub(now), 0)
+	}
+	return 0
+}

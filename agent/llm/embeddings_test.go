@@ -1,0 +1,171 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+)
+
+// vectorsOf answers a vector of three numbers for each text: its length first.
+func vectorsOf(w http.ResponseWriter, texts []string) {
+	type item struct {
+		Index     int       `json:"index"`
+		Embedding []float32 `json:"embedding"`
+	}
+	var data []item
+	for i := range slices.Backward(texts) { // any order will do
+		data = append(data, item{i, []float32{float32(len(texts[i])), 0, 1}})
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
+}
+
+// embedServer stands for a provider; answer gets the texts and the number of
+// the request, from 1.
+func embedServer(t *testing.T, answer func(w http.ResponseWriter, texts []string, n int)) (*Embeddings, agent.Embedding, *[]*http.Request, *[]time.Duration) {
+	t.Helper()
+	var asked []*http.Request
+	var waits []time.Duration
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Model string
+			Input []string
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body.Model != "m" {
+			t.Errorf("asked with %+v, %v", body, err)
+		}
+		asked = append(asked, r)
+		answer(w, body.Input, len(asked))
+	}))
+	t.Cleanup(s.Close)
+	e := NewEmbeddings(s.Client(), url.Parse)
+	e.sleep = func(ctx context.Context, d time.Duration) error { waits = append(waits, d); return ctx.Err() }
+	return e, agent.Embedding{Provider: "openai-compatible", Model: "m", BaseURL: s.URL + "/v1/"}, &asked, &waits
+}
+
+func TestEmbedBatches(t *testing.T) {
+	e, to, asked, _ := embedServer(t, func(w http.ResponseWriter, texts []string, _ int) { vectorsOf(w, texts) })
+	texts := make([]string, 2*embedTexts+1)
+	for i := range texts {
+		texts[i] = strings.Repeat("x", i)
+	}
+	texts[5] = strings.Repeat("y", embedBytes+1) // a request of its own
+	vectors, err := e.Embed(t.Context(), to, "s3cret", texts)
+	if err != nil || len(vectors) != len(texts) {
+		t.Fatalf("%d vectors, %v", len(vectors), err)
+	}
+	for i, v := range vectors {
+		if len(v) != 3 || v[0] != float32(len(texts[i])) {
+			t.Fatalf("text %d has the vector %v", i, v)
+		}
+	}
+	if len(*asked) != 4 {
+		t.Errorf("%d requests", len(*asked))
+	}
+	if r := (*asked)[0]; r.URL.Path != "/v1/embeddings" || r.Header.Get("Authorization") != "Bearer s3cret" {
+		t.Errorf("asked at %s with %v", r.URL, r.Header)
+	}
+}
+
+func TestEmbedErrors(t *testing.T) {
+	say := func(status int, body string) func(http.ResponseWriter, []string, int) {
+		return func(w http.ResponseWriter, _ []string, _ int) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+		}
+	}
+	for _, tc := range []struct {
+		name   string
+		answer func(w http.ResponseWriter, texts []string, n int)
+		asked  int
+		status any
+		says   string
+	}{
+		{"key", say(401, `{"error":"s3cret is wrong"}`), 1, 401, "embedding_api_key"},
+		{"model", say(404, ""), 1, 404, "embedding_model"},
+		{"text", say(400, ""), 1, 400, "refuses the request"},
+		{"busy", say(429, ""), embedTries, 429, "too busy"},
+		{"down", say(502, ""), embedTries, 502, "has failed"},
+		{"no JSON", say(200, "hello"), 1, nil, "OpenAI's form"},
+		{"too few", say(200, `{"data":[]}`), 1, nil, "0 vectors for 2 texts"},
+		{"one twice", say(200, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}`), 1, nil, "not numbered"},
+		{"other index", say(200, `{"data":[{"index":0,"embedding":[1]},{"index":7,"embedding":[1]}]}`), 1, nil, "not numbered"},
+		{"empty", say(200, `{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[]}]}`), 1, nil, "0 numbers"},
+		{"uneven", say(200, `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`), 1, nil, "2 numbers"},
+		{"too long", say(200, `{"data":[{"index":0,"embedding":[0`+strings.Repeat(",0", maxVector)+`]},{"index":1,"embedding":[0]}]}`), 1, nil, "8193 numbers"},
+		{"huge number", say(200, `{"data":[{"index":0,"embedding":[1e99]},{"index":1,"embedding":[1]}]}`), 1, nil, "OpenAI's form"},
+	} {
+		e, to, asked, _ := embedServer(t, tc.answer)
+		_, err := e.Embed(t.Context(), to, "s3cret", []string{"a", "b"})
+		var known *agent.Error
+		if !errors.As(err, &known) || known.Code != agent.CodeUpstream || known.Details["status"] != tc.status || !strings.Contains(known.Message, tc.says) || len(*asked) != tc.asked {
+			t.Errorf("%s: %v after %d requests", tc.name, err, len(*asked))
+		}
+		if strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: the error holds the key: %v", tc.name, err)
+		}
+	}
+}
+
+func TestEmbedRetries(t *testing.T) {
+	e, to, asked, waits := embedServer(t, func(w http.ResponseWriter, texts []string, n int) {
+		switch n {
+		case 1:
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(429)
+		case 2:
+			w.WriteHeader(500)
+		default:
+			vectorsOf(w, texts)
+		}
+	})
+	if v, err := e.Embed(t.Context(), to, "", []string{"abc"}); err != nil || v[0][0] != 3 {
+		t.Errorf("%v, %v", v, err)
+	}
+	if want := []time.Duration{7 * time.Second, 2 * time.Second}; !slices.Equal(*waits, want) {
+		t.Errorf("waited %v, want %v", *waits, want)
+	}
+	if (*asked)[0].Header.Get("Authorization") != "" {
+		t.Error("an empty key is sent")
+	}
+	// Who waits for the answer is not kept longer than that.
+	hasty, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	e, to, asked, waits = embedServer(t, func(w http.ResponseWriter, _ []string, _ int) {
+		w.Header().Set("Retry-After", "86400")
+		w.WriteHeader(503)
+	})
+	if _, err := e.Embed(hasty, to, "", []string{"abc"}); agent.ErrorCode(err) != agent.CodeUpstream || len(*asked) != 1 || len(*waits) != 0 {
+		t.Errorf("%v after %d requests and %v", err, len(*asked), *waits)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := e.Embed(ended, to, "", []string{"abc"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("after its end: %v", err)
+	}
+	to.BaseURL = "http://127.0.0.1:1"
+	if _, err := e.Embed(t.Context(), to, "", []string{"abc"}); agent.ErrorCode(err) != agent.CodeUpstream || len(*waits) != embedTries-1 {
+		t.Errorf("nobody there: %v", err)
+	}
+}
+
+func FuzzReadVectors(f *testing.F) {
+	f.Add([]byte(`{"data":[{"index":0,"embedding":[1,2]},{"index":1,"embedding":[3,4]}]}`))
+	f.Add([]byte(`{"data":[{"index":-1,"embedding":null},{}]}`))
+	f.Add([]byte(`[]`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		vectors, err := readVectors(raw, 2)
+		if err == nil && (len(vectors) != 2 || len(vectors[0]) != len(vectors[1]) || len(vectors[0]) == 0) {
+			t.Errorf("%v", vectors)
+		}
+	})
+}
