@@ -25,6 +25,10 @@ const (
 	exitMemory   = 4
 )
 
+// longRun is when a script is one that others go before. Its child takes no
+// other script then.
+const longRun = time.Second
+
 // A child stops after this many scripts, or once it has grown by this many
 // bytes or used this much processor time, so that nothing builds up in it.
 const (
@@ -101,9 +105,10 @@ func serve() error {
 			return err
 		}
 		c.limit.Store(c.base + uint64(o.Memory) + memorySlack)
+		slow := time.AfterFunc(longRun, func() { giveWay(15) })
 		c.run(o, values)
 		c.limit.Store(0)
-		c.end.Last = runs >= maxRuns || residentBytes() > c.base+maxGrowth || processorTime() > maxCPU
+		c.end.Last = !slow.Stop() || runs >= maxRuns || residentBytes() > c.base+maxGrowth || processorTime() > maxCPU
 		if err := c.finish(); err != nil || c.end.Last {
 			return err
 		}

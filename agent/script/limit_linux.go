@@ -21,9 +21,11 @@ func childExecutable() string { return "/proc/self/exe" }
 func keepFilesHere() { _ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) }
 
 // childAttributes has the kernel kill the child when its parent dies, which
-// works also for a child that is stuck.
+// works also for a child that is stuck. The child has a process group of its
+// own: Ctrl-C on the terminal is for the server, which then ends its children
+// in its own time.
 func childAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
 
 // addressSlack is the room, in bytes, that the Go runtime reserves without
@@ -31,8 +33,7 @@ func childAttributes() *syscall.SysProcAttr {
 // the child to watch.
 const addressSlack = 512 << 20
 
-// limitProcess puts limits on this process that the kernel enforces, and lets
-// the rest of the machine go first.
+// limitProcess puts limits on this process that the kernel enforces.
 func limitProcess() {
 	if size, _ := memoryPages(); size > 0 && raceMemory == 0 {
 		setLimit(syscall.RLIMIT_AS, size+2*MaxMemory+addressSlack)
@@ -40,8 +41,12 @@ func limitProcess() {
 	setLimit(syscall.RLIMIT_CPU, uint64((2 * maxCPU).Seconds()))
 	setLimit(syscall.RLIMIT_CORE, 0)
 	setLimit(syscall.RLIMIT_FSIZE, 0)
-	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, 5)
+	giveWay(5)
 }
+
+// giveWay lets the rest of the machine go first: the more so, the nearer to 19
+// nice is. There is no way back. The process group stands for all threads.
+func giveWay(nice int) { _ = syscall.Setpriority(syscall.PRIO_PGRP, 0, nice) }
 
 // setLimit lowers a limit. One that the system already set lower stays.
 func setLimit(resource int, value uint64) {

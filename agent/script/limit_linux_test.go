@@ -101,6 +101,17 @@ func TestChildIsBare(t *testing.T) {
 			t.Errorf("file %s is %s", f.Name(), to)
 		}
 	}
+	threads, err := os.ReadDir(filepath.Join(proc, "task"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, thread := range threads {
+		stat, err := os.ReadFile(filepath.Join(proc, "task", thread.Name(), "stat"))
+		_, after, _ := strings.Cut(string(stat), ") ")
+		if fields := strings.Fields(after); err == nil && (len(fields) < 17 || fields[16] != "5") {
+			t.Errorf("a thread does not give way: %s", stat)
+		}
+	}
 	limits, err := os.ReadFile(filepath.Join(proc, "limits"))
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,9 @@ func childAttributes() *syscall.SysProcAttr { return nil }
 // a child.
 func limitProcess() {}
 
+// giveWay does nothing here.
+func giveWay(int) {}
+
 // residentBytes is the memory that Go holds; what the engine holds, it bounds
 // by itself.
 func residentBytes() uint64 {
