@@ -119,6 +119,7 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	// The model is streamed, so its answers have a bound of their own and no header may be late.
 	models := egress.New(egress.Policy{Allow: c.OutboundAllow, MaxResponse: -1, HeaderTimeout: llm.DefaultTimeout})
 	chats := chat.New(chat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Log: options.Log})
+	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats)})
 	server := httpapi.New(httpapi.Options{
 		Folder:    folder,
 		Index:     index,

@@ -185,6 +185,8 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		}
 	})
 	models := egress.New(egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxResponse: -1})
+	chats := agentchat.New(agentchat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Log: quiet})
+	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats)})
 	return folder, New(Options{
 		Folder:      folder,
 		Index:       index,
@@ -192,7 +194,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		Scheduler:   scheduler,
 		Flow:        engine,
 		Webhooks:    webhooks,
-		Chat:        agentchat.New(agentchat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Log: quiet}),
+		Chat:        chats,
 		CORSOrigins: []string{"*"},
 		MaxUpload:   25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }

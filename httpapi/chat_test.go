@@ -258,3 +258,23 @@ func TestChatFollowsASchema(t *testing.T) {
 		t.Errorf("%v after %d", got, len(m.seen))
 	}
 }
+
+// A workflow asks the model, and its answer follows a schema.
+func TestChatNode(t *testing.T) {
+	c, m := minded(t, func(int, map[string]any) string { return "```\n{\"mood\": \"cross\"}\n```" })
+	graph := `{"name":"Mood","status":"active","nodes":[{"id":"t","type":"trigger"},{"id":"ask","type":"chat","data":{"prompt":"How is {{name}}?","system_prompt":"Be brief.",
+		"temperature":0,"sources":false,"output_schema":{"type":"object","properties":{"mood":{"type":"string"}},"required":["mood"]}}}],"edges":[{"source":"t","target":"ask"}]}`
+	id := fmt.Sprint(c.must(t, 201, "POST", "/api/agents/default/workflows", graph)["id"])
+	x := c.must(t, 200, "POST", "/api/agents/default/workflows/execute?wait=30", `{"workflow_id":"`+id+`","input":{"name":"Ada"}}`)
+	if x["status"] != "complete" || at(x, "output.json.mood") != "cross" || at(x, "output.usage.output_tokens") != json.Number("3") {
+		t.Errorf("%v", x)
+	}
+	if told := m.messages(0); at(told[0], "content") != "Be brief." || at(told[1], "content") != "How is Ada?" || m.seen[0]["temperature"] != 0.0 {
+		t.Errorf("told %v", m.seen[0])
+	}
+	bad := strings.Replace(graph, `"type":"string"`, `"type":"strong"`, 1)
+	a := c.send(t, "POST", "/api/agents/default/workflows", bad)
+	if a.StatusCode != 400 || !strings.Contains(a.text, "output_schema") {
+		t.Errorf("%d %s", a.StatusCode, a.text)
+	}
+}

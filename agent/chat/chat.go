@@ -172,6 +172,70 @@ func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Exchange) (llm.Model
 	return m, s, err
 }
 
+// Step answers an exchange as a step of something that may be tried again.
+// With a conversation its history comes before the exchange's last message,
+// which is not stored: it is what a person said already, or an instruction of
+// the workflow's. The answer is stored under key, and with a key that was used
+// before, that answer is returned.
+func (c *Chat) Step(ctx context.Context, db *store.DB, conversationID, key string, x Exchange) (Answer, error) {
+	if conversationID == "" {
+		return c.Complete(ctx, db, x, nil)
+	}
+	release, err := c.turns.take(ctx, turnKey{db.ID(), conversationID})
+	if err != nil {
+		return Answer{}, err
+	}
+	defer release()
+	_, history, err := db.Conversation(ctx, conversationID, maxHistory)
+	if err != nil {
+		return Answer{}, err
+	}
+	if done, ok := answered(history, key); ok {
+		if x.Schema != nil {
+			done.JSON = unfenced(done.Text)
+		}
+		return done, nil
+	}
+	asked := x.Messages[len(x.Messages)-1]
+	x.Messages = within(history, historyTokens)
+	if n := len(x.Messages); n == 0 || x.Messages[n-1].Role != asked.Role || x.Messages[n-1].Content != asked.Content {
+		x.Messages = append(x.Messages, asked)
+	}
+	answer, err := c.Complete(ctx, db, x, nil)
+	if err != nil {
+		return answer, err
+	}
+	_, err = c.keep(ctx, db, agent.Message{ConversationID: conversationID}, key, answer, false)
+	return answer, err
+}
+
+// kept is what is stored beside an answer.
+type kept struct {
+	InReplyTo int64       `json:"in_reply_to,omitempty"`
+	Key       string      `json:"key,omitempty"` // of the step that it is the answer of
+	Model     string      `json:"model"`
+	Usage     llm.Usage   `json:"usage"`
+	ToolCalls []ToolCall  `json:"tool_calls,omitempty"`
+	Sources   []reference `json:"sources,omitempty"`
+	Partial   bool        `json:"partial,omitempty"`
+}
+
+// answered finds the answer that was stored under key.
+func answered(history []agent.Message, key string) (Answer, bool) {
+	for _, m := range history {
+		var meta kept
+		if m.Role != agent.MessageAssistant || json.Unmarshal(m.Metadata, &meta) != nil || key == "" || meta.Key != key {
+			continue
+		}
+		a := Answer{Text: m.Content, Model: meta.Model, Usage: meta.Usage, ToolCalls: append([]ToolCall{}, meta.ToolCalls...), Sources: []Citation{}}
+		for _, r := range meta.Sources {
+			a.Sources = append(a.Sources, Citation{Number: r.Number, Result: vector.Result{ID: r.ID, SourceID: r.SourceID, Score: r.Score, Metadata: r.Metadata}})
+		}
+		return a, true
+	}
+	return Answer{}, false
+}
+
 // Turn is what a person says to an agent.
 type Turn struct {
 	ConversationID string // empty: a new conversation
@@ -179,12 +243,6 @@ type Turn struct {
 	Message        string
 	Tools          Choice
 	Sources        Choice
-	// From the workflow node; see Exchange.
-	System      string
-	Model       string
-	Temperature *float64
-	Schema      json.RawMessage
-	MaxRounds   int
 }
 
 // Reply stores what a person said, answers it, and stores the answer. When the
@@ -205,29 +263,18 @@ func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Eve
 	if err != nil {
 		return agent.Message{}, Answer{}, err
 	}
-	x := Exchange{Messages: within(history, historyTokens), Tools: t.Tools, Sources: t.Sources,
-		System: t.System, Model: t.Model, Temperature: t.Temperature, Schema: t.Schema, MaxRounds: t.MaxRounds}
+	x := Exchange{Messages: within(history, historyTokens), Tools: t.Tools, Sources: t.Sources}
 	answer, err := c.Complete(ctx, db, x, onEvent)
 	if err != nil && answer.Text == "" {
 		return agent.Message{}, answer, inConversation(err, said.ConversationID)
 	}
-	kept, stored := c.keep(ctx, db, said, answer, err != nil)
-	return kept, answer, inConversation(errors.Join(err, stored), said.ConversationID)
+	reply, stored := c.keep(ctx, db, said, "", answer, err != nil)
+	return reply, answer, inConversation(errors.Join(err, stored), said.ConversationID)
 }
 
 // keep stores an answer, even when who asked has gone.
-func (c *Chat) keep(ctx context.Context, db *store.DB, said agent.Message, a Answer, partial bool) (agent.Message, error) {
-	meta := map[string]any{"in_reply_to": said.ID, "model": a.Model, "usage": a.Usage}
-	if len(a.ToolCalls) > 0 {
-		meta["tool_calls"] = a.ToolCalls
-	}
-	if len(a.Sources) > 0 {
-		meta["sources"] = references(a.Sources)
-	}
-	if partial {
-		meta["partial"] = true
-	}
-	raw, err := json.Marshal(meta)
+func (c *Chat) keep(ctx context.Context, db *store.DB, said agent.Message, key string, a Answer, partial bool) (agent.Message, error) {
+	raw, err := json.Marshal(kept{said.ID, key, a.Model, a.Usage, a.ToolCalls, references(a.Sources), partial})
 	if err != nil {
 		return agent.Message{}, err
 	}

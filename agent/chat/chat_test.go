@@ -180,6 +180,37 @@ func TestTurnsOfAConversation(t *testing.T) {
 	}
 }
 
+// A step in a conversation adds its answer once, however often it is tried,
+// and does not repeat what the person said.
+func TestSteps(t *testing.T) {
+	s := play(t, nil, func(n int, asked map[string]any) string { return says(fmt.Sprintf("Answer %d.", n)) })
+	said, _, err := s.db.BeginTurn(t.Context(), agent.Message{Role: agent.MessageUser, Content: "Hello", Metadata: json.RawMessage("{}")}, "", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(key, prompt string) string {
+		a, err := s.chat.Step(t.Context(), s.db, said.ConversationID, key, Exchange{Messages: []llm.Message{{Role: agent.MessageUser, Content: prompt}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Text
+	}
+	if first, again := ask("x:n:", "Hello"), ask("x:n:", "Hello"); first != "Answer 1." || again != first || len(s.seen) != 1 {
+		t.Errorf("%q, then %q after %d requests", first, again, len(s.seen))
+	}
+	if n := len(s.seen[0]["messages"].([]any)); n != 2 { // system and Hello
+		t.Errorf("the model was told %d messages", n)
+	}
+	ask("x:m:", "Sum it up.")
+	if n := len(s.seen[1]["messages"].([]any)); n != 4 {
+		t.Errorf("the model was told %d messages", n)
+	}
+	_, messages, err := s.db.Conversation(t.Context(), said.ConversationID, 10)
+	if err != nil || len(messages) != 3 {
+		t.Errorf("%d messages kept, %v", len(messages), err)
+	}
+}
+
 func TestHistoryWithinBudget(t *testing.T) {
 	say := func(role agent.MessageRole, text string) agent.Message {
 		return agent.Message{Role: role, Content: text}

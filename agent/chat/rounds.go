@@ -217,18 +217,28 @@ func (r *rounds) checkSchema(text string) string {
 	if r.exchange.Schema == nil {
 		return ""
 	}
+	value := unfenced(text)
+	if value == nil {
+		return "it is no JSON"
+	}
+	if problem := schemaProblem(r.exchange.Schema, value); problem != "" {
+		return problem
+	}
+	r.answer.JSON = value
+	return ""
+}
+
+// unfenced is the JSON of an answer, which many models put into a fence; nil
+// when it is none.
+func unfenced(text string) json.RawMessage {
 	text = strings.TrimSpace(text)
-	if after, ok := strings.CutPrefix(text, "```"); ok { // many models fence it
+	if after, ok := strings.CutPrefix(text, "```"); ok {
 		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(after, "json"), "```"))
 	}
 	if !json.Valid([]byte(text)) {
-		return "it is no JSON"
+		return nil
 	}
-	if problem := schemaProblem(r.exchange.Schema, []byte(text)); problem != "" {
-		return problem
-	}
-	r.answer.JSON = json.RawMessage(text)
-	return ""
+	return json.RawMessage(text)
 }
 
 // best orders passages that several searches found and keeps those of one

@@ -1,0 +1,71 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/chat"
+	"satchel/agent/llm"
+	"satchel/store"
+)
+
+// chatTimeout is the time limit of a chat node that names none.
+const chatTimeout = 5 * time.Minute
+
+// ChatKind is the node type chat: it asks the agent's language model. In a
+// conversation the model knows what was said before, and its answer is added
+// once, however often the node is tried.
+func ChatKind(c *chat.Chat) *Kind {
+	return &Kind{Timeout: chatTimeout, Check: checkChat, Run: func(ctx context.Context, call *Call) (Outcome, error) {
+		x, err := exchange(call)
+		if err != nil {
+			return Outcome{}, err
+		}
+		answer, err := c.Step(store.WithDepth(ctx, call.Depth), call.DB, call.Text("conversation_id"), call.Key, x)
+		if err != nil {
+			return Outcome{}, err
+		}
+		return Outcome{Output: map[string]any{"text": answer.Text, "json": answer.JSON, "tool_calls": answer.ToolCalls,
+			"sources": answer.Sources, "usage": answer.Usage}}, nil
+	}}
+}
+
+func checkChat(data map[string]any) (field, issue string) {
+	schema, ok := data["output_schema"].(map[string]any)
+	if !ok {
+		return "", ""
+	}
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		return "data.output_schema", "is no JSON Schema"
+	}
+	return issueOf(chat.CheckSchema("data.output_schema", raw))
+}
+
+// exchange reads what a chat node asks.
+func exchange(c *Call) (x chat.Exchange, err error) {
+	x = chat.Exchange{System: c.Text("system_prompt"), Model: c.Text("model"), MaxRounds: int(c.Number("max_steps", 0)),
+		Messages: []llm.Message{{Role: agent.MessageUser, Content: c.Text("prompt")}}}
+	if t, ok := number(c.Data["temperature"]); ok {
+		if t < 0 || t > 2 {
+			return x, agent.Invalid("temperature", "must be from 0 to 2")
+		}
+		x.Temperature = &t
+	}
+	for key, choice := range map[string]*chat.Choice{"tools": &x.Tools, "sources": &x.Sources} {
+		if v := c.Data[key]; v != nil {
+			if raw, err := json.Marshal(v); err != nil || json.Unmarshal(raw, choice) != nil {
+				return x, agent.Invalid(key, "must be a list of ids, true or false")
+			}
+		}
+	}
+	if schema := c.Data["output_schema"]; schema != nil {
+		if x.Schema, err = json.Marshal(schema); err != nil {
+			return x, agent.Invalid("output_schema", "is no JSON Schema")
+		}
+		return x, chat.CheckSchema("output_schema", x.Schema)
+	}
+	return x, nil
+}
