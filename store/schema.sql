@@ -228,7 +228,9 @@ CREATE TRIGGER _files_deleted AFTER DELETE ON _files BEGIN
   DELETE FROM _file_parts WHERE upload = old.upload;
 END;
 
-CREATE VIRTUAL TABLE _chunk_text USING fts5(section, content, content='chunks', content_rowid='seq', tokenize="porter unicode61 remove_diacritics 2");
+-- Full text sees what the program's function separate_words makes of a text:
+-- scripts without spaces in pieces.
+CREATE VIRTUAL TABLE _chunk_text USING fts5(section, content, content='', tokenize="porter unicode61 remove_diacritics 2 categories 'L* N* Mn Mc Co'");
 CREATE VIRTUAL TABLE _chunk_terms USING fts5vocab('_chunk_text', 'row');
 CREATE VIRTUAL TABLE _chunk_vectors USING vec0(source INTEGER, embedding float[512] distance_metric=cosine, chunk_size=256);
 -- One bit a dimension of every vector, many records to a row, for the search
@@ -243,10 +245,10 @@ CREATE TABLE _vector_segments (
 CREATE INDEX _vector_segments_sizes ON _vector_segments(dims, n);
 INSERT INTO _counts VALUES ('vectors_gone', 0);  -- records of deleted chunks
 CREATE TRIGGER _chunks_inserted AFTER INSERT ON chunks BEGIN
-  INSERT INTO _chunk_text(rowid, section, content) VALUES (new.seq, new.section, new.content);
+  INSERT INTO _chunk_text(rowid, section, content) VALUES (new.seq, separate_words(new.section), separate_words(new.content));
 END;
 CREATE TRIGGER _chunks_deleted AFTER DELETE ON chunks BEGIN
-  INSERT INTO _chunk_text(_chunk_text, rowid, section, content) VALUES ('delete', old.seq, old.section, old.content);
+  INSERT INTO _chunk_text(_chunk_text, rowid, section, content) VALUES ('delete', old.seq, separate_words(old.section), separate_words(old.content));
   DELETE FROM _chunk_vectors WHERE rowid = old.seq;
   UPDATE _counts SET n = n + 1 WHERE name = 'vectors_gone' AND old.embedded;
 END;

@@ -39,6 +39,8 @@ type Query struct {
 	SourceID string  // only chunks of this source; empty: of all
 	MinScore float64 // 0 to 1: only results that score as much
 	Mode     Mode    // empty: Hybrid
+
+	whole bool // see store.Knowledge.Whole
 }
 
 // Result is a chunk that a search found.
@@ -147,6 +149,9 @@ func (ix *Index) shortlist(ctx context.Context, db *store.DB, m model, q Query, 
 		k, err := tx.Knowledge(q.SourceID, m.name)
 		if err != nil {
 			return nil, err
+		}
+		if q.whole {
+			k.Whole()
 		}
 		return candidates(k, q, vector)
 	})

@@ -1,0 +1,146 @@
+package terms
+
+// stem cuts a lower-case word down to its stem, in place, and returns it. It is
+// the algorithm of M. F. Porter, "An algorithm for suffix stripping" (1980), as
+// FTS5's tokenizer porter has it: words of less than 3 or more than 64 bytes
+// stay as they are.
+func stem(w []byte) []byte {
+	if len(w) < 3 || len(w) > 64 {
+		return w
+	}
+	w = plural(w)
+	w = past(w)
+	if w[len(w)-1] == 'y' && hasVowel(w[:len(w)-1]) {
+		w[len(w)-1] = 'i'
+	}
+	w = replace(w, step2, 1)
+	w = replace(w, step3, 1)
+	w = replace(w, step4, 2)
+	if n := len(w) - 1; w[n] == 'e' && (measure(w[:n]) > 1 || measure(w[:n]) == 1 && !endsShort(w[:n])) {
+		w = w[:n]
+	}
+	if n := len(w) - 1; n > 0 && w[n] == 'l' && w[n-1] == 'l' && measure(w[:n]) > 1 {
+		w = w[:n]
+	}
+	return w
+}
+
+// plural takes off what ends in s: step 1a.
+func plural(w []byte) []byte {
+	n := len(w)
+	switch {
+	case w[n-1] != 's' || w[n-2] == 's':
+		return w
+	case w[n-2] == 'e' && (n > 4 && w[n-4] == 's' && w[n-3] == 's' || n > 3 && w[n-3] == 'i'):
+		return w[:n-2]
+	}
+	return w[:n-1]
+}
+
+// past takes off -ed and -ing: step 1b.
+func past(w []byte) []byte {
+	n := len(w)
+	switch {
+	case ends(w, "eed"):
+		if measure(w[:n-3]) > 0 {
+			return w[:n-1]
+		}
+		return w
+	case ends(w, "ed") && hasVowel(w[:n-2]):
+		w = w[:n-2]
+	case ends(w, "ing") && hasVowel(w[:n-3]):
+		w = w[:n-3]
+	default:
+		return w
+	}
+	n = len(w)
+	switch last := w[n-1]; {
+	case ends(w, "at"), ends(w, "bl"), ends(w, "iz"):
+		return append(w, 'e')
+	case n > 1 && last == w[n-2] && !isVowel(last, false) && last != 'l' && last != 's' && last != 'z':
+		return w[:n-1]
+	case measure(w) == 1 && endsShort(w):
+		return append(w, 'e')
+	}
+	return w
+}
+
+type suffix struct{ from, to string }
+
+var (
+	step2 = []suffix{
+		{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"}, {"anci", "ance"}, {"izer", "ize"}, {"logi", "log"}, {"bli", "ble"},
+		{"alli", "al"}, {"entli", "ent"}, {"eli", "e"}, {"ousli", "ous"}, {"ization", "ize"}, {"ation", "ate"}, {"ator", "ate"},
+		{"alism", "al"}, {"iveness", "ive"}, {"fulness", "ful"}, {"ousness", "ous"}, {"aliti", "al"}, {"iviti", "ive"}, {"biliti", "ble"},
+	}
+	step3 = []suffix{{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"}, {"ical", "ic"}, {"ful", ""}, {"ness", ""}}
+	step4 = []suffix{
+		{"al", ""}, {"ance", ""}, {"ence", ""}, {"er", ""}, {"ic", ""}, {"able", ""}, {"ible", ""}, {"ant", ""}, {"ement", ""},
+		{"ment", ""}, {"ent", ""}, {"ion", ""}, {"ou", ""}, {"ism", ""}, {"ate", ""}, {"iti", ""}, {"ous", ""}, {"ive", ""}, {"ize", ""},
+	}
+)
+
+// replace changes the first suffix that w ends with, when what is before it has
+// at least a measure.
+func replace(w []byte, list []suffix, least int) []byte {
+	for _, s := range list {
+		if !ends(w, s.from) {
+			continue
+		}
+		before := w[:len(w)-len(s.from)]
+		if measure(before) < least || s.from == "ion" && !ends(before, "s") && !ends(before, "t") {
+			return w
+		}
+		return append(before, s.to...)
+	}
+	return w
+}
+
+// ends tells whether w ends with a suffix and something stands before it.
+func ends(w []byte, suffix string) bool {
+	return len(w) > len(suffix) && string(w[len(w)-len(suffix):]) == suffix
+}
+
+// isVowel tells what a letter is; y is one after a consonant.
+func isVowel(c byte, y bool) bool {
+	switch c {
+	case 'a', 'e', 'i', 'o', 'u':
+		return true
+	}
+	return y && c == 'y'
+}
+
+// measure counts how often consonants follow vowels.
+func measure(w []byte) (m int) {
+	vowel := false
+	for i, c := range w {
+		now := isVowel(c, i > 0 && !vowel)
+		if vowel && !now {
+			m++
+		}
+		vowel = now
+	}
+	return m
+}
+
+func hasVowel(w []byte) bool {
+	for i, c := range w {
+		if isVowel(c, i > 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// endsShort tells whether w ends with consonant, vowel and a consonant other
+// than w, x and y.
+func endsShort(w []byte) bool {
+	if last := w[len(w)-1]; last == 'w' || last == 'x' || last == 'y' {
+		return false
+	}
+	var a, b, c bool // whether the last three are consonants
+	for _, letter := range w {
+		a, b, c = b, c, !isVowel(letter, c)
+	}
+	return len(w) > 2 && a && !b && c
+}
