@@ -45,6 +45,7 @@ var componentNames = map[string]string{
 	"agent.Progress":          "SourceProgress",
 	"agent.Log":               "LogEntry",
 	"vector.Result":           "SearchResult",
+	"vector.ResultMetadata":   "SearchMetadata",
 	"httpapi.searchIn":        "SearchQuery",
 	"httpapi.searchOut":       "SearchAnswer",
 	"httpapi.keyOut":          "NewKey",

@@ -43,13 +43,19 @@ type Query struct {
 	whole bool // see store.Knowledge.Whole
 }
 
-// Result is a chunk that a search found.
+// Result is a chunk that a search found, or several that continue each other.
 type Result struct {
-	ID       string              `json:"id" doc:"The chunk's id." example:"chunk-06f1q2s3t4v5a6b7c8d9"`
-	SourceID string              `json:"source_id" example:"source-06f1q2s3t4v5a6b7c8d9"`
-	Content  string              `json:"content"`
-	Score    float64             `json:"score" doc:"Cosine similarity of the chunk to the query, 0 to 1, in every mode." example:"0.734512"`
-	Metadata agent.ChunkMetadata `json:"metadata"`
+	ID       string         `json:"id" doc:"The id of the chunk, of several that of the best." example:"chunk-06f1q2s3t4v5a6b7c8d9"`
+	SourceID string         `json:"source_id" example:"source-06f1q2s3t4v5a6b7c8d9"`
+	Content  string         `json:"content" doc:"The text of the chunk, or of up to three that overlap, each part of it once."`
+	Score    float64        `json:"score" doc:"Cosine similarity of the best chunk to the query, 0 to 1, in every mode." example:"0.734512"`
+	Metadata ResultMetadata `json:"metadata"`
+}
+
+// ResultMetadata tells where a result comes from.
+type ResultMetadata struct {
+	agent.ChunkMetadata          // the best chunk's
+	ChunkIDs            []string `json:"chunk_ids,omitempty" doc:"The ids of all chunks in their order, when the result is made of several."`
 }
 
 // check brings a query into its bounds.
@@ -257,7 +263,7 @@ func merge(near, cosines, matching map[int64]float64) []candidate {
 	return list
 }
 
-// pick keeps what can still become a result. Of chunks without a vector those
+// pick keeps what can still become a result or a part of one. Of chunks without a vector those
 // with the best words are kept, as many as the limit: each costs an embedding.
 func pick(list []candidate, q Query) []candidate {
 	order(list, q.Mode)
@@ -268,7 +274,7 @@ func pick(list []candidate, q Query) []candidate {
 		case !c.known && unknown < q.Limit:
 			unknown++
 			kept = append(kept, c)
-		case c.known && known < q.Limit && c.score() >= q.MinScore:
+		case c.known && known < maxJoined*q.Limit && c.score() >= q.MinScore:
 			known++
 			kept = append(kept, c)
 		}
@@ -332,11 +338,19 @@ func (ix *Index) complete(ctx context.Context, db *store.DB, m model, list []can
 // results makes the answer of candidates whose cosines are all known.
 func results(list []candidate, q Query) []Result {
 	order(list, q.Mode)
-	out := make([]Result, 0, min(len(list), q.Limit))
-	for i := range list {
-		if c := &list[i]; c.score() >= q.MinScore && len(out) < q.Limit {
-			out = append(out, Result{ID: c.ID, SourceID: c.SourceID, Content: c.Content, Score: c.score(), Metadata: c.Metadata})
+	var found []passage
+	for _, c := range list {
+		if c.score() < q.MinScore {
+			continue
 		}
+		if found = take(found, c); len(found) > q.Limit {
+			found = found[:q.Limit]
+			break
+		}
+	}
+	out := make([]Result, len(found))
+	for i, p := range found {
+		out[i] = p.result()
 	}
 	return out
 }

@@ -261,6 +261,7 @@ func TestWordsOf(t *testing.T) {
 		{`"a" OR (b) NEAR/3 c*`, []string{"a", "or", "b", "near", "3", "c"}, []string{"near 3", "near3"}},
 		{"naïve cafe\u0301 Straße", []string{"naïve", "cafe\u0301", "straße"}, nil},
 		{"❤️ 🦦 -- \x00", nil, nil},
+		{"東京都 iPhone手机", []string{"東京", "京都", "手机", "iphone"}, []string{"東京 京都", "iphone", "i phone"}},
 		{"1.2.3.4.5.6.7.8.9", []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, nil},
 	} {
 		got := wordsOf(c.query)

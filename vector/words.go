@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"satchel/store"
+	"satchel/store/terms"
 )
 
 // maxPhrase bounds the words of one phrase.
@@ -19,12 +20,15 @@ const maxPhrase = 8
 // word that looks like a name ("E1042", "--verify") counts twice, because a
 // question for a name is answered by nothing else.
 //
+// Scripts without spaces are looked for in the pieces that the index has them in,
+// and a run of pieces as a phrase.
+//
 // Words like "how" and "the" stay: where they are frequent bm25 gives them no
 // weight, and where they are not they temper what the others reach.
 func wordsOf(query string) store.Words {
 	var w store.Words
 	before := ""
-	for _, field := range strings.Fields(query) {
+	for _, field := range fieldsOf(query, &w) {
 		parts := slices.DeleteFunc(strings.FieldsFunc(field, separates), isBare)
 		for _, part := range parts {
 			w.Single = addNew(w.Single, strings.ToLower(part))
@@ -39,6 +43,28 @@ func wordsOf(query string) store.Words {
 		before = one
 	}
 	return w
+}
+
+// fieldsOf cuts a query at its spaces. What is in a script without spaces goes
+// to w.
+func fieldsOf(query string, w *store.Words) (fields []string) {
+	for _, run := range terms.Runs(query) {
+		switch {
+		case run.Gram == 0:
+			fields = append(fields, strings.Fields(run.Text)...)
+		case run.Short():
+			w.Prefixes = addNew(w.Prefixes, run.Text)
+		default:
+			grams := run.Grams()
+			for _, g := range grams {
+				w.Single = addNew(w.Single, g)
+			}
+			if len(grams) > 1 && len(grams) <= maxPhrase {
+				w.Phrases = addNew(w.Phrases, strings.Join(grams, " "))
+			}
+		}
+	}
+	return fields
 }
 
 // spellings lists what counts in addition for a field of a query, whose words

@@ -191,7 +191,7 @@ func chunksOf(t testing.TB, s *set) []vector.Result {
 			t.Fatal(d.name, err)
 		}
 		for _, c := range chunks {
-			all = append(all, vector.Result{Content: c.Content, Metadata: agent.ChunkMetadata{SourceName: d.name, Section: c.Heading}})
+			all = append(all, vector.Result{Content: c.Content, Metadata: vector.ResultMetadata{ChunkMetadata: agent.ChunkMetadata{SourceName: d.name, Section: c.Heading}}})
 		}
 	}
 	return all

@@ -1,0 +1,120 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// whole is what Matching finds when it looks at everything.
+func whole(t testing.TB, db *DB, sourceID string, w Words, n int, also ...int64) map[int64]float64 {
+	return ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) {
+		k.Whole()
+		return k.Matching(w, n, also)
+	})
+}
+
+// TestBM25IsThatOfFTS5 works bm25 out in both ways.
+func TestBM25IsThatOfFTS5(t *testing.T) {
+	db := openKnowledge(t)
+	texts := []string{"relay ERR_SSL_42 relays", "foo.Bar() is called by the relay", "part AB-12/3, or 12/3 AB", "Crème brûlée", "東京都の天気 relay", "nothing else"}
+	for i := range 200 {
+		texts = append(texts, fmt.Sprintf("filler %d%s", i, strings.Repeat(" and more of it", i%7)))
+	}
+	_, seqs := learn(t, db, testModel, texts)
+	w := Words{Single: []string{"relay", "called", "more", "12", "creme", "東京"}, Prefixes: []string{"天", "fill"}, Phrases: []string{"ab 12 3", "err ssl 42", "東京 京都"}}
+	got := ask(t, db, "", func(k *Knowledge) (map[string]map[int64]float64, error) {
+		c, err := k.corpus()
+		if err != nil {
+			return nil, err
+		}
+		list, _, err := k.weigh(c, w)
+		if err != nil {
+			return nil, err
+		}
+		ours, err := k.bm25(c, list, seqs)
+		if err != nil {
+			return nil, err
+		}
+		theirs, err := k.rankAll(c, list, 1000, nil)
+		return map[string]map[int64]float64{"ours": ours, "theirs": theirs}, err
+	})
+	if len(got["theirs"]) < 200 || len(got["ours"]) != len(got["theirs"]) {
+		t.Fatalf("%d chunks match, %d by FTS5", len(got["ours"]), len(got["theirs"]))
+	}
+	for seq, want := range got["theirs"] {
+		if math.Abs(got["ours"][seq]-want) > 1e-9 {
+			t.Errorf("chunk %d: %v, FTS5 has %v", seq, got["ours"][seq], want)
+		}
+	}
+}
+
+// TestManyMatches asks for words that more chunks hold than are looked at.
+func TestManyMatches(t *testing.T) {
+	db := openKnowledge(t)
+	texts := make([]string, 2*fewMatches)
+	for i := range texts {
+		texts[i] = "pump"
+		for j, word := range []string{"valve", "motor", "gauge"} {
+			if i%(2+j) == 0 {
+				texts[i] += " " + word
+			}
+		}
+	}
+	learn(t, db, testModel, texts)
+	checkFrequencies(t, db, map[string]int{"pump": len(texts), "valve": len(texts) / 2, "motor": len(texts) / 3, "kestrel": 0})
+	rare, some := learn(t, db, testModel, []string{"pump with a kestrel and a valve", "a kestrel", "motor gauge kestrel", "nothing"})
+	for _, c := range []struct {
+		what string
+		w    Words
+		n    int
+	}{
+		{"a rare word", Words{Single: []string{"valve", "motor", "kestrel"}}, 3},
+		{"none", Words{Single: []string{"motor", "gauge"}}, 1},
+	} {
+		got, want := matching(t, db, "", c.w, c.n), whole(t, db, "", c.w, c.n)
+		best := slices.Max(slices.Collect(maps.Values(want)))
+		if len(got) != c.n || math.Abs(slices.Max(slices.Collect(maps.Values(got)))-best) > 0.02 {
+			t.Errorf("%s: found %v, of all %v", c.what, got, want)
+		}
+	}
+	w := Words{Single: []string{"valve", "motor", "kestrel"}}
+	if got, want := ranked(matching(t, db, "", w, 3)), ranked(whole(t, db, "", w, 3)); !slices.Equal(got, want) || !slices.Contains(got, some[1]) {
+		t.Errorf("found %v, of all %v", got, want)
+	}
+	if got := matching(t, db, "", w, 1, 1, 2, some[3]); len(got) != 2 || got[1] == 0 {
+		t.Errorf("besides the best, chunk 1 matches and others do not: %v", got)
+	}
+	if got := matching(t, db, rare, Words{Single: []string{"valve", "pump"}}, 10); len(got) != 1 || got[some[0]] == 0 {
+		t.Errorf("in a small source: %v, want chunk %d", got, some[0])
+	}
+	if err := db.DeleteSource(context.Background(), rare); err != nil {
+		t.Fatal(err)
+	}
+	for seq := range matching(t, db, "", w, 50) {
+		if slices.Contains(some, seq) {
+			t.Errorf("chunk %d of a deleted source is found", seq)
+		}
+	}
+}
+
+// checkFrequencies compares the estimates of how many chunks hold a word.
+func checkFrequencies(t *testing.T, db *DB, want map[string]int) {
+	t.Helper()
+	for word, want := range want {
+		got := ask(t, db, "", func(k *Knowledge) (int, error) {
+			c, err := k.corpus()
+			if err != nil {
+				return 0, err
+			}
+			return k.count(c, term{text: word})
+		})
+		if math.Abs(float64(got-want)) > float64(want)/50 {
+			t.Errorf("%s is in %d chunks, the estimate is %d", word, want, got)
+		}
+	}
+}

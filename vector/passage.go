@@ -1,0 +1,104 @@
+package vector
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxJoined is how many chunks may become one result.
+const maxJoined = 3
+
+// leastOverlap is how many bytes two chunks that follow each other must share
+// for the second to continue the first.
+const leastOverlap = 16
+
+// passage is a result under way: hits of one source that follow each other.
+type passage struct {
+	best  candidate
+	parts []candidate // in their order
+}
+
+// take adds the next best hit to a list of passages: to one that it continues
+// or leads up to, when there is one with room, else as one of its own. When that
+// closes the gap to another passage, both become one.
+func take(list []passage, c candidate) []passage {
+	added := passage{c, []candidate{c}}
+	at := len(list)
+	for i := 0; i < len(list); i++ {
+		parts := join(list[i].parts, added.parts)
+		if parts == nil {
+			continue
+		}
+		if at < len(list) { // the gap is closed
+			list[at].parts = parts
+			return slices.Delete(list, i, i+1)
+		}
+		at = i
+		list[i].parts = parts
+		added.parts = parts
+	}
+	if at == len(list) {
+		list = append(list, added)
+	}
+	return list
+}
+
+// join puts two runs of chunks together if one continues the other, else it
+// returns nil.
+func join(a, b []candidate) []candidate {
+	if len(a)+len(b) > maxJoined || a[0].SourceID != b[0].SourceID || a[0].Metadata.URL != b[0].Metadata.URL {
+		return nil
+	}
+	if b[0].Position < a[0].Position {
+		a, b = b, a
+	}
+	last, next := a[len(a)-1], b[0]
+	if last.Position+1 != next.Position || overlap(last.Content, next.Content) < leastOverlap {
+		return nil
+	}
+	return slices.Concat(a, b)
+}
+
+// overlap is the length of the longest end of a that b begins with. It is what
+// the prefix function of Knuth, Morris and Pratt yields for b followed by a.
+func overlap(a, b string) int {
+	a = a[max(len(a)-len(b), 0):]
+	prefix := make([]int, len(b)) // of each start of b: its longest end that b begins with
+	advance := func(n int, c byte) int {
+		for n > 0 && (n == len(b) || b[n] != c) {
+			n = prefix[n-1]
+		}
+		if n < len(b) && b[n] == c {
+			n++
+		}
+		return n
+	}
+	for i := 1; i < len(b); i++ {
+		prefix[i] = advance(prefix[i-1], b[i])
+	}
+	n := 0
+	for i := range len(a) {
+		n = advance(n, a[i])
+	}
+	return n
+}
+
+// result makes the answer of a passage: what chunks share is in it once.
+func (p passage) result() Result {
+	r := Result{ID: p.best.ID, SourceID: p.best.SourceID, Score: p.best.score(), Metadata: ResultMetadata{ChunkMetadata: p.best.Metadata}}
+	if len(p.parts) == 1 {
+		r.Content = p.best.Content
+		return r
+	}
+	var content strings.Builder
+	for i, part := range p.parts {
+		text := part.Content
+		if i > 0 {
+			text = text[overlap(p.parts[i-1].Content, text):]
+		}
+		content.WriteString(text)
+		r.Metadata.ChunkIDs = append(r.Metadata.ChunkIDs, part.ID)
+	}
+	r.Content = content.String()
+	return r
+}
