@@ -9,7 +9,7 @@ import (
 	"satchel/store/terms"
 )
 
-// fewMatches is how many matching chunks are ranked one by one, some 2 µs each.
+// fewMatches is how many matching chunks are ranked one by one, some two microseconds each.
 const fewMatches = 4000
 
 // FTS5's constants of bm25.
