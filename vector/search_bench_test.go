@@ -190,13 +190,13 @@ func benchmarkSearch(b *testing.B, l *library) {
 	for _, mode := range []Mode{Hybrid, Vector, Keyword} {
 		b.Run(string(mode), func(b *testing.B) {
 			var took []time.Duration
-			before := cpuTime(b)
+			spent := cpuTime(b)
 			for b.Loop() {
 				began := time.Now()
 				search(b, ix, db, Query{Text: texts[len(took)%len(texts)], Mode: mode})
 				took = append(took, time.Since(began))
 			}
-			b.ReportMetric((cpuTime(b)-before).Seconds()*1000/float64(b.N), "cpu-ms")
+			b.ReportMetric((cpuTime(b)-spent).Seconds()*1000/float64(b.N), "cpu-ms")
 			slices.Sort(took)
 			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
