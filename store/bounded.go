@@ -9,8 +9,9 @@ import (
 	"satchel/store/terms"
 )
 
-// fewMatches is how many matching chunks are ranked one by one, some two microseconds each.
-const fewMatches = 4000
+// fewMatches is how many matching chunks are ranked one by one, some two
+// microseconds each.
+const fewMatches = 12_000
 
 // FTS5's constants of bm25.
 const (
@@ -28,7 +29,7 @@ func (k *Knowledge) rankSome(c corpus, list []term, n int, also []int64) (map[in
 	for _, seq := range also {
 		candidates[seq] = true
 	}
-	rare := rarest(list, fewMatches)
+	rare := rarest(list, k.few)
 	if len(rare) > 0 {
 		found, err := k.rankAll(c, rare, 3*n, nil)
 		if err != nil {
@@ -74,12 +75,12 @@ func rarest(list []term, limit int) []term {
 // recent looks at the newest chunks, so many that some fewMatches hold a term,
 // and returns the n whose terms weigh most.
 func (k *Knowledge) recent(c corpus, list []term, n int) ([]int64, error) {
-	span := float64(c.high-c.low+1) * min(float64(fewMatches)/float64(max(c.inScope(list), 1)), 1)
+	span := float64(c.high-c.low+1) * min(float64(k.few)/float64(max(c.inScope(list), 1)), 1)
 	where, args := k.scope(c)
 	weights := map[int64]float64{}
 	for _, t := range list {
 		rows, err := k.tx.query("SELECT rowid FROM _chunk_text WHERE _chunk_text MATCH ? AND rowid >= ?"+where+" ORDER BY rowid DESC LIMIT ?",
-			slices.Concat([]any{t.match(), c.high - int64(span)}, args, []any{fewMatches})...)
+			slices.Concat([]any{t.match(), c.high - int64(span)}, args, []any{k.few})...)
 		if err != nil {
 			return nil, err
 		}

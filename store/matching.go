@@ -51,7 +51,7 @@ func (k *Knowledge) Matching(w Words, n int, also []int64) (map[int64]float64, e
 		return map[int64]float64{}, err
 	}
 	rank := k.rankSome
-	if k.whole || c.inScope(list) <= fewMatches {
+	if k.whole || c.inScope(list) <= k.few {
 		rank = k.rankAll
 	}
 	found, err := rank(c, list, n, also)
@@ -250,26 +250,39 @@ func (k *Knowledge) weigh(c corpus, w Words) (found []term, best float64, err er
 	return found, best * (k1 + 1), nil
 }
 
-// probe is how many matches at the end of a large collection take part in the
-// estimate of a frequent term.
-const probe = 1000
+// probe is how many matches are counted at each end of a large collection.
+const probe = 1500
 
 // count returns how many chunks hold a term. A count by MATCH goes through
 // FTS5's own tokenizer and stemmer, but takes long for a frequent term: past
-// fewMatches the number is estimated from how close together the first and the
-// last ones are.
+// k.few the number is estimated from how close together the first and the last
+// ones are.
 func (k *Knowledge) count(c corpus, t term) (int, error) {
-	var n, last, end, first int64
-	if err := k.bounds(&n, &last, "SELECT count(*), coalesce(max(rowid), 0) FROM (SELECT rowid FROM _chunk_text WHERE _chunk_text MATCH ? LIMIT ?)",
-		t.match(), fewMatches+1); err != nil || n <= fewMatches {
-		return int(n), err
+	n, dense, err := k.ahead(c, t, probe)
+	if err != nil || n < probe {
+		return n, err
 	}
+	var end, first int64
 	if err := k.bounds(&end, &first, "SELECT count(*), coalesce(min(rowid), 0) FROM (SELECT rowid FROM _chunk_text WHERE _chunk_text MATCH ? ORDER BY rowid DESC LIMIT ?)",
 		t.match(), probe); err != nil {
 		return 0, err
 	}
-	dense := (float64(n)/float64(last-c.first+1) + float64(end)/float64(c.last-first+1)) / 2
-	return min(max(int(dense*float64(c.last-c.first+1)), fewMatches+1), c.chunks), nil
+	tail := float64(end) / float64(c.last-first+1)
+	estimate := func() int { return min(int((dense+tail)/2*float64(c.last-c.first+1)), c.chunks) }
+	if estimate() < 3*k.few { // near enough to count
+		if n, dense, err = k.ahead(c, t, k.few+1); err != nil || n <= k.few {
+			return n, err
+		}
+	}
+	return max(estimate(), k.few+1), nil
+}
+
+// ahead counts chunks that hold a term, the oldest first and no more than limit,
+// and tells how many of those passed by they are.
+func (k *Knowledge) ahead(c corpus, t term, limit int) (int, float64, error) {
+	var n, last int64
+	err := k.bounds(&n, &last, "SELECT count(*), coalesce(max(rowid), 0) FROM (SELECT rowid FROM _chunk_text WHERE _chunk_text MATCH ? LIMIT ?)", t.match(), limit)
+	return int(n), float64(n) / float64(max(last-c.first, 0)+1), err
 }
 
 // unanswered adds up the words of missing that are in none of the phrases that

@@ -53,10 +53,21 @@ func TestBM25IsThatOfFTS5(t *testing.T) {
 	}
 }
 
+// fewOf is how many matches are ranked one by one in these tests.
+const fewOf = 400
+
+// bounded is what Matching finds when more than fewOf match.
+func bounded(t testing.TB, db *DB, sourceID string, w Words, n int, also ...int64) map[int64]float64 {
+	return ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) {
+		k.few = fewOf
+		return k.Matching(w, n, also)
+	})
+}
+
 // TestManyMatches asks for words that more chunks hold than are looked at.
 func TestManyMatches(t *testing.T) {
 	db := openKnowledge(t)
-	texts := make([]string, 2*fewMatches)
+	texts := make([]string, 4*fewOf)
 	for i := range texts {
 		texts[i] = "pump"
 		for j, word := range []string{"valve", "motor", "gauge"} {
@@ -76,26 +87,26 @@ func TestManyMatches(t *testing.T) {
 		{"a rare word", Words{Single: []string{"valve", "motor", "kestrel"}}, 3},
 		{"none", Words{Single: []string{"motor", "gauge"}}, 1},
 	} {
-		got, want := matching(t, db, "", c.w, c.n), whole(t, db, "", c.w, c.n)
+		got, want := bounded(t, db, "", c.w, c.n), whole(t, db, "", c.w, c.n)
 		best := slices.Max(slices.Collect(maps.Values(want)))
 		if len(got) != c.n || math.Abs(slices.Max(slices.Collect(maps.Values(got)))-best) > 0.02 {
 			t.Errorf("%s: found %v, of all %v", c.what, got, want)
 		}
 	}
 	w := Words{Single: []string{"valve", "motor", "kestrel"}}
-	if got, want := ranked(matching(t, db, "", w, 3)), ranked(whole(t, db, "", w, 3)); !slices.Equal(got, want) || !slices.Contains(got, some[1]) {
+	if got, want := ranked(bounded(t, db, "", w, 3)), ranked(whole(t, db, "", w, 3)); !slices.Equal(got, want) || !slices.Contains(got, some[1]) {
 		t.Errorf("found %v, of all %v", got, want)
 	}
-	if got := matching(t, db, "", w, 1, 1, 2, some[3]); len(got) != 2 || got[1] == 0 {
+	if got := bounded(t, db, "", w, 1, 1, 2, some[3]); len(got) != 2 || got[1] == 0 {
 		t.Errorf("besides the best, chunk 1 matches and others do not: %v", got)
 	}
-	if got := matching(t, db, rare, Words{Single: []string{"valve", "pump"}}, 10); len(got) != 1 || got[some[0]] == 0 {
+	if got := bounded(t, db, rare, Words{Single: []string{"valve", "pump"}}, 10); len(got) != 1 || got[some[0]] == 0 {
 		t.Errorf("in a small source: %v, want chunk %d", got, some[0])
 	}
 	if err := db.DeleteSource(context.Background(), rare); err != nil {
 		t.Fatal(err)
 	}
-	for seq := range matching(t, db, "", w, 50) {
+	for seq := range bounded(t, db, "", w, 50) {
 		if slices.Contains(some, seq) {
 			t.Errorf("chunk %d of a deleted source is found", seq)
 		}
@@ -111,6 +122,7 @@ func checkFrequencies(t *testing.T, db *DB, want map[string]int) {
 			if err != nil {
 				return 0, err
 			}
+			k.few = fewOf
 			return k.count(c, term{text: word})
 		})
 		if math.Abs(float64(got-want)) > float64(want)/50 {

@@ -18,13 +18,14 @@ type Knowledge struct {
 	model    string
 	mixed    bool // some vectors are of deleted sources or of another model
 	whole    bool // look at everything, however long it takes
+	few      int  // how many matches are ranked one by one
 }
 
 // Knowledge opens the chunks for a search. model names the model whose vectors
 // count. sourceID narrows the search to one source, which is NOT_FOUND when it
 // is not there; empty, all are searched.
 func (tx *Tx) Knowledge(sourceID, model string) (*Knowledge, error) {
-	k := &Knowledge{tx: tx, sourceID: sourceID, model: model}
+	k := &Knowledge{tx: tx, sourceID: sourceID, model: model, few: fewMatches}
 	if sourceID != "" {
 		err := tx.value(&k.source, "SELECT seq FROM sources WHERE id = ?", sourceID)
 		if errors.Is(err, sql.ErrNoRows) {
