@@ -36,7 +36,7 @@ type reference struct {
 func references(list []Citation) []reference {
 	kept := make([]reference, len(list))
 	for i, c := range list {
-		kept[i] = reference{c.Number, c.ID, c.SourceID, c.Score, c.Metadata}
+		kept[i] = reference{c.Number, c.ID, c.SourceID, c.Score, c.Metadata.ChunkMetadata}
 	}
 	return kept
 }
