@@ -198,6 +198,7 @@ func checkSound(t *testing.T, db *DB) {
 		"contacts counted":                "SELECT n - (SELECT count(*) FROM contacts) FROM _counts WHERE name = 'contacts'",
 		"messages counted":                "SELECT n - (SELECT count(*) FROM messages) FROM _counts WHERE name = 'messages'",
 		"log rows counted":                "SELECT n - (SELECT count(*) FROM logs) FROM _counts WHERE name = 'logs'",
+		"vectors without their record":    "SELECT (SELECT coalesce(sum(n), 0) FROM _vector_segments) - (SELECT n FROM _counts WHERE name = 'vectors_gone') - (SELECT count(*) FROM chunks WHERE embedded)",
 		"contacts without their tag":      "SELECT count(*) FROM contacts WHERE id NOT IN (SELECT contact_id FROM _contact_tags)",
 		"tags without their contact":      "SELECT count(*) FROM _contact_tags WHERE contact_id NOT IN (SELECT id FROM contacts)",
 		"events without an audit row":     "SELECT (SELECT count(*) FROM _events WHERE type LIKE 'contact.%') - (SELECT count(*) FROM logs WHERE message LIKE 'contact %')",

@@ -264,6 +264,38 @@ func TestSearchWhileChanging(t *testing.T) {
 	running.Wait()
 }
 
+// TestForkIsSearchedByItsOwn changes a fork and what it was made of, which have
+// segments in common.
+func TestForkIsSearchedByItsOwn(t *testing.T) {
+	db := openKnowledge(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	base := make([][]float32, leastCoded+100)
+	for i := range base {
+		base[i] = noise(random)
+	}
+	learn(t, db, testModel, numbered("base", len(base)), base...)
+	nearest(t, db, "", base[0], 1)
+	fork, err := db.folder.Fork(context.Background(), db, "Fork", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := noise(random)
+	_, here := learn(t, db, testModel, []string{"here"}, v)
+	do(t, fork, "DELETE FROM chunks WHERE seq = 1")
+	for _, c := range []struct {
+		db     *DB
+		vector []float32
+		seq    int64
+		found  bool
+	}{{db, v, here[0], true}, {fork, v, here[0], false}, {db, base[0], 1, true}, {fork, base[0], 1, false}, {fork, base[1], 2, true}} {
+		if got := nearest(t, c.db, "", c.vector, 1); slices.Contains(got, c.seq) != c.found {
+			t.Errorf("agent %s, chunk %d: found %v", c.db.id, c.seq, got)
+		}
+	}
+	checkSegments(t, db, 0)
+	checkSegments(t, fork, 1)
+}
+
 // TestMemoryOfCodesIsBounded searches several agents with room for less than
 // one and for about one.
 func TestMemoryOfCodesIsBounded(t *testing.T) {
