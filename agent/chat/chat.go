@@ -229,7 +229,7 @@ func answered(history []agent.Message, key string) (Answer, bool) {
 		}
 		a := Answer{Text: m.Content, Model: meta.Model, Usage: meta.Usage, ToolCalls: append([]ToolCall{}, meta.ToolCalls...), Sources: []Citation{}}
 		for _, r := range meta.Sources {
-			a.Sources = append(a.Sources, Citation{Number: r.Number, Result: vector.Result{ID: r.ID, SourceID: r.SourceID, Score: r.Score, Metadata: r.Metadata}})
+			a.Sources = append(a.Sources, Citation{Number: r.Number, Result: vector.Result{ID: r.ID, SourceID: r.SourceID, Score: r.Score, Metadata: vector.ResultMetadata{ChunkMetadata: r.Metadata}}})
 		}
 		return a, true
 	}
