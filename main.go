@@ -19,6 +19,7 @@ import (
 	"satchel/agent/config"
 	"satchel/agent/egress"
 	"satchel/agent/llm"
+	"satchel/agent/script"
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/flow/dispatch"
@@ -35,8 +36,8 @@ import (
 var version = "0.1.0-dev"
 
 func main() {
-	if document.RunChild(os.Args[1:]) {
-		return // this process was started to read one document
+	if document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
+		return // this process was started to read one document, or to run scripts
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
@@ -106,7 +107,8 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	embedders := egress.New(egress.Policy{Allow: c.OutboundAllow})
 	index.Reach(vector.Outside{Feeds: feed.NewClient(c.OutboundAllow, version), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
 	crawler := crawl.New(crawl.Options{Folder: folder, Allow: c.OutboundAllow, Extract: document.ReadPage, Ready: index.Kick, Version: version, Log: options.Log})
-	engine := flow.New(flow.Options{Folder: folder, Index: index, Allow: c.OutboundAllow, Version: version, Log: options.Log})
+	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: c.OutboundAllow}).Do})
+	engine := flow.New(flow.Options{Folder: folder, Index: index, Scripts: scripts, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log,
 		Runners: map[string]schedule.Runner{agent.CallbackWorkflow: onSchedule(engine), agent.CallbackSource: recrawl(index, crawler)},
 		Tasks: func(ctx context.Context, db *store.DB, c schedule.TaskCall) (string, error) {
@@ -133,7 +135,7 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 		PublicURL: publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: options.Log,
 	})
 	work := context.WithoutCancel(ctx) // background work ends by Stop, in its order
-	for _, w := range []worker{folder, index, engine, crawler, webhooks, dispatcher, scheduler} {
+	for _, w := range []worker{folder, index, scripts, engine, crawler, webhooks, dispatcher, scheduler} {
 		if err := w.Start(work); err != nil {
 			return errors.Join(err, listener.Close())
 		}

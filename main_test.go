@@ -22,12 +22,13 @@ import (
 	"sync"
 	"testing"
 
+	"satchel/agent/script"
 	"satchel/vector/document"
 )
 
 // TestMain is also the child that reads documents.
 func TestMain(m *testing.M) {
-	if document.RunChild(os.Args[1:]) {
+	if document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
 		return
 	}
 	os.Exit(m.Run())

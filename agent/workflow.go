@@ -131,9 +131,9 @@ func (w *Workflow) Validate() error {
 }
 
 // Executable is nil when a workflow of this status may be executed.
-func (w *Workflow) Executable() error {
-	if w.Status == WorkflowPaused || w.Status == WorkflowArchived {
-		return Invalid("workflow_id", "names a workflow that is "+string(w.Status)).With("status", w.Status)
+func (s WorkflowStatus) Executable() error {
+	if s == WorkflowPaused || s == WorkflowArchived {
+		return Invalid("workflow_id", "names a workflow that is "+string(s)).With("status", s)
 	}
 	return nil
 }

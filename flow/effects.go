@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"satchel/agent"
+	"satchel/agent/script"
 	"satchel/store"
 	"satchel/vector"
 )
@@ -18,6 +19,9 @@ func (e *Engine) ownKinds() map[string]*Kind {
 		"sql":          {Run: runSQL},
 		"workflow":     {Run: e.runWorkflow},
 	})
+	if e.options.Scripts != nil {
+		kinds["code"] = &Kind{Run: e.runCode, Raw: []string{"code"}, Timeout: script.DefaultTimeout, Check: checkCode}
+	}
 	if e.options.Index != nil {
 		kinds["search"] = &Kind{Run: e.runSearch}
 	}

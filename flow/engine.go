@@ -12,6 +12,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/egress"
+	"satchel/agent/script"
 	"satchel/store"
 	"satchel/vector"
 )
@@ -20,6 +21,7 @@ import (
 type Options struct {
 	Folder  *store.Folder
 	Index   *vector.Index  // for search nodes; may be nil
+	Scripts *script.Pool   // for JavaScript; may be nil
 	Allow   []netip.Prefix // private ranges that the operator opened
 	Version string         // of the program, for the User-Agent
 	Log     *slog.Logger   // may be nil
@@ -33,6 +35,7 @@ type Engine struct {
 	client   *egress.Client
 	kinds    map[string]*Kind
 	programs programs
+	drain    time.Duration // how long Stop lets executions come to their end by themselves
 
 	mu       sync.Mutex
 	agents   map[*store.DB]*agentState
@@ -108,7 +111,7 @@ func New(o Options) *Engine {
 	e := &Engine{
 		options: o, folder: o.Folder, log: o.Log, client: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxBody, HeaderTimeout: time.Hour}),
 		programs: programs{kept: map[programKey]*program{}}, agents: map[*store.DB]*agentState{}, awaited: map[string]*awaited{},
-		watchers: map[string]map[chan Event]bool{}, alarm: make(chan struct{}, 1), stopping: true,
+		watchers: map[string]map[chan Event]bool{}, drain: drainTime, alarm: make(chan struct{}, 1), stopping: true,
 	}
 	e.kinds = e.ownKinds()
 	return e
@@ -140,7 +143,6 @@ func (e *Engine) Start(ctx context.Context) error {
 	return nil
 }
 
-// drainTime is how long Stop lets executions come to their end by themselves.
 const drainTime = 2 * time.Second
 
 // Stop takes no new executions, gives those at work a moment, cuts the rest
@@ -159,7 +161,7 @@ func (e *Engine) Stop() {
 		closeOnce(quiet)
 	}
 	e.mu.Unlock()
-	timer := time.NewTimer(drainTime)
+	timer := time.NewTimer(e.drain)
 	select {
 	case <-quiet:
 	case <-timer.C:

@@ -18,7 +18,7 @@ type Request struct {
 	Cause      string          // names what starts it, so that it starts it once; may be empty
 	Queue      bool            // wait in the queue, whatever the workflow's on_conflict says
 	Wait       time.Duration   // how long to wait for the end; 0: not at all
-	Answer     bool            // a webhook-response is enough to stop waiting
+	Hook       bool            // only if the workflow is active and a webhook triggers it; a webhook-response ends the waiting
 
 	node  string // the trigger node; empty: by Trigger
 	depth int
@@ -31,7 +31,7 @@ type Started struct {
 	Execution agent.Execution
 	Results   []agent.NodeResult // with Request.Wait; else nil
 	Response  *agent.NodeResult  // of the webhook-response, if there was one
-	Repeated  bool               // Request.Cause has started an execution before: nothing began
+	Repeated  bool               // nothing began: Request.Cause has started an execution before
 }
 
 // Execute begins an execution of a workflow. Its errors: VALIDATION_ERROR for
@@ -53,6 +53,9 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	x, p, payload, err := e.draw(ctx, db, q)
 	if err != nil || x == nil {
 		return Started{Repeated: x == nil}, err
+	}
+	if q.Hook && !p.responds {
+		q.Wait = 0
 	}
 	l, verdict := e.admit(a, p, q.Queue || p.workflow.Settings.OnConflict == agent.ConflictQueue)
 	switch verdict {
@@ -111,10 +114,10 @@ func (e *Engine) draw(ctx context.Context, db *store.DB, q Request) (x *agent.Ex
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if err := n.Workflow.Executable(); err != nil {
+	if err := n.Text.Status.Executable(); err != nil && !q.Hook {
 		return nil, nil, nil, err
 	}
-	if p, err = e.program(db, n.Workflow); err != nil {
+	if p, err = e.programOf(db, n.Text); err != nil {
 		return nil, nil, nil, err
 	}
 	input := q.Input
@@ -131,12 +134,21 @@ func (e *Engine) draw(ctx context.Context, db *store.DB, q Request) (x *agent.Ex
 	if !named {
 		start = p.start(q.Trigger)
 	}
+	if q.Hook && !p.hooked(start, db, n.Text.Status) {
+		return nil, nil, nil, agent.NotFound("active workflow with a webhook trigger", q.WorkflowID)
+	}
 	if q.takes && (!named || !p.takes(start, db, payload)) {
 		return nil, nil, nil, nil
 	}
 	now := agent.Now()
-	return &agent.Execution{ID: agent.NewID(agent.KindExecution), WorkflowID: n.Workflow.ID, Version: n.Workflow.Version, Status: agent.ExecutionRunning,
+	return &agent.Execution{ID: agent.NewID(agent.KindExecution), WorkflowID: n.Text.ID, Version: n.Text.Version, Status: agent.ExecutionRunning,
 		Trigger: q.Trigger, TriggerNode: p.nodes[start].ID, Input: input, Depth: q.depth, CreatedAt: now, StartedAt: now}, p, payload, nil
+}
+
+// hooked tells whether a hook may start a workflow at its node start.
+func (p *program) hooked(start int, db *store.DB, status agent.WorkflowStatus) bool {
+	n := &p.nodes[start]
+	return status == agent.WorkflowActive && db.Agent().Status == agent.StatusActive && n.Data["event"] == "webhook" && !n.disabled
 }
 
 // maxInput bounds the payload of an execution, in bytes.
@@ -169,7 +181,7 @@ func (e *Engine) await(ctx context.Context, db *store.DB, q Request, s Started, 
 	timer := time.NewTimer(q.Wait)
 	defer timer.Stop()
 	var answered chan struct{}
-	if q.Answer && r != nil {
+	if q.Hook && r != nil {
 		answered = r.answered
 	}
 	select {
@@ -182,8 +194,9 @@ func (e *Engine) await(ctx context.Context, db *store.DB, q Request, s Started, 
 		}
 	case <-answered:
 		r.mu.Lock()
+		defer r.mu.Unlock()
 		s.Response = r.response
-		r.mu.Unlock()
+		return s, nil
 	case <-timer.C:
 	case <-ctx.Done():
 		return s, ctx.Err()
@@ -255,27 +268,4 @@ func (e *Engine) Terminate(ctx context.Context, db *store.DB, id string) (agent.
 		e.signal(db, end)
 	}
 	return over[0], nil
-}
-
-// Hook tells whether an active workflow that a webhook triggers makes the
-// answer itself, by a webhook-response. NOT_FOUND: there is no such workflow,
-// or the agent rests.
-func (e *Engine) Hook(ctx context.Context, db *store.DB, workflowID string) (responds bool, err error) {
-	w, err := db.Workflow(ctx, workflowID)
-	if err != nil {
-		return false, err
-	}
-	none := agent.NotFound("active workflow with a webhook trigger", workflowID)
-	if w.Status != agent.WorkflowActive || db.Agent().Status != agent.StatusActive {
-		return false, none
-	}
-	p, err := e.program(db, w)
-	if err != nil {
-		return false, err
-	}
-	i := p.start("webhook")
-	if named, _ := p.nodes[i].Data["event"].(string); named != "webhook" || p.nodes[i].disabled {
-		return false, none
-	}
-	return p.responds, nil
 }

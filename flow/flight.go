@@ -44,9 +44,9 @@ func (r *run) newFlight(in instance) *flight {
 		path = "0"
 	}
 	f.call = Call{DB: r.db, ExecutionID: r.execution.ID, Depth: r.execution.Depth, Node: n.Node, Path: in.scope.path, Input: view.input,
-		Key: r.execution.ID + ":" + n.ID + ":" + path, Program: &r.program.workflow, engine: r.engine}
+		Key: r.execution.ID + ":" + n.ID + ":" + path, Timeout: n.timeout, Program: &r.program.workflow, engine: r.engine}
 	f.fill(n, view, r.program.workflow.Settings.StrictTemplates)
-	if !n.kind.Pure && f.err == nil {
+	if !n.pure && f.err == nil {
 		f.call.Names = view.snapshot()
 		f.call.Record = f.record
 	}
@@ -133,7 +133,7 @@ func (f *flight) fly(ctx context.Context) {
 // once tries a node one time.
 func (f *flight) once(ctx context.Context) {
 	n := &f.run.program.nodes[f.in.node]
-	if !n.kind.Pure {
+	if !n.pure {
 		limited, cancel := context.WithTimeout(ctx, n.timeout)
 		defer cancel()
 		ctx = limited
@@ -245,7 +245,7 @@ func (r *run) land(f *flight, result agent.NodeResult) {
 			r.children = append(r.children, c)
 		}
 		value, plain := f.outcome.Output.(map[string]any)
-		if !plain || !r.program.nodes[f.in.node].kind.Pure {
+		if !plain || !r.program.nodes[f.in.node].pure {
 			value, _ = decodeOr(f.raw).(map[string]any)
 		}
 		if f.outcome.Recorded {

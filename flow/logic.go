@@ -19,8 +19,7 @@ func (e *Engine) logicKinds() map[string]*Kind {
 	return map[string]*Kind{
 		agent.NodeTrigger: {Pure: true, Run: runTrigger, Check: func(d map[string]any) (string, string) { return checkConditions(d, "filter", "") },
 			Raw: []string{"filter"}},
-		agent.NodeIfElse: {Pure: true, Run: runIfElse, NullMissing: true, Passes: true,
-			Check: func(d map[string]any) (string, string) { return checkConditions(d, "conditions", "combinator") }},
+		agent.NodeIfElse:   {Pure: true, Run: e.runIfElse, NullMissing: true, Passes: true, Raw: []string{"condition"}, Effect: isScripted, Check: e.checkIfElse},
 		agent.NodeSwitch:   {Pure: true, Run: runSwitch, NullMissing: true, Passes: true, Check: checkCases},
 		agent.NodeLoop:     {Pure: true, Check: checkLoop},
 		agent.NodeWait:     {Pure: true, Run: runWait, Check: checkWait},
@@ -74,7 +73,23 @@ func evaluate(n *step, view template.Scope, key, combinator string) (bool, error
 	return condition.Eval(combinator, list)
 }
 
-func runIfElse(_ context.Context, c *Call) (Outcome, error) {
+// isScripted tells of an if-else whose condition is JavaScript.
+func isScripted(data map[string]any) bool { return given(data["condition"]) }
+
+func (e *Engine) checkIfElse(data map[string]any) (field, issue string) {
+	if isScripted(data) && e.options.Scripts == nil {
+		return "data.condition", "needs scripts, which this server does not run"
+	}
+	return checkConditions(data, "conditions", "combinator")
+}
+
+func (e *Engine) runIfElse(ctx context.Context, c *Call) (Outcome, error) {
+	if isScripted(c.Data) {
+		o, value, err := e.runScript(ctx, c, c.Text("condition"), true)
+		decided := truth(truthy(value))
+		o.Output, o.Handle = decided.Output, decided.Handle
+		return o, err
+	}
 	list, err := condition.Parse("conditions", c.Data["conditions"])
 	if err != nil {
 		return Outcome{}, err

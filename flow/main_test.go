@@ -3,16 +3,35 @@ package flow
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/script"
 	"satchel/store"
 )
+
+// TestMain is also the child that runs scripts, and the program that the tests
+// of kills kill.
+func TestMain(m *testing.M) {
+	if script.RunChild(os.Args[1:]) {
+		return
+	}
+	if folder := os.Getenv(victimFolder); folder != "" {
+		if err := victim(folder); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
 
 // loopback is what the tests' http-request nodes may reach.
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
@@ -25,13 +44,15 @@ func openAt(tb testing.TB, path string) (*store.Folder, *Engine) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	e := New(Options{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)})
+	scripts := script.New(script.Options{})
+	e := New(Options{Folder: folder, Scripts: scripts, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)})
 	e.Register(testKinds)
-	if err := e.Start(context.Background()); err != nil {
+	if err := errors.Join(scripts.Start(context.Background()), e.Start(context.Background())); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
 		e.Stop()
+		scripts.Stop()
 		if err := folder.Close(); err != nil {
 			tb.Error(err)
 		}
@@ -62,8 +83,7 @@ var testKinds = map[string]*Kind{
 
 // drawn is a graph in a short notation: nodes one a line, "id type {data}",
 // then edges "a -> b" or "a:handle -> b".
-func drawn(tb testing.TB, text string) (nodes []agent.RawNode, edges []agent.RawEdge) {
-	tb.Helper()
+func drawn(text string) (nodes []agent.RawNode, edges []agent.RawEdge) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if from, to, ok := strings.Cut(line, " -> "); ok && !strings.Contains(line, "{") {
@@ -79,7 +99,7 @@ func drawn(tb testing.TB, text string) (nodes []agent.RawNode, edges []agent.Raw
 		if len(parts) == 3 {
 			var data map[string]any
 			if err := json.Unmarshal([]byte(parts[2]), &data); err != nil {
-				tb.Fatalf("%s: %v", line, err)
+				panic(fmt.Sprintf("%s: %v", line, err))
 			}
 			node["data"] = data
 		}
@@ -105,7 +125,7 @@ func made(tb testing.TB, db *store.DB, e *Engine, text string) agent.Workflow {
 func madeWith(tb testing.TB, db *store.DB, e *Engine, text string, settings agent.WorkflowSettings) agent.Workflow {
 	tb.Helper()
 	w := agent.Workflow{Name: "Test", Status: agent.WorkflowActive, Settings: settings}
-	w.Nodes, w.Edges = drawn(tb, text)
+	w.Nodes, w.Edges = drawn(text)
 	if err := e.Check(w); err != nil {
 		tb.Fatalf("%v\n%s", err, text)
 	}

@@ -24,6 +24,8 @@ type Kind struct {
 	// Pure says that Run only computes and is quick: that it may be repeated
 	// without anybody noticing.
 	Pure bool
+	// Effect, unless nil, tells of data with which a pure kind is not pure.
+	Effect func(data map[string]any) bool
 	// Check tells what is wrong with the data, templates not yet filled; the
 	// issue is "" when nothing is. It may be nil.
 	Check func(data map[string]any) (field, issue string)
@@ -60,6 +62,7 @@ type Call struct {
 	Data        map[string]any // with its templates filled
 	Path        string         // in which iterations of the loops around it
 	Key         string         // the same each time that this run is tried
+	Timeout     time.Duration  // of one attempt
 	Input       any            // what flows into the node
 	Program     *agent.Workflow
 	// Names holds every name that a template could use, for scripts; nil for a

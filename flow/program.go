@@ -18,6 +18,7 @@ import (
 // and serves many executions.
 type program struct {
 	workflow agent.Workflow
+	text     store.WorkflowText // that it was made of, if it was
 	graph    *agent.Graph
 	nodes    []step
 	regions  map[int]*region // by loop; -1 is what stands in none
@@ -31,6 +32,7 @@ type step struct {
 	kind     *Kind
 	data     *template.Value // without the keys that hold no templates
 	raw      map[string]any  // those keys
+	pure     bool
 	disabled bool
 	once     bool
 	timeout  time.Duration
@@ -102,7 +104,8 @@ func (e *Engine) prepare(p *program, i int) error {
 	if err := checkNode(p.graph, i, kind); err != nil {
 		return err
 	}
-	s := step{Node: n, kind: kind, raw: map[string]any{}, retry: readRetry(n.Data["retry"]), timeout: kind.timeout()}
+	s := step{Node: n, kind: kind, raw: map[string]any{}, retry: readRetry(n.Data["retry"]), timeout: kind.timeout(),
+		pure: kind.Pure && (kind.Effect == nil || !kind.Effect(n.Data))}
 	s.disabled, _ = n.Data["disabled"].(bool)
 	s.once, _ = n.Data["at_most_once"].(bool)
 	s.onError, _ = n.Data["on_error"].(string)
@@ -228,6 +231,27 @@ type programKey struct {
 
 const keptPrograms = 2000
 
+// programOf returns a workflow made ready whose text was read.
+func (e *Engine) programOf(db *store.DB, t store.WorkflowText) (*program, error) {
+	key := programKey{db, t.ID, t.Version}
+	e.programs.mu.Lock()
+	p := e.programs.kept[key]
+	e.programs.mu.Unlock()
+	if p != nil && p.text.Name == t.Name && p.text.Nodes == t.Nodes && p.text.Edges == t.Edges && p.text.Settings == t.Settings {
+		return p, nil
+	}
+	w, err := t.Workflow()
+	if err != nil {
+		return nil, err
+	}
+	if p, err = e.compile(w); err != nil {
+		return nil, err
+	}
+	p.text = t
+	e.programs.keep(key, p)
+	return p, nil
+}
+
 // program returns a workflow made ready.
 func (e *Engine) program(db *store.DB, w agent.Workflow) (*program, error) {
 	key := programKey{db, w.ID, w.Version}
@@ -241,16 +265,21 @@ func (e *Engine) program(db *store.DB, w agent.Workflow) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.programs.mu.Lock()
-	defer e.programs.mu.Unlock()
-	for other := range e.programs.kept {
-		if len(e.programs.kept) < keptPrograms {
+	e.programs.keep(key, p)
+	return p, nil
+}
+
+// keep keeps a program. Beyond their number one is forgotten for it.
+func (p *programs) keep(key programKey, made *program) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for other := range p.kept {
+		if len(p.kept) < keptPrograms {
 			break
 		}
-		delete(e.programs.kept, other)
+		delete(p.kept, other)
 	}
-	e.programs.kept[key] = p
-	return p, nil
+	p.kept[key] = made
 }
 
 // sameGraph compares texts, since a file may have been put back or changed by

@@ -174,7 +174,7 @@ func (r *run) resolve(in instance) {
 		r.conclude(in, result, r.inputOf(in), false)
 	case n.Type == agent.NodeLoop:
 		r.startLoop(in)
-	case n.kind.Pure && !n.once:
+	case n.pure && !n.once:
 		r.compute(in)
 	default:
 		r.effects = append(r.effects, in)

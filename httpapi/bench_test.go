@@ -24,6 +24,7 @@ import (
 	agentchat "satchel/agent/chat"
 	"satchel/agent/egress"
 	"satchel/agent/llm"
+	"satchel/agent/script"
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/flow/dispatch"
@@ -160,10 +161,11 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		tb.Fatal(err)
 	}
 	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
-	engine := flow.New(flow.Options{Folder: folder, Index: index, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
+	scripts := script.New(script.Options{})
+	engine := flow.New(flow.Options{Folder: folder, Index: index, Scripts: scripts, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
 	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle}, dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
 	folder.OnEvents(dispatcher.Wake)
-	if err := errors.Join(engine.Start(context.Background()), webhooks.Start(context.Background()), dispatcher.Start(context.Background())); err != nil {
+	if err := errors.Join(scripts.Start(context.Background()), engine.Start(context.Background()), webhooks.Start(context.Background()), dispatcher.Start(context.Background())); err != nil {
 		tb.Fatal(err)
 	}
 	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: quiet,
@@ -179,6 +181,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		scheduler.Stop()
 		crawler.Stop()
 		engine.Stop()
+		scripts.Stop()
 		index.Stop()
 		if err := folder.Close(); err != nil {
 			tb.Error(err)
@@ -247,6 +250,49 @@ func BenchmarkHTTP(b *testing.B) {
 			fire(b, addr, 200, c.want, c.request)
 			b.ResetTimer()
 			rate, p99 := fire(b, addr, b.N, c.want, c.request)
+			b.StopTimer()
+			b.ReportMetric(rate, "req/s")
+			b.ReportMetric(rate/limit, "of-hello")
+			b.ReportMetric(float64(p99.Microseconds())/1000, "p99-ms")
+		})
+	}
+}
+
+// BenchmarkWorkflow starts a flow of four nodes over HTTP and waits for its
+// end: trigger, if-else, set, webhook-response, each journalled durably before
+// the answer. It compares with echo's bare hello as BenchmarkHTTP does.
+func BenchmarkWorkflow(b *testing.B) {
+	hello := bareEcho(b)
+	folder, server := openService(b)
+	addr := serveOn(b, server.Handler())
+	w := agent.Workflow{Name: "Four", Status: agent.WorkflowActive, Settings: agent.WorkflowSettings{Concurrency: 100, OnConflict: agent.ConflictQueue},
+		Nodes: []agent.RawNode{
+			agent.RawNode(`{"id":"t","type":"trigger","position":{"x":0,"y":0},"data":{"event":"webhook"}}`),
+			agent.RawNode(`{"id":"if","type":"if-else","position":{"x":200,"y":0},"data":{"conditions":[{"left":"{{n}}","operator":"gt","right":5}]}}`),
+			agent.RawNode(`{"id":"s","type":"set","position":{"x":400,"y":0},"data":{"values":{"hello":"Hello {{name}}","n":"{{n}}"}}}`),
+			agent.RawNode(`{"id":"r","type":"webhook-response","position":{"x":600,"y":0},"data":{"status":200,"body":"{{nodes.s}}"}}`),
+		},
+		Edges: []agent.RawEdge{agent.RawEdge(`{"id":"1","source":"t","target":"if"}`), agent.RawEdge(`{"id":"2","source":"if","target":"s","sourceHandle":"true"}`),
+			agent.RawEdge(`{"id":"3","source":"s","target":"r"}`)}}
+	w, err := folder.Default().CreateWorkflow(b.Context(), w)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		name    string
+		request func(int) []byte
+	}{
+		{"execute-and-wait", func(int) []byte {
+			return post("/api/agents/default/workflows/execute?wait=30", `{"workflow_id":"`+w.ID+`","input":{"name":"Ada","n":7}}`)
+		}},
+		{"hook", func(int) []byte { return post("/api/agents/default/hooks/"+w.ID, `{"name":"Ada","n":7}`) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			fire(b, hello, 2000, 200, func(int) []byte { return get("/hello") })
+			limit, _ := fire(b, hello, 20_000, 200, func(int) []byte { return get("/hello") })
+			fire(b, addr, 200, 200, c.request)
+			b.ResetTimer()
+			rate, p99 := fire(b, addr, b.N, 200, c.request)
 			b.StopTimer()
 			b.ReportMetric(rate, "req/s")
 			b.ReportMetric(rate/limit, "of-hello")

@@ -42,15 +42,7 @@ func (s *Server) callHook(c *Call) error {
 	if err != nil {
 		return err
 	}
-	responds, err := s.flow.Hook(c, c.DB, in.ID)
-	if err != nil {
-		return err
-	}
-	q := flow.Request{WorkflowID: in.ID, Input: payload, Trigger: "webhook", Queue: true, Answer: true}
-	if responds {
-		q.Wait = hookWait
-	}
-	started, err := s.execute(c, q)
+	started, err := s.execute(c, flow.Request{WorkflowID: in.ID, Input: payload, Trigger: "webhook", Queue: true, Hook: true, Wait: hookWait})
 	if err != nil {
 		return err
 	}

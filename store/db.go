@@ -85,9 +85,13 @@ func (db *DB) Problem() error { return db.record.Load().problem }
 // Unfinished tells whether work on sources was cut when the agent was loaded.
 func (db *DB) Unfinished() bool { return db.record.Load().working }
 
-// ExecutionsLeft tells whether executions were awake or queued, and when the
-// first wait of one ended by itself, when the agent was loaded.
+// ExecutionsLeft tells whether executions may be awake or queued, and when the
+// first wait of one ends by itself. It does not touch the file: of one that is
+// open it says that there may be some.
 func (db *DB) ExecutionsLeft() (awake bool, due agent.Time) {
+	if db.isOpen() {
+		return true, agent.Time{}
+	}
 	rec := db.record.Load()
 	return rec.awake, rec.wakes
 }
@@ -203,9 +207,15 @@ func (db *DB) closeLocked() error {
 	if err != nil {
 		return errors.Join(errors.New("close agent "+db.id), err)
 	}
-	if unknown == nil && db.folder.recall != nil {
+	if unknown != nil {
+		return nil
+	}
+	next := *known
+	next.awake, next.wakes = rec.awake, rec.wakes
+	changed := !db.record.CompareAndSwap(known, &next)
+	if db.folder.recall != nil {
 		db.folder.recall.note(db.id, db.path, rec)
-		if db.record.Load() != known { // it changed meanwhile
+		if changed {
 			db.folder.recall.drop(db.id)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -155,17 +156,41 @@ func (db *DB) WorkingExecution(ctx context.Context, id string) (WorkingExecution
 	})
 }
 
+// WorkflowText is a workflow as it lies in the file: what has to be read for
+// each execution, to be compared with what was made of it before.
+type WorkflowText struct {
+	ID, Name               string
+	Nodes, Edges, Settings string
+	Status                 agent.WorkflowStatus
+	Version                int
+}
+
+// Workflow decodes the text.
+func (t *WorkflowText) Workflow() (agent.Workflow, error) {
+	w := agent.Workflow{ID: t.ID, Name: t.Name, Status: t.Status, Version: t.Version}
+	return w, readGraph(&w, []byte(t.Nodes), []byte(t.Edges), []byte(t.Settings))
+}
+
 // NewExecution is what an execution starts from.
 type NewExecution struct {
-	Workflow agent.Workflow
-	Contact  json.RawMessage // the one that was asked for; nil when it is not there
+	Text    WorkflowText
+	Contact json.RawMessage // the one that was asked for; nil when it is not there
 }
 
 // NewExecution reads a workflow that is to be executed, and a contact unless
 // contactID is empty.
 func (db *DB) NewExecution(ctx context.Context, workflowID, contactID string) (NewExecution, error) {
 	return Read(ctx, db, func(tx *Tx) (n NewExecution, err error) {
-		if n.Workflow, err = tx.workflow(workflowID); err != nil || contactID == "" {
+		s, err := tx.prepare("SELECT id, name, nodes, edges, settings, status, version FROM workflows WHERE id = ?")
+		if err != nil {
+			return n, err
+		}
+		t := &n.Text
+		err = s.QueryRow(workflowID).Scan(&t.ID, &t.Name, &t.Nodes, &t.Edges, &t.Settings, &t.Status, &t.Version)
+		if errors.Is(err, sql.ErrNoRows) {
+			err = agent.NotFound("workflow", workflowID)
+		}
+		if err != nil || contactID == "" {
 			return n, err
 		}
 		c, err := tx.contact(contactID)

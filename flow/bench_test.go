@@ -1,0 +1,146 @@
+package flow
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// four is a flow of nodes that only compute.
+const four = `t trigger
+	if if-else {"conditions":[{"left":"{{n}}","operator":"gt","right":5}]}
+	s set {"values":{"hello":"Hello {{name}}","n":"{{n}}"}}
+	r webhook-response {"status":200,"body":"{{nodes.s}}"}
+	t -> if
+	if:true -> s
+	s -> r`
+
+var many = agent.WorkflowSettings{Concurrency: agent.MaxConcurrency, OnConflict: agent.ConflictQueue}
+
+// inParallel runs fn n times on as many goroutines as lanes.
+func inParallel(tb testing.TB, n, lanes int, fn func(i int) error) {
+	var next atomic.Int64
+	var running sync.WaitGroup
+	for range lanes {
+		running.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := fn(i); err != nil {
+					tb.Error(err)
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+}
+
+// BenchmarkExecute runs a flow of four nodes to its end, each node journalled
+// durably. "of-raw" is the share of what the store does with bare writes of
+// one small row, as many at a time.
+func BenchmarkExecute(b *testing.B) {
+	for _, lanes := range []int{1, 16, 64} {
+		b.Run(fmt.Sprintf("at-once=%d", lanes), func(b *testing.B) {
+			db, e := open(b)
+			w := madeWith(b, db, e, four, many)
+			input := json.RawMessage(`{"name":"Ada","n":7}`)
+			began := time.Now()
+			inParallel(b, 3000, lanes, func(i int) error {
+				return db.Log(b.Context(), agent.LevelInfo, "bench", "one row", nil)
+			})
+			raw := 3000 / time.Since(began).Seconds()
+			b.ResetTimer()
+			began = time.Now()
+			inParallel(b, b.N, lanes, func(i int) error {
+				s, err := e.Execute(b.Context(), db, Request{WorkflowID: w.ID, Input: input, Trigger: "manual", Wait: time.Minute})
+				if err == nil && s.Execution.Status != agent.ExecutionComplete {
+					err = fmt.Errorf("ended as %s: %v", s.Execution.Status, s.Execution.Error)
+				}
+				return err
+			})
+			rate := float64(b.N) / time.Since(began).Seconds()
+			b.ReportMetric(rate, "executions/s")
+			b.ReportMetric(rate/raw, "of-raw")
+		})
+	}
+}
+
+// BenchmarkResume starts over a file in which 1,000 executions were cut, and
+// measures until all have ended.
+func BenchmarkResume(b *testing.B) {
+	for range b.N {
+		b.StopTimer()
+		folder, err := store.Open(store.Options{Path: b.TempDir()})
+		if err != nil {
+			b.Fatal(err)
+		}
+		db := folder.Default()
+		e := New(Options{Folder: folder})
+		e.Register(testKinds)
+		w := madeWith(b, db, e, `t trigger
+			a chat {"prompt":"x"}
+			b set {"values":{"y":"{{nodes.a.text}}"}}
+			t -> a
+			a -> b`, many)
+		var cut []store.StartedExecution
+		for range 1000 {
+			now := agent.Now()
+			cut = append(cut, store.StartedExecution{Name: w.Name, Execution: &agent.Execution{ID: agent.NewID(agent.KindExecution), WorkflowID: w.ID, Version: 1,
+				Status: agent.ExecutionRunning, Trigger: "manual", TriggerNode: "t", Input: json.RawMessage("{}"), Depth: 1, CreatedAt: now, StartedAt: now}})
+		}
+		if _, err := db.Enter(b.Context(), cut); err != nil {
+			b.Fatal(err)
+		}
+		if err := folder.Close(); err != nil {
+			b.Fatal(err)
+		}
+		if folder, err = store.Open(store.Options{Path: folder.Path()}); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		e = New(Options{Folder: folder})
+		e.Register(testKinds)
+		if err := e.Start(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		for _, x := range cut {
+			if x, err := e.Await(b.Context(), folder.Default(), x.ID); err != nil || x.Status != agent.ExecutionComplete {
+				b.Fatal(x.Status, err)
+			}
+		}
+		b.StopTimer()
+		e.Stop()
+		if err := folder.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkMemory runs b.N executions and reports by how much the heap grew:
+// run it with -benchtime 100000x.
+func BenchmarkMemory(b *testing.B) {
+	db, e := open(b)
+	w := madeWith(b, db, e, four, many)
+	heap := func() float64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc) / (1 << 20)
+	}
+	one := func(int) error {
+		_, err := e.Execute(b.Context(), db, Request{WorkflowID: w.ID, Input: json.RawMessage(`{"name":"Ada","n":7}`), Trigger: "manual", Wait: time.Minute})
+		return err
+	}
+	inParallel(b, 1000, 16, one)
+	before := heap()
+	b.ResetTimer()
+	inParallel(b, b.N, 16, one)
+	b.StopTimer()
+	b.ReportMetric(heap()-before, "MB-grown")
+}

@@ -1,0 +1,58 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+
+	"satchel/agent"
+	"satchel/agent/script"
+)
+
+func checkCode(data map[string]any) (field, issue string) {
+	if code, _ := data["code"].(string); len(code) > script.MaxCode {
+		return "data.code", fmt.Sprintf("must have at most %d bytes", script.MaxCode)
+	}
+	if ms, ok := data["timeout_ms"].(float64); ok && ms > float64(script.MaxTimeout.Milliseconds()) {
+		return "data.timeout_ms", fmt.Sprintf("must be at most %d for code", script.MaxTimeout.Milliseconds())
+	}
+	return "", ""
+}
+
+func (e *Engine) runCode(ctx context.Context, c *Call) (Outcome, error) {
+	o, value, err := e.runScript(ctx, c, c.Text("code"), false)
+	o.Output = value
+	return o, err
+}
+
+// runScript runs JavaScript, which sees the names that templates see as far as
+// the language allows them.
+func (e *Engine) runScript(ctx context.Context, c *Call, code string, expression bool) (Outcome, any, error) {
+	variables := map[string]any{}
+	for name, v := range c.Names {
+		if script.CheckName(name) == "" {
+			variables[name] = v
+		}
+	}
+	result, err := e.options.Scripts.Run(ctx, script.Call{Code: code, Expression: expression, Variables: variables,
+		Timeout: min(c.Timeout, script.MaxTimeout), Owner: c.DB.ID()})
+	var o Outcome
+	for _, line := range result.Logs {
+		o.Logs = append(o.Logs, agent.LogLine{Level: line.Level, Message: line.Message})
+	}
+	return o, result.Value, err
+}
+
+// truthy tells what JavaScript takes for true, of a value that was JSON.
+func truthy(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case string:
+		return v != ""
+	case float64:
+		return v != 0
+	}
+	return true
+}
