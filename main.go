@@ -115,6 +115,9 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 			return engine.Once(ctx, db, flow.Request{WorkflowID: c.Task.WorkflowID, Trigger: "calendar", Cause: c.RunID, Input: c.Trigger()}, c.Began)
 		}})
 	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
+	platforms := gateways.New(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
+	defer platforms.Close()
+	engine.Register(flow.MessageKinds(platforms))
 	dispatcher := dispatch.New(folder, options.Log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
 		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
 	folder.OnEvents(func(db *store.DB) { dispatcher.Wake(db); webhooks.Resume(db) })
@@ -129,6 +132,7 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 		Scheduler: scheduler,
 		Flow:      engine,
 		Webhooks:  webhooks,
+		Gateways:  platforms,
 		Chat:      chats,
 		Verifier:  verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
 		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"satchel/agent"
-	"satchel/store"
 )
 
 func TestDelivery(t *testing.T) {
@@ -379,28 +378,6 @@ func TestHangingTargets(t *testing.T) {
 	defer hanging.mu.Unlock()
 	if hanging.n > triesAtTarget {
 		t.Errorf("%d tries at one target at a time", hanging.n)
-	}
-}
-
-// TestFullQueue: what comes on top of the bound fails at once.
-func TestFullQueue(t *testing.T) {
-	h := newHouse(t)
-	h.webhooks.Stop()
-	hook, _ := subscribe(t, h, "http://127.0.0.1:1/", "contact.created")
-	var events []agent.Event
-	for i := range store.MaxPending + 2 {
-		events = append(events, agent.Event{Seq: int64(i + 1_000_000), ID: fmt.Sprint("event-", i), Type: "contact.created", Data: []byte("{}"), CreatedAt: agent.Now()})
-	}
-	made, err := h.db.EnqueueDeliveries(t.Context(), events, agent.Now())
-	if err != nil || made != store.MaxPending {
-		t.Fatal(made, err)
-	}
-	again, err := h.db.EnqueueDeliveries(t.Context(), events[:10], agent.Now())
-	if err != nil || again != 0 {
-		t.Errorf("%d deliveries of events that had theirs, %v", again, err)
-	}
-	if _, failed, err := h.db.Deliveries(t.Context(), hook.ID, []string{"failed"}, store.Page{Limit: 1}); err != nil || failed != 2 {
-		t.Errorf("%d failed, %v", failed, err)
 	}
 }
 

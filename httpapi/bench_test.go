@@ -192,6 +192,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats)})
 	return folder, New(Options{
 		Folder:      folder,
+		Gateways:    gateways.New(gateways.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet}),
 		Index:       index,
 		Crawler:     crawler,
 		Scheduler:   scheduler,

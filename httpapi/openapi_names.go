@@ -82,6 +82,7 @@ var areasOf = []struct{ name, words, about string }{
 	{"Calendar", "calendar calendar.ics", "Tasks with a start and an end, which may recur and start workflows."},
 	{"Events", "webhooks", "Subscriptions: events are posted to an address, signed, until it takes them."},
 	{"Workflows", "workflows hooks", "Graphs of nodes that an agent executes, and their executions."},
+	{"Gateways", "gateways", "Platforms that an agent speaks through: email and messengers."},
 	{"SQL", "sql", "The agent's own tables, one statement at a time."},
 	{"Logs", "logs", "What happened, and who changed what."},
 }

@@ -122,6 +122,12 @@ func (s *Server) api() []*Route {
 		route("POST", "/agents/{id}/workflows/{workflowId}/test-node", 200, "Run one node alone, for real", s.testNode),
 		raw[hookIn]("POST", "/agents/{id}/hooks/{workflowId}", 200, "Start a workflow whose trigger is webhook; a webhook-response node makes the answer", s.callHook).
 			returns(hookOut{}).fails(agent.CodeConflict, agent.CodeFileTooLarge),
+		route("GET", "/agents/{id}/gateways", 200, "List gateways", s.listGateways),
+		route("POST", "/agents/{id}/gateways", 201, "Connect a platform; the webhook secret is shown only now", s.createGateway).locates(gatewayLocation).fails(agent.CodeConflict),
+		route("GET", "/agents/{id}/gateways/{gatewayId}", 200, "Read a gateway", s.getGateway),
+		route("PUT", "/agents/{id}/gateways/{gatewayId}", 200, "Change a gateway; a new config is to be verified again", s.updateGateway),
+		route("DELETE", "/agents/{id}/gateways/{gatewayId}", 204, "Delete a gateway; its conversations stay", s.deleteGateway),
+		route("POST", "/agents/{id}/gateways/{gatewayId}/verify", 200, "Ask the platform whether the config is good", s.verifyGateway),
 
 		route("GET", "/agents/{id}/sql/schema", 200, "Describe the agent's tables", s.sqlSchema),
 		route("POST", "/agents/{id}/sql/execute", 200, "Run one SQL statement on the agent's tables", s.sqlExecute).role(viewer).

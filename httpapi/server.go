@@ -34,6 +34,7 @@ type Options struct {
 	Webhooks       *gateways.Webhooks
 	Scheduler      *schedule.Scheduler
 	Chat           *agentchat.Chat
+	Gateways       *gateways.Gateways
 	Verifier       *Verifier // nil: no identity proxy
 	NoAuth         bool      // open, whatever else is set
 	DefaultRole    agent.Role

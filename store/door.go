@@ -223,6 +223,9 @@ func (c *doorConn) transaction(ctx context.Context, s *statement, args arguments
 		return r, err
 	}
 	if depth > 0 {
+		if _, err := c.own(notReceived, before[0][0]); err != nil {
+			return r, err
+		}
 		if _, err := c.own(setDepth, int64(depth), before[0][0]); err != nil {
 			return r, err
 		}

@@ -130,6 +130,11 @@ func depthOf(ctx context.Context) int {
 // and know nothing of depths.
 const setDepth = "UPDATE _events SET depth = ? WHERE seq > ?"
 
+// notReceived takes back what triggers tell of user messages that an execution
+// wrote, such as the prompt of a chat node: nobody sent them, and a workflow
+// that starts on messages must not start on its own.
+const notReceived = "DELETE FROM _events WHERE seq > ? AND type = 'message.received'"
+
 func (tx *Tx) deepen(depth int, change func() error) error {
 	if depth == 0 {
 		return change()
@@ -139,6 +144,9 @@ func (tx *Tx) deepen(depth int, change func() error) error {
 		return err
 	}
 	if err := change(); err != nil {
+		return err
+	}
+	if _, err := tx.exec(notReceived, before); err != nil {
 		return err
 	}
 	_, err := tx.exec(setDepth, depth, before)

@@ -126,6 +126,28 @@ func TestDepth(t *testing.T) {
 	}
 }
 
+// TestOwnMessages: what an execution writes as the user was received from
+// nobody, and must not start what starts on messages.
+func TestOwnMessages(t *testing.T) {
+	db := createAgent(t, openFolder(t), "a")
+	c, err := db.CreateConversation(t.Context(), agent.ConversationChange{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deep := WithDepth(t.Context(), 1)
+	for _, role := range []agent.MessageRole{agent.MessageUser, agent.MessageAssistant} {
+		if _, err := db.AppendMessage(deep, agent.Message{ConversationID: c.ID, Role: role, Content: "x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := db.SQL(deep, "INSERT INTO messages(conversation_id, role, content) VALUES (?, 'user', 'x')", Params{List: []any{c.ID}}, Access{Write: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got := types(eventsAfter(t, db, 0)); !slices.Equal(got, []string{"conversation.created", "message.sent"}) {
+		t.Errorf("events %v", got)
+	}
+}
+
 func TestUndelivered(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	for i := range 5 {

@@ -1,0 +1,268 @@
+package agent
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/mail"
+	"slices"
+	"strings"
+)
+
+// GatewayType is the kind of platform behind a gateway.
+type GatewayType string
+
+// The types of gateways; what each stands for is in the documentation.
+const (
+	GatewayChatbotA      GatewayType = "chatbot_a"      // Telegram
+	GatewayEmail         GatewayType = "email"          // SMTP or Resend
+	GatewayChatbotB      GatewayType = "chatbot_b"      // WhatsApp through Twilio
+	GatewayTeamChat      GatewayType = "team_chat"      // Slack
+	GatewayCommunityChat GatewayType = "community_chat" // Discord
+	GatewaySMS           GatewayType = "sms"            // Twilio
+	GatewayWebhook       GatewayType = "webhook"        // anything that speaks HTTP
+)
+
+// GatewayTypes lists the types of gateways.
+var GatewayTypes = []GatewayType{GatewayChatbotA, GatewayEmail, GatewayChatbotB, GatewayTeamChat, GatewayCommunityChat, GatewaySMS, GatewayWebhook}
+
+// The providers of the types that have several or name one.
+const (
+	ProviderResend = "email_provider_a"
+	ProviderSMTP   = "email_provider_b"
+	ProviderTwilio = "sms_provider"
+)
+
+// gatewayAliases are the platforms' own names, which clients may write too.
+var gatewayAliases = map[string]struct {
+	gateway  GatewayType
+	provider string
+}{
+	"telegram": {GatewayChatbotA, ""}, "whatsapp": {GatewayChatbotB, ProviderTwilio}, "slack": {GatewayTeamChat, ""},
+	"discord": {GatewayCommunityChat, ""}, "twilio": {GatewaySMS, ""},
+	"resend": {GatewayEmail, ProviderResend}, "smtp": {GatewayEmail, ProviderSMTP},
+}
+
+var providerAliases = map[string]string{"resend": ProviderResend, "smtp": ProviderSMTP, "twilio": ProviderTwilio}
+
+// GatewayStatus tells whether a gateway works.
+type GatewayStatus string
+
+// The states of a gateway.
+const (
+	GatewayInactive GatewayStatus = "inactive"
+	GatewayPending  GatewayStatus = "pending_verification"
+	GatewayActive   GatewayStatus = "active"
+	GatewayFailed   GatewayStatus = "error"
+)
+
+// GatewayStates lists the states of a gateway.
+var GatewayStates = []GatewayStatus{GatewayInactive, GatewayPending, GatewayActive, GatewayFailed}
+
+// Gateway is a platform that an agent is connected to.
+type Gateway struct {
+	ID               string        `json:"id" example:"gateway-06f1q2s3t4v5a6b7c8d9"`
+	Type             GatewayType   `json:"type" enum:"chatbot_a,email,chatbot_b,team_chat,community_chat,sms,webhook" example:"email"`
+	Name             string        `json:"name" example:"Support mail"`
+	Status           GatewayStatus `json:"status" enum:"inactive,pending_verification,active,error" example:"active"`
+	IsDefault        bool          `json:"is_default" doc:"What is sent by this type goes here when no gateway is named; one of each type."`
+	Verified         bool          `json:"verified"`
+	ConfiguredFields []string      `json:"configured_fields" doc:"Names of the config fields that are set; the config itself is never shown." example:"[\"apiKey\",\"fromAddress\",\"provider\"]"`
+	WebhookURL       string        `json:"webhook_url" doc:"Where the platform's events are posted to, below this server's address."`
+	EventCount       int           `json:"event_count" doc:"Events received."`
+	EventsToday      int           `json:"events_today" doc:"Of these, today's by UTC."`
+	LastEventAt      Time          `json:"last_event_at" format:"date-time" nullable:"true"`
+	LastError        string        `json:"last_error"`
+	LastErrorAt      Time          `json:"last_error_at" format:"date-time" nullable:"true"`
+	CreatedAt        Time          `json:"created_at" format:"date-time"`
+	UpdatedAt        Time          `json:"updated_at" format:"date-time"`
+}
+
+// GatewayChange is what clients set on a gateway. The type is set when it is
+// made and stays.
+type GatewayChange struct {
+	Name      Optional[string]              `json:"name,omitempty" example:"Support mail"`
+	IsDefault Optional[bool]                `json:"is_default,omitempty"`
+	Config    Optional[GatewayConfigChange] `json:"config,omitempty" doc:"Credentials and addresses, write-only; which fields count depends on the type. A field that is not given stays, null removes it."`
+}
+
+// GatewayConfig is how a platform is reached. It is sealed in the agent's file
+// and never shown.
+type GatewayConfig struct {
+	Provider      string            `json:"provider,omitempty"`
+	BotToken      string            `json:"botToken,omitempty"`
+	WebhookSecret string            `json:"webhookSecret,omitempty"`
+	FromAddress   string            `json:"fromAddress,omitempty"`
+	FromName      string            `json:"fromName,omitempty"`
+	APIKey        string            `json:"apiKey,omitempty"`
+	SMTPHost      string            `json:"smtpHost,omitempty"`
+	SMTPPort      int               `json:"smtpPort,omitempty"`
+	SMTPUsername  string            `json:"smtpUsername,omitempty"`
+	SMTPPassword  string            `json:"smtpPassword,omitempty"`
+	SMTPTLS       string            `json:"smtpTls,omitempty"`
+	PhoneNumber   string            `json:"phoneNumber,omitempty"`
+	AccountSID    string            `json:"accountSid,omitempty"`
+	AuthToken     string            `json:"authToken,omitempty"`
+	SigningSecret string            `json:"signingSecret,omitempty"`
+	ApplicationID string            `json:"applicationId,omitempty"`
+	PublicKey     string            `json:"publicKey,omitempty"`
+	URL           string            `json:"url,omitempty"`
+	Secret        string            `json:"secret,omitempty"`
+	Headers       map[string]string `json:"headers,omitempty"`
+	APIBaseURL    string            `json:"apiBaseUrl,omitempty"`
+}
+
+// GatewayConfigChange is a partial update of a config.
+type GatewayConfigChange struct {
+	Provider      Optional[string]            `json:"provider,omitempty" doc:"email: email_provider_a (Resend) or email_provider_b (SMTP). chatbot_b: sms_provider (Twilio)." example:"email_provider_b"`
+	BotToken      Optional[string]            `json:"botToken,omitempty" doc:"chatbot_a, team_chat, community_chat."`
+	WebhookSecret Optional[string]            `json:"webhookSecret,omitempty" doc:"chatbot_a, email: checks what comes in, in place of webhook_secret."`
+	FromAddress   Optional[string]            `json:"fromAddress,omitempty" doc:"email." example:"support@example.com"`
+	FromName      Optional[string]            `json:"fromName,omitempty" doc:"email." example:"Support"`
+	APIKey        Optional[string]            `json:"apiKey,omitempty" doc:"email by Resend."`
+	SMTPHost      Optional[string]            `json:"smtpHost,omitempty" doc:"email by SMTP." example:"mail.example.com"`
+	SMTPPort      Optional[int]               `json:"smtpPort,omitempty" doc:"email by SMTP; 587, with smtpTls tls 465, with none 25." example:"587"`
+	SMTPUsername  Optional[string]            `json:"smtpUsername,omitempty" doc:"email by SMTP; without one there is no login."`
+	SMTPPassword  Optional[string]            `json:"smtpPassword,omitempty" doc:"email by SMTP."`
+	SMTPTLS       Optional[string]            `json:"smtpTls,omitempty" doc:"email by SMTP: starttls (default), tls or none." example:"starttls"`
+	PhoneNumber   Optional[string]            `json:"phoneNumber,omitempty" doc:"chatbot_b, sms."`
+	AccountSID    Optional[string]            `json:"accountSid,omitempty" doc:"chatbot_b, sms."`
+	AuthToken     Optional[string]            `json:"authToken,omitempty" doc:"chatbot_b, sms."`
+	SigningSecret Optional[string]            `json:"signingSecret,omitempty" doc:"team_chat."`
+	ApplicationID Optional[string]            `json:"applicationId,omitempty" doc:"community_chat."`
+	PublicKey     Optional[string]            `json:"publicKey,omitempty" doc:"community_chat: 64 hexadecimal digits."`
+	URL           Optional[string]            `json:"url,omitempty" doc:"webhook: where messages are posted to."`
+	Secret        Optional[string]            `json:"secret,omitempty" doc:"webhook: signs and checks, in place of webhook_secret."`
+	Headers       Optional[map[string]string] `json:"headers,omitempty" doc:"webhook: sent along with each message."`
+	APIBaseURL    Optional[string]            `json:"apiBaseUrl,omitempty" doc:"All but webhook and SMTP: another address of the platform's API."`
+}
+
+// Apply writes the given fields into c.
+func (ch GatewayConfigChange) Apply(c *GatewayConfig) {
+	for _, f := range []struct {
+		given Optional[string]
+		dst   *string
+	}{
+		{ch.Provider, &c.Provider}, {ch.BotToken, &c.BotToken}, {ch.WebhookSecret, &c.WebhookSecret}, {ch.FromAddress, &c.FromAddress},
+		{ch.FromName, &c.FromName}, {ch.APIKey, &c.APIKey}, {ch.SMTPHost, &c.SMTPHost}, {ch.SMTPUsername, &c.SMTPUsername},
+		{ch.SMTPPassword, &c.SMTPPassword}, {ch.SMTPTLS, &c.SMTPTLS}, {ch.PhoneNumber, &c.PhoneNumber}, {ch.AccountSID, &c.AccountSID},
+		{ch.AuthToken, &c.AuthToken}, {ch.SigningSecret, &c.SigningSecret}, {ch.ApplicationID, &c.ApplicationID}, {ch.PublicKey, &c.PublicKey},
+		{ch.URL, &c.URL}, {ch.Secret, &c.Secret}, {ch.APIBaseURL, &c.APIBaseURL},
+	} {
+		f.given.Into(f.dst)
+	}
+	ch.SMTPPort.Into(&c.SMTPPort)
+	ch.Headers.Into(&c.Headers)
+	if provider, ok := providerAliases[strings.ToLower(c.Provider)]; ok {
+		c.Provider = provider
+	}
+}
+
+// NewGateway makes a gateway of a type, or of a platform's own name such as
+// "telegram" or "smtp", and the config that the name brings along.
+func NewGateway(name string) (Gateway, GatewayConfig) {
+	if a, ok := gatewayAliases[strings.ToLower(name)]; ok {
+		return Gateway{Type: a.gateway}, GatewayConfig{Provider: a.provider}
+	}
+	return Gateway{Type: GatewayType(name)}, GatewayConfig{}
+}
+
+// MaxGateways bounds the gateways of one agent.
+const MaxGateways = 100
+
+// Validate checks the fields that clients set.
+func (g *Gateway) Validate() error {
+	var is Issues
+	is.Check(g.Type != "", "type", "is required")
+	is.Check(g.Type == "" || slices.Contains(GatewayTypes, g.Type), "type",
+		"must be chatbot_a, email, chatbot_b, team_chat, community_chat, sms or webhook")
+	is.Check(strings.TrimSpace(g.Name) != "", "name", "is required")
+	is.checkText("name", g.Name, 200)
+	return is.Err()
+}
+
+// Only takes away what counts for other types.
+func (c *GatewayConfig) Only(t GatewayType) {
+	var kept GatewayConfig
+	switch t {
+	case GatewayChatbotA:
+		kept = GatewayConfig{BotToken: c.BotToken, WebhookSecret: c.WebhookSecret, APIBaseURL: c.APIBaseURL}
+	case GatewayEmail:
+		kept = GatewayConfig{Provider: c.Provider, FromAddress: c.FromAddress, FromName: c.FromName, APIKey: c.APIKey, WebhookSecret: c.WebhookSecret,
+			SMTPHost: c.SMTPHost, SMTPPort: c.SMTPPort, SMTPUsername: c.SMTPUsername, SMTPPassword: c.SMTPPassword, SMTPTLS: c.SMTPTLS, APIBaseURL: c.APIBaseURL}
+	case GatewayChatbotB, GatewaySMS:
+		kept = GatewayConfig{Provider: c.Provider, PhoneNumber: c.PhoneNumber, AccountSID: c.AccountSID, AuthToken: c.AuthToken, APIBaseURL: c.APIBaseURL}
+	case GatewayTeamChat:
+		kept = GatewayConfig{BotToken: c.BotToken, SigningSecret: c.SigningSecret, APIBaseURL: c.APIBaseURL}
+	case GatewayCommunityChat:
+		kept = GatewayConfig{BotToken: c.BotToken, ApplicationID: c.ApplicationID, PublicKey: c.PublicKey, APIBaseURL: c.APIBaseURL}
+	case GatewayWebhook:
+		kept = GatewayConfig{URL: c.URL, Secret: c.Secret, Headers: c.Headers}
+	}
+	*c = kept
+}
+
+// maxHeaders bounds the headers of a config.
+const maxHeaders = 50
+
+// Validate checks a config of a type. What is missing is not its matter.
+func (c *GatewayConfig) Validate(t GatewayType) error {
+	var is Issues
+	for field, value := range c.texts() {
+		is.checkText("config."+field, value, 8192)
+		is.Check(!strings.ContainsAny(value, "\r\n"), "config."+field, "must be a single line")
+	}
+	providers := map[GatewayType][]string{GatewayEmail: {ProviderResend, ProviderSMTP}, GatewayChatbotB: {ProviderTwilio}, GatewaySMS: {ProviderTwilio}}[t]
+	is.Check(c.Provider == "" || slices.Contains(providers, c.Provider), "config.provider", "must be "+strings.Join(providers, " or "))
+	is.Check(c.SMTPPort >= 0 && c.SMTPPort <= 65535, "config.smtpPort", "must be from 1 to 65535")
+	is.Check(slices.Contains([]string{"", "starttls", "tls", "none"}, c.SMTPTLS), "config.smtpTls", "must be starttls, tls or none")
+	if c.FromAddress != "" {
+		parsed, err := mail.ParseAddress(c.FromAddress)
+		is.Check(err == nil && parsed.Address == c.FromAddress && len(c.FromAddress) <= 254, "config.fromAddress", "must be an email address")
+	}
+	is.checkURL("config.url", c.URL)
+	is.checkURL("config.apiBaseUrl", c.APIBaseURL)
+	key, err := hex.DecodeString(c.PublicKey)
+	is.Check(c.PublicKey == "" || err == nil && len(key) == 32, "config.publicKey", "must be 64 hexadecimal digits")
+	is.Check(len(c.Headers) <= maxHeaders, "config.headers", fmt.Sprintf("must have at most %d", maxHeaders))
+	for name, value := range c.Headers {
+		is.Check(headerName(name) && len(name) <= 100, "config.headers", "must have names of letters, digits and hyphens")
+		is.Check(len(value) <= 8192 && !strings.ContainsAny(value, "\r\n\x00"), "config.headers", "must have values of a single line")
+	}
+	return is.Err()
+}
+
+func headerName(name string) bool {
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
+}
+
+// texts are the text fields by name.
+func (c *GatewayConfig) texts() map[string]string {
+	return map[string]string{"provider": c.Provider, "botToken": c.BotToken, "webhookSecret": c.WebhookSecret, "fromAddress": c.FromAddress,
+		"fromName": c.FromName, "apiKey": c.APIKey, "smtpHost": c.SMTPHost, "smtpUsername": c.SMTPUsername, "smtpPassword": c.SMTPPassword,
+		"smtpTls": c.SMTPTLS, "phoneNumber": c.PhoneNumber, "accountSid": c.AccountSID, "authToken": c.AuthToken, "signingSecret": c.SigningSecret,
+		"applicationId": c.ApplicationID, "publicKey": c.PublicKey, "url": c.URL, "secret": c.Secret, "apiBaseUrl": c.APIBaseURL}
+}
+
+// Fields lists the fields that are set, sorted.
+func (c *GatewayConfig) Fields() []string {
+	fields := []string{}
+	for field, value := range c.texts() {
+		if value != "" {
+			fields = append(fields, field)
+		}
+	}
+	if c.SMTPPort != 0 {
+		fields = append(fields, "smtpPort")
+	}
+	if len(c.Headers) > 0 {
+		fields = append(fields, "headers")
+	}
+	slices.Sort(fields)
+	return fields
+}
+
+// WebhookPath is where a gateway's platform posts its events, below the
+// server's address.
+func WebhookPath(agentID, gatewayID string) string {
+	return "/api/agents/" + agentID + "/gateways/" + gatewayID + "/webhook"
+}

@@ -1,0 +1,75 @@
+package flow
+
+import (
+	"context"
+	"strings"
+
+	"satchel/flow/template"
+	"satchel/gateways"
+)
+
+// MessageKinds are the nodes that send through gateways.
+func MessageKinds(g *gateways.Gateways) map[string]*Kind {
+	return map[string]*Kind{
+		"email": {
+			Run: func(ctx context.Context, c *Call) (Outcome, error) { return runEmail(ctx, g, c) },
+			HTML: func(data map[string]any, key string) bool {
+				html, _ := data["html"].(bool)
+				return key == "body" && (html || data["html"] == "true")
+			},
+		},
+	}
+}
+
+// runEmail sends an email. Its key is the same each time that this run of the
+// node is tried, so that the message is sent once where the platform can tell.
+func runEmail(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome, error) {
+	e := &gateways.Email{To: addresses(c.Data["to"]), CC: addresses(c.Data["cc"]), BCC: addresses(c.Data["bcc"]),
+		ReplyTo: c.Text("reply_to"), Subject: c.Text("subject"), IdempotencyKey: c.Key}
+	if c.Bool("html", false) {
+		e.HTML = c.Text("body")
+	} else {
+		e.Text = c.Text("body")
+	}
+	id, accepted, err := g.SendEmail(ctx, c.DB, c.Text("gateway_id"), e)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{Output: map[string]any{"message_id": id, "accepted": accepted}}, nil
+}
+
+// addresses reads a list of addresses, or a text of some with commas between.
+// A comma inside a quoted name does not part; empty ones are left out.
+func addresses(v any) []string {
+	var found []string
+	switch v := v.(type) {
+	case string:
+		found = parted(v)
+	case []any:
+		for _, item := range v {
+			found = append(found, template.Text(item))
+		}
+	}
+	kept := []string{}
+	for _, address := range found {
+		if address = strings.TrimSpace(address); address != "" {
+			kept = append(kept, address)
+		}
+	}
+	return kept
+}
+
+func parted(text string) []string {
+	var parts []string
+	quoted, from := false, 0
+	for i, r := range text {
+		switch {
+		case r == '"':
+			quoted = !quoted
+		case r == ',' && !quoted:
+			parts = append(parts, text[from:i])
+			from = i + 1
+		}
+	}
+	return append(parts, text[from:])
+}

@@ -1,0 +1,137 @@
+package gateways
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"satchel/agent/egress"
+)
+
+// apiCall is a call to a platform's HTTP interface.
+type apiCall struct {
+	platform string // its name, for errors
+	method   string
+	url      string
+	header   http.Header
+	body     []byte
+	repeats  bool // it may be sent again when nobody knows whether it arrived
+}
+
+// Retries of a call to a platform that is busy or failing.
+const (
+	callTries    = 3
+	callPause    = time.Second      // doubled with each try
+	longestPause = 20 * time.Second // a platform that asks for more gets no further try
+)
+
+// statusError is an answer that is no success.
+type statusError struct {
+	platform string
+	status   int
+	body     []byte
+	asks     time.Duration // Retry-After
+}
+
+func (e *statusError) Error() string {
+	return e.platform + " answered " + strconv.Itoa(e.status)
+}
+
+// call makes a call and decodes its JSON answer into out, unless that is nil.
+// 429 and 503 are tried again, other failures of the platform only when the
+// call may be repeated. What is no success is a *statusError.
+func (g *Gateways) call(ctx context.Context, c apiCall, out any) error {
+	pause := callPause
+	for try := 1; ; try++ {
+		err := g.callOnce(ctx, c, out)
+		asks, again := c.retries(err)
+		if asks = max(asks, pause); !again || try == callTries || asks > longestPause {
+			return err
+		}
+		pause *= 2
+		if g.wait(ctx, asks) != nil {
+			return err
+		}
+	}
+}
+
+// wait waits for a time, or as long as ctx allows.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// retries tells whether a call that failed may be made again, and how long the
+// platform wants to be left alone.
+func (c apiCall) retries(err error) (wait time.Duration, again bool) {
+	var status *statusError
+	var refused *egress.Error
+	switch {
+	case err == nil, errors.As(err, &refused), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return 0, false
+	case errors.As(err, &status):
+		busy := status.status == http.StatusTooManyRequests || status.status == http.StatusServiceUnavailable
+		return status.asks, busy || c.repeats && status.status >= 500
+	}
+	return 0, c.repeats
+}
+
+func (g *Gateways) callOnce(ctx context.Context, c apiCall, out any) error {
+	req, err := http.NewRequestWithContext(ctx, c.method, c.url, bytes.NewReader(c.body))
+	if err != nil {
+		return failed("the address of "+c.platform+" cannot be used", err)
+	}
+	for name, values := range c.header {
+		req.Header[name] = values
+	}
+	req.Header.Set("User-Agent", "Satchel/"+g.version)
+	req.Header.Set("Accept", "application/json")
+	if c.body != nil && req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := g.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPlatformAnswer))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return &statusError{c.platform, resp.StatusCode, body, retryAfter(resp.Header, g.now())}
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(body, out); err != nil {
+		return failed(c.platform+" gave an answer that is not understood", err)
+	}
+	return nil
+}
+
+// refusal turns a platform's answer into a text for clients.
+func refusal(err error, platform, credential string) error {
+	var status *statusError
+	if !errors.As(err, &status) {
+		return err
+	}
+	switch status.status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return failed(platform+" refused the "+credential+" ("+strconv.Itoa(status.status)+")", err)
+	case http.StatusTooManyRequests:
+		return failed(platform+" is asked too often; try again later", err)
+	}
+	return failed(status.Error(), err)
+}

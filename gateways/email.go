@@ -1,0 +1,134 @@
+package gateways
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/mail"
+	"strings"
+	"unicode/utf8"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// Email is a message to be sent. Text or HTML, or both, are its body.
+type Email struct {
+	To, CC, BCC []string // addresses, with names or without
+	ReplyTo     string
+	Subject     string
+	Text, HTML  string
+	// IdempotencyKey names the sending: two with the same key are the same
+	// message to a platform that can tell (Resend), and have the same
+	// Message-ID for one that cannot (SMTP). Empty: a message of its own.
+	IdempotencyKey string
+}
+
+// Bounds of an email.
+const (
+	maxRecipients   = 50
+	maxSubjectBytes = 998
+	maxEmailBytes   = 5 << 20 // of text and of HTML
+)
+
+// Validate checks an email; fields are named as in a workflow's node.
+func (e *Email) Validate() error {
+	var is agent.Issues
+	is.Check(len(e.To) > 0, "to", "is required")
+	is.Check(len(e.To)+len(e.CC)+len(e.BCC) <= maxRecipients, "to", fmt.Sprintf("and cc and bcc must have at most %d addresses", maxRecipients))
+	for _, list := range []struct {
+		field     string
+		addresses []string
+	}{{"to", e.To}, {"cc", e.CC}, {"bcc", e.BCC}} {
+		for _, address := range list.addresses {
+			is.Check(isAddress(address), list.field, "must be email addresses")
+		}
+	}
+	is.Check(e.ReplyTo == "" || isAddress(e.ReplyTo), "reply_to", "must be an email address")
+	is.Check(!strings.ContainsAny(e.Subject, "\r\n\x00"), "subject", "must be a single line")
+	is.Check(len(e.Subject) <= maxSubjectBytes && utf8.ValidString(e.Subject), "subject", fmt.Sprintf("must have at most %d bytes", maxSubjectBytes))
+	is.Check(e.Text != "" || e.HTML != "", "body", "is required")
+	is.Check(len(e.Text) <= maxEmailBytes && len(e.HTML) <= maxEmailBytes, "body", fmt.Sprintf("must have at most %d MB", maxEmailBytes>>20))
+	is.Check(!strings.ContainsRune(e.Text+e.HTML, 0), "body", "must not contain NUL characters")
+	is.Check(len(e.IdempotencyKey) <= 256 && !strings.ContainsAny(e.IdempotencyKey, "\r\n\x00"), "idempotency_key", "must be a line of at most 256 bytes")
+	return is.Err()
+}
+
+// isAddress tells whether a text is one address that can stand in a header.
+func isAddress(text string) bool {
+	if len(text) > 1000 || strings.ContainsAny(text, "\r\n\x00") {
+		return false
+	}
+	parsed, err := mail.ParseAddress(text)
+	return err == nil && len(parsed.Address) <= 254 && !strings.ContainsAny(parsed.Address+parsed.Name, "\r\n\x00")
+}
+
+// bare returns the addresses without names, in order.
+func bare(lists ...[]string) []string {
+	addresses := []string{}
+	for _, list := range lists {
+		for _, text := range list {
+			if parsed, err := mail.ParseAddress(text); err == nil {
+				addresses = append(addresses, parsed.Address)
+			}
+		}
+	}
+	return addresses
+}
+
+// mailer sends emails.
+type mailer interface {
+	platform
+	send(ctx context.Context, g *Gateways, config agent.GatewayConfig, messageID string, e *Email) (id string, err error)
+}
+
+// SendEmail sends an email through the named gateway, else the agent's default
+// of the type email. It returns the message's id and the addresses that the
+// platform accepted. A platform's failure is an UPSTREAM_ERROR.
+func (g *Gateways) SendEmail(ctx context.Context, db *store.DB, gatewayID string, e *Email) (messageID string, accepted []string, err error) {
+	if err := e.Validate(); err != nil {
+		return "", nil, err
+	}
+	o, err := db.SendingGateway(ctx, agent.GatewayEmail, gatewayID)
+	if err != nil {
+		return "", nil, err
+	}
+	m, ok := platformOf(o.Type, o.Config).(mailer)
+	if !ok {
+		return "", nil, fmt.Errorf("gateway %s sends no email", o.ID)
+	}
+	if missing := m.missing(o.Config); len(missing) > 0 {
+		return "", nil, agent.Invalid("gateway_id", "names a gateway that is not complete: "+lacks(missing))
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	messageID, err = m.send(ctx, g, o.Config, messageIDOf(db.ID(), o.Config.FromAddress, e), e)
+	if err != nil {
+		return "", nil, upstream(err)
+	}
+	return messageID, bare(e.To, e.CC, e.BCC), nil
+}
+
+// upstream is what a failed sending is to the caller.
+func upstream(err error) error {
+	e := agent.Errorf(agent.CodeUpstream, "the message was not sent: %s", told(err)).Because(err)
+	var status *statusError
+	if errors.As(err, &status) {
+		e.With("status", status.status)
+	}
+	return e
+}
+
+// messageIDOf is the Message-ID of an email, without its brackets: the same
+// for the same key of an agent.
+func messageIDOf(agentID, from string, e *Email) string {
+	name := agent.NewID("message")
+	if e.IdempotencyKey != "" {
+		sum := sha256.Sum256([]byte(agentID + "\x00" + e.IdempotencyKey))
+		name = hex.EncodeToString(sum[:16])
+	}
+	_, domain, _ := strings.Cut(from, "@")
+	return name + "@" + domain
+}

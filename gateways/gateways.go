@@ -1,0 +1,191 @@
+package gateways
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/store"
+)
+
+// Gateways speaks with the platforms behind the gateways of all agents.
+type Gateways struct {
+	folder  *store.Folder
+	guard   *egress.Client
+	client  *http.Client
+	version string
+	log     *slog.Logger
+	now     func() time.Time
+	wait    func(context.Context, time.Duration) error // before a call is made again
+	roots   *x509.CertPool                             // to trust in TLS of mail servers; nil: the system's
+}
+
+// callTimeout bounds a call to a platform, with its retries.
+const callTimeout = 60 * time.Second
+
+// maxPlatformAnswer bounds what is read of a platform's answer, in bytes.
+const maxPlatformAnswer = 4 << 20
+
+// New makes the gateways of a folder's agents.
+func New(o Options) *Gateways {
+	g := &Gateways{folder: o.Folder, version: o.Version, log: o.Log, now: time.Now, wait: wait,
+		guard: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPlatformAnswer, HeaderTimeout: 30 * time.Second})}
+	if g.log == nil {
+		g.log = slog.Default()
+	}
+	g.client = g.guard.HTTP()
+	g.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return g
+}
+
+// Close closes the connections that are kept for reuse.
+func (g *Gateways) Close() { g.guard.CloseIdleConnections() }
+
+// Create adds a gateway of a type, or of a platform's own name such as "smtp",
+// and returns it with the secret of its webhook, which is shown only now.
+func (g *Gateways) Create(ctx context.Context, db *store.DB, kind string, change agent.GatewayChange) (agent.Gateway, string, error) {
+	made, config := agent.NewGateway(kind)
+	change.Name.Into(&made.Name)
+	change.IsDefault.Into(&made.IsDefault)
+	change.Config.Value.Apply(&config)
+	if err := made.Validate(); err != nil {
+		return made, "", err
+	}
+	if err := g.check(made.Type, &config); err != nil {
+		return made, "", err
+	}
+	secret := NewSecret()
+	made, err := db.CreateGateway(ctx, made, config, secret)
+	return made, secret, err
+}
+
+// Update changes the given fields of a gateway.
+func (g *Gateways) Update(ctx context.Context, db *store.DB, id string, change agent.GatewayChange) (agent.Gateway, error) {
+	return db.UpdateGateway(ctx, id, change, g.check)
+}
+
+// check keeps of a config what counts for its type, and checks that.
+func (g *Gateways) check(t agent.GatewayType, config *agent.GatewayConfig) error {
+	config.Only(t)
+	if err := config.Validate(t); err != nil {
+		return err
+	}
+	for field, address := range map[string]string{"config.url": config.URL, "config.apiBaseUrl": config.APIBaseURL} {
+		if address == "" {
+			continue
+		}
+		if _, err := g.guard.CheckURL(address); err != nil {
+			return agent.Invalid(field, "cannot be reached from here: "+err.Error())
+		}
+	}
+	return nil
+}
+
+// Verified is what verifying a gateway came to.
+type Verified struct {
+	Success bool
+	Info    any    // what the platform told of the account; nil without success
+	Error   string // why not; empty with success
+}
+
+// problem is a failure with a text of ours that clients may see.
+type problem struct {
+	text  string
+	cause error
+}
+
+func (p *problem) Error() string { return p.text }
+func (p *problem) Unwrap() error { return p.cause }
+
+func failed(text string, cause error) error { return &problem{text, cause} }
+
+// told returns what a client may see of an error.
+func told(err error) string {
+	var p *problem
+	if errors.As(err, &p) {
+		return agent.Clip(p.text, 500)
+	}
+	return failure(err)
+}
+
+// platform is what is behind a type of gateway.
+type platform interface {
+	// missing names the config fields that are needed and not set.
+	missing(agent.GatewayConfig) []string
+	// verify asks the platform whether the config is good.
+	verify(ctx context.Context, g *Gateways, config agent.GatewayConfig) (info any, err error)
+}
+
+// platformOf returns what is behind a gateway; nil when this build does not
+// speak to it.
+func platformOf(t agent.GatewayType, config agent.GatewayConfig) platform {
+	switch {
+	case t == agent.GatewayEmail && config.Provider == agent.ProviderResend:
+		return resend{}
+	case t == agent.GatewayEmail:
+		return smtp{}
+	}
+	return nil
+}
+
+// Verify asks the platform whether a gateway's config is good, and sets the
+// gateway active, or error with why.
+func (g *Gateways) Verify(ctx context.Context, db *store.DB, id string) (Verified, error) {
+	o, err := db.OpenGateway(ctx, id)
+	if err != nil {
+		return Verified{}, err
+	}
+	p := platformOf(o.Type, o.Config)
+	if p == nil {
+		return Verified{Error: "this build does not speak to " + string(o.Type) + " yet"}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	v := Verified{}
+	info, err := g.ask(ctx, p, o)
+	if err != nil {
+		v.Error = told(err)
+		g.log.Info("a gateway could not be verified", "agent", db.ID(), "gateway", id, "error", err)
+	} else {
+		v = Verified{Success: true, Info: info}
+	}
+	return v, db.EndVerify(context.WithoutCancel(ctx), o.Gateway, v.Error)
+}
+
+func (g *Gateways) ask(ctx context.Context, p platform, o store.OpenGateway) (any, error) {
+	if o.Locked {
+		return nil, failed("the config is locked: it was sealed with another master key; set it again", nil)
+	}
+	if missing := p.missing(o.Config); len(missing) > 0 {
+		return nil, failed(lacks(missing), nil)
+	}
+	return p.verify(ctx, g, o.Config)
+}
+
+// lacks says which fields a config needs yet.
+func lacks(fields []string) string {
+	text := ""
+	for i, field := range fields {
+		if i > 0 {
+			text += ", "
+		}
+		text += "config." + field
+	}
+	return text + " missing"
+}
+
+// unset names the fields whose values are empty, given as name, value, ….
+func unset(pairs ...string) []string {
+	var missing []string
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] == "" {
+			missing = append(missing, pairs[i])
+		}
+	}
+	return missing
+}

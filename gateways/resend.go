@@ -1,0 +1,85 @@
+package gateways
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/mail"
+	"strings"
+
+	"satchel/agent"
+)
+
+// resend sends email by Resend, https://resend.com/docs/api-reference.
+type resend struct{}
+
+const resendBase = "https://api.resend.com"
+
+// ResendInfo is what verifying tells of an account.
+type ResendInfo struct {
+	Domains            []string `json:"domains"`
+	FromDomainVerified bool     `json:"fromDomainVerified"`
+}
+
+func (resend) missing(c agent.GatewayConfig) []string {
+	return unset("apiKey", c.APIKey, "fromAddress", c.FromAddress)
+}
+
+func (resend) call(c agent.GatewayConfig, method, path string, body []byte) apiCall {
+	return apiCall{platform: "Resend", method: method, url: baseURL(c.APIBaseURL, resendBase) + path, body: body, repeats: true,
+		header: http.Header{"Authorization": {"Bearer " + c.APIKey}}}
+}
+
+// baseURL is the address of a platform's interface, without a slash at its end.
+func baseURL(configured, usual string) string {
+	if configured == "" {
+		return usual
+	}
+	return strings.TrimRight(configured, "/")
+}
+
+func (r resend) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
+	var answer struct {
+		Data []struct{ Name, Status string }
+	}
+	if err := g.call(ctx, r.call(c, http.MethodGet, "/domains", nil), &answer); err != nil {
+		return nil, refusal(err, "Resend", "API key")
+	}
+	info := ResendInfo{Domains: []string{}}
+	_, own, _ := strings.Cut(c.FromAddress, "@")
+	for _, d := range answer.Data {
+		info.Domains = append(info.Domains, d.Name)
+		inside := strings.EqualFold(d.Name, own) || strings.HasSuffix(strings.ToLower(own), "."+strings.ToLower(d.Name))
+		info.FromDomainVerified = info.FromDomainVerified || inside && d.Status == "verified"
+	}
+	return info, nil
+}
+
+func (r resend) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, _ string, e *Email) (string, error) {
+	body, err := json.Marshal(struct {
+		From    string   `json:"from"`
+		To      []string `json:"to"`
+		CC      []string `json:"cc,omitempty"`
+		BCC     []string `json:"bcc,omitempty"`
+		ReplyTo string   `json:"reply_to,omitempty"`
+		Subject string   `json:"subject"`
+		Text    string   `json:"text,omitempty"`
+		HTML    string   `json:"html,omitempty"`
+	}{(&mail.Address{Name: c.FromName, Address: c.FromAddress}).String(), e.To, e.CC, e.BCC, e.ReplyTo, e.Subject, e.Text, e.HTML})
+	if err != nil {
+		return "", err
+	}
+	call := r.call(c, http.MethodPost, "/emails", body)
+	call.repeats = e.IdempotencyKey != "" // else nobody could tell a repeat
+	if call.repeats {
+		call.header.Set("Idempotency-Key", e.IdempotencyKey)
+	}
+	var answer struct{ ID string }
+	if err := g.call(ctx, call, &answer); err != nil {
+		return "", refusal(err, "Resend", "API key")
+	}
+	if answer.ID == "" {
+		return "", failed("Resend gave an answer that is not understood", nil)
+	}
+	return answer.ID, nil
+}

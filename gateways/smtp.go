@@ -1,0 +1,250 @@
+package gateways
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/textproto"
+	"strconv"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+	gosmtp "github.com/wneessen/go-mail/smtp"
+
+	"satchel/agent"
+)
+
+// smtp sends email by SMTP (RFC 5321).
+type smtp struct{}
+
+// SMTPInfo is what verifying tells of a mail server.
+type SMTPInfo struct {
+	Host string `json:"host"`
+	Port int    `json:"port"`
+	TLS  string `json:"tls" doc:"Version of TLS, or none."`
+}
+
+// Bounds of a conversation with a mail server.
+const (
+	smtpTimeout  = 30 * time.Second // of all of it
+	maxSMTPBytes = 1 << 20          // that the server may say
+)
+
+func (smtp) missing(c agent.GatewayConfig) []string {
+	fields := unset("fromAddress", c.FromAddress, "provider", c.Provider, "smtpHost", c.SMTPHost)
+	if c.SMTPUsername != "" && c.SMTPPassword == "" {
+		fields = append(fields, "smtpPassword")
+	}
+	return fields
+}
+
+// smtpPort is the port of a config, else the usual one of its way of TLS.
+func smtpPort(c agent.GatewayConfig) int {
+	switch {
+	case c.SMTPPort != 0:
+		return c.SMTPPort
+	case c.SMTPTLS == "tls":
+		return 465
+	case c.SMTPTLS == "none":
+		return 25
+	}
+	return 587
+}
+
+// smtpSession is a conversation with a mail server, greeted, secured and
+// logged in. Close it.
+type smtpSession struct {
+	client *gomail.Client
+	smtp   *gosmtp.Client
+	conn   net.Conn
+	forget func() bool // ends the watch over the context
+}
+
+func (s *smtpSession) close() {
+	s.forget()
+	_ = s.conn.Close()
+}
+
+// open begins a conversation.
+func (smtp) open(ctx context.Context, g *Gateways, c agent.GatewayConfig) (*smtpSession, error) {
+	s := &smtpSession{}
+	config := &tls.Config{ServerName: c.SMTPHost, MinVersion: tls.VersionTLS12, RootCAs: g.roots}
+	dial := func(dialing context.Context, network, address string) (net.Conn, error) {
+		conn, err := g.guard.DialContext(dialing, network, address)
+		if err != nil {
+			return nil, err
+		}
+		s.conn = &boundedConn{Conn: conn, end: time.Now().Add(smtpTimeout), left: maxSMTPBytes}
+		s.forget = context.AfterFunc(ctx, func() { _ = conn.Close() })
+		if c.SMTPTLS != "tls" {
+			return s.conn, nil
+		}
+		secure := tls.Client(s.conn, config)
+		return secure, secure.HandshakeContext(dialing)
+	}
+	policy := map[string]gomail.TLSPolicy{"none": gomail.NoTLS, "tls": gomail.TLSOpportunistic}[c.SMTPTLS]
+	if c.SMTPTLS == "" || c.SMTPTLS == "starttls" {
+		policy = gomail.TLSMandatory
+	}
+	options := []gomail.Option{gomail.WithPort(smtpPort(c)), gomail.WithTimeout(smtpTimeout), gomail.WithTLSConfig(config),
+		gomail.WithTLSPolicy(policy), gomail.WithDialContextFunc(dial), gomail.WithoutRset()}
+	if c.SMTPUsername != "" {
+		options = append(options, gomail.WithUsername(c.SMTPUsername), gomail.WithPassword(c.SMTPPassword), smtpLogin(c))
+	}
+	var err error
+	if s.client, err = gomail.NewClient(c.SMTPHost, options...); err != nil {
+		return nil, failed("config.smtpHost cannot be used", err)
+	}
+	if s.smtp, err = s.client.DialToSMTPClientWithContext(ctx); err != nil {
+		if s.conn != nil {
+			s.close()
+		}
+		return nil, smtpFailure(err)
+	}
+	return s, nil
+}
+
+// smtpLogin names the ways to log in, the best first. Where the config asks
+// for no TLS, the password goes as the server can take it.
+func smtpLogin(c agent.GatewayConfig) gomail.Option {
+	if c.SMTPTLS == "none" {
+		return gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthCramMD5,
+			gomail.SMTPAuthPlainNoEnc, gomail.SMTPAuthLoginNoEnc)
+	}
+	return gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthPlain, gomail.SMTPAuthLogin, gomail.SMTPAuthSCRAMSHA256,
+		gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthCramMD5)
+}
+
+func (m smtp) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
+	s, err := m.open(ctx, g, c)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if err := s.smtp.Noop(); err != nil {
+		return nil, smtpFailure(err)
+	}
+	info := SMTPInfo{Host: c.SMTPHost, Port: smtpPort(c), TLS: "none"}
+	if state, ok := s.smtp.TLSConnectionState(); ok {
+		info.TLS = tls.VersionName(state.Version)
+	}
+	_ = s.smtp.Quit() // it has said all that matters
+	return info, nil
+}
+
+func (m smtp) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, messageID string, e *Email) (string, error) {
+	letter, err := compose(c, messageID, e)
+	if err != nil {
+		return "", failed("the message cannot be written as an email", err)
+	}
+	s, err := m.open(ctx, g, c)
+	if err != nil {
+		return "", err
+	}
+	defer s.close()
+	if err := s.client.SendWithSMTPClient(s.smtp, letter); err != nil && !letter.IsDelivered() {
+		return "", smtpFailure(err)
+	}
+	_ = s.smtp.Quit() // the message is taken
+	return "<" + messageID + ">", nil
+}
+
+// compose writes an email as a message of RFC 5322.
+func compose(c agent.GatewayConfig, messageID string, e *Email) (*gomail.Msg, error) {
+	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	errs := []error{m.FromFormat(c.FromName, c.FromAddress), m.To(e.To...), m.Cc(e.CC...), m.Bcc(e.BCC...)}
+	if e.ReplyTo != "" {
+		errs = append(errs, m.ReplyTo(e.ReplyTo))
+	}
+	m.Subject(e.Subject)
+	m.SetDate()
+	m.SetMessageIDWithValue(messageID)
+	switch {
+	case e.HTML == "":
+		m.SetBodyString(gomail.TypeTextPlain, e.Text)
+	case e.Text == "":
+		m.SetBodyString(gomail.TypeTextHTML, e.HTML)
+	default:
+		m.SetBodyString(gomail.TypeTextPlain, e.Text)
+		m.AddAlternativeString(gomail.TypeTextHTML, e.HTML)
+	}
+	return m, errors.Join(errs...)
+}
+
+// smtpFailure says in our own words what went wrong with a mail server.
+func smtpFailure(err error) error {
+	status := smtpStatus(err)
+	if status == 0 {
+		switch {
+		case errors.Is(err, errTooMuch):
+			return failed("the mail server says too much", err)
+		case errors.Is(err, gomail.ErrNoSupportedAuthDiscovered), errors.Is(err, gomail.ErrPlainAuthNotSupported):
+			return failed("the mail server offers no way to log in that we know", err)
+		case isTimeout(err):
+			return failed("the mail server did not answer in time", err)
+		}
+		return failed("the mail server could not be spoken to: "+failure(err), err)
+	}
+	code := " (" + strconv.Itoa(status) + ")"
+	switch status {
+	case 530, 534, 535, 538:
+		return failed("the mail server refused the login"+code, err)
+	case 450, 550, 551, 553:
+		return failed("the mail server refused an address"+code, err)
+	case 552, 554:
+		return failed("the mail server refused the message"+code, err)
+	case 421, 451, 452, 454:
+		return failed("the mail server is busy; try again later"+code, err)
+	}
+	return failed("the mail server refused"+code, err)
+}
+
+// smtpStatus is what a mail server answered; 0 when it did not.
+func smtpStatus(err error) int {
+	var said *textproto.Error
+	var sending *gomail.SendError
+	switch {
+	case errors.As(err, &said):
+		return said.Code
+	case errors.As(err, &sending):
+		return sending.ErrorCode()
+	}
+	return 0
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+var errTooMuch = errors.New("more bytes than the bound")
+
+// boundedConn bounds a whole conversation in time and in what the other side
+// may say.
+type boundedConn struct {
+	net.Conn
+	end  time.Time
+	left int
+}
+
+// Read counts what comes in.
+func (c *boundedConn) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, errTooMuch
+	}
+	n, err := c.Conn.Read(p[:min(len(p), c.left)])
+	if c.left -= n; err == io.EOF && n > 0 {
+		err = nil
+	}
+	return n, err
+}
+
+// SetDeadline never goes beyond the end of the conversation.
+func (c *boundedConn) SetDeadline(t time.Time) error {
+	if t.IsZero() || t.After(c.end) {
+		t = c.end
+	}
+	return c.Conn.SetDeadline(t)
+}

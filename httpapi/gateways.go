@@ -1,0 +1,97 @@
+package httpapi
+
+import (
+	"slices"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+type listGatewaysIn struct {
+	ListParams
+	Type   []string `query:"type" doc:"Gateways of this type; may be repeated." example:"email"`
+	Status []string `query:"status" doc:"inactive, pending_verification, active or error; may be repeated." example:"active"`
+}
+
+type gatewaysOut struct {
+	Gateways []agent.Gateway `json:"gateways"`
+	Meta     Meta            `json:"meta"`
+}
+
+func (s *Server) listGateways(c *Call, in *listGatewaysIn) (gatewaysOut, error) {
+	page, err := in.Page("created_at", "updated_at", "name", "type")
+	if err != nil {
+		return gatewaysOut{}, err
+	}
+	f := store.GatewayFilter{States: commaList(in.Status)}
+	for _, name := range commaList(in.Type) {
+		g, _ := agent.NewGateway(name)
+		if !slices.Contains(agent.GatewayTypes, g.Type) {
+			return gatewaysOut{}, agent.Invalid("type", "is no type of gateway")
+		}
+		f.Types = append(f.Types, string(g.Type))
+	}
+	for _, status := range f.States {
+		if !slices.Contains(agent.GatewayStates, agent.GatewayStatus(status)) {
+			return gatewaysOut{}, agent.Invalid("status", "must be inactive, pending_verification, active or error")
+		}
+	}
+	found, total, err := c.DB.Gateways(c, f, page)
+	return gatewaysOut{found, metaOf(page, total)}, err
+}
+
+type createGatewayIn struct {
+	Body struct {
+		Type      string                                    `json:"type" required:"true" doc:"chatbot_a, email, chatbot_b, team_chat, community_chat, sms or webhook; also telegram, resend, smtp, whatsapp, slack, discord, twilio." example:"email"`
+		Name      agent.Optional[string]                    `json:"name" required:"true" example:"Support mail"`
+		IsDefault agent.Optional[bool]                      `json:"is_default,omitempty"`
+		Config    agent.Optional[agent.GatewayConfigChange] `json:"config,omitempty" doc:"Credentials and addresses, write-only; which fields count depends on the type."`
+	}
+}
+
+type secretGatewayOut struct {
+	agent.Gateway
+	WebhookSecret string `json:"webhook_secret" doc:"Signs and checks what goes over webhook_url; shown only now." example:"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"`
+}
+
+func gatewayLocation(c *Call, out any) string {
+	return "/api/agents/" + c.DB.ID() + "/gateways/" + out.(secretGatewayOut).ID
+}
+
+func (s *Server) createGateway(c *Call, in *createGatewayIn) (secretGatewayOut, error) {
+	change := agent.GatewayChange{Name: in.Body.Name, IsDefault: in.Body.IsDefault, Config: in.Body.Config}
+	made, secret, err := s.options.Gateways.Create(c, c.DB, in.Body.Type, change)
+	return secretGatewayOut{made, secret}, err
+}
+
+type gatewayIn struct {
+	ID string `path:"gatewayId" doc:"Id of the gateway." example:"gateway-06f1q2s3t4v5a6b7c8d9"`
+}
+
+func (s *Server) getGateway(c *Call, in *gatewayIn) (agent.Gateway, error) {
+	return c.DB.Gateway(c, in.ID)
+}
+
+type updateGatewayIn struct {
+	gatewayIn
+	Body agent.GatewayChange
+}
+
+func (s *Server) updateGateway(c *Call, in *updateGatewayIn) (agent.Gateway, error) {
+	return s.options.Gateways.Update(c, c.DB, in.ID, in.Body)
+}
+
+func (s *Server) deleteGateway(c *Call, in *gatewayIn) (none, error) {
+	return none{}, c.DB.DeleteGateway(c, in.ID)
+}
+
+type verifyOut struct {
+	Success bool   `json:"success"`
+	Info    any    `json:"info,omitempty" doc:"What the platform told of the account; its fields depend on the type."`
+	Error   string `json:"error,omitempty" doc:"Why not, without success."`
+}
+
+func (s *Server) verifyGateway(c *Call, in *gatewayIn) (verifyOut, error) {
+	v, err := s.options.Gateways.Verify(c, c.DB, in.ID)
+	return verifyOut(v), err
+}

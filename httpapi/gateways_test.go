@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func (w *witness) askOfGateways(t *testing.T, agent string) {
+	t.Helper()
+	id := w.made(t, agent+"/gateways", `{"type":"smtp","name":"Mail","config":{"smtpHost":"127.0.0.1","smtpPort":1,"fromAddress":"a@example.com"}}`)
+	at := agent + "/gateways/" + id
+	w.ask(t, 400, "POST", agent+"/gateways", `{"type":"x","name":"y"}`)
+	w.ask(t, 200, "GET", agent+"/gateways", "")
+	w.ask(t, 200, "GET", at, "")
+	w.ask(t, 200, "PUT", at, `{"is_default":true}`)
+	w.ask(t, 200, "POST", at+"/verify", "")
+	w.ask(t, 200, "GET", at, "")
+	w.ask(t, 204, "DELETE", at, "")
+	w.ask(t, 404, "GET", at, "")
+}
+
+// TestGateway walks through the life of a gateway, and looks for its secrets
+// where they must not be.
+func TestGateway(t *testing.T) {
+	c := newVisitor(t)
+	resend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer re_plaintext_key" {
+			w.WriteHeader(401)
+			return
+		}
+		_, _ = w.Write([]byte(`{"data":[{"name":"example.com","status":"verified"}]}`))
+	}))
+	t.Cleanup(resend.Close)
+	const at = "/api/agents/default/gateways"
+	first := c.must(t, 201, "POST", at, `{"type":"resend","name":"One","is_default":true,"config":{"apiKey":"re_plaintext_key","fromAddress":"a@example.com","apiBaseUrl":"`+resend.URL+`"}}`)
+	id, secret := first["id"].(string), first["webhook_secret"].(string)
+	if first["type"] != "email" || first["status"] != "inactive" || first["is_default"] != true || first["config"] != nil ||
+		first["webhook_url"] != at+"/"+id+"/webhook" || !strings.HasPrefix(secret, "whsec_") ||
+		!reflect.DeepEqual(first["configured_fields"], []any{"apiBaseUrl", "apiKey", "fromAddress", "provider"}) {
+		t.Errorf("made %v", first)
+	}
+	verified := c.must(t, 200, "POST", at+"/"+id+"/verify", "")
+	if verified["success"] != true || nested(verified, "info.fromDomainVerified") != true || verified["error"] != nil {
+		t.Errorf("verified %v", verified)
+	}
+	if g := c.must(t, 200, "GET", at+"/"+id, ""); g["status"] != "active" || g["verified"] != true || g["webhook_secret"] != nil {
+		t.Errorf("after verify %v", g)
+	}
+	if g := c.must(t, 200, "PUT", at+"/"+id, `{"name":"Renamed"}`); g["status"] != "active" || g["name"] != "Renamed" {
+		t.Errorf("a new name changed %v", g)
+	}
+	if g := c.must(t, 200, "PUT", at+"/"+id, `{"config":{"apiKey":"re_wrong_key"}}`); g["status"] != "inactive" || g["verified"] != false {
+		t.Errorf("new credentials left %v", g)
+	}
+	verified = c.must(t, 200, "POST", at+"/"+id+"/verify", "")
+	if verified["success"] != false || verified["info"] != nil || !strings.Contains(verified["error"].(string), "refused the API key") {
+		t.Errorf("verified %v", verified)
+	}
+	second := c.must(t, 201, "POST", at, `{"type":"smtp","name":"Two","is_default":true}`)
+	if g := c.must(t, 200, "GET", at+"/"+id, ""); g["is_default"] != false || g["status"] != "error" || g["last_error"] == "" {
+		t.Errorf("beside another default %v", g)
+	}
+	if v := c.must(t, 200, "POST", at+"/"+second["id"].(string)+"/verify", ""); v["success"] != false || !strings.Contains(v["error"].(string), "config.smtpHost missing") {
+		t.Errorf("verify of an empty config %v", v)
+	}
+	for _, path := range []string{"", "/" + id, "?type=resend"} {
+		if a := c.send(t, "GET", at+path, ""); strings.Contains(a.text, "re_") && strings.Contains(a.text, "_key") || strings.Contains(a.text, secret) {
+			t.Errorf("%s shows a secret: %s", path, a.text)
+		}
+	}
+	backup := c.send(t, "POST", "/api/agents/default/backup", "")
+	for _, plain := range []string{"re_plaintext_key", "re_wrong_key", strings.TrimPrefix(secret, "whsec_")} {
+		if strings.Contains(backup.text, plain) {
+			t.Errorf("the file holds %s in plain", plain)
+		}
+	}
+	c.must(t, 204, "DELETE", at+"/"+id, "")
+	left := c.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"SELECT count(*) FROM gateways"}`)
+	if got := nested(left, "rows.0.0"); !reflect.DeepEqual(got, nested(c.must(t, 200, "GET", at, ""), "meta.total")) {
+		t.Errorf("%v gateways by SQL", got)
+	}
+}

@@ -1,0 +1,259 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"satchel/agent"
+)
+
+// Fields of _secrets that a gateway has.
+const (
+	configField        = "config"
+	webhookSecretField = "webhook_secret"
+)
+
+const gatewayColumns = `id, type, name, status, is_default, verified, configured_fields, event_count,
+	iif(events_day = strftime('%Y-%m-%d','now'), events_today, 0), last_event_at, last_error, last_error_at, created_at, updated_at`
+
+var gatewayListing = listing[agent.Gateway]{
+	table:   "gateways",
+	columns: gatewayColumns,
+	order:   "created_at DESC, id DESC",
+	sort:    map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name", "type": "type"},
+	search:  []string{"name", "type"},
+	scan:    scanGateway,
+}
+
+func scanGateway(rows *sql.Rows) (g agent.Gateway, err error) {
+	var fields rawJSON
+	err = rows.Scan(&g.ID, &g.Type, &g.Name, &g.Status, &g.IsDefault, &g.Verified, &fields, &g.EventCount, &g.EventsToday,
+		&g.LastEventAt, &g.LastError, &g.LastErrorAt, &g.CreatedAt, &g.UpdatedAt)
+	g.ConfiguredFields = stringsIn(fields)
+	return g, err
+}
+
+// within fills in what a gateway's place makes of it.
+func (tx *Tx) within(g agent.Gateway) agent.Gateway {
+	g.WebhookURL = agent.WebhookPath(tx.db.id, g.ID)
+	return g
+}
+
+// GatewayFilter narrows the list of gateways; empty fields do not narrow.
+type GatewayFilter struct{ Types, States []string }
+
+// Gateways lists gateways, newest first.
+func (db *DB) Gateways(ctx context.Context, gf GatewayFilter, p Page) ([]agent.Gateway, int, error) {
+	var total int
+	page, err := Read(ctx, db, func(tx *Tx) (page []agent.Gateway, err error) {
+		var f filter
+		f.in("type", gf.Types)
+		f.in("status", gf.States)
+		page, total, err = gatewayListing.list(tx, f, p)
+		for i := range page {
+			page[i] = tx.within(page[i])
+		}
+		return page, err
+	})
+	return page, total, err
+}
+
+// Gateway reads one gateway.
+func (db *DB) Gateway(ctx context.Context, id string) (agent.Gateway, error) {
+	return Read(ctx, db, func(tx *Tx) (agent.Gateway, error) { return tx.gateway(id) })
+}
+
+func (tx *Tx) gateway(id string) (agent.Gateway, error) {
+	found, err := all(tx, scanGateway, "SELECT "+gatewayColumns+" FROM gateways WHERE id = ?", id)
+	if err != nil {
+		return agent.Gateway{}, err
+	}
+	if len(found) == 0 {
+		return agent.Gateway{}, agent.NotFound("gateway", id)
+	}
+	return tx.within(found[0]), nil
+}
+
+// OpenGateway is a gateway with what is sealed of it.
+type OpenGateway struct {
+	agent.Gateway
+	Config        agent.GatewayConfig
+	WebhookSecret string
+	Locked        bool // another master key sealed it: config and secret are empty
+}
+
+// OpenGateway reads a gateway and opens its config.
+func (db *DB) OpenGateway(ctx context.Context, id string) (OpenGateway, error) {
+	return Read(ctx, db, func(tx *Tx) (OpenGateway, error) { return tx.openGateway(id) })
+}
+
+func (tx *Tx) openGateway(id string) (o OpenGateway, err error) {
+	if o.Gateway, err = tx.gateway(id); err != nil {
+		return o, err
+	}
+	raw, err := tx.secret(id, configField)
+	if err == nil {
+		o.WebhookSecret, err = tx.secret(id, webhookSecretField)
+	}
+	if errors.Is(err, errLocked) {
+		return OpenGateway{Gateway: o.Gateway, Locked: true}, nil
+	}
+	if err == nil && raw != "" {
+		err = json.Unmarshal([]byte(raw), &o.Config)
+	}
+	if err != nil {
+		return o, fmt.Errorf("stored config: %w", err)
+	}
+	return o, nil
+}
+
+// SendingGateway opens the gateway that a message goes through: the named one,
+// else the default of the type, else its only active one or its oldest.
+func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string) (OpenGateway, error) {
+	return Read(ctx, db, func(tx *Tx) (OpenGateway, error) {
+		if id == "" {
+			err := tx.value(&id, "SELECT id FROM gateways WHERE type = ? ORDER BY is_default DESC, status = 'active' DESC, created_at, id LIMIT 1", t)
+			if errors.Is(err, sql.ErrNoRows) {
+				return OpenGateway{}, agent.Invalid("gateway_id", fmt.Sprintf("is needed: the agent has no gateway of the type %s", t))
+			} else if err != nil {
+				return OpenGateway{}, err
+			}
+		}
+		o, err := tx.openGateway(id)
+		switch {
+		case agent.ErrorCode(err) == agent.CodeNotFound:
+			return o, agent.Invalid("gateway_id", "names a gateway that does not exist")
+		case err != nil:
+			return o, err
+		case o.Type != t:
+			return o, agent.Invalid("gateway_id", fmt.Sprintf("names a gateway of the type %s, and this needs one of %s", o.Type, t))
+		case o.Status != agent.GatewayActive:
+			return o, agent.Invalid("gateway_id", "names a gateway that is not active: verify it first")
+		case o.Locked:
+			return o, agent.Errorf(agent.CodeConflict, "the gateway's config is locked: it was sealed with another master key; set it again")
+		}
+		return o, nil
+	})
+}
+
+// CreateGateway adds a gateway, inactive, with its config and the secret of
+// its webhook, both sealed.
+func (db *DB) CreateGateway(ctx context.Context, g agent.Gateway, config agent.GatewayConfig, secret string) (agent.Gateway, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Gateway, error) {
+		g := g
+		g.ID, g.Status = agent.NewID(agent.KindGateway), agent.GatewayInactive
+		var n int
+		if err := tx.value(&n, "SELECT n FROM _counts WHERE name = 'gateways'"); err != nil {
+			return g, err
+		}
+		if n >= agent.MaxGateways {
+			return g, agent.Errorf(agent.CodeConflict, "an agent has at most %d gateways", agent.MaxGateways).With("limit", agent.MaxGateways)
+		}
+		if _, err := tx.exec("INSERT INTO gateways(id, type, name, created_at, updated_at) VALUES (?,?,?,?,?)", g.ID, g.Type, g.Name, tx.Now, tx.Now); err != nil {
+			return g, err
+		}
+		if err := errors.Join(tx.makeDefault(g), tx.putConfig(g.ID, config), tx.putSecret(g.ID, webhookSecretField, secret),
+			tx.audit("gateway created", map[string]any{"gateway_id": g.ID, "type": g.Type})); err != nil {
+			return g, err
+		}
+		return tx.gateway(g.ID)
+	})
+}
+
+// makeDefault sets whether a gateway is the default of its type, of which
+// there is one at most.
+func (tx *Tx) makeDefault(g agent.Gateway) error {
+	if g.IsDefault {
+		if _, err := tx.exec("UPDATE gateways SET is_default = 0 WHERE type = ? AND is_default = 1 AND id <> ?", g.Type, g.ID); err != nil {
+			return err
+		}
+	}
+	_, err := tx.exec("UPDATE gateways SET is_default = ? WHERE id = ?", g.IsDefault, g.ID)
+	return err
+}
+
+func (tx *Tx) putConfig(id string, config agent.GatewayConfig) error {
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return err
+	}
+	fields, err := json.Marshal(config.Fields())
+	if err != nil {
+		return err
+	}
+	if _, err := tx.exec("UPDATE gateways SET configured_fields = ? WHERE id = ?", string(fields), id); err != nil {
+		return err
+	}
+	return tx.putSecret(id, configField, string(raw))
+}
+
+// UpdateGateway changes the given fields. A new config takes the gateway back
+// to inactive, to be verified again; check sees it before it is stored.
+func (db *DB) UpdateGateway(ctx context.Context, id string, change agent.GatewayChange, check func(agent.GatewayType, *agent.GatewayConfig) error) (agent.Gateway, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Gateway, error) {
+		o, err := tx.openGateway(id)
+		if err != nil {
+			return o.Gateway, err
+		}
+		change.Name.Into(&o.Name)
+		change.IsDefault.Into(&o.IsDefault)
+		if err := o.Gateway.Validate(); err != nil {
+			return o.Gateway, err
+		}
+		if _, err := tx.exec("UPDATE gateways SET name = ?, updated_at = ? WHERE id = ?", o.Name, tx.Now, id); err != nil {
+			return o.Gateway, err
+		}
+		if err := tx.makeDefault(o.Gateway); err != nil {
+			return o.Gateway, err
+		}
+		if change.Config.Given {
+			config := o.Config
+			if change.Config.Null {
+				config = agent.GatewayConfig{}
+			}
+			change.Config.Value.Apply(&config)
+			if err := check(o.Type, &config); err != nil {
+				return o.Gateway, err
+			}
+			if err := tx.putConfig(id, config); err != nil {
+				return o.Gateway, err
+			}
+			if _, err := tx.exec("UPDATE gateways SET status = 'inactive', verified = 0, last_error = '', last_error_at = NULL WHERE id = ?", id); err != nil {
+				return o.Gateway, err
+			}
+		}
+		if err := tx.audit("gateway updated", map[string]any{"gateway_id": id, "config": change.Config.Given}); err != nil {
+			return o.Gateway, err
+		}
+		return tx.gateway(id)
+	})
+}
+
+// DeleteGateway removes a gateway. Its conversations stay.
+func (db *DB) DeleteGateway(ctx context.Context, id string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if err := tx.deleteRow("gateways", "gateway", id); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("gateway deleted", map[string]any{"gateway_id": id})
+	})
+	return err
+}
+
+// EndVerify notes what verifying a gateway came to: active, or with a problem
+// error. A gateway that changed meanwhile stays as it is.
+func (db *DB) EndVerify(ctx context.Context, g agent.Gateway, problem string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		status, at := agent.GatewayActive, agent.Time{}
+		if problem != "" {
+			status, at = agent.GatewayFailed, tx.Now
+		}
+		_, err := tx.exec(`UPDATE gateways SET status = ?, verified = ?, last_error = ?, last_error_at = ?, updated_at = ?
+			WHERE id = ? AND updated_at = ?`, status, problem == "", problem, at, tx.Now, g.ID, g.UpdatedAt)
+		return struct{}{}, errors.Join(err, tx.audit("gateway verified", map[string]any{"gateway_id": g.ID, "success": problem == ""}))
+	})
+	return err
+}
