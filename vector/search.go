@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -78,11 +77,13 @@ func (q Query) check() (Query, error) {
 // Hybrid results are ordered by the cosine similarity of their embeddings plus
 // the part that they reach of the best bm25 possible for the query's words,
 // where a small part counts for less still; a fusion of ranks would drown a
-// good paraphrase in weak matches of words. What this is worth is measured by
-// the command eval, beside this package. The score is the cosine similarity
-// whatever the order. For a chunk whose embedding has not been stored yet it is
-// worked out on the spot, for no more chunks than the limit; until then a chunk
-// is found by its words only.
+// good paraphrase in weak matches of words. With the model inside the binary,
+// what the lexicon knows of single words is added for the best of them. What
+// this is worth is measured by the command eval, beside this package.
+//
+// The score is the cosine similarity whatever the order. For a chunk whose
+// embedding has not been stored yet it is worked out on the spot, for no more
+// chunks than the limit; until then a chunk is found by its words only.
 //
 // A provider of embeddings that does not answer leaves a search by words alone,
 // without scores and whatever MinScore says; one by meaning alone fails then,
@@ -143,6 +144,10 @@ func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answ
 	if err != nil {
 		return Answer{}, err
 	}
+	if err := ix.relate(found, m, q); err != nil {
+		return Answer{}, err
+	}
+	found = pick(found, q, maxJoined*q.Limit)
 	if err := ix.complete(ctx, db, m, found, vectors[0]); err != nil {
 		return Answer{}, err
 	}
@@ -179,36 +184,14 @@ type candidate struct {
 	cosine           float64
 	known            bool    // the cosine is there
 	words            float64 // part of the best possible bm25
-}
-
-// rank is what candidates are ordered by.
-func (c *candidate) rank(m Mode) float64 {
-	switch m {
-	case Vector:
-		return c.cosine
-	case Keyword:
-		return c.words
-	}
-	return c.cosine + c.words*min(c.words/eachOnce, 1)
-}
-
-// eachOnce is the part of the best possible bm25 that a chunk of usual length
-// reaches which holds every word of the query once: idf of idf·(k1+1). What
-// reaches less lacks some of the words, and half of the words of a question are
-// less than half of an answer.
-const eachOnce = 1 / 2.2
-
-// score is the cosine as clients see it, in millionths, so that what is shown
-// and what min_score compares are the same.
-func (c *candidate) score() float64 {
-	return math.Round(min(max(c.cosine, 0), 1)*1e6) / 1e6
+	related          float64 // likeness by the lexicon
 }
 
 // sideOf is how many chunks each side, meaning and words, puts forward.
 func sideOf(limit int) int { return max(2*limit, 50) }
 
 // candidates reads, within one transaction, the chunks that can be among the
-// results: the best by what is known, and as many again that lack a vector.
+// results: the best by what the file knows, and others that lack a vector.
 func candidates(k *store.Knowledge, q Query, vector []float32) ([]candidate, error) {
 	n := sideOf(q.Limit)
 	var near, matching map[int64]float64
@@ -233,7 +216,10 @@ func candidates(k *store.Knowledge, q Query, vector []float32) ([]candidate, err
 	if err != nil {
 		return nil, err
 	}
-	return read(k, pick(merge(near, cosines, matching), q))
+	if most := maxJoined * q.Limit; q.Mode != Hybrid || n < most {
+		n = most
+	}
+	return read(k, pick(merge(near, cosines, matching), q, n))
 }
 
 // merge lists every chunk that was put forward with all that is known of it.
@@ -263,9 +249,10 @@ func merge(near, cosines, matching map[int64]float64) []candidate {
 	return list
 }
 
-// pick keeps what can still become a result or a part of one. Of chunks without a vector those
-// with the best words are kept, as many as the limit: each costs an embedding.
-func pick(list []candidate, q Query) []candidate {
+// pick keeps what can still become a result or a part of one, the best n. Of
+// chunks without a vector those with the best words are kept, as many as the
+// limit: each costs an embedding.
+func pick(list []candidate, q Query, n int) []candidate {
 	order(list, q.Mode)
 	kept := list[:0]
 	var known, unknown int
@@ -274,19 +261,12 @@ func pick(list []candidate, q Query) []candidate {
 		case !c.known && unknown < q.Limit:
 			unknown++
 			kept = append(kept, c)
-		case c.known && known < maxJoined*q.Limit && c.score() >= q.MinScore:
+		case c.known && known < n && c.score() >= q.MinScore:
 			known++
 			kept = append(kept, c)
 		}
 	}
 	return kept
-}
-
-// order sorts candidates, best first; equals in the order they were stored.
-func order(list []candidate, m Mode) {
-	slices.SortFunc(list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.rank(m), a.rank(m)), cmp.Compare(a.Seq, b.Seq))
-	})
 }
 
 // read fetches the candidates' text; chunks that search may not see drop out.
@@ -353,22 +333,6 @@ func results(list []candidate, q Query) []Result {
 		out[i] = p.result()
 	}
 	return out
-}
-
-// cosine returns the cosine similarity of two vectors of one length, 0 when
-// one of them is zero.
-func cosine(a, b []float32) float64 {
-	var dot, aa, bb float64
-	for i, x := range a {
-		y := b[i]
-		dot += float64(x) * float64(y)
-		aa += float64(x) * float64(x)
-		bb += float64(y) * float64(y)
-	}
-	if aa == 0 || bb == 0 {
-		return 0
-	}
-	return dot / math.Sqrt(aa*bb)
 }
 
 // Embed returns the vector of a text's meaning as the agent's model gives it,

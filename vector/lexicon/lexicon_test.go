@@ -1,0 +1,149 @@
+package lexicon
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func load(t testing.TB) *Table {
+	t.Helper()
+	table, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func TestWords(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                                  nil,
+		"the of and":                        nil,
+		"The dog’s bowl, my 2 cats' toys":   {"dog", "bowl", "cats", "toys"},
+		"don't won't shan't":                {"shan't"},
+		"re-use E1042 Straße 'quoted' A4":   {"re", "use", "e", "straße", "quoted"},
+		"I'd like a ROOM\tfor\ntwo\x00now!": {"room", "two"},
+	} {
+		if got := slices.Collect(Words(text)); !slices.Equal(got, want) {
+			t.Errorf("%q has the words %q, want %q", text, got, want)
+		}
+	}
+	for range Words("one two three") {
+		break // the walk may end early
+	}
+}
+
+func TestBase(t *testing.T) {
+	const known = " heating summer sum dog bus city knife wolf stop bake walk happy large quick child buy leaf red heat glass "
+	for word, want := range map[string]string{
+		"dog": "dog", "dogs": "dog", "buses": "bus", "cities": "city", "knives": "knife", "wolves": "wolf",
+		"stopped": "stop", "stopping": "stop", "baked": "bake", "baking": "bake", "walked": "walk", "walking": "walk",
+		"happier": "happy", "happily": "happy", "larger": "large", "quickest": "quick", "quickly": "quick", "redder": "red",
+		"children": "child", "bought": "buy", "leaves": "leaf", "heating": "heat", "heats": "heat",
+		"summer": "summer", "glasses": "glass", "glass": "glass", "bus": "bus",
+		"s": "", "ed": "", "unheard": "", "": "",
+	} {
+		if got := Base(word, func(s string) int { return strings.Index(known, " "+s+" ") }); got != want {
+			t.Errorf("%q is a form of %q, want %q", word, got, want)
+		}
+	}
+}
+
+// TestSimilar asks which of a few texts means what another says.
+func TestSimilar(t *testing.T) {
+	table := load(t)
+	for _, c := range []struct {
+		query string
+		texts []string // the first is the right one
+	}{
+		{"couch", []string{"A sofa with two cushions", "A carrot from the field", "A contract of two years"}},
+		{"garbage collection", []string{"Rubbish goes into the grey bin", "The train leaves at nine", "Salaries are paid monthly"}},
+		{"merlot on the rug", []string{"Red wine on a carpet", "A walk in the forest", "A letter to the judge"}},
+		{"the physician cured me", []string{"The doctor heals the sick", "The carpenter planes a board", "Rain falls on the hills"}},
+		{"kitten", []string{"Young cats", "Young trees", "Young engines"}},
+		{"automobile repairs", []string{"We mend cars", "We bake bread", "We teach French"}},
+	} {
+		got := table.Similar(c.query, c.texts)
+		for i := range got[1:] {
+			if got[0] <= got[1+i] {
+				t.Errorf("%q is to %q as %.3f, to %q as %.3f", c.query, c.texts[0], got[0], c.texts[1+i], got[1+i])
+			}
+		}
+	}
+}
+
+func TestSimilarBounds(t *testing.T) {
+	table := load(t)
+	long := strings.Repeat("wine ", MaxText)
+	got := table.Similar("wine", []string{"", "the of", "xyzzy", "wine", long, "\xff\x00"})
+	for i, want := range []float64{0, 0, 0, 1, 1, 0} {
+		if math.Abs(got[i]-want) > 1e-6 {
+			t.Errorf("text %d is alike as %v, want %v", i, got[i], want)
+		}
+	}
+	if got := table.Similar("the", []string{"wine"}); got[0] != 0 {
+		t.Errorf("a query of no words is alike as %v", got[0])
+	}
+	if got := table.Similar("wine", nil); len(got) != 0 {
+		t.Errorf("no texts are alike as %v", got)
+	}
+}
+
+func TestEncode(t *testing.T) {
+	table, err := Decode(string(Encode([]string{"sea", "ship"}, [][]float32{{1, -0.5, 0}, {0, 0, 3}})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for word, want := range map[string][]float32{"sea": {1, -0.5, 0}, "ships": {0, 0, 3}} {
+		got := make([]float32, 3)
+		table.addRow(got, table.row(word), 1)
+		for i := range got {
+			if math.Abs(float64(got[i]-want[i])) > 0.01 {
+				t.Errorf("%s has the vector %v, want %v", word, got, want)
+			}
+		}
+	}
+	if table.row("mountain") != -1 {
+		t.Error("an unknown word has a row")
+	}
+}
+
+// FuzzDecode must never panic, and what it accepts must be usable.
+func FuzzDecode(f *testing.F) {
+	good := Encode([]string{"sea", "ship"}, [][]float32{{1, -0.5}, {0, 3}})
+	f.Add(string(good))
+	f.Add(string(good[:len(good)-5]))
+	f.Add("LEX1")
+	f.Add(string(Encode([]string{"sea", "sea"}, [][]float32{{1}, {2}})))
+	f.Fuzz(func(t *testing.T, file string) {
+		if table, err := Decode(file); err == nil {
+			table.Similar("sea ship", []string{"ships", "seas", ""})
+		}
+	})
+}
+
+// FuzzSimilar reads any text; likenesses stay within their range.
+func FuzzSimilar(f *testing.F) {
+	f.Add("couch", "a sofa")
+	f.Add("don't ’s ''", "\xff\xfe İstanbul ſ")
+	f.Fuzz(func(t *testing.T, query, text string) {
+		for _, x := range load(t).Similar(query, []string{text, query}) {
+			if math.IsNaN(x) || math.Abs(x) > 1+1e-9 {
+				t.Errorf("%q to %q: %v", query, text, x)
+			}
+		}
+	})
+}
+
+// TestDamaged changes one byte after the other of a table.
+func TestDamaged(t *testing.T) {
+	good := Encode([]string{"sea", "ship"}, [][]float32{{1, -0.5}, {0, 3}})
+	for i := range good {
+		bad := slices.Clone(good)
+		bad[i] ^= 0x41
+		if _, err := Decode(string(bad)); err == nil {
+			t.Errorf("byte %d is changed, and the table is read", i)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package lexicon
+
+import (
+	"math"
+	"slices"
+)
+
+// MaxText is how many bytes of a text are read.
+const MaxText = 16 << 10
+
+// Similar returns, for each of the texts, how alike it is to the query, -1 to 1:
+// the cosine of their sums of word vectors. Words that many of the texts hold
+// count for less, so the texts should be those among which the query is to
+// choose. A text or a query without any known word has 0.
+func (t *Table) Similar(query string, texts []string) []float64 {
+	met := map[string]int32{}
+	known := make([][]int32, len(texts))
+	holds := map[int32]int{}
+	for i, text := range texts {
+		known[i] = t.known(text, met)
+		for j, row := range known[i] {
+			if !slices.Contains(known[i][:j], row) {
+				holds[row]++
+			}
+		}
+	}
+	weight := func(row int32) float32 {
+		with := float64(holds[row])
+		return float32(math.Log(1 + (float64(len(texts))-with+0.5)/(with+0.5)))
+	}
+	asked := make([]float32, t.dims)
+	for _, row := range t.known(query, met) {
+		t.addRow(asked, row, weight(row))
+	}
+	similar := make([]float64, len(texts))
+	sum := make([]float32, t.dims)
+	for i, rows := range known {
+		clear(sum)
+		for _, row := range rows {
+			t.addRow(sum, row, weight(row))
+		}
+		similar[i] = cosine(asked, sum)
+	}
+	return similar
+}
+
+// known returns the rows of a text's words, as often as they occur. It looks
+// each word up once and notes it in met.
+func (t *Table) known(text string, met map[string]int32) []int32 {
+	var rows []int32
+	for word := range Words(text[:min(len(text), MaxText)]) {
+		row, ok := met[word]
+		if !ok {
+			row = t.row(word)
+			met[word] = row
+		}
+		if row >= 0 {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// cosine returns 0 when one of the vectors is zero.
+func cosine(a, b []float32) float64 {
+	var dot, aa, bb float64
+	for i, x := range a {
+		dot += float64(x) * float64(b[i])
+		aa += float64(x) * float64(x)
+		bb += float64(b[i]) * float64(b[i])
+	}
+	if aa == 0 || bb == 0 {
+		return 0
+	}
+	return dot / math.Sqrt(aa*bb)
+}

@@ -1,0 +1,47 @@
+package vector
+
+import (
+	"testing"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// TestRelate expects what the lexicon knows to order the candidates of a hybrid
+// search by the model inside the binary, and nothing else.
+func TestRelate(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		embedder Embedder
+		mode     Mode
+		related  bool
+	}{
+		{"hybrid", Local(), Hybrid, true},
+		{"by meaning", Local(), Vector, false},
+		{"by words", Local(), Keyword, false},
+		{"another model", &fake{model: "fake"}, Hybrid, false},
+	} {
+		list := []candidate{
+			{FoundChunk: found(1, "A carrot from the field"), cosine: 0.52, known: true},
+			{FoundChunk: found(2, "A sofa with two cushions"), cosine: 0.5, known: true},
+		}
+		ix := &Index{embedder: c.embedder}
+		if err := ix.relate(list, model{to: agent.Embedding{Provider: agent.LocalEmbedding}}, Query{Text: "couch", Mode: c.mode}); err != nil {
+			t.Fatal(c.name, err)
+		}
+		if got := list[1].related > 0.2; got != c.related {
+			t.Errorf("%s: the sofa is like the couch as %v", c.name, list[1].related)
+		}
+		order(list, c.mode)
+		if got := list[0].Seq == 2; c.mode != Keyword && got != c.related {
+			t.Errorf("%s: the sofa is first: %t", c.name, got)
+		}
+		if list[0].score()+list[1].score() != 1.02 {
+			t.Errorf("%s: the scores are %v and %v", c.name, list[0].score(), list[1].score())
+		}
+	}
+}
+
+func found(seq int64, content string) store.FoundChunk {
+	return store.FoundChunk{Chunk: agent.Chunk{Content: content}, Seq: seq}
+}
