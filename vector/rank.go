@@ -22,7 +22,7 @@ func (c *candidate) rank(m Mode) float64 {
 
 // relatedShare is how much the lexicon's likeness counts beside the cosine,
 // found with the tune halves of the command eval.
-const relatedShare = 0.2
+const relatedShare = 0.15
 
 // eachOnce is the part of the best possible bm25 that a chunk of usual length
 // reaches which holds every word of the query once: idf of idf·(k1+1). What

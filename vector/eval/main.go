@@ -1,5 +1,5 @@
 // Command eval measures how well search finds the right place: hit@1, hit@5
-// and MRR@10 in each mode, over three sets of questions. It makes a data folder
+// and MRR@10 in each mode, over four sets of questions. It makes a data folder
 // in a temporary place, indexes with the real index and asks the real search,
 // so every figure is one that an agent would have.
 //
@@ -7,7 +7,7 @@
 //	go run ./vector/eval -misses tune
 //
 // The figures depend on nothing but this repository and, for the technical
-// set, on the release of Go whose doc comments are read. README.md holds those
+// set, on the release of Go whose doc comments are read. docs/figures.md holds those
 // of today.
 package main
 

@@ -1,5 +1,5 @@
 // Package lexicon tells how alike texts are by what their words mean, one by
-// one: a vector for each of the 30,000 most used words of WordNet, added up.
+// one: a vector for each of the 40,000 most used words of WordNet, added up.
 // It knows that a couch is a sofa and that a merlot is a wine, which the
 // encoder's sentences often miss, and it reads megabytes a second. By itself it
 // is a poor search; it is good for ordering what another search found.

@@ -79,17 +79,8 @@ func parse(files map[string][]byte) (*wordnet, error) {
 	senses := map[string]int{}
 	for _, p := range parts {
 		for line := range lines(files["index."+p.name]) {
-			fields := strings.Fields(line)
-			word := fields[0]
-			if !strings.ContainsAny(word, "_-'.0123456789") {
-				w.tagged[word] += 0
-			}
-			pointers, err := strconv.Atoi(fields[3])
-			if err != nil || len(fields) < 6+pointers {
-				return nil, fmt.Errorf("index.%s: %q cannot be read", p.name, line)
-			}
-			for i, offset := range fields[6+pointers:] {
-				senses[word+" "+p.letter+offset] = i
+			if err := w.index(p.letter, line, senses); err != nil {
+				return nil, fmt.Errorf("index.%s: %w", p.name, err)
 			}
 		}
 	}
@@ -115,6 +106,27 @@ func parse(files map[string][]byte) (*wordnet, error) {
 		return nil, errors.New("there are no synsets")
 	}
 	return w, nil
+}
+
+// index reads a line of an index file: the meanings of a word, the most
+// frequent first.
+func (w *wordnet) index(letter, line string, senses map[string]int) error {
+	fields := strings.Fields(line)
+	if len(fields) < 4 {
+		return fmt.Errorf("%q cannot be read", line)
+	}
+	word := fields[0]
+	if !strings.ContainsAny(word, "_-'.0123456789") {
+		w.tagged[word] += 0 // known
+	}
+	pointers, err := strconv.Atoi(fields[3])
+	if err != nil || pointers < 0 || len(fields) < 6+pointers {
+		return fmt.Errorf("%q cannot be read", line)
+	}
+	for i, offset := range fields[6+pointers:] {
+		senses[word+" "+letter+offset] = i
+	}
+	return nil
 }
 
 // lines yields the lines of a file but those of the licence, which begin with
