@@ -76,8 +76,11 @@ func (s *Scheduler) Run(ctx context.Context, db *store.DB, id string) (agent.Run
 func (s *Scheduler) runSchedule(ctx context.Context, db *store.DB, r store.ScheduledRun, began func()) {
 	started := time.Now()
 	run := r.Run
-	call := Callback{RunID: run.ID, Schedule: r.Schedule, ScheduledFor: run.ScheduledFor, Began: s.began(ctx, db, run.ID, began)}
+	note := s.noted(ctx, db, run.ID, began)
+	call := Callback{RunID: run.ID, Schedule: r.Schedule, ScheduledFor: run.ScheduledFor, Began: note.began}
 	executionID, err := s.call(ctx, db, call)
+	note.end()
+	began()
 	if ctx.Err() != nil {
 		return
 	}
@@ -89,23 +92,9 @@ func (s *Scheduler) runSchedule(ctx context.Context, db *store.DB, r store.Sched
 		run.Status, run.Error = agent.RunError, agent.Clip(agent.Explain(err), 500)
 		s.log.Warn("a run of a schedule failed", "agent", db.ID(), "schedule", r.Schedule.ID, "run", run.ID, "error", err)
 	}
-	var next *store.ScheduledRun
-	err = persist(ctx, func() (err error) { next, err = db.FinishRun(ctx, run); return err })
+	err = persist(ctx, func() error { return s.finish(ctx, db, run) })
 	if err != nil && ctx.Err() == nil {
 		s.log.Error("write how a run ended", "agent", db.ID(), "run", run.ID, "error", err)
-	}
-	if next != nil {
-		s.queue(db, store.DueRuns{Runs: []store.ScheduledRun{*next}})
-	}
-}
-
-// began makes what a call tells of the execution it started.
-func (s *Scheduler) began(ctx context.Context, db *store.DB, id string, free func()) func(executionID string) {
-	return func(executionID string) {
-		if err := db.NoteExecution(ctx, id, executionID); err != nil && ctx.Err() == nil {
-			s.log.Error("note what a run started", "agent", db.ID(), "run", id, "error", err)
-		}
-		free()
 	}
 }
 

@@ -54,18 +54,21 @@ func (s *Scheduler) list(l *lane) {
 	}
 }
 
-// pumpJobs starts jobs, one of each agent in turn, while there are slots.
+// pumpJobs starts jobs, some of each agent in turn, while there are slots. What
+// starts together shares commits.
 func (s *Scheduler) pumpJobs() {
 	for s.starting < maxStarting && len(s.ready) > 0 {
 		l := s.ready[0]
 		s.ready = s.ready[1:]
-		j := l.jobs[0]
-		l.jobs, l.listed = l.jobs[1:], false
-		l.starting++
-		s.starting++
+		l.listed = false
+		for s.starting < maxStarting && l.starting < maxAgentStarting && len(l.jobs) > 0 {
+			j, ctx := l.jobs[0], s.ctx
+			l.jobs = l.jobs[1:]
+			l.starting++
+			s.starting++
+			s.running.Go(func() { s.run(ctx, l, j) })
+		}
 		s.list(l)
-		ctx := s.ctx
-		s.running.Go(func() { s.run(ctx, l, j) })
 	}
 }
 

@@ -55,6 +55,10 @@ type Scheduler struct {
 	starting int
 	underway map[string]bool // ids of runs that wait for a slot or run
 
+	endings   map[*store.DB][]ending
+	toFinish  []*store.DB // agents in endings that no finisher has yet
+	finishers int
+
 	startMu sync.Mutex
 	stop    context.CancelFunc
 	timer   gocron.Scheduler
@@ -67,7 +71,7 @@ func New(o Options) *Scheduler {
 	s := &Scheduler{
 		folder: o.Folder, runners: map[string]Runner{}, tasks: o.Tasks, sweep: sweepEvery, log: o.Log, wake: make(chan struct{}, 1),
 		taking: map[*store.DB]bool{}, cut: map[*store.DB]bool{}, ended: map[*store.DB]map[string]bool{}, retries: map[*store.DB]time.Time{},
-		lanes: map[*store.DB]*lane{}, underway: map[string]bool{},
+		lanes: map[*store.DB]*lane{}, underway: map[string]bool{}, endings: map[*store.DB][]ending{},
 	}
 	if s.log == nil {
 		s.log = slog.Default()

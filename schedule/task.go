@@ -40,7 +40,9 @@ func (s *Scheduler) CheckTask(t *agent.Task) error {
 func (s *Scheduler) runTask(ctx context.Context, db *store.DB, t store.StartedTask, began func()) {
 	started := time.Now()
 	id := t.Occurrence.ID
-	executionID, err := s.callTask(ctx, db, TaskCall{RunID: id, Task: t.Task, Occurrence: t.Occurrence, Began: s.began(ctx, db, id, began)})
+	note := s.noted(ctx, db, id, began)
+	executionID, err := s.callTask(ctx, db, TaskCall{RunID: id, Task: t.Task, Occurrence: t.Occurrence, Began: note.began})
+	note.end()
 	if ctx.Err() != nil {
 		return
 	}

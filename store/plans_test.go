@@ -109,7 +109,7 @@ func TestTakeDue(t *testing.T) {
 	run := left.Runs[0].Run
 	run.Status, run.DurationMS = agent.RunSuccess, 5
 	for range 2 { // the second changes nothing
-		if _, err := db.FinishRun(t.Context(), run); err != nil {
+		if _, err := db.FinishRuns(t.Context(), []agent.Run{run}); err != nil {
 			t.Fatal(err)
 		}
 	}

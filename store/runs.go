@@ -188,38 +188,49 @@ func (db *DB) NoteExecution(ctx context.Context, runID, executionID string) erro
 	return err
 }
 
-// FinishRun ends a run with its status, duration, execution and error, tells
-// of it, and returns the run of the same schedule that waited for it, nil
-// without one. A run that is gone or has ended changes nothing.
-func (db *DB) FinishRun(ctx context.Context, r agent.Run) (next *ScheduledRun, err error) {
-	return writePlans(ctx, db, func(tx *Tx) (*ScheduledRun, error) {
-		var scheduleID string
-		err := tx.value(&scheduleID, `UPDATE runs SET status = ?, duration_ms = ?, execution_id = ?, error = ?
-			WHERE id = ? AND status = 'running' RETURNING schedule_id`, r.Status, r.DurationMS, r.ExecutionID, r.Error, r.ID)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil, nil
+// FinishRuns ends runs with their status, duration, execution and error, tells
+// of them, and returns the runs of the same schedules that waited for them.
+// Those that are gone or have ended change nothing.
+func (db *DB) FinishRuns(ctx context.Context, runs []agent.Run) (next []ScheduledRun, err error) {
+	return writePlans(ctx, db, func(tx *Tx) (next []ScheduledRun, err error) {
+		for _, r := range runs {
+			waiting, err := tx.finishRun(r)
+			if err != nil {
+				return nil, err
+			}
+			next = append(next, waiting...)
 		}
-		if err != nil {
-			return nil, err
-		}
-		waiting, err := all(tx, scanRun, `UPDATE runs SET executed_at = ? WHERE seq = (SELECT min(seq) FROM runs
-			WHERE schedule_id = ? AND status = 'running' AND executed_at IS NULL) RETURNING `+runColumns, tx.Now, scheduleID)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := tx.exec(`UPDATE schedules SET status = 'completed' WHERE id = ? AND type <> 'cron' AND status = 'active' AND next_run IS NULL
-			AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = schedules.id AND status = 'running')`, scheduleID); err != nil {
-			return nil, err
-		}
-		s, err := tx.schedule(scheduleID)
-		if err != nil {
-			return nil, err
-		}
-		if len(waiting) > 0 {
-			next = &ScheduledRun{Schedule: s, Run: waiting[0]}
-		}
-		return next, tx.emit(agent.EventScheduleExecuted, map[string]any{"schedule": s, "run": r})
+		return next, nil
 	})
+}
+
+func (tx *Tx) finishRun(r agent.Run) (next []ScheduledRun, err error) {
+	var scheduleID string
+	err = tx.value(&scheduleID, `UPDATE runs SET status = ?, duration_ms = ?, execution_id = ?, error = ?
+		WHERE id = ? AND status = 'running' RETURNING schedule_id`, r.Status, r.DurationMS, r.ExecutionID, r.Error, r.ID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := all(tx, scanRun, `UPDATE runs SET executed_at = ? WHERE seq = (SELECT min(seq) FROM runs
+		WHERE schedule_id = ? AND status = 'running' AND executed_at IS NULL) RETURNING `+runColumns, tx.Now, scheduleID)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tx.exec(`UPDATE schedules SET status = 'completed' WHERE id = ? AND type <> 'cron' AND status = 'active' AND next_run IS NULL
+		AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = schedules.id AND status = 'running')`, scheduleID); err != nil {
+		return nil, err
+	}
+	s, err := tx.schedule(scheduleID)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range waiting {
+		next = append(next, ScheduledRun{Schedule: s, Run: w})
+	}
+	return next, tx.emit(agent.EventScheduleExecuted, map[string]any{"schedule": s, "run": r})
 }
 
 // Interrupted returns the runs that have started and not ended: those under way
