@@ -238,10 +238,16 @@ func (s *Scheduler) arm(nanos int64) {
 	if nanos == never {
 		return
 	}
-	at := gocron.OneTimeJobStartDateTime(time.Unix(0, nanos))
-	job, err := s.timer.NewJob(gocron.OneTimeJob(at), gocron.NewTask(s.nudge))
-	if err != nil { // it has come meanwhile
+	wait := time.Until(time.Unix(0, nanos))
+	if wait <= 0 {
 		s.nudge()
+		return
+	}
+	// Not a OneTimeJob: in gocron 2.21 one whose time passes while it is made
+	// keeps the whole timer busy for ever.
+	job, err := s.timer.NewJob(gocron.DurationJob(max(wait, time.Millisecond)), gocron.NewTask(s.nudge), gocron.WithLimitedRuns(1))
+	if err != nil {
+		s.log.Error("set the timer of schedules", "error", err) // the next sweep looks again
 		return
 	}
 	s.alarm = job
