@@ -163,7 +163,7 @@ func (c *APIConfig) Validate() error {
 	is.Check(c.Method == "GET" || c.Method == "POST", "config.method", "must be GET or POST")
 	is.Check(len(c.Body) == 0 || string(c.Body) == "null" || c.Method == "POST", "config.body", "can only be sent with POST")
 	is.Check(len(c.Body) <= 100_000, "config.body", "must have at most 100000 bytes")
-	c.checkHeaders(&is)
+	checkHeaders(c.Headers, &is)
 	c.Auth.check(&is)
 	p := c.Pagination
 	is.Check(slices.Contains([]string{"none", "page", "cursor"}, p.Type), "config.pagination.type", "must be none, page or cursor")
@@ -184,13 +184,14 @@ func (c *APIConfig) Validate() error {
 // ownHeaders are set by the client itself.
 var ownHeaders = []string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Upgrade", "Te", "Trailer", "Accept-Encoding", "Proxy-Authorization"}
 
-func (c *APIConfig) checkHeaders(is *Issues) {
-	is.Check(len(c.Headers) <= 50, "config.headers", "must have at most 50 items")
-	for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
+// checkHeaders checks the headers that requests to an API are to carry.
+func checkHeaders(headers map[string]string, is *Issues) {
+	is.Check(len(headers) <= 50, "config.headers", "must have at most 50 items")
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		field := "config.headers." + Clip(name, 60)
 		is.Check(isToken(name), field, "is no name of a header")
 		is.Check(!slices.Contains(ownHeaders, name), field, "is set by the service itself")
-		is.Check(isHeaderValue(c.Headers[name]), field, "must be one line of at most 8192 bytes")
+		is.Check(isHeaderValue(headers[name]), field, "must be one line of at most 8192 bytes")
 	}
 }
 
@@ -200,7 +201,7 @@ func (a *APIAuth) check(is *Issues) {
 		is.Check(isHeaderValue(value), "config.auth."+field, "must be one line of at most 8192 bytes")
 	}
 	switch a.Type {
-	case "none":
+	case "none", "":
 	case "bearer":
 		need("token", a.Token)
 	case "basic":
@@ -239,6 +240,15 @@ func (c *APIConfig) secretFields() map[string]*string {
 // name: those that were given. A mask that was there is among keep, the names
 // whose stored secrets stay.
 func (c *APIConfig) TakeSecrets() (given map[string]string, keep []string) {
+	return takeSecrets(c.secretFields(), c.Headers)
+}
+
+// PutSecrets puts secrets back in the place of their masks.
+func (c *APIConfig) PutSecrets(secrets map[string]string) {
+	putSecrets(c.secretFields(), c.Headers, secrets)
+}
+
+func takeSecrets(fields map[string]*string, headers map[string]string) (given map[string]string, keep []string) {
 	given = map[string]string{}
 	take := func(name string, value string) string {
 		switch value {
@@ -251,28 +261,27 @@ func (c *APIConfig) TakeSecrets() (given map[string]string, keep []string) {
 		}
 		return Mask
 	}
-	for name, field := range c.secretFields() {
+	for name, field := range fields {
 		*field = take(name, *field)
 	}
-	for name, value := range c.Headers {
+	for name, value := range headers {
 		if SecretHeader(name) {
-			c.Headers[name] = take("headers."+name, value)
+			headers[name] = take("headers."+name, value)
 		}
 	}
 	slices.Sort(keep)
 	return given, keep
 }
 
-// PutSecrets puts secrets back in the place of their masks.
-func (c *APIConfig) PutSecrets(secrets map[string]string) {
-	for name, field := range c.secretFields() {
+func putSecrets(fields map[string]*string, headers map[string]string, secrets map[string]string) {
+	for name, field := range fields {
 		if *field == Mask {
 			*field = secrets[name]
 		}
 	}
-	for name, value := range c.Headers {
+	for name, value := range headers {
 		if value == Mask && SecretHeader(name) {
-			c.Headers[name] = secrets["headers."+name]
+			headers[name] = secrets["headers."+name]
 		}
 	}
 }

@@ -26,6 +26,7 @@ const (
 	KindTask         = "task"
 	KindWorkflow     = "workflow"
 	KindExecution    = "execution"
+	KindTool         = "tool"
 )
 
 // DefaultID is the id of the built-in agent.

@@ -107,6 +107,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	w.askOfContacts(t, at)
 	w.askOfKnowledge(t, at)
 	w.askOfChat(t, at)
+	w.askOfTools(t, at)
 	w.askOfWebhooks(t, at)
 	w.askOfSchedules(t, at)
 	w.askOfWorkflows(t, at)
@@ -282,4 +283,15 @@ func (w *witness) askOfChat(t *testing.T, at string) {
 	w.ask(t, 200, "POST", at+"/v1/chat/completions", `{"messages":[{"role":"user","content":"Hi"}]}`)
 	w.ask(t, 400, "POST", at+"/v1/chat/completions", `{"messages":[]}`)
 	w.ask(t, 200, "POST", at+"/v1/embeddings", `{"input":"Hi"}`)
+}
+
+func (w *witness) askOfTools(t *testing.T, at string) {
+	t.Helper()
+	tool := at + "/tools/" + w.made(t, at+"/tools", `{"name":"add","type":"function","config":{"code":"return args.a + 1"}}`)
+	w.ask(t, 409, "POST", at+"/tools", `{"name":"add","type":"function","config":{"code":"return 1"}}`)
+	w.ask(t, 200, "GET", at+"/tools", "")
+	w.ask(t, 200, "GET", tool, "")
+	w.ask(t, 200, "PUT", tool, `{"description":"Adds one"}`)
+	w.ask(t, 200, "POST", tool+"/execute", `{"arguments":{"a":1}}`)
+	w.ask(t, 204, "DELETE", tool, "")
 }

@@ -77,6 +77,7 @@ var areasOf = []struct{ name, words, about string }{
 	{"Contacts", "contacts", "The people an agent knows."},
 	{"Conversations", "conversations", "What was said with contacts."},
 	{"Chat", "chat", "Talking to the agent."},
+	{"Tools", "tools", "What the agent's model and workflows may call."},
 	{"OpenAI", "v1", "The agent as a model of OpenAI's interface."},
 	{"Schedules", "schedules", "What the agent does at a time, or again and again."},
 	{"Calendar", "calendar calendar.ics", "Tasks with a start and an end, which may recur and start workflows."},

@@ -93,6 +93,13 @@ func (s *Server) api() []*Route {
 		route("POST", "/agents/{id}/webhooks/{webhookId}/test", 200, "Send a test event at once and tell what came of it", s.testWebhook),
 		route("GET", "/agents/{id}/webhooks/{webhookId}/deliveries", 200, "List deliveries, newest first", s.listDeliveries),
 		route("POST", "/agents/{id}/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver", 200, "Deliver again under the same webhook-id", s.redeliver).fails(agent.CodeConflict),
+		route("GET", "/agents/{id}/tools", 200, "List tools", s.listTools),
+		route("POST", "/agents/{id}/tools", 201, "Make a tool", s.createTool).locates(toolLocation).fails(agent.CodeConflict),
+		route("GET", "/agents/{id}/tools/{toolId}", 200, "Read a tool, its secrets masked", s.getTool),
+		route("PUT", "/agents/{id}/tools/{toolId}", 200, "Change a tool", s.updateTool).fails(agent.CodeConflict),
+		route("DELETE", "/agents/{id}/tools/{toolId}", 204, "Delete a tool", s.deleteTool),
+		route("POST", "/agents/{id}/tools/{toolId}/execute", 200, "Call a tool; one that fails answers success false", s.executeTool),
+
 		raw[chatIn]("POST", "/agents/{id}/chat", 200, "Say something to the agent and get its answer", s.chatTurn).limit(chat).
 			returns(chatOut{}).fails(agent.CodeUpstream),
 		raw[struct{}]("GET", "/agents/{id}/v1/models", 200, "The agent as a model of OpenAI's interface", openAIFault(s.openAIModels)).limit(chat).

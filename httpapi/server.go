@@ -35,6 +35,7 @@ type Options struct {
 	Scheduler      *schedule.Scheduler
 	Chat           *agentchat.Chat
 	Gateways       *gateways.Gateways
+	Toolbox        *agentchat.Toolbox
 	Verifier       *Verifier // nil: no identity proxy
 	NoAuth         bool      // open, whatever else is set
 	DefaultRole    agent.Role
@@ -56,6 +57,7 @@ type Server struct {
 	flow        *flow.Engine
 	streams     context.Context // ends when the server begins to stop
 	chat        *agentchat.Chat
+	toolbox     *agentchat.Toolbox
 	verifier    *Verifier
 	defaultRole agent.Role
 	limiter     *limiter
@@ -86,7 +88,7 @@ const (
 // New makes a server; it does nothing until Start.
 func New(o Options) *Server {
 	s := &Server{
-		options: o, folder: o.Folder, index: o.Index, flow: o.Flow, chat: o.Chat, verifier: o.Verifier, defaultRole: o.DefaultRole,
+		options: o, folder: o.Folder, index: o.Index, flow: o.Flow, chat: o.Chat, toolbox: o.Toolbox, verifier: o.Verifier, defaultRole: o.DefaultRole,
 		limiter: newLimiter(o.RateLimits, time.Now), log: o.Log, echo: echo.New(), routes: map[string]*Route{},
 	}
 	if s.log == nil {

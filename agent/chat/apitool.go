@@ -1,0 +1,217 @@
+package chat
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+)
+
+// Bounds of a call of an API.
+const (
+	apiTimeout  = 30 * time.Second
+	maxAPIReply = 2 << 20 // bytes
+)
+
+// request calls the API of a tool. Arguments fill {{name}} in its address,
+// query, headers and body, once: what they hold is never filled again.
+func (b *Toolbox) request(ctx context.Context, c agent.ToolConfig, arguments map[string]any) (any, error) {
+	timeout := apiTimeout
+	if c.TimeoutMS > 0 {
+		timeout = time.Duration(c.TimeoutMS) * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	req, err := b.draft(ctx, c, arguments)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := b.options.HTTP.Do(req)
+	if err != nil {
+		return nil, unreached(ctx, err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAPIReply+1))
+	if err != nil {
+		return nil, unreached(ctx, err)
+	}
+	if len(raw) > maxAPIReply {
+		return nil, agent.Errorf(agent.CodeUpstream, "the server's answer is longer than %d bytes", maxAPIReply)
+	}
+	var body any
+	if json.Unmarshal(raw, &body) != nil {
+		body = strings.ToValidUTF8(string(raw), "\uFFFD")
+	}
+	if resp.StatusCode >= 400 {
+		text, _ := json.Marshal(body) // it was JSON or is a text
+		return nil, agent.Errorf(agent.CodeUpstream, "the server answered with status %d: %s", resp.StatusCode, agent.Clip(string(text), 500)).With("status", resp.StatusCode)
+	}
+	return follow(body, c.ResponsePath)
+}
+
+func unreached(ctx context.Context, err error) error {
+	var refused *egress.Error
+	switch {
+	case errors.As(err, &refused):
+		return agent.Errorf(agent.Code(refused.Code), "%s", refused.Error()).Because(err)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return agent.Errorf(agent.CodeUpstream, "the server did not answer in time").Because(err)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return agent.Errorf(agent.CodeUpstream, "the server could not be reached, or broke off").Because(err)
+}
+
+// draft builds the request.
+func (b *Toolbox) draft(ctx context.Context, c agent.ToolConfig, arguments map[string]any) (*http.Request, error) {
+	path, query, hasQuery := strings.Cut(c.URL, "?")
+	address := fill(path, arguments, url.PathEscape)
+	if hasQuery {
+		address += "?" + fill(query, arguments, url.QueryEscape)
+	}
+	target, err := url.Parse(address)
+	if err != nil {
+		return nil, agent.Invalid("arguments", "make no address that can be called")
+	}
+	values := target.Query()
+	for name, v := range c.Query {
+		if filled := fillAny(v, arguments); filled != nil {
+			values.Set(name, plain(filled))
+		}
+	}
+	target.RawQuery = values.Encode()
+	var body io.Reader
+	if c.Body != nil {
+		raw, err := json.Marshal(fillAny(c.Body, arguments))
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(c.Method, http.MethodGet), target.String(), body)
+	if err != nil {
+		return nil, agent.Invalid("arguments", "make no request that can be sent").Because(err)
+	}
+	req.Header.Set("User-Agent", "Satchel/"+b.options.Version)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for name, value := range c.Headers {
+		filled := fill(value, arguments, func(s string) string { return s })
+		if strings.ContainsFunc(filled, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+			return nil, agent.Invalid("arguments", "make a header that HTTP does not allow")
+		}
+		req.Header.Set(name, filled)
+	}
+	authorize(req, c.Auth)
+	return req, nil
+}
+
+func authorize(req *http.Request, auth *agent.APIAuth) {
+	if auth == nil {
+		return
+	}
+	switch auth.Type {
+	case "bearer":
+		req.Header.Set("Authorization", "Bearer "+auth.Token)
+	case "basic":
+		req.SetBasicAuth(auth.Username, auth.Password)
+	case "header":
+		req.Header.Set(auth.Name, auth.Value)
+	}
+}
+
+var placeholder = regexp.MustCompile(`\{\{\s*([A-Za-z0-9_.\-]+)\s*\}\}`)
+
+// fill puts arguments into a text, each passed through escape.
+func fill(text string, arguments map[string]any, escape func(string) string) string {
+	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
+		v, err := follow(arguments, placeholder.FindStringSubmatch(found)[1])
+		if err != nil {
+			return ""
+		}
+		return escape(plain(v))
+	})
+}
+
+// fillAny puts arguments into the texts of a JSON value. A text that is one
+// placeholder alone becomes the argument itself, and nil without it.
+func fillAny(v any, arguments map[string]any) any {
+	switch v := v.(type) {
+	case string:
+		if m := placeholder.FindStringSubmatch(v); m != nil && m[0] == v {
+			value, err := follow(arguments, m[1])
+			if err != nil {
+				return nil
+			}
+			return value
+		}
+		return fill(v, arguments, func(s string) string { return s })
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = fillAny(v[i], arguments)
+		}
+		return list
+	case map[string]any:
+		object := make(map[string]any, len(v))
+		for name, value := range v {
+			object[name] = fillAny(value, arguments)
+		}
+		return object
+	}
+	return v
+}
+
+// plain is a value as text: what is no text as JSON.
+func plain(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	if v == nil {
+		return ""
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(raw)
+}
+
+// follow walks a path such as data.items.0.name into a value.
+func follow(v any, path string) (any, error) {
+	if path == "" {
+		return v, nil
+	}
+	for key := range strings.SplitSeq(strings.NewReplacer("[", ".", "]", "").Replace(path), ".") {
+		switch at := v.(type) {
+		case map[string]any:
+			inner, ok := at[key]
+			if !ok {
+				return nil, agent.Errorf(agent.CodeUpstream, "the answer has nothing at %s", path)
+			}
+			v = inner
+		case []any:
+			i, err := strconv.Atoi(key)
+			if err != nil || i < 0 || i >= len(at) {
+				return nil, agent.Errorf(agent.CodeUpstream, "the answer has nothing at %s", path)
+			}
+			v = at[i]
+		default:
+			return nil, agent.Errorf(agent.CodeUpstream, "the answer has nothing at %s", path)
+		}
+	}
+	return v, nil
+}

@@ -1,0 +1,142 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/agent/llm"
+	"satchel/agent/script"
+	"satchel/store"
+)
+
+// Toolbox runs the tools of agents.
+type Toolbox struct {
+	options ToolOptions
+}
+
+// ToolOptions make a Toolbox.
+type ToolOptions struct {
+	Scripts *script.Pool   // for tools of type function
+	HTTP    *egress.Client // for tools of type api
+	// MCP calls a tool of an MCP server; nil: tools of type mcp fail.
+	MCP     func(ctx context.Context, db *store.DB, serverID, tool string, arguments json.RawMessage) (any, error)
+	Version string // of the program, for the User-Agent
+	Log     *slog.Logger
+}
+
+// NewToolbox makes a Toolbox.
+func NewToolbox(o ToolOptions) *Toolbox { return &Toolbox{o} }
+
+// Tools returns the tools that a choice stands for, ready to be called: what
+// Options.Tools wants. A tool that SQL has broken is left out.
+func (b *Toolbox) Tools(ctx context.Context, db *store.DB, which Choice) ([]Tool, error) {
+	if which.None {
+		return nil, nil
+	}
+	stored, err := db.AllTools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []Tool
+	for _, t := range stored {
+		if len(which.IDs) > 0 && !slices.Contains(which.IDs, t.ID) && !slices.Contains(which.IDs, t.Name) {
+			continue
+		}
+		c, err := t.Validate()
+		if err != nil {
+			b.options.Log.Warn("a tool cannot be used", "agent", db.ID(), "tool", t.ID, "error", err)
+			continue
+		}
+		list = append(list, Tool{ID: t.ID, Tool: llm.Tool{Name: t.Name, Description: t.Description, Parameters: parametersOf(c)},
+			Call: func(ctx context.Context, arguments json.RawMessage) (any, error) { return b.run(ctx, db, t, arguments) }})
+	}
+	for _, id := range which.IDs {
+		if !slices.ContainsFunc(list, func(t Tool) bool { return t.ID == id || t.Name == id }) {
+			return nil, agent.Invalid("tools", "names a tool that does not exist")
+		}
+	}
+	return list, nil
+}
+
+func parametersOf(c agent.ToolConfig) json.RawMessage {
+	if len(c.Parameters) == 0 {
+		return agent.NoParameters
+	}
+	return c.Parameters
+}
+
+// Execution is what a call of a tool came to.
+type Execution struct {
+	Success  bool            `json:"success"`
+	Result   any             `json:"result"`
+	Error    *ExecutionError `json:"error,omitempty"`
+	Duration int64           `json:"duration_ms" example:"12"`
+}
+
+// ExecutionError tells why a tool failed.
+type ExecutionError struct {
+	Code    agent.Code `json:"code" example:"UPSTREAM_ERROR"`
+	Message string     `json:"message" example:"the server answered with status 500"`
+}
+
+// Execute calls a tool. Arguments that do not follow its schema are a
+// validation error; a tool that fails is no error but an Execution that says so.
+func (b *Toolbox) Execute(ctx context.Context, db *store.DB, id string, arguments json.RawMessage) (Execution, error) {
+	t, err := db.Tool(ctx, id)
+	if err != nil {
+		return Execution{}, err
+	}
+	began := time.Now()
+	result, err := b.run(ctx, db, t, arguments)
+	x := Execution{Success: err == nil, Result: result, Duration: time.Since(began).Milliseconds()}
+	var known *agent.Error
+	switch {
+	case err == nil:
+		return x, nil
+	case errors.As(err, &known) && known.Code == agent.CodeValidation && known.Details["field"] == "arguments":
+		return x, err
+	case errors.As(err, &known):
+		x.Error = &ExecutionError{known.Code, known.Message}
+	case ctx.Err() != nil:
+		x.Error = &ExecutionError{agent.CodeUpstream, "the tool did not answer in time"}
+	default:
+		b.options.Log.Error("a tool failed", "agent", db.ID(), "tool", t.ID, "error", err)
+		x.Error = &ExecutionError{agent.CodeExecution, "the tool failed"}
+	}
+	return x, nil
+}
+
+// run calls a tool with arguments that it checks first.
+func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments json.RawMessage) (any, error) {
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	c, err := db.ToolConfig(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckArguments(parametersOf(c), arguments); err != nil {
+		return nil, err
+	}
+	var values map[string]any
+	if err := json.Unmarshal(arguments, &values); err != nil {
+		return nil, agent.Invalid("arguments", "must be a JSON object")
+	}
+	switch t.Type {
+	case agent.ToolFunction:
+		result, err := b.options.Scripts.Run(ctx, script.Call{Code: c.Code, Variables: map[string]any{"args": values}, Owner: db.ID()})
+		return result.Value, err
+	case agent.ToolAPI:
+		return b.request(ctx, c, values)
+	}
+	if b.options.MCP == nil {
+		return nil, agent.Errorf(agent.CodeExecution, "this build calls no MCP servers")
+	}
+	return b.options.MCP(ctx, db, c.ServerID, c.ToolName, arguments)
+}

@@ -1,0 +1,146 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Tool is something that an agent's language model, its workflows and its
+// clients may call by name.
+type Tool struct {
+	ID          string          `json:"id" example:"tool-06f1q2s3t4v5a6b7c8d9"`
+	Name        string          `json:"name" doc:"Letters, digits, _ and -, at most 64; unique in the agent." example:"weather"`
+	Description string          `json:"description" doc:"What it does and when to call it, for the model." example:"Tells the weather in a city"`
+	Type        string          `json:"type" enum:"api,function,mcp" example:"function"`
+	Config      json.RawMessage `json:"config" doc:"By type: what it calls, and parameters, the JSON Schema of its arguments. Secrets come back masked."`
+	CreatedAt   Time            `json:"created_at" format:"date-time"`
+	UpdatedAt   Time            `json:"updated_at" format:"date-time"`
+}
+
+// The types of tools.
+const (
+	ToolAPI      = "api"
+	ToolFunction = "function"
+	ToolMCP      = "mcp"
+)
+
+// ToolChange is what clients set on a tool. A config is given as a whole; in
+// it a mask stands for the secret that is stored.
+type ToolChange struct {
+	Name        Optional[string]          `json:"name,omitempty" example:"weather"`
+	Description Optional[string]          `json:"description,omitempty" example:"Tells the weather in a city"`
+	Type        Optional[string]          `json:"type,omitempty" doc:"api, function or mcp." example:"function"`
+	Config      Optional[json.RawMessage] `json:"config,omitempty" doc:"By type: {method,url,headers,query,body,auth,parameters,response_path,timeout_ms}, {parameters,code} or {server_id,tool_name}."`
+}
+
+// Apply writes the given fields into t.
+func (c ToolChange) Apply(t *Tool) {
+	c.Name.Into(&t.Name)
+	c.Description.Into(&t.Description)
+	c.Type.Into(&t.Type)
+	c.Config.Into(&t.Config)
+	t.Config = orObject(t.Config)
+}
+
+// ToolConfig is the config of a tool of any type. {{argument}} in url, query,
+// headers and body of an api tool stands for an argument of the call.
+type ToolConfig struct {
+	Parameters json.RawMessage `json:"parameters,omitempty"`
+
+	// Of type api.
+	Method       string            `json:"method,omitempty"`
+	URL          string            `json:"url,omitempty"`
+	Headers      map[string]string `json:"headers,omitempty"`
+	Query        map[string]any    `json:"query,omitempty"`
+	Body         any               `json:"body,omitempty"`
+	Auth         *APIAuth          `json:"auth,omitempty"`
+	ResponsePath string            `json:"response_path,omitempty"`
+	TimeoutMS    int               `json:"timeout_ms,omitempty"`
+
+	// Of type function: the body of an async function that reads args.
+	Code string `json:"code,omitempty"`
+
+	// Of type mcp.
+	ServerID string `json:"server_id,omitempty"`
+	ToolName string `json:"tool_name,omitempty"`
+}
+
+// NoParameters is the schema of a tool that takes no arguments.
+var NoParameters = json.RawMessage(`{"type":"object","properties":{}}`)
+
+// Bounds of a tool's config.
+const (
+	maxToolCode = 256 << 10 // bytes
+	maxToolTime = 120_000   // milliseconds
+)
+
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// Validate checks a tool and returns its config. Whether parameters are a JSON
+// Schema is checked where schemas are read.
+func (t *Tool) Validate() (ToolConfig, error) {
+	var is Issues
+	is.Check(toolName.MatchString(t.Name), "name", "must be 1 to 64 letters, digits, _ or -")
+	is.checkText("description", t.Description, 4000)
+	is.Check(slices.Contains([]string{ToolAPI, ToolFunction, ToolMCP}, t.Type), "type", "must be api, function or mcp")
+	is.checkObject("config", t.Config)
+	if err := is.Err(); err != nil {
+		return ToolConfig{}, err
+	}
+	var c ToolConfig
+	if err := json.Unmarshal(t.Config, &c); err != nil {
+		return c, Invalid("config", "has a field of a wrong type")
+	}
+	var schema map[string]any
+	is.Check(len(c.Parameters) == 0 || json.Unmarshal(c.Parameters, &schema) == nil && schema["type"] == "object",
+		"config.parameters", `must be a JSON Schema of type "object"`)
+	switch t.Type {
+	case ToolAPI:
+		c.checkAPI(&is)
+	case ToolFunction:
+		is.Check(strings.TrimSpace(c.Code) != "", "config.code", "is required")
+		is.checkText("config.code", c.Code, maxToolCode)
+	case ToolMCP:
+		is.Check(c.ServerID != "", "config.server_id", "is required")
+		is.Check(c.ToolName != "", "config.tool_name", "is required")
+	}
+	return c, is.Err()
+}
+
+var toolMethods = []string{"", http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+func (c *ToolConfig) checkAPI(is *Issues) {
+	is.Check(c.URL != "", "config.url", "is required")
+	is.checkURL("config.url", strings.NewReplacer("{{", "", "}}", "", " ", "").Replace(c.URL))
+	_, rest, _ := strings.Cut(c.URL, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	is.Check(!strings.Contains(host, "{{"), "config.url", "must name its host; arguments come after it")
+	is.Check(slices.Contains(toolMethods, c.Method), "config.method", "must be GET, POST, PUT, PATCH or DELETE")
+	is.Check(c.TimeoutMS >= 0 && c.TimeoutMS <= maxToolTime, "config.timeout_ms", fmt.Sprintf("must be from 1 to %d", maxToolTime))
+	checkHeaders(c.Headers, is)
+	if c.Auth != nil {
+		c.Auth.check(is)
+	}
+}
+
+// secretFields points at the secrets of a config by name.
+func (c *ToolConfig) secretFields() map[string]*string {
+	if c.Auth == nil {
+		return nil
+	}
+	return map[string]*string{"auth.token": &c.Auth.Token, "auth.password": &c.Auth.Password, "auth.value": &c.Auth.Value}
+}
+
+// TakeSecrets is APIConfig.TakeSecrets for a tool.
+func (c *ToolConfig) TakeSecrets() (given map[string]string, keep []string) {
+	return takeSecrets(c.secretFields(), c.Headers)
+}
+
+// PutSecrets puts secrets back in the place of their masks.
+func (c *ToolConfig) PutSecrets(secrets map[string]string) {
+	putSecrets(c.secretFields(), c.Headers, secrets)
+}

@@ -1,0 +1,35 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/chat"
+	"satchel/store"
+)
+
+// toolTimeout is the time limit of a tool node that names none.
+const toolTimeout = 2 * time.Minute
+
+// ToolKind is the node type tool: it calls one of the agent's tools.
+func ToolKind(b *chat.Toolbox) *Kind {
+	return &Kind{Timeout: toolTimeout, Run: func(ctx context.Context, c *Call) (Outcome, error) {
+		var arguments json.RawMessage
+		if given := c.Data["arguments"]; given != nil {
+			var err error
+			if arguments, err = json.Marshal(given); err != nil {
+				return Outcome{}, agent.Invalid("arguments", "must be a JSON object")
+			}
+		}
+		x, err := b.Execute(store.WithDepth(ctx, c.Depth), c.DB, c.Text("tool_id"), arguments)
+		if err != nil {
+			return Outcome{}, err
+		}
+		if x.Error != nil {
+			return Outcome{}, agent.Errorf(x.Error.Code, "%s", x.Error.Message)
+		}
+		return Outcome{Output: map[string]any{"result": x.Result}}, nil
+	}}
+}

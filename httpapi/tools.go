@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"encoding/json"
+
+	"satchel/agent"
+	agentchat "satchel/agent/chat"
+)
+
+// toolItem is what a list of tools shows of each.
+type toolItem struct {
+	ID          string     `json:"id" example:"tool-06f1q2s3t4v5a6b7c8d9"`
+	Name        string     `json:"name" example:"weather"`
+	Description string     `json:"description"`
+	Type        string     `json:"type" enum:"api,function,mcp" example:"function"`
+	CreatedAt   agent.Time `json:"created_at" format:"date-time"`
+}
+
+type toolsOut struct {
+	Tools []toolItem `json:"tools"`
+	Meta  Meta       `json:"meta"`
+}
+
+func (s *Server) listTools(c *Call, in *ListParams) (toolsOut, error) {
+	page, err := in.Page("name", "type", "created_at")
+	if err != nil {
+		return toolsOut{}, err
+	}
+	found, total, err := c.DB.Tools(c, page)
+	items := make([]toolItem, len(found))
+	for i, t := range found {
+		items[i] = toolItem{t.ID, t.Name, t.Description, t.Type, t.CreatedAt}
+	}
+	return toolsOut{items, metaOf(page, total)}, err
+}
+
+type createToolIn struct {
+	Body struct {
+		Name string `json:"name" required:"true" example:"weather"`
+		Type string `json:"type" required:"true" enum:"api,function,mcp" example:"function"`
+		agent.ToolChange
+	}
+}
+
+func toolLocation(c *Call, out any) string {
+	return "/api/agents/" + c.DB.ID() + "/tools/" + out.(agent.Tool).ID
+}
+
+func (s *Server) createTool(c *Call, in *createToolIn) (agent.Tool, error) {
+	change := in.Body.ToolChange
+	change.Name, change.Type = agent.Some(in.Body.Name), agent.Some(in.Body.Type)
+	if err := checkToolSchema(change); err != nil {
+		return agent.Tool{}, err
+	}
+	return c.DB.CreateTool(c, change)
+}
+
+// checkToolSchema checks the schema inside a new config.
+func checkToolSchema(change agent.ToolChange) error {
+	var c struct {
+		Parameters json.RawMessage `json:"parameters"`
+	}
+	if json.Unmarshal(change.Config.Value, &c) != nil || len(c.Parameters) == 0 {
+		return nil // what is no object is named later
+	}
+	return agentchat.CheckSchema("config.parameters", c.Parameters)
+}
+
+type toolIn struct {
+	ID string `path:"toolId" doc:"Id of the tool." example:"tool-06f1q2s3t4v5a6b7c8d9"`
+}
+
+func (s *Server) getTool(c *Call, in *toolIn) (agent.Tool, error) { return c.DB.Tool(c, in.ID) }
+
+type updateToolIn struct {
+	toolIn
+	Body agent.ToolChange
+}
+
+func (s *Server) updateTool(c *Call, in *updateToolIn) (agent.Tool, error) {
+	if err := checkToolSchema(in.Body); err != nil {
+		return agent.Tool{}, err
+	}
+	return c.DB.UpdateTool(c, in.ID, in.Body)
+}
+
+func (s *Server) deleteTool(c *Call, in *toolIn) (none, error) {
+	return none{}, c.DB.DeleteTool(c, in.ID)
+}
+
+type executeToolIn struct {
+	toolIn
+	Body struct {
+		Arguments json.RawMessage `json:"arguments,omitempty" doc:"What the tool is called with: an object that follows its parameters."`
+	}
+}
+
+func (s *Server) executeTool(c *Call, in *executeToolIn) (agentchat.Execution, error) {
+	return s.toolbox.Execute(c, c.DB, in.ID, in.Body.Arguments)
+}

@@ -1,0 +1,148 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// newForecast is an API that a tool calls; it echoes what it was asked.
+func newForecast(t *testing.T) *httptest.Server {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/broken"):
+			w.WriteHeader(http.StatusBadGateway)
+			io.WriteString(w, `{"oh":"no"}`)
+		case r.URL.Path == "/inward":
+			http.Redirect(w, r, "http://10.0.0.1/", http.StatusFound)
+		default:
+			_ = json.NewEncoder(w).Encode(map[string]any{"data": map[string]any{"method": r.Method, "path": r.URL.EscapedPath(),
+				"query": r.URL.RawQuery, "auth": r.Header.Get("Authorization"), "key": r.Header.Get("X-Api-Key"), "body": string(body)}})
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+const cityParameters = `"parameters":{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}},"required":["city"]}`
+
+func TestAPITool(t *testing.T) {
+	c, api := newVisitor(t), newForecast(t)
+	tools := "/api/agents/default/tools"
+	made := c.must(t, 201, "POST", tools, `{"name":"weather","description":"Tells the weather","type":"api","config":{"method":"POST","url":"`+api.URL+`/of/{{city}}?unit=c",
+		"query":{"days":"{{days}}","none":"{{nothing}}"},"headers":{"X-Api-Key":"k-secret","X-City":"{{city}}"},"auth":{"type":"bearer","token":"t-secret"},
+		"body":{"q":"{{city}}","n":"{{days}}","text":"in {{city}}"},"response_path":"data",`+cityParameters+`}}`)
+	id := fmt.Sprint(made["id"])
+	if at(made, "config.auth.token") != "********" || at(made, "config.headers.X-Api-Key") != "********" || at(made, "config.headers.X-City") != "{{city}}" {
+		t.Errorf("not masked: %v", made)
+	}
+	call := func(arguments string) map[string]any {
+		return c.must(t, 200, "POST", tools+"/"+id+"/execute", `{"arguments":`+arguments+`}`)
+	}
+	got := call(`{"city":"Aix/en {{days}}?x=1","days":2}`)
+	for path, want := range map[string]any{"success": true, "result.method": "POST", "result.path": "/of/Aix%2Fen%20%7B%7Bdays%7D%7D%3Fx=1", "result.query": "days=2&unit=c",
+		"result.auth": "Bearer t-secret", "result.key": "k-secret", "result.body": `{"n":2,"q":"Aix/en {{days}}?x=1","text":"in Aix/en {{days}}?x=1"}`} {
+		if at(got, path) != want {
+			t.Errorf("%s is %v, want %v", path, at(got, path), want)
+		}
+	}
+	for arguments, issue := range map[string]string{`{}`: "city", `{"city":7}`: "city", `[]`: "object"} {
+		a := c.send(t, "POST", tools+"/"+id+"/execute", `{"arguments":`+arguments+`}`)
+		if a.StatusCode != 400 || at(a.json, "error.details.field") != "arguments" || !strings.Contains(a.text, issue) {
+			t.Errorf("%s: %d %s", arguments, a.StatusCode, a.text)
+		}
+	}
+	// A mask that is written back keeps the secret; another value replaces it.
+	c.must(t, 200, "PUT", tools+"/"+id, `{"config":{"url":"`+api.URL+`/a","headers":{"X-Api-Key":"new-secret"},"auth":{"type":"bearer","token":"********"},"response_path":"data"}}`)
+	if got := call(`{}`); at(got, "result.auth") != "Bearer t-secret" || at(got, "result.key") != "new-secret" {
+		t.Errorf("after the change: %v", got)
+	}
+	c.must(t, 200, "PUT", tools+"/"+id, `{"config":{"url":"`+api.URL+`/broken"}}`)
+	if got := call(`{}`); got["success"] != false || at(got, "error.code") != "UPSTREAM_ERROR" || !strings.Contains(fmt.Sprint(at(got, "error.message")), "502") {
+		t.Errorf("%v", got)
+	}
+	c.must(t, 200, "PUT", tools+"/"+id, `{"config":{"url":"`+api.URL+`/inward"}}`)
+	if got := call(`{}`); got["success"] != false || at(got, "error.code") != "BLOCKED_ADDRESS" {
+		t.Errorf("%v", got)
+	}
+	dump := c.send(t, "POST", "/api/agents/default/backup", "").text
+	for _, secret := range []string{"t-secret", "k-secret", "new-secret"} {
+		if strings.Contains(dump, secret) {
+			t.Errorf("%s is in the file in clear", secret)
+		}
+	}
+	c.must(t, 204, "DELETE", tools+"/"+id, "")
+	c.must(t, 404, "GET", tools+"/"+id, "")
+}
+
+func TestFunctionTool(t *testing.T) {
+	c := newVisitor(t)
+	tools := "/api/agents/default/tools"
+	id := fmt.Sprint(c.must(t, 201, "POST", tools, `{"name":"add","type":"function","config":{"code":"if (args.a < 0) throw new Error('too small'); return {sum: args.a + args.b}","parameters":{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"]}}}`)["id"])
+	got := c.must(t, 200, "POST", tools+"/"+id+"/execute", `{"arguments":{"a":2,"b":3}}`)
+	if got["success"] != true || at(got, "result.sum") != json.Number("5") {
+		t.Errorf("%v", got)
+	}
+	got = c.must(t, 200, "POST", tools+"/"+id+"/execute", `{"arguments":{"a":-2,"b":3}}`)
+	if got["success"] != false || !strings.Contains(fmt.Sprint(at(got, "error.message")), "too small") {
+		t.Errorf("%v", got)
+	}
+	graph := `{"name":"Sum","status":"active","nodes":[{"id":"t","type":"trigger"},{"id":"add","type":"tool","data":{"tool_id":"` + id + `","arguments":{"a":"{{a}}","b":40}}}],"edges":[{"source":"t","target":"add"}]}`
+	flow := fmt.Sprint(c.must(t, 201, "POST", "/api/agents/default/workflows", graph)["id"])
+	x := c.must(t, 200, "POST", "/api/agents/default/workflows/execute?wait=30", `{"workflow_id":"`+flow+`","input":{"a":2}}`)
+	if at(x, "output.result.sum") != json.Number("42") {
+		t.Errorf("%v", x)
+	}
+}
+
+// The model calls a tool of the agent's and answers with what it learned.
+func TestChatCallsTools(t *testing.T) {
+	c, m := minded(t, func(n int, asked map[string]any) string {
+		if n == 1 {
+			return `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"double","arguments":"{\"n\":21}"}}]}}]}`
+		}
+		return "It is 42."
+	})
+	c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"double","description":"Doubles","type":"function","config":{"code":"return args.n * 2"}}`)
+	got := c.must(t, 200, "POST", "/api/agents/default/chat", `{"message":"What is twice 21?"}`)
+	if at(got, "message.content") != "It is 42." || at(got, "tool_calls.0.name") != "double" || at(got, "tool_calls.0.result") != json.Number("42") {
+		t.Errorf("%v", got)
+	}
+	if told := m.messages(1); at(told[len(told)-1], "content") != "42" {
+		t.Errorf("the model was told %v", told)
+	}
+}
+
+func TestToolsAreChecked(t *testing.T) {
+	c := newVisitor(t)
+	tools := "/api/agents/default/tools"
+	c.must(t, 201, "POST", tools, `{"name":"taken","type":"function","config":{"code":"return 1"}}`)
+	for _, one := range []apiCase{
+		{"no name", "POST", tools, `{"type":"function","config":{"code":"x"}}`, 400, invalid("name")},
+		{"a bad name", "POST", tools, `{"name":"a b","type":"function","config":{"code":"x"}}`, 400, invalid("name")},
+		{"a name that is taken", "POST", tools, `{"name":"taken","type":"function","config":{"code":"x"}}`, 409, code("CONFLICT")},
+		{"no type", "POST", tools, `{"name":"x"}`, 400, invalid("type")},
+		{"a bad type", "POST", tools, `{"name":"x","type":"magic"}`, 400, invalid("type")},
+		{"no code", "POST", tools, `{"name":"x","type":"function"}`, 400, invalid("config.code")},
+		{"no url", "POST", tools, `{"name":"x","type":"api"}`, 400, invalid("config.url")},
+		{"a file", "POST", tools, `{"name":"x","type":"api","config":{"url":"file:///etc/passwd"}}`, 400, invalid("config.url")},
+		{"an argument for a host", "POST", tools, `{"name":"x","type":"api","config":{"url":"http://{{host}}/"}}`, 400, invalid("config.url")},
+		{"a bad method", "POST", tools, `{"name":"x","type":"api","config":{"url":"http://example.com","method":"SPY"}}`, 400, invalid("config.method")},
+		{"a bad header", "POST", tools, `{"name":"x","type":"api","config":{"url":"http://example.com","headers":{"a b":"c"}}}`, 400, invalid("config.headers.a b")},
+		{"a bad auth", "POST", tools, `{"name":"x","type":"api","config":{"url":"http://example.com","auth":{"type":"magic"}}}`, 400, invalid("config.auth.type")},
+		{"a bad schema", "POST", tools, `{"name":"x","type":"function","config":{"code":"x","parameters":{"type":"strange"}}}`, 400, invalid("config.parameters")},
+		{"a schema of a list", "POST", tools, `{"name":"x","type":"function","config":{"code":"x","parameters":{"type":"array"}}}`, 400, invalid("config.parameters")},
+		{"a schema from elsewhere", "POST", tools, `{"name":"x","type":"function","config":{"code":"x","parameters":{"$ref":"http://10.0.0.1/"}}}`, 400, invalid("config.parameters")},
+		{"config no object", "POST", tools, `{"name":"x","type":"function","config":[]}`, 400, invalid("config")},
+		{"config of a wrong type", "POST", tools, `{"name":"x","type":"function","config":{"code":7}}`, 400, invalid("config")},
+		{"no server", "POST", tools, `{"name":"x","type":"mcp","config":{"tool_name":"y"}}`, 400, invalid("config.server_id")},
+		{"unknown", "POST", tools + "/tool-x/execute", `{}`, 404, code("NOT_FOUND")},
+	} {
+		one.run(t, c)
+	}
+}

@@ -1,0 +1,186 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"satchel/agent"
+)
+
+const toolColumns = "id, name, description, type, config, created_at, updated_at"
+
+// maxTools bounds the tools of an agent: a model is told of all of them.
+const maxTools = 200
+
+var toolListing = listing[agent.Tool]{
+	table:   "tools",
+	columns: toolColumns,
+	order:   "created_at DESC, id DESC",
+	sort:    map[string]string{"name": "name COLLATE NOCASE", "type": "type", "created_at": "created_at"},
+	search:  []string{"name", "description"},
+	scan:    scanTool,
+}
+
+func scanTool(rows *sql.Rows) (t agent.Tool, err error) {
+	return t, rows.Scan(&t.ID, &t.Name, &t.Description, &t.Type, (*rawJSON)(&t.Config), &t.CreatedAt, &t.UpdatedAt)
+}
+
+// Tools lists tools, their secrets masked.
+func (db *DB) Tools(ctx context.Context, p Page) ([]agent.Tool, int, error) {
+	return listPage(ctx, db, toolListing, filter{}, p)
+}
+
+// AllTools returns every tool of the agent, in the order of their names.
+func (db *DB) AllTools(ctx context.Context) ([]agent.Tool, error) {
+	return Read(ctx, db, func(tx *Tx) ([]agent.Tool, error) {
+		return all(tx, scanTool, "SELECT "+toolColumns+" FROM tools ORDER BY name LIMIT ?", maxTools)
+	})
+}
+
+// Tool reads one tool, its secrets masked.
+func (db *DB) Tool(ctx context.Context, id string) (agent.Tool, error) {
+	return Read(ctx, db, func(tx *Tx) (agent.Tool, error) { return tx.tool(id) })
+}
+
+func (tx *Tx) tool(id string) (agent.Tool, error) {
+	found, err := all(tx, scanTool, "SELECT "+toolColumns+" FROM tools WHERE id = ?", id)
+	if err != nil {
+		return agent.Tool{}, err
+	}
+	if len(found) == 0 {
+		return agent.Tool{}, agent.NotFound("tool", id)
+	}
+	return found[0], nil
+}
+
+// CreateTool adds a tool. A name that is taken is a CONFLICT.
+func (db *DB) CreateTool(ctx context.Context, change agent.ToolChange) (agent.Tool, error) {
+	var t agent.Tool
+	change.Apply(&t)
+	secrets, _, err := sealable(&t)
+	if err != nil {
+		return t, err
+	}
+	return Write(ctx, db, func(tx *Tx) (agent.Tool, error) {
+		t := t
+		var n int
+		if err := tx.value(&n, "SELECT count(*) FROM tools"); err != nil {
+			return t, err
+		}
+		if n >= maxTools {
+			return t, agent.Errorf(agent.CodeConflict, "an agent has at most %d tools", maxTools)
+		}
+		t.ID, t.CreatedAt, t.UpdatedAt = agent.NewID(agent.KindTool), tx.Now, tx.Now
+		if _, err := tx.exec("INSERT INTO tools("+toolColumns+") VALUES (?,?,?,?,?,?,?)",
+			t.ID, t.Name, t.Description, t.Type, string(t.Config), t.CreatedAt, t.UpdatedAt); err != nil {
+			return t, toolTaken(err, t.Name)
+		}
+		if err := tx.putSecrets(t.ID, secrets); err != nil {
+			return t, err
+		}
+		return t, tx.audit("tool created", map[string]any{"tool_id": t.ID})
+	})
+}
+
+// UpdateTool changes the given fields of a tool. Masks in a new config keep
+// the secrets that are stored.
+func (db *DB) UpdateTool(ctx context.Context, id string, change agent.ToolChange) (agent.Tool, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Tool, error) {
+		t, err := tx.tool(id)
+		if err != nil {
+			return t, err
+		}
+		change.Apply(&t)
+		secrets, keep, err := sealable(&t)
+		if err != nil {
+			return t, err
+		}
+		t.UpdatedAt = tx.Now
+		if _, err := tx.exec("UPDATE tools SET name = ?, description = ?, type = ?, config = ?, updated_at = ? WHERE id = ?",
+			t.Name, t.Description, t.Type, string(t.Config), t.UpdatedAt, id); err != nil {
+			return t, toolTaken(err, t.Name)
+		}
+		kept, err := json.Marshal(append([]string{}, keep...))
+		if err != nil {
+			return t, err
+		}
+		if _, err := tx.exec("DELETE FROM _secrets WHERE owner = ? AND field NOT IN (SELECT value FROM json_each(?))", id, string(kept)); err != nil {
+			return t, err
+		}
+		if err := tx.putSecrets(id, secrets); err != nil {
+			return t, err
+		}
+		return t, tx.audit("tool updated", map[string]any{"tool_id": id})
+	})
+}
+
+// DeleteTool removes a tool with its secrets.
+func (db *DB) DeleteTool(ctx context.Context, id string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if err := tx.deleteRow("tools", "tool", id); err != nil {
+			return struct{}{}, err
+		}
+		if _, err := tx.exec("DELETE FROM _secrets WHERE owner = ?", id); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("tool deleted", map[string]any{"tool_id": id})
+	})
+	return err
+}
+
+// ToolConfig returns a tool's config with its secrets in place, to call it
+// with. What it returns must not reach a client.
+func (db *DB) ToolConfig(ctx context.Context, t agent.Tool) (agent.ToolConfig, error) {
+	c, err := t.Validate() // SQL may have written it
+	if err != nil {
+		return c, err
+	}
+	secrets, err := db.Secrets(ctx, t.ID)
+	if err != nil {
+		return c, err
+	}
+	c.PutSecrets(secrets)
+	return c, nil
+}
+
+func (tx *Tx) putSecrets(owner string, secrets map[string]string) error {
+	for field, value := range secrets {
+		if err := tx.putSecret(owner, field, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sealable checks a tool and takes the secrets out of its config: those that
+// are given, and the names of those that stay as they are stored.
+func sealable(t *agent.Tool) (given map[string]string, keep []string, err error) {
+	c, err := t.Validate()
+	if err != nil {
+		return nil, nil, err
+	}
+	given, keep = c.TakeSecrets()
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(t.Config, &fields); err != nil {
+		return nil, nil, fmt.Errorf("config: %w", err)
+	}
+	for name, value := range map[string]any{"auth": c.Auth, "headers": c.Headers} {
+		if _, ok := fields[name]; !ok {
+			continue
+		}
+		if fields[name], err = json.Marshal(value); err != nil {
+			return nil, nil, err
+		}
+	}
+	t.Config, err = json.Marshal(fields)
+	return given, keep, err
+}
+
+func toolTaken(err error, name string) error {
+	if !isUnique(err) {
+		return err
+	}
+	return agent.Errorf(agent.CodeConflict, "a tool of this name is there already").With("field", "name").With("name", name)
+}
