@@ -95,6 +95,6 @@ type executeToolIn struct {
 	}
 }
 
-func (s *Server) executeTool(c *Call, in *executeToolIn) (agentchat.Execution, error) {
+func (s *Server) executeTool(c *Call, in *executeToolIn) (agentchat.ToolOutcome, error) {
 	return s.toolbox.Execute(c, c.DB, in.ID, in.Body.Arguments)
 }

@@ -71,30 +71,30 @@ func parametersOf(c agent.ToolConfig) json.RawMessage {
 	return c.Parameters
 }
 
-// Execution is what a call of a tool came to.
-type Execution struct {
-	Success  bool            `json:"success"`
-	Result   any             `json:"result"`
-	Error    *ExecutionError `json:"error,omitempty"`
-	Duration int64           `json:"duration_ms" example:"12"`
+// ToolOutcome is what a call of a tool came to.
+type ToolOutcome struct {
+	Success  bool       `json:"success"`
+	Result   any        `json:"result"`
+	Error    *ToolFault `json:"error,omitempty"`
+	Duration int64      `json:"duration_ms" example:"12"`
 }
 
-// ExecutionError tells why a tool failed.
-type ExecutionError struct {
+// ToolFault tells why a tool failed.
+type ToolFault struct {
 	Code    agent.Code `json:"code" example:"UPSTREAM_ERROR"`
 	Message string     `json:"message" example:"the server answered with status 500"`
 }
 
 // Execute calls a tool. Arguments that do not follow its schema are a
-// validation error; a tool that fails is no error but an Execution that says so.
-func (b *Toolbox) Execute(ctx context.Context, db *store.DB, id string, arguments json.RawMessage) (Execution, error) {
+// validation error; a tool that fails is no error but a ToolOutcome that says so.
+func (b *Toolbox) Execute(ctx context.Context, db *store.DB, id string, arguments json.RawMessage) (ToolOutcome, error) {
 	t, err := db.Tool(ctx, id)
 	if err != nil {
-		return Execution{}, err
+		return ToolOutcome{}, err
 	}
 	began := time.Now()
 	result, err := b.run(ctx, db, t, arguments)
-	x := Execution{Success: err == nil, Result: result, Duration: time.Since(began).Milliseconds()}
+	x := ToolOutcome{Success: err == nil, Result: result, Duration: time.Since(began).Milliseconds()}
 	var known *agent.Error
 	switch {
 	case err == nil:
@@ -102,12 +102,12 @@ func (b *Toolbox) Execute(ctx context.Context, db *store.DB, id string, argument
 	case errors.As(err, &known) && known.Code == agent.CodeValidation && known.Details["field"] == "arguments":
 		return x, err
 	case errors.As(err, &known):
-		x.Error = &ExecutionError{known.Code, known.Message}
+		x.Error = &ToolFault{known.Code, known.Message}
 	case ctx.Err() != nil:
-		x.Error = &ExecutionError{agent.CodeUpstream, "the tool did not answer in time"}
+		x.Error = &ToolFault{agent.CodeUpstream, "the tool did not answer in time"}
 	default:
 		b.options.Log.Error("a tool failed", "agent", db.ID(), "tool", t.ID, "error", err)
-		x.Error = &ExecutionError{agent.CodeExecution, "the tool failed"}
+		x.Error = &ToolFault{agent.CodeExecution, "the tool failed"}
 	}
 	return x, nil
 }
