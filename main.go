@@ -123,8 +123,9 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	folder.OnEvents(func(db *store.DB) { dispatcher.Wake(db); webhooks.Resume(db) })
 	// The model is streamed, so its answers have a bound of their own and no header may be late.
 	models := egress.New(egress.Policy{Allow: c.OutboundAllow, MaxResponse: -1, HeaderTimeout: llm.DefaultTimeout})
-	chats := chat.New(chat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Log: options.Log})
-	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats)})
+	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, HTTP: egress.New(egress.Policy{Allow: c.OutboundAllow}), Version: version, Log: options.Log})
+	chats := chat.New(chat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Tools: toolbox.Tools, Log: options.Log})
+	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
 	server := httpapi.New(httpapi.Options{
 		Folder:    folder,
 		Index:     index,
@@ -134,6 +135,7 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 		Webhooks:  webhooks,
 		Gateways:  platforms,
 		Chat:      chats,
+		Toolbox:   toolbox,
 		Verifier:  verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
 		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
 		PublicURL: publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: options.Log,

@@ -54,7 +54,7 @@ var floors = map[string]struct {
 	"flow/template":  {4, []string{"agent"}},
 	"flow/condition": {4, []string{"agent", "flow/template"}},
 	"flow/dispatch":  {4, []string{"agent", "store"}},
-	"agent/chat":     {3, []string{"agent", "agent/llm", "store", "vector"}},
+	"agent/chat":     {3, strings.Fields("agent agent/egress agent/llm agent/script store vector")},
 	"httpapi":        {5, []string{""}},
 	"":               {6, []string{""}},
 }

@@ -163,6 +163,10 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
 	scripts := script.New(script.Options{})
 	engine := flow.New(flow.Options{Folder: folder, Index: index, Scripts: scripts, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
+	models := egress.New(egress.Policy{Allow: loopback, MaxResponse: -1})
+	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{Scripts: scripts, HTTP: egress.New(egress.Policy{Allow: loopback}), Version: "test", Log: quiet})
+	chats := agentchat.New(agentchat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Tools: toolbox.Tools, Log: quiet})
+	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
 	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle}, dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
 	folder.OnEvents(dispatcher.Wake)
 	if err := errors.Join(scripts.Start(context.Background()), engine.Start(context.Background()), webhooks.Start(context.Background()), dispatcher.Start(context.Background())); err != nil {
@@ -187,9 +191,6 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 			tb.Error(err)
 		}
 	})
-	models := egress.New(egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxResponse: -1})
-	chats := agentchat.New(agentchat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Log: quiet})
-	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats)})
 	return folder, New(Options{
 		Folder:      folder,
 		Gateways:    gateways.New(gateways.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet}),
@@ -199,6 +200,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		Flow:        engine,
 		Webhooks:    webhooks,
 		Chat:        chats,
+		Toolbox:     toolbox,
 		CORSOrigins: []string{"*"},
 		MaxUpload:   25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }

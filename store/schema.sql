@@ -62,7 +62,7 @@ CREATE TABLE _cursors (  -- how far each consumer of the outbox has come
 INSERT INTO _cursors(consumer) VALUES ('webhooks'),('workflows');
 
 CREATE TABLE _counts (name TEXT PRIMARY KEY NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO _counts VALUES ('contacts',0),('conversations',0),('messages',0),('workflows',0),('executions',0),('schedules',0),('tasks',0),('logs',0),('sources',0),('webhooks',0),('gateways',0);
+INSERT INTO _counts VALUES ('contacts',0),('conversations',0),('messages',0),('workflows',0),('executions',0),('schedules',0),('tasks',0),('logs',0),('sources',0),('webhooks',0),('gateways',0),('tools',0);
 
 -- Contacts. The indexes on expressions say when two contacts are the same.
 CREATE TABLE contacts (
@@ -571,6 +571,8 @@ CREATE INDEX _deliveries_listed ON _deliveries(webhook_id, id);
 CREATE INDEX _deliveries_ended ON _deliveries(created_at) WHERE status <> 'pending';
 
 -- Counts behind meta.total, so that it costs one row however long the list is.
+CREATE TRIGGER _tools_counted AFTER INSERT ON tools BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'tools'; END;
+CREATE TRIGGER _tools_uncounted AFTER DELETE ON tools BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'tools'; DELETE FROM _secrets WHERE owner = old.id; END;
 CREATE TRIGGER _contacts_counted AFTER INSERT ON contacts BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'contacts'; END;
 CREATE TRIGGER _contacts_uncounted AFTER DELETE ON contacts BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'contacts'; END;
 CREATE TRIGGER _conversations_counted AFTER INSERT ON conversations BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'conversations'; END;

@@ -66,7 +66,7 @@ func (db *DB) CreateTool(ctx context.Context, change agent.ToolChange) (agent.To
 	return Write(ctx, db, func(tx *Tx) (agent.Tool, error) {
 		t := t
 		var n int
-		if err := tx.value(&n, "SELECT count(*) FROM tools"); err != nil {
+		if err := tx.value(&n, "SELECT n FROM _counts WHERE name = 'tools'"); err != nil {
 			return t, err
 		}
 		if n >= maxTools {
@@ -116,13 +116,10 @@ func (db *DB) UpdateTool(ctx context.Context, id string, change agent.ToolChange
 	})
 }
 
-// DeleteTool removes a tool with its secrets.
+// DeleteTool removes a tool; its secrets go by trigger, as when SQL deletes it.
 func (db *DB) DeleteTool(ctx context.Context, id string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		if err := tx.deleteRow("tools", "tool", id); err != nil {
-			return struct{}{}, err
-		}
-		if _, err := tx.exec("DELETE FROM _secrets WHERE owner = ?", id); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, tx.audit("tool deleted", map[string]any{"tool_id": id})
