@@ -71,6 +71,7 @@ var owners = map[string]string{
 	"github.com/temoto/robotstxt":              "crawl",
 	"github.com/BurntSushi/toml":               "agent/config",
 	"github.com/spf13/cobra":                   "agent/config",
+	"github.com/wneessen/go-mail":              "gateways",
 	"github.com/labstack/echo/v4":              "httpapi",
 	"github.com/danielgtaylor/huma/v2":         "httpapi",
 	"github.com/MicahParks/keyfunc/v3":         "httpapi",
