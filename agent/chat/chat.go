@@ -167,9 +167,11 @@ func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Exchange) (llm.Model
 		m.MaxTokens = x.MaxTokens
 	}
 	if m.Provider != "" {
-		m.Key, err = db.Credential(ctx, llm.CredentialOf(m.Provider))
+		if m.Key, err = db.Credential(ctx, llm.CredentialOf(m.Provider)); err != nil {
+			return m, s, err
+		}
 	}
-	return m, s, err
+	return m, s, m.Check()
 }
 
 // Step answers an exchange as a step of something that may be tried again.
@@ -259,6 +261,9 @@ func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Eve
 		return agent.Message{}, Answer{}, err
 	}
 	defer release()
+	if _, _, err := c.modelOf(ctx, db, Exchange{}); err != nil {
+		return agent.Message{}, Answer{}, err // nobody could answer
+	}
 	said, history, err := db.BeginTurn(ctx, said, t.ContactID, maxHistory)
 	if err != nil {
 		return agent.Message{}, Answer{}, err

@@ -108,7 +108,7 @@ func New(o Options) *Client {
 // an error. Errors are UPSTREAM_ERROR with the provider's status in details,
 // validation errors that name the setting to change, or the context's.
 func (c *Client) Chat(ctx context.Context, m Model, r Request, onText func(string) error) (Reply, error) {
-	if err := m.check(); err != nil {
+	if err := m.Check(); err != nil {
 		return Reply{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
@@ -149,7 +149,9 @@ func CredentialOf(provider string) string {
 	return "llm_api_key"
 }
 
-func (m Model) check() error {
+// Check tells, as validation errors that name settings, what a model lacks to
+// be asked.
+func (m Model) Check() error {
 	var is agent.Issues
 	_, known := addresses[m.Provider]
 	is.Check(m.Provider != "", "llm_provider", "is not set: choose openai, anthropic, ollama or openai-compatible in the agent's settings")
