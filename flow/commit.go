@@ -81,7 +81,6 @@ func (r *run) lost(err error) {
 	for _, c := range r.children {
 		r.release(c)
 	}
-	r.err = err
 	if errors.Is(err, store.ErrEnded) || agent.ErrorCode(err) == agent.CodeNotFound {
 		r.cancel(errOver)
 	} else {

@@ -79,14 +79,12 @@ func (e *Engine) runWorkflow(ctx context.Context, c *Call) (Outcome, error) {
 		return Outcome{}, err
 	}
 	x.ParentID = c.ExecutionID
-	l, verdict := e.admit(a, p, true)
+	l, begins, err := e.place(a, x, p, true)
+	if err != nil {
+		return Outcome{}, err
+	}
 	begun := &child{execution: x, program: p, payload: payload, queue: l}
-	switch verdict {
-	case full:
-		return Outcome{}, agent.Errorf(agent.CodeConflict, "%d executions of that workflow wait in the queue already", maxQueued)
-	case queues:
-		x.Status, x.StartedAt = agent.ExecutionQueued, agent.Time{}
-	default:
+	if begins {
 		begun.admitted = l
 	}
 	if c.Bool("wait", true) {

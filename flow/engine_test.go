@@ -155,6 +155,20 @@ func TestPaths(t *testing.T) {
 		{"a node that hangs", `t trigger
 			a chat {"prompt":"hang","timeout_ms":20}
 			t -> a`, `{}`, "errored", "t=success a=error", ``},
+		{"code", `t trigger
+			a code {"code":"console.log('n', n); return {twice: input.n * 2, also: nodes.t.n}"}
+			if if-else {"condition":"nodes.a.twice > 10 && '{{n}}' === '{{n}}'"}
+			b code {"code":"return [1, 2]"}
+			c code {"code":"throw new Error('no')"}
+			t -> a
+			a -> if
+			if:true -> b
+			if:false -> c`, `{"n":7}`, "complete", "t=success a=success if=success c=skipped b=success", `{"result":[1,2]}`},
+		{"code that throws", `t trigger
+			a code {"code":"console.log('so far'); throw new Error('no more')"}
+			b set {"values":{"why":"{{error.code}}: {{error.message}}"}}
+			t -> a
+			a:error -> b`, `{}`, "complete", "t=success a=error b=success", `{"why":"SCRIPT_ERROR: no more"}`},
 		{"SQL", `t trigger
 			a sql {"query":"INSERT INTO contacts(name) VALUES (?)","params":["{{who}}"]}
 			b sql {"query":"SELECT name FROM contacts WHERE name = :who","params":{"who":"{{who}}"}}
@@ -167,6 +181,9 @@ func TestPaths(t *testing.T) {
 			s := ran(t, db, e, made(t, db, e, c.graph), c.input)
 			if got := story(s.Results); s.Execution.Status != c.status || got != c.story || string(s.Execution.Output) != c.output {
 				t.Errorf("%s\n%s\n%s %v, want\n%s\n%s\n%s", s.Execution.Status, got, s.Execution.Output, s.Execution.Error, c.status, c.story, c.output)
+			}
+			if c.name == "code that throws" && (len(s.Results[1].Logs) != 1 || s.Results[1].Logs[0].Message != "so far") {
+				t.Errorf("logs: %+v", s.Results[1].Logs)
 			}
 			x, results, err := db.Execution(t.Context(), s.Execution.ID)
 			if err != nil || x.Status != c.status || story(results) != c.story {

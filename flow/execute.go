@@ -57,15 +57,9 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	if q.Hook && !p.responds {
 		q.Wait = 0
 	}
-	l, verdict := e.admit(a, p, q.Queue || p.workflow.Settings.OnConflict == agent.ConflictQueue)
-	switch verdict {
-	case refused:
-		return Started{}, agent.Errorf(agent.CodeAlreadyRunning, "an execution of this workflow is running; its settings allow %d at a time", p.workflow.Settings.Concurrency).
-			With("workflow_id", x.WorkflowID).With("concurrency", p.workflow.Settings.Concurrency)
-	case full:
-		return Started{}, agent.Errorf(agent.CodeConflict, "%d executions of this workflow wait in the queue already", maxQueued).With("workflow_id", x.WorkflowID)
-	case queues:
-		x.Status, x.StartedAt = agent.ExecutionQueued, agent.Time{}
+	l, begins, err := e.place(a, x, p, q.Queue)
+	if err != nil {
+		return Started{}, err
 	}
 	var w *awaited
 	if q.Wait > 0 {
@@ -74,20 +68,18 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	}
 	// An execution whose end is waited for is not promised to anybody before
 	// that, so it is first written when there is something to write.
-	fresh := q.Wait > 0 && verdict == admitted && q.Cause == ""
+	fresh := q.Wait > 0 && begins && q.Cause == ""
 	if !fresh {
 		entered, err := db.Enter(ctx, []store.StartedExecution{{Execution: x, Name: p.workflow.Name, Cause: q.Cause}})
 		if err != nil || !entered[0] {
-			if verdict == admitted {
-				e.mu.Lock()
-				e.vacate(l)
-				e.mu.Unlock()
+			if begins {
+				e.giveBack(l)
 			}
 			return Started{Repeated: err == nil}, err
 		}
 	}
 	started := Started{Execution: *x}
-	if verdict == queues {
+	if !begins {
 		e.enqueued(l)
 		return e.await(ctx, db, q, started, nil, w)
 	}
@@ -254,6 +246,9 @@ func (e *Engine) Await(ctx context.Context, db *store.DB, id string) (agent.Exec
 	return x, err
 }
 
+// stopTime is how long Terminate waits for nodes that were told to stop.
+const stopTime = 2 * time.Second
+
 // Terminate ends an execution at once, with the executions that its nodes wait
 // for. CONFLICT: it has ended.
 func (e *Engine) Terminate(ctx context.Context, db *store.DB, id string) (agent.Execution, error) {
@@ -261,11 +256,27 @@ func (e *Engine) Terminate(ctx context.Context, db *store.DB, id string) (agent.
 	if err != nil {
 		return agent.Execution{}, err
 	}
+	var runs []*run
 	for i := range over {
-		e.over(db, &over[i])
+		if r := e.over(db, &over[i]); r != nil {
+			runs = append(runs, r)
+		}
 	}
 	for _, end := range woken {
 		e.signal(db, end)
+	}
+	// Their nodes are told to stop; so that their places are free behind this,
+	// they are given a moment to.
+	timer := time.NewTimer(stopTime)
+	defer timer.Stop()
+	for _, r := range runs {
+		select {
+		case <-r.done:
+		case <-timer.C:
+			return over[0], nil
+		case <-ctx.Done():
+			return over[0], nil
+		}
 	}
 	return over[0], nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"time"
 
@@ -75,6 +76,7 @@ func (f *flight) fill(n *step, view template.Scope, strict bool) {
 	if n.kind.HTML == nil {
 		return
 	}
+	f.call.Data = maps.Clone(f.call.Data) // it may be the graph's own
 	for key, v := range n.Data {
 		if !n.kind.HTML(f.call.Data, key) {
 			continue

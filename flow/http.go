@@ -52,6 +52,11 @@ func checkHTTP(data map[string]any) (field, issue string) {
 // runHTTP makes a request. The header Idempotency-Key is the same each time
 // that this run of the node is tried, unless the data names one.
 func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
+	var err error
+	c.Data, err = agent.PutNodeSecrets(c.Node.ID, c.Data, func(name string) (string, error) { return c.DB.NodeSecret(ctx, c.Program.ID, name) })
+	if err != nil {
+		return Outcome{}, err
+	}
 	req, err := c.request(ctx, "Satchel/"+e.options.Version)
 	if err != nil {
 		return Outcome{}, err

@@ -51,6 +51,9 @@ func (e *Engine) Resume(ctx context.Context, db *store.DB, id string, answer Ans
 		return agent.Execution{}, notWaiting(answer.NodeID)
 	}
 	e.signal(db, end)
+	if err := db.Audit(ctx, "execution resumed", map[string]any{"execution_id": id, "node_id": answer.NodeID}); err != nil {
+		return agent.Execution{}, err
+	}
 	x, _, err := db.Execution(ctx, id)
 	return x, err
 }

@@ -35,28 +35,27 @@ func (e *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agen
 	if start, ok := p.graph.Find(old.TriggerNode); ok && p.nodes[start].Type == agent.NodeTrigger {
 		x.TriggerNode = old.TriggerNode
 	}
-	l, verdict := e.admit(a, p, p.workflow.Settings.OnConflict == agent.ConflictQueue)
-	switch verdict {
-	case refused, full:
-		return agent.Execution{}, agent.Errorf(agent.CodeAlreadyRunning, "an execution of this workflow is running; its settings allow %d at a time", p.workflow.Settings.Concurrency).
-			With("workflow_id", x.WorkflowID).With("concurrency", p.workflow.Settings.Concurrency)
-	case queues:
-		x.Status, x.StartedAt = agent.ExecutionQueued, agent.Time{}
-	}
-	if err := db.RetryExecution(ctx, store.StartedExecution{Execution: x, Name: p.workflow.Name}, kept); err != nil {
-		if verdict == admitted {
-			e.mu.Lock()
-			e.vacate(l)
-			e.mu.Unlock()
-		}
+	return e.repeat(ctx, a, x, p, kept)
+}
+
+// repeat begins an execution with results that it takes over, or queues it.
+func (e *Engine) repeat(ctx context.Context, a *agentState, x *agent.Execution, p *program, kept []agent.NodeResult) (agent.Execution, error) {
+	l, begins, err := e.place(a, x, p, false)
+	if err != nil {
 		return agent.Execution{}, err
 	}
 	answer := *x
-	if verdict == queues {
+	if err := a.db.RetryExecution(ctx, store.StartedExecution{Execution: x, Name: p.workflow.Name}, kept); err != nil {
+		if begins {
+			e.giveBack(l)
+		}
+		return agent.Execution{}, err
+	}
+	if !begins {
 		e.enqueued(l)
 		return answer, nil
 	}
-	r := e.newRun(db, x.ID)
+	r := e.newRun(a.db, x.ID)
 	r.line = l
 	e.mu.Lock()
 	a.active[x.ID] = r

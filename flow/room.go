@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -36,6 +35,30 @@ func (e *Engine) admit(a *agentState, p *program, mayQueue bool) (*line, admissi
 		return l, full
 	}
 	return l, queues
+}
+
+// place finds a place for a new execution: it begins, or queues and is marked
+// so. mayQueue says that it may, whatever the workflow's settings say.
+func (e *Engine) place(a *agentState, x *agent.Execution, p *program, mayQueue bool) (l *line, begins bool, err error) {
+	settings := p.workflow.Settings
+	l, verdict := e.admit(a, p, mayQueue || settings.OnConflict == agent.ConflictQueue)
+	switch verdict {
+	case refused:
+		return nil, false, agent.Errorf(agent.CodeAlreadyRunning, "an execution of this workflow is running; its settings allow %d at a time", settings.Concurrency).
+			With("workflow_id", x.WorkflowID).With("concurrency", settings.Concurrency)
+	case full:
+		return nil, false, agent.Errorf(agent.CodeConflict, "%d executions of this workflow wait in the queue already", maxQueued).With("workflow_id", x.WorkflowID)
+	case queues:
+		x.Status, x.StartedAt = agent.ExecutionQueued, agent.Time{}
+	}
+	return l, verdict == admitted, nil
+}
+
+// giveBack gives back a place that is not needed after all.
+func (e *Engine) giveBack(l *line) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.vacate(l)
 }
 
 // room tells whether one more execution of an agent may be at work. The caller
@@ -182,8 +205,10 @@ func (e *Engine) asleep(r *run) bool {
 	if woken {
 		return false
 	}
+	r.gone = true
 	delete(r.line.agent.active, r.id)
 	e.vacate(r.line)
+	close(r.done)
 	return true
 }
 
@@ -193,18 +218,20 @@ func (e *Engine) asleep(r *run) bool {
 func (e *Engine) left(r *run, why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	r.gone = true
 	a := r.line.agent
 	delete(a.active, r.id)
 	over := why == nil || errors.Is(why, errOver) || errors.Is(why, store.ErrEnded) || agent.ErrorCode(why) == agent.CodeNotFound
 	switch {
+	case r.fresh: // nobody will hear of it but who waits for it
+		e.announce(r.id, r, why)
 	case over:
 		e.announce(r.id, r, nil)
-	case r.fresh:
-		e.announce(r.id, r, why)
 	case !errors.Is(why, errCut):
 		a.again = time.Now().Add(2 * sweepEvery)
 	}
 	e.vacate(r.line)
+	close(r.done)
 }
 
 // announce tells those that wait for an execution's end.
@@ -265,17 +292,18 @@ func (e *Engine) signal(db *store.DB, end store.WaitEnd) {
 	e.dispatch()
 }
 
-// over stops the run of an execution that has ended by another hand. It takes
-// e.mu itself.
-func (e *Engine) over(db *store.DB, x *agent.Execution) {
+// over stops the run of an execution that has ended by another hand, and
+// returns the run, nil if there is none. It takes e.mu itself.
+func (e *Engine) over(db *store.DB, x *agent.Execution) *run {
 	e.publish(x.ID, Event{Type: endEvents[x.Status], Execution: x})
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if a := e.agents[db]; a != nil && a.active[x.ID] != nil {
 		a.active[x.ID].cancel(errOver)
-		return
+		return a.active[x.ID]
 	}
 	e.announce(x.ID, nil, nil)
+	return nil
 }
 
 // entered begins an execution that a node started and that is in the file now.
@@ -293,105 +321,6 @@ func (e *Engine) entered(db *store.DB, c *child) {
 // release gives back the place of an execution that a node was to start.
 func (r *run) release(c *child) {
 	if c != nil && c.admitted != nil {
-		r.engine.mu.Lock()
-		defer r.engine.mu.Unlock()
-		r.engine.vacate(c.admitted)
+		r.engine.giveBack(c.admitted)
 	}
-}
-
-// load reads an execution that goes on. It is false when there is nothing to
-// go on with.
-func (r *run) load(a *agentState) bool {
-	w, err := r.db.WorkingExecution(r.ctx, r.id)
-	r.claim(a, &w)
-	switch {
-	case err != nil && agent.ErrorCode(err) == agent.CodeNotFound:
-		r.engine.left(r, errOver)
-		return false
-	case err != nil && r.ctx.Err() != nil:
-		r.engine.left(r, errCut)
-		return false
-	case err != nil:
-		r.engine.log.Error("read an execution that is to go on", "agent", r.db.ID(), "execution", r.id, "error", err)
-		r.engine.left(r, err)
-		return false
-	case w.Status != agent.ExecutionRunning:
-		r.engine.left(r, errOver)
-		return false
-	}
-	r.execution = &w.Execution
-	r.past, r.asleep = map[place]agent.NodeResult{}, map[place]store.Wait{}
-	for _, result := range w.Results {
-		r.past[place{result.NodeID, result.At()}] = result
-	}
-	for _, wait := range w.Waits {
-		r.asleep[place{wait.NodeID, wait.Path}] = wait
-	}
-	r.payload, _ = decodeOr(w.Input).(map[string]any)
-	if r.program, err = r.engine.program(r.db, w.Workflow); err != nil {
-		r.unable(&w.Workflow, err)
-		return false
-	}
-	return true
-}
-
-// claim counts a loaded execution with its workflow.
-func (r *run) claim(a *agentState, w *store.WorkingExecution) {
-	if r.line != nil {
-		r.engine.mu.Lock()
-		defer r.engine.mu.Unlock()
-		if w.WorkflowID != "" {
-			r.line.limit = w.Workflow.Settings.Concurrency
-			r.engine.dispatch()
-		}
-		return
-	}
-	r.engine.mu.Lock()
-	defer r.engine.mu.Unlock()
-	r.line = a.line(w.WorkflowID)
-	if w.WorkflowID != "" {
-		r.line.limit = w.Workflow.Settings.Concurrency
-	}
-	r.line.running++
-}
-
-// unable ends an execution whose graph cannot be run here, such as one that a
-// newer version began.
-func (r *run) unable(w *agent.Workflow, err error) {
-	r.program = &program{workflow: *w}
-	r.execution.Status, r.execution.CompletedAt, r.execution.Error = agent.ExecutionErrored, agent.Now(), r.explain(err, "")
-	if r.commit(false) {
-		r.tell(Event{Type: EventExecutionErrored, Execution: r.execution})
-		r.engine.left(r, nil)
-	}
-}
-
-// Look ends the work on executions that are not in the file any more, after
-// workflows or executions were deleted.
-func (e *Engine) Look(ctx context.Context, db *store.DB) error {
-	e.mu.Lock()
-	var ids []string
-	if a := e.agents[db]; a != nil {
-		for id, r := range a.active {
-			if r.written.Load() {
-				ids = append(ids, id)
-			}
-		}
-	}
-	e.mu.Unlock()
-	if len(ids) == 0 {
-		return nil
-	}
-	left, err := db.RunningExecutions(ctx, ids)
-	if err != nil {
-		return err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, id := range ids {
-		if a := e.agents[db]; a != nil && a.active[id] != nil && !left[id] {
-			a.active[id].cancel(errOver)
-		}
-	}
-	return nil
 }

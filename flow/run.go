@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,7 +56,7 @@ type run struct {
 	children []*child
 
 	failure *agent.ExecutionError
-	err     error // why nothing could be written
+	gone    bool // the engine has let it go
 
 	results []agent.NodeResult // all of them, when the caller wants them
 	keep    bool
@@ -66,6 +67,7 @@ type run struct {
 	now      map[*flight]agent.NodeResult
 	response *agent.NodeResult
 	answered chan struct{} // a webhook-response is committed
+	done     chan struct{} // the engine has let it go
 }
 
 // keptResults is how many node results a run keeps for its caller.
@@ -78,7 +80,7 @@ func (e *Engine) newRun(db *store.DB, id string) *run {
 	r := &run{
 		engine: e, db: db, id: id,
 		waiting: map[place]instance{}, flights: map[*flight]bool{}, landed: make(chan *flight, parallel),
-		knock: make(chan struct{}, 1), answered: make(chan struct{}),
+		knock: make(chan struct{}, 1), answered: make(chan struct{}), done: make(chan struct{}),
 	}
 	r.written.Store(true)
 	r.ctx, r.cancel = context.WithCancelCause(e.work)
@@ -88,10 +90,17 @@ func (e *Engine) newRun(db *store.DB, id string) *run {
 // drive runs the execution until it ends, sleeps or is cut.
 func (r *run) drive() {
 	defer r.cancel(nil)
+	defer func() {
+		if p := recover(); p != nil {
+			r.broken(p)
+		}
+	}()
 	r.open()
 	for {
 		r.settle()
 		switch {
+		case r.gone:
+			return
 		case r.ctx.Err() != nil:
 			r.stopped()
 			return
@@ -108,10 +117,26 @@ func (r *run) drive() {
 			return
 		}
 		r.depart()
-		if len(r.ready) == 0 && len(r.flights) > 0 {
+		if !r.gone && len(r.ready) == 0 && len(r.flights) > 0 {
 			r.await()
 		}
 	}
+}
+
+// broken ends an execution on which this program itself has failed, so that it
+// does not fail on it at every start.
+func (r *run) broken(p any) {
+	r.engine.log.Error("an execution broke", "agent", r.db.ID(), "execution", r.id, "error", p, "stack", string(debug.Stack()))
+	if r.gone {
+		return
+	}
+	defer func() {
+		if recover() != nil && !r.gone {
+			r.engine.left(r, errCut)
+		}
+	}()
+	r.failure = &agent.ExecutionError{Code: string(agent.CodeInternal), Message: "the execution failed for a reason that only the server's log tells"}
+	r.finishAll()
 }
 
 // open begins with the trigger, and with all nodes that nothing leads to.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bufio"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -228,4 +229,49 @@ func TestExecutionRunning(t *testing.T) {
 	if done := c.must(t, 200, "GET", flowBase+"/executions/"+second["execution_id"].(string), ""); done["status"] != "complete" {
 		t.Errorf("the second ended as %v", done)
 	}
+}
+
+// TestSecretsOfNodes has a credential in a node's data: it is used, and shown
+// to nobody.
+func TestSecretsOfNodes(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "Bearer open-sesame" && r.Header.Get("X-Api-Key") == "k-sesame" {
+			_, _ = w.Write([]byte("let in"))
+		}
+	}))
+	defer other.Close()
+	c := newVisitor(t)
+	body := `{"name":"Flow","status":"active","nodes":[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"` + other.URL + `",
+		"auth":{"type":"bearer","token":"open-sesame"},"headers":{"X-Api-Key":"k-sesame"}}}],"edges":[{"source":"t","target":"h"}]}`
+	a := c.send(t, "POST", flowBase, body)
+	one := flowBase + "/" + a.json["id"].(string)
+	nodes := string(mustRaw(t, at(a.json, "nodes")))
+	answers := []answer{a, c.send(t, "GET", one, ""), c.send(t, "PUT", one, `{"nodes":`+nodes+`}`),
+		c.send(t, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+a.json["id"].(string)+`"}`),
+		c.send(t, "POST", one+"/test-node", `{"node_id":"h"}`),
+		c.send(t, "POST", "/api/agents/default/sql/execute", `{"query":"SELECT * FROM workflows"}`)}
+	for i, got := range answers {
+		if got.StatusCode >= 300 || strings.Contains(got.text, "sesame") {
+			t.Errorf("answer %d: %d %s", i, got.StatusCode, got.text)
+		}
+	}
+	if got := at(answers[3].json, "output.body"); got != "let in" {
+		t.Errorf("the other side answered %v", got)
+	}
+	if got := at(answers[4].json, "output.body"); got != "let in" {
+		t.Errorf("tested alone: %v", got)
+	}
+	refused := c.send(t, "POST", flowBase, `{"name":"Copy","nodes":`+nodes+`}`)
+	if refused.StatusCode != 400 || at(refused.json, "error.details.node_id") != "h" {
+		t.Errorf("a mask in a new workflow: %d %s", refused.StatusCode, refused.text)
+	}
+}
+
+func mustRaw(t *testing.T, v any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }

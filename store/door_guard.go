@@ -118,6 +118,7 @@ type doorRule struct {
 // doorRules hold the tables that are not open to every change.
 var doorRules = map[string]doorRule{
 	"chunks":      {why: "chunks are made from their source: change that and reindex it"},
+	"executions":  {delete: true, why: "executions are what happened: terminate, retry or resume them by the API, or delete them"},
 	"logs":        {why: "the log is evidence and can only be read"},
 	"runs":        {why: "runs are written by the scheduler and can only be read"},
 	"occurrences": {why: "occurrences are written by the scheduler and can only be read"},

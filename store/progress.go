@@ -69,16 +69,8 @@ func (tx *Tx) advance(p Progress) ([]WaitEnd, error) {
 		}
 	}
 	over := p.Execution.Status.Ended()
-	if over && !p.New {
-		if _, err := tx.exec("DELETE FROM _waits WHERE execution_id = ?", p.Execution.ID); err != nil {
-			return nil, err
-		}
-	}
-	if p.Asleep {
-		// A wait that ended meanwhile leaves the execution awake.
-		if _, err := tx.exec("UPDATE executions SET asleep = (SELECT count(*) FROM _waits WHERE execution_id = executions.id) = ? WHERE id = ?", p.Waiting, p.Execution.ID); err != nil {
-			return nil, err
-		}
+	if err := tx.settleWaits(p, over); err != nil {
+		return nil, err
 	}
 	if err := tx.tell(p.Execution, p.Name, p.Begin, over); err != nil {
 		return nil, err
@@ -87,6 +79,17 @@ func (tx *Tx) advance(p Progress) ([]WaitEnd, error) {
 		return nil, nil
 	}
 	return tx.endParentsWait(p.Execution)
+}
+
+// settleWaits drops the waits of an execution that is over. One that sleeps is
+// left awake when a wait has ended meanwhile.
+func (tx *Tx) settleWaits(p Progress, over bool) (err error) {
+	if over && !p.New {
+		_, err = tx.exec("DELETE FROM _waits WHERE execution_id = ?", p.Execution.ID)
+	} else if p.Asleep {
+		_, err = tx.exec("UPDATE executions SET asleep = (SELECT count(*) FROM _waits WHERE execution_id = executions.id) = ? WHERE id = ?", p.Waiting, p.Execution.ID)
+	}
+	return err
 }
 
 // saveExecution brings the execution's row up to date, or finds that it has
@@ -173,66 +176,6 @@ func (tx *Tx) appendJournal(id string, results []agent.NodeResult) error {
 	}
 	_, err = tx.exec(insertJournal, id, raw)
 	return err
-}
-
-// maxToldBytes is the longest input or output that an event carries.
-const maxToldBytes = 64 << 10
-
-// eventsOfEnd are the events that tell of an end.
-var eventsOfEnd = map[agent.ExecutionStatus]string{
-	agent.ExecutionComplete: agent.EventWorkflowComplete, agent.ExecutionErrored: agent.EventWorkflowErrored,
-	agent.ExecutionTerminated: agent.EventWorkflowTerminated,
-}
-
-// tell writes the events of an execution that began, ended, or both.
-func (tx *Tx) tell(e *agent.Execution, name string, began, ended bool) error {
-	if !began && !ended {
-		return nil
-	}
-	var data toldExecution
-	data.Execution, data.Workflow.ID, data.Workflow.Name, data.Workflow.Version = *e, e.WorkflowID, name, e.Version
-	if len(e.Input) > maxToldBytes {
-		data.Execution.Input = json.RawMessage("null")
-	}
-	if len(e.Output) > maxToldBytes {
-		data.Execution.Output = nil
-	}
-	var first, last []byte
-	var err error
-	if ended {
-		if last, err = json.Marshal(data); err != nil {
-			return fmt.Errorf("event data: %w", err)
-		}
-	}
-	if began {
-		data.Execution.Status, data.Execution.Output, data.Execution.Error, data.Execution.CompletedAt = agent.ExecutionRunning, nil, nil, agent.Time{}
-		if first, err = json.Marshal(data); err != nil {
-			return fmt.Errorf("event data: %w", err)
-		}
-	}
-	const one = "(?,?,?,?,?)"
-	switch {
-	case began && ended:
-		_, err = tx.exec(insertEvent+one+","+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, string(first), e.Depth, tx.Now,
-			agent.NewID(agent.KindEvent), eventsOfEnd[e.Status], string(last), e.Depth, tx.Now)
-	case began:
-		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, string(first), e.Depth, tx.Now)
-	default:
-		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), eventsOfEnd[e.Status], string(last), e.Depth, tx.Now)
-	}
-	return err
-}
-
-const insertEvent = "INSERT INTO _events(id, type, data, depth, created_at) VALUES "
-
-// toldExecution is the data of an event about an execution.
-type toldExecution struct {
-	Execution agent.Execution `json:"execution"`
-	Workflow  struct {
-		ID      string `json:"id"`
-		Name    string `json:"name"`
-		Version int    `json:"version"`
-	} `json:"workflow"`
 }
 
 // endParentsWait ends the wait of the node that started an execution.

@@ -313,6 +313,10 @@ CREATE TRIGGER _workflows_triggered AFTER UPDATE OF nodes, status ON workflows B
     WHERE new.status = 'active' AND type = 'object' AND value ->> '$.type' = 'trigger' AND value ->> '$.id' IS NOT NULL AND NOT coalesce(value ->> '$.data.disabled', 0);
 END;
 
+CREATE TRIGGER _workflows_forgotten AFTER DELETE ON workflows BEGIN
+  DELETE FROM _secrets WHERE owner = old.id;
+END;
+
 CREATE TABLE executions (  -- ids sort by time
   id           TEXT PRIMARY KEY NOT NULL,
   workflow_id  TEXT NOT NULL REFERENCES workflows(id) ON DELETE CASCADE,

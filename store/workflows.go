@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"satchel/agent"
 )
@@ -74,6 +75,9 @@ func (db *DB) CreateWorkflow(ctx context.Context, w agent.Workflow) (agent.Workf
 	return Write(ctx, db, func(tx *Tx) (agent.Workflow, error) {
 		w := w
 		w.ID, w.Version, w.CreatedAt, w.UpdatedAt = agent.NewID(agent.KindWorkflow), 1, tx.Now, tx.Now
+		if err := tx.sealNodes(&w); err != nil {
+			return w, err
+		}
 		nodes, edges, settings, err := writeGraph(&w)
 		if err != nil {
 			return w, err
@@ -108,6 +112,9 @@ func (db *DB) UpdateWorkflow(ctx context.Context, id string, change func(*agent.
 			return w, err
 		}
 		w.UpdatedAt = tx.Now
+		if err := tx.sealNodes(&w); err != nil {
+			return w, err
+		}
 		nodes, edges, settings, err := writeGraph(&w)
 		if err != nil {
 			return w, err
@@ -120,6 +127,59 @@ func (db *DB) UpdateWorkflow(ctx context.Context, id string, change func(*agent.
 			return w, err
 		}
 		return w, tx.audit("workflow updated", map[string]any{"workflow_id": id, "version": w.Version, "status": w.Status})
+	})
+}
+
+// sealNodes seals the secrets of nodes and leaves their masks.
+func (tx *Tx) sealNodes(w *agent.Workflow) error {
+	nodes, secrets, err := agent.TakeNodeSecrets(w.Nodes)
+	if err != nil {
+		return err
+	}
+	w.Nodes = nodes
+	for _, name := range secrets.Kept {
+		var known bool
+		if err := tx.value(&known, "SELECT EXISTS (SELECT 1 FROM _secrets WHERE owner = ? AND field = ?)", w.ID, name); err != nil {
+			return err
+		}
+		if !known {
+			node, field, _ := strings.Cut(name, "/")
+			return agent.Invalid("data."+field, "must be the secret itself and not its mask").With("node_id", node)
+		}
+	}
+	for name, value := range secrets.Given {
+		if len(value) > maxNodeSecret {
+			node, field, _ := strings.Cut(name, "/")
+			return agent.Invalid("data."+field, fmt.Sprintf("must have at most %d bytes", maxNodeSecret)).With("node_id", node)
+		}
+		if err := tx.putSecret(w.ID, name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxNodeSecret bounds a secret of a node, in bytes.
+const maxNodeSecret = 8192
+
+// NodeSecret opens a secret of a workflow's node. A secret that was sealed
+// with another master key is an error that says so.
+func (db *DB) NodeSecret(ctx context.Context, workflowID, name string) (string, error) {
+	return Read(ctx, db, func(tx *Tx) (string, error) {
+		secrets, err := all(tx, scanSecret, "SELECT owner, field, key_id, sealed FROM _secrets WHERE owner = ? AND field = ?", workflowID, name)
+		if err != nil {
+			return "", err
+		}
+		_, field, _ := strings.Cut(name, "/")
+		if len(secrets) == 0 {
+			return "", agent.Errorf(agent.CodeExecution, "%s is a mask without a secret behind it; set it again", field)
+		}
+		s := secrets[0]
+		plain, err := db.folder.keys.open(db.id, s.owner, s.field, s.keyID, s.sealed)
+		if err != nil {
+			return "", agent.Errorf(agent.CodeExecution, "%s is locked: it was sealed with another master key; set it again", field).Because(err)
+		}
+		return plain, nil
 	})
 }
 
