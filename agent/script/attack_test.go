@@ -1,3 +1,8 @@
+//go:build !race
+
+// The race detector makes the engine some twenty times slower and its memory
+// larger, so that limits of time and memory say nothing there.
+
 package script
 
 import (
