@@ -27,6 +27,7 @@ const (
 	KindWorkflow     = "workflow"
 	KindExecution    = "execution"
 	KindTool         = "tool"
+	KindMCP          = "mcp"
 )
 
 // DefaultID is the id of the built-in agent.

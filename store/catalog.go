@@ -160,11 +160,12 @@ func (c *conn) readLeft(l *left) error {
 		EXISTS (SELECT 1 FROM _events WHERE seq > (SELECT min(seq) FROM _cursors)),
 		(SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending'),
 		EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND asleep = 0),
-		(SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL)`)
+		(SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL),
+		EXISTS (SELECT 1 FROM mcp_servers)`)
 	if err != nil {
 		return err
 	}
-	if err := s.QueryRow().Scan(&l.working, &l.behind, &l.due, &l.awake, &l.wakes); err != nil {
+	if err := s.QueryRow().Scan(&l.working, &l.behind, &l.due, &l.awake, &l.wakes, &l.servers); err != nil {
 		return err
 	}
 	l.plans, err = c.plans()

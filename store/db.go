@@ -59,6 +59,7 @@ type left struct {
 	due     agent.Time // when the next delivery to a subscription is due; zero: none
 	awake   bool       // executions were left awake or queued
 	wakes   agent.Time // when the first wait of an execution ends by itself; zero: none
+	servers bool       // MCP servers are registered
 	plans
 }
 

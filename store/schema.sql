@@ -62,7 +62,7 @@ CREATE TABLE _cursors (  -- how far each consumer of the outbox has come
 INSERT INTO _cursors(consumer) VALUES ('webhooks'),('workflows');
 
 CREATE TABLE _counts (name TEXT PRIMARY KEY NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO _counts VALUES ('contacts',0),('conversations',0),('messages',0),('workflows',0),('executions',0),('schedules',0),('tasks',0),('logs',0),('sources',0),('webhooks',0),('gateways',0),('tools',0);
+INSERT INTO _counts VALUES ('contacts',0),('conversations',0),('messages',0),('workflows',0),('executions',0),('schedules',0),('tasks',0),('logs',0),('sources',0),('webhooks',0),('gateways',0),('tools',0),('mcp_servers',0);
 
 -- Contacts. The indexes on expressions say when two contacts are the same.
 CREATE TABLE contacts (
@@ -492,14 +492,17 @@ CREATE TABLE tools (
   updated_at  TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
 );
 
-CREATE TABLE mcp_servers (
+CREATE TABLE mcp_servers (  -- their credentials lie sealed in _secrets
   id         TEXT PRIMARY KEY NOT NULL DEFAULT ('mcp-' || lower(hex(randomblob(10)))),
   name       TEXT NOT NULL,
   url        TEXT NOT NULL,
+  auth_type  TEXT NOT NULL DEFAULT 'none' CHECK (auth_type IN ('none','bearer','basic','header','oauth2')),
   status     TEXT NOT NULL DEFAULT 'disconnected' CHECK (status IN ('connected','disconnected','error')),
   last_error TEXT NOT NULL DEFAULT '',
-  created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
-);
+  tools      TEXT CHECK (tools IS NULL OR (json_valid(tools) AND json_type(tools) = 'array')),  -- as last listed
+  checked_at TEXT CHECK (checked_at IS NULL OR checked_at IS strftime('%Y-%m-%dT%H:%M:%fZ',checked_at)),
+  created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at))
+) STRICT;
 
 CREATE TABLE gateways (  -- webhook_secret and config lie sealed in _secrets
   id                TEXT PRIMARY KEY NOT NULL DEFAULT ('gateway-' || lower(hex(randomblob(10)))),
@@ -609,6 +612,11 @@ CREATE TRIGGER _webhooks_off AFTER UPDATE OF active ON webhooks WHEN new.active 
 END;
 CREATE TRIGGER _webhooks_on AFTER UPDATE OF active ON webhooks WHEN new.active = 1 AND old.active = 0 BEGIN
   UPDATE webhooks SET failure_count = 0, since = (SELECT coalesce(max(seq), 0) FROM _events) WHERE id = new.id;
+END;
+CREATE TRIGGER _mcp_servers_counted AFTER INSERT ON mcp_servers BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'mcp_servers'; END;
+CREATE TRIGGER _mcp_servers_uncounted AFTER DELETE ON mcp_servers BEGIN
+  UPDATE _counts SET n = n - 1 WHERE name = 'mcp_servers';
+  DELETE FROM _secrets WHERE owner = old.id;
 END;
 CREATE TRIGGER _gateways_counted AFTER INSERT ON gateways BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'gateways'; END;
 CREATE TRIGGER _gateways_uncounted AFTER DELETE ON gateways BEGIN

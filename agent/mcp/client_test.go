@@ -1,0 +1,431 @@
+package mcp
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+)
+
+// newClient is a Client whose guarded HTTP client may reach loopback.
+func newClient(tb testing.TB) *Client {
+	tb.Helper()
+	guard := egress.New(egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, MaxResponse: -1})
+	tb.Cleanup(guard.CloseIdleConnections)
+	return New(Options{HTTP: guard.HTTP(), Version: "test"})
+}
+
+// testServer is the SDK's own server with a few tools.
+func testServer() *sdk.Server {
+	s := sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)
+	type sum struct {
+		A int `json:"a"`
+		B int `json:"b"`
+	}
+	sdk.AddTool(s, &sdk.Tool{Name: "add", Description: "Adds"}, func(_ context.Context, _ *sdk.CallToolRequest, in sum) (*sdk.CallToolResult, map[string]int, error) {
+		return nil, map[string]int{"sum": in.A + in.B}, nil
+	})
+	plain := json.RawMessage(`{"type":"object"}`)
+	s.AddTool(&sdk.Tool{Name: "hello", InputSchema: plain}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "hello"}, &sdk.TextContent{Text: "world"}}}, nil
+	})
+	s.AddTool(&sdk.Tool{Name: "picture", InputSchema: plain}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.ImageContent{Data: []byte("png"), MIMEType: "image/png"}}}, nil
+	})
+	s.AddTool(&sdk.Tool{Name: "fails", InputSchema: plain}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		sent := ""
+		if r.Extra != nil {
+			sent = r.Extra.Header.Get("Authorization")
+		}
+		result := &sdk.CallToolResult{}
+		result.SetError(fmt.Errorf("no ticket 7; you sent %s", sent))
+		return result, nil
+	})
+	annotated := json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`)
+	s.AddTool(&sdk.Tool{Name: "where", InputSchema: annotated}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(r.Params.Arguments)}}}, nil
+	})
+	return s
+}
+
+// ways are the transports and protocols that a server may speak.
+var ways = map[string]func() http.Handler{
+	"2026-07-28, stateless": func() http.Handler {
+		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return testServer() }, &sdk.StreamableHTTPOptions{Stateless: true})
+	},
+	"2026-07-28, stateless, JSON": func() http.Handler {
+		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return testServer() }, &sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+	},
+	"2025-11-25, sessions": func() http.Handler {
+		s := testServer()
+		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil)
+	},
+	"SSE": func() http.Handler {
+		s := testServer()
+		return sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return s }, nil)
+	},
+}
+
+func TestAllWays(t *testing.T) {
+	for name, handler := range ways {
+		t.Run(name, func(t *testing.T) {
+			peer := httptest.NewServer(handler())
+			t.Cleanup(func() { peer.CloseClientConnections(); peer.Close() })
+			c, s := newClient(t), Server{URL: peer.URL + "/mcp"}
+			for round := range 2 { // the second time the way is known
+				tools, err := c.Tools(t.Context(), s)
+				if err != nil || len(tools) != 5 || StatusOf(err) != agent.MCPConnected {
+					t.Fatalf("round %d: %d tools, %v", round, len(tools), err)
+				}
+				if !strings.Contains(string(tools[0].Parameters), `"a"`) || tools[0].Name != "add" || tools[0].Description != "Adds" {
+					t.Errorf("tool %+v", tools[0])
+				}
+				for tool, want := range map[string]any{
+					"add": map[string]any{"sum": 5.0}, "hello": "hello\nworld", "where": `{"a":2,"b":3,"region":"eu"}`,
+					"picture": map[string]any{"content": []any{map[string]any{"type": "image", "mimeType": "image/png", "data": base64.StdEncoding.EncodeToString([]byte("png"))}}},
+				} {
+					arguments := map[string]any{"a": 2, "b": 3, "region": "eu"}
+					if tool == "add" {
+						delete(arguments, "region")
+					}
+					got, err := c.Call(t.Context(), s, tool, arguments)
+					if err != nil || !reflect.DeepEqual(got, want) {
+						t.Errorf("round %d: %s gives %#v, %v", round, tool, got, err)
+					}
+				}
+				if _, err := c.Call(t.Context(), s, "fails", nil); agent.ErrorCode(err) != agent.CodeExecution || !strings.Contains(err.Error(), "no ticket 7") {
+					t.Errorf("a tool's own error is %v", err)
+				}
+				if _, err := c.Call(t.Context(), s, "nothing", nil); agent.ErrorCode(err) != agent.CodeUpstream || !strings.Contains(agent.Explain(err), "the MCP server reports: ") {
+					t.Errorf("an unknown tool is %v", err)
+				}
+			}
+		})
+	}
+}
+
+// TestServerChangesItsWay: what a client remembers of a server may be wrong.
+func TestServerChangesItsWay(t *testing.T) {
+	var handler atomic.Value
+	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.Load().(http.HandlerFunc)(w, r)
+	}))
+	t.Cleanup(func() { peer.CloseClientConnections(); peer.Close() })
+	c, s := newClient(t), Server{URL: peer.URL}
+	for _, from := range []string{"SSE", "2025-11-25, sessions", "2026-07-28, stateless"} {
+		for _, to := range []string{"2026-07-28, stateless", "SSE", "2025-11-25, sessions", from} {
+			handler.Store(http.HandlerFunc(ways[to]().ServeHTTP))
+			if _, err := c.Call(t.Context(), s, "hello", nil); err != nil {
+				t.Errorf("%s: %v", to, err)
+			}
+		}
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	inner := ways["2026-07-28, stateless"]()
+	for name, test := range map[string]struct {
+		auth        agent.MCPAuth
+		header, has string
+	}{
+		"bearer": {agent.MCPAuth{Type: "bearer", Token: "sesame-7"}, "Authorization", "Bearer sesame-7"},
+		"basic":  {agent.MCPAuth{Type: "basic", Username: "ada", Password: "sesame-7"}, "Authorization", "Basic YWRhOnNlc2FtZS03"},
+		"header": {agent.MCPAuth{Type: "header", Name: "X-Shop", Value: "sesame-7"}, "X-Shop", "sesame-7"},
+	} {
+		peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get(test.header) != test.has {
+				http.Error(w, "who are you, "+r.Header.Get(test.header), http.StatusUnauthorized)
+				return
+			}
+			inner.ServeHTTP(w, r)
+		}))
+		c := newClient(t)
+		if _, err := c.Tools(t.Context(), Server{URL: peer.URL, Auth: test.auth}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		wrong := test.auth
+		wrong.Token, wrong.Password, wrong.Value = "open-8", "open-8", "open-8"
+		_, err := c.Tools(t.Context(), Server{URL: peer.URL, Auth: wrong})
+		if StatusOf(err) != agent.MCPError || agent.Explain(err) != "the MCP server refuses the credentials (HTTP 401)" || strings.Contains(err.Error(), "open-8") {
+			t.Errorf("%s: the wrong one gives %v", name, err)
+		}
+		if test.auth.Type == "bearer" {
+			_, err := c.Call(t.Context(), Server{URL: peer.URL, Auth: test.auth}, "fails", nil)
+			if !strings.Contains(err.Error(), "no ticket 7; you sent Bearer …") {
+				t.Errorf("a server that repeats the token: %v", err)
+			}
+		}
+		peer.Close()
+	}
+}
+
+// authority is a token endpoint that counts what it gives out.
+type authority struct {
+	mu     sync.Mutex
+	given  int
+	valid  string
+	inBody bool // takes the client's secret in the body only
+}
+
+func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	id, secret, ok := r.BasicAuth()
+	if a.inBody {
+		id, secret, ok = r.FormValue("client_id"), r.FormValue("client_secret"), r.Header.Get("Authorization") == ""
+	}
+	if !ok || id != "satchel" || secret != "swordfish" || r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "tools" {
+		http.Error(w, `{"error":"invalid_client"}`, http.StatusUnauthorized)
+		return
+	}
+	a.given++
+	a.valid = fmt.Sprintf("token-%d", a.given)
+	fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","expires_in":3600}`, a.valid)
+}
+
+func TestClientCredentials(t *testing.T) {
+	a := &authority{}
+	tokens := httptest.NewServer(a)
+	defer tokens.Close()
+	inner := ways["2026-07-28, stateless"]()
+	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.mu.Lock()
+		valid := r.Header.Get("Authorization") == "Bearer "+a.valid
+		a.mu.Unlock()
+		if !valid {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	defer peer.Close()
+	c := newClient(t)
+	now := time.Now()
+	c.now = func() time.Time { return now }
+	s := Server{URL: peer.URL, Auth: agent.MCPAuth{Type: "oauth2", TokenURL: tokens.URL, ClientID: "satchel", ClientSecret: "swordfish", Scope: "tools"}}
+	must := func(given int) {
+		t.Helper()
+		if _, err := c.Call(t.Context(), s, "hello", nil); err != nil {
+			t.Fatal(err)
+		}
+		if a.given != given {
+			t.Fatalf("%d tokens were asked for, want %d", a.given, given)
+		}
+	}
+	must(1)
+	must(1) // kept
+	now = now.Add(59*time.Minute + 45*time.Second)
+	must(2) // about to end
+	a.valid = "revoked"
+	must(3) // refused once
+	a.inBody = true
+	now = now.Add(2 * time.Hour)
+	must(4)
+	s.Auth.ClientSecret = "guess"
+	_, err := c.Tools(t.Context(), s)
+	if StatusOf(err) != agent.MCPError || agent.Explain(err) != "the token endpoint refuses the client's credentials (HTTP 401)" {
+		t.Errorf("wrong secret: %v", err)
+	}
+	s.Auth.TokenURL = "http://10.0.0.1/token"
+	if _, err := c.Tools(t.Context(), s); StatusOf(err) != agent.MCPDisconnected || !strings.Contains(agent.Explain(err), "token_url names an address") {
+		t.Errorf("private token endpoint: %v", err)
+	}
+}
+
+// answerTo writes the answer of a server of 2026-07-28 to one method, and
+// lets hand write those of the others.
+func answerTo(discover string, hand func(w http.ResponseWriter, r *http.Request, id string)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var call struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if err := json.NewDecoder(r.Body).Decode(&call); err != nil {
+			http.Error(w, "no JSON", http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if call.Method == "server/discover" {
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, call.ID, discover)
+			return
+		}
+		hand(w, r, string(call.ID))
+	})
+}
+
+const speaksTools = `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete"}`
+
+func lying(result string) http.Handler {
+	return answerTo(speaksTools, func(w http.ResponseWriter, _ *http.Request, id string) {
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+	})
+}
+
+// TestBadServers is what each kind of bad server comes to.
+func TestBadServers(t *testing.T) {
+	secret := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("a redirect was followed to %s with %v", r.URL, r.Header)
+	}))
+	defer secret.Close()
+	tool := func(more string) http.Handler {
+		return lying(`{"tools":[{"name":"x",` + more + `}],"resultType":"complete"}`)
+	}
+	status := func(code int, body string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); _, _ = io.WriteString(w, body) })
+	}
+	endless := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		block := strings.Repeat("x", 1<<20)
+		for range 100 {
+			if _, err := io.WriteString(w, block); err != nil {
+				return
+			}
+		}
+	})
+	for name, test := range map[string]struct {
+		peer   http.Handler
+		status agent.MCPStatus
+		says   string
+	}{
+		"401":             {status(401, "no"), "error", "refuses the credentials (HTTP 401)"},
+		"403":             {status(403, "no"), "error", "refuses the credentials (HTTP 403)"},
+		"404":             {status(404, "no"), "error", "HTTP 404"},
+		"500":             {status(500, "boom"), "error", "HTTP 500"},
+		"429":             {status(429, ""), "error", "HTTP 429"},
+		"a web page":      {status(200, "<html>"), "error", "no MCP"},
+		"empty":           {status(200, ""), "error", "no MCP"},
+		"redirect inward": {http.RedirectHandler(secret.URL, 307), "error", "leads to another host"},
+		"redirect away":   {http.RedirectHandler("http://169.254.169.254/latest", 302), "error", "leads to another host"},
+		"redirect loop":   {http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", 307) }), "disconnected", "cannot be reached"},
+		"100 MB":          {endless, "error", "more than 8 MB"},
+		"hangs up":        {http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), "disconnected", "the connection broke"},
+		"half a JSON": {http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`)
+		}), "error", "no MCP"},
+		"no listing": {lying(`{"tools":7,"resultType":"complete"}`), "error", "no MCP"},
+		"reports": {answerTo(speaksTools, func(w http.ResponseWriter, _ *http.Request, id string) {
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"out of tea"}}`, id)
+		}), "error", "the MCP server reports: out of tea (-32000)"},
+		"schema is text":  {tool(`"inputSchema":"object"`), "error", `arguments of the tool "x" with what is no schema`},
+		"schema of array": {tool(`"inputSchema":{"type":"array"}`), "error", `arguments of the tool "x" with what is no schema`},
+		"no schema":       {tool(`"description":"y"`), "error", `arguments of the tool "x" with what is no schema`},
+		"huge schema":     {tool(`"inputSchema":{"type":"object","title":"` + strings.Repeat("x", MaxSchema) + `"}`), "error", "more than 64 KB"},
+		"twice":           {lying(`{"tools":[{"name":"x","inputSchema":{"type":"object"}},{"name":"x","inputSchema":{"type":"object"}}],"resultType":"complete"}`), "error", `the tool "x" twice`},
+		"nameless":        {lying(`{"tools":[{"inputSchema":{"type":"object"}}],"resultType":"complete"}`), "error", "without a usable name"},
+		"endless pages":   {lying(`{"tools":[],"nextCursor":"more","resultType":"complete"}`), "error", "without end"},
+		"deep":            {lying(`{"tools":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`), "error", "no MCP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			peer := httptest.NewServer(test.peer)
+			defer func() { peer.CloseClientConnections(); peer.Close() }()
+			_, err := newClient(t).Tools(t.Context(), Server{URL: peer.URL, Auth: agent.MCPAuth{Type: "bearer", Token: "sesame-7"}})
+			if StatusOf(err) != test.status || agent.ErrorCode(err) != agent.CodeUpstream || !strings.Contains(agent.Explain(err), test.says) {
+				t.Errorf("%s: %v", StatusOf(err), err)
+			}
+		})
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for url, says := range map[string]string{
+		gone.URL:                 "the connection was refused",
+		"http://10.1.2.3/mcp":    "does not call",
+		"http://127.0.0.2:9/mcp": "does not call",
+		strings.Replace(gone.URL, "127.0.0.1", "[::]", 1): "does not call",
+	} {
+		_, err := newClient(t).Tools(t.Context(), Server{URL: url})
+		if StatusOf(err) != agent.MCPDisconnected || !strings.Contains(agent.Explain(err), says) {
+			t.Errorf("%s: %s, %v", url, StatusOf(err), err)
+		}
+	}
+}
+
+// TestHangingServers: one that never answers, one that answers the first
+// question only, one whose stream never ends, and one whose session cannot be
+// ended. None may hold more than its time, or leave goroutines behind.
+func TestHangingServers(t *testing.T) {
+	hang := func(w http.ResponseWriter, r *http.Request) {
+		if w.Header().Get("Content-Type") == "" {
+			w.Header().Set("Content-Type", "application/json")
+		}
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}
+	legacy := ways["2025-11-25, sessions"]()
+	for name, peer := range map[string]http.Handler{
+		"always": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}),
+		"after the first answer": answerTo(speaksTools, func(w http.ResponseWriter, r *http.Request, _ string) { hang(w, r) }),
+		"as a stream": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "id: 1\nretry: 100000000\ndata:\n\n")
+			hang(w, r)
+		}),
+		"in the middle of a session": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			raw, _ := io.ReadAll(r.Body)
+			if r.Method == http.MethodDelete || strings.Contains(string(raw), "tools/") || strings.Contains(string(raw), "cancelled") {
+				hang(w, r)
+				return
+			}
+			r.Body = io.NopCloser(strings.NewReader(string(raw)))
+			legacy.ServeHTTP(w, r)
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(peer)
+			guard := egress.New(egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, MaxResponse: -1})
+			c := New(Options{HTTP: guard.HTTP(), ListTimeout: 200 * time.Millisecond, CallTimeout: 200 * time.Millisecond})
+			_, err := c.Tools(t.Context(), Server{URL: server.URL})
+			if StatusOf(err) != agent.MCPDisconnected || agent.Explain(err) != "the MCP server did not answer in time" {
+				t.Errorf("%v", err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(20*time.Millisecond, cancel)
+			if _, err := c.Call(ctx, Server{URL: server.URL}, "hello", nil); !errors.Is(err, context.Canceled) {
+				t.Errorf("a caller that leaves gets %v", err)
+			}
+			server.CloseClientConnections()
+			guard.CloseIdleConnections()
+			server.Close()
+			waitForEnd(t)
+		})
+	}
+}
+
+// waitForEnd waits until no goroutine of a client is left.
+func waitForEnd(t *testing.T) {
+	t.Helper()
+	buf := make([]byte, 1<<20)
+	for deadline := time.Now().Add(20 * time.Second); ; <-time.After(5 * time.Millisecond) {
+		stacks := string(buf[:runtime.Stack(buf, true)])
+		if !strings.Contains(stacks, "ClientConn)") && !strings.Contains(stacks, "mcp.(*exchange)") && !strings.Contains(stacks, "mcp.(*ClientSession)") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("goroutines are left:\n%s", stacks)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"satchel/agent"
+)
+
+// closeTimeout bounds the request that ends a session.
+const closeTimeout = 2 * time.Second
+
+// exchange carries the HTTP requests of one session: it adds the credentials,
+// refuses to go anywhere but to the server, bounds what comes back, and notes
+// what happened, which the SDK does not tell.
+type exchange struct {
+	c      *Client
+	server Server
+	to     *url.URL
+	base   http.RoundTripper
+	life   context.Context // every request but the last ends with it
+	left   atomic.Int64    // bytes that the server may still send
+
+	mu      sync.Mutex
+	last    answered
+	secrets []string
+}
+
+// answered is what the last request of a session came to. The SDK makes
+// requests one after the other, but for notes that a call was given up.
+type answered struct {
+	status    int   // HTTP status; 0 without an answer
+	err       error // why there was no answer, or why it broke off
+	keptToken bool  // the credentials were a token from an earlier call
+}
+
+func (x *exchange) seen() answered {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.last
+}
+
+func (x *exchange) set(a answered) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.last = a
+}
+
+// note is set for what happened while the exchange lives; what is cut by its
+// end says nothing of the server.
+func (x *exchange) note(a answered) {
+	if x.life.Err() == nil {
+		x.set(a)
+	}
+}
+
+func (c *Client) newExchange(life context.Context, s Server) (*exchange, error) {
+	to, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, agent.Invalid("url", "must be an http or https address")
+	}
+	x := &exchange{c: c, server: s, to: to, life: life, base: c.options.HTTP.Transport, secrets: s.Auth.Secrets()}
+	x.left.Store(MaxBytes)
+	return x, nil
+}
+
+// client is an http.Client that goes through the exchange.
+func (x *exchange) client() *http.Client {
+	h := *x.c.options.HTTP
+	h.Transport = x
+	return &h
+}
+
+// RoundTrip makes one request of the session.
+func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodDelete { // ends the session; what comes of it does not matter
+		ctx, cancel := context.WithTimeout(req.Context(), closeTimeout)
+		resp, _, err := x.send(ctx, req)
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+		resp.Body = &boundedBody{ReadCloser: resp.Body, x: x, closed: cancel}
+		return resp, nil
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	unhook := context.AfterFunc(x.life, cancel)
+	end := func() { unhook(); cancel() }
+	resp, kept, err := x.send(ctx, req)
+	if err != nil {
+		end()
+		x.note(answered{err: err})
+		return nil, err
+	}
+	x.note(answered{status: resp.StatusCode, keptToken: kept})
+	resp.Body = &boundedBody{ReadCloser: resp.Body, x: x, closed: end}
+	return resp, nil
+}
+
+func (x *exchange) send(ctx context.Context, req *http.Request) (resp *http.Response, kept bool, err error) {
+	out := req.Clone(ctx)
+	drop := func(err error) (*http.Response, bool, error) {
+		if req.Body != nil {
+			_ = req.Body.Close() // a RoundTripper closes it on errors too
+		}
+		return nil, false, err
+	}
+	if x.left.Load() <= 0 {
+		return drop(errTooLarge)
+	}
+	if !sameServer(x.to, req.URL) {
+		return drop(errElsewhere)
+	}
+	if kept, err = x.authorize(ctx, out); err != nil {
+		return drop(err)
+	}
+	out.Header.Set("User-Agent", "Satchel/"+x.c.options.Version)
+	resp, err = x.base.RoundTrip(out)
+	return resp, kept, err
+}
+
+func (x *exchange) authorize(ctx context.Context, req *http.Request) (kept bool, err error) {
+	switch auth := x.server.Auth; auth.Type {
+	case agent.MCPAuthBearer:
+		req.Header.Set("Authorization", "Bearer "+auth.Token)
+	case agent.MCPAuthBasic:
+		req.SetBasicAuth(auth.Username, auth.Password)
+	case agent.MCPAuthHeader:
+		req.Header.Set(auth.Name, auth.Value)
+	case agent.MCPAuthOAuth2:
+		var value string
+		if value, kept, err = x.c.token(ctx, x.server); err == nil {
+			req.Header.Set("Authorization", "Bearer "+value)
+			x.mu.Lock()
+			x.secrets = append(x.server.Auth.Secrets(), value)
+			x.mu.Unlock()
+		}
+	}
+	return kept, err
+}
+
+// sameServer tells whether a request stays with the server that the caller
+// named: same host, port and scheme, or the step up from http to https on
+// their usual ports.
+func sameServer(from, to *url.URL) bool {
+	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
+		return false
+	}
+	if from.Scheme == "http" && port(from) == "80" && to.Scheme == "https" && port(to) == "443" {
+		return true
+	}
+	return strings.EqualFold(from.Scheme, to.Scheme) && port(from) == port(to)
+}
+
+func port(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
+}
+
+// maySpeakOtherwise tells whether a server that refused one way of speaking
+// may understand another: it answered, but not as one that knows the way. A
+// way that worked before may also fail by an answer that is no MCP now.
+func (a answered) maySpeakOtherwise(before bool) bool {
+	switch a.status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
+		http.StatusGone, http.StatusUnsupportedMediaType, http.StatusNotImplemented:
+		return true
+	}
+	return before && a.status != 0 && a.status < 300 && a.err == nil
+}
+
+// boundedBody is the body of an answer, which counts against what the server
+// may send.
+type boundedBody struct {
+	io.ReadCloser
+	x      *exchange
+	closed func()
+}
+
+// Read delivers what is left to the server and then fails.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.x.left.Add(-int64(n)) < 0 {
+		n, err = 0, errTooLarge
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		a := b.x.seen()
+		a.err = err
+		b.x.note(a)
+	}
+	return n, err
+}
+
+// Close ends the request.
+func (b *boundedBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.closed()
+	return err
+}

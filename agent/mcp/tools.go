@@ -1,0 +1,140 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"satchel/agent"
+)
+
+// Tools lists the tools of a server. A listing that is none is a *Fault.
+func (c *Client) Tools(ctx context.Context, s Server) ([]agent.MCPTool, error) {
+	tools := []agent.MCPTool{}
+	err := c.ask(ctx, s, c.options.ListTimeout, func(ctx context.Context, session *sdk.ClientSession) error {
+		if can := session.InitializeResult().Capabilities; can == nil || can.Tools == nil {
+			return nil
+		}
+		listed, err := list(ctx, session)
+		if err != nil {
+			return err
+		}
+		tools, err = readTools(listed)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tools, nil
+}
+
+// list reads every page of a session's tools.
+func list(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Tool, error) {
+	var tools []*sdk.Tool
+	cursor := ""
+	for range maxPages {
+		page, err := session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, page.Tools...)
+		if len(tools) > MaxTools {
+			return nil, lies("lists more than %d tools", MaxTools)
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			return tools, nil
+		}
+	}
+	return nil, lies("lists its tools without end")
+}
+
+// readTools checks what a server says of its tools.
+func readTools(listed []*sdk.Tool) ([]agent.MCPTool, error) {
+	tools := make([]agent.MCPTool, 0, len(listed))
+	seen := map[string]bool{}
+	for _, t := range listed {
+		if t == nil || t.Name == "" || len(t.Name) > 256 {
+			return nil, lies("lists a tool without a usable name")
+		}
+		name := agent.Clip(t.Name, 64)
+		if seen[t.Name] {
+			return nil, lies("lists the tool %q twice", name)
+		}
+		seen[t.Name] = true
+		schema, ok := t.InputSchema.(map[string]any)
+		if kind, typed := schema["type"]; !ok || typed && kind != "object" {
+			return nil, lies("describes the arguments of the tool %q with what is no schema of an object", name)
+		}
+		raw, err := json.Marshal(schema)
+		if err != nil {
+			return nil, err
+		}
+		if len(raw) > MaxSchema {
+			return nil, lies("describes the arguments of the tool %q with more than %d KB", name, MaxSchema>>10)
+		}
+		tools = append(tools, agent.MCPTool{Name: t.Name, Description: agent.Clip(t.Description, MaxDescription), Parameters: raw})
+	}
+	return tools, nil
+}
+
+// Call calls a tool and returns its result: the structured one when there is
+// one, else its text, else a map {"content": [...]} of the blocks of content
+// as the protocol writes them. Numbers are float64. A tool that reports an
+// error of its own is an EXECUTION_ERROR with its text; other failures are as
+// of Tools.
+func (c *Client) Call(ctx context.Context, s Server, tool string, arguments map[string]any) (any, error) {
+	var result *sdk.CallToolResult
+	params := func() *sdk.CallToolParams { return &sdk.CallToolParams{Name: tool, Arguments: arguments} }
+	err := c.ask(ctx, s, c.options.CallTimeout, func(ctx context.Context, session *sdk.ClientSession) (err error) {
+		result, err = session.CallTool(ctx, params())
+		var wire *jsonrpc.Error
+		if errors.As(err, &wire) && wire.Code == sdk.CodeHeaderMismatch {
+			// The server wants arguments in headers too, which its listing names.
+			if _, err := list(ctx, session); err != nil {
+				return err
+			}
+			result, err = session.CallTool(ctx, params())
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return resultOf(result, s.Auth.Secrets())
+}
+
+func resultOf(r *sdk.CallToolResult, secrets []string) (any, error) {
+	var texts []string
+	for _, block := range r.Content {
+		if text, ok := block.(*sdk.TextContent); ok {
+			texts = append(texts, text.Text)
+		}
+	}
+	text := strings.Join(texts, "\n")
+	switch {
+	case r.IsError && text == "":
+		return nil, agent.Errorf(agent.CodeExecution, "the tool failed and does not say why")
+	case r.IsError:
+		return nil, agent.Errorf(agent.CodeExecution, "%s", agent.Clip(without(text, secrets), maxReport))
+	case len(r.InputRequests) > 0:
+		return nil, agent.Errorf(agent.CodeExecution, "the tool asks for a person's input, which cannot be given here")
+	case r.StructuredContent != nil:
+		return r.StructuredContent, nil
+	case len(texts) == len(r.Content):
+		return text, nil
+	}
+	raw, err := json.Marshal(r.Content)
+	if err != nil {
+		return nil, fmt.Errorf("content of a tool's result: %w", err)
+	}
+	var blocks []any
+	if err := json.Unmarshal(raw, &blocks); err != nil {
+		return nil, fmt.Errorf("content of a tool's result: %w", err)
+	}
+	return map[string]any{"content": blocks}, nil
+}

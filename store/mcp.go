@@ -1,0 +1,199 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"satchel/agent"
+)
+
+// authField is the field of _secrets that an MCP server has.
+const authField = "auth"
+
+const mcpColumns = "id, name, url, auth_type, status, last_error, checked_at, created_at"
+
+var mcpListing = listing[agent.MCPServer]{
+	table:   "mcp_servers",
+	columns: mcpColumns,
+	order:   "created_at DESC, id DESC",
+	sort:    map[string]string{"created_at": "created_at", "name": "name", "status": "status"},
+	search:  []string{"name", "url"},
+	scan:    scanMCPServer,
+}
+
+func scanMCPServer(rows *sql.Rows) (s agent.MCPServer, err error) {
+	return s, rows.Scan(&s.ID, &s.Name, &s.URL, &s.AuthType, &s.Status, &s.LastError, &s.CheckedAt, &s.CreatedAt)
+}
+
+// mcpSecret is what is sealed: the credentials, and for whom they are. A
+// server whose address was changed from outside does not get them.
+type mcpSecret struct {
+	agent.MCPAuth
+	URL string `json:"url"`
+}
+
+// HasMCPServers tells whether the agent had MCP servers when its file was
+// loaded. It does not open the file.
+func (db *DB) HasMCPServers() bool { return db.record.Load().servers }
+
+// MCPServers lists MCP servers, newest first.
+func (db *DB) MCPServers(ctx context.Context, p Page) ([]agent.MCPServer, int, error) {
+	return listPage(ctx, db, mcpListing, filter{}, p)
+}
+
+// MCPServer reads one MCP server.
+func (db *DB) MCPServer(ctx context.Context, id string) (agent.MCPServer, error) {
+	return Read(ctx, db, func(tx *Tx) (agent.MCPServer, error) { return tx.mcpServer(id) })
+}
+
+func (tx *Tx) mcpServer(id string) (agent.MCPServer, error) {
+	found, err := all(tx, scanMCPServer, "SELECT "+mcpColumns+" FROM mcp_servers WHERE id = ?", id)
+	if err != nil {
+		return agent.MCPServer{}, err
+	}
+	if len(found) == 0 {
+		return agent.MCPServer{}, agent.NotFound("MCP server", id)
+	}
+	return found[0], nil
+}
+
+// CreateMCPServer adds an MCP server with what a look at it found. Its
+// credentials are sealed; tools is its listing, nil when there is none.
+func (db *DB) CreateMCPServer(ctx context.Context, s agent.MCPServer, auth agent.MCPAuth, tools []agent.MCPTool) (agent.MCPServer, error) {
+	if err := s.Validate(auth); err != nil {
+		return s, err
+	}
+	sealed, err := json.Marshal(mcpSecret{auth, s.URL})
+	if err != nil {
+		return s, err
+	}
+	listed, err := listedTools(tools)
+	if err != nil {
+		return s, err
+	}
+	return Write(ctx, db, func(tx *Tx) (agent.MCPServer, error) {
+		s := s
+		s.ID, s.CreatedAt, s.CheckedAt = agent.NewID(agent.KindMCP), tx.Now, tx.Now
+		s.AuthType = auth.Type
+		if s.AuthType == "" {
+			s.AuthType = agent.MCPAuthNone
+		}
+		if err := tx.roomForMCPServer(); err != nil {
+			return s, err
+		}
+		if _, err := tx.exec("INSERT INTO mcp_servers(id, name, url, auth_type, status, last_error, tools, checked_at, created_at) VALUES (?,?,?,?,?,?,?,?,?)",
+			s.ID, s.Name, s.URL, s.AuthType, s.Status, s.LastError, listed, tx.Now, tx.Now); err != nil {
+			return s, err
+		}
+		if s.AuthType != agent.MCPAuthNone {
+			if err := tx.putSecret(s.ID, authField, string(sealed)); err != nil {
+				return s, err
+			}
+		}
+		return s, tx.audit("MCP server registered", map[string]any{"mcp_id": s.ID})
+	})
+}
+
+// RoomForMCPServer is a CONFLICT when the agent has as many MCP servers as it
+// may have.
+func (db *DB) RoomForMCPServer(ctx context.Context) error {
+	_, err := Read(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.roomForMCPServer() })
+	return err
+}
+
+func (tx *Tx) roomForMCPServer() error {
+	var n int
+	if err := tx.value(&n, "SELECT n FROM _counts WHERE name = 'mcp_servers'"); err != nil {
+		return err
+	}
+	if n >= agent.MaxMCPServers {
+		return agent.Errorf(agent.CodeConflict, "an agent has at most %d MCP servers", agent.MaxMCPServers).With("limit", agent.MaxMCPServers)
+	}
+	return nil
+}
+
+// listedTools is a listing as it is stored; NULL for none.
+func listedTools(tools []agent.MCPTool) (any, error) {
+	if tools == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(tools)
+	return string(raw), err
+}
+
+// DeleteMCPServer removes an MCP server with its credentials.
+func (db *DB) DeleteMCPServer(ctx context.Context, id string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if err := tx.deleteRow("mcp_servers", "MCP server", id); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("MCP server deleted", map[string]any{"mcp_id": id})
+	})
+	return err
+}
+
+// NoteMCPServer stores what a look at a server found; its tools are kept as
+// they were when tools is nil. A server that is gone, or was moved to another
+// address meanwhile, is no error and left alone.
+func (db *DB) NoteMCPServer(ctx context.Context, s agent.MCPServer, tools []agent.MCPTool) error {
+	listed, err := listedTools(tools)
+	if err != nil {
+		return err
+	}
+	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		_, err := tx.exec(`UPDATE mcp_servers SET status = ?, last_error = ?, checked_at = ?, tools = coalesce(?, tools) WHERE id = ? AND url = ?`,
+			s.Status, s.LastError, tx.Now, listed, s.ID, s.URL)
+		return struct{}{}, err
+	})
+	return err
+}
+
+// MCPListing is the listing of a server that was stored last; nil when its tools
+// were never listed.
+func (db *DB) MCPListing(ctx context.Context, id string) ([]agent.MCPTool, error) {
+	return Read(ctx, db, func(tx *Tx) (tools []agent.MCPTool, err error) {
+		var raw sql.NullString
+		if err := tx.value(&raw, "SELECT tools FROM mcp_servers WHERE id = ?", id); err != nil {
+			return nil, err
+		}
+		if !raw.Valid {
+			return nil, nil
+		}
+		if err := json.Unmarshal([]byte(raw.String), &tools); err != nil {
+			return nil, nil // SQL wrote what is no listing
+		}
+		return tools, nil
+	})
+}
+
+// MCPCredentials opens the credentials of a server. Those that are missing,
+// sealed with another master key, or for another address are a CONFLICT that
+// says so.
+func (db *DB) MCPCredentials(ctx context.Context, s agent.MCPServer) (agent.MCPAuth, error) {
+	if s.AuthType == agent.MCPAuthNone {
+		return agent.MCPAuth{}, nil
+	}
+	return Read(ctx, db, func(tx *Tx) (agent.MCPAuth, error) {
+		raw, err := tx.secret(s.ID, authField)
+		if errors.Is(err, errLocked) {
+			return agent.MCPAuth{}, agent.Errorf(agent.CodeConflict, "the server's credentials are locked: they were sealed with another master key; register the server again").Because(err)
+		}
+		if err != nil {
+			return agent.MCPAuth{}, err
+		}
+		var kept mcpSecret
+		if raw == "" {
+			return agent.MCPAuth{}, agent.Errorf(agent.CodeConflict, "the server's credentials are missing; register the server again")
+		}
+		if err := json.Unmarshal([]byte(raw), &kept); err != nil {
+			return agent.MCPAuth{}, fmt.Errorf("sealed credentials of %s: %w", s.ID, err)
+		}
+		if kept.URL != s.URL || kept.Type != s.AuthType {
+			return agent.MCPAuth{}, agent.Errorf(agent.CodeConflict, "the server's address was changed, and its credentials are not for this one; register the server again")
+		}
+		return kept.MCPAuth, nil
+	})
+}
