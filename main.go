@@ -19,6 +19,7 @@ import (
 	"satchel/agent/config"
 	"satchel/agent/egress"
 	"satchel/agent/llm"
+	"satchel/agent/mcp/registry"
 	"satchel/agent/script"
 	"satchel/crawl"
 	"satchel/flow"
@@ -123,25 +124,25 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	folder.OnEvents(func(db *store.DB) { dispatcher.Wake(db); webhooks.Resume(db) })
 	// The model is streamed, so its answers have a bound of their own and no header may be late.
 	models := egress.New(egress.Policy{Allow: c.OutboundAllow, MaxResponse: -1, HeaderTimeout: llm.DefaultTimeout})
-	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, HTTP: egress.New(egress.Policy{Allow: c.OutboundAllow}), Version: version, Log: options.Log})
+	servers := registry.New(registry.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
+	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: egress.New(egress.Policy{Allow: c.OutboundAllow}), Version: version, Log: options.Log})
 	chats := chat.New(chat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Tools: toolbox.Tools, Log: options.Log})
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
 	server := httpapi.New(httpapi.Options{
-		Folder:    folder,
-		Index:     index,
-		Crawler:   crawler,
+		Folder: folder,
+		Index:  index, Crawler: crawler,
 		Scheduler: scheduler,
 		Flow:      engine,
 		Webhooks:  webhooks,
 		Gateways:  platforms,
 		Chat:      chats,
-		Toolbox:   toolbox,
-		Verifier:  verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
+		Toolbox:   toolbox, MCP: servers,
+		Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
 		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
 		PublicURL: publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: options.Log,
 	})
 	work := context.WithoutCancel(ctx) // background work ends by Stop, in its order
-	for _, w := range []worker{folder, index, scripts, engine, crawler, webhooks, dispatcher, scheduler} {
+	for _, w := range []worker{folder, index, scripts, engine, crawler, webhooks, dispatcher, scheduler, servers} {
 		if err := w.Start(work); err != nil {
 			return errors.Join(err, listener.Close())
 		}

@@ -40,23 +40,25 @@ var floors = map[string]struct {
 	floor   int
 	imports []string // rooms; "" stands for every lower floor
 }{
-	"agent":          {0, nil},
-	"agent/config":   {0, []string{"agent"}},
-	"agent/egress":   {0, nil},
-	"agent/llm":      {1, []string{"agent"}},
-	"agent/script":   {1, []string{"agent"}},
-	"store":          {1, []string{"agent"}},
-	"crawl":          {2, []string{"agent", "agent/egress", "store"}},
-	"gateways":       {2, []string{"agent", "agent/egress", "store"}},
-	"schedule":       {2, []string{"agent", "agent/egress", "store"}},
-	"vector":         {2, []string{"agent", "agent/egress", "store"}},
-	"flow":           {4, strings.Fields("agent agent/egress agent/script agent/llm agent/mcp agent/chat store vector browser gateways flow/template flow/condition")},
-	"flow/template":  {4, []string{"agent"}},
-	"flow/condition": {4, []string{"agent", "flow/template"}},
-	"flow/dispatch":  {4, []string{"agent", "store"}},
-	"agent/chat":     {3, strings.Fields("agent agent/egress agent/llm agent/script store vector")},
-	"httpapi":        {5, []string{""}},
-	"":               {6, []string{""}},
+	"agent":              {0, nil},
+	"agent/config":       {0, []string{"agent"}},
+	"agent/egress":       {0, nil},
+	"agent/llm":          {1, []string{"agent"}},
+	"agent/script":       {1, []string{"agent"}},
+	"agent/mcp":          {1, []string{"agent"}},
+	"store":              {1, []string{"agent"}},
+	"agent/mcp/registry": {2, []string{"agent", "agent/egress", "agent/mcp", "store"}},
+	"crawl":              {2, []string{"agent", "agent/egress", "store"}},
+	"gateways":           {2, []string{"agent", "agent/egress", "store"}},
+	"schedule":           {2, []string{"agent", "agent/egress", "store"}},
+	"vector":             {2, []string{"agent", "agent/egress", "store"}},
+	"flow":               {4, strings.Fields("agent agent/egress agent/script agent/llm agent/mcp agent/chat store vector browser gateways flow/template flow/condition")},
+	"flow/template":      {4, []string{"agent"}},
+	"flow/condition":     {4, []string{"agent", "flow/template"}},
+	"flow/dispatch":      {4, []string{"agent", "store"}},
+	"agent/chat":         {3, strings.Fields("agent agent/egress agent/llm agent/script store vector")},
+	"httpapi":            {5, []string{""}},
+	"":                   {6, []string{""}},
 }
 
 // owners says which room a third-party module belongs to. Modules that only
@@ -80,6 +82,7 @@ var owners = map[string]string{
 	"github.com/prometheus/client_golang":      "httpapi",
 	"github.com/openai/openai-go/v3":           "agent/llm",
 	"github.com/anthropics/anthropic-sdk-go":   "agent/llm",
+	"github.com/modelcontextprotocol/go-sdk":   "agent/mcp",
 	"github.com/santhosh-tekuri/jsonschema/v6": "agent/chat",
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"satchel/agent"
+	"satchel/agent/mcp/registry"
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/schedule"
@@ -32,6 +33,7 @@ func openWith(t *testing.T, change func(*Options)) (*visitor, *Server) {
 	}
 	o := Options{Folder: folder, Index: vector.New(folder, vector.Local(), quiet), Crawler: crawl.New(crawl.Options{Folder: folder, Log: quiet}),
 		Flow: flow.New(flow.Options{Folder: folder, Log: quiet}), Scheduler: schedule.New(schedule.Options{Folder: folder, Log: quiet}), CORSOrigins: []string{"*"},
+		MCP:         registry.New(registry.Options{Folder: folder, Log: quiet}),
 		DefaultRole: agent.RoleAdmin, MaxUpload: 1 << 20, PublicURL: "http://satchel.example", Log: quiet}
 	change(&o)
 	server := New(o)

@@ -24,6 +24,7 @@ import (
 	agentchat "satchel/agent/chat"
 	"satchel/agent/egress"
 	"satchel/agent/llm"
+	"satchel/agent/mcp/registry"
 	"satchel/agent/script"
 	"satchel/crawl"
 	"satchel/flow"
@@ -201,6 +202,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		Webhooks:    webhooks,
 		Chat:        chats,
 		Toolbox:     toolbox,
+		MCP:         registry.New(registry.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet}),
 		CORSOrigins: []string{"*"},
 		MaxUpload:   25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }

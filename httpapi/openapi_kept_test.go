@@ -109,6 +109,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	w.askOfChat(t, at)
 	w.askOfTools(t, at)
 	w.askOfWebhooks(t, at)
+	w.askOfMCPServers(t, at)
 	w.askOfSchedules(t, at)
 	w.askOfWorkflows(t, at)
 	w.askOfGateways(t, at)

@@ -79,6 +79,7 @@ var areasOf = []struct{ name, words, about string }{
 	{"Chat", "chat", "Talking to the agent."},
 	{"Tools", "tools", "What the agent's model and workflows may call."},
 	{"OpenAI", "v1", "The agent as a model of OpenAI's interface."},
+	{"MCP", "mcp", "Servers of the Model Context Protocol, whose tools the agent may call."},
 	{"Schedules", "schedules", "What the agent does at a time, or again and again."},
 	{"Calendar", "calendar calendar.ics", "Tasks with a start and an end, which may recur and start workflows."},
 	{"Events", "webhooks", "Subscriptions: events are posted to an address, signed, until it takes them."},

@@ -114,18 +114,17 @@ func TestDescriptionHasEveryRoute(t *testing.T) {
 
 func checkParameters(t *testing.T, d *described, r *Route, op map[string]any) {
 	t.Helper()
-	want, required := map[string]string{}, map[string]bool{}
+	type place struct{ in, name string } // a name may stand in path and query both
+	want := map[place]bool{}             // whether it is required
 	for part := range strings.SplitSeq(r.Path, "/") {
 		if isParam(part) {
-			want[strings.Trim(part, "{}")] = "path"
-			required[strings.Trim(part, "{}")] = true
+			want[place{"path", strings.Trim(part, "{}")}] = true
 		}
 	}
 	for _, p := range newBinding(r.in).params {
 		if !p.path {
-			want[p.name] = "query"
-			required[p.name] = r.in.FieldByIndex(p.index).Tag.Get("required") == "true"
-		} else if want[p.name] == "" {
+			want[place{"query", p.name}] = r.in.FieldByIndex(p.index).Tag.Get("required") == "true"
+		} else if !want[place{"path", p.name}] {
 			t.Errorf("%s %s binds %s, which is not in the path", r.Method, r.Path, p.name)
 		}
 	}
@@ -136,14 +135,15 @@ func checkParameters(t *testing.T, d *described, r *Route, op map[string]any) {
 			found, _ := d.find(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
 			param = found.(map[string]any)
 		}
-		name := param["name"].(string)
-		if want[name] != param["in"] {
-			t.Errorf("%s %s: parameter %s in %s, want %q", r.Method, r.Path, name, param["in"], want[name])
+		at := place{param["in"].(string), param["name"].(string)}
+		required, known := want[at]
+		if !known {
+			t.Errorf("%s %s: parameter %s in %s is not bound", r.Method, r.Path, at.name, at.in)
 		}
-		if param["description"] == nil || param["schema"] == nil || required[name] != (param["required"] == true) {
+		if param["description"] == nil || param["schema"] == nil || required != (param["required"] == true) {
 			t.Errorf("%s %s: parameter %v", r.Method, r.Path, param)
 		}
-		delete(want, name)
+		delete(want, at)
 	}
 	if len(want) > 0 {
 		t.Errorf("%s %s: parameters %v are not described", r.Method, r.Path, want)

@@ -100,6 +100,12 @@ func (s *Server) api() []*Route {
 		route("DELETE", "/agents/{id}/tools/{toolId}", 204, "Delete a tool", s.deleteTool),
 		route("POST", "/agents/{id}/tools/{toolId}/execute", 200, "Call a tool; one that fails answers success false", s.executeTool),
 
+		route("GET", "/agents/{id}/mcp", 200, "List MCP servers with their states, after a look at each", s.listMCPServers),
+		route("POST", "/agents/{id}/mcp", 201, "Register an MCP server and tell whether it answers", s.createMCPServer).locates(mcpServerLocation).fails(agent.CodeConflict),
+		route("DELETE", "/agents/{id}/mcp", 200, "Delete an MCP server", s.deleteMCPServer),
+		route("GET", "/agents/{id}/mcp/{serverId}/tools", 200, "List the tools of an MCP server; the last known ones when it is away", s.listMCPTools).
+			fails(agent.CodeUpstream, agent.CodeConflict),
+
 		raw[chatIn]("POST", "/agents/{id}/chat", 200, "Say something to the agent and get its answer", s.chatTurn).limit(chat).
 			returns(chatOut{}).fails(agent.CodeUpstream),
 		raw[struct{}]("GET", "/agents/{id}/v1/models", 200, "The agent as a model of OpenAI's interface", openAIFault(s.openAIModels)).limit(chat).

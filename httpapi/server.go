@@ -17,6 +17,7 @@ import (
 
 	"satchel/agent"
 	agentchat "satchel/agent/chat"
+	"satchel/agent/mcp/registry"
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/gateways"
@@ -36,6 +37,7 @@ type Options struct {
 	Chat           *agentchat.Chat
 	Gateways       *gateways.Gateways
 	Toolbox        *agentchat.Toolbox
+	MCP            *registry.Registry
 	Verifier       *Verifier // nil: no identity proxy
 	NoAuth         bool      // open, whatever else is set
 	DefaultRole    agent.Role

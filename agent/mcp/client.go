@@ -18,7 +18,8 @@ const (
 	MaxBytes           = 8 << 20 // of all that a server sends while it is asked once
 	MaxTools           = 1000    // of one server
 	MaxSchema          = 64 << 10
-	MaxDescription     = 8192 // characters; the rest is cut
+	MaxListing         = 1 << 20 // of all schemas and descriptions together
+	MaxDescription     = 8192    // characters; the rest is cut
 
 	maxPages      = 100
 	maxRemembered = 1000 // servers whose protocol, and tokens, are kept in memory

@@ -57,6 +57,7 @@ func list(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Tool, error) 
 func readTools(listed []*sdk.Tool) ([]agent.MCPTool, error) {
 	tools := make([]agent.MCPTool, 0, len(listed))
 	seen := map[string]bool{}
+	total := 0
 	for _, t := range listed {
 		if t == nil || t.Name == "" || len(t.Name) > 256 {
 			return nil, lies("lists a tool without a usable name")
@@ -77,17 +78,23 @@ func readTools(listed []*sdk.Tool) ([]agent.MCPTool, error) {
 		if len(raw) > MaxSchema {
 			return nil, lies("describes the arguments of the tool %q with more than %d KB", name, MaxSchema>>10)
 		}
+		if total += len(raw) + len(t.Description); total > MaxListing {
+			return nil, lies("describes its tools with more than %d MB", MaxListing>>20)
+		}
 		tools = append(tools, agent.MCPTool{Name: t.Name, Description: agent.Clip(t.Description, MaxDescription), Parameters: raw})
 	}
 	return tools, nil
 }
 
-// Call calls a tool and returns its result: the structured one when there is
+// Call calls a tool with a JSON object and returns its result: the structured one when there is
 // one, else its text, else a map {"content": [...]} of the blocks of content
 // as the protocol writes them. Numbers are float64. A tool that reports an
 // error of its own is an EXECUTION_ERROR with its text; other failures are as
 // of Tools.
-func (c *Client) Call(ctx context.Context, s Server, tool string, arguments map[string]any) (any, error) {
+func (c *Client) Call(ctx context.Context, s Server, tool string, arguments json.RawMessage) (any, error) {
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
 	var result *sdk.CallToolResult
 	params := func() *sdk.CallToolParams { return &sdk.CallToolParams{Name: tool, Arguments: arguments} }
 	err := c.ask(ctx, s, c.options.CallTimeout, func(ctx context.Context, session *sdk.ClientSession) (err error) {

@@ -1,0 +1,254 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+// open opens a folder and a Registry that may reach loopback.
+func open(t *testing.T, path string) (*store.Folder, *Registry) {
+	t.Helper()
+	folder, err := store.Open(store.Options{Path: path, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = folder.Close() })
+	r := New(Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Version: "test", Log: quiet})
+	return folder, r
+}
+
+// peer is a server with the tool echo that can be taken away and counts how
+// often it was asked.
+type peer struct {
+	*httptest.Server
+	away  atomic.Bool
+	asked atomic.Int64
+}
+
+func newPeer(t *testing.T) *peer {
+	t.Helper()
+	s := sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)
+	s.AddTool(&sdk.Tool{Name: "echo", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: r.Extra.Header.Get("Authorization") + string(r.Params.Arguments)}}}, nil
+	})
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true})
+	p := &peer{}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.asked.Add(1)
+		if p.away.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func register(t *testing.T, r *Registry, db *store.DB, url string, auth agent.MCPAuth) agent.MCPServer {
+	t.Helper()
+	s, err := r.Create(t.Context(), db, agent.MCPServer{Name: "Peer", URL: url}, auth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+var bearer = agent.MCPAuth{Type: "bearer", Token: "sesame-7"}
+
+func TestCall(t *testing.T) {
+	folder, r := open(t, t.TempDir())
+	p := newPeer(t)
+	s := register(t, r, folder.Default(), p.URL, bearer)
+	got, err := r.Call(t.Context(), folder.Default(), s.ID, "echo", json.RawMessage(`{"a":1}`))
+	if err != nil || got != `Bearer sesame-7{"a":1}` {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := r.Call(t.Context(), folder.Default(), "mcp-x", "echo", nil); agent.ErrorCode(err) != agent.CodeNotFound {
+		t.Errorf("unknown server: %v", err)
+	}
+	if err := r.Delete(t.Context(), folder.Default(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Call(t.Context(), folder.Default(), s.ID, "echo", nil); agent.ErrorCode(err) != agent.CodeNotFound {
+		t.Errorf("deleted server: %v", err)
+	}
+}
+
+// TestCredentialsStay: a token goes to the address it was given for and to no
+// other, whatever SQL says, and reads as locked under another master key.
+func TestCredentialsStay(t *testing.T) {
+	path := t.TempDir()
+	folder, r := open(t, path)
+	db, p, other := folder.Default(), newPeer(t), newPeer(t)
+	s := register(t, r, db, p.URL, bearer)
+	move := func(url string) {
+		t.Helper()
+		if _, err := db.SQL(t.Context(), "UPDATE mcp_servers SET url = '"+url+"'", store.Params{}, store.Access{Write: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move(other.URL)
+	_, err := r.Call(t.Context(), db, s.ID, "echo", nil)
+	if agent.ErrorCode(err) != agent.CodeConflict || other.asked.Load() != 0 {
+		t.Errorf("moved: %v, asked %d times", err, other.asked.Load())
+	}
+	servers, _, err := r.List(t.Context(), db, store.Page{Limit: 10})
+	if err != nil || len(servers) != 1 {
+		t.Fatalf("%v, %v", servers, err)
+	}
+	move(p.URL)
+	if got, err := r.Call(t.Context(), db, s.ID, "echo", nil); err != nil || got != "Bearer sesame-7{}" {
+		t.Errorf("moved back: %v, %v", got, err)
+	}
+	if err := folder.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(path, "master.key")); err != nil {
+		t.Fatal(err)
+	}
+	folder, r = open(t, path)
+	_, err = r.Call(t.Context(), folder.Default(), s.ID, "echo", nil)
+	if agent.ErrorCode(err) != agent.CodeConflict || !strings.Contains(agent.Explain(err), "locked") {
+		t.Errorf("under another key: %v", err)
+	}
+	if tools, stale, err := r.Tools(t.Context(), folder.Default(), s.ID); err != nil || !stale || len(tools) != 1 {
+		t.Errorf("tools under another key: %v %v %v", tools, stale, err)
+	}
+}
+
+// TestListLooks: a list looks at servers, but not at those seen just now.
+func TestListLooks(t *testing.T) {
+	folder, r := open(t, t.TempDir())
+	db, p := folder.Default(), newPeer(t)
+	now := time.Now()
+	r.now = func() time.Time { return now }
+	register(t, r, db, p.URL, agent.MCPAuth{})
+	asked := p.asked.Load()
+	list := func() agent.MCPStatus {
+		t.Helper()
+		servers, total, err := r.List(t.Context(), db, store.Page{Limit: 10})
+		if err != nil || total != 1 {
+			t.Fatalf("%v, %v", servers, err)
+		}
+		return servers[0].Status
+	}
+	p.away.Store(true)
+	if got := list(); got != agent.MCPConnected || p.asked.Load() != asked {
+		t.Errorf("just after: %s, asked %d times", got, p.asked.Load()-asked)
+	}
+	now = now.Add(time.Minute)
+	if got := list(); got != agent.MCPDisconnected {
+		t.Errorf("a minute later: %s", got)
+	}
+	p.away.Store(false)
+	now = now.Add(time.Minute)
+	if got := list(); got != agent.MCPConnected {
+		t.Errorf("back again: %s", got)
+	}
+}
+
+// TestClock: servers of active agents are looked at by the clock, after a
+// restart too, and files of agents without servers stay closed.
+func TestClock(t *testing.T) {
+	path := t.TempDir()
+	folder, r := open(t, path)
+	p := newPeer(t)
+	agents := map[string]*store.DB{}
+	for _, name := range []string{"with", "without", "paused"} {
+		db, err := folder.CreateAgent(t.Context(), agent.Agent{Name: name, Status: agent.StatusActive}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		agents[name] = db
+	}
+	with := register(t, r, agents["with"], p.URL, agent.MCPAuth{})
+	register(t, r, agents["paused"], p.URL, agent.MCPAuth{})
+	if _, err := folder.UpdateAgent(t.Context(), agents["paused"], agent.AgentChange{Status: agent.Some(agent.StatusPaused)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := folder.Close(); err != nil {
+		t.Fatal(err)
+	}
+	folder, r = open(t, path)
+	for _, db := range folder.Agents() {
+		if want := db.Agent().Name == "with" || db.Agent().Name == "paused"; db.HasMCPServers() != want {
+			t.Errorf("%s is remembered to have servers: %v", db.Agent().Name, !want)
+		}
+	}
+	p.away.Store(true)
+	var mu sync.Mutex
+	var seen []string
+	signal := make(chan string, 10)
+	r.looked = func(db *store.DB, s agent.MCPServer) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, db.Agent().Name)
+		signal <- fmt.Sprintf("%s %s %s", db.Agent().Name, s.ID, s.Status)
+	}
+	r.now = func() time.Time { return time.Now().Add(time.Hour) }
+	r.every = 10 * time.Millisecond
+	for range 2 {
+		if err := r.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		select {
+		case got := <-signal:
+			if got != "with "+with.ID+" disconnected" {
+				t.Errorf("looked at %s", got)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("nothing was looked at")
+		}
+	}
+	go func() { // looks go on until Stop
+		for range signal {
+		}
+	}()
+	r.Stop()
+	r.Stop()
+	close(signal)
+	for _, name := range seen {
+		if name != "with" {
+			t.Errorf("looked at a server of %s", name)
+		}
+	}
+	for _, db := range folder.Agents() {
+		if s, _, err := db.MCPServers(t.Context(), store.Page{Limit: 5}); db.Agent().Name == "with" && (err != nil || s[0].Status != agent.MCPDisconnected) {
+			t.Errorf("stored: %v, %v", s, err)
+		}
+	}
+}
+
+func TestAtMost(t *testing.T) {
+	folder, r := open(t, t.TempDir())
+	p := newPeer(t)
+	for range agent.MaxMCPServers {
+		register(t, r, folder.Default(), p.URL, agent.MCPAuth{})
+	}
+	_, err := r.Create(t.Context(), folder.Default(), agent.MCPServer{Name: "Peer", URL: p.URL}, agent.MCPAuth{})
+	if agent.ErrorCode(err) != agent.CodeConflict {
+		t.Errorf("one more: %v", err)
+	}
+}

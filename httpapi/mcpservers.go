@@ -1,0 +1,63 @@
+package httpapi
+
+import "satchel/agent"
+
+type listMCPServersIn struct{ ListParams }
+
+type mcpServersOut struct {
+	Servers []agent.MCPServer `json:"servers"`
+	Meta    Meta              `json:"meta"`
+}
+
+func (s *Server) listMCPServers(c *Call, in *listMCPServersIn) (mcpServersOut, error) {
+	page, err := in.Page("created_at", "name", "status")
+	if err != nil {
+		return mcpServersOut{}, err
+	}
+	found, total, err := s.options.MCP.List(c, c.DB, page)
+	return mcpServersOut{found, metaOf(page, total)}, err
+}
+
+type createMCPServerIn struct {
+	Body struct {
+		Name string        `json:"name" required:"true" example:"Tickets"`
+		URL  string        `json:"url" required:"true" doc:"An http or https address; private ones are refused unless the operator allows them." example:"https://mcp.example.com/mcp"`
+		Auth agent.MCPAuth `json:"auth,omitempty"`
+	}
+}
+
+func mcpServerLocation(c *Call, out any) string {
+	return "/api/agents/" + c.DB.ID() + "/mcp/" + out.(agent.MCPServer).ID + "/tools"
+}
+
+func (s *Server) createMCPServer(c *Call, in *createMCPServerIn) (agent.MCPServer, error) {
+	return s.options.MCP.Create(c, c.DB, agent.MCPServer{Name: in.Body.Name, URL: in.Body.URL}, in.Body.Auth)
+}
+
+type deleteMCPServerIn struct {
+	ID string `query:"id" required:"true" doc:"Id of the MCP server." example:"mcp-06f1q2s3t4v5a6b7c8d9"`
+}
+
+func (s *Server) deleteMCPServer(c *Call, in *deleteMCPServerIn) (Success, error) {
+	if in.ID == "" {
+		return Success{}, agent.Invalid("id", "is required")
+	}
+	if err := s.options.MCP.Delete(c, c.DB, in.ID); err != nil {
+		return Success{}, err
+	}
+	return Success{Success: true}, nil
+}
+
+type mcpServerIn struct {
+	ID string `path:"serverId" doc:"Id of the MCP server." example:"mcp-06f1q2s3t4v5a6b7c8d9"`
+}
+
+type mcpToolsOut struct {
+	Tools []agent.MCPTool `json:"tools"`
+	Stale bool            `json:"stale,omitempty" doc:"The server cannot be asked now; these are the tools it had last."`
+}
+
+func (s *Server) listMCPTools(c *Call, in *mcpServerIn) (mcpToolsOut, error) {
+	tools, stale, err := s.options.MCP.Tools(c, c.DB, in.ID)
+	return mcpToolsOut{tools, stale}, err
+}

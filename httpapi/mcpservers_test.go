@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// peer is a server of the SDK's with one tool, which asks for a token.
+func peer(t *testing.T, token string) *httptest.Server {
+	t.Helper()
+	s := sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)
+	s.AddTool(&sdk.Tool{Name: "open", Description: "Opens a ticket", InputSchema: json.RawMessage(`{"type":"object","properties":{"title":{"type":"string"}}}`)},
+		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return &sdk.CallToolResult{}, nil
+		})
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true})
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+token {
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(ts.Close)
+	return ts
+}
+
+func (w *witness) askOfMCPServers(t *testing.T, agent string) {
+	t.Helper()
+	server := peer(t, "sesame-7")
+	id := w.made(t, agent+"/mcp", `{"name":"Tickets","url":"`+server.URL+`","auth":{"type":"bearer","token":"sesame-7"}}`)
+	w.ask(t, 200, "GET", agent+"/mcp", "")
+	w.ask(t, 200, "GET", agent+"/mcp/"+id+"/tools", "")
+	server.Close()
+	w.ask(t, 200, "GET", agent+"/mcp/"+id+"/tools", "")
+	away := w.made(t, agent+"/mcp", `{"name":"Away","url":"`+server.URL+`"}`)
+	w.ask(t, 500, "GET", agent+"/mcp/"+away+"/tools", "")
+	w.ask(t, 400, "POST", agent+"/mcp", `{"name":"Away"}`)
+	w.ask(t, 200, "DELETE", agent+"/mcp?id="+id, "")
+	w.ask(t, 404, "DELETE", agent+"/mcp?id="+id, "")
+}
+
+// TestMCPServers walks through the life of a registered server, and looks for
+// its token where it must not be.
+func TestMCPServers(t *testing.T) {
+	c := newVisitor(t)
+	server := peer(t, "sesame-7")
+	a := c.send(t, "POST", "/api/agents/default/mcp", `{"name":"Tickets","url":"`+server.URL+`","auth":{"type":"bearer","token":"sesame-7"}}`)
+	id, _ := a.json["id"].(string)
+	if a.StatusCode != 201 || a.json["status"] != "connected" || a.json["last_error"] != "" || a.json["auth_type"] != "bearer" ||
+		a.Header.Get("Location") != "/api/agents/default/mcp/"+id+"/tools" || !strings.HasPrefix(id, "mcp-") {
+		t.Fatalf("%d %s", a.StatusCode, a.text)
+	}
+	tools := c.must(t, 200, "GET", "/api/agents/default/mcp/"+id+"/tools", "")
+	if at(tools, "tools.0.name") != "open" || at(tools, "tools.0.description") != "Opens a ticket" || at(tools, "tools.0.parameters.properties.title.type") != "string" || tools["stale"] != nil {
+		t.Errorf("tools %v", tools)
+	}
+	wrong := c.must(t, 201, "POST", "/api/agents/default/mcp", `{"name":"Wrong","url":"`+server.URL+`","auth":{"type":"bearer","token":"open-8"}}`)
+	if wrong["status"] != "error" || wrong["last_error"] != "the MCP server refuses the credentials (HTTP 401)" {
+		t.Errorf("wrong token: %v", wrong)
+	}
+	server.Close()
+	gone := c.must(t, 201, "POST", "/api/agents/default/mcp", `{"name":"Gone","url":"`+server.URL+`"}`)
+	if gone["status"] != "disconnected" || gone["last_error"] != "the MCP server cannot be reached: the connection was refused" {
+		t.Errorf("a server that is away: %v", gone)
+	}
+	if tools := c.must(t, 200, "GET", "/api/agents/default/mcp/"+id+"/tools", ""); tools["stale"] != true || at(tools, "tools.0.name") != "open" {
+		t.Errorf("tools of a server that is away: %v", tools)
+	}
+	if a := c.send(t, "GET", "/api/agents/default/mcp/"+gone["id"].(string)+"/tools", ""); a.StatusCode != 500 || at(a.json, "error.code") != "UPSTREAM_ERROR" {
+		t.Errorf("a server that was never there: %d %s", a.StatusCode, a.text)
+	}
+	list := c.must(t, 200, "GET", "/api/agents/default/mcp?sort=name&order=desc", "")
+	if at(list, "servers.0.name") != "Wrong" || at(list, "servers.1.name") != "Tickets" || at(list, "servers.1.status") != "disconnected" {
+		t.Errorf("list %v", list)
+	}
+	for _, path := range []string{"/mcp", "/logs", "/mcp/" + id + "/tools"} {
+		if a := c.send(t, "GET", "/api/agents/default"+path, ""); strings.Contains(a.text, "sesame-7") || strings.Contains(a.text, "open-8") {
+			t.Errorf("%s shows a token", path)
+		}
+	}
+	if a := c.must(t, 200, "DELETE", "/api/agents/default/mcp?id="+id, ""); a["success"] != true {
+		t.Errorf("deleted: %v", a)
+	}
+}
