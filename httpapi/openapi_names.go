@@ -28,6 +28,11 @@ var irregularIDs = map[string]string{
 	"POST /agents/{id}/sql/execute":            "executeSQL",
 	"GET /agents/{id}/sources/{sourceId}/file": "getSourceFile",
 
+	"GET /agents/{id}/mcp":                  "listMCPServers",
+	"POST /agents/{id}/mcp":                 "createMCPServer",
+	"DELETE /agents/{id}/mcp":               "deleteMCPServer",
+	"GET /agents/{id}/mcp/{serverId}/tools": "listMCPTools",
+
 	"POST /agents/{id}/workflows/execute":                                 "executeWorkflow",
 	"GET /agents/{id}/workflows/executions/{executionId}/events":          "watchExecution",
 	"GET /agents/{id}/workflows/{workflowId}/versions":                    "listWorkflowVersions",
