@@ -39,7 +39,11 @@ func (s *Server) listContacts(c *Call, in *listContactsIn) (contactsOut, error) 
 	if err != nil {
 		return contactsOut{}, err
 	}
-	contacts, total, err := c.DB.Contacts(c, agent.CleanTags(in.Tag), page)
+	return contactsPage(c, in.Tag, page)
+}
+
+func contactsPage(c *Call, tags []string, page store.Page) (contactsOut, error) {
+	contacts, total, err := c.DB.Contacts(c, agent.CleanTags(tags), page)
 	items := make([]contactItem, len(contacts))
 	for i, x := range contacts {
 		items[i] = contactItem{x.ID, x.Name, x.Email, x.Phone, x.ChatbotA, x.Tags, x.CreatedAt}

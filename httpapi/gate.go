@@ -45,6 +45,9 @@ func preflight(c echo.Context) error {
 	h := c.Response().Header()
 	h.Set(echo.HeaderAccessControlAllowMethods, corsMethods)
 	h.Set(echo.HeaderAccessControlAllowHeaders, corsHeaders)
+	if strings.HasPrefix(c.Request().URL.Path, mcpPath) {
+		h.Set(echo.HeaderAccessControlAllowHeaders, corsHeaders+", "+mcpHeaders)
+	}
 	h.Set(echo.HeaderAccessControlMaxAge, "600")
 	return c.NoContent(http.StatusNoContent)
 }

@@ -105,6 +105,7 @@ func New(o Options) *Server {
 		s.echo.Add(r.Method, r.echoPath(), s.serve(r))
 		s.routes[r.Method+" "+r.echoPath()] = r
 	}
+	s.mcpEndpoints()
 	s.pages()
 	s.http = &http.Server{
 		Handler: s.echo, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
@@ -142,7 +143,7 @@ func (s *Server) enter(next echo.HandlerFunc) echo.HandlerFunc {
 		if err := s.checkHost(c.Request()); err != nil {
 			return err
 		}
-		if path != "/api" && !strings.HasPrefix(path, "/api/") {
+		if path != "/api" && !strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, mcpPath) {
 			return next(c)
 		}
 		h.Set("X-API-Version", "1")

@@ -1,0 +1,96 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"satchel/agent"
+)
+
+// Function is what an agent offers to MCP clients as a tool.
+type Function struct {
+	Name, Description string
+	Schema            json.RawMessage // of its arguments: a JSON Schema with the type object
+	ReadOnly          bool            // changes nothing
+	// Run gets a JSON object. What clients are told of its error is what
+	// agent.Explain says.
+	Run func(ctx context.Context, arguments json.RawMessage) (any, error)
+}
+
+// Offer is what one agent offers, and to whom it is told when it fails.
+type Offer struct {
+	Name, Version string
+	Functions     []Function
+	Failed        func(error) // is told of each error of a function
+}
+
+// Serve answers one HTTP request of an MCP client: POST by streamable HTTP, in
+// the stateless protocol of 2026-07-28 and, with no session kept either, in
+// those before it. Other methods are answered with 405. Who may call is the
+// caller's to check, the Host header too.
+func Serve(w http.ResponseWriter, r *http.Request, o Offer) {
+	sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return o.server() },
+		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true}).ServeHTTP(w, r)
+}
+
+func (o Offer) server() *sdk.Server {
+	s := sdk.NewServer(&sdk.Implementation{Name: "satchel", Title: o.Name, Version: o.Version},
+		&sdk.ServerOptions{Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
+	for _, f := range o.Functions {
+		s.AddTool(&sdk.Tool{Name: f.Name, Description: f.Description, InputSchema: f.Schema, Annotations: &sdk.ToolAnnotations{ReadOnlyHint: f.ReadOnly}},
+			func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				return o.call(ctx, f, r.Params.Arguments), nil
+			})
+	}
+	return s
+}
+
+// call runs a function. Its result is sent as JSON text and, if it is an
+// object, as structured content too.
+func (o Offer) call(ctx context.Context, f Function, arguments json.RawMessage) *sdk.CallToolResult {
+	raw, err := f.run(ctx, arguments)
+	if err != nil {
+		o.Failed(err)
+		text := agent.Explain(err)
+		if code := agent.ErrorCode(err); code != agent.CodeInternal {
+			text = fmt.Sprintf("%s: %s", code, text)
+		}
+		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
+	}
+	result := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(raw)}}}
+	if len(raw) > 0 && raw[0] == '{' {
+		result.StructuredContent = raw
+	}
+	return result
+}
+
+// run survives a panic, which would end the process here: the SDK calls from
+// goroutines of its own.
+func (f Function) run(ctx context.Context, arguments json.RawMessage) (raw json.RawMessage, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			raw, err = nil, fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	var object map[string]json.RawMessage
+	if len(arguments) > 0 && json.Unmarshal(arguments, &object) != nil {
+		return nil, agent.Invalid("arguments", "must be an object")
+	}
+	if object == nil {
+		arguments = json.RawMessage("{}")
+	}
+	out, err := f.Run(ctx, arguments)
+	if err != nil {
+		return nil, err
+	}
+	if raw, err = json.Marshal(out); err == nil && len(raw) > MaxBytes {
+		return nil, errors.New("a result too large to send")
+	}
+	return raw, err
+}

@@ -1,0 +1,173 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/mcp"
+	"satchel/flow"
+	"satchel/store"
+)
+
+// mcpPath is where agents are MCP servers, beside the REST interface.
+const mcpPath = "/mcp/"
+
+// mcpHeaders are those of MCP that a page on another origin may send.
+const mcpHeaders = "Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"
+
+// mcpEndpoints registers the agents as MCP servers. Access is that of the REST
+// interface: a viewer may call what reads.
+func (s *Server) mcpEndpoints() {
+	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+		r := newRoute(method, "/agents/{id}"+mcpPath, http.StatusOK, "The agent as an MCP server")
+		r.access, r.handle = viewer, s.serveMCP
+		s.echo.Add(method, mcpPath+":id", s.serve(r))
+		s.routes[method+" "+mcpPath+":id"] = r
+	}
+}
+
+func (s *Server) serveMCP(c *Call) error {
+	functions, err := s.functions(c)
+	if err != nil {
+		return err
+	}
+	mcp.Serve(c.echo.Response(), c.echo.Request().WithContext(c.Context), mcp.Offer{Name: c.DB.Agent().Name, Version: s.options.Version,
+		Functions: functions, Failed: func(err error) { s.note(c, err) }})
+	return nil
+}
+
+// function makes an offer of a typed function. Unknown arguments are ignored.
+func function[In any](name, description, schema string, readOnly bool, run func(*In) (any, error)) mcp.Function {
+	return mcp.Function{Name: name, Description: description, Schema: json.RawMessage(schema), ReadOnly: readOnly,
+		Run: func(_ context.Context, arguments json.RawMessage) (any, error) {
+			var in In
+			if err := json.Unmarshal(arguments, &in); err != nil {
+				return nil, agent.Invalid("arguments", "do not fit the tool's schema").Because(err)
+			}
+			return run(&in)
+		}}
+}
+
+type sqlArguments struct {
+	Query  string       `json:"query"`
+	Params store.Params `json:"params"`
+}
+
+type contactArguments struct {
+	Search string   `json:"search"`
+	Tags   []string `json:"tags"`
+	Limit  *int     `json:"limit"`
+	Offset int      `json:"offset"`
+}
+
+// functions are what the caller may call of the agent. They end with the
+// request.
+func (s *Server) functions(c *Call) ([]mcp.Function, error) {
+	writes := c.Role.Covers(agent.RoleAdmin)
+	sql := "Run one SELECT on the agent's tables (contacts, conversations, messages, sources and others); PRAGMA table_list and table_info tell what there is."
+	if writes {
+		sql = "Run one SQL statement (SELECT, INSERT, UPDATE, DELETE) on the agent's tables; PRAGMA table_list and table_info tell what there is."
+	}
+	offered := []mcp.Function{
+		function("search_knowledge", "Search the documents that the agent knows, by meaning and by words.",
+			`{"type":"object","properties":{"query":{"type":"string","description":"What to look for, in any words."},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"10 without it."},"source_id":{"type":"string","description":"Only in this source."},"min_score":{"type":"number","minimum":0,"maximum":1},"mode":{"type":"string","enum":["hybrid","vector","keyword"]}},"required":["query"]}`,
+			true, func(in *searchIn) (any, error) { return s.searchSources(c, in) }),
+		function("sql_query", sql,
+			`{"type":"object","properties":{"query":{"type":"string","description":"One statement."},"params":{"type":["array","object"],"description":"For ? or :name placeholders."}},"required":["query"]}`,
+			!writes, func(in *sqlArguments) (any, error) {
+				var q sqlIn
+				q.Body.Query, q.Body.Params = in.Query, in.Params
+				return s.sqlExecute(c, &q)
+			}),
+		function("list_contacts", "List the people that the agent knows.",
+			`{"type":"object","properties":{"search":{"type":"string"},"tags":{"type":"array","items":{"type":"string"},"description":"Those with any of these tags."},"limit":{"type":"integer","minimum":1,"maximum":200,"description":"50 without it."},"offset":{"type":"integer","minimum":0}}}`,
+			true, func(in *contactArguments) (any, error) { return s.contactsFor(c, in) }),
+	}
+	if !writes {
+		return offered, nil
+	}
+	workflows, err := s.workflowFunctions(c)
+	return append(offered, workflows...), err
+}
+
+func (s *Server) contactsFor(c *Call, in *contactArguments) (any, error) {
+	limit, err := checkLimit(in.Limit, 50, 200)
+	if err != nil {
+		return nil, err
+	}
+	if in.Offset < 0 {
+		return nil, agent.Invalid("offset", "must be at least 0")
+	}
+	return contactsPage(c, in.Tags, store.Page{Limit: limit, Offset: in.Offset, Search: in.Search})
+}
+
+// Bounds of workflows as tools.
+const (
+	maxWorkflowTools = 200
+	workflowToolWait = 60 * time.Second
+	maxToolName      = 64
+)
+
+// workflowFunctions offers each active workflow, by its name in lower case
+// with _ for what is no letter or digit. Of two with the same name the later
+// ones get a number.
+func (s *Server) workflowFunctions(c *Call) ([]mcp.Function, error) {
+	active, _, err := c.DB.Workflows(c, []string{string(agent.WorkflowActive)}, store.Page{Limit: maxWorkflowTools, Order: []store.Order{{Field: "created_at"}}})
+	if err != nil {
+		return nil, err
+	}
+	offered := make([]mcp.Function, 0, len(active))
+	taken := map[string]bool{}
+	for _, w := range active {
+		description := w.Description
+		if description == "" {
+			description = "Runs the workflow " + w.Name + " and returns its output."
+		}
+		offered = append(offered, mcp.Function{Name: workflowTool(w.Name, taken), Description: description, Schema: json.RawMessage(`{"type":"object"}`),
+			Run: func(_ context.Context, arguments json.RawMessage) (any, error) {
+				return s.runWorkflowTool(c, w.ID, arguments)
+			}})
+	}
+	return offered, nil
+}
+
+func workflowTool(workflow string, taken map[string]bool) string {
+	base := "workflow_" + strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToLower(workflow))
+	name := base[:min(len(base), maxToolName)]
+	for n := 2; taken[name]; n++ {
+		number := fmt.Sprintf("_%d", n)
+		name = base[:min(len(base), maxToolName-len(number))] + number
+	}
+	taken[name] = true
+	return name
+}
+
+// workflowOut is what a workflow as a tool returns. One that takes longer than
+// a minute is still running then.
+type workflowOut struct {
+	ExecutionID string                `json:"execution_id"`
+	Status      agent.ExecutionStatus `json:"status"`
+	Output      json.RawMessage       `json:"output,omitempty"`
+}
+
+func (s *Server) runWorkflowTool(c *Call, id string, arguments json.RawMessage) (any, error) {
+	started, err := s.execute(c, flow.Request{WorkflowID: id, Input: arguments, Trigger: "manual", Wait: workflowToolWait})
+	if err != nil {
+		return nil, err
+	}
+	x := started.Execution
+	if x.Error != nil {
+		return nil, agent.Errorf(agent.CodeExecution, "the execution %s failed: %s", x.ID, x.Error.Message)
+	}
+	return workflowOut{x.ID, x.Status, x.Output}, nil
+}
