@@ -1,0 +1,56 @@
+package mcp
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"satchel/agent"
+)
+
+// answering is a server that answers every request with the same bytes.
+type answering struct {
+	media string
+	body  []byte
+}
+
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_ = r.Body.Close()
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {a.media}}, Body: io.NopCloser(bytes.NewReader(a.body)), Request: r}, nil
+}
+
+// FuzzAnswers: whatever a server or a token endpoint sends, listing ends in
+// time with tools that hold to the bounds or with an error for people.
+func FuzzAnswers(f *testing.F) {
+	for _, body := range []string{
+		"", "{", `{"jsonrpc":"2.0","id":1,"result":` + speaksTools + `}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"x","data":{"supported":["2026-07-28"]}}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"sampling/createMessage","params":{}}`, "event: endpoint\ndata: http://other.example/\n\n", "id: 7\nretry: 1\ndata:\n\n",
+		`{"access_token":"x","token_type":"bearer","expires_in":1e999}`, `{"access_token":"x\n","token_type":"bearer"}`,
+	} {
+		f.Add([]byte(body), false)
+		f.Add([]byte("data: "+body+"\n\n"), true)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, stream bool) {
+		a := answering{"application/json", body}
+		if stream {
+			a.media = "text/event-stream"
+		}
+		c := New(Options{HTTP: &http.Client{Transport: a}, ListTimeout: 50 * time.Millisecond})
+		tools, err := c.Tools(t.Context(), Server{URL: "http://peer.example/mcp"})
+		var known *agent.Error
+		if err != nil && !errors.As(err, &known) || err == nil && len(tools) > MaxTools {
+			t.Errorf("%d tools, %v", len(tools), err)
+		}
+		now := time.Now()
+		if got, err := readToken(bytes.NewReader(body), now); err == nil && (!printable(got.value) || got.value == "" || got.ends.Sub(now) > 24*time.Hour) {
+			t.Errorf("token %+v", got)
+		}
+	})
+}
