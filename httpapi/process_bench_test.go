@@ -97,6 +97,20 @@ func (p *process) resident(b *testing.B) float64 {
 	return 0
 }
 
+// atRest waits until the process has given memory back, and tells what it
+// keeps.
+func (p *process) atRest(b *testing.B) float64 {
+	b.Helper()
+	before := p.resident(b)
+	for tick, n := time.Tick(100*time.Millisecond), 0; n < 100; n++ {
+		<-tick
+		if now := p.resident(b); now < before*0.8 {
+			return now
+		}
+	}
+	return p.resident(b)
+}
+
 func makeAgents(b *testing.B, data string, n int) {
 	b.Helper()
 	folder, err := store.Open(store.Options{Path: data})
@@ -122,7 +136,7 @@ func BenchmarkStart(b *testing.B) {
 		makeAgents(b, data, n)
 		for name, forget := range map[string]bool{"remembered": false, "forgotten": true} {
 			b.Run(fmt.Sprintf("%s-%d", name, n), func(b *testing.B) {
-				var resident float64
+				var resident, idle float64
 				for b.Loop() {
 					if forget {
 						_ = os.Remove(filepath.Join(data, "catalog.json"))
@@ -131,10 +145,12 @@ func BenchmarkStart(b *testing.B) {
 					p.get(b, fmt.Sprintf("/api/agents/agent-%d", n/2))
 					b.StopTimer()
 					resident = p.resident(b)
+					idle = p.atRest(b)
 					p.stop(b)
 					b.StartTimer()
 				}
 				b.ReportMetric(resident, "MB")
+				b.ReportMetric(idle, "MB-idle")
 			})
 		}
 	}

@@ -58,6 +58,9 @@ type Folder struct {
 	stop    context.CancelFunc
 	done    chan struct{}
 	ended   atomic.Bool // Close was called
+
+	// The watcher's own: when a file was used last, and memory given back.
+	workedAt, restedAt time.Time
 }
 
 // ErrLocked says that another server has the data folder open.
@@ -294,6 +297,7 @@ func (f *Folder) runOnce(ctx context.Context, now time.Time) {
 	f.watch()
 	f.tend(ctx, now)
 	f.remember(now)
+	f.giveBack(now)
 }
 
 // Stop ends what Start began and waits for it.
