@@ -142,7 +142,7 @@ func wordChar(text string) int {
 func fold(word []byte) []byte {
 	for i, b := range word {
 		if b >= utf8.RuneSelf {
-			plain := norm.NFD.String(strings.ToLower(string(word)))
+			plain := norm.NFD.String(strings.Map(small, string(word)))
 			return []byte(strings.Map(func(r rune) rune {
 				if 0x300 <= r && r <= 0x36F {
 					return -1
@@ -153,6 +153,15 @@ func fold(word []byte) []byte {
 		word[i] = lowerASCII(b)
 	}
 	return word
+}
+
+// small is a letter's case folding: by way of the capital, which letters have
+// in common that differ in form alone, such as µ and μ, or ς and σ.
+func small(r rune) rune {
+	if r == 'ı' { // its capital is that of another letter
+		return r
+	}
+	return unicode.ToLower(unicode.ToUpper(r))
 }
 
 func lowerASCII(b byte) byte {

@@ -65,6 +65,22 @@ func ours(text string) (list []string) {
 	return list
 }
 
+// TestLettersAreThoseOfFTS5 compares the letters of Western languages, and
+// those that are another form of a letter.
+func TestLettersAreThoseOfFTS5(t *testing.T) {
+	want := reference(t)
+	letters := []rune("µſςϐϑϕϖϰϱϵıİẞ")
+	for r := 'À'; r <= 'ſ'; r++ {
+		letters = append(letters, r)
+	}
+	for _, r := range letters {
+		text := "q" + string(r) + "q"
+		if got, want := ours(text), want(text); !slices.Equal(got, want) {
+			t.Errorf("%U: %q, FTS5 has %q", r, got, want)
+		}
+	}
+}
+
 // TestWordsAreThoseOfFTS5 compares all that the repository's texts hold.
 func TestWordsAreThoseOfFTS5(t *testing.T) {
 	want := reference(t)
