@@ -11,22 +11,7 @@ import (
 // CreateCrawlSource makes a source of type crawl or url, which is crawling
 // from then on. config is written as it is and holds the plan.
 func (db *DB) CreateCrawlSource(ctx context.Context, sourceType, name string, config any) (agent.Source, error) {
-	if err := agent.CheckSourceName(name); err != nil {
-		return agent.Source{}, err
-	}
-	raw, err := json.Marshal(config)
-	if err != nil {
-		return agent.Source{}, err
-	}
-	return Write(ctx, db, func(tx *Tx) (agent.Source, error) {
-		s := agent.Source{ID: agent.NewID(agent.KindSource), Type: sourceType, Name: name, Status: agent.SourceCrawling, Config: raw,
-			CreatedAt: tx.Now, UpdatedAt: tx.Now}
-		if _, err := tx.exec("INSERT INTO sources(id, type, name, status, config, created_at, updated_at) VALUES (?,?,?,?,?,?,?)",
-			s.ID, s.Type, s.Name, s.Status, string(s.Config), s.CreatedAt, s.UpdatedAt); err != nil {
-			return s, err
-		}
-		return s, tx.audit("source created", map[string]any{"source_id": s.ID, "name": s.Name})
-	})
+	return db.createSource(ctx, agent.Source{Type: sourceType, Name: name, Status: agent.SourceCrawling}, config, nil)
 }
 
 // CrawlWork is a source whose site is to be walked, or walked on.

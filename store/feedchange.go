@@ -75,17 +75,5 @@ func (tx *Tx) changeConfig(s agent.Source, change SourceChange) error {
 	if _, err := tx.exec("UPDATE sources SET config = ?, updated_at = ? WHERE id = ?", string(raw), tx.Now, s.ID); err != nil {
 		return err
 	}
-	keep, err := json.Marshal(append([]string{}, change.Keep...))
-	if err != nil {
-		return err
-	}
-	if _, err := tx.exec("DELETE FROM _secrets WHERE owner = ? AND field NOT IN (SELECT value FROM json_each(?))", s.ID, string(keep)); err != nil {
-		return err
-	}
-	for field, value := range change.Secrets {
-		if err := tx.putSecret(s.ID, field, value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return tx.changeSecrets(s.ID, change.Secrets, change.Keep)
 }

@@ -13,7 +13,12 @@ import (
 // from then on. config is written as it is; secrets, by the names of the fields
 // that config shows masked, are sealed.
 func (db *DB) CreateFeedSource(ctx context.Context, sourceType, name string, config any, secrets map[string]string) (agent.Source, error) {
-	if err := agent.CheckSourceName(name); err != nil {
+	return db.createSource(ctx, agent.Source{Type: sourceType, Name: name, Status: agent.SourceProcessing}, config, secrets)
+}
+
+// createSource stores a source that a config tells all of, and its secrets.
+func (db *DB) createSource(ctx context.Context, s agent.Source, config any, secrets map[string]string) (agent.Source, error) {
+	if err := agent.CheckSourceName(s.Name); err != nil {
 		return agent.Source{}, err
 	}
 	raw, err := json.Marshal(config)
@@ -21,16 +26,14 @@ func (db *DB) CreateFeedSource(ctx context.Context, sourceType, name string, con
 		return agent.Source{}, err
 	}
 	return Write(ctx, db, func(tx *Tx) (agent.Source, error) {
-		s := agent.Source{ID: agent.NewID(agent.KindSource), Type: sourceType, Name: name, Status: agent.SourceProcessing, Config: raw,
-			CreatedAt: tx.Now, UpdatedAt: tx.Now}
+		s := s
+		s.ID, s.Config, s.CreatedAt, s.UpdatedAt = agent.NewID(agent.KindSource), raw, tx.Now, tx.Now
 		if _, err := tx.exec("INSERT INTO sources(id, type, name, status, config, created_at, updated_at) VALUES (?,?,?,?,?,?,?)",
 			s.ID, s.Type, s.Name, s.Status, string(s.Config), s.CreatedAt, s.UpdatedAt); err != nil {
 			return s, err
 		}
-		for field, value := range secrets {
-			if err := tx.putSecret(s.ID, field, value); err != nil {
-				return s, err
-			}
+		if err := tx.putSecrets(s.ID, secrets); err != nil {
+			return s, err
 		}
 		return s, tx.audit("source created", map[string]any{"source_id": s.ID, "name": s.Name})
 	})

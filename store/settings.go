@@ -149,6 +149,29 @@ func (tx *Tx) putSecret(owner, field, value string) error {
 	return err
 }
 
+// putSecrets seals and stores secrets of a record by the names of their fields.
+func (tx *Tx) putSecrets(owner string, secrets map[string]string) error {
+	for field, value := range secrets {
+		if err := tx.putSecret(owner, field, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changeSecrets stores the secrets given and removes all others of the record
+// but those to keep.
+func (tx *Tx) changeSecrets(owner string, given map[string]string, keep []string) error {
+	kept, err := json.Marshal(append([]string{}, keep...))
+	if err != nil {
+		return err
+	}
+	if _, err := tx.exec("DELETE FROM _secrets WHERE owner = ? AND field NOT IN (SELECT value FROM json_each(?))", owner, string(kept)); err != nil {
+		return err
+	}
+	return tx.putSecrets(owner, given)
+}
+
 // Credential opens one credential of the settings. It is "" when there is
 // none; a credential sealed with another master key is an error that says so.
 func (db *DB) Credential(ctx context.Context, name string) (string, error) {

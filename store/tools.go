@@ -102,14 +102,7 @@ func (db *DB) UpdateTool(ctx context.Context, id string, change agent.ToolChange
 			t.Name, t.Description, t.Type, string(t.Config), t.UpdatedAt, id); err != nil {
 			return t, toolTaken(err, t.Name)
 		}
-		kept, err := json.Marshal(append([]string{}, keep...))
-		if err != nil {
-			return t, err
-		}
-		if _, err := tx.exec("DELETE FROM _secrets WHERE owner = ? AND field NOT IN (SELECT value FROM json_each(?))", id, string(kept)); err != nil {
-			return t, err
-		}
-		if err := tx.putSecrets(id, secrets); err != nil {
+		if err := tx.changeSecrets(id, secrets, keep); err != nil {
 			return t, err
 		}
 		return t, tx.audit("tool updated", map[string]any{"tool_id": id})
@@ -140,15 +133,6 @@ func (db *DB) ToolConfig(ctx context.Context, t agent.Tool) (agent.ToolConfig, e
 	}
 	c.PutSecrets(secrets)
 	return c, nil
-}
-
-func (tx *Tx) putSecrets(owner string, secrets map[string]string) error {
-	for field, value := range secrets {
-		if err := tx.putSecret(owner, field, value); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // sealable checks a tool and takes the secrets out of its config: those that
