@@ -130,6 +130,11 @@ func (c *Chat) Complete(ctx context.Context, db *store.DB, x Exchange, onEvent f
 	if err != nil {
 		return Answer{}, err
 	}
+	return c.answer(ctx, db, model, settings, x, onEvent)
+}
+
+// answer is Complete with a model that has been looked up.
+func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settings store.Settings, x Exchange, onEvent func(Event) error) (_ Answer, err error) {
 	r := &rounds{chat: c, db: db, model: model, exchange: x, onEvent: onEvent, answer: Answer{Model: model.Name, ToolCalls: []ToolCall{}, Sources: []Citation{}}}
 	if x.Foreign == nil && !x.Tools.None {
 		if r.tools, err = c.tools(ctx, db, x.Tools); err != nil {
@@ -261,7 +266,8 @@ func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Eve
 		return agent.Message{}, Answer{}, err
 	}
 	defer release()
-	if _, _, err := c.modelOf(ctx, db, Exchange{}); err != nil {
+	model, settings, err := c.modelOf(ctx, db, Exchange{})
+	if err != nil {
 		return agent.Message{}, Answer{}, err // nobody could answer
 	}
 	said, history, err := db.BeginTurn(ctx, said, t.ContactID, maxHistory)
@@ -269,7 +275,7 @@ func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Eve
 		return agent.Message{}, Answer{}, err
 	}
 	x := Exchange{Messages: within(history, historyTokens), Tools: t.Tools, Sources: t.Sources}
-	answer, err := c.Complete(ctx, db, x, onEvent)
+	answer, err := c.answer(ctx, db, model, settings, x, onEvent)
 	if err != nil && answer.Text == "" {
 		return agent.Message{}, answer, inConversation(err, said.ConversationID)
 	}
