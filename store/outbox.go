@@ -41,12 +41,17 @@ func (db *DB) Events(ctx context.Context, after int64, limit int) ([]agent.Event
 }
 
 // Undelivered returns up to limit events that a consumer has not passed yet,
-// oldest first.
-func (db *DB) Undelivered(ctx context.Context, consumer string, limit int) ([]agent.Event, error) {
-	return Read(ctx, db, func(tx *Tx) ([]agent.Event, error) {
+// oldest first, and the agent's status as of the same moment: DB.Agent may
+// still tell that of before the change that an event is about.
+func (db *DB) Undelivered(ctx context.Context, consumer string, limit int) (events []agent.Event, status agent.Status, err error) {
+	events, err = Read(ctx, db, func(tx *Tx) ([]agent.Event, error) {
+		if err := tx.value(&status, "SELECT status FROM _agent"); err != nil {
+			return nil, err
+		}
 		return all(tx, scanEvent, "SELECT "+eventColumns+` FROM _events
 			WHERE seq > coalesce((SELECT seq FROM _cursors WHERE consumer = ?), 0) ORDER BY seq LIMIT ?`, consumer, limit)
 	})
+	return events, status, err
 }
 
 // PassEvents notes that a consumer has passed the events up to seq. A cursor

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -156,7 +157,7 @@ func TestUndelivered(t *testing.T) {
 	events := eventsAfter(t, db, 0)
 	check := func(consumer string, want []agent.Event) {
 		t.Helper()
-		got, err := db.Undelivered(t.Context(), consumer, 3)
+		got, _, err := db.Undelivered(t.Context(), consumer, 3)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, %v, want %v", consumer, got, err, want)
 		}
@@ -170,6 +171,30 @@ func TestUndelivered(t *testing.T) {
 	check(ConsumerWebhooks, events[4:])
 	check(ConsumerWorkflows, events[:3])
 	check("newcomer", events[:3])
+}
+
+// TestUndeliveredStatus: an event that tells of a change of status is read with
+// the status of after it, even before UpdateAgent has returned.
+func TestUndeliveredStatus(t *testing.T) {
+	f := openFolder(t)
+	db := createAgent(t, f, "a")
+	var seen []agent.Status
+	f.OnEvents(func(db *DB) {
+		_, status, err := db.Undelivered(context.Background(), ConsumerWorkflows, 1)
+		if err != nil {
+			t.Error(err)
+		}
+		seen = append(seen, status)
+	})
+	want := []agent.Status{agent.StatusPaused, agent.StatusActive, agent.StatusDisabled}
+	for _, status := range want {
+		if _, err := f.UpdateAgent(t.Context(), db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(seen, want) {
+		t.Errorf("read %v, want %v", seen, want)
+	}
 }
 
 // TestOutboxTells: each commit that wrote events tells of it, others do not.
@@ -245,7 +270,7 @@ func TestStartFindsUndelivered(t *testing.T) {
 	if fork.Behind() || !fork.NextDelivery().IsZero() {
 		t.Error("a copy has events to deliver")
 	}
-	if rest, err := fork.Undelivered(t.Context(), ConsumerWorkflows, 10); err != nil || len(rest) != 0 {
+	if rest, _, err := fork.Undelivered(t.Context(), ConsumerWorkflows, 10); err != nil || len(rest) != 0 {
 		t.Errorf("a copy has %d events to deliver, %v", len(rest), err)
 	}
 	f = restart(t, f)

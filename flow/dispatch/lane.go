@@ -178,7 +178,7 @@ func (l *lane) note(db *store.DB, progress, failed bool) (failures int, stuck bo
 // skip passes over the event that its agent's others wait for. When even that
 // cannot be written, it stays and is tried again.
 func (l *lane) skip(ctx context.Context, db *store.DB, cause error) {
-	events, err := db.Undelivered(ctx, l.Name, 1)
+	events, _, err := db.Undelivered(ctx, l.Name, 1)
 	if err == nil && len(events) == 1 {
 		err = db.PassEvents(ctx, l.Name, events[0].Seq)
 		l.log.Error("an event was given up", "agent", db.ID(), "event", events[0].ID, "type", events[0].Type, "error", errors.Join(cause, err))
