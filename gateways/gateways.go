@@ -113,14 +113,6 @@ func told(err error) string {
 	return failure(err)
 }
 
-// platform is what is behind a type of gateway.
-type platform interface {
-	// missing names the config fields that are needed and not set.
-	missing(agent.GatewayConfig) []string
-	// verify asks the platform whether the config is good.
-	verify(ctx context.Context, g *Gateways, config agent.GatewayConfig) (info any, err error)
-}
-
 // platformOf returns what is behind a gateway; nil when this build does not
 // speak to it.
 func platformOf(t agent.GatewayType, config agent.GatewayConfig) platform {

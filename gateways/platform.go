@@ -1,0 +1,83 @@
+package gateways
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// platform is what is behind a type of gateway.
+type platform interface {
+	// missing names the config fields that are needed and not set.
+	missing(agent.GatewayConfig) []string
+	// verify asks the platform whether the config is good.
+	verify(ctx context.Context, g *Gateways, config agent.GatewayConfig) (info any, err error)
+}
+
+// Message is a text to be sent to somebody on a platform.
+type Message struct {
+	To     string // the platform's name of a chat, channel or number
+	Thread string // the message or thread that it answers; empty: none
+	Text   string
+	Format string // how the text is marked up, a platform's own word; empty: plain
+	// Key is the same each time that the same message is tried, for platforms
+	// that can tell a repeat.
+	Key string
+}
+
+// Sent is a message that a platform has taken.
+type Sent struct {
+	ID      string // the platform's id of the message
+	Channel string // where it was sent, as the platform names it
+}
+
+// messenger is a platform that takes messages of text.
+type messenger interface {
+	platform
+	// send hands a message over, or the parts of one that is longer than the
+	// platform allows, and returns the first part's id.
+	send(ctx context.Context, g *Gateways, config agent.GatewayConfig, m Message) (Sent, error)
+}
+
+// Post is what somebody posted to a gateway's webhook.
+type Post struct {
+	URL    string // where it was posted to, as the platform knows it: public address, path and query
+	Header http.Header
+	Body   []byte // as it came, for signatures
+}
+
+// Taken is what a platform's post comes to.
+type Taken struct {
+	Answer   Answer          // what the platform wants to hear
+	Messages []agent.Inbound // none: the post tells of something else
+	EventID  string          // the platform's id of the post, or of a hash of it, by which a repeat is known; empty: it cannot be told
+	Silent   bool            // a handshake: neither counted nor an event
+}
+
+// Answer is what a post is answered with. The zero Answer is an empty 200.
+type Answer struct {
+	Status      int // 0: 200
+	ContentType string
+	Body        []byte
+}
+
+// listener is a platform that posts what happens to the gateway's webhook.
+type listener interface {
+	platform
+	// take checks the signature over the raw body, then reads the post. A
+	// signature that is missing, wrong or old, or a gateway without the secret
+	// to check one, is UNAUTHORIZED; a body that is not understood is a
+	// VALIDATION_ERROR. o.WebhookSecret is the secret that Satchel made for the gateway.
+	take(o store.OpenGateway, p Post, now time.Time) (Taken, error)
+}
+
+// registrar is a platform that can be told where to post to.
+type registrar interface {
+	platform
+	// register tells the platform the address of the gateway's webhook. For
+	// one that can only be told by hand it does nothing and returns how.
+	register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (instructions string, err error)
+}
