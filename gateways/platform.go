@@ -2,6 +2,7 @@ package gateways
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -40,6 +41,9 @@ type messenger interface {
 	// send hands a message over, or the parts of one that is longer than the
 	// platform allows, and returns the first part's id.
 	send(ctx context.Context, g *Gateways, config agent.GatewayConfig, m Message) (Sent, error)
+	// address tells where an answer in a thread goes, that of a conversation or
+	// of an Inbound: To and Thread of a Message.
+	address(thread string) (to, within string)
 }
 
 // Post is what somebody posted to a gateway's webhook.
@@ -53,6 +57,7 @@ type Post struct {
 type Taken struct {
 	Answer   Answer          // what the platform wants to hear
 	Messages []agent.Inbound // none: the post tells of something else
+	Payload  json.RawMessage // without messages: what the event gateway.event tells, free of secrets; nil: the body, which holds none
 	EventID  string          // the platform's id of the post, or of a hash of it, by which a repeat is known; empty: it cannot be told
 	Silent   bool            // a handshake: neither counted nor an event
 }
