@@ -20,30 +20,47 @@ type platform interface {
 
 // Message is a text to be sent to somebody on a platform.
 type Message struct {
-	To     string // the platform's name of a chat, channel or number
+	// To is the platform's name of a chat, channel or number, or the thread of
+	// a conversation as take names it, so that an answer finds its way back.
+	To     string
 	Thread string // the message or thread that it answers; empty: none
 	Text   string
 	Format string // how the text is marked up, a platform's own word; empty: plain
 	// Key is the same each time that the same message is tried, for platforms
 	// that can tell a repeat.
 	Key string
+	// Skip is how many parts of it are out already, when a try before sent some.
+	Skip int
+	// Token is what an inbound message gave to answer it with (agent.Inbound);
+	// empty: none.
+	Token string
 }
 
 // Sent is a message that a platform has taken.
 type Sent struct {
 	ID      string // the platform's id of the message
 	Channel string // where it was sent, as the platform names it
+	Parts   int    // how many parts are out, those of Skip included; told beside an error too
 }
 
 // messenger is a platform that takes messages of text.
 type messenger interface {
 	platform
 	// send hands a message over, or the parts of one that is longer than the
-	// platform allows, and returns the first part's id.
+	// platform allows (see inParts), and returns the first part's id. An error
+	// is certain when the platform does not have the part: the call was
+	// refused, or never left. Every other error may have been a success.
 	send(ctx context.Context, g *Gateways, config agent.GatewayConfig, m Message) (Sent, error)
 	// address tells where an answer in a thread goes, that of a conversation or
 	// of an Inbound: To and Thread of a Message.
 	address(thread string) (to, within string)
+}
+
+// recognizer is a messenger whose platform tells a repeat by Message.Key.
+type recognizer interface {
+	messenger
+	// recognizes is how long after the first try it does.
+	recognizes() time.Duration
 }
 
 // Post is what somebody posted to a gateway's webhook.

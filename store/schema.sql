@@ -583,7 +583,10 @@ CREATE TRIGGER _tools_uncounted AFTER DELETE ON tools BEGIN UPDATE _counts SET n
 CREATE TRIGGER _contacts_counted AFTER INSERT ON contacts BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'contacts'; END;
 CREATE TRIGGER _contacts_uncounted AFTER DELETE ON contacts BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'contacts'; END;
 CREATE TRIGGER _conversations_counted AFTER INSERT ON conversations BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'conversations'; END;
-CREATE TRIGGER _conversations_uncounted AFTER DELETE ON conversations BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'conversations'; END;
+CREATE TRIGGER _conversations_uncounted AFTER DELETE ON conversations BEGIN
+  UPDATE _counts SET n = n - 1 WHERE name = 'conversations';
+  DELETE FROM _secrets WHERE owner = old.id AND field = 'reply';
+END;
 CREATE TRIGGER _messages_counted AFTER INSERT ON messages BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'messages'; END;
 CREATE TRIGGER _messages_uncounted AFTER DELETE ON messages BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'messages'; END;
 CREATE TRIGGER _workflows_counted AFTER INSERT ON workflows BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'workflows'; END;

@@ -1,0 +1,75 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"satchel/agent"
+)
+
+// replyField is the field of _secrets where a conversation keeps what its
+// messages can be answered with.
+const replyField = "reply"
+
+// maxReplyTokens bounds the messages of a conversation that wait for an answer
+// with a token of their own. The oldest go first.
+const maxReplyTokens = 20
+
+// replyToken answers one message.
+type replyToken struct {
+	Token string     `json:"token"`
+	Until agent.Time `json:"until"`
+}
+
+// keepReplyToken seals the token that an inbound message is answered with.
+func (tx *Tx) keepReplyToken(conversationID string, in agent.Inbound) error {
+	if in.ReplyToken == "" {
+		return nil
+	}
+	tokens, err := tx.replyTokens(conversationID)
+	if err != nil {
+		return err
+	}
+	tokens = append(tokens, replyToken{in.ReplyToken, in.ReplyUntil})
+	return tx.putReplyTokens(conversationID, tokens[max(0, len(tokens)-maxReplyTokens):])
+}
+
+// takeReplyToken returns the oldest token of a conversation that is still
+// good, which nobody gets again; "" for none.
+func (tx *Tx) takeReplyToken(conversationID string) (string, error) {
+	tokens, err := tx.replyTokens(conversationID)
+	if err != nil || len(tokens) == 0 {
+		return "", err
+	}
+	return tokens[0].Token, tx.putReplyTokens(conversationID, tokens[1:])
+}
+
+// replyTokens are those that are still good. What another master key sealed
+// counts as none.
+func (tx *Tx) replyTokens(conversationID string) ([]replyToken, error) {
+	raw, err := tx.secret(conversationID, replyField)
+	if errors.Is(err, errLocked) || err == nil && raw == "" {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var tokens []replyToken
+	if err := json.Unmarshal([]byte(raw), &tokens); err != nil {
+		return nil, fmt.Errorf("stored reply tokens: %w", err)
+	}
+	return slices.DeleteFunc(tokens, func(t replyToken) bool { return !t.Until.After(tx.Now.Time) }), nil
+}
+
+func (tx *Tx) putReplyTokens(conversationID string, tokens []replyToken) error {
+	if len(tokens) == 0 {
+		return tx.putSecret(conversationID, replyField, "")
+	}
+	raw, err := json.Marshal(tokens)
+	if err != nil {
+		return err
+	}
+	return tx.putSecret(conversationID, replyField, string(raw))
+}
