@@ -96,6 +96,14 @@ type listener interface {
 	take(o store.OpenGateway, p Post, now time.Time) (Taken, error)
 }
 
+// fetcher is a listener whose posts tell of messages without all of their text.
+type fetcher interface {
+	listener
+	// fetch completes a message that take made, before it is stored. After an
+	// error the post is answered with a 500, so that the platform sends it again.
+	fetch(ctx context.Context, g *Gateways, config agent.GatewayConfig, m *agent.Inbound) error
+}
+
 // registrar is a platform that can be told where to post to.
 type registrar interface {
 	platform
