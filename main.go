@@ -27,6 +27,7 @@ import (
 	"satchel/gateways"
 	"satchel/httpapi"
 	"satchel/schedule"
+	"satchel/schedule/callee"
 	"satchel/store"
 	"satchel/vector"
 	"satchel/vector/document"
@@ -110,11 +111,6 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	crawler := crawl.New(crawl.Options{Folder: folder, Allow: c.OutboundAllow, Extract: document.ReadPage, Ready: index.Kick, Version: version, Log: options.Log})
 	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: c.OutboundAllow}).Do})
 	engine := flow.New(flow.Options{Folder: folder, Index: index, Scripts: scripts, Allow: c.OutboundAllow, Version: version, Log: options.Log})
-	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log,
-		Runners: map[string]schedule.Runner{agent.CallbackWorkflow: onSchedule(engine), agent.CallbackSource: recrawl(index, crawler)},
-		Tasks: func(ctx context.Context, db *store.DB, c schedule.TaskCall) (string, error) {
-			return engine.Once(ctx, db, flow.Request{WorkflowID: c.Task.WorkflowID, Trigger: "calendar", Cause: c.RunID, Input: c.Trigger()}, c.Began)
-		}})
 	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	platforms := gateways.New(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	defer platforms.Close()
@@ -128,6 +124,8 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: egress.New(egress.Policy{Allow: c.OutboundAllow}), Version: version, Log: options.Log})
 	chats := chat.New(chat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Tools: toolbox.Tools, Log: options.Log})
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
+	callees := callee.House{Engine: engine, Chat: chats, Toolbox: toolbox, Index: index, Crawler: crawler}
+	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log, Runners: callees.Runners(), Tasks: callees.Task})
 	server := httpapi.New(httpapi.Options{
 		Folder: folder,
 		Index:  index, Crawler: crawler,
@@ -160,23 +158,6 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 		return nil
 	case <-server.Done():
 		return errors.New("the server stopped by itself, see the log")
-	}
-}
-
-// onSchedule lets schedules execute workflows.
-func onSchedule(engine *flow.Engine) schedule.Runner {
-	return func(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
-		return engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()}, c.Began)
-	}
-}
-
-// recrawl lets schedules restart the work on a source.
-func recrawl(index *vector.Index, crawler *crawl.Crawler) schedule.Runner {
-	return func(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
-		_, err := db.RestartSource(ctx, c.Schedule.CallbackID, agent.SourceUpdating)
-		crawler.Kick(db)
-		index.Kick(db)
-		return "", err
 	}
 }
 

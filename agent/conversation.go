@@ -70,6 +70,10 @@ type Message struct {
 // MaxMessageLength bounds the content of a message, in characters.
 const MaxMessageLength = 100_000
 
+// SaidToChat is the metadata of a message that was said to chat, which answers
+// it itself: message.received tells of it, and starts no workflow.
+var SaidToChat = json.RawMessage(`{"via":"chat"}`)
+
 // Validate checks the fields that clients set.
 func (m *Message) Validate() error {
 	var is Issues

@@ -150,7 +150,7 @@ func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, ears
 		}
 	}
 	switch {
-	case len(listeners) == 0:
+	case len(listeners) == 0 || ev.Type == agent.EventMessageReceived && saidToChat(data):
 		return nil
 	case ev.Depth >= agent.MaxEventDepth:
 		return db.Log(ctx, agent.LevelWarn, "flow", "an event started no workflow: it ends a chain of executions that started each other",
@@ -163,6 +163,11 @@ func executionOf(data map[string]any) string {
 	x, _ := data["execution"].(map[string]any)
 	id, _ := x["id"].(string)
 	return id
+}
+
+// saidToChat tells whether chat answers a message itself.
+func saidToChat(data map[string]any) bool {
+	return object(object(data["message"])["metadata"])["via"] == "chat"
 }
 
 // startListeners starts each workflow once, by the first of its triggers that

@@ -23,7 +23,7 @@ func ToolKind(b *chat.Toolbox) *Kind {
 				return Outcome{}, agent.Invalid("arguments", "must be a JSON object")
 			}
 		}
-		x, err := b.Execute(store.WithDepth(ctx, c.Depth), c.DB, c.Text("tool_id"), arguments)
+		x, err := b.Execute(store.WithDepth(chat.WithKey(ctx, c.Key), c.Depth), c.DB, c.Text("tool_id"), arguments)
 		if err != nil {
 			return Outcome{}, err
 		}

@@ -31,6 +31,7 @@ import (
 	"satchel/flow/dispatch"
 	"satchel/gateways"
 	"satchel/schedule"
+	"satchel/schedule/callee"
 	"satchel/store"
 	"satchel/vector"
 	"satchel/vector/document"
@@ -174,9 +175,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		tb.Fatal(err)
 	}
 	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: quiet,
-		Runners: map[string]schedule.Runner{agent.CallbackWorkflow: func(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
-			return engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()}, c.Began)
-		}}})
+		Runners: callee.House{Engine: engine, Chat: chats, Toolbox: toolbox, Index: index, Crawler: crawler}.Runners()})
 	if err := scheduler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}

@@ -1,10 +1,13 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -47,7 +50,9 @@ func TestScheduleInput(t *testing.T) {
 		{"made completed", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","status":"completed"`), 400, invalid("status")},
 		{"payload a list", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","payload":[]`), 400, invalid("payload")},
 		{"bad secret", "POST", list, body(`"type":"cron","cron_expression":"* * * * *","secret":"x"`), 400, invalid("secret")},
-		{"no runner", "POST", list, `{"name":"n","type":"cron","cron_expression":"* * * * *","callback_type":"tool","callback_id":"tool-x"}`, 400, invalid("callback_type")},
+		{"unknown tool", "POST", list, `{"name":"n","type":"cron","cron_expression":"* * * * *","callback_type":"tool","callback_id":"tool-x"}`, 400, invalid("callback_id")},
+		{"unknown source", "POST", list, `{"name":"n","type":"cron","cron_expression":"* * * * *","callback_type":"source","callback_id":"source-x"}`, 400, invalid("callback_id")},
+		{"agent without a prompt", "POST", list, `{"name":"n","type":"cron","cron_expression":"* * * * *","callback_type":"agent","payload":{"prompt":" "}}`, 400, invalid("payload.prompt")},
 		{"unknown workflow", "POST", list, `{"name":"n","type":"cron","cron_expression":"* * * * *","callback_id":"workflow-x"}`, 400, invalid("callback_id")},
 		{"no callback", "POST", list, `{"name":"n","type":"cron","cron_expression":"* * * * *","callback_type":"webhook"}`, 400, invalid("callback_id")},
 		{"metadata address", "POST", list, `{"name":"n","type":"cron","cron_expression":"* * * * *","callback_type":"webhook","callback_id":"http://169.254.169.254/"}`, 400, invalid("callback_id")},
@@ -92,14 +97,148 @@ func TestRunNow(t *testing.T) {
 	if r := <-got; r.Header.Get("webhook-id") != run["id"] {
 		t.Errorf("webhook-id %s, want the run's id %v", r.Header.Get("webhook-id"), run["id"])
 	}
+	s := c.runEnded(t, list+"/"+made["id"].(string))
+	if at(s, "executions.0.status") != "success" || at(s, "executions.0.id") != run["id"] || s["last_run"] == nil || s["next_run"] != made["next_run"] {
+		t.Errorf("%v", s)
+	}
+}
+
+// runEnded waits until the newest run of a schedule has ended and returns the
+// schedule.
+func (c *visitor) runEnded(t *testing.T, path string) map[string]any {
+	t.Helper()
 	for t.Context().Err() == nil {
-		s := c.must(t, 200, "GET", list+"/"+made["id"].(string), "")
-		if status := at(s, "executions.0.status"); status != "running" {
-			if status != "success" || at(s, "executions.0.id") != run["id"] || s["last_run"] == nil || s["next_run"] != made["next_run"] {
-				t.Errorf("%v", s)
-			}
+		if s := c.must(t, 200, "GET", path, ""); at(s, "executions.0.status") != "running" {
+			return s
+		}
+	}
+	return nil
+}
+
+// runOf makes a schedule, runs it now and returns it with how the run ended.
+func (c *visitor) runOf(t *testing.T, fields string) map[string]any {
+	t.Helper()
+	const list = "/api/agents/default/schedules"
+	made := c.must(t, 201, "POST", list, `{"name":"n","type":"cron","cron_expression":"0 0 1 1 *",`+fields+`}`)
+	path := list + "/" + made["id"].(string)
+	c.must(t, 200, "POST", path+"/run", "")
+	return c.runEnded(t, path)
+}
+
+// TestScheduledPrompt has a schedule ask the agent: prompt and answer are kept
+// in a conversation of the run's own or in one that is named, and no message
+// was received.
+func TestScheduledPrompt(t *testing.T) {
+	c, m := minded(t, func(n int, _ map[string]any) string { return fmt.Sprintf("Answer %d.", n) })
+	const conversations = "/api/agents/default/conversations"
+	c.must(t, 201, "POST", "/api/agents/default/workflows", `{"name":"w","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"message.received"}}],"edges":[]}`)
+	s := c.runOf(t, `"callback_type":"agent","payload":{"prompt":"What is new?"}`)
+	if at(s, "executions.0.status") != "success" {
+		t.Fatalf("%v", s)
+	}
+	list := c.must(t, 200, "GET", conversations, "")
+	id := at(list, "conversations.0.id").(string)
+	if at(list, "conversations.0.metadata.run_id") != at(s, "executions.0.id") || at(list, "conversations.0.metadata.schedule_id") != s["id"] {
+		t.Errorf("its conversation: %v", list)
+	}
+	c.runOf(t, `"callback_type":"agent","payload":{"prompt":"And now?","conversation_id":"`+id+`"}`)
+	kept := c.must(t, 200, "GET", conversations+"/"+id, "")
+	var said []string
+	for _, message := range kept["messages"].([]any) {
+		said = append(said, fmt.Sprint(at(message, "role"), ": ", at(message, "content")))
+	}
+	if got := strings.Join(said, " | "); got != "user: What is new? | assistant: Answer 1. | user: And now? | assistant: Answer 2." {
+		t.Errorf("kept %s", got)
+	}
+	if told := m.messages(1); len(told) != 4 {
+		t.Errorf("the model was told %v", told)
+	}
+	events := c.must(t, 200, "POST", "/api/agents/default/chat", `{"message":"Hi"}`) // said by somebody, and answered by chat itself
+	if events["conversation_id"] == nil {
+		t.Errorf("%v", events)
+	}
+	c.must(t, 201, "POST", conversations+"/"+id+"/messages", `{"role":"user","content":"from a platform"}`)
+	started := c.executions(t, 1)
+	if at(started[0], "trigger") != "message.received" || at(c.must(t, 200, "GET", "/api/agents/default/workflows/executions/"+at(started[0], "id").(string), ""), "input.message.content") != "from a platform" {
+		t.Errorf("started %v", started)
+	}
+	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":null}`)
+	s = c.runOf(t, `"callback_type":"agent","payload":{"prompt":"Anyone?"}`)
+	if problem := fmt.Sprint(at(s, "executions.0.error")); at(s, "executions.0.status") != "error" || !strings.Contains(problem, "llm_provider") {
+		t.Errorf("without a model: %v", s)
+	}
+	if n := at(c.must(t, 200, "GET", conversations, ""), "meta.total"); n != json.Number("2") {
+		t.Errorf("%v conversations: one was made that nobody can answer in", n)
+	}
+}
+
+// executions waits until the default agent has so many executions and returns
+// them, newest first.
+func (c *visitor) executions(t *testing.T, n int) []any {
+	t.Helper()
+	for t.Context().Err() == nil {
+		if list := c.must(t, 200, "GET", "/api/agents/default/workflows/executions", "")["executions"].([]any); len(list) >= n {
+			return list
+		}
+	}
+	return nil
+}
+
+// TestScheduledTool has schedules call tools: the payload is the arguments, an
+// API gets the run's id as Idempotency-Key, and the run tells what failed.
+func TestScheduledTool(t *testing.T) {
+	c := newVisitor(t)
+	got := make(chan *http.Request, 1)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("city") == "nowhere" {
+			w.WriteHeader(http.StatusTeapot)
 			return
 		}
+		got <- r
+	}))
+	t.Cleanup(api.Close)
+	tool := c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"weather","type":"api","config":{"url":"`+api.URL+`/?city={{city}}",
+		"parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}`)["id"].(string)
+	fields := `"callback_type":"tool","callback_id":"` + tool + `","payload":`
+	for _, payload := range []string{`{"city":"Bonn"}`, `{"arguments":{"city":"Bonn"}}`} {
+		s := c.runOf(t, fields+payload)
+		r := <-got
+		if at(s, "executions.0.status") != "success" || r.URL.Query().Get("city") != "Bonn" || r.Header.Get("Idempotency-Key") != at(s, "executions.0.id") {
+			t.Errorf("%s: %v, called %s with key %s", payload, s["executions"], r.URL, r.Header.Get("Idempotency-Key"))
+		}
+	}
+	for payload, want := range map[string]string{`{"city":"nowhere"}`: "418", `{"town":"Bonn"}`: "city"} {
+		s := c.runOf(t, fields+payload)
+		if problem := fmt.Sprint(at(s, "executions.0.error")); at(s, "executions.0.status") != "error" || !strings.Contains(problem, want) {
+			t.Errorf("%s: %v", payload, s["executions"])
+		}
+	}
+}
+
+// TestScheduledSource has schedules read sources again: the run ends with the
+// work on the source, and fails with it.
+func TestScheduledSource(t *testing.T) {
+	c := newVisitor(t)
+	var broken atomic.Bool
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if broken.Load() {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		io.WriteString(w, `[{"text":"What is in stock"}]`)
+	}))
+	t.Cleanup(api.Close)
+	source := c.must(t, 201, "POST", "/api/agents/default/sources", `{"name":"stock","type":"api","config":{"url":"`+api.URL+`"}}`)["id"].(string)
+	path := "/api/agents/default/sources/" + source
+	c.settled(t, path)
+	fields := `"callback_type":"source","callback_id":"` + source + `"`
+	if s := c.runOf(t, fields); at(s, "executions.0.status") != "success" || c.must(t, 200, "GET", path, "")["status"] != "ready" {
+		t.Errorf("%v", s["executions"])
+	}
+	broken.Store(true)
+	s := c.runOf(t, fields)
+	if at(s, "executions.0.status") != "error" || c.must(t, 200, "GET", path, "")["status"] != "error" {
+		t.Errorf("a source that fails: %v", s["executions"])
 	}
 }
 

@@ -17,8 +17,8 @@ type Callback struct {
 	Schedule     agent.Schedule
 	ScheduledFor agent.Time
 
-	// Began tells of the execution that the run started, while that goes on;
-	// the run's slot is free from then on.
+	// Began tells of the execution that the run started, while that goes on, or
+	// "" when it only waits for something; the run's slot is free from then on.
 	Began func(executionID string)
 }
 

@@ -30,7 +30,7 @@ func (s *Scheduler) noted(ctx context.Context, db *store.DB, id string, free fun
 // began hears what the run started.
 func (n *note) began(executionID string) {
 	n.free()
-	if n.timer != nil {
+	if n.timer != nil || executionID == "" {
 		return
 	}
 	n.written = make(chan struct{})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"math"
 
 	"satchel/agent"
@@ -224,6 +225,54 @@ func (db *DB) BeginTurn(ctx context.Context, m agent.Message, contactID string, 
 		return m, tx.audit("message added", map[string]any{"conversation_id": m.ConversationID, "message_id": m.ID, "role": m.Role})
 	})
 	return said, history, err
+}
+
+// AskOnce stores what the program itself asks an agent under a key, once,
+// however often it is called: in a conversation of the key's own, with the
+// metadata about, when m names none. It returns the conversation's id. Nobody
+// sent such a message, so no message.received tells of it.
+func (db *DB) AskOnce(ctx context.Context, key string, about json.RawMessage, m agent.Message) (conversationID string, err error) {
+	return Write(ctx, db, func(tx *Tx) (string, error) {
+		m := m
+		var before int64
+		if err := tx.value(&before, lastEvent); err != nil {
+			return "", err
+		}
+		if err := tx.conversationOf(key, about, &m); err != nil {
+			return "", err
+		}
+		var there bool
+		if err := tx.value(&there, `SELECT EXISTS (SELECT 1 FROM (SELECT metadata FROM messages WHERE conversation_id = ? ORDER BY id DESC LIMIT 200)
+			WHERE metadata ->> '$.run_id' = ?)`, m.ConversationID, key); err != nil || there {
+			return m.ConversationID, err
+		}
+		m.Metadata, err = json.Marshal(map[string]string{"run_id": key})
+		if err != nil {
+			return "", err
+		}
+		if err := tx.appendTurn(&m); err != nil {
+			return "", err
+		}
+		_, err := tx.exec(notReceived, before)
+		return m.ConversationID, err
+	})
+}
+
+// conversationOf finds the conversation that m names or that the key opened
+// before, or opens one for the key.
+func (tx *Tx) conversationOf(key string, about json.RawMessage, m *agent.Message) error {
+	if m.ConversationID != "" {
+		_, err := tx.conversation(m.ConversationID)
+		return err
+	}
+	err := tx.value(&m.ConversationID, "SELECT id FROM conversations WHERE gateway_id = '' AND external_thread_id = ?", key)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	c := agent.Conversation{ExternalThreadID: key, Metadata: about}
+	err = tx.insertConversation(&c)
+	m.ConversationID = c.ID
+	return err
 }
 
 // AppendReply adds an automatic answer to a conversation. Unlike a person's,

@@ -216,6 +216,26 @@ func (c *Chat) Step(ctx context.Context, db *store.DB, conversationID, key strin
 	return answer, err
 }
 
+// Ask has an agent answer what nobody said to it, such as the prompt of a
+// schedule. The prompt and the answer are kept in the conversation, each once
+// for a key; without a conversation in one of the key's own, which gets the
+// metadata about, a JSON object. A key that was answered before gets the same
+// answer.
+func (c *Chat) Ask(ctx context.Context, db *store.DB, conversationID, key, prompt string, about json.RawMessage) (Answer, error) {
+	said := agent.Message{ConversationID: conversationID, Role: agent.MessageUser, Content: prompt, Metadata: json.RawMessage("{}")}
+	if err := said.Validate(); err != nil {
+		return Answer{}, asTurn(err)
+	}
+	if _, _, err := c.modelOf(ctx, db, Exchange{}); err != nil {
+		return Answer{}, err // nobody could answer
+	}
+	conversationID, err := db.AskOnce(ctx, key, about, said)
+	if err != nil {
+		return Answer{}, err
+	}
+	return c.Step(ctx, db, conversationID, key, Exchange{Messages: []llm.Message{{Role: agent.MessageUser, Content: prompt}}})
+}
+
 // kept is what is stored beside an answer.
 type kept struct {
 	InReplyTo int64       `json:"in_reply_to,omitempty"`
@@ -257,7 +277,7 @@ type Turn struct {
 // with metadata.partial, and returned beside the error. An error's details
 // name the conversation.
 func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Event) error) (agent.Message, Answer, error) {
-	said := agent.Message{ConversationID: t.ConversationID, Role: agent.MessageUser, Content: t.Message, Metadata: json.RawMessage("{}")}
+	said := agent.Message{ConversationID: t.ConversationID, Role: agent.MessageUser, Content: t.Message, Metadata: agent.SaidToChat}
 	if err := said.Validate(); err != nil {
 		return agent.Message{}, Answer{}, asTurn(err)
 	}

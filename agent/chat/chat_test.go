@@ -211,6 +211,33 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// TestAskOnce has a prompt asked again after each point at which a kill may
+// cut it: prompt and answer are kept once.
+func TestAskOnce(t *testing.T) {
+	s := play(t, nil, func(n int, asked map[string]any) string { return says(fmt.Sprintf("Answer %d.", n)) })
+	prompt := agent.Message{Role: agent.MessageUser, Content: "What is new?", Metadata: json.RawMessage("{}")}
+	cut, err := s.db.AskOnce(t.Context(), "run-1", json.RawMessage(`{"run_id":"run-1"}`), prompt) // killed before the answer
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // again, and killed after it
+		a, err := s.chat.Ask(t.Context(), s.db, "", "run-1", "What is new?", json.RawMessage(`{"run_id":"run-1"}`))
+		if err != nil || a.Text != "Answer 1." {
+			t.Fatalf("%q, %v", a.Text, err)
+		}
+	}
+	_, messages, err := s.db.Conversation(t.Context(), cut, 10)
+	if err != nil || len(messages) != 2 || len(s.seen) != 1 {
+		t.Errorf("%d messages kept after %d requests, %v", len(messages), len(s.seen), err)
+	}
+	if _, err := s.chat.Ask(t.Context(), s.db, cut, "run-2", "What is new?", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, messages, err = s.db.Conversation(t.Context(), cut, 10); err != nil || len(messages) != 4 {
+		t.Errorf("%d messages kept after the next run, %v", len(messages), err)
+	}
+}
+
 func TestHistoryWithinBudget(t *testing.T) {
 	say := func(role agent.MessageRole, text string) agent.Message {
 		return agent.Message{Role: role, Content: text}

@@ -1,0 +1,93 @@
+// Package callee is what schedules call beyond webhooks: workflows, prompts to
+// the agent, sources and tools.
+package callee
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/chat"
+	"satchel/crawl"
+	"satchel/flow"
+	"satchel/schedule"
+	"satchel/store"
+	"satchel/vector"
+)
+
+// House is who does the work that schedules call for.
+type House struct {
+	Engine  *flow.Engine
+	Chat    *chat.Chat
+	Toolbox *chat.Toolbox
+	Index   *vector.Index
+	Crawler *crawl.Crawler
+}
+
+// Runners are the house's for schedule.Options, by callback_type.
+func (h House) Runners() map[string]schedule.Runner {
+	return map[string]schedule.Runner{
+		agent.CallbackWorkflow: h.workflow, agent.CallbackAgent: h.agent, agent.CallbackTool: h.tool, agent.CallbackSource: h.source,
+	}
+}
+
+// Task starts the workflow of a calendar's task, see schedule.Options.Tasks.
+func (h House) Task(ctx context.Context, db *store.DB, c schedule.TaskCall) (string, error) {
+	return h.Engine.Once(ctx, db, flow.Request{WorkflowID: c.Task.WorkflowID, Trigger: "calendar", Cause: c.RunID, Input: c.Trigger()}, c.Began)
+}
+
+func (h House) workflow(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
+	return h.Engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()}, c.Began)
+}
+
+// Time limits of calls.
+const (
+	agentTimeout = 5 * time.Minute
+	toolTimeout  = 2 * time.Minute
+)
+
+// agent is a turn of chat. Prompt and answer are kept once for a run, in the
+// conversation that the payload names or in one of the run's own.
+func (h House) agent(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
+	var payload struct {
+		Prompt         string `json:"prompt"`
+		ConversationID string `json:"conversation_id"`
+	}
+	if err := json.Unmarshal(c.Schedule.Payload, &payload); err != nil {
+		return "", agent.Invalid("payload", "prompt and conversation_id must be texts")
+	}
+	about, err := json.Marshal(map[string]string{"schedule_id": c.Schedule.ID, "run_id": c.RunID})
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, agentTimeout, agent.Errorf(agent.CodeUpstream, "the agent did not answer within %s", agentTimeout))
+	defer cancel()
+	_, err = h.Chat.Ask(ctx, db, payload.ConversationID, c.RunID, payload.Prompt, about)
+	return "", late(ctx, err)
+}
+
+// tool calls one of the agent's tools. The payload is its arguments, or holds
+// them as arguments, as the body of the tool's own endpoint does.
+func (h House) tool(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
+	arguments := c.Schedule.Payload
+	var wrapped map[string]json.RawMessage
+	if err := json.Unmarshal(arguments, &wrapped); err == nil && len(wrapped) == 1 && len(wrapped["arguments"]) > 0 && wrapped["arguments"][0] == '{' {
+		arguments = wrapped["arguments"]
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, toolTimeout, agent.Errorf(agent.CodeUpstream, "the tool did not answer within %s", toolTimeout))
+	defer cancel()
+	done, err := h.Toolbox.Execute(chat.WithKey(ctx, c.RunID), db, c.Schedule.CallbackID, arguments)
+	if err == nil && done.Error != nil {
+		err = agent.Errorf(done.Error.Code, "%s", done.Error.Message)
+	}
+	return "", late(ctx, err)
+}
+
+// late is err, or why the call's time was over.
+func late(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && agent.ErrorCode(cause) == agent.CodeUpstream {
+		return cause
+	}
+	return err
+}

@@ -1,0 +1,52 @@
+package callee
+
+import (
+	"context"
+	"time"
+
+	"satchel/agent"
+	"satchel/schedule"
+	"satchel/store"
+)
+
+// Bounds of the wait for a source: how often its row is looked at, and how
+// long.
+const (
+	firstLook  = 50 * time.Millisecond
+	lastLook   = 2 * time.Second
+	sourceTime = 6 * time.Hour
+)
+
+// source crawls or reads a source again and waits until it is ready or has
+// failed. One that is being worked on already is only waited for.
+func (h House) source(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
+	id := c.Schedule.CallbackID
+	if _, err := db.RestartSource(ctx, id, agent.SourceUpdating); err != nil && agent.ErrorCode(err) != agent.CodeConflict {
+		return "", err
+	}
+	h.Crawler.Kick(db)
+	h.Index.Kick(db)
+	c.Began("")
+	ctx, cancel := context.WithTimeoutCause(ctx, sourceTime, agent.Errorf(agent.CodeUpstream, "the source was not ready within %s", sourceTime))
+	defer cancel()
+	for wait := firstLook; ; wait = min(2*wait, lastLook) {
+		s, err := db.Source(ctx, id)
+		switch {
+		case err != nil:
+			return "", late(ctx, err)
+		case s.Status == agent.SourceReady:
+			return "", nil
+		case s.Status == agent.SourceFailed && s.Error != nil:
+			return "", agent.Errorf(agent.CodeExecution, "the source failed: %s", s.Error.Message)
+		case s.Status == agent.SourceFailed:
+			return "", agent.Errorf(agent.CodeExecution, "the source failed")
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return "", late(ctx, ctx.Err())
+		}
+	}
+}
