@@ -19,7 +19,7 @@ func (r *run) commit(asleep bool) bool {
 	if len(r.pending) == 0 && len(r.waits) == 0 && len(r.unwaits) == 0 && len(r.children) == 0 && !r.begin && !asleep && !over {
 		return true
 	}
-	p := store.Progress{Execution: r.execution, Name: r.program.workflow.Name, New: r.fresh, Begin: r.begin, Results: r.pending,
+	p := store.Progress{Execution: r.execution, Name: r.program.workflow.Name, New: r.fresh, Cause: r.cause, Begin: r.begin, Results: r.pending,
 		Waits: r.waits, Unwaits: r.unwaits, Asleep: asleep, Waiting: len(r.waiting)}
 	for _, c := range r.children {
 		p.Children = append(p.Children, store.StartedExecution{Execution: c.execution, Name: c.program.workflow.Name})
@@ -41,8 +41,11 @@ func (r *run) commit(asleep bool) bool {
 // committed tells of what was written, and begins the executions that it
 // started.
 func (r *run) committed(asleep bool) {
-	r.fresh, r.begin = false, false
 	r.written.Store(true)
+	if r.fresh {
+		close(r.entered)
+	}
+	r.fresh, r.begin = false, false
 	for _, result := range r.pending {
 		if result.Finished() {
 			r.tellFinished(result)

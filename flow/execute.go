@@ -22,8 +22,12 @@ type Request struct {
 
 	node  string // the trigger node; empty: by Trigger
 	depth int
-	takes bool // only if the trigger's filter lets the payload pass
+	takes bool                     // only if the trigger's filter lets the payload pass
+	began func(executionID string) // of Once: told the execution's id once that is in the file
 }
+
+// forever is longer than anybody waits.
+const forever = 1 << 62
 
 // Started is an execution that began, or waits in the queue. With Request.Wait
 // it is as it was at the end, or when the time was over.
@@ -57,6 +61,9 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	if q.Hook && !p.responds {
 		q.Wait = 0
 	}
+	if q.began != nil {
+		q.Wait = forever
+	}
 	l, begins, err := e.place(a, x, p, q.Queue)
 	if err != nil {
 		return Started{}, err
@@ -68,7 +75,7 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	}
 	// An execution whose end is waited for is not promised to anybody before
 	// that, so it is first written when there is something to write.
-	fresh := q.Wait > 0 && begins && q.Cause == ""
+	fresh := begins && (q.Wait > 0 && q.Cause == "" || q.began != nil)
 	if !fresh {
 		entered, err := db.Enter(ctx, []store.StartedExecution{{Execution: x, Name: p.workflow.Name, Cause: q.Cause}})
 		if err != nil || !entered[0] {
@@ -84,8 +91,8 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 		return e.await(ctx, db, q, started, nil, w)
 	}
 	r := e.newRun(db, x.ID)
-	r.line, r.execution, r.program, r.payload = l, x, p, payload
-	r.fresh, r.begin, r.keep = fresh, fresh, q.Wait > 0
+	r.line, r.execution, r.program, r.payload, r.cause = l, x, p, payload, q.Cause
+	r.fresh, r.begin, r.keep = fresh, fresh, q.Wait > 0 && q.began == nil
 	r.written.Store(!fresh)
 	e.begin(r)
 	return e.await(ctx, db, q, started, r, w)
@@ -102,8 +109,12 @@ func (e *Engine) draw(ctx context.Context, db *store.DB, q Request) (x *agent.Ex
 	if _, there := payload["contact"]; there {
 		contact = ""
 	}
-	n, err := db.NewExecution(ctx, q.WorkflowID, contact)
-	if err != nil {
+	cause := ""
+	if q.began != nil {
+		cause = q.Cause
+	}
+	n, err := db.NewExecution(ctx, q.WorkflowID, contact, cause)
+	if err != nil || n.Repeated {
 		return nil, nil, nil, err
 	}
 	if err := n.Text.Status.Executable(); err != nil && !q.Hook {
@@ -169,6 +180,9 @@ func readPayload(raw json.RawMessage) (map[string]any, error) {
 func (e *Engine) await(ctx context.Context, db *store.DB, q Request, s Started, r *run, w *awaited) (Started, error) {
 	if w == nil {
 		return s, nil
+	}
+	if q.began != nil {
+		return e.follow(ctx, db, q, s, r, w)
 	}
 	timer := time.NewTimer(q.Wait)
 	defer timer.Stop()

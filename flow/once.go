@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"errors"
 
 	"satchel/agent"
 	"satchel/store"
@@ -12,28 +13,62 @@ import (
 // starts nothing and waits for the execution that is there. One that did not
 // complete is an EXECUTION_ERROR.
 func (e *Engine) Once(ctx context.Context, db *store.DB, q Request, began func(executionID string)) (executionID string, err error) {
-	q.Queue, q.Wait = true, 0
+	q.Queue, q.began = true, began
 	started, err := e.Execute(ctx, db, q)
-	if err != nil {
-		return "", err
-	}
-	if started.Repeated {
-		if executionID, err = db.ExecutionOf(ctx, q.Cause); err != nil {
+	x := started.Execution
+	if err == nil && started.Repeated {
+		if x.ID, err = db.ExecutionOf(ctx, q.Cause); err != nil {
 			return "", err
 		}
-	} else {
-		executionID = started.Execution.ID
-	}
-	began(executionID)
-	x, err := e.Await(ctx, db, executionID)
-	if err != nil {
-		return executionID, err
+		began(x.ID)
+		x, err = e.Await(ctx, db, x.ID)
 	}
 	switch {
+	case err != nil:
+		return x.ID, err
 	case x.Status == agent.ExecutionComplete:
-		return executionID, nil
+		return x.ID, nil
 	case x.Error != nil:
-		return executionID, agent.Errorf(agent.CodeExecution, "the workflow failed: %s", x.Error.Message)
+		return x.ID, agent.Errorf(agent.CodeExecution, "the workflow failed: %s", x.Error.Message)
 	}
-	return executionID, agent.Errorf(agent.CodeExecution, "the workflow was %s", x.Status)
+	return x.ID, agent.Errorf(agent.CodeExecution, "the workflow was %s", x.Status)
+}
+
+// follow waits for the end of an execution of Once, and tells q.began of it as
+// soon as it is in the file. An execution that ends before it had anything to
+// write is one commit, and its outcome is not read back.
+func (e *Engine) follow(ctx context.Context, db *store.DB, q Request, s Started, r *run, w *awaited) (Started, error) {
+	if r != nil && !r.written.Load() {
+		select {
+		case <-r.entered:
+		case <-w.done:
+		case <-ctx.Done():
+			return Started{}, ctx.Err()
+		}
+		if !r.written.Load() { // it never was, and never will be here
+			switch {
+			case !errors.Is(w.err, errCut):
+				return Started{}, w.err
+			case e.stopped():
+				<-ctx.Done() // who asks stops too, and asks again at the next start
+				return Started{}, ctx.Err()
+			}
+			return Started{}, agent.Errorf(agent.CodeConflict, "the agent was disabled before the execution began").Because(w.err)
+		}
+	}
+	q.began(s.Execution.ID)
+	select {
+	case <-w.done:
+	case <-ctx.Done():
+		return s, ctx.Err()
+	}
+	if w.run != nil && w.run.execution.Status.Ended() {
+		s.Execution = *w.run.execution
+		return s, nil
+	}
+	x, _, err := db.Execution(ctx, s.Execution.ID)
+	if err == nil {
+		s.Execution = x
+	}
+	return s, err
 }

@@ -34,7 +34,7 @@ func TestOnce(t *testing.T) {
 			t.Errorf("%s, %v", id, err)
 		}
 	}
-	q.WorkflowID = "workflow-x"
+	q.WorkflowID, q.Cause = "workflow-x", "run-3"
 	if _, err := e.Once(t.Context(), db, q, began); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("no such workflow: %v", err)
 	}

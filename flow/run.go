@@ -31,6 +31,7 @@ type run struct {
 	execution *agent.Execution
 	program   *program
 	payload   map[string]any
+	cause     string // goes with the first commit of a fresh one
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -67,6 +68,7 @@ type run struct {
 	now      map[*flight]agent.NodeResult
 	response *agent.NodeResult
 	answered chan struct{} // a webhook-response is committed
+	entered  chan struct{} // the execution's row is committed
 	done     chan struct{} // the engine has let it go
 }
 
@@ -80,7 +82,7 @@ func (e *Engine) newRun(db *store.DB, id string) *run {
 	r := &run{
 		engine: e, db: db, id: id,
 		waiting: map[place]instance{}, flights: map[*flight]bool{}, landed: make(chan *flight, parallel),
-		knock: make(chan struct{}, 1), answered: make(chan struct{}), done: make(chan struct{}),
+		knock: make(chan struct{}, 1), answered: make(chan struct{}), entered: make(chan struct{}), done: make(chan struct{}),
 	}
 	r.written.Store(true)
 	r.ctx, r.cancel = context.WithCancelCause(e.work)

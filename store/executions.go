@@ -173,14 +173,21 @@ func (t *WorkflowText) Workflow() (agent.Workflow, error) {
 
 // NewExecution is what an execution starts from.
 type NewExecution struct {
-	Text    WorkflowText
-	Contact json.RawMessage // the one that was asked for; nil when it is not there
+	Text     WorkflowText
+	Contact  json.RawMessage // the one that was asked for; nil when it is not there
+	Repeated bool            // the cause that was asked for has started an execution before; the rest is empty then
 }
 
-// NewExecution reads a workflow that is to be executed, and a contact unless
-// contactID is empty.
-func (db *DB) NewExecution(ctx context.Context, workflowID, contactID string) (NewExecution, error) {
+// NewExecution reads a workflow that is to be executed, a contact unless
+// contactID is empty, and whether a cause, unless that is empty, has started
+// an execution before.
+func (db *DB) NewExecution(ctx context.Context, workflowID, contactID, cause string) (NewExecution, error) {
 	return Read(ctx, db, func(tx *Tx) (n NewExecution, err error) {
+		if cause != "" {
+			if err := tx.value(&n.Repeated, "SELECT EXISTS (SELECT 1 FROM executions WHERE cause = ? AND cause <> '')", cause); err != nil || n.Repeated {
+				return n, err
+			}
+		}
 		s, err := tx.prepare("SELECT id, name, nodes, edges, settings, status, version FROM workflows WHERE id = ?")
 		if err != nil {
 			return n, err

@@ -15,6 +15,7 @@ type Progress struct {
 	Execution *agent.Execution
 	Name      string             // of the workflow, for events
 	New       bool               // the execution's row is not there yet
+	Cause     string             // with New: names what starts it, as for StartedExecution
 	Begin     bool               // it runs from now on
 	Results   []agent.NodeResult // what became of nodes
 	Waits     []Wait             // nodes that wait from now on
@@ -97,7 +98,7 @@ func (tx *Tx) settleWaits(p Progress, over bool) (err error) {
 func (tx *Tx) saveExecution(p Progress) error {
 	e := p.Execution
 	if p.New {
-		return tx.insertExecution(e, "", p.Asleep)
+		return tx.insertExecution(e, p.Cause, p.Asleep)
 	}
 	problem, err := encodeError(e.Error)
 	if err != nil {
@@ -219,7 +220,7 @@ func (db *DB) Enter(ctx context.Context, started []StartedExecution) (entered []
 		for i, s := range started {
 			if s.Cause != "" {
 				var known bool
-				if err := tx.value(&known, "SELECT EXISTS (SELECT 1 FROM executions WHERE cause = ?)", s.Cause); err != nil {
+				if err := tx.value(&known, "SELECT EXISTS (SELECT 1 FROM executions WHERE cause = ? AND cause <> '')", s.Cause); err != nil {
 					return nil, err
 				}
 				if known {
