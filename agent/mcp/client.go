@@ -22,7 +22,7 @@ const (
 	MaxDescription     = 8192    // characters; the rest is cut
 
 	maxPages      = 100
-	maxRemembered = 1000 // servers whose protocol, and tokens, are kept in memory
+	maxRemembered = 1000 // servers of which something is kept in memory, and tokens
 	maxRetries    = 2    // of a stream that a server cut
 )
 
@@ -48,9 +48,11 @@ type Client struct {
 	sdk     *sdk.Client
 	now     func() time.Time
 
-	mu     sync.Mutex
-	known  map[string]era
-	tokens map[tokenKey]token
+	mu       sync.Mutex
+	known    map[string]era
+	mirrored map[string]bool // by address: whether tools want arguments in headers too
+	tokens   map[tokenKey]token
+	issuers  map[string]string // by address: who gives out tokens, as it was found
 }
 
 // New makes a Client.
@@ -61,7 +63,8 @@ func New(o Options) *Client {
 	if o.CallTimeout <= 0 {
 		o.CallTimeout = DefaultCallTimeout
 	}
-	return &Client{options: o, now: time.Now, known: map[string]era{}, tokens: map[tokenKey]token{},
+	return &Client{options: o, now: time.Now, known: map[string]era{}, mirrored: map[string]bool{},
+		tokens: map[tokenKey]token{}, issuers: map[string]string{},
 		sdk: sdk.NewClient(&sdk.Implementation{Name: "satchel", Title: "Satchel", Version: o.Version},
 			// Nobody is there to answer what a server asks back.
 			&sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})}
@@ -168,8 +171,13 @@ func (c *Client) remembered(url string) era {
 func (c *Client) remember(url string, way era) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.known) >= maxRemembered {
-		clear(c.known)
+	keep(c.known, url, way)
+}
+
+// keep remembers a value, and forgets all others when they become too many.
+func keep[K comparable, V any](m map[K]V, key K, value V) {
+	if _, known := m[key]; !known && len(m) >= maxRemembered {
+		clear(m)
 	}
-	c.known[url] = way
+	m[key] = value
 }

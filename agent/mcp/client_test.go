@@ -139,6 +139,46 @@ func TestServerChangesItsWay(t *testing.T) {
 	}
 }
 
+// TestMirroredArguments: arguments go into headers too when the schema says so,
+// also of a tool that this process has never listed; other servers are not
+// listed before each call.
+func TestMirroredArguments(t *testing.T) {
+	for name, test := range map[string]struct {
+		schema, header string
+		listings       int
+	}{
+		"plain":      {`{"type":"object","properties":{"region":{"type":"string"}}}`, "", 1},
+		"mirrored":   {`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`, "eu", 3},
+		"no listing": {``, "", 3},
+	} {
+		var listings int
+		var header string
+		peer := httptest.NewServer(answerTo(speaksTools, func(w http.ResponseWriter, r *http.Request, id string) {
+			if r.Header.Get("Mcp-Method") == "tools/list" {
+				listings++
+				if test.schema == "" {
+					fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no list today"}}`, id)
+					return
+				}
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"where","inputSchema":%s}],"resultType":"complete"}}`, id, test.schema)
+				return
+			}
+			header = r.Header.Get("Mcp-Param-Region")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"here"}],"resultType":"complete"}}`, id)
+		}))
+		c := newClient(t)
+		for range 3 {
+			if got, err := c.Call(t.Context(), Server{URL: peer.URL}, "where", json.RawMessage(`{"region":"eu"}`)); err != nil || got != "here" || header != test.header {
+				t.Errorf("%s: %v, %v, header %q", name, got, err, header)
+			}
+		}
+		if listings != test.listings {
+			t.Errorf("%s: tools were listed %d times, want %d", name, listings, test.listings)
+		}
+		peer.Close()
+	}
+}
+
 func TestCredentials(t *testing.T) {
 	inner := ways["2026-07-28, stateless"]()
 	for name, test := range map[string]struct {

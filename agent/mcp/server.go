@@ -41,7 +41,10 @@ func Serve(w http.ResponseWriter, r *http.Request, o Offer) {
 
 func (o Offer) server() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "satchel", Title: o.Name, Version: o.Version},
-		&sdk.ServerOptions{Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
+		// There are no prompts and resources, but the SDK answers who lists
+		// them, and a server declares what it answers.
+		&sdk.ServerOptions{Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{},
+			Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{}}})
 	for _, f := range o.Functions {
 		s.AddTool(&sdk.Tool{Name: f.Name, Description: f.Description, InputSchema: f.Schema, Annotations: &sdk.ToolAnnotations{ReadOnlyHint: f.ReadOnly}},
 			func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -20,7 +21,7 @@ func (c *Client) Tools(ctx context.Context, s Server) ([]agent.MCPTool, error) {
 		if can := session.InitializeResult().Capabilities; can == nil || can.Tools == nil {
 			return nil
 		}
-		listed, err := list(ctx, session)
+		listed, err := c.list(ctx, session, s.URL)
 		if err != nil {
 			return err
 		}
@@ -33,8 +34,49 @@ func (c *Client) Tools(ctx context.Context, s Server) ([]agent.MCPTool, error) {
 	return tools, nil
 }
 
-// list reads every page of a session's tools.
-func list(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Tool, error) {
+// list reads every page of a session's tools, and remembers whether some want
+// arguments in headers too.
+func (c *Client) list(ctx context.Context, session *sdk.ClientSession, url string) ([]*sdk.Tool, error) {
+	tools, err := pages(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	mirrored := slices.ContainsFunc(tools, func(t *sdk.Tool) bool { return t != nil && mentions(t.InputSchema, "x-mcp-header") })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	keep(c.mirrored, url, mirrored)
+	return tools, nil
+}
+
+// mentions tells whether a JSON value holds an object with a key.
+func mentions(value any, key string) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			if name == key || mentions(inner, key) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(inner any) bool { return mentions(inner, key) })
+	}
+	return false
+}
+
+// mirrors tells whether the server's tools must be listed before one is called:
+// from 2026-07-28 on, tools may want arguments in headers too, which their
+// schemas name, and the SDK knows only what its session has listed.
+func (c *Client) mirrors(session *sdk.ClientSession, url string) bool {
+	if session.InitializeResult().ProtocolVersion <= lastStateful {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	mirrored, known := c.mirrored[url]
+	return mirrored || !known
+}
+
+func pages(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Tool, error) {
 	var tools []*sdk.Tool
 	cursor := ""
 	for range maxPages {
@@ -86,9 +128,9 @@ func readTools(listed []*sdk.Tool) ([]agent.MCPTool, error) {
 	return tools, nil
 }
 
-// Call calls a tool with a JSON object and returns its result: the structured one when there is
-// one, else its text, else a map {"content": [...]} of the blocks of content
-// as the protocol writes them. Numbers are float64. A tool that reports an
+// Call calls a tool with a JSON object and returns its result: the structured
+// one when there is one, else its text, else a map {"content": [...]} of the
+// blocks of content as the protocol writes them. Numbers are float64. A tool that reports an
 // error of its own is an EXECUTION_ERROR with its text; other failures are as
 // of Tools.
 func (c *Client) Call(ctx context.Context, s Server, tool string, arguments json.RawMessage) (any, error) {
@@ -98,11 +140,13 @@ func (c *Client) Call(ctx context.Context, s Server, tool string, arguments json
 	var result *sdk.CallToolResult
 	params := func() *sdk.CallToolParams { return &sdk.CallToolParams{Name: tool, Arguments: arguments} }
 	err := c.ask(ctx, s, c.options.CallTimeout, func(ctx context.Context, session *sdk.ClientSession) (err error) {
+		if c.mirrors(session, s.URL) {
+			_, _ = c.list(ctx, session, s.URL) // the call itself may work without
+		}
 		result, err = session.CallTool(ctx, params())
 		var wire *jsonrpc.Error
-		if errors.As(err, &wire) && wire.Code == sdk.CodeHeaderMismatch {
-			// The server wants arguments in headers too, which its listing names.
-			if _, err := list(ctx, session); err != nil {
+		if errors.As(err, &wire) && wire.Code == sdk.CodeHeaderMismatch { // since the last listing
+			if _, err := c.list(ctx, session, s.URL); err != nil {
 				return err
 			}
 			result, err = session.CallTool(ctx, params())

@@ -1,0 +1,136 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+)
+
+// TestMain lets the compiled test be what the official conformance suite
+// examines (.ci/mcp-conformance): a client that the suite starts with the
+// address of its server as the last argument, or a server.
+func TestMain(m *testing.M) {
+	var err error
+	switch {
+	case os.Getenv("MCP_CONFORMANCE_SCENARIO") != "":
+		err = conformingClient(os.Args[len(os.Args)-1])
+	case os.Getenv("MCP_CONFORMANCE_SERVE") != "":
+		err = conformingServer(os.Getenv("MCP_CONFORMANCE_SERVE"))
+	default:
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// suiteContext is what the suite tells the client besides the address.
+type suiteContext struct {
+	ToolCalls []suiteCall `json:"toolCalls"`
+	ClientID  string      `json:"client_id"`
+	Secret    string      `json:"client_secret"`
+}
+
+type suiteCall struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// conformingClient lists the tools of a server and calls those that the suite
+// names, else each one.
+func conformingClient(url string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	var said suiteContext
+	if raw := os.Getenv("MCP_CONFORMANCE_CONTEXT"); raw != "" {
+		if err := json.Unmarshal([]byte(raw), &said); err != nil {
+			return err
+		}
+	}
+	guard := egress.New(egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, MaxResponse: -1})
+	defer guard.CloseIdleConnections()
+	c, s := New(Options{HTTP: guard.HTTP(), Version: "conformance"}), Server{URL: url}
+	tools, err := c.Tools(ctx, s)
+	if err != nil {
+		return err
+	}
+	calls := said.ToolCalls
+	if len(calls) == 0 {
+		if calls, err = callsOf(tools); err != nil {
+			return err
+		}
+	}
+	var failed []error
+	for _, call := range calls {
+		_, err := c.Call(ctx, s, call.Name, call.Arguments)
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// callsOf makes a call of each tool, with arguments that its schema allows.
+func callsOf(tools []agent.MCPTool) ([]suiteCall, error) {
+	samples := map[string]any{"string": "eu", "integer": 5, "number": 2.5, "boolean": true, "array": []any{}, "object": map[string]any{}}
+	var calls []suiteCall
+	for _, tool := range tools {
+		var schema struct {
+			Properties map[string]struct{ Type string }
+		}
+		if err := json.Unmarshal(tool.Parameters, &schema); err != nil {
+			return nil, err
+		}
+		arguments := map[string]any{}
+		for name, property := range schema.Properties {
+			arguments[name] = samples[property.Type]
+		}
+		if tool.Name == "json_schema_echo" { // wants to see what was read of the other tool's schema
+			arguments["schema"] = tools[0].Parameters
+		}
+		raw, err := json.Marshal(arguments)
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, suiteCall{tool.Name, raw})
+	}
+	return calls, nil
+}
+
+// conformingServer offers functions that the suite calls by their names.
+func conformingServer(address string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	function := func(name, schema string, result any, err error) Function {
+		return Function{Name: name, Description: name, Schema: json.RawMessage(schema),
+			Run: func(context.Context, json.RawMessage) (any, error) { return result, err }}
+	}
+	o := Offer{Name: "conformance", Version: "1", Failed: func(error) {}, Functions: []Function{
+		function("test_simple_text", `{"type":"object"}`, "This is a simple text response for testing.", nil),
+		function("test_error_handling", `{"type":"object"}`, nil, agent.Errorf(agent.CodeExecution, "This tool intentionally returns an error for testing")),
+		function("test_x_mcp_header", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`, "eu", nil),
+		function("json_schema_2020_12_tool", richSchema, "ok", nil),
+	}}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { Serve(w, r, o) }), ReadHeaderTimeout: 10 * time.Second}
+	return server.Serve(listener)
+}
+
+// richSchema is the suite's own example of what JSON Schema 2020-12 may hold.
+const richSchema = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
+	"$defs":{"address":{"$anchor":"addressDef","type":"object","properties":{"street":{"type":"string"},"city":{"type":"string"}}}},
+	"properties":{"name":{"type":"string"},"address":{"$ref":"#/$defs/address"},"contactMethod":{"type":"string","enum":["phone","email"]},
+		"phone":{"type":"string"},"email":{"type":"string"}},
+	"allOf":[{"anyOf":[{"required":["phone"]},{"required":["email"]}]}],
+	"if":{"properties":{"contactMethod":{"const":"phone"}},"required":["contactMethod"]},
+	"then":{"required":["phone"]},"else":{"required":["email"]},"additionalProperties":false}`
