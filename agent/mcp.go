@@ -1,7 +1,14 @@
 package agent
 
 import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -54,15 +61,17 @@ type MCPAuth struct {
 	Password     string `json:"password,omitempty" doc:"Of basic."`
 	Name         string `json:"name,omitempty" doc:"Of header: the header's name."`
 	Value        string `json:"value,omitempty" doc:"Of header: the header's value."`
-	TokenURL     string `json:"token_url,omitempty" doc:"Of oauth2: where tokens are given out."`
+	TokenURL     string `json:"token_url,omitempty" doc:"Of oauth2: where tokens are given out. Without it the MCP server's metadata tells."`
+	Issuer       string `json:"issuer,omitempty" doc:"Of oauth2 without token_url: the authorization server that the credentials are for. Without it, the one that the MCP server names first, from then on."`
 	ClientID     string `json:"client_id,omitempty" doc:"Of oauth2."`
-	ClientSecret string `json:"client_secret,omitempty" doc:"Of oauth2."`
-	Scope        string `json:"scope,omitempty" doc:"Of oauth2: scopes with spaces between, when the server asks for them."`
+	ClientSecret string `json:"client_secret,omitempty" doc:"Of oauth2, or private_key."`
+	PrivateKey   string `json:"private_key,omitempty" doc:"Of oauth2: a key in PEM (PKCS #8), P-256 or RSA, which signs an assertion in place of a secret."`
+	Scope        string `json:"scope,omitempty" doc:"Of oauth2: scopes with spaces between; without them those that the server asks for."`
 }
 
 // Secrets are the parts of the credentials that must never be shown.
 func (a MCPAuth) Secrets() []string {
-	return []string{a.Token, a.Password, a.Value, a.ClientSecret}
+	return []string{a.Token, a.Password, a.Value, a.ClientSecret, a.PrivateKey}
 }
 
 // Bounds of MCP servers.
@@ -103,14 +112,49 @@ func (a MCPAuth) check(is *Issues) {
 		need("value", a.Value, MaxMCPSecret)
 		is.Check(a.Name == "" || isHeaderName(a.Name), "auth.name", "must be the name of a header of one's own, such as X-Api-Key")
 	case MCPAuthOAuth2:
-		need("token_url", a.TokenURL, MaxURLLength)
-		is.checkURL("auth.token_url", a.TokenURL)
-		need("client_id", a.ClientID, maxMCPShortText)
-		need("client_secret", a.ClientSecret, MaxMCPSecret)
-		is.Check(len(a.Scope) <= maxMCPShortText && isHeaderValue(a.Scope), "auth.scope", fmt.Sprintf("must be plain text of at most %d bytes", maxMCPShortText))
+		a.checkOAuth2(is, need)
 	default:
 		is.Add("auth.type", "must be none, bearer, basic, header or oauth2")
 	}
+}
+
+func (a MCPAuth) checkOAuth2(is *Issues, need func(field, value string, limit int)) {
+	is.checkURL("auth.token_url", a.TokenURL)
+	is.checkURL("auth.issuer", a.Issuer)
+	is.Check(a.TokenURL == "" || a.Issuer == "", "auth.issuer", "must not be given beside token_url")
+	need("client_id", a.ClientID, maxMCPShortText)
+	if a.PrivateKey == "" {
+		need("client_secret", a.ClientSecret, MaxMCPSecret)
+	} else {
+		is.Check(a.ClientSecret == "", "auth.client_secret", "must not be given beside private_key")
+		_, err := a.Signer()
+		is.Check(err == nil, "auth.private_key", "must be a P-256 or RSA key of at least 2048 bits, in PEM (PKCS #8, not encrypted)")
+	}
+	is.Check(len(a.Scope) <= maxMCPShortText && isHeaderValue(a.Scope), "auth.scope", fmt.Sprintf("must be plain text of at most %d bytes", maxMCPShortText))
+}
+
+// Signer reads the private key: an *ecdsa.PrivateKey on P-256, or an
+// *rsa.PrivateKey of at least 2048 bits.
+func (a MCPAuth) Signer() (crypto.Signer, error) {
+	block, _ := pem.Decode([]byte(a.PrivateKey))
+	if block == nil || len(a.PrivateKey) > MaxMCPSecret {
+		return nil, errors.New("no PEM")
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	switch key := key.(type) {
+	case *ecdsa.PrivateKey:
+		if key.Curve == elliptic.P256() {
+			return key, nil
+		}
+	case *rsa.PrivateKey:
+		if key.N.BitLen() >= 2048 {
+			return key, nil
+		}
+	}
+	return nil, errors.New("a key of another kind")
 }
 
 // transportHeaders are those that the protocol and HTTP itself set.

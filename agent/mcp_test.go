@@ -1,6 +1,13 @@
 package agent
 
 import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"strings"
 	"testing"
 )
@@ -33,7 +40,39 @@ func TestMCPServerValidate(t *testing.T) {
 	for _, name := range []string{"Host", "content-length", "Mcp-Session-Id", "X Y", "X:Y", "Ä"} {
 		check(t, name, valid(url, MCPAuth{Type: "header", Name: name, Value: "v"}), "auth.name")
 	}
-	check(t, "nothing", valid(url, MCPAuth{Type: "oauth2"}), "auth.token_url", "auth.client_id", "auth.client_secret")
+	check(t, "nothing", valid(url, MCPAuth{Type: "oauth2"}), "auth.client_id", "auth.client_secret")
+	check(t, "found", valid(url, MCPAuth{Type: "oauth2", ClientID: "a", ClientSecret: "b"}))
+	check(t, "named", valid(url, MCPAuth{Type: "oauth2", Issuer: "https://b.example/x", ClientID: "a", ClientSecret: "b"}))
+	check(t, "named twice", valid(url, MCPAuth{Type: "oauth2", Issuer: "https://b.example", TokenURL: "https://b.example/token", ClientID: "a", ClientSecret: "b"}), "auth.issuer")
 	oauth.TokenURL, oauth.Scope = "ftp://b.example", "a\x00"
 	check(t, "bad", valid(url, oauth), "auth.token_url", "auth.scope")
+}
+
+// TestMCPPrivateKey: which keys may sign for a client.
+func TestMCPPrivateKey(t *testing.T) {
+	key := func(made any, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := x509.MarshalPKCS8PrivateKey(made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
+	}
+	valid := func(key, secret string) error {
+		return (&MCPServer{Name: "Tickets", URL: "https://a.example"}).Validate(MCPAuth{Type: "oauth2", ClientID: "a", PrivateKey: key, ClientSecret: secret})
+	}
+	p256 := key(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	_, edwards, err := ed25519.GenerateKey(rand.Reader)
+	check(t, "P-256", valid(p256, ""))
+	check(t, "RSA", valid(key(rsa.GenerateKey(rand.Reader, 2048)), ""))
+	check(t, "beside a secret", valid(p256, "b"), "auth.client_secret")
+	for name, bad := range map[string]string{
+		"P-384": key(ecdsa.GenerateKey(elliptic.P384(), rand.Reader)), "Ed25519": key(edwards, err),
+		"text": "sesame", "empty": "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n", "long": p256 + strings.Repeat(" ", MaxMCPSecret),
+	} {
+		check(t, name, valid(bad, ""), "auth.private_key")
+	}
 }

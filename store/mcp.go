@@ -151,6 +151,31 @@ func (db *DB) NoteMCPServer(ctx context.Context, s agent.MCPServer, tools []agen
 	return err
 }
 
+// KeepMCPIssuer adds to a server's sealed credentials the authorization server
+// that they are for, unless they name one or are no longer those of s.
+func (db *DB) KeepMCPIssuer(ctx context.Context, s agent.MCPServer, issuer string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		raw, err := tx.secret(s.ID, authField)
+		if err != nil || raw == "" {
+			return struct{}{}, err
+		}
+		var kept mcpSecret
+		if err := json.Unmarshal([]byte(raw), &kept); err != nil {
+			return struct{}{}, fmt.Errorf("sealed credentials of %s: %w", s.ID, err)
+		}
+		if kept.Issuer != "" || kept.TokenURL != "" || kept.URL != s.URL || kept.Type != agent.MCPAuthOAuth2 {
+			return struct{}{}, nil
+		}
+		kept.Issuer = issuer
+		sealed, err := json.Marshal(kept)
+		if err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.putSecret(s.ID, authField, string(sealed))
+	})
+	return err
+}
+
 // MCPListing is the listing of a server that was stored last; nil when its tools
 // were never listed.
 func (db *DB) MCPListing(ctx context.Context, id string) ([]agent.MCPTool, error) {

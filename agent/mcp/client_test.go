@@ -13,7 +13,6 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -213,79 +212,6 @@ func TestCredentials(t *testing.T) {
 			}
 		}
 		peer.Close()
-	}
-}
-
-// authority is a token endpoint that counts what it gives out.
-type authority struct {
-	mu     sync.Mutex
-	given  int
-	valid  string
-	inBody bool // takes the client's secret in the body only
-}
-
-func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	id, secret, ok := r.BasicAuth()
-	if a.inBody {
-		id, secret, ok = r.FormValue("client_id"), r.FormValue("client_secret"), r.Header.Get("Authorization") == ""
-	}
-	if !ok || id != "satchel" || secret != "swordfish" || r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "tools" {
-		http.Error(w, `{"error":"invalid_client"}`, http.StatusUnauthorized)
-		return
-	}
-	a.given++
-	a.valid = fmt.Sprintf("token-%d", a.given)
-	fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","expires_in":3600}`, a.valid)
-}
-
-func TestClientCredentials(t *testing.T) {
-	a := &authority{}
-	tokens := httptest.NewServer(a)
-	defer tokens.Close()
-	inner := ways["2026-07-28, stateless"]()
-	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.mu.Lock()
-		valid := r.Header.Get("Authorization") == "Bearer "+a.valid
-		a.mu.Unlock()
-		if !valid {
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		inner.ServeHTTP(w, r)
-	}))
-	defer peer.Close()
-	c := newClient(t)
-	now := time.Now()
-	c.now = func() time.Time { return now }
-	s := Server{URL: peer.URL, Auth: agent.MCPAuth{Type: "oauth2", TokenURL: tokens.URL, ClientID: "satchel", ClientSecret: "swordfish", Scope: "tools"}}
-	must := func(given int) {
-		t.Helper()
-		if _, err := c.Call(t.Context(), s, "hello", nil); err != nil {
-			t.Fatal(err)
-		}
-		if a.given != given {
-			t.Fatalf("%d tokens were asked for, want %d", a.given, given)
-		}
-	}
-	must(1)
-	must(1) // kept
-	now = now.Add(59*time.Minute + 45*time.Second)
-	must(2) // about to end
-	a.valid = "revoked"
-	must(3) // refused once
-	a.inBody = true
-	now = now.Add(2 * time.Hour)
-	must(4)
-	s.Auth.ClientSecret = "guess"
-	_, err := c.Tools(t.Context(), s)
-	if StatusOf(err) != agent.MCPError || agent.Explain(err) != "the token endpoint refuses the client's credentials (HTTP 401)" {
-		t.Errorf("wrong secret: %v", err)
-	}
-	s.Auth.TokenURL = "http://10.0.0.1/token"
-	if _, err := c.Tools(t.Context(), s); StatusOf(err) != agent.MCPDisconnected || !strings.Contains(agent.Explain(err), "token_url names an address") {
-		t.Errorf("private token endpoint: %v", err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,7 @@ type suiteContext struct {
 	ToolCalls []suiteCall `json:"toolCalls"`
 	ClientID  string      `json:"client_id"`
 	Secret    string      `json:"client_secret"`
+	Key       string      `json:"private_key_pem"`
 }
 
 type suiteCall struct {
@@ -60,7 +62,13 @@ func conformingClient(url string) error {
 	}
 	guard := egress.New(egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, MaxResponse: -1})
 	defer guard.CloseIdleConnections()
-	c, s := New(Options{HTTP: guard.HTTP(), Version: "conformance"}), Server{URL: url}
+	c, s := New(Options{HTTP: guard.HTTP(), Version: "conformance", CallTimeout: 5 * time.Second}), Server{URL: url}
+	if strings.HasPrefix(os.Getenv("MCP_CONFORMANCE_SCENARIO"), "auth/") {
+		s.Auth = agent.MCPAuth{Type: agent.MCPAuthOAuth2, ClientID: said.ClientID, ClientSecret: said.Secret, PrivateKey: said.Key}
+		if said.ClientID == "" { // of the scenarios for logins by a person, up to where they part from ours
+			s.Auth.ClientID, s.Auth.ClientSecret = "satchel", "swordfish"
+		}
+	}
 	tools, err := c.Tools(ctx, s)
 	if err != nil {
 		return err
@@ -122,6 +130,7 @@ func conformingServer(address string) error {
 		function("test_x_mcp_header", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`, "eu", nil),
 		function("json_schema_2020_12_tool", richSchema, "ok", nil),
 	}}
+	fmt.Printf("listening on http://%s\n", listener.Addr())
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { Serve(w, r, o) }), ReadHeaderTimeout: 10 * time.Second}
 	return server.Serve(listener)
 }

@@ -14,8 +14,10 @@ import (
 	"satchel/agent"
 )
 
-// closeTimeout bounds the request that ends a session.
-const closeTimeout = 2 * time.Second
+const (
+	closeTimeout = 2 * time.Second // of the request that ends a session
+	maxDrained   = 64 << 10        // bytes of an answer that is not looked at
+)
 
 // exchange carries the HTTP requests of one session: it adds the credentials,
 // refuses to go anywhere but to the server, bounds what comes back, and notes
@@ -123,7 +125,44 @@ func (x *exchange) send(ctx context.Context, req *http.Request) (resp *http.Resp
 	}
 	out.Header.Set("User-Agent", "Satchel/"+x.c.options.Version)
 	resp, err = x.base.RoundTrip(out)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized && x.server.Auth.Type == agent.MCPAuthOAuth2 && out.Header.Get("Authorization") == "" {
+		resp, err = x.answerChallenge(ctx, out, resp)
+	}
 	return resp, kept, err
+}
+
+// answerChallenge makes a request again with a token, which the server has
+// asked for.
+func (x *exchange) answerChallenge(ctx context.Context, req *http.Request, resp *http.Response) (*http.Response, error) {
+	if req.Body != nil && req.GetBody == nil {
+		return resp, nil
+	}
+	_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)
+	_ = resp.Body.Close()
+	g, err := x.c.discover(ctx, x.server, resp.Header.Values("WWW-Authenticate"))
+	if err != nil {
+		return nil, err
+	}
+	value, err := x.c.freshToken(ctx, x.server, g)
+	if err != nil {
+		return nil, err
+	}
+	again := req.Clone(ctx)
+	if req.Body != nil {
+		if again.Body, err = req.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	x.bear(again, value)
+	return x.base.RoundTrip(again)
+}
+
+// bear puts an access token into a request.
+func (x *exchange) bear(req *http.Request, value string) {
+	req.Header.Set("Authorization", "Bearer "+value)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.secrets = append(x.server.Auth.Secrets(), value)
 }
 
 func (x *exchange) authorize(ctx context.Context, req *http.Request) (kept bool, err error) {
@@ -135,12 +174,13 @@ func (x *exchange) authorize(ctx context.Context, req *http.Request) (kept bool,
 	case agent.MCPAuthHeader:
 		req.Header.Set(auth.Name, auth.Value)
 	case agent.MCPAuthOAuth2:
-		var value string
-		if value, kept, err = x.c.token(ctx, x.server); err == nil {
-			req.Header.Set("Authorization", "Bearer "+value)
-			x.mu.Lock()
-			x.secrets = append(x.server.Auth.Secrets(), value)
-			x.mu.Unlock()
+		value := x.c.keptToken(x.server)
+		kept = value != ""
+		if !kept && auth.TokenURL != "" {
+			value, err = x.c.freshToken(ctx, x.server, grant{tokenURL: auth.TokenURL, audience: auth.TokenURL, resource: x.server.URL, scope: auth.Scope})
+		}
+		if value != "" { // without one the server's challenge tells where to ask
+			x.bear(req, value)
 		}
 	}
 	return kept, err

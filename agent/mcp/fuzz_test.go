@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +52,27 @@ func FuzzAnswers(f *testing.F) {
 		now := time.Now()
 		if got, err := readToken(bytes.NewReader(body), now); err == nil && (!printable(got.value) || got.value == "" || got.ends.Sub(now) > 24*time.Hour) {
 			t.Errorf("token %+v", got)
+		}
+	})
+}
+
+// FuzzChallenge: a server's WWW-Authenticate header, and the metadata that it
+// leads to, end in a grant to a usable address or in an error for people.
+func FuzzChallenge(f *testing.F) {
+	for _, header := range []string{"", "Bearer", `Bearer resource_metadata="http://peer.example/about", scope="a b"`, `Basic realm="x", Bearer scope=a`,
+		`Bearer a="\`, `,,,=,`, strings.Repeat(`Bearer a=b, `, 400), `Bearer resource_metadata="http://other.example"`} {
+		f.Add(header, []byte(`{"resource":"http://peer.example/mcp","authorization_servers":["http://peer.example"],"issuer":"http://peer.example","token_endpoint":"http://peer.example/token"}`))
+		f.Add(header, []byte(`{"resource":"http://peer.example","authorization_servers":["http://peer.example/a?b"]}`))
+	}
+	f.Fuzz(func(t *testing.T, header string, document []byte) {
+		c := New(Options{HTTP: &http.Client{Transport: answering{"application/json", document}}})
+		g, err := c.discover(t.Context(), Server{URL: "http://peer.example/mcp"}, []string{header})
+		var known *agent.Error
+		if err != nil && !errors.As(err, &known) {
+			t.Errorf("%v", err)
+		}
+		if err == nil && !strings.HasPrefix(strings.ToLower(g.tokenURL), "http") {
+			t.Errorf("a token would be asked for at %q", g.tokenURL)
 		}
 	})
 }

@@ -2,14 +2,23 @@ package mcp
 
 import (
 	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
 	"crypto/sha256"
+	"encoding/asn1"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
+	"math/big"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
+
+	"satchel/agent"
 )
 
 // Bounds of access tokens.
@@ -17,6 +26,7 @@ const (
 	maxTokenAnswer = 64 << 10 // bytes
 	unsaidLife     = 5 * time.Minute
 	tokenLeeway    = 30 * time.Second // a token is not used so shortly before its end
+	assertionLife  = 2 * time.Minute
 )
 
 // tokenKey names a token by all that it was asked for with.
@@ -29,31 +39,31 @@ type token struct {
 
 func keyOf(s Server) tokenKey {
 	a := s.Auth
-	return sha256.Sum256([]byte(strings.Join([]string{s.URL, a.TokenURL, a.ClientID, a.ClientSecret, a.Scope}, "\x00")))
+	return sha256.Sum256([]byte(strings.Join([]string{s.URL, a.TokenURL, a.Issuer, a.ClientID, a.ClientSecret, a.PrivateKey, a.Scope}, "\x00")))
 }
 
-// token is the access token for a server: a kept one until it ends, else one
-// that its token endpoint gives for the client's credentials (RFC 6749, 4.4).
-// kept tells which it was. Failures are a *Fault.
-func (c *Client) token(ctx context.Context, s Server) (value string, kept bool, err error) {
-	key := keyOf(s)
+// keptToken is the access token of an earlier call, "" when there is none or
+// it has ended.
+func (c *Client) keptToken(s Server) string {
 	c.mu.Lock()
-	known, ok := c.tokens[key]
-	c.mu.Unlock()
-	if ok && c.now().Before(known.ends) {
-		return known.value, true, nil
+	defer c.mu.Unlock()
+	if known, ok := c.tokens[keyOf(s)]; ok && c.now().Before(known.ends) {
+		return known.value
 	}
-	fresh, err := c.fetchToken(ctx, s)
+	return ""
+}
+
+// freshToken asks a token endpoint for an access token for the client's
+// credentials (RFC 6749, 4.4) and keeps it. Failures are a *Fault.
+func (c *Client) freshToken(ctx context.Context, s Server, g grant) (string, error) {
+	fresh, err := c.fetchToken(ctx, s, g)
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.tokens) >= maxRemembered {
-		clear(c.tokens)
-	}
-	c.tokens[key] = fresh
-	return fresh.value, false, nil
+	keep(c.tokens, keyOf(s), fresh)
+	return fresh.value, nil
 }
 
 func (c *Client) dropToken(s Server) {
@@ -62,33 +72,60 @@ func (c *Client) dropToken(s Server) {
 	delete(c.tokens, keyOf(s))
 }
 
-// fetchToken asks with the credentials in the Authorization header, as every
-// token endpoint must understand, and in the body where one does not.
-func (c *Client) fetchToken(ctx context.Context, s Server) (token, error) {
+// The ways in which a client shows a token endpoint who it is (RFC 8414, 2;
+// RFC 7523, 2.2).
+const (
+	secretInHeader  = "client_secret_basic"
+	secretInBody    = "client_secret_post"
+	signedAssertion = "private_key_jwt"
+)
+
+// fetchToken shows who the client is by the way that the endpoint names. When
+// it names none, the secret stands in the Authorization header, as every
+// endpoint must understand, and in the body where one does not.
+func (c *Client) fetchToken(ctx context.Context, s Server, g grant) (token, error) {
+	ways := []string{secretInHeader, secretInBody}
+	if s.Auth.PrivateKey != "" {
+		ways = []string{signedAssertion}
+	}
+	if len(g.methods) > 0 {
+		ways = slices.DeleteFunc(ways, func(way string) bool { return !slices.Contains(g.methods, way) })
+	}
+	if len(ways) == 0 {
+		return token{}, lies("has an authorization server that does not take this kind of credentials")
+	}
+	t, err := c.requestToken(ctx, s, g, ways[0])
 	var f *Fault
-	t, err := c.requestToken(ctx, s, true)
-	if errors.As(err, &f) && (f.Err.Details["status"] == http.StatusUnauthorized || f.Err.Details["status"] == http.StatusBadRequest) {
-		if other, otherErr := c.requestToken(ctx, s, false); otherErr == nil {
+	if len(ways) > 1 && errors.As(err, &f) && (f.Err.Details["status"] == http.StatusUnauthorized || f.Err.Details["status"] == http.StatusBadRequest) {
+		if other, otherErr := c.requestToken(ctx, s, g, ways[1]); otherErr == nil {
 			return other, nil
 		}
 	}
 	return t, err
 }
 
-func (c *Client) requestToken(ctx context.Context, s Server, inHeader bool) (token, error) {
-	form := url.Values{"grant_type": {"client_credentials"}, "resource": {s.URL}} // RFC 8707
-	if s.Auth.Scope != "" {
-		form.Set("scope", s.Auth.Scope)
+func (c *Client) requestToken(ctx context.Context, s Server, g grant, way string) (token, error) {
+	form := url.Values{"grant_type": {"client_credentials"}, "resource": {g.resource}} // RFC 8707
+	if g.scope != "" {
+		form.Set("scope", g.scope)
 	}
-	if !inHeader {
+	switch way {
+	case secretInBody:
 		form.Set("client_id", s.Auth.ClientID)
 		form.Set("client_secret", s.Auth.ClientSecret)
+	case signedAssertion:
+		assertion, err := c.assertion(s.Auth, g.audience)
+		if err != nil {
+			return token{}, fault(false, err, "auth.private_key cannot sign")
+		}
+		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+		form.Set("client_assertion", assertion)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Auth.TokenURL, strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.tokenURL, strings.NewReader(form.Encode()))
 	if err != nil {
 		return token{}, fault(false, nil, "the token endpoint's address is not usable")
 	}
-	if inHeader {
+	if way == secretInHeader {
 		req.SetBasicAuth(url.QueryEscape(s.Auth.ClientID), url.QueryEscape(s.Auth.ClientSecret))
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -97,7 +134,7 @@ func (c *Client) requestToken(ctx context.Context, s Server, inHeader bool) (tok
 	asked := c.now()
 	resp, err := c.options.HTTP.Transport.RoundTrip(req) // redirects are not followed
 	if err != nil {
-		return token{}, tokenUnreachable(ctx, err)
+		return token{}, notReached(ctx, err, "the token endpoint")
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -106,18 +143,72 @@ func (c *Client) requestToken(ctx context.Context, s Server, inHeader bool) (tok
 	return readToken(resp.Body, asked)
 }
 
-func tokenUnreachable(ctx context.Context, err error) *Fault {
+// notReached is a Fault about an address that is not the server's own.
+func notReached(ctx context.Context, err error, what string) *Fault {
 	var refused interface {
 		error
 		Refused() bool
 	}
 	switch {
 	case errors.As(err, &refused) && refused.Refused():
-		return fault(true, err, "token_url names an address that this server does not call; the operator opens private ones with SATCHEL_OUTBOUND_ALLOW")
+		return fault(true, err, "%s is at an address that this server does not call; the operator opens private ones with SATCHEL_OUTBOUND_ALLOW", what)
 	case ctx.Err() != nil:
-		return fault(true, err, "the token endpoint did not answer in time")
+		return fault(true, err, "%s did not answer in time", what)
 	}
-	return fault(true, err, "the token endpoint cannot be reached: %s", unreachable(err))
+	return fault(true, err, "%s cannot be reached: %s", what, unreachable(err))
+}
+
+// assertion is a signed statement of who the client is (RFC 7523, 3).
+func (c *Client) assertion(auth agent.MCPAuth, audience string) (string, error) {
+	signer, err := auth.Signer()
+	if err != nil {
+		return "", err
+	}
+	_, isRSA := signer.(*rsa.PrivateKey)
+	header := map[string]any{"typ": "JWT", "alg": "ES256"}
+	if isRSA {
+		header["alg"] = "RS256"
+	}
+	now := c.now()
+	signed, err := encodeParts(header, map[string]any{"iss": auth.ClientID, "sub": auth.ClientID, "aud": audience,
+		"jti": rand.Text(), "iat": now.Unix(), "exp": now.Add(assertionLife).Unix()})
+	if err != nil {
+		return "", err
+	}
+	digest := sha256.Sum256([]byte(signed))
+	signature, err := signer.Sign(rand.Reader, digest[:], crypto.SHA256)
+	if err == nil && !isRSA {
+		signature, err = fixedSignature(signature)
+	}
+	if err != nil {
+		return "", err
+	}
+	return signed + "." + base64.RawURLEncoding.EncodeToString(signature), nil
+}
+
+func encodeParts(parts ...any) (string, error) {
+	encoded := make([]string, len(parts))
+	for i, part := range parts {
+		raw, err := json.Marshal(part)
+		if err != nil {
+			return "", err
+		}
+		encoded[i] = base64.RawURLEncoding.EncodeToString(raw)
+	}
+	return strings.Join(encoded, "."), nil
+}
+
+// fixedSignature turns an ECDSA signature of P-256 from ASN.1 into the two
+// numbers of 32 bytes that JWTs have (RFC 7518, 3.4).
+func fixedSignature(der []byte) ([]byte, error) {
+	var numbers struct{ R, S *big.Int }
+	if _, err := asn1.Unmarshal(der, &numbers); err != nil {
+		return nil, err
+	}
+	out := make([]byte, 64)
+	numbers.R.FillBytes(out[:32])
+	numbers.S.FillBytes(out[32:])
+	return out, nil
 }
 
 // readToken reads a token endpoint's answer (RFC 6749, 5.1).

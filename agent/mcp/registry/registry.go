@@ -72,8 +72,8 @@ func (r *Registry) Create(ctx context.Context, db *store.DB, s agent.MCPServer, 
 	if err := r.checkURL("url", s.URL); err != nil {
 		return s, err
 	}
-	if auth.Type == agent.MCPAuthOAuth2 {
-		if err := r.checkURL("auth.token_url", auth.TokenURL); err != nil {
+	for field, raw := range map[string]string{"auth.token_url": auth.TokenURL, "auth.issuer": auth.Issuer} {
+		if err := r.checkURL(field, raw); err != nil && raw != "" && auth.Type == agent.MCPAuthOAuth2 {
 			return s, err
 		}
 	}
@@ -87,11 +87,20 @@ func (r *Registry) Create(ctx context.Context, db *store.DB, s agent.MCPServer, 
 		return s, ctx.Err()
 	}
 	found(&s, err)
+	if findsIssuer(auth) {
+		auth.Issuer = r.client.Issuer(s.URL)
+	}
 	made, err := db.CreateMCPServer(ctx, s, auth, tools)
 	if err == nil {
 		r.saw(db, true)
 	}
 	return made, err
+}
+
+// findsIssuer tells whether credentials are for the authorization server that
+// the MCP server will be found to have.
+func findsIssuer(auth agent.MCPAuth) bool {
+	return auth.Type == agent.MCPAuthOAuth2 && auth.TokenURL == "" && auth.Issuer == ""
 }
 
 func (r *Registry) checkURL(field, raw string) error {
@@ -180,7 +189,11 @@ func (r *Registry) look(ctx context.Context, db *store.DB, s *agent.MCPServer) (
 	// The look itself may have used up the time.
 	noted, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 	defer cancel()
-	if noteErr := db.NoteMCPServer(noted, seen, tools); noteErr != nil {
+	noteErr := db.NoteMCPServer(noted, seen, tools)
+	if issuer := r.client.Issuer(s.URL); noteErr == nil && findsIssuer(auth) && issuer != "" {
+		noteErr = db.KeepMCPIssuer(noted, seen, issuer)
+	}
+	if noteErr != nil {
 		r.log.Warn("what was found of an MCP server could not be stored", "agent", db.ID(), "server", s.ID, "error", noteErr)
 	}
 	seen.CheckedAt = agent.At(r.now())

@@ -1,0 +1,343 @@
+package mcp
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/agent"
+)
+
+// authority is a token endpoint that counts what it gives out.
+type authority struct {
+	mu     sync.Mutex
+	given  int
+	valid  string
+	inBody bool // takes the client's secret in the body only
+}
+
+func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	id, secret, ok := r.BasicAuth()
+	if a.inBody {
+		id, secret, ok = r.FormValue("client_id"), r.FormValue("client_secret"), r.Header.Get("Authorization") == ""
+	}
+	if !ok || id != "satchel" || secret != "swordfish" || r.FormValue("grant_type") != "client_credentials" || r.FormValue("scope") != "tools" {
+		http.Error(w, `{"error":"invalid_client"}`, http.StatusUnauthorized)
+		return
+	}
+	a.given++
+	a.valid = fmt.Sprintf("token-%d", a.given)
+	fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","expires_in":3600}`, a.valid)
+}
+
+func TestClientCredentials(t *testing.T) {
+	a := &authority{}
+	tokens := httptest.NewServer(a)
+	defer tokens.Close()
+	inner := ways["2026-07-28, stateless"]()
+	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.mu.Lock()
+		valid := r.Header.Get("Authorization") == "Bearer "+a.valid
+		a.mu.Unlock()
+		if !valid {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	defer peer.Close()
+	c := newClient(t)
+	now := time.Now()
+	c.now = func() time.Time { return now }
+	s := Server{URL: peer.URL, Auth: agent.MCPAuth{Type: "oauth2", TokenURL: tokens.URL, ClientID: "satchel", ClientSecret: "swordfish", Scope: "tools"}}
+	must := func(given int) {
+		t.Helper()
+		if _, err := c.Call(t.Context(), s, "hello", nil); err != nil {
+			t.Fatal(err)
+		}
+		if a.given != given {
+			t.Fatalf("%d tokens were asked for, want %d", a.given, given)
+		}
+	}
+	must(1)
+	must(1) // kept
+	now = now.Add(59*time.Minute + 45*time.Second)
+	must(2) // about to end
+	a.valid = "revoked"
+	must(3) // refused once
+	a.inBody = true
+	now = now.Add(2 * time.Hour)
+	must(4)
+	s.Auth.ClientSecret = "guess"
+	_, err := c.Tools(t.Context(), s)
+	if StatusOf(err) != agent.MCPError || agent.Explain(err) != "the token endpoint refuses the client's credentials (HTTP 401)" {
+		t.Errorf("wrong secret: %v", err)
+	}
+	s.Auth.TokenURL = "http://10.0.0.1/token"
+	if _, err := c.Tools(t.Context(), s); StatusOf(err) != agent.MCPDisconnected || !strings.Contains(agent.Explain(err), "the token endpoint is at an address that this server does not call") {
+		t.Errorf("private token endpoint: %v", err)
+	}
+}
+
+// company is an MCP server that asks for a token, and its authorization
+// server, with what each says of itself.
+type company struct {
+	server, authority *httptest.Server
+	mu                sync.Mutex
+	challenge         string
+	documents         map[string]string // by path, on both
+	asked             []url.Values      // of the token endpoint
+	bare              int               // requests without a token
+}
+
+// newCompany is one that does everything right: the authorization server is
+// known by a path, as of a company with several.
+func newCompany(t *testing.T) *company {
+	t.Helper()
+	c := &company{documents: map[string]string{}}
+	inner := ways["2025-11-25, sessions"]()
+	serve := func(w http.ResponseWriter, r *http.Request) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		body, ok := c.documents[r.URL.Path]
+		if ok {
+			_, _ = io.WriteString(w, body)
+		}
+		return ok
+	}
+	c.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case serve(w, r):
+		case r.Header.Get("Authorization") == "Bearer token-1":
+			inner.ServeHTTP(w, r)
+		case r.URL.Path == "/mcp":
+			c.mu.Lock()
+			c.bare++
+			w.Header().Set("WWW-Authenticate", c.challenge)
+			c.mu.Unlock()
+			http.Error(w, "who are you", http.StatusUnauthorized)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	c.authority = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.URL.Path == "/token" {
+			_ = r.ParseForm()
+			if id, secret, ok := r.BasicAuth(); ok {
+				r.PostForm.Set("basic", id+":"+secret)
+			}
+			c.mu.Lock()
+			c.asked = append(c.asked, r.PostForm)
+			c.mu.Unlock()
+			_, _ = io.WriteString(w, `{"access_token":"token-1","token_type":"Bearer","expires_in":3600}`)
+			return
+		}
+		if !serve(w, r) {
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(func() { c.server.CloseClientConnections(); c.server.Close(); c.authority.Close() })
+	c.say("/.well-known/oauth-protected-resource/mcp", `{"resource":"SERVER/mcp","authorization_servers":["AUTHORITY/shop"],"scopes_supported":["tools","files"]}`)
+	c.say("/.well-known/openid-configuration/shop", `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","grant_types_supported":["client_credentials"]}`)
+	return c
+}
+
+// say sets a document; SERVER and AUTHORITY stand for the addresses.
+func (c *company) say(path, body string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.documents[path] = strings.NewReplacer("SERVER", c.server.URL, "AUTHORITY", c.authority.URL).Replace(body)
+}
+
+func (c *company) as(auth agent.MCPAuth) Server {
+	auth.Type, auth.ClientID = "oauth2", "satchel"
+	return Server{URL: c.server.URL + "/mcp", Auth: auth}
+}
+
+// TestDiscovery: with no token_url the authorization server is found, and
+// asked in a way that it takes.
+func TestDiscovery(t *testing.T) {
+	secret := agent.MCPAuth{ClientSecret: "swordfish"}
+	for name, test := range map[string]struct {
+		change func(*company)
+		auth   agent.MCPAuth
+		want   url.Values // of the token request, besides the resource
+	}{
+		"as it is": {nil, secret, url.Values{"basic": {"satchel:swordfish"}, "scope": {"tools files"}}},
+		"secret in the body": {func(c *company) {
+			c.say("/.well-known/oauth-authorization-server/shop", `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","token_endpoint_auth_methods_supported":["client_secret_post"]}`)
+		}, secret, url.Values{"client_id": {"satchel"}, "client_secret": {"swordfish"}, "scope": {"tools files"}}},
+		"scope of the challenge": {func(c *company) { c.challenge = `Basic realm="x", Bearer scope="tools", error="invalid_token"` }, secret,
+			url.Values{"basic": {"satchel:swordfish"}, "scope": {"tools"}}},
+		"scope of the owner": {func(c *company) { c.challenge = `Bearer scope="tools"` }, agent.MCPAuth{ClientSecret: "swordfish", Scope: "read"},
+			url.Values{"basic": {"satchel:swordfish"}, "scope": {"read"}}},
+		"the root's metadata": {func(c *company) {
+			delete(c.documents, "/.well-known/oauth-protected-resource/mcp")
+			c.say("/.well-known/oauth-protected-resource", `{"resource":"SERVER","authorization_servers":["AUTHORITY"]}`)
+			c.say("/.well-known/oauth-authorization-server", `{"issuer":"AUTHORITY/","token_endpoint":"AUTHORITY/token"}`)
+		}, secret, url.Values{"basic": {"satchel:swordfish"}}},
+		"metadata that is pointed to": {func(c *company) {
+			c.documents["/about"] = c.documents["/.well-known/oauth-protected-resource/mcp"]
+			delete(c.documents, "/.well-known/oauth-protected-resource/mcp")
+			c.challenge = `Bearer resource_metadata="` + c.server.URL + `/about"`
+		}, secret, url.Values{"basic": {"satchel:swordfish"}, "scope": {"tools files"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := newCompany(t)
+			if test.change != nil {
+				test.change(at)
+			}
+			c := newClient(t)
+			for range 2 {
+				if got, err := c.Call(t.Context(), at.as(test.auth), "hello", nil); err != nil || got != "hello\nworld" {
+					t.Fatalf("%v, %v", got, err)
+				}
+			}
+			want := test.want
+			want.Set("grant_type", "client_credentials")
+			want.Set("resource", at.server.URL+"/mcp")
+			if name == "the root's metadata" {
+				want.Set("resource", at.server.URL)
+			}
+			if len(at.asked) != 1 || at.bare != 1 || !reflect.DeepEqual(at.asked[0], want) {
+				t.Errorf("%d requests without a token; tokens were asked for with %v, want %v", at.bare, at.asked, want)
+			}
+			if issuer := c.Issuer(at.server.URL + "/mcp"); !strings.HasPrefix(issuer, at.authority.URL) {
+				t.Errorf("the issuer is %q", issuer)
+			}
+		})
+	}
+}
+
+// TestDeceit: what a server could say to be sent the client's secret, or to
+// have other hosts called, ends before a token is asked for.
+func TestDeceit(t *testing.T) {
+	const resource, authority = "/.well-known/oauth-protected-resource/mcp", "/.well-known/openid-configuration/shop"
+	for name, test := range map[string]struct {
+		path, body, challenge, says string
+	}{
+		"another resource":         {resource, `{"resource":"https://other.example/mcp","authorization_servers":["AUTHORITY/shop"]}`, "", "has metadata of another resource"},
+		"a path beside":            {resource, `{"resource":"SERVER/mc","authorization_servers":["AUTHORITY/shop"]}`, "", "has metadata of another resource"},
+		"no authorization server":  {resource, `{"resource":"SERVER/mcp"}`, "", "names no authorization server"},
+		"no address":               {resource, `{"resource":"SERVER/mcp","authorization_servers":["file:///etc/passwd"]}`, "", "by no usable address"},
+		"a user in the address":    {resource, `{"resource":"SERVER/mcp","authorization_servers":["http://a:b@c.example"]}`, "", "by no usable address"},
+		"a private address":        {resource, `{"resource":"SERVER/mcp","authorization_servers":["http://169.254.169.254"]}`, "", "the authorization metadata is at an address that this server does not call"},
+		"metadata of another host": {"", "", `Bearer resource_metadata="http://other.example/about"`, "points to metadata of another host"},
+		"metadata nowhere":         {"", "", `Bearer resource_metadata="SERVER/nowhere"`, "set token_url"},
+		"a page":                   {resource, `<html>`, "", "is no JSON of under 256 KB"},
+		"too much":                 {resource, `{"resource":"` + strings.Repeat("x", maxMetadata) + `"}`, "", "is no JSON of under 256 KB"},
+		"another issuer":           {authority, `{"issuer":"https://bank.example","token_endpoint":"AUTHORITY/token"}`, "", "calls itself another"},
+		"no token endpoint":        {authority, `{"issuer":"AUTHORITY/shop"}`, "", "without a usable token endpoint"},
+		"a strange token endpoint": {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"gopher://x"}`, "", "without a usable token endpoint"},
+		"for people only":          {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","grant_types_supported":["authorization_code"]}`, "", "gives no tokens for client credentials"},
+		"for signers only":         {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","token_endpoint_auth_methods_supported":["private_key_jwt"]}`, "", "does not take this kind of credentials"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := newCompany(t)
+			if test.path != "" {
+				at.say(test.path, test.body)
+			}
+			at.challenge = strings.ReplaceAll(test.challenge, "SERVER", at.server.URL)
+			_, err := newClient(t).Tools(t.Context(), at.as(agent.MCPAuth{ClientSecret: "swordfish"}))
+			if err == nil || !strings.Contains(agent.Explain(err), test.says) || agent.ErrorCode(err) != agent.CodeUpstream {
+				t.Errorf("%v", err)
+			}
+			if len(at.asked) != 0 {
+				t.Errorf("a token was asked for with %v", at.asked)
+			}
+		})
+	}
+	at := newCompany(t)
+	_, err := newClient(t).Tools(t.Context(), at.as(agent.MCPAuth{ClientSecret: "swordfish", Issuer: "https://bank.example"}))
+	if err == nil || !strings.Contains(agent.Explain(err), "another authorization server than the one that the credentials are for") || len(at.asked) != 0 {
+		t.Errorf("credentials for another authorization server: %v, asked with %v", err, at.asked)
+	}
+}
+
+// TestSignedAssertion: a key signs in place of a secret, verified here by the
+// standard library alone.
+func TestSignedAssertion(t *testing.T) {
+	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for algorithm, key := range map[string]crypto.Signer{"ES256": p256, "RS256": long} {
+		raw, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := newCompany(t)
+		auth := agent.MCPAuth{PrivateKey: string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))}
+		if _, err := newClient(t).Tools(t.Context(), at.as(auth)); err != nil {
+			t.Fatal(err)
+		}
+		form := at.asked[0]
+		parts := strings.Split(form.Get("client_assertion"), ".")
+		if len(parts) != 3 || form.Get("client_assertion_type") != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" || form.Has("basic") {
+			t.Fatalf("asked with %v", form)
+		}
+		signature, err := base64.RawURLEncoding.DecodeString(parts[2])
+		digest := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
+		if key == p256 {
+			if len(signature) != 64 || !ecdsa.Verify(&p256.PublicKey, digest[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
+				t.Errorf("the signature does not verify, %v", err)
+			}
+		} else if err := rsa.VerifyPKCS1v15(&long.PublicKey, crypto.SHA256, digest[:], signature); err != nil {
+			t.Error(err)
+		}
+		var header, claims map[string]any
+		for i, into := range []*map[string]any{&header, &claims} {
+			raw, err := base64.RawURLEncoding.DecodeString(parts[i])
+			if err != nil || json.Unmarshal(raw, into) != nil {
+				t.Fatalf("%s, %v", raw, err)
+			}
+		}
+		if header["alg"] != algorithm || claims["iss"] != "satchel" || claims["sub"] != "satchel" || claims["aud"] != at.authority.URL+"/shop" ||
+			claims["exp"].(float64)-claims["iat"].(float64) != assertionLife.Seconds() || len(claims["jti"].(string)) < 20 {
+			t.Errorf("%v %v", header, claims)
+		}
+	}
+}
+
+func TestUsable(t *testing.T) {
+	for _, test := range []struct {
+		address, server string
+		want            bool
+	}{
+		{"https://a.example/x", "https://b.example", true}, {"https://a.example", "http://b.example", true}, {"http://a.example", "HTTP://b.example", true},
+		{"http://a.example", "https://b.example", false}, {"https://a@b.example", "https://b.example", false}, {"https://a.example#x", "https://b.example", false},
+		{"//a.example", "http://b.example", false}, {"gopher://a.example", "http://b.example", false}, {"/x", "http://b.example", false},
+	} {
+		u, err := url.Parse(test.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := usable(u, test.server); got != test.want {
+			t.Errorf("%s for %s: %v", test.address, test.server, got)
+		}
+	}
+}
