@@ -2,15 +2,17 @@ package flow
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
+	"satchel/agent"
 	"satchel/flow/template"
 	"satchel/gateways"
 )
 
 // MessageKinds are the nodes that send through gateways.
 func MessageKinds(g *gateways.Gateways) map[string]*Kind {
-	return map[string]*Kind{
+	kinds := map[string]*Kind{
 		"email": {
 			Run: func(ctx context.Context, c *Call) (Outcome, error) { return runEmail(ctx, g, c) },
 			HTML: func(data map[string]any, key string) bool {
@@ -19,6 +21,49 @@ func MessageKinds(g *gateways.Gateways) map[string]*Kind {
 			},
 		},
 	}
+	for gateway, node := range textNodes {
+		kinds[string(gateway)] = &Kind{Run: func(ctx context.Context, c *Call) (Outcome, error) { return runText(ctx, g, gateway, node, c) }}
+	}
+	return kinds
+}
+
+// textNode says what a node is called by that sends a text: its keys, and
+// those of its output.
+type textNode struct {
+	to, thread, format string // keys of its data; "": none
+	id, channel        string // keys of its output
+	numbers            bool   // ids that are numbers are told as such
+}
+
+var textNodes = map[agent.GatewayType]textNode{
+	agent.GatewayChatbotA:      {to: "to", format: "parse_mode", id: "message_id", channel: "chat_id", numbers: true},
+	agent.GatewayChatbotB:      {to: "to", id: "message_id", channel: "to"},
+	agent.GatewaySMS:           {to: "to", id: "message_id", channel: "to"},
+	agent.GatewayTeamChat:      {to: "channel", thread: "thread_ts", format: "format", id: "ts", channel: "channel"},
+	agent.GatewayCommunityChat: {to: "channel", thread: "reply_to", id: "message_id", channel: "channel"},
+}
+
+// runText sends a text. Its key is the same each time that this run of the node
+// is tried.
+func runText(ctx context.Context, g *gateways.Gateways, gateway agent.GatewayType, n textNode, c *Call) (Outcome, error) {
+	r := gateways.SendRequest{Type: gateway, GatewayID: c.Text("gateway_id"), Key: c.Key,
+		To: template.Text(c.Data[n.to]), Text: template.Text(c.Data["message"]), Thread: template.Text(c.Data[n.thread])}
+	if format := c.Text(n.format); format != "plain" {
+		r.Format = format
+	}
+	sent, err := g.Send(ctx, c.DB, r)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{Output: map[string]any{n.id: n.told(sent.ID), n.channel: n.told(sent.Channel)}}, nil
+}
+
+// told is an id as the platform writes it.
+func (n textNode) told(id string) any {
+	if number, err := strconv.ParseInt(id, 10, 64); n.numbers && err == nil {
+		return number
+	}
+	return id
 }
 
 // runEmail sends an email. Its key is the same each time that this run of the

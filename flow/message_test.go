@@ -59,3 +59,50 @@ func TestEmailNode(t *testing.T) {
 		t.Errorf("key %q", keys[0])
 	}
 }
+
+// TestTextNodes sends by workflows through each platform that takes texts.
+func TestTextNodes(t *testing.T) {
+	folder, e := openAt(t, t.TempDir())
+	g := gateways.New(gateways.Options{Folder: folder, Allow: loopback})
+	e.Register(MessageKinds(g))
+	heard := ""
+	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		switch r.URL.Path {
+		case "/chat.postMessage", "/channels/C1/messages", "/2010-04-01/Accounts/AC1/Messages.json":
+			heard = string(raw)
+		}
+		_, _ = w.Write([]byte(`{"ok":true,"user_id":"U1","id":"9","sid":"SM1","status":"active","channel":"C1","channel_id":"C1","ts":"1.5"}`))
+	}))
+	t.Cleanup(vendor.Close)
+	db := folder.Default()
+	for kind, c := range map[string]struct{ config, node, hears, output string }{
+		"team_chat": {`{"botToken":"b","signingSecret":"s"}`, `{"channel":"C1","message":"hi {{name}}","thread_ts":"1.2"}`,
+			`{"channel":"C1","text":"hi \u0026lt;Ada\u0026gt;","thread_ts":"1.2"}`, `{"channel":"C1","ts":"1.5"}`},
+		"community_chat": {`{"botToken":"b","applicationId":"9","publicKey":"` + strings.Repeat("ab", 32) + `"}`, `{"channel":"C1","message":"hi {{name}}","reply_to":"7"}`,
+			`"message_reference":{"message_id":"7"`, `{"channel":"C1","message_id":"9"}`},
+		"sms":       {`{"accountSid":"AC1","authToken":"t","phoneNumber":"+1555"}`, `{"to":"{{phone}}","message":"hi"}`, "To=%2B15550100", `{"message_id":"SM1","to":"+15550100"}`},
+		"chatbot_b": {`{"accountSid":"AC1","authToken":"t","phoneNumber":"+1555"}`, `{"to":"{{phone}}","message":"hi"}`, "To=whatsapp%3A%2B15550100", `{"message_id":"SM1","to":"+15550100"}`},
+	} {
+		var config agent.GatewayConfigChange
+		if err := json.Unmarshal([]byte(c.config), &config); err != nil {
+			t.Fatal(err)
+		}
+		config.APIBaseURL = agent.Some(vendor.URL)
+		made1, _, err := g.Create(t.Context(), db, kind, agent.GatewayChange{Name: agent.Some(kind), Config: agent.Some(config)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := g.Verify(t.Context(), db, made1.ID); err != nil || !v.Success {
+			t.Fatal(kind, v, err)
+		}
+		s := ran(t, db, e, made(t, db, e, "t trigger\nm "+kind+" "+c.node+"\nt -> m"), `{"name":"<Ada>","phone":"+1 555 0100"}`)
+		if got := string(s.Execution.Output); got != c.output || !strings.Contains(heard, c.hears) {
+			t.Errorf("%s: %s, output %s, heard %s", kind, story(s.Results), got, heard)
+		}
+		bad := ran(t, db, e, made(t, db, e, "t trigger\nm "+kind+" "+strings.Replace(c.node, "hi", "{{nothing}}", 1)+"\nt -> m"), `{"name":"","phone":" "}`)
+		if bad.Execution.Error == nil {
+			t.Errorf("%s: an empty message was sent: %s", kind, story(bad.Results))
+		}
+	}
+}

@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"satchel/agent"
 	"satchel/store"
@@ -14,20 +13,14 @@ import (
 // starts nothing and waits for the execution that is there. One that did not
 // complete is an EXECUTION_ERROR.
 func (e *Engine) Once(ctx context.Context, db *store.DB, q Request, began func(executionID string)) (executionID string, err error) {
-	leave, err := e.turns.take(ctx, db)
-	if err != nil {
-		return "", err
-	}
-	leave = sync.OnceFunc(leave)
-	defer leave()
-	q.Queue, q.began = true, func(id string) { leave(); began(id) }
+	q.Queue, q.began = true, began
 	started, err := e.Execute(ctx, db, q)
 	x := started.Execution
 	if err == nil && started.Repeated {
 		if x.ID, err = db.ExecutionOf(ctx, q.Cause); err != nil {
 			return "", err
 		}
-		q.began(x.ID)
+		began(x.ID)
 		x, err = e.Await(ctx, db, x.ID)
 	}
 	switch {

@@ -135,3 +135,11 @@ func refusal(err error, platform, credential string) error {
 	}
 	return failed(status.Error(), err)
 }
+
+// statusOf is the answer of a platform that an error is about; nil when it is
+// about none.
+func statusOf(err error) *statusError {
+	var status *statusError
+	errors.As(err, &status)
+	return status
+}

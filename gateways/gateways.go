@@ -121,6 +121,14 @@ func platformOf(t agent.GatewayType, config agent.GatewayConfig) platform {
 		return resend{}
 	case t == agent.GatewayEmail:
 		return smtp{}
+	case t == agent.GatewayTeamChat:
+		return slack{}
+	case t == agent.GatewayCommunityChat:
+		return discord{}
+	case t == agent.GatewaySMS:
+		return twilioSMS
+	case t == agent.GatewayChatbotB:
+		return twilioWhatsApp
 	}
 	return nil
 }

@@ -20,9 +20,7 @@ type platform interface {
 
 // Message is a text to be sent to somebody on a platform.
 type Message struct {
-	// To is the platform's name of a chat, channel or number, or the thread of
-	// a conversation as take names it, so that an answer finds its way back.
-	To     string
+	To     string // the platform's name of a chat, channel or number
 	Thread string // the message or thread that it answers; empty: none
 	Text   string
 	Format string // how the text is marked up, a platform's own word; empty: plain

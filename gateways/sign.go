@@ -1,11 +1,15 @@
 package gateways
 
 import (
+	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -89,4 +93,52 @@ func fresh(timestamp string, now time.Time) bool {
 	}
 	apart := now.Unix() - seconds
 	return apart <= int64(signatureAge/time.Second) && apart >= -int64(signatureAge/time.Second)
+}
+
+// discordSigned checks a signature of Ed25519 over timestamp and body, see
+// https://discord.com/developers/docs/interactions/overview#setting-up-an-endpoint-validating-security-request-headers.
+func discordSigned(publicKey string, p Post, now time.Time) bool {
+	key, err := hex.DecodeString(publicKey)
+	at := p.Header.Get("X-Signature-Timestamp")
+	if err != nil || len(key) != ed25519.PublicKeySize || !fresh(at, now) {
+		return false
+	}
+	given, err := hex.DecodeString(p.Header.Get("X-Signature-Ed25519"))
+	return err == nil && ed25519.Verify(key, append([]byte(at), p.Body...), given)
+}
+
+// slackSigned checks a signature, see
+// https://docs.slack.dev/authentication/verifying-requests-from-slack.
+func slackSigned(secret string, p Post, now time.Time) bool {
+	at := p.Header.Get("X-Slack-Request-Timestamp")
+	given, ok := strings.CutPrefix(p.Header.Get("X-Slack-Signature"), "v0=")
+	if secret == "" || !ok || !fresh(at, now) {
+		return false
+	}
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte("v0:" + at + ":"))
+	mac.Write(p.Body)
+	return hmac.Equal([]byte(given), []byte(hex.EncodeToString(mac.Sum(nil))))
+}
+
+// twilioSigned checks a signature over the address that was posted to and the
+// data of a form, see https://www.twilio.com/docs/usage/security. Twilio may
+// have signed the address with its usual port or without.
+func twilioSigned(token string, p Post, data string) bool {
+	given, err := base64.StdEncoding.DecodeString(p.Header.Get("X-Twilio-Signature"))
+	u, bad := url.Parse(p.URL)
+	if token == "" || err != nil || len(given) == 0 || bad != nil || u.Host == "" || u.User != nil {
+		return false
+	}
+	scheme := u.Scheme + "://"
+	rest := p.URL[min(len(scheme)+len(u.Host), len(p.URL)):]
+	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	bare := strings.TrimSuffix(u.Host, ":"+u.Port())
+	ok := false
+	for _, host := range []string{u.Host, bare, bare + ":" + port} {
+		mac := hmac.New(sha1.New, []byte(token))
+		mac.Write([]byte(scheme + host + rest + data))
+		ok = hmac.Equal(given, mac.Sum(nil)) || ok
+	}
+	return ok
 }

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,4 +74,21 @@ func (tx *Tx) putReplyTokens(conversationID string, tokens []replyToken) error {
 		return err
 	}
 	return tx.putSecret(conversationID, replyField, string(raw))
+}
+
+// TakeReplyToken takes what a message of a gateway's thread can be answered
+// with; "" for none.
+func (db *DB) TakeReplyToken(ctx context.Context, gatewayID, thread string) (string, error) {
+	id, err := Read(ctx, db, func(tx *Tx) (id string, err error) {
+		err = tx.value(&id, `SELECT v.id FROM conversations v JOIN _secrets s ON s.owner = v.id AND s.field = ?
+			WHERE v.gateway_id = ? AND v.external_thread_id = ? AND v.external_thread_id <> ''`, replyField, gatewayID, thread)
+		if errors.Is(err, sql.ErrNoRows) {
+			return "", nil
+		}
+		return id, err
+	})
+	if err != nil || id == "" {
+		return "", err
+	}
+	return Write(ctx, db, func(tx *Tx) (string, error) { return tx.takeReplyToken(id) })
 }

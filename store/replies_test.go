@@ -43,6 +43,13 @@ func TestReplyTokens(t *testing.T) {
 			t.Errorf("took %q, want %q", got, want)
 		}
 	}
+	keep("named", time.Minute)
+	do(t, db, "UPDATE conversations SET gateway_id = 'g', external_thread_id = 't' WHERE id = ?", c.ID)
+	for _, want := range []struct{ gateway, thread, token string }{{"g", "u", ""}, {"h", "t", ""}, {"g", "", ""}, {"g", "t", "named"}, {"g", "t", ""}} {
+		if got, err := db.TakeReplyToken(t.Context(), want.gateway, want.thread); err != nil || got != want.token {
+			t.Errorf("%s/%s: %q, %v", want.gateway, want.thread, got, err)
+		}
+	}
 	for i := range maxReplyTokens + 5 {
 		keep(fmt.Sprint("t", i), time.Minute)
 	}

@@ -1,0 +1,296 @@
+package gateways
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// discord is behind gateways of the type community_chat,
+// https://discord.com/developers/docs.
+type discord struct{}
+
+const discordBase = "https://discord.com/api/v10"
+
+// discordLimit is how many characters a message may have.
+const discordLimit = 2000
+
+// DiscordInfo is what verifying tells of a bot.
+type DiscordInfo struct {
+	ID       string `json:"id"`
+	Username string `json:"username"`
+}
+
+func (discord) missing(c agent.GatewayConfig) []string {
+	return unset("botToken", c.BotToken, "applicationId", c.ApplicationID, "publicKey", c.PublicKey)
+}
+
+// call makes a call as the bot.
+func (discord) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, method, path string, repeats bool, in, out any) error {
+	call := apiCall{platform: "Discord", method: method, url: baseURL(c.APIBaseURL, discordBase) + path, repeats: repeats,
+		header: http.Header{"Authorization": {"Bot " + c.BotToken}}}
+	if in != nil {
+		body, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		call.body = body
+	}
+	return refusal(g.call(ctx, call, out), "Discord", "bot token")
+}
+
+func (d discord) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
+	var info DiscordInfo
+	if err := d.call(ctx, g, c, http.MethodGet, "/users/@me", true, nil, &info); err != nil {
+		return nil, err
+	}
+	var app struct {
+		ID        string `json:"id"`
+		VerifyKey string `json:"verify_key"`
+	}
+	if err := d.call(ctx, g, c, http.MethodGet, "/applications/@me", true, nil, &app); err != nil {
+		return nil, err
+	}
+	switch {
+	case info.ID == "" || app.ID == "":
+		return nil, failed("Discord gave an answer that is not understood", nil)
+	case app.ID != c.ApplicationID:
+		return nil, failed("config.applicationId is not the id of the bot's application", nil)
+	case app.VerifyKey != "" && !strings.EqualFold(app.VerifyKey, c.PublicKey):
+		return nil, failed("config.publicKey is not the public key of the bot's application", nil)
+	}
+	return info, nil
+}
+
+// discordMessage is a message to be created. It calls nobody but the users
+// that it names: no roles, not everyone.
+type discordMessage struct {
+	Content         string            `json:"content"`
+	AllowedMentions discordMentions   `json:"allowed_mentions"`
+	Nonce           string            `json:"nonce,omitempty"`
+	EnforceNonce    bool              `json:"enforce_nonce,omitempty"`
+	Reference       *discordReference `json:"message_reference,omitempty"`
+}
+
+type discordMentions struct {
+	Parse []string `json:"parse"`
+}
+
+type discordReference struct {
+	MessageID       string `json:"message_id"`
+	FailIfNotExists bool   `json:"fail_if_not_exists"`
+}
+
+// address reads the thread of a conversation, a channel or "channel:user".
+func (discord) address(thread string) (to, within string) {
+	to, _, _ = strings.Cut(thread, ":")
+	return to, ""
+}
+
+// send answers the command that m.Token belongs to, or posts to a channel.
+func (d discord) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
+	first := m.Skip == 0
+	return inParts(m, discordLimit, func(text, key string) (Sent, error) {
+		message := discordMessage{Content: text, AllowedMentions: discordMentions{[]string{"users"}}}
+		method, path := http.MethodPost, "/channels/"+url.PathEscape(m.To)+"/messages"
+		repeats := key != ""
+		switch {
+		case m.Token != "" && first: // fills the place that the command's answer has kept
+			method, path, repeats = http.MethodPatch, discordFollowUp(c, m.Token)+"/messages/@original", true
+		case m.Token != "":
+			path, repeats = discordFollowUp(c, m.Token), false
+		default:
+			message.Nonce, message.EnforceNonce = nonce(key), repeats
+			if m.Thread != "" && first {
+				message.Reference = &discordReference{MessageID: m.Thread}
+			}
+		}
+		first = false
+		var posted struct {
+			ID        string `json:"id"`
+			ChannelID string `json:"channel_id"`
+		}
+		if err := d.call(ctx, g, c, method, path, repeats, message, &posted); err != nil {
+			return Sent{}, err
+		}
+		if posted.ID == "" {
+			return Sent{}, failed("Discord gave an answer that is not understood", nil)
+		}
+		return Sent{ID: posted.ID, Channel: posted.ChannelID}, nil
+	})
+}
+
+// discordFollowUp is the path of what a command is answered by, see
+// https://discord.com/developers/docs/interactions/receiving-and-responding#followup-messages.
+func discordFollowUp(c agent.GatewayConfig, token string) string {
+	return "/webhooks/" + url.PathEscape(c.ApplicationID) + "/" + url.PathEscape(token)
+}
+
+// nonce makes of a key what Discord tells a repeat by: at most 25 characters.
+func nonce(key string) string {
+	if key == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(key))
+	return base64.RawURLEncoding.EncodeToString(sum[:18])
+}
+
+// recognizes is what Discord calls "the past few minutes".
+func (discord) recognizes() time.Duration { return 2 * time.Minute }
+
+// Kinds of interactions and of the answers to them.
+const (
+	discordPing         = 1
+	discordCommand      = 2
+	discordComponent    = 3
+	discordAutocomplete = 4
+	discordModal        = 5
+
+	discordPong     = `{"type":1}`
+	discordDeferred = `{"type":5}` // the answer comes later
+	discordUpdates  = `{"type":6}` // nothing changes yet
+	discordChoices  = `{"type":8,"data":{"choices":[]}}`
+)
+
+// discordTokenLasts is how long a command can be answered, a little less than
+// the 15 minutes that Discord allows.
+const discordTokenLasts = 14*time.Minute + 30*time.Second
+
+// discordPost is an interaction.
+type discordPost struct {
+	ID        string          `json:"id"`
+	Type      int             `json:"type"`
+	Token     string          `json:"token"`
+	Version   int             `json:"version"`
+	Event     json.RawMessage `json:"event"` // of a webhook event, which is no interaction
+	ChannelID string          `json:"channel_id"`
+	GuildID   string          `json:"guild_id"`
+	User      *discordUser    `json:"user"` // in direct messages
+	Member    struct {
+		User *discordUser `json:"user"`
+	} `json:"member"`
+	Data struct {
+		Name    string          `json:"name"`
+		Options []discordOption `json:"options"`
+	} `json:"data"`
+}
+
+type discordUser struct {
+	ID         string `json:"id"`
+	Username   string `json:"username"`
+	GlobalName string `json:"global_name"`
+}
+
+type discordOption struct {
+	Name    string          `json:"name"`
+	Value   any             `json:"value"`
+	Options []discordOption `json:"options"` // of a subcommand
+}
+
+func (d discord) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) {
+	if !discordSigned(o.Config.PublicKey, p, now) {
+		return Taken{}, unsigned()
+	}
+	var post discordPost
+	told := withoutKeys(p.Body, "token")
+	if err := json.Unmarshal(p.Body, &post); err != nil || told == nil {
+		return Taken{}, garbled("Discord", err)
+	}
+	if post.Event != nil || post.Type == 0 {
+		return Taken{Silent: post.Event == nil, Answer: Answer{Status: http.StatusNoContent}, EventID: hashed(p.Body)}, nil
+	}
+	switch post.Type {
+	case discordPing:
+		return Taken{Silent: true, Answer: discordAnswer(discordPong)}, nil
+	case discordAutocomplete:
+		return Taken{Silent: true, Answer: discordAnswer(discordChoices)}, nil
+	case discordComponent, discordModal:
+		return Taken{EventID: post.ID, Answer: discordAnswer(discordUpdates), Payload: told}, nil
+	case discordCommand:
+		in, ok := post.message(now)
+		if !ok {
+			return Taken{}, garbled("Discord", nil)
+		}
+		return Taken{EventID: post.ID, Answer: discordAnswer(discordDeferred), Messages: []agent.Inbound{in}}, nil
+	}
+	return Taken{EventID: post.ID, Payload: told}, nil
+}
+
+func discordAnswer(body string) Answer {
+	return Answer{ContentType: "application/json", Body: []byte(body)}
+}
+
+// message reads a command. What a person and a channel say to each other is
+// one conversation.
+func (p *discordPost) message(now time.Time) (agent.Inbound, bool) {
+	user, thread := p.User, p.ChannelID
+	if user == nil {
+		user = p.Member.User
+	}
+	if user == nil || user.ID == "" || p.ID == "" || p.ChannelID == "" {
+		return agent.Inbound{}, false
+	}
+	if p.GuildID != "" {
+		thread += ":" + user.ID
+	}
+	in := agent.Inbound{ID: p.ID, Thread: thread, Text: commandText(p.Data.Name, p.Data.Options),
+		From: agent.ContactChange{ExternalID: agent.Some(user.ID)},
+		Metadata: metadata(map[string]string{"platform": "discord", "channel": p.ChannelID, "guild": p.GuildID, "user": user.ID,
+			"username": user.Username, "command": p.Data.Name}, nil)}
+	if name := user.GlobalName; name != "" {
+		in.From.Name = agent.Some(name)
+	}
+	if user.Username != "" {
+		in.From.SocialHandle = agent.Some("@" + user.Username)
+	}
+	if p.Token != "" {
+		in.ReplyToken, in.ReplyUntil = p.Token, agent.At(now.Add(discordTokenLasts))
+	}
+	return in, true
+}
+
+// commandText is what a command says: the value of its only option, else each
+// option by name, else the command itself.
+func commandText(name string, options []discordOption) string {
+	var lines, values []string
+	var read func([]discordOption, int)
+	read = func(options []discordOption, depth int) {
+		for _, o := range options {
+			if depth < 3 && o.Options != nil {
+				name += " " + o.Name
+				read(o.Options, depth+1)
+				continue
+			}
+			value, ok := o.Value.(string)
+			if !ok {
+				raw, err := json.Marshal(o.Value)
+				if err != nil {
+					continue
+				}
+				value = string(raw)
+			}
+			values, lines = append(values, value), append(lines, o.Name+": "+value)
+		}
+	}
+	read(options, 1)
+	switch len(values) {
+	case 0:
+		return "/" + name
+	case 1:
+		return values[0]
+	}
+	return strings.Join(lines, "\n")
+}
+
+// register tells Discord the address, which it tries at once with a ping.
+func (d discord) register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (string, error) {
+	return "", d.call(ctx, g, o.Config, http.MethodPatch, "/applications/@me", true, map[string]string{"interactions_endpoint_url": webhookURL}, nil)
+}

@@ -1,0 +1,95 @@
+package gateways
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// SendRequest is a text that is sent at once, without a conversation.
+type SendRequest struct {
+	Type      agent.GatewayType
+	GatewayID string // empty: the agent's default of the type
+	// To is the platform's name of a chat, channel or number, or the thread of
+	// a conversation.
+	To     string
+	Thread string // the message or thread that it answers; empty: none
+	Text   string
+	Format string // how the text is marked up, a platform's own word; empty: plain
+	// Key is the same each time that the same message is tried.
+	Key string
+}
+
+// Bounds of what is sent.
+const (
+	maxToBytes     = 500
+	maxFormatBytes = 50
+)
+
+// Validate checks a request; fields are named as in a workflow's nodes.
+func (r *SendRequest) Validate() error {
+	var is agent.Issues
+	to := "to"
+	if r.Type == agent.GatewayTeamChat || r.Type == agent.GatewayCommunityChat {
+		to = "channel"
+	}
+	for _, f := range []struct {
+		name, value string
+		required    bool
+		limit       int
+	}{
+		{to, r.To, true, maxToBytes}, {"message", r.Text, true, 4 * agent.MaxMessageLength},
+		{"thread", r.Thread, false, maxToBytes}, {"format", r.Format, false, maxFormatBytes},
+	} {
+		is.Check(!f.required || strings.TrimSpace(f.value) != "", f.name, "is required")
+		is.Check(len(f.value) <= f.limit, f.name, fmt.Sprintf("must have at most %d bytes", f.limit))
+		is.Check(!strings.ContainsRune(f.value, 0), f.name, "must not contain NUL characters")
+	}
+	return is.Err()
+}
+
+// Send sends a text through a gateway and returns when the platform has taken
+// it. One that is longer than the platform allows becomes several messages,
+// and the first is returned. A platform's failure is an UPSTREAM_ERROR; nothing
+// is tried again behind the caller's back but calls that the platform refused
+// for a moment.
+func (g *Gateways) Send(ctx context.Context, db *store.DB, r SendRequest) (Sent, error) {
+	if err := r.Validate(); err != nil {
+		return Sent{}, err
+	}
+	o, err := db.SendingGateway(ctx, r.Type, r.GatewayID)
+	if err != nil {
+		return Sent{}, err
+	}
+	p, ok := platformOf(o.Type, o.Config).(messenger)
+	if !ok {
+		return Sent{}, agent.Invalid("gateway_id", "names a gateway that sends no messages of text")
+	}
+	if missing := p.missing(o.Config); len(missing) > 0 {
+		return Sent{}, agent.Invalid("gateway_id", "names a gateway that is not complete: "+lacks(missing))
+	}
+	m := Message{Text: r.Text, Format: r.Format, Key: r.Key}
+	m.To, m.Thread = p.address(r.To)
+	m.Thread = cmp.Or(r.Thread, m.Thread)
+	if m.Token, err = db.TakeReplyToken(ctx, o.ID, r.To); err != nil {
+		return Sent{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	sent, err := p.send(ctx, g, o.Config, m)
+	var invalid *agent.Error
+	switch {
+	case errors.As(err, &invalid):
+		return sent, err
+	case err != nil && sent.Parts > 0:
+		return sent, upstream(failed(fmt.Sprintf("%s; %d of its parts were sent", told(err), sent.Parts), err))
+	case err != nil:
+		return sent, upstream(err)
+	}
+	return sent, nil
+}

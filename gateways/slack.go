@@ -1,0 +1,296 @@
+package gateways
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// slack is behind gateways of the type team_chat, https://docs.slack.dev.
+type slack struct{}
+
+const slackBase = "https://slack.com/api"
+
+// slackLimit is how many characters Slack keeps of a message.
+const slackLimit = 40_000
+
+// SlackInfo is what verifying tells of a bot.
+type SlackInfo struct {
+	Team   string `json:"team"`
+	TeamID string `json:"teamId"`
+	User   string `json:"user"`
+	UserID string `json:"userId"`
+	BotID  string `json:"botId"`
+	URL    string `json:"url"`
+}
+
+func (slack) missing(c agent.GatewayConfig) []string {
+	return unset("botToken", c.BotToken, "signingSecret", c.SigningSecret)
+}
+
+// call makes a call of Slack's, which tells failures in an answer of 200.
+func (slack) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, method string, repeats bool, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := g.call(ctx, apiCall{platform: "Slack", method: http.MethodPost, url: baseURL(c.APIBaseURL, slackBase) + "/" + method, body: body, repeats: repeats,
+		header: http.Header{"Authorization": {"Bearer " + c.BotToken}, "Content-Type": {"application/json; charset=utf-8"}}}, &raw); err != nil {
+		return refusal(err, "Slack", "bot token")
+	}
+	var told struct {
+		OK    bool   `json:"ok"`
+		Error string `json:"error"`
+	}
+	if err := json.Unmarshal(raw, &told); err != nil || !told.OK && told.Error == "" {
+		return failed("Slack gave an answer that is not understood", err)
+	}
+	if !told.OK {
+		return slackRefusal(told.Error)
+	}
+	if err := json.Unmarshal(raw, out); err != nil {
+		return failed("Slack gave an answer that is not understood", err)
+	}
+	return nil
+}
+
+// slackRefusal says what an error of Slack's means, see
+// https://docs.slack.dev/reference/methods/chat.postMessage#errors.
+func slackRefusal(code string) error {
+	named := inBrackets(word(code))
+	switch code {
+	case "not_authed", "invalid_auth", "account_inactive", "token_revoked", "token_expired", "missing_scope", "not_allowed_token_type", "no_permission":
+		return failed("Slack refused the bot token"+named, &statusError{platform: "Slack", status: http.StatusUnauthorized})
+	case "ratelimited", "rate_limited", "message_limit_exceeded":
+		return failed("Slack is asked too often; try again later", &statusError{platform: "Slack", status: http.StatusTooManyRequests})
+	case "internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org":
+		return failed("Slack could not do it"+named, &statusError{platform: "Slack", status: http.StatusInternalServerError})
+	case "not_in_channel", "channel_not_found":
+		return failed("Slack refused the message"+named+": the channel does not exist or the bot is not in it", &statusError{platform: "Slack", status: http.StatusBadRequest})
+	}
+	return failed("Slack refused the call"+named, &statusError{platform: "Slack", status: http.StatusBadRequest})
+}
+
+func (s slack) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
+	var who struct {
+		Team   string `json:"team"`
+		TeamID string `json:"team_id"`
+		User   string `json:"user"`
+		UserID string `json:"user_id"`
+		BotID  string `json:"bot_id"`
+		URL    string `json:"url"`
+	}
+	if err := s.call(ctx, g, c, "auth.test", true, struct{}{}, &who); err != nil {
+		return nil, err
+	}
+	if who.UserID == "" {
+		return nil, failed("Slack gave an answer that is not understood", nil)
+	}
+	return SlackInfo(who), nil
+}
+
+// slackEscape keeps a text from being read as markup: what stands in angle
+// brackets would be a link, or call everybody in the channel.
+var slackEscape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+var slackUnescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
+
+// formatMrkdwn is a text in Slack's markup, which is sent as it is.
+const formatMrkdwn = "mrkdwn"
+
+// address reads the thread of a conversation, a channel or "channel:ts".
+func (slack) address(thread string) (to, within string) {
+	to, within, _ = strings.Cut(thread, ":")
+	return to, within
+}
+
+func (s slack) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
+	escape := m.Format != formatMrkdwn
+	limit := slackLimit
+	if escape { // a part grows by no more than the whole
+		limit = max(limit-(len(slackEscape.Replace(m.Text))-len(m.Text)), slackLimit/len("&amp;"))
+	}
+	return inParts(m, limit, func(text, _ string) (Sent, error) {
+		if escape {
+			text = slackEscape.Replace(text)
+		}
+		post := struct {
+			Channel  string `json:"channel"`
+			Text     string `json:"text"`
+			ThreadTS string `json:"thread_ts,omitempty"`
+		}{m.To, text, m.Thread}
+		var posted struct {
+			Channel string `json:"channel"`
+			TS      string `json:"ts"`
+		}
+		if err := s.call(ctx, g, c, "chat.postMessage", false, post, &posted); err != nil {
+			return Sent{}, err
+		}
+		if posted.TS == "" {
+			return Sent{}, failed("Slack gave an answer that is not understood", nil)
+		}
+		return Sent{ID: posted.TS, Channel: posted.Channel}, nil
+	})
+}
+
+// slackPost is what Slack posts, see https://docs.slack.dev/apis/events-api.
+type slackPost struct {
+	Type           string     `json:"type"`
+	Challenge      string     `json:"challenge"`
+	TeamID         string     `json:"team_id"`
+	EventID        string     `json:"event_id"`
+	Event          slackEvent `json:"event"`
+	Authorizations []struct {
+		UserID string `json:"user_id"`
+		IsBot  bool   `json:"is_bot"`
+	} `json:"authorizations"`
+}
+
+type slackEvent struct {
+	Type            string      `json:"type"`
+	Subtype         string      `json:"subtype"`
+	Channel         slackName   `json:"channel"`
+	ChannelType     string      `json:"channel_type"`
+	User            slackName   `json:"user"`
+	BotID           string      `json:"bot_id"`
+	Text            string      `json:"text"`
+	TS              string      `json:"ts"`
+	ThreadTS        string      `json:"thread_ts"`
+	Message         *slackEvent `json:"message"`          // of message_changed
+	PreviousMessage *slackEvent `json:"previous_message"` // of message_changed and message_deleted
+	Files           []struct {
+		ID       string `json:"id"`
+		Name     string `json:"name"`
+		MimeType string `json:"mimetype"`
+		Size     int64  `json:"size"`
+		URL      string `json:"url_private"`
+	} `json:"files"`
+}
+
+// slackName is an id, which some events hold within an object.
+type slackName string
+
+// UnmarshalJSON reads an id, or the id of an object.
+func (n *slackName) UnmarshalJSON(raw []byte) error {
+	var object struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(raw, (*string)(n)) == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return err
+	}
+	*n = slackName(object.ID)
+	return nil
+}
+
+func (s slack) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) {
+	if !slackSigned(o.Config.SigningSecret, p, now) {
+		return Taken{}, unsigned()
+	}
+	if strings.HasPrefix(p.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		return slackForm(p)
+	}
+	var post slackPost
+	told := withoutKeys(p.Body, slackSecrets...)
+	if err := json.Unmarshal(p.Body, &post); err != nil || told == nil {
+		return Taken{}, garbled("Slack", err)
+	}
+	switch {
+	case post.Type == "url_verification":
+		return Taken{Silent: true, Answer: Answer{ContentType: "text/plain; charset=utf-8", Body: []byte(post.Challenge)}}, nil
+	case post.Type == "event_callback" && post.byBot():
+		return Taken{Silent: true}, nil
+	case post.Type == "event_callback" && post.Event.isMessage():
+		return Taken{EventID: post.EventID, Messages: []agent.Inbound{post.message()}}, nil
+	}
+	return Taken{EventID: post.EventID, Payload: told}, nil
+}
+
+// slackSecrets are keys of posts with which one could answer in Slack's name.
+var slackSecrets = []string{"token", "response_url", "response_urls", "trigger_id"}
+
+// slackForm takes a command, or a button or a form that somebody used. Each
+// becomes an event.
+func slackForm(p Post) (Taken, error) {
+	form, err := url.ParseQuery(string(p.Body))
+	if err != nil {
+		return Taken{}, garbled("Slack", err)
+	}
+	raw := []byte(form.Get("payload"))
+	if len(raw) == 0 {
+		fields := map[string]string{}
+		for name := range form {
+			fields[name] = form.Get(name)
+		}
+		if raw, err = json.Marshal(fields); err != nil {
+			return Taken{}, garbled("Slack", err)
+		}
+	}
+	told := withoutKeys(raw, slackSecrets...)
+	if told == nil {
+		return Taken{}, garbled("Slack", nil)
+	}
+	return Taken{EventID: hashed(p.Body), Payload: told}, nil
+}
+
+// byBot tells whether a bot is behind an event, this one or another: to answer
+// one could go on for ever.
+func (p *slackPost) byBot() bool {
+	for _, e := range []*slackEvent{&p.Event, p.Event.Message, p.Event.PreviousMessage} {
+		if e == nil {
+			continue
+		}
+		for _, a := range p.Authorizations {
+			if a.IsBot && e.User != "" && a.UserID == string(e.User) {
+				return true
+			}
+		}
+		if e.BotID != "" || e.Subtype == "bot_message" {
+			return true
+		}
+	}
+	return false
+}
+
+// isMessage tells whether an event is something that a person wrote, and not
+// an edit or a note of the channel.
+func (e *slackEvent) isMessage() bool {
+	return e.User != "" && e.Channel != "" && e.TS != "" &&
+		(e.Type == "app_mention" || e.Type == "message" && slices.Contains([]string{"", "file_share", "thread_broadcast", "me_message"}, e.Subtype))
+}
+
+// message reads a message. One that mentions the bot is told twice and has the
+// same id both times. Outside of direct messages each thread is a conversation.
+func (p *slackPost) message() agent.Inbound {
+	e := &p.Event
+	thread, channel := string(e.Channel), string(e.Channel)
+	if direct := e.ChannelType == "im" || strings.HasPrefix(channel, "D"); e.ThreadTS != "" || !direct {
+		thread += ":" + cmp.Or(e.ThreadTS, e.TS)
+	}
+	files := make([]Attachment, 0, len(e.Files))
+	for _, f := range e.Files {
+		files = append(files, Attachment(f))
+	}
+	return agent.Inbound{
+		ID: channel + ":" + e.TS, Thread: thread, Text: slackUnescape.Replace(e.Text),
+		From: agent.ContactChange{ExternalID: agent.Some(string(e.User))},
+		Metadata: metadata(map[string]string{"platform": "slack", "team": p.TeamID, "channel": channel, "channel_type": e.ChannelType,
+			"user": string(e.User), "ts": e.TS, "thread_ts": e.ThreadTS}, files),
+	}
+}
+
+func (slack) register(_ context.Context, _ *Gateways, _ store.OpenGateway, webhookURL string) (string, error) {
+	return "Open your app on https://api.slack.com/apps, choose Event Subscriptions, switch them on and set the Request URL to " + webhookURL +
+		". Under \"Subscribe to bot events\" add message.im for direct messages, app_mention for mentions and message.channels for channels. Then reinstall the app and invite the bot to its channels.", nil
+}

@@ -1,0 +1,84 @@
+package gateways
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	"satchel/agent"
+)
+
+// unsigned is what a post comes to whose signature is missing, wrong or old.
+func unsigned() error {
+	return agent.Errorf(agent.CodeUnauthorized, "the signature is missing, wrong or too old")
+}
+
+// garbled is what a post comes to that is signed and not understood.
+func garbled(platform string, err error) error {
+	return agent.Invalid("body", "is no post of "+platform).Because(err)
+}
+
+// Attachment is what is kept of a file that came with a message: not the file
+// itself, but how the platform gives it out.
+type Attachment struct {
+	ID       string `json:"id,omitempty"`
+	Name     string `json:"name,omitempty"`
+	MimeType string `json:"mime_type,omitempty"`
+	Size     int64  `json:"size,omitempty"` // in bytes
+	URL      string `json:"url,omitempty"`
+}
+
+// maxAttachments bounds the files that are kept of one message.
+const maxAttachments = 50
+
+// metadata is what is kept on an inbound message: facts that are set, and its
+// attachments.
+func metadata(facts map[string]string, attachments []Attachment) json.RawMessage {
+	kept := map[string]any{}
+	for name, value := range facts {
+		if value != "" {
+			kept[name] = agent.Clip(value, 2000)
+		}
+	}
+	if len(attachments) > 0 {
+		kept["attachments"] = attachments[:min(len(attachments), maxAttachments)]
+	}
+	raw, err := json.Marshal(kept)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// withoutKeys returns a JSON object without some of its keys, which hold
+// credentials; nil when it is none.
+func withoutKeys(body []byte, keys ...string) json.RawMessage {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(body, &object) != nil || object == nil {
+		return nil
+	}
+	for _, key := range keys {
+		delete(object, key)
+	}
+	raw, err := json.Marshal(object)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// word returns a platform's word for what went wrong when it is one, so that
+// it can be shown; else "".
+func word(text string) string {
+	if len(text) > 60 || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz_") != "" {
+		return ""
+	}
+	return text
+}
+
+// hashed names a post that has no id of its own.
+func hashed(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}

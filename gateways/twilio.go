@@ -1,0 +1,247 @@
+package gateways
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// twilio is behind gateways of the types sms and chatbot_b,
+// https://www.twilio.com/docs/messaging/api.
+type twilio struct {
+	prefix string // of numbers: "" for SMS, else "whatsapp:"
+}
+
+var (
+	twilioSMS      = twilio{}
+	twilioWhatsApp = twilio{"whatsapp:"}
+)
+
+const twilioBase = "https://api.twilio.com"
+
+// twilioLimit is how many characters a message may have.
+const twilioLimit = 1600
+
+// TwilioInfo is what verifying tells of an account.
+type TwilioInfo struct {
+	AccountSID   string `json:"accountSid"`
+	FriendlyName string `json:"friendlyName"`
+	Status       string `json:"status"`
+	Type         string `json:"type"`
+}
+
+func (twilio) missing(c agent.GatewayConfig) []string {
+	return unset("accountSid", c.AccountSID, "authToken", c.AuthToken, "phoneNumber", c.PhoneNumber)
+}
+
+// call makes a call about the account; form nil is a GET.
+func (twilio) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, path string, repeats bool, form url.Values, out any) error {
+	req := http.Request{Header: http.Header{}}
+	req.SetBasicAuth(c.AccountSID, c.AuthToken)
+	call := apiCall{platform: "Twilio", method: http.MethodGet, url: baseURL(c.APIBaseURL, twilioBase) + "/2010-04-01/Accounts/" + url.PathEscape(c.AccountSID) + path,
+		repeats: repeats, header: req.Header}
+	if form != nil {
+		call.method, call.body = http.MethodPost, []byte(form.Encode())
+		call.header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	return twilioRefusal(g.call(ctx, call, out))
+}
+
+// twilioRefusal says why Twilio refused a call, with the number under which
+// https://www.twilio.com/docs/api/errors explains it.
+func twilioRefusal(err error) error {
+	status := statusOf(err)
+	if status == nil || status.status == http.StatusUnauthorized || status.status == http.StatusTooManyRequests {
+		return refusal(err, "Twilio", "account SID or auth token")
+	}
+	var told struct {
+		Code int `json:"code"`
+	}
+	if json.Unmarshal(status.body, &told) != nil || told.Code == 0 || status.status >= 500 {
+		return refusal(err, "Twilio", "account")
+	}
+	return failed("Twilio refused the call with error "+strconv.Itoa(told.Code)+", see https://www.twilio.com/docs/api/errors/"+strconv.Itoa(told.Code), err)
+}
+
+func (t twilio) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
+	var account struct {
+		SID          string `json:"sid"`
+		FriendlyName string `json:"friendly_name"`
+		Status       string `json:"status"`
+		Type         string `json:"type"`
+	}
+	if err := t.call(ctx, g, c, ".json", true, nil, &account); err != nil {
+		return nil, err
+	}
+	switch {
+	case account.SID == "":
+		return nil, failed("Twilio gave an answer that is not understood", nil)
+	case account.Status != "active":
+		return nil, failed("the Twilio account is not active"+inBrackets(word(account.Status)), nil)
+	}
+	return TwilioInfo{account.SID, account.FriendlyName, account.Status, account.Type}, nil
+}
+
+// inBrackets puts a text in brackets behind another; "" stays.
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// number is a phone number as Twilio writes it, of one written by people.
+func (t twilio) number(text string) string {
+	text = strings.TrimPrefix(strings.TrimSpace(text), t.prefix)
+	return t.prefix + strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" -()./\u00a0", r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// isService tells whether a phoneNumber is a messaging service, which picks
+// the number itself.
+func isService(phoneNumber string) bool { return strings.HasPrefix(phoneNumber, "MG") }
+
+// address reads the thread of a conversation, which is the other's number.
+func (twilio) address(thread string) (to, within string) { return thread, "" }
+
+func (t twilio) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
+	to := t.number(m.To)
+	return inParts(m, twilioLimit, func(text, _ string) (Sent, error) {
+		form := url.Values{"To": {to}, "Body": {text}}
+		if isService(c.PhoneNumber) {
+			form.Set("MessagingServiceSid", c.PhoneNumber)
+		} else {
+			form.Set("From", t.number(c.PhoneNumber))
+		}
+		var made struct {
+			SID string `json:"sid"`
+			To  string `json:"to"`
+		}
+		if err := t.call(ctx, g, c, "/Messages.json", false, form, &made); err != nil {
+			return Sent{}, err
+		}
+		if made.SID == "" {
+			return Sent{}, failed("Twilio gave an answer that is not understood", nil)
+		}
+		return Sent{ID: made.SID, Channel: strings.TrimPrefix(cmp.Or(made.To, to), t.prefix)}, nil
+	})
+}
+
+// noReply is TwiML that says nothing: the answer comes by a call.
+var noReply = Answer{ContentType: "text/xml; charset=utf-8", Body: []byte("<Response/>")}
+
+// maxMedia is how many files Twilio sends with a message.
+const maxMedia = 10
+
+func (t twilio) take(o store.OpenGateway, p Post, _ time.Time) (Taken, error) {
+	form, ok := twilioForm(o.Config.AuthToken, p)
+	if !ok {
+		return Taken{}, unsigned()
+	}
+	id := cmp.Or(form.Get("MessageSid"), form.Get("SmsSid"))
+	from := form.Get("From")
+	status := cmp.Or(form.Get("MessageStatus"), form.Get("SmsStatus"))
+	arrived := form.Has("Body") && (status == "" || status == "received" || status == "receiving")
+	if id == "" || !arrived || !strings.HasPrefix(from, t.prefix) || t.prefix == "" && strings.Contains(from, ":") {
+		taken := Taken{Answer: noReply, EventID: hashed(p.Body)}
+		if id != "" {
+			taken.EventID = id + ":" + status
+		}
+		return taken, nil
+	}
+	return Taken{Answer: noReply, EventID: id, Messages: []agent.Inbound{t.message(id, form)}}, nil
+}
+
+func (t twilio) message(id string, form url.Values) agent.Inbound {
+	number := strings.TrimPrefix(form.Get("From"), t.prefix)
+	media, _ := strconv.Atoi(form.Get("NumMedia"))
+	var files []Attachment
+	for i := range min(media, maxMedia) {
+		n := strconv.Itoa(i)
+		files = append(files, Attachment{URL: form.Get("MediaUrl" + n), MimeType: form.Get("MediaContentType" + n)})
+	}
+	in := agent.Inbound{ID: id, Thread: number, Text: form.Get("Body"), From: agent.ContactChange{Phone: agent.Some(number)},
+		Metadata: metadata(map[string]string{"platform": "twilio", "from": number, "to": strings.TrimPrefix(form.Get("To"), t.prefix),
+			"city": form.Get("FromCity"), "country": form.Get("FromCountry")}, files)}
+	if t.prefix != "" {
+		in.From.ChatbotB = agent.Some(number)
+	}
+	if name := form.Get("ProfileName"); name != "" {
+		in.From.Name = agent.Some(name)
+	}
+	return in
+}
+
+// twilioForm reads a form and checks its signature, or that of JSON, whose
+// hash is a part of the signed address.
+func twilioForm(token string, p Post) (url.Values, bool) {
+	form, data := url.Values{}, ""
+	if u, err := url.Parse(p.URL); err == nil && u.Query().Has("bodySHA256") {
+		if !strings.EqualFold(u.Query().Get("bodySHA256"), hashed(p.Body)) {
+			return nil, false
+		}
+	} else {
+		var err error
+		if form, err = url.ParseQuery(string(p.Body)); err != nil {
+			return nil, false
+		}
+		data = twilioData(form)
+	}
+	return form, twilioSigned(token, p, data)
+}
+
+// twilioData is what is signed of a form.
+func twilioData(form url.Values) string {
+	var data strings.Builder
+	names := make([]string, 0, len(form))
+	for name := range form {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		values := slices.Clone(form[name])
+		slices.Sort(values)
+		for _, value := range slices.Compact(values) {
+			data.WriteString(name + value)
+		}
+	}
+	return data.String()
+}
+
+// register tells Twilio where texts to the number go. That of WhatsApp is set
+// by hand.
+func (t twilio) register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (string, error) {
+	switch {
+	case t.prefix != "":
+		return "Open https://console.twilio.com, choose Messaging, then Senders, then WhatsApp senders (or the sandbox settings under Try it out), and set \"When a message comes in\" to " + webhookURL + " with HTTP POST.", nil
+	case isService(o.Config.PhoneNumber):
+		return "Open https://console.twilio.com, choose Messaging, then Services, then the service, then Integration, choose \"Send a webhook\" and set the Request URL to " + webhookURL + " with HTTP POST.", nil
+	}
+	var found struct {
+		Numbers []struct {
+			SID string `json:"sid"`
+		} `json:"incoming_phone_numbers"`
+	}
+	query := url.Values{"PhoneNumber": {t.number(o.Config.PhoneNumber)}}
+	if err := t.call(ctx, g, o.Config, "/IncomingPhoneNumbers.json?"+query.Encode(), true, nil, &found); err != nil {
+		return "", err
+	}
+	if len(found.Numbers) == 0 || found.Numbers[0].SID == "" {
+		return "", failed("the Twilio account has no number like config.phoneNumber", nil)
+	}
+	form := url.Values{"SmsUrl": {webhookURL}, "SmsMethod": {http.MethodPost}}
+	return "", t.call(ctx, g, o.Config, "/IncomingPhoneNumbers/"+url.PathEscape(found.Numbers[0].SID)+".json", true, form, nil)
+}
