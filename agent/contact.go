@@ -169,3 +169,19 @@ func (c *Contact) Identifier(field string) string {
 	}
 	return ""
 }
+
+// Forget empties one of ContactIdentifiers.
+func (c *Contact) Forget(field string) {
+	switch field {
+	case "email":
+		c.Email = ""
+	case "phone":
+		c.Phone = ""
+	case "chatbot_a":
+		c.ChatbotA = ""
+	case "chatbot_b":
+		c.ChatbotB = ""
+	case "external_id":
+		c.ExternalID = ""
+	}
+}

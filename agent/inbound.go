@@ -1,6 +1,9 @@
 package agent
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Inbound is a message that somebody sent to an agent through a platform.
 type Inbound struct {
@@ -13,4 +16,70 @@ type Inbound struct {
 	// until ReplyUntil; it is sealed in the agent's file. Empty: none.
 	ReplyToken string
 	ReplyUntil Time
+}
+
+// NoText stands for the text of a message that has none.
+const NoText = "[attachment]"
+
+// Message is what is stored of the message: its text within the bounds of a
+// message, and its metadata with the platform's id as external_id.
+func (in *Inbound) Message() Message {
+	m := Message{Role: MessageUser, Content: Clip(plain(in.Text), MaxMessageLength)}
+	if strings.TrimSpace(m.Content) == "" {
+		m.Content = NoText
+	}
+	facts := map[string]json.RawMessage{}
+	var is Issues
+	if is.checkObject("metadata", in.Metadata); len(in.Metadata) > 0 && len(is) == 0 {
+		_ = json.Unmarshal(in.Metadata, &facts)
+	}
+	facts["external_id"], _ = json.Marshal(Clip(plain(in.ID), 500))
+	m.Metadata, _ = json.Marshal(facts)
+	if len(m.Metadata) > MaxObjectBytes {
+		m.Metadata, _ = json.Marshal(map[string]json.RawMessage{"external_id": facts["external_id"]})
+	}
+	return m
+}
+
+// Sender is the contact that the message's platform tells of. What a contact
+// cannot have is left out, and one without a name is named by its handle.
+func (in *Inbound) Sender() Contact {
+	var c Contact
+	in.From.Apply(&c)
+	c.Name, c.Notes = Clip(plain(c.Name), 200), Clip(plain(c.Notes), 20_000)
+	for _, f := range []struct {
+		value *string
+		check func(*Issues, string)
+	}{
+		{&c.Email, func(is *Issues, v string) { is.checkEmail("", v, false) }},
+		{&c.Phone, func(is *Issues, v string) {
+			is.checkText("", v, 50)
+			is.Check(strings.ContainsAny(v, "0123456789"), "", "")
+		}},
+		{&c.ChatbotA, func(is *Issues, v string) { is.checkText("", v, 100) }},
+		{&c.ChatbotB, func(is *Issues, v string) { is.checkText("", v, 100) }},
+		{&c.SocialHandle, func(is *Issues, v string) { is.checkText("", v, 200) }},
+		{&c.ExternalID, func(is *Issues, v string) { is.checkText("", v, 200) }},
+	} {
+		var is Issues
+		*f.value = strings.ToValidUTF8(*f.value, "\uFFFD")
+		if f.check(&is, *f.value); len(is) > 0 {
+			*f.value = ""
+		}
+	}
+	for _, handle := range []string{c.ChatbotA, c.SocialHandle, c.Email, c.Phone, c.ChatbotB, c.ExternalID, "Unknown"} {
+		if c.Name == "" {
+			c.Name = handle
+		}
+	}
+	c.Name = Clip(c.Name, 200)
+	if c.Validate() != nil { // its tags or metadata
+		c.Tags, c.Metadata = []string{}, orObject(nil)
+	}
+	return c
+}
+
+// plain makes of what a platform sent a text that can be stored.
+func plain(text string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
 }

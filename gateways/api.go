@@ -42,7 +42,14 @@ func (e *statusError) Error() string {
 	return e.platform + " answered " + strconv.Itoa(e.status)
 }
 
-// call makes a call and decodes its JSON answer into out, unless that is nil.
+// rawAnswer is a successful answer as it came, of whatever kind.
+type rawAnswer struct {
+	status int
+	body   []byte
+}
+
+// call makes a call and decodes its JSON answer into out, unless that is nil or
+// a *rawAnswer.
 // 429 and 503 are tried again, other failures of the platform only when the
 // call may be repeated. What is no success is a *statusError.
 func (g *Gateways) call(ctx context.Context, c apiCall, out any) error {
@@ -111,6 +118,10 @@ func (g *Gateways) callOnce(ctx context.Context, c apiCall, out any) error {
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return &statusError{c.platform, resp.StatusCode, body, retryAfter(resp.Header, g.now())}
+	}
+	if raw, ok := out.(*rawAnswer); ok {
+		*raw = rawAnswer{resp.StatusCode, body}
+		return nil
 	}
 	if out == nil {
 		return nil

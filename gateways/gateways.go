@@ -19,6 +19,8 @@ type Gateways struct {
 	guard   *egress.Client
 	client  *http.Client
 	version string
+	address string // of this server, as the world knows it
+	public  bool   // the world can reach it
 	log     *slog.Logger
 	now     func() time.Time
 	wait    func(context.Context, time.Duration) error // before a call is made again
@@ -33,7 +35,7 @@ const maxPlatformAnswer = 4 << 20
 
 // New makes the gateways of a folder's agents.
 func New(o Options) *Gateways {
-	g := &Gateways{folder: o.Folder, version: o.Version, log: o.Log, now: time.Now, wait: wait,
+	g := &Gateways{folder: o.Folder, version: o.Version, address: o.Address, public: o.Public, log: o.Log, now: time.Now, wait: wait,
 		guard: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPlatformAnswer, HeaderTimeout: 30 * time.Second})}
 	if g.log == nil {
 		g.log = slog.Default()
@@ -129,6 +131,8 @@ func platformOf(t agent.GatewayType, config agent.GatewayConfig) platform {
 		return twilioSMS
 	case t == agent.GatewayChatbotB:
 		return twilioWhatsApp
+	case t == agent.GatewayWebhook:
+		return hook{}
 	}
 	return nil
 }
@@ -159,7 +163,7 @@ func (g *Gateways) Verify(ctx context.Context, db *store.DB, id string) (Verifie
 
 func (g *Gateways) ask(ctx context.Context, p platform, o store.OpenGateway) (any, error) {
 	if o.Locked {
-		return nil, failed("the config is locked: it was sealed with another master key; set it again", nil)
+		return nil, failed(lockedConfig, nil)
 	}
 	if missing := p.missing(o.Config); len(missing) > 0 {
 		return nil, failed(lacks(missing), nil)

@@ -18,6 +18,8 @@ type Options struct {
 	Folder  *store.Folder
 	Allow   []netip.Prefix // private ranges that outbound calls may reach
 	Version string         // of the program, for User-Agent
+	Address string         // this server's own, without a slash at its end
+	Public  bool           // platforms can reach it there
 	Log     *slog.Logger   // nil: slog.Default()
 }
 

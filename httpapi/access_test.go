@@ -306,7 +306,7 @@ func TestLimiterIsBounded(t *testing.T) {
 	base := netip.MustParseAddr("2001:db8::1").As16()
 	for i := range 3 * maxClients {
 		base[5], base[6], base[7] = byte(i>>16), byte(i>>8), byte(i)
-		l.take(general, netip.AddrFrom16(base))
+		l.take(general, client{prefix: network(netip.AddrFrom16(base))})
 	}
 	if len(l.counts) > maxClients+4096 {
 		t.Errorf("%d clients are remembered", len(l.counts))

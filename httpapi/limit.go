@@ -37,8 +37,12 @@ type limiter struct {
 type client struct {
 	class  class
 	prefix netip.Prefix
+	name   string // of what is counted in place of an address
 	bucket uint16 // of the shared counters, else 0
 }
+
+// inboundLimit is how many posts a minute one gateway takes.
+const inboundLimit = 600
 
 // newLimiter makes a limiter of requests a minute; nil means no limits.
 func newLimiter(limits map[string]int, now func() time.Time) *limiter {
@@ -49,16 +53,17 @@ func newLimiter(limits map[string]int, now func() time.Time) *limiter {
 	for name, n := range limits {
 		l.limits[class(name)] = n
 	}
+	l.limits[inbound] = inboundLimit
 	return l
 }
 
 // take counts a request and tells how many are left and when the window ends;
 // left is negative when the request is one too many.
-func (l *limiter) take(c class, addr netip.Addr) (limit, left int, reset time.Time) {
+func (l *limiter) take(c class, key client) (limit, left int, reset time.Time) {
 	limit = l.limits[c]
 	now := l.now()
 	current := now.Unix() / int64(window/time.Second)
-	key := client{class: c, prefix: network(addr)}
+	key.class = c
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if current != l.window {
@@ -88,13 +93,23 @@ func network(addr netip.Addr) netip.Prefix {
 	return p
 }
 
-// check counts the request, sets the three headers, and refuses what is over
+// clientOf is whom a request counts for: its address, or, of what platforms
+// post, the gateway. A gateway that has not been met yet may be made up, so that
+// it counts for the address.
+func (s *Server) clientOf(c echo.Context, class class) client {
+	if id := c.Param("gatewayId"); class == inbound && s.gateways.known(id) {
+		return client{name: id}
+	}
+	return client{prefix: network(s.clientAddr(c.Request()))}
+}
+
+// checkRate counts the request, sets the three headers, and refuses what is over
 // the limit.
-func (s *Server) checkRate(c echo.Context, class class) error {
+func (s *Server) checkRate(c echo.Context, class class, by client) error {
 	if s.limiter == nil || class == unlimited {
 		return nil
 	}
-	limit, left, reset := s.limiter.take(class, s.clientAddr(c.Request()))
+	limit, left, reset := s.limiter.take(class, by)
 	h := c.Response().Header()
 	h.Set("X-RateLimit-Limit", strconv.Itoa(limit))
 	h.Set("X-RateLimit-Remaining", strconv.Itoa(max(left, 0)))

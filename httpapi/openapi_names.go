@@ -39,6 +39,8 @@ var irregularIDs = map[string]string{
 	"POST /agents/{id}/workflows/{workflowId}/versions/{version}/restore": "restoreWorkflow",
 	"POST /agents/{id}/workflows/{workflowId}/test-node":                  "testNode",
 	"POST /agents/{id}/hooks/{workflowId}":                                "callHook",
+	"POST /agents/{id}/gateways/{gatewayId}/webhook":                      "postToGateway",
+	"POST /agents/{id}/gateways/{gatewayId}/webhook/register":             "registerGatewayWebhook",
 }
 
 // operationID names a route for programs. It comes from method and path, which
@@ -122,6 +124,8 @@ func rules(r *Route) string {
 	switch r.access {
 	case anyone:
 		said = append(said, "Needs no identity.")
+	case platform:
+		said = append(said, "Needs no identity: the platform's signature is checked.")
 	case identified:
 		said = append(said, "Needs an identity, unless the server is open.")
 	case viewer, admin, owner:

@@ -141,6 +141,9 @@ func (s *Server) api() []*Route {
 		route("PUT", "/agents/{id}/gateways/{gatewayId}", 200, "Change a gateway; a new config is to be verified again", s.updateGateway),
 		route("DELETE", "/agents/{id}/gateways/{gatewayId}", 204, "Delete a gateway; its conversations stay", s.deleteGateway),
 		route("POST", "/agents/{id}/gateways/{gatewayId}/verify", 200, "Ask the platform whether the config is good", s.verifyGateway),
+		route("POST", "/agents/{id}/gateways/{gatewayId}/webhook/register", 200, "Tell the platform to post to the gateway's webhook", s.registerGateway),
+		raw[gatewayIn]("POST", "/agents/{id}/gateways/{gatewayId}/webhook", 200, "Take in what the platform posts; other platforms than a custom webhook hear what they want to hear", s.takePost).
+			role(platform).limit(inbound).returns(receivedOut{}).fails(agent.CodeFileTooLarge),
 
 		route("GET", "/agents/{id}/sql/schema", 200, "Describe the agent's tables", s.sqlSchema),
 		route("POST", "/agents/{id}/sql/execute", 200, "Run one SQL statement on the agent's tables", s.sqlExecute).role(viewer).

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -82,16 +83,34 @@ type OpenGateway struct {
 	agent.Gateway
 	Config        agent.GatewayConfig
 	WebhookSecret string
-	Locked        bool // another master key sealed it: config and secret are empty
+	WebhookBase   string // the address that the platform was told to post to, when it is not the server's usual one
+	Locked        bool   // another master key sealed it: config and secret are empty
 }
 
-// OpenGateway reads a gateway and opens its config.
+// OpenGateway reads a gateway and opens its config. A config without a secret
+// of its own, where one signs or checks, has that of the gateway's webhook.
 func (db *DB) OpenGateway(ctx context.Context, id string) (OpenGateway, error) {
-	return Read(ctx, db, func(tx *Tx) (OpenGateway, error) { return tx.openGateway(id) })
+	return Read(ctx, db, func(tx *Tx) (OpenGateway, error) {
+		o, err := tx.openGateway(id)
+		o.settle()
+		return o, err
+	})
+}
+
+func (o *OpenGateway) settle() {
+	switch o.Type {
+	case agent.GatewayWebhook:
+		o.Config.Secret = cmp.Or(o.Config.Secret, o.WebhookSecret)
+	case agent.GatewayChatbotA, agent.GatewayEmail:
+		o.Config.WebhookSecret = cmp.Or(o.Config.WebhookSecret, o.WebhookSecret)
+	}
 }
 
 func (tx *Tx) openGateway(id string) (o OpenGateway, err error) {
 	if o.Gateway, err = tx.gateway(id); err != nil {
+		return o, err
+	}
+	if err := tx.value(&o.WebhookBase, "SELECT webhook_base FROM gateways WHERE id = ?", id); err != nil {
 		return o, err
 	}
 	raw, err := tx.secret(id, configField)
@@ -99,7 +118,7 @@ func (tx *Tx) openGateway(id string) (o OpenGateway, err error) {
 		o.WebhookSecret, err = tx.secret(id, webhookSecretField)
 	}
 	if errors.Is(err, errLocked) {
-		return OpenGateway{Gateway: o.Gateway, Locked: true}, nil
+		return OpenGateway{Gateway: o.Gateway, WebhookBase: o.WebhookBase, Locked: true}, nil
 	}
 	if err == nil && raw != "" {
 		err = json.Unmarshal([]byte(raw), &o.Config)
@@ -110,7 +129,8 @@ func (tx *Tx) openGateway(id string) (o OpenGateway, err error) {
 	return o, nil
 }
 
-// SendingGateway opens the gateway that a message goes through: the named one,
+// SendingGateway opens, as OpenGateway does, the gateway that a message goes
+// through: the named one,
 // else the default of the type, else its only active one or its oldest.
 func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string) (OpenGateway, error) {
 	return Read(ctx, db, func(tx *Tx) (OpenGateway, error) {
@@ -123,6 +143,7 @@ func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string
 			}
 		}
 		o, err := tx.openGateway(id)
+		o.settle()
 		switch {
 		case agent.ErrorCode(err) == agent.CodeNotFound:
 			return o, agent.Invalid("gateway_id", "names a gateway that does not exist")

@@ -24,6 +24,7 @@ const (
 	maxEvents     = 100_000 // delivered or not
 	maxDeliveries = 50_000  // of those that have ended
 	maxRuns       = 100_000 // and as many occurrences
+	maxInbound    = 500_000 // ids of platforms' messages
 	trimBatch     = 5_000
 
 	trimExecutions = 1_000 // their journals go with them
@@ -181,6 +182,8 @@ func trim(tx *Tx) (more bool, err error) {
 		{`DELETE FROM _deliveries WHERE id IN (SELECT id FROM _deliveries WHERE status <> 'pending' ORDER BY created_at
 			LIMIT min(?, max(0, (SELECT count(*) FROM _deliveries WHERE status <> 'pending') - ?)))`, []any{trimBatch, maxDeliveries}},
 		{"DELETE FROM _inbound WHERE (gateway_id, external_id) IN (SELECT gateway_id, external_id FROM _inbound WHERE created_at < ? LIMIT ?)", []any{before, trimBatch}},
+		{`DELETE FROM _inbound WHERE (gateway_id, external_id) IN (SELECT gateway_id, external_id FROM _inbound
+			WHERE created_at <= (SELECT created_at FROM _inbound ORDER BY created_at DESC LIMIT 1 OFFSET ?) LIMIT ?)`, []any{maxInbound, trimBatch}},
 		{trimOldExecutions, []any{before, trimExecutions}},
 		{trimManyExecutions, []any{trimExecutions, maxExecutions}},
 		{trimVersions, []any{keptVersions, trimExecutions}},

@@ -518,6 +518,7 @@ CREATE TABLE gateways (  -- webhook_secret and config lie sealed in _secrets
   last_event_at     TEXT,
   last_error        TEXT NOT NULL DEFAULT '',
   last_error_at     TEXT,
+  webhook_base      TEXT NOT NULL DEFAULT '',  -- the address that the platform was told, when it is not this server's usual one
   created_at        TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at)),
   updated_at        TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
 ) STRICT;
@@ -531,6 +532,19 @@ CREATE TABLE _inbound (  -- what platforms delivered, so that a repeat changes n
   PRIMARY KEY (gateway_id, external_id)
 ) WITHOUT ROWID, STRICT;
 CREATE INDEX _inbound_created ON _inbound(created_at);
+
+CREATE TABLE _senders (  -- who is who: accounts of platforms that tell them by an id that never changes hands
+  type       TEXT NOT NULL,
+  account    TEXT NOT NULL,
+  contact_id TEXT NOT NULL REFERENCES contacts(id) ON DELETE CASCADE ON UPDATE CASCADE,
+  PRIMARY KEY (type, account)
+) WITHOUT ROWID, STRICT;
+CREATE INDEX _senders_contact ON _senders(contact_id);
+
+CREATE TABLE _polls (  -- how far a gateway has asked its platform for updates
+  gateway_id TEXT PRIMARY KEY NOT NULL REFERENCES gateways(id) ON DELETE CASCADE,
+  next       INTEGER NOT NULL
+) WITHOUT ROWID, STRICT;
 
 CREATE TABLE sessions (
   id            TEXT PRIMARY KEY NOT NULL,
@@ -659,7 +673,7 @@ CREATE TRIGGER _messages_told AFTER INSERT ON messages WHEN new.role IN ('user',
   INSERT INTO _events(type, data, created_at) SELECT iif(new.role = 'user', 'message.received', 'message.sent'), json_object(
     'message', json_object('id',new.id,'conversation_id',new.conversation_id,'role',new.role,'content',new.content,'metadata',json(new.metadata),'created_at',new.created_at),
     'conversation', json_object('id',v.id,'contact_id',v.contact_id,'gateway_id',v.gateway_id,'external_thread_id',v.external_thread_id,'muted',json(iif(v.muted,'true','false')),'metadata',json(v.metadata),'created_at',v.created_at,'updated_at',v.updated_at),
-    'contact', json((SELECT json_object('id',c.id,'name',c.name,'email',c.email,'phone',c.phone,'chatbot_a',c.chatbot_a,'chatbot_b',c.chatbot_b,'social_handle',c.social_handle,'external_id',c.external_id,'notes',c.notes,'tags',json(c.tags),'metadata',json(c.metadata),'created_at',c.created_at,'updated_at',c.updated_at) FROM contacts c WHERE c.id = v.contact_id)),
+    'contact', json((SELECT json_object('id',c.id,'name',c.name,'email',c.email,'phone',c.phone,'chatbot_a',c.chatbot_a,'chatbot_b',c.chatbot_b,'social_handle',c.social_handle,'external_id',c.external_id,'notes',c.notes,'tags',json(c.tags),'metadata',json(c.metadata),'created_at',c.created_at,'updated_at',c.updated_at) FROM contacts c WHERE c.id = coalesce(new.metadata ->> '$.contact_id', v.contact_id))),
     'gateway', json((SELECT json_object('id',g.id,'type',g.type,'name',g.name,'status',g.status,'is_default',json(iif(g.is_default,'true','false')),'verified',json(iif(g.verified,'true','false'))) FROM gateways g WHERE g.id = v.gateway_id))), new.created_at
   FROM conversations v WHERE v.id = new.conversation_id;
 END;

@@ -1,0 +1,208 @@
+package gateways
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// hook is the platform behind a custom webhook: anything that speaks HTTP.
+type hook struct{}
+
+// HookInfo is what verifying tells of a custom webhook's target.
+type HookInfo struct {
+	URL    string `json:"url"`
+	Status int    `json:"status"`
+}
+
+func (hook) missing(c agent.GatewayConfig) []string { return unset("url", c.URL) }
+
+// verify posts a signed {"type":"ping"} to the target, which must answer with
+// a success.
+func (h hook) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
+	body, err := json.Marshal(map[string]any{"type": "ping", "timestamp": agent.At(g.now())})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := h.post(ctx, g, c, agent.NewID("message"), body)
+	if err != nil {
+		return nil, err
+	}
+	return HookInfo{URL: c.URL, Status: answer.status}, nil
+}
+
+// hookMessage is a message as it is posted to the target.
+type hookMessage struct {
+	Type      string     `json:"type"` // message
+	Timestamp agent.Time `json:"timestamp"`
+	To        string     `json:"to"`
+	Thread    string     `json:"thread_id"`
+	Text      string     `json:"text"`
+	Format    string     `json:"format,omitempty"`
+}
+
+// send posts a message to the target. The same key gives the same webhook-id,
+// by which the target knows a repeat.
+func (h hook) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
+	id := agent.NewID("message")
+	if m.Key != "" {
+		sum := sha256.Sum256([]byte(m.Key))
+		id = "message-" + hex.EncodeToString(sum[:16])
+	}
+	body, err := json.Marshal(hookMessage{"message", agent.At(g.now()), m.To, cmp.Or(m.Thread, m.To), m.Text, m.Format})
+	if err != nil {
+		return Sent{}, err
+	}
+	answer, err := h.post(ctx, g, c, id, body)
+	if err != nil {
+		return Sent{}, err
+	}
+	var told struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(answer.body, &told) == nil && told.ID != "" && len(told.ID) <= 500 {
+		id = told.ID
+	}
+	return Sent{ID: id, Channel: m.To}, nil
+}
+
+func (hook) address(thread string) (to, within string) { return thread, "" }
+
+// post sends a signed body to the target, with the gateway's own headers.
+func (hook) post(ctx context.Context, g *Gateways, c agent.GatewayConfig, id string, body []byte) (rawAnswer, error) {
+	at := g.now()
+	header := http.Header{}
+	for name, value := range c.Headers {
+		header.Set(name, value)
+	}
+	header.Set("webhook-id", id)
+	header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
+	header.Set("webhook-signature", sign([]string{c.Secret}, id, at, body))
+	var answer rawAnswer
+	err := g.call(ctx, apiCall{platform: "the target", method: http.MethodPost, url: c.URL, header: header, body: body, repeats: true}, &answer)
+	var status *statusError
+	if errors.As(err, &status) {
+		err = failed(status.Error(), err)
+	}
+	return answer, err
+}
+
+func (hook) register(context.Context, *Gateways, store.OpenGateway, string) (string, error) {
+	return "Post messages to this address, signed as the documentation of gateways shows.", nil
+}
+
+// hookPost is what is read of a post: a message, when it names who sends it and
+// what it says.
+type hookPost struct {
+	ID         flexible        `json:"id"`
+	From       flexible        `json:"from"`
+	ExternalID flexible        `json:"external_id"`
+	Text       flexible        `json:"text"`
+	Message    flexible        `json:"message"`
+	Content    flexible        `json:"content"`
+	ThreadID   flexible        `json:"thread_id"`
+	Name       flexible        `json:"name"`
+	Email      flexible        `json:"email"`
+	Phone      flexible        `json:"phone"`
+	Metadata   json.RawMessage `json:"metadata"`
+}
+
+// flexible is a text that may come as a number; anything else is empty.
+type flexible string
+
+// UnmarshalJSON never fails: a value of another kind is none.
+func (f *flexible) UnmarshalJSON(raw []byte) error {
+	var text string
+	var number json.Number
+	switch {
+	case json.Unmarshal(raw, &text) == nil:
+		*f = flexible(text)
+	case json.Unmarshal(raw, &number) == nil:
+		*f = flexible(number)
+	}
+	return nil
+}
+
+// take checks the post by one of three kinds of proof: the headers of Standard
+// Webhooks, GitHub's X-Hub-Signature-256, or the secret itself. Ids are kept,
+// so what was overheard cannot be sent again.
+func (hook) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) {
+	id, ok := hookProof(o.Config.Secret, p, now)
+	if !ok {
+		return Taken{}, untrusted()
+	}
+	if !json.Valid(p.Body) {
+		return Taken{}, agent.Errorf(agent.CodeInvalidJSON, "the body is not JSON")
+	}
+	if err := agent.CheckNesting("body", p.Body); err != nil {
+		return Taken{}, err
+	}
+	t := Taken{EventID: id}
+	if in, ok := hookInbound(p.Body); ok {
+		in.ID = cmp.Or(in.ID, id)
+		t.Messages, t.EventID = []agent.Inbound{in}, in.ID
+	}
+	t.Answer = jsonAnswer(map[string]any{"success": true, "event_id": t.EventID})
+	return t, nil
+}
+
+// standard reads a header of Standard Webhooks, or svix's older spelling.
+func standard(h http.Header, name string) string {
+	return cmp.Or(h.Get("webhook-"+name), h.Get("svix-"+name))
+}
+
+// hookProof tells whether a post can be trusted, and an id by which a repeat of
+// it is known: one that its proof covers. Who sends the secret itself may send
+// the same twice.
+func hookProof(secret string, p Post, now time.Time) (id string, ok bool) {
+	if secret == "" {
+		return "", false
+	}
+	id = standard(p.Header, "id")
+	if signatures := standard(p.Header, "signature"); signatures != "" {
+		return id, checkSignature(secret, id, standard(p.Header, "timestamp"), signatures, p.Body, now) == nil
+	}
+	if given, ok := strings.CutPrefix(p.Header.Get("X-Hub-Signature-256"), "sha256="); ok {
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write(p.Body)
+		signature, err := hex.DecodeString(given)
+		return digest(p.Body), err == nil && hmac.Equal(signature, mac.Sum(nil))
+	}
+	return cmp.Or(id, agent.NewID(agent.KindEvent)), sameSecret(p.Header.Get("X-Webhook-Secret"), secret)
+}
+
+// sameSecret compares secrets in a time that tells nothing of them, their
+// lengths included.
+func sameSecret(given, want string) bool {
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
+	return given != "" && want != "" && hmac.Equal(a[:], b[:])
+}
+
+// hookInbound reads a body as a message.
+func hookInbound(body []byte) (agent.Inbound, bool) {
+	var post hookPost
+	if trimmed := bytes.TrimSpace(body); len(trimmed) == 0 || trimmed[0] != '{' || json.Unmarshal(body, &post) != nil {
+		return agent.Inbound{}, false
+	}
+	text := string(cmp.Or(post.Text, post.Message, post.Content))
+	from := string(cmp.Or(post.From, post.ExternalID))
+	if strings.TrimSpace(from) == "" || strings.TrimSpace(text) == "" {
+		return agent.Inbound{}, false
+	}
+	return agent.Inbound{
+		ID: string(post.ID), Thread: string(cmp.Or(post.ThreadID, flexible(from))), Text: text, Metadata: post.Metadata,
+		From: agent.ContactChange{ExternalID: agent.Some(from), Name: agent.Some(string(post.Name)), Email: agent.Some(string(post.Email)), Phone: agent.Some(string(post.Phone))},
+	}, true
+}

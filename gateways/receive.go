@@ -1,0 +1,126 @@
+package gateways
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// MaxPost bounds the body of a post to a gateway, in bytes.
+const MaxPost = 1 << 20
+
+// Receive takes in what was posted to a gateway's webhook and returns what the
+// platform wants to hear. p.URL is the path and query that were posted to;
+// below which address is the gateway's own matter. A post that cannot be
+// trusted is UNAUTHORIZED, one that is not understood a VALIDATION_ERROR; both
+// are noted on the gateway. Repeats are answered as the first time.
+func (g *Gateways) Receive(ctx context.Context, db *store.DB, gatewayID string, p Post) (Answer, error) {
+	o, err := db.OpenGateway(ctx, gatewayID)
+	if err != nil {
+		return Answer{}, err
+	}
+	l, ok := platformOf(o.Type, o.Config).(listener)
+	if !ok {
+		return Answer{}, agent.Errorf(agent.CodeNotFound, "a gateway of this type receives nothing")
+	}
+	t, err := g.take(l, o, p)
+	if err != nil {
+		return Answer{}, g.doubt(ctx, db, o.ID, err)
+	}
+	if t.Silent {
+		return t.Answer, nil
+	}
+	r := store.Receipt{EventID: t.EventID, Messages: t.Messages, Payload: t.Payload}
+	if len(t.Messages) == 0 && t.Payload == nil {
+		r.Payload = payload(p)
+	}
+	_, err = db.ReceiveInbound(ctx, o.ID, []store.Receipt{r}, 0)
+	return t.Answer, err
+}
+
+// take asks the platform what a post comes to.
+func (g *Gateways) take(l listener, o store.OpenGateway, p Post) (Taken, error) {
+	if o.Locked {
+		return Taken{}, agent.Errorf(agent.CodeUnauthorized, "the post cannot be checked: the gateway's secrets were sealed with another master key")
+	}
+	p.URL = g.base(o) + p.URL
+	return l.take(o, p, g.now())
+}
+
+// base is the address that a gateway's platform knows this server by.
+func (g *Gateways) base(o store.OpenGateway) string {
+	if o.WebhookBase != "" {
+		return o.WebhookBase
+	}
+	return g.address
+}
+
+// doubt notes on a gateway that a post was refused, and returns why.
+func (g *Gateways) doubt(ctx context.Context, db *store.DB, id string, err error) error {
+	switch agent.ErrorCode(err) {
+	case agent.CodeUnauthorized, agent.CodeValidation, agent.CodeInvalidJSON:
+		if e := db.NoteGatewayError(ctx, id, "a post to the webhook was refused: "+agent.Explain(err)); e != nil {
+			g.log.Warn("trouble with a gateway could not be noted", "agent", db.ID(), "gateway", id, "error", e)
+		}
+	}
+	return err
+}
+
+// payload is what is told of a post that holds no message: its JSON, the
+// fields of a form as an object, else its text.
+func payload(p Post) json.RawMessage {
+	body := bytes.TrimSpace(p.Body)
+	if json.Valid(body) {
+		return body
+	}
+	media, _, _ := mime.ParseMediaType(p.Header.Get("Content-Type"))
+	if media == "application/x-www-form-urlencoded" {
+		if form, err := url.ParseQuery(string(body)); err == nil {
+			fields := map[string]string{}
+			for name, values := range form {
+				fields[storable(name)] = storable(strings.Join(values, ", "))
+			}
+			raw, _ := json.Marshal(fields)
+			return raw
+		}
+	}
+	raw, _ := json.Marshal(storable(string(body)))
+	return raw
+}
+
+func storable(text string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
+}
+
+// digest names a post that has no id of its own by what it says.
+func digest(parts ...[]byte) string {
+	h := sha256.New()
+	for _, part := range parts {
+		h.Write(part)
+		h.Write([]byte{0})
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// untrusted is what every failed check of a post says.
+func untrusted() error {
+	return agent.Errorf(agent.CodeUnauthorized, "the signature is missing, wrong or too old")
+}
+
+// jsonAnswer is an answer of JSON.
+func jsonAnswer(v any) Answer {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return Answer{Status: http.StatusInternalServerError}
+	}
+	return Answer{ContentType: "application/json", Body: raw}
+}

@@ -1,0 +1,280 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"satchel/agent"
+)
+
+// Receipt is what a platform posted to a gateway at once, or one update that
+// it was asked for.
+type Receipt struct {
+	EventID  string          // by which a repeat is known; empty: it cannot be told
+	Messages []agent.Inbound // none: it tells of something else
+	Payload  json.RawMessage // without messages: what the event gateway.event tells; free of secrets
+}
+
+// Received is what came of receipts.
+type Received struct {
+	Active   bool            // the gateway is; of one that is not, receipts are only counted
+	New      int             // receipts that were no repeats
+	Messages []agent.Message // those that were stored
+}
+
+// ReceiveInbound takes in what came to a gateway: for each message, its contact
+// and its conversation are found or made and it is stored, for each other
+// receipt there is an event; and it is counted. A repeat changes nothing. next
+// above 0 is noted as where to go on asking, see PollFrom.
+func (db *DB) ReceiveInbound(ctx context.Context, gatewayID string, receipts []Receipt, next int64) (Received, error) {
+	return Write(ctx, db, func(tx *Tx) (Received, error) {
+		g, err := tx.gateway(gatewayID)
+		if err != nil {
+			return Received{}, err
+		}
+		r := Received{Active: g.Status == agent.GatewayActive}
+		for i := range receipts {
+			if err := tx.receive(&g, &receipts[i], &r); err != nil {
+				return r, err
+			}
+		}
+		if r.New > 0 {
+			day := tx.Now.Format(time.DateOnly)
+			if _, err := tx.exec(`UPDATE gateways SET event_count = event_count + ?, events_today = iif(events_day = ?, events_today, 0) + ?,
+				events_day = ?, last_event_at = ? WHERE id = ?`, r.New, day, r.New, day, tx.Now, g.ID); err != nil {
+				return r, err
+			}
+		}
+		if next > 0 {
+			_, err = tx.exec("INSERT INTO _polls(gateway_id, next) VALUES (?,?) ON CONFLICT DO UPDATE SET next = max(next, excluded.next)", g.ID, next)
+		}
+		return r, err
+	})
+}
+
+// receive takes in one receipt and adds to r what came of it.
+func (tx *Tx) receive(g *agent.Gateway, receipt *Receipt, r *Received) error {
+	if !r.Active || len(receipt.Messages) == 0 {
+		key := "e:" + receipt.EventID
+		if receipt.EventID == "" {
+			key = ""
+		} else if !r.Active {
+			key = "i:" + receipt.EventID // it may be sent again once the gateway is active
+		}
+		first, err := tx.firstTime(g.ID, key)
+		if err != nil || !first {
+			return err
+		}
+		r.New++
+		if !r.Active {
+			return nil
+		}
+		return tx.emit(agent.EventGatewayEvent, map[string]any{"gateway": toldGateway(g), "payload": receipt.told()})
+	}
+	stored := len(r.Messages)
+	for i := range receipt.Messages {
+		m, err := tx.receiveMessage(g, &receipt.Messages[i])
+		if err != nil {
+			return err
+		}
+		if m != nil {
+			r.Messages = append(r.Messages, *m)
+		}
+	}
+	if len(r.Messages) > stored {
+		r.New++
+	}
+	return nil
+}
+
+// told is the payload that the event tells of a receipt; null when it is too
+// long.
+func (r *Receipt) told() json.RawMessage {
+	if len(r.Payload) == 0 || len(r.Payload) > maxToldBytes || !json.Valid(r.Payload) {
+		return json.RawMessage("null")
+	}
+	return r.Payload
+}
+
+// toldGateway is what events tell of a gateway, as the triggers do.
+func toldGateway(g *agent.Gateway) map[string]any {
+	return map[string]any{"id": g.ID, "type": g.Type, "name": g.Name, "status": g.Status, "is_default": g.IsDefault, "verified": g.Verified}
+}
+
+// maxInboundKey is the longest id that is kept as it is.
+const maxInboundKey = 200
+
+// firstTime notes an id of a platform and tells whether it is new. An empty
+// one always is.
+func (tx *Tx) firstTime(gatewayID, key string) (bool, error) {
+	if key == "" {
+		return true, nil
+	}
+	if len(key) > maxInboundKey {
+		sum := sha256.Sum256([]byte(key))
+		key = "h:" + hex.EncodeToString(sum[:])
+	}
+	done, err := tx.exec("INSERT INTO _inbound(gateway_id, external_id, created_at) VALUES (?,?,?) ON CONFLICT DO NOTHING", gatewayID, key, tx.Now)
+	if err != nil {
+		return false, err
+	}
+	n, err := done.RowsAffected()
+	return n > 0, err
+}
+
+// receiveMessage stores one message; nil when it was stored before.
+func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound) (*agent.Message, error) {
+	key := ""
+	if in.ID != "" {
+		key = "m:" + in.ID
+	}
+	first, err := tx.firstTime(g.ID, key)
+	if err != nil || !first {
+		return nil, err
+	}
+	contactID, err := tx.sender(g, in)
+	if err != nil {
+		return nil, err
+	}
+	c, err := tx.thread(g, in, contactID)
+	if err != nil {
+		return nil, err
+	}
+	m := in.Message()
+	m.ConversationID = c.ID
+	if c.ContactID != contactID { // one of several who speak in this thread
+		if m.Metadata, err = mergeObjects(m.Metadata, json.RawMessage(`{"contact_id":"`+contactID+`"}`)); err != nil {
+			return nil, err
+		}
+	}
+	return &m, tx.appendTurn(&m)
+}
+
+// sender finds or makes the contact who sent a message. Whom the platform
+// knows by an id of its own is known by that from then on: a handle that
+// somebody else takes over later does not make them the same.
+func (tx *Tx) sender(g *agent.Gateway, in *agent.Inbound) (contactID string, err error) {
+	c := in.Sender()
+	account := c.ExternalID
+	if g.Type == agent.GatewayWebhook { // its ids are those of the sender's own system, as in contacts
+		account = ""
+	}
+	if account != "" {
+		err = tx.value(&contactID, "SELECT contact_id FROM _senders WHERE type = ? AND account = ?", g.Type, account)
+		if !errors.Is(err, sql.ErrNoRows) {
+			return contactID, err
+		}
+	}
+	for _, field := range agent.ContactIdentifiers {
+		value := c.Identifier(field)
+		if value == "" {
+			continue
+		}
+		found, err := tx.resolveContact(field, value)
+		if agent.ErrorCode(err) == agent.CodeNotFound {
+			continue
+		} else if err != nil {
+			return "", err
+		}
+		if other, err := tx.hasAccount(found.ID, g.Type, account); err != nil {
+			return "", err
+		} else if other {
+			c.Forget(field)
+			continue
+		}
+		return found.ID, tx.putAccount(g.Type, account, found.ID)
+	}
+	if err := tx.insertContact(&c); err != nil {
+		return "", err
+	}
+	return c.ID, tx.putAccount(g.Type, account, c.ID)
+}
+
+// hasAccount tells whether a contact is known by another account of a platform.
+func (tx *Tx) hasAccount(contactID string, t agent.GatewayType, account string) (other bool, err error) {
+	if account == "" {
+		return false, nil
+	}
+	return other, tx.value(&other, "SELECT EXISTS (SELECT 1 FROM _senders WHERE contact_id = ? AND type = ?)", contactID, t)
+}
+
+func (tx *Tx) putAccount(t agent.GatewayType, account, contactID string) error {
+	if account == "" {
+		return nil
+	}
+	_, err := tx.exec("INSERT INTO _senders(type, account, contact_id) VALUES (?,?,?) ON CONFLICT DO UPDATE SET contact_id = excluded.contact_id", t, account, contactID)
+	return err
+}
+
+// thread finds or makes the conversation of a message.
+func (tx *Tx) thread(g *agent.Gateway, in *agent.Inbound, contactID string) (agent.Conversation, error) {
+	thread := in.Thread
+	if thread == "" {
+		thread = contactID
+	}
+	if len(thread) > maxInboundKey {
+		sum := sha256.Sum256([]byte(thread))
+		thread = hex.EncodeToString(sum[:])
+	}
+	found, err := all(tx, scanConversation, "SELECT "+conversationColumns+" FROM conversations WHERE gateway_id = ? AND external_thread_id = ? AND external_thread_id <> ''", g.ID, thread)
+	if err != nil {
+		return agent.Conversation{}, err
+	}
+	if len(found) == 0 {
+		c := agent.Conversation{ContactID: contactID, GatewayID: g.ID, ExternalThreadID: thread, Metadata: json.RawMessage("{}")}
+		return c, tx.insertConversation(&c)
+	}
+	c := found[0]
+	if c.ContactID == contactID {
+		return c, nil
+	}
+	var there bool
+	if err := tx.value(&there, "SELECT EXISTS (SELECT 1 FROM contacts WHERE id = ?)", c.ContactID); err != nil || there {
+		return c, err
+	}
+	c.ContactID = contactID // its contact was deleted, or it never had one
+	_, err = tx.exec("UPDATE conversations SET contact_id = ? WHERE id = ?", contactID, c.ID)
+	return c, err
+}
+
+// errorNoticeEvery is how often at most the same trouble of a gateway is
+// written down, so that a flood of bad posts does not become one of writes.
+const errorNoticeEvery = time.Second
+
+// NoteGatewayError notes trouble with a gateway as last_error. Its status
+// stays.
+func (db *DB) NoteGatewayError(ctx context.Context, id, problem string) error {
+	return db.noteGatewayError(ctx, id, agent.Clip(problem, 500), agent.At(time.Now().Add(-errorNoticeEvery)))
+}
+
+func (db *DB) noteGatewayError(ctx context.Context, id, problem string, before agent.Time) error {
+	const due = "id = ? AND (last_error <> ? OR last_error_at IS NULL OR last_error_at <= ?)"
+	wanted, err := Read(ctx, db, func(tx *Tx) (wanted bool, err error) {
+		return wanted, tx.value(&wanted, "SELECT EXISTS (SELECT 1 FROM gateways WHERE "+due+")", id, problem, before)
+	})
+	if err != nil || !wanted {
+		return err
+	}
+	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		_, err := tx.exec("UPDATE gateways SET last_error = ?, last_error_at = ? WHERE "+due, problem, tx.Now, id, problem, before)
+		return struct{}{}, err
+	})
+	return err
+}
+
+// SetWebhookBase notes below which address a gateway's platform posts; "" for
+// the server's usual one.
+func (db *DB) SetWebhookBase(ctx context.Context, id, base string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if _, err := tx.exec("UPDATE gateways SET webhook_base = ? WHERE id = ?", base, id); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("gateway webhook registered", map[string]any{"gateway_id": id})
+	})
+	return err
+}
