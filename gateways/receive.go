@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"mime"
 	"net/http"
 	"net/url"
@@ -39,12 +40,40 @@ func (g *Gateways) Receive(ctx context.Context, db *store.DB, gatewayID string, 
 	if t.Silent {
 		return t.Answer, nil
 	}
+	if err := g.complete(ctx, db, l, o, t.Messages); err != nil {
+		return Answer{}, err
+	}
 	r := store.Receipt{EventID: t.EventID, Messages: t.Messages, Payload: t.Payload}
 	if len(t.Messages) == 0 && t.Payload == nil {
 		r.Payload = payload(p)
 	}
 	_, err = db.ReceiveInbound(ctx, o.ID, []store.Receipt{r}, 0)
 	return t.Answer, err
+}
+
+// complete fetches what the post left out of messages that are new.
+func (g *Gateways) complete(ctx context.Context, db *store.DB, l listener, o store.OpenGateway, messages []agent.Inbound) error {
+	f, ok := l.(fetcher)
+	if !ok || o.Status != agent.GatewayActive {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	for i := range messages {
+		known, err := db.KnowsInbound(ctx, o.ID, messages[i].ID)
+		if err != nil {
+			return err
+		}
+		if known {
+			continue
+		}
+		if err := f.fetch(ctx, g, o.Config, &messages[i]); err != nil {
+			problem := "a message could not be fetched: " + told(err)
+			e := agent.Errorf(agent.CodeUpstream, "%s", problem).Because(err)
+			return errors.Join(e, db.NoteGatewayError(context.WithoutCancel(ctx), o.ID, problem))
+		}
+	}
+	return nil
 }
 
 // take asks the platform what a post comes to.

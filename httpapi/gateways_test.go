@@ -20,6 +20,17 @@ func (w *witness) askOfGateways(t *testing.T, agent string) {
 	w.ask(t, 200, "GET", at, "")
 	w.ask(t, 204, "DELETE", at, "")
 	w.ask(t, 404, "GET", at, "")
+	made := w.ask(t, 201, "POST", agent+"/gateways", `{"type":"webhook","name":"Hook","config":{"url":"https://example.com/"}}`)
+	at = agent + "/gateways/" + made.json["id"].(string)
+	w.ask(t, 200, "POST", at+"/webhook/register", "")
+	w.ask(t, 200, "POST", at+"/webhook/register", `{"baseUrl":"https://satchel.example"}`)
+	w.ask(t, 400, "POST", at+"/webhook/register", `{"baseUrl":"x"}`)
+	w.ask(t, 401, "POST", at+"/webhook", `{}`)
+	signed := &witness{w.with("X-Webhook-Secret", made.json["webhook_secret"].(string)), w.described, w.seen, w.all}
+	signed.ask(t, 200, "POST", at+"/webhook", `{"from":"ada","text":"Hello"}`)
+	signed.ask(t, 400, "POST", at+"/webhook", `{`)
+	signed.ask(t, 413, "POST", at+"/webhook", strings.Repeat(" ", 1<<20+1))
+	signed.ask(t, 404, "POST", agent+"/gateways/gateway-none/webhook", `{}`)
 }
 
 // TestGateway walks through the life of a gateway, and looks for its secrets

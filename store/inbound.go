@@ -1,12 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"satchel/agent"
@@ -106,6 +108,9 @@ func toldGateway(g *agent.Gateway) map[string]any {
 	return map[string]any{"id": g.ID, "type": g.Type, "name": g.Name, "status": g.Status, "is_default": g.IsDefault, "verified": g.Verified}
 }
 
+// maxThread bounds a platform's name of a thread, in characters.
+const maxThread = 1000
+
 // maxInboundKey is the longest id that is kept as it is.
 const maxInboundKey = 200
 
@@ -115,11 +120,7 @@ func (tx *Tx) firstTime(gatewayID, key string) (bool, error) {
 	if key == "" {
 		return true, nil
 	}
-	if len(key) > maxInboundKey {
-		sum := sha256.Sum256([]byte(key))
-		key = "h:" + hex.EncodeToString(sum[:])
-	}
-	done, err := tx.exec("INSERT INTO _inbound(gateway_id, external_id, created_at) VALUES (?,?,?) ON CONFLICT DO NOTHING", gatewayID, key, tx.Now)
+	done, err := tx.exec("INSERT INTO _inbound(gateway_id, external_id, created_at) VALUES (?,?,?) ON CONFLICT DO NOTHING", gatewayID, inboundKey(key), tx.Now)
 	if err != nil {
 		return false, err
 	}
@@ -152,7 +153,26 @@ func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound) (*agent.Messag
 			return nil, err
 		}
 	}
-	return &m, tx.appendTurn(&m)
+	if err := tx.appendTurn(&m); err != nil {
+		return nil, err
+	}
+	return &m, tx.keepReplyToken(c.ID, *in)
+}
+
+// KnowsInbound tells whether a gateway has taken in a message of this id.
+func (db *DB) KnowsInbound(ctx context.Context, gatewayID, messageID string) (bool, error) {
+	return Read(ctx, db, func(tx *Tx) (known bool, err error) {
+		return known, tx.value(&known, "SELECT EXISTS (SELECT 1 FROM _inbound WHERE gateway_id = ? AND external_id = ?)", gatewayID, inboundKey("m:"+messageID))
+	})
+}
+
+// inboundKey is how an id of a platform is kept.
+func inboundKey(key string) string {
+	if len(key) <= maxInboundKey {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return "h:" + hex.EncodeToString(sum[:])
 }
 
 // sender finds or makes the contact who sent a message. Whom the platform
@@ -213,14 +233,7 @@ func (tx *Tx) putAccount(t agent.GatewayType, account, contactID string) error {
 
 // thread finds or makes the conversation of a message.
 func (tx *Tx) thread(g *agent.Gateway, in *agent.Inbound, contactID string) (agent.Conversation, error) {
-	thread := in.Thread
-	if thread == "" {
-		thread = contactID
-	}
-	if len(thread) > maxInboundKey {
-		sum := sha256.Sum256([]byte(thread))
-		thread = hex.EncodeToString(sum[:])
-	}
+	thread := agent.Clip(strings.ToValidUTF8(strings.ReplaceAll(cmp.Or(in.Thread, contactID), "\x00", "\uFFFD"), "\uFFFD"), maxThread)
 	found, err := all(tx, scanConversation, "SELECT "+conversationColumns+" FROM conversations WHERE gateway_id = ? AND external_thread_id = ? AND external_thread_id <> ''", g.ID, thread)
 	if err != nil {
 		return agent.Conversation{}, err

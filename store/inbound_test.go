@@ -1,0 +1,317 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+)
+
+// inboundGateway makes a gateway in a state.
+func inboundGateway(t testing.TB, db *DB, kind agent.GatewayType, status agent.GatewayStatus) string {
+	t.Helper()
+	g, err := db.CreateGateway(t.Context(), agent.Gateway{Type: kind, Name: "In"}, agent.GatewayConfig{}, "whsec_x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, db, "UPDATE gateways SET status = ? WHERE id = ?", status, g.ID)
+	return g.ID
+}
+
+func said(id, thread, account, text string) agent.Inbound {
+	return agent.Inbound{ID: id, Thread: thread, Text: text, From: agent.ContactChange{ExternalID: agent.Some(account), Name: agent.Some("Name of " + account)}}
+}
+
+func receiveOne(t testing.TB, db *DB, gateway string, in ...agent.Inbound) Received {
+	t.Helper()
+	r, err := db.ReceiveInbound(t.Context(), gateway, []Receipt{{EventID: "event of " + in[0].ID, Messages: in}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// eventTypes lists the events of an agent since a sequence number.
+func eventTypes(t testing.TB, db *DB, after int64) (types []string, last agent.Event) {
+	t.Helper()
+	events, err := db.Events(t.Context(), after, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events {
+		types, last = append(types, e.Type), e
+	}
+	return types, last
+}
+
+// One message writes a contact, a conversation, a message, the counts and the
+// events, and its repeat writes nothing.
+func TestReceiveMessage(t *testing.T) {
+	db := openFolder(t).Default()
+	id := inboundGateway(t, db, agent.GatewayChatbotA, agent.GatewayActive)
+	_, before := eventTypes(t, db, 0)
+	in := said("m1", "t1", "telegram:7", "Hello")
+	in.From.ChatbotA = agent.Some("@ada")
+	in.Metadata = json.RawMessage(`{"attachments":[{"type":"photo"}],"external_id":"forged"}`)
+	in.ReplyToken, in.ReplyUntil = "sesame", agent.At(time.Now().Add(time.Hour))
+	r := receiveOne(t, db, id, in)
+	if r.New != 1 || len(r.Messages) != 1 || !r.Active {
+		t.Fatalf("received %+v", r)
+	}
+	types, last := eventTypes(t, db, before.Seq)
+	if !slices.Equal(types, []string{agent.EventContactCreated, agent.EventConversationCreated, agent.EventMessageReceived}) {
+		t.Errorf("events %v", types)
+	}
+	var told struct {
+		Message      agent.Message
+		Conversation agent.Conversation
+		Contact      agent.Contact
+		Gateway      agent.Gateway
+	}
+	if err := json.Unmarshal(last.Data, &told); err != nil {
+		t.Fatal(err)
+	}
+	if told.Message.Content != "Hello" || told.Conversation.ExternalThreadID != "t1" || told.Conversation.GatewayID != id || told.Conversation.ContactID != told.Contact.ID ||
+		told.Contact.ChatbotA != "@ada" || told.Contact.Name != "Name of telegram:7" || told.Gateway.ID != id || told.Gateway.Status != agent.GatewayActive {
+		t.Errorf("told %s", last.Data)
+	}
+	if got := string(told.Message.Metadata); got != `{"attachments":[{"type":"photo"}],"external_id":"m1"}` {
+		t.Errorf("metadata %s", got)
+	}
+	if n := value[int](t, db, "SELECT count(*) FROM _secrets WHERE owner = ? AND field = 'reply'", told.Conversation.ID); n != 1 {
+		t.Error("the reply token was not kept")
+	}
+	for range 3 {
+		if again := receiveOne(t, db, id, in); again.New != 0 || len(again.Messages) != 0 {
+			t.Errorf("a repeat changed %+v", again)
+		}
+	}
+	if more, _ := eventTypes(t, db, last.Seq); len(more) != 0 {
+		t.Errorf("a repeat told %v", more)
+	}
+	receiveOne(t, db, id, said("m2", "t1", "telegram:7", "And again"))
+	g, err := db.Gateway(t.Context(), id)
+	if err != nil || g.EventCount != 2 || g.EventsToday != 2 || g.LastEventAt.IsZero() {
+		t.Errorf("counts %+v, %v", g, err)
+	}
+	for table, want := range map[string]int{"contacts": 1, "conversations": 1, "messages": 2} {
+		if n := value[int](t, db, "SELECT count(*) FROM "+table); n != want {
+			t.Errorf("%d %s, want %d", n, table, want)
+		}
+	}
+	do(t, db, "UPDATE gateways SET events_day = '2020-01-01', events_today = 900")
+	receiveOne(t, db, id, said("m3", "t1", "telegram:7", "Tomorrow"))
+	if g, _ := db.Gateway(t.Context(), id); g.EventsToday != 1 || g.EventCount != 3 {
+		t.Errorf("on another day %d of %d", g.EventsToday, g.EventCount)
+	}
+}
+
+// What reaches a gateway that is not active is counted once and not stored,
+// and may come again.
+func TestReceiveWhileInactive(t *testing.T) {
+	db := openFolder(t).Default()
+	for _, status := range []agent.GatewayStatus{agent.GatewayInactive, agent.GatewayPending, agent.GatewayFailed} {
+		id := inboundGateway(t, db, agent.GatewaySMS, status)
+		for range 2 {
+			if r := receiveOne(t, db, id, said("m1", "t", "a", "Hello")); r.Active || len(r.Messages) != 0 {
+				t.Errorf("%s: %+v", status, r)
+			}
+		}
+		if g, _ := db.Gateway(t.Context(), id); g.EventCount != 1 {
+			t.Errorf("%s: counted %d", status, g.EventCount)
+		}
+		if n := value[int](t, db, "SELECT count(*) FROM messages"); n != 0 {
+			t.Errorf("%s: %d messages", status, n)
+		}
+		do(t, db, "UPDATE gateways SET status = 'active' WHERE id = ?", id)
+		if r := receiveOne(t, db, id, said("m1", "t", "a", "Hello")); len(r.Messages) != 1 {
+			t.Errorf("%s: sent again once active: %+v", status, r)
+		}
+		do(t, db, "DELETE FROM conversations")
+	}
+	if _, err := db.ReceiveInbound(t.Context(), "gateway-none", []Receipt{{EventID: "x"}}, 0); agent.ErrorCode(err) != agent.CodeNotFound {
+		t.Errorf("of no gateway: %v", err)
+	}
+}
+
+// Whatever is no message becomes an event of its own, once.
+func TestReceiveOther(t *testing.T) {
+	db := openFolder(t).Default()
+	id := inboundGateway(t, db, agent.GatewayWebhook, agent.GatewayActive)
+	long := `"` + strings.Repeat("x", maxToldBytes) + `"`
+	for n, tc := range []struct{ payload, want string }{
+		{`{"reaction":"👍"}`, `{"reaction":"👍"}`}, {``, `null`}, {`{broken`, `null`}, {long, `null`}, {`"a < b"`, `"a \u003c b"`},
+	} {
+		_, before := eventTypes(t, db, 0)
+		r := Receipt{EventID: fmt.Sprint("e", n), Payload: json.RawMessage(tc.payload)}
+		for range 2 {
+			if _, err := db.ReceiveInbound(t.Context(), id, []Receipt{r}, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		types, last := eventTypes(t, db, before.Seq)
+		var told struct {
+			Gateway agent.Gateway
+			Payload json.RawMessage
+		}
+		if err := json.Unmarshal(last.Data, &told); err != nil || !slices.Equal(types, []string{agent.EventGatewayEvent}) || told.Gateway.ID != id || string(told.Payload) != tc.want {
+			t.Errorf("%.20s: %v told %.200s, %v", tc.payload, types, last.Data, err)
+		}
+	}
+	for range 2 { // without an id nobody can tell a repeat
+		if r, err := db.ReceiveInbound(t.Context(), id, []Receipt{{}}, 0); err != nil || r.New != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+}
+
+// Who is who: by identifiers, and for good by a platform's account.
+func TestSenders(t *testing.T) {
+	db := openFolder(t).Default()
+	telegram := inboundGateway(t, db, agent.GatewayChatbotA, agent.GatewayActive)
+	hook := inboundGateway(t, db, agent.GatewayWebhook, agent.GatewayActive)
+	ada, err := db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("Ada"), ChatbotA: agent.Some("ada"), Email: agent.Some("ada@example.com"), ExternalID: agent.Some("crm-1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	serial := 0
+	from := func(gateway, account, handle, email string) string {
+		t.Helper()
+		serial++
+		in := said(fmt.Sprint(serial), "thread of "+account, account, "Hi")
+		in.From.ChatbotA, in.From.Email = agent.Some(handle), agent.Some(email)
+		r := receiveOne(t, db, gateway, in)
+		return value[string](t, db, "SELECT contact_id FROM conversations WHERE id = ?", r.Messages[0].ConversationID)
+	}
+	if got := from(telegram, "telegram:1", "@Ada", ""); got != ada.ID {
+		t.Error("the handle did not lead to the contact")
+	}
+	if got := from(telegram, "telegram:1", "@lovelace", ""); got != ada.ID {
+		t.Error("a new handle of the same account is somebody else")
+	}
+	mallory := from(telegram, "telegram:2", "@ada", "")
+	if mallory == ada.ID {
+		t.Error("who took the handle over is taken for the contact")
+	}
+	if c, _ := db.Contact(t.Context(), mallory); c.ChatbotA != "" || c.ExternalID != "telegram:2" {
+		t.Errorf("the newcomer is %+v", c)
+	}
+	if got := from(hook, "crm-1", "", ""); got != ada.ID {
+		t.Error("the id of the contact's own system did not lead to it")
+	}
+	if got := from(hook, "crm-2", "", "Ada@Example.com"); got != ada.ID {
+		t.Error("the email did not lead to the contact")
+	}
+	if err := db.DeleteContact(t.Context(), ada.ID); err != nil {
+		t.Fatal(err)
+	}
+	again := from(telegram, "telegram:1", "@lovelace", "")
+	if c, err := db.Contact(t.Context(), again); err != nil || c.Name != "Name of telegram:1" {
+		t.Errorf("after the contact was deleted: %+v, %v", c, err)
+	}
+	do(t, db, "UPDATE contacts SET id = 'contact-renamed' WHERE id = ?", again)
+	if got := from(telegram, "telegram:1", "", ""); got == again {
+		t.Error("the account leads to an id that is gone")
+	}
+}
+
+// In a thread of many the message tells who spoke.
+func TestReceiveInGroup(t *testing.T) {
+	db := openFolder(t).Default()
+	id := inboundGateway(t, db, agent.GatewayChatbotA, agent.GatewayActive)
+	receiveOne(t, db, id, said("1", "group", "telegram:1", "I am first"))
+	receiveOne(t, db, id, said("2", "group", "telegram:2", "And I second"), said("3", "group", "telegram:1", "Well"))
+	events, err := db.Events(t.Context(), 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range events {
+		var told struct{ Contact agent.Contact }
+		if e.Type == agent.EventMessageReceived && json.Unmarshal(e.Data, &told) == nil {
+			names = append(names, told.Contact.ExternalID)
+		}
+	}
+	if !slices.Equal(names, []string{"telegram:1", "telegram:2", "telegram:1"}) {
+		t.Errorf("told of %v", names)
+	}
+	if n := value[int](t, db, "SELECT count(*) FROM conversations"); n != 1 {
+		t.Errorf("%d conversations", n)
+	}
+}
+
+// Platforms send what they like; nothing of it may fail the write.
+func TestReceiveOddities(t *testing.T) {
+	db := openFolder(t).Default()
+	id := inboundGateway(t, db, agent.GatewayChatbotA, agent.GatewayActive)
+	long := strings.Repeat("é", 300_000)
+	for name, in := range map[string]agent.Inbound{
+		"nothing":      {},
+		"all too long": {ID: long, Thread: long, Text: long, Metadata: json.RawMessage(`{"a":"` + long + `"}`), From: agent.ContactChange{Name: agent.Some(long), Email: agent.Some(long), Phone: agent.Some(long), ChatbotA: agent.Some(long), ExternalID: agent.Some(long), Notes: agent.Some(long)}},
+		"NUL":          {ID: "a\x00b", Thread: "c\x00d", Text: "e\x00f", From: agent.ContactChange{Name: agent.Some("\x00"), ChatbotA: agent.Some("@x\x00")}},
+		"no UTF-8":     {ID: "\xff", Thread: "\xfe", Text: "\xff\xfe", From: agent.ContactChange{Name: agent.Some("\xff"), ChatbotB: agent.Some("\xff")}},
+		"bad fields":   {ID: "b", Thread: "b", Text: " ", Metadata: json.RawMessage(`[1]`), From: agent.ContactChange{Email: agent.Some("not an email"), Phone: agent.Some("call me"), Tags: agent.Some([]string{long}), Metadata: agent.Some(json.RawMessage(`7`))}},
+		"deep":         {ID: "d", Thread: "d", Text: "x", Metadata: json.RawMessage(`{"a":` + strings.Repeat("[", 900) + strings.Repeat("]", 900) + `}`)},
+	} {
+		r, err := db.ReceiveInbound(t.Context(), id, []Receipt{{EventID: name, Messages: []agent.Inbound{in}}}, 0)
+		if err != nil || len(r.Messages) != 1 {
+			t.Errorf("%s: %+v, %v", name, r, err)
+			continue
+		}
+		if err := r.Messages[0].Validate(); err != nil {
+			t.Errorf("%s: the message is not valid: %v", name, err)
+		}
+	}
+	contacts, _, err := db.Contacts(t.Context(), nil, Page{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range contacts {
+		if err := c.Validate(); err != nil {
+			t.Errorf("the contact %s is not valid: %v", c.Name, err)
+		}
+	}
+}
+
+func TestNoteGatewayError(t *testing.T) {
+	db := openFolder(t).Default()
+	id := inboundGateway(t, db, agent.GatewayWebhook, agent.GatewayActive)
+	past := agent.At(time.Now().Add(-time.Hour))
+	for range 2 {
+		if err := db.noteGatewayError(t.Context(), id, "bad signature", past); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, _ := db.Gateway(t.Context(), id)
+	if first.LastError != "bad signature" || first.LastErrorAt.IsZero() || first.Status != agent.GatewayActive || first.EventCount != 0 {
+		t.Errorf("noted %+v", first)
+	}
+	if err := db.noteGatewayError(t.Context(), id, "another", past); err != nil {
+		t.Fatal(err)
+	}
+	do(t, db, "UPDATE gateways SET last_error_at = ?", past.String())
+	if err := db.NoteGatewayError(t.Context(), id, "another"); err != nil {
+		t.Fatal(err)
+	}
+	if g, _ := db.Gateway(t.Context(), id); g.LastError != "another" || !g.LastErrorAt.After(past.Time) {
+		t.Errorf("noted %+v", g)
+	}
+}
+
+// The ids that are remembered are bounded by age and by number.
+func TestInboundIsTrimmed(t *testing.T) {
+	db := openFolder(t).Default()
+	id := inboundGateway(t, db, agent.GatewayWebhook, agent.GatewayActive)
+	do(t, db, `INSERT INTO _inbound SELECT ?, 'm:' || value, '2020-01-01T00:00:00.000Z' FROM json_each('[1,2,3,4,5]')`, id)
+	receiveOne(t, db, id, said("new", "t", "a", "x"))
+	if _, err := Write(t.Context(), db, func(tx *Tx) (bool, error) { return trim(tx) }); err != nil {
+		t.Fatal(err)
+	}
+	if n := value[int](t, db, "SELECT count(*) FROM _inbound"); n != 1 {
+		t.Errorf("%d ids are left", n)
+	}
+}
