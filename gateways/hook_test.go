@@ -360,7 +360,7 @@ func TestHookSends(t *testing.T) {
 	}
 }
 
-func TestRegister(t *testing.T) {
+func TestRegisterAddress(t *testing.T) {
 	r := newRig(t, nil)
 	g, _ := r.connect(t, "webhook", agent.GatewayConfigChange{URL: agent.Some("https://example.com/in")})
 	path := agent.WebhookPath("default", g.ID)
