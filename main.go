@@ -21,6 +21,7 @@ import (
 	"satchel/agent/llm"
 	"satchel/agent/mcp/registry"
 	"satchel/agent/script"
+	"satchel/browser/install"
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/flow/dispatch"
@@ -55,6 +56,9 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		Version: version, Getenv: os.Getenv, Out: stdout,
 		Serve:   func(ctx context.Context, c *config.Config) error { return serve(ctx, c, stdout) },
 		Offline: func(c *config.Config) config.Offline { return store.Offline{Options: storeOptions(c)} },
+		Browser: func(c *config.Config) config.Browser {
+			return install.Options{Chromium: c.Chromium, Driver: c.BrowserDriver, Getenv: os.Getenv}
+		},
 	}
 	return commands.Run(ctx, args)
 }
@@ -127,14 +131,8 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	callees := callee.House{Engine: engine, Chat: chats, Toolbox: toolbox, Index: index, Crawler: crawler}
 	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log, Runners: callees.Runners(), Tasks: callees.Task})
 	server := httpapi.New(httpapi.Options{
-		Folder: folder,
-		Index:  index, Crawler: crawler,
-		Scheduler: scheduler,
-		Flow:      engine,
-		Webhooks:  webhooks,
-		Gateways:  platforms,
-		Chat:      chats,
-		Toolbox:   toolbox, MCP: servers,
+		Folder: folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine,
+		Webhooks: webhooks, Gateways: platforms, Chat: chats, Toolbox: toolbox, MCP: servers,
 		Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
 		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
 		PublicURL: publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: options.Log,

@@ -48,6 +48,7 @@ var floors = map[string]struct {
 	"agent/mcp":          {1, []string{"agent"}},
 	"store":              {1, []string{"agent"}},
 	"agent/mcp/registry": {2, []string{"agent", "agent/egress", "agent/mcp", "store"}},
+	"browser/install":    {2, []string{"agent", "agent/egress"}},
 	"crawl":              {2, []string{"agent", "agent/egress", "store"}},
 	"gateways":           {2, []string{"agent", "agent/egress", "store"}},
 	"schedule":           {2, []string{"agent", "agent/egress", "store"}},
@@ -448,7 +449,7 @@ func TestCommands(t *testing.T) {
 	if _, err := out("backup", "bakery", backup); err == nil {
 		t.Error("a backup over an existing file is not refused")
 	}
-	if text, err := out("doctor"); err != nil || !strings.Contains(text, `agent "bakery"`) || !strings.Contains(text, "in use by a running server") {
+	if text, err := out("doctor"); err != nil || !strings.Contains(text, `agent "bakery"`) || !strings.Contains(text, "  browser: ") || !strings.Contains(text, "in use by a running server") {
 		t.Errorf("doctor: %v\n%s", err, text)
 	}
 	if err := run(context.Background(), []string{"serve", "--addr", "127.0.0.1:0", "--data", data}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "another Satchel server") {

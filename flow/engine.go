@@ -34,6 +34,7 @@ type Engine struct {
 	client   *egress.Client
 	kinds    map[string]*Kind
 	programs programs
+	turns    turns
 	drain    time.Duration // how long Stop lets executions come to their end by themselves
 
 	mu       sync.Mutex
@@ -68,6 +69,8 @@ type agentState struct {
 	due    time.Time // when its first wait ends; zero: none
 	firing bool
 	again  time.Time // when to look again, after a failure
+
+	drawing sync.Mutex // held by one of those that start by Once while it reads
 }
 
 // line is what a workflow has at work and in the queue.
@@ -110,7 +113,7 @@ func New(o Options) *Engine {
 	e := &Engine{
 		options: o, folder: o.Folder, log: o.Log, client: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxBody, HeaderTimeout: time.Hour}),
 		programs: programs{kept: map[programKey]*program{}}, agents: map[*store.DB]*agentState{}, awaited: map[string]*awaited{},
-		watchers: map[string]map[chan Event]bool{}, drain: drainTime, alarm: make(chan struct{}, 1), stopping: true,
+		watchers: map[string]map[chan Event]bool{}, drain: drainTime, turns: turns{agents: map[*store.DB]*turn{}}, alarm: make(chan struct{}, 1), stopping: true,
 	}
 	e.kinds = e.ownKinds()
 	return e

@@ -54,7 +54,13 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	if err != nil {
 		return Started{}, err
 	}
+	if q.began != nil {
+		a.drawing.Lock() // many start together; so they share one connection
+	}
 	x, p, payload, err := e.draw(ctx, db, q)
+	if q.began != nil {
+		a.drawing.Unlock()
+	}
 	if err != nil || x == nil {
 		return Started{Repeated: x == nil}, err
 	}

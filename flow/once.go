@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"satchel/agent"
 	"satchel/store"
@@ -13,14 +14,20 @@ import (
 // starts nothing and waits for the execution that is there. One that did not
 // complete is an EXECUTION_ERROR.
 func (e *Engine) Once(ctx context.Context, db *store.DB, q Request, began func(executionID string)) (executionID string, err error) {
-	q.Queue, q.began = true, began
+	leave, err := e.turns.take(ctx, db)
+	if err != nil {
+		return "", err
+	}
+	leave = sync.OnceFunc(leave)
+	defer leave()
+	q.Queue, q.began = true, func(id string) { leave(); began(id) }
 	started, err := e.Execute(ctx, db, q)
 	x := started.Execution
 	if err == nil && started.Repeated {
 		if x.ID, err = db.ExecutionOf(ctx, q.Cause); err != nil {
 			return "", err
 		}
-		began(x.ID)
+		q.began(x.ID)
 		x, err = e.Await(ctx, db, x.ID)
 	}
 	switch {

@@ -10,14 +10,17 @@ import (
 // its execution exists, everything else until it ends. One agent cannot take
 // all, so that its slow receivers do not keep the others waiting.
 const (
-	maxStarting      = 256
-	maxAgentStarting = 32
+	maxStarting       = 256
+	maxAgentStarting  = 32
+	maxAgentWorkflows = 128 // that one agent starts at a time: they take moments, and together share commits
 )
 
 // job is a run that waits for a slot or has one.
 type job struct {
 	id string
 	do func(ctx context.Context, began func()) // began gives the slot free, once
+
+	most int // of its agent that may be starting
 }
 
 // lane is the queue of one agent.
@@ -46,9 +49,12 @@ func (s *Scheduler) enqueue(db *store.DB, j *job) {
 	s.list(l)
 }
 
+// free tells whether a lane has a job that it may start.
+func (l *lane) free() bool { return len(l.jobs) > 0 && l.starting < l.jobs[0].most }
+
 // list puts a lane in line when it has a job that it may start.
 func (s *Scheduler) list(l *lane) {
-	if !l.listed && len(l.jobs) > 0 && l.starting < maxAgentStarting {
+	if !l.listed && l.free() {
 		l.listed = true
 		s.ready = append(s.ready, l)
 	}
@@ -61,7 +67,7 @@ func (s *Scheduler) pumpJobs() {
 		l := s.ready[0]
 		s.ready = s.ready[1:]
 		l.listed = false
-		for s.starting < maxStarting && l.starting < maxAgentStarting && len(l.jobs) > 0 {
+		for s.starting < maxStarting && l.free() {
 			j, ctx := l.jobs[0], s.ctx
 			l.jobs = l.jobs[1:]
 			l.starting++

@@ -102,10 +102,14 @@ func (s *Scheduler) queue(db *store.DB, due store.DueRuns) {
 
 func (s *Scheduler) queueLocked(db *store.DB, due store.DueRuns) {
 	for _, r := range due.Runs {
-		s.enqueue(db, &job{id: r.Run.ID, do: func(ctx context.Context, began func()) { s.runSchedule(ctx, db, r, began) }})
+		most := maxAgentStarting
+		if r.Schedule.CallbackType == agent.CallbackWorkflow {
+			most = maxAgentWorkflows
+		}
+		s.enqueue(db, &job{id: r.Run.ID, most: most, do: func(ctx context.Context, began func()) { s.runSchedule(ctx, db, r, began) }})
 	}
 	for _, t := range due.Tasks {
-		s.enqueue(db, &job{id: t.Occurrence.ID, do: func(ctx context.Context, began func()) { s.runTask(ctx, db, t, began) }})
+		s.enqueue(db, &job{id: t.Occurrence.ID, most: maxAgentWorkflows, do: func(ctx context.Context, began func()) { s.runTask(ctx, db, t, began) }})
 	}
 	s.pump()
 }

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-
-	"satchel/agent"
 )
 
 // themed returns vectors in clusters, as texts about the same matters have.
@@ -41,10 +39,25 @@ func near(random *rand.Rand, v []float32) []float32 {
 // among the ten that Nearest finds.
 func recallOf(t testing.TB, db *DB, sourceID string, queries [][]float32) float64 {
 	t.Helper()
+	return recallAgainst(t, db, sourceID, queries, exactly(t, db, sourceID, queries))
+}
+
+// exactly finds the ten nearest of each query by the vectors themselves.
+func exactly(t testing.TB, db *DB, sourceID string, queries [][]float32) []map[int64]float64 {
+	t.Helper()
+	lists := make([]map[int64]float64, len(queries))
+	for i, q := range queries {
+		lists[i] = ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) { return k.nearestByVectors(q, 10) })
+	}
+	return lists
+}
+
+func recallAgainst(t testing.TB, db *DB, sourceID string, queries [][]float32, exact []map[int64]float64) float64 {
+	t.Helper()
 	found, wanted := 0, 0
-	for _, q := range queries {
+	for i, q := range queries {
 		got := ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) { return k.Nearest(q, 10) })
-		for seq, want := range ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) { return k.nearestByVectors(q, 10) }) {
+		for seq, want := range exact[i] {
 			wanted++
 			if score, ok := got[seq]; ok {
 				found++
@@ -63,47 +76,6 @@ func someNear(random *rand.Rand, vectors [][]float32, n int) [][]float32 {
 		list[i] = near(random, vectors[random.IntN(len(vectors))])
 	}
 	return list
-}
-
-// TestRecall searches an agent that is large enough for the index in memory:
-// whole, in a small source, after deletions, and of what came last.
-func TestRecallOfNearest(t *testing.T) {
-	db := openKnowledge(t)
-	random := rand.New(rand.NewPCG(1, 2))
-	const size = 25_000
-	vectors := themed(random, size)
-	learn(t, db, testModel, numbered("a", size-100), vectors[:size-100]...)
-	small, _ := learn(t, db, testModel, numbered("b", 100), vectors[size-100:]...)
-	queries := someNear(random, vectors, 12)
-	check := func(what, source string, least float64) {
-		t.Helper()
-		if got := recallOf(t, db, source, queries); got < least {
-			t.Errorf("%s: recall@10 is %.3f", what, got)
-		}
-	}
-	check("of all", "", 0.99)
-	check("of a small source", small, 1)
-	if held := db.folder.codes.bytes(); held < size*80 || held > size*100 {
-		t.Errorf("the index of %d chunks holds %d bytes", size, held)
-	}
-
-	do(t, db, "DELETE FROM chunks WHERE seq % 3 = 0") // fewer than cause a sweep of what is found
-	check("after deletions", "", 0.99)
-	_, fresh := learn(t, db, testModel, []string{"fresh"}, queries[0])
-	if got := nearest(t, db, "", queries[0], 1); !slices.Equal(got, fresh) {
-		t.Errorf("what came last is not found: %v, want %v", got, fresh)
-	}
-	do(t, db, "DELETE FROM chunks WHERE seq = ?", fresh[0])
-	if got := nearest(t, db, "", queries[0], 1); slices.Equal(got, fresh) {
-		t.Error("what was deleted last is found")
-	}
-
-	if err := db.SweepVectors(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	checkSegments(t, db, 0)
-	check("after the sweep", "", 0.99)
-	check("of a small source after the sweep", small, 1)
 }
 
 // checkSegments compares the segments with the chunks that have a vector: each
@@ -294,50 +266,6 @@ func TestForkIsSearchedByItsOwn(t *testing.T) {
 	}
 	checkSegments(t, db, 0)
 	checkSegments(t, fork, 1)
-}
-
-// TestMemoryOfCodesIsBounded searches several agents with room for less than
-// one and for about one.
-func TestMemoryOfCodesIsBounded(t *testing.T) {
-	first := openKnowledge(t)
-	second, err := first.folder.CreateAgent(context.Background(), agent.Agent{Name: "second"}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	queries := map[*DB][][]float32{}
-	for _, db := range []*DB{first, second} {
-		vectors := themed(random, 2*fullSegment)
-		learn(t, db, testModel, numbered("x", len(vectors)), vectors...)
-		queries[db] = someNear(random, vectors, 2)
-	}
-	codes := &first.folder.codes
-	whole := 2 * segmentBytes(512, fullSegment)
-	for _, limit := range []int64{1, whole / 2, whole, whole * 3 / 2, 2 * whole} {
-		codes.limit = limit
-		for range 2 {
-			for db, list := range queries {
-				if got := recallOf(t, db, "", list); got < 0.99 {
-					t.Errorf("with room for %d bytes: recall@10 is %.3f", limit, got)
-				}
-				if held := codes.bytes(); held > limit {
-					t.Errorf("%d bytes are held, the limit is %d", held, limit)
-				}
-			}
-		}
-		codes.drop(first)
-		codes.drop(second)
-	}
-	if held := codes.bytes(); held != 0 {
-		t.Errorf("%d bytes are held after all", held)
-	}
-	recallOf(t, second, "", queries[second])
-	if err := first.folder.DeleteAgent(second); err != nil {
-		t.Fatal(err)
-	}
-	if held := codes.bytes(); held != 0 {
-		t.Errorf("a deleted agent holds %d bytes", held)
-	}
 }
 
 // TestCodesAreLoadedOnce searches again: nothing more is read, and a commit

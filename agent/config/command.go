@@ -22,6 +22,12 @@ type Offline interface {
 	RotateKey() (credentials int, err error)
 }
 
+// Browser is what the commands do with the browser that sessions run in.
+type Browser interface {
+	Install(ctx context.Context, steps io.Writer) error
+	Doctor(context.Context) []agent.Finding
+}
+
 // Program is what the command line can ask for; main fills it in. The
 // functions get the settings in force.
 type Program struct {
@@ -30,6 +36,7 @@ type Program struct {
 	Out     io.Writer
 	Serve   func(context.Context, *Config) error
 	Offline func(*Config) Offline
+	Browser func(*Config) Browser
 
 	config *Config
 }
@@ -75,7 +82,7 @@ func (p *Program) commands() []*cobra.Command {
 		command("serve", "Serve API and console until stopped", 0, p.serve),
 		command("config", "Print the settings in force and where each comes from", 0,
 			func(*cobra.Command, []string) error { return p.config.Print(p.Out) }),
-		command("doctor", "Examine the data folder without changing it", 0, p.doctor),
+		command("doctor", "Examine the data folder and the browser without changing them", 0, p.doctor),
 		command("backup AGENT FILE", "Copy an agent, by id or name, to a file; the server may run", 2,
 			func(_ *cobra.Command, args []string) error {
 				return p.Offline(p.config).Backup(args[0], args[1])
@@ -86,10 +93,18 @@ func (p *Program) commands() []*cobra.Command {
 				return p.print(err, "restored as %s, paused\n", id)
 			}),
 		p.keys(),
+		p.browser(),
 		command("version", "Print the version", 0, func(*cobra.Command, []string) error {
 			return p.print(nil, "%s\n", p.Version)
 		}),
 	}
+}
+
+func (p *Program) browser() *cobra.Command {
+	browser := &cobra.Command{Use: "browser", Short: "Get the browser that sessions run in"}
+	browser.AddCommand(command("install", "Find Chromium and its driver, or download and install them", 0,
+		func(c *cobra.Command, _ []string) error { return p.Browser(p.config).Install(c.Context(), p.Out) }))
+	return browser
 }
 
 func (p *Program) keys() *cobra.Command {
@@ -127,6 +142,7 @@ func (p *Program) print(failed error, format string, args ...any) error {
 // doctor prints what was found, and fails when something is wrong.
 func (p *Program) doctor(c *cobra.Command, _ []string) error {
 	findings, err := p.Offline(p.config).Doctor()
+	findings = append(findings, p.Browser(p.config).Doctor(c.Context())...)
 	wrong := 0
 	for _, f := range findings {
 		mark := "ok"

@@ -1,0 +1,194 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// machine is what this package needs to know of where it runs.
+type machine struct {
+	look  func(name string) (string, error) // finds a program on PATH
+	usual []string                          // where browsers are kept, as file patterns
+	npmrc []string                          // npm's settings of the whole machine
+	root  bool                              // may install packages
+}
+
+func thisMachine() *machine {
+	return &machine{look: exec.LookPath, usual: usualPlaces[runtime.GOOS], npmrc: npmrc, root: os.Geteuid() == 0}
+}
+
+// names of Chromium on PATH, the open one first.
+var names = []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome"}
+
+var usualPlaces = map[string][]string{
+	"linux": {
+		"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/lib64/chromium-browser/chromium-browser",
+		"/snap/bin/chromium", "/usr/bin/google-chrome-stable", "/opt/google/chrome/chrome",
+	},
+	"darwin": {
+		"/Applications/Chromium.app/Contents/MacOS/Chromium",
+		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+	},
+}
+
+// downloaded is where Playwright puts the program inside its browsers' folder.
+var downloaded = []string{
+	"chromium-*/chrome-linux/chrome", "chromium-*/chrome-mac/Chromium.app/Contents/MacOS/Chromium",
+}
+
+// chromium returns a browser that runs, and what it says of its version.
+func (f *finder) chromium(ctx context.Context) (path, version string, err error) {
+	if f.Chromium != "" {
+		version, err := programVersion(ctx, f.Chromium)
+		if err != nil {
+			return "", "", &Missing{What: "Chromium", Reason: fmt.Sprintf("the setting chromium names %s, which does not run: %v", f.Chromium, err)}
+		}
+		return f.Chromium, version, nil
+	}
+	reason := "none on PATH and none in the usual places"
+	for _, path := range f.candidates() {
+		version, err := programVersion(ctx, path)
+		if err == nil {
+			return path, version, nil
+		}
+		reason = fmt.Sprintf("%s does not run: %v", path, err)
+	}
+	return "", "", &Missing{What: "Chromium", Reason: reason, Run: Line}
+}
+
+func (f *finder) candidates() []string {
+	var found []string
+	for _, name := range names {
+		if path, err := f.on.look(name); err == nil {
+			found = append(found, path)
+		}
+	}
+	patterns := append([]string(nil), f.on.usual...)
+	for _, inside := range downloaded {
+		patterns = append(patterns, filepath.Join(f.browsers, inside))
+	}
+	for _, pattern := range patterns {
+		paths, _ := filepath.Glob(pattern) // the patterns are ours and parse
+		found = append(found, paths...)
+	}
+	return found
+}
+
+var digits = regexp.MustCompile(`\d+\.\d+`)
+
+// programVersion starts a program with --version and returns the first line
+// that holds a version. A browser whose libraries are missing fails here.
+func programVersion(ctx context.Context, path string) (string, error) {
+	out, err := command{limit: 20 * time.Second, name: path, args: []string{"--version"}}.run(ctx)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(out) {
+		if digits.MatchString(line) {
+			return strings.TrimSpace(line), nil
+		}
+	}
+	return "", fmt.Errorf("it says %q in the place of a version", short(out))
+}
+
+// getChromium gets a browser where there is none.
+func (f *finder) getChromium(ctx context.Context) error {
+	path, version, err := f.chromium(ctx)
+	if err == nil {
+		f.say("%s is at %s", version, path)
+		return nil
+	}
+	if f.Chromium != "" {
+		return err // what the operator named is not replaced by another
+	}
+	f.say("No Chromium on this machine")
+	var tried []string
+	for _, way := range []func(context.Context) error{f.byPlaywright, f.byPackages} {
+		err := way(ctx)
+		if err == nil {
+			if path, version, err = f.chromium(ctx); err == nil {
+				f.say("%s is at %s", version, path)
+				return nil
+			}
+		}
+		f.say("That failed: %v", err)
+		tried = append(tried, err.Error())
+	}
+	line := Line
+	if m, ok := f.manager(); ok && !f.on.root {
+		line = "sudo " + m.line()
+	}
+	return &Missing{What: "Chromium", Reason: strings.Join(tried, "; ") + "; or install one and name it with --chromium", Run: line}
+}
+
+// byPlaywright lets Playwright download the Chromium that it was made with.
+func (f *finder) byPlaywright(ctx context.Context) error {
+	f.say("Playwright downloads one to %s", f.browsers)
+	_, err := command{
+		limit: 10 * time.Minute, name: filepath.Join(f.driver, "node"),
+		args: []string{filepath.Join(f.driver, "package", "cli.js"), "install", "--no-shell", "chromium"},
+		env:  []string{"PLAYWRIGHT_BROWSERS_PATH=" + f.browsers, "PLAYWRIGHT_DOWNLOAD_CONNECTION_TIMEOUT=15000"},
+	}.run(ctx)
+	if err != nil {
+		return fmt.Errorf("Playwright's download: %w", err)
+	}
+	return nil
+}
+
+// manager of packages: how it gets Chromium.
+type manager struct {
+	program string
+	before  []string // run first; nil for nothing
+	install []string
+}
+
+// line is what a person types.
+func (m manager) line() string { return m.program + " " + strings.Join(m.install, " ") }
+
+var managers = []manager{
+	{program: "apt-get", before: []string{"-o", "DPkg::Lock::Timeout=300", "update"},
+		install: []string{"-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", "chromium"}},
+	{program: "dnf", install: []string{"install", "-y", "chromium"}},
+	{program: "apk", install: []string{"add", "--no-cache", "chromium"}},
+}
+
+func (f *finder) manager() (manager, bool) {
+	for _, m := range managers {
+		if _, err := f.on.look(m.program); err == nil {
+			return m, true
+		}
+	}
+	return manager{}, false
+}
+
+// byPackages asks the system's package manager, which only root may.
+func (f *finder) byPackages(ctx context.Context) error {
+	m, ok := f.manager()
+	if !ok {
+		return fmt.Errorf("no package manager that we know")
+	}
+	if !f.on.root {
+		return fmt.Errorf("%s needs root", m.program)
+	}
+	for _, args := range [][]string{m.before, m.install} {
+		if args == nil {
+			continue
+		}
+		f.say("Running %s %s", m.program, strings.Join(args, " "))
+		path, err := f.on.look(m.program)
+		if err != nil {
+			return err
+		}
+		if _, err := (command{limit: 10 * time.Minute, name: path, args: args, env: []string{"DEBIAN_FRONTEND=noninteractive"}}).run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", m.program, err)
+		}
+	}
+	return nil
+}

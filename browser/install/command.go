@@ -1,0 +1,72 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// keptOutput is how much of a program's output is kept: its end, where the
+// reason of a failure stands.
+const keptOutput = 64 << 10
+
+// command is one run of another program.
+type command struct {
+	limit time.Duration
+	name  string
+	args  []string
+	env   []string // added to ours
+}
+
+// run returns standard output. The error of a run that fails holds the last
+// line that it wrote.
+func (c command) run(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.name, c.args...)
+	cmd.WaitDelay = 5 * time.Second // grandchildren may hold its output open
+	cmd.Env = append(cmd.Environ(), c.env...)
+	var out, problems tail
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	err := cmd.Run()
+	switch {
+	case err == nil || errors.Is(err, exec.ErrWaitDelay):
+		return string(out), nil
+	case ctx.Err() != nil && context.Cause(ctx) == context.DeadlineExceeded:
+		return "", fmt.Errorf("not finished within %s", c.limit)
+	}
+	if said := short(string(problems)); said != "" {
+		return "", fmt.Errorf("%w: %s", err, said)
+	}
+	return "", err
+}
+
+// tail is a writer that keeps the end of what it is given.
+type tail []byte
+
+func (t *tail) Write(p []byte) (int, error) {
+	*t = append(*t, p...)
+	if over := len(*t) - keptOutput; over > 0 {
+		*t = append((*t)[:0], (*t)[over:]...)
+	}
+	return len(p), nil
+}
+
+// short is the line of a program's output that tells most: the last one that
+// speaks of an error, else the last one.
+func short(output string) string {
+	var last string
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "at ") {
+			continue
+		}
+		if isError := strings.Contains(strings.ToLower(line), "error"); isError || !strings.Contains(strings.ToLower(last), "error") {
+			last = line
+		}
+	}
+	return last[:min(len(last), 300)]
+}

@@ -1,0 +1,168 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"satchel/agent"
+)
+
+// DriverVersion is the only version of playwright-core that the client library
+// of package browser speaks to.
+const DriverVersion = "1.52.0"
+
+// Line is the command that gets what is missing.
+const Line = "satchel browser install"
+
+// lockFor bounds the wait for another installer of the same driver.
+const lockFor = 20 * time.Minute
+
+// Options say where to look. The zero value looks everywhere and keeps what it
+// downloads in the user's cache folder.
+type Options struct {
+	Chromium string                   // path of the browser; "" looks for one
+	Driver   string                   // folder of the driver; "" is one in the user's cache folder
+	Getenv   func(string) string      // the environment; nil is an empty one
+	Out      func(string)             // is told each step, a line each; nil tells nobody
+	on       *machine                 // nil is this one
+	pins     map[string]pinnedPackage // nil is what the program pins
+}
+
+// Paths is where a working browser is. Driver holds Playwright's package and
+// its node beside it.
+type Paths struct {
+	Chromium, Driver, Node string
+	ChromiumVersion        string // as the browser prints it
+}
+
+// Missing is what Find and Ready fail with: no Chromium or no driver that
+// works, why, and the command to run.
+type Missing struct {
+	What   string // "Chromium" or "the browser driver"
+	Reason string
+	Run    string // a command line; "" when none would help
+}
+
+func (m *Missing) Error() string {
+	text := fmt.Sprintf("%s is missing or does not work: %s", m.What, m.Reason)
+	if m.Run != "" {
+		text += "; run: " + m.Run
+	}
+	return text
+}
+
+// Find looks for both without changing anything. It starts each once to see
+// that it works, which takes a fraction of a second.
+func Find(ctx context.Context, o Options) (Paths, error) {
+	f, err := newFinder(o)
+	if err != nil {
+		return Paths{}, err
+	}
+	p := Paths{Driver: f.driver, Node: filepath.Join(f.driver, "node")}
+	if reason := f.checkDriver(ctx); reason != "" {
+		return p, &Missing{What: "the browser driver", Reason: reason, Run: Line}
+	}
+	p.Chromium, p.ChromiumVersion, err = f.chromium(ctx)
+	return p, err
+}
+
+// Ready finds both or gets them, which may take minutes: it downloads, and as
+// root it installs a package of the system. Two at a time wait for each other.
+// The error says what was tried.
+func Ready(ctx context.Context, o Options) (Paths, error) {
+	if p, err := Find(ctx, o); err == nil {
+		return p, nil
+	}
+	f, err := newFinder(o)
+	if err != nil {
+		return Paths{}, err
+	}
+	if err := os.MkdirAll(filepath.Dir(f.driver), 0o755); err != nil {
+		return Paths{}, err
+	}
+	locking, cancel := context.WithTimeout(ctx, lockFor)
+	defer cancel()
+	unlock, err := lock(locking, f.driver+".lock")
+	if err != nil {
+		return Paths{}, fmt.Errorf("another installer has been at work on %s for too long: %w", f.driver, err)
+	}
+	defer unlock()
+	if err := f.getDriver(ctx); err != nil {
+		return Paths{}, err
+	}
+	if err := f.getChromium(ctx); err != nil {
+		return Paths{}, err
+	}
+	return Find(ctx, o)
+}
+
+// Doctor says how it stands. A server without a browser does all but browser
+// sessions, so only settings that name something broken need attention.
+func (o Options) Doctor(ctx context.Context) []agent.Finding {
+	p, err := Find(ctx, o)
+	var missing *Missing
+	switch {
+	case err == nil:
+		return []agent.Finding{{OK: true, Subject: "browser",
+			Message: fmt.Sprintf("%s at %s, driver %s at %s", p.ChromiumVersion, p.Chromium, DriverVersion, p.Driver)}}
+	case errors.As(err, &missing) && o.Chromium == "" && o.Driver == "":
+		return []agent.Finding{{OK: true, Subject: "browser", Message: "not installed, so browser sessions are off: " + err.Error()}}
+	default:
+		return []agent.Finding{{Subject: "browser", Message: err.Error()}}
+	}
+}
+
+// Install is the command "satchel browser install": Ready, with its steps and
+// its outcome written to w.
+func (o Options) Install(ctx context.Context, w io.Writer) error {
+	o.Out = func(line string) { fmt.Fprintln(w, line) }
+	p, err := Ready(ctx, o)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "Browser: %s at %s\nDriver: playwright-core %s at %s\n", p.ChromiumVersion, p.Chromium, DriverVersion, p.Driver)
+	return err
+}
+
+// finder is one search with its options filled in.
+type finder struct {
+	Options
+	driver   string // folder
+	browsers string // where Playwright's own browsers are put
+}
+
+func newFinder(o Options) (*finder, error) {
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	if o.Out == nil {
+		o.Out = func(string) {}
+	}
+	if o.on == nil {
+		o.on = thisMachine()
+	}
+	if o.pins == nil {
+		o.pins = pins
+	}
+	f := &finder{Options: o, driver: o.Driver}
+	if f.driver == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return nil, &Missing{What: "the browser driver", Reason: "there is no cache folder to keep it in: name a folder with --browser-driver"}
+		}
+		f.driver = filepath.Join(cache, "satchel", "playwright-"+DriverVersion)
+	}
+	path, err := filepath.Abs(f.driver)
+	if err != nil {
+		return nil, err
+	}
+	f.driver, f.browsers = path, filepath.Join(filepath.Dir(path), "browsers")
+	return f, nil
+}
+
+func (f *finder) say(format string, args ...any) { f.Out(fmt.Sprintf(format, args...)) }
