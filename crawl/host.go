@@ -92,7 +92,11 @@ func (h *host) wait(ctx context.Context) error {
 	}
 	h.next = start.Add(h.gap)
 	h.mu.Unlock()
-	timer := time.NewTimer(time.Until(start))
+	left := time.Until(start)
+	if left <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(left)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

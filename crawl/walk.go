@@ -29,7 +29,8 @@ type walk struct {
 	literal map[string]bool // pages that are read whatever they name as canonical
 
 	// What follows is run's own.
-	resumed bool            // the walk had begun before
+	resumed bool                        // the walk had begun before
+	known   map[string]store.QueuedPage // to the crawl before; nil when the walk is resumed
 	queued  map[string]int  // what the pages that were stored led to, and how deep
 	said    map[string]bool // the hashes of what they say
 	renamed map[string]bool // addresses that gave way to what they name as canonical
@@ -67,15 +68,10 @@ func (w *walk) run(ctx context.Context) error {
 			<-f.done
 		}
 	}()
-	start, _ := normalize(w.start)
 	for {
-		frontier, err := w.db.Frontier(ctx, w.work.SourceID, start, w.crawler.batch+w.window())
+		frontier, err := w.frontier(ctx, under)
 		if err != nil {
 			return err
-		}
-		frontier.Next = slices.DeleteFunc(frontier.Next, func(page store.QueuedPage) bool { return contains(under, page.URL) })
-		if w.said == nil {
-			w.resumed, w.said = frontier.Tried > 0, map[string]bool{}
 		}
 		if under = w.fill(ctx, &frontier, under, 0); len(under) == 0 {
 			return w.end(ctx)
@@ -84,10 +80,42 @@ func (w *walk) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := w.put(ctx, ready); err != nil {
+		if ended, err := w.put(ctx, ready, len(under) == 0); ended || err != nil {
 			return err
 		}
 	}
+}
+
+// frontier reads where the walk stands, without what is under way.
+func (w *walk) frontier(ctx context.Context, under []fetching) (store.Frontier, error) {
+	f, err := w.db.Frontier(ctx, w.work.SourceID, w.crawler.batch+w.window())
+	if err != nil {
+		return f, err
+	}
+	f.Next = slices.DeleteFunc(f.Next, func(page store.QueuedPage) bool { return contains(under, page.URL) })
+	if w.said != nil {
+		return f, nil
+	}
+	w.resumed, w.said = f.Tried > 0, map[string]bool{}
+	if f.Begun {
+		return f, nil
+	}
+	start, _ := normalize(w.start)
+	if w.known, err = w.db.KnownPages(ctx, w.work.SourceID); err == nil {
+		w.queued[start] = 0
+		f.Next = w.expected([]string{start}, 0)
+	}
+	return f, err
+}
+
+// expected are the pages that links will be in the queue.
+func (w *walk) expected(links []string, depth int) []store.QueuedPage {
+	pages := make([]store.QueuedPage, len(links))
+	for i, link := range links {
+		pages[i] = w.known[link] // or nothing
+		pages[i].URL, pages[i].Depth = link, depth
+	}
+	return pages
 }
 
 // window is how many addresses are under way at a time.
@@ -111,13 +139,22 @@ func (w *walk) fill(ctx context.Context, frontier *store.Frontier, under []fetch
 // gather waits for the first address under way, and takes more of them, in
 // their order, for one commit: until one is not done after linger, or what came
 // is needed so that the host does not idle, or they are many or large, or one
-// gave way to another page, which comes before those of the next depth.
+// gave way to another page, which comes before those of the next depth. A walk
+// that was not resumed has met all that is in the queue, so it follows the links
+// of what came before they are stored. Its first page is stored at once, while
+// those that it leads to are fetched.
 func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fetching) (ready []store.PageOutcome) {
 	size, news := 0, false
 	take := func(o store.PageOutcome) {
 		o = w.breakCircle(ctx, o)
+		w.queued[o.Final] = 0 // no link to it need be queued
 		o.Links = w.unqueued(o.Links, o.Depth+1)
-		news = news || len(o.Links) > 0 || o.Queue || o.Page == nil // there is more to fetch, or room for it
+		if w.known != nil {
+			frontier.Next = append(frontier.Next, w.expected(o.Links, o.Depth+1)...)
+		} else {
+			news = news || len(o.Links) > 0
+		}
+		news = news || o.Queue || o.Page == nil && !o.Known // there is more to fetch, or room for it
 		if o.Page != nil {
 			size += len(o.Page.Text)
 			w.compare(&o)
@@ -128,7 +165,7 @@ func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fe
 	take(<-(*under)[0].done)
 	timer := time.NewTimer(linger)
 	defer timer.Stop()
-	for len(*under) > 0 && len(ready) < w.crawler.batch && size < maxBatchText && !ready[len(ready)-1].Queue {
+	for frontier.Begun && len(*under) > 0 && len(ready) < w.crawler.batch && size < maxBatchText && !ready[len(ready)-1].Queue {
 		next := (*under)[0].done
 		select {
 		case o := <-next:
@@ -185,9 +222,16 @@ func (w *walk) unqueued(links []string, depth int) []string {
 	})
 }
 
-func (w *walk) put(ctx context.Context, ready []store.PageOutcome) error {
-	if err := w.db.PutPages(ctx, w.work.SourceID, ready); err != nil {
-		return err
+// put stores outcomes. After the last of what was under way the walk may be at
+// its end.
+func (w *walk) put(ctx context.Context, ready []store.PageOutcome, last bool) (ended bool, err error) {
+	var end *store.WalkEnd
+	if pages := w.work.Plan.MaxPages; last {
+		end = &store.WalkEnd{Indexed: pages, Tried: maxTried(pages)}
+	}
+	ending, err := w.db.PutPages(ctx, w.work.SourceID, ready, end)
+	if err != nil {
+		return false, err
 	}
 	for _, outcome := range ready {
 		w.crawler.step("page")
@@ -195,7 +239,8 @@ func (w *walk) put(ctx context.Context, ready []store.PageOutcome) error {
 			w.crawler.options.Ready(w.db)
 		}
 	}
-	return nil
+	w.ended(ending)
+	return ending != store.WalksOn, nil
 }
 
 func contains(under []fetching, address string) bool {
@@ -222,12 +267,19 @@ func (w *walk) begin(ctx context.Context, page store.QueuedPage) fetching {
 }
 
 func (w *walk) end(ctx context.Context) error {
-	ended, err := w.db.EndCrawl(ctx, w.work.SourceID)
+	ending, err := w.db.EndCrawl(ctx, w.work.SourceID)
 	if err == nil {
-		w.crawler.step("end")
-		if !ended {
-			w.crawler.options.Ready(w.db)
-		}
+		w.ended(ending)
 	}
 	return err
+}
+
+// ended tells of a walk's end.
+func (w *walk) ended(ending store.Ending) {
+	if ending != store.WalksOn {
+		w.crawler.step("end")
+	}
+	if ending == store.WalkEnded {
+		w.crawler.options.Ready(w.db)
+	}
 }

@@ -388,3 +388,22 @@ func TestNothingIsFetchedTwice(t *testing.T) {
 		c.Stop()
 	}
 }
+
+// TestRedirectedPageIsNotFetchedAgain links to a page that another address led
+// to, before either is stored.
+func TestRedirectedPageIsNotFetchedAgain(t *testing.T) {
+	s := newSite(t)
+	s.page("/", "start", "/old", "/later")
+	s.set("/old", http.RedirectHandler("/new", http.StatusFound).ServeHTTP)
+	s.page("/later", "later", "/new", "/old", "/last")
+	s.page("/new", "new")
+	s.page("/last", "last", "/new")
+	folder := openFolder(t, t.TempDir())
+	c := newCrawler(t, folder, nil)
+	db := newAgent(t, folder, "redirected")
+	id := create(t, db, planOf(s.URL))
+	settle(t, c, db, id)
+	if o := outcomeOf(t, db, id, s.URL); o.paths() != "/ /last /later /new" || s.count("/new") != 1 || s.count("/old") != 1 {
+		t.Errorf("pages %s; /new was asked for %d times, /old %d", o.paths(), s.count("/new"), s.count("/old"))
+	}
+}

@@ -72,34 +72,46 @@ func (tx *Tx) crawlProgress(source agent.Source) (*agent.Progress, error) {
 	return &p, nil
 }
 
+// Ending is how a walk stands after a write.
+type Ending int
+
+// The endings of a walk.
+const (
+	WalksOn    Ending = iota
+	WalkEnded         // its pages are left to be cut and embedded
+	WalkFailed        // no page could be read: the source is done, as what the crawl before knew
+)
+
 // EndCrawl ends a walk: it writes what it came to into the source's config and
-// marks the pages that vanished. When no page could be read the source ends as
-// failed with what the crawl before knew, and ended is true; else the pages
-// are left to be cut and embedded.
-func (db *DB) EndCrawl(ctx context.Context, sourceID string) (ended bool, err error) {
-	return Write(ctx, db, func(tx *Tx) (bool, error) {
+// marks the pages that vanished.
+func (db *DB) EndCrawl(ctx context.Context, sourceID string) (Ending, error) {
+	return Write(ctx, db, func(tx *Tx) (Ending, error) {
 		if err := tx.underWay(sourceID); err != nil {
-			return false, err
+			return WalksOn, err
 		}
-		failed, problem, err := tx.failedPages(sourceID)
-		if err != nil {
-			return false, err
-		}
-		var indexed int
-		if err := tx.value(&indexed, "SELECT count(*) FROM _pages WHERE source_id = ? AND state = 'indexed'", sourceID); err != nil {
-			return false, err
-		}
-		if indexed == 0 {
-			if problem == nil {
-				problem = &agent.SourceError{Code: string(agent.CodeUpstream), Message: "no page was found"}
-			}
-			if err := tx.setConfig(sourceID, map[string]any{"failedPages": failed}); err != nil {
-				return false, err
-			}
-			return true, tx.finishSource(sourceID, problem)
-		}
-		return false, tx.endCrawl(sourceID, failed)
+		return tx.endWalk(sourceID)
 	})
+}
+
+func (tx *Tx) endWalk(sourceID string) (Ending, error) {
+	failed, problem, err := tx.failedPages(sourceID)
+	if err != nil {
+		return WalksOn, err
+	}
+	var indexed int
+	if err := tx.value(&indexed, "SELECT count(*) FROM _pages WHERE source_id = ? AND state = 'indexed'", sourceID); err != nil {
+		return WalksOn, err
+	}
+	if indexed > 0 {
+		return WalkEnded, tx.endCrawl(sourceID, failed)
+	}
+	if problem == nil {
+		problem = &agent.SourceError{Code: string(agent.CodeUpstream), Message: "no page was found"}
+	}
+	if err := tx.setConfig(sourceID, map[string]any{"failedPages": failed}); err != nil {
+		return WalksOn, err
+	}
+	return WalkFailed, tx.finishSource(sourceID, problem)
 }
 
 // gone are the pages of the crawl before that this one did not find again. A

@@ -14,6 +14,7 @@ type Frontier struct {
 	Next    []QueuedPage // at the head of the queue
 	Indexed int          // pages read in this crawl
 	Tried   int          // addresses fetched in this crawl
+	Begun   bool         // something of this crawl is stored
 }
 
 // QueuedPage is an address that waits to be fetched, with what the crawl
@@ -27,43 +28,48 @@ type QueuedPage struct {
 }
 
 // Frontier returns the first n addresses in the queue of a walk, in breadth
-// first order. A walk that has not begun gets start as its first.
-func (db *DB) Frontier(ctx context.Context, sourceID, start string, n int) (Frontier, error) {
-	f, met, err := db.frontier(ctx, sourceID, n)
-	if err != nil || met > 0 {
-		return f, err
-	}
-	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		if err := tx.underWay(sourceID); err != nil {
-			return struct{}{}, err
-		}
-		return struct{}{}, tx.queuePages(sourceID, []string{start}, 0, 1)
-	})
-	if err != nil {
-		return f, err
-	}
-	f, _, err = db.frontier(ctx, sourceID, n)
-	return f, err
-}
-
-func (db *DB) frontier(ctx context.Context, sourceID string, n int) (f Frontier, met int, err error) {
-	f, err = Read(ctx, db, func(tx *Tx) (f Frontier, err error) {
-		s, err := tx.prepare(`SELECT count(*), count(*) FILTER (WHERE state <> 'queued'), count(*) FILTER (WHERE state = 'indexed')
-			FROM _pages WHERE source_id = ? AND state <> 'known'`)
+// first order. A walk that has not begun has none; its start is queued when the
+// outcome of it is put.
+func (db *DB) Frontier(ctx context.Context, sourceID string, n int) (Frontier, error) {
+	return Read(ctx, db, func(tx *Tx) (Frontier, error) {
+		f, _, err := tx.walked(sourceID)
 		if err != nil {
 			return f, err
 		}
-		if err := s.QueryRow(sourceID).Scan(&met, &f.Tried, &f.Indexed); err != nil {
-			return f, err
-		}
-		f.Next, err = all(tx, func(rows *sql.Rows) (q QueuedPage, err error) {
-			return q, rows.Scan(&q.URL, &q.Depth, &q.Known, &q.ETag, &q.LastModified)
-		}, `SELECT q.url, q.depth, coalesce(k.url, ''), coalesce(k.etag, ''), coalesce(k.last_modified, '') FROM _pages q
-			LEFT JOIN _pages k ON k.source_id = q.source_id AND k.url = CASE q.target WHEN '' THEN q.url ELSE q.target END AND k.hash <> ''
-			WHERE q.source_id = ? AND q.state = 'queued' ORDER BY q.depth, q.turn LIMIT ?`, sourceID, n)
+		f.Next, err = all(tx, queuedPage, "SELECT q.url, q.depth, "+knownPage+" WHERE q.source_id = ? AND q.state = 'queued' ORDER BY q.depth, q.turn LIMIT ?", sourceID, n)
 		return f, err
 	})
-	return f, met, err
+}
+
+// KnownPages returns what the crawl before knew of addresses that this one has
+// not met yet, by their addresses and with no depth.
+func (db *DB) KnownPages(ctx context.Context, sourceID string) (map[string]QueuedPage, error) {
+	return Read(ctx, db, func(tx *Tx) (map[string]QueuedPage, error) {
+		list, err := all(tx, queuedPage, "SELECT q.url, 0, "+knownPage+" WHERE q.source_id = ? AND q.state = 'known' LIMIT ?", sourceID, maxFrontier)
+		known := make(map[string]QueuedPage, len(list))
+		for _, page := range list {
+			known[page.URL] = page
+		}
+		return known, err
+	})
+}
+
+// knownPage selects, for an address q, the page that it led to.
+const knownPage = `coalesce(k.url, ''), coalesce(k.etag, ''), coalesce(k.last_modified, '') FROM _pages q
+	LEFT JOIN _pages k ON k.source_id = q.source_id AND k.url = CASE q.target WHEN '' THEN q.url ELSE q.target END AND k.hash <> ''`
+
+func queuedPage(rows *sql.Rows) (q QueuedPage, err error) {
+	return q, rows.Scan(&q.URL, &q.Depth, &q.Known, &q.ETag, &q.LastModified)
+}
+
+// walked counts what a walk has done, and what waits in its queue.
+func (tx *Tx) walked(sourceID string) (f Frontier, queued int, err error) {
+	s, err := tx.prepare(`SELECT count(*) > 0, count(*) FILTER (WHERE state <> 'queued'), count(*) FILTER (WHERE state = 'indexed'),
+		count(*) FILTER (WHERE state = 'queued') FROM _pages WHERE source_id = ? AND state <> 'known'`)
+	if err != nil {
+		return f, 0, err
+	}
+	return f, queued, s.QueryRow(sourceID).Scan(&f.Begun, &f.Tried, &f.Indexed, &queued)
 }
 
 // PageOutcome is what came of fetching one address of the queue.
@@ -100,24 +106,45 @@ type ReadPage struct {
 // and ends long before it has fetched that many.
 const maxFrontier = 1000
 
-// PutPages stores outcomes in their order and queues what they led to, in one
-// commit. A source that is deleted or no longer crawled is NOT_FOUND.
-func (db *DB) PutPages(ctx context.Context, sourceID string, outcomes []PageOutcome) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+// WalkEnd says when a walk is at its end: when nothing waits in its queue, or
+// as many pages are indexed, or as many addresses were tried.
+type WalkEnd struct{ Indexed, Tried int }
+
+func (e *WalkEnd) reached(f Frontier, queued int) bool {
+	return e != nil && (queued == 0 || f.Indexed >= e.Indexed || f.Tried >= e.Tried)
+}
+
+// PutPages stores outcomes in their order and queues what they led to, and ends
+// the walk if it is at its end, all in one commit. end is nil while other
+// addresses are under way. A source that is deleted or no longer crawled is
+// NOT_FOUND.
+func (db *DB) PutPages(ctx context.Context, sourceID string, outcomes []PageOutcome, end *WalkEnd) (Ending, error) {
+	return Write(ctx, db, func(tx *Tx) (Ending, error) {
 		if err := tx.underWay(sourceID); err != nil {
-			return struct{}{}, err
+			return WalksOn, err
 		}
 		for _, o := range outcomes {
 			if err := tx.putPage(sourceID, o); err != nil {
-				return struct{}{}, err
+				return WalksOn, err
 			}
 		}
-		return struct{}{}, nil
+		if end == nil {
+			return WalksOn, nil
+		}
+		f, queued, err := tx.walked(sourceID)
+		if err != nil || !end.reached(f, queued) {
+			return WalksOn, err
+		}
+		return tx.endWalk(sourceID)
 	})
-	return err
 }
 
 func (tx *Tx) putPage(sourceID string, o PageOutcome) error {
+	if o.Depth == 0 { // the start is not in the queue yet
+		if err := tx.queuePages(sourceID, []string{o.URL}, 0, 1); err != nil {
+			return err
+		}
+	}
 	if o.Page != nil && o.Same != nil {
 		twin, err := tx.twin(sourceID, o)
 		if err != nil {

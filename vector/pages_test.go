@@ -14,18 +14,13 @@ import (
 func crawled(t *testing.T, db *store.DB, id, text string) {
 	t.Helper()
 	ctx, address := context.Background(), "https://example.com/"
-	if _, err := db.Frontier(ctx, id, address, 1); err != nil {
-		t.Fatal(err)
-	}
 	o := store.PageOutcome{URL: address, Final: address, Status: 200, Known: text == ""}
 	if text != "" {
 		o.Page = &store.ReadPage{Title: "Page", Text: text, Hash: text}
 	}
-	if err := db.PutPages(ctx, id, []store.PageOutcome{o}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.EndCrawl(ctx, id); err != nil {
-		t.Fatal(err)
+	ending, err := db.PutPages(ctx, id, []store.PageOutcome{o}, &store.WalkEnd{Indexed: 1, Tried: 1})
+	if err != nil || ending != store.WalkEnded {
+		t.Fatal(ending, err)
 	}
 }
 
