@@ -31,9 +31,9 @@ type walk struct {
 	// What follows is run's own.
 	resumed bool                        // the walk had begun before
 	known   map[string]store.QueuedPage // to the crawl before; nil when the walk is resumed
-	queued  map[string]int  // what the pages that were stored led to, and how deep
-	said    map[string]bool // the hashes of what they say
-	renamed map[string]bool // addresses that gave way to what they name as canonical
+	queued  map[string]int              // what the pages that were stored led to, and how deep
+	said    map[string]bool             // the hashes of what they say
+	renamed map[string]bool             // addresses that gave way to what they name as canonical
 }
 
 // fetching is an address under way.
