@@ -213,10 +213,12 @@ func TestStoppedAndDisabledWalksGoOn(t *testing.T) {
 	s.page("/", "start", "/held")
 	s.set("/held", g.hold(htmlPage("held")))
 	folder := openFolder(t, t.TempDir())
-	c := newCrawler(t, folder, nil)
+	stored := make(chan struct{}, 1)
+	c := newCrawler(t, folder, storing(stored))
 	db := newAgent(t, folder, "again")
 	id := create(t, db, planOf(s.URL))
 	c.Kick(db)
+	<-stored
 	<-g.arrived
 	c.Stop()
 	c.Stop()

@@ -167,6 +167,18 @@ func newCrawler(tb testing.TB, folder *store.Folder, change func(*Options)) *Cra
 	return c
 }
 
+// storing makes a Crawler tell each time that a page was stored.
+func storing(stored chan<- struct{}) func(*Options) {
+	return func(o *Options) {
+		o.Ready = func(*store.DB) {
+			select {
+			case stored <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
 // planOf is a plan without bounds of its own.
 func planOf(start string) agent.CrawlPlan {
 	return agent.CrawlPlan{URL: start, MaxPages: 50, MaxDepth: 5, Chunking: agent.DefaultChunking}

@@ -342,12 +342,14 @@ func TestProgressCountsWhatWillBeFetched(t *testing.T) {
 	s.page("/", "start", links...)
 	s.set("/held", g.hold(htmlPage("held")))
 	folder := openFolder(t, t.TempDir())
-	c := newCrawler(t, folder, nil)
+	stored := make(chan struct{}, 1)
+	c := newCrawler(t, folder, storing(stored))
 	db := newAgent(t, folder, "progress")
 	plan := planOf(s.URL)
 	plan.MaxPages = 10
 	id := create(t, db, plan)
 	c.Kick(db)
+	<-stored
 	<-g.arrived
 	source, err := db.Source(t.Context(), id)
 	if err != nil {
