@@ -28,6 +28,8 @@ const (
 	KindExecution    = "execution"
 	KindTool         = "tool"
 	KindMCP          = "mcp"
+	KindSession      = "session"
+	KindPage         = "page" // a tab of a session
 )
 
 // DefaultID is the id of the built-in agent.

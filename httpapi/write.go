@@ -22,6 +22,8 @@ var statuses = map[agent.Code]int{
 	agent.CodeInvalidJSON:        http.StatusBadRequest,
 	agent.CodeInvalidQuery:       http.StatusBadRequest,
 	agent.CodeUnauthorized:       http.StatusUnauthorized,
+	agent.CodeInvalidAction:      http.StatusBadRequest,
+	agent.CodeActionTimeout:      http.StatusRequestTimeout,
 	agent.CodeForbidden:          http.StatusForbidden,
 	agent.CodeForbiddenOperation: http.StatusForbidden,
 	agent.CodeAgentDisabled:      http.StatusForbidden,

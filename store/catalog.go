@@ -161,11 +161,12 @@ func (c *conn) readLeft(l *left) error {
 		(SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending'),
 		EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND asleep = 0),
 		(SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL),
-		EXISTS (SELECT 1 FROM mcp_servers)`)
+		EXISTS (SELECT 1 FROM mcp_servers),
+		EXISTS (SELECT 1 FROM sessions WHERE closed_at IS NULL)`)
 	if err != nil {
 		return err
 	}
-	if err := s.QueryRow().Scan(&l.working, &l.behind, &l.due, &l.awake, &l.wakes, &l.servers); err != nil {
+	if err := s.QueryRow().Scan(&l.working, &l.behind, &l.due, &l.awake, &l.wakes, &l.servers, &l.sessions); err != nil {
 		return err
 	}
 	l.plans, err = c.plans()
@@ -255,6 +256,9 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 		}
 		if _, err := tx.exec("UPDATE _agent SET id = ?, folder = ?, name = ?, description = ?, status = ?, updated_at = ?",
 			id, f.path, a.Name, a.Description, a.Status, tx.Now); err != nil {
+			return struct{}{}, err
+		}
+		if _, err := tx.exec("DELETE FROM sessions"); err != nil {
 			return struct{}{}, err
 		}
 		if _, err := tx.exec("UPDATE executions SET held = 1 WHERE status IN ('queued','running')"); err != nil {

@@ -54,12 +54,13 @@ type record struct {
 
 // left is what was to be done when a file was last read or closed.
 type left struct {
-	working bool       // sources were left unfinished
-	behind  bool       // events were left undelivered
-	due     agent.Time // when the next delivery to a subscription is due; zero: none
-	awake   bool       // executions were left awake or queued
-	wakes   agent.Time // when the first wait of an execution ends by itself; zero: none
-	servers bool       // MCP servers are registered
+	working  bool       // sources were left unfinished
+	behind   bool       // events were left undelivered
+	due      agent.Time // when the next delivery to a subscription is due; zero: none
+	awake    bool       // executions were left awake or queued
+	wakes    agent.Time // when the first wait of an execution ends by itself; zero: none
+	servers  bool       // MCP servers are registered
+	sessions bool       // browser sessions were left open
 	plans
 }
 

@@ -26,17 +26,18 @@ type recall struct {
 
 // memo is one file as it was left.
 type memo struct {
-	Stamp   string                `json:"stamp"`
-	Agent   agent.Agent           `json:"agent"`
-	Admins  map[string]agent.Role `json:"admins,omitempty"`
-	Working bool                  `json:"working,omitempty"`
-	Behind  bool                  `json:"behind,omitempty"`
-	Due     agent.Time            `json:"due,omitzero"`
-	Next    agent.Time            `json:"next,omitzero"`
-	Cut     bool                  `json:"cut,omitempty"`
-	Awake   bool                  `json:"awake,omitempty"`
-	Wakes   agent.Time            `json:"wakes,omitzero"`
-	Servers bool                  `json:"mcp_servers,omitempty"`
+	Stamp    string                `json:"stamp"`
+	Agent    agent.Agent           `json:"agent"`
+	Admins   map[string]agent.Role `json:"admins,omitempty"`
+	Working  bool                  `json:"working,omitempty"`
+	Behind   bool                  `json:"behind,omitempty"`
+	Due      agent.Time            `json:"due,omitzero"`
+	Next     agent.Time            `json:"next,omitzero"`
+	Cut      bool                  `json:"cut,omitempty"`
+	Awake    bool                  `json:"awake,omitempty"`
+	Wakes    agent.Time            `json:"wakes,omitzero"`
+	Servers  bool                  `json:"mcp_servers,omitempty"`
+	Sessions bool                  `json:"sessions,omitempty"`
 }
 
 // remembered is what the cache holds. It is of no use to another folder.
@@ -90,7 +91,7 @@ func (r *recall) find(id, path, folder string) (row, bool) {
 	if m.Admins == nil {
 		m.Admins = map[string]agent.Role{}
 	}
-	return row{record: record{agent: m.Agent, admins: m.Admins, left: left{m.Working, m.Behind, m.Due, m.Awake, m.Wakes, m.Servers, plans{m.Next, m.Cut}}}, id: id, folder: folder}, true
+	return row{record: record{agent: m.Agent, admins: m.Admins, left: left{m.Working, m.Behind, m.Due, m.Awake, m.Wakes, m.Servers, m.Sessions, plans{m.Next, m.Cut}}}, id: id, folder: folder}, true
 }
 
 // note remembers a file that has just been closed or read.
@@ -103,7 +104,7 @@ func (r *recall) note(id, path string, rec record) {
 		return
 	}
 	rec.agent.ID = id
-	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Working: rec.working, Behind: rec.behind, Due: rec.due, Awake: rec.awake, Wakes: rec.wakes, Servers: rec.servers, Next: rec.next, Cut: rec.cut}
+	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Working: rec.working, Behind: rec.behind, Due: rec.due, Awake: rec.awake, Wakes: rec.wakes, Servers: rec.servers, Sessions: rec.sessions, Next: rec.next, Cut: rec.cut}
 	r.changed = true
 }
 

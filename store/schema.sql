@@ -546,14 +546,18 @@ CREATE TABLE _polls (  -- how far a gateway has asked its platform for updates
   next       INTEGER NOT NULL
 ) WITHOUT ROWID, STRICT;
 
-CREATE TABLE sessions (
+CREATE TABLE sessions (  -- of browsers; what is open is in memory, and these rows tell of it
   id            TEXT PRIMARY KEY NOT NULL,
   status        TEXT NOT NULL CHECK (status IN ('active','paused','takeover','closed','error')),
-  headless      INTEGER NOT NULL DEFAULT 1,
-  viewport      TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(viewport)),
+  headless      INTEGER NOT NULL DEFAULT 1 CHECK (headless IN (0,1)),
+  viewport      TEXT NOT NULL CHECK (json_valid(viewport) AND json_type(viewport) = 'object'),
+  persist       INTEGER NOT NULL DEFAULT 0 CHECK (persist IN (0,1)),
+  error         TEXT NOT NULL DEFAULT '',
   created_at    TEXT NOT NULL,
-  last_activity TEXT NOT NULL
-);
+  last_activity TEXT NOT NULL,
+  closed_at     TEXT CHECK ((closed_at IS NULL) = (status NOT IN ('closed','error')))
+) STRICT;
+CREATE INDEX sessions_created ON sessions(created_at, id);
 
 CREATE TABLE webhooks (  -- subscriptions; their secrets lie sealed in _secrets
   id               TEXT PRIMARY KEY NOT NULL,

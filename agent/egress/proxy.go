@@ -1,0 +1,246 @@
+package egress
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// Bounds of a Proxy.
+const (
+	maxTunnels      = 512
+	maxProxyHeader  = 256 << 10 // cookies of a browser
+	tunnelHandshake = 30 * time.Second
+)
+
+// ProxyOptions say how a Proxy works.
+type ProxyOptions struct {
+	// Upstream is an HTTP proxy to go out by, with user information when it asks
+	// for some; nil goes out directly. Its own address is judged by the policy.
+	// Names are then looked up by it, and only hosts that are written as
+	// addresses are judged here.
+	Upstream *url.URL
+	// Shut refuses everything.
+	Shut bool
+	// Refused is told of each connection that was not made because of where it
+	// was to go. It must not block.
+	Refused func(*Error)
+}
+
+// Proxy is an HTTP proxy on a loopback port for a program that opens
+// connections by itself, such as a browser: all that it asks for goes through
+// the Client. It forwards requests (RFC 9110, 7.6) and makes tunnels with
+// CONNECT (9.3.6).
+type Proxy struct {
+	client   *Client
+	options  ProxyOptions
+	listener net.Listener
+	server   *http.Server
+	forward  *httputil.ReverseProxy
+	served   chan struct{}
+
+	mu      sync.Mutex
+	closed  bool
+	tunnels map[net.Conn]struct{}
+	running sync.WaitGroup
+}
+
+// Proxy starts a proxy that keeps to c's policy. Close ends it.
+func (c *Client) Proxy(o ProxyOptions) (*Proxy, error) {
+	if o.Refused == nil {
+		o.Refused = func(*Error) {}
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	direct := *c
+	direct.transport = c.transport.Clone()
+	direct.transport.DisableCompression = true // what is sent on is what came in
+	direct.transport.MaxResponseHeaderBytes = maxProxyHeader
+	if o.Upstream != nil {
+		direct.transport.Proxy = http.ProxyURL(o.Upstream)
+	}
+	p := &Proxy{client: &direct, options: o, listener: listener, served: make(chan struct{}), tunnels: map[net.Conn]struct{}{}}
+	quiet := log.New(io.Discard, "", 0)
+	p.forward = &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}, Transport: guard{&direct}, FlushInterval: -1,
+		ErrorLog: quiet, ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { p.fail(w, err) }}
+	p.server = &http.Server{Handler: p, ReadHeaderTimeout: tunnelHandshake, MaxHeaderBytes: maxProxyHeader, ErrorLog: quiet}
+	go func() {
+		defer close(p.served)
+		_ = p.server.Serve(listener) // ends with Close
+	}()
+	return p, nil
+}
+
+// URL is where the proxy listens, as http://127.0.0.1:port.
+func (p *Proxy) URL() string { return "http://" + p.listener.Addr().String() }
+
+// Close cuts every connection and waits until nothing is left.
+func (p *Proxy) Close() {
+	p.mu.Lock()
+	p.closed = true
+	for conn := range p.tunnels {
+		conn.Close()
+	}
+	p.mu.Unlock()
+	_ = p.server.Close()
+	<-p.served
+	p.running.Wait()
+	p.client.CloseIdleConnections()
+}
+
+// ServeHTTP answers one request of the program.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case p.options.Shut:
+		http.Error(w, http.StatusText(http.StatusForbidden), http.StatusForbidden)
+	case r.Method == http.MethodConnect:
+		p.connect(w, r)
+	case r.URL.Host == "": // not as to a proxy: someone found the port
+		http.Error(w, "this is a proxy", http.StatusBadRequest)
+	case r.Header.Get("Upgrade") != "": // a browser makes a tunnel for that
+		http.Error(w, "use CONNECT", http.StatusNotImplemented)
+	default:
+		p.forward.ServeHTTP(w, r)
+	}
+}
+
+// fail answers a request that was not sent on. Nothing in the answer tells
+// more than that.
+func (p *Proxy) fail(w http.ResponseWriter, err error) {
+	status := http.StatusBadGateway
+	var refused *Error
+	if errors.As(err, &refused) && refused.Refused() {
+		p.options.Refused(refused)
+		status = http.StatusForbidden
+	}
+	http.Error(w, http.StatusText(status), status)
+}
+
+// connect makes a tunnel and keeps it until either side ends it.
+func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), tunnelHandshake)
+	defer cancel()
+	out, rest, err := p.dial(ctx, r.Host)
+	if err != nil {
+		p.fail(w, err)
+		return
+	}
+	defer out.Close()
+	if !p.open(out) {
+		http.Error(w, "too many connections", http.StatusServiceUnavailable)
+		return
+	}
+	defer p.shut(out)
+	in, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer in.Close()
+	if !p.open(in) {
+		return
+	}
+	defer p.shut(in)
+	if _, err := io.WriteString(in, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	splice(in, buffered.Reader, out, rest)
+}
+
+// open takes note of a connection that Close is to cut; false when there are
+// too many, or none are wanted any more.
+func (p *Proxy) open(conn net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || len(p.tunnels) >= 2*maxTunnels {
+		return false
+	}
+	p.tunnels[conn] = struct{}{}
+	p.running.Add(1)
+	return true
+}
+
+func (p *Proxy) shut(conn net.Conn) {
+	p.mu.Lock()
+	delete(p.tunnels, conn)
+	p.mu.Unlock()
+	p.running.Done()
+}
+
+// dial connects to host:port, by way of the upstream proxy when there is one.
+// rest reads what has already arrived of the other side, and then the rest.
+func (p *Proxy) dial(ctx context.Context, address string) (conn net.Conn, rest io.Reader, err error) {
+	up := p.options.Upstream
+	if up == nil {
+		conn, err = p.client.DialContext(ctx, "tcp", address)
+		return conn, conn, err
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, nil, &Error{Code: CodeURL, Reason: "malformed address"}
+	}
+	if _, err := p.client.policy.checkHost(host); err != nil {
+		return nil, nil, err
+	}
+	conn, err = p.client.DialContext(ctx, "tcp", withPort(up))
+	if err != nil {
+		return nil, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	header := http.Header{}
+	if up.User != nil {
+		password, _ := up.User.Password()
+		header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(up.User.Username()+":"+password)))
+	}
+	ask := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: header}
+	reader := bufio.NewReader(io.LimitReader(conn, maxHeader))
+	if err = ask.Write(conn); err == nil {
+		var answer *http.Response
+		if answer, err = http.ReadResponse(reader, ask); err == nil && answer.StatusCode != http.StatusOK {
+			err = errors.New("the upstream proxy answered " + answer.Status)
+		}
+	}
+	if err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	early, _ := reader.Peek(reader.Buffered())
+	return conn, io.MultiReader(bytes.NewReader(early), conn), nil
+}
+
+// withPort is the address of a proxy, which speaks HTTP on port 80 unless its
+// URL says otherwise.
+func withPort(u *url.URL) string {
+	if u.Port() != "" {
+		return u.Host
+	}
+	return net.JoinHostPort(u.Hostname(), "80")
+}
+
+// splice copies both ways until both sides have said all, or one breaks.
+func splice(a net.Conn, fromA io.Reader, b net.Conn, fromB io.Reader) {
+	var both sync.WaitGroup
+	copyTo := func(to, from net.Conn, r io.Reader) {
+		_, err := io.Copy(to, r)
+		half, ok := to.(interface{ CloseWrite() error })
+		if err != nil || !ok || half.CloseWrite() != nil {
+			to.Close()
+			from.Close()
+		}
+	}
+	both.Go(func() { copyTo(b, a, fromA) })
+	both.Go(func() { copyTo(a, b, fromB) })
+	both.Wait()
+}

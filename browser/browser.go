@@ -1,0 +1,254 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/store"
+)
+
+// Defaults of Options.
+const (
+	DefaultMaxSessions = 20
+	DefaultAgentMax    = 10
+	DefaultIdle        = 30 * time.Minute
+	DefaultLifetime    = 6 * time.Hour
+	DefaultRest        = 5 * time.Minute
+)
+
+// Program is where Chromium and its driver are.
+type Program struct {
+	Chromium string // the executable
+	Driver   string // a folder with Playwright's package and a node
+}
+
+// Options say how a Browser works.
+type Options struct {
+	Folder *store.Folder
+	// Find tells where Chromium and its driver are; it is asked when Chromium
+	// is to be started. Its error is shown to clients when it is an agent.Error.
+	Find        func(context.Context) (Program, error)
+	Allow       []netip.Prefix // private ranges that pages may reach
+	Warm        bool           // start Chromium at once and keep it
+	MaxSessions int            // open at a time; 0 is DefaultMaxSessions
+	AgentMax    int            // open at a time of one agent; 0 is DefaultAgentMax
+	Idle        time.Duration  // without activity a session is closed; 0 is DefaultIdle
+	Lifetime    time.Duration  // of a session at most; 0 is DefaultLifetime
+	Rest        time.Duration  // after the last session Chromium is ended; 0 is DefaultRest
+	Log         *slog.Logger   // nil: slog.Default()
+}
+
+// Browser keeps the browser sessions of all agents.
+type Browser struct {
+	options Options
+	guard   *egress.Client
+	log     *slog.Logger
+
+	mu       sync.Mutex
+	life     context.Context // ends with Stop; nil while it is stopped
+	stop     context.CancelFunc
+	sessions map[string]*Session
+	opening  map[*store.DB]int // sessions that are being opened, of each agent
+	running  sync.WaitGroup    // every goroutine of this room
+
+	kinds [2]kind // of Chromium: headless, and with windows
+}
+
+// New makes a Browser; it does nothing until Start.
+func New(o Options) *Browser {
+	if o.MaxSessions == 0 {
+		o.MaxSessions = DefaultMaxSessions
+	}
+	if o.AgentMax == 0 {
+		o.AgentMax = DefaultAgentMax
+	}
+	if o.Idle == 0 {
+		o.Idle = DefaultIdle
+	}
+	if o.Lifetime == 0 {
+		o.Lifetime = DefaultLifetime
+	}
+	if o.Rest == 0 {
+		o.Rest = DefaultRest
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	b := &Browser{options: o, log: o.Log, sessions: map[string]*Session{}, opening: map[*store.DB]int{},
+		guard: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: -1, HeaderTimeout: 2 * time.Minute})}
+	b.kinds[0].headless = true
+	return b
+}
+
+// lostProblem is the error of a session whose server ended without closing it.
+const lostProblem = "the server was stopped while the session was open"
+
+// Start ends what a killed server left behind, processes and rows, and lets
+// sessions be opened until Stop.
+func (b *Browser) Start(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.life != nil {
+		return nil
+	}
+	if err := removeLost(); err != nil {
+		b.log.Warn("temporary files of a browser could not be removed", "error", err)
+	}
+	b.life, b.stop = context.WithCancel(context.WithoutCancel(ctx))
+	for _, db := range b.options.Folder.Agents() {
+		if db.Problem() != nil || !db.SessionsLeft() {
+			continue
+		}
+		if err := db.EndLostSessions(ctx, func(string) bool { return false }, lostProblem); err != nil {
+			b.log.Error("browser sessions that were left open could not be ended", "agent", db.ID(), "error", err)
+		}
+	}
+	b.running.Go(func() { b.tend(b.life) })
+	if b.options.Warm {
+		b.running.Go(func() { b.warm(b.life) })
+	}
+	return nil
+}
+
+// Stop closes every session and ends Chromium; it returns when nothing of it
+// is left.
+func (b *Browser) Stop() {
+	b.mu.Lock()
+	if b.life == nil {
+		b.mu.Unlock()
+		return
+	}
+	open := b.openLocked()
+	b.stop()
+	b.mu.Unlock()
+	var ending sync.WaitGroup
+	for _, s := range open {
+		ending.Go(func() { s.end("") })
+	}
+	ending.Wait()
+	b.running.Wait()
+	b.guard.CloseIdleConnections()
+	b.mu.Lock()
+	b.life = nil
+	b.mu.Unlock()
+}
+
+func (b *Browser) openLocked() []*Session {
+	open := make([]*Session, 0, len(b.sessions))
+	for _, s := range b.sessions {
+		open = append(open, s)
+	}
+	return open
+}
+
+func (b *Browser) open() []*Session {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.openLocked()
+}
+
+// spawn runs a goroutine that Stop waits for; false when the Browser is stopped.
+func (b *Browser) spawn(run func()) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.life == nil || b.life.Err() != nil {
+		return false
+	}
+	b.running.Go(run)
+	return true
+}
+
+// warm starts Chromium before anybody asks for it.
+func (b *Browser) warm(ctx context.Context) {
+	c, err := b.chromium(ctx, true)
+	if err == nil {
+		b.leave(c)
+	} else if ctx.Err() == nil {
+		b.log.Warn("Chromium could not be started early", "error", err)
+	}
+}
+
+// Session returns an open session; NOT_FOUND when the agent has none of this id.
+func (b *Browser) Session(db *store.DB, id string) (*Session, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.sessions[id]
+	if s == nil || s.db != db {
+		return nil, agent.NotFound("session", id)
+	}
+	return s, nil
+}
+
+// isOpen tells whether a session is open here, or being opened.
+func (b *Browser) isOpen(id string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sessions[id] != nil
+}
+
+// List lists the sessions of an agent, newest first: open ones, and those that
+// ended by themselves within the last hour.
+func (b *Browser) List(ctx context.Context, db *store.DB, p store.Page) ([]agent.Session, int, error) {
+	found, total, err := db.Sessions(ctx, p)
+	if err != nil {
+		return nil, 0, err
+	}
+	lost := false
+	for i, s := range found {
+		open, err := b.Session(db, s.ID)
+		switch {
+		case err == nil:
+			found[i].Status, found[i].LastActivity = open.Status(), agent.At(open.LastActivity())
+		case !s.Status.Ended():
+			lost = true
+		}
+	}
+	if !lost {
+		return found, total, nil
+	}
+	// The row is written before the session can be found, and ended after it
+	// no longer can: a look a moment later tells which it was.
+	if err := db.EndLostSessions(ctx, b.isOpen, lostProblem); err != nil {
+		return nil, 0, err
+	}
+	return db.Sessions(ctx, p)
+}
+
+// Close ends a session and removes it from the list.
+func (b *Browser) Close(ctx context.Context, db *store.DB, id string) error {
+	if _, err := db.Session(ctx, id); err != nil {
+		return err
+	}
+	if s, err := b.Session(db, id); err == nil {
+		s.end("")
+	}
+	return db.DeleteSession(ctx, id)
+}
+
+// tend closes sessions whose time is over, until ctx ends.
+func (b *Browser) tend(ctx context.Context) {
+	ticker := time.NewTicker(max(min(b.options.Idle, b.options.Lifetime, b.options.Rest, time.Minute)/10, 10*time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			for _, s := range b.open() {
+				s.tend(ctx, now)
+			}
+			for i := range b.kinds {
+				b.restKind(&b.kinds[i], now)
+			}
+		}
+	}
+}
+
+// errStopped is what sessions are refused with while the server stops.
+var errStopped = errors.New("browser: stopped")

@@ -1,0 +1,24 @@
+package browser
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// dieWithParent has the kernel kill this process when its parent ends, also
+// once it has become another program.
+func dieWithParent() error {
+	runtime.LockOSThread() // the setting is the thread's, and the one that calls exec remains
+	parent := os.Getppid()
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0); err != nil {
+		return err
+	}
+	if os.Getppid() != parent {
+		return errors.New("the parent has ended")
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package browser
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+// How long Chromium may take for what.
+const (
+	startTimeout = 40 * time.Second // to start, with its driver
+	stopTimeout  = 5 * time.Second  // to end by itself
+	lookEvery    = time.Second      // between two looks whether it answers
+	answerWithin = 10 * time.Second // a look's answer; after it, Chromium or its driver hangs
+)
+
+// Chromium's features that are switched off: first those that Playwright 1.52
+// switches off, since a second --disable-features replaces its list, then a
+// window of the address bar that would cost each session a process.
+const disabledFeatures = "AcceptCHFrame,AutoExpandDetailsElement,AvoidUnnecessaryBeforeUnloadCheckSync,CertificateTransparencyComponentUpdater," +
+	"DeferRendererTasksAfterInput,DestroyProfileOnBrowserClose,DialMediaRouteProvider,ExtensionManifestV2Disabled,GlobalMediaControls," +
+	"HttpsUpgrades,ImprovedCookieControls,LazyFrameLoading,LensOverlay,MediaRouter,PaintHolding,ThirdPartyStoragePartitioning,Translate," +
+	"WebUIOmniboxPopup,WebUIOmniboxAimPopup"
+
+// chromium is a running Chromium with the driver that speaks to it. Sessions
+// share it. It is not started again: another one takes its place.
+type chromium struct {
+	headless bool
+	folder   *folder
+	log      *slog.Logger
+	driver   *playwright.Playwright
+	browser  playwright.Browser
+	look     playwright.CDPSession
+
+	gone    chan struct{} // closed once it has ended or is given up
+	giveUp  sync.Once
+	cleaned chan struct{} // closed once nothing of it is left
+}
+
+// flags are what Chromium is started with, beyond Playwright's own.
+func flags(headless bool) []string {
+	out := []string{"--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--disable-features=" + disabledFeatures,
+		// Nothing but the proxy may be spoken to, and WebRTC speaks UDP.
+		"--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--webrtc-ip-handling-policy=disable_non_proxied_udp"}
+	if !headless && os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+		out = append(out, "--ozone-platform=headless")
+	}
+	return out
+}
+
+// start starts Chromium and its driver. What speaks outside of any session
+// goes to proxy.
+func start(ctx context.Context, p Program, headless bool, proxy string, log *slog.Logger) (*chromium, error) {
+	f, err := newFolder(p.Chromium, p.Driver)
+	if err != nil {
+		return nil, err
+	}
+	c := &chromium{headless: headless, folder: f, log: log, gone: make(chan struct{}), cleaned: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := c.launch(ctx, proxy); err != nil {
+		c.end()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *chromium) launch(ctx context.Context, proxy string) (err error) {
+	said := &tail{}
+	c.driver, err = Within(ctx, func() (*playwright.Playwright, error) {
+		return playwright.Run(&playwright.RunOptions{DriverDirectory: c.folder.path, SkipInstallBrowsers: true, Stdout: said, Stderr: said, Logger: c.log})
+	})
+	if err != nil {
+		return fmt.Errorf("start the browser's driver: %w: %s", err, said)
+	}
+	c.browser, err = Within(ctx, func() (playwright.Browser, error) {
+		return c.driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
+			ExecutablePath: playwright.String(c.folder.in(chromiumName)), Headless: &c.headless, Args: flags(c.headless),
+			ChromiumSandbox: playwright.Bool(os.Geteuid() != 0), DownloadsPath: playwright.String(c.folder.in("downloads")),
+			HandleSIGHUP: playwright.Bool(false), HandleSIGINT: playwright.Bool(false), HandleSIGTERM: playwright.Bool(false),
+			Proxy: &playwright.Proxy{Server: proxy, Bypass: playwright.String("<-loopback>")}, Timeout: playwright.Float(startTimeout.Seconds() * 1000),
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("start Chromium: %w", err)
+	}
+	c.browser.OnDisconnected(func(playwright.Browser) { c.quit() })
+	c.look, err = Within(ctx, c.browser.NewBrowserCDPSession)
+	return err
+}
+
+// quit notes that Chromium is of no more use.
+func (c *chromium) quit() { c.giveUp.Do(func() { close(c.gone) }) }
+
+// watch looks every second whether Chromium answers, until it has ended or
+// does not; then it clears it away. It is the body of a goroutine.
+func (c *chromium) watch(ctx context.Context) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	defer c.end()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.gone:
+			return
+		case <-ticker.C:
+		}
+		if err := c.answers(ctx, answerWithin); err != nil {
+			if ctx.Err() == nil {
+				c.log.Warn("Chromium does not answer and is ended", "error", err)
+			}
+			return
+		}
+	}
+}
+
+// answers asks Chromium, through the driver, for a sign of life.
+func (c *chromium) answers(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	_, err := Within(ctx, func() (any, error) { return c.look.Send("Browser.getVersion", nil) })
+	return err
+}
+
+// end ends Chromium and its driver, gently if they let us, and removes what
+// they wrote.
+func (c *chromium) end() {
+	c.quit()
+	if c.browser != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		if c.answers(ctx, time.Second) == nil {
+			_, _ = Within(ctx, func() (any, error) { return nil, c.browser.Close() })
+		}
+		cancel()
+	}
+	for _, name := range []string{chromiumName, driverName} {
+		if pid := c.folder.pid(name); pid > 0 && running(pid) {
+			if name == chromiumName {
+				killGroup(pid)
+			} else {
+				kill(pid)
+			}
+		}
+	}
+	if c.driver != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		_, _ = Within(ctx, func() (any, error) { return nil, c.driver.Stop() }) // it was killed: what it says is of no interest
+		cancel()
+	}
+	if err := c.folder.remove(); err != nil {
+		c.log.Warn("a browser's temporary files could not be removed", "error", err)
+	}
+	close(c.cleaned)
+}
+
+// Within runs a call of Playwright, which cannot be given up, and waits for it
+// until ctx ends. What Playwright panics with becomes an error.
+func Within[T any](ctx context.Context, call func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			if r := recover(); r != nil {
+				o.err = fmt.Errorf("playwright: %v", r)
+			}
+			done <- o
+		}()
+		o.value, o.err = call()
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p...)
+	if n := len(t.kept) - 4096; n > 0 {
+		t.kept = append(t.kept[:0], t.kept[n:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(bytes.TrimSpace(t.kept))
+}

@@ -1,0 +1,97 @@
+package browser
+
+import (
+	"sync"
+	"time"
+
+	"github.com/playwright-community/playwright-go"
+
+	"satchel/agent"
+)
+
+// Bounds of a session's console.
+const (
+	maxLogEntries = 1000
+	maxLogText    = 4000 // bytes of an entry
+)
+
+// LogEntry is a line of the console of a page.
+type LogEntry struct {
+	Seq       int64  `json:"-"` // grows by one with each line of the session
+	PageID    string `json:"pageId"`
+	Level     string `json:"level"` // log, debug, info, warn or error
+	Text      string `json:"text"`
+	Timestamp int64  `json:"timestamp"` // Unix milliseconds
+}
+
+// console keeps the newest lines of a session.
+type console struct {
+	mu      sync.Mutex
+	last    int64
+	entries []LogEntry
+	added   chan struct{} // closed and replaced at each line
+}
+
+func newConsole() *console { return &console{added: make(chan struct{})} }
+
+func (c *console) add(pageID, level, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	if len(c.entries) >= maxLogEntries {
+		c.entries = append(c.entries[:0], c.entries[maxLogEntries/10:]...)
+	}
+	c.entries = append(c.entries, LogEntry{c.last, pageID, level, agent.Clip(text, maxLogText), time.Now().UnixMilli()})
+	close(c.added)
+	c.added = make(chan struct{})
+}
+
+// Logs returns the lines of the console that came after the one with this
+// number, of the newest 1,000; 0 is before the first.
+func (s *Session) Logs(after int64) []LogEntry {
+	c := s.console
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := len(c.entries)
+	for i > 0 && c.entries[i-1].Seq > after {
+		i--
+	}
+	return append([]LogEntry(nil), c.entries[i:]...)
+}
+
+// LogAdded is closed when the next line comes. Take it before Logs, so that no
+// line is missed.
+func (s *Session) LogAdded() <-chan struct{} {
+	s.console.mu.Lock()
+	defer s.console.mu.Unlock()
+	return s.console.added
+}
+
+// consoleLevels are the names of levels for what pages call.
+var consoleLevels = map[string]string{"log": "log", "debug": "debug", "info": "info", "error": "error", "warning": "warn", "assert": "error", "trace": "debug"}
+
+// said is Playwright's handler for console lines: it must not call Playwright.
+func (s *Session) said(m playwright.ConsoleMessage) {
+	level := consoleLevels[m.Type()]
+	if level == "" {
+		level = "log"
+	}
+	s.console.add(s.pageID(m.Page()), level, m.Text())
+}
+
+// threw is Playwright's handler for errors that a page did not catch.
+func (s *Session) threw(e playwright.WebError) {
+	s.console.add(s.pageID(e.Page()), "error", e.Error().Error())
+}
+
+// pageID finds the id of a tab of ours; "" when it is none.
+func (s *Session) pageID(page playwright.Page) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.pages {
+		if p.page == page {
+			return p.id
+		}
+	}
+	return ""
+}

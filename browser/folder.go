@@ -1,0 +1,112 @@
+package browser
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// folderPrefix begins the names of our folders for temporary files.
+const folderPrefix = "satchel-browser-"
+
+// folder holds what one Chromium and its driver need while they run: the names
+// they are started by, their process ids, profiles, downloads. A lock tells
+// whose it is, so that what a killed server left can be removed by the next.
+type folder struct {
+	path string
+	lock *os.File
+}
+
+// newFolder makes a folder for a Chromium and a driver.
+func newFolder(chromium, driver string) (*folder, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	path, err := os.MkdirTemp("", folderPrefix)
+	if err != nil {
+		return nil, err
+	}
+	f := &folder{path: path}
+	lock, ok := lockFolder(filepath.Join(path, "lock"))
+	if !ok {
+		return nil, errors.Join(errors.New("browser: cannot lock "+path), f.remove())
+	}
+	f.lock = lock
+	o := order{Node: filepath.Join(driver, driverName), Chromium: chromium, Environment: childEnvironment(os.Environ(), f.in("temp"))}
+	raw, err := json.Marshal(o)
+	if err == nil {
+		err = errors.Join(os.Mkdir(f.in("temp"), 0o700), os.Mkdir(f.in("downloads"), 0o700),
+			os.WriteFile(f.in(orderFile), raw, 0o600), os.Symlink(filepath.Join(driver, "package"), f.in("package")),
+			os.Symlink(self, f.in(driverName)), os.Symlink(self, f.in(chromiumName)))
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.remove())
+	}
+	return f, nil
+}
+
+func (f *folder) in(name string) string { return filepath.Join(f.path, name) }
+
+// pid is the process that runs under a name; 0 when there is none yet.
+func (f *folder) pid(name string) int {
+	raw, err := os.ReadFile(f.in(name + ".pid"))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(string(raw))
+	if err != nil || pid <= 1 {
+		return 0
+	}
+	return pid
+}
+
+// remove deletes the folder. Chromium's last processes may still write into
+// it, so it tries for a while.
+func (f *folder) remove() error {
+	var err error
+	for range 50 {
+		if err = os.RemoveAll(f.path); err == nil {
+			break
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	if f.lock != nil {
+		err = errors.Join(err, f.lock.Close())
+	}
+	return err
+}
+
+// removeLost deletes the folders of servers that have ended without doing so,
+// and ends what still runs from there.
+func removeLost() error {
+	entries, err := os.ReadDir(os.TempDir())
+	if err != nil {
+		return fmt.Errorf("browser: look for what a killed server left: %w", err)
+	}
+	var failed error
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), folderPrefix) {
+			continue
+		}
+		f := &folder{path: filepath.Join(os.TempDir(), e.Name())}
+		if info, err := e.Info(); err != nil || time.Since(info.ModTime()) < lostAfter {
+			continue // another server may be about to lock it
+		}
+		lock, ok := lockFolder(f.in("lock"))
+		if !ok {
+			continue
+		}
+		f.lock = lock
+		failed = errors.Join(failed, f.remove())
+	}
+	return failed
+}
+
+// lostAfter is how old a folder without an owner must be to count as lost.
+const lostAfter = 2 * time.Second

@@ -1,0 +1,214 @@
+package browser
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/playwright-community/playwright-go"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/store"
+)
+
+// refusal is a connection that a page asked for and did not get.
+type refusal struct {
+	host string
+	at   time.Time
+}
+
+// maxRefusals is how many refusals a session remembers.
+const maxRefusals = 20
+
+// Create opens a session. Too many open ones are RATE_LIMITED, a browser that
+// is missing or does not start is BROWSER_ERROR.
+func (b *Browser) Create(ctx context.Context, db *store.DB, o agent.SessionOptions) (agent.Session, error) {
+	if err := o.Validate(); err != nil {
+		return agent.Session{}, err
+	}
+	upstream, err := b.upstream(o.Proxy)
+	if err != nil {
+		return agent.Session{}, err
+	}
+	done, err := b.reserve(db)
+	if err != nil {
+		return agent.Session{}, err
+	}
+	defer done()
+	s := newSession(b, db, o)
+	if err := s.open(ctx, upstream); err != nil {
+		return agent.Session{}, err
+	}
+	row := agent.Session{ID: s.id, Status: agent.SessionActive, Headless: s.chromium.headless, Viewport: s.viewport, Persist: o.Persist,
+		CreatedAt: agent.At(s.opened), LastActivity: agent.At(s.opened)}
+	b.mu.Lock()
+	b.sessions[s.id] = s
+	b.mu.Unlock()
+	err = db.CreateSession(ctx, row)
+	if err == nil && !b.spawn(func() { s.watch() }) {
+		err = errStopped
+	}
+	if err != nil {
+		s.end("")
+		return agent.Session{}, err
+	}
+	return row, nil
+}
+
+// upstream checks the proxy that a session asks for.
+func (b *Browser) upstream(p *agent.SessionProxy) (*url.URL, error) {
+	if p == nil {
+		return nil, nil
+	}
+	u, err := b.guard.CheckURL(p.Server)
+	if err != nil {
+		return nil, agent.Invalid("proxy.server", "cannot be reached from here: "+err.Error())
+	}
+	if u.Scheme != "http" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
+		return nil, agent.Invalid("proxy.server", "must be http://host:port")
+	}
+	if p.Username != "" {
+		u.User = url.UserPassword(p.Username, p.Password)
+	}
+	return u, nil
+}
+
+// reserve takes a place for a session that is being opened.
+func (b *Browser) reserve(db *store.DB) (done func(), err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all, own := len(b.sessions), b.opening[db]
+	for _, n := range b.opening {
+		all += n
+	}
+	for _, s := range b.sessions {
+		if s.db == db {
+			own++
+		}
+	}
+	limit := 0
+	switch {
+	case own >= b.options.AgentMax:
+		limit = b.options.AgentMax
+	case all >= b.options.MaxSessions:
+		limit = b.options.MaxSessions
+	}
+	if limit > 0 {
+		return nil, agent.Errorf(agent.CodeRateLimited, "too many browser sessions are open: %d are allowed; close one", limit).With("limit", limit)
+	}
+	b.opening[db]++
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.opening[db]--; b.opening[db] == 0 {
+			delete(b.opening, db)
+		}
+	}, nil
+}
+
+func newSession(b *Browser, db *store.DB, o agent.SessionOptions) *Session {
+	s := &Session{browser: b, db: db, id: agent.NewID(agent.KindSession), options: o, viewport: agent.DefaultViewport, opened: time.Now(),
+		turn: make(chan struct{}, 1), console: newConsole(), inbox: inbox{ready: make(chan struct{}, 1)},
+		status: agent.SessionActive, watchers: map[chan struct{}]struct{}{}}
+	if o.Viewport != nil {
+		s.viewport = *o.Viewport
+	}
+	s.turn <- struct{}{}
+	s.activity, s.noted = s.opened, s.opened
+	s.life, s.cut = context.WithCancel(context.Background())
+	return s
+}
+
+// open gets Chromium, a profile and a tab. When it fails nothing is left.
+func (s *Session) open(ctx context.Context, upstream *url.URL) (err error) {
+	s.chromium, err = s.browser.chromium(ctx, s.options.Headless == nil || *s.options.Headless)
+	if err != nil {
+		s.cut()
+		return err
+	}
+	s.proxy, err = s.browser.guard.Proxy(egress.ProxyOptions{Upstream: upstream, Refused: s.noteRefusal})
+	if err != nil {
+		s.cut()
+		s.browser.leave(s.chromium)
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if err := s.openContext(ctx); err != nil {
+		s.cut()
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		s.release(ctx)
+		return agent.Errorf(agent.CodeBrowser, "the browser session could not be opened").Because(err)
+	}
+	return nil
+}
+
+func (s *Session) openContext(ctx context.Context) error {
+	o := playwright.BrowserNewContextOptions{
+		Viewport: &playwright.Size{Width: s.viewport.Width, Height: s.viewport.Height}, AcceptDownloads: playwright.Bool(true),
+		Proxy: &playwright.Proxy{Server: s.proxy.URL()}, UserAgent: given(s.options.UserAgent),
+		Locale: given(s.options.Locale), TimezoneId: given(s.options.Timezone),
+	}
+	made, err := Within(ctx, func() (playwright.BrowserContext, error) {
+		c, err := s.chromium.browser.NewContext(o)
+		if err == nil && ctx.Err() != nil {
+			return nil, c.Close() // nobody waits for it any more
+		}
+		return c, err
+	})
+	if err != nil {
+		return err
+	}
+	s.context = made
+	if !s.browser.spawn(func() { s.inbox.work(s.life) }) {
+		return errStopped
+	}
+	err = s.call(ctx, func() error {
+		made.OnPage(s.pageOpened)
+		made.OnConsole(s.said)
+		made.OnWebError(s.threw)
+		made.OnDialog(s.asked)
+		return made.AddInitScript(playwright.Script{Content: playwright.String(withoutWebRTC)})
+	})
+	if err != nil {
+		return err
+	}
+	_, err = s.OpenPage(ctx)
+	return err
+}
+
+// withoutWebRTC takes away what could speak past the proxy; flags of Chromium
+// keep it from doing so too.
+const withoutWebRTC = `for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "RTCDataChannel", "WebTransport"]) {
+	try { delete globalThis[name]; } catch {}
+}`
+
+// given is nil for an empty text.
+func given(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// noteRefusal remembers where a page wanted to go and was not let.
+func (s *Session) noteRefusal(e *egress.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.refused) >= maxRefusals {
+		s.refused = append(s.refused[:0], s.refused[1:]...)
+	}
+	s.refused = append(s.refused, refusal{e.Host, time.Now()})
+}
+
+// watch ends the session when its Chromium does. It is the body of a
+// goroutine.
+func (s *Session) watch() {
+	select {
+	case <-s.chromium.gone:
+		s.end("the browser ended unexpectedly")
+	case <-s.life.Done():
+	}
+}
