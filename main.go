@@ -21,6 +21,7 @@ import (
 	"satchel/agent/llm"
 	"satchel/agent/mcp/registry"
 	"satchel/agent/script"
+	"satchel/browser"
 	"satchel/browser/install"
 	"satchel/crawl"
 	"satchel/flow"
@@ -39,8 +40,8 @@ import (
 var version = "0.1.0-dev"
 
 func main() {
-	if document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
-		return // this process was started to read one document, or to run scripts
+	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
+		return // this process was started to be the browser, to read one document, or to run scripts
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
@@ -56,9 +57,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		Version: version, Getenv: os.Getenv, Out: stdout,
 		Serve:   func(ctx context.Context, c *config.Config) error { return serve(ctx, c, stdout) },
 		Offline: func(c *config.Config) config.Offline { return store.Offline{Options: storeOptions(c)} },
-		Browser: func(c *config.Config) config.Browser {
-			return install.Options{Chromium: c.Chromium, Driver: c.BrowserDriver, Getenv: os.Getenv}
-		},
+		Browser: func(c *config.Config) config.Browser { return installed(c) },
 	}
 	return commands.Run(ctx, args)
 }
@@ -114,6 +113,7 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	index.Reach(vector.Outside{Feeds: feed.NewClient(c.OutboundAllow, version), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
 	crawler := crawl.New(crawl.Options{Folder: folder, Allow: c.OutboundAllow, Extract: document.ReadPage, Ready: index.Kick, Version: version, Log: options.Log})
 	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: c.OutboundAllow}).Do})
+	browsers := browser.New(browserOptions(c, folder, options.Log))
 	engine := flow.New(flow.Options{Folder: folder, Index: index, Scripts: scripts, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	platforms := gateways.New(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Address: publicURL, Public: c.PublicURLSet, Log: options.Log})
@@ -131,14 +131,14 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	callees := callee.House{Engine: engine, Chat: chats, Toolbox: toolbox, Index: index, Crawler: crawler}
 	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log, Runners: callees.Runners(), Tasks: callees.Task})
 	server := httpapi.New(httpapi.Options{
-		Folder: folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine,
-		Webhooks: webhooks, Gateways: platforms, Chat: chats, Toolbox: toolbox, MCP: servers,
+		Folder: folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Gateways: platforms,
+		Chat: chats, Toolbox: toolbox, MCP: servers, Browser: browsers,
 		Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
 		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
 		PublicURL: publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: options.Log,
 	})
 	work := context.WithoutCancel(ctx) // background work ends by Stop, in its order
-	for _, w := range []worker{folder, index, scripts, engine, crawler, webhooks, dispatcher, scheduler, servers} {
+	for _, w := range []worker{folder, index, scripts, browsers, engine, crawler, webhooks, dispatcher, scheduler, servers} {
 		if err := w.Start(work); err != nil {
 			return errors.Join(err, listener.Close())
 		}
@@ -146,10 +146,7 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	}
 	server.Start(listener)
 	defer server.Stop()
-	access := "under access control"
-	if server.Open() {
-		access = "open: everyone who reaches it acts as owner"
-	}
+	access := map[bool]string{false: "under access control", true: "open: everyone who reaches it acts as owner"}[server.Open()]
 	fmt.Fprintf(stdout, "Satchel %s listens on http://%s\nAccess is %s\nData lies in %s\n", version, listener.Addr(), access, folder.Path())
 	select {
 	case <-ctx.Done():
@@ -167,6 +164,20 @@ func identityProxy(ctx context.Context, c *config.Config, log *slog.Logger) (*ht
 	}
 	return httpapi.NewVerifier(ctx, httpapi.VerifierOptions{JWKSURL: c.AccessJWKSURL, Audience: c.AccessAUD,
 		Issuer: c.AccessIssuer, Client: egress.New(egress.Policy{AllowPrivate: true}).HTTP(), Log: log})
+}
+
+// installed says where to look for Chromium and its driver.
+func installed(c *config.Config) install.Options {
+	return install.Options{Chromium: c.Chromium, Driver: c.BrowserDriver, Getenv: os.Getenv}
+}
+
+// browserOptions say how browser sessions run.
+func browserOptions(c *config.Config, folder *store.Folder, log *slog.Logger) browser.Options {
+	find := func(ctx context.Context) (browser.Program, error) {
+		p, err := install.Find(ctx, installed(c))
+		return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
+	}
+	return browser.Options{Folder: folder, Find: find, Allow: c.OutboundAllow, Warm: c.WarmBrowser, Log: log}
 }
 
 func defaultRole(name string) agent.Role {

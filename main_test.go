@@ -23,12 +23,13 @@ import (
 	"testing"
 
 	"satchel/agent/script"
+	"satchel/browser"
 	"satchel/vector/document"
 )
 
 // TestMain is also the child that reads documents.
 func TestMain(m *testing.M) {
-	if document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
+	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
 		return
 	}
 	os.Exit(m.Run())
@@ -48,6 +49,7 @@ var floors = map[string]struct {
 	"agent/mcp":          {1, []string{"agent"}},
 	"store":              {1, []string{"agent"}},
 	"agent/mcp/registry": {2, []string{"agent", "agent/egress", "agent/mcp", "store"}},
+	"browser":            {2, []string{"agent", "agent/egress", "store"}},
 	"browser/install":    {2, []string{"agent", "agent/egress"}},
 	"crawl":              {2, []string{"agent", "agent/egress", "store"}},
 	"gateways":           {2, []string{"agent", "agent/egress", "store"}},
@@ -66,26 +68,27 @@ var floors = map[string]struct {
 // owners says which room a third-party module belongs to. Modules that only
 // carry data structures of the language, golang.org/x, are everybody's.
 var owners = map[string]string{
-	"modernc.org/sqlite":                       "store",
-	"modernc.org/quickjs":                      "agent/script",
-	"github.com/gofrs/flock":                   "store",
-	"github.com/gocolly/colly/v2":              "crawl",
-	"github.com/bmatcuk/doublestar/v4":         "crawl",
-	"github.com/go-co-op/gocron/v2":            "schedule",
-	"github.com/temoto/robotstxt":              "crawl",
-	"github.com/BurntSushi/toml":               "agent/config",
-	"github.com/spf13/cobra":                   "agent/config",
-	"github.com/wneessen/go-mail":              "gateways",
-	"github.com/labstack/echo/v4":              "httpapi",
-	"github.com/danielgtaylor/huma/v2":         "httpapi",
-	"github.com/MicahParks/keyfunc/v3":         "httpapi",
-	"github.com/MicahParks/jwkset":             "httpapi",
-	"github.com/golang-jwt/jwt/v5":             "httpapi",
-	"github.com/prometheus/client_golang":      "httpapi",
-	"github.com/openai/openai-go/v3":           "agent/llm",
-	"github.com/anthropics/anthropic-sdk-go":   "agent/llm",
-	"github.com/modelcontextprotocol/go-sdk":   "agent/mcp",
-	"github.com/santhosh-tekuri/jsonschema/v6": "agent/chat",
+	"modernc.org/sqlite":                            "store",
+	"modernc.org/quickjs":                           "agent/script",
+	"github.com/gofrs/flock":                        "store",
+	"github.com/gocolly/colly/v2":                   "crawl",
+	"github.com/bmatcuk/doublestar/v4":              "crawl",
+	"github.com/go-co-op/gocron/v2":                 "schedule",
+	"github.com/playwright-community/playwright-go": "browser",
+	"github.com/temoto/robotstxt":                   "crawl",
+	"github.com/BurntSushi/toml":                    "agent/config",
+	"github.com/spf13/cobra":                        "agent/config",
+	"github.com/wneessen/go-mail":                   "gateways",
+	"github.com/labstack/echo/v4":                   "httpapi",
+	"github.com/danielgtaylor/huma/v2":              "httpapi",
+	"github.com/MicahParks/keyfunc/v3":              "httpapi",
+	"github.com/MicahParks/jwkset":                  "httpapi",
+	"github.com/golang-jwt/jwt/v5":                  "httpapi",
+	"github.com/prometheus/client_golang":           "httpapi",
+	"github.com/openai/openai-go/v3":                "agent/llm",
+	"github.com/anthropics/anthropic-sdk-go":        "agent/llm",
+	"github.com/modelcontextprotocol/go-sdk":        "agent/mcp",
+	"github.com/santhosh-tekuri/jsonschema/v6":      "agent/chat",
 }
 
 type listed struct {

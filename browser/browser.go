@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"satchel/agent"
@@ -26,13 +27,16 @@ const (
 type Program struct {
 	Chromium string // the executable
 	Driver   string // a folder with Playwright's package and a node
+	// Environment is the server's; Chromium and its driver see a part of it
+	// that holds no secrets.
+	Environment []string
 }
 
 // Options say how a Browser works.
 type Options struct {
 	Folder *store.Folder
 	// Find tells where Chromium and its driver are; it is asked when Chromium
-	// is to be started. Its error is shown to clients when it is an agent.Error.
+	// is to be started first.
 	Find        func(context.Context) (Program, error)
 	Allow       []netip.Prefix // private ranges that pages may reach
 	Warm        bool           // start Chromium at once and keep it
@@ -57,7 +61,8 @@ type Browser struct {
 	opening  map[*store.DB]int // sessions that are being opened, of each agent
 	running  sync.WaitGroup    // every goroutine of this room
 
-	kinds [2]kind // of Chromium: headless, and with windows
+	program atomic.Pointer[Program] // where Chromium was found
+	kinds   [2]kind                 // of Chromium: headless, and with windows
 }
 
 // New makes a Browser; it does nothing until Start.
@@ -218,6 +223,22 @@ func (b *Browser) List(ctx context.Context, db *store.DB, p store.Page) ([]agent
 		return nil, 0, err
 	}
 	return db.Sessions(ctx, p)
+}
+
+// Describe reads a session, open or listed.
+func (b *Browser) Describe(ctx context.Context, db *store.DB, id string) (agent.Session, error) {
+	row, err := db.Session(ctx, id)
+	if err != nil || row.Status.Ended() {
+		return row, err
+	}
+	if open, err := b.Session(db, id); err == nil {
+		row.Status, row.LastActivity = open.Status(), agent.At(open.LastActivity())
+		return row, nil
+	}
+	if err := db.EndLostSessions(ctx, b.isOpen, lostProblem); err != nil {
+		return row, err
+	}
+	return db.Session(ctx, id)
 }
 
 // Close ends a session and removes it from the list.

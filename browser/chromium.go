@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,35 +46,44 @@ type chromium struct {
 }
 
 // flags are what Chromium is started with, beyond Playwright's own.
-func flags(headless bool) []string {
+func flags(headless, display bool) []string {
 	out := []string{"--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--disable-features=" + disabledFeatures,
 		// Nothing but the proxy may be spoken to, and WebRTC speaks UDP.
 		"--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--webrtc-ip-handling-policy=disable_non_proxied_udp"}
-	if !headless && os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+	if !headless && !display {
 		out = append(out, "--ozone-platform=headless")
 	}
 	return out
 }
 
+// hasDisplay tells whether windows can be shown to somebody. Where they cannot,
+// they are kept in memory.
+func (p Program) hasDisplay() bool {
+	return slices.ContainsFunc(p.Environment, func(line string) bool {
+		name, value, _ := strings.Cut(line, "=")
+		return value != "" && (name == "DISPLAY" || name == "WAYLAND_DISPLAY")
+	})
+}
+
 // start starts Chromium and its driver. What speaks outside of any session
 // goes to proxy.
 func start(ctx context.Context, p Program, headless bool, proxy string, log *slog.Logger) (*chromium, error) {
-	f, err := newFolder(p.Chromium, p.Driver)
+	f, err := newFolder(p)
 	if err != nil {
 		return nil, err
 	}
 	c := &chromium{headless: headless, folder: f, log: log, gone: make(chan struct{}), cleaned: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := c.launch(ctx, proxy); err != nil {
+	if err := c.launch(ctx, proxy, p.hasDisplay()); err != nil {
 		c.end()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *chromium) launch(ctx context.Context, proxy string) (err error) {
+func (c *chromium) launch(ctx context.Context, proxy string, display bool) (err error) {
 	said := &tail{}
 	c.driver, err = Within(ctx, func() (*playwright.Playwright, error) {
 		return playwright.Run(&playwright.RunOptions{DriverDirectory: c.folder.path, SkipInstallBrowsers: true, Stdout: said, Stderr: said, Logger: c.log})
@@ -82,7 +93,7 @@ func (c *chromium) launch(ctx context.Context, proxy string) (err error) {
 	}
 	c.browser, err = Within(ctx, func() (playwright.Browser, error) {
 		return c.driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
-			ExecutablePath: playwright.String(c.folder.in(chromiumName)), Headless: &c.headless, Args: flags(c.headless),
+			ExecutablePath: playwright.String(c.folder.in(chromiumName)), Headless: &c.headless, Args: flags(c.headless, display),
 			ChromiumSandbox: playwright.Bool(os.Geteuid() != 0), DownloadsPath: playwright.String(c.folder.in("downloads")),
 			HandleSIGHUP: playwright.Bool(false), HandleSIGINT: playwright.Bool(false), HandleSIGTERM: playwright.Bool(false),
 			Proxy: &playwright.Proxy{Server: proxy, Bypass: playwright.String("<-loopback>")}, Timeout: playwright.Float(startTimeout.Seconds() * 1000),

@@ -23,7 +23,7 @@ type folder struct {
 }
 
 // newFolder makes a folder for a Chromium and a driver.
-func newFolder(chromium, driver string) (*folder, error) {
+func newFolder(p Program) (*folder, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -38,11 +38,11 @@ func newFolder(chromium, driver string) (*folder, error) {
 		return nil, errors.Join(errors.New("browser: cannot lock "+path), f.remove())
 	}
 	f.lock = lock
-	o := order{Node: filepath.Join(driver, driverName), Chromium: chromium, Environment: childEnvironment(os.Environ(), f.in("temp"))}
+	o := order{Node: filepath.Join(p.Driver, driverName), Chromium: p.Chromium, Environment: childEnvironment(p.Environment, f.in("temp"))}
 	raw, err := json.Marshal(o)
 	if err == nil {
 		err = errors.Join(os.Mkdir(f.in("temp"), 0o700), os.Mkdir(f.in("downloads"), 0o700),
-			os.WriteFile(f.in(orderFile), raw, 0o600), os.Symlink(filepath.Join(driver, "package"), f.in("package")),
+			os.WriteFile(f.in(orderFile), raw, 0o600), os.Symlink(filepath.Join(p.Driver, "package"), f.in("package")),
 			os.Symlink(self, f.in(driverName)), os.Symlink(self, f.in(chromiumName)))
 	}
 	if err != nil {

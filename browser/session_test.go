@@ -1,12 +1,6 @@
 package browser
 
 import (
-	"context"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"net/netip"
-	"os"
 	"testing"
 	"time"
 
@@ -14,83 +8,108 @@ import (
 	"satchel/store"
 )
 
-var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
-
-func program(context.Context) (Program, error) {
-	return Program{Chromium: "/usr/bin/chromium", Driver: os.Getenv("SATCHEL_BROWSER_DRIVER")}, nil
-}
-
-func newBrowser(t testing.TB, change func(*Options)) (*Browser, *store.DB) {
-	t.Helper()
-	folder, err := store.Open(store.Options{Path: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { folder.Close() })
-	o := Options{Folder: folder, Find: program, Allow: loopback}
-	if change != nil {
-		change(&o)
-	}
-	b := New(o)
-	if err := b.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Stop)
-	return b, folder.Default()
-}
-
-func site(t testing.TB, pages map[string]string) *httptest.Server {
-	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, ok := pages[r.URL.Path]
-		if !ok {
-			http.NotFound(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprint(w, body)
-	}))
-	t.Cleanup(s.Close)
-	return s
-}
-
-func TestOpenAndClose(t *testing.T) {
+func TestSessionFromOpenToClose(t *testing.T) {
 	b, db := newBrowser(t, nil)
-	web := site(t, map[string]string{"/": "<title>Hello</title><p>hi"})
-	at := time.Now()
-	row, err := b.Create(t.Context(), db, agent.SessionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Log("created", time.Since(at))
-	at = time.Now()
-	row2, err := b.Create(t.Context(), db, agent.SessionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Log("second", time.Since(at), row2)
-	s, err := b.Session(db, row.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := openIn(t, b, db, agent.SessionOptions{})
+	url := site(t, map[string]string{"/": "<title>Hello</title><p>hi"})
 	p := s.ActivePage()
-	_, err = p.page.Goto(web.URL + "/")
-	t.Log(err, p.URL())
-	_, err = p.page.Goto("http://127.0.0.2:1234/")
-	t.Log(err, p.URL())
-	changed, _ := s.Changes()
-	for p.Title() != "Hello" && false {
-		<-changed
-	}
-	t.Log(p.URL(), p.Title(), s.refused)
-	list, n, err := b.List(t.Context(), db, store.Page{Limit: 10})
-	t.Log(list, n, err)
-	at = time.Now()
-	if err := b.Close(t.Context(), db, row.ID); err != nil {
+	if _, err := p.page.Goto(url + "/"); err != nil {
 		t.Fatal(err)
 	}
-	t.Log("closed", time.Since(at))
-	at = time.Now()
+	s.until(t, "the title", func() bool { return p.Title() == "Hello" && p.URL() == url+"/" })
+	if s.Page(p.ID()) != p || len(s.Pages()) != 1 {
+		t.Errorf("the tab is not found by its id: %v", s.Pages())
+	}
+	second, err := s.OpenPage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.ActivePage() != second || s.Pages()[0] != p {
+		t.Error("a new tab is not the active one, or changes the order")
+	}
+	if err := s.Activate(t.Context(), p); err != nil || s.ActivePage() != p {
+		t.Errorf("the first tab does not become active again: %v", err)
+	}
+	if err := second.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-second.Done()
+	if err := p.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.until(t, "a blank tab in the place of the last", func() bool { return len(s.Pages()) == 1 && s.ActivePage() != nil })
+
+	list, total, err := b.List(t.Context(), db, store.Page{Limit: 10})
+	if err != nil || total != 1 || list[0].ID != s.ID() || list[0].Status != agent.SessionActive || list[0].Viewport != agent.DefaultViewport {
+		t.Errorf("the list: %+v, %d, %v", list, total, err)
+	}
+	if err := b.Close(t.Context(), db, s.ID()); err != nil {
+		t.Fatal(err)
+	}
+	<-s.Done()
+	if _, err := b.Session(db, s.ID()); agent.ErrorCode(err) != agent.CodeNotFound {
+		t.Errorf("a closed session is found: %v", err)
+	}
+	if err := b.Close(t.Context(), db, s.ID()); agent.ErrorCode(err) != agent.CodeNotFound {
+		t.Errorf("a deleted session is closed again: %v", err)
+	}
+	if n := len(s.chromium.browser.Contexts()); n != 0 {
+		t.Errorf("%d profiles are left in Chromium", n)
+	}
 	b.Stop()
-	t.Log("stopped", time.Since(at))
+	if pid := s.chromium.folder.pid(chromiumName); pid != 0 && running(pid) {
+		t.Error("Chromium outlives its Browser")
+	}
+	b.Stop()
+}
+
+func TestSessionsAreApart(t *testing.T) {
+	url := site(t, map[string]string{"/": `<script>document.cookie = "a=1"; localStorage.b = 2</script>`, "/look": `<script>document.title = document.cookie + (localStorage.b || "nothing")</script>`})
+	first, second := open(t, agent.SessionOptions{}), open(t, agent.SessionOptions{})
+	if _, err := first.ActivePage().page.Goto(url + "/"); err != nil {
+		t.Fatal(err)
+	}
+	for s, want := range map[*Session]string{first: "a=12", second: "nothing"} {
+		p := s.ActivePage()
+		if _, err := p.page.Goto(url + "/look"); err != nil {
+			t.Fatal(err)
+		}
+		s.until(t, want, func() bool { return p.Title() == want })
+	}
+}
+
+func TestTakeoverIsAState(t *testing.T) {
+	s := open(t, agent.SessionOptions{})
+	if err := s.Takeover(t.Context(), true); err != nil || s.Status() != agent.SessionTakeover {
+		t.Errorf("taken over: %v, %v", s.Status(), err)
+	}
+	row, err := s.browser.Describe(t.Context(), s.db, s.ID())
+	if err != nil || row.Status != agent.SessionTakeover {
+		t.Errorf("the row: %+v, %v", row, err)
+	}
+	if err := s.Takeover(t.Context(), false); err != nil || s.Status() != agent.SessionActive {
+		t.Errorf("given back: %v, %v", s.Status(), err)
+	}
+	s.end("")
+	if err := s.Takeover(t.Context(), true); agent.ErrorCode(err) != agent.CodeNotFound {
+		t.Errorf("an ended session is taken over: %v", err)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	b, db := newBrowser(t, func(o *Options) { o.AgentMax, o.MaxSessions, o.Rest = 2, 3, time.Second/2 })
+	openIn(t, b, db, agent.SessionOptions{})
+	last := openIn(t, b, db, agent.SessionOptions{})
+	if _, err := b.Create(t.Context(), db, agent.SessionOptions{}); agent.ErrorCode(err) != agent.CodeRateLimited {
+		t.Errorf("a session too many: %v", err)
+	}
+	last.end("")
+	s := openIn(t, b, db, agent.SessionOptions{})
+	for _, left := range b.open() {
+		left.end("")
+	}
+	<-s.chromium.cleaned // it has nothing to do any more
+	if s := openIn(t, b, db, agent.SessionOptions{}); s.Status() != agent.SessionActive {
+		t.Errorf("after a rest: %v", s.Status())
+	}
 }

@@ -2,7 +2,6 @@ package browser
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -42,12 +41,8 @@ func (b *Browser) chromium(ctx context.Context, headless bool) (*chromium, error
 	// Others wait for this Chromium too: it is started whether or not the one
 	// who asked first is still there.
 	ctx = life
-	program, err := b.options.Find(ctx)
+	program, err := b.find(ctx)
 	if err != nil {
-		var known *agent.Error
-		if !errors.As(err, &known) {
-			err = agent.Errorf(agent.CodeBrowser, "this server has no browser; its operator can run \"satchel browser install\"").Because(err)
-		}
 		return nil, err
 	}
 	// What Chromium speaks by itself, outside of sessions, goes nowhere.
@@ -55,9 +50,10 @@ func (b *Browser) chromium(ctx context.Context, headless bool) (*chromium, error
 	if err != nil {
 		return nil, err
 	}
-	c, err := start(ctx, program, headless, shut.URL(), b.log)
+	c, err := start(ctx, *program, headless, shut.URL(), b.log)
 	if err != nil {
 		shut.Close()
+		b.program.Store(nil) // it may have been moved
 		return nil, agent.Errorf(agent.CodeBrowser, "the browser could not be started").Because(err)
 	}
 	watching := b.spawn(func() {
@@ -74,6 +70,21 @@ func (b *Browser) chromium(ctx context.Context, headless bool) (*chromium, error
 	k.current, k.users, k.unused = c, 1, time.Now()
 	k.mu.Unlock()
 	return c, nil
+}
+
+// find tells where Chromium is; it is looked for once.
+func (b *Browser) find(ctx context.Context) (*Program, error) {
+	if p := b.program.Load(); p != nil {
+		return p, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	p, err := b.options.Find(ctx)
+	if err != nil {
+		return nil, agent.Errorf(agent.CodeBrowser, "this server has no browser; its operator can run \"satchel browser install\"").Because(err)
+	}
+	b.program.Store(&p)
+	return &p, nil
 }
 
 // take returns the running Chromium, if it is fit for one more session.

@@ -16,6 +16,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/mcp/registry"
+	room "satchel/browser"
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/schedule"
@@ -33,6 +34,7 @@ func openWith(t *testing.T, change func(*Options)) (*visitor, *Server) {
 	}
 	o := Options{Folder: folder, Index: vector.New(folder, vector.Local(), quiet), Crawler: crawl.New(crawl.Options{Folder: folder, Log: quiet}),
 		Flow: flow.New(flow.Options{Folder: folder, Log: quiet}), Scheduler: schedule.New(schedule.Options{Folder: folder, Log: quiet}), CORSOrigins: []string{"*"},
+		Browser:     room.New(room.Options{Folder: folder, Log: quiet}),
 		MCP:         registry.New(registry.Options{Folder: folder, Log: quiet}),
 		DefaultRole: agent.RoleAdmin, MaxUpload: 1 << 20, PublicURL: "http://satchel.example", Log: quiet}
 	change(&o)

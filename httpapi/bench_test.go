@@ -26,6 +26,7 @@ import (
 	"satchel/agent/llm"
 	"satchel/agent/mcp/registry"
 	"satchel/agent/script"
+	room "satchel/browser"
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/flow/dispatch"
@@ -179,7 +180,13 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	if err := scheduler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
+	browsers := room.New(room.Options{Folder: folder, Allow: loopback, Log: quiet,
+		Find: func(context.Context) (room.Program, error) { return installedBrowser() }})
+	if err := browsers.Start(context.Background()); err != nil {
+		tb.Fatal(err)
+	}
 	tb.Cleanup(func() {
+		browsers.Stop()
 		dispatcher.Stop()
 		webhooks.Stop()
 		scheduler.Stop()
@@ -201,6 +208,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		Webhooks:    webhooks,
 		Chat:        chats,
 		Toolbox:     toolbox,
+		Browser:     browsers,
 		MCP:         registry.New(registry.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet}),
 		CORSOrigins: []string{"*"},
 		MaxUpload:   25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})

@@ -28,6 +28,11 @@ var irregularIDs = map[string]string{
 	"POST /agents/{id}/sql/execute":            "executeSQL",
 	"GET /agents/{id}/sources/{sourceId}/file": "getSourceFile",
 
+	"GET /agents/{id}/browser":             "listSessions",
+	"POST /agents/{id}/browser":            "createSession",
+	"DELETE /agents/{id}/browser":          "deleteSession",
+	"GET /agents/{id}/browser/{sessionId}": "getSession",
+
 	"GET /agents/{id}/mcp":                  "listMCPServers",
 	"POST /agents/{id}/mcp":                 "createMCPServer",
 	"DELETE /agents/{id}/mcp":               "deleteMCPServer",
@@ -91,6 +96,7 @@ var areasOf = []struct{ name, words, about string }{
 	{"Calendar", "calendar calendar.ics", "Tasks with a start and an end, which may recur and start workflows."},
 	{"Events", "webhooks", "Subscriptions: events are posted to an address, signed, until it takes them."},
 	{"Workflows", "workflows hooks", "Graphs of nodes that an agent executes, and their executions."},
+	{"Browser", "browser", "Sessions of a browser that agents and people drive."},
 	{"Gateways", "gateways", "Platforms that an agent speaks through: email and messengers."},
 	{"SQL", "sql", "The agent's own tables, one statement at a time."},
 	{"Logs", "logs", "What happened, and who changed what."},

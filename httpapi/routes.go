@@ -145,6 +145,11 @@ func (s *Server) api() []*Route {
 		raw[gatewayIn]("POST", "/agents/{id}/gateways/{gatewayId}/webhook", 200, "Take in what the platform posts; other platforms than a custom webhook hear what they want to hear", s.takePost).
 			role(platform).limit(inbound).returns(receivedOut{}).fails(agent.CodeFileTooLarge),
 
+		route("GET", "/agents/{id}/browser", 200, "List browser sessions, newest first", s.listSessions).limit(browser),
+		route("POST", "/agents/{id}/browser", 201, "Open a browser session", s.createSession).limit(browser).locates(sessionLocation).fails(agent.CodeBrowser),
+		route("DELETE", "/agents/{id}/browser", 200, "Close a browser session", s.deleteSession).limit(browser),
+		route("GET", "/agents/{id}/browser/{sessionId}", 200, "Read a browser session with its tabs", s.getSession).limit(browser),
+
 		route("GET", "/agents/{id}/sql/schema", 200, "Describe the agent's tables", s.sqlSchema),
 		route("POST", "/agents/{id}/sql/execute", 200, "Run one SQL statement on the agent's tables", s.sqlExecute).role(viewer).
 			fails(agent.CodeInvalidQuery, agent.CodeForbiddenOperation, agent.CodeExecution),

@@ -18,6 +18,7 @@ import (
 	"satchel/agent"
 	agentchat "satchel/agent/chat"
 	"satchel/agent/mcp/registry"
+	room "satchel/browser"
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/gateways"
@@ -38,6 +39,7 @@ type Options struct {
 	Gateways       *gateways.Gateways
 	Toolbox        *agentchat.Toolbox
 	MCP            *registry.Registry
+	Browser        *room.Browser
 	Verifier       *Verifier // nil: no identity proxy
 	NoAuth         bool      // open, whatever else is set
 	DefaultRole    agent.Role

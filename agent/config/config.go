@@ -48,6 +48,7 @@ type Config struct {
 	DefaultRole    string         // role of a caller without identity on the default agent: admin, viewer or none
 	Chromium       string         // path of the browser, "" to look for it
 	BrowserDriver  string         // folder of the browser driver, "" to look for it
+	WarmBrowser    bool           // Chromium starts with the server
 	OpenFiles      int            // how many agents' files are kept open
 	LogFormat      string         // text or json
 	LogLevel       slog.Level

@@ -113,6 +113,7 @@ var valid = []struct {
 	{"no_auth", "SATCHEL_NO_AUTH", "0", func(c *Config) any { return c.NoAuth }, false},
 	{"default_role", "SATCHEL_DEFAULT_ROLE", "Viewer", func(c *Config) any { return c.DefaultRole }, "viewer"},
 	{"chromium", "SATCHEL_CHROMIUM", "/usr/bin/chromium", func(c *Config) any { return c.Chromium }, "/usr/bin/chromium"},
+	{"warm_browser", "SATCHEL_WARM_BROWSER", "true", func(c *Config) any { return c.WarmBrowser }, true},
 	{"browser_driver", "SATCHEL_BROWSER_DRIVER", "/opt/driver", func(c *Config) any { return c.BrowserDriver }, "/opt/driver"},
 	{"open_agents", "SATCHEL_OPEN_AGENTS", "16", func(c *Config) any { return c.OpenFiles }, 16},
 	{"log_format", "SATCHEL_LOG_FORMAT", "json", func(c *Config) any { return c.LogFormat }, "json"},
@@ -165,7 +166,7 @@ func TestTableIsWhole(t *testing.T) {
 			bools = append(bools, s.Name)
 		}
 	}
-	if !slices.Equal(secrets, []string{"master_key"}) || !slices.Equal(bools, []string{"no_auth"}) {
+	if !slices.Equal(secrets, []string{"master_key"}) || !slices.Equal(bools, []string{"no_auth", "warm_browser"}) {
 		t.Errorf("secrets %v, bools %v", secrets, bools)
 	}
 	if first := Settings()[0]; first.Flag != "config" || first.Env != "SATCHEL_CONFIG" {
@@ -307,6 +308,7 @@ no_auth = true  # flag --no-auth
 default_role = admin  # default
 chromium = (not set)  # default
 browser_driver = (not set)  # default
+warm_browser = false  # default
 open_agents = 256  # default
 log_format = text  # default
 log_level = info  # default

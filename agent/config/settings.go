@@ -77,6 +77,8 @@ var table = []Setting{
 		func(c *Config) *string { return &c.Chromium }, parseText, showText),
 	bind(Setting{Name: "browser_driver", Usage: "folder of the browser driver (default: looked for)"},
 		func(c *Config) *string { return &c.BrowserDriver }, parseText, showText),
+	bind(Setting{Name: "warm_browser", Bool: true, Default: "false", Usage: "start Chromium with the server and keep it, not with the first session"},
+		func(c *Config) *bool { return &c.WarmBrowser }, parseBool, strconv.FormatBool),
 	bind(Setting{Name: "open_agents", Default: "256", Usage: "how many agents' files are kept open"},
 		func(c *Config) *int { return &c.OpenFiles }, numberIn(1, 100_000), strconv.Itoa),
 	bind(Setting{Name: "log_format", Default: "text", Usage: "text or json"},

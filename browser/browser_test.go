@@ -1,0 +1,153 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/browser/install"
+	"satchel/store"
+)
+
+// TestMain is also where the driver and Chromium begin.
+func TestMain(m *testing.M) {
+	if RunChild(os.Args) {
+		return
+	}
+	code := m.Run()
+	if shared != nil {
+		shared.Stop()
+		code = max(code, exitOf(shared.options.Folder.Close()), exitOf(os.RemoveAll(shared.options.Folder.Path())))
+	}
+	os.Exit(code)
+}
+
+func exitOf(err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// shared is what common has made.
+var shared *Browser
+
+// installed makes Chromium and its driver ready by the product's own
+// installer, once.
+var installed = sync.OnceValues(func() (Program, error) {
+	p, err := install.Ready(context.Background(), install.Options{
+		Chromium: os.Getenv("SATCHEL_CHROMIUM"), Driver: os.Getenv("SATCHEL_BROWSER_DRIVER"), Getenv: os.Getenv})
+	return Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
+})
+
+// opened is the address of this machine that pages may reach in tests.
+var opened = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+
+func newFolderOf(t testing.TB) *store.Folder {
+	t.Helper()
+	folder, err := store.Open(store.Options{Path: t.TempDir(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := folder.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder
+}
+
+// newBrowser starts a Browser of the test's own, with a Chromium of its own.
+func newBrowser(t testing.TB, change func(*Options)) (*Browser, *store.DB) {
+	t.Helper()
+	folder := newFolderOf(t)
+	o := Options{Folder: folder, Find: func(context.Context) (Program, error) { return installed() }, Allow: opened}
+	if change != nil {
+		change(&o)
+	}
+	b := New(o)
+	if err := b.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Stop)
+	return b, folder.Default()
+}
+
+// common is a Browser that tests share which do no harm to its Chromium.
+var common = sync.OnceValues(func() (*Browser, error) {
+	path, err := os.MkdirTemp("", "satchel-test-")
+	if err != nil {
+		return nil, err
+	}
+	folder, err := store.Open(store.Options{Path: path, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	if err != nil {
+		return nil, err
+	}
+	shared = New(Options{Folder: folder, Find: func(context.Context) (Program, error) { return installed() }, Allow: opened, AgentMax: 50, MaxSessions: 50})
+	return shared, shared.Start(context.Background())
+})
+
+// open opens a session in the shared Browser for the time of the test.
+func open(t testing.TB, o agent.SessionOptions) *Session {
+	t.Helper()
+	b, err := common()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return openIn(t, b, b.options.Folder.Default(), o)
+}
+
+func openIn(t testing.TB, b *Browser, db *store.DB, o agent.SessionOptions) *Session {
+	t.Helper()
+	row, err := b.Create(t.Context(), db, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := b.Session(db, row.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.end("") })
+	return s
+}
+
+// site serves pages by path.
+func site(t testing.TB, pages map[string]string) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, ok := pages[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, "<!doctype html>", body)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// until waits for something that a session's changes bring about.
+func (s *Session) until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	changed, end := s.Changes()
+	defer end()
+	limit := time.After(20 * time.Second)
+	for !ok() {
+		select {
+		case <-changed:
+		case <-limit:
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
