@@ -3,97 +3,29 @@ package gateways
 import (
 	"crypto/ed25519"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
+
+	"satchel/agent"
 )
 
-// secretPrefix begins the secrets of Standard Webhooks.
-const secretPrefix = "whsec_"
+// NewSecret makes a secret that signs webhooks.
+func NewSecret() string { return agent.NewWebhookSecret() }
 
-// NewSecret makes a secret that signs webhooks: "whsec_" and 32 characters of
-// base64 without + and /, so that it can be pasted anywhere.
-func NewSecret() string {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	out := make([]byte, 0, 32)
-	var random [64]byte
-	for len(out) < cap(out) {
-		_, _ = rand.Read(random[:])
-		for _, b := range random {
-			if b &= 63; int(b) < len(letters) && len(out) < cap(out) {
-				out = append(out, letters[b])
-			}
-		}
-	}
-	return secretPrefix + string(out)
-}
-
-// signingKey is the key that a secret stands for: what its base64 decodes to,
-// or, for a secret that is no base64, its own bytes.
-func signingKey(secret string) []byte {
-	if key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix)); err == nil && len(key) > 0 {
-		return key
-	}
-	return []byte(secret)
-}
-
-// sign makes the webhook-signature header of a message, one signature for
-// each secret, see https://www.standardwebhooks.com.
 func sign(secrets []string, id string, at time.Time, body []byte) string {
-	signatures := make([]string, len(secrets))
-	for i, secret := range secrets {
-		signatures[i] = "v1," + base64.StdEncoding.EncodeToString(signature(secret, id, strconv.FormatInt(at.Unix(), 10), body))
-	}
-	return strings.Join(signatures, " ")
+	return agent.SignWebhook(secrets, id, at, body)
 }
 
-func signature(secret, id, timestamp string, body []byte) []byte {
-	mac := hmac.New(sha256.New, signingKey(secret))
-	mac.Write([]byte(id + "." + timestamp + "."))
-	mac.Write(body)
-	return mac.Sum(nil)
-}
-
-// signatureAge is how far the time of a signed message may lie from ours, so
-// that one that was overheard cannot be sent again later.
-const signatureAge = 5 * time.Minute
-
-// errSignature is what every failed check of a signature says.
-var errSignature = errors.New("the signature does not fit")
-
-// checkSignature checks the headers of Standard Webhooks, of which svix's are
-// an older spelling.
 func checkSignature(secret, id, timestamp, signatures string, body []byte, now time.Time) error {
-	if id == "" || secret == "" || !fresh(timestamp, now) {
-		return errSignature
-	}
-	want := signature(secret, id, timestamp, body)
-	for field := range strings.FieldsSeq(signatures) {
-		version, encoded, _ := strings.Cut(field, ",")
-		given, err := base64.StdEncoding.DecodeString(encoded)
-		if version == "v1" && err == nil && hmac.Equal(given, want) {
-			return nil
-		}
-	}
-	return errSignature
+	return agent.VerifyWebhook(secret, id, timestamp, signatures, body, now)
 }
 
-// fresh tells whether a time in Unix seconds is near enough to now.
-func fresh(timestamp string, now time.Time) bool {
-	seconds, err := strconv.ParseInt(timestamp, 10, 64)
-	if err != nil {
-		return false
-	}
-	apart := now.Unix() - seconds
-	return apart <= int64(signatureAge/time.Second) && apart >= -int64(signatureAge/time.Second)
-}
+func fresh(timestamp string, now time.Time) bool { return agent.FreshSignature(timestamp, now) }
 
 // discordSigned checks a signature of Ed25519 over timestamp and body, see
 // https://discord.com/developers/docs/interactions/overview#setting-up-an-endpoint-validating-security-request-headers.

@@ -3,17 +3,11 @@ package schedule
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"satchel/agent"
@@ -56,7 +50,7 @@ func (w *webhook) run(ctx context.Context, db *store.DB, c Callback) (string, er
 		return "", err
 	}
 	if secret == "" { // made by SQL
-		secret = NewSecret()
+		secret = agent.NewWebhookSecret()
 		if err := db.SetScheduleSecret(ctx, c.Schedule.ID, secret); err != nil {
 			return "", err
 		}
@@ -84,12 +78,12 @@ func (w *webhook) post(ctx context.Context, c Callback, secret string, body []by
 	if err != nil {
 		return -1, agent.Invalid("callback_id", "must be an http or https address").Because(err)
 	}
-	now := strconv.FormatInt(time.Now().Unix(), 10)
+	now := time.Now()
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", w.agent)
 	req.Header.Set("webhook-id", c.RunID)
-	req.Header.Set("webhook-timestamp", now)
-	req.Header.Set("webhook-signature", sign(secret, c.RunID, now, body))
+	req.Header.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
+	req.Header.Set("webhook-signature", agent.SignWebhook([]string{secret}, c.RunID, now, body))
 	client := w.client.HTTP()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
@@ -128,38 +122,4 @@ func judge(resp *http.Response) (time.Duration, error) {
 		return 0, err
 	}
 	return min(time.Duration(seconds)*time.Second, longestRetry), err
-}
-
-const secretPrefix = "whsec_"
-
-// NewSecret makes a secret that signs webhooks.
-func NewSecret() string {
-	for {
-		key := make([]byte, 24)
-		_, _ = rand.Read(key) // never fails since Go 1.24
-		if text := base64.StdEncoding.EncodeToString(key); !strings.ContainsAny(text, "+/") {
-			return secretPrefix + text
-		}
-	}
-}
-
-// CheckSecret checks a secret that a client gives; the error never shows it.
-func CheckSecret(secret string) error {
-	text, ok := strings.CutPrefix(secret, secretPrefix)
-	key, err := base64.StdEncoding.DecodeString(text)
-	if !ok || err != nil || len(key) < 24 || len(key) > 64 {
-		return agent.Invalid("secret", "must be whsec_ and the base64 of 24 to 64 bytes")
-	}
-	return nil
-}
-
-// sign signs a message as Standard Webhooks does.
-func sign(secret, id, timestamp string, body []byte) string {
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
-	if err != nil {
-		key = []byte(secret)
-	}
-	mac := hmac.New(sha256.New, key)
-	fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body)
-	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }

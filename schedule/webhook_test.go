@@ -132,12 +132,12 @@ func TestRetryAfter(t *testing.T) {
 
 func TestSecrets(t *testing.T) {
 	for range 100 {
-		if s := NewSecret(); CheckSecret(s) != nil || len(s) != 38 || strings.ContainsAny(s[6:], "+/=") {
+		if s := agent.NewWebhookSecret(); agent.CheckWebhookSecret("secret", s) != nil || len(s) != 38 || strings.ContainsAny(s[6:], "+/=") {
 			t.Fatal(s)
 		}
 	}
-	for _, bad := range []string{"", "whsec_", "whsec_!!!", NewSecret()[6:], "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 23)), "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 65))} {
-		if CheckSecret(bad) == nil {
+	for _, bad := range []string{"", "whsec_", "whsec_!!!", agent.NewWebhookSecret()[6:], "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 23)), "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 65))} {
+		if agent.CheckWebhookSecret("secret", bad) == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}

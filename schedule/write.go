@@ -35,10 +35,10 @@ func (s *Scheduler) Update(ctx context.Context, db *store.DB, id string, change 
 func withSecret(change agent.ScheduleChange, there bool) (agent.ScheduleChange, string, error) {
 	given := change.Secret.Given && !change.Secret.Null
 	if given {
-		return change, "", CheckSecret(change.Secret.Value)
+		return change, "", agent.CheckWebhookSecret("secret", change.Secret.Value)
 	}
 	if change.Secret.Null || change.CallbackType.Value == agent.CallbackWebhook && !there {
-		secret := NewSecret()
+		secret := agent.NewWebhookSecret()
 		change.Secret = agent.Some(secret)
 		return change, secret, nil
 	}
