@@ -9,7 +9,7 @@ import (
 )
 
 // NodeSecrets are the credentials that nodes of a workflow hold: the values of
-// auth, and headers whose names say so. Those that hold a template are no
+// auth, of http-request and of triggers, and headers whose names say so. Those that hold a template are no
 // secrets, since their value comes from elsewhere.
 type NodeSecrets struct {
 	Given map[string]string // by name: the node's id, "/", and the way to the value in its data
@@ -25,7 +25,7 @@ func TakeNodeSecrets(nodes []RawNode) ([]RawNode, NodeSecrets, error) {
 	taken := NodeSecrets{Given: map[string]string{}}
 	out := slices.Clone(nodes)
 	for i, raw := range nodes {
-		if !bytes.Contains(raw, []byte("http-request")) {
+		if !bytes.Contains(raw, []byte("http-request")) && !bytes.Contains(raw, []byte(`"auth"`)) {
 			continue
 		}
 		var node map[string]any
@@ -35,7 +35,8 @@ func TakeNodeSecrets(nodes []RawNode) ([]RawNode, NodeSecrets, error) {
 			return nil, taken, Invalid("nodes", "must hold objects only").Because(err)
 		}
 		data, _ := node["data"].(map[string]any)
-		if node["type"] != "http-request" || data == nil || !taken.takeFrom(node["id"], data) {
+		holds := node["type"] == "http-request" || node["type"] == NodeTrigger && data["auth"] != nil
+		if !holds || data == nil || !taken.takeFrom(node["id"], data) {
 			continue
 		}
 		masked, err := json.Marshal(node)
@@ -72,7 +73,7 @@ func (s *NodeSecrets) takeFrom(id any, data map[string]any) (changed bool) {
 func secretHolders(data map[string]any) map[string]map[string]any {
 	fields := map[string]map[string]any{}
 	auth, _ := data["auth"].(map[string]any)
-	for _, key := range []string{"token", "password", "value"} {
+	for _, key := range []string{"token", "password", "value", "secret"} {
 		if _, ok := auth[key]; ok {
 			fields["auth."+key] = auth
 		}

@@ -42,7 +42,7 @@ func fieldsOf(spec string) []nodeField {
 
 // The types of nodes, as the interface lists them.
 var nodeTypes = map[string]nodeType{
-	NodeTrigger: {fields: fieldsOf("event:text filter:conditions gateway_id:text")},
+	NodeTrigger: {fields: fieldsOf("event:text filter:conditions gateway_id:text auth:object")},
 	NodeIfElse: {fields: fieldsOf("combinator:=and,or conditions:conditions condition:text"),
 		handles: []string{"true", "false"}, normal: "true", oneOf: []string{"conditions", "condition"}},
 	NodeSwitch: {fields: fieldsOf("value:any cases!:cases"), normal: "default"}, // handles: its cases
@@ -133,6 +133,9 @@ func (n *Node) checkData(executable bool, complain func(field, issue string)) {
 		return
 	}
 	checkFields(t.fields, n.Data, n.Type+".", executable, complain)
+	if n.Type == NodeTrigger {
+		checkHookAuth(n.Data["auth"], executable, complain)
+	}
 	if !executable || t.oneOf == nil {
 		return
 	}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"mime"
@@ -9,12 +10,14 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 	"golang.org/x/net/http/httpguts"
 
 	"satchel/agent"
 	"satchel/flow"
+	"satchel/store"
 )
 
 type hookIn struct {
@@ -38,13 +41,28 @@ func (s *Server) callHook(c *Call) error {
 	if err != nil {
 		return err
 	}
-	payload, err := hookPayload(c.echo.Request())
+	raw, err := readHook(c.echo.Request())
 	if err != nil {
 		return err
 	}
-	started, err := s.execute(c, flow.Request{WorkflowID: in.ID, Input: payload, Trigger: "webhook", Queue: true, Hook: true, Wait: hookWait})
+	hook, err := s.admitHook(c, in.ID, raw)
 	if err != nil {
 		return err
+	}
+	payload, err := hookPayload(c.echo.Request(), raw, hook.Auth.SecretHeader())
+	if err != nil {
+		return err
+	}
+	cause, err := hookCause(c.echo.Request().Header, in.ID)
+	if err != nil {
+		return err
+	}
+	started, err := s.execute(c, flow.Request{WorkflowID: in.ID, Input: payload, Trigger: "webhook", Cause: cause, Queue: true, Hook: true, Wait: hookWait})
+	if err != nil {
+		return err
+	}
+	if started.Repeated {
+		return s.repeatHook(c, cause)
 	}
 	if started.Response != nil {
 		return answerHook(c.echo, started.Response)
@@ -52,10 +70,62 @@ func (s *Server) callHook(c *Call) error {
 	return writeJSON(c.echo, http.StatusOK, hookOut{started.Execution.ID, started.Execution.Status})
 }
 
-// hookPayload is {method, query, headers, body}; the keys of a body that is an
-// object stand beside them. Headers that carry the caller's credentials for
-// this server are left out.
-func hookPayload(r *http.Request) (json.RawMessage, error) {
+// admitHook checks that the caller may start the workflow: by what its trigger
+// asks for, or, when that says nothing, by the rules of every other route.
+func (s *Server) admitHook(c *Call, workflowID string, body []byte) (store.Hook, error) {
+	hook, err := c.DB.Hook(c, workflowID)
+	switch {
+	case hook.Auth.Type != "" && err == nil:
+		if c.DB.Agent().Status == agent.StatusDisabled {
+			return hook, agent.NotFound("active workflow with a webhook trigger", workflowID)
+		}
+		return hook, hook.Auth.Verify(c.echo.Request().Header.Get, body, time.Now())
+	case c.refused != nil:
+		return hook, c.refused
+	}
+	return hook, err
+}
+
+// deliveryHeaders name a delivery, so that it counts once however often it is
+// sent.
+var deliveryHeaders = []string{"Webhook-Id", "Svix-Id", "Idempotency-Key"}
+
+// maxDeliveryID bounds the id of a delivery, in bytes.
+const maxDeliveryID = 256
+
+// hookCause names what starts an execution when the sender does; else "".
+func hookCause(h http.Header, workflowID string) (string, error) {
+	for _, name := range deliveryHeaders {
+		if id := h.Get(name); id != "" {
+			if len(id) > maxDeliveryID || !utf8.ValidString(id) {
+				return "", agent.Invalid(strings.ToLower(name), fmt.Sprintf("must be text of at most %d bytes", maxDeliveryID))
+			}
+			return "hook:" + workflowID + ":" + id, nil
+		}
+	}
+	return "", nil
+}
+
+// repeatHook answers a delivery that came before as the first one was answered,
+// or with how its execution stands.
+func (s *Server) repeatHook(c *Call, cause string) error {
+	id, err := c.DB.ExecutionOf(c, cause)
+	if err != nil {
+		return err
+	}
+	x, results, err := s.flow.Execution(c, c.DB, id)
+	if err != nil {
+		return err
+	}
+	for i := range results {
+		if results[i].Type == "webhook-response" && results[i].Status == agent.NodeSuccess {
+			return answerHook(c.echo, &results[i])
+		}
+	}
+	return writeJSON(c.echo, http.StatusOK, hookOut{x.ID, x.Status})
+}
+
+func readHook(r *http.Request) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(r.Body, maxHookBody+1))
 	switch {
 	case err != nil:
@@ -63,6 +133,13 @@ func hookPayload(r *http.Request) (json.RawMessage, error) {
 	case len(raw) > maxHookBody:
 		return nil, agent.Errorf(agent.CodeFileTooLarge, "the body of a hook may have at most %d MB", maxHookBody>>20).With("limit_bytes", maxHookBody)
 	}
+	return raw, nil
+}
+
+// hookPayload is {method, query, headers, body}; the keys of a body that is an
+// object stand beside them. Headers that carry the caller's credentials for
+// this server or this hook are left out.
+func hookPayload(r *http.Request, raw []byte, secret string) (json.RawMessage, error) {
 	body, err := hookBody(r.Header.Get(echo.HeaderContentType), raw)
 	if err != nil {
 		return nil, err
@@ -70,7 +147,7 @@ func hookPayload(r *http.Request) (json.RawMessage, error) {
 	headers := map[string]string{}
 	for name, values := range r.Header {
 		switch name = strings.ToLower(name); name {
-		case "authorization", "x-api-key", "cookie", strings.ToLower(tokenHeaders[0]), strings.ToLower(tokenHeaders[1]):
+		case "authorization", "x-api-key", "cookie", strings.ToLower(tokenHeaders[0]), strings.ToLower(tokenHeaders[1]), strings.ToLower(secret):
 		default:
 			headers[name] = strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD")
 		}

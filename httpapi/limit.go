@@ -41,7 +41,8 @@ type client struct {
 	bucket uint16 // of the shared counters, else 0
 }
 
-// inboundLimit is how many posts a minute one gateway takes.
+// inboundLimit is how many posts a minute one gateway takes, and how many calls
+// of hooks one client may make.
 const inboundLimit = 600
 
 // newLimiter makes a limiter of requests a minute; nil means no limits.

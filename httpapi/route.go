@@ -47,6 +47,7 @@ type Call struct {
 	Identity agent.Identity
 	Role     agent.Role
 	DB       *store.DB // the agent of the path; nil on other routes
+	refused  error     // why the table refuses the caller, on a route with a secret of its own
 	server   *Server
 	echo     echo.Context
 }
@@ -61,6 +62,7 @@ type Route struct {
 	access       access
 	class        class
 	whenDisabled bool // works on a disabled agent
+	ownSecret    bool // the handler may let those pass whom the table refuses
 	in, out      reflect.Type
 	media        string // of the answer, when it is not typed JSON; several with commas between
 	form         *form  // of a multipart request
@@ -131,6 +133,7 @@ func (r *Route) underAgent() bool { return strings.HasPrefix(r.Path, "/agents/{i
 func (r *Route) role(a access) *Route { r.access = a; return r }
 func (r *Route) limit(c class) *Route { r.class = c; return r }
 func (r *Route) disabledToo() *Route  { r.whenDisabled = true; return r }
+func (r *Route) orSecret() *Route     { r.ownSecret = true; return r }
 
 // fails names the errors beyond those that every route can answer.
 func (r *Route) fails(codes ...agent.Code) *Route { r.errors = append(r.errors, codes...); return r }
@@ -151,17 +154,21 @@ func (s *Server) serve(r *Route) echo.HandlerFunc {
 	return func(e echo.Context) error {
 		c := &Call{server: s, echo: e}
 		var identity agent.Identity
+		var err error
 		if r.access != platform {
-			var err error
-			if identity, err = s.identify(e); err != nil {
+			if identity, err = s.identify(e); err != nil && !r.ownSecret {
 				return err
 			}
 		}
 		c.Identity = identity
 		c.Context = store.WithActor(e.Request().Context(), identity.Label())
-		if err := s.admit(c, r); err != nil {
+		if refused := s.admit(c, r); err == nil {
+			err = refused
+		}
+		if err != nil && !(r.ownSecret && c.DB != nil) {
 			return err
 		}
+		c.refused = err
 		return r.handle(c)
 	}
 }

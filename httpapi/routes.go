@@ -134,7 +134,7 @@ func (s *Server) api() []*Route {
 		route("POST", "/agents/{id}/workflows/{workflowId}/versions/{version}/restore", 200, "Make an old version the newest", s.restoreWorkflow),
 		route("POST", "/agents/{id}/workflows/{workflowId}/test-node", 200, "Run one node alone, for real", s.testNode),
 		raw[hookIn]("POST", "/agents/{id}/hooks/{workflowId}", 200, "Start a workflow whose trigger is webhook; a webhook-response node makes the answer", s.callHook).
-			returns(hookOut{}).fails(agent.CodeConflict, agent.CodeFileTooLarge),
+			orSecret().limit(inbound).returns(hookOut{}).fails(agent.CodeConflict, agent.CodeFileTooLarge),
 		route("GET", "/agents/{id}/gateways", 200, "List gateways", s.listGateways),
 		route("POST", "/agents/{id}/gateways", 201, "Connect a platform; the webhook secret is shown only now", s.createGateway).locates(gatewayLocation).fails(agent.CodeConflict),
 		route("GET", "/agents/{id}/gateways/{gatewayId}", 200, "Read a gateway", s.getGateway),

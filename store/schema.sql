@@ -293,13 +293,15 @@ CREATE TABLE _triggers (  -- of active workflows
   workflow_id TEXT NOT NULL REFERENCES workflows(id) ON DELETE CASCADE,
   node_id     TEXT NOT NULL,
   event       TEXT NOT NULL,  -- a name, or a pattern such as workflow.*
+  place       INTEGER NOT NULL,  -- among the nodes of its workflow
+  auth        TEXT,  -- who may start it by its hook
   PRIMARY KEY (workflow_id, node_id)
 ) WITHOUT ROWID;
 CREATE INDEX _triggers_event ON _triggers(event);
 
 CREATE TRIGGER _workflows_created AFTER INSERT ON workflows BEGIN
   INSERT OR REPLACE INTO _workflow_versions VALUES (new.id, new.version, new.nodes, new.edges, new.settings, new.created_at);
-  INSERT OR IGNORE INTO _triggers SELECT new.id, value ->> '$.id', coalesce(value ->> '$.data.event', 'manual') FROM json_each(new.nodes)
+  INSERT OR IGNORE INTO _triggers SELECT new.id, value ->> '$.id', coalesce(value ->> '$.data.event', 'manual'), key, value -> '$.data.auth' FROM json_each(new.nodes)
     WHERE new.status = 'active' AND type = 'object' AND value ->> '$.type' = 'trigger' AND value ->> '$.id' IS NOT NULL AND NOT coalesce(value ->> '$.data.disabled', 0);
 END;
 CREATE TRIGGER _workflows_versioned AFTER UPDATE OF nodes, edges, settings ON workflows
@@ -309,8 +311,31 @@ WHEN new.nodes IS NOT old.nodes OR new.edges IS NOT old.edges OR new.settings IS
 END;
 CREATE TRIGGER _workflows_triggered AFTER UPDATE OF nodes, status ON workflows BEGIN
   DELETE FROM _triggers WHERE workflow_id = old.id;
-  INSERT OR IGNORE INTO _triggers SELECT new.id, value ->> '$.id', coalesce(value ->> '$.data.event', 'manual') FROM json_each(new.nodes)
+  INSERT OR IGNORE INTO _triggers SELECT new.id, value ->> '$.id', coalesce(value ->> '$.data.event', 'manual'), key, value -> '$.data.auth' FROM json_each(new.nodes)
     WHERE new.status = 'active' AND type = 'object' AND value ->> '$.type' = 'trigger' AND value ->> '$.id' IS NOT NULL AND NOT coalesce(value ->> '$.data.disabled', 0);
+END;
+
+-- Credentials in nodes, as agent/nodesecret.go knows them, never lie here in
+-- clear, whoever writes.
+CREATE TRIGGER _workflows_sealed AFTER INSERT ON workflows WHEN EXISTS (SELECT 1 FROM json_each(new.nodes) n, json_each(n.value, '$.data.auth') a
+    WHERE n.type = 'object' AND n.value ->> '$.type' IN ('http-request','trigger') AND a.key IN ('token','password','value','secret')
+    AND a.type = 'text' AND a.value NOT IN ('','********') AND instr(a.value, '{{') = 0)
+  OR EXISTS (SELECT 1 FROM json_each(new.nodes) n, json_each(n.value, '$.data.headers') h
+    WHERE n.type = 'object' AND n.value ->> '$.type' = 'http-request' AND lower(h.key) <> 'idempotency-key'
+    AND (lower(h.key) LIKE '%authorization%' OR lower(h.key) LIKE '%key%' OR lower(h.key) LIKE '%token%' OR lower(h.key) LIKE '%secret%' OR lower(h.key) LIKE '%cookie%')
+    AND h.type = 'text' AND h.value NOT IN ('','********') AND instr(h.value, '{{') = 0)
+BEGIN
+  SELECT RAISE(ABORT, 'credentials of nodes can only be written by the API, which seals them; ******** keeps the one that is stored');
+END;
+CREATE TRIGGER _workflows_resealed AFTER UPDATE OF nodes ON workflows WHEN EXISTS (SELECT 1 FROM json_each(new.nodes) n, json_each(n.value, '$.data.auth') a
+    WHERE n.type = 'object' AND n.value ->> '$.type' IN ('http-request','trigger') AND a.key IN ('token','password','value','secret')
+    AND a.type = 'text' AND a.value NOT IN ('','********') AND instr(a.value, '{{') = 0)
+  OR EXISTS (SELECT 1 FROM json_each(new.nodes) n, json_each(n.value, '$.data.headers') h
+    WHERE n.type = 'object' AND n.value ->> '$.type' = 'http-request' AND lower(h.key) <> 'idempotency-key'
+    AND (lower(h.key) LIKE '%authorization%' OR lower(h.key) LIKE '%key%' OR lower(h.key) LIKE '%token%' OR lower(h.key) LIKE '%secret%' OR lower(h.key) LIKE '%cookie%')
+    AND h.type = 'text' AND h.value NOT IN ('','********') AND instr(h.value, '{{') = 0)
+BEGIN
+  SELECT RAISE(ABORT, 'credentials of nodes can only be written by the API, which seals them; ******** keeps the one that is stored');
 END;
 
 CREATE TRIGGER _workflows_forgotten AFTER DELETE ON workflows BEGIN

@@ -1,0 +1,161 @@
+package agent
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"time"
+)
+
+// HookAuth is how a webhook trigger tells who may start its workflow: the auth
+// of its data. The zero value says nothing: then the callers are those who may
+// execute the workflow.
+type HookAuth struct {
+	Type     string `json:"type"` // none, bearer, basic, header, hmac, standard-webhooks
+	Token    string `json:"token"`
+	Username string `json:"username"`
+	Password string `json:"password"`
+	Name     string `json:"name"`   // of the header
+	Value    string `json:"value"`  // of the header
+	Header   string `json:"header"` // that holds an hmac; empty: DefaultSignatureHeader
+	Secret   string `json:"secret"` // of hmac and standard-webhooks
+}
+
+// DefaultSignatureHeader is where GitHub and others put an HMAC.
+const DefaultSignatureHeader = "X-Hub-Signature-256"
+
+// hookAuthFields are the fields that each type of HookAuth needs.
+var hookAuthFields = map[string][]string{
+	"none": nil, "bearer": {"token"}, "basic": {"username", "password"}, "header": {"name", "value"}, "hmac": {"secret"}, "standard-webhooks": {"secret"},
+}
+
+// checkHookAuth checks the auth of a trigger's data; that of an executable one
+// must be whole.
+func checkHookAuth(given any, executable bool, complain func(field, issue string)) {
+	auth, ok := given.(map[string]any)
+	if !ok {
+		return
+	}
+	for key, v := range auth {
+		if text, ok := v.(string); !ok {
+			complain("data.auth."+key, "must be a string")
+		} else if strings.Contains(text, "{{") {
+			complain("data.auth."+key, "must not hold a template: nothing has happened yet that could fill it")
+		}
+	}
+	kind, _ := auth["type"].(string)
+	fields, known := hookAuthFields[kind]
+	switch {
+	case !known && (kind != "" || executable):
+		complain("data.auth.type", "must be none, bearer, basic, header, hmac or standard-webhooks")
+	case executable:
+		for _, name := range fields {
+			if auth[name] == nil || auth[name] == "" {
+				complain("data.auth."+name, "is required for type "+kind)
+			}
+		}
+	}
+	for _, name := range []string{"name", "header"} {
+		if header, _ := auth[name].(string); header != "" && !isToken(header) {
+			complain("data.auth."+name, "must be the name of a header")
+		}
+	}
+}
+
+// SecretHeader is the name of the header that holds a secret of the caller's,
+// empty when there is none.
+func (a *HookAuth) SecretHeader() string {
+	switch a.Type {
+	case "header":
+		return a.Name
+	case "bearer", "basic":
+		return "Authorization"
+	}
+	return ""
+}
+
+// SecretField is the name of the field that is sealed; empty: none.
+func (a *HookAuth) SecretField() (name string, value *string) {
+	switch a.Type {
+	case "bearer":
+		return "token", &a.Token
+	case "basic":
+		return "password", &a.Password
+	case "header":
+		return "value", &a.Value
+	case "hmac", "standard-webhooks":
+		return "secret", &a.Secret
+	}
+	return "", nil
+}
+
+// Verify checks a request by its headers, which header finds by name, and its
+// body. The error is UNAUTHORIZED and does not tell what was wrong. What lacks
+// a secret refuses everybody.
+func (a *HookAuth) Verify(header func(name string) string, body []byte, now time.Time) error {
+	if a.verify(header, body, now) {
+		return nil
+	}
+	return Errorf(CodeUnauthorized, "the credentials or the signature of this hook are missing or wrong")
+}
+
+func (a *HookAuth) verify(header func(string) string, body []byte, now time.Time) bool {
+	if _, secret := a.SecretField(); secret == nil || *secret == "" || *secret == Mask {
+		return a.Type == "none"
+	}
+	switch a.Type {
+	case "header":
+		return a.Name != "" && sameSecret(header(a.Name), a.Value)
+	case "bearer":
+		return sameSecret(credentials(header("Authorization"), "Bearer"), a.Token)
+	case "basic":
+		given, err := base64.StdEncoding.DecodeString(credentials(header("Authorization"), "Basic"))
+		return err == nil && sameSecret(string(given), a.Username+":"+a.Password)
+	case "hmac":
+		name := a.Header
+		if name == "" {
+			name = DefaultSignatureHeader
+		}
+		return verifyHMAC(header(name), a.Secret, body)
+	case "standard-webhooks":
+		prefix := "webhook-"
+		if header("webhook-id") == "" {
+			prefix = "svix-"
+		}
+		return VerifyWebhook(a.Secret, header(prefix+"id"), header(prefix+"timestamp"), header(prefix+"signature"), body, now) == nil
+	}
+	return false
+}
+
+// credentials is what follows a scheme in the header Authorization.
+func credentials(header, scheme string) string {
+	given, rest, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(given, scheme) {
+		return ""
+	}
+	return strings.TrimSpace(rest)
+}
+
+// sameSecret compares in a time that tells nothing of the secret, not even its
+// length.
+func sameSecret(given, want string) bool {
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}
+
+// verifyHMAC checks an HMAC-SHA256 of a body in hexadecimal, as GitHub writes
+// it behind "sha256=", or in base64.
+func verifyHMAC(given, secret string, body []byte) bool {
+	given = strings.TrimPrefix(strings.TrimSpace(given), "sha256=")
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	want := mac.Sum(nil)
+	if sum, err := hex.DecodeString(given); err == nil && hmac.Equal(sum, want) {
+		return true
+	}
+	sum, err := base64.StdEncoding.DecodeString(given)
+	return err == nil && hmac.Equal(sum, want)
+}

@@ -1,0 +1,171 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+)
+
+const hookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+// signed are the headers of Standard Webhooks.
+func signed(secret, id string, at time.Time, body string) []string {
+	return []string{"webhook-id", id, "webhook-timestamp", strconv.FormatInt(at.Unix(), 10), "webhook-signature", agent.SignWebhook([]string{secret}, id, at, []byte(body))}
+}
+
+func hmacOf(secret, body string) []byte {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(body))
+	return mac.Sum(nil)
+}
+
+// newHooked is a service under access control whose engine runs.
+func newHooked(t *testing.T) (*closed, *visitor) {
+	t.Helper()
+	c := newClosed(t, nil)
+	if err := c.server.flow.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.server.flow.Stop)
+	owner := c.as(t, "owner@example.com")
+	owner.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
+	return c, owner
+}
+
+// hooked makes a workflow that a hook starts, with this auth.
+func hooked(t *testing.T, owner *visitor, auth string) string {
+	t.Helper()
+	made := owner.must(t, 201, "POST", "/api/agents/bakery/workflows", `{"name":"w","status":"active","settings":{"concurrency":50},
+		"nodes":[{"id":"t","type":"trigger","data":{"event":"webhook"`+auth+`}},{"id":"s","type":"set","data":{"values":{"got":"{{body}}"}}}],"edges":[{"source":"t","target":"s"}]}`)
+	return made["id"].(string)
+}
+
+// TestHookAuth has callers without an identity start workflows by what their
+// triggers ask for.
+func TestHookAuth(t *testing.T) {
+	c, owner := newHooked(t)
+	const body = `{"a":1}`
+	now := time.Now()
+	good := hex.EncodeToString(hmacOf("s3cret", body))
+	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("ada:pa:ss"))
+	for _, tc := range []struct {
+		name, auth string
+		headers    []string
+		want       int
+	}{
+		{"nothing said", ``, nil, 403},
+		{"null", `,"auth":null`, nil, 403},
+		{"open to all", `,"auth":{"type":"none"}`, nil, 200},
+		{"bearer", `,"auth":{"type":"bearer","token":"t0ken"}`, []string{"Authorization", "bearer t0ken"}, 200},
+		{"another bearer", `,"auth":{"type":"bearer","token":"t0ken"}`, []string{"Authorization", "Bearer t0ken2"}, 401},
+		{"no bearer", `,"auth":{"type":"bearer","token":"t0ken"}`, nil, 401},
+		{"the mask", `,"auth":{"type":"bearer","token":"t0ken"}`, []string{"Authorization", "Bearer " + agent.Mask}, 401},
+		{"basic", `,"auth":{"type":"basic","username":"ada","password":"pa:ss"}`, []string{"Authorization", basic}, 200},
+		{"another basic", `,"auth":{"type":"basic","username":"ada","password":"pass"}`, []string{"Authorization", basic}, 401},
+		{"basic that is none", `,"auth":{"type":"basic","username":"ada","password":"pa:ss"}`, []string{"Authorization", "Basic !"}, 401},
+		{"header", `,"auth":{"type":"header","name":"X-Hook-Token","value":"v4lue"}`, []string{"X-Hook-Token", "v4lue"}, 200},
+		{"another header", `,"auth":{"type":"header","name":"X-Hook-Token","value":"v4lue"}`, []string{"X-Hook-Token", "value"}, 401},
+		{"GitHub", `,"auth":{"type":"hmac","secret":"s3cret"}`, []string{"X-Hub-Signature-256", "sha256=" + good}, 200},
+		{"base64 elsewhere", `,"auth":{"type":"hmac","secret":"s3cret","header":"X-Shop-Hmac"}`, []string{"X-Shop-Hmac", base64.StdEncoding.EncodeToString(hmacOf("s3cret", body))}, 200},
+		{"another body", `,"auth":{"type":"hmac","secret":"s3cret"}`, []string{"X-Hub-Signature-256", "sha256=" + hex.EncodeToString(hmacOf("s3cret", "{}"))}, 401},
+		{"half a signature", `,"auth":{"type":"hmac","secret":"s3cret"}`, []string{"X-Hub-Signature-256", "sha256=" + good[:32]}, 401},
+		{"Standard Webhooks", `,"auth":{"type":"standard-webhooks","secret":"` + hookSecret + `"}`, signed(hookSecret, "m-1", now, body), 200},
+		{"six minutes late", `,"auth":{"type":"standard-webhooks","secret":"` + hookSecret + `"}`, signed(hookSecret, "m-1", now.Add(-6*time.Minute), body), 401},
+		{"unsigned", `,"auth":{"type":"standard-webhooks","secret":"` + hookSecret + `"}`, []string{"webhook-id", "m-1"}, 401},
+	} {
+		id := hooked(t, owner, tc.auth)
+		client := c.visitor
+		for i := 0; i+1 < len(tc.headers); i += 2 {
+			client = client.with(tc.headers[i], tc.headers[i+1])
+		}
+		a := client.send(t, "POST", "/api/agents/bakery/hooks/"+id, body)
+		if a.StatusCode != tc.want {
+			t.Errorf("%s: %d, want %d: %s", tc.name, a.StatusCode, tc.want, a.text)
+		}
+		if tc.auth != "" && tc.want == 401 {
+			if a := owner.send(t, "POST", "/api/agents/bakery/hooks/"+id, body); a.StatusCode != 401 {
+				t.Errorf("%s: who owns the agent is let in without what the trigger asks for: %d", tc.name, a.StatusCode)
+			}
+		}
+		kept := owner.send(t, "GET", "/api/agents/bakery/workflows/"+id, "").text + owner.send(t, "GET", "/api/agents/bakery/workflows/executions?workflow_id="+id, "").text +
+			owner.send(t, "POST", "/api/agents/bakery/sql/execute", `{"query":"SELECT nodes, input FROM workflows w LEFT JOIN executions e ON e.workflow_id = w.id"}`).text
+		for _, secret := range []string{"t0ken", "pa:ss", "v4lue", "s3cret", hookSecret} {
+			if strings.Contains(kept, secret) {
+				t.Errorf("%s: the secret %s is shown: %s", tc.name, secret, kept)
+			}
+		}
+	}
+	if a := c.send(t, "POST", "/api/agents/bakery/hooks/workflow-x", body); a.StatusCode != 403 {
+		t.Errorf("nobody learns that a workflow is not there: %d", a.StatusCode)
+	}
+	if a := c.with("Authorization", "Bearer made-up").send(t, "POST", "/api/agents/bakery/hooks/"+hooked(t, owner, ``), body); a.StatusCode != 401 {
+		t.Errorf("an API key that is none: %d", a.StatusCode)
+	}
+}
+
+// TestHookAuthInput has auth that cannot be meant.
+func TestHookAuthInput(t *testing.T) {
+	c := newVisitor(t)
+	for _, tc := range []struct{ name, status, auth, field string }{
+		{"a text", "draft", `"secret"`, "nodes[0].data.auth"},
+		{"unknown type", "draft", `{"type":"magic"}`, "nodes[0].data.auth.type"},
+		{"a template", "draft", `{"type":"bearer","token":"{{trigger.token}}"}`, "nodes[0].data.auth.token"},
+		{"a number", "draft", `{"type":"bearer","token":5}`, "nodes[0].data.auth.token"},
+		{"no header at all", "draft", `{"type":"header","name":"a b"}`, "nodes[0].data.auth.name"},
+		{"no type", "active", `{}`, "nodes[0].data.auth.type"},
+		{"no token", "active", `{"type":"bearer"}`, "nodes[0].data.auth.token"},
+		{"no password", "active", `{"type":"basic","username":"ada"}`, "nodes[0].data.auth.password"},
+		{"an empty secret", "active", `{"type":"hmac","secret":""}`, "nodes[0].data.auth.secret"},
+		{"the mask of nothing", "active", `{"type":"hmac","secret":"` + agent.Mask + `"}`, "data.auth.secret"},
+	} {
+		a := c.send(t, "POST", flowBase, `{"name":"w","status":"`+tc.status+`","nodes":[{"id":"t","type":"trigger","data":{"event":"webhook","auth":`+tc.auth+`}}],"edges":[]}`)
+		if a.StatusCode != 400 || at(a.json, "error.details.field") != tc.field || at(a.json, "error.details.node_id") != "t" {
+			t.Errorf("%s: %d %s", tc.name, a.StatusCode, a.text)
+		}
+	}
+	c.must(t, 201, "POST", flowBase, `{"name":"w","nodes":[{"id":"t","type":"trigger","data":{"event":"webhook","auth":{"type":"hmac"}}}],"edges":[]}`) // a draft may be unfinished
+	made := c.must(t, 201, "POST", flowBase, `{"name":"w","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"webhook","auth":{"type":"bearer","token":"t0ken"}}}],"edges":[]}`)
+	whole := c.send(t, "GET", flowBase+"/"+made["id"].(string), "").text
+	c.must(t, 200, "PUT", flowBase+"/"+made["id"].(string), whole) // the mask keeps what is stored
+	if a := c.with("Authorization", "Bearer t0ken").send(t, "POST", "/api/agents/default/hooks/"+made["id"].(string), `{}`); a.StatusCode != 200 {
+		t.Errorf("after writing the mask back: %d %s", a.StatusCode, a.text)
+	}
+}
+
+// TestHookRepeated sends deliveries again: by their id they count once, and are
+// answered as before.
+func TestHookRepeated(t *testing.T) {
+	c := newVisitor(t)
+	made := func(tail, edges string) string {
+		return c.must(t, 201, "POST", flowBase, `{"name":"w","status":"active","settings":{"concurrency":50},"nodes":[{"id":"t","type":"trigger","data":{"event":"webhook"}}`+tail+`],"edges":[`+edges+`]}`)["id"].(string)
+	}
+	plain, answers := made("", ""), made(`,{"id":"r","type":"webhook-response","data":{"status":201,"body":"{{execution.id}}"}}`, `{"source":"t","target":"r"}`)
+	for _, header := range []string{"webhook-id", "svix-id", "Idempotency-Key"} {
+		sender := c.with(header, "d-"+header)
+		first := sender.must(t, 200, "POST", "/api/agents/default/hooks/"+plain, `{}`)
+		again := sender.must(t, 200, "POST", "/api/agents/default/hooks/"+plain, `{}`)
+		if first["execution_id"] != again["execution_id"] {
+			t.Errorf("%s: %v, then %v", header, first, again)
+		}
+		one := sender.send(t, "POST", "/api/agents/default/hooks/"+answers, `{}`) // another hook is another delivery
+		two := sender.send(t, "POST", "/api/agents/default/hooks/"+answers, `{}`)
+		if one.StatusCode != 201 || two.StatusCode != 201 || one.text != two.text || one.text == first["execution_id"] {
+			t.Errorf("%s: %d %s, then %d %s", header, one.StatusCode, one.text, two.StatusCode, two.text)
+		}
+	}
+	if n := len(c.executions(t, 6)); n != 6 {
+		t.Errorf("%d executions of 6 deliveries", n)
+	}
+	if a := c.with("webhook-id", strings.Repeat("x", 257)).send(t, "POST", "/api/agents/default/hooks/"+plain, `{}`); a.StatusCode != http.StatusBadRequest {
+		t.Errorf("an endless id: %d", a.StatusCode)
+	}
+}
