@@ -115,7 +115,7 @@ func TestHookProofs(t *testing.T) {
 	g, secret := r.connect(t, "webhook", agent.GatewayConfigChange{})
 	now := r.clock.now()
 	key := []byte(secret)
-	noPrefix := strings.TrimPrefix(secret, secretPrefix)
+	noPrefix := strings.TrimPrefix(secret, "whsec_")
 	rawMAC := func(data string) string {
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(data))
