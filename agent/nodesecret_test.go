@@ -7,7 +7,7 @@ import (
 )
 
 func TestNodeSecrets(t *testing.T) {
-	nodes := list[RawNode](t, `[{"id":"t","type":"trigger","data":{"auth":{"token":"no secret"}}},
+	nodes := list[RawNode](t, `[{"id":"t","type":"set","data":{"auth":{"token":"no secret"}}},
 		{"id":"h","type":"http-request","mine":1.50,"data":{"url":"https://x.y","auth":{"type":"bearer","token":"s1"},"headers":{"X-Api-Key":"s2","Accept":"a","Idempotency-Key":"k"}}},
 		{"id":"i","type":"http-request","data":{"auth":{"type":"basic","username":"u","password":"********"},"headers":{"Cookie":"{{c}}"}}}]`)
 	masked, taken, err := TakeNodeSecrets(nodes)

@@ -26,7 +26,11 @@ func (r *run) commit(asleep bool) bool {
 	}
 	// The outcome of a write that was begun is always told, so that it is not
 	// cut short by the end of r.ctx.
-	ended, err := r.db.Advance(context.WithoutCancel(r.ctx), p)
+	ctx := context.WithoutCancel(r.ctx)
+	if r.fresh {
+		ctx = store.WithActor(ctx, r.by)
+	}
+	ended, err := r.db.Advance(ctx, p)
 	if err != nil {
 		r.lost(err)
 		return false

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"testing"
+	"time"
 
 	"satchel/agent"
 )
@@ -190,5 +191,29 @@ func TestPaths(t *testing.T) {
 				t.Errorf("stored: %v %s\n%s", err, x.Status, story(results))
 			}
 		})
+	}
+}
+
+// TestDatesInTheAgentsZone writes dates by the clocks of the agent's settings.
+func TestDatesInTheAgentsZone(t *testing.T) {
+	db, e := open(t)
+	w := made(t, db, e, `t trigger
+		a set {"values":{"at":"{{when | date:\"DD.MM.YYYY HH:mm\"}}"}}
+		t -> a`)
+	at := func() string {
+		started, err := e.Execute(t.Context(), db, Request{WorkflowID: w.ID, Trigger: "manual", Input: []byte(`{"when":"2026-07-01T22:30:00Z"}`), Wait: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(started.Execution.Output)
+	}
+	if got := at(); got != `{"at":"01.07.2026 22:30"}` {
+		t.Errorf("in UTC: %s", got)
+	}
+	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{Timezone: agent.Some("Europe/Berlin")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := at(); got != `{"at":"02.07.2026 00:30"}` {
+		t.Errorf("in Berlin: %s", got)
 	}
 }

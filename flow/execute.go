@@ -97,7 +97,7 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 		return e.await(ctx, db, q, started, nil, w)
 	}
 	r := e.newRun(db, x.ID)
-	r.line, r.execution, r.program, r.payload, r.cause = l, x, p, payload, q.Cause
+	r.line, r.execution, r.program, r.payload, r.cause, r.by = l, x, p, payload, q.Cause, store.Actor(ctx)
 	r.fresh, r.begin, r.keep = fresh, fresh, q.Wait > 0 && q.began == nil
 	r.written.Store(!fresh)
 	e.begin(r)

@@ -56,7 +56,7 @@ func (r *run) newFlight(in instance) *flight {
 
 // fill fills the templates of a node's data.
 func (f *flight) fill(n *step, view template.Scope, strict bool) {
-	filled, warnings, err := n.data.Render(view, template.Options{Strict: strict, NullMissing: n.kind.NullMissing})
+	filled, warnings, err := n.data.Render(view, template.Options{Strict: strict, NullMissing: n.kind.NullMissing, Zone: f.run.zone})
 	if err != nil {
 		f.err = err
 		return
@@ -81,7 +81,7 @@ func (f *flight) fill(n *step, view template.Scope, strict bool) {
 		if !n.kind.HTML(f.call.Data, key) {
 			continue
 		}
-		safe, _, err := template.Render(v, view, template.Options{Strict: strict, HTML: true})
+		safe, _, err := template.Render(v, view, template.Options{Strict: strict, HTML: true, Zone: f.run.zone})
 		if err != nil {
 			f.err = err
 			return

@@ -61,8 +61,8 @@ func issueOf(err error) (field, issue string) {
 
 // evaluate evaluates the conditions of a trigger's data, which are filled only
 // when an event comes.
-func evaluate(n *step, view template.Scope, key, combinator string) (bool, error) {
-	filled, _, err := template.Render(n.Data[key], view, template.Options{NullMissing: true})
+func evaluate(n *step, view names, key, combinator string) (bool, error) {
+	filled, _, err := template.Render(n.Data[key], view, template.Options{NullMissing: true, Zone: view.run.zone})
 	if err != nil {
 		return false, err
 	}

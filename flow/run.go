@@ -31,7 +31,8 @@ type run struct {
 	execution *agent.Execution
 	program   *program
 	payload   map[string]any
-	cause     string // goes with the first commit of a fresh one
+	cause, by string         // what and who started it; they go with the first commit of a fresh one
+	location  *time.Location // of the filter date, once it was used
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc

@@ -1,8 +1,10 @@
 package flow
 
 import (
+	"context"
 	"maps"
 	"strconv"
+	"time"
 
 	"satchel/agent"
 	"satchel/flow/template"
@@ -178,4 +180,15 @@ func (n names) snapshot() template.Map {
 		maps.Copy(all, loops[i].vars)
 	}
 	return all
+}
+
+// zone is the agent's time zone, which templates write dates in. It is looked
+// up when the first of them does; nil, when that fails, is UTC.
+func (r *run) zone() *time.Location {
+	if r.location == nil {
+		if name, err := r.db.Timezone(context.Background()); err == nil {
+			r.location, _ = agent.Zone(name)
+		}
+	}
+	return r.location
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bufio"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -199,6 +200,30 @@ func TestFlowOverHTTP(t *testing.T) {
 	x := c.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`"}`)
 	if at(x, "output.key") != x["id"].(string)+":h:0" || at(x, "output.id").(interface{ String() string }).String() != "12345678901234567890" {
 		t.Errorf("ended as %v", x)
+	}
+}
+
+// TestAuditOfExecutions has each act of a person on an execution be a row of
+// the log; what the program starts by itself is none.
+func TestAuditOfExecutions(t *testing.T) {
+	c := newVisitor(t)
+	id := saved(t, c, `[{"id":"t","type":"trigger"},{"id":"w","type":"wait","data":{"event":"agent.updated"}}]`, `[{"source":"t","target":"w"}]`, "")
+	body := `{"workflow_id":"` + id + `"}`
+	first := c.must(t, 200, "POST", flowBase+"/execute", body)["execution_id"].(string)
+	c.must(t, 200, "POST", flowBase+"/executions/"+first+"/terminate", "")
+	second := c.must(t, 200, "POST", flowBase+"/execute?wait=1", body)["execution_id"].(string)
+	c.must(t, 200, "POST", flowBase+"/executions/"+second+"/resume", `{"node_id":"w"}`)
+	c.must(t, 200, "PUT", flowBase+"/"+id, `{"settings":{"concurrency":5}}`)
+	c.must(t, 200, "POST", flowBase+"/executions/"+first+"/retry", "{}")
+	by := map[string]int{}
+	for _, row := range c.must(t, 200, "GET", "/api/agents/default/logs?source=audit&search=execut", "")["logs"].([]any) {
+		if at(row, "data.by") != "open mode" {
+			t.Errorf("%v", row)
+		}
+		by[at(row, "message").(string)]++
+	}
+	if want := (map[string]int{"workflow executed": 2, "execution terminated": 1, "execution retried": 1, "execution resumed": 1}); !maps.Equal(by, want) {
+		t.Errorf("%v, want %v", by, want)
 	}
 }
 

@@ -269,7 +269,7 @@ func (c *doorConn) record(record recorder, r Result) error {
 
 // audit logs a person's write: what kind and to which tables, not its values.
 func (c *doorConn) audit(ctx context.Context, s *statement, r Result) error {
-	actor, _ := ctx.Value(actorKey{}).(string)
+	actor := Actor(ctx)
 	if actor == "" {
 		return nil
 	}

@@ -173,9 +173,14 @@ func WithActor(ctx context.Context, label string) context.Context {
 	return context.WithValue(ctx, actorKey{}, label)
 }
 
+// Actor is the label that WithActor set, "" for the program itself.
+func Actor(ctx context.Context) string {
+	label, _ := ctx.Value(actorKey{}).(string)
+	return label
+}
+
 func newTx(ctx context.Context, c *conn, db *DB) *Tx {
-	actor, _ := ctx.Value(actorKey{}).(string)
-	return &Tx{conn: c, db: db, Now: agent.Now(), actor: actor}
+	return &Tx{conn: c, db: db, Now: agent.Now(), actor: Actor(ctx)}
 }
 
 // Read runs fn in a read transaction: all it reads is of one moment.

@@ -98,7 +98,10 @@ func (tx *Tx) settleWaits(p Progress, over bool) (err error) {
 func (tx *Tx) saveExecution(p Progress) error {
 	e := p.Execution
 	if p.New {
-		return tx.insertExecution(e, p.Cause, p.Asleep)
+		if err := tx.insertExecution(e, p.Cause, p.Asleep); err != nil {
+			return err
+		}
+		return tx.auditExecuted(e)
 	}
 	problem, err := encodeError(e.Error)
 	if err != nil {
@@ -139,6 +142,14 @@ func (tx *Tx) insertExecution(e *agent.Execution, cause string, asleep bool) err
 		return agent.NotFound("workflow", e.WorkflowID).Because(err)
 	}
 	return err
+}
+
+// auditExecuted notes who executed a workflow by hand.
+func (tx *Tx) auditExecuted(e *agent.Execution) error {
+	if e.Trigger != "manual" {
+		return nil
+	}
+	return tx.audit("workflow executed", map[string]any{"workflow_id": e.WorkflowID, "execution_id": e.ID})
 }
 
 func encodeError(e *agent.ExecutionError) (any, error) {
@@ -228,6 +239,9 @@ func (db *DB) Enter(ctx context.Context, started []StartedExecution) (entered []
 				}
 			}
 			if err := tx.insertExecution(s.Execution, s.Cause, false); err != nil {
+				return nil, err
+			}
+			if err := tx.auditExecuted(s.Execution); err != nil {
 				return nil, err
 			}
 			if err := tx.tell(s.Execution, s.Name, s.Status == agent.ExecutionRunning, false); err != nil {

@@ -34,6 +34,14 @@ func (tx *Tx) settings() (agent.Settings, error) {
 	return settings, nil
 }
 
+// Timezone reads the agent's time zone, an IANA name.
+func (db *DB) Timezone(ctx context.Context) (string, error) {
+	return Read(ctx, db, func(tx *Tx) (string, error) {
+		settings, err := tx.settings()
+		return settings.Timezone, err
+	})
+}
+
 func (tx *Tx) allSettings() (s Settings, err error) {
 	if s.Settings, err = tx.settings(); err != nil {
 		return s, err

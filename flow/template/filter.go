@@ -3,6 +3,7 @@ package template
 import (
 	"net/url"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -162,7 +163,11 @@ func applyJoin(r *renderer, v any, c call) (any, string, error) {
 }
 
 func applyDate(r *renderer, v any, c call) (any, string, error) {
-	t, ok := readTime(v, r.options.Location)
+	var zone *time.Location
+	if r.options.Zone != nil {
+		zone = r.options.Zone()
+	}
+	t, ok := readTime(v, zone)
 	if !ok {
 		return nil, "is not a date", nil
 	}

@@ -49,8 +49,9 @@ type Options struct {
 	// a warning and also when Strict, so that a condition can ask whether
 	// something exists.
 	NullMissing bool
-	// Location is the time zone of the filter date; nil means UTC.
-	Location *time.Location
+	// Zone finds the time zone of the filter date when that is used; nil means
+	// UTC, and so does a Zone that returns nil.
+	Zone func() *time.Location
 	// MaxBytes bounds the size of the result, as JSON; 0 means DefaultMaxBytes.
 	MaxBytes int
 }

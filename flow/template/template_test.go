@@ -31,10 +31,11 @@ const scopeJSON = `{
 
 func TestRender(t *testing.T) {
 	scope := Map(plain(t, scopeJSON).(map[string]any))
-	berlin, err := time.LoadLocation("Europe/Berlin")
+	zone, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)
 	}
+	berlin := func() *time.Location { return zone }
 	cases := []struct {
 		text    string
 		want    any
@@ -122,8 +123,8 @@ func TestRender(t *testing.T) {
 		// dates
 		{text: "{{when|date}}", want: "2026-03-29"},
 		{text: `{{when|date:"YYYY-MM-DD HH:mm"}}`, want: "2026-03-29 00:30"},
-		{text: `{{when|date:"YYYY-MM-DD HH:mm Z"}}`, want: "2026-03-29 01:30 +01:00", options: Options{Location: berlin}},
-		{text: `{{day|date:"DD.MM.YYYY HH:mm Z"}}`, want: "29.03.2026 00:00 +01:00", options: Options{Location: berlin}},
+		{text: `{{when|date:"YYYY-MM-DD HH:mm Z"}}`, want: "2026-03-29 01:30 +01:00", options: Options{Zone: berlin}},
+		{text: `{{day|date:"DD.MM.YYYY HH:mm Z"}}`, want: "29.03.2026 00:00 +01:00", options: Options{Zone: berlin}},
 		{text: `{{ms|date:"YYYY-MM-DD[T]HH:mm:ss.SSS"}}`, want: "2026-03-29T00:30:00.000"},
 		{text: `{{"2026-01-05 07:08:09"|date:"dddd, ddd D MMMM MMM M YY h:m:s hh A a d X [x"}}`, want: "Monday, Mon 5 January Jan 1 26 7:8:9 07 AM am 1 1767596889 [1767596889000"},
 		{text: `{{contact.name|date}}`, want: "", warning: "is not a date"},
