@@ -110,6 +110,8 @@ func (s *Server) api() []*Route {
 			returns(chatOut{}).fails(agent.CodeUpstream),
 		raw[struct{}]("GET", "/agents/{id}/v1/models", 200, "The agent as a model of OpenAI's interface", openAIFault(s.openAIModels)).limit(chat).
 			returns(openAIModels{}),
+		raw[openAIModelIn]("GET", "/agents/{id}/v1/models/{model}", 200, "The agent as one model of OpenAI's interface", openAIFault(s.openAIModel)).limit(chat).
+			returns(openAIModel{}),
 		raw[openAIChatIn]("POST", "/agents/{id}/v1/chat/completions", 200, "Talk to the agent as to a model of OpenAI's interface", openAIFault(s.openAIChat)).
 			limit(chat).returns(openAIChatOut{}).fails(agent.CodeUpstream),
 		raw[openAIEmbeddingsIn]("POST", "/agents/{id}/v1/embeddings", 200, "Embed texts as OpenAI's interface does", openAIFault(s.openAIEmbeddings)).

@@ -335,9 +335,17 @@ func results(list []candidate, q Query) []Result {
 	return out
 }
 
-// Embed returns the vector of a text's meaning as the agent's model gives it,
-// and the model's name.
-func (ix *Index) Embed(ctx context.Context, db *store.DB, text string) ([]float32, string, error) {
-	vector, err := ix.embed(ctx, embeddable("", text))
-	return vector, ix.embedder.Model(), err
+// Embed returns the vectors of texts' meanings as the agent's model gives them,
+// and the model's name. Errors are those of the model's provider.
+func (ix *Index) Embed(ctx context.Context, db *store.DB, texts ...string) ([][]float32, string, error) {
+	m, err := ix.model(ctx, db)
+	if err != nil {
+		return nil, "", err
+	}
+	plain := make([]string, len(texts))
+	for i, text := range texts {
+		plain[i] = embeddable("", text)
+	}
+	vectors, err := ix.embedNow(ctx, db, m, plain)
+	return vectors, m.name, err
 }

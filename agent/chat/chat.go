@@ -104,9 +104,12 @@ type Exchange struct {
 	Sources     Choice
 	Schema      json.RawMessage // JSON Schema that the answer must follow; nil: free text
 	MaxRounds   int             // of tool calls; 0: MaxRounds
+	Stop        []string        // texts at which the answer ends, before them
 	// Foreign are tools that the caller runs itself. With them the agent's own
 	// are not offered, and an answer may be their calls.
 	Foreign []llm.Tool
+	// ForeignChoice is as llm.Request.ToolChoice, of Foreign.
+	ForeignChoice string
 }
 
 // Answer is what came of an Exchange.

@@ -71,7 +71,7 @@ func (r *rounds) run(ctx context.Context) error {
 		if len(reply.ToolCalls) == 0 || offered == nil {
 			problem := r.checkSchema(reply.Text)
 			if problem == "" {
-				return nil
+				return r.tellFormed()
 			}
 			if mended {
 				return agent.Errorf(agent.CodeUpstream, "the language model's answer does not follow the schema: %s", problem)
@@ -88,13 +88,29 @@ func (r *rounds) run(ctx context.Context) error {
 			return err
 		}
 		messages = append(messages, results...)
-		if r.answer.Text != "" && !strings.HasSuffix(r.answer.Text, "\n") {
-			r.answer.Text += "\n\n"
-			if err := r.tell(Event{Delta: "\n\n"}); err != nil {
-				return err
-			}
+		if err := r.endParagraph(); err != nil {
+			return err
 		}
 	}
+}
+
+// tellFormed makes what follows the schema the answer's text, which was not
+// streamed while it was not known to.
+func (r *rounds) tellFormed() error {
+	if r.exchange.Schema == nil {
+		return nil
+	}
+	r.answer.Text = string(r.answer.JSON)
+	return r.tell(Event{Delta: r.answer.Text})
+}
+
+// endParagraph parts what was said before a round of calls from what follows.
+func (r *rounds) endParagraph() error {
+	if r.answer.Text == "" || strings.HasSuffix(r.answer.Text, "\n") || r.exchange.Schema != nil {
+		return nil
+	}
+	r.answer.Text += "\n\n"
+	return r.tell(Event{Delta: "\n\n"})
 }
 
 func (r *rounds) offered() []llm.Tool {
@@ -109,8 +125,12 @@ func (r *rounds) offered() []llm.Tool {
 }
 
 func (r *rounds) ask(ctx context.Context, messages []llm.Message, tools []llm.Tool) (llm.Reply, error) {
-	request := llm.Request{System: r.system, Messages: messages, Tools: tools, Schema: r.exchange.Schema}
-	if r.onEvent == nil {
+	request := llm.Request{System: r.system, Messages: messages, Tools: tools, Stop: r.exchange.Stop, Schema: r.exchange.Schema}
+	if r.exchange.Foreign != nil {
+		request.ToolChoice = r.exchange.ForeignChoice
+	}
+	// What must follow a schema is told whole, once it does.
+	if r.onEvent == nil || r.exchange.Schema != nil {
 		return r.chat.model.Chat(ctx, r.model, request, nil)
 	}
 	return r.chat.model.Chat(ctx, r.model, request, func(piece string) error { return r.onEvent(Event{Delta: piece}) })

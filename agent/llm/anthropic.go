@@ -141,6 +141,14 @@ func anthropicParams(m Model, r Request) (anthropic.MessageNewParams, error) {
 			InputSchema: anthropic.ToolInputSchemaParam{Properties: schema.Properties, Required: schema.Required, ExtraFields: rest},
 		}})
 	}
+	switch {
+	case len(p.Tools) == 0 || r.ToolChoice == "":
+	case r.ToolChoice == AnyTool:
+		p.ToolChoice.OfAny = &anthropic.ToolChoiceAnyParam{}
+	default:
+		p.ToolChoice = anthropic.ToolChoiceParamOfTool(r.ToolChoice)
+	}
+	p.StopSequences = r.Stop
 	if r.Schema != nil {
 		if err := json.Unmarshal(r.Schema, &p.OutputConfig.Format.Schema); err != nil {
 			return p, err

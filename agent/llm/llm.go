@@ -59,8 +59,15 @@ type Request struct {
 	System   string
 	Messages []Message
 	Tools    []Tool
-	Schema   json.RawMessage // JSON Schema that the reply's text must follow; nil: free text
+	// ToolChoice is the name of the tool that the model must call, or AnyTool
+	// for one of its choice; empty: it may answer without.
+	ToolChoice string
+	Stop       []string        // texts at which the reply ends, before them
+	Schema     json.RawMessage // JSON Schema that the reply's text must follow; nil: free text
 }
+
+// AnyTool is the ToolChoice of any tool.
+const AnyTool = "*"
 
 // Usage counts tokens.
 type Usage struct {
@@ -90,7 +97,7 @@ type Client struct {
 
 // Options make a Client.
 type Options struct {
-	HTTP    *http.Client  // guarded; its responses must not be cut by a size limit below MaxReply
+	HTTP    *http.Client  // guarded, with a Transport of its own that puts no limit to answers
 	Timeout time.Duration // of one request; 0: DefaultTimeout
 }
 
@@ -99,7 +106,9 @@ func New(o Options) *Client {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
-	return &Client{http: o.HTTP, timeout: o.Timeout}
+	h := *o.HTTP
+	h.Transport = bounded{h.Transport, maxStream, maxWhole}
+	return &Client{http: &h, timeout: o.Timeout}
 }
 
 // Chat asks a model for a reply. With onText the reply is streamed: onText gets

@@ -175,6 +175,38 @@ func TestTurnWithTools(t *testing.T) {
 	}
 }
 
+// What ends a reply and which tool must be called, as each protocol says it.
+func TestStopAndChoice(t *testing.T) {
+	for name, want := range map[string][2]string{
+		OpenAI:    {`"required" ["END"]`, `{"function":{"name":"weather"},"type":"function"} ["END"]`},
+		Anthropic: {`{"type":"any"} ["END"]`, `{"name":"weather","type":"tool"} ["END"]`},
+	} {
+		answer, stop := plainOpenAI, "stop"
+		if name == Anthropic {
+			answer, stop = plainClaude, "stop_sequences"
+		}
+		p := newProvider(t, says(200, "application/json", answer))
+		client := New(Options{HTTP: p.Client()})
+		for i, choice := range []string{AnyTool, "weather"} {
+			r := hello
+			r.ToolChoice, r.Stop = choice, []string{"END"}
+			if _, err := client.Chat(t.Context(), modelAt(p, name), r, nil); err != nil {
+				t.Fatal(err)
+			}
+			chosen, _ := json.Marshal(p.seen[i]["tool_choice"])
+			stops, _ := json.Marshal(p.seen[i][stop])
+			if got := string(chosen) + " " + string(stops); got != want[i] {
+				t.Errorf("%s was sent %s, want %s", name, got, want[i])
+			}
+		}
+		r := hello
+		r.Tools, r.ToolChoice = nil, AnyTool
+		if _, err := client.Chat(t.Context(), modelAt(p, name), r, nil); err != nil || p.seen[2]["tool_choice"] != nil {
+			t.Errorf("%s without tools was sent %v, %v", name, p.seen[2]["tool_choice"], err)
+		}
+	}
+}
+
 // A stream that is cut at any byte gives its text and no tool call.
 func TestCutStreams(t *testing.T) {
 	for name, whole := range map[string]string{OpenAI: openAIStream(true), Anthropic: claudeStream(true)} {
@@ -182,7 +214,7 @@ func TestCutStreams(t *testing.T) {
 		if name == Anthropic {
 			end = strings.LastIndex(whole, "event: message_stop")
 		}
-		for cut := 0; cut < end; cut += 7 {
+		for cut := range end {
 			p := newProvider(t, says(200, "text/event-stream", whole[:cut]))
 			reply, err := New(Options{HTTP: p.Client()}).Chat(t.Context(), modelAt(p, name), hello, func(string) error { return nil })
 			if agent.ErrorCode(err) != agent.CodeUpstream || reply.ToolCalls != nil || !strings.HasPrefix("Hello.", reply.Text) {
@@ -227,19 +259,48 @@ func TestProvidersThatFail(t *testing.T) {
 	}
 }
 
+// Whatever a provider sends without end, the request ends, with little of it
+// in memory.
 func TestEndlessReplies(t *testing.T) {
 	piece := strings.Repeat("x", 1<<20)
-	p := newProvider(t, func(_ int, w http.ResponseWriter) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		for {
-			if _, err := io.WriteString(w, events(`{"choices":[{"index":0,"delta":{"content":"`+piece+`"}}]}`)); err != nil {
-				return
+	for name, c := range map[string]struct {
+		status      int
+		media, each string
+		stream      bool
+	}{
+		"text":         {200, "text/event-stream", events(`{"choices":[{"index":0,"delta":{"content":"` + piece + `"}}]}`), true},
+		"other fields": {200, "text/event-stream", events(`{"choices":[],"x":"` + piece + `"}`), true},
+		"one line":     {200, "text/event-stream", "data: " + piece, true},
+		"comments":     {200, "text/event-stream", strings.Repeat(": still here\n\n", 1<<16), true},
+		"a whole":      {200, "application/json", `{"choices":[{"message":{"content":"` + piece, false},
+		"a page":       {200, "text/html", piece, false},
+		"an error":     {400, "application/json", piece, false},
+	} {
+		for _, provider := range []string{OpenAI, Anthropic} {
+			sent := 0
+			p := newProvider(t, func(_ int, w http.ResponseWriter) {
+				w.Header().Set("Content-Type", c.media)
+				w.WriteHeader(c.status)
+				for {
+					if _, err := io.WriteString(w, c.each); err != nil {
+						return
+					}
+					sent += len(c.each)
+				}
+			})
+			var onText func(string) error
+			if c.stream {
+				onText = func(string) error { return nil }
+			}
+			client := New(Options{HTTP: p.Client()})
+			client.http.Transport = bounded{p.Client().Transport, 16 << 20, 2 << 20}
+			reply, err := client.Chat(t.Context(), modelAt(p, provider), hello, onText)
+			p.Close()
+			// What was sent is more than what was read by what sockets hold.
+			if agent.ErrorCode(err) != agent.CodeUpstream || len(reply.Text) > MaxReply || sent > 64<<20 {
+				t.Errorf("%s of %s: %d bytes of %d, %v", name, provider, len(reply.Text), sent, err)
 			}
 		}
-	})
-	reply, err := New(Options{HTTP: p.Client()}).Chat(t.Context(), modelAt(p, OpenAI), hello, func(string) error { return nil })
-	if agent.ErrorCode(err) != agent.CodeUpstream || len(reply.Text) > MaxReply {
-		t.Errorf("%d bytes, %v", len(reply.Text), err)
 	}
 }
 

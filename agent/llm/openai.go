@@ -146,6 +146,16 @@ func openAIParams(m Model, r Request) (openai.ChatCompletionNewParams, error) {
 		}
 		p.Tools = append(p.Tools, openai.ChatCompletionFunctionTool(function))
 	}
+	switch {
+	case len(p.Tools) == 0 || r.ToolChoice == "":
+	case r.ToolChoice == AnyTool:
+		p.ToolChoice.OfAuto = param.NewOpt("required")
+	default:
+		p.ToolChoice = openai.ToolChoiceOptionFunctionToolChoice(openai.ChatCompletionNamedToolChoiceFunctionParam{Name: r.ToolChoice})
+	}
+	if len(r.Stop) > 0 {
+		p.Stop.OfStringArray = r.Stop
+	}
 	if r.Schema != nil {
 		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
 			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: "answer", Schema: r.Schema},

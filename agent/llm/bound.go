@@ -1,0 +1,53 @@
+package llm
+
+import (
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Bounds of what a provider sends for one request, in bytes as they travel: a
+// streamed answer comes with some hundred bytes for each token.
+const (
+	maxStream = 128 << 20
+	maxWhole  = 32 << 20
+	maxFault  = 1 << 20
+)
+
+// bounded ends the answers of a RoundTripper when they grow too long. The SDKs
+// read whole answers into memory.
+type bounded struct {
+	base          http.RoundTripper
+	stream, whole int64
+}
+
+// RoundTrip makes the request.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	limit := b.whole
+	switch {
+	case resp.StatusCode >= 300:
+		limit = min(maxFault, limit)
+	case strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
+		limit = b.stream
+	}
+	resp.Body = &boundedBody{resp.Body, limit}
+	return resp, nil
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read fails once more than the bound has come.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errEndless
+	}
+	return n, err
+}

@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"satchel/agent"
+	agentchat "satchel/agent/chat"
+	"satchel/agent/llm"
+)
+
+type openAIChoice struct {
+	Index        int        `json:"index"`
+	Message      openAISaid `json:"message"`
+	FinishReason string     `json:"finish_reason" example:"stop"`
+}
+
+type openAISaid struct {
+	Role      string       `json:"role" example:"assistant"`
+	Content   *string      `json:"content" nullable:"true" doc:"null when there are calls alone." example:"Bring it back within two days."`
+	ToolCalls []openAICall `json:"tool_calls,omitempty"`
+}
+
+type openAIUsage struct {
+	PromptTokens     int64 `json:"prompt_tokens"`
+	CompletionTokens int64 `json:"completion_tokens"`
+	TotalTokens      int64 `json:"total_tokens"`
+}
+
+type openAIChatOut struct {
+	ID      string         `json:"id" example:"chatcmpl-06f1q2s3t4v5a6b7c8d9"`
+	Object  string         `json:"object" example:"chat.completion"`
+	Created int64          `json:"created" example:"1767225600"`
+	Model   string         `json:"model" example:"support"`
+	Choices []openAIChoice `json:"choices"`
+	Usage   openAIUsage    `json:"usage"`
+}
+
+func (s *Server) openAIChat(c *Call) error {
+	in, err := bindIn[openAIChatIn](c)
+	if err != nil {
+		return err
+	}
+	x, err := in.exchange()
+	if err != nil {
+		return err
+	}
+	if err := s.allowTime(c); err != nil {
+		return err
+	}
+	out := openAIChatOut{ID: agent.NewID("chatcmpl"), Object: "chat.completion", Created: time.Now().Unix(), Model: in.Body.Model}
+	if out.Model == "" {
+		out.Model = c.DB.Agent().Name
+	}
+	if in.Body.Stream {
+		var options struct {
+			IncludeUsage bool `json:"include_usage"`
+		}
+		_ = json.Unmarshal(in.Body.StreamOptions, &options) // what is no object asks for nothing
+		return s.streamOpenAI(c, x, openAIChunk{ID: out.ID, Object: "chat.completion.chunk", Created: out.Created, Model: out.Model}, options.IncludeUsage)
+	}
+	answer, err := s.chat.Complete(c, c.DB, x, nil)
+	if err != nil {
+		return err
+	}
+	message := openAISaid{Role: "assistant", ToolCalls: openAICalls(answer.Foreign, false)}
+	if answer.Text != "" || len(answer.Foreign) == 0 {
+		message.Content = &answer.Text
+	}
+	out.Choices = []openAIChoice{{Message: message, FinishReason: finish(answer)}}
+	out.Usage = openAIUsageOf(answer.Usage)
+	return writeJSON(c.echo, http.StatusOK, out)
+}
+
+func finish(a agentchat.Answer) string {
+	switch {
+	case len(a.Foreign) > 0:
+		return "tool_calls"
+	case a.Truncated:
+		return "length"
+	}
+	return "stop"
+}
+
+func openAICalls(calls []llm.ToolCall, numbered bool) []openAICall {
+	var list []openAICall
+	for i, call := range calls {
+		one := openAICall{ID: call.ID, Type: "function"}
+		one.Function.Name, one.Function.Arguments = call.Name, call.Arguments
+		if numbered {
+			one.Index = &i
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+func openAIUsageOf(u llm.Usage) openAIUsage {
+	return openAIUsage{u.Input, u.Output, u.Input + u.Output}
+}

@@ -1,0 +1,94 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+
+	"satchel/agent"
+)
+
+// maxEmbedded bounds the texts of one embeddings request.
+const maxEmbedded = 256
+
+// texts is one text or several.
+type texts []string
+
+// UnmarshalJSON reads both forms; null is none.
+func (t *texts) UnmarshalJSON(data []byte) error {
+	var one *string
+	if json.Unmarshal(data, &one) == nil {
+		if *t = nil; one != nil {
+			*t = texts{*one}
+		}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(t))
+}
+
+type openAIEmbeddingsIn struct {
+	Body struct {
+		Model      string `json:"model" example:"support"`
+		Input      texts  `json:"input" required:"true" doc:"A text or a list of up to 256."`
+		Format     string `json:"encoding_format,omitempty" doc:"float (the default) or base64."`
+		Dimensions int    `json:"dimensions,omitempty" doc:"The model's own length, or nothing."`
+	}
+}
+
+type openAIEmbedding struct {
+	Object    string `json:"object" example:"embedding"`
+	Index     int    `json:"index"`
+	Embedding any    `json:"embedding" doc:"Numbers, or their little-endian float32 bytes in base64."`
+}
+
+type openAIEmbeddingsOut struct {
+	Object string            `json:"object" example:"list"`
+	Model  string            `json:"model"`
+	Data   []openAIEmbedding `json:"data"`
+	Usage  openAIUsage       `json:"usage"`
+}
+
+func (s *Server) openAIEmbeddings(c *Call) error {
+	in, err := bindIn[openAIEmbeddingsIn](c)
+	if err != nil {
+		return err
+	}
+	b := in.Body
+	var is agent.Issues
+	is.Check(len(b.Input) > 0 && len(b.Input) <= maxEmbedded, "input", "must be 1 to 256 texts")
+	is.Check(b.Format == "" || b.Format == "float" || b.Format == "base64", "encoding_format", "must be float or base64")
+	for _, one := range b.Input {
+		is.Check(one != "" && len(one) <= agent.MaxMessageLength, "input", "must be texts of 1 to 100000 bytes")
+	}
+	if err := is.Err(); err != nil {
+		return err
+	}
+	vectors, model, err := s.index.Embed(c, c.DB, b.Input...)
+	if err != nil {
+		return err
+	}
+	if b.Dimensions != 0 && b.Dimensions != len(vectors[0]) {
+		return agent.Invalid("dimensions", fmt.Sprintf("must be %d or left out", len(vectors[0])))
+	}
+	out := openAIEmbeddingsOut{Object: "list", Model: model, Data: make([]openAIEmbedding, len(vectors))}
+	for i, vector := range vectors {
+		out.Data[i] = openAIEmbedding{"embedding", i, vector}
+		if b.Format == "base64" {
+			out.Data[i].Embedding = littleEndian(vector)
+		}
+		out.Usage.PromptTokens += int64(len(b.Input[i])+3) / 4
+	}
+	out.Usage.TotalTokens = out.Usage.PromptTokens
+	return writeJSON(c.echo, http.StatusOK, out)
+}
+
+func littleEndian(vector []float32) string {
+	raw := make([]byte, 0, 4*len(vector))
+	for _, x := range vector {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
+	}
+	return base64.StdEncoding.EncodeToString(raw)
+}

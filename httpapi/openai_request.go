@@ -1,0 +1,190 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"satchel/agent"
+	agentchat "satchel/agent/chat"
+	"satchel/agent/llm"
+)
+
+// text is a message's content: a text, or parts of which the texts count.
+type text string
+
+// UnmarshalJSON reads both forms; null is no text.
+func (t *text) UnmarshalJSON(data []byte) error {
+	var plain *string
+	if json.Unmarshal(data, &plain) == nil {
+		if plain != nil {
+			*t = text(*plain)
+		}
+		return nil
+	}
+	var parts []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if err := json.Unmarshal(data, &parts); err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if p.Type != "text" {
+			return fmt.Errorf("only parts of type text are read")
+		}
+		*t += text(p.Text)
+	}
+	return nil
+}
+
+type openAICall struct {
+	Index    *int   `json:"index,omitempty"`
+	ID       string `json:"id"`
+	Type     string `json:"type" example:"function"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+type openAIMessage struct {
+	Role       string       `json:"role" example:"user"`
+	Content    text         `json:"content" example:"How do I get my money back?"`
+	ToolCalls  []openAICall `json:"tool_calls,omitempty"`
+	ToolCallID string       `json:"tool_call_id,omitempty"`
+}
+
+type openAITool struct {
+	Type     string `json:"type" example:"function"`
+	Function struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+	} `json:"function"`
+}
+
+type openAIChatIn struct {
+	Body struct {
+		Model          string          `json:"model" doc:"Any name; the agent's own settings say which model answers." example:"support"`
+		Messages       []openAIMessage `json:"messages" required:"true"`
+		Stream         bool            `json:"stream,omitempty"`
+		StreamOptions  json.RawMessage `json:"stream_options,omitempty" doc:"{include_usage}"`
+		Temperature    *float64        `json:"temperature,omitempty" doc:"0 to 2."`
+		MaxTokens      int             `json:"max_tokens,omitempty"`
+		MaxCompletion  int             `json:"max_completion_tokens,omitempty"`
+		Stop           texts           `json:"stop,omitempty" doc:"A text, or up to 4, at which the answer ends."`
+		N              *int            `json:"n,omitempty" doc:"1, or nothing: there is one answer."`
+		Logprobs       bool            `json:"logprobs,omitempty" doc:"false, or nothing."`
+		Modalities     []string        `json:"modalities,omitempty" doc:"[text], or nothing."`
+		Tools          []openAITool    `json:"tools,omitempty" doc:"Tools that the caller runs itself; with them the agent's own rest."`
+		ToolChoice     json.RawMessage `json:"tool_choice,omitempty" doc:"auto, required or a function, of the caller's tools; none keeps the agent's own away too."`
+		Functions      json.RawMessage `json:"functions,omitempty" deprecated:"true" doc:"Not read: give tools."`
+		ResponseFormat json.RawMessage `json:"response_format,omitempty" doc:"{type: text, json_object or json_schema, json_schema: {schema}}"`
+	}
+}
+
+// exchange reads a request of OpenAI's shape. What cannot be done is refused;
+// what only tunes an answer, such as seed, is passed over.
+func (in *openAIChatIn) exchange() (agentchat.Exchange, error) {
+	var x agentchat.Exchange
+	var is agent.Issues
+	b := in.Body
+	x.Messages = readMessages(&is, b.Messages)
+	for i, t := range b.Tools {
+		is.Check(t.Type == "function" && t.Function.Name != "", fmt.Sprintf("tools[%d]", i), "must be a function with a name")
+		if len(t.Function.Parameters) == 0 {
+			t.Function.Parameters = agent.NoParameters
+		}
+		x.Foreign = append(x.Foreign, llm.Tool{Name: t.Function.Name, Description: t.Function.Description, Parameters: t.Function.Parameters})
+	}
+	is.Check(b.Temperature == nil || *b.Temperature >= 0 && *b.Temperature <= 2, "temperature", "must be from 0 to 2")
+	is.Check(b.MaxTokens >= 0, "max_tokens", "must be at least 1")
+	is.Check(b.MaxCompletion >= 0, "max_completion_tokens", "must be at least 1")
+	is.Check(b.N == nil || *b.N == 1, "n", "must be 1: an agent gives one answer")
+	is.Check(!b.Logprobs, "logprobs", "must be false: an agent's answer has none")
+	is.Check(!slices.ContainsFunc(b.Modalities, func(m string) bool { return m != "text" }), "modalities", "must be text alone")
+	is.Check(b.Functions == nil || string(b.Functions) == "null", "functions", "are the older form of tools: give tools")
+	is.Check(len(b.Stop) <= maxStops, "stop", "must be a text or up to 4")
+	is.Check(!slices.Contains(b.Stop, ""), "stop", "must not be empty")
+	x.Temperature, x.MaxTokens, x.Stop = b.Temperature, max(b.MaxTokens, b.MaxCompletion), b.Stop
+	readToolChoice(&is, b.ToolChoice, &x)
+	readFormat(&is, b.ResponseFormat, &x)
+	if err := is.Err(); err != nil || x.Schema == nil {
+		return x, err
+	}
+	return x, agentchat.CheckSchema("response_format.json_schema.schema", x.Schema)
+}
+
+// maxStops is how many texts may end an answer.
+const maxStops = 4
+
+func readMessages(is *agent.Issues, messages []openAIMessage) []llm.Message {
+	is.Check(len(messages) > 0, "messages", "must not be empty")
+	read := make([]llm.Message, 0, len(messages))
+	for i, m := range messages {
+		one := llm.Message{Role: agent.MessageRole(m.Role), Content: string(m.Content), CallID: m.ToolCallID}
+		if m.Role == "developer" {
+			one.Role = agent.MessageSystem
+		}
+		for _, call := range m.ToolCalls {
+			one.ToolCalls = append(one.ToolCalls, llm.ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
+		}
+		switch one.Role {
+		case agent.MessageUser, agent.MessageAssistant, agent.MessageSystem, agent.MessageTool:
+		default:
+			is.Add(fmt.Sprintf("messages[%d].role", i), "must be system, developer, user, assistant or tool")
+		}
+		is.Check(one.Role != agent.MessageTool || one.CallID != "", fmt.Sprintf("messages[%d].tool_call_id", i), "must name the call that the message answers")
+		read = append(read, one)
+	}
+	return read
+}
+
+// readToolChoice reads none, auto, required, or one function of the tools.
+func readToolChoice(is *agent.Issues, raw json.RawMessage, x *agentchat.Exchange) {
+	var word string
+	var one struct {
+		Type     string `json:"type"`
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
+	}
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+	case json.Unmarshal(raw, &word) == nil && word == "none":
+		x.Foreign, x.Tools.None = nil, true
+	case word == "auto":
+	case word == "required" && len(x.Foreign) > 0:
+		x.ForeignChoice = llm.AnyTool
+	case word == "" && json.Unmarshal(raw, &one) == nil && one.Type == "function" &&
+		slices.ContainsFunc(x.Foreign, func(t llm.Tool) bool { return t.Name == one.Function.Name }):
+		x.ForeignChoice = one.Function.Name
+	default:
+		is.Add("tool_choice", "must be none, auto, or, with tools, required or a function of them")
+	}
+}
+
+// readFormat reads what form the answer must have.
+func readFormat(is *agent.Issues, raw json.RawMessage, x *agentchat.Exchange) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return
+	}
+	var format struct {
+		Type   string `json:"type"`
+		Schema struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"json_schema"`
+	}
+	err := json.Unmarshal(raw, &format)
+	switch {
+	case err == nil && format.Type == "text":
+	case err == nil && format.Type == "json_object":
+		x.Schema = json.RawMessage(`{"type":"object"}`)
+	case err == nil && format.Type == "json_schema":
+		x.Schema = format.Schema.Schema
+		is.Check(x.Schema != nil, "response_format.json_schema.schema", "is required")
+	default:
+		is.Add("response_format", "must be an object of type text, json_object or json_schema")
+	}
+}

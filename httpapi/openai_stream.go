@@ -1,0 +1,74 @@
+package httpapi
+
+import (
+	agentchat "satchel/agent/chat"
+)
+
+// openAIChunk is a piece of a streamed answer.
+type openAIChunk struct {
+	ID      string        `json:"id"`
+	Object  string        `json:"object"`
+	Created int64         `json:"created"`
+	Model   string        `json:"model"`
+	Choices []openAIPiece `json:"choices"`
+	Usage   *openAIUsage  `json:"usage,omitempty"`
+}
+
+type openAIPiece struct {
+	Index        int         `json:"index"`
+	Delta        openAIDelta `json:"delta"`
+	FinishReason *string     `json:"finish_reason"`
+}
+
+type openAIDelta struct {
+	Role      string       `json:"role,omitempty"`
+	Content   string       `json:"content,omitempty"`
+	ToolCalls []openAICall `json:"tool_calls,omitempty"`
+}
+
+// streamOpenAI answers in chunks like the one given. Tools that the agent runs
+// itself happen unseen, as they would inside a model.
+func (s *Server) streamOpenAI(c *Call, x agentchat.Exchange, chunk openAIChunk, usage bool) error {
+	var to *eventWriter
+	stop := func() {}
+	defer func() { stop() }()
+	send := func(delta openAIDelta, reason *string) error {
+		if to == nil {
+			to = newEventWriter(c)
+			stop = to.beat()
+			delta.Role = "assistant"
+		}
+		chunk.Choices = []openAIPiece{{Delta: delta, FinishReason: reason}}
+		return to.event("", chunk)
+	}
+	answer, err := s.chat.Complete(c, c.DB, x, func(e agentchat.Event) error {
+		if e.Delta == "" {
+			return nil
+		}
+		return send(openAIDelta{Content: e.Delta}, nil)
+	})
+	if err != nil && to == nil {
+		return err
+	}
+	if err != nil {
+		s.note(c, err)
+		return to.event("", openAIErrorOf(asError(err)))
+	}
+	if len(answer.Foreign) > 0 {
+		if err := send(openAIDelta{ToolCalls: openAICalls(answer.Foreign, true)}, nil); err != nil {
+			return err
+		}
+	}
+	reason := finish(answer)
+	if err := send(openAIDelta{}, &reason); err != nil {
+		return err
+	}
+	if usage {
+		spent := openAIUsageOf(answer.Usage)
+		chunk.Choices, chunk.Usage = []openAIPiece{}, &spent
+		if err := to.event("", chunk); err != nil {
+			return err
+		}
+	}
+	return to.write("data: [DONE]\n\n")
+}
