@@ -282,6 +282,8 @@ func (w *witness) askOfChat(t *testing.T, at string) {
 	w.ask(t, 200, "PUT", at+"/settings", `{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+m.URL+`/v1"}`)
 	w.ask(t, 200, "POST", at+"/chat", `{"message":"Where is the harbour?"}`)
 	w.ask(t, 200, "GET", at+"/v1/models", "")
+	w.ask(t, 200, "GET", at+"/v1/models/"+at[strings.LastIndex(at, "/")+1:], "")
+	w.ask(t, 404, "GET", at+"/v1/models/other", "")
 	w.ask(t, 200, "POST", at+"/v1/chat/completions", `{"messages":[{"role":"user","content":"Hi"}]}`)
 	w.ask(t, 400, "POST", at+"/v1/chat/completions", `{"messages":[]}`)
 	w.ask(t, 200, "POST", at+"/v1/embeddings", `{"input":"Hi"}`)
