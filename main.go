@@ -111,9 +111,9 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	index := vector.New(folder, vector.Local(), options.Log)
 	embedders := egress.New(egress.Policy{Allow: c.OutboundAllow})
 	index.Reach(vector.Outside{Feeds: feed.NewClient(c.OutboundAllow, version), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
-	crawler := crawl.New(crawl.Options{Folder: folder, Allow: c.OutboundAllow, Extract: document.ReadPage, Ready: index.Kick, Version: version, Log: options.Log})
-	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: c.OutboundAllow}).Do})
 	browsers := browser.New(browserOptions(c, folder, options.Log))
+	crawler := crawl.New(crawl.Options{Folder: folder, Allow: c.OutboundAllow, Extract: document.ReadPage, Render: rendered(browsers), Ready: index.Kick, Version: version, Log: options.Log})
+	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: c.OutboundAllow}).Do})
 	engine := flow.New(flow.Options{Folder: folder, Index: index, Scripts: scripts, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	platforms := gateways.New(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Address: publicURL, Public: c.PublicURLSet, Log: options.Log})
@@ -178,6 +178,14 @@ func browserOptions(c *config.Config, folder *store.Folder, log *slog.Logger) br
 		return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
 	}
 	return browser.Options{Folder: folder, Find: find, Allow: c.OutboundAllow, Warm: c.WarmBrowser, Log: log}
+}
+
+// rendered lets crawls see pages as a browser shows them.
+func rendered(b *browser.Browser) func(context.Context, string) (crawl.RenderedPage, error) {
+	return func(ctx context.Context, address string) (crawl.RenderedPage, error) {
+		page, err := b.Render(ctx, address)
+		return crawl.RenderedPage(page), err
+	}
 }
 
 func defaultRole(name string) agent.Role {

@@ -61,6 +61,8 @@ type Browser struct {
 	opening  map[*store.DB]int // sessions that are being opened, of each agent
 	running  sync.WaitGroup    // every goroutine of this room
 
+	rendering chan struct{} // holds a token for each page that is being rendered
+
 	program atomic.Pointer[Program] // where Chromium was found
 	kinds   [2]kind                 // of Chromium: headless, and with windows
 }
@@ -85,7 +87,7 @@ func New(o Options) *Browser {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	b := &Browser{options: o, log: o.Log, sessions: map[string]*Session{}, opening: map[*store.DB]int{},
+	b := &Browser{options: o, log: o.Log, sessions: map[string]*Session{}, opening: map[*store.DB]int{}, rendering: make(chan struct{}, rendersAtOnce),
 		guard: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: -1, HeaderTimeout: 2 * time.Minute})}
 	b.kinds[0].headless = true
 	return b

@@ -1,0 +1,163 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/playwright-community/playwright-go"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+)
+
+// Bounds of Render.
+const (
+	rendersAtOnce = 3
+	maxRendered   = 10 << 20        // characters of HTML
+	settleTime    = 3 * time.Second // for what a page loads after it has loaded
+	renderTimeout = time.Minute
+)
+
+// Rendered is a page as Chromium shows it.
+type Rendered struct {
+	Final  string // its address after redirects
+	Status int    // of HTTP
+	HTML   string // of the document as scripts have made it
+}
+
+// Render opens an address in a profile of its own, outside of any session,
+// waits until the page has loaded and its network rests, and returns what it
+// shows by then. It keeps to the same rules of egress as sessions do; a refusal
+// is an *egress.Error. A few pages are rendered at a time, others wait.
+func (b *Browser) Render(ctx context.Context, address string) (Rendered, error) {
+	select {
+	case b.rendering <- struct{}{}:
+		defer func() { <-b.rendering }()
+	case <-ctx.Done():
+		return Rendered{}, ctx.Err()
+	}
+	if _, err := b.guard.CheckURL(address); err != nil {
+		return Rendered{}, err
+	}
+	c, err := b.chromium(ctx, true)
+	if err != nil {
+		return Rendered{}, err
+	}
+	defer b.leave(c)
+	var refused refusedHosts
+	proxy, err := b.guard.Proxy(egress.ProxyOptions{Refused: refused.note})
+	if err != nil {
+		return Rendered{}, err
+	}
+	defer proxy.Close()
+	ctx, cancel := context.WithTimeout(ctx, renderTimeout)
+	defer cancel()
+	page, err := c.render(ctx, proxy.URL(), address)
+	if cause := refused.of(page.Final); cause != nil && !errors.Is(err, playwright.ErrTimeout) {
+		return Rendered{}, cause // what was shown is the proxy's refusal
+	}
+	return page, err
+}
+
+// refusedHosts remembers where a page was not let go.
+type refusedHosts struct {
+	mu    sync.Mutex
+	hosts map[string]*egress.Error
+	first *egress.Error
+}
+
+func (r *refusedHosts) note(e *egress.Error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.first == nil {
+		r.first, r.hosts = e, map[string]*egress.Error{}
+	}
+	if len(r.hosts) < maxRefusals {
+		r.hosts[e.Host] = e
+	}
+}
+
+// of returns the refusal of an address; of the first that there was for "",
+// where nothing was shown.
+func (r *refusedHosts) of(address string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.first == nil {
+		return nil
+	}
+	if address == "" {
+		return r.first
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil
+	}
+	if e := r.hosts[u.Hostname()]; e != nil {
+		return e
+	}
+	return nil
+}
+
+// render opens an address in a profile that speaks through proxy.
+func (c *chromium) render(ctx context.Context, proxy, address string) (Rendered, error) {
+	block := playwright.ServiceWorkerPolicyBlock
+	profile, err := Within(ctx, func() (playwright.BrowserContext, error) {
+		made, err := c.browser.NewContext(playwright.BrowserNewContextOptions{Proxy: &playwright.Proxy{Server: proxy},
+			AcceptDownloads: playwright.Bool(false), ServiceWorkers: block})
+		if err == nil && ctx.Err() != nil {
+			return nil, made.Close() // nobody waits for it any more
+		}
+		return made, err
+	})
+	if err != nil {
+		return Rendered{}, unrendered("the browser could not open a page", err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		_, _ = Within(ctx, func() (any, error) { return nil, profile.Close() }) // an end is an end
+	}()
+	return Within(ctx, func() (Rendered, error) { return show(profile, address) })
+}
+
+// show navigates a tab of a profile and reads what it shows. Calls that take
+// long have limits of their own, and end when the profile is closed.
+func show(profile playwright.BrowserContext, address string) (Rendered, error) {
+	if err := profile.AddInitScript(playwright.Script{Content: playwright.String(withoutWebRTC)}); err != nil {
+		return Rendered{}, unrendered("the browser could not open a page", err)
+	}
+	page, err := profile.NewPage()
+	if err != nil {
+		return Rendered{}, unrendered("the browser could not open a page", err)
+	}
+	answer, err := page.Goto(address, playwright.PageGotoOptions{Timeout: playwright.Float(renderTimeout.Seconds() * 1000)})
+	if err != nil {
+		return Rendered{}, unrendered("the browser could not load the page", err)
+	}
+	if answer == nil {
+		return Rendered{}, unrendered("the page gave no answer", nil)
+	}
+	// A page that never rests is read as it is.
+	err = page.WaitForLoadState(playwright.PageWaitForLoadStateOptions{State: playwright.LoadStateNetworkidle,
+		Timeout: playwright.Float(float64(settleTime.Milliseconds()))})
+	if err != nil && !errors.Is(err, playwright.ErrTimeout) {
+		return Rendered{}, unrendered("the page ended while it was read", err)
+	}
+	html, err := page.Evaluate(fmt.Sprintf("() => document.documentElement.outerHTML.slice(0, %d)", maxRendered+1))
+	if err != nil {
+		return Rendered{}, unrendered("the page could not be read", err)
+	}
+	text, _ := html.(string)
+	if len(text) > maxRendered {
+		return Rendered{}, agent.Errorf(agent.CodeFileTooLarge, "the page has more than %d MB of HTML", maxRendered>>20)
+	}
+	return Rendered{Final: page.URL(), Status: answer.Status(), HTML: text}, nil
+}
+
+func unrendered(what string, err error) error {
+	return agent.Errorf(agent.CodeUpstream, "%s", what).Because(err)
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"satchel/browser/install"
+)
+
+// browse makes Chromium and its driver ready by the product's own installer
+// and returns the flags that name them.
+func browse(t *testing.T) []string {
+	t.Helper()
+	p, err := install.Ready(context.Background(), install.Options{
+		Chromium: os.Getenv("SATCHEL_CHROMIUM"), Driver: os.Getenv("SATCHEL_BROWSER_DRIVER"), Getenv: os.Getenv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"--chromium", p.Chromium, "--browser-driver", p.Driver}
+}
+
+// TestRenderedCrawl makes knowledge of a site whose text a script writes, by
+// way of the whole program.
+func TestRenderedCrawl(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, `<title>Harbour Bakery</title><main id=m></main><script>
+			document.getElementById("m").innerHTML = "<p>" + ["If a loaf is not to your liking, bring it back", "within two days. We give your money back."].join(" ") + "</p>"</script>`)
+	}))
+	t.Cleanup(site.Close)
+	s := start(t, append(browse(t), "--data", filepath.Join(t.TempDir(), "data"), "--outbound-allow", "127.0.0.1/32")...)
+	s.call(t, "POST", "/agents", map[string]any{"name": "bakery"}, 201)
+	source := s.call(t, "POST", "/agents/bakery/sources/crawl", map[string]any{"url": site.URL, "name": "Site", "render": true}, 201)
+	s.waitFor(t, "/agents/bakery/sources/"+source["id"].(string), "ready")
+	s.asks(t, "can I get a refund for bread I did not enjoy", "money back")
+}
+
+// TestNoBrowser: what needs a browser says so where there is none.
+func TestNoBrowser(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none")
+	s := start(t, "--data", filepath.Join(t.TempDir(), "data"), "--chromium", none)
+	answer := s.call(t, "POST", "/agents/default/browser", map[string]any{}, 500)
+	if e, _ := answer["error"].(map[string]any); e["code"] != "BROWSER_ERROR" || !strings.Contains(fmt.Sprint(e["message"]), "satchel browser install") {
+		t.Errorf("%v", answer)
+	}
+}
