@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -21,6 +22,9 @@ type apiCall struct {
 	header   http.Header
 	body     []byte
 	repeats  bool // it may be sent again when nobody knows whether it arrived
+	// asks reads out of a refusal how long the platform wants to be left alone,
+	// where it does not tell by Retry-After; nil: it does.
+	asks func(body []byte) time.Duration
 }
 
 // Retries of a call to a platform that is busy or failing.
@@ -108,6 +112,10 @@ func (g *Gateways) callOnce(ctx context.Context, c apiCall, out any) error {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := g.client.Do(req)
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // its text would show the address, which may hold a credential
+	}
 	if err != nil {
 		return err
 	}
@@ -117,7 +125,11 @@ func (g *Gateways) callOnce(ctx context.Context, c apiCall, out any) error {
 		return err
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return &statusError{c.platform, resp.StatusCode, body, retryAfter(resp.Header, g.now())}
+		asks := retryAfter(resp.Header, g.now())
+		if c.asks != nil {
+			asks = max(asks, c.asks(body))
+		}
+		return &statusError{c.platform, resp.StatusCode, body, asks}
 	}
 	if raw, ok := out.(*rawAnswer); ok {
 		*raw = rawAnswer{resp.StatusCode, body}

@@ -24,6 +24,7 @@ type Gateways struct {
 	log     *slog.Logger
 	now     func() time.Time
 	wait    func(context.Context, time.Duration) error // before a call is made again
+	changed func(*store.DB)                            // is told of agents whose gateways changed
 	roots   *x509.CertPool                             // to trust in TLS of mail servers; nil: the system's
 }
 
@@ -35,7 +36,7 @@ const maxPlatformAnswer = 4 << 20
 
 // New makes the gateways of a folder's agents.
 func New(o Options) *Gateways {
-	g := &Gateways{folder: o.Folder, version: o.Version, address: o.Address, public: o.Public, log: o.Log, now: time.Now, wait: wait,
+	g := &Gateways{folder: o.Folder, version: o.Version, address: o.Address, public: o.Public, log: o.Log, now: time.Now, wait: wait, changed: func(*store.DB) {},
 		guard: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPlatformAnswer, HeaderTimeout: 30 * time.Second})}
 	if g.log == nil {
 		g.log = slog.Default()
@@ -68,7 +69,14 @@ func (g *Gateways) Create(ctx context.Context, db *store.DB, kind string, change
 
 // Update changes the given fields of a gateway.
 func (g *Gateways) Update(ctx context.Context, db *store.DB, id string, change agent.GatewayChange) (agent.Gateway, error) {
+	defer g.changed(db)
 	return db.UpdateGateway(ctx, id, change, g.check)
+}
+
+// Delete removes a gateway. Its conversations stay.
+func (g *Gateways) Delete(ctx context.Context, db *store.DB, id string) error {
+	defer g.changed(db)
+	return db.DeleteGateway(ctx, id)
 }
 
 // check keeps of a config what counts for its type, and checks that.
@@ -131,6 +139,8 @@ func platformOf(t agent.GatewayType, config agent.GatewayConfig) platform {
 		return twilioSMS
 	case t == agent.GatewayChatbotB:
 		return twilioWhatsApp
+	case t == agent.GatewayChatbotA:
+		return telegram{}
 	case t == agent.GatewayWebhook:
 		return hook{}
 	}
@@ -158,6 +168,7 @@ func (g *Gateways) Verify(ctx context.Context, db *store.DB, id string) (Verifie
 	} else {
 		v = Verified{Success: true, Info: info}
 	}
+	defer g.changed(db)
 	return v, db.EndVerify(context.WithoutCancel(ctx), o.Gateway, v.Error)
 }
 

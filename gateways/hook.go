@@ -141,7 +141,7 @@ func (f *flexible) UnmarshalJSON(raw []byte) error {
 func (hook) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) {
 	id, ok := hookProof(o.Config.Secret, p, now)
 	if !ok {
-		return Taken{}, untrusted()
+		return Taken{}, unsigned()
 	}
 	if !json.Valid(p.Body) {
 		return Taken{}, agent.Errorf(agent.CodeInvalidJSON, "the body is not JSON")
@@ -178,7 +178,7 @@ func hookProof(secret string, p Post, now time.Time) (id string, ok bool) {
 		mac := hmac.New(sha256.New, []byte(secret))
 		mac.Write(p.Body)
 		signature, err := hex.DecodeString(given)
-		return digest(p.Body), err == nil && hmac.Equal(signature, mac.Sum(nil))
+		return hashed(p.Body), err == nil && hmac.Equal(signature, mac.Sum(nil))
 	}
 	return cmp.Or(id, agent.NewID(agent.KindEvent)), sameSecret(p.Header.Get("X-Webhook-Secret"), secret)
 }

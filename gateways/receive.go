@@ -3,8 +3,6 @@ package gateways
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"mime"
@@ -128,21 +126,6 @@ func payload(p Post) json.RawMessage {
 
 func storable(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
-}
-
-// digest names a post that has no id of its own by what it says.
-func digest(parts ...[]byte) string {
-	h := sha256.New()
-	for _, part := range parts {
-		h.Write(part)
-		h.Write([]byte{0})
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil))
-}
-
-// untrusted is what every failed check of a post says.
-func untrusted() error {
-	return agent.Errorf(agent.CodeUnauthorized, "the signature is missing, wrong or too old")
 }
 
 // jsonAnswer is an answer of JSON.

@@ -280,7 +280,7 @@ func (p *slackPost) message() agent.Inbound {
 	}
 	files := make([]Attachment, 0, len(e.Files))
 	for _, f := range e.Files {
-		files = append(files, Attachment(f))
+		files = append(files, Attachment{ID: f.ID, Name: f.Name, MimeType: f.MimeType, Size: f.Size, URL: f.URL})
 	}
 	return agent.Inbound{
 		ID: channel + ":" + e.TS, Thread: thread, Text: slackUnescape.Replace(e.Text),

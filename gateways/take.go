@@ -22,6 +22,7 @@ func garbled(platform string, err error) error {
 // Attachment is what is kept of a file that came with a message: not the file
 // itself, but how the platform gives it out.
 type Attachment struct {
+	Type     string `json:"type,omitempty"` // what it is to the platform, such as voice
 	ID       string `json:"id,omitempty"`
 	Name     string `json:"name,omitempty"`
 	MimeType string `json:"mime_type,omitempty"`

@@ -82,7 +82,7 @@ func (s *Server) updateGateway(c *Call, in *updateGatewayIn) (agent.Gateway, err
 }
 
 func (s *Server) deleteGateway(c *Call, in *gatewayIn) (none, error) {
-	return none{}, c.DB.DeleteGateway(c, in.ID)
+	return none{}, s.options.Gateways.Delete(c, c.DB, in.ID)
 }
 
 type verifyOut struct {

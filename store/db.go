@@ -61,6 +61,7 @@ type left struct {
 	wakes    agent.Time // when the first wait of an execution ends by itself; zero: none
 	servers  bool       // MCP servers are registered
 	sessions bool       // browser sessions were left open
+	polls    bool       // gateways ask their platform for what is new
 	plans
 }
 
@@ -97,6 +98,10 @@ func (db *DB) ExecutionsLeft() (awake bool, due agent.Time) {
 	rec := db.record.Load()
 	return rec.awake, rec.wakes
 }
+
+// MayPoll tells whether gateways of the agent may have to ask their platform
+// for what is new. It does not touch the file: of one that is open it says so.
+func (db *DB) MayPoll() bool { return db.isOpen() || db.record.Load().polls }
 
 // acquire opens the file if need be and keeps it open until release.
 func (db *DB) acquire() (*file, error) {
@@ -213,7 +218,7 @@ func (db *DB) closeLocked() error {
 		return nil
 	}
 	next := *known
-	next.awake, next.wakes = rec.awake, rec.wakes
+	next.awake, next.wakes, next.polls = rec.awake, rec.wakes, rec.polls
 	changed := !db.record.CompareAndSwap(known, &next)
 	if db.folder.recall != nil {
 		db.folder.recall.note(db.id, db.path, rec)

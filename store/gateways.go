@@ -87,23 +87,31 @@ type OpenGateway struct {
 	Locked        bool   // another master key sealed it: config and secret are empty
 }
 
-// OpenGateway reads a gateway and opens its config. A config without a secret
-// of its own, where one signs or checks, has that of the gateway's webhook.
+// OpenGateway reads a gateway and opens its config, filled in as it is used: a
+// secret that signs or checks is the webhook's where the config has none, and a
+// bot's token that of the agent's settings.
 func (db *DB) OpenGateway(ctx context.Context, id string) (OpenGateway, error) {
-	return Read(ctx, db, func(tx *Tx) (OpenGateway, error) {
-		o, err := tx.openGateway(id)
-		o.settle()
-		return o, err
-	})
+	return Read(ctx, db, func(tx *Tx) (OpenGateway, error) { return tx.usableGateway(id) })
 }
 
-func (o *OpenGateway) settle() {
+// usableGateway is openGateway with the config filled in.
+func (tx *Tx) usableGateway(id string) (OpenGateway, error) {
+	o, err := tx.openGateway(id)
+	if err != nil || o.Locked {
+		return o, err
+	}
 	switch o.Type {
 	case agent.GatewayWebhook:
 		o.Config.Secret = cmp.Or(o.Config.Secret, o.WebhookSecret)
 	case agent.GatewayChatbotA, agent.GatewayEmail:
 		o.Config.WebhookSecret = cmp.Or(o.Config.WebhookSecret, o.WebhookSecret)
 	}
+	if o.Type == agent.GatewayChatbotA && o.Config.BotToken == "" {
+		if o.Config.BotToken, err = tx.secret(settingsOwner, "chatbot_a_token"); errors.Is(err, errLocked) {
+			return o, nil // as good as none
+		}
+	}
+	return o, err
 }
 
 func (tx *Tx) openGateway(id string) (o OpenGateway, err error) {
@@ -142,8 +150,7 @@ func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string
 				return OpenGateway{}, err
 			}
 		}
-		o, err := tx.openGateway(id)
-		o.settle()
+		o, err := tx.usableGateway(id)
 		switch {
 		case agent.ErrorCode(err) == agent.CodeNotFound:
 			return o, agent.Invalid("gateway_id", "names a gateway that does not exist")
@@ -240,6 +247,9 @@ func (db *DB) UpdateGateway(ctx context.Context, id string, change agent.Gateway
 				return o.Gateway, err
 			}
 			if err := tx.putConfig(id, config); err != nil {
+				return o.Gateway, err
+			}
+			if _, err := tx.exec("DELETE FROM _polls WHERE gateway_id = ?", id); err != nil { // it may be another bot
 				return o.Gateway, err
 			}
 			if _, err := tx.exec("UPDATE gateways SET status = 'inactive', verified = 0, last_error = '', last_error_at = NULL WHERE id = ?", id); err != nil {

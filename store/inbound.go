@@ -53,7 +53,7 @@ func (db *DB) ReceiveInbound(ctx context.Context, gatewayID string, receipts []R
 			}
 		}
 		if next > 0 {
-			_, err = tx.exec("INSERT INTO _polls(gateway_id, next) VALUES (?,?) ON CONFLICT DO UPDATE SET next = max(next, excluded.next)", g.ID, next)
+			_, err = tx.exec("INSERT INTO _polls(gateway_id, next, at) VALUES (?,?,?) ON CONFLICT DO UPDATE SET next = excluded.next, at = excluded.at", g.ID, next, tx.Now)
 		}
 		return r, err
 	})

@@ -38,6 +38,7 @@ type memo struct {
 	Wakes    agent.Time            `json:"wakes,omitzero"`
 	Servers  bool                  `json:"mcp_servers,omitempty"`
 	Sessions bool                  `json:"sessions,omitempty"`
+	Polls    bool                  `json:"polls,omitempty"`
 }
 
 // remembered is what the cache holds. It is of no use to another folder.
@@ -91,7 +92,7 @@ func (r *recall) find(id, path, folder string) (row, bool) {
 	if m.Admins == nil {
 		m.Admins = map[string]agent.Role{}
 	}
-	return row{record: record{agent: m.Agent, admins: m.Admins, left: left{m.Working, m.Behind, m.Due, m.Awake, m.Wakes, m.Servers, m.Sessions, plans{m.Next, m.Cut}}}, id: id, folder: folder}, true
+	return row{record: record{agent: m.Agent, admins: m.Admins, left: left{m.Working, m.Behind, m.Due, m.Awake, m.Wakes, m.Servers, m.Sessions, m.Polls, plans{m.Next, m.Cut}}}, id: id, folder: folder}, true
 }
 
 // note remembers a file that has just been closed or read.
@@ -104,7 +105,7 @@ func (r *recall) note(id, path string, rec record) {
 		return
 	}
 	rec.agent.ID = id
-	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Working: rec.working, Behind: rec.behind, Due: rec.due, Awake: rec.awake, Wakes: rec.wakes, Servers: rec.servers, Sessions: rec.sessions, Next: rec.next, Cut: rec.cut}
+	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Working: rec.working, Behind: rec.behind, Due: rec.due, Awake: rec.awake, Wakes: rec.wakes, Servers: rec.servers, Sessions: rec.sessions, Polls: rec.polls, Next: rec.next, Cut: rec.cut}
 	r.changed = true
 }
 

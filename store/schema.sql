@@ -568,7 +568,8 @@ CREATE INDEX _senders_contact ON _senders(contact_id);
 
 CREATE TABLE _polls (  -- how far a gateway has asked its platform for updates
   gateway_id TEXT PRIMARY KEY NOT NULL REFERENCES gateways(id) ON DELETE CASCADE,
-  next       INTEGER NOT NULL
+  next       INTEGER NOT NULL,
+  at         TEXT NOT NULL
 ) WITHOUT ROWID, STRICT;
 
 CREATE TABLE sessions (  -- of browsers; what is open is in memory, and these rows tell of it

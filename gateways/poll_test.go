@@ -1,0 +1,252 @@
+package gateways
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+)
+
+// pollRig is a rig on a machine that the world cannot reach, with a poller and
+// a stand-in for Telegram.
+type pollRig struct {
+	*rig
+	bot    *botServer
+	poller *Poller
+	rounds chan struct{} // gets a token for each answer that was stored
+	waits  chan time.Duration
+}
+
+func newPollRig(t testing.TB) *pollRig {
+	t.Helper()
+	r := newRig(t, func(o *Options) { o.Public, o.Address = false, "http://127.0.0.1:8787" })
+	p := &pollRig{rig: r, bot: newBotServer(t), rounds: make(chan struct{}, 10_000), waits: make(chan time.Duration, 10_000)}
+	p.wait = func(ctx context.Context, d time.Duration) error {
+		p.waits <- d
+		return ctx.Err()
+	}
+	p.begin(t)
+	return p
+}
+
+// begin starts a poller, as a program that has just started.
+func (p *pollRig) begin(t testing.TB) {
+	t.Helper()
+	p.poller = NewPoller(p.Gateways)
+	p.poller.asked = func() { p.rounds <- struct{}{} }
+	for range 2 {
+		if err := p.poller.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(p.poller.Stop)
+}
+
+// bot connects the gateway by way of Verify, as a user does.
+func (p *pollRig) verified(t testing.TB) agent.Gateway {
+	t.Helper()
+	g, _ := p.connect(t, "telegram", telegramConfig(p.bot))
+	if v, err := p.Verify(t.Context(), p.db, g.ID); err != nil || !v.Success {
+		t.Fatalf("verified %+v, %v", v, err)
+	}
+	return g
+}
+
+// until waits for rounds of the poller until something holds.
+func (p *pollRig) until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for !holds() {
+		select {
+		case <-p.rounds:
+		case <-p.waits:
+		case <-time.After(5 * time.Millisecond):
+		case <-deadline:
+			t.Fatalf("%s did not come about", what)
+		}
+	}
+}
+
+func (p *pollRig) texts(t testing.TB) (texts []string) {
+	t.Helper()
+	for _, m := range p.messages(t) {
+		texts = append(texts, m.Content)
+	}
+	return texts
+}
+
+func TestPollFetches(t *testing.T) {
+	p := newPollRig(t)
+	p.bot.say(42, "before the gateway")
+	g := p.verified(t)
+	p.bot.say(42, "one")
+	p.bot.push(`"callback_query":{"id":"1"}`)
+	p.bot.say(42, "two")
+	p.until(t, "the messages", func() bool { return len(p.texts(t)) == 3 })
+	if got := p.texts(t); !slices.Equal(got, []string{"before the gateway", "one", "two"}) {
+		t.Errorf("stored %v", got)
+	}
+	if g := p.gateway(t, g.ID); g.EventCount != 4 || g.LastError != "" {
+		t.Errorf("the gateway %+v", g)
+	}
+	calls, _, _, _ := p.bot.state()
+	if calls[0] != "getMe" || calls[1] != "deleteWebhook" || calls[2] != "getUpdates" {
+		t.Errorf("called %v", calls)
+	}
+	for range 3 {
+		p.poller.Stop()
+	}
+}
+
+// After a stop or a kill the poller goes on where it was; what was stored and
+// not confirmed comes again and changes nothing.
+func TestPollAfterRestart(t *testing.T) {
+	p := newPollRig(t)
+	g := p.verified(t)
+	want := []string{}
+	for n := range 250 {
+		want = append(want, fmt.Sprint("message ", n))
+		p.bot.say(42, want[n])
+		if n%50 == 49 {
+			p.until(t, "some messages", func() bool { return len(p.texts(t)) > n/2 })
+			p.poller.Stop()
+			p.begin(t)
+		}
+	}
+	p.until(t, "all messages", func() bool { return len(p.messages(t)) == 200 && p.gateway(t, g.ID).EventCount == 250 })
+	_, next, ok, err := p.db.PollFrom(t.Context(), g.ID)
+	if err != nil || !ok || next != 9251 {
+		t.Errorf("goes on from %d, %v, %v", next, ok, err)
+	}
+	// A kill between the commit and the confirmation: Telegram hands out again.
+	p.poller.Stop()
+	p.bot.mu.Lock()
+	p.bot.last -= 100
+	p.bot.mu.Unlock()
+	for n := 150; n < 250; n++ {
+		p.bot.say(42, want[n])
+	}
+	p.begin(t)
+	p.bot.say(42, "the last")
+	p.until(t, "the last message", func() bool { return slices.Contains(p.texts(t), "the last") })
+	if n := p.gateway(t, g.ID).EventCount; n != 251 {
+		t.Errorf("%d events after a repeat of 100", n)
+	}
+}
+
+// Once nothing is left at Telegram, numbers may begin anew, as they do after a
+// week of silence.
+func TestPollOfNewNumbers(t *testing.T) {
+	p := newPollRig(t)
+	p.bot.hold = time.Millisecond
+	p.verified(t)
+	p.bot.say(42, "first")
+	p.until(t, "a question from the beginning", func() bool {
+		_, _, _, offsets := p.bot.state()
+		return len(p.texts(t)) == 1 && slices.Contains(offsets, 9002) && offsets[len(offsets)-1] == 0
+	})
+	p.bot.mu.Lock()
+	p.bot.last = 100
+	p.bot.mu.Unlock()
+	p.bot.say(42, "anew")
+	p.until(t, "the message with a low number", func() bool { return len(p.texts(t)) == 2 })
+}
+
+// The gateways that ask are those that should, whatever changes them.
+func TestPollFollowsGateways(t *testing.T) {
+	p := newPollRig(t)
+	g := p.verified(t)
+	asks := func() bool {
+		p.poller.mu.Lock()
+		defer p.poller.mu.Unlock()
+		a := p.poller.agents[p.db]
+		return a != nil && !a.looking && len(a.polls) == 1
+	}
+	rests := func() bool {
+		p.poller.mu.Lock()
+		defer p.poller.mu.Unlock()
+		a := p.poller.agents[p.db]
+		return a == nil || !a.looking && len(a.polls) == 0
+	}
+	eventually := func(what string, holds func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); !holds(); {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s did not come about", what)
+			}
+		}
+	}
+	eventually("asking after verify", asks)
+	steps := []struct {
+		what string
+		do   func() error
+		then func() bool
+	}{
+		{"a new config", func() error {
+			_, err := p.Update(t.Context(), p.db, g.ID, agent.GatewayChange{Config: agent.Some(agent.GatewayConfigChange{APIBaseURL: agent.Some(p.bot.URL)})})
+			return err
+		}, rests},
+		{"verify", func() error { _, err := p.Verify(t.Context(), p.db, g.ID); return err }, asks},
+		{"a webhook", func() error { _, err := p.Register(t.Context(), p.db, g.ID, "https://tunnel.example"); return err }, rests},
+		{"no webhook any more", func() error { _, err := p.Register(t.Context(), p.db, g.ID, ""); return err }, asks},
+		{"the agent paused", func() error {
+			_, err := p.folder.UpdateAgent(t.Context(), p.db, agent.AgentChange{Status: agent.Some(agent.StatusPaused)})
+			p.poller.Wake(p.db)
+			return err
+		}, rests},
+		{"the agent active", func() error {
+			_, err := p.folder.UpdateAgent(t.Context(), p.db, agent.AgentChange{Status: agent.Some(agent.StatusActive)})
+			p.poller.Wake(p.db)
+			return err
+		}, asks},
+		{"the gateway deleted", func() error { return p.Delete(t.Context(), p.db, g.ID) }, rests},
+	}
+	for _, s := range steps {
+		if err := s.do(); err != nil {
+			t.Fatalf("%s: %v", s.what, err)
+		}
+		eventually(s.what, s.then)
+	}
+	p.bot.mu.Lock()
+	defer p.bot.mu.Unlock()
+	if p.bot.webhook != "" {
+		t.Errorf("a webhook is left: %s", p.bot.webhook)
+	}
+}
+
+// Trouble is waited out, longer each time, and shown; a token that is refused
+// ends it.
+func TestPollTrouble(t *testing.T) {
+	p := newPollRig(t)
+	p.bot.refuses("getUpdates", `502 <html>`, `502 <html>`, `409 {"ok":false,"description":"Conflict"}`, `429 {"ok":false,"parameters":{"retry_after":90}}`, `200 <html>`, "pass", `200 {"ok":true,"result":[{"no":"update"}]}`, "pass")
+	g := p.verified(t)
+	var waits []time.Duration
+	for len(waits) < 5 {
+		select {
+		case d := <-p.waits:
+			waits = append(waits, d)
+		case <-time.After(20 * time.Second):
+			t.Fatalf("waited only %v", waits)
+		}
+	}
+	for n, least := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 90 * time.Second} {
+		if waits[n] < least || waits[n] > least*5/4 {
+			t.Errorf("pause %d is %s", n, waits[n])
+		}
+	}
+	p.bot.say(42, "at last")
+	p.until(t, "the message after the trouble", func() bool { return len(p.texts(t)) == 1 })
+	if after := p.gateway(t, g.ID); after.LastError == "" || after.Status != agent.GatewayActive {
+		t.Errorf("the gateway %+v", after)
+	}
+	p.bot.refuses("getUpdates", `401 {"ok":false}`)
+	p.bot.say(42, "for nobody")
+	p.until(t, "the end", func() bool { return p.gateway(t, g.ID).Status == agent.GatewayFailed })
+	if after := p.gateway(t, g.ID); !strings.Contains(after.LastError, "refused the bot token") || after.Verified {
+		t.Errorf("the gateway %+v", after)
+	}
+}

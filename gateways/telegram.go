@@ -1,0 +1,241 @@
+package gateways
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// telegram is behind gateways of the type chatbot_a,
+// https://core.telegram.org/bots/api.
+type telegram struct{}
+
+const telegramBase = "https://api.telegram.org"
+
+// telegramLimit is how many characters a message of Telegram's may have.
+const telegramLimit = 4096
+
+// TelegramInfo is what verifying tells of a bot.
+type TelegramInfo struct {
+	ID        int64  `json:"id"`
+	Username  string `json:"username"`
+	FirstName string `json:"firstName"`
+}
+
+func (telegram) missing(c agent.GatewayConfig) []string { return unset("botToken", c.BotToken) }
+
+// telegramAnswer is the shape of every answer, see
+// https://core.telegram.org/bots/api#making-requests.
+type telegramAnswer struct {
+	OK          bool            `json:"ok"`
+	Result      json.RawMessage `json:"result"`
+	Description string          `json:"description"`
+	Parameters  struct {
+		RetryAfter int   `json:"retry_after"`
+		MigratedTo int64 `json:"migrate_to_chat_id"`
+	} `json:"parameters"`
+}
+
+// telegramWait reads how long Telegram wants to be left alone, which it tells
+// in the body.
+func telegramWait(body []byte) time.Duration {
+	var told telegramAnswer
+	_ = json.Unmarshal(body, &told)
+	return time.Duration(min(max(told.Parameters.RetryAfter, 0), 24*60*60)) * time.Second
+}
+
+// call makes a call of the Bot API. The token is part of its address.
+func (telegram) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, method string, repeats bool, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	var answer telegramAnswer
+	address := baseURL(c.APIBaseURL, telegramBase) + "/bot" + url.PathEscape(c.BotToken) + "/" + method
+	if err := g.call(ctx, apiCall{platform: "Telegram", method: http.MethodPost, url: address, body: body, repeats: repeats, asks: telegramWait}, &answer); err != nil {
+		return telegramRefusal(err)
+	}
+	if !answer.OK || out != nil && json.Unmarshal(answer.Result, out) != nil {
+		return failed(telegramGarbled, nil)
+	}
+	return nil
+}
+
+const telegramGarbled = "Telegram gave an answer that is not understood"
+
+// telegramRefusal says what a refusal of Telegram's means. Its own words are
+// for programmers, and not promised to stay.
+func telegramRefusal(err error) error {
+	var status *statusError
+	if !errors.As(err, &status) {
+		return err
+	}
+	var told telegramAnswer
+	_ = json.Unmarshal(status.body, &told)
+	says := func(words string) bool { return strings.Contains(strings.ToLower(told.Description), words) }
+	switch {
+	case status.status == http.StatusUnauthorized, status.status == http.StatusNotFound:
+		return failed("Telegram refused the bot token ("+strconv.Itoa(status.status)+")", err)
+	case status.status == http.StatusForbidden:
+		return failed("Telegram does not let the bot write there: it was blocked, or is no member of the chat (403)", err)
+	case status.status == http.StatusConflict:
+		return failed("another program asks Telegram for this bot's messages, or a webhook is set (409)", err)
+	case says("chat not found"):
+		return failed("Telegram knows no such chat, or nobody there has written to the bot yet (400)", err)
+	case says("can't parse entities"):
+		return failed("Telegram cannot read the message's markup as the given parse_mode (400)", err)
+	case says("webhook"):
+		return failed("Telegram does not accept the webhook's address: it must be https, with a certificate that it trusts, on port 443, 80, 88 or 8443 (400)", err)
+	}
+	return refusal(err, "Telegram", "bot token")
+}
+
+func (tg telegram) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
+	var who struct {
+		ID        int64  `json:"id"`
+		IsBot     bool   `json:"is_bot"`
+		Username  string `json:"username"`
+		FirstName string `json:"first_name"`
+	}
+	if err := tg.call(ctx, g, c, "getMe", true, struct{}{}, &who); err != nil {
+		return nil, err
+	}
+	if who.ID == 0 || !who.IsBot {
+		return nil, failed(telegramGarbled, nil)
+	}
+	return TelegramInfo{who.ID, who.Username, who.FirstName}, nil
+}
+
+// address reads the thread of a conversation: a chat, or "chat:topic".
+func (telegram) address(thread string) (to, within string) {
+	to, within, _ = strings.Cut(thread, ":")
+	return to, within
+}
+
+// parseModes are Telegram's kinds of markup, however they are spelt.
+var parseModes = map[string]string{"html": "HTML", "markdown": "Markdown", "markdownv2": "MarkdownV2"}
+
+// telegramOut is a message as it is sent.
+type telegramOut struct {
+	ChatID    any            `json:"chat_id"` // a number, or "@channel"
+	Text      string         `json:"text"`
+	ParseMode string         `json:"parse_mode,omitempty"`
+	Topic     int64          `json:"message_thread_id,omitempty"`
+	Reply     *telegramReply `json:"reply_parameters,omitempty"`
+}
+
+type telegramReply struct {
+	MessageID    int64 `json:"message_id"`
+	WithoutFound bool  `json:"allow_sending_without_reply"`
+}
+
+// send sends a message to a chat. Thread is a topic of it, or with a # before
+// it a message that is answered.
+func (tg telegram) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
+	out := telegramOut{ChatID: chatID(m.To)}
+	if m.Format != "" {
+		if out.ParseMode = parseModes[strings.ToLower(m.Format)]; out.ParseMode == "" {
+			return Sent{}, agent.Invalid("parse_mode", "must be HTML, MarkdownV2 or Markdown")
+		}
+	}
+	if message, ok := strings.CutPrefix(m.Thread, "#"); ok {
+		id, err := strconv.ParseInt(message, 10, 64)
+		if err != nil {
+			return Sent{}, agent.Invalid("thread", "must be the number of a topic, or # and the number of a message")
+		}
+		out.Reply = &telegramReply{id, true}
+	} else if m.Thread != "" {
+		id, err := strconv.ParseInt(m.Thread, 10, 64)
+		if err != nil {
+			return Sent{}, agent.Invalid("thread", "must be the number of a topic, or # and the number of a message")
+		}
+		out.Topic = id
+	}
+	return inParts(m, telegramLimit, func(text, _ string) (Sent, error) {
+		out.Text = text
+		return tg.sendOne(ctx, g, c, &out)
+	})
+}
+
+// sendOne sends one part. A group that has become another chat since is
+// written to there.
+func (tg telegram) sendOne(ctx context.Context, g *Gateways, c agent.GatewayConfig, out *telegramOut) (Sent, error) {
+	var sent struct {
+		MessageID int64 `json:"message_id"`
+		Chat      struct {
+			ID int64 `json:"id"`
+		} `json:"chat"`
+	}
+	err := tg.call(ctx, g, c, "sendMessage", false, out, &sent)
+	if to := migratedTo(err); to != 0 && out.ChatID != any(to) {
+		out.ChatID = to
+		err = tg.call(ctx, g, c, "sendMessage", false, out, &sent)
+	}
+	if err != nil {
+		return Sent{}, err
+	}
+	if sent.MessageID == 0 {
+		return Sent{}, failed(telegramGarbled, nil)
+	}
+	return Sent{ID: strconv.FormatInt(sent.MessageID, 10), Channel: strconv.FormatInt(sent.Chat.ID, 10)}, nil
+}
+
+func migratedTo(err error) int64 {
+	var status *statusError
+	var told telegramAnswer
+	if !errors.As(err, &status) || json.Unmarshal(status.body, &told) != nil {
+		return 0
+	}
+	return told.Parameters.MigratedTo
+}
+
+// chatID is a chat as Telegram wants it: by number, or by "@name".
+func chatID(to string) any {
+	if id, err := strconv.ParseInt(to, 10, 64); err == nil {
+		return id
+	}
+	return to
+}
+
+// register tells Telegram the webhook. A server that Telegram cannot reach
+// asks for messages by itself, so there is nothing to tell.
+func (tg telegram) register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (string, error) {
+	if o.WebhookBase == "" && !g.public {
+		return "Nothing is to be registered: SATCHEL_PUBLIC_URL is not set, so messages are fetched from Telegram by long polling.", nil
+	}
+	if strings.Trim(o.Config.WebhookSecret, secretTokenLetters) != "" || len(o.Config.WebhookSecret) > 256 {
+		return "", failed("config.webhookSecret must be at most 256 letters, digits, _ and -, as Telegram wants it", nil)
+	}
+	return "", tg.call(ctx, g, o.Config, "setWebhook", true, map[string]any{
+		"url": webhookURL, "secret_token": o.Config.WebhookSecret, "allowed_updates": []string{}}, nil)
+}
+
+const secretTokenLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+// take checks the secret that Telegram repeats with each post, and reads the
+// update.
+func (telegram) take(o store.OpenGateway, p Post, _ time.Time) (Taken, error) {
+	if !sameSecret(p.Header.Get("X-Telegram-Bot-Api-Secret-Token"), o.Config.WebhookSecret) {
+		return Taken{}, unsigned()
+	}
+	id, t := readUpdate(botOf(o.Config), p.Body)
+	if id == 0 {
+		return Taken{}, garbled("Telegram", nil)
+	}
+	return t, nil
+}
+
+// botOf is the id of a bot, with which its token begins.
+func botOf(c agent.GatewayConfig) string {
+	bot, _, _ := strings.Cut(c.BotToken, ":")
+	return cmp.Or(bot, "0")
+}

@@ -1,0 +1,159 @@
+package gateways
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const telegramToken = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
+
+// botServer is a stand-in for Telegram, after the Bot API's documentation: it
+// keeps updates until they are confirmed by a higher offset, and holds an
+// answer back while there are none.
+type botServer struct {
+	*httptest.Server
+	mu      sync.Mutex
+	updates []json.RawMessage // not confirmed yet
+	last    int64             // number of the newest update
+	came    chan struct{}     // closed when an update comes
+	webhook string
+	secret  string
+	calls   []string
+	sent    []map[string]any
+	refuse  map[string][]string // by method: "429 {…}" of the next calls
+	offsets []int64
+	hold    time.Duration // how long an answer is held back at most
+}
+
+func newBotServer(tb testing.TB) *botServer {
+	tb.Helper()
+	b := &botServer{came: make(chan struct{}), refuse: map[string][]string{}, last: 9000, hold: 20 * time.Millisecond}
+	b.Server = httptest.NewServer(http.HandlerFunc(b.serve))
+	tb.Cleanup(b.Close)
+	return b
+}
+
+func (b *botServer) serve(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	method, ok := strings.CutPrefix(r.URL.Path, "/bot"+telegramToken+"/")
+	if !ok {
+		w.WriteHeader(401)
+		_, _ = io.WriteString(w, `{"ok":false,"error_code":401,"description":"Unauthorized"}`)
+		return
+	}
+	var in map[string]any
+	_ = json.Unmarshal(body, &in)
+	b.mu.Lock()
+	b.calls = append(b.calls, method)
+	if list := b.refuse[method]; len(list) > 0 {
+		b.refuse[method] = list[1:]
+		b.mu.Unlock()
+		if code, answer, refused := strings.Cut(list[0], " "); refused {
+			status := 0
+			_, _ = fmt.Sscan(code, &status)
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, answer)
+			return
+		}
+		b.mu.Lock()
+	}
+	b.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	result := b.do(r, method, in)
+	raw, _ := json.Marshal(map[string]any{"ok": true, "result": result})
+	_, _ = w.Write(raw)
+}
+
+func (b *botServer) do(r *http.Request, method string, in map[string]any) any {
+	if method == "getUpdates" {
+		return b.getUpdates(r, in)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch method {
+	case "getMe":
+		return map[string]any{"id": 110201543, "is_bot": true, "first_name": "Shop", "username": "shop_bot"}
+	case "setWebhook":
+		b.webhook, _ = in["url"].(string)
+		b.secret, _ = in["secret_token"].(string)
+	case "deleteWebhook":
+		b.webhook = ""
+	case "sendMessage":
+		b.sent = append(b.sent, in)
+		chat, ok := in["chat_id"].(float64)
+		if !ok {
+			chat = -100777
+		}
+		return map[string]any{"message_id": 700 + len(b.sent), "chat": map[string]any{"id": chat}}
+	}
+	return true
+}
+
+func (b *botServer) getUpdates(r *http.Request, in map[string]any) any {
+	offset, _ := in["offset"].(float64)
+	b.mu.Lock()
+	b.offsets = append(b.offsets, int64(offset))
+	b.mu.Unlock()
+	for {
+		b.mu.Lock()
+		for len(b.updates) > 0 && updateID(b.updates[0]) < int64(offset) {
+			b.updates = b.updates[1:]
+		}
+		list, came := b.updates[:min(len(b.updates), int(in["limit"].(float64)))], b.came
+		b.mu.Unlock()
+		if len(list) > 0 {
+			return list
+		}
+		select {
+		case <-came:
+		case <-r.Context().Done():
+			return nil
+		case <-time.After(b.hold):
+			return []any{}
+		}
+	}
+}
+
+func updateID(raw json.RawMessage) int64 {
+	var u update
+	_ = json.Unmarshal(raw, &u)
+	return u.ID
+}
+
+// say puts a message into the queue.
+func (b *botServer) say(chat int64, text string) {
+	b.mu.Lock()
+	n := b.last + 1
+	b.mu.Unlock()
+	quoted, _ := json.Marshal(text)
+	b.push(fmt.Sprintf(`"message":{"message_id":%d,"from":{"id":%d,"is_bot":false,"first_name":"Ada","username":"ada"},"chat":{"id":%d,"type":"private","first_name":"Ada"},"date":1,"text":%s}`, n, chat, chat, quoted))
+}
+
+// push puts an update into the queue, given without its number.
+func (b *botServer) push(rest string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last++
+	b.updates = append(b.updates, json.RawMessage(fmt.Sprintf(`{"update_id":%d,%s}`, b.last, rest)))
+	close(b.came)
+	b.came = make(chan struct{})
+}
+
+func (b *botServer) state() (calls []string, sent []map[string]any, left int, offsets []int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string{}, b.calls...), append([]map[string]any{}, b.sent...), len(b.updates), append([]int64{}, b.offsets...)
+}
+
+func (b *botServer) refuses(method string, answers ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refuse[method] = answers
+}

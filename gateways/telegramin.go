@@ -1,0 +1,190 @@
+package gateways
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"satchel/agent"
+)
+
+// update is what happened to a bot, see
+// https://core.telegram.org/bots/api#update. Whatever it holds beside messages
+// is no message to us.
+type update struct {
+	ID          int64            `json:"update_id"`
+	Message     *telegramMessage `json:"message"`
+	Edited      *telegramMessage `json:"edited_message"`
+	ChannelPost *telegramMessage `json:"channel_post"`
+	EditedPost  *telegramMessage `json:"edited_channel_post"`
+}
+
+type telegramMessage struct {
+	ID         int64         `json:"message_id"`
+	Topic      int64         `json:"message_thread_id"`
+	InTopic    bool          `json:"is_topic_message"`
+	From       *telegramUser `json:"from"`
+	SenderChat *telegramChat `json:"sender_chat"`
+	Chat       telegramChat  `json:"chat"`
+	EditDate   int64         `json:"edit_date"`
+	MediaGroup string        `json:"media_group_id"`
+	ReplyTo    *struct {
+		ID int64 `json:"message_id"`
+	} `json:"reply_to_message"`
+	Forwarded json.RawMessage `json:"forward_origin"`
+
+	Text      string         `json:"text"`
+	Caption   string         `json:"caption"`
+	Photo     []telegramFile `json:"photo"` // the same in several sizes
+	Document  *telegramFile  `json:"document"`
+	Audio     *telegramFile  `json:"audio"`
+	Voice     *telegramFile  `json:"voice"`
+	Video     *telegramFile  `json:"video"`
+	VideoNote *telegramFile  `json:"video_note"`
+	Animation *telegramFile  `json:"animation"`
+	Sticker   *telegramFile  `json:"sticker"`
+	Location  *struct {
+		Latitude  float64 `json:"latitude"`
+		Longitude float64 `json:"longitude"`
+	} `json:"location"`
+	Contact *struct {
+		Phone     string `json:"phone_number"`
+		FirstName string `json:"first_name"`
+		LastName  string `json:"last_name"`
+	} `json:"contact"`
+}
+
+type telegramUser struct {
+	ID        int64  `json:"id"`
+	IsBot     bool   `json:"is_bot"`
+	FirstName string `json:"first_name"`
+	LastName  string `json:"last_name"`
+	Username  string `json:"username"`
+}
+
+type telegramChat struct {
+	ID       int64  `json:"id"`
+	Type     string `json:"type"` // private, group, supergroup, channel
+	Title    string `json:"title"`
+	Username string `json:"username"`
+}
+
+type telegramFile struct {
+	ID       string `json:"file_id"`
+	Name     string `json:"file_name"`
+	MimeType string `json:"mime_type"`
+	Size     int64  `json:"file_size"`
+	Emoji    string `json:"emoji"` // of a sticker
+}
+
+// readUpdate reads an update of a bot, and its id; 0 when it is none. One whose
+// message has an unknown shape is no message.
+func readUpdate(bot string, raw []byte) (int64, Taken) {
+	var id struct {
+		ID int64 `json:"update_id"`
+	}
+	if json.Unmarshal(raw, &id) != nil || id.ID <= 0 {
+		return 0, Taken{}
+	}
+	t := Taken{EventID: bot + "/" + strconv.FormatInt(id.ID, 10), Payload: json.RawMessage(raw)}
+	var u update
+	if json.Unmarshal(raw, &u) != nil {
+		return id.ID, t
+	}
+	m := cmp.Or(u.Message, u.Edited, u.ChannelPost, u.EditedPost)
+	if m == nil {
+		return id.ID, t
+	}
+	if in, ok := m.inbound(bot, m == u.Edited || m == u.EditedPost); ok {
+		t.Messages, t.Payload = []agent.Inbound{in}, nil
+	}
+	return id.ID, t
+}
+
+// inbound reads a message that a person, a group or a channel wrote. Service
+// messages, and those of other bots, are none.
+func (m *telegramMessage) inbound(bot string, edited bool) (agent.Inbound, bool) {
+	text, files := m.content()
+	from, ok := m.sender()
+	if !ok || text == "" || m.ID == 0 || m.Chat.ID == 0 {
+		return agent.Inbound{}, false
+	}
+	chat, number := strconv.FormatInt(m.Chat.ID, 10), strconv.FormatInt(m.ID, 10)
+	in := agent.Inbound{ID: bot + "/" + chat + "/" + number, Thread: chat, Text: text, From: from}
+	facts := map[string]string{"message_id": number, "chat_id": chat, "chat_type": m.Chat.Type, "chat_title": m.Chat.Title, "media_group_id": m.MediaGroup}
+	if m.InTopic && m.Topic != 0 {
+		facts["topic_id"] = strconv.FormatInt(m.Topic, 10)
+		in.Thread += ":" + facts["topic_id"]
+	}
+	if edited {
+		facts["edited"] = "true"
+		in.ID += "/" + strconv.FormatInt(m.EditDate, 10)
+	}
+	if m.ReplyTo != nil && m.ReplyTo.ID != 0 {
+		facts["reply_to"] = strconv.FormatInt(m.ReplyTo.ID, 10)
+	}
+	if len(m.Forwarded) > 0 {
+		facts["forwarded"] = "true"
+	}
+	in.Metadata = metadata(facts, files)
+	return in, true
+}
+
+// sender tells who wrote a message. Who writes in the name of a chat is that
+// chat.
+func (m *telegramMessage) sender() (agent.ContactChange, bool) {
+	account := func(id int64, name, username string) agent.ContactChange {
+		c := agent.ContactChange{ExternalID: agent.Some("telegram:" + strconv.FormatInt(id, 10)), Name: agent.Some(strings.TrimSpace(name))}
+		if username != "" {
+			c.ChatbotA = agent.Some("@" + username)
+		}
+		return c
+	}
+	switch {
+	case m.SenderChat != nil && m.SenderChat.ID != 0:
+		return account(m.SenderChat.ID, m.SenderChat.Title, m.SenderChat.Username), true
+	case m.From != nil && m.From.ID != 0 && !m.From.IsBot:
+		return account(m.From.ID, m.From.FirstName+" "+m.From.LastName, m.From.Username), true
+	case m.From == nil && m.Chat.Type == "channel":
+		return account(m.Chat.ID, m.Chat.Title, m.Chat.Username), true
+	}
+	return agent.ContactChange{}, false
+}
+
+// content is what a message says, and the files that came with it. What has no
+// text is named in brackets.
+func (m *telegramMessage) content() (string, []Attachment) {
+	var files []Attachment
+	named := ""
+	add := func(kind string, f *telegramFile) {
+		if f == nil || f.ID == "" {
+			return
+		}
+		files = append(files, Attachment{Type: kind, ID: f.ID, Name: agent.Clip(f.Name, 500), MimeType: agent.Clip(f.MimeType, 200), Size: f.Size})
+		named = "[" + kind + "]"
+		if detail := cmp.Or(f.Name, f.Emoji); detail != "" {
+			named = "[" + kind + ": " + agent.Clip(detail, 200) + "]"
+		}
+	}
+	if n := len(m.Photo); n > 0 {
+		add("photo", &m.Photo[n-1]) // the largest comes last
+	}
+	if m.Animation == nil { // one has a document beside it, for old programs
+		add("document", m.Document)
+	}
+	add("animation", m.Animation)
+	add("audio", m.Audio)
+	add("voice", m.Voice)
+	add("video", m.Video)
+	add("video_note", m.VideoNote)
+	add("sticker", m.Sticker)
+	switch {
+	case m.Location != nil:
+		named = fmt.Sprintf("[location: %g, %g]", m.Location.Latitude, m.Location.Longitude)
+	case m.Contact != nil:
+		named = "[contact: " + strings.Join(strings.Fields(m.Contact.FirstName+" "+m.Contact.LastName+" "+m.Contact.Phone), " ") + "]"
+	}
+	return cmp.Or(m.Text, m.Caption, named), files
+}

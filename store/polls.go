@@ -1,0 +1,42 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"satchel/agent"
+)
+
+// polled are the gateways that ask their platform for what is new, while the
+// platform cannot reach this server.
+const polled = "type = 'chatbot_a' AND status = 'active' AND webhook_base = ''"
+
+// PolledGateways lists the ids of the gateways that are to ask their platform
+// for what is new, on a server that the world cannot reach.
+func (db *DB) PolledGateways(ctx context.Context) ([]string, error) {
+	return Read(ctx, db, func(tx *Tx) ([]string, error) {
+		return all(tx, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) }, "SELECT id FROM gateways WHERE "+polled+" ORDER BY id")
+	})
+}
+
+// pollMemory is how long it counts where a gateway was: after a week without
+// any, Telegram numbers updates anew. What comes twice then changes nothing.
+const pollMemory = 6 * 24 * time.Hour
+
+// PollFrom opens a gateway and returns where it is to go on asking, as
+// ReceiveInbound noted it; 0 from the beginning. ok is false when it is not to
+// ask, or not there.
+func (db *DB) PollFrom(ctx context.Context, id string) (o OpenGateway, next int64, ok bool, err error) {
+	o, err = Read(ctx, db, func(tx *Tx) (OpenGateway, error) {
+		if err := tx.value(&ok, "SELECT EXISTS (SELECT 1 FROM gateways WHERE id = ? AND "+polled+")", id); err != nil || !ok {
+			return OpenGateway{}, err
+		}
+		if err := tx.value(&next, "SELECT next FROM _polls WHERE gateway_id = ? AND at > ?", id, agent.At(tx.Now.Add(-pollMemory))); err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return OpenGateway{}, err
+		}
+		return tx.usableGateway(id)
+	})
+	return o, next, ok && err == nil, err
+}
