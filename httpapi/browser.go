@@ -1,7 +1,14 @@
 package httpapi
 
 import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
 	"satchel/agent"
+	room "satchel/browser"
 )
 
 type listSessionsIn struct{ ListParams }
@@ -87,4 +94,69 @@ func (s *Server) deleteSession(c *Call, in *deleteSessionIn) (Success, error) {
 		return Success{}, err
 	}
 	return Success{Success: true}, nil
+}
+
+// Single is an action whose fields stand in a body of their own; under its own
+// name it would hide its field action.
+type Single = agent.Action
+
+type executeActionsIn struct {
+	sessionIn
+	Body struct {
+		Single
+		Actions         []agent.Action `json:"actions,omitempty" doc:"Several actions in place of one, at most 50."`
+		ContinueOnError bool           `json:"continue_on_error,omitempty" doc:"Of several: go on after one that failed."`
+	}
+}
+
+// executeActionsOut is the answer to one action, or to several.
+type executeActionsOut struct {
+	Success         bool            `json:"success"`
+	Result          map[string]any  `json:"result,omitempty" doc:"Of one action: url, title and page_id of the active tab, and what the action gives: status, value, image, data, text, cookies."`
+	Results         *[]room.Outcome `json:"results,omitempty" doc:"Of several: what became of each that was tried."`
+	TotalDurationMS *int64          `json:"total_duration_ms,omitempty" example:"412"`
+}
+
+// maxExecute bounds one request's actions together.
+const maxExecute = 15 * time.Minute
+
+func (s *Server) executeActions(c *Call, in *executeActionsIn) (executeActionsOut, error) {
+	open, err := s.openSession(c, in.ID)
+	if err != nil {
+		return executeActionsOut{}, err
+	}
+	single := in.Body.Actions == nil
+	limit := time.Duration(in.Body.Milliseconds()) * time.Millisecond
+	if !single {
+		limit = maxExecute
+	}
+	ctx, cancel := context.WithTimeout(c, min(limit+time.Second, maxExecute))
+	defer cancel()
+	control, end := http.NewResponseController(c.echo.Response()), time.Now().Add(limit)
+	if err := errors.Join(control.SetReadDeadline(end.Add(readTimeout)), control.SetWriteDeadline(end.Add(writeTimeout))); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return executeActionsOut{}, err
+	}
+	if single {
+		result, err := open.Do(ctx, in.Body.Single)
+		return executeActionsOut{Success: err == nil, Result: result}, err
+	}
+	began := time.Now()
+	outcomes, err := open.DoAll(ctx, in.Body.Actions, in.Body.ContinueOnError)
+	total := time.Since(began).Milliseconds()
+	failed := slices.ContainsFunc(outcomes, func(o room.Outcome) bool { return !o.Success })
+	return executeActionsOut{Success: !failed, Results: &outcomes, TotalDurationMS: &total}, err
+}
+
+// openSession finds a session that takes actions. One that has ended by itself
+// is listed for a while, and says so.
+func (s *Server) openSession(c *Call, id string) (*room.Session, error) {
+	open, err := s.options.Browser.Session(c.DB, id)
+	if err == nil {
+		return open, nil
+	}
+	row, err := s.options.Browser.Describe(c, c.DB, id)
+	if err != nil {
+		return nil, err
+	}
+	return nil, agent.Errorf(agent.CodeNotFound, "this session has ended; open another").With("id", id).With("status", row.Status)
 }

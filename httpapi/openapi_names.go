@@ -28,10 +28,11 @@ var irregularIDs = map[string]string{
 	"POST /agents/{id}/sql/execute":            "executeSQL",
 	"GET /agents/{id}/sources/{sourceId}/file": "getSourceFile",
 
-	"GET /agents/{id}/browser":             "listSessions",
-	"POST /agents/{id}/browser":            "createSession",
-	"DELETE /agents/{id}/browser":          "deleteSession",
-	"GET /agents/{id}/browser/{sessionId}": "getSession",
+	"GET /agents/{id}/browser":                      "listSessions",
+	"POST /agents/{id}/browser":                     "createSession",
+	"DELETE /agents/{id}/browser":                   "deleteSession",
+	"POST /agents/{id}/browser/{sessionId}/execute": "executeActions",
+	"GET /agents/{id}/browser/{sessionId}":          "getSession",
 
 	"GET /agents/{id}/mcp":                  "listMCPServers",
 	"POST /agents/{id}/mcp":                 "createMCPServer",

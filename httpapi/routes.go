@@ -150,6 +150,8 @@ func (s *Server) api() []*Route {
 		route("GET", "/agents/{id}/browser", 200, "List browser sessions, newest first", s.listSessions).limit(browser),
 		route("POST", "/agents/{id}/browser", 201, "Open a browser session", s.createSession).limit(browser).locates(sessionLocation).fails(agent.CodeBrowser),
 		route("DELETE", "/agents/{id}/browser", 200, "Close a browser session", s.deleteSession).limit(browser),
+		route("POST", "/agents/{id}/browser/{sessionId}/execute", 200, "Do one action, or several in their order", s.executeActions).limit(browser).
+			fails(agent.CodeInvalidAction, agent.CodeActionTimeout, agent.CodeBrowser),
 		route("GET", "/agents/{id}/browser/{sessionId}", 200, "Read a browser session with its tabs", s.getSession).limit(browser),
 
 		route("GET", "/agents/{id}/sql/schema", 200, "Describe the agent's tables", s.sqlSchema),

@@ -23,6 +23,15 @@ const (
 	tunnelHandshake = 30 * time.Second
 )
 
+// ProxyFailureHeader is on the answers that a Proxy itself makes in place of
+// those it could not get: ProxyRefused because of where they were to come from,
+// ProxyFailed for any other reason. Servers behind it cannot send it.
+const (
+	ProxyFailureHeader = "X-Satchel-Proxy"
+	ProxyRefused       = "refused"
+	ProxyFailed        = "failed"
+)
+
 // ProxyOptions say how a Proxy works.
 type ProxyOptions struct {
 	// Upstream is an HTTP proxy to go out by, with user information when it asks
@@ -74,7 +83,8 @@ func (c *Client) Proxy(o ProxyOptions) (*Proxy, error) {
 	p := &Proxy{client: &direct, options: o, listener: listener, served: make(chan struct{}), tunnels: map[net.Conn]struct{}{}}
 	quiet := log.New(io.Discard, "", 0)
 	p.forward = &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}, Transport: guard{&direct}, FlushInterval: -1,
-		ErrorLog: quiet, ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { p.fail(w, err) }}
+		ModifyResponse: func(r *http.Response) error { r.Header.Del(ProxyFailureHeader); return nil },
+		ErrorLog:       quiet, ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { p.fail(w, err) }}
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: tunnelHandshake, MaxHeaderBytes: maxProxyHeader, ErrorLog: quiet}
 	go func() {
 		defer close(p.served)
@@ -119,12 +129,13 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // fail answers a request that was not sent on. Nothing in the answer tells
 // more than that.
 func (p *Proxy) fail(w http.ResponseWriter, err error) {
-	status := http.StatusBadGateway
+	status, why := http.StatusBadGateway, ProxyFailed
 	var refused *Error
 	if errors.As(err, &refused) && refused.Refused() {
 		p.options.Refused(refused)
-		status = http.StatusForbidden
+		status, why = http.StatusForbidden, ProxyRefused
 	}
+	w.Header().Set(ProxyFailureHeader, why)
 	http.Error(w, http.StatusText(status), status)
 }
 

@@ -1,0 +1,47 @@
+package agent
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestActionsNameWhatIsOff(t *testing.T) {
+	text, zero, long := "x", 0, MaxActionTimeout+1
+	far := -1.0
+	cases := []struct {
+		name   string
+		action Action
+		field  string // "" when it is fine
+	}{
+		{"nothing", Action{}, "action"},
+		{"unknown", Action{Action: "fly"}, "action"},
+		{"navigate", Action{Action: "navigate", URL: "https://example.com"}, ""},
+		{"navigate nowhere", Action{Action: "navigate"}, "url"},
+		{"click nothing", Action{Action: "click", Selector: " "}, "selector"},
+		{"type nothing", Action{Action: "type", Selector: "#a"}, "text"},
+		{"type", Action{Action: "type", Selector: "#a", Text: &text}, ""},
+		{"press nothing", Action{Action: "press"}, "key"},
+		{"wait for nothing", Action{Action: "wait"}, "selector"},
+		{"wait for a time", Action{Action: "wait", Timeout: new(int)}, "timeout"},
+		{"select nothing", Action{Action: "select", Selector: "#a"}, "value"},
+		{"select", Action{Action: "select", Selector: "#a", Label: &text}, ""},
+		{"evaluate nothing", Action{Action: "evaluate", Script: "\n"}, "script"},
+		{"no time", Action{Action: "back", Timeout: &zero}, "timeout"},
+		{"much time", Action{Action: "back", Timeout: &long}, "timeout"},
+		{"button", Action{Action: "click", Selector: "#a", Button: "fourth"}, "button"},
+		{"direction", Action{Action: "scroll", Direction: "in"}, "direction"},
+		{"amount", Action{Action: "scroll", Amount: &far}, "amount"},
+		{"state", Action{Action: "wait", Selector: "#a", State: "happy"}, "state"},
+		{"file with a path", Action{Action: "upload", Selector: "#a", Files: []ActionFile{{Name: "../a"}}}, "files[0].name"},
+	}
+	for _, c := range cases {
+		err := c.action.Validate("actions[1].")
+		var e *Error
+		switch {
+		case c.field == "" && err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		case c.field != "" && (!errors.As(err, &e) || e.Code != CodeInvalidAction || e.Details["field"] != "actions[1]."+c.field):
+			t.Errorf("%s: %v, want a complaint about %s", c.name, err, c.field)
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/playwright-community/playwright-go"
+
+	"satchel/agent"
+)
+
+// Outcome is what became of one action of a batch.
+type Outcome struct {
+	Action     string         `json:"action" example:"click"`
+	Success    bool           `json:"success"`
+	DurationMS int64          `json:"duration_ms" example:"41"`
+	Result     map[string]any `json:"result,omitempty" doc:"As of a single action."`
+	Error      *OutcomeError  `json:"error,omitempty"`
+}
+
+// OutcomeError tells why an action of a batch failed.
+type OutcomeError struct {
+	Code    agent.Code     `json:"code" example:"ACTION_TIMEOUT"`
+	Message string         `json:"message"`
+	Details map[string]any `json:"details"`
+}
+
+// step is one action under way.
+type step struct {
+	*agent.Action
+	session *Session
+	page    *Page
+	began   time.Time
+	until   time.Time
+}
+
+// doers are the actions. Each returns the fields of the result that are its own.
+var doers = map[string]func(context.Context, *step) (map[string]any, error){
+	"navigate": navigate, "back": back, "forward": forward, "reload": reload,
+	"click": click, "hover": hover, "type": typeText, "press": press, "select": selectOption, "upload": upload,
+	"scroll": scroll, "wait": wait, "extract": extract, "evaluate": evaluate,
+	"screenshot": screenshot, "pdf": pdf, "snapshot": snapshot, "cookies": cookies,
+}
+
+// Do does one action and returns its result, always with url, title and the
+// page_id of the active tab. Errors are agent.Errors: INVALID_ACTION,
+// ACTION_TIMEOUT or BROWSER_ERROR.
+func (s *Session) Do(ctx context.Context, a agent.Action) (map[string]any, error) {
+	if err := a.Validate(""); err != nil {
+		return nil, err
+	}
+	return s.do(ctx, &a)
+}
+
+// DoAll does actions in their order until one fails, or all of them with
+// goOn. The error tells of a batch that cannot be tried; of what failed in it
+// the outcomes tell.
+func (s *Session) DoAll(ctx context.Context, actions []agent.Action, goOn bool) ([]Outcome, error) {
+	if len(actions) > agent.MaxActions {
+		return nil, agent.InvalidAction("", "actions", fmt.Sprintf("must be at most %d", agent.MaxActions))
+	}
+	for i := range actions {
+		if err := actions[i].Validate(fmt.Sprintf("actions[%d].", i)); err != nil {
+			return nil, err
+		}
+	}
+	outcomes := make([]Outcome, 0, len(actions))
+	for i := range actions {
+		began := time.Now()
+		result, err := s.do(ctx, &actions[i])
+		o := Outcome{Action: actions[i].Action, Success: err == nil, DurationMS: time.Since(began).Milliseconds(), Result: result}
+		if err != nil {
+			o.Error = outcomeError(err)
+		}
+		outcomes = append(outcomes, o)
+		if err != nil && (!goOn || s.life.Err() != nil || ctx.Err() != nil) {
+			break
+		}
+	}
+	return outcomes, nil
+}
+
+func outcomeError(err error) *OutcomeError {
+	o := &OutcomeError{Code: agent.ErrorCode(err), Message: agent.Explain(err), Details: map[string]any{}}
+	var e *agent.Error
+	if errors.As(err, &e) && e.Details != nil {
+		o.Details = e.Details
+	}
+	return o
+}
+
+func (s *Session) do(ctx context.Context, a *agent.Action) (map[string]any, error) {
+	st := &step{Action: a, session: s, began: time.Now()}
+	st.until = st.began.Add(time.Duration(a.Milliseconds()) * time.Millisecond)
+	limited, cancel := context.WithDeadline(ctx, st.until)
+	defer cancel()
+	if err := s.take(limited); err != nil {
+		return nil, st.explain(ctx, err)
+	}
+	defer s.give()
+	s.Touch()
+	defer s.Touch()
+	if s.Status() == agent.SessionTakeover {
+		return nil, agent.InvalidAction(a.Action, "action", "must wait: a person controls this session")
+	}
+	if err := st.choosePage(limited); err != nil {
+		return nil, st.explain(ctx, err)
+	}
+	result, err := st.run(limited)
+	if limited.Err() != nil && a.Action == "evaluate" {
+		st.page.free()
+	}
+	if err != nil {
+		return nil, st.explain(ctx, err)
+	}
+	st.tellPlace(limited, result)
+	return result, nil
+}
+
+// choosePage finds the tab that the action is for.
+func (st *step) choosePage(ctx context.Context) error {
+	if st.PageID != "" {
+		if st.page = st.session.Page(st.PageID); st.page == nil {
+			return agent.InvalidAction(st.Action.Action, "page_id", "is no open tab of this session")
+		}
+		return st.session.Activate(ctx, st.page)
+	}
+	changed, end := st.session.Changes()
+	defer end()
+	for {
+		if st.page = st.session.ActivePage(); st.page != nil {
+			return nil
+		}
+		select { // the last tab was closed, and another is on its way
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-st.session.Done():
+			return errEnded
+		}
+	}
+}
+
+// run does the action, or gives it up with the tab, the session or its time.
+func (st *step) run(ctx context.Context) (map[string]any, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(st.page.open, func() { cancel(errTabClosed) })()
+	result, err := Within(ctx, func() (map[string]any, error) { return doers[st.Action.Action](ctx, st) })
+	if err == nil && result == nil {
+		result = map[string]any{}
+	}
+	return result, err
+}
+
+var errTabClosed = errors.New("browser: the tab was closed")
+
+// tellPlace adds where the session is now.
+func (st *step) tellPlace(ctx context.Context, result map[string]any) {
+	p := st.session.ActivePage()
+	if p == nil {
+		p = st.page
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	title, err := Within(ctx, p.page.Title)
+	if err != nil {
+		title = p.Title() // it is busy
+	}
+	result["page_id"], result["url"], result["title"] = p.ID(), p.page.URL(), agent.Clip(title, maxTitle)
+}
+
+// milliseconds are what is left of the action's time, for Playwright. They end
+// a little before our own limit, so that Playwright can give the call up.
+func (st *step) milliseconds() *float64 {
+	left := float64(time.Until(st.until).Milliseconds())
+	return playwright.Float(max(left-min(left/10, 250), 1))
+}
+
+// element is the first element that the selector names.
+func (st *step) element() playwright.Locator { return st.page.page.Locator(st.Selector).First() }
+
+// netError finds Chromium's name of a failure of the network.
+var netError = regexp.MustCompile(`net::(ERR_[A-Z0-9_]+)`)
+
+// explain makes of whatever went wrong what the client is told. Playwright
+// tells kinds of failures apart by their text only.
+func (st *step) explain(asked context.Context, err error) error {
+	var known *agent.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	name := st.Action.Action
+	told := func(e *agent.Error) error {
+		e = e.With("action", name)
+		if st.Selector != "" {
+			e = e.With("selector", agent.Clip(st.Selector, 200))
+		}
+		return e.Because(err)
+	}
+	text := err.Error()
+	switch {
+	case asked.Err() != nil:
+		return asked.Err()
+	case errors.Is(err, errTabClosed), st.page != nil && st.page.open.Err() != nil:
+		return told(agent.Errorf(agent.CodeBrowser, "the tab was closed while %s was under way", name))
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, playwright.ErrTimeout):
+		return told(agent.Errorf(agent.CodeActionTimeout, "%s was not done within %d ms", name, st.Milliseconds()).With("timeout", st.Milliseconds()))
+	case st.Selector != "" && isBadSelector(text):
+		return told(agent.InvalidAction(name, "selector", "is not a valid selector"))
+	case st.Selector != "" && isWrongElement(text):
+		return told(agent.InvalidAction(name, "selector", "names an element that this cannot be done with"))
+	case name == "press" && strings.Contains(text, "Unknown key"):
+		return told(agent.InvalidAction(name, "key", "is not the name of a key"))
+	}
+	if code := netError.FindStringSubmatch(text); code != nil {
+		if host, ok := st.session.refusedSince(st.began); ok {
+			return told(agent.InvalidAction(name, "url", "leads to an address that must not be reached from here").With("host", host))
+		}
+		return told(agent.Errorf(agent.CodeBrowser, "the page could not be loaded").With("reason", code[1]))
+	}
+	return told(agent.Errorf(agent.CodeBrowser, "the browser could not do %s", name))
+}
+
+func isBadSelector(text string) bool {
+	for _, sign := range []string{"is not a valid selector", "while parsing", "Unknown engine", "Malformed selector", "is not a valid XPath", "Unsupported token"} {
+		if strings.Contains(text, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+func isWrongElement(text string) bool {
+	for _, sign := range []string{"Element is not a", "Node is not a", "Input of type", "Non-multiple file input", "Element is not <label>", "not an <input>", "Cannot type text into"} {
+		if strings.Contains(text, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// refusedSince tells whether a page was kept from an address since then.
+func (s *Session) refusedSince(began time.Time) (host string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.refused {
+		if !r.at.Before(began) {
+			return r.host, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,243 @@
+package browser
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+)
+
+// form is a page with something for every action.
+const form = `<title>Form</title>
+<style>#far { margin-top: 3000px } #covered { display: none }</style>
+<p class="line">one</p><p class="line">two <b>bold</b></p>
+<a id="next" href="/next">next</a> <a id="tab" href="/next" target="_blank">tab</a>
+<form onsubmit="document.title = 'sent ' + this.name.value; return false">
+<input id="name" name="name" value="was" onkeydown="keys.push(event.key)"> <select id="colour"><option value="r">red<option value="g">green</select>
+<select id="many" multiple><option>a<option>b<option>c</select> <input type="file" id="file" multiple>
+<button id="send">Send</button></form>
+<div id="hover" onmouseover="this.textContent = 'hovered'">hover me</div>
+<div id="double" ondblclick="this.textContent = 'twice'" oncontextmenu="this.textContent = 'right'; return false">click me</div>
+<div id="covered">never seen</div><div id="later"></div><div id="far" data-x="7">far away</div>
+<script>const keys = []; function soon(f) { setTimeout(f, 50) }</script>`
+
+// do does an action that the test writes as JSON.
+func do(t testing.TB, s *Session, body string) (map[string]any, error) {
+	t.Helper()
+	var a agent.Action
+	if err := json.Unmarshal([]byte(body), &a); err != nil {
+		t.Fatal(err)
+	}
+	return s.Do(t.Context(), a)
+}
+
+func must(t testing.TB, s *Session, body string) map[string]any {
+	t.Helper()
+	result, err := do(t, s, body)
+	if err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	return result
+}
+
+func TestActions(t *testing.T) {
+	s := open(t, agent.SessionOptions{})
+	url := site(t, map[string]string{"/": form, "/next": "<title>Next</title>the end"})
+	first := s.ActivePage()
+	data := base64.StdEncoding.EncodeToString([]byte("hello"))
+	for _, c := range []struct{ name, action, field, want string }{
+		{"navigate", `{"action":"navigate","url":"` + url + `/"}`, "status", "200"},
+		{"title", `{"action":"navigate","url":"` + url + `/"}`, "title", "Form"},
+		{"extract text", `{"action":"extract","selector":".line"}`, "value", "one"},
+		{"extract html", `{"action":"extract","selector":".line >> nth=1","attribute":"html"}`, "value", "two <b>bold</b>"},
+		{"extract value", `{"action":"extract","selector":"#name","attribute":"value"}`, "value", "was"},
+		{"extract attribute", `{"action":"extract","selector":"#far","attribute":"data-x"}`, "value", "7"},
+		{"extract what is not there", `{"action":"extract","selector":"#far","attribute":"data-y"}`, "value", "<nil>"},
+		{"extract all", `{"action":"extract","selector":".line","all":true}`, "value", "[one two bold]"},
+		{"extract all of nothing", `{"action":"extract","selector":".none","all":true}`, "value", "[]"},
+		{"hover", `{"action":"hover","selector":"#hover"}`, "", ""},
+		{"hovered", `{"action":"extract","selector":"#hover"}`, "value", "hovered"},
+		{"double click", `{"action":"click","selector":"#double","clicks":2}`, "", ""},
+		{"clicked twice", `{"action":"extract","selector":"#double"}`, "value", "twice"},
+		{"right click", `{"action":"click","selector":"#double","button":"right"}`, "", ""},
+		{"clicked right", `{"action":"extract","selector":"#double"}`, "value", "right"},
+		{"type", `{"action":"type","selector":"#name","text":"!"}`, "", ""},
+		{"typed", `{"action":"extract","selector":"#name","attribute":"value"}`, "value", "was!"},
+		{"type anew", `{"action":"type","selector":"#name","text":"Ada","clear":true}`, "", ""},
+		{"with key events", `{"action":"evaluate","script":"keys.join('')"}`, "value", "!DeleteAda"},
+		{"press in an element", `{"action":"press","selector":"#name","key":"Enter"}`, "title", "sent Ada"},
+		{"press", `{"action":"press","key":"Shift+Tab"}`, "", ""},
+		{"select by value", `{"action":"select","selector":"#colour","value":"g"}`, "values", "[g]"},
+		{"select by label", `{"action":"select","selector":"#colour","label":"red"}`, "values", "[r]"},
+		{"select several", `{"action":"select","selector":"#many","values":["a","c"]}`, "values", "[a c]"},
+		{"upload", `{"action":"upload","selector":"#file","files":[{"name":"a.txt","mime_type":"text/plain","data":"` + data + `"},{"name":"b","data":""}]}`, "files", "2"},
+		{"uploaded", `{"action":"evaluate","script":"const f = document.querySelector('#file').files; return f[0].name + f[0].type + await f[0].text() + f.length"}`, "value", "a.txttext/plainhello2"},
+		{"scroll", `{"action":"scroll","direction":"down","amount":700}`, "y", "700"},
+		{"scroll to the end", `{"action":"scroll","direction":"top"}`, "y", "0"},
+		{"scroll to an element", `{"action":"scroll","selector":"#far"}`, "", ""},
+		{"scrolled", `{"action":"evaluate","script":"scrollY > 1000"}`, "value", "true"},
+		{"wait for a time", `{"action":"wait","timeout":5}`, "", ""},
+		{"wait until hidden", `{"action":"wait","selector":"#covered","state":"hidden"}`, "", ""},
+		{"something later", `{"action":"evaluate","script":"soon(() => later.textContent = 'here')"}`, "value", "<nil>"},
+		{"wait for it", `{"action":"wait","selector":"text=here"}`, "", ""},
+		{"evaluate an expression", `{"action":"evaluate","script":"args.a + args.b.length","args":{"a":1,"b":[1,2]}}`, "value", "3"},
+		{"evaluate a function", `{"action":"evaluate","script":"({a}) => [a]","args":{"a":"x"}}`, "value", "[x]"},
+		{"evaluate a promise", `{"action":"evaluate","script":"new Promise(done => soon(() => done(5)))"}`, "value", "5"},
+		{"screenshot", `{"action":"screenshot"}`, "image", "data:image/png;base64,iVBOR"},
+		{"screenshot of all", `{"action":"screenshot","full_page":true,"format":"jpeg"}`, "image", "data:image/jpeg;base64,/9j/"},
+		{"screenshot of an element", `{"action":"screenshot","selector":"#send"}`, "image", "data:image/png;base64,iVBOR"},
+		{"pdf", `{"action":"pdf"}`, "data", "data:application/pdf;base64,JVBER"},
+		{"snapshot", `{"action":"snapshot"}`, "text", "- paragraph"},
+		{"a short snapshot", `{"action":"snapshot","max_length":30}`, "truncated", "true"},
+		{"cookies", `{"action":"cookies"}`, "cookies", "[]"},
+		{"click a link", `{"action":"click","selector":"#next"}`, "", ""},
+		{"wait for an address", `{"action":"wait","url":"**/n*t"}`, "url", url + "/next"},
+		{"back", `{"action":"back"}`, "url", url + "/"},
+		{"forward", `{"action":"forward"}`, "url", url + "/next"},
+		{"reload", `{"action":"reload"}`, "status", "200"},
+		{"back again", `{"action":"back"}`, "title", "Form"},
+		{"a new tab", `{"action":"click","selector":"#tab"}`, "", ""},
+		{"in the new tab", `{"action":"wait","url":"` + url + `/next"}`, "url", url + "/next"},
+		{"in the first tab", `{"action":"extract","selector":"#far","page_id":"` + first.ID() + `"}`, "page_id", first.ID()},
+	} {
+		result, err := do(t, s, c.action)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if got := fmt.Sprint(result[c.field]); c.field != "" && !strings.HasPrefix(strings.TrimLeft(got, " \n"), c.want) {
+			t.Errorf("%s: %s is %.200q, want %q", c.name, c.field, got, c.want)
+		}
+	}
+}
+
+func TestActionsThatFail(t *testing.T) {
+	s := open(t, agent.SessionOptions{})
+	url := site(t, map[string]string{"/": form})
+	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
+	tab := s.ActivePage().ID()
+	for _, c := range []struct {
+		name, action string
+		code         agent.Code
+		field        string
+	}{
+		{"bad selector", `{"action":"click","selector":"#a["}`, agent.CodeInvalidAction, "selector"},
+		{"unknown engine", `{"action":"extract","selector":"magic=x"}`, agent.CodeInvalidAction, "selector"},
+		{"wrong element", `{"action":"select","selector":"#name","value":"x"}`, agent.CodeInvalidAction, "selector"},
+		{"no file field", `{"action":"upload","selector":"#send","files":[]}`, agent.CodeInvalidAction, "selector"},
+		{"no such key", `{"action":"press","key":"Hyper"}`, agent.CodeInvalidAction, "key"},
+		{"no such tab", `{"action":"press","key":"a","page_id":"page-x"}`, agent.CodeInvalidAction, "page_id"},
+		{"no JavaScript", `{"action":"evaluate","script":"this is not"}`, agent.CodeInvalidAction, "script"},
+		{"a script that throws", `{"action":"evaluate","script":"throw new SyntaxError('mine')"}`, agent.CodeInvalidAction, "script"},
+		{"a script that says too much", `{"action":"evaluate","script":"'x'.repeat(2e6)"}`, agent.CodeInvalidAction, "script"},
+		{"element that never comes", `{"action":"click","selector":"#none","timeout":300}`, agent.CodeActionTimeout, ""},
+		{"element that never shows", `{"action":"wait","selector":"#covered","timeout":300}`, agent.CodeActionTimeout, ""},
+		{"address that never comes", `{"action":"wait","url":"**/never","timeout":300}`, agent.CodeActionTimeout, ""},
+		{"script that never ends", `{"action":"evaluate","script":"for (;;);","timeout":500}`, agent.CodeActionTimeout, ""},
+		{"promise that never ends", `{"action":"evaluate","script":"new Promise(() => {})","timeout":300}`, agent.CodeActionTimeout, ""},
+		{"nobody there", `{"action":"navigate","url":"http://127.0.0.1:1/"}`, agent.CodeBrowser, ""},
+	} {
+		_, err := do(t, s, c.action)
+		var e *agent.Error
+		if !errors.As(err, &e) || e.Code != c.code || c.field != "" && e.Details["field"] != c.field {
+			t.Errorf("%s: %v, want %s about %q", c.name, err, c.code, c.field)
+			continue
+		}
+		if e.Details["action"] == nil || strings.Contains(e.Message, "Call log") {
+			t.Errorf("%s: %q %v", c.name, e.Message, e.Details)
+		}
+	}
+	// What came before harmed nothing.
+	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
+	if got := must(t, s, `{"action":"extract","selector":".line"}`); got["value"] != "one" || got["page_id"] != tab {
+		t.Errorf("afterwards: %v, in the tab %s", got, tab)
+	}
+}
+
+func TestBatch(t *testing.T) {
+	s := open(t, agent.SessionOptions{})
+	url := site(t, map[string]string{"/": form})
+	var actions []agent.Action
+	batch := `[{"action":"navigate","url":"` + url + `/"},{"action":"click","selector":"#none","timeout":200},{"action":"extract","selector":".line"}]`
+	if err := json.Unmarshal([]byte(batch), &actions); err != nil {
+		t.Fatal(err)
+	}
+	for _, goOn := range []bool{false, true} {
+		outcomes, err := s.DoAll(t.Context(), actions, goOn)
+		want := map[bool]int{false: 2, true: 3}[goOn]
+		if err != nil || len(outcomes) != want || !outcomes[0].Success || outcomes[1].Success || outcomes[1].Error.Code != agent.CodeActionTimeout {
+			t.Errorf("going on %v: %+v, %v", goOn, outcomes, err)
+		}
+		if goOn && (outcomes[2].Result["value"] != "one" || outcomes[2].Action != "extract") {
+			t.Errorf("the third: %+v", outcomes[2])
+		}
+	}
+	actions[2].Selector = ""
+	if outcomes, err := s.DoAll(t.Context(), actions, true); agent.ErrorCode(err) != agent.CodeInvalidAction || outcomes != nil {
+		t.Errorf("a batch that cannot be tried is tried: %v, %v", outcomes, err)
+	}
+	if _, err := s.DoAll(t.Context(), make([]agent.Action, agent.MaxActions+1), true); agent.ErrorCode(err) != agent.CodeInvalidAction {
+		t.Errorf("a long batch: %v", err)
+	}
+}
+
+func TestTakeoverRefusesActions(t *testing.T) {
+	s := open(t, agent.SessionOptions{})
+	if err := s.Takeover(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := do(t, s, `{"action":"snapshot"}`); agent.ErrorCode(err) != agent.CodeInvalidAction {
+		t.Errorf("an action under a person's control: %v", err)
+	}
+	if err := s.Takeover(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	must(t, s, `{"action":"snapshot"}`)
+}
+
+func TestActionIsGivenUpWithItsCaller(t *testing.T) {
+	s := open(t, agent.SessionOptions{})
+	hold := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(hold)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(slow.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := s.Do(ctx, agent.Action{Action: "navigate", URL: slow.URL})
+		done <- err
+	}()
+	<-hold
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+	must(t, s, `{"action":"navigate","url":"about:blank"}`)
+	go func() { <-time.After(100 * time.Millisecond); s.end("") }()
+	if _, err := do(t, s, `{"action":"wait","timeout":60000}`); agent.ErrorCode(err) != agent.CodeBrowser && agent.ErrorCode(err) != agent.CodeNotFound {
+		t.Errorf("an action whose session ended: %v", err)
+	}
+}
+
+// A script runs on pages whose policy forbids eval.
+func TestEvaluateUnderAPolicy(t *testing.T) {
+	s := open(t, agent.SessionOptions{})
+	strict := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Security-Policy", "default-src 'none'")
+		fmt.Fprint(w, "<p id=a>x")
+	}))
+	t.Cleanup(strict.Close)
+	must(t, s, `{"action":"navigate","url":"`+strict.URL+`"}`)
+	if got := must(t, s, `{"action":"evaluate","script":"document.querySelector('#a').textContent"}`); got["value"] != "x" {
+		t.Errorf("%v", got)
+	}
+}

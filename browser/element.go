@@ -1,0 +1,221 @@
+package browser
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/playwright-community/playwright-go"
+
+	"satchel/agent"
+)
+
+func click(_ context.Context, st *step) (map[string]any, error) {
+	o := playwright.LocatorClickOptions{Timeout: st.milliseconds()}
+	if st.Button != "" {
+		button := playwright.MouseButton(st.Button)
+		o.Button = &button
+	}
+	if st.Clicks > 1 {
+		o.ClickCount = &st.Clicks
+	}
+	return nil, st.element().Click(o)
+}
+
+func hover(_ context.Context, st *step) (map[string]any, error) {
+	return nil, st.element().Hover(playwright.LocatorHoverOptions{Timeout: st.milliseconds()})
+}
+
+func typeText(_ context.Context, st *step) (map[string]any, error) {
+	e := st.element()
+	if st.Clear {
+		if err := e.Clear(playwright.LocatorClearOptions{Timeout: st.milliseconds()}); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := e.Evaluate(caretToEnd, nil, playwright.LocatorEvaluateOptions{Timeout: st.milliseconds()}); err != nil {
+		return nil, err
+	}
+	return nil, e.PressSequentially(*st.Text, playwright.LocatorPressSequentiallyOptions{Delay: playwright.Float(float64(st.Delay)), Timeout: st.milliseconds()})
+}
+
+// caretToEnd focuses a field and puts the caret behind what is in it, where the
+// kind of field has a caret that can be put.
+const caretToEnd = `e => {
+	e.focus();
+	try { e.setSelectionRange(e.value.length, e.value.length); } catch {}
+}`
+
+func press(_ context.Context, st *step) (map[string]any, error) {
+	if st.Selector != "" {
+		return nil, st.element().Press(st.Key, playwright.LocatorPressOptions{Timeout: st.milliseconds()})
+	}
+	return nil, st.page.page.Keyboard().Press(st.Key)
+}
+
+func selectOption(_ context.Context, st *step) (map[string]any, error) {
+	var wanted playwright.SelectOptionValues
+	switch {
+	case st.Label != nil:
+		wanted.Labels = &[]string{*st.Label}
+	case st.Value != nil:
+		wanted.Values = &[]string{*st.Value}
+	default:
+		wanted.Values = &st.Values
+	}
+	chosen, err := st.element().SelectOption(wanted, playwright.LocatorSelectOptionOptions{Timeout: st.milliseconds()})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"values": chosen}, nil
+}
+
+func upload(_ context.Context, st *step) (map[string]any, error) {
+	files := make([]playwright.InputFile, len(st.Files))
+	for i, f := range st.Files {
+		files[i] = playwright.InputFile{Name: f.Name, MimeType: f.MIMEType, Buffer: f.Data}
+		if f.MIMEType == "" {
+			files[i].MimeType = "application/octet-stream"
+		}
+	}
+	err := st.element().SetInputFiles(files, playwright.LocatorSetInputFilesOptions{Timeout: st.milliseconds()})
+	return map[string]any{"files": len(files)}, err
+}
+
+// scrollBy scrolls an element, or the page when there is none, and returns
+// where it stands then. Smooth scrolling would not have arrived.
+const scrollBy = `(e, [direction, amount]) => {
+	const at = e === document.body || e === document.documentElement || !e ? document.scrollingElement || document.documentElement : e;
+	const [x, y] = {up: [0, -amount], down: [0, amount], left: [-amount, 0], right: [amount, 0], top: [0, -at.scrollHeight], bottom: [0, at.scrollHeight]}[direction];
+	at.scrollBy({left: x, top: y, behavior: "instant"});
+	return [at.scrollLeft, at.scrollTop];
+}`
+
+const defaultScroll = 500 // pixels
+
+func scroll(_ context.Context, st *step) (map[string]any, error) {
+	if st.Selector != "" && st.Direction == "" && st.Amount == nil {
+		return nil, st.element().ScrollIntoViewIfNeeded(playwright.LocatorScrollIntoViewIfNeededOptions{Timeout: st.milliseconds()})
+	}
+	direction, amount := st.Direction, float64(defaultScroll)
+	if direction == "" {
+		direction = "down"
+	}
+	if st.Amount != nil {
+		amount = *st.Amount
+	}
+	e := st.page.page.Locator(":root")
+	if st.Selector != "" {
+		e = st.element()
+	}
+	at, err := e.Evaluate(scrollBy, []any{direction, amount}, playwright.LocatorEvaluateOptions{Timeout: st.milliseconds()})
+	if err != nil {
+		return nil, err
+	}
+	if xy, ok := at.([]any); ok && len(xy) == 2 {
+		return map[string]any{"x": xy[0], "y": xy[1]}, nil
+	}
+	return nil, nil
+}
+
+func wait(ctx context.Context, st *step) (map[string]any, error) {
+	switch {
+	case st.Selector != "":
+		state := playwright.WaitForSelectorStateVisible
+		if st.State != "" {
+			wanted := playwright.WaitForSelectorState(st.State)
+			state = &wanted
+		}
+		return nil, st.element().WaitFor(playwright.LocatorWaitForOptions{State: state, Timeout: st.milliseconds()})
+	case st.URL != "":
+		return nil, waitForURL(ctx, st)
+	}
+	pause := time.NewTimer(time.Duration(*st.milliseconds()) * time.Millisecond)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return nil, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func waitForURL(ctx context.Context, st *step) error {
+	changed, end := st.session.Changes()
+	defer end()
+	glob := urlGlob(st.URL)
+	for {
+		p := st.page
+		if active := st.session.ActivePage(); st.PageID == "" && active != nil {
+			p = active // a click before may have opened it
+		}
+		if url := p.URL(); url == st.URL || glob.MatchString(url) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// maxValue bounds all values of extract together, in bytes.
+const maxValue = 1 << 20
+
+// readElements returns what is asked for of each of the first 1,000 elements;
+// null where an element has none.
+const readElements = `(list, name) => list.slice(0, 1000).map(e => {
+	switch (name) {
+	case "text": return e.innerText ?? e.textContent;
+	case "html": return e.innerHTML;
+	case "value": return e.value ?? null;
+	}
+	return e.getAttribute(name);
+})`
+
+func extract(_ context.Context, st *step) (map[string]any, error) {
+	name := st.Attribute
+	if name == "" {
+		name = "text"
+	}
+	if !st.All { // the one that is wanted may be on its way
+		if err := st.element().WaitFor(playwright.LocatorWaitForOptions{State: playwright.WaitForSelectorStateAttached, Timeout: st.milliseconds()}); err != nil {
+			return nil, err
+		}
+	}
+	found := st.page.page.Locator(st.Selector)
+	if !st.All {
+		found = found.First()
+	}
+	read, err := found.EvaluateAll(readElements, name)
+	if err != nil {
+		return nil, err
+	}
+	values, _ := read.([]any)
+	result := map[string]any{}
+	room := maxValue
+	for i, v := range values {
+		text, ok := v.(string)
+		if !ok {
+			continue
+		}
+		if len(text) > room {
+			text = agent.Clip(text, room)
+			result["truncated"] = true
+		}
+		room -= len(text)
+		values[i] = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	switch {
+	case st.All && values == nil:
+		result["value"] = []any{}
+	case st.All:
+		result["value"] = values
+	case len(values) > 0:
+		result["value"] = values[0]
+	default:
+		return nil, agent.Errorf(agent.CodeBrowser, "the element went away").With("action", "extract")
+	}
+	return result, nil
+}

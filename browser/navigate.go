@@ -1,0 +1,256 @@
+package browser
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/playwright-community/playwright-go"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+)
+
+// blankPage is the one address that is not of the network.
+const blankPage = "about:blank"
+
+// checkURL refuses what is not on the network, and addresses that must not be
+// reached as far as one can tell from the text.
+func (b *Browser) checkURL(action, raw string) (string, error) {
+	if raw == blankPage {
+		return raw, nil
+	}
+	u, err := b.guard.CheckURL(strings.TrimSpace(raw))
+	if err != nil {
+		var refused *egress.Error
+		reason := "is not an address"
+		if errors.As(err, &refused) {
+			reason = "cannot be opened: " + refused.Error()
+		}
+		return "", agent.InvalidAction(action, "url", reason).Because(err)
+	}
+	return u.String(), nil
+}
+
+func (st *step) waitUntil() *playwright.WaitUntilState {
+	if st.WaitUntil == "" {
+		return playwright.WaitUntilStateLoad
+	}
+	state := playwright.WaitUntilState(st.WaitUntil)
+	return &state
+}
+
+func navigate(ctx context.Context, st *step) (map[string]any, error) {
+	url, err := st.session.browser.checkURL("navigate", st.URL)
+	if err != nil {
+		return nil, err
+	}
+	response, err := st.page.page.Goto(url, playwright.PageGotoOptions{WaitUntil: st.waitUntil(), Timeout: st.milliseconds()})
+	if err != nil && strings.Contains(err.Error(), `interrupted by another navigation to "`+errorPages) {
+		// The page that tells of a failure before came late.
+		response, err = st.page.page.Goto(url, playwright.PageGotoOptions{WaitUntil: st.waitUntil(), Timeout: st.milliseconds()})
+	}
+	if err != nil {
+		if strings.Contains(err.Error(), "Download is starting") {
+			return map[string]any{"download": true}, nil
+		}
+		st.settle(ctx)
+		return nil, err
+	}
+	return st.arrival(response)
+}
+
+// errorPages begins the addresses of the pages that Chromium shows when a load
+// has failed.
+const errorPages = "chrome-error:"
+
+// settle waits for the page that tells of a failed load, which would interrupt
+// the next one.
+func (st *step) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	changed, end := st.session.Changes()
+	defer end()
+	for !strings.HasPrefix(st.page.URL(), errorPages) {
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// arrival tells what came of a load.
+func (st *step) arrival(response playwright.Response) (map[string]any, error) {
+	result := map[string]any{}
+	if response == nil {
+		return result, nil // a blank page, or a move within the page
+	}
+	switch response.Headers()[strings.ToLower(egress.ProxyFailureHeader)] {
+	case "":
+	case egress.ProxyRefused:
+		return nil, agent.InvalidAction(st.Action.Action, "url", "leads to an address that must not be reached from here")
+	default:
+		return nil, agent.Errorf(agent.CodeBrowser, "the page could not be loaded").With("action", st.Action.Action).With("reason", "ERR_CONNECTION_FAILED")
+	}
+	result["status"] = response.Status()
+	return result, nil
+}
+
+func back(_ context.Context, st *step) (map[string]any, error) {
+	r, err := st.page.page.GoBack(playwright.PageGoBackOptions{WaitUntil: st.waitUntil(), Timeout: st.milliseconds()})
+	return st.arrive(r, err)
+}
+
+func forward(_ context.Context, st *step) (map[string]any, error) {
+	r, err := st.page.page.GoForward(playwright.PageGoForwardOptions{WaitUntil: st.waitUntil(), Timeout: st.milliseconds()})
+	return st.arrive(r, err)
+}
+
+func reload(_ context.Context, st *step) (map[string]any, error) {
+	r, err := st.page.page.Reload(playwright.PageReloadOptions{WaitUntil: st.waitUntil(), Timeout: st.milliseconds()})
+	return st.arrive(r, err)
+}
+
+func (st *step) arrive(response playwright.Response, err error) (map[string]any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return st.arrival(response)
+}
+
+// Navigate takes a tab to an address under the rules of the action of that
+// name, and waits for the answer's first bytes.
+func (p *Page) Navigate(ctx context.Context, url string) error {
+	url, err := p.session.browser.checkURL("navigate", url)
+	if err != nil {
+		return err
+	}
+	return p.session.call(ctx, func() error {
+		_, err := p.page.Goto(url, playwright.PageGotoOptions{WaitUntil: playwright.WaitUntilStateCommit})
+		return err
+	})
+}
+
+// Move is a way through the history of a tab.
+type Move string
+
+// The moves of History.
+const (
+	Back    Move = "back"
+	Forward Move = "forward"
+	Reload  Move = "reload"
+)
+
+// History moves a tab through its history and waits for the answer's first
+// bytes.
+func (p *Page) History(ctx context.Context, m Move) error {
+	return p.session.call(ctx, func() (err error) {
+		commit := playwright.WaitUntilStateCommit
+		switch m {
+		case Back:
+			_, err = p.page.GoBack(playwright.PageGoBackOptions{WaitUntil: commit})
+		case Forward:
+			_, err = p.page.GoForward(playwright.PageGoForwardOptions{WaitUntil: commit})
+		default:
+			_, err = p.page.Reload(playwright.PageReloadOptions{WaitUntil: commit})
+		}
+		return err
+	})
+}
+
+// dataURL is bytes as a page could show them.
+func dataURL(media string, data []byte) string {
+	return "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(data)
+}
+
+// maxPicture is the largest screenshot or PDF, in bytes.
+const maxPicture = 32 << 20
+
+func screenshot(_ context.Context, st *step) (map[string]any, error) {
+	format, media := playwright.ScreenshotTypePng, "image/png"
+	if st.Format == "jpeg" {
+		format, media = playwright.ScreenshotTypeJpeg, "image/jpeg"
+	}
+	var data []byte
+	var err error
+	if st.Selector != "" {
+		data, err = st.element().Screenshot(playwright.LocatorScreenshotOptions{Type: format, Timeout: st.milliseconds()})
+	} else {
+		data, err = st.page.page.Screenshot(playwright.PageScreenshotOptions{FullPage: &st.FullPage, Type: format, Timeout: st.milliseconds()})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return st.picture("image", media, data)
+}
+
+func pdf(_ context.Context, st *step) (map[string]any, error) {
+	if !st.session.chromium.headless {
+		return nil, agent.InvalidAction("pdf", "action", "needs a headless session")
+	}
+	data, err := st.page.page.PDF()
+	if err != nil {
+		return nil, err
+	}
+	return st.picture("data", "application/pdf", data)
+}
+
+func (st *step) picture(field, media string, data []byte) (map[string]any, error) {
+	if len(data) > maxPicture {
+		return nil, agent.Errorf(agent.CodeBrowser, "the page is too large for this").With("action", st.Action.Action).With("limit_bytes", maxPicture)
+	}
+	return map[string]any{field: dataURL(media, data)}, nil
+}
+
+// defaultSnapshot is how much of a snapshot is given unless more is asked for,
+// in characters.
+const defaultSnapshot = 20_000
+
+func snapshot(_ context.Context, st *step) (map[string]any, error) {
+	element := st.page.page.Locator("body")
+	if st.Selector != "" {
+		element = st.element()
+	}
+	text, err := element.AriaSnapshot(playwright.LocatorAriaSnapshotOptions{Ref: playwright.Bool(true), Timeout: st.milliseconds()})
+	if err != nil {
+		return nil, err
+	}
+	limit := st.MaxLength
+	if limit == 0 {
+		limit = defaultSnapshot
+	}
+	result := map[string]any{"text": text}
+	if runes := []rune(text); len(runes) > limit {
+		short := string(runes[:limit])
+		if end := strings.LastIndexByte(short, '\n'); end > 0 {
+			short = short[:end]
+		}
+		result["text"], result["truncated"] = short, true
+	}
+	return result, nil
+}
+
+func cookies(_ context.Context, st *step) (map[string]any, error) {
+	var urls []string
+	if st.URL != "" {
+		urls = []string{st.URL}
+	}
+	found, err := st.session.context.Cookies(urls...)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"cookies": found}, nil
+}
+
+// urlGlob compiles an address in which ** stands for anything and * for
+// anything but a slash.
+func urlGlob(pattern string) *regexp.Regexp {
+	text := regexp.QuoteMeta(pattern)
+	text = strings.ReplaceAll(text, `\*\*`, "\x00")
+	text = strings.ReplaceAll(text, `\*`, "[^/]*")
+	return regexp.MustCompile("^" + strings.ReplaceAll(text, "\x00", ".*") + "$")
+}
