@@ -23,6 +23,10 @@ type Page struct {
 	shut  context.CancelFunc
 	dirty chan struct{} // holds one token when the title may have changed
 
+	// brake is what stops a script. A session that is opened while one runs does
+	// not get through, so it is opened before. Whose turn it is uses it.
+	brake playwright.CDPSession
+
 	// Guarded by the session's lock.
 	url, title string
 	crashed    bool

@@ -47,6 +47,12 @@ func evaluate(ctx context.Context, st *step) (map[string]any, error) {
 			return nil, agent.InvalidAction("evaluate", "script", "is not JavaScript").Because(err)
 		}
 	}
+	if st.page.brake == nil {
+		var err error
+		if st.page.brake, err = st.page.CDP(ctx); err != nil {
+			return nil, err
+		}
+	}
 	var args any
 	if len(st.Args) > 0 {
 		if err := json.Unmarshal(st.Args, &args); err != nil {
@@ -87,12 +93,10 @@ func (p *Page) free() {
 	}
 	ctx, cancel := context.WithTimeout(p.open, backAfter)
 	defer cancel()
-	cdp, err := p.CDP(ctx)
-	if err == nil {
-		_, _ = Within(ctx, func() (any, error) { return cdp.Send("Runtime.terminateExecution", nil) }) // what counts is whether it helps
-		for range 2 { // the first question may be what is stopped
+	if p.brake != nil {
+		_, _ = Within(ctx, func() (any, error) { return p.brake.Send("Runtime.terminateExecution", nil) }) // what counts is whether it helps
+		for range 2 {                                                                                      // the first question may be what is stopped
 			if p.tellsTitle(backAfter / 2) {
-				_, _ = Within(ctx, func() (any, error) { return nil, cdp.Detach() }) // it ends with the tab at the latest
 				return
 			}
 		}
