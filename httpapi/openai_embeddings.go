@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -26,7 +27,10 @@ func (t *texts) UnmarshalJSON(data []byte) error {
 		}
 		return nil
 	}
-	return json.Unmarshal(data, (*[]string)(t))
+	if json.Unmarshal(data, (*[]string)(t)) != nil {
+		return errors.New("must be a text or a list of texts")
+	}
+	return nil
 }
 
 type openAIEmbeddingsIn struct {
