@@ -39,9 +39,9 @@ func build(b *testing.B) string {
 }
 
 // spawn starts the server and returns once it says where it listens.
-func spawn(b *testing.B, binary, data string) *process {
+func spawn(b *testing.B, binary, data string, more ...string) *process {
 	b.Helper()
-	cmd := exec.Command(binary, "serve", "--addr", "127.0.0.1:0", "--data", data, "--rate-limits", "off")
+	cmd := exec.Command(binary, append([]string{"serve", "--addr", "127.0.0.1:0", "--data", data, "--rate-limits", "off"}, more...)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		b.Fatal(err)
