@@ -2,9 +2,11 @@ package chat
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
@@ -60,10 +62,49 @@ func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 	return c.Compile("schema.json")
 }
 
+// maxKept bounds the schemas whose compiled form is kept, in bytes of their
+// text; compiled they take some tens of times as much.
+const maxKept = 256 << 10
+
+// schemas keeps compiled schemas by their text: each call of a tool needs one
+// again, and compiling takes longer than checking.
+type schemas struct {
+	mu   sync.Mutex
+	kept map[[sha256.Size]byte]*jsonschema.Schema
+	size int
+}
+
+var known = schemas{kept: map[[sha256.Size]byte]*jsonschema.Schema{}}
+
+func (s *schemas) compiled(schema json.RawMessage) (*jsonschema.Schema, error) {
+	key := sha256.Sum256(schema)
+	s.mu.Lock()
+	ready := s.kept[key]
+	s.mu.Unlock()
+	if ready != nil {
+		return ready, nil
+	}
+	ready, err := compile(schema)
+	if err != nil || len(schema) > maxSchema {
+		return ready, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept[key] != nil {
+		return ready, nil
+	}
+	if s.size += len(schema); s.size > maxKept {
+		clear(s.kept)
+		s.size = len(schema)
+	}
+	s.kept[key] = ready
+	return ready, nil
+}
+
 // schemaProblem says in one line where a value departs from a schema; "" when
 // it follows it.
 func schemaProblem(schema, value json.RawMessage) string {
-	compiled, err := compile(schema)
+	compiled, err := known.compiled(schema)
 	if err != nil {
 		return "cannot be checked: the schema is no JSON Schema"
 	}
