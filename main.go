@@ -120,6 +120,7 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	defer platforms.Close()
 	poller := gateways.NewPoller(platforms)
 	engine.Register(flow.MessageKinds(platforms))
+	engine.Browse(browsers)
 	dispatcher := dispatch.New(folder, options.Log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
 		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
 	folder.OnEvents(func(db *store.DB) { dispatcher.Wake(db); webhooks.Resume(db); poller.Wake(db) })

@@ -69,15 +69,15 @@ var nodeTypes = map[string]nodeType{
 	"sms":            {fields: fieldsOf("to!:text message!:text gateway_id:text")},
 	"team_chat":      {fields: fieldsOf("channel!:text message!:text thread_ts:text format:=plain,mrkdwn gateway_id:text")},
 	"community_chat": {fields: fieldsOf("channel!:text message!:text reply_to:text gateway_id:text")},
-	"navigate":       {fields: fieldsOf("url!:text session_id:text wait_until:text")},
+	"navigate":       {fields: fieldsOf("url!:text session_id:text wait_until:=load,domcontentloaded,networkidle,commit")},
 	"click":          {fields: fieldsOf("selector!:text session_id:text button:=left,right,middle")},
 	"type":           {fields: fieldsOf("selector!:text text!:text session_id:text clear:bool delay:number")},
 	"press":          {fields: fieldsOf("key!:text selector:text session_id:text")},
 	"extract":        {fields: fieldsOf("selector!:text attribute:text all:bool session_id:text")},
 	"screenshot":     {fields: fieldsOf("selector:text full_page:bool session_id:text")},
-	"wait-for":       {fields: fieldsOf("selector:text state:text timeout:number url:text session_id:text")},
+	"wait-for":       {fields: fieldsOf("selector:text state:=attached,detached,visible,hidden timeout:number url:text session_id:text")},
 	"select":         {fields: fieldsOf("selector!:text value:text values:list label:text session_id:text")},
-	"scroll":         {fields: fieldsOf("selector:text x:number y:number session_id:text")},
+	"scroll":         {fields: fieldsOf("selector:text direction:=up,down,left,right,top,bottom amount:number session_id:text")},
 	"evaluate":       {fields: fieldsOf("script!:text args:any session_id:text")},
 }
 

@@ -33,6 +33,7 @@ type Engine struct {
 	log      *slog.Logger
 	client   *egress.Client
 	kinds    map[string]*Kind
+	browsing *browsing // nil: no nodes drive a browser
 	programs programs
 	turns    turns
 	drain    time.Duration // how long Stop lets executions come to their end by themselves

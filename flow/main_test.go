@@ -14,13 +14,14 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/script"
+	"satchel/browser"
 	"satchel/store"
 )
 
 // TestMain is also the child that runs scripts, and the program that the tests
 // of kills kill.
 func TestMain(m *testing.M) {
-	if script.RunChild(os.Args[1:]) {
+	if browser.RunChild(os.Args) || script.RunChild(os.Args[1:]) {
 		return
 	}
 	if folder := os.Getenv(victimFolder); folder != "" {

@@ -222,6 +222,9 @@ func (e *Engine) left(r *run, why error) {
 	a := r.line.agent
 	delete(a.active, r.id)
 	over := why == nil || errors.Is(why, errOver) || errors.Is(why, store.ErrEnded) || agent.ErrorCode(why) == agent.CodeNotFound
+	if over || r.fresh {
+		e.closeSession(r.id)
+	}
 	switch {
 	case r.fresh: // nobody will hear of it but who waits for it
 		e.announce(r.id, r, why)
@@ -302,6 +305,7 @@ func (e *Engine) over(db *store.DB, x *agent.Execution) *run {
 		a.active[x.ID].cancel(errOver)
 		return a.active[x.ID]
 	}
+	e.closeSession(x.ID)
 	e.announce(x.ID, nil, nil)
 	return nil
 }

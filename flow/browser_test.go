@@ -1,0 +1,181 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"satchel/agent"
+	"satchel/browser"
+	"satchel/browser/install"
+	"satchel/store"
+)
+
+// browsed starts a browser beside an engine.
+func browsed(t *testing.T) (*store.DB, *Engine, *browser.Browser) {
+	t.Helper()
+	p, err := install.Ready(t.Context(), install.Options{Chromium: os.Getenv("SATCHEL_CHROMIUM"), Driver: os.Getenv("SATCHEL_BROWSER_DRIVER"), Getenv: os.Getenv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, e := openAt(t, t.TempDir())
+	b := browser.New(browser.Options{Folder: folder, Allow: loopback, Log: slog.New(slog.DiscardHandler), Find: func(context.Context) (browser.Program, error) {
+		return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, nil
+	}})
+	if err := b.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Stop)
+	e.Browse(b)
+	return folder.Default(), e, b
+}
+
+// shop is a site with a form that scripts answer.
+func shop(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, `<!doctype html><title>Shop</title><input id=name><select id=size><option>small<option>large</select>
+			<button id=order onclick="said.textContent = name_() + ' wants ' + size.value; document.title = 'Ordered'">Order</button><p id=said></p>
+			<script>const said = document.getElementById("said"), size = document.getElementById("size"), name_ = () => document.getElementById("name").value</script>`)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// noSessions waits until an agent has no session left: the execution that
+// owned it is over.
+func noSessions(t *testing.T, db *store.DB, b *browser.Browser) {
+	t.Helper()
+	for t.Context().Err() == nil {
+		if _, total, err := b.List(t.Context(), db, store.Page{Limit: 10}); err != nil {
+			t.Fatal(err)
+		} else if total == 0 {
+			return
+		}
+	}
+}
+
+func TestBrowserNodes(t *testing.T) {
+	db, e, b := browsed(t)
+	x := ran(t, db, e, made(t, db, e, `t trigger
+		n navigate {"url":"{{shop}}"}
+		y type {"selector":"#name","text":"{{who}}","clear":true}
+		z select {"selector":"#size","value":"large"}
+		w wait-for {"selector":"#order","timeout":"{{limit}}"}
+		c click {"selector":"#order"}
+		x extract {"selector":"#said","attribute":"text"}
+		v evaluate {"script":"args.a + document.title.length","args":{"a":1}}
+		p press {"selector":"#name","key":"End"}
+		r scroll {"direction":"down","amount":10}
+		i screenshot {"selector":"#order"}
+		s set {"values":{"said":"{{nodes.x.value}}","n":"{{nodes.v.value}}","first":"{{nodes.n.title}}","then":"{{nodes.c.title}}","status":"{{nodes.n.status}}","session":"{{nodes.n.session_id}}","size":"{{nodes.z.values}}","image":"{{nodes.i.image}}"}}
+		t -> n
+		n -> y
+		y -> z
+		z -> w
+		w -> c
+		c -> x
+		x -> v
+		v -> p
+		p -> r
+		r -> i
+		i -> s`), string(mustJSON(map[string]any{"shop": shop(t), "who": "Ada", "limit": "5000"})))
+	var out struct {
+		Said, First, Then, Session, Image string
+		N, Status                         float64
+		Size                              []string
+	}
+	if err := json.Unmarshal(x.Execution.Output, &out); err != nil || x.Execution.Status != agent.ExecutionComplete {
+		t.Fatalf("%+v: %v\n%s", x.Execution.Error, err, x.Execution.Output)
+	}
+	if out.Said != "Ada wants large" || out.N != 8 || out.First != "Shop" || out.Then != "Ordered" || out.Status != 200 || len(out.Size) != 1 || !strings.HasPrefix(out.Image, "data:image/png;base64,") {
+		t.Errorf("%.600s", x.Execution.Output)
+	}
+	noSessions(t, db, b)
+	if _, err := b.Session(db, out.Session); agent.ErrorCode(err) != agent.CodeNotFound {
+		t.Errorf("the session is still open: %v", err)
+	}
+}
+
+// TestBrowserNodesShareASession: branches of an execution drive one session,
+// and one that asks for another drives that.
+func TestBrowserNodesShareASession(t *testing.T) {
+	db, e, b := browsed(t)
+	other, err := b.Create(t.Context(), db, agent.SessionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := ran(t, db, e, made(t, db, e, `t trigger
+		a navigate {"url":"{{shop}}"}
+		b navigate {"url":"{{shop}}"}
+		c navigate {"url":"{{shop}}","session_id":"{{other}}"}
+		s set {"values":{"a":"{{nodes.a.session_id}}","b":"{{nodes.b.session_id}}","c":"{{nodes.c.session_id}}"}}
+		t -> a
+		t -> b
+		t -> c
+		a -> s
+		b -> s
+		c -> s`), string(mustJSON(map[string]any{"shop": shop(t), "other": other.ID})))
+	var out struct{ A, B, C string }
+	_ = json.Unmarshal(x.Execution.Output, &out)
+	if out.A == "" || out.A != out.B || out.C != other.ID || out.A == out.C {
+		t.Errorf("%+v: %s", x.Execution.Error, x.Execution.Output)
+	}
+	if err := b.Close(t.Context(), db, other.ID); err != nil {
+		t.Errorf("the session that was named ended with the execution: %v", err)
+	}
+	noSessions(t, db, b)
+}
+
+// TestBrowserSessionEndsWithExecution: one that sleeps keeps its session, one
+// that is terminated does not.
+func TestBrowserSessionEndsWithExecution(t *testing.T) {
+	db, e, b := browsed(t)
+	id := begun(t, db, e, made(t, db, e, `t trigger
+		n navigate {"url":"{{shop}}"}
+		w wait {"event":"x.y","timeout":600}
+		t -> n
+		n -> w`), string(mustJSON(map[string]any{"shop": shop(t)})))
+	asleep(t, e, db, id)
+	if _, total, err := b.List(t.Context(), db, store.Page{Limit: 10}); err != nil || total != 1 {
+		t.Fatalf("%d sessions are open, %v", total, err)
+	}
+	if _, err := e.Terminate(t.Context(), db, id); err != nil {
+		t.Fatal(err)
+	}
+	noSessions(t, db, b)
+}
+
+func TestBrowserNodesFail(t *testing.T) {
+	db, e, b := browsed(t)
+	for _, c := range []struct {
+		name, graph string
+		code        agent.Code
+		says        string
+	}{
+		{"no session", `a click {"selector":"#x"}`, agent.CodeConflict, "a navigate node opens one"},
+		{"a session of nobody", `a click {"selector":"#x","session_id":"session-00000000000000000000"}`, agent.CodeValidation, "session_id"},
+		{"inward", `a navigate {"url":"http://10.0.0.1/"}`, agent.CodeInvalidAction, "url"},
+		{"a file", `a navigate {"url":"file:///etc/passwd"}`, agent.CodeInvalidAction, "url"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := ran(t, db, e, made(t, db, e, "t trigger\n"+c.graph+"\nt -> a"), "{}").Execution
+			if x.Error == nil || x.Error.Code != string(c.code) || x.Error.NodeID != "a" || !strings.Contains(x.Error.Message, c.says) {
+				t.Errorf("%s %+v", x.Status, x.Error)
+			}
+		})
+	}
+	noSessions(t, db, b)
+	w := agent.Workflow{Name: "Test", Status: agent.WorkflowActive, Settings: agent.DefaultWorkflowSettings()}
+	w.Nodes, w.Edges = drawn("t trigger\na wait-for {\"selector\":\"#x\",\"state\":\"gone\"}\nt -> a")
+	if err := e.Check(w); agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), "state") {
+		t.Errorf("a state that is none: %v", err)
+	}
+}
