@@ -19,16 +19,13 @@ const (
 	b  = 0.75
 )
 
-// rankSome works out bm25 for some of the chunks that match: those of also, the
-// best by the terms that are rare, and, among the newest chunks, the best by
-// which of all the terms they hold. Where no term is rare, a chunk that is
-// neither near in meaning nor new can be missed. Each step is bounded, however
-// many chunks match.
+// rankSome works out bm25 for some of the chunks that match: those of also, and
+// the best by words among those that hold a rare term, or two of the others.
+// Where no terms go together, the newest chunks are looked at. A chunk that is
+// not near in meaning and holds one frequent term, however often, can be missed.
+// Each step is bounded, however many chunks match.
 func (k *Knowledge) rankSome(c corpus, list []term, n int, also []int64) (map[int64]float64, error) {
 	candidates := map[int64]bool{}
-	for _, seq := range also {
-		candidates[seq] = true
-	}
 	rare := rarest(list, k.few)
 	if len(rare) > 0 {
 		found, err := k.rankAll(c, rare, 3*n, nil)
@@ -39,11 +36,19 @@ func (k *Knowledge) rankSome(c corpus, list []term, n int, also []int64) (map[in
 			candidates[seq] = true
 		}
 	}
-	recent, err := k.recent(c, list, 3*n)
-	if err != nil {
+	if err := k.together(c, rare, list[len(rare):], 3*n, candidates); err != nil {
 		return nil, err
 	}
-	for _, seq := range recent {
+	if len(candidates) < n {
+		recent, err := k.recent(c, list, 3*n)
+		if err != nil {
+			return nil, err
+		}
+		for _, seq := range recent {
+			candidates[seq] = true
+		}
+	}
+	for _, seq := range also {
 		candidates[seq] = true
 	}
 	scores, err := k.bm25(c, list, slices.Sorted(maps.Keys(candidates)))
@@ -61,6 +66,93 @@ func (k *Knowledge) rankSome(c corpus, list []term, n int, also []int64) (map[in
 	return kept, nil
 }
 
+// entriesOf is how many entries of the terms' lists may be passed over for each
+// chunk that may be ranked: one takes about a fortieth of the time.
+const entriesOf = 40
+
+// group is chunks that hold some terms, for FTS5, and about how many they are.
+type group struct {
+	match  string
+	chunks float64
+}
+
+// together adds to candidates the n best of those chunks that hold a rare term
+// and a frequent one, and of those that hold the first of the frequent terms and
+// a later one, the second and a later one, and so on. FTS5 finds what lists have
+// in common much faster than it ranks. Where more hold two terms than may be
+// ranked, those that hold a third as well are.
+func (k *Knowledge) together(c corpus, rare, frequent []term, n int, candidates map[int64]bool) error {
+	chunks, entries := k.few, entriesOf*k.few
+	for i := range len(frequent) + 1 {
+		first, partners := rare, frequent
+		if i > 0 {
+			first, partners = frequent[i-1:i], frequent[i:]
+		}
+		if len(first) == 0 || len(partners) == 0 || chunks <= 0 {
+			continue
+		}
+		entries -= countMatches(first)
+		g := group{"(" + anyOf(first) + ")", float64(countMatches(first))}
+		for part := partOf(c, partners[0]); len(partners) > 1 && g.chunks*part > float64(chunks); part = partOf(c, partners[0]) {
+			g = group{g.match + " AND " + partners[0].match(), g.chunks * part}
+			entries -= partners[0].chunks
+			partners = partners[1:]
+		}
+		partners = affordable(c, g, partners, chunks, entries)
+		if len(partners) == 0 {
+			continue
+		}
+		ranked, err := k.rankGroup(c, g, partners, chunks, n, candidates)
+		if err != nil {
+			return err
+		}
+		chunks -= ranked
+		entries -= countMatches(partners)
+	}
+	return nil
+}
+
+// partOf is the part of all chunks that holds a term.
+func partOf(c corpus, t term) float64 { return float64(t.chunks) / float64(c.chunks) }
+
+// affordable returns the first of partners that a group may be looked for with:
+// as many as no more chunks are to be expected with, if terms occur
+// independently, one at least, and no more entries are to be passed over. Those
+// left out are the most frequent, which tell least.
+func affordable(c corpus, g group, partners []term, chunks, entries int) []term {
+	without := 1.0 // the part of all chunks that holds none of them
+	for i, p := range partners {
+		without *= 1 - partOf(c, p)
+		entries -= p.chunks
+		if entries < 0 || i > 0 && g.chunks*(1-without) > float64(chunks) {
+			return partners[:i]
+		}
+	}
+	return partners
+}
+
+// rankGroup adds to candidates the n best of those chunks of a group that hold
+// one of partners, and returns how many were ranked: the newest limit, should
+// there be more.
+func (k *Knowledge) rankGroup(c corpus, g group, partners []term, limit, n int, candidates map[int64]bool) (ranked int, err error) {
+	where, args := k.scope(c)
+	rows, err := k.tx.query(`SELECT rowid, count(*) OVER () FROM (SELECT rowid, bm25(_chunk_text) AS cost FROM _chunk_text
+		WHERE _chunk_text MATCH ?`+where+` ORDER BY rowid DESC LIMIT ?) ORDER BY cost LIMIT ?`,
+		slices.Concat([]any{g.match + " AND (" + anyOf(partners) + ")"}, args, []any{limit, n})...)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var seq int64
+		if err := rows.Scan(&seq, &ranked); err != nil {
+			return 0, err
+		}
+		candidates[seq] = true
+	}
+	return ranked, rows.Err()
+}
+
 // rarest returns the terms, of a list that begins with the rarest, that are in
 // no more than limit chunks together.
 func rarest(list []term, limit int) []term {
@@ -72,7 +164,7 @@ func rarest(list []term, limit int) []term {
 	return list
 }
 
-// recent looks at the newest chunks, so many that some fewMatches hold a term,
+// recent looks at the newest chunks, so many that some k.few hold a term,
 // and returns the n whose terms weigh most.
 func (k *Knowledge) recent(c corpus, list []term, n int) ([]int64, error) {
 	span := float64(c.high-c.low+1) * min(float64(k.few)/float64(max(c.inScope(list), 1)), 1)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -128,5 +129,39 @@ func checkFrequencies(t *testing.T, db *DB, want map[string]int) {
 		if math.Abs(float64(got-want)) > float64(want)/50 {
 			t.Errorf("%s is in %d chunks, the estimate is %d", word, want, got)
 		}
+	}
+}
+
+// TestFrequentWordsTogether asks for words each of which more chunks hold than
+// are ranked, and expects the chunks that hold several of them.
+func TestFrequentWordsTogether(t *testing.T) {
+	db := openKnowledge(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(random, 1.1, 8, 60)
+	texts := make([]string, 10*fewOf)
+	for i := range texts {
+		for range 10 + random.IntN(10) {
+			texts[i] += fmt.Sprintf("w%d ", zipf.Uint64())
+		}
+	}
+	learn(t, db, testModel, texts)
+	const n = 10
+	best, all := 0, 0
+	for i := range 20 {
+		w := Words{}
+		for len(w.Single) < 2+i%3 {
+			if word := fmt.Sprintf("w%d", random.IntN(25)); !slices.Contains(w.Single, word) {
+				w.Single = append(w.Single, word)
+			}
+		}
+		want := slices.Sorted(maps.Values(whole(t, db, "", w, n)))
+		for _, score := range bounded(t, db, "", w, n) {
+			if all++; score > want[0]-1e-9 {
+				best++
+			}
+		}
+	}
+	if all != 20*n || best < all*94/100 {
+		t.Errorf("%d of %d are among the best", best, all)
 	}
 }
