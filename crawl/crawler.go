@@ -130,7 +130,7 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, leave fu
 		return nil, nil, err
 	}
 	w = &walk{crawler: c, db: db, work: work, site: siteOf(start), start: start, globs: globsOf(work.Plan),
-		wanted: map[string]bool{}, literal: map[string]bool{}, renamed: map[string]bool{}, queued: map[string]int{}}
+		wanted: map[string]bool{}, literal: map[string]bool{}, renamed: map[string]bool{}, namedBy: map[string]store.QueuedPage{}, queued: map[string]int{}}
 	host := c.hosts.enter(w.site, c.manners)
 	userAgent := product + "/" + c.options.Version
 	w.fetcher = &fetcher{transport: c.client.Transport(), host: host, manners: c.manners, userAgent: userAgent, stay: w.stay}

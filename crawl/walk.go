@@ -34,6 +34,7 @@ type walk struct {
 	queued  map[string]int              // what the pages that were stored led to, and how deep
 	said    map[string]bool             // the hashes of what they say
 	renamed map[string]bool             // addresses that gave way to what they name as canonical
+	namedBy map[string]store.QueuedPage // of what was named as canonical, the first that did
 }
 
 // fetching is an address under way.
@@ -98,7 +99,8 @@ func (w *walk) frontier(ctx context.Context, under []fetching) (store.Frontier, 
 	}
 	w.resumed, w.said = f.Tried > 0, map[string]bool{}
 	if f.Begun {
-		return f, nil
+		w.namedBy, err = w.db.Aliases(ctx, w.work.SourceID)
+		return f, err
 	}
 	start, _ := normalize(w.start)
 	if w.known, err = w.db.KnownPages(ctx, w.work.SourceID); err == nil {
@@ -145,8 +147,7 @@ func (w *walk) fill(ctx context.Context, frontier *store.Frontier, under []fetch
 // those that it leads to are fetched.
 func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fetching) (ready []store.PageOutcome) {
 	size, news := 0, false
-	take := func(o store.PageOutcome) {
-		o = w.breakCircle(ctx, o)
+	keep := func(o store.PageOutcome) {
 		w.queued[o.Final] = 0 // no link to it need be queued
 		o.Links = w.unqueued(o.Links, o.Depth+1)
 		if w.known != nil {
@@ -160,6 +161,13 @@ func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fe
 			w.compare(&o)
 		}
 		ready = append(ready, o)
+	}
+	take := func(o store.PageOutcome) {
+		o = w.breakCircle(ctx, o)
+		keep(o)
+		if instead, ok := w.instead(ctx, o); ok {
+			keep(instead)
+		}
 		*under = w.fill(ctx, frontier, (*under)[1:], len(ready))
 	}
 	take(<-(*under)[0].done)
@@ -191,12 +199,32 @@ func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fe
 func (w *walk) breakCircle(ctx context.Context, o store.PageOutcome) store.PageOutcome {
 	if !o.Queue || !w.renamed[o.Final] {
 		w.renamed[o.URL] = w.renamed[o.URL] || o.Queue
+		if _, named := w.namedBy[o.Final]; o.Queue && !named {
+			w.namedBy[o.Final] = store.QueuedPage{URL: o.URL, Depth: o.Depth}
+		}
 		return o
 	}
+	return w.readAsIs(ctx, o.URL, o.Depth)
+}
+
+// instead is the page that gave way to a canonical one which cannot be read.
+func (w *walk) instead(ctx context.Context, o store.PageOutcome) (store.PageOutcome, bool) {
+	page, named := w.namedBy[o.URL]
+	if !named || o.Problem == nil || o.Final != o.URL {
+		return o, false
+	}
+	delete(w.namedBy, o.URL)
+	o = w.readAsIs(ctx, page.URL, page.Depth)
+	o.Again = true
+	return o, true
+}
+
+// readAsIs reads a page whatever it names as canonical.
+func (w *walk) readAsIs(ctx context.Context, address string, depth int) store.PageOutcome {
 	w.mu.Lock()
-	w.literal[o.URL] = true
+	w.literal[address] = true
 	w.mu.Unlock()
-	return <-w.begin(ctx, store.QueuedPage{URL: o.URL, Depth: o.Depth}).done
+	return <-w.begin(ctx, store.QueuedPage{URL: address, Depth: depth}).done
 }
 
 // compare has a page compared with those that say the same, if there may be

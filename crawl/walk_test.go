@@ -409,3 +409,51 @@ func TestRedirectedPageIsNotFetchedAgain(t *testing.T) {
 		t.Errorf("pages %s; /new was asked for %d times, /old %d", o.paths(), s.count("/new"), s.count("/old"))
 	}
 }
+
+// TestCanonicalThatLeadsNowhere keeps the text of pages that name one which is
+// not there, or which leads back to them, whether the walk is cut off between
+// the two or not, and when it is repeated.
+func TestCanonicalThatLeadsNowhere(t *testing.T) {
+	canonical := func(text, to string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprintf(w, "<link rel=canonical href=%q><p>%s</p>", to, text)
+		}
+	}
+	for _, cut := range []bool{false, true} {
+		for _, batch := range []int{1, maxBatch} {
+			s, g := newSite(t), newGate(t)
+			s.page("/", "start", "/dead", "/dead?twice", "/loop", "/last")
+			s.set("/dead", canonical("not dead", "/gone"))
+			s.set("/dead?twice", canonical("not dead", "/gone"))
+			s.set("/gone", g.hold(http.NotFound))
+			s.set("/loop", canonical("around", "/back"))
+			s.set("/back", http.RedirectHandler("/loop", http.StatusFound).ServeHTTP)
+			s.page("/last", "last")
+			folder := openFolder(t, t.TempDir())
+			c := newCrawler(t, folder, nil)
+			c.batch = batch
+			db := newAgent(t, folder, "nowhere")
+			id := create(t, db, planOf(s.URL))
+			c.Kick(db)
+			<-g.arrived
+			if cut {
+				c.Stop()
+				if err := c.Start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				c.Kick(db)
+				<-g.arrived
+			}
+			g.release()
+			settle(t, c, db, id)
+			for range 2 {
+				if o := outcomeOf(t, db, id, s.URL); o.paths() != "/ /dead /last /loop" || o.failures() != "/gone 404" {
+					t.Errorf("cut %v, batch %d: %s (failed %s)", cut, batch, o.paths(), o.failures())
+				}
+				recrawl(t, c, db, id, s.URL)
+			}
+			c.Stop()
+		}
+	}
+}

@@ -85,7 +85,8 @@ type PageOutcome struct {
 	Problem *agent.SourceError
 	Skip    bool // the problem is none that a client need hear of while other pages are read
 	Queue   bool
-	Status  int // of HTTP; 0 without an answer
+	Again   bool // URL is not in the queue: it was another name, which led to nothing
+	Status  int  // of HTTP; 0 without an answer
 
 	Links []string // to be queued one level deeper
 	Depth int
@@ -145,6 +146,11 @@ func (tx *Tx) putPage(sourceID string, o PageOutcome) error {
 			return err
 		}
 	}
+	if o.Again {
+		if _, err := tx.exec("UPDATE _pages SET state = 'queued', target = '' WHERE source_id = ? AND url = ? AND state = 'alias'", sourceID, o.URL); err != nil {
+			return err
+		}
+	}
 	if o.Page != nil && o.Same != nil {
 		twin, err := tx.twin(sourceID, o)
 		if err != nil {
@@ -182,6 +188,23 @@ func (tx *Tx) twin(sourceID string, o PageOutcome) (string, error) {
 	return "", err
 }
 
+// Aliases returns, of the addresses that others led to in this crawl, the first
+// that did, without what is known of it.
+func (db *DB) Aliases(ctx context.Context, sourceID string) (map[string]QueuedPage, error) {
+	return Read(ctx, db, func(tx *Tx) (map[string]QueuedPage, error) {
+		first := map[string]QueuedPage{}
+		_, err := all(tx, func(rows *sql.Rows) (q QueuedPage, err error) {
+			var target string
+			err = rows.Scan(&target, &q.URL, &q.Depth)
+			if _, met := first[target]; !met {
+				first[target] = q
+			}
+			return q, err
+		}, "SELECT target, url, depth FROM _pages WHERE source_id = ? AND state = 'alias' ORDER BY depth, turn", sourceID)
+		return first, err
+	})
+}
+
 // putOutcome writes to the row of the page itself. A page that was read
 // already in this crawl, under another name, stays as it is.
 func (tx *Tx) putOutcome(sourceID string, o PageOutcome) error {
@@ -190,7 +213,7 @@ func (tx *Tx) putOutcome(sourceID string, o PageOutcome) error {
 	}
 	if o.Final != o.URL {
 		if _, err := tx.exec(`INSERT INTO _pages(source_id, url, state, depth, turn) SELECT ?1, ?2, 'queued', ?3, turn FROM _pages WHERE source_id = ?1 AND url = ?4
-			ON CONFLICT (source_id, url) DO UPDATE SET state = 'queued', depth = ?3, turn = excluded.turn WHERE state IN ('known','queued')`,
+			ON CONFLICT (source_id, url) DO UPDATE SET state = 'queued', depth = ?3, turn = excluded.turn WHERE state IN ('known','queued','alias')`,
 			sourceID, o.Final, o.Depth, o.URL); err != nil {
 			return err
 		}

@@ -49,10 +49,7 @@ func (ix *Index) splitPage(ctx context.Context, w *store.Work, page *store.Pendi
 	}
 	defer ix.leave()
 	defer recovered(&err)
-	doc, err := document.Read(ctx, "page.md", "", []byte(page.Text), document.Limits{})
-	if err != nil {
-		return nil, err
-	}
+	doc := document.OfPage(page.Text, document.Limits{})
 	if page.Title != "" {
 		doc.Title = page.Title
 	}

@@ -17,8 +17,8 @@ const maxPageText = 4 << 20
 
 // ReadPage extracts the text of a page that was fetched from an address. Of
 // HTML, which must be UTF-8, it keeps the main content and leaves out what the
-// site repeats on every page. A page without text is no error; errors are
-// those of Read.
+// site repeats on every page. Of a PDF it marks where each page begins, for
+// OfPage. A page without text is no error; errors are those of Read.
 //
 // HTML is read in this process: the reader takes time and memory in proportion
 // to the page, whatever is in it, and stops with ctx. A PDF goes to a child.
@@ -40,7 +40,7 @@ func ReadPage(ctx context.Context, address, media string, data []byte) (title, m
 	if err != nil {
 		return "", "", err
 	}
-	return doc.Title, doc.Text, nil
+	return doc.Title, paged(doc), nil
 }
 
 // nameless is a file name of the format that a media type says, since what an
@@ -72,7 +72,7 @@ func readHTMLPage(ctx context.Context, address string, data []byte, limit int) (
 	if w.blocks(root); w.out.Len() > limit {
 		return "", "", tooMuchText(limit)
 	}
-	return t.pageTitle(root), clean(w.text()), nil
+	return t.pageTitle(root), unmarked(clean(w.text())), nil
 }
 
 // pageTitle is what the page calls itself. Where its title is the headline

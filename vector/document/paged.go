@@ -1,0 +1,55 @@
+package document
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A page of a document, such as a PDF, begins with a line of a form feed and the
+// page's number in what ReadPage returns. Nothing else that it returns holds a
+// form feed.
+
+// paged is the text of a document with its pages marked.
+func paged(doc *Document) string {
+	if doc.Pages == 0 {
+		return unmarked(doc.Text)
+	}
+	var b strings.Builder
+	page := int32(-1)
+	for _, block := range doc.Blocks {
+		if block.Page != page {
+			page = block.Page
+			fmt.Fprintf(&b, "\f%d\n", page)
+		}
+		b.WriteString(unmarked(doc.TextOf(block)) + "\n\n")
+	}
+	return b.String()
+}
+
+// unmarked is text without form feeds.
+func unmarked(text string) string { return strings.ReplaceAll(text, "\f", " ") }
+
+// OfPage marks the blocks of what ReadPage returned: of Markdown, or of the
+// pages of a PDF.
+func OfPage(text string, limits Limits) *Document {
+	if !strings.HasPrefix(text, "\f") {
+		return Markdown(unmarked(text), limits)
+	}
+	var b strings.Builder
+	var pages []span
+	for _, part := range strings.Split(text, "\f")[1:] {
+		number, body, _ := strings.Cut(part, "\n")
+		page, err := strconv.ParseInt(number, 10, 32)
+		if err != nil {
+			page, body = 0, part
+		}
+		start := b.Len()
+		b.WriteString(body)
+		b.WriteByte('\n')
+		pages = append(pages, span{int32(max(page, 0)), start, b.Len()})
+	}
+	o := newOutline(b.String(), limits.orDefaults())
+	pageParagraphs(o, pages)
+	return &Document{Format: FormatPDF, Text: o.text, Blocks: o.blocks, Pages: int(pages[len(pages)-1].page)}
+}
