@@ -145,35 +145,20 @@ func (w *walk) fill(ctx context.Context, frontier *store.Frontier, under []fetch
 // that was not resumed has met all that is in the queue, so it follows the links
 // of what came before they are stored. Its first page is stored at once, while
 // those that it leads to are fetched.
-func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fetching) (ready []store.PageOutcome) {
-	size, news := 0, false
-	keep := func(o store.PageOutcome) {
-		w.queued[o.Final] = 0 // no link to it need be queued
-		o.Links = w.unqueued(o.Links, o.Depth+1)
-		if w.known != nil {
-			frontier.Next = append(frontier.Next, w.expected(o.Links, o.Depth+1)...)
-		} else {
-			news = news || len(o.Links) > 0
-		}
-		news = news || o.Queue || o.Page == nil && !o.Known // there is more to fetch, or room for it
-		if o.Page != nil {
-			size += len(o.Page.Text)
-			w.compare(&o)
-		}
-		ready = append(ready, o)
-	}
+func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fetching) []store.PageOutcome {
+	var b batch
 	take := func(o store.PageOutcome) {
 		o = w.breakCircle(ctx, o)
-		keep(o)
+		w.add(&b, o, frontier)
 		if instead, ok := w.instead(ctx, o); ok {
-			keep(instead)
+			w.add(&b, instead, frontier)
 		}
-		*under = w.fill(ctx, frontier, (*under)[1:], len(ready))
+		*under = w.fill(ctx, frontier, (*under)[1:], len(b.ready))
 	}
 	take(<-(*under)[0].done)
 	timer := time.NewTimer(linger)
 	defer timer.Stop()
-	for frontier.Begun && len(*under) > 0 && len(ready) < w.crawler.batch && size < maxBatchText && !ready[len(ready)-1].Queue {
+	for frontier.Begun && len(*under) > 0 && len(b.ready) < w.crawler.batch && b.size < maxBatchText && !b.ready[len(b.ready)-1].Queue {
 		next := (*under)[0].done
 		select {
 		case o := <-next:
@@ -181,17 +166,42 @@ func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fe
 			continue
 		default:
 		}
-		if news && len(*under) < w.window() {
+		if b.news && len(*under) < w.window() {
 			break
 		}
 		select {
 		case o := <-next:
 			take(o)
 		case <-timer.C:
-			return ready
+			return b.ready
 		}
 	}
-	return ready
+	return b.ready
+}
+
+// batch is what is stored in one commit.
+type batch struct {
+	ready []store.PageOutcome
+	size  int  // of its text, in bytes
+	news  bool // there is more to fetch, or room for it, once it is stored
+}
+
+// add adds an outcome to a batch, and what it leads to to the frontier where
+// that is known before it is stored.
+func (w *walk) add(b *batch, o store.PageOutcome, frontier *store.Frontier) {
+	w.queued[o.Final] = 0 // no link to it need be queued
+	o.Links = w.unqueued(o.Links, o.Depth+1)
+	if w.known != nil {
+		frontier.Next = append(frontier.Next, w.expected(o.Links, o.Depth+1)...)
+	} else {
+		b.news = b.news || len(o.Links) > 0
+	}
+	b.news = b.news || o.Queue || o.Page == nil && !o.Known
+	if o.Page != nil {
+		b.size += len(o.Page.Text)
+		w.compare(&o)
+	}
+	b.ready = append(b.ready, o)
 }
 
 // breakCircle reads a page as it is when what it names as canonical has given

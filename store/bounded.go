@@ -25,28 +25,9 @@ const (
 // not near in meaning and holds one frequent term, however often, can be missed.
 // Each step is bounded, however many chunks match.
 func (k *Knowledge) rankSome(c corpus, list []term, n int, also []int64) (map[int64]float64, error) {
-	candidates := map[int64]bool{}
-	rare := rarest(list, k.few)
-	if len(rare) > 0 {
-		found, err := k.rankAll(c, rare, 3*n, nil)
-		if err != nil {
-			return nil, err
-		}
-		for seq := range found {
-			candidates[seq] = true
-		}
-	}
-	if err := k.together(c, rare, list[len(rare):], 3*n, candidates); err != nil {
+	candidates, err := k.promising(c, list, n)
+	if err != nil {
 		return nil, err
-	}
-	if len(candidates) < n {
-		recent, err := k.recent(c, list, 3*n)
-		if err != nil {
-			return nil, err
-		}
-		for _, seq := range recent {
-			candidates[seq] = true
-		}
 	}
 	for _, seq := range also {
 		candidates[seq] = true
@@ -64,6 +45,30 @@ func (k *Knowledge) rankSome(c corpus, list []term, n int, also []int64) (map[in
 	}
 	maps.Copy(kept, best(scores, n))
 	return kept, nil
+}
+
+// promising are the chunks among which rankSome expects the n best by words, a
+// few times as many.
+func (k *Knowledge) promising(c corpus, list []term, n int) (map[int64]bool, error) {
+	candidates := map[int64]bool{}
+	rare := rarest(list, k.few)
+	if len(rare) > 0 {
+		found, err := k.rankAll(c, rare, 3*n, nil)
+		if err != nil {
+			return nil, err
+		}
+		for seq := range found {
+			candidates[seq] = true
+		}
+	}
+	if err := k.together(c, rare, list[len(rare):], 3*n, candidates); err != nil || len(candidates) >= n {
+		return candidates, err
+	}
+	recent, err := k.recent(c, list, 3*n)
+	for _, seq := range recent {
+		candidates[seq] = true
+	}
+	return candidates, err
 }
 
 // entriesOf is how many entries of the terms' lists may be passed over for each
