@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"satchel/agent"
 )
@@ -204,26 +203,30 @@ func TestTakeoverRefusesActions(t *testing.T) {
 
 func TestActionIsGivenUpWithItsCaller(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
-	hold := make(chan struct{})
+	hold := make(chan struct{}, 10)
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		close(hold)
+		hold <- struct{}{}
 		<-r.Context().Done()
 	}))
 	t.Cleanup(slow.Close)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() {
+	visit := func() {
 		_, err := s.Do(ctx, agent.Action{Action: "navigate", URL: slow.URL})
 		done <- err
-	}()
+	}
+	go visit()
 	<-hold
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("given up: %v", err)
 	}
 	must(t, s, `{"action":"navigate","url":"about:blank"}`)
-	go func() { <-time.After(100 * time.Millisecond); s.end("") }()
-	if _, err := do(t, s, `{"action":"wait","timeout":60000}`); agent.ErrorCode(err) != agent.CodeBrowser && agent.ErrorCode(err) != agent.CodeNotFound {
+	ctx = t.Context()
+	go visit()
+	<-hold
+	s.end("")
+	if err := <-done; agent.ErrorCode(err) != agent.CodeBrowser && agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("an action whose session ended: %v", err)
 	}
 }

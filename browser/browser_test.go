@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if RunChild(os.Args) {
 		return
 	}
+	if path := os.Getenv(childData); path != "" {
+		serveAsChild(path)
+	}
 	code := m.Run()
 	if shared != nil {
 		shared.Stop()

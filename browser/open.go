@@ -146,9 +146,13 @@ func (s *Session) open(ctx context.Context, upstream *url.URL) (err error) {
 }
 
 func (s *Session) openContext(ctx context.Context) error {
+	state, err := s.formerState(ctx)
+	if err != nil {
+		return err
+	}
 	o := playwright.BrowserNewContextOptions{
 		Viewport: &playwright.Size{Width: s.viewport.Width, Height: s.viewport.Height}, AcceptDownloads: playwright.Bool(true),
-		Proxy: &playwright.Proxy{Server: s.proxy.URL()}, UserAgent: given(s.options.UserAgent),
+		StorageState: state, Proxy: &playwright.Proxy{Server: s.proxy.URL()}, UserAgent: given(s.options.UserAgent),
 		Locale: given(s.options.Locale), TimezoneId: given(s.options.Timezone),
 	}
 	made, err := Within(ctx, func() (playwright.BrowserContext, error) {

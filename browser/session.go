@@ -260,6 +260,9 @@ func (s *Session) end(problem string) {
 		if err := s.db.EndSession(ctx, s.id, problem); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
 			s.browser.log.Error("the end of a browser session could not be stored", "session", s.id, "error", err)
 		}
+		if problem == "" {
+			s.keepState(ctx)
+		}
 		s.browser.forget(s)
 		s.release(ctx)
 	})

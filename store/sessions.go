@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 
 	"satchel/agent"
 )
@@ -123,6 +124,32 @@ func (db *DB) DeleteSession(ctx context.Context, id string) error {
 			return struct{}{}, err
 		}
 		return struct{}{}, tx.audit("browser session closed", map[string]any{"session_id": id})
+	})
+	return err
+}
+
+// The owner and field of _secrets under which a browser's cookies and storage
+// are sealed.
+const (
+	browserOwner = "browser"
+	browserField = "state"
+)
+
+// BrowserState opens the cookies and storage that the agent's last persistent
+// session left; "" when there are none. locked says that another master key
+// sealed them.
+func (db *DB) BrowserState(ctx context.Context) (state string, locked bool, err error) {
+	state, err = Read(ctx, db, func(tx *Tx) (string, error) { return tx.secret(browserOwner, browserField) })
+	if errors.Is(err, errLocked) {
+		return "", true, nil
+	}
+	return state, false, err
+}
+
+// SetBrowserState seals the cookies and storage of a session; "" forgets them.
+func (db *DB) SetBrowserState(ctx context.Context, state string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		return struct{}{}, tx.putSecret(browserOwner, browserField, state)
 	})
 	return err
 }

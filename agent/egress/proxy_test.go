@@ -1,0 +1,178 @@
+package egress
+
+import (
+	"bufio"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// proxyOf starts a proxy under a policy that knows opened.test and shut.test.
+func proxyOf(t testing.TB, o ProxyOptions) *Proxy {
+	t.Helper()
+	c := client(t, Policy{Allow: openedRange, MaxResponse: -1, Resolver: fixed(map[string][]string{"opened.test": {openedIP}, "shut.test": {shutIP}}).resolver()})
+	p, err := c.Proxy(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// by is a client that goes out by a proxy.
+func by(t testing.TB, p *Proxy, tlsTo *httptest.Server) *http.Client {
+	t.Helper()
+	transport := &http.Transport{}
+	if tlsTo != nil {
+		transport = tlsTo.Client().Transport.(*http.Transport).Clone()
+	}
+	u, err := url.Parse(p.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport.Proxy = http.ProxyURL(u)
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+func TestProxyKeepsToThePolicy(t *testing.T) {
+	var refused atomic.Int64
+	p := proxyOf(t, ProxyOptions{Refused: func(*Error) { refused.Add(1) }})
+	opened, shutHits := twins(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(ProxyFailureHeader, "made up")
+		fmt.Fprint(w, r.Host, " ", r.Header.Get("X-Forwarded-For"), r.Header.Get("Proxy-Connection"))
+	}))
+	port := portOf(t, opened)
+	c := by(t, p, nil)
+	for _, tc := range []struct {
+		host   string
+		status int
+	}{
+		{"opened.test", 200}, {openedIP, 200}, {"shut.test", 403}, {shutIP, 403}, {"169.254.169.254", 403},
+		{"localhost", 200}, {"[::1]", 403}, {"2130706433", 403}, {"0x7f.1", 403}, {"unknown.test", 502},
+	} {
+		resp, err := c.Get("http://" + tc.host + ":" + port + "/")
+		if err != nil {
+			t.Errorf("%s: %v", tc.host, err)
+			continue
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if tc.host == "localhost" {
+			continue // the test's resolver does not know it, or knows only that it is opened
+		}
+		want := map[int]string{200: "", 403: ProxyRefused, 502: ProxyFailed}[tc.status]
+		if resp.StatusCode != tc.status || resp.Header.Get(ProxyFailureHeader) != want {
+			t.Errorf("%s: %d %q %q", tc.host, resp.StatusCode, resp.Header.Get(ProxyFailureHeader), body)
+		}
+		if tc.status == 200 && string(body) != tc.host+":"+port+" " {
+			t.Errorf("%s: the server saw %q", tc.host, body)
+		}
+	}
+	if shutHits.Load() != 0 || refused.Load() < 5 {
+		t.Errorf("the shut server was reached %d times, %d refusals were told", shutHits.Load(), refused.Load())
+	}
+}
+
+func TestProxyTunnels(t *testing.T) {
+	secure := httptest.NewTLSServer(text("sealed"))
+	t.Cleanup(secure.Close)
+	up := upstreamProxy(t)
+	for name, o := range map[string]ProxyOptions{"direct": {}, "upstream": {Upstream: up.url}} {
+		c := by(t, proxyOf(t, o), secure)
+		resp, err := c.Get(secure.URL)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if string(body) != "sealed" {
+			t.Errorf("%s: %q", name, body)
+		}
+		if _, err := c.Get("https://" + shutIP + ":1/"); err == nil || !strings.Contains(err.Error(), "Forbidden") {
+			t.Errorf("%s: a shut address: %v", name, err)
+		}
+	}
+	if up.asked.Load() != 1 {
+		t.Errorf("the upstream proxy was asked %d times", up.asked.Load())
+	}
+	open := proxyOf(t, ProxyOptions{Upstream: &url.URL{Scheme: "http", Host: shutIP + ":1"}})
+	if _, err := by(t, open, secure).Get(secure.URL); err == nil {
+		t.Error("an upstream proxy at a shut address is used")
+	}
+}
+
+// upstream is a proxy that wants a password.
+type upstream struct {
+	url   *url.URL
+	asked atomic.Int64
+}
+
+func upstreamProxy(t *testing.T) *upstream {
+	u := &upstream{}
+	server := serveOn(t, openedIP, "0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodConnect || r.Header.Get("Proxy-Authorization") != "Basic "+base64.StdEncoding.EncodeToString([]byte("ada:secret")) {
+			w.WriteHeader(http.StatusProxyAuthRequired)
+			return
+		}
+		u.asked.Add(1)
+		out, err := net.Dial("tcp", r.Host)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		in, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(in, "HTTP/1.1 200 OK\r\n\r\n")
+		splice(in, in, out, out)
+	}))
+	u.url, _ = url.Parse(server.URL)
+	u.url.User = url.UserPassword("ada", "secret")
+	return u
+}
+
+// Close cuts tunnels; what is no request to a proxy gets no answer of use.
+func TestProxyEnds(t *testing.T) {
+	hold, err := net.Listen("tcp", openedIP+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { hold.Close() })
+	p := proxyOf(t, ProxyOptions{})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.URL(), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n", hold.Addr())
+	answer := bufio.NewReader(conn)
+	if line, err := answer.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	for _, path := range []string{"/", "http://"} {
+		resp, err := http.Get(p.URL() + strings.TrimPrefix(path, "http://"))
+		if err != nil || resp.StatusCode != http.StatusBadRequest {
+			t.Errorf("asked as a server: %v, %v", resp, err)
+		} else {
+			resp.Body.Close()
+		}
+	}
+	p.Close()
+	if _, err := io.Copy(io.Discard, answer); err != nil && !strings.Contains(err.Error(), "reset") {
+		t.Errorf("the tunnel was not cut: %v", err)
+	}
+	shut := proxyOf(t, ProxyOptions{Shut: true})
+	if _, err := by(t, shut, nil).Get("https://" + openedIP + ":1/"); err == nil {
+		t.Error("a shut proxy lets something pass")
+	}
+}
