@@ -120,14 +120,16 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	poller := gateways.NewPoller(platforms)
 	engine.Register(flow.MessageKinds(platforms))
 	engine.Browse(browsers)
-	dispatcher := dispatch.New(folder, options.Log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
-		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
-	folder.OnEvents(func(db *store.DB) { dispatcher.Wake(db); webhooks.Resume(db); platforms.Resume(db); poller.Wake(db) })
 	// The model is streamed, so its answers have a bound of their own and no header may be late.
 	models := egress.New(egress.Policy{Allow: c.OutboundAllow, MaxResponse: -1, HeaderTimeout: llm.DefaultTimeout})
 	servers := registry.New(registry.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: egress.New(egress.Policy{Allow: c.OutboundAllow}), Version: version, Log: options.Log})
 	chats := chat.New(chat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Tools: toolbox.Tools, Log: options.Log})
+	answerer := gateways.NewAnswerer(platforms, chats.Answer)
+	dispatcher := dispatch.New(folder, options.Log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
+		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents},
+		dispatch.Consumer{Name: store.ConsumerAnswers, Handle: answerer.Handle, Triggers: true})
+	folder.OnEvents(func(db *store.DB) { dispatcher.Wake(db); webhooks.Resume(db); platforms.Resume(db); poller.Wake(db) })
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
 	callees := callee.House{Engine: engine, Chat: chats, Toolbox: toolbox, Index: index, Crawler: crawler}
 	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log, Runners: callees.Runners(), Tasks: callees.Task})
@@ -139,7 +141,7 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 		PublicURL: publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: options.Log,
 	})
 	work := context.WithoutCancel(ctx) // background work ends by Stop, in its order
-	for _, w := range []worker{folder, index, scripts, browsers, engine, crawler, webhooks, platforms, poller, dispatcher, scheduler, servers} {
+	for _, w := range []worker{folder, index, scripts, browsers, engine, crawler, webhooks, platforms, poller, answerer, dispatcher, scheduler, servers} {
 		if err := w.Start(work); err != nil {
 			return errors.Join(err, listener.Close())
 		}

@@ -170,9 +170,13 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{Scripts: scripts, HTTP: egress.New(egress.Policy{Allow: loopback}), Version: "test", Log: quiet})
 	chats := agentchat.New(agentchat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Tools: toolbox.Tools, Log: quiet})
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
-	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle}, dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
-	folder.OnEvents(dispatcher.Wake)
-	if err := errors.Join(scripts.Start(context.Background()), engine.Start(context.Background()), webhooks.Start(context.Background()), dispatcher.Start(context.Background())); err != nil {
+	platforms := gateways.New(gateways.Options{Folder: folder, Allow: loopback, Address: "http://127.0.0.1:8787", Version: "test", Log: quiet})
+	poller, answerer := gateways.NewPoller(platforms), gateways.NewAnswerer(platforms, chats.Answer)
+	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle}, dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents},
+		dispatch.Consumer{Name: store.ConsumerAnswers, Handle: answerer.Handle, Triggers: true})
+	folder.OnEvents(func(db *store.DB) { dispatcher.Wake(db); poller.Wake(db) })
+	if err := errors.Join(scripts.Start(context.Background()), engine.Start(context.Background()), webhooks.Start(context.Background()), platforms.Start(context.Background()),
+		poller.Start(context.Background()), answerer.Start(context.Background()), dispatcher.Start(context.Background())); err != nil {
 		tb.Fatal(err)
 	}
 	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: quiet,
@@ -185,13 +189,11 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	if err := browsers.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	platforms := gateways.New(gateways.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
-	if err := platforms.Start(context.Background()); err != nil {
-		tb.Fatal(err)
-	}
 	tb.Cleanup(func() {
 		browsers.Stop()
 		dispatcher.Stop()
+		answerer.Stop()
+		poller.Stop()
 		platforms.Stop()
 		webhooks.Stop()
 		scheduler.Stop()

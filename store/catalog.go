@@ -164,11 +164,12 @@ func (c *conn) readLeft(l *left) error {
 		(SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL),
 		EXISTS (SELECT 1 FROM mcp_servers),
 		EXISTS (SELECT 1 FROM sessions WHERE closed_at IS NULL),
-		EXISTS (SELECT 1 FROM gateways WHERE ` + polled + `)`)
+		EXISTS (SELECT 1 FROM gateways WHERE ` + polled + `),
+		EXISTS (SELECT 1 FROM _answers)`)
 	if err != nil {
 		return err
 	}
-	if err := s.QueryRow().Scan(&l.working, &l.behind, &l.due, &l.sends, &l.awake, &l.wakes, &l.servers, &l.sessions, &l.polls); err != nil {
+	if err := s.QueryRow().Scan(&l.working, &l.behind, &l.due, &l.sends, &l.awake, &l.wakes, &l.servers, &l.sessions, &l.polls, &l.answers); err != nil {
 		return err
 	}
 	l.plans, err = c.plans()

@@ -63,6 +63,7 @@ type left struct {
 	servers  bool       // MCP servers are registered
 	sessions bool       // browser sessions were left open
 	polls    bool       // gateways ask their platform for what is new
+	answers  bool       // messages wait for an automatic answer
 	plans
 }
 
@@ -219,7 +220,7 @@ func (db *DB) closeLocked() error {
 		return nil
 	}
 	next := *known
-	next.awake, next.wakes, next.polls = rec.awake, rec.wakes, rec.polls
+	next.awake, next.wakes, next.polls, next.answers = rec.awake, rec.wakes, rec.polls, rec.answers
 	changed := !db.record.CompareAndSwap(known, &next)
 	if db.folder.recall != nil {
 		db.folder.recall.note(db.id, db.path, rec)

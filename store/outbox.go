@@ -13,6 +13,7 @@ import (
 const (
 	ConsumerWorkflows = "workflows"
 	ConsumerWebhooks  = "webhooks"
+	ConsumerAnswers   = "answers"
 )
 
 // emit writes an event into the outbox. data must hold no secret.
@@ -68,6 +69,9 @@ func (db *DB) PassEvents(ctx context.Context, consumer string, seq int64) error 
 // file that it was copied from does that.
 func (tx *Tx) forgetUndelivered() error {
 	if _, err := tx.exec("UPDATE _cursors SET seq = max(seq, (SELECT coalesce(max(seq), 0) FROM _events))"); err != nil {
+		return err
+	}
+	if _, err := tx.exec("DELETE FROM _answers"); err != nil {
 		return err
 	}
 	for table, where := range map[string]string{"_deliveries": "status = 'pending'", "_outgoing": "status IN ('pending','sending')"} {

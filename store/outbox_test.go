@@ -235,7 +235,7 @@ func TestTrimWaitsForConsumers(t *testing.T) {
 	}
 	do(t, db, "UPDATE _events SET created_at = '2020-01-01T00:00:00.000Z'")
 	events := eventsAfter(t, db, 0)
-	for consumer, i := range map[string]int{ConsumerWebhooks: 2, ConsumerWorkflows: 1} {
+	for consumer, i := range map[string]int{ConsumerWebhooks: 2, ConsumerAnswers: 3, ConsumerWorkflows: 1} {
 		if err := db.PassEvents(t.Context(), consumer, events[i].Seq); err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +256,7 @@ func TestStartFindsUndelivered(t *testing.T) {
 	for _, db := range []*DB{left, done} {
 		createContact(t, db, named("x"))
 	}
-	for _, consumer := range []string{ConsumerWebhooks, ConsumerWorkflows} {
+	for _, consumer := range []string{ConsumerWebhooks, ConsumerAnswers, ConsumerWorkflows} {
 		if err := done.PassEvents(t.Context(), consumer, 100); err != nil {
 			t.Fatal(err)
 		}

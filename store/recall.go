@@ -40,6 +40,7 @@ type memo struct {
 	Servers  bool                  `json:"mcp_servers,omitempty"`
 	Sessions bool                  `json:"sessions,omitempty"`
 	Polls    bool                  `json:"polls,omitempty"`
+	Answers  bool                  `json:"answers,omitempty"`
 }
 
 // remembered is what the cache holds. It is of no use to another folder.
@@ -93,7 +94,7 @@ func (r *recall) find(id, path, folder string) (row, bool) {
 	if m.Admins == nil {
 		m.Admins = map[string]agent.Role{}
 	}
-	return row{record: record{agent: m.Agent, admins: m.Admins, left: left{m.Working, m.Behind, m.Due, m.Sends, m.Awake, m.Wakes, m.Servers, m.Sessions, m.Polls, plans{m.Next, m.Cut}}}, id: id, folder: folder}, true
+	return row{record: record{agent: m.Agent, admins: m.Admins, left: left{m.Working, m.Behind, m.Due, m.Sends, m.Awake, m.Wakes, m.Servers, m.Sessions, m.Polls, m.Answers, plans{m.Next, m.Cut}}}, id: id, folder: folder}, true
 }
 
 // note remembers a file that has just been closed or read.
@@ -106,7 +107,7 @@ func (r *recall) note(id, path string, rec record) {
 		return
 	}
 	rec.agent.ID = id
-	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Working: rec.working, Behind: rec.behind, Due: rec.due, Sends: rec.sends, Awake: rec.awake, Wakes: rec.wakes, Servers: rec.servers, Sessions: rec.sessions, Polls: rec.polls, Next: rec.next, Cut: rec.cut}
+	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Working: rec.working, Behind: rec.behind, Due: rec.due, Sends: rec.sends, Awake: rec.awake, Wakes: rec.wakes, Servers: rec.servers, Sessions: rec.sessions, Polls: rec.polls, Answers: rec.answers, Next: rec.next, Cut: rec.cut}
 	r.changed = true
 }
 

@@ -59,7 +59,7 @@ CREATE TABLE _cursors (  -- how far each consumer of the outbox has come
   consumer TEXT PRIMARY KEY NOT NULL,
   seq      INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
-INSERT INTO _cursors(consumer) VALUES ('webhooks'),('workflows');
+INSERT INTO _cursors(consumer) VALUES ('webhooks'),('workflows'),('answers');
 
 CREATE TABLE _counts (name TEXT PRIMARY KEY NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO _counts VALUES ('contacts',0),('conversations',0),('messages',0),('workflows',0),('executions',0),('schedules',0),('tasks',0),('logs',0),('sources',0),('webhooks',0),('gateways',0),('tools',0),('mcp_servers',0);
@@ -571,6 +571,13 @@ CREATE TABLE _polls (  -- how far a gateway has asked its platform for updates
   next       INTEGER NOT NULL,
   at         TEXT NOT NULL
 ) WITHOUT ROWID, STRICT;
+
+CREATE TABLE _answers (  -- messages that the agent is to answer by itself
+  message_id      INTEGER PRIMARY KEY REFERENCES messages(id) ON DELETE CASCADE,
+  conversation_id TEXT NOT NULL,
+  tries           INTEGER NOT NULL DEFAULT 0,
+  created_at      TEXT NOT NULL
+) STRICT;
 
 CREATE TABLE _outgoing (  -- messages for a platform; of a conversation one is sent after the other
   message_id      INTEGER PRIMARY KEY REFERENCES messages(id) ON DELETE CASCADE,

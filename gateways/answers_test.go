@@ -1,0 +1,396 @@
+package gateways
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/flow/dispatch"
+	"satchel/store"
+)
+
+// desk of answers: a rig whose agent answers what a bot hears, by a func of the
+// test's.
+type answerRig struct {
+	*rig
+	bot      *botServer
+	gateway  agent.Gateway
+	secret   string
+	answerer *Answerer
+	done     chan agent.Message
+
+	mu    sync.Mutex
+	say   func(ctx context.Context, said agent.Message) (string, error)
+	asked []string
+	n     int
+}
+
+func newAnswerRig(t *testing.T) *answerRig {
+	t.Helper()
+	r := &answerRig{rig: newRig(t, nil), bot: newBotServer(t), done: make(chan agent.Message, 1000)}
+	r.say = func(_ context.Context, said agent.Message) (string, error) { return "You said: " + said.Content, nil }
+	r.gateway, r.secret = r.connect(t, "telegram", telegramConfig(r.bot))
+	if _, err := r.db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
+		t.Fatal(err)
+	}
+	r.begin(t)
+	return r
+}
+
+// begin starts everything that sends and answers, as a program does.
+func (r *answerRig) begin(t *testing.T) {
+	t.Helper()
+	r.answerer = NewAnswerer(r.Gateways, func(ctx context.Context, _ *store.DB, said agent.Message, keep func(agent.Message) error) error {
+		r.mu.Lock()
+		r.asked = append(r.asked, said.Content)
+		say := r.say
+		r.mu.Unlock()
+		text, err := say(ctx, said)
+		if err != nil {
+			return err
+		}
+		return keep(agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: text, Metadata: json.RawMessage(`{}`)})
+	})
+	r.answerer.ended = func(m agent.Message) { r.done <- m }
+	d := dispatch.New(r.folder, quiet, dispatch.Consumer{Name: store.ConsumerAnswers, Handle: r.answerer.Handle, Triggers: true})
+	r.folder.OnEvents(func(db *store.DB) { d.Wake(db); r.Resume(db) })
+	for range 2 {
+		if err := errors.Join(r.Start(t.Context()), r.answerer.Start(t.Context()), d.Start(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { d.Stop(); r.answerer.Stop(); r.Stop() })
+}
+
+func (r *answerRig) says(say func(ctx context.Context, said agent.Message) (string, error)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.say = say
+}
+
+// hear posts a message of a chat as Telegram does.
+func (r *answerRig) hear(t *testing.T, chat int, text string) {
+	t.Helper()
+	r.mu.Lock()
+	r.n++
+	n := r.n
+	r.mu.Unlock()
+	quoted, _ := json.Marshal(text)
+	body := fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"chat":{"id":%d,"type":"private"},"from":{"id":%d,"first_name":"Ada"},"text":%s}}`, n, n, chat, chat, quoted)
+	if _, err := r.post(t, r.gateway.ID, headers("X-Telegram-Bot-Api-Secret-Token", r.secret), body); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ended waits until so many messages are done with.
+func (r *answerRig) ended(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		select {
+		case <-r.done:
+		case <-time.After(20 * time.Second):
+			t.Fatal("no answer was made")
+		}
+	}
+}
+
+// sent waits until Telegram got so many messages, and lists them by chat.
+func (r *answerRig) sent(t *testing.T, n int) map[int][]string {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		_, sent, _, _ := r.bot.state()
+		if len(sent) >= n || time.Now().After(deadline) {
+			byChat := map[int][]string{}
+			for _, m := range sent {
+				chat := int(m["chat_id"].(float64))
+				byChat[chat] = append(byChat[chat], m["text"].(string))
+			}
+			if len(sent) != n {
+				t.Fatalf("%d messages were sent, want %d: %v", len(sent), n, byChat)
+			}
+			return byChat
+		}
+	}
+}
+
+func (r *answerRig) waiting(t *testing.T) int {
+	t.Helper()
+	due, err := r.db.Unanswered(t.Context(), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(due)
+}
+
+// Messages are answered in the order of their conversations, each once.
+func TestAnswers(t *testing.T) {
+	r := newAnswerRig(t)
+	const chats, each = 6, 5
+	for n := range each {
+		for chat := range chats {
+			r.hear(t, chat+1, fmt.Sprint("message ", n))
+		}
+	}
+	r.ended(t, chats*each)
+	for chat, texts := range r.sent(t, chats*each) {
+		for n, text := range texts {
+			if text != fmt.Sprint("You said: message ", n) {
+				t.Errorf("chat %d heard %v", chat, texts)
+				break
+			}
+		}
+	}
+	if n := r.waiting(t); n != 0 {
+		t.Errorf("%d messages still wait", n)
+	}
+}
+
+// TestAnswersRest: when nobody is to answer, nobody does, then or later.
+func TestAnswersRest(t *testing.T) {
+	r := newAnswerRig(t)
+	r.hear(t, 1, "first")
+	r.ended(t, 1)
+	list, _, err := r.db.Conversations(t.Context(), nil, nil, store.Page{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conversation := list[0].ID
+	settings := func(c agent.SettingsChange) func() error {
+		return func() error { _, err := r.db.UpdateSettings(t.Context(), c); return err }
+	}
+	workflow := func(event, gateway string) func() error {
+		return func() error {
+			graph := `[{"id":"t","type":"trigger","position":{"x":0,"y":0},"data":{"event":"` + event + `","gateway_id":"` + gateway + `"}}]`
+			_, err := r.db.SQL(t.Context(), "INSERT INTO workflows(id, name, nodes, status) VALUES ('w','w',?,'active')", store.Params{List: []any{graph}}, store.Access{Write: true})
+			return err
+		}
+	}
+	noWorkflow := func() error {
+		_, err := r.db.SQL(t.Context(), "DELETE FROM workflows", store.Params{}, store.Access{Write: true})
+		return err
+	}
+	muted := func(on bool) func() error {
+		return func() error {
+			_, err := r.db.UpdateConversation(t.Context(), conversation, agent.ConversationChange{Muted: agent.Some(on)})
+			return err
+		}
+	}
+	status := func(s agent.Status) func() error {
+		return func() error {
+			_, err := r.folder.UpdateAgent(t.Context(), r.db, agent.AgentChange{Status: agent.Some(s)})
+			return err
+		}
+	}
+	answers := 1
+	for _, tc := range []struct {
+		name     string
+		do, undo func() error
+		answered bool
+	}{
+		{"auto_reply off", settings(agent.SettingsChange{AutoReply: agent.Some(false)}), settings(agent.SettingsChange{AutoReply: agent.Some(true)}), false},
+		{"no provider", settings(agent.SettingsChange{LLMProvider: agent.Some("")}), settings(agent.SettingsChange{LLMProvider: agent.Some("ollama")}), false},
+		{"muted", muted(true), muted(false), false},
+		{"a person answers", func() error {
+			_, err := r.db.AppendMessage(t.Context(), agent.Message{ConversationID: conversation, Role: agent.MessageAssistant, Content: "I am a person"})
+			return err
+		}, muted(false), false},
+		{"the agent paused", status(agent.StatusPaused), status(agent.StatusActive), false},
+		{"a workflow listens", workflow("message.received", ""), noWorkflow, false},
+		{"a workflow listens to messages", workflow("message.*", ""), noWorkflow, false},
+		{"a workflow listens to this gateway", workflow("message.received", r.gateway.ID), noWorkflow, false},
+		{"a workflow listens to another gateway", workflow("message.received", "gateway-x"), noWorkflow, true},
+		{"a workflow listens to all events there are", workflow("*", ""), noWorkflow, true},
+		{"a workflow listens to something else", workflow("contact.created", ""), noWorkflow, true},
+		{"after all", func() error { return nil }, func() error { return nil }, true},
+	} {
+		if err := tc.do(); err != nil {
+			t.Fatalf("%s: %v", tc.name, err)
+		}
+		r.hear(t, 1, tc.name)
+		r.passed(t)
+		if err := tc.undo(); err != nil {
+			t.Fatalf("%s: %v", tc.name, err)
+		}
+		if tc.answered {
+			answers++
+			r.ended(t, 1)
+		}
+	}
+	r.says(func(context.Context, agent.Message) (string, error) { return "", errors.New("not to be asked") })
+	if _, err := r.db.AppendMessage(t.Context(), agent.Message{ConversationID: conversation, Role: agent.MessageUser, Content: "by the API"}); err != nil {
+		t.Fatal(err)
+	}
+	r.passed(t)
+	heard := r.sent(t, answers)[1]
+	if !slices.Equal(heard[1:], []string{"You said: a workflow listens to another gateway", "You said: a workflow listens to all events there are", "You said: a workflow listens to something else", "You said: after all"}) {
+		t.Errorf("heard %v", heard)
+	}
+}
+
+// passed waits until the consumer has passed every event.
+func (r *answerRig) passed(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		if left, _, err := r.db.Undelivered(t.Context(), store.ConsumerAnswers, 1); err != nil {
+			t.Fatal(err)
+		} else if len(left) == 0 {
+			return
+		}
+	}
+	t.Fatal("events are left")
+}
+
+// A person who takes over while the model thinks has the last word.
+func TestAnswerTakenOver(t *testing.T) {
+	r := newAnswerRig(t)
+	r.says(func(_ context.Context, said agent.Message) (string, error) {
+		_, err := r.db.AppendMessage(t.Context(), agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: "Leave that to me"})
+		return "too late", err
+	})
+	r.hear(t, 1, "Hello")
+	r.ended(t, 1)
+	r.sent(t, 0)
+	if logs, _, err := r.db.Logs(t.Context(), store.LogFilter{Sources: []string{"chat"}}, store.Page{Limit: 10}); err != nil || len(logs) != 0 {
+		t.Errorf("logged %v, %v", logs, err)
+	}
+}
+
+// A turn that fails is seen in the log, and not tried again; what is the
+// gateway's fault is seen there.
+func TestAnswerFails(t *testing.T) {
+	r := newAnswerRig(t)
+	r.says(func(_ context.Context, said agent.Message) (string, error) {
+		switch said.Content {
+		case "model away":
+			return "half an answer", agent.Errorf(agent.CodeUpstream, "the model gave no answer").Because(errors.New("sk-secret"))
+		case "panic of ours":
+			return "", errors.New("an inner text")
+		case "locked":
+			return "", agent.Errorf(agent.CodeConflict, "openai_api_key is locked")
+		}
+		_, err := r.db.UpdateGateway(t.Context(), r.gateway.ID, agent.GatewayChange{Config: agent.Some(agent.GatewayConfigChange{})}, func(agent.GatewayType, *agent.GatewayConfig) error { return nil })
+		return "nowhere to go", err
+	})
+	for _, text := range []string{"model away", "panic of ours", "locked", "gateway gone"} {
+		r.hear(t, 1, text)
+		r.ended(t, 1)
+	}
+	r.sent(t, 0)
+	logs, _, err := r.db.Logs(t.Context(), store.LogFilter{Sources: []string{"chat"}}, store.Page{Limit: 10})
+	if err != nil || len(logs) != 4 {
+		t.Fatalf("logged %v, %v", logs, err)
+	}
+	all := fmt.Sprintf("%s %s %s %s", logs[3].Data, logs[2].Data, logs[1].Data, logs[0].Data)
+	for _, want := range []string{"the model gave no answer", "something went wrong inside the server", "is locked", "needs an active gateway"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("the log lacks %q: %s", want, all)
+		}
+	}
+	if strings.Contains(all, "sk-secret") || strings.Contains(all, "inner text") {
+		t.Errorf("the log shows too much: %s", all)
+	}
+	if g := r.rig.gateway(t, r.gateway.ID); !strings.Contains(g.LastError, "an answer could not be sent") {
+		t.Errorf("the gateway %+v", g)
+	}
+}
+
+// However often the program ends in the middle, an answer is sent once; one
+// that ends it every time is given up.
+func TestAnswerAfterCuts(t *testing.T) {
+	r := newAnswerRig(t)
+	began := make(chan struct{}, 100)
+	r.says(func(ctx context.Context, _ agent.Message) (string, error) {
+		began <- struct{}{}
+		<-ctx.Done()
+		return "", ctx.Err()
+	})
+	r.hear(t, 1, "Hello")
+	for range 5 { // orderly ends count for nothing
+		<-began
+		r.answerer.Stop()
+		if err := r.answerer.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-began
+	r.answerer.Stop()
+	r.says(func(_ context.Context, said agent.Message) (string, error) { return "You said: " + said.Content, nil })
+	due, err := r.db.Unanswered(t.Context(), 1)
+	if err != nil || len(due) != 1 {
+		t.Fatalf("%v wait, %v", due, err)
+	}
+	m, err := r.db.BeginAnswer(t.Context(), due[0].ID) // and a kill after the answer was stored
+	if err != nil || m == nil {
+		t.Fatalf("%v, %v", m, err)
+	}
+	if _, err := r.Reply(t.Context(), r.db, agent.Message{ConversationID: m.ConversationID, Role: agent.MessageAssistant, Content: "the one answer"}, store.AnswerKey(m.ID)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.answerer.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.hear(t, 1, "Still there?")
+	r.ended(t, 1)
+	if heard := r.sent(t, 2)[1]; !slices.Equal(heard, []string{"the one answer", "You said: Still there?"}) {
+		t.Errorf("heard %v", heard)
+	}
+	r.answerer.Stop()
+	r.hear(t, 1, "deadly")
+	r.passed(t)
+	if due, err = r.db.Unanswered(t.Context(), 1); err != nil || len(due) != 1 {
+		t.Fatalf("%v wait, %v", due, err)
+	}
+	for n := range 4 {
+		m, err := r.db.BeginAnswer(t.Context(), due[0].ID)
+		if err != nil || (m == nil) != (n == 3) {
+			t.Errorf("begin %d: %v, %v", n, m, err)
+		}
+	}
+	if n := r.waiting(t); n != 0 {
+		t.Errorf("%d still wait", n)
+	}
+}
+
+// A slow model of one agent holds up no other agent.
+func TestAnswersOfAgentsAreApart(t *testing.T) {
+	r := newAnswerRig(t)
+	release := make(chan struct{})
+	r.says(func(ctx context.Context, said agent.Message) (string, error) {
+		if said.Content != "quick" {
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+		}
+		return "You said: " + said.Content, nil
+	})
+	for chat := range 3 * answersOfAgent {
+		r.hear(t, chat+1, "slow")
+	}
+	other, err := r.folder.CreateAgent(t.Context(), agent.Agent{Name: "other"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
+		t.Fatal(err)
+	}
+	first := r.db
+	r.db = other
+	r.gateway, r.secret = r.connect(t, "telegram", telegramConfig(r.bot))
+	r.hear(t, 99, "quick")
+	r.ended(t, 1)
+	if heard := r.sent(t, 1); !slices.Equal(heard[99], []string{"You said: quick"}) {
+		t.Errorf("heard %v", heard)
+	}
+	r.db = first
+	close(release)
+	r.ended(t, 3*answersOfAgent)
+	r.sent(t, 1+3*answersOfAgent)
+}

@@ -1,0 +1,207 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/store"
+)
+
+// telegramBot is a stand-in for Telegram with one bot and one person who
+// writes to it.
+type telegramBot struct {
+	*httptest.Server
+	heard chan string // what the bot sends
+
+	mu      sync.Mutex
+	updates []string
+	last    int
+	came    chan struct{}
+}
+
+func newTelegramBot(t *testing.T) *telegramBot {
+	b := &telegramBot{heard: make(chan string, 100), came: make(chan struct{})}
+	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			Offset int    `json:"offset"`
+			Text   string `json:"text"`
+			ChatID int    `json:"chat_id"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		result := "true"
+		switch strings.TrimPrefix(r.URL.Path, "/bot77:secret-of-the-bot/") {
+		case "getMe":
+			result = `{"id":77,"is_bot":true,"first_name":"Shop","username":"shop_bot"}`
+		case "getUpdates":
+			result = b.from(r, in.Offset)
+		case "sendMessage":
+			result = fmt.Sprintf(`{"message_id":500,"chat":{"id":%d}}`, in.ChatID)
+			b.heard <- in.Text
+		case "deleteWebhook":
+		default:
+			w.WriteHeader(http.StatusUnauthorized)
+			result = "false"
+		}
+		_, _ = io.WriteString(w, `{"ok":true,"result":`+result+`}`)
+	}))
+	t.Cleanup(b.Close)
+	return b
+}
+
+// from lists the updates from a number on, and waits a moment for the first.
+func (b *telegramBot) from(r *http.Request, offset int) string {
+	for {
+		b.mu.Lock()
+		for b.last-len(b.updates)+1 < offset && len(b.updates) > 0 {
+			b.updates = b.updates[1:]
+		}
+		list, came := strings.Join(b.updates, ","), b.came
+		b.mu.Unlock()
+		if list != "" {
+			return "[" + list + "]"
+		}
+		select {
+		case <-came:
+		case <-r.Context().Done():
+			return "[]"
+		case <-time.After(50 * time.Millisecond):
+			return "[]"
+		}
+	}
+}
+
+func (b *telegramBot) write(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last++
+	quoted, _ := json.Marshal(text)
+	b.updates = append(b.updates, fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"date":1,"chat":{"id":42,"type":"private"},"from":{"id":42,"is_bot":false,"first_name":"Ada","username":"ada"},"text":%s}}`, b.last, b.last, quoted))
+	close(b.came)
+	b.came = make(chan struct{})
+}
+
+func (b *telegramBot) answer(t *testing.T) string {
+	t.Helper()
+	select {
+	case text := <-b.heard:
+		return text
+	case <-time.After(30 * time.Second):
+		t.Fatal("the bot says nothing")
+		return ""
+	}
+}
+
+// TestConversationOnTelegram is the whole of it: a person writes to a bot, the
+// agent reads its knowledge and calls a tool, and the person gets the answer;
+// then a human takes over, and hands back.
+func TestConversationOnTelegram(t *testing.T) {
+	bot := newTelegramBot(t)
+	var mu sync.Mutex
+	var told []string
+	c, _ := minded(t, func(n int, asked map[string]any) string {
+		raw, _ := json.Marshal(asked["messages"])
+		mu.Lock()
+		told = append(told, string(raw))
+		mu.Unlock()
+		switch n {
+		case 1:
+			return `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"order_status","arguments":"{\"order\":17}"}}]}}]}`
+		case 2:
+			return "Order 17 is on its way. You may send it back within thirty days."
+		}
+		return fmt.Sprintf("Answer %d.", n)
+	})
+	const agent = "/api/agents/default"
+	made := c.upload(t, agent+"/sources", "policy.md", "# Returns\n\nGoods that you do not like can be sent back within thirty days. We refund the price.\n", nil)
+	c.settled(t, agent+"/sources/"+fmt.Sprint(made.json["id"]))
+	c.must(t, 201, "POST", agent+"/tools", `{"name":"order_status","description":"Where an order is.","type":"function","config":{"parameters":{"type":"object","properties":{"order":{"type":"integer"}},"required":["order"]},"code":"return {order: args.order, state: 'on its way'}"}}`)
+	c.must(t, 200, "PUT", agent+"/settings", `{"auto_reply":true}`)
+	g := c.must(t, 201, "POST", agent+"/gateways", `{"type":"telegram","name":"Bot","config":{"botToken":"77:secret-of-the-bot","apiBaseUrl":"`+bot.URL+`"}}`)
+	at1 := agent + "/gateways/" + g["id"].(string)
+	if v := c.must(t, 200, "POST", at1+"/verify", ""); v["success"] != true || at(v, "info.id") != json.Number("77") || at(v, "info.firstName") != "Shop" {
+		t.Fatalf("verified %v", v)
+	}
+	if r := c.must(t, 200, "POST", at1+"/webhook/register", ""); r["success"] != true || !strings.Contains(fmt.Sprint(r["instructions"]), "polling") {
+		t.Errorf("registered %v", r)
+	}
+	bot.write("Where is order 17, and can I send it back?")
+	if got := bot.answer(t); got != "Order 17 is on its way. You may send it back within thirty days." {
+		t.Fatalf("the bot says %q", got)
+	}
+	mu.Lock()
+	if !strings.Contains(told[0], "thirty days") || !strings.Contains(told[1], "on its way") {
+		t.Errorf("the model was told %v", told)
+	}
+	mu.Unlock()
+	list := c.must(t, 200, "GET", agent+"/conversations?gateway_id="+g["id"].(string), "")
+	conversation := agent + "/conversations/" + at(list, "conversations.0.id").(string)
+	if at(list, "conversations.0.external_thread_id") != "42" || at(list, "meta.total") != json.Number("1") {
+		t.Errorf("conversations %v", list)
+	}
+	ada := c.must(t, 200, "GET", agent+"/contacts/"+at(list, "conversations.0.contact_id").(string), "")
+	if ada["name"] != "Ada" || ada["external_id"] != "telegram:42" || ada["chatbot_a"] != "@ada" {
+		t.Errorf("the contact %v", ada)
+	}
+	delivered := func() []any {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); ; {
+			messages := c.must(t, 200, "GET", conversation, "")["messages"].([]any)
+			last := messages[len(messages)-1]
+			if at(last, "metadata.delivery.status") == "sent" || time.Now().After(deadline) {
+				return messages
+			}
+		}
+	}
+	messages := delivered()
+	if len(messages) != 2 || at(messages[1], "metadata.in_reply_to") != at(messages[0], "id") || at(messages[1], "metadata.sources.0.number") == nil ||
+		at(messages[1], "metadata.tool_calls.0.name") != "order_status" || at(messages[1], "metadata.author") != nil || at(messages[0], "metadata.external_id") != "77/42/1" {
+		t.Errorf("stored %v", messages)
+	}
+
+	c.must(t, 201, "POST", conversation+"/messages", `{"role":"assistant","content":"A person here: it arrives today.","send":true}`)
+	if got := bot.answer(t); got != "A person here: it arrives today." {
+		t.Errorf("the bot says %q", got)
+	}
+	if v := c.must(t, 200, "GET", conversation, ""); v["muted"] != true {
+		t.Errorf("a person's answer left %v", v["muted"])
+	}
+	bot.write("Thank you, person.")
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		left, _, err := c.folder.Default().Undelivered(t.Context(), store.ConsumerAnswers, 1)
+		if err == nil && len(left) == 0 && len(c.must(t, 200, "GET", conversation, "")["messages"].([]any)) == 4 {
+			break
+		}
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("the message did not come in: %v", err)
+		}
+	}
+	c.must(t, 200, "PUT", conversation, `{"muted":false}`)
+	bot.write("And now?")
+	if got := bot.answer(t); got != "Answer 3." {
+		t.Errorf("the bot says %q", got)
+	}
+	mu.Lock()
+	if last := told[len(told)-1]; !strings.Contains(last, "A person here") || !strings.Contains(last, "Thank you, person.") || strings.Count(last, "And now?") != 1 {
+		t.Errorf("the model was told %s", last)
+	}
+	mu.Unlock()
+	after := c.must(t, 200, "GET", at1, "")
+	if after["event_count"] != json.Number("3") || after["last_error"] != "" {
+		t.Errorf("the gateway %v", after)
+	}
+	var roles []string
+	for _, m := range delivered() {
+		roles = append(roles, fmt.Sprint(at(m, "role")))
+	}
+	if !slices.Equal(roles, []string{"user", "assistant", "assistant", "user", "user", "assistant"}) {
+		t.Errorf("roles %v", roles)
+	}
+}
