@@ -27,8 +27,7 @@ type Gateways struct {
 	changed func(*store.DB)                            // is told of agents whose gateways changed
 	after   func(time.Duration, func()) stopper
 	out     *outbound
-	changed func(*store.DB) // is told of agents whose gateways changed
-	roots   *x509.CertPool  // to trust in TLS of mail servers; nil: the system's
+	roots   *x509.CertPool // to trust in TLS of mail servers; nil: the system's
 }
 
 // callTimeout bounds a call to a platform, with its retries.

@@ -1,0 +1,64 @@
+package store
+
+import (
+	"testing"
+
+	"satchel/agent"
+)
+
+// TestAnswersAcrossFiles: a start knows which agents have messages to answer,
+// and gateways to ask for, without opening their files; a copy answers nothing,
+// and neither does a wait of over a day.
+func TestAnswersAcrossFiles(t *testing.T) {
+	f := openFolder(t)
+	left, none := createAgent(t, f, "left"), createAgent(t, f, "none")
+	if _, err := left.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
+		t.Fatal(err)
+	}
+	id := inboundGateway(t, left, agent.GatewayChatbotA, agent.GatewayActive)
+	receiveOne(t, left, id, said("1", "t", "telegram:1", "Hello"), said("2", "u", "telegram:2", "Hello"))
+	for range 2 {
+		events, err := left.Events(t.Context(), 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := left.EnqueueAnswers(t.Context(), events); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fork, err := f.Fork(t.Context(), left, "copy", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if due, err := fork.Unanswered(t.Context(), 10); err != nil || len(due) != 0 {
+		t.Errorf("a copy has %v to answer, %v", due, err)
+	}
+	f = restart(t, f)
+	left, none = byName(t, f, "left"), byName(t, f, "none")
+	if !left.MayAnswer() || !left.MayPoll() || none.MayAnswer() || none.MayPoll() {
+		t.Errorf("left: %v %v, none: %v %v", left.MayAnswer(), left.MayPoll(), none.MayAnswer(), none.MayPoll())
+	}
+	due, err := left.Unanswered(t.Context(), 10)
+	if err != nil || len(due) != 2 {
+		t.Fatalf("%v to answer, %v", due, err)
+	}
+	do(t, left, "UPDATE _answers SET created_at = '2020-01-01T00:00:00.000Z' WHERE message_id = ?", due[0].ID)
+	for n, want := range []bool{false, true} {
+		m, err := left.BeginAnswer(t.Context(), due[n].ID)
+		if err != nil || (m != nil) != want {
+			t.Errorf("message %d: %v, %v", n, m, err)
+		}
+	}
+	if n := value[int](t, left, "SELECT count(*) FROM logs WHERE source = 'chat' AND data LIKE '%over a day%'"); n != 1 {
+		t.Errorf("%d rows of the log tell of the one that was too late", n)
+	}
+	if err := left.DeleteConversation(t.Context(), due[1].ConversationID); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := left.BeginAnswer(t.Context(), due[1].ID); err != nil || m != nil {
+		t.Errorf("of a conversation that is gone: %v, %v", m, err)
+	}
+	if value[int](t, left, "SELECT count(*) FROM _answers") != 0 {
+		t.Error("rows are left")
+	}
+}
