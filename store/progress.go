@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,19 +34,33 @@ type StartedExecution struct {
 // ErrEnded says that an execution ended, or was deleted, by another hand.
 var ErrEnded = errors.New("the execution has ended")
 
+// ErrRepeated says that the cause of an execution has started one before.
+var ErrRepeated = errors.New("what starts the execution has started one before")
+
 // Advance writes a step of an execution. ended tells of a wait in another
 // execution that this one's end has ended. ErrEnded: it had ended already, and
 // nothing was written.
 func (db *DB) Advance(ctx context.Context, p Progress) (ended []WaitEnd, err error) {
-	return Write(ctx, db, func(tx *Tx) ([]WaitEnd, error) { return tx.advance(p) })
+	var journal string
+	if len(p.Results) > 0 {
+		if journal, err = encodeJournal(p.Results); err != nil {
+			return nil, err
+		}
+	}
+	events, err := tellOf(p.Execution, p.Name, p.Begin, p.Execution.Status.Ended())
+	if err != nil {
+		return nil, err
+	}
+	return Write(ctx, db, func(tx *Tx) ([]WaitEnd, error) { return tx.advance(p, journal, events) })
 }
 
-func (tx *Tx) advance(p Progress) ([]WaitEnd, error) {
+// advance writes a step; its journal and its events are JSON already.
+func (tx *Tx) advance(p Progress, journal string, events told) ([]WaitEnd, error) {
 	if err := tx.saveExecution(p); err != nil {
 		return nil, err
 	}
-	if len(p.Results) > 0 {
-		if err := tx.appendJournal(p.Execution.ID, p.Results); err != nil {
+	if journal != "" {
+		if _, err := tx.exec(insertJournal, p.Execution.ID, journal); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +86,7 @@ func (tx *Tx) advance(p Progress) ([]WaitEnd, error) {
 	if err := tx.settleWaits(p, over); err != nil {
 		return nil, err
 	}
-	if err := tx.tell(p.Execution, p.Name, p.Begin, over); err != nil {
+	if err := tx.write(p.Execution, events); err != nil {
 		return nil, err
 	}
 	if !over || p.Execution.ParentID == "" {
@@ -138,8 +151,11 @@ func (tx *Tx) insertExecution(e *agent.Execution, cause string, asleep bool) err
 	}
 	_, err = tx.exec(insertExecution, e.ID, e.WorkflowID, e.Version, string(e.Status), asleep, e.Trigger, e.TriggerNode, cause, e.ParentID, e.RetriedFrom, e.Depth,
 		string(e.Input), nullText(e.Output), problem, e.CreatedAt, e.StartedAt, e.CompletedAt)
-	if sqliteCode(err) == codeForeignKey {
+	switch {
+	case sqliteCode(err) == codeForeignKey:
 		return agent.NotFound("workflow", e.WorkflowID).Because(err)
+	case cause != "" && isUnique(err):
+		return fmt.Errorf("%w: %w", ErrRepeated, err)
 	}
 	return err
 }
@@ -221,129 +237,4 @@ func (w *Wait) ResultOf(e *agent.Execution, now agent.Time) agent.NodeResult {
 			Details: map[string]any{"execution_id": e.ID, "status": e.Status}}
 	}
 	return r
-}
-
-// Enter writes executions that begin or queue. entered tells which of them
-// were entered: one whose cause has started an execution before is not.
-func (db *DB) Enter(ctx context.Context, started []StartedExecution) (entered []bool, err error) {
-	return Write(ctx, db, func(tx *Tx) ([]bool, error) {
-		entered := make([]bool, len(started))
-		for i, s := range started {
-			if s.Cause != "" {
-				var known bool
-				if err := tx.value(&known, "SELECT EXISTS (SELECT 1 FROM executions WHERE cause = ? AND cause <> '')", s.Cause); err != nil {
-					return nil, err
-				}
-				if known {
-					continue
-				}
-			}
-			if err := tx.insertExecution(s.Execution, s.Cause, false); err != nil {
-				return nil, err
-			}
-			if err := tx.auditExecuted(s.Execution); err != nil {
-				return nil, err
-			}
-			if err := tx.tell(s.Execution, s.Name, s.Status == agent.ExecutionRunning, false); err != nil {
-				return nil, err
-			}
-			entered[i] = true
-		}
-		return entered, nil
-	})
-}
-
-// RetryExecution enters an execution that repeats another, with the results
-// that it takes over.
-func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []agent.NodeResult) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		if err := tx.insertExecution(s.Execution, "", false); err != nil {
-			return struct{}{}, err
-		}
-		if len(results) > 0 {
-			if err := tx.appendJournal(s.ID, results); err != nil {
-				return struct{}{}, err
-			}
-		}
-		if err := tx.tell(s.Execution, s.Name, s.Status == agent.ExecutionRunning, false); err != nil {
-			return struct{}{}, err
-		}
-		return struct{}{}, tx.audit("execution retried", map[string]any{"execution_id": s.RetriedFrom, "new_execution_id": s.ID})
-	})
-	return err
-}
-
-// Terminate ends an execution that has not ended, and those that its nodes
-// wait for. It returns all that it ended, the one that was named first, and the
-// waits in other executions that this ended.
-func (db *DB) Terminate(ctx context.Context, id string) (over []agent.Execution, woken []WaitEnd, err error) {
-	over, err = Write(ctx, db, func(tx *Tx) ([]agent.Execution, error) {
-		woken = nil
-		e, err := tx.execution(id)
-		if err != nil {
-			return nil, err
-		}
-		if e.Status.Ended() {
-			return nil, agent.Errorf(agent.CodeConflict, "the execution has ended: it is %s", e.Status).With("status", e.Status)
-		}
-		ended := []agent.Execution{e}
-		for i := 0; i < len(ended); i++ {
-			parents, err := tx.terminate(&ended[i])
-			if err != nil {
-				return nil, err
-			}
-			woken = append(woken, parents...)
-			children, err := all(tx, scanExecution, "SELECT "+executionColumns+" FROM executions WHERE parent_id = ? AND status IN ('queued','running')", ended[i].ID)
-			if err != nil {
-				return nil, err
-			}
-			ended = append(ended, children...)
-		}
-		return ended, tx.audit("execution terminated", map[string]any{"execution_id": id})
-	})
-	return over, woken, err
-}
-
-func (tx *Tx) terminate(e *agent.Execution) ([]WaitEnd, error) {
-	e.Status, e.CompletedAt = agent.ExecutionTerminated, tx.Now
-	if _, err := tx.exec("UPDATE executions SET status = ?, asleep = 0, completed_at = ? WHERE id = ?", string(e.Status), e.CompletedAt, e.ID); err != nil {
-		return nil, err
-	}
-	waits, err := tx.waits("execution_id = ?", e.ID)
-	if err != nil {
-		return nil, err
-	}
-	var cancelled []agent.NodeResult
-	for _, w := range waits {
-		r := w.Result()
-		r.Status, r.DurationMS = agent.NodeCancelled, float64(tx.Now.Sub(w.StartedAt.Time).Milliseconds())
-		cancelled = append(cancelled, r)
-	}
-	if len(cancelled) > 0 {
-		if err := tx.appendJournal(e.ID, cancelled); err != nil {
-			return nil, err
-		}
-		if _, err := tx.exec("DELETE FROM _waits WHERE execution_id = ?", e.ID); err != nil {
-			return nil, err
-		}
-	}
-	var name string
-	if err := tx.value(&name, "SELECT name FROM workflows WHERE id = ?", e.WorkflowID); err != nil {
-		return nil, err
-	}
-	if err := tx.tell(e, name, false, true); err != nil {
-		return nil, err
-	}
-	return tx.endParentsWait(e)
-}
-
-// ExecutionOf finds the execution that a cause started.
-func (db *DB) ExecutionOf(ctx context.Context, cause string) (id string, err error) {
-	id, err = Read(ctx, db, func(tx *Tx) (id string, err error) {
-		return id, tx.value(&id, "SELECT id FROM executions WHERE cause = ? AND cause <> ''", cause)
-	})
-	if errors.Is(err, sql.ErrNoRows) {
-		err = agent.Errorf(agent.CodeNotFound, "the execution is not there any more")
-	}
-	return id, err
 }

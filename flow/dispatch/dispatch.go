@@ -35,18 +35,6 @@ type Consumer struct {
 	Triggers bool
 }
 
-// Each makes a Handle of a func that acts on one event.
-func Each(act func(ctx context.Context, db *store.DB, e agent.Event) error) func(context.Context, *store.DB, []agent.Event) (int, error) {
-	return func(ctx context.Context, db *store.DB, events []agent.Event) (int, error) {
-		for i, e := range events {
-			if err := guarded(func() error { return act(ctx, db, e) }); err != nil {
-				return i, err
-			}
-		}
-		return len(events), nil
-	}
-}
-
 // Bounds of the work.
 const (
 	batchSize     = 128 // events of a turn, passed in one commit
@@ -55,6 +43,10 @@ const (
 	firstRetry    = time.Second // doubled with each failure
 	longestRetry  = time.Minute
 	giveUpAfter   = 10 // failures of the same event, about four minutes
+
+	// pace is the least time from one turn of an agent to the next when events
+	// come without a pause, so that a turn takes many at the cost of one.
+	pace = 5 * time.Millisecond
 )
 
 // Dispatcher runs consumers over the agents of a folder.
@@ -147,7 +139,7 @@ func (l *lane) turn(ctx context.Context, db *store.DB, limit int) (more bool, er
 			return false, err
 		}
 	}
-	return done > 0, err
+	return done > 0 && (done < len(events) || len(events) == limit), err
 }
 
 func indexOf(events []agent.Event, seq int64) int {
