@@ -38,25 +38,8 @@ func (e *Engine) sweep(now time.Time) {
 	present := map[*store.DB]bool{}
 	for _, db := range e.folder.Agents() {
 		present[db] = true
-		status := db.Agent().Status
 		e.mu.Lock()
-		a := e.agents[db]
-		switch {
-		case db.Problem() != nil || status == agent.StatusDisabled:
-			if a != nil {
-				e.forget(a, errCut)
-			}
-		case a == nil:
-			e.meet(db)
-		case a.status != status:
-			a.status = status
-			if status == agent.StatusActive {
-				e.takeUp(a)
-			}
-		case !a.again.IsZero() && !now.Before(a.again):
-			a.again = time.Time{}
-			e.takeUp(a)
-		}
+		e.follow(db, now)
 		e.mu.Unlock()
 	}
 	e.mu.Lock()
@@ -66,6 +49,52 @@ func (e *Engine) sweep(now time.Time) {
 			e.forget(a, errOver)
 		}
 	}
+}
+
+// follow brings what is known of an agent into step with its status. The
+// caller holds e.mu.
+func (e *Engine) follow(db *store.DB, now time.Time) {
+	a, status := e.agents[db], db.Agent().Status
+	switch {
+	case db.Problem() != nil || status == agent.StatusDisabled:
+		if a != nil {
+			e.forget(a, errCut)
+		}
+	case a == nil:
+		e.meet(db)
+	case a.status != status:
+		a.status = status
+		if status == agent.StatusActive {
+			e.takeUp(a)
+		}
+	case !a.again.IsZero() && !now.Before(a.again):
+		a.again = time.Time{}
+		e.takeUp(a)
+	}
+}
+
+// Follow acts at once on a change of an agent's status, or on its deletion,
+// which a sweep would find within two seconds. It waits a moment for nodes that
+// were told to stop.
+func (e *Engine) Follow(ctx context.Context, db *store.DB, deleted bool) {
+	e.mu.Lock()
+	var cut []*run
+	if a := e.agents[db]; a != nil {
+		for _, r := range a.active {
+			cut = append(cut, r)
+		}
+		if deleted {
+			e.forget(a, errOver)
+		}
+	}
+	if !deleted && !e.stopping {
+		e.follow(db, time.Now())
+	}
+	if e.agents[db] != nil {
+		cut = nil
+	}
+	e.mu.Unlock()
+	settled(ctx, cut)
 }
 
 // forget ends all work of an agent. The caller holds e.mu, as for all below

@@ -188,7 +188,7 @@ func (e *Engine) await(ctx context.Context, db *store.DB, q Request, s Started, 
 		return s, nil
 	}
 	if q.began != nil {
-		return e.follow(ctx, db, q, s, r, w)
+		return e.awaitOnce(ctx, db, q, s, r, w)
 	}
 	timer := time.NewTimer(q.Wait)
 	defer timer.Stop()
@@ -285,18 +285,21 @@ func (e *Engine) Terminate(ctx context.Context, db *store.DB, id string) (agent.
 	for _, end := range woken {
 		e.signal(db, end)
 	}
-	// Their nodes are told to stop; so that their places are free behind this,
-	// they are given a moment to.
+	settled(ctx, runs) // so that their places are free behind this
+	return over[0], nil
+}
+
+// settled waits a moment for runs that were told to stop.
+func settled(ctx context.Context, runs []*run) {
 	timer := time.NewTimer(stopTime)
 	defer timer.Stop()
 	for _, r := range runs {
 		select {
 		case <-r.done:
 		case <-timer.C:
-			return over[0], nil
+			return
 		case <-ctx.Done():
-			return over[0], nil
+			return
 		}
 	}
-	return over[0], nil
 }

@@ -224,6 +224,43 @@ func TestTerminate(t *testing.T) {
 	wantCode(t, err, agent.CodeNotFound)
 }
 
+// TestDisabledAtOnce disables an agent while a node of its runs: the node has
+// stopped when that returns, and the execution goes on when it is enabled again.
+func TestDisabledAtOnce(t *testing.T) {
+	db, e := open(t)
+	var tries atomic.Int64
+	stopped := make(chan struct{})
+	e.Register(map[string]*Kind{"chat": {Run: func(ctx context.Context, _ *Call) (Outcome, error) {
+		if tries.Add(1) > 1 {
+			return Outcome{Output: map[string]any{"done": true}}, nil
+		}
+		<-ctx.Done()
+		close(stopped)
+		return Outcome{}, ctx.Err()
+	}}})
+	id := begun(t, db, e, made(t, db, e, "t trigger\na chat {\"prompt\":\"x\"}\nt -> a"), "{}")
+	until(t, db, e, id, "a", agent.NodeRunning)
+	set := func(status agent.Status) {
+		if _, err := e.folder.UpdateAgent(t.Context(), db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
+			t.Fatal(err)
+		}
+		e.Follow(t.Context(), db, false)
+	}
+	set(agent.StatusDisabled)
+	select {
+	case <-stopped:
+	default:
+		t.Error("a node of a disabled agent goes on")
+	}
+	if x, _, err := db.Execution(t.Context(), id); err != nil || x.Status != agent.ExecutionRunning || tries.Load() != 1 {
+		t.Errorf("%s, %v after %d tries", x.Status, err, tries.Load())
+	}
+	set(agent.StatusActive)
+	if x, told := ended(t, db, e, id); x.Status != agent.ExecutionComplete || told != "t=success a=success" {
+		t.Errorf("%s: %s", x.Status, told)
+	}
+}
+
 func TestQueue(t *testing.T) {
 	db, e := open(t)
 	release := make(chan struct{})

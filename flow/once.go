@@ -41,10 +41,10 @@ func (e *Engine) Once(ctx context.Context, db *store.DB, q Request, began func(e
 	return x.ID, agent.Errorf(agent.CodeExecution, "the workflow was %s", x.Status)
 }
 
-// follow waits for the end of an execution of Once, and tells q.began of it as
+// awaitOnce waits for the end of an execution of Once, and tells q.began of it as
 // soon as it is in the file. An execution that ends before it had anything to
 // write is one commit, and its outcome is not read back.
-func (e *Engine) follow(ctx context.Context, db *store.DB, q Request, s Started, r *run, w *awaited) (Started, error) {
+func (e *Engine) awaitOnce(ctx context.Context, db *store.DB, q Request, s Started, r *run, w *awaited) (Started, error) {
 	if r != nil && !r.written.Load() {
 		select {
 		case <-r.entered:

@@ -192,6 +192,7 @@ type updateAgentIn struct{ Body agent.AgentChange }
 func (s *Server) updateAgent(c *Call, in *updateAgentIn) (agent.Agent, error) {
 	a, err := s.folder.UpdateAgent(c, c.DB, in.Body)
 	if err == nil && in.Body.Status.Given {
+		s.flow.Follow(c, c.DB, false)
 		s.kick(c) // an agent that was disabled may have work waiting
 	}
 	return a, err
@@ -202,6 +203,7 @@ func (s *Server) deleteAgent(c *Call, _ *agentIn) (Success, error) {
 	if err := s.folder.DeleteAgent(c.DB); err != nil {
 		return Success{}, err
 	}
+	s.flow.Follow(c, c.DB, true)
 	s.kick(c) // crawls of it are cut
 	return Success{true, fmt.Sprintf("agent %s was deleted with all its data", name)}, nil
 }
