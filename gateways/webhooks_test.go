@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -275,6 +277,56 @@ func TestTestDelivery(t *testing.T) {
 	}
 	if w := h.webhook(t, hook.ID); w.FailureCount != 0 || !w.LastDeliveryAt.IsZero() {
 		t.Errorf("a test counts: %+v", w)
+	}
+}
+
+// TestOrderOfDeliveries has many events wait for one target: their first tries
+// begin in the order of the events, as many at a time as a target gets.
+func TestOrderOfDeliveries(t *testing.T) {
+	h := newHouse(t)
+	const groups = 6
+	var mu sync.Mutex
+	var came []string
+	full := make([]chan struct{}, groups)
+	for i := range full {
+		full[i] = make(chan struct{})
+	}
+	r := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		var body struct {
+			Data struct{ Contact agent.Contact } `json:"data"`
+		}
+		if err := json.NewDecoder(req.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		came = append(came, body.Data.Contact.Name)
+		n := len(came)
+		if n%triesAtTarget == 0 {
+			close(full[n/triesAtTarget-1])
+		}
+		mu.Unlock()
+		select {
+		case <-full[(n-1)/triesAtTarget]:
+		case <-req.Context().Done():
+		}
+	}))
+	t.Cleanup(r.Close)
+	subscribe(t, h, r.URL, "contact.created")
+	var want []string
+	for i := range groups * triesAtTarget {
+		want = append(want, fmt.Sprintf("%03d", i))
+		contact(t, h.db, want[i])
+	}
+	for range want {
+		h.try(t)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for at := 0; at < len(want); at += triesAtTarget {
+		group := slices.Sorted(slices.Values(came[at : at+triesAtTarget]))
+		if !slices.Equal(group, want[at:at+triesAtTarget]) {
+			t.Errorf("%v came where %v were due", group, want[at:at+triesAtTarget])
+		}
 	}
 }
 
