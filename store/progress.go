@@ -39,15 +39,26 @@ var ErrEnded = errors.New("the execution has ended")
 // execution that this one's end has ended. ErrEnded: it had ended already, and
 // nothing was written.
 func (db *DB) Advance(ctx context.Context, p Progress) (ended []WaitEnd, err error) {
-	return Write(ctx, db, func(tx *Tx) ([]WaitEnd, error) { return tx.advance(p) })
+	var journal string
+	if len(p.Results) > 0 {
+		if journal, err = encodeJournal(p.Results); err != nil {
+			return nil, err
+		}
+	}
+	events, err := tellOf(p.Execution, p.Name, p.Begin, p.Execution.Status.Ended())
+	if err != nil {
+		return nil, err
+	}
+	return Write(ctx, db, func(tx *Tx) ([]WaitEnd, error) { return tx.advance(p, journal, events) })
 }
 
-func (tx *Tx) advance(p Progress) ([]WaitEnd, error) {
+// advance writes a step; its journal and its events are JSON already.
+func (tx *Tx) advance(p Progress, journal string, events told) ([]WaitEnd, error) {
 	if err := tx.saveExecution(p); err != nil {
 		return nil, err
 	}
-	if len(p.Results) > 0 {
-		if err := tx.appendJournal(p.Execution.ID, p.Results); err != nil {
+	if journal != "" {
+		if _, err := tx.exec(insertJournal, p.Execution.ID, journal); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +84,7 @@ func (tx *Tx) advance(p Progress) ([]WaitEnd, error) {
 	if err := tx.settleWaits(p, over); err != nil {
 		return nil, err
 	}
-	if err := tx.tell(p.Execution, p.Name, p.Begin, over); err != nil {
+	if err := tx.write(p.Execution, events); err != nil {
 		return nil, err
 	}
 	if !over || p.Execution.ParentID == "" {

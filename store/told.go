@@ -16,10 +16,16 @@ var eventsOfEnd = map[agent.ExecutionStatus]string{
 	agent.ExecutionTerminated: agent.EventWorkflowTerminated,
 }
 
-// tell writes the events of an execution that began, ended, or both.
-func (tx *Tx) tell(e *agent.Execution, name string, began, ended bool) error {
+// told are the events of an execution that began, ended, or both, as JSON; ""
+// for none.
+type told struct{ first, last string }
+
+// tellOf prepares the events of an execution that began, ended, or both. It
+// needs no transaction: what is written as JSON before one does not keep other
+// writes waiting.
+func tellOf(e *agent.Execution, name string, began, ended bool) (t told, err error) {
 	if !began && !ended {
-		return nil
+		return t, nil
 	}
 	var data toldExecution
 	data.Execution, data.Workflow.ID, data.Workflow.Name, data.Workflow.Version = *e, e.WorkflowID, name, e.Version
@@ -29,28 +35,45 @@ func (tx *Tx) tell(e *agent.Execution, name string, began, ended bool) error {
 	if len(e.Output) > maxToldBytes {
 		data.Execution.Output = nil
 	}
-	var first, last []byte
-	var err error
+	encode := func() (string, error) {
+		raw, err := json.Marshal(data)
+		if err != nil {
+			err = fmt.Errorf("event data: %w", err)
+		}
+		return string(raw), err
+	}
 	if ended {
-		if last, err = json.Marshal(data); err != nil {
-			return fmt.Errorf("event data: %w", err)
+		if t.last, err = encode(); err != nil {
+			return t, err
 		}
 	}
 	if began {
 		data.Execution.Status, data.Execution.Output, data.Execution.Error, data.Execution.CompletedAt = agent.ExecutionRunning, nil, nil, agent.Time{}
-		if first, err = json.Marshal(data); err != nil {
-			return fmt.Errorf("event data: %w", err)
-		}
+		t.first, err = encode()
 	}
+	return t, err
+}
+
+// tell writes the events of an execution that began, ended, or both.
+func (tx *Tx) tell(e *agent.Execution, name string, began, ended bool) error {
+	t, err := tellOf(e, name, began, ended)
+	if err != nil {
+		return err
+	}
+	return tx.write(e, t)
+}
+
+// write writes the events of an execution.
+func (tx *Tx) write(e *agent.Execution, t told) (err error) {
 	const one = "(?,?,?,?,?)"
 	switch {
-	case began && ended:
-		_, err = tx.exec(insertEvent+one+","+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, string(first), e.Depth, tx.Now,
-			agent.NewID(agent.KindEvent), eventsOfEnd[e.Status], string(last), e.Depth, tx.Now)
-	case began:
-		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, string(first), e.Depth, tx.Now)
-	default:
-		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), eventsOfEnd[e.Status], string(last), e.Depth, tx.Now)
+	case t.first != "" && t.last != "":
+		_, err = tx.exec(insertEvent+one+","+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, t.first, e.Depth, tx.Now,
+			agent.NewID(agent.KindEvent), eventsOfEnd[e.Status], t.last, e.Depth, tx.Now)
+	case t.first != "":
+		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, t.first, e.Depth, tx.Now)
+	case t.last != "":
+		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), eventsOfEnd[e.Status], t.last, e.Depth, tx.Now)
 	}
 	return err
 }

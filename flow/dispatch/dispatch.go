@@ -55,6 +55,10 @@ const (
 	firstRetry    = time.Second // doubled with each failure
 	longestRetry  = time.Minute
 	giveUpAfter   = 10 // failures of the same event, about four minutes
+
+	// pace is the least time from one turn of an agent to the next when events
+	// come without a pause, so that a turn takes many at the cost of one.
+	pace = 5 * time.Millisecond
 )
 
 // Dispatcher runs consumers over the agents of a folder.
@@ -147,7 +151,7 @@ func (l *lane) turn(ctx context.Context, db *store.DB, limit int) (more bool, er
 			return false, err
 		}
 	}
-	return done > 0, err
+	return done > 0 && (done < len(events) || len(events) == limit), err
 }
 
 func indexOf(events []agent.Event, seq int64) int {

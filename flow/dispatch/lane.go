@@ -29,6 +29,7 @@ type lane struct {
 // visit is an agent that is not at rest.
 type visit struct {
 	state    state
+	began    time.Time   // its turn
 	again    bool        // woken during its turn
 	failures int         // in a row
 	careful  int         // turns of a single event, to find the one that fails
@@ -117,7 +118,7 @@ func (l *lane) next(ctx context.Context) (*store.DB, int) {
 	db := l.line[0]
 	l.line = l.line[1:]
 	v := l.agents[db]
-	v.state = inTurn
+	v.state, v.began = inTurn, time.Now()
 	l.staff()
 	if v.careful > 0 {
 		v.careful--
@@ -150,8 +151,10 @@ func (l *lane) ended(ctx context.Context, db *store.DB, more bool, err error) {
 	defer l.mu.Unlock()
 	visit := l.agents[db]
 	switch {
-	case ctx.Err() != nil || more && !failed || stuck || visit.again && !failed:
+	case ctx.Err() != nil || more && !failed || stuck:
 		l.enqueue(db, visit)
+	case visit.again && !failed:
+		l.pause(db, visit, pace-time.Since(visit.began), time.AfterFunc)
 	case failed:
 		l.wait(db, visit)
 	default:
@@ -190,9 +193,13 @@ func (l *lane) skip(ctx context.Context, db *store.DB, cause error) {
 
 // wait tries an agent again later. The caller holds l.mu.
 func (l *lane) wait(db *store.DB, v *visit) {
-	pause := min(firstRetry<<min(v.failures-1, 10), longestRetry)
+	l.pause(db, v, min(firstRetry<<min(v.failures-1, 10), longestRetry), l.after)
+}
+
+// pause puts an agent in line after a time. The caller holds l.mu.
+func (l *lane) pause(db *store.DB, v *visit, pause time.Duration, after func(time.Duration, func()) *time.Timer) {
 	v.state = waiting
-	v.retry = l.after(pause, func() {
+	v.retry = after(pause, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.agents[db] == v && v.state == waiting {
