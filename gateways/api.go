@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"satchel/agent"
 	"satchel/agent/egress"
 )
 
@@ -71,18 +72,6 @@ func (g *Gateways) call(ctx context.Context, c apiCall, out any) error {
 	}
 }
 
-// wait waits for a time, or as long as ctx allows.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // retries tells whether a call that failed may be made again, and how long the
 // platform wants to be left alone.
 func (c apiCall) retries(err error) (wait time.Duration, again bool) {
@@ -125,7 +114,7 @@ func (g *Gateways) callOnce(ctx context.Context, c apiCall, out any) error {
 		return err
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		asks := retryAfter(resp.Header, g.now())
+		asks := agent.RetryAfter(resp.Header.Get("Retry-After"), g.now())
 		if c.asks != nil {
 			asks = max(asks, c.asks(body))
 		}

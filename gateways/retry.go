@@ -2,9 +2,6 @@ package gateways
 
 import (
 	"math/rand/v2"
-	"net/http"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -29,17 +26,4 @@ func nextTry(tries int, retryAfter time.Duration) (time.Duration, bool) {
 	pause := retryPauses[tries-1]
 	pause += time.Duration(rand.Float64() * float64(pause) / 10)
 	return max(pause, min(retryAfter, longestRetryAfter)), true
-}
-
-// retryAfter reads the header of that name, in seconds or as a date
-// (RFC 9110, 10.2.3); 0 when there is none that makes sense.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	value := strings.TrimSpace(h.Get("Retry-After"))
-	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(at.Sub(now), 0)
-	}
-	return 0
 }

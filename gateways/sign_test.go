@@ -8,6 +8,8 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"satchel/agent"
 )
 
 func TestCheckSignature(t *testing.T) {
@@ -53,7 +55,7 @@ func TestRetryAfter(t *testing.T) {
 		"": 0, "0": 0, "120": 2 * time.Minute, " 5 ": 5 * time.Second, "-5": 0, "1.5": 0, "soon": 0, "99999999999999999999": 0,
 		"Sat, 21 Nov 2026 13:00:00 GMT": time.Hour, "Sat, 21 Nov 2026 11:00:00 GMT": 0,
 	} {
-		if got := retryAfter(http.Header{"Retry-After": {value}}, now); got != want {
+		if got := agent.RetryAfter(value, now); got != want {
 			t.Errorf("%q is %s, want %s", value, got, want)
 		}
 	}

@@ -124,20 +124,8 @@ func persist(ctx context.Context, write func() error) error {
 		if err == nil || agent.ErrorCode(err) == agent.CodeNotFound {
 			return nil
 		}
-		if !sleep(ctx, wait) {
+		if agent.Sleep(ctx, wait) != nil {
 			return err
 		}
-	}
-}
-
-// sleep waits and tells whether ctx let it.
-func sleep(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -375,10 +375,7 @@ func TestOverlap(t *testing.T) {
 	} {
 		bubble(t, func(t *testing.T, h *house) {
 			h.calls.does(func(ctx context.Context, c Callback) error {
-				if !sleep(ctx, 150*time.Second) {
-					return ctx.Err()
-				}
-				return nil
+				return agent.Sleep(ctx, 150*time.Second)
 			})
 			s := h.make(t, `{"type":"cron","cron_expression":"* * * * *","overlap":"`+overlap+`"}`)
 			pass(4*time.Minute + 30*time.Second)

@@ -63,7 +63,7 @@ func (w *webhook) run(ctx context.Context, db *store.DB, c Callback) (string, er
 	}
 	for try := 0; ; try++ {
 		wait, err := w.post(ctx, c, secret, body)
-		if err == nil || wait < 0 || try == len(w.waits) || !sleep(ctx, max(wait, w.waits[try])) {
+		if err == nil || wait < 0 || try == len(w.waits) || agent.Sleep(ctx, max(wait, w.waits[try])) != nil {
 			return "", err
 		}
 	}
@@ -117,9 +117,5 @@ func judge(resp *http.Response) (time.Duration, error) {
 	if resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusRequestTimeout {
 		return -1, err
 	}
-	seconds, bad := strconv.Atoi(resp.Header.Get("Retry-After"))
-	if bad != nil || seconds < 0 {
-		return 0, err
-	}
-	return min(time.Duration(seconds)*time.Second, longestRetry), err
+	return min(agent.RetryAfter(resp.Header.Get("Retry-After"), time.Now()), longestRetry), err
 }

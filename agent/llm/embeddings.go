@@ -10,7 +10,6 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -43,18 +42,7 @@ type Embeddings struct {
 // NewEmbeddings makes Embeddings over a guarded client. check tells of an
 // address what that client would say of it without the network.
 func NewEmbeddings(client *http.Client, check func(string) (*url.URL, error)) *Embeddings {
-	return &Embeddings{http: client, check: check, sleep: sleepFor}
-}
-
-func sleepFor(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return &Embeddings{http: client, check: check, sleep: agent.Sleep}
 }
 
 // Check says whether a provider's address may be called, as far as that shows
@@ -143,7 +131,7 @@ func (e *Embeddings) once(ctx context.Context, to agent.Embedding, key string, t
 	if resp.StatusCode != http.StatusOK {
 		wait = -1
 		if resp.StatusCode == 408 || resp.StatusCode == 429 || resp.StatusCode >= 500 {
-			wait = comeBack(resp.Header.Get("Retry-After"), time.Now())
+			wait = agent.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
 		}
 		return nil, wait, refusedBy(resp.StatusCode)
 	}
@@ -226,16 +214,4 @@ func unreached(ctx context.Context, err error) (time.Duration, error) {
 		return 0, agent.Errorf(agent.CodeUpstream, "the embedding provider did not answer in time").Because(err)
 	}
 	return 0, agent.Errorf(agent.CodeUpstream, "the embedding provider could not be reached").Because(err)
-}
-
-// comeBack reads the header Retry-After (RFC 9110, section 10.2.3); 0 where it
-// says nothing.
-func comeBack(value string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(at.Sub(now), 0)
-	}
-	return 0
 }

@@ -41,12 +41,8 @@ func (h House) source(ctx context.Context, db *store.DB, c schedule.Callback) (s
 		case s.Status == agent.SourceFailed:
 			return "", agent.Errorf(agent.CodeExecution, "the source failed")
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return "", late(ctx, ctx.Err())
+		if err := agent.Sleep(ctx, wait); err != nil {
+			return "", late(ctx, err)
 		}
 	}
 }

@@ -47,18 +47,7 @@ type Client struct {
 func NewClient(allow []netip.Prefix, version string) *Client {
 	return &Client{
 		egress:    egress.New(egress.Policy{Allow: allow, MaxResponse: maxPage, HeaderTimeout: pageTime}),
-		userAgent: "Satchel/" + version, sleep: sleep, decoding: make(chan struct{}, 1),
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+		userAgent: "Satchel/" + version, sleep: agent.Sleep, decoding: make(chan struct{}, 1),
 	}
 }
 

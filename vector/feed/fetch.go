@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -56,7 +55,7 @@ func (c *Client) once(ctx context.Context, p *plan, target *url.URL) (body []byt
 	if resp.StatusCode < 200 || resp.StatusCode >= 300 {
 		wait = -1
 		if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500 {
-			wait = retryAfter(resp.Header.Get("Retry-After"), time.Now())
+			wait = agent.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
 		}
 		return nil, wait, explainStatus(resp.StatusCode)
 	}
@@ -120,18 +119,6 @@ func (p *plan) redirect(req *http.Request, via []*http.Request) error {
 		req.Header.Del(p.Auth.Name)
 	}
 	return nil
-}
-
-// retryAfter reads the header Retry-After (RFC 9110, section 10.2.3); 0 where
-// it says nothing.
-func retryAfter(value string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(at.Sub(now), 0)
-	}
-	return 0
 }
 
 // explain says in a sentence of ours why there is no answer, and whether
