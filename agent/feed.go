@@ -9,10 +9,6 @@ import (
 	"strings"
 )
 
-// Fed tells whether sources of a type are read record by record: rows of a
-// query, items of an API.
-func Fed(sourceType string) bool { return sourceType == SourceDatabase || sourceType == SourceAPI }
-
 // DatabaseConfig is the config of a source of type database.
 type DatabaseConfig struct {
 	Query          string   `json:"query" doc:"One SELECT over the agent's tables."`

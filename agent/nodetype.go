@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -97,9 +96,6 @@ const (
 	HandleDone  = "done"  // behind a loop
 	HandleError = "error" // any node's, when it fails
 )
-
-// NodeTypes lists the known types of nodes, sorted.
-func NodeTypes() []string { return slices.Sorted(maps.Keys(nodeTypes)) }
 
 // common are the keys that the data of every node may have.
 var common = fieldsOf("label:text disabled:bool timeout_ms:number retry:object on_error:=stop,continue,branch at_most_once:bool")

@@ -37,10 +37,6 @@ const (
 // configFile names the settings file itself, so it cannot stand in one.
 var configFile = name(Setting{Name: "config", Usage: "settings file (default " + DefaultFile + " in the working directory)"})
 
-// Settings returns every setting, --config first, in the order of Print. All
-// values are text; Load does the parsing.
-func Settings() []Setting { return append([]Setting{configFile}, table...) }
-
 // table ties each setting to its field, its parser and the text that Print shows.
 var table = []Setting{
 	bind(Setting{Name: nameAddr, Default: "127.0.0.1:8787", Usage: "address to listen on"},

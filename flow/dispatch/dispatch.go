@@ -35,18 +35,6 @@ type Consumer struct {
 	Triggers bool
 }
 
-// Each makes a Handle of a func that acts on one event.
-func Each(act func(ctx context.Context, db *store.DB, e agent.Event) error) func(context.Context, *store.DB, []agent.Event) (int, error) {
-	return func(ctx context.Context, db *store.DB, events []agent.Event) (int, error) {
-		for i, e := range events {
-			if err := guarded(func() error { return act(ctx, db, e) }); err != nil {
-				return i, err
-			}
-		}
-		return len(events), nil
-	}
-}
-
 // Bounds of the work.
 const (
 	batchSize     = 128 // events of a turn, passed in one commit

@@ -54,10 +54,22 @@ type ear struct {
 	fail  func(db *store.DB, e agent.Event) error // nil: never
 }
 
+// each makes a Handle of a func that acts on one event.
+func each(act func(ctx context.Context, db *store.DB, e agent.Event) error) func(context.Context, *store.DB, []agent.Event) (int, error) {
+	return func(ctx context.Context, db *store.DB, events []agent.Event) (int, error) {
+		for i, e := range events {
+			if err := guarded(func() error { return act(ctx, db, e) }); err != nil {
+				return i, err
+			}
+		}
+		return len(events), nil
+	}
+}
+
 func newEar() *ear { return &ear{heard: make(chan told, 100_000)} }
 
 func (e *ear) consumer(name string, triggers bool) Consumer {
-	return Consumer{Name: name, Triggers: triggers, Handle: Each(func(_ context.Context, db *store.DB, event agent.Event) error {
+	return Consumer{Name: name, Triggers: triggers, Handle: each(func(_ context.Context, db *store.DB, event agent.Event) error {
 		if e.fail != nil {
 			if err := e.fail(db, event); err != nil {
 				return err

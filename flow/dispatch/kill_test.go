@@ -38,7 +38,7 @@ func deliver(path string) {
 		fmt.Println("open:", err)
 		os.Exit(1)
 	}
-	d := New(f, quiet, Consumer{Name: store.ConsumerWorkflows, Handle: Each(func(_ context.Context, _ *store.DB, e agent.Event) error {
+	d := New(f, quiet, Consumer{Name: store.ConsumerWorkflows, Handle: each(func(_ context.Context, _ *store.DB, e agent.Event) error {
 		_, err := fmt.Println(e.Seq)
 		return err
 	})})
