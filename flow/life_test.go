@@ -560,8 +560,19 @@ func TestHTTPNode(t *testing.T) {
 		case "/broken":
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write([]byte("{oops"))
-		case "/away":
-			http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "127.0.0.2", 1)+"/", http.StatusFound)
+		case "/endless":
+			for r.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+		case "/drip":
+			for r.Context().Err() == nil {
+				_, _ = w.Write([]byte("x"))
+				_ = http.NewResponseController(w).Flush()
+			}
+		case "/inward":
+			http.Redirect(w, r, "http://169.254.169.254/latest/meta-data/", http.StatusFound)
 		case "/other":
 			http.Redirect(w, r, other.URL, http.StatusFound)
 		case "/hang":
@@ -586,6 +597,9 @@ func TestHTTPNode(t *testing.T) {
 		{"broken JSON", `"url":"URL/broken"`, `200 "{oops"`},
 		{"another host", `"url":"URL/other","fail_on_status":false,"auth":{"type":"bearer","token":"secret"}`, `418 "auth \n"`},
 		{"a slow one", `"url":"URL/hang","timeout_ms":30`, `ACTION_TIMEOUT the node took longer than 30ms`},
+		{"without end", `"url":"URL/endless"`, `RESPONSE_TOO_LARGE response too large: 127.0.0.1`},
+		{"one that drips", `"url":"URL/drip","timeout_ms":30`, `ACTION_TIMEOUT the node took longer than 30ms`},
+		{"redirected inward", `"url":"URL/inward"`, `BLOCKED_ADDRESS address not allowed: 169.254.169.254: cloud metadata address`},
 		{"no address", `"url":"{{nothing}}"`, `EXECUTION_ERROR url is no http or https address`},
 		{"a private address", `"url":"http://10.0.0.1/"`, `BLOCKED_ADDRESS address not allowed: 10.0.0.1: private address`},
 		{"a file", `"url":"file://localhost/etc/passwd"`, `UNSUPPORTED_SCHEME scheme not allowed: only http and https`},
