@@ -54,6 +54,8 @@ func (e *Engine) awaitOnce(ctx context.Context, db *store.DB, q Request, s Start
 		}
 		if !r.written.Load() { // it never was, and never will be here
 			switch {
+			case errors.Is(w.err, store.ErrRepeated):
+				return Started{Repeated: true}, nil
 			case !errors.Is(w.err, errCut):
 				return Started{}, w.err
 			case e.stopped():

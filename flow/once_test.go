@@ -2,6 +2,7 @@ package flow
 
 import (
 	"encoding/json"
+	"sync"
 	"testing"
 
 	"satchel/agent"
@@ -32,6 +33,26 @@ func TestOnce(t *testing.T) {
 		id, err := e.Once(t.Context(), db, q, began)
 		if agent.ErrorCode(err) != agent.CodeExecution || id == "" {
 			t.Errorf("%s, %v", id, err)
+		}
+	}
+	wide := madeWith(t, db, e, `start trigger
+		say chat {"prompt":"hello"}
+		start -> say`, many)
+	q.WorkflowID, q.Cause = wide.ID, "run-together"
+	var ids [8]string
+	var all sync.WaitGroup
+	for i := range ids {
+		all.Go(func() {
+			var err error
+			if ids[i], err = e.Once(t.Context(), db, q, func(string) {}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, id := range ids {
+		if id != ids[0] {
+			t.Errorf("asked together it started %v", ids)
 		}
 	}
 	q.WorkflowID, q.Cause = "workflow-x", "run-3"

@@ -34,6 +34,9 @@ type StartedExecution struct {
 // ErrEnded says that an execution ended, or was deleted, by another hand.
 var ErrEnded = errors.New("the execution has ended")
 
+// ErrRepeated says that the cause of an execution has started one before.
+var ErrRepeated = errors.New("what starts the execution has started one before")
+
 // Advance writes a step of an execution. ended tells of a wait in another
 // execution that this one's end has ended. ErrEnded: it had ended already, and
 // nothing was written.
@@ -148,8 +151,11 @@ func (tx *Tx) insertExecution(e *agent.Execution, cause string, asleep bool) err
 	}
 	_, err = tx.exec(insertExecution, e.ID, e.WorkflowID, e.Version, string(e.Status), asleep, e.Trigger, e.TriggerNode, cause, e.ParentID, e.RetriedFrom, e.Depth,
 		string(e.Input), nullText(e.Output), problem, e.CreatedAt, e.StartedAt, e.CompletedAt)
-	if sqliteCode(err) == codeForeignKey {
+	switch {
+	case sqliteCode(err) == codeForeignKey:
 		return agent.NotFound("workflow", e.WorkflowID).Because(err)
+	case cause != "" && isUnique(err):
+		return fmt.Errorf("%w: %w", ErrRepeated, err)
 	}
 	return err
 }
