@@ -329,8 +329,19 @@ func TestDowntime(t *testing.T) {
 						}
 					}
 				}
-				if events := h.events(t, agent.EventScheduleMissed); (len(events) == 1) != (missed > 0) {
+				events := h.events(t, agent.EventScheduleMissed)
+				if (len(events) == 1) != (missed > 0) {
 					t.Errorf("%d events of missed runs", len(events))
+				}
+				for _, e := range events {
+					var told struct {
+						Schedule agent.Schedule
+						Run      agent.Run
+						Missed   int
+					}
+					if err := json.Unmarshal(e.Data, &told); err != nil || told.Schedule.ID != s.ID || told.Run.Status != agent.RunMissed || told.Run.ScheduledFor.IsZero() || told.Missed != missed {
+						t.Errorf("told %s, %v", e.Data, err)
+					}
 				}
 				h.close(t)
 			})

@@ -76,8 +76,10 @@ func (tx *Tx) fire(s *agent.Schedule) ([]ScheduledRun, error) {
 	if err != nil {
 		return nil, err
 	}
+	var missed agent.Run
 	for _, at := range f.Missed {
-		if err := tx.insertRun(s.ID, agent.Run{ScheduledFor: at, Status: agent.RunMissed}); err != nil {
+		missed = agent.Run{ID: agent.NewID(agent.KindRun), ScheduledFor: at, Status: agent.RunMissed}
+		if err := tx.insertRun(s.ID, missed); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +97,7 @@ func (tx *Tx) fire(s *agent.Schedule) ([]ScheduledRun, error) {
 		runs[i].Schedule = *s
 	}
 	if f.MissedAll > 0 {
-		err = tx.emit(agent.EventScheduleMissed, map[string]any{"schedule": s, "missed": f.MissedAll, "scheduled_for": f.Missed[len(f.Missed)-1]})
+		err = tx.emit(agent.EventScheduleMissed, map[string]any{"schedule": s, "run": missed, "missed": f.MissedAll})
 	}
 	return runs, err
 }
