@@ -1,0 +1,209 @@
+package gateways
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/agent"
+)
+
+// TestOrderOfDeliveries has many events wait for one target: their first tries
+// begin in the order of the events, as many at a time as a target gets.
+func TestOrderOfDeliveries(t *testing.T) {
+	h := newHouse(t)
+	const groups = 6
+	var mu sync.Mutex
+	var came []string
+	full := make([]chan struct{}, groups)
+	for i := range full {
+		full[i] = make(chan struct{})
+	}
+	r := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		var body struct {
+			Data struct{ Contact agent.Contact } `json:"data"`
+		}
+		if err := json.NewDecoder(req.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		came = append(came, body.Data.Contact.Name)
+		n := len(came)
+		if n%triesAtTarget == 0 {
+			close(full[n/triesAtTarget-1])
+		}
+		mu.Unlock()
+		select {
+		case <-full[(n-1)/triesAtTarget]:
+		case <-req.Context().Done():
+		}
+	}))
+	t.Cleanup(r.Close)
+	subscribe(t, h, r.URL, "contact.created")
+	var want []string
+	for i := range groups * triesAtTarget {
+		want = append(want, fmt.Sprintf("%03d", i))
+		contact(t, h.db, want[i])
+	}
+	for range want {
+		h.try(t)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for at := 0; at < len(want); at += triesAtTarget {
+		group := slices.Sorted(slices.Values(came[at : at+triesAtTarget]))
+		if !slices.Equal(group, want[at:at+triesAtTarget]) {
+			t.Errorf("%v came where %v were due", group, want[at:at+triesAtTarget])
+		}
+	}
+}
+
+// TestDisabledAgent: deliveries rest while their agent is disabled.
+func TestDisabledAgent(t *testing.T) {
+	h := newHouse(t)
+	r := newReceiver(t, nil)
+	subscribe(t, h, r.URL, "agent.updated")
+	status := func(s agent.Status) {
+		t.Helper()
+		if _, err := h.folder.UpdateAgent(t.Context(), h.db, agent.AgentChange{Status: agent.Some(s)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status(agent.StatusPaused)
+	r.next(t)
+	h.try(t)
+	status(agent.StatusDisabled)
+	status(agent.StatusActive)
+	seen := []string{}
+	for range 2 {
+		var body struct{ Data struct{ Agent agent.Agent } }
+		if err := json.Unmarshal(r.next(t).body, &body); err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, string(body.Data.Agent.Status))
+	}
+	if slices.Sort(seen); !slices.Equal(seen, []string{"active", "disabled"}) {
+		t.Errorf("told of %v", seen)
+	}
+}
+
+// TestRestart: what waits is delivered by the next process, at its time.
+func TestRestart(t *testing.T) {
+	path, at := t.TempDir(), newClock()
+	h := openHouse(t, path, at)
+	r := newReceiver(t, status(500))
+	subscribe(t, h, r.URL, "contact.created")
+	contact(t, h.db, "x")
+	r.next(t)
+	h.try(t)
+	h.stop()
+	r.script(nil)
+	h = openHouse(t, path, at)
+	at.pass(2 * time.Second)
+	if len(r.got) > 0 {
+		t.Error("tried again too early")
+	}
+	at.pass(6 * time.Second)
+	if r.next(t); h.try(t).Error != "" {
+		t.Error("the second try failed")
+	}
+}
+
+// TestStopCutsTries: a try that Stop cuts counts for nothing.
+func TestStopCutsTries(t *testing.T) {
+	h := newHouse(t)
+	arrived, release := make(chan struct{}), make(chan struct{})
+	r := newReceiver(t, func(n int, _ http.ResponseWriter, _ *http.Request) {
+		if n == 1 {
+			close(arrived)
+			<-release
+		}
+	})
+	hook, _ := subscribe(t, h, r.URL, "contact.created")
+	contact(t, h.db, "x")
+	<-arrived
+	h.webhooks.Stop()
+	close(release)
+	if d := h.delivery(t, hook.ID); d.Attempt != 0 || d.Status != agent.DeliveryPending {
+		t.Errorf("after a cut: %+v", d)
+	}
+	if err := h.webhooks.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a := h.try(t); a.Error != "" {
+		t.Error(a.Error)
+	}
+}
+
+// TestHangingTargets: targets that hang hold up no other, and a failing one
+// gets a single try at a time.
+func TestHangingTargets(t *testing.T) {
+	h := newHouse(t)
+	release := make(chan struct{})
+	hanging := newReceiver(t, func(int, http.ResponseWriter, *http.Request) { <-release })
+	defer close(release)
+	for range 3 {
+		subscribe(t, h, hanging.URL, "contact.created")
+	}
+	well := newReceiver(t, nil)
+	subscribe(t, h, well.URL, "contact.created")
+	const events = 100
+	for i := range events {
+		contact(t, h.db, fmt.Sprint(i))
+	}
+	for range events {
+		well.next(t)
+	}
+	hanging.mu.Lock()
+	defer hanging.mu.Unlock()
+	if hanging.n > triesAtTarget {
+		t.Errorf("%d tries at one target at a time", hanging.n)
+	}
+}
+
+// TestStartStop stresses starting and stopping while events come in.
+func TestStartStop(t *testing.T) {
+	h := newHouse(t)
+	r := newReceiver(t, nil)
+	subscribe(t, h, r.URL, "contact.created")
+	ctx, cancel := context.WithCancel(t.Context())
+	wrote := make(chan int)
+	go func() {
+		n := 0
+		for ctx.Err() == nil {
+			if _, err := h.db.CreateContact(ctx, agent.ContactChange{Name: agent.Some("x")}); err == nil {
+				n++
+			}
+		}
+		wrote <- n
+	}()
+	for range 20 {
+		r.next(t)
+		h.webhooks.Stop()
+		h.webhooks.Stop()
+		if err := h.webhooks.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.webhooks.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	n := <-wrote
+	for done := 0; done < n; done++ {
+		if a := h.try(t); a.Error != "" {
+			t.Fatal(a.Error)
+		}
+	}
+	h.webhooks.mu.Lock()
+	defer h.webhooks.mu.Unlock()
+	if q := &h.webhooks.queue; q.tries != 0 || len(q.targets) != 0 || len(q.agents) != 0 {
+		t.Errorf("left in memory: %d tries, %d targets, %d agents", q.tries, len(q.targets), len(q.agents))
+	}
+}
