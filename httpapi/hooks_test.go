@@ -169,3 +169,13 @@ func TestHookRepeated(t *testing.T) {
 		t.Errorf("an endless id: %d", a.StatusCode)
 	}
 }
+
+// TestHookRate counts hooks apart from the other calls of a client.
+func TestHookRate(t *testing.T) {
+	c := newClosed(t, func(o *Options) { o.RateLimits = map[string]int{"general": 5} })
+	for range 8 {
+		if a := c.send(t, "POST", "/api/agents/default/hooks/workflow-x", "{}"); a.StatusCode == http.StatusTooManyRequests || a.Header.Get("X-RateLimit-Limit") != "600" {
+			t.Fatalf("%d, of %s a minute", a.StatusCode, a.Header.Get("X-RateLimit-Limit"))
+		}
+	}
+}
