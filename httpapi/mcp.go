@@ -91,6 +91,7 @@ func (s *Server) functions(c *Call) ([]mcp.Function, error) {
 	if !writes {
 		return offered, nil
 	}
+	offered = append(offered, s.browserFunctions(c)...)
 	workflows, err := s.workflowFunctions(c)
 	return append(offered, workflows...), err
 }

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"satchel/agent"
+	room "satchel/browser"
 )
 
 // headers adds a visitor's headers to the requests of the SDK's client.
@@ -76,7 +77,7 @@ func TestAgentAsMCPServer(t *testing.T) {
 	c.must(t, 201, "POST", "/api/agents/default/workflows", strings.Replace(doubling, `"active"`, `"draft"`, 1))
 	for _, protocol := range []string{"2026-07-28", "2025-11-25"} {
 		session := c.mcpSession(t, "default", protocol)
-		if got := strings.Join(toolNames(t, session), " "); got != "list_contacts search_knowledge sql_query workflow_double_it_" {
+		if got := strings.Join(toolNames(t, session), " "); got != "browser_click browser_close browser_extract browser_navigate browser_open browser_screenshot browser_snapshot browser_type list_contacts search_knowledge sql_query workflow_double_it_" {
 			t.Errorf("%s: tools %s", protocol, got)
 		}
 		for _, call := range []struct {
@@ -107,7 +108,7 @@ func TestAgentAsMCPServer(t *testing.T) {
 
 // TestMCPAccess: the rules of the API hold for MCP too.
 func TestMCPAccess(t *testing.T) {
-	c := newClosed(t, nil)
+	c := newClosed(t, func(o *Options) { o.Browser = room.New(room.Options{Folder: o.Folder, Log: o.Log}) })
 	c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
 	c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents/bakery/workflows", doubling)
 	c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents/bakery/admins", `{"email":"viewer@example.com","role":"viewer"}`)

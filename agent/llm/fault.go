@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go"
@@ -48,7 +49,11 @@ func (m Model) explain(ctx context.Context, err error) error {
 	case errors.Is(err, errEndless):
 		return upstream("the language model's answer is longer than this server takes", 0)
 	}
+	var network *net.OpError
+	var name *net.DNSError
 	switch status := statusOf(err); {
+	case errors.As(err, &name), errors.As(err, &network) && network.Op == "dial":
+		return upstream("the language model's provider cannot be reached; check llm_base_url", 0)
 	case status == 401 || status == 403:
 		return upstream("the language model's provider refuses the credential; check "+CredentialOf(m.Provider), status)
 	case status == 404:

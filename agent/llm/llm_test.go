@@ -314,6 +314,18 @@ func TestTheReaderGoes(t *testing.T) {
 	}
 }
 
+// A provider that is not there is told from one that answers wrongly.
+func TestUnreachable(t *testing.T) {
+	p := newProvider(t, nil)
+	client := New(Options{HTTP: p.Client()})
+	p.Close()
+	for _, name := range []string{OpenAI, Anthropic} {
+		if _, err := client.Chat(t.Context(), modelAt(p, name), hello, nil); agent.ErrorCode(err) != agent.CodeUpstream || !strings.Contains(agent.Explain(err), "cannot be reached; check llm_base_url") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestWhatIsMissing(t *testing.T) {
 	for field, m := range map[string]Model{
 		"llm_provider":      {},

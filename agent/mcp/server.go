@@ -54,10 +54,18 @@ func (o Offer) server() *sdk.Server {
 	return s
 }
 
+// Picture is a result of a function that is sent as an image, and About, unless
+// it is nil, as JSON text beside it.
+type Picture struct {
+	MediaType string
+	Data      []byte
+	About     any
+}
+
 // call runs a function. Its result is sent as JSON text and, if it is an
-// object, as structured content too.
+// object, as structured content too; of a Picture, as an image with text.
 func (o Offer) call(ctx context.Context, f Function, arguments json.RawMessage) *sdk.CallToolResult {
-	raw, err := f.run(ctx, arguments)
+	raw, picture, err := f.run(ctx, arguments)
 	if err != nil {
 		o.Failed(err)
 		text := agent.Explain(err)
@@ -66,7 +74,15 @@ func (o Offer) call(ctx context.Context, f Function, arguments json.RawMessage) 
 		}
 		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 	}
-	result := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(raw)}}}
+	text := &sdk.TextContent{Text: string(raw)}
+	if picture != nil {
+		result := &sdk.CallToolResult{Content: []sdk.Content{&sdk.ImageContent{Data: picture.Data, MIMEType: picture.MediaType}}}
+		if picture.About != nil {
+			result.Content = append(result.Content, text)
+		}
+		return result
+	}
+	result := &sdk.CallToolResult{Content: []sdk.Content{text}}
 	if len(raw) > 0 && raw[0] == '{' {
 		result.StructuredContent = raw
 	}
@@ -75,25 +91,29 @@ func (o Offer) call(ctx context.Context, f Function, arguments json.RawMessage) 
 
 // run survives a panic, which would end the process here: the SDK calls from
 // goroutines of its own.
-func (f Function) run(ctx context.Context, arguments json.RawMessage) (raw json.RawMessage, err error) {
+func (f Function) run(ctx context.Context, arguments json.RawMessage) (raw json.RawMessage, picture *Picture, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			raw, err = nil, fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
 	var object map[string]json.RawMessage
 	if len(arguments) > 0 && json.Unmarshal(arguments, &object) != nil {
-		return nil, agent.Invalid("arguments", "must be an object")
+		return nil, nil, agent.Invalid("arguments", "must be an object")
 	}
 	if object == nil {
 		arguments = json.RawMessage("{}")
 	}
 	out, err := f.Run(ctx, arguments)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if raw, err = json.Marshal(out); err == nil && len(raw) > MaxBytes {
-		return nil, errors.New("a result too large to send")
+	size := 0
+	if p, ok := out.(Picture); ok {
+		picture, out, size = &p, p.About, len(p.Data)
 	}
-	return raw, err
+	if raw, err = json.Marshal(out); err == nil && size+len(raw) > MaxBytes {
+		return nil, nil, errors.New("a result too large to send")
+	}
+	return raw, picture, err
 }

@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"satchel/agent"
+	"satchel/agent/mcp"
+)
+
+// openBrowserArguments are those of browser_open.
+type openBrowserArguments struct {
+	URL     string `json:"url"`
+	Persist bool   `json:"persist"`
+}
+
+// browserArguments are those of an action; which it is, the tool says.
+type browserArguments struct {
+	SessionID string `json:"session_id"`
+	agent.Action
+}
+
+// browserTool is an action as a tool.
+type browserTool struct {
+	action, description, properties string
+	required                        []string
+}
+
+const (
+	sessionProperty  = `"session_id":{"type":"string","description":"As browser_open gave it."}`
+	selectorProperty = `"selector":{"type":"string","description":"CSS, text=…, xpath=…, or aria-ref=… of a snapshot."}`
+)
+
+var browserTools = []browserTool{
+	{"navigate", "Open an address in the browser.", `"url":{"type":"string"},"wait_until":{"type":"string","enum":["load","domcontentloaded","networkidle","commit"]}`, []string{"url"}},
+	{"snapshot", "Read the page as text: what is on it, with a ref for each element that can be clicked or typed into.", `"max_length":{"type":"integer","minimum":1,"maximum":200000}`, nil},
+	{"click", "Click on an element of the page.", selectorProperty + `,"button":{"type":"string","enum":["left","right","middle"]}`, []string{"selector"}},
+	{"type", "Type text into an element of the page.", selectorProperty + `,"text":{"type":"string"},"clear":{"type":"boolean","description":"Empty the field first."}`, []string{"selector", "text"}},
+	{"extract", "Read text, HTML, a value or an attribute of elements of the page.", selectorProperty + `,"attribute":{"type":"string","description":"text, html, value or the name of an attribute; text without it."},"all":{"type":"boolean","description":"Of all elements that match."}`, []string{"selector"}},
+	{"screenshot", "Look at the page as a picture.", `"full_page":{"type":"boolean"}`, nil},
+}
+
+// browserFunctions offers the agent's browser, to those who may use it.
+func (s *Server) browserFunctions(c *Call) []mcp.Function {
+	if s.options.Browser == nil {
+		return nil
+	}
+	offered := []mcp.Function{function("browser_open", "Open a browser session, which the other browser tools name; close it at the end.",
+		`{"type":"object","properties":{"url":{"type":"string","description":"Opened at once."},"persist":{"type":"boolean","description":"Begin with the logins of the last such session, and keep them."}}}`,
+		false, func(in *openBrowserArguments) (any, error) { return s.openBrowser(c, in) })}
+	for _, tool := range browserTools {
+		required := `"` + strings.Join(append([]string{"session_id"}, tool.required...), `","`) + `"`
+		schema := fmt.Sprintf(`{"type":"object","properties":{%s,%s},"required":[%s]}`, sessionProperty, tool.properties, required)
+		readOnly := tool.action == "snapshot" || tool.action == "extract" || tool.action == "screenshot"
+		offered = append(offered, function("browser_"+tool.action, tool.description, schema, readOnly,
+			func(in *browserArguments) (any, error) { return s.actInBrowser(c, tool.action, in) }))
+	}
+	return append(offered, function("browser_close", "Close a browser session.", `{"type":"object","properties":{`+sessionProperty+`},"required":["session_id"]}`,
+		false, func(in *browserArguments) (any, error) { return s.deleteSession(c, &deleteSessionIn{in.SessionID}) }))
+}
+
+// openBrowser opens a session and, when it is asked to, an address in it. A
+// session whose address cannot be opened is closed again.
+func (s *Server) openBrowser(c *Call, in *openBrowserArguments) (any, error) {
+	var options createSessionIn
+	options.Body.Persist = in.Persist
+	made, err := s.createSession(c, &options)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{"session_id": made.ID, "live_view_url": made.LiveViewURL}
+	if in.URL == "" {
+		return out, nil
+	}
+	result, err := s.act(c, made.ID, agent.Action{Action: "navigate", URL: in.URL})
+	if err != nil {
+		if _, closing := s.deleteSession(c, &deleteSessionIn{made.ID}); closing != nil {
+			s.note(c, closing)
+		}
+		return nil, err
+	}
+	out["result"] = result
+	return out, nil
+}
+
+func (s *Server) act(c *Call, session string, action agent.Action) (map[string]any, error) {
+	in := executeActionsIn{sessionIn: sessionIn{session}}
+	in.Body.Single = action
+	out, err := s.executeActions(c, &in)
+	return out.Result, err
+}
+
+// actInBrowser does one action. A screenshot is returned as a picture.
+func (s *Server) actInBrowser(c *Call, action string, in *browserArguments) (any, error) {
+	if in.SessionID == "" {
+		return nil, agent.Invalid("session_id", "is required")
+	}
+	in.Action.Action = action
+	result, err := s.act(c, in.SessionID, in.Action)
+	if err != nil || action != "screenshot" {
+		return result, err
+	}
+	address, _ := result["image"].(string)
+	media, coded, ok := strings.Cut(strings.TrimPrefix(address, "data:"), ";base64,")
+	data, err := base64.StdEncoding.DecodeString(coded)
+	if err != nil || !ok {
+		return nil, fmt.Errorf("a screenshot is no data URL: %w", err)
+	}
+	delete(result, "image")
+	return mcp.Picture{MediaType: media, Data: data, About: result}, nil
+}
