@@ -168,7 +168,8 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	scripts := script.New(script.Options{})
 	engine := flow.New(flow.Options{Folder: folder, Index: index, Scripts: scripts, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
 	models := egress.New(egress.Policy{Allow: loopback, MaxResponse: -1})
-	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{Scripts: scripts, HTTP: egress.New(egress.Policy{Allow: loopback}), Version: "test", Log: quiet})
+	servers := registry.New(registry.Options{Folder: folder, Allow: loopback, Version: "test", Log: quiet})
+	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: egress.New(egress.Policy{Allow: loopback}), Version: "test", Log: quiet})
 	chats := agentchat.New(agentchat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Tools: toolbox.Tools, Log: quiet})
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
 	platforms := gateways.New(gateways.Options{Folder: folder, Allow: loopback, Address: "http://127.0.0.1:8787", Version: "test", Log: quiet})
@@ -220,7 +221,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		Toolbox:     toolbox,
 		Browser:     browsers,
 		Live:        views,
-		MCP:         registry.New(registry.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet}),
+		MCP:         servers,
 		CORSOrigins: []string{"*"},
 		MaxUpload:   25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }
