@@ -105,10 +105,7 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	publicURL := c.PublicURL
-	if !c.PublicURLSet {
-		publicURL = "http://" + listener.Addr().String()
-	}
+	publicURL := c.PublicAddress(listener.Addr())
 	index := vector.New(folder, vector.Local(), options.Log)
 	embedders := egress.New(egress.Policy{Allow: c.OutboundAllow})
 	index.Reach(vector.Outside{Feeds: feed.NewClient(c.OutboundAllow, version), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})

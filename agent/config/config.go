@@ -191,6 +191,15 @@ func reachable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
+// PublicAddress is where people reach the server, without a slash at the end:
+// PublicURL when it is set, else where it listens.
+func (c *Config) PublicAddress(listens net.Addr) string {
+	if c.PublicURLSet {
+		return c.PublicURL
+	}
+	return "http://" + listens.String()
+}
+
 // Loopback reports whether Addr can be reached from this machine only.
 func (c *Config) Loopback() bool {
 	host, _, err := net.SplitHostPort(c.Addr)
