@@ -178,7 +178,7 @@ func browserOptions(c *config.Config, folder *store.Folder, log *slog.Logger) br
 		p, err := install.Find(ctx, installed(c))
 		return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
 	}
-	return browser.Options{Folder: folder, Find: find, Allow: c.OutboundAllow, Warm: c.WarmBrowser, Log: log}
+	return browser.Options{Folder: folder, Find: find, Allow: c.OutboundAllow, Warm: c.WarmBrowser, MaxDownload: int64(c.MaxUploadMB) << 20, Log: log}
 }
 
 // rendered lets crawls see pages as a browser shows them.

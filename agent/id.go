@@ -29,6 +29,7 @@ const (
 	KindTool         = "tool"
 	KindMCP          = "mcp"
 	KindSession      = "session"
+	KindDownload     = "download"
 	KindPage         = "page" // a tab of a session
 	KindTakeover     = "takeover"
 )

@@ -44,6 +44,7 @@ type Options struct {
 	AgentMax    int            // open at a time of one agent; 0 is DefaultAgentMax
 	Idle        time.Duration  // without activity a session is closed; 0 is DefaultIdle
 	Lifetime    time.Duration  // of a session at most; 0 is DefaultLifetime
+	MaxDownload int64          // bytes of a download; 0 is DefaultMaxDownload
 	Rest        time.Duration  // after the last session Chromium is ended; 0 is DefaultRest
 	Log         *slog.Logger   // nil: slog.Default()
 }
@@ -80,6 +81,9 @@ func New(o Options) *Browser {
 	}
 	if o.Lifetime == 0 {
 		o.Lifetime = DefaultLifetime
+	}
+	if o.MaxDownload == 0 {
+		o.MaxDownload = DefaultMaxDownload
 	}
 	if o.Rest == 0 {
 		o.Rest = DefaultRest

@@ -96,7 +96,7 @@ var common = sync.OnceValues(func() (*Browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared = New(Options{Folder: folder, Find: func(context.Context) (Program, error) { return installed() }, Allow: opened, AgentMax: 50, MaxSessions: 50})
+	shared = New(Options{Folder: folder, Find: func(context.Context) (Program, error) { return installed() }, Allow: opened, AgentMax: 50, MaxSessions: 50, MaxDownload: 8 << 20})
 	return shared, shared.Start(context.Background())
 })
 

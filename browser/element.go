@@ -179,20 +179,22 @@ func extract(_ context.Context, st *step) (map[string]any, error) {
 	if name == "" {
 		name = "text"
 	}
-	if !st.All { // the one that is wanted may be on its way
-		if err := st.element().WaitFor(playwright.LocatorWaitForOptions{State: playwright.WaitForSelectorStateAttached, Timeout: st.milliseconds()}); err != nil {
-			return nil, err
-		}
-	}
 	found := st.page.page.Locator(st.Selector)
 	if !st.All {
 		found = found.First()
 	}
 	read, err := found.EvaluateAll(readElements, name)
+	values, _ := read.([]any)
+	if err == nil && len(values) == 0 && !st.All { // it may be on its way; to ask at once is ten times as quick as to wait
+		if err := found.WaitFor(playwright.LocatorWaitForOptions{State: playwright.WaitForSelectorStateAttached, Timeout: st.milliseconds()}); err != nil {
+			return nil, err
+		}
+		read, err = found.EvaluateAll(readElements, name)
+		values, _ = read.([]any)
+	}
 	if err != nil {
 		return nil, err
 	}
-	values, _ := read.([]any)
 	result := map[string]any{}
 	room := maxValue
 	for i, v := range values {

@@ -54,10 +54,14 @@ func navigate(ctx context.Context, st *step) (map[string]any, error) {
 		response, err = st.page.page.Goto(url, playwright.PageGotoOptions{WaitUntil: st.waitUntil(), Timeout: st.milliseconds()})
 	}
 	if err != nil {
-		if strings.Contains(err.Error(), "Download is starting") {
-			return map[string]any{"download": true}, nil
+		if strings.Contains(err.Error(), "ERR_ABORTED") || strings.Contains(err.Error(), "Download is starting") {
+			if st.await(ctx, st.offeredFile) {
+				return map[string]any{"download": true}, nil
+			}
+			return nil, err
 		}
-		st.settle(ctx)
+		// The page that tells of the failure would interrupt the next load.
+		st.await(ctx, func() bool { return strings.HasPrefix(st.page.URL(), errorPages) })
 		return nil, err
 	}
 	return st.arrival(response)
@@ -67,20 +71,27 @@ func navigate(ctx context.Context, st *step) (map[string]any, error) {
 // has failed.
 const errorPages = "chrome-error:"
 
-// settle waits for the page that tells of a failed load, which would interrupt
-// the next one.
-func (st *step) settle(ctx context.Context) {
+// offeredFile tells whether a download has begun since the action did.
+func (st *step) offeredFile() bool {
+	st.session.mu.Lock()
+	defer st.session.mu.Unlock()
+	return st.session.lastOffer.After(st.began)
+}
+
+// await waits a second at most for what a change of the session brings about.
+func (st *step) await(ctx context.Context, ok func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	changed, end := st.session.Changes()
 	defer end()
-	for !strings.HasPrefix(st.page.URL(), errorPages) {
+	for !ok() {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // arrival tells what came of a load.

@@ -85,6 +85,7 @@ func (s *Session) pageOpened(page playwright.Page) {
 	page.OnFrameNavigated(p.navigated)
 	page.OnLoad(func(playwright.Page) { p.touchTitle() })
 	page.OnDOMContentLoaded(func(playwright.Page) { p.touchTitle() })
+	page.OnDownload(s.offered)
 	page.OnClose(func(playwright.Page) { s.pageClosed(p) })
 	page.OnCrash(func(playwright.Page) { s.pageCrashed(p) })
 	s.inbox.put(func(context.Context) { s.browser.spawn(p.keepTitle) })

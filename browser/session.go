@@ -41,15 +41,17 @@ type Session struct {
 	console *console
 	inbox   inbox
 
-	mu       sync.Mutex
-	status   agent.SessionStatus
-	activity time.Time
-	noted    time.Time // activity as the row has it
-	pages    []*Page
-	active   *Page
-	surplus  int
-	watchers map[chan struct{}]struct{}
-	refused  []refusal
+	mu          sync.Mutex
+	status      agent.SessionStatus
+	activity    time.Time
+	noted       time.Time // activity as the row has it
+	pages       []*Page
+	active      *Page
+	surplus     int
+	downloading int       // downloads under way
+	lastOffer   time.Time // when one began
+	watchers    map[chan struct{}]struct{}
+	refused     []refusal
 }
 
 // ID is the session's id.

@@ -155,3 +155,42 @@ func (s *Server) openSession(c *Call, id string) (*room.Session, error) {
 	}
 	return nil, agent.Errorf(agent.CodeNotFound, "this session has ended; open another").With("id", id).With("status", row.Status)
 }
+
+type listDownloadsIn struct {
+	ListParams
+	SessionID string `query:"session_id" doc:"Only those of this session."`
+}
+
+type downloadsOut struct {
+	Downloads []agent.Download `json:"downloads"`
+	Meta      Meta             `json:"meta"`
+}
+
+func (s *Server) listDownloads(c *Call, in *listDownloadsIn) (downloadsOut, error) {
+	page, err := in.Page("created_at", "name", "size")
+	if err != nil {
+		return downloadsOut{}, err
+	}
+	found, total, err := c.DB.Downloads(c, in.SessionID, page)
+	return downloadsOut{found, metaOf(page, total)}, err
+}
+
+type downloadIn struct {
+	ID string `path:"downloadId" doc:"Id of the download." example:"download-06f1q2s3t4v5a6b7c8d9"`
+}
+
+func (s *Server) downloadFile(c *Call) error {
+	in, err := bindIn[downloadIn](c)
+	if err != nil {
+		return err
+	}
+	file, err := c.DB.DownloadFile(c, in.ID)
+	if err != nil {
+		return err
+	}
+	return writeFile(c, file)
+}
+
+func (s *Server) deleteDownload(c *Call, in *downloadIn) (none, error) {
+	return none{}, c.DB.DeleteDownload(c, in.ID)
+}

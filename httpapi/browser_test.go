@@ -3,9 +3,11 @@ package httpapi
 import (
 	"context"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
+	"satchel/agent"
 	room "satchel/browser"
 	"satchel/browser/install"
 )
@@ -33,7 +35,30 @@ func (w *witness) askOfBrowser(t *testing.T, at string) {
 	w.ask(t, 404, "POST", at+"/session-x/execute", `{"action":"snapshot"}`)
 	w.askOfTakeovers(t, at+"/"+id)
 	w.ask(t, 200, "DELETE", at+"?id="+id, "")
+	w.askOfDownloads(t, at, id)
 	w.ask(t, 404, "DELETE", at+"?id="+id, "")
+}
+
+func (w *witness) askOfDownloads(t *testing.T, at, session string) {
+	at = strings.TrimSuffix(at, "/browser")
+	db, err := w.folder.Agent(strings.TrimPrefix(at, "/api/agents/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := db.ReceiveFile(t.Context(), "a.txt", "text/plain", strings.NewReader("hello"), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := db.CreateDownload(t.Context(), agent.Download{SessionID: session, Name: "a.txt", URL: "https://example.com/a.txt", Status: agent.DownloadDone}, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ask(t, 200, "GET", at+"/downloads?session_id="+session, "")
+	if a := w.ask(t, 200, "GET", at+"/downloads/"+made.ID, ""); a.text != "hello" || a.Header.Get("Content-Disposition") != "attachment; filename=a.txt" {
+		t.Errorf("the download: %q %v", a.text, a.Header)
+	}
+	w.ask(t, 204, "DELETE", at+"/downloads/"+made.ID, "")
+	w.ask(t, 404, "GET", at+"/downloads/"+made.ID, "")
 }
 
 // TestServerWithoutBrowser has no Chromium to start.

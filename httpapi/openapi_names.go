@@ -103,7 +103,7 @@ var areasOf = []struct{ name, words, about string }{
 	{"Calendar", "calendar calendar.ics", "Tasks with a start and an end, which may recur and start workflows."},
 	{"Events", "webhooks", "Subscriptions: events are posted to an address, signed, until it takes them."},
 	{"Workflows", "workflows hooks", "Graphs of nodes that an agent executes, and their executions."},
-	{"Browser", "browser", "Sessions of a browser that agents and people drive."},
+	{"Browser", "browser downloads", "Sessions of a browser that agents and people drive."},
 	{"Gateways", "gateways", "Platforms that an agent speaks through: email and messengers."},
 	{"SQL", "sql", "The agent's own tables, one statement at a time."},
 	{"Logs", "logs", "What happened, and who changed what."},

@@ -159,6 +159,10 @@ func (s *Server) api() []*Route {
 		route("DELETE", "/agents/{id}/browser/{sessionId}/takeover/{takeoverId}", 204, "Call a takeover off", s.cancelTakeover).limit(browser).fails(agent.CodeConflict),
 		route("POST", "/agents/{id}/browser/{sessionId}/takeover/{takeoverId}/complete", 200, "End a takeover: the person is done", s.completeTakeover).limit(browser).fails(agent.CodeConflict),
 
+		route("GET", "/agents/{id}/downloads", 200, "List what pages gave out to browser sessions, newest first", s.listDownloads).limit(browser),
+		raw[downloadIn]("GET", "/agents/{id}/downloads/{downloadId}", 200, "Fetch a download", s.downloadFile).limit(browser).answers("application/octet-stream"),
+		route("DELETE", "/agents/{id}/downloads/{downloadId}", 204, "Delete a download", s.deleteDownload).limit(browser),
+
 		route("GET", "/agents/{id}/sql/schema", 200, "Describe the agent's tables", s.sqlSchema),
 		route("POST", "/agents/{id}/sql/execute", 200, "Run one SQL statement on the agent's tables", s.sqlExecute).role(viewer).
 			fails(agent.CodeInvalidQuery, agent.CodeForbiddenOperation, agent.CodeExecution),

@@ -229,6 +229,11 @@ func (s *Server) sourceFile(c *Call) error {
 	if err != nil {
 		return err
 	}
+	return writeFile(c, file)
+}
+
+// writeFile sends a stored file as something to keep, not to show.
+func writeFile(c *Call, file store.File) error {
 	h := c.echo.Response().Header()
 	h.Set(echo.HeaderContentType, file.MediaType)
 	h.Set(echo.HeaderContentLength, fmt.Sprint(file.Size))

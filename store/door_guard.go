@@ -121,6 +121,7 @@ var doorRules = map[string]doorRule{
 	"executions":  {delete: true, why: "executions are what happened: terminate, retry or resume them by the API, or delete them"},
 	"logs":        {why: "the log is evidence and can only be read"},
 	"runs":        {why: "runs are written by the scheduler and can only be read"},
+	"downloads":   {delete: true, why: "downloads come from browser sessions; SQL can delete them"},
 	"sessions":    {why: "browser sessions are opened and closed by the API; SQL can only read them"},
 	"takeovers":   {why: "takeovers are asked for and ended by the API; SQL can only read them"},
 	"occurrences": {why: "occurrences are written by the scheduler and can only be read"},

@@ -228,6 +228,23 @@ CREATE TRIGGER _files_deleted AFTER DELETE ON _files BEGIN
   DELETE FROM _file_parts WHERE upload = old.upload;
 END;
 
+CREATE TABLE downloads (  -- of browser sessions; their bytes lie in _file_parts
+  id         TEXT PRIMARY KEY NOT NULL,
+  session_id TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  url        TEXT NOT NULL,
+  size       INTEGER NOT NULL,
+  status     TEXT NOT NULL CHECK (status IN ('done','failed')),
+  error      TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  upload     TEXT NOT NULL  -- names its parts; '' for none
+) STRICT;
+CREATE INDEX downloads_created ON downloads(created_at, id);
+CREATE INDEX downloads_upload ON downloads(upload);
+CREATE TRIGGER _downloads_deleted AFTER DELETE ON downloads WHEN old.upload <> '' BEGIN
+  DELETE FROM _file_parts WHERE upload = old.upload;
+END;
+
 -- Full text sees what the program's function separate_words makes of a text:
 -- scripts without spaces in pieces.
 CREATE VIRTUAL TABLE _chunk_text USING fts5(section, content, content='', tokenize="porter unicode61 remove_diacritics 2 categories 'L* N* Mn Mc Co'");

@@ -1,0 +1,207 @@
+package browser
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/playwright-community/playwright-go"
+
+	"satchel/agent"
+)
+
+// family are the processes of a session's Chromium.
+func family(t testing.TB, c *chromium) (pids []int) {
+	t.Helper()
+	root := c.folder.pid(chromiumName)
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parents := map[int]int{}
+	for _, path := range stats {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has just ended
+		}
+		_, rest, _ := bytes.Cut(raw, []byte(") "))
+		fields := strings.Fields(string(rest))
+		pid, err := strconv.Atoi(strings.Split(path, "/")[2])
+		if err != nil || len(fields) < 2 || fields[0] == "Z" {
+			continue
+		}
+		parents[pid], _ = strconv.Atoi(fields[1])
+	}
+	for pid := range parents {
+		for p := pid; p > 1; p = parents[p] {
+			if p == root {
+				pids = append(pids, pid)
+				break
+			}
+		}
+	}
+	return pids
+}
+
+// pss is the memory that processes have, in MB, what they share divided among
+// those who share it.
+func pss(t testing.TB, pids []int) float64 {
+	t.Helper()
+	total := 0
+	for _, pid := range pids {
+		f, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+		if err != nil {
+			continue // it has just ended
+		}
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			if rest, ok := strings.CutPrefix(lines.Text(), "Pss:"); ok {
+				kb, err := strconv.Atoi(strings.Fields(rest)[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				total += kb
+			}
+		}
+		f.Close()
+	}
+	return float64(total) / 1024
+}
+
+// BenchmarkOpen opens further sessions, ready for actions, and closes them. Its
+// peer is Playwright alone, in the same Chromium: a profile and a tab.
+func BenchmarkOpen(b *testing.B) {
+	browser, db := newBrowser(b, nil)
+	first := openIn(b, browser, db, agent.SessionOptions{})
+	times := map[string][]time.Duration{}
+	for b.Loop() {
+		began := time.Now()
+		row, err := browser.Create(b.Context(), db, agent.SessionOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		times["session"] = append(times["session"], time.Since(began))
+		began = time.Now()
+		if err := browser.Close(b.Context(), db, row.ID); err != nil {
+			b.Fatal(err)
+		}
+		times["close"] = append(times["close"], time.Since(began))
+		began = time.Now()
+		bare, err := first.chromium.browser.NewContext(playwright.BrowserNewContextOptions{})
+		if err == nil {
+			_, err = bare.NewPage()
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		times["bare"] = append(times["bare"], time.Since(began))
+		if err := bare.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	p50 := func(name string) float64 {
+		slices.Sort(times[name])
+		return float64(times[name][len(times[name])/2].Microseconds()) / 1000
+	}
+	b.ReportMetric(p50("session"), "p50-ms")
+	b.ReportMetric(p50("close"), "close-p50-ms")
+	b.ReportMetric(p50("session")/p50("bare"), "of-bare")
+}
+
+// BenchmarkMemory is what sessions with a page cost, each alone and ten in one
+// Chromium.
+func BenchmarkMemory(b *testing.B) {
+	url := site(b, map[string]string{"/": form})
+	for _, n := range []int{1, 10} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			browser, db := newBrowser(b, nil)
+			var last *Session
+			for b.Loop() {
+				for _, s := range browser.open() {
+					s.end("")
+				}
+				for range n {
+					last = openIn(b, browser, db, agent.SessionOptions{})
+					must(b, last, `{"action":"navigate","url":"`+url+`/"}`)
+				}
+			}
+			b.ReportMetric(pss(b, family(b, last.chromium))/float64(n), "MB/session")
+		})
+	}
+}
+
+// BenchmarkAction is an action's way through session, driver and page; the
+// peer is the same question to Playwright alone.
+func BenchmarkAction(b *testing.B) {
+	s := open(b, agent.SessionOptions{})
+	url := site(b, map[string]string{"/": form})
+	must(b, s, `{"action":"navigate","url":"`+url+`/"}`)
+	page := s.ActivePage().page
+	b.Run("extract", func(b *testing.B) {
+		for b.Loop() {
+			must(b, s, `{"action":"extract","selector":".line"}`)
+		}
+	})
+	b.Run("bare", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := page.Locator(".line").First().InnerText(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestRoundsLeaveNothing opens and closes sessions, as often as
+// SATCHEL_BROWSER_ROUNDS says, and finds as much afterwards as before.
+func TestRoundsLeaveNothing(t *testing.T) {
+	rounds := 8
+	if n, err := strconv.Atoi(os.Getenv("SATCHEL_BROWSER_ROUNDS")); err == nil {
+		rounds = n
+	}
+	b, db := newBrowser(t, nil)
+	url := site(t, map[string]string{"/": form})
+	stay := openIn(t, b, db, agent.SessionOptions{})
+	round := func() {
+		s := openIn(t, b, db, agent.SessionOptions{})
+		must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
+		must(t, s, `{"action":"snapshot"}`)
+		if err := b.Close(t.Context(), db, s.ID()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		round()
+	}
+	goroutines, before := runtime.NumGoroutine(), pss(t, family(t, stay.chromium))
+	for range rounds {
+		round()
+	}
+	// What has ended is cleared away a moment later.
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for runtime.NumGoroutine() > goroutines+2 || len(family(t, stay.chromium)) > 12 {
+		if stay.chromium.answers(ctx, answerWithin) != nil {
+			t.Fatalf("%d goroutines, %d before; %d processes", runtime.NumGoroutine(), goroutines, len(family(t, stay.chromium)))
+		}
+	}
+	after := pss(t, family(t, stay.chromium))
+	t.Logf("%d rounds: %.0f MB before, %.0f MB after", rounds, before, after)
+	if after > before*1.5+50 {
+		t.Errorf("Chromium has %.0f MB, %.0f before", after, before)
+	}
+	if n := len(stay.chromium.browser.Contexts()); n != 1 {
+		t.Errorf("%d profiles are left", n)
+	}
+	left, err := os.ReadDir(stay.chromium.folder.in("temp"))
+	if err != nil || len(left) > 8 {
+		t.Errorf("temporary files: %v, %v", left, err)
+	}
+}

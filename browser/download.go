@@ -1,0 +1,149 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/playwright-community/playwright-go"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// Bounds of downloads.
+const (
+	DefaultMaxDownload = 25 << 20         // bytes of one
+	maxDownloading     = 5                // of a session at a time
+	downloadTimeout    = 10 * time.Minute // of one
+	measureEvery       = 500 * time.Millisecond
+)
+
+// offered is Playwright's handler for downloads: it must not call Playwright.
+func (s *Session) offered(d playwright.Download) {
+	s.mu.Lock()
+	s.downloading++
+	s.lastOffer = time.Now()
+	s.changedLocked()
+	tooMany := s.downloading > maxDownloading
+	s.mu.Unlock()
+	ended := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.downloading--
+	}
+	put := s.inbox.put(func(context.Context) {
+		spawned := s.browser.spawn(func() {
+			defer ended()
+			s.keepDownload(d, tooMany)
+		})
+		if !spawned {
+			ended()
+		}
+	})
+	if !put {
+		ended()
+	}
+}
+
+// keepDownload puts a download into the agent's file, or notes why it is not
+// there.
+func (s *Session) keepDownload(d playwright.Download, tooMany bool) {
+	ctx, cancel := context.WithTimeout(s.life, downloadTimeout)
+	defer cancel()
+	row := agent.Download{SessionID: s.id, Name: agent.FileName(d.SuggestedFilename()), URL: agent.Clip(d.URL(), 2000), Status: agent.DownloadDone}
+	err := errTooMany
+	var file *store.Upload
+	if !tooMany {
+		file, err = s.receive(ctx, d, row.Name)
+	}
+	if err != nil {
+		row.Status, row.Error = agent.DownloadFailed, downloadProblem(err)
+		dropping, done := context.WithTimeout(context.Background(), closeTimeout)
+		defer done()
+		_, _ = Within(dropping, func() (any, error) { return nil, d.Cancel() }) // it may have ended
+	}
+	storing, done := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer done()
+	if _, err := s.db.CreateDownload(storing, row, file); err != nil {
+		if file != nil {
+			file.Discard()
+		}
+		s.browser.log.Warn("a download could not be kept", "session", s.id, "error", err)
+		return
+	}
+	s.console.add(s.pageID(d.Page()), "info", "download: "+row.Name+" "+row.Error)
+	_, _ = Within(storing, func() (any, error) { return nil, d.Delete() }) // Chromium's copy goes with the session at the latest
+}
+
+var (
+	errTooMany  = errors.New("too many downloads at a time")
+	errTooLarge = errors.New("too large")
+)
+
+// downloadProblem says why a download failed.
+func downloadProblem(err error) string {
+	switch {
+	case errors.Is(err, errTooMany):
+		return fmt.Sprintf("more than %d downloads at a time", maxDownloading)
+	case errors.Is(err, errTooLarge), errors.Is(err, store.ErrTooLarge):
+		return "the file is larger than the limit"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it took too long"
+	case errors.Is(err, context.Canceled):
+		return "the session ended"
+	}
+	return "the file could not be loaded"
+}
+
+// receive waits for a download and reads it into the agent's file.
+func (s *Session) receive(ctx context.Context, d playwright.Download, name string) (*store.Upload, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	measured := make(chan struct{})
+	go func() {
+		defer close(measured)
+		s.measure(ctx, cancel)
+	}()
+	path, err := Within(ctx, d.Path)
+	cancel(nil)
+	<-measured
+	if err != nil {
+		return nil, err
+	}
+	// Only what Chromium put into its own folder is read.
+	in, err := os.Open(filepath.Join(s.chromium.folder.in("downloads"), filepath.Base(path)))
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return s.db.ReceiveFile(context.WithoutCancel(ctx), name, "application/octet-stream", in, s.browser.options.MaxDownload)
+}
+
+// measure ends a wait for a download when a file of this Chromium has become
+// too large. Whose file it is cannot be told while it grows, so others that
+// are under way then fail with it.
+func (s *Session) measure(ctx context.Context, cut context.CancelCauseFunc) {
+	ticker := time.NewTicker(measureEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		entries, err := os.ReadDir(s.chromium.folder.in("downloads"))
+		if err != nil {
+			return
+		}
+		for _, e := range entries {
+			if info, err := e.Info(); err == nil && info.Size() > s.browser.options.MaxDownload {
+				cut(errTooLarge)
+				return
+			}
+		}
+	}
+}
