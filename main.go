@@ -118,7 +118,7 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	platforms := gateways.New(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Address: publicURL, Public: c.PublicURLSet, Log: options.Log})
 	poller := gateways.NewPoller(platforms)
 	engine.Register(flow.MessageKinds(platforms))
-	engine.Browse(browsers)
+	engine.Browse(browsers, views)
 	// The model is streamed, so its answers have a bound of their own and no header may be late.
 	models := egress.New(egress.Policy{Allow: c.OutboundAllow, MaxResponse: -1, HeaderTimeout: llm.DefaultTimeout})
 	servers := registry.New(registry.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})

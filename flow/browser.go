@@ -8,6 +8,7 @@ import (
 
 	"satchel/agent"
 	"satchel/browser"
+	"satchel/browser/live"
 	"satchel/store"
 )
 
@@ -16,6 +17,7 @@ import (
 // not longer than this process.
 type browsing struct {
 	browser *browser.Browser
+	live    *live.Live
 
 	mu    sync.Mutex
 	owned map[string]*ownSession // by execution
@@ -31,9 +33,10 @@ type ownSession struct {
 // closeSessionTimeout bounds the end of a session whose execution has ended.
 const closeSessionTimeout = 20 * time.Second
 
-// Browse registers the nodes that drive a browser. Call it before Start.
-func (e *Engine) Browse(b *browser.Browser) {
-	e.browsing = &browsing{browser: b, owned: map[string]*ownSession{}}
+// Browse registers the nodes that drive a browser, and lets approvals have
+// people take sessions over. Call it before Start.
+func (e *Engine) Browse(b *browser.Browser, l *live.Live) {
+	e.browsing = &browsing{browser: b, live: l, owned: map[string]*ownSession{}}
 	kinds := map[string]*Kind{}
 	for node, action := range browserActions {
 		kinds[node] = &Kind{Run: func(ctx context.Context, c *Call) (Outcome, error) { return e.browsing.act(ctx, action, c) }}

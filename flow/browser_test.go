@@ -14,6 +14,7 @@ import (
 	"satchel/agent"
 	"satchel/browser"
 	"satchel/browser/install"
+	"satchel/browser/live"
 	"satchel/store"
 )
 
@@ -32,7 +33,12 @@ func browsed(t *testing.T) (*store.DB, *Engine, *browser.Browser) {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Stop)
-	e.Browse(b)
+	l := live.New(live.Options{Browser: b, PublicURL: "http://127.0.0.1:1", Log: slog.New(slog.DiscardHandler)})
+	if err := l.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Stop)
+	e.Browse(b, l)
 	return folder.Default(), e, b
 }
 
@@ -177,5 +183,109 @@ func TestBrowserNodesFail(t *testing.T) {
 	w.Nodes, w.Edges = drawn("t trigger\na wait-for {\"selector\":\"#x\",\"state\":\"gone\"}\nt -> a")
 	if err := e.Check(w); agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), "state") {
 		t.Errorf("a state that is none: %v", err)
+	}
+}
+
+// requested is the takeover that an execution asked for.
+func requested(t *testing.T, db *store.DB) agent.Takeover {
+	t.Helper()
+	events, err := db.Events(t.Context(), 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var data struct{ Takeover agent.Takeover }
+	for _, ev := range events {
+		if ev.Type == agent.EventTakeoverRequested {
+			if err := json.Unmarshal(ev.Data, &data); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return data.Takeover
+}
+
+// TestApprovalByTakeover: an approval with a session sleeps until a person has
+// taken the session over and given it back, then the execution goes on in it.
+func TestApprovalByTakeover(t *testing.T) {
+	for _, c := range []struct{ name, output string }{
+		{"given back", `{"decision":"approved","then":"Ordered"}`},
+		{"decided by the API", `{"decision":"rejected","then":""}`},
+		{"nobody came", `{"decision":"timeout","then":""}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			db, e, b := browsed(t)
+			timeout := 600
+			if c.name == "nobody came" {
+				timeout = 1
+			}
+			id := begun(t, db, e, made(t, db, e, fmt.Sprintf(`t trigger
+				n navigate {"url":"{{shop}}"}
+				a approval {"title":"Sign in","session_id":"{{nodes.n.session_id}}","timeout":%d}
+				c click {"selector":"#order"}
+				s set {"values":{"decision":"{{nodes.a.decision}}","then":"{{nodes.c.title}}"}}
+				t -> n
+				n -> a
+				a -> c
+				c -> s
+				a:rejected -> s
+				a:timeout -> s`, timeout)), string(mustJSON(map[string]any{"shop": shop(t)})))
+			asleep(t, e, db, id)
+			asked := requested(t, db)
+			s, err := b.Session(db, asked.SessionID)
+			if err != nil || asked.Reason != "Sign in" {
+				t.Fatalf("%+v: %v", asked, err)
+			}
+			l := e.browsing.live
+			switch c.name {
+			case "given back":
+				if _, err := l.MoveTakeover(t.Context(), s, asked.ID, agent.TakeoverActive); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Do(t.Context(), agent.Action{Action: "reload"}); agent.ErrorCode(err) != agent.CodeInvalidAction {
+					t.Errorf("an action beside a person: %v", err)
+				}
+				if _, err := l.MoveTakeover(t.Context(), s, asked.ID, agent.TakeoverCompleted); err != nil {
+					t.Fatal(err)
+				}
+			case "decided by the API":
+				if _, err := e.Resume(t.Context(), db, id, Answer{NodeID: "a", Data: json.RawMessage(`{"decision":"rejected"}`)}); err != nil {
+					t.Fatal(err)
+				}
+				if over, err := l.Takeover(t.Context(), s, asked.ID); err == nil && over.Status.Open() {
+					t.Errorf("the takeover is %s", over.Status)
+				}
+			}
+			deliver(t, db, e, id)
+			x, story := ended(t, db, e, id)
+			if string(x.Output) != c.output {
+				t.Errorf("%s: %s\n%s", x.Status, x.Output, story)
+			}
+			noSessions(t, db, b)
+		})
+	}
+}
+
+// deliver hands the events of an agent to the engine until an execution is
+// over or no longer waits, as the dispatcher does.
+func deliver(t *testing.T, db *store.DB, e *Engine, id string) {
+	t.Helper()
+	for after := int64(0); t.Context().Err() == nil; {
+		events, err := db.Events(t.Context(), after, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(events) > 0 {
+			after = events[len(events)-1].Seq
+			if _, err := e.OnEvents(t.Context(), db, events); err != nil {
+				t.Fatal(err)
+			}
+		}
+		waits, err := db.ExecutionWaits(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(waits) == 0 {
+			return
+		}
 	}
 }

@@ -23,7 +23,7 @@ func (e *Engine) logicKinds() map[string]*Kind {
 		agent.NodeSwitch:   {Pure: true, Run: runSwitch, NullMissing: true, Passes: true, Check: checkCases},
 		agent.NodeLoop:     {Pure: true, Check: checkLoop},
 		agent.NodeWait:     {Pure: true, Run: runWait, Check: checkWait},
-		agent.NodeApproval: {Pure: true, Run: runApproval},
+		agent.NodeApproval: e.approvalKind(),
 		"set":              {Pure: true, Run: runSet},
 		"webhook-response": {Pure: true, Run: runResponse},
 	}
@@ -215,11 +215,6 @@ func within(seconds float64, fallback time.Duration) time.Duration {
 		return fallback
 	}
 	return time.Duration(min(seconds, longestWait.Seconds()) * float64(time.Second))
-}
-
-func runApproval(_ context.Context, c *Call) (Outcome, error) {
-	due := agent.At(agent.Now().Add(within(c.Number("timeout", 0), eventWait)))
-	return Outcome{wait: &store.Wait{Kind: store.WaitApproval, DueAt: due}}, nil
 }
 
 func runResponse(_ context.Context, c *Call) (Outcome, error) {

@@ -51,6 +51,7 @@ func (e *Engine) Resume(ctx context.Context, db *store.DB, id string, answer Ans
 		return agent.Execution{}, notWaiting(answer.NodeID)
 	}
 	e.signal(db, end)
+	e.callOff(ctx, db, &waits[i])
 	if err := db.Audit(ctx, "execution resumed", map[string]any{"execution_id": id, "node_id": answer.NodeID}); err != nil {
 		return agent.Execution{}, err
 	}
@@ -85,10 +86,7 @@ func (a Answer) end(w *store.Wait) (store.WaitEnd, error) {
 			return store.WaitEnd{}, agent.Invalid("data.decision", "must be approved or rejected")
 		}
 		comment, _ := said["comment"].(string)
-		end := resumed(w, "", nil, now)
-		end.Result.Handle = decision
-		end.Result.Output = mustEncode(map[string]any{"decision": decision, "comment": agent.Clip(comment, 10_000), "by": a.By})
-		return end, nil
+		return approved(w, decision, comment, a.By, now), nil
 	}
 	return resumed(w, "api", data, now), nil
 }
@@ -135,6 +133,12 @@ func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, ears
 	var ends []store.WaitEnd
 	for i := range ears.Waits {
 		w := &ears.Waits[i]
+		if w.Kind == store.WaitApproval {
+			if end, ok := takeoverEnd(w, ev, data); ok {
+				ends = append(ends, end)
+			}
+			continue
+		}
 		if !agent.MatchEvent(w.Event, ev.Type) || w.StartedAt.After(ev.CreatedAt.Time) || executionOf(data) == w.ExecutionID {
 			continue // another, one that happened before, or what the waiting execution told of itself
 		}

@@ -3,11 +3,13 @@ package live
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
 
 	"satchel/agent"
 	"satchel/browser"
+	"satchel/store"
 )
 
 // takeover is one that is open. Its goroutine ends it with its time or with
@@ -110,14 +112,46 @@ func (l *Live) MoveTakeover(ctx context.Context, s *browser.Session, id string, 
 	return l.move(ctx, s, t, to)
 }
 
+// CallOff cancels an open takeover of an agent by its id; one that is over
+// stays as it is.
+func (l *Live) CallOff(ctx context.Context, db *store.DB, id string) error {
+	l.mu.Lock()
+	sessionID := ""
+	for of, t := range l.takeovers {
+		if t.id == id {
+			sessionID = of
+		}
+	}
+	l.mu.Unlock()
+	s, err := l.options.Browser.Session(db, sessionID)
+	if err != nil {
+		return nil // its session has ended, and with it the takeover
+	}
+	_, err = l.MoveTakeover(ctx, s, id, agent.TakeoverCancelled)
+	if agent.ErrorCode(err) == agent.CodeConflict {
+		return nil
+	}
+	return err
+}
+
 func (l *Live) move(ctx context.Context, s *browser.Session, t *takeover, to agent.TakeoverStatus) (agent.Takeover, error) {
 	t.moving.Lock()
 	defer t.moving.Unlock()
 	if now := t.now(); now.Status == to && to == agent.TakeoverActive {
 		return now, nil
 	}
+	active := t.now().Status == agent.TakeoverActive
+	if active {
+		// Whoever hears that it is over finds the session ready for actions.
+		if err := s.Takeover(ctx, false); err != nil {
+			return t.now(), err
+		}
+	}
 	moved, err := s.DB().MoveTakeover(ctx, s.ID(), t.id, to)
 	if err != nil {
+		if active && agent.ErrorCode(err) != agent.CodeConflict {
+			err = errors.Join(err, s.Takeover(context.WithoutCancel(ctx), true))
+		}
 		return moved, err
 	}
 	t.mu.Lock()
@@ -125,9 +159,9 @@ func (l *Live) move(ctx context.Context, s *browser.Session, t *takeover, to age
 	t.mu.Unlock()
 	if !moved.Status.Open() {
 		t.end()
-	} else {
-		moved.TakeoverURL = t.url
+		return moved, nil
 	}
+	moved.TakeoverURL = t.url
 	return moved, s.Takeover(ctx, moved.Status == agent.TakeoverActive)
 }
 

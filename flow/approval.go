@@ -1,0 +1,86 @@
+package flow
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// takeoverEvents are those that end an approval with a session.
+const takeoverEvents = "browser.takeover.*"
+
+// takeoverGrace is how long an approval waits for the event of its takeover's
+// end, which a takeover that is called off does not have.
+const takeoverGrace = 10 * time.Second
+
+// approvalKind is the node type approval: a person says yes or no. With a
+// session, the person takes that over, and giving it back is the yes.
+func (e *Engine) approvalKind() *Kind {
+	return &Kind{Pure: true, Run: e.runApproval, Effect: func(data map[string]any) bool { return given(data["session_id"]) }}
+}
+
+func (e *Engine) runApproval(ctx context.Context, c *Call) (Outcome, error) {
+	if c.Text("session_id") != "" {
+		return e.requestTakeover(ctx, c)
+	}
+	due := agent.At(agent.Now().Add(within(c.Number("timeout", 0), eventWait)))
+	return Outcome{wait: &store.Wait{Kind: store.WaitApproval, DueAt: due}}, nil
+}
+
+// requestTakeover asks for a person and waits for the end of the takeover.
+func (e *Engine) requestTakeover(ctx context.Context, c *Call) (Outcome, error) {
+	if e.browsing == nil {
+		return Outcome{}, agent.Errorf(agent.CodeBrowser, "this server has no browser")
+	}
+	s, err := e.browsing.browser.Session(c.DB, c.Text("session_id"))
+	if err != nil {
+		return Outcome{}, agent.Invalid("session_id", "names no open browser session")
+	}
+	o := agent.TakeoverOptions{Reason: agent.Clip(strings.TrimSpace(c.Text("title")+"\n"+c.Text("message")), 1000)}
+	if seconds := int(c.Number("timeout", 0)); seconds > 0 {
+		seconds = min(seconds, agent.MaxTakeoverTimeout)
+		o.Timeout = &seconds
+	}
+	t, err := e.browsing.live.RequestTakeover(store.WithDepth(ctx, c.Depth), s, o)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{wait: &store.Wait{Kind: store.WaitApproval, Event: takeoverEvents, ChildID: t.ID, DueAt: agent.At(t.ExpiresAt.Add(takeoverGrace))}}, nil
+}
+
+// takeoverEnd is what an approval comes to by an event of its takeover; false
+// when the event is of another, or is not the end.
+func takeoverEnd(w *store.Wait, ev agent.Event, data map[string]any) (store.WaitEnd, bool) {
+	if id, _ := object(data["takeover"])["takeover_id"].(string); id == "" || id != w.ChildID {
+		return store.WaitEnd{}, false
+	}
+	now := agent.Now()
+	switch ev.Type {
+	case agent.EventTakeoverCompleted:
+		return approved(w, "approved", "", "", now), true
+	case agent.EventTakeoverExpired:
+		return timedOut(w, now), true
+	}
+	return store.WaitEnd{}, false
+}
+
+// approved is an approval that was decided.
+func approved(w *store.Wait, decision, comment, by string, now agent.Time) store.WaitEnd {
+	end := resumed(w, "", nil, now)
+	end.Result.Handle = decision
+	end.Result.Output = mustEncode(map[string]any{"decision": decision, "comment": agent.Clip(comment, 10_000), "by": by})
+	return end
+}
+
+// callOff ends the takeover of an approval that was decided otherwise.
+func (e *Engine) callOff(ctx context.Context, db *store.DB, w *store.Wait) {
+	if w.Kind != store.WaitApproval || w.ChildID == "" || e.browsing == nil {
+		return
+	}
+	if err := e.browsing.live.CallOff(ctx, db, w.ChildID); err != nil {
+		e.log.Warn("a takeover could not be called off", "agent", db.ID(), "takeover", w.ChildID, "error", err)
+	}
+}
