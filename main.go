@@ -117,13 +117,12 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	engine := flow.New(flow.Options{Folder: folder, Index: index, Scripts: scripts, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	platforms := gateways.New(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Address: publicURL, Public: c.PublicURLSet, Log: options.Log})
-	defer platforms.Close()
 	poller := gateways.NewPoller(platforms)
 	engine.Register(flow.MessageKinds(platforms))
 	engine.Browse(browsers)
 	dispatcher := dispatch.New(folder, options.Log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
 		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
-	folder.OnEvents(func(db *store.DB) { dispatcher.Wake(db); webhooks.Resume(db); poller.Wake(db) })
+	folder.OnEvents(func(db *store.DB) { dispatcher.Wake(db); webhooks.Resume(db); platforms.Resume(db); poller.Wake(db) })
 	// The model is streamed, so its answers have a bound of their own and no header may be late.
 	models := egress.New(egress.Policy{Allow: c.OutboundAllow, MaxResponse: -1, HeaderTimeout: llm.DefaultTimeout})
 	servers := registry.New(registry.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
@@ -140,7 +139,7 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 		PublicURL: publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: options.Log,
 	})
 	work := context.WithoutCancel(ctx) // background work ends by Stop, in its order
-	for _, w := range []worker{folder, index, scripts, browsers, engine, crawler, webhooks, poller, dispatcher, scheduler, servers} {
+	for _, w := range []worker{folder, index, scripts, browsers, engine, crawler, webhooks, platforms, poller, dispatcher, scheduler, servers} {
 		if err := w.Start(work); err != nil {
 			return errors.Join(err, listener.Close())
 		}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 )
@@ -42,6 +43,27 @@ func (c *Conversation) Validate() error {
 	is.checkText("gateway_id", c.GatewayID, 100)
 	is.checkObject("metadata", c.Metadata)
 	return is.Err()
+}
+
+// Recipient is whom a message in the conversation goes to, over a gateway of a
+// type: the platform's thread, or, where there was none yet, what the platform
+// knows the contact by. Mail goes to the contact's address. Empty: nobody.
+func (c *Conversation) Recipient(t GatewayType, contact *Contact) string {
+	switch {
+	case t == GatewayEmail:
+		return contact.Email
+	case c.ExternalThreadID != "":
+		return c.ExternalThreadID
+	case t == GatewaySMS:
+		return contact.Phone
+	case t == GatewayChatbotB:
+		return cmp.Or(contact.ChatbotB, contact.Phone)
+	case t == GatewayTeamChat, t == GatewayChatbotA:
+		return contact.ExternalID
+	case t == GatewayWebhook:
+		return cmp.Or(contact.ExternalID, contact.ID)
+	}
+	return ""
 }
 
 // MessageRole tells who speaks.

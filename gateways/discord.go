@@ -84,6 +84,8 @@ type discordMentions struct {
 	Parse []string `json:"parse"`
 }
 
+var onlyUsers = discordMentions{[]string{"users"}}
+
 type discordReference struct {
 	MessageID       string `json:"message_id"`
 	FailIfNotExists bool   `json:"fail_if_not_exists"`
@@ -99,33 +101,44 @@ func (discord) address(thread string) (to, within string) {
 func (d discord) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
 	first := m.Skip == 0
 	return inParts(m, discordLimit, func(text, key string) (Sent, error) {
-		message := discordMessage{Content: text, AllowedMentions: discordMentions{[]string{"users"}}}
-		method, path := http.MethodPost, "/channels/"+url.PathEscape(m.To)+"/messages"
-		repeats := key != ""
-		switch {
-		case m.Token != "" && first: // fills the place that the command's answer has kept
-			method, path, repeats = http.MethodPatch, discordFollowUp(c, m.Token)+"/messages/@original", true
-		case m.Token != "":
-			path, repeats = discordFollowUp(c, m.Token), false
-		default:
-			message.Nonce, message.EnforceNonce = nonce(key), repeats
-			if m.Thread != "" && first {
-				message.Reference = &discordReference{MessageID: m.Thread}
+		defer func() { first = false }()
+		if m.Token != "" {
+			sent, err := d.answer(ctx, g, c, m.Token, text, first)
+			status := statusOf(err)
+			if !first || status == nil || status.status != http.StatusNotFound && status.status != http.StatusUnauthorized {
+				return sent, err
 			}
+			m.Token = "" // it was too old: the message goes to the channel
 		}
-		first = false
-		var posted struct {
-			ID        string `json:"id"`
-			ChannelID string `json:"channel_id"`
+		message := discordMessage{Content: text, AllowedMentions: onlyUsers, Nonce: nonce(key), EnforceNonce: key != ""}
+		if m.Thread != "" && first {
+			message.Reference = &discordReference{MessageID: m.Thread}
 		}
-		if err := d.call(ctx, g, c, method, path, repeats, message, &posted); err != nil {
-			return Sent{}, err
-		}
-		if posted.ID == "" {
-			return Sent{}, failed("Discord gave an answer that is not understood", nil)
-		}
-		return Sent{ID: posted.ID, Channel: posted.ChannelID}, nil
+		return d.post(ctx, g, c, http.MethodPost, "/channels/"+url.PathEscape(m.To)+"/messages", key != "", message)
 	})
+}
+
+// answer fills the place that the answer to a command has kept, or follows it.
+func (d discord) answer(ctx context.Context, g *Gateways, c agent.GatewayConfig, token, text string, first bool) (Sent, error) {
+	message := discordMessage{Content: text, AllowedMentions: onlyUsers}
+	if first {
+		return d.post(ctx, g, c, http.MethodPatch, discordFollowUp(c, token)+"/messages/@original", true, message)
+	}
+	return d.post(ctx, g, c, http.MethodPost, discordFollowUp(c, token)+"?wait=true", false, message)
+}
+
+func (d discord) post(ctx context.Context, g *Gateways, c agent.GatewayConfig, method, path string, repeats bool, message discordMessage) (Sent, error) {
+	var posted struct {
+		ID        string `json:"id"`
+		ChannelID string `json:"channel_id"`
+	}
+	if err := d.call(ctx, g, c, method, path, repeats, message, &posted); err != nil {
+		return Sent{}, err
+	}
+	if posted.ID == "" {
+		return Sent{}, failed("Discord gave an answer that is not understood", nil)
+	}
+	return Sent{ID: posted.ID, Channel: posted.ChannelID}, nil
 }
 
 // discordFollowUp is the path of what a command is answered by, see
@@ -143,8 +156,14 @@ func nonce(key string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// recognizes is what Discord calls "the past few minutes".
-func (discord) recognizes() time.Duration { return 2 * time.Minute }
+// recognizes is what Discord calls "the past few minutes". What follows the
+// answer to a command has no nonce.
+func (discord) recognizes(m Message) time.Duration {
+	if m.Token != "" && len(split(m.Text, discordLimit)) > 1 {
+		return 0
+	}
+	return 2 * time.Minute
+}
 
 // Kinds of interactions and of the answers to them.
 const (
@@ -197,7 +216,7 @@ type discordOption struct {
 
 func (d discord) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) {
 	if !discordSigned(o.Config.PublicKey, p, now) {
-		return Taken{}, unsigned()
+		return Taken{}, untrusted()
 	}
 	var post discordPost
 	told := withoutKeys(p.Body, "token")

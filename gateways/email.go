@@ -18,6 +18,8 @@ import (
 type Email struct {
 	To, CC, BCC []string // addresses, with names or without
 	ReplyTo     string
+	InReplyTo   string   // the id, in its brackets, of the email that it answers
+	References  []string // the ids of those before it, oldest first
 	Subject     string
 	Text, HTML  string
 	// IdempotencyKey names the sending: two with the same key are the same

@@ -25,7 +25,9 @@ type Gateways struct {
 	now     func() time.Time
 	wait    func(context.Context, time.Duration) error // before a call is made again
 	changed func(*store.DB)                            // is told of agents whose gateways changed
-	roots   *x509.CertPool                             // to trust in TLS of mail servers; nil: the system's
+	after   func(time.Duration, func()) stopper
+	out     *outbound
+	roots   *x509.CertPool // to trust in TLS of mail servers; nil: the system's
 }
 
 // callTimeout bounds a call to a platform, with its retries.
@@ -37,6 +39,7 @@ const maxPlatformAnswer = 4 << 20
 // New makes the gateways of a folder's agents.
 func New(o Options) *Gateways {
 	g := &Gateways{folder: o.Folder, version: o.Version, address: o.Address, public: o.Public, log: o.Log, now: time.Now, wait: agent.Sleep, changed: func(*store.DB) {},
+		after: func(d time.Duration, f func()) stopper { return time.AfterFunc(d, f) }, out: newOutbound(),
 		guard: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPlatformAnswer, HeaderTimeout: 30 * time.Second})}
 	if g.log == nil {
 		g.log = slog.Default()

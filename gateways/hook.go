@@ -80,6 +80,9 @@ func (h hook) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Me
 
 func (hook) address(thread string) (to, within string) { return thread, "" }
 
+// recognizes is how long a target is expected to know an id again.
+func (hook) recognizes(Message) time.Duration { return 24 * time.Hour }
+
 // post sends a signed body to the target, with the gateway's own headers.
 func (hook) post(ctx context.Context, g *Gateways, c agent.GatewayConfig, id string, body []byte) (rawAnswer, error) {
 	at := g.now()

@@ -54,11 +54,11 @@ type messenger interface {
 	address(thread string) (to, within string)
 }
 
-// recognizer is a messenger whose platform tells a repeat by Message.Key.
+// recognizer is a platform that tells a repeat of a message by its key.
 type recognizer interface {
-	messenger
-	// recognizes is how long after the first try it does.
-	recognizes() time.Duration
+	platform
+	// recognizes is how long after the first try it does, for this message.
+	recognizes(m Message) time.Duration
 }
 
 // Post is what somebody posted to a gateway's webhook.

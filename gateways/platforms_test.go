@@ -308,15 +308,21 @@ func TestLongMessages(t *testing.T) {
 // has kept; the rest follows it.
 func TestDiscordFollowUp(t *testing.T) {
 	o := newOffice(t)
-	v := newVendor(t, map[string][]string{"PATCH /webhooks/9/TOK/messages/@original": {`200 {"id":"1","channel_id":"645"}`}, "POST /webhooks/9/TOK": {`200 {"id":"2","channel_id":"645"}`}})
+	v := newVendor(t, map[string][]string{"PATCH /webhooks/9/TOK/messages/@original": {`200 {"id":"1","channel_id":"645"}`}, "POST /webhooks/9/TOK?wait=true": {`200 {"id":"2","channel_id":"645"}`}})
 	c := agent.GatewayConfig{APIBaseURL: v.URL, ApplicationID: "9", BotToken: "b"}
 	sent, err := discord{}.send(t.Context(), o.Gateways, c, Message{To: "645", Token: "TOK", Key: "k", Text: strings.Repeat("x", discordLimit+1)})
 	if err != nil || sent != (Sent{ID: "1", Channel: "645", Parts: 2}) {
 		t.Errorf("%+v, %v", sent, err)
 	}
 	calls := v.calls()
-	if len(calls) != 2 || strings.Contains(calls[0].body, "nonce") || !strings.HasPrefix(calls[1].call, "POST /webhooks/9/TOK") {
+	if len(calls) != 2 || strings.Contains(calls[0].body, "nonce") || calls[1].call != "POST /webhooks/9/TOK?wait=true" {
 		t.Errorf("%+v", calls)
+	}
+	v = newVendor(t, map[string][]string{"POST /channels/645/messages": {`200 {"id":"3","channel_id":"645"}`}}) // of commands it knows nothing any more
+	c.APIBaseURL = v.URL
+	sent, err = discord{}.send(t.Context(), o.Gateways, c, Message{To: "645", Token: "OLD", Text: "late"})
+	if err != nil || sent.ID != "3" || len(v.calls()) != 2 {
+		t.Errorf("an old token: %+v, %v, %+v", sent, err, v.calls())
 	}
 }
 

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/mail"
+	"slices"
 	"strings"
+	"time"
 
 	"satchel/agent"
 )
@@ -56,6 +58,11 @@ func (r resend) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) 
 }
 
 func (r resend) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, _ string, e *Email) (string, error) {
+	headers := map[string]string{}
+	if e.InReplyTo != "" {
+		headers["In-Reply-To"] = e.InReplyTo
+		headers["References"] = strings.Join(append(slices.Clone(e.References), e.InReplyTo), " ")
+	}
 	body, err := json.Marshal(struct {
 		From    string   `json:"from"`
 		To      []string `json:"to"`
@@ -65,7 +72,9 @@ func (r resend) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, _ 
 		Subject string   `json:"subject"`
 		Text    string   `json:"text,omitempty"`
 		HTML    string   `json:"html,omitempty"`
-	}{(&mail.Address{Name: c.FromName, Address: c.FromAddress}).String(), e.To, e.CC, e.BCC, e.ReplyTo, e.Subject, e.Text, e.HTML})
+
+		Headers map[string]string `json:"headers,omitempty"`
+	}{(&mail.Address{Name: c.FromName, Address: c.FromAddress}).String(), e.To, e.CC, e.BCC, e.ReplyTo, e.Subject, e.Text, e.HTML, headers})
 	if err != nil {
 		return "", err
 	}
@@ -83,3 +92,6 @@ func (r resend) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, _ 
 	}
 	return answer.ID, nil
 }
+
+// recognizes is how long Resend keeps an Idempotency-Key.
+func (resend) recognizes(Message) time.Duration { return 24 * time.Hour }

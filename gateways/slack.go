@@ -196,7 +196,7 @@ func (n *slackName) UnmarshalJSON(raw []byte) error {
 
 func (s slack) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) {
 	if !slackSigned(o.Config.SigningSecret, p, now) {
-		return Taken{}, unsigned()
+		return Taken{}, untrusted()
 	}
 	if strings.HasPrefix(p.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		return slackForm(p)

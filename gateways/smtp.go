@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"net/textproto"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
@@ -157,6 +159,10 @@ func compose(c agent.GatewayConfig, messageID string, e *Email) (*gomail.Msg, er
 	errs := []error{m.FromFormat(c.FromName, c.FromAddress), m.To(e.To...), m.Cc(e.CC...), m.Bcc(e.BCC...)}
 	if e.ReplyTo != "" {
 		errs = append(errs, m.ReplyTo(e.ReplyTo))
+	}
+	if e.InReplyTo != "" {
+		m.SetGenHeader(gomail.HeaderInReplyTo, e.InReplyTo)
+		m.SetGenHeader(gomail.HeaderReferences, strings.Join(append(slices.Clone(e.References), e.InReplyTo), " "))
 	}
 	m.Subject(e.Subject)
 	m.SetDate()

@@ -185,9 +185,14 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	if err := browsers.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
+	platforms := gateways.New(gateways.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
+	if err := platforms.Start(context.Background()); err != nil {
+		tb.Fatal(err)
+	}
 	tb.Cleanup(func() {
 		browsers.Stop()
 		dispatcher.Stop()
+		platforms.Stop()
 		webhooks.Stop()
 		scheduler.Stop()
 		crawler.Stop()
@@ -200,7 +205,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	})
 	return folder, New(Options{
 		Folder:      folder,
-		Gateways:    gateways.New(gateways.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet}),
+		Gateways:    platforms,
 		Index:       index,
 		Crawler:     crawler,
 		Scheduler:   scheduler,

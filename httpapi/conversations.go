@@ -129,7 +129,7 @@ type appendMessageIn struct {
 		Role     agent.MessageRole `json:"role" required:"true" enum:"user,assistant,system,tool" example:"user"`
 		Content  string            `json:"content" required:"true" doc:"At most 100000 characters." example:"Where is my order?"`
 		Metadata json.RawMessage   `json:"metadata,omitempty" doc:"Any JSON object."`
-		Send     bool              `json:"send,omitempty" doc:"Deliver it through the conversation's gateway."`
+		Send     bool              `json:"send,omitempty" doc:"Send it, an assistant's message, through the conversation's gateway; metadata.delivery tells what came of it."`
 	}
 }
 
@@ -145,26 +145,13 @@ func (s *Server) appendMessage(c *Call, in *appendMessageIn) (agent.Message, err
 	if err := m.Validate(); err != nil {
 		return m, err
 	}
-	if in.Body.Send {
-		return m, s.cannotSend(c, in.ID)
-	}
 	if m.Role == agent.MessageAssistant {
 		m.Metadata = withHumanAuthor(m.Metadata)
 	}
+	if in.Body.Send {
+		return s.options.Gateways.SendMessage(c, c.DB, m)
+	}
 	return c.DB.AppendMessage(c, m)
-}
-
-// cannotSend says why a message of a conversation cannot be delivered: this
-// version speaks to no messaging platform yet.
-func (s *Server) cannotSend(c *Call, conversationID string) error {
-	conversation, _, err := c.DB.Conversation(c, conversationID, 1)
-	if err != nil {
-		return err
-	}
-	if conversation.GatewayID == "" {
-		return agent.Invalid("send", "needs a conversation with a gateway")
-	}
-	return agent.Invalid("send", "needs an active gateway")
 }
 
 // withHumanAuthor marks a message as written by a person.

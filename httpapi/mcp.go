@@ -11,6 +11,7 @@ import (
 	"satchel/agent"
 	"satchel/agent/mcp"
 	"satchel/flow"
+	"satchel/gateways"
 	"satchel/store"
 )
 
@@ -92,8 +93,38 @@ func (s *Server) functions(c *Call) ([]mcp.Function, error) {
 		return offered, nil
 	}
 	offered = append(offered, s.browserFunctions(c)...)
+	offered = append(offered, function("send_message",
+		"Send a text: in a conversation over its gateway, or to a chat, channel or number over a gateway of a type.",
+		`{"type":"object","properties":{"message":{"type":"string","description":"The text."},"conversation_id":{"type":"string","description":"Where to answer."},"type":{"type":"string","enum":["chatbot_a","chatbot_b","sms","team_chat","community_chat","webhook"],"description":"Without conversation_id: the type of gateway."},"to":{"type":"string","description":"Without conversation_id: the chat, channel or number, as the platform names it."},"gateway_id":{"type":"string","description":"Which gateway of the type; the default one without it."}},"required":["message"]}`,
+		false, func(in *sendArguments) (any, error) { return s.sendFor(c, in) }))
 	workflows, err := s.workflowFunctions(c)
 	return append(offered, workflows...), err
+}
+
+type sendArguments struct {
+	Message        string `json:"message"`
+	ConversationID string `json:"conversation_id"`
+	Type           string `json:"type"`
+	To             string `json:"to"`
+	GatewayID      string `json:"gateway_id"`
+}
+
+// sendFor sends what the caller says. In a conversation that is the agent's
+// own message, which a person's answers forbid.
+func (s *Server) sendFor(c *Call, in *sendArguments) (any, error) {
+	if in.ConversationID != "" {
+		m := agent.Message{ConversationID: in.ConversationID, Role: agent.MessageAssistant, Content: in.Message, Metadata: json.RawMessage(`{"author":"mcp"}`)}
+		return s.options.Gateways.Reply(c, c.DB, m, "")
+	}
+	if in.Type == "" {
+		return nil, agent.Invalid("conversation_id", "is required, or type and to")
+	}
+	made, _ := agent.NewGateway(in.Type)
+	sent, err := s.options.Gateways.Send(c, c.DB, gateways.SendRequest{Type: made.Type, GatewayID: in.GatewayID, To: in.To, Text: in.Message})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"message_id": sent.ID, "channel": sent.Channel}, nil
 }
 
 func (s *Server) contactsFor(c *Call, in *contactArguments) (any, error) {

@@ -159,6 +159,7 @@ func (c *conn) readLeft(l *left) error {
 	s, err := c.prepare(`SELECT EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')) OR EXISTS (SELECT 1 FROM _purge),
 		EXISTS (SELECT 1 FROM _events WHERE seq > (SELECT min(seq) FROM _cursors)),
 		(SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending'),
+		(SELECT min(coalesce(next_attempt_at, created_at)) FROM _outgoing WHERE status IN ('pending','sending')),
 		EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND asleep = 0),
 		(SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL),
 		EXISTS (SELECT 1 FROM mcp_servers),
@@ -167,7 +168,7 @@ func (c *conn) readLeft(l *left) error {
 	if err != nil {
 		return err
 	}
-	if err := s.QueryRow().Scan(&l.working, &l.behind, &l.due, &l.awake, &l.wakes, &l.servers, &l.sessions, &l.polls); err != nil {
+	if err := s.QueryRow().Scan(&l.working, &l.behind, &l.due, &l.sends, &l.awake, &l.wakes, &l.servers, &l.sessions, &l.polls); err != nil {
 		return err
 	}
 	l.plans, err = c.plans()
@@ -216,7 +217,7 @@ func (f *Folder) enter(id string, found row) *DB {
 	if found.problem != nil {
 		f.log.Error("an agent's file is refused", "agent", id, "error", found.problem)
 	}
-	if found.behind || !found.due.IsZero() {
+	if found.behind || !found.due.IsZero() || !found.sends.IsZero() {
 		defer f.tell(db)
 	}
 	f.mu.Lock()
@@ -271,7 +272,7 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 		return struct{}{}, tx.log(agent.LevelWarn, "store", "this file was copied here and starts paused",
 			map[string]any{"copied_from": found.id})
 	})
-	found.behind, found.due = false, agent.Time{}
+	found.behind, found.due, found.sends = false, agent.Time{}, agent.Time{}
 	if err == nil {
 		db.record.Store(&found.record)
 	}

@@ -57,6 +57,7 @@ type left struct {
 	working  bool       // sources were left unfinished
 	behind   bool       // events were left undelivered
 	due      agent.Time // when the next delivery to a subscription is due; zero: none
+	sends    agent.Time // when the next message to a platform is due; zero: none
 	awake    bool       // executions were left awake or queued
 	wakes    agent.Time // when the first wait of an execution ends by itself; zero: none
 	servers  bool       // MCP servers are registered

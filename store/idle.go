@@ -181,6 +181,7 @@ func trim(tx *Tx) (more bool, err error) {
 		{"DELETE FROM _deliveries WHERE id IN (SELECT id FROM _deliveries WHERE status <> 'pending' AND created_at < ? LIMIT ?)", []any{before, trimBatch}},
 		{`DELETE FROM _deliveries WHERE id IN (SELECT id FROM _deliveries WHERE status <> 'pending' ORDER BY created_at
 			LIMIT min(?, max(0, (SELECT count(*) FROM _deliveries WHERE status <> 'pending') - ?)))`, []any{trimBatch, maxDeliveries}},
+		{"DELETE FROM _outgoing WHERE message_id IN (SELECT message_id FROM _outgoing WHERE status IN ('sent','failed') AND created_at < ? LIMIT ?)", []any{before, trimBatch}},
 		{"DELETE FROM _inbound WHERE (gateway_id, external_id) IN (SELECT gateway_id, external_id FROM _inbound WHERE created_at < ? LIMIT ?)", []any{before, trimBatch}},
 		{`DELETE FROM _inbound WHERE (gateway_id, external_id) IN (SELECT gateway_id, external_id FROM _inbound
 			WHERE created_at <= (SELECT created_at FROM _inbound ORDER BY created_at DESC LIMIT 1 OFFSET ?) LIMIT ?)`, []any{maxInbound, trimBatch}},

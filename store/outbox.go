@@ -70,9 +70,13 @@ func (tx *Tx) forgetUndelivered() error {
 	if _, err := tx.exec("UPDATE _cursors SET seq = max(seq, (SELECT coalesce(max(seq), 0) FROM _events))"); err != nil {
 		return err
 	}
-	_, err := tx.exec(`UPDATE _deliveries SET status = 'failed', next_attempt_at = NULL,
-		error = 'left to the agent that this one was copied from' WHERE status = 'pending'`)
-	return err
+	for table, where := range map[string]string{"_deliveries": "status = 'pending'", "_outgoing": "status IN ('pending','sending')"} {
+		if _, err := tx.exec("UPDATE " + table + ` SET status = 'failed', next_attempt_at = NULL,
+			error = 'left to the agent that this one was copied from' WHERE ` + where); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // OnEvents sets the func that is told of each agent whose outbox grew, after
@@ -92,6 +96,10 @@ func (db *DB) Behind() bool { return db.record.Load().behind }
 // NextDelivery is when, as the agent was loaded, the next delivery to a
 // subscription was due; zero for never.
 func (db *DB) NextDelivery() agent.Time { return db.record.Load().due }
+
+// NextSending is when, as the agent was loaded, the next message to a platform
+// was due, or one was cut while it was sent; zero for none.
+func (db *DB) NextSending() agent.Time { return db.record.Load().sends }
 
 // lastEvent is the number of the newest event.
 const lastEvent = "SELECT coalesce(max(seq), 0) FROM _events"

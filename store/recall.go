@@ -32,6 +32,7 @@ type memo struct {
 	Working  bool                  `json:"working,omitempty"`
 	Behind   bool                  `json:"behind,omitempty"`
 	Due      agent.Time            `json:"due,omitzero"`
+	Sends    agent.Time            `json:"sends,omitzero"`
 	Next     agent.Time            `json:"next,omitzero"`
 	Cut      bool                  `json:"cut,omitempty"`
 	Awake    bool                  `json:"awake,omitempty"`
@@ -92,7 +93,7 @@ func (r *recall) find(id, path, folder string) (row, bool) {
 	if m.Admins == nil {
 		m.Admins = map[string]agent.Role{}
 	}
-	return row{record: record{agent: m.Agent, admins: m.Admins, left: left{m.Working, m.Behind, m.Due, m.Awake, m.Wakes, m.Servers, m.Sessions, m.Polls, plans{m.Next, m.Cut}}}, id: id, folder: folder}, true
+	return row{record: record{agent: m.Agent, admins: m.Admins, left: left{m.Working, m.Behind, m.Due, m.Sends, m.Awake, m.Wakes, m.Servers, m.Sessions, m.Polls, plans{m.Next, m.Cut}}}, id: id, folder: folder}, true
 }
 
 // note remembers a file that has just been closed or read.
@@ -105,7 +106,7 @@ func (r *recall) note(id, path string, rec record) {
 		return
 	}
 	rec.agent.ID = id
-	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Working: rec.working, Behind: rec.behind, Due: rec.due, Awake: rec.awake, Wakes: rec.wakes, Servers: rec.servers, Sessions: rec.sessions, Polls: rec.polls, Next: rec.next, Cut: rec.cut}
+	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Working: rec.working, Behind: rec.behind, Due: rec.due, Sends: rec.sends, Awake: rec.awake, Wakes: rec.wakes, Servers: rec.servers, Sessions: rec.sessions, Polls: rec.polls, Next: rec.next, Cut: rec.cut}
 	r.changed = true
 }
 

@@ -589,6 +589,33 @@ CREATE TABLE _polls (  -- how far a gateway has asked its platform for updates
   at         TEXT NOT NULL
 ) WITHOUT ROWID, STRICT;
 
+CREATE TABLE _outgoing (  -- messages for a platform; of a conversation one is sent after the other
+  message_id      INTEGER PRIMARY KEY REFERENCES messages(id) ON DELETE CASCADE,
+  conversation_id TEXT NOT NULL,
+  gateway_id      TEXT NOT NULL,
+  key             TEXT UNIQUE,  -- what it answers, so that this is answered once
+  status          TEXT NOT NULL CHECK (status IN ('pending','sending','sent','failed')),
+  attempt         INTEGER NOT NULL DEFAULT 0,
+  parts           INTEGER NOT NULL DEFAULT 0,  -- that are out
+  external_id     TEXT NOT NULL DEFAULT '',    -- the platform's, of the first part
+  channel         TEXT NOT NULL DEFAULT '',
+  error           TEXT NOT NULL DEFAULT '',
+  first_at        TEXT,  -- when the first try began
+  next_attempt_at TEXT,  -- of the first of its conversation that waits; 1970 for at once, whatever the clock says
+  created_at      TEXT NOT NULL
+) STRICT;
+CREATE INDEX _outgoing_due ON _outgoing(next_attempt_at) WHERE status = 'pending';
+CREATE INDEX _outgoing_line ON _outgoing(conversation_id, message_id) WHERE status IN ('pending','sending');
+CREATE INDEX _outgoing_ended ON _outgoing(created_at) WHERE status IN ('sent','failed');
+CREATE TRIGGER _outgoing_ended AFTER UPDATE OF status ON _outgoing WHEN new.status IN ('sent','failed') AND old.status <> new.status BEGIN
+  UPDATE messages SET metadata = json_patch(metadata, json_object('external_id', nullif(new.external_id, ''), 'delivered_at', iif(new.status = 'sent', strftime('%Y-%m-%dT%H:%M:%fZ','now'), NULL),
+    'delivery', json_object('status', new.status, 'error', nullif(new.error, '')))) WHERE id = new.message_id;
+  UPDATE _outgoing SET next_attempt_at = '1970-01-01T00:00:00.000Z' WHERE message_id = (SELECT min(message_id) FROM _outgoing WHERE conversation_id = new.conversation_id AND status IN ('pending','sending'));
+END;
+CREATE TRIGGER _outgoing_removed AFTER DELETE ON _outgoing WHEN old.status IN ('pending','sending') BEGIN
+  UPDATE _outgoing SET next_attempt_at = coalesce(next_attempt_at, '1970-01-01T00:00:00.000Z') WHERE message_id = (SELECT min(message_id) FROM _outgoing WHERE conversation_id = old.conversation_id AND status IN ('pending','sending'));
+END;
+
 CREATE TABLE sessions (  -- of browsers; what is open is in memory, and these rows tell of it
   id            TEXT PRIMARY KEY NOT NULL,
   status        TEXT NOT NULL CHECK (status IN ('active','paused','takeover','closed','error')),
@@ -646,7 +673,7 @@ CREATE TRIGGER _contacts_uncounted AFTER DELETE ON contacts BEGIN UPDATE _counts
 CREATE TRIGGER _conversations_counted AFTER INSERT ON conversations BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'conversations'; END;
 CREATE TRIGGER _conversations_uncounted AFTER DELETE ON conversations BEGIN
   UPDATE _counts SET n = n - 1 WHERE name = 'conversations';
-  DELETE FROM _secrets WHERE owner = old.id AND field = 'reply';
+  DELETE FROM _secrets WHERE owner = old.id AND (field = 'reply' OR field LIKE 'reply-%');
 END;
 CREATE TRIGGER _messages_counted AFTER INSERT ON messages BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'messages'; END;
 CREATE TRIGGER _messages_uncounted AFTER DELETE ON messages BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'messages'; END;
@@ -716,12 +743,20 @@ CREATE TRIGGER _conversations_created AFTER INSERT ON conversations BEGIN
     'contact', json((SELECT json_object('id',c.id,'name',c.name,'email',c.email,'phone',c.phone,'chatbot_a',c.chatbot_a,'chatbot_b',c.chatbot_b,'social_handle',c.social_handle,'external_id',c.external_id,'notes',c.notes,'tags',json(c.tags),'metadata',json(c.metadata),'created_at',c.created_at,'updated_at',c.updated_at) FROM contacts c WHERE c.id = new.contact_id)),
     'gateway', json((SELECT json_object('id',g.id,'type',g.type,'name',g.name,'status',g.status,'is_default',json(iif(g.is_default,'true','false')),'verified',json(iif(g.verified,'true','false'))) FROM gateways g WHERE g.id = new.gateway_id))), new.created_at);
 END;
-CREATE TRIGGER _messages_told AFTER INSERT ON messages WHEN new.role IN ('user','assistant') BEGIN
+CREATE TRIGGER _messages_told AFTER INSERT ON messages WHEN new.role IN ('user','assistant') AND new.metadata ->> '$.delivery.status' IS NOT 'pending' BEGIN
   INSERT INTO _events(type, data, created_at) SELECT iif(new.role = 'user', 'message.received', 'message.sent'), json_object(
     'message', json_object('id',new.id,'conversation_id',new.conversation_id,'role',new.role,'content',new.content,'metadata',json(new.metadata),'created_at',new.created_at),
     'conversation', json_object('id',v.id,'contact_id',v.contact_id,'gateway_id',v.gateway_id,'external_thread_id',v.external_thread_id,'muted',json(iif(v.muted,'true','false')),'metadata',json(v.metadata),'created_at',v.created_at,'updated_at',v.updated_at),
     'contact', json((SELECT json_object('id',c.id,'name',c.name,'email',c.email,'phone',c.phone,'chatbot_a',c.chatbot_a,'chatbot_b',c.chatbot_b,'social_handle',c.social_handle,'external_id',c.external_id,'notes',c.notes,'tags',json(c.tags),'metadata',json(c.metadata),'created_at',c.created_at,'updated_at',c.updated_at) FROM contacts c WHERE c.id = coalesce(new.metadata ->> '$.contact_id', v.contact_id))),
     'gateway', json((SELECT json_object('id',g.id,'type',g.type,'name',g.name,'status',g.status,'is_default',json(iif(g.is_default,'true','false')),'verified',json(iif(g.verified,'true','false'))) FROM gateways g WHERE g.id = v.gateway_id))), new.created_at
+  FROM conversations v WHERE v.id = new.conversation_id;
+END;
+CREATE TRIGGER _messages_delivered AFTER UPDATE OF metadata ON messages WHEN new.role = 'assistant' AND old.metadata ->> '$.delivery.status' = 'pending' AND new.metadata ->> '$.delivery.status' = 'sent' BEGIN
+  INSERT INTO _events(type, data, created_at) SELECT 'message.sent', json_object(
+    'message', json_object('id',new.id,'conversation_id',new.conversation_id,'role',new.role,'content',new.content,'metadata',json(new.metadata),'created_at',new.created_at),
+    'conversation', json_object('id',v.id,'contact_id',v.contact_id,'gateway_id',v.gateway_id,'external_thread_id',v.external_thread_id,'muted',json(iif(v.muted,'true','false')),'metadata',json(v.metadata),'created_at',v.created_at,'updated_at',v.updated_at),
+    'contact', json((SELECT json_object('id',c.id,'name',c.name,'email',c.email,'phone',c.phone,'chatbot_a',c.chatbot_a,'chatbot_b',c.chatbot_b,'social_handle',c.social_handle,'external_id',c.external_id,'notes',c.notes,'tags',json(c.tags),'metadata',json(c.metadata),'created_at',c.created_at,'updated_at',c.updated_at) FROM contacts c WHERE c.id = coalesce(new.metadata ->> '$.contact_id', v.contact_id))),
+    'gateway', json((SELECT json_object('id',g.id,'type',g.type,'name',g.name,'status',g.status,'is_default',json(iif(g.is_default,'true','false')),'verified',json(iif(g.verified,'true','false'))) FROM gateways g WHERE g.id = v.gateway_id))), strftime('%Y-%m-%dT%H:%M:%fZ','now')
   FROM conversations v WHERE v.id = new.conversation_id;
 END;
 CREATE TRIGGER _gateways_told AFTER UPDATE OF status ON gateways WHEN new.status <> old.status AND new.status IN ('active','error') BEGIN

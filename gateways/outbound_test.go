@@ -1,0 +1,634 @@
+package gateways
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// counter is a folder with a running queue, a clock that tests set, and a
+// gateway of one platform.
+type counter struct {
+	*Gateways
+	folder *store.Folder
+	db     *store.DB
+	clock  *clock
+	tries  chan store.Ended
+	vendor *vendor
+	gate   agent.Gateway
+	path   string
+}
+
+// newCounter makes a verified gateway of an account whose platform answers by
+// script, and a queue that runs.
+func newCounter(tb testing.TB, account string, answers map[string][]string) *counter {
+	tb.Helper()
+	c := &counter{clock: newClock(), path: tb.TempDir()}
+	c.open(tb)
+	o := &office{Gateways: c.Gateways, db: c.db}
+	c.vendor, c.gate, _ = accounts[account].open(tb, o, answers)
+	tb.Cleanup(c.close)
+	return c
+}
+
+func (c *counter) open(tb testing.TB) {
+	tb.Helper()
+	folder, err := store.Open(store.Options{Path: c.path, Log: quiet})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c.folder, c.db, c.tries = folder, folder.Default(), make(chan store.Ended, 10_000)
+	c.Gateways = New(Options{Folder: folder, Allow: loopback, Version: "test", Log: quiet})
+	c.now, c.after = c.clock.now, c.clock.after
+	c.wait = func(context.Context, time.Duration) error { return context.Canceled } // one call a try
+	c.out.tried = func(_ *store.DB, _ *store.Sending, e store.Ended) { c.tries <- e }
+	folder.OnEvents(c.Resume)
+	if err := c.Start(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func (c *counter) close() {
+	c.Stop()
+	_ = c.folder.Close()
+}
+
+// restart ends the queue and the folder and opens them again.
+func (c *counter) restart(tb testing.TB) {
+	tb.Helper()
+	c.close()
+	c.open(tb)
+}
+
+// conversation opens one in a thread of the gateway's.
+func (c *counter) conversation(tb testing.TB, thread string) string {
+	tb.Helper()
+	made, err := c.db.CreateConversation(tb.Context(), agent.ConversationChange{GatewayID: agent.Some(c.gate.ID)})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c.sql(tb, "UPDATE conversations SET external_thread_id = ? WHERE id = ?", thread, made.ID)
+	return made.ID
+}
+
+// sql changes rows as the SQL endpoint lets people do.
+func (c *counter) sql(tb testing.TB, query string, args ...any) {
+	tb.Helper()
+	params := store.Params{}
+	for _, a := range args {
+		params.List = append(params.List, a)
+	}
+	if _, err := c.db.SQL(tb.Context(), query, params, store.Access{Write: true}); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func (c *counter) say(tb testing.TB, conversation, text string) agent.Message {
+	tb.Helper()
+	m, err := c.SendMessage(tb.Context(), c.db, agent.Message{ConversationID: conversation, Role: agent.MessageAssistant, Content: text})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+// try waits for the end of a try.
+func (c *counter) try(tb testing.TB) store.Ended {
+	tb.Helper()
+	select {
+	case e := <-c.tries:
+		return e
+	case <-time.After(20 * time.Second):
+	}
+	tb.Fatal("nothing was tried")
+	return store.Ended{}
+}
+
+// delivery is what a message's metadata tells.
+type delivery struct {
+	ExternalID  string     `json:"external_id"`
+	DeliveredAt agent.Time `json:"delivered_at"`
+	Delivery    struct{ Status, Error string }
+}
+
+func (c *counter) delivery(tb testing.TB, m agent.Message) delivery {
+	tb.Helper()
+	_, messages, err := c.db.Conversation(tb.Context(), m.ConversationID, 200)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, found := range messages {
+		if found.ID == m.ID {
+			var d delivery
+			if err := json.Unmarshal(found.Metadata, &d); err != nil {
+				tb.Fatal(err)
+			}
+			return d
+		}
+	}
+	tb.Fatal("the message is gone")
+	return delivery{}
+}
+
+// told counts the events message.sent.
+func (c *counter) told(tb testing.TB) int {
+	tb.Helper()
+	events, _, err := c.db.Undelivered(tb.Context(), store.ConsumerWorkflows, 1000)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	n := 0
+	for _, e := range events {
+		if e.Type == agent.EventMessageSent {
+			n++
+		}
+	}
+	return n
+}
+
+const slackOK = `200 {"ok":true,"channel":"C1","ts":"1.5"}`
+
+// TestSendMessage: a message is stored as pending, sent, and told of once it
+// is sent.
+func TestSendMessage(t *testing.T) {
+	c := newCounter(t, "slack", map[string][]string{slackMessages: {slackOK}})
+	conversation := c.conversation(t, "C1:1.2")
+	m := c.say(t, conversation, "hello")
+	if !strings.Contains(string(m.Metadata), `"delivery":{"status":"pending"}`) {
+		t.Errorf("metadata %s", m.Metadata)
+	}
+	if e := c.try(t); e.Problem != "" || e.ExternalID != "1.5" || e.Parts != 1 {
+		t.Errorf("%+v", e)
+	}
+	if d := c.delivery(t, m); d.Delivery.Status != "sent" || d.Delivery.Error != "" || d.ExternalID != "1.5" || d.DeliveredAt.IsZero() || c.told(t) != 1 {
+		t.Errorf("%+v, %d told", d, c.told(t))
+	}
+	calls := c.vendor.calls()
+	if body := calls[len(calls)-1].body; !strings.Contains(body, `"channel":"C1","text":"hello","thread_ts":"1.2"`) {
+		t.Error(body)
+	}
+	if made, _, err := c.db.Conversation(t.Context(), conversation, 1); err != nil || !made.Muted {
+		t.Errorf("a person's message does not mute: %+v, %v", made, err)
+	}
+}
+
+// TestReplyOnce: a reply with a key is stored and sent once, and none once a
+// person answers.
+func TestReplyOnce(t *testing.T) {
+	c := newCounter(t, "slack", map[string][]string{slackMessages: {slackOK}})
+	reply := agent.Message{ConversationID: c.conversation(t, "D1"), Role: agent.MessageAssistant, Content: "hi"}
+	first, err := c.Reply(t.Context(), c.db, reply, "answers-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.try(t)
+	again, err := c.Reply(t.Context(), c.db, reply, "answers-1")
+	if err != nil || again.ID != first.ID {
+		t.Errorf("%+v, %v", again, err)
+	}
+	if made, _, _ := c.db.Conversation(t.Context(), reply.ConversationID, 1); made.Muted {
+		t.Error("an automatic answer mutes")
+	}
+	c.say(t, reply.ConversationID, "a person")
+	c.try(t)
+	if _, err := c.Reply(t.Context(), c.db, reply, "answers-2"); agent.ErrorCode(err) != agent.CodeConflict {
+		t.Errorf("a muted conversation: %v", err)
+	}
+	if n := len(c.vendor.calls()); n != 1+2 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+// TestSendRetries: what certainly did not arrive is tried again, at the time
+// that the platform asks for or with growing pauses, and gives up; what may
+// have arrived is not.
+func TestSendRetries(t *testing.T) {
+	for name, s := range map[string]struct {
+		account, call string
+		answers       []string
+		tries         int
+		problem       string
+	}{
+		"busy, then sent":     {"slack", slackMessages, []string{"429 {}", "503 {}", slackOK}, 3, ""},
+		"busy for ever":       {"slack", slackMessages, []string{"429 {}"}, 7, "asked too often"},
+		"refused":             {"slack", slackMessages, []string{`200 {"ok":false,"error":"channel_not_found"}`}, 1, "(channel_not_found)"},
+		"token refused":       {"slack", slackMessages, []string{`401 {}`}, 1, "refused the bot token"},
+		"broken":              {"slack", slackMessages, []string{"500 {}"}, 1, "nobody knows whether"},
+		"not understood":      {"slack", slackMessages, []string{"200 <html>"}, 1, "nobody knows whether"},
+		"broken, knows again": {"discord", "POST /channels/645/messages", []string{"500 {}", `200 {"id":"9","channel_id":"645"}`}, 2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCounter(t, s.account, map[string][]string{s.call: s.answers})
+			thread := map[string]string{"slack": "C1", "discord": "645:1"}[s.account]
+			m := c.say(t, c.conversation(t, thread), "hello")
+			var e store.Ended
+			for i := range s.tries {
+				e = c.try(t)
+				if i == s.tries-1 {
+					break
+				}
+				if d := c.delivery(t, m); d.Delivery.Status != "pending" || c.told(t) != 0 {
+					t.Fatalf("after try %d: %+v", i+1, d)
+				}
+				pause := e.Next.Sub(c.clock.now())
+				if want := sendPauses[i]; pause < want || pause > want+want/10+time.Millisecond {
+					t.Errorf("pause %d is %v, want %v", i+1, pause, want)
+				}
+				c.clock.pass(pause + time.Second)
+			}
+			d := c.delivery(t, m)
+			if s.problem == "" {
+				if e.Problem != "" || d.Delivery.Status != "sent" || c.told(t) != 1 {
+					t.Errorf("%+v, %+v", e, d)
+				}
+				return
+			}
+			g, err := c.db.Gateway(t.Context(), c.gate.ID)
+			if err != nil || !strings.Contains(e.Problem, s.problem) || !e.Next.IsZero() || d.Delivery.Status != "failed" || d.Delivery.Error != e.Problem ||
+				!strings.Contains(g.LastError, e.Problem) || g.Status != agent.GatewayActive || c.told(t) != 0 || !d.DeliveredAt.IsZero() {
+				t.Errorf("%+v, %+v, gateway %+v, %v", e, d, g, err)
+			}
+		})
+	}
+}
+
+func TestRetryAfterCounts(t *testing.T) {
+	g := New(Options{Log: quiet})
+	s := &store.Sending{Attempt: 1, FirstAt: agent.At(time.Unix(1000, 0))}
+	now := time.Unix(1000, 0)
+	for asks, want := range map[time.Duration]time.Duration{0: 2 * time.Second, 90 * time.Second: 90 * time.Second, 48 * time.Hour: longestAsked} {
+		_, next := g.judge(refusal(&statusError{platform: "X", status: http.StatusTooManyRequests, asks: asks}, "X", "y"), s, now)
+		if pause := next.Sub(now); pause < want || pause > want+want/10+time.Millisecond {
+			t.Errorf("asked for %v: %v", asks, pause)
+		}
+	}
+}
+
+// TestLongMessageGoesOn: of a message in parts none is sent twice.
+func TestLongMessageGoesOn(t *testing.T) {
+	c := newCounter(t, "sms", map[string][]string{twilioMessages: {`201 {"sid":"SM1"}`, "429 {}", `201 {"sid":"SM2"}`}})
+	m := c.say(t, c.conversation(t, "+15551234567"), strings.Repeat("a", twilioLimit)+" "+strings.Repeat("b", twilioLimit))
+	if e := c.try(t); e.Parts != 1 || e.ExternalID != "SM1" || e.Next.IsZero() {
+		t.Fatalf("%+v", e)
+	}
+	c.clock.pass(5 * time.Second)
+	if e := c.try(t); e.Parts != 2 || e.ExternalID != "SM1" || e.Problem != "" {
+		t.Errorf("%+v", e)
+	}
+	calls := c.vendor.calls()
+	first, last := calls[1].heard(t), calls[3].heard(t)
+	if len(calls) != 4 || !strings.Contains(first, "Body=aaa") || !strings.Contains(last, "Body=bbb") || c.delivery(t, m).ExternalID != "SM1" {
+		t.Errorf("%d calls", len(calls))
+	}
+}
+
+// TestOrder: messages of a conversation are sent one after the other, also
+// when one waits for its next try; other conversations do not wait for it.
+func TestOrder(t *testing.T) {
+	c := newCounter(t, "slack", map[string][]string{slackMessages: {"429 {}", slackOK}})
+	slow, other := c.conversation(t, "C1"), c.conversation(t, "C2")
+	c.say(t, slow, "1")
+	c.try(t)
+	for i := 2; i <= 5; i++ {
+		c.say(t, slow, fmt.Sprint(i))
+	}
+	c.say(t, other, "other")
+	c.try(t)
+	c.clock.pass(5 * time.Second)
+	for range 5 {
+		c.try(t)
+	}
+	var texts []string
+	for _, call := range c.vendor.calls()[1:] {
+		var said struct{ Text string }
+		if err := json.Unmarshal([]byte(call.body), &said); err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, said.Text)
+	}
+	if !slices.Equal(texts, []string{"1", "other", "1", "2", "3", "4", "5"}) {
+		t.Errorf("%q", texts)
+	}
+}
+
+// TestFailedGivesWay: behind a message that failed, or was deleted, the next
+// one goes on.
+func TestFailedGivesWay(t *testing.T) {
+	c := newCounter(t, "slack", map[string][]string{slackMessages: {"500 {}", "429 {}", slackOK}})
+	conversation := c.conversation(t, "C1")
+	c.say(t, conversation, "fails")
+	late := c.say(t, conversation, "is deleted")
+	last := c.say(t, conversation, "goes on")
+	c.try(t)
+	if e := c.try(t); e.Next.IsZero() {
+		t.Fatalf("%+v", e)
+	}
+	c.sql(t, "DELETE FROM messages WHERE id = ?", late.ID)
+	c.clock.pass(5 * time.Second)
+	c.try(t)
+	if d := c.delivery(t, last); d.Delivery.Status != "sent" {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestKilledWhileSending: what was being sent when the program was killed is
+// sent again only where the platform can tell a repeat.
+func TestKilledWhileSending(t *testing.T) {
+	for name, s := range map[string]struct {
+		account, call, thread, answer string
+		after                         time.Duration
+		sent                          bool
+	}{
+		"Slack":         {"slack", slackMessages, "C1", slackOK, 0, false},
+		"Discord":       {"discord", "POST /channels/645/messages", "645:1", `200 {"id":"9","channel_id":"645"}`, 0, true},
+		"Discord, late": {"discord", "POST /channels/645/messages", "645:1", `200 {"id":"9","channel_id":"645"}`, 3 * time.Minute, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCounter(t, s.account, map[string][]string{s.call: {s.answer}})
+			conversation := c.conversation(t, s.thread)
+			c.Stop()
+			m := c.say(t, conversation, "hello")
+			// What a kill leaves: the mark is written, and nothing else.
+			if begun, err := c.db.BeginSending(t.Context(), m.ID, agent.At(time.Now().Add(time.Hour))); err != nil || begun == nil {
+				t.Fatal(begun, err)
+			}
+			behind := c.say(t, conversation, "behind")
+			c.clock.pass(time.Hour + s.after)
+			c.restart(t)
+			if s.sent {
+				c.try(t)
+			}
+			c.try(t)
+			want := "failed"
+			if s.sent {
+				want = "sent"
+			}
+			if d := c.delivery(t, m); d.Delivery.Status != want || !s.sent && !strings.Contains(d.Delivery.Error, "nobody knows whether") {
+				t.Errorf("%+v", d)
+			}
+			if d := c.delivery(t, behind); d.Delivery.Status != "sent" {
+				t.Errorf("behind: %+v", d)
+			}
+		})
+	}
+}
+
+// TestLeftMessages: what waits is sent by the next start, from rows alone.
+func TestLeftMessages(t *testing.T) {
+	c := newCounter(t, "slack", map[string][]string{slackMessages: {slackOK}})
+	conversation := c.conversation(t, "C1")
+	c.Stop()
+	m := c.say(t, conversation, "hello")
+	c.clock.pass(time.Minute)
+	c.restart(t)
+	c.try(t)
+	if d := c.delivery(t, m); d.Delivery.Status != "sent" {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestStopDrains: Stop lets a send under way end, and nothing is sent twice.
+func TestStopDrains(t *testing.T) {
+	c := newCounter(t, "slack", nil)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	c.vendor.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked <- struct{}{}
+		<-answer
+		_, _ = w.Write([]byte(slackOK[4:]))
+	})
+	m := c.say(t, c.conversation(t, "C1"), "hello")
+	<-asked
+	stopped := make(chan struct{})
+	go func() { c.Stop(); close(stopped) }()
+	answer <- struct{}{}
+	<-stopped
+	if d := c.delivery(t, m); d.Delivery.Status != "sent" {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestStopCuts: a send that does not end is cut, and counts as one whose
+// outcome nobody knows.
+func TestStopCuts(t *testing.T) {
+	c := newCounter(t, "slack", nil)
+	asked, over := make(chan struct{}), make(chan struct{})
+	c.vendor.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-over
+	})
+	conversation := c.conversation(t, "C1")
+	m := c.say(t, conversation, "hello")
+	<-asked
+	c.out.drain = 0
+	c.Stop()
+	close(over)
+	if d := c.delivery(t, m); d.Delivery.Status != "pending" {
+		t.Errorf("%+v", d)
+	}
+	c.vendor.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(slackOK[4:])) })
+	behind := c.say(t, conversation, "behind")
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.try(t)
+	if d := c.delivery(t, m); d.Delivery.Status != "failed" || !strings.Contains(d.Delivery.Error, "nobody knows whether") {
+		t.Errorf("%+v", d)
+	}
+	if d := c.delivery(t, behind); d.Delivery.Status != "sent" {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestDisabledAgentRests: the messages of a disabled agent wait until it is
+// one no more.
+func TestDisabledAgentRests(t *testing.T) {
+	c := newCounter(t, "slack", map[string][]string{slackMessages: {slackOK}})
+	conversation := c.conversation(t, "C1")
+	c.Stop()
+	m := c.say(t, conversation, "hello")
+	set := func(status agent.Status) {
+		t.Helper()
+		if _, err := c.folder.UpdateAgent(t.Context(), c.db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(agent.StatusDisabled)
+	c.restart(t)
+	c.Kick(c.db)
+	if d := c.delivery(t, m); d.Delivery.Status != "pending" {
+		t.Errorf("%+v", d)
+	}
+	set(agent.StatusActive)
+	c.try(t)
+	if d := c.delivery(t, m); d.Delivery.Status != "sent" {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestNotSendable: what cannot be sent is refused at once, and nothing stored.
+func TestNotSendable(t *testing.T) {
+	c := newCounter(t, "slack", nil)
+	bare, err := c.db.CreateConversation(t.Context(), agent.ConversationChange{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown, err := c.db.CreateConversation(t.Context(), agent.ConversationChange{GatewayID: agent.Some(c.gate.ID)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inactive := c.conversation(t, "C1")
+	for name, m := range map[string]agent.Message{
+		"no gateway": {ConversationID: bare.ID, Role: agent.MessageAssistant, Content: "x"},
+		"nobody":     {ConversationID: unknown.ID, Role: agent.MessageAssistant, Content: "x"},
+		"a user's":   {ConversationID: inactive, Role: agent.MessageUser, Content: "x"},
+		"no text":    {ConversationID: inactive, Role: agent.MessageAssistant},
+		"no such":    {ConversationID: "conversation-x", Role: agent.MessageAssistant, Content: "x"},
+	} {
+		_, err := c.SendMessage(t.Context(), c.db, m)
+		if code := agent.ErrorCode(err); code != agent.CodeValidation && (name != "no such" || code != agent.CodeNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := c.Update(t.Context(), c.db, c.gate.ID, agent.GatewayChange{Config: agent.Some(config(t, map[string]any{"botToken": "new"}))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.SendMessage(t.Context(), c.db, agent.Message{ConversationID: inactive, Role: agent.MessageAssistant, Content: "x"}); agent.ErrorCode(err) != agent.CodeValidation {
+		t.Errorf("an inactive gateway: %v", err)
+	}
+	for _, id := range []string{bare.ID, unknown.ID, inactive} {
+		if _, messages, _ := c.db.Conversation(t.Context(), id, 10); len(messages) != 0 {
+			t.Errorf("%d messages stored", len(messages))
+		}
+	}
+}
+
+// TestMailReply: the answer to an email is one, in its thread.
+func TestMailReply(t *testing.T) {
+	v := newVendor(t, map[string][]string{"GET /domains": {`200 {"data":[]}`}, "POST /emails": {`200 {"id":"mail-1"}`}})
+	c := newCounter(t, "slack", nil)
+	o := &office{Gateways: c.Gateways, db: c.db}
+	c.gate, _ = o.gateway(t, "resend", map[string]any{"apiKey": "k", "fromAddress": "shop@example.com", "apiBaseUrl": v.URL})
+	ada, err := c.db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("Ada"), Email: agent.Some("ada@example.com")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conversation := c.conversation(t, "<1@x>")
+	c.sql(t, "UPDATE conversations SET contact_id = ? WHERE id = ?", ada.ID, conversation)
+	asked := agent.Message{ConversationID: conversation, Role: agent.MessageUser, Content: "Where?",
+		Metadata: json.RawMessage(`{"subject":"My\r\n order","message_id":"<2@x>","references":"<1@x>"}`)}
+	if _, err := c.db.AppendMessage(t.Context(), asked); err != nil {
+		t.Fatal(err)
+	}
+	m := c.say(t, conversation, "There.")
+	if e := c.try(t); e.Problem != "" || e.ExternalID != "mail-1" {
+		t.Errorf("%+v", e)
+	}
+	calls := v.calls()
+	body := calls[len(calls)-1].body
+	for _, want := range []string{`"subject":"Re: My order"`, `"In-Reply-To":"\u003c2@x\u003e"`, `"References":"\u003c1@x\u003e \u003c2@x\u003e"`, `"to":["ada@example.com"]`, `"text":"There."`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("%s is not in %s", want, body)
+		}
+	}
+	if got := calls[len(calls)-1].header.Get("Idempotency-Key"); got != fmt.Sprintf("%s:message:%d", c.db.ID(), m.ID) {
+		t.Errorf("key %s", got)
+	}
+}
+
+// TestNewConversationByPhone: a conversation that begins here gets its thread,
+// so that the answer finds it.
+func TestNewConversationByPhone(t *testing.T) {
+	c := newCounter(t, "sms", map[string][]string{twilioMessages: {`201 {"sid":"SM1"}`}})
+	ada, err := c.db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("Ada"), Phone: agent.Some("+1 (555) 123-4567")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := c.db.CreateConversation(t.Context(), agent.ConversationChange{GatewayID: agent.Some(c.gate.ID), ContactID: agent.Some(ada.ID)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.say(t, made.ID, "hello")
+	c.try(t)
+	made, _, err = c.db.Conversation(t.Context(), made.ID, 1)
+	if err != nil || made.ExternalThreadID != "+15551234567" {
+		t.Errorf("%+v, %v", made, err)
+	}
+	if calls := c.vendor.calls(); !strings.Contains(calls[len(calls)-1].heard(t), "To=+15551234567") {
+		t.Errorf("%s", calls[len(calls)-1].body)
+	}
+}
+
+// TestManyAtOnce: many conversations of several senders, each message once.
+func TestManyAtOnce(t *testing.T) {
+	c := newCounter(t, "slack", map[string][]string{slackMessages: {slackOK}})
+	const conversations, each = 40, 5
+	var all sync.WaitGroup
+	for i := range conversations {
+		id := c.conversation(t, fmt.Sprint("C", i))
+		all.Go(func() {
+			for n := range each {
+				m := agent.Message{ConversationID: id, Role: agent.MessageAssistant, Content: fmt.Sprint(i, "/", n)}
+				if _, err := c.SendMessage(t.Context(), c.db, m); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for range conversations * each {
+		if e := c.try(t); e.Problem != "" {
+			t.Fatalf("%+v", e)
+		}
+	}
+	next := map[string]int{}
+	for _, call := range c.vendor.calls()[1:] {
+		var said struct{ Channel, Text string }
+		if err := json.Unmarshal([]byte(call.body), &said); err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprint(said.Channel[1:], "/", next[said.Channel]); said.Text != want {
+			t.Errorf("%s got %s, want %s", said.Channel, said.Text, want)
+		}
+		next[said.Channel]++
+	}
+	if c.told(t) != conversations*each {
+		t.Errorf("%d told", c.told(t))
+	}
+	c.Stop()
+	if n := len(c.out.desks); n > 1 {
+		t.Errorf("%d desks are left", n)
+	}
+}
+
+func TestOutboundStartStop(t *testing.T) {
+	c := newCounter(t, "slack", map[string][]string{slackMessages: {slackOK}})
+	conversation := c.conversation(t, "C1")
+	for i := range 20 {
+		c.say(t, conversation, fmt.Sprint(i))
+		if i%2 == 0 {
+			c.Stop()
+		}
+		if err := c.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 20 {
+		if e := c.try(t); e.Problem != "" {
+			t.Errorf("%+v", e)
+		}
+	}
+	c.Stop()
+	c.Stop()
+	if n := len(c.vendor.calls()); n != 21 {
+		t.Errorf("%d calls", n)
+	}
+}

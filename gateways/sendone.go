@@ -1,0 +1,211 @@
+package gateways
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/store"
+)
+
+// sendPauses are the waits before each further try of a message that its
+// platform certainly does not have. With the first try, seven are made within
+// some 32 minutes: an answer that comes much later is none.
+var sendPauses = []time.Duration{2 * time.Second, 10 * time.Second, time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute}
+
+// longestAsked bounds the wait that a platform can ask for.
+const longestAsked = time.Hour
+
+// unsure ends the text about a message of which nobody knows whether it arrived.
+const unsure = "; nobody knows whether the message arrived, so it is not sent again"
+
+// SendMessage adds a person's message, which must be the assistant's, to a
+// conversation and sends it over the conversation's gateway. It returns once
+// the message is stored with metadata.delivery "pending"; what comes of it is
+// noted there as "sent" or "failed", and message.sent tells of a success.
+func (g *Gateways) SendMessage(ctx context.Context, db *store.DB, m agent.Message) (agent.Message, error) {
+	return g.queueMessage(ctx, db, m, "", false)
+}
+
+// Reply is SendMessage for what an agent answers by itself. key names what is
+// answered: a second reply with the same key is not stored, and the first is
+// returned. When a person answers the conversation by now it is a CONFLICT.
+func (g *Gateways) Reply(ctx context.Context, db *store.DB, m agent.Message, key string) (agent.Message, error) {
+	return g.queueMessage(ctx, db, m, key, true)
+}
+
+func (g *Gateways) queueMessage(ctx context.Context, db *store.DB, m agent.Message, key string, automatic bool) (agent.Message, error) {
+	queued, err := db.SendMessage(ctx, m, key, automatic)
+	if err == nil {
+		g.Kick(db)
+	}
+	return queued, err
+}
+
+// sendOne tries a message once and writes down what came of it.
+func (g *Gateways) sendOne(ctx context.Context, db *store.DB, id int64) {
+	s, err := db.BeginSending(ctx, id, agent.At(g.now()))
+	if s == nil || err != nil {
+		if err != nil && ctx.Err() == nil {
+			g.log.Error("a message that is to be sent could not be read", "agent", db.ID(), "message", id, "error", err)
+			_ = g.wait(ctx, lookAgainAfter)
+		}
+		return
+	}
+	sent, err := g.deliver(ctx, db.ID(), s)
+	if err != nil && ctx.Err() != nil && !certain(err) {
+		return // cut by Stop: the next Start decides
+	}
+	e := store.Ended{Parts: max(sent.Parts, s.Parts), ExternalID: cmp.Or(s.ExternalID, sent.ID), Channel: cmp.Or(s.Channel, sent.Channel)}
+	if err != nil {
+		e.Problem, e.Next = g.judge(err, s, g.now())
+		g.log.Info("a message could not be sent", "agent", db.ID(), "message", id, "gateway", s.Gateway.ID, "error", err)
+	}
+	for {
+		err := db.EndSending(context.WithoutCancel(ctx), s, e)
+		if err == nil || agent.ErrorCode(err) == agent.CodeNotFound {
+			break
+		}
+		g.log.Error("what came of a message could not be written down", "agent", db.ID(), "message", id, "error", err)
+		if g.wait(ctx, holdAfter) != nil {
+			return
+		}
+	}
+	g.out.tried(db, s, e)
+}
+
+// errInactive says that a gateway sends nothing until it is verified.
+var errInactive = failed("the gateway is not active: verify it", nil)
+
+// never says why a message cannot be sent, now or later.
+func never(why string) error { return agent.Errorf(agent.CodeConflict, "%s", why) }
+
+// deliver hands a message to its platform.
+func (g *Gateways) deliver(ctx context.Context, agentID string, s *store.Sending) (Sent, error) {
+	o := s.Gateway
+	p := platformOf(o.Type, o.Config)
+	switch {
+	case o.ID == "":
+		return Sent{}, never("the gateway does not exist any more")
+	case o.Locked:
+		return Sent{}, never(lockedConfig)
+	case o.Status != agent.GatewayActive:
+		return Sent{}, errInactive
+	case p == nil:
+		return Sent{}, never("a gateway of this type sends nothing")
+	}
+	if missing := p.missing(o.Config); len(missing) > 0 {
+		return Sent{}, never("the gateway is not complete: " + lacks(missing))
+	}
+	to := s.Conversation.Recipient(o.Type, &s.Contact)
+	if to == "" {
+		return Sent{}, never("the contact has nothing that the platform knows them by")
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	switch p := p.(type) {
+	case messenger:
+		m := Message{Text: s.Text, Key: s.Key(agentID), Skip: s.Parts, Token: s.Token}
+		m.To, m.Thread = p.address(to)
+		return p.send(ctx, g, o.Config, m)
+	case mailer:
+		e := letter(s, to, agentID)
+		if err := e.Validate(); err != nil {
+			return Sent{}, err
+		}
+		id, err := p.send(ctx, g, o.Config, messageIDOf(agentID, o.Config.FromAddress, e), e)
+		return Sent{ID: id, Channel: to, Parts: 1}, err
+	}
+	return Sent{}, never("a gateway of this type sends no messages of text")
+}
+
+// letter makes an email of a message: an answer to the contact's newest, when
+// there is one.
+func letter(s *store.Sending, to, agentID string) *Email {
+	var answers struct {
+		Subject    string `json:"subject"`
+		MessageID  string `json:"message_id"`
+		References string `json:"references"`
+		ReplyTo    string `json:"reply_to"`
+	}
+	_ = json.Unmarshal(s.Answers, &answers) // what is no email has none of these
+	var own struct {
+		Subject string `json:"subject"`
+	}
+	_ = json.Unmarshal(s.Conversation.Metadata, &own)
+	subject := cmp.Or(strings.Join(strings.Fields(answers.Subject), " "), own.Subject, "Message from "+cmp.Or(s.Gateway.Config.FromName, s.Gateway.Config.FromAddress))
+	if answers.Subject != "" && !strings.HasPrefix(strings.ToLower(subject), "re:") {
+		subject = "Re: " + subject
+	}
+	e := &Email{To: []string{to}, Subject: agent.Clip(subject, maxSubjectBytes/4), Text: s.Text, IdempotencyKey: s.Key(agentID)}
+	if isAddress(answers.ReplyTo) {
+		e.To[0] = answers.ReplyTo
+	}
+	if ids := messageIDs(answers.MessageID); len(ids) == 1 {
+		e.InReplyTo, e.References = ids[0], messageIDs(answers.References)
+	}
+	return e
+}
+
+// judge makes of a failed try a text for people, and when the next is: zero
+// for never.
+func (g *Gateways) judge(err error, s *store.Sending, now time.Time) (problem string, next agent.Time) {
+	var invalid *agent.Error
+	if problem = told(err); errors.As(err, &invalid) {
+		return agent.Clip(invalid.Message, 500), agent.Time{}
+	}
+	sure := certain(err)
+	if !sure && !g.knowsAgain(s, now) {
+		return problem + unsure, agent.Time{}
+	}
+	if sure && !passing(err) || s.Attempt > len(sendPauses) {
+		return problem, agent.Time{}
+	}
+	pause := sendPauses[s.Attempt-1]
+	pause += time.Duration(rand.Float64() * float64(pause) / 10)
+	if status := statusOf(err); status != nil {
+		pause = max(pause, min(status.asks, longestAsked))
+	}
+	return problem, agent.At(now.Add(pause))
+}
+
+// certain tells whether the platform certainly does not have what an error is
+// about.
+func certain(err error) bool {
+	var invalid *agent.Error
+	var refused *egress.Error
+	var dial *net.OpError
+	var name *net.DNSError
+	if status := statusOf(err); status != nil {
+		return status.status < 500 || status.status == http.StatusServiceUnavailable
+	}
+	return errors.Is(err, errInactive) || errors.As(err, &invalid) || errors.As(err, &refused) || errors.As(err, &name) ||
+		errors.As(err, &dial) && dial.Op == "dial" || isTLS(err) || smtpStatus(err) != 0
+}
+
+// passing tells whether what certainly did not arrive may do so later.
+func passing(err error) bool {
+	var refused *egress.Error
+	switch status := statusOf(err); {
+	case status != nil:
+		return status.status == http.StatusTooManyRequests || status.status == http.StatusServiceUnavailable
+	case errors.As(err, &refused), isTLS(err):
+		return false
+	}
+	code := smtpStatus(err)
+	return code == 0 || code >= 400 && code < 500
+}
+
+// knowsAgain tells whether a message's platform would tell a repeat of it now.
+func (g *Gateways) knowsAgain(s *store.Sending, now time.Time) bool {
+	r, ok := platformOf(s.Gateway.Type, s.Gateway.Config).(recognizer)
+	return ok && s.Gateway.ID != "" && !s.FirstAt.IsZero() && now.Before(s.FirstAt.Add(r.recognizes(Message{Text: s.Text, Skip: s.Parts, Token: s.Token})))
+}

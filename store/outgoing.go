@@ -1,0 +1,309 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"satchel/agent"
+)
+
+// MaxWaiting bounds the messages of an agent that wait for their platforms.
+const MaxWaiting = 2000
+
+// SendMessage adds a message of the assistant's to a conversation, and to the
+// queue of what its gateway's platform is to get; the queue is told of by the
+// caller. An automatic one is CONFLICT when a person answers the conversation
+// meanwhile; one of a person mutes it. With a key that was used before nothing
+// is added and that message is returned; empty: no key.
+func (db *DB) SendMessage(ctx context.Context, m agent.Message, key string, automatic bool) (agent.Message, error) {
+	if len(m.Metadata) == 0 {
+		m.Metadata = json.RawMessage("{}")
+	}
+	if err := m.Validate(); err != nil {
+		return m, err
+	}
+	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
+		m := m
+		if done, err := tx.keyed(key); err != nil || done != nil {
+			return tx.messageOr(m, done, err)
+		}
+		c, err := tx.conversation(m.ConversationID)
+		if err != nil {
+			return m, err
+		}
+		if automatic && c.Muted {
+			return m, agent.Errorf(agent.CodeConflict, "a person answers this conversation")
+		}
+		if err := tx.sendable(&c, m.Role); err != nil {
+			return m, err
+		}
+		if m.Metadata, err = mergeObjects(m.Metadata, json.RawMessage(`{"delivery":{"status":"pending"}}`)); err != nil {
+			return m, err
+		}
+		if err := tx.appendMessage(&m); err != nil {
+			return m, err
+		}
+		if _, err := tx.exec("UPDATE conversations SET muted = ?, updated_at = ? WHERE id = ?", c.Muted || !automatic, tx.Now, c.ID); err != nil {
+			return m, err
+		}
+		if err := tx.queueMessage(&c, m.ID, key); err != nil || automatic {
+			return m, err
+		}
+		return m, tx.audit("message added", map[string]any{"conversation_id": c.ID, "message_id": m.ID, "role": m.Role, "send": true})
+	})
+}
+
+// keyed returns the message that was queued under a key; nil for none.
+func (tx *Tx) keyed(key string) (*agent.Message, error) {
+	if key == "" {
+		return nil, nil
+	}
+	found, err := all(tx, scanMessage, "SELECT "+messageColumns+" FROM messages WHERE id = (SELECT message_id FROM _outgoing WHERE key = ?)", key)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+func (tx *Tx) messageOr(m agent.Message, done *agent.Message, err error) (agent.Message, error) {
+	if done != nil {
+		return *done, nil
+	}
+	return m, err
+}
+
+// sendable tells why a message of a conversation cannot be sent. A
+// conversation by phone gets its thread: the number, so that an answer finds it.
+func (tx *Tx) sendable(c *agent.Conversation, role agent.MessageRole) error {
+	if role != agent.MessageAssistant {
+		return agent.Invalid("send", "needs the role assistant")
+	}
+	if c.GatewayID == "" {
+		return agent.Invalid("send", "needs a conversation with a gateway")
+	}
+	g, err := tx.gateway(c.GatewayID)
+	if agent.ErrorCode(err) == agent.CodeNotFound || err == nil && g.Status != agent.GatewayActive {
+		return agent.Invalid("send", "needs an active gateway")
+	} else if err != nil {
+		return err
+	}
+	contact, err := tx.contactOf(c)
+	if err != nil {
+		return err
+	}
+	to := c.Recipient(g.Type, &contact)
+	if to == "" {
+		return agent.Invalid("send", "needs a contact whom the gateway's platform can reach, or a conversation that began there")
+	}
+	var waiting int
+	if err := tx.value(&waiting, "SELECT count(*) FROM _outgoing WHERE status IN ('pending','sending')"); err != nil {
+		return err
+	}
+	if waiting >= MaxWaiting {
+		return agent.Errorf(agent.CodeConflict, "%d messages of this agent wait to be sent already", MaxWaiting).With("limit", MaxWaiting)
+	}
+	if c.ExternalThreadID == "" && (g.Type == agent.GatewaySMS || g.Type == agent.GatewayChatbotB) {
+		_, err = tx.exec("UPDATE OR IGNORE conversations SET external_thread_id = ? WHERE id = ?", dialled(to), c.ID)
+	}
+	return err
+}
+
+// dialled is a phone number without what people write between its digits.
+func dialled(number string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r == '+' {
+			return r
+		}
+		return -1
+	}, number)
+}
+
+// contactOf is the contact of a conversation; the zero Contact when there is
+// none.
+func (tx *Tx) contactOf(c *agent.Conversation) (agent.Contact, error) {
+	contact, err := tx.contact(c.ContactID)
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		return agent.Contact{}, nil
+	}
+	return contact, err
+}
+
+// queueMessage puts a message in its conversation's line, with the token that
+// it is sent by when an inbound message has left one.
+func (tx *Tx) queueMessage(c *agent.Conversation, id int64, key string) error {
+	token, err := tx.takeReplyToken(c.ID)
+	if err != nil {
+		return err
+	}
+	if token != "" {
+		if err := tx.putSecret(c.ID, sendingField(id), token); err != nil {
+			return err
+		}
+	}
+	_, err = tx.exec(`INSERT INTO _outgoing(message_id, conversation_id, gateway_id, key, status, next_attempt_at, created_at)
+		VALUES (?1, ?2, ?3, nullif(?4, ''), 'pending',
+			iif(EXISTS (SELECT 1 FROM _outgoing WHERE conversation_id = ?2 AND status IN ('pending','sending')), NULL, '1970-01-01T00:00:00.000Z'), ?5)`,
+		id, c.ID, c.GatewayID, key, tx.Now)
+	return err
+}
+
+// sendingField is the field of _secrets with the token of a queued message.
+func sendingField(id int64) string { return replyField + "-" + strconv.FormatInt(id, 10) }
+
+// DueMessage is a message that is due to be sent.
+type DueMessage struct {
+	ID             int64
+	ConversationID string
+}
+
+// DueMessages returns up to limit messages that are due at now, of each
+// conversation one, and when the next after now falls due; zero for never.
+func (db *DB) DueMessages(ctx context.Context, now agent.Time, limit int) (due []DueMessage, next agent.Time, err error) {
+	due, err = Read(ctx, db, func(tx *Tx) ([]DueMessage, error) {
+		if err := tx.value(&next, "SELECT min(next_attempt_at) FROM _outgoing WHERE status = 'pending' AND next_attempt_at > ?", now); err != nil {
+			return nil, err
+		}
+		return all(tx, func(rows *sql.Rows) (d DueMessage, err error) { return d, rows.Scan(&d.ID, &d.ConversationID) },
+			"SELECT message_id, conversation_id FROM _outgoing WHERE status = 'pending' AND next_attempt_at <= ? ORDER BY next_attempt_at, message_id LIMIT ?", now, limit)
+	})
+	return due, next, err
+}
+
+// Sending is a message that is being sent, with all that a try needs.
+type Sending struct {
+	MessageID    int64
+	Text         string
+	Attempt      int // this one
+	FirstAt      agent.Time
+	Parts        int    // that are out
+	ExternalID   string // of the first
+	Channel      string
+	Token        string // to answer an inbound message with; empty: none
+	Conversation agent.Conversation
+	Contact      agent.Contact
+	Answers      json.RawMessage // metadata of the newest message of the contact's before; nil: there is none
+	Gateway      OpenGateway     // without an id: it is gone
+}
+
+// Key is the same each time that the message is tried.
+func (s *Sending) Key(agentID string) string {
+	return agentID + ":message:" + strconv.FormatInt(s.MessageID, 10)
+}
+
+// BeginSending marks a message as being sent and reads it; nil when it is not
+// due at now. The mark stays until EndSending, whatever happens to the program.
+func (db *DB) BeginSending(ctx context.Context, id int64, now agent.Time) (*Sending, error) {
+	return Write(ctx, db, func(tx *Tx) (*Sending, error) {
+		done, err := tx.exec(`UPDATE _outgoing SET status = 'sending', attempt = attempt + 1, first_at = coalesce(first_at, ?2), next_attempt_at = NULL
+			WHERE message_id = ?1 AND status = 'pending' AND next_attempt_at <= ?2`, id, now)
+		if err != nil {
+			return nil, err
+		}
+		if n, err := done.RowsAffected(); n == 0 || err != nil {
+			return nil, err
+		}
+		cut, err := tx.cutSendings("o.message_id = ?", id)
+		if err != nil || len(cut) == 0 {
+			return nil, err
+		}
+		return &cut[0], nil
+	})
+}
+
+// CutSendings returns the messages that are marked as being sent. When nothing
+// of the agent is, the program was ended in the middle of these.
+func (db *DB) CutSendings(ctx context.Context) ([]Sending, error) {
+	return Read(ctx, db, func(tx *Tx) ([]Sending, error) { return tx.cutSendings("true") })
+}
+
+func (tx *Tx) cutSendings(where string, args ...any) ([]Sending, error) {
+	gatewayIDs := map[int64]string{}
+	cut, err := all(tx, func(rows *sql.Rows) (s Sending, err error) {
+		var gatewayID string
+		err = rows.Scan(&s.MessageID, &s.Conversation.ID, &gatewayID, &s.Attempt, &s.FirstAt, &s.Parts, &s.ExternalID, &s.Channel, &s.Text)
+		gatewayIDs[s.MessageID] = gatewayID
+		return s, err
+	}, `SELECT o.message_id, o.conversation_id, o.gateway_id, o.attempt, o.first_at, o.parts, o.external_id, o.channel, m.content
+		FROM _outgoing o JOIN messages m ON m.id = o.message_id WHERE o.status = 'sending' AND `+where, args...)
+	for i := range cut {
+		if err == nil {
+			err = tx.completeSending(&cut[i], gatewayIDs[cut[i].MessageID])
+		}
+	}
+	return cut, err
+}
+
+func (tx *Tx) completeSending(s *Sending, gatewayID string) (err error) {
+	if s.Conversation, err = tx.conversation(s.Conversation.ID); err != nil {
+		return err
+	}
+	if s.Contact, err = tx.contactOf(&s.Conversation); err != nil {
+		return err
+	}
+	s.Gateway, err = tx.openGateway(gatewayID)
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		s.Gateway, err = OpenGateway{}, nil
+	}
+	if err != nil {
+		return err
+	}
+	if s.Token, err = tx.secret(s.Conversation.ID, sendingField(s.MessageID)); err != nil && !errors.Is(err, errLocked) {
+		return err
+	}
+	answers, err := all(tx, func(rows *sql.Rows) (raw json.RawMessage, err error) { return raw, rows.Scan((*rawJSON)(&raw)) },
+		"SELECT metadata FROM messages WHERE conversation_id = ? AND id < ? AND role = 'user' ORDER BY id DESC LIMIT 1", s.Conversation.ID, s.MessageID)
+	if len(answers) > 0 {
+		s.Answers = answers[0]
+	}
+	return err
+}
+
+// Ended is what came of sending a message.
+type Ended struct {
+	Parts      int // that are out, of all tries
+	ExternalID string
+	Channel    string
+	Problem    string     // empty: sent
+	Next       agent.Time // with a problem: when it is tried again; zero: not
+}
+
+// EndSending notes what came of a try: on the message, and a problem on its
+// gateway too. The event message.sent is written with a success.
+func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		status := "sent"
+		switch {
+		case e.Problem != "" && e.Next.IsZero():
+			status = "failed"
+		case e.Problem != "":
+			status = "pending"
+		}
+		done, err := tx.exec(`UPDATE _outgoing SET status = ?, parts = ?, external_id = ?, channel = ?, error = ?, next_attempt_at = ? WHERE message_id = ? AND status = 'sending'`,
+			status, e.Parts, agent.Clip(e.ExternalID, 200), agent.Clip(e.Channel, 200), e.Problem, e.Next, s.MessageID)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if n, err := done.RowsAffected(); n == 0 || err != nil {
+			return struct{}{}, err // the message was deleted meanwhile
+		}
+		if status != "pending" {
+			if err := tx.putSecret(s.Conversation.ID, sendingField(s.MessageID), ""); err != nil {
+				return struct{}{}, err
+			}
+		}
+		if e.Problem == "" {
+			return struct{}{}, nil
+		}
+		if _, err := tx.exec("UPDATE gateways SET last_error = ?, last_error_at = ? WHERE id = ?", fmt.Sprintf("message %d was not sent: %s", s.MessageID, e.Problem), tx.Now, s.Gateway.ID); err != nil || status == "pending" {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.log(agent.LevelWarn, "gateways", "a message was not sent",
+			map[string]any{"message_id": s.MessageID, "conversation_id": s.Conversation.ID, "gateway_id": s.Gateway.ID, "error": e.Problem})
+	})
+	return err
+}

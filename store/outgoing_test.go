@@ -1,0 +1,168 @@
+package store
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+)
+
+// sendingAgent makes an agent with an active gateway and a conversation on it.
+func sendingAgent(t testing.TB, f *Folder) (*DB, agent.Message) {
+	t.Helper()
+	db := createAgent(t, f, "a")
+	g, err := db.CreateGateway(t.Context(), agent.Gateway{Type: agent.GatewayTeamChat, Name: "g"}, agent.GatewayConfig{BotToken: "b"}, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, db, "UPDATE gateways SET status = 'active'")
+	c, err := db.CreateConversation(t.Context(), agent.ConversationChange{GatewayID: agent.Some(g.ID)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, db, "UPDATE conversations SET external_thread_id = 'C1'")
+	return db, agent.Message{ConversationID: c.ID, Role: agent.MessageAssistant, Content: "hello"}
+}
+
+func queued(t testing.TB, db *DB, m agent.Message) agent.Message {
+	t.Helper()
+	m, err := db.SendMessage(t.Context(), m, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+const statusOf = "SELECT metadata ->> '$.delivery.status' FROM messages WHERE id = ?"
+
+// TestOneOfAConversation: of a conversation's messages the first alone is due,
+// and the next when it has ended.
+func TestOneOfAConversation(t *testing.T) {
+	db, m := sendingAgent(t, openFolder(t))
+	first, second := queued(t, db, m), queued(t, db, m)
+	now := agent.At(time.Now())
+	due := func(want ...int64) {
+		t.Helper()
+		found, _, err := db.DueMessages(t.Context(), now, 10)
+		ok := err == nil && len(found) == len(want)
+		for i := 0; ok && i < len(want); i++ {
+			ok = found[i].ID == want[i]
+		}
+		if !ok {
+			t.Fatalf("due are %v, want %v: %v", found, want, err)
+		}
+	}
+	due(first.ID)
+	if s, err := db.BeginSending(t.Context(), second.ID, now); s != nil || err != nil {
+		t.Errorf("the second overtakes: %v, %v", s, err)
+	}
+	s, err := db.BeginSending(t.Context(), first.ID, now)
+	if err != nil || s == nil || s.Text != "hello" || s.Attempt != 1 || s.Gateway.Config.BotToken != "b" || s.Conversation.ExternalThreadID != "C1" {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if again, err := db.BeginSending(t.Context(), first.ID, now); again != nil || err != nil {
+		t.Errorf("begun twice: %v, %v", again, err)
+	}
+	due()
+	later := agent.At(now.Add(time.Minute))
+	if err := db.EndSending(t.Context(), s, Ended{Problem: "busy", Next: later}); err != nil {
+		t.Fatal(err)
+	}
+	due()
+	if _, next, err := db.DueMessages(t.Context(), now, 10); err != nil || next != later {
+		t.Errorf("next at %v, %v", next, err)
+	}
+	if s, err = db.BeginSending(t.Context(), first.ID, later); err != nil || s.Attempt != 2 || s.FirstAt != now {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if err := db.EndSending(t.Context(), s, Ended{ExternalID: "1.5", Parts: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.EndSending(t.Context(), s, Ended{Problem: "late"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := value[string](t, db, statusOf, first.ID); got != "sent" {
+		t.Errorf("%s", got)
+	}
+	due(second.ID)
+	do(t, db, "DELETE FROM messages WHERE id = ?", second.ID)
+	due()
+}
+
+// TestQueueIsBounded: an agent cannot pile up messages without end.
+func TestQueueIsBounded(t *testing.T) {
+	db, m := sendingAgent(t, openFolder(t))
+	queued(t, db, m)
+	do(t, db, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+		INSERT INTO messages(id, conversation_id, role, content) SELECT i + 1000, ?, 'tool', '' FROM n`, MaxWaiting-1, m.ConversationID)
+	do(t, db, "INSERT INTO _outgoing(message_id, conversation_id, gateway_id, status, created_at) SELECT id, 'x', 'x', 'pending', created_at FROM messages WHERE id > 1000")
+	if _, err := db.SendMessage(t.Context(), m, "", false); agent.ErrorCode(err) != agent.CodeConflict {
+		t.Errorf("%v", err)
+	}
+	do(t, db, "UPDATE _outgoing SET status = 'failed', created_at = '2020-01-01T00:00:00.000Z' WHERE message_id > 1000")
+	queued(t, db, m)
+	if err := db.tend(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if n := value[int](t, db, "SELECT count(*) FROM _outgoing"); n != 2 {
+		t.Errorf("%d rows are left", n)
+	}
+}
+
+// TestCopySendsNothing: what an agent was about to send stays with it, and a
+// start knows of it without opening the file.
+func TestCopySendsNothing(t *testing.T) {
+	f := openFolder(t)
+	db, m := sendingAgent(t, f)
+	first, second := queued(t, db, m), queued(t, db, m)
+	if _, err := db.BeginSending(t.Context(), first.ID, agent.At(time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	fork, err := f.Fork(t.Context(), db, "copy", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []int64{first.ID, second.ID} {
+		if got := value[string](t, fork, statusOf, id); got != "failed" {
+			t.Errorf("message %d of the copy: %s", id, got)
+		}
+	}
+	if cut, err := fork.CutSendings(t.Context()); err != nil || len(cut) != 0 || !fork.NextSending().IsZero() {
+		t.Errorf("the copy would send: %v, %v", cut, err)
+	}
+	if why := value[string](t, fork, "SELECT metadata ->> '$.delivery.error' FROM messages WHERE id = ?", first.ID); !strings.Contains(why, "copied from") {
+		t.Error(why)
+	}
+	f = restart(t, f)
+	db = byName(t, f, "a")
+	if cut, err := db.CutSendings(t.Context()); err != nil || len(cut) != 1 || cut[0].MessageID != first.ID || db.NextSending().IsZero() {
+		t.Errorf("%v, %v, %v", cut, err, db.NextSending())
+	}
+}
+
+// TestTokenOfASending: the token that an inbound message left goes with its
+// answer, and with it only.
+func TestTokenOfASending(t *testing.T) {
+	db, m := sendingAgent(t, openFolder(t))
+	keep := func(tx *Tx) (struct{}, error) {
+		return struct{}{}, tx.keepReplyToken(m.ConversationID, agent.Inbound{ReplyToken: "tok", ReplyUntil: agent.At(tx.Now.Add(time.Minute))})
+	}
+	if _, err := Write(t.Context(), db, keep); err != nil {
+		t.Fatal(err)
+	}
+	first, second := queued(t, db, m), queued(t, db, m)
+	for id, want := range map[int64]string{first.ID: "tok", second.ID: ""} {
+		do(t, db, "UPDATE _outgoing SET next_attempt_at = '1970-01-01T00:00:00.000Z'")
+		s, err := db.BeginSending(t.Context(), id, agent.At(time.Now()))
+		if err != nil || s.Token != want {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		if err := db.EndSending(t.Context(), s, Ended{Parts: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := value[int](t, db, "SELECT count(*) FROM _secrets WHERE field LIKE 'reply%'"); n != 0 {
+		t.Errorf("%d tokens are left", n)
+	}
+}
