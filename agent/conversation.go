@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // Conversation is an exchange of messages with one contact, over one gateway
@@ -45,6 +46,14 @@ func (c *Conversation) Validate() error {
 	return is.Err()
 }
 
+// Beginnings of a contact's external_id, before the id by which a platform
+// knows them.
+const (
+	TelegramContact = "telegram:"
+	SlackContact    = "slack:"
+	DiscordContact  = "discord:"
+)
+
 // Recipient is whom a message in the conversation goes to, over a gateway of a
 // type: the platform's thread, or, where there was none yet, what the platform
 // knows the contact by. Mail goes to the contact's address. Empty: nobody.
@@ -58,8 +67,10 @@ func (c *Conversation) Recipient(t GatewayType, contact *Contact) string {
 		return contact.Phone
 	case t == GatewayChatbotB:
 		return cmp.Or(contact.ChatbotB, contact.Phone)
-	case t == GatewayTeamChat, t == GatewayChatbotA:
-		return contact.ExternalID
+	case t == GatewayTeamChat && strings.HasPrefix(contact.ExternalID, SlackContact):
+		return strings.TrimPrefix(contact.ExternalID, SlackContact)
+	case t == GatewayChatbotA && strings.HasPrefix(contact.ExternalID, TelegramContact):
+		return strings.TrimPrefix(contact.ExternalID, TelegramContact)
 	case t == GatewayWebhook:
 		return cmp.Or(contact.ExternalID, contact.ID)
 	}

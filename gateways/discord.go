@@ -216,7 +216,7 @@ type discordOption struct {
 
 func (d discord) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) {
 	if !discordSigned(o.Config.PublicKey, p, now) {
-		return Taken{}, untrusted()
+		return Taken{}, unsigned()
 	}
 	var post discordPost
 	told := withoutKeys(p.Body, "token")
@@ -261,7 +261,7 @@ func (p *discordPost) message(now time.Time) (agent.Inbound, bool) {
 		thread += ":" + user.ID
 	}
 	in := agent.Inbound{ID: p.ID, Thread: thread, Text: commandText(p.Data.Name, p.Data.Options),
-		From: agent.ContactChange{ExternalID: agent.Some(user.ID)},
+		From: agent.ContactChange{ExternalID: agent.Some(agent.DiscordContact + user.ID)},
 		Metadata: metadata(map[string]string{"platform": "discord", "channel": p.ChannelID, "guild": p.GuildID, "user": user.ID,
 			"username": user.Username, "command": p.Data.Name}, nil)}
 	if name := user.GlobalName; name != "" {

@@ -46,7 +46,7 @@ func (r resend) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) 
 	id := p.Header.Get("Svix-Id")
 	secret := cmp.Or(o.Config.WebhookSecret, o.WebhookSecret)
 	if checkSignature(secret, id, p.Header.Get("Svix-Timestamp"), p.Header.Get("Svix-Signature"), p.Body, now) != nil {
-		return Taken{}, untrusted()
+		return Taken{}, unsigned()
 	}
 	var kind struct {
 		Type string `json:"type"`

@@ -196,7 +196,7 @@ func (n *slackName) UnmarshalJSON(raw []byte) error {
 
 func (s slack) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) {
 	if !slackSigned(o.Config.SigningSecret, p, now) {
-		return Taken{}, untrusted()
+		return Taken{}, unsigned()
 	}
 	if strings.HasPrefix(p.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		return slackForm(p)
@@ -284,7 +284,7 @@ func (p *slackPost) message() agent.Inbound {
 	}
 	return agent.Inbound{
 		ID: channel + ":" + e.TS, Thread: thread, Text: slackUnescape.Replace(e.Text),
-		From: agent.ContactChange{ExternalID: agent.Some(string(e.User))},
+		From: agent.ContactChange{ExternalID: agent.Some(agent.SlackContact + string(e.User))},
 		Metadata: metadata(map[string]string{"platform": "slack", "team": p.TeamID, "channel": channel, "channel_type": e.ChannelType,
 			"user": string(e.User), "ts": e.TS, "thread_ts": e.ThreadTS}, files),
 	}

@@ -9,6 +9,11 @@ import (
 	"satchel/agent"
 )
 
+// unsigned is what a post comes to whose signature is missing, wrong or old.
+func unsigned() error {
+	return agent.Errorf(agent.CodeUnauthorized, "the signature is missing, wrong or too old")
+}
+
 // garbled is what a post comes to that is signed and not understood.
 func garbled(platform string, err error) error {
 	return agent.Invalid("body", "is no post of "+platform).Because(err)

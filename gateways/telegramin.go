@@ -136,7 +136,7 @@ func (m *telegramMessage) inbound(bot string, edited bool) (agent.Inbound, bool)
 // chat.
 func (m *telegramMessage) sender() (agent.ContactChange, bool) {
 	account := func(id int64, name, username string) agent.ContactChange {
-		c := agent.ContactChange{ExternalID: agent.Some("telegram:" + strconv.FormatInt(id, 10)), Name: agent.Some(strings.TrimSpace(name))}
+		c := agent.ContactChange{ExternalID: agent.Some(agent.TelegramContact + strconv.FormatInt(id, 10)), Name: agent.Some(strings.TrimSpace(name))}
 		if username != "" {
 			c.ChatbotA = agent.Some("@" + username)
 		}

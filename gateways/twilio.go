@@ -149,7 +149,7 @@ const maxMedia = 10
 func (t twilio) take(o store.OpenGateway, p Post, _ time.Time) (Taken, error) {
 	form, ok := twilioForm(o.Config.AuthToken, p)
 	if !ok {
-		return Taken{}, untrusted()
+		return Taken{}, unsigned()
 	}
 	id := cmp.Or(form.Get("MessageSid"), form.Get("SmsSid"))
 	from := form.Get("From")
