@@ -167,7 +167,8 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	scripts := script.New(script.Options{})
 	engine := flow.New(flow.Options{Folder: folder, Index: index, Scripts: scripts, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
 	models := egress.New(egress.Policy{Allow: loopback, MaxResponse: -1})
-	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{Scripts: scripts, HTTP: egress.New(egress.Policy{Allow: loopback}), Version: "test", Log: quiet})
+	servers := registry.New(registry.Options{Folder: folder, Allow: loopback, Version: "test", Log: quiet})
+	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: egress.New(egress.Policy{Allow: loopback}), Version: "test", Log: quiet})
 	chats := agentchat.New(agentchat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Tools: toolbox.Tools, Log: quiet})
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
 	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle}, dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
@@ -209,7 +210,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		Chat:        chats,
 		Toolbox:     toolbox,
 		Browser:     browsers,
-		MCP:         registry.New(registry.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet}),
+		MCP:         servers,
 		CORSOrigins: []string{"*"},
 		MaxUpload:   25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }
