@@ -30,6 +30,7 @@ const (
 	KindMCP          = "mcp"
 	KindSession      = "session"
 	KindPage         = "page" // a tab of a session
+	KindTakeover     = "takeover"
 )
 
 // DefaultID is the id of the built-in agent.
