@@ -96,9 +96,8 @@ func (a Answer) end(w *store.Wait) (store.WaitEnd, error) {
 // one started before is not started again. It returns how many it is done
 // with; the error is why not with all.
 func (e *Engine) OnEvents(ctx context.Context, db *store.DB, events []agent.Event) (done int, err error) {
-	status := db.Agent().Status
-	if status == agent.StatusDisabled || len(events) == 0 {
-		return len(events), nil
+	if len(events) == 0 {
+		return 0, nil
 	}
 	var names []string
 	for _, ev := range events {
@@ -110,7 +109,10 @@ func (e *Engine) OnEvents(ctx context.Context, db *store.DB, events []agent.Even
 	if err != nil {
 		return 0, err
 	}
-	if status != agent.StatusActive {
+	switch ears.Status {
+	case agent.StatusDisabled:
+		return len(events), nil
+	case agent.StatusPaused:
 		ears.Listeners = nil // its triggers rest; what waits goes on
 	}
 	if len(ears.Listeners) == 0 && len(ears.Waits) == 0 {
@@ -154,7 +156,7 @@ func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, ears
 		}
 	}
 	switch {
-	case len(listeners) == 0 || ev.Type == agent.EventMessageReceived && saidToChat(data):
+	case len(listeners) == 0 || ears.Woken > 0 && ev.Seq <= ears.Woken || ev.Type == agent.EventMessageReceived && saidToChat(data):
 		return nil
 	case ev.Depth >= agent.MaxEventDepth:
 		return db.Log(ctx, agent.LevelWarn, "flow", "an event started no workflow: it ends a chain of executions that started each other",

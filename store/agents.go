@@ -241,6 +241,11 @@ func (f *Folder) UpdateAgent(ctx context.Context, db *DB, change agent.AgentChan
 			a.Name, a.Description, a.Status, tx.Now); err != nil {
 			return a, err
 		}
+		if old.Status != agent.StatusActive && a.Status == agent.StatusActive {
+			if err := tx.wake(); err != nil {
+				return a, err
+			}
+		}
 		if err := tx.emit(agent.EventAgentUpdated, map[string]any{"agent": a}); err != nil {
 			return a, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"satchel/agent"
@@ -41,18 +42,37 @@ func (db *DB) Events(ctx context.Context, after int64, limit int) ([]agent.Event
 	})
 }
 
+// Standing is an agent's as of one moment in its outbox.
+type Standing struct {
+	Status agent.Status
+	// Woken is the newest event of before the agent became active last: up to
+	// it the agent's triggers rested.
+	Woken int64
+}
+
+// wake notes that the agent becomes active: what happened until now starts
+// nothing, however late it is read.
+func (tx *Tx) wake() error {
+	_, err := tx.exec("UPDATE _agent SET woken = (SELECT coalesce(max(seq), 0) FROM _events)")
+	return err
+}
+
+func (tx *Tx) standing() (s Standing, err error) {
+	return s, errors.Join(tx.value(&s.Status, "SELECT status FROM _agent"), tx.value(&s.Woken, "SELECT woken FROM _agent"))
+}
+
 // Undelivered returns up to limit events that a consumer has not passed yet,
-// oldest first, and the agent's status as of the same moment: DB.Agent may
+// oldest first, and the agent's standing as of the same moment: DB.Agent may
 // still tell that of before the change that an event is about.
-func (db *DB) Undelivered(ctx context.Context, consumer string, limit int) (events []agent.Event, status agent.Status, err error) {
+func (db *DB) Undelivered(ctx context.Context, consumer string, limit int) (events []agent.Event, standing Standing, err error) {
 	events, err = Read(ctx, db, func(tx *Tx) ([]agent.Event, error) {
-		if err := tx.value(&status, "SELECT status FROM _agent"); err != nil {
+		if standing, err = tx.standing(); err != nil {
 			return nil, err
 		}
 		return all(tx, scanEvent, "SELECT "+eventColumns+` FROM _events
 			WHERE seq > coalesce((SELECT seq FROM _cursors WHERE consumer = ?), 0) ORDER BY seq LIMIT ?`, consumer, limit)
 	})
-	return events, status, err
+	return events, standing, err
 }
 
 // PassEvents notes that a consumer has passed the events up to seq. A cursor

@@ -180,11 +180,11 @@ func TestUndeliveredStatus(t *testing.T) {
 	db := createAgent(t, f, "a")
 	var seen []agent.Status
 	f.OnEvents(func(db *DB) {
-		_, status, err := db.Undelivered(context.Background(), ConsumerWorkflows, 1)
+		_, standing, err := db.Undelivered(context.Background(), ConsumerWorkflows, 1)
 		if err != nil {
 			t.Error(err)
 		}
-		seen = append(seen, status)
+		seen = append(seen, standing.Status)
 	})
 	want := []agent.Status{agent.StatusPaused, agent.StatusActive, agent.StatusDisabled}
 	for _, status := range want {

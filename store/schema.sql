@@ -12,6 +12,7 @@ CREATE TABLE _agent (
   owner_email TEXT NOT NULL DEFAULT '',
   settings    TEXT NOT NULL DEFAULT '{}',
   settings_at TEXT NOT NULL,
+  woken       INTEGER NOT NULL DEFAULT 0,  -- the newest event when it became active last
   created_at  TEXT NOT NULL,
   updated_at  TEXT NOT NULL
 );

@@ -260,6 +260,7 @@ type Listener struct{ WorkflowID, NodeID, Pattern string }
 type Ears struct {
 	Listeners []Listener
 	Waits     []Wait
+	Standing
 }
 
 // Ears returns the triggers and the waits that name any of these events, by
@@ -284,7 +285,10 @@ func (db *DB) Ears(ctx context.Context, events []string) (Ears, error) {
 		if err != nil {
 			return e, err
 		}
-		e.Waits, err = tx.waits("event"+in+notHeld, args...)
+		if e.Waits, err = tx.waits("event"+in+notHeld, args...); err != nil {
+			return e, err
+		}
+		e.Standing, err = tx.standing()
 		return e, err
 	})
 }

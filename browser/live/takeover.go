@@ -159,9 +159,9 @@ func (l *Live) move(ctx context.Context, s *browser.Session, t *takeover, to age
 	t.mu.Unlock()
 	if !moved.Status.Open() {
 		t.end()
-		return moved, nil
+	} else {
+		moved.TakeoverURL = t.url
 	}
-	moved.TakeoverURL = t.url
 	return moved, s.Takeover(ctx, moved.Status == agent.TakeoverActive)
 }
 

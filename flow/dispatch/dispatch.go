@@ -119,13 +119,13 @@ func (d *Dispatcher) Wake(db *store.DB) {
 // turn hands the next events of an agent to the consumer and tells whether
 // more may be there.
 func (l *lane) turn(ctx context.Context, db *store.DB, limit int) (more bool, err error) {
-	events, status, err := db.Undelivered(ctx, l.Name, limit)
+	events, standing, err := db.Undelivered(ctx, l.Name, limit)
 	if err != nil || len(events) == 0 {
 		return false, err
 	}
 	done := len(events)
 	if l.Triggers {
-		if wanted := l.wanted(db, status, events); len(wanted) > 0 {
+		if wanted := l.wanted(db, standing, events); len(wanted) > 0 {
 			var handled int
 			if handled, err = l.handle(ctx, db, wanted); handled < len(wanted) {
 				done = int(indexOf(events, wanted[handled].Seq))
@@ -152,12 +152,15 @@ func indexOf(events []agent.Event, seq int64) int {
 }
 
 // wanted picks the events that may start work.
-func (l *lane) wanted(db *store.DB, status agent.Status, events []agent.Event) []agent.Event {
-	if status != agent.StatusActive {
+func (l *lane) wanted(db *store.DB, standing store.Standing, events []agent.Event) []agent.Event {
+	if standing.Status != agent.StatusActive {
 		return nil
 	}
 	wanted := make([]agent.Event, 0, len(events))
 	for _, e := range events {
+		if e.Seq <= standing.Woken {
+			continue
+		}
 		if e.Depth < agent.MaxEventDepth {
 			wanted = append(wanted, e)
 		} else {
