@@ -31,6 +31,7 @@ const (
 	KindSession      = "session"
 	KindDownload     = "download"
 	KindPage         = "page" // a tab of a session
+	KindTakeover     = "takeover"
 )
 
 // DefaultID is the id of the built-in agent.

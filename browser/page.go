@@ -116,6 +116,10 @@ func (p *Page) navigated(frame playwright.Frame) {
 	p.touchTitle()
 }
 
+// Look has the title read anew soon: scripts change it without notice. Changes
+// tells when it is another one.
+func (p *Page) Look() { p.touchTitle() }
+
 func (p *Page) touchTitle() {
 	select {
 	case p.dirty <- struct{}{}:

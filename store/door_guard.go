@@ -123,6 +123,7 @@ var doorRules = map[string]doorRule{
 	"runs":        {why: "runs are written by the scheduler and can only be read"},
 	"downloads":   {delete: true, why: "downloads come from browser sessions; SQL can delete them"},
 	"sessions":    {why: "browser sessions are opened and closed by the API; SQL can only read them"},
+	"takeovers":   {why: "takeovers are asked for and ended by the API; SQL can only read them"},
 	"occurrences": {why: "occurrences are written by the scheduler and can only be read"},
 	"sources": {delete: true, update: map[string]bool{"name": true},
 		why: "sources come from uploads, crawls and imports; SQL can rename and delete them"},

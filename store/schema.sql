@@ -602,6 +602,24 @@ CREATE TABLE sessions (  -- of browsers; what is open is in memory, and these ro
 ) STRICT;
 CREATE INDEX sessions_created ON sessions(created_at, id);
 
+CREATE TABLE takeovers (  -- requests that a person control a session
+  id         TEXT PRIMARY KEY NOT NULL,
+  session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+  status     TEXT NOT NULL CHECK (status IN ('pending','active','completed','expired','cancelled')),
+  reason     TEXT NOT NULL,
+  timeout    INTEGER NOT NULL CHECK (timeout BETWEEN 1 AND 3600),  -- seconds
+  created_at TEXT NOT NULL,
+  expires_at TEXT NOT NULL,
+  started_at TEXT,
+  ended_at   TEXT CHECK ((ended_at IS NULL) = (status IN ('pending','active')))
+) STRICT;
+CREATE UNIQUE INDEX takeovers_open ON takeovers(session_id) WHERE ended_at IS NULL;  -- one at a time
+CREATE INDEX takeovers_session ON takeovers(session_id);
+
+CREATE TRIGGER sessions_ended AFTER UPDATE OF closed_at ON sessions WHEN new.closed_at IS NOT NULL BEGIN
+  UPDATE takeovers SET status = 'cancelled', ended_at = new.closed_at WHERE session_id = new.id AND ended_at IS NULL;
+END;
+
 CREATE TABLE webhooks (  -- subscriptions; their secrets lie sealed in _secrets
   id               TEXT PRIMARY KEY NOT NULL,
   url              TEXT NOT NULL,

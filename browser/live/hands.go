@@ -1,0 +1,261 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"time"
+
+	"github.com/playwright-community/playwright-go"
+
+	"satchel/agent"
+	"satchel/browser"
+)
+
+// Two presses of a button are a double click when they come within this time
+// and distance, in viewport pixels.
+const (
+	doubleClickTime     = 500 * time.Millisecond
+	doubleClickDistance = 6
+)
+
+// navigateTimeout bounds a person's navigation.
+const navigateTimeout = 60 * time.Second
+
+// maxSelection is how much of a selected text is handed over, in bytes.
+const maxSelection = 256 << 10
+
+// Hands act in a session for one person. Do is for one goroutine.
+type Hands struct {
+	live    *Live
+	session *browser.Session
+	pageID  string // acts here when a message names no tab; "": in the active one
+
+	page    *browser.Page // whose DevTools session cdp is
+	cdp     playwright.CDPSession
+	pressed int    // buttons that are down, as DOM's MouseEvent.buttons
+	typed   string // what the last key typed as it went down, until a char repeats it
+	clicks  clicks
+	moving  context.CancelFunc // ends the navigation under way
+}
+
+// Hands lets a person act in a session, in the tab of this id unless a message
+// names another; "" is the active one. The caller closes them.
+func (l *Live) Hands(s *browser.Session, pageID string) *Hands {
+	return &Hands{live: l, session: s, pageID: pageID, moving: func() {}}
+}
+
+// Close lets go of what is pressed.
+func (h *Hands) Close() {
+	h.moving()
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	h.letGo(ctx)
+}
+
+// Do does what a person wants, as soon as the page takes it. answer is what to
+// send back; nil for nothing. Faults of the message are INVALID_ACTION.
+func (h *Hands) Do(ctx context.Context, in Input) (answer []byte, err error) {
+	h.session.Touch()
+	page, err := h.target(in.PageID)
+	if err != nil {
+		return nil, err
+	}
+	switch in.Kind {
+	case "mouseEvent":
+		return nil, h.mouse(ctx, page, in.Mouse)
+	case "keyEvent":
+		return nil, h.key(ctx, page, in.Key)
+	case "navigation":
+		return nil, h.navigate(ctx, page, in)
+	case "selectTab":
+		return nil, h.session.Activate(ctx, page)
+	case "getSelectedText":
+		return h.selection(ctx, page)
+	case "closeTab":
+		return nil, page.Close(ctx)
+	default: // newTab: ParseInput knows no other
+		_, err := h.session.OpenPage(ctx)
+		return nil, err
+	}
+}
+
+// target is the tab that a message means.
+func (h *Hands) target(id string) (*browser.Page, error) {
+	if id == "" {
+		id = h.pageID
+	}
+	page := h.session.ActivePage()
+	if id != "" {
+		page = h.session.Page(id)
+	}
+	if page == nil {
+		return nil, agent.NotFound("page", id)
+	}
+	return page, nil
+}
+
+// hold opens a DevTools session with a tab, and keeps it until another tab is
+// acted in.
+func (h *Hands) hold(ctx context.Context, page *browser.Page) error {
+	if h.page == page {
+		return nil
+	}
+	h.letGo(ctx)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	cdp, err := page.CDP(ctx)
+	if err != nil {
+		return err
+	}
+	h.page, h.cdp = page, cdp
+	return nil
+}
+
+func (h *Hands) letGo(ctx context.Context) {
+	if h.cdp == nil {
+		return
+	}
+	for button, bit := range buttonBits {
+		if h.pressed&bit != 0 {
+			_ = send(ctx, h.cdp, "Input.dispatchMouseEvent", map[string]any{"type": "mouseReleased", "x": h.clicks.x, "y": h.clicks.y, "button": button, "clickCount": 1})
+		}
+	}
+	cdp := h.cdp
+	_, _ = browser.Within(ctx, func() (any, error) { return nil, cdp.Detach() }) // a tab that is gone takes it along
+	h.page, h.cdp, h.pressed, h.typed = nil, nil, 0, ""
+}
+
+// clicks counts the clicks of a double click.
+type clicks struct {
+	at     time.Time
+	x, y   float64
+	button string
+	n      int
+}
+
+func (c *clicks) press(m Mouse, now time.Time) int {
+	again := m.Button == c.button && now.Sub(c.at) <= doubleClickTime && math.Hypot(m.X-c.x, m.Y-c.y) <= doubleClickDistance
+	if !again || c.n >= 3 {
+		c.n = 0
+	}
+	*c = clicks{now, m.X, m.Y, m.Button, c.n + 1}
+	return c.n
+}
+
+// mouse passes a mouse event on. Viewers need not tell which buttons are down
+// while the mouse moves: it is remembered here, so that dragging works.
+func (h *Hands) mouse(ctx context.Context, page *browser.Page, m Mouse) error {
+	if err := h.hold(ctx, page); err != nil {
+		return err
+	}
+	params := map[string]any{"type": m.Type, "x": m.X, "y": m.Y, "modifiers": m.Modifiers, "button": m.Button}
+	bit := buttonBits[m.Button]
+	switch m.Type {
+	case "mousePressed":
+		h.pressed |= bit
+		n := h.clicks.press(m, time.Now())
+		if m.Clicks > 0 {
+			n = max(n, m.Clicks)
+		}
+		params["clickCount"] = n
+	case "mouseReleased":
+		h.pressed &^= bit
+		params["clickCount"] = max(h.clicks.n, m.Clicks, 1)
+	case "mouseWheel":
+		params["deltaX"], params["deltaY"] = m.DeltaX, m.DeltaY
+	case "mouseMoved":
+		if h.pressed&1 != 0 {
+			params["button"] = "left"
+		}
+	}
+	params["buttons"] = h.pressed
+	return send(ctx, h.cdp, "Input.dispatchMouseEvent", params)
+}
+
+// key passes a key on. A printable key that goes down types itself; a char
+// that follows for the same key is not typed again.
+func (h *Hands) key(ctx context.Context, page *browser.Page, k Key) error {
+	if err := h.hold(ctx, page); err != nil {
+		return err
+	}
+	params := map[string]any{"type": k.Type, "key": k.Key, "code": k.Code, "modifiers": k.Modifiers}
+	if id := k.virtualID(); id > 0 {
+		params["windowsVirtualKeyCode"], params["nativeVirtualKeyCode"] = id, id
+	}
+	switch k.Type {
+	case "keyDown":
+		text := k.text()
+		h.typed = text
+		params["type"] = "rawKeyDown"
+		if text != "" {
+			params["type"], params["text"] = "keyDown", text
+		}
+	case "char":
+		text := k.text()
+		if text == "" || text == h.typed {
+			h.typed = ""
+			return nil
+		}
+		params["text"] = text
+	case "keyUp":
+		h.typed = ""
+	}
+	return send(ctx, h.cdp, "Input.dispatchKeyEvent", params)
+}
+
+// navigate goes somewhere else without waiting: a page that loads slowly keeps
+// nobody from moving the mouse, or from going elsewhere.
+func (h *Hands) navigate(ctx context.Context, page *browser.Page, in Input) error {
+	h.moving()
+	ctx, h.moving = context.WithTimeout(context.WithoutCancel(ctx), navigateTimeout)
+	cancel := h.moving
+	h.live.mu.Lock()
+	defer h.live.mu.Unlock()
+	return h.live.spawnLocked(func(life context.Context) {
+		defer cancel()
+		stop := context.AfterFunc(life, cancel)
+		defer stop()
+		// What comes of it is seen in the picture.
+		switch in.Action {
+		case "goto":
+			_ = page.Navigate(ctx, in.URL)
+		case "back":
+			_ = page.History(ctx, browser.Back)
+		case "forward":
+			_ = page.History(ctx, browser.Forward)
+		default:
+			_ = page.History(ctx, browser.Reload)
+		}
+	})
+}
+
+// askSelection is the text that is marked, in a field or on the page; never
+// that of a password.
+const askSelection = `(() => {
+	const field = document.activeElement;
+	if (field && /^(input|textarea)$/i.test(field.tagName) && field.type !== "password") {
+		try {
+			const text = field.value.slice(field.selectionStart, field.selectionEnd);
+			if (text) return text;
+		} catch {}
+	}
+	return String(getSelection() || "");
+})()`
+
+func (h *Hands) selection(ctx context.Context, page *browser.Page) ([]byte, error) {
+	if err := h.hold(ctx, page); err != nil {
+		return nil, err
+	}
+	answer, err := ask(ctx, h.cdp, "Runtime.evaluate", map[string]any{"expression": askSelection, "returnByValue": true, "timeout": 1000})
+	if err != nil {
+		return nil, err
+	}
+	result, _ := answer["result"].(map[string]any)
+	text, _ := result["value"].(string)
+	return json.Marshal(struct {
+		Type   string `json:"type"`
+		PageID string `json:"pageId"`
+		Text   string `json:"text"`
+	}{"selectedTextResponse", page.ID(), agent.Clip(text, maxSelection)})
+}

@@ -1,0 +1,179 @@
+package live
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+
+	"satchel/agent"
+)
+
+// Input is one message of a viewer who acts.
+type Input struct {
+	Kind   string // mouseEvent, keyEvent, navigation, closeTab, newTab, selectTab or getSelectedText
+	PageID string // of the tab that is meant; "" is the one that is shown
+	Mouse  Mouse
+	Key    Key
+	Action string // of a navigation: goto, back, forward or refresh
+	URL    string // to go to
+}
+
+// Mouse is what a mouse did, at a place in viewport pixels.
+type Mouse struct {
+	Type           string // mousePressed, mouseReleased, mouseMoved or mouseWheel
+	X, Y           float64
+	Button         string // none, left, middle, right, back or forward
+	DeltaX, DeltaY float64
+	Modifiers      int // 1 Alt, 2 Control, 4 Meta, 8 Shift
+	Clicks         int // 0: to be counted here
+}
+
+// Key is what a keyboard did.
+type Key struct {
+	Type      string // keyDown, keyUp or char
+	Key, Code string // as in DOM events
+	Text      string // what it types; "" for what follows from Key
+	VirtualID int    // Windows' number of the key; 0 for what follows from Code and Key
+	Modifiers int
+}
+
+// message is a viewer's message as it comes: the specification puts fields
+// beside each other and names the event in "event"; Steel's viewer puts them
+// into an object "event" whose "type" is the event.
+type message struct {
+	Type   string          `json:"type"`
+	PageID string          `json:"pageId"`
+	Event  json.RawMessage `json:"event"`
+	fields
+}
+
+type fields struct {
+	X          *float64 `json:"x"`
+	Y          *float64 `json:"y"`
+	Button     string   `json:"button"`
+	DeltaX     float64  `json:"deltaX"`
+	DeltaY     float64  `json:"deltaY"`
+	ClickCount int      `json:"clickCount"`
+	Modifiers  int      `json:"modifiers"`
+	Key        string   `json:"key"`
+	Code       string   `json:"code"`
+	Text       string   `json:"text"`
+	KeyCode    int      `json:"keyCode"`
+	Action     string   `json:"action"`
+	URL        string   `json:"url"`
+}
+
+// Bounds of a message's values.
+const (
+	maxCoordinate = 100_000
+	maxKeyText    = 64
+	maxURL        = 32 << 10
+)
+
+// ParseInput reads a viewer's message. What it does not understand is
+// INVALID_ACTION, naming the field.
+func ParseInput(raw []byte) (Input, error) {
+	var m message
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return Input{}, invalid("type", "the message is no JSON object of the right shape")
+	}
+	what := ""
+	if len(m.Event) > 0 && m.Event[0] == '{' {
+		nested := struct {
+			Type string `json:"type"`
+			*fields
+		}{fields: &m.fields}
+		if err := json.Unmarshal(m.Event, &nested); err != nil {
+			return Input{}, invalid("event", "holds a value of the wrong type")
+		}
+		what = nested.Type
+	} else if len(m.Event) > 0 && json.Unmarshal(m.Event, &what) != nil {
+		return Input{}, invalid("event", "must be text or an object")
+	}
+	in := Input{Kind: m.Type, PageID: m.PageID}
+	if len(m.PageID) > 100 {
+		return Input{}, invalid("pageId", "is too long")
+	}
+	switch m.Type {
+	case "mouseEvent":
+		return in, in.Mouse.from(what, m.fields)
+	case "keyEvent":
+		return in, in.Key.from(what, m.fields)
+	case "navigation":
+		return in, in.navigation(m.fields)
+	case "closeTab", "newTab", "selectTab", "getSelectedText":
+		return in, nil
+	}
+	return Input{}, invalid("type", "must be mouseEvent, keyEvent, navigation, closeTab, newTab, selectTab or getSelectedText")
+}
+
+func invalid(field, issue string) error {
+	return agent.Errorf(agent.CodeInvalidAction, "%s %s", field, issue).With("field", field).With("issue", issue)
+}
+
+var mouseTypes = map[string]bool{"mousePressed": true, "mouseReleased": true, "mouseMoved": true, "mouseWheel": true}
+
+// buttonBits are the buttons with their numbers in DOM's MouseEvent.buttons.
+var buttonBits = map[string]int{"none": 0, "left": 1, "right": 2, "middle": 4, "back": 8, "forward": 16}
+
+func (m *Mouse) from(what string, f fields) error {
+	if !mouseTypes[what] {
+		return invalid("event", "must be mousePressed, mouseReleased, mouseMoved or mouseWheel")
+	}
+	if f.X == nil || f.Y == nil {
+		return invalid("x", "and y are required")
+	}
+	for _, n := range []float64{*f.X, *f.Y, f.DeltaX, f.DeltaY} {
+		if math.Abs(n) > maxCoordinate {
+			return invalid("x", "is far outside of any page")
+		}
+	}
+	if f.Button == "" {
+		f.Button = "none"
+		if what == "mousePressed" || what == "mouseReleased" {
+			f.Button = "left"
+		}
+	}
+	if _, ok := buttonBits[f.Button]; !ok {
+		return invalid("button", "must be none, left, middle, right, back or forward")
+	}
+	if f.ClickCount < 0 || f.ClickCount > 3 || f.Modifiers < 0 || f.Modifiers > 15 {
+		return invalid("modifiers", "must be 0 to 15, and clickCount 0 to 3")
+	}
+	*m = Mouse{Type: what, X: *f.X, Y: *f.Y, Button: f.Button, DeltaX: f.DeltaX, DeltaY: f.DeltaY, Modifiers: f.Modifiers, Clicks: f.ClickCount}
+	return nil
+}
+
+func (k *Key) from(what string, f fields) error {
+	switch {
+	case what != "keyDown" && what != "keyUp" && what != "char":
+		return invalid("event", "must be keyDown, keyUp or char")
+	case len(f.Key) > maxKeyText || len(f.Code) > maxKeyText || len(f.Text) > maxKeyText:
+		return invalid("key", "is too long")
+	case f.Key == "" && f.Text == "":
+		return invalid("key", "is required")
+	case f.Modifiers < 0 || f.Modifiers > 15:
+		return invalid("modifiers", "must be 0 to 15")
+	case f.KeyCode < 0 || f.KeyCode > 0xffff:
+		return invalid("keyCode", "must be 0 to 65535")
+	}
+	*k = Key{Type: what, Key: f.Key, Code: f.Code, Text: f.Text, VirtualID: f.KeyCode, Modifiers: f.Modifiers}
+	return nil
+}
+
+func (in *Input) navigation(f fields) error {
+	in.Action, in.URL = f.Action, strings.TrimSpace(f.URL)
+	if in.Action == "" && in.URL != "" {
+		in.Action = "goto"
+	}
+	switch in.Action {
+	case "back", "forward", "refresh":
+		return nil
+	case "goto":
+		if in.URL == "" || len(in.URL) > maxURL {
+			return invalid("url", "is required, and at most 32 KB long")
+		}
+		return nil
+	}
+	return invalid("action", "must be goto, back, forward or refresh")
+}

@@ -1,0 +1,88 @@
+package live
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"satchel/agent"
+	"satchel/browser"
+)
+
+// callTimeout bounds one call to the browser that should take milliseconds.
+const callTimeout = 5 * time.Second
+
+// Options say how live views work.
+type Options struct {
+	Browser   *browser.Browser
+	PublicURL string       // where people reach this server, without a slash at the end
+	Log       *slog.Logger // nil: slog.Default()
+}
+
+// Live shows open sessions. Make one with New.
+type Live struct {
+	options Options
+	log     *slog.Logger
+	key     []byte // signs links; links and sessions end with the process
+
+	mu         sync.Mutex
+	life       context.Context // ends with Stop; nil while it is stopped
+	stop       context.CancelFunc
+	running    sync.WaitGroup
+	casts      map[*browser.Page]*cast
+	recordings map[*browser.Session]*recording
+	takeovers  map[string]*takeover // open ones, by session
+}
+
+// New makes a Live; nothing is shown before Start.
+func New(o Options) *Live {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails, see crypto/rand
+	return &Live{options: o, log: o.Log, key: key, casts: map[*browser.Page]*cast{},
+		recordings: map[*browser.Session]*recording{}, takeovers: map[string]*takeover{}}
+}
+
+// Start lets sessions be watched until Stop.
+func (l *Live) Start(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.life == nil {
+		l.life, l.stop = context.WithCancel(context.WithoutCancel(ctx))
+	}
+	return nil
+}
+
+// Stop ends every cast, recording and takeover, and returns when nothing of
+// them is left. Viewers end with it.
+func (l *Live) Stop() {
+	l.mu.Lock()
+	if l.life == nil {
+		l.mu.Unlock()
+		return
+	}
+	l.stop()
+	l.mu.Unlock()
+	l.running.Wait()
+	l.mu.Lock()
+	l.life = nil
+	l.mu.Unlock()
+}
+
+// spawnLocked runs a goroutine that Stop waits for. Its context ends with Stop.
+func (l *Live) spawnLocked(run func(context.Context)) error {
+	if l.life == nil || l.life.Err() != nil {
+		return errStopping
+	}
+	life := l.life
+	l.running.Go(func() { run(life) })
+	return nil
+}
+
+// errStopping is what is answered while the server stops.
+var errStopping = agent.Errorf(agent.CodeBrowser, "the server is stopping").Because(errors.New("live: stopped"))

@@ -1,0 +1,282 @@
+package live
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"strings"
+	"sync"
+
+	"satchel/browser"
+)
+
+//go:embed rrweb/record.min.js
+var rrweb string
+
+//go:embed script.js
+var recordScript string
+
+// Bounds of a session's recording.
+const (
+	maxEvents      = 10_000
+	maxEventBytes  = 32 << 20 // of all kept events
+	maxPayloads    = 256      // batches that wait to be read
+	maxReplayPiece = 1 << 20  // bytes of one message to a viewer, unless one event is longer
+)
+
+// metaEvent is rrweb's type of the event that a snapshot begins with: a replay
+// can start there.
+const metaEvent = 4
+
+// recording keeps what happens in the tabs of a session, from the first time
+// that somebody asks for it until the session ends.
+type recording struct {
+	live     *Live
+	session  *browser.Session
+	binding  string // the name by which scripts hand events over, known to nobody else
+	script   string
+	payloads chan payload
+	done     chan struct{} // closed when nothing more comes
+
+	mu     sync.Mutex
+	events []event
+	bytes  int
+	first  int64         // number of events[0]
+	added  chan struct{} // closed and replaced with each batch
+}
+
+// payload is a batch as a page's script hands it over.
+type payload struct{ pageID, events string }
+
+// event is one of rrweb's, with the id of its tab put in.
+type event struct {
+	pageID string
+	kind   int
+	raw    json.RawMessage
+}
+
+// Recording reads what happens in a session; it may be made more than once.
+type Recording struct {
+	of     *recording
+	pageID string // of the only tab that is wanted; "" wants all
+	next   int64
+}
+
+// Recording begins to record a session, unless that has begun, and replays
+// what is kept. pageID wants one tab only; "" wants all.
+func (l *Live) Recording(s *browser.Session, pageID string) (*Recording, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.recordings[s]
+	if r == nil {
+		name := make([]byte, 16)
+		_, _ = rand.Read(name) // never fails, see crypto/rand
+		r = &recording{live: l, session: s, binding: "_" + hex.EncodeToString(name), payloads: make(chan payload, maxPayloads),
+			done: make(chan struct{}), added: make(chan struct{})}
+		r.script = strings.NewReplacer("BINDING", r.binding, "RRWEB", rrweb).Replace(recordScript)
+		if err := l.spawnLocked(r.run); err != nil {
+			return nil, err
+		}
+		l.recordings[s] = r
+	}
+	return &Recording{of: r, pageID: pageID}, nil
+}
+
+// Next waits for more events and gives them as a JSON array. It is io.EOF when
+// the session has ended.
+func (r *Recording) Next(ctx context.Context) ([]byte, error) {
+	for {
+		raw, added := r.of.since(&r.next, r.pageID)
+		if raw != nil {
+			return raw, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-r.of.done:
+			return nil, io.EOF
+		case <-added:
+		}
+	}
+}
+
+// Close does nothing: a recording goes on for who comes later.
+func (r *Recording) Close() {}
+
+// since gives events from *next on, as far as they fit into one message.
+func (r *recording) since(next *int64, pageID string) (raw []byte, added <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*next = max(*next, r.first) // a viewer that was too slow goes on with what is kept
+	for ; *next < r.first+int64(len(r.events)) && len(raw) < maxReplayPiece; *next++ {
+		e := r.events[*next-r.first]
+		if pageID != "" && pageID != e.pageID {
+			continue
+		}
+		if len(raw)+len(e.raw) > maxReplayPiece && raw != nil {
+			break
+		}
+		if raw == nil {
+			raw = append(raw, '[')
+		} else {
+			raw = append(raw, ',')
+		}
+		raw = append(raw, e.raw...)
+	}
+	if raw != nil {
+		raw = append(raw, ']')
+	}
+	return raw, r.added
+}
+
+// run records every tab, those that open later too, until the session ends.
+func (r *recording) run(ctx context.Context) {
+	var taps sync.WaitGroup
+	defer func() {
+		taps.Wait()
+		close(r.done)
+		r.live.mu.Lock()
+		defer r.live.mu.Unlock()
+		delete(r.live.recordings, r.session)
+	}()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed, unsubscribe := r.session.Changes()
+	defer unsubscribe()
+	tapped := map[*browser.Page]bool{}
+	for {
+		for _, p := range r.session.Pages() {
+			if !tapped[p] {
+				tapped[p] = true
+				taps.Go(func() { r.tap(ctx, p) })
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.session.Done():
+			return
+		case p := <-r.payloads:
+			r.add(p)
+		case <-changed:
+			for p := range tapped {
+				select {
+				case <-p.Done():
+					delete(tapped, p)
+				default:
+				}
+			}
+		}
+	}
+}
+
+// tap has a tab's documents hand over what happens, the one that is there and
+// those to come, until the tab is closed.
+func (r *recording) tap(ctx context.Context, p *browser.Page) {
+	cdp, err := p.CDP(ctx)
+	if err != nil {
+		return // it was closed meanwhile
+	}
+	cdp.On("Runtime.bindingCalled", func(params map[string]any) { r.take(p.ID(), params) })
+	for _, call := range []struct {
+		method string
+		params map[string]any
+	}{
+		{"Page.enable", map[string]any{}},
+		{"Runtime.enable", map[string]any{}},
+		{"Runtime.addBinding", map[string]any{"name": r.binding}},
+		{"Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": r.script}},
+		{"Runtime.evaluate", map[string]any{"expression": r.script}},
+	} {
+		if err := send(ctx, cdp, call.method, call.params); err != nil {
+			r.live.log.Debug("a tab cannot be recorded", "page", p.ID(), "method", call.method, "error", err)
+			break
+		}
+	}
+	select {
+	case <-ctx.Done():
+	case <-p.Done():
+	}
+	ended, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	_, _ = browser.Within(ended, func() (any, error) { return nil, cdp.Detach() }) // a tab that is gone takes it along
+}
+
+// take is Playwright's handler: it neither blocks nor calls Playwright. What
+// comes faster than it is read is dropped.
+func (r *recording) take(pageID string, params map[string]any) {
+	if params["name"] != r.binding {
+		return
+	}
+	text, _ := params["payload"].(string)
+	select {
+	case r.payloads <- payload{pageID, text}:
+	default:
+	}
+}
+
+// add keeps the events of a batch; one that is no array of rrweb's events is
+// passed over.
+func (r *recording) add(p payload) {
+	events := parseEvents(p)
+	if len(events) == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range events {
+		r.events = append(r.events, e)
+		r.bytes += len(e.raw)
+	}
+	r.trim()
+	close(r.added)
+	r.added = make(chan struct{})
+}
+
+// parseEvents reads a batch and puts the tab's id into each event.
+func parseEvents(p payload) []event {
+	var raws []json.RawMessage
+	if json.Unmarshal([]byte(p.events), &raws) != nil {
+		return nil
+	}
+	var events []event
+	for _, raw := range raws {
+		var head struct {
+			Type      *int     `json:"type"`
+			Timestamp *float64 `json:"timestamp"`
+		}
+		if json.Unmarshal(raw, &head) != nil || head.Type == nil || head.Timestamp == nil || raw[0] != '{' {
+			continue
+		}
+		tagged := append([]byte(`{"pageId":"`+p.pageID+`",`), raw[1:]...)
+		events = append(events, event{p.pageID, *head.Type, tagged})
+	}
+	return events
+}
+
+// trim drops the oldest events when there are too many, and those after them
+// that cannot be replayed without them, up to the next snapshot if there is one.
+func (r *recording) trim() {
+	n, bytes := 0, r.bytes
+	for n < len(r.events) && (len(r.events)-n > maxEvents || bytes > maxEventBytes) {
+		bytes -= len(r.events[n].raw)
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	for i := n; i < len(r.events); i++ {
+		if r.events[i].kind == metaEvent {
+			n = i
+			break
+		}
+	}
+	for _, e := range r.events[:n] {
+		r.bytes -= len(e.raw)
+	}
+	r.events = append([]event(nil), r.events[n:]...)
+	r.first += int64(n)
+}

@@ -1,0 +1,149 @@
+package live
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// recorded is one of rrweb's events.
+type recorded struct {
+	PageID    string `json:"pageId"`
+	Type      int    `json:"type"`
+	Timestamp int64  `json:"timestamp"`
+	Data      struct {
+		Source int    `json:"source"`
+		Type   int    `json:"type"`
+		Href   string `json:"href"`
+		Text   string `json:"text"`
+	} `json:"data"`
+}
+
+func (r *Recording) until(t *testing.T, what string, wanted func(recorded) bool) []recorded {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var all []recorded
+	for {
+		raw, err := r.Next(ctx)
+		if err != nil {
+			t.Fatalf("waiting for %s: %v after %d events", what, err, len(all))
+		}
+		var some []recorded
+		if err := json.Unmarshal(raw, &some); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range some {
+			if all = append(all, e); wanted(e) {
+				return all
+			}
+		}
+	}
+}
+
+func TestRecording(t *testing.T) {
+	st := newStage(t, pages)
+	s := st.session(t, "/")
+	r, err := st.live.Recording(s, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := r.until(t, "a snapshot", func(e recorded) bool { return e.Type == 2 })
+	if first[0].PageID != s.ActivePage().ID() || first[0].Timestamp == 0 {
+		t.Errorf("%+v", first[0])
+	}
+	h := st.live.Hands(s, "")
+	defer h.Close()
+	h.do(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":25}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":25}`, `{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA"}`)
+	r.until(t, "what was typed", func(e recorded) bool { return e.Type == 3 && e.Data.Source == 5 && e.Data.Text == "a" })
+	h.do(t, `{"type":"navigation","url":"`+st.site.URL+`/two"}`)
+	r.until(t, "the next page", func(e recorded) bool { return e.Type == metaEvent && strings.HasSuffix(e.Data.Href, "/two") })
+
+	// Who comes later gets it all, and nobody sees the hook in the page.
+	late, err := st.live.Recording(s, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := late.until(t, "the replay", func(e recorded) bool { return e.Type == metaEvent && strings.HasSuffix(e.Data.Href, "/two") })
+	if all[0] != first[0] {
+		t.Errorf("the replay begins with %+v", all[0])
+	}
+	none, err := st.live.Recording(s, "page-of-somebody-else")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.browser.Close(t.Context(), st.db, s.ID()); err != nil {
+		t.Fatal(err)
+	}
+	for _, each := range []*Recording{r, late, none} {
+		for err = nil; err == nil; {
+			_, err = each.Next(t.Context())
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Error(err)
+		}
+	}
+}
+
+// The bounds hold, and what is kept can be replayed: it begins with a snapshot.
+func TestRecordingBounds(t *testing.T) {
+	r := &recording{added: make(chan struct{})}
+	batch := func(kind, n, size int) string {
+		one := fmt.Sprintf(`{"type":%d,"timestamp":1,"data":%q}`, kind, strings.Repeat("x", size))
+		return "[" + strings.TrimSuffix(strings.Repeat(one+",", n), ",") + "]"
+	}
+	for range 6 {
+		r.add(payload{"page-1", batch(metaEvent, 1, 1)})
+		r.add(payload{"page-1", batch(3, 2999, 1)})
+	}
+	if len(r.events) > maxEvents || r.events[0].kind != metaEvent || r.first+int64(len(r.events)) != 18_000 {
+		t.Errorf("%d events kept from %d on, the first of type %d", len(r.events), r.first, r.events[0].kind)
+	}
+	slow := &Recording{of: r}
+	raw, err := slow.Next(t.Context())
+	if err != nil || slow.next < r.first || len(raw) > maxReplayPiece {
+		t.Errorf("%d bytes up to %d, %v", len(raw), slow.next, err)
+	}
+	for range 20 {
+		r.add(payload{"page-1", batch(3, 2, 2<<20)})
+	}
+	if r.bytes > maxEventBytes {
+		t.Errorf("%d bytes are kept", r.bytes)
+	}
+	sum := 0
+	for _, e := range r.events {
+		sum += len(e.raw)
+	}
+	if sum != r.bytes {
+		t.Errorf("%d bytes counted, %d there", r.bytes, sum)
+	}
+}
+
+// The file is the one that README names.
+func TestRRWeb(t *testing.T) {
+	sum := sha256.Sum256([]byte(rrweb))
+	readme, err := os.ReadFile("rrweb/README.md")
+	if err != nil || !strings.Contains(string(readme), hex.EncodeToString(sum[:])) {
+		t.Errorf("rrweb/README.md names another file than the one with SHA-256 %x (%v)", sum, err)
+	}
+}
+
+func FuzzParseEvents(f *testing.F) {
+	f.Add(`[{"type":4,"timestamp":1.5,"data":{}},{"type":2}]`)
+	f.Add(`[1,null,[],{"type":null,"timestamp":null}, {"type":1,"timestamp":2}]`)
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, e := range parseEvents(payload{"page-1", text}) {
+			if !json.Valid(e.raw) {
+				t.Fatalf("%s out of %q", e.raw, text)
+			}
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"satchel/agent"
+	"satchel/browser"
+)
+
+// takeover is one that is open. Its goroutine ends it with its time or with
+// its session.
+type takeover struct {
+	id    string
+	url   string
+	until time.Time
+	over  chan struct{} // closed when it is over
+	once  sync.Once
+
+	moving sync.Mutex // held while its state is changed
+	mu     sync.Mutex
+	state  agent.Takeover
+}
+
+func (t *takeover) now() agent.Takeover {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.state
+}
+
+// RequestTakeover asks for a person. Scripted actions go on until one comes.
+func (l *Live) RequestTakeover(ctx context.Context, s *browser.Session, o agent.TakeoverOptions) (agent.Takeover, error) {
+	if err := o.Validate(); err != nil {
+		return agent.Takeover{}, err
+	}
+	now := agent.Now()
+	t := agent.Takeover{ID: agent.NewID(agent.KindTakeover), SessionID: s.ID(), Reason: o.Reason, Timeout: int(o.Lasts() / time.Second),
+		CreatedAt: now, ExpiresAt: agent.At(now.Add(o.Lasts()))}
+	// The link outlives the takeover a little, so that its page can say how it ended.
+	t.TakeoverURL = l.link(Grant{SessionID: s.ID(), Control: true, Takeover: t.ID}, now.Add(o.Lasts()+time.Minute)).URL
+	made, err := s.DB().CreateTakeover(ctx, t)
+	if err != nil {
+		return agent.Takeover{}, err
+	}
+	open := &takeover{id: t.ID, url: t.TakeoverURL, until: now.Add(o.Lasts()), over: make(chan struct{}), state: made}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.spawnLocked(func(life context.Context) { l.tend(life, s, open) }); err != nil {
+		return agent.Takeover{}, err // the session's end, which comes now, ends the row
+	}
+	l.takeovers[s.ID()] = open
+	return made, nil
+}
+
+// tend waits for the end of a takeover and brings about what nobody else does.
+func (l *Live) tend(life context.Context, s *browser.Session, t *takeover) {
+	timer := time.NewTimer(time.Until(t.until))
+	defer timer.Stop()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.takeovers[s.ID()] == t {
+			delete(l.takeovers, s.ID())
+		}
+	}()
+	select {
+	case <-t.over:
+	case <-s.Done(): // the row ends with the session's
+	case <-life.Done():
+	case <-timer.C:
+		ctx, cancel := context.WithTimeout(life, callTimeout)
+		defer cancel()
+		if _, err := l.move(ctx, s, t, agent.TakeoverExpired); err != nil && agent.ErrorCode(err) != agent.CodeConflict && life.Err() == nil {
+			l.log.Error("a takeover could not be ended", "takeover", t.id, "error", err)
+		}
+	}
+}
+
+// Takeover reads a takeover, open or over; while it is open, with its address.
+func (l *Live) Takeover(ctx context.Context, s *browser.Session, id string) (agent.Takeover, error) {
+	t, err := s.DB().Takeover(ctx, s.ID(), id)
+	if open := l.open(s, id); err == nil && open != nil && t.Status.Open() {
+		t.TakeoverURL = open.url
+	}
+	return t, err
+}
+
+// open finds an open takeover; nil when it is none.
+func (l *Live) open(s *browser.Session, id string) *takeover {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t := l.takeovers[s.ID()]; t != nil && t.id == id {
+		return t
+	}
+	return nil
+}
+
+// MoveTakeover brings a takeover into another state: active when a person
+// came, completed, or cancelled. Scripted actions are refused only while it is
+// active. One that is over is CONFLICT.
+func (l *Live) MoveTakeover(ctx context.Context, s *browser.Session, id string, to agent.TakeoverStatus) (agent.Takeover, error) {
+	t := l.open(s, id)
+	if t == nil {
+		return s.DB().MoveTakeover(ctx, s.ID(), id, to) // which tells that it is over, or unknown
+	}
+	return l.move(ctx, s, t, to)
+}
+
+func (l *Live) move(ctx context.Context, s *browser.Session, t *takeover, to agent.TakeoverStatus) (agent.Takeover, error) {
+	t.moving.Lock()
+	defer t.moving.Unlock()
+	if now := t.now(); now.Status == to && to == agent.TakeoverActive {
+		return now, nil
+	}
+	moved, err := s.DB().MoveTakeover(ctx, s.ID(), t.id, to)
+	if err != nil {
+		return moved, err
+	}
+	t.mu.Lock()
+	t.state = moved
+	t.mu.Unlock()
+	if !moved.Status.Open() {
+		t.once.Do(func() { close(t.over) })
+	} else {
+		moved.TakeoverURL = t.url
+	}
+	return moved, s.Takeover(ctx, moved.Status == agent.TakeoverActive)
+}
+
+// status is the message that tells in what state a session is.
+func (l *Live) status(s *browser.Session) []byte {
+	l.mu.Lock()
+	t := l.takeovers[s.ID()]
+	l.mu.Unlock()
+	message := struct {
+		Type     string              `json:"type"`
+		Status   agent.SessionStatus `json:"status"`
+		Viewport agent.Viewport      `json:"viewport"`
+		Takeover *takeoverState      `json:"takeover"`
+	}{"status", s.Status(), s.Viewport(), nil}
+	if t != nil {
+		if now := t.now(); now.Status.Open() {
+			message.Takeover = &takeoverState{t.id, now.Status, now.Reason, now.ExpiresAt}
+		}
+	}
+	raw, _ := json.Marshal(message) // plain values
+	return raw
+}
+
+// takeoverState is what watchers see of a takeover; never its address.
+type takeoverState struct {
+	ID        string               `json:"takeover_id"`
+	Status    agent.TakeoverStatus `json:"status"`
+	Reason    string               `json:"reason"`
+	ExpiresAt agent.Time           `json:"expires_at"`
+}

@@ -1,0 +1,161 @@
+package live
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func grantOf(t *testing.T, l *Live, address string) Grant {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := l.Grant(u.Query().Get("token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestTakeover(t *testing.T) {
+	st := newStage(t, pages)
+	s := st.session(t, "/")
+	v := st.watch(t, s, Watch{Status: true})
+	v.until(t, "the state", func(m seen) bool { return m.Type == "status" && m.Status == agent.SessionActive && m.Takeover == nil })
+	made, err := st.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{Reason: "captcha"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Status != agent.TakeoverPending || made.ExpiresAt.Sub(made.CreatedAt.Time) != 300*time.Second {
+		t.Errorf("%+v", made)
+	}
+	if g := grantOf(t, st.live, made.TakeoverURL); g.Takeover != made.ID || !g.Control || g.SessionID != s.ID() {
+		t.Errorf("%+v", g)
+	}
+	if s.Status() != agent.SessionActive {
+		t.Error("scripted actions are refused before anybody came")
+	}
+	if _, err := st.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{}); agent.ErrorCode(err) != agent.CodeConflict {
+		t.Errorf("a second takeover: %v", err)
+	}
+	v.until(t, "the request", func(m seen) bool { return m.Takeover != nil && m.Takeover.Status == agent.TakeoverPending && m.Takeover.Reason == "captcha" })
+	for range 2 { // a page that is loaded again comes twice
+		if active, err := st.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverActive); err != nil || active.Status != agent.TakeoverActive || active.StartedAt.IsZero() {
+			t.Errorf("%+v, %v", active, err)
+		}
+	}
+	v.until(t, "control", func(m seen) bool { return m.Status == agent.SessionTakeover && m.Takeover.Status == agent.TakeoverActive })
+	done, err := st.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverCompleted)
+	if err != nil || done.Status != agent.TakeoverCompleted || done.EndedAt.IsZero() || done.TakeoverURL != "" {
+		t.Errorf("%+v, %v", done, err)
+	}
+	v.until(t, "the end", func(m seen) bool { return m.Status == agent.SessionActive && m.Takeover == nil })
+	if _, err := st.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverCancelled); agent.ErrorCode(err) != agent.CodeConflict {
+		t.Errorf("what is over is ended again: %v", err)
+	}
+	if _, err := st.live.MoveTakeover(t.Context(), s, "takeover-none", agent.TakeoverCancelled); agent.ErrorCode(err) != agent.CodeNotFound {
+		t.Errorf("an unknown one: %v", err)
+	}
+
+	short, err := st.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{Timeout: ptr(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.live.MoveTakeover(t.Context(), s, short.ID, agent.TakeoverActive); err != nil {
+		t.Fatal(err)
+	}
+	v.until(t, "its start", func(m seen) bool { return m.Status == agent.SessionTakeover })
+	v.until(t, "its expiry", func(m seen) bool { return m.Status == agent.SessionActive && m.Takeover == nil })
+	if got, err := st.live.Takeover(t.Context(), s, short.ID); err != nil || got.Status != agent.TakeoverExpired {
+		t.Errorf("%+v, %v", got, err)
+	}
+
+	left, err := st.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.db.EndLostSessions(t.Context(), func(string) bool { return false }, "killed"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := st.db.Takeover(t.Context(), s.ID(), left.ID); err != nil || got.Status != agent.TakeoverCancelled || got.EndedAt.IsZero() {
+		t.Errorf("after a kill: %+v, %v", got, err)
+	}
+	wantEvents(t, st.db, made.TakeoverURL, "requested", "completed", "requested", "expired", "requested")
+}
+
+// wantEvents compares the outbox's events about takeovers; the first one tells
+// where the person is to go.
+func wantEvents(t *testing.T, db *store.DB, address string, want ...string) {
+	t.Helper()
+	events, err := db.Events(t.Context(), 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range events {
+		if kind, ok := strings.CutPrefix(e.Type, "browser.takeover."); ok {
+			var data struct{ Takeover agent.Takeover }
+			if err := json.Unmarshal(e.Data, &data); err != nil || data.Takeover.ID == "" {
+				t.Errorf("%s: %s", e.Type, e.Data)
+			}
+			if len(got) == 0 && data.Takeover.TakeoverURL != address {
+				t.Errorf("the request tells %q", data.Takeover.TakeoverURL)
+			}
+			got = append(got, kind)
+		}
+	}
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("events %v, want %v", got, want)
+	}
+}
+
+func TestTakeoverOptions(t *testing.T) {
+	for _, seconds := range []int{0, -1, 3601} {
+		if err := (&agent.TakeoverOptions{Timeout: &seconds}).Validate(); agent.ErrorCode(err) != agent.CodeValidation {
+			t.Errorf("%d seconds: %v", seconds, err)
+		}
+	}
+	for _, seconds := range []int{1, 3600} {
+		if err := (&agent.TakeoverOptions{Timeout: &seconds}).Validate(); err != nil {
+			t.Errorf("%d seconds: %v", seconds, err)
+		}
+	}
+}
+
+func TestLinks(t *testing.T) {
+	l, other := New(Options{PublicURL: "http://satchel.test"}), New(Options{})
+	link := l.Link("session-1", false)
+	token := strings.SplitN(link.URL, "token=", 2)[1]
+	if g := grantOf(t, l, link.URL); g.SessionID != "session-1" || g.Control || g.Takeover != "" {
+		t.Errorf("%+v", g)
+	}
+	if until := time.Until(link.ExpiresAt); until < 59*time.Minute || until > LinkLife {
+		t.Errorf("expires in %s", until)
+	}
+	if again := l.Link("session-1", false); again.URL == link.URL {
+		t.Error("two links are the same")
+	}
+	payload, signature, _ := strings.Cut(token, ".")
+	expired := l.link(Grant{SessionID: "session-1"}, time.Now().Add(-time.Second)).URL
+	for name, forged := range map[string]string{
+		"empty": "", "no signature": payload, "empty signature": payload + ".", "another payload": payload + "AA." + signature,
+		"another signature": payload + "." + signature[:len(signature)-2] + "AA", "no base64": "!." + signature, "long": strings.Repeat("a", 2000) + "." + signature,
+		"expired": strings.SplitN(expired, "token=", 2)[1],
+	} {
+		if _, err := l.Grant(forged); agent.ErrorCode(err) != agent.CodeUnauthorized {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := other.Grant(token); agent.ErrorCode(err) != agent.CodeUnauthorized {
+		t.Errorf("another server's token: %v", err)
+	}
+}

@@ -1,0 +1,276 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"sync"
+	"time"
+
+	"satchel/agent"
+	"satchel/browser"
+)
+
+// retryCast is how long a viewer waits before it tries a cast again that ended
+// under it.
+const retryCast = time.Second
+
+// maxReplies bounds what waits to be sent beside pictures: answers to the
+// viewer's own questions.
+const maxReplies = 16
+
+// Viewer is one who watches a session. Next is for one goroutine; the other
+// methods are for any.
+type Viewer struct {
+	live    *Live
+	session *browser.Session
+	watch   Watch
+	wake    chan struct{}
+	changed <-chan struct{}
+	forget  func() // ends changed
+
+	tabs   []string // ids of the tabs that the viewer knows of
+	list   string   // the tab list as it was sent last
+	status string   // as it was sent last
+	cast   *cast    // what is watched; nil for nothing
+	sent   int64    // number of the picture that was sent last
+	next   time.Time
+
+	mu      sync.Mutex
+	replies [][]byte
+}
+
+// Watch makes a viewer of a session. A tab that is not open is NOT_FOUND. The
+// caller closes the viewer.
+func (l *Live) Watch(s *browser.Session, w Watch) (*Viewer, error) {
+	if w.PageID != "" && s.Page(w.PageID) == nil {
+		return nil, agent.NotFound("page", w.PageID)
+	}
+	v := &Viewer{live: l, session: s, watch: w.withDefaults(), wake: make(chan struct{}, 1)}
+	v.changed, v.forget = s.Changes()
+	return v, nil
+}
+
+// Close ends the watching. Call it when Next is no longer called.
+func (v *Viewer) Close() {
+	v.leave()
+	v.forget()
+}
+
+func (v *Viewer) leave() {
+	if v.cast != nil {
+		v.cast.detach(v)
+		v.cast = nil
+	}
+}
+
+// Reply has Next give a message before the next picture. One too many is
+// dropped: the viewer does not read.
+func (v *Viewer) Reply(message []byte) {
+	v.mu.Lock()
+	if len(v.replies) < maxReplies {
+		v.replies = append(v.replies, message)
+	}
+	v.mu.Unlock()
+	poke(v.wake)
+}
+
+func (v *Viewer) reply() []byte {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.replies) == 0 {
+		return nil
+	}
+	first := v.replies[0]
+	v.replies = v.replies[1:]
+	return first
+}
+
+// Next waits for the next message to the viewer, as JSON: what changed since
+// the last one, at the moment it is asked for. It is io.EOF when there is
+// nothing more to see.
+func (v *Viewer) Next(ctx context.Context) ([]byte, error) {
+	for {
+		select {
+		case <-v.session.Done():
+			return nil, io.EOF
+		default:
+		}
+		if message := v.news(); message != nil {
+			return message, nil
+		}
+		page := v.page()
+		if page == nil && v.watch.PageID != "" {
+			return nil, io.EOF
+		}
+		if err := v.follow(page); err != nil {
+			return nil, err
+		}
+		wait := time.Hour
+		if f := v.unseen(); f != nil {
+			if wait = time.Until(v.next); wait <= 0 {
+				v.sent, v.next = f.seq, time.Now().Add(time.Second/time.Duration(v.watch.FPS))
+				return f.encoded(), nil
+			}
+		}
+		if err := v.rest(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// rest waits until there may be something to say.
+func (v *Viewer) rest(ctx context.Context, wait time.Duration) error {
+	var ended chan struct{}
+	if v.cast != nil {
+		ended = v.cast.done
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-v.session.Done():
+	case <-v.changed:
+	case <-v.wake:
+	case <-timer.C:
+	case <-ended:
+		v.leave()
+		again := time.NewTimer(retryCast)
+		defer again.Stop()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-v.changed:
+		case <-again.C:
+		}
+	}
+	return nil
+}
+
+// page is the tab that the viewer wants to see; nil when there is none.
+func (v *Viewer) page() *browser.Page {
+	if v.watch.PageID != "" {
+		return v.session.Page(v.watch.PageID)
+	}
+	return v.session.ActivePage()
+}
+
+// follow watches a tab in place of the one before.
+func (v *Viewer) follow(page *browser.Page) error {
+	if v.cast != nil && v.cast.page == page || v.cast == nil && page == nil {
+		return nil
+	}
+	v.leave()
+	if page == nil {
+		return nil
+	}
+	c, err := v.live.attach(v, page)
+	v.cast, v.sent = c, 0
+	return err
+}
+
+// unseen is the newest picture; nil when the viewer has it.
+func (v *Viewer) unseen() *frame {
+	if v.cast == nil {
+		return nil
+	}
+	if f := v.cast.newest(); f != nil && f.seq != v.sent {
+		return f
+	}
+	return nil
+}
+
+// news is what is to be said beside pictures; nil for nothing.
+func (v *Viewer) news() []byte {
+	if message := v.reply(); message != nil {
+		return message
+	}
+	if v.watch.Status {
+		if status := string(v.live.status(v.session)); status != v.status {
+			v.status = status
+			return []byte(status)
+		}
+	}
+	if v.watch.PageID != "" {
+		return v.tabGone()
+	}
+	return v.tabNews()
+}
+
+type tabClosed struct {
+	Type   string `json:"type"`
+	PageID string `json:"pageId"`
+}
+
+// tabGone says once that the viewer's only tab was closed.
+func (v *Viewer) tabGone() []byte {
+	if v.session.Page(v.watch.PageID) != nil || v.list != "" {
+		return nil
+	}
+	raw, _ := json.Marshal(tabClosed{"tabClosed", v.watch.PageID}) // strings
+	v.list = string(raw)
+	return raw
+}
+
+// tab is an open tab. Id is Steel's name for pageId.
+type tab struct {
+	PageID  string `json:"pageId"`
+	ID      string `json:"id"`
+	URL     string `json:"url"`
+	Title   string `json:"title"`
+	Favicon string `json:"favicon"`
+}
+
+type tabList struct {
+	Type     string `json:"type"`
+	Tabs     []tab  `json:"tabs"`
+	FirstID  string `json:"firstTabId"`
+	ActiveID string `json:"activeTabId"`
+}
+
+// tabNews tells of closed tabs one by one, then of those that are open.
+func (v *Viewer) tabNews() []byte {
+	pages := v.session.Pages()
+	list := tabList{Type: "tabList", Tabs: make([]tab, 0, len(pages))}
+	open := map[string]bool{}
+	for _, p := range pages {
+		open[p.ID()] = true
+		list.Tabs = append(list.Tabs, tab{p.ID(), p.ID(), p.URL(), p.Title(), v.live.icon(p)})
+	}
+	for i, id := range v.tabs {
+		if !open[id] {
+			v.tabs = append(v.tabs[:i:i], v.tabs[i+1:]...)
+			raw, _ := json.Marshal(tabClosed{"tabClosed", id})
+			return raw
+		}
+	}
+	if len(pages) > 0 {
+		list.FirstID = pages[0].ID()
+	}
+	if active := v.session.ActivePage(); active != nil {
+		list.ActiveID = active.ID()
+	}
+	raw, _ := json.Marshal(list)
+	if string(raw) == v.list {
+		return nil
+	}
+	v.list, v.tabs = string(raw), v.tabs[:0]
+	for _, t := range list.Tabs {
+		v.tabs = append(v.tabs, t.PageID)
+	}
+	return raw
+}
+
+// icon is the icon that a tab is known to have; "" for none.
+func (l *Live) icon(p *browser.Page) string {
+	l.mu.Lock()
+	c := l.casts[p]
+	l.mu.Unlock()
+	if c == nil {
+		return ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.icon
+}

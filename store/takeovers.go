@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"satchel/agent"
+)
+
+const takeoverColumns = "id, session_id, status, reason, timeout, created_at, expires_at, started_at, ended_at"
+
+func scanTakeover(rows *sql.Rows) (t agent.Takeover, err error) {
+	return t, rows.Scan(&t.ID, &t.SessionID, &t.Status, &t.Reason, &t.Timeout, &t.CreatedAt, &t.ExpiresAt, &t.StartedAt, &t.EndedAt)
+}
+
+func (tx *Tx) takeover(sessionID, id string) (agent.Takeover, error) {
+	found, err := all(tx, scanTakeover, "SELECT "+takeoverColumns+" FROM takeovers WHERE id = ? AND session_id = ?", id, sessionID)
+	if err != nil {
+		return agent.Takeover{}, err
+	}
+	if len(found) == 0 {
+		return agent.Takeover{}, agent.NotFound("takeover", id)
+	}
+	return found[0], nil
+}
+
+// Takeover reads a takeover of a session.
+func (db *DB) Takeover(ctx context.Context, sessionID, id string) (agent.Takeover, error) {
+	return Read(ctx, db, func(tx *Tx) (agent.Takeover, error) { return tx.takeover(sessionID, id) })
+}
+
+// CreateTakeover writes a pending takeover of an open session, with its event,
+// which tells the address that the person is to go to. While another is open
+// it is CONFLICT, with that one's id.
+func (db *DB) CreateTakeover(ctx context.Context, t agent.Takeover) (agent.Takeover, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Takeover, error) {
+		open, err := all(tx, scanTakeover, "SELECT "+takeoverColumns+" FROM takeovers WHERE session_id = ? AND ended_at IS NULL", t.SessionID)
+		if err != nil {
+			return t, err
+		}
+		if len(open) > 0 {
+			return t, agent.Errorf(agent.CodeConflict, "the session has an open takeover already").With("existing_id", open[0].ID)
+		}
+		if _, err := tx.exec("INSERT INTO takeovers("+takeoverColumns+") VALUES (?,?,?,?,?,?,?,NULL,NULL)",
+			t.ID, t.SessionID, agent.TakeoverPending, t.Reason, t.Timeout, t.CreatedAt, t.ExpiresAt); err != nil {
+			return t, err
+		}
+		t.Status = agent.TakeoverPending
+		if err := tx.emit(agent.EventTakeoverRequested, map[string]any{"takeover": t}); err != nil {
+			return t, err
+		}
+		return t, tx.audit("takeover requested", map[string]any{"session_id": t.SessionID, "takeover_id": t.ID})
+	})
+}
+
+// takeoverEvents are the events of states.
+var takeoverEvents = map[agent.TakeoverStatus]string{
+	agent.TakeoverCompleted: agent.EventTakeoverCompleted, agent.TakeoverExpired: agent.EventTakeoverExpired,
+}
+
+// MoveTakeover brings an open takeover into another state, with its event. One
+// that is over is CONFLICT; one that is active already stays as it is.
+func (db *DB) MoveTakeover(ctx context.Context, sessionID, id string, to agent.TakeoverStatus) (agent.Takeover, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Takeover, error) {
+		t, err := tx.takeover(sessionID, id)
+		if err != nil || t.Status == to && to == agent.TakeoverActive {
+			return t, err
+		}
+		if !t.Status.Open() {
+			return t, agent.Errorf(agent.CodeConflict, "the takeover is over: it is %s", t.Status).With("status", t.Status)
+		}
+		t.Status = to
+		if to == agent.TakeoverActive {
+			t.StartedAt = tx.Now
+		} else {
+			t.EndedAt = tx.Now
+		}
+		if _, err := tx.exec("UPDATE takeovers SET status = ?, started_at = ?, ended_at = ? WHERE id = ?", t.Status, t.StartedAt, t.EndedAt, id); err != nil {
+			return t, err
+		}
+		if event := takeoverEvents[to]; event != "" {
+			if err := tx.emit(event, map[string]any{"takeover": t}); err != nil {
+				return t, err
+			}
+		}
+		return t, tx.audit("takeover "+string(to), map[string]any{"session_id": sessionID, "takeover_id": id})
+	})
+}
