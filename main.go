@@ -23,6 +23,7 @@ import (
 	"satchel/agent/script"
 	"satchel/browser"
 	"satchel/browser/install"
+	"satchel/browser/live"
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/flow/dispatch"
@@ -114,6 +115,7 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	browsers := browser.New(browserOptions(c, folder, options.Log))
 	crawler := crawl.New(crawl.Options{Folder: folder, Allow: c.OutboundAllow, Extract: document.ReadPage, Render: rendered(browsers), Ready: index.Kick, Version: version, Log: options.Log})
 	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: c.OutboundAllow}).Do})
+	views := live.New(live.Options{Browser: browsers, PublicURL: publicURL, Log: options.Log})
 	engine := flow.New(flow.Options{Folder: folder, Index: index, Scripts: scripts, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	platforms := gateways.New(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Address: publicURL, Public: c.PublicURLSet, Log: options.Log})
@@ -134,13 +136,12 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log, Runners: callees.Runners(), Tasks: callees.Task})
 	server := httpapi.New(httpapi.Options{
 		Folder: folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Gateways: platforms,
-		Chat: chats, Toolbox: toolbox, MCP: servers, Browser: browsers,
-		Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
+		Chat: chats, Toolbox: toolbox, MCP: servers, Browser: browsers, Live: views, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
 		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
 		PublicURL: publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: options.Log,
 	})
 	work := context.WithoutCancel(ctx) // background work ends by Stop, in its order
-	for _, w := range []worker{folder, index, scripts, browsers, engine, crawler, webhooks, poller, dispatcher, scheduler, servers} {
+	for _, w := range []worker{folder, index, scripts, browsers, views, engine, crawler, webhooks, poller, dispatcher, scheduler, servers} {
 		if err := w.Start(work); err != nil {
 			return errors.Join(err, listener.Close())
 		}

@@ -196,6 +196,14 @@ func (b *Browser) Session(db *store.DB, id string) (*Session, error) {
 	return s, nil
 }
 
+// Find returns an open session of whatever agent; nil when there is none of
+// this id.
+func (b *Browser) Find(id string) *Session {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sessions[id]
+}
+
 // isOpen tells whether a session is open here, or being opened.
 func (b *Browser) isOpen(id string) bool {
 	b.mu.Lock()

@@ -17,6 +17,7 @@ import (
 	"satchel/agent"
 	"satchel/agent/mcp/registry"
 	room "satchel/browser"
+	"satchel/browser/live"
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/schedule"
@@ -38,6 +39,9 @@ func openWith(t *testing.T, change func(*Options)) (*visitor, *Server) {
 		MCP:         registry.New(registry.Options{Folder: folder, Log: quiet}),
 		DefaultRole: agent.RoleAdmin, MaxUpload: 1 << 20, PublicURL: "http://satchel.example", Log: quiet}
 	change(&o)
+	if o.Live == nil {
+		o.Live = live.New(live.Options{Browser: o.Browser, PublicURL: o.PublicURL, Log: quiet})
+	}
 	server := New(o)
 	ts := httptest.NewServer(server.Handler())
 	t.Cleanup(func() {

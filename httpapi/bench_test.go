@@ -27,6 +27,7 @@ import (
 	"satchel/agent/mcp/registry"
 	"satchel/agent/script"
 	room "satchel/browser"
+	"satchel/browser/live"
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/flow/dispatch"
@@ -182,10 +183,12 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	}
 	browsers := room.New(room.Options{Folder: folder, Allow: loopback, Log: quiet,
 		Find: func(context.Context) (room.Program, error) { return installedBrowser() }})
-	if err := browsers.Start(context.Background()); err != nil {
+	views := live.New(live.Options{Browser: browsers, PublicURL: "http://localhost", Log: quiet})
+	if err := errors.Join(browsers.Start(context.Background()), views.Start(context.Background())); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
+		views.Stop()
 		browsers.Stop()
 		dispatcher.Stop()
 		webhooks.Stop()
@@ -209,6 +212,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		Chat:        chats,
 		Toolbox:     toolbox,
 		Browser:     browsers,
+		Live:        views,
 		MCP:         registry.New(registry.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet}),
 		CORSOrigins: []string{"*"},
 		MaxUpload:   25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})

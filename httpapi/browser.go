@@ -42,12 +42,7 @@ func sessionLocation(c *Call, out any) string {
 
 func (s *Server) createSession(c *Call, in *createSessionIn) (sessionOut, error) {
 	made, err := s.options.Browser.Create(c, c.DB, in.Body)
-	return sessionOut{made, s.liveView(c, made.ID)}, err
-}
-
-// liveView is where the address of a session's live view is given out.
-func (s *Server) liveView(c *Call, id string) string {
-	return s.options.PublicURL + "/api/agents/" + c.DB.ID() + "/browser/" + id + "/live-view"
+	return sessionOut{made, s.options.Live.Link(made.ID, true).URL}, err
 }
 
 type sessionIn struct {

@@ -33,6 +33,7 @@ func (w *witness) askOfBrowser(t *testing.T, at string) {
 	w.ask(t, 400, "POST", at+"/"+id+"/execute", `{"action":"navigate","url":"file:///etc/passwd"}`)
 	w.ask(t, 408, "POST", at+"/"+id+"/execute", `{"action":"click","selector":"#none","timeout":50}`)
 	w.ask(t, 404, "POST", at+"/session-x/execute", `{"action":"snapshot"}`)
+	w.askOfTakeovers(t, at+"/"+id)
 	w.ask(t, 200, "DELETE", at+"?id="+id, "")
 	w.askOfDownloads(t, at, id)
 	w.ask(t, 404, "DELETE", at+"?id="+id, "")

@@ -34,6 +34,12 @@ var irregularIDs = map[string]string{
 	"POST /agents/{id}/browser/{sessionId}/execute": "executeActions",
 	"GET /agents/{id}/browser/{sessionId}":          "getSession",
 
+	"GET /agents/{id}/browser/{sessionId}/live-view":                       "getLiveView",
+	"POST /agents/{id}/browser/{sessionId}/takeover":                       "createTakeover",
+	"GET /agents/{id}/browser/{sessionId}/takeover/{takeoverId}":           "getTakeover",
+	"DELETE /agents/{id}/browser/{sessionId}/takeover/{takeoverId}":        "cancelTakeover",
+	"POST /agents/{id}/browser/{sessionId}/takeover/{takeoverId}/complete": "completeTakeover",
+
 	"GET /agents/{id}/mcp":                  "listMCPServers",
 	"POST /agents/{id}/mcp":                 "createMCPServer",
 	"DELETE /agents/{id}/mcp":               "deleteMCPServer",

@@ -22,7 +22,7 @@ import (
 // The console and the page with the interface's description; what they load
 // comes from here alone, so both work without any other network.
 //
-//go:embed console docs/index.html docs/start.js docs/page.css docs/swagger-ui.css docs/swagger-ui-bundle.js
+//go:embed console live docs/index.html docs/start.js docs/page.css docs/swagger-ui.css docs/swagger-ui-bundle.js
 var pageFiles embed.FS
 
 // pagePolicy lets a page run and show only what this server sends as files of
@@ -34,7 +34,8 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 // description at /docs, the files of both, and the metrics.
 func (s *Server) pages() {
 	s.echo.GET("/metrics", s.metricsPage)
-	addresses := map[string]string{"console/index.html": "/", "docs/index.html": "/docs"}
+	addresses := map[string]string{"console/index.html": "/", "docs/index.html": "/docs", "live/index.html": livePath + "/:session"}
+	s.livePages()
 	_ = fs.WalkDir(pageFiles, ".", func(name string, entry fs.DirEntry, _ error) error {
 		address, ok := addresses[name]
 		if !ok {

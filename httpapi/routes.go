@@ -153,6 +153,11 @@ func (s *Server) api() []*Route {
 		route("POST", "/agents/{id}/browser/{sessionId}/execute", 200, "Do one action, or several in their order", s.executeActions).limit(browser).
 			fails(agent.CodeInvalidAction, agent.CodeActionTimeout, agent.CodeBrowser),
 		route("GET", "/agents/{id}/browser/{sessionId}", 200, "Read a browser session with its tabs", s.getSession).limit(browser),
+		route("GET", "/agents/{id}/browser/{sessionId}/live-view", 200, "Get the address of a page that shows the session", s.liveView).limit(browser),
+		route("POST", "/agents/{id}/browser/{sessionId}/takeover", 201, "Ask for a person to control the session", s.createTakeover).limit(browser).locates(takeoverLocation).fails(agent.CodeConflict),
+		route("GET", "/agents/{id}/browser/{sessionId}/takeover/{takeoverId}", 200, "Read a takeover", s.getTakeover).limit(browser),
+		route("DELETE", "/agents/{id}/browser/{sessionId}/takeover/{takeoverId}", 204, "Call a takeover off", s.cancelTakeover).limit(browser).fails(agent.CodeConflict),
+		route("POST", "/agents/{id}/browser/{sessionId}/takeover/{takeoverId}/complete", 200, "End a takeover: the person is done", s.completeTakeover).limit(browser).fails(agent.CodeConflict),
 
 		route("GET", "/agents/{id}/downloads", 200, "List what pages gave out to browser sessions, newest first", s.listDownloads).limit(browser),
 		raw[downloadIn]("GET", "/agents/{id}/downloads/{downloadId}", 200, "Fetch a download", s.downloadFile).limit(browser).answers("application/octet-stream"),

@@ -19,6 +19,7 @@ import (
 	agentchat "satchel/agent/chat"
 	"satchel/agent/mcp/registry"
 	room "satchel/browser"
+	"satchel/browser/live"
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/gateways"
@@ -40,6 +41,7 @@ type Options struct {
 	Toolbox        *agentchat.Toolbox
 	MCP            *registry.Registry
 	Browser        *room.Browser
+	Live           *live.Live
 	Verifier       *Verifier // nil: no identity proxy
 	NoAuth         bool      // open, whatever else is set
 	DefaultRole    agent.Role
@@ -73,6 +75,8 @@ type Server struct {
 	metrics     *metrics
 	describe    func() ([]byte, error)
 	warnToken   sync.Once
+	sockets     sockets
+	pingEvery   time.Duration
 	gateways    knownGateways
 
 	mu     sync.Mutex
@@ -94,7 +98,7 @@ const (
 func New(o Options) *Server {
 	s := &Server{
 		options: o, folder: o.Folder, index: o.Index, flow: o.Flow, chat: o.Chat, toolbox: o.Toolbox, verifier: o.Verifier, defaultRole: o.DefaultRole,
-		limiter: newLimiter(o.RateLimits, time.Now), log: o.Log, echo: echo.New(), routes: map[string]*Route{},
+		limiter: newLimiter(o.RateLimits, time.Now), log: o.Log, echo: echo.New(), routes: map[string]*Route{}, pingEvery: pingEvery,
 	}
 	if s.log == nil {
 		s.log = slog.Default()
@@ -109,6 +113,7 @@ func New(o Options) *Server {
 		s.routes[r.Method+" "+r.echoPath()] = r
 	}
 	s.mcpEndpoints()
+	s.socketEndpoints()
 	s.pages()
 	s.http = &http.Server{
 		Handler: s.echo, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
@@ -218,6 +223,7 @@ func (s *Server) Stop() {
 		s.log.Warn("requests were cut at the stop", "error", err)
 		_ = s.http.Close()
 	}
+	s.sockets.stop()
 	if s.served != nil {
 		<-s.served
 	}

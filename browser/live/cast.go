@@ -73,7 +73,6 @@ type cast struct {
 	last    *frame
 	seq     int64
 	shown   picture // what last was made of
-	icon    string  // data URL; "" for none
 }
 
 // attach makes v a viewer of a tab; the first one starts the cast. A picture
@@ -247,11 +246,11 @@ func (c *cast) publish(data string) {
 func (c *cast) retitle() { c.show(func(*picture) {}) }
 
 func (c *cast) show(change func(*picture)) {
-	url, title := c.page.URL(), c.page.Title()
+	url, title, icon := c.page.URL(), c.page.Title(), c.live.icon(c.page)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.shown
-	p.PageID, p.URL, p.Title, p.Favicon = c.page.ID(), url, title, c.icon
+	p.PageID, p.URL, p.Title, p.Favicon = c.page.ID(), url, title, icon
 	change(&p)
 	if p.Data == "" || c.last != nil && p == c.shown {
 		return

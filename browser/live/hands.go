@@ -66,6 +66,11 @@ func (h *Hands) Do(ctx context.Context, in Input) (answer []byte, err error) {
 		return nil, h.mouse(ctx, page, in.Mouse)
 	case "keyEvent":
 		return nil, h.key(ctx, page, in.Key)
+	case "insertText":
+		if err := h.hold(ctx, page); err != nil {
+			return nil, err
+		}
+		return nil, send(ctx, h.cdp, "Input.insertText", map[string]any{"text": in.Text})
 	case "navigation":
 		return nil, h.navigate(ctx, page, in)
 	case "selectTab":

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/playwright-community/playwright-go"
+
+	"satchel/browser"
 )
 
 // Bounds of a page's icon.
@@ -37,15 +39,33 @@ func (i *icons) look(ctx context.Context, address string) {
 	}
 	i.busy, i.seen = true, address
 	i.running.Go(func() {
-		icon := i.fetch(ctx, address)
-		i.cast.mu.Lock()
-		i.cast.icon = icon
-		i.cast.mu.Unlock()
+		i.cast.live.keepIcon(i.cast.page, i.fetch(ctx, address))
 		i.mu.Lock()
 		i.busy = false
 		i.mu.Unlock()
 		i.cast.retitle()
 	})
+}
+
+// keepIcon remembers the icon of a tab as long as it is open.
+func (l *Live) keepIcon(p *browser.Page, icon string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.icons[p] = icon
+	for page := range l.icons {
+		select {
+		case <-page.Done():
+			delete(l.icons, page)
+		default:
+		}
+	}
+}
+
+// icon is the icon that a tab is known to have; "" for none.
+func (l *Live) icon(p *browser.Page) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.icons[p]
 }
 
 // askIcon is the address of the icon that a page names, or of the usual one.

@@ -10,12 +10,13 @@ import (
 
 // Input is one message of a viewer who acts.
 type Input struct {
-	Kind   string // mouseEvent, keyEvent, navigation, closeTab, newTab, selectTab or getSelectedText
+	Kind   string // mouseEvent, keyEvent, insertText, navigation, closeTab, newTab, selectTab or getSelectedText
 	PageID string // of the tab that is meant; "" is the one that is shown
 	Mouse  Mouse
 	Key    Key
 	Action string // of a navigation: goto, back, forward or refresh
 	URL    string // to go to
+	Text   string // to insert where the cursor is
 }
 
 // Mouse is what a mouse did, at a place in viewport pixels.
@@ -68,6 +69,7 @@ const (
 	maxCoordinate = 100_000
 	maxKeyText    = 64
 	maxURL        = 32 << 10
+	maxInsert     = 32 << 10
 )
 
 // ParseInput reads a viewer's message. What it does not understand is
@@ -96,15 +98,24 @@ func ParseInput(raw []byte) (Input, error) {
 	}
 	switch m.Type {
 	case "mouseEvent":
-		return in, in.Mouse.from(what, m.fields)
+		err := in.Mouse.from(what, m.fields)
+		return in, err
 	case "keyEvent":
-		return in, in.Key.from(what, m.fields)
+		err := in.Key.from(what, m.fields)
+		return in, err
 	case "navigation":
-		return in, in.navigation(m.fields)
+		err := in.navigation(m.fields)
+		return in, err
+	case "insertText":
+		if m.Text == "" || len(m.Text) > maxInsert {
+			return Input{}, invalid("text", "is required, and at most 32 KB long")
+		}
+		in.Text = m.Text
+		return in, nil
 	case "closeTab", "newTab", "selectTab", "getSelectedText":
 		return in, nil
 	}
-	return Input{}, invalid("type", "must be mouseEvent, keyEvent, navigation, closeTab, newTab, selectTab or getSelectedText")
+	return Input{}, invalid("type", "must be mouseEvent, keyEvent, insertText, navigation, closeTab, newTab, selectTab or getSelectedText")
 }
 
 func invalid(field, issue string) error {

@@ -33,6 +33,7 @@ type Live struct {
 	stop       context.CancelFunc
 	running    sync.WaitGroup
 	casts      map[*browser.Page]*cast
+	icons      map[*browser.Page]string // data URLs of open tabs that were looked at
 	recordings map[*browser.Session]*recording
 	takeovers  map[string]*takeover // open ones, by session
 }
@@ -44,7 +45,7 @@ func New(o Options) *Live {
 	}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails, see crypto/rand
-	return &Live{options: o, log: o.Log, key: key, casts: map[*browser.Page]*cast{},
+	return &Live{options: o, log: o.Log, key: key, casts: map[*browser.Page]*cast{}, icons: map[*browser.Page]string{},
 		recordings: map[*browser.Session]*recording{}, takeovers: map[string]*takeover{}}
 }
 

@@ -31,7 +31,9 @@ func TestWatch(t *testing.T) {
 	if frame.PageID != first.FirstTabID || frame.size(t) != image.Pt(800, 600) {
 		t.Errorf("%s %v", frame.PageID, frame.size(t))
 	}
-	v.until(t, "the icon", func(m seen) bool { return isFrame(m) && strings.HasPrefix(m.Favicon, "data:image/png;base64,") && m.Title == "One" })
+	v.until(t, "the icon", func(m seen) bool {
+		return isFrame(m) && strings.HasPrefix(m.Favicon, "data:image/png;base64,") && m.Title == "One"
+	})
 
 	late := st.watch(t, s, Watch{PageID: first.FirstTabID, FPS: 2})
 	if got := late.until(t, "a late viewer's frame", isFrame); got.Title != "One" || got.Favicon == "" {

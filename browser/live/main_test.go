@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // findBrowser gets the browser where there is none.
 func findBrowser(ctx context.Context) (browser.Program, error) {
 	p, err := install.Ready(ctx, install.Options{Getenv: os.Getenv})
-	return browser.Program{Chromium: p.Chromium, Driver: p.Driver}, err
+	return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
 }
 
 // stage is a server's browser with one site that it may reach.
@@ -93,8 +93,17 @@ func (st *stage) session(t testing.TB, path string) *browser.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
+	changed, end := s.Changes()
+	defer end()
 	if err := s.ActivePage().Navigate(t.Context(), st.site.URL+path); err != nil {
 		t.Fatal(err)
+	}
+	for s.ActivePage().Title() == "" {
+		select {
+		case <-changed:
+		case <-t.Context().Done():
+			t.Fatal(path, "has no title")
+		}
 	}
 	return s
 }

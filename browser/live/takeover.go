@@ -16,8 +16,8 @@ type takeover struct {
 	id    string
 	url   string
 	until time.Time
-	over  chan struct{} // closed when it is over
-	once  sync.Once
+	ended context.Context // ends when it is over
+	end   context.CancelFunc
 
 	moving sync.Mutex // held while its state is changed
 	mu     sync.Mutex
@@ -44,7 +44,8 @@ func (l *Live) RequestTakeover(ctx context.Context, s *browser.Session, o agent.
 	if err != nil {
 		return agent.Takeover{}, err
 	}
-	open := &takeover{id: t.ID, url: t.TakeoverURL, until: now.Add(o.Lasts()), over: make(chan struct{}), state: made}
+	open := &takeover{id: t.ID, url: t.TakeoverURL, until: now.Add(o.Lasts()), state: made}
+	open.ended, open.end = context.WithCancel(context.Background())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.spawnLocked(func(life context.Context) { l.tend(life, s, open) }); err != nil {
@@ -58,6 +59,7 @@ func (l *Live) RequestTakeover(ctx context.Context, s *browser.Session, o agent.
 func (l *Live) tend(life context.Context, s *browser.Session, t *takeover) {
 	timer := time.NewTimer(time.Until(t.until))
 	defer timer.Stop()
+	defer t.end()
 	defer func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -66,7 +68,7 @@ func (l *Live) tend(life context.Context, s *browser.Session, t *takeover) {
 		}
 	}()
 	select {
-	case <-t.over:
+	case <-t.ended.Done():
 	case <-s.Done(): // the row ends with the session's
 	case <-life.Done():
 	case <-timer.C:
@@ -122,7 +124,7 @@ func (l *Live) move(ctx context.Context, s *browser.Session, t *takeover, to age
 	t.state = moved
 	t.mu.Unlock()
 	if !moved.Status.Open() {
-		t.once.Do(func() { close(t.over) })
+		t.end()
 	} else {
 		moved.TakeoverURL = t.url
 	}
@@ -155,4 +157,16 @@ type takeoverState struct {
 	Status    agent.TakeoverStatus `json:"status"`
 	Reason    string               `json:"reason"`
 	ExpiresAt agent.Time           `json:"expires_at"`
+}
+
+// OnEnd has run called when an open takeover is over; at once when it is no
+// longer open. stop takes that back.
+func (l *Live) OnEnd(s *browser.Session, id string, run func()) (stop func()) {
+	t := l.open(s, id)
+	if t == nil {
+		run()
+		return func() {}
+	}
+	detach := context.AfterFunc(t.ended, run)
+	return func() { detach() }
 }

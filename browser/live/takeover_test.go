@@ -47,13 +47,17 @@ func TestTakeover(t *testing.T) {
 	if _, err := st.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{}); agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("a second takeover: %v", err)
 	}
-	v.until(t, "the request", func(m seen) bool { return m.Takeover != nil && m.Takeover.Status == agent.TakeoverPending && m.Takeover.Reason == "captcha" })
+	v.until(t, "the request", func(m seen) bool {
+		return m.Takeover != nil && m.Takeover.Status == agent.TakeoverPending && m.Takeover.Reason == "captcha"
+	})
 	for range 2 { // a page that is loaded again comes twice
 		if active, err := st.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverActive); err != nil || active.Status != agent.TakeoverActive || active.StartedAt.IsZero() {
 			t.Errorf("%+v, %v", active, err)
 		}
 	}
-	v.until(t, "control", func(m seen) bool { return m.Status == agent.SessionTakeover && m.Takeover.Status == agent.TakeoverActive })
+	v.until(t, "control", func(m seen) bool {
+		return m.Status == agent.SessionTakeover && m.Takeover.Status == agent.TakeoverActive
+	})
 	done, err := st.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverCompleted)
 	if err != nil || done.Status != agent.TakeoverCompleted || done.EndedAt.IsZero() || done.TakeoverURL != "" {
 		t.Errorf("%+v, %v", done, err)

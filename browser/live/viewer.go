@@ -261,16 +261,3 @@ func (v *Viewer) tabNews() []byte {
 	}
 	return raw
 }
-
-// icon is the icon that a tab is known to have; "" for none.
-func (l *Live) icon(p *browser.Page) string {
-	l.mu.Lock()
-	c := l.casts[p]
-	l.mu.Unlock()
-	if c == nil {
-		return ""
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.icon
-}

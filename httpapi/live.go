@@ -1,0 +1,137 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+)
+
+// livePath is where the pages of live views are.
+const livePath = "/live"
+
+type liveViewOut struct {
+	URL       string     `json:"url" doc:"A page that shows the session; it works for whoever has it." example:"http://127.0.0.1:8787/live/session-06f1q2s3t4v5a6b7c8d9?token=…"`
+	ExpiresAt agent.Time `json:"expires_at" format:"date-time" doc:"When the address stops working: in an hour."`
+}
+
+func (s *Server) liveView(c *Call, in *sessionIn) (liveViewOut, error) {
+	session, err := s.options.Browser.Session(c.DB, in.ID)
+	if err != nil {
+		return liveViewOut{}, err
+	}
+	link := s.options.Live.Link(session.ID(), c.Role.Covers(agent.RoleAdmin))
+	return liveViewOut{link.URL, agent.At(link.ExpiresAt)}, nil
+}
+
+type createTakeoverIn struct {
+	sessionIn
+	Body agent.TakeoverOptions
+}
+
+func takeoverLocation(c *Call, out any) string {
+	t := out.(agent.Takeover)
+	return "/api/agents/" + c.DB.ID() + "/browser/" + t.SessionID + "/takeover/" + t.ID
+}
+
+func (s *Server) createTakeover(c *Call, in *createTakeoverIn) (agent.Takeover, error) {
+	session, err := s.options.Browser.Session(c.DB, in.ID)
+	if err != nil {
+		return agent.Takeover{}, err
+	}
+	return s.options.Live.RequestTakeover(c, session, in.Body)
+}
+
+type takeoverIn struct {
+	sessionIn
+	TakeoverID string `path:"takeoverId" doc:"Id of the takeover." example:"takeover-06f1q2s3t4v5a6b7c8d9"`
+}
+
+// getTakeover reads a takeover, also of a session that has ended since. A
+// viewer is not told the address, which would let them act.
+func (s *Server) getTakeover(c *Call, in *takeoverIn) (agent.Takeover, error) {
+	session, err := s.options.Browser.Session(c.DB, in.ID)
+	if err != nil {
+		return c.DB.Takeover(c, in.ID, in.TakeoverID)
+	}
+	t, err := s.options.Live.Takeover(c, session, in.TakeoverID)
+	if !c.Role.Covers(agent.RoleAdmin) {
+		t.TakeoverURL = ""
+	}
+	return t, err
+}
+
+func (s *Server) cancelTakeover(c *Call, in *takeoverIn) (struct{}, error) {
+	_, err := s.endTakeover(c, in, agent.TakeoverCancelled)
+	return struct{}{}, err
+}
+
+func (s *Server) completeTakeover(c *Call, in *takeoverIn) (agent.Takeover, error) {
+	return s.endTakeover(c, in, agent.TakeoverCompleted)
+}
+
+func (s *Server) endTakeover(c *Call, in *takeoverIn, to agent.TakeoverStatus) (agent.Takeover, error) {
+	session, err := s.options.Browser.Session(c.DB, in.ID)
+	if err != nil {
+		return c.DB.MoveTakeover(c, in.ID, in.TakeoverID, to) // which tells that it is over, or unknown
+	}
+	return s.options.Live.MoveTakeover(c, session, in.TakeoverID, to)
+}
+
+// livePages registers what the page of a live view asks for beside its socket.
+// Its link is its access.
+func (s *Server) livePages() {
+	s.echo.GET(livePath+"/:session/state", s.liveState)
+	s.echo.POST(livePath+"/:session/complete", s.liveComplete)
+}
+
+// liveStateOut is what a live view's page is told at first.
+type liveStateOut struct {
+	SessionID string         `json:"session_id"`
+	Control   bool           `json:"control"`
+	Takeover  string         `json:"takeover_id"`
+	Viewport  agent.Viewport `json:"viewport"`
+}
+
+// linked admits who has a link of a live view.
+func (s *Server) linked(c echo.Context) (visit, error) {
+	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
+	if err := s.checkRate(c, browser, s.clientOf(c, browser)); err != nil {
+		return visit{}, err
+	}
+	id := c.Param("session")
+	grant, err := s.options.Live.Grant(c.QueryParam("token"))
+	if err != nil {
+		return visit{}, err
+	}
+	session := s.options.Browser.Find(id)
+	if session == nil || grant.SessionID != id {
+		return visit{}, agent.NotFound("session", id)
+	}
+	return visit{session, grant.Control, grant.Takeover}, s.checkTakeover(c.Request().Context(), session, grant.Takeover)
+}
+
+func (s *Server) liveState(c echo.Context) error {
+	v, err := s.linked(c)
+	if err != nil {
+		return err
+	}
+	return writeJSON(c, http.StatusOK, liveStateOut{v.session.ID(), v.control, v.takeover, v.session.Viewport()})
+}
+
+// liveComplete is the button of the page: the person is done.
+func (s *Server) liveComplete(c echo.Context) error {
+	v, err := s.linked(c)
+	if err != nil {
+		return err
+	}
+	if v.takeover == "" {
+		return agent.Errorf(agent.CodeForbidden, "this link is not that of a takeover")
+	}
+	t, err := s.options.Live.MoveTakeover(c.Request().Context(), v.session, v.takeover, agent.TakeoverCompleted)
+	if err != nil {
+		return err
+	}
+	return writeJSON(c, http.StatusOK, map[string]any{"status": t.Status})
+}

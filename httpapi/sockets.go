@@ -1,0 +1,389 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	room "satchel/browser"
+	"satchel/browser/live"
+	"satchel/store"
+)
+
+// socketPath is where the WebSockets of browser sessions are.
+const socketPath = "/v1/sessions"
+
+// Bounds of WebSockets.
+const (
+	maxSockets    = 2000             // open at a time
+	maxMessage    = 64 << 10         // bytes of a client's message
+	socketWrite   = 10 * time.Second // a client that takes longer for one message is dropped
+	socketClosing = 2 * time.Second  // for the client to say goodbye as well
+	pingEvery     = 30 * time.Second
+	missedPings   = 2 // a client that answers none of so many is dead
+)
+
+// messages are what one socket sends. Next waits for the next one; io.EOF is
+// the end of the session.
+type messages interface {
+	Next(context.Context) ([]byte, error)
+	Close()
+}
+
+// socketEndpoints registers the WebSockets, each by the id in the query and by
+// the id in the path.
+func (s *Server) socketEndpoints() {
+	s.echo.GET(socketPath+"/:stream", s.socket)
+	s.echo.GET(socketPath+"/:session/:stream", s.socket)
+}
+
+// visit is one who comes to a session by a socket or by the live view.
+type visit struct {
+	session  *room.Session
+	control  bool   // may act, not only watch
+	takeover string // the takeover that the visitor was asked to
+}
+
+// socket opens a stream of a session. Everything that can be refused is
+// refused before the upgrade, so that clients see why.
+func (s *Server) socket(c echo.Context) error {
+	query := socketQuery(c.Request().URL.RawQuery)
+	id := c.Param("session")
+	if id == "" {
+		id = query.Get("sessionId")
+	}
+	name := c.Param("stream")
+	if name != "cast" && name != "logs" && name != "pageId" && name != "recording" {
+		return agent.Errorf(agent.CodeNotFound, "there is no stream of this name; cast, logs, pageId and recording are")
+	}
+	if err := s.checkRate(c, browser, s.clientOf(c, browser)); err != nil {
+		return err
+	}
+	if id == "" {
+		return agent.Invalid("sessionId", "is required")
+	}
+	v, err := s.visitor(c, id, query.Get("token"))
+	if err != nil {
+		return err
+	}
+	if !strings.EqualFold(c.Request().Header.Get("Upgrade"), "websocket") {
+		return agent.Invalid("Upgrade", "must be websocket: this is the address of a WebSocket")
+	}
+	out, err := s.openStream(v, name, query)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	done, ok := s.sockets.enter()
+	if !ok {
+		return agent.Errorf(agent.CodeRateLimited, "too many sockets are open").With("limit", maxSockets)
+	}
+	defer done()
+	// The origin was checked by our own rules.
+	conn, err := websocket.Accept(c.Response(), c.Request(), &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
+	if err != nil {
+		return nil // it was answered
+	}
+	conn.SetReadLimit(maxMessage)
+	s.carry(conn, v, out, query.Get("pageId"))
+	return nil
+}
+
+// socketQuery reads a query in which a second "?" stands for "&", as Steel's
+// viewer writes it.
+func socketQuery(raw string) url.Values {
+	values, _ := url.ParseQuery(strings.ReplaceAll(raw, "?", "&")) // what cannot be read is not there
+	return values
+}
+
+// visitor tells who comes and what they may do: by a signed link, by an API key
+// as the token, or by what the request says otherwise.
+func (s *Server) visitor(c echo.Context, id, token string) (visit, error) {
+	if strings.Contains(token, ".") {
+		grant, err := s.options.Live.Grant(token)
+		if err != nil {
+			return visit{}, err
+		}
+		session := s.options.Browser.Find(id)
+		if session == nil || grant.SessionID != id {
+			return visit{}, agent.NotFound("session", id)
+		}
+		return visit{session, grant.Control, grant.Takeover}, s.checkTakeover(c.Request().Context(), session, grant.Takeover)
+	}
+	if token != "" {
+		c.Request().Header.Set("X-API-Key", token)
+	}
+	identity, err := s.identify(c)
+	if err != nil {
+		return visit{}, err
+	}
+	if identity.Key == nil {
+		if err := s.checkSocketOrigin(c.Request()); err != nil {
+			return visit{}, err
+		}
+	}
+	session := s.options.Browser.Find(id)
+	if session == nil {
+		if !identity.Known() {
+			return visit{}, noAccess()
+		}
+		return visit{}, agent.NotFound("session", id)
+	}
+	db := session.DB()
+	role := identity.RoleOn(db.ID(), db.Roles(), s.defaultRole)
+	if role == agent.RoleNone {
+		return visit{}, noAccess()
+	}
+	if db.Agent().Status == agent.StatusDisabled {
+		return visit{}, agent.Errorf(agent.CodeAgentDisabled, "this agent is disabled; set its status to active to use it")
+	}
+	return visit{session: session, control: role.Covers(agent.RoleAdmin)}, nil
+}
+
+// checkTakeover refuses the link of a takeover that is over.
+func (s *Server) checkTakeover(ctx context.Context, session *room.Session, id string) error {
+	if id == "" {
+		return nil
+	}
+	t, err := s.options.Live.Takeover(ctx, session, id)
+	if err == nil && !t.Status.Open() {
+		return agent.Errorf(agent.CodeConflict, "the takeover is over: it is %s", t.Status).With("status", t.Status)
+	}
+	return err
+}
+
+// checkSocketOrigin keeps other sites' pages out where a browser would let
+// them in: cookies, and an open server, need no token. Browsers name the origin
+// of every page that opens a socket.
+func (s *Server) checkSocketOrigin(r *http.Request) error {
+	origin := r.Header.Get(echo.HeaderOrigin)
+	if origin == "" {
+		return nil
+	}
+	if s.options.CORSByHand && s.allowsOrigin(origin) {
+		return nil
+	}
+	from, err := url.Parse(origin)
+	host := &url.URL{Host: r.Host}
+	public, _ := url.Parse(s.options.PublicURL)
+	if err == nil && from.Hostname() != "" && (strings.EqualFold(from.Hostname(), host.Hostname()) || public != nil && strings.EqualFold(from.Hostname(), public.Hostname())) {
+		return nil
+	}
+	return agent.Errorf(agent.CodeForbidden, "a page of another site may not watch sessions; name its origin in SATCHEL_CORS_ORIGINS to allow it")
+}
+
+// openStream makes what a socket sends.
+func (s *Server) openStream(v visit, name string, query url.Values) (messages, error) {
+	switch name {
+	case "logs":
+		return s.options.Live.Logs(v.session), nil
+	case "pageId":
+		return s.options.Live.ActivePages(v.session), nil
+	case "recording":
+		return s.options.Live.Recording(v.session, query.Get("pageId"))
+	}
+	w := live.Watch{PageID: query.Get("pageId"), Status: query.Get("status") == "1"}
+	var err error
+	if w.FPS, err = numberIn(query, "fps", 1, live.MaxFPS); err != nil {
+		return nil, err
+	}
+	if w.Quality, err = numberIn(query, "quality", 1, 100); err != nil {
+		return nil, err
+	}
+	if text := query.Get("scale"); text != "" {
+		if w.Scale, err = strconv.ParseFloat(text, 64); err != nil || !(w.Scale >= 0.1 && w.Scale <= 1) {
+			return nil, agent.Invalid("scale", "must be 0.1 to 1")
+		}
+	}
+	return s.options.Live.Watch(v.session, w)
+}
+
+// numberIn reads a number of the query; 0 when it is not given.
+func numberIn(query url.Values, name string, least, most int) (int, error) {
+	text := query.Get(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		return 0, agent.Invalid(name, "must be "+strconv.Itoa(least)+" to "+strconv.Itoa(most))
+	}
+	return n, nil
+}
+
+// carry keeps a socket until either side ends it, the session ends, the
+// visitor's takeover is over, or the server stops.
+func (s *Server) carry(conn *websocket.Conn, v visit, out messages, pageID string) {
+	ctx, cancel := context.WithCancelCause(store.WithActor(s.streams, "live view"))
+	// A read that is cut off cuts the connection, so reading ends after the goodbye.
+	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
+	var running, reader sync.WaitGroup
+	viewer, casts := out.(*live.Viewer)
+	if v.takeover != "" {
+		if casts {
+			s.beginTakeover(ctx, v)
+		}
+		stop := s.options.Live.OnEnd(v.session, v.takeover, func() { cancel(errTakeoverOver) })
+		defer stop()
+	}
+	running.Go(func() { cancel(send(ctx, conn, out)) })
+	running.Go(func() { cancel(s.ping(ctx, conn)) })
+	reader.Go(func() {
+		if casts && v.control {
+			cancel(s.obey(ctx, reading, conn, v, viewer, pageID))
+		} else {
+			cancel(ignore(reading, conn))
+		}
+	})
+	running.Wait()
+	farewell(conn, context.Cause(ctx))
+	stopReading()
+	reader.Wait()
+}
+
+var errTakeoverOver = errors.New("the takeover is over")
+
+// beginTakeover notes that the person has come. An action that is under way
+// may take a moment longer.
+func (s *Server) beginTakeover(ctx context.Context, v visit) {
+	ctx, cancel := context.WithTimeout(ctx, socketWrite)
+	defer cancel()
+	if _, err := s.options.Live.MoveTakeover(ctx, v.session, v.takeover, agent.TakeoverActive); err != nil {
+		s.log.Warn("a takeover did not begin cleanly", "takeover", v.takeover, "error", err)
+	}
+}
+
+// send writes a stream's messages. A client that does not read is dropped.
+func send(ctx context.Context, conn *websocket.Conn, out messages) error {
+	for {
+		message, err := out.Next(ctx)
+		if err != nil {
+			return err
+		}
+		writing, cancel := context.WithTimeout(ctx, socketWrite)
+		err = conn.Write(writing, websocket.MessageText, message)
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// ping ends when the client is dead.
+func (s *Server) ping(ctx context.Context, conn *websocket.Conn) error {
+	ticker := time.NewTicker(s.pingEvery)
+	defer ticker.Stop()
+	for missed := 0; missed < missedPings; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+		waiting, cancel := context.WithTimeout(ctx, s.pingEvery)
+		err := conn.Ping(waiting)
+		cancel()
+		switch {
+		case err == nil:
+			missed = 0
+		case waiting.Err() != nil:
+			missed++
+		default:
+			return err
+		}
+	}
+	return errors.New("the client does not answer")
+}
+
+// obey does what a person's socket says, one message after the other: who sends
+// faster than the page takes it waits. What makes no sense is passed over.
+func (s *Server) obey(ctx, reading context.Context, conn *websocket.Conn, v visit, viewer *live.Viewer, pageID string) error {
+	hands := s.options.Live.Hands(v.session, pageID)
+	defer hands.Close()
+	for {
+		_, raw, err := conn.Read(reading)
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		in, err := live.ParseInput(raw)
+		if err != nil {
+			continue
+		}
+		if answer, err := hands.Do(ctx, in); err == nil && answer != nil {
+			viewer.Reply(answer)
+		}
+	}
+}
+
+// ignore reads and forgets, for the answers to pings and the client's goodbye.
+func ignore(reading context.Context, conn *websocket.Conn) error {
+	for {
+		if _, _, err := conn.Read(reading); err != nil {
+			return err
+		}
+	}
+}
+
+// farewell tells the client why it ends, as far as it listens.
+func farewell(conn *websocket.Conn, cause error) {
+	code, reason := websocket.StatusGoingAway, "the server is stopping"
+	switch {
+	case errors.Is(cause, io.EOF):
+		code, reason = websocket.StatusNormalClosure, "the session has ended"
+	case errors.Is(cause, errTakeoverOver):
+		code, reason = websocket.StatusNormalClosure, cause.Error()
+	}
+	closing := time.AfterFunc(socketClosing, func() { _ = conn.CloseNow() })
+	defer closing.Stop()
+	_ = conn.Close(code, reason)
+	_ = conn.CloseNow()
+}
+
+// sockets counts the open sockets, which net/http knows nothing of.
+type sockets struct {
+	mu      sync.Mutex
+	n       int
+	stopped bool
+	none    chan struct{} // closed when the last one is gone after stop
+}
+
+// enter counts a socket until done; false when there are too many, or the
+// server stops.
+func (k *sockets) enter() (done func(), ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stopped || k.n >= maxSockets {
+		return nil, false
+	}
+	k.n++
+	return func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.n--; k.n == 0 && k.stopped {
+			close(k.none)
+		}
+	}, true
+}
+
+// stop lets nobody in any more and waits until all have left.
+func (k *sockets) stop() {
+	k.mu.Lock()
+	if !k.stopped {
+		k.stopped, k.none = true, make(chan struct{})
+		if k.n == 0 {
+			close(k.none)
+		}
+	}
+	none := k.none
+	k.mu.Unlock()
+	<-none
+}
