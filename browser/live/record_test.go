@@ -147,3 +147,52 @@ func FuzzParseEvents(f *testing.F) {
 		}
 	})
 }
+
+// rrweb's own player shows what was recorded.
+func TestReplay(t *testing.T) {
+	st := newStage(t, pages)
+	s := st.session(t, "/")
+	r, err := st.live.Recording(s, s.ActivePage().ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.until(t, "a snapshot", func(e recorded) bool { return e.Type == 2 })
+	h := st.live.Hands(s, "")
+	defer h.Close()
+	h.do(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":25}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":25}`, `{"type":"insertText","text":"seen again"}`)
+	r.until(t, "what was typed", func(e recorded) bool { return e.Type == 3 && e.Data.Source == 5 && e.Data.Text == "seen again" })
+	again, err := st.live.Recording(s, s.ActivePage().ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := again.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	player, err := os.ReadFile("testdata/replay.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cdp, err := st.session(t, "/two").ActivePage().CDP(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := ask(t.Context(), cdp, "Runtime.evaluate", map[string]any{"returnByValue": true, "awaitPromise": true, "expression": string(player) + `;
+		(async () => {
+			const events = ` + string(events) + `;
+			const replayer = new rrwebReplay.Replayer(events, { root: document.body });
+			replayer.pause(events[events.length - 1].timestamp - events[0].timestamp);
+			for (let tries = 0; tries < 300; tries++) {
+				const field = replayer.iframe.contentDocument.querySelector("#a");
+				if (field && field.value) return field.value;
+				await new Promise(requestAnimationFrame);
+			}
+			return replayer.iframe.contentDocument.documentElement.outerHTML;
+		})()`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result, _ := answer["result"].(map[string]any); result["value"] != "seen again" {
+		t.Errorf("the player shows %v %v", result["value"], answer["exceptionDetails"])
+	}
+}

@@ -1,0 +1,143 @@
+package live
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/browser"
+)
+
+// spinning is a page that changes with every frame.
+var spinning = map[string]string{
+	"/spin":  `<title>Spin</title><style>@keyframes s{to{transform:rotate(1turn)}}div{width:300px;height:300px;background:linear-gradient(red,blue);animation:s 1s linear infinite}</style><div></div>`,
+	"/click": `<title>Click</title><body style="margin:0" onmousedown="document.body.style.background=document.body.style.background==='red'?'blue':'red'"><div style="height:600px"></div>`,
+}
+
+// processorTime is what this process and its children, Chromium and its
+// driver, have used so far, from /proc.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	parents, used := map[int]int{}, map[int]time.Duration{}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		b.Fatal("needs /proc: ", err)
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		raw, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if err != nil {
+			continue // it has ended
+		}
+		fields := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
+		parents[pid], _ = strconv.Atoi(fields[1])
+		user, _ := strconv.Atoi(fields[11])
+		system, _ := strconv.Atoi(fields[12])
+		used[pid] = time.Duration(user+system) * (time.Second / 100)
+	}
+	var sum time.Duration
+	for pid, t := range used {
+		for at := pid; at > 1; at = parents[at] {
+			if at == os.Getpid() {
+				sum += t
+				break
+			}
+		}
+	}
+	return sum
+}
+
+// frames reads n pictures.
+func (v *Viewer) frames(b *testing.B, n int) {
+	b.Helper()
+	for range n {
+		v.until(b, "a frame", isFrame)
+	}
+}
+
+// BenchmarkCast watches an animated page: what a second of watching costs in
+// processor seconds, Chromium and its driver included, by how many watch. One
+// iteration is one picture; "fps" is what the first viewer got.
+func BenchmarkCast(b *testing.B) {
+	st := newStage(b, spinning)
+	for _, viewers := range []int{0, 1, 20} {
+		b.Run("viewers="+strconv.Itoa(viewers), func(b *testing.B) {
+			s := st.session(b, "/spin")
+			defer func() { _ = st.browser.Close(context.Background(), st.db, s.ID()) }()
+			ctx, cancel := context.WithCancel(b.Context())
+			defer cancel()
+			var first *Viewer
+			for i := range viewers {
+				v := st.watch(b, s, Watch{})
+				if i == 0 {
+					first = v
+					first.frames(b, 3)
+					continue
+				}
+				go func() {
+					for {
+						if _, err := v.Next(ctx); err != nil {
+							return
+						}
+					}
+				}()
+			}
+			used, began := processorTime(b), time.Now()
+			b.ResetTimer()
+			if first != nil {
+				first.frames(b, b.N)
+			} else {
+				<-time.After(time.Duration(b.N) * time.Second / DefaultFPS)
+			}
+			took := time.Since(began).Seconds()
+			b.ReportMetric((processorTime(b)-used).Seconds()/took, "cores")
+			b.ReportMetric(float64(b.N)/took, "fps")
+		})
+	}
+}
+
+// BenchmarkClick presses the mouse on a page that shows it, and waits for the
+// picture of it; "p50-ms" beside "call-ms", what the bare call to the page takes.
+func BenchmarkClick(b *testing.B) {
+	st := newStage(b, spinning)
+	s := st.session(b, "/click")
+	v, h := st.watch(b, s, Watch{}), st.live.Hands(s, "")
+	b.Cleanup(h.Close)
+	v.frames(b, 1)
+	cdp, err := s.ActivePage().CDP(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	var seen, calls []time.Duration
+	for b.Loop() {
+		<-time.After(2 * time.Second / DefaultFPS) // a person clicks when the page rests
+		at := time.Now()
+		if _, err := browser.Within(b.Context(), func() (any, error) {
+			return cdp.Send("Runtime.evaluate", map[string]any{"expression": "1"})
+		}); err != nil {
+			b.Fatal(err)
+		}
+		calls = append(calls, time.Since(at))
+		at = time.Now()
+		for _, kind := range []string{"mousePressed", "mouseReleased"} {
+			if _, err := h.Do(b.Context(), Input{Kind: "mouseEvent", Mouse: Mouse{Type: kind, X: 100, Y: 100, Button: "left"}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		v.frames(b, 1)
+		seen = append(seen, time.Since(at))
+	}
+	middle := func(all []time.Duration) float64 {
+		slices.Sort(all)
+		return float64(all[len(all)/2].Microseconds()) / 1000
+	}
+	b.ReportMetric(middle(seen), "p50-ms")
+	b.ReportMetric(middle(calls), "call-ms")
+}
