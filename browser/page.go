@@ -58,9 +58,7 @@ func (p *Page) Title() string {
 // CDP opens a session of the DevTools protocol with the tab. The caller
 // detaches it.
 func (p *Page) CDP(ctx context.Context) (playwright.CDPSession, error) {
-	var cdp playwright.CDPSession
-	err := p.session.call(ctx, func() (err error) { cdp, err = p.session.context.NewCDPSession(p.page); return err })
-	return cdp, err
+	return result(ctx, p.session, func() (playwright.CDPSession, error) { return p.session.context.NewCDPSession(p.page) })
 }
 
 // Close closes the tab. When it was the last one, a blank one takes its place.

@@ -181,8 +181,7 @@ func (s *Session) OpenPage(ctx context.Context) (*Page, error) {
 	if len(s.Pages()) >= MaxPages {
 		return nil, agent.Errorf(agent.CodeConflict, "a session has at most %d tabs", MaxPages).With("limit", MaxPages)
 	}
-	var opened playwright.Page
-	err := s.call(ctx, func() (err error) { opened, err = s.context.NewPage(); return err })
+	opened, err := result(ctx, s, s.context.NewPage)
 	if err != nil {
 		return nil, err
 	}
@@ -198,12 +197,18 @@ func (s *Session) OpenPage(ctx context.Context) (*Page, error) {
 
 // call runs a call of Playwright until it is done, ctx ends or the session does.
 func (s *Session) call(ctx context.Context, run func() error) error {
+	_, err := result(ctx, s, func() (struct{}, error) { return struct{}{}, run() })
+	return err
+}
+
+// result is call for one that gives something. A call that ends after it was
+// given up hands what it gives to nobody.
+func result[T any](ctx context.Context, s *Session, run func() (T, error)) (T, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := context.AfterFunc(s.life, func() { cancel(errEnded) })
 	defer stop()
-	_, err := Within(ctx, func() (struct{}, error) { return struct{}{}, run() })
-	return err
+	return Within(ctx, run)
 }
 
 // take waits for the turn to act; give passes it on.
