@@ -203,6 +203,7 @@ func TestTakeoverWalk(t *testing.T) {
 		t.Errorf("%d %v", preview.StatusCode, preview.Header)
 	}
 	status("pending")
+	th.must(t, 200, "POST", at+"/execute", `{"action":"evaluate","script":"1"}`)
 
 	person := th.look(t, 1000, 800, made["takeover_url"].(string))
 	person.until(`document.getElementById("state").textContent === "You are in control" && document.getElementById("screen").naturalWidth > 0`)
@@ -210,6 +211,9 @@ func TestTakeoverWalk(t *testing.T) {
 	status("active")
 	if s.Status() != agent.SessionTakeover {
 		t.Errorf("the session is %s", s.Status())
+	}
+	if refused := th.must(t, 400, "POST", at+"/execute", `{"action":"evaluate","script":"1"}`); refused["error"].(map[string]any)["code"] != "INVALID_ACTION" {
+		t.Errorf("%v", refused)
 	}
 	person.until(`document.getElementById("address").value === ` + fmt.Sprintf("%q", th.site+"/"))
 	person.clickPicture(200, 100, 800, 600)
@@ -228,6 +232,7 @@ func TestTakeoverWalk(t *testing.T) {
 	if s.Status() != agent.SessionActive {
 		t.Errorf("the session is %s", s.Status())
 	}
+	th.must(t, 200, "POST", at+"/execute", `{"action":"evaluate","script":"1"}`)
 	late := th.look(t, 400, 700, made["takeover_url"].(string))
 	late.until(`/takeover is over/.test(document.getElementById("note").textContent)`)
 }
