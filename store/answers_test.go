@@ -62,3 +62,22 @@ func TestAnswersAcrossFiles(t *testing.T) {
 		t.Error("rows are left")
 	}
 }
+
+// TestMachinesGetNoAnswer: two machines do not write each other emails for ever.
+func TestMachinesGetNoAnswer(t *testing.T) {
+	db := createAgent(t, openFolder(t), "a")
+	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
+		t.Fatal(err)
+	}
+	id := inboundGateway(t, db, agent.GatewayEmail, agent.GatewayActive)
+	away := said("1", "t", "", "I am away until Monday.")
+	away.Metadata = []byte(`{"auto_submitted":"auto-replied"}`)
+	receiveOne(t, db, id, away, said("2", "u", "", "Hello"))
+	events, err := db.Events(t.Context(), 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := db.EnqueueAnswers(t.Context(), events); err != nil || n != 1 {
+		t.Errorf("%d to answer, %v", n, err)
+	}
+}
