@@ -16,6 +16,8 @@
 //	(*Session).Changes() (<-chan struct{}, func()) tells that tabs, addresses, titles, the active tab
 //	                                               or the status changed: look again; func() ends it
 //	(*Session).Logs(after int64) []LogEntry        the console's newest lines, numbered
+//	(*Session).LogAdded() <-chan struct{}          closed at the next line
+//	(*Session).Do, DoAll                           actions, alone and in batches
 //	(*Session).Takeover(ctx, on bool) error        while on, scripted actions are INVALID_ACTION
 //	(*Session).Touch()                             a person's activity: the session is not idle
 //	(*Page).ID, URL, Title, Done                   what was last seen; no call to the browser
