@@ -192,7 +192,7 @@ func (s *Server) openStream(v visit, name string, query url.Values) (messages, e
 	case "recording":
 		return s.options.Live.Recording(v.session, query.Get("pageId"))
 	}
-	w := live.Watch{PageID: query.Get("pageId"), Status: query.Get("status") == "1"}
+	w := live.Watch{PageID: query.Get("pageId"), Status: query.Get("status") == "1", TabsOnly: query.Get("tabInfo") == "true"}
 	var err error
 	if w.FPS, err = numberIn(query, "fps", 1, live.MaxFPS); err != nil {
 		return nil, err

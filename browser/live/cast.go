@@ -30,6 +30,9 @@ type Watch struct {
 	Quality int     // of the JPEGs, 1 to 100
 	Scale   float64 // of the pictures against the viewport, 0.1 to 1
 	Status  bool    // tell what state the session is in, too
+	// TabsOnly wants no pictures, as Steel's viewer does of the socket by which
+	// it learns of tabs.
+	TabsOnly bool
 }
 
 func (w Watch) withDefaults() Watch {

@@ -40,6 +40,16 @@ func TestWatch(t *testing.T) {
 		t.Errorf("a late viewer sees %q", got.Title)
 	}
 
+	tabs := st.watch(t, s, Watch{TabsOnly: true})
+	shows := func(pageID string) func(seen) bool {
+		return func(m seen) bool {
+			if isFrame(m) {
+				t.Error("a picture for one who wants none")
+			}
+			return m.Type == "activeTabChange" && m.PageID == pageID
+		}
+	}
+	tabs.until(t, "which tab is active", shows(first.FirstTabID))
 	h := st.live.Hands(s, "")
 	defer h.Close()
 	click := func(x, y string) {
@@ -55,6 +65,7 @@ func TestWatch(t *testing.T) {
 		t.Errorf("%+v", two)
 	}
 	v.until(t, "a frame of the second tab", func(m seen) bool { return isFrame(m) && m.PageID == two.ActiveTabID && m.Title == "Two" })
+	tabs.until(t, "that the second is active", shows(two.ActiveTabID))
 	h.do(t, `{"type":"closeTab","pageId":"`+two.ActiveTabID+`"}`)
 	v.until(t, "its closing", func(m seen) bool { return m.Type == "tabClosed" && m.PageID == two.ActiveTabID })
 	v.until(t, "the list", func(m seen) bool { return m.Type == "tabList" && len(m.Tabs) == 1 })

@@ -31,6 +31,7 @@ type Viewer struct {
 
 	tabs   []string // ids of the tabs that the viewer knows of
 	list   string   // the tab list as it was sent last
+	active string   // the active tab as it was told last
 	status string   // as it was sent last
 	cast   *cast    // what is watched; nil for nothing
 	sent   int64    // number of the picture that was sent last
@@ -150,6 +151,9 @@ func (v *Viewer) rest(ctx context.Context, wait time.Duration) error {
 
 // page is the tab that the viewer wants to see; nil when there is none.
 func (v *Viewer) page() *browser.Page {
+	if v.watch.TabsOnly {
+		return nil
+	}
 	if v.watch.PageID != "" {
 		return v.session.Page(v.watch.PageID)
 	}
@@ -229,7 +233,13 @@ type tabList struct {
 	ActiveID string `json:"activeTabId"`
 }
 
-// tabNews tells of closed tabs one by one, then of those that are open.
+type activeTab struct {
+	Type   string `json:"type"`
+	PageID string `json:"pageId"`
+}
+
+// tabNews tells of closed tabs one by one, then of those that are open, then
+// which is active: Steel's viewer shows the last of a list until it hears.
 func (v *Viewer) tabNews() []byte {
 	pages := v.session.Pages()
 	list := tabList{Type: "tabList", Tabs: make([]tab, 0, len(pages))}
@@ -253,7 +263,12 @@ func (v *Viewer) tabNews() []byte {
 	}
 	raw, _ := json.Marshal(list)
 	if string(raw) == v.list {
-		return nil
+		if list.ActiveID == v.active || list.ActiveID == "" {
+			return nil
+		}
+		v.active = list.ActiveID
+		raw, _ = json.Marshal(activeTab{"activeTabChange", v.active})
+		return raw
 	}
 	v.list, v.tabs = string(raw), v.tabs[:0]
 	for _, t := range list.Tabs {
