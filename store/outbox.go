@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"satchel/agent"
@@ -58,7 +57,11 @@ func (tx *Tx) wake() error {
 }
 
 func (tx *Tx) standing() (s Standing, err error) {
-	return s, errors.Join(tx.value(&s.Status, "SELECT status FROM _agent"), tx.value(&s.Woken, "SELECT woken FROM _agent"))
+	stmt, err := tx.prepare("SELECT status, woken FROM _agent")
+	if err != nil {
+		return s, err
+	}
+	return s, stmt.QueryRow().Scan(&s.Status, &s.Woken)
 }
 
 // Undelivered returns up to limit events that a consumer has not passed yet,
