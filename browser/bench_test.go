@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -157,6 +158,46 @@ func BenchmarkAction(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkManySessions has one session, and ten at once, act ten times a second
+// each, one after the other in turn, and tells how long an action takes then.
+func BenchmarkManySessions(b *testing.B) {
+	url := site(b, map[string]string{"/": form})
+	for _, n := range []int{1, 10} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			sessions := make([]*Session, n)
+			for i := range sessions {
+				sessions[i] = open(b, agent.SessionOptions{})
+				must(b, sessions[i], `{"action":"navigate","url":"`+url+`/"}`)
+			}
+			var mu sync.Mutex
+			var took []time.Duration
+			var acting sync.WaitGroup
+			for i, s := range sessions {
+				acting.Go(func() {
+					<-time.After(time.Duration(i) * 100 * time.Millisecond / time.Duration(n))
+					beat := time.NewTicker(100 * time.Millisecond)
+					defer beat.Stop()
+					for range b.N {
+						<-beat.C
+						began := time.Now()
+						if _, err := s.Do(context.Background(), agent.Action{Action: "extract", Selector: ".line"}); err != nil {
+							b.Error(err)
+							return
+						}
+						mu.Lock()
+						took = append(took, time.Since(began))
+						mu.Unlock()
+					}
+				})
+			}
+			acting.Wait()
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+		})
+	}
 }
 
 // TestRoundsLeaveNothing opens and closes sessions, as often as
