@@ -154,7 +154,6 @@ const maxTitle = 500
 
 // pageClosed is Playwright's handler: it must not call Playwright.
 func (s *Session) pageClosed(p *Page) {
-	p.shut()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := make([]*Page, 0, len(s.pages))
@@ -170,6 +169,7 @@ func (s *Session) pageClosed(p *Page) {
 			s.active = kept[len(kept)-1]
 		}
 	}
+	p.shut() // now that nobody finds it any more
 	s.changedLocked()
 	if len(kept) == 0 && s.life.Err() == nil {
 		s.inbox.put(s.replaceLast)
