@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"satchel/agent"
 )
 
 // Politeness is how a host is treated, by all crawls together. A zero field
@@ -96,14 +98,7 @@ func (h *host) wait(ctx context.Context) error {
 	if left <= 0 {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return agent.Sleep(ctx, left)
 }
 
 // pause lets no request start for a while.

@@ -43,7 +43,7 @@ func (w *Webhooks) post(ctx context.Context, url string, secrets []string, id st
 	req.Header.Set("User-Agent", "Satchel/"+w.version)
 	req.Header.Set("webhook-id", id)
 	req.Header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
-	req.Header.Set("webhook-signature", sign(secrets, id, at, body))
+	req.Header.Set("webhook-signature", agent.SignWebhook(secrets, id, at, body))
 	resp, err := w.client.Do(req)
 	if err != nil {
 		a.Error = failure(err)

@@ -65,7 +65,7 @@ func (g *Gateways) Create(ctx context.Context, db *store.DB, kind string, change
 	if err := g.check(made.Type, &config); err != nil {
 		return made, "", err
 	}
-	secret := NewSecret()
+	secret := agent.NewWebhookSecret()
 	made, err := db.CreateGateway(ctx, made, config, secret)
 	return made, secret, err
 }

@@ -92,7 +92,7 @@ func (hook) post(ctx context.Context, g *Gateways, c agent.GatewayConfig, id str
 	}
 	header.Set("webhook-id", id)
 	header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
-	header.Set("webhook-signature", sign([]string{c.Secret}, id, at, body))
+	header.Set("webhook-signature", agent.SignWebhook([]string{c.Secret}, id, at, body))
 	var answer rawAnswer
 	err := g.call(ctx, apiCall{platform: "the target", method: http.MethodPost, url: c.URL, header: header, body: body, repeats: true}, &answer)
 	var status *statusError
@@ -175,7 +175,7 @@ func hookProof(secret string, p Post, now time.Time) (id string, ok bool) {
 	}
 	id = standard(p.Header, "id")
 	if signatures := standard(p.Header, "signature"); signatures != "" {
-		return id, checkSignature(secret, id, standard(p.Header, "timestamp"), signatures, p.Body, now) == nil
+		return id, agent.VerifyWebhook(secret, id, standard(p.Header, "timestamp"), signatures, p.Body, now) == nil
 	}
 	if given, ok := strings.CutPrefix(p.Header.Get("X-Hub-Signature-256"), "sha256="); ok {
 		mac := hmac.New(sha256.New, []byte(secret))

@@ -99,7 +99,7 @@ func headers(pairs ...string) http.Header {
 }
 
 func standardHeaders(prefix, secret, id string, at time.Time, body string) http.Header {
-	return headers(prefix+"-id", id, prefix+"-timestamp", strconv.FormatInt(at.Unix(), 10), prefix+"-signature", sign([]string{secret}, id, at, []byte(body)))
+	return headers(prefix+"-id", id, prefix+"-timestamp", strconv.FormatInt(at.Unix(), 10), prefix+"-signature", agent.SignWebhook([]string{secret}, id, at, []byte(body)))
 }
 
 func hub(secret, body string) http.Header {
@@ -138,7 +138,7 @@ func TestHookProofs(t *testing.T) {
 		{"plain secret", headers("X-Webhook-Secret", secret), true},
 
 		{"nothing", nil, false},
-		{"another secret", standardHeaders("webhook", NewSecret(), "b1", now, body), false},
+		{"another secret", standardHeaders("webhook", agent.NewWebhookSecret(), "b1", now, body), false},
 		{"another body", standardHeaders("webhook", secret, "b2", now, body+" "), false},
 		{"six minutes old", standardHeaders("webhook", secret, "b3", now.Add(-6*time.Minute), body), false},
 		{"six minutes ahead", standardHeaders("webhook", secret, "b4", now.Add(6*time.Minute), body), false},
@@ -168,7 +168,7 @@ func TestHookProofs(t *testing.T) {
 			return h
 		}(), false},
 		{"bad signature beside the right secret", func() http.Header {
-			h := standardHeaders("webhook", NewSecret(), "b10", now, body)
+			h := standardHeaders("webhook", agent.NewWebhookSecret(), "b10", now, body)
 			h.Set("X-Webhook-Secret", secret)
 			return h
 		}(), false},
@@ -400,7 +400,7 @@ func FuzzHook(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, signature, timestamp string) {
 		if _, err := (hook{}).take(o, Post{Header: headers("webhook-id", "x", "webhook-timestamp", timestamp, "webhook-signature", signature), Body: body}, now); err == nil {
 			at, _ := strconv.ParseInt(timestamp, 10, 64)
-			if !strings.Contains(signature, sign([]string{"s"}, "x", time.Unix(at, 0), body)) && len(signature) > 0 {
+			if !strings.Contains(signature, agent.SignWebhook([]string{"s"}, "x", time.Unix(at, 0), body)) && len(signature) > 0 {
 				t.Fatalf("%q passes as the signature of %q", signature, body)
 			}
 		}

@@ -14,25 +14,12 @@ import (
 	"satchel/agent"
 )
 
-// NewSecret makes a secret that signs webhooks.
-func NewSecret() string { return agent.NewWebhookSecret() }
-
-func sign(secrets []string, id string, at time.Time, body []byte) string {
-	return agent.SignWebhook(secrets, id, at, body)
-}
-
-func checkSignature(secret, id, timestamp, signatures string, body []byte, now time.Time) error {
-	return agent.VerifyWebhook(secret, id, timestamp, signatures, body, now)
-}
-
-func fresh(timestamp string, now time.Time) bool { return agent.FreshSignature(timestamp, now) }
-
 // discordSigned checks a signature of Ed25519 over timestamp and body, see
 // https://discord.com/developers/docs/interactions/overview#setting-up-an-endpoint-validating-security-request-headers.
 func discordSigned(publicKey string, p Post, now time.Time) bool {
 	key, err := hex.DecodeString(publicKey)
 	at := p.Header.Get("X-Signature-Timestamp")
-	if err != nil || len(key) != ed25519.PublicKeySize || !fresh(at, now) {
+	if err != nil || len(key) != ed25519.PublicKeySize || !agent.FreshSignature(at, now) {
 		return false
 	}
 	given, err := hex.DecodeString(p.Header.Get("X-Signature-Ed25519"))
@@ -44,7 +31,7 @@ func discordSigned(publicKey string, p Post, now time.Time) bool {
 func slackSigned(secret string, p Post, now time.Time) bool {
 	at := p.Header.Get("X-Slack-Request-Timestamp")
 	given, ok := strings.CutPrefix(p.Header.Get("X-Slack-Signature"), "v0=")
-	if secret == "" || !ok || !fresh(at, now) {
+	if secret == "" || !ok || !agent.FreshSignature(at, now) {
 		return false
 	}
 	mac := hmac.New(sha256.New, []byte(secret))

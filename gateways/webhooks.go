@@ -143,7 +143,7 @@ func (w *Webhooks) Create(ctx context.Context, db *store.DB, change agent.Webhoo
 	if err := w.checkURL(made.URL); err != nil {
 		return made, "", err
 	}
-	secret := NewSecret()
+	secret := agent.NewWebhookSecret()
 	made, err := db.CreateWebhook(ctx, made, secret)
 	return made, secret, err
 }
@@ -173,7 +173,7 @@ const formerSecretFor = 24 * time.Hour
 // Rotate gives a subscription a new secret and returns it; for a day the one
 // before signs too.
 func (w *Webhooks) Rotate(ctx context.Context, db *store.DB, id string) (agent.Webhook, string, error) {
-	secret := NewSecret()
+	secret := agent.NewWebhookSecret()
 	changed, err := db.RotateWebhookSecret(ctx, id, secret, agent.At(w.now().Add(formerSecretFor)))
 	w.Kick(db)
 	return changed, secret, err

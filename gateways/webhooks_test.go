@@ -89,7 +89,7 @@ func verifyAt(t *testing.T, secret string, d delivered) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := checkSignature(secret, d.header.Get("webhook-id"), d.header.Get("webhook-timestamp"), d.header.Get("webhook-signature"), d.body, time.Unix(seconds, 0)); err != nil {
+	if err := agent.VerifyWebhook(secret, d.header.Get("webhook-id"), d.header.Get("webhook-timestamp"), d.header.Get("webhook-signature"), d.body, time.Unix(seconds, 0)); err != nil {
 		t.Error(err)
 	}
 }
@@ -124,7 +124,7 @@ func TestFailures(t *testing.T) {
 			if url == "" {
 				url = newReceiver(t, c.answer).URL
 			}
-			made, err := h.db.CreateWebhook(t.Context(), agent.Webhook{URL: url, Events: []string{"*"}, Active: true}, NewSecret())
+			made, err := h.db.CreateWebhook(t.Context(), agent.Webhook{URL: url, Events: []string{"*"}, Active: true}, agent.NewWebhookSecret())
 			if err != nil {
 				t.Fatal(err)
 			}
