@@ -92,10 +92,14 @@ func TestFunctionTool(t *testing.T) {
 	if got["success"] != false || !strings.Contains(fmt.Sprint(at(got, "error.message")), "too small") {
 		t.Errorf("%v", got)
 	}
+	c.must(t, 200, "PUT", tools+"/"+id, `{"config":{"code":"return {sum: args.a + args.b, key: idempotencyKey}"}}`)
+	if got = c.must(t, 200, "POST", tools+"/"+id+"/execute", `{"arguments":{"a":2,"b":3}}`); at(got, "result.key") != "" {
+		t.Errorf("%v", got)
+	}
 	graph := `{"name":"Sum","status":"active","nodes":[{"id":"t","type":"trigger"},{"id":"add","type":"tool","data":{"tool_id":"` + id + `","arguments":{"a":"{{a}}","b":40}}}],"edges":[{"source":"t","target":"add"}]}`
 	flow := fmt.Sprint(c.must(t, 201, "POST", "/api/agents/default/workflows", graph)["id"])
 	x := c.must(t, 200, "POST", "/api/agents/default/workflows/execute?wait=30", `{"workflow_id":"`+flow+`","input":{"a":2}}`)
-	if at(x, "output.result.sum") != json.Number("42") {
+	if at(x, "output.result.sum") != json.Number("42") || at(x, "output.result.key") != fmt.Sprint(x["id"], ":add:0") {
 		t.Errorf("%v", x)
 	}
 }

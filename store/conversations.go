@@ -229,32 +229,48 @@ func (db *DB) BeginTurn(ctx context.Context, m agent.Message, contactID string, 
 
 // AskOnce stores what the program itself asks an agent under a key, once,
 // however often it is called: in a conversation of the key's own, with the
-// metadata about, when m names none. It returns the conversation's id. Nobody
-// sent such a message, so no message.received tells of it.
-func (db *DB) AskOnce(ctx context.Context, key string, about json.RawMessage, m agent.Message) (conversationID string, err error) {
-	return Write(ctx, db, func(tx *Tx) (string, error) {
+// metadata about, when m names none. It returns the message as it is stored.
+// Nobody sent it, so no message.received tells of it.
+func (db *DB) AskOnce(ctx context.Context, key string, about json.RawMessage, m agent.Message) (agent.Message, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
 		m := m
 		var before int64
 		if err := tx.value(&before, lastEvent); err != nil {
-			return "", err
+			return m, err
 		}
 		if err := tx.conversationOf(key, about, &m); err != nil {
-			return "", err
+			return m, err
 		}
-		var there bool
-		if err := tx.value(&there, `SELECT EXISTS (SELECT 1 FROM (SELECT metadata FROM messages WHERE conversation_id = ? ORDER BY id DESC LIMIT 200)
-			WHERE metadata ->> '$.run_id' = ?)`, m.ConversationID, key); err != nil || there {
-			return m.ConversationID, err
+		there, err := all(tx, scanMessage, "SELECT "+messageColumns+` FROM messages INDEXED BY messages_asked WHERE metadata ->> '$.run_id' IS NOT NULL AND metadata ->> '$.run_id' = ?
+			AND conversation_id = ? AND role = 'user' ORDER BY id LIMIT 1`, key, m.ConversationID)
+		if err != nil {
+			return m, err
+		}
+		if len(there) > 0 {
+			return there[0], nil
 		}
 		m.Metadata, err = json.Marshal(map[string]string{"run_id": key})
 		if err != nil {
-			return "", err
+			return m, err
 		}
 		if err := tx.appendTurn(&m); err != nil {
-			return "", err
+			return m, err
 		}
-		_, err := tx.exec(notReceived, before)
-		return m.ConversationID, err
+		_, err = tx.exec(notReceived, before)
+		return m, err
+	})
+}
+
+// AnswerUnder returns the answer that is stored in a conversation under a key,
+// as chat writes it into the metadata; nil when there is none.
+func (db *DB) AnswerUnder(ctx context.Context, conversationID, key string) (*agent.Message, error) {
+	return Read(ctx, db, func(tx *Tx) (*agent.Message, error) {
+		found, err := all(tx, scanMessage, "SELECT "+messageColumns+` FROM messages INDEXED BY messages_answered WHERE metadata ->> '$.key' IS NOT NULL AND metadata ->> '$.key' = ?
+			AND conversation_id = ? AND role = 'assistant' ORDER BY id LIMIT 1`, key, conversationID)
+		if err != nil || len(found) == 0 {
+			return nil, err
+		}
+		return &found[0], nil
 	})
 }
 

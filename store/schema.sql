@@ -120,6 +120,8 @@ CREATE TABLE messages (
   created_at      TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at))
 ) STRICT;
 CREATE INDEX messages_conversation ON messages(conversation_id, id);
+CREATE INDEX messages_asked ON messages(metadata ->> '$.run_id') WHERE metadata ->> '$.run_id' IS NOT NULL;  -- prompts of runs
+CREATE INDEX messages_answered ON messages(metadata ->> '$.key') WHERE metadata ->> '$.key' IS NOT NULL;     -- answers to what may be asked again
 
 -- Knowledge. A chunk's text is found by full text at once, by meaning once its
 -- vector (same rowid in _chunk_vectors) has been made.

@@ -13,6 +13,7 @@ import (
 // messages before it and the answers to them, whatever was said meanwhile. keep
 // stores the answer, before another turn of the conversation begins. An answer
 // that was cut short is stored with metadata.partial, not kept, and an error.
+// Tools are told of the agent and the message, see WithKey.
 func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, keep func(agent.Message) error) error {
 	release, err := c.turns.take(ctx, turnKey{db.ID(), said.ConversationID})
 	if err != nil {
@@ -27,6 +28,7 @@ func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, kee
 	if err != nil {
 		return err
 	}
+	ctx = WithKey(ctx, db.ID()+":"+store.AnswerKey(said.ID))
 	answer, err := c.answer(ctx, db, model, settings, Exchange{Messages: within(upTo(history, said), historyTokens)}, nil)
 	if err != nil && answer.Text == "" {
 		return err

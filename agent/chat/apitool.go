@@ -115,19 +115,11 @@ func (b *Toolbox) draft(ctx context.Context, c agent.ToolConfig, arguments map[s
 		}
 		req.Header.Set(name, filled)
 	}
-	if key, _ := ctx.Value(keyKey{}).(string); key != "" && req.Header.Get("Idempotency-Key") == "" {
+	if key := keyOf(ctx); key != "" && req.Header.Get("Idempotency-Key") == "" {
 		req.Header.Set("Idempotency-Key", key)
 	}
 	authorize(req, c.Auth)
 	return req, nil
-}
-
-type keyKey struct{}
-
-// WithKey returns a context in which APIs that tools call get this
-// Idempotency-Key: a call that was cut and is made again has the same.
-func WithKey(ctx context.Context, key string) context.Context {
-	return context.WithValue(ctx, keyKey{}, key)
 }
 
 func authorize(req *http.Request, auth *agent.APIAuth) {

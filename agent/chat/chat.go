@@ -138,7 +138,7 @@ func (c *Chat) Complete(ctx context.Context, db *store.DB, x Exchange, onEvent f
 
 // answer is Complete with a model that has been looked up.
 func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settings store.Settings, x Exchange, onEvent func(Event) error) (_ Answer, err error) {
-	r := &rounds{chat: c, db: db, model: model, exchange: x, onEvent: onEvent, answer: Answer{Model: model.Name, ToolCalls: []ToolCall{}, Sources: []Citation{}}}
+	r := &rounds{chat: c, db: db, model: model, exchange: x, onEvent: onEvent, keys: callKeys{answer: keyOf(ctx)}, answer: Answer{Model: model.Name, ToolCalls: []ToolCall{}, Sources: []Citation{}}}
 	if x.Foreign == nil && !x.Tools.None {
 		if r.tools, err = c.tools(ctx, db, x.Tools); err != nil {
 			return r.answer, err
@@ -186,44 +186,27 @@ func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Exchange) (llm.Model
 // With a conversation its history comes before the exchange's last message,
 // which is not stored: it is what a person said already, or an instruction of
 // the workflow's. The answer is stored under key, and with a key that was used
-// before, that answer is returned.
+// before, that answer is returned. What tools are told of the key, WithKey
+// says.
 func (c *Chat) Step(ctx context.Context, db *store.DB, conversationID, key string, x Exchange) (Answer, error) {
 	if conversationID == "" {
-		return c.Complete(ctx, db, x, nil)
-	}
-	release, err := c.turns.take(ctx, turnKey{db.ID(), conversationID})
-	if err != nil {
-		return Answer{}, err
-	}
-	defer release()
-	_, history, err := db.Conversation(ctx, conversationID, maxHistory)
-	if err != nil {
-		return Answer{}, err
-	}
-	if done, ok := answered(history, key); ok {
-		if x.Schema != nil {
-			done.JSON = unfenced(done.Text)
-		}
-		return done, nil
+		return c.Complete(WithKey(ctx, key), db, x, nil)
 	}
 	asked := x.Messages[len(x.Messages)-1]
-	x.Messages = within(history, historyTokens)
-	if n := len(x.Messages); n == 0 || x.Messages[n-1].Role != asked.Role || x.Messages[n-1].Content != asked.Content {
-		x.Messages = append(x.Messages, asked)
-	}
-	answer, err := c.Complete(ctx, db, x, nil)
-	if err != nil {
-		return answer, err
-	}
-	_, err = c.keep(ctx, db, agent.Message{ConversationID: conversationID}, key, answer, false)
-	return answer, err
+	return c.once(ctx, db, conversationID, key, x, func(history []agent.Message) []llm.Message {
+		before := within(history, historyTokens)
+		if n := len(before); n == 0 || before[n-1].Role != asked.Role || before[n-1].Content != asked.Content {
+			before = append(before, asked)
+		}
+		return before
+	})
 }
 
 // Ask has an agent answer what nobody said to it, such as the prompt of a
 // schedule. The prompt and the answer are kept in the conversation, each once
 // for a key; without a conversation in one of the key's own, which gets the
 // metadata about, a JSON object. A key that was answered before gets the same
-// answer.
+// answer, and the model is not asked. Tools see the key as with Step.
 func (c *Chat) Ask(ctx context.Context, db *store.DB, conversationID, key, prompt string, about json.RawMessage) (Answer, error) {
 	said := agent.Message{ConversationID: conversationID, Role: agent.MessageUser, Content: prompt, Metadata: json.RawMessage("{}")}
 	if err := said.Validate(); err != nil {
@@ -232,11 +215,38 @@ func (c *Chat) Ask(ctx context.Context, db *store.DB, conversationID, key, promp
 	if _, _, err := c.modelOf(ctx, db, Exchange{}); err != nil {
 		return Answer{}, err // nobody could answer
 	}
-	conversationID, err := db.AskOnce(ctx, key, about, said)
+	said, err := db.AskOnce(ctx, key, about, said)
 	if err != nil {
 		return Answer{}, err
 	}
-	return c.Step(ctx, db, conversationID, key, Exchange{Messages: []llm.Message{{Role: agent.MessageUser, Content: prompt}}})
+	return c.once(ctx, db, said.ConversationID, key, Exchange{}, func(history []agent.Message) []llm.Message {
+		return within(upTo(history, said), historyTokens)
+	})
+}
+
+// once answers an exchange in a conversation and stores the answer under key,
+// or returns what is stored there. messages makes the exchange's of the
+// conversation's newest.
+func (c *Chat) once(ctx context.Context, db *store.DB, conversationID, key string, x Exchange, messages func(history []agent.Message) []llm.Message) (Answer, error) {
+	release, err := c.turns.take(ctx, turnKey{db.ID(), conversationID})
+	if err != nil {
+		return Answer{}, err
+	}
+	defer release()
+	if stored, err := db.AnswerUnder(ctx, conversationID, key); err != nil || stored != nil {
+		return answered(stored, x.Schema != nil), err
+	}
+	_, history, err := db.Conversation(ctx, conversationID, maxHistory)
+	if err != nil {
+		return Answer{}, err
+	}
+	x.Messages = messages(history)
+	answer, err := c.Complete(WithKey(ctx, key), db, x, nil)
+	if err != nil {
+		return answer, err
+	}
+	_, err = c.keep(ctx, db, agent.Message{ConversationID: conversationID}, key, answer, false)
+	return answer, err
 }
 
 // kept is what is stored beside an answer.
@@ -250,20 +260,22 @@ type kept struct {
 	Partial   bool        `json:"partial,omitempty"`
 }
 
-// answered finds the answer that was stored under key.
-func answered(history []agent.Message, key string) (Answer, bool) {
-	for _, m := range history {
-		var meta kept
-		if m.Role != agent.MessageAssistant || json.Unmarshal(m.Metadata, &meta) != nil || key == "" || meta.Key != key {
-			continue
-		}
-		a := Answer{Text: m.Content, Model: meta.Model, Usage: meta.Usage, ToolCalls: append([]ToolCall{}, meta.ToolCalls...), Sources: []Citation{}}
-		for _, r := range meta.Sources {
-			a.Sources = append(a.Sources, Citation{Number: r.Number, Result: vector.Result{ID: r.ID, SourceID: r.SourceID, Score: r.Score, Metadata: vector.ResultMetadata{ChunkMetadata: r.Metadata}}})
-		}
-		return a, true
+// answered is the answer that a message was stored for; of none, or of one
+// whose metadata SQL has changed, as much as there is.
+func answered(m *agent.Message, asJSON bool) Answer {
+	if m == nil {
+		return Answer{}
 	}
-	return Answer{}, false
+	var meta kept
+	_ = json.Unmarshal(m.Metadata, &meta)
+	a := Answer{Text: m.Content, Model: meta.Model, Usage: meta.Usage, ToolCalls: append([]ToolCall{}, meta.ToolCalls...), Sources: []Citation{}}
+	for _, r := range meta.Sources {
+		a.Sources = append(a.Sources, Citation{Number: r.Number, Result: vector.Result{ID: r.ID, SourceID: r.SourceID, Score: r.Score, Metadata: vector.ResultMetadata{ChunkMetadata: r.Metadata}}})
+	}
+	if asJSON {
+		a.JSON = unfenced(a.Text)
+	}
+	return a
 }
 
 // Turn is what a person says to an agent.

@@ -226,14 +226,14 @@ func TestAskOnce(t *testing.T) {
 			t.Fatalf("%q, %v", a.Text, err)
 		}
 	}
-	_, messages, err := s.db.Conversation(t.Context(), cut, 10)
+	_, messages, err := s.db.Conversation(t.Context(), cut.ConversationID, 10)
 	if err != nil || len(messages) != 2 || len(s.seen) != 1 {
 		t.Errorf("%d messages kept after %d requests, %v", len(messages), len(s.seen), err)
 	}
-	if _, err := s.chat.Ask(t.Context(), s.db, cut, "run-2", "What is new?", nil); err != nil {
+	if _, err := s.chat.Ask(t.Context(), s.db, cut.ConversationID, "run-2", "What is new?", nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, messages, err = s.db.Conversation(t.Context(), cut, 10); err != nil || len(messages) != 4 {
+	if _, messages, err = s.db.Conversation(t.Context(), cut.ConversationID, 10); err != nil || len(messages) != 4 {
 		t.Errorf("%d messages kept after the next run, %v", len(messages), err)
 	}
 }

@@ -36,6 +36,7 @@ type rounds struct {
 	onEvent  func(Event) error
 	answer   Answer
 	calls    int
+	keys     callKeys
 }
 
 func (r *rounds) tell(e Event) error {
@@ -157,7 +158,7 @@ func (r *rounds) callAll(ctx context.Context, calls []llm.ToolCall) ([]llm.Messa
 			texts[i] = "Error: " + done[i].Error
 			continue
 		}
-		outcome := done[i]
+		outcome, ctx := done[i], WithKey(ctx, r.keys.next(call.Name, done[i].Arguments))
 		running.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()

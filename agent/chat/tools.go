@@ -130,7 +130,7 @@ func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments
 	}
 	switch t.Type {
 	case agent.ToolFunction:
-		result, err := b.options.Scripts.Run(ctx, script.Call{Code: c.Code, Variables: map[string]any{"args": values}, Owner: db.ID()})
+		result, err := b.options.Scripts.Run(ctx, script.Call{Code: c.Code, Variables: map[string]any{"args": values, "idempotencyKey": keyOf(ctx)}, Owner: db.ID()})
 		return result.Value, err
 	case agent.ToolAPI:
 		return b.request(ctx, c, values)
