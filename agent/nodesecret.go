@@ -20,12 +20,13 @@ type NodeSecrets struct {
 func NodeSecret(nodeID, field string) string { return nodeID + "/" + field }
 
 // TakeNodeSecrets puts Mask in the place of the secrets of nodes, and returns
-// them. Nodes without any stay as they are to the byte.
+// them. Nodes without any stay as they are to the byte, unless a name comes
+// twice in one: what the last one hides goes.
 func TakeNodeSecrets(nodes []RawNode) ([]RawNode, NodeSecrets, error) {
 	taken := NodeSecrets{Given: map[string]string{}}
 	out := slices.Clone(nodes)
 	for i, raw := range nodes {
-		if !bytes.Contains(raw, []byte("http-request")) && !bytes.Contains(raw, []byte(`"auth"`)) {
+		if !bytes.Contains(raw, []byte("http-request")) && !bytes.Contains(raw, []byte(`"auth"`)) && !bytes.Contains(raw, []byte(`\u`)) {
 			continue
 		}
 		var node map[string]any
@@ -36,7 +37,8 @@ func TakeNodeSecrets(nodes []RawNode) ([]RawNode, NodeSecrets, error) {
 		}
 		data, _ := node["data"].(map[string]any)
 		holds := node["type"] == "http-request" || node["type"] == NodeTrigger && data["auth"] != nil
-		if !holds || data == nil || !taken.takeFrom(node["id"], data) {
+		changed := holds && data != nil && taken.takeFrom(node["id"], data)
+		if !changed && namesIn(node) == namesWritten(raw) {
 			continue
 		}
 		masked, err := json.Marshal(node)
@@ -47,6 +49,52 @@ func TakeNodeSecrets(nodes []RawNode) ([]RawNode, NodeSecrets, error) {
 	}
 	slices.Sort(taken.Kept)
 	return out, taken, nil
+}
+
+// namesIn counts the names in a JSON value.
+func namesIn(v any) (n int) {
+	switch v := v.(type) {
+	case map[string]any:
+		n = len(v)
+		for _, inner := range v {
+			n += namesIn(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			n += namesIn(inner)
+		}
+	}
+	return n
+}
+
+// namesWritten counts the names in a JSON text, which are more than those in
+// its value when an object has one twice. The text was read before.
+func namesWritten(raw []byte) (n int) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	type level struct {
+		object bool
+		tokens int // of the level itself
+	}
+	levels := []level{{}}
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return n
+		}
+		top := &levels[len(levels)-1]
+		switch token {
+		case json.Delim('}'), json.Delim(']'):
+			levels = levels[:len(levels)-1]
+			continue
+		}
+		if top.object && top.tokens%2 == 0 {
+			n++
+		}
+		top.tokens++
+		if token == json.Delim('{') || token == json.Delim('[') {
+			levels = append(levels, level{object: token == json.Delim('{')})
+		}
+	}
 }
 
 // takeFrom tells whether it changed the data.

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -33,5 +35,46 @@ func TestNodeSecrets(t *testing.T) {
 	}
 	if g.Nodes[1].Data["auth"].(map[string]any)["token"] != Mask {
 		t.Error("the secret was put into the graph itself")
+	}
+}
+
+// What a second field of the same name hides does not stay in the text.
+func TestHiddenNodeSecrets(t *testing.T) {
+	for node, given := range map[string]int{
+		`{"id":"a","type":"http-request","data":{"auth":{"token":"s1"},"auth":{"token":"{{x}}"}}}`:                0,
+		`{"id":"a","type":"http-request","data":{"auth":{"token":"s1","token":"s2"}}}`:                            1,
+		`{"id":"a","type":"http-request","data":{"headers":{"X-Key":"s1"}},"data":{"url":"https://x.y"}}`:         0,
+		`{"id":"a","type":"http\u002drequest","data":{"headers":{"X-Key":"s1"}}}`:                                 1,
+		`{"id":"a","type":"set","data":{"values":[{"b":1,"b":2},{"note":"http-request"}],"auth":{"token":"s1"}}}`: 0,
+	} {
+		out, taken, err := TakeNodeSecrets([]RawNode{RawNode(node)})
+		if err != nil || len(taken.Given) != given {
+			t.Errorf("%s: %v, %v", node, taken.Given, err)
+		}
+		if strings.Contains(string(out[0]), "s1") != strings.Contains(node, `"set"`) {
+			t.Errorf("%s became %s", node, out[0])
+		}
+	}
+	plain := RawNode(`{"id":"a","type":"http-request","data":{"values":[1.50,{"b":[]},[{}]],"url":"https://x.y"}}`)
+	if out, _, err := TakeNodeSecrets([]RawNode{plain}); err != nil || string(out[0]) != string(plain) {
+		t.Errorf("%s, %v", out[0], err)
+	}
+}
+
+// Fields that hold secrets are spelled as they are sealed by.
+func TestSpellingOfSecrets(t *testing.T) {
+	for config, field := range map[string]string{
+		`{"url":"https://x.y","Auth":{"token":"t"}}`:                          "config.Auth",
+		`{"url":"https://x.y","auth":{"type":"bearer","TOKEN":"t"}}`:          "config.auth.TOKEN",
+		"{\"url\":\"https://x.y\",\"auth\":{\"to\u212aen\":\"t\"}}":           "config.auth.to\u212aen",
+		`{"url":"https://x.y","HEADERS":{"X-Key":"t"}}`:                       "config.HEADERS",
+		`{"url":"https://x.y","auth":{"type":"bearer","token":"t"},"Note":1}`: "",
+	} {
+		tool := Tool{Name: "t", Type: ToolAPI, Config: json.RawMessage(config)}
+		_, err := tool.Validate()
+		var e *Error
+		if errors.As(err, &e) != (field != "") || e != nil && !strings.Contains(fmt.Sprint(e.Details), field) {
+			t.Errorf("%s: %v", config, err)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -95,6 +96,7 @@ func (t *Tool) Validate() (ToolConfig, error) {
 	if err := json.Unmarshal(t.Config, &c); err != nil {
 		return c, Invalid("config", "has a field of a wrong type")
 	}
+	checkSpelling(&is, t.Config)
 	var schema map[string]any
 	is.Check(len(c.Parameters) == 0 || json.Unmarshal(c.Parameters, &schema) == nil && schema["type"] == "object",
 		"config.parameters", `must be a JSON Schema of type "object"`)
@@ -109,6 +111,27 @@ func (t *Tool) Validate() (ToolConfig, error) {
 		is.Check(c.ToolName != "", "config.tool_name", "is required")
 	}
 	return c, is.Err()
+}
+
+// checkSpelling refuses the fields of a config that hold secrets when they are
+// written in another case: Go would read them, and what seals secrets and
+// keeps them from being written in clear goes by their names.
+func checkSpelling(is *Issues, config []byte) {
+	var fields, auth map[string]json.RawMessage
+	check := func(prefix string, in map[string]json.RawMessage, names ...string) {
+		for _, key := range slices.Sorted(maps.Keys(in)) {
+			for _, name := range names {
+				is.Check(key == name || !strings.EqualFold(key, name), prefix+Clip(key, 60), "must be written "+name)
+			}
+		}
+	}
+	if json.Unmarshal(config, &fields) != nil {
+		return
+	}
+	check("config.", fields, "auth", "headers")
+	if json.Unmarshal(fields["auth"], &auth) == nil {
+		check("config.auth.", auth, "token", "password", "value")
+	}
 }
 
 var toolMethods = []string{"", http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}

@@ -37,6 +37,9 @@ func TestClearCredentials(t *testing.T) {
 		`{"id":"a","type":"trigger","data":{"event":"webhook","auth":{"type":"hmac","secret":"s"}}}`,
 		`{"id":"a","type":"trigger","data":{"event":"webhook","auth":{"type":"none"}}}`,
 		`{"id":"a","type":"set","data":{"values":{"token":"x"},"auth":{"token":"x"}}}`,
+		`{"id":"a","type":"http\u002drequest","data":{"headers":{"X-API-\u004bey":"k"}}}`,
+		`{"id":"a","type":"set","type":"http-request","data":{},"data":{"auth":{},"auth":{"token":"","token":"t0ken"}}}`,
+		`{"id":"a","type":"set","data":{"auth":{"token":"x"}},"note":"http-request"}`,
 	} {
 		_, secrets, err := agent.TakeNodeSecrets([]agent.RawNode{agent.RawNode(node)})
 		if err != nil {
@@ -56,7 +59,55 @@ func TestClearCredentials(t *testing.T) {
 			refused++
 		}
 	}
-	if refused != 6 {
+	if refused != 8 {
+		t.Errorf("%d refused", refused)
+	}
+}
+
+// TestClearCredentialsOfTools is the same for the configs of tools.
+func TestClearCredentialsOfTools(t *testing.T) {
+	db := openFolder(t).Default()
+	write := Access{Write: true}
+	if _, err := db.SQL(t.Context(), "INSERT INTO tools(id, name, type, config) VALUES ('tool', 'tool', 'api', '{}')", Params{}, write); err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for _, fields := range []string{
+		`"auth":{"type":"bearer","token":"t0ken"}`,
+		`"auth":{"type":"bearer","token":"{{token}}"}`,
+		`"auth":{"type":"bearer","token":"********"}`,
+		`"auth":{"type":"basic","username":"ada","password":"p"}`,
+		`"auth":{"type":"basic","username":"ada","password":""}`,
+		`"auth":{"type":"header","name":"X-A","value":"v"}`,
+		`"auth":null,"headers":null`,
+		`"headers":{"Accept":"text/plain"}`,
+		`"headers":{"X-API-Key":"k"}`,
+		`"headers":{"X-A":"a","COOKIE":"k"}`,
+		`"headers":{"Idempotency-Key":"k"}`,
+		`"a\u0075th":{"type":"bearer","t\u006fken":"t0ken"}`,
+		`"auth":{},"auth":{"type":"bearer","token":"","token":"t0ken"}`,
+		`"query":{"auth":{"token":"x"}},"body":{"headers":{"Cookie":"x"}}`,
+	} {
+		config := `{"url":"https://example.com",` + fields + `}`
+		tool := agent.Tool{Name: "tool", Type: agent.ToolAPI, Config: json.RawMessage(config)}
+		c, err := tool.Validate()
+		if err != nil {
+			t.Fatalf("%s: %v", config, err)
+		}
+		given, _ := c.TakeSecrets()
+		clear := len(given) > 0
+		for _, statement := range []string{"UPDATE tools SET config = ?",
+			"INSERT INTO tools(name, type, config) VALUES (hex(randomblob(8)), 'api', ?)", "INSERT OR REPLACE INTO tools(id, name, type, config) VALUES ('tool', 'tool', 'function', ?)"} {
+			_, err := db.SQL(t.Context(), statement, Params{List: []any{config}}, write)
+			if (err != nil) != clear || clear && (agent.ErrorCode(err) != agent.CodeInvalidQuery || !strings.Contains(err.Error(), "API, which seals them")) {
+				t.Errorf("%s of %s: sealed by the API: %v, by SQL: %v", statement, config, clear, err)
+			}
+		}
+		if clear {
+			refused++
+		}
+	}
+	if refused != 9 {
 		t.Errorf("%d refused", refused)
 	}
 }

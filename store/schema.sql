@@ -336,24 +336,20 @@ CREATE TRIGGER _workflows_triggered AFTER UPDATE OF nodes, status ON workflows B
 END;
 
 -- Credentials in nodes, as agent/nodesecret.go knows them, never lie here in
--- clear, whoever writes.
-CREATE TRIGGER _workflows_sealed AFTER INSERT ON workflows WHEN EXISTS (SELECT 1 FROM json_each(new.nodes) n, json_each(n.value, '$.data.auth') a
-    WHERE n.type = 'object' AND n.value ->> '$.type' IN ('http-request','trigger') AND a.key IN ('token','password','value','secret')
-    AND a.type = 'text' AND a.value NOT IN ('','********') AND instr(a.value, '{{') = 0)
-  OR EXISTS (SELECT 1 FROM json_each(new.nodes) n, json_each(n.value, '$.data.headers') h
-    WHERE n.type = 'object' AND n.value ->> '$.type' = 'http-request' AND lower(h.key) <> 'idempotency-key'
-    AND (lower(h.key) LIKE '%authorization%' OR lower(h.key) LIKE '%key%' OR lower(h.key) LIKE '%token%' OR lower(h.key) LIKE '%secret%' OR lower(h.key) LIKE '%cookie%')
-    AND h.type = 'text' AND h.value NOT IN ('','********') AND instr(h.value, '{{') = 0)
+-- clear, whoever writes. A name that comes twice counts each time.
+CREATE TRIGGER _workflows_sealed AFTER INSERT ON workflows WHEN EXISTS (
+  SELECT 1 FROM json_each(new.nodes) n, json_each(iif(n.type = 'object', n.value, '{}')) d, json_each(iif(d.type = 'object', d.value, '{}')) f, json_each(iif(f.type = 'object', f.value, '{}')) s
+  WHERE d.key = 'data' AND f.key IN ('auth','headers') AND s.type = 'text' AND s.value NOT IN ('','********') AND instr(s.value, '{{') = 0
+  AND EXISTS (SELECT 1 FROM json_each(n.value) t WHERE t.key = 'type' AND (t.value = 'http-request' OR t.value = 'trigger' AND f.key = 'auth'))
+  AND iif(f.key = 'auth', s.key IN ('token','password','value','secret'), lower(s.key) <> 'idempotency-key' AND (s.key LIKE '%authorization%' OR s.key LIKE '%key%' OR s.key LIKE '%token%' OR s.key LIKE '%secret%' OR s.key LIKE '%cookie%')))
 BEGIN
   SELECT RAISE(ABORT, 'credentials of nodes can only be written by the API, which seals them; ******** keeps the one that is stored');
 END;
-CREATE TRIGGER _workflows_resealed AFTER UPDATE OF nodes ON workflows WHEN EXISTS (SELECT 1 FROM json_each(new.nodes) n, json_each(n.value, '$.data.auth') a
-    WHERE n.type = 'object' AND n.value ->> '$.type' IN ('http-request','trigger') AND a.key IN ('token','password','value','secret')
-    AND a.type = 'text' AND a.value NOT IN ('','********') AND instr(a.value, '{{') = 0)
-  OR EXISTS (SELECT 1 FROM json_each(new.nodes) n, json_each(n.value, '$.data.headers') h
-    WHERE n.type = 'object' AND n.value ->> '$.type' = 'http-request' AND lower(h.key) <> 'idempotency-key'
-    AND (lower(h.key) LIKE '%authorization%' OR lower(h.key) LIKE '%key%' OR lower(h.key) LIKE '%token%' OR lower(h.key) LIKE '%secret%' OR lower(h.key) LIKE '%cookie%')
-    AND h.type = 'text' AND h.value NOT IN ('','********') AND instr(h.value, '{{') = 0)
+CREATE TRIGGER _workflows_resealed AFTER UPDATE OF nodes ON workflows WHEN EXISTS (
+  SELECT 1 FROM json_each(new.nodes) n, json_each(iif(n.type = 'object', n.value, '{}')) d, json_each(iif(d.type = 'object', d.value, '{}')) f, json_each(iif(f.type = 'object', f.value, '{}')) s
+  WHERE d.key = 'data' AND f.key IN ('auth','headers') AND s.type = 'text' AND s.value NOT IN ('','********') AND instr(s.value, '{{') = 0
+  AND EXISTS (SELECT 1 FROM json_each(n.value) t WHERE t.key = 'type' AND (t.value = 'http-request' OR t.value = 'trigger' AND f.key = 'auth'))
+  AND iif(f.key = 'auth', s.key IN ('token','password','value','secret'), lower(s.key) <> 'idempotency-key' AND (s.key LIKE '%authorization%' OR s.key LIKE '%key%' OR s.key LIKE '%token%' OR s.key LIKE '%secret%' OR s.key LIKE '%cookie%')))
 BEGIN
   SELECT RAISE(ABORT, 'credentials of nodes can only be written by the API, which seals them; ******** keeps the one that is stored');
 END;
@@ -536,6 +532,24 @@ CREATE TABLE tools (
   created_at  TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')),
   updated_at  TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now'))
 );
+
+-- Credentials in configs, as agent.ToolConfig knows them, never lie here in
+-- clear, whoever writes. Names count in either case and each time that they
+-- come. (SQL does not reach the configs of sources, gateways and MCP servers.)
+CREATE TRIGGER _tools_sealed AFTER INSERT ON tools WHEN EXISTS (
+  SELECT 1 FROM json_each(new.config) f, json_each(iif(f.type = 'object', f.value, '{}')) s
+  WHERE lower(f.key) IN ('auth','headers') AND s.type = 'text' AND s.value NOT IN ('','********')
+  AND iif(lower(f.key) = 'auth', lower(s.key) IN ('token','password','value'), (s.key LIKE '%authorization%' OR s.key LIKE '%key%' OR s.key LIKE '%token%' OR s.key LIKE '%secret%' OR s.key LIKE '%cookie%')))
+BEGIN
+  SELECT RAISE(ABORT, 'credentials of tools can only be written by the API, which seals them; ******** keeps the one that is stored');
+END;
+CREATE TRIGGER _tools_resealed AFTER UPDATE OF config ON tools WHEN EXISTS (
+  SELECT 1 FROM json_each(new.config) f, json_each(iif(f.type = 'object', f.value, '{}')) s
+  WHERE lower(f.key) IN ('auth','headers') AND s.type = 'text' AND s.value NOT IN ('','********')
+  AND iif(lower(f.key) = 'auth', lower(s.key) IN ('token','password','value'), (s.key LIKE '%authorization%' OR s.key LIKE '%key%' OR s.key LIKE '%token%' OR s.key LIKE '%secret%' OR s.key LIKE '%cookie%')))
+BEGIN
+  SELECT RAISE(ABORT, 'credentials of tools can only be written by the API, which seals them; ******** keeps the one that is stored');
+END;
 
 CREATE TABLE mcp_servers (  -- their credentials lie sealed in _secrets
   id         TEXT PRIMARY KEY NOT NULL DEFAULT ('mcp-' || lower(hex(randomblob(10)))),
