@@ -173,10 +173,11 @@ type agentOut struct {
 		LLMTemperature float64 `json:"llm_temperature" example:"0.7"`
 	} `json:"settings"`
 	Stats agent.Stats `json:"stats"`
+	Role  agent.Role  `json:"role" enum:"owner,admin,viewer" doc:"What the caller may do with the agent." example:"admin"`
 }
 
 func (s *Server) getAgent(c *Call, _ *agentIn) (out agentOut, err error) {
-	out.Agent = c.DB.Agent()
+	out.Agent, out.Role = c.DB.Agent(), c.Role
 	settings, err := c.DB.Settings(c)
 	if err != nil {
 		return out, err

@@ -213,6 +213,7 @@ func (w *witness) askOfWorkflows(t *testing.T, at string) {
 	w.ask(t, 200, "GET", flow, "")
 	w.ask(t, 400, "PUT", flow, `{"nodes":[{"id":"t"}]}`)
 	w.ask(t, 200, "GET", flow+"/versions", "")
+	w.ask(t, 200, "GET", flow+"/versions/1", "")
 	w.ask(t, 200, "POST", flow+"/versions/1/restore", "")
 	w.ask(t, 200, "PUT", flow, `{"settings":{"concurrency":5}}`)
 	w.ask(t, 200, "POST", flow+"/test-node", `{"node_id":"s","input":{"a":2}}`)

@@ -48,6 +48,7 @@ var irregularIDs = map[string]string{
 	"POST /agents/{id}/workflows/execute":                                 "executeWorkflow",
 	"GET /agents/{id}/workflows/executions/{executionId}/events":          "watchExecution",
 	"GET /agents/{id}/workflows/{workflowId}/versions":                    "listWorkflowVersions",
+	"GET /agents/{id}/workflows/{workflowId}/versions/{version}":          "getWorkflowVersion",
 	"POST /agents/{id}/workflows/{workflowId}/versions/{version}/restore": "restoreWorkflow",
 	"POST /agents/{id}/workflows/{workflowId}/test-node":                  "testNode",
 	"POST /agents/{id}/hooks/{workflowId}":                                "callHook",

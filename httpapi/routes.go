@@ -133,6 +133,7 @@ func (s *Server) api() []*Route {
 		route("PUT", "/agents/{id}/workflows/{workflowId}", 200, "Change a workflow; a changed graph is a new version", s.updateWorkflow),
 		route("DELETE", "/agents/{id}/workflows/{workflowId}", 200, "Delete a workflow with its executions", s.deleteWorkflow),
 		route("GET", "/agents/{id}/workflows/{workflowId}/versions", 200, "List the versions of a workflow", s.listWorkflowVersions),
+		route("GET", "/agents/{id}/workflows/{workflowId}/versions/{version}", 200, "Read a workflow with the graph of a version", s.getWorkflowVersion),
 		route("POST", "/agents/{id}/workflows/{workflowId}/versions/{version}/restore", 200, "Make an old version the newest", s.restoreWorkflow),
 		route("POST", "/agents/{id}/workflows/{workflowId}/test-node", 200, "Run one node alone, for real", s.testNode),
 		raw[hookIn]("POST", "/agents/{id}/hooks/{workflowId}", 200, "Start a workflow whose trigger is webhook; a webhook-response node makes the answer", s.callHook).

@@ -109,13 +109,18 @@ func (s *Server) listWorkflowVersions(c *Call, in *listWorkflowVersionsIn) (work
 	return workflowVersionsOut{versions, metaOf(page, total)}, err
 }
 
-type restoreWorkflowIn struct {
+type workflowVersionIn struct {
 	workflowIn
-	Version int `path:"version" doc:"The version to go back to." example:"1"`
+	Version int `path:"version" doc:"Number of the version." example:"1"`
+}
+
+// getWorkflowVersion reads an old graph; name and status are those of now.
+func (s *Server) getWorkflowVersion(c *Call, in *workflowVersionIn) (agent.Workflow, error) {
+	return c.DB.WorkflowVersion(c, in.ID, in.Version)
 }
 
 // restoreWorkflow makes an old graph the newest version; name and status stay.
-func (s *Server) restoreWorkflow(c *Call, in *restoreWorkflowIn) (agent.Workflow, error) {
+func (s *Server) restoreWorkflow(c *Call, in *workflowVersionIn) (agent.Workflow, error) {
 	old, err := c.DB.WorkflowVersion(c, in.ID, in.Version)
 	if err != nil {
 		return old, err

@@ -65,6 +65,7 @@ func TestBadWorkflows(t *testing.T) {
 		{"change of an unknown one", "PUT", flowBase + "/workflow-x", `{"name":"y"}`, 404, code("NOT_FOUND")},
 		{"deletion of an unknown one", "DELETE", flowBase + "/workflow-x", ``, 404, code("NOT_FOUND")},
 		{"bad filter", "GET", flowBase + "?status=asleep", ``, 400, invalid("status")},
+		{"version 0 read", "GET", one + "/versions/0", ``, 404, code("NOT_FOUND")},
 		{"version 0", "POST", one + "/versions/0/restore", ``, 404, code("NOT_FOUND")},
 		{"version x", "POST", one + "/versions/x/restore", ``, 400, invalid("version")},
 		{"test of no node", "POST", one + "/test-node", `{"node_id":"x"}`, 400, invalid("node_id")},
@@ -120,6 +121,9 @@ func TestWorkflowRecord(t *testing.T) {
 	versions := c.must(t, 200, "GET", one+"/versions", "")
 	if len(versions["versions"].([]any)) != 3 || at(versions, "versions.0.current") != true {
 		t.Errorf("versions: %v", versions)
+	}
+	if old := c.must(t, 200, "GET", one+"/versions/1", ""); at(old, "nodes.0.id") != "t" || old["version"] != json.Number("1") || old["name"] != "Hello" {
+		t.Errorf("version 1: %v", old)
 	}
 	back := c.must(t, 200, "POST", one+"/versions/1/restore", "")
 	if at(back, "nodes.0.id") != "t" || at(back, "nodes.0.selected") != true || at(back, "settings.on_conflict") != "reject" || back["name"] != "Hello" {

@@ -32,8 +32,9 @@ function address(at, query = {}) {
   return url;
 }
 
-async function request(method, at, { query, body, signal } = {}) {
+async function request(method, at, { query, body, signal, accept } = {}) {
   const headers = identity();
+  if (accept) headers.Accept = accept;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
   try {
@@ -56,7 +57,24 @@ async function call(method, at, options) {
 export const get = (at, query, signal) => call("GET", at, { query, signal });
 export const post = (at, body = {}, signal) => call("POST", at, { body, signal });
 export const put = (at, body) => call("PUT", at, { body });
-export const remove = (at) => call("DELETE", at);
+export const remove = (at, query) => call("DELETE", at, { query });
+
+/** Reads server-sent events until their stream ends; each gets the name of an event and its data.
+ * An EventSource could not send the API key. */
+export async function stream(at, signal, each) {
+  const response = await request("GET", at, { signal, accept: "text/event-stream" });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const events = (text + part.value).split("\n\n");
+    text = events.pop();
+    for (const event of events) {
+      const lines = event.split("\n");
+      const of = (name) => lines.filter((l) => l.startsWith(`${name}: `)).map((l) => l.slice(name.length + 2)).join("\n");
+      if (of("data")) each(of("event"), JSON.parse(of("data")));
+    }
+  }
+}
 
 /** Sends a form with files; progress hears of the share that is sent, 0 to 1. */
 export function upload(at, fields, progress = () => {}) {

@@ -54,7 +54,7 @@ export function field(f) {
   const id = `f${++ids}`;
   const props = { id, name: f.name, required: f.required, placeholder: f.placeholder, "aria-describedby": `${id}n`,
     autocomplete: "off", spellcheck: f.type === "textarea" && !f.code ? undefined : "false",
-    class: f.code && "code", min: f.min, max: f.max, step: f.step, multiple: f.multiple, accept: f.accept };
+    class: f.code && "code", readonly: f.readonly, min: f.min, max: f.max, step: f.step, multiple: f.multiple, accept: f.accept };
   const input = (inputs[f.type] ?? (() => h("input", { ...props, type: f.type ?? "text", value: f.value })))(f, props);
   const note = h("small", { id: `${id}n` }, f.hint ?? "");
   const el = h("div", { class: f.type === "checkbox" ? "field check" : "field" }, h("label", { for: id }, f.label), input, note);
@@ -68,25 +68,71 @@ export function field(f) {
   return el;
 }
 
-/** A form of fields. run gets the values by name; what the service finds wrong is shown at its field. */
+/** What the service finds wrong, as {field, issue, node_id?}. */
+export const issuesOf = (error) => error.details?.errors ?? (error.details?.field ? [{ issue: error.message, ...error.details }] : []);
+
+/** A form of fields. run gets the values by name; what the service finds wrong is shown at its field, or at the
+ * field that holds it: config.url at config. A field with when(values) is there only while that says so. */
 export function form(fields, { submit, run, cancel, extra, wide }) {
   const made = new Map(fields.map((f) => [f.name, field(f)]));
   const send = h("button", { class: "main" }, submit);
-  return h("form", { class: wide ? "wide" : undefined, submit: async (event) => {
+  const values = () => Object.fromEntries([...made].filter(([, el]) => !el.hidden).map(([name, el]) => [name, el.read()]));
+  const arrange = () => fields.filter((f) => f.when).forEach((f) => {
+    const el = made.get(f.name);
+    el.hidden = el.input.disabled = !f.when(values());
+  });
+  const complain = ({ field: name, issue }) => {
+    const found = [...made].filter(([own, el]) => !el.hidden && (name === own || name.startsWith(`${own}.`) || name.startsWith(`${own}[`)))
+      .sort(([a], [b]) => b.length - a.length)[0];
+    found?.[1].complain(`${name.slice(found[0].length).replace(/^\./, "")} ${issue}`.trim());
+    return found?.[1].input;
+  };
+  const el = h("form", { class: wide ? "wide" : undefined, input: arrange, submit: async (event) => {
     event.preventDefault();
-    made.forEach((el) => el.complain());
+    made.forEach((f) => f.complain());
     send.disabled = true;
     try {
-      await run(Object.fromEntries([...made].map(([name, el]) => [name, el.read()])));
+      await run(values());
     } catch (error) {
-      const issues = error.details?.errors ?? (error.details?.field ? [error.details] : []);
-      const shown = issues.filter((i) => made.has(i.field) && (made.get(i.field).complain(i.issue ?? error.message), true));
-      if (shown.length) made.get(shown[0].field).input.focus();
-      else tell(error);
+      const shown = issuesOf(error).map(complain);
+      if (!shown.length || shown.includes(undefined)) tell(error);
+      shown.find(Boolean)?.focus();
     }
     send.disabled = false;
   } }, [...made.values()], h("div", { class: "row" }, send, extra, cancel && h("button", { type: "button", click: cancel }, "Cancel")));
+  arrange();
+  return el;
 }
+
+/** The JSON object that was typed into a field; with what is wrong with it at that field. */
+export function object(text, name, empty = {}) {
+  let value = empty;
+  let issue = "must be a JSON object, in braces";
+  try { if (text.trim()) value = JSON.parse(text); } catch (error) { issue = `is not JSON: ${error.message}`; value = undefined; }
+  if (value === null || typeof value !== "object" || Array.isArray(value)) throw Object.assign(new Error(`${name} ${issue}`), { details: { field: name, issue } });
+  return value;
+}
+
+/** JSON for a person to read. */
+export const pretty = (value) => JSON.stringify(value, null, 2);
+
+/** A text to take along, such as an address, with a button that copies it. */
+export function copyable(text, label = "Copy") {
+  return h("div", { class: "copy" }, h("code", {}, text), button(label, async () => {
+    await navigator.clipboard.writeText(text);
+    tell("Copied.");
+  }));
+}
+
+/** Shows a secret that nobody can read again. */
+export function showOnce(title, text, secret) {
+  dialog(title, (close) => [h("p", {}, text), copyable(secret),
+    h("div", { class: "row" }, h("button", { type: "button", class: "main", click: close }, "I have it"))]);
+}
+
+/** A button that asks first, since what it does cannot be undone. */
+export const ask = (label, title, text, run, word) =>
+  h("button", { type: "button", class: "danger", click: () => confirm(title, text, label, run, word) }, label);
 
 /** Opens a dialog; build gets a function that closes it. */
 export function dialog(title, build) {
