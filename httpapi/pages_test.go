@@ -125,6 +125,7 @@ func TestScriptsMakeNoMarkup(t *testing.T) {
 		}
 	})
 	for name, text := range scripts {
+		text = strings.ReplaceAll(text, `"http://www.w3.org/2000/svg"`, "") // a name, which nothing is fetched from
 		if found := markup.FindString(text); found != "" {
 			t.Errorf("%s uses %s", name, found)
 		}

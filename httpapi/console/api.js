@@ -24,6 +24,9 @@ const identity = () => (key.get() ? { Authorization: `Bearer ${key.get()}` } : {
 /** A path below /api; each part is escaped. */
 export const path = (...parts) => parts.map(encodeURIComponent).join("/");
 
+/** The whole address of a path below /api. */
+export const absolute = (...parts) => new URL(path(...parts), base).href;
+
 function address(at, query = {}) {
   const url = new URL(at, base);
   for (const [name, value] of Object.entries(query)) {

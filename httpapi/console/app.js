@@ -5,12 +5,13 @@ import { agentList, overview } from "./agents.js";
 import { knowledge } from "./knowledge.js";
 import { contacts } from "./contacts.js";
 import { conversations } from "./conversations.js";
+import { workflows } from "./workflows.js";
 import { sql } from "./sql.js";
 import { settings } from "./settings.js";
 import { logs } from "./logs.js";
 
 const sections = { overview: ["Overview", overview], knowledge: ["Knowledge", knowledge], contacts: ["Contacts", contacts],
-  conversations: ["Conversations", conversations], sql: ["SQL", sql], settings: ["Settings", settings], logs: ["Logs", logs] };
+  conversations: ["Conversations", conversations], workflows: ["Workflows", workflows], sql: ["SQL", sql], settings: ["Settings", settings], logs: ["Logs", logs] };
 
 const main = document.getElementById("main");
 const side = document.getElementById("side");
@@ -46,7 +47,8 @@ async function show() {
       const [title, view] = sections[section];
       document.title = `${title} · ${agent.name} · Satchel`;
       menu(agent, section);
-      await view(page, { agent, rest, signal, at: (...more) => path("agents", agent.id, ...more), again: show });
+      await view(page, { agent, rest, signal, at: (...more) => path("agents", agent.id, ...more),
+        to: (...more) => `#/${path("agents", agent.id, ...more)}`, may: agent.role !== "viewer", again: show });
     }
   } catch (error) {
     if (signal.aborted) return;

@@ -54,7 +54,7 @@ export function field(f) {
   const id = `f${++ids}`;
   const props = { id, name: f.name, required: f.required, placeholder: f.placeholder, "aria-describedby": `${id}n`,
     autocomplete: "off", spellcheck: f.type === "textarea" && !f.code ? undefined : "false",
-    class: f.code && "code", readonly: f.readonly, min: f.min, max: f.max, step: f.step, multiple: f.multiple, accept: f.accept };
+    class: f.code && "code", min: f.min, max: f.max, step: f.step, multiple: f.multiple, accept: f.accept };
   const input = (inputs[f.type] ?? (() => h("input", { ...props, type: f.type ?? "text", value: f.value })))(f, props);
   const note = h("small", { id: `${id}n` }, f.hint ?? "");
   const el = h("div", { class: f.type === "checkbox" ? "field check" : "field" }, h("label", { for: id }, f.label), input, note);
@@ -72,8 +72,9 @@ export function field(f) {
 export const issuesOf = (error) => error.details?.errors ?? (error.details?.field ? [{ issue: error.message, ...error.details }] : []);
 
 /** A form of fields. run gets the values by name; what the service finds wrong is shown at its field, or at the
- * field that holds it: config.url at config. A field with when(values) is there only while that says so. */
-export function form(fields, { submit, run, cancel, extra, wide }) {
+ * field that holds it: config.url at config. A field with when(values) is there only while that says so. One
+ * that is locked only shows. */
+export function form(fields, { submit, run, cancel, extra, wide, locked }) {
   const made = new Map(fields.map((f) => [f.name, field(f)]));
   const send = h("button", { class: "main" }, submit);
   const values = () => Object.fromEntries([...made].filter(([, el]) => !el.hidden).map(([name, el]) => [name, el.read()]));
@@ -99,7 +100,8 @@ export function form(fields, { submit, run, cancel, extra, wide }) {
       shown.find(Boolean)?.focus();
     }
     send.disabled = false;
-  } }, [...made.values()], h("div", { class: "row" }, send, extra, cancel && h("button", { type: "button", click: cancel }, "Cancel")));
+  } }, [...made.values()], !locked && h("div", { class: "row" }, send, extra, cancel && h("button", { type: "button", click: cancel }, "Cancel")));
+  if (locked) made.forEach(({ input }) => { input[input.localName === "textarea" ? "readOnly" : "disabled"] = true; });
   arrange();
   return el;
 }
@@ -118,7 +120,10 @@ export const pretty = (value) => JSON.stringify(value, null, 2);
 
 /** A text to take along, such as an address, with a button that copies it. */
 export function copyable(text, label = "Copy") {
-  return h("div", { class: "copy" }, h("code", {}, text), button(label, async () => {
+  const code = h("code", {}, text);
+  return h("div", { class: "copy" }, code, button(label, async () => {
+    getSelection().selectAllChildren(code); // over plain HTTP from elsewhere there is no clipboard, but Ctrl+C
+    if (!navigator.clipboard) return;
     await navigator.clipboard.writeText(text);
     tell("Copied.");
   }));
@@ -171,6 +176,16 @@ export function pager(meta, go) {
     button("Back", () => go(Math.max(0, meta.offset - meta.limit)), { disabled: meta.offset === 0 }),
     h("span", {}, `${Math.min(meta.offset + 1, meta.total)}–${Math.min(last, meta.total)} of ${meta.total}`),
     button("Next", () => go(last), { disabled: last >= meta.total }));
+}
+
+/** The way back to the list that a record is in. */
+export const crumb = (href, text) => h("p", { class: "crumb" }, h("a", { href }, text));
+
+/** A time span in milliseconds, as people say it. */
+export function span(ms) {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const s = ms / 1000;
+  return s < 60 ? `${s.toFixed(1)} s` : s < 3600 ? `${Math.floor(s / 60)} min ${Math.round(s % 60)} s` : `${Math.floor(s / 3600)} h ${Math.round(s % 3600 / 60)} min`;
 }
 
 /** A moment in the reader's own way of writing it. */

@@ -1,0 +1,177 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+)
+
+// hostile is a name that becomes a script wherever text becomes markup.
+const hostile = `"><img src=x onerror="hit=1"><script>hit=1</script><svg onload=hit=1>'&lt;` + "\u202e{{x}}"
+
+// watchman notes in a page what must never happen there.
+const watchman = `window.faults = [];
+	addEventListener("securitypolicyviolation", (e) => faults.push("policy: " + e.violatedDirective + " " + e.blockedURI));
+	addEventListener("error", (e) => faults.push("error: " + e.message));
+	addEventListener("unhandledrejection", (e) => faults.push("rejected: " + e.reason));`
+
+// stranger is somebody at the console.
+type stranger struct {
+	*eyes
+	at string // of the agent within the console
+}
+
+// visit opens the console with a watchman, at a page of the default agent.
+func (th *theatre) visit(t *testing.T, width int) *stranger {
+	t.Helper()
+	e := th.look(t, width, 900, th.url+"/")
+	e.ask("Page.enable", nil)
+	e.ask("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": watchman})
+	e.value(`location.hash = "#/agents/default/logs"`)
+	e.ask("Page.reload", nil)
+	e.until(`window.faults && document.querySelector("#main h1")?.textContent === "Logs"`)
+	return &stranger{e, "#/agents/default/"}
+}
+
+// go goes to a page and waits until it says what it should.
+func (s *stranger) goTo(page, expression string) {
+	s.t.Helper()
+	s.value(`location.hash = ` + quoted(s.at+page))
+	s.until(`location.hash === ` + quoted(s.at+page) + ` && (` + expression + `)`)
+	s.unharmed(page)
+}
+
+// unharmed holds the page against what must never happen.
+func (s *stranger) unharmed(page string) {
+	s.t.Helper()
+	harm := s.value(`JSON.stringify([...faults.splice(0), ...(window.hit ? ["a script ran"] : []),
+		...[...document.querySelectorAll("#main :is(img:not([src^='data:image/']), script, iframe, svg[onload])")].map((e) => "markup: " + e.outerHTML),
+		...(document.documentElement.scrollWidth > innerWidth ? ["wider than the window: " + document.documentElement.scrollWidth] : []),
+		...[...document.querySelectorAll("#main :is(input, select, textarea):not([type=file])")].filter((e) => !e.labels.length && !e.ariaLabel).map((e) => "without label: " + e.outerHTML),
+		...(/undefined|\[object|NaN|Invalid Date/.test(document.getElementById("main").innerText) ? ["says undefined: " + document.getElementById("main").innerText] : [])])`)
+	if harm != "[]" {
+		s.t.Errorf("%s: %v", page, harm)
+	}
+}
+
+// press clicks the button that is called so, in the open dialog if there is one.
+func (s *stranger) press(name string) {
+	s.t.Helper()
+	s.until(`(window.pressed = [...(document.querySelector("dialog[open]") ?? document.getElementById("main")).querySelectorAll("button")].find((b) => b.textContent.trim() === ` + quoted(name) + ` && !b.disabled && b.checkVisibility()))`)
+	s.value(`void pressed.click()`)
+}
+
+// fill writes into the fields that are labelled so.
+func (s *stranger) fill(labelled ...string) {
+	s.t.Helper()
+	for i := 0; i < len(labelled); i += 2 {
+		s.until(`(() => {
+			const near = document.querySelector("dialog[open]") ?? document.getElementById("main");
+			const field = [...near.querySelectorAll("input, select, textarea")].find((f) => f.labels[0]?.textContent === ` + quoted(labelled[i]) + ` && !f.disabled);
+			field.value = ` + quoted(labelled[i+1]) + `;
+			field.dispatchEvent(new Event("input", { bubbles: true }));
+			return field.value === ` + quoted(labelled[i+1]) + `;
+		})()`)
+	}
+}
+
+func quoted(text string) string {
+	raw, _ := json.Marshal(text)
+	return string(raw)
+}
+
+// says is an expression: the page holds a text.
+func says(text string) string {
+	return `document.getElementById("main").textContent.includes(` + quoted(text) + `)`
+}
+
+// hostileFlow is a workflow whose every text is hostile: it asks a person, and
+// fails behind that.
+func hostileFlow() string {
+	name, _ := json.Marshal(hostile)
+	return fmt.Sprintf(`{"name":%[1]s,"description":%[1]s,"status":"active","nodes":[
+		{"id":"start","type":"trigger","data":{"label":%[1]s,"event":"webhook"}},
+		{"id":%[1]s,"type":"set","data":{"label":%[1]s,"values":{"out":%[1]s}}},
+		{"id":"ask","type":"approval","data":{"label":"Ask","title":%[1]s,"message":%[1]s}},
+		{"id":"fail","type":"code","data":{"label":%[1]s,"code":"console.log(trigger.text); throw new Error(trigger.text)"}}],
+		"edges":[{"source":"start","target":%[1]s,"sourceHandle":%[1]s},{"source":%[1]s,"target":"ask"},{"source":"ask","target":"fail","sourceHandle":"approved"}]}`, name)
+}
+
+// TestConsoleWorkflowWalk is a person's way through workflows: an execution
+// that is watched, decided and repeated, and a graph that is mended.
+func TestConsoleWorkflowWalk(t *testing.T) {
+	th := newTheatre(t)
+	id := th.must(t, 201, "POST", flowBase, hostileFlow())["id"].(string)
+	for _, width := range []int{1280, 375} {
+		s := th.visit(t, width)
+		s.goTo("workflows", `document.querySelector("#main td a").textContent === `+quoted(hostile))
+		s.goTo("workflows/"+id, `document.querySelectorAll(".graph .node").length === 4 && document.querySelector("h1").textContent.startsWith(`+quoted(hostile)+`)`)
+		if hook := s.value(`document.querySelector(".copy code").textContent`); hook != th.url+"/api/agents/default/hooks/"+id {
+			t.Errorf("the hook is at %v", hook)
+		}
+		s.press("Execute")
+		s.fill("Input", `{"text":`)
+		s.press("Execute")
+		s.until(`document.querySelector("dialog .wrong small").textContent.includes("not JSON")`)
+		s.fill("Input", `{"text":`+quoted(hostile)+`}`)
+		s.press("Execute")
+		s.until(`document.querySelector(".node.waiting") && document.querySelectorAll(".node.success").length === 2 && ` + says("Approve"))
+		s.value(`document.querySelector("[aria-label=Comment]").value = ` + quoted(hostile))
+		s.press("Approve") // the rest comes by the stream
+		s.until(`document.querySelector(".node.error") && document.querySelector("h1 .errored") && document.querySelector(".card.bad").textContent.includes("<img src=x")`)
+		s.value(`document.querySelectorAll("details").forEach((d) => { d.open = true; })`)
+		s.unharmed("the execution")
+		s.press("Retry")
+		s.until(says("another execution") + ` && document.querySelector("h1 .errored")`)
+		s.unharmed("the repeated execution")
+	}
+}
+
+// TestConsoleMendsWorkflow makes a workflow, breaks it, is told where, and
+// goes back to an old version.
+func TestConsoleMendsWorkflow(t *testing.T) {
+	th := newTheatre(t)
+	s := th.visit(t, 1280)
+	s.goTo("workflows", says("No workflows yet"))
+	s.press("New workflow")
+	s.fill("Name", "Greeting", "It begins", "manual")
+	s.press("Make")
+	s.until(`document.querySelectorAll(".node").length === 2 && ` + says("Back") + ` === false`)
+	graph := func(nodes string) string {
+		return `{"nodes":[{"id":"start","type":"trigger"},` + nodes + `],"edges":[{"source":"start","target":"greet"}]}`
+	}
+	s.fill("Nodes and edges", graph(`{"id":"greet","type":"code","data":{"label":"Greet","code":7}}`))
+	s.press("Save")
+	s.until(`document.querySelector(".node.wrong title").textContent.startsWith("Greet") && document.querySelector(".faults").textContent.includes("Greet: data.code")`)
+	if at := s.value(`(() => { const a = document.activeElement; return a.value.slice(a.selectionStart, a.selectionEnd); })()`); at != "7" {
+		t.Errorf("the cursor is on %v", at)
+	}
+	s.fill("Nodes and edges", graph(`{"id":"greet","type":"code","data":{"code":"return {}"}}}`))
+	s.press("Save")
+	s.until(says("is not JSON"))
+	s.fill("Nodes and edges", graph(`{"id":"greet","type":"code","data":{"code":"return {}"}}`))
+	s.press("Activate")
+	s.until(`document.querySelector("h1 .active") && !document.querySelector(".faults").textContent && document.querySelectorAll("#main tbody tr").length >= 2`)
+	s.press("Restore")
+	s.until(`document.querySelectorAll(".node").length === 2 && document.querySelector("textarea.code").value.includes("Say hello") && ` + says("3 current"))
+	s.press("Pause")
+	s.until(`document.querySelector("h1 .paused")`)
+	s.unharmed("the workflow")
+}
+
+// TestConsoleForViewers shows a viewer what there is, and nothing to change it with.
+func TestConsoleForViewers(t *testing.T) {
+	th := newTheatre(t)
+	id := th.must(t, 201, "POST", flowBase, hostileFlow())["id"].(string)
+	s := th.visit(t, 1280)
+	key := th.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
+	s.value(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
+	s.goTo("workflows", says("Executions"))
+	s.goTo("workflows/"+id, says("Versions"))
+	if found := s.value(`[...document.querySelectorAll("#main button")].map((b) => b.textContent).filter((n) => /Execute|Activate|Pause|Save|Delete|Restore|New|Terminate/.test(n)).join()`); found != "" {
+		t.Errorf("a viewer is offered %v", found)
+	}
+	if open := s.value(`[...document.querySelectorAll("#main form :is(input, select, textarea)")].filter((f) => !f.disabled && !f.readOnly).length`); open != 0.0 {
+		t.Errorf("a viewer may type into %v fields", open)
+	}
+}
