@@ -75,6 +75,9 @@ func toUTF8(body []byte, header string) []byte {
 			}
 		}
 	}
+	if name == "utf-8" && utf8.Valid(body) {
+		return trimMark(body)
+	}
 	if name != "utf-8" {
 		if text, err := enc.NewDecoder().Bytes(body); err == nil {
 			return text

@@ -1,12 +1,12 @@
 package crawl
 
 import (
-	"bytes"
 	"net/url"
 	"strings"
 
-	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"satchel/agent/markup"
 )
 
 // Bounds of the links that are kept of one page.
@@ -27,20 +27,19 @@ func readLinks(address *url.URL, page []byte) pageLinks {
 	var found pageLinks
 	base, based := address, false
 	seen, listed, size := map[string]bool{}, map[string]bool{}, 0
-	for z := html.NewTokenizer(bytes.NewReader(page)); ; {
-		switch z.Next() {
-		case html.ErrorToken:
+	for r := markup.New(page); ; {
+		switch r.Next() {
+		case markup.End:
 			return found
-		case html.StartTagToken, html.SelfClosingTagToken:
+		case markup.StartTag:
 		default:
 			continue
 		}
-		name, more := z.TagName()
-		tag := atom.Lookup(name)
-		if !more || tag != atom.A && tag != atom.Area && tag != atom.Base && tag != atom.Link {
+		tag := atom.Lookup(r.Name())
+		if tag != atom.A && tag != atom.Area && tag != atom.Base && tag != atom.Link {
 			continue
 		}
-		href, rel := hrefAndRel(z)
+		href, rel := hrefAndRel(r)
 		switch tag {
 		case atom.Base:
 			if u, err := address.Parse(strings.TrimSpace(href)); err == nil && href != "" && !based {
@@ -64,10 +63,8 @@ func readLinks(address *url.URL, page []byte) pageLinks {
 	}
 }
 
-func hrefAndRel(z *html.Tokenizer) (href, rel string) {
-	for more := true; more; {
-		var key, value []byte
-		key, value, more = z.TagAttr()
+func hrefAndRel(r *markup.Reader) (href, rel string) {
+	for key, value, ok := r.Attr(); ok; key, value, ok = r.Attr() {
 		switch string(key) {
 		case "href":
 			href = string(value)

@@ -132,13 +132,18 @@ func withoutDots(p string) string {
 	return "/" + strings.Join(kept, "/")
 }
 
+// lineSigns takes out of a link what browsers pass over in it.
+var lineSigns = strings.NewReplacer("\t", "", "\r", "", "\n", "")
+
 // resolve returns the normalized address that a link on a page leads to.
 func resolve(base *url.URL, link string) (string, bool) {
 	link = strings.Trim(link, " \t\r\n\f")
 	if link == "" || strings.HasPrefix(link, "#") || len(link) > maxURL {
 		return "", false
 	}
-	link = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(link)
+	if strings.ContainsAny(link, "\t\r\n") {
+		link = lineSigns.Replace(link)
+	}
 	u, err := base.Parse(link)
 	if err != nil || u.User != nil {
 		return "", false

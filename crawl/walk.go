@@ -143,8 +143,7 @@ func (w *walk) fill(ctx context.Context, frontier *store.Frontier, under []fetch
 // is needed so that the host does not idle, or they are many or large, or one
 // gave way to another page, which comes before those of the next depth. A walk
 // that was not resumed has met all that is in the queue, so it follows the links
-// of what came before they are stored. Its first page is stored at once, while
-// those that it leads to are fetched.
+// of what came before they are stored.
 func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fetching) []store.PageOutcome {
 	var b batch
 	take := func(o store.PageOutcome) {
@@ -158,7 +157,7 @@ func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fe
 	take(<-(*under)[0].done)
 	timer := time.NewTimer(linger)
 	defer timer.Stop()
-	for frontier.Begun && len(*under) > 0 && len(b.ready) < w.crawler.batch && b.size < maxBatchText && !b.ready[len(b.ready)-1].Queue {
+	for len(*under) > 0 && len(b.ready) < w.crawler.batch && b.size < maxBatchText && !b.ready[len(b.ready)-1].Queue {
 		next := (*under)[0].done
 		select {
 		case o := <-next:

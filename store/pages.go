@@ -124,13 +124,14 @@ func (db *DB) PutPages(ctx context.Context, sourceID string, outcomes []PageOutc
 		if err := tx.underWay(sourceID); err != nil {
 			return WalksOn, err
 		}
+		p := putting{Tx: tx, source: sourceID}
 		for _, o := range outcomes {
-			if err := tx.putPage(sourceID, o); err != nil {
+			if err := p.put(o); err != nil {
 				return WalksOn, err
 			}
 		}
-		if end == nil {
-			return WalksOn, nil
+		if err := p.settle(); err != nil || end == nil {
+			return WalksOn, err
 		}
 		f, queued, err := tx.walked(sourceID)
 		if err != nil || !end.reached(f, queued) {
@@ -138,41 +139,6 @@ func (db *DB) PutPages(ctx context.Context, sourceID string, outcomes []PageOutc
 		}
 		return tx.endWalk(sourceID)
 	})
-}
-
-func (tx *Tx) putPage(sourceID string, o PageOutcome) error {
-	if o.Depth == 0 { // the start is not in the queue yet
-		if err := tx.queuePages(sourceID, []string{o.URL}, 0, 1); err != nil {
-			return err
-		}
-	}
-	if o.Again {
-		if _, err := tx.exec("UPDATE _pages SET state = 'queued', target = '' WHERE source_id = ? AND url = ? AND state = 'alias'", sourceID, o.URL); err != nil {
-			return err
-		}
-	}
-	if o.Page != nil && o.Same != nil {
-		twin, err := tx.twin(sourceID, o)
-		if err != nil {
-			return err
-		} else if twin != "" {
-			o.Final, o.Page = twin, nil
-		}
-	}
-	if o.Final != o.URL {
-		if _, err := tx.exec("UPDATE _pages SET state = 'alias', target = ?, status = ? WHERE source_id = ? AND url = ?", o.Final, o.Status, sourceID, o.URL); err != nil {
-			return err
-		}
-		if o.Queue {
-			if err := tx.queuePages(sourceID, []string{o.Final}, o.Depth, maxFrontier); err != nil {
-				return err
-			}
-		}
-	}
-	if err := tx.putOutcome(sourceID, o); err != nil {
-		return err
-	}
-	return tx.queuePages(sourceID, o.Links, o.Depth+1, maxFrontier)
 }
 
 // twin is the address under which this crawl has read a page already, "" when
@@ -203,72 +169,6 @@ func (db *DB) Aliases(ctx context.Context, sourceID string) (map[string]QueuedPa
 		}, "SELECT target, url, depth FROM _pages WHERE source_id = ? AND state = 'alias' ORDER BY depth, turn", sourceID)
 		return first, err
 	})
-}
-
-// putOutcome writes to the row of the page itself. A page that was read
-// already in this crawl, under another name, stays as it is.
-func (tx *Tx) putOutcome(sourceID string, o PageOutcome) error {
-	if o.Page == nil && !o.Known && o.Problem == nil {
-		return nil
-	}
-	if o.Final != o.URL {
-		if _, err := tx.exec(`INSERT INTO _pages(source_id, url, state, depth, turn) SELECT ?1, ?2, 'queued', ?3, turn FROM _pages WHERE source_id = ?1 AND url = ?4
-			ON CONFLICT (source_id, url) DO UPDATE SET state = 'queued', depth = ?3, turn = excluded.turn WHERE state IN ('known','queued','alias')`,
-			sourceID, o.Final, o.Depth, o.URL); err != nil {
-			return err
-		}
-	}
-	var err error
-	switch p := o.Page; {
-	case o.Problem != nil:
-		state := "failed"
-		if o.Skip {
-			state = "skipped"
-		}
-		_, err = tx.exec("UPDATE _pages SET state = ?, target = '', status = ?, error_code = ?, error_message = ? WHERE source_id = ? AND url = ? AND state = 'queued'",
-			state, o.Status, o.Problem.Code, o.Problem.Message, sourceID, o.Final)
-	case o.Known:
-		_, err = tx.exec("UPDATE _pages SET state = 'indexed', target = '', status = ? WHERE source_id = ? AND url = ? AND state = 'queued'", o.Status, sourceID, o.Final)
-	default:
-		links, _ := json.Marshal(p.Links) // a list of strings cannot fail
-		_, err = tx.exec(`UPDATE _pages SET state = 'indexed', target = '', status = ?1, etag = ?2, last_modified = ?3, links = ?4, title = ?5, text = ?6,
-			changed = hash <> ?7, pending = CASE WHEN hash <> ?7 THEN 'cut' ELSE pending END, hash = ?7
-			WHERE source_id = ?8 AND url = ?9 AND state = 'queued'`,
-			o.Status, p.ETag, p.LastModified, string(links), p.Title, p.Text, p.Hash, sourceID, o.Final)
-	}
-	return err
-}
-
-// queuePages appends addresses to the queue unless this crawl has met them.
-func (tx *Tx) queuePages(sourceID string, urls []string, depth, limit int) error {
-	if len(urls) == 0 {
-		return nil
-	}
-	var met, turn int
-	if err := tx.value(&met, "SELECT count(*) FROM _pages WHERE source_id = ? AND state <> 'known'", sourceID); err != nil {
-		return err
-	}
-	if err := tx.value(&turn, "SELECT coalesce(max(turn), 0) FROM _pages WHERE source_id = ?", sourceID); err != nil {
-		return err
-	}
-	for _, url := range urls {
-		if met >= limit {
-			return nil
-		}
-		turn++
-		done, err := tx.exec(`INSERT INTO _pages(source_id, url, state, depth, turn) VALUES (?,?,'queued',?,?)
-			ON CONFLICT (source_id, url) DO UPDATE SET state = 'queued', depth = excluded.depth, turn = excluded.turn
-			WHERE state = 'known' OR state = 'queued' AND depth > excluded.depth`, sourceID, url, depth, turn)
-		if err != nil {
-			return err
-		}
-		n, err := done.RowsAffected()
-		if err != nil {
-			return err
-		}
-		met += int(n)
-	}
-	return nil
 }
 
 // KnownLinks returns the links of a page as it was read last.

@@ -186,8 +186,10 @@ func extract(format Format, in input, out *sink) (err error) {
 
 // clean makes a library's text fit for Document.Text.
 func clean(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if strings.ContainsAny(text, "\x00\r") {
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	if strings.IndexByte(text, 0) >= 0 || strings.IndexByte(text, '\r') >= 0 {
 		text = strings.ReplaceAll(lines([]byte(text)), "\x00", " ")
 	}
 	return text

@@ -58,6 +58,9 @@ func nameless(address, media string) string {
 	return "page.txt"
 }
 
+// firstLine is how long a block may be, in bytes, before the room for it grows.
+const firstLine = 4096
+
 func readHTMLPage(ctx context.Context, address string, data []byte, limit int) (title, markdown string, err error) {
 	base, err := url.Parse(address)
 	if err != nil {
@@ -68,7 +71,8 @@ func readHTMLPage(ctx context.Context, address string, data []byte, limit int) (
 		return "", "", err
 	}
 	root := t.chooseMain()
-	w := pageWriter{tree: t, limit: limit}
+	w := pageWriter{tree: t, limit: limit, line: make([]byte, 0, min(len(t.bytes), firstLine))}
+	w.out.Grow(min(len(t.bytes), limit))
 	if w.blocks(root); w.out.Len() > limit {
 		return "", "", tooMuchText(limit)
 	}

@@ -35,7 +35,7 @@ func (t *tree) measure() measures {
 			inLink[i] = inLink[n.parent] || n.tag == atom.A
 		}
 		if n.text {
-			m.ink[i] = ink(t.bytes[n.start:n.end])
+			m.ink[i] = n.ink
 			if inLink[i] {
 				m.linked[i] = m.ink[i]
 			}

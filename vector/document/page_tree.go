@@ -6,8 +6,9 @@ import (
 	"net/url"
 	"strings"
 
-	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"satchel/agent/markup"
 )
 
 // Bounds of a page's tree. The tree costs some 60 bytes a node beside the text.
@@ -23,6 +24,7 @@ type node struct {
 	text         bool
 	parent, last int32 // last is the last node beneath this one, itself at least
 	start, end   uint32
+	ink          int32 // of a text: its bytes without white space
 	attr         int32 // index into tree.attrs, 0 for none
 }
 
@@ -66,25 +68,25 @@ type treeBuilder struct {
 // readTree reads a page. Its only errors are TOO_COMPLEX and ctx's.
 func readTree(ctx context.Context, base *url.URL, page []byte) (*tree, error) {
 	b := treeBuilder{tree: &tree{
-		base: base, nodes: make([]node, 1, 256+len(page)/16), attrs: make([]attrs, 1, 64), bytes: make([]byte, 0, len(page)/2),
+		base: base, nodes: make([]node, 1, 64+len(page)/32), attrs: make([]attrs, 1, 16), bytes: make([]byte, 0, len(page)),
 	}}
-	b.stack = append(make([]open, 0, 64), open{})
-	z := html.NewTokenizer(bytes.NewReader(page))
+	b.stack = append(make([]open, 0, 32), open{})
+	r := markup.New(page)
 	for n := 0; ; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		switch z.Next() {
-		case html.ErrorToken:
+		switch r.Next() {
+		case markup.End:
 			b.closeTo(1)
 			b.nodes[0].last = int32(len(b.nodes) - 1)
 			return b.tree, nil
-		case html.TextToken:
-			b.addText(z)
-		case html.StartTagToken, html.SelfClosingTagToken:
-			b.startTag(z)
-		case html.EndTagToken:
-			name, _ := z.TagName()
+		case markup.Text:
+			b.addText(r)
+		case markup.StartTag:
+			b.startTag(r)
+		case markup.EndTag:
+			name := r.Name()
 			b.endTag(atom.Lookup(name), name)
 		}
 		if len(b.nodes) > maxNodes {
@@ -95,18 +97,18 @@ func readTree(ctx context.Context, base *url.URL, page []byte) (*tree, error) {
 
 func (b *treeBuilder) top() open { return b.stack[len(b.stack)-1] }
 
-func (b *treeBuilder) addText(z *html.Tokenizer) {
+func (b *treeBuilder) addText(r *markup.Reader) {
 	top := b.top()
 	if top.tag == atom.Title && !b.titled && !b.inside(atom.Svg) {
-		b.title = strings.Join(strings.Fields(string(z.Text())), " ")
+		b.title = strings.Join(strings.Fields(string(r.Text())), " ")
 		b.titled = b.title != ""
 	}
 	if top.node < 0 {
 		return
 	}
 	start := len(b.bytes)
-	b.bytes = append(b.bytes, z.Text()...)
-	b.nodes = append(b.nodes, node{text: true, parent: top.node, last: int32(len(b.nodes)), start: uint32(start), end: uint32(len(b.bytes))})
+	b.bytes = append(b.bytes, r.Text()...)
+	b.nodes = append(b.nodes, node{text: true, parent: top.node, last: int32(len(b.nodes)), start: uint32(start), end: uint32(len(b.bytes)), ink: ink(b.bytes[start:])})
 }
 
 func (b *treeBuilder) inside(tag atom.Atom) bool {
@@ -124,18 +126,14 @@ var void = map[atom.Atom]bool{
 	atom.Link: true, atom.Meta: true, atom.Param: true, atom.Source: true, atom.Track: true, atom.Wbr: true,
 }
 
-func (b *treeBuilder) startTag(z *html.Tokenizer) {
-	name, more := z.TagName()
+func (b *treeBuilder) startTag(r *markup.Reader) {
+	name := r.Name()
 	tag := atom.Lookup(name)
 	var unknown string
 	if tag == 0 {
 		unknown = string(name)
 	}
-	var a attrs
-	hidden := false
-	if more {
-		a, hidden = readAttrs(z)
-	}
+	a, hidden := readAttrs(r)
 	switch tag {
 	case atom.Html, atom.Head, atom.Body:
 		return
@@ -185,10 +183,8 @@ func (b *treeBuilder) addElement(tag atom.Atom, a attrs) int32 {
 // maxAttr bounds the attributes that are kept, in bytes.
 const maxAttr = 1000
 
-func readAttrs(z *html.Tokenizer) (a attrs, hidden bool) {
-	for more := true; more; {
-		var key, value []byte
-		key, value, more = z.TagAttr()
+func readAttrs(r *markup.Reader) (a attrs, hidden bool) {
+	for key, value, ok := r.Attr(); ok; key, value, ok = r.Attr() {
 		if len(value) > maxAttr {
 			continue
 		}

@@ -1,0 +1,105 @@
+package markup
+
+import "bytes"
+
+// rawElements are those whose content is text up to their end tag, by their
+// names.
+var rawElements = map[string]string{}
+
+func init() {
+	for _, name := range []string{"iframe", "noembed", "noframes", "noscript", "plaintext", "script", "style", "textarea", "title", "xmp"} {
+		rawElements[name] = name
+	}
+}
+
+// rawContent reads the text that a raw element holds. It is false when there
+// is none.
+func (r *Reader) rawContent() bool {
+	start, name := r.at, r.raw
+	r.raw = ""
+	switch name {
+	case "plaintext":
+		r.at = len(r.page)
+	case "script":
+		r.at = scriptEnd(r.page, start)
+	default:
+		r.at = rawEnd(r.page, start, name)
+	}
+	r.text, r.rawText = r.page[start:r.at], true
+	r.verbatim = name != "textarea" && name != "title"
+	return r.at > start
+}
+
+// rawEnd is where the end tag of an element begins, or the page's end.
+func rawEnd(p []byte, i int, name string) int {
+	for {
+		n := bytes.IndexByte(p[i:], '<')
+		if n < 0 {
+			return len(p)
+		}
+		if i += n; endsRaw(p, i+1, name) {
+			return i
+		}
+		i++
+	}
+}
+
+// endsRaw tells whether an end tag goes on at i, behind its "<".
+func endsRaw(p []byte, i int, name string) bool {
+	return i < len(p) && p[i] == '/' && isWord(p, i+1, name)
+}
+
+// isWord tells whether a tag's name stands at i.
+func isWord(p []byte, i int, name string) bool {
+	end := i + len(name)
+	return end < len(p) && (space(p[end]) || p[end] == '/' || p[end] == '>') && sameName(p[i:end], []byte(name))
+}
+
+// states of a script, in which its end tag may be hidden in a comment.
+type scriptState int
+
+const (
+	inScript scriptState = iota
+	escaped              // in a comment
+	hidden               // in a script within a comment: end tags do not count
+)
+
+// scriptEnd is where the end tag of a script begins, or the page's end.
+func scriptEnd(p []byte, i int) int {
+	state, dashes := inScript, 0 // dashes right before i, in a comment
+	for i < len(p) {
+		c := p[i]
+		switch {
+		case c == '-' && state != inScript:
+			dashes++
+			i++
+			continue
+		case c == '>' && dashes >= 2:
+			state = inScript
+		case c == '<' && state == hidden:
+			if endsRaw(p, i+1, "script") {
+				state = escaped
+				i += len("</script")
+			}
+		case c == '<' && endsRaw(p, i+1, "script"):
+			return i
+		case c == '<' && state == escaped:
+			if i+1 == len(p) {
+				return len(p)
+			}
+			if isWord(p, i+1, "script") {
+				state = hidden
+				i += len("<script")
+			} else if p[i+1] != '/' && !letter(p[i+1]) {
+				state = inScript
+			}
+		case c == '<' && bytes.HasPrefix(p[i:], []byte("<!--")):
+			state, dashes = escaped, 2
+			i += len("<!--")
+			continue
+		}
+		dashes = 0
+		i++
+	}
+	return len(p)
+}

@@ -1,0 +1,113 @@
+package markup
+
+import "bytes"
+
+// tag reads a tag from its name on. It is false when the page ends within.
+func (r *Reader) tag() bool {
+	p, i := r.page, r.at
+	r.attrs, r.next = r.attrs[:0], 0
+	var seen map[string]bool
+	for i < len(p) && !space(p[i]) && p[i] != '/' && p[i] != '>' {
+		i++
+	}
+	r.name = lowered(p[r.at:i])
+	for {
+		if i = skipSpace(p, i); i == len(p) {
+			return false
+		}
+		if p[i] == '>' {
+			r.at = i + 1
+			return true
+		}
+		var a attr
+		var ok bool
+		if a, i, ok = readAttr(p, i); !ok {
+			return false
+		}
+		if len(a.key) > 0 && r.isNew(a.key, &seen) {
+			r.attrs = append(r.attrs, a)
+		}
+	}
+}
+
+// few is how many attributes are compared one by one.
+const few = 16
+
+// isNew tells whether a tag has had no attribute of a name before.
+func (r *Reader) isNew(key []byte, seen *map[string]bool) bool {
+	if len(r.attrs) < few {
+		for _, a := range r.attrs {
+			if len(a.key) == len(key) && sameName(a.key, key) {
+				return false
+			}
+		}
+		return true
+	}
+	if *seen == nil {
+		*seen = map[string]bool{}
+		for _, a := range r.attrs {
+			(*seen)[string(lower(a.key))] = true
+		}
+	}
+	low := string(lower(key))
+	before := (*seen)[low]
+	(*seen)[low] = true
+	return !before
+}
+
+// sameName compares two names of one length without regard to case.
+func sameName(a, b []byte) bool {
+	for i := range a {
+		if x, y := a[i], b[i]; x != y && (x|' ' != y|' ' || !letter(x)) {
+			return false
+		}
+	}
+	return true
+}
+
+// readAttr reads an attribute that begins at i, where there is no white space,
+// and returns where it ends. ok is false when the page ends within.
+func readAttr(p []byte, i int) (a attr, end int, ok bool) {
+	start := i
+	for i < len(p) && !space(p[i]) && p[i] != '/' && p[i] != '>' && (p[i] != '=' || i == start) {
+		i++
+	}
+	a.key = p[start:i]
+	if i = skipSpace(p, i); i == len(p) {
+		return a, i, false
+	}
+	if p[i] == '/' {
+		return a, i + 1, true
+	}
+	if p[i] != '=' {
+		return a, i, true
+	}
+	if i = skipSpace(p, i+1); i == len(p) {
+		return a, i, false
+	}
+	switch quote := p[i]; quote {
+	case '>':
+		return a, i, true
+	case '\'', '"':
+		i++
+		n := bytes.IndexByte(p[i:], quote)
+		if n < 0 {
+			return a, i, false
+		}
+		a.value = p[i : i+n]
+		return a, i + n + 1, true
+	}
+	start = i
+	for i < len(p) && !space(p[i]) && p[i] != '>' {
+		i++
+	}
+	a.value = p[start:i]
+	return a, i, i < len(p)
+}
+
+func skipSpace(p []byte, i int) int {
+	for i < len(p) && space(p[i]) {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,210 @@
+package store
+
+import "encoding/json"
+
+// putting stores outcomes within one commit. An address that one of them leads
+// to gets no row before one is needed: most such addresses are outcomes of the
+// same commit themselves, and are written once, as what they came to. What the
+// rows are in the end, and their order, is as if each had been queued first.
+type putting struct {
+	*Tx
+	source  string
+	counted bool
+	met     int           // addresses of this crawl that have a row, at most
+	turn    int           // the last that was given
+	rowless []rowlessPage // in the order of the queue
+}
+
+// rowlessPage is an address in the queue that has no row yet, unless it had one
+// before this commit.
+type rowlessPage struct {
+	url         string
+	depth, turn int
+}
+
+func (p *putting) put(o PageOutcome) error {
+	if o.Depth == 0 { // the start is not in the queue yet
+		if err := p.queue([]string{o.URL}, 0, 1); err != nil {
+			return err
+		}
+	}
+	if o.Page != nil && o.Same != nil {
+		twin, err := p.twin(p.source, o)
+		if err != nil {
+			return err
+		} else if twin != "" {
+			o.Final, o.Page = twin, nil
+		}
+	}
+	store := p.write
+	if o.Final != o.URL || o.Again {
+		store = p.rename
+	}
+	if err := store(o); err != nil {
+		return err
+	}
+	return p.queue(o.Links, o.Depth+1, maxFrontier)
+}
+
+// rename stores an outcome whose address is, or was, another name of a page. A
+// page that was read already in this crawl, under another name, stays as it is.
+func (p *putting) rename(o PageOutcome) error {
+	if err := p.settle(); err != nil {
+		return err
+	}
+	if o.Again {
+		if _, err := p.exec("UPDATE _pages SET state = 'queued', target = '' WHERE source_id = ? AND url = ? AND state = 'alias'", p.source, o.URL); err != nil {
+			return err
+		}
+	}
+	if o.Final != o.URL {
+		if _, err := p.exec("UPDATE _pages SET state = 'alias', target = ?, status = ? WHERE source_id = ? AND url = ?", o.Final, o.Status, p.source, o.URL); err != nil {
+			return err
+		}
+		if o.Queue {
+			if err := p.queue([]string{o.Final}, o.Depth, maxFrontier); err != nil {
+				return err
+			}
+		}
+	}
+	if o.Page == nil && !o.Known && o.Problem == nil {
+		return nil
+	}
+	if o.Final != o.URL {
+		if _, err := p.exec(`INSERT INTO _pages(source_id, url, state, depth, turn) SELECT ?1, ?2, 'queued', ?3, turn FROM _pages WHERE source_id = ?1 AND url = ?4
+			ON CONFLICT (source_id, url) DO UPDATE SET state = 'queued', depth = ?3, turn = excluded.turn WHERE state IN ('known','queued','alias')`,
+			p.source, o.Final, o.Depth, o.URL); err != nil {
+			return err
+		}
+	}
+	return p.write(o)
+}
+
+// What becomes of a row, and of one that waits in the queue. In all of it ?1 is
+// the source and ?2 the address.
+const (
+	setIndexed = `state = 'indexed', target = '', status = ?3, etag = ?4, last_modified = ?5, links = ?6, title = ?7, text = ?8,
+		changed = hash <> ?9, pending = CASE WHEN hash <> ?9 THEN 'cut' ELSE pending END, hash = ?9`
+	setKnown   = "state = 'indexed', target = '', status = ?3"
+	setProblem = "target = '', status = ?3, state = ?4, error_code = ?5, error_message = ?6"
+
+	whereQueued = " WHERE source_id = ?1 AND url = ?2 AND state = 'queued'"
+)
+
+// The same for an address that has no row yet. If it has one after all, that is
+// as if the address had been queued: what this crawl has met before stays.
+const (
+	insertIndexed = `INSERT INTO _pages(source_id, url, status, etag, last_modified, links, title, text, hash, depth, turn, state, changed, pending)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'indexed', 1, 'cut')` + unlessMet + setIndexed + whereNew
+	insertKnown   = "INSERT INTO _pages(source_id, url, status, depth, turn, state) VALUES (?1, ?2, ?3, ?4, ?5, 'indexed')" + unlessMet + setKnown + whereNew
+	insertProblem = `INSERT INTO _pages(source_id, url, status, state, error_code, error_message, depth, turn)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)` + unlessMet + setProblem + whereNew
+
+	unlessMet = ` ON CONFLICT (source_id, url) DO UPDATE SET depth = CASE state WHEN 'queued' THEN min(depth, excluded.depth) ELSE excluded.depth END,
+		turn = CASE WHEN state = 'queued' AND depth <= excluded.depth THEN turn ELSE excluded.turn END, `
+	whereNew = " WHERE state IN ('known','queued')"
+)
+
+// write writes to the row of the page itself.
+func (p *putting) write(o PageOutcome) error {
+	args := []any{p.source, o.Final, o.Status}
+	var set, insert string
+	switch page := o.Page; {
+	case o.Problem != nil:
+		state := "failed"
+		if o.Skip {
+			state = "skipped"
+		}
+		set, insert = setProblem, insertProblem
+		args = append(args, state, o.Problem.Code, o.Problem.Message)
+	case o.Known:
+		set, insert = setKnown, insertKnown
+	default:
+		links, _ := json.Marshal(page.Links) // a list of strings cannot fail
+		set, insert = setIndexed, insertIndexed
+		args = append(args, page.ETag, page.LastModified, string(links), page.Title, page.Text, page.Hash)
+	}
+	if len(p.rowless) == 0 || p.rowless[0].url != o.Final {
+		if err := p.settle(); err != nil {
+			return err
+		}
+		_, err := p.exec("UPDATE _pages SET "+set+whereQueued, args...)
+		return err
+	}
+	at := p.rowless[0]
+	p.rowless = p.rowless[1:]
+	return p.insert(insert, append(args, at.depth, at.turn)...)
+}
+
+// insert runs a statement that makes a row, or of one of the crawl before one
+// of this crawl.
+func (p *putting) insert(statement string, args ...any) error {
+	done, err := p.exec(statement, args...)
+	if err != nil {
+		return err
+	}
+	n, err := done.RowsAffected()
+	p.met += int(n)
+	return err
+}
+
+// settle gives a row to each address that has none.
+func (p *putting) settle() error {
+	for _, page := range p.rowless {
+		if err := p.insert(`INSERT INTO _pages(source_id, url, state, depth, turn) VALUES (?,?,'queued',?,?)
+			ON CONFLICT (source_id, url) DO UPDATE SET state = 'queued', depth = excluded.depth, turn = excluded.turn
+			WHERE state = 'known' OR state = 'queued' AND depth > excluded.depth`, p.source, page.url, page.depth, page.turn); err != nil {
+			return err
+		}
+	}
+	p.rowless = p.rowless[:0]
+	return nil
+}
+
+// queue appends addresses to the queue unless this crawl has met them, or as
+// many as limit says.
+func (p *putting) queue(urls []string, depth, limit int) error {
+	if len(urls) == 0 {
+		return nil
+	}
+	if !p.counted {
+		if err := p.count(); err != nil {
+			return err
+		}
+	}
+	crowded := false
+	for _, url := range urls {
+		if !crowded && p.met+len(p.rowless) >= limit {
+			if err := p.settle(); err != nil {
+				return err
+			}
+			if err := p.count(); err != nil {
+				return err
+			}
+			crowded = true
+		}
+		if p.met >= limit {
+			return nil
+		}
+		p.turn++
+		p.rowless = append(p.rowless, rowlessPage{url, depth, p.turn})
+		if crowded { // one at a time, since some may have been met before
+			if err := p.settle(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// count reads how many addresses of this crawl have a row.
+func (p *putting) count() error {
+	p.counted = true
+	if err := p.value(&p.met, "SELECT count(*) FROM _pages WHERE source_id = ? AND state <> 'known'", p.source); err != nil {
+		return err
+	}
+	var turn int
+	err := p.value(&turn, "SELECT coalesce(max(turn), 0) FROM _pages WHERE source_id = ?", p.source)
+	p.turn = max(p.turn, turn)
+	return err
+}

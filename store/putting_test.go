@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"satchel/agent"
+)
+
+// rowsOf are the addresses of a source in the order of their rows, each with
+// its place in the queue and what it came to.
+func rowsOf(t *testing.T, db *DB, id string) string {
+	t.Helper()
+	rows, err := Read(context.Background(), db, func(tx *Tx) ([]string, error) {
+		return all(tx, func(rows *sql.Rows) (row string, err error) { return row, rows.Scan(&row) },
+			`SELECT concat_ws(' ', url, state, depth, row_number() OVER (ORDER BY depth, turn), target, status, error_code, title, hash, links, changed, pending)
+			FROM _pages WHERE source_id = ? ORDER BY seq`, id)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(rows, "\n")
+}
+
+// someOutcomes makes up what a crawl of a site of a few addresses may come to,
+// with all that may befall them.
+func someOutcomes(r *rand.Rand, again bool) []PageOutcome {
+	address := func() string { return fmt.Sprintf("/%d", r.IntN(30)) }
+	var list []PageOutcome
+	for i := range 1 + r.IntN(25) {
+		o := PageOutcome{URL: fmt.Sprintf("/%d", i), Depth: min(i, 1+i/8), Status: 200}
+		if r.IntN(5) == 0 {
+			o.URL = address()
+		}
+		o.Final = o.URL
+		if r.IntN(8) == 0 {
+			o.Final = address()
+		}
+		switch kind := r.IntN(12); {
+		case kind == 0:
+			o.Problem, o.Skip, o.Status = &agent.SourceError{Code: "UPSTREAM_ERROR", Message: "no"}, r.IntN(2) == 0, 500
+			o.Again = r.IntN(3) == 0
+		case kind == 1 && o.Final != o.URL:
+			o.Queue = true
+		case kind < 4 && again:
+			o.Known = true
+		default:
+			text := fmt.Sprintf("text %d", r.IntN(20))
+			o.Page = &ReadPage{Title: "T", Text: text, Hash: "hash of " + text, Links: []string{"/1"}, ETag: "e"}
+			if r.IntN(3) == 0 {
+				o.Same = func(string) bool { return true }
+			}
+		}
+		if i == 0 && r.IntN(3) > 0 { // most sites: the start leads to all
+			for k := range 25 {
+				o.Links = append(o.Links, fmt.Sprintf("/%d", k+1))
+			}
+		}
+		for range r.IntN(6) {
+			o.Links = append(o.Links, address())
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+// What a commit of many outcomes leaves is what as many commits leave.
+func TestOutcomesInOneCommitAreAsOneByOne(t *testing.T) {
+	ctx := context.Background()
+	db := createAgent(t, openFolder(t), "pages")
+	source := func() string {
+		s, err := db.CreateCrawlSource(ctx, agent.SourceCrawl, "site", agent.CrawlPlan{URL: "http://example.com/", MaxPages: 50, MaxDepth: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.ID
+	}
+	put := func(id string, list ...PageOutcome) {
+		if _, err := db.PutPages(ctx, id, list, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	indexed := 0
+	for seed := range uint64(25) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		together, apart := source(), source()
+		for crawl := range 2 {
+			list := someOutcomes(r, crawl == 1)
+			put(together, list...)
+			for _, o := range list {
+				put(apart, o)
+			}
+			got, want := rowsOf(t, db, together), rowsOf(t, db, apart)
+			if got != want {
+				t.Fatalf("seed %d, crawl %d: in one commit\n%s\none by one\n%s", seed, crawl, got, want)
+			}
+			indexed += strings.Count(got, " indexed ")
+			for _, id := range []string{together, apart} {
+				if _, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.forgetCrawl(id) }); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if indexed < 200 {
+		t.Errorf("only %d pages: the outcomes are too tame", indexed)
+	}
+}
+
+func TestTheFrontierHasABound(t *testing.T) {
+	ctx := context.Background()
+	db := createAgent(t, openFolder(t), "pages")
+	s, err := db.CreateCrawlSource(ctx, agent.SourceCrawl, "site", agent.CrawlPlan{URL: "http://example.com/", MaxPages: 50, MaxDepth: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []PageOutcome
+	for i := range 6 { // of whose 200 links each, half were met before
+		o := PageOutcome{URL: fmt.Sprintf("/%d", i), Final: fmt.Sprintf("/%d", i), Depth: min(i, 1), Page: &ReadPage{Hash: fmt.Sprint(i), Links: []string{}}}
+		for k := range 400 {
+			o.Links = append(o.Links, fmt.Sprintf("/%d", i*200+k))
+		}
+		list = append(list, o)
+	}
+	if _, err := db.PutPages(ctx, s.ID, list, nil); err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.Split(rowsOf(t, db, s.ID), "\n")
+	if last := rows[len(rows)-1]; len(rows) != maxFrontier || !strings.HasPrefix(last, fmt.Sprintf("/%d ", maxFrontier-1)) {
+		t.Errorf("%d addresses, the last %q; want %d, none passed over", len(rows), last, maxFrontier)
+	}
+}
