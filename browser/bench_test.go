@@ -222,14 +222,18 @@ func TestRoundsLeaveNothing(t *testing.T) {
 		round()
 	}
 	goroutines, before := runtime.NumGoroutine(), pss(t, family(t, stay.chromium))
-	for range rounds {
+	driver := func() float64 { return pss(t, []int{stay.chromium.folder.pid(driverName)}) }
+	for i := range rounds {
+		if i%25 == 0 {
+			t.Logf("round %d: the driver has %.0f MB, Chromium %.0f", i, driver(), pss(t, family(t, stay.chromium)))
+		}
 		round()
 	}
 	// What has ended is cleared away a moment later.
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for runtime.NumGoroutine() > goroutines+2 || len(family(t, stay.chromium)) > 12 {
-		if stay.chromium.answers(ctx, answerWithin) != nil {
+		if stay.chromium.answers(ctx, closeTimeout) != nil {
 			t.Fatalf("%d goroutines, %d before; %d processes", runtime.NumGoroutine(), goroutines, len(family(t, stay.chromium)))
 		}
 	}

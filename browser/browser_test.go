@@ -23,6 +23,8 @@ func TestMain(m *testing.M) {
 	if RunChild(os.Args) {
 		return
 	}
+	for os.Getenv(childSpins) != "" {
+	}
 	if path := os.Getenv(childData); path != "" {
 		serveAsChild(path)
 	}

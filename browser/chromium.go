@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/playwright-community/playwright-go"
@@ -18,8 +19,6 @@ import (
 const (
 	startTimeout = 40 * time.Second // to start, with its driver
 	stopTimeout  = 5 * time.Second  // to end by itself
-	lookEvery    = time.Second      // between two looks whether it answers
-	answerWithin = 10 * time.Second // a look's answer; after it, Chromium or its driver hangs
 )
 
 // Chromium's features that are switched off: first those that Playwright 1.52
@@ -39,6 +38,8 @@ type chromium struct {
 	driver   *playwright.Playwright
 	browser  playwright.Browser
 	look     playwright.CDPSession
+	asked    atomic.Int64 // signs of life that were given
+	lost     error        // why there are no more; only its watch uses it
 
 	gone    chan struct{} // closed once it has ended or is given up
 	giveUp  sync.Once
@@ -110,29 +111,6 @@ func (c *chromium) launch(ctx context.Context, proxy string, display bool) (err 
 // quit notes that Chromium is of no more use.
 func (c *chromium) quit() { c.giveUp.Do(func() { close(c.gone) }) }
 
-// watch looks every second whether Chromium answers, until it has ended or
-// does not; then it clears it away. It is the body of a goroutine.
-func (c *chromium) watch(ctx context.Context) {
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
-	defer c.end()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-c.gone:
-			return
-		case <-ticker.C:
-		}
-		if err := c.answers(ctx, answerWithin); err != nil {
-			if ctx.Err() == nil {
-				c.log.Warn("Chromium does not answer and is ended", "error", err)
-			}
-			return
-		}
-	}
-}
-
 // answers asks Chromium, through the driver, for a sign of life.
 func (c *chromium) answers(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -145,7 +123,7 @@ func (c *chromium) answers(ctx context.Context, limit time.Duration) error {
 // they wrote.
 func (c *chromium) end() {
 	c.quit()
-	if c.browser != nil {
+	if c.browser != nil && c.lost == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		if c.answers(ctx, time.Second) == nil {
 			_, _ = Within(ctx, func() (any, error) { return nil, c.browser.Close() })
