@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -93,65 +92,6 @@ func ownAgent(t *testing.T, name string) (*Browser, *store.DB) {
 	return b, db
 }
 
-// A Chromium or a driver that is killed or hangs takes its sessions with it and
-// nothing else: not those of the other Chromium, and the next session has
-// another.
-func TestChromiumEnds(t *testing.T) {
-	b, db := newBrowser(t, nil)
-	windows := false
-	other := openIn(t, b, db, agent.SessionOptions{Headless: &windows})
-	send := func(name string, signal syscall.Signal) func(*testing.T, *Session) {
-		return func(t *testing.T, s *Session) {
-			if err := syscall.Kill(s.chromium.folder.pid(name), signal); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for _, way := range []struct {
-		name string
-		do   func(*testing.T, *Session)
-	}{
-		{"Chromium is killed", send(chromiumName, syscall.SIGKILL)},
-		{"the driver is killed", send(driverName, syscall.SIGKILL)},
-		{"Chromium is stopped", send(chromiumName, syscall.SIGSTOP)},
-		{"the driver is stopped", send(driverName, syscall.SIGSTOP)},
-		{"Chromium's main thread does nothing", func(t *testing.T, s *Session) { hold(t, s.chromium.folder.pid(chromiumName)) }},
-		{"the driver's main thread does nothing", func(t *testing.T, s *Session) { hold(t, s.chromium.folder.pid(driverName)) }},
-	} {
-		t.Run(way.name, func(t *testing.T) {
-			s := openIn(t, b, db, agent.SessionOptions{})
-			folder, processes := s.chromium.folder, family(t, s.chromium)
-			processes = append(processes, folder.pid(driverName))
-			began := time.Now()
-			way.do(t, s)
-			<-s.Done()
-			t.Logf("the session ended after %v: %v", time.Since(began), s.chromium.lost)
-			s.end("")
-			row, err := b.Describe(t.Context(), db, s.ID())
-			if err != nil || row.Status != agent.SessionFailed || row.Error == "" {
-				t.Errorf("%+v, %v", row, err)
-			}
-			if _, err := b.Session(db, s.ID()); agent.ErrorCode(err) != agent.CodeNotFound {
-				t.Errorf("the session is still open: %v", err)
-			}
-			next := openIn(t, b, db, agent.SessionOptions{})
-			must(t, next, `{"action":"navigate","url":"about:blank"}`)
-			next.end("")
-			<-s.chromium.cleaned
-			t.Logf("nothing is left after %v", time.Since(began))
-			for _, pid := range processes {
-				for running(pid) && !isZombie(pid) && t.Context().Err() == nil {
-					runtime.Gosched() // what was killed with its parent takes a moment
-				}
-			}
-			if _, err := os.Stat(folder.path); !os.IsNotExist(err) {
-				t.Errorf("%s is left: %v", folder.path, err)
-			}
-		})
-	}
-	must(t, other, `{"action":"navigate","url":"about:blank"}`)
-}
-
 // A renderer that crashes takes its tab.
 func TestPageCrashes(t *testing.T) {
 	s, other := open(t, agent.SessionOptions{}), open(t, agent.SessionOptions{})
@@ -163,6 +103,9 @@ func TestPageCrashes(t *testing.T) {
 		must(t, s, `{"action":"evaluate","script":"1"}`)
 	}
 }
+
+// childSpins makes this process one that only takes processor time.
+const childSpins = "SATCHEL_TEST_SPIN"
 
 // childData makes this process a server that opens a session and waits to be
 // killed.

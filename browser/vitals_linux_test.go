@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -14,27 +13,6 @@ import (
 
 	"satchel/agent"
 )
-
-// hold keeps the main thread of a process from going on, as a deadlock would,
-// until the test ends.
-func hold(t *testing.T, pid int) {
-	t.Helper()
-	held, done, left := make(chan error), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(left)
-		runtime.LockOSThread() // what a thread traces goes on when it ends, as this one does with its goroutine
-		err := unix.PtraceSeize(pid)
-		if err == nil {
-			err = unix.PtraceInterrupt(pid)
-		}
-		held <- err
-		<-done
-	}()
-	if err := <-held; err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { close(done); <-left })
-}
 
 func TestParseThread(t *testing.T) {
 	line := "4242 (a) R (b) S 17 4242 4242 0 -1 4194304 1 2 3 4 250 50 0 0 20 0 1 0 99"
@@ -71,9 +49,6 @@ func TestVitals(t *testing.T) {
 		t.Errorf("of no process: %+v", v)
 	}
 }
-
-// childSpins makes this process one that only takes processor time.
-const childSpins = "SATCHEL_TEST_SPIN"
 
 // spin starts processes that take all processor time they get until the test
 // ends.
@@ -116,54 +91,4 @@ func TestBusyMachine(t *testing.T) {
 		}
 	}
 	must(t, s, `{"action":"evaluate","script":"1","timeout":60000}`)
-}
-
-// renderer finds the process that runs a session's page: the one that works
-// when the page does.
-func renderer(t *testing.T, s *Session) int {
-	t.Helper()
-	used := func() map[int]time.Duration {
-		all := map[int]time.Duration{}
-		for _, pid := range family(t, s.chromium) {
-			name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-			if th, ok := readThread("/proc/" + strconv.Itoa(pid) + "/stat"); ok && err == nil && bytes.Contains(name, []byte("--type=renderer")) {
-				all[pid] = th.used
-			}
-		}
-		return all
-	}
-	before := used()
-	must(t, s, `{"action":"evaluate","script":"for (const end = performance.now() + 500; performance.now() < end;);"}`)
-	most, found := time.Duration(0), 0
-	for pid, now := range used() {
-		if now-before[pid] > most {
-			most, found = now-before[pid], pid
-		}
-	}
-	if found == 0 {
-		t.Fatal("no renderer works")
-	}
-	return found
-}
-
-// A page whose process hangs is its session's matter.
-func TestPageHangs(t *testing.T) {
-	s, other := open(t, agent.SessionOptions{}), open(t, agent.SessionOptions{})
-	url := site(t, map[string]string{"/": `<title>x</title>`})
-	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
-	pid := renderer(t, s)
-	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := do(t, s, `{"action":"extract","selector":"body","timeout":500}`); agent.ErrorCode(err) != agent.CodeActionTimeout {
-		t.Errorf("a page that hangs: %v", err)
-	}
-	for began := s.chromium.asked.Load(); s.chromium.asked.Load() < began+4; {
-		must(t, other, `{"action":"evaluate","script":"1"}`)
-	}
-	s.end("")
-	for running(pid) && !isZombie(pid) && t.Context().Err() == nil {
-		runtime.Gosched() // Chromium ends it when the session does
-	}
-	must(t, other, `{"action":"evaluate","script":"1"}`)
 }

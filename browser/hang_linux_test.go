@@ -1,0 +1,144 @@
+package browser
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"satchel/agent"
+)
+
+// A Chromium or a driver that is killed or hangs takes its sessions with it and
+// nothing else: not those of the other Chromium, and the next session has
+// another.
+func TestChromiumEnds(t *testing.T) {
+	b, db := newBrowser(t, nil)
+	windows := false
+	other := openIn(t, b, db, agent.SessionOptions{Headless: &windows})
+	send := func(name string, signal unix.Signal) func(*testing.T, *Session) {
+		return func(t *testing.T, s *Session) {
+			if err := unix.Kill(s.chromium.folder.pid(name), signal); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, way := range []struct {
+		name string
+		do   func(*testing.T, *Session)
+	}{
+		{"Chromium is killed", send(chromiumName, unix.SIGKILL)},
+		{"the driver is killed", send(driverName, unix.SIGKILL)},
+		{"Chromium is stopped", send(chromiumName, unix.SIGSTOP)},
+		{"the driver is stopped", send(driverName, unix.SIGSTOP)},
+		{"Chromium's main thread does nothing", func(t *testing.T, s *Session) { hold(t, s.chromium.folder.pid(chromiumName)) }},
+		{"the driver's main thread does nothing", func(t *testing.T, s *Session) { hold(t, s.chromium.folder.pid(driverName)) }},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			s := openIn(t, b, db, agent.SessionOptions{})
+			folder, processes := s.chromium.folder, family(t, s.chromium)
+			processes = append(processes, folder.pid(driverName))
+			began := time.Now()
+			way.do(t, s)
+			<-s.Done()
+			t.Logf("the session ended after %v: %v", time.Since(began), s.chromium.lost)
+			s.end("")
+			row, err := b.Describe(t.Context(), db, s.ID())
+			if err != nil || row.Status != agent.SessionFailed || row.Error == "" {
+				t.Errorf("%+v, %v", row, err)
+			}
+			if _, err := b.Session(db, s.ID()); agent.ErrorCode(err) != agent.CodeNotFound {
+				t.Errorf("the session is still open: %v", err)
+			}
+			next := openIn(t, b, db, agent.SessionOptions{})
+			must(t, next, `{"action":"navigate","url":"about:blank"}`)
+			next.end("")
+			<-s.chromium.cleaned
+			t.Logf("nothing is left after %v", time.Since(began))
+			for _, pid := range processes {
+				for running(pid) && !isZombie(pid) && t.Context().Err() == nil {
+					runtime.Gosched() // what was killed with its parent takes a moment
+				}
+			}
+			if _, err := os.Stat(folder.path); !os.IsNotExist(err) {
+				t.Errorf("%s is left: %v", folder.path, err)
+			}
+		})
+	}
+	must(t, other, `{"action":"navigate","url":"about:blank"}`)
+}
+
+// hold keeps the main thread of a process from going on, as a deadlock would,
+// until the test ends.
+func hold(t *testing.T, pid int) {
+	t.Helper()
+	held, done, left := make(chan error), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(left)
+		runtime.LockOSThread() // what a thread traces goes on when it ends, as this one does with its goroutine
+		err := unix.PtraceSeize(pid)
+		if err == nil {
+			err = unix.PtraceInterrupt(pid)
+		}
+		held <- err
+		<-done
+	}()
+	if err := <-held; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { close(done); <-left })
+}
+
+// renderer finds the process that runs a session's page: the one that works
+// when the page does.
+func renderer(t *testing.T, s *Session) int {
+	t.Helper()
+	used := func() map[int]time.Duration {
+		all := map[int]time.Duration{}
+		for _, pid := range family(t, s.chromium) {
+			name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+			if th, ok := readThread("/proc/" + strconv.Itoa(pid) + "/stat"); ok && err == nil && bytes.Contains(name, []byte("--type=renderer")) {
+				all[pid] = th.used
+			}
+		}
+		return all
+	}
+	before := used()
+	must(t, s, `{"action":"evaluate","script":"for (const end = performance.now() + 500; performance.now() < end;);"}`)
+	most, found := time.Duration(0), 0
+	for pid, now := range used() {
+		if now-before[pid] > most {
+			most, found = now-before[pid], pid
+		}
+	}
+	if found == 0 {
+		t.Fatal("no renderer works")
+	}
+	return found
+}
+
+// A page whose process hangs is its session's matter.
+func TestPageHangs(t *testing.T) {
+	s, other := open(t, agent.SessionOptions{}), open(t, agent.SessionOptions{})
+	url := site(t, map[string]string{"/": `<title>x</title>`})
+	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
+	pid := renderer(t, s)
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := do(t, s, `{"action":"extract","selector":"body","timeout":500}`); agent.ErrorCode(err) != agent.CodeActionTimeout {
+		t.Errorf("a page that hangs: %v", err)
+	}
+	for began := s.chromium.asked.Load(); s.chromium.asked.Load() < began+4; {
+		must(t, other, `{"action":"evaluate","script":"1"}`)
+	}
+	s.end("")
+	for running(pid) && !isZombie(pid) && t.Context().Err() == nil {
+		runtime.Gosched() // Chromium ends it when the session does
+	}
+	must(t, other, `{"action":"evaluate","script":"1"}`)
+}
