@@ -46,7 +46,7 @@ func (b *Browser) Create(ctx context.Context, db *store.DB, o agent.SessionOptio
 	b.sessions[s.id] = s
 	b.mu.Unlock()
 	err = db.CreateSession(ctx, row)
-	if err == nil && !b.spawn(func() { s.watch() }) {
+	if err == nil && !(b.spawn(s.watch) && (!o.Persist || b.spawn(s.keep))) {
 		err = errStopped
 	}
 	if err != nil {
@@ -109,7 +109,7 @@ func (b *Browser) reserve(db *store.DB) (done func(), err error) {
 
 func newSession(b *Browser, db *store.DB, o agent.SessionOptions) *Session {
 	s := &Session{browser: b, db: db, id: agent.NewID(agent.KindSession), options: o, viewport: agent.DefaultViewport, opened: time.Now(),
-		turn: make(chan struct{}, 1), console: newConsole(), inbox: inbox{ready: make(chan struct{}, 1)},
+		turn: make(chan struct{}, 1), console: newConsole(), inbox: inbox{ready: make(chan struct{}, 1)}, kept: kept{origins: map[string][]playwright.NameValue{}},
 		status: agent.SessionActive, watchers: map[chan struct{}]struct{}{}}
 	if o.Viewport != nil {
 		s.viewport = *o.Viewport

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/playwright-community/playwright-go"
@@ -26,6 +27,10 @@ type Page struct {
 	// brake is what stops a script. A session that is opened while one runs does
 	// not get through, so it is opened before. Whose turn it is uses it.
 	brake playwright.CDPSession
+
+	// store is where its storage is read from; who sets looking uses it.
+	store   playwright.CDPSession
+	looking atomic.Bool
 
 	// Guarded by the session's lock.
 	url, title string

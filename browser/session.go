@@ -40,6 +40,7 @@ type Session struct {
 	turn    chan struct{} // holds one token: whose turn it is to act
 	console *console
 	inbox   inbox
+	kept    kept
 
 	mu          sync.Mutex
 	status      agent.SessionStatus
@@ -268,7 +269,7 @@ func (s *Session) end(problem string) {
 			s.browser.log.Error("the end of a browser session could not be stored", "session", s.id, "error", err)
 		}
 		if problem == "" {
-			s.keepState(ctx)
+			s.keepState(ctx, s.lookThrough)
 		}
 		s.browser.forget(s)
 		s.release(ctx)
