@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"satchel/agent"
 	"satchel/browser"
 )
 
@@ -140,4 +141,70 @@ func BenchmarkClick(b *testing.B) {
 	}
 	b.ReportMetric(middle(seen), "p50-ms")
 	b.ReportMetric(middle(calls), "call-ms")
+}
+
+// recordedPages are a page like many, with a list, a form and a button that
+// changes it, and one that changes itself all the time.
+func recordedPages() map[string]string {
+	var rows strings.Builder
+	for i := range 300 {
+		rows.WriteString(`<tr><td class="n">` + strconv.Itoa(i) + `</td><td><a href="/shop?item=` + strconv.Itoa(i) + `">Bread of the day</a></td><td><span class="price">3.20</span> <button>buy</button></td></tr>`)
+	}
+	return map[string]string{
+		"/shop": `<title>Shop</title><style>td{padding:4px}.price{color:green}</style><h1>Shop</h1><form><input id=q><button id=more type=button
+			onclick="for (let i = 0; i < 50; i++) document.querySelector('tbody').append(document.querySelector('tr').cloneNode(true))">more</button></form><table><tbody>` + rows.String() + `</tbody></table>`,
+		"/ticker": `<title>Ticker</title><table><tbody>` + rows.String() + `</tbody></table><script>let n = 0; const cells = document.querySelectorAll('.n');
+			setInterval(() => { for (let i = 0; i < 20; i++) cells[n++ % cells.length].textContent = n }, 50)</script>`,
+	}
+}
+
+// BenchmarkRecording acts on pages in sessions that are recorded and in one that
+// is not, in turn: what recording adds to the time of actions and to the
+// processor time of server, Chromium and driver together. One iteration is ten
+// visits of a page with a click and a question; "idle" is a second of a page
+// that changes 400 cells in it.
+func BenchmarkRecording(b *testing.B) {
+	st := newStage(b, recordedPages())
+	kinds := []string{"plain", "recorded"}
+	sessions := map[string]*browser.Session{}
+	for _, kind := range kinds {
+		sessions[kind] = st.session(b, "/shop")
+	}
+	if _, err := st.live.Recording(sessions["recorded"], ""); err != nil {
+		b.Fatal(err)
+	}
+	act := func(s *browser.Session, a agent.Action) time.Duration {
+		began := time.Now()
+		if _, err := s.Do(b.Context(), a); err != nil {
+			b.Fatal(err)
+		}
+		return time.Since(began)
+	}
+	text := "rye"
+	took := map[string][]time.Duration{}
+	used := map[string]time.Duration{}
+	for b.Loop() {
+		for _, kind := range kinds {
+			before := processorTime(b)
+			for range 10 {
+				for _, a := range []agent.Action{{Action: "navigate", URL: st.site.URL + "/shop"}, {Action: "click", Selector: "#more"},
+					{Action: "type", Selector: "#q", Text: &text}, {Action: "extract", Selector: ".price"}} {
+					took[kind+" "+a.Action] = append(took[kind+" "+a.Action], act(sessions[kind], a))
+				}
+			}
+			used[kind] += processorTime(b) - before
+			act(sessions[kind], agent.Action{Action: "navigate", URL: st.site.URL + "/ticker"})
+			before = processorTime(b)
+			<-time.After(time.Second)
+			used[kind+" idle"] += processorTime(b) - before
+			act(sessions[kind], agent.Action{Action: "navigate", URL: "about:blank"})
+		}
+	}
+	for name, all := range took {
+		slices.Sort(all)
+		b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, strings.ReplaceAll(name, " ", "-")+"-ms")
+	}
+	for name, t := range used {
+		b.ReportMetric(float64(t.Milliseconds())/float64(b.N), strings.ReplaceAll(name, " ", "-")+"-cpu-ms")
+	}
 }
