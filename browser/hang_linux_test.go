@@ -79,7 +79,8 @@ func hold(t *testing.T, pid int) {
 	held, done, left := make(chan error), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(left)
-		runtime.LockOSThread() // what a thread traces goes on when it ends, as this one does with its goroutine
+		runtime.LockOSThread() // one thread traces
+		defer runtime.UnlockOSThread()
 		err := unix.PtraceSeize(pid)
 		if err == nil {
 			err = unix.PtraceInterrupt(pid)

@@ -12,8 +12,8 @@ import (
 // takeoverEvents are those that end an approval with a session.
 const takeoverEvents = "browser.takeover.*"
 
-// takeoverGrace is how long an approval waits for the event of its takeover's
-// end, which a takeover that is called off does not have.
+// takeoverGrace is how long an approval waits for the event of a takeover that
+// ends at the last moment.
 const takeoverGrace = 10 * time.Second
 
 // approvalKind is the node type approval: a person says yes or no. With a
@@ -48,6 +48,8 @@ func (e *Engine) requestTakeover(ctx context.Context, c *Call) (Outcome, error) 
 	if err != nil {
 		return Outcome{}, err
 	}
+	db, execution := c.DB, c.ExecutionID
+	e.browsing.live.OnEnd(s, t.ID, func() { e.takeoverOver(db, execution, t.ID) })
 	return Outcome{wait: &store.Wait{Kind: store.WaitApproval, Event: takeoverEvents, ChildID: t.ID, DueAt: agent.At(t.ExpiresAt.Add(takeoverGrace))}}, nil
 }
 
@@ -65,6 +67,40 @@ func takeoverEnd(w *store.Wait, ev agent.Event, data map[string]any) (store.Wait
 		return timedOut(w, now), true
 	}
 	return store.WaitEnd{}, false
+}
+
+// takeoverOver ends the approval whose takeover was called off, or ended with
+// its session: no event tells of that. It takes e.mu itself.
+func (e *Engine) takeoverOver(db *store.DB, execution, id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopping {
+		return // the session ends too, and its row makes the approval due
+	}
+	e.running.Go(func() {
+		if err := e.endCalledOff(db, execution, id); err != nil && e.work.Err() == nil {
+			e.log.Error("end the approval of a takeover that is over", "agent", db.ID(), "execution", execution, "error", err)
+		}
+	})
+}
+
+// endCalledOff ends the approval of a takeover that nobody completed.
+func (e *Engine) endCalledOff(db *store.DB, execution, id string) error {
+	waits, err := db.ExecutionWaits(e.work, execution)
+	if err != nil {
+		return err
+	}
+	for i := range waits {
+		w := &waits[i]
+		if w.Kind != store.WaitApproval || w.ChildID != id {
+			continue
+		}
+		if completed, err := db.TakeoverCompleted(e.work, id); err != nil || completed {
+			return err // its event ends the approval
+		}
+		return e.endWaits(e.work, db, []store.WaitEnd{timedOut(w, agent.Now())})
+	}
+	return nil
 }
 
 // approved is an approval that was decided.

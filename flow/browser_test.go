@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"satchel/agent"
 	"satchel/browser"
@@ -211,6 +212,9 @@ func TestApprovalByTakeover(t *testing.T) {
 		{"given back", `{"decision":"approved","then":"Ordered"}`},
 		{"decided by the API", `{"decision":"rejected","then":""}`},
 		{"nobody came", `{"decision":"timeout","then":""}`},
+		{"called off", `{"decision":"timeout","then":""}`},
+		{"session closed", `{"decision":"timeout","then":""}`},
+		{"session lost", `{"decision":"timeout","then":""}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			db, e, b := browsed(t)
@@ -254,6 +258,22 @@ func TestApprovalByTakeover(t *testing.T) {
 				if over, err := l.Takeover(t.Context(), s, asked.ID); err == nil && over.Status.Open() {
 					t.Errorf("the takeover is %s", over.Status)
 				}
+			case "called off":
+				if _, err := l.MoveTakeover(t.Context(), s, asked.ID, agent.TakeoverCancelled); err != nil {
+					t.Fatal(err)
+				}
+			case "session closed":
+				if err := b.Close(t.Context(), db, s.ID()); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
+					t.Fatal(err) // the execution, which goes on meanwhile, may have removed it
+				}
+			case "session lost": // what a start does after a kill, before the engine begins
+				if err := db.EndLostSessions(t.Context(), func(string) bool { return false }, "killed"); err != nil {
+					t.Fatal(err)
+				}
+				if due, err := db.NextWait(t.Context()); err != nil || due.After(time.Now()) {
+					t.Errorf("the approval is due at %v, %v", due, err)
+				}
+				e.remind(db, time.Now())
 			}
 			deliver(t, db, e, id)
 			x, story := ended(t, db, e, id)

@@ -90,9 +90,20 @@ func (db *DB) EndSession(ctx context.Context, id string, problem string) error {
 	if problem != "" {
 		status = agent.SessionFailed
 	}
-	_, err := Write(ctx, db, func(tx *Tx) (sql.Result, error) {
-		return tx.exec("UPDATE sessions SET status = ?, error = ?, closed_at = ? WHERE id = ? AND closed_at IS NULL", status, problem, tx.Now, id)
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if _, err := tx.exec("UPDATE sessions SET status = ?, error = ?, closed_at = ? WHERE id = ? AND closed_at IS NULL", status, problem, tx.Now, id); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.endApprovals(id)
 	})
+	return err
+}
+
+// endApprovals has the approvals that wait for a takeover of a session that
+// has ended be due at once.
+func (tx *Tx) endApprovals(sessionID string) error {
+	_, err := tx.exec("UPDATE _waits SET due_at = ? WHERE kind = ? AND child_id IN (SELECT id FROM takeovers WHERE session_id = ? AND status = ?)",
+		tx.Now, string(WaitApproval), sessionID, agent.TakeoverCancelled)
 	return err
 }
 
@@ -109,6 +120,9 @@ func (db *DB) EndLostSessions(ctx context.Context, live func(id string) bool, pr
 				continue
 			}
 			if _, err := tx.exec("UPDATE sessions SET status = ?, error = ?, closed_at = ? WHERE id = ?", agent.SessionFailed, problem, tx.Now, id); err != nil {
+				return struct{}{}, err
+			}
+			if err := tx.endApprovals(id); err != nil {
 				return struct{}{}, err
 			}
 		}
