@@ -22,7 +22,16 @@ type HookAuth struct {
 	Value    string `json:"value"`  // of the header
 	Header   string `json:"header"` // that holds an hmac; empty: DefaultSignatureHeader
 	Secret   string `json:"secret"` // of hmac and standard-webhooks
+	// Repeats, of hmac, is StartRepeats when equal bodies are each meant.
+	Repeats string `json:"repeats"`
 }
+
+// StartRepeats has each of several equal bodies start its workflow.
+const StartRepeats = "start"
+
+// SignsBodyOnly tells whether what proves a request holds neither an id nor a
+// time, so that all that tells a replay is that it came just before.
+func (a *HookAuth) SignsBodyOnly() bool { return a.Type == "hmac" && a.Repeats != StartRepeats }
 
 // DefaultSignatureHeader is where GitHub and others put an HMAC.
 const DefaultSignatureHeader = "X-Hub-Signature-256"
@@ -57,6 +66,9 @@ func checkHookAuth(given any, executable bool, complain func(field, issue string
 				complain("data.auth."+name, "is required for type "+kind)
 			}
 		}
+	}
+	if repeats, _ := auth["repeats"].(string); repeats != "" && repeats != StartRepeats {
+		complain("data.auth.repeats", "must be "+StartRepeats)
 	}
 	for _, name := range []string{"name", "header"} {
 		if header, _ := auth[name].(string); header != "" && !isToken(header) {

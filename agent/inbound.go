@@ -16,6 +16,9 @@ type Inbound struct {
 	// until ReplyUntil; it is sealed in the agent's file. Empty: none.
 	ReplyToken string
 	ReplyUntil Time
+	// Hashed says that ID is no id but a hash of what was said, which honest
+	// people say again: it is known for SignatureAge and no longer.
+	Hashed bool
 }
 
 // NoText stands for the text of a message that has none.

@@ -65,9 +65,10 @@ func webhookMAC(secret, id, timestamp string, body []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// signatureAge is how far the time of a signed message may lie from ours, so
-// that one that was overheard cannot be sent again later.
-const signatureAge = 5 * time.Minute
+// SignatureAge is how far the time of a signed message may lie from ours, so
+// that one that was overheard cannot be sent again later. A signature that
+// holds no time is remembered as long.
+const SignatureAge = 5 * time.Minute
 
 // ErrSignature is what every failed check of a signature says.
 var ErrSignature = errors.New("the signature does not fit")
@@ -98,5 +99,5 @@ func FreshSignature(timestamp string, now time.Time) bool {
 		return false
 	}
 	apart := now.Unix() - seconds
-	return apart <= int64(signatureAge/time.Second) && apart >= -int64(signatureAge/time.Second)
+	return apart <= int64(SignatureAge/time.Second) && apart >= -int64(SignatureAge/time.Second)
 }

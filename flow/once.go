@@ -24,7 +24,7 @@ func (e *Engine) Once(ctx context.Context, db *store.DB, q Request, began func(e
 	started, err := e.Execute(ctx, db, q)
 	x := started.Execution
 	if err == nil && started.Repeated {
-		if x.ID, err = db.ExecutionOf(ctx, q.Cause); err != nil {
+		if x.ID, err = db.ExecutionOf(ctx, q.Cause, ""); err != nil {
 			return "", err
 		}
 		q.began(x.ID)

@@ -140,9 +140,10 @@ func (f *flexible) UnmarshalJSON(raw []byte) error {
 
 // take checks the post by one of three kinds of proof: the headers of Standard
 // Webhooks, GitHub's X-Hub-Signature-256, or the secret itself. Ids are kept,
-// so what was overheard cannot be sent again.
+// so what was overheard cannot be sent again; where only the body is signed,
+// and names no id, it cannot for agent.SignatureAge.
 func (hook) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) {
-	id, ok := hookProof(o.Config.Secret, p, now)
+	proof, ok := hookProof(o.Config.Secret, p, now)
 	if !ok {
 		return Taken{}, unsigned()
 	}
@@ -152,9 +153,11 @@ func (hook) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) {
 	if err := agent.CheckNesting("body", p.Body); err != nil {
 		return Taken{}, err
 	}
-	t := Taken{EventID: id}
+	t := Taken{EventID: proof.id, Hashed: proof.hashed, Delivery: proof.delivery}
 	if in, ok := hookInbound(p.Body); ok {
-		in.ID = cmp.Or(in.ID, id)
+		if in.ID == "" {
+			in.ID, in.Hashed = proof.id, proof.hashed
+		}
 		t.Messages, t.EventID = []agent.Inbound{in}, in.ID
 	}
 	t.Answer = jsonAnswer(map[string]any{"success": true, "event_id": t.EventID})
@@ -166,24 +169,31 @@ func standard(h http.Header, name string) string {
 	return cmp.Or(h.Get("webhook-"+name), h.Get("svix-"+name))
 }
 
-// hookProof tells whether a post can be trusted, and an id by which a repeat of
-// it is known: one that its proof covers. Who sends the secret itself may send
-// the same twice.
-func hookProof(secret string, p Post, now time.Time) (id string, ok bool) {
+// proven is by what a repeat of a post is known: an id that its proof covers,
+// which may be a hash of the body, and one that it does not.
+type proven struct {
+	id       string
+	hashed   bool
+	delivery string
+}
+
+// hookProof tells whether a post can be trusted, and by what a repeat of it is
+// known. Who sends the secret itself may send the same twice.
+func hookProof(secret string, p Post, now time.Time) (proven, bool) {
 	if secret == "" {
-		return "", false
+		return proven{}, false
 	}
-	id = standard(p.Header, "id")
+	id := standard(p.Header, "id")
 	if signatures := standard(p.Header, "signature"); signatures != "" {
-		return id, agent.VerifyWebhook(secret, id, standard(p.Header, "timestamp"), signatures, p.Body, now) == nil
+		return proven{id: id}, agent.VerifyWebhook(secret, id, standard(p.Header, "timestamp"), signatures, p.Body, now) == nil
 	}
 	if given, ok := strings.CutPrefix(p.Header.Get("X-Hub-Signature-256"), "sha256="); ok {
 		mac := hmac.New(sha256.New, []byte(secret))
 		mac.Write(p.Body)
 		signature, err := hex.DecodeString(given)
-		return hashed(p.Body), err == nil && hmac.Equal(signature, mac.Sum(nil))
+		return proven{hashed(p.Body), true, storable(p.Header.Get("X-GitHub-Delivery"))}, err == nil && hmac.Equal(signature, mac.Sum(nil))
 	}
-	return cmp.Or(id, agent.NewID(agent.KindEvent)), sameSecret(p.Header.Get("X-Webhook-Secret"), secret)
+	return proven{id: cmp.Or(id, agent.NewID(agent.KindEvent))}, sameSecret(p.Header.Get("X-Webhook-Secret"), secret)
 }
 
 // sameSecret compares secrets in a time that tells nothing of them, their

@@ -74,6 +74,8 @@ type Taken struct {
 	Messages []agent.Inbound // none: the post tells of something else
 	Payload  json.RawMessage // without messages: what the event gateway.event tells, free of secrets; nil: the body, which holds none
 	EventID  string          // the platform's id of the post, or of a hash of it, by which a repeat is known; empty: it cannot be told
+	Hashed   bool            // EventID is a hash of what honest senders may say again, see store.Receipt
+	Delivery string          // see store.Receipt
 	Silent   bool            // a handshake: neither counted nor an event
 }
 

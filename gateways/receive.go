@@ -41,7 +41,7 @@ func (g *Gateways) Receive(ctx context.Context, db *store.DB, gatewayID string, 
 	if err := g.complete(ctx, db, l, o, t.Messages); err != nil {
 		return Answer{}, err
 	}
-	r := store.Receipt{EventID: t.EventID, Messages: t.Messages, Payload: t.Payload}
+	r := store.Receipt{EventID: t.EventID, Hashed: t.Hashed, Delivery: t.Delivery, Messages: t.Messages, Payload: t.Payload}
 	if len(t.Messages) == 0 && t.Payload == nil {
 		r.Payload = payload(p)
 	}

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -53,16 +55,16 @@ func (s *Server) callHook(c *Call) error {
 	if err != nil {
 		return err
 	}
-	cause, err := hookCause(c.echo.Request().Header, in.ID)
+	cause, alike, err := hookCause(c.echo.Request().Header, in.ID, &hook.Auth, raw)
 	if err != nil {
 		return err
 	}
-	started, err := s.execute(c, flow.Request{WorkflowID: in.ID, Input: payload, Trigger: "webhook", Cause: cause, Queue: true, Hook: true, Wait: hookWait})
+	started, err := s.execute(c, flow.Request{WorkflowID: in.ID, Input: payload, Trigger: "webhook", Cause: cause, Alike: alike, Queue: true, Hook: true, Wait: hookWait})
 	if err != nil {
 		return err
 	}
 	if started.Repeated {
-		return s.repeatHook(c, cause)
+		return s.repeatHook(c, cause, alike)
 	}
 	if started.Response != nil {
 		return answerHook(c.echo, started.Response)
@@ -87,29 +89,41 @@ func (s *Server) admitHook(c *Call, workflowID string, body []byte) (store.Hook,
 }
 
 // deliveryHeaders name a delivery, so that it counts once however often it is
-// sent.
-var deliveryHeaders = []string{"Webhook-Id", "Svix-Id", "Idempotency-Key"}
+// sent: those of Standard Webhooks come first, since their signatures cover
+// them.
+var deliveryHeaders = []string{"Webhook-Id", "Svix-Id", "Idempotency-Key", "X-GitHub-Delivery", "X-Shopify-Webhook-Id"}
 
 // maxDeliveryID bounds the id of a delivery, in bytes.
 const maxDeliveryID = 256
 
-// hookCause names what starts an execution when the sender does; else "".
-func hookCause(h http.Header, workflowID string) (string, error) {
+// hookCause names what starts an execution when the sender does; else "". Of a
+// body that was signed alone, whose id anybody could change, alike names the
+// body.
+func hookCause(h http.Header, workflowID string, auth *agent.HookAuth, body []byte) (cause, alike string, err error) {
+	cause = "hook:" + workflowID + ":"
+	if auth.SignsBodyOnly() {
+		sum := sha256.Sum256(body)
+		cause += hex.EncodeToString(sum[:]) + ":"
+		alike = cause
+	}
 	for _, name := range deliveryHeaders {
 		if id := h.Get(name); id != "" {
 			if len(id) > maxDeliveryID || !utf8.ValidString(id) {
-				return "", agent.Invalid(strings.ToLower(name), fmt.Sprintf("must be text of at most %d bytes", maxDeliveryID))
+				return "", "", agent.Invalid(strings.ToLower(name), fmt.Sprintf("must be text of at most %d bytes", maxDeliveryID))
 			}
-			return "hook:" + workflowID + ":" + id, nil
+			return cause + id, alike, nil
 		}
 	}
-	return "", nil
+	if alike == "" {
+		return "", "", nil
+	}
+	return cause + agent.NewID(agent.KindDelivery), alike, nil
 }
 
 // repeatHook answers a delivery that came before as the first one was answered,
 // or with how its execution stands.
-func (s *Server) repeatHook(c *Call, cause string) error {
-	id, err := c.DB.ExecutionOf(c, cause)
+func (s *Server) repeatHook(c *Call, cause, alike string) error {
+	id, err := c.DB.ExecutionOf(c, cause, alike)
 	if err != nil {
 		return err
 	}

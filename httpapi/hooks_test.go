@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -120,6 +121,7 @@ func TestHookAuthInput(t *testing.T) {
 		{"unknown type", "draft", `{"type":"magic"}`, "nodes[0].data.auth.type"},
 		{"a template", "draft", `{"type":"bearer","token":"{{trigger.token}}"}`, "nodes[0].data.auth.token"},
 		{"a number", "draft", `{"type":"bearer","token":5}`, "nodes[0].data.auth.token"},
+		{"repeats that mean nothing", "draft", `{"type":"hmac","repeats":"stop"}`, "nodes[0].data.auth.repeats"},
 		{"no header at all", "draft", `{"type":"header","name":"a b"}`, "nodes[0].data.auth.name"},
 		{"no type", "active", `{}`, "nodes[0].data.auth.type"},
 		{"no token", "active", `{"type":"bearer"}`, "nodes[0].data.auth.token"},
@@ -168,6 +170,83 @@ func TestHookRepeated(t *testing.T) {
 	if a := c.with("webhook-id", strings.Repeat("x", 257)).send(t, "POST", "/api/agents/default/hooks/"+plain, `{}`); a.StatusCode != http.StatusBadRequest {
 		t.Errorf("an endless id: %d", a.StatusCode)
 	}
+}
+
+// TestHookReplayed sends signed requests again, as who overheard them can: with
+// all that the signature does not cover changed.
+func TestHookReplayed(t *testing.T) {
+	c, owner := newHooked(t)
+	hub := func(body string, headers ...string) *visitor {
+		sender := c.visitor.with("X-Hub-Signature-256", "sha256="+hex.EncodeToString(hmacOf("s3cret", body)))
+		for i := 0; i+1 < len(headers); i += 2 {
+			sender = sender.with(headers[i], headers[i+1])
+		}
+		return sender
+	}
+	strict, loose := hooked(t, owner, `,"auth":{"type":"hmac","secret":"s3cret"}`), hooked(t, owner, `,"auth":{"type":"hmac","secret":"s3cret","repeats":"start"}`)
+	standard := hooked(t, owner, `,"auth":{"type":"standard-webhooks","secret":"`+hookSecret+`"}`)
+	const one, two = `{"a":1}`, `{"a":2}`
+	known := map[string]string{}
+	for _, tc := range []struct {
+		name, hook, body string
+		sender           *visitor
+		like             string // whose execution it comes to; its own name: it starts one
+	}{
+		{"first", strict, one, hub(one), "first"},
+		{"again", strict, one, hub(one), "first"},
+		{"again with an id", strict, one, hub(one, "X-GitHub-Delivery", "g1"), "first"},
+		{"again with another", strict, one, hub(one, "webhook-id", "w1", "Idempotency-Key", "i1"), "first"},
+		{"again in base64", strict, one, c.visitor.with("X-Hub-Signature-256", base64.StdEncoding.EncodeToString(hmacOf("s3cret", one))), "first"},
+		{"another body", strict, two, hub(two, "X-GitHub-Delivery", "g1"), "another body"},
+		{"redelivered", strict, two, hub(two, "X-GitHub-Delivery", "g1"), "another body"},
+		{"another hook", loose, one, hub(one), "another hook"},
+		{"which means repeats", loose, one, hub(one), "which means repeats"},
+		{"named", loose, one, hub(one, "X-GitHub-Delivery", "g1"), "named"},
+		{"named again", loose, one, hub(one, "X-GitHub-Delivery", "g1"), "named"},
+		{"named by Shopify", loose, one, hub(one, "X-Shopify-Webhook-Id", "s1"), "named by Shopify"},
+		{"named by Shopify again", loose, one, hub(one, "X-Shopify-Webhook-Id", "s1"), "named by Shopify"},
+		{"Standard Webhooks", standard, one, c.withAll(signed(hookSecret, "m-1", time.Now(), one)), "Standard Webhooks"},
+		{"with a key beside", standard, one, c.withAll(append(signed(hookSecret, "m-1", time.Now(), one), "Idempotency-Key", "i2", "X-GitHub-Delivery", "g2")), "Standard Webhooks"},
+		{"the same body meant again", standard, one, c.withAll(signed(hookSecret, "m-2", time.Now(), one)), "the same body meant again"},
+	} {
+		a := tc.sender.send(t, "POST", "/api/agents/bakery/hooks/"+tc.hook, tc.body)
+		id := fmt.Sprint(a.json["execution_id"])
+		if a.StatusCode != 200 {
+			t.Fatalf("%s: %d %s", tc.name, a.StatusCode, a.text)
+		}
+		for name, of := range known {
+			if (id == of) != (name == tc.like) {
+				t.Errorf("%s: comes to the execution of %s", tc.name, name)
+			}
+		}
+		if tc.like == tc.name {
+			known[tc.name] = id
+		}
+	}
+	// Of many that come at the same moment one starts the workflow.
+	const three = `{"a":3}`
+	ids := make(chan string, 8)
+	for range cap(ids) {
+		go func() {
+			a := hub(three, "webhook-id", agent.NewID(agent.KindDelivery)).send(t, "POST", "/api/agents/bakery/hooks/"+strict, three)
+			ids <- fmt.Sprint(a.json["execution_id"])
+		}()
+	}
+	first := <-ids
+	for range cap(ids) - 1 {
+		if id := <-ids; id != first {
+			t.Errorf("%s and %s were started at once", first, id)
+		}
+	}
+}
+
+// withAll adds headers, names and values in turn.
+func (c *closed) withAll(headers []string) *visitor {
+	v := c.visitor
+	for i := 0; i+1 < len(headers); i += 2 {
+		v = v.with(headers[i], headers[i+1])
+	}
+	return v
 }
 
 // TestHookRate counts hooks apart from the other calls of a client.

@@ -14,14 +14,12 @@ func (db *DB) Enter(ctx context.Context, started []StartedExecution) (entered []
 	return Write(ctx, db, func(tx *Tx) ([]bool, error) {
 		entered := make([]bool, len(started))
 		for i, s := range started {
-			if s.Cause != "" {
-				var known bool
-				if err := tx.value(&known, "SELECT EXISTS (SELECT 1 FROM executions WHERE cause = ? AND cause <> '')", s.Cause); err != nil {
-					return nil, err
-				}
-				if known {
-					continue
-				}
+			known, err := tx.causeOf(s.Cause, s.Alike)
+			if err != nil {
+				return nil, err
+			}
+			if known != "" {
+				continue
 			}
 			if err := tx.insertExecution(s.Execution, s.Cause, false); err != nil {
 				return nil, err
@@ -58,12 +56,34 @@ func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []
 	return err
 }
 
-// ExecutionOf finds the execution that a cause started.
-func (db *DB) ExecutionOf(ctx context.Context, cause string) (id string, err error) {
-	id, err = Read(ctx, db, func(tx *Tx) (id string, err error) {
-		return id, tx.value(&id, "SELECT id FROM executions WHERE cause = ? AND cause <> ''", cause)
-	})
+// causeOf returns the execution that a cause started, or, when alike is set,
+// that one like it did within agent.SignatureAge; "" for none.
+func (tx *Tx) causeOf(cause, alike string) (id string, err error) {
+	if cause == "" {
+		return "", nil
+	}
+	err = tx.value(&id, "SELECT id FROM executions WHERE cause = ? AND cause <> ''", cause)
+	if !errors.Is(err, sql.ErrNoRows) || alike == "" {
+		return id, withoutNone(err)
+	}
+	err = tx.value(&id, "SELECT id FROM executions WHERE cause > ?1 AND cause < ?1 || char(0x10ffff) AND cause <> '' AND created_at > ?2 AND created_at <= ?3 ORDER BY created_at DESC LIMIT 1",
+		alike, agent.At(tx.Now.Add(-agent.SignatureAge)), agent.At(tx.Now.Add(agent.SignatureAge)))
+	return id, withoutNone(err)
+}
+
+// withoutNone takes away the error of a query that found nothing.
+func withoutNone(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	return err
+}
+
+// ExecutionOf finds the execution that a cause, or one like it, started; see
+// StartedExecution.
+func (db *DB) ExecutionOf(ctx context.Context, cause, alike string) (string, error) {
+	id, err := Read(ctx, db, func(tx *Tx) (string, error) { return tx.causeOf(cause, alike) })
+	if err == nil && id == "" {
 		err = agent.Errorf(agent.CodeNotFound, "the execution is not there any more")
 	}
 	return id, err

@@ -18,6 +18,8 @@ import (
 // it was asked for.
 type Receipt struct {
 	EventID  string          // by which a repeat is known; empty: it cannot be told
+	Hashed   bool            // EventID is a hash of what was said, as in agent.Inbound
+	Delivery string          // by which a repeat is known besides, where nothing proves it; empty: none
 	Messages []agent.Inbound // none: it tells of something else
 	Payload  json.RawMessage // without messages: what the event gateway.event tells; free of secrets
 }
@@ -68,7 +70,10 @@ func (tx *Tx) receive(g *agent.Gateway, receipt *Receipt, r *Received) error {
 		} else if !r.Active {
 			key = "i:" + receipt.EventID // it may be sent again once the gateway is active
 		}
-		first, err := tx.firstTime(g.ID, key)
+		first, err := tx.firstTime(g.ID, key, receipt.Hashed)
+		if err == nil && first && receipt.Delivery != "" && r.Active {
+			first, err = tx.firstTime(g.ID, "d:"+receipt.Delivery, false)
+		}
 		if err != nil || !first {
 			return err
 		}
@@ -115,12 +120,17 @@ const maxThread = 1000
 const maxInboundKey = 200
 
 // firstTime notes an id of a platform and tells whether it is new. An empty
-// one always is.
-func (tx *Tx) firstTime(gatewayID, key string) (bool, error) {
+// one always is, and a hash is again after agent.SignatureAge.
+func (tx *Tx) firstTime(gatewayID, key string, hashed bool) (bool, error) {
 	if key == "" {
 		return true, nil
 	}
-	done, err := tx.exec("INSERT INTO _inbound(gateway_id, external_id, created_at) VALUES (?,?,?) ON CONFLICT DO NOTHING", gatewayID, inboundKey(key), tx.Now)
+	forgotten := agent.Time{} // what is older
+	if hashed {
+		forgotten = agent.At(tx.Now.Add(-agent.SignatureAge))
+	}
+	done, err := tx.exec(`INSERT INTO _inbound(gateway_id, external_id, created_at) VALUES (?,?,?)
+		ON CONFLICT DO UPDATE SET created_at = excluded.created_at WHERE created_at < ?`, gatewayID, inboundKey(key), tx.Now, forgotten)
 	if err != nil {
 		return false, err
 	}
@@ -134,7 +144,7 @@ func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound) (*agent.Messag
 	if in.ID != "" {
 		key = "m:" + in.ID
 	}
-	first, err := tx.firstTime(g.ID, key)
+	first, err := tx.firstTime(g.ID, key, in.Hashed)
 	if err != nil || !first {
 		return nil, err
 	}

@@ -302,6 +302,53 @@ func TestNoteGatewayError(t *testing.T) {
 	}
 }
 
+// A hash of what was said is known for five minutes, an id as long as it is
+// kept, and a delivery's besides.
+func TestReceiveHashed(t *testing.T) {
+	db := openFolder(t).Default()
+	id := inboundGateway(t, db, agent.GatewayWebhook, agent.GatewayActive)
+	receive := func(r Receipt) int {
+		t.Helper()
+		got, err := db.ReceiveInbound(t.Context(), id, []Receipt{r}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.New
+	}
+	later := func(minutes int) {
+		t.Helper()
+		do(t, db, "UPDATE _inbound SET created_at = strftime('%Y-%m-%dT%H:%M:%fZ', created_at, ?)", fmt.Sprintf("-%d minutes", minutes))
+	}
+	yes := func(hashed bool) Receipt {
+		in := said("hash", "t", "ada", "yes")
+		in.Hashed = hashed
+		return Receipt{EventID: in.ID, Messages: []agent.Inbound{in}}
+	}
+	push := func(hash, delivery string) Receipt {
+		return Receipt{EventID: hash, Hashed: true, Delivery: delivery, Payload: json.RawMessage(`{}`)}
+	}
+	for _, step := range []struct {
+		name    string
+		minutes int
+		receipt Receipt
+		want    int
+	}{
+		{"a message", 0, yes(true), 1}, {"its replay", 4, yes(true), 0}, {"the same said later", 2, yes(true), 1}, {"and replayed", 4, yes(true), 0},
+		{"as an id it is known", 60, yes(false), 0},
+		{"a push", 0, push("h1", "g1"), 1}, {"its replay under another id", 4, push("h1", "g2"), 0}, {"redelivered", 60, push("h1", "g1"), 0},
+		{"the same body meant again", 6, push("h1", "g3"), 1}, {"another body", 0, push("h2", "g4"), 1}, {"under an id that was", 0, push("h3", "g4"), 0},
+		{"without an id", 0, push("h4", ""), 1}, {"and again", 0, push("h4", ""), 0},
+	} {
+		later(step.minutes)
+		if n := receive(step.receipt); n != step.want {
+			t.Errorf("%s: %d new, want %d", step.name, n, step.want)
+		}
+	}
+	if n := value[int](t, db, "SELECT count(*) FROM messages"); n != 2 {
+		t.Errorf("%d messages", n)
+	}
+}
+
 // The ids that are remembered are bounded by age and by number.
 func TestInboundIsTrimmed(t *testing.T) {
 	db := openFolder(t).Default()

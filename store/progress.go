@@ -29,6 +29,9 @@ type StartedExecution struct {
 	*agent.Execution
 	Name  string // of its workflow
 	Cause string // names what starts it: a second one of the same cause is not entered
+	// Alike, when set, is what Cause begins with: nor is one entered that began
+	// like one that was entered within agent.SignatureAge.
+	Alike string
 }
 
 // ErrEnded says that an execution ended, or was deleted, by another hand.

@@ -45,6 +45,47 @@ func enter(t testing.TB, db *DB, w agent.Workflow) *agent.Execution {
 	return x
 }
 
+// TestEnterAlike enters executions whose causes begin alike: within five
+// minutes of one that was entered none is, and after that the same cause is
+// still known.
+func TestEnterAlike(t *testing.T) {
+	db := openFolder(t).Default()
+	w := createWorkflow(t, db, graphOf(`{"id":"t","type":"trigger"}`))
+	began := func(cause string, ago time.Duration) (string, bool) {
+		t.Helper()
+		x := running(w)
+		x.CreatedAt = agent.At(time.Now().Add(-ago))
+		entered, err := db.Enter(t.Context(), []StartedExecution{{Execution: x, Name: w.Name, Cause: cause, Alike: "hook:w:a:"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x.ID, entered[0]
+	}
+	old, _ := began("hook:w:a:1", 6*time.Minute)
+	if _, ok := began("hook:w:a:1", 0); ok {
+		t.Error("the same cause after six minutes")
+	}
+	if _, ok := began("hook:w:a:future", -6*time.Minute); !ok {
+		t.Error("six minutes after one that was alike: refused")
+	}
+	if _, ok := began("hook:w:b:1", 0); !ok { // also: what a clock that was ahead left does not hold for ever
+		t.Error("another body: refused")
+	}
+	fresh, ok := began("hook:w:a:2", 0)
+	if !ok {
+		t.Error("beside one that is ahead: refused")
+	}
+	if _, ok := began("hook:w:a:3", 0); ok {
+		t.Error("alike and at once")
+	}
+	for cause, want := range map[string]string{"hook:w:a:1": old, "hook:w:a:2": fresh, "hook:w:a:3": fresh, "hook:w:c:1": ""} {
+		alike := cause[:len("hook:w:a:")]
+		if id, err := db.ExecutionOf(t.Context(), cause, alike); id != want || (err == nil) != (want != "") {
+			t.Errorf("%s leads to %q, %v", cause, id, err)
+		}
+	}
+}
+
 func ears(t testing.TB, db *DB, event string) string {
 	t.Helper()
 	e, err := db.Ears(t.Context(), []string{event})
