@@ -179,6 +179,9 @@ func (g *Gateways) ask(ctx context.Context, p platform, o store.OpenGateway) (an
 	if o.Locked {
 		return nil, failed(lockedConfig, nil)
 	}
+	if h, ok := p.(hook); ok && h.onlyReceives(o) {
+		return HookInfo{}, nil // nobody can be asked
+	}
 	if missing := p.missing(o.Config); len(missing) > 0 {
 		return nil, failed(lacks(missing), nil)
 	}

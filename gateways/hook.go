@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,13 +22,21 @@ import (
 // hook is the platform behind a custom webhook: anything that speaks HTTP.
 type hook struct{}
 
-// HookInfo is what verifying tells of a custom webhook's target.
+// HookInfo is what verifying tells of a custom webhook's target; of a gateway
+// that only receives both are null.
 type HookInfo struct {
-	URL    string `json:"url"`
-	Status int    `json:"status"`
+	URL    *string `json:"url"`
+	Status *int    `json:"status"`
 }
 
 func (hook) missing(c agent.GatewayConfig) []string { return unset("url", c.URL) }
+
+// onlyReceives tells whether a gateway is meant to be posted to and no more: its
+// config says what its senders sign with, and no address to post to. Without
+// such a secret of its own a config that lacks the address is not finished.
+func (hook) onlyReceives(o store.OpenGateway) bool {
+	return o.Config.URL == "" && slices.Contains(o.ConfiguredFields, "secret")
+}
 
 // verify posts a signed {"type":"ping"} to the target, which must answer with
 // a success.
@@ -40,7 +49,7 @@ func (h hook) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (a
 	if err != nil {
 		return nil, err
 	}
-	return HookInfo{URL: c.URL, Status: answer.status}, nil
+	return HookInfo{URL: &c.URL, Status: &answer.status}, nil
 }
 
 // hookMessage is a message as it is posted to the target.

@@ -314,12 +314,60 @@ func TestHookBodies(t *testing.T) {
 	}
 }
 
+func infoOf(tb testing.TB, v Verified) string {
+	tb.Helper()
+	raw, err := json.Marshal(v.Info)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(raw)
+}
+
+// A gateway with a secret of its own and no address to post to only receives:
+// nobody can be asked, it hears, and nothing is sent over it. One with neither
+// is not finished.
+func TestHookOnlyReceives(t *testing.T) {
+	r := newRig(t, nil)
+	empty, _, err := r.Create(t.Context(), r.db, "webhook", agent.GatewayChange{Name: agent.Some("Empty")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := r.Verify(t.Context(), r.db, empty.ID); err != nil || v.Success || v.Error != "config.url missing" || r.gateway(t, empty.ID).Status != agent.GatewayFailed {
+		t.Errorf("an empty config: %+v, %v", v, err)
+	}
+	const own = "a secret of my own"
+	if _, err := r.Update(t.Context(), r.db, empty.ID, agent.GatewayChange{Config: agent.Some(agent.GatewayConfigChange{Secret: agent.Some(own)})}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := r.Verify(t.Context(), r.db, empty.ID)
+	if g := r.gateway(t, empty.ID); err != nil || !v.Success || infoOf(t, v) != `{"url":null,"status":null}` || g.Status != agent.GatewayActive || !g.Verified {
+		t.Fatalf("with a secret: %+v, %v, %+v", v, err, g)
+	}
+	if got, err := r.Register(t.Context(), r.db, empty.ID, ""); err != nil || !got.Success || !strings.HasSuffix(got.WebhookURL, "/"+empty.ID+"/webhook") {
+		t.Errorf("registered %+v, %v", got, err)
+	}
+	if _, err := r.post(t, empty.ID, hub(own, `{"from":"ada","text":"Hello"}`), `{"from":"ada","text":"Hello"}`); err != nil || len(r.messages(t)) != 1 {
+		t.Errorf("%d messages, %v", len(r.messages(t)), err)
+	}
+	_, err = r.Send(t.Context(), r.db, SendRequest{Type: agent.GatewayWebhook, GatewayID: empty.ID, To: "ada", Text: "Hi"})
+	if agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), "config.url missing") {
+		t.Errorf("sent: %v", err)
+	}
+	target := newReceiver(t, nil) // an address is pinged again
+	if _, err := r.Update(t.Context(), r.db, empty.ID, agent.GatewayChange{Config: agent.Some(agent.GatewayConfigChange{URL: agent.Some(target.URL)})}); err != nil {
+		t.Fatal(err)
+	}
+	if v, err = r.Verify(t.Context(), r.db, empty.ID); err != nil || infoOf(t, v) != `{"url":"`+target.URL+`","status":200}` {
+		t.Errorf("with an address: %+v, %v", v, err)
+	}
+}
+
 func TestHookSends(t *testing.T) {
 	r := newRig(t, nil)
 	target := newReceiver(t, nil)
 	g, secret := r.connect(t, "webhook", agent.GatewayConfigChange{URL: agent.Some(target.URL), Headers: agent.Some(map[string]string{"Authorization": "Bearer mine", "webhook-id": "forged"})})
 	v, err := r.Verify(t.Context(), r.db, g.ID)
-	if err != nil || !v.Success || v.Info != (HookInfo{target.URL, 200}) {
+	if err != nil || !v.Success || infoOf(t, v) != `{"url":"`+target.URL+`","status":200}` {
 		t.Fatalf("verified %+v, %v", v, err)
 	}
 	ping := target.next(t)

@@ -19,10 +19,10 @@ const (
 )
 
 // EnqueueAnswers notes which messages, of those that events tell of, the agent
-// is to answer by itself: they came in over an active gateway, no active
-// workflow's trigger names them, auto_reply and a provider are set, no person
-// answers the conversation, and no machine wrote them, as email tells. A message is noted once. It returns how
-// many it noted.
+// is to answer by itself: they came in over an active gateway that answers can
+// go out by, no active workflow's trigger names them, auto_reply and a provider
+// are set, no person answers the conversation, and no machine wrote them, as
+// email tells. A message is noted once. It returns how many it noted.
 func (db *DB) EnqueueAnswers(ctx context.Context, events []agent.Event) (int, error) {
 	var ids []int64
 	for _, e := range events {
@@ -52,7 +52,8 @@ func (db *DB) EnqueueAnswers(ctx context.Context, events []agent.Event) (int, er
 		for _, id := range ids {
 			done, err := tx.exec(`INSERT INTO _answers(message_id, conversation_id, created_at)
 				SELECT m.id, v.id, ?1 FROM messages m JOIN conversations v ON v.id = m.conversation_id JOIN gateways g ON g.id = v.gateway_id
-				WHERE m.id = ?2 AND m.role = 'user' AND m.metadata ->> '$.auto_submitted' IS NULL AND v.muted = 0 AND g.status = 'active' AND NOT EXISTS (
+				WHERE m.id = ?2 AND m.role = 'user' AND m.metadata ->> '$.auto_submitted' IS NULL AND v.muted = 0 AND g.status = 'active'
+				AND (g.type <> 'webhook' OR EXISTS (SELECT 1 FROM json_each(g.configured_fields) WHERE value = 'url')) AND NOT EXISTS (
 					SELECT 1 FROM _triggers t JOIN workflows w ON w.id = t.workflow_id JOIN json_each(w.nodes) n ON n.value ->> '$.id' = t.node_id
 					WHERE t.event IN ('message.received', 'message.*') AND coalesce(n.value ->> '$.data.gateway_id', '') IN ('', g.id))
 				AND (SELECT count(*) FROM _answers) < ?3 ON CONFLICT DO NOTHING`, tx.Now, id, maxUnanswered)

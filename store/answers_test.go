@@ -81,3 +81,31 @@ func TestMachinesGetNoAnswer(t *testing.T) {
 		t.Errorf("%d to answer, %v", n, err)
 	}
 }
+
+// TestNoAnswerWithoutAddress: what nobody can be sent is not asked of a model.
+func TestNoAnswerWithoutAddress(t *testing.T) {
+	db := createAgent(t, openFolder(t), "a")
+	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, config := range []agent.GatewayConfig{{Secret: "s"}, {Secret: "s", URL: "https://example.com"}} {
+		g, err := db.CreateGateway(t.Context(), agent.Gateway{Type: agent.GatewayWebhook, Name: "In"}, config, "whsec_x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(t, db, "UPDATE gateways SET status = 'active' WHERE id = ?", g.ID)
+		last := value[int64](t, db, "SELECT coalesce(max(seq), 0) FROM _events")
+		receiveOne(t, db, g.ID, said("1", "t", "ada", "Hello"))
+		events, err := db.Events(t.Context(), last, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 0
+		if config.URL != "" {
+			want = 1
+		}
+		if n, err := db.EnqueueAnswers(t.Context(), events); err != nil || n != want {
+			t.Errorf("with the address %q: %d to answer, %v", config.URL, n, err)
+		}
+	}
+}
