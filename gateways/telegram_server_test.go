@@ -29,7 +29,8 @@ type botServer struct {
 	sent    []map[string]any
 	refuse  map[string][]string // by method: "429 {…}" of the next calls
 	offsets []int64
-	hold    time.Duration // how long an answer is held back at most
+	hold    time.Duration      // how long an answer is held back at most
+	met     func(place string) // is told where a call has come to; nil: nobody is
 }
 
 func newBotServer(tb testing.TB) *botServer {
@@ -50,6 +51,7 @@ func (b *botServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	var in map[string]any
 	_ = json.Unmarshal(body, &in)
+	b.meet(method + " asked")
 	b.mu.Lock()
 	b.calls = append(b.calls, method)
 	if list := b.refuse[method]; len(list) > 0 {
@@ -68,7 +70,18 @@ func (b *botServer) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	result := b.do(r, method, in)
 	raw, _ := json.Marshal(map[string]any{"ok": true, "result": result})
+	b.meet(method + " done")
 	_, _ = w.Write(raw)
+	_ = http.NewResponseController(w).Flush()
+	if list, ok := result.([]json.RawMessage); !ok || len(list) > 0 {
+		b.meet(method + " answered")
+	}
+}
+
+func (b *botServer) meet(place string) {
+	if b.met != nil {
+		b.met(place)
+	}
 }
 
 func (b *botServer) do(r *http.Request, method string, in map[string]any) any {

@@ -34,7 +34,7 @@ import (
 // by whoever wants more kills than the default.
 const (
 	childFolder = "SATCHEL_TEST_FOLDER"
-	wantedKills = "SATCHEL_TEST_KILLS"
+	killRounds = "SATCHEL_KILL_ROUNDS"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -237,7 +237,7 @@ func (w *world) serve(t *testing.T, path string) bool {
 // that comes again has its Idempotency-Key.
 func TestKillNine(t *testing.T) {
 	kills := 8
-	if n, err := strconv.Atoi(os.Getenv(wantedKills)); err == nil {
+	if n, err := strconv.Atoi(os.Getenv(killRounds)); err == nil {
 		kills = n
 	}
 	each := 10 + 2*kills // schedules of a kind: more than come to an end before the last kill
