@@ -94,7 +94,7 @@ func TestPollFetches(t *testing.T) {
 		t.Errorf("the gateway %+v", g)
 	}
 	calls, _, _, _ := p.bot.state()
-	if calls[0] != "getMe" || calls[1] != "deleteWebhook" || calls[2] != "getUpdates" {
+	if at := slices.Index(calls, "deleteWebhook"); at < 0 || at > slices.Index(calls, "getUpdates") {
 		t.Errorf("called %v", calls)
 	}
 	for range 3 {

@@ -29,31 +29,45 @@ type storm struct {
 	folder  *store.Folder
 	server  *httptest.Server
 	agents  []*store.DB
-	started chan time.Time
+	reached chan time.Time // gets the moment when a run has come to what is measured
 }
 
-// newStorm makes agents with schedules that rest; openFiles bounds how many of
-// the agents' files may be open.
-func newStorm(b *testing.B, openFiles int, callback string) *storm {
+// stormCase is a kind of storm.
+type stormCase struct {
+	name      string
+	callback  string
+	openFiles int    // of the agents, at most
+	settings  string // of the workflows
+	ends      bool   // the ends of runs are measured and not their starts
+}
+
+// newStorm makes agents with schedules that rest.
+func newStorm(b *testing.B, tc stormCase) *storm {
 	b.Helper()
 	quiet := slog.New(slog.DiscardHandler)
-	folder, err := store.Open(store.Options{Path: b.TempDir(), OpenFiles: openFiles, Log: quiet})
+	folder, err := store.Open(store.Options{Path: b.TempDir(), OpenFiles: tc.openFiles, Log: quiet})
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := &storm{folder: folder, started: make(chan time.Time, stormAgents*stormSchedules)}
+	s := &storm{folder: folder, reached: make(chan time.Time, stormAgents*stormSchedules)}
 	engine := flow.New(flow.Options{Folder: folder, Log: quiet})
 	scheduler := schedule.New(schedule.Options{Folder: folder, Log: quiet, Runners: map[string]schedule.Runner{
 		agent.CallbackAgent: func(context.Context, *store.DB, schedule.Callback) (string, error) {
-			s.started <- time.Now()
+			s.reached <- time.Now()
 			return "", nil
 		},
 		agent.CallbackWorkflow: func(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
-			return engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()},
+			id, err := engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()},
 				func(id string) {
-					s.started <- time.Now()
+					if !tc.ends {
+						s.reached <- time.Now()
+					}
 					c.Began(id)
 				})
+			if tc.ends {
+				s.reached <- time.Now()
+			}
+			return id, err
 		},
 	}})
 	if err := engine.Start(context.Background()); err != nil {
@@ -73,15 +87,15 @@ func newStorm(b *testing.B, openFiles int, callback string) *storm {
 		}
 	})
 	for i := range stormAgents {
-		s.agents = append(s.agents, s.makeAgent(b, i, callback))
+		s.agents = append(s.agents, s.makeAgent(b, i, tc))
 	}
 	return s
 }
 
 const stormGraph = `"nodes":[{"id":"t","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"s","type":"set","position":{"x":0,"y":0},"data":{"values":{"a":1}}}],
-	"edges":[{"id":"e","source":"t","target":"s"}],"settings":{"concurrency":100}`
+	"edges":[{"id":"e","source":"t","target":"s"}]`
 
-func (s *storm) makeAgent(b *testing.B, i int, callback string) *store.DB {
+func (s *storm) makeAgent(b *testing.B, i int, tc stormCase) *store.DB {
 	b.Helper()
 	db, err := s.folder.CreateAgent(b.Context(), agent.Agent{Name: fmt.Sprintf("storm-%d", i)}, "")
 	if err != nil {
@@ -89,10 +103,10 @@ func (s *storm) makeAgent(b *testing.B, i int, callback string) *store.DB {
 	}
 	c := &visitor{url: s.server.URL, folder: s.folder, header: http.Header{}}
 	at := "/api/agents/" + db.ID()
-	workflow := c.must(b, 201, "POST", at+"/workflows", `{"name":"w","status":"active",`+stormGraph+`}`)
+	workflow := c.must(b, 201, "POST", at+"/workflows", `{"name":"w","status":"active",`+stormGraph+`,"settings":{`+tc.settings+`}}`)
 	s.sql(b, db, fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		INSERT INTO schedules(name, type, cron_expression, callback_type, callback_id, payload, overlap)
-		SELECT 's', 'cron', '0 0 1 1 *', '%s', '%s', '{"prompt":"x"}', 'allow' FROM n`, stormSchedules, callback, workflow["id"]))
+		SELECT 's', 'cron', '0 0 1 1 *', '%s', '%s', '{"prompt":"x"}', 'allow' FROM n`, stormSchedules, tc.callback, workflow["id"]))
 	return db
 }
 
@@ -148,14 +162,18 @@ func quantile(sorted []time.Duration, q float64) float64 {
 // same moment, and measures when their calls start and what clients of the API
 // notice of it.
 func BenchmarkScheduleStorm(b *testing.B) {
-	for _, tc := range []struct {
-		name, callback string
-		openFiles      int
-	}{
-		{"call", agent.CallbackAgent, 256}, {"call/32-files-open", agent.CallbackAgent, 32}, {"workflow", agent.CallbackWorkflow, 256},
+	for _, tc := range []stormCase{
+		{"call", agent.CallbackAgent, 256, "", false}, {"call/32-files-open", agent.CallbackAgent, 32, "", false},
+		{"workflow", agent.CallbackWorkflow, 256, `"concurrency":100`, false},
+		{"one-at-a-time/queue", agent.CallbackWorkflow, 256, `"concurrency":1,"on_conflict":"queue"`, true},
+		{"one-at-a-time/reject", agent.CallbackWorkflow, 256, `"concurrency":1,"on_conflict":"reject"`, true}, // which schedules do not heed
 	} {
 		b.Run(tc.name, func(b *testing.B) {
-			s := newStorm(b, tc.openFiles, tc.callback)
+			s := newStorm(b, tc)
+			what := "start"
+			if tc.ends {
+				what = "end"
+			}
 			b.ResetTimer()
 			for range b.N {
 				due := time.Now().Add(3 * time.Second)
@@ -163,8 +181,11 @@ func BenchmarkScheduleStorm(b *testing.B) {
 					s.sql(b, db, "UPDATE schedules SET next_run = '"+agent.At(due).String()+"'")
 				}
 				late, calls := s.wait(b, due)
-				b.ReportMetric(quantile(late, 0.99), "ms-start-p99")
-				b.ReportMetric(quantile(late, 1), "ms-start-last")
+				if tc.ends {
+					s.checkOrder(b)
+				}
+				b.ReportMetric(quantile(late, 0.99), "ms-"+what+"-p99")
+				b.ReportMetric(quantile(late, 1), "ms-"+what+"-last")
 				b.ReportMetric(quantile(calls, 0.5), "ms-api-p50")
 				b.ReportMetric(quantile(calls, 0.99), "ms-api-p99")
 			}
@@ -172,14 +193,30 @@ func BenchmarkScheduleStorm(b *testing.B) {
 	}
 }
 
-// wait waits until all have started and returns how late each was, and how long
+// checkOrder looks at the executions of each agent, of which one runs at a time:
+// none is lost, no two ran at once, and of those that queued none ran before one
+// that was drawn and entered before it.
+func (s *storm) checkOrder(b *testing.B) {
+	b.Helper()
+	for _, db := range s.agents {
+		r, err := db.SQL(b.Context(), `WITH x AS (SELECT id, rowid AS entered, status, created_at, started_at, completed_at, lag(completed_at) OVER (ORDER BY started_at, completed_at) AS before
+				FROM executions WHERE created_at >= (SELECT max(last_run) FROM schedules))
+			SELECT count(*), coalesce(sum(status <> 'complete'), 0), coalesce(sum(started_at < before), 0),
+				coalesce(sum(started_at > created_at AND EXISTS (SELECT 1 FROM x y WHERE y.id < x.id AND y.entered < x.entered AND y.started_at > x.started_at)), 0) FROM x`, store.Params{}, store.Access{})
+		if want := fmt.Sprintf("[[%d 0 0 0]]", stormSchedules); err != nil || fmt.Sprint(r.Rows) != want {
+			b.Fatalf("%s: executions, not complete, beside another, out of order: %v, want %s, %v", db.ID(), r.Rows, want, err)
+		}
+	}
+}
+
+// wait waits until all have come so far and returns how late each was, and how long
 // requests of clients took meanwhile.
 func (s *storm) wait(b *testing.B, due time.Time) (late, calls []time.Duration) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for range stormAgents * stormSchedules {
-			late = append(late, (<-s.started).Sub(due))
+			late = append(late, (<-s.reached).Sub(due))
 		}
 	}()
 	<-time.After(time.Until(due)) // clients come when the storm does
