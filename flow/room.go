@@ -159,7 +159,12 @@ func (e *Engine) goOn(x resumable) {
 // takeNext begins the execution that has been in a workflow's queue for
 // longest, in the place that was taken for it. It takes e.mu itself.
 func (e *Engine) takeNext(l *line) {
-	id, err := l.agent.db.BeginQueued(e.work, l.workflow)
+	var id string
+	leave, err := e.turns.take(e.work, l.agent.db)
+	if err == nil {
+		id, err = l.agent.db.BeginQueued(e.work, l.workflow)
+		leave()
+	}
 	e.mu.Lock()
 	if err != nil && e.work.Err() == nil && agent.ErrorCode(err) != agent.CodeNotFound {
 		e.log.Error("take an execution from the queue", "agent", l.agent.db.ID(), "error", err)

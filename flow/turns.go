@@ -8,7 +8,7 @@ import (
 	"satchel/store"
 )
 
-// Bounds of the executions that Once is starting at a time.
+// Bounds of the executions that Once and queues are starting at a time.
 const (
 	maxTurns = 8   // agents
 	perTurn  = 128 // of one agent before another has its turn
