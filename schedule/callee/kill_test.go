@@ -34,7 +34,7 @@ import (
 // by whoever wants more kills than the default.
 const (
 	childFolder = "SATCHEL_TEST_FOLDER"
-	killRounds = "SATCHEL_KILL_ROUNDS"
+	killRounds  = "SATCHEL_KILL_ROUNDS"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
