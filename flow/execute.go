@@ -16,7 +16,7 @@ type Request struct {
 	Input      json.RawMessage // an object; nil is an empty one
 	Trigger    string          // what starts it: manual, webhook, schedule, calendar, or the name of an event
 	Cause      string          // names what starts it, so that it starts it once; may be empty
-	Alike      string          // see store.StartedExecution
+	Replay     string          // names it too, for a few minutes; see store.StartedExecution. May be empty
 	Queue      bool            // wait in the queue, whatever the workflow's on_conflict says
 	Wait       time.Duration   // how long to wait for the end; 0: not at all
 	Hook       bool            // only if the workflow is active and a webhook triggers it; a webhook-response ends the waiting
@@ -82,9 +82,9 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	}
 	// An execution whose end is waited for is not promised to anybody before
 	// that, so it is first written when there is something to write.
-	fresh := begins && (q.Wait > 0 && q.Cause == "" || q.began != nil)
+	fresh := begins && (q.Wait > 0 && q.Cause == "" && q.Replay == "" || q.began != nil)
 	if !fresh {
-		entered, err := db.Enter(ctx, []store.StartedExecution{{Execution: x, Name: p.workflow.Name, Cause: q.Cause, Alike: q.Alike}})
+		entered, err := db.Enter(ctx, []store.StartedExecution{{Execution: x, Name: p.workflow.Name, Cause: q.Cause, Replay: q.Replay}})
 		if err != nil || !entered[0] {
 			if begins {
 				e.giveBack(l)

@@ -55,16 +55,21 @@ func (s *Server) callHook(c *Call) error {
 	if err != nil {
 		return err
 	}
-	cause, alike, err := hookCause(c.echo.Request().Header, in.ID, &hook.Auth, raw)
+	cause, err := hookCause(c.echo.Request().Header, in.ID)
 	if err != nil {
 		return err
 	}
-	started, err := s.execute(c, flow.Request{WorkflowID: in.ID, Input: payload, Trigger: "webhook", Cause: cause, Alike: alike, Queue: true, Hook: true, Wait: hookWait})
+	replay := ""
+	if hook.Auth.SignsBodyOnly() {
+		sum := sha256.Sum256(raw)
+		replay = "hook:" + in.ID + ":" + hex.EncodeToString(sum[:])
+	}
+	started, err := s.execute(c, flow.Request{WorkflowID: in.ID, Input: payload, Trigger: "webhook", Cause: cause, Replay: replay, Queue: true, Hook: true, Wait: hookWait})
 	if err != nil {
 		return err
 	}
 	if started.Repeated {
-		return s.repeatHook(c, cause, alike)
+		return s.repeatHook(c, cause, replay)
 	}
 	if started.Response != nil {
 		return answerHook(c.echo, started.Response)
@@ -96,34 +101,23 @@ var deliveryHeaders = []string{"Webhook-Id", "Svix-Id", "Idempotency-Key", "X-Gi
 // maxDeliveryID bounds the id of a delivery, in bytes.
 const maxDeliveryID = 256
 
-// hookCause names what starts an execution when the sender does; else "". Of a
-// body that was signed alone, whose id anybody could change, alike names the
-// body.
-func hookCause(h http.Header, workflowID string, auth *agent.HookAuth, body []byte) (cause, alike string, err error) {
-	cause = "hook:" + workflowID + ":"
-	if auth.SignsBodyOnly() {
-		sum := sha256.Sum256(body)
-		cause += hex.EncodeToString(sum[:]) + ":"
-		alike = cause
-	}
+// hookCause names what starts an execution when the sender does; else "".
+func hookCause(h http.Header, workflowID string) (string, error) {
 	for _, name := range deliveryHeaders {
 		if id := h.Get(name); id != "" {
 			if len(id) > maxDeliveryID || !utf8.ValidString(id) {
-				return "", "", agent.Invalid(strings.ToLower(name), fmt.Sprintf("must be text of at most %d bytes", maxDeliveryID))
+				return "", agent.Invalid(strings.ToLower(name), fmt.Sprintf("must be text of at most %d bytes", maxDeliveryID))
 			}
-			return cause + id, alike, nil
+			return "hook:" + workflowID + ":" + id, nil
 		}
 	}
-	if alike == "" {
-		return "", "", nil
-	}
-	return cause + agent.NewID(agent.KindDelivery), alike, nil
+	return "", nil
 }
 
 // repeatHook answers a delivery that came before as the first one was answered,
 // or with how its execution stands.
-func (s *Server) repeatHook(c *Call, cause, alike string) error {
-	id, err := c.DB.ExecutionOf(c, cause, alike)
+func (s *Server) repeatHook(c *Call, cause, replay string) error {
+	id, err := c.DB.ExecutionOf(c, cause, replay)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ func (db *DB) Enter(ctx context.Context, started []StartedExecution) (entered []
 	return Write(ctx, db, func(tx *Tx) ([]bool, error) {
 		entered := make([]bool, len(started))
 		for i, s := range started {
-			known, err := tx.causeOf(s.Cause, s.Alike)
+			known, err := tx.causeOf(s.Cause, s.Replay)
 			if err != nil {
 				return nil, err
 			}
@@ -22,6 +22,9 @@ func (db *DB) Enter(ctx context.Context, started []StartedExecution) (entered []
 				continue
 			}
 			if err := tx.insertExecution(s.Execution, s.Cause, false); err != nil {
+				return nil, err
+			}
+			if err := tx.noteReplay(s.Replay, s.ID); err != nil {
 				return nil, err
 			}
 			if err := tx.auditExecuted(s.Execution); err != nil {
@@ -56,33 +59,42 @@ func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []
 	return err
 }
 
-// causeOf returns the execution that a cause started, or, when alike is set,
-// that one like it did within agent.SignatureAge; "" for none.
-func (tx *Tx) causeOf(cause, alike string) (id string, err error) {
-	if cause == "" {
+// causeOf returns the execution that a cause started, or a replay within
+// agent.SignatureAge; "" for none.
+func (tx *Tx) causeOf(cause, replay string) (id string, err error) {
+	if cause != "" {
+		if err = tx.value(&id, "SELECT id FROM executions WHERE cause = ? AND cause <> ''", cause); !errors.Is(err, sql.ErrNoRows) {
+			return id, err
+		}
+	}
+	if replay == "" {
 		return "", nil
 	}
-	err = tx.value(&id, "SELECT id FROM executions WHERE cause = ? AND cause <> ''", cause)
-	if !errors.Is(err, sql.ErrNoRows) || alike == "" {
-		return id, withoutNone(err)
+	err = tx.value(&id, "SELECT execution_id FROM _replays WHERE request = ? AND created_at BETWEEN ? AND ?", replay,
+		agent.At(tx.Now.Add(-agent.SignatureAge)), agent.At(tx.Now.Add(agent.SignatureAge)))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
 	}
-	err = tx.value(&id, "SELECT id FROM executions WHERE cause > ?1 AND cause < ?1 || char(0x10ffff) AND cause <> '' AND created_at > ?2 AND created_at <= ?3 ORDER BY created_at DESC LIMIT 1",
-		alike, agent.At(tx.Now.Add(-agent.SignatureAge)), agent.At(tx.Now.Add(agent.SignatureAge)))
-	return id, withoutNone(err)
+	return id, err
 }
 
-// withoutNone takes away the error of a query that found nothing.
-func withoutNone(err error) error {
-	if errors.Is(err, sql.ErrNoRows) {
+// noteReplay remembers what an execution was started by, and forgets what is
+// no replay any more.
+func (tx *Tx) noteReplay(replay, executionID string) error {
+	if replay == "" {
 		return nil
 	}
+	if _, err := tx.exec("DELETE FROM _replays WHERE created_at < ?", agent.At(tx.Now.Add(-agent.SignatureAge))); err != nil {
+		return err
+	}
+	_, err := tx.exec("INSERT INTO _replays VALUES (?1,?2,?3) ON CONFLICT DO UPDATE SET execution_id = ?2, created_at = ?3", replay, executionID, tx.Now)
 	return err
 }
 
-// ExecutionOf finds the execution that a cause, or one like it, started; see
+// ExecutionOf finds the execution that a cause or a replay started; see
 // StartedExecution.
-func (db *DB) ExecutionOf(ctx context.Context, cause, alike string) (string, error) {
-	id, err := Read(ctx, db, func(tx *Tx) (string, error) { return tx.causeOf(cause, alike) })
+func (db *DB) ExecutionOf(ctx context.Context, cause, replay string) (string, error) {
+	id, err := Read(ctx, db, func(tx *Tx) (string, error) { return tx.causeOf(cause, replay) })
 	if err == nil && id == "" {
 		err = agent.Errorf(agent.CodeNotFound, "the execution is not there any more")
 	}

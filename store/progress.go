@@ -29,9 +29,9 @@ type StartedExecution struct {
 	*agent.Execution
 	Name  string // of its workflow
 	Cause string // names what starts it: a second one of the same cause is not entered
-	// Alike, when set, is what Cause begins with: nor is one entered that began
-	// like one that was entered within agent.SignatureAge.
-	Alike string
+	// Replay names what else starts it, for agent.SignatureAge only: a second
+	// one of the same name is not entered before that is over.
+	Replay string
 }
 
 // ErrEnded says that an execution ended, or was deleted, by another hand.

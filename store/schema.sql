@@ -383,6 +383,15 @@ CREATE INDEX executions_unfinished ON executions(status, asleep, workflow_id, id
 CREATE UNIQUE INDEX executions_cause ON executions(cause) WHERE cause <> '';
 CREATE INDEX executions_parent ON executions(parent_id) WHERE parent_id <> '';
 
+-- Requests that nothing but their signed body tells from others, for as long as
+-- a second one counts as the first sent again.
+CREATE TABLE _replays (
+  request      TEXT PRIMARY KEY NOT NULL,
+  execution_id TEXT NOT NULL,
+  created_at   TEXT NOT NULL
+) WITHOUT ROWID, STRICT;
+CREATE INDEX _replays_created ON _replays(created_at);
+
 CREATE TABLE _journal (  -- what became of nodes, one row a commit
   seq          INTEGER PRIMARY KEY,
   execution_id TEXT NOT NULL REFERENCES executions(id) ON DELETE CASCADE,

@@ -45,44 +45,55 @@ func enter(t testing.TB, db *DB, w agent.Workflow) *agent.Execution {
 	return x
 }
 
-// TestEnterAlike enters executions whose causes begin alike: within five
-// minutes of one that was entered none is, and after that the same cause is
-// still known.
-func TestEnterAlike(t *testing.T) {
+// TestReplays enters executions by the same request: within five minutes of
+// one that was entered none is, and what is older is forgotten.
+func TestReplays(t *testing.T) {
 	db := openFolder(t).Default()
 	w := createWorkflow(t, db, graphOf(`{"id":"t","type":"trigger"}`))
-	began := func(cause string, ago time.Duration) (string, bool) {
+	enter := func(cause, replay string) string {
 		t.Helper()
 		x := running(w)
-		x.CreatedAt = agent.At(time.Now().Add(-ago))
-		entered, err := db.Enter(t.Context(), []StartedExecution{{Execution: x, Name: w.Name, Cause: cause, Alike: "hook:w:a:"}})
+		entered, err := db.Enter(t.Context(), []StartedExecution{{Execution: x, Name: w.Name, Cause: cause, Replay: replay}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return x.ID, entered[0]
-	}
-	old, _ := began("hook:w:a:1", 6*time.Minute)
-	if _, ok := began("hook:w:a:1", 0); ok {
-		t.Error("the same cause after six minutes")
-	}
-	if _, ok := began("hook:w:a:future", -6*time.Minute); !ok {
-		t.Error("six minutes after one that was alike: refused")
-	}
-	if _, ok := began("hook:w:b:1", 0); !ok { // also: what a clock that was ahead left does not hold for ever
-		t.Error("another body: refused")
-	}
-	fresh, ok := began("hook:w:a:2", 0)
-	if !ok {
-		t.Error("beside one that is ahead: refused")
-	}
-	if _, ok := began("hook:w:a:3", 0); ok {
-		t.Error("alike and at once")
-	}
-	for cause, want := range map[string]string{"hook:w:a:1": old, "hook:w:a:2": fresh, "hook:w:a:3": fresh, "hook:w:c:1": ""} {
-		alike := cause[:len("hook:w:a:")]
-		if id, err := db.ExecutionOf(t.Context(), cause, alike); id != want || (err == nil) != (want != "") {
-			t.Errorf("%s leads to %q, %v", cause, id, err)
+		id, err := db.ExecutionOf(t.Context(), cause, replay)
+		if err != nil || entered[0] != (id == x.ID) {
+			t.Errorf("%s %s: entered %v, and %s is the execution of it, %v", cause, replay, entered[0], id, err)
 		}
+		return id
+	}
+	later := func(minutes string) {
+		t.Helper()
+		do(t, db, "UPDATE _replays SET created_at = strftime('%Y-%m-%dT%H:%M:%fZ', created_at, ?)", minutes+" minutes")
+	}
+	one, other := enter("c1", "a"), enter("c2", "b")
+	for _, cause := range []string{"", "c1", "c3"} {
+		if id := enter(cause, "a"); id != one {
+			t.Errorf("at once %q leads to another execution", cause)
+		}
+	}
+	if id := enter("c2", "a"); id != other {
+		t.Error("a cause that was is not known beside a request that was")
+	}
+	later("-4")
+	if id := enter("c4", "a"); id != one {
+		t.Error("after four minutes another execution")
+	}
+	later("-2")
+	if id := enter("c1", "a"); id != one {
+		t.Error("the same cause after six minutes is another execution")
+	}
+	again := enter("c5", "a")
+	if again == one {
+		t.Error("after six minutes the same execution")
+	}
+	if n := value[int](t, db, "SELECT count(*) FROM _replays"); n != 1 {
+		t.Errorf("%d requests are remembered", n)
+	}
+	later("+10") // by a clock that was ahead
+	if id := enter("", "a"); id == again {
+		t.Error("a clock that was ahead holds executions back")
 	}
 }
 
