@@ -19,7 +19,7 @@ export async function agentList(page) {
       pager(found.meta, (to) => { offset = to; return load(); }));
   };
   search.addEventListener("input", settled(() => { offset = 0; return load(); }));
-  page.append(h("h1", { tabindex: -1 }, "Agents"), h("div", { class: "row" }, search, h("span", { class: "grow" }), importButton(),
+  page.append(h("h1", { tabindex: -1 }, "Agents"), h("div", { class: "row" }, search, h("span", { class: "grow" }), h("a", { href: "#/keys" }, "API keys"), importButton(),
     h("button", { type: "button", class: "main", click: create }, "New agent")), list);
   await load();
 }
@@ -46,25 +46,25 @@ function importButton() {
   return [bar, file, h("button", { type: "button", click: () => file.click() }, "Import a backup")];
 }
 
-export async function overview(page, { agent, at, again }) {
+export async function overview(page, { agent, at, may, again }) {
   const paused = agent.status === "paused";
   const status = (to) => async () => { await put(at(), { status: to }); await again(); };
   page.append(
     h("h1", { tabindex: -1 }, agent.name, " ", badge(agent.status)),
     h("dl", { class: "facts" }, Object.entries(agent.stats).map(([name, n]) => h("div", {}, h("dt", {}, name), h("dd", {}, n.toLocaleString())))),
     h("div", { class: "row" },
-      agent.status === "active" && button("Pause", status("paused")),
-      agent.status !== "active" && button(paused ? "Resume" : "Enable", status("active")),
-      button("Download backup", () => download("POST", at("backup"))),
-      h("button", { type: "button", click: () => copy(agent, at) }, "Copy"),
-      agent.id !== "default" && h("button", { type: "button", class: "danger", click: () => confirm(`Delete ${agent.name}?`,
+      may && agent.status === "active" && button("Pause", status("paused")),
+      may && agent.status !== "active" && button(paused ? "Resume" : "Enable", status("active")),
+      may && button("Download backup", () => download("POST", at("backup"))),
+      may && h("button", { type: "button", click: () => copy(agent, at) }, "Copy"),
+      agent.role === "owner" && agent.id !== "default" && h("button", { type: "button", class: "danger", click: () => confirm(`Delete ${agent.name}?`,
         "Its knowledge, contacts, conversations and everything else in it are deleted. This cannot be undone.",
         "Delete", async () => { const gone = await remove(at()); tell(gone.message); location.hash = "#/"; }, agent.name) }, "Delete")),
     paused ? h("p", { class: "hint" }, "While it is paused, triggers, schedules and automatic replies rest; the interface works.") : "",
     h("h2", {}, "About"),
     form([{ name: "name", label: "Name", value: agent.name, required: true, hint: nameHint },
       { name: "description", label: "Description", type: "textarea", value: agent.description, hint: "At most 500 characters." }],
-    { submit: "Save", run: async (values) => { await put(at(), values); tell("Saved."); await again(); } }),
+    { submit: "Save", locked: !may, run: async (values) => { await put(at(), values); tell("Saved."); await again(); } }),
     h("dl", { class: "about" }, [["Id", h("code", {}, agent.id)], ["Owner", agent.owner_email || "nobody: made without identity"],
       ["Model", [agent.settings.llm_provider, agent.settings.llm_model].filter(Boolean).join(" · ") || "none set"],
       ["Created", when(agent.created_at)], ["Changed", when(agent.updated_at)]].map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));

@@ -6,22 +6,34 @@ import { knowledge } from "./knowledge.js";
 import { contacts } from "./contacts.js";
 import { conversations } from "./conversations.js";
 import { workflows } from "./workflows.js";
+import { schedules } from "./schedules.js";
+import { calendar } from "./calendar.js";
+import { gateways } from "./gateways.js";
+import { webhooks } from "./webhooks.js";
+import { sessions } from "./sessions.js";
+import { tools } from "./tools.js";
 import { sql } from "./sql.js";
 import { settings } from "./settings.js";
+import { keys, people } from "./access.js";
 import { logs } from "./logs.js";
 
-const sections = { overview: ["Overview", overview], knowledge: ["Knowledge", knowledge], contacts: ["Contacts", contacts],
-  conversations: ["Conversations", conversations], workflows: ["Workflows", workflows], sql: ["SQL", sql], settings: ["Settings", settings], logs: ["Logs", logs] };
+const sections = {
+  overview: ["Overview", overview], knowledge: ["Knowledge", knowledge], contacts: ["Contacts", contacts], conversations: ["Conversations", conversations],
+  workflows: ["Workflows", workflows], schedules: ["Schedules", schedules], calendar: ["Calendar", calendar], gateways: ["Gateways", gateways],
+  webhooks: ["Webhooks", webhooks], browser: ["Browser", sessions], tools: ["Tools", tools], sql: ["SQL", sql], settings: ["Settings", settings],
+  access: ["Access", people], logs: ["Logs", logs],
+};
 
 const main = document.getElementById("main");
 const side = document.getElementById("side");
 let leaving = new AbortController();
 
-/** Where the address points: #/ or #/agents/ID/SECTION/REST. */
+/** Where the address points: #/, #/keys or #/agents/ID/SECTION/REST. */
 function place() {
   const parts = location.hash.replace(/^#\/?/, "").split("/");
   try {
-    const [, id, section = "overview", ...rest] = parts.map(decodeURIComponent);
+    const [kind, id, section = "overview", ...rest] = parts.map(decodeURIComponent);
+    if (kind === "keys") return { page: "keys" };
     return id ? { id, section: Object.hasOwn(sections, section) ? section : "overview", rest } : {};
   } catch {
     return {};
@@ -34,14 +46,14 @@ async function show() {
   leaving.abort();
   leaving = new AbortController();
   const { signal } = leaving;
-  const { id, section, rest } = place();
+  const { id, section, rest, page: own } = place();
   const page = h("div", { class: "page" });
   let agent;
   try {
     if (!id) {
       side.hidden = true;
-      document.title = "Satchel";
-      await agentList(page);
+      document.title = own === "keys" ? "API keys · Satchel" : "Satchel";
+      await (own === "keys" ? keys(page, { signal, refresh }) : agentList(page));
     } else {
       agent = await get(path("agents", id), {}, signal);
       const [title, view] = sections[section];
@@ -57,6 +69,12 @@ async function show() {
       id && !agent && h("a", { href: "#/" }, "All agents")));
   }
   if (!signal.aborted) main.replaceChildren(page);
+}
+
+/** What has to do with access is asked for again. */
+async function refresh() {
+  refreshKey();
+  await Promise.all([mode(), show()]);
 }
 
 function menu(agent, current) {
@@ -82,7 +100,7 @@ function askKey() {
     h("p", {}, "Sent with every request of this tab, and forgotten when the tab is closed."),
     form([{ name: "key", label: "Key", type: "password", value: key.get(), placeholder: "satchel_…" }], {
       submit: "Use it", cancel: close,
-      run: async (values) => { key.set(values.key.trim()); close(); refreshKey(); await show(); },
+      run: async (values) => { key.set(values.key.trim()); close(); await refresh(); },
     })]);
 }
 

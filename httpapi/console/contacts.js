@@ -1,8 +1,8 @@
 // Contacts: the list, one in a form, and CSV in and out.
 import { download, get, post, put, remove, upload } from "./api.js";
-import { badge, button, confirm, dialog, form, h, pager, settled, table } from "./dom.js";
+import { badge, button, confirm, dialog, form, h, object, pager, pretty, settled, table } from "./dom.js";
 
-export async function contacts(page, { at, signal }) {
+export async function contacts(page, { at, may, signal }) {
   const list = h("div");
   const search = h("input", { type: "search", placeholder: "Name, email or phone", "aria-label": "Search contacts" });
   const tag = h("input", { type: "search", placeholder: "Tag", "aria-label": "Only with this tag", class: "short" });
@@ -13,7 +13,7 @@ export async function contacts(page, { at, signal }) {
     list.replaceChildren(table([
       ["Name", (c) => c.name], ["Email", (c) => c.email], ["Phone", (c) => c.phone], ["Chat bot", (c) => c.chatbot_a],
       ["Tags", (c) => c.tags.map((t) => badge(t))],
-      ["", (c) => [button("Edit", async () => edit(await get(at("contacts", c.id)), at, load)),
+      ["", (c) => may && [button("Edit", async () => edit(await get(at("contacts", c.id)), at, load)),
         h("button", { type: "button", class: "danger", click: () => confirm(`Delete ${c.name}?`, "The contact is deleted; conversations with it stay.", "Delete",
           async () => { await remove(at("contacts", c.id)); await load(); }) }, "Delete")], "actions"],
     ], found.contacts, empty), found.meta.total ? pager(found.meta, (to) => { offset = to; return load(); }) : "");
@@ -23,10 +23,10 @@ export async function contacts(page, { at, signal }) {
   tag.addEventListener("input", first);
   page.append(h("h1", { tabindex: -1 }, "Contacts"),
     h("div", { class: "row" }, search, tag, h("span", { class: "grow" }),
-      h("button", { type: "button", click: () => importFile(at, load) }, "Import"),
+      may && h("button", { type: "button", click: () => importFile(at, load) }, "Import"),
       button("Export CSV", () => download("GET", at("contacts", "export"), { format: "csv" })),
       button("Export JSON", () => download("GET", at("contacts", "export"), { format: "json" })),
-      h("button", { type: "button", class: "main", click: () => edit(null, at, load) }, "New contact")), list);
+      may && h("button", { type: "button", class: "main", click: () => edit(null, at, load) }, "New contact")), list);
   await load();
 }
 
@@ -38,19 +38,13 @@ function edit(contact, at, done) {
     ...texts.map(([name, label]) => ({ name, label, value: contact?.[name], required: name === "name" })),
     { name: "tags", label: "Tags", value: contact?.tags.join(", "), hint: "With commas between." },
     { name: "notes", label: "Notes", type: "textarea", rows: 3, value: contact?.notes },
-    { name: "metadata", label: "Metadata", type: "textarea", code: true, rows: 3, value: JSON.stringify(contact?.metadata ?? {}, null, 2), hint: "A JSON object." },
+    { name: "metadata", label: "Metadata", type: "textarea", code: true, rows: 3, value: pretty(contact?.metadata ?? {}), hint: "A JSON object." },
   ], { submit: contact ? "Save" : "Add", cancel: close, wide: true, run: async (values) => {
-    const body = { ...values, tags: values.tags.split(","), metadata: parse(values.metadata) };
+    const body = { ...values, tags: values.tags.split(","), metadata: object(values.metadata, "metadata") };
     await (contact ? put(at("contacts", contact.id), body) : post(at("contacts"), body));
     close();
     await done();
   } }));
-}
-
-function parse(text) {
-  try { return JSON.parse(text || "{}"); } catch {
-    throw Object.assign(new Error("The metadata is not JSON."), { details: { field: "metadata", issue: "is not JSON" } });
-  }
 }
 
 function importFile(at, done) {

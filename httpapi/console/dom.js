@@ -29,7 +29,9 @@ export function tell(what) {
   const failed = what instanceof Error;
   const note = h("div", { class: failed ? "notice bad" : "notice" }, h("p", {}, failed ? what.message : what), failed && trace(what),
     h("button", { type: "button", class: "quiet", "aria-label": "Close", click: () => note.remove() }, "×"));
-  document.getElementById("notices").append(note);
+  const notices = document.getElementById("notices");
+  (document.querySelector("dialog[open]:last-of-type") ?? document.body).append(notices); // what a dialog covers cannot be read
+  notices.append(note);
   setTimeout(() => note.remove(), failed ? 12000 : 4000);
 }
 
@@ -77,6 +79,7 @@ export const issuesOf = (error) => error.details?.errors ?? (error.details?.fiel
 export function form(fields, { submit, run, cancel, extra, wide, locked }) {
   const made = new Map(fields.map((f) => [f.name, field(f)]));
   const send = h("button", { class: "main" }, submit);
+  const whole = h("div", { class: "whole" }); // what is wrong with no field of its own
   const values = () => Object.fromEntries([...made].filter(([, el]) => !el.hidden).map(([name, el]) => [name, el.read()]));
   const arrange = () => fields.filter((f) => f.when).forEach((f) => {
     const el = made.get(f.name);
@@ -91,16 +94,17 @@ export function form(fields, { submit, run, cancel, extra, wide, locked }) {
   const el = h("form", { class: wide ? "wide" : undefined, input: arrange, submit: async (event) => {
     event.preventDefault();
     made.forEach((f) => f.complain());
+    whole.replaceChildren();
     send.disabled = true;
     try {
       await run(values());
     } catch (error) {
       const shown = issuesOf(error).map(complain);
-      if (!shown.length || shown.includes(undefined)) tell(error);
+      if (!shown.length || shown.includes(undefined)) whole.replaceChildren(failure(error));
       shown.find(Boolean)?.focus();
     }
     send.disabled = false;
-  } }, [...made.values()], !locked && h("div", { class: "row" }, send, extra, cancel && h("button", { type: "button", click: cancel }, "Cancel")));
+  } }, [...made.values()], whole, !locked && h("div", { class: "row" }, send, extra, cancel && h("button", { type: "button", click: cancel }, "Cancel")));
   if (locked) made.forEach(({ input }) => { input[input.localName === "textarea" ? "readOnly" : "disabled"] = true; });
   arrange();
   return el;
@@ -143,7 +147,10 @@ export const ask = (label, title, text, run, word) =>
 export function dialog(title, build) {
   const close = () => box.close();
   const id = `d${++ids}`;
-  const box = h("dialog", { "aria-labelledby": id, close: () => box.remove() }, h("h2", { id }, title));
+  const box = h("dialog", { "aria-labelledby": id, close: () => {
+    if (box.querySelector("#notices")) document.body.append(document.getElementById("notices"));
+    box.remove();
+  } }, h("h2", { id }, title));
   box.append(...[build(close)].flat());
   document.body.append(box);
   box.showModal();
@@ -184,15 +191,20 @@ export const crumb = (href, text) => h("p", { class: "crumb" }, h("a", { href },
 /** A time span in milliseconds, as people say it. */
 export function span(ms) {
   if (ms < 1000) return `${Math.round(ms)} ms`;
-  const s = ms / 1000;
-  return s < 60 ? `${s.toFixed(1)} s` : s < 3600 ? `${Math.floor(s / 60)} min ${Math.round(s % 60)} s` : `${Math.floor(s / 3600)} h ${Math.round(s % 3600 / 60)} min`;
+  if (ms < 60000) return `${(ms / 1000).toFixed(1).replace(".0", "")} s`;
+  const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+  let left = Math.round(ms / 1000);
+  const parts = units.map(([name, seconds]) => { const n = Math.floor(left / seconds); left -= n * seconds; return n && `${n} ${name}`; });
+  const first = parts.findIndex(Boolean);
+  return parts.slice(first, first + 2).filter(Boolean).join(" ");
 }
 
-/** A moment in the reader's own way of writing it. */
-export function when(time) {
+/** A moment in the reader's own way of writing it; of the same day as another, only its time. */
+export function when(time, beside) {
   if (!time) return "never";
   const date = new Date(time);
-  return h("time", { datetime: time, title: time }, date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }));
+  const sameDay = beside && date.toDateString() === new Date(beside).toDateString();
+  return h("time", { datetime: time, title: time }, date.toLocaleString(undefined, { dateStyle: sameDay ? undefined : "medium", timeStyle: "short" }));
 }
 
 export const badge = (text) => h("span", { class: `badge ${String(text).replace(/[^a-z]/g, "")}` }, text);
@@ -202,6 +214,26 @@ export function size(bytes) {
   let n = 0;
   for (; bytes >= 1024 && n < 3; n++) bytes /= 1024;
   return `${bytes < 10 && n > 0 ? bytes.toFixed(1) : Math.round(bytes)} ${units[n]}`;
+}
+
+/** Puts new children into an element whose old ones may hold the focus: the same place of the new ones gets it. */
+export function refill(el, ...children) {
+  const places = () => [...el.querySelectorAll("a, button, input, select")];
+  const focused = places().indexOf(document.activeElement);
+  el.replaceChildren(...children);
+  places()[focused]?.focus();
+}
+
+/** Looks again, less and less often, while what load shows goes on: what it returns is to be told so each time. */
+export function follower(load, signal) {
+  let timer;
+  let wait = 1000;
+  signal.addEventListener("abort", () => clearTimeout(timer));
+  return (goesOn) => {
+    clearTimeout(timer);
+    wait = goesOn ? Math.min(wait * 1.5, 20000) : 1000;
+    if (goesOn && !signal.aborted) timer = setTimeout(() => load().catch(() => {}), document.hidden ? 20000 : wait);
+  };
 }
 
 /** Calls run a while after the last call. */

@@ -1,6 +1,6 @@
 // Executions of workflows: a list, and one, live while it runs.
 import { get, post, stream } from "./api.js";
-import { ask, badge, button, crumb, dialog, form, h, object, pager, pretty, size, span, table, when } from "./dom.js";
+import { ask, badge, button, crumb, dialog, follower, form, h, object, pager, pretty, refill, size, span, table, when } from "./dom.js";
 import { nameOf, picture } from "./graph.js";
 
 const ended = (x) => !["queued", "running"].includes(x.status);
@@ -13,14 +13,16 @@ export async function executionTable(shown, { at, to, signal }, query) {
     const found = await get(at("workflows", "executions"), { ...query, limit: 10, offset }, signal);
     const names = query.workflow_id || !found.executions.length ? null
       : new Map((await get(at("workflows"), { limit: 200 }, signal)).workflows.map((w) => [w.id, w.name]));
-    shown.replaceChildren(table([
+    refill(shown, table([
       names ? ["Workflow", (x) => h("bdi", {}, names.get(x.workflow_id) ?? x.workflow_id)] : ["Version", (x) => x.version, "number"],
       ["Begun", (x) => h("a", { href: to("workflows", "executions", x.id) }, when(x.started_at ?? x.created_at))],
       ["Status", (x) => [badge(x.status), x.error && h("small", { class: "wrong" }, x.error.message)]],
       ["Started by", (x) => x.trigger], ["Took", took],
     ], found.executions, "It has not been executed yet."),
     h("div", { class: "row" }, found.meta.total ? pager(found.meta, (next) => { offset = next; return load(); }) : "", button("Refresh", load, { class: "quiet" })));
+    look(found.executions.some((x) => !ended(x)));
   };
+  const look = follower(load, signal);
   await load();
 }
 

@@ -5,7 +5,7 @@ import { badge, button, confirm, failure, h, pager, size, table, tell, when } fr
 const kinds = ".txt,.md,.docx,.json,.csv,.pdf,.html,.htm";
 const busy = (source) => !["ready", "error"].includes(source.status);
 
-export async function knowledge(page, { at, signal }) {
+export async function knowledge(page, { at, may, signal }) {
   const sending = h("ul", { class: "sending" });
   const list = h("div");
   let offset = 0;
@@ -38,8 +38,8 @@ export async function knowledge(page, { at, signal }) {
     ["Changed", (s) => when(s.updated_at)],
     ["", (s) => [
       button("Download", () => download("GET", at("sources", s.id, "file"))),
-      !busy(s) && button("Reindex", async () => { await post(at("sources", s.id, "reindex")); await load(); }),
-      h("button", { type: "button", class: "danger", click: () => confirm(`Delete ${s.name}?`, "The document and its chunks are deleted.", "Delete",
+      may && !busy(s) && button("Reindex", async () => { await post(at("sources", s.id, "reindex")); await load(); }),
+      may && h("button", { type: "button", class: "danger", click: () => confirm(`Delete ${s.name}?`, "The document and its chunks are deleted.", "Delete",
         async () => { await remove(at("sources", s.id)); await load(); }) }, "Delete")], "actions"],
   ], all, "Nothing is known yet. Upload a document to begin.");
 
@@ -67,7 +67,7 @@ export async function knowledge(page, { at, signal }) {
   file, h("button", { type: "button", class: "main", click: () => file.click() }, "Upload documents"),
   h("span", { class: "hint" }, "or drop them here: text, Markdown, HTML, PDF, DOCX, CSV, JSON"));
 
-  page.append(h("h1", { tabindex: -1 }, "Knowledge"), search(at, signal), h("h2", {}, "Documents"), drop, sending, list);
+  page.append(h("h1", { tabindex: -1 }, "Knowledge"), search(at, signal), h("h2", {}, "Documents"), may ? drop : "", sending, list);
   await load();
 }
 

@@ -23,7 +23,7 @@ const groups = [
 const credentials = [["openai_api_key", "OpenAI API key"], ["anthropic_api_key", "Anthropic API key"], ["llm_api_key", "API key of another language model"],
   ["embedding_api_key", "API key of the embedding provider"], ["chatbot_a_token", "Token of the first chat bot"]];
 
-export async function settings(page, { at, signal, again }) {
+export async function settings(page, { at, may, signal, again }) {
   const now = await get(at("settings"), {}, signal);
   const fields = groups.flatMap(([, list]) => list);
   // Only what was changed is sent, so that two people do not undo each other.
@@ -37,17 +37,17 @@ export async function settings(page, { at, signal, again }) {
     tell("Saved.");
   };
   page.append(h("h1", { tabindex: -1 }, "Settings"), ...groups.flatMap(([title, list]) => [h("h2", {}, title),
-    form(list.map((f) => ({ ...f, value: now[f.name] })), { submit: "Save", run: save, wide: true })]),
+    form(list.map((f) => ({ ...f, value: now[f.name] })), { submit: "Save", run: save, wide: true, locked: !may })]),
   h("h2", {}, "Credentials"), h("p", { class: "hint" }, "They are sealed in the agent's file and used by the agent alone; they are never shown again."),
-  h("ul", { class: "cards" }, credentials.map(([name, label]) => credential(name, label, now, at, again))));
+  h("ul", { class: "cards" }, credentials.map(([name, label]) => credential(name, label, now, at, may, again))));
 }
 
-function credential(name, label, now, at, again) {
+function credential(name, label, now, at, may, again) {
   const set = now.configured_credentials.includes(name);
   const locked = now.locked_credentials.includes(name);
   return h("li", { class: "card" }, h("strong", {}, label), " ", badge(locked ? "locked" : set ? "set" : "not set"),
     locked && h("p", { class: "hint" }, "It was sealed with another master key: set it again."),
-    form([{ name, label: set ? "New value" : "Value", type: "password", required: true }],
+    may && form([{ name, label: set ? "New value" : "Value", type: "password", required: true }],
       { submit: "Set", run: async (values) => { await put(at("settings"), values); tell("Stored."); await again(); },
         extra: set && button("Remove", async () => { await put(at("settings"), { [name]: null }); await again(); }, { class: "danger" }) }));
 }

@@ -1,0 +1,272 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// trickster is a platform, and an address that is told of events, whose every
+// answer is hostile.
+func trickster(t *testing.T) string {
+	t.Helper()
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/getMe") {
+			fmt.Fprintf(w, `{"ok":true,"result":{"id":7,"is_bot":true,"username":%[1]s,"first_name":%[1]s}}`, quoted(hostile))
+			return
+		}
+		fmt.Fprintf(w, `{"ok":true,"result":true,"description":%s}`, quoted(hostile))
+	}))
+	t.Cleanup(ts.Close)
+	return ts.URL
+}
+
+// TestConsoleShowsTextAsText walks through every page of the console, each
+// record of which has a hostile name, at the width of a desk and of a phone.
+func TestConsoleShowsTextAsText(t *testing.T) {
+	th, far := newTheatre(t), trickster(t)
+	const base = "/api/agents/default"
+	evil := quoted(hostile)
+	made := func(path, body string) string {
+		t.Helper()
+		return th.must(t, 201, "POST", base+path, body)["id"].(string)
+	}
+	th.must(t, 200, "PUT", base, `{"description":`+evil+`}`)
+	contact := made("/contacts", `{"name":`+evil+`,"tags":[`+evil+`],"notes":`+evil+`,"metadata":{"x":`+evil+`}}`)
+	talk := made("/conversations", `{"contact_id":"`+contact+`"}`)
+	th.must(t, 201, "POST", base+"/conversations/"+talk+"/messages", `{"role":"user","content":`+evil+`}`)
+	flow := made("/workflows", hostileFlow())
+	run := th.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+flow+`","input":{"text":`+evil+`}}`)["id"].(string)
+	plan := made("/schedules", `{"name":`+evil+`,"type":"delayed","delay_seconds":9999,"callback_id":"`+flow+`","payload":{"x":`+evil+`}}`)
+	made("/calendar", `{"title":`+evil+`,"description":`+evil+`,"start_time":"2027-01-04T09:00:00Z","recurrence":"weekly"}`)
+	bot := made("/gateways", `{"type":"telegram","name":`+evil+`,"config":{"botToken":"1:a","apiBaseUrl":"`+far+`"}}`)
+	told := made("/webhooks", `{"url":"`+far+`/`+strings.NewReplacer(`"`, "", ` `, "", "\u202e", "", "{", "", "}", "").Replace(hostile)+`","events":["*"]}`)
+	th.must(t, 200, "POST", base+"/webhooks/"+told+"/test", "")
+	made("/tools", `{"name":"evil","description":`+evil+`,"type":"function","config":{"code":"return args.text","parameters":{"type":"object","properties":{"text":{"type":"string","default":`+evil+`}}}}}`)
+	made("/mcp", `{"name":`+evil+`,"url":"`+th.url+`/mcp/default"}`)
+	made("/admins", `{"email":"ada@example.com","role":"viewer"}`)
+	session := th.onStage(t, "/evil")
+	row := `document.querySelector("#main td") && `
+	for _, width := range []int{1280, 375} {
+		s := th.visit(t, width)
+		for page, expression := range map[string]string{
+			"overview": says("Default agent") + ` || true`, "contacts": row + says(hostile), "conversations": row + says(hostile), "conversations/" + talk: says(hostile),
+			"knowledge": says("Upload"), "workflows": row + says(hostile), "workflows/" + flow: `document.querySelectorAll(".node").length === 4`,
+			"workflows/executions/" + run: says("Approve"), "schedules": row + says(hostile), "schedules/" + plan: says(hostile) + " && " + says("It has not run yet"),
+			"gateways": row + says(hostile), "gateways/" + bot: says(hostile), "webhooks": row + says("<img"), "webhooks/" + told: says("<img") + " && " + says("Tries"),
+			"browser": row + says("800 × 600"), "browser/" + session.ID(): `document.querySelector(".shot img")?.naturalWidth && ` + says("<img src=x onerror=document.title=1>"),
+			"tools": row + says("connected"), "access": row + says("ada@example.com"), "settings": says("Credentials"), "sql": says("contacts"), "logs": row + says("audit"),
+		} {
+			s.goTo(page, expression)
+		}
+		s.goTo("calendar", `document.querySelector("#main .empty, #main td")`)
+		s.value(`(() => { const range = document.querySelector("[aria-label=Show]"); range.value = ""; range.dispatchEvent(new Event("input")); })()`)
+		s.until(says(hostile))
+		s.unharmed("calendar")
+		s.goTo("gateways/"+bot, says(hostile))
+		s.press("Verify")
+		s.until(says("The platform knows it") + ` && document.querySelector("h1 .active") && ` + says("username"))
+		s.unharmed("a verified gateway")
+		s.goTo("tools", row+says("evil"))
+		s.press("Try")
+		s.press("Call it")
+		s.until(`document.querySelector("dialog pre.card").textContent.includes("<script>")`)
+		s.press("Close")
+		s.unharmed("a tool that was tried")
+	}
+}
+
+// TestConsoleForms goes through the forms of the console on a phone.
+func TestConsoleForms(t *testing.T) {
+	th := newTheatre(t)
+	s := th.visit(t, 375)
+	for _, walk := range []struct {
+		name string
+		walk func(*testing.T, *theatre, *stranger)
+	}{{"workflow", mendsWorkflow}, {"plans", plans}, {"gateways", connects}, {"browser", browses}, {"tools", triesTools}} {
+		t.Run(walk.name, func(t *testing.T) {
+			s.t = t
+			walk.walk(t, th, s)
+		})
+	}
+	s.t = t
+}
+
+// plans makes a schedule and a task, and is told what is wrong with
+// them at the field.
+func plans(t *testing.T, th *theatre, s *stranger) {
+	flow := saved(t, th.visitor, `[{"id":"start","type":"trigger","data":{"event":"schedule"}}]`, `[]`, "")
+	s.goTo("schedules", says("No schedules yet"))
+	s.press("New schedule")
+	s.fill("Name", "Report", "Runs", "cron")
+	s.fill("Cron expression", "61 * * * *", "Workflow", flow)
+	s.press("Make")
+	s.until(`document.querySelector("dialog .wrong label").textContent === "Cron expression" && document.activeElement.value === "61 * * * *"`)
+	s.fill("Runs", "interval")
+	s.fill("Every", "*/15 * * * *")
+	s.press("Make")
+	s.until(`!document.querySelector("dialog") && document.querySelector("h1").textContent.startsWith("Report") && ` + says("*/15 * * * *"))
+	s.press("Run now")
+	s.until(`document.querySelector("tbody td") && ` + says("success"))
+	s.value(`document.querySelector("td a").click()`)
+	s.until(`document.querySelector("h1 .complete") && document.querySelector(".node.success")`)
+	s.goTo("calendar", says("Nothing is planned"))
+	s.press("New task")
+	s.fill("Title", "Review", "Again", "weekly")
+	s.fill("On days", "Monday, Someday")
+	s.press("Make")
+	s.until(`document.querySelector("dialog .wrong small").textContent.includes("Someday")`)
+	s.fill("On days", "Monday, Thursday")
+	s.press("Make")
+	s.until(`document.querySelectorAll("tbody tr").length >= 8 && ` + says("weekly on Monday, Thursday"))
+	s.unharmed("the calendar")
+	tasks := th.must(t, 200, "GET", "/api/agents/default/calendar", "")["tasks"].([]any)
+	if len(tasks) != 1 || fmt.Sprint(at(tasks[0], "recurrence_days")) != "[1 4]" {
+		t.Errorf("the calendar holds %v", tasks)
+	}
+}
+
+// connects makes a gateway and a subscription by their forms.
+func connects(t *testing.T, _ *theatre, s *stranger) {
+	far := trickster(t)
+	s.goTo("gateways", says("No gateways yet"))
+	s.press("Connect a platform")
+	s.press("Telegram")
+	s.fill("Name", "Bot", "Bot token", "1:secret-token", "Address of the platform's API", "ftp:x")
+	s.press("Connect")
+	s.until(`document.querySelector("dialog .wrong label").textContent === "Address of the platform's API"`)
+	if kind := s.value(`[...document.querySelectorAll("dialog label")].find((l) => l.textContent === "Bot token").control.type`); kind != "password" {
+		t.Errorf("the token is typed into a field of type %v", kind)
+	}
+	s.fill("Address of the platform's API", far)
+	s.press("Connect")
+	s.until(`document.querySelector("dialog code").textContent.startsWith("whsec_")`)
+	s.press("I have it")
+	s.press("Make default")
+	s.until(`document.querySelector("h1 .default")`)
+	s.press("Verify")
+	s.until(`document.querySelector("h1 .active")`)
+	if shown := s.value(`document.documentElement.outerHTML.includes("secret-token") || [...document.querySelectorAll("input")].some((i) => i.value.includes("secret-token"))`); shown != false {
+		t.Error("the token is shown again")
+	}
+	s.press("Delete")
+	s.press("Delete")
+	s.until(says("No gateways yet"))
+
+	s.goTo("webhooks", says("Nobody is told"))
+	s.press("New webhook")
+	s.fill("Address", far, "Events", "workflow.*, no.such")
+	s.press("Add")
+	s.until(`document.querySelector("dialog .wrong small").textContent.includes("[1]")`)
+	s.fill("Events", "workflow.*")
+	s.press("Add")
+	s.until(`document.querySelector("dialog code").textContent.startsWith("whsec_")`)
+	s.press("I have it")
+	s.press("Send a test")
+	s.until(`document.querySelector("td .delivered")`)
+	s.press("Deliver again")
+	s.until(`document.querySelector("#notices").textContent.includes("on its way")`)
+	s.press("Switch off")
+	s.until(`document.querySelector("h1 .off")`)
+	s.unharmed("a webhook")
+}
+
+// browses opens a session, goes somewhere, hands over and closes.
+func browses(t *testing.T, th *theatre, s *stranger) {
+	s.goTo("browser", says("375 × 900"))
+	s.press("Open a session")
+	s.fill("Address", th.site+"/evil", "Width", "99")
+	s.value(`document.querySelector("dialog form").noValidate = true`)
+	s.press("Open")
+	s.until(`document.querySelector("dialog .wrong label").textContent === "Width"`)
+	s.fill("Width", "500")
+	s.press("Open")
+	s.until(`document.querySelector(".shot img")?.naturalWidth === 500 && ` + says("<img src=x onerror=document.title=1>"))
+	s.unharmed("a session")
+	s.value(`(() => { const bar = document.querySelector("#main form"); bar.querySelector("input").value = ` + quoted(th.site+"/spin") + `; bar.requestSubmit(); })()`)
+	s.until(`document.querySelector("td").textContent.startsWith("Spin")`)
+	live, _ := s.value(`document.querySelector("a.button.main").href`).(string)
+	if !strings.HasPrefix(live, "http://localhost/live/session-") {
+		t.Errorf("the live view is at %v", live)
+	}
+	s.press("Hand over")
+	s.fill("What the person is to do", hostile)
+	s.press("Make a link")
+	s.until(`document.querySelector(".handed code").textContent.startsWith("http://localhost/live/") && document.querySelector(".handed .pending")`)
+	s.unharmed("a session that is handed over")
+	s.press("Call it off")
+	s.until(`document.querySelector(".handed .cancelled")`)
+	s.press("Close")
+	s.press("Close")
+	s.until(`document.querySelector("h1").textContent === "Browser" && document.querySelectorAll("tbody tr").length === 1`)
+	s.unharmed("the sessions")
+}
+
+// triesTools makes a tool, tries it, and adds a server's tools.
+func triesTools(t *testing.T, th *theatre, s *stranger) {
+	s.goTo("tools", says("No tools yet")+" && "+says("No MCP servers yet"))
+	s.press("New tool")
+	s.fill("Name", "a b", "Code", "return { sum: args.a + 1 }", "Arguments", `{"type":"object","properties":{"a":{"type":"number"}}}`)
+	s.press("Make")
+	s.until(`document.querySelector("dialog .wrong label").textContent === "Name"`)
+	s.fill("Name", "add", "Arguments", `{"type":"list"}`)
+	s.press("Make")
+	s.until(`document.querySelector("dialog .wrong label").textContent === "Arguments"`)
+	s.fill("Arguments", `{"type":"object","properties":{"a":{"type":"number"}}}`)
+	s.press("Make")
+	s.until(`document.querySelector("td code").textContent === "add"`)
+	s.press("Try")
+	s.fill("Arguments", `{"a":41}`)
+	s.press("Call it")
+	s.until(`JSON.parse(document.querySelector("dialog pre.card").textContent).sum === 42`)
+	s.press("Close")
+	s.press("Add an MCP server")
+	s.fill("Name", "Own", "Address", th.url+"/mcp/default", "Credentials", "bearer")
+	s.fill("Token", "t")
+	s.press("Add")
+	s.until(`document.querySelector("td .connected")`)
+	s.press("Tools")
+	s.press("Let the agent call it")
+	s.until(`document.querySelector("dialog #notices").textContent.includes("may call")`)
+	s.press("Close")
+	s.until(`document.querySelectorAll("td code").length === 2 && document.querySelector("body > #notices")`)
+	s.unharmed("tools")
+}
+
+// TestConsoleKeys makes the first key, which closes the server, and goes on
+// working in the same tab.
+func TestConsoleKeys(t *testing.T) {
+	th := newTheatre(t)
+	s := th.visit(t, 375)
+	s.at = "#/"
+	s.goTo("keys", says("closes it at once and for good"))
+	s.press("Make the first key")
+	s.fill("Name", hostile)
+	s.press("Close the server and make the key")
+	if made := len(th.must(t, 200, "GET", "/api/keys", "")["keys"].([]any)); made != 0 {
+		t.Fatal("a key was made before the box was ticked")
+	}
+	s.value(`void (document.querySelector("dialog [type=checkbox]").checked = true)`)
+	s.press("Close the server and make the key")
+	s.until(`document.querySelector("dialog code").textContent.startsWith("satchel_")`)
+	s.press("I have it")
+	s.until(`document.getElementById("mode").hidden && ` + says(hostile))
+	s.unharmed("keys")
+	if a := th.do(t, "GET", "/api/keys", http.NoBody, ""); a.StatusCode != 401 {
+		t.Errorf("without a key: %d", a.StatusCode)
+	}
+	s.press("New key")
+	s.fill("Name", "reader")
+	s.press("Make the key")
+	s.until(`document.querySelector("dialog code").textContent.startsWith("satchel_")`)
+	s.press("I have it")
+	s.until(says("reader"))
+	s.press("Revoke")
+	s.until(`document.querySelector("dialog input")`)
+	s.value(`(() => { const typed = document.querySelector("dialog input"); typed.value = /Type (.*) to confirm/.exec(document.querySelector("dialog label").textContent)[1]; typed.dispatchEvent(new Event("input", { bubbles: true })); })()`)
+	s.press("Revoke")
+	s.until(`document.querySelectorAll("tbody tr").length === 1 || ` + says("API key"))
+}
