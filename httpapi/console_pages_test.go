@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -50,17 +52,18 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 	made("/admins", `{"email":"ada@example.com","role":"viewer"}`)
 	session := th.onStage(t, "/evil")
 	row := `document.querySelector("#main td") && `
+	pages := map[string]string{
+		"overview": says("Default agent") + ` || true`, "contacts": row + says(hostile), "conversations": row + says(hostile), "conversations/" + talk: says(hostile),
+		"knowledge": says("Upload"), "workflows": row + says(hostile), "workflows/" + flow: `document.querySelectorAll(".node").length === 4`,
+		"workflows/executions/" + run: says("Approve"), "schedules": row + says(hostile), "schedules/" + plan: says(hostile) + " && " + says("It has not run yet"),
+		"gateways": row + says(hostile), "gateways/" + bot: says(hostile), "webhooks": row + says("<img"), "webhooks/" + told: says("<img") + " && " + says("Tries"),
+		"browser": row + says("800 × 600"), "browser/" + session.ID(): `document.querySelector(".shot img")?.naturalWidth && ` + says("<img src=x onerror=document.title=1>"),
+		"tools": row + says("connected"), "access": row + says("ada@example.com"), "settings": says("Credentials"), "sql": says("contacts"), "logs": row + says("audit"),
+	}
 	for _, width := range []int{1280, 375} {
 		s := th.visit(t, width)
-		for page, expression := range map[string]string{
-			"overview": says("Default agent") + ` || true`, "contacts": row + says(hostile), "conversations": row + says(hostile), "conversations/" + talk: says(hostile),
-			"knowledge": says("Upload"), "workflows": row + says(hostile), "workflows/" + flow: `document.querySelectorAll(".node").length === 4`,
-			"workflows/executions/" + run: says("Approve"), "schedules": row + says(hostile), "schedules/" + plan: says(hostile) + " && " + says("It has not run yet"),
-			"gateways": row + says(hostile), "gateways/" + bot: says(hostile), "webhooks": row + says("<img"), "webhooks/" + told: says("<img") + " && " + says("Tries"),
-			"browser": row + says("800 × 600"), "browser/" + session.ID(): `document.querySelector(".shot img")?.naturalWidth && ` + says("<img src=x onerror=document.title=1>"),
-			"tools": row + says("connected"), "access": row + says("ada@example.com"), "settings": says("Credentials"), "sql": says("contacts"), "logs": row + says("audit"),
-		} {
-			s.goTo(page, expression)
+		for _, page := range slices.Sorted(maps.Keys(pages)) {
+			s.goTo(page, pages[page])
 		}
 		s.goTo("calendar", `document.querySelector("#main .empty, #main td")`)
 		s.value(`(() => { const range = document.querySelector("[aria-label=Show]"); range.value = ""; range.dispatchEvent(new Event("input")); })()`)

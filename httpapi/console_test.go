@@ -3,6 +3,8 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 )
 
@@ -21,15 +23,14 @@ type stranger struct {
 	at string // of the agent within the console
 }
 
-// visit opens the console with a watchman, at a page of the default agent.
+// visit opens the console with a watchman.
 func (th *theatre) visit(t *testing.T, width int) *stranger {
 	t.Helper()
 	e := th.look(t, width, 900, th.url+"/")
 	e.ask("Page.enable", nil)
 	e.ask("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": watchman})
-	e.value(`location.hash = "#/agents/default/logs"`)
 	e.ask("Page.reload", nil)
-	e.until(`window.faults && document.querySelector("#main h1")?.textContent === "Logs"`)
+	e.until(`window.faults && document.querySelector("#main h1")?.textContent === "Agents"`)
 	return &stranger{e, "#/agents/default/"}
 }
 
@@ -164,10 +165,11 @@ func TestConsoleForViewers(t *testing.T) {
 	s := th.visit(t, 1280)
 	key := th.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
 	s.value(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
-	for page, expression := range map[string]string{"overview": says("About"), "knowledge": says("Documents"), "contacts": says("No contacts"), "workflows": says("Executions"),
+	pages := map[string]string{"overview": says("About"), "knowledge": says("Documents"), "contacts": says("No contacts"), "workflows": says("Executions"),
 		"workflows/" + id: says("Versions"), "schedules": says("No schedules"), "calendar": says("Nothing is planned"), "gateways": says("No gateways"), "webhooks": says("Nobody"),
-		"browser": says("1280 × 900"), "tools": says("No MCP servers"), "settings": says("Credentials"), "access": says("You are viewer")} {
-		s.goTo(page, expression)
+		"browser": says("1280 × 900"), "tools": says("No MCP servers"), "settings": says("Credentials"), "access": says("You are viewer")}
+	for _, page := range slices.Sorted(maps.Keys(pages)) {
+		s.goTo(page, pages[page])
 		offered := s.value(`[...document.querySelectorAll("#main button")].map((b) => b.textContent).filter((name) => !/^(Search|Refresh|Back|Next|Show|Export.*|Tools)$/.test(name)).join()`)
 		typed := s.value(`[...document.querySelectorAll("#main form:not([role=search]) :is(input, select, textarea)")].filter((f) => !f.disabled && !f.readOnly && f.checkVisibility()).length`)
 		if offered != "" && offered != "Copy" || typed != 0.0 {

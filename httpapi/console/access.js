@@ -1,6 +1,8 @@
 // Access: who may use an agent, and the keys by which programs do.
 import { get, key, path, post, remove } from "./api.js";
-import { ask, badge, copyable, dialog, form, h, pager, table, when } from "./dom.js";
+import { ask, dialog, showOnce } from "./dialog.js";
+import { badge, h, pager, table, when } from "./dom.js";
+import { form } from "./form.js";
 
 const roles = [["viewer", "viewer: reads"], ["admin", "admin: works with it"], ["owner", "owner: also gives others roles, and deletes it"]];
 
@@ -11,7 +13,8 @@ export async function people(page, { agent, at, signal }) {
     const found = await get(at("admins"), { limit: 200 }, signal);
     shown.replaceChildren(table([
       ["Email", (a) => h("bdi", {}, a.email)], ["Name", (a) => a.name && h("bdi", {}, a.name)], ["Role", (a) => badge(a.role)], ["Since", (a) => when(a.created_at)],
-      ["", (a) => owner && ask("Remove", `Remove ${a.email}?`, "The person can use this agent no more.", async () => { await remove(at("admins", a.id)); await load(); }), "actions"],
+      ["", (a) => owner && ask("Remove", `Remove ${a.email}?`, "The person can use this agent no more.",
+        async () => { await remove(at("admins", a.id)); await load(); }), "actions"],
     ], found.admins, "Nobody has a role here by name. Roles count for people who come through an identity proxy."));
   };
   const give = () => dialog("Give somebody a role", (close) => form([
@@ -27,42 +30,42 @@ export async function keys(page, { signal, refresh }) {
   const shown = h("div");
   let offset = 0;
   const { open } = await get("version", {}, signal);
+  const { meta } = await get("keys", { limit: 1 }, signal);
+  const first = open && !meta.total;
   const load = async () => {
     const found = await get("keys", { limit: 25, offset }, signal);
     shown.replaceChildren(table([
-      ["Name", (k) => h("bdi", {}, k.name)], ["Key", (k) => h("code", {}, `${k.prefix}…`)], ["Role", (k) => badge(k.role)], ["Agents", (k) => (k.agents.includes("*") ? "all" : k.agents.join(", "))],
+      ["Name", (k) => h("bdi", {}, k.name)], ["Key", (k) => h("code", {}, `${k.prefix}…`)], ["Role", (k) => badge(k.role)],
+      ["Agents", (k) => (k.agents.includes("*") ? "all" : k.agents.join(", "))],
       ["Made", (k) => when(k.created_at)], ["Ends", (k) => when(k.expires_at)],
-      ["", (k) => ask("Revoke", `Revoke ${k.name}?`, "Whoever uses this key is refused from now on. This cannot be undone.", async () => { await remove(path("keys", k.id)); await load(); }, k.name), "actions"],
-    ], found.keys, open ? "No keys yet." : "There are no keys that you may see."), found.meta.total ? pager(found.meta, (next) => { offset = next; return load(); }) : "");
+      ["", (k) => ask("Revoke", `Revoke ${k.name}?`, "Whoever uses this key is refused from now on. This cannot be undone.",
+        async () => { await remove(path("keys", k.id)); await load(); }, k.name), "actions"],
+    ], found.keys, first ? "No keys yet." : "There are no keys that you may see."), found.meta.total ? pager(found.meta, (next) => { offset = next; return load(); }) : "");
   };
   page.append(h("p", { class: "crumb" }, h("a", { href: "#/" }, "All agents")), h("h1", { tabindex: -1 }, "API keys"),
-    open ? h("div", { class: "card warn" }, h("p", {}, h("strong", {}, "This server is open: everyone who reaches it acts as owner.")), h("p", {}, closing)) : "",
-    h("div", { class: "row" }, h("span", { class: "grow" }), h("button", { type: "button", class: "main", click: () => create(open, refresh) }, open ? "Make the first key" : "New key")), shown);
+    first ? h("div", { class: "card warn" }, h("p", {}, h("strong", {}, "This server is open: everyone who reaches it acts as owner.")), h("p", {}, closing)) : "",
+    h("div", { class: "row" }, h("span", { class: "grow" }), h("button", { type: "button", class: "main", click: () => create(first, refresh) },
+      first ? "Make the first key" : "New key")), shown);
   await load();
 }
 
-const closing = "The first key closes it at once and for good: from then on every program needs a key or an identity, this console too, and revoking all keys does not open it again.";
+const closing = "The first key closes it at once and for good: from then on every program needs a key or an identity, this console too, "
+  + "and revoking all keys does not open it again. (A server that was started with --no-auth stays open.)";
 
-async function create(open, refresh) {
+async function create(first, refresh) {
   const { agents } = await get("agents", { limit: 200 });
-  dialog(open ? "Make the first key" : "New key", (close) => [open ? h("div", { class: "card warn" }, h("p", {}, closing)) : "", form([
-    { name: "name", label: "Name", required: true, value: open ? "console" : "", hint: "What the key is for." },
-    { name: "role", label: "Role", type: "select", options: roles, value: open ? "owner" : "viewer", hint: open ? "A key of an owner for all agents can make other keys; without one, only the server's operator can." : undefined },
+  dialog(first ? "Make the first key" : "New key", (close) => [first ? h("div", { class: "card warn" }, h("p", {}, closing)) : "", form([
+    { name: "name", label: "Name", required: true, value: first ? "console" : "", hint: "What the key is for." },
+    { name: "role", label: "Role", type: "select", options: roles, value: first ? "owner" : "viewer",
+      hint: first ? "A key of an owner for all agents can make other keys; without one, only the server's operator can." : undefined },
     { name: "agents", label: "Agents", type: "select", options: [["*", "all agents"], ...agents.map((a) => [a.id, a.name])] },
     { name: "expires_at", label: "Ends", type: "datetime-local", hint: "Never, without a time." },
-    ...(open ? [{ name: "sure", label: "I know that this closes the server for good", type: "checkbox", required: true }] : []),
-  ], { submit: open ? "Close the server and make the key" : "Make the key", cancel: close, run: async (v) => {
+    ...(first ? [{ name: "sure", label: "I know that this closes the server for good", type: "checkbox", required: true }] : []),
+  ], { submit: first ? "Close the server and make the key" : "Make the key", cancel: close, run: async (v) => {
     const made = await post("keys", { name: v.name, role: v.role, agents: [v.agents], expires_at: v.expires_at ? new Date(v.expires_at).toISOString() : undefined });
-    if (open) key.set(made.key); // else this tab would be shut out
+    if (first) key.set(made.key); // else this tab would be shut out
     close();
-    show(made, open, refresh);
+    showOnce("The key", `It is shown only now. Keep it where secrets are kept.${first ? " This tab uses it until the tab is closed." : ""}`, made.key)
+      .addEventListener("close", refresh);
   } })].flat());
-}
-
-function show(made, first, refresh) {
-  const box = dialog("The key", (close) => [
-    h("p", {}, "It is shown only now. Keep it where secrets are kept."), copyable(made.key),
-    first ? h("p", { class: "hint" }, "This tab uses it from now on, until the tab is closed.") : "",
-    h("div", { class: "row" }, h("button", { type: "button", class: "main", click: close }, "I have it"))]);
-  box.addEventListener("close", refresh);
 }

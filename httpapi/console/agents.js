@@ -1,6 +1,8 @@
 // The list of agents, and one agent as a whole.
 import { download, get, path, post, put, remove, upload } from "./api.js";
-import { badge, button, confirm, dialog, form, h, pager, settled, tell, when } from "./dom.js";
+import { confirm, dialog } from "./dialog.js";
+import { badge, button, h, pager, settled, tell, when } from "./dom.js";
+import { form } from "./form.js";
 
 const nameHint = "Letters and digits, with single hyphens between.";
 const open = (agent) => { location.hash = `#/${path("agents", agent.id)}`; };

@@ -1,6 +1,8 @@
 // The frame around the views: addresses, the agent's menu, the API key.
 import { get, key, path } from "./api.js";
-import { badge, dialog, failure, form, h, tell } from "./dom.js";
+import { dialog } from "./dialog.js";
+import { badge, failure, h, tell } from "./dom.js";
+import { form } from "./form.js";
 import { agentList, overview } from "./agents.js";
 import { knowledge } from "./knowledge.js";
 import { contacts } from "./contacts.js";

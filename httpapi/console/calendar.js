@@ -1,6 +1,8 @@
 // The calendar: what is to come, and tasks to make and change.
 import { download, get, post, put, remove } from "./api.js";
-import { badge, button, confirm, dialog, form, h, pager, table, when } from "./dom.js";
+import { confirm, dialog } from "./dialog.js";
+import { badge, button, h, pager, table, tell, when } from "./dom.js";
+import { form } from "./form.js";
 import { fromLocal, localInput } from "./schedules.js";
 
 const day = 86400000;
@@ -21,12 +23,13 @@ export async function calendar(page, context) {
       ["Task", (t) => [h("strong", {}, h("bdi", {}, t.title)), t.description && h("small", {}, t.description)]],
       ["Again", (t) => (t.recurrence === "none" ? "" : recurs(t))], ["Status", (t) => badge(t.status)],
       ["", (t) => may && [button("Edit", async () => edit(await get(at("calendar", t.id)), context, load)),
-        h("button", { type: "button", class: "danger", click: () => confirm(`Delete ${t.title}?`, t.recurrence === "none" ? "The task is deleted." : "The task is deleted with all its occurrences.", "Delete",
+        h("button", { type: "button", class: "danger", click: () => confirm(`Delete ${t.title}?`,
+          t.recurrence === "none" ? "The task is deleted." : "The task is deleted with all its occurrences.", "Delete",
           async () => { await remove(at("calendar", t.id)); await load(); }) }, "Delete")], "actions"],
     ], found.tasks, range.value ? `Nothing is planned for ${ranges.find(([v]) => v === range.value)[1]}.` : "No tasks yet. A task has a time, and may start a workflow then."),
     found.meta.total ? pager(found.meta, (next) => { offset = next; return load(); }) : "");
   };
-  range.addEventListener("input", () => { offset = 0; load(); });
+  range.addEventListener("input", () => { offset = 0; load().catch(tell); });
   page.append(h("h1", { tabindex: -1 }, "Calendar"), h("div", { class: "row" }, range, h("span", { class: "grow" }),
     button("Export .ics", () => download("GET", at("calendar.ics"))),
     may && button("New task", () => edit(null, context, load), { class: "main" })), shown);
@@ -34,7 +37,9 @@ export async function calendar(page, context) {
 }
 
 const week = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
-const recurs = (t) => [t.recurrence, t.recurrence_days.length ? `on ${t.recurrence_days.map((d) => (t.recurrence === "weekly" ? week[d % 7] : d === -1 ? "the last" : d)).join(", ")}` : ""].filter(Boolean).join(" ");
+const dayName = (d, recurrence) => (recurrence === "weekly" ? week[d % 7] : d === -1 ? "last" : String(d));
+const dayNames = (t) => t.recurrence_days.map((d) => dayName(d, t.recurrence)).join(", ");
+const recurs = (t) => (t.recurrence_days.length ? `${t.recurrence} on ${dayNames(t)}` : t.recurrence);
 
 /** Days as they are typed: names of the week, or numbers of the month. */
 function days(text, recurrence) {
@@ -53,20 +58,24 @@ async function edit(now, { at, signal }, done) {
   dialog(now ? now.title : "New task", (close) => form([
     { name: "title", label: "Title", value: now?.title, required: true },
     { name: "workflow_id", label: "Starts a workflow", type: "select", value: now?.workflow_id, options: [["", "none"], ...workflows.map((w) => [w.id, w.name])] },
-    { name: "start_time", label: "Begins", type: "datetime-local", required: true, value: localInput(now?.start_time ?? soon) , hint: "By this device's clock." },
+    { name: "start_time", label: "Begins", type: "datetime-local", required: true, value: localInput(now?.start_time ?? soon), hint: "By this device's clock." },
     { name: "end_time", label: "Ends", type: "datetime-local", value: localInput(now?.end_time), hint: "An hour later without a time." },
     { name: "recurrence", label: "Again", type: "select", value: now?.recurrence, options: ["none", "daily", "weekly", "monthly"] },
-    { name: "recurrence_days", label: "On days", value: now ? now.recurrence_days.map((d) => (now.recurrence === "weekly" ? week[d % 7] : d === -1 ? "last" : d)).join(", ") : "",
+    { name: "recurrence_days", label: "On days", value: now ? dayNames(now) : "",
       when: (v) => ["weekly", "monthly"].includes(v.recurrence), hint: "Monday, Thursday; of a month 1, 15, last. The first day's own without any." },
-    { name: "timezone", label: "Time zone", value: now?.timezone, when: again, placeholder: "Europe/Berlin", hint: "Occurrences keep the time of day on its clocks; the agent's own without one." },
+    { name: "timezone", label: "Time zone", value: now?.timezone, when: again, placeholder: "Europe/Berlin",
+      hint: "Occurrences keep the time of day on its clocks; the agent's own without one." },
     { name: "recurrence_end", label: "Until", type: "date", value: localInput(now?.recurrence_end).slice(0, 10), when: again },
-    { name: "recurrence_count", label: "How many times", type: "number", min: 1, max: 1000, value: now?.recurrence_count || "", when: again, hint: "Without a limit when empty." },
-    { name: "status", label: "Status", type: "select", value: now?.status, when: () => Boolean(now), options: ["pending", "completed", "failed", "cancelled", ...(now?.status === "running" ? ["running"] : [])] },
+    { name: "recurrence_count", label: "How many times", type: "number", min: 1, max: 1000, value: now?.recurrence_count || "", when: again,
+      hint: "Without a limit when empty." },
+    { name: "status", label: "Status", type: "select", value: now?.status, when: () => Boolean(now),
+      options: ["pending", "completed", "failed", "cancelled", ...(now?.status === "running" ? ["running"] : [])] },
     { name: "description", label: "Description", type: "textarea", rows: 2, value: now?.description },
   ], { submit: now ? "Save" : "Make", cancel: close, wide: true, run: async (v) => {
     const body = { ...v, start_time: fromLocal(v.start_time), end_time: v.end_time ? fromLocal(v.end_time) : undefined, timezone: v.timezone || undefined };
     if (now && body.status === now.status) delete body.status;
-    if (again(v)) Object.assign(body, { recurrence_days: days(v.recurrence_days ?? "", v.recurrence), recurrence_end: v.recurrence_end || null, recurrence_count: v.recurrence_count ? Number(v.recurrence_count) : null });
+    if (again(v)) Object.assign(body, { recurrence_days: days(v.recurrence_days ?? "", v.recurrence), recurrence_end: v.recurrence_end || null,
+      recurrence_count: v.recurrence_count ? Number(v.recurrence_count) : null });
     await (now ? put(at("calendar", now.id), body) : post(at("calendar"), body));
     close();
     await done();

@@ -1,6 +1,8 @@
 // Contacts: the list, one in a form, and CSV in and out.
 import { download, get, post, put, remove, upload } from "./api.js";
-import { badge, button, confirm, dialog, form, h, object, pager, pretty, settled, table } from "./dom.js";
+import { confirm, dialog } from "./dialog.js";
+import { badge, button, h, pager, pretty, settled, table } from "./dom.js";
+import { form, object } from "./form.js";
 
 export async function contacts(page, { at, may, signal }) {
   const list = h("div");
@@ -54,7 +56,8 @@ function importFile(at, done) {
     return [
       h("p", {}, "A CSV file with a header line: name, email, phone, chatbot_a, tags and other fields of a contact. Unknown columns become metadata."),
       form([{ name: "file", label: "File", type: "file", accept: ".csv,text/csv", required: true },
-        { name: "on_duplicate", label: "Contacts that are there already", type: "select", options: [["update", "are updated"], ["skip", "are left alone"], ["error", "are reported"]] }],
+        { name: "on_duplicate", label: "Contacts that are there already", type: "select",
+          options: [["update", "are updated"], ["skip", "are left alone"], ["error", "are reported"]] }],
       { submit: "Import", extra: h("button", { type: "button", click: close }, "Close"), run: async (values) => {
         bar.hidden = false;
         const r = await upload(at("contacts", "import"), { on_duplicate: values.on_duplicate, file: values.file[0] }, (share) => { bar.value = share; })

@@ -1,6 +1,8 @@
 // Executions of workflows: a list, and one, live while it runs.
 import { get, post, stream } from "./api.js";
-import { ask, badge, button, crumb, dialog, follower, form, h, object, pager, pretty, refill, size, span, table, when } from "./dom.js";
+import { ask, dialog } from "./dialog.js";
+import { badge, button, crumb, follower, h, pager, pretty, refill, size, span, table, when } from "./dom.js";
+import { form, object } from "./form.js";
 import { nameOf, picture } from "./graph.js";
 
 const ended = (x) => !["queued", "running"].includes(x.status);
@@ -53,10 +55,12 @@ export async function execution(page, { at, to, may, signal, again }, id) {
   const drawHead = () => head.replaceChildren(h("div", {},
     h("h1", { tabindex: -1 }, "Execution ", badge(x.status)),
     h("div", { class: "row" },
-      may && !ended(x) && ask("Terminate", "End this execution?", "Nodes that run are cut, and nothing behind them runs.", async () => { await post(where("terminate")); await again(); }),
+      may && !ended(x) && ask("Terminate", "End this execution?", "Nodes that run are cut, and nothing behind them runs.",
+        async () => { await post(where("terminate")); await again(); }),
       may && ended(x) && x.status !== "complete" && button("Retry", async () => actions.follow(await post(where("retry")))),
       ended(x) && x.status !== "complete" && h("small", {}, "A retry begins at the node that failed, by the workflow as it is now.")),
-    x.error && h("div", { class: "card bad" }, h("p", {}, x.error.node_id && [h("bdi", {}, nameOf(nodes.get(x.error.node_id)) || x.error.node_id), ": "], h("bdi", {}, x.error.message)), h("small", {}, x.error.code)),
+    x.error && h("div", { class: "card bad" }, h("p", {}, x.error.node_id && [h("bdi", {}, nameOf(nodes.get(x.error.node_id)) || x.error.node_id), ": "],
+      h("bdi", {}, x.error.message)), h("small", {}, x.error.code)),
     h("dl", { class: "about" }, [["Started by", x.trigger], ["Begun", when(x.started_at ?? x.created_at)], ["Took", took(x)], ["Version", x.version],
       ["Repeats", x.retried_from && h("a", { href: to("workflows", "executions", x.retried_from) }, "another execution")],
       ["Part of", x.parent_id && h("a", { href: to("workflows", "executions", x.parent_id) }, "another execution")], ["Id", h("code", {}, x.id)]]
@@ -65,10 +69,11 @@ export async function execution(page, { at, to, may, signal, again }, id) {
     x.output === undefined ? "" : h("section", {}, h("h2", {}, "Output"), h("pre", { class: "card" }, pretty(x.output))));
   const draw = () => {
     const found = new Map();
-    for (const r of results.values()) found.set(r.node_id, [...(found.get(r.node_id) ?? []), r.status]);
+    for (const r of results.values()) found.set(r.node_id, worst([found.get(r.node_id) ?? "", r.status]));
     const [x0, y0] = [drawing.firstChild?.scrollLeft ?? 0, drawing.firstChild?.scrollTop ?? 0];
     const focused = [...drawing.querySelectorAll("[tabindex]")].indexOf(document.activeElement);
-    drawing.replaceChildren(picture(graph, { fresh: !drawing.firstChild, status: (node) => worst(found.get(node) ?? []), pick: (node) => { only = only === node ? "" : node; arrange(); list.scrollIntoView({ block: "nearest" }); } }));
+    drawing.replaceChildren(picture(graph, { fresh: !drawing.firstChild, status: (node) => found.get(node) ?? "",
+      pick: (node) => { only = only === node ? "" : node; arrange(); list.scrollIntoView({ block: "nearest" }); } }));
     drawing.firstChild.scrollTo?.(x0, y0);
     drawing.querySelectorAll("[tabindex]")[focused]?.focus();
     arrange();
@@ -77,7 +82,8 @@ export async function execution(page, { at, to, may, signal, again }, id) {
     const wanted = [...results.values()].filter((r) => (only ? r.node_id === only : r.status !== "skipped"));
     const skipped = only ? 0 : results.size - wanted.length;
     note.replaceChildren(only ? h("button", { type: "button", click: () => { only = ""; arrange(); } }, "Show all nodes") : "",
-      [wanted.length > listed && `The first ${listed} of ${wanted.length.toLocaleString()} results are shown.`, skipped && `${skipped} skipped ${skipped === 1 ? "node is" : "nodes are"} left out.`,
+      [wanted.length > listed && `The first ${listed} of ${wanted.length.toLocaleString()} results are shown.`,
+        skipped && `${skipped} skipped ${skipped === 1 ? "node is" : "nodes are"} left out.`,
         !results.size && "No node has begun yet."].filter(Boolean).join(" "));
     note.hidden = !note.textContent;
     const kept = wanted.slice(0, listed).map((r) => card(r));
@@ -125,11 +131,13 @@ async function watch(at, signal, { node, end }) {
 /** What became of one node, once. */
 function resultCard(r, node, actions) {
   const place = placeOf(r);
-  const facts = [r.type, place !== "" && `iteration ${place.split(".").map((n) => Number(n) + 1).join(" of ")}`, r.attempt > 1 && `attempt ${r.attempt}`, r.handle && `left by ${r.handle}`,
+  const facts = [r.type, place !== "" && `iteration ${place.split(".").map((n) => Number(n) + 1).join(" of ")}`, r.attempt > 1 && `attempt ${r.attempt}`,
+    r.handle && `left by ${r.handle}`,
     !["running", "waiting", "skipped"].includes(r.status) && span(r.duration_ms)].filter(Boolean).join(" · ");
   return h("li", { class: `card ${r.status}` },
     h("div", { class: "row" }, h("strong", {}, h("bdi", {}, nameOf(node) || r.node_id)), badge(r.status), h("small", { class: "grow" }, facts),
-      actions.may && actions.ended() && node && r.status !== "skipped" && button("Retry from here", async () => actions.follow(await post(actions.at("retry"), { from_node: r.node_id })), { class: "quiet" })),
+      actions.may && actions.ended() && node && r.status !== "skipped" && button("Retry from here",
+        async () => actions.follow(await post(actions.at("retry"), { from_node: r.node_id })), { class: "quiet" })),
     r.error && h("p", { class: "wrong" }, r.error.message, " ", h("small", {}, r.error.code)),
     (r.warnings ?? []).map((w) => h("p", { class: "hint" }, w)),
     r.logs?.length ? h("details", {}, h("summary", {}, "Console"), h("pre", {}, r.logs.map((l) => `${l.level === "log" ? "" : `${l.level}: `}${l.message}`).join("\n"))) : "",

@@ -1,6 +1,7 @@
 // Documents: upload, what becomes of them, and the search in them.
 import { download, get, post, remove, upload } from "./api.js";
-import { badge, button, confirm, failure, h, pager, size, table, tell, when } from "./dom.js";
+import { confirm } from "./dialog.js";
+import { badge, button, failure, h, pager, size, table, tell, when } from "./dom.js";
 
 const kinds = ".txt,.md,.docx,.json,.csv,.pdf,.html,.htm";
 const busy = (source) => !["ready", "error"].includes(source.status);
@@ -31,7 +32,8 @@ export async function knowledge(page, { at, may, signal }) {
 
   const sources = (all) => table([
     ["Name", (s) => s.name],
-    ["Status", (s) => [badge(s.status), s.stale && badge("stale"), s.progress?.total ? [h("progress", { max: s.progress.total, value: s.progress.done, "aria-label": "Progress" }),
+    ["Status", (s) => [badge(s.status), s.stale && badge("stale"), s.progress?.total ? [h("progress",
+      { max: s.progress.total, value: s.progress.done, "aria-label": "Progress" }),
       h("small", {}, `${s.progress.done.toLocaleString()} of ${s.progress.total.toLocaleString()}`)] : "",
     s.error && h("small", { class: "wrong" }, s.error.message)]],
     ["Chunks", (s) => s.chunks.toLocaleString(), "number"],

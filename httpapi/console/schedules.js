@@ -1,6 +1,8 @@
 // Schedules: the list, and one with its runs.
 import { get, post, put, remove } from "./api.js";
-import { ask, badge, button, crumb, dialog, follower, form, h, object, pager, pretty, refill, settled, showOnce, span, table, tell, when } from "./dom.js";
+import { ask, dialog, showOnce } from "./dialog.js";
+import { badge, button, crumb, follower, h, pager, pretty, refill, settled, span, table, when } from "./dom.js";
+import { form, object } from "./form.js";
 import { executionLink } from "./executions.js";
 
 export async function schedules(page, context) {
@@ -9,7 +11,11 @@ export async function schedules(page, context) {
 }
 
 /** When it runs, in words. */
-const timing = (s) => (s.type === "cron" ? [h("code", {}, s.cron_expression), " ", h("small", {}, s.timezone)] : s.type === "delayed" ? `once, ${span(s.delay_seconds * 1000)} after it was made` : "once");
+function timing(s) {
+  if (s.type === "cron") return [h("code", {}, s.cron_expression), " ", h("small", {}, s.timezone)];
+  return s.type === "delayed" ? `once, ${span(s.delay_seconds * 1000)} after it was made` : "once";
+}
+
 const calls = { workflow: "a workflow", agent: "the agent, with a prompt", webhook: "a webhook", source: "a source, to read it again", tool: "a tool" };
 
 /** What it calls: a workflow by its name, with a way to it. */
@@ -28,7 +34,8 @@ async function list(page, context) {
     const found = await get(at("schedules"), { search: search.value, limit: 25, offset }, signal);
     const names = found.schedules.length ? new Map(await choices(context, "workflows")) : new Map();
     shown.replaceChildren(table([
-      ["Name", (s) => h("a", { href: to("schedules", s.id) }, h("bdi", {}, s.name))], ["Status", (s) => badge(s.status)], ["Runs", timing], ["Calls", (s) => called(s, names, to)],
+      ["Name", (s) => h("a", { href: to("schedules", s.id) }, h("bdi", {}, s.name))], ["Status", (s) => badge(s.status)], ["Runs", timing],
+      ["Calls", (s) => called(s, names, to)],
       ["Next run", (s) => (s.next_run ? when(s.next_run) : "none")], ["Last run", (s) => when(s.last_run)],
     ], found.schedules, search.value ? "No schedule is called that." : "No schedules yet. Make one, to have something done by the clock."),
     found.meta.total ? pager(found.meta, (next) => { offset = next; return load(); }) : "");
@@ -51,7 +58,8 @@ async function schedule(page, context, id) {
         h("button", { type: "button", click: () => edit(now, context, load) }, "Edit"),
         now.status === "active" && button("Pause", change({ status: "paused" })), now.status === "paused" && button("Resume", change({ status: "active" })),
         ask("Delete", `Delete ${now.name}?`, "The schedule is deleted with its runs.", async () => { await remove(at("schedules", id)); location.hash = to("schedules"); })) : "",
-      h("dl", { class: "about" }, [["Runs", timing(now)], ["Next run", now.next_run ? when(now.next_run) : "none"], ["Calls", called(now, names, to)], ["Payload", h("code", {}, JSON.stringify(now.payload))],
+      h("dl", { class: "about" }, [["Runs", timing(now)], ["Next run", now.next_run ? when(now.next_run) : "none"], ["Calls", called(now, names, to)],
+        ["Payload", h("code", {}, JSON.stringify(now.payload))],
         ["Missed runs", misfires.find(([name]) => name === now.misfire_policy)?.[1]], ["While one goes on", overlaps.find(([name]) => name === now.overlap)?.[1]]]
         .map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
       h("h2", {}, "Runs"), table([
@@ -91,21 +99,29 @@ async function edit(now, context, done) {
   const [workflows, sources, tools] = await Promise.all(["workflows", "sources", "tools"].map((kind) => choices(context, kind)));
   const is = (field, ...values) => (v) => values.includes(v[field]);
   const timed = !now ? "interval" : now.type === "cron" ? (intervals.some(([cron]) => cron === now.cron_expression) ? "interval" : "cron") : now.type;
-  const pick = (kind, label, options) => ({ name: kind, label, type: "select", required: true, when: is("callback_type", kind), value: now?.callback_type === kind ? now.callback_id : undefined,
+  const pick = (kind, label, options) => ({ name: kind, label, type: "select", required: true, when: is("callback_type", kind),
+    value: now?.callback_type === kind ? now.callback_id : undefined,
     options, hint: options.length ? undefined : "There is none yet." });
   dialog(now ? now.name : "New schedule", (close) => form([
     { name: "name", label: "Name", value: now?.name, required: true },
-    { name: "timing", label: "Runs", type: "select", value: timed, options: [["interval", "every …"], ["cron", "by a cron expression"], ["once", "once, at a time"], ["delayed", "once, after a delay"]] },
-    { name: "interval", label: "Every", type: "select", options: intervals, value: timed === "interval" ? now?.cron_expression ?? "0 9 * * *" : undefined, when: is("timing", "interval") },
-    { name: "cron_expression", label: "Cron expression", code: true, value: now?.cron_expression, placeholder: "0 9 * * MON-FRI", required: true, when: is("timing", "cron"), hint: "Minute, hour, day of the month, month, day of the week." },
-    { name: "next_run", label: "At", type: "datetime-local", value: localInput(now?.next_run), required: true, when: is("timing", "once"), hint: "By this device's clock." },
+    { name: "timing", label: "Runs", type: "select", value: timed, options: [["interval", "every …"], ["cron", "by a cron expression"], ["once", "once, at a time"],
+      ["delayed", "once, after a delay"]] },
+    { name: "interval", label: "Every", type: "select", options: intervals, value: timed === "interval" ? now?.cron_expression ?? "0 9 * * *" : undefined,
+      when: is("timing", "interval") },
+    { name: "cron_expression", label: "Cron expression", code: true, value: now?.cron_expression, placeholder: "0 9 * * MON-FRI", required: true,
+      when: is("timing", "cron"), hint: "Minute, hour, day of the month, month, day of the week." },
+    { name: "next_run", label: "At", type: "datetime-local", value: localInput(now?.next_run), required: now?.type !== "once", when: is("timing", "once"),
+      hint: "By this device's clock." },
     { name: "delay_seconds", label: "After seconds", type: "number", min: 1, max: 31536000, value: now?.delay_seconds || 3600, required: true, when: is("timing", "delayed") },
-    { name: "timezone", label: "Time zone", value: now?.timezone, when: is("timing", "interval", "cron"), placeholder: "Europe/Berlin", hint: "Its clocks count; the agent's own without one." },
+    { name: "timezone", label: "Time zone", value: now?.timezone, when: is("timing", "interval", "cron"), placeholder: "Europe/Berlin",
+      hint: "Its clocks count; the agent's own without one." },
     { name: "callback_type", label: "Calls", type: "select", value: now?.callback_type, options: Object.entries(calls) },
     pick("workflow", "Workflow", workflows), pick("source", "Source", sources), pick("tool", "Tool", tools),
-    { name: "url", label: "Address", type: "url", value: now?.callback_type === "webhook" ? now.callback_id : "", required: true, when: is("callback_type", "webhook"), hint: "Gets a signed POST." },
+    { name: "url", label: "Address", type: "url", value: now?.callback_type === "webhook" ? now.callback_id : "", required: true, when: is("callback_type", "webhook"),
+      hint: "Gets a signed POST." },
     { name: "prompt", label: "Prompt", type: "textarea", value: now?.callback_type === "agent" ? now.payload.prompt : "", required: true, when: is("callback_type", "agent") },
-    { name: "payload", label: "Payload", type: "textarea", code: true, value: pretty(now?.payload ?? {}), when: (v) => v.callback_type !== "agent", hint: "A JSON object that goes along." },
+    { name: "payload", label: "Payload", type: "textarea", code: true, value: pretty(now?.payload ?? {}), when: (v) => v.callback_type !== "agent",
+      hint: "A JSON object that goes along." },
     { name: "misfire_policy", label: "Runs that were missed", type: "select", value: now?.misfire_policy, options: misfires },
     { name: "overlap", label: "While one goes on", type: "select", value: now?.overlap, options: overlaps },
   ], { submit: now ? "Save" : "Make", cancel: close, wide: true, run: async (v) => {
@@ -120,7 +136,7 @@ async function edit(now, context, done) {
 /** What the form says, as the service takes it. */
 function change(v, now) {
   const payload = v.callback_type === "agent" ? { ...(now?.callback_type === "agent" ? now.payload : {}), prompt: v.prompt } : object(v.payload, "payload");
-  return { name: v.name, type: v.timing === "interval" ? "cron" : v.timing, cron_expression: v.interval ?? v.cron_expression, next_run: v.next_run && fromLocal(v.next_run),
+  return { name: v.name, type: v.timing === "interval" ? "cron" : v.timing, cron_expression: v.interval ?? v.cron_expression, next_run: v.next_run ? fromLocal(v.next_run) : undefined,
     delay_seconds: v.delay_seconds && Number(v.delay_seconds), timezone: v.timezone || undefined, callback_type: v.callback_type,
     callback_id: v.workflow ?? v.source ?? v.tool ?? v.url, payload, misfire_policy: v.misfire_policy, overlap: v.overlap };
 }
@@ -129,7 +145,8 @@ function change(v, now) {
 async function named(answer, v) {
   try { return await answer; } catch (error) {
     const field = v.callback_type === "webhook" ? "url" : v.callback_type;
-    const rename = (i) => ({ ...i, field: i.field === "callback_id" ? field : i.field === "payload.prompt" ? "prompt" : i.field === "cron_expression" && v.interval ? "interval" : i.field });
+    const ours = { callback_id: field, "payload.prompt": "prompt", cron_expression: v.interval ? "interval" : "cron_expression" };
+    const rename = (i) => ({ ...i, field: ours[i.field] ?? i.field });
     if (error.details?.errors) error.details.errors = error.details.errors.map(rename);
     else if (error.details?.field) error.details = { issue: error.message, ...rename(error.details) };
     throw error;

@@ -1,6 +1,8 @@
 // Browser sessions: the list, and one to steer, watch and hand over.
 import { get, post, remove } from "./api.js";
-import { ask, badge, button, copyable, crumb, dialog, form, h, pager, table, tell, when } from "./dom.js";
+import { ask, dialog } from "./dialog.js";
+import { badge, button, copyable, crumb, h, pager, table, tell, when } from "./dom.js";
+import { form } from "./form.js";
 
 export async function sessions(page, context) {
   const [id] = context.rest;
@@ -26,17 +28,20 @@ async function list(page, { at, to, may, signal }) {
   await load();
 }
 
-const close = (at, s, done) => ask("Close", "Close this session?", s.persist ? "Its tabs are closed; its cookies are kept for the next one." : "Its tabs are closed, and its cookies are forgotten.",
+const close = (at, s, done) => ask("Close", "Close this session?",
+  s.persist ? "Its tabs are closed; its cookies are kept for the next one." : "Its tabs are closed, and its cookies are forgotten.",
   async () => { await remove(at("browser"), { id: s.id }); await done(); });
 
 function open(at, to) {
   dialog("Open a session", (shut) => form([
     { name: "url", label: "Address", placeholder: "example.com", hint: "Where to go at first." },
-    { name: "viewport.width", label: "Width", type: "number", min: 100, max: 4096, value: 1280 }, { name: "viewport.height", label: "Height", type: "number", min: 100, max: 4096, value: 720 },
+    { name: "viewport.width", label: "Width", type: "number", min: 100, max: 4096, value: 1280 },
+    { name: "viewport.height", label: "Height", type: "number", min: 100, max: 4096, value: 720 },
     { name: "locale", label: "Language", placeholder: "en-GB" }, { name: "timezone", label: "Time zone", placeholder: "Europe/Berlin" },
     { name: "persist", label: "Keep cookies for the next such session", type: "checkbox" },
   ], { submit: "Open", cancel: shut, wide: true, run: async (v) => {
-    const made = await post(at("browser"), { viewport: { width: Number(v["viewport.width"]), height: Number(v["viewport.height"]) }, locale: v.locale, timezone: v.timezone, persist: v.persist });
+    const made = await post(at("browser"), { viewport: { width: Number(v["viewport.width"]), height: Number(v["viewport.height"]) }, locale: v.locale,
+      timezone: v.timezone, persist: v.persist });
     shut();
     if (v.url.trim()) await post(at("browser", made.id, "execute"), { action: "navigate", url: address(v.url) }).catch(tell);
     location.hash = to("browser", made.id);
@@ -82,7 +87,8 @@ async function session(page, { at, to, may, signal }, id) {
     const { result } = await post(at("browser", id, "execute"), { action: "screenshot", format: "jpeg" }, signal);
     if (result.image?.startsWith("data:image/")) shot.replaceChildren(h("img", { src: result.image, alt: "What the active tab shows" }));
   };
-  const url = h("input", { type: "text", inputmode: "url", "aria-label": "Address", placeholder: "example.com", autocomplete: "off", spellcheck: "false", required: true, class: "grow" });
+  const url = h("input", { type: "text", inputmode: "url", "aria-label": "Address", placeholder: "example.com", autocomplete: "off", spellcheck: "false", required: true,
+    class: "grow" });
   const bar = h("form", { class: "row bar", submit: (event) => { event.preventDefault(); act({ action: "navigate", url: address(url.value) }).catch(tell); } },
     url, h("button", { class: "main" }, "Go"), button("Back", () => act({ action: "back" })), button("Reload", () => act({ action: "reload" })));
   page.append(crumb(to("browser"), "All sessions"), head, handed, bar, shot, tabs);
@@ -112,7 +118,8 @@ async function openTakeover(at, id, signal) {
 function takeover(at, id, handed, done, t) {
   const look = async () => takeover(at, id, handed, done, await get(at("browser", id, "takeover", t.takeover_id)));
   const open = ["pending", "active"].includes(t.status);
-  handed.replaceChildren(h("div", { class: "card" }, h("div", { class: "row" }, h("strong", {}, "Handed over"), badge(t.status), t.reason && h("span", { class: "text" }, h("bdi", {}, t.reason))),
+  handed.replaceChildren(h("div", { class: "card" }, h("div", { class: "row" }, h("strong", {}, "Handed over"), badge(t.status),
+    t.reason && h("span", { class: "text" }, h("bdi", {}, t.reason))),
     open ? [copyable(t.takeover_url), h("p", { class: "hint" }, "Ends ", when(t.expires_at), " at the latest.")] : "",
     h("div", { class: "row" }, open && h("a", { class: "button", href: t.takeover_url, target: "_blank", rel: "noopener noreferrer" }, "Open it here"),
       button("Look again", async () => { await look(); await done(); }),

@@ -1,6 +1,7 @@
 // Settings, and the credentials that can be set and never read.
 import { get, put } from "./api.js";
-import { badge, button, form, h, tell } from "./dom.js";
+import { badge, button, h, tell } from "./dom.js";
+import { form } from "./form.js";
 
 const providers = [["", "none"], "openai", "anthropic", "ollama", "openai-compatible"];
 const groups = [

@@ -1,6 +1,8 @@
 // Tools: what the agent can call, to make, change and try; and the MCP servers whose tools it may use.
 import { get, post, put, remove } from "./api.js";
-import { ask, badge, button, dialog, form, h, object, pager, pretty, settled, span, table, tell, when } from "./dom.js";
+import { ask, dialog } from "./dialog.js";
+import { badge, button, h, pager, pretty, settled, span, table, tell, when } from "./dom.js";
+import { form, object } from "./form.js";
 
 export async function tools(page, context) {
   const { at, may, signal } = context;
@@ -11,7 +13,8 @@ export async function tools(page, context) {
     const found = await get(at("tools"), { search: search.value, limit: 25, offset }, signal);
     shown.replaceChildren(table([
       ["Name", (t) => h("code", {}, t.name)], ["Does", (t) => t.description], ["Type", (t) => badge(t.type)],
-      ["", (t) => may && [button("Try", async () => attempt(await get(at("tools", t.id), {}, signal), at)), button("Edit", async () => edit(await get(at("tools", t.id), {}, signal), at, load)),
+      ["", (t) => may && [button("Try", async () => attempt(await get(at("tools", t.id), {}, signal), at)),
+        button("Edit", async () => edit(await get(at("tools", t.id), {}, signal), at, load)),
         ask("Delete", `Delete ${t.name}?`, "The agent and its workflows can call it no more.", async () => { await remove(at("tools", t.id)); await load(); })], "actions"],
     ], found.tools, search.value ? "No tool fits." : "No tools yet. A tool is a function, an API or a tool of an MCP server that the agent may call."),
     found.meta.total ? pager(found.meta, (next) => { offset = next; return load(); }) : "");
@@ -34,9 +37,11 @@ async function edit(now, at, done) {
   const json = (name, label, value, hint, when) => ({ name: `config.${name}`, label, type: "textarea", code: true, rows: 3, value, hint, when });
   dialog(now ? now.name : "New tool", (close) => form([
     { name: "name", label: "Name", value: now?.name, required: true, hint: "Letters, digits, _ and -." },
-    { name: "type", label: "Type", type: "select", value: now?.type ?? "function", options: [["function", "a function in JavaScript"], ["api", "an HTTP API"], ["mcp", "a tool of an MCP server"]] },
+    { name: "type", label: "Type", type: "select", value: now?.type ?? "function",
+      options: [["function", "a function in JavaScript"], ["api", "an HTTP API"], ["mcp", "a tool of an MCP server"]] },
     { name: "description", label: "Description", type: "textarea", rows: 2, value: now?.description, hint: "What it does and when to call it: the model reads this." },
-    { name: "config.code", label: "Code", type: "textarea", code: true, rows: 8, value: c.code ?? "return { sum: args.a + args.b }", required: true, when: is("function"), hint: "The body of an async function that reads args." },
+    { name: "config.code", label: "Code", type: "textarea", code: true, rows: 8, value: c.code ?? "return { sum: args.a + args.b }", required: true,
+      when: is("function"), hint: "The body of an async function that reads args." },
     { name: "config.method", label: "Method", type: "select", value: c.method || "GET", options: ["GET", "POST", "PUT", "PATCH", "DELETE"], when: is("api") },
     { name: "config.url", label: "Address", value: c.url, required: true, when: is("api"), hint: "Arguments as {{name}}, behind the host." },
     json("headers", "Headers", pretty(c.headers ?? {}), "A JSON object.", is("api")),
@@ -90,11 +95,13 @@ function sample(schema) {
 function attempt(tool, at) {
   dialog(`Try ${tool.name}`, (close) => {
     const outcome = h("div", { class: "outcome", "aria-live": "polite" });
-    return [tool.description ? h("p", {}, tool.description) : "", form([{ name: "arguments", label: "Arguments", type: "textarea", code: true, rows: 6, value: pretty(sample(tool.config.parameters)), hint: "A JSON object." }],
+    return [tool.description ? h("p", {}, tool.description) : "", form([{ name: "arguments", label: "Arguments", type: "textarea", code: true, rows: 6,
+      value: pretty(sample(tool.config.parameters)), hint: "A JSON object." }],
       { submit: "Call it", extra: h("button", { type: "button", click: close }, "Close"), run: async (v) => {
         outcome.replaceChildren();
         const r = await post(at("tools", tool.id, "execute"), { arguments: object(v.arguments, "arguments") });
-        outcome.replaceChildren(r.success ? h("pre", { class: "card" }, pretty(r.result)) : h("div", { class: "card bad" }, h("p", {}, r.error.message), h("p", {}, h("small", {}, r.error.code))),
+        outcome.replaceChildren(r.success ? h("pre", { class: "card" }, pretty(r.result)) : h("div", { class: "card bad" }, h("p", {}, r.error.message),
+          h("p", {}, h("small", {}, r.error.code))),
           h("small", {}, span(r.duration_ms)));
       } }), outcome];
   });
@@ -104,10 +111,12 @@ async function servers(shown, { at, may, signal }, toolsChanged) {
   const load = async () => {
     const found = await get(at("mcp"), { limit: 200 }, signal);
     shown.replaceChildren(table([
-      ["Name", (s) => h("bdi", {}, s.name)], ["Address", (s) => s.url], ["Status", (s) => [badge(s.status), s.last_error && h("small", { class: "wrong" }, s.last_error)]], ["Seen", (s) => when(s.checked_at)],
+      ["Name", (s) => h("bdi", {}, s.name)], ["Address", (s) => s.url],
+      ["Status", (s) => [badge(s.status), s.last_error && h("small", { class: "wrong" }, s.last_error)]], ["Seen", (s) => when(s.checked_at)],
       ["", (s) => [button("Tools", async () => offered(s, at, may, toolsChanged)),
         may && ask("Delete", `Delete ${s.name}?`, "The agent's tools that call it will fail.", async () => { await remove(at("mcp"), { id: s.id }); await load(); })], "actions"],
-    ], found.servers, "No MCP servers yet. Add one, and the agent can use its tools."), may ? h("div", { class: "row" }, h("button", { type: "button", click: () => add(at, load) }, "Add an MCP server")) : "");
+    ], found.servers, "No MCP servers yet. Add one, and the agent can use its tools."),
+      may ? h("div", { class: "row" }, h("button", { type: "button", click: () => add(at, load) }, "Add an MCP server")) : "");
   };
   shown.replaceChildren(h("p", { class: "hint" }, "Looking at the servers…"));
   await load();
@@ -117,9 +126,12 @@ async function offered(server, at, may, done) {
   const found = await get(at("mcp", server.id, "tools"));
   dialog(`Tools of ${server.name}`, (close) => [
     found.stale ? h("p", { class: "hint" }, "The server does not answer now; these are the tools it had last.") : "",
-    found.tools.length ? h("ul", { class: "results" }, found.tools.map((t) => h("li", { class: "card" }, h("div", { class: "row" }, h("code", {}, t.name), h("span", { class: "grow" }),
+    found.tools.length ? h("ul", { class: "results" }, found.tools.map((t) => h("li", { class: "card" },
+      h("div", { class: "row" }, h("code", {}, t.name), h("span", { class: "grow" }),
       may && button("Let the agent call it", async () => {
-        await post(at("tools"), { name: t.name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64), description: [...t.description].slice(0, 4000).join(""), type: "mcp", config: { server_id: server.id, tool_name: t.name } });
+        const name = t.name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64);
+        const description = [...t.description].slice(0, 4000).join("");
+        await post(at("tools"), { name, description, type: "mcp", config: { server_id: server.id, tool_name: t.name } });
         tell(`The agent may call ${t.name}.`);
         await done();
       })), h("p", { class: "text" }, t.description)))) : h("p", { class: "empty" }, "It offers no tools."),
@@ -132,10 +144,14 @@ function add(at, done) {
     { name: "name", label: "Name", required: true }, { name: "url", label: "Address", type: "url", required: true },
     { name: "auth.type", label: "Credentials", type: "select", options: ["none", "bearer", "basic", "header", "oauth2"] },
     { name: "auth.token", label: "Token", type: "password", required: true, when: is("bearer") },
-    { name: "auth.username", label: "User name", required: true, when: is("basic") }, { name: "auth.password", label: "Password", type: "password", required: true, when: is("basic") },
-    { name: "auth.name", label: "Header", required: true, when: is("header"), placeholder: "X-Api-Key" }, { name: "auth.value", label: "Value", type: "password", required: true, when: is("header") },
-    { name: "auth.client_id", label: "Client id", required: true, when: is("oauth2") }, { name: "auth.client_secret", label: "Client secret", type: "password", required: true, when: is("oauth2") },
-    { name: "auth.token_url", label: "Address of tokens", type: "url", when: is("oauth2"), hint: "The server tells without it." }, { name: "auth.scope", label: "Scopes", when: is("oauth2") },
+    { name: "auth.username", label: "User name", required: true, when: is("basic") },
+    { name: "auth.password", label: "Password", type: "password", required: true, when: is("basic") },
+    { name: "auth.name", label: "Header", required: true, when: is("header"), placeholder: "X-Api-Key" },
+    { name: "auth.value", label: "Value", type: "password", required: true, when: is("header") },
+    { name: "auth.client_id", label: "Client id", required: true, when: is("oauth2") },
+    { name: "auth.client_secret", label: "Client secret", type: "password", required: true, when: is("oauth2") },
+    { name: "auth.token_url", label: "Address of tokens", type: "url", when: is("oauth2"), hint: "The server tells without it." },
+    { name: "auth.scope", label: "Scopes", when: is("oauth2") },
   ], { submit: "Add", cancel: close, wide: true, run: async (v) => {
     const auth = Object.fromEntries(Object.entries(v).filter(([name, value]) => name.startsWith("auth.") && value !== "").map(([name, value]) => [name.slice(5), value]));
     const made = await post(at("mcp"), { name: v.name, url: v.url, auth });

@@ -1,6 +1,8 @@
 // Webhooks: who is told of events, and what became of each delivery.
 import { get, post, put, remove } from "./api.js";
-import { ask, badge, button, crumb, dialog, follower, form, h, pager, refill, showOnce, table, tell, when } from "./dom.js";
+import { ask, dialog, showOnce } from "./dialog.js";
+import { badge, button, crumb, follower, h, pager, refill, table, tell, when } from "./dom.js";
+import { form } from "./form.js";
 
 export async function webhooks(page, context) {
   const [id] = context.rest;
@@ -31,7 +33,8 @@ async function list(page, context) {
 function edit(now, at, done) {
   dialog(now ? "Webhook" : "New webhook", (close) => form([
     { name: "url", label: "Address", type: "url", value: now?.url, required: true },
-    { name: "events", label: "Events", value: now?.events.join(", "), required: true, placeholder: "message.received, workflow.*", hint: "With commas between; * is all of them, workflow.* all of workflows." },
+    { name: "events", label: "Events", value: now?.events.join(", "), required: true, placeholder: "message.received, workflow.*",
+      hint: "With commas between; * is all of them, workflow.* all of workflows." },
   ], { submit: now ? "Save" : "Add", cancel: close, run: async (v) => {
     const body = { url: v.url, events: v.events.split(",").map((e) => e.trim()).filter(Boolean) };
     const made = await (now ? put(at("webhooks", now.id), body) : post(at("webhooks"), body));
@@ -43,7 +46,8 @@ function edit(now, at, done) {
 async function webhook(page, { at, to, may, signal }, id) {
   const head = h("div");
   const shown = h("div");
-  const status = h("select", { "aria-label": "Status" }, [["", "every status"], ["pending", "pending"], ["delivered", "delivered"], ["failed", "failed"]].map(([v, t]) => h("option", { value: v }, t)));
+  const status = h("select", { "aria-label": "Status" }, [["", "every status"], ["pending", "pending"], ["delivered", "delivered"],
+    ["failed", "failed"]].map(([v, t]) => h("option", { value: v }, t)));
   let offset = 0;
   const about = async () => {
     const w = await get(at("webhooks", id), {}, signal);
@@ -55,8 +59,10 @@ async function webhook(page, { at, to, may, signal }, id) {
       }, { class: "main" }),
       h("button", { type: "button", click: () => edit(w, at, about) }, "Edit"),
       button(w.active ? "Switch off" : "Switch on", async () => { await put(at("webhooks", id), { active: !w.active }); await about(); }),
-      button("New secret", async () => { const r = await post(at("webhooks", id, "rotate")); showOnce("New secret", "The one before signs along for a day. This one is shown only now.", r.secret); }),
-      ask("Delete", "Delete this webhook?", "Nothing is delivered to it any more; its deliveries are deleted.", async () => { await remove(at("webhooks", id)); location.hash = to("webhooks"); })) : "",
+      button("New secret", async () => { const r = await post(at("webhooks", id, "rotate")); showOnce("New secret",
+        "The one before signs along for a day. This one is shown only now.", r.secret); }),
+      ask("Delete", "Delete this webhook?", "Nothing is delivered to it any more; its deliveries are deleted.",
+        async () => { await remove(at("webhooks", id)); location.hash = to("webhooks"); })) : "",
     h("p", { class: "hint" }, `Told of: ${w.events.join(", ")}`));
   };
   const load = async () => {
@@ -65,8 +71,10 @@ async function webhook(page, { at, to, may, signal }, id) {
       ["When", (d) => when(d.created_at)], ["Event", (d) => d.event],
       ["Status", (d) => [badge(d.status), d.error && h("small", { class: "wrong" }, d.error), d.next_attempt_at && h("small", {}, "again ", when(d.next_attempt_at))]],
       ["Answer", (d) => [d.response_status, d.duration_ms !== null && h("small", {}, `${d.duration_ms} ms`)].filter(Boolean)], ["Tries", (d) => d.attempt, "number"],
-      ["", (d) => may && d.status !== "pending" && button("Deliver again", async () => { await post(at("webhooks", id, "deliveries", d.id, "redeliver")); tell("It is on its way."); await load(); }), "actions"],
-    ], found.deliveries, "Nothing was delivered yet."), h("div", { class: "row" }, found.meta.total ? pager(found.meta, (next) => { offset = next; return load(); }) : "", button("Refresh", load, { class: "quiet" })));
+      ["", (d) => may && d.status !== "pending" && button("Deliver again", async () => { await post(at("webhooks", id, "deliveries", d.id,
+        "redeliver")); tell("It is on its way."); await load(); }), "actions"],
+    ], found.deliveries, "Nothing was delivered yet."), h("div", { class: "row" },
+      found.meta.total ? pager(found.meta, (next) => { offset = next; return load(); }) : "", button("Refresh", load, { class: "quiet" })));
     look(found.deliveries.some((d) => d.status === "pending"));
   };
   const look = follower(load, signal);

@@ -1,6 +1,8 @@
 // Workflows: the list, and one with its graph, its executions and its versions.
 import { absolute, get, post, put, remove } from "./api.js";
-import { ask, badge, button, copyable, crumb, dialog, form, h, issuesOf, object, pager, pretty, settled, table, tell, when } from "./dom.js";
+import { ask, dialog } from "./dialog.js";
+import { badge, button, copyable, crumb, h, pager, pretty, settled, table, tell, when } from "./dom.js";
+import { form, issuesOf, object } from "./form.js";
 import { nameOf, picture } from "./graph.js";
 import { locate, point, wrongAt } from "./json.js";
 import { execution, executionTable } from "./executions.js";
@@ -22,7 +24,7 @@ async function list(page, { at, to, may, signal }) {
     const found = await get(at("workflows"), { search: search.value, status: status.value, limit: 25, offset, sort: "updated_at", order: "desc" }, signal);
     const empty = search.value || status.value ? "No workflow fits." : "No workflows yet. Make one: it begins with a trigger, and does what its nodes say.";
     shown.replaceChildren(table([
-      ["Name", (w) => [h("a", { href: to("workflows", w.id) }, w.name), w.description && h("small", {}, w.description)]],
+      ["Name", (w) => [h("a", { href: to("workflows", w.id) }, h("bdi", {}, w.name)), w.description && h("small", {}, w.description)]],
       ["Status", (w) => badge(w.status)], ["Version", (w) => w.version, "number"], ["Changed", (w) => when(w.updated_at)],
     ], found.workflows, empty), found.meta.total ? pager(found.meta, (next) => { offset = next; return load(); }) : "");
   };
@@ -46,7 +48,8 @@ function create(at, to) {
     { name: "event", label: "It begins", type: "select", options: beginnings },
   ], { submit: "Make", cancel: close, run: async ({ name, event }) => {
     const made = await post(at("workflows"), { name,
-      nodes: [{ id: "start", type: "trigger", data: { label: "Start", event } }, { id: "hello", type: "set", data: { label: "Say hello", values: { text: "Hello {{contact.name | default:\"you\"}}" } } }],
+      nodes: [{ id: "start", type: "trigger", data: { label: "Start", event } }, { id: "hello", type: "set",
+        data: { label: "Say hello", values: { text: "Hello {{contact.name | default:\"you\"}}" } } }],
       edges: [{ source: "start", target: "hello" }] });
     close();
     location.hash = to("workflows", made.id);
@@ -70,9 +73,10 @@ async function workflow(page, context, id) {
   const arrange = async () => {
     head.replaceChildren(h("h1", { tabindex: -1 }, h("bdi", {}, now.name), " ", badge(now.status)), h("div", { class: "row" },
       may && ["draft", "active"].includes(now.status) && h("button", { type: "button", class: "main", click: () => execute(now, at, to, editor.dirty()) }, "Execute"),
-      may && now.status !== "active" && button("Activate", () => editor.submit({ status: "active" })),
+      may && ["draft", "paused"].includes(now.status) && button("Activate", () => editor.submit({ status: "active" })),
       may && now.status === "active" && button("Pause", () => editor.submit({ status: "paused" })),
-      may && ["paused", "active"].includes(now.status) && button("Back to draft", () => editor.submit({ status: "draft" })),
+      may && now.status !== "draft" && button("Back to draft", () => editor.submit({ status: "draft" })),
+      may && ["draft", "paused"].includes(now.status) && button("Archive", () => editor.submit({ status: "archived" })),
       may && ask("Delete", `Delete ${now.name}?`, "The workflow is deleted with its versions and executions.", async () => {
         await remove(at("workflows", id));
         location.hash = to("workflows");
@@ -81,6 +85,7 @@ async function workflow(page, context, id) {
     editor.show(now);
     await versions(history, { at, id, may, signal, restored: async () => { now = await get(at("workflows", id), {}, signal); await arrange(); } });
   };
+  addEventListener("beforeunload", (event) => { if (editor.dirty()) event.preventDefault(); }, { signal });
   page.append(crumb(to("workflows"), "All workflows"), head, editor.picture, hook, h("h2", {}, "Definition"), editor.form,
     h("h2", {}, "Executions"), runs, h("h2", {}, "Versions"), history);
   await Promise.all([arrange(), executionTable(runs, context, { workflow_id: id })]);
@@ -101,7 +106,8 @@ function hookOf(now, agent) {
 
 function execute(now, at, to, dirty) {
   dialog(`Execute ${now.name}`, (close) => [dirty ? h("p", { class: "hint" }, "What is typed and not saved does not take part.") : "", form([
-    { name: "input", label: "Input", type: "textarea", code: true, rows: 8, value: "{}", hint: "A JSON object: the payload of the trigger. Nodes read it by templates such as {{contact.name}}." },
+    { name: "input", label: "Input", type: "textarea", code: true, rows: 8, value: "{}",
+      hint: "A JSON object: the payload of the trigger. Nodes read it by templates such as {{contact.name}}." },
   ], { submit: "Execute", cancel: close, run: async ({ input }) => {
     const started = await post(at("workflows", "execute"), { workflow_id: now.id, input: object(input, "input") });
     close();
@@ -130,8 +136,10 @@ function graphEditor({ may, save }) {
   const complain = (issues) => {
     wrong = new Map(issues.filter((i) => i.node_id).map((i) => [i.node_id, i]));
     const nodes = parsed(area().value)?.nodes ?? [];
-    faults.replaceChildren(...issues.map((i) => h("li", {}, h("button", { type: "button", class: "quiet", click: () => point(area(), locate(area().value, i.field)) },
-      i.node_id ? [h("strong", {}, nameOf(nodes.find((n) => n?.id === i.node_id)) || i.node_id), `: ${i.field.replace(/^nodes\[\d+\]\.?/, "")} ${i.issue}`] : `${i.field} ${i.issue}`))));
+    const words = (i) => (i.node_id ? [h("strong", {}, h("bdi", {}, nameOf(nodes.find((n) => n?.id === i.node_id)) || i.node_id)),
+      `: ${i.field.replace(/^nodes\[\d+\]\.?/, "")} ${i.issue}`] : `${i.field} ${i.issue}`);
+    faults.replaceChildren(...issues.map((i) => h("li", {},
+      h("button", { type: "button", class: "quiet", click: () => point(area(), locate(area().value, i.field)) }, words(i)))));
     draw(parsed(area().value));
     if (issues.length) point(area(), locate(area().value, issues[0].field));
   };
@@ -163,7 +171,8 @@ function graphEditor({ may, save }) {
     { name: "graph", label: "Nodes and edges", type: "textarea", code: true, rows: 18, value: pretty({ nodes: shown.nodes, edges: shown.edges }),
       hint: "JSON. A node has id, type and data; an edge source, target and, where there are several ways out, sourceHandle. Press a node of the picture to find it here." },
     { name: "settings.concurrency", label: "Executions at a time", type: "number", min: 1, max: 1000, value: shown.settings.concurrency },
-    { name: "settings.on_conflict", label: "Executing it while that many run", type: "select", options: [["reject", "is refused"], ["queue", "waits in a queue"]], value: shown.settings.on_conflict },
+    { name: "settings.on_conflict", label: "Executing it while that many run", type: "select", options: [["reject", "is refused"], ["queue", "waits in a queue"]],
+      value: shown.settings.on_conflict },
     { name: "settings.strict_templates", label: "A template that names nothing fails its node", type: "checkbox", value: shown.settings.strict_templates },
   ], { submit: "Save", wide: true, locked: !may, run: (values) => submit(values, also) });
 
@@ -190,9 +199,14 @@ async function versions(shown, { at, id, may, signal, restored }) {
   const load = async () => {
     const found = await get(at("workflows", id, "versions"), { limit: 10, offset }, signal);
     shown.replaceChildren(table([
-      ["Version", (v) => [v.version, " ", v.current && badge("current")]], ["Nodes", (v) => v.nodes, "number"], ["Edges", (v) => v.edges, "number"], ["Made", (v) => when(v.created_at)],
+      ["Version", (v) => [v.version, " ", v.current && badge("current")]], ["Nodes", (v) => v.nodes, "number"], ["Edges", (v) => v.edges, "number"],
+      ["Made", (v) => when(v.created_at)],
       ["", (v) => !v.current && [button("Show", async () => look(await get(at("workflows", id, "versions", v.version), {}, signal))),
-        may && button("Restore", async () => { await post(at("workflows", id, "versions", v.version, "restore")); tell(`Version ${v.version} is the newest again.`); await restored(); })], "actions"],
+        may && button("Restore", async () => {
+          await post(at("workflows", id, "versions", v.version, "restore"));
+          tell(`The graph of version ${v.version} is the newest again.`);
+          await restored();
+        })], "actions"],
     ], found.versions, ""), pager(found.meta, (next) => { offset = next; return load(); }));
   };
   await load();
