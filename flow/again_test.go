@@ -188,7 +188,7 @@ func TestTriggers(t *testing.T) {
 		t.Fatal(err)
 	}
 	event := func(id, kind, name string, depth int) agent.Event {
-		return agent.Event{ID: id, Type: kind, Depth: depth, CreatedAt: agent.Now(), Data: mustJSON(map[string]any{"contact": map[string]any{"name": name}})}
+		return agent.Event{Seq: 1 << 40, ID: id, Type: kind, Depth: depth, CreatedAt: agent.Now(), Data: mustJSON(map[string]any{"contact": map[string]any{"name": name}})}
 	}
 	for _, c := range []struct {
 		name string

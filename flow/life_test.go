@@ -100,7 +100,7 @@ func TestWaits(t *testing.T) {
 		{"an event that does not come", "t trigger\nw wait {\"event\":\"x.y\",\"timeout\":0.01}\nt -> w", nil, `{"resumed_by":"timeout","data":null}`},
 		{"an approval that nobody gives", "t trigger\na approval {\"timeout\":0.01}\ns set {\"values\":{\"late\":1}}\nt -> a\na:timeout -> s", nil, `{"late":1}`},
 		{"an event", sleeper, func(string) error {
-			_, err := e.OnEvents(t.Context(), db, []agent.Event{{ID: "event-1", Type: "message.received", Data: json.RawMessage(`{"message":{"text":"hi"}}`), CreatedAt: agent.Now()}})
+			_, err := e.OnEvents(t.Context(), db, []agent.Event{{Seq: 1 << 40, ID: "event-1", Type: "message.received", Data: json.RawMessage(`{"message":{"text":"hi"}}`), CreatedAt: agent.Now()}})
 			return err
 		}, `{"by":"event","text":"hi"}`},
 		{"by hand", sleeper, func(id string) error {
@@ -154,7 +154,7 @@ func TestWaitsSurvive(t *testing.T) {
 	if x, told := ended(t, db, again, timed); x.Status != agent.ExecutionComplete {
 		t.Errorf("%s %s", x.Status, told)
 	}
-	if _, err := again.OnEvents(t.Context(), db, []agent.Event{{ID: "event-2", Type: "message.received", CreatedAt: agent.Now()}}); err != nil {
+	if _, err := again.OnEvents(t.Context(), db, []agent.Event{{Seq: 1 << 40, ID: "event-2", Type: "message.received", CreatedAt: agent.Now()}}); err != nil {
 		t.Fatal(err)
 	}
 	if x, told := ended(t, db, again, evented); x.Status != agent.ExecutionComplete {

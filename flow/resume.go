@@ -151,7 +151,7 @@ func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, ears
 	}
 	var listeners []store.Listener
 	for _, l := range ears.Listeners {
-		if agent.MatchEvent(l.Pattern, ev.Type) {
+		if ev.Seq > l.Since && agent.MatchEvent(l.Pattern, ev.Type) {
 			listeners = append(listeners, l)
 		}
 	}

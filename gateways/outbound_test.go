@@ -142,7 +142,7 @@ func (c *counter) delivery(tb testing.TB, m agent.Message) delivery {
 // told counts the events message.sent.
 func (c *counter) told(tb testing.TB) int {
 	tb.Helper()
-	events, _, err := c.db.Undelivered(tb.Context(), store.ConsumerWorkflows, 1000)
+	events, err := c.db.Events(tb.Context(), 0, 1000)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"satchel/agent"
 )
@@ -37,7 +38,7 @@ func scanEvent(rows *sql.Rows) (e agent.Event, err error) {
 // after, oldest first.
 func (db *DB) Events(ctx context.Context, after int64, limit int) ([]agent.Event, error) {
 	return Read(ctx, db, func(tx *Tx) ([]agent.Event, error) {
-		return all(tx, scanEvent, "SELECT "+eventColumns+" FROM _events WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
+		return tx.eventsBehind(after, nil, true, limit)
 	})
 }
 
@@ -64,18 +65,91 @@ func (tx *Tx) standing() (s Standing, err error) {
 	return s, stmt.QueryRow().Scan(&s.Status, &s.Woken)
 }
 
-// Undelivered returns up to limit events that a consumer has not passed yet,
-// oldest first, and the agent's standing as of the same moment: DB.Agent may
-// still tell that of before the change that an event is about.
-func (db *DB) Undelivered(ctx context.Context, consumer string, limit int) (events []agent.Event, standing Standing, err error) {
-	events, err = Read(ctx, db, func(tx *Tx) ([]agent.Event, error) {
-		if standing, err = tx.standing(); err != nil {
+// Undelivered is what a consumer has to do about an agent's events, all of it
+// as of one moment: DB.Agent may still tell of before the change that an event
+// is about.
+type Undelivered struct {
+	Events []agent.Event // those that somebody listens to, oldest first
+	After  int64         // how far the consumer has come
+	Last   int64         // how far it has come once it is done with Events
+	More   bool          // there may be others behind Last
+	Deaf   bool          // nobody listens to any event
+	Standing
+}
+
+// hears returns, for the consumers of this program, the names and patterns of
+// the events that somebody listens to. Others hear all.
+var hears = map[string]func(*Tx) ([]string, error){
+	ConsumerWebhooks: func(tx *Tx) ([]string, error) { // what changed about an agent may let deliveries go on
+		return all(tx, scanID, `SELECT j.value FROM webhooks w, json_each(w.events) j WHERE w.active = 1
+			UNION SELECT ? FROM webhooks WHERE active = 1`, agent.EventAgentUpdated)
+	},
+	ConsumerWorkflows: func(tx *Tx) ([]string, error) {
+		return all(tx, scanID, "SELECT event FROM _triggers UNION SELECT event FROM _waits WHERE event <> ''")
+	},
+	ConsumerAnswers: func(tx *Tx) ([]string, error) {
+		wanted, err := tx.answersByItself()
+		if !wanted {
 			return nil, err
 		}
-		return all(tx, scanEvent, "SELECT "+eventColumns+` FROM _events
-			WHERE seq > coalesce((SELECT seq FROM _cursors WHERE consumer = ?), 0) ORDER BY seq LIMIT ?`, consumer, limit)
+		return []string{agent.EventMessageReceived}, err
+	},
+}
+
+// heard names the events that a consumer hears of; all says that it is all.
+func (tx *Tx) heard(consumer string) (names []string, all bool, err error) {
+	ask, known := hears[consumer]
+	if !known {
+		return nil, true, nil
+	}
+	patterns, err := ask(tx)
+	for _, name := range agent.EventNames {
+		if slices.ContainsFunc(patterns, func(p string) bool { return agent.MatchEvent(p, name) }) {
+			names = append(names, name)
+		}
+	}
+	return names, len(names) == len(agent.EventNames), err
+}
+
+// Undelivered returns up to limit events that a consumer has not passed yet.
+// Those that nobody listens to are left out without being read.
+func (db *DB) Undelivered(ctx context.Context, consumer string, limit int) (Undelivered, error) {
+	return Read(ctx, db, func(tx *Tx) (u Undelivered, err error) {
+		stmt, err := tx.prepare("SELECT coalesce((SELECT seq FROM _cursors WHERE consumer = ?), 0), coalesce((SELECT max(seq) FROM _events), 0)")
+		if err == nil {
+			err = stmt.QueryRow(consumer).Scan(&u.After, &u.Last)
+		}
+		if err != nil || u.Last <= u.After {
+			u.Last = u.After
+			return u, err
+		}
+		names, all, err := tx.heard(consumer)
+		if err != nil {
+			return u, err
+		}
+		if u.Deaf = !all && len(names) == 0; u.Deaf {
+			return u, nil
+		}
+		if u.Standing, err = tx.standing(); err == nil {
+			u.Events, err = tx.eventsBehind(u.After, names, all, limit)
+		}
+		if u.More = len(u.Events) == limit; u.More {
+			u.Last = u.Events[limit-1].Seq
+		}
+		return u, err
 	})
-	return events, standing, err
+}
+
+func (tx *Tx) eventsBehind(after int64, names []string, any bool, limit int) ([]agent.Event, error) {
+	if any {
+		return all(tx, scanEvent, "SELECT "+eventColumns+" FROM _events WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
+	}
+	raw, err := json.Marshal(names)
+	if err != nil {
+		return nil, err
+	}
+	return all(tx, scanEvent, "SELECT "+eventColumns+` FROM _events
+		WHERE seq > ? AND type IN (SELECT value FROM json_each(?)) ORDER BY seq LIMIT ?`, after, string(raw), limit)
 }
 
 // PassEvents notes that a consumer has passed the events up to seq. A cursor

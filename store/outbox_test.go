@@ -157,11 +157,13 @@ func TestUndelivered(t *testing.T) {
 	events := eventsAfter(t, db, 0)
 	check := func(consumer string, want []agent.Event) {
 		t.Helper()
-		got, _, err := db.Undelivered(t.Context(), consumer, 3)
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %v, %v, want %v", consumer, got, err, want)
+		got, err := db.Undelivered(t.Context(), consumer, 3)
+		if err != nil || !reflect.DeepEqual(got.Events, want) {
+			t.Errorf("%s: %v, %v, want %v", consumer, got.Events, err, want)
 		}
 	}
+	do(t, db, `INSERT INTO webhooks(id, url, events, created_at, updated_at) VALUES ('w','u','["*"]','2026-01-31T09:00:00.000Z','2026-01-31T09:00:00.000Z')`)
+	listen(t, db, "*")
 	check(ConsumerWebhooks, events[:3])
 	for _, seq := range []int64{events[3].Seq, events[1].Seq} { // a cursor never goes back
 		if err := db.PassEvents(t.Context(), ConsumerWebhooks, seq); err != nil {
@@ -173,18 +175,80 @@ func TestUndelivered(t *testing.T) {
 	check("newcomer", events[:3])
 }
 
+// listen makes an active workflow whose trigger names an event.
+func listen(tb testing.TB, db *DB, event string) agent.Workflow {
+	tb.Helper()
+	w, err := db.CreateWorkflow(context.Background(), agent.Workflow{Name: event, Status: agent.WorkflowActive,
+		Nodes: []agent.RawNode{agent.RawNode(`{"id":"t","type":"trigger","data":{"event":"` + event + `"}}`)}, Edges: []agent.RawEdge{}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return w
+}
+
+// TestHeard: a consumer is given the events that somebody listens to, and comes
+// past the others without reading them.
+func TestHeard(t *testing.T) {
+	db := createAgent(t, openFolder(t), "a")
+	write := func() (first int64) {
+		t.Helper()
+		for i, e := range eventsAfter(t, db, 0) {
+			if first = e.Seq; i < 0 {
+				break
+			}
+		}
+		createContact(t, db, numberedContact(int(first)))
+		do(t, db, `INSERT INTO _events(type, data) VALUES ('source.ready','{}')`)
+		return first
+	}
+	for _, c := range []struct {
+		name, consumer, begin, end string
+		heard                      []string
+	}{
+		{"no subscription", ConsumerWebhooks, "SELECT 1", "SELECT 1", nil},
+		{"a subscription", ConsumerWebhooks, `INSERT INTO webhooks(id, url, events, created_at, updated_at)
+			VALUES ('w','u','["contact.*"]','2026-01-31T09:00:00.000Z','2026-01-31T09:00:00.000Z')`, "UPDATE webhooks SET active = 0", []string{"contact.created"}},
+		{"one that is off", ConsumerWebhooks, "SELECT 1", "SELECT 1", nil},
+		{"no trigger", ConsumerWorkflows, "SELECT 1", "SELECT 1", nil},
+		{"a trigger", ConsumerWorkflows, `INSERT INTO workflows(id, name, status, nodes) VALUES ('w','n','active','[{"id":"t","type":"trigger","data":{"event":"source.*"}}]')`,
+			"UPDATE workflows SET status = 'paused'", []string{"source.ready"}},
+		{"one that rests", ConsumerWorkflows, "SELECT 1", "SELECT 1", nil},
+		{"no answers", ConsumerAnswers, "SELECT 1", "SELECT 1", nil},
+		{"another", "newcomer", "SELECT 1", "SELECT 1", []string{"contact.created", "source.ready"}},
+	} {
+		do(t, db, c.begin)
+		before := write()
+		if err := db.PassEvents(t.Context(), c.consumer, before); err != nil {
+			t.Fatal(err)
+		}
+		u, err := db.Undelivered(t.Context(), c.consumer, 10)
+		if err != nil || !slices.Equal(types(u.Events), c.heard) || u.Deaf != (c.heard == nil) || u.After != before || u.Last != before+2 || u.More {
+			t.Errorf("%s: %v %+v %v", c.name, types(u.Events), u, err)
+		}
+		if c.heard == nil {
+			do(t, db, c.end)
+			continue
+		}
+		if u, err = db.Undelivered(t.Context(), c.consumer, 1); err != nil || len(u.Events) != 1 || !u.More || u.Last != u.Events[0].Seq {
+			t.Errorf("%s, one at a time: %+v %v", c.name, u, err)
+		}
+		do(t, db, c.end)
+	}
+}
+
 // TestUndeliveredStatus: an event that tells of a change of status is read with
 // the status of after it, even before UpdateAgent has returned.
 func TestUndeliveredStatus(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
+	listen(t, db, "agent.updated")
 	var seen []agent.Status
 	f.OnEvents(func(db *DB) {
-		_, standing, err := db.Undelivered(context.Background(), ConsumerWorkflows, 1)
+		u, err := db.Undelivered(context.Background(), ConsumerWorkflows, 1)
 		if err != nil {
 			t.Error(err)
 		}
-		seen = append(seen, standing.Status)
+		seen = append(seen, u.Status)
 	})
 	want := []agent.Status{agent.StatusPaused, agent.StatusActive, agent.StatusDisabled}
 	for _, status := range want {
@@ -270,8 +334,8 @@ func TestStartFindsUndelivered(t *testing.T) {
 	if fork.Behind() || !fork.NextDelivery().IsZero() {
 		t.Error("a copy has events to deliver")
 	}
-	if rest, _, err := fork.Undelivered(t.Context(), ConsumerWorkflows, 10); err != nil || len(rest) != 0 {
-		t.Errorf("a copy has %d events to deliver, %v", len(rest), err)
+	if rest, err := fork.Undelivered(t.Context(), "workflows", 10); err != nil || rest.Last != rest.After {
+		t.Errorf("a copy has events to deliver: %+v, %v", rest, err)
 	}
 	f = restart(t, f)
 	left, done = byName(t, f, "left"), byName(t, f, "done")
@@ -280,5 +344,37 @@ func TestStartFindsUndelivered(t *testing.T) {
 	}
 	if !left.Behind() || left.NextDelivery().String() != "2026-02-01T00:00:00.000Z" || done.Behind() || !done.NextDelivery().IsZero() {
 		t.Errorf("left: %v %s, done: %v %s", left.Behind(), left.NextDelivery(), done.Behind(), done.NextDelivery())
+	}
+}
+
+// TestListenersSince: a trigger listens from when its workflow became active,
+// whatever is edited meanwhile.
+func TestListenersSince(t *testing.T) {
+	db := createAgent(t, openFolder(t), "a")
+	w := listen(t, db, "contact.created")
+	since := func() int64 {
+		t.Helper()
+		ears, err := db.Ears(t.Context(), []string{"contact.created", "contact.deleted"})
+		if err != nil || len(ears.Listeners) != 1 {
+			t.Fatalf("%+v %v", ears, err)
+		}
+		return ears.Listeners[0].Since
+	}
+	newest := func() int64 { return value[int64](t, db, lastEvent) }
+	made := since()
+	createContact(t, db, named("one"))
+	do(t, db, `UPDATE workflows SET nodes = '[{"id":"t","type":"trigger","data":{"event":"contact.created","x":1}},{"id":"n","type":"set"}]' WHERE id = ?`, w.ID)
+	if made >= newest() || since() != made {
+		t.Errorf("an edited trigger listens from %d, before from %d of %d", since(), made, newest())
+	}
+	do(t, db, `UPDATE workflows SET nodes = '[{"id":"t","type":"trigger","data":{"event":"contact.deleted"}}]' WHERE id = ?`, w.ID)
+	if since() != newest() {
+		t.Errorf("a trigger of another event listens from %d, not %d", since(), newest())
+	}
+	do(t, db, `UPDATE workflows SET status = 'paused' WHERE id = ?`, w.ID)
+	createContact(t, db, named("two"))
+	do(t, db, `UPDATE workflows SET status = 'active' WHERE id = ?`, w.ID)
+	if since() != newest() {
+		t.Errorf("a workflow that is active again listens from %d, not %d", since(), newest())
 	}
 }

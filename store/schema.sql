@@ -315,13 +315,15 @@ CREATE TABLE _triggers (  -- of active workflows
   event       TEXT NOT NULL,  -- a name, or a pattern such as workflow.*
   place       INTEGER NOT NULL,  -- among the nodes of its workflow
   auth        TEXT,  -- who may start it by its hook
+  since       INTEGER NOT NULL,  -- the newest event of before it listened
   PRIMARY KEY (workflow_id, node_id)
 ) WITHOUT ROWID;
 CREATE INDEX _triggers_event ON _triggers(event);
 
 CREATE TRIGGER _workflows_created AFTER INSERT ON workflows BEGIN
   INSERT OR REPLACE INTO _workflow_versions VALUES (new.id, new.version, new.nodes, new.edges, new.settings, new.created_at);
-  INSERT OR IGNORE INTO _triggers SELECT new.id, value ->> '$.id', coalesce(value ->> '$.data.event', 'manual'), key, value -> '$.data.auth' FROM json_each(new.nodes)
+  INSERT OR IGNORE INTO _triggers SELECT new.id, value ->> '$.id', coalesce(value ->> '$.data.event', 'manual'), key, value -> '$.data.auth', (SELECT coalesce(max(seq), 0) FROM _events)
+    FROM json_each(new.nodes)
     WHERE new.status = 'active' AND type = 'object' AND value ->> '$.type' = 'trigger' AND value ->> '$.id' IS NOT NULL AND NOT coalesce(value ->> '$.data.disabled', 0);
 END;
 CREATE TRIGGER _workflows_versioned AFTER UPDATE OF nodes, edges, settings ON workflows
@@ -330,9 +332,12 @@ WHEN new.nodes IS NOT old.nodes OR new.edges IS NOT old.edges OR new.settings IS
   INSERT OR REPLACE INTO _workflow_versions VALUES (new.id, old.version + 1, new.nodes, new.edges, new.settings, new.updated_at);
 END;
 CREATE TRIGGER _workflows_triggered AFTER UPDATE OF nodes, status ON workflows BEGIN
-  DELETE FROM _triggers WHERE workflow_id = old.id;
-  INSERT OR IGNORE INTO _triggers SELECT new.id, value ->> '$.id', coalesce(value ->> '$.data.event', 'manual'), key, value -> '$.data.auth' FROM json_each(new.nodes)
-    WHERE new.status = 'active' AND type = 'object' AND value ->> '$.type' = 'trigger' AND value ->> '$.id' IS NOT NULL AND NOT coalesce(value ->> '$.data.disabled', 0);
+  DELETE FROM _triggers WHERE workflow_id = old.id AND (new.status <> 'active' OR node_id NOT IN (SELECT value ->> '$.id' FROM json_each(new.nodes)
+    WHERE type = 'object' AND value ->> '$.type' = 'trigger' AND value ->> '$.id' IS NOT NULL AND NOT coalesce(value ->> '$.data.disabled', 0)));
+  INSERT INTO _triggers SELECT new.id, value ->> '$.id', coalesce(value ->> '$.data.event', 'manual'), key, value -> '$.data.auth', (SELECT coalesce(max(seq), 0) FROM _events)
+    FROM json_each(new.nodes)
+    WHERE new.status = 'active' AND type = 'object' AND value ->> '$.type' = 'trigger' AND value ->> '$.id' IS NOT NULL AND NOT coalesce(value ->> '$.data.disabled', 0)
+    ON CONFLICT DO UPDATE SET since = iif(event = excluded.event, since, excluded.since), event = excluded.event, place = excluded.place, auth = excluded.auth;
 END;
 
 -- Credentials in nodes, as agent/nodesecret.go knows them, never lie here in

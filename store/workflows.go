@@ -253,8 +253,11 @@ const trimVersions = `DELETE FROM _workflow_versions WHERE rowid IN (SELECT v.ro
 	AND e.status IN ('queued','running')) LIMIT ?)`
 
 // Listener is a trigger of an active workflow, and the event or the pattern
-// that it names.
-type Listener struct{ WorkflowID, NodeID, Pattern string }
+// that it names. Events up to number Since are from before it listened.
+type Listener struct {
+	WorkflowID, NodeID, Pattern string
+	Since                       int64
+}
 
 // Ears are those who listen to events.
 type Ears struct {
@@ -279,9 +282,9 @@ func (db *DB) Ears(ctx context.Context, events []string) (Ears, error) {
 	return Read(ctx, db, func(tx *Tx) (e Ears, err error) {
 		in := " IN (" + placeholders(len(args)) + ")"
 		e.Listeners, err = all(tx, func(rows *sql.Rows) (l Listener, err error) {
-			return l, rows.Scan(&l.WorkflowID, &l.NodeID, &l.Pattern)
+			return l, rows.Scan(&l.WorkflowID, &l.NodeID, &l.Pattern, &l.Since)
 		},
-			"SELECT workflow_id, node_id, event FROM _triggers WHERE event"+in+" ORDER BY workflow_id, node_id", args...)
+			"SELECT workflow_id, node_id, event, since FROM _triggers WHERE event"+in+" ORDER BY workflow_id, node_id", args...)
 		if err != nil {
 			return e, err
 		}

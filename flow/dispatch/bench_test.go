@@ -51,7 +51,7 @@ func BenchmarkDispatch(b *testing.B) {
 			done <- len(events)
 			return len(events), nil
 		}
-		d := New(f, quiet, Consumer{Name: store.ConsumerWebhooks, Handle: handle}, Consumer{Name: store.ConsumerWorkflows, Handle: handle})
+		d := New(f, quiet, Consumer{Name: "one", Handle: handle}, Consumer{Name: "two", Handle: handle})
 		d.Wake(f.Default())
 		begin(b, d)
 		for n := 0; n < 2*b.N; {

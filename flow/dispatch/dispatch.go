@@ -44,9 +44,11 @@ const (
 	longestRetry  = time.Minute
 	giveUpAfter   = 10 // failures of the same event, about four minutes
 
-	// pace is the least time from one turn of an agent to the next when events
-	// come without a pause, so that a turn takes many at the cost of one.
-	pace = 5 * time.Millisecond
+	// pace is the least time from one turn of an agent to the next, so that a
+	// turn takes many events at the cost of one, and deafPace that of an agent
+	// where nobody listens to any.
+	pace     = 5 * time.Millisecond
+	deafPace = 100 * time.Millisecond
 )
 
 // Dispatcher runs consumers over the agents of a folder.
@@ -116,49 +118,45 @@ func (d *Dispatcher) Wake(db *store.DB) {
 	}
 }
 
-// turn hands the next events of an agent to the consumer and tells whether
-// more may be there.
-func (l *lane) turn(ctx context.Context, db *store.DB, limit int) (more bool, err error) {
-	events, standing, err := db.Undelivered(ctx, l.Name, limit)
-	if err != nil || len(events) == 0 {
-		return false, err
-	}
-	done := len(events)
-	if l.Triggers {
-		if wanted := l.wanted(db, standing, events); len(wanted) > 0 {
-			var handled int
-			if handled, err = l.handle(ctx, db, wanted); handled < len(wanted) {
-				done = int(indexOf(events, wanted[handled].Seq))
-			}
-		}
-	} else {
-		done, err = l.handle(ctx, db, events)
-	}
-	if done > 0 {
-		if err := db.PassEvents(context.WithoutCancel(ctx), l.Name, events[done-1].Seq); err != nil {
-			return false, err
-		}
-	}
-	return done > 0 && (done < len(events) || len(events) == limit), err
+// turn is what came of one.
+type turn struct {
+	more bool // there may be other events
+	deaf bool // nobody listens to any event of this agent
 }
 
-func indexOf(events []agent.Event, seq int64) int {
-	for i, e := range events {
-		if e.Seq == seq {
-			return i
+// turn hands the next events of an agent to the consumer.
+func (l *lane) turn(ctx context.Context, db *store.DB, limit int) (turn, error) {
+	u, err := db.Undelivered(ctx, l.Name, limit)
+	if err != nil {
+		return turn{}, err
+	}
+	passed, wanted := u.Last, u.Events
+	if l.Triggers {
+		wanted = l.wanted(db, u)
+	}
+	if len(wanted) > 0 {
+		var handled int
+		if handled, err = l.handle(ctx, db, wanted); handled < len(wanted) {
+			passed = wanted[handled].Seq - 1
 		}
 	}
-	return 0
+	if passed <= u.After {
+		return turn{deaf: u.Deaf}, err
+	}
+	if err := db.PassEvents(context.WithoutCancel(ctx), l.Name, passed); err != nil {
+		return turn{}, err
+	}
+	return turn{more: u.More || passed < u.Last, deaf: u.Deaf}, err
 }
 
 // wanted picks the events that may start work.
-func (l *lane) wanted(db *store.DB, standing store.Standing, events []agent.Event) []agent.Event {
-	if standing.Status != agent.StatusActive {
+func (l *lane) wanted(db *store.DB, u store.Undelivered) []agent.Event {
+	if u.Status != agent.StatusActive {
 		return nil
 	}
-	wanted := make([]agent.Event, 0, len(events))
-	for _, e := range events {
-		if e.Seq <= standing.Woken {
+	wanted := make([]agent.Event, 0, len(u.Events))
+	for _, e := range u.Events {
+		if e.Seq <= u.Woken {
 			continue
 		}
 		if e.Depth < agent.MaxEventDepth {

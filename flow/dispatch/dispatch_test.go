@@ -66,6 +66,16 @@ func each(act func(ctx context.Context, db *store.DB, e agent.Event) error) func
 	}
 }
 
+// listen makes a workflow that every event starts, so that its consumer hears
+// of them.
+func listen(tb testing.TB, db *store.DB) {
+	tb.Helper()
+	if _, err := db.CreateWorkflow(tb.Context(), agent.Workflow{Name: "all", Status: agent.WorkflowActive,
+		Nodes: []agent.RawNode{agent.RawNode(`{"id":"t","type":"trigger","data":{"event":"*"}}`)}, Edges: []agent.RawEdge{}}); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 func newEar() *ear { return &ear{heard: make(chan told, 100_000)} }
 
 func (e *ear) consumer(name string, triggers bool) Consumer {
@@ -159,6 +169,7 @@ func TestOrder(t *testing.T) {
 func TestGoesOn(t *testing.T) {
 	path := t.TempDir()
 	f := openFolder(t, path)
+	listen(t, f.Default())
 	e := newEar()
 	d := run(t, f, e.consumer(store.ConsumerWorkflows, true))
 	contact(t, f.Default(), "before")
@@ -240,11 +251,11 @@ func passed(tb testing.TB, d *Dispatcher, db *store.DB) {
 	d.Stop()
 	for _, l := range d.lanes {
 		for {
-			more, err := l.turn(tb.Context(), db, batchSize)
+			turn, err := l.turn(tb.Context(), db, batchSize)
 			if err != nil {
 				tb.Fatal(err)
 			}
-			if !more {
+			if !turn.more {
 				break
 			}
 		}

@@ -55,6 +55,7 @@ func deliver(path string) {
 func TestKill(t *testing.T) {
 	path := t.TempDir()
 	f := openFolder(t, path)
+	listen(t, f.Default())
 	const events = 1000
 	for i := range events {
 		contact(t, f.Default(), strconv.Itoa(i))

@@ -30,10 +30,10 @@ type lane struct {
 type visit struct {
 	state    state
 	began    time.Time   // its turn
-	again    bool        // woken during its turn
+	again    bool        // woken since its turn began
 	failures int         // in a row
 	careful  int         // turns of a single event, to find the one that fails
-	retry    *time.Timer // while waiting
+	retry    *time.Timer // while resting or waiting
 }
 
 type state int
@@ -41,6 +41,7 @@ type state int
 const (
 	inLine state = iota
 	inTurn
+	resting // until its pace allows another turn
 	waiting // to be tried again
 )
 
@@ -72,7 +73,7 @@ func (l *lane) wake(db *store.DB) {
 		v = &visit{}
 		l.agents[db] = v
 		l.enqueue(db, v)
-	case v.state == inTurn:
+	case v.state == inTurn || v.state == resting:
 		v.again = true
 	}
 }
@@ -101,8 +102,8 @@ func (l *lane) serve(ctx context.Context) {
 		if db == nil {
 			return
 		}
-		more, err := l.turn(ctx, db, limit)
-		l.ended(ctx, db, more, err)
+		t, err := l.turn(ctx, db, limit)
+		l.ended(ctx, db, t, err)
 	}
 }
 
@@ -128,9 +129,9 @@ func (l *lane) next(ctx context.Context) (*store.DB, int) {
 }
 
 // ended decides what comes after a turn: rest, the end of the line, or a wait.
-func (l *lane) ended(ctx context.Context, db *store.DB, more bool, err error) {
+func (l *lane) ended(ctx context.Context, db *store.DB, t turn, err error) {
 	failed := err != nil && ctx.Err() == nil
-	if agent.ErrorCode(err) == agent.CodeNotFound && !more {
+	if agent.ErrorCode(err) == agent.CodeNotFound && !t.more {
 		if _, err := l.owner.folder.Agent(db.ID()); err != nil {
 			l.forget(db)
 			return
@@ -140,7 +141,7 @@ func (l *lane) ended(ctx context.Context, db *store.DB, more bool, err error) {
 		l.forget(db)
 		return
 	}
-	v, stuck := l.note(db, more, failed)
+	v, stuck := l.note(db, t.more, failed)
 	if failed {
 		l.log.Error("events could not be handled", "agent", db.ID(), "failures", v, "error", err)
 	}
@@ -151,14 +152,14 @@ func (l *lane) ended(ctx context.Context, db *store.DB, more bool, err error) {
 	defer l.mu.Unlock()
 	visit := l.agents[db]
 	switch {
-	case ctx.Err() != nil || more && !failed || stuck:
+	case ctx.Err() != nil || t.more && !failed || stuck:
 		l.enqueue(db, visit)
-	case visit.again && !failed:
-		l.pause(db, visit, pace-time.Since(visit.began), time.AfterFunc)
 	case failed:
-		l.wait(db, visit)
+		l.pause(db, visit, waiting, min(firstRetry<<min(visit.failures-1, 10), longestRetry), l.after)
+	case t.deaf:
+		l.pause(db, visit, resting, deafPace-time.Since(visit.began), time.AfterFunc)
 	default:
-		delete(l.agents, db)
+		l.pause(db, visit, resting, pace-time.Since(visit.began), time.AfterFunc)
 	}
 }
 
@@ -181,29 +182,30 @@ func (l *lane) note(db *store.DB, progress, failed bool) (failures int, stuck bo
 // skip passes over the event that its agent's others wait for. When even that
 // cannot be written, it stays and is tried again.
 func (l *lane) skip(ctx context.Context, db *store.DB, cause error) {
-	events, _, err := db.Undelivered(ctx, l.Name, 1)
-	if err == nil && len(events) == 1 {
-		err = db.PassEvents(ctx, l.Name, events[0].Seq)
-		l.log.Error("an event was given up", "agent", db.ID(), "event", events[0].ID, "type", events[0].Type, "error", errors.Join(cause, err))
+	u, err := db.Undelivered(ctx, l.Name, 1)
+	if err == nil && len(u.Events) == 1 {
+		given := u.Events[0]
+		err = db.PassEvents(ctx, l.Name, given.Seq)
+		l.log.Error("an event was given up", "agent", db.ID(), "event", given.ID, "type", given.Type, "error", errors.Join(cause, err))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.agents[db].failures = 0
 }
 
-// wait tries an agent again later. The caller holds l.mu.
-func (l *lane) wait(db *store.DB, v *visit) {
-	l.pause(db, v, min(firstRetry<<min(v.failures-1, 10), longestRetry), l.after)
-}
-
-// pause puts an agent in line after a time. The caller holds l.mu.
-func (l *lane) pause(db *store.DB, v *visit, pause time.Duration, after func(time.Duration, func()) *time.Timer) {
-	v.state = waiting
+// pause lets an agent rest or wait for a time. One that rested has a turn again
+// only if it was woken meanwhile. The caller holds l.mu.
+func (l *lane) pause(db *store.DB, v *visit, s state, pause time.Duration, after func(time.Duration, func()) *time.Timer) {
+	v.state = s
 	v.retry = after(pause, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.agents[db] == v && v.state == waiting {
+		switch {
+		case l.agents[db] != v || v.state != s:
+		case s == waiting || v.again:
 			l.enqueue(db, v)
+		default:
+			delete(l.agents, db)
 		}
 	})
 }
