@@ -26,7 +26,36 @@ func (t Time) String() string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format(TimeLayout)
+	return string(t.append(make([]byte, 0, len(TimeLayout))))
+}
+
+// append writes t as TimeLayout. The time package would read the layout anew
+// for each, and times are much of what is written.
+func (t Time) append(b []byte) []byte {
+	u := t.UTC()
+	year, month, day := u.Date()
+	if year < 0 || year > 9999 {
+		return u.AppendFormat(b, TimeLayout)
+	}
+	hour, minute, second := u.Clock()
+	b = append(digits(b, year, 4), '-')
+	b = append(digits(b, int(month), 2), '-')
+	b = append(digits(b, day, 2), 'T')
+	b = append(digits(b, hour, 2), ':')
+	b = append(digits(b, minute, 2), ':')
+	b = append(digits(b, second, 2), '.')
+	return append(digits(b, u.Nanosecond()/int(time.Millisecond), 3), 'Z')
+}
+
+// digits writes the last n digits of a number.
+func digits(b []byte, number, n int) []byte {
+	at := len(b)
+	b = append(b, "0000"[:n]...)
+	for i := at + n - 1; i >= at; i-- {
+		b[i] = byte('0' + number%10)
+		number /= 10
+	}
+	return b
 }
 
 // MarshalJSON writes t as a string, or null when it is zero.
@@ -36,7 +65,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	}
 	b := make([]byte, 0, len(TimeLayout)+2)
 	b = append(b, '"')
-	b = t.UTC().AppendFormat(b, TimeLayout)
+	b = t.append(b)
 	return append(b, '"'), nil
 }
 

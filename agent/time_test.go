@@ -107,3 +107,20 @@ func FuzzTimeUnmarshalText(f *testing.F) {
 		}
 	})
 }
+
+// FuzzTimeString compares with the time package.
+func FuzzTimeString(f *testing.F) {
+	for _, seconds := range []int64{0, -1, 1769850000, 253402300799, 253402300800, -62135596800, -62167219201, 951782400} {
+		f.Add(seconds, int64(999_999_999))
+	}
+	f.Fuzz(func(t *testing.T, seconds, nanoseconds int64) {
+		at := Time{time.Unix(seconds, nanoseconds)}
+		want := at.UTC().Format(TimeLayout)
+		if at.IsZero() {
+			want = ""
+		}
+		if got := at.String(); got != want {
+			t.Errorf("%d s %d ns: %s, want %s", seconds, nanoseconds, got, want)
+		}
+	})
+}

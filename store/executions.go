@@ -181,23 +181,18 @@ type NewExecution struct {
 // NewExecution reads a workflow that is to be executed, a contact unless
 // contactID is empty, and whether a cause, unless that is empty, has started
 // an execution before.
-func (db *DB) NewExecution(ctx context.Context, workflowID, contactID, cause string) (NewExecution, error) {
+func (db *DB) NewExecution(ctx context.Context, workflowID, contactID, cause string) (n NewExecution, err error) {
+	if contactID == "" && cause == "" {
+		n.Text, err = ReadOne(ctx, db, func(tx *Tx) (WorkflowText, error) { return tx.workflowText(workflowID) })
+		return n, err
+	}
 	return Read(ctx, db, func(tx *Tx) (n NewExecution, err error) {
 		if cause != "" {
 			if err := tx.value(&n.Repeated, "SELECT EXISTS (SELECT 1 FROM executions WHERE cause = ? AND cause <> '')", cause); err != nil || n.Repeated {
 				return n, err
 			}
 		}
-		s, err := tx.prepare("SELECT id, name, nodes, edges, settings, status, version FROM workflows WHERE id = ?")
-		if err != nil {
-			return n, err
-		}
-		t := &n.Text
-		err = s.QueryRow(workflowID).Scan(&t.ID, &t.Name, &t.Nodes, &t.Edges, &t.Settings, &t.Status, &t.Version)
-		if errors.Is(err, sql.ErrNoRows) {
-			err = agent.NotFound("workflow", workflowID)
-		}
-		if err != nil || contactID == "" {
+		if n.Text, err = tx.workflowText(workflowID); err != nil || contactID == "" {
 			return n, err
 		}
 		c, err := tx.contact(contactID)
@@ -209,6 +204,18 @@ func (db *DB) NewExecution(ctx context.Context, workflowID, contactID, cause str
 		}
 		return n, err
 	})
+}
+
+func (tx *Tx) workflowText(id string) (t WorkflowText, err error) {
+	s, err := tx.prepare("SELECT id, name, nodes, edges, settings, status, version FROM workflows WHERE id = ?")
+	if err != nil {
+		return t, err
+	}
+	err = s.QueryRow(id).Scan(&t.ID, &t.Name, &t.Nodes, &t.Edges, &t.Settings, &t.Status, &t.Version)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = agent.NotFound("workflow", id)
+	}
+	return t, err
 }
 
 // Unfinished is what an agent's executions have left to do.

@@ -211,6 +211,28 @@ func Read[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, error
 	return result, nil
 }
 
+// ReadOne is Read for a single statement, which is of one moment by itself.
+func ReadOne[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, error) {
+	var zero T
+	f, err := db.acquire()
+	if err != nil {
+		return zero, err
+	}
+	defer db.release()
+	r, err := f.reader(ctx)
+	if err != nil {
+		return zero, explain(err)
+	}
+	sound := false
+	defer func() { f.putBack(r, sound) }()
+	result, err := fn(newTx(ctx, r, db))
+	sound = true
+	if err != nil {
+		return zero, explain(err)
+	}
+	return result, nil
+}
+
 // Write runs fn in a write transaction and returns once it is durable. fn may
 // run twice and must only change what it can change again; it must not wait
 // for anything outside. When it fails, nothing of it remains.

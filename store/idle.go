@@ -174,7 +174,7 @@ func trim(tx *Tx) (more bool, err error) {
 	}{
 		{"DELETE FROM logs WHERE (created_at, id) IN (SELECT created_at, id FROM logs WHERE created_at < ? ORDER BY created_at, id LIMIT ?)", []any{before, trimBatch}},
 		{"DELETE FROM logs WHERE (created_at, id) IN (SELECT created_at, id FROM logs ORDER BY created_at, id LIMIT min(?, max(0, (SELECT n FROM _counts WHERE name = 'logs') - ?)))", []any{trimBatch, maxLogs}},
-		{"DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE created_at < ? AND seq <= (SELECT min(seq) FROM _cursors) ORDER BY seq LIMIT ?)", []any{before, trimBatch}},
+		{"DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE created_at < ? AND seq <= (SELECT min(seq) FROM _cursors) AND seq < (SELECT max(seq) FROM _events) ORDER BY seq LIMIT ?)", []any{before, trimBatch}},
 		{trimRuns("runs", "scheduled_for"), []any{trimBatch, before, maxRuns}},
 		{trimRuns("occurrences", "start_time"), []any{trimBatch, before, maxRuns}},
 		{"DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE seq <= (SELECT max(seq) FROM _events) - ? ORDER BY seq LIMIT ?)", []any{maxEvents, trimBatch}},

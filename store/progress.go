@@ -186,7 +186,7 @@ func nullText(raw json.RawMessage) any {
 	return string(raw)
 }
 
-const insertJournal = "INSERT INTO _journal(execution_id, results) VALUES (?,?)"
+const insertJournal = "INSERT INTO _journal SELECT ?1, (SELECT coalesce(max(seq), 0) + 1 FROM _journal WHERE execution_id = ?1), ?2"
 
 func encodeJournal(results []agent.NodeResult) (string, error) {
 	part := make([]journalled, len(results))

@@ -48,7 +48,7 @@ CREATE TABLE _secrets (  -- sealed credentials: owner is "settings" or a record'
 ) WITHOUT ROWID;
 
 CREATE TABLE _events (  -- the outbox: written with what it tells, delivered after the commit
-  seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+  seq        INTEGER PRIMARY KEY,  -- only grows, for the newest event is never deleted
   id         TEXT NOT NULL DEFAULT ('event-' || lower(hex(randomblob(10)))),
   type       TEXT NOT NULL,
   data       TEXT NOT NULL,
@@ -382,7 +382,7 @@ CREATE TABLE executions (  -- ids sort by time
   created_at   TEXT NOT NULL,
   started_at   TEXT,
   completed_at TEXT
-) STRICT;
+) WITHOUT ROWID, STRICT;
 CREATE INDEX executions_workflow ON executions(workflow_id, id);
 CREATE INDEX executions_unfinished ON executions(status, asleep, workflow_id, id) WHERE status IN ('queued','running');
 CREATE UNIQUE INDEX executions_cause ON executions(cause) WHERE cause <> '';
@@ -398,11 +398,11 @@ CREATE TABLE _replays (
 CREATE INDEX _replays_created ON _replays(created_at);
 
 CREATE TABLE _journal (  -- what became of nodes, one row a commit
-  seq          INTEGER PRIMARY KEY,
   execution_id TEXT NOT NULL REFERENCES executions(id) ON DELETE CASCADE,
-  results      TEXT NOT NULL
-);
-CREATE INDEX _journal_execution ON _journal(execution_id);
+  seq          INTEGER NOT NULL,
+  results      TEXT NOT NULL,
+  PRIMARY KEY (execution_id, seq)
+) WITHOUT ROWID;
 
 CREATE TABLE _waits (  -- nodes that wait; nothing in memory waits with them
   execution_id TEXT NOT NULL REFERENCES executions(id) ON DELETE CASCADE,
