@@ -101,7 +101,11 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	r.line, r.execution, r.program, r.payload, r.cause, r.by = l, x, p, payload, q.Cause, store.Actor(ctx)
 	r.fresh, r.begin, r.keep = fresh, fresh, q.Wait > 0 && q.began == nil
 	r.written.Store(!fresh)
-	e.begin(r)
+	if fresh && q.began == nil && !p.slow {
+		e.here(r)
+	} else {
+		e.begin(r)
+	}
 	return e.await(ctx, db, q, started, r, w)
 }
 

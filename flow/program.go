@@ -24,6 +24,7 @@ type program struct {
 	regions  map[int]*region // by loop; -1 is what stands in none
 	place    []int           // by node: its place in its region
 	responds bool            // has a webhook-response
+	slow     bool            // has nodes that do more than compute, or loops
 }
 
 // step is a node made ready.
@@ -132,6 +133,7 @@ func (e *Engine) prepare(p *program, i int) error {
 	s.data, err = template.Compile(rendered)
 	p.nodes[i] = s
 	p.responds = p.responds || n.Type == "webhook-response" && !s.disabled
+	p.slow = p.slow || !s.disabled && (!s.pure || s.once || n.Type == agent.NodeLoop)
 	return err
 }
 

@@ -193,10 +193,23 @@ func (e *Engine) takeNext(l *line) {
 // begin puts an execution to work in the place that was taken for it. It takes
 // e.mu itself.
 func (e *Engine) begin(r *run) {
-	e.mu.Lock()
-	r.line.agent.active[r.id] = r
-	e.mu.Unlock()
+	e.enlist(r)
 	e.running.Go(r.drive)
+}
+
+// here is begin for an execution that only computes and whose end is waited
+// for: it runs in the caller's goroutine, which saves handing it over and back.
+func (e *Engine) here(r *run) {
+	e.enlist(r)
+	e.running.Add(1)
+	defer e.running.Done()
+	r.drive()
+}
+
+func (e *Engine) enlist(r *run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r.line.agent.active[r.id] = r
 }
 
 // asleep lets a run go whose execution does nothing but wait. It is false when
