@@ -154,7 +154,7 @@ func (f *file) rest(c *conn) error {
 	}
 	if busy == 0 {
 		f.queueMu.Lock()
-		f.dirty = len(f.queue) > 0
+		f.dirty = len(f.queue) > 1 // besides this job itself
 		f.queueMu.Unlock()
 	}
 	return nil

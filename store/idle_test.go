@@ -328,3 +328,20 @@ func TestTroubleIsNotRepeatedAtOnce(t *testing.T) {
 		t.Error("it did not work again once the trouble was over")
 	}
 }
+
+// TestRestsOnce: a file that was made whole is left alone until it is written.
+func TestRestsOnce(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	db := f.Default()
+	for round := range 2 {
+		createContact(t, db, numberedContact(round))
+		if !db.file.needsRest() {
+			t.Errorf("round %d: a file that was written is not to be made whole", round)
+		}
+		f.tend(t.Context(), time.Now().Add(settleAfter))
+		if db.file.needsRest() {
+			t.Errorf("round %d: a file at rest is to be made whole again", round)
+		}
+	}
+}
