@@ -19,32 +19,18 @@ const (
 	b  = 0.75
 )
 
-// rankSome works out bm25 for some of the chunks that match: those of also, and
-// the best by words among those that hold a rare term, or two of the others.
-// Where no terms go together, the newest chunks are looked at. A chunk that is
-// not near in meaning and holds one frequent term, however often, can be missed.
-// Each step is bounded, however many chunks match.
-func (k *Knowledge) rankSome(c corpus, list []term, n int, also []int64) (map[int64]float64, error) {
+// rankSome works out bm25 for some of the chunks that match: the best by words
+// among those that hold a rare term, or two of the others. Where no terms go
+// together, the newest chunks are looked at. A chunk that holds one frequent
+// term, however often, can be missed. Each step is bounded, however many chunks
+// match.
+func (k *Knowledge) rankSome(c corpus, list []term, n int) (map[int64]float64, error) {
 	candidates, err := k.promising(c, list, n)
 	if err != nil {
 		return nil, err
 	}
-	for _, seq := range also {
-		candidates[seq] = true
-	}
 	scores, err := k.bm25(c, list, slices.Sorted(maps.Keys(candidates)))
-	if err != nil {
-		return nil, err
-	}
-	kept := map[int64]float64{}
-	for _, seq := range also {
-		if score, ok := scores[seq]; ok {
-			kept[seq] = score
-			delete(scores, seq)
-		}
-	}
-	maps.Copy(kept, best(scores, n))
-	return kept, nil
+	return best(scores, n), err
 }
 
 // promising are the chunks among which rankSome expects the n best by words, a
@@ -53,7 +39,7 @@ func (k *Knowledge) promising(c corpus, list []term, n int) (map[int64]bool, err
 	candidates := map[int64]bool{}
 	rare := rarest(list, k.few)
 	if len(rare) > 0 {
-		found, err := k.rankAll(c, rare, 3*n, nil)
+		found, err := k.rankAll(c, rare, 3*n)
 		if err != nil {
 			return nil, err
 		}
@@ -208,7 +194,7 @@ func (k *Knowledge) bm25(c corpus, list []term, seqs []int64) (map[int64]float64
 	}
 	counter, counts := terms.NewCounter(wanted), make([]int, len(list))
 	average := float64(c.words) / float64(c.chunks)
-	rows, err := k.tx.query("SELECT seq, section, content FROM json_each(?) CROSS JOIN chunks ON seq = value", listJSON(seqs))
+	rows, err := k.tx.query("SELECT seq, section, content FROM json_each(?1) CROSS JOIN chunks ON seq = value WHERE ?2 IN ('', source_id)", listJSON(seqs), k.sourceID)
 	if err != nil {
 		return nil, err
 	}

@@ -33,41 +33,63 @@ type Words struct {
 	Phrases  []string // words in a row, or one, which count in addition where they occur
 }
 
-// Matching returns, by seq, chunks that hold some of the words: the n that
-// rank highest by bm25, and beside them those of also that match. The score is
-// the part that a chunk reaches of the best bm25 possible for these words, 0
-// to 1: a chunk that repeats each of them without end would have 1.
+// Matches are chunks that hold some of the words of a search.
+type Matches struct {
+	// Scores are by seq. Each is the part that a chunk reaches of the best bm25
+	// possible for the words, 0 to 1: a chunk that repeats each of them without
+	// end would have 1.
+	Scores map[int64]float64
+
+	corpus corpus
+	terms  []term
+	best   float64
+}
+
+// Matching returns the n chunks that rank highest by bm25 for some words.
 //
 // Words that are in over half of many chunks are passed over, and only the
 // rarest of many words are looked for. When even so more than fewMatches chunks
 // match, not all are looked at; see rankSome.
-func (k *Knowledge) Matching(w Words, n int, also []int64) (map[int64]float64, error) {
-	c, err := k.corpus()
-	if err != nil || c.chunks == 0 {
-		return map[int64]float64{}, err
+func (k *Knowledge) Matching(w Words, n int) (*Matches, error) {
+	m := &Matches{Scores: map[int64]float64{}}
+	var err error
+	if m.corpus, err = k.corpus(); err != nil || m.corpus.chunks == 0 {
+		return m, err
 	}
-	list, best, err := k.weigh(c, w)
-	if err != nil || len(list) == 0 {
-		return map[int64]float64{}, err
+	if m.terms, m.best, err = k.weigh(m.corpus, w); err != nil || len(m.terms) == 0 {
+		return m, err
 	}
 	rank := k.rankSome
-	if k.whole || c.inScope(list) <= k.few {
+	if k.whole || m.corpus.inScope(m.terms) <= k.few {
 		rank = k.rankAll
 	}
-	found, err := rank(c, list, n, also)
-	for seq, score := range found {
-		found[seq] = min(score/best, 1)
-	}
-	return found, err
+	found, err := rank(m.corpus, m.terms, n)
+	m.add(found)
+	return m, err
 }
 
-// rankAll works out bm25 for every chunk that matches. FTS5 does that anyway, so
-// those of also come first in one pass over them.
-func (k *Knowledge) rankAll(c corpus, list []term, n int, also []int64) (map[int64]float64, error) {
+// Also adds to matches those of the given chunks that match too.
+func (k *Knowledge) Also(m *Matches, seqs []int64) error {
+	seqs = slices.DeleteFunc(slices.Sorted(slices.Values(seqs)), func(seq int64) bool { _, ok := m.Scores[seq]; return ok })
+	if len(m.terms) == 0 || len(seqs) == 0 {
+		return nil
+	}
+	found, err := k.bm25(m.corpus, m.terms, seqs)
+	m.add(found)
+	return err
+}
+
+func (m *Matches) add(scores map[int64]float64) {
+	for seq, score := range scores {
+		m.Scores[seq] = min(score/m.best, 1)
+	}
+}
+
+// rankAll works out bm25 for every chunk that matches, as FTS5 does anyway.
+func (k *Knowledge) rankAll(c corpus, list []term, n int) (map[int64]float64, error) {
 	where, args := k.scope(c)
-	return k.scores(`SELECT rowid, -bm25(_chunk_text) AS score FROM _chunk_text WHERE _chunk_text MATCH ?`+where+`
-		ORDER BY rowid IN (SELECT value FROM json_each(?)) DESC, score DESC LIMIT ?`,
-		slices.Concat([]any{anyOf(list)}, args, []any{listJSON(also), n + len(also)})...)
+	return k.scores("SELECT rowid, -bm25(_chunk_text) AS score FROM _chunk_text WHERE _chunk_text MATCH ?"+where+" ORDER BY score DESC LIMIT ?",
+		slices.Concat([]any{anyOf(list)}, args, []any{n})...)
 }
 
 // anyOf is the FTS5 expression for what holds any of the terms.

@@ -15,7 +15,7 @@ import (
 func whole(t testing.TB, db *DB, sourceID string, w Words, n int, also ...int64) map[int64]float64 {
 	return ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) {
 		k.Whole()
-		return k.Matching(w, n, also)
+		return scored(k, w, n, also)
 	})
 }
 
@@ -41,7 +41,7 @@ func TestBM25IsThatOfFTS5(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		theirs, err := k.rankAll(c, list, 1000, nil)
+		theirs, err := k.rankAll(c, list, 1000)
 		return map[string]map[int64]float64{"ours": ours, "theirs": theirs}, err
 	})
 	if len(got["theirs"]) < 200 || len(got["ours"]) != len(got["theirs"]) {
@@ -61,7 +61,7 @@ const fewOf = 400
 func bounded(t testing.TB, db *DB, sourceID string, w Words, n int, also ...int64) map[int64]float64 {
 	return ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) {
 		k.few = fewOf
-		return k.Matching(w, n, also)
+		return scored(k, w, n, also)
 	})
 }
 

@@ -94,7 +94,15 @@ func nearest(t testing.TB, db *DB, sourceID string, vector []float32, n int) []i
 }
 
 func matching(t testing.TB, db *DB, sourceID string, w Words, n int, also ...int64) map[int64]float64 {
-	return ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) { return k.Matching(w, n, also) })
+	return ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) { return scored(k, w, n, also) })
+}
+
+func scored(k *Knowledge, w Words, n int, also []int64) (map[int64]float64, error) {
+	m, err := k.Matching(w, n)
+	if err != nil {
+		return nil, err
+	}
+	return m.Scores, k.Also(m, also)
 }
 
 // ranked lists seqs, best first.
@@ -301,7 +309,8 @@ func TestMatchingAlso(t *testing.T) {
 		want   []int64
 	}{
 		{"", nil, a[:1]},
-		{"", b, []int64{a[0], a[1], b[0]}}, // no match for b[1] leaves room for one more
+		{"", b, []int64{a[0], b[0]}},
+		{"", a, a},
 		{strong, nil, a[:1]},
 		{weak, a[:1], b[:1]},
 	} {

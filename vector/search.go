@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"satchel/agent"
@@ -154,17 +155,42 @@ func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answ
 	return Answer{Results: results(found, q), Mode: q.Mode}, nil
 }
 
-// shortlist reads the chunks that can be among the results.
+// shortlist reads the chunks that can be among the results: the best by what
+// the file knows, and others that lack a vector. Meaning and words are looked
+// for at the same time, each in a transaction of its own; what is gone by the
+// end drops out.
 func (ix *Index) shortlist(ctx context.Context, db *store.DB, m model, q Query, vector []float32) ([]candidate, error) {
-	return store.Read(ctx, db, func(tx *store.Tx) ([]candidate, error) {
+	n := sideOf(q.Limit)
+	var near map[int64]float64
+	var failed error
+	var aside sync.WaitGroup
+	if q.Mode != Keyword {
+		aside.Go(func() {
+			near, failed = look(ctx, db, m, q, func(k *store.Knowledge) (map[int64]float64, error) { return k.Nearest(vector, n) })
+		})
+	}
+	matching, err := &store.Matches{}, error(nil)
+	if q.Mode != Vector {
+		matching, err = look(ctx, db, m, q, func(k *store.Knowledge) (*store.Matches, error) { return k.Matching(wordsOf(q.Text), n) })
+	}
+	aside.Wait()
+	if err := errors.Join(failed, err); err != nil {
+		return nil, err
+	}
+	return look(ctx, db, m, q, func(k *store.Knowledge) ([]candidate, error) { return candidates(k, q, vector, near, matching) })
+}
+
+// look opens the chunks for one part of a search.
+func look[T any](ctx context.Context, db *store.DB, m model, q Query, fn func(*store.Knowledge) (T, error)) (T, error) {
+	return store.Read(ctx, db, func(tx *store.Tx) (none T, err error) {
 		k, err := tx.Knowledge(q.SourceID, m.name)
 		if err != nil {
-			return nil, err
+			return none, err
 		}
 		if q.whole {
 			k.Whole()
 		}
-		return candidates(k, q, vector)
+		return fn(k)
 	})
 }
 
@@ -190,36 +216,27 @@ type candidate struct {
 // sideOf is how many chunks each side, meaning and words, puts forward.
 func sideOf(limit int) int { return max(2*limit, 50) }
 
-// candidates reads, within one transaction, the chunks that can be among the
-// results: the best by what the file knows, and others that lack a vector.
-func candidates(k *store.Knowledge, q Query, vector []float32) ([]candidate, error) {
-	n := sideOf(q.Limit)
-	var near, matching map[int64]float64
-	var err error
-	if q.Mode != Keyword {
-		if near, err = k.Nearest(vector, n); err != nil {
-			return nil, err
-		}
-	}
-	if q.Mode != Vector {
-		if matching, err = k.Matching(wordsOf(q.Text), n, slices.Collect(maps.Keys(near))); err != nil {
-			return nil, err
-		}
-	}
+// candidates brings together what was found by meaning and by words: each is
+// asked about what the other found.
+func candidates(k *store.Knowledge, q Query, vector []float32, near map[int64]float64, matching *store.Matches) ([]candidate, error) {
 	var rest []int64
-	for seq := range matching {
+	for seq := range matching.Scores {
 		if _, ok := near[seq]; !ok {
 			rest = append(rest, seq)
 		}
+	}
+	if err := k.Also(matching, slices.Collect(maps.Keys(near))); err != nil {
+		return nil, err
 	}
 	cosines, err := k.Cosines(vector, rest)
 	if err != nil {
 		return nil, err
 	}
+	n := sideOf(q.Limit)
 	if most := maxJoined * q.Limit; q.Mode != Hybrid || n < most {
 		n = most
 	}
-	return read(k, pick(merge(near, cosines, matching), q, n))
+	return read(k, pick(merge(near, cosines, matching.Scores), q, n))
 }
 
 // merge lists every chunk that was put forward with all that is known of it.
