@@ -194,7 +194,8 @@ func (k *Knowledge) bm25(c corpus, list []term, seqs []int64) (map[int64]float64
 	}
 	counter, counts := terms.NewCounter(wanted), make([]int, len(list))
 	average := float64(c.words) / float64(c.chunks)
-	rows, err := k.tx.query("SELECT seq, section, content FROM json_each(?1) CROSS JOIN chunks ON seq = value WHERE ?2 IN ('', source_id)", listJSON(seqs), k.sourceID)
+	rows, err := k.tx.query(`SELECT seq, section, content FROM json_each(?1) CROSS JOIN chunks c ON seq = value
+		WHERE ?2 IN ('', source_id) AND NOT (?3 AND EXISTS (SELECT 1 FROM _purge p WHERE p.source_id = c.source_id))`, listJSON(seqs), k.sourceID, k.mixed)
 	if err != nil {
 		return nil, err
 	}
