@@ -5,6 +5,7 @@
 //
 //	go run ./vector/eval
 //	go run ./vector/eval -misses tune
+//	go run ./vector/eval -pool 60
 //
 // The figures depend on nothing but this repository and, for the technical
 // set, on the release of Go whose doc comments are read. docs/figures.md holds those
@@ -37,6 +38,7 @@ func main() {
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags := flag.NewFlagSet("eval", flag.ContinueOnError)
 	only := flags.String("set", "", "measure this set alone")
+	pool := flags.Int("pool", 0, "ask this many questions of the passages alone that answer them, in ten draws; only of the two sets of passages")
 	misses := flags.String("misses", "", `list what hybrid search does not put first: "tune", "held out" or "all"`)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -54,7 +56,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	outcomes, err := measureSets(ctx, b, *only)
+	outcomes, err := measureSets(ctx, b, *only, *pool)
 	if err != nil {
 		return err
 	}
@@ -70,18 +72,23 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	return nil
 }
 
-// measureSets measures the set of a name, or each when it is empty.
-func measureSets(ctx context.Context, b *bench, name string) ([]outcome, error) {
+// measureSets measures the set of a name, or each when it is empty. With a
+// pool, it draws so many questions from those that can be drawn from.
+func measureSets(ctx context.Context, b *bench, name string, pool int) ([]outcome, error) {
 	var outcomes []outcome
 	for _, l := range loaders {
-		if name != "" && name != l.name {
+		if name != "" && name != l.name || pool > 0 && !pooled(l.name) {
 			continue
 		}
 		s, err := l.load()
 		if err != nil {
 			return nil, err
 		}
-		o, err := b.measure(ctx, s)
+		measure := b.measure
+		if pool > 0 {
+			measure = func(ctx context.Context, s *set) (outcome, error) { return b.measurePools(ctx, s, pool) }
+		}
+		o, err := measure(ctx, s)
 		if err != nil {
 			return nil, fmt.Errorf("measure %s: %w", s.name, err)
 		}
