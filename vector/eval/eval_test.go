@@ -119,3 +119,30 @@ func TestFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestDraw: a pool holds as many questions of either half, each once, and just
+// the passages that answer them.
+func TestDraw(t *testing.T) {
+	s := load(t, loadParaphrases)
+	half := map[string]int{}
+	for i, q := range s.questions {
+		half[q.text] = i % 2
+	}
+	drawn, other := s.draw(60, 1), s.draw(60, 2)
+	seen, answered := map[string]bool{}, map[string]bool{}
+	for i, q := range drawn.questions {
+		if seen[q.text] || half[q.text] != i%2 {
+			t.Errorf("question %d: %q, twice or of the other half", i, q.text)
+		}
+		seen[q.text] = true
+		for _, passage := range strings.Split(q.answer, "|") {
+			answered[passage+".txt"] = true
+		}
+	}
+	if len(drawn.questions) != 60 || len(drawn.documents) != len(answered) {
+		t.Errorf("%d questions, %d passages, %d that answer", len(drawn.questions), len(drawn.documents), len(answered))
+	}
+	if reflect.DeepEqual(drawn.questions, other.questions) {
+		t.Error("two draws are the same")
+	}
+}
