@@ -118,8 +118,30 @@ func (s *Server) checkRate(c echo.Context, class class, by client) error {
 	if left >= 0 {
 		return nil
 	}
-	wait := max(int(reset.Sub(s.limiter.now()).Seconds()+0.999), 1)
+	wait := s.limiter.wait(reset)
 	h.Set(echo.HeaderRetryAfter, strconv.Itoa(wait))
+	return tooMany(limit, wait)
+}
+
+// countCall counts what a request does beside what its route counts for, such
+// as the call of a tool, and refuses what is over the limit.
+func (s *Server) countCall(c echo.Context, class class) error {
+	if s.limiter == nil || s.limiter.limits[class] == 0 {
+		return nil
+	}
+	limit, left, reset := s.limiter.take(class, s.clientOf(c, class))
+	if left >= 0 {
+		return nil
+	}
+	return tooMany(limit, s.limiter.wait(reset))
+}
+
+// wait is how many seconds it is until a window ends.
+func (l *limiter) wait(reset time.Time) int {
+	return max(int(reset.Sub(l.now()).Seconds()+0.999), 1)
+}
+
+func tooMany(limit, wait int) error {
 	return agent.Errorf(agent.CodeRateLimited, "too many requests: %d a minute are allowed here", limit).
 		With("limit", limit).With("window_seconds", int(window.Seconds())).With("retry_after", wait)
 }

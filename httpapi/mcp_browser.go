@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -56,8 +58,17 @@ func (s *Server) browserFunctions(c *Call) []mcp.Function {
 		offered = append(offered, function("browser_"+tool.action, tool.description, schema, readOnly,
 			func(in *browserArguments) (any, error) { return s.actInBrowser(c, tool.action, in) }))
 	}
-	return append(offered, function("browser_close", "Close a browser session.", `{"type":"object","properties":{`+sessionProperty+`},"required":["session_id"]}`,
+	offered = append(offered, function("browser_close", "Close a browser session.", `{"type":"object","properties":{`+sessionProperty+`},"required":["session_id"]}`,
 		false, func(in *browserArguments) (any, error) { return s.deleteSession(c, &deleteSessionIn{in.SessionID}) }))
+	for i, f := range offered {
+		offered[i].Run = func(ctx context.Context, arguments json.RawMessage) (any, error) {
+			if err := s.countCall(c.echo, browser); err != nil {
+				return nil, err
+			}
+			return f.Run(ctx, arguments)
+		}
+	}
+	return offered
 }
 
 // openBrowser opens a session and, when it is asked to, an address in it. A

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -174,6 +175,25 @@ func TestMCPGate(t *testing.T) {
 		if test.name == "preflight" && !strings.Contains(a.Header.Get("Access-Control-Allow-Headers"), "Mcp-Method") {
 			t.Errorf("preflight allows %q", a.Header.Get("Access-Control-Allow-Headers"))
 		}
+	}
+}
+
+// TestMCPBrowserRate: calls of browser tools count among the API's requests to
+// browsers, others do not.
+func TestMCPBrowserRate(t *testing.T) {
+	c, server := openWith(t, func(o *Options) { o.RateLimits = map[string]int{"general": 1000, "browser": 3} })
+	server.limiter.now = func() time.Time { return time.Unix(1_800_000_010, 0) }
+	session := c.mcpSession(t, "default", "2026-07-28")
+	for i, want := range []string{"NOT_FOUND: ", "NOT_FOUND: ", "NOT_FOUND: ", "RATE_LIMITED: "} {
+		if text, failed := callTool(t, session, "browser_snapshot", `{"session_id":"session-x"}`); !failed || !strings.HasPrefix(text, want) {
+			t.Errorf("call %d: %s", i, text)
+		}
+	}
+	if a := c.send(t, "POST", "/api/agents/default/browser/session-x/execute", `{"action":"reload"}`); a.StatusCode != 429 {
+		t.Errorf("a request to a browser: %d", a.StatusCode)
+	}
+	if text, failed := callTool(t, session, "sql_query", `{"query":"SELECT 1"}`); failed {
+		t.Errorf("another tool: %s", text)
 	}
 }
 
