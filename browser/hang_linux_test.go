@@ -45,7 +45,7 @@ func TestChromiumEnds(t *testing.T) {
 			began := time.Now()
 			way.do(t, s)
 			<-s.Done()
-			t.Logf("the session ended after %v: %v", time.Since(began), s.chromium.lost)
+			t.Logf("the session ended after %v", time.Since(began))
 			s.end("")
 			row, err := b.Describe(t.Context(), db, s.ID())
 			if err != nil || row.Status != agent.SessionFailed || row.Error == "" {
@@ -58,7 +58,7 @@ func TestChromiumEnds(t *testing.T) {
 			must(t, next, `{"action":"navigate","url":"about:blank"}`)
 			next.end("")
 			<-s.chromium.cleaned
-			t.Logf("nothing is left after %v", time.Since(began))
+			t.Logf("nothing is left after %v; seen by the watch: %v", time.Since(began), s.chromium.lost)
 			for _, pid := range processes {
 				for running(pid) && !isZombie(pid) && t.Context().Err() == nil {
 					runtime.Gosched() // what was killed with its parent takes a moment

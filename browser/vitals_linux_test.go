@@ -87,7 +87,7 @@ func TestBusyMachine(t *testing.T) {
 	began := s.chromium.asked.Load()
 	for s.chromium.asked.Load() < began+4 {
 		if _, err := s.Do(context.Background(), agent.Action{Action: "extract", Selector: "body"}); err != nil && agent.ErrorCode(err) != agent.CodeActionTimeout {
-			t.Fatal(err, s.chromium.lost)
+			t.Fatal(err)
 		}
 	}
 	must(t, s, `{"action":"evaluate","script":"1","timeout":60000}`)
