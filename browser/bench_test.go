@@ -223,11 +223,12 @@ func TestRoundsLeaveNothing(t *testing.T) {
 	}
 	goroutines, before := runtime.NumGoroutine(), pss(t, family(t, stay.chromium))
 	driver := func() float64 { return pss(t, []int{stay.chromium.folder.pid(driverName)}) }
+	driverBefore := driver()
 	for i := range rounds {
-		if i%25 == 0 {
-			t.Logf("round %d: the driver has %.0f MB, Chromium %.0f", i, driver(), pss(t, family(t, stay.chromium)))
-		}
 		round()
+		if i%50 == 49 {
+			t.Logf("%d rounds: the driver has %.0f MB, Chromium %.0f", i+1, driver(), pss(t, family(t, stay.chromium)))
+		}
 	}
 	// What has ended is cleared away a moment later.
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -241,6 +242,9 @@ func TestRoundsLeaveNothing(t *testing.T) {
 	t.Logf("%d rounds: %.0f MB before, %.0f MB after", rounds, before, after)
 	if after > before*1.5+50 {
 		t.Errorf("Chromium has %.0f MB, %.0f before", after, before)
+	}
+	if now := driver(); now > driverBefore+100 {
+		t.Errorf("the driver has %.0f MB, %.0f before", now, driverBefore)
 	}
 	if n := len(stay.chromium.browser.Contexts()); n != 1 {
 		t.Errorf("%d profiles are left", n)
