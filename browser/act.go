@@ -96,7 +96,11 @@ func outcomeError(err error) *OutcomeError {
 func (s *Session) do(ctx context.Context, a *agent.Action) (map[string]any, error) {
 	st := &step{Action: a, session: s, began: time.Now()}
 	st.until = st.began.Add(time.Duration(a.Milliseconds()) * time.Millisecond)
-	limited, cancel := context.WithDeadline(ctx, st.until)
+	limit := st.until
+	if st.pauses() {
+		limit = limit.Add(pauseSlack)
+	}
+	limited, cancel := context.WithDeadline(ctx, limit)
 	defer cancel()
 	if err := s.take(limited); err != nil {
 		return nil, st.explain(ctx, err)
@@ -119,6 +123,14 @@ func (s *Session) do(ctx context.Context, a *agent.Action) (map[string]any, erro
 	}
 	st.tellPlace(limited, result)
 	return result, nil
+}
+
+// pauseSlack is how much later than it should a pause may end.
+const pauseSlack = 5 * time.Second
+
+// pauses tells whether the action is to let its time pass and no more.
+func (st *step) pauses() bool {
+	return st.Action.Action == "wait" && st.Selector == "" && st.Action.URL == ""
 }
 
 // choosePage finds the tab that the action is for.

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"satchel/agent"
 )
@@ -113,6 +114,19 @@ func TestActions(t *testing.T) {
 		}
 		if got := fmt.Sprint(result[c.field]); c.field != "" && !strings.HasPrefix(strings.TrimLeft(got, " \n"), c.want) {
 			t.Errorf("%s: %s is %.200q, want %q", c.name, c.field, got, c.want)
+		}
+	}
+}
+
+// A pause lasts as long as it is told to, and is over when its time is: it does
+// not count as too late.
+func TestPause(t *testing.T) {
+	s := open(t, agent.SessionOptions{})
+	for _, ms := range []int{1, 300} {
+		began := time.Now()
+		must(t, s, fmt.Sprintf(`{"action":"wait","timeout":%d}`, ms))
+		if took := time.Since(began); took < time.Duration(ms)*time.Millisecond {
+			t.Errorf("a pause of %d ms lasts %v", ms, took)
 		}
 	}
 }

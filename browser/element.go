@@ -130,7 +130,7 @@ func wait(ctx context.Context, st *step) (map[string]any, error) {
 	case st.URL != "":
 		return nil, waitForURL(ctx, st)
 	}
-	pause := time.NewTimer(time.Duration(*st.milliseconds()) * time.Millisecond)
+	pause := time.NewTimer(time.Duration(st.Milliseconds()) * time.Millisecond)
 	defer pause.Stop()
 	select {
 	case <-pause.C:
