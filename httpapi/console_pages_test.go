@@ -200,6 +200,12 @@ func browses(t *testing.T, th *theatre, s *stranger) {
 	s.press("Make a link")
 	s.until(`document.querySelector(".handed code").textContent.startsWith("http://localhost/live/") && document.querySelector(".handed .pending")`)
 	s.unharmed("a session that is handed over")
+	asked := th.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"SELECT session_id, id FROM takeovers"}`)
+	th.must(t, 200, "POST", fmt.Sprintf("/api/agents/default/browser/%v/takeover/%v/complete", at(asked, "rows.0.0"), at(asked, "rows.0.1")), "")
+	s.until(`document.querySelector(".handed .completed")`) // by itself
+	s.press("Hand over")
+	s.press("Make a link")
+	s.until(`document.querySelector(".handed .pending")`)
 	s.press("Call it off")
 	s.until(`document.querySelector(".handed .cancelled")`)
 	s.press("Close")

@@ -177,3 +177,46 @@ func TestConsoleForViewers(t *testing.T) {
 		}
 	}
 }
+
+// TestConsoleDrawsAnyGraph draws graphs of all shapes: no two nodes cover each
+// other, each lies below those that lead to it, and what is no graph does no
+// harm. Then it looks for values in JSON as it was typed.
+func TestConsoleDrawsAnyGraph(t *testing.T) {
+	s := newTheatre(t).visit(t, 800)
+	wrong := s.value(`(async () => {
+		const [{ box, layout }, { picture }, { locate }] = await Promise.all(["layout", "graph", "json"].map((name) => import("/console/" + name + ".js")));
+		const faults = [];
+		let seed = 7;
+		const random = (n) => { seed = seed * 16807 % 2147483647; return seed % n; };
+		for (const [count, more] of [[0, 0], [1, 1], [2, 3], [9, 4], [50, 0], [50, 40], [250, 100]]) {
+			const nodes = Array.from({ length: count }, (_, i) => ({ id: "n" + i, type: i ? "set" : "trigger" }));
+			const edges = nodes.slice(1).map((n, i) => ({ source: "n" + random(i + 1), target: n.id }));
+			for (let i = 0; i < more; i++) edges.push({ source: "n" + random(count), target: "n" + random(count) });
+			const plan = layout(nodes, edges);
+			const placed = [...plan.nodes.values()];
+			if (placed.length !== count || plan.edges.length !== edges.length) faults.push(count + " nodes: " + placed.length + " placed");
+			if (placed.some((c) => !(c.x >= box.width / 2 && c.x <= plan.width - box.width / 2 && c.y < plan.height))) faults.push(count + " nodes: one lies outside");
+			if (placed.some((a) => placed.some((b) => a !== b && a.y === b.y && Math.abs(a.x - b.x) < box.width))) faults.push(count + " nodes: two cover each other");
+			if (plan.edges.some((e) => !e.back && e.points.some((p, i) => i && p.y <= e.points[i - 1].y))) faults.push(count + " nodes: an edge leads up");
+			if (!more && plan.edges.some((e) => e.back)) faults.push(count + " nodes: a tree has no way back");
+			const shown = picture({ nodes, edges }).querySelectorAll(".node").length;
+			if (shown !== count) faults.push(count + " nodes: " + shown + " drawn");
+		}
+		for (const odd of [null, 7, {}, { nodes: 1, edges: {} }, { nodes: [null, 1, { id: {} }, { id: "a" }, { id: "a", data: "x" }, { id: 5, data: { label: {} } }], edges: [null, { source: "a" }, { source: "a", target: "b" }, { source: 5, target: "a", sourceHandle: {} }] }]) picture(odd);
+		if (picture({ nodes: Array.from({ length: 1000 }, (_, i) => ({ id: "n" + i })) }).textContent !== "The graph has 1,000 nodes; up to 250 are drawn.") faults.push("1000 nodes");
+
+		const value = { nodes: [{ id: 'a"]}', data: { x: [1, { "y": 2 }, "]"], "é\n": 0 } }, { id: "b", data: { url: "u", n: -1500, t: true, e: {}, l: [] } }], edges: [] };
+		for (const indent of [0, 2]) {
+			const text = JSON.stringify(value, null, indent);
+			for (const [path, want] of [["nodes[1].data.url", "u"], ["nodes[1].data.n", -1500], ["nodes[1].data.l", []], ["nodes[0].data.x[2]", "]"], ["nodes[0].data.x[1].y", 2], ["nodes[0]", value.nodes[0]],
+				["edges", []], ["nodes[1].data.none", value.nodes[1].data], ["nodes[9].id", value.nodes], ["none", value], ["", value]]) {
+				const [start, end] = locate(text, path);
+				if (JSON.stringify(JSON.parse(text.slice(start, end))) !== JSON.stringify(want)) faults.push(path + " is at " + text.slice(start, end));
+			}
+		}
+		return faults.join("\n");
+	})()`)
+	if wrong != "" {
+		t.Error(wrong)
+	}
+}

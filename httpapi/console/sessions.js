@@ -1,7 +1,7 @@
 // Browser sessions: the list, and one to steer, watch and hand over.
 import { get, post, remove } from "./api.js";
 import { ask, dialog } from "./dialog.js";
-import { badge, button, copyable, crumb, h, pager, table, tell, when } from "./dom.js";
+import { badge, button, copyable, crumb, follower, h, pager, table, tell, when } from "./dom.js";
 import { form } from "./form.js";
 
 export async function sessions(page, context) {
@@ -67,7 +67,7 @@ async function session(page, { at, to, may, signal }, id) {
     const view = over(now) ? null : await get(at("browser", id, "live-view"), {}, signal);
     head.replaceChildren(h("h1", { tabindex: -1 }, "Session ", badge(now.status)), h("div", { class: "row" },
       view && h("a", { class: "button main", href: view.url, target: "_blank", rel: "noopener noreferrer" }, may ? "Live view" : "Watch"),
-      view && may && h("button", { type: "button", click: () => handOver(at, id, handed, load) }, "Hand over"),
+      view && may && h("button", { type: "button", click: () => handOver(at, id, hand, load) }, "Hand over"),
       view && may && close(at, now, () => { location.hash = to("browser"); }), h("button", { type: "button", class: "quiet", click: () => refresh().catch(tell) }, "Refresh")),
     now.error ? h("p", { class: "wrong" }, now.error) : "",
     h("p", { class: "hint" }, `${now.viewport.width} × ${now.viewport.height}, opened `, when(now.created_at), over(now) ? [", closed ", when(now.closed_at)] : ""));
@@ -77,12 +77,16 @@ async function session(page, { at, to, may, signal }, id) {
     ], now.tabs, "")] : []));
     if (over(now)) shot.replaceChildren();
   };
+  const hand = takeover(at, id, handed, () => refresh(), signal);
   const act = async (action) => {
     await post(at("browser", id, "execute"), action, signal);
     await refresh();
   };
   const refresh = async () => {
     await load();
+    await look();
+  };
+  const look = async () => {
     if (over(now) || !may || now.status === "takeover") return;
     const { result } = await post(at("browser", id, "execute"), { action: "screenshot", format: "jpeg" }, signal);
     if (result.image?.startsWith("data:image/")) shot.replaceChildren(h("img", { src: result.image, alt: "What the active tab shows" }));
@@ -93,36 +97,47 @@ async function session(page, { at, to, may, signal }, id) {
     url, h("button", { class: "main" }, "Go"), button("Back", () => act({ action: "back" })), button("Reload", () => act({ action: "reload" })));
   page.append(crumb(to("browser"), "All sessions"), head, handed, bar, shot, tabs);
   await load();
-  if (!over(now) && may) openTakeover(at, id, signal).then((t) => { if (t) takeover(at, id, handed, load, t); }).catch(() => {});
-  if (!over(now) && may && now.status !== "takeover") refresh().catch(() => {}); // the picture may come later, or not
+  if (!over(now) && may) openTakeover(at, id, signal).then((t) => { if (t) hand(t); }).catch(() => {});
+  look().catch(() => {}); // the picture may come later, or not
 }
 
-function handOver(at, id, handed, done) {
-  dialog("Hand over to a person", (shut) => [h("p", {}, "Whoever opens the link controls the session until they give it back or the time is over. Meanwhile scripted actions rest."),
+function handOver(at, id, shown, done) {
+  dialog("Hand over to a person", (shut) => [
+    h("p", {}, "Whoever opens the link controls the session until they give it back or the time is over. Meanwhile scripted actions rest."),
     form([{ name: "reason", label: "What the person is to do", type: "textarea", rows: 2, placeholder: "Please sign in." },
       { name: "timeout", label: "For seconds", type: "number", min: 1, max: 3600, value: 300 }], { submit: "Make a link", cancel: shut, run: async (v) => {
       const made = await post(at("browser", id, "takeover"), { reason: v.reason, timeout: Number(v.timeout) });
       shut();
-      takeover(at, id, handed, done, made);
+      shown(made);
       await done();
     } })]);
 }
 
 /** The takeover that somebody asked for before and that is not over. */
 async function openTakeover(at, id, signal) {
-  const { rows: [row] } = await post(at("sql", "execute"), { query: "SELECT id FROM takeovers WHERE session_id = ? AND status IN ('pending', 'active')", params: [id] }, signal);
+  const query = "SELECT id FROM takeovers WHERE session_id = ? AND status IN ('pending', 'active')";
+  const { rows: [row] } = await post(at("sql", "execute"), { query, params: [id] }, signal);
   return row && get(at("browser", id, "takeover", row[0]), {}, signal);
 }
 
-/** Shows a takeover with its link, as long as it is open. */
-function takeover(at, id, handed, done, t) {
-  const look = async () => takeover(at, id, handed, done, await get(at("browser", id, "takeover", t.takeover_id)));
-  const open = ["pending", "active"].includes(t.status);
-  handed.replaceChildren(h("div", { class: "card" }, h("div", { class: "row" }, h("strong", {}, "Handed over"), badge(t.status),
-    t.reason && h("span", { class: "text" }, h("bdi", {}, t.reason))),
-    open ? [copyable(t.takeover_url), h("p", { class: "hint" }, "Ends ", when(t.expires_at), " at the latest.")] : "",
-    h("div", { class: "row" }, open && h("a", { class: "button", href: t.takeover_url, target: "_blank", rel: "noopener noreferrer" }, "Open it here"),
-      button("Look again", async () => { await look(); await done(); }),
-      open && button("Call it off", async () => { await remove(at("browser", id, "takeover", t.takeover_id)); await look(); await done(); }, { class: "danger" }),
-      !open && h("button", { type: "button", click: () => handed.replaceChildren() }, "Done"))));
+/** Shows the takeover that it is given, with its link, and follows it until it is over. */
+function takeover(at, id, handed, done, signal) {
+  let t;
+  const open = () => ["pending", "active"].includes(t.status);
+  const look = async () => {
+    const was = t.status;
+    t = await get(at("browser", id, "takeover", t.takeover_id), {}, signal);
+    follow(open());
+    if (t.status === was) return;
+    draw();
+    await done();
+  };
+  const follow = follower(look, signal);
+  const draw = () => handed.replaceChildren(h("div", { class: "card" },
+    h("div", { class: "row" }, h("strong", {}, "Handed over"), badge(t.status), t.reason && h("span", { class: "text" }, h("bdi", {}, t.reason))),
+    open() ? [copyable(t.takeover_url), h("p", { class: "hint" }, "Ends ", when(t.expires_at), " at the latest.")] : "",
+    h("div", { class: "row" }, open() && h("a", { class: "button", href: t.takeover_url, target: "_blank", rel: "noopener noreferrer" }, "Open it here"),
+      open() && button("Call it off", async () => { await remove(at("browser", id, "takeover", t.takeover_id)); await look(); }, { class: "danger" }),
+      !open() && h("button", { type: "button", click: () => handed.replaceChildren() }, "Done"))));
+  return (made) => { t = made; draw(); follow(open()); };
 }
