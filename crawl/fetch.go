@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/gocolly/colly/v2"
 
 	"satchel/agent"
 	"satchel/agent/egress"
@@ -35,10 +34,6 @@ const maxPage = 10 << 20
 // later.
 const attempts = 3
 
-// declaredType is where transport keeps the Content-Type: colly would decode
-// by its charset, and PDF files too.
-const declaredType = "X-Declared-Content-Type"
-
 // response is what a server said to one request and its redirects.
 type response struct {
 	final  *url.URL
@@ -47,7 +42,7 @@ type response struct {
 	body   []byte
 }
 
-func (r *response) media() string { return mediaType(r.header.Get(declaredType), r.body) }
+func (r *response) media() string { return mediaType(r.header.Get("Content-Type"), r.body) }
 
 // fetcher fetches pages of one site, politely.
 type fetcher struct {
@@ -85,50 +80,49 @@ func (f *fetcher) fetch(ctx context.Context, address, etag, lastModified string)
 	}
 }
 
-// once makes one request. The collector is made for it: it carries the
-// request's context and shares nothing with others.
+// once makes one request, and those that it is redirected to.
 func (f *fetcher) once(ctx context.Context, address, etag, lastModified string) (*response, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.manners.PageTimeout)
 	defer cancel()
-	c := &colly.Collector{}
-	c.Init() // NewCollector would read the environment
-	c.Context, c.AllowURLRevisit, c.ParseHTTPErrorResponse, c.MaxBodySize = ctx, true, true, 0
-	c.DisableCookies()
-	c.WithTransport(transport{f})
-	c.SetRequestTimeout(f.manners.PageTimeout)
-	c.SetRedirectHandler(func(req *http.Request, _ []*http.Request) error { return f.stay(req.Context(), req.URL) })
-
-	var got *response
-	c.OnResponseHeaders(func(r *colly.Response) {
-		got = &response{final: r.Request.URL, status: r.StatusCode, header: *r.Headers}
-		if !worthReading(got) {
-			r.Request.Abort()
-		}
-	})
-	c.OnResponse(func(r *colly.Response) { got.body = r.Body })
-	header := http.Header{"User-Agent": {f.userAgent}, "Accept": {"text/html,application/xhtml+xml,text/plain;q=0.9,text/markdown;q=0.9,application/pdf;q=0.8,*/*;q=0.1"}}
-	if etag != "" {
-		header.Set("If-None-Match", etag)
-	}
-	if lastModified != "" {
-		header.Set("If-Modified-Since", lastModified)
-	}
-	err := c.Request(http.MethodGet, address, nil, nil, header)
-	if err != nil && !errors.Is(err, colly.ErrAbortedAfterHeaders) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
 		return nil, err
 	}
-	if got == nil {
-		return nil, errors.New("no response")
+	req.Header = http.Header{"User-Agent": {f.userAgent}, "Accept": {"text/html,application/xhtml+xml,text/plain;q=0.9,text/markdown;q=0.9,application/pdf;q=0.8,*/*;q=0.1"}}
+	if etag != "" {
+		req.Header.Set("If-None-Match", etag)
 	}
+	if lastModified != "" {
+		req.Header.Set("If-Modified-Since", lastModified)
+	}
+	client := http.Client{Transport: transport{f}, CheckRedirect: func(req *http.Request, _ []*http.Request) error { return f.stay(req.Context(), req.URL) }}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	got := &response{final: resp.Request.URL, status: resp.StatusCode, header: resp.Header}
+	if !worthReading(got) {
+		return got, nil
+	}
+	var body bytes.Buffer
+	body.Grow(int(min(max(resp.ContentLength, 0), firstRoom)) + bytes.MinRead)
+	if _, err := body.ReadFrom(resp.Body); err != nil {
+		return nil, err
+	}
+	got.body = body.Bytes()
 	return got, nil
 }
 
-// worthReading tells from the header whether a body is to be read. Colly
-// unpacks some bodies by itself and without bound, which it must not come to.
+// firstRoom is how much of a length that a server only promises is believed,
+// in bytes.
+const firstRoom = 64 << 10
+
+// worthReading tells from the header whether a body is to be read. What the
+// server packed without being asked to is left packed.
 func worthReading(r *response) bool {
-	declared, _, _ := strings.Cut(r.header.Get(declaredType), ";")
-	return r.status >= 200 && r.status < 300 && wanted(strings.ToLower(strings.TrimSpace(declared))) &&
-		r.header.Get("Content-Encoding") == "" && !strings.HasSuffix(strings.ToLower(r.final.Path), ".gz")
+	declared, _, _ := strings.Cut(r.header.Get("Content-Type"), ";")
+	return r.status >= 200 && r.status < 300 && wanted(strings.ToLower(strings.TrimSpace(declared))) && r.header.Get("Content-Encoding") == ""
 }
 
 // transport sends the requests of one fetch, its redirects one at a time and
@@ -142,15 +136,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	resp, err := t.fetcher.transport.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	declared := resp.Header.Get("Content-Type")
-	bare, _, _ := strings.Cut(declared, ";")
-	resp.Header.Set(declaredType, declared)
-	resp.Header.Set("Content-Type", bare)
-	return resp, nil
+	return t.fetcher.transport.RoundTrip(req)
 }
 
 // retryAfter tells whether and for how long a server asks to come back later
