@@ -152,3 +152,32 @@ func TestANotModifiedOfAnotherPageIsFetched(t *testing.T) {
 		t.Errorf("pages %s\n%s", o.paths(), chunksOf(t, db, id))
 	}
 }
+
+func TestAPageThatDidNotChangeLeadsOnByAllItsLinks(t *testing.T) {
+	s := newSite(t)
+	for _, n := range []int{3, 30} { // a list that is read with the page, and one that is too long for that
+		var links []string
+		for i := range n {
+			link := fmt.Sprintf("/%d/%s/%d", n, strings.Repeat("x", 200), i)
+			s.page(link, fmt.Sprintf("leaf %d of %d", i, n))
+			links = append(links, link)
+		}
+		start := fmt.Sprintf("/start/%d", n)
+		s.set(start, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", `"1"`)
+			if r.Header.Get("If-None-Match") != "" {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+			htmlPage("start", links...)(w, r)
+		})
+		folder := openFolder(t, t.TempDir())
+		c := newCrawler(t, folder, nil)
+		db := newAgent(t, folder, "leads")
+		id := create(t, db, planOf(s.URL+start))
+		settle(t, c, db, id)
+		if o := recrawl(t, c, db, id, s.URL); o.PageCount != n+1 || o.UnchangedPages != n+1 || o.RemovedPages != 0 {
+			t.Errorf("%d links: %d pages, %d unchanged, %d removed", n, o.PageCount, o.UnchangedPages, o.RemovedPages)
+		}
+	}
+}

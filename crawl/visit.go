@@ -82,10 +82,14 @@ func (w *walk) keep(ctx context.Context, o store.PageOutcome, page store.QueuedP
 	if !o.Known {
 		o.Final = page.Known
 	}
-	links, err := w.db.KnownLinks(ctx, w.work.SourceID, page.Known)
-	if err == nil {
-		o.Links = w.follow(ctx, links, page.Depth)
+	links := page.Links
+	if links == nil {
+		var err error
+		if links, err = w.db.KnownLinks(ctx, w.work.SourceID, page.Known); err != nil {
+			return o
+		}
 	}
+	o.Links = w.follow(ctx, links, page.Depth)
 	return o
 }
 

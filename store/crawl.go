@@ -41,7 +41,7 @@ func (tx *Tx) forgetCrawl(sourceID string) error {
 	if _, err := tx.exec("DELETE FROM _pages WHERE source_id = ? AND hash = '' AND target = ''", sourceID); err != nil {
 		return err
 	}
-	_, err := tx.exec("UPDATE _pages SET state = 'known', changed = 0, status = 0, error_code = '', error_message = '' WHERE source_id = ?", sourceID)
+	_, err := tx.exec("UPDATE _pages SET state = 'earlier', changed = 0, error_code = '', error_message = '' WHERE source_id = ?", sourceID)
 	return err
 }
 
@@ -59,7 +59,7 @@ func (tx *Tx) crawlProgress(source agent.Source) (*agent.Progress, error) {
 			count(*) FILTER (WHERE state <> 'queued' AND (pending <> ''
 				OR EXISTS (SELECT 1 FROM chunks c WHERE c.source_id = p.source_id AND c.embedded = 0 AND c.url = p.url))),
 			count(*) FILTER (WHERE state = 'indexed')
-		FROM _pages p WHERE source_id = ? AND state <> 'known'`)
+		FROM _pages p WHERE source_id = ? AND state <> 'earlier'`)
 	if err != nil {
 		return nil, err
 	}
@@ -119,13 +119,16 @@ func (tx *Tx) endWalk(sourceID string) (Ending, error) {
 const gone = "hash <> '' AND state <> 'indexed' AND NOT (state = 'failed' AND status NOT IN (404, 410))"
 
 func (tx *Tx) endCrawl(sourceID string, failed []agent.FailedPage) error {
-	var removed int
-	if err := tx.value(&removed, "SELECT count(*) FROM _pages WHERE source_id = ? AND "+gone, sourceID); err != nil {
+	done, err := tx.exec("UPDATE _pages SET pending = 'drop' WHERE source_id = ? AND "+gone, sourceID)
+	if err != nil {
+		return err
+	}
+	removed, err := done.RowsAffected()
+	if err != nil {
 		return err
 	}
 	for _, statement := range []string{
-		"UPDATE _pages SET pending = 'drop' WHERE source_id = ? AND " + gone,
-		"DELETE FROM _pages WHERE source_id = ? AND hash = '' AND state IN ('queued','known')",
+		"DELETE FROM _pages WHERE source_id = ? AND hash = '' AND state IN ('queued','earlier')",
 		"UPDATE sources SET chunked = 1 WHERE id = ?",
 	} {
 		if _, err := tx.exec(statement, sourceID); err != nil {

@@ -25,6 +25,7 @@ type QueuedPage struct {
 	Known        string // address of the page that it led to, "" when it is new
 	ETag         string
 	LastModified string
+	Links        []string // of that page; nil when KnownLinks is to be asked
 }
 
 // Frontier returns the first n addresses in the queue of a walk, in breadth
@@ -41,11 +42,21 @@ func (db *DB) Frontier(ctx context.Context, sourceID string, n int) (Frontier, e
 	})
 }
 
+// keptLinks is the longest list of a page's links that KnownPages returns, in
+// characters.
+const keptLinks = 4 << 10
+
 // KnownPages returns what the crawl before knew of addresses that this one has
 // not met yet, by their addresses and with no depth.
 func (db *DB) KnownPages(ctx context.Context, sourceID string) (map[string]QueuedPage, error) {
 	return Read(ctx, db, func(tx *Tx) (map[string]QueuedPage, error) {
-		list, err := all(tx, queuedPage, "SELECT q.url, 0, "+knownPage+" WHERE q.source_id = ? AND q.state = 'known' LIMIT ?", sourceID, maxFrontier)
+		list, err := all(tx, func(rows *sql.Rows) (q QueuedPage, err error) {
+			var links rawJSON
+			if err := rows.Scan(&links, &q.URL, &q.Depth, &q.Known, &q.ETag, &q.LastModified); err != nil {
+				return q, err
+			}
+			return q, json.Unmarshal(links, &q.Links)
+		}, "SELECT iif(length(k.links) <= ?, k.links, NULL), q.url, 0, "+knownPage+" WHERE q.source_id = ? AND q.state = 'earlier' LIMIT ?", keptLinks, sourceID, maxFrontier)
 		known := make(map[string]QueuedPage, len(list))
 		for _, page := range list {
 			known[page.URL] = page
@@ -65,7 +76,7 @@ func queuedPage(rows *sql.Rows) (q QueuedPage, err error) {
 // walked counts what a walk has done, and what waits in its queue.
 func (tx *Tx) walked(sourceID string) (f Frontier, queued int, err error) {
 	s, err := tx.prepare(`SELECT count(*) > 0, count(*) FILTER (WHERE state <> 'queued'), count(*) FILTER (WHERE state = 'indexed'),
-		count(*) FILTER (WHERE state = 'queued') FROM _pages WHERE source_id = ? AND state <> 'known'`)
+		count(*) FILTER (WHERE state = 'queued') FROM _pages WHERE source_id = ? AND state <> 'earlier'`)
 	if err != nil {
 		return f, 0, err
 	}

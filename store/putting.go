@@ -72,7 +72,7 @@ func (p *putting) rename(o PageOutcome) error {
 	}
 	if o.Final != o.URL {
 		if _, err := p.exec(`INSERT INTO _pages(source_id, url, state, depth, turn) SELECT ?1, ?2, 'queued', ?3, turn FROM _pages WHERE source_id = ?1 AND url = ?4
-			ON CONFLICT (source_id, url) DO UPDATE SET state = 'queued', depth = ?3, turn = excluded.turn WHERE state IN ('known','queued','alias')`,
+			ON CONFLICT (source_id, url) DO UPDATE SET state = 'queued', depth = ?3, turn = excluded.turn WHERE state IN ('earlier','queued','alias')`,
 			p.source, o.Final, o.Depth, o.URL); err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ const (
 
 	unlessMet = ` ON CONFLICT (source_id, url) DO UPDATE SET depth = CASE state WHEN 'queued' THEN min(depth, excluded.depth) ELSE excluded.depth END,
 		turn = CASE WHEN state = 'queued' AND depth <= excluded.depth THEN turn ELSE excluded.turn END, `
-	whereNew = " WHERE state IN ('known','queued')"
+	whereNew = " WHERE state IN ('earlier','queued')"
 )
 
 // write writes to the row of the page itself.
@@ -153,7 +153,7 @@ func (p *putting) settle() error {
 	for _, page := range p.rowless {
 		if err := p.insert(`INSERT INTO _pages(source_id, url, state, depth, turn) VALUES (?,?,'queued',?,?)
 			ON CONFLICT (source_id, url) DO UPDATE SET state = 'queued', depth = excluded.depth, turn = excluded.turn
-			WHERE state = 'known' OR state = 'queued' AND depth > excluded.depth`, p.source, page.url, page.depth, page.turn); err != nil {
+			WHERE state = 'earlier' OR state = 'queued' AND depth > excluded.depth`, p.source, page.url, page.depth, page.turn); err != nil {
 			return err
 		}
 	}
@@ -200,7 +200,7 @@ func (p *putting) queue(urls []string, depth, limit int) error {
 // count reads how many addresses of this crawl have a row.
 func (p *putting) count() error {
 	p.counted = true
-	if err := p.value(&p.met, "SELECT count(*) FROM _pages WHERE source_id = ? AND state <> 'known'", p.source); err != nil {
+	if err := p.value(&p.met, "SELECT count(*) FROM _pages WHERE source_id = ? AND state <> 'earlier'", p.source); err != nil {
 		return err
 	}
 	var turn int

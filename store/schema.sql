@@ -188,12 +188,14 @@ CREATE TABLE _records (
 );
 
 -- The addresses that a crawl has met, one row each. What a page said stays for
--- the next crawl, which asks for changes only and compares hashes.
+-- the next crawl, which asks for changes only and compares hashes. The states
+-- indexed and earlier are words of one length: a row that goes from one to the
+-- other and is otherwise the same is changed in its place.
 CREATE TABLE _pages (
   seq           INTEGER PRIMARY KEY AUTOINCREMENT,
   source_id     TEXT NOT NULL REFERENCES sources(id) ON DELETE CASCADE,
   url           TEXT NOT NULL,
-  state         TEXT NOT NULL CHECK (state IN ('queued','indexed','failed','skipped','alias','known')),  -- known: to the crawl before, not met yet by this one
+  state         TEXT NOT NULL CHECK (state IN ('queued','indexed','failed','skipped','alias','earlier')),  -- earlier: of the crawl before, not met yet by this one
   depth         INTEGER NOT NULL,
   turn          INTEGER NOT NULL,             -- place in the frontier
   target        TEXT NOT NULL DEFAULT '',     -- of an alias: the address it led to
@@ -204,10 +206,10 @@ CREATE TABLE _pages (
   last_modified TEXT NOT NULL DEFAULT '',
   hash          TEXT NOT NULL DEFAULT '',     -- of text; '' for an address without a page
   title         TEXT NOT NULL DEFAULT '',
-  text          TEXT NOT NULL DEFAULT '',
-  links         TEXT NOT NULL DEFAULT '[]',
   changed       INTEGER NOT NULL DEFAULT 0,   -- new or modified in this crawl
   pending       TEXT NOT NULL DEFAULT '' CHECK (pending IN ('','cut','drop')),  -- what is to be done to its chunks
+  links         TEXT NOT NULL DEFAULT '[]',
+  text          TEXT NOT NULL DEFAULT '',     -- last, so that the rest is read without it
   UNIQUE (source_id, url)
 );
 CREATE INDEX _pages_frontier ON _pages(source_id, state, depth, turn);
