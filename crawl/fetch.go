@@ -46,7 +46,7 @@ func (r *response) media() string { return mediaType(r.header.Get("Content-Type"
 
 // fetcher fetches pages of one site, politely.
 type fetcher struct {
-	transport http.RoundTripper
+	client    *egress.Client
 	host      *host
 	manners   Politeness
 	userAgent string
@@ -95,7 +95,9 @@ func (f *fetcher) once(ctx context.Context, address, etag, lastModified string) 
 	if lastModified != "" {
 		req.Header.Set("If-Modified-Since", lastModified)
 	}
-	client := http.Client{Transport: transport{f}, CheckRedirect: func(req *http.Request, _ []*http.Request) error { return f.stay(req.Context(), req.URL) }}
+	client := f.client.HTTP()
+	client.Transport = apart{client.Transport, f.host}
+	client.CheckRedirect = func(req *http.Request, _ []*http.Request) error { return f.stay(req.Context(), req.URL) }
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err
@@ -125,18 +127,21 @@ func worthReading(r *response) bool {
 	return r.status >= 200 && r.status < 300 && wanted(strings.ToLower(strings.TrimSpace(declared))) && r.header.Get("Content-Encoding") == ""
 }
 
-// transport sends the requests of one fetch, its redirects one at a time and
-// apart like all others.
-type transport struct{ *fetcher }
+// apart sends the requests of one fetch, its redirects one at a time and apart
+// like all others.
+type apart struct {
+	guarded http.RoundTripper
+	host    *host
+}
 
 // RoundTrip implements http.RoundTripper.
-func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (a apart) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Response != nil {
-		if err := t.host.wait(req.Context()); err != nil {
+		if err := a.host.wait(req.Context()); err != nil {
 			return nil, err
 		}
 	}
-	return t.fetcher.transport.RoundTrip(req)
+	return a.guarded.RoundTrip(req)
 }
 
 // retryAfter tells whether and for how long a server asks to come back later
