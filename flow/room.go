@@ -50,6 +50,8 @@ func (e *Engine) place(a *agentState, x *agent.Execution, p *program, mayQueue b
 		return nil, false, agent.Errorf(agent.CodeConflict, "%d executions of this workflow wait in the queue already", maxQueued).With("workflow_id", x.WorkflowID)
 	case queues:
 		x.Status, x.StartedAt = agent.ExecutionQueued, agent.Time{}
+	default:
+		x.StartedAt = agent.Now() // not before the one ended whose place it takes
 	}
 	return l, verdict == admitted, nil
 }
