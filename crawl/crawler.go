@@ -133,7 +133,7 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, leave fu
 		wanted: map[string]bool{}, literal: map[string]bool{}, renamed: map[string]bool{}, namedBy: map[string]store.QueuedPage{}, queued: map[string]int{}}
 	host := c.hosts.enter(w.site, c.manners)
 	userAgent := product + "/" + c.options.Version
-	w.fetcher = &fetcher{client: c.client, host: host, manners: c.manners, userAgent: userAgent, stay: w.stay}
+	w.fetcher = &fetcher{transport: c.client.Transport(), host: host, manners: c.manners, userAgent: userAgent, stay: w.stay}
 	if work.Plan.Render {
 		w.fetcher.browse = c.options.Render
 	}

@@ -1,7 +1,6 @@
 package crawl
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gocolly/colly/v2"
 
 	"satchel/agent"
 	"satchel/agent/egress"
@@ -34,6 +35,10 @@ const maxPage = 10 << 20
 // later.
 const attempts = 3
 
+// declaredType is where transport keeps the Content-Type: colly would decode
+// by its charset, and PDF files too.
+const declaredType = "X-Declared-Content-Type"
+
 // response is what a server said to one request and its redirects.
 type response struct {
 	final  *url.URL
@@ -42,11 +47,11 @@ type response struct {
 	body   []byte
 }
 
-func (r *response) media() string { return mediaType(r.header.Get("Content-Type"), r.body) }
+func (r *response) media() string { return mediaType(r.header.Get(declaredType), r.body) }
 
 // fetcher fetches pages of one site, politely.
 type fetcher struct {
-	client    *egress.Client
+	transport http.RoundTripper
 	host      *host
 	manners   Politeness
 	userAgent string
@@ -80,68 +85,72 @@ func (f *fetcher) fetch(ctx context.Context, address, etag, lastModified string)
 	}
 }
 
-// once makes one request, and those that it is redirected to.
+// once makes one request. The collector is made for it: it carries the
+// request's context and shares nothing with others.
 func (f *fetcher) once(ctx context.Context, address, etag, lastModified string) (*response, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.manners.PageTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header = http.Header{"User-Agent": {f.userAgent}, "Accept": {"text/html,application/xhtml+xml,text/plain;q=0.9,text/markdown;q=0.9,application/pdf;q=0.8,*/*;q=0.1"}}
+	c := &colly.Collector{}
+	c.Init() // NewCollector would read the environment
+	c.Context, c.AllowURLRevisit, c.ParseHTTPErrorResponse, c.MaxBodySize = ctx, true, true, 0
+	c.DisableCookies()
+	c.WithTransport(transport{f})
+	c.SetRequestTimeout(f.manners.PageTimeout)
+	c.SetRedirectHandler(func(req *http.Request, _ []*http.Request) error { return f.stay(req.Context(), req.URL) })
+
+	var got *response
+	c.OnResponseHeaders(func(r *colly.Response) {
+		got = &response{final: r.Request.URL, status: r.StatusCode, header: *r.Headers}
+		if !worthReading(got) {
+			r.Request.Abort()
+		}
+	})
+	c.OnResponse(func(r *colly.Response) { got.body = r.Body })
+	header := http.Header{"User-Agent": {f.userAgent}, "Accept": {"text/html,application/xhtml+xml,text/plain;q=0.9,text/markdown;q=0.9,application/pdf;q=0.8,*/*;q=0.1"}}
 	if etag != "" {
-		req.Header.Set("If-None-Match", etag)
+		header.Set("If-None-Match", etag)
 	}
 	if lastModified != "" {
-		req.Header.Set("If-Modified-Since", lastModified)
+		header.Set("If-Modified-Since", lastModified)
 	}
-	client := f.client.HTTP()
-	client.Transport = apart{client.Transport, f.host}
-	client.CheckRedirect = func(req *http.Request, _ []*http.Request) error { return f.stay(req.Context(), req.URL) }
-	resp, err := client.Do(req)
-	if err != nil {
+	err := c.Request(http.MethodGet, address, nil, nil, header)
+	if err != nil && !errors.Is(err, colly.ErrAbortedAfterHeaders) {
 		return nil, err
 	}
-	defer resp.Body.Close()
-	got := &response{final: resp.Request.URL, status: resp.StatusCode, header: resp.Header}
-	if !worthReading(got) {
-		return got, nil
+	if got == nil {
+		return nil, errors.New("no response")
 	}
-	var body bytes.Buffer
-	body.Grow(int(min(max(resp.ContentLength, 0), firstRoom)) + bytes.MinRead)
-	if _, err := body.ReadFrom(resp.Body); err != nil {
-		return nil, err
-	}
-	got.body = body.Bytes()
 	return got, nil
 }
 
-// firstRoom is how much of a length that a server only promises is believed,
-// in bytes.
-const firstRoom = 64 << 10
-
-// worthReading tells from the header whether a body is to be read. What the
-// server packed without being asked to is left packed.
+// worthReading tells from the header whether a body is to be read. Colly
+// unpacks some bodies by itself and without bound, which it must not come to.
 func worthReading(r *response) bool {
-	declared, _, _ := strings.Cut(r.header.Get("Content-Type"), ";")
-	return r.status >= 200 && r.status < 300 && wanted(strings.ToLower(strings.TrimSpace(declared))) && r.header.Get("Content-Encoding") == ""
+	declared, _, _ := strings.Cut(r.header.Get(declaredType), ";")
+	return r.status >= 200 && r.status < 300 && wanted(strings.ToLower(strings.TrimSpace(declared))) &&
+		r.header.Get("Content-Encoding") == "" && !strings.HasSuffix(strings.ToLower(r.final.Path), ".gz")
 }
 
-// apart sends the requests of one fetch, its redirects one at a time and apart
-// like all others.
-type apart struct {
-	guarded http.RoundTripper
-	host    *host
-}
+// transport sends the requests of one fetch, its redirects one at a time and
+// apart like all others.
+type transport struct{ *fetcher }
 
 // RoundTrip implements http.RoundTripper.
-func (a apart) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Response != nil {
-		if err := a.host.wait(req.Context()); err != nil {
+		if err := t.host.wait(req.Context()); err != nil {
 			return nil, err
 		}
 	}
-	return a.guarded.RoundTrip(req)
+	resp, err := t.fetcher.transport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	declared := resp.Header.Get("Content-Type")
+	bare, _, _ := strings.Cut(declared, ";")
+	resp.Header.Set(declaredType, declared)
+	resp.Header.Set("Content-Type", bare)
+	return resp, nil
 }
 
 // retryAfter tells whether and for how long a server asks to come back later

@@ -109,7 +109,7 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 	}
 	body, found := resp.body, pageLinks{}
 	if media != "application/pdf" {
-		body = toUTF8(body, resp.header.Get("Content-Type"))
+		body = toUTF8(body, resp.header.Get(declaredType))
 	}
 	if media == "text/html" || media == "application/xhtml+xml" {
 		found = readLinks(resp.final, body)
