@@ -85,7 +85,8 @@ var hears = map[string]func(*Tx) ([]string, error){
 			UNION SELECT ? FROM webhooks WHERE active = 1`, agent.EventAgentUpdated)
 	},
 	ConsumerWorkflows: func(tx *Tx) ([]string, error) {
-		return all(tx, scanID, "SELECT event FROM _triggers UNION SELECT event FROM _waits WHERE event <> ''")
+		return all(tx, scanID, `SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM _triggers WHERE event = value)
+			OR EXISTS (SELECT 1 FROM _waits WHERE event = value AND event <> '')`, everyPattern)
 	},
 	ConsumerAnswers: func(tx *Tx) ([]string, error) {
 		wanted, err := tx.answersByItself()
@@ -95,6 +96,21 @@ var hears = map[string]func(*Tx) ([]string, error){
 		return []string{agent.EventMessageReceived}, err
 	},
 }
+
+// everyPattern is all that a trigger or a wait can listen to, as a JSON list: to
+// look for each takes as long, however many executions wait.
+var everyPattern = func() string {
+	var patterns []string
+	for _, name := range agent.EventNames {
+		for _, p := range agent.EventPatterns(name) {
+			if !slices.Contains(patterns, p) {
+				patterns = append(patterns, p)
+			}
+		}
+	}
+	raw, _ := json.Marshal(patterns) // a list of strings cannot fail
+	return string(raw)
+}()
 
 // heard names the events that a consumer hears of; all says that it is all.
 func (tx *Tx) heard(consumer string) (names []string, all bool, err error) {
