@@ -185,34 +185,30 @@ func newTx(ctx context.Context, c *conn, db *DB) *Tx {
 
 // Read runs fn in a read transaction: all it reads is of one moment.
 func Read[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, error) {
-	var zero T
-	f, err := db.acquire()
-	if err != nil {
-		return zero, err
-	}
-	defer db.release()
-	r, err := f.reader(ctx)
-	if err != nil {
-		return zero, explain(err)
-	}
-	sound := false
-	defer func() { f.putBack(r, sound) }()
-	if _, err := r.exec("BEGIN"); err != nil {
-		return zero, explain(err)
-	}
-	result, err := fn(newTx(ctx, r, db))
-	_, e := r.exec("COMMIT")
-	if sound = e == nil; err == nil {
-		err = e
-	}
-	if err != nil {
-		return zero, explain(err)
-	}
-	return result, nil
+	return onReader(ctx, db, func(tx *Tx) (result T, sound bool, err error) {
+		if _, err := tx.exec("BEGIN"); err != nil {
+			return result, false, err
+		}
+		result, err = fn(tx)
+		_, e := tx.exec("COMMIT")
+		if err == nil {
+			err = e
+		}
+		return result, e == nil, err
+	})
 }
 
 // ReadOne is Read for a single statement, which is of one moment by itself.
 func ReadOne[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, error) {
+	return onReader(ctx, db, func(tx *Tx) (T, bool, error) {
+		result, err := fn(tx)
+		return result, true, err
+	})
+}
+
+// onReader runs fn on a reader connection. fn tells whether that is sound: in
+// no transaction any more.
+func onReader[T any](ctx context.Context, db *DB, fn func(*Tx) (result T, sound bool, err error)) (T, error) {
 	var zero T
 	f, err := db.acquire()
 	if err != nil {
@@ -225,9 +221,8 @@ func ReadOne[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, er
 	}
 	sound := false
 	defer func() { f.putBack(r, sound) }()
-	result, err := fn(newTx(ctx, r, db))
-	sound = true
-	if err != nil {
+	var result T
+	if result, sound, err = fn(newTx(ctx, r, db)); err != nil {
 		return zero, explain(err)
 	}
 	return result, nil
