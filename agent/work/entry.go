@@ -1,0 +1,150 @@
+package work
+
+import "time"
+
+// entry is what a queue knows of a key that has work, runs or rests.
+type entry[K comparable] struct {
+	key   K
+	group *group[K]
+	turn  *turn[K] // of the key, while it runs
+
+	due       time.Time // of the turn that is asked for by the wall clock, or zero
+	retryAt   time.Time // end of the backoff after a failure, monotonic
+	restUntil time.Time // end of the rest that a turn asked for, monotonic
+	failures  int
+
+	member  *element[*entry[K]] // in the group's list of all
+	element *element[*entry[K]] // in the group's list of those that are ready
+	wake    time.Time           // position in the timeline, monotonic
+	index   int                 // in the timeline, from 1; 0 when not there
+	idle    chan struct{}       // closed when neither ready nor running
+}
+
+// group is a set of keys that share a limit.
+type group[K comparable] struct {
+	id      any
+	entries list[*entry[K]]
+	ready   list[*entry[K]]
+	running int
+	element *element[*group[K]] // in the queue's list
+}
+
+func (e *entry[K]) isReady() bool { return e.element != nil }
+
+// isBusy reports whether a key has a turn that runs or is due, if need be after
+// its rest.
+func (q *Queue[K]) isBusy(e *entry[K]) bool {
+	if e.turn != nil || e.isReady() {
+		return true
+	}
+	return !e.due.IsZero() && !e.due.After(q.options.Now()) && !e.retryAt.After(time.Now())
+}
+
+// entry returns the entry of a key, made if there is none.
+func (q *Queue[K]) entry(key K) *entry[K] {
+	e := q.entries[key]
+	if e != nil {
+		return e
+	}
+	id := q.options.Group(key)
+	g := q.groups[id]
+	if g == nil {
+		g = &group[K]{id: id}
+		q.groups[id] = g
+	}
+	e = &entry[K]{key: key, group: g}
+	e.member = g.entries.push(e)
+	q.entries[key] = e
+	return e
+}
+
+// remove drops an entry that is in no list.
+func (q *Queue[K]) remove(e *entry[K]) {
+	delete(q.entries, e.key)
+	if e.group.entries.remove(e.member); e.group.entries.len == 0 {
+		delete(q.groups, e.group.id)
+	}
+	e.signalIdle()
+}
+
+func (e *entry[K]) signalIdle() {
+	if e.idle != nil {
+		close(e.idle)
+		e.idle = nil
+	}
+}
+
+// schedule asks for a turn of an entry at a time, or earlier if one is asked
+// for already.
+func (q *Queue[K]) schedule(e *entry[K], at time.Time) {
+	e.ask(at)
+	if e.turn == nil && !e.isReady() {
+		q.place(e)
+	}
+}
+
+// soon is a time that is past on every clock.
+var soon = time.Unix(0, 0)
+
+func (e *entry[K]) ask(at time.Time) {
+	if at = at.Round(0); !at.IsZero() && (e.due.IsZero() || at.Before(e.due)) {
+		e.due = at
+	}
+}
+
+// unschedule takes back what was asked for an entry.
+func (q *Queue[K]) unschedule(e *entry[K]) {
+	e.due = time.Time{}
+	q.timeline.remove(e)
+	if !e.isReady() {
+		return
+	}
+	e.group.ready.remove(e.element)
+	e.element = nil
+	q.readyLen--
+	q.offer(e.group)
+}
+
+// place puts an entry that is not running where it belongs: among the ready
+// ones, on the timeline, or nowhere.
+func (q *Queue[K]) place(e *entry[K]) {
+	now := time.Now()
+	at := later(e.retryAt, e.restUntil)
+	if !e.due.IsZero() {
+		at = later(at, now.Add(e.due.Sub(q.options.Now().Round(0))))
+	}
+	switch {
+	case at.After(now):
+		q.timeline.set(e, at)
+		e.signalIdle()
+	case e.due.IsZero():
+		q.timeline.remove(e)
+		q.remove(e)
+	default:
+		q.timeline.remove(e)
+		e.element = e.group.ready.push(e)
+		q.readyLen++
+		q.offer(e.group)
+	}
+}
+
+// offer puts a group into the queue's list if it has a key that may run, and
+// takes it out if not.
+func (q *Queue[K]) offer(g *group[K]) {
+	limit := q.options.GroupLimit(g.id)
+	may := g.ready.len > 0 && (limit <= 0 || g.running < limit)
+	switch {
+	case may && g.element == nil:
+		g.element = q.ready.push(g)
+	case !may && g.element != nil:
+		q.ready.remove(g.element)
+		g.element = nil
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,136 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// turn is one call of Run. The queue's mutex protects it.
+type turn[K comparable] struct {
+	queue     *Queue[K]
+	entry     *entry[K]
+	ctx       context.Context
+	cancel    context.CancelFunc
+	released  bool // its slot
+	forgotten bool
+}
+
+type turnKey struct{}
+
+// Release gives back the slot of the turn that ctx belongs to, before the turn
+// ends: the rest of it, such as waiting for something that runs elsewhere, does
+// not count against the limits. The key still has no other turn meanwhile.
+func Release(ctx context.Context) {
+	if t, ok := ctx.Value(turnKey{}).(interface{ release() }); ok {
+		t.release()
+	}
+}
+
+// fill begins turns as long as there are slots and ready keys.
+func (q *Queue[K]) fill() {
+	for q.started && q.running < q.options.Limit && q.ready.len > 0 {
+		t := q.begin()
+		turns := q.turns
+		turns.Go(func() {
+			for t != nil {
+				t = q.run(t, turns)
+			}
+		})
+	}
+}
+
+// begin takes the first key of the group whose turn it is out of the lists, and
+// puts the group behind the others.
+func (q *Queue[K]) begin() *turn[K] {
+	g := q.ready.first.value
+	e := g.ready.first.value
+	g.ready.remove(e.element)
+	q.ready.remove(g.element)
+	e.element, g.element = nil, nil
+	q.readyLen--
+	q.running++
+	g.running++
+	q.offer(g)
+	e.due = time.Time{}
+	t := &turn[K]{queue: q, entry: e}
+	t.ctx, t.cancel = context.WithCancel(context.WithValue(q.base, turnKey{}, t))
+	e.turn = t
+	return t
+}
+
+// run runs a turn and returns the next one, if there is one for this goroutine.
+func (q *Queue[K]) run(t *turn[K], turns *sync.WaitGroup) *turn[K] {
+	next, err := q.call(t.ctx, t.entry.key)
+	cancelled := t.ctx.Err() != nil
+	if err != nil && !cancelled {
+		q.options.OnError(t.entry.key, err)
+	}
+	t.cancel()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.end(t, next, err, cancelled)
+	q.free(t)
+	defer q.arm()
+	if !q.started || q.turns != turns || q.running >= q.options.Limit || q.ready.len == 0 {
+		return nil
+	}
+	defer q.fill()
+	return q.begin()
+}
+
+func (q *Queue[K]) call(ctx context.Context, key K) (next Next, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return q.options.Run(ctx, key)
+}
+
+func (t *turn[K]) release() {
+	t.queue.mu.Lock()
+	defer t.queue.mu.Unlock()
+	t.queue.free(t)
+	t.queue.fill()
+}
+
+func (q *Queue[K]) free(t *turn[K]) {
+	if t.released {
+		return
+	}
+	t.released = true
+	q.running--
+	t.entry.group.running--
+	q.offer(t.entry.group)
+}
+
+// end notes what a key needs after its turn.
+func (q *Queue[K]) end(t *turn[K], next Next, err error, cancelled bool) {
+	e, now := t.entry, time.Now()
+	e.turn = nil
+	switch {
+	case t.forgotten: // what was asked for since stays
+	case err != nil && cancelled: // stopped: the next Start runs it again
+		e.ask(soon)
+	case err != nil:
+		e.failures++
+		e.retryAt = now.Add(q.options.Backoff(e.failures, err))
+		e.ask(soon)
+	default:
+		e.failures, e.retryAt = 0, time.Time{}
+		if next.Rest > 0 {
+			e.restUntil = now.Add(next.Rest)
+		}
+		if next.Again {
+			e.ask(soon)
+		}
+		e.ask(next.At)
+	}
+	q.place(e)
+	if e.turn == nil && !e.isReady() {
+		e.signalIdle()
+	}
+}

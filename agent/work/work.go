@@ -1,0 +1,269 @@
+// Package work runs background work: a Queue calls one function for each key
+// that has something to do, fairly, within limits, again at a time, and again
+// after a failure.
+package work
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+)
+
+// Options describe a queue. Only Run is required.
+type Options[K comparable] struct {
+	// Run does one turn of a key's work and returns what the key needs next.
+	// Its context ends with Stop and with Forget of the key.
+	Run func(ctx context.Context, key K) (Next, error)
+	// Limit is how many turns run at once, 1 when it is not given.
+	Limit int
+	// Group returns the group of a key, a comparable value. Groups with work
+	// take turns, so that one with many keys does not hold back the others.
+	// Without it every key is a group of its own.
+	Group func(key K) any
+	// GroupLimit returns how many turns of a group run at once; 0 sets no limit
+	// but that of the queue. It is asked with the queue locked.
+	GroupLimit func(group any) int
+	// Backoff returns how long a key rests after that many failures in a row, 1
+	// and up, of which err is the last. Without it a key rests for a second,
+	// doubled with each failure, a minute at most.
+	Backoff func(failures int, err error) time.Duration
+	// Now returns the time of the wall clock, that of EnqueueAt and Next.At:
+	// time.Now without it.
+	Now func() time.Time
+	// OnError is called after each turn that failed, but not after one that was
+	// cancelled by Stop or Forget.
+	OnError func(key K, err error)
+}
+
+// Next is what a key needs after a turn. The zero value asks for nothing.
+type Next struct {
+	// Again asks for another turn after those of the keys that wait.
+	Again bool
+	// At asks for a turn at a time of the wall clock.
+	At time.Time
+	// Rest is the least time until the key's next turn, whoever asks for it.
+	Rest time.Duration
+}
+
+// Stats are what a queue holds at a moment.
+type Stats struct {
+	// Ready counts keys that wait for a slot, Running turns that go on, and
+	// Waiting keys whose time has not come.
+	Ready, Running, Waiting int
+}
+
+// Queue runs a function for each key. Its methods may be called at any time
+// and from turns, also before Start and after Stop, and none of them blocks
+// but Wait and Stop. The queue guarantees:
+//
+//   - A key has one turn at a time. A key that is enqueued during its own turn
+//     has another one after it, so that no announcement is lost. Announcements
+//     of a key that waits for its turn are one.
+//   - Groups with work that is due take turns in the order in which it became
+//     due, and so do the keys of a group.
+//   - Turns within Limit and GroupLimit run at once. A turn that called Release
+//     no longer counts.
+//   - A turn that fails, or panics, comes again after Backoff. Enqueue does not
+//     shorten that time, Retry does. Success ends the count of failures.
+//   - Times are met by the wall clock, also when it is set, within half a minute
+//     then. Backoff and rest are elapsed time.
+//   - Nothing is kept of a key that has no work.
+type Queue[K comparable] struct {
+	options Options[K]
+
+	mu       sync.Mutex // protects everything below
+	entries  map[K]*entry[K]
+	groups   map[any]*group[K]
+	ready    list[*group[K]] // groups that have a ready key and are below their limit
+	timeline timeline[K]
+	timer    *time.Timer
+	timerAt  time.Time     // when timer fires; zero when it is not set
+	epoch    time.Time     // when the queue was made
+	offset   time.Duration // of the wall clock, from the time elapsed since epoch
+	readyLen int
+	running  int             // turns that hold a slot
+	turns    *sync.WaitGroup // goroutines that run turns since the last Start
+	started  bool
+	base     context.Context
+	cancel   context.CancelFunc
+}
+
+// New returns a queue that collects keys and runs none before Start.
+func New[K comparable](o Options[K]) *Queue[K] {
+	o.Limit = max(o.Limit, 1)
+	if o.Group == nil {
+		o.Group = func(key K) any { return key }
+	}
+	if o.GroupLimit == nil {
+		o.GroupLimit = func(any) int { return 0 }
+	}
+	if o.Backoff == nil {
+		o.Backoff = Exponential(time.Second, time.Minute)
+	}
+	if o.OnError == nil {
+		o.OnError = func(K, error) {}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	q := &Queue[K]{options: o, entries: map[K]*entry[K]{}, groups: map[any]*group[K]{}, epoch: time.Now()}
+	q.offset = q.clockOffset()
+	return q
+}
+
+// Exponential returns a backoff that begins with first and doubles with each
+// failure, up to last.
+func Exponential(first, last time.Duration) func(failures int, _ error) time.Duration {
+	return func(failures int, _ error) time.Duration {
+		d := float64(first) * math.Pow(2, float64(failures-1))
+		return time.Duration(min(d, float64(last)))
+	}
+}
+
+// Start begins to run turns until Stop, or until ctx ends. It does nothing on a
+// queue that was started.
+func (q *Queue[K]) Start(ctx context.Context) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.started {
+		return
+	}
+	q.started = true
+	q.turns = new(sync.WaitGroup)
+	q.base, q.cancel = context.WithCancel(ctx)
+	base := q.base
+	context.AfterFunc(base, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.base == base {
+			q.halt()
+		}
+	})
+	q.fill()
+	q.arm()
+}
+
+// Stop cancels the turns that run, waits for them to return, and runs no more.
+// Keys that had work stay in the queue for another Start. It must not be called
+// from a turn.
+func (q *Queue[K]) Stop() {
+	q.mu.Lock()
+	q.halt()
+	turns := q.turns
+	q.mu.Unlock()
+	if turns != nil {
+		turns.Wait()
+	}
+}
+
+func (q *Queue[K]) halt() {
+	if !q.started {
+		return
+	}
+	q.started = false
+	q.cancel()
+	if q.timer != nil {
+		q.timer.Stop()
+		q.timerAt = time.Time{}
+	}
+}
+
+// Enqueue asks for a turn of a key as soon as there is a slot.
+func (q *Queue[K]) Enqueue(key K) { q.EnqueueAt(key, soon) }
+
+// EnqueueAt asks for a turn of a key at a time of the wall clock, or at once
+// when it is past. A turn that was asked for earlier than that stays. The zero
+// time asks for nothing.
+func (q *Queue[K]) EnqueueAt(key K, at time.Time) {
+	if at.IsZero() {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.schedule(q.entry(key), at)
+	q.fill()
+	q.arm()
+}
+
+// Retry is Enqueue for a key whose failures are over: something about it
+// changed, or a person asks.
+func (q *Queue[K]) Retry(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := q.entry(key)
+	e.failures, e.retryAt = 0, time.Time{}
+	q.schedule(e, soon)
+	q.fill()
+	q.arm()
+}
+
+// Forget drops a key, and cancels its turn if one runs. Wait returns when that
+// turn has ended.
+func (q *Queue[K]) Forget(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := q.entries[key]
+	if e == nil {
+		return
+	}
+	q.unschedule(e)
+	e.failures, e.retryAt, e.restUntil = 0, time.Time{}, time.Time{}
+	if e.turn == nil {
+		q.remove(e)
+		return
+	}
+	e.turn.forgotten = true
+	e.turn.cancel()
+}
+
+// Wait returns when a key has no turn that runs or is due, or with the error of
+// ctx. A turn that Rest holds back is due, one that waits for a time or for the
+// end of a backoff is not. On a queue that was not started no turn comes.
+func (q *Queue[K]) Wait(ctx context.Context, key K) error {
+	for {
+		q.mu.Lock()
+		e := q.entries[key]
+		if e == nil || !q.isBusy(e) {
+			q.mu.Unlock()
+			return ctx.Err()
+		}
+		if e.idle == nil {
+			e.idle = make(chan struct{})
+		}
+		idle := e.idle
+		q.mu.Unlock()
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Busy reports whether a key has a turn that runs or is due.
+func (q *Queue[K]) Busy(key K) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := q.entries[key]
+	return e != nil && q.isBusy(e)
+}
+
+// Keys returns the keys of a group that run, wait or rest.
+func (q *Queue[K]) Keys(group any) (keys []K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if g := q.groups[group]; g != nil {
+		for e := g.entries.first; e != nil; e = e.next {
+			keys = append(keys, e.value.key)
+		}
+	}
+	return keys
+}
+
+// Stats returns what the queue holds.
+func (q *Queue[K]) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return Stats{Ready: q.readyLen, Running: q.running, Waiting: len(q.timeline)}
+}
