@@ -12,10 +12,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 	_ "time/tzdata" // schedules need time zones where the machine has none
 
 	"satchel/agent"
 	"satchel/agent/chat"
+	"satchel/agent/child"
 	"satchel/agent/config"
 	"satchel/agent/egress"
 	"satchel/agent/llm"
@@ -41,8 +43,8 @@ import (
 var version = "0.1.0-dev"
 
 func main() {
-	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
-		return // this process was started to be the browser, to read one document, or to run scripts
+	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) || child.RunChild(os.Args[1:]) {
+		return // this process was started to be the browser, to read one document, to run scripts, or by doctor
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
@@ -59,6 +61,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		Serve:   func(ctx context.Context, c *config.Config) error { return serve(ctx, c, stdout) },
 		Offline: func(c *config.Config) config.Offline { return store.Offline{Options: storeOptions(c)} },
 		Browser: func(c *config.Config) config.Browser { return installed(c) },
+		System:  child.Doctor,
 	}
 	return commands.Run(ctx, args)
 }
@@ -85,10 +88,14 @@ type worker interface {
 	Stop()
 }
 
+// statementsEnd is how long after the signal to stop statements may still run.
+const statementsEnd = 5 * time.Second
+
 // serve opens everything from the ground up, runs until ctx ends, and closes
 // it in the opposite order.
 func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) {
 	options := storeOptions(c)
+	warnUnconfined(options.Log, child.Offered())
 	folder, err := store.Open(options)
 	if err != nil {
 		return err
@@ -108,13 +115,14 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	publicURL := c.PublicAddress(listener.Addr())
 	index := vector.New(folder, vector.Local(), options.Log)
 	embedders := egress.New(egress.Policy{Allow: c.OutboundAllow})
-	index.Reach(vector.Outside{Feeds: feed.NewClient(c.OutboundAllow, version), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
+	index.SetRemote(vector.Remote{Feeds: feed.NewClient(c.OutboundAllow, version), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
 	browsers := browser.New(browserOptions(c, folder, options.Log))
-	crawler := crawl.New(crawl.Options{Folder: folder, Allow: c.OutboundAllow, Extract: document.ReadPage, Render: rendered(browsers), Ready: index.Kick, Version: version, Log: options.Log})
+	crawler := crawl.New(crawl.Options{Folder: folder, Allow: c.OutboundAllow, Extract: document.ReadPage, Render: rendered(browsers), Version: version, Log: options.Log})
 	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: c.OutboundAllow}).Do})
 	views := live.New(live.Options{Browser: browsers, PublicURL: publicURL, Log: options.Log})
-	engine := flow.New(flow.Options{Folder: folder, Index: index, Scripts: scripts, Allow: c.OutboundAllow, Version: version, Log: options.Log})
-	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
+	own := egress.NewOwn(publicURL)
+	engine := flow.New(flow.Options{Folder: folder, Index: index, Scripts: scripts, Allow: c.OutboundAllow, Own: own, Version: version, Log: options.Log})
+	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Own: own, Version: version, Log: options.Log})
 	platforms := gateways.New(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Address: publicURL, Public: c.PublicURLSet, Log: options.Log})
 	poller := gateways.NewPoller(platforms)
 	engine.Register(flow.MessageKinds(platforms))
@@ -123,22 +131,22 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	models := egress.New(egress.Policy{Allow: c.OutboundAllow, MaxResponse: -1, HeaderTimeout: llm.DefaultTimeout})
 	servers := registry.New(registry.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
 	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: egress.New(egress.Policy{Allow: c.OutboundAllow}), Version: version, Log: options.Log})
-	chats := chat.New(chat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Tools: toolbox.Tools, Log: options.Log})
+	chats := chat.New(chat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP(), CheckURL: models.CheckURL}), Index: index, Tools: toolbox.Tools, Log: options.Log})
 	answerer := gateways.NewAnswerer(platforms, chats.Answer)
 	dispatcher := dispatch.New(folder, options.Log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
 		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents},
 		dispatch.Consumer{Name: store.ConsumerAnswers, Handle: answerer.Handle, Triggers: true})
-	folder.OnEvents(func(db *store.DB) { dispatcher.Wake(db); webhooks.Resume(db); platforms.Resume(db); poller.Wake(db) })
+	folder.OnEvents(platforms.Resume)
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
-	callees := callee.House{Engine: engine, Chat: chats, Toolbox: toolbox, Index: index, Crawler: crawler}
-	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log, Runners: callees.Runners(), Tasks: callees.Task})
+	callees := callee.House{Engine: engine, Chat: chats, Toolbox: toolbox}
+	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Own: own, Version: version, Log: options.Log, Runners: callees.Runners(), Tasks: callees.Task})
 	server := httpapi.New(httpapi.Options{
 		Folder: folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Gateways: platforms,
 		Chat: chats, Toolbox: toolbox, MCP: servers, Browser: browsers, Live: views, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
 		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
 		PublicURL: publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: options.Log,
 	})
-	work := context.WithoutCancel(ctx) // background work ends by Stop, in its order
+	work := store.Background(context.WithoutCancel(ctx)) // background work ends by Stop, in its order
 	for _, w := range []worker{folder, index, scripts, browsers, views, engine, crawler, webhooks, platforms, poller, answerer, dispatcher, scheduler, servers} {
 		if err := w.Start(work); err != nil {
 			return errors.Join(err, listener.Close())
@@ -147,13 +155,21 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	}
 	server.Start(listener)
 	defer server.Stop()
-	access := map[bool]string{false: "under access control", true: "open: everyone who reaches it acts as owner"}[server.Open()]
-	fmt.Fprintf(stdout, "Satchel %s listens on http://%s\nAccess is %s\nData lies in %s\n", version, listener.Addr(), access, folder.Path())
+	fmt.Fprintf(stdout, "Satchel %s listens on http://%s\nAccess is %s\nData lies in %s\n", version, listener.Addr(), accessText(c, server.Open()), folder.Path())
 	select {
 	case <-ctx.Done():
+		folder.EndBy(time.Now().Add(statementsEnd))
 		return nil
 	case <-server.Done():
 		return errors.New("the server stopped by itself, see the log")
+	}
+}
+
+// warnUnconfined logs when scripts and documents have limits, but nothing that
+// keeps them from files and the network.
+func warnUnconfined(log *slog.Logger, offered child.Confinement) {
+	if offered.None() {
+		log.Warn("this system offers neither Landlock nor seccomp: scripts and readers of documents have limits of time and memory only")
 	}
 }
 
@@ -187,6 +203,22 @@ func rendered(b *browser.Browser) func(context.Context, string) (crawl.RenderedP
 		page, err := b.Render(ctx, address)
 		return crawl.RenderedPage(page), err
 	}
+}
+
+// accessText says who may do what, for the start.
+func accessText(c *config.Config, open bool) string {
+	if c.NoAuth {
+		return "open (--no-auth): everyone who reaches it acts as owner"
+	}
+	role := "the role " + c.DefaultRole
+	if c.DefaultRole == "none" {
+		role = "no role"
+	}
+	strangers := "callers without an identity or an API key have " + role + " on the default agent (--default-role or SATCHEL_DEFAULT_ROLE: viewer, admin or none) and none elsewhere"
+	if open {
+		return "open: everyone who reaches it acts as owner, until the first API key is made; from then on " + strangers
+	}
+	return "under access control: " + strangers
 }
 
 func defaultRole(name string) agent.Role {

@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"log/slog"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +23,7 @@ import (
 	"sync"
 	"testing"
 
+	"satchel/agent/child"
 	"satchel/agent/script"
 	"satchel/browser"
 	"satchel/vector/document"
@@ -29,7 +31,7 @@ import (
 
 // TestMain is also the child that reads documents.
 func TestMain(m *testing.M) {
-	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
+	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) || child.RunChild(os.Args[1:]) {
 		return
 	}
 	os.Exit(m.Run())
@@ -43,25 +45,27 @@ var floors = map[string]struct {
 }{
 	"agent":              {0, nil},
 	"agent/config":       {0, []string{"agent"}},
+	"agent/child":        {0, []string{"agent"}},
 	"agent/egress":       {0, nil},
+	"agent/work":         {0, nil},
 	"agent/markup":       {0, nil},
 	"agent/llm":          {1, []string{"agent"}},
-	"agent/script":       {1, []string{"agent"}},
+	"agent/script":       {1, []string{"agent", "agent/child"}},
 	"agent/mcp":          {1, []string{"agent"}},
 	"store":              {1, []string{"agent"}},
-	"agent/mcp/registry": {2, []string{"agent", "agent/egress", "agent/mcp", "store"}},
+	"agent/mcp/registry": {2, []string{"agent", "agent/egress", "agent/work", "agent/mcp", "store"}},
 	"browser":            {2, []string{"agent", "agent/egress", "store"}},
 	"browser/install":    {2, []string{"agent", "agent/egress"}},
-	"crawl":              {2, []string{"agent", "agent/egress", "agent/markup", "store"}},
-	"gateways":           {2, []string{"agent", "agent/egress", "store"}},
-	"schedule":           {2, []string{"agent", "agent/egress", "store"}},
-	"vector":             {2, []string{"agent", "agent/egress", "agent/markup", "store"}},
+	"crawl":              {2, []string{"agent", "agent/egress", "agent/work", "agent/markup", "store"}},
+	"gateways":           {2, []string{"agent", "agent/egress", "agent/work", "store"}},
+	"schedule":           {2, []string{"agent", "agent/egress", "agent/work", "store"}},
+	"vector":             {2, []string{"agent", "agent/child", "agent/egress", "agent/work", "agent/markup", "store"}},
 	"flow":               {4, strings.Fields("agent agent/egress agent/script agent/llm agent/mcp agent/chat store vector browser gateways flow/template flow/condition")},
 	"flow/template":      {4, []string{"agent"}},
 	"flow/condition":     {4, []string{"agent", "flow/template"}},
-	"flow/dispatch":      {4, []string{"agent", "store"}},
+	"flow/dispatch":      {4, []string{"agent", "agent/work", "store"}},
 	"agent/chat":         {3, strings.Fields("agent agent/egress agent/llm agent/script store vector")},
-	"schedule/callee":    {5, strings.Fields("agent agent/chat crawl flow schedule store vector")},
+	"schedule/callee":    {5, strings.Fields("agent agent/chat flow schedule store")},
 	"httpapi":            {5, []string{""}},
 	"":                   {6, []string{""}},
 }
@@ -71,6 +75,7 @@ var floors = map[string]struct {
 var owners = map[string]string{
 	"modernc.org/sqlite":                            "store",
 	"modernc.org/quickjs":                           "agent/script",
+	"github.com/landlock-lsm/go-landlock":           "agent/child",
 	"github.com/gofrs/flock":                        "store",
 	"github.com/gocolly/colly/v2":                   "crawl",
 	"github.com/bmatcuk/doublestar/v4":              "crawl",
@@ -174,6 +179,7 @@ var kept = []struct {
 		"net":        {"Dial", "DialTimeout", "DialTCP", "DialUDP", "Dialer{", "DialIP", "DialUnix"},
 		"crypto/tls": {"Dial", "DialWithDialer", "Dialer{"},
 	}, "agent/egress", "every outbound request goes through agent/egress"},
+	{map[string][]string{"syscall": {"Setrlimit"}, "golang.org/x/sys/unix": {"Setrlimit", "Prlimit"}}, "agent/child", "the limits of a child are put on it by agent/child"},
 	{map[string][]string{"os": {"Getenv", "LookupEnv", "Environ"}}, ".", "the environment is read in main alone"},
 }
 
@@ -453,7 +459,7 @@ func TestCommands(t *testing.T) {
 	if _, err := out("backup", "bakery", backup); err == nil {
 		t.Error("a backup over an existing file is not refused")
 	}
-	if text, err := out("doctor"); err != nil || !strings.Contains(text, `agent "bakery"`) || !strings.Contains(text, "  browser: ") || !strings.Contains(text, "in use by a running server") {
+	if text, err := out("doctor"); err != nil || !strings.Contains(text, `agent "bakery"`) || !strings.Contains(text, "  browser: ") || !strings.Contains(text, "ok  confinement of scripts and documents: ") || !strings.Contains(text, "in use by a running server") {
 		t.Errorf("doctor: %v\n%s", err, text)
 	}
 	if err := run(context.Background(), []string{"serve", "--addr", "127.0.0.1:0", "--data", data}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "another Satchel server") {
@@ -482,7 +488,114 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+func TestStartSaysThatNothingConfines(t *testing.T) {
+	cases := []struct {
+		name    string
+		offered child.Confinement
+		lines   int
+	}{
+		{"nothing", child.Confinement{NoNewPrivileges: true}, 1},
+		{"another system", child.Confinement{}, 1},
+		{"Landlock", child.Confinement{NoNewPrivileges: true, Landlock: 1}, 0},
+		{"seccomp", child.Confinement{NoNewPrivileges: true, Seccomp: true}, 0},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var out bytes.Buffer
+			warnUnconfined(slog.New(slog.NewTextHandler(&out, nil)), c.offered)
+			if got := strings.Count(out.String(), "neither Landlock nor seccomp"); got != c.lines {
+				t.Errorf("%d lines, want %d: %s", got, c.lines, out.String())
+			}
+		})
+	}
+}
+
 // TestCrawl makes knowledge of a site, by way of the whole program.
+// TestDefaultRole starts servers under access control and asks the default
+// agent without an identity.
+func TestDefaultRole(t *testing.T) {
+	for _, tc := range []struct {
+		name, env, file      string
+		args                 []string
+		says                 string
+		read, write, exports int
+	}{
+		{name: "default", says: "have the role viewer on the default agent", read: 200, write: 403, exports: 403},
+		{name: "flag", args: []string{"--default-role", "admin"}, says: "have the role admin on the default agent", read: 200, write: 200, exports: 403},
+		{name: "variable", env: "none", says: "have no role on the default agent", read: 403, write: 403, exports: 403},
+		{name: "file", file: "default_role = 'admin'", says: "have the role admin on the default agent", read: 200, write: 200, exports: 403},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			data, settings := t.TempDir(), filepath.Join(t.TempDir(), "settings.toml")
+			if err := os.WriteFile(settings, []byte(tc.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("SATCHEL_DEFAULT_ROLE", tc.env)
+			if err := run(t.Context(), []string{"key", "create", "first", "--data", data}, io.Discard); err != nil {
+				t.Fatal(err)
+			}
+			s := start(t, append(tc.args, "--data", data, "--config", settings)...)
+			for _, text := range []string{tc.says, "--default-role", "SATCHEL_DEFAULT_ROLE"} {
+				if !strings.Contains(s.out.String(), text) {
+					t.Errorf("the start does not say %q:\n%s", text, s.out)
+				}
+			}
+			s.call(t, "GET", "/agents/default", nil, tc.read)
+			s.call(t, "PUT", "/agents/default/settings", map[string]any{"llm_model": "m"}, tc.write)
+			s.call(t, "GET", "/agents/default/contacts/export?format=json", nil, tc.exports)
+		})
+	}
+	t.Run("owner is no such role", func(t *testing.T) {
+		err := run(t.Context(), []string{"serve", "--data", t.TempDir(), "--default-role", "owner"}, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "admin, viewer, none") {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("open", func(t *testing.T) {
+		s := start(t, "--data", t.TempDir())
+		if got := s.out.String(); !strings.Contains(got, "everyone who reaches it acts as owner") || !strings.Contains(got, "SATCHEL_DEFAULT_ROLE") {
+			t.Errorf("the start says\n%s", got)
+		}
+	})
+}
+
+// TestCommandsWithoutData runs commands where there is no data folder: they say
+// where they looked, and make nothing.
+func TestCommandsWithoutData(t *testing.T) {
+	at := t.TempDir()
+	t.Chdir(at)
+	for _, args := range [][]string{{"backup", "bakery", "bakery.db"}, {"key", "list"}, {"key", "revoke", "key-x"}, {"key", "rotate"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			err := run(t.Context(), args, io.Discard)
+			for _, text := range []string{filepath.Join(at, "data"), "--data", "SATCHEL_DATA"} {
+				if err == nil || !strings.Contains(err.Error(), text) {
+					t.Errorf("%q is missing in: %v", text, err)
+				}
+			}
+			if made, err := os.ReadDir(at); err != nil || len(made) > 0 {
+				t.Errorf("it made %v, %v", made, err)
+			}
+		})
+	}
+	t.Run("a folder of something else", func(t *testing.T) {
+		other := t.TempDir()
+		err := run(t.Context(), []string{"backup", "bakery", "bakery.db", "--data", other}, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), other) || !strings.Contains(err.Error(), "--data") {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("another name", func(t *testing.T) {
+		s := start(t, "--data", "data")
+		if err := s.stop(); err != nil {
+			t.Fatal(err)
+		}
+		err := run(t.Context(), []string{"backup", "bakery", "bakery.db"}, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), `no agent "bakery" in `+filepath.Join(at, "data")) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
 func TestCrawl(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

@@ -12,7 +12,7 @@ import (
 type Action struct {
 	Action  string `json:"action,omitempty" enum:"navigate,click,type,press,screenshot,extract,scroll,wait,hover,select,upload,evaluate,back,forward,reload,pdf,snapshot,cookies" doc:"What to do." example:"navigate"`
 	PageID  string `json:"page_id,omitempty" doc:"The tab, which becomes the active one; the active one when it is not given."`
-	Timeout *int   `json:"timeout,omitempty" doc:"Milliseconds that it may take." minimum:"1" maximum:"120000" default:"30000" example:"30000"`
+	Timeout *int   `json:"timeout,omitempty" doc:"Milliseconds that it may take; 30000 when it is not given." minimum:"1" maximum:"120000" example:"30000"`
 
 	URL       string          `json:"url,omitempty" doc:"navigate: where to; wait: the address to wait for, exact or a glob; cookies: only those sent there." example:"https://example.com/"`
 	WaitUntil string          `json:"wait_until,omitempty" enum:"load,domcontentloaded,networkidle,commit" doc:"navigate, back, forward, reload: when it is done; load when it is not given."`
@@ -35,7 +35,7 @@ type Action struct {
 	Label     *string         `json:"label,omitempty" doc:"select: the option's text."`
 	Files     []ActionFile    `json:"files,omitempty" doc:"upload: the files; none clears the field."`
 	Script    string          `json:"script,omitempty" doc:"evaluate: a JavaScript expression, or the body of an async function, that sees args." example:"document.title"`
-	Args      json.RawMessage `json:"args,omitempty" doc:"evaluate: any JSON value, which the script sees as args."`
+	Args      json.RawMessage `json:"args,omitempty" types:"any" doc:"evaluate: any JSON value, which the script sees as args."`
 	MaxLength int             `json:"max_length,omitempty" minimum:"1" maximum:"200000" doc:"snapshot: characters at most; 20000 when it is not given."`
 }
 

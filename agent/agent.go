@@ -64,7 +64,7 @@ func NameKey(name string) string { return strings.ToLower(name) }
 type AgentChange struct {
 	Name        Optional[string] `json:"name,omitempty" example:"support-bot"`
 	Description Optional[string] `json:"description,omitempty" doc:"At most 500 characters." example:"Answers questions about our products"`
-	Status      Optional[Status] `json:"status,omitempty" doc:"active, paused or disabled." example:"active"`
+	Status      Optional[Status] `json:"status,omitempty" enum:"active,paused,disabled" example:"active"`
 }
 
 // Apply writes the given fields into a.

@@ -54,9 +54,13 @@ type Event struct {
 	ID        string
 	Type      string
 	Data      json.RawMessage
-	Depth     int // how many executions led to it
+	Depth     int    // how many executions led to it
+	Root      string // the first of them
 	CreatedAt Time
 }
+
+// Chain is that of the executions that led to the event.
+func (e Event) Chain() Chain { return Chain{Root: e.Root, Depth: e.Depth} }
 
 // MatchEvent tells whether a pattern takes in an event's name: it is that name,
 // "*", or a beginning up to a dot with "*" behind it, as "workflow.*".

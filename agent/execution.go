@@ -40,6 +40,7 @@ type Execution struct {
 	StartedAt   Time            `json:"started_at" format:"date-time" nullable:"true"`
 	CompletedAt Time            `json:"completed_at" format:"date-time" nullable:"true"`
 	TriggerNode string          `json:"-"`
+	RootID      string          `json:"root_id,omitempty" doc:"The first of the executions that led to this one; its own id when none did."`
 	Depth       int             `json:"-"` // of the chain of executions that it ends
 }
 
@@ -81,7 +82,14 @@ type NodeResult struct {
 	Error       *ExecutionError `json:"error,omitempty"`
 	Warnings    []string        `json:"warnings,omitempty"`
 	Logs        []LogLine       `json:"logs,omitempty" doc:"What the node's script wrote to the console."`
+	Approval    *Approval       `json:"approval,omitempty"`
 	Items       json.RawMessage `json:"-"` // of a loop that began
+}
+
+// Approval is what a person is asked to decide.
+type Approval struct {
+	Title   string `json:"title" doc:"With its templates filled." example:"Pay 120.50?"`
+	Message string `json:"message" doc:"With its templates filled. It is plain text."`
 }
 
 // LogLine is a line that a script wrote to its console.

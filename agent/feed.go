@@ -104,7 +104,7 @@ type Pagination struct {
 	Type     string `json:"type" enum:"none,page,cursor" example:"page"`
 	Param    string `json:"param,omitempty" doc:"Query parameter for the page's number or cursor; page without it. With a cursor and no param, next_path gives the next page's address." example:"page"`
 	NextPath string `json:"next_path,omitempty" doc:"Of cursor: where the answer holds the next cursor or address." example:"meta.next"`
-	MaxPages int    `json:"max_pages" doc:"Most pages that are read, 1 to 1000." example:"100"`
+	MaxPages int    `json:"max_pages" required:"false" doc:"Most pages that are read, 1 to 1000; 100 when it is not given." example:"100"`
 }
 
 // DefaultMaxPages is how many pages of an API are read where nothing is said.

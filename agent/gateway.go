@@ -113,7 +113,7 @@ type GatewayConfig struct {
 
 // GatewayConfigChange is a partial update of a config.
 type GatewayConfigChange struct {
-	Provider      Optional[string]            `json:"provider,omitempty" doc:"email: email_provider_a (Resend) or email_provider_b (SMTP). chatbot_b: sms_provider (Twilio)." example:"email_provider_b"`
+	Provider      Optional[string]            `json:"provider,omitempty" enum:"email_provider_a,email_provider_b,sms_provider,resend,smtp,twilio" doc:"email: email_provider_a (Resend) or email_provider_b (SMTP). chatbot_b: sms_provider (Twilio)." example:"email_provider_b"`
 	BotToken      Optional[string]            `json:"botToken,omitempty" doc:"chatbot_a, team_chat, community_chat."`
 	WebhookSecret Optional[string]            `json:"webhookSecret,omitempty" doc:"chatbot_a, email: checks what comes in, in place of webhook_secret."`
 	FromAddress   Optional[string]            `json:"fromAddress,omitempty" doc:"email." example:"support@example.com"`
@@ -123,7 +123,7 @@ type GatewayConfigChange struct {
 	SMTPPort      Optional[int]               `json:"smtpPort,omitempty" doc:"email by SMTP; 587, with smtpTls tls 465, with none 25." example:"587"`
 	SMTPUsername  Optional[string]            `json:"smtpUsername,omitempty" doc:"email by SMTP; without one there is no login."`
 	SMTPPassword  Optional[string]            `json:"smtpPassword,omitempty" doc:"email by SMTP."`
-	SMTPTLS       Optional[string]            `json:"smtpTls,omitempty" doc:"email by SMTP: starttls (default), tls or none." example:"starttls"`
+	SMTPTLS       Optional[string]            `json:"smtpTls,omitempty" enum:"starttls,tls,none" doc:"email by SMTP: starttls when it is not given." example:"starttls"`
 	PhoneNumber   Optional[string]            `json:"phoneNumber,omitempty" doc:"chatbot_b, sms."`
 	AccountSID    Optional[string]            `json:"accountSid,omitempty" doc:"chatbot_b, sms."`
 	AuthToken     Optional[string]            `json:"authToken,omitempty" doc:"chatbot_b, sms."`

@@ -189,7 +189,7 @@ func (g *Graph) parseEdge(i int, raw RawEdge, ids map[string]bool, is *Issues) {
 	for n, key := range []string{"source", "target"} {
 		at, ok := g.byID[text[n+1]]
 		if !ok {
-			is.Add(field+"."+key, "must be the id of a node")
+			is.Add(field+"."+key, missing(text[n+1]))
 			return
 		}
 		ends[n] = at
@@ -201,6 +201,14 @@ func (g *Graph) parseEdge(i int, raw RawEdge, ids map[string]bool, is *Issues) {
 	}
 	g.Out[ends[0]] = append(g.Out[ends[0]], len(g.Edges))
 	g.Edges = append(g.Edges, Link{Source: ends[0], Target: ends[1], Handle: handle})
+}
+
+// missing says that an edge names a node that is not there.
+func missing(id string) string {
+	if id == "" {
+		return "is required: the id of a node"
+	}
+	return fmt.Sprintf("must be the id of a node; there is none with the id %q", Clip(id, 100))
 }
 
 // exit tells by which way an edge with this handle leaves the node. Editors

@@ -190,3 +190,20 @@ func FuzzParseGraph(f *testing.F) {
 		}
 	})
 }
+
+// An edge that leads nowhere is refused by the id that is missing.
+func TestDanglingEdgeNamesTheID(t *testing.T) {
+	nodes := []RawNode{RawNode(`{"id":"t","type":"trigger"}`)}
+	for edge, want := range map[string]string{
+		`{"source":"t","target":"ghost"}`: `there is none with the id "ghost"`,
+		`{"source":"ghost","target":"t"}`: `there is none with the id "ghost"`,
+		`{"source":"t"}`:                  "is required",
+	} {
+		t.Run(edge, func(t *testing.T) {
+			_, err := ParseGraph(nodes, []RawEdge{RawEdge(edge)}, false)
+			if ErrorCode(err) != CodeValidation || !strings.Contains(err.Error(), want) {
+				t.Error(err)
+			}
+		})
+	}
+}

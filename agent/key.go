@@ -23,6 +23,7 @@ type Key struct {
 	Agents     []string `json:"agents" doc:"Agent ids, or * for every agent that the maker of the key reaches." example:"[\"*\"]"`
 	CreatedAt  Time     `json:"created_at" format:"date-time"`
 	ExpiresAt  Time     `json:"expires_at" doc:"null: it never ends." nullable:"true" format:"date-time"`
+	Parent     string   `json:"parent_id,omitempty" doc:"The key that made this one, and with which it ends." example:"key-06f1q2s3t4v5a6b7c8d8"`
 	LastUsedAt Time     `json:"-"`
 	Maker      string   `json:"-"` // email of who made it; empty: made without identity
 	Hash       string   `json:"-"` // SHA-256 of the key, hexadecimal
@@ -35,6 +36,28 @@ func (k *Key) Reaches(agentID string) bool {
 
 // Expired tells whether the key's time is over.
 func (k *Key) Expired(now Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt.Time) }
+
+// Covers reports whether other is no more powerful than k: it has no stronger
+// role and reaches no other agents.
+func (k *Key) Covers(other *Key) bool {
+	beyond := func(id string) bool { return !k.Reaches(id) }
+	return k.Role.Covers(other.Role) && !slices.ContainsFunc(other.Agents, beyond)
+}
+
+// EndWith makes k end no later than the key that makes it. A later time of its
+// own is an error.
+func (k *Key) EndWith(maker *Key) error {
+	if maker.ExpiresAt.IsZero() {
+		return nil
+	}
+	if k.ExpiresAt.IsZero() {
+		k.ExpiresAt = maker.ExpiresAt
+	}
+	if k.ExpiresAt.After(maker.ExpiresAt.Time) {
+		return Errorf(CodeForbidden, "a key ends no later than the key that makes it").With("field", "expires_at")
+	}
+	return nil
+}
 
 // Validate checks what a client says about a new key.
 func (k *Key) Validate(now Time) error {

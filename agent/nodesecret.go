@@ -14,6 +14,7 @@ import (
 type NodeSecrets struct {
 	Given map[string]string // by name: the node's id, "/", and the way to the value in its data
 	Kept  []string          // names whose mask came in place of a secret
+	Sent  map[string]string // by name, of those that a request carries: the address, see NodeAddress
 }
 
 // NodeSecret is the name of a secret of a node.
@@ -23,7 +24,7 @@ func NodeSecret(nodeID, field string) string { return nodeID + "/" + field }
 // them. Nodes without any stay as they are to the byte, unless a name comes
 // twice in one: what the last one hides goes.
 func TakeNodeSecrets(nodes []RawNode) ([]RawNode, NodeSecrets, error) {
-	taken := NodeSecrets{Given: map[string]string{}}
+	taken := NodeSecrets{Given: map[string]string{}, Sent: map[string]string{}}
 	out := slices.Clone(nodes)
 	for i, raw := range nodes {
 		if !bytes.Contains(raw, []byte("http-request")) && !bytes.Contains(raw, []byte(`"auth"`)) && !bytes.Contains(raw, []byte(`\u`)) {
@@ -37,7 +38,12 @@ func TakeNodeSecrets(nodes []RawNode) ([]RawNode, NodeSecrets, error) {
 		}
 		data, _ := node["data"].(map[string]any)
 		holds := node["type"] == "http-request" || node["type"] == NodeTrigger && data["auth"] != nil
-		changed := holds && data != nil && taken.takeFrom(node["id"], data)
+		sent := len(taken.Sent)
+		changed := holds && data != nil && taken.takeFrom(node, data)
+		if len(taken.Sent) > sent && setsHost(data) {
+			id, _ := node["id"].(string)
+			return nil, taken, Invalid("data.headers.Host", "must not be set by a node that holds a stored credential").With("node_id", id)
+		}
 		if !changed && namesIn(node) == namesWritten(raw) {
 			continue
 		}
@@ -97,20 +103,24 @@ func namesWritten(raw []byte) (n int) {
 	}
 }
 
-// takeFrom tells whether it changed the data.
-func (s *NodeSecrets) takeFrom(id any, data map[string]any) (changed bool) {
-	nodeID, _ := id.(string)
+// takeFrom reports whether it changed the data.
+func (s *NodeSecrets) takeFrom(node, data map[string]any) (changed bool) {
+	nodeID, _ := node["id"].(string)
 	for field, holder := range secretHolders(data) {
 		key := field[strings.IndexByte(field, '.')+1:]
 		value, ok := holder[key].(string)
 		switch {
 		case !ok || value == "" || strings.Contains(value, "{{"):
+			continue
 		case value == Mask:
 			s.Kept = append(s.Kept, NodeSecret(nodeID, field))
 		default:
 			s.Given[NodeSecret(nodeID, field)] = value
 			holder[key] = Mask
 			changed = true
+		}
+		if node["type"] != NodeTrigger {
+			s.Sent[NodeSecret(nodeID, field)] = NodeAddress(data)
 		}
 	}
 	return changed

@@ -56,27 +56,33 @@ func (i Identity) Label() string {
 	return "anonymous"
 }
 
+// OwnRole is the role that the identity was given on an agent with these
+// admins, without the role that everyone has on the default agent.
+func (i Identity) OwnRole(agentID string, admins map[string]Role) Role {
+	switch {
+	case i.Open:
+		return RoleOwner
+	case i.Key == nil:
+		return admins[i.Email]
+	case !i.Key.Reaches(agentID):
+		return RoleNone
+	case i.Key.Maker == "": // made in open mode or on the command line
+		return i.Key.Role
+	}
+	return i.Key.Role.Weaker(admins[i.Email])
+}
+
 // RoleOn is the role that the identity has on an agent with these admins.
 // defaultRole is what everyone has on the default agent under access control.
 func (i Identity) RoleOn(agentID string, admins map[string]Role, defaultRole Role) Role {
-	if i.Open {
-		return RoleOwner
+	own := i.OwnRole(agentID, admins)
+	switch {
+	case agentID != DefaultID || own.Covers(defaultRole):
+		return own
+	case i.Key == nil:
+		return defaultRole
+	case i.Key.Reaches(agentID):
+		return i.Key.Role.Weaker(defaultRole)
 	}
-	role := RoleNone
-	if i.Email != "" {
-		role = admins[i.Email]
-	}
-	if agentID == DefaultID && !role.Covers(defaultRole) {
-		role = defaultRole
-	}
-	if i.Key == nil {
-		return role
-	}
-	if !i.Key.Reaches(agentID) {
-		return RoleNone
-	}
-	if i.Key.Maker == "" { // made in open mode or on the command line
-		return i.Key.Role
-	}
-	return i.Key.Role.Weaker(role)
+	return RoleNone
 }

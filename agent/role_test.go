@@ -56,6 +56,26 @@ func TestRoleOn(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
+	for name, c := range map[string]struct {
+		who   Identity
+		agent string
+		want  Role
+	}{
+		"open mode":                   {Identity{Open: true}, DefaultID, RoleOwner},
+		"nobody":                      {Identity{}, DefaultID, RoleNone},
+		"stranger":                    {Identity{Email: "who@x"}, DefaultID, RoleNone},
+		"viewer":                      {Identity{Email: "see@x"}, DefaultID, RoleViewer},
+		"owner":                       {Identity{Email: "own@x"}, DefaultID, RoleOwner},
+		"key of nobody":               {Identity{Key: key(RoleAdmin, "", "*")}, DefaultID, RoleAdmin},
+		"key of a stranger":           {Identity{Email: "who@x", Key: key(RoleOwner, "who@x", "*")}, DefaultID, RoleNone},
+		"key stronger than its maker": {Identity{Email: "see@x", Key: key(RoleOwner, "see@x", "*")}, DefaultID, RoleViewer},
+		"key weaker than its maker":   {Identity{Email: "own@x", Key: key(RoleViewer, "own@x", "*")}, DefaultID, RoleViewer},
+		"key out of reach":            {Identity{Email: "own@x", Key: key(RoleOwner, "own@x", "agent-2")}, DefaultID, RoleNone},
+	} {
+		if got := c.who.OwnRole(c.agent, admins); got != c.want {
+			t.Errorf("own role, %s: %q, want %q", name, got, c.want)
+		}
+	}
 	if got := (Identity{}).RoleOn(DefaultID, nil, RoleNone); got != RoleNone {
 		t.Errorf("nobody on a closed default agent: %q", got)
 	}
@@ -91,6 +111,38 @@ func TestKey(t *testing.T) {
 	}
 	if k.Expired(now) || !k.Expired(At(now.Add(time.Minute))) || good.Expired(At(now.AddDate(100, 0, 0))) {
 		t.Error("Expired")
+	}
+	for name, c := range map[string]struct {
+		key, other Key
+		want       bool
+	}{
+		"itself":          {Key{Role: RoleViewer, Agents: []string{"a"}}, Key{Role: RoleViewer, Agents: []string{"a"}}, true},
+		"a weaker role":   {Key{Role: RoleAdmin, Agents: []string{"a"}}, Key{Role: RoleViewer, Agents: []string{"a"}}, true},
+		"a stronger role": {Key{Role: RoleViewer, Agents: []string{"a"}}, Key{Role: RoleAdmin, Agents: []string{"a"}}, false},
+		"fewer agents":    {Key{Role: RoleAdmin, Agents: []string{"a", "b"}}, Key{Role: RoleAdmin, Agents: []string{"b"}}, true},
+		"another agent":   {Key{Role: RoleOwner, Agents: []string{"a"}}, Key{Role: RoleViewer, Agents: []string{"a", "b"}}, false},
+		"all agents":      {Key{Role: RoleOwner, Agents: []string{"a"}}, Key{Role: RoleViewer, Agents: []string{AllAgents}}, false},
+		"of all agents":   {Key{Role: RoleViewer, Agents: []string{AllAgents}}, Key{Role: RoleViewer, Agents: []string{"a"}}, true},
+	} {
+		if got := c.key.Covers(&c.other); got != c.want {
+			t.Errorf("covers %s: %v", name, got)
+		}
+	}
+	for name, c := range map[string]struct{ ends, maker, want Time }{
+		"both for good":      {Time{}, Time{}, Time{}},
+		"the maker for good": {now, Time{}, now},
+		"no time of its own": {Time{}, now, now},
+		"before the maker":   {now, At(now.Add(time.Hour)), now},
+		"with the maker":     {now, now, now},
+	} {
+		made := Key{ExpiresAt: c.ends}
+		if err := made.EndWith(&Key{ExpiresAt: c.maker}); err != nil || made.ExpiresAt != c.want {
+			t.Errorf("%s: ends %v, %v", name, made.ExpiresAt, err)
+		}
+	}
+	late := Key{ExpiresAt: At(now.Add(time.Hour))}
+	if err := late.EndWith(&Key{ExpiresAt: now}); ErrorCode(err) != CodeForbidden {
+		t.Errorf("after the maker: %v", err)
 	}
 	secret, prefix, hash := NewKeySecret()
 	other, _, _ := NewKeySecret()

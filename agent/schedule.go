@@ -96,18 +96,27 @@ type Schedule struct {
 // field back to its default. next_run counts for type once only.
 type ScheduleChange struct {
 	Name           Optional[string]          `json:"name,omitempty" example:"Morning report"`
-	Type           Optional[ScheduleType]    `json:"type,omitempty" doc:"once, delayed or cron." example:"cron"`
+	Type           Optional[ScheduleType]    `json:"type,omitempty" enum:"once,delayed,cron" example:"cron"`
 	CronExpression Optional[string]          `json:"cron_expression,omitempty" doc:"Five fields: minute, hour, day of the month, month, day of the week." example:"0 9 * * MON-FRI"`
 	NextRun        Optional[Time]            `json:"next_run,omitempty" format:"date-time" doc:"For type once; at most a minute past."`
 	DelaySeconds   Optional[int]             `json:"delay_seconds,omitempty" doc:"For type delayed: 1 to 31536000."`
-	CallbackType   Optional[string]          `json:"callback_type,omitempty" doc:"workflow (the default), agent, webhook, source or tool." example:"webhook"`
+	CallbackType   Optional[string]          `json:"callback_type,omitempty" enum:"workflow,agent,webhook,source,tool" doc:"workflow when it is not given." example:"webhook"`
 	CallbackID     Optional[string]          `json:"callback_id,omitempty" doc:"Id of what is called; of a webhook its URL." example:"https://example.com/hook"`
 	Payload        Optional[json.RawMessage] `json:"payload,omitempty" doc:"Any JSON object, at most 64 KB."`
 	Timezone       Optional[string]          `json:"timezone,omitempty" doc:"IANA name; the agent's own without it." example:"Europe/Berlin"`
-	MisfirePolicy  Optional[string]          `json:"misfire_policy,omitempty" doc:"What becomes of missed runs: run_once (the default), skip or run_all." example:"run_once"`
-	Overlap        Optional[string]          `json:"overlap,omitempty" doc:"What becomes of a run while another goes on: skip (the default), queue or allow." example:"skip"`
-	Status         Optional[ScheduleStatus]  `json:"status,omitempty" doc:"active or paused." example:"active"`
+	MisfirePolicy  Optional[string]          `json:"misfire_policy,omitempty" enum:"run_once,skip,run_all" doc:"What becomes of missed runs; run_once when it is not given." example:"run_once"`
+	Overlap        Optional[string]          `json:"overlap,omitempty" enum:"skip,queue,allow" doc:"What becomes of a run while another goes on; skip when it is not given." example:"skip"`
+	Status         Optional[ScheduleStatus]  `json:"status,omitempty" enum:"active,paused,completed" doc:"Clients set active or paused." example:"active"`
 	Secret         Optional[string]          `json:"secret,omitempty" doc:"For callback_type webhook, write-only: whsec_ and base64 of 24 to 64 bytes. One is made without it."`
+}
+
+// Times reports whether a field is given that says when a schedule of a type
+// runs.
+func (c ScheduleChange) Times(t ScheduleType) bool {
+	if t == ScheduleOnce {
+		return c.NextRun.Given && !c.NextRun.Value.IsZero()
+	}
+	return c.Type.Given || c.CronExpression.Given || c.DelaySeconds.Given
 }
 
 // Apply writes the given fields into s; zone is the default time zone.
@@ -215,10 +224,11 @@ func (i *Issues) note(err error) {
 const LateRun = time.Minute
 
 // Plan sets the next run, and the status that follows from it, of a valid
-// schedule that was made (was is nil) or changed. A schedule that has ended is
-// active again when its timing changed.
-func (s *Schedule) Plan(was *Schedule, now Time) error {
-	retimed := was == nil || s.Type != was.Type || s.CronExpression != was.CronExpression || s.DelaySeconds != was.DelaySeconds ||
+// schedule that was made (was is nil) or changed. timed says that its timing
+// was written, with the same value too: a schedule that has ended is active
+// again then.
+func (s *Schedule) Plan(was *Schedule, timed bool, now Time) error {
+	retimed := was == nil || timed && was.Status == ScheduleCompleted || s.Type != was.Type || s.CronExpression != was.CronExpression || s.DelaySeconds != was.DelaySeconds ||
 		s.Timezone != was.Timezone && s.Type == ScheduleCron || s.Type == ScheduleOnce && s.NextRun != was.NextRun
 	if retimed && was != nil && was.Status == ScheduleCompleted && s.Status == ScheduleCompleted {
 		s.Status = ScheduleActive

@@ -11,7 +11,7 @@ import (
 // Settings are the options of one agent. Credentials are not among them: they
 // are sealed in the agent's file and only their names come back.
 type Settings struct {
-	LLMProvider       string  `json:"llm_provider" doc:"openai, anthropic, ollama, openai-compatible, or empty for none." example:"openai"`
+	LLMProvider       string  `json:"llm_provider" enum:"openai,anthropic,ollama,openai-compatible," doc:"Empty: none is set." example:"openai"`
 	LLMModel          string  `json:"llm_model" example:"gpt-5"`
 	LLMTemperature    float64 `json:"llm_temperature" example:"0.7"`
 	LLMBaseURL        string  `json:"llm_base_url" doc:"Another address of the provider's API, including /v1."`
@@ -20,7 +20,7 @@ type Settings struct {
 	Timezone          string  `json:"timezone" doc:"IANA name." example:"Europe/Berlin"`
 	AutoReply         bool    `json:"auto_reply" doc:"Answer inbound messages that no workflow listens to."`
 	RetentionDays     int     `json:"retention_days" doc:"How long logs, events and finished work are kept." example:"30"`
-	EmbeddingProvider string  `json:"embedding_provider" doc:"local, the model inside the program, or openai-compatible." example:"local"`
+	EmbeddingProvider string  `json:"embedding_provider" enum:"local,openai-compatible" doc:"local is the model inside the program." example:"local"`
 	EmbeddingModel    string  `json:"embedding_model" doc:"Of openai-compatible."`
 	EmbeddingBaseURL  string  `json:"embedding_base_url" doc:"Address of the provider's API, including /v1."`
 }
@@ -65,7 +65,7 @@ var Credentials = []string{"openai_api_key", "anthropic_api_key", "llm_api_key",
 // SettingsChange is a partial update. null takes a field back to its default
 // and removes a credential.
 type SettingsChange struct {
-	LLMProvider       Optional[string]  `json:"llm_provider,omitempty" doc:"openai, anthropic, ollama or openai-compatible." example:"openai"`
+	LLMProvider       Optional[string]  `json:"llm_provider,omitempty" enum:"openai,anthropic,ollama,openai-compatible," example:"openai"`
 	LLMModel          Optional[string]  `json:"llm_model,omitempty" example:"gpt-5"`
 	LLMTemperature    Optional[float64] `json:"llm_temperature,omitempty" doc:"0 to 2." example:"0.7"`
 	LLMBaseURL        Optional[string]  `json:"llm_base_url,omitempty"`
@@ -74,7 +74,7 @@ type SettingsChange struct {
 	Timezone          Optional[string]  `json:"timezone,omitempty" example:"Europe/Berlin"`
 	AutoReply         Optional[bool]    `json:"auto_reply,omitempty"`
 	RetentionDays     Optional[int]     `json:"retention_days,omitempty" doc:"1 to 3650."`
-	EmbeddingProvider Optional[string]  `json:"embedding_provider,omitempty" doc:"local or openai-compatible, which needs embedding_model and embedding_base_url." example:"local"`
+	EmbeddingProvider Optional[string]  `json:"embedding_provider,omitempty" enum:"local,openai-compatible" doc:"openai-compatible needs embedding_model and embedding_base_url." example:"local"`
 	EmbeddingModel    Optional[string]  `json:"embedding_model,omitempty"`
 	EmbeddingBaseURL  Optional[string]  `json:"embedding_base_url,omitempty"`
 

@@ -102,12 +102,12 @@ type TaskChange struct {
 	StartTime       Optional[Time]       `json:"start_time,omitempty" format:"date-time"`
 	EndTime         Optional[Time]       `json:"end_time,omitempty" format:"date-time" doc:"An hour after start_time without it."`
 	Timezone        Optional[string]     `json:"timezone,omitempty" doc:"IANA name; the agent's own without it." example:"Europe/Berlin"`
-	Recurrence      Optional[string]     `json:"recurrence,omitempty" doc:"none (the default), daily, weekly or monthly." example:"weekly"`
+	Recurrence      Optional[string]     `json:"recurrence,omitempty" enum:"none,daily,weekly,monthly" doc:"none when it is not given." example:"weekly"`
 	RecurrenceDays  Optional[[]int]      `json:"recurrence_days,omitempty" doc:"weekly: 0 to 6 from Sunday, 7 is Sunday too; monthly: 1 to 31, -1 the last." example:"[1,3,5]"`
 	RecurrenceEnd   Optional[Bound]      `json:"recurrence_end,omitempty" doc:"No occurrence starts later; a bare date includes that day." example:"2027-01-31"`
 	RecurrenceCount Optional[int]        `json:"recurrence_count,omitempty" doc:"1 to 1000 occurrences."`
 	WorkflowID      Optional[string]     `json:"workflow_id,omitempty" doc:"Runs at start_time."`
-	Status          Optional[TaskStatus] `json:"status,omitempty" doc:"pending, completed, failed or cancelled." example:"pending"`
+	Status          Optional[TaskStatus] `json:"status,omitempty" enum:"pending,running,completed,failed,cancelled" doc:"Clients set all but running." example:"pending"`
 }
 
 // Apply writes the given fields into t; zone is the default time zone. A start

@@ -34,7 +34,7 @@ const (
 type ToolChange struct {
 	Name        Optional[string]          `json:"name,omitempty" example:"weather"`
 	Description Optional[string]          `json:"description,omitempty" example:"Tells the weather in a city"`
-	Type        Optional[string]          `json:"type,omitempty" doc:"api, function or mcp." example:"function"`
+	Type        Optional[string]          `json:"type,omitempty" enum:"api,function,mcp" example:"function"`
 	Config      Optional[json.RawMessage] `json:"config,omitempty" doc:"By type: {method,url,headers,query,body,auth,parameters,response_path,timeout_ms}, {parameters,code} or {server_id,tool_name}."`
 }
 
@@ -128,7 +128,7 @@ func checkSpelling(is *Issues, config []byte) {
 	if json.Unmarshal(config, &fields) != nil {
 		return
 	}
-	check("config.", fields, "auth", "headers")
+	check("config.", fields, "auth", "headers", "url")
 	if json.Unmarshal(fields["auth"], &auth) == nil {
 		check("config.auth.", auth, "token", "password", "value")
 	}
@@ -139,9 +139,7 @@ var toolMethods = []string{"", http.MethodGet, http.MethodPost, http.MethodPut, 
 func (c *ToolConfig) checkAPI(is *Issues) {
 	is.Check(c.URL != "", "config.url", "is required")
 	is.checkURL("config.url", strings.NewReplacer("{{", "", "}}", "", " ", "").Replace(c.URL))
-	_, rest, _ := strings.Cut(c.URL, "://")
-	host, _, _ := strings.Cut(rest, "/")
-	is.Check(!strings.Contains(host, "{{"), "config.url", "must name its host; arguments come after it")
+	is.Check(c.URL == "" || !strings.Contains(c.URL, "{{") || Origin(c.URL) != "", "config.url", "must name scheme, host and port itself; arguments come after them")
 	is.Check(slices.Contains(toolMethods, c.Method), "config.method", "must be GET, POST, PUT, PATCH or DELETE")
 	is.Check(c.TimeoutMS >= 0 && c.TimeoutMS <= maxToolTime, "config.timeout_ms", fmt.Sprintf("must be from 1 to %d", maxToolTime))
 	checkHeaders(c.Headers, is)

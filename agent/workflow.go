@@ -78,7 +78,7 @@ func DefaultWorkflowSettings() WorkflowSettings {
 // takes a field back to its default.
 type WorkflowSettingsChange struct {
 	Concurrency     Optional[int]    `json:"concurrency,omitempty" doc:"1 to 1000." example:"1"`
-	OnConflict      Optional[string] `json:"on_conflict,omitempty" doc:"reject or queue." example:"queue"`
+	OnConflict      Optional[string] `json:"on_conflict,omitempty" enum:"reject,queue" example:"queue"`
 	StrictTemplates Optional[bool]   `json:"strict_templates,omitempty"`
 }
 
@@ -89,7 +89,7 @@ type WorkflowChange struct {
 	Nodes       Optional[[]RawNode]              `json:"nodes,omitempty" doc:"At most 1000."`
 	Edges       Optional[[]RawEdge]              `json:"edges,omitempty" doc:"At most 5000."`
 	Settings    Optional[WorkflowSettingsChange] `json:"settings,omitempty"`
-	Status      Optional[WorkflowStatus]         `json:"status,omitempty" doc:"draft, active, paused or archived." example:"draft"`
+	Status      Optional[WorkflowStatus]         `json:"status,omitempty" enum:"draft,active,paused,archived" example:"draft"`
 }
 
 // Apply writes the given fields into w.

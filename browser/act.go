@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/playwright-community/playwright-go"
@@ -29,13 +30,14 @@ type OutcomeError struct {
 	Details map[string]any `json:"details"`
 }
 
-// step is one action under way.
+// step is one action that is being done.
 type step struct {
 	*agent.Action
 	session *Session
 	page    *Page
 	began   time.Time
 	until   time.Time
+	begun   atomic.Bool // evaluate: the script was compiled and may have run
 }
 
 // doers are the actions. Each returns the fields of the result that are its own.
@@ -115,12 +117,13 @@ func (s *Session) do(ctx context.Context, a *agent.Action) (map[string]any, erro
 		return nil, st.explain(ctx, err)
 	}
 	result, err := st.run(limited)
-	if limited.Err() != nil && a.Action == "evaluate" {
+	if limited.Err() != nil && a.Action == "evaluate" && st.heldUp() {
 		st.page.free()
 	}
 	if err != nil {
 		return nil, st.explain(ctx, err)
 	}
+	st.page.blocked = time.Time{}
 	st.tellPlace(limited, result)
 	return result, nil
 }
@@ -219,9 +222,11 @@ func (st *step) explain(asked context.Context, err error) error {
 	case asked.Err() != nil:
 		return asked.Err()
 	case errors.Is(err, errTabClosed), st.page != nil && st.page.open.Err() != nil:
-		return told(agent.Errorf(agent.CodeBrowser, "the tab was closed while %s was under way", name))
+		return told(agent.Errorf(agent.CodeBrowser, "the tab was closed before %s was done", name))
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, playwright.ErrTimeout):
 		return told(agent.Errorf(agent.CodeActionTimeout, "%s was not done within %d ms", name, st.Milliseconds()).With("timeout", st.Milliseconds()))
+	case hasNavigated(err):
+		return told(agent.Errorf(agent.CodeBrowser, "the page navigated before %s was done", name).With("reason", "navigated"))
 	case st.Selector != "" && isBadSelector(text):
 		return told(agent.InvalidAction(name, "selector", "is not a valid selector"))
 	case st.Selector != "" && isWrongElement(text):

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -243,6 +244,94 @@ func TestActionIsGivenUpWithItsCaller(t *testing.T) {
 	if err := <-done; agent.ErrorCode(err) != agent.CodeBrowser && agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("an action whose session ended: %v", err)
 	}
+}
+
+// navigating serves a page and another, /next, that begins to arrive when begin
+// is called and is whole after finish. The script of the page that asks for
+// /begin calls begin too.
+func navigating(t *testing.T) (url string, begin, finish func()) {
+	t.Helper()
+	begun, finished := make(chan struct{}), make(chan struct{})
+	begin, finish = sync.OnceFunc(func() { close(begun) }), sync.OnceFunc(func() { close(finished) })
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/begin":
+			begin()
+		case "/next":
+			<-begun
+			fmt.Fprint(w, "<!doctype html><title>Next</title><p>")
+			_ = http.NewResponseController(w).Flush()
+			<-finished
+			fmt.Fprint(w, "<p id=a>second")
+		default:
+			fmt.Fprint(w, "<!doctype html><title>First</title><p id=a>first")
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { begin(); finish() })
+	return server.URL, begin, finish
+}
+
+const readA = "document.querySelector('#a').textContent"
+
+// Chromium keeps what it is asked while a navigation has no answer yet, and
+// refuses it when the new document comes.
+func TestEvaluateDuringANavigation(t *testing.T) {
+	leave := func(t *testing.T, url string) *Session {
+		s := open(t, agent.SessionOptions{})
+		must(t, s, `{"action":"navigate","url":"`+url+`"}`)
+		must(t, s, `{"action":"evaluate","script":"void (location = '/next')"}`)
+		return s
+	}
+	t.Run("a script that has not begun runs in the new document", func(t *testing.T) {
+		url, begin, finish := navigating(t)
+		s, other := leave(t, url), open(t, agent.SessionOptions{})
+		type answer struct {
+			result map[string]any
+			err    error
+		}
+		answers := make(chan answer, 1)
+		go func() {
+			result, err := s.Do(t.Context(), agent.Action{Action: "evaluate", Script: readA})
+			answers <- answer{result, err}
+		}()
+		must(t, other, `{"action":"navigate","url":"`+url+`"}`) // the driver has sent the script meanwhile
+		begin()
+		s.until(t, "the new document", func() bool { return strings.HasSuffix(s.ActivePage().URL(), "/next") })
+		finish()
+		if got := <-answers; got.err != nil || got.result["value"] != "second" {
+			t.Errorf("%v, %v", got.result, got.err)
+		}
+	})
+	t.Run("a script that has begun is not run again", func(t *testing.T) {
+		s := open(t, agent.SessionOptions{})
+		url, _, finish := navigating(t)
+		finish()
+		must(t, s, `{"action":"navigate","url":"`+url+`"}`)
+		result, err := do(t, s, `{"action":"evaluate","script":"location = '/next'; await fetch('/begin'); await new Promise(() => {})"}`)
+		var known *agent.Error
+		if !errors.As(err, &known) || known.Code != agent.CodeBrowser || known.Details["reason"] != "navigated" {
+			t.Fatalf("%v, %v", result, err)
+		}
+	})
+	t.Run("a navigation outlives a script that waits for it in vain", func(t *testing.T) {
+		url, begin, finish := navigating(t)
+		s := leave(t, url)
+		page := s.ActivePage()
+		if _, err := do(t, s, `{"action":"evaluate","script":"1","timeout":300}`); agent.ErrorCode(err) != agent.CodeActionTimeout {
+			t.Errorf("during the navigation: %v", err)
+		}
+		begin()
+		finish()
+		if page.open.Err() != nil {
+			t.Fatal("the tab was closed")
+		}
+		s.until(t, "the new document", func() bool { return strings.HasSuffix(page.URL(), "/next") })
+		if got := must(t, s, `{"action":"evaluate","script":"`+readA+`"}`); got["value"] != "second" {
+			t.Errorf("%v", got)
+		}
+	})
 }
 
 // A script runs on pages whose policy forbids eval.

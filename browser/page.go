@@ -26,7 +26,8 @@ type Page struct {
 
 	// brake is what stops a script. A session that is opened while one runs does
 	// not get through, so it is opened before. Whose turn it is uses it.
-	brake playwright.CDPSession
+	brake   playwright.CDPSession
+	blocked time.Time // since when no script could begin; zero when the last action was done. Used as brake is
 
 	// store is where its storage is read from; who sets looking uses it.
 	store   playwright.CDPSession

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/playwright-community/playwright-go"
 
 	"satchel/agent"
 )
@@ -12,19 +15,33 @@ import (
 // maxScriptResult is the longest result of evaluate as JSON, in bytes.
 const maxScriptResult = 1 << 20
 
-// The script runs as an expression when it is one, else as the body of a
-// function. It is compiled first, so that it runs once.
-const (
-	asExpression = "async (args) => { const value = (\n%s\n); return typeof value === 'function' ? value(args) : value; }"
-	asBody       = "async (args) => {\n%s\n}"
-)
+// scriptForms are what a script may be, in the order of trying: an expression,
+// or the body of a function.
+var scriptForms = []string{
+	"async (args) => { const value = (\n%s\n); return typeof value === 'function' ? value(args) : value; }",
+	"async (args) => {\n%s\n}",
+}
 
-// runScript calls the compiled script and returns JSON: what it returns, or
-// what it throws, as text.
-const runScript = `async ([args, limit]) => {
+// compileScript returns the script as a function of the document, without
+// running it. It waits until the document is parsed when settled is true, five
+// seconds at most.
+const compileScript = `async (settled) => {
+	const run = (%s);
+	if (settled && document.readyState === 'loading') {
+		await new Promise(parsed => {
+			document.addEventListener('DOMContentLoaded', parsed, {once: true});
+			setTimeout(parsed, 5000);
+		});
+	}
+	return run;
+}`
+
+// runScript calls a compiled script and returns JSON: what it returns, or what
+// it throws, as text.
+const runScript = `async (run, [args, limit]) => {
 	let value;
 	try {
-		value = JSON.stringify(await (%s)(args));
+		value = JSON.stringify(await run(args));
 	} catch (e) {
 		return {thrown: String(e && e.message || e).slice(0, 1000)};
 	}
@@ -32,19 +49,10 @@ const runScript = `async ([args, limit]) => {
 }`
 
 func evaluate(ctx context.Context, st *step) (map[string]any, error) {
-	page := st.page.page
-	compiles := func(form string) error {
-		_, err := page.Evaluate("void (" + fmt.Sprintf(form, st.Script) + ")")
-		return err
-	}
-	form := asExpression
-	if compiles(asExpression) != nil {
-		form = asBody
-		if err := compiles(asBody); err != nil {
-			if ctx.Err() != nil || st.page.open.Err() != nil {
-				return nil, err
-			}
-			return nil, agent.InvalidAction("evaluate", "script", "is not JavaScript").Because(err)
+	var args any
+	if len(st.Args) > 0 {
+		if err := json.Unmarshal(st.Args, &args); err != nil {
+			return nil, agent.InvalidAction("evaluate", "args", "is not JSON")
 		}
 	}
 	if st.page.brake == nil {
@@ -53,25 +61,64 @@ func evaluate(ctx context.Context, st *step) (map[string]any, error) {
 			return nil, err
 		}
 	}
-	var args any
-	if len(st.Args) > 0 {
-		if err := json.Unmarshal(st.Args, &args); err != nil {
-			return nil, agent.InvalidAction("evaluate", "args", "is not JSON")
-		}
-	}
-	got, err := page.Evaluate(fmt.Sprintf(runScript, fmt.Sprintf(form, st.Script)), []any{args, maxScriptResult})
+	compiled, err := st.compile(ctx)
 	if err != nil {
 		return nil, err
 	}
+	st.begun.Store(true)
+	// A navigation from here on ends the script, which may have had effects, so
+	// it is not run again.
+	got, err := compiled.Evaluate(runScript, []any{args, maxScriptResult})
+	if err != nil {
+		return nil, err
+	}
+	_ = compiled.Dispose() // else it goes with its document
+	return scriptResult(got)
+}
+
+// compile compiles the step's script in the document that the tab shows. When
+// a navigation replaces that document meanwhile, it is compiled in the new one.
+func (st *step) compile(ctx context.Context) (playwright.JSHandle, error) {
+	settled := false
+	for form := 0; form < len(scriptForms); {
+		script := fmt.Sprintf(compileScript, fmt.Sprintf(scriptForms[form], st.Script))
+		compiled, err := st.page.page.EvaluateHandle(script, settled)
+		switch {
+		case err == nil:
+			return compiled, nil
+		case ctx.Err() != nil:
+			return nil, err
+		case hasNavigated(err):
+			settled = true
+		case isSyntaxError(err):
+			form++
+		default:
+			return nil, err
+		}
+	}
+	return nil, agent.InvalidAction("evaluate", "script", "is not JavaScript")
+}
+
+// hasNavigated reports whether a call of Playwright failed because its document
+// was replaced by another.
+func hasNavigated(err error) bool {
+	return strings.Contains(err.Error(), "Execution context was destroyed")
+}
+
+// isSyntaxError reports whether Chromium refused to compile a script.
+func isSyntaxError(err error) bool { return strings.Contains(err.Error(), "SyntaxError") }
+
+// scriptResult is the result of evaluate, of what runScript returned.
+func scriptResult(got any) (map[string]any, error) {
 	out, _ := got.(map[string]any)
 	if thrown, ok := out["thrown"].(string); ok {
 		return nil, agent.InvalidAction("evaluate", "script", "threw: "+thrown).With("thrown", thrown)
 	}
-	text, ok := out["value"].(string)
-	if !ok {
+	if _, long := out["long"]; long {
 		return nil, agent.InvalidAction("evaluate", "script", "returned more than 1 MB")
 	}
 	var value any
+	text, _ := out["value"].(string)
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
 		return nil, err // the page has changed JSON.stringify
 	}
@@ -85,18 +132,37 @@ const (
 	backAfter = 6 * time.Second
 )
 
-// free ends the script that holds up the tab, if one does, so that the next
-// action finds it well; a tab that is still held up is closed.
+// slowNavigation is how long a tab that runs no script may be on its way to
+// another document: as long as actions take by default.
+const slowNavigation = 30 * time.Second
+
+// heldUp reports whether a script that was not done in time holds up its tab.
+// One that has not begun may only wait for a navigation, during which Chromium
+// runs no script.
+func (st *step) heldUp() bool {
+	if st.begun.Load() {
+		return true
+	}
+	if st.page.blocked.IsZero() {
+		st.page.blocked = st.began
+	}
+	return time.Since(st.page.blocked) >= slowNavigation
+}
+
+// free ends the navigation or the script that holds up the tab, if one does, so
+// that the next action finds it well; a tab that is still held up is closed.
 func (p *Page) free() {
-	if p.tellsTitle(busyAfter) {
+	if p.hasTitle(busyAfter) {
 		return // what is stopped while nothing runs is the next to run
 	}
 	ctx, cancel := context.WithTimeout(p.open, backAfter)
 	defer cancel()
 	if p.brake != nil {
-		_, _ = Within(ctx, func() (any, error) { return p.brake.Send("Runtime.terminateExecution", nil) }) // what counts is whether it helps
-		for range 2 {                                                                                      // the first question may be what is stopped
-			if p.tellsTitle(backAfter / 2) {
+		for _, method := range []string{"Page.stopLoading", "Runtime.terminateExecution"} {
+			_, _ = Within(ctx, func() (any, error) { return p.brake.Send(method, nil) }) // what counts is whether it helps
+		}
+		for range 2 { // the first question may be what is stopped
+			if p.hasTitle(backAfter / 2) {
 				return
 			}
 		}
@@ -107,7 +173,8 @@ func (p *Page) free() {
 	_ = p.Close(closing) // what it does not do, the session's end does
 }
 
-func (p *Page) tellsTitle(limit time.Duration) bool {
+// hasTitle reports whether the tab answers within the time.
+func (p *Page) hasTitle(limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(p.open, limit)
 	defer cancel()
 	_, err := Within(ctx, p.page.Title)

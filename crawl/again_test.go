@@ -74,7 +74,7 @@ func newWhole(tb testing.TB, embedder vector.Embedder) whole {
 	folder := openFolder(tb, tb.TempDir())
 	counting := &countingEmbedder{Embedder: embedder}
 	ix := vector.New(folder, counting, slog.New(slog.DiscardHandler))
-	c := newCrawler(tb, folder, func(o *Options) { o.Extract, o.Ready = document.ReadPage, ix.Kick })
+	c := newCrawler(tb, folder, func(o *Options) { o.Extract = document.ReadPage })
 	tb.Cleanup(ix.Stop)
 	if err := ix.Start(context.Background()); err != nil {
 		tb.Fatal(err)
@@ -87,11 +87,9 @@ func (w whole) settle(id string) outcome {
 	w.tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	w.crawler.Kick(w.db)
 	if err := w.crawler.Wait(ctx, w.db); err != nil {
 		w.tb.Fatal(err)
 	}
-	w.index.Kick(w.db)
 	if err := w.index.Wait(ctx, w.db); err != nil {
 		w.tb.Fatal(err)
 	}
@@ -194,7 +192,6 @@ func benchTwice(b *testing.B, site string) func() (first, again time.Duration) {
 	db := newAgent(b, folder, "twice")
 	walk := func() time.Duration {
 		began := time.Now()
-		c.Kick(db)
 		if err := c.Wait(context.Background(), db); err != nil {
 			b.Fatal(err)
 		}

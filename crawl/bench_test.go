@@ -135,7 +135,6 @@ func benchCrawler(b *testing.B, site string, extract func(context.Context, strin
 	return func() time.Duration {
 		id := create(b, db, planOf(site))
 		began := time.Now()
-		c.Kick(db)
 		if err := c.Wait(context.Background(), db); err != nil {
 			b.Fatal(err)
 		}

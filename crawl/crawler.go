@@ -9,13 +9,14 @@ import (
 	"net/url"
 	"runtime"
 	"runtime/debug"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/temoto/robotstxt"
 
 	"satchel/agent"
 	"satchel/agent/egress"
+	"satchel/agent/work"
 	"satchel/store"
 )
 
@@ -30,8 +31,7 @@ type Options struct {
 	// the rules of agent/egress by itself; errors as those of Extract. nil: no
 	// browser is set up, and plans with Render are refused.
 	Render  func(ctx context.Context, address string) (RenderedPage, error)
-	Ready   func(*store.DB) // told when pages wait to be cut; may be nil
-	Version string          // of the program, for the User-Agent
+	Version string // of the program, for the User-Agent
 	Manners Politeness
 	Log     *slog.Logger // may be nil
 }
@@ -51,18 +51,9 @@ type Crawler struct {
 
 	extracting chan struct{} // a token for each page that may be extracted at a time
 
-	mu      sync.Mutex
-	kicked  map[*store.DB]bool
-	met     map[*store.DB]bool // agents whose unfinished walks were taken up
-	waiting []*job
-	jobs    map[jobKey]*job // waiting and running
-	agents  map[*store.DB]*agentWork
-	walking int
-	wake    chan struct{}
-
-	startMu sync.Mutex
-	stop    context.CancelFunc
-	running sync.WaitGroup
+	agents  *work.Queue[*store.DB] // whose walks are to be looked up
+	walks   *work.Queue[walkKey]
+	lookups atomic.Int64 // that ended
 }
 
 // New makes a Crawler; it does nothing until Start.
@@ -70,18 +61,16 @@ func New(o Options) *Crawler {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	if o.Ready == nil {
-		o.Ready = func(*store.DB) {}
-	}
 	manners := o.Manners.orDefaults()
-	return &Crawler{
+	c := &Crawler{
 		options: o, manners: manners, log: o.Log, step: func(string) {}, batch: maxBatch,
 		client:     egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPage, HeaderTimeout: manners.PageTimeout}),
 		hosts:      hosts{of: map[site]*host{}},
 		extracting: make(chan struct{}, runtime.GOMAXPROCS(0)),
-		kicked:     map[*store.DB]bool{}, met: map[*store.DB]bool{}, jobs: map[jobKey]*job{},
-		agents: map[*store.DB]*agentWork{}, wake: make(chan struct{}, 1),
 	}
+	c.makeQueues()
+	o.Folder.OnPending(c.notify)
+	return c
 }
 
 // Check says whether a plan can be carried out: its bounds, its globs, and

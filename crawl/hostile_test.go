@@ -147,7 +147,6 @@ func TestHostilePages(t *testing.T) {
 	db := newAgent(t, folder, "hostile")
 	plan := planOf(s.URL)
 	id := create(t, db, plan)
-	c.Kick(db)
 	<-g.arrived
 	another := newAgent(t, folder, "honest")
 	other := create(t, another, planOf(honest.URL))
@@ -341,7 +340,6 @@ func TestCrawlsDoNotDisturbEachOther(t *testing.T) {
 	for range 3 {
 		whole = append(whole, create(t, quiet, planOf(s.URL)))
 	}
-	c.Kick(quiet)
 	var group sync.WaitGroup
 	for range 3 {
 		group.Go(func() {
@@ -351,11 +349,9 @@ func TestCrawlsDoNotDisturbEachOther(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				c.Kick(busy)
 				if err := busy.DeleteSource(context.Background(), made.ID); err != nil {
 					t.Error(err)
 				}
-				c.Kick(busy)
 			}
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/work"
 	"satchel/store"
 	"satchel/vector/document"
 )
@@ -48,7 +49,6 @@ func victim(path string) error {
 		return err
 	}
 	for _, db := range folder.Agents() {
-		c.Kick(db)
 		if err := c.Wait(ctx, db); err != nil {
 			return err
 		}
@@ -162,18 +162,15 @@ func TestWalksStopAtOnce(t *testing.T) {
 			if err := db.DeleteSource(context.Background(), id); err != nil {
 				t.Fatal(err)
 			}
-			c.Kick(db)
 		}},
 		{"agent deleted", func(t *testing.T, c *Crawler, folder *store.Folder, db *store.DB, _ string) {
 			if err := folder.DeleteAgent(db); err != nil {
 				t.Fatal(err)
 			}
-			c.Kick(db)
 		}},
 		{"agent disabled", func(t *testing.T, c *Crawler, folder *store.Folder, db *store.DB, _ string) {
 			status := agent.StatusDisabled
 			setStatus(t, folder, db, status)
-			c.Kick(db)
 		}},
 		{"server stops", func(_ *testing.T, c *Crawler, _ *store.Folder, _ *store.DB, _ string) { c.Stop() }},
 	} {
@@ -186,7 +183,6 @@ func TestWalksStopAtOnce(t *testing.T) {
 			c := newCrawler(t, folder, nil)
 			db := newAgent(t, folder, "stopped")
 			id := create(t, db, planOf(s.URL))
-			c.Kick(db)
 			<-g.arrived
 			tc.stop(t, c, folder, db, id)
 			<-g.left
@@ -214,10 +210,10 @@ func TestStoppedAndDisabledWalksGoOn(t *testing.T) {
 	s.set("/held", g.hold(htmlPage("held")))
 	folder := openFolder(t, t.TempDir())
 	stored := make(chan struct{}, 1)
-	c := newCrawler(t, folder, storing(stored))
+	c := newCrawler(t, folder, nil)
+	c.step = storing(stored)
 	db := newAgent(t, folder, "again")
 	id := create(t, db, planOf(s.URL))
-	c.Kick(db)
 	<-stored
 	<-g.arrived
 	c.Stop()
@@ -225,10 +221,8 @@ func TestStoppedAndDisabledWalksGoOn(t *testing.T) {
 	if err := c.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	c.Kick(db)
 	<-g.arrived
 	setStatus(t, folder, db, agent.StatusDisabled)
-	c.Kick(db)
 	<-g.left
 	<-g.left
 	setStatus(t, folder, db, agent.StatusActive)
@@ -269,7 +263,6 @@ func TestManyCrawlsAtOnce(t *testing.T) {
 			plan := planOf(s.URL)
 			plan.IgnoreRobots = true
 			ids[db] = append(ids[db], create(t, db, plan))
-			c.Kick(db)
 		}
 	}
 	for _, db := range agents {
@@ -284,8 +277,8 @@ func TestManyCrawlsAtOnce(t *testing.T) {
 	if most != 1 {
 		t.Errorf("%d connections to one host at a time, want 1", most)
 	}
-	if len(c.hosts.of) != 0 || len(c.jobs) != 0 || len(c.agents) != 0 || c.walking != 0 {
-		t.Errorf("left behind: %d hosts, %d jobs, %d agents, %d walks", len(c.hosts.of), len(c.jobs), len(c.agents), c.walking)
+	if walks := c.walks.Stats(); len(c.hosts.of) != 0 || walks != (work.Stats{}) {
+		t.Errorf("left behind: %d hosts, %+v", len(c.hosts.of), walks)
 	}
 	c.Stop()
 	buf := make([]byte, 1<<20)

@@ -167,14 +167,16 @@ func newCrawler(tb testing.TB, folder *store.Folder, change func(*Options)) *Cra
 	return c
 }
 
-// storing makes a Crawler tell each time that a page was stored.
-func storing(stored chan<- struct{}) func(*Options) {
-	return func(o *Options) {
-		o.Ready = func(*store.DB) {
-			select {
-			case stored <- struct{}{}:
-			default:
-			}
+// storing returns a Crawler's step func that tells each time that a page was
+// stored.
+func storing(stored chan<- struct{}) func(string) {
+	return func(step string) {
+		if step != "page" {
+			return
+		}
+		select {
+		case stored <- struct{}{}:
+		default:
 		}
 	}
 }
@@ -199,7 +201,6 @@ func settle(tb testing.TB, c *Crawler, db *store.DB, ids ...string) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	c.Kick(db)
 	if err := c.Wait(ctx, db); err != nil {
 		tb.Fatal("the crawl does not come to an end:", err)
 	}

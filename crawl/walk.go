@@ -270,11 +270,8 @@ func (w *walk) put(ctx context.Context, ready []store.PageOutcome, last bool) (e
 	if err != nil {
 		return false, err
 	}
-	for _, outcome := range ready {
+	for range ready {
 		w.crawler.step("page")
-		if outcome.Page != nil {
-			w.crawler.options.Ready(w.db)
-		}
 	}
 	w.ended(ending)
 	return ending != store.WalksOn, nil
@@ -315,8 +312,5 @@ func (w *walk) end(ctx context.Context) error {
 func (w *walk) ended(ending store.Ending) {
 	if ending != store.WalksOn {
 		w.crawler.step("end")
-	}
-	if ending == store.WalkEnded {
-		w.crawler.options.Ready(w.db)
 	}
 }

@@ -343,12 +343,12 @@ func TestProgressCountsWhatWillBeFetched(t *testing.T) {
 	s.set("/held", g.hold(htmlPage("held")))
 	folder := openFolder(t, t.TempDir())
 	stored := make(chan struct{}, 1)
-	c := newCrawler(t, folder, storing(stored))
+	c := newCrawler(t, folder, nil)
+	c.step = storing(stored)
 	db := newAgent(t, folder, "progress")
 	plan := planOf(s.URL)
 	plan.MaxPages = 10
 	id := create(t, db, plan)
-	c.Kick(db)
 	<-stored
 	<-g.arrived
 	source, err := db.Source(t.Context(), id)
@@ -435,14 +435,12 @@ func TestCanonicalThatLeadsNowhere(t *testing.T) {
 			c.batch = batch
 			db := newAgent(t, folder, "nowhere")
 			id := create(t, db, planOf(s.URL))
-			c.Kick(db)
 			<-g.arrived
 			if cut {
 				c.Stop()
 				if err := c.Start(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				c.Kick(db)
 				<-g.arrived
 			}
 			g.release()

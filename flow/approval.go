@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/flow/template"
 	"satchel/store"
 )
 
@@ -27,8 +28,20 @@ func (e *Engine) runApproval(ctx context.Context, c *Call) (Outcome, error) {
 		return e.requestTakeover(ctx, c)
 	}
 	due := agent.At(agent.Now().Add(within(c.Number("timeout", 0), eventWait)))
-	return Outcome{wait: &store.Wait{Kind: store.WaitApproval, DueAt: due}}, nil
+	title, message := c.asked()
+	return Outcome{wait: &store.Wait{Kind: store.WaitApproval, DueAt: due, Title: title, Message: message}}, nil
 }
+
+// asked is what an approval asks, as text whatever its templates gave.
+func (c *Call) asked() (title, message string) {
+	return agent.Clip(template.Text(c.Data["title"]), maxTitle), agent.Clip(template.Text(c.Data["message"]), maxMessage)
+}
+
+// Bounds of what an approval asks, in characters.
+const (
+	maxTitle   = 1000
+	maxMessage = 10_000
+)
 
 // requestTakeover asks for a person and waits for the end of the takeover.
 func (e *Engine) requestTakeover(ctx context.Context, c *Call) (Outcome, error) {
@@ -39,18 +52,19 @@ func (e *Engine) requestTakeover(ctx context.Context, c *Call) (Outcome, error) 
 	if err != nil {
 		return Outcome{}, agent.Invalid("session_id", "names no open browser session")
 	}
-	o := agent.TakeoverOptions{Reason: agent.Clip(strings.TrimSpace(c.Text("title")+"\n"+c.Text("message")), 1000)}
+	title, message := c.asked()
+	o := agent.TakeoverOptions{Reason: agent.Clip(strings.TrimSpace(title+"\n"+message), 1000)}
 	if seconds := int(c.Number("timeout", 0)); seconds > 0 {
 		seconds = min(seconds, agent.MaxTakeoverTimeout)
 		o.Timeout = &seconds
 	}
-	t, err := e.browsing.live.RequestTakeover(store.WithDepth(ctx, c.Depth), s, o)
+	t, err := e.browsing.live.RequestTakeover(ctx, s, o)
 	if err != nil {
 		return Outcome{}, err
 	}
 	db, execution := c.DB, c.ExecutionID
 	e.browsing.live.OnEnd(s, t.ID, func() { e.takeoverOver(db, execution, t.ID) })
-	return Outcome{wait: &store.Wait{Kind: store.WaitApproval, Event: takeoverEvents, ChildID: t.ID, DueAt: agent.At(t.ExpiresAt.Add(takeoverGrace))}}, nil
+	return Outcome{wait: &store.Wait{Kind: store.WaitApproval, Event: takeoverEvents, ChildID: t.ID, DueAt: agent.At(t.ExpiresAt.Add(takeoverGrace)), Title: title, Message: message}}, nil
 }
 
 // takeoverEnd is what an approval comes to by an event of its takeover; false

@@ -41,6 +41,8 @@ func (e *Engine) Browse(b *browser.Browser, l *live.Live) {
 	for node, action := range browserActions {
 		kinds[node] = &Kind{Run: func(ctx context.Context, c *Call) (Outcome, error) { return e.browsing.act(ctx, action, c) }}
 	}
+	script := kinds["evaluate"]
+	script.Raw, script.Code, script.CheckCode = []string{"script"}, "script", checkEvaluate
 	e.Register(kinds)
 }
 
@@ -116,6 +118,11 @@ func (how browserAction) action(c *Call) (a agent.Action, err error) {
 	}
 	if _, ok := data["timeout"]; !ok {
 		data["timeout"] = min(max(int(c.Timeout.Milliseconds()), 1), agent.MaxActionTimeout)
+	}
+	if len(c.Values) > 0 {
+		if data["script"], data["args"], err = evaluated(c.Text("script"), data["args"], c.Values); err != nil {
+			return a, err
+		}
 	}
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -193,7 +200,7 @@ func (b *browsing) disown(executionID string) *ownSession {
 }
 
 func (b *browsing) close(db *store.DB, id string) {
-	ctx, cancel := context.WithTimeout(context.Background(), closeSessionTimeout)
+	ctx, cancel := context.WithTimeout(store.Background(context.Background()), closeSessionTimeout)
 	defer cancel()
 	_ = b.browser.Close(ctx, db, id) // it may have ended by itself
 }

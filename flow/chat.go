@@ -8,7 +8,6 @@ import (
 	"satchel/agent"
 	"satchel/agent/chat"
 	"satchel/agent/llm"
-	"satchel/store"
 )
 
 // chatTimeout is the time limit of a chat node that names none.
@@ -23,7 +22,7 @@ func ChatKind(c *chat.Chat) *Kind {
 		if err != nil {
 			return Outcome{}, err
 		}
-		answer, err := c.Step(store.WithDepth(ctx, call.Depth), call.DB, call.Text("conversation_id"), call.Key, x)
+		answer, err := c.Step(ctx, call.DB, call.Text("conversation_id"), call.Key, x)
 		if err != nil {
 			return Outcome{}, err
 		}

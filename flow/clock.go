@@ -35,6 +35,7 @@ func (e *Engine) clock() {
 
 // sweep brings what is known of agents into step with the folder.
 func (e *Engine) sweep(now time.Time) {
+	e.budget.sweep()
 	present := map[*store.DB]bool{}
 	for _, db := range e.folder.Agents() {
 		present[db] = true

@@ -27,19 +27,28 @@ func (e *Engine) runCode(ctx context.Context, c *Call) (Outcome, error) {
 // runScript runs JavaScript, which sees the names that templates see as far as
 // the language allows them.
 func (e *Engine) runScript(ctx context.Context, c *Call, code string, expression bool) (Outcome, any, error) {
-	variables := map[string]any{}
-	for name, v := range c.Names {
-		if script.CheckName(name) == "" {
-			variables[name] = v
-		}
-	}
-	result, err := e.options.Scripts.Run(ctx, script.Call{Code: code, Expression: expression, Variables: variables,
-		Timeout: min(c.Timeout, script.MaxTimeout), Owner: c.DB.ID()})
+	result, err := e.options.Scripts.Run(ctx, c.script(code, expression))
 	var o Outcome
 	for _, line := range result.Logs {
 		o.Logs = append(o.Logs, agent.LogLine{Level: line.Level, Message: line.Message})
 	}
 	return o, result.Value, err
+}
+
+// script is the script with the variables that it mentions.
+func (c *Call) script(code string, expression bool) script.Call {
+	mentioned, exact := script.Mentioned(code)
+	if !exact {
+		mentioned = c.Names.all()
+	}
+	variables := map[string]any{}
+	for _, name := range mentioned {
+		if v, ok := c.Names.Lookup(name); ok && script.CheckName(name) == "" {
+			variables[name] = v
+		}
+	}
+	return script.Call{Code: code, Expression: expression, Variables: variables, Timeout: min(c.Timeout, script.MaxTimeout), Owner: c.DB.ID(),
+		BeforeFetch: c.BeforeEffect}
 }
 
 // truthy tells what JavaScript takes for true, of a value that was JSON.

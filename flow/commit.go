@@ -16,10 +16,10 @@ import (
 // by that: the execution ended by another hand, or the file cannot be written.
 func (r *run) commit(asleep bool) bool {
 	over := r.execution.Status.Ended()
-	if len(r.pending) == 0 && len(r.waits) == 0 && len(r.unwaits) == 0 && len(r.children) == 0 && !r.begin && !asleep && !over {
+	if len(r.held.results) == 0 && len(r.waits) == 0 && len(r.unwaits) == 0 && len(r.children) == 0 && !r.begin && !asleep && !over {
 		return true
 	}
-	p := store.Progress{Execution: r.execution, Name: r.program.workflow.Name, New: r.fresh, Cause: r.cause, Begin: r.begin, Results: r.pending,
+	p := store.Progress{Execution: r.execution, Name: r.program.workflow.Name, New: r.fresh, Cause: r.cause, Begin: r.begin, Results: r.held.results,
 		Waits: r.waits, Unwaits: r.unwaits, Asleep: asleep, Waiting: len(r.waiting)}
 	for _, c := range r.children {
 		p.Children = append(p.Children, store.StartedExecution{Execution: c.execution, Name: c.program.workflow.Name})
@@ -50,7 +50,7 @@ func (r *run) committed(asleep bool) {
 		close(r.entered)
 	}
 	r.fresh, r.begin = false, false
-	for _, result := range r.pending {
+	for _, result := range r.held.results {
 		if result.Finished() {
 			r.tellFinished(result)
 		}
@@ -65,7 +65,7 @@ func (r *run) committed(asleep bool) {
 	for _, c := range r.children {
 		r.engine.entered(r.db, c)
 	}
-	r.pending, r.waits, r.unwaits, r.children = nil, nil, nil, nil
+	r.held, r.waits, r.unwaits, r.children = held{}, nil, nil, nil
 	r.mu.Lock()
 	answered := r.response != nil
 	r.mu.Unlock()

@@ -56,7 +56,7 @@ var afterFailure = map[string]string{
 
 // enter keeps a result for the next commit.
 func (r *run) enter(result agent.NodeResult) {
-	r.pending = append(r.pending, result)
+	r.held.add(result)
 	r.remember(result)
 }
 

@@ -3,10 +3,12 @@ package flow
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 
 	"satchel/agent"
 	"satchel/agent/script"
+	"satchel/flow/template"
 	"satchel/store"
 	"satchel/vector"
 )
@@ -16,11 +18,11 @@ func (e *Engine) ownKinds() map[string]*Kind {
 	kinds := e.logicKinds()
 	maps.Copy(kinds, map[string]*Kind{
 		"http-request": {Run: e.runHTTP, Check: checkHTTP},
-		"sql":          {Run: runSQL},
+		"sql":          {Run: runSQL, Raw: []string{"query"}, Code: "query", CheckCode: checkSQL},
 		"workflow":     {Run: e.runWorkflow},
 	})
 	if e.options.Scripts != nil {
-		kinds["code"] = &Kind{Run: e.runCode, Raw: []string{"code"}, Timeout: script.DefaultTimeout, Check: checkCode}
+		kinds["code"] = &Kind{Run: e.runCode, Raw: []string{"code"}, Timeout: script.DefaultTimeout, Check: checkCode, Repeatable: true}
 	}
 	if e.options.Index != nil {
 		kinds["search"] = &Kind{Run: e.runSearch}
@@ -34,18 +36,54 @@ func (e *Engine) runSearch(ctx context.Context, c *Call) (Outcome, error) {
 	return Outcome{Output: map[string]any{"results": results}}, err
 }
 
-// runSQL runs a statement as the SQL endpoint does. What it changes is
-// committed together with the node's result.
-func runSQL(ctx context.Context, c *Call) (Outcome, error) {
-	var params store.Params
+// checkSQL refuses templates that cannot be parameters of a statement.
+func checkSQL(_ map[string]any, query string, templates []store.Span) error {
+	return store.CheckSpans(query, templates)
+}
+
+// statement returns the node's statement, in which each template is a
+// parameter, and the parameters with their values.
+func (c *Call) statement() (query string, params store.Params, err error) {
 	if given := c.Data["params"]; given != nil {
 		raw, err := json.Marshal(given)
 		if err != nil {
-			return Outcome{}, err
+			return "", params, err
 		}
 		if err := json.Unmarshal(raw, &params); err != nil {
-			return Outcome{}, agent.Invalid("params", "must be a list or an object of plain values").Because(err)
+			return "", params, agent.Invalid("params", "must be a list or an object of plain values").Because(err)
 		}
+	}
+	query = c.Text("query")
+	if len(c.Values) == 0 {
+		return query, params, nil
+	}
+	spans, err := codeSpans(query)
+	if err != nil {
+		return "", params, err
+	}
+	bound, err := store.CutSpans(query, spans)
+	if err != nil {
+		return "", params, err
+	}
+	values := make([]any, len(spans))
+	for i, v := range c.Values {
+		switch v.(type) {
+		case map[string]any, []any:
+			v = template.Text(v)
+		}
+		if values[i] = v; bound.Quoted(i) {
+			values[i] = template.Text(v)
+		}
+	}
+	return bound.With(params, values)
+}
+
+// runSQL runs a statement as the SQL endpoint does. What it changes is
+// committed together with the node's result.
+func runSQL(ctx context.Context, c *Call) (Outcome, error) {
+	query, params, err := c.statement()
+	if err != nil {
+		return Outcome{}, err
 	}
 	recorded := false
 	access := store.Access{Write: true}
@@ -55,7 +93,7 @@ func runSQL(ctx context.Context, c *Call) (Outcome, error) {
 			return c.Record(r)
 		}
 	}
-	result, err := c.DB.SQL(store.WithDepth(ctx, c.Depth), c.Text("query"), params, access)
+	result, err := c.DB.SQL(ctx, query, params, access)
 	return Outcome{Output: result, Recorded: recorded && err == nil}, err
 }
 
@@ -63,9 +101,6 @@ func runSQL(ctx context.Context, c *Call) (Outcome, error) {
 // to. The execution is entered in the transaction in which the node begins to
 // wait, or ends.
 func (e *Engine) runWorkflow(ctx context.Context, c *Call) (Outcome, error) {
-	if c.Depth >= agent.MaxEventDepth {
-		return Outcome{}, agent.Errorf(agent.CodeExecution, "a chain of executions that start each other ends here, at %d", agent.MaxEventDepth).With("depth", c.Depth)
-	}
 	a, err := e.ready(ctx, c.DB)
 	if err != nil {
 		return Outcome{}, err
@@ -74,11 +109,17 @@ func (e *Engine) runWorkflow(ctx context.Context, c *Call) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	x, p, payload, err := e.draw(ctx, c.DB, Request{WorkflowID: c.Text("workflow_id"), Input: input, Trigger: "workflow", depth: c.Depth + 1})
+	x, p, payload, err := e.draw(ctx, c.DB, Request{WorkflowID: c.Text("workflow_id"), Input: input, Trigger: "workflow", chain: c.Chain})
 	if err != nil {
 		return Outcome{}, err
 	}
 	x.ParentID = c.ExecutionID
+	if why := e.spend(x); why != nil {
+		if e.budget.show(x.RootID, x.WorkflowID) {
+			return Outcome{}, errors.Join(logRefusal(ctx, c.DB, x, why), why)
+		}
+		return Outcome{}, why
+	}
 	l, begins, err := e.place(a, x, p, true)
 	if err != nil {
 		return Outcome{}, err

@@ -22,6 +22,7 @@ type Options struct {
 	Index   *vector.Index  // for search nodes; may be nil
 	Scripts *script.Pool   // for JavaScript; may be nil
 	Allow   []netip.Prefix // private ranges that the operator opened
+	Own     *egress.Own    // what this server is called; may be nil
 	Version string         // of the program, for the User-Agent
 	Log     *slog.Logger   // may be nil
 }
@@ -36,7 +37,9 @@ type Engine struct {
 	browsing *browsing // nil: no nodes drive a browser
 	programs programs
 	turns    turns
+	budget   budget
 	drain    time.Duration // how long Stop lets executions come to their end by themselves
+	hold     time.Duration // how long the results of nodes without effects wait for a commit
 
 	mu       sync.Mutex
 	agents   map[*store.DB]*agentState
@@ -114,7 +117,7 @@ func New(o Options) *Engine {
 	e := &Engine{
 		options: o, folder: o.Folder, log: o.Log, client: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxBody, HeaderTimeout: time.Hour}),
 		programs: programs{kept: map[programKey]*program{}}, agents: map[*store.DB]*agentState{}, awaited: map[string]*awaited{},
-		watchers: map[string]map[chan Event]bool{}, drain: drainTime, turns: turns{agents: map[*store.DB]*turn{}}, alarm: make(chan struct{}, 1), stopping: true,
+		watchers: map[string]map[chan Event]bool{}, drain: drainTime, hold: holdTime, turns: turns{agents: map[*store.DB]*turn{}}, budget: newBudget(), alarm: make(chan struct{}, 1), stopping: true,
 	}
 	e.kinds = e.ownKinds()
 	return e

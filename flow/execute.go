@@ -21,8 +21,8 @@ type Request struct {
 	Wait       time.Duration   // how long to wait for the end; 0: not at all
 	Hook       bool            // only if the workflow is active and a webhook triggers it; a webhook-response ends the waiting
 
-	node  string // the trigger node; empty: by Trigger
-	depth int
+	node  string                   // the trigger node; empty: by Trigger
+	chain agent.Chain              // of the executions that led to it
 	takes bool                     // only if the trigger's filter lets the payload pass
 	began func(executionID string) // of Once: told the execution's id once that is in the file
 }
@@ -44,9 +44,7 @@ type Started struct {
 // as many run as its settings allow and it is not to queue, CONFLICT when the
 // queue is full.
 func (e *Engine) Execute(ctx context.Context, db *store.DB, q Request) (Started, error) {
-	if q.depth == 0 {
-		q.depth = 1
-	}
+	q.chain = store.ChainOf(ctx)
 	return e.execute(ctx, db, q)
 }
 
@@ -70,6 +68,9 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	}
 	if q.began != nil {
 		q.Wait = forever
+	}
+	if why := e.spend(x); why != nil {
+		return Started{}, e.refuse(ctx, db, x, p, q.Cause, why)
 	}
 	l, begins, err := e.place(a, x, p, q.Queue)
 	if err != nil {
@@ -155,8 +156,10 @@ func (e *Engine) draw(ctx context.Context, db *store.DB, q Request) (x *agent.Ex
 		return nil, nil, nil, nil
 	}
 	now := agent.Now()
-	return &agent.Execution{ID: agent.NewID(agent.KindExecution), WorkflowID: n.Text.ID, Version: n.Text.Version, Status: agent.ExecutionRunning,
-		Trigger: q.Trigger, TriggerNode: p.nodes[start].ID, Input: input, Depth: q.depth, CreatedAt: now, StartedAt: now}, p, payload, nil
+	id := agent.NewID(agent.KindExecution)
+	chain := q.chain.Next(id)
+	return &agent.Execution{ID: id, WorkflowID: n.Text.ID, Version: n.Text.Version, Status: agent.ExecutionRunning,
+		Trigger: q.Trigger, TriggerNode: p.nodes[start].ID, Input: input, RootID: chain.Root, Depth: chain.Depth, CreatedAt: now, StartedAt: now}, p, payload, nil
 }
 
 // hooked tells whether a hook may start a workflow at its node start.

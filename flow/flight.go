@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"satchel/agent"
@@ -24,6 +25,7 @@ type flight struct {
 	attempt int
 	call    Call
 	cancel  context.CancelFunc
+	effect  atomic.Bool // it changes something outside
 
 	outcome  Outcome
 	raw      json.RawMessage // the output
@@ -44,12 +46,13 @@ func (r *run) newFlight(in instance) *flight {
 	if path == "" {
 		path = "0"
 	}
-	f.call = Call{DB: r.db, ExecutionID: r.execution.ID, Depth: r.execution.Depth, Node: n.Node, Path: in.scope.path, Input: view.input,
+	f.call = Call{DB: r.db, ExecutionID: r.execution.ID, Chain: r.execution.Chain(), Node: n.Node, Path: in.scope.path, Input: view.input,
 		Key: r.execution.ID + ":" + n.ID + ":" + path, Timeout: n.timeout, Program: &r.program.workflow, engine: r.engine}
 	f.fill(n, view, r.program.workflow.Settings.StrictTemplates)
 	if !n.pure && f.err == nil {
 		f.call.Names = view.snapshot()
 		f.call.Record = f.record
+		f.call.BeforeEffect = f.beforeEffect
 	}
 	return f
 }
@@ -63,6 +66,9 @@ func (f *flight) fill(n *step, view template.Scope, strict bool) {
 	}
 	f.warnings = warnings
 	f.call.Data, _ = filled.(map[string]any)
+	if n.coded {
+		f.call.Values, _ = f.call.Data[n.kind.Code].([]any)
+	}
 	if len(n.raw) > 0 {
 		data := make(map[string]any, len(f.call.Data)+len(n.raw))
 		for key, v := range f.call.Data {
@@ -93,8 +99,9 @@ func (f *flight) fill(n *step, view template.Scope, strict bool) {
 // launch runs a node in a goroutine of its own.
 func (r *run) launch(in instance) {
 	f := r.newFlight(in)
-	ctx, cancel := context.WithCancel(r.ctx)
+	ctx, cancel := context.WithCancel(r.engine.chained(r.ctx, r.execution.Chain()))
 	f.cancel = cancel
+	f.effect.Store(!r.program.nodes[in.node].repeats)
 	r.flights[f] = true
 	running := r.result(in, agent.NodeRunning)
 	r.mu.Lock()
@@ -207,6 +214,24 @@ func (f *flight) record(output any) (string, agent.NodeResult, error) {
 	return f.run.execution.ID, result, err
 }
 
+// beforeEffect is Call.BeforeEffect. From then on the node's own result is
+// committed as soon as there is one.
+func (f *flight) beforeEffect(ctx context.Context) error {
+	f.effect.Store(true)
+	committed := make(chan struct{})
+	select {
+	case f.run.needs <- committed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-committed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // result is the node's result as far as the flight knows it.
 func (f *flight) result() agent.NodeResult {
 	result := f.run.result(f.in, agent.NodeSuccess)
@@ -228,6 +253,7 @@ func (r *run) arrive(f *flight) {
 	if r.ctx.Err() != nil && f.err != nil {
 		return // cut: it runs again
 	}
+	r.held.urgent = r.held.urgent || f.effect.Load()
 	r.land(f, f.result())
 }
 

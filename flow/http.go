@@ -53,7 +53,8 @@ func checkHTTP(data map[string]any) (field, issue string) {
 // that this run of the node is tried, unless the data names one.
 func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
 	var err error
-	c.Data, err = agent.PutNodeSecrets(c.Node.ID, c.Data, func(name string) (string, error) { return c.DB.NodeSecret(ctx, c.Program.ID, name) })
+	address := agent.NodeAddress(c.Data)
+	c.Data, err = agent.PutNodeSecrets(c.Node.ID, c.Data, func(name string) (string, error) { return c.DB.NodeSecret(ctx, c.Program.ID, name, address) })
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 	"satchel/agent/script"
 	"satchel/store"
 )
@@ -25,6 +26,7 @@ import (
 const (
 	victimFolder = "SATCHEL_TEST_FLOW_FOLDER"
 	victimURL    = "SATCHEL_TEST_FLOW_URL"
+	victimGraph  = "SATCHEL_TEST_FLOW_GRAPH"
 )
 
 // twelve is a flow of twelve nodes with a branch, a loop, a wait, code and
@@ -63,7 +65,7 @@ func victim(path string) error {
 		return err
 	}
 	db := folder.Default()
-	scripts := script.New(script.Options{})
+	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: loopback}).Do})
 	if err := scripts.Start(ctx); err != nil {
 		return err
 	}
@@ -83,7 +85,7 @@ func victim(path string) error {
 	}
 	if id == "" {
 		w := agent.Workflow{Name: "Twelve", Status: agent.WorkflowActive, Settings: agent.DefaultWorkflowSettings()}
-		w.Nodes, w.Edges = drawn(strings.ReplaceAll(twelve, "URL", os.Getenv(victimURL)))
+		w.Nodes, w.Edges = drawn(strings.ReplaceAll(os.Getenv(victimGraph), "URL", os.Getenv(victimURL)))
 		if w, err = db.CreateWorkflow(ctx, w); err != nil {
 			return err
 		}
@@ -122,6 +124,9 @@ func newReceiver(t *testing.T) *receiver {
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		key := q.Header.Get("Idempotency-Key")
 		_, short, _ := strings.Cut(key, ":")
+		if short == "" { // of a script
+			short = strings.TrimPrefix(q.URL.Path, "/")
+		}
 		_, _ = io.Copy(io.Discard, q.Body) // the end of the client shows behind the body only
 		r.mu.Lock()
 		r.log = append(r.log, short)
@@ -147,11 +152,11 @@ func (r *receiver) holdAt(key string) {
 
 // round runs the victim until it ends, or is killed: when the receiver holds a
 // request, or when the victim tells the line until.
-func round(t *testing.T, path string, r *receiver, holdAt, until string) (lines []string) {
+func round(t *testing.T, graph, path string, r *receiver, holdAt, until string) (lines []string) {
 	t.Helper()
 	r.holdAt(holdAt)
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), victimFolder+"="+path, victimURL+"="+r.URL)
+	cmd.Env = append(os.Environ(), victimFolder+"="+path, victimURL+"="+r.URL, victimGraph+"="+graph)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -189,10 +194,10 @@ func round(t *testing.T, path string, r *receiver, holdAt, until string) (lines 
 func TestKillNine(t *testing.T) {
 	t.Parallel()
 	path, r := t.TempDir(), newReceiver(t)
-	round(t, path, r, "fetch:0", "")
-	round(t, path, r, "call:1", "")
-	round(t, path, r, "", "node.started pause waiting")
-	lines := round(t, path, r, "", "")
+	round(t, twelve, path, r, "fetch:0", "")
+	round(t, twelve, path, r, "call:1", "")
+	round(t, twelve, path, r, "", "node.started pause waiting")
+	lines := round(t, twelve, path, r, "", "")
 	if !slices.Contains(lines, "ended as complete") {
 		t.Fatalf("the last round told:\n%s", strings.Join(lines, "\n"))
 	}
@@ -214,5 +219,41 @@ func TestKillNine(t *testing.T) {
 		"step@2=success call@2=success l=success pause=success after=success s=success end=success"
 	if got := story(results); got != told {
 		t.Errorf("nodes:\n%s, want\n%s", got, told)
+	}
+}
+
+// coded is a loop of code that fetches and of code that does not.
+const coded = `t trigger
+	l loop {"items":[0,1,2,3,4]}
+	a code {"code":"return {drawn: Math.random()}"}
+	b code {"code":"await fetch('URL/' + item); return {after: nodes.a.drawn}"}
+	c code {"code":"return {same: nodes.a.drawn === nodes.b.after}"}
+	t -> l
+	l:loop -> a
+	a -> b
+	b -> c
+	c -> l`
+
+// A script that has fetched does not run again once it has ended, however soon
+// after it the server is killed.
+func TestKillNineInCode(t *testing.T) {
+	t.Parallel()
+	path, r := t.TempDir(), newReceiver(t)
+	round(t, coded, path, r, "1", "")
+	round(t, coded, path, r, "3", "")
+	lines := round(t, coded, path, r, "", "")
+	if !slices.Contains(lines, "ended as complete") {
+		t.Fatalf("the last round printed:\n%s", strings.Join(lines, "\n"))
+	}
+	if want := []string{"0", "1", "1", "2", "3", "3", "4"}; !slices.Equal(r.log, want) {
+		t.Errorf("the receiver's log is %v, want %v", r.log, want)
+	}
+	folder, _ := openAt(t, path)
+	found, _, err := folder.Default().Executions(t.Context(), store.ExecutionFilter{}, store.Page{Limit: 10})
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d executions, %v", len(found), err)
+	}
+	if got := string(found[0].Output); strings.Count(got, `{"same":true}`) != 5 {
+		t.Errorf("what was read is not what is kept: %s", got)
 	}
 }

@@ -57,7 +57,7 @@ func (r *run) startLoop(in instance) {
 			return
 		}
 		result.Status, result.Items = agent.NodeRunning, raw
-		r.pending = append(r.pending, result)
+		r.held.add(result)
 	}
 	r.state(in).waiting = true
 	l.results = make([]any, len(l.items))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 	"satchel/agent/script"
 	"satchel/browser"
 	"satchel/store"
@@ -45,7 +46,7 @@ func openAt(tb testing.TB, path string) (*store.Folder, *Engine) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	scripts := script.New(script.Options{})
+	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: loopback}).Do})
 	e := New(Options{Folder: folder, Scripts: scripts, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)})
 	e.Register(testKinds)
 	if err := errors.Join(scripts.Start(context.Background()), e.Start(context.Background())); err != nil {

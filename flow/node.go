@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"satchel/agent"
-	"satchel/flow/template"
 	"satchel/store"
 )
 
@@ -24,6 +23,9 @@ type Kind struct {
 	// Pure says that Run only computes and is quick: that it may be repeated
 	// without anybody noticing.
 	Pure bool
+	// Repeatable says that Run changes nothing outside, unless it calls
+	// Call.BeforeEffect first: until then it may be repeated.
+	Repeatable bool
 	// Effect, unless nil, tells of data with which a pure kind is not pure.
 	Effect func(data map[string]any) bool
 	// Check tells what is wrong with the data, templates not yet filled; the
@@ -31,6 +33,11 @@ type Kind struct {
 	Check func(data map[string]any) (field, issue string)
 	// Raw are keys of data in which templates are not filled.
 	Raw []string
+	// Code, unless empty, is one of Raw: a text that is run as code. The values
+	// of its templates are never inserted into it but given beside it, in
+	// Call.Values; CheckCode says what is wrong with where they stand.
+	Code      string
+	CheckCode func(data map[string]any, text string, templates []store.Span) error
 	// NullMissing makes templates that lead nowhere null without a warning.
 	NullMissing bool
 	// HTML tells whether what templates insert into a key is to be escaped
@@ -56,21 +63,26 @@ func (k *Kind) timeout() time.Duration {
 // Call is one run of a node.
 type Call struct {
 	DB          *store.DB
-	ExecutionID string // empty when a node is tested alone
-	Depth       int    // of the chain of executions, for the events that it causes
+	ExecutionID string      // empty when a node is tested alone
+	Chain       agent.Chain // that its execution ends
 	Node        *agent.Node
 	Data        map[string]any // with its templates filled
+	Values      []any          // of the templates in Kind.Code, in their order
 	Path        string         // in which iterations of the loops around it
 	Key         string         // the same each time that this run is tried
 	Timeout     time.Duration  // of one attempt
 	Input       any            // what flows into the node
 	Program     *agent.Workflow
-	// Names holds every name that a template could use, for scripts; nil for a
-	// pure node.
-	Names template.Map
+	// Names are those that a template could use, for scripts; empty for a pure
+	// node.
+	Names Names
 	// Record, unless nil, must be given to a statement of the store that
 	// changes data, so that the node's result is committed with it.
 	Record func(output any) (executionID string, result agent.NodeResult, err error)
+
+	// BeforeEffect must be called by a kind that is Repeatable before Run changes
+	// anything outside. It waits until what came before the node is committed.
+	BeforeEffect func(ctx context.Context) error
 
 	engine *Engine
 }

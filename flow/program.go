@@ -33,7 +33,9 @@ type step struct {
 	kind     *Kind
 	data     *template.Value // without the keys that hold no templates
 	raw      map[string]any  // those keys
+	coded    bool            // data has the templates of kind.Code under that key
 	pure     bool
+	repeats  bool // may run again after a crash, unless it had an effect
 	disabled bool
 	once     bool
 	timeout  time.Duration
@@ -109,6 +111,7 @@ func (e *Engine) prepare(p *program, i int) error {
 		pure: kind.Pure && (kind.Effect == nil || !kind.Effect(n.Data))}
 	s.disabled, _ = n.Data["disabled"].(bool)
 	s.once, _ = n.Data["at_most_once"].(bool)
+	s.repeats = (s.pure || kind.Repeatable) && !s.once
 	s.onError, _ = n.Data["on_error"].(string)
 	if ms, ok := n.Data["timeout_ms"].(float64); ok {
 		s.timeout = time.Duration(ms) * time.Millisecond
@@ -129,7 +132,13 @@ func (e *Engine) prepare(p *program, i int) error {
 			rendered[key] = v
 		}
 	}
-	var err error
+	templates, err := kind.templates(n.Data)
+	if err != nil {
+		return err
+	}
+	if s.coded = len(templates) > 0; s.coded {
+		rendered[kind.Code] = templates
+	}
 	s.data, err = template.Compile(rendered)
 	p.nodes[i] = s
 	p.responds = p.responds || n.Type == "webhook-response" && !s.disabled
@@ -146,24 +155,68 @@ func checkNode(g *agent.Graph, i int, kind *Kind) error {
 		if kind != nil && slices.Contains(kind.Raw, key) {
 			continue
 		}
-		var syntax *template.SyntaxError
-		if err := template.Check(v); errors.As(err, &syntax) {
-			field := "data." + key
-			if syntax.Field != "" {
-				field += strings.TrimPrefix("."+syntax.Field, ".[")
-			}
-			return agent.InvalidNode(g, i, field, fmt.Sprintf("has a template that cannot be read: %s at character %d", syntax.Issue, syntax.Position))
-		} else if err != nil {
-			return agent.InvalidNode(g, i, "data."+key, "cannot be read")
+		if err := template.Check(v); err != nil {
+			return unreadable(g, i, key, err)
 		}
 	}
-	if kind == nil || kind.Check == nil {
+	if kind == nil {
+		return nil
+	}
+	if _, err := kind.templates(n.Data); err != nil {
+		return unreadable(g, i, kind.Code, err)
+	}
+	if kind.Check == nil {
 		return nil
 	}
 	if field, issue := kind.Check(n.Data); issue != "" {
 		return agent.InvalidNode(g, i, field, issue)
 	}
 	return nil
+}
+
+// unreadable says what is wrong with the templates in a key of a node's data.
+func unreadable(g *agent.Graph, i int, key string, err error) error {
+	field := "data." + key
+	var syntax *template.SyntaxError
+	var known *agent.Error
+	switch {
+	case errors.As(err, &syntax):
+		if syntax.Field != "" {
+			field += strings.TrimPrefix("."+syntax.Field, ".[")
+		}
+		return agent.InvalidNode(g, i, field, fmt.Sprintf("has a template that cannot be read: %s at character %d", syntax.Issue, syntax.Position))
+	case errors.As(err, &known):
+		return agent.InvalidNode(g, i, field, known.Message)
+	}
+	return agent.InvalidNode(g, i, field, "cannot be read")
+}
+
+// templates returns the templates in the code of a node's data, each as a text
+// of its own.
+func (k *Kind) templates(data map[string]any) ([]any, error) {
+	text, _ := data[k.Code].(string)
+	spans, err := codeSpans(text)
+	if err != nil || len(spans) == 0 {
+		return nil, err
+	}
+	if err := k.CheckCode(data, text, spans); err != nil {
+		return nil, err
+	}
+	templates := make([]any, len(spans))
+	for i, s := range spans {
+		templates[i] = text[s.Start:s.End]
+	}
+	return templates, nil
+}
+
+// codeSpans returns where the templates of a code stand.
+func codeSpans(text string) ([]store.Span, error) {
+	found, err := template.Spans(text)
+	spans := make([]store.Span, len(found))
+	for i, s := range found {
+		spans[i] = store.Span{Start: s[0], End: s[1]}
+	}
+	return spans, err
 }
 
 func readRetry(v any) retry {

@@ -155,12 +155,8 @@ func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, ears
 			listeners = append(listeners, l)
 		}
 	}
-	switch {
-	case len(listeners) == 0 || ears.Woken > 0 && ev.Seq <= ears.Woken || ev.Type == agent.EventMessageReceived && saidToChat(data):
+	if len(listeners) == 0 || ears.Woken > 0 && ev.Seq <= ears.Woken || ev.Type == agent.EventMessageReceived && saidToChat(data) || ev.Depth > agent.MaxEventDepth {
 		return nil
-	case ev.Depth >= agent.MaxEventDepth:
-		return db.Log(ctx, agent.LevelWarn, "flow", "an event started no workflow: it ends a chain of executions that started each other",
-			map[string]any{"event": ev.Type, "event_id": ev.ID, "depth": ev.Depth})
 	}
 	return e.startListeners(ctx, db, ev, data, listeners)
 }
@@ -191,11 +187,13 @@ func (e *Engine) startListeners(ctx context.Context, db *store.DB, ev agent.Even
 			continue
 		}
 		q := Request{WorkflowID: listener.WorkflowID, Input: input, Trigger: ev.Type, Cause: ev.ID + ":" + listener.WorkflowID, Queue: true,
-			node: listener.NodeID, takes: true, depth: ev.Depth + 1}
+			node: listener.NodeID, takes: true, chain: ev.Chain()}
 		s, err := e.execute(ctx, db, q)
 		switch code := agent.ErrorCode(err); {
 		case err == nil:
 			started[listener.WorkflowID] = s.Execution.ID != ""
+		case code == agent.CodeBudget: // it is entered and logged
+			started[listener.WorkflowID] = true
 		case code == agent.CodeValidation || code == agent.CodeConflict || code == agent.CodeNotFound:
 			if e.stopped() {
 				return err

@@ -22,7 +22,7 @@ func (e *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agen
 	if !old.Status.Ended() {
 		return old, agent.Errorf(agent.CodeConflict, "the execution has not ended yet").With("status", old.Status)
 	}
-	q := Request{WorkflowID: old.WorkflowID, Input: old.Input, Trigger: "retry", depth: 1}
+	q := Request{WorkflowID: old.WorkflowID, Input: old.Input, Trigger: "retry", chain: store.ChainOf(ctx)}
 	x, p, _, err := e.draw(ctx, db, q)
 	if err != nil {
 		return agent.Execution{}, err
@@ -30,6 +30,9 @@ func (e *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agen
 	kept, err := carry(p, &old, results, from)
 	if err != nil {
 		return agent.Execution{}, err
+	}
+	if why := e.spend(x); why != nil {
+		return agent.Execution{}, e.refuse(ctx, db, x, p, "", why)
 	}
 	x.RetriedFrom = old.ID
 	if start, ok := p.graph.Find(old.TriggerNode); ok && p.nodes[start].Type == agent.NodeTrigger {

@@ -47,12 +47,14 @@ type run struct {
 	effects []instance // to be begun once what came before is committed
 	flights map[*flight]bool
 	landed  chan *flight
+	needs   chan chan struct{} // of nodes that run, see flight.beforeEffect
+	needed  []chan struct{}    // to be closed by the next commit
 
 	// What is not committed yet.
 	fresh    bool // the execution's row is not there
 	written  atomic.Bool
 	begin    bool
-	pending  []agent.NodeResult
+	held     held
 	waits    []store.Wait
 	unwaits  []store.WaitEnd
 	children []*child
@@ -76,13 +78,10 @@ type run struct {
 // keptResults is how many node results a run keeps for its caller.
 const keptResults = 200
 
-// commitAfter is how many results of nodes without effects wait for a commit.
-const commitAfter = 500
-
 func (e *Engine) newRun(db *store.DB, id string) *run {
 	r := &run{
 		engine: e, db: db, id: id,
-		waiting: map[place]instance{}, flights: map[*flight]bool{}, landed: make(chan *flight, parallel),
+		waiting: map[place]instance{}, flights: map[*flight]bool{}, landed: make(chan *flight, parallel), needs: make(chan chan struct{}),
 		knock: make(chan struct{}, 1), answered: make(chan struct{}), entered: make(chan struct{}), done: make(chan struct{}),
 	}
 	r.written.Store(true)
@@ -116,7 +115,7 @@ func (r *run) drive() {
 			}
 			continue
 		}
-		if !r.commit(false) {
+		if !r.commitDue() {
 			return
 		}
 		r.depart()
@@ -166,7 +165,7 @@ func (r *run) settle() {
 		if !in.scope.dead() {
 			r.resolve(in)
 		}
-		if len(r.pending) >= commitAfter && !r.commit(false) {
+		if r.held.full() && !r.commit(false) {
 			return
 		}
 	}
@@ -245,7 +244,7 @@ func (r *run) depart() {
 				r.interrupted(in)
 				continue
 			}
-			r.pending = append(r.pending, r.result(in, agent.NodeRunning))
+			r.held.add(r.result(in, agent.NodeRunning))
 			if !r.commit(false) {
 				return
 			}
@@ -262,11 +261,21 @@ func (r *run) interrupted(in instance) {
 	r.conclude(in, result, nil, false)
 }
 
-// await waits for a node that runs, for the end of a wait, or for the end.
+// await waits for a node that runs, for the end of a wait, until the results at
+// hand are to be committed, or for the end.
 func (r *run) await() {
+	var late <-chan time.Time
+	if len(r.held.results) > 0 {
+		timer := time.NewTimer(r.left())
+		defer timer.Stop()
+		late = timer.C
+	}
 	select {
 	case f := <-r.landed:
 		r.arrive(f)
+	case committed := <-r.needs:
+		r.needed = append(r.needed, committed)
+	case <-late:
 	case <-r.knock:
 		r.receive()
 	case <-r.ctx.Done():

@@ -3,11 +3,12 @@ package flow
 import (
 	"context"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
 	"satchel/agent"
-	"satchel/flow/template"
+	"satchel/store"
 )
 
 // scope is one pass over a region: of an execution, or an iteration of a loop.
@@ -162,31 +163,53 @@ func (n names) collect(s *scope, all map[string]any) {
 	}
 }
 
-// snapshot is every name at once, for a script.
-func (n names) snapshot() template.Map {
-	all := template.Map{}
-	for _, name := range []string{"input", "trigger", "execution", "workflow", "agent", "now", "error"} {
-		if v, ok := n.Lookup(name); ok {
-			all[name] = v
-		}
+// Names are the names that templates of a node can use, with the values that
+// they have when the node begins.
+type Names struct {
+	view names
+	vars map[string]any // of the loops, and what changes while the node runs
+}
+
+// snapshot does not copy what stays as it is while the execution runs.
+func (n names) snapshot() Names {
+	vars := map[string]any{}
+	if n.run.lastError != nil {
+		vars["error"] = n.run.lastError
 	}
-	maps.Copy(all, n.run.payload)
-	all["nodes"] = n.outputs()
-	var loops []*scope
-	for s := n.scope; s != nil; s = s.parent {
-		loops = append(loops, s)
+	if v, ok := n.run.payload["error"]; ok {
+		vars["error"] = v
 	}
-	for i := len(loops) - 1; i >= 0; i-- {
-		maps.Copy(all, loops[i].vars)
+	vars["nodes"] = n.outputs()
+	n.variables(n.scope, vars)
+	return Names{n, vars}
+}
+
+func (n names) variables(s *scope, all map[string]any) {
+	if s != nil {
+		n.variables(s.parent, all)
+		maps.Copy(all, s.vars)
 	}
-	return all
+}
+
+// Lookup returns the value of a name.
+func (n Names) Lookup(name string) (any, bool) {
+	if v, ok := n.vars[name]; ok || name == "error" || n.view.run == nil {
+		return v, ok
+	}
+	return n.view.Lookup(name)
+}
+
+// all lists every name.
+func (n Names) all() []string {
+	all := []string{"input", "trigger", "execution", "workflow", "agent", "now"}
+	return slices.AppendSeq(slices.AppendSeq(all, maps.Keys(n.vars)), maps.Keys(n.view.run.payload))
 }
 
 // zone is the agent's time zone, which templates write dates in. It is looked
 // up when the first of them does; nil, when that fails, is UTC.
 func (r *run) zone() *time.Location {
 	if r.location == nil {
-		if name, err := r.db.Timezone(context.Background()); err == nil {
+		if name, err := r.db.Timezone(store.Background(context.Background())); err == nil {
 			r.location, _ = agent.Zone(name)
 		}
 	}

@@ -55,8 +55,8 @@ func (e *Engine) TestNode(ctx context.Context, db *store.DB, workflowID, nodeID 
 	in := instance{r.top, i}
 	r.state(in).sources = []input{{value: payload}}
 	f := r.newFlight(in)
-	f.call.ExecutionID, f.call.Record = "", nil
-	f.fly(ctx)
+	f.call.ExecutionID, f.call.Record, f.call.BeforeEffect = "", nil, nil
+	f.fly(e.chained(ctx, r.execution.Chain()))
 	t := Tested{Status: agent.NodeSuccess, Output: f.raw, Logs: f.outcome.Logs, Warnings: append(f.warnings, f.outcome.Warnings...), DurationMS: since(f.began)}
 	if t.Logs == nil {
 		t.Logs = []agent.LogLine{}

@@ -7,7 +7,6 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/chat"
-	"satchel/store"
 )
 
 // toolTimeout is the time limit of a tool node that names none.
@@ -23,7 +22,7 @@ func ToolKind(b *chat.Toolbox) *Kind {
 				return Outcome{}, agent.Invalid("arguments", "must be a JSON object")
 			}
 		}
-		x, err := b.Execute(store.WithDepth(chat.WithKey(ctx, c.Key), c.Depth), c.DB, c.Text("tool_id"), arguments)
+		x, err := b.Execute(chat.WithKey(ctx, c.Key), c.DB, c.Text("tool_id"), arguments)
 		if err != nil {
 			return Outcome{}, err
 		}

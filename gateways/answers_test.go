@@ -60,7 +60,7 @@ func (r *answerRig) begin(t *testing.T) {
 	})
 	r.answerer.ended = func(m agent.Message) { r.done <- m }
 	d := dispatch.New(r.folder, quiet, dispatch.Consumer{Name: store.ConsumerAnswers, Handle: r.answerer.Handle, Triggers: true})
-	r.folder.OnEvents(func(db *store.DB) { d.Wake(db); r.Resume(db) })
+	r.folder.OnEvents(func(db *store.DB) { r.Resume(db) })
 	for range 2 {
 		if err := errors.Join(r.Start(t.Context()), r.answerer.Start(t.Context()), d.Start(t.Context())); err != nil {
 			t.Fatal(err)

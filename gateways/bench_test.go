@@ -58,11 +58,12 @@ func BenchmarkDelivery(b *testing.B) {
 	})
 	b.Run("due", func(b *testing.B) {
 		h := openHouse(b, b.TempDir(), nil)
-		h.webhooks.tried = func(*store.Attempt) {}
+		h.webhooks.tried = func(store.Attempt) {}
 		subscribe(b, h, receiver.URL, "contact.created")
 		await(b.N)
 		for from := 0; from < b.N; from += store.MaxPending {
 			b.StopTimer()
+			h.webhooks.Stop()
 			n := min(store.MaxPending, b.N-from)
 			events := make([]agent.Event, n)
 			for i := range events {
@@ -75,7 +76,9 @@ func BenchmarkDelivery(b *testing.B) {
 				target.Store(got.Load() + int64(n))
 			}
 			b.StartTimer()
-			h.webhooks.Kick(h.db)
+			if err := h.webhooks.Start(b.Context()); err != nil {
+				b.Fatal(err)
+			}
 			<-done
 			target.Store(got.Load() + int64(b.N-from-n))
 		}
@@ -83,7 +86,7 @@ func BenchmarkDelivery(b *testing.B) {
 	})
 	b.Run("events", func(b *testing.B) {
 		h := openHouse(b, b.TempDir(), nil)
-		h.webhooks.tried = func(*store.Attempt) {}
+		h.webhooks.tried = func(store.Attempt) {}
 		subscribe(b, h, receiver.URL, "contact.created")
 		await(b.N)
 		b.ResetTimer()

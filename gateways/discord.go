@@ -18,7 +18,7 @@ import (
 // https://discord.com/developers/docs.
 type discord struct{}
 
-const discordBase = "https://discord.com/api/v10"
+const discordBase = agent.DiscordAPI
 
 // discordLimit is how many characters a message may have.
 const discordLimit = 2000

@@ -93,7 +93,7 @@ func TestSMTPVerify(t *testing.T) {
 		"no login":            {func(s *mailServer) { s.auth = "" }, map[string]any{"smtpUsername": nil, "smtpPassword": nil}, "TLS 1.3", ""},
 		"wrong password":      {nil, map[string]any{"smtpPassword": "wrong-secret"}, "", "refused the login (535)"},
 		"no way to log in":    {func(s *mailServer) { s.auth = "KERBEROS" }, nil, "", "no way to log in"},
-		"no STARTTLS offered": {func(s *mailServer) { s.starttls = false }, nil, "", "could not be spoken to"},
+		"no STARTTLS offered": {func(s *mailServer) { s.starttls = false }, nil, "", "offers no STARTTLS: set config.smtpTls to tls or none"},
 		"unknown certificate": {func(s *mailServer) { s.roots = nil }, nil, "", "certificate"},
 		"busy":                {func(s *mailServer) { s.answers = map[string]string{"GREETING": "421 later"} }, nil, "", "busy"},
 		"refuses NOOP":        {func(s *mailServer) { s.answers = map[string]string{"NOOP": "502 no"} }, nil, "", "(502)"},

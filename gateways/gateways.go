@@ -24,11 +24,13 @@ type Gateways struct {
 	log     *slog.Logger
 	now     func() time.Time
 	wait    func(context.Context, time.Duration) error // before a call is made again
-	changed func(*store.DB)                            // is told of agents whose gateways changed
 	after   func(time.Duration, func()) stopper
 	out     *outbound
 	roots   *x509.CertPool // to trust in TLS of mail servers; nil: the system's
 }
+
+// stopper is a timer that can be stopped.
+type stopper interface{ Stop() bool }
 
 // callTimeout bounds a call to a platform, with its retries.
 const callTimeout = 60 * time.Second
@@ -38,7 +40,7 @@ const maxPlatformAnswer = 4 << 20
 
 // New makes the gateways of a folder's agents.
 func New(o Options) *Gateways {
-	g := &Gateways{folder: o.Folder, version: o.Version, address: o.Address, public: o.Public, log: o.Log, now: time.Now, wait: agent.Sleep, changed: func(*store.DB) {},
+	g := &Gateways{folder: o.Folder, version: o.Version, address: o.Address, public: o.Public, log: o.Log, now: time.Now, wait: agent.Sleep,
 		after: func(d time.Duration, f func()) stopper { return time.AfterFunc(d, f) }, out: newOutbound(),
 		guard: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPlatformAnswer, HeaderTimeout: 30 * time.Second})}
 	if g.log == nil {
@@ -72,13 +74,11 @@ func (g *Gateways) Create(ctx context.Context, db *store.DB, kind string, change
 
 // Update changes the given fields of a gateway.
 func (g *Gateways) Update(ctx context.Context, db *store.DB, id string, change agent.GatewayChange) (agent.Gateway, error) {
-	defer g.changed(db)
 	return db.UpdateGateway(ctx, id, change, g.check)
 }
 
 // Delete removes a gateway. Its conversations stay.
 func (g *Gateways) Delete(ctx context.Context, db *store.DB, id string) error {
-	defer g.changed(db)
 	return db.DeleteGateway(ctx, id)
 }
 
@@ -171,7 +171,6 @@ func (g *Gateways) Verify(ctx context.Context, db *store.DB, id string) (Verifie
 	} else {
 		v = Verified{Success: true, Info: info}
 	}
-	defer g.changed(db)
 	return v, db.EndVerify(context.WithoutCancel(ctx), o.Gateway, v.Error)
 }
 

@@ -57,7 +57,7 @@ func serveChild(path string, messages int) error {
 	})
 	poller := NewPoller(g)
 	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerAnswers, Handle: answerer.Handle, Triggers: true})
-	folder.OnEvents(func(db *store.DB) { dispatcher.Wake(db); g.Resume(db); poller.Wake(db) })
+	folder.OnEvents(func(db *store.DB) { g.Resume(db) })
 	ctx := context.Background()
 	if err := errors.Join(folder.Start(ctx), g.Start(ctx), poller.Start(ctx), answerer.Start(ctx), dispatcher.Start(ctx)); err != nil {
 		return err

@@ -120,17 +120,13 @@ func openHouse(tb testing.TB, path string, c *clock) *house {
 		tb.Fatal(err)
 	}
 	h := &house{folder: folder, db: folder.Default(), clock: c, tries: make(chan store.Attempt, 10_000)}
-	h.webhooks = NewWebhooks(Options{Folder: folder, Allow: loopback, Version: "test", Log: quiet})
-	h.webhooks.tried = func(a *store.Attempt) {
-		if a != nil {
-			h.tries <- *a
-		}
-	}
+	now := time.Now
 	if c != nil {
-		h.webhooks.now, h.webhooks.after = c.now, c.after
+		now = c.now
 	}
+	h.webhooks = newWebhooks(Options{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, now)
+	h.webhooks.tried = func(a store.Attempt) { h.tries <- a }
 	h.dispatcher = dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: h.webhooks.Handle})
-	folder.OnEvents(h.dispatcher.Wake)
 	h.start(tb)
 	tb.Cleanup(h.stop)
 	return h
@@ -150,6 +146,25 @@ func (h *house) stop() {
 	h.dispatcher.Stop()
 	h.webhooks.Stop()
 	_ = h.folder.Close()
+}
+
+// pass lets time pass for the deliveries, whose queue would notice it later.
+func (h *house) pass(d time.Duration) {
+	h.clock.pass(d)
+	h.webhooks.agents.Enqueue(h.db)
+}
+
+// due returns how many deliveries are due.
+func (h *house) due(tb testing.TB) (n int) {
+	tb.Helper()
+	due, _, err := h.db.DueDeliveries(tb.Context(), agent.At(h.clock.now()), 100)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, d := range due {
+		n += len(d.IDs)
+	}
+	return n
 }
 
 // receiver is a webhook target that answers by script, and remembers.

@@ -11,10 +11,14 @@ import (
 
 // Bounds of what is sent at once, and pauses.
 const (
-	sendsAtOnce   = 64
-	sendsOfAgent  = 8
-	loadedOfAgent = 2 * sendsOfAgent
-	drainFor      = 3 * time.Second
+	looksAtOnce    = 4
+	lookAgainAfter = 30 * time.Second // when an agent's file could not be read
+	holdAfter      = time.Minute      // when what came of a send could not be written
+	longestTimer   = 30 * time.Second // so that a clock that was set is noticed
+	sendsAtOnce    = 64
+	sendsOfAgent   = 8
+	loadedOfAgent  = 2 * sendsOfAgent
+	drainFor       = 3 * time.Second
 )
 
 // outbound sends the messages of conversations. Their rows in the agent's file

@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/work"
 	"satchel/store"
 )
 
@@ -20,31 +22,32 @@ import (
 // change nothing.
 type Poller struct {
 	gateways *Gateways
-	folder   *store.Folder
 	log      *slog.Logger
-	slots    chan struct{} // of calls under way
-	asked    func()        // is told of each call that has come back and been stored; tests set it
+	agents   *work.Queue[*store.DB] // whose gateways are to be read
+	polls    *work.Queue[pollKey]
+	stored   func() // is called when an answer has been stored; tests set it
 
-	mu     sync.Mutex
-	ctx    context.Context // nil: not started
-	agents map[*store.DB]*polling
-
-	startMu sync.Mutex
-	stop    context.CancelFunc
-	running sync.WaitGroup
+	mu       sync.Mutex
+	sessions map[pollKey]pollSession // of gateways that ask, or failed to
 }
 
-// polling is what the poller knows of an agent.
-type polling struct {
-	status  agent.Status // when it was last looked at
-	looking bool
-	again   bool                          // look once more
-	polls   map[string]context.CancelFunc // by gateway
+type pollKey struct {
+	db      *store.DB
+	gateway string
+}
+
+// pollSession is what the calls of a gateway, one after the other, share.
+type pollSession struct {
+	begun   bool   // no webhook is left at Telegram, which would keep messages from us
+	next    int64  // number of the update to go on from; 0 for any
+	limit   int    // updates of an answer
+	problem string // of the last call
 }
 
 // Bounds of asking.
 const (
 	pollsAtOnce    = 1000
+	pollAgents     = 8                // whose gateways are read at the same time
 	pollTimeout    = 25 * time.Second // how long Telegram holds an answer back
 	pollLimit      = 100              // updates of an answer
 	firstBackoff   = time.Second      // doubled with each failure
@@ -54,174 +57,133 @@ const (
 // NewPoller makes the poller of g's gateways. On a server that the world can
 // reach it does nothing: there platforms post.
 func NewPoller(g *Gateways) *Poller {
-	p := &Poller{gateways: g, folder: g.folder, log: g.log, slots: make(chan struct{}, pollsAtOnce), asked: func() {}, agents: map[*store.DB]*polling{}}
-	g.changed = p.look
+	return newPoller(g, pollBackoff)
+}
+
+func newPoller(g *Gateways, backoff func(failures int, err error) time.Duration) *Poller {
+	p := &Poller{gateways: g, log: g.log, stored: func() {}, sessions: map[pollKey]pollSession{}}
+	p.agents = work.New(work.Options[*store.DB]{Run: p.plan, Limit: pollAgents,
+		OnError: func(db *store.DB, err error) { p.log.Error("read gateways", "agent", db.ID(), "error", err) }})
+	p.polls = work.New(work.Options[pollKey]{Run: p.poll, Limit: pollsAtOnce, Backoff: backoff,
+		Group:      func(key pollKey) any { return key.db },
+		GroupLimit: func(any) int { return 0 },
+		OnError: func(key pollKey, err error) {
+			p.log.Info("fetch messages of a gateway", "agent", key.db.ID(), "gateway", key.gateway, "error", err)
+		}})
+	if !g.public {
+		g.folder.OnPending(func(db *store.DB, pending store.Pending) { p.agents.EnqueueAt(db, pending.Gateways.Time) })
+	}
 	return p
+}
+
+// pollBackoff is how long a gateway rests after a failure: ever longer, by
+// chance a little more, and as long as the platform asks for.
+func pollBackoff(failures int, err error) time.Duration {
+	pause := work.Exponential(firstBackoff, longestBackoff)(failures, err)
+	return max(pause+time.Duration(rand.Int64N(int64(pause)/4)), asks(err))
 }
 
 // Start begins to ask. It returns at once and may be called twice. The work
 // ends with ctx or Stop.
 func (p *Poller) Start(ctx context.Context) error {
-	p.startMu.Lock()
-	defer p.startMu.Unlock()
-	if p.stop != nil || p.gateways.public {
-		return nil
-	}
-	ctx, p.stop = context.WithCancel(ctx)
-	p.mu.Lock()
-	p.ctx = ctx
-	p.mu.Unlock()
-	for _, db := range p.folder.Agents() {
-		if db.MayPoll() {
-			p.look(db)
-		}
-	}
+	p.agents.Start(ctx)
+	p.polls.Start(ctx)
 	return nil
 }
 
 // Stop cuts the calls under way and waits until nothing runs.
 func (p *Poller) Stop() {
-	p.startMu.Lock()
-	defer p.startMu.Unlock()
-	if p.stop == nil {
-		return
-	}
-	p.stop()
-	p.mu.Lock()
-	p.ctx, p.agents = nil, map[*store.DB]*polling{}
-	p.mu.Unlock()
-	p.running.Wait()
-	p.stop = nil
+	p.agents.Stop()
+	p.polls.Stop()
 }
 
-// Wake tells that something happened to an agent: its status may be another.
-// It returns at once.
-func (p *Poller) Wake(db *store.DB) {
-	p.mu.Lock()
-	a := p.agents[db]
-	same := p.ctx == nil || a != nil && a.status == db.Agent().Status
-	p.mu.Unlock()
-	if !same {
-		p.look(db)
+// plan sees to it that the gateways of an agent that are to ask do, and no
+// others. Those of a paused agent rest.
+func (p *Poller) plan(ctx context.Context, db *store.DB) (work.Next, error) {
+	var wanted []string
+	if !db.Gone() && db.Problem() == nil && db.Agent().Status == agent.StatusActive {
+		var err error
+		if wanted, err = db.PolledGateways(ctx); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
+			return work.Next{}, err
+		}
 	}
+	for _, id := range wanted {
+		p.polls.Enqueue(pollKey{db, id})
+	}
+	for _, key := range p.polls.Keys(db) {
+		if !slices.Contains(wanted, key.gateway) {
+			p.polls.Forget(key)
+			p.set(key, pollSession{})
+		}
+	}
+	return work.Next{}, nil
 }
 
-// look sees to it that the gateways of an agent that are to ask do, and no
-// others. It returns at once.
-func (p *Poller) look(db *store.DB) {
+// poll asks once for a gateway.
+func (p *Poller) poll(ctx context.Context, key pollKey) (work.Next, error) {
+	s := p.session(key)
+	o, next, ok, err := key.db.PollFrom(ctx, key.gateway)
+	switch {
+	case agent.ErrorCode(err) == agent.CodeNotFound, err == nil && (!ok || key.db.Agent().Status != agent.StatusActive):
+		p.set(key, pollSession{})
+		return work.Next{}, nil
+	case err != nil:
+		return work.Next{}, err
+	}
+	if s.problem != "" { // still, and it is not that the gateway changed meanwhile
+		if err := key.db.NoteGatewayError(ctx, key.gateway, s.problem); err != nil {
+			return work.Next{}, err
+		}
+		s.problem = ""
+	}
+	if !s.begun {
+		s.next = next
+	}
+	err = p.fetch(ctx, key.db, o, &s)
+	if ctx.Err() != nil {
+		return work.Next{}, ctx.Err()
+	}
+	if err == nil {
+		p.set(key, s)
+		return work.Next{Again: true}, nil
+	}
+	return work.Next{}, p.fail(ctx, key, o, err)
+}
+
+// fail notes what went wrong with a gateway. A token that is refused ends its
+// asking.
+func (p *Poller) fail(ctx context.Context, key pollKey, o store.OpenGateway, err error) error {
+	problem := "messages could not be fetched: " + told(err)
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		p.set(key, pollSession{})
+		return nil
+	}
+	if !unauthorized(err) {
+		p.set(key, pollSession{problem: problem})
+		return err
+	}
+	p.set(key, pollSession{})
+	p.log.Info("a gateway's token is refused", "agent", key.db.ID(), "gateway", key.gateway, "error", err)
+	return key.db.EndVerify(ctx, o.Gateway, problem)
+}
+
+func (p *Poller) session(key pollKey) pollSession {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ctx == nil {
-		return
+	s := p.sessions[key]
+	if s.limit == 0 {
+		s.limit = pollLimit
 	}
-	a := p.agents[db]
-	if a == nil {
-		a = &polling{polls: map[string]context.CancelFunc{}}
-		p.agents[db] = a
-	}
-	a.status = db.Agent().Status
-	if a.looking {
-		a.again = true
-		return
-	}
-	a.looking = true
-	ctx := p.ctx
-	p.running.Go(func() { p.settle(ctx, db, a) })
+	return s
 }
 
-// settle starts and ends the polls of an agent until they are as they should be.
-func (p *Poller) settle(ctx context.Context, db *store.DB, a *polling) {
-	for {
-		wanted, err := p.wanted(ctx, db)
-		p.mu.Lock()
-		if err != nil && ctx.Err() == nil && agent.ErrorCode(err) != agent.CodeNotFound {
-			p.log.Error("an agent's gateways could not be read", "agent", db.ID(), "error", err)
-		}
-		if err == nil || agent.ErrorCode(err) == agent.CodeNotFound {
-			p.arrange(ctx, db, a, wanted)
-		}
-		if !a.again || ctx.Err() != nil {
-			a.looking = false
-			if agent.ErrorCode(err) == agent.CodeNotFound && p.agents[db] == a {
-				delete(p.agents, db) // the agent was deleted
-			}
-			p.mu.Unlock()
-			return
-		}
-		a.again = false
-		p.mu.Unlock()
-	}
-}
-
-// wanted lists the gateways that are to ask; those of a paused agent rest.
-func (p *Poller) wanted(ctx context.Context, db *store.DB) ([]string, error) {
-	if db.Agent().Status != agent.StatusActive {
-		return nil, nil
-	}
-	return db.PolledGateways(ctx)
-}
-
-// arrange starts what is wanted and ends the rest. The caller holds p.mu.
-func (p *Poller) arrange(ctx context.Context, db *store.DB, a *polling, wanted []string) {
-	keep := map[string]bool{}
-	for _, id := range wanted {
-		keep[id] = true
-		if a.polls[id] != nil || ctx.Err() != nil {
-			continue
-		}
-		one, cancel := context.WithCancel(ctx)
-		a.polls[id] = cancel
-		p.running.Go(func() {
-			defer cancel()
-			p.poll(one, db, id)
-			if one.Err() != nil {
-				return
-			}
-			p.mu.Lock()
-			delete(a.polls, id)
-			p.mu.Unlock()
-			p.look(db) // it ended by itself, and may be wanted again since
-		})
-	}
-	for id, cancel := range a.polls {
-		if !keep[id] {
-			cancel()
-			delete(a.polls, id)
-		}
-	}
-}
-
-// poll asks for one gateway until it is not to any more.
-func (p *Poller) poll(ctx context.Context, db *store.DB, id string) {
-	pause, problem := time.Duration(0), ""
-	for ctx.Err() == nil {
-		o, next, ok, err := db.PollFrom(ctx, id)
-		if err == nil && (!ok || db.Agent().Status != agent.StatusActive) {
-			return
-		}
-		if err == nil && problem != "" { // still, and it is not that the gateway changed meanwhile
-			err = db.NoteGatewayError(ctx, id, problem)
-		}
-		well := false
-		if err == nil {
-			well, err = p.session(ctx, db, o, next)
-			problem = "messages could not be fetched: " + told(err)
-		}
-		if ctx.Err() != nil || agent.ErrorCode(err) == agent.CodeNotFound {
-			return
-		}
-		p.log.Info("a gateway could not fetch its messages", "agent", db.ID(), "gateway", id, "error", err)
-		if unauthorized(err) {
-			if err := db.EndVerify(ctx, o.Gateway, problem); err != nil {
-				p.log.Warn("trouble with a gateway could not be noted", "agent", db.ID(), "gateway", id, "error", err)
-			}
-			return
-		}
-		if well {
-			pause = 0
-		}
-		pause = min(max(2*pause, firstBackoff), longestBackoff)
-		_ = p.gateways.wait(ctx, max(pause+time.Duration(rand.Int64N(int64(pause)/4)), asks(err)))
+func (p *Poller) set(key pollKey, s pollSession) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s == (pollSession{}) {
+		delete(p.sessions, key)
+	} else {
+		p.sessions[key] = s
 	}
 }
 
@@ -239,65 +201,51 @@ func asks(err error) time.Duration {
 	return 0
 }
 
-// session takes away a webhook that may be left at Telegram, which would keep
-// messages from us, and asks until something fails. well tells whether it
-// succeeded at least once.
-func (p *Poller) session(ctx context.Context, db *store.DB, o store.OpenGateway, next int64) (well bool, err error) {
+// fetch makes one call and stores what came. A session begins by taking away a
+// webhook that may be left at Telegram.
+func (p *Poller) fetch(ctx context.Context, db *store.DB, o store.OpenGateway, s *pollSession) error {
 	if o.Locked {
-		return false, failed(lockedConfig, nil)
+		return failed(lockedConfig, nil)
 	}
-	if err := p.limited(ctx, func(ctx context.Context, _ bool) error {
-		return telegram{}.call(ctx, p.gateways, o.Config, "deleteWebhook", true, map[string]bool{"drop_pending_updates": false}, nil)
-	}); err != nil {
-		return false, err
-	}
-	limit := pollLimit
-	for {
-		updates, err := p.ask(ctx, o.Config, next, limit)
-		switch {
-		case err == nil:
-			limit = pollLimit
-		case limit > 1 && told(err) == telegramGarbled: // perhaps longer than we read
-			limit /= 4
-			continue
-		default:
-			return well, err
+	if !s.begun {
+		if err := p.call(ctx, o.Config, "deleteWebhook", true, map[string]bool{"drop_pending_updates": false}, nil); err != nil {
+			return err
 		}
-		// Once none is left, what comes next is new whatever its number.
-		if next, err = p.keep(ctx, db, o, updates); err != nil {
-			return well, err
-		}
-		well = true
-		p.asked()
+		s.begun = true
 	}
+	updates, err := p.ask(ctx, o.Config, s.next, s.limit)
+	switch {
+	case err == nil:
+		s.limit = pollLimit
+	case s.limit > 1 && told(err) == telegramGarbled: // perhaps longer than we read
+		s.limit /= 4
+		return nil
+	default:
+		return err
+	}
+	// Once none is left, what comes next is new whatever its number.
+	if s.next, err = p.keep(ctx, db, o, updates); err != nil {
+		return err
+	}
+	p.stored()
+	return nil
 }
 
 // ask fetches the updates from next on, and waits for the first where none is
-// there.
+// there, unless other gateways wait for their turn.
 func (p *Poller) ask(ctx context.Context, c agent.GatewayConfig, next int64, limit int) (updates []json.RawMessage, err error) {
-	err = p.limited(ctx, func(ctx context.Context, crowded bool) error {
-		hold := int(pollTimeout / time.Second)
-		if crowded {
-			hold = 1
-		}
-		return telegram{}.call(ctx, p.gateways, c, "getUpdates", false, map[string]any{"offset": next, "limit": limit, "timeout": hold, "allowed_updates": []string{}}, &updates)
-	})
+	hold := int(pollTimeout / time.Second)
+	if p.polls.Stats().Ready > 0 {
+		hold = 1
+	}
+	err = p.call(ctx, c, "getUpdates", false, map[string]any{"offset": next, "limit": limit, "timeout": hold, "allowed_updates": []string{}}, &updates)
 	return updates, err
 }
 
-// limited makes a call once there is room for it; crowded tells that others
-// wait for room too.
-func (p *Poller) limited(ctx context.Context, call func(ctx context.Context, crowded bool) error) error {
-	crowded := len(p.slots) == cap(p.slots)
-	select {
-	case p.slots <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-p.slots }()
+func (p *Poller) call(ctx context.Context, c agent.GatewayConfig, method string, again bool, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return call(ctx, crowded)
+	return telegram{}.call(ctx, p.gateways, c, method, again, in, out)
 }
 
 // keep stores updates in one commit with where to go on, which it returns; 0

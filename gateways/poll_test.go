@@ -1,7 +1,6 @@
 package gateways
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,10 +24,6 @@ func newPollRig(t testing.TB) *pollRig {
 	t.Helper()
 	r := newRig(t, func(o *Options) { o.Public, o.Address = false, "http://127.0.0.1:8787" })
 	p := &pollRig{rig: r, bot: newBotServer(t), rounds: make(chan struct{}, 10_000), waits: make(chan time.Duration, 10_000)}
-	p.wait = func(ctx context.Context, d time.Duration) error {
-		p.waits <- d
-		return ctx.Err()
-	}
 	p.begin(t)
 	return p
 }
@@ -36,8 +31,11 @@ func newPollRig(t testing.TB) *pollRig {
 // begin starts a poller, as a program that has just started.
 func (p *pollRig) begin(t testing.TB) {
 	t.Helper()
-	p.poller = NewPoller(p.Gateways)
-	p.poller.asked = func() { p.rounds <- struct{}{} }
+	p.poller = newPoller(p.Gateways, func(failures int, err error) time.Duration {
+		p.waits <- pollBackoff(failures, err)
+		return 0
+	})
+	p.poller.stored = func() { p.rounds <- struct{}{} }
 	for range 2 {
 		if err := p.poller.Start(t.Context()); err != nil {
 			t.Fatal(err)
@@ -160,24 +158,22 @@ func TestPollOfNewNumbers(t *testing.T) {
 func TestPollFollowsGateways(t *testing.T) {
 	p := newPollRig(t)
 	g := p.verified(t)
-	asks := func() bool {
-		p.poller.mu.Lock()
-		defer p.poller.mu.Unlock()
-		a := p.poller.agents[p.db]
-		return a != nil && !a.looking && len(a.polls) == 1
-	}
-	rests := func() bool {
-		p.poller.mu.Lock()
-		defer p.poller.mu.Unlock()
-		a := p.poller.agents[p.db]
-		return a == nil || !a.looking && len(a.polls) == 0
-	}
+	asks := func() bool { return len(p.poller.polls.Keys(p.db)) == 1 }
+	rests := func() bool { return len(p.poller.polls.Keys(p.db)) == 0 }
 	eventually := func(what string, holds func() bool) {
 		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); !holds(); {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s did not come about", what)
+		if err := p.poller.agents.Wait(t.Context(), p.db); err != nil {
+			t.Fatal(err)
+		}
+		if !holds() { // a call that was cut may not have ended yet
+			for _, key := range p.poller.polls.Keys(p.db) {
+				if err := p.poller.polls.Wait(t.Context(), key); err != nil {
+					t.Fatal(err)
+				}
 			}
+		}
+		if !holds() {
+			t.Fatalf("%s did not come about", what)
 		}
 	}
 	eventually("asking after verify", asks)
@@ -200,12 +196,10 @@ func TestPollFollowsGateways(t *testing.T) {
 		{"asking again", func() error { return nil }, asks},
 		{"the agent paused", func() error {
 			_, err := p.folder.UpdateAgent(t.Context(), p.db, agent.AgentChange{Status: agent.Some(agent.StatusPaused)})
-			p.poller.Wake(p.db)
 			return err
 		}, rests},
 		{"the agent active", func() error {
 			_, err := p.folder.UpdateAgent(t.Context(), p.db, agent.AgentChange{Status: agent.Some(agent.StatusActive)})
-			p.poller.Wake(p.db)
 			return err
 		}, asks},
 		{"the gateway deleted", func() error { return p.Delete(t.Context(), p.db, g.ID) }, rests},

@@ -1,318 +1,92 @@
 package gateways
 
 import (
-	"container/heap"
 	"context"
 	"net/url"
+	"slices"
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/work"
 	"satchel/store"
 )
 
-// Bounds of the queue. A target is one scheme, host and port. One that failed
-// gets a single try at a time, so that a target that hangs holds few slots.
+// Bounds of the deliveries. A target is one scheme, host and port. A
+// subscription whose last try failed has one try at a time, so that a target
+// that hangs holds few slots.
 const (
-	triesAtOnce    = 128
-	triesAtTarget  = 8
-	triesAtFailing = 1
-	looksAtOnce    = 4
-	loadedAtOnce   = 64               // ids of due deliveries of a subscription that are in memory
-	lookAgainAfter = 30 * time.Second // when an agent's file could not be read
-	holdAfter      = time.Minute      // when what came of a try could not be written
-	longestTimer   = 30 * time.Second // so that a clock that was set is noticed
+	triesAtOnce   = 128
+	triesAtTarget = 8
+	agentsAtOnce  = 4                 // whose due deliveries are read
+	enqueuedLimit = 4 * triesAtTarget // deliveries of a subscription that are enqueued
+	agentInterval = 5 * time.Millisecond
+	errorPause    = time.Minute // after a try whose outcome could not be written
 )
 
-// queue is what memory knows of the deliveries that wait. Its owner's mu
-// guards it.
-type queue struct {
-	ctx     context.Context // nil: not started
-	agents  map[*store.DB]*sender
-	met     map[*store.DB]bool // agents whose left deliveries were taken up
-	plans   plans
-	timer   stopper // for the earliest plan; nil: none runs
-	rings   time.Time
-	toLook  []*sender
-	lookers int
-	ready   []*line
-	tries   int
-	targets map[string]*target
+// deliveryKey names a delivery in the queue.
+type deliveryKey struct {
+	db         *store.DB
+	id, target string
 }
 
-func newQueue() queue {
-	return queue{agents: map[*store.DB]*sender{}, met: map[*store.DB]bool{}, targets: map[string]*target{}}
+// subscription names a subscription of an agent.
+type subscription struct {
+	db *store.DB
+	id string
 }
 
-// sender is an agent with deliveries that wait or are under way.
-type sender struct {
-	db      *store.DB
-	lines   map[string]*line     // by subscription
-	busy    map[string]bool      // deliveries under way
-	held    map[string]time.Time // deliveries whose outcome could not be written
-	looking bool                 // in toLook, or being looked at
-	again   bool                 // look once more
-	at      time.Time            // when to look next; zero: not planned
-	place   int                  // in plans
+func (w *Webhooks) makeQueues() {
+	w.agents = work.New(work.Options[*store.DB]{Run: w.enqueueDue, Limit: agentsAtOnce, Now: w.now,
+		OnError: func(db *store.DB, err error) { w.log.Error("read due deliveries", "agent", db.ID(), "error", err) }})
+	w.deliveries = work.New(work.Options[deliveryKey]{
+		Run: w.deliver, Limit: triesAtOnce, Now: w.now,
+		Group:      func(key deliveryKey) any { return key.target },
+		GroupLimit: func(any) int { return triesAtTarget },
+		Backoff:    func(int, error) time.Duration { return errorPause },
+		OnError: func(key deliveryKey, err error) {
+			w.log.Error("deliver an event", "agent", key.db.ID(), "delivery", key.id, "error", err)
+		},
+	})
 }
 
-// line is the deliveries of one subscription that are due and loaded.
-type line struct {
-	sender  *sender
-	target  *target
-	ids     []string
-	more    bool // there were more than could be loaded
-	failing bool
-	running int
-	queued  bool // in ready, or parked at its target
-}
-
-// target is where lines lead.
-type target struct {
-	name    string
-	lines   int // that lead here
-	running int
-	parked  []*line
-}
-
-// plans orders agents by when they are to be looked at.
-type plans []*sender
-
-func (p plans) Len() int           { return len(p) }
-func (p plans) Less(i, j int) bool { return p[i].at.Before(p[j].at) }
-func (p plans) Swap(i, j int)      { p[i], p[j] = p[j], p[i]; p[i].place, p[j].place = i, j }
-
-// Push is for container/heap.
-func (p *plans) Push(x any) { s := x.(*sender); s.place = len(*p); *p = append(*p, s) }
-
-// Pop is for container/heap.
-func (p *plans) Pop() any {
-	last := (*p)[len(*p)-1]
-	*p = (*p)[:len(*p)-1]
-	return last
-}
-
-// Kick tells that deliveries of an agent may be due. It returns at once.
-// Before Start the work waits for it.
-func (w *Webhooks) Kick(db *store.DB) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lookAt(w.sender(db))
-	w.pump()
-}
-
-func (w *Webhooks) serve() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.arm()
-	w.pump()
-}
-
-func (w *Webhooks) sender(db *store.DB) *sender {
-	s := w.queue.agents[db]
-	if s == nil {
-		s = &sender{db: db, lines: map[string]*line{}, busy: map[string]bool{}, held: map[string]time.Time{}}
-		w.queue.agents[db] = s
-	}
-	return s
-}
-
-// plan sees to it that an agent is looked at by a moment. The caller
-// holds w.mu and arms the timer.
-func (w *Webhooks) plan(s *sender, at time.Time) {
-	switch {
-	case s.at.IsZero():
-		s.at = at
-		heap.Push(&w.queue.plans, s)
-	case at.Before(s.at):
-		s.at = at
-		heap.Fix(&w.queue.plans, s.place)
+// notify enqueues an agent whose deliveries may be due.
+func (w *Webhooks) notify(db *store.DB, p store.Pending) {
+	if p.Changed {
+		w.agents.Retry(db)
+	} else {
+		w.agents.EnqueueAt(db, p.Deliveries.Time)
 	}
 }
 
-func (w *Webhooks) lookAt(s *sender) {
-	if s.looking {
-		s.again = true
-		return
-	}
-	s.looking = true
-	w.queue.toLook = append(w.queue.toLook, s)
+// suspended reports whether the deliveries of an agent wait for its status or
+// file to change.
+func suspended(db *store.DB) bool {
+	return db.Gone() || db.Problem() != nil || db.Agent().Status == agent.StatusDisabled
 }
 
-// arm sets the timer for the earliest plan.
-func (w *Webhooks) arm() {
-	q := &w.queue
-	if q.ctx == nil || len(q.plans) == 0 {
-		return
+// enqueueDue enqueues the deliveries of an agent that are due.
+func (w *Webhooks) enqueueDue(ctx context.Context, db *store.DB) (work.Next, error) {
+	if suspended(db) {
+		return work.Next{}, nil
 	}
-	at := q.plans[0].at
-	if q.timer != nil && !at.Before(q.rings) {
-		return
-	}
-	if q.timer != nil {
-		q.timer.Stop()
-	}
-	pause := min(max(at.Sub(w.now()), 0), longestTimer)
-	q.rings = w.now().Add(pause)
-	q.timer = w.after(pause, w.rung)
-}
-
-// rung looks at the agents whose time has come.
-func (w *Webhooks) rung() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.queue.timer = nil
-	now := w.now()
-	for len(w.queue.plans) > 0 && !w.queue.plans[0].at.After(now) {
-		s := heap.Pop(&w.queue.plans).(*sender)
-		s.at = time.Time{}
-		w.lookAt(s)
-	}
-	w.arm()
-	w.pump()
-}
-
-// pump starts what there is room for. The caller holds w.mu.
-func (w *Webhooks) pump() {
-	q := &w.queue
-	if q.ctx == nil || q.ctx.Err() != nil {
-		return
-	}
-	ctx := q.ctx
-	for len(q.toLook) > 0 && q.lookers < looksAtOnce {
-		s := q.toLook[0]
-		q.toLook = q.toLook[1:]
-		q.lookers++
-		w.running.Go(func() { w.look(ctx, s) })
-	}
-	for len(q.ready) > 0 && q.tries < triesAtOnce {
-		l := q.ready[0]
-		q.ready = q.ready[1:]
-		l.queued = false
-		switch {
-		case len(l.ids) == 0 || l.running >= l.most():
-			w.unpark(l.target) // the place that it leaves
-		case l.target.running >= triesAtTarget:
-			l.queued = true
-			l.target.parked = append(l.target.parked, l)
-		default:
-			w.start(ctx, l)
-			w.line(l)
-		}
-	}
-}
-
-func (l *line) most() int {
-	if l.failing {
-		return triesAtFailing
-	}
-	return triesAtTarget
-}
-
-// line puts a line with work among the ready ones.
-func (w *Webhooks) line(l *line) {
-	if !l.queued && len(l.ids) > 0 && l.running < l.most() {
-		l.queued = true
-		w.queue.ready = append(w.queue.ready, l)
-	}
-}
-
-// start begins a try of the first delivery of a line.
-func (w *Webhooks) start(ctx context.Context, l *line) {
-	id := l.ids[0]
-	l.ids = l.ids[1:]
-	l.sender.busy[id] = true
-	l.running++
-	l.target.running++
-	w.queue.tries++
-	w.running.Go(func() { w.try(ctx, l, id) })
-}
-
-// look loads what is due of an agent, and plans the rest.
-func (w *Webhooks) look(ctx context.Context, s *sender) {
-	var due []store.Due
-	var next agent.Time
-	var err error
-	now := w.now()
-	if s.db.Agent().Status != agent.StatusDisabled { // its deliveries rest; a change of the agent kicks
-		due, next, err = s.db.DueDeliveries(ctx, agent.At(now), loadedAtOnce)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.queue.lookers--
-	s.looking = false
-	switch {
-	case ctx.Err() != nil:
-		s.again = true // after the next Start
-	case agent.ErrorCode(err) == agent.CodeNotFound || s.db.Problem() != nil:
-		due = nil
-		delete(w.queue.met, s.db)
-	case err != nil:
-		w.log.Error("read the deliveries of an agent", "agent", s.db.ID(), "error", err)
-		w.plan(s, now.Add(lookAgainAfter))
-	case !next.IsZero():
-		w.plan(s, next.Time)
+	due, next, err := db.DueDeliveries(ctx, agent.At(w.now()), enqueuedLimit)
+	if err != nil {
+		return work.Next{}, ignoreNotFound(err)
 	}
 	for _, d := range due {
-		w.load(s, d, now)
-	}
-	for id, until := range s.held {
-		if !now.Before(until) {
-			delete(s.held, id)
+		target := targetName(d.URL)
+		for _, id := range w.untried(subscription{db, d.WebhookID}, d.IDs) {
+			w.deliveries.Enqueue(deliveryKey{db, id, target})
 		}
 	}
-	if s.again {
-		s.again = false
-		w.lookAt(s)
-	}
-	w.forget(s)
-	w.arm()
-	w.pump()
+	return work.Next{At: next.Time, Rest: agentInterval}, nil
 }
 
-// load takes up what is due of one subscription.
-func (w *Webhooks) load(s *sender, d store.Due, now time.Time) {
-	l := s.lines[d.WebhookID]
-	if l == nil {
-		l = &line{sender: s}
-		s.lines[d.WebhookID] = l
-	}
-	if !l.queued && l.running == 0 {
-		w.leadTo(l, targetName(d.URL))
-	}
-	l.failing, l.more, l.ids = d.Failing, len(d.IDs) == loadedAtOnce, l.ids[:0:0]
-	for _, id := range d.IDs {
-		if until, ok := s.held[id]; ok && now.Before(until) {
-			w.plan(s, until)
-			continue
-		}
-		if !s.busy[id] {
-			l.ids = append(l.ids, id)
-		}
-	}
-	w.line(l)
-}
-
-// leadTo gives a line its target; "" takes it away.
-func (w *Webhooks) leadTo(l *line, name string) {
-	if t := l.target; t != nil {
-		if t.name == name {
-			return
-		}
-		if t.lines--; t.lines == 0 {
-			delete(w.queue.targets, t.name)
-		}
-		l.target = nil
-	}
-	if name == "" {
-		return
-	}
-	t := w.queue.targets[name]
-	if t == nil {
-		t = &target{name: name}
-		w.queue.targets[name] = t
-	}
-	t.lines++
-	l.target = t
+// untried returns the deliveries of a subscription that are not being tried.
+func (w *Webhooks) untried(s subscription, ids []string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.DeleteFunc(ids, func(id string) bool { return w.tries[s][id] })
 }
 
 func targetName(raw string) string {
@@ -323,15 +97,74 @@ func targetName(raw string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// forget drops what is at rest, so that memory holds working agents only.
-func (w *Webhooks) forget(s *sender) {
-	for id, l := range s.lines {
-		if len(l.ids) == 0 && l.running == 0 && !l.queued {
-			delete(s.lines, id)
-			w.leadTo(l, "")
-		}
+// deliver tries a delivery once, if it is still due.
+func (w *Webhooks) deliver(ctx context.Context, key deliveryKey) (work.Next, error) {
+	if suspended(key.db) {
+		return work.Next{}, nil
 	}
-	if len(s.lines) == 0 && !s.looking && s.at.IsZero() && w.queue.agents[s.db] == s {
-		delete(w.queue.agents, s.db)
+	o, err := key.db.Outgoing(ctx, key.id, agent.At(w.now()))
+	if err != nil || o == nil || !w.begin(key, o) {
+		return work.Next{}, ignoreNotFound(err)
 	}
+	defer w.end(key.db, o)
+	return work.Next{}, ignoreNotFound(w.attempt(ctx, key.db, o))
+}
+
+func ignoreNotFound(err error) error {
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		return nil
+	}
+	return err
+}
+
+// begin reports whether a delivery may be tried now, and notes that it is. One
+// that may not is enqueued again when a try of its subscription ends, or for
+// its new target.
+func (w *Webhooks) begin(key deliveryKey, o *store.Outgoing) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := subscription{key.db, o.WebhookID}
+	tries := w.tries[s]
+	if tries[o.ID] || o.Failing && len(tries) > 0 || targetName(o.URL) != key.target {
+		return false
+	}
+	if tries == nil {
+		tries = map[string]bool{}
+		w.tries[s] = tries
+	}
+	tries[o.ID] = true
+	return true
+}
+
+// end notes that a try has ended, and has its agent's next deliveries enqueued.
+func (w *Webhooks) end(db *store.DB, o *store.Outgoing) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := subscription{db, o.WebhookID}
+	if delete(w.tries[s], o.ID); len(w.tries[s]) == 0 {
+		delete(w.tries, s)
+	}
+	w.agents.Enqueue(db)
+}
+
+// attempt makes a try and stores its outcome, unless Stop cut it.
+func (w *Webhooks) attempt(ctx context.Context, db *store.DB, o *store.Outgoing) error {
+	marked := ctx
+	if o.Chain.Depth > 0 {
+		marked = w.own.Mark(ctx, agent.ChainHeader, o.Chain.Signed())
+	}
+	a, asked := w.post(marked, o.URL, o.Secrets, o.EventID, o.Body)
+	if a.Error != "" && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	a.DeliveryID, a.WebhookID = o.ID, o.WebhookID
+	if pause, again := nextTry(o.Attempt+1, asked); a.Error != "" && !a.Gone && again {
+		a.Next = agent.At(w.now().Add(pause))
+	}
+	off, err := db.EndAttempt(context.WithoutCancel(ctx), a)
+	if off {
+		w.log.Warn("a webhook subscription was switched off", "agent", db.ID(), "webhook", o.WebhookID)
+	}
+	w.tried(a)
+	return err
 }

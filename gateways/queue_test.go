@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -105,11 +106,11 @@ func TestRestart(t *testing.T) {
 	h.stop()
 	r.script(nil)
 	h = openHouse(t, path, at)
-	at.pass(2 * time.Second)
-	if len(r.got) > 0 {
+	h.pass(2 * time.Second)
+	if h.due(t)+len(r.got) > 0 {
 		t.Error("tried again too early")
 	}
-	at.pass(6 * time.Second)
+	h.pass(6 * time.Second)
 	if r.next(t); h.try(t).Error != "" {
 		t.Error("the second try failed")
 	}
@@ -201,9 +202,152 @@ func TestStartStop(t *testing.T) {
 			t.Fatal(a.Error)
 		}
 	}
-	h.webhooks.mu.Lock()
-	defer h.webhooks.mu.Unlock()
-	if q := &h.webhooks.queue; q.tries != 0 || len(q.targets) != 0 || len(q.agents) != 0 {
-		t.Errorf("left in memory: %d tries, %d targets, %d agents", q.tries, len(q.targets), len(q.agents))
+	h.webhooks.Stop()
+	if n := len(h.webhooks.tries); n > 0 {
+		t.Errorf("%d subscriptions with tries are left in memory", n)
 	}
+}
+
+// TestRetryTime: a delivery that falls due is tried without anything else
+// happening, whoever stored it.
+func TestRetryTime(t *testing.T) {
+	h := openHouse(t, t.TempDir(), nil)
+	r := newReceiver(t, nil)
+	hook, _ := subscribe(t, h, r.URL, "contact.created")
+	now := time.Now()
+	if err := h.db.NoteDelivery(t.Context(), agent.Delivery{ID: "delivery-later", Event: "contact.created", EventID: "event-later", WebhookID: hook.ID,
+		Status: agent.DeliveryPending, NextAttemptAt: agent.At(now.Add(50 * time.Millisecond)), CreatedAt: agent.At(now)}, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if a := h.try(t); a.DeliveryID != "delivery-later" || a.Error != "" {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestFailingSubscription: after a failure a subscription has one try at a
+// time, another at the same target is not held up, and after a success the
+// rest is delivered.
+func TestFailingSubscription(t *testing.T) {
+	h := newHouse(t)
+	var mu sync.Mutex
+	requests, running, most := 0, 0, 0
+	release := make(chan struct{})
+	well := make(chan struct{}, 100)
+	r := newReceiver(t, func(_ int, w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/well" {
+			well <- struct{}{}
+			return
+		}
+		mu.Lock()
+		requests++
+		running++
+		most = max(most, running)
+		first := requests == 1
+		mu.Unlock()
+		if first {
+			w.WriteHeader(500)
+		} else {
+			<-release
+		}
+		mu.Lock()
+		running--
+		mu.Unlock()
+	})
+	failing, _ := subscribe(t, h, r.URL+"/failing", "contact.*")
+	contact(t, h.db, "first")
+	if a := h.try(t); a.Status != 500 {
+		t.Fatalf("%+v", a)
+	}
+	subscribe(t, h, r.URL+"/well", "contact.created")
+	const events = 60
+	for i := range events {
+		contact(t, h.db, fmt.Sprint(i))
+	}
+	for range events {
+		<-well
+		h.try(t)
+	}
+	mu.Lock()
+	if most != 1 {
+		t.Errorf("%d tries at once of a subscription that fails", most)
+	}
+	mu.Unlock()
+	close(release)
+	for range events {
+		if a := h.try(t); a.WebhookID != failing.ID || a.Error != "" {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// TestSubscriptionStartsToFail: after the first failure no delivery that was
+// enqueued before begins while others are being tried.
+func TestSubscriptionStartsToFail(t *testing.T) {
+	h := newHouse(t)
+	arrived, fail, release := make(chan bool, 100), make(chan bool), make(chan bool)
+	r := newReceiver(t, func(_ int, w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/well" {
+			return
+		}
+		arrived <- true
+		select {
+		case <-fail:
+			w.WriteHeader(500)
+		case <-release:
+		}
+	})
+	defer close(release)
+	subscribe(t, h, r.URL+"/failing", "contact.created")
+	for i := range 2 * triesAtTarget {
+		contact(t, h.db, fmt.Sprint(i))
+	}
+	for range triesAtTarget {
+		<-arrived
+	}
+	subscribe(t, h, r.URL+"/well", "contact.created")
+	contact(t, h.db, "last")
+	fail <- true
+	if a := h.try(t); a.Status != 500 {
+		t.Fatalf("%+v", a)
+	}
+	if a := h.try(t); a.Error != "" {
+		t.Fatalf("%+v", a)
+	}
+	if n := len(arrived); n > 0 {
+		t.Errorf("%d tries too many", n)
+	}
+}
+
+// TestTargetChanges: what is due goes to the new address of a subscription,
+// but a delivery that is being tried at the old one has no second try
+// meanwhile.
+func TestTargetChanges(t *testing.T) {
+	h := newHouse(t)
+	arrived, release := make(chan struct{}), make(chan struct{})
+	former := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+		close(arrived)
+		<-release
+		w.WriteHeader(500)
+	})
+	hook, _ := subscribe(t, h, former.URL, "contact.created")
+	contact(t, h.db, "before")
+	<-arrived
+	current := newReceiver(t, nil)
+	if _, err := h.webhooks.Update(t.Context(), h.db, hook.ID, agent.WebhookChange{URL: agent.Some(current.URL)}); err != nil {
+		t.Fatal(err)
+	}
+	contact(t, h.db, "after")
+	if d := current.next(t); !strings.Contains(string(d.body), "after") {
+		t.Errorf("delivered %s", d.body)
+	}
+	h.try(t)
+	close(release)
+	if a := h.try(t); a.Status != 500 {
+		t.Errorf("%+v", a)
+	}
+	h.pass(10 * time.Second)
+	if d := current.next(t); !strings.Contains(string(d.body), "before") {
+		t.Errorf("delivered %s", d.body)
+	}
+	h.try(t)
 }

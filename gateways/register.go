@@ -47,7 +47,6 @@ func (g *Gateways) Register(ctx context.Context, db *store.DB, id, base string) 
 		return r, db.NoteGatewayError(context.WithoutCancel(ctx), id, "the webhook could not be registered: "+r.Error)
 	}
 	r.Success = true
-	defer g.changed(db)
 	return r, db.SetWebhookBase(context.WithoutCancel(ctx), id, base)
 }
 

@@ -15,7 +15,7 @@ import (
 // resend sends email by Resend, https://resend.com/docs/api-reference.
 type resend struct{}
 
-const resendBase = "https://api.resend.com"
+const resendBase = agent.ResendAPI
 
 // ResendInfo is what verifying tells of an account.
 type ResendInfo struct {

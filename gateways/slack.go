@@ -17,7 +17,7 @@ import (
 // slack is behind gateways of the type team_chat, https://docs.slack.dev.
 type slack struct{}
 
-const slackBase = "https://slack.com/api"
+const slackBase = agent.SlackAPI
 
 // slackLimit is how many characters Slack keeps of a message.
 const slackLimit = 40_000

@@ -42,19 +42,6 @@ func (smtp) missing(c agent.GatewayConfig) []string {
 	return fields
 }
 
-// smtpPort is the port of a config, else the usual one of its way of TLS.
-func smtpPort(c agent.GatewayConfig) int {
-	switch {
-	case c.SMTPPort != 0:
-		return c.SMTPPort
-	case c.SMTPTLS == "tls":
-		return 465
-	case c.SMTPTLS == "none":
-		return 25
-	}
-	return 587
-}
-
 // smtpSession is a conversation with a mail server, greeted, secured and
 // logged in. Close it.
 type smtpSession struct {
@@ -90,7 +77,7 @@ func (smtp) open(ctx context.Context, g *Gateways, c agent.GatewayConfig) (*smtp
 	if c.SMTPTLS == "" || c.SMTPTLS == "starttls" {
 		policy = gomail.TLSMandatory
 	}
-	options := []gomail.Option{gomail.WithPort(smtpPort(c)), gomail.WithTimeout(smtpTimeout), gomail.WithTLSConfig(config),
+	options := []gomail.Option{gomail.WithPort(c.MailPort()), gomail.WithTimeout(smtpTimeout), gomail.WithTLSConfig(config),
 		gomail.WithTLSPolicy(policy), gomail.WithDialContextFunc(dial), gomail.WithoutRset()}
 	if c.SMTPUsername != "" {
 		options = append(options, gomail.WithUsername(c.SMTPUsername), gomail.WithPassword(c.SMTPPassword), smtpLogin(c))
@@ -103,9 +90,18 @@ func (smtp) open(ctx context.Context, g *Gateways, c agent.GatewayConfig) (*smtp
 		if s.conn != nil {
 			s.close()
 		}
+		if policy == gomail.TLSMandatory && lacksSTARTTLS(err) {
+			return nil, failed("the mail server offers no STARTTLS: set config.smtpTls to tls or none", err)
+		}
 		return nil, smtpFailure(err)
 	}
 	return s, nil
+}
+
+// lacksSTARTTLS reports whether a mail server was left because it does not offer
+// STARTTLS. The library has no value for this error, only a text.
+func lacksSTARTTLS(err error) bool {
+	return smtpStatus(err) == 0 && strings.Contains(err.Error(), "does not support STARTTLS")
 }
 
 // smtpLogin names the ways to log in, the best first. Where the config asks
@@ -128,7 +124,7 @@ func (m smtp) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (a
 	if err := s.smtp.Noop(); err != nil {
 		return nil, smtpFailure(err)
 	}
-	info := SMTPInfo{Host: c.SMTPHost, Port: smtpPort(c), TLS: "none"}
+	info := SMTPInfo{Host: c.SMTPHost, Port: c.MailPort(), TLS: "none"}
 	if state, ok := s.smtp.TLSConnectionState(); ok {
 		info.TLS = tls.VersionName(state.Version)
 	}

@@ -19,7 +19,7 @@ import (
 // https://core.telegram.org/bots/api.
 type telegram struct{}
 
-const telegramBase = "https://api.telegram.org"
+const telegramBase = agent.TelegramAPI
 
 // telegramLimit is how many characters a message of Telegram's may have.
 const telegramLimit = 4096

@@ -26,7 +26,7 @@ var (
 	twilioWhatsApp = twilio{"whatsapp:"}
 )
 
-const twilioBase = "https://api.twilio.com"
+const twilioBase = agent.TwilioAPI
 
 // twilioLimit is how many characters a message may have.
 const twilioLimit = 1600

@@ -10,6 +10,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/egress"
+	"satchel/agent/work"
 	"satchel/store"
 )
 
@@ -17,6 +18,7 @@ import (
 type Options struct {
 	Folder  *store.Folder
 	Allow   []netip.Prefix // private ranges that outbound calls may reach
+	Own     *egress.Own    // what this server is called; may be nil
 	Version string         // of the program, for User-Agent
 	Address string         // this server's own, without a slash at its end
 	Public  bool           // platforms can reach it there
@@ -25,109 +27,58 @@ type Options struct {
 
 // Webhooks delivers events to the subscriptions of all agents.
 type Webhooks struct {
-	folder  *store.Folder
 	guard   *egress.Client
 	client  *http.Client
+	own     *egress.Own
 	version string
 	log     *slog.Logger
 	now     func() time.Time
-	after   func(time.Duration, func()) stopper
-	tried   func(*store.Attempt) // is told of each try; tests set it
+	tried   func(store.Attempt) // is called after each try; tests set it
 
-	mu    sync.Mutex
-	queue queue
+	agents     *work.Queue[*store.DB] // whose deliveries may be due
+	deliveries *work.Queue[deliveryKey]
 
-	startMu sync.Mutex
-	stop    context.CancelFunc
-	running sync.WaitGroup
+	mu    sync.Mutex                       // protects tries
+	tries map[subscription]map[string]bool // deliveries that are being tried
 }
 
-// stopper is a timer that can be stopped.
-type stopper interface{ Stop() bool }
-
 // NewWebhooks makes the deliverer of a folder's subscriptions.
-func NewWebhooks(o Options) *Webhooks {
-	w := &Webhooks{folder: o.Folder, version: o.Version, log: o.Log, now: time.Now, tried: func(*store.Attempt) {},
-		guard: egress.New(egress.Policy{Allow: o.Allow, HeaderTimeout: tryTimeout}),
-		after: func(d time.Duration, f func()) stopper { return time.AfterFunc(d, f) }}
+func NewWebhooks(o Options) *Webhooks { return newWebhooks(o, time.Now) }
+
+func newWebhooks(o Options, now func() time.Time) *Webhooks {
+	w := &Webhooks{own: o.Own, version: o.Version, log: o.Log, now: now, tried: func(store.Attempt) {},
+		guard: egress.New(egress.Policy{Allow: o.Allow, HeaderTimeout: tryTimeout}), tries: map[subscription]map[string]bool{}}
 	if w.log == nil {
 		w.log = slog.Default()
 	}
 	w.client = w.guard.HTTP()
 	w.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	w.queue = newQueue()
+	w.makeQueues()
+	o.Folder.OnPending(w.notify)
 	return w
 }
 
 // Start begins to deliver, first what was left. It returns at once and may be
 // called twice. The work ends with ctx or Stop.
 func (w *Webhooks) Start(ctx context.Context) error {
-	w.startMu.Lock()
-	defer w.startMu.Unlock()
-	if w.stop != nil {
-		return nil
-	}
-	ctx, w.stop = context.WithCancel(ctx)
-	w.mu.Lock()
-	w.queue.ctx = ctx
-	w.mu.Unlock()
-	for _, db := range w.folder.Agents() {
-		w.Resume(db)
-	}
-	w.serve()
+	w.agents.Start(ctx)
+	w.deliveries.Start(ctx)
 	return nil
-}
-
-// Resume takes up the deliveries that an agent had when its file was loaded,
-// the first time that it is asked to. It returns at once.
-func (w *Webhooks) Resume(db *store.DB) {
-	next := db.NextDelivery()
-	if next.IsZero() {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.queue.met[db] {
-		w.queue.met[db] = true
-		w.plan(w.sender(db), next.Time)
-		w.arm()
-	}
 }
 
 // Stop cuts the tries under way, which count for nothing, and waits until
 // nothing runs. What is left goes on with the next Start.
 func (w *Webhooks) Stop() {
-	w.startMu.Lock()
-	defer w.startMu.Unlock()
-	if w.stop == nil {
-		return
-	}
-	w.stop()
-	w.mu.Lock()
-	w.queue.ctx = nil
-	if w.queue.timer != nil {
-		w.queue.timer.Stop()
-		w.queue.timer = nil
-	}
-	w.mu.Unlock()
-	w.running.Wait()
+	w.agents.Stop()
+	w.deliveries.Stop()
 	w.guard.CloseIdleConnections()
-	w.stop = nil
 }
 
 // Handle makes the deliveries of an agent's events: it is the consumer that
 // the dispatcher calls.
 func (w *Webhooks) Handle(ctx context.Context, db *store.DB, events []agent.Event) (int, error) {
-	made, err := db.EnqueueDeliveries(ctx, events, agent.At(w.now()))
-	if err != nil {
+	if _, err := db.EnqueueDeliveries(ctx, events, agent.At(w.now())); err != nil {
 		return 0, err
-	}
-	changed := false // an agent that was disabled may be so no more
-	for _, e := range events {
-		changed = changed || e.Type == agent.EventAgentUpdated
-	}
-	if made > 0 || changed {
-		w.Kick(db)
 	}
 	return len(events), nil
 }
@@ -155,16 +106,12 @@ func (w *Webhooks) Update(ctx context.Context, db *store.DB, id string, change a
 			return agent.Webhook{}, err
 		}
 	}
-	changed, err := db.UpdateWebhook(ctx, id, change)
-	w.Kick(db)
-	return changed, err
+	return db.UpdateWebhook(ctx, id, change)
 }
 
 // Delete removes a subscription with its deliveries.
 func (w *Webhooks) Delete(ctx context.Context, db *store.DB, id string) error {
-	err := db.DeleteWebhook(ctx, id)
-	w.Kick(db)
-	return err
+	return db.DeleteWebhook(ctx, id)
 }
 
 // formerSecretFor is how long the secret before a new one signs along.
@@ -175,7 +122,6 @@ const formerSecretFor = 24 * time.Hour
 func (w *Webhooks) Rotate(ctx context.Context, db *store.DB, id string) (agent.Webhook, string, error) {
 	secret := agent.NewWebhookSecret()
 	changed, err := db.RotateWebhookSecret(ctx, id, secret, agent.At(w.now().Add(formerSecretFor)))
-	w.Kick(db)
 	return changed, secret, err
 }
 
@@ -226,9 +172,5 @@ func (w *Webhooks) Test(ctx context.Context, db *store.DB, id string) (agent.Del
 
 // Redeliver makes a delivery due again under the same webhook-id.
 func (w *Webhooks) Redeliver(ctx context.Context, db *store.DB, webhookID, id string) (agent.Delivery, error) {
-	d, err := db.Redeliver(ctx, webhookID, id, agent.At(w.now()))
-	if err == nil {
-		w.Kick(db)
-	}
-	return d, err
+	return db.Redeliver(ctx, webhookID, id, agent.At(w.now()))
 }

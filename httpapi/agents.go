@@ -194,7 +194,6 @@ func (s *Server) updateAgent(c *Call, in *updateAgentIn) (agent.Agent, error) {
 	a, err := s.folder.UpdateAgent(c, c.DB, in.Body)
 	if err == nil && in.Body.Status.Given {
 		s.flow.Follow(c, c.DB, false)
-		s.kick(c) // an agent that was disabled may have work waiting
 	}
 	return a, err
 }
@@ -205,7 +204,6 @@ func (s *Server) deleteAgent(c *Call, _ *agentIn) (Success, error) {
 		return Success{}, err
 	}
 	s.flow.Follow(c, c.DB, true)
-	s.kick(c) // crawls of it are cut
 	return Success{true, fmt.Sprintf("agent %s was deleted with all its data", name)}, nil
 }
 
@@ -251,7 +249,7 @@ func (s *Server) importAgent(c *Call) error {
 	if err != nil {
 		return err
 	}
-	db, err := s.folder.Import(c, file, maxImport, c.Identity.Email)
+	db, err := s.folder.Import(c, file, maxImport, c.Identity)
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,11 @@ func (c *visitor) send(tb testing.TB, method, path, body string) answer {
 
 func (c *visitor) do(tb testing.TB, method, path string, body io.Reader, media string) answer {
 	tb.Helper()
+	var sent []byte
+	if text, ok := body.(*strings.Reader); ok {
+		sent = make([]byte, text.Len())
+		_, _ = text.ReadAt(sent, 0) // a Reader of a text has it all
+	}
 	req, err := http.NewRequestWithContext(tb.Context(), method, c.url+path, body)
 	if err != nil {
 		tb.Fatal(err)
@@ -72,13 +77,14 @@ func (c *visitor) do(tb testing.TB, method, path string, body io.Reader, media s
 		tb.Fatal(err)
 	}
 	a := answer{Response: resp, text: string(raw)}
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && resp.Header.Get("Content-Encoding") == "" {
 		dec := json.NewDecoder(bytes.NewReader(raw))
 		dec.UseNumber()
 		if err := dec.Decode(&a.json); err != nil {
 			tb.Fatalf("%s %s: %v in %s", method, path, err, raw)
 		}
 	}
+	checkContract(tb, req, sent, a)
 	return a
 }
 

@@ -155,12 +155,12 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	index := vector.New(folder, vector.Local(), quiet)
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	embedders := egress.New(egress.Policy{Allow: loopback})
-	index.Reach(vector.Outside{Feeds: feed.NewClient(loopback, "test"), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
+	index.SetRemote(vector.Remote{Feeds: feed.NewClient(loopback, "test"), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
 	if err := index.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
 	crawler := crawl.New(crawl.Options{Folder: folder, Allow: loopback, Extract: document.ReadPage,
-		Ready: index.Kick, Manners: crawl.Politeness{Delay: -1}, Log: quiet})
+		Manners: crawl.Politeness{Delay: -1}, Log: quiet})
 	if err := crawler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
@@ -170,19 +170,18 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	models := egress.New(egress.Policy{Allow: loopback, MaxResponse: -1})
 	servers := registry.New(registry.Options{Folder: folder, Allow: loopback, Version: "test", Log: quiet})
 	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: egress.New(egress.Policy{Allow: loopback}), Version: "test", Log: quiet})
-	chats := agentchat.New(agentchat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP()}), Index: index, Tools: toolbox.Tools, Log: quiet})
+	chats := agentchat.New(agentchat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP(), CheckURL: models.CheckURL}), Index: index, Tools: toolbox.Tools, Log: quiet})
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
 	platforms := gateways.New(gateways.Options{Folder: folder, Allow: loopback, Address: "http://127.0.0.1:8787", Version: "test", Log: quiet})
 	poller, answerer := gateways.NewPoller(platforms), gateways.NewAnswerer(platforms, chats.Answer)
 	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle}, dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents},
 		dispatch.Consumer{Name: store.ConsumerAnswers, Handle: answerer.Handle, Triggers: true})
-	folder.OnEvents(func(db *store.DB) { dispatcher.Wake(db); poller.Wake(db) })
 	if err := errors.Join(scripts.Start(context.Background()), engine.Start(context.Background()), webhooks.Start(context.Background()), platforms.Start(context.Background()),
 		poller.Start(context.Background()), answerer.Start(context.Background()), dispatcher.Start(context.Background())); err != nil {
 		tb.Fatal(err)
 	}
 	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: quiet,
-		Runners: callee.House{Engine: engine, Chat: chats, Toolbox: toolbox, Index: index, Crawler: crawler}.Runners()})
+		Runners: callee.House{Engine: engine, Chat: chats, Toolbox: toolbox}.Runners()})
 	if err := scheduler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}

@@ -169,6 +169,15 @@ func checkMedia(r *http.Request, allowed ...string) error {
 	return nil
 }
 
+// checkBodyMedia refuses a body of a kind that a page may send to another site
+// without asking, on routes that read no body too.
+func checkBodyMedia(r *http.Request) error {
+	if r.ContentLength == 0 || r.ContentLength < 0 && r.Header.Get(echo.HeaderContentType) == "" { // the latter may still be empty
+		return nil
+	}
+	return checkMedia(r, echo.MIMEApplicationJSON, echo.MIMEMultipartForm)
+}
+
 // readBody reads a JSON body. A request without any body reads as nothing.
 func readBody(r *http.Request) ([]byte, error) {
 	if r.ContentLength > maxJSONBody {

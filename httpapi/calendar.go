@@ -141,14 +141,22 @@ func describeTasks(c *Call, items []taskItem) error {
 	return err
 }
 
-type createTaskIn struct{ Body agent.TaskChange }
+type createTaskIn struct {
+	Body struct {
+		Title     string                     `json:"title" required:"true" example:"Weekly review"`
+		StartTime agent.Optional[agent.Time] `json:"start_time" required:"true" format:"date-time"`
+		agent.TaskChange
+	}
+}
 
 func taskLocation(c *Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/calendar/" + out.(agent.Task).ID
 }
 
 func (s *Server) createTask(c *Call, in *createTaskIn) (agent.Task, error) {
-	return c.DB.CreateTask(c, in.Body, s.options.Scheduler.CheckTask)
+	change := in.Body.TaskChange
+	change.Title, change.StartTime = agent.Some(in.Body.Title), in.Body.StartTime
+	return c.DB.CreateTask(c, change, s.options.Scheduler.CheckTask)
 }
 
 type taskIn struct {

@@ -24,8 +24,8 @@ type chatIn struct {
 		ConversationID string `json:"conversation_id,omitempty" doc:"Goes on with this conversation; a new one without it."`
 		ContactID      string `json:"contact_id,omitempty" doc:"Of a new conversation."`
 		Stream         bool   `json:"stream,omitempty" doc:"Answer as server-sent events: delta, tool_call, tool_result, sources, done, error."`
-		Tools          choice `json:"tools,omitempty" doc:"Ids of the tools that may be called; true for all (the default), false for none."`
-		Sources        choice `json:"sources,omitempty" doc:"Ids of the sources to look in; true for all (the default), false for none."`
+		Tools          choice `json:"tools,omitempty" types:"boolean,[]string" doc:"Ids of the tools that may be called; true for all (the default), false for none."`
+		Sources        choice `json:"sources,omitempty" types:"boolean,[]string" doc:"Ids of the sources to look in; true for all (the default), false for none."`
 	}
 }
 

@@ -195,8 +195,10 @@ func TestChatIsChecked(t *testing.T) {
 	}
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":null}`)
 	apiCase{"no provider", "POST", "/api/agents/default/chat", `{"message":"x"}`, 400, invalid("llm_provider")}.run(t, c)
-	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"ollama","llm_base_url":"http://10.0.0.1:11434/v1"}`)
-	apiCase{"a private address", "POST", "/api/agents/default/chat", `{"message":"x"}`, 400, invalid("llm_base_url")}.run(t, c)
+	for name, address := range map[string]string{"a private address": "http://10.0.0.1:11434/v1", "metadata": "http://169.254.169.254/v1", "a number": "http://2130706433/v1",
+		"another scheme": "ftp://example.com/v1", "no host": "http:///v1", "a password": "http://a:b@example.com/v1"} {
+		apiCase{name, "PUT", "/api/agents/default/settings", `{"llm_provider":"ollama","llm_base_url":"` + address + `","llm_api_key":null}`, 400, invalid("llm_base_url")}.run(t, c)
+	}
 }
 
 func TestOpenAIRoutes(t *testing.T) {

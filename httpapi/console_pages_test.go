@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"satchel/agent"
 )
 
 // trickster is a platform, and an address that is told of events, whose every
@@ -249,10 +251,13 @@ func triesTools(t *testing.T, th *theatre, s *stranger) {
 // working in the same tab.
 func TestConsoleKeys(t *testing.T) {
 	th := newTheatre(t)
+	th.server.defaultRole = agent.RoleViewer
 	s := th.visit(t, 375)
 	s.at = "#/"
 	s.goTo("keys", says("closes it at once and for good"))
+	s.until(says("may read and search the default agent") + ` && ` + says("SATCHEL_DEFAULT_ROLE"))
 	s.press("Make the first key")
+	s.until(`document.querySelector("dialog").textContent.includes("may read and search the default agent")`)
 	s.fill("Name", hostile)
 	s.press("Close the server and make the key")
 	if made := len(th.must(t, 200, "GET", "/api/keys", "")["keys"].([]any)); made != 0 {
@@ -267,6 +272,10 @@ func TestConsoleKeys(t *testing.T) {
 	if a := th.do(t, "GET", "/api/keys", http.NoBody, ""); a.StatusCode != 401 {
 		t.Errorf("without a key: %d", a.StatusCode)
 	}
+	s.until(says("may read and search the default agent") + ` && ` + says("SATCHEL_DEFAULT_ROLE"))
+	s.value(`void document.getElementById("key").click()`)
+	s.until(`/may read and search the default agent.*SATCHEL_DEFAULT_ROLE/.test(document.querySelector("dialog[open]").textContent)`)
+	s.press("Cancel")
 	s.press("New key")
 	s.fill("Name", "reader")
 	s.press("Make the key")

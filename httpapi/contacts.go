@@ -231,7 +231,12 @@ func (r *importResult) count(row int, outcome store.Imported) {
 }
 
 type exportContactsIn struct {
-	Format string `query:"format" doc:"csv or json." example:"csv"`
+	Format string `query:"format" enum:"csv,json" doc:"csv when it is not given." example:"csv"`
+}
+
+// contactsExport describes an export as JSON, which is streamed.
+type contactsExport struct {
+	Contacts []agent.Contact `json:"contacts"`
 }
 
 func (s *Server) exportContacts(c *Call) error {

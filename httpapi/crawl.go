@@ -10,17 +10,15 @@ import (
 
 type crawlIn struct {
 	Body struct {
-		URL             string   `json:"url" required:"true" doc:"Where the crawl starts." example:"https://example.com/docs"`
-		Name            string   `json:"name" required:"true" doc:"Display name." example:"Documentation"`
-		MaxPages        *int     `json:"maxPages,omitempty" doc:"Most pages that are indexed, 1 to 50; 50 without it." example:"50"`
-		MaxDepth        *int     `json:"maxDepth,omitempty" doc:"Most links between the start and a page, 0 to 5; 3 without it." example:"3"`
-		IncludePatterns []string `json:"includePatterns,omitempty" doc:"Globs over the whole URL or its path; with any, only what matches one is visited."`
-		ExcludePatterns []string `json:"excludePatterns,omitempty" doc:"Globs over the whole URL or its path; what matches one is not visited."`
-		IgnoreRobots    bool     `json:"ignoreRobots,omitempty" doc:"Do not obey robots.txt." example:"false"`
-		Render          bool     `json:"render,omitempty" doc:"Read pages with a browser, where one is set up." example:"false"`
-		Config          struct {
-			chunkingIn
-		} `json:"config,omitempty" doc:"How pages are cut into chunks."`
+		URL             string     `json:"url" required:"true" doc:"Where the crawl starts." example:"https://example.com/docs"`
+		Name            string     `json:"name" required:"true" doc:"Display name." example:"Documentation"`
+		MaxPages        *int       `json:"maxPages,omitempty" doc:"Most pages that are indexed, 1 to 50; 50 without it." example:"50"`
+		MaxDepth        *int       `json:"maxDepth,omitempty" doc:"Most links between the start and a page, 0 to 5; 3 without it." example:"3"`
+		IncludePatterns []string   `json:"includePatterns,omitempty" doc:"Globs over the whole URL or its path; with any, only what matches one is visited."`
+		ExcludePatterns []string   `json:"excludePatterns,omitempty" doc:"Globs over the whole URL or its path; what matches one is not visited."`
+		IgnoreRobots    bool       `json:"ignoreRobots,omitempty" doc:"Do not obey robots.txt." example:"false"`
+		Render          bool       `json:"render,omitempty" doc:"Read pages with a browser, where one is set up." example:"false"`
+		Config          chunkingIn `json:"config,omitempty" doc:"How pages are cut into chunks."`
 	}
 }
 
@@ -28,7 +26,7 @@ type crawlIn struct {
 type chunkingIn struct {
 	Size    *int    `json:"chunk_size,omitempty" doc:"Longest chunk, in characters; 1000 without it." example:"1000"`
 	Overlap *int    `json:"overlap,omitempty" doc:"Characters shared by neighbours; 200 without it." example:"200"`
-	Method  *string `json:"method,omitempty" doc:"fixed, sentence, recursive, markdown or semantic; recursive without it." example:"recursive"`
+	Method  *string `json:"method,omitempty" enum:"fixed,sentence,recursive,markdown,semantic" doc:"recursive when it is not given." example:"recursive"`
 }
 
 func (in chunkingIn) chunking() agent.Chunking {
@@ -100,22 +98,16 @@ func (s *Server) startCrawl(c *Call, sourceType, name string, plan agent.CrawlPl
 	if err := s.options.Crawler.Check(&plan); err != nil {
 		return agent.Source{}, err
 	}
-	source, err := c.DB.CreateCrawlSource(c, sourceType, name, config)
-	if err == nil {
-		s.kick(c)
-	}
-	return source, err
+	return c.DB.CreateCrawlSource(c, sourceType, name, config)
 }
 
 func sourceLocation(c *Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/sources/" + out.(agent.Source).ID
 }
 
-// kick tells those who work in the background that the agent's sources, or
-// the agent itself, changed.
-func (s *Server) kick(c *Call) {
-	s.options.Crawler.Kick(c.DB)
-	s.index.Kick(c.DB)
+// lookAtExecutions has the engine see that something about the agent or its
+// executions changed.
+func (s *Server) lookAtExecutions(c *Call) {
 	if err := s.flow.Look(c, c.DB); err != nil {
 		s.log.Error("look after an agent's executions", "agent", c.DB.ID(), "error", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -27,7 +28,7 @@ func newExecutionOut(x agent.Execution, results []agent.NodeResult) executionOut
 	return executionOut{x.ID, x, results}
 }
 
-// maxWait bounds how long execute waits, in seconds.
+// maxWait bounds how long a request waits for what it began, in seconds.
 const maxWait = 300
 
 type executeWorkflowIn struct {
@@ -42,8 +43,8 @@ func (s *Server) executeWorkflow(c *Call, in *executeWorkflowIn) (executionOut, 
 	if in.Body.WorkflowID == "" {
 		return executionOut{}, agent.Invalid("workflow_id", "is required")
 	}
-	if in.Wait < 0 || in.Wait > maxWait {
-		return executionOut{}, agent.Invalid("wait", "must be from 0 to 300")
+	if err := checkWait(in.Wait); err != nil {
+		return executionOut{}, err
 	}
 	q := flow.Request{WorkflowID: in.Body.WorkflowID, Input: in.Body.Input, Trigger: "manual", Wait: time.Duration(in.Wait) * time.Second}
 	started, err := s.execute(c, q)
@@ -53,15 +54,33 @@ func (s *Server) executeWorkflow(c *Call, in *executeWorkflowIn) (executionOut, 
 	return newExecutionOut(started.Execution, started.Results), err
 }
 
+// checkWait checks the seconds that a client asks to wait.
+func checkWait(seconds int) error {
+	if seconds < 0 || seconds > maxWait {
+		return agent.Invalid("wait", fmt.Sprintf("must be from 0 to %d", maxWait))
+	}
+	return nil
+}
+
+// allow puts off the time limits of a request that waits.
+func (c *Call) allow(wait time.Duration) error {
+	if wait <= readTimeout/2 {
+		return nil
+	}
+	control := http.NewResponseController(c.echo.Response())
+	end := time.Now().Add(wait)
+	err := errors.Join(control.SetReadDeadline(end.Add(readTimeout)), control.SetWriteDeadline(end.Add(writeTimeout)))
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}
+
 // execute runs a request that may wait for long. A server that stops answers
 // with the execution as it stands.
 func (s *Server) execute(c *Call, q flow.Request) (flow.Started, error) {
-	if q.Wait > readTimeout/2 {
-		control := http.NewResponseController(c.echo.Response())
-		end := time.Now().Add(q.Wait)
-		if err := errors.Join(control.SetReadDeadline(end.Add(readTimeout)), control.SetWriteDeadline(end.Add(writeTimeout))); err != nil && !errors.Is(err, http.ErrNotSupported) {
-			return flow.Started{}, err
-		}
+	if err := c.allow(q.Wait); err != nil {
+		return flow.Started{}, err
 	}
 	ctx, cancel := context.WithCancel(c)
 	defer cancel()

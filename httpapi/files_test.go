@@ -180,6 +180,30 @@ func TestContactsRoundTrip(t *testing.T) {
 	}
 }
 
+// A backup that leaks yields no credentials to those without a role on its
+// original.
+func TestCredentialsOfALeakedBackup(t *testing.T) {
+	c := newClosed(t, nil)
+	ada, eve := c.as(t, "ada@example.com"), c.as(t, "eve@example.com")
+	ada.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
+	ada.must(t, 200, "PUT", "/api/agents/bakery/settings", `{"openai_api_key":"sk-very-secret-value"}`)
+	backup := ada.send(t, "POST", "/api/agents/bakery/backup", "")
+	for _, tc := range []struct {
+		who    *visitor
+		name   string
+		locked any
+	}{{ada, "bakery-2", nil}, {eve, "bakery-3", "openai_api_key"}} {
+		imported := tc.who.upload(t, "/api/agents/import", "bakery.db", backup.text, nil)
+		if imported.StatusCode != 201 || at(imported.json, "name") != tc.name {
+			t.Fatalf("%d %s", imported.StatusCode, imported.text)
+		}
+		apiCase{tc.name, "GET", "/api/agents/" + tc.name + "/settings", "", 200, map[string]any{"locked_credentials.0": tc.locked}}.run(t, tc.who)
+	}
+	ada.must(t, 200, "DELETE", "/api/agents/bakery", "")
+	again := eve.upload(t, "/api/agents/import", "bakery.db", backup.text, nil)
+	apiCase{"the original is gone", "GET", "/api/agents/" + at(again.json, "id").(string) + "/settings", "", 200, map[string]any{"locked_credentials.0": "openai_api_key"}}.run(t, eve)
+}
+
 func TestBackupImportFork(t *testing.T) {
 	c := newVisitor(t)
 	id := c.must(t, 201, "POST", "/api/agents", `{"name":"bakery","description":"bread"}`)["id"].(string)

@@ -42,7 +42,7 @@ func (s *Server) listGateways(c *Call, in *listGatewaysIn) (gatewaysOut, error) 
 
 type createGatewayIn struct {
 	Body struct {
-		Type      string                                    `json:"type" required:"true" doc:"chatbot_a, email, chatbot_b, team_chat, community_chat, sms or webhook; also telegram, resend, smtp, whatsapp, slack, discord, twilio." example:"email"`
+		Type      string                                    `json:"type" required:"true" enum:"chatbot_a,email,chatbot_b,team_chat,community_chat,sms,webhook,telegram,resend,smtp,whatsapp,slack,discord,twilio" doc:"The names behind webhook stand for types of gateways, and bring their provider along." example:"email"`
 		Name      agent.Optional[string]                    `json:"name" required:"true" example:"Support mail"`
 		IsDefault agent.Optional[bool]                      `json:"is_default,omitempty"`
 		Config    agent.Optional[agent.GatewayConfigChange] `json:"config,omitempty" doc:"Credentials and addresses, write-only; which fields count depends on the type."`

@@ -12,10 +12,11 @@ import (
 	"satchel/gateways"
 )
 
-// receivedOut answers a post to a custom webhook.
+// receivedOut describes the JSON that answers a post.
 type receivedOut struct {
-	Success bool   `json:"success"`
-	EventID string `json:"event_id" doc:"By which a repeat is known: the message's id, else the post's." example:"msg_2KWPBgLlAfxdpx2AI54pPJ85f4W"`
+	Success bool   `json:"success,omitempty" doc:"Of a custom webhook." example:"true"`
+	Type    int    `json:"type,omitempty" doc:"Of community_chat: what kind of answer this is."`
+	EventID string `json:"event_id,omitempty" doc:"Of a custom webhook. By which a repeat is known: the message's id, else the post's." example:"msg_2KWPBgLlAfxdpx2AI54pPJ85f4W"`
 }
 
 // postTimeout bounds how long a platform may take to send a post. Platforms

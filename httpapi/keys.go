@@ -12,16 +12,20 @@ type keysOut struct {
 	Meta Meta         `json:"meta"`
 }
 
-// mayManage tells whether the caller may see and revoke a key: its maker may,
-// and whoever acts as owner of everything.
+// mayManage reports whether the caller may see and revoke a key: the person who
+// made it may, a key of the same maker that is no less powerful, and whoever
+// acts as owner of everything.
 func (c *Call) mayManage(k *agent.Key) bool {
-	if c.Identity.Open {
+	own := c.Identity.Key
+	switch {
+	case c.Identity.Open:
+		return true
+	case own == nil:
+		return k.Maker != "" && k.Maker == c.Identity.Email
+	case own.Maker == "" && own.Role == agent.RoleOwner && own.Reaches(agent.AllAgents):
 		return true
 	}
-	if own := c.Identity.Key; own != nil && own.Maker == "" {
-		return own.Role == agent.RoleOwner && own.Reaches(agent.AllAgents) || own.ID == k.ID
-	}
-	return k.Maker != "" && k.Maker == c.Identity.Email
+	return k.Maker == own.Maker && own.Covers(k)
 }
 
 func (s *Server) manageable(c *Call) ([]*agent.Key, error) {
@@ -44,7 +48,7 @@ type createKeyIn struct {
 		Name      string     `json:"name" required:"true" doc:"What the key is for." example:"nightly import"`
 		Role      agent.Role `json:"role" required:"true" enum:"owner,admin,viewer" example:"admin"`
 		Agents    []string   `json:"agents" required:"true" doc:"Agent ids or names, or [\"*\"] for every agent that the maker reaches." example:"[\"*\"]"`
-		ExpiresAt agent.Time `json:"expires_at,omitempty" format:"date-time"`
+		ExpiresAt agent.Time `json:"expires_at,omitempty" types:"string" doc:"A time, or a date: its midnight." example:"2030-01-31T09:00:00Z"`
 	}
 }
 
@@ -60,6 +64,9 @@ func (s *Server) createKey(c *Call, in *createKeyIn) (keyOut, error) {
 	k := agent.Key{Name: in.Body.Name, Role: in.Body.Role, Agents: slices.Clone(in.Body.Agents), ExpiresAt: in.Body.ExpiresAt, Maker: c.Identity.Email}
 	if err := k.Validate(agent.Now()); err != nil {
 		return keyOut{}, err
+	}
+	if own := c.Identity.Key; own != nil {
+		k.Parent = own.ID
 	}
 	if err := c.limitKey(&k); err != nil {
 		return keyOut{}, err
@@ -81,17 +88,17 @@ func (c *Call) limitKey(k *agent.Key) error {
 			return agent.Invalid("agents", "names an agent that does not exist")
 		}
 		k.Agents[i] = db.ID()
-		if !c.keyRoleOn(db).Covers(k.Role) {
-			return agent.Errorf(agent.CodeForbidden, "a key can do no more than its maker: your role on %s is weaker", db.Agent().Name).With("field", "role")
+		if !c.ownRoleOn(db).Covers(k.Role) {
+			return agent.Errorf(agent.CodeForbidden, "a key can do no more than its maker: your role on %s is weaker", name).With("field", "role")
 		}
 	}
 	return nil
 }
 
-// keyRoleOn is the caller's own role on an agent. What everyone may do with
-// the default agent is no one's own.
-func (c *Call) keyRoleOn(db *store.DB) agent.Role {
-	return c.Identity.RoleOn(db.ID(), db.Roles(), c.server.defaultRole)
+// ownRoleOn is the caller's own role on an agent: the role that everyone has
+// on the default agent is nobody's own.
+func (c *Call) ownRoleOn(db *store.DB) agent.Role {
+	return c.Identity.OwnRole(db.ID(), db.Roles())
 }
 
 // limitWideKey checks a key for all agents. One made by a person acts on each
@@ -99,18 +106,24 @@ func (c *Call) keyRoleOn(db *store.DB) agent.Role {
 // the person has nowhere is refused.
 func (c *Call) limitWideKey(k *agent.Key) error {
 	if own := c.Identity.Key; own != nil {
-		if !own.Reaches(agent.AllAgents) || !own.Role.Covers(k.Role) {
-			return agent.Errorf(agent.CodeForbidden, "a key can do no more than its maker").With("field", "role")
+		if !own.Reaches(agent.AllAgents) {
+			return agent.Errorf(agent.CodeForbidden, "a key reaches no more than its maker: name the agents that yours is for").With("field", "agents")
+		}
+		if !own.Role.Covers(k.Role) {
+			return agent.Errorf(agent.CodeForbidden, "a key can do no more than its maker: yours has the role %s", own.Role).With("field", "role")
 		}
 		return nil
 	}
 	best := agent.RoleNone
 	for _, db := range c.visible() {
-		if role := c.keyRoleOn(db); !best.Covers(role) {
+		if role := c.ownRoleOn(db); !best.Covers(role) {
 			best = role
 		}
 	}
-	if best != agent.RoleNone && !best.Covers(k.Role) {
+	if best == agent.RoleNone {
+		return agent.Errorf(agent.CodeForbidden, "a key can do no more than its maker, and you have no role on any agent; make an agent first").With("field", "agents")
+	}
+	if !best.Covers(k.Role) {
 		return agent.Errorf(agent.CodeForbidden, "a key can do no more than its maker: your strongest role is %s", best).With("field", "role")
 	}
 	return nil

@@ -2,10 +2,13 @@ package httpapi
 
 import (
 	"net/http"
+	"net/url"
+	"strconv"
 
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
+	room "satchel/browser"
 )
 
 // livePath is where the pages of live views are.
@@ -118,6 +121,24 @@ func (s *Server) liveState(c echo.Context) error {
 		return err
 	}
 	return writeJSON(c, http.StatusOK, liveStateOut{v.session.ID(), v.control, v.takeover, v.session.Viewport()})
+}
+
+// boundPage returns the id of the tab that a socket is bound to by pageId, or by
+// pageIndex, its place among the tabs from 0 on; "" when it is bound to none.
+func boundPage(session *room.Session, query url.Values) (string, error) {
+	id, place := query.Get("pageId"), query.Get("pageIndex")
+	if id != "" || place == "" {
+		return id, nil
+	}
+	n, err := strconv.Atoi(place)
+	if err != nil || n < 0 {
+		return "", agent.Invalid("pageIndex", "must be a whole number from 0 on")
+	}
+	pages := session.Pages()
+	if n >= len(pages) {
+		return "", agent.NotFound("page", place)
+	}
+	return pages[n].ID(), nil
 }
 
 // liveComplete is the button of the page: the person is done.

@@ -225,6 +225,10 @@ func TestTakeoverWalk(t *testing.T) {
 	person.until(`document.querySelector(".tab.active .name").textContent === "name:Ada"`)
 	person.clickPicture(400, 450, 800, 600)
 	waitTitle(t, s, "clicked")
+	// An address without a scheme, of a server that speaks http.
+	person.value(fmt.Sprintf(`(() => { document.getElementById("address").value = %q; document.getElementById("bar").requestSubmit(); })()`,
+		strings.TrimPrefix(th.site, "http://")+"/spin"))
+	waitTitle(t, s, "Spin")
 
 	person.value(`document.getElementById("done").click()`)
 	person.until(`/Thank you/.test(document.getElementById("note").textContent)`)
@@ -365,6 +369,17 @@ func TestSteelsDialect(t *testing.T) {
 		`{"type":"keyEvent","pageId":"`+page+`","event":{"type":"keyDown","text":"h","code":"KeyH","key":"h","keyCode":72}}`,
 		`{"type":"keyEvent","pageId":"`+page+`","event":{"type":"keyUp","text":"h","code":"KeyH","key":"h","keyCode":72}}`)
 	waitTitle(t, s, "name:h")
+	for query, want := range map[string]int{"&pageIndex=7": 404, "&pageIndex=-1": 400, "&pageIndex=x": 400, "&pageId=page-x": 404} {
+		if _, status := th.listen(t, "/v1/sessions/cast?sessionId="+s.ID()+query, nil); status != want {
+			t.Errorf("%s: %d", query, status)
+		}
+	}
+	single, _ := th.listen(t, "/v1/sessions/cast?sessionId="+s.ID()+"&pageIndex=0", nil)
+	if got := single.hear("a frame", picture); got["pageId"] != page {
+		t.Errorf("%v", got["pageId"])
+	}
+	single.say(`{"type":"keyEvent","pageId":"default","event":{"type":"keyDown","text":"i","code":"KeyI","key":"i","keyCode":73}}`)
+	waitTitle(t, s, "name:hi")
 	cast.say(mouse("mouseMoved", 100, 400), mouse("mousePressed", 100, 400), mouse("mouseReleased", 100, 400))
 	waitTitle(t, s, "clicked")
 	cast.say(`{"type":"getSelectedText","pageId":"` + page + `"}`)
@@ -429,7 +444,7 @@ func TestSocketsRefuse(t *testing.T) {
 		{"no scale", "/v1/sessions/cast?scale=NaN&sessionId=" + s.ID(), nil, 400},
 		{"a page of another site", "/v1/sessions/cast?sessionId=" + s.ID(), stranger, 403},
 		{"a page of nowhere", "/v1/sessions/logs?sessionId=" + s.ID(), http.Header{"Origin": {"null"}}, 403},
-		{"this site's other port", "/v1/sessions/logs?sessionId=" + s.ID(), http.Header{"Origin": {"http://127.0.0.1:1"}}, 101},
+		{"this site's other port", "/v1/sessions/logs?sessionId=" + s.ID(), http.Header{"Origin": {"http://127.0.0.1:1"}}, 403},
 		{"a link from another site", "/v1/sessions/logs?sessionId=" + s.ID() + "&token=" + mine, stranger, 101},
 		{"forged link", "/v1/sessions/logs?sessionId=" + s.ID() + "&token=" + mine + "A", nil, 401},
 		{"another session's link", "/v1/sessions/logs?sessionId=" + other.ID() + "&token=" + mine, nil, 404},

@@ -25,11 +25,13 @@ func openAIFault(handle func(*Call) error) func(*Call) error {
 
 // openAIError has what OpenAI's clients look for beside what ours do.
 type openAIError struct {
-	Error struct {
-		ErrorContent
-		Type  string  `json:"type"`
-		Param *string `json:"param"`
-	} `json:"error"`
+	Error openAIErrorContent `json:"error"`
+}
+
+type openAIErrorContent struct {
+	ErrorContent
+	Type  string  `json:"type" required:"false" doc:"Absent where the caller was refused." example:"invalid_request_error"`
+	Param *string `json:"param" required:"false" nullable:"true" doc:"The field that is wrong."`
 }
 
 func openAIErrorOf(e *agent.Error) openAIError {

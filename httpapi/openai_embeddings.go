@@ -35,9 +35,9 @@ func (t *texts) UnmarshalJSON(data []byte) error {
 
 type openAIEmbeddingsIn struct {
 	Body struct {
-		Model      string `json:"model" example:"support"`
-		Input      texts  `json:"input" required:"true" doc:"A text or a list of up to 256."`
-		Format     string `json:"encoding_format,omitempty" doc:"float (the default) or base64."`
+		Model      string `json:"model,omitempty" example:"support"`
+		Input      texts  `json:"input" types:"string,[]string" required:"true" doc:"A text or a list of up to 256." example:"\"Where is the harbour?\""`
+		Format     string `json:"encoding_format,omitempty" enum:"float,base64" doc:"float when it is not given."`
 		Dimensions int    `json:"dimensions,omitempty" doc:"The model's own length, or nothing."`
 	}
 }
@@ -45,7 +45,7 @@ type openAIEmbeddingsIn struct {
 type openAIEmbedding struct {
 	Object    string `json:"object" example:"embedding"`
 	Index     int    `json:"index"`
-	Embedding any    `json:"embedding" doc:"Numbers, or their little-endian float32 bytes in base64."`
+	Embedding any    `json:"embedding" types:"[]number,string" doc:"Numbers, or their little-endian float32 bytes in base64." example:"[0.25,-0.5]"`
 }
 
 type openAIEmbeddingsOut struct {

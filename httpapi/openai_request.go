@@ -50,7 +50,7 @@ type openAICall struct {
 
 type openAIMessage struct {
 	Role       string       `json:"role" example:"user"`
-	Content    text         `json:"content" example:"How do I get my money back?"`
+	Content    text         `json:"content,omitempty" types:"string,[]object,null" doc:"A text, or parts {type: text, text}." example:"\"How do I get my money back?\""`
 	ToolCalls  []openAICall `json:"tool_calls,omitempty"`
 	ToolCallID string       `json:"tool_call_id,omitempty"`
 }
@@ -59,28 +59,28 @@ type openAITool struct {
 	Type     string `json:"type" example:"function"`
 	Function struct {
 		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		Parameters  json.RawMessage `json:"parameters"`
+		Description string          `json:"description,omitempty"`
+		Parameters  json.RawMessage `json:"parameters,omitempty"`
 	} `json:"function"`
 }
 
 type openAIChatIn struct {
 	Body struct {
-		Model          string          `json:"model" doc:"Any name; the agent's own settings say which model answers." example:"support"`
+		Model          string          `json:"model,omitempty" doc:"Any name; the agent's own settings say which model answers." example:"support"`
 		Messages       []openAIMessage `json:"messages" required:"true"`
-		Stream         bool            `json:"stream,omitempty"`
-		StreamOptions  json.RawMessage `json:"stream_options,omitempty" doc:"{include_usage}"`
-		Temperature    *float64        `json:"temperature,omitempty" doc:"0 to 2."`
-		MaxTokens      int             `json:"max_tokens,omitempty"`
-		MaxCompletion  int             `json:"max_completion_tokens,omitempty"`
-		Stop           texts           `json:"stop,omitempty" doc:"A text, or up to 4, at which the answer ends."`
-		N              *int            `json:"n,omitempty" doc:"1, or nothing: there is one answer."`
-		Logprobs       bool            `json:"logprobs,omitempty" doc:"false, or nothing."`
-		Modalities     []string        `json:"modalities,omitempty" doc:"[text], or nothing."`
-		Tools          []openAITool    `json:"tools,omitempty" doc:"Tools that the caller runs itself; with them the agent's own rest."`
-		ToolChoice     json.RawMessage `json:"tool_choice,omitempty" doc:"auto, required or a function, of the caller's tools; none keeps the agent's own away too."`
-		Functions      json.RawMessage `json:"functions,omitempty" deprecated:"true" doc:"Not read: give tools."`
-		ResponseFormat json.RawMessage `json:"response_format,omitempty" doc:"{type: text, json_object or json_schema, json_schema: {schema}}"`
+		Stream         bool            `json:"stream,omitempty" nullable:"true"`
+		StreamOptions  json.RawMessage `json:"stream_options,omitempty" types:"object,null" doc:"{include_usage}"`
+		Temperature    *float64        `json:"temperature,omitempty" nullable:"true" doc:"0 to 2."`
+		MaxTokens      int             `json:"max_tokens,omitempty" nullable:"true"`
+		MaxCompletion  int             `json:"max_completion_tokens,omitempty" nullable:"true"`
+		Stop           texts           `json:"stop,omitempty" types:"string,[]string,null" doc:"A text, or up to 4, at which the answer ends."`
+		N              *int            `json:"n,omitempty" nullable:"true" doc:"1, or nothing: there is one answer."`
+		Logprobs       bool            `json:"logprobs,omitempty" nullable:"true" doc:"false, or nothing."`
+		Modalities     []string        `json:"modalities,omitempty" nullable:"true" doc:"[text], or nothing."`
+		Tools          []openAITool    `json:"tools,omitempty" nullable:"true" doc:"Tools that the caller runs itself; with them the agent's own rest."`
+		ToolChoice     json.RawMessage `json:"tool_choice,omitempty" types:"string,object,null" doc:"auto, required or a function, of the caller's tools; none keeps the agent's own away too."`
+		Functions      json.RawMessage `json:"functions,omitempty" types:"any" deprecated:"true" doc:"Not read: give tools."`
+		ResponseFormat json.RawMessage `json:"response_format,omitempty" types:"object,null" doc:"{type: text, json_object or json_schema, json_schema: {schema}}"`
 	}
 }
 

@@ -1,11 +1,9 @@
 package httpapi
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,10 +29,6 @@ func (s *Server) openAPI() ([]byte, error) {
 	for _, r := range s.table {
 		d.add(r)
 	}
-	errorBody := d.types.schema(reflect.TypeFor[ErrorBody](), "Error")
-	for _, answer := range d.failures {
-		answer.Content["application/json"].Schema = errorBody
-	}
 	d.types.settle()
 	for _, media := range d.media {
 		if value, ok := d.types.example(media.Schema); ok {
@@ -55,7 +49,7 @@ func (s *Server) openAPI() ([]byte, error) {
 			Schemas:    d.types.registry,
 			Responses:  d.failures,
 			Headers:    answerHeaders,
-			Parameters: map[string]*huma.Param{"agent": agentParam},
+			Parameters: map[string]*huma.Param{"agentId": agentParam},
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				"identityProxy": {Type: "apiKey", In: "header", Name: tokenHeaders[0], Description: "The token of the identity proxy in front of the server. " + tokenHeaders[1] + " is read as well."},
 				"bearerKey":     {Type: "http", Scheme: "bearer", Description: "An API key, made with POST /keys."},
@@ -76,29 +70,11 @@ var security = []map[string][]string{{}, {"identityProxy": {}}, {"bearerKey": {}
 // openAPIFile answers with the description, which is built when it is first
 // asked for.
 func (s *Server) openAPIFile(c *Call) error {
-	data, err := s.describe()
+	document, err := s.describe()
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(data)
-	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
-	h := c.echo.Response().Header()
-	h.Set("ETag", tag)
-	h.Set(echo.HeaderCacheControl, "no-cache")
-	if matchesETag(c.echo.Request(), tag) {
-		return c.echo.NoContent(http.StatusNotModified)
-	}
-	return c.echo.Blob(http.StatusOK, echo.MIMEApplicationJSON, data)
-}
-
-// matchesETag tells whether the client already has what the tag stands for.
-func matchesETag(r *http.Request, tag string) bool {
-	for known := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
-		if known = strings.TrimPrefix(strings.TrimSpace(known), "W/"); known == tag || known == "*" {
-			return true
-		}
-	}
-	return false
+	return document.serve(c.echo)
 }
 
 // description grows route by route.
@@ -117,7 +93,22 @@ func (d *description) add(r *Route) {
 		Responses: map[string]*huma.Response{strconv.Itoa(r.Status): d.success(r)},
 	}
 	for _, status := range failureStatuses(r) {
-		op.Responses[strconv.Itoa(status)] = d.failure(status)
+		op.Responses[strconv.Itoa(status)] = d.failure(r, status)
+	}
+	if r.tagged() {
+		op.Responses["304"] = &huma.Response{Description: "What the client has is still the same.", Headers: headersOf(r)}
+	}
+	if r.ownSecret {
+		op.Responses["default"] = &huma.Response{
+			Description: "The status, headers and body of the workflow's webhook-response node.",
+			Content:     map[string]*huma.MediaType{"*/*": {Schema: mediaSchema("*/*")}},
+		}
+	}
+	if r.access == platform || r.class == unlimited {
+		op.Security = []map[string][]string{}
+	}
+	if r.form != nil && r.form.json != nil {
+		op.Extensions, op.RequestBody = map[string]any{"requestBody": uploadFirst(*op.RequestBody)}, nil
 	}
 	if !slices.Contains(d.areas, area(r)) {
 		d.areas = append(d.areas, area(r))
@@ -148,7 +139,7 @@ var agentParam = &huma.Param{
 func (d *description) parameters(r *Route) []*huma.Param {
 	var params []*huma.Param
 	if r.underAgent() {
-		params = append(params, &huma.Param{Ref: "#/components/parameters/agent"})
+		params = append(params, &huma.Param{Ref: "#/components/parameters/agentId"})
 	}
 	for _, p := range newBinding(r.in).params {
 		schema := d.types.field(r.in.FieldByIndex(p.index))
@@ -170,7 +161,25 @@ func (d *description) parameters(r *Route) []*huma.Param {
 	return params
 }
 
-// body describes a route's JSON or multipart body, nil without one.
+// uploadFirst is a body whose upload comes first: some generators read the
+// first media type only.
+type uploadFirst huma.RequestBody
+
+// MarshalJSON writes the media types in their order; a map sorts them.
+func (b uploadFirst) MarshalJSON() ([]byte, error) {
+	upload, err := json.Marshal(b.Content[echo.MIMEMultipartForm])
+	if err != nil {
+		return nil, err
+	}
+	other, err := json.Marshal(b.Content[echo.MIMEApplicationJSON])
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, `{"required":%t,"content":{%q:%s,%q:%s}}`, b.Required,
+		echo.MIMEMultipartForm, upload, echo.MIMEApplicationJSON, other), nil
+}
+
+// body describes the body of a route's request, nil without one.
 func (d *description) body(r *Route) *huma.RequestBody {
 	if r.form != nil {
 		content := map[string]*huma.MediaType{echo.MIMEMultipartForm: {Schema: formSchema(r.form)}}
@@ -179,6 +188,13 @@ func (d *description) body(r *Route) *huma.RequestBody {
 			d.media = append(d.media, content[echo.MIMEApplicationJSON])
 		}
 		return &huma.RequestBody{Required: true, Content: content}
+	}
+	if r.accepted != nil {
+		content := map[string]*huma.MediaType{}
+		for _, media := range r.accepted {
+			content[media] = &huma.MediaType{Schema: mediaSchema(media)}
+		}
+		return &huma.RequestBody{Content: content}
 	}
 	f, ok := r.in.FieldByName("Body")
 	if !ok || !slices.Equal(newBinding(r.in).body, f.Index) {
@@ -205,17 +221,24 @@ func formSchema(f *form) *huma.Schema {
 // success describes the answer of a request that worked.
 func (d *description) success(r *Route) *huma.Response {
 	answer := &huma.Response{Description: http.StatusText(r.Status), Headers: headersOf(r)}
-	for media := range strings.SplitSeq(r.media, ",") {
-		if media != "" {
-			answer.Content = withMedia(answer.Content, media, &huma.MediaType{Schema: mediaSchema(media)})
-		}
+	for _, media := range r.media {
+		answer.Content = withMedia(answer.Content, media, &huma.MediaType{Schema: mediaSchema(media)})
 	}
 	if r.out != nil && r.Status != http.StatusNoContent {
 		media := &huma.MediaType{Schema: d.types.schema(r.out, operationID(r))}
+		if r.ownSecret { // a workflow may answer anything
+			media.Schema = &huma.Schema{AnyOf: append([]*huma.Schema{media.Schema}, anyJSON...)}
+		}
 		d.media = append(d.media, media)
 		answer.Content = withMedia(answer.Content, echo.MIMEApplicationJSON, media)
 	}
 	return answer
+}
+
+// anyJSON are the schemas of which every JSON value but null fits one.
+var anyJSON = []*huma.Schema{
+	{Type: huma.TypeObject}, {Type: huma.TypeArray, Items: &huma.Schema{}},
+	{Type: huma.TypeString}, {Type: huma.TypeNumber}, {Type: huma.TypeBoolean},
 }
 
 func withMedia(content map[string]*huma.MediaType, name string, media *huma.MediaType) map[string]*huma.MediaType {
@@ -226,10 +249,12 @@ func withMedia(content map[string]*huma.MediaType, name string, media *huma.Medi
 	return content
 }
 
-// mediaSchema describes an answer that is no typed JSON.
+// mediaSchema describes a body that has no type of ours.
 func mediaSchema(media string) *huma.Schema {
 	switch {
 	case media == echo.MIMEApplicationJSON:
+		return &huma.Schema{}
+	case media == echo.MIMEApplicationForm:
 		return &huma.Schema{Type: huma.TypeObject}
 	case strings.HasPrefix(media, "text/"):
 		return &huma.Schema{Type: huma.TypeString}

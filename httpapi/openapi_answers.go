@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ var answerHeaders = map[string]*huma.Param{
 	"Retry-After":           header(huma.TypeInteger, "Seconds to wait."),
 	"Location":              header(huma.TypeString, "Address of what was made."),
 	"Content-Disposition":   header(huma.TypeString, "A name to keep the file under."),
-	"ETag":                  header(huma.TypeString, "Send it as If-None-Match to hear only of changes."),
+	"ETag":                  header(huma.TypeString, "Send it as If-None-Match: 304 says that nothing changed."),
 }
 
 func header(kind, doc string) *huma.Param {
@@ -47,11 +48,10 @@ func headersOf(r *Route) map[string]*huma.Param {
 	if r.Status == http.StatusCreated {
 		names = append(names, "Location")
 	}
-	switch {
-	case r.media == "" || r.media == eventStream:
-	case r.underAgent():
+	if r.attached {
 		names = append(names, "Content-Disposition")
-	default:
+	}
+	if r.tagged() {
 		names = append(names, "ETag")
 	}
 	return headerRefs(names...)
@@ -82,10 +82,13 @@ func failureStatuses(r *Route) []int {
 }
 
 // failure refers to the shared answer of a status, making it the first time.
-func (d *description) failure(status int) *huma.Response {
-	name := strings.ReplaceAll(http.StatusText(status), " ", "")
+func (d *description) failure(r *Route, status int) *huma.Response {
+	name, body := strings.ReplaceAll(http.StatusText(status), " ", ""), reflect.TypeFor[ErrorBody]()
+	if area(r) == "OpenAI" {
+		name, body = "OpenAI"+name, reflect.TypeFor[openAIError]()
+	}
 	if d.failures[name] == nil {
-		media := &huma.MediaType{Examples: map[string]*huma.Example{}}
+		media := &huma.MediaType{Schema: d.types.schema(body, ""), Examples: map[string]*huma.Example{}}
 		for _, e := range sampleErrors {
 			if statusOf(e.Code) == status {
 				media.Examples[string(e.Code)] = &huma.Example{Value: errorBody(e)}
@@ -122,6 +125,7 @@ var sampleErrors = []*agent.Error{
 	agent.Invalid("name", "is required"),
 	agent.Errorf(agent.CodeInvalidJSON, "the request body is not JSON: error at byte %d", 17).With("offset", 17),
 	agent.Errorf(agent.CodeInvalidQuery, "the statement is not valid SQL"),
+	agent.Errorf(agent.CodeInvalidFile, "file has a schema that is not as Satchel makes it").With("field", "file").With("issue", "has a schema that is not as Satchel makes it"),
 	agent.Errorf(agent.CodeUnauthorized, "this API key is not known, or its time is over"),
 	agent.Errorf(agent.CodeForbidden, "you have no access to this agent"),
 	agent.Errorf(agent.CodeForbiddenOperation, "this kind of statement is not allowed"),
@@ -135,6 +139,7 @@ var sampleErrors = []*agent.Error{
 	agent.Errorf(agent.CodeFileTooLarge, "a file may have at most %d MB", 25).With("field", "file").With("limit_bytes", 25<<20),
 	agent.Errorf(agent.CodeUnsupportedFormat, "this kind of file is not read here").With("field", "file"),
 	agent.Errorf(agent.CodeRateLimited, "too many requests: %d a minute are allowed here", 100).With("limit", 100).With("window_seconds", 60).With("retry_after", 12),
+	agent.Errorf(agent.CodeBudget, "one execution has led to %d others within a minute; it may start no more", 1000),
 	agent.Errorf(agent.CodeExecution, "the statement took too long"),
 	agent.Errorf(agent.CodeUpstream, "the service answered with status %s", strconv.Itoa(http.StatusBadGateway)).With("status", http.StatusBadGateway),
 	agent.Errorf(agent.CodeInvalidAction, "selector is required").With("field", "selector").With("action", "click"),

@@ -4,12 +4,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // witness sends requests and holds each answer against the description.
@@ -24,20 +21,8 @@ func newWitness(t *testing.T) *witness {
 	return &witness{visitor: newVisitor(t), described: describe(t), seen: map[*Route]bool{}, all: table()}
 }
 
-// routeOf finds the route that serves a request; one without parameters wins.
-func (w *witness) routeOf(method, path string) *Route {
-	path, _, _ = strings.Cut(strings.TrimPrefix(path, "/api"), "?")
-	var found *Route
-	for _, r := range w.all {
-		pattern := "^" + regexp.MustCompile(`\\\{[^}]+\\\}`).ReplaceAllString(regexp.QuoteMeta(r.Path), `[^/]+`) + "$"
-		if r.Method == method && regexp.MustCompile(pattern).MatchString(path) && (found == nil || strings.Count(r.Path, "{") < strings.Count(found.Path, "{")) {
-			found = r
-		}
-	}
-	return found
-}
-
-// ask makes a request and checks its status, its headers and its body.
+// ask makes a request and checks its status and its headers; checkContract
+// looks at its body.
 func (w *witness) ask(t *testing.T, status int, method, path, body string) answer {
 	t.Helper()
 	return w.hold(t, status, method, path, strings.NewReader(body), "application/json")
@@ -45,7 +30,8 @@ func (w *witness) ask(t *testing.T, status int, method, path, body string) answe
 
 func (w *witness) hold(t *testing.T, status int, method, path string, body io.Reader, media string) answer {
 	t.Helper()
-	a, r := w.do(t, method, path, body, media), w.routeOf(method, path)
+	bare, _, _ := strings.Cut(strings.TrimPrefix(path, "/api"), "?")
+	a, r := w.do(t, method, path, body, media), routeOf(w.all, method, bare)
 	if a.StatusCode != status || r == nil {
 		t.Fatalf("%s %s: %d, want %d; route %v\n%s", method, path, a.StatusCode, status, r, a.text)
 	}
@@ -62,21 +48,6 @@ func (w *witness) hold(t *testing.T, status int, method, path string, body io.Re
 	}
 	if status < 300 {
 		w.seen[r] = true
-	}
-	sent, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
-	content := objectAt(described, "content")
-	if sent == "" && len(content) == 0 {
-		return a
-	}
-	if _, ok := content[sent]; !ok && content["application/octet-stream"] == nil {
-		t.Errorf("%s %s: an answer of the type %q is not described", method, path, sent)
-	} else if sent == "application/json" && ok {
-		value, err := jsonschema.UnmarshalJSON(strings.NewReader(a.text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, place := w.find(append(keys, "content", sent, "schema")...)
-		w.check(t, method+" "+path, place, value)
 	}
 	return a
 }

@@ -84,7 +84,12 @@ func operationID(r *Route) string {
 
 func isParam(part string) bool { return strings.HasPrefix(part, "{") }
 
-func singular(noun string) string { return strings.TrimSuffix(noun, "s") }
+func singular(noun string) string {
+	if stem, ok := strings.CutSuffix(noun, "ies"); ok {
+		return stem + "y"
+	}
+	return strings.TrimSuffix(noun, "s")
+}
 
 func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
@@ -144,8 +149,8 @@ func rules(r *Route) string {
 		said = append(said, "Needs an identity, unless the server is open.")
 	case viewer, admin, owner:
 		said = append(said, "Needs the role "+string(needed[r.access])+" on the agent.")
-	case viewerIdentity, adminIdentity:
-		said = append(said, "Needs the role "+string(needed[r.access])+" on the agent and, unless the server is open, an identity.")
+	case ownViewer, ownAdmin:
+		said = append(said, "Needs the role "+string(needed[r.access])+" of one's own on the agent; the role that everyone has on the default agent does not count.")
 	}
 	if r.class != unlimited {
 		said = append(said, "Counts against the rate limit "+string(r.class)+".")

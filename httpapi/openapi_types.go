@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"satchel/agent"
+	agentchat "satchel/agent/chat"
 	"satchel/store"
 )
 
@@ -32,7 +33,9 @@ func newTypes() *types {
 	t.registry.RegisterTypeAlias(reflect.TypeFor[agent.RawEdge](), reflect.TypeFor[agent.Edge]())
 	t.registry.RegisterTypeAlias(reflect.TypeFor[agent.Bound](), reflect.TypeFor[string]())
 	t.registry.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[map[string]any]())
-	t.registry.RegisterTypeAlias(reflect.TypeFor[store.Params](), reflect.TypeFor[any]()) // a list or an object
+	for _, several := range []reflect.Type{reflect.TypeFor[store.Params](), reflect.TypeFor[agentchat.Choice](), reflect.TypeFor[text](), reflect.TypeFor[texts]()} {
+		t.registry.RegisterTypeAlias(several, reflect.TypeFor[any]()) // see describeTypes
+	}
 	return t
 }
 
@@ -62,6 +65,10 @@ var componentNames = map[string]string{
 	"store.Result":            "SQLResult",
 	"store.Table":             "SQLTable",
 	"store.Column":            "SQLColumn",
+	"httpapi.deliveriesOut":   "DeliveryList",
+	"httpapi.mcpServersOut":   "MCPServerList",
+	"httpapi.mcpToolsOut":     "MCPToolList",
+	"httpapi.chunkingIn":      "ChunkingOptions",
 }
 
 // componentName names a schema: agentsOut is AgentList, agentOut AgentDetails.
@@ -140,22 +147,54 @@ func (t *types) resolve(s *huma.Schema) *huma.Schema {
 	return s
 }
 
+// keepsUnknown are the types whose unknown fields are kept and answered.
+var keepsUnknown = []reflect.Type{reflect.TypeFor[agent.Node](), reflect.TypeFor[agent.Edge]()}
+
 // settle finishes the schemas when all are there: objects may have fields that
-// are not named, because requests may hold any and answers gain new ones; and
-// optional fields of any type may be null.
+// are not named, because requests may hold any and answers gain new ones;
+// optional fields of any type may be null; and a field with a tag types is of
+// one of these.
 func (t *types) settle() {
 	for name, schema := range t.registry.Map() {
-		schema.AdditionalProperties = nil
 		of := t.registry.TypeFromRef(schemaPrefix + name)
+		if schema.AdditionalProperties = nil; slices.Contains(keepsUnknown, of) {
+			schema.AdditionalProperties = true
+		}
 		for _, f := range reflect.VisibleFields(of) {
-			if _, optional := optionalValue(f.Type); !optional {
+			jsonName, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			property := schema.Properties[jsonName]
+			if property == nil {
 				continue
 			}
-			jsonName, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if property := schema.Properties[jsonName]; property != nil && !slices.Contains(schema.Required, jsonName) {
-				allowNull(property)
+			if _, optional := optionalValue(f.Type); optional {
+				if property.Nullable = false; !slices.Contains(schema.Required, jsonName) {
+					allowNull(property)
+				}
+			}
+			if words := f.Tag.Get("types"); words != "" {
+				describeTypes(property, words)
 			}
 		}
+	}
+}
+
+// describeTypes makes a schema one of several types: "any", or JSON's names
+// with commas between and [] before those of a list's items.
+func describeTypes(s *huma.Schema, words string) {
+	s.Type, s.Format, s.Items, s.AdditionalProperties, s.Nullable = "", "", nil, nil, false
+	if words == "any" {
+		return
+	}
+	if !strings.ContainsAny(words, ",[") {
+		s.Type = words
+		return
+	}
+	for word := range strings.SplitSeq(words, ",") {
+		one := &huma.Schema{Type: word}
+		if item, ok := strings.CutPrefix(word, "[]"); ok {
+			one = &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: item}}
+		}
+		s.AnyOf = append(s.AnyOf, one)
 	}
 }
 

@@ -1,16 +1,9 @@
 package httpapi
 
 import (
-	"bytes"
-	"compress/gzip"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"io/fs"
-	"net/http"
 	"path"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/labstack/echo/v4"
@@ -50,17 +43,9 @@ func (s *Server) pages() {
 	})
 }
 
-// page is an embedded file as it is sent. It is hashed and compressed when it
-// is first asked for, so that a server whose pages nobody opens pays nothing.
-type page struct {
-	media  string
-	packed func() packedPage
-}
-
-type packedPage struct {
-	plain, gzip []byte // gzip is nil where it would not be smaller
-	tag         string
-}
+// page is an embedded file. It is hashed and compressed when it is first asked
+// for, so that a server whose pages nobody opens pays nothing.
+type page func() packed
 
 // pageMedia are the kinds of files that pages consist of.
 var pageMedia = map[string]string{
@@ -70,68 +55,34 @@ var pageMedia = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-func newPage(name string) *page {
-	return &page{media: pageMedia[path.Ext(name)], packed: sync.OnceValue(func() packedPage {
+func newPage(name string) page {
+	return sync.OnceValue(func() packed {
 		plain, err := pageFiles.ReadFile(name)
 		if err != nil {
 			panic(err) // pageFiles lists what it holds
 		}
-		sum := sha256.Sum256(plain)
-		return packedPage{plain, compress(plain), `W/"` + hex.EncodeToString(sum[:12]) + `"`}
-	})}
+		return pack(pageMedia[path.Ext(name)], plain)
+	})
 }
 
-func compress(plain []byte) []byte {
-	var buf bytes.Buffer
-	w := gzip.NewWriter(&buf)
-	_, _ = w.Write(plain) // a Buffer takes everything
-	_ = w.Close()
-	if buf.Len() >= len(plain) {
-		return nil
-	}
-	return bytes.Clone(buf.Bytes())
-}
-
-// serve sends the file. Browsers keep it and ask each time whether it is still
-// the same, so a new version of the program shows at once.
-func (p *page) serve(c echo.Context) error {
-	packed := p.packed()
+// serve sends the file under the policy of pages.
+func (p page) serve(c echo.Context) error {
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentSecurityPolicy, pagePolicy)
 	h.Set(echo.HeaderXFrameOptions, "DENY")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set(echo.HeaderCacheControl, "no-cache")
 	h.Set(echo.HeaderVary, echo.HeaderAcceptEncoding)
-	h.Set("ETag", packed.tag)
-	if matchesETag(c.Request(), strings.TrimPrefix(packed.tag, "W/")) {
-		return c.NoContent(http.StatusNotModified)
-	}
-	data := packed.plain
-	if packed.gzip != nil && takesGzip(c.Request()) {
-		data = packed.gzip
-		h.Set(echo.HeaderContentEncoding, "gzip")
-	}
-	h.Set(echo.HeaderContentLength, strconv.Itoa(len(data)))
-	return c.Blob(http.StatusOK, p.media, data)
-}
-
-// takesGzip tells whether the client reads gzip.
-func takesGzip(r *http.Request) bool {
-	for part := range strings.SplitSeq(r.Header.Get(echo.HeaderAcceptEncoding), ",") {
-		coding, weight, _ := strings.Cut(part, ";")
-		if coding = strings.TrimSpace(coding); coding != "gzip" && coding != "*" {
-			continue
-		}
-		q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(weight), "q="), 64)
-		return err != nil || q > 0
-	}
-	return false
+	file := p()
+	return file.serve(c)
 }
 
 // metricsPage tells Prometheus how the server does. On a server with access
 // control it needs an identity, such as an API key.
 func (s *Server) metricsPage(c echo.Context) error {
+	if err := s.checkSite(c.Request()); err != nil {
+		return err
+	}
 	identity, err := s.identify(c)
 	if err != nil {
 		return err

@@ -17,14 +17,14 @@ type access int
 
 // From open to strict. Routes under an agent ask for a role on it.
 const (
-	anyone         access = iota // no check at all
-	platform                     // no identity: the handler checks a signature
-	identified                   // any identity
-	viewer                       // a role on the agent
-	viewerIdentity               // the same, but nobody on the default agent is not enough
+	anyone     access = iota // no check at all
+	platform                 // no identity: the handler checks a signature
+	identified               // any identity
+	viewer                   // a role on the agent
+	ownViewer                // the same, but not the role that everyone has on the default agent
 	admin
-	adminIdentity
-	owner
+	ownAdmin
+	owner // never the role of everyone
 )
 
 // class is a rate class.
@@ -64,8 +64,10 @@ type Route struct {
 	whenDisabled bool // works on a disabled agent
 	ownSecret    bool // the handler may let those pass whom the table refuses
 	in, out      reflect.Type
-	media        string // of the answer, when it is not typed JSON; several with commas between
-	form         *form  // of a multipart request
+	media        []string // of the answer, where it may be other than typed JSON
+	attached     bool     // the answer is a file to keep
+	accepted     []string // media types of a request body that is not bound
+	form         *form    // of a multipart request
 	errors       []agent.Code
 	location     func(*Call, any) string
 	handle       func(*Call) error
@@ -135,11 +137,20 @@ func (r *Route) limit(c class) *Route { r.class = c; return r }
 func (r *Route) disabledToo() *Route  { r.whenDisabled = true; return r }
 func (r *Route) orSecret() *Route     { r.ownSecret = true; return r }
 
+// ownProof reports whether callers of the route may prove themselves by a
+// signature or a secret that the handler checks.
+func (r *Route) ownProof() bool { return r.access == platform || r.ownSecret }
+
 // fails names the errors beyond those that every route can answer.
 func (r *Route) fails(codes ...agent.Code) *Route { r.errors = append(r.errors, codes...); return r }
-func (r *Route) answers(media string) *Route      { r.media = media; return r }
+func (r *Route) answers(media ...string) *Route   { r.media = media; return r }
+func (r *Route) attaches(media ...string) *Route  { r.media, r.attached = media, true; return r }
+func (r *Route) accepts(media ...string) *Route   { r.accepted = media; return r }
 func (r *Route) takes(f form) *Route              { r.form = &f; return r }
 func (r *Route) returns(out any) *Route           { r.out = reflect.TypeOf(out); return r }
+
+// tagged reports whether the answer has an ETag.
+func (r *Route) tagged() bool { return r.Path == "/openapi.json" }
 
 // locates sets the Location header of a 201 from what was made.
 func (r *Route) locates(where func(*Call, any) string) *Route { r.location = where; return r }
@@ -160,6 +171,9 @@ func (s *Server) serve(r *Route) echo.HandlerFunc {
 				return err
 			}
 		}
+		if err == nil && r.ownSecret {
+			err = s.checkSite(e.Request())
+		}
 		c.Identity = identity
 		c.Context = store.WithActor(e.Request().Context(), identity.Label())
 		if refused := s.admit(c, r); err == nil {
@@ -169,6 +183,11 @@ func (s *Server) serve(r *Route) echo.HandlerFunc {
 			return err
 		}
 		c.refused = err
+		if !r.ownProof() {
+			if err := checkBodyMedia(e.Request()); err != nil {
+				return err
+			}
+		}
 		return r.handle(c)
 	}
 }
@@ -214,8 +233,8 @@ func noAccess() error {
 
 // needed is the role behind each access that asks for one.
 var needed = map[access]agent.Role{
-	viewer: agent.RoleViewer, viewerIdentity: agent.RoleViewer,
-	admin: agent.RoleAdmin, adminIdentity: agent.RoleAdmin, owner: agent.RoleOwner,
+	viewer: agent.RoleViewer, ownViewer: agent.RoleViewer,
+	admin: agent.RoleAdmin, ownAdmin: agent.RoleAdmin, owner: agent.RoleOwner,
 }
 
 func checkRole(c *Call, need access) error {
@@ -226,8 +245,8 @@ func checkRole(c *Call, need access) error {
 	if !c.Role.Covers(role) {
 		return agent.Errorf(agent.CodeForbidden, "this needs the role %s on the agent, and yours is %s", role, c.Role).With("role", role)
 	}
-	if (need == viewerIdentity || need == adminIdentity) && !c.Identity.Known() {
-		return agent.Errorf(agent.CodeForbidden, "this needs an identity")
+	if (need == ownViewer || need == ownAdmin) && !c.ownRoleOn(c.DB).Covers(role) {
+		return agent.Errorf(agent.CodeForbidden, "this needs the role %s of your own on the agent; the role that everyone has there does not count", role).With("role", role)
 	}
 	return nil
 }

@@ -31,7 +31,13 @@ func (s *Server) listSchedules(c *Call, in *listSchedulesIn) (schedulesOut, erro
 	return schedulesOut{found, metaOf(page, total)}, err
 }
 
-type createScheduleIn struct{ Body agent.ScheduleChange }
+type createScheduleIn struct {
+	Body struct {
+		Name string             `json:"name" required:"true" example:"Morning report"`
+		Type agent.ScheduleType `json:"type" required:"true" enum:"once,delayed,cron" example:"cron"`
+		agent.ScheduleChange
+	}
+}
 
 // writtenSchedule is a schedule as it was written.
 type writtenSchedule struct {
@@ -44,7 +50,9 @@ func scheduleLocation(c *Call, out any) string {
 }
 
 func (s *Server) createSchedule(c *Call, in *createScheduleIn) (writtenSchedule, error) {
-	made, secret, err := s.options.Scheduler.Create(c, c.DB, in.Body)
+	change := in.Body.ScheduleChange
+	change.Name, change.Type = agent.Some(in.Body.Name), agent.Some(in.Body.Type)
+	made, secret, err := s.options.Scheduler.Create(c, c.DB, change)
 	return writtenSchedule{made, secret}, err
 }
 

@@ -73,7 +73,7 @@ type Server struct {
 	routes      map[string]*Route // by method and echo path
 	table       []*Route
 	metrics     *metrics
-	describe    func() ([]byte, error)
+	describe    func() (packed, error)
 	warnToken   sync.Once
 	sockets     sockets
 	pingEvery   time.Duration
@@ -104,7 +104,10 @@ func New(o Options) *Server {
 		s.log = slog.Default()
 	}
 	s.metrics = newMetrics(s.folder)
-	s.describe = sync.OnceValues(s.openAPI)
+	s.describe = sync.OnceValues(func() (packed, error) {
+		document, err := s.openAPI()
+		return pack(echo.MIMEApplicationJSON, document), err
+	})
 	s.echo.HTTPErrorHandler = s.handleError
 	s.echo.Use(s.enter)
 	s.table = s.api()
@@ -134,6 +137,10 @@ func (s *Server) enter(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		began := time.Now()
 		route := s.routes[c.Request().Method+" "+c.Path()]
+		end := func() {}
+		if route != nil {
+			end = compressAnswer(c)
+		}
 		defer func() {
 			if r := recover(); r != nil {
 				err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
@@ -141,17 +148,17 @@ func (s *Server) enter(next echo.HandlerFunc) echo.HandlerFunc {
 			if err != nil {
 				s.handleError(err, c)
 			}
+			end()
 			s.metrics.observe(route, c.Response().Status, time.Since(began))
 		}()
+		if chain, ok := agent.ReadChain(c.Request().Header.Get(agent.ChainHeader)); ok {
+			c.SetRequest(c.Request().WithContext(store.WithChain(c.Request().Context(), chain)))
+		}
 		h := c.Response().Header()
 		h.Set(echo.HeaderXRequestID, requestID(c.Request()))
 		h.Set(echo.HeaderXContentTypeOptions, "nosniff")
 		h.Set(echo.HeaderReferrerPolicy, "no-referrer")
 		path := c.Request().URL.Path
-		signed := route != nil && route.access == platform // no page can make such a request
-		if err := s.checkHost(c.Request()); err != nil && !signed {
-			return err
-		}
 		if path != "/api" && !strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, mcpPath) {
 			return next(c)
 		}
@@ -161,8 +168,10 @@ func (s *Server) enter(next echo.HandlerFunc) echo.HandlerFunc {
 		if c.Request().Method == http.MethodOptions {
 			return preflight(c)
 		}
-		if err := s.checkOrigin(c.Request()); err != nil && !signed {
-			return err
+		if route == nil || !route.ownProof() {
+			if err := s.checkSite(c.Request()); err != nil {
+				return err
+			}
 		}
 		limit := general
 		if route != nil {

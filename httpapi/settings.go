@@ -24,10 +24,12 @@ func (s *Server) updateSettings(c *Call, in *updateSettingsIn) (settingsOut, err
 	if err := s.checkEmbedding(c, in.Body); err != nil {
 		return settingsOut{}, err
 	}
-	v, err := c.DB.UpdateSettings(c, in.Body)
-	if err == nil {
-		s.kick(c) // what waited for another provider or key may go on
+	if base := in.Body.LLMBaseURL.Value; base != "" {
+		if err := s.options.Chat.CheckAddress(base); err != nil {
+			return settingsOut{}, err
+		}
 	}
+	v, err := c.DB.UpdateSettings(c, in.Body)
 	return settingsOut{v.Settings, v.Configured, v.Locked, v.UpdatedAt}, err
 }
 

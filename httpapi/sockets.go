@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -79,7 +78,11 @@ func (s *Server) socket(c echo.Context) error {
 	if !strings.EqualFold(c.Request().Header.Get("Upgrade"), "websocket") {
 		return agent.Invalid("Upgrade", "must be websocket: this is the address of a WebSocket")
 	}
-	out, err := s.openStream(v, name, query)
+	pageID, err := boundPage(v.session, query)
+	if err != nil {
+		return err
+	}
+	out, err := s.openStream(v, name, pageID, query)
 	if err != nil {
 		return err
 	}
@@ -95,7 +98,7 @@ func (s *Server) socket(c echo.Context) error {
 		return nil // it was answered
 	}
 	conn.SetReadLimit(maxMessage)
-	s.carry(conn, v, out, query.Get("pageId"))
+	s.carry(conn, v, out, pageID)
 	return nil
 }
 
@@ -106,8 +109,8 @@ func socketQuery(raw string) url.Values {
 	return values
 }
 
-// visitor tells who comes and what they may do: by a signed link, by an API key
-// as the token, or by what the request says otherwise.
+// visitor returns who connects and what they may do: by a signed link, by an API
+// key as the token, or by the credentials that the request has otherwise.
 func (s *Server) visitor(c echo.Context, id, token string) (visit, error) {
 	if strings.Contains(token, ".") {
 		grant, err := s.options.Live.Grant(token)
@@ -123,14 +126,12 @@ func (s *Server) visitor(c echo.Context, id, token string) (visit, error) {
 	if token != "" {
 		c.Request().Header.Set("X-API-Key", token)
 	}
+	if err := s.checkSite(c.Request()); err != nil {
+		return visit{}, err
+	}
 	identity, err := s.identify(c)
 	if err != nil {
 		return visit{}, err
-	}
-	if identity.Key == nil {
-		if err := s.checkSocketOrigin(c.Request()); err != nil {
-			return visit{}, err
-		}
 	}
 	session := s.options.Browser.Find(id)
 	if session == nil {
@@ -162,37 +163,17 @@ func (s *Server) checkTakeover(ctx context.Context, session *room.Session, id st
 	return err
 }
 
-// checkSocketOrigin keeps other sites' pages out where a browser would let
-// them in: cookies, and an open server, need no token. Browsers name the origin
-// of every page that opens a socket.
-func (s *Server) checkSocketOrigin(r *http.Request) error {
-	origin := r.Header.Get(echo.HeaderOrigin)
-	if origin == "" {
-		return nil
-	}
-	if s.options.CORSByHand && s.allowsOrigin(origin) {
-		return nil
-	}
-	from, err := url.Parse(origin)
-	host := &url.URL{Host: r.Host}
-	public, _ := url.Parse(s.options.PublicURL)
-	if err == nil && from.Hostname() != "" && (strings.EqualFold(from.Hostname(), host.Hostname()) || public != nil && strings.EqualFold(from.Hostname(), public.Hostname())) {
-		return nil
-	}
-	return agent.Errorf(agent.CodeForbidden, "a page of another site may not watch sessions; name its origin in SATCHEL_CORS_ORIGINS to allow it")
-}
-
 // openStream makes what a socket sends.
-func (s *Server) openStream(v visit, name string, query url.Values) (messages, error) {
+func (s *Server) openStream(v visit, name, pageID string, query url.Values) (messages, error) {
 	switch name {
 	case "logs":
 		return s.options.Live.Logs(v.session), nil
 	case "pageId":
 		return s.options.Live.ActivePages(v.session), nil
 	case "recording":
-		return s.options.Live.Recording(v.session, query.Get("pageId"))
+		return s.options.Live.Recording(v.session, pageID)
 	}
-	w := live.Watch{PageID: query.Get("pageId"), Status: query.Get("status") == "1", TabsOnly: query.Get("tabInfo") == "true"}
+	w := live.Watch{PageID: pageID, Status: query.Get("status") == "1", TabsOnly: query.Get("tabInfo") == "true"}
 	var err error
 	if w.FPS, err = numberIn(query, "fps", 1, live.MaxFPS); err != nil {
 		return nil, err

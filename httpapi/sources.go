@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -86,9 +87,21 @@ var sourceForm = form{file: "file", json: reflect.TypeFor[sourceBody](), fields:
 	"config":     "The three as one JSON object.",
 }}
 
+type createSourceIn struct {
+	Wait int `query:"wait" doc:"Seconds to wait until the source is ready or error, up to 300; without it the answer comes at once." minimum:"0" maximum:"300" example:"30"`
+}
+
 func (s *Server) createSource(c *Call) error {
+	in, err := bindIn[createSourceIn](c)
+	if err == nil {
+		err = checkWait(in.Wait)
+	}
+	if err != nil {
+		return err
+	}
+	wait := time.Duration(in.Wait) * time.Second
 	if media, _, _ := mime.ParseMediaType(c.echo.Request().Header.Get(echo.HeaderContentType)); media == echo.MIMEApplicationJSON {
-		return s.createSourceByJSON(c)
+		return s.createSourceByJSON(c, wait)
 	}
 	fields := map[string]string{"type": "", "name": "", "chunk_size": "", "overlap": "", "method": "", "config": ""}
 	part, err := filePart(c.echo, "file", fields)
@@ -118,9 +131,48 @@ func (s *Server) createSource(c *Call) error {
 	if err != nil {
 		return err
 	}
-	s.kick(c)
+	return s.answerSource(c, source, wait)
+}
+
+// answerSource answers with a source that was made, as it stands when it is
+// ready or error, or when the time is over or the server stops.
+func (s *Server) answerSource(c *Call, source agent.Source, wait time.Duration) error {
+	if err := c.allow(wait); err != nil {
+		return err
+	}
+	source, err := s.awaitSource(c, source, wait)
+	if err != nil {
+		return err
+	}
 	c.echo.Response().Header().Set(echo.HeaderLocation, sourceLocation(c, source))
 	return writeJSON(c.echo, http.StatusCreated, source)
+}
+
+// lookEvery is how often a source that is waited for is read.
+const lookEvery = 50 * time.Millisecond
+
+func (s *Server) awaitSource(c *Call, source agent.Source, wait time.Duration) (agent.Source, error) {
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for wait > 0 && source.Status != agent.SourceReady && source.Status != agent.SourceFailed {
+		select {
+		case <-look.C:
+			now, err := c.DB.Source(c, source.ID)
+			if err != nil {
+				return source, err
+			}
+			source = now
+		case <-over.C:
+			return source, nil
+		case <-s.streams.Done():
+			return source, nil
+		case <-c.Done():
+			return source, c.Err()
+		}
+	}
+	return source, nil
 }
 
 // sniffBytes is how much of a file its format is judged by.
@@ -215,7 +267,6 @@ func (s *Server) deleteSource(c *Call, in *sourceIn) (Success, error) {
 	if err := c.DB.DeleteSource(c, in.ID); err != nil {
 		return Success{}, err
 	}
-	s.kick(c)
 	return Success{Success: true}, nil
 }
 
@@ -291,7 +342,6 @@ func (s *Server) restart(c *Call, id string, status agent.SourceStatus, message 
 	if err != nil {
 		return restarted{}, err
 	}
-	s.kick(c)
 	return restarted{source.ID, source.Type, source.Status, message}, nil
 }
 
@@ -301,7 +351,7 @@ type searchIn struct {
 	Limit    *int    `query:"limit" json:"limit,omitempty" doc:"1 to 50; 10 without it." example:"10"`
 	SourceID string  `query:"source_id" json:"source_id,omitempty" doc:"Only in this source."`
 	MinScore float64 `query:"min_score" json:"min_score,omitempty" doc:"Least cosine similarity, 0 to 1." example:"0"`
-	Mode     string  `query:"mode" json:"mode,omitempty" doc:"hybrid (the default), vector or keyword." example:"hybrid"`
+	Mode     string  `query:"mode" json:"mode,omitempty" enum:"hybrid,vector,keyword" doc:"hybrid when it is not given." example:"hybrid"`
 }
 
 type searchByBodyIn struct{ Body searchIn }

@@ -2,12 +2,8 @@ package httpapi
 
 import (
 	"encoding/json"
-	"net/http"
-	"net/url"
 	"reflect"
-	"strings"
-
-	"github.com/labstack/echo/v4"
+	"time"
 
 	"satchel/agent"
 	"satchel/store"
@@ -36,7 +32,7 @@ type sourceConfig struct {
 	URL             *string            `json:"url,omitempty" doc:"api: what is asked; required." example:"https://api.example.com/articles"`
 	Method          *string            `json:"method,omitempty" doc:"api: GET or POST; GET without it. Other types: how text is cut, as in a file's method." example:"GET"`
 	Headers         *map[string]string `json:"headers,omitempty" doc:"api: sent with each request; those that carry secrets come back masked."`
-	Body            json.RawMessage    `json:"body,omitempty" doc:"api: sent as JSON with POST; text is sent as it is."`
+	Body            json.RawMessage    `json:"body,omitempty" types:"any" doc:"api: sent as JSON with POST; text is sent as it is."`
 	Auth            *agent.APIAuth     `json:"auth,omitempty" doc:"api: how requests prove who sends them."`
 	ItemsPath       *string            `json:"items_path,omitempty" doc:"api: where the list of items is; without it the answer itself." example:"data.items"`
 	IDPath          *string            `json:"id_path,omitempty" doc:"api: where an item's id is; without it items are told apart by their text." example:"id"`
@@ -99,7 +95,7 @@ func bindSource(c *Call, body *sourceBody) error {
 }
 
 // createSourceByJSON answers a POST of sources with a JSON body.
-func (s *Server) createSourceByJSON(c *Call) error {
+func (s *Server) createSourceByJSON(c *Call, wait time.Duration) error {
 	var body sourceBody
 	if err := bindSource(c, &body); err != nil {
 		return err
@@ -114,9 +110,7 @@ func (s *Server) createSourceByJSON(c *Call) error {
 	if err != nil {
 		return err
 	}
-	s.kick(c)
-	c.echo.Response().Header().Set(echo.HeaderLocation, sourceLocation(c, source))
-	return writeJSON(c.echo, http.StatusCreated, source)
+	return s.answerSource(c, source, wait)
 }
 
 func (s *Server) createURLSource(c *Call, body *sourceBody) (agent.Source, error) {
@@ -225,24 +219,11 @@ func (s *Server) changeAPI(in *sourceConfig, source agent.Source, change *store.
 	if err := json.Unmarshal(source.Config, &config); err != nil {
 		return err
 	}
-	before := config.URL
 	in.api(&config)
 	if err := s.index.CheckAPI(&config); err != nil {
 		return err
 	}
 	change.Secrets, change.Keep = config.TakeSecrets()
-	if len(change.Keep) > 0 && hostOf(before) != hostOf(config.URL) {
-		return agent.Invalid("config."+change.Keep[0], "must be given again when config.url leads to another host")
-	}
 	change.Config = config
 	return nil
-}
-
-// hostOf is the scheme, host and port of an address.
-func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(u.Scheme + "://" + u.Host)
 }

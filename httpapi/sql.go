@@ -34,7 +34,7 @@ func (s *Server) sqlExecute(c *Call, in *sqlIn) (store.Result, error) {
 	}
 	result, err := c.DB.SQL(c, in.Body.Query, in.Body.Params, store.Access{Write: c.Role.Covers(agent.RoleAdmin)})
 	if result.Changes > 0 {
-		s.kick(c) // a source may have been deleted
+		s.lookAtExecutions(c)
 	}
 	return result, err
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"runtime"
 
 	"satchel/agent"
@@ -22,12 +23,13 @@ func (s *Server) ready(c *Call, _ *none) (health, error) {
 }
 
 type version struct {
-	Version string `json:"version" doc:"Of the program." example:"0.1.0"`
-	API     int    `json:"api_version" doc:"Of this interface; changes only add." example:"1"`
-	Go      string `json:"go_version" example:"go1.26"`
-	Open    bool   `json:"open" doc:"There is no access control: everyone acts as owner."`
+	Version     string `json:"version" doc:"Of the program." example:"0.1.0"`
+	API         int    `json:"api_version" doc:"Of this interface; changes only add." example:"1"`
+	Go          string `json:"go_version" example:"go1.26"`
+	Open        bool   `json:"open" doc:"There is no access control: everyone acts as owner."`
+	DefaultRole string `json:"default_role" enum:"viewer,admin,none" doc:"Under access control: the role on the default agent of callers without an identity or an API key." example:"viewer"`
 }
 
 func (s *Server) version(*Call, *none) (version, error) {
-	return version{Version: s.options.Version, API: 1, Go: runtime.Version(), Open: s.Open()}, nil
+	return version{Version: s.options.Version, API: 1, Go: runtime.Version(), Open: s.Open(), DefaultRole: cmp.Or(string(s.defaultRole), "none")}, nil
 }

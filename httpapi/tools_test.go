@@ -144,6 +144,7 @@ func TestToolsAreChecked(t *testing.T) {
 		{"a schema from elsewhere", "POST", tools, `{"name":"x","type":"function","config":{"code":"x","parameters":{"$ref":"http://10.0.0.1/"}}}`, 400, invalid("config.parameters")},
 		{"config no object", "POST", tools, `{"name":"x","type":"function","config":[]}`, 400, invalid("config")},
 		{"config of a wrong type", "POST", tools, `{"name":"x","type":"function","config":{"code":7}}`, 400, invalid("config")},
+		{"an unknown server", "POST", tools, `{"name":"x","type":"mcp","config":{"server_id":"mcp-x","tool_name":"y"}}`, 400, invalid("config.server_id")},
 		{"no server", "POST", tools, `{"name":"x","type":"mcp","config":{"tool_name":"y"}}`, 400, invalid("config.server_id")},
 		{"unknown", "POST", tools + "/tool-x/execute", `{}`, 404, code("NOT_FOUND")},
 	} {

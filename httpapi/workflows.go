@@ -51,10 +51,15 @@ func workflowLocation(c *Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/workflows/" + out.(agent.Workflow).ID
 }
 
-type createWorkflowIn struct{ Body agent.WorkflowChange }
+type createWorkflowIn struct {
+	Body struct {
+		Name string `json:"name" required:"true" example:"Welcome"`
+		agent.WorkflowChange
+	}
+}
 
 func (s *Server) createWorkflow(c *Call, in *createWorkflowIn) (agent.Workflow, error) {
-	w := agent.Workflow{Status: agent.WorkflowDraft, Settings: agent.DefaultWorkflowSettings()}
+	w := agent.Workflow{Name: in.Body.Name, Status: agent.WorkflowDraft, Settings: agent.DefaultWorkflowSettings()}
 	in.Body.Apply(&w)
 	if err := s.flow.Check(w); err != nil {
 		return w, err

@@ -21,6 +21,7 @@ var statuses = map[agent.Code]int{
 	agent.CodeValidation:         http.StatusBadRequest,
 	agent.CodeInvalidJSON:        http.StatusBadRequest,
 	agent.CodeInvalidQuery:       http.StatusBadRequest,
+	agent.CodeInvalidFile:        http.StatusBadRequest,
 	agent.CodeUnauthorized:       http.StatusUnauthorized,
 	agent.CodeInvalidAction:      http.StatusBadRequest,
 	agent.CodeActionTimeout:      http.StatusRequestTimeout,
@@ -36,6 +37,7 @@ var statuses = map[agent.Code]int{
 	agent.CodeFileTooLarge:       http.StatusRequestEntityTooLarge,
 	agent.CodeUnsupportedFormat:  http.StatusUnsupportedMediaType,
 	agent.CodeRateLimited:        http.StatusTooManyRequests,
+	agent.CodeBudget:             http.StatusTooManyRequests,
 }
 
 func statusOf(code agent.Code) int {

@@ -108,7 +108,20 @@ func (s *Scheduler) call(ctx context.Context, db *store.DB, c Callback) (executi
 	if err := s.Check(&c.Schedule); err != nil {
 		return "", err
 	}
+	if ctx, err = s.chained(ctx, db, c.Schedule.ID); err != nil {
+		return "", err
+	}
 	return s.runners[c.Schedule.CallbackType](ctx, db, c)
+}
+
+// chained returns a context in which what is called belongs to the chain of
+// executions that made or timed a schedule or a task, if one did.
+func (s *Scheduler) chained(ctx context.Context, db *store.DB, id string) (context.Context, error) {
+	chain, err := db.ScheduledChain(ctx, id)
+	if err != nil || chain.Root == "" {
+		return ctx, err
+	}
+	return s.own.Mark(store.WithChain(ctx, chain), agent.ChainHeader, chain.Signed()), nil
 }
 
 // The waits between tries to write how a run ended, which double.

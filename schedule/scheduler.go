@@ -24,6 +24,7 @@ type Options struct {
 	Runners map[string]Runner // by callback_type; webhook is always there
 	Tasks   TaskRunner        // starts the workflows of the calendar; nil: there are none
 	Allow   []netip.Prefix    // private addresses that webhooks may reach
+	Own     *egress.Own       // what this server is called; may be nil
 	Version string
 	Log     *slog.Logger // nil: slog.Default()
 }
@@ -35,6 +36,7 @@ type Scheduler struct {
 	runners map[string]Runner
 	tasks   TaskRunner
 	webhook *webhook
+	own     *egress.Own
 	sweep   time.Duration
 	log     *slog.Logger
 
@@ -69,7 +71,7 @@ type Scheduler struct {
 // New makes a Scheduler and has it told of changed plans.
 func New(o Options) *Scheduler {
 	s := &Scheduler{
-		folder: o.Folder, runners: map[string]Runner{}, tasks: o.Tasks, sweep: sweepEvery, log: o.Log, wake: make(chan struct{}, 1),
+		folder: o.Folder, runners: map[string]Runner{}, tasks: o.Tasks, own: o.Own, sweep: sweepEvery, log: o.Log, wake: make(chan struct{}, 1),
 		taking: map[*store.DB]bool{}, cut: map[*store.DB]bool{}, ended: map[*store.DB]map[string]bool{}, retries: map[*store.DB]time.Time{},
 		lanes: map[*store.DB]*lane{}, underway: map[string]bool{}, endings: map[*store.DB][]ending{},
 	}

@@ -67,5 +67,8 @@ func (s *Scheduler) callTask(ctx context.Context, db *store.DB, c TaskCall) (exe
 	if err := s.CheckTask(&c.Task); err != nil {
 		return "", err
 	}
+	if ctx, err = s.chained(ctx, db, c.Task.ID); err != nil {
+		return "", err
+	}
 	return s.tasks(ctx, db, c)
 }

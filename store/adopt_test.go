@@ -1,12 +1,14 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,7 +46,7 @@ func TestCopiesInTheSameFolder(t *testing.T) {
 		if got := db.Agent(); got.Name != want || got.Status != agent.StatusPaused || byName(t, f, want) != db {
 			t.Errorf("%+v", got)
 		}
-		if got, err := db.Credential(t.Context(), "openai_api_key"); got != "sk-1" || err != nil {
+		if got, err := db.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
 			t.Errorf("credential %q, %v", got, err)
 		}
 		if got, want := byName(t, f, fmt.Sprintf("long-%d", n)).Agent().Name, long[:agent.MaxNameLength-2]+fmt.Sprintf("-%d", n+2); got != want {
@@ -71,7 +73,7 @@ func TestCopyIntoAFolderWithAnotherKey(t *testing.T) {
 	if err != nil || !slices.Equal(s.Locked, []string{"openai_api_key"}) {
 		t.Errorf("%+v, %v", s, err)
 	}
-	_, err = db.Credential(t.Context(), "openai_api_key")
+	_, err = db.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI)
 	wantCode(t, err, agent.CodeConflict)
 	createContact(t, db, named("works"))
 }
@@ -104,7 +106,7 @@ func TestMovedFolder(t *testing.T) {
 			if got := db.Agent().Status; got != want {
 				t.Errorf("round %d: %s is %s", round, db.Agent().Name, got)
 			}
-			if got, err := db.Credential(t.Context(), "openai_api_key"); got != "sk-1" || err != nil {
+			if got, err := db.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
 				t.Errorf("credential %q, %v", got, err)
 			}
 		}
@@ -215,5 +217,47 @@ func TestDefaultAgentIsMissingAndItsNameTaken(t *testing.T) {
 	f = openAt(t, f.Path())
 	if got := f.Default().Agent().Name; got != "default-2" {
 		t.Errorf("the default agent is called %s", got)
+	}
+}
+
+// Notifications about a copy name the agent of the catalog, never the handle
+// that wrote into its file before.
+func TestNotificationsNameAgentsOfTheCatalog(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	db := createAgent(t, f, "Support")
+	createContact(t, db, numberedContact(0)) // an event of the past
+	data := backupOf(t, db)
+	var mu sync.Mutex
+	notified := map[*DB]bool{}
+	note := func(db *DB) {
+		mu.Lock()
+		defer mu.Unlock()
+		notified[db] = true
+	}
+	f.OnEvents(note)
+	f.OnPlans(note)
+	fork, err := f.Fork(t.Context(), db, "Fork", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported, err := f.Import(t.Context(), bytes.NewReader(data), 1<<30, openMode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(f.filePath("adopted"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	look(f, 2)
+	for _, copied := range []*DB{fork, imported, byName(t, f, "adopted")} {
+		createContact(t, copied, numberedContact(1))
+		if !notified[copied] {
+			t.Errorf("no notification about %s", copied.Agent().Name)
+		}
+	}
+	for db := range notified {
+		if f.known(db.id) != db {
+			t.Errorf("a notification names another handle of %s", db.id)
+		}
 	}
 }

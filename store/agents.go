@@ -237,6 +237,7 @@ func (f *Folder) UpdateAgent(ctx context.Context, db *DB, change agent.AgentChan
 	a, err := Write(ctx, db, func(tx *Tx) (agent.Agent, error) {
 		a := next
 		a.UpdatedAt = tx.Now
+		tx.takesOn(workAll) // announced below, when the catalog has followed
 		if _, err := tx.exec("UPDATE _agent SET name = ?, description = ?, status = ?, updated_at = ?",
 			a.Name, a.Description, a.Status, tx.Now); err != nil {
 			return a, err
@@ -256,6 +257,7 @@ func (f *Folder) UpdateAgent(ctx context.Context, db *DB, change agent.AgentChan
 	}
 	db.update(func(r *record) { r.agent = a })
 	f.rename(db, old.Name, a.Name)
+	db.notify(workAll)
 	return a, nil
 }
 
@@ -301,6 +303,7 @@ func (f *Folder) DeleteAgent(db *DB) error {
 	delete(f.byID, db.id)
 	f.unname(db, db.Agent().Name)
 	f.mu.Unlock()
+	db.notify(workAll)
 	if err := errors.Join(removeIfThere(db.path), syncFolder(f.agentsPath())); err != nil {
 		return fmt.Errorf("delete agent: %w", err)
 	}

@@ -201,4 +201,4 @@ func (db *DB) CutAnswer(ctx context.Context, id int64) error {
 
 // MayAnswer tells whether messages of the agent may wait for an automatic
 // answer. It does not touch the file: of one that is open it says so.
-func (db *DB) MayAnswer() bool { return db.isOpen() || db.record.Load().answers }
+func (db *DB) MayAnswer() bool { return db.isOpen() || !db.record.Load().pending.Answers.IsZero() }

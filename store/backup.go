@@ -28,7 +28,7 @@ func (b *Backup) Close() error {
 // agent works. The caller reads it and closes it.
 func (db *DB) Backup(ctx context.Context) (*Backup, error) {
 	temp := db.folder.tempPath(agent.NewID("backup"))
-	if err := db.copyTo(temp); err != nil {
+	if err := db.copyTo(ctx, temp); err != nil {
 		return nil, errors.Join(err, removeIfThere(temp))
 	}
 	b, err := openBackup(temp)
@@ -53,20 +53,27 @@ func openBackup(path string) (*Backup, error) {
 	return &Backup{File: f, Size: info.Size()}, nil
 }
 
-// copyTo copies the file through SQLite's backup interface, keeping it open.
-func (db *DB) copyTo(path string) error {
-	if _, err := db.acquire(); err != nil {
+// copyTo copies the file through SQLite's backup interface, keeping it open, but
+// for its API keys.
+func (db *DB) copyTo(ctx context.Context, path string) error {
+	if _, err := db.acquire(ctx); err != nil {
 		return err
 	}
-	defer db.release()
-	return explain(copyDatabase(path, shared(db.path)))
+	defer db.release(ctx)
+	if err := copyDatabase(ctx, path, shared(db.path)); err != nil {
+		return explain(err)
+	}
+	return explain(dropKeys(path))
 }
+
+// copyStep is how many pages are copied between two looks at the context.
+const copyStep = 4096
 
 // copyDatabase copies a database as it is at one moment, whoever writes it
 // meanwhile, in this process or another
 // (https://www.sqlite.org/c3ref/backup_finish.html). from is a DSN. The copy
 // is whole without a -wal.
-func copyDatabase(to, from string) error {
+func copyDatabase(ctx context.Context, to, from string) error {
 	if err := makePrivate(to); err != nil {
 		return fmt.Errorf("copy the database: %w", err)
 	}
@@ -75,28 +82,37 @@ func copyDatabase(to, from string) error {
 		return err
 	}
 	defer src.close()
-	err = src.sql.Raw(func(driverConn any) error {
-		maker, ok := driverConn.(interface {
-			NewBackup(string) (*sqlite.Backup, error)
-		})
-		if !ok {
-			return errors.New("the driver cannot make backups")
-		}
-		b, err := maker.NewBackup(dsn(to, "rwc"))
-		if err != nil {
-			return err
-		}
-		// All pages in one step: one read transaction, so one moment.
-		more, err := b.Step(-1)
-		if err == nil && more {
-			err = errors.New("the copy is not complete")
-		}
-		return errors.Join(err, b.Finish())
-	})
+	var version int
+	err = src.script("BEGIN") // one read transaction, so one moment
+	if err == nil {
+		err = src.value(&version, "PRAGMA user_version") // begins to read
+	}
+	if err == nil {
+		err = src.sql.Raw(func(driverConn any) error { return copyPages(ctx, driverConn, to) })
+	}
 	if err != nil {
 		return fmt.Errorf("copy the database: %w", err)
 	}
 	return finishCopy(to)
+}
+
+func copyPages(ctx context.Context, driverConn any, to string) error {
+	maker, ok := driverConn.(interface {
+		NewBackup(string) (*sqlite.Backup, error)
+	})
+	if !ok {
+		return errors.New("the driver cannot make backups")
+	}
+	b, err := maker.NewBackup(dsn(to, "rwc"))
+	if err != nil {
+		return err
+	}
+	for more := true; more && err == nil; {
+		if more, err = b.Step(copyStep); err == nil {
+			err = ctx.Err()
+		}
+	}
+	return errors.Join(err, b.Finish())
 }
 
 // makePrivate makes an empty file that only its owner can read, as SQLite would
@@ -122,8 +138,9 @@ func finishCopy(path string) error {
 // Import takes in a backup as a new, paused agent: under its old id when that
 // is free, and under its old name or name-2, name-3, …. owner, when not empty,
 // becomes an owner of it. More than limit bytes are ErrTooLarge; what is no
-// whole agent's file of a known version is a validation error.
-func (f *Folder) Import(ctx context.Context, r io.Reader, limit int64, owner string) (*DB, error) {
+// whole agent's file of a known version, with the schema of that version, is
+// INVALID_FILE.
+func (f *Folder) Import(ctx context.Context, r io.Reader, limit int64, by agent.Identity) (*DB, error) {
 	if f.ended.Load() {
 		return nil, ErrClosed
 	}
@@ -132,10 +149,20 @@ func (f *Folder) Import(ctx context.Context, r io.Reader, limit int64, owner str
 	if err == nil {
 		err = checkImport(ctx, temp)
 	}
+	if err == nil {
+		err = dropKeys(temp)
+	}
 	if err != nil {
 		return nil, explain(errors.Join(err, removeIfThere(temp)))
 	}
-	return f.bringIn(ctx, temp, "", owner)
+	return f.bringIn(ctx, temp, arrival{owner: by.Email, entitled: func(id string) bool { return f.entitled(by, id) }})
+}
+
+// entitled reports whether someone has a role of their own on the agent with
+// this id. What a file says of its admins proves nothing.
+func (f *Folder) entitled(by agent.Identity, id string) bool {
+	db := f.known(id)
+	return by.Open || db != nil && by.RoleOn(id, db.Roles(), agent.RoleNone) != agent.RoleNone
 }
 
 func receiveTemp(path string, r io.Reader, limit int64) error {
@@ -150,58 +177,78 @@ func receiveTemp(path string, r io.Reader, limit int64) error {
 	return errors.Join(err, dst.Sync(), dst.Close())
 }
 
-// checkImport refuses a file that is not a whole agent's file, or whose
-// schema is not ours: a trigger in it would run in our writes.
+// checkImport refuses a file that is not a whole agent's file as this program
+// makes them: a trigger in it, say, would run in every write.
 func checkImport(ctx context.Context, path string) error {
-	refuse := func(issue string, err error) error {
-		return agent.Invalid("file", issue).Because(err)
+	err := examine(ctx, path, unlocked(path))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return asInvalid(err)
 	}
 	c, err := openConn(unlocked(path))
 	if err != nil {
-		return refuse("is not an agent's file", err)
+		return invalidFile("is not an agent's file", err)
 	}
 	defer c.close()
-	err = checkHeader(c, path)
-	switch {
-	case agent.ErrorCode(err) == agent.CodeAgentNewer:
-		return refuse("is of a newer version of Satchel", err)
-	case err != nil:
-		return refuse("is not an agent's file", err)
-	}
-	if err := checkSchema(c); err != nil {
-		return refuse("is not an agent's file as Satchel makes them", err)
-	}
 	var verdict string
 	err = c.sql.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil || verdict != "ok" {
-		return refuse("is damaged", errors.Join(err, errors.New(verdict)))
+		return invalidFile("is damaged", errors.Join(err, errors.New(verdict)))
 	}
 	if _, err := readRow(c); err != nil {
-		return refuse("is not an agent's file", err)
+		return invalidFile("is not an agent's file", err)
 	}
 	return nil
 }
 
+// asInvalid turns the reason why a file is refused into what the sender of the
+// file is answered; other errors stay as they are.
+func asInvalid(err error) error {
+	switch code := agent.ErrorCode(err); {
+	case code == agent.CodeAgentNewer:
+		return invalidFile("is of a newer version of Satchel", err)
+	case errors.Is(err, errForeign):
+		return invalidFile("has a schema that is not as Satchel makes it", err)
+	case code == agent.CodeAgentDamaged && !errors.Is(err, errOutside):
+		return invalidFile("is not an agent's file", err)
+	}
+	return err
+}
+
+func invalidFile(issue string, cause error) error {
+	return agent.Errorf(agent.CodeInvalidFile, "file %s", issue).With("field", "file").With("issue", issue).Because(cause)
+}
+
+// arrival says how a copy becomes an agent.
+type arrival struct {
+	name     string               // kept for the copy, which gets an id of its own; empty: the name that it has
+	owner    string               // becomes an owner of the copy; empty: nobody
+	entitled func(id string) bool // reports whether the credentials of the agent with this id may be used in the copy
+}
+
 // bringIn moves a checked copy among the agents and adopts it, under its old
-// id when that is free. name, when not empty, is kept for the copy by the
-// caller, and the copy gets an id of its own.
-func (f *Folder) bringIn(ctx context.Context, temp, name, owner string) (*DB, error) {
-	found, err := prepareCopy(ctx, temp, owner)
+// id when that is free.
+func (f *Folder) bringIn(ctx context.Context, temp string, a arrival) (*DB, error) {
+	found, err := prepareCopy(ctx, temp, a.owner)
 	if err != nil {
 		return nil, explain(errors.Join(err, removeIfThere(temp)))
 	}
-	id, unclaim := f.claimCopy(found.id, name != "")
+	// Under its old id the credentials would open: they are sealed for that.
+	found.locked = !a.entitled(found.id)
+	id, unclaim := f.claimCopy(found.id, a.name != "" || found.locked)
 	defer unclaim()
 	err = place(temp, f.filePath(id))
 	if err != nil {
 		return nil, explain(errors.Join(err, removeIfThere(temp)))
 	}
 	take := func() *DB { return f.adopt(id, found) }
-	if name != "" {
-		take = func() *DB { return f.adoptAs(id, name, found) }
+	if a.name != "" {
+		take = func() *DB { return f.adoptAs(id, a.name, found) }
 	}
 	db := take()
 	return db, db.Problem()
@@ -271,10 +318,10 @@ func (f *Folder) Fork(ctx context.Context, db *DB, name, owner string) (*DB, err
 	}
 	defer release()
 	temp := f.tempPath(agent.NewID("fork"))
-	if err := db.copyTo(temp); err != nil {
+	if err := db.copyTo(ctx, temp); err != nil {
 		return nil, errors.Join(err, removeIfThere(temp))
 	}
-	return f.bringIn(ctx, temp, name, owner)
+	return f.bringIn(ctx, temp, arrival{name: name, owner: owner, entitled: func(id string) bool { return id == db.id }})
 }
 
 func removeIfThere(path string) error {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,6 +23,7 @@ var fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
 type row struct {
 	record
 	id, folder string // the mark: whose file it is, and where it lay
+	locked     bool   // its credentials are to stay sealed as they are
 }
 
 // load fills the catalog at start: files in their own place first, then
@@ -139,41 +139,19 @@ func inspect(path string) row {
 }
 
 func inspectBy(path, dsn string) row {
+	if err := examine(context.Background(), path, dsn); err != nil {
+		return row{record: record{problem: err}}
+	}
 	c, err := openConn(dsn)
 	if err != nil {
 		return row{record: record{problem: refused(err)}}
 	}
 	defer c.close()
-	if err := checkHeader(c, path); err != nil {
-		return row{record: record{problem: err}}
-	}
 	r, err := readRow(c)
 	if err != nil {
 		return row{record: record{problem: refused(err)}}
 	}
 	return r
-}
-
-// readLeft reads what is to be done in a file.
-func (c *conn) readLeft(l *left) error {
-	s, err := c.prepare(`SELECT EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')) OR EXISTS (SELECT 1 FROM _purge),
-		EXISTS (SELECT 1 FROM _events WHERE seq > (SELECT min(seq) FROM _cursors)),
-		(SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending'),
-		(SELECT min(coalesce(next_attempt_at, created_at)) FROM _outgoing WHERE status IN ('pending','sending')),
-		EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND asleep = 0),
-		(SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL),
-		EXISTS (SELECT 1 FROM mcp_servers),
-		EXISTS (SELECT 1 FROM sessions WHERE closed_at IS NULL),
-		EXISTS (SELECT 1 FROM gateways WHERE ` + polled + `),
-		EXISTS (SELECT 1 FROM _answers)`)
-	if err != nil {
-		return err
-	}
-	if err := s.QueryRow().Scan(&l.working, &l.behind, &l.due, &l.sends, &l.awake, &l.wakes, &l.servers, &l.sessions, &l.polls, &l.answers); err != nil {
-		return err
-	}
-	l.plans, err = c.plans()
-	return err
 }
 
 func readRow(c *conn) (row, error) {
@@ -187,7 +165,10 @@ func readRow(c *conn) (row, error) {
 	if err != nil {
 		return r, err
 	}
-	if err := c.readLeft(&r.left); err != nil {
+	if r.pending, err = c.pending(); err != nil {
+		return r, err
+	}
+	if r.plans, err = c.plans(); err != nil {
 		return r, err
 	}
 	rows, err := c.query("SELECT email, role FROM _admins")
@@ -218,8 +199,8 @@ func (f *Folder) enter(id string, found row) *DB {
 	if found.problem != nil {
 		f.log.Error("an agent's file is refused", "agent", id, "error", found.problem)
 	}
-	if found.behind || !found.due.IsZero() || !found.sends.IsZero() {
-		defer f.tell(db)
+	if found.problem == nil {
+		defer db.publish(found.pending)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -251,7 +232,12 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 	_, err := Write(context.Background(), db, func(tx *Tx) (_ struct{}, err error) {
 		a := &found.agent
 		a.UpdatedAt = tx.Now
-		if err := errors.Join(f.reseal(tx, found.id, id), tx.forgetUndelivered()); err != nil {
+		if !found.locked {
+			if err := f.reseal(tx, found.id, id); err != nil {
+				return struct{}{}, err
+			}
+		}
+		if err := tx.forgetUndelivered(); err != nil {
 			return struct{}{}, err
 		}
 		if err := tx.leavePlans(); err != nil {
@@ -267,13 +253,15 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 		if _, err := tx.exec("UPDATE executions SET held = 1 WHERE status IN ('queued','running')"); err != nil {
 			return struct{}{}, err
 		}
+		if found.pending, err = tx.pending(); err != nil {
+			return struct{}{}, err
+		}
 		if found.plans, err = tx.plans(); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, tx.log(agent.LevelWarn, "store", "this file was copied here and starts paused",
 			map[string]any{"copied_from": found.id})
 	})
-	found.behind, found.due, found.sends = false, agent.Time{}, agent.Time{}
 	if err == nil {
 		db.record.Store(&found.record)
 	}
@@ -301,28 +289,19 @@ func cleanName(name string) string {
 // reseal seals every secret of a file for another agent id. What cannot be
 // opened stays as it is and reads as locked.
 func (f *Folder) reseal(tx *Tx, from, to string) error {
-	secrets, err := all(tx, scanSecret, "SELECT owner, field, key_id, sealed FROM _secrets")
+	secrets, err := all(tx, scanSecret, "SELECT "+secretColumns+" FROM _secrets")
 	if err != nil {
 		return err
 	}
 	for _, s := range secrets {
-		plain, err := f.keys.open(from, s.owner, s.field, s.keyID, s.sealed)
+		plain, err := f.keys.open(from, s)
 		if err != nil {
 			continue
 		}
-		keyID, sealed := f.keys.seal(to, s.owner, s.field, plain)
+		keyID, sealed := f.keys.seal(to, s, plain)
 		if _, err := tx.exec("UPDATE _secrets SET key_id = ?, sealed = ? WHERE owner = ? AND field = ?", keyID, sealed, s.owner, s.field); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-type secret struct {
-	owner, field, keyID string
-	sealed              []byte
-}
-
-func scanSecret(rows *sql.Rows) (s secret, err error) {
-	return s, rows.Scan(&s.owner, &s.field, &s.keyID, &s.sealed)
 }

@@ -60,7 +60,7 @@ func (f *file) lead() {
 	if j := group[0]; j.alone {
 		if j.err = j.ctx.Err(); j.err == nil {
 			j.err = guarded(j.run, f.writer)
-			f.tell(f.grown())
+			f.announce(f.writer.takeWork())
 		}
 	} else {
 		f.commit(group)
@@ -106,7 +106,7 @@ func (f *file) next() []*job {
 func (f *file) commit(group []*job) {
 	if len(group) > 1 {
 		if f.cautious == 0 {
-			if f.attempt(group, false) {
+			if f.attempt(group, false) || sqliteCode(group[0].err)&0xff == codeInterrupt {
 				return
 			}
 			f.cautious = cautiousFor
@@ -135,7 +135,8 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 	if _, err := w.exec("BEGIN IMMEDIATE"); err != nil {
 		return lost(fmt.Errorf("begin: %w", err))
 	}
-	changed := false
+	w.takeWork() // of what was undone
+	changed, made := false, workKinds(0)
 	for _, j := range group {
 		if j.err = j.ctx.Err(); j.err != nil {
 			continue
@@ -148,17 +149,16 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 			return lost(j.err)
 		}
 		changed = changed || j.err == nil
+		made |= w.takeWork()
 	}
-	end, last := "COMMIT", int64(0)
-	if changed {
-		last = f.grown()
-	} else {
-		end = "ROLLBACK"
+	end := "COMMIT"
+	if !changed {
+		end, made = "ROLLBACK", 0
 	}
 	if _, err := w.exec(end); err != nil {
 		return lost(fmt.Errorf("commit: %w", err))
 	}
-	f.tell(last)
+	f.announce(made)
 	return true
 }
 

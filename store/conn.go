@@ -23,6 +23,7 @@ const (
 	codeReadOnly   = 8
 	codeIOErr      = 10
 	codeCorrupt    = 11
+	codeInterrupt  = 9
 	codeFull       = 13
 	codeCantOpen   = 14
 	codeNotADB     = 26
@@ -33,9 +34,21 @@ const (
 
 // conn is one SQLite connection with its prepared statements.
 type conn struct {
-	pool  *sql.DB
-	sql   *sql.Conn
-	stmts map[string]*sql.Stmt
+	pool   *sql.DB
+	sql    *sql.Conn
+	stmts  map[string]statementOf
+	name   string // its DSN
+	handle *handle
+
+	compiled workKinds // of the statement that SQLite compiles
+	touched  workKinds // of those that were used since takeWork
+	taken    workKinds // see Tx.takesOn
+}
+
+// statementOf is a prepared statement and the work that it can make.
+type statementOf struct {
+	*sql.Stmt
+	work workKinds
 }
 
 // dsn names a database file for the driver. Pragmas are applied in order.
@@ -75,20 +88,28 @@ func shared(path string) string { return dsn(path, "rw", "query_only(1)") }
 var readerPragmas = []string{"query_only(1)", "cache_size(-1024)"}
 
 func openConn(dsn string) (*conn, error) {
-	connector, err := sqlite.NewConnector(dsn)
+	name, number := withNumber(dsn)
+	connector, err := sqlite.NewConnector(name)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	pool := sql.OpenDB(connector)
 	pool.SetMaxOpenConns(1)
-	c, err := pool.Conn(context.Background())
+	raw, err := pool.Conn(context.Background())
+	h := takeHandle(number)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", err), pool.Close())
 	}
-	return &conn{pool: pool, sql: c, stmts: map[string]*sql.Stmt{}}, nil
+	c := &conn{pool: pool, sql: raw, stmts: map[string]statementOf{}, name: dsn, handle: h}
+	openConns.Store(c, true)
+	return c, nil
 }
 
 func (c *conn) close() error {
+	openConns.Delete(c)
+	if c.handle.drop() {
+		_ = c.script("SELECT 1") // a pending interrupt would keep the -wal from being written back
+	}
 	for _, s := range c.stmts {
 		_ = s.Close()
 	}
@@ -101,7 +122,8 @@ const keptStatements = 200
 // prepare returns the kept statement for query.
 func (c *conn) prepare(query string) (*sql.Stmt, error) {
 	if s, ok := c.stmts[query]; ok {
-		return s, nil
+		c.touched |= s.work
+		return s.Stmt, nil
 	}
 	if len(c.stmts) >= keptStatements {
 		for q, s := range c.stmts {
@@ -109,11 +131,13 @@ func (c *conn) prepare(query string) (*sql.Stmt, error) {
 			delete(c.stmts, q)
 		}
 	}
+	c.compiled = 0
 	s, err := c.sql.PrepareContext(context.Background(), query)
 	if err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
-	c.stmts[query] = s
+	c.touched |= c.compiled
+	c.stmts[query] = statementOf{s, c.compiled}
 	return s, nil
 }
 
@@ -144,7 +168,9 @@ func (c *conn) value(dst any, query string, args ...any) error {
 
 // script runs statements that are used once and not worth keeping.
 func (c *conn) script(text string) error {
+	c.compiled = 0
 	_, err := c.sql.ExecContext(context.Background(), text)
+	c.touched |= c.compiled
 	return err
 }
 
@@ -175,6 +201,8 @@ func explain(err error) error {
 		return agent.Errorf(agent.CodeReadOnly, "the data folder cannot be written; nothing was changed").Because(err)
 	case code == codeCorrupt || code == codeNotADB:
 		return damaged(err)
+	case code == codeInterrupt:
+		return errors.Join(ErrClosed, err) // as EndBy does
 	}
 	return err
 }

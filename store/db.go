@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"os"
@@ -20,10 +21,14 @@ type DB struct {
 	path   string
 	record atomic.Pointer[record]
 
-	inPlace bool         // entered in the catalog: its file says so
-	lastUse atomic.Int64 // Unix nanoseconds
+	inPlace bool // entered in the catalog: its file says so
+
+	// Times of the last use, in Unix nanoseconds: by anyone, and by a client.
+	lastUse, lastClient atomic.Int64
 
 	gone atomic.Bool // closed for good
+
+	recent atomic.Uint32 // workKinds that were announced since the file was opened
 
 	// changing is held while the agent's own rows change, until the catalog
 	// has followed, so that it follows in the order of the commits.
@@ -34,6 +39,7 @@ type DB struct {
 	users    int
 	unused   *sync.Cond      // users became 0
 	troubled time.Time       // tend's own: when it last failed
+	rested   time.Time       // tend's own: when the file was last made whole
 	trimmed  time.Time       // when retention last found nothing left to do
 	uploads  map[string]bool // uploads under way
 
@@ -48,22 +54,8 @@ type DB struct {
 type record struct {
 	agent   agent.Agent
 	admins  map[string]agent.Role
-	problem error // why the file is refused; the agent is then just a name
-	left
-}
-
-// left is what was to be done when a file was last read or closed.
-type left struct {
-	working  bool       // sources were left unfinished
-	behind   bool       // events were left undelivered
-	due      agent.Time // when the next delivery to a subscription is due; zero: none
-	sends    agent.Time // when the next message to a platform is due; zero: none
-	awake    bool       // executions were left awake or queued
-	wakes    agent.Time // when the first wait of an execution ends by itself; zero: none
-	servers  bool       // MCP servers are registered
-	sessions bool       // browser sessions were left open
-	polls    bool       // gateways ask their platform for what is new
-	answers  bool       // messages wait for an automatic answer
+	problem error   // why the file is refused; the agent is then just a name
+	pending Pending // when the file was read or closed last
 	plans
 }
 
@@ -88,7 +80,7 @@ func (db *DB) Roles() map[string]agent.Role { return db.record.Load().admins }
 func (db *DB) Problem() error { return db.record.Load().problem }
 
 // Unfinished tells whether work on sources was cut when the agent was loaded.
-func (db *DB) Unfinished() bool { return db.record.Load().working }
+func (db *DB) Unfinished() bool { return !db.record.Load().pending.Sources.IsZero() }
 
 // ExecutionsLeft tells whether executions may be awake or queued, and when the
 // first wait of one ends by itself. It does not touch the file: of one that is
@@ -97,17 +89,37 @@ func (db *DB) ExecutionsLeft() (awake bool, due agent.Time) {
 	if db.isOpen() {
 		return true, agent.Time{}
 	}
-	rec := db.record.Load()
-	return rec.awake, rec.wakes
+	if due = db.record.Load().pending.Executions; due == dueNow {
+		return true, agent.Time{}
+	}
+	return false, due
 }
 
 // MayPoll tells whether gateways of the agent may have to ask their platform
 // for what is new. It does not touch the file: of one that is open it says so.
-func (db *DB) MayPoll() bool { return db.isOpen() || db.record.Load().polls }
+func (db *DB) MayPoll() bool { return db.isOpen() || !db.record.Load().pending.Gateways.IsZero() }
+
+type backgroundKey struct{}
+
+// Background returns a context for the program's own work. It keeps a file
+// open as any use does, but only clients' use postpones that a file is made
+// whole: what a client wrote must be in it soon after.
+func Background(ctx context.Context) context.Context {
+	return context.WithValue(ctx, backgroundKey{}, true)
+}
+
+// used notes a use of the file.
+func (db *DB) used(ctx context.Context) {
+	now := time.Now().UnixNano()
+	db.lastUse.Store(now)
+	if ctx.Value(backgroundKey{}) == nil {
+		db.lastClient.Store(now)
+	}
+}
 
 // acquire opens the file if need be and keeps it open until release.
-func (db *DB) acquire() (*file, error) {
-	db.lastUse.Store(time.Now().UnixNano())
+func (db *DB) acquire(ctx context.Context) (*file, error) {
+	db.used(ctx)
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.gone.Load() && db.folder.ended.Load() {
@@ -124,11 +136,13 @@ func (db *DB) acquire() (*file, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := db.verify(f); err != nil {
+		if err := errors.Join(db.verify(f), db.bindSecrets(f)); err != nil {
 			return nil, errors.Join(err, f.close())
 		}
 		db.file = f
-		f.grew = func() { db.folder.tell(db) }
+		if db.inPlace { // others are being made, and have no work before
+			f.announce = db.notify
+		}
 		db.folder.opened(db)
 	}
 	db.users++
@@ -153,17 +167,17 @@ func (db *DB) verify(f *file) error {
 		db.gone.Store(true)
 		return agent.Errorf(agent.CodeConflict, "this agent's file was replaced by another, which is taken in within two seconds")
 	}
-	if found.agent == known.agent && maps.Equal(found.admins, known.admins) {
+	if found.agent == known.agent && maps.Equal(found.admins, known.admins) && found.pending == known.pending {
 		return nil
 	}
-	if db.record.CompareAndSwap(known, &record{agent: found.agent, admins: found.admins, left: found.left}) {
+	if db.record.CompareAndSwap(known, &record{agent: found.agent, admins: found.admins, pending: found.pending, plans: found.plans}) {
 		db.folder.rename(db, known.agent.Name, found.agent.Name)
 	}
 	return nil
 }
 
-func (db *DB) release() {
-	db.lastUse.Store(time.Now().UnixNano())
+func (db *DB) release(ctx context.Context) {
+	db.used(ctx)
 	db.leave()
 }
 
@@ -209,7 +223,11 @@ func (db *DB) closeWhenUnused(forever bool) error {
 func (db *DB) closeLocked() error {
 	known := db.record.Load()
 	rec := *known
-	unknown := db.file.writer.readLeft(&rec.left)
+	var unknown error
+	rec.pending, unknown = db.file.writer.pending()
+	if unknown == nil {
+		rec.plans, unknown = db.file.writer.plans()
+	}
 	err := db.file.close()
 	db.file = nil
 	db.folder.closed(db)
@@ -219,8 +237,9 @@ func (db *DB) closeLocked() error {
 	if unknown != nil {
 		return nil
 	}
-	next := *known
-	next.awake, next.wakes, next.polls, next.answers = rec.awake, rec.wakes, rec.polls, rec.answers
+	next := rec
+	next.plans = known.plans
+	db.recent.Store(0)
 	changed := !db.record.CompareAndSwap(known, &next)
 	if db.folder.recall != nil {
 		db.folder.recall.note(db.id, db.path, rec)

@@ -134,7 +134,7 @@ func (tx *Tx) enqueue(w wish, now agent.Time) (int, error) {
 		if err != nil {
 			return made, err
 		}
-		done, err := tx.insertDelivery(d, body)
+		done, err := tx.insertDelivery(d, body, e.Chain())
 		if err != nil {
 			return made, err
 		}
@@ -156,15 +156,15 @@ func EventBody(e agent.Event, agentID string) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-func (tx *Tx) insertDelivery(d agent.Delivery, body []byte) (sql.Result, error) {
-	return tx.exec(`INSERT INTO _deliveries(`+deliveryColumns+`, body) VALUES (?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (webhook_id, event_id) DO NOTHING`,
-		d.ID, d.Event, d.EventID, d.WebhookID, d.Attempt, d.Status, d.ResponseStatus, d.DurationMS, d.Error, d.NextAttemptAt, d.CreatedAt, string(body))
+func (tx *Tx) insertDelivery(d agent.Delivery, body []byte, chain agent.Chain) (sql.Result, error) {
+	return tx.exec(`INSERT INTO _deliveries(`+deliveryColumns+`, body, depth, root) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (webhook_id, event_id) DO NOTHING`,
+		d.ID, d.Event, d.EventID, d.WebhookID, d.Attempt, d.Status, d.ResponseStatus, d.DurationMS, d.Error, d.NextAttemptAt, d.CreatedAt, string(body), chain.Depth, chain.Root)
 }
 
 // NoteDelivery stores a delivery that was tried outside the queue.
 func (db *DB) NoteDelivery(ctx context.Context, d agent.Delivery, body []byte) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		_, err := tx.insertDelivery(d, body)
+		_, err := tx.insertDelivery(d, body, agent.Chain{})
 		return struct{}{}, errors.Join(err, tx.audit("webhook tested", map[string]any{"webhook_id": d.WebhookID}))
 	})
 	return err
@@ -174,26 +174,27 @@ func (db *DB) NoteDelivery(ctx context.Context, d agent.Delivery, body []byte) e
 type Due struct {
 	WebhookID string
 	URL       string
-	Failing   bool // the last try to this subscription failed
 	IDs       []string
 }
 
 // DueDeliveries returns what is due at now, up to limit of each subscription,
-// and when the next one after now falls due; zero for never.
+// one of those whose last try failed, and when the next one after now falls
+// due; zero for never.
 func (db *DB) DueDeliveries(ctx context.Context, now agent.Time, limit int) (due []Due, next agent.Time, err error) {
 	due, err = Read(ctx, db, func(tx *Tx) ([]Due, error) {
 		if err := tx.value(&next, "SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending' AND next_attempt_at > ?", now); err != nil {
 			return nil, err
 		}
-		due, err := all(tx, func(rows *sql.Rows) (d Due, err error) { return d, rows.Scan(&d.WebhookID, &d.URL, &d.Failing) },
-			`SELECT id, url, failure_count > 0 FROM webhooks w WHERE EXISTS (SELECT 1 FROM _deliveries d
+		due, err := all(tx, func(rows *sql.Rows) (d Due, err error) { return d, rows.Scan(&d.WebhookID, &d.URL) },
+			`SELECT id, url FROM webhooks w WHERE EXISTS (SELECT 1 FROM _deliveries d
 				WHERE d.webhook_id = w.id AND d.status = 'pending' AND d.next_attempt_at <= ?)`, now)
 		if err != nil {
 			return nil, err
 		}
 		for i := range due {
 			due[i].IDs, err = all(tx, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) }, `SELECT id FROM _deliveries
-				WHERE webhook_id = ? AND status = 'pending' AND next_attempt_at <= ? ORDER BY next_attempt_at, id LIMIT ?`, due[i].WebhookID, now, limit)
+				WHERE webhook_id = ? AND status = 'pending' AND next_attempt_at <= ? ORDER BY next_attempt_at, id
+				LIMIT iif((SELECT failure_count FROM webhooks WHERE id = ?1) > 0, 1, ?)`, due[i].WebhookID, now, limit)
 			if err != nil {
 				return nil, err
 			}
@@ -207,8 +208,10 @@ func (db *DB) DueDeliveries(ctx context.Context, now agent.Time, limit int) (due
 type Outgoing struct {
 	agent.Delivery
 	URL     string
+	Failing bool     // the last try to this subscription failed
 	Secrets []string // to sign with; none: missing, or sealed with another master key
 	Body    []byte
+	Chain   agent.Chain // of the executions that led to the event
 }
 
 // Outgoing reads a delivery to try it at now; nil when it is not due.
@@ -216,8 +219,8 @@ func (db *DB) Outgoing(ctx context.Context, id string, now agent.Time) (*Outgoin
 	return Read(ctx, db, func(tx *Tx) (*Outgoing, error) {
 		found, err := all(tx, func(rows *sql.Rows) (o *Outgoing, err error) {
 			o = &Outgoing{}
-			return o, rows.Scan(&o.ID, &o.WebhookID, &o.EventID, &o.Attempt, (*rawJSON)(&o.Body), &o.URL)
-		}, `SELECT d.id, d.webhook_id, d.event_id, d.attempt, d.body, w.url FROM _deliveries d JOIN webhooks w ON w.id = d.webhook_id
+			return o, rows.Scan(&o.ID, &o.WebhookID, &o.EventID, &o.Attempt, (*rawJSON)(&o.Body), &o.Chain.Depth, &o.Chain.Root, &o.URL, &o.Failing)
+		}, `SELECT d.id, d.webhook_id, d.event_id, d.attempt, d.body, d.depth, d.root, w.url, w.failure_count > 0 FROM _deliveries d JOIN webhooks w ON w.id = d.webhook_id
 			WHERE d.id = ? AND d.status = 'pending' AND d.next_attempt_at <= ?`, id, now)
 		if err != nil || len(found) == 0 {
 			return nil, err
@@ -243,9 +246,11 @@ type Attempt struct {
 
 // EndAttempt notes what came of a try. A subscription whose target is gone is
 // switched off, and so is one when a delivery has used up its tries and no
-// other succeeded since it was made.
+// other succeeded since it was made. The deliveries that are due then are not
+// announced: the caller looks for them.
 func (db *DB) EndAttempt(ctx context.Context, a Attempt) (off bool, err error) {
 	return Write(ctx, db, func(tx *Tx) (bool, error) {
+		tx.takesOn(workDeliveries)
 		var status *int
 		if a.Status != 0 {
 			status = &a.Status

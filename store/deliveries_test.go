@@ -85,7 +85,7 @@ func TestFullQueue(t *testing.T) {
 }
 
 // TestDue: what is due comes in its order, up to a bound for each subscription,
-// and the next time is told.
+// one of a subscription that fails, and the next time is returned.
 func TestDue(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	one, two := subscribed(t, db, "*"), subscribed(t, db, "*")
@@ -105,6 +105,10 @@ func TestDue(t *testing.T) {
 	due, next, err := db.DueDeliveries(t.Context(), now, 2)
 	if err != nil || len(due) != 1 || due[0].WebhookID != one.ID || fmt.Sprint(due[0].IDs) != "[late later]" || next != at(time.Second) {
 		t.Errorf("%+v, next %s, %v", due, next, err)
+	}
+	do(t, db, "UPDATE webhooks SET failure_count = 1 WHERE id = ?", one.ID)
+	if due, _, err := db.DueDeliveries(t.Context(), now, 2); err != nil || len(due) != 1 || fmt.Sprint(due[0].IDs) != "[late]" {
+		t.Errorf("of a subscription that fails: %+v, %v", due, err)
 	}
 	for id, want := range map[string]bool{"late": true, "done": false, "soon": false, "gone": false} {
 		if o, err := db.Outgoing(t.Context(), id, now); err != nil || (o != nil) != want {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -98,19 +99,20 @@ func (f *Folder) examine(id string) agent.Finding {
 
 func (f *Folder) examineOnce(id string) agent.Finding {
 	finding := agent.Finding{Subject: id + ".db"}
-	c, err := openConn(unlocked(f.filePath(id)))
-	if err != nil {
-		finding.Message = "cannot be opened: " + err.Error()
-		return finding
-	}
-	defer c.close()
-	if err := checkHeader(c, f.filePath(id)); errors.Is(err, errNoAgent) {
+	name := unlocked(f.filePath(id))
+	if err := examine(context.Background(), f.filePath(id), name); errors.Is(err, errNoAgent) {
 		finding.Message = "is a database, but not an agent's; it is left alone"
 		return finding
 	} else if err != nil {
 		finding.Message = err.Error()
 		return finding
 	}
+	c, err := openConn(name)
+	if err != nil {
+		finding.Message = "cannot be opened: " + err.Error()
+		return finding
+	}
+	defer c.close()
 	var verdict string
 	if err := c.value(&verdict, "PRAGMA quick_check(1)"); err != nil || verdict != "ok" {
 		finding.Message = fmt.Sprintf("damaged: %v %v", verdict, errOrNothing(err))
@@ -142,12 +144,12 @@ func errOrNothing(err error) string {
 
 // lockedSecrets counts the credentials that the folder's keys cannot open.
 func (f *Folder) lockedSecrets(c *conn, agentID string) (locked int) {
-	secrets, err := all(&Tx{conn: c}, scanSecret, "SELECT owner, field, key_id, sealed FROM _secrets")
+	secrets, err := all(&Tx{conn: c}, scanSecret, "SELECT "+secretColumns+" FROM _secrets")
 	if err != nil {
 		return 0
 	}
 	for _, s := range secrets {
-		if _, err := f.keys.open(agentID, s.owner, s.field, s.keyID, s.sealed); err != nil {
+		if _, err := f.keys.open(agentID, s); err != nil {
 			locked++
 		}
 	}

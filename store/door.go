@@ -64,11 +64,11 @@ func (db *DB) sql(ctx context.Context, query string, params Params, access Acces
 	if s.writes() && !access.Write {
 		return Result{}, agent.Errorf(agent.CodeForbidden, "your role may only read").With("statement", s.kind)
 	}
-	f, err := db.acquire()
+	f, err := db.acquire(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	defer db.release()
+	defer db.release(ctx)
 	var r Result
 	if s.writes() {
 		r, err = db.writeSQL(ctx, f, s, args, limits, access.Record)
@@ -189,6 +189,7 @@ func (db *DB) writeSQL(ctx context.Context, f *file, s *statement, args argument
 		if r, err = c.transaction(ctx, s, args, limits, record); err == nil && (c.guard.changed["schedules"] || c.guard.changed["tasks"]) {
 			db.planChanges(ctx, w)
 		}
+		w.touched |= workOfTables(c.guard.changed)
 		return err
 	})
 	return r, explain(err)
@@ -212,21 +213,29 @@ func (c *doorConn) transaction(ctx context.Context, s *statement, args arguments
 		}
 		c.doubtful = c.doubtful || lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0
 	}()
-	depth := depthOf(ctx)
+	chain := ChainOf(ctx)
 	before := [][]any{{int64(0)}}
-	if depth > 0 {
+	if chain.Depth > 0 {
 		if before, err = c.own(lastEvent); err != nil {
+			return r, err
+		}
+		if _, err = c.own(beginChain, chain.Root); err != nil {
 			return r, err
 		}
 	}
 	if r, err = c.run(ctx, s, args, limits); err != nil {
 		return r, err
 	}
-	if depth > 0 {
-		if _, err := c.own(notReceived, before[0][0]); err != nil {
+	if chain.Depth > 0 {
+		if _, err := c.own(endChain); err != nil {
 			return r, err
 		}
-		if _, err := c.own(setDepth, int64(depth), before[0][0]); err != nil {
+		if !chain.Remote {
+			if _, err := c.own(notReceived, before[0][0]); err != nil {
+				return r, err
+			}
+		}
+		if _, err := c.own(setChain, int64(chain.Depth), chain.Root, before[0][0]); err != nil {
 			return r, err
 		}
 	}

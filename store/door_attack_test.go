@@ -278,11 +278,11 @@ func TestDoorDoesNotAnswerGuesses(t *testing.T) {
 // prepared on the door's connections.
 func TestDoorGuardIsClosedByDefault(t *testing.T) {
 	db := openForDoor(t)
-	f, err := db.acquire()
+	f, err := db.acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.release()
+	defer db.release(t.Context())
 	for _, write := range []bool{false, true} {
 		c, err := openDoor(f.path, write)
 		if err != nil {

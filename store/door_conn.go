@@ -76,31 +76,40 @@ func openDoor(path string, write bool) (*doorConn, error) {
 }
 
 func (c *doorConn) open(path string, write bool) error {
+	flags, pragmas := int32(lib.SQLITE_OPEN_READONLY), readerPragmas
+	if write {
+		flags, pragmas = lib.SQLITE_OPEN_READWRITE, writerPragmas
+	}
+	if err := c.connect(path, flags); err != nil {
+		return err
+	}
+	if err := c.setUp(append(slices.Clone(pragmas), "temp_store(FILE)")); err != nil {
+		return err
+	}
+	return c.guard.load(c)
+}
+
+// connect opens the database of this name and reads nothing of it yet.
+func (c *doorConn) connect(name string, flags int32) error {
 	doorConns.Store(c.tls, c)
 	if c.out = libc.Xmalloc(c.tls, 2*16); c.out == 0 {
 		return errors.New("out of memory")
 	}
-	name, err := libc.CString(path)
+	path, err := libc.CString(name)
 	if err != nil {
 		return err
 	}
-	defer libc.Xfree(c.tls, name)
+	defer libc.Xfree(c.tls, path)
 	vfs, err := libc.CString(doorVFS)
 	if err != nil {
 		return err
 	}
 	defer libc.Xfree(c.tls, vfs)
-	flags := int32(lib.SQLITE_OPEN_READONLY)
-	pragmas := readerPragmas
-	if write {
-		flags = lib.SQLITE_OPEN_READWRITE
-		pragmas = writerPragmas
-	}
-	rc := lib.Xsqlite3_open_v2(c.tls, name, c.out, flags|lib.SQLITE_OPEN_NOMUTEX, vfs)
+	rc := lib.Xsqlite3_open_v2(c.tls, path, c.out, flags|lib.SQLITE_OPEN_NOMUTEX, vfs)
 	if c.db = peek(c.out); rc != lib.SQLITE_OK {
 		return c.fail(rc)
 	}
-	return c.setUp(append(slices.Clone(pragmas), "temp_store(FILE)"))
+	return nil
 }
 
 // doorSwitches are settings of a connection that SQL cannot change, see
@@ -157,7 +166,7 @@ func (c *doorConn) setUp(pragmas []string) error {
 			return err
 		}
 	}
-	return c.guard.load(c)
+	return nil
 }
 
 // boundValues sets how long a value may be, in bytes, and returns how long it

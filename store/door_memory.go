@@ -77,7 +77,7 @@ func countMemory() error {
 	if rc := lib.Xsqlite3_auto_extension(tls, pointerTo[initFunc](vec.Xsqlite3_vec_init)); rc != lib.SQLITE_OK {
 		return fmt.Errorf("register sqlite-vec: code %d", rc)
 	}
-	return nil
+	return noteHandles(tls)
 }
 
 // countedConn is the connection whose client's statement allocates, or nil.

@@ -151,11 +151,11 @@ func TestDoorUndoesWhatItStops(t *testing.T) {
 // connections do not get in each other's way.
 func TestDoorBesideOthers(t *testing.T) {
 	db := openForDoor(t)
-	f, err := db.acquire()
+	f, err := db.acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.release()
+	defer db.release(t.Context())
 	var all sync.WaitGroup
 	fail := func(err error) {
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"satchel/agent"
 )
 
-const executionColumns = `id, workflow_id, version, status, trigger, trigger_node, parent_id, retried_from, depth, input, output, error,
+const executionColumns = `id, workflow_id, version, status, trigger, trigger_node, parent_id, retried_from, depth, root_id, input, output, error,
 	created_at, started_at, completed_at`
 
 var executionListing = listing[agent.Execution]{
@@ -24,7 +24,7 @@ var executionListing = listing[agent.Execution]{
 
 func scanExecution(rows *sql.Rows) (e agent.Execution, err error) {
 	var input, output, problem []byte
-	if err := rows.Scan(&e.ID, &e.WorkflowID, &e.Version, &e.Status, &e.Trigger, &e.TriggerNode, &e.ParentID, &e.RetriedFrom, &e.Depth,
+	if err := rows.Scan(&e.ID, &e.WorkflowID, &e.Version, &e.Status, &e.Trigger, &e.TriggerNode, &e.ParentID, &e.RetriedFrom, &e.Depth, &e.RootID,
 		&input, &output, &problem, &e.CreatedAt, &e.StartedAt, &e.CompletedAt); err != nil {
 		return e, err
 	}

@@ -75,5 +75,5 @@ func (tx *Tx) changeConfig(s agent.Source, change SourceChange) error {
 	if _, err := tx.exec("UPDATE sources SET config = ?, updated_at = ? WHERE id = ?", string(raw), tx.Now, s.ID); err != nil {
 		return err
 	}
-	return tx.changeSecrets(s.ID, change.Secrets, change.Keep)
+	return tx.changeSecrets(s.ID, addressOf(raw), change.Secrets, change.Keep)
 }

@@ -28,8 +28,7 @@ type file struct {
 
 	cautious int // the leader's: how many commits still use savepoints
 
-	lastEvent int64  // the leader's: the newest event that was told of
-	grew      func() // is told that the outbox grew; nil: nobody
+	announce func(workKinds) // passes on what a commit may have made
 
 	door door // connections of the SQL door
 }
@@ -44,15 +43,25 @@ func openFile(path string) (*file, error) {
 	if err != nil {
 		return nil, explain(err)
 	}
-	if err := migrate(w); err != nil {
+	if err := errors.Join(bringUpToDate(w), w.watchTables()); err != nil {
 		return nil, errors.Join(explain(err), w.close())
 	}
 	info, _ := os.Stat(path)
-	f := &file{path: path, info: info, writer: w, slots: make(chan struct{}, readersPerFile), dirty: true}
+	f := &file{path: path, info: info, writer: w, slots: make(chan struct{}, readersPerFile), dirty: true, announce: func(workKinds) {}}
 	for range readersPerFile {
 		f.slots <- struct{}{}
 	}
 	return f, nil
+}
+
+// bringUpToDate migrates a file whose schema is that of its version.
+func bringUpToDate(c *conn) error {
+	if err := checkSchema(c); errors.Is(err, errForeign) {
+		return foreign(err)
+	} else if err != nil {
+		return err
+	}
+	return migrate(c)
 }
 
 // errNoAgent says that a file is a database, but not an agent's.
@@ -79,16 +88,23 @@ func checkHeader(c *conn, path string) error {
 			return refused(err)
 		}
 	}
-	info, err := os.Stat(path)
 	switch {
-	case err == nil && info.Size() == 0 && !hasWAL(path):
-		return damaged(errors.New("the file is empty"))
+	case isEmpty(path):
+		return damaged(errEmpty)
 	case id != applicationID:
 		return errNoAgent
 	case version > fileVersion():
 		return newer(version)
 	}
 	return nil
+}
+
+var errEmpty = errors.New("the file is empty")
+
+// isEmpty reports whether a file and its -wal hold nothing.
+func isEmpty(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() == 0 && !hasWAL(path)
 }
 
 // close waits for nothing: the caller knows that no one uses the file.
@@ -210,11 +226,11 @@ func ReadOne[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, er
 // no transaction any more.
 func onReader[T any](ctx context.Context, db *DB, fn func(*Tx) (result T, sound bool, err error)) (T, error) {
 	var zero T
-	f, err := db.acquire()
+	f, err := db.acquire(ctx)
 	if err != nil {
 		return zero, err
 	}
-	defer db.release()
+	defer db.release(ctx)
 	r, err := f.reader(ctx)
 	if err != nil {
 		return zero, explain(err)
@@ -233,14 +249,14 @@ func onReader[T any](ctx context.Context, db *DB, fn func(*Tx) (result T, sound 
 // for anything outside. When it fails, nothing of it remains.
 func Write[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, error) {
 	var result T
-	f, err := db.acquire()
+	f, err := db.acquire(ctx)
 	if err != nil {
 		return result, err
 	}
-	defer db.release()
+	defer db.release(ctx)
 	err = f.submit(&job{ctx: ctx, run: func(c *conn) error {
 		tx := newTx(ctx, c, db)
-		return tx.deepen(depthOf(ctx), func() (err error) {
+		return tx.chained(ChainOf(ctx), func() (err error) {
 			result, err = fn(tx)
 			return err
 		})
@@ -254,10 +270,10 @@ func Write[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, erro
 
 // alone runs fn on the writer outside any transaction, while no write runs.
 func (db *DB) alone(ctx context.Context, fn func(*conn) error) error {
-	f, err := db.acquire()
+	f, err := db.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	defer db.release()
+	defer db.release(ctx)
 	return f.submit(&job{ctx: ctx, run: fn, alone: true})
 }

@@ -49,7 +49,8 @@ type Folder struct {
 
 	apiKeys apiKeys
 
-	told    atomic.Pointer[func(*DB)] // of outboxes that grew
+	subscribers atomic.Pointer[subscribers]
+
 	planned atomic.Pointer[func(*DB)] // told of changed plans
 
 	blankMu sync.Mutex // makes the empty file that new agents start from
@@ -58,6 +59,8 @@ type Folder struct {
 	stop    context.CancelFunc
 	done    chan struct{}
 	ended   atomic.Bool // Close was called
+
+	finished chan struct{} // closed when Close is done
 
 	// The watcher's own: when a file was used last, and memory given back.
 	workedAt, restedAt time.Time
@@ -111,6 +114,7 @@ func prepareFolder(o Options) (*Folder, error) {
 		path: path, lock: lock, log: o.Log, openLimit: o.OpenFiles,
 		byID: map[string]*DB{}, names: map[string]*DB{}, kept: map[string]bool{}, making: map[string]bool{},
 		looks: newLookout(), recall: openRecall(path), open: map[*DB]struct{}{},
+		finished: make(chan struct{}),
 	}
 	if f.log == nil {
 		f.log = slog.Default()
@@ -319,6 +323,7 @@ func (f *Folder) Close() error {
 	if f.ended.Swap(true) {
 		return nil
 	}
+	defer close(f.finished)
 	f.Stop()
 	var errs []error
 	for _, db := range f.Agents() {

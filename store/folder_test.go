@@ -88,7 +88,7 @@ func TestClosedFolder(t *testing.T) {
 	if _, err := f.CreateAgent(t.Context(), agent.Agent{Name: "b"}, ""); !errors.Is(err, ErrClosed) {
 		t.Errorf("create: %v", err)
 	}
-	if _, err := f.Import(t.Context(), strings.NewReader(""), 1, ""); !errors.Is(err, ErrClosed) {
+	if _, err := f.Import(t.Context(), strings.NewReader(""), 1, openMode); !errors.Is(err, ErrClosed) {
 		t.Errorf("import: %v", err)
 	}
 	if _, err := f.Fork(t.Context(), db, "b", ""); !errors.Is(err, ErrClosed) {

@@ -91,12 +91,12 @@ type OpenGateway struct {
 // secret that signs or checks is the webhook's where the config has none, and a
 // bot's token that of the agent's settings.
 func (db *DB) OpenGateway(ctx context.Context, id string) (OpenGateway, error) {
-	return Read(ctx, db, func(tx *Tx) (OpenGateway, error) { return tx.usableGateway(id) })
+	return Read(ctx, db, func(tx *Tx) (OpenGateway, error) { return tx.openGateway(id) })
 }
 
-// usableGateway is openGateway with the config filled in.
-func (tx *Tx) usableGateway(id string) (OpenGateway, error) {
-	o, err := tx.openGateway(id)
+// openGateway opens a gateway as OpenGateway returns it.
+func (tx *Tx) openGateway(id string) (OpenGateway, error) {
+	o, err := tx.storedGateway(id)
 	if err != nil || o.Locked {
 		return o, err
 	}
@@ -107,14 +107,15 @@ func (tx *Tx) usableGateway(id string) (OpenGateway, error) {
 		o.Config.WebhookSecret = cmp.Or(o.Config.WebhookSecret, o.WebhookSecret)
 	}
 	if o.Type == agent.GatewayChatbotA && o.Config.BotToken == "" {
-		if o.Config.BotToken, err = tx.secret(settingsOwner, "chatbot_a_token"); errors.Is(err, errLocked) {
+		if o.Config.BotToken, err = tx.secretFor(settingsOwner, telegramToken, o.Config.APIAddress(o.Type)); errors.Is(err, errLocked) || errors.Is(err, errOtherHost) {
 			return o, nil // as good as none
 		}
 	}
 	return o, err
 }
 
-func (tx *Tx) openGateway(id string) (o OpenGateway, err error) {
+// storedGateway opens a gateway with its config as it was given.
+func (tx *Tx) storedGateway(id string) (o OpenGateway, err error) {
 	if o.Gateway, err = tx.gateway(id); err != nil {
 		return o, err
 	}
@@ -150,7 +151,7 @@ func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string
 				return OpenGateway{}, err
 			}
 		}
-		o, err := tx.usableGateway(id)
+		o, err := tx.openGateway(id)
 		switch {
 		case agent.ErrorCode(err) == agent.CodeNotFound:
 			return o, agent.Invalid("gateway_id", "names a gateway that does not exist")
@@ -183,7 +184,7 @@ func (db *DB) CreateGateway(ctx context.Context, g agent.Gateway, config agent.G
 		if _, err := tx.exec("INSERT INTO gateways(id, type, name, created_at, updated_at) VALUES (?,?,?,?,?)", g.ID, g.Type, g.Name, tx.Now, tx.Now); err != nil {
 			return g, err
 		}
-		if err := errors.Join(tx.makeDefault(g), tx.putConfig(g.ID, config), tx.putSecret(g.ID, webhookSecretField, secret),
+		if err := errors.Join(tx.makeDefault(g), tx.putConfig(g.ID, g.Type, config), tx.putSecret(g.ID, webhookSecretField, secret),
 			tx.audit("gateway created", map[string]any{"gateway_id": g.ID, "type": g.Type})); err != nil {
 			return g, err
 		}
@@ -203,7 +204,14 @@ func (tx *Tx) makeDefault(g agent.Gateway) error {
 	return err
 }
 
-func (tx *Tx) putConfig(id string, config agent.GatewayConfig) error {
+// putConfig seals and stores the config of a gateway. One that relies on the
+// token of the settings must not lead it to another host.
+func (tx *Tx) putConfig(id string, t agent.GatewayType, config agent.GatewayConfig) error {
+	if t == agent.GatewayChatbotA && config.BotToken == "" {
+		if err := tx.keepsHost(settingsOwner, telegramToken, config.APIAddress(t), "config.botToken"); err != nil {
+			return err
+		}
+	}
 	raw, err := json.Marshal(config)
 	if err != nil {
 		return err
@@ -222,7 +230,7 @@ func (tx *Tx) putConfig(id string, config agent.GatewayConfig) error {
 // to inactive, to be verified again; check sees it before it is stored.
 func (db *DB) UpdateGateway(ctx context.Context, id string, change agent.GatewayChange, check func(agent.GatewayType, *agent.GatewayConfig) error) (agent.Gateway, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Gateway, error) {
-		o, err := tx.openGateway(id)
+		o, err := tx.storedGateway(id)
 		if err != nil {
 			return o.Gateway, err
 		}
@@ -246,7 +254,10 @@ func (db *DB) UpdateGateway(ctx context.Context, id string, change agent.Gateway
 			if err := check(o.Type, &config); err != nil {
 				return o.Gateway, err
 			}
-			if err := tx.putConfig(id, config); err != nil {
+			if err := config.CheckHosts(o.Type, o.Config, change.Config.Value); err != nil {
+				return o.Gateway, err
+			}
+			if err := tx.putConfig(id, o.Type, config); err != nil {
 				return o.Gateway, err
 			}
 			if _, err := tx.exec("DELETE FROM _polls WHERE gateway_id = ?", id); err != nil { // it may be another bot

@@ -9,7 +9,7 @@ import (
 	"satchel/agent"
 )
 
-// How long an agent rests before its file is made whole by itself, before its
+// How long an agent rests from its clients before its file is made whole by itself, before its
 // connections close, and between two runs of retention.
 const (
 	settleAfter    = 1500 * time.Millisecond
@@ -68,11 +68,18 @@ func (db *DB) tend(ctx context.Context, now time.Time) error {
 	if now.Sub(db.troubled) < tryAgainAfter {
 		return nil
 	}
-	err := db.settle(ctx, now, idle >= settleAfter)
+	err := db.settle(ctx, now, db.rests(now))
 	if err != nil {
 		db.troubled = now
 	}
 	return err
+}
+
+// rests reports whether no client has used the file for settleAfter. While the
+// program itself goes on to write, the file is made whole once in that time.
+func (db *DB) rests(now time.Time) bool {
+	client := time.Unix(0, db.lastClient.Load())
+	return now.Sub(client) >= settleAfter && (now.Sub(db.rested) >= settleAfter || db.rested.Before(client))
 }
 
 // settle applies retention when it is due and, on a file that rests, gives
@@ -98,6 +105,7 @@ func (db *DB) settle(ctx context.Context, now time.Time, rests bool) error {
 		return nil
 	}
 	f.shrink()
+	db.rested = now
 	return f.submit(&job{ctx: ctx, alone: true, run: f.rest})
 }
 

@@ -34,10 +34,11 @@ func TestFilesAtRestAreWhole(t *testing.T) {
 	}
 	now := time.Now()
 	for round := range 2 {
+		now = now.Add(10 * time.Second)
 		for _, db := range agents {
 			createContact(t, db, numberedContact(round))
+			useAt(db, now)
 		}
-		now = time.Now()
 		f.tend(t.Context(), now)
 		if walSize(t, agents[0]) == 0 {
 			t.Fatal("the -wal was emptied under a file in use")
@@ -66,6 +67,54 @@ func TestFilesAtRestAreWhole(t *testing.T) {
 	f.tend(t.Context(), now.Add(settleAfter+time.Second))
 	if after := stamps(f); after != before {
 		t.Errorf("files at rest were touched again:\n%s\n%s", before, after)
+	}
+}
+
+// useAt has the agent used by a client at a time of the test's own.
+func useAt(db *DB, at time.Time) {
+	db.lastUse.Store(at.UnixNano())
+	db.lastClient.Store(at.UnixNano())
+}
+
+// What the program does by itself does not postpone that a file is made whole,
+// nor make it whole twice a second.
+func TestOwnWorkPostponesNothing(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	db := createAgent(t, f, "a")
+	background := Background(t.Context())
+	write := func() {
+		t.Helper()
+		if _, err := db.CreateContact(background, named("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	createContact(t, db, named("by a client"))
+	start := time.Now()
+	for _, step := range []struct {
+		after time.Duration
+		whole bool
+	}{
+		{settleAfter - time.Millisecond, false},
+		{settleAfter, true},
+		{settleAfter + tick, false}, // written by the program again
+		{2 * settleAfter, true},
+	} {
+		useAt(db, start)
+		write()
+		if _, err := db.Stats(background); err != nil {
+			t.Fatal(err)
+		}
+		f.tend(t.Context(), start.Add(step.after))
+		if whole := walSize(t, db) == 0; whole != step.whole {
+			t.Errorf("after %v: whole %v", step.after, whole)
+		}
+	}
+	createContact(t, db, named("by a client"))
+	useAt(db, start.Add(2*settleAfter+tick))
+	f.tend(t.Context(), start.Add(3*settleAfter+tick))
+	if walSize(t, db) != 0 {
+		t.Error("what a client wrote is not in the file")
 	}
 }
 
@@ -258,7 +307,7 @@ func TestRetention(t *testing.T) {
 		t.Errorf("too early: %s", got)
 	}
 	later := time.Now().Add(retentionEvery)
-	db.lastUse.Store(later.UnixNano())
+	useAt(db, later)
 	f.tend(t.Context(), later)
 	if got := count(); got != "20 20 21" { // the newest event stays, so that no number comes twice
 		t.Errorf("an hour later: %s", got)
@@ -294,7 +343,7 @@ func TestFreePagesAreGivenBack(t *testing.T) {
 	f.tend(t.Context(), time.Now().Add(settleAfter))
 	full := value[int](t, db, "PRAGMA page_count")
 	do(t, db, "DELETE FROM logs")
-	f.tend(t.Context(), time.Now().Add(settleAfter))
+	f.tend(t.Context(), time.Now().Add(2*settleAfter))
 	info, err := os.Stat(db.path)
 	if err != nil {
 		t.Fatal(err)
@@ -334,12 +383,15 @@ func TestRestsOnce(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	db := f.Default()
+	now := time.Now()
 	for round := range 2 {
+		now = now.Add(10 * time.Second)
 		createContact(t, db, numberedContact(round))
+		useAt(db, now)
 		if !db.file.needsRest() {
 			t.Errorf("round %d: a file that was written is not to be made whole", round)
 		}
-		f.tend(t.Context(), time.Now().Add(settleAfter))
+		f.tend(t.Context(), now.Add(settleAfter))
 		if db.file.needsRest() {
 			t.Errorf("round %d: a file at rest is to be made whole again", round)
 		}

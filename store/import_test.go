@@ -14,6 +14,9 @@ import (
 	"satchel/agent"
 )
 
+// openMode is everyone's identity without access control.
+var openMode = agent.Identity{Open: true}
+
 func TestImportBringsAnAgentBack(t *testing.T) {
 	t.Parallel()
 	key := randomKey()
@@ -28,7 +31,8 @@ func TestImportBringsAnAgentBack(t *testing.T) {
 
 	check := func(f *Folder, id, name, owner string) *DB {
 		t.Helper()
-		got, err := f.Import(t.Context(), bytes.NewReader(data), int64(len(data)), owner)
+		by := agent.Identity{Email: owner, Open: owner == ""}
+		got, err := f.Import(t.Context(), bytes.NewReader(data), int64(len(data)), by)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,9 +58,9 @@ func TestImportBringsAnAgentBack(t *testing.T) {
 	if second.id == db.id {
 		t.Error("the copy has the id of the original")
 	}
-	third := check(f, "", "Support-3", "eve@x.y")
+	third := check(f, "", "Support-3", "ada@x.y")
 	for _, copied := range []*DB{second, third} {
-		if got, err := copied.Credential(t.Context(), "openai_api_key"); got != "sk-1" || err != nil {
+		if got, err := copied.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
 			t.Errorf("credential %q, %v", got, err)
 		}
 	}
@@ -68,8 +72,8 @@ func TestImportBringsAnAgentBack(t *testing.T) {
 	if len(f.Agents()) != 4 {
 		t.Errorf("%d agents", len(f.Agents()))
 	}
-	elsewhere := check(openFolder(t), db.id, "Support", "bob@x.y")
-	_, err = elsewhere.Credential(t.Context(), "openai_api_key")
+	elsewhere := check(openFolder(t), db.id, "Support", "")
+	_, err = elsewhere.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI)
 	wantCode(t, err, agent.CodeConflict)
 	closeFolder(t, f)
 	if again := openAt(t, f.Path(), key); byName(t, again, db.id).Agent().Status != agent.StatusPaused || len(again.Agents()) != 4 {
@@ -89,7 +93,7 @@ func TestImportsAtOnceGetIDsOfTheirOwn(t *testing.T) {
 	ids, names := map[string]bool{}, map[string]bool{}
 	for range 6 {
 		running.Go(func() {
-			db, err := f.Import(t.Context(), bytes.NewReader(data), 1<<30, "")
+			db, err := f.Import(t.Context(), bytes.NewReader(data), 1<<30, openMode)
 			if err != nil {
 				t.Error(err)
 				return
@@ -146,28 +150,25 @@ func TestImportRefuses(t *testing.T) {
 		"a view as table":   changed("DROP TABLE _agent; CREATE VIEW _agent AS WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i FROM k) SELECT i AS id, i AS folder, i AS name, '' AS description, '' AS status, '' AS owner_email, '' AS created_at, '' AS updated_at FROM k WHERE i > 1"),
 		"an index missing":  changed("DROP INDEX contacts_email"),
 	} {
-		_, err := f.Import(t.Context(), bytes.NewReader(data), 1<<30, "")
-		if e := wantCodeOf(t, name, err, agent.CodeValidation); e != nil && e.Details["field"] != "file" {
+		_, err := f.Import(t.Context(), bytes.NewReader(data), 1<<30, openMode)
+		if e := wantCodeOf(t, name, err, agent.CodeInvalidFile); e != nil && e.Details["field"] != "file" {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
-	if _, err := f.Import(t.Context(), bytes.NewReader(good), int64(len(good))-1, ""); !errors.Is(err, ErrTooLarge) {
+	if _, err := f.Import(t.Context(), bytes.NewReader(good), int64(len(good))-1, openMode); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("too large: %v", err)
 	}
 	broken := io.MultiReader(bytes.NewReader(good[:5000]), errReader{})
-	if _, err := f.Import(t.Context(), broken, 1<<30, ""); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := f.Import(t.Context(), broken, 1<<30, openMode); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a cut upload: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.Import(ctx, bytes.NewReader(good), 1<<30, ""); !errors.Is(err, context.Canceled) {
+	if _, err := f.Import(ctx, bytes.NewReader(good), 1<<30, openMode); !errors.Is(err, context.Canceled) {
 		t.Errorf("a client that left: %v", err)
 	}
 	if len(f.Agents()) != 1 || fileCount(t, f.tempPath("*import*")) != 0 || fileCount(t, f.agentsPath()+"/*.db") != 1 {
 		t.Error("something is left of a refused file")
-	}
-	if _, err := f.Import(t.Context(), bytes.NewReader(changed("CREATE TABLE mine(x); CREATE INDEX mine_x ON mine(x)")), 1<<30, ""); err != nil {
-		t.Errorf("a table of the user's own: %v", err)
 	}
 }
 
@@ -203,7 +204,7 @@ func TestImportedIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := openFolder(t)
-		db, err := f.Import(t.Context(), bytes.NewReader(data), 1<<30, "")
+		db, err := f.Import(t.Context(), bytes.NewReader(data), 1<<30, openMode)
 		if err != nil {
 			t.Errorf("%q: %v", id, err)
 			continue
@@ -214,5 +215,84 @@ func TestImportedIDs(t *testing.T) {
 		if filepath.Dir(db.path) != f.agentsPath() {
 			t.Errorf("%q lies at %s", id, db.path)
 		}
+	}
+}
+
+// A backup yields its credentials only to those who have a role on the agent
+// that it is a copy of, whatever the file says of its admins and of its id.
+func TestCredentialsOfAnImportedCopy(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	db, err := f.CreateAgent(t.Context(), agent.Agent{Name: "Support"}, "ada@x.y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addViewer(t, db, "vi@x.y")
+	setCredential(t, db, "sk-1")
+	other, err := f.CreateAgent(t.Context(), agent.Agent{Name: "Other"}, "eve@x.y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := backupOf(t, db)
+	edited := func(script string) []byte {
+		path := filepath.Join(t.TempDir(), "edited.db")
+		if err := errors.Join(os.WriteFile(path, data, 0o600), rewrite(path, script)); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	key := func(maker string, reaches ...string) agent.Identity {
+		return agent.Identity{Key: &agent.Key{Role: agent.RoleAdmin, Agents: reaches, Maker: maker}}
+	}
+	eve := agent.Identity{Email: "eve@x.y"}
+	check := func(name string, by agent.Identity, data []byte, opens bool) *DB {
+		t.Helper()
+		got, err := f.Import(t.Context(), bytes.NewReader(data), 1<<30, by)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		s, err := got.Settings(t.Context())
+		secret, failed := got.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI)
+		if err != nil || (secret == "sk-1") != opens || (failed == nil) != opens || (len(s.Locked) == 0) != opens {
+			t.Errorf("%s: credential %q, %v; locked %v, %v", name, secret, failed, s.Locked, err)
+		}
+		return got
+	}
+	check("the owner", agent.Identity{Email: "ada@x.y"}, data, true)
+	check("a viewer", agent.Identity{Email: "vi@x.y"}, data, true)
+	check("open mode", openMode, data, true)
+	check("a key for all agents", key("", "*"), data, true)
+	check("a key for this agent", key("", db.id), data, true)
+	check("a key for another agent", key("", other.id), data, false)
+	check("a stranger's key", agent.Identity{Email: "eve@x.y", Key: key("eve@x.y", "*").Key}, data, false)
+	check("a stranger", eve, data, false)
+	check("nobody", agent.Identity{}, data, false)
+	check("a stranger who writes herself in", eve, edited("INSERT INTO _admins(id, email, role, created_at) VALUES ('admin-evil', 'eve@x.y', 'owner', '2026-01-01T00:00:00.000Z')"), false)
+	check("a stranger who names her own agent", eve, edited("UPDATE _agent SET id = '"+other.id+"'"), false)
+	check("a stranger who names nobody's agent", eve, edited("UPDATE _agent SET id = 'agent-nobodys'"), false)
+	if err := f.DeleteAgent(db); err != nil {
+		t.Fatal(err)
+	}
+	first := check("a stranger, the agent being deleted", eve, data, false)
+	if first.id == db.id || f.known(db.id) != nil {
+		t.Error("a stranger has the id of the deleted agent")
+	}
+	check("the same stranger again", eve, data, false)
+	check("the copy of a copy", eve, backupOf(t, first), false)
+	check("the former owner", agent.Identity{Email: "ada@x.y"}, data, false)
+	back := check("the operator", openMode, data, true)
+	if back.id != db.id {
+		t.Errorf("the operator's copy has the id %s", back.id)
+	}
+}
+
+func addViewer(t *testing.T, db *DB, email string) {
+	t.Helper()
+	if _, err := db.CreateAdmin(t.Context(), agent.Admin{Email: email, Role: agent.RoleViewer}); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
 	"sync"
 
 	"satchel/agent"
@@ -21,12 +24,12 @@ type apiKeys struct {
 	stamp  string // how the default agent's file looked when they were read
 }
 
-const keyColumns = "id, name, prefix, hash, role, agents, maker, created_at, expires_at"
+const keyColumns = "id, name, prefix, hash, role, agents, maker, parent_id, created_at, expires_at"
 
 func scanKey(rows *sql.Rows) (*agent.Key, error) {
 	var k agent.Key
 	var agents string
-	if err := rows.Scan(&k.ID, &k.Name, &k.Prefix, &k.Hash, &k.Role, &agents, &k.Maker, &k.CreatedAt, &k.ExpiresAt); err != nil {
+	if err := rows.Scan(&k.ID, &k.Name, &k.Prefix, &k.Hash, &k.Role, &agents, &k.Maker, &k.Parent, &k.CreatedAt, &k.ExpiresAt); err != nil {
 		return nil, err
 	}
 	return &k, json.Unmarshal([]byte(agents), &k.Agents)
@@ -43,7 +46,7 @@ func (f *Folder) loadKeys() error {
 		keys []*agent.Key
 		made bool
 	}
-	got, err := Read(context.Background(), db, func(tx *Tx) (k found, err error) {
+	got, err := Read(Background(context.Background()), db, func(tx *Tx) (k found, err error) {
 		if err := tx.value(&k.made, "SELECT EXISTS (SELECT 1 FROM _keys)"); err != nil {
 			return k, err
 		}
@@ -110,8 +113,24 @@ func (f *Folder) Keys(ctx context.Context) ([]*agent.Key, error) {
 	})
 }
 
+// endWithParent makes a key end no later than the key that makes it, which
+// must be live.
+func (tx *Tx) endWithParent(k *agent.Key) error {
+	if k.Parent == "" {
+		return nil
+	}
+	parents, err := all(tx, scanKey, "SELECT "+keyColumns+" FROM _keys WHERE id = ? AND revoked_at IS NULL", k.Parent)
+	if err != nil {
+		return err
+	}
+	if len(parents) == 0 || parents[0].Expired(tx.Now) {
+		return agent.Errorf(agent.CodeUnauthorized, "the key that makes this one was revoked, or its time is over")
+	}
+	return k.EndWith(parents[0])
+}
+
 // CreateKey makes an API key and returns it with the key itself, which is
-// known only now.
+// known only now. One with a Parent ends no later than that, and with it.
 func (f *Folder) CreateKey(ctx context.Context, k agent.Key) (agent.Key, string, error) {
 	if err := k.Validate(agent.Now()); err != nil {
 		return k, "", err
@@ -121,15 +140,18 @@ func (f *Folder) CreateKey(ctx context.Context, k agent.Key) (agent.Key, string,
 	k.ID = agent.NewID(agent.KindKey)
 	k, err := Write(ctx, f.Default(), func(tx *Tx) (agent.Key, error) {
 		k.CreatedAt = tx.Now
+		if err := tx.endWithParent(&k); err != nil {
+			return k, err
+		}
 		agents, err := json.Marshal(k.Agents)
 		if err != nil {
 			return k, err
 		}
-		if _, err := tx.exec("INSERT INTO _keys("+keyColumns+") VALUES (?,?,?,?,?,?,?,?,?)",
-			k.ID, k.Name, k.Prefix, k.Hash, k.Role, string(agents), k.Maker, k.CreatedAt, k.ExpiresAt); err != nil {
+		if _, err := tx.exec("INSERT INTO _keys("+keyColumns+") VALUES (?,?,?,?,?,?,?,?,?,?)",
+			k.ID, k.Name, k.Prefix, k.Hash, k.Role, string(agents), k.Maker, k.Parent, k.CreatedAt, k.ExpiresAt); err != nil {
 			return k, err
 		}
-		return k, tx.audit("key created", map[string]any{"key": k.ID, "prefix": k.Prefix, "role": k.Role})
+		return k, tx.audit("key created", map[string]any{"key": k.ID, "role": k.Role})
 	})
 	if err != nil {
 		return k, "", err
@@ -137,17 +159,22 @@ func (f *Folder) CreateKey(ctx context.Context, k agent.Key) (agent.Key, string,
 	return k, key, f.loadKeys()
 }
 
-// DeleteKey revokes a key for good.
+// DeleteKey revokes a key for good, with the keys that it made, and those that
+// they made.
 func (f *Folder) DeleteKey(ctx context.Context, id string) error {
 	_, err := Write(ctx, f.Default(), func(tx *Tx) (struct{}, error) {
-		done, err := tx.exec("UPDATE _keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", tx.Now, id)
+		done, err := tx.exec(`UPDATE _keys SET revoked_at = ?1 WHERE revoked_at IS NULL AND id IN (
+			WITH RECURSIVE ended(id) AS (SELECT id FROM _keys WHERE id = ?2 AND revoked_at IS NULL
+				UNION SELECT k.id FROM _keys k JOIN ended ON k.parent_id = ended.id)
+			SELECT id FROM ended)`, tx.Now, id)
 		if err != nil {
 			return struct{}{}, err
 		}
-		if n, _ := done.RowsAffected(); n == 0 {
+		n, _ := done.RowsAffected()
+		if n == 0 {
 			return struct{}{}, agent.NotFound("key", id)
 		}
-		return struct{}{}, tx.audit("key revoked", map[string]any{"key": id})
+		return struct{}{}, tx.audit("key revoked", map[string]any{"key": id, "keys_that_it_made": n - 1})
 	})
 	if err != nil {
 		return err
@@ -155,17 +182,46 @@ func (f *Folder) DeleteKey(ctx context.Context, id string) error {
 	return f.loadKeys()
 }
 
-// ExtendKey lets a key reach one more agent, one that it made itself.
+// ExtendKey lets a key reach one more agent, one that it made itself, and the
+// keys that made that key as well: none is weaker than what it made.
 func (f *Folder) ExtendKey(ctx context.Context, k *agent.Key, agentID string) error {
 	if k.Reaches(agentID) {
 		return nil
 	}
 	_, err := Write(ctx, f.Default(), func(tx *Tx) (sql.Result, error) {
 		return tx.exec(`UPDATE _keys SET agents = json_insert(agents, '$[#]', ?1)
-			WHERE id = ?2 AND NOT EXISTS (SELECT 1 FROM json_each(agents) WHERE value = ?1)`, agentID, k.ID)
+			WHERE id IN (WITH RECURSIVE makers(id) AS (VALUES (?2)
+				UNION SELECT k.parent_id FROM _keys k JOIN makers ON k.id = makers.id) SELECT id FROM makers)
+			AND NOT EXISTS (SELECT 1 FROM json_each(agents) WHERE value IN (?1, ?3))`, agentID, k.ID, agent.AllAgents)
 	})
 	if err != nil {
 		return err
 	}
 	return f.loadKeys()
+}
+
+// dropKeys takes the API keys out of a copy that nobody has open, with what
+// pages that are free or were rewritten still hold of them: the copy is written
+// anew. VACUUM INTO keeps the row numbers that other tables refer to.
+func dropKeys(path string) error {
+	c, err := openConn(dsn(path, "rw"))
+	if err != nil {
+		return err
+	}
+	var some bool
+	if err := c.value(&some, "SELECT EXISTS (SELECT 1 FROM _keys)"); err != nil || !some {
+		return errors.Join(err, c.close())
+	}
+	clean := path + ".clean"
+	err = c.script("BEGIN; DELETE FROM _keys; UPDATE logs SET data = json_remove(data, '$.prefix') WHERE source = 'audit' AND message = 'key created'; COMMIT")
+	if err == nil {
+		err = makePrivate(clean)
+	}
+	if err == nil {
+		_, err = c.exec("VACUUM INTO ?", clean)
+	}
+	if err := errors.Join(err, c.close()); err != nil {
+		return errors.Join(fmt.Errorf("take the API keys out of a copy: %w", err), removeIfThere(clean))
+	}
+	return os.Rename(clean, path)
 }

@@ -1,8 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -118,6 +120,91 @@ func TestExtendKeyAtOnce(t *testing.T) {
 	}
 }
 
+// made makes a key as another key does.
+func made(t testing.TB, f *Folder, by agent.Key, name string) (agent.Key, string) {
+	t.Helper()
+	k := newKey(name, by.Agents...)
+	k.Parent = by.ID
+	return createKey(t, f, k)
+}
+
+// Keys that a key made end with it, and those that they made.
+func TestKeysEndWithTheirMaker(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	soon := agent.At(time.Now().Add(time.Hour))
+	root := newKey("root", agent.AllAgents)
+	root.ExpiresAt = soon
+	root, _ = createKey(t, f, root)
+	other, otherSecret := createKey(t, f, newKey("other", agent.AllAgents))
+	child, childSecret := made(t, f, root, "child")
+	grandchild, grandchildSecret := made(t, f, child, "grandchild")
+	if child.ExpiresAt != soon || grandchild.ExpiresAt != soon {
+		t.Errorf("they end at %v and %v, want %v", child.ExpiresAt, grandchild.ExpiresAt, soon)
+	}
+	late := newKey("late", agent.AllAgents)
+	late.Parent, late.ExpiresAt = root.ID, agent.At(soon.Add(time.Second))
+	_, _, err := f.CreateKey(t.Context(), late)
+	wantCode(t, err, agent.CodeForbidden)
+
+	if err := f.DeleteKey(t.Context(), root.ID); err != nil {
+		t.Fatal(err)
+	}
+	orphan := newKey("orphan", agent.AllAgents)
+	orphan.Parent = child.ID
+	_, _, err = f.CreateKey(t.Context(), orphan)
+	wantCode(t, err, agent.CodeUnauthorized)
+	check := func() {
+		t.Helper()
+		if f.Key(agent.HashKey(childSecret)) != nil || f.Key(agent.HashKey(grandchildSecret)) != nil {
+			t.Error("a key outlives the key that made it")
+		}
+		if f.Key(agent.HashKey(otherSecret)) == nil {
+			t.Error("a key ended that another one did not make")
+		}
+		if keys, err := f.Keys(t.Context()); err != nil || len(keys) != 1 || keys[0].ID != other.ID {
+			t.Errorf("%v, %v", keys, err)
+		}
+	}
+	check()
+	closeFolder(t, f)
+	f = openAt(t, f.Path())
+	check()
+}
+
+// A key whose time is over makes none.
+func TestExpiredKeyMakesNone(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	root, _ := createKey(t, f, newKey("root", agent.AllAgents))
+	do(t, f.Default(), "UPDATE _keys SET expires_at = ?", agent.At(time.Now().Add(-time.Second)))
+	k := newKey("late", agent.AllAgents)
+	k.Parent = root.ID
+	_, _, err := f.CreateKey(t.Context(), k)
+	wantCode(t, err, agent.CodeUnauthorized)
+}
+
+// What a key makes is in reach of the keys that made that key too.
+func TestExtendKeyReachesItsMakers(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	root, _ := createKey(t, f, newKey("root", "agent-0"))
+	child, secret := made(t, f, root, "child")
+	sibling, _ := made(t, f, root, "sibling")
+	if err := f.ExtendKey(t.Context(), f.Key(agent.HashKey(secret)), "agent-1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name string
+		key  agent.Key
+		want bool
+	}{{"the key", child, true}, {"its maker", root, true}, {"another key", sibling, false}} {
+		if got := f.Key(tc.key.Hash).Reaches("agent-1"); got != tc.want {
+			t.Errorf("%s reaches it: %v", tc.name, got)
+		}
+	}
+}
+
 // Another process, such as "satchel key", writes beside the running server.
 func TestKeysOfAnotherProcess(t *testing.T) {
 	t.Parallel()
@@ -213,5 +300,101 @@ func TestTakingTheKeysAwayOpensNothing(t *testing.T) {
 	keys, err := f.Keys(t.Context())
 	if err != nil || len(keys) != 0 || slices.Contains(keys, nil) {
 		t.Errorf("%v, %v", keys, err)
+	}
+}
+
+// Copies of the default agent's file hold no API keys, nor bytes of them in
+// pages that are free or were rewritten.
+func TestCopiesHoldNoKeys(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	db := f.Default()
+	createContact(t, db, numberedContact(0))
+	traces := makeKeys(t, f)
+	do(t, db, "UPDATE logs SET data = json_set(data, '$.prefix', ?) WHERE message = 'key created'", traces[1]) // as earlier versions wrote it
+	old := filepath.Join(t.TempDir(), "old.db")                                                                // and copied it
+	if err := copyDatabase(t.Context(), old, shared(db.path)); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := os.ReadFile(old); err != nil || !bytes.Contains(raw, []byte(traces[0])) {
+		t.Fatalf("the file of an earlier version holds no keys, %v", err)
+	}
+	for name, path := range copiesOf(t, f, old) {
+		t.Run(name, func(t *testing.T) { checkWithoutKeys(t, path, traces) })
+	}
+}
+
+// makeKeys makes keys that fill several pages, are rewritten and revoked, and
+// returns what must not be found of them.
+func makeKeys(t *testing.T, f *Folder) (traces []string) {
+	t.Helper()
+	for n := range 40 {
+		k, secret, err := f.CreateKey(WithActor(t.Context(), "ada@x.y"), newKey(fmt.Sprintf("name-of-key-%d", n), "agent-a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		traces = append(traces, k.Hash, k.Prefix, secret, k.Name)
+		for i := range 5 {
+			if err := f.ExtendKey(t.Context(), &k, fmt.Sprintf("agent-%d-%d", n, i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n%2 == 0 {
+			if err := f.DeleteKey(t.Context(), k.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return traces
+}
+
+// copiesOf copies the default agent in every way and brings back a file that
+// holds keys. It closes the folder.
+func copiesOf(t *testing.T, f *Folder, old string) map[string]string {
+	t.Helper()
+	backup, offline := filepath.Join(t.TempDir(), "backup.db"), filepath.Join(t.TempDir(), "offline.db")
+	if err := os.WriteFile(backup, backupOf(t, f.Default()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fork, err := f.Fork(t.Context(), f.Default(), "Fork", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported, err := f.Import(t.Context(), bytes.NewReader(raw), 1<<30, openMode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := t.TempDir()
+	restored, err := RestoreFile(t.Context(), elsewhere, old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := BackupFile(f.Path(), "default", offline); err != nil {
+		t.Fatal(err)
+	}
+	closeFolder(t, f)
+	return map[string]string{"backup": backup, "fork": fork.path, "import": imported.path, "offline backup": offline,
+		"restore": filepath.Join(elsewhere, "agents", restored+".db")}
+}
+
+func checkWithoutKeys(t *testing.T, path string, traces []string) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trace := range traces {
+		if bytes.Contains(data, []byte(trace)) {
+			t.Fatalf("it holds %q", trace)
+		}
+	}
+	if keys, contacts := valueIn[int](t, path, "SELECT count(*) FROM _keys"), valueIn[int](t, path, "SELECT count(*) FROM contacts"); keys != 0 || contacts != 1 {
+		t.Errorf("%d keys, %d contacts", keys, contacts)
+	}
+	if err := examine(t.Context(), path, unlocked(path)); err != nil {
+		t.Error(err)
 	}
 }

@@ -35,10 +35,6 @@ type mcpSecret struct {
 	URL string `json:"url"`
 }
 
-// HasMCPServers tells whether the agent had MCP servers when its file was
-// loaded. It does not open the file.
-func (db *DB) HasMCPServers() bool { return db.record.Load().servers }
-
 // MCPServers lists MCP servers, newest first.
 func (db *DB) MCPServers(ctx context.Context, p Page) ([]agent.MCPServer, int, error) {
 	return listPage(ctx, db, mcpListing, filter{}, p)
@@ -144,6 +140,7 @@ func (db *DB) NoteMCPServer(ctx context.Context, s agent.MCPServer, tools []agen
 		return err
 	}
 	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		tx.takesOn(workMCPServers)
 		_, err := tx.exec(`UPDATE mcp_servers SET status = ?, last_error = ?, checked_at = ?, tools = coalesce(?, tools) WHERE id = ? AND url = ?`,
 			s.Status, s.LastError, tx.Now, listed, s.ID, s.URL)
 		return struct{}{}, err

@@ -1,9 +1,9 @@
 package store
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
-	"strings"
+	"io/fs"
 
 	"satchel/agent"
 )
@@ -12,11 +12,29 @@ import (
 // https://www.sqlite.org/pragma.html#pragma_application_id.
 const applicationID = 0x53544348
 
-//go:embed schema.sql
-var schemaV1 string
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
 
-// migrations only ever grows: number n takes a file from version n to n+1.
-var migrations = []string{schemaV1}
+// migrations only ever grows: element n takes a file from version n to n+1.
+// The files are named by the version that they make, in order; one that was
+// released never changes.
+var migrations = readMigrations()
+
+func readMigrations() []string {
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql") // sorted
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
+	steps := make([]string, len(names))
+	for i, name := range names {
+		text, err := migrationFiles.ReadFile(name)
+		if err != nil {
+			panic(err) // the file was embedded
+		}
+		steps[i] = string(text)
+	}
+	return steps
+}
 
 // fileVersion is the version this program writes.
 func fileVersion() int { return len(migrations) }
@@ -48,58 +66,4 @@ func newer(version int) *agent.Error {
 	return agent.Errorf(agent.CodeAgentNewer,
 		"this agent's file has version %d, and this program knows up to version %d; update Satchel to use it",
 		version, fileVersion()).With("file_version", version).With("program_version", fileVersion())
-}
-
-// checkSchema refuses a file whose tables, indexes and triggers are not those
-// that its version has, or that has triggers beside them.
-func checkSchema(c *conn) error {
-	var version int
-	if err := c.value(&version, "PRAGMA user_version"); err != nil {
-		return err
-	}
-	pattern, err := openConn("file::memory:")
-	if err != nil {
-		return err
-	}
-	defer pattern.close()
-	if err := migrateTo(pattern, version); err != nil {
-		return err
-	}
-	want, err := schemaOf(pattern)
-	if err != nil {
-		return err
-	}
-	have, err := schemaOf(c)
-	if err != nil {
-		return err
-	}
-	for name, text := range want {
-		if have[name] != text {
-			return fmt.Errorf("%s is not as version %d has it", name, version)
-		}
-	}
-	for name := range have {
-		if _, ours := want[name]; !ours && strings.HasPrefix(name, "trigger ") {
-			return fmt.Errorf("%s is foreign", name)
-		}
-	}
-	return nil
-}
-
-// schemaOf maps "type name" to the text that made it.
-func schemaOf(c *conn) (map[string]string, error) {
-	rows, err := c.query("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	schema := map[string]string{}
-	for rows.Next() {
-		var name, text string
-		if err := rows.Scan(&name, &text); err != nil {
-			return nil, err
-		}
-		schema[name] = text
-	}
-	return schema, rows.Err()
 }

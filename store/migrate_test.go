@@ -55,6 +55,62 @@ func TestSchemaApplies(t *testing.T) {
 	}
 }
 
+// SQLite 3.40, which Debian 12 has, reports NULL values in a sound WITHOUT ROWID
+// table whose key is not its first columns.
+func TestKeyColumnsComeFirst(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "blank.db")
+	if err := makeBlank(path); err != nil {
+		t.Fatal(err)
+	}
+	// An index's columns by rank; those of a primary key's index are the table's key.
+	const misplaced = `SELECT count(*) FROM pragma_table_list l, pragma_index_list(l.name) i, pragma_index_info(i.name) k
+		WHERE l.type = 'table' AND l.wr AND i.origin = 'pk' AND (l.name = ?1 OR ?1 = '') AND (k.cid <> k.seqno OR ?1 <> '')`
+	c, err := openConn(unlocked(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	for table, want := range map[string]int{"": 0, "logs": 2} {
+		var n int
+		if err := c.value(&n, misplaced, table); err != nil || n != want {
+			t.Errorf("table %q: %d columns, want %d; %v", table, n, want, err)
+		}
+	}
+}
+
+// The log of a file of version 1 keeps its rows, their order and their count.
+func TestMigratedLog(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "old.db")
+	unpackFixture(t, 1, path)
+	c, err := openConn(dsn(path, "rw", writerPragmas...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	const digest = "SELECT group_concat(concat_ws('|', id, level, source, message, data, created_at), char(10)) FROM (SELECT * FROM logs ORDER BY created_at, id)"
+	if err := c.script(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+		INSERT INTO logs(level, source, message, data, created_at)
+		SELECT 'info', 'test', 'row ' || i, json_object('i', i), '2026-01-01T00:00:' || printf('%02d', i % 60) || '.000Z' FROM n`); err != nil {
+		t.Fatal(err)
+	}
+	var before, after string
+	if err := errors.Join(c.value(&before, digest), migrate(c), c.value(&after, digest), checkSchema(c)); err != nil {
+		t.Fatal(err)
+	}
+	if before != after || len(before) < 5000 {
+		t.Errorf("the log changed: %d bytes before, %d after", len(before), len(after))
+	}
+	if err := c.script("DELETE FROM logs WHERE message = 'row 7'; INSERT INTO logs(level, source, message, created_at) VALUES ('info', 'test', 'a', 'b'), ('info', 'test', 'c', 'd')"); err != nil {
+		t.Fatal(err)
+	}
+	var rows, counted int
+	if err := errors.Join(c.value(&rows, "SELECT count(*) FROM logs"), c.value(&counted, "SELECT n FROM _counts WHERE name = 'logs'")); err != nil || rows != counted || rows < 5001 {
+		t.Errorf("%d rows, counted as %d, %v", rows, counted, err)
+	}
+}
+
 // fixtureKey seals the credential of the fixtures.
 var fixtureKey = []byte("fixture key of thirty-two bytes.")
 
@@ -130,7 +186,7 @@ func TestFixtures(t *testing.T) {
 		if err != nil || c.Name != "Contact 1" || len(c.Tags) != 1 {
 			t.Errorf("%+v, %v", c, err)
 		}
-		if got, err := db.Credential(t.Context(), "openai_api_key"); got != "sk-fixture" || err != nil {
+		if got, err := db.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-fixture" || err != nil {
 			t.Errorf("credential %q, %v", got, err)
 		}
 		if s, err := db.Stats(t.Context()); err != nil || s.Contacts != 1 || s.Messages != 1 {
@@ -190,6 +246,7 @@ func migrateAndDie() {
 // Cut at any statement, a file has the version before the step, whole, and
 // the next start brings it to the present one.
 func TestMigrationIsCut(t *testing.T) {
+	current := fileVersion()
 	for n := range len(futureSteps[0]) + 1 {
 		f := openAt(t, t.TempDir(), fixtureKey)
 		closeFolder(t, f)
@@ -211,13 +268,13 @@ func TestMigrationIsCut(t *testing.T) {
 		if got := value[string](t, db, "SELECT b || score FROM future, contacts"); got != "CONTACT 19" {
 			t.Errorf("after %d statements: %q", n, got)
 		}
-		if got := value[int](t, db, "PRAGMA user_version"); got != 3 {
+		if got := value[int](t, db, "PRAGMA user_version"); got != current+2 {
 			t.Errorf("version %d", got)
 		}
 		closeFolder(t, f)
-		migrations = migrations[:1]
+		migrations = migrations[:current]
 		f = openAt(t, f.Path(), fixtureKey)
-		if e := wantCode(t, byName(t, f, "agent-fixture").Problem(), agent.CodeAgentNewer); e.Details["file_version"] != 3 || e.Details["program_version"] != 1 {
+		if e := wantCode(t, byName(t, f, "agent-fixture").Problem(), agent.CodeAgentNewer); e.Details["file_version"] != current+2 || e.Details["program_version"] != current {
 			t.Errorf("after a downgrade: %+v", e)
 		}
 	}
@@ -229,6 +286,7 @@ func TestMigrationFails(t *testing.T) {
 	closeFolder(t, f)
 	path := f.filePath("agent-fixture")
 	unpackFixture(t, 1, path)
+	current := fileVersion()
 	broken := [][]string{futureSteps[0], {"ALTER TABLE future ADD COLUMN b TEXT", "UPDATE future SET nowhere = 1"}}
 	withFuture(t, broken)
 	f = openAt(t, f.Path(), fixtureKey)
@@ -239,7 +297,7 @@ func TestMigrationFails(t *testing.T) {
 	if got := valueIn[string](t, path, "SELECT group_concat(name) FROM pragma_table_info('future')"); got != "a" {
 		t.Errorf("the table has the columns %s", got)
 	}
-	if got := valueIn[int](t, path, "PRAGMA user_version"); got != 2 {
+	if got := valueIn[int](t, path, "PRAGMA user_version"); got != current+1 {
 		t.Errorf("version %d", got)
 	}
 }

@@ -88,7 +88,7 @@ func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, er
 	if missed {
 		return false, nil
 	}
-	return t.WorkflowID != "", tx.emit(agent.EventCalendarDue, map[string]any{"task": t, "occurrence": o})
+	return t.WorkflowID != "", tx.emitOf(t.ID, agent.EventCalendarDue, map[string]any{"task": t, "occurrence": o})
 }
 
 // failBroken ends a task that SQL left without sense.

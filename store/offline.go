@@ -25,7 +25,7 @@ func BackupFile(folder, idOrName, to string) error {
 	if err := removeIfThere(temp); err != nil {
 		return err
 	}
-	if err := copyDatabase(temp, shared(from)); err != nil {
+	if err := errors.Join(copyDatabase(context.Background(), temp, shared(from)), dropKeys(temp)); err != nil {
 		return errors.Join(err, removeIfThere(temp))
 	}
 	if err := os.Rename(temp, to); err != nil {
@@ -51,7 +51,11 @@ func findFile(folder, idOrName string) (string, error) {
 			return f.filePath(ids[i]), nil
 		}
 	}
-	return "", fmt.Errorf("no agent %q in %s", idOrName, f.agentsPath())
+	path, err := filepath.Abs(f.agentsPath())
+	if err != nil {
+		return "", err
+	}
+	return "", fmt.Errorf("no agent %q in %s", idOrName, path)
 }
 
 // RestoreFile puts a backup among the agents of a data folder, under its old
@@ -67,11 +71,14 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 		return "", err
 	}
 	temp := filepath.Join(path, agent.NewID("restore"))
-	if err := copyBackup(temp, from); err != nil {
-		return "", errors.Join(err, removeIfThere(temp))
+	if err := explain(copyBackup(ctx, temp, from)); err != nil {
+		return "", errors.Join(asInvalid(err), removeIfThere(temp))
 	}
 	found := row{}
 	if err = checkImport(ctx, temp); err == nil {
+		err = dropKeys(temp)
+	}
+	if err == nil {
 		found, err = prepareCopy(ctx, temp, "")
 	}
 	if err != nil {
@@ -92,11 +99,11 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 }
 
 // copyBackup copies a backup, which may lie where nothing can be written.
-func copyBackup(to, from string) error {
-	err := copyDatabase(to, shared(from))
+func copyBackup(ctx context.Context, to, from string) error {
+	err := copyDatabase(ctx, to, shared(from))
 	switch sqliteCode(err) & 0xff {
 	case codePerm, codeReadOnly, codeCantOpen:
-		return errors.Join(removeIfThere(to), copyDatabase(to, unlocked(from)))
+		return errors.Join(removeIfThere(to), copyDatabase(ctx, to, unlocked(from)))
 	}
 	return err
 }

@@ -28,10 +28,10 @@ func (tx *Tx) emit(event string, data any) error {
 	return err
 }
 
-const eventColumns = "seq, id, type, data, depth, created_at"
+const eventColumns = "seq, id, type, data, depth, root, created_at"
 
 func scanEvent(rows *sql.Rows) (e agent.Event, err error) {
-	return e, rows.Scan(&e.Seq, &e.ID, &e.Type, (*rawJSON)(&e.Data), &e.Depth, &e.CreatedAt)
+	return e, rows.Scan(&e.Seq, &e.ID, &e.Type, (*rawJSON)(&e.Data), &e.Depth, &e.Root, &e.CreatedAt)
 }
 
 // Events returns up to limit events of the outbox behind sequence number
@@ -196,89 +196,99 @@ func (tx *Tx) forgetUndelivered() error {
 	return nil
 }
 
-// OnEvents sets the func that is told of each agent whose outbox grew, after
-// the commit, and of agents that come in with events not delivered yet. It is
-// called often and must return at once. Set it before the folder is used.
-func (f *Folder) OnEvents(told func(*DB)) { f.told.Store(&told) }
-
-func (f *Folder) tell(db *DB) {
-	if told := f.told.Load(); told != nil {
-		(*told)(db)
-	}
+// OnEvents adds a func that is told of each agent that may have events to hand
+// on, after the commit that wrote them.
+func (f *Folder) OnEvents(told func(*DB)) {
+	f.OnPending(func(db *DB, p Pending) {
+		if !p.Events.IsZero() || !p.Messages.IsZero() {
+			told(db)
+		}
+	})
 }
 
 // Behind tells whether events were left undelivered when the agent was loaded.
-func (db *DB) Behind() bool { return db.record.Load().behind }
-
-// NextDelivery is when, as the agent was loaded, the next delivery to a
-// subscription was due; zero for never.
-func (db *DB) NextDelivery() agent.Time { return db.record.Load().due }
+func (db *DB) Behind() bool { return !db.record.Load().pending.Events.IsZero() }
 
 // NextSending is when, as the agent was loaded, the next message to a platform
 // was due, or one was cut while it was sent; zero for none.
-func (db *DB) NextSending() agent.Time { return db.record.Load().sends }
+func (db *DB) NextSending() agent.Time { return db.record.Load().pending.Messages }
 
 // lastEvent is the number of the newest event.
 const lastEvent = "SELECT coalesce(max(seq), 0) FROM _events"
 
-// grown returns the number of the newest event when it is new to the file's
-// owner, else 0.
-func (f *file) grown() int64 {
-	var last int64
-	if err := f.writer.value(&last, lastEvent); err != nil || last <= f.lastEvent {
-		return 0
+type chainKey struct{}
+
+// WithChain returns a context whose writes, by SQL too, write events of this
+// chain of executions. An execution that an event of depth n started writes
+// with depth n+1.
+func WithChain(ctx context.Context, c agent.Chain) context.Context {
+	return context.WithValue(ctx, chainKey{}, c)
+}
+
+// ChainOf returns the chain of executions that writes with ctx belong to.
+func ChainOf(ctx context.Context) agent.Chain {
+	chain, _ := ctx.Value(chainKey{}).(agent.Chain)
+	return chain
+}
+
+// setChain marks the events that change writes. Triggers write most of them
+// and know nothing of chains.
+const setChain = "UPDATE _events SET depth = ?, root = ? WHERE seq > ?"
+
+// What executions make run later goes on counting with their chain.
+const (
+	beginChain = "INSERT OR REPLACE INTO _chains(id, root) VALUES ('', ?)"
+	endChain   = "DELETE FROM _chains WHERE id = ''"
+)
+
+// ScheduledChain returns the chain that made or timed a schedule or a task. It
+// is one long, since what is scheduled is not nested in what scheduled it.
+func (db *DB) ScheduledChain(ctx context.Context, id string) (agent.Chain, error) {
+	return Read(ctx, db, func(tx *Tx) (c agent.Chain, err error) {
+		if err := tx.value(&c.Root, "SELECT coalesce((SELECT root FROM _chains WHERE id = ?), '')", id); err != nil || c.Root == "" {
+			return c, err
+		}
+		c.Depth, c.Remote = 1, true
+		return c, nil
+	})
+}
+
+// emitOf is emit of an event about a schedule or a task.
+func (tx *Tx) emitOf(id, event string, data any) error {
+	if err := tx.emit(event, data); err != nil {
+		return err
 	}
-	return last
+	_, err := tx.exec("UPDATE _events SET depth = 1, root = (SELECT root FROM _chains WHERE id = ?1) WHERE seq = last_insert_rowid() AND EXISTS (SELECT 1 FROM _chains WHERE id = ?1)", id)
+	return err
 }
-
-// tell passes on that the outbox grew, once that is durable.
-func (f *file) tell(last int64) {
-	if last == 0 {
-		return
-	}
-	f.lastEvent = last
-	if f.grew != nil {
-		f.grew()
-	}
-}
-
-type depthKey struct{}
-
-// WithDepth returns a context whose writes, by SQL too, write events of this
-// depth: how many executions led to them. An execution that an event of depth
-// n started writes with depth n+1.
-func WithDepth(ctx context.Context, depth int) context.Context {
-	return context.WithValue(ctx, depthKey{}, depth)
-}
-
-func depthOf(ctx context.Context) int {
-	depth, _ := ctx.Value(depthKey{}).(int)
-	return depth
-}
-
-// setDepth marks the events that change writes. Triggers write most of them
-// and know nothing of depths.
-const setDepth = "UPDATE _events SET depth = ? WHERE seq > ?"
 
 // notReceived takes back what triggers tell of user messages that an execution
 // wrote, such as the prompt of a chat node: nobody sent them, and a workflow
 // that starts on messages must not start on its own.
 const notReceived = "DELETE FROM _events WHERE seq > ? AND type = 'message.received'"
 
-func (tx *Tx) deepen(depth int, change func() error) error {
-	if depth == 0 {
+func (tx *Tx) chained(chain agent.Chain, change func() error) error {
+	if chain.Depth == 0 {
 		return change()
 	}
 	var before int64
 	if err := tx.value(&before, lastEvent); err != nil {
 		return err
 	}
+	if _, err := tx.exec(beginChain, chain.Root); err != nil {
+		return err
+	}
 	if err := change(); err != nil {
 		return err
 	}
-	if _, err := tx.exec(notReceived, before); err != nil {
+	if _, err := tx.exec(endChain); err != nil {
 		return err
 	}
-	_, err := tx.exec(setDepth, depth, before)
+	if !chain.Remote {
+		if _, err := tx.exec(notReceived, before); err != nil {
+			return err
+		}
+	}
+	_, err := tx.exec(setChain, chain.Depth, chain.Root, before)
 	return err
 }

@@ -110,11 +110,11 @@ func TestGatewayEvents(t *testing.T) {
 func TestDepth(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	createContact(t, db, named("shallow"))
-	deep := WithDepth(t.Context(), 3)
+	deep := WithChain(t.Context(), agent.Chain{Depth: 3})
 	if _, err := db.CreateContact(deep, named("deep")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.SQL(WithDepth(t.Context(), 4), "INSERT INTO contacts(name) VALUES ('deeper'), ('as deep')", Params{}, Access{Write: true}); err != nil {
+	if _, err := db.SQL(WithChain(t.Context(), agent.Chain{Depth: 4}), "INSERT INTO contacts(name) VALUES ('deeper'), ('as deep')", Params{}, Access{Write: true}); err != nil {
 		t.Fatal(err)
 	}
 	createContact(t, db, named("shallow again"))
@@ -135,7 +135,7 @@ func TestOwnMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deep := WithDepth(t.Context(), 1)
+	deep := WithChain(t.Context(), agent.Chain{Depth: 1})
 	for _, role := range []agent.MessageRole{agent.MessageUser, agent.MessageAssistant} {
 		if _, err := db.AppendMessage(deep, agent.Message{ConversationID: c.ID, Role: role, Content: "x"}); err != nil {
 			t.Fatal(err)
@@ -331,7 +331,7 @@ func TestStartFindsUndelivered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fork.Behind() || !fork.NextDelivery().IsZero() {
+	if fork.Behind() || !fork.Pending().Deliveries.IsZero() {
 		t.Error("a copy has events to deliver")
 	}
 	if rest, err := fork.Undelivered(t.Context(), "workflows", 10); err != nil || rest.Last != rest.After {
@@ -342,8 +342,8 @@ func TestStartFindsUndelivered(t *testing.T) {
 	if _, ok := f.recall.find(left.id, left.path, f.path); !ok {
 		t.Error("the file was not remembered")
 	}
-	if !left.Behind() || left.NextDelivery().String() != "2026-02-01T00:00:00.000Z" || done.Behind() || !done.NextDelivery().IsZero() {
-		t.Errorf("left: %v %s, done: %v %s", left.Behind(), left.NextDelivery(), done.Behind(), done.NextDelivery())
+	if !left.Behind() || left.Pending().Deliveries.String() != "2026-02-01T00:00:00.000Z" || done.Behind() || !done.Pending().Deliveries.IsZero() {
+		t.Errorf("left: %v %s, done: %v %s", left.Behind(), left.Pending().Deliveries, done.Behind(), done.Pending().Deliveries)
 	}
 }
 

@@ -132,6 +132,7 @@ func (e *WalkEnd) reached(f Frontier, queued int) bool {
 // NOT_FOUND.
 func (db *DB) PutPages(ctx context.Context, sourceID string, outcomes []PageOutcome, end *WalkEnd) (Ending, error) {
 	return Write(ctx, db, func(tx *Tx) (Ending, error) {
+		tx.takesOn(workSources) // by the walk that stores them
 		if err := tx.underWay(sourceID); err != nil {
 			return WalksOn, err
 		}

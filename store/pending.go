@@ -1,89 +1,242 @@
 package store
 
 import (
-	"context"
-	"database/sql"
+	"math/bits"
+	"slices"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"satchel/agent"
 )
 
-// PendingPage is a page whose chunks are to be made anew, or dropped.
-type PendingPage struct {
-	Seq   int64
-	URL   string
-	Title string
-	Text  string
-	Hash  string
-	Drop  bool
+// Pending says when each kind of background work of an agent is due: the zero
+// time when there is none, a time that is past when there is some now.
+type Pending struct {
+	Sources    agent.Time `json:"sources,omitzero"`    // to read, index or purge
+	Pages      agent.Time `json:"pages,omitzero"`      // of crawls, to fetch or index
+	Events     agent.Time `json:"events,omitzero"`     // that some consumer has not passed
+	Deliveries agent.Time `json:"deliveries,omitzero"` // of events to subscriptions
+	Messages   agent.Time `json:"messages,omitzero"`   // to send to platforms
+	Answers    agent.Time `json:"answers,omitzero"`    // to messages, by the agent itself
+	Schedules  agent.Time `json:"schedules,omitzero"`  // and tasks to run
+	Executions agent.Time `json:"executions,omitzero"` // to begin or go on with
+	Gateways   agent.Time `json:"gateways,omitzero"`   // that ask their platform for what is new
+	MCPServers agent.Time `json:"mcp_servers,omitzero"`
+	Sessions   agent.Time `json:"sessions,omitzero"` // of a browser that are open
+
+	// Changed reports that the agent's status or settings may have changed, so
+	// that work which failed or rested may go on.
+	Changed bool `json:"-"`
 }
 
-// PendingPage returns the next page of a source whose chunks are out of date,
-// or nil.
-func (db *DB) PendingPage(ctx context.Context, sourceID string) (*PendingPage, error) {
-	return Read(ctx, db, func(tx *Tx) (*PendingPage, error) {
-		found, err := all(tx, func(rows *sql.Rows) (p PendingPage, err error) {
-			return p, rows.Scan(&p.Seq, &p.URL, &p.Title, &p.Text, &p.Hash, &p.Drop)
-		}, `SELECT seq, url, title, text, hash, pending = 'drop' FROM _pages WHERE source_id = ? AND pending <> '' ORDER BY seq LIMIT 1`, sourceID)
-		if err != nil || len(found) == 0 {
-			return nil, err
+// workKinds is a set of kinds of work.
+type workKinds uint32
+
+const (
+	workSources workKinds = 1 << iota
+	workPages
+	workEvents
+	workDeliveries
+	workMessages
+	workAnswers
+	workSchedules
+	workExecutions
+	workGateways
+	workMCPServers
+	workSessions
+	workChanged
+
+	workAll = workChanged<<1 - 1
+)
+
+// dueNow is a time that is past on every clock.
+var dueNow = agent.At(time.Unix(0, 0))
+
+// field returns the due time of one kind of work; nil for workChanged.
+func (p *Pending) field(kind workKinds) *agent.Time {
+	fields := [...]*agent.Time{&p.Sources, &p.Pages, &p.Events, &p.Deliveries, &p.Messages, &p.Answers,
+		&p.Schedules, &p.Executions, &p.Gateways, &p.MCPServers, &p.Sessions, nil}
+	return fields[bits.TrailingZeros32(uint32(kind))]
+}
+
+// add makes work of the given kinds due now.
+func (p *Pending) add(kinds workKinds) {
+	for ; kinds != 0; kinds &= kinds - 1 {
+		kind := kinds & -kinds
+		if due := p.field(kind); due != nil {
+			*due = dueNow
+		} else {
+			p.Changed = true
 		}
-		return &found[0], nil
+	}
+}
+
+// tableChange is a kind of change of a table: of a column of its rows, or, with
+// no column, of its rows in any way.
+type tableChange struct{ table, column string }
+
+// tableWork says which changes of tables make which work.
+var tableWork = map[tableChange]workKinds{
+	{"sources", ""}:                   workSources,
+	{"_purge", ""}:                    workSources,
+	{"_pages", ""}:                    workPages,
+	{"_events", ""}:                   workEvents,
+	{"_deliveries", ""}:               workDeliveries,
+	{"webhooks", "active"}:            workDeliveries,
+	{"webhooks", "url"}:               workDeliveries,
+	{"_outgoing", ""}:                 workMessages,
+	{"_answers", ""}:                  workAnswers,
+	{"schedules", ""}:                 workSchedules,
+	{"tasks", ""}:                     workSchedules,
+	{"_replan", ""}:                   workSchedules,
+	{"executions", ""}:                workExecutions,
+	{"_waits", ""}:                    workExecutions,
+	{"gateways", "status"}:            workMessages | workAnswers | workGateways,
+	{"gateways", "configured_fields"}: workMessages | workAnswers | workGateways,
+	{"gateways", "webhook_base"}:      workGateways,
+	{"mcp_servers", ""}:               workMCPServers,
+	{"sessions", ""}:                  workSessions,
+	{"_agent", "status"}:              workAll,
+	{"_agent", "settings"}:            workAll,
+}
+
+// columnsWatched are the tables of which tableWork names columns.
+var columnsWatched = func() map[string]workKinds {
+	kinds := map[string]workKinds{}
+	for change, work := range tableWork {
+		if change.column != "" {
+			kinds[change.table] |= work
+		}
+	}
+	return kinds
+}()
+
+// workOfTables returns the work that any change of tables may make.
+func workOfTables(tables map[string]bool) (kinds workKinds) {
+	for table := range tables {
+		kinds |= tableWork[tableChange{table, ""}] | columnsWatched[table]
+	}
+	return kinds
+}
+
+// watchTables has a connection note, as it compiles a statement, which work the
+// statement can make: also by way of triggers and foreign keys, which SQLite
+// compiles into it. So no commit needs to look what it changed.
+func (c *conn) watchTables() error {
+	return c.sql.Raw(func(driver any) error {
+		return driver.(sqlite.AuthorizerRegisterer).RegisterAuthorizer(
+			func(action sqlite.AuthorizerActionCode, table, column, _, _ string) sqlite.AuthorizerReturnCode {
+				switch action {
+				case sqlite.AuthInsert, sqlite.AuthDelete:
+					c.compiled |= tableWork[tableChange{table, ""}] | columnsWatched[table]
+				case sqlite.AuthUpdate:
+					c.compiled |= tableWork[tableChange{table, ""}] | tableWork[tableChange{table, column}]
+				}
+				return sqlite.AuthorizerOK
+			})
 	})
 }
 
-// ReplacePageChunks stores chunks in place of those of a page, in several
-// writes, or forgets the page if it is to be dropped. When the page has changed
-// meanwhile it stays pending.
-func (db *DB) ReplacePageChunks(ctx context.Context, sourceID string, p PendingPage, chunks []NewChunk) error {
+// takesOn keeps work that the transaction makes from being announced: its
+// caller does that work itself.
+func (tx *Tx) takesOn(kinds workKinds) { tx.taken |= kinds }
+
+// takeWork returns the work that statements made since it was last called,
+// without that which their callers took on.
+func (c *conn) takeWork() workKinds {
+	kinds := c.touched &^ c.taken
+	c.touched, c.taken = 0, 0
+	return kinds
+}
+
+// subscribers are told of work.
+type subscribers = []func(*DB, Pending)
+
+// OnPending adds a subscriber that is told of work of agents: at once of what
+// is pending, then of agents that appear and of each commit that may have made
+// some, and of all kinds, with Changed, when an agent's status or settings
+// changed, and when it was deleted or its file taken away (DB.Gone). A due time
+// is a hint: the subscriber reads from the file what there is. It is called
+// often, by several goroutines at once, and must return at once without using
+// the agent's file.
+func (f *Folder) OnPending(subscriber func(*DB, Pending)) {
 	for {
-		n, err := Write(ctx, db, func(tx *Tx) (int64, error) {
-			return tx.deleteChunks("SELECT seq FROM chunks WHERE source_id = ? AND url = ? LIMIT ?", sourceID, p.URL, chunkBatch)
-		})
-		if err != nil {
-			return err
-		} else if n < chunkBatch {
+		old := f.subscribers.Load()
+		var all subscribers
+		if old != nil {
+			all = slices.Clone(*old)
+		}
+		all = append(all, subscriber)
+		if f.subscribers.CompareAndSwap(old, &all) {
 			break
 		}
 	}
-	for {
-		batch := chunks[:min(len(chunks), chunkBatch)]
-		chunks = chunks[len(batch):]
-		_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-			var position int
-			if err := tx.value(&position, "SELECT coalesce(max(position) + 1, 0) FROM chunks WHERE source_id = ?", sourceID); err != nil {
-				return struct{}{}, err
-			}
-			if err := tx.appendChunks(sourceID, position, batch); err != nil || len(chunks) > 0 {
-				return struct{}{}, err
-			}
-			return struct{}{}, tx.settlePage(p)
-		})
-		if err != nil || len(chunks) == 0 {
-			return err
+	for _, db := range f.Agents() {
+		if p := db.Pending(); p != (Pending{}) && db.Problem() == nil {
+			subscriber(db, p)
 		}
 	}
 }
 
-func (tx *Tx) settlePage(p PendingPage) error {
-	statement, args := "UPDATE _pages SET pending = '' WHERE seq = ? AND hash = ?", []any{p.Seq, p.Hash}
-	if p.Drop {
-		statement, args = "DELETE FROM _pages WHERE seq = ? AND pending = 'drop'", args[:1]
+// publish passes on what is pending.
+func (db *DB) publish(p Pending) {
+	if all := db.folder.subscribers.Load(); all != nil && p != (Pending{}) {
+		for _, subscriber := range *all {
+			subscriber(db, p)
+		}
 	}
-	_, err := tx.exec(statement, args...)
-	return err
 }
 
-// OrderChunks gives the chunks of a crawled source positions without gaps, in
-// the order of its pages.
-func (db *DB) OrderChunks(ctx context.Context, sourceID string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		// Positions are unique at every moment, so they move by way of negative ones.
-		_, err := tx.exec(`UPDATE chunks SET position = -1 - r.n FROM (SELECT c.seq AS chunk, row_number() OVER (ORDER BY p.seq, c.position) - 1 AS n
-			FROM chunks c LEFT JOIN _pages p ON p.source_id = c.source_id AND p.url = c.url WHERE c.source_id = ?1) r
-			WHERE chunks.seq = r.chunk`, sourceID)
-		if err != nil {
-			return struct{}{}, err
-		}
-		_, err = tx.exec("UPDATE chunks SET position = -1 - position WHERE source_id = ? AND position < 0", sourceID)
-		return struct{}{}, err
-	})
-	return err
+// notify passes on that a commit may have made work.
+func (db *DB) notify(kinds workKinds) {
+	if kinds == 0 {
+		return
+	}
+	db.recent.Or(uint32(kinds))
+	var p Pending
+	p.add(kinds)
+	db.publish(p)
+}
+
+// Pending returns what is to be done in the agent's file: as it was when the
+// file was read or closed last, and, while it is open, all that may have been
+// added since. It does not touch the file.
+func (db *DB) Pending() Pending {
+	p := db.record.Load().pending
+	p.add(workKinds(db.recent.Load()) &^ workChanged)
+	return p
+}
+
+// Gone reports whether the agent was deleted, or its file taken away or
+// replaced: it has no work any more.
+func (db *DB) Gone() bool { return db.gone.Load() }
+
+const selectPending = `SELECT
+	iif(EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')) OR EXISTS (SELECT 1 FROM _purge), ?1, NULL),
+	iif(EXISTS (SELECT 1 FROM _events WHERE seq > (SELECT min(seq) FROM _cursors)), ?1, NULL),
+	(SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending'),
+	(SELECT min(coalesce(next_attempt_at, created_at)) FROM _outgoing WHERE status IN ('pending','sending')),
+	iif(EXISTS (SELECT 1 FROM _answers), ?1, NULL),
+	iif(EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND asleep = 0), ?1, (SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL)),
+	iif(EXISTS (SELECT 1 FROM gateways WHERE ` + polled + `), ?1, NULL),
+	iif(EXISTS (SELECT 1 FROM mcp_servers), ?1, NULL),
+	iif(EXISTS (SELECT 1 FROM sessions WHERE closed_at IS NULL), ?1, NULL)`
+
+// pending reads what is to be done in a file.
+func (c *conn) pending() (p Pending, err error) {
+	s, err := c.prepare(selectPending)
+	if err != nil {
+		return p, err
+	}
+	err = s.QueryRow(dueNow).Scan(&p.Sources, &p.Events, &p.Deliveries, &p.Messages, &p.Answers, &p.Executions, &p.Gateways, &p.MCPServers, &p.Sessions)
+	if err != nil {
+		return p, err
+	}
+	p.Pages = p.Sources // those of crawls that go on
+	plans, err := c.plans()
+	if p.Schedules = plans.next; plans.cut {
+		p.Schedules = dueNow
+	}
+	return p, err
 }

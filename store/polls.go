@@ -36,7 +36,7 @@ func (db *DB) PollFrom(ctx context.Context, id string) (o OpenGateway, next int6
 		if err := tx.value(&next, "SELECT next FROM _polls WHERE gateway_id = ? AND at > ?", id, agent.At(tx.Now.Add(-pollMemory))); err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return OpenGateway{}, err
 		}
-		return tx.usableGateway(id)
+		return tx.openGateway(id)
 	})
 	return o, next, ok && err == nil, err
 }

@@ -125,7 +125,7 @@ func (tx *Tx) saveExecution(p Progress) error {
 	}
 	if !p.Begin && !p.Asleep && !e.Status.Ended() {
 		var there bool
-		if err := tx.value(&there, "SELECT EXISTS (SELECT 1 FROM executions WHERE id = ? AND status = 'running')", e.ID); err != nil {
+		if err := tx.value(&there, isRunning, e.WorkflowID, e.ID); err != nil {
 			return err
 		}
 		if !there {
@@ -144,15 +144,20 @@ func (tx *Tx) saveExecution(p Progress) error {
 	return nil
 }
 
-const insertExecution = `INSERT INTO executions(id, workflow_id, version, status, asleep, trigger, trigger_node, cause, parent_id, retried_from, depth,
-	input, output, error, created_at, started_at, completed_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
+// isRunning is answered by an index alone: the row holds the input, which may be
+// large.
+const isRunning = `SELECT EXISTS (SELECT 1 FROM executions INDEXED BY executions_unfinished
+	WHERE status IN ('queued','running') AND status = 'running' AND asleep IN (0,1) AND workflow_id = ? AND id = ?)`
+
+const insertExecution = `INSERT INTO executions(id, workflow_id, version, status, asleep, trigger, trigger_node, cause, parent_id, retried_from, depth, root_id,
+	input, output, error, created_at, started_at, completed_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
 
 func (tx *Tx) insertExecution(e *agent.Execution, cause string, asleep bool) error {
 	problem, err := encodeError(e.Error)
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(insertExecution, e.ID, e.WorkflowID, e.Version, string(e.Status), asleep, e.Trigger, e.TriggerNode, cause, e.ParentID, e.RetriedFrom, e.Depth,
+	_, err = tx.exec(insertExecution, e.ID, e.WorkflowID, e.Version, string(e.Status), asleep, e.Trigger, e.TriggerNode, cause, e.ParentID, e.RetriedFrom, e.Depth, e.RootID,
 		string(e.Input), nullText(e.Output), problem, e.CreatedAt, e.StartedAt, e.CompletedAt)
 	switch {
 	case sqliteCode(err) == codeForeignKey:

@@ -26,21 +26,12 @@ type recall struct {
 
 // memo is one file as it was left.
 type memo struct {
-	Stamp    string                `json:"stamp"`
-	Agent    agent.Agent           `json:"agent"`
-	Admins   map[string]agent.Role `json:"admins,omitempty"`
-	Working  bool                  `json:"working,omitempty"`
-	Behind   bool                  `json:"behind,omitempty"`
-	Due      agent.Time            `json:"due,omitzero"`
-	Sends    agent.Time            `json:"sends,omitzero"`
-	Next     agent.Time            `json:"next,omitzero"`
-	Cut      bool                  `json:"cut,omitempty"`
-	Awake    bool                  `json:"awake,omitempty"`
-	Wakes    agent.Time            `json:"wakes,omitzero"`
-	Servers  bool                  `json:"mcp_servers,omitempty"`
-	Sessions bool                  `json:"sessions,omitempty"`
-	Polls    bool                  `json:"polls,omitempty"`
-	Answers  bool                  `json:"answers,omitempty"`
+	Stamp   string                `json:"stamp"`
+	Agent   agent.Agent           `json:"agent"`
+	Admins  map[string]agent.Role `json:"admins,omitempty"`
+	Pending Pending               `json:"pending,omitzero"`
+	Next    agent.Time            `json:"next,omitzero"`
+	Cut     bool                  `json:"cut,omitempty"`
 }
 
 // remembered is what the cache holds. It is of no use to another folder.
@@ -94,7 +85,7 @@ func (r *recall) find(id, path, folder string) (row, bool) {
 	if m.Admins == nil {
 		m.Admins = map[string]agent.Role{}
 	}
-	return row{record: record{agent: m.Agent, admins: m.Admins, left: left{m.Working, m.Behind, m.Due, m.Sends, m.Awake, m.Wakes, m.Servers, m.Sessions, m.Polls, m.Answers, plans{m.Next, m.Cut}}}, id: id, folder: folder}, true
+	return row{record: record{agent: m.Agent, admins: m.Admins, pending: m.Pending, plans: plans{m.Next, m.Cut}}, id: id, folder: folder}, true
 }
 
 // note remembers a file that has just been closed or read.
@@ -107,7 +98,7 @@ func (r *recall) note(id, path string, rec record) {
 		return
 	}
 	rec.agent.ID = id
-	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Working: rec.working, Behind: rec.behind, Due: rec.due, Sends: rec.sends, Awake: rec.awake, Wakes: rec.wakes, Servers: rec.servers, Sessions: rec.sessions, Polls: rec.polls, Answers: rec.answers, Next: rec.next, Cut: rec.cut}
+	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Pending: rec.pending, Next: rec.next, Cut: rec.cut}
 	r.changed = true
 }
 

@@ -32,7 +32,7 @@ func (db *DB) createSource(ctx context.Context, s agent.Source, config any, secr
 			s.ID, s.Type, s.Name, s.Status, string(s.Config), s.CreatedAt, s.UpdatedAt); err != nil {
 			return s, err
 		}
-		if err := tx.putSecrets(s.ID, secrets); err != nil {
+		if err := tx.putSecrets(s.ID, addressOf(s.Config), secrets); err != nil {
 			return s, err
 		}
 		return s, tx.audit("source created", map[string]any{"source_id": s.ID, "name": s.Name})

@@ -67,17 +67,17 @@ func (f *Folder) addMasterKey() error {
 // how many it could open.
 func (f *Folder) resealAll(db *DB) (int, error) {
 	return Write(context.Background(), db, func(tx *Tx) (int, error) {
-		secrets, err := all(tx, scanSecret, "SELECT owner, field, key_id, sealed FROM _secrets")
+		secrets, err := all(tx, scanSecret, "SELECT "+secretColumns+" FROM _secrets")
 		if err != nil {
 			return 0, err
 		}
 		n := 0
 		for _, s := range secrets {
-			plain, err := f.keys.open(db.id, s.owner, s.field, s.keyID, s.sealed)
+			plain, err := f.keys.open(db.id, s)
 			if err != nil {
 				continue
 			}
-			if err := tx.putSecret(s.owner, s.field, plain); err != nil {
+			if err := tx.putSecretFor(s.hosts, s.owner, s.field, plain); err != nil {
 				return 0, err
 			}
 			n++

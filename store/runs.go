@@ -97,7 +97,7 @@ func (tx *Tx) fire(s *agent.Schedule) ([]ScheduledRun, error) {
 		runs[i].Schedule = *s
 	}
 	if f.MissedAll > 0 {
-		err = tx.emit(agent.EventScheduleMissed, map[string]any{"schedule": s, "run": missed, "missed": f.MissedAll})
+		err = tx.emitOf(s.ID, agent.EventScheduleMissed, map[string]any{"schedule": s, "run": missed, "missed": f.MissedAll})
 	}
 	return runs, err
 }
@@ -232,7 +232,7 @@ func (tx *Tx) finishRun(r agent.Run) (next []ScheduledRun, err error) {
 	for _, w := range waiting {
 		next = append(next, ScheduledRun{Schedule: s, Run: w})
 	}
-	return next, tx.emit(agent.EventScheduleExecuted, map[string]any{"schedule": s, "run": r})
+	return next, tx.emitOf(s.ID, agent.EventScheduleExecuted, map[string]any{"schedule": s, "run": r})
 }
 
 // Interrupted returns the runs that have started and not ended: those under way

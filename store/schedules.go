@@ -73,7 +73,7 @@ func (db *DB) CreateSchedule(ctx context.Context, change agent.ScheduleChange, c
 		}
 		s := agent.Schedule{ID: agent.NewID(agent.KindSchedule), CreatedAt: tx.Now, UpdatedAt: tx.Now}
 		change.Apply(&s, settings.Timezone)
-		if err := tx.planSchedule(&s, nil, check); err != nil {
+		if err := tx.planSchedule(&s, nil, change, check); err != nil {
 			return s, err
 		}
 		_, err = tx.exec("INSERT INTO schedules("+scheduleColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", s.ID, s.Name, s.Type, s.CronExpression,
@@ -91,7 +91,7 @@ func (db *DB) CreateSchedule(ctx context.Context, change agent.ScheduleChange, c
 
 // planSchedule checks a schedule as a whole and plans its next run. was is nil
 // for a new one.
-func (tx *Tx) planSchedule(s, was *agent.Schedule, check func(*agent.Schedule) error) error {
+func (tx *Tx) planSchedule(s, was *agent.Schedule, change agent.ScheduleChange, check func(*agent.Schedule) error) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (tx *Tx) planSchedule(s, was *agent.Schedule, check func(*agent.Schedule) e
 			return err
 		}
 	}
-	return s.Plan(was, tx.Now)
+	return s.Plan(was, change.Times(s.Type), tx.Now)
 }
 
 // checkRoom refuses one more record where an agent may have no more than most.
@@ -170,7 +170,7 @@ func (db *DB) UpdateSchedule(ctx context.Context, id string, change agent.Schedu
 		s := was
 		s.UpdatedAt = tx.Now
 		change.Apply(&s, settings.Timezone)
-		if err := tx.planSchedule(&s, &was, check); err != nil {
+		if err := tx.planSchedule(&s, &was, change, check); err != nil {
 			return s, err
 		}
 		if err := tx.updateSchedule(&s); err != nil {

@@ -49,32 +49,36 @@ func newMasterKey(key []byte) (masterKey, error) {
 var errLocked = errors.New("sealed with another master key")
 
 // seal encrypts a secret with AES-256-GCM under the first key. The secret can
-// only be opened again for the same agent, owner and field.
-func (k keyring) seal(agentID, owner, field, secret string) (keyID string, sealed []byte) {
+// only be opened again for the same agent, owner, field and hosts.
+func (k keyring) seal(agentID string, s secret, plain string) (keyID string, sealed []byte) {
 	aead := k[0].aead
-	nonce := make([]byte, aead.NonceSize(), aead.NonceSize()+len(secret)+aead.Overhead())
+	nonce := make([]byte, aead.NonceSize(), aead.NonceSize()+len(plain)+aead.Overhead())
 	_, _ = rand.Read(nonce)
-	return k[0].id, aead.Seal(nonce, nonce, []byte(secret), sealContext(agentID, owner, field))
+	return k[0].id, aead.Seal(nonce, nonce, []byte(plain), sealContext(agentID, s))
 }
 
 // open decrypts what seal made; errLocked when the key is not in the ring.
-func (k keyring) open(agentID, owner, field, keyID string, sealed []byte) (string, error) {
+func (k keyring) open(agentID string, s secret) (string, error) {
 	for _, key := range k {
-		if key.id != keyID || len(sealed) < key.aead.NonceSize() {
+		if key.id != s.keyID || len(s.sealed) < key.aead.NonceSize() {
 			continue
 		}
 		n := key.aead.NonceSize()
-		secret, err := key.aead.Open(nil, sealed[:n], sealed[n:], sealContext(agentID, owner, field))
+		plain, err := key.aead.Open(nil, s.sealed[:n], s.sealed[n:], sealContext(agentID, s))
 		if err != nil {
 			return "", errLocked
 		}
-		return string(secret), nil
+		return string(plain), nil
 	}
 	return "", errLocked
 }
 
-func sealContext(agentID, owner, field string) []byte {
-	return []byte(agentID + "\x00" + owner + "\x00" + field)
+func sealContext(agentID string, s secret) []byte {
+	context := agentID + "\x00" + s.owner + "\x00" + s.field
+	if s.hosts != "" {
+		context += "\x00" + s.hosts
+	}
+	return []byte(context)
 }
 
 // loadKeyring takes the given keys, else those of master.key, which is made

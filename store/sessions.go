@@ -30,7 +30,7 @@ func scanSession(rows *sql.Rows) (s agent.Session, err error) {
 
 // SessionsLeft tells whether browser sessions may have been left open when the
 // agent's file was last read or closed. It does not open the file.
-func (db *DB) SessionsLeft() bool { return db.record.Load().sessions }
+func (db *DB) SessionsLeft() bool { return !db.record.Load().pending.Sessions.IsZero() }
 
 // Sessions lists browser sessions, newest first: those that are open, and those
 // that ended by themselves within the last hour.

@@ -2,11 +2,13 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"satchel/agent"
 )
@@ -49,11 +51,11 @@ func (tx *Tx) allSettings() (s Settings, err error) {
 	if err := tx.value(&s.UpdatedAt, "SELECT settings_at FROM _agent"); err != nil {
 		return s, err
 	}
-	secrets, err := all(tx, scanSecret, "SELECT owner, field, key_id, sealed FROM _secrets WHERE owner = ? ORDER BY field", settingsOwner)
+	secrets, err := all(tx, scanSecret, "SELECT "+secretColumns+" FROM _secrets WHERE owner = ? ORDER BY field", settingsOwner)
 	s.Configured, s.Locked = []string{}, []string{}
 	for _, x := range secrets {
 		s.Configured = append(s.Configured, x.field)
-		if _, err := tx.db.folder.keys.open(tx.db.id, x.owner, x.field, x.keyID, x.sealed); err != nil {
+		if _, err := tx.db.folder.keys.open(tx.db.id, x); err != nil {
 			s.Locked = append(s.Locked, x.field)
 		}
 	}
@@ -65,23 +67,6 @@ func (db *DB) Embedding(ctx context.Context) (agent.Embedding, error) {
 	return Read(ctx, db, func(tx *Tx) (agent.Embedding, error) {
 		s, err := tx.settings()
 		return s.Embedding(), err
-	})
-}
-
-// Secrets opens the secrets of a record by the names of their fields; one that
-// was sealed with another master key is an error that says so.
-func (db *DB) Secrets(ctx context.Context, owner string) (map[string]string, error) {
-	return Read(ctx, db, func(tx *Tx) (map[string]string, error) {
-		sealed, err := all(tx, scanSecret, "SELECT owner, field, key_id, sealed FROM _secrets WHERE owner = ?", owner)
-		opened := map[string]string{}
-		for _, s := range sealed {
-			plain, failure := db.folder.keys.open(db.id, s.owner, s.field, s.keyID, s.sealed)
-			if failure != nil {
-				return nil, agent.Errorf(agent.CodeConflict, "%s is locked: it was sealed with another master key; set it again", s.field).Because(failure)
-			}
-			opened[s.field] = plain
-		}
-		return opened, err
 	})
 }
 
@@ -100,12 +85,12 @@ func (db *DB) UpdateSettings(ctx context.Context, change agent.SettingsChange) (
 		if err != nil {
 			return s, err
 		}
-		before := settings.Embedding()
+		before := settings
 		change.Apply(&settings)
 		if err := settings.Validate(); err != nil {
 			return s, err
 		}
-		if err := tx.keepsItsHost(before, settings.Embedding(), change); err != nil {
+		if err := tx.keepsHosts(before, settings, change.Credentials()); err != nil {
 			return s, err
 		}
 		raw, err := json.Marshal(settings)
@@ -119,7 +104,11 @@ func (db *DB) UpdateSettings(ctx context.Context, change agent.SettingsChange) (
 		names := slices.Sorted(maps.Keys(given))
 		for _, name := range names {
 			value := given[name]
-			if err := tx.putSecret(settingsOwner, name, value); err != nil {
+			hosts, err := tx.credentialHosts(settings, name)
+			if err != nil {
+				return s, err
+			}
+			if err := tx.putSecretFor(hosts, settingsOwner, name, value); err != nil {
 				return s, err
 			}
 		}
@@ -130,68 +119,63 @@ func (db *DB) UpdateSettings(ctx context.Context, change agent.SettingsChange) (
 	})
 }
 
-// keepsItsHost refuses to let a key that is stored go to another host than it
-// was given for: who may change settings cannot read the key by that.
-func (tx *Tx) keepsItsHost(before, after agent.Embedding, change agent.SettingsChange) error {
-	if change.EmbeddingKey.Given || before.Host() == after.Host() || after.BaseURL == "" {
-		return nil
-	}
-	var stored bool
-	err := tx.value(&stored, "SELECT EXISTS (SELECT 1 FROM _secrets WHERE owner = ? AND field = 'embedding_api_key')", settingsOwner)
-	if err == nil && stored {
-		return agent.Invalid("embedding_api_key", "must be given again, or removed with null, when embedding_base_url leads to another host")
-	}
-	return err
-}
-
-// putSecret seals a secret and stores it; an empty one is removed.
-func (tx *Tx) putSecret(owner, field, value string) error {
-	if value == "" {
-		_, err := tx.exec("DELETE FROM _secrets WHERE owner = ? AND field = ?", owner, field)
-		return err
-	}
-	keyID, sealed := tx.db.folder.keys.seal(tx.db.id, owner, field, value)
-	_, err := tx.exec(`INSERT INTO _secrets(owner, field, key_id, sealed, updated_at) VALUES (?,?,?,?,?)
-		ON CONFLICT DO UPDATE SET key_id = excluded.key_id, sealed = excluded.sealed, updated_at = excluded.updated_at`,
-		owner, field, keyID, sealed, tx.Now)
-	return err
-}
-
-// putSecrets seals and stores secrets of a record by the names of their fields.
-func (tx *Tx) putSecrets(owner string, secrets map[string]string) error {
-	for field, value := range secrets {
-		if err := tx.putSecret(owner, field, value); err != nil {
+// keepsHosts refuses a change by which a stored credential that is not given
+// anew would be sent to another host.
+func (tx *Tx) keepsHosts(before, after agent.Settings, given map[string]string) error {
+	for _, name := range agent.Credentials {
+		if _, ok := given[name]; ok {
+			continue
+		}
+		from, wasSent := before.CredentialAddress(name)
+		to, sent := after.CredentialAddress(name)
+		if !sent || to == "" || wasSent && agent.Origin(from) == agent.Origin(to) {
+			continue
+		}
+		if err := tx.keepsHost(settingsOwner, name, to, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// changeSecrets stores the secrets given and removes all others of the record
-// but those to keep.
-func (tx *Tx) changeSecrets(owner string, given map[string]string, keep []string) error {
-	kept, err := json.Marshal(append([]string{}, keep...))
-	if err != nil {
-		return err
-	}
-	if _, err := tx.exec("DELETE FROM _secrets WHERE owner = ? AND field NOT IN (SELECT value FROM json_each(?))", owner, string(kept)); err != nil {
-		return err
-	}
-	return tx.putSecrets(owner, given)
-}
+// telegramToken is the credential that Telegram gateways without a token of
+// their own use.
+const telegramToken = "chatbot_a_token"
 
-// Credential opens one credential of the settings. It is "" when there is
-// none; a credential sealed with another master key is an error that says so.
-func (db *DB) Credential(ctx context.Context, name string) (string, error) {
-	return Read(ctx, db, func(tx *Tx) (string, error) {
-		secrets, err := all(tx, scanSecret, "SELECT owner, field, key_id, sealed FROM _secrets WHERE owner = ? AND field = ?", settingsOwner, name)
-		if err != nil || len(secrets) == 0 {
+// credentialHosts are the origins that a credential of the settings is for when
+// it is given now. That of Telegram is for the gateways that rely on it, too.
+func (tx *Tx) credentialHosts(settings agent.Settings, name string) (string, error) {
+	address, _ := settings.CredentialAddress(name)
+	hosts := []string{agent.Origin(address)}
+	if name != telegramToken {
+		return hosts[0], nil
+	}
+	ids, err := all(tx, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) },
+		"SELECT id FROM gateways WHERE type = ? ORDER BY id", agent.GatewayChatbotA)
+	if err != nil {
+		return "", err
+	}
+	for _, id := range ids {
+		o, err := tx.storedGateway(id)
+		if err != nil {
 			return "", err
 		}
-		s := secrets[0]
-		plain, err := db.folder.keys.open(db.id, s.owner, s.field, s.keyID, s.sealed)
-		if errors.Is(err, errLocked) {
-			return "", agent.Errorf(agent.CodeConflict, "%s is locked: it was sealed with another master key; set it again", name).Because(err)
+		if !o.Locked && o.Config.BotToken == "" {
+			hosts = append(hosts, agent.Origin(o.Config.APIAddress(o.Type)))
+		}
+	}
+	slices.Sort(hosts)
+	return strings.Join(slices.Compact(hosts), " "), nil
+}
+
+// Credential opens one credential of the settings, to be sent to an address. It
+// is "" when there is none; one that was sealed with another master key, or
+// given for another host, is an error that says so.
+func (db *DB) Credential(ctx context.Context, name, address string) (string, error) {
+	return Read(ctx, db, func(tx *Tx) (string, error) {
+		plain, err := tx.secretFor(settingsOwner, name, address)
+		if errors.Is(err, errLocked) || errors.Is(err, errOtherHost) {
+			return "", unusable(agent.CodeConflict, name, err)
 		}
 		return plain, err
 	})

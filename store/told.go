@@ -65,20 +65,20 @@ func (tx *Tx) tell(e *agent.Execution, name string, began, ended bool) error {
 
 // write writes the events of an execution.
 func (tx *Tx) write(e *agent.Execution, t told) (err error) {
-	const one = "(?,?,?,?,?)"
+	const one = "(?,?,?,?,?,?)"
 	switch {
 	case t.first != "" && t.last != "":
-		_, err = tx.exec(insertEvent+one+","+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, t.first, e.Depth, tx.Now,
-			agent.NewID(agent.KindEvent), eventsOfEnd[e.Status], t.last, e.Depth, tx.Now)
+		_, err = tx.exec(insertEvent+one+","+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, t.first, e.Depth, e.RootID, tx.Now,
+			agent.NewID(agent.KindEvent), eventsOfEnd[e.Status], t.last, e.Depth, e.RootID, tx.Now)
 	case t.first != "":
-		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, t.first, e.Depth, tx.Now)
+		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, t.first, e.Depth, e.RootID, tx.Now)
 	case t.last != "":
-		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), eventsOfEnd[e.Status], t.last, e.Depth, tx.Now)
+		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), eventsOfEnd[e.Status], t.last, e.Depth, e.RootID, tx.Now)
 	}
 	return err
 }
 
-const insertEvent = "INSERT INTO _events(id, type, data, depth, created_at) VALUES "
+const insertEvent = "INSERT INTO _events(id, type, data, depth, root, created_at) VALUES "
 
 // toldExecution is the data of an event about an execution.
 type toldExecution struct {

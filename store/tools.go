@@ -72,12 +72,15 @@ func (db *DB) CreateTool(ctx context.Context, change agent.ToolChange) (agent.To
 		if n >= maxTools {
 			return t, agent.Errorf(agent.CodeConflict, "an agent has at most %d tools", maxTools)
 		}
+		if err := tx.checkServer(t); err != nil {
+			return t, err
+		}
 		t.ID, t.CreatedAt, t.UpdatedAt = agent.NewID(agent.KindTool), tx.Now, tx.Now
 		if _, err := tx.exec("INSERT INTO tools("+toolColumns+") VALUES (?,?,?,?,?,?,?)",
 			t.ID, t.Name, t.Description, t.Type, string(t.Config), t.CreatedAt, t.UpdatedAt); err != nil {
 			return t, toolTaken(err, t.Name)
 		}
-		if err := tx.putSecrets(t.ID, secrets); err != nil {
+		if err := tx.putSecrets(t.ID, addressOf(t.Config), secrets); err != nil {
 			return t, err
 		}
 		return t, tx.audit("tool created", map[string]any{"tool_id": t.ID})
@@ -97,16 +100,39 @@ func (db *DB) UpdateTool(ctx context.Context, id string, change agent.ToolChange
 		if err != nil {
 			return t, err
 		}
+		if change.Type.Given || change.Config.Given {
+			if err := tx.checkServer(t); err != nil {
+				return t, err
+			}
+		}
 		t.UpdatedAt = tx.Now
 		if _, err := tx.exec("UPDATE tools SET name = ?, description = ?, type = ?, config = ?, updated_at = ? WHERE id = ?",
 			t.Name, t.Description, t.Type, string(t.Config), t.UpdatedAt, id); err != nil {
 			return t, toolTaken(err, t.Name)
 		}
-		if err := tx.changeSecrets(id, secrets, keep); err != nil {
-			return t, err
+		if change.Config.Given {
+			if err := tx.changeSecrets(id, addressOf(t.Config), secrets, keep); err != nil {
+				return t, err
+			}
 		}
 		return t, tx.audit("tool updated", map[string]any{"tool_id": id})
 	})
+}
+
+// checkServer refuses a tool of an MCP server that the agent does not have.
+func (tx *Tx) checkServer(t agent.Tool) error {
+	if t.Type != agent.ToolMCP {
+		return nil
+	}
+	c, err := t.Validate()
+	if err != nil {
+		return err
+	}
+	_, err = tx.mcpServer(c.ServerID)
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		return agent.Invalid("config.server_id", "names no MCP server of this agent")
+	}
+	return err
 }
 
 // DeleteTool removes a tool; its secrets go by trigger, as when SQL deletes it.
@@ -127,7 +153,7 @@ func (db *DB) ToolConfig(ctx context.Context, t agent.Tool) (agent.ToolConfig, e
 	if err != nil {
 		return c, err
 	}
-	secrets, err := db.Secrets(ctx, t.ID)
+	secrets, err := db.Secrets(ctx, t.ID, c.URL)
 	if err != nil {
 		return c, err
 	}

@@ -18,6 +18,8 @@ type Wait struct {
 	Event       string     // that it waits for
 	ChildID     string     // the execution that it waits for
 	StartedAt   agent.Time
+	Title       string // of an approval, as is Message
+	Message     string
 }
 
 // WaitKind says what a node waits for.
@@ -35,20 +37,23 @@ const (
 func (w *Wait) Result() agent.NodeResult {
 	r := agent.NodeResult{NodeID: w.NodeID, Type: w.Type, Status: agent.NodeWaiting, StartedAt: w.StartedAt, Attempt: 1}
 	r.SetPath(w.Path)
+	if w.Kind == WaitApproval && w.Title+w.Message != "" {
+		r.Approval = &agent.Approval{Title: w.Title, Message: w.Message}
+	}
 	return r
 }
 
-const waitColumns = "execution_id, node_id, path, type, kind, due_at, event, child_id, started_at"
+const waitColumns = "execution_id, node_id, path, type, kind, due_at, event, child_id, started_at, title, message"
 
 func (tx *Tx) waits(where string, args ...any) ([]Wait, error) {
 	return all(tx, func(rows *sql.Rows) (w Wait, err error) {
-		return w, rows.Scan(&w.ExecutionID, &w.NodeID, &w.Path, &w.Type, &w.Kind, &w.DueAt, &w.Event, &w.ChildID, &w.StartedAt)
+		return w, rows.Scan(&w.ExecutionID, &w.NodeID, &w.Path, &w.Type, &w.Kind, &w.DueAt, &w.Event, &w.ChildID, &w.StartedAt, &w.Title, &w.Message)
 	}, "SELECT "+waitColumns+" FROM _waits WHERE "+where, args...)
 }
 
 func (tx *Tx) insertWait(w *Wait) error {
-	_, err := tx.exec("INSERT OR REPLACE INTO _waits("+waitColumns+") VALUES (?,?,?,?,?,?,?,?,?)",
-		w.ExecutionID, w.NodeID, w.Path, w.Type, string(w.Kind), w.DueAt, w.Event, w.ChildID, w.StartedAt)
+	_, err := tx.exec("INSERT OR REPLACE INTO _waits("+waitColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+		w.ExecutionID, w.NodeID, w.Path, w.Type, string(w.Kind), w.DueAt, w.Event, w.ChildID, w.StartedAt, w.Title, w.Message)
 	return err
 }
 

@@ -183,13 +183,3 @@ func (tx *Tx) webhookSecrets(id string, now agent.Time) ([]string, error) {
 	}
 	return []string{secret, former}, nil
 }
-
-// secret opens a record's sealed secret; "" when there is none, errLocked in
-// the chain when another master key sealed it.
-func (tx *Tx) secret(owner, field string) (string, error) {
-	found, err := all(tx, scanSecret, "SELECT owner, field, key_id, sealed FROM _secrets WHERE owner = ? AND field = ?", owner, field)
-	if err != nil || len(found) == 0 {
-		return "", err
-	}
-	return tx.db.folder.keys.open(tx.db.id, owner, field, found[0].keyID, found[0].sealed)
-}

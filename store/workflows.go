@@ -1,10 +1,12 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"satchel/agent"
@@ -108,11 +110,15 @@ func (db *DB) UpdateWorkflow(ctx context.Context, id string, change func(*agent.
 		if err != nil {
 			return w, err
 		}
+		before := w.Nodes
 		if err := change(&w); err != nil {
 			return w, err
 		}
 		w.UpdatedAt = tx.Now
-		if err := tx.sealNodes(&w); err != nil {
+		if !slices.EqualFunc(before, w.Nodes, func(a, b agent.RawNode) bool { return bytes.Equal(a, b) }) {
+			err = tx.sealNodes(&w)
+		}
+		if err != nil {
 			return w, err
 		}
 		nodes, edges, settings, err := writeGraph(&w)
@@ -130,7 +136,8 @@ func (db *DB) UpdateWorkflow(ctx context.Context, id string, change func(*agent.
 	})
 }
 
-// sealNodes seals the secrets of nodes and leaves their masks.
+// sealNodes seals the secrets of nodes and leaves their masks. A mask stands
+// for the secret that is stored, and only for the host that it was given for.
 func (tx *Tx) sealNodes(w *agent.Workflow) error {
 	nodes, secrets, err := agent.TakeNodeSecrets(w.Nodes)
 	if err != nil {
@@ -138,46 +145,77 @@ func (tx *Tx) sealNodes(w *agent.Workflow) error {
 	}
 	w.Nodes = nodes
 	for _, name := range secrets.Kept {
-		var known bool
-		if err := tx.value(&known, "SELECT EXISTS (SELECT 1 FROM _secrets WHERE owner = ? AND field = ?)", w.ID, name); err != nil {
+		if err := tx.keepNodeSecret(w.ID, name, secrets); err != nil {
 			return err
-		}
-		if !known {
-			node, field, _ := strings.Cut(name, "/")
-			return agent.Invalid("data."+field, "must be the secret itself and not its mask").With("node_id", node)
 		}
 	}
 	for name, value := range secrets.Given {
-		if len(value) > maxNodeSecret {
-			node, field, _ := strings.Cut(name, "/")
-			return agent.Invalid("data."+field, fmt.Sprintf("must have at most %d bytes", maxNodeSecret)).With("node_id", node)
+		if err := checkNodeHost(name, secrets); err != nil {
+			return err
 		}
-		if err := tx.putSecret(w.ID, name, value); err != nil {
+		if len(value) > maxNodeSecret {
+			return invalidSecret(name, fmt.Sprintf("must have at most %d bytes", maxNodeSecret))
+		}
+		if err := tx.putSecretFor(agent.Origin(secrets.Sent[name]), w.ID, name, value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// keepNodeSecret checks that a mask stands for a secret that is stored, and
+// that was given for the host that the node calls.
+func (tx *Tx) keepNodeSecret(workflowID, name string, secrets agent.NodeSecrets) error {
+	s, known, err := tx.sealedSecret(workflowID, name)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return invalidSecret(name, "must be the secret itself and not its mask")
+	}
+	if err := checkNodeHost(name, secrets); err != nil {
+		return err
+	}
+	if address, sent := secrets.Sent[name]; sent && address != "" && !s.isFor(address) {
+		return invalidSecret(name, "must be given again, for it was given for another host than url names now")
+	}
+	return nil
+}
+
+// checkNodeHost refuses a node that holds a secret and whose host is not fixed.
+func checkNodeHost(name string, secrets agent.NodeSecrets) error {
+	if address := secrets.Sent[name]; address == "" || agent.Origin(address) != "" {
+		return nil
+	}
+	node, _, _ := strings.Cut(name, "/")
+	return agent.Invalid("data.url", "must name scheme, host and port without a template, for the node holds a credential that is stored").With("node_id", node)
+}
+
+// invalidSecret is a validation error about a secret of a node.
+func invalidSecret(name, issue string) error {
+	node, field, _ := strings.Cut(name, "/")
+	return agent.Invalid("data."+field, issue).With("node_id", node)
+}
+
 // maxNodeSecret bounds a secret of a node, in bytes.
 const maxNodeSecret = 8192
 
-// NodeSecret opens a secret of a workflow's node. A secret that was sealed
-// with another master key is an error that says so.
-func (db *DB) NodeSecret(ctx context.Context, workflowID, name string) (string, error) {
+// NodeSecret opens a secret of a workflow's node, to be sent to an address. One
+// that was sealed with another master key, or given for another host, is an
+// error that says so.
+func (db *DB) NodeSecret(ctx context.Context, workflowID, name, address string) (string, error) {
 	return Read(ctx, db, func(tx *Tx) (string, error) {
-		secrets, err := all(tx, scanSecret, "SELECT owner, field, key_id, sealed FROM _secrets WHERE owner = ? AND field = ?", workflowID, name)
+		s, ok, err := tx.sealedSecret(workflowID, name)
 		if err != nil {
 			return "", err
 		}
 		_, field, _ := strings.Cut(name, "/")
-		if len(secrets) == 0 {
+		if !ok {
 			return "", agent.Errorf(agent.CodeExecution, "%s is a mask without a secret behind it; set it again", field)
 		}
-		s := secrets[0]
-		plain, err := db.folder.keys.open(db.id, s.owner, s.field, s.keyID, s.sealed)
+		plain, err := db.openFor(s, address)
 		if err != nil {
-			return "", agent.Errorf(agent.CodeExecution, "%s is locked: it was sealed with another master key; set it again", field).Because(err)
+			return "", unusable(agent.CodeExecution, field, err)
 		}
 		return plain, nil
 	})

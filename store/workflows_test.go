@@ -311,7 +311,7 @@ func TestNodeSecretsAreSealed(t *testing.T) {
 	if strings.Contains(string(w.Nodes[0]), "sesame") {
 		t.Errorf("the answer shows the secret: %s", w.Nodes[0])
 	}
-	if got, err := db.NodeSecret(t.Context(), w.ID, agent.NodeSecret("h", "auth.token")); err != nil || got != "open-sesame" {
+	if got, err := db.NodeSecret(t.Context(), w.ID, agent.NodeSecret("h", "auth.token"), "https://x.y"); err != nil || got != "open-sesame" {
 		t.Errorf("opened: %q %v", got, err)
 	}
 	again, err := db.UpdateWorkflow(t.Context(), w.ID, func(w *agent.Workflow) error { w.Name = "Other"; return nil })
@@ -326,7 +326,7 @@ func TestNodeSecretsAreSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := fork.NodeSecret(t.Context(), w.ID, agent.NodeSecret("h", "auth.token")); err != nil || got != "open-sesame" {
+	if got, err := fork.NodeSecret(t.Context(), w.ID, agent.NodeSecret("h", "auth.token"), "https://x.y"); err != nil || got != "open-sesame" {
 		t.Errorf("opened in a fork: %q %v", got, err)
 	}
 	closeFolder(t, f)

@@ -19,7 +19,6 @@ func BenchmarkImport(b *testing.B) {
 	chunks := 0
 	for b.Loop() {
 		s := upload(b, db, "handbook.md", data, agent.DefaultChunking)
-		ix.Kick(db)
 		waitLong(b, ix, db)
 		chunks += source(b, db, s.ID).Chunks
 	}

@@ -2,12 +2,15 @@ package vector
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/work"
 	"satchel/store"
 )
 
@@ -15,12 +18,11 @@ import (
 //
 // Agents take turns: a turn is the reading of one document or the embedding of
 // one batch of chunks, so that a large import of one agent does not keep the
-// small one of another waiting. Few documents are in memory at a time. What
-// waits for the network has turns of its own, beside those.
+// small one of another waiting.
 type Index struct {
 	folder   *store.Folder
 	embedder Embedder
-	outside  Outside
+	network  Remote
 	log      *slog.Logger
 	step     func(name string) // told of each step of the work; tests set it
 
@@ -29,17 +31,14 @@ type Index struct {
 	// with as many, a small request took ten times as long at the 99th of 100.
 	processors chan struct{}
 
-	mu      sync.Mutex
-	work    map[workKey]*work       // of agents that are not at rest
-	met     map[*store.DB]bool      // agents whose unfinished work was taken up
-	down    map[*store.DB]time.Time // agents whose provider did not answer, and until when it is not asked
-	reading lane                    // agents whose next step is to read a document
-	general lane                    // all others
-	remote  lane                    // agents whose next step is over the network
+	// The work of an agent goes on in three queues: what this machine computes,
+	// the reading of documents, of which few are in memory at a time, and what
+	// waits for the network.
+	local, reading, remote *work.Queue[*store.DB]
+	handovers              atomic.Int64 // of agents from one queue to another
 
-	startMu sync.Mutex
-	stop    context.CancelFunc
-	running sync.WaitGroup
+	mu   sync.Mutex
+	down map[*store.DB]time.Time // agents whose provider did not answer, and until when it is not asked
 }
 
 // New makes an Index over the agents of a folder. log may be nil.
@@ -50,11 +49,52 @@ func New(folder *store.Folder, embedder Embedder, log *slog.Logger) *Index {
 	ix := &Index{
 		folder: folder, embedder: embedder, log: log, step: func(string) {},
 		processors: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)),
-		work:       map[workKey]*work{}, met: map[*store.DB]bool{}, down: map[*store.DB]time.Time{},
+		down:       map[*store.DB]time.Time{},
 	}
-	ix.reading.ready.L, ix.general.ready.L, ix.remote.ready.L = &ix.mu, &ix.mu, &ix.mu
-	ix.Reach(Outside{})
+	ix.local = ix.queue(cap(ix.processors), ix.runLocal)
+	ix.reading = ix.queue(readers, ix.runReading)
+	ix.remote = ix.queue(callers, ix.runRemote)
+	ix.SetRemote(Remote{})
+	folder.OnPending(ix.notify)
 	return ix
+}
+
+func (ix *Index) queue(limit int, run func(context.Context, *store.DB) (work.Next, error)) *work.Queue[*store.DB] {
+	return work.New(work.Options[*store.DB]{
+		Run: func(ctx context.Context, db *store.DB) (work.Next, error) {
+			if db.Gone() || db.Problem() != nil || db.Agent().Status == agent.StatusDisabled {
+				ix.noteDown(db, false, time.Time{})
+				return work.Next{}, nil
+			}
+			next, err := run(ctx, db)
+			return next, ignoreNotFound(err)
+		},
+		Limit: limit, Backoff: work.Exponential(firstRetry, lastRetry), OnError: ix.report,
+	})
+}
+
+func (ix *Index) report(db *store.DB, err error) {
+	if !errors.Is(err, errHeldUp) { // which was logged with its cause
+		ix.log.Error("index sources", "agent", db.ID(), "error", err)
+	}
+}
+
+// notify takes up the work that is announced of an agent.
+func (ix *Index) notify(db *store.DB, p store.Pending) {
+	due := p.Sources
+	if due.IsZero() || !p.Pages.IsZero() && p.Pages.Before(due.Time) {
+		due = p.Pages
+	}
+	if due.IsZero() {
+		return
+	}
+	for _, q := range []*work.Queue[*store.DB]{ix.local, ix.remote} {
+		if p.Changed {
+			q.Retry(db)
+		} else {
+			q.EnqueueAt(db, due.Time)
+		}
+	}
 }
 
 // readers bounds the documents that are read at a time, and so in memory;
@@ -64,99 +104,27 @@ const (
 	callers = 8
 )
 
-// sweepEvery is how often the Index looks for agents that appeared, were
-// enabled again or may be tried again after a failure.
-const sweepEvery = 2 * time.Second
+// The wait after a failure, which doubles with each one in a row.
+const (
+	firstRetry = 2 * time.Second
+	lastRetry  = time.Minute
+)
 
 // Start takes up what is unfinished and begins to work. It returns at once and
 // may be called twice. The work ends with ctx or Stop.
 func (ix *Index) Start(ctx context.Context) error {
-	ix.startMu.Lock()
-	defer ix.startMu.Unlock()
-	if ix.stop != nil {
-		return nil
-	}
-	ctx, ix.stop = context.WithCancel(ctx)
-	ix.sweep(time.Now())
-	for range readers {
-		ix.running.Go(func() { ix.serve(ctx, &ix.reading) })
-	}
-	for range callers {
-		ix.running.Go(func() { ix.serve(ctx, &ix.remote) })
-	}
-	for range cap(ix.processors) {
-		ix.running.Go(func() { ix.serve(ctx, &ix.general) })
-	}
-	ix.running.Go(func() { ix.tick(ctx) })
+	ix.local.Start(ctx)
+	ix.reading.Start(ctx)
+	ix.remote.Start(ctx)
 	return nil
 }
 
 // Stop ends the work after the texts being embedded and waits until nothing
 // runs. What is left goes on with the next Start, in this process or another.
 func (ix *Index) Stop() {
-	ix.startMu.Lock()
-	defer ix.startMu.Unlock()
-	if ix.stop == nil {
-		return
-	}
-	ix.stop()
-	ix.running.Wait()
-	ix.stop = nil
-}
-
-// tick sweeps now and then, and lets the others go when ctx ends.
-func (ix *Index) tick(ctx context.Context) {
-	defer ix.wakeAll()
-	ticker := time.NewTicker(sweepEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			ix.sweep(now)
-		}
-	}
-}
-
-// sweep takes up the unfinished work of agents not met before, and queues those
-// whose wait is over.
-func (ix *Index) sweep(now time.Time) {
-	var unfinished []*store.DB
-	for _, db := range ix.folder.Agents() {
-		if db.Unfinished() {
-			unfinished = append(unfinished, db)
-		}
-	}
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	met := make(map[*store.DB]bool, len(unfinished))
-	for _, db := range unfinished {
-		met[db] = true
-		if !ix.met[db] {
-			ix.kick(db)
-		}
-	}
-	ix.met = met
-	for _, w := range ix.work {
-		due := w.state == waiting && !now.Before(w.retryAt)
-		if due || w.state == disabled && w.db.Agent().Status != agent.StatusDisabled {
-			ix.enqueue(w, ix.home(w))
-		}
-	}
-	for db, until := range ix.down {
-		if now.After(until) {
-			delete(ix.down, db)
-		}
-	}
-}
-
-// Kick tells that an agent may have new work: a source was made, restarted or
-// deleted. It returns at once. Before Start the work waits for it.
-func (ix *Index) Kick(db *store.DB) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	ix.kick(db)
+	ix.local.Stop()
+	ix.reading.Stop()
+	ix.remote.Stop()
 }
 
 // Wait returns nil once nothing is queued or under way for an agent, or ctx's
@@ -164,26 +132,20 @@ func (ix *Index) Kick(db *store.DB) {
 // after a failure, does not count.
 func (ix *Index) Wait(ctx context.Context, db *store.DB) error {
 	for {
-		rested := ix.busy(db)
-		if rested == nil {
-			return nil
+		before := ix.handovers.Load()
+		for _, q := range []*work.Queue[*store.DB]{ix.local, ix.reading, ix.remote} {
+			if err := q.Wait(ctx, db); err != nil {
+				return err
+			}
 		}
-		select {
-		case <-rested:
-		case <-ctx.Done():
-			return ctx.Err()
+		if ix.handovers.Load() == before {
+			return nil
 		}
 	}
 }
 
-// busy returns what tells of the end of some work of an agent; nil without any.
-func (ix *Index) busy(db *store.DB) <-chan struct{} {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	for _, remote := range []bool{false, true} {
-		if w := ix.work[workKey{db, remote}]; w != nil && w.state != waiting && w.state != disabled {
-			return w.rested
-		}
-	}
-	return nil
+// handOver gives an agent's next step to another queue.
+func (ix *Index) handOver(db *store.DB, to *work.Queue[*store.DB]) {
+	to.Enqueue(db)
+	ix.handovers.Add(1)
 }

@@ -73,7 +73,7 @@ func TestUploadBecomesReady(t *testing.T) {
 	if s.Status != agent.SourceProcessing {
 		t.Fatalf("an upload is %s", s.Status)
 	}
-	start(t, ix, db)
+	start(t, ix)
 	wait(t, ix, db)
 	counts(t, db, s.ID, Local().Model(), source(t, db, s.ID).Chunks)
 	if got := events(t, db); !slices.Equal(got, []string{agent.EventSourceReady}) {
@@ -113,7 +113,7 @@ func TestFailures(t *testing.T) {
 			db := folder.Default()
 			ix := newIndex(t, folder, &fake{model: "fake", before: c.embed})
 			s := upload(t, db, c.file, []byte(c.data), c.chunking)
-			start(t, ix, db)
+			start(t, ix)
 			wait(t, ix, db)
 			s = source(t, db, s.ID)
 			if s.Status != agent.SourceFailed || s.Error == nil || s.Error.Code != c.code || s.Error.Message == "" ||
@@ -144,7 +144,7 @@ func TestReadingCutOff(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	start(t, ix, db)
+	start(t, ix)
 	wait(t, ix, db)
 	counts(t, db, twice.ID, "fake", 3)
 	if s := source(t, db, thrice.ID); s.Status != agent.SourceFailed || s.Error.Code != string(CodeCutOff) {
@@ -153,7 +153,6 @@ func TestReadingCutOff(t *testing.T) {
 	if _, err := db.RestartSource(context.Background(), thrice.ID, agent.SourceProcessing); err != nil {
 		t.Fatal(err)
 	}
-	ix.Kick(db)
 	wait(t, ix, db)
 	counts(t, db, thrice.ID, "fake", 3)
 }
@@ -164,13 +163,12 @@ func TestReindex(t *testing.T) {
 	db := folder.Default()
 	ix := newIndex(t, folder, &fake{model: "fake"})
 	s := upload(t, db, "a.txt", lines("otter", 30), small)
-	start(t, ix, db)
+	start(t, ix)
 	wait(t, ix, db)
 	for range 2 {
 		if _, err := db.RestartSource(context.Background(), s.ID, agent.SourceUpdating); err != nil {
 			t.Fatal(err)
 		}
-		ix.Kick(db)
 		wait(t, ix, db)
 		counts(t, db, s.ID, "fake", 30)
 	}
@@ -190,14 +188,14 @@ func TestAnotherModel(t *testing.T) {
 		return err
 	}})
 	s := upload(t, db, "a.txt", lines("otter", 40), small)
-	start(t, first, db)
+	start(t, first)
 	<-hold.arrived
 	first.Stop()
 	if got := source(t, db, s.ID); got.Progress == nil || got.Progress.Done == 0 || got.Progress.Done == 40 {
 		t.Fatalf("progress %+v, want some of 40", got.Progress)
 	}
 	second := newIndex(t, folder, &fake{model: "two"})
-	start(t, second, db)
+	start(t, second)
 	wait(t, second, db)
 	counts(t, db, s.ID, "two", 40)
 }
@@ -222,7 +220,7 @@ func TestStop(t *testing.T) {
 		text.WriteString("a paragraph that is about the " + word + "\n\n")
 	}
 	s := upload(t, db, "trees.txt", []byte(text.String()), agent.Chunking{Size: 50, Method: "sentence"})
-	start(t, ix, db)
+	start(t, ix)
 	<-third.arrived
 	ix.Stop()
 	if p := source(t, db, s.ID).Progress; p == nil || p.Done != 2 || p.Queued != 10 || p.Total != 12 {
@@ -244,7 +242,6 @@ func TestStartAndStop(t *testing.T) {
 	ix := newIndex(t, folder, &fake{model: "fake"})
 	ix.Stop()
 	s := upload(t, db, "a.txt", lines("otter", 50), small)
-	ix.Kick(db)
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
@@ -252,7 +249,6 @@ func TestStartAndStop(t *testing.T) {
 				if err := ix.Start(context.Background()); err != nil {
 					t.Error(err)
 				}
-				ix.Kick(db)
 				ix.Stop()
 			}
 		})
@@ -275,16 +271,20 @@ func TestContextEndsWork(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := folder.Default()
 	hold := newGate()
-	ix := newIndex(t, folder, &fake{model: "fake", before: func(ctx context.Context, text string) error { return hold.pass(ctx, text) }})
+	ended := make(chan struct{}, 5)
+	ix := newIndex(t, folder, &fake{model: "fake", before: func(ctx context.Context, text string) error {
+		defer func() { ended <- struct{}{} }()
+		return hold.pass(ctx, text)
+	}})
 	upload(t, db, "a.txt", lines("otter", 5), small)
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := ix.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	ix.Kick(db)
 	<-hold.arrived
 	cancel()
-	ix.running.Wait()
+	<-ended
+	ix.Stop()
 }
 
 // TestSemanticChunking cuts by meaning with the index's own embedder.
@@ -293,7 +293,7 @@ func TestSemanticChunking(t *testing.T) {
 	db := folder.Default()
 	ix := newIndex(t, folder, Local())
 	s := upload(t, db, "handbook.md", testdata(t, "handbook.md"), agent.Chunking{Size: 800, Method: "semantic"})
-	start(t, ix, db)
+	start(t, ix)
 	wait(t, ix, db)
 	if got := source(t, db, s.ID); got.Status != agent.SourceReady || got.Chunks < 9 {
 		t.Errorf("the source is %+v (error %+v)", got, got.Error)
@@ -315,7 +315,7 @@ func TestFormats(t *testing.T) {
 	for name, text := range files {
 		upload(t, db, name, []byte(text), agent.DefaultChunking)
 	}
-	start(t, ix, db)
+	start(t, ix)
 	wait(t, ix, db)
 	found := search(t, ix, db, Query{Text: "otter sleeps", Mode: Keyword})
 	for _, r := range found {
@@ -340,7 +340,6 @@ func TestManyAgents(t *testing.T) {
 		group.Go(func() {
 			for range 3 {
 				s := upload(t, db, name+".txt", lines(name, 40), small)
-				ix.Kick(db)
 				if _, err := ix.Search(context.Background(), db, Query{Text: name + " number"}); err != nil {
 					t.Error(err)
 				}

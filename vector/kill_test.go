@@ -71,9 +71,6 @@ func victim(path string) error {
 	if err := ix.Start(ctx); err != nil {
 		return err
 	}
-	if total == 0 {
-		ix.Kick(db)
-	}
 	return ix.Wait(ctx, db)
 }
 

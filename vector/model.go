@@ -23,18 +23,18 @@ type Provider interface {
 	Embed(ctx context.Context, to agent.Embedding, key string, texts []string) ([][]float32, error)
 }
 
-// Outside is what an Index reaches over the network.
-type Outside struct {
+// Remote is what an Index reaches over the network.
+type Remote struct {
 	Provider Provider     // nil: the model inside the program is the only one
 	Feeds    *feed.Client // nil: reaches public addresses
 }
 
-// Reach tells an Index how to reach the network. Call it before Start.
-func (ix *Index) Reach(o Outside) {
+// SetRemote tells an Index how to reach the network. Call it before Start.
+func (ix *Index) SetRemote(o Remote) {
 	if o.Feeds == nil {
 		o.Feeds = feed.NewClient(nil, "")
 	}
-	ix.outside = o
+	ix.network = o
 }
 
 // CheckEmbedding says whether an agent may be set to embed in this way.
@@ -42,14 +42,14 @@ func (ix *Index) CheckEmbedding(to agent.Embedding) error {
 	switch {
 	case to.Local():
 		return nil
-	case ix.outside.Provider == nil:
+	case ix.network.Provider == nil:
 		return agent.Invalid("embedding_provider", "must be local: this server reaches no other")
 	}
-	return ix.outside.Provider.Check(to)
+	return ix.network.Provider.Check(to)
 }
 
 // CheckAPI says whether a source of type api can be read.
-func (ix *Index) CheckAPI(config *agent.APIConfig) error { return ix.outside.Feeds.Check(config) }
+func (ix *Index) CheckAPI(config *agent.APIConfig) error { return ix.network.Feeds.Check(config) }
 
 // model is what embeds the texts of one agent.
 type model struct {
@@ -120,15 +120,15 @@ func (ix *Index) noteDown(db *store.DB, down bool, now time.Time) {
 
 // ask has texts embedded by an agent's provider.
 func (ix *Index) ask(ctx context.Context, db *store.DB, m model, texts []string) (vectors [][]float32, err error) {
-	if ix.outside.Provider == nil {
+	if ix.network.Provider == nil {
 		return nil, agent.Errorf(agent.CodeUpstream, "this server reaches no embedding provider")
 	}
-	key, err := db.Credential(ctx, "embedding_api_key")
+	key, err := db.Credential(ctx, "embedding_api_key", m.to.BaseURL)
 	if err != nil {
 		return nil, err
 	}
 	defer recovered(&err)
-	if vectors, err = ix.outside.Provider.Embed(ctx, m.to, key, texts); err != nil {
+	if vectors, err = ix.network.Provider.Embed(ctx, m.to, key, texts); err != nil {
 		return nil, err
 	}
 	for _, v := range vectors {

@@ -44,10 +44,10 @@ func (ix *Index) cutPage(ctx context.Context, db *store.DB, w *store.Work, page 
 }
 
 func (ix *Index) splitPage(ctx context.Context, w *store.Work, page *store.PendingPage) (chunks []store.NewChunk, err error) {
-	if err := ix.enter(ctx); err != nil {
+	if err := ix.acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer ix.leave()
+	defer ix.release()
 	defer recovered(&err)
 	doc := document.OfPage(page.Text, document.Limits{})
 	if page.Title != "" {

@@ -35,7 +35,7 @@ func TestPagesAreCutAndKept(t *testing.T) {
 	}
 	id := made.ID
 	ix := newIndex(t, folder, &fake{model: "first"})
-	start(t, ix, db)
+	start(t, ix)
 	wait(t, ix, db)
 	if s := source(t, db, id); s.Status != agent.SourceCrawling {
 		t.Fatalf("before its walk the source is %s", s.Status)
@@ -43,7 +43,6 @@ func TestPagesAreCutAndKept(t *testing.T) {
 	again := func(ix *Index, text string) []agent.Chunk {
 		t.Helper()
 		crawled(t, db, id, text)
-		ix.Kick(db)
 		wait(t, ix, db)
 		if s := source(t, db, id); s.Status != agent.SourceReady || s.EmbeddingModel != ix.embedder.Model() {
 			t.Fatalf("after its walk the source is %s, of model %q", s.Status, s.EmbeddingModel)

@@ -116,7 +116,7 @@ func TestOverlapsOfAnUploadAreJoined(t *testing.T) {
 		fmt.Fprintf(&b, "Sentence %d tells of the heron by the lake. ", i)
 	}
 	upload(t, db, "a.txt", []byte(b.String()), agent.Chunking{Size: 200, Overlap: 90, Method: "sentence"})
-	start(t, ix, db)
+	start(t, ix)
 	wait(t, ix, db)
 	found := search(t, ix, db, Query{Text: "heron", Limit: 50})
 	n := 0

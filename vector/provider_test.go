@@ -70,9 +70,9 @@ func TestProviderEmbeds(t *testing.T) {
 	db := newAgent(t, folder, "remote")
 	p := &provider{length: 700}
 	ix := newIndex(t, folder, &fake{model: "local"})
-	ix.Reach(Outside{Provider: p})
+	ix.SetRemote(Remote{Provider: p})
 	s := upload(t, db, "a.txt", lines("otter", 20), small)
-	start(t, ix, db)
+	start(t, ix)
 	wait(t, ix, db)
 	if got := source(t, db, s.ID); got.Status != agent.SourceReady || got.EmbeddingModel != "local" {
 		t.Fatalf("settled as %+v", got)
@@ -96,7 +96,6 @@ func TestProviderEmbeds(t *testing.T) {
 	if _, err := db.RestartSource(ctx, s.ID, agent.SourceProcessing); err != nil {
 		t.Fatal(err)
 	}
-	ix.Kick(db)
 	wait(t, ix, db)
 	if got := source(t, db, s.ID); got.Status != agent.SourceReady || got.EmbeddingModel != "large@models.example.com" || got.Error != nil {
 		t.Fatalf("settled as %+v", got)
@@ -122,7 +121,7 @@ func TestProviderDown(t *testing.T) {
 	down := agent.Errorf(agent.CodeUpstream, "the provider sleeps").With("status", 503)
 	p := &provider{length: 3, fails: down}
 	ix := newIndex(t, folder, &fake{model: "local"})
-	ix.Reach(Outside{Provider: p})
+	ix.SetRemote(Remote{Provider: p})
 	remote(t, db, "m")
 	held := make(chan struct{}, 100)
 	ix.step = func(name string) {
@@ -131,7 +130,7 @@ func TestProviderDown(t *testing.T) {
 		}
 	}
 	s := upload(t, db, "a.txt", lines("otter", 20), small)
-	start(t, ix, db)
+	start(t, ix)
 	<-held
 	wait(t, ix, db)
 	got := source(t, db, s.ID)
@@ -160,7 +159,7 @@ func TestProviderDown(t *testing.T) {
 	p.mu.Unlock()
 
 	p.fail(nil)
-	ix.Kick(db) // as the sweep does when the wait is over
+	ix.remote.Retry(db) // as when the wait is over
 	wait(t, ix, db)
 	if got = source(t, db, s.ID); got.Status != agent.SourceReady || got.Error != nil {
 		t.Errorf("settled as %+v", got)
@@ -172,10 +171,10 @@ func TestProviderRefuses(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := newAgent(t, folder, "remote")
 	ix := newIndex(t, folder, &fake{model: "local"})
-	ix.Reach(Outside{Provider: &provider{fails: agent.Errorf(agent.CodeUpstream, "too long").With("status", 400)}})
+	ix.SetRemote(Remote{Provider: &provider{fails: agent.Errorf(agent.CodeUpstream, "too long").With("status", 400)}})
 	remote(t, db, "m")
 	s := upload(t, db, "a.txt", lines("otter", 3), small)
-	start(t, ix, db)
+	start(t, ix)
 	wait(t, ix, db)
 	if got := source(t, db, s.ID); got.Status != agent.SourceFailed || got.Error == nil || got.Error.Message != "too long" {
 		t.Errorf("settled as %+v", got)
@@ -189,7 +188,7 @@ func TestCheckEmbedding(t *testing.T) {
 	if err := ix.CheckEmbedding(to); agent.ErrorCode(err) != agent.CodeValidation {
 		t.Errorf("without a way out: %v", err)
 	}
-	ix.Reach(Outside{Provider: &provider{}})
+	ix.SetRemote(Remote{Provider: &provider{}})
 	if err := ix.CheckEmbedding(to); agent.ErrorCode(err) != agent.CodeValidation {
 		t.Errorf("a private address: %v", err)
 	}

@@ -57,7 +57,7 @@ func TestQuality(t *testing.T) {
 	chunking := agent.Chunking{Size: 600, Overlap: 80, Method: "markdown"}
 	upload(t, db, "handbook.md", testdata(t, "handbook.md"), chunking)
 	upload(t, db, "kiln.md", testdata(t, "kiln.md"), chunking)
-	start(t, ix, db)
+	start(t, ix)
 	wait(t, ix, db)
 
 	means := func(mode Mode) (meaning, words float64) {

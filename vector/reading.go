@@ -77,10 +77,10 @@ func (ix *Index) read(ctx context.Context, db *store.DB, w *store.Work, m model)
 
 // cut makes chunks of a file. Its errors are the file's own, or ctx's.
 func (ix *Index) cut(ctx context.Context, w *store.Work, file store.File, data []byte) (chunks []store.NewChunk, err error) {
-	if err := ix.enter(ctx); err != nil {
+	if err := ix.acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer ix.leave()
+	defer ix.release()
 	defer recovered(&err)
 	doc, err := document.Read(ctx, file.Name, file.MediaType, data, document.Limits{})
 	if err != nil {
@@ -94,9 +94,9 @@ func (ix *Index) split(ctx context.Context, w *store.Work, doc *document.Documen
 	pieces, err := chunk.Split(ctx, doc, chunk.Config{
 		Size: w.Chunking.Size, Overlap: w.Chunking.Overlap, Method: w.Chunking.Method,
 		Embed: func(ctx context.Context, texts []string) ([][]float32, error) {
-			ix.leave() // others may compute between two batches
+			ix.release() // others may compute between two batches
 			defer func() { ix.processors <- struct{}{} }()
-			return embedAll(ctx, texts, ix.embedInTurn)
+			return embedAll(ctx, texts, ix.embedLimited)
 		},
 	})
 	if err != nil {

@@ -77,13 +77,13 @@ func (ix *Index) fetchNext(ctx context.Context, db *store.DB) (bool, error) {
 	failure := json.Unmarshal(f.Config, &config)
 	if failure == nil {
 		var secrets map[string]string
-		if secrets, failure = db.Secrets(ctx, w.ID); failure == nil {
+		if secrets, failure = db.Secrets(ctx, w.ID, config.URL); failure == nil {
 			config.PutSecrets(secrets)
 		}
 	}
 	var page feed.Page
 	if failure == nil {
-		page, failure = ix.outside.Feeds.Page(ctx, config, f.Page, f.Next)
+		page, failure = ix.network.Feeds.Page(ctx, config, f.Page, f.Next)
 	}
 	if ctx.Err() != nil {
 		return true, ctx.Err()
@@ -171,10 +171,10 @@ func (ix *Index) cutItem(ctx context.Context, w *store.Work, item feed.Item) (ch
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
-	if err := ix.enter(ctx); err != nil {
+	if err := ix.acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer ix.leave()
+	defer ix.release()
 	defer recovered(&err)
 	doc := document.Markdown(text, document.Limits{})
 	if item.Title != "" {

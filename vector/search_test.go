@@ -36,7 +36,7 @@ func indexed(t testing.TB, e Embedder, texts map[string]string) (*Index, *store.
 	for name, text := range texts {
 		ids[name] = upload(t, db, name, []byte(text), agent.Chunking{Size: 40, Method: "sentence"}).ID
 	}
-	start(t, ix, db)
+	start(t, ix)
 	wait(t, ix, db)
 	return ix, db, ids
 }
@@ -172,7 +172,7 @@ func TestFoundBeforeEmbedded(t *testing.T) {
 		}
 	}
 	s := upload(t, db, "a.txt", []byte(strings.Join([]string{neither, code, both, meaning}, "\n\n")), agent.Chunking{Size: 40, Method: "sentence"})
-	start(t, ix, db)
+	start(t, ix)
 	<-reached
 	q := Query{Text: "river stream E204"}
 	early := search(t, ix, db, q)
@@ -210,7 +210,7 @@ func TestSectionIsIndexedNotShown(t *testing.T) {
 	db := folder.Default()
 	ix := newIndex(t, folder, axes{"zeppelin"})
 	upload(t, db, "a.md", []byte("# Zeppelin\n\n"+strings.Repeat("It floats. ", 20)+"\n\nAnd it lands."), agent.Chunking{Size: 60, Method: "recursive"})
-	start(t, ix, db)
+	start(t, ix)
 	wait(t, ix, db)
 	for _, mode := range []Mode{Hybrid, Vector, Keyword} {
 		found := search(t, ix, db, Query{Text: "zeppelin", Mode: mode, Limit: 50, MinScore: 0.9})

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"satchel/agent"
+	"satchel/agent/work"
 	"satchel/store"
 )
 
@@ -19,85 +20,79 @@ const batchSize = 16
 // text.
 const remoteBatch = 64
 
-// runOnce is one turn of an agent: some chunks of deleted sources go, and one
-// document is read or one batch embedded. Reading is left to the lane for it.
-func (ix *Index) runOnce(ctx context.Context, db *store.DB, mayRead bool) outcome {
-	if db.Agent().Status == agent.StatusDisabled {
-		return stopped
-	}
+// runLocal is one turn of an agent on this machine: some chunks of deleted
+// sources go, and one batch is embedded. Documents are left to runReading.
+func (ix *Index) runLocal(ctx context.Context, db *store.DB) (work.Next, error) {
+	return ix.runOnce(ctx, db, false)
+}
+
+// runReading is one turn of an agent whose next step is to read a document.
+func (ix *Index) runReading(ctx context.Context, db *store.DB) (work.Next, error) {
+	defer ix.handOver(db, ix.local)
+	_, err := ix.runOnce(ctx, db, true)
+	return work.Next{}, err
+}
+
+func (ix *Index) runOnce(ctx context.Context, db *store.DB, reading bool) (work.Next, error) {
 	purging, err := db.Purge(ctx)
 	if err != nil {
-		return ix.ended(ctx, db, err)
+		return work.Next{}, err
 	}
 	m, err := ix.model(ctx, db)
 	if err != nil {
-		return ix.ended(ctx, db, err)
+		return work.Next{}, err
 	}
 	w, err := db.NextWork(ctx, store.WorkWanted{Model: m.name, Reading: true, Embedding: m.to.Local()})
 	switch {
 	case err != nil:
-		return ix.ended(ctx, db, err)
+		return work.Next{}, err
 	case w == nil && purging:
-		return more
+		return work.Next{Again: true}, nil
 	case w == nil:
-		if err := db.SweepVectors(ctx); err != nil {
-			return ix.ended(ctx, db, err)
-		}
-		return nothing
+		return work.Next{}, db.SweepVectors(ctx)
 	}
 	step, reads, err := ix.next(ctx, db, w, m)
 	switch {
 	case err != nil:
-		return ix.ended(ctx, db, err)
-	case reads && !mayRead:
-		return toRead
+		return work.Next{}, err
+	case reads && !reading:
+		ix.handOver(db, ix.reading)
+		return work.Next{}, nil
+	case reading && !reads: // the other queue goes on with it
+		return work.Next{}, nil
 	}
 	err = step(ctx, db, w, m)
 	if !m.to.Local() {
-		ix.kickBeside(db, true)
+		ix.handOver(db, ix.remote)
 	}
-	return ix.ended(ctx, db, gone(err))
+	return work.Next{Again: true}, ignoreNotFound(err)
 }
 
-// callOnce is one turn of an agent on the network: a page of an API is fetched
+// runRemote is one turn of an agent on the network: a page of an API is fetched
 // or a batch embedded by its provider.
-func (ix *Index) callOnce(ctx context.Context, db *store.DB) outcome {
-	if db.Agent().Status == agent.StatusDisabled {
-		return stopped
-	}
+func (ix *Index) runRemote(ctx context.Context, db *store.DB) (work.Next, error) {
 	m, err := ix.model(ctx, db)
 	if err != nil {
-		return ix.ended(ctx, db, err)
+		return work.Next{}, err
 	}
 	fetched, err := ix.fetchNext(ctx, db)
 	if fetched || err != nil {
-		ix.kickBeside(db, false)
-		return ix.ended(ctx, db, gone(err))
+		ix.handOver(db, ix.local)
+		return work.Next{Again: true}, ignoreNotFound(err)
 	}
 	if m.to.Local() {
-		return nothing
+		return work.Next{}, nil
 	}
 	w, err := db.NextWork(ctx, store.WorkWanted{Model: m.name, Embedding: true})
 	if err != nil || w == nil {
-		return ix.outcomeOf(ctx, db, err, nothing)
+		return work.Next{}, err
 	}
-	return ix.ended(ctx, db, gone(ix.embedNext(ctx, db, w, m)))
+	return work.Next{Again: true}, ignoreNotFound(ix.embedNext(ctx, db, w, m))
 }
 
-// kickBeside tells an agent's other work that there may be some for it, unless
-// that waits after a failure.
-func (ix *Index) kickBeside(db *store.DB, remote bool) {
-	key := workKey{db, remote}
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if w := ix.work[key]; w == nil || w.state != waiting || w.failures == 0 {
-		ix.kickOne(key)
-	}
-}
-
-// gone lets the deletion of a source meanwhile pass: the next turn finds what
-// is left.
-func gone(err error) error {
+// ignoreNotFound lets the deletion of a source, or of its agent, meanwhile
+// pass: the next turn finds what is left.
+func ignoreNotFound(err error) error {
 	if agent.ErrorCode(err) == agent.CodeNotFound {
 		return nil
 	}
@@ -129,27 +124,6 @@ func (ix *Index) adopt(ctx context.Context, db *store.DB, w *store.Work, m model
 	return db.AdoptModel(ctx, w.ID, m.name)
 }
 
-// ended tells what an error means for the agent.
-func (ix *Index) ended(ctx context.Context, db *store.DB, err error) outcome {
-	return ix.outcomeOf(ctx, db, err, more)
-}
-
-// outcomeOf is ended with what it comes to when all went well.
-func (ix *Index) outcomeOf(ctx context.Context, db *store.DB, err error, well outcome) outcome {
-	switch {
-	case err == nil:
-		return well
-	case ctx.Err() != nil:
-		return more
-	case errors.Is(err, errHeldUp):
-		return failed
-	case agent.ErrorCode(err) == agent.CodeNotFound:
-		return nothing
-	}
-	ix.log.Error("index an agent's sources", "agent", db.ID(), "error", err)
-	return failed
-}
-
 // errHeldUp says that a provider does not answer and the source shows it.
 var errHeldUp = errors.New("held up")
 
@@ -174,7 +148,7 @@ func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, m m
 	var vectors [][]float32
 	var failure error
 	if m.to.Local() {
-		vectors, failure = embedAll(ctx, texts, ix.embedInTurn)
+		vectors, failure = embedAll(ctx, texts, ix.embedLimited)
 	} else {
 		vectors, failure = ix.ask(ctx, db, m, texts)
 	}
@@ -258,17 +232,17 @@ func embedAll(ctx context.Context, texts []string, embed func(context.Context, s
 	return vectors, nil
 }
 
-// embedInTurn embeds one text in the background, when a processor is free.
-func (ix *Index) embedInTurn(ctx context.Context, text string) ([]float32, error) {
-	if err := ix.enter(ctx); err != nil {
+// embedLimited embeds one text in the background, when a processor is free.
+func (ix *Index) embedLimited(ctx context.Context, text string) ([]float32, error) {
+	if err := ix.acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer ix.leave()
+	defer ix.release()
 	return ix.embed(ctx, text)
 }
 
-// enter waits for a processor to compute on, until leave.
-func (ix *Index) enter(ctx context.Context) error {
+// acquire waits for a processor to compute on, until release.
+func (ix *Index) acquire(ctx context.Context) error {
 	select {
 	case ix.processors <- struct{}{}:
 		return nil
@@ -277,7 +251,7 @@ func (ix *Index) enter(ctx context.Context) error {
 	}
 }
 
-func (ix *Index) leave() { <-ix.processors }
+func (ix *Index) release() { <-ix.processors }
 
 // problemOf is what a source shows of an error: the error's own words when it
 // is meant for clients, else a sentence of ours.

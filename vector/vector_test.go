@@ -78,14 +78,10 @@ func wait(t testing.TB, ix *Index, db *store.DB) {
 	}
 }
 
-// start starts an Index and kicks an agent.
-func start(t testing.TB, ix *Index, dbs ...*store.DB) {
+func start(t testing.TB, ix *Index) {
 	t.Helper()
 	if err := ix.Start(context.Background()); err != nil {
 		t.Fatal(err)
-	}
-	for _, db := range dbs {
-		ix.Kick(db)
 	}
 }
 

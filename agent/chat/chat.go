@@ -157,6 +157,10 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 	return r.answer, err
 }
 
+// CheckAddress is a validation error when the settings cannot name raw as the
+// address of a language model.
+func (c *Chat) CheckAddress(raw string) error { return c.model.CheckAddress(raw) }
+
 // modelOf is the model that the agent's settings name, with what the exchange
 // changes of it.
 func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Exchange) (llm.Model, store.Settings, error) {
@@ -175,7 +179,7 @@ func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Exchange) (llm.Model
 		m.MaxTokens = x.MaxTokens
 	}
 	if m.Provider != "" {
-		if m.Key, err = db.Credential(ctx, llm.CredentialOf(m.Provider)); err != nil {
+		if m.Key, err = db.Credential(ctx, llm.CredentialOf(m.Provider), m.Address()); err != nil {
 			return m, s, err
 		}
 	}

@@ -2,8 +2,13 @@ package config
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,6 +42,7 @@ type Program struct {
 	Serve   func(context.Context, *Config) error
 	Offline func(*Config) Offline
 	Browser func(*Config) Browser
+	System  func(context.Context) []agent.Finding // what doctor says of this machine
 
 	config *Config
 }
@@ -44,20 +50,28 @@ type Program struct {
 // Run parses one command line, loads the settings and runs the command. No
 // command is serve.
 func (p *Program) Run(ctx context.Context, args []string) error {
+	const short = "Self-hosted agent automation: one program, one file for each agent"
 	root := &cobra.Command{
-		Use: "satchel", Short: "Self-hosted agent automation: one program, one file for each agent",
-		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
+		Use: "satchel", Short: short, Example: "  satchel --data /srv/satchel",
+		Long:    short + ".\n\nWithout a command it serves; \"satchel serve --help\" shows the settings.",
+		Version: p.Version, SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
 		PersistentPreRunE: p.load,
 		RunE:              p.serve,
 	}
-	for _, s := range table {
-		root.PersistentFlags().String(s.Flag, "", fmt.Sprintf("%s (%s)", s.Usage, s.Env))
+	root.SetVersionTemplate("satchel {{.Version}}\n")
+	for _, s := range append([]Setting{configFile}, table...) {
+		source := s.Env
+		if s.Default != "" {
+			source += "; default " + s.Default
+		}
+		root.PersistentFlags().String(s.Flag, "", s.Usage+" ("+source+")")
+		f := root.PersistentFlags().Lookup(s.Flag)
+		f.Hidden = true // every command takes it, and shows it when it uses it
 		if s.Bool {
-			root.PersistentFlags().Lookup(s.Flag).NoOptDefVal = "true"
+			f.NoOptDefVal = "true"
 		}
 	}
-	root.PersistentFlags().String("config", "", "settings file (SATCHEL_CONFIG); "+DefaultFile+" is read when it is there")
-	root.AddCommand(p.commands()...)
+	root.AddCommand(p.commands(root)...)
 	root.SetArgs(args)
 	root.SetOut(p.Out)
 	return root.ExecuteContext(ctx)
@@ -77,57 +91,109 @@ func (p *Program) load(c *cobra.Command, _ []string) (err error) {
 
 func (p *Program) serve(c *cobra.Command, _ []string) error { return p.Serve(c.Context(), p.config) }
 
-func (p *Program) commands() []*cobra.Command {
+// The settings that commands use beside serve.
+var (
+	ofFiles   = []string{"data"}
+	ofKeys    = []string{"data", "master-key"}
+	ofBrowser = []string{"chromium", "browser-driver"}
+)
+
+func (p *Program) commands(root *cobra.Command) []*cobra.Command {
+	var all []string
+	for _, s := range table {
+		all = append(all, s.Flag)
+	}
+	version := command{
+		use: "version", short: "Print the version", example: "version",
+		run: func(*cobra.Command, []string) error { return p.print(nil, "%s\n", p.Version) },
+	}.under(root)
+	version.PersistentPreRunE = func(*cobra.Command, []string) error { return nil } // settings do not matter
 	return []*cobra.Command{
-		command("serve", "Serve API and console until stopped", 0, p.serve),
-		command("config", "Print the settings in force and where each comes from", 0,
-			func(*cobra.Command, []string) error { return p.config.Print(p.Out) }),
-		command("doctor", "Examine the data folder and the browser without changing them", 0, p.doctor),
-		command("backup AGENT FILE", "Copy an agent, by id or name, to a file; the server may run", 2,
-			func(_ *cobra.Command, args []string) error {
-				return p.Offline(p.config).Backup(args[0], args[1])
-			}),
-		command("restore FILE", "Bring a backup back as a paused agent; the server may run", 1,
-			func(c *cobra.Command, args []string) error {
-				id, err := p.Offline(p.config).Restore(c.Context(), args[0])
-				return p.print(err, "restored as %s, paused\n", id)
-			}),
-		p.keys(),
-		p.browser(),
-		command("version", "Print the version", 0, func(*cobra.Command, []string) error {
-			return p.print(nil, "%s\n", p.Version)
-		}),
+		command{use: "serve", short: "Serve API and console until stopped", example: "serve --addr 127.0.0.1:9000", shows: all, run: p.serve}.under(root),
+		command{
+			use: "config", short: "Print the settings in force and where each comes from", example: "config --addr 127.0.0.1:9000", shows: []string{},
+			long: "It takes the flags of \"satchel serve\".",
+			run:  func(*cobra.Command, []string) error { return p.config.Print(p.Out) },
+		}.under(root),
+		command{
+			use: "doctor", short: "Examine the data folder, the browser and this machine without changing them", example: "doctor --data /srv/satchel",
+			shows: slices.Concat(ofKeys, ofBrowser), run: p.doctor,
+		}.under(root),
+		command{
+			use: "backup AGENT FILE", short: "Copy an agent, by id or name, to a file; the server may run", example: "backup support-bot support-bot.db",
+			args: 2, shows: ofFiles, run: p.onData(p.backup),
+		}.under(root),
+		command{
+			use: "restore FILE", short: "Bring a backup back as a paused agent; the server may run", example: "restore support-bot.db",
+			args: 1, shows: ofFiles, run: p.restore,
+		}.under(root),
+		p.keys(root), p.browser(root), version,
 	}
 }
 
-func (p *Program) browser() *cobra.Command {
-	browser := &cobra.Command{Use: "browser", Short: "Get the browser that sessions run in"}
-	browser.AddCommand(command("install", "Find Chromium and its driver, or download and install them", 0,
-		func(c *cobra.Command, _ []string) error { return p.Browser(p.config).Install(c.Context(), p.Out) }))
+// onData returns run for commands that need a data folder with agents.
+func (p *Program) onData(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		folder, err := filepath.Abs(p.config.Data)
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(filepath.Join(folder, "agents")); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there are no agents in %s; name the data folder of the server with --data or SATCHEL_DATA", folder)
+		}
+		return run(c, args)
+	}
+}
+
+func (p *Program) backup(_ *cobra.Command, args []string) error {
+	return p.Offline(p.config).Backup(args[0], args[1])
+}
+
+func (p *Program) restore(c *cobra.Command, args []string) error {
+	id, err := p.Offline(p.config).Restore(c.Context(), args[0])
+	return p.print(err, "restored as %s, paused\n", id)
+}
+
+func (p *Program) browser(root *cobra.Command) *cobra.Command {
+	browser := &cobra.Command{Use: "browser", Short: "Get the browser that sessions run in", Example: "  satchel browser install"}
+	browser.AddCommand(command{
+		use: "install", short: "Find Chromium and its driver, or download and install them", example: "browser install --chromium /usr/bin/chromium", shows: ofBrowser,
+		run: func(c *cobra.Command, _ []string) error { return p.Browser(p.config).Install(c.Context(), p.Out) },
+	}.under(root))
 	return browser
 }
 
-func (p *Program) keys() *cobra.Command {
-	keys := &cobra.Command{Use: "key", Short: "Make, list and revoke API keys, and rotate the master key"}
+func (p *Program) keys(root *cobra.Command) *cobra.Command {
+	keys := &cobra.Command{Use: "key", Short: "Make, list and revoke API keys, and rotate the master key", Example: "  satchel key list"}
 	var role string
 	var agents []string
-	create := command("create NAME", "Make an API key and print it, once", 1, func(c *cobra.Command, args []string) error {
-		key, err := p.Offline(p.config).CreateKey(c.Context(), agent.Key{Name: args[0], Role: agent.Role(role), Agents: agents})
-		return p.print(err, "%s\n", key)
-	})
+	create := command{
+		use: "create NAME", short: "Make an API key and print it, once", example: "key create reports --role viewer --agents support-bot", args: 1, shows: ofKeys,
+		run: func(c *cobra.Command, args []string) error {
+			key, err := p.Offline(p.config).CreateKey(c.Context(), agent.Key{Name: args[0], Role: agent.Role(role), Agents: agents})
+			return p.print(err, "%s\n", key)
+		},
+	}.under(root)
 	create.Flags().StringVar(&role, "role", "owner", "owner, admin or viewer")
 	create.Flags().StringSliceVar(&agents, "agents", []string{"*"}, "agent ids, or * for all")
 	keys.AddCommand(create,
-		command("list", "List API keys", 0, p.listKeys),
-		command("revoke ID", "Revoke an API key", 1, func(c *cobra.Command, args []string) error {
-			return p.Offline(p.config).DeleteKey(c.Context(), args[0])
-		}),
-		command("rotate", "Replace the master key and seal every credential anew; the server must be stopped", 0,
-			func(c *cobra.Command, _ []string) error {
-				n, err := p.Offline(p.config).RotateKey()
-				return p.print(err, "the master key was replaced; %d credentials were sealed anew\n", n)
-			}))
+		command{use: "list", short: "List API keys", example: "key list", shows: ofKeys, run: p.onData(p.listKeys)}.under(root),
+		command{
+			use: "revoke ID", short: "Revoke an API key, and the keys that it made", example: "key revoke key-06f1q2s3t4v5a6b7c8d9", args: 1, shows: ofKeys,
+			run: p.onData(func(c *cobra.Command, args []string) error {
+				return p.Offline(p.config).DeleteKey(c.Context(), args[0])
+			}),
+		}.under(root),
+		command{
+			use: "rotate", short: "Replace the master key and seal every credential anew; the server must be stopped", example: "key rotate", shows: ofKeys,
+			run: p.onData(p.rotateKey),
+		}.under(root))
 	return keys
+}
+
+func (p *Program) rotateKey(*cobra.Command, []string) error {
+	n, err := p.Offline(p.config).RotateKey()
+	return p.print(err, "the master key was replaced; %d credentials were sealed anew\n", n)
 }
 
 // print writes what a command came to, unless it failed.
@@ -143,6 +209,7 @@ func (p *Program) print(failed error, format string, args ...any) error {
 func (p *Program) doctor(c *cobra.Command, _ []string) error {
 	findings, err := p.Offline(p.config).Doctor()
 	findings = append(findings, p.Browser(p.config).Doctor(c.Context())...)
+	findings = append(findings, p.System(c.Context())...)
 	wrong := 0
 	for _, f := range findings {
 		mark := "ok"
@@ -165,6 +232,29 @@ func (p *Program) listKeys(c *cobra.Command, _ []string) error {
 	return err
 }
 
-func command(use, short string, args int, run func(*cobra.Command, []string) error) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(args), RunE: run}
+// command describes a command of the program.
+type command struct {
+	use, short, long string
+	example          string   // without the program's name
+	args             int      // how many it takes
+	shows            []string // flags of the settings that it uses, beside --config; nil: it reads none
+	run              func(*cobra.Command, []string) error
+}
+
+// under makes the command, which shows the flags of root that it uses.
+func (d command) under(root *cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: d.use, Short: d.short, Example: "  satchel " + d.example, Args: cobra.ExactArgs(d.args), RunE: d.run}
+	if d.long != "" {
+		c.Long = d.short + ".\n\n" + d.long
+	}
+	names := d.shows
+	if names != nil {
+		names = slices.Concat(names, []string{configFile.Flag})
+	}
+	for _, name := range names {
+		shown := *root.PersistentFlags().Lookup(name)
+		shown.Hidden = false
+		c.Flags().AddFlag(&shown)
+	}
+	return c
 }

@@ -75,7 +75,7 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		Addr: "127.0.0.1:8787", Data: "./data", PublicURL: "http://127.0.0.1:8787",
 		RateLimits:  map[string]int{"general": 100, "chat": 20, "browser": 50, "bulk": 10},
-		MaxUploadMB: 25, CORSOrigins: []string{"*"}, DefaultRole: "admin",
+		MaxUploadMB: 25, CORSOrigins: []string{"*"}, DefaultRole: "viewer",
 		OpenFiles: 256, LogFormat: "text", LogLevel: slog.LevelInfo,
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -112,6 +112,8 @@ var valid = []struct {
 	{"no_auth", "SATCHEL_NO_AUTH", "Yes", func(c *Config) any { return c.NoAuth }, true},
 	{"no_auth", "SATCHEL_NO_AUTH", "0", func(c *Config) any { return c.NoAuth }, false},
 	{"default_role", "SATCHEL_DEFAULT_ROLE", "Viewer", func(c *Config) any { return c.DefaultRole }, "viewer"},
+	{"default_role", "SATCHEL_DEFAULT_ROLE", "admin", func(c *Config) any { return c.DefaultRole }, "admin"},
+	{"default_role", "SATCHEL_DEFAULT_ROLE", "none", func(c *Config) any { return c.DefaultRole }, "none"},
 	{"chromium", "SATCHEL_CHROMIUM", "/usr/bin/chromium", func(c *Config) any { return c.Chromium }, "/usr/bin/chromium"},
 	{"warm_browser", "SATCHEL_WARM_BROWSER", "true", func(c *Config) any { return c.WarmBrowser }, true},
 	{"browser_driver", "SATCHEL_BROWSER_DRIVER", "/opt/driver", func(c *Config) any { return c.BrowserDriver }, "/opt/driver"},
@@ -305,7 +307,7 @@ outbound_allow = (not set)  # default
 max_upload_mb = 25  # default
 cors_origins = none  # satchel.toml:cors_origins
 no_auth = true  # flag --no-auth
-default_role = admin  # default
+default_role = viewer  # default
 chromium = (not set)  # default
 browser_driver = (not set)  # default
 warm_browser = false  # default

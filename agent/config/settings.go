@@ -67,7 +67,7 @@ var table = []Setting{
 		func(c *Config) *[]string { return &c.CORSOrigins }, parseOrigins, showOrigins),
 	bind(Setting{Name: "no_auth", Bool: true, Default: "false", Usage: "let everybody in, on any address"},
 		func(c *Config) *bool { return &c.NoAuth }, parseBool, strconv.FormatBool),
-	bind(Setting{Name: "default_role", Default: "admin", Usage: "role on the default agent without an identity: admin, viewer or none"},
+	bind(Setting{Name: "default_role", Default: "viewer", Usage: "role on the default agent without an identity, under access control: viewer, admin or none"},
 		func(c *Config) *string { return &c.DefaultRole }, oneOf("admin", "viewer", "none"), showText),
 	bind(Setting{Name: "chromium", Usage: "path of Chromium (default: looked for)"},
 		func(c *Config) *string { return &c.Chromium }, parseText, showText),

@@ -205,7 +205,7 @@ func (g guard) prepare(req *http.Request) (*http.Request, error) {
 	if left {
 		req = withoutCredentials(req)
 	}
-	return req, nil
+	return marked(req), nil
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections work.

@@ -48,20 +48,12 @@ func port(u *url.URL) string {
 	}
 }
 
-// secretWords are parts of header names that mark credentials: Authorization,
-// Cookie, X-Api-Key, X-Auth-Token, Private-Token, X-Hub-Signature and the like.
-var secretWords = []string{
-	"auth", "cookie", "key", "token", "secret", "password", "credential", "signature", "session",
-}
-
-func carriesCredentials(header string) bool {
-	header = strings.ToLower(header)
-	for _, word := range secretWords {
-		if strings.Contains(header, word) {
-			return true
-		}
-	}
-	return false
+// plainHeaders describe a request and its body. Any other header may be a
+// credential, whatever its name.
+var plainHeaders = map[string]bool{
+	"Accept": true, "Accept-Encoding": true, "Accept-Language": true, "Cache-Control": true, "Content-Encoding": true,
+	"Content-Language": true, "Content-Length": true, "Content-Type": true, "If-Match": true, "If-Modified-Since": true,
+	"If-None-Match": true, "If-Range": true, "If-Unmodified-Since": true, "Pragma": true, "Range": true, "User-Agent": true,
 }
 
 // withoutCredentials copies a request for a party that the caller did not
@@ -69,10 +61,9 @@ func carriesCredentials(header string) bool {
 func withoutCredentials(req *http.Request) *http.Request {
 	clean := req.Clone(req.Context())
 	for name := range clean.Header {
-		if carriesCredentials(name) {
+		if !plainHeaders[http.CanonicalHeaderKey(name)] {
 			delete(clean.Header, name)
 		}
 	}
-	clean.Header.Del("Referer")
 	return clean
 }

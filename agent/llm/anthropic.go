@@ -21,7 +21,7 @@ const anthropicTokens = 4096
 func (c *Client) anthropic(ctx context.Context, m Model, r Request, onText func(string) error) (Reply, error) {
 	service := anthropic.NewMessageService(option.WithoutEnvironmentDefaults(), option.WithoutOpenTelemetry(),
 		// The SDK adds v1/ itself, and settings name it for every provider.
-		option.WithBaseURL(strings.TrimSuffix(strings.TrimSuffix(m.address(), "/"), "/v1")),
+		option.WithBaseURL(strings.TrimSuffix(strings.TrimSuffix(m.Address(), "/"), "/v1")),
 		option.WithAPIKey(m.Key), option.WithHTTPClient(c.http), option.WithMaxRetries(retries))
 	params, err := anthropicParams(m, r)
 	if err != nil {

@@ -1,9 +1,11 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"time"
 
 	"satchel/agent"
@@ -91,14 +93,17 @@ type Reply struct {
 
 // Client asks models. It keeps no state and may be used by many goroutines.
 type Client struct {
-	http    *http.Client
-	timeout time.Duration
+	http     *http.Client
+	timeout  time.Duration
+	checkURL func(raw string) (*url.URL, error)
 }
 
 // Options make a Client.
 type Options struct {
 	HTTP    *http.Client  // guarded, with a Transport of its own that puts no limit to answers
 	Timeout time.Duration // of one request; 0: DefaultTimeout
+	// CheckURL refuses an address that HTTP would refuse to call; nil: none is.
+	CheckURL func(raw string) (*url.URL, error)
 }
 
 // New makes a Client.
@@ -108,7 +113,19 @@ func New(o Options) *Client {
 	}
 	h := *o.HTTP
 	h.Transport = bounded{h.Transport, maxStream, maxWhole}
-	return &Client{http: &h, timeout: o.Timeout}
+	return &Client{http: &h, timeout: o.Timeout, checkURL: o.CheckURL}
+}
+
+// CheckAddress is a validation error when llm_base_url names an address that
+// cannot be called, as far as that shows without the network.
+func (c *Client) CheckAddress(raw string) error {
+	if c.checkURL == nil || raw == "" {
+		return nil
+	}
+	if _, err := c.checkURL(raw); err != nil {
+		return agent.Invalid("llm_base_url", "cannot be called from here: "+err.Error()).Because(err)
+	}
+	return nil
 }
 
 // Chat asks a model for a reply. With onText the reply is streamed: onText gets
@@ -142,11 +159,6 @@ const (
 	Compatible = "openai-compatible"
 )
 
-// addresses are where providers answer when settings name no other place.
-var addresses = map[string]string{
-	OpenAI: "https://api.openai.com/v1", Anthropic: "https://api.anthropic.com/v1", Ollama: "http://localhost:11434/v1",
-}
-
 // CredentialOf names the setting that holds a provider's credential.
 func CredentialOf(provider string) string {
 	switch provider {
@@ -162,7 +174,7 @@ func CredentialOf(provider string) string {
 // be asked.
 func (m Model) Check() error {
 	var is agent.Issues
-	_, known := addresses[m.Provider]
+	known := agent.ProviderAddress(m.Provider) != ""
 	is.Check(m.Provider != "", "llm_provider", "is not set: choose openai, anthropic, ollama or openai-compatible in the agent's settings")
 	is.Check(m.Provider == "" || known || m.Provider == Compatible, "llm_provider", "must be openai, anthropic, ollama or openai-compatible")
 	is.Check(m.Provider == "" || m.Name != "", "llm_model", "is not set")
@@ -172,12 +184,8 @@ func (m Model) Check() error {
 	return is.Err()
 }
 
-func (m Model) address() string {
-	if m.BaseURL != "" {
-		return m.BaseURL
-	}
-	return addresses[m.Provider]
-}
+// Address is where the model answers, and so where its key is sent.
+func (m Model) Address() string { return cmp.Or(m.BaseURL, agent.ProviderAddress(m.Provider)) }
 
 // gathered collects a streamed reply within bounds.
 type gathered struct {

@@ -15,7 +15,7 @@ import (
 // openAI asks over OpenAI's chat completions, which every other provider but
 // Anthropic speaks: https://platform.openai.com/docs/api-reference/chat.
 func (c *Client) openAI(ctx context.Context, m Model, r Request, onText func(string) error) (Reply, error) {
-	options := []option.RequestOption{option.WithBaseURL(m.address()), option.WithHTTPClient(c.http), option.WithMaxRetries(retries)}
+	options := []option.RequestOption{option.WithBaseURL(m.Address()), option.WithHTTPClient(c.http), option.WithMaxRetries(retries)}
 	if m.Key != "" {
 		options = append(options, option.WithAPIKey(m.Key))
 	}

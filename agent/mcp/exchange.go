@@ -30,7 +30,10 @@ type exchange struct {
 	life   context.Context // every request but the last ends with it
 	left   atomic.Int64    // bytes that the server may still send
 
+	foreign atomic.Bool // it answered a request that was not made
+
 	mu      sync.Mutex
+	asked   map[string]bool // ids of the requests that were made
 	last    answered
 	secrets []string
 }
@@ -68,7 +71,7 @@ func (c *Client) newExchange(life context.Context, s Server) (*exchange, error) 
 	if err != nil {
 		return nil, agent.Invalid("url", "must be an http or https address")
 	}
-	x := &exchange{c: c, server: s, to: to, life: life, base: c.options.HTTP.Transport, secrets: s.Auth.Secrets()}
+	x := &exchange{c: c, server: s, to: to, life: life, asked: map[string]bool{}, base: c.options.HTTP.Transport, secrets: s.Auth.Secrets()}
 	x.left.Store(MaxBytes)
 	return x, nil
 }
@@ -95,6 +98,7 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	unhook := context.AfterFunc(x.life, cancel)
 	end := func() { unhook(); cancel() }
+	asked := x.noteAsked(req)
 	resp, kept, err := x.send(ctx, req)
 	if err != nil {
 		end()
@@ -102,6 +106,7 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x.note(answered{status: resp.StatusCode, keptToken: kept})
+	resp.Body = x.checkIDs(asked, resp)
 	resp.Body = &boundedBody{ReadCloser: resp.Body, x: x, closed: end}
 	return resp, nil
 }
@@ -116,6 +121,9 @@ func (x *exchange) send(ctx context.Context, req *http.Request) (resp *http.Resp
 	}
 	if x.left.Load() <= 0 {
 		return drop(errTooLarge)
+	}
+	if x.foreign.Load() {
+		return drop(errForeign)
 	}
 	if !sameServer(x.to, req.URL) {
 		return drop(errElsewhere)

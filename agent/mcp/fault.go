@@ -80,6 +80,8 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(a.err, errTooLarge):
 		return fault(false, cause, "the MCP server sends more than %d MB", MaxBytes>>20)
+	case x.foreign.Load():
+		return fault(false, cause, "the MCP server answers another request than the one that it was sent")
 	case errors.Is(a.err, errElsewhere):
 		return fault(false, cause, "the MCP server leads to another host, which is not followed; register the address it leads to")
 	case errors.As(a.err, &refused) && refused.Refused():

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/child"
 )
 
 // attackTime is the time limit of the attacks that last as long as they may.
@@ -168,7 +169,7 @@ func startHonest(t *testing.T, p *Pool) (stop func() (ran int, slowest time.Dura
 func serverBytes() uint64 {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		return residentBytes()
+		return child.Memory()
 	}
 	pages, _ := strconv.ParseUint(strings.Fields(string(statm))[1], 10, 64)
 	return pages * uint64(os.Getpagesize())

@@ -34,7 +34,7 @@ func BenchmarkEngine(b *testing.B) {
 	})
 	b.Run("with the harness", func(b *testing.B) {
 		for b.Loop() {
-			e, err := newEngine(bytecode, &child{})
+			e, err := newEngine(bytecode, &worker{})
 			if err != nil {
 				b.Fatal(err)
 			}

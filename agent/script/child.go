@@ -14,16 +14,11 @@ import (
 
 	"modernc.org/quickjs"
 	"satchel/agent"
+	"satchel/agent/child"
 )
 
-// childArg is the one argument of a child.
-const childArg = "run-scripts"
-
-// The exit codes of a child that stops without an ending.
-const (
-	exitOrphaned = 3
-	exitMemory   = 4
-)
+// role is the role of a child.
+const role = "run-scripts"
 
 // longRun is when a script is one that others go before. Its child takes no
 // other script then.
@@ -37,29 +32,36 @@ const (
 	maxCPU    = 5 * time.Minute
 )
 
-// childReady is set in a child that has come to its work.
-var childReady bool
-
 // RunChild does a child's work and returns true when this process was started
 // as a child of a Pool, else it returns false at once.
 func RunChild(args []string) bool {
-	if len(args) != 1 || args[0] != childArg {
+	if !child.Is(role, args) {
 		return false
 	}
-	childReady = true
 	runtime.GOMAXPROCS(2) // one for the engine, one to watch it
-	debug.SetMaxStack(256 << 20)
 	debug.SetMemoryLimit(64 << 20)
-	limitProcess()
-	if err := serve(); err != nil {
+	if err := enter(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	return true
 }
 
-// child is the life of a child, seen by itself.
-type child struct {
+// enter puts this process within its limits and runs scripts.
+func enter() error {
+	bytecode, err := compileHarness()
+	if err != nil {
+		return err
+	}
+	if err := (child.Limits{Memory: 2 * MaxMemory, CPU: 2 * maxCPU}).Apply(); err != nil {
+		return err
+	}
+	child.GiveWay(5)
+	return serve(bytecode)
+}
+
+// worker is the life of a child, seen by itself.
+type worker struct {
 	out    frameWriter
 	frames chan frame
 	base   uint64 // bytes of memory that were resident before the first script
@@ -74,6 +76,7 @@ type child struct {
 	logBytes int
 	logs     []Log
 	fetches  fetches
+	held     []frame // of fetches, that came while the script waited for a variable
 }
 
 type frame struct {
@@ -82,18 +85,14 @@ type frame struct {
 }
 
 // serve runs script after script until the input ends.
-func serve() error {
-	c := &child{frames: make(chan frame, 16)}
+func serve(bytecode []byte) (err error) {
+	c := &worker{frames: make(chan frame, 16), bytecode: bytecode}
 	c.out.out = os.Stdout
-	var err error
-	if c.bytecode, err = compileHarness(); err != nil {
-		return err
-	}
-	c.base = residentBytes()
+	c.base = child.Memory()
 	go c.read()
-	go c.watch()
+	go child.WatchMemory(c.limit.Load) // 0 between scripts
 	for runs := 1; ; runs++ {
-		c.end, c.result, c.logBytes, c.logs, c.fetches = nil, "", 0, nil, fetches{}
+		c.end, c.result, c.logBytes, c.logs, c.fetches, c.held = nil, "", 0, nil, fetches{}, nil
 		if c.engine, err = newEngine(c.bytecode, c); err != nil {
 			return err
 		}
@@ -105,10 +104,10 @@ func serve() error {
 			return err
 		}
 		c.limit.Store(c.base + uint64(o.Memory) + memorySlack)
-		slow := time.AfterFunc(longRun, func() { giveWay(15) })
+		slow := time.AfterFunc(longRun, func() { child.GiveWay(15) })
 		c.run(o, values)
 		c.limit.Store(0)
-		c.end.Last = !slow.Stop() || runs >= maxRuns || residentBytes() > c.base+maxGrowth || processorTime() > maxCPU
+		c.end.Last = !slow.Stop() || runs >= maxRuns || child.Memory() > c.base+maxGrowth || child.ProcessorTime() > maxCPU
 		if err := c.finish(); err != nil || c.end.Last {
 			return err
 		}
@@ -118,12 +117,12 @@ func serve() error {
 
 // read passes on what the parent sends. When there is nothing more, the parent
 // is gone, and so is the child, whatever the engine is doing.
-func (c *child) read() {
+func (c *worker) read() {
 	in := bufio.NewReaderSize(os.Stdin, 64<<10)
 	for {
 		kind, payload, err := readFrame(in, MaxVariables+8*MaxCode)
 		if err != nil {
-			os.Exit(exitOrphaned)
+			os.Exit(child.ExitOrphaned)
 		}
 		c.frames <- frame{kind, payload}
 	}
@@ -132,21 +131,11 @@ func (c *child) read() {
 // memorySlack is what a process may hold beyond the engine's own limit, in
 // bytes: the engine checks its limit only after it has grown a block, and Go
 // has copies of what goes in and out.
-const memorySlack = 64<<20 + raceMemory
-
-// watch ends the process when it holds more memory than the limit, which is 0
-// between scripts.
-func (c *child) watch() {
-	for range time.Tick(10 * time.Millisecond) {
-		if limit := c.limit.Load(); limit > 0 && residentBytes() > limit {
-			os.Exit(exitMemory)
-		}
-	}
-}
+const memorySlack = 64 << 20
 
 // nextOrder waits for a script. Frames of fetches that the last script did not
 // wait for are dropped.
-func (c *child) nextOrder() (o order, values []byte, err error) {
+func (c *worker) nextOrder() (o order, values []byte, err error) {
 	for f := range c.frames {
 		if f.kind != frameOrder {
 			continue
@@ -160,7 +149,7 @@ func (c *child) nextOrder() (o order, values []byte, err error) {
 }
 
 // run runs one script until c.end is set.
-func (c *child) run(o order, values []byte) {
+func (c *worker) run(o order, values []byte) {
 	c.fetches.allowed = o.Fetch
 	err := c.engine.start(o, values)
 	for err == nil && c.end == nil {
@@ -199,28 +188,62 @@ func endingOf(err error, o order) *ending {
 
 // wait waits for the next piece of a fetch, and gives the script its answer
 // when it is complete.
-func (c *child) wait() error {
+func (c *worker) wait() error {
+	if len(c.held) > 0 {
+		f := c.held[0]
+		c.held = c.held[1:]
+		return c.fetched(f)
+	}
 	timer := time.NewTimer(time.Until(c.engine.deadline))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return errTime
 	case f := <-c.frames:
-		head, body, complete := c.fetches.take(f)
-		if !complete {
-			return nil
+		return c.fetched(f)
+	}
+}
+
+// fetched takes a frame about a fetch.
+func (c *worker) fetched(f frame) error {
+	head, body, complete := c.fetches.take(f)
+	if !complete {
+		return nil
+	}
+	if next, ok := c.fetches.next(); ok {
+		if err := c.out.sendJSON(frameFetch, next, 0, nil); err != nil {
+			os.Exit(child.ExitOrphaned)
 		}
-		if next, ok := c.fetches.next(); ok {
-			if err := c.out.sendJSON(frameFetch, next, 0, nil); err != nil {
-				os.Exit(exitOrphaned)
+	}
+	return c.engine.answer(head, body)
+}
+
+// variable asks the parent for a part of a variable. The script stands still
+// meanwhile.
+func (c *worker) variable(r readRequest) (string, error) {
+	if len(r.Key) > maxKey {
+		return `{"values":[],"large":[]}`, nil
+	}
+	if err := c.out.sendJSON(frameRead, r, 0, nil); err != nil {
+		os.Exit(child.ExitOrphaned)
+	}
+	timer := time.NewTimer(time.Until(c.engine.deadline))
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return "", errTime
+		case f := <-c.frames:
+			if f.kind == frameValues {
+				return string(f.payload), nil
 			}
+			c.held = append(c.held, f)
 		}
-		return c.engine.answer(head, body)
 	}
 }
 
 // finish tells the parent how the script ended.
-func (c *child) finish() error {
+func (c *worker) finish() error {
 	c.end.Logs = c.logs
 	if c.end.Code != "" {
 		return c.out.sendJSON(frameEnd, c.end, 0, nil)
@@ -229,7 +252,7 @@ func (c *child) finish() error {
 }
 
 // log keeps a line of the console while there is room.
-func (c *child) log(level, message string) (room bool) {
+func (c *worker) log(level, message string) (room bool) {
 	if c.logBytes += len(message); len(c.logs) >= maxLogLines || c.logBytes > maxLogBytes {
 		c.logs = append(c.logs, Log{Level: "warn", Message: "further lines are not kept"})
 		return false
@@ -238,18 +261,18 @@ func (c *child) log(level, message string) (room bool) {
 	return true
 }
 
-func (c *child) fetch(r fetchRequest) (problem string) {
+func (c *worker) fetch(r fetchRequest) (problem string) {
 	now, problem := c.fetches.add(r)
 	if now {
 		if err := c.out.sendJSON(frameFetch, r, 0, nil); err != nil {
-			os.Exit(exitOrphaned)
+			os.Exit(child.ExitOrphaned)
 		}
 	}
 	return problem
 }
 
 // done and fail end the script, the first call of either.
-func (c *child) done(result string) {
+func (c *worker) done(result string) {
 	if c.end != nil {
 		return
 	}
@@ -260,7 +283,7 @@ func (c *child) done(result string) {
 	c.result, c.end = result, &ending{}
 }
 
-func (c *child) fail(kind, name, message, stack string) {
+func (c *worker) fail(kind, name, message, stack string) {
 	if c.end != nil {
 		return
 	}

@@ -5,9 +5,9 @@
 // script, so no script sees what another left behind. The engine has the
 // language and JSON, console and fetch, and nothing else: no files, processes,
 // modules, environment or timers. Its time, memory and stack are bounded from
-// within; from without the kernel bounds the child's address space (Linux),
-// the child watches its own memory, and the parent kills it 200 ms after its
-// time. A child that is killed takes only its own script with it. Children die
+// within; from without the kernel bounds the child's address space and keeps
+// it from files and the network (Linux, see agent/child), the child watches its
+// own memory, and the parent kills it 200 ms after its time. A child that is killed takes only its own script with it. Children die
 // with their parent: by the kernel's hand on Linux, elsewhere when their
 // standard input ends.
 //

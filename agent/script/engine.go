@@ -18,13 +18,18 @@ var harness string
 // tells its frames from those of the script.
 const harnessLine = 1 << 17
 
-// compileHarness makes the bytecode that newEngine takes.
+// compileHarness makes the bytecode that newEngine takes. It also has the
+// engine's library read the machine's time zone, which is a file, once for
+// every engine of this process.
 func compileHarness() ([]byte, error) {
 	vm, err := quickjs.NewVM()
 	if err != nil {
 		return nil, err
 	}
 	defer vm.Close()
+	if _, err := vm.Eval("new Date().getTimezoneOffset()", quickjs.EvalGlobal); err != nil {
+		return nil, err
+	}
 	return vm.Compile(strings.Repeat("\n", harnessLine)+harness, quickjs.EvalGlobal)
 }
 
@@ -32,6 +37,7 @@ func compileHarness() ([]byte, error) {
 type host interface {
 	log(level, line string) (room bool)
 	fetch(r fetchRequest) (problem string)
+	variable(r readRequest) (part string, err error)
 	done(result string)
 	fail(kind, name, message, stack string)
 }
@@ -54,6 +60,7 @@ func newEngine(bytecode []byte, h host) (*engine, error) {
 		"$done":   func(a []any) (any, error) { h.done(text(a, 0)); return nil, nil },
 		"$fail":   func(a []any) (any, error) { h.fail(text(a, 0), text(a, 1), text(a, 2), text(a, 3)); return nil, nil },
 		"$fetch":  func(a []any) (any, error) { return h.fetch(readFetch(a)), nil },
+		"$read":   func(a []any) (any, error) { return h.variable(readVariable(a)) },
 		"$limits": func([]any) (any, error) { return limits, nil },
 	}
 	for name, f := range functions {
@@ -97,6 +104,16 @@ func readFetch(a []any) fetchRequest {
 	}
 	if json.Unmarshal([]byte(text(a, 3)), &r.Headers) != nil {
 		r.Headers = nil
+	}
+	return r
+}
+
+func readVariable(a []any) (r readRequest) {
+	if len(a) == 4 {
+		r.Number, _ = a[0].(int)
+		r.Key = text(a, 1)
+		r.At, _ = a[2].(int)
+		r.Whole, _ = a[3].(bool)
 	}
 	return r
 }

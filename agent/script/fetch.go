@@ -12,9 +12,25 @@ import (
 	"satchel/agent"
 )
 
+// fetcher makes a request.
+type fetcher func(*http.Request) (*http.Response, error)
+
+// fetcher returns what makes the requests of the script.
+func (c Call) fetcher(fetch fetcher) fetcher {
+	if c.BeforeFetch == nil {
+		return fetch
+	}
+	return func(r *http.Request) (*http.Response, error) {
+		if err := c.BeforeFetch(r.Context()); err != nil {
+			return nil, err
+		}
+		return fetch(r)
+	}
+}
+
 // serving are the requests of one script that the parent makes.
 type serving struct {
-	fetch func(*http.Request) (*http.Response, error)
+	fetch fetcher
 	to    *frameWriter
 	total int
 	work  sync.WaitGroup

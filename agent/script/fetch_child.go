@@ -14,6 +14,7 @@ const (
 	MaxFetchBody     = 1 << 20 // bytes of a request's body
 	MaxFetchResponse = 5 << 20 // bytes of a response's body
 	maxHead          = 64 << 10
+	maxKey           = 1 << 20 // bytes of a name that a script looks up
 )
 
 // fetchRequest is what a child asks its parent to fetch.

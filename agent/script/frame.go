@@ -17,12 +17,13 @@ const (
 	// from the child
 	frameReady  = 'i' // an engine is prepared; nothing
 	frameFetch  = 'f' // a fetchRequest
+	frameRead   = 'g' // a readRequest, while the script waits
 	frameEnd    = 'd' // an ending
 	frameResult = 'v' // after an ending without a code: the result as JSON
 
 	// from the parent
 	frameOrder   = 'r' // an order
-	frameValues  = 'v' // after an order: a JSON list of the variables' values
+	frameValues  = 'v' // after an order: the variables' values; and what a readRequest asks for
 	frameHead    = 'h' // a fetchHead
 	frameBody    = 'b' // four bytes of a fetch's id, then a piece of its body
 	frameFetched = 'e' // a fetchHead again, whose Problem is about the body

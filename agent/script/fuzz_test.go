@@ -24,11 +24,20 @@ func FuzzConverse(f *testing.F) {
 	f.Add([]byte("v\xff\xff\xff\xff"))
 	f.Add([]byte("i\x00\x00\x00\x00"))
 	f.Add([]byte("f\x00\x00\x00\x0f{\"Method\":\"a b\"}"))
+	reads := frameWriter{out: io.Discard}
+	for _, request := range []string{`{"Number":0,"At":3}`, `{"Number":1,"Key":"a"}`, `{"Number":1,"Whole":true}`, `{"Number":9}`} {
+		reads.add(frameRead, []byte(request))
+	}
+	f.Add(reads.buf)
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		p := &process{out: bufio.NewReader(bytes.NewReader(sent))}
 		p.in.out = io.Discard
 		x := &exchange{process: p, serving: serving{to: &p.in, fetch: func(*http.Request) (*http.Response, error) { return nil, errors.New("no") }}}
-		_, _, _ = x.converse(t.Context(), nil)
+		v := &variables{}
+		if _, err := v.write(nil, []any{rows(20), map[string]any{"a": rows(3)}}); err != nil {
+			t.Fatal(err)
+		}
+		_, _, _ = x.converse(t.Context(), v)
 		x.serving.work.Wait()
 		if x.serving.total > MaxFetches+1 {
 			t.Errorf("%d requests", x.serving.total)

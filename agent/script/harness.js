@@ -4,15 +4,18 @@
 // changes them changes nothing here but what it would see itself.
 (() => {
   "use strict";
-  const { $log, $fetch, $done, $fail, $limits } = globalThis;
-  for (const name of ["$log", "$fetch", "$done", "$fail", "$limits"]) delete globalThis[name];
+  const { $log, $fetch, $read, $done, $fail, $limits } = globalThis;
+  for (const name of ["$log", "$fetch", "$read", "$done", "$fail", "$limits"]) delete globalThis[name];
   const limits = $limits();
-  const { apply, ownKeys } = Reflect;
+  const { apply, ownKeys, get, has } = Reflect;
+  const { set, deleteProperty, defineProperty: define, getOwnPropertyDescriptor, preventExtensions } = Reflect;
+  const changes = [["set", set], ["deleteProperty", deleteProperty], ["defineProperty", define], ["ownKeys", ownKeys],
+    ["getOwnPropertyDescriptor", getOwnPropertyDescriptor], ["preventExtensions", preventExtensions]];
   const { parse, stringify } = JSON;
   const { defineProperty, freeze, create, entries } = Object;
   const { slice, toLowerCase, toUpperCase } = String.prototype;
   const { then } = Promise.prototype;
-  const P = Promise, S = String, E = Error, T = TypeError, isArray = Array.isArray;
+  const P = Promise, S = String, E = Error, T = TypeError, R = RangeError, A = Array, X = Proxy, isArray = Array.isArray;
   const clip = (text, n) => (text.length > n ? apply(slice, text, [0, n]) + "…" : text);
 
   // show writes a value for a log line or a message.
@@ -136,11 +139,92 @@
     defineProperty(globalThis, name, { value, writable: true, configurable: true });
   }
 
+  // received reads values that were sent. A large one among them is an object or
+  // a list that asks for what it holds when that is read.
+  const received = (text) => {
+    const part = parse(text);
+    if (part.problem) throw new R(part.problem);
+    for (let i = 0; i < part.large.length; i++) {
+      const at = part.large[i][0], number = part.large[i][1], length = part.large[i][2];
+      part.values[at] = length < 0 ? largeObject(number) : largeList(number, length);
+    }
+    return part;
+  };
+  const own = (target, key, value) =>
+    defineProperty(target, key, { __proto__: null, value, writable: true, enumerable: true, configurable: true });
+
+  // large is an object or a list whose entries are sent when they are read: one
+  // by find, and all of them by load before anything else is done with it. From
+  // then on it is as any other.
+  const large = (target, find, load, reads) => {
+    const handler = create(null);
+    const whole = () => {
+      if (!handler.get) return;
+      load();
+      handler.get = handler.has = undefined;
+      for (let i = 0; i < changes.length; i++) handler[changes[i][0]] = undefined;
+    };
+    handler.get = (_, key, receiver) => {
+      const found = find(key);
+      if (found) return found[0];
+      if (reads(key)) whole();
+      return get(target, key, receiver);
+    };
+    handler.has = (_, key) => find(key) !== undefined || has(target, key);
+    for (let i = 0; i < changes.length; i++) {
+      handler[changes[i][0]] = (...args) => {
+        whole();
+        return apply(changes[i][1], undefined, args);
+      };
+    }
+    return new X(target, handler);
+  };
+
+  const largeObject = (number) => {
+    const target = {};
+    const known = create(null);
+    const find = (key) => {
+      if (typeof key !== "string") return undefined;
+      if (!(key in known)) {
+        const { values } = received($read(number, key, 0, false));
+        known[key] = values.length > 0 ? values : undefined;
+      }
+      return known[key];
+    };
+    const load = () => {
+      const { keys, values } = received($read(number, "", 0, true));
+      for (let i = 0; i < keys.length; i++) own(target, keys[i], known[keys[i]] ? known[keys[i]][0] : values[i]);
+    };
+    return large(target, find, load, () => false);
+  };
+
+  // What a list has that reads few of its entries.
+  const sparing = { __proto__: null, length: true, at: true, slice: true, constructor: true };
+  const listProto = A.prototype;
+  const largeList = (number, length) => {
+    const target = new A(length);
+    const known = create(null);
+    const find = (key) => {
+      const i = typeof key === "string" ? key | 0 : -1;
+      if (!(i >= 0 && i < length && S(i) === key)) return undefined;
+      if (!(key in known)) {
+        const { values } = received($read(number, "", i, false));
+        for (let j = 0; j < values.length; j++) if (!(i + j in known)) known[i + j] = [values[j]];
+      }
+      return known[key];
+    };
+    const load = () => {
+      const { values } = received($read(number, "", 0, true));
+      for (let i = 0; i < length; i++) own(target, i, i in known ? known[i][0] : values[i]);
+    };
+    return large(target, find, load, (key) => key in listProto && !(key in sparing));
+  };
+
   // run starts a script: a function that gives an async function when it is
-  // called with the values of its variables, which come as JSON.
+  // called with the values of its variables.
   const run = (script, values) => {
     try {
-      apply(then, apply(script, undefined, parse(values)), [done, (e) => fail(e, "thrown")]);
+      apply(then, apply(script, undefined, received(values).values), [done, (e) => fail(e, "thrown")]);
     } catch (e) {
       fail(e, "thrown");
     }

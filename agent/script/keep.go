@@ -1,7 +1,7 @@
 package script
 
 import (
-	"fmt"
+	"errors"
 	"runtime"
 	"slices"
 	"time"
@@ -18,7 +18,6 @@ type spawned struct {
 // keep starts every child, from one thread that lives as long as they do, and
 // ends those that are idle for long. It returns when all are gone.
 func (p *Pool) keep(l *life) {
-	keepFilesHere()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer p.endAll()
@@ -45,7 +44,6 @@ func (p *Pool) spawn(wanted bool) (*process, error) {
 	if err != nil {
 		return nil, agent.Errorf(CodeKilled, "the process for the script cannot be started").Because(err)
 	}
-	go child.wait() // ends when the child does, which keep waits for
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.all[child] = true
@@ -81,10 +79,10 @@ func (p *Pool) endAll() {
 	p.idle = nil
 	p.mu.Unlock()
 	for _, child := range children {
-		child.kill()
+		child.Kill()
 	}
 	for _, child := range children {
-		child.end()
+		child.Close()
 	}
 }
 
@@ -112,7 +110,7 @@ func (p *Pool) take(l *life) (*process, error) {
 		if child == nil {
 			break
 		}
-		if child.alive() && child.ready() == nil {
+		if child.Alive() && child.ready() == nil {
 			return child, nil
 		}
 		p.forget(child)
@@ -130,11 +128,13 @@ func (p *Pool) take(l *life) (*process, error) {
 	if err := s.process.ready(); err != nil {
 		p.forget(s.process)
 		return nil, agent.Errorf(CodeKilled, "the process for the script did not get ready").
-			Because(fmt.Errorf("%w: %v: %s", err, s.process.exit, s.process.stderr.String()))
+			Because(errors.Join(err, s.process.Err()))
 	}
 	return s.process, nil
 }
 
+// takeIdle takes the child used before the last, unless there is none: the last
+// may still be making an engine for its next script.
 func (p *Pool) takeIdle() *process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,8 +142,9 @@ func (p *Pool) takeIdle() *process {
 	if n == 0 {
 		return nil
 	}
-	child := p.idle[n-1]
-	p.idle = p.idle[:n-1]
+	i := max(0, n-2)
+	child := p.idle[i]
+	p.idle = slices.Delete(p.idle, i, i+1)
 	return child
 }
 
@@ -166,7 +167,7 @@ func (p *Pool) giveBack(l *life, child *process, last bool) {
 
 // forget ends a child.
 func (p *Pool) forget(child *process) {
-	child.end()
+	child.Close()
 	p.mu.Lock()
 	delete(p.all, child)
 	p.mu.Unlock()

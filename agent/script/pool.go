@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -36,6 +35,7 @@ const maxWaiting = 10_000
 // Pool runs scripts in a bounded number of child processes.
 type Pool struct {
 	options Options
+	inline  int // see inlineBytes
 
 	mu      sync.Mutex
 	life    *life // nil while not started
@@ -73,15 +73,12 @@ func New(o Options) *Pool {
 	if o.Idle <= 0 {
 		o.Idle = 2 * time.Minute
 	}
-	return &Pool{options: o}
+	return &Pool{options: o, inline: inlineBytes}
 }
 
 // Start makes the pool ready to run scripts until ctx ends or Stop. Processes
 // are started when they are first needed. It may be called twice.
 func (p *Pool) Start(ctx context.Context) error {
-	if len(os.Args) == 2 && os.Args[1] == childArg && !childReady {
-		return errors.New("script: this program was started as a child and did not call RunChild")
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.life != nil {
@@ -113,7 +110,7 @@ func errStopped() error { return agent.Errorf(CodeKilled, "scripts are not run n
 // Run runs a script and waits for its end. The error is one of the Codes, a
 // validation error about the call, or ctx's.
 func (p *Pool) Run(ctx context.Context, call Call) (Result, error) {
-	o, values, err := call.prepare()
+	o, values, err := call.prepare(p.inline)
 	if err != nil {
 		return Result{}, err
 	}
@@ -123,15 +120,16 @@ func (p *Pool) Run(ctx context.Context, call Call) (Result, error) {
 		return Result{}, err
 	}
 	defer p.leave(call.Owner)
-	result, err := p.try(ctx, l, o, values)
+	fetch := call.fetcher(p.options.Fetch)
+	result, err := p.try(ctx, l, o, values, fetch)
 	if errors.Is(err, errUntouched) {
-		result, err = p.try(ctx, l, o, values)
+		result, err = p.try(ctx, l, o, values, fetch)
 	}
 	return result, cause(ctx, l, err)
 }
 
 // try runs a script in one child.
-func (p *Pool) try(ctx context.Context, l *life, o order, values []byte) (Result, error) {
+func (p *Pool) try(ctx context.Context, l *life, o order, values *variables, fetch fetcher) (Result, error) {
 	child, err := p.take(l)
 	if err != nil {
 		return Result{}, err
@@ -139,7 +137,7 @@ func (p *Pool) try(ctx context.Context, l *life, o order, values []byte) (Result
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
-	result, last, err := child.run(running, o, values, p.options.Fetch)
+	result, last, err := child.run(running, o, values, fetch)
 	p.giveBack(l, child, last)
 	return result, err
 }

@@ -64,7 +64,7 @@ func TestStartStop(t *testing.T) {
 		p.Stop()
 		p.Stop()
 		for _, child := range children {
-			if child.alive() {
+			if child.Alive() {
 				t.Error("a child outlives Stop")
 			}
 		}
@@ -108,7 +108,7 @@ func TestStartContextEnds(t *testing.T) {
 	children := p.children()
 	cancel()
 	for _, child := range children {
-		<-child.exited
+		<-child.Done()
 	}
 	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); agent.ErrorCode(err) != CodeKilled {
 		t.Errorf("got %v", err)
@@ -158,7 +158,7 @@ func TestKilledChild(t *testing.T) {
 	}()
 	<-running
 	for _, child := range before { // the one that runs, and an idle one
-		child.kill()
+		child.Kill()
 	}
 	if err := <-ended; agent.ErrorCode(err) != CodeKilled {
 		t.Errorf("got %v", err)
@@ -167,7 +167,7 @@ func TestKilledChild(t *testing.T) {
 		t.Errorf("the next one: %v, %v", got.Value, err)
 	}
 	until(t, func() bool {
-		return len(slices.DeleteFunc(p.children(), func(c *process) bool { return !c.alive() })) >= 2
+		return len(slices.DeleteFunc(p.children(), func(c *process) bool { return !c.Alive() })) >= 2
 	})
 }
 
@@ -243,5 +243,33 @@ func TestBrokenChild(t *testing.T) {
 		if err := x.serving.start(t.Context(), []byte(payload)); err == nil {
 			t.Errorf("a fetch that is %s is served", name)
 		}
+	}
+}
+
+// Two children take turns, so that one makes its next engine while the other
+// runs a script; a third one rests and is ended in time.
+func TestTurnsOfChildren(t *testing.T) {
+	p := newPool(t, Options{Size: 3, Warm: 3})
+	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.idle) == 3 })
+	used := map[*process]int{}
+	var before *process
+	for range 6 {
+		if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {
+			t.Fatal(err)
+		}
+		p.mu.Lock()
+		last := p.idle[len(p.idle)-1]
+		p.mu.Unlock()
+		if last == before {
+			t.Error("a script ran in the child of the one before it")
+		}
+		before = last
+		used[last]++
+	}
+	if len(used) != 2 {
+		t.Errorf("%d children ran the scripts", len(used))
 	}
 }

@@ -2,20 +2,15 @@ package script
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"os"
-	"os/exec"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/child"
 )
 
 // grace is how long after its time a script may live, for its engine to stop
@@ -27,80 +22,32 @@ const startTime = 10 * time.Second
 
 // process is a child, seen by its parent. One goroutine uses it at a time.
 type process struct {
-	cmd    *exec.Cmd
-	in     frameWriter
-	stdin  *os.File
-	stdout *os.File
-	out    *bufio.Reader
-	stderr words
-	idle   time.Time // since when it has had nothing to do
-
-	exited chan struct{}
-	exit   error // once exited is closed
+	*child.Process
+	in   frameWriter
+	out  *bufio.Reader
+	idle time.Time // since when it has had nothing to do
 }
 
 // spawn starts a child. On Linux the child dies with the thread that calls
 // spawn.
 func spawn() (*process, error) {
-	theirIn, stdin, err := os.Pipe()
+	c, err := child.Start(role)
 	if err != nil {
 		return nil, err
 	}
-	stdout, theirOut, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(err, theirIn.Close(), stdin.Close())
-	}
-	p := &process{stdin: stdin, stdout: stdout, out: bufio.NewReaderSize(stdout, 16<<10), exited: make(chan struct{})}
-	p.in.out = stdin
-	p.cmd = exec.Command(childExecutable(), childArg)
-	p.cmd.Env = []string{}
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirIn, theirOut, &p.stderr
-	p.cmd.SysProcAttr = childAttributes()
-	p.cmd.WaitDelay = time.Second
-	err = p.cmd.Start()
-	theirIn.Close()
-	theirOut.Close()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("script: start a child: %w", err), stdin.Close(), stdout.Close())
-	}
+	p := &process{Process: c, out: bufio.NewReaderSize(c.Stdout, 16<<10)}
+	p.in.out = c.Stdin
 	return p, nil
-}
-
-// wait waits for the child's end; it is the body of a goroutine.
-func (p *process) wait() {
-	p.exit = p.cmd.Wait()
-	p.stdin.Close()
-	close(p.exited)
-}
-
-// alive tells whether the child has not ended yet.
-func (p *process) alive() bool {
-	select {
-	case <-p.exited:
-		return false
-	default:
-		return true
-	}
-}
-
-// kill ends the child at once. It may be called again, and from anywhere.
-func (p *process) kill() { _ = p.cmd.Process.Kill() }
-
-// end kills the child, waits for it, and frees what it held.
-func (p *process) end() {
-	p.kill()
-	<-p.exited
-	p.stdout.Close()
 }
 
 // ready waits until the child has an engine for the next script.
 func (p *process) ready() error {
-	_ = p.stdout.SetReadDeadline(time.Now().Add(startTime)) // pipes have deadlines
+	_ = p.Stdout.SetReadDeadline(time.Now().Add(startTime)) // pipes have deadlines
 	kind, _, err := readFrame(p.out, 0)
 	if err == nil && kind != frameReady {
 		err = errors.New("script: a child does not get ready")
 	}
-	_ = p.stdout.SetReadDeadline(time.Time{})
+	_ = p.Stdout.SetReadDeadline(time.Time{})
 	return err
 }
 
@@ -114,18 +61,19 @@ type exchange struct {
 
 // run sends the script and serves it until it has ended. last tells that the
 // child cannot be used again.
-func (p *process) run(ctx context.Context, o order, values []byte, fetch func(*http.Request) (*http.Response, error)) (r Result, last bool, err error) {
+func (p *process) run(ctx context.Context, o order, values *variables, fetch fetcher) (r Result, last bool, err error) {
 	x := &exchange{process: p, order: o, serving: serving{fetch: fetch, to: &p.in}}
-	timer := time.AfterFunc(o.Timeout+grace, func() { x.over.Store(true); p.kill() })
-	unwatch := context.AfterFunc(ctx, p.kill)
+	timer := time.AfterFunc(o.Timeout+grace, func() { x.over.Store(true); p.Kill() })
+	unwatch := context.AfterFunc(ctx, p.Kill)
 	fetching, cancel := context.WithTimeout(ctx, o.Timeout+grace)
 	end, result, err := x.converse(fetching, values)
+	r.Sent = values.sent
 	cancel()
 	// Where a kill is on its way, the child has run its last script.
 	last = !timer.Stop()
 	last = !unwatch() || last || end.Last || err != nil
 	if last {
-		p.end()
+		p.Close()
 	}
 	x.serving.work.Wait()
 	if err != nil {
@@ -146,9 +94,9 @@ func (p *process) run(ctx context.Context, o order, values []byte, fetch func(*h
 }
 
 // converse goes on until the child tells how the script ended, or an error.
-func (x *exchange) converse(ctx context.Context, values []byte) (end ending, result []byte, err error) {
+func (x *exchange) converse(ctx context.Context, values *variables) (end ending, result []byte, err error) {
 	p := x.process
-	if err := p.in.sendJSON(frameOrder, x.order, frameValues, values); err != nil {
+	if err := p.in.sendJSON(frameOrder, x.order, frameValues, values.first); err != nil {
 		return end, nil, err
 	}
 	for {
@@ -158,6 +106,11 @@ func (x *exchange) converse(ctx context.Context, values []byte) (end ending, res
 			return end, nil, err
 		case kind == frameFetch:
 			err = x.serving.start(ctx, payload)
+		case kind == frameRead:
+			var part []byte
+			if part, err = values.read(payload); err == nil {
+				err = p.in.send(frameValues, part)
+			}
 		case kind == frameEnd:
 			if err = readJSON(payload, &end); err == nil && end.Code != "" {
 				return end, nil, nil
@@ -181,16 +134,14 @@ func (x *exchange) verdict(ctx context.Context, cause error) error {
 	if x.over.Load() {
 		return agent.Errorf(CodeTimeout, "the script ran longer than %s", x.order.Timeout)
 	}
-	text := x.process.stderr.String()
-	var status *exec.ExitError
-	if errors.As(x.process.exit, &status) && status.ExitCode() == exitMemory || tookTooMuch(text) {
+	if x.process.OutOfMemory() {
 		return agent.Errorf(CodeMemory, "the script needs more than %d MB of memory", x.order.Memory>>20)
 	}
 	if x.serving.total == 0 {
 		cause = errors.Join(cause, errUntouched)
 	}
 	return agent.Errorf(CodeKilled, "the process that ran the script ended").
-		Because(fmt.Errorf("%w: %v: %s", cause, x.process.exit, text))
+		Because(errors.Join(cause, x.process.Err()))
 }
 
 // errUntouched is a cause of the error of a script that has had no effect on
@@ -198,41 +149,9 @@ func (x *exchange) verdict(ctx context.Context, cause error) error {
 // again.
 var errUntouched = errors.New("script: nothing was done yet")
 
-// tookTooMuch reads the last words of a child that the Go runtime has ended.
-func tookTooMuch(words string) bool {
-	for _, sign := range []string{"out of memory", "cannot allocate memory", "stack exceeds"} {
-		if strings.Contains(words, sign) {
-			return true
-		}
-	}
-	return false
-}
-
 func readJSON(payload []byte, into any) error {
 	if err := json.Unmarshal(payload, into); err != nil {
 		return fmt.Errorf("script: a child sends broken JSON: %w", err)
 	}
 	return nil
-}
-
-// words keeps the beginning of what a child says before it dies, where the Go
-// runtime names the reason.
-type words struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (t *words) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if room := 1<<10 - t.buf.Len(); room > 0 {
-		t.buf.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
-}
-
-func (t *words) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.buf.String()
 }

@@ -1,7 +1,7 @@
 package script
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -30,7 +30,7 @@ const (
 	MaxTimeout     = 60 * time.Second
 	MaxMemory      = 128 << 20 // bytes, and the default
 	MaxCode        = 1 << 20   // bytes
-	MaxVariables   = 16 << 20  // bytes of JSON
+	MaxVariables   = 16 << 20  // bytes of JSON that a script reads
 	MaxResult      = 4 << 20   // bytes of JSON
 )
 
@@ -56,6 +56,9 @@ type Call struct {
 	Timeout time.Duration
 	// Memory is in bytes: MaxMemory when 0, and at most that.
 	Memory int64
+	// BeforeFetch, unless nil, is called before each request of the script, more
+	// than one at a time. With an error the request is not made.
+	BeforeFetch func(context.Context) error
 	// Owner is whoever the script belongs to, an agent's id. No owner holds
 	// more than half of the pool's processes. Empty: no such bound.
 	Owner string
@@ -71,6 +74,8 @@ type Result struct {
 	// Logs are its console lines. They are there also beside an error, unless
 	// the process was killed.
 	Logs []Log
+	// Sent is how many bytes of its variables, as JSON, it was sent.
+	Sent int
 }
 
 // Log is one line of a script's console.
@@ -112,9 +117,8 @@ type order struct {
 	Fetch      bool // there is somebody who fetches
 }
 
-// prepare checks a call and makes the order and the JSON list of the values of
-// its variables.
-func (c Call) prepare() (order, []byte, error) {
+// prepare checks a call and makes the order and its variables.
+func (c Call) prepare(inline int) (order, *variables, error) {
 	o := order{Code: c.Code, Expression: c.Expression, Timeout: c.Timeout, Memory: c.Memory}
 	if len(c.Code) > MaxCode {
 		return o, nil, agent.Invalid("code", fmt.Sprintf("must have at most %d bytes", MaxCode))
@@ -131,13 +135,23 @@ func (c Call) prepare() (order, []byte, error) {
 	if o.Memory < 1<<20 || o.Memory > MaxMemory {
 		return o, nil, agent.Invalid("memory", fmt.Sprintf("must be from 1 to %d MB", MaxMemory>>20))
 	}
-	values, err := c.values(&o)
-	return o, values, err
+	list, err := c.values(&o)
+	if err != nil {
+		return o, nil, err
+	}
+	v := &variables{inline: inline}
+	if v.first, err = v.write(nil, list); err != nil {
+		return o, nil, agent.Invalid("variables", "cannot be written as JSON").Because(err)
+	}
+	if len(v.first) > MaxVariables {
+		return o, nil, agent.Invalid("variables", fmt.Sprintf("must have at most %d bytes as JSON", MaxVariables))
+	}
+	return o, v, nil
 }
 
 // values also fills in the names of an order. A name that is not given has no
 // value at the end of the list, which makes it undefined.
-func (c Call) values(o *order) ([]byte, error) {
+func (c Call) values(o *order) ([]any, error) {
 	for name := range c.Variables {
 		if issue := CheckName(name); issue != "" {
 			return nil, agent.Invalid("variables", "name "+agent.Clip(name, 50)+" "+issue)
@@ -154,12 +168,5 @@ func (c Call) values(o *order) ([]byte, error) {
 			o.Names = append(o.Names, name)
 		}
 	}
-	text, err := json.Marshal(list)
-	if err != nil {
-		return nil, agent.Invalid("variables", "cannot be written as JSON").Because(err)
-	}
-	if len(text) > MaxVariables {
-		return nil, agent.Invalid("variables", fmt.Sprintf("must have at most %d bytes as JSON", MaxVariables))
-	}
-	return text, nil
+	return list, nil
 }

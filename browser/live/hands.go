@@ -29,7 +29,7 @@ const maxSelection = 256 << 10
 type Hands struct {
 	live    *Live
 	session *browser.Session
-	pageID  string // acts here when a message names no tab; "": in the active one
+	pageID  string // acts here when a message names no open tab; "": in the active one
 
 	page    *browser.Page // whose DevTools session cdp is
 	cdp     playwright.CDPSession
@@ -40,7 +40,7 @@ type Hands struct {
 }
 
 // Hands lets a person act in a session, in the tab of this id unless a message
-// names another; "" is the active one. The caller closes them.
+// names another open one; "" is the active one. The caller closes them.
 func (l *Live) Hands(s *browser.Session, pageID string) *Hands {
 	return &Hands{live: l, session: s, pageID: pageID, moving: func() {}}
 }
@@ -57,7 +57,7 @@ func (h *Hands) Close() {
 // send back; nil for nothing. Faults of the message are INVALID_ACTION.
 func (h *Hands) Do(ctx context.Context, in Input) (answer []byte, err error) {
 	h.session.Touch()
-	page, err := h.target(in.PageID)
+	page, err := h.target(in)
 	if err != nil {
 		return nil, err
 	}
@@ -85,20 +85,32 @@ func (h *Hands) Do(ctx context.Context, in Input) (answer []byte, err error) {
 	}
 }
 
-// target is the tab that a message means.
-func (h *Hands) target(id string) (*browser.Page, error) {
-	if id == "" {
-		id = h.pageID
+// target returns the tab that a message means: the one that it names, else the
+// one that h is bound to, else the active one. Viewers have names of their own
+// for what they show ("default"), so an unknown id counts as none, but for
+// closing and selecting tabs, where it is that of a tab which is gone.
+func (h *Hands) target(in Input) (*browser.Page, error) {
+	if in.PageID != "" && in.PageID != defaultPage {
+		page := h.session.Page(in.PageID)
+		if page != nil {
+			return page, nil
+		}
+		if in.Kind == "closeTab" || in.Kind == "selectTab" {
+			return nil, agent.NotFound("page", in.PageID)
+		}
 	}
 	page := h.session.ActivePage()
-	if id != "" {
-		page = h.session.Page(id)
+	if h.pageID != "" {
+		page = h.session.Page(h.pageID)
 	}
 	if page == nil {
-		return nil, agent.NotFound("page", id)
+		return nil, agent.NotFound("page", h.pageID)
 	}
 	return page, nil
 }
+
+// defaultPage is what Steel's viewer calls the only tab that it shows.
+const defaultPage = "default"
 
 // hold opens a DevTools session with a tab, and keeps it until another tab is
 // acted in.

@@ -184,6 +184,7 @@ func (in *Input) navigation(f fields) error {
 		if in.URL == "" || len(in.URL) > maxURL {
 			return invalid("url", "is required, and at most 32 KB long")
 		}
+		in.URL = completeAddress(in.URL)
 		return nil
 	}
 	return invalid("action", "must be goto, back, forward or refresh")

@@ -3,6 +3,7 @@ package live
 import (
 	"encoding/json"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -135,4 +136,38 @@ func FuzzParseInput(f *testing.F) {
 		}
 		_, _ = in.Key.text(), in.Key.virtualID()
 	})
+}
+
+func TestCompleteAddress(t *testing.T) {
+	for typed, want := range map[string]string{
+		"127.0.0.1:8080":           "http://127.0.0.1:8080",
+		"127.0.0.1:8080/a?b=c:d":   "http://127.0.0.1:8080/a?b=c:d",
+		"127.0.0.1":                "http://127.0.0.1",
+		"192.168.1.5/admin":        "http://192.168.1.5/admin",
+		"[::1]:3000":               "http://[::1]:3000",
+		"[::1]":                    "http://[::1]",
+		"localhost:3000":           "http://localhost:3000",
+		"localhost":                "http://localhost",
+		"LOCALHOST:3000/x":         "http://LOCALHOST:3000/x",
+		"printer.local":            "http://printer.local",
+		"nas:5000":                 "http://nas:5000",
+		"nas":                      "http://nas",
+		"example.com:8080":         "http://example.com:8080",
+		"example.com:443":          "https://example.com:443",
+		"127.0.0.1:8443":           "https://127.0.0.1:8443",
+		"example.com":              "https://example.com",
+		"www.example.com/a?b#c":    "https://www.example.com/a?b#c",
+		"example.com/127.0.0.1:80": "https://example.com/127.0.0.1:80",
+		"http://example.com":       "http://example.com",
+		"https://127.0.0.1:8080":   "https://127.0.0.1:8080",
+		"about:blank":              "about:blank",
+		"javascript:alert(1)":      "javascript:alert(1)",
+		"file:///etc/passwd":       "file:///etc/passwd",
+		"mailto:a@example.com":     "mailto:a@example.com",
+	} {
+		in, err := ParseInput([]byte(`{"type":"navigation","url":` + strconv.Quote(" "+typed+" ") + `}`))
+		if err != nil || in.URL != want {
+			t.Errorf("%q becomes %q, want %q (%v)", typed, in.URL, want, err)
+		}
+	}
 }

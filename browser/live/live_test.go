@@ -5,6 +5,8 @@ import (
 	"image"
 	"strings"
 	"testing"
+
+	"satchel/browser"
 )
 
 var pages = map[string]string{
@@ -110,4 +112,56 @@ func TestKeys(t *testing.T) {
 	v.until(t, "the way back", func(m seen) bool { return m.Title == "Form" })
 	h.do(t, `{"type":"navigation","event":{"action":"forward"}}`)
 	v.until(t, "the way forward", func(m seen) bool { return m.Title == "Done" })
+}
+
+// Viewers name the tab of their socket by names of their own: Steel's says
+// "default".
+func TestUnknownPageIDs(t *testing.T) {
+	st := newStage(t, pages)
+	s := st.session(t, "/")
+	first := s.ActivePage()
+	second, err := s.OpenPage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, free := st.live.Hands(s, first.ID()), st.live.Hands(s, "")
+	defer bound.Close()
+	defer free.Close()
+	for _, c := range []struct {
+		name   string
+		hands  *Hands
+		kind   string
+		pageID string
+		want   *browser.Page
+	}{
+		{"bound, none", bound, "mouseEvent", "", first},
+		{"bound, default", bound, "mouseEvent", "default", first},
+		{"bound, unknown", bound, "keyEvent", "page-x", first},
+		{"bound, another tab", bound, "mouseEvent", second.ID(), second},
+		{"bound, default to close", bound, "closeTab", "default", first},
+		{"not bound, none", free, "mouseEvent", "", second},
+		{"not bound, default", free, "navigation", "default", second},
+		{"not bound, unknown", free, "mouseEvent", "0", second},
+		{"not bound, the other tab", free, "mouseEvent", first.ID(), first},
+		{"not bound, default to close", free, "closeTab", "default", second},
+		// Closing a closed tab a second time must not close another.
+		{"bound, unknown to close", bound, "closeTab", "page-x", nil},
+		{"not bound, unknown to close", free, "closeTab", "page-x", nil},
+		{"not bound, unknown to show", free, "selectTab", "page-x", nil},
+	} {
+		page, err := c.hands.target(Input{Kind: c.kind, PageID: c.pageID})
+		if page != c.want || (err == nil) != (c.want != nil) {
+			t.Errorf("%s: %v, %v", c.name, page, err)
+		}
+	}
+	bound.do(t, `{"type":"navigation","pageId":"default","event":{"url":"`+st.site.URL+`/two"}}`)
+	v := st.watch(t, s, Watch{PageID: first.ID()})
+	v.until(t, "the tab of the socket", func(m seen) bool { return m.Title == "Two" })
+	if err := first.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-first.Done()
+	if page, err := bound.target(Input{Kind: "mouseEvent", PageID: "default"}); err == nil {
+		t.Errorf("input for a closed tab goes to %v", page)
+	}
 }

@@ -52,7 +52,6 @@ func BenchmarkDispatch(b *testing.B) {
 			return len(events), nil
 		}
 		d := New(f, quiet, Consumer{Name: "one", Handle: handle}, Consumer{Name: "two", Handle: handle})
-		d.Wake(f.Default())
 		begin(b, d)
 		for n := 0; n < 2*b.N; {
 			n += <-done

@@ -5,19 +5,16 @@
 // wrote it, and those of one agent in their order. How far it has come is a row
 // of the agent's file, so a kill at any point repeats at most the last batch;
 // consumers tell a repeat by the event's id. Consumers and agents do not wait
-// for each other. Agents at rest cost nothing: a commit that wrote events wakes
-// the dispatcher, and the catalog knows at the start whose events are left.
+// for each other. Agents without events cost nothing.
 package dispatch
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
-	"sync"
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/work"
 	"satchel/store"
 )
 
@@ -44,52 +41,44 @@ const (
 	longestRetry  = time.Minute
 	giveUpAfter   = 10 // failures of the same event, about four minutes
 
-	// pace is the least time from one turn of an agent to the next, so that a
-	// turn takes many events at the cost of one, and deafPace that of an agent
-	// where nobody listens to any.
-	pace     = 5 * time.Millisecond
-	deafPace = 100 * time.Millisecond
+	// interval is the least time from one turn of an agent to the next, so that
+	// a turn takes many events at the cost of one, and idleInterval that of an
+	// agent where nobody subscribes to any.
+	interval     = 5 * time.Millisecond
+	idleInterval = 100 * time.Millisecond
 )
 
 // Dispatcher runs consumers over the agents of a folder.
 type Dispatcher struct {
-	folder *store.Folder
-	lanes  []*lane
-
-	startMu sync.Mutex
-	stop    context.CancelFunc
-	running sync.WaitGroup
+	consumers []*consumer
 }
 
 // New makes a dispatcher over the agents of a folder. log may be nil.
 func New(folder *store.Folder, log *slog.Logger, consumers ...Consumer) *Dispatcher {
+	return newDispatcher(folder, log, work.Exponential(firstRetry, longestRetry), consumers...)
+}
+
+func newDispatcher(folder *store.Folder, log *slog.Logger, backoff func(failures int, err error) time.Duration, consumers ...Consumer) *Dispatcher {
 	if log == nil {
 		log = slog.Default()
 	}
-	d := &Dispatcher{folder: folder}
+	d := &Dispatcher{}
 	for _, c := range consumers {
-		d.lanes = append(d.lanes, &lane{Consumer: c, log: log.With("consumer", c.Name), owner: d,
-			agents: map[*store.DB]*visit{}, after: time.AfterFunc})
+		d.consumers = append(d.consumers, newConsumer(c, log, backoff))
 	}
+	folder.OnPending(func(db *store.DB, p store.Pending) {
+		for _, c := range d.consumers {
+			c.queue.EnqueueAt(db, p.Events.Time)
+		}
+	})
 	return d
 }
 
 // Start begins to deliver, first what was left. It returns at once and may be
 // called twice. The work ends with ctx or Stop.
 func (d *Dispatcher) Start(ctx context.Context) error {
-	d.startMu.Lock()
-	defer d.startMu.Unlock()
-	if d.stop != nil {
-		return nil
-	}
-	ctx, d.stop = context.WithCancel(ctx)
-	for _, l := range d.lanes {
-		l.begin(ctx)
-	}
-	for _, db := range d.folder.Agents() {
-		if db.Behind() {
-			d.Wake(db)
-		}
+	for _, c := range d.consumers {
+		c.queue.Start(ctx)
 	}
 	return nil
 }
@@ -97,97 +86,19 @@ func (d *Dispatcher) Start(ctx context.Context) error {
 // Stop ends the work and waits until nothing runs. What is left goes on with
 // the next Start, in this process or another.
 func (d *Dispatcher) Stop() {
-	d.startMu.Lock()
-	defer d.startMu.Unlock()
-	if d.stop == nil {
-		return
-	}
-	d.stop()
-	for _, l := range d.lanes {
-		l.end()
-	}
-	d.running.Wait()
-	d.stop = nil
-}
-
-// Wake tells that an agent may have events to deliver. It returns at once.
-// Before Start the work waits for it.
-func (d *Dispatcher) Wake(db *store.DB) {
-	for _, l := range d.lanes {
-		l.wake(db)
+	for _, c := range d.consumers {
+		c.queue.Stop()
 	}
 }
 
-// turn is what came of one.
-type turn struct {
-	more bool // there may be other events
-	deaf bool // nobody listens to any event of this agent
-}
-
-// turn hands the next events of an agent to the consumer.
-func (l *lane) turn(ctx context.Context, db *store.DB, limit int) (turn, error) {
-	u, err := db.Undelivered(ctx, l.Name, limit)
-	if err != nil {
-		return turn{}, err
-	}
-	passed, wanted := u.Last, u.Events
-	if l.Triggers {
-		wanted = l.wanted(db, u)
-	}
-	if len(wanted) > 0 {
-		var handled int
-		if handled, err = l.handle(ctx, db, wanted); handled < len(wanted) {
-			passed = wanted[handled].Seq - 1
+// Wait returns when every consumer has passed the events of an agent that were
+// there when it was called, or with the error of ctx.
+func (d *Dispatcher) Wait(ctx context.Context, db *store.DB) error {
+	for _, c := range d.consumers {
+		c.queue.Enqueue(db)
+		if err := c.queue.Wait(ctx, db); err != nil {
+			return err
 		}
 	}
-	if passed <= u.After {
-		return turn{deaf: u.Deaf}, err
-	}
-	if err := db.PassEvents(context.WithoutCancel(ctx), l.Name, passed); err != nil {
-		return turn{}, err
-	}
-	return turn{more: u.More || passed < u.Last, deaf: u.Deaf}, err
-}
-
-// wanted picks the events that may start work.
-func (l *lane) wanted(db *store.DB, u store.Undelivered) []agent.Event {
-	if u.Status != agent.StatusActive {
-		return nil
-	}
-	wanted := make([]agent.Event, 0, len(u.Events))
-	for _, e := range u.Events {
-		if e.Seq <= u.Woken {
-			continue
-		}
-		if e.Depth < agent.MaxEventDepth {
-			wanted = append(wanted, e)
-		} else {
-			l.log.Warn("an event starts nothing: a chain of executions is too long", "agent", db.ID(), "event", e.Type, "depth", e.Depth)
-		}
-	}
-	return wanted
-}
-
-// guarded runs fn; its panic is an error.
-func guarded(fn func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-		}
-	}()
-	return fn()
-}
-
-// handle calls the consumer within its time; its panic is an error.
-func (l *lane) handle(ctx context.Context, db *store.DB, events []agent.Event) (done int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
-	defer cancel()
-	err = guarded(func() (err error) {
-		done, err = l.Handle(ctx, db, events)
-		return err
-	})
-	if err == nil && done < len(events) {
-		err = fmt.Errorf("%d of %d events were handled", done, len(events))
-	}
-	return min(max(done, 0), len(events)), err
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/work"
 	"satchel/store"
 )
 
@@ -105,7 +106,6 @@ func (e *ear) next(tb testing.TB) told {
 func run(tb testing.TB, f *store.Folder, consumers ...Consumer) *Dispatcher {
 	tb.Helper()
 	d := New(f, quiet, consumers...)
-	f.OnEvents(d.Wake)
 	begin(tb, d)
 	return d
 }
@@ -245,13 +245,13 @@ func TestResting(t *testing.T) {
 	}
 }
 
-// passed waits until every lane has no work for an agent left.
+// passed waits until every consumer has no work for an agent left.
 func passed(tb testing.TB, d *Dispatcher, db *store.DB) {
 	tb.Helper()
 	d.Stop()
-	for _, l := range d.lanes {
+	for _, c := range d.consumers {
 		for {
-			turn, err := l.turn(tb.Context(), db, batchSize)
+			turn, err := c.turn(tb.Context(), db, batchSize)
 			if err != nil {
 				tb.Fatal(err)
 			}
@@ -269,7 +269,7 @@ func TestDeepEvents(t *testing.T) {
 	triggers, tells := newEar(), newEar()
 	run(t, f, triggers.consumer("t", true), tells.consumer("n", false))
 	for _, depth := range []int{1, agent.MaxEventDepth, agent.MaxEventDepth - 1, agent.MaxEventDepth + 5} {
-		if _, err := f.Default().CreateContact(store.WithDepth(t.Context(), depth), agent.ContactChange{Name: agent.Some("x")}); err != nil {
+		if _, err := f.Default().CreateContact(store.WithChain(t.Context(), agent.Chain{Depth: depth}), agent.ContactChange{Name: agent.Some("x")}); err != nil {
 			t.Fatal(err)
 		}
 		tells.next(t)
@@ -279,16 +279,14 @@ func TestDeepEvents(t *testing.T) {
 	}
 }
 
-// impatient makes a dispatcher's waits pass at once and tells them.
-func impatient(d *Dispatcher) chan time.Duration {
+// impatient makes a dispatcher whose waits pass at once and are noted.
+func impatient(f *store.Folder, consumers ...Consumer) (*Dispatcher, chan time.Duration) {
 	waits := make(chan time.Duration, 1000)
-	for _, l := range d.lanes {
-		l.after = func(wait time.Duration, f func()) *time.Timer {
-			waits <- wait
-			return time.AfterFunc(0, f)
-		}
-	}
-	return waits
+	backoff := work.Exponential(firstRetry, longestRetry)
+	return newDispatcher(f, quiet, func(failures int, err error) time.Duration {
+		waits <- backoff(failures, err)
+		return 0
+	}, consumers...), waits
 }
 
 // TestRetries: an event that fails is tried again, with growing waits, and
@@ -310,13 +308,10 @@ func TestRetries(t *testing.T) {
 		}
 		return nil
 	}
-	d := New(f, quiet, e.consumer("c", false))
-	waits := impatient(d)
+	d, waits := impatient(f, e.consumer("c", false))
 	for _, name := range []string{"good", "bad", "behind", "panics", "last"} {
 		contact(t, f.Default(), name)
 	}
-	f.OnEvents(d.Wake)
-	d.Wake(f.Default())
 	begin(t, d)
 	var order []string
 	for range 5 {
@@ -345,9 +340,7 @@ func TestGivesUp(t *testing.T) {
 		}
 		return nil
 	}
-	d := New(f, quiet, e.consumer("c", false))
-	waits := impatient(d)
-	f.OnEvents(d.Wake)
+	d, waits := impatient(f, e.consumer("c", false))
 	begin(t, d)
 	contact(t, f.Default(), "poison")
 	contact(t, f.Default(), "behind")
@@ -372,7 +365,6 @@ func TestStopCuts(t *testing.T) {
 		<-ctx.Done()
 		return 0, ctx.Err()
 	}})
-	f.OnEvents(d.Wake)
 	begin(t, d)
 	contact(t, f.Default(), "x")
 	<-begun
@@ -408,12 +400,8 @@ func TestStartStop(t *testing.T) {
 	}
 	<-written
 	idle(t, f.Default(), e)
-	for _, l := range d.lanes {
-		l.mu.Lock()
-		if len(l.line) > 0 || len(l.agents) > 1 {
-			t.Errorf("%d agents in line, %d known", len(l.line), len(l.agents))
-		}
-		l.mu.Unlock()
+	if err := d.Wait(t.Context(), f.Default()); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -421,15 +409,17 @@ func TestStartStop(t *testing.T) {
 func TestDeletedAgent(t *testing.T) {
 	f := openFolder(t, t.TempDir())
 	db := makeAgent(t, f, "a")
+	contact(t, db, "left")
 	d := New(f, quiet, newEar().consumer("c", false))
-	d.Wake(db)
 	if err := f.DeleteAgent(db); err != nil {
 		t.Fatal(err)
 	}
 	begin(t, d)
-	l := d.lanes[0]
-	d.Stop() // waits for the turn, if it began
-	if l.serve(t.Context()); len(l.agents) != 0 {
-		t.Errorf("%d agents are left", len(l.agents))
+	c := d.consumers[0]
+	if err := c.queue.Wait(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	if stats := c.queue.Stats(); stats.Ready+stats.Running > 0 || len(c.failing) > 0 {
+		t.Errorf("something is left: %+v", stats)
 	}
 }

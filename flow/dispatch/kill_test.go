@@ -42,7 +42,6 @@ func deliver(path string) {
 		_, err := fmt.Println(e.Seq)
 		return err
 	})})
-	f.OnEvents(d.Wake)
 	if err := d.Start(context.Background()); err != nil {
 		os.Exit(1)
 	}

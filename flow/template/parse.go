@@ -43,6 +43,7 @@ type Template struct {
 type part struct {
 	text string
 	expr *expression
+	end  int // in the whole text, in bytes
 }
 
 // expression is what stands between {{ and }}.
@@ -77,20 +78,38 @@ func Parse(text string) (*Template, error) {
 			break
 		}
 		if open > 0 {
-			t.parts = append(t.parts, part{text: text[p.at : p.at+open]})
+			t.parts = append(t.parts, part{text: text[p.at : p.at+open], end: p.at + open})
 		}
 		p.at += open
 		expr, err := p.template()
 		if err != nil {
 			return nil, err
 		}
-		t.parts = append(t.parts, part{expr: expr})
+		t.parts = append(t.parts, part{expr: expr, end: p.at})
 	}
 	if p.at < len(text) {
-		t.parts = append(t.parts, part{text: text[p.at:]})
+		t.parts = append(t.parts, part{text: text[p.at:], end: len(text)})
 	}
 	t.whole = len(t.parts) == 1 && t.parts[0].expr != nil
 	return t, nil
+}
+
+// Spans returns where the templates of a text begin and end, in bytes. The
+// error is a *SyntaxError.
+func Spans(text string) ([][2]int, error) {
+	t, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var spans [][2]int
+	start := 0
+	for _, p := range t.parts {
+		if p.expr != nil {
+			spans = append(spans, [2]int{start, p.end})
+		}
+		start = p.end
+	}
+	return spans, nil
 }
 
 // parser walks over a text; at is where it stands.

@@ -29,22 +29,23 @@ export async function people(page, { agent, at, signal }) {
 export async function keys(page, { signal, refresh }) {
   const shown = h("div");
   let offset = 0;
-  const { open } = await get("version", {}, signal);
+  const { open, default_role: role } = await get("version", {}, signal);
   const { meta } = await get("keys", { limit: 1 }, signal);
   const first = open && !meta.total;
+  const without = open && !first ? "" : strangers(role);
   const load = async () => {
     const found = await get("keys", { limit: 25, offset }, signal);
     shown.replaceChildren(table([
       ["Name", (k) => h("bdi", {}, k.name)], ["Key", (k) => h("code", {}, `${k.prefix}…`)], ["Role", (k) => badge(k.role)],
       ["Agents", (k) => (k.agents.includes("*") ? "all" : k.agents.join(", "))],
       ["Made", (k) => when(k.created_at)], ["Ends", (k) => when(k.expires_at)],
-      ["", (k) => ask("Revoke", `Revoke ${k.name}?`, "Whoever uses this key is refused from now on. This cannot be undone.",
+      ["", (k) => ask("Revoke", `Revoke ${k.name}?`, "Whoever uses this key, or a key that was made with it, is refused from now on. This cannot be undone.",
         async () => { await remove(path("keys", k.id)); await load(); }, k.name), "actions"],
     ], found.keys, first ? "No keys yet." : "There are no keys that you may see."), found.meta.total ? pager(found.meta, (next) => { offset = next; return load(); }) : "");
   };
   page.append(h("p", { class: "crumb" }, h("a", { href: "#/" }, "All agents")), h("h1", { tabindex: -1 }, "API keys"),
-    first ? h("div", { class: "card warn" }, h("p", {}, h("strong", {}, "This server is open: everyone who reaches it acts as owner.")), h("p", {}, closing)) : "",
-    h("div", { class: "row" }, h("span", { class: "grow" }), h("button", { type: "button", class: "main", click: () => create(first, refresh) },
+    first ? h("div", { class: "card warn" }, h("p", {}, h("strong", {}, "This server is open: everyone who reaches it acts as owner.")), h("p", {}, closing), h("p", {}, without)) : h("p", { class: "hint" }, without),
+    h("div", { class: "row" }, h("span", { class: "grow" }), h("button", { type: "button", class: "main", click: () => create(first, without, refresh) },
       first ? "Make the first key" : "New key")), shown);
   await load();
 }
@@ -52,9 +53,17 @@ export async function keys(page, { signal, refresh }) {
 const closing = "The first key closes it at once and for good: from then on every program needs a key or an identity, this console too, "
   + "and revoking all keys does not open it again. (A server that was started with --no-auth stays open.)";
 
-async function create(first, refresh) {
+const granted = { viewer: "read and search the default agent, its contacts and conversations included", admin: "read and change the default agent" };
+
+/** What callers without a key or an identity may do under access control. */
+export function strangers(role) {
+  const may = granted[role] ? `may ${granted[role]}, and nothing else` : "may do nothing";
+  return `Callers without a key or an identity ${may}. The operator sets this with SATCHEL_DEFAULT_ROLE or --default-role: viewer, admin or none.`;
+}
+
+async function create(first, without, refresh) {
   const { agents } = await get("agents", { limit: 200 });
-  dialog(first ? "Make the first key" : "New key", (close) => [first ? h("div", { class: "card warn" }, h("p", {}, closing)) : "", form([
+  dialog(first ? "Make the first key" : "New key", (close) => [first ? h("div", { class: "card warn" }, h("p", {}, closing), h("p", {}, without)) : h("p", { class: "hint" }, without), form([
     { name: "name", label: "Name", required: true, value: first ? "console" : "", hint: "What the key is for." },
     { name: "role", label: "Role", type: "select", options: roles, value: first ? "owner" : "viewer",
       hint: first ? "A key of an owner for all agents can make other keys; without one, only the server's operator can." : undefined },

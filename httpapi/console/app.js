@@ -16,7 +16,7 @@ import { sessions } from "./sessions.js";
 import { tools } from "./tools.js";
 import { sql } from "./sql.js";
 import { settings } from "./settings.js";
-import { keys, people } from "./access.js";
+import { keys, people, strangers } from "./access.js";
 import { logs } from "./logs.js";
 
 const sections = {
@@ -97,9 +97,11 @@ async function mode() {
   document.querySelector(".brand").title = `Satchel ${version.version}`;
 }
 
-function askKey() {
+async function askKey() {
+  const { open, default_role: role } = await get("version");
   dialog("API key", (close) => [
     h("p", {}, "Sent with every request of this tab, and forgotten when the tab is closed."),
+    h("p", { class: "hint" }, open ? "This server is open: no key is needed." : strangers(role)),
     form([{ name: "key", label: "Key", type: "password", value: key.get(), placeholder: "satchel_…" }], {
       submit: "Use it", cancel: close,
       run: async (values) => { key.set(values.key.trim()); close(); await refresh(); },
@@ -110,7 +112,7 @@ function refreshKey() {
   document.getElementById("key").textContent = key.get() ? "API key ✓" : "API key";
 }
 
-document.getElementById("key").addEventListener("click", askKey);
+document.getElementById("key").addEventListener("click", () => askKey().catch(tell));
 addEventListener("hashchange", () => show().then(() => main.querySelector("h1")?.focus()));
 refreshKey();
 mode().catch(tell);

@@ -160,7 +160,7 @@ function waiting(r, node, actions) {
   const resume = (data) => post(actions.at("resume"), { node_id: r.node_id, path: placeOf(r) || undefined, data });
   if (r.type === "workflow") return h("p", { class: "hint" }, "It waits for the execution that it started.");
   if (r.type !== "approval") return button("Go on now", () => goOn(resume));
-  const told = [node?.data?.title, node?.data?.message].filter((t) => typeof t === "string");
+  const told = [r.approval?.title, r.approval?.message].filter(Boolean);
   const decide = (decision) => async () => resume({ decision, comment: said.value });
   const said = h("input", { type: "text", "aria-label": "Comment", placeholder: "Comment", maxlength: 10000 });
   return h("div", {}, told.map((t) => h("p", { class: "text" }, t)), h("div", { class: "row" }, said,

@@ -187,10 +187,9 @@ $("done").onclick = async () => {
 // Navigation.
 $("bar").onsubmit = (e) => {
   e.preventDefault();
-  let url = $("address").value.trim();
+  const url = $("address").value.trim();
   if (!url) return;
-  if (!/^[a-z][a-z0-9+.-]*:/i.test(url) || /^[^/:]+:\d+(\/|$)/.test(url)) url = (/^(localhost|[\d.]+|\[[\da-f:]+\])(:|\/|$)/i.test(url) ? "http://" : "https://") + url;
-  send({ type: "navigation", action: "goto", url });
+  send({ type: "navigation", action: "goto", url }); // the server adds the scheme
   $("stage").focus();
 };
 $("address").onfocus = () => $("address").select();

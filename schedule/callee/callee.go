@@ -9,11 +9,9 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/chat"
-	"satchel/crawl"
 	"satchel/flow"
 	"satchel/schedule"
 	"satchel/store"
-	"satchel/vector"
 )
 
 // House is who does the work that schedules call for.
@@ -21,8 +19,6 @@ type House struct {
 	Engine  *flow.Engine
 	Chat    *chat.Chat
 	Toolbox *chat.Toolbox
-	Index   *vector.Index
-	Crawler *crawl.Crawler
 }
 
 // Runners are the house's for schedule.Options, by callback_type.

@@ -24,8 +24,6 @@ func (h House) source(ctx context.Context, db *store.DB, c schedule.Callback) (s
 	if _, err := db.RestartSource(ctx, id, agent.SourceUpdating); err != nil && agent.ErrorCode(err) != agent.CodeConflict {
 		return "", err
 	}
-	h.Crawler.Kick(db)
-	h.Index.Kick(db)
 	c.Began("")
 	ctx, cancel := context.WithTimeoutCause(ctx, sourceTime, agent.Errorf(agent.CodeUpstream, "the source was not ready within %s", sourceTime))
 	defer cancel()

@@ -20,7 +20,7 @@ func reference(t testing.TB) func(text string) []string {
 	}
 	t.Cleanup(func() { db.Close() })
 	db.SetMaxOpenConns(1)
-	schema, err := os.ReadFile("../schema.sql")
+	schema, err := os.ReadFile("../migrations/0001.sql")
 	if err != nil {
 		t.Fatal(err)
 	}

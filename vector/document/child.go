@@ -4,15 +4,16 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
-	"runtime/metrics"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"satchel/agent"
+	"satchel/agent/child"
 )
 
 // HTML, DOCX and PDF are parsed by code that builds trees of unbounded size or
@@ -21,8 +22,8 @@ import (
 // with lines of JSON (childLine) on its standard output, and dies with its
 // parent: the parent keeps the child's input open for as long as it lives.
 
-// childArg is the one argument of a child.
-const childArg = "read-document"
+// role is the role of a child.
+const role = "read-document"
 
 // childTask is what a child is told before the file's bytes.
 type childTask struct {
@@ -42,12 +43,6 @@ type childLine struct {
 	Code    agent.Code `json:",omitempty"`
 	Message string     `json:",omitempty"`
 }
-
-// The exit codes of a child that stops without a last line.
-const (
-	exitOrphaned = 3
-	exitMemory   = 4
-)
 
 // maxPiece is the longest text in one line of a child's answer, in bytes.
 const maxPiece = 32 << 10
@@ -87,28 +82,25 @@ var extractors = map[Format]extractor{
 //		return
 //	}
 func RunChild(args []string) bool {
-	if len(args) != 1 || args[0] != childArg {
+	if !child.Is(role, args) {
 		return false
 	}
-	childReady = true
 	out := bufio.NewWriterSize(os.Stdout, 64<<10)
 	serveChild(bufio.NewReader(os.Stdin), json.NewEncoder(out))
 	out.Flush()
 	return true
 }
 
-// childReady is set in a child that has come to its work.
-var childReady bool
-
 func serveChild(stdin *bufio.Reader, out *json.Encoder) {
 	out.SetEscapeHTML(false)
 	task, data, err := receiveTask(stdin)
 	if err != nil {
-		os.Exit(exitOrphaned)
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(child.ExitOrphaned)
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, stdin)
-		os.Exit(exitOrphaned)
+		os.Exit(child.ExitOrphaned)
 	}()
 	s := &sink{left: task.Limits.Text, limit: task.Limits.Text}
 	s.emit = func(page int, text string) error {
@@ -152,26 +144,17 @@ func receiveTask(stdin *bufio.Reader) (task childTask, data []byte, err error) {
 	if err := json.Unmarshal(line, &task); err != nil {
 		return task, nil, err
 	}
-	debug.SetMaxStack(256 << 20)
 	debug.SetMemoryLimit(task.Limits.Memory * 3 / 4)
-	limitProcess(task.Limits)
-	go watchMemory(uint64(task.Limits.Memory))
+	most := child.Memory() + uint64(task.Limits.Memory)
+	// There may be two threads at work in each second.
+	limits := child.Limits{Memory: uint64(task.Limits.Memory), CPU: 2*task.Limits.Time + 2*time.Second}
+	if err := limits.Apply(); err != nil {
+		return task, nil, err
+	}
+	go child.WatchMemory(func() uint64 { return most })
 	data = make([]byte, task.Size)
 	_, err = io.ReadFull(stdin, data)
 	return task, data, err
-}
-
-// watchMemory ends the process when it holds more than limit bytes.
-func watchMemory(limit uint64) {
-	samples := []metrics.Sample{
-		{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
-	}
-	for range time.Tick(10 * time.Millisecond) {
-		metrics.Read(samples)
-		if samples[0].Value.Uint64()-samples[1].Value.Uint64() > limit {
-			os.Exit(exitMemory)
-		}
-	}
 }
 
 // extract runs a format's extractor. A panic in a library is a broken file.

@@ -2,6 +2,8 @@ package document
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -39,6 +41,15 @@ func wholeRunes(data []byte) []byte {
 		}
 	}
 	return data
+}
+
+// MediaTypes returns the Content-Types of the files that are kept.
+func MediaTypes() []string {
+	types := map[string]bool{}
+	for _, format := range byExtension {
+		types[format.MediaType()] = true
+	}
+	return slices.Sorted(maps.Keys(types))
 }
 
 // MediaType is the Content-Type that a file of the format is kept with.

@@ -2,19 +2,16 @@ package document
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"runtime"
 	"strings"
-	"time"
 
 	"satchel/agent"
+	"satchel/agent/child"
 )
 
 // maxLine bounds one line of a child's answer: a piece of text in which every
@@ -65,44 +62,26 @@ type childRun struct {
 }
 
 func (c *childRun) run(ctx context.Context, format Format, in input) error {
-	if len(os.Args) == 2 && os.Args[1] == childArg && !childReady {
-		return errors.New("document: this program was started as a child and did not call RunChild")
-	}
 	timed, cancel := context.WithTimeout(ctx, in.limits.Time)
 	defer cancel()
 	// Linux kills the child when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-
-	var stderr tailWriter
-	cmd := exec.CommandContext(timed, childExecutable(), childArg)
-	cmd.Env = []string{}
-	cmd.Stderr = &stderr
-	cmd.SysProcAttr = childAttributes()
-	cmd.WaitDelay = time.Second
-	stdin, err := cmd.StdinPipe()
+	reader, err := child.Start(role)
 	if err != nil {
 		return fmt.Errorf("document: %w", err)
 	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return fmt.Errorf("document: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("document: start a child: %w", err)
-	}
+	defer reader.Close()
+	defer context.AfterFunc(timed, reader.Kill)()
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		sendTask(stdin, format, in)
+		sendTask(reader.Stdin, format, in)
 	}()
-	answer := c.receive(stdout)
-	if answer != nil {
-		cancel() // the child may be waiting for room in the pipe
-	}
-	stdin.Close()
+	answer := c.receive(reader.Stdout)
+	reader.Close() // ends the sending, which may be waiting for the child to read
 	<-sent
-	return verdict(ctx, timed, in.limits, answer, cmd.Wait(), stderr.tail)
+	return verdict(ctx, timed, in.limits, answer, reader)
 }
 
 // sendTask writes the task and the file. A child that died reads neither,
@@ -160,7 +139,7 @@ func (c *childRun) add(page int32, text string) {
 }
 
 // verdict turns a child's end into the error that its file deserves.
-func verdict(ctx, timed context.Context, limits Limits, answer, exit error, stderr []byte) error {
+func verdict(ctx, timed context.Context, limits Limits, answer error, reader *child.Process) error {
 	if answer == nil {
 		return nil
 	}
@@ -174,22 +153,9 @@ func verdict(ctx, timed context.Context, limits Limits, answer, exit error, stde
 	if errors.Is(timed.Err(), context.DeadlineExceeded) {
 		return agent.Errorf(CodeTimeout, "reading the file took longer than %s", limits.Time)
 	}
-	var status *exec.ExitError
-	if errors.As(exit, &status) && status.ExitCode() == exitMemory {
+	if reader.OutOfMemory() {
 		return tooComplex("reading the file takes more than %d MB of memory", limits.Memory>>20)
 	}
 	return agent.Errorf(CodeBrokenFile, "the file is damaged, or too complex to be read").
-		Because(fmt.Errorf("%w: %v: %s", answer, exit, bytes.TrimSpace(stderr)))
-}
-
-// tailWriter keeps the end of what is written to it.
-type tailWriter struct{ tail []byte }
-
-func (w *tailWriter) Write(p []byte) (int, error) {
-	const keep = 2 << 10
-	w.tail = append(w.tail, p...)
-	if len(w.tail) > keep {
-		w.tail = append(w.tail[:0], w.tail[len(w.tail)-keep:]...)
-	}
-	return len(p), nil
+		Because(errors.Join(answer, reader.Err()))
 }

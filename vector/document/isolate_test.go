@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/child"
 )
 
 // Formats whose extractors misbehave. They are known to the test binary in
@@ -133,19 +134,16 @@ func TestIsolatedStopsWithItsContext(t *testing.T) {
 
 // A child whose parent is gone reads the end of its input.
 func TestChildStopsWhenItsInputEnds(t *testing.T) {
-	cmd := exec.Command(childExecutable(), childArg)
-	cmd.Env = []string{}
-	stdin, err := cmd.StdinPipe()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	reader, err := child.Start(role)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	writeTask(t, stdin, testHang)
-	stdin.Close()
+	writeTask(t, reader.Stdin, testHang)
+	reader.Stdin.Close()
 	var status *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &status) || status.ExitCode() != exitOrphaned {
+	if err := reader.Err(); !errors.As(err, &status) || status.ExitCode() != child.ExitOrphaned {
 		t.Errorf("got %v", err)
 	}
 }
@@ -162,7 +160,7 @@ func writeTask(t testing.TB, w io.Writer, format Format) {
 }
 
 func TestRunChildLeavesOthersAlone(t *testing.T) {
-	for _, args := range [][]string{nil, {"serve"}, {childArg, "x"}, {"x", childArg}} {
+	for _, args := range [][]string{nil, {"serve"}, {role, "x"}, {"x", role}} {
 		if RunChild(args) {
 			t.Errorf("%q was taken for a child", args)
 		}

@@ -99,7 +99,6 @@ func (b *bench) learn(ctx context.Context, db *store.DB, d document) (chunks int
 		u.Discard()
 		return 0, err
 	}
-	b.index.Kick(db)
 	if err := b.index.Wait(ctx, db); err != nil {
 		return 0, err
 	}

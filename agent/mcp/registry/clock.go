@@ -5,106 +5,125 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/work"
 	"satchel/store"
 )
 
-// Start begins to look at servers by the clock. It returns at once and may be
+// serverKey names a server of an agent.
+type serverKey struct {
+	db *store.DB
+	id string
+}
+
+func (r *Registry) makeQueues() {
+	r.agents = work.New(work.Options[*store.DB]{Run: r.planChecks, Limit: agentsAtOnce, Now: r.clock,
+		OnError: func(db *store.DB, err error) { r.log.Error("read MCP servers", "agent", db.ID(), "error", err) }})
+	r.checks = work.New(work.Options[serverKey]{Run: r.check, Limit: checksAtOnce, Now: r.clock,
+		OnError: func(k serverKey, err error) {
+			r.log.Error("check an MCP server", "agent", k.db.ID(), "server", k.id, "error", err)
+		}})
+}
+
+func (r *Registry) clock() time.Time { return r.now() }
+
+func (r *Registry) notify(db *store.DB, p store.Pending) {
+	r.agents.EnqueueAt(db, p.MCPServers.Time)
+}
+
+// Start begins to check servers by the clock. It returns at once and may be
 // called twice. The work ends with ctx or Stop.
 func (r *Registry) Start(ctx context.Context) error {
-	r.startMu.Lock()
-	defer r.startMu.Unlock()
-	if r.stop != nil {
-		return nil
-	}
-	ctx, r.stop = context.WithCancel(ctx)
-	r.running.Go(func() {
-		tick := time.NewTicker(r.every)
-		defer tick.Stop()
-		for {
-			r.runOnce(ctx)
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
+	r.agents.Start(ctx)
+	r.checks.Start(ctx)
 	return nil
 }
 
-// Stop cuts the looks under way, which count for nothing, and waits until
+// Stop cuts the checks under way, which count for nothing, and waits until
 // nothing runs.
 func (r *Registry) Stop() {
-	r.startMu.Lock()
-	defer r.startMu.Unlock()
-	if r.stop == nil {
-		return
-	}
-	r.stop()
-	r.running.Wait()
+	r.agents.Stop()
+	r.checks.Stop()
 	r.guard.CloseIdleConnections()
-	r.stop = nil
 }
 
-// runOnce looks at the servers of all active agents that have some, a few at
-// the same time. Files of agents without servers are not opened.
-func (r *Registry) runOnce(ctx context.Context) {
-	agents := r.folder.Agents()
-	r.forget(agents)
-	looks := r.line()
-	defer looks.Wait()
-	for _, db := range agents {
-		if ctx.Err() != nil {
-			return
-		}
-		if r.mayHave(db) && db.Problem() == nil && db.Agent().Status == agent.StatusActive {
-			r.lookAtAll(ctx, db, looks)
-		}
+// planChecks enqueues the servers of an active agent for when they are to be
+// checked. Those of others are checked only when they are listed.
+func (r *Registry) planChecks(ctx context.Context, db *store.DB) (work.Next, error) {
+	if db.Gone() || db.Problem() != nil {
+		return work.Next{}, nil
 	}
-}
-
-func (r *Registry) lookAtAll(ctx context.Context, db *store.DB, looks *line) {
 	servers, _, err := db.MCPServers(ctx, store.Page{Limit: agent.MaxMCPServers})
 	if err != nil {
-		r.log.Debug("an agent's MCP servers could not be read", "agent", db.ID(), "error", err)
-		return
+		return work.Next{}, err
 	}
-	r.saw(db, len(servers) > 0)
 	for _, s := range servers {
-		if r.now().Sub(s.CheckedAt.Time) < r.every*9/10 {
+		key := serverKey{db, s.ID}
+		if db.Agent().Status == agent.StatusActive {
+			r.checks.EnqueueAt(key, s.CheckedAt.Add(r.every))
+		} else {
+			r.checks.Forget(key)
+		}
+	}
+	return work.Next{}, nil
+}
+
+// check looks at a server, unless that was done just now.
+func (r *Registry) check(ctx context.Context, key serverKey) (work.Next, error) {
+	if key.db.Gone() {
+		return work.Next{}, nil
+	}
+	s, err := key.db.MCPServer(ctx, key.id)
+	switch {
+	case agent.ErrorCode(err) == agent.CodeNotFound:
+		return work.Next{}, nil
+	case err != nil:
+		return work.Next{}, err
+	}
+	if r.now().Sub(s.CheckedAt.Time) > min(fresh, r.every) {
+		limited, cancel := context.WithTimeout(ctx, lookTimeout)
+		defer cancel()
+		_, _ = r.look(limited, key.db, &s) // the server's status says what came of it
+		if ctx.Err() != nil {
+			return work.Next{}, ctx.Err()
+		}
+		r.checked(key.db, s)
+	}
+	if key.db.Agent().Status != agent.StatusActive {
+		return work.Next{}, nil
+	}
+	return work.Next{At: s.CheckedAt.Add(r.every)}, nil
+}
+
+// List lists servers after a check of those of the page that were not checked
+// just now, all at the same time. It waits a second at most: a server that has
+// not answered by then is listed as it was known, and checked further.
+func (r *Registry) List(ctx context.Context, db *store.DB, p store.Page) ([]agent.MCPServer, int, error) {
+	servers, total, err := db.MCPServers(ctx, p)
+	if err != nil {
+		return nil, 0, err
+	}
+	var checks []serverKey
+	for _, s := range servers {
+		if r.now().Sub(s.CheckedAt.Time) <= fresh {
 			continue
 		}
-		looks.add(ctx, func() {
-			limited, cancel := context.WithTimeout(ctx, lookTimeout)
-			defer cancel()
-			if _, err := r.look(limited, db, &s); ctx.Err() == nil {
-				r.log.Debug("an MCP server was looked at", "agent", db.ID(), "server", s.ID, "status", s.Status, "error", err)
-				r.looked(db, s)
-			}
-		})
-	}
-}
-
-func (r *Registry) mayHave(db *store.DB) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if some, known := r.has[db]; known {
-		return some
-	}
-	return db.HasMCPServers()
-}
-
-// forget drops what is known of agents that are gone.
-func (r *Registry) forget(agents []*store.DB) {
-	here := make(map[*store.DB]bool, len(agents))
-	for _, db := range agents {
-		here[db] = true
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for db := range r.has {
-		if !here[db] {
-			delete(r.has, db)
+		key := serverKey{db, s.ID}
+		if checks = append(checks, key); !r.checks.Busy(key) {
+			r.checks.Enqueue(key)
 		}
 	}
+	if len(checks) == 0 {
+		return servers, total, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, r.wait)
+	defer cancel()
+	for _, key := range checks {
+		if r.checks.Wait(limited, key) != nil {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, 0, ctx.Err()
+	}
+	return db.MCPServers(ctx, p)
 }

@@ -1,6 +1,6 @@
-// Package registry keeps the MCP servers of agents: it looks at a server when
-// it is registered, when servers are listed and every five minutes, remembers
-// what was found, and calls tools by the server's id.
+// Package registry keeps the MCP servers of agents: it checks a server when it
+// is registered, when servers are listed and every five minutes, remembers what
+// was found, and calls tools by the server's id.
 package registry
 
 import (
@@ -8,22 +8,23 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/netip"
-	"sync"
 	"time"
 
 	"satchel/agent"
 	"satchel/agent/egress"
 	"satchel/agent/mcp"
+	"satchel/agent/work"
 	"satchel/store"
 )
 
-// How long and how often servers are looked at.
+// How long and how often servers are checked.
 const (
-	lookTimeout = 10 * time.Second // at one server, when it is registered or by the clock
-	listTimeout = 5 * time.Second  // at all servers of a list together
-	fresh       = 10 * time.Second // a list does not look again so soon
-	every       = 5 * time.Minute
-	atOnce      = 8 // servers looked at at the same time, for a list and by the clock
+	lookTimeout  = 10 * time.Second // at one server
+	listTimeout  = time.Second      // how long a list waits for its checks
+	fresh        = 10 * time.Second // a server is not checked again so soon
+	every        = 5 * time.Minute
+	agentsAtOnce = 8  // whose servers are read
+	checksAtOnce = 64 // servers
 )
 
 // Options say how a Registry works.
@@ -36,30 +37,29 @@ type Options struct {
 
 // Registry knows the MCP servers of all agents.
 type Registry struct {
-	folder *store.Folder
-	guard  *egress.Client
-	client *mcp.Client
-	log    *slog.Logger
-	now    func() time.Time
-	every  time.Duration
-	looked func(*store.DB, agent.MCPServer) // is told of each look by the clock; tests set it
+	folder  *store.Folder
+	guard   *egress.Client
+	client  *mcp.Client
+	log     *slog.Logger
+	now     func() time.Time
+	every   time.Duration
+	wait    time.Duration                    // of a list
+	checked func(*store.DB, agent.MCPServer) // is told of each check; tests set it
 
-	mu  sync.Mutex
-	has map[*store.DB]bool // whether an agent has servers, as far as it was seen
-
-	startMu sync.Mutex
-	stop    context.CancelFunc
-	running sync.WaitGroup
+	agents *work.Queue[*store.DB] // whose servers are to be read
+	checks *work.Queue[serverKey]
 }
 
 // New makes a Registry.
 func New(o Options) *Registry {
 	guard := egress.New(egress.Policy{Allow: o.Allow, MaxResponse: -1, HeaderTimeout: mcp.DefaultCallTimeout})
-	r := &Registry{folder: o.Folder, guard: guard, log: o.Log, now: time.Now, every: every, has: map[*store.DB]bool{},
-		client: mcp.New(mcp.Options{HTTP: guard.HTTP(), Version: o.Version}), looked: func(*store.DB, agent.MCPServer) {}}
+	r := &Registry{folder: o.Folder, guard: guard, log: o.Log, now: time.Now, every: every, wait: listTimeout,
+		client: mcp.New(mcp.Options{HTTP: guard.HTTP(), Version: o.Version}), checked: func(*store.DB, agent.MCPServer) {}}
 	if r.log == nil {
 		r.log = slog.Default()
 	}
+	r.makeQueues()
+	o.Folder.OnPending(r.notify)
 	return r
 }
 
@@ -90,11 +90,7 @@ func (r *Registry) Create(ctx context.Context, db *store.DB, s agent.MCPServer, 
 	if findsIssuer(auth) {
 		auth.Issuer = r.client.Issuer(s.URL)
 	}
-	made, err := db.CreateMCPServer(ctx, s, auth, tools)
-	if err == nil {
-		r.saw(db, true)
-	}
-	return made, err
+	return db.CreateMCPServer(ctx, s, auth, tools)
 }
 
 // findsIssuer tells whether credentials are for the authorization server that
@@ -118,56 +114,9 @@ func found(s *agent.MCPServer, err error) {
 	}
 }
 
-// saw notes whether an agent has servers.
-func (r *Registry) saw(db *store.DB, some bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.has[db] = some
-}
-
 // Delete removes a server.
 func (r *Registry) Delete(ctx context.Context, db *store.DB, id string) error {
 	return db.DeleteMCPServer(ctx, id)
-}
-
-// List lists servers after a look at those of the page that were not looked at
-// just now. It takes five seconds at most; a server that is not done by then
-// is listed as disconnected.
-func (r *Registry) List(ctx context.Context, db *store.DB, p store.Page) ([]agent.MCPServer, int, error) {
-	servers, total, err := db.MCPServers(ctx, p)
-	if err != nil {
-		return nil, 0, err
-	}
-	limited, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	looks := r.line()
-	for i := range servers {
-		if r.now().Sub(servers[i].CheckedAt.Time) > fresh {
-			looks.add(limited, func() { r.look(limited, db, &servers[i]) })
-		}
-	}
-	looks.Wait()
-	if total > 0 {
-		r.saw(db, true)
-	}
-	return servers, total, ctx.Err()
-}
-
-// line runs functions, a few at the same time.
-type line struct {
-	sync.WaitGroup
-	places chan struct{}
-}
-
-func (r *Registry) line() *line { return &line{places: make(chan struct{}, atOnce)} }
-
-// add waits for a place and runs f in it, unless ctx ends before.
-func (l *line) add(ctx context.Context, f func()) {
-	select {
-	case l.places <- struct{}{}:
-		l.Go(func() { defer func() { <-l.places }(); f() })
-	case <-ctx.Done():
-	}
 }
 
 // look asks a server for its tools, and stores and writes into s what came of

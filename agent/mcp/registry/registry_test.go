@@ -25,8 +25,18 @@ import (
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// open opens a folder and a Registry that may reach loopback.
+// open opens a folder and a Registry that runs and may reach loopback.
 func open(t *testing.T, path string) (*store.Folder, *Registry) {
+	t.Helper()
+	folder, r := openIdle(t, path)
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Stop)
+	return folder, r
+}
+
+func openIdle(t *testing.T, path string) (*store.Folder, *Registry) {
 	t.Helper()
 	folder, err := store.Open(store.Options{Path: path, Log: quiet})
 	if err != nil {
@@ -35,6 +45,19 @@ func open(t *testing.T, path string) (*store.Folder, *Registry) {
 	t.Cleanup(func() { _ = folder.Close() })
 	r := New(Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Version: "test", Log: quiet})
 	return folder, r
+}
+
+// clockOf starts a Registry whose clock is moved by the func that it returns.
+func clockOf(t *testing.T, r *Registry) (later func(time.Duration)) {
+	t.Helper()
+	start := time.Now()
+	var ahead atomic.Int64
+	r.now = func() time.Time { return start.Add(time.Duration(ahead.Load())) }
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Stop)
+	return func(d time.Duration) { ahead.Add(int64(d)) }
 }
 
 // peer is a server with the tool echo that can be taken away and counts how
@@ -138,10 +161,9 @@ func TestCredentialsStay(t *testing.T) {
 
 // TestListLooks: a list looks at servers, but not at those seen just now.
 func TestListLooks(t *testing.T) {
-	folder, r := open(t, t.TempDir())
+	folder, r := openIdle(t, t.TempDir())
 	db, p := folder.Default(), newPeer(t)
-	now := time.Now()
-	r.now = func() time.Time { return now }
+	later := clockOf(t, r)
 	register(t, r, db, p.URL, agent.MCPAuth{})
 	asked := p.asked.Load()
 	list := func() agent.MCPStatus {
@@ -156,12 +178,12 @@ func TestListLooks(t *testing.T) {
 	if got := list(); got != agent.MCPConnected || p.asked.Load() != asked {
 		t.Errorf("just after: %s, asked %d times", got, p.asked.Load()-asked)
 	}
-	now = now.Add(time.Minute)
+	later(time.Minute)
 	if got := list(); got != agent.MCPDisconnected {
 		t.Errorf("a minute later: %s", got)
 	}
 	p.away.Store(false)
-	now = now.Add(time.Minute)
+	later(time.Minute)
 	if got := list(); got != agent.MCPConnected {
 		t.Errorf("back again: %s", got)
 	}
@@ -189,9 +211,10 @@ func TestClock(t *testing.T) {
 	if err := folder.Close(); err != nil {
 		t.Fatal(err)
 	}
-	folder, r = open(t, path)
+	r.Stop()
+	folder, r = openIdle(t, path)
 	for _, db := range folder.Agents() {
-		if want := db.Agent().Name == "with" || db.Agent().Name == "paused"; db.HasMCPServers() != want {
+		if want := db.Agent().Name == "with" || db.Agent().Name == "paused"; db.Pending().MCPServers.IsZero() == want {
 			t.Errorf("%s is remembered to have servers: %v", db.Agent().Name, !want)
 		}
 	}
@@ -199,7 +222,7 @@ func TestClock(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
 	signal := make(chan string, 10)
-	r.looked = func(db *store.DB, s agent.MCPServer) {
+	r.checked = func(db *store.DB, s agent.MCPServer) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen = append(seen, db.Agent().Name)

@@ -1,5 +1,5 @@
 //go:build !race
 
-package script
+package child
 
 const raceMemory = 0

@@ -1,6 +1,6 @@
 //go:build race
 
-package script
+package child
 
 // raceMemory is what the race detector may need besides, in bytes; so much
 // that the kernel's limit is of no use then.

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+	"satchel/agent/child"
 )
 
 // intermediateArg makes the test binary a server: it has a child run a script
@@ -32,7 +33,7 @@ func init() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println(p.children()[0].cmd.Process.Pid)
+	fmt.Println(p.children()[0].PID())
 	_, err := p.Run(context.Background(), Call{Code: endless, Timeout: MaxTimeout})
 	fmt.Println(err)
 	os.Exit(1)
@@ -40,7 +41,7 @@ func init() {
 
 // After kill -9 of the server no child is left, even one that is busy.
 func TestChildDiesWithItsParent(t *testing.T) {
-	parent := exec.Command(childExecutable(), intermediateArg)
+	parent := exec.Command("/proc/self/exe", intermediateArg)
 	stdout, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +76,8 @@ func TestChildDiesWithItsParent(t *testing.T) {
 	}
 }
 
-// A child has no environment, no file but its three, and the kernel's limits.
+// A child has no environment and no file but its three, gives way, and is
+// confined.
 func TestChildIsBare(t *testing.T) {
 	t.Setenv("SATCHEL_SECRET", "x")
 	open, err := os.Open(os.DevNull)
@@ -87,7 +89,7 @@ func TestChildIsBare(t *testing.T) {
 	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {
 		t.Fatal(err)
 	}
-	proc := filepath.Join("/proc", strconv.Itoa(p.children()[0].cmd.Process.Pid))
+	proc := filepath.Join("/proc", strconv.Itoa(p.children()[0].PID()))
 	if environ, err := os.ReadFile(filepath.Join(proc, "environ")); err != nil || len(environ) != 0 {
 		t.Errorf("environment %q, %v", environ, err)
 	}
@@ -97,7 +99,7 @@ func TestChildIsBare(t *testing.T) {
 	}
 	for _, f := range files {
 		to, err := os.Readlink(filepath.Join(proc, "fd", f.Name()))
-		if err == nil && !strings.HasPrefix(to, "pipe:") && !strings.HasPrefix(to, "anon_inode:") && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
+		if err == nil && !strings.HasPrefix(to, "pipe:") && !strings.HasPrefix(to, "anon_inode:") && !strings.HasPrefix(to, "/sys/fs/cgroup/") && !strings.HasSuffix(to, "/statm") {
 			t.Errorf("file %s is %s", f.Name(), to)
 		}
 	}
@@ -112,18 +114,17 @@ func TestChildIsBare(t *testing.T) {
 			t.Errorf("a thread does not give way: %s", stat)
 		}
 	}
-	limits, err := os.ReadFile(filepath.Join(proc, "limits"))
+	status, err := os.ReadFile(filepath.Join(proc, "status"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	bounded := []string{"Max cpu time"}
-	if raceMemory == 0 { // the race detector reserves address space by the terabyte
-		bounded = append(bounded, "Max address space")
-	}
-	for _, name := range bounded {
-		_, after, _ := strings.Cut(string(limits), name)
-		if value := strings.Fields(after); len(value) == 0 || value[0] == "unlimited" {
-			t.Errorf("%s is %q", name, value[:1])
+	for name, offered := range map[string]bool{"NoNewPrivs:\t1": child.Offered().NoNewPrivileges, "Seccomp:\t2": child.Offered().Seccomp} {
+		if offered != strings.Contains(string(status), "\n"+name+"\n") {
+			t.Errorf("%q is not in its status", name)
 		}
+	}
+	var processor unix.Rlimit
+	if err := unix.Prlimit(p.children()[0].PID(), unix.RLIMIT_CPU, nil, &processor); err != nil || processor.Max == unix.RLIM_INFINITY {
+		t.Errorf("its time is not limited: %v", err)
 	}
 }

@@ -1,0 +1,73 @@
+package agent
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+	"strings"
+)
+
+// Chain names the executions that led to something: the first of them, and how
+// many there are. The zero value: none.
+type Chain struct {
+	Root  string
+	Depth int
+	// Remote says that it came with a request, from an execution that called
+	// this server.
+	Remote bool
+}
+
+// Next is the chain of what an execution at the end of this chain starts; id
+// is the execution that is started.
+func (c Chain) Next(id string) Chain {
+	root := c.Root
+	if root == "" {
+		root = id
+	}
+	return Chain{Root: root, Depth: c.Depth + 1}
+}
+
+// ChainHeader is the header in which a request of an execution to this server
+// says what led to it.
+const ChainHeader = "Satchel-Chain"
+
+// chainKey signs chains. They are read by the process that wrote them.
+var chainKey = func() []byte {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it never fails
+	return key
+}()
+
+// Signed writes a chain as the value of a header.
+func (c Chain) Signed() string {
+	text := strconv.Itoa(c.Depth) + "." + c.Root
+	return text + "." + signChain(text)
+}
+
+// ReadChain reads a value that Signed wrote; false when it did not.
+func ReadChain(value string) (Chain, bool) {
+	at := strings.LastIndexByte(value, '.')
+	if at < 0 || !hmac.Equal([]byte(signChain(value[:at])), []byte(value[at+1:])) {
+		return Chain{}, false
+	}
+	depth, root, _ := strings.Cut(value[:at], ".")
+	n, err := strconv.Atoi(depth)
+	return Chain{Root: root, Depth: n, Remote: true}, err == nil
+}
+
+func signChain(text string) string {
+	mac := hmac.New(sha256.New, chainKey)
+	mac.Write([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// Chain is that which the execution ends.
+func (e *Execution) Chain() Chain {
+	chain := Chain{Root: e.RootID, Depth: e.Depth}
+	if chain.Root == "" { // it is of before there were chains
+		chain.Root = e.ID
+	}
+	return chain
+}

@@ -1,0 +1,143 @@
+package child
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The exit codes of a child that ends before its work is done.
+const (
+	ExitOrphaned = 3 // its standard input has ended
+	ExitMemory   = 4 // it holds more memory than it may
+)
+
+// Is reports whether a process with these arguments, without the program's
+// name, was started in a role.
+func Is(role string, args []string) bool { return len(args) == 1 && args[0] == role }
+
+// Process is a child, seen by its parent.
+type Process struct {
+	Stdin  *os.File // closed when the child has ended
+	Stdout *os.File
+
+	cmd    *exec.Cmd
+	stderr head
+	done   chan struct{}
+	err    error // of its end; once done is closed
+}
+
+// Start starts a child. On Linux it dies with the thread that calls Start, so
+// the caller locks its goroutine to a thread for as long as the child lives.
+// The caller ends a child with Close.
+func Start(role string) (*Process, error) {
+	if Is(role, os.Args[1:]) {
+		return nil, fmt.Errorf("child: this program was started as %q and takes no notice of it", role)
+	}
+	inheritNothing()
+	childStdin, stdin, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("child: %w", err)
+	}
+	defer childStdin.Close()
+	stdout, childStdout, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("child: %w", err), stdin.Close())
+	}
+	defer childStdout.Close()
+	p := &Process{Stdin: stdin, Stdout: stdout, cmd: exec.Command(executable(), role), done: make(chan struct{})}
+	p.cmd.Env = []string{}
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = childStdin, childStdout, &p.stderr
+	p.cmd.SysProcAttr = attributes()
+	p.cmd.WaitDelay = time.Second
+	if err := p.cmd.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("child: %w", err), stdin.Close(), stdout.Close())
+	}
+	go p.wait()
+	return p, nil
+}
+
+// wait ends when the child does.
+func (p *Process) wait() {
+	p.err = p.cmd.Wait()
+	p.Stdin.Close()
+	close(p.done)
+}
+
+// PID is the child's process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Done is closed when the child has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Alive reports whether the child has not ended yet.
+func (p *Process) Alive() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Kill ends the child at once. It may be called again, and from anywhere.
+func (p *Process) Kill() { _ = p.cmd.Process.Kill() }
+
+// Close kills the child, waits for its end, and closes the parent's files.
+func (p *Process) Close() {
+	p.Kill()
+	<-p.done
+	p.Stdout.Close()
+}
+
+// Err waits for the child's end and returns how it ended, with the beginning
+// of what it wrote to standard error; nil when it exited with 0.
+func (p *Process) Err() error {
+	<-p.done
+	if p.err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", p.err, bytes.TrimSpace(p.stderr.bytes()))
+}
+
+// OutOfMemory waits for the child's end and reports whether it needed more
+// memory than it may have.
+func (p *Process) OutOfMemory() bool {
+	<-p.done
+	var status *exec.ExitError
+	if !errors.As(p.err, &status) {
+		return false
+	}
+	text := string(p.stderr.bytes())
+	return status.ExitCode() == ExitMemory || strings.Contains(text, "out of memory") ||
+		strings.Contains(text, "cannot allocate memory") || strings.Contains(text, "stack exceeds")
+}
+
+// head keeps the beginning of what is written to it, where the Go runtime
+// names the reason of a crash.
+type head struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+const maxHead = 1 << 10
+
+func (h *head) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if space := maxHead - h.buf.Len(); space > 0 {
+		h.buf.Write(p[:min(space, len(p))])
+	}
+	return len(p), nil
+}
+
+func (h *head) bytes() []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return bytes.Clone(h.buf.Bytes())
+}

@@ -1,0 +1,119 @@
+package child
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	roles["test-parent"] = parent
+	roles["test-limited"] = func() { limitTest(); GiveWay(5); hang() }
+}
+
+// parent starts a child that hangs, prints its process id, and waits.
+func parent() {
+	p, err := Start("test-hang")
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(p.PID())
+	fmt.Println(p.Err())
+}
+
+// The kernel kills a child whose parent was killed.
+func TestChildDiesWithItsParent(t *testing.T) {
+	parent := start(t, "test-parent")
+	said, err := bufio.NewReader(parent.Stdout).ReadString('\n')
+	pid, notNumber := strconv.Atoi(strings.TrimSpace(said))
+	if err != nil || notNumber != nil {
+		t.Fatalf("the parent says %q, %v", said, err)
+	}
+	child, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(child)
+	parent.Kill()
+	_ = parent.Err()
+	ended := []unix.PollFd{{Fd: int32(child), Events: unix.POLLIN}}
+	for {
+		ready, err := unix.Poll(ended, 20_000)
+		if err == unix.EINTR {
+			continue
+		}
+		if ready != 1 {
+			t.Fatalf("the child lives on: %v", err)
+		}
+		return
+	}
+}
+
+// A descriptor that was opened without Go's mark is not inherited either.
+func TestChildInheritsNothing(t *testing.T) {
+	open, err := unix.Open(os.Args[0], unix.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(open)
+	markOpenFiles()
+	p := start(t, "test-limited")
+	if _, err := bufio.NewReader(p.Stdout).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join("/proc", strconv.Itoa(p.PID()), "fd")
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		to, err := os.Readlink(filepath.Join(folder, f.Name()))
+		if err == nil && !ownFile(to) {
+			t.Errorf("file %s is %s", f.Name(), to)
+		}
+	}
+}
+
+// ownFile reports whether a child, and Go in it, opens such a file by itself.
+func ownFile(name string) bool {
+	return strings.HasPrefix(name, "pipe:") || strings.HasPrefix(name, "anon_inode:") ||
+		strings.HasPrefix(name, "/sys/fs/cgroup/") || strings.HasSuffix(name, "/statm")
+}
+
+func TestKernelLimits(t *testing.T) {
+	p := start(t, "test-limited")
+	if _, err := bufio.NewReader(p.Stdout).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	want := map[int]uint64{unix.RLIMIT_CPU: 10, unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: 0}
+	for resource, most := range want {
+		var limit unix.Rlimit
+		if err := unix.Prlimit(p.PID(), resource, nil, &limit); err != nil || limit.Max != most {
+			t.Errorf("limit %d is %d, %v; want %d", resource, limit.Max, err, most)
+		}
+	}
+	var space unix.Rlimit
+	if err := unix.Prlimit(p.PID(), unix.RLIMIT_AS, nil, &space); err != nil || raceMemory == 0 && space.Max == unix.RLIM_INFINITY {
+		t.Errorf("the address space is not limited: %v", err)
+	}
+	if nice, err := syscall.Getpriority(syscall.PRIO_PROCESS, p.PID()); err != nil || nice != 15 {
+		t.Errorf("the child's nice is %d, %v", 20-nice, err)
+	}
+}
+
+// A program whose file was replaced while it runs still starts itself.
+func TestExecutableIsThisOne(t *testing.T) {
+	out, err := exec.Command(executable(), "-test.list", "^TestExecutableIsThisOne$").Output()
+	if err != nil || !strings.Contains(string(out), "TestExecutableIsThisOne") {
+		t.Errorf("%s, %v", out, err)
+	}
+}

@@ -1,0 +1,122 @@
+//go:build linux && (amd64 || arm64)
+
+package child
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// The filter lets pass what the Go runtime needs for memory, threads, time and
+// signals of its own, and reading and writing what is open. All else fails
+// with EPERM: opening, sockets, other programs, other processes, mounts,
+// memory that can be executed. A library's new system call thus is an error
+// that it can handle; a call by the numbers of another architecture ends the
+// process.
+
+// plainCalls are allowed with any arguments.
+var plainCalls = append([]uint32{
+	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_CLOSE, unix.SYS_FSTAT, unix.SYS_LSEEK,
+	unix.SYS_MUNMAP, unix.SYS_MADVISE, unix.SYS_MINCORE, unix.SYS_BRK,
+	unix.SYS_FUTEX, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_RESTART_SYSCALL,
+	unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK,
+	unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_GETRES, unix.SYS_GETTIMEOFDAY, unix.SYS_SETITIMER,
+	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2,
+	unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_GETRUSAGE, unix.SYS_GETRANDOM,
+}, archCalls...)
+
+// condition holds when the lower half of an argument, as far as mask goes, has
+// a value.
+type condition struct {
+	argument    uint32 // counted from 0
+	mask, value uint32
+}
+
+const all = ^uint32(0)
+
+// conditionalCall is allowed when all of its conditions hold. The same call
+// may have several.
+type conditionalCall struct {
+	number     uint32
+	conditions []condition
+}
+
+const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+
+func conditionalCalls() []conditionalCall {
+	own := uint32(os.Getpid())
+	calls := []conditionalCall{
+		{unix.SYS_CLONE, []condition{{0, unix.CLONE_THREAD | unix.CLONE_VM | unix.CLONE_PTRACE | namespaces, unix.CLONE_THREAD | unix.CLONE_VM}}},
+		{unix.SYS_TGKILL, []condition{{0, all, own}}},
+		{unix.SYS_KILL, []condition{{0, all, own}}},
+		{unix.SYS_MMAP, []condition{{2, unix.PROT_EXEC, 0}}},
+		{unix.SYS_MPROTECT, []condition{{2, unix.PROT_EXEC, 0}}},
+		{unix.SYS_PRCTL, []condition{{0, all, unix.PR_SET_VMA}}},
+		{unix.SYS_SETPRIORITY, []condition{{0, all, syscall.PRIO_PGRP}, {1, all, 0}}},
+	}
+	for _, command := range []uint32{unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL} {
+		calls = append(calls, conditionalCall{unix.SYS_FCNTL, []condition{{1, all, command}}})
+	}
+	return append(calls, archConditionalCalls...)
+}
+
+// Where struct seccomp_data has its fields. Both architectures are
+// little-endian.
+const (
+	offNumber    = 0
+	offArch      = 4
+	offArguments = 16
+)
+
+// filter is the program that the kernel runs at each system call.
+func filter() []bpf.Instruction {
+	load := func(offset uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offset, Size: 4} }
+	allow := bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
+	kill := bpf.RetConstant{Val: unix.SECCOMP_RET_KILL_PROCESS}
+	out := []bpf.Instruction{
+		load(offArch), bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1}, kill,
+		load(offNumber), bpf.JumpIf{Cond: bpf.JumpLessThan, Val: x32Bit, SkipTrue: 1}, kill,
+	}
+	for _, number := range plainCalls {
+		out = append(out, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: number, SkipTrue: 1}, allow)
+	}
+	for _, call := range conditionalCalls() {
+		left := uint8(3*len(call.conditions) + 1)
+		out = append(out, load(offNumber), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: call.number, SkipTrue: left})
+		for _, c := range call.conditions {
+			left -= 3
+			out = append(out, load(offArguments+8*c.argument), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask},
+				bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: c.value, SkipTrue: left})
+		}
+		out = append(out, allow)
+	}
+	// The C library falls back to clone only when clone3 is not there.
+	return append(out, load(offNumber), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_CLONE3, SkipTrue: 1},
+		bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}, bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)})
+}
+
+// filterSystemCalls puts the filter on all threads of this process.
+func filterSystemCalls() error {
+	raw, err := bpf.Assemble(filter())
+	if err != nil {
+		return err
+	}
+	code := make([]unix.SockFilter, len(raw))
+	for i, r := range raw {
+		code[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	}
+	program := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
+	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
+	switch {
+	case errno != 0:
+		return errno
+	case thread != 0:
+		return fmt.Errorf("thread %d has a filter of its own", thread)
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+//go:build linux
+
+package child
+
+import "golang.org/x/sys/unix"
+
+const (
+	auditArch = unix.AUDIT_ARCH_X86_64
+	x32Bit    = 0x40000000 // of the numbers of another way to call
+)
+
+// archCalls are those that other architectures do not have.
+var archCalls = []uint32{unix.SYS_EPOLL_WAIT, unix.SYS_TIME}
+
+const archSetFS = 0x1002 // the memory that is a thread's own
+
+var archConditionalCalls = []conditionalCall{{unix.SYS_ARCH_PRCTL, []condition{{0, all, archSetFS}}}}

@@ -1,0 +1,33 @@
+//go:build linux
+
+package child
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	roles["test-x32"] = func() {
+		limitTest()
+		_, _, errno := syscall.RawSyscall(unix.SYS_GETPID|x32Bit, 0, 0, 0)
+		fmt.Println(errno)
+	}
+}
+
+// A system call by the numbers of another architecture ends the child.
+func TestForeignNumbersEndTheChild(t *testing.T) {
+	if !Offered().Seccomp {
+		t.Skip("this kernel has no seccomp")
+	}
+	p := start(t, "test-x32")
+	var status *exec.ExitError
+	if err := p.Err(); !errors.As(err, &status) || status.Sys().(syscall.WaitStatus).Signal() != syscall.SIGSYS {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,94 @@
+package child
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// executable is this program, even after its file was replaced by an upgrade.
+func executable() string { return "/proc/self/exe" }
+
+// inheritNothing marks every open file of this process as one that no child
+// gets. Go marks those that it opens; this is for those that came from whoever
+// started the server. It needs Linux 5.11, and does nothing before.
+var inheritNothing = sync.OnceFunc(markOpenFiles)
+
+func markOpenFiles() { _ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) }
+
+// attributes has the kernel kill a child when its parent dies, which works
+// also for a child that is stuck. A child has a process group of its own:
+// Ctrl-C on the terminal is for the server, which then ends its children.
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+}
+
+// addressSlack is the address space, in bytes, that the Go runtime reserves
+// without using it.
+const addressSlack = 512 << 20
+
+func (l Limits) apply() {
+	// The race detector reserves address space by the terabyte.
+	if size, _ := memoryPages(); size > 0 && raceMemory == 0 {
+		setLimit(syscall.RLIMIT_AS, size+l.Memory+addressSlack)
+	}
+	setLimit(syscall.RLIMIT_CPU, uint64(l.CPU.Seconds()))
+	setLimit(syscall.RLIMIT_CORE, 0)
+	setLimit(syscall.RLIMIT_FSIZE, 0)
+}
+
+// setLimit lowers a limit. One that the system already set lower stays.
+func setLimit(resource int, value uint64) {
+	var now syscall.Rlimit
+	if syscall.Getrlimit(resource, &now) == nil && value < now.Max {
+		_ = syscall.Setrlimit(resource, &syscall.Rlimit{Cur: value, Max: value})
+	}
+}
+
+// GiveWay lets the rest of the machine go first: the more so, the nearer to 19
+// nice is. There is no way back. The process group stands for all threads.
+func GiveWay(nice int) { _ = syscall.Setpriority(syscall.PRIO_PGRP, 0, nice) }
+
+// Memory returns the bytes of memory that this process holds, files of the
+// program included.
+func Memory() uint64 {
+	_, resident := memoryPages()
+	return resident
+}
+
+// openStatm stays open: a confined child opens nothing.
+var openStatm = sync.OnceValues(func() (*os.File, error) { return os.Open("/proc/self/statm") })
+
+// memoryPages returns the bytes of address space and of memory in use, 0 when
+// unknown.
+func memoryPages() (size, resident uint64) {
+	file, err := openStatm()
+	if err != nil {
+		return 0, 0
+	}
+	var statm [256]byte
+	n, _ := file.ReadAt(statm[:], 0)
+	fields := bytes.Fields(statm[:n])
+	if len(fields) < 2 {
+		return 0, 0
+	}
+	page := uint64(os.Getpagesize())
+	size, _ = strconv.ParseUint(string(fields[0]), 10, 64)
+	resident, _ = strconv.ParseUint(string(fields[1]), 10, 64)
+	return size * page, resident * page
+}
+
+// ProcessorTime returns what this process has used so far.
+func ProcessorTime() time.Duration {
+	var used syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {
+		return 0
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}

@@ -1,0 +1,106 @@
+package agent
+
+import (
+	"cmp"
+	"net"
+	"strconv"
+	"strings"
+)
+
+// ProviderAddress returns where a provider of language models answers when the
+// settings name no other address; "" for one that has none.
+func ProviderAddress(provider string) string {
+	return map[string]string{"openai": OpenAIAPI, "anthropic": AnthropicAPI, "ollama": OllamaAPI}[provider]
+}
+
+// CredentialAddress returns where a credential of the settings is sent, and
+// whether it is sent at all as the settings are; if not, the address is the one
+// that it would be for. Of chatbot_a_token, the gateways decide.
+func (s Settings) CredentialAddress(name string) (address string, sent bool) {
+	provider := map[string]string{"openai_api_key": "openai", "anthropic_api_key": "anthropic"}[name]
+	switch {
+	case name == "chatbot_a_token":
+		return TelegramAPI, false
+	case name == "embedding_api_key":
+		return s.EmbeddingBaseURL, s.EmbeddingProvider == "openai-compatible"
+	case provider != "" && s.LLMProvider == provider:
+		return cmp.Or(s.LLMBaseURL, ProviderAddress(provider)), true
+	case provider != "":
+		return ProviderAddress(provider), false
+	case s.LLMProvider == "ollama" || s.LLMProvider == "openai-compatible":
+		return cmp.Or(s.LLMBaseURL, ProviderAddress(s.LLMProvider)), true
+	case s.LLMProvider == "":
+		return s.LLMBaseURL, false
+	}
+	return "", false
+}
+
+// APIAddress is the address of the platform's API that a gateway of a type
+// calls; "" for a type that has none.
+func (c *GatewayConfig) APIAddress(t GatewayType) string {
+	usual := map[GatewayType]string{GatewayChatbotA: TelegramAPI, GatewayTeamChat: SlackAPI, GatewayCommunityChat: DiscordAPI,
+		GatewaySMS: TwilioAPI, GatewayChatbotB: TwilioAPI, GatewayEmail: ResendAPI}[t]
+	if usual == "" {
+		return ""
+	}
+	return cmp.Or(c.APIBaseURL, usual)
+}
+
+// MailPort is the port of the mail server: the usual one of smtpTls, unless
+// the config names another.
+func (c *GatewayConfig) MailPort() int {
+	return cmp.Or(c.SMTPPort, map[string]int{"tls": 465, "none": 25}[c.SMTPTLS], 587)
+}
+
+// mailAddress is the mail server as an address whose scheme says how the
+// connection is protected.
+func (c *GatewayConfig) mailAddress() string {
+	if c.SMTPHost == "" {
+		return ""
+	}
+	return "smtp+" + cmp.Or(c.SMTPTLS, "starttls") + "://" + net.JoinHostPort(c.SMTPHost, strconv.Itoa(c.MailPort()))
+}
+
+// hostChange is a change of an address by fields of a config.
+type hostChange struct{ by, to, from string }
+
+func (h hostChange) moves() bool { return h.to != "" && Origin(h.to) != Origin(h.from) }
+
+// CheckHosts refuses a config that would send a credential to another host than
+// the config before it did, unless the change gives the credential anew.
+func (c *GatewayConfig) CheckHosts(t GatewayType, before GatewayConfig, change GatewayConfigChange) error {
+	api := hostChange{"apiBaseUrl", c.APIAddress(t), before.APIAddress(t)}
+	mail := hostChange{"smtpHost, smtpPort or smtpTls", c.mailAddress(), before.mailAddress()}
+	hook := hostChange{"url", c.URL, before.URL}
+	var is Issues
+	check := func(field string, stored, given bool, h hostChange) {
+		is.Check(!stored || given || !h.moves(), "config."+field, "must be given again when "+h.by+" changes the host that it is sent to")
+	}
+	check("botToken", c.BotToken != "", change.BotToken.Given, api)
+	check("webhookSecret", c.WebhookSecret != "" && t == GatewayChatbotA, change.WebhookSecret.Given, api)
+	check("apiKey", c.APIKey != "", change.APIKey.Given, api)
+	check("authToken", c.AuthToken != "", change.AuthToken.Given, api)
+	check("smtpPassword", c.SMTPPassword != "", change.SMTPPassword.Given, mail)
+	check("headers", len(c.Headers) > 0, change.Headers.Given, hook)
+	return is.Err()
+}
+
+// NodeAddress is where the request of an http-request node goes. It is "" when
+// the node names another host by a header.
+func NodeAddress(data map[string]any) string {
+	if setsHost(data) {
+		return ""
+	}
+	address, _ := data["url"].(string)
+	return strings.TrimSpace(address)
+}
+
+func setsHost(data map[string]any) bool {
+	headers, _ := data["headers"].(map[string]any)
+	for name := range headers {
+		if strings.EqualFold(name, "Host") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,78 @@
+package egress
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// Own knows by which names and addresses this server is reached itself.
+type Own struct{ hosts map[string]bool }
+
+// NewOwn makes an Own of a server that is reached under a URL, besides the
+// addresses of its machine.
+func NewOwn(address string) *Own {
+	o := &Own{hosts: map[string]bool{"localhost": true}}
+	if u, err := url.Parse(address); err == nil && u.Hostname() != "" {
+		o.hosts[strings.ToLower(u.Hostname())] = true
+	}
+	if name, err := os.Hostname(); err == nil {
+		o.hosts[strings.ToLower(name)] = true
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return o
+	}
+	for _, a := range addresses {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			o.hosts[prefix.Addr().String()] = true
+		}
+	}
+	return o
+}
+
+// is reports whether a request to a host may come back to this server.
+func (o *Own) is(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if o.hosts[host] || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	ip = ip.Unmap().WithZone("")
+	return ip.IsLoopback() || ip.IsUnspecified() || o.hosts[ip.String()]
+}
+
+type markKey struct{}
+
+// mark is a header of the requests to this server itself.
+type mark struct {
+	own         *Own
+	name, value string
+}
+
+// Mark returns a context whose requests to this server itself have a header.
+// Those to others do not have it.
+func (o *Own) Mark(ctx context.Context, name, value string) context.Context {
+	if o == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, markKey{}, mark{o, name, value})
+}
+
+// marked returns the request with the header of its context.
+func marked(req *http.Request) *http.Request {
+	m, ok := req.Context().Value(markKey{}).(mark)
+	if !ok || !m.own.is(req.URL.Hostname()) {
+		return req
+	}
+	req = req.Clone(req.Context())
+	req.Header.Set(m.name, m.value)
+	return req
+}

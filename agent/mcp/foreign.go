@@ -1,0 +1,129 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+)
+
+// errForeign says that a server answered a request that it was not sent. The
+// SDK passes over such an answer and would wait for another until its time is
+// over.
+var errForeign = errors.New("the server answers another request")
+
+// rpcMessage is what is read of a JSON-RPC message to tell what it answers.
+type rpcMessage struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// noteAsked returns the id of the JSON-RPC request that is about to be sent, and
+// keeps it; "" when there is none.
+func (x *exchange) noteAsked(req *http.Request) string {
+	id := askedIn(req)
+	if id != "" {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.asked[id] = true
+	}
+	return id
+}
+
+func askedIn(req *http.Request) string {
+	if req.Method != http.MethodPost || req.GetBody == nil {
+		return ""
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return ""
+	}
+	defer body.Close()
+	var m rpcMessage
+	if json.NewDecoder(body).Decode(&m) != nil || m.Method == "" {
+		return ""
+	}
+	return string(m.ID)
+}
+
+// checkIDs returns the body of an answer that fails when it holds the answer to
+// a request that was not made: to another than asked, or, in a stream that the
+// session keeps open, to none of the session's.
+func (x *exchange) checkIDs(asked string, resp *http.Response) io.ReadCloser {
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	stream := media == "text/event-stream"
+	if resp.StatusCode != http.StatusOK || !stream && (asked == "" || media != "application/json") {
+		return resp.Body
+	}
+	return &idReader{ReadCloser: resp.Body, x: x, asked: asked, stream: stream}
+}
+
+// idReader reads the messages of a body as they pass: events of a stream, or
+// one message in all.
+type idReader struct {
+	io.ReadCloser
+	x      *exchange
+	asked  string
+	stream bool
+	line   []byte // of a stream: not ended yet
+	data   []byte // of the event, or of the whole body
+}
+
+// Read passes the body on and fails with errForeign.
+func (r *idReader) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	foreign := false
+	if r.stream {
+		foreign = r.feed(p[:n])
+	} else {
+		r.data = append(r.data, p[:n]...)
+	}
+	if err == io.EOF {
+		foreign = foreign || r.isForeign()
+	}
+	if foreign {
+		r.x.foreign.Store(true)
+		return 0, errForeign
+	}
+	return n, err
+}
+
+// feed takes in a piece of a stream, see
+// https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream.
+func (r *idReader) feed(piece []byte) (foreign bool) {
+	for len(piece) > 0 && !foreign {
+		line, rest, ended := bytes.Cut(piece, []byte("\n"))
+		r.line = append(r.line, line...)
+		if piece = rest; !ended {
+			return false
+		}
+		line = bytes.TrimSuffix(r.line, []byte("\r"))
+		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			r.data = append(append(r.data, data...), '\n')
+		} else if len(line) == 0 {
+			foreign = r.isForeign()
+			r.data = r.data[:0]
+		}
+		r.line = r.line[:0]
+	}
+	return foreign
+}
+
+// isForeign reports whether the message that was read answers a request that
+// was not made.
+func (r *idReader) isForeign() bool {
+	var m rpcMessage
+	if json.Unmarshal(r.data, &m) != nil || m.Method != "" || m.Result == nil && m.Error == nil {
+		return false
+	}
+	if r.asked != "" {
+		return string(m.ID) != r.asked
+	}
+	r.x.mu.Lock()
+	defer r.x.mu.Unlock()
+	return !r.x.asked[string(m.ID)]
+}

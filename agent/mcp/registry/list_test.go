@@ -1,0 +1,78 @@
+package registry
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// hanging answers as MCP until it is told to hold its answers back.
+type hanging struct {
+	*httptest.Server
+	came    chan struct{} // a request is held back
+	release chan struct{}
+}
+
+func newHanging(t *testing.T) *hanging {
+	t.Helper()
+	h := &hanging{came: make(chan struct{}, 1000), release: make(chan struct{})}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.came <- struct{}{}
+		select {
+		case <-h.release:
+		case <-r.Context().Done():
+		}
+		http.Error(w, "broken", http.StatusInternalServerError)
+	}))
+	t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
+	return h
+}
+
+// TestListDoesNotWait: servers that do not answer are looked at side by side,
+// listed as they were known, and shown as they were found by the next list.
+func TestListDoesNotWait(t *testing.T) {
+	folder, r := openIdle(t, t.TempDir())
+	db, p, h := folder.Default(), newPeer(t), newHanging(t)
+	r.wait = 20 * time.Millisecond
+	later := clockOf(t, r)
+	const dead = 12
+	for range dead {
+		register(t, r, db, p.URL, agent.MCPAuth{})
+	}
+	if _, err := db.SQL(t.Context(), "UPDATE mcp_servers SET url = '"+h.URL+"'", store.Params{}, store.Access{Write: true}); err != nil {
+		t.Fatal(err)
+	}
+	register(t, r, db, p.URL, agent.MCPAuth{})
+	statuses := func() string {
+		t.Helper()
+		servers, _, err := r.List(t.Context(), db, store.Page{Limit: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := map[agent.MCPStatus]int{}
+		for _, s := range servers {
+			count[s.Status]++
+		}
+		return fmt.Sprint(count)
+	}
+	later(time.Minute)
+	if got := statuses(); got != "map[connected:13]" {
+		t.Errorf("while they hang: %s", got)
+	}
+	for range dead { // all at the same time: none is released yet
+		<-h.came
+	}
+	if got := statuses(); got != "map[connected:13]" || len(h.came) > 0 {
+		t.Errorf("listed again: %s, %d more looks", got, len(h.came))
+	}
+	close(h.release)
+	r.wait = time.Hour
+	if got := statuses(); got != "map[connected:1 error:12]" {
+		t.Errorf("in the end: %s", got)
+	}
+}

@@ -1,0 +1,220 @@
+package flow
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// pump hands events to the engine until executions cause no more of them.
+func pump(t *testing.T, db *store.DB, e *Engine) {
+	t.Helper()
+	after := int64(0)
+	for {
+		events, err := db.Events(t.Context(), after, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(events) == 0 {
+			if atRest(t, db, e) {
+				return
+			}
+			continue
+		}
+		if _, err := e.OnEvents(t.Context(), db, events); err != nil {
+			t.Fatal(err)
+		}
+		after = events[len(events)-1].Seq
+	}
+}
+
+// atRest waits for the executions that have not ended; it is false when there
+// were any.
+func atRest(t *testing.T, db *store.DB, e *Engine) bool {
+	t.Helper()
+	open, _, err := db.Executions(t.Context(), store.ExecutionFilter{Statuses: []string{"running", "queued"}}, store.Page{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range open {
+		if _, err := e.Await(t.Context(), db, x.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return len(open) == 0
+}
+
+// begunOf counts the executions of a workflow that began, and returns those
+// that were refused.
+func begunOf(t *testing.T, db *store.DB, id string) (began int, refused []agent.Execution) {
+	t.Helper()
+	for offset := 0; ; offset += 100 {
+		list, _, err := db.Executions(t.Context(), store.ExecutionFilter{WorkflowID: id}, store.Page{Limit: 100, Offset: offset})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range list {
+			if x.Error != nil && x.Error.Code == string(agent.CodeBudget) && x.Error.NodeID == "" {
+				refused = append(refused, x)
+			} else {
+				began++
+			}
+		}
+		if len(list) < 100 {
+			return began, refused
+		}
+	}
+}
+
+func mustCreate(t *testing.T, db *store.DB) {
+	t.Helper()
+	if _, err := db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("first")}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A workflow that starts itself by what it writes comes to an end, and says
+// why.
+func TestBudgetOfEvents(t *testing.T) {
+	const insert = `t trigger {"event":"contact.created"}
+		a sql {"query":"INSERT INTO contacts(name) VALUES ('a'), ('b'), ('c'), ('d')"}
+		t -> a`
+	t.Run("by number", func(t *testing.T) {
+		db, e := open(t)
+		e.budget.most = 30
+		w := madeWith(t, db, e, insert, many)
+		mustCreate(t, db)
+		pump(t, db, e)
+		began, refused := begunOf(t, db, w.ID)
+		if began != 31 || len(refused) != 1 || refused[0].Status != agent.ExecutionErrored || !strings.Contains(refused[0].Error.Message, "30") {
+			t.Errorf("%d began, refused: %+v", began, refused)
+		}
+		if n := logged(t, db, "an execution was not started"); n != 1 {
+			t.Errorf("%d lines in the log", n)
+		}
+		// Another cause has a budget of its own.
+		mustCreate(t, db)
+		pump(t, db, e)
+		if began, refused := begunOf(t, db, w.ID); began != 62 || len(refused) != 2 {
+			t.Errorf("%d began, %d were refused", began, len(refused))
+		}
+	})
+	t.Run("by depth", func(t *testing.T) {
+		db, e := open(t)
+		w := madeWith(t, db, e, strings.Replace(insert, ", ('b'), ('c'), ('d')", "", 1), many)
+		madeWith(t, db, e, "t trigger {\"event\":\"workflow.*\"}\ns set {\"values\":{}}\nt -> s", many) // of its end too
+		mustCreate(t, db)
+		pump(t, db, e)
+		if began, refused := begunOf(t, db, w.ID); began != agent.MaxEventDepth || len(refused) != 1 {
+			t.Errorf("%d began, refused: %+v", began, refused)
+		}
+	})
+}
+
+// A minute later a root may go on.
+func TestBudgetIsOfAMinute(t *testing.T) {
+	b := newBudget()
+	b.most = 3
+	now := time.Now()
+	b.now = func() time.Time { return now }
+	take := func(want ...bool) {
+		t.Helper()
+		for i, ok := range want {
+			if got := b.take("root"); got != ok {
+				t.Errorf("number %d: %v", i, got)
+			}
+		}
+	}
+	take(true, true)
+	now = now.Add(30 * time.Second)
+	take(true, false)
+	if !b.show("root", "w") || b.show("root", "w") || !b.show("root", "v") || !b.take("other") {
+		t.Error("a refusal is shown once of a workflow")
+	}
+	now = now.Add(30 * time.Second)
+	take(true, true, false)
+	now = now.Add(2 * time.Minute)
+	if b.sweep(); len(b.roots) != 0 {
+		t.Errorf("%d roots are kept", len(b.roots))
+	}
+}
+
+// Workflow nodes, in loops too, count with the root of their execution.
+func TestBudgetOfWorkflowNodes(t *testing.T) {
+	for name, wait := range map[string]string{"waiting": "true", "not waiting": "false"} {
+		t.Run(name, func(t *testing.T) {
+			db, e := open(t)
+			e.budget.most = 20
+			child := madeWith(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s", many)
+			w := madeWith(t, db, e, loopOver("workflow", `{"workflow_id":"`+child.ID+`","wait":`+wait+`}`), many)
+			s := ran(t, db, e, w, numbered(50, 1))
+			if s.Execution.Status != agent.ExecutionErrored || s.Execution.Error.Code != string(agent.CodeBudget) || s.Execution.Error.NodeID != "c" {
+				t.Errorf("%s %+v", s.Execution.Status, s.Execution.Error)
+			}
+			atRest(t, db, e)
+			if began, refused := begunOf(t, db, child.ID); began != 20 || len(refused) != 0 {
+				t.Errorf("%d began, %d were refused", began, len(refused))
+			}
+			if n := logged(t, db, "an execution was not started"); n != 1 {
+				t.Errorf("%d lines in the log", n)
+			}
+		})
+	}
+}
+
+// What an execution asks of the server counts with its root.
+func TestBudgetOfRequests(t *testing.T) {
+	db, e := open(t)
+	e.budget.most = 2
+	w := made(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s")
+	chain, ok := agent.ReadChain(agent.Chain{Root: "execution-x", Depth: 3}.Signed())
+	if !ok || chain != (agent.Chain{Root: "execution-x", Depth: 3, Remote: true}) {
+		t.Fatal(chain, ok)
+	}
+	ctx := store.WithChain(t.Context(), chain)
+	for i := range 4 {
+		s, err := e.Execute(ctx, db, Request{WorkflowID: w.ID, Trigger: "manual", Wait: time.Minute})
+		if want := i < 2; want != (err == nil) || want && (s.Execution.RootID != "execution-x" || s.Execution.Depth != 4) || !want && agent.ErrorCode(err) != agent.CodeBudget {
+			t.Errorf("number %d: %+v %v", i, s.Execution, err)
+		}
+	}
+	if _, err := e.Execute(store.WithChain(t.Context(), agent.Chain{Root: "execution-y", Depth: agent.MaxEventDepth}), db, Request{WorkflowID: w.ID, Trigger: "manual"}); agent.ErrorCode(err) != agent.CodeBudget {
+		t.Error(err)
+	}
+	for _, forged := range []string{"", ".", "1.execution-x", "1.execution-x.", "1.execution-x.AAAA", chain.Signed() + "x", "0" + chain.Signed(), strings.Replace(chain.Signed(), "3.", "1.", 1)} {
+		if _, ok := agent.ReadChain(forged); ok {
+			t.Errorf("%q is taken", forged)
+		}
+	}
+}
+
+// A retry by a person begins a chain of its own.
+func TestBudgetOfRetries(t *testing.T) {
+	db, e := open(t)
+	w := made(t, db, e, "t trigger\na chat {\"prompt\":\"fail\"}\nt -> a")
+	old := ran(t, db, e, w, "{}").Execution
+	x, err := e.Retry(t.Context(), db, old.ID, "")
+	if err != nil || x.RootID != x.ID || x.Depth != 1 {
+		t.Errorf("%+v %v", x, err)
+	}
+	if x, err := e.Await(t.Context(), db, x.ID); err != nil || x.Status != agent.ExecutionErrored {
+		t.Error(x.Status, err)
+	}
+	chained := store.WithChain(t.Context(), old.Chain())
+	if x, err = e.Retry(chained, db, old.ID, ""); err != nil || x.RootID != old.ID || x.Depth != 2 {
+		t.Errorf("%+v %v", x, err)
+	}
+}
+
+func logged(t *testing.T, db *store.DB, message string) int {
+	t.Helper()
+	r, err := db.SQL(t.Context(), "SELECT count(*) FROM logs WHERE message LIKE ? || '%'", store.Params{List: []any{message}}, store.Access{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, _ := r.Rows[0][0].(int64)
+	return int(n)
+}

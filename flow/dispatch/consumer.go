@@ -1,0 +1,185 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/work"
+	"satchel/store"
+)
+
+// consumer is a Consumer with its queue of agents.
+type consumer struct {
+	Consumer
+	log   *slog.Logger
+	queue *work.Queue[*store.DB]
+
+	mu      sync.Mutex
+	failing map[*store.DB]failing // agents whose last turns failed
+}
+
+// failing is how the turns of an agent go whose events fail.
+type failing struct {
+	failures int // of the same event
+	single   int // turns that take a single event, to find the one that fails
+}
+
+func newConsumer(c Consumer, log *slog.Logger, backoff func(failures int, err error) time.Duration) *consumer {
+	l := &consumer{Consumer: c, log: log.With("consumer", c.Name), failing: map[*store.DB]failing{}}
+	l.queue = work.New(work.Options[*store.DB]{Run: l.run, Limit: turnsAtOnce, Backoff: backoff, OnError: l.report})
+	return l
+}
+
+func (c *consumer) report(db *store.DB, err error) {
+	c.log.Error("handle events", "agent", db.ID(), "error", err)
+}
+
+// run hands the next events of an agent to the consumer and decides what comes
+// then.
+func (c *consumer) run(ctx context.Context, db *store.DB) (work.Next, error) {
+	if db.Gone() || db.Problem() != nil {
+		c.set(db, failing{})
+		return work.Next{}, nil
+	}
+	f, limit := c.get(db), batchSize
+	if f.single > 0 {
+		f.single--
+		limit = 1
+	}
+	t, err := c.turn(ctx, db, limit)
+	switch {
+	case ctx.Err() != nil || db.Gone():
+		return work.Next{}, err
+	case err == nil:
+		f.failures = 0
+	case t.passed: // the event that failed is another one than before
+		f = failing{failures: 1, single: batchSize}
+	default:
+		f = failing{failures: f.failures + 1, single: batchSize}
+	}
+	if f.failures >= giveUpAfter && c.skip(ctx, db, err) == nil {
+		f.failures, err, t.more = 0, nil, true
+	}
+	c.set(db, f)
+	return t.next(), err
+}
+
+func (c *consumer) get(db *store.DB) failing {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failing[db]
+}
+
+func (c *consumer) set(db *store.DB, f failing) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f == (failing{}) {
+		delete(c.failing, db)
+	} else {
+		c.failing[db] = f
+	}
+}
+
+// turn is what came of one.
+type turn struct {
+	passed        bool // some events were passed
+	more          bool // there may be other events
+	noSubscribers bool // nobody waits for any event of this agent
+}
+
+func (t turn) next() work.Next {
+	switch {
+	case t.more:
+		return work.Next{Again: true}
+	case t.noSubscribers:
+		return work.Next{Rest: idleInterval}
+	}
+	return work.Next{Rest: interval}
+}
+
+// turn hands the next events of an agent to the consumer.
+func (c *consumer) turn(ctx context.Context, db *store.DB, limit int) (turn, error) {
+	u, err := db.Undelivered(ctx, c.Name, limit)
+	if err != nil {
+		return turn{}, err
+	}
+	passed, wanted := u.Last, u.Events
+	if c.Triggers {
+		wanted = c.wanted(db, u)
+	}
+	if len(wanted) > 0 {
+		var handled int
+		if handled, err = c.handle(ctx, db, wanted); handled < len(wanted) {
+			passed = wanted[handled].Seq - 1
+		}
+	}
+	if passed <= u.After {
+		return turn{noSubscribers: u.Deaf}, err
+	}
+	if err := db.PassEvents(context.WithoutCancel(ctx), c.Name, passed); err != nil {
+		return turn{}, err
+	}
+	return turn{passed: true, more: u.More || passed < u.Last, noSubscribers: u.Deaf}, err
+}
+
+// wanted picks the events that may start work.
+func (c *consumer) wanted(db *store.DB, u store.Undelivered) []agent.Event {
+	if u.Status != agent.StatusActive {
+		return nil
+	}
+	wanted := make([]agent.Event, 0, len(u.Events))
+	for _, e := range u.Events {
+		if e.Seq <= u.Woken {
+			continue
+		}
+		if e.Depth < agent.MaxEventDepth {
+			wanted = append(wanted, e)
+		} else {
+			c.log.Warn("an event starts nothing: a chain of executions is too long", "agent", db.ID(), "event", e.Type, "depth", e.Depth)
+		}
+	}
+	return wanted
+}
+
+// handle calls the consumer within its time; its panic is an error.
+func (c *consumer) handle(ctx context.Context, db *store.DB, events []agent.Event) (done int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
+	defer cancel()
+	err = guarded(func() (err error) {
+		done, err = c.Handle(ctx, db, events)
+		return err
+	})
+	if err == nil && done < len(events) {
+		err = fmt.Errorf("%d of %d events were handled", done, len(events))
+	}
+	return min(max(done, 0), len(events)), err
+}
+
+// guarded runs fn; its panic is an error.
+func guarded(fn func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return fn()
+}
+
+// skip passes over the event that its agent's others wait for. When even that
+// cannot be written, it stays and is tried again.
+func (c *consumer) skip(ctx context.Context, db *store.DB, cause error) error {
+	u, err := db.Undelivered(ctx, c.Name, 1)
+	if err != nil || len(u.Events) == 0 {
+		return err
+	}
+	event := u.Events[0]
+	err = db.PassEvents(ctx, c.Name, event.Seq)
+	c.log.Error("give an event up", "agent", db.ID(), "event", event.ID, "type", event.Type, "error", errors.Join(cause, err))
+	return err
+}

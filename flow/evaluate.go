@@ -1,0 +1,270 @@
+package flow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"satchel/agent"
+	"satchel/flow/template"
+	"satchel/store"
+)
+
+// checkEvaluate refuses templates that cannot be arguments of a script.
+func checkEvaluate(data map[string]any, text string, templates []store.Span) error {
+	switch data["args"].(type) {
+	case nil, []any, map[string]any:
+	default:
+		return agent.Errorf(agent.CodeValidation, "has templates, and args is neither a list nor an object that could take their values; put them into args")
+	}
+	for i, place := range scriptPlaces(text, templates) {
+		if place == inQuotes {
+			return agent.Errorf(agent.CodeValidation, "has the template %s within quotes or a pattern, where it cannot be an argument; write \"Hello \" + {{x}} in place of \"Hello {{x}}\"",
+				agent.Clip(text[templates[i].Start:templates[i].End], 100))
+		}
+		if place == inName {
+			return agent.Errorf(agent.CodeValidation, "has the template %s in the place of a name; templates are arguments and stand for values only",
+				agent.Clip(text[templates[i].Start:templates[i].End], 100))
+		}
+	}
+	return nil
+}
+
+// evaluated returns a script in which each template is an argument, and the
+// arguments: those of the node, with the values added to them.
+func evaluated(text string, given any, values []any) (script string, args any, err error) {
+	spans, err := codeSpans(text)
+	if err != nil {
+		return "", nil, err
+	}
+	list, _ := given.([]any)
+	object, named := given.(map[string]any)
+	if named {
+		object = maps.Clone(object)
+	}
+	prefix := "template"
+	for strings.Contains(text, prefix) {
+		prefix += "_"
+	}
+	var out strings.Builder
+	last := 0
+	for i, place := range scriptPlaces(text, spans) {
+		start, end, value := spans[i].Start, spans[i].End, values[i]
+		if place == isQuoted {
+			start, end, value = start-1, end+1, template.Text(value)
+		}
+		out.WriteString(text[last:start])
+		last = end
+		if named {
+			name := fmt.Sprintf("%s%d", prefix, i+1)
+			object[name] = value
+			fmt.Fprintf(&out, " args.%s ", name)
+			continue
+		}
+		fmt.Fprintf(&out, " args[%d] ", len(list))
+		list = append(slices.Clip(list), value)
+	}
+	out.WriteString(text[last:])
+	if named {
+		return out.String(), object, nil
+	}
+	return out.String(), list, nil
+}
+
+// scriptPlace is where in a script a template stands.
+type scriptPlace int
+
+const (
+	isValue  scriptPlace = iota // among code, or in a comment
+	isQuoted                    // all of a text in quotes
+	inQuotes                    // part of one, of a template literal or of a pattern
+	inName                      // part of a name, or behind a dot
+)
+
+// scriptScanner finds where in JavaScript spans stand. It need not be right
+// about every program: what it takes for code is replaced by an argument either
+// way, and never by a value.
+type scriptScanner struct {
+	text  string
+	spans []store.Span
+	at    int
+	next  int // the first span not met yet
+	found []scriptPlace
+	last  byte   // the last character of code, 0 at the beginning
+	word  string // the word that it ends, if it ends one
+	depth []int  // of braces, in each ${ of a template literal
+}
+
+func scriptPlaces(text string, spans []store.Span) []scriptPlace {
+	s := &scriptScanner{text: text, spans: spans}
+	s.code()
+	return s.found
+}
+
+// span reports whether a span begins here, and its end.
+func (s *scriptScanner) span() (end int, ok bool) {
+	if s.next < len(s.spans) && s.spans[s.next].Start == s.at {
+		return s.spans[s.next].End, true
+	}
+	return 0, false
+}
+
+// pass moves behind the span that begins here.
+func (s *scriptScanner) pass(place scriptPlace) {
+	s.at = s.spans[s.next].End
+	s.found = append(s.found, place)
+	s.next++
+}
+
+// code scans to the end.
+func (s *scriptScanner) code() {
+	for s.at < len(s.text) {
+		if end, ok := s.span(); ok {
+			s.pass(s.placeInCode(end))
+			s.last, s.word = ')', ""
+			continue
+		}
+		c := s.text[s.at]
+		switch {
+		case strings.HasPrefix(s.text[s.at:], "//"):
+			s.until("\n", isValue)
+		case strings.HasPrefix(s.text[s.at:], "/*"):
+			s.at += 2
+			s.until("*/", isValue)
+		case c == '"' || c == '\'':
+			s.quoted(c)
+		case c == '`' || c == '}' && len(s.depth) > 0 && s.depth[len(s.depth)-1] == 0:
+			s.literal(c)
+		case c == '/' && s.beginsPattern():
+			s.pattern()
+		default:
+			s.plain(c)
+		}
+	}
+}
+
+// plain moves past one character of code.
+func (s *scriptScanner) plain(c byte) {
+	s.at++
+	if n := len(s.depth); n > 0 && c == '{' {
+		s.depth[n-1]++
+	} else if n > 0 && c == '}' {
+		s.depth[n-1]--
+	}
+	if c == ' ' || c == '\n' || c == '\t' || c == '\r' {
+		return
+	}
+	if !isNameByte(c) {
+		s.word = ""
+	} else if s.at > 1 && isNameByte(s.text[s.at-2]) {
+		s.word += string(rune(c))
+	} else {
+		s.word = string(rune(c))
+	}
+	s.last = c
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || c == '$' || c == '#' || c >= 0x80 || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// placeInCode judges a span among code by what stands beside it.
+func (s *scriptScanner) placeInCode(end int) scriptPlace {
+	before := s.at > 0 && isNameByte(s.text[s.at-1])
+	behind := end < len(s.text) && isNameByte(s.text[end])
+	dotted := s.last == '.' && !strings.HasSuffix(strings.TrimRight(s.text[:s.at], " \t\r\n"), "...")
+	if before || behind || dotted {
+		return inName
+	}
+	return isValue
+}
+
+// until moves behind the next end mark; spans before it are of a place.
+func (s *scriptScanner) until(mark string, place scriptPlace) {
+	for s.at < len(s.text) {
+		if _, ok := s.span(); ok {
+			s.pass(place)
+			continue
+		}
+		if strings.HasPrefix(s.text[s.at:], mark) {
+			s.at += len(mark)
+			return
+		}
+		s.at++
+	}
+}
+
+// quoted moves behind a text in quotes.
+func (s *scriptScanner) quoted(quote byte) {
+	s.at++
+	if end, ok := s.span(); ok && end < len(s.text) && s.text[end] == quote {
+		s.pass(isQuoted)
+		s.at++
+	} else {
+		s.escaped(func(c byte) bool { return c == quote || c == '\n' })
+	}
+	s.last, s.word = quote, ""
+}
+
+// escaped moves behind the next character that ends; a backslash hides one.
+func (s *scriptScanner) escaped(ends func(c byte) bool) {
+	for s.at < len(s.text) {
+		if _, ok := s.span(); ok {
+			s.pass(inQuotes)
+			continue
+		}
+		c := s.text[s.at]
+		s.at++
+		if c == '\\' && s.at < len(s.text) {
+			if _, ok := s.span(); !ok {
+				s.at++
+			}
+		} else if ends(c) {
+			return
+		}
+	}
+}
+
+// literal moves behind a template literal, or to the code in its next ${.
+func (s *scriptScanner) literal(begin byte) {
+	s.at++
+	if begin == '}' {
+		s.depth = s.depth[:len(s.depth)-1]
+	}
+	code := false
+	s.escaped(func(c byte) bool {
+		code = c == '{' && s.at > 1 && s.text[s.at-2] == '$'
+		return code || c == '`'
+	})
+	s.last, s.word = '`', ""
+	if code {
+		s.depth = append(s.depth, 0)
+		s.last = '{'
+	}
+}
+
+// beginsPattern reports whether a slash here begins a pattern and is no
+// division.
+func (s *scriptScanner) beginsPattern() bool {
+	switch s.word {
+	case "return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "else", "do", "await", "yield":
+		return true
+	}
+	return s.word == "" && !strings.ContainsRune(")]}\"'`", rune(s.last))
+}
+
+func (s *scriptScanner) pattern() {
+	s.at++
+	class := false
+	s.escaped(func(c byte) bool {
+		switch c {
+		case '[':
+			class = true
+		case ']':
+			class = false
+		}
+		return c == '\n' || c == '/' && !class
+	})
+	s.last, s.word = ')', ""
+}

@@ -1,0 +1,121 @@
+package flow
+
+import (
+	"database/sql"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+)
+
+// journalRows returns how many commits the results in a data folder took.
+func journalRows(t *testing.T, folder string) (n int) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "agents", "*.db"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	file, err := sql.Open("sqlite", "file:"+files[0]+"?mode=ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := file.QueryRow("SELECT count(*) FROM _journal").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// The results of scripts that change nothing outside share commits.
+func TestScriptsShareCommits(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind, data  string
+		least, most int
+	}{
+		"code":             {"code", `{"code":"return {n: item.n}"}`, 1, 4},
+		"code that throws": {"code", `{"code":"throw new Error(item.n)","on_error":"continue"}`, 1, 4},
+		"condition":        {"if-else", `{"condition":"item.n > 5"}`, 1, 4},
+		"large results":    {"code", `{"code":"return 'x'.repeat(5e4)"}`, 8, 15},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := t.TempDir()
+			folder, e := openAt(t, path)
+			e.hold = time.Hour
+			db := folder.Default()
+			w := made(t, db, e, loopOver(test.kind, test.data))
+			mustComplete(t, ran(t, db, e, w, numbered(200, 10)))
+			if n := journalRows(t, path); n < test.least || n > test.most {
+				t.Errorf("200 results took %d commits", n)
+			}
+		})
+	}
+}
+
+// What a script has read is in the file before it fetches.
+func TestFetchesBehindCommits(t *testing.T) {
+	db, e := open(t)
+	e.hold = time.Hour
+	var id string
+	seen := make(chan string, 100)
+	began := make(chan struct{})
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		<-began
+		_, results, err := db.Execution(q.Context(), id)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, r := range results {
+			if r.NodeID == "a" && strings.Contains(string(r.Output), strings.TrimPrefix(q.URL.Path, "/")) {
+				seen <- q.URL.Path
+			}
+		}
+	}))
+	t.Cleanup(other.Close)
+	w := made(t, db, e, fmt.Sprintf(`t trigger
+		l loop {"items":[1,2,3]}
+		a code {"code":"return {drawn: String(Math.random())}"}
+		b code {"code":"await Promise.all([1, 2].map(() => globalThis['fe' + 'tch']('%s/' + nodes.a.drawn)))"}
+		t -> l
+		l:loop -> a
+		a -> b
+		b -> l`, other.URL))
+	id = begun(t, db, e, w, "{}")
+	close(began)
+	if x, _ := ended(t, db, e, id); x.Status != agent.ExecutionComplete {
+		t.Fatal(x.Status, x.Error)
+	}
+	if len(seen) != 6 {
+		t.Errorf("%d of 6 requests found in the file the result that they name", len(seen))
+	}
+}
+
+// A script that has fetched is in the file as soon as it has ended, and what has
+// not is there soon, also while the next one runs.
+func TestResultsDuringALongScript(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(other.Close)
+	for name, test := range map[string]struct {
+		code string
+		hold time.Duration
+	}{
+		"fetched":     {fmt.Sprintf(`{"code":"await fetch('%s')"}`, other.URL), time.Hour},
+		"only once":   {`{"code":"return 1","at_most_once":true}`, time.Hour},
+		"not fetched": {`{"code":"return 1"}`, holdTime},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, e := open(t)
+			e.hold = test.hold
+			w := made(t, db, e, "t trigger\na code "+test.code+"\nb code {\"code\":\"for (;;) {}\",\"timeout_ms\":60000}\nt -> a\na -> b")
+			id := begun(t, db, e, w, "{}")
+			until(t, db, e, id, "a", agent.NodeSuccess)
+			if _, err := e.Terminate(t.Context(), db, id); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"satchel/agent"
+)
+
+// loopOver is a loop over the payload's items with one node in its body.
+func loopOver(kind, data string) string {
+	return `t trigger
+		l loop {"items":"{{trigger.items}}","max_iterations":10000}
+		c ` + kind + ` ` + data + `
+		t -> l
+		l:loop -> c
+		c -> l`
+}
+
+// numbered is a payload of n items, each with a text of some bytes.
+func numbered(n, bytes int) string {
+	items := make([]string, n)
+	text := strings.Repeat("x", bytes)
+	for i := range items {
+		items[i] = fmt.Sprintf(`{"n":%d,"text":%q}`, i, text)
+	}
+	return `{"items":[` + strings.Join(items, ",") + `]}`
+}
+
+func mustComplete(tb testing.TB, s Started) {
+	tb.Helper()
+	if s.Execution.Status != agent.ExecutionComplete {
+		tb.Fatal(s.Execution.Status, s.Execution.Error)
+	}
+}
+
+// What one iteration costs does not grow with the number of them: a script is
+// sent what it reads, whatever it could read.
+func TestIterationsStaySmall(t *testing.T) {
+	for name, body := range map[string]struct{ kind, data string }{
+		"code":              {"code", `{"code":"return {n: item.n, of: trigger.items.length, same: trigger.items[index].n, kept: nodes.t.items.at(-1).n}"}`},
+		"code with nothing": {"code", `{"code":"return 1"}`},
+		"condition":         {"if-else", `{"condition":"item.n === trigger.items[index].n"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, e := open(t)
+			var most int
+			kind := *e.kinds[body.kind]
+			kind.Run = func(ctx context.Context, c *Call) (Outcome, error) {
+				code, expression := c.Text("code"), body.kind != "code"
+				r, err := e.options.Scripts.Run(ctx, c.script(code+c.Text("condition"), expression))
+				most = max(most, r.Sent)
+				return Outcome{Output: map[string]any{"result": r.Value}, Handle: "true"}, err
+			}
+			e.Register(map[string]*Kind{body.kind: &kind})
+			w := made(t, db, e, loopOver(body.kind, body.data))
+			var sent []int
+			for _, n := range []int{100, 1000} {
+				most = 0
+				mustComplete(t, ran(t, db, e, w, numbered(n, 100)))
+				sent = append(sent, most)
+			}
+			if sent[1] > sent[0]+200 {
+				t.Errorf("an iteration was sent %d bytes of 100 items and %d of 1,000", sent[0], sent[1])
+			}
+		})
+	}
+}
+
+// Code sees every name that templates see, by whatever way it reads it.
+func TestNamesInCode(t *testing.T) {
+	db, e := open(t)
+	input := `{"big":` + string(mustJSON(strings.Repeat("x", 10_000))) + `,"who":"Ada","list":[{"n":1}],"error":"mine"}`
+	for code, want := range map[string]string{
+		"return [who, input.who, trigger.who, nodes.t.who]":   `["Ada","Ada","Ada","Ada"]`,
+		`return eval("w" + "ho")`:                             `"Ada"`,
+		`return w\u0068o`:                                     `"Ada"`,
+		"return [typeof none, typeof item, typeof execution]": `["undefined","undefined","object"]`,
+		"return [error, workflow.name, typeof agent.id]":      `["mine","Test","string"]`,
+		"return big.length + list[0].n":                       `10001`,
+		"return Object.keys(trigger)":                         `["big","error","list","who"]`,
+	} {
+		t.Run(code, func(t *testing.T) {
+			w := made(t, db, e, "t trigger\nc code "+string(mustJSON(map[string]any{"code": code}))+"\nt -> c")
+			s := ran(t, db, e, w, input)
+			mustComplete(t, s)
+			if got := string(s.Execution.Output); got != `{"result":`+want+`}` {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,47 @@
+package gateways
+
+import (
+	"testing"
+
+	"satchel/agent"
+)
+
+// relying is a queue with an active gateway that lacks a secret of its own.
+func relying(t *testing.T, kind string, config agent.GatewayConfigChange) (*counter, string) {
+	t.Helper()
+	c := &counter{clock: newClock(), path: t.TempDir()}
+	c.open(t)
+	t.Cleanup(c.close)
+	r := &rig{c.Gateways, c.db, c.clock}
+	g, secret := r.connect(t, kind, config)
+	c.gate = g
+	return c, secret
+}
+
+// TestAnswersUseTheFullConfig: what a gateway falls back to where its config
+// has no secret counts for answers too, not only for verifying and receiving.
+func TestAnswersUseTheFullConfig(t *testing.T) {
+	t.Run("a custom webhook signs with webhook_secret", func(t *testing.T) {
+		target := newReceiver(t, nil)
+		c, secret := relying(t, "webhook", agent.GatewayConfigChange{URL: agent.Some(target.URL)})
+		c.say(t, c.conversation(t, "ada"), "hello")
+		if e := c.try(t); e.Problem != "" {
+			t.Fatalf("not sent: %s", e.Problem)
+		}
+		verify(t, secret, target.next(t))
+	})
+	t.Run("Telegram answers with the settings' token", func(t *testing.T) {
+		b := newBotServer(t)
+		c, _ := relying(t, "telegram", agent.GatewayConfigChange{APIBaseURL: agent.Some(b.URL)})
+		if _, err := c.db.UpdateSettings(t.Context(), agent.SettingsChange{ChatbotAToken: agent.Some(telegramToken)}); err != nil {
+			t.Fatal(err)
+		}
+		c.say(t, c.conversation(t, "77"), "hello")
+		if e := c.try(t); e.Problem != "" {
+			t.Fatalf("not sent: %s", e.Problem)
+		}
+		if _, sent, _, _ := b.state(); len(sent) != 1 || sent[0]["text"] != "hello" {
+			t.Errorf("sent %v", sent)
+		}
+	})
+}

@@ -1,0 +1,210 @@
+package httpapi
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/labstack/echo/v4"
+)
+
+// compressFrom is the size from which an answer is compressed.
+const compressFrom = 1 << 10
+
+// compressWriter compresses an answer with gzip if its media type gains by it
+// and it has compressFrom bytes. Until that many are written they are held
+// back, unless the Content-Length is known.
+type compressWriter struct {
+	http.ResponseWriter
+	status int // of a header that is held back, else 0
+	held   []byte
+	gzip   *gzip.Writer
+	plain  bool
+}
+
+var gzipWriters = sync.Pool{New: func() any {
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // a level that there is
+	return w
+}}
+
+// compressAnswer compresses what is written as the answer, if the client reads
+// gzip. The func that it returns ends the answer.
+func compressAnswer(c echo.Context) (end func()) {
+	response := c.Response()
+	response.Header().Add(echo.HeaderVary, echo.HeaderAcceptEncoding)
+	if !acceptsGzip(c.Request()) {
+		return func() {}
+	}
+	w := &compressWriter{ResponseWriter: response.Writer}
+	response.Writer = w
+	return w.end
+}
+
+// Unwrap lets a http.ResponseController reach the connection.
+func (w *compressWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *compressWriter) WriteHeader(status int) {
+	length, err := strconv.Atoi(w.Header().Get(echo.HeaderContentLength))
+	switch {
+	case w.plain || w.gzip != nil:
+	case !compressible(status, w.Header()), err == nil && length < compressFrom:
+		w.plain = true
+		w.ResponseWriter.WriteHeader(status)
+	case err == nil:
+		w.compress(status)
+	default:
+		w.status = status
+	}
+}
+
+func (w *compressWriter) Write(p []byte) (int, error) {
+	if !w.plain && w.gzip == nil && w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	switch {
+	case w.plain:
+		return w.ResponseWriter.Write(p)
+	case w.gzip != nil:
+		return w.gzip.Write(p)
+	}
+	w.held = append(w.held, p...)
+	if len(w.held) < compressFrom {
+		return len(p), nil
+	}
+	w.compress(w.status)
+	if _, err := w.gzip.Write(w.held); err != nil {
+		return 0, err
+	}
+	w.held = nil
+	return len(p), nil
+}
+
+// FlushError sends what was written so far.
+func (w *compressWriter) FlushError() error {
+	if w.gzip != nil {
+		if err := w.gzip.Flush(); err != nil {
+			return err
+		}
+	}
+	if err := w.release(); err != nil {
+		return err
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+func (w *compressWriter) compress(status int) {
+	h := w.Header()
+	h.Del(echo.HeaderContentLength)
+	h.Set(echo.HeaderContentEncoding, "gzip")
+	w.ResponseWriter.WriteHeader(status)
+	w.gzip = gzipWriters.Get().(*gzip.Writer)
+	w.gzip.Reset(w.ResponseWriter)
+}
+
+// release sends what is held back as it is.
+func (w *compressWriter) release() error {
+	if w.status == 0 || w.gzip != nil || w.plain {
+		return nil
+	}
+	w.plain = true
+	w.ResponseWriter.WriteHeader(w.status)
+	_, err := w.ResponseWriter.Write(w.held)
+	return err
+}
+
+func (w *compressWriter) end() {
+	_ = w.release() // a client that has left needs no answer
+	if w.gzip != nil {
+		_ = w.gzip.Close()
+		gzipWriters.Put(w.gzip)
+		w.gzip, w.plain = nil, true
+	}
+}
+
+// compressible reports whether an answer can be made smaller. Streams of
+// events are not, because a reader is to have each at once.
+func compressible(status int, h http.Header) bool {
+	if status < http.StatusOK || status == http.StatusNoContent || status == http.StatusPartialContent || status == http.StatusNotModified || h.Get(echo.HeaderContentEncoding) != "" {
+		return false
+	}
+	media, _, _ := mime.ParseMediaType(h.Get(echo.HeaderContentType))
+	switch {
+	case media == eventStream:
+		return false
+	case strings.HasPrefix(media, "text/"), strings.HasSuffix(media, "+json"), strings.HasSuffix(media, "+xml"):
+		return true
+	}
+	return media == echo.MIMEApplicationJSON || media == echo.MIMEApplicationXML || media == echo.MIMEApplicationJavaScript
+}
+
+// acceptsGzip reports whether the client reads gzip. What it says of gzip
+// counts before what it says of any coding.
+func acceptsGzip(r *http.Request) bool {
+	anyCoding := false
+	for part := range strings.SplitSeq(r.Header.Get(echo.HeaderAcceptEncoding), ",") {
+		coding, weight, _ := strings.Cut(part, ";")
+		q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(weight), "q="), 64)
+		switch accepted := err != nil || q > 0; strings.ToLower(strings.TrimSpace(coding)) {
+		case "gzip", "x-gzip":
+			return accepted
+		case "*":
+			anyCoding = accepted
+		}
+	}
+	return anyCoding
+}
+
+// packed is an answer that stays the same, compressed once.
+type packed struct {
+	media       string
+	plain, gzip []byte // gzip is nil where it would not be smaller
+	tag         string
+}
+
+func pack(media string, plain []byte) packed {
+	sum := sha256.Sum256(plain)
+	p := packed{media: media, plain: plain, tag: `W/"` + hex.EncodeToString(sum[:12]) + `"`}
+	var buf bytes.Buffer
+	w := gzip.NewWriter(&buf)
+	_, _ = w.Write(plain) // a Buffer takes everything
+	_ = w.Close()
+	if buf.Len() < len(plain) {
+		p.gzip = bytes.Clone(buf.Bytes())
+	}
+	return p
+}
+
+// serve sends the answer, whose Vary the caller has set. Clients may keep it and ask each time whether it is
+// still the same, so a new version of the program shows at once.
+func (p *packed) serve(c echo.Context) error {
+	h := c.Response().Header()
+	h.Set(echo.HeaderCacheControl, "no-cache")
+	h.Set("ETag", p.tag)
+	if matchesETag(c.Request(), p.tag) {
+		return c.NoContent(http.StatusNotModified)
+	}
+	data := p.plain
+	if p.gzip != nil && acceptsGzip(c.Request()) {
+		data = p.gzip
+		h.Set(echo.HeaderContentEncoding, "gzip")
+	}
+	h.Set(echo.HeaderContentLength, strconv.Itoa(len(data)))
+	return c.Blob(http.StatusOK, p.media, data)
+}
+
+// matchesETag reports whether the client already has what the tag stands for.
+func matchesETag(r *http.Request, tag string) bool {
+	tag = strings.TrimPrefix(tag, "W/")
+	for known := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
+		if known = strings.TrimPrefix(strings.TrimSpace(known), "W/"); known == tag || known == "*" {
+			return true
+		}
+	}
+	return false
+}

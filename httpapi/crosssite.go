@@ -1,0 +1,136 @@
+package httpapi
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+)
+
+// checkSite refuses what a page of another site makes a browser send. A request
+// that an API key alone authorizes is exempt, because no page has a browser
+// attach one. Everything else is judged, in every mode of access: the identity
+// of a proxy may come from a cookie, and an open server and the default agent
+// ask for no credential.
+func (s *Server) checkSite(r *http.Request) error {
+	if s.keyed(r) {
+		return nil
+	}
+	if err := s.checkOrigin(r); err != nil {
+		return err
+	}
+	return s.checkHost(r)
+}
+
+// keyed reports whether an API key alone decides what the request may do. An
+// unknown key counts, for identify refuses it.
+func (s *Server) keyed(r *http.Request) bool {
+	if s.Open() {
+		return false
+	}
+	key, err := s.identifyKey(r)
+	if err != nil {
+		return true
+	}
+	_, proxied, _ := proxyToken(r.Header)
+	return key != nil && (s.verifier == nil || !proxied)
+}
+
+// checkOrigin judges what the browser says of the page that sends the request.
+// Programs say nothing and pass. Pages of the same site but of another origin,
+// such as a sibling subdomain or another port, count as foreign, also when they
+// send no Origin, as for an image.
+func (s *Server) checkOrigin(r *http.Request) error {
+	sites, origins := r.Header.Values("Sec-Fetch-Site"), r.Header.Values(echo.HeaderOrigin)
+	cross, same := false, true
+	for _, site := range sites {
+		cross = cross || strings.EqualFold(site, "cross-site")
+		same = same && (site == "same-origin" || site == "none")
+	}
+	foreign := func(origin string) bool { return !s.ownOrigin(r, origin) }
+	own := !slices.ContainsFunc(origins, foreign)
+	switch {
+	case s.allowedByHand(origins):
+		return nil
+	case !cross && own && (len(sites) == 0 || len(origins) > 0):
+		return nil
+	case same && len(sites) > 0 && len(origins) < 2:
+		return nil
+	}
+	return agent.Errorf(agent.CodeForbidden, "a page of another site may not use this server; name its origin in SATCHEL_CORS_ORIGINS to allow it")
+}
+
+// allowedByHand reports whether the operator named every one of the origins, or
+// all there are.
+func (s *Server) allowedByHand(origins []string) bool {
+	if !s.options.CORSByHand {
+		return false
+	}
+	foreign := func(origin string) bool { return !s.allowsOrigin(origin) }
+	return slices.Contains(s.options.CORSOrigins, "*") || len(origins) > 0 && !slices.ContainsFunc(origins, foreign)
+}
+
+// ownOrigin reports whether an origin is that of this server, by the public URL
+// or by the Host of the request, in which case the scheme may be either: a proxy
+// may add TLS.
+func (s *Server) ownOrigin(r *http.Request, origin string) bool {
+	from, err := url.Parse(origin)
+	if err != nil || from.Host == "" || from.User != nil || (from.Scheme != "http" && from.Scheme != "https") {
+		return false
+	}
+	at := authority(from.Scheme, from.Host)
+	if at == authority(from.Scheme, r.Host) {
+		return true
+	}
+	public, err := url.Parse(s.options.PublicURL)
+	return err == nil && public.Host != "" && from.Scheme == public.Scheme && at == authority(public.Scheme, public.Host)
+}
+
+// authority returns host and port in one form, the default port of the scheme
+// included.
+func authority(scheme, host string) string {
+	port := (&url.URL{Host: host}).Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[scheme]
+	}
+	return net.JoinHostPort(hostName(host), port)
+}
+
+// hostName returns the name or address of a Host header in one form: lower
+// case, without port, brackets and the dot of a full name.
+func hostName(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	return strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
+}
+
+// checkHost keeps DNS rebinding out: the Host header must be a loopback name or
+// address, the address that the connection came in on, or the public URL's
+// host.
+func (s *Server) checkHost(r *http.Request) error {
+	host := hostName(r.Host)
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return nil
+	}
+	if addr, err := netip.ParseAddr(host); err == nil && (addr.Unmap().IsLoopback() || addr.Unmap() == localAddr(r)) {
+		return nil
+	}
+	if public, err := url.Parse(s.options.PublicURL); err == nil && host != "" && hostName(public.Host) == host {
+		return nil
+	}
+	return agent.Errorf(agent.CodeForbidden, "this Host is not served without an API key; set SATCHEL_PUBLIC_URL to the address that people use")
+}
+
+func localAddr(r *http.Request) netip.Addr {
+	if tcp, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
+}

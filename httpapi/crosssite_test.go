@@ -1,0 +1,253 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"satchel/agent"
+)
+
+// attack is what a browser says of a request that a hostile page makes.
+type attack struct {
+	name    string
+	headers map[string]string
+}
+
+func (a attack) by(c *visitor) *visitor {
+	for name, value := range a.headers {
+		c = c.with(name, value)
+	}
+	return c
+}
+
+// attacks are refused for whoever has no API key.
+var attacks = []attack{
+	{"cross-site, no origin", map[string]string{"Sec-Fetch-Site": "cross-site"}},
+	{"cross-site", map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}},
+	{"cross-site, in capitals", map[string]string{"Sec-Fetch-Site": "Cross-Site", "Origin": "https://evil.example"}},
+	{"cross-site, the public address as origin", map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "http://satchel.example"}},
+	{"cross-site, a navigation", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}},
+	{"a sibling subdomain", map[string]string{"Sec-Fetch-Site": "same-site", "Origin": "http://wiki.satchel.example", "Host": "satchel.example"}},
+	{"another port of the same host", map[string]string{"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:1"}},
+	{"a sibling's image", map[string]string{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Dest": "image"}},
+	{"an unknown Sec-Fetch-Site, no origin", map[string]string{"Sec-Fetch-Site": "nearby"}},
+	{"an unknown Sec-Fetch-Site", map[string]string{"Sec-Fetch-Site": "nearby", "Origin": "https://evil.example"}},
+	{"origin only", map[string]string{"Origin": "https://evil.example"}},
+	{"origin null", map[string]string{"Origin": "null"}},
+	{"origin file", map[string]string{"Origin": "file://"}},
+	{"origin that begins like the public address", map[string]string{"Origin": "http://satchel.example.evil.example"}},
+	{"origin with the public address as user", map[string]string{"Origin": "http://satchel.example@evil.example"}},
+	{"origin of another scheme", map[string]string{"Origin": "ftp://satchel.example"}},
+	{"a rebound name", map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": "http://evil.example", "Host": "evil.example"}},
+	{"a rebound name, no origin", map[string]string{"Host": "evil.example:8787"}},
+	{"a rebound name like an address", map[string]string{"Host": "127.0.0.1.evil.example"}},
+	{"a rebound name that ends like localhost", map[string]string{"Host": "evillocalhost"}},
+	{"an address of another machine", map[string]string{"Host": "10.0.0.1"}},
+}
+
+// refusedAsForeign reports whether the cross-site rule refused a request, not
+// another one with the same status.
+func refusedAsForeign(a answer) bool {
+	message, _ := at(a.json, "error.message").(string)
+	return a.StatusCode == http.StatusForbidden && at(a.json, "error.code") == "FORBIDDEN" &&
+		(strings.Contains(message, "another site") || strings.Contains(message, "this Host"))
+}
+
+// guarded lists every request line that the rule covers.
+func guarded(s *Server) []string {
+	lines := []string{"GET /metrics", "GET /v1/sessions/cast?sessionId=nothing", "GET /v1/sessions/nothing/logs"}
+	for line, r := range s.routes {
+		if r.access != platform {
+			lines = append(lines, strings.NewReplacer(":id", "nothing", ":", "").Replace(line))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// withKey makes an API key and returns a client that sends it.
+func (c *visitor) withKey(t *testing.T, role agent.Role, agents ...string) *visitor {
+	t.Helper()
+	_, secret, err := c.folder.CreateKey(t.Context(), agent.Key{Name: "k", Role: role, Agents: agents})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.with("X-API-Key", secret)
+}
+
+// TestForeignPagesOverTheWholeTable sends every attack to every route in every
+// mode of access, each without an API key; then the same without the attack, and
+// with a key.
+func TestForeignPagesOverTheWholeTable(t *testing.T) {
+	open, openServer := openWith(t, func(*Options) {})
+	unlocked, unlockedServer := openWith(t, func(o *Options) { o.NoAuth = true })
+	unlockedKey := unlocked.withKey(t, agent.RoleOwner, "*")
+	closedByKey, keyServer := openWith(t, func(*Options) {})
+	key := closedByKey.withKey(t, agent.RoleOwner, "*")
+	proxy := newClosed(t, nil)
+	ada := proxy.as(t, "ada@example.com")
+	proxyKey := proxy.withKey(t, agent.RoleOwner, "*")
+	both := ada.with("X-API-Key", proxyKey.header.Get("X-API-Key"))
+	for _, mode := range []struct {
+		name   string
+		server *Server
+		caller *visitor // whom the rule protects
+		exempt *visitor // the same with an API key; nil where keys do not count
+	}{
+		{"open", openServer, open, nil},
+		{"open, a header that proves nothing", openServer, open.with("Authorization", "Bearer nothing"), nil},
+		{"open by hand, with a key that is not needed", unlockedServer, unlockedKey, nil},
+		{"closed by a key, nobody", keyServer, closedByKey, key},
+		{"closed by a key, credentials of another kind", keyServer, closedByKey.with("Authorization", "Basic YTpi"), key},
+		{"identity proxy, nobody", proxy.server, proxy.visitor, proxyKey},
+		{"identity proxy, an identity", proxy.server, ada, proxyKey},
+		{"identity proxy, an identity and a key", proxy.server, both, proxyKey},
+	} {
+		t.Run(mode.name, func(t *testing.T) {
+			tried, held := 0, 0
+			for _, line := range guarded(mode.server) {
+				method, target, _ := strings.Cut(line, " ")
+				for _, a := range attacks {
+					tried++
+					if got := a.by(mode.caller).send(t, method, target, ""); refusedAsForeign(got) {
+						held++
+					} else {
+						t.Errorf("%s, %s: %d %s", line, a.name, got.StatusCode, got.text)
+					}
+					if mode.exempt != nil && refusedAsForeign(a.by(mode.exempt).send(t, method, target, "")) {
+						t.Errorf("%s, %s: refused although an API key was sent", line, a.name)
+					}
+				}
+				if got := mode.caller.send(t, method, target, ""); refusedAsForeign(got) {
+					t.Errorf("%s of a program is refused: %s", line, got.text)
+				}
+			}
+			t.Logf("%d attacks tried, %d held", tried, held)
+			if tried < 2000 {
+				t.Errorf("only %d attacks were tried", tried)
+			}
+		})
+	}
+}
+
+// TestOwnPages are requests that the rule must let through.
+func TestOwnPages(t *testing.T) {
+	star, _ := openWith(t, func(o *Options) { o.CORSByHand = true })
+	named, _ := openWith(t, func(o *Options) { o.CORSOrigins, o.CORSByHand = []string{"https://app.example"}, true })
+	secure, _ := openWith(t, func(o *Options) { o.PublicURL = "https://satchel.example:8443" })
+	c := newClosed(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
+	own := strings.TrimPrefix(c.url, "http://")
+	port := own[strings.LastIndex(own, ":"):]
+	for _, tc := range []struct {
+		name    string
+		who     *visitor
+		headers map[string]string
+		status  int
+	}{
+		{"no mark", c.visitor, nil, 200},
+		{"typed into the address bar", c.visitor, map[string]string{"Sec-Fetch-Site": "none"}, 200},
+		{"own page", c.visitor, map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": c.url}, 200},
+		{"own page, no Sec-Fetch-Site", c.visitor, map[string]string{"Origin": c.url}, 200},
+		{"own page behind a proxy with TLS", c.visitor, map[string]string{"Origin": "https://satchel.example", "Host": "satchel.example"}, 200},
+		{"own page by the public address", c.visitor, map[string]string{"Origin": "http://satchel.example"}, 200},
+		{"own page, the default port is written", c.visitor, map[string]string{"Origin": "http://satchel.example", "Host": "satchel.example:80"}, 200},
+		{"the public address with a port", secure, map[string]string{"Origin": "https://satchel.example:8443", "Host": "satchel.example:8443"}, 200},
+		{"another port of the public host", secure, map[string]string{"Origin": "https://satchel.example", "Host": "satchel.example:8443"}, 403},
+		{"another scheme of the public host", secure, map[string]string{"Origin": "http://satchel.example:8443"}, 403},
+		{"localhost", c.visitor, map[string]string{"Origin": "http://localhost" + port, "Host": "localhost" + port}, 200},
+		{"localhost with a dot", c.visitor, map[string]string{"Origin": "http://localhost." + port, "Host": "LOCALHOST." + port}, 200},
+		{"a name below localhost", c.visitor, map[string]string{"Origin": "http://app.localhost" + port, "Host": "app.localhost" + port}, 200},
+		{"IPv6", c.visitor, map[string]string{"Origin": "http://[::1]" + port, "Host": "[::1]" + port}, 200},
+		{"IPv6, no port", c.visitor, map[string]string{"Origin": "http://[::1]", "Host": "[::1]"}, 200},
+		{"IPv4 within IPv6", c.visitor, map[string]string{"Host": "[::ffff:127.0.0.1]"}, 200},
+		{"a tunnel's port", c.visitor, map[string]string{"Origin": "http://127.0.0.1:9", "Host": "127.0.0.1:9"}, 200},
+		{"localhost asks 127.0.0.1", c.visitor, map[string]string{"Origin": "http://localhost" + port}, 403},
+		{"a named origin", named, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://app.example"}, 200},
+		{"a named origin, no Sec-Fetch-Site", named, map[string]string{"Origin": "https://app.example"}, 200},
+		{"another than the named", named, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 403},
+		{"no origin where one is named", named, map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
+		{"every origin by hand", star, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 200},
+		{"a rebound name where every origin is allowed", star, map[string]string{"Origin": "https://evil.example", "Host": "evil.example"}, 403},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := attack{headers: tc.headers}.by(tc.who).send(t, "GET", "/api/agents", "")
+			if a.StatusCode != tc.status || a.Header.Get("Access-Control-Allow-Credentials") != "" {
+				t.Errorf("%d, want %d: %s", a.StatusCode, tc.status, a.text)
+			}
+		})
+	}
+	t.Run("two origins", func(t *testing.T) {
+		next := c.with("Origin", c.url)
+		next.header["Origin"] = append(next.header["Origin"], "https://evil.example")
+		if a := next.send(t, "GET", "/api/agents", ""); a.StatusCode != http.StatusForbidden {
+			t.Errorf("%d %s", a.StatusCode, a.text)
+		}
+	})
+	t.Run("preflights and pages", func(t *testing.T) {
+		for _, line := range []string{"OPTIONS /api/agents", "OPTIONS /mcp/default", "GET /", "GET /docs", "GET /console/app.js"} {
+			method, target, _ := strings.Cut(line, " ")
+			for _, a := range attacks {
+				if got := a.by(c.visitor).send(t, method, target, ""); got.StatusCode >= 400 || got.Header.Get("Access-Control-Allow-Credentials") != "" {
+					t.Errorf("%s, %s: %d", line, a.name, got.StatusCode)
+				}
+			}
+		}
+	})
+}
+
+// TestForeignHooks calls hooks as pages of other sites: a hook with a secret of
+// its own is decided by that, one without by the rule of all other routes.
+func TestForeignHooks(t *testing.T) {
+	c := newVisitor(t)
+	hook := func(auth string) string {
+		made := c.must(t, 201, "POST", flowBase, `{"name":"h","status":"active","nodes":[{"id":"s","type":"trigger","data":{"event":"webhook"`+auth+`}}],"edges":[]}`)
+		return "/api/agents/default/hooks/" + made["id"].(string)
+	}
+	bare, secret, public := hook(""), hook(`,"auth":{"type":"header","name":"X-Hook-Token","value":"s3cret"}`), hook(`,"auth":{"type":"none"}`)
+	tried := 0
+	for _, a := range attacks {
+		for _, tc := range []struct {
+			name   string
+			who    *visitor
+			target string
+			status int
+		}{
+			{"a hook without auth", c, bare, 403},
+			{"a hook whose secret is missing", c, secret, 401},
+			{"a hook whose secret is sent", c.with("X-Hook-Token", "s3cret"), secret, 200},
+			{"a hook for everyone", c, public, 200},
+		} {
+			tried++
+			if got := a.by(tc.who).do(t, "POST", tc.target, strings.NewReader("a=b"), "application/x-www-form-urlencoded"); got.StatusCode != tc.status {
+				t.Errorf("%s, %s: %d, want %d: %s", tc.name, a.name, got.StatusCode, tc.status, got.text)
+			}
+		}
+	}
+	t.Logf("%d calls", tried)
+	if got := c.do(t, "POST", bare, strings.NewReader("a=b"), "application/x-www-form-urlencoded"); got.StatusCode != 200 {
+		t.Errorf("a form of a program: %d %s", got.StatusCode, got.text)
+	}
+}
+
+// TestBodiesThatPagesCanSend sends bodies that need no preflight to every route.
+func TestBodiesThatPagesCanSend(t *testing.T) {
+	c, server := openWith(t, func(*Options) {})
+	c.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
+	tried := 0
+	for line, r := range server.routes {
+		if r.access == platform || r.ownSecret {
+			continue
+		}
+		method, path, _ := strings.Cut(line, " ")
+		path = strings.NewReplacer(":id", "bakery", ":", "").Replace(path)
+		for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "text/plain; application/json", "application/jsonp", ""} {
+			tried++
+			if a := c.do(t, method, path, strings.NewReader("{}"), media); a.StatusCode != 415 || !strings.Contains(a.text, "UNSUPPORTED_FORMAT") {
+				t.Errorf("%s with %q: %d %s", line, media, a.StatusCode, a.text)
+			}
+		}
+	}
+	t.Logf("%d bodies, each refused", tried)
+}

@@ -1,0 +1,68 @@
+-- Version 2.
+
+-- The key of logs comes first. SQLite before 3.41 reports NULL values in a
+-- WITHOUT ROWID table whose key is not its first columns, and people check
+-- backups with what their system has.
+DROP TRIGGER _logs_counted;
+DROP TRIGGER _logs_uncounted;
+ALTER TABLE logs RENAME TO _logs_1;
+CREATE TABLE logs (
+  created_at TEXT NOT NULL,
+  id         TEXT NOT NULL DEFAULT ('log-' || lower(hex(randomblob(10)))),
+  level      TEXT NOT NULL,
+  source     TEXT NOT NULL,
+  message    TEXT NOT NULL,
+  data       TEXT NOT NULL DEFAULT '{}',  -- not checked: SQL users only read the log
+  PRIMARY KEY (created_at, id)
+) WITHOUT ROWID, STRICT;
+INSERT INTO logs(created_at, id, level, source, message, data)
+  SELECT created_at, id, level, source, message, data FROM _logs_1 ORDER BY created_at, id;
+DROP TABLE _logs_1;
+CREATE TRIGGER _logs_counted AFTER INSERT ON logs BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'logs'; END;
+CREATE TRIGGER _logs_uncounted AFTER DELETE ON logs BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'logs'; END;
+
+-- A key that a key made ends with it.
+ALTER TABLE _keys ADD COLUMN parent_id TEXT NOT NULL DEFAULT '';
+
+-- The hosts that a secret may be sent to, see store/secrets.go. NULL: stored
+-- before hosts were; they are noted when the file is opened next.
+ALTER TABLE _secrets ADD COLUMN hosts TEXT;
+CREATE INDEX _secrets_unbound ON _secrets(owner) WHERE hosts IS NULL;
+
+-- A config is sealed for the gateway and the type that it was given for.
+CREATE TRIGGER _gateways_fixed BEFORE UPDATE OF id, type ON gateways WHEN new.id <> old.id OR new.type <> old.type BEGIN
+  SELECT RAISE(ABORT, 'the id and the type of a gateway stay as they are, for its credentials are for them');
+END;
+-- What an approval asks, with its templates filled.
+ALTER TABLE _waits ADD COLUMN title TEXT NOT NULL DEFAULT '';
+ALTER TABLE _waits ADD COLUMN message TEXT NOT NULL DEFAULT '';
+-- What one cause leads to is counted by the first execution of its chain.
+ALTER TABLE executions ADD COLUMN root_id TEXT NOT NULL DEFAULT '';  -- its own id when nothing led to it
+ALTER TABLE _events ADD COLUMN root TEXT NOT NULL DEFAULT '';
+
+-- Who made or timed a schedule or task: the first execution of the chain that
+-- did. The row with the id '' is there while an execution writes.
+CREATE TABLE _chains (
+  id   TEXT PRIMARY KEY NOT NULL,
+  root TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TRIGGER _chains_kept AFTER INSERT ON _replan BEGIN
+  INSERT OR REPLACE INTO _chains(id, root) SELECT new.id, root FROM _chains WHERE id = '';
+END;
+CREATE TRIGGER _schedules_unchained AFTER DELETE ON schedules BEGIN DELETE FROM _chains WHERE id = old.id; END;
+CREATE TRIGGER _tasks_unchained AFTER DELETE ON tasks BEGIN DELETE FROM _chains WHERE id = old.id; END;
+ALTER TABLE _deliveries ADD COLUMN depth INTEGER NOT NULL DEFAULT 0;  -- of the event, as is root
+ALTER TABLE _deliveries ADD COLUMN root TEXT NOT NULL DEFAULT '';
+
+-- A step of an execution is found by an index, and so without reading the rows
+-- that hold its items, however large they are.
+ALTER TABLE _journal RENAME TO _journal_1;
+CREATE TABLE _journal (  -- what became of nodes, one row a commit
+  execution_id TEXT NOT NULL,
+  seq          INTEGER NOT NULL,
+  results      TEXT NOT NULL
+);
+INSERT INTO _journal(execution_id, seq, results) SELECT execution_id, seq, results FROM _journal_1 ORDER BY execution_id, seq;
+DROP TABLE _journal_1;
+CREATE UNIQUE INDEX _journal_seq ON _journal(execution_id, seq);
+CREATE TRIGGER _executions_forgotten AFTER DELETE ON executions BEGIN DELETE FROM _journal WHERE execution_id = old.id; END;

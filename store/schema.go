@@ -1,0 +1,215 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"satchel/agent"
+)
+
+// object is a row of sqlite_schema: a table, index, trigger or view. SQLite
+// keeps the statement that made it, and runs that again to load the schema
+// (https://www.sqlite.org/schematab.html), so two schemas whose rows are the
+// same text are the same.
+type object struct {
+	kind, name, table string
+	sql               string // empty for the index of a PRIMARY KEY or UNIQUE
+}
+
+// schema holds the objects of a file, and whether each has pages of its own.
+type schema map[object]bool
+
+// schemaRows reads what compareSchema takes. The schema of a file of ours has
+// far fewer rows.
+const schemaRows = "SELECT type, name, tbl_name, sql, rootpage FROM sqlite_schema LIMIT 5000"
+
+// errForeign says that a file's schema holds what this program does not make.
+var errForeign = errors.New("the schema is not one that Satchel makes")
+
+// checkSchema refuses a file unless its tables, indexes and triggers are
+// exactly those that this program makes for the file's version.
+func checkSchema(c *conn) error {
+	var version int
+	if err := c.value(&version, "PRAGMA user_version"); err != nil {
+		return err
+	}
+	rows, err := all(&Tx{conn: c}, scanObject, schemaRows)
+	if err != nil {
+		return err
+	}
+	return compareSchema(version, rows)
+}
+
+func scanObject(rows *sql.Rows) ([]any, error) {
+	row := make([]any, 5)
+	return row, rows.Scan(&row[0], &row[1], &row[2], &row[3], &row[4])
+}
+
+// compareSchema compares the rows of a file's schema with that of its version.
+func compareSchema(version int, rows [][]any) error {
+	want, err := wantedSchema(version, rows)
+	if err != nil {
+		return err
+	}
+	seen := make(schema, len(want))
+	pages := map[int64]bool{1: true} // page 1 is the schema's own
+	for _, row := range rows {
+		o, page, err := parseObject(row)
+		if err != nil {
+			return err
+		}
+		paged, ours := want[o]
+		switch {
+		case !ours:
+			return fmt.Errorf("%w: the %s %q", errForeign, agent.Clip(o.kind, 20), agent.Clip(o.name, 60))
+		case seen[o], paged != (page > 0), pages[page]:
+			return fmt.Errorf("%w: the %s %q is there twice or has no pages of its own", errForeign, o.kind, o.name)
+		}
+		seen[o], pages[page] = true, paged
+	}
+	for o := range want {
+		if !seen[o] {
+			return fmt.Errorf("%w: the %s %q is missing", errForeign, o.kind, o.name)
+		}
+	}
+	return nil
+}
+
+// parseObject reads a row of sqlite_schema and the number of its first page.
+func parseObject(row []any) (o object, page int64, err error) {
+	for i, dst := range []*string{&o.kind, &o.name, &o.table, &o.sql} {
+		text, ok := row[i].(string)
+		if !ok && (row[i] != nil || i < 3) {
+			return o, 0, fmt.Errorf("%w: a row of it is not text", errForeign)
+		}
+		*dst = text
+	}
+	page, ok := row[4].(int64)
+	if !ok {
+		return o, 0, fmt.Errorf("%w: %q has no page number", errForeign, agent.Clip(o.name, 60))
+	}
+	return o, page, nil
+}
+
+// maxVectorTables bounds the lengths of vectors that a file may have tables
+// for in addition to the usual one.
+const maxVectorTables = 100
+
+// wantedSchema is the schema of a version, with the tables for vectors of the
+// lengths that the file has tables for.
+func wantedSchema(version int, rows [][]any) (schema, error) {
+	if version < 1 || version > fileVersion() {
+		return nil, fmt.Errorf("%w: version %d is unknown", errForeign, version)
+	}
+	want, err := patterns.of(version)
+	if err != nil {
+		return nil, err
+	}
+	tables := 0
+	for _, row := range rows {
+		name, _ := row[1].(string)
+		n, ok := lengthOf(name)
+		if !ok || row[0] != "table" {
+			continue
+		}
+		if tables++; tables > maxVectorTables {
+			return nil, fmt.Errorf("%w: it has more than %d tables of vectors", errForeign, maxVectorTables)
+		}
+		if want, err = withVectors(want, n); err != nil {
+			return nil, err
+		}
+	}
+	return want, nil
+}
+
+// lengthOf returns the length of the vectors that a table made by makeVectors
+// holds.
+func lengthOf(table string) (n int, ok bool) {
+	digits, ok := strings.CutPrefix(table, vectorTable+"_")
+	n, err := strconv.Atoi(digits)
+	return n, ok && err == nil && n >= 1 && n <= MaxVectorLength && vectorsOf(n) == table
+}
+
+// withVectors returns a schema that has the tables for vectors of n numbers
+// too.
+func withVectors(base schema, n int) (schema, error) {
+	more, err := patterns.vectors(n)
+	if err != nil {
+		return nil, err
+	}
+	joined := make(schema, len(base)+len(more))
+	for _, part := range []schema{base, more} {
+		for o, paged := range part {
+			joined[o] = paged
+		}
+	}
+	return joined, nil
+}
+
+// patternCache keeps the schemas that this program makes, each built once in
+// memory.
+type patternCache struct {
+	mu       sync.Mutex
+	versions map[string]schema // by the text of the migrations
+	lengths  map[int]schema    // of the tables for vectors
+}
+
+var patterns = patternCache{versions: map[string]schema{}, lengths: map[int]schema{}}
+
+// of returns the schema of a version. It must not be changed.
+func (p *patternCache) of(version int) (schema, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := strings.Join(migrations[:version], "\x00")
+	if s, ok := p.versions[key]; ok {
+		return s, nil
+	}
+	s, err := buildSchema(func(c *conn) error { return migrateTo(c, version) })
+	if err == nil {
+		p.versions[key] = s
+	}
+	return s, err
+}
+
+// vectors returns the tables for vectors of n numbers. It must not be changed.
+func (p *patternCache) vectors(n int) (schema, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s, ok := p.lengths[n]; ok {
+		return s, nil
+	}
+	s, err := buildSchema(func(c *conn) error { return (&Tx{conn: c}).makeVectors(n) })
+	if err == nil && len(p.lengths) < maxVectorTables {
+		p.lengths[n] = s
+	}
+	return s, err
+}
+
+// buildSchema returns the schema of a database in memory that make has filled.
+func buildSchema(make func(*conn) error) (schema, error) {
+	c, err := openConn("file::memory:")
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	if err := make(c); err != nil {
+		return nil, err
+	}
+	rows, err := all(&Tx{conn: c}, scanObject, schemaRows)
+	if err != nil {
+		return nil, err
+	}
+	s := schema{}
+	for _, row := range rows {
+		o, page, err := parseObject(row)
+		if err != nil {
+			return nil, err
+		}
+		s[o] = page > 0
+	}
+	return s, nil
+}
