@@ -165,16 +165,7 @@ func TestPollFollowsGateways(t *testing.T) {
 		if err := p.poller.agents.Wait(t.Context(), p.db); err != nil {
 			t.Fatal(err)
 		}
-		if !holds() { // a call that was cut may not have ended yet
-			for _, key := range p.poller.polls.Keys(p.db) {
-				if err := p.poller.polls.Wait(t.Context(), key); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		if !holds() {
-			t.Fatalf("%s did not come about", what)
-		}
+		p.until(t, what, holds) // a call that was cut may not have ended yet
 	}
 	eventually("asking after verify", asks)
 	steps := []struct {
