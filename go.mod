@@ -35,7 +35,8 @@ require (
 	golang.org/x/sys v0.49.0
 	golang.org/x/text v0.43.0
 	modernc.org/libc v1.79.0
-	modernc.org/quickjs v0.27.0
+	modernc.org/libquickjs v0.14.0
+	modernc.org/memory v1.12.1
 	modernc.org/sqlite v1.61.1
 )
 
@@ -99,7 +100,5 @@ require (
 	google.golang.org/appengine v1.6.8 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	kernel.org/pub/linux/libs/security/libcap/psx v1.2.77 // indirect
-	modernc.org/libquickjs v0.14.0 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
-	modernc.org/memory v1.12.1 // indirect
 )

@@ -74,7 +74,8 @@ var floors = map[string]struct {
 // carry data structures of the language, golang.org/x, are everybody's.
 var owners = map[string]string{
 	"modernc.org/sqlite":                            "store",
-	"modernc.org/quickjs":                           "agent/script",
+	"modernc.org/libquickjs":                        "agent/script",
+	"modernc.org/memory":                            "agent/script",
 	"github.com/landlock-lsm/go-landlock":           "agent/child",
 	"github.com/gofrs/flock":                        "store",
 	"github.com/gocolly/colly/v2":                   "crawl",

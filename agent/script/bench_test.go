@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"modernc.org/quickjs"
 )
 
 // report adds the median and the 99th of a hundred.
@@ -16,37 +14,27 @@ func report(b *testing.B, times []time.Duration) {
 	b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), "µs-p99")
 }
 
-// BenchmarkEngine is what a fresh engine costs by itself, which is a part of
-// every run, and what compiling the harness costs each child once.
+// BenchmarkEngine is what a fresh engine costs by itself: made, once for each
+// child, and made again between two scripts.
 func BenchmarkEngine(b *testing.B) {
-	bytecode, err := compileHarness()
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Run("bare", func(b *testing.B) {
+	b.Run("new", func(b *testing.B) {
 		for b.Loop() {
-			vm, err := quickjs.NewVM()
-			if err != nil {
+			if _, err := newEngine(&worker{}); err != nil {
 				b.Fatal(err)
 			}
-			vm.Close()
 		}
 	})
-	b.Run("with the harness", func(b *testing.B) {
-		for b.Loop() {
-			e, err := newEngine(bytecode, &worker{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			e.close()
+	b.Run("reset", func(b *testing.B) {
+		e, err := newEngine(&worker{})
+		if err != nil {
+			b.Fatal(err)
 		}
-	})
-	b.Run("compile the harness", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := compileHarness(); err != nil {
+			if err := e.reset(); err != nil {
 				b.Fatal(err)
 			}
 		}
+		b.ReportMetric(float64(len(e.heap.image)), "bytes")
 	})
 }
 

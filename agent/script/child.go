@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"modernc.org/quickjs"
 	"satchel/agent"
 	"satchel/agent/child"
 )
@@ -49,15 +48,16 @@ func RunChild(args []string) bool {
 
 // enter puts this process within its limits and runs scripts.
 func enter() error {
-	bytecode, err := compileHarness()
-	if err != nil {
+	c := &worker{frames: make(chan frame, 16)}
+	var err error
+	if c.engine, err = newEngine(c); err != nil {
 		return err
 	}
 	if err := (child.Limits{Memory: 2 * MaxMemory, CPU: 2 * maxCPU}).Apply(); err != nil {
 		return err
 	}
 	child.GiveWay(5)
-	return serve(bytecode)
+	return c.serve()
 }
 
 // worker is the life of a child, seen by itself.
@@ -67,8 +67,7 @@ type worker struct {
 	base   uint64 // bytes of memory that were resident before the first script
 	limit  atomic.Uint64
 
-	bytecode []byte
-	engine   *engine
+	engine *engine
 
 	// of the script that runs
 	end      *ending
@@ -85,20 +84,16 @@ type frame struct {
 }
 
 // serve runs script after script until the input ends.
-func serve(bytecode []byte) (err error) {
-	c := &worker{frames: make(chan frame, 16), bytecode: bytecode}
+func (c *worker) serve() error {
 	c.out.out = os.Stdout
 	c.base = child.Memory()
 	go c.read()
 	go child.WatchMemory(c.limit.Load) // 0 between scripts
+	if err := c.out.send(frameReady); err != nil {
+		return err
+	}
 	for runs := 1; ; runs++ {
 		c.end, c.result, c.logBytes, c.logs, c.fetches, c.held = nil, "", 0, nil, fetches{}, nil
-		if c.engine, err = newEngine(c.bytecode, c); err != nil {
-			return err
-		}
-		if err := c.out.send(frameReady); err != nil {
-			return err
-		}
 		o, values, err := c.nextOrder()
 		if err != nil {
 			return err
@@ -111,7 +106,9 @@ func serve(bytecode []byte) (err error) {
 		if err := c.finish(); err != nil || c.end.Last {
 			return err
 		}
-		c.engine.close()
+		if err := c.engine.reset(); err != nil {
+			return err
+		}
 	}
 }
 
@@ -172,13 +169,13 @@ func (c *worker) run(o order, values []byte) {
 
 // endingOf is the ending of a script that did not come to its own.
 func endingOf(err error, o order) *ending {
-	var e *quickjs.Error
+	var e *jsError
 	switch {
 	case errors.Is(err, errMemory):
 		return &ending{Code: CodeMemory}
 	case errors.As(err, &e):
 		// What the wrapper adds does not count as a line.
-		at := min(max(e.LineNumber, line(e.Stack)), strings.Count(o.Code, "\n")+1)
+		at := min(max(e.Line, line(e.Stack)), strings.Count(o.Code, "\n")+1)
 		return &ending{Code: CodeSyntax, Message: "the code is not JavaScript: " + agent.Clip(e.Message, maxMessage), Line: at}
 	case errors.Is(err, errTime):
 		return &ending{Code: CodeTimeout, Message: fmt.Sprintf("the script ran longer than %s", o.Timeout)}
@@ -219,10 +216,10 @@ func (c *worker) fetched(f frame) error {
 }
 
 // variable asks the parent for a part of a variable. The script stands still
-// meanwhile.
-func (c *worker) variable(r readRequest) (string, error) {
+// meanwhile. Once its time is over, it does not go on.
+func (c *worker) variable(r readRequest) string {
 	if len(r.Key) > maxKey {
-		return `{"values":[],"large":[]}`, nil
+		return `{"values":[],"large":[]}`
 	}
 	if err := c.out.sendJSON(frameRead, r, 0, nil); err != nil {
 		os.Exit(child.ExitOrphaned)
@@ -232,10 +229,10 @@ func (c *worker) variable(r readRequest) (string, error) {
 	for {
 		select {
 		case <-timer.C:
-			return "", errTime
+			return ""
 		case f := <-c.frames:
 			if f.kind == frameValues {
-				return string(f.payload), nil
+				return string(f.payload)
 			}
 			c.held = append(c.held, f)
 		}

@@ -1,8 +1,9 @@
 // Package script runs JavaScript that users wrote, in child processes of this
 // same program.
 //
-// A child holds one QuickJS engine at a time and makes a fresh one for each
-// script, so no script sees what another left behind. The engine has the
+// A child holds one QuickJS engine, all of whose memory is saved when it has
+// been made and put back after each script, byte for byte, so no script sees
+// what another left behind (heap.go). The engine has the
 // language and JSON, console and fetch, and nothing else: no files, processes,
 // modules, environment or timers. Its time, memory and stack are bounded from
 // within; from without the kernel bounds the child's address space and keeps

@@ -4,11 +4,12 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
-	"modernc.org/quickjs"
+	lib "modernc.org/libquickjs"
 )
 
 //go:embed harness.js
@@ -18,75 +19,57 @@ var harness string
 // tells its frames from those of the script.
 const harnessLine = 1 << 17
 
-// compileHarness makes the bytecode that newEngine takes. It also has the
-// engine's library read the machine's time zone, which is a file, once for
-// every engine of this process.
-func compileHarness() ([]byte, error) {
-	vm, err := quickjs.NewVM()
-	if err != nil {
-		return nil, err
-	}
-	defer vm.Close()
-	if _, err := vm.Eval("new Date().getTimezoneOffset()", quickjs.EvalGlobal); err != nil {
-		return nil, err
-	}
-	return vm.Compile(strings.Repeat("\n", harnessLine)+harness, quickjs.EvalGlobal)
-}
-
 // host is the Go side of the harness. Its methods are called by JavaScript.
 type host interface {
 	log(level, line string) (room bool)
 	fetch(r fetchRequest) (problem string)
-	variable(r readRequest) (part string, err error)
+	variable(r readRequest) (part string)
 	done(result string)
 	fail(kind, name, message, stack string)
 }
 
-// engine is a fresh QuickJS runtime in which one script will run.
+// engine is a QuickJS runtime in which one script can run at a time. reset
+// makes it fresh for the next.
 type engine struct {
-	vm          *quickjs.VM
-	run, settle quickjs.Value
-	deadline    time.Time
+	*machine
+	run, settle lib.TJSValue
 }
 
-func newEngine(bytecode []byte, h host) (*engine, error) {
-	vm, err := quickjs.NewVM()
+func newEngine(h host) (*engine, error) {
+	m, err := newMachine()
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{vm: vm}
-	functions := map[string]quickjs.HostFunc{
-		"$log":    func(a []any) (any, error) { return h.log(text(a, 0), text(a, 1)), nil },
-		"$done":   func(a []any) (any, error) { h.done(text(a, 0)); return nil, nil },
-		"$fail":   func(a []any) (any, error) { h.fail(text(a, 0), text(a, 1), text(a, 2), text(a, 3)); return nil, nil },
-		"$fetch":  func(a []any) (any, error) { return h.fetch(readFetch(a)), nil },
-		"$read":   func(a []any) (any, error) { return h.variable(readVariable(a)) },
-		"$limits": func([]any) (any, error) { return limits, nil },
+	e := &engine{machine: m}
+	m.define("$log", func(a []any) any { return h.log(text(a, 0), text(a, 1)) })
+	m.define("$done", func(a []any) any { h.done(text(a, 0)); return nil })
+	m.define("$fail", func(a []any) any { h.fail(text(a, 0), text(a, 1), text(a, 2), text(a, 3)); return nil })
+	m.define("$fetch", func(a []any) any { return h.fetch(readFetch(a)) })
+	m.define("$read", func(a []any) any { return h.variable(readVariable(a)) })
+	m.define("$limits", func([]any) any { return limits })
+	// The library reads the machine's time zone, which is a file, once.
+	if _, err := m.eval("new Date().getTimezoneOffset()"); err != nil {
+		return nil, err
 	}
-	for name, f := range functions {
-		if err := vm.RegisterHostFunc(name, f); err != nil {
-			return nil, err
-		}
-	}
-	api, err := vm.EvalBytecodeValue(bytecode)
+	api, err := m.eval(strings.Repeat("\n", harnessLine) + harness)
 	if err != nil {
 		return nil, err
 	}
-	defer api.Free()
-	for name, into := range map[string]*quickjs.Value{"run": &e.run, "settle": &e.settle} {
-		atom, err := vm.NewAtom(name)
-		if err != nil {
-			return nil, err
-		}
-		if *into, err = api.GetPropertyValue(atom); err != nil {
+	for name, into := range map[string]*lib.TJSValue{"run": &e.run, "settle": &e.settle} {
+		if *into, err = m.property(api, name); err != nil {
 			return nil, err
 		}
 	}
-	return e, nil
+	m.save()
+	return e, e.reset()
 }
+
+// reset makes the engine as fresh as it was when it was made: what a script
+// has left is gone.
+func (e *engine) reset() error { return e.restore() }
 
 // limits are what the harness bounds by itself, in characters.
-var limits = map[string]any{"line": maxLogLine, "message": maxMessage, "result": MaxResult}
+var limits = fmt.Sprintf(`{"line":%d,"message":%d,"result":%d}`, maxLogLine, maxMessage, MaxResult)
 
 // text is an argument from JavaScript that is a text.
 func text(args []any, i int) string {
@@ -118,59 +101,31 @@ func readVariable(a []any) (r readRequest) {
 	return r
 }
 
-// close frees what the engine holds.
-func (e *engine) close() {
-	e.run.Free()
-	e.settle.Free()
-	_ = e.vm.Close()
-}
-
-// The ways in which a call into an engine ends other than well.
-var (
-	errTime   = errors.New("script: out of time")
-	errMemory = errors.New("script: out of memory")
-)
-
 // timed makes a call into the engine that ends by the deadline.
 func (e *engine) timed(call func() error) error {
-	left := time.Until(e.deadline)
-	if left <= 0 {
+	if e.expired() {
 		return errTime
 	}
-	_ = e.vm.SetEvalTimeout(left) // never fails
 	err := call()
-	if time.Until(e.deadline) <= 0 {
+	if e.expired() {
 		return errTime
-	}
-	var thrown *quickjs.Error
-	if errors.As(err, &thrown) && thrown.Name == "InternalError" {
-		switch thrown.Message {
-		case "interrupted":
-			return errTime
-		case outOfMemory:
-			return errMemory
-		}
 	}
 	return err
 }
 
-// outOfMemory is what QuickJS says when a memory limit is met.
-const outOfMemory = "out of memory"
-
 // start compiles the script and runs its first part.
 func (e *engine) start(o order, values []byte) error {
-	e.vm.SetMemoryLimit(uintptr(o.Memory))
+	e.limit(o.Memory)
 	e.deadline = time.Now().Add(o.Timeout)
-	var script quickjs.Value
+	var script lib.TJSValue
 	err := e.timed(func() (err error) {
-		script, err = e.vm.EvalValue(wrap(o), quickjs.EvalGlobal)
+		script, err = e.eval(wrap(o))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	defer script.Free()
-	return e.timed(func() error { return drop(e.run.CallValue(quickjs.UndefinedValue, script, string(values))) })
+	return e.timed(func() error { return e.call(e.run, script, string(values)) })
 }
 
 // wrap makes a function of a script whose parameters are its variables. The
@@ -184,38 +139,10 @@ func wrap(o order) string {
 	return "(function(" + strings.Join(o.Names, ",") + "){return (async function script(){" + code + "\n}).call(this)})"
 }
 
-func drop(v quickjs.Value, err error) error {
-	if err == nil {
-		v.Free()
-	}
-	return err
-}
-
-// jobs runs what promises have made ready, until nothing is left. What a job
-// throws has gone to its promise.
-func (e *engine) jobs() error {
-	for {
-		n := 0
-		err := e.timed(func() (err error) {
-			n, err = e.vm.ExecutePendingJobs()
-			return err
-		})
-		if errors.Is(err, errTime) || errors.Is(err, errMemory) {
-			return err
-		}
-		if n < maxJobs {
-			return nil
-		}
-	}
-}
-
-// maxJobs is how many jobs the engine runs at a time.
-const maxJobs = 1 << 20
-
 // answer ends a fetch of the script. What that makes ready, jobs runs.
 func (e *engine) answer(head fetchHead, body string) error {
 	err := e.timed(func() error {
-		return drop(e.settle.CallValue(quickjs.UndefinedValue, head.ID, head.Problem, head.Status, head.StatusText, head.URL, head.headers(), body))
+		return e.call(e.settle, head.ID, head.Problem, head.Status, head.StatusText, head.URL, head.headers(), body)
 	})
 	if errors.Is(err, errTime) || errors.Is(err, errMemory) {
 		return err

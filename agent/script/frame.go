@@ -15,7 +15,7 @@ import (
 // one byte of kind, four bytes of length (big endian), the payload.
 const (
 	// from the child
-	frameReady  = 'i' // an engine is prepared; nothing
+	frameReady  = 'i' // it takes orders, once; nothing
 	frameFetch  = 'f' // a fetchRequest
 	frameRead   = 'g' // a readRequest, while the script waits
 	frameEnd    = 'd' // an ending

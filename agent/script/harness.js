@@ -1,12 +1,11 @@
 // What stands between a script and the Go code of the child: console, fetch,
-// and the end of the script. It is evaluated in a fresh engine before each
-// script, and holds on to the built-ins it needs, so that a script which
-// changes them changes nothing here but what it would see itself.
+// and the end of the script. It holds on to the built-ins it needs, so that a
+// script which changes them changes nothing here but what it would see itself.
 (() => {
   "use strict";
   const { $log, $fetch, $read, $done, $fail, $limits } = globalThis;
   for (const name of ["$log", "$fetch", "$read", "$done", "$fail", "$limits"]) delete globalThis[name];
-  const limits = $limits();
+  const limits = JSON.parse($limits());
   const { apply, ownKeys, get, has } = Reflect;
   const { set, deleteProperty, defineProperty: define, getOwnPropertyDescriptor, preventExtensions } = Reflect;
   const changes = [["set", set], ["deleteProperty", deleteProperty], ["defineProperty", define], ["ownKeys", ownKeys],

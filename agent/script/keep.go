@@ -133,8 +133,7 @@ func (p *Pool) take(l *life) (*process, error) {
 	return s.process, nil
 }
 
-// takeIdle takes the child used before the last, unless there is none: the last
-// may still be making an engine for its next script.
+// takeIdle takes the child used last.
 func (p *Pool) takeIdle() *process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,9 +141,8 @@ func (p *Pool) takeIdle() *process {
 	if n == 0 {
 		return nil
 	}
-	i := max(0, n-2)
-	child := p.idle[i]
-	p.idle = slices.Delete(p.idle, i, i+1)
+	child := p.idle[n-1]
+	p.idle = p.idle[:n-1]
 	return child
 }
 

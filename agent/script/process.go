@@ -26,6 +26,8 @@ type process struct {
 	in   frameWriter
 	out  *bufio.Reader
 	idle time.Time // since when it has had nothing to do
+
+	isReady bool // see ready
 }
 
 // spawn starts a child. On Linux the child dies with the thread that calls
@@ -40,14 +42,18 @@ func spawn() (*process, error) {
 	return p, nil
 }
 
-// ready waits until the child has an engine for the next script.
+// ready waits until the child takes orders.
 func (p *process) ready() error {
+	if p.isReady {
+		return nil
+	}
 	_ = p.Stdout.SetReadDeadline(time.Now().Add(startTime)) // pipes have deadlines
 	kind, _, err := readFrame(p.out, 0)
 	if err == nil && kind != frameReady {
 		err = errors.New("script: a child does not get ready")
 	}
 	_ = p.Stdout.SetReadDeadline(time.Time{})
+	p.isReady = err == nil
 	return err
 }
 
