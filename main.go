@@ -134,8 +134,7 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	chats := chat.New(chat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP(), CheckURL: models.CheckURL}), Index: index, Tools: toolbox.Tools, Log: options.Log})
 	answerer := gateways.NewAnswerer(platforms, chats.Answer)
 	dispatcher := dispatch.New(folder, options.Log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
-		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents},
-		dispatch.Consumer{Name: store.ConsumerAnswers, Handle: answerer.Handle, Triggers: true})
+		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
 	folder.OnEvents(platforms.Resume)
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
 	callees := callee.House{Engine: engine, Chat: chats, Toolbox: toolbox}

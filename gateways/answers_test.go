@@ -12,11 +12,10 @@ import (
 	"time"
 
 	"satchel/agent"
-	"satchel/flow/dispatch"
 	"satchel/store"
 )
 
-// desk of answers: a rig whose agent answers what a bot hears, by a func of the
+// answerRig is a rig whose agent answers what a bot gets, by a func of the
 // test's.
 type answerRig struct {
 	*rig
@@ -59,14 +58,13 @@ func (r *answerRig) begin(t *testing.T) {
 		return keep(agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: text, Metadata: json.RawMessage(`{}`)})
 	})
 	r.answerer.ended = func(m agent.Message) { r.done <- m }
-	d := dispatch.New(r.folder, quiet, dispatch.Consumer{Name: store.ConsumerAnswers, Handle: r.answerer.Handle, Triggers: true})
 	r.folder.OnEvents(func(db *store.DB) { r.Resume(db) })
 	for range 2 {
-		if err := errors.Join(r.Start(t.Context()), r.answerer.Start(t.Context()), d.Start(t.Context())); err != nil {
+		if err := errors.Join(r.Start(t.Context()), r.answerer.Start(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() { d.Stop(); r.answerer.Stop(); r.Stop() })
+	t.Cleanup(func() { r.answerer.Stop(); r.Stop() })
 }
 
 func (r *answerRig) says(say func(ctx context.Context, said agent.Message) (string, error)) {
@@ -122,7 +120,7 @@ func (r *answerRig) sent(t *testing.T, n int) map[int][]string {
 
 func (r *answerRig) waiting(t *testing.T) int {
 	t.Helper()
-	due, err := r.db.Unanswered(t.Context(), 100)
+	due, err := r.db.DueAnswers(t.Context(), 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +212,6 @@ func TestAnswersRest(t *testing.T) {
 			t.Fatalf("%s: %v", tc.name, err)
 		}
 		r.hear(t, 1, tc.name)
-		r.passed(t)
 		if err := tc.undo(); err != nil {
 			t.Fatalf("%s: %v", tc.name, err)
 		}
@@ -227,24 +224,13 @@ func TestAnswersRest(t *testing.T) {
 	if _, err := r.db.AppendMessage(t.Context(), agent.Message{ConversationID: conversation, Role: agent.MessageUser, Content: "by the API"}); err != nil {
 		t.Fatal(err)
 	}
-	r.passed(t)
+	if n := r.waiting(t); n != 0 {
+		t.Errorf("%d messages wait for an answer", n)
+	}
 	heard := r.sent(t, answers)[1]
 	if !slices.Equal(heard[1:], []string{"You said: a workflow listens to another gateway", "You said: a workflow listens to all events there are", "You said: a workflow listens to something else", "You said: after all"}) {
 		t.Errorf("heard %v", heard)
 	}
-}
-
-// passed waits until the consumer has passed every event.
-func (r *answerRig) passed(t *testing.T) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		if left, err := r.db.Undelivered(t.Context(), store.ConsumerAnswers, 1); err != nil {
-			t.Fatal(err)
-		} else if left.Last == left.After {
-			return
-		}
-	}
-	t.Fatal("events are left")
 }
 
 // A person who takes over while the model thinks has the last word.
@@ -322,16 +308,19 @@ func TestAnswerAfterCuts(t *testing.T) {
 	<-began
 	r.answerer.Stop()
 	r.says(func(_ context.Context, said agent.Message) (string, error) { return "You said: " + said.Content, nil })
-	due, err := r.db.Unanswered(t.Context(), 1)
+	due, err := r.db.DueAnswers(t.Context(), 1)
 	if err != nil || len(due) != 1 {
 		t.Fatalf("%v wait, %v", due, err)
 	}
-	m, err := r.db.BeginAnswer(t.Context(), due[0].ID) // and a kill after the answer was stored
+	m, err := r.db.BeginAnswer(t.Context(), due[0]) // and a kill after the answer was stored
 	if err != nil || m == nil {
 		t.Fatalf("%v, %v", m, err)
 	}
-	if _, err := r.Reply(t.Context(), r.db, agent.Message{ConversationID: m.ConversationID, Role: agent.MessageAssistant, Content: "the one answer"}, store.AnswerKey(m.ID)); err != nil {
-		t.Fatal(err)
+	answer := agent.Message{ConversationID: m.ConversationID, Role: agent.MessageAssistant, Content: "the one answer"}
+	for n := range 2 {
+		if _, err := r.db.SendAnswer(t.Context(), answer, m.ID); (err == nil) != (n == 0) {
+			t.Fatalf("answer %d: %v", n, err)
+		}
 	}
 	if err := r.answerer.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -343,12 +332,8 @@ func TestAnswerAfterCuts(t *testing.T) {
 	}
 	r.answerer.Stop()
 	r.hear(t, 1, "deadly")
-	r.passed(t)
-	if due, err = r.db.Unanswered(t.Context(), 1); err != nil || len(due) != 1 {
-		t.Fatalf("%v wait, %v", due, err)
-	}
 	for n := range 4 {
-		m, err := r.db.BeginAnswer(t.Context(), due[0].ID)
+		m, err := r.db.BeginAnswer(t.Context(), due[0])
 		if err != nil || (m == nil) != (n == 3) {
 			t.Errorf("begin %d: %v, %v", n, m, err)
 		}

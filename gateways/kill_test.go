@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"satchel/agent"
-	"satchel/flow/dispatch"
 	"satchel/store"
 )
 
@@ -56,10 +55,9 @@ func serveChild(path string, messages int) error {
 		return keep(agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: "Answer to " + said.Content, Metadata: json.RawMessage("{}")})
 	})
 	poller := NewPoller(g)
-	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerAnswers, Handle: answerer.Handle, Triggers: true})
 	folder.OnEvents(func(db *store.DB) { g.Resume(db) })
 	ctx := context.Background()
-	if err := errors.Join(folder.Start(ctx), g.Start(ctx), poller.Start(ctx), answerer.Start(ctx), dispatcher.Start(ctx)); err != nil {
+	if err := errors.Join(folder.Start(ctx), g.Start(ctx), poller.Start(ctx), answerer.Start(ctx)); err != nil {
 		return err
 	}
 	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
@@ -71,7 +69,6 @@ func serveChild(path string, messages int) error {
 			break
 		}
 	}
-	dispatcher.Stop()
 	answerer.Stop()
 	poller.Stop()
 	g.Stop()

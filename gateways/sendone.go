@@ -32,18 +32,17 @@ const unsure = "; nobody knows whether the message arrived, so it is not sent ag
 // the message is stored with metadata.delivery "pending"; what comes of it is
 // noted there as "sent" or "failed", and message.sent tells of a success.
 func (g *Gateways) SendMessage(ctx context.Context, db *store.DB, m agent.Message) (agent.Message, error) {
-	return g.queueMessage(ctx, db, m, "", false)
+	return g.queueMessage(ctx, db, m, false)
 }
 
-// Reply is SendMessage for what an agent answers by itself. key names what is
-// answered: a second reply with the same key is not stored, and the first is
-// returned. When a person answers the conversation by now it is a CONFLICT.
-func (g *Gateways) Reply(ctx context.Context, db *store.DB, m agent.Message, key string) (agent.Message, error) {
-	return g.queueMessage(ctx, db, m, key, true)
+// Reply is SendMessage for what an agent says by itself. When a person answers
+// the conversation by now it is a CONFLICT.
+func (g *Gateways) Reply(ctx context.Context, db *store.DB, m agent.Message) (agent.Message, error) {
+	return g.queueMessage(ctx, db, m, true)
 }
 
-func (g *Gateways) queueMessage(ctx context.Context, db *store.DB, m agent.Message, key string, automatic bool) (agent.Message, error) {
-	queued, err := db.SendMessage(ctx, m, key, automatic)
+func (g *Gateways) queueMessage(ctx context.Context, db *store.DB, m agent.Message, automatic bool) (agent.Message, error) {
+	queued, err := db.SendMessage(ctx, m, automatic)
 	if err == nil {
 		g.Kick(db)
 	}

@@ -114,7 +114,7 @@ type sendArguments struct {
 func (s *Server) sendFor(c *Call, in *sendArguments) (any, error) {
 	if in.ConversationID != "" {
 		m := agent.Message{ConversationID: in.ConversationID, Role: agent.MessageAssistant, Content: in.Message, Metadata: json.RawMessage(`{"author":"mcp"}`)}
-		return s.options.Gateways.Reply(c, c.DB, m, "")
+		return s.options.Gateways.Reply(c, c.DB, m)
 	}
 	if in.Type == "" {
 		return nil, agent.Invalid("conversation_id", "is required, or type and to")

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"satchel/store"
 )
 
 // telegramBot is a stand-in for Telegram with one bot and one person who
@@ -175,13 +173,11 @@ func TestConversationOnTelegram(t *testing.T) {
 	}
 	bot.write("Thank you, person.")
 	for deadline := time.Now().Add(20 * time.Second); ; {
-		in := len(c.must(t, 200, "GET", conversation, "")["messages"].([]any)) == 4
-		left, err := c.folder.Default().Undelivered(t.Context(), store.ConsumerAnswers, 1)
-		if in && err == nil && left.Last == left.After {
+		if len(c.must(t, 200, "GET", conversation, "")["messages"].([]any)) == 4 {
 			break
 		}
-		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("the message did not come in: %v", err)
+		if time.Now().After(deadline) {
+			t.Fatal("the message did not come in")
 		}
 	}
 	c.must(t, 200, "PUT", conversation, `{"muted":false}`)

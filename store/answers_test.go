@@ -1,6 +1,7 @@
 package store
 
 import (
+	"strconv"
 	"testing"
 
 	"satchel/agent"
@@ -17,34 +18,25 @@ func TestAnswersAcrossFiles(t *testing.T) {
 	}
 	id := inboundGateway(t, left, agent.GatewayChatbotA, agent.GatewayActive)
 	receiveOne(t, left, id, said("1", "t", "telegram:1", "Hello"), said("2", "u", "telegram:2", "Hello"))
-	for range 2 {
-		events, err := left.Events(t.Context(), 0, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := left.EnqueueAnswers(t.Context(), events); err != nil {
-			t.Fatal(err)
-		}
-	}
 	fork, err := f.Fork(t.Context(), left, "copy", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if due, err := fork.Unanswered(t.Context(), 10); err != nil || len(due) != 0 {
+	if due, err := fork.DueAnswers(t.Context(), 10); err != nil || len(due) != 0 {
 		t.Errorf("a copy has %v to answer, %v", due, err)
 	}
 	f = restart(t, f)
 	left, none = byName(t, f, "left"), byName(t, f, "none")
-	if !left.MayAnswer() || !left.MayPoll() || none.MayAnswer() || none.MayPoll() {
-		t.Errorf("left: %v %v, none: %v %v", left.MayAnswer(), left.MayPoll(), none.MayAnswer(), none.MayPoll())
+	if p, q := left.Pending(), none.Pending(); p.Answers.IsZero() || p.Gateways.IsZero() || !q.Answers.IsZero() || !q.Gateways.IsZero() {
+		t.Errorf("left: %+v, none: %+v", p, q)
 	}
-	due, err := left.Unanswered(t.Context(), 10)
+	due, err := left.DueAnswers(t.Context(), 10)
 	if err != nil || len(due) != 2 {
 		t.Fatalf("%v to answer, %v", due, err)
 	}
-	do(t, left, "UPDATE _answers SET created_at = '2020-01-01T00:00:00.000Z' WHERE message_id = ?", due[0].ID)
+	do(t, left, "UPDATE _answers SET created_at = '2020-01-01T00:00:00.000Z' WHERE conversation_id = ?", due[0])
 	for n, want := range []bool{false, true} {
-		m, err := left.BeginAnswer(t.Context(), due[n].ID)
+		m, err := left.BeginAnswer(t.Context(), due[n])
 		if err != nil || (m != nil) != want {
 			t.Errorf("message %d: %v, %v", n, m, err)
 		}
@@ -52,10 +44,10 @@ func TestAnswersAcrossFiles(t *testing.T) {
 	if n := value[int](t, left, "SELECT count(*) FROM logs WHERE source = 'chat' AND data LIKE '%over a day%'"); n != 1 {
 		t.Errorf("%d rows of the log tell of the one that was too late", n)
 	}
-	if err := left.DeleteConversation(t.Context(), due[1].ConversationID); err != nil {
+	if err := left.DeleteConversation(t.Context(), due[1]); err != nil {
 		t.Fatal(err)
 	}
-	if m, err := left.BeginAnswer(t.Context(), due[1].ID); err != nil || m != nil {
+	if m, err := left.BeginAnswer(t.Context(), due[1]); err != nil || m != nil {
 		t.Errorf("of a conversation that is gone: %v, %v", m, err)
 	}
 	if value[int](t, left, "SELECT count(*) FROM _answers") != 0 {
@@ -73,12 +65,8 @@ func TestMachinesGetNoAnswer(t *testing.T) {
 	away := said("1", "t", "", "I am away until Monday.")
 	away.Metadata = []byte(`{"auto_submitted":"auto-replied"}`)
 	receiveOne(t, db, id, away, said("2", "u", "", "Hello"))
-	events, err := db.Events(t.Context(), 0, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n, err := db.EnqueueAnswers(t.Context(), events); err != nil || n != 1 {
-		t.Errorf("%d to answer, %v", n, err)
+	if n := value[int](t, db, "SELECT count(*) FROM _answers"); n != 1 {
+		t.Errorf("%d to answer", n)
 	}
 }
 
@@ -94,18 +82,31 @@ func TestNoAnswerWithoutAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		do(t, db, "UPDATE gateways SET status = 'active' WHERE id = ?", g.ID)
-		last := value[int64](t, db, "SELECT coalesce(max(seq), 0) FROM _events")
 		receiveOne(t, db, g.ID, said("1", "t", "ada", "Hello"))
-		events, err := db.Events(t.Context(), last, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
 		want := 0
 		if config.URL != "" {
 			want = 1
 		}
-		if n, err := db.EnqueueAnswers(t.Context(), events); err != nil || n != want {
-			t.Errorf("with the address %q: %d to answer, %v", config.URL, n, err)
+		if n := value[int](t, db, "SELECT count(*) FROM _answers"); n != want {
+			t.Errorf("with the address %q: %d to answer", config.URL, n)
 		}
+	}
+}
+
+// TestChainsOfAnswersEnd: what too many executions led to is not answered.
+func TestChainsOfAnswersEnd(t *testing.T) {
+	db := createAgent(t, openFolder(t), "a")
+	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
+		t.Fatal(err)
+	}
+	id := inboundGateway(t, db, agent.GatewayEmail, agent.GatewayActive)
+	for n, depth := range []int{agent.MaxEventDepth - 1, agent.MaxEventDepth} {
+		ctx := WithChain(t.Context(), agent.Chain{Depth: depth, Root: "execution-1", Remote: true})
+		if _, err := db.ReceiveInbound(ctx, id, []Receipt{{Messages: []agent.Inbound{said(strconv.Itoa(n), "t", "", "Hello")}}}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := value[int](t, db, "SELECT count(*) FROM _answers"); n != 1 {
+		t.Errorf("%d to answer", n)
 	}
 }

@@ -33,8 +33,8 @@ type Received struct {
 
 // ReceiveInbound takes in what came to a gateway: for each message, its contact
 // and its conversation are found or made and it is stored, for each other
-// receipt there is an event; and it is counted. A repeat changes nothing. next
-// above 0 is noted as where to go on asking, see PollFrom.
+// receipt there is an event; and it is counted. What the agent is to answer by
+// itself is queued for that. A repeat changes nothing. next above 0 is noted as where to go on asking, see PollFrom.
 func (db *DB) ReceiveInbound(ctx context.Context, gatewayID string, receipts []Receipt, next int64) (Received, error) {
 	return Write(ctx, db, func(tx *Tx) (Received, error) {
 		g, err := tx.gateway(gatewayID)
@@ -44,6 +44,11 @@ func (db *DB) ReceiveInbound(ctx context.Context, gatewayID string, receipts []R
 		r := Received{Active: g.Status == agent.GatewayActive}
 		for i := range receipts {
 			if err := tx.receive(&g, &receipts[i], &r); err != nil {
+				return r, err
+			}
+		}
+		if ChainOf(ctx).Depth < agent.MaxEventDepth {
+			if err := tx.queueAnswers(&g, r.Messages); err != nil {
 				return r, err
 			}
 		}

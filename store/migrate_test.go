@@ -111,6 +111,41 @@ func TestMigratedLog(t *testing.T) {
 	}
 }
 
+// TestMigratedAnswers: messages that were to be answered when the program was
+// replaced still are, and others are not.
+func TestMigratedAnswers(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "old.db")
+	unpackFixture(t, 1, path)
+	c, err := openConn(dsn(path, "rw", writerPragmas...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	const at = "2026-01-31T09:00:00.000Z"
+	old := `DELETE FROM messages; DELETE FROM _answers; DELETE FROM _outgoing;
+		UPDATE _cursors SET seq = (SELECT max(seq) FROM _events) WHERE consumer = 'answers';
+		INSERT INTO gateways(id, type, name, status, created_at, updated_at) VALUES ('g','email','g','active','` + at + `','` + at + `');
+		INSERT INTO conversations(id, gateway_id, created_at, updated_at) VALUES ('open','g','` + at + `','` + at + `'), ('muted','g','` + at + `','` + at + `');
+		UPDATE conversations SET muted = 1 WHERE id = 'muted'`
+	for n, m := range []struct{ conversation, metadata string }{
+		{"open", `{"external_id":"1"}`}, {"muted", `{"external_id":"2"}`}, {"open", `{"external_id":"3","auto_submitted":"yes"}`}, {"open", `{}`},
+		{"open", `{"external_id":"5"}`}, {"open", `{"external_id":"6"}`},
+	} {
+		old += fmt.Sprintf(";INSERT INTO messages(id, conversation_id, role, content, metadata) VALUES (%d,'%s','user','hello','%s')", 101+n, m.conversation, m.metadata)
+	}
+	old += `;UPDATE conversations SET muted = id = 'muted';
+		INSERT INTO _answers(message_id, conversation_id, created_at) VALUES (105,'open','` + at + `'), (106,'open','` + at + `');
+		INSERT INTO _outgoing(message_id, conversation_id, gateway_id, key, status, created_at) VALUES (104,'open','g','answer:106','pending','` + at + `')`
+	var left string
+	if err := errors.Join(c.script(old), migrate(c), checkSchema(c), c.value(&left, "SELECT group_concat(message_id) FROM (SELECT * FROM _answers ORDER BY message_id)")); err != nil {
+		t.Fatal(err)
+	}
+	if left != "101,105" {
+		t.Errorf("to be answered are %s", left)
+	}
+}
+
 // fixtureKey seals the credential of the fixtures.
 var fixtureKey = []byte("fixture key of thirty-two bytes.")
 

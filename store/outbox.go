@@ -14,7 +14,6 @@ import (
 const (
 	ConsumerWorkflows = "workflows"
 	ConsumerWebhooks  = "webhooks"
-	ConsumerAnswers   = "answers"
 )
 
 // emit writes an event into the outbox. data must hold no secret.
@@ -87,13 +86,6 @@ var hears = map[string]func(*Tx) ([]string, error){
 	ConsumerWorkflows: func(tx *Tx) ([]string, error) {
 		return all(tx, scanID, `SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM _triggers WHERE event = value)
 			OR EXISTS (SELECT 1 FROM _waits WHERE event = value AND event <> '')`, everyPattern)
-	},
-	ConsumerAnswers: func(tx *Tx) ([]string, error) {
-		wanted, err := tx.answersByItself()
-		if !wanted {
-			return nil, err
-		}
-		return []string{agent.EventMessageReceived}, err
 	},
 }
 

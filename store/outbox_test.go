@@ -213,7 +213,6 @@ func TestHeard(t *testing.T) {
 		{"a trigger", ConsumerWorkflows, `INSERT INTO workflows(id, name, status, nodes) VALUES ('w','n','active','[{"id":"t","type":"trigger","data":{"event":"source.*"}}]')`,
 			"UPDATE workflows SET status = 'paused'", []string{"source.ready"}},
 		{"one that rests", ConsumerWorkflows, "SELECT 1", "SELECT 1", nil},
-		{"no answers", ConsumerAnswers, "SELECT 1", "SELECT 1", nil},
 		{"another", "newcomer", "SELECT 1", "SELECT 1", []string{"contact.created", "source.ready"}},
 	} {
 		do(t, db, c.begin)
@@ -299,7 +298,7 @@ func TestTrimWaitsForConsumers(t *testing.T) {
 	}
 	do(t, db, "UPDATE _events SET created_at = '2020-01-01T00:00:00.000Z'")
 	events := eventsAfter(t, db, 0)
-	for consumer, i := range map[string]int{ConsumerWebhooks: 2, ConsumerAnswers: 3, ConsumerWorkflows: 1} {
+	for consumer, i := range map[string]int{ConsumerWebhooks: 2, ConsumerWorkflows: 1} {
 		if err := db.PassEvents(t.Context(), consumer, events[i].Seq); err != nil {
 			t.Fatal(err)
 		}
@@ -320,7 +319,7 @@ func TestStartFindsUndelivered(t *testing.T) {
 	for _, db := range []*DB{left, done} {
 		createContact(t, db, named("x"))
 	}
-	for _, consumer := range []string{ConsumerWebhooks, ConsumerAnswers, ConsumerWorkflows} {
+	for _, consumer := range []string{ConsumerWebhooks, ConsumerWorkflows} {
 		if err := done.PassEvents(t.Context(), consumer, 100); err != nil {
 			t.Fatal(err)
 		}

@@ -16,11 +16,14 @@ import (
 const MaxWaiting = 2000
 
 // SendMessage adds a message of the assistant's to a conversation, and to the
-// queue of what its gateway's platform is to get; the queue is told of by the
-// caller. An automatic one is CONFLICT when a person answers the conversation
-// meanwhile; one of a person mutes it. With a key that was used before nothing
-// is added and that message is returned; empty: no key.
-func (db *DB) SendMessage(ctx context.Context, m agent.Message, key string, automatic bool) (agent.Message, error) {
+// queue of what its gateway's platform is to get. An automatic one is CONFLICT
+// when a person answers the conversation meanwhile; one of a person mutes it.
+func (db *DB) SendMessage(ctx context.Context, m agent.Message, automatic bool) (agent.Message, error) {
+	return db.sendMessage(ctx, m, automatic, func(*Tx) error { return nil })
+}
+
+// sendMessage is SendMessage with something to do before in the same commit.
+func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, before func(*Tx) error) (agent.Message, error) {
 	if len(m.Metadata) == 0 {
 		m.Metadata = json.RawMessage("{}")
 	}
@@ -29,8 +32,8 @@ func (db *DB) SendMessage(ctx context.Context, m agent.Message, key string, auto
 	}
 	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
 		m := m
-		if done, err := tx.keyed(key); err != nil || done != nil {
-			return tx.messageOr(m, done, err)
+		if err := before(tx); err != nil {
+			return m, err
 		}
 		c, err := tx.conversation(m.ConversationID)
 		if err != nil {
@@ -51,30 +54,11 @@ func (db *DB) SendMessage(ctx context.Context, m agent.Message, key string, auto
 		if _, err := tx.exec("UPDATE conversations SET muted = ?, updated_at = ? WHERE id = ?", c.Muted || !automatic, tx.Now, c.ID); err != nil {
 			return m, err
 		}
-		if err := tx.queueMessage(&c, m.ID, key); err != nil || automatic {
+		if err := tx.queueMessage(&c, m.ID); err != nil || automatic {
 			return m, err
 		}
 		return m, tx.audit("message added", map[string]any{"conversation_id": c.ID, "message_id": m.ID, "role": m.Role, "send": true})
 	})
-}
-
-// keyed returns the message that was queued under a key; nil for none.
-func (tx *Tx) keyed(key string) (*agent.Message, error) {
-	if key == "" {
-		return nil, nil
-	}
-	found, err := all(tx, scanMessage, "SELECT "+messageColumns+" FROM messages WHERE id = (SELECT message_id FROM _outgoing WHERE key = ?)", key)
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
-}
-
-func (tx *Tx) messageOr(m agent.Message, done *agent.Message, err error) (agent.Message, error) {
-	if done != nil {
-		return *done, nil
-	}
-	return m, err
 }
 
 // sendable tells why a message of a conversation cannot be sent. A
@@ -135,7 +119,7 @@ func (tx *Tx) contactOf(c *agent.Conversation) (agent.Contact, error) {
 
 // queueMessage puts a message in its conversation's line, with the token that
 // it is sent by when an inbound message has left one.
-func (tx *Tx) queueMessage(c *agent.Conversation, id int64, key string) error {
+func (tx *Tx) queueMessage(c *agent.Conversation, id int64) error {
 	token, err := tx.takeReplyToken(c.ID)
 	if err != nil {
 		return err
@@ -145,10 +129,10 @@ func (tx *Tx) queueMessage(c *agent.Conversation, id int64, key string) error {
 			return err
 		}
 	}
-	_, err = tx.exec(`INSERT INTO _outgoing(message_id, conversation_id, gateway_id, key, status, next_attempt_at, created_at)
-		VALUES (?1, ?2, ?3, nullif(?4, ''), 'pending',
-			iif(EXISTS (SELECT 1 FROM _outgoing WHERE conversation_id = ?2 AND status IN ('pending','sending')), NULL, '1970-01-01T00:00:00.000Z'), ?5)`,
-		id, c.ID, c.GatewayID, key, tx.Now)
+	_, err = tx.exec(`INSERT INTO _outgoing(message_id, conversation_id, gateway_id, status, next_attempt_at, created_at)
+		VALUES (?1, ?2, ?3, 'pending',
+			iif(EXISTS (SELECT 1 FROM _outgoing WHERE conversation_id = ?2 AND status IN ('pending','sending')), NULL, '1970-01-01T00:00:00.000Z'), ?4)`,
+		id, c.ID, c.GatewayID, tx.Now)
 	return err
 }
 

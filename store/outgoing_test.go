@@ -27,7 +27,7 @@ func sendingAgent(t testing.TB, f *Folder) (*DB, agent.Message) {
 
 func queued(t testing.TB, db *DB, m agent.Message) agent.Message {
 	t.Helper()
-	m, err := db.SendMessage(t.Context(), m, "", false)
+	m, err := db.SendMessage(t.Context(), m, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestQueueIsBounded(t *testing.T) {
 	do(t, db, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 		INSERT INTO messages(id, conversation_id, role, content) SELECT i + 1000, ?, 'tool', '' FROM n`, MaxWaiting-1, m.ConversationID)
 	do(t, db, "INSERT INTO _outgoing(message_id, conversation_id, gateway_id, status, created_at) SELECT id, 'x', 'x', 'pending', created_at FROM messages WHERE id > 1000")
-	if _, err := db.SendMessage(t.Context(), m, "", false); agent.ErrorCode(err) != agent.CodeConflict {
+	if _, err := db.SendMessage(t.Context(), m, false); agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("%v", err)
 	}
 	do(t, db, "UPDATE _outgoing SET status = 'failed', created_at = '2020-01-01T00:00:00.000Z' WHERE message_id > 1000")

@@ -66,3 +66,16 @@ INSERT INTO _journal(execution_id, seq, results) SELECT execution_id, seq, resul
 DROP TABLE _journal_1;
 CREATE UNIQUE INDEX _journal_seq ON _journal(execution_id, seq);
 CREATE TRIGGER _executions_forgotten AFTER DELETE ON executions BEGIN DELETE FROM _journal WHERE execution_id = old.id; END;
+
+-- Messages are queued for an automatic answer as they come in, and the row goes
+-- with the commit that stores the answer.
+DELETE FROM _answers WHERE 'answer:' || message_id IN (SELECT key FROM _outgoing);
+INSERT OR IGNORE INTO _answers(message_id, conversation_id, created_at)
+  SELECT m.id, v.id, e.created_at FROM _events e JOIN messages m ON m.id = e.data ->> '$.message.id'
+    JOIN conversations v ON v.id = m.conversation_id JOIN gateways g ON g.id = v.gateway_id
+  WHERE e.type = 'message.received' AND e.seq > max((SELECT seq FROM _cursors WHERE consumer = 'answers'), (SELECT woken FROM _agent)) AND e.depth < 8
+    AND m.metadata ->> '$.external_id' IS NOT NULL AND m.metadata ->> '$.auto_submitted' IS NULL AND v.muted = 0 AND g.status = 'active'
+    AND NOT EXISTS (SELECT 1 FROM _outgoing WHERE key = 'answer:' || m.id)
+    AND NOT EXISTS (SELECT 1 FROM _triggers t JOIN workflows w ON w.id = t.workflow_id JOIN json_each(w.nodes) n ON n.value ->> '$.id' = t.node_id
+      WHERE t.event IN ('message.received', 'message.*') AND coalesce(n.value ->> '$.data.gateway_id', '') IN ('', g.id));
+DELETE FROM _cursors WHERE consumer = 'answers';

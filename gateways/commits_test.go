@@ -1,0 +1,68 @@
+package gateways
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"satchel/agent"
+)
+
+// TestCommitsOfAnAnswer counts the commits from a message in to its answer out:
+// the message, that its answer was begun, the answer, that its sending was
+// begun, and what came of it. A crash between any two of them loses nothing and
+// sends nothing twice, so none can go, and none is to be added unnoticed.
+func TestCommitsOfAnAnswer(t *testing.T) {
+	r := newAnswerRig(t)
+	r.hear(t, 1, "the first makes the contact and the conversation")
+	r.ended(t, 1)
+	r.sent(t, 1)
+	r.recorded(t, 1)
+	before := commits(t, r)
+	r.hear(t, 1, "Hello")
+	r.ended(t, 1)
+	r.sent(t, 2)
+	r.recorded(t, 2)
+	if n := commits(t, r) - before; n != 5 {
+		t.Errorf("%d commits", n)
+	}
+}
+
+// recorded waits until so many messages are stored as sent.
+func (r *answerRig) recorded(t *testing.T, n int) {
+	t.Helper()
+	for sent := 0; sent < n; {
+		events, err := r.db.Events(t.Context(), 0, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent = 0
+		for _, e := range events {
+			if e.Type == agent.EventMessageSent {
+				sent++
+			}
+		}
+	}
+}
+
+// commits returns how many transactions the agent's -wal holds.
+func commits(t *testing.T, r *answerRig) (n int) {
+	t.Helper()
+	const header, frameHeader = 32, 24
+	wal, err := os.ReadFile(filepath.Join(r.folder.Path(), "agents", r.db.ID()+".db-wal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := int(binary.BigEndian.Uint32(wal[8:]))
+	for at := header; at+frameHeader+page <= len(wal); at += frameHeader + page {
+		if !bytes.Equal(wal[at+8:at+16], wal[16:24]) {
+			break // of before the -wal began anew
+		}
+		if pages := binary.BigEndian.Uint32(wal[at+4:]); pages > 0 {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,105 @@
+package gateways
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/work"
+	"satchel/store"
+)
+
+// conversation names one of an agent.
+type conversation struct {
+	db *store.DB
+	id string
+}
+
+// conversationOptions say what is done for conversations.
+type conversationOptions struct {
+	task    string // for the log
+	limit   int    // steps at once
+	ofAgent int    // those of an agent
+	now     func() time.Time
+	log     *slog.Logger
+
+	// due returns up to limit conversations of an agent with something to do,
+	// and when the next will have.
+	due func(ctx context.Context, db *store.DB, limit int) (ids []string, next agent.Time, err error)
+	// step does one thing for a conversation, if there is one to do. After an
+	// error it comes again later.
+	step func(ctx context.Context, key conversation) error
+}
+
+// conversationQueue does what conversations wait for, such as answers: of one
+// conversation a step at a time, of many at once.
+type conversationQueue struct {
+	conversationOptions
+	agents *work.Queue[*store.DB] // whose conversations may have something to do
+	steps  *work.Queue[conversation]
+}
+
+// conversationsEnqueued bounds the conversations of an agent that are enqueued,
+// several times those at work.
+const conversationsEnqueued = 64
+
+func newConversationQueue(o conversationOptions) *conversationQueue {
+	q := &conversationQueue{conversationOptions: o}
+	q.agents = work.New(work.Options[*store.DB]{Run: q.enqueueDue, Limit: agentsAtOnce, Now: o.now,
+		OnError: func(db *store.DB, err error) {
+			q.log.Error("read what conversations wait for", "task", q.task, "agent", db.ID(), "error", err)
+		}})
+	q.steps = work.New(work.Options[conversation]{
+		Run: q.run, Limit: o.limit, Now: o.now,
+		Group:      func(key conversation) any { return key.db },
+		GroupLimit: func(any) int { return o.ofAgent },
+		Backoff:    func(int, error) time.Duration { return errorPause },
+		OnError: func(key conversation, err error) {
+			q.log.Error("go on with a conversation", "task", q.task, "agent", key.db.ID(), "conversation", key.id, "error", err)
+		},
+	})
+	return q
+}
+
+// notify enqueues an agent whose conversations may have something to do from a
+// time on, or at once when the agent changed.
+func (q *conversationQueue) notify(db *store.DB, due agent.Time, changed bool) {
+	if changed {
+		q.agents.Retry(db)
+	} else {
+		q.agents.EnqueueAt(db, due.Time)
+	}
+}
+
+func (q *conversationQueue) start(ctx context.Context) {
+	q.agents.Start(ctx)
+	q.steps.Start(ctx)
+}
+
+// stop cancels the steps that run and waits for them to return.
+func (q *conversationQueue) stop() {
+	q.agents.Stop()
+	q.steps.Stop()
+}
+
+// enqueueDue enqueues the conversations of an agent that have something to do.
+// The steps of those that are enqueued already ask for another turn.
+func (q *conversationQueue) enqueueDue(ctx context.Context, db *store.DB) (work.Next, error) {
+	if db.Gone() || db.Problem() != nil || len(q.steps.Keys(db)) >= conversationsEnqueued {
+		return work.Next{}, nil
+	}
+	ids, next, err := q.due(ctx, db, conversationsEnqueued)
+	if err != nil {
+		return work.Next{}, ignoreNotFound(err)
+	}
+	for _, id := range ids {
+		q.steps.Enqueue(conversation{db, id})
+	}
+	return work.Next{At: next.Time, Rest: agentInterval}, nil
+}
+
+func (q *conversationQueue) run(ctx context.Context, key conversation) (work.Next, error) {
+	defer q.agents.Enqueue(key.db)
+	return work.Next{}, ignoreNotFound(q.step(ctx, key))
+}
