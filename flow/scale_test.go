@@ -39,6 +39,9 @@ func mustComplete(tb testing.TB, s Started) {
 // What one iteration costs does not grow with the number of them: a script is
 // sent what it reads, whatever it could read.
 func TestIterationsStaySmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	for name, body := range map[string]struct{ kind, data string }{
 		"code":              {"code", `{"code":"return {n: item.n, of: trigger.items.length, same: trigger.items[index].n, kept: nodes.t.items.at(-1).n}"}`},
 		"code with nothing": {"code", `{"code":"return 1"}`},

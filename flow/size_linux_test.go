@@ -42,6 +42,9 @@ const everything = `t trigger
 // A loop of many items over the largest payload moves few bytes for each of
 // them, between processes as to the file, and holds the payload about once.
 func TestLargeLoop(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	db, e := open(t)
 	var peak atomic.Uint64
 	model := modelServer(t, func() { raise(&peak, heapInUse()) })

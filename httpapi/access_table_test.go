@@ -70,6 +70,9 @@ func (who caller) allowed(line, id string, defaultRole agent.Role) agent.Role {
 // TestEveryRouteForEverybody asks every route as everybody on the default agent
 // and on another one, under each role that strangers can have.
 func TestEveryRouteForEverybody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	for _, defaultRole := range []agent.Role{agent.RoleNone, agent.RoleViewer, agent.RoleAdmin} {
 		t.Run("default role "+string(defaultRole), func(t *testing.T) {
 			c := newClosed(t, func(o *Options) { o.DefaultRole = defaultRole })

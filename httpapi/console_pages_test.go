@@ -31,6 +31,9 @@ func trickster(t *testing.T) string {
 // TestConsoleShowsTextAsText walks through every page of the console, each
 // record of which has a hostile name, at the width of a desk and of a phone.
 func TestConsoleShowsTextAsText(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	th, far := newTheatre(t), trickster(t)
 	const base = "/api/agents/default"
 	evil := quoted(hostile)
@@ -86,6 +89,9 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 
 // TestConsoleForms goes through the forms of the console on a phone.
 func TestConsoleForms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	th := newTheatre(t)
 	s := th.visit(t, 375)
 	for _, walk := range []struct {
@@ -250,6 +256,9 @@ func triesTools(t *testing.T, th *theatre, s *stranger) {
 // TestConsoleKeys makes the first key, which closes the server, and goes on
 // working in the same tab.
 func TestConsoleKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	th := newTheatre(t)
 	th.server.defaultRole = agent.RoleViewer
 	s := th.visit(t, 375)

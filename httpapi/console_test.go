@@ -101,6 +101,9 @@ func hostileFlow() string {
 // TestConsoleWorkflowWalk is a person's way through workflows: an execution
 // that is watched, decided and repeated, and a graph that is mended.
 func TestConsoleWorkflowWalk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	th := newTheatre(t)
 	id := th.must(t, 201, "POST", flowBase, hostileFlow())["id"].(string)
 	for _, width := range []int{1280, 375} {
@@ -160,6 +163,9 @@ func mendsWorkflow(t *testing.T, _ *theatre, s *stranger) {
 
 // TestConsoleForViewers shows a viewer what there is, and nothing to change it with.
 func TestConsoleForViewers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	th := newTheatre(t)
 	id := th.must(t, 201, "POST", flowBase, hostileFlow())["id"].(string)
 	s := th.visit(t, 1280)
@@ -182,6 +188,9 @@ func TestConsoleForViewers(t *testing.T) {
 // other, each lies below those that lead to it, and what is no graph does no
 // harm. Then it looks for values in JSON as it was typed.
 func TestConsoleDrawsAnyGraph(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	s := newTheatre(t).visit(t, 800)
 	wrong := s.value(`(async () => {
 		const [{ box, layout }, { picture }, { locate }] = await Promise.all(["layout", "graph", "json"].map((name) => import("/console/" + name + ".js")));

@@ -182,6 +182,9 @@ func TestReadContactsCSVRefusesFiles(t *testing.T) {
 }
 
 func TestMetadataOfAFileIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	names, cells := "name", "a"
 	for n := range 50 {
 		names += fmt.Sprintf(",%s%02d", strings.Repeat("k", maxColumnName-2), n)

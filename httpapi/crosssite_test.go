@@ -81,6 +81,9 @@ func (c *visitor) withKey(t *testing.T, role agent.Role, agents ...string) *visi
 // mode of access, each without an API key; then the same without the attack, and
 // with a key.
 func TestForeignPagesOverTheWholeTable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	open, openServer := openWith(t, func(*Options) {})
 	unlocked, unlockedServer := openWith(t, func(o *Options) { o.NoAuth = true })
 	unlockedKey := unlocked.withKey(t, agent.RoleOwner, "*")
@@ -200,6 +203,9 @@ func TestOwnPages(t *testing.T) {
 // TestForeignHooks calls hooks as pages of other sites: a hook with a secret of
 // its own is decided by that, one without by the rule of all other routes.
 func TestForeignHooks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	c := newVisitor(t)
 	hook := func(auth string) string {
 		made := c.must(t, 201, "POST", flowBase, `{"name":"h","status":"active","nodes":[{"id":"s","type":"trigger","data":{"event":"webhook"`+auth+`}}],"edges":[]}`)

@@ -122,6 +122,9 @@ func (g *victim) state(t *testing.T, owner *visitor) string {
 // control, where strangers have the strongest role that they can have on the
 // default agent, and where the identity proxy names an owner for every request.
 func TestHostilePage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		if r.URL.Query().Has("target") {

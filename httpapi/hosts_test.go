@@ -446,6 +446,9 @@ func mcpLeads() []lead {
 // TestCredentialsStayWithTheirHost: whoever changes the host of an address does
 // not get the credential that was stored for another.
 func TestCredentialsStayWithTheirHost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	h := newHosts(t)
 	count := 0
 	for _, group := range []struct {

@@ -243,6 +243,9 @@ func TestTakeoverWalk(t *testing.T) {
 
 // TestLiveViewShowsTextAsText has a page try to get its script into the view.
 func TestLiveViewShowsTextAsText(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	th := newTheatre(t)
 	s := th.onStage(t, "/evil")
 	link := th.must(t, 200, "GET", "/api/agents/default/browser/"+s.ID()+"/live-view", "")

@@ -65,6 +65,9 @@ func (w *witness) made(t *testing.T, path, body string) string {
 // TestAnswersAreAsDescribed walks over every route once and holds what comes
 // back against the description.
 func TestAnswersAreAsDescribed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	w := newWitness(t)
 	for _, path := range []string{"/health", "/ready", "/version", "/openapi.json", "/agents", "/auth/agents"} {
 		w.ask(t, 200, "GET", "/api"+path, "")

@@ -148,6 +148,9 @@ func TestOddEntriesAreLeftAlone(t *testing.T) {
 
 // What a foreign file says of itself is brought into the form that agents have.
 func TestAdoptedFileThatSaysNonsense(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	for say, want := range map[string]string{
 		"name = '<script>alert(1)</script>'": "script-alert-1-script", "name = ''": "agent", "name = '--'": "agent", "name = '日本'": "agent",

@@ -68,6 +68,9 @@ func with(field, value string) agent.ContactChange {
 }
 
 func TestDuplicatesAndResolve(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	for field, writings := range sameIdentifiers {
 		t.Run(field, func(t *testing.T) {

@@ -48,6 +48,9 @@ func rewrite(path, script string) error {
 // One file is damaged: that agent alone answers so, its bytes are not touched,
 // and the others do not notice.
 func TestDamagedFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	f := openFolder(t)
 	sound := createAgent(t, f, "sound")

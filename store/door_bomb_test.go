@@ -71,6 +71,9 @@ var doorBombs = []struct{ want, query string }{
 }
 
 func TestDoorStopsBombs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	db := openForDoor(t)
 	limits := doorDefaults
 	limits.memory, limits.temp = 4<<20, 8<<20
@@ -96,6 +99,9 @@ func TestDoorStopsBombs(t *testing.T) {
 // TestDoorSurvivesDeepStatements: what SQLite's parser and planner recurse or
 // multiply over ends in an error or an answer.
 func TestDoorSurvivesDeepStatements(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	db := openForDoor(t)
 	doubled, crossed := "WITH t0 AS (SELECT 1 x)", "WITH t0 AS (SELECT 1 x)"
 	for i := range 40 {
@@ -150,6 +156,9 @@ func TestDoorSurvivesDeepStatements(t *testing.T) {
 
 // TestDoorMemory: with the limits of a server the process grows by under 50 MB.
 func TestDoorMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	db := openForDoor(t)
 	askDoor(t, db, "INSERT INTO contacts(name, notes) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 25) SELECT x, hex(zeroblob(500000)) FROM c")
 	for _, query := range []string{

@@ -136,6 +136,9 @@ func hostileFile(t *testing.T, honest, script string) []byte {
 
 // A file is refused on every way in when its schema is not the program's own.
 func TestHostileFilesAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	honest := template(t, "Support")
 	files := map[string][]byte{}
@@ -236,6 +239,9 @@ func TestHostileFileInAnAgentsPlace(t *testing.T) {
 // Honest files are taken: of every version, as made and vacuumed, with vectors
 // of several lengths.
 func TestHonestFilesAreTaken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	f := openFolder(t)
 	files := map[string]string{"fresh": honestFile(t), "vectors": honestFile(t, 3, 8, 384, 512, 1536, MaxVectorLength)}

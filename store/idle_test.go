@@ -213,7 +213,10 @@ func TestLeastRecentlyUsedFilesClose(t *testing.T) {
 
 func TestManyAgentsThroughFewFiles(t *testing.T) {
 	t.Parallel()
-	const n, writes = 300, 100
+	n, writes := 300, 100
+	if testing.Short() {
+		n, writes = 60, 20
+	}
 	path := t.TempDir()
 	makeAgents(t, path, n)
 	f := openWith(t, Options{Path: path, OpenFiles: 16})

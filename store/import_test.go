@@ -189,6 +189,9 @@ func wantCodeOf(t *testing.T, name string, err error, code agent.Code) *agent.Er
 
 // Ids and names that a file claims are only taken when they may be.
 func TestImportedIDs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	file := template(t, "Support")
 	for id, kept := range map[string]bool{
@@ -221,6 +224,9 @@ func TestImportedIDs(t *testing.T) {
 // A backup yields its credentials only to those who have a role on the agent
 // that it is a copy of, whatever the file says of its admins and of its id.
 func TestCredentialsOfAnImportedCopy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	f := openFolder(t)
 	db, err := f.CreateAgent(t.Context(), agent.Agent{Name: "Support"}, "ada@x.y")

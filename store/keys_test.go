@@ -306,6 +306,9 @@ func TestTakingTheKeysAwayOpensNothing(t *testing.T) {
 // Copies of the default agent's file hold no API keys, nor bytes of them in
 // pages that are free or were rewritten.
 func TestCopiesHoldNoKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	f := openFolder(t)
 	db := f.Default()

@@ -17,6 +17,9 @@ import (
 // TestRecall searches an agent that is large enough for the index in memory:
 // whole, in a small source, after deletions, and of what came last.
 func TestRecallOfNearest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	db := openKnowledge(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	const size = 25_000
@@ -58,6 +61,9 @@ func TestRecallOfNearest(t *testing.T) {
 // TestMemoryOfCodesIsBounded searches several agents with room for less than
 // one and for about one.
 func TestMemoryOfCodesIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	first := openKnowledge(t)
 	second, err := first.folder.CreateAgent(context.Background(), agent.Agent{Name: "second"}, "")
 	if err != nil {
