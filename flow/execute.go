@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"satchel/agent"
@@ -169,7 +170,7 @@ func (p *program) hooked(start int, db *store.DB, status agent.WorkflowStatus) b
 }
 
 // maxInput bounds the payload of an execution, in bytes.
-const maxInput = 4 << 20
+const maxInput = 5 << 20
 
 // readPayload decodes the input of an execution and bounds it.
 func readPayload(raw json.RawMessage) (map[string]any, error) {
@@ -177,7 +178,7 @@ func readPayload(raw json.RawMessage) (map[string]any, error) {
 		return map[string]any{}, nil
 	}
 	if len(raw) > maxInput {
-		return nil, agent.Invalid("input", "must have at most 4 MB")
+		return nil, agent.Invalid("input", fmt.Sprintf("must have at most %d MB", maxInput>>20))
 	}
 	if err := agent.CheckNesting("input", raw); err != nil {
 		return nil, err

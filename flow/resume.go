@@ -68,7 +68,7 @@ func (a Answer) end(w *store.Wait) (store.WaitEnd, error) {
 	var data any
 	if raw := bytes.TrimSpace(a.Data); len(raw) > 0 {
 		if len(raw) > maxInput {
-			return store.WaitEnd{}, agent.Invalid("data", "must have at most 4 MB")
+			return store.WaitEnd{}, agent.Invalid("data", fmt.Sprintf("must have at most %d MB", maxInput>>20))
 		}
 		if err := agent.CheckNesting("data", raw); err != nil {
 			return store.WaitEnd{}, err

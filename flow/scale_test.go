@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -93,5 +94,22 @@ func TestNamesInCode(t *testing.T) {
 				t.Errorf("%s, want %s", got, want)
 			}
 		})
+	}
+}
+
+// A payload may have five megabytes, also where every item of a loop sees it.
+func TestLargestPayload(t *testing.T) {
+	db, e := open(t)
+	w := made(t, db, e, loopOver("code", `{"code":"return trigger.items.length === 5 && trigger.items[index].n === item.n"}`))
+	input := numbered(5, 5<<20/5-100)
+	input = input[:len(input)-1] + strings.Repeat(" ", 5<<20-len(input)) + "}"
+	s := ran(t, db, e, w, input)
+	mustComplete(t, s)
+	if got := strings.Count(string(s.Execution.Output), `{"result":true}`); got != 5 {
+		t.Errorf("%d of 5 items saw the payload", got)
+	}
+	_, err := e.Execute(t.Context(), db, Request{WorkflowID: w.ID, Input: json.RawMessage(input + " {"), Trigger: "manual"})
+	if agent.ErrorCode(err) != agent.CodeValidation {
+		t.Errorf("a larger one: %v", err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -192,14 +191,19 @@ func (v *variables) count(number int, entries []any) int {
 	return len(entries)
 }
 
-var word = regexp.MustCompile(`[A-Za-z_$][A-Za-z0-9_$]*`)
-
 // Mentioned lists the words in a script that may be names of variables. It is
 // not exact where a script can read a variable without mentioning its name.
 func Mentioned(code string) (names []string, exact bool) {
 	found := map[string]bool{}
-	for _, name := range word.FindAllString(code, -1) {
-		found[name] = true
+	for word := range strings.FieldsFuncSeq(code, func(r rune) bool { return !inName(r) }) {
+		if name := strings.TrimLeft(word, "0123456789"); name != "" {
+			found[name] = true
+		}
 	}
 	return slices.Collect(maps.Keys(found)), !found["eval"] && !found["arguments"] && !strings.Contains(code, `\u`)
+}
+
+// inName reports whether a name of a variable may contain r.
+func inName(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '$'
 }

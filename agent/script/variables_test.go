@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -153,5 +154,24 @@ func TestReadRefuses(t *testing.T) {
 				t.Errorf("%s", part)
 			}
 		})
+	}
+}
+
+// What a script mentions is found in time that grows with the script.
+func TestMentioned(t *testing.T) {
+	for code, want := range map[string]string{
+		"return {twice: item.n * 2, of: trigger.items.length}": "item items length n of return trigger twice",
+		"1a1b $x _y é9z": "$x _y a1b z", "": "", "12": "",
+	} {
+		names, exact := Mentioned(code)
+		slices.Sort(names)
+		if got := strings.Join(names, " "); got != want || !exact {
+			t.Errorf("%s: %q, %v", code, got, exact)
+		}
+	}
+	for _, code := range []string{"eval('x')", "arguments[0]", `\u0061`} {
+		if _, exact := Mentioned(code); exact {
+			t.Errorf("%s is taken for exact", code)
+		}
 	}
 }
