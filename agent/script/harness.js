@@ -138,14 +138,17 @@
     defineProperty(globalThis, name, { value, writable: true, configurable: true });
   }
 
-  // received reads values that were sent. A large one among them is an object or
-  // a list that asks for what it holds when that is read.
+  // received reads values that were sent. A large one among them, or among the
+  // entries of an object there, is an object or a list that asks for what it
+  // holds when that is read.
   const received = (text) => {
     const part = parse(text);
     if (part.problem) throw new R(part.problem);
     for (let i = 0; i < part.large.length; i++) {
-      const at = part.large[i][0], number = part.large[i][1], length = part.large[i][2];
-      part.values[at] = length < 0 ? largeObject(number) : largeList(number, length);
+      const at = part.large[i][0], number = part.large[i][1], length = part.large[i][2], key = part.large[i][3];
+      const value = length < 0 ? largeObject(number) : largeList(number, length);
+      if (key === null) part.values[at] = value;
+      else own(part.values[at], key, value);
     }
     return part;
   };

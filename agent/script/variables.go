@@ -44,41 +44,99 @@ type variables struct {
 	sent   int
 }
 
-// write writes values as a frame of frameValue.
+// part is a frame of frameValues that is being written.
+type part struct {
+	of            *variables
+	values, large bytes.Buffer
+	left          int // bytes for outlines
+}
+
+// write writes values as a frame of frameValues.
 func (v *variables) write(keys []string, values []any) ([]byte, error) {
-	var out, larges bytes.Buffer
-	out.WriteString(`{"values":[`)
+	p := part{of: v, left: v.inline}
+	p.values.WriteString(`{"values":[`)
 	for i, value := range values {
 		if i > 0 {
-			out.WriteByte(',')
+			p.values.WriteByte(',')
 		}
-		number, length, ok := v.postpone(value)
-		if ok {
-			out.WriteString("null")
-			fmt.Fprintf(&larges, ",[%d,%d,%d]", i, number, length)
-			v.sent += refBytes
-			continue
-		}
-		text, err := json.Marshal(value)
-		if err != nil {
+		if err := p.add(i, value); err != nil {
 			return nil, err
 		}
-		out.Write(text)
 	}
-	out.WriteString(`],"large":[`)
-	out.Write(bytes.TrimPrefix(larges.Bytes(), []byte(",")))
-	out.WriteString(`]`)
+	p.values.WriteString(`],"large":[`)
+	p.values.Write(bytes.TrimPrefix(p.large.Bytes(), []byte(",")))
+	p.values.WriteString(`]`)
 	if keys != nil {
 		text, err := json.Marshal(keys)
 		if err != nil {
 			return nil, err
 		}
-		out.WriteString(`,"keys":`)
-		out.Write(text)
+		p.values.WriteString(`,"keys":`)
+		p.values.Write(text)
 	}
-	out.WriteByte('}')
-	v.sent += out.Len()
-	return out.Bytes(), nil
+	p.values.WriteByte('}')
+	v.sent += p.values.Len()
+	return p.values.Bytes(), nil
+}
+
+// add writes a value. A large object with few entries is written with them, so
+// that a script need not ask for each.
+func (p *part) add(at int, value any) error {
+	object, _ := value.(map[string]any)
+	if object == nil || room(object, p.of.inline) >= 0 || !p.outlines(object) {
+		return p.entry(at, "null", value)
+	}
+	for i, key := range slices.Sorted(maps.Keys(object)) {
+		name, err := json.Marshal(key)
+		if err != nil {
+			return err
+		}
+		p.values.WriteByte("{,"[min(i, 1)])
+		p.values.Write(name)
+		p.values.WriteByte(':')
+		if err := p.entry(at, string(name), object[key]); err != nil {
+			return err
+		}
+	}
+	p.values.WriteByte('}')
+	return nil
+}
+
+// entry writes a value, or a reference to one that is large.
+func (p *part) entry(at int, key string, value any) error {
+	if number, length, ok := p.of.postpone(value); ok {
+		p.values.WriteString("null")
+		fmt.Fprintf(&p.large, ",[%d,%d,%d,%s]", at, number, length, key)
+		p.of.sent += refBytes
+		return nil
+	}
+	text, err := json.Marshal(value)
+	p.values.Write(text)
+	return err
+}
+
+// outlines reports whether there is room for an object's small entries beside
+// references to the large ones, and takes it.
+func (p *part) outlines(object map[string]any) bool {
+	left := p.left
+	for key, entry := range object {
+		left -= len(key) + 4
+		switch entry.(type) {
+		case map[string]any, []any:
+			if room(entry, p.of.inline) < 0 {
+				left -= refBytes
+				continue
+			}
+		}
+		if left = room(entry, left); left < 0 {
+			return false
+		}
+	}
+	if left < 0 || len(object) == 0 {
+		return false
+	}
+	p.left = left
+	return true
 }
 
 // postpone gives a large object or list a number; length is -1 of an object.

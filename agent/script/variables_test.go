@@ -60,16 +60,49 @@ func TestLargeVariables(t *testing.T) {
 		"return [trigger.a.flat(), trigger.a.findLast(v => v === 'x'), trigger.a.entries().next(), trigger.a.toSorted?.()]", "return structuredCloneIsNone = typeof structuredClone",
 		"return item.n", "return eval('trigger.b')", "return arguments.length",
 	}
-	small, large := newPool(t, Options{Size: 1}), newPool(t, Options{Size: 1})
-	small.inline, large.inline = MaxVariables, 0
-	for _, code := range cases {
-		t.Run(code, func(t *testing.T) {
-			want, wantErr := small.Run(t.Context(), Call{Code: code, Variables: variables, Timeout: MaxTimeout})
-			got, gotErr := large.Run(t.Context(), Call{Code: code, Variables: variables, Timeout: MaxTimeout})
-			if !reflect.DeepEqual(got.Value, want.Value) || !reflect.DeepEqual(got.Logs, want.Logs) || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
-				t.Errorf("got %v %v %v\nwant %v %v %v", got.Value, got.Logs, gotErr, want.Value, want.Logs, wantErr)
-			}
-		})
+	whole := newPool(t, Options{Size: 1})
+	whole.inline = MaxVariables
+	for _, inline := range []int{0, 60, 400, inlineBytes} {
+		pieces := newPool(t, Options{Size: 1})
+		pieces.inline = inline
+		for _, code := range cases {
+			t.Run(fmt.Sprintf("%d bytes inline: %s", inline, code), func(t *testing.T) {
+				want, wantErr := whole.Run(t.Context(), Call{Code: code, Variables: variables, Timeout: MaxTimeout})
+				got, gotErr := pieces.Run(t.Context(), Call{Code: code, Variables: variables, Timeout: MaxTimeout})
+				if !reflect.DeepEqual(got.Value, want.Value) || !reflect.DeepEqual(got.Logs, want.Logs) || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
+					t.Errorf("got %v %v %v\nwant %v %v %v", got.Value, got.Logs, gotErr, want.Value, want.Logs, wantErr)
+				}
+			})
+		}
+	}
+}
+
+// A large object with few entries is sent with them, and not with what is large
+// in them.
+func TestOutlines(t *testing.T) {
+	wide := map[string]any{}
+	for i := range 1000 {
+		wide[fmt.Sprint(i)] = i
+	}
+	for name, test := range map[string]struct {
+		value any
+		want  string
+	}{
+		"a list":              {map[string]any{"items": rows(100), "name": "x", "__proto__": rows(90)}, `{"values":[{"__proto__":null,"items":null,"name":"x"}],"large":[[0,0,90,"__proto__"],[0,1,100,"items"]]}`},
+		"an object":           {map[string]any{"load": wide}, `{"values":[{"load":null}],"large":[[0,0,-1,"load"]]}`},
+		"many entries":        {wide, `{"values":[null],"large":[[0,0,-1,null]]}`},
+		"a text":              {map[string]any{"text": strings.Repeat("x", inlineBytes)}, `{"values":[null],"large":[[0,0,-1,null]]}`},
+		"several small lists": {map[string]any{"a": rows(20), "b": rows(20), "c": rows(20)}, `{"values":[null],"large":[[0,0,-1,null]]}`},
+	} {
+		v := &variables{inline: inlineBytes}
+		if got, err := v.write(nil, []any{test.value}); err != nil || string(got) != test.want {
+			t.Errorf("%s: %s, %v, want %s", name, got, err, test.want)
+		}
+	}
+	v := &variables{inline: inlineBytes}
+	got, err := v.write(nil, []any{map[string]any{"n": strings.Repeat("x", 3000), "items": rows(100)}, map[string]any{"n": strings.Repeat("x", 3000), "items": rows(100)}})
+	if err != nil || len(got) > inlineBytes {
+		t.Errorf("two outlines take %d bytes, %v", len(got), err)
 	}
 }
 
