@@ -26,7 +26,7 @@ const longRun = time.Second
 // A child stops after this many scripts, or once it has grown by this many
 // bytes or used this much processor time, so that nothing builds up in it.
 const (
-	maxRuns   = 1000
+	maxRuns   = 4000
 	maxGrowth = 32 << 20
 	maxCPU    = 5 * time.Minute
 )

@@ -15,9 +15,12 @@ import (
 //go:embed harness.js
 var harness string
 
-// harnessLine is put before the line numbers of the harness, so that a stack
-// tells its frames from those of the script.
-const harnessLine = 1 << 17
+// The names of the sources, by which a stack tells the harness's frames from
+// those of the script.
+const (
+	harnessSource = "<harness>"
+	scriptSource  = "<eval>"
+)
 
 // host is the Go side of the harness. Its methods are called by JavaScript.
 type host interface {
@@ -48,10 +51,10 @@ func newEngine(h host) (*engine, error) {
 	m.define("$read", func(a []any) any { return h.variable(readVariable(a)) })
 	m.define("$limits", func([]any) any { return limits })
 	// The library reads the machine's time zone, which is a file, once.
-	if _, err := m.eval("new Date().getTimezoneOffset()"); err != nil {
+	if _, err := m.eval("new Date().getTimezoneOffset()", harnessSource); err != nil {
 		return nil, err
 	}
-	api, err := m.eval(strings.Repeat("\n", harnessLine) + harness)
+	api, err := m.eval(harness, harnessSource)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +122,7 @@ func (e *engine) start(o order, values []byte) error {
 	e.deadline = time.Now().Add(o.Timeout)
 	var script lib.TJSValue
 	err := e.timed(func() (err error) {
-		script, err = e.eval(wrap(o))
+		script, err = e.eval(wrap(o), scriptSource)
 		return err
 	})
 	if err != nil {
@@ -154,12 +157,12 @@ func (e *engine) answer(head fetchHead, body string) error {
 // frame is "at name (<eval>:3:7)" or, of a syntax error, "at <eval>:3:7".
 func line(stack string) int {
 	for frame := range strings.Lines(stack) {
-		_, at, ok := strings.Cut(frame, "<eval>:")
+		_, at, ok := strings.Cut(frame, scriptSource+":")
 		if !ok {
 			continue
 		}
 		number, _, _ := strings.Cut(at, ":")
-		if n, err := strconv.Atoi(number); err == nil && n > 0 && n < harnessLine {
+		if n, err := strconv.Atoi(number); err == nil && n > 0 {
 			return n
 		}
 	}

@@ -189,14 +189,14 @@ func wellFormed(text []byte) string {
 	}
 }
 
-// eval evaluates global code.
-func (m *machine) eval(code string) (lib.TJSValue, error) {
+// eval evaluates global code. Its source has a name of the program's own.
+func (m *machine) eval(code, source string) (lib.TJSValue, error) {
 	p, err := libc.CString(code)
 	if err != nil {
 		return undefined, errMemory
 	}
 	defer libc.Xfree(m.tls, p)
-	return m.result(lib.XJS_Eval(m.tls, m.ctx, p, lib.Tsize_t(len(code)), m.name("<eval>"), lib.MJS_EVAL_TYPE_GLOBAL))
+	return m.result(lib.XJS_Eval(m.tls, m.ctx, p, lib.Tsize_t(len(code)), m.name(source), lib.MJS_EVAL_TYPE_GLOBAL))
 }
 
 // property reads a property of an object of the program's own.
