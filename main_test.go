@@ -65,7 +65,7 @@ var floors = map[string]struct {
 	"flow/condition":     {4, []string{"agent", "flow/template"}},
 	"flow/dispatch":      {4, []string{"agent", "agent/work", "store"}},
 	"agent/chat":         {3, strings.Fields("agent agent/egress agent/llm agent/script store vector")},
-	"schedule/callee":    {5, strings.Fields("agent agent/chat flow schedule store")},
+	"schedule/callee":    {5, strings.Fields("agent agent/work agent/chat flow schedule store")},
 	"httpapi":            {5, []string{""}},
 	"":                   {6, []string{""}},
 }

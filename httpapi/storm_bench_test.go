@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/work"
 	"satchel/flow"
 	"satchel/schedule"
 	"satchel/store"
@@ -57,12 +58,13 @@ func newStorm(b *testing.B, tc stormCase) *storm {
 			return "", nil
 		},
 		agent.CallbackWorkflow: func(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
+			work.Release(ctx)
 			id, err := engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()},
 				func(id string) {
 					if !tc.ends {
 						s.reached <- time.Now()
 					}
-					c.Began(id)
+					c.Started(id)
 				})
 			if tc.ends {
 				s.reached <- time.Now()

@@ -3,9 +3,6 @@ package schedule
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"runtime/debug"
-	"time"
 
 	"satchel/agent"
 	"satchel/store"
@@ -17,14 +14,15 @@ type Callback struct {
 	Schedule     agent.Schedule
 	ScheduledFor agent.Time
 
-	// Began tells of the execution that the run started, while that goes on, or
-	// "" when it only waits for something; the run's slot is free from then on.
-	Began func(executionID string)
+	// Started is to be called with the execution that the run started, as soon as
+	// that is known.
+	Started func(executionID string)
 }
 
 // Runner makes a call of one callback_type and returns once that has ended.
 // executionID names the workflow execution it was, if any. A call that was cut
-// is made again with the same RunID, which must not do its work twice.
+// is made again with the same RunID, which must not do its work twice. One that
+// waits for work with a limit of its own gives its slot back by work.Release.
 type Runner func(ctx context.Context, db *store.DB, c Callback) (executionID string, err error)
 
 // Trigger is the payload that a workflow gets, a JSON object: the keys of the
@@ -66,45 +64,22 @@ func (s *Scheduler) Check(sched *agent.Schedule) error {
 func (s *Scheduler) Run(ctx context.Context, db *store.DB, id string) (agent.Run, error) {
 	r, err := db.StartRun(ctx, id, s.Check)
 	if err == nil && !r.Run.ExecutedAt.IsZero() {
-		s.queue(db, store.DueRuns{Runs: []store.ScheduledRun{r}})
+		s.enqueue(dueKey{db: db}, store.DueRuns{Runs: []store.ScheduledRun{r}})
 	}
 	return r.Run, err
 }
 
-// runSchedule makes the call of a run and writes what came of it. A run that
-// Stop cuts stays as it is.
-func (s *Scheduler) runSchedule(ctx context.Context, db *store.DB, r store.ScheduledRun, began func()) {
-	started := time.Now()
-	run := r.Run
-	note := s.noted(ctx, db, run.ID, began)
-	call := Callback{RunID: run.ID, Schedule: r.Schedule, ScheduledFor: run.ScheduledFor, Began: note.began}
-	executionID, err := s.call(ctx, db, call)
-	note.end()
-	began()
-	if ctx.Err() != nil {
-		return
-	}
-	run.Status, run.DurationMS = agent.RunSuccess, time.Since(started).Milliseconds()
-	if executionID != "" {
-		run.ExecutionID = executionID
-	}
-	if err != nil {
-		run.Status, run.Error = agent.RunError, agent.Clip(agent.Explain(err), 500)
-		s.log.Warn("a run of a schedule failed", "agent", db.ID(), "schedule", r.Schedule.ID, "run", run.ID, "error", err)
-	}
-	err = persist(ctx, func() error { return s.finish(ctx, db, run) })
-	if err != nil && ctx.Err() == nil {
-		s.log.Error("write how a run ended", "agent", db.ID(), "run", run.ID, "error", err)
+// newRun returns a run of a schedule as it is enqueued.
+func (s *Scheduler) newRun(db *store.DB, r store.ScheduledRun) *run {
+	return &run{
+		row: r.Run, group: runGroup{workflows: r.Schedule.CallbackType == agent.CallbackWorkflow},
+		call: func(ctx context.Context, started func(string)) (string, error) {
+			return s.call(ctx, db, Callback{RunID: r.Run.ID, Schedule: r.Schedule, ScheduledFor: r.Run.ScheduledFor, Started: started})
+		},
 	}
 }
 
-// call makes a call; its panic is an error.
 func (s *Scheduler) call(ctx context.Context, db *store.DB, c Callback) (executionID string, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in a call: %v\n%s", p, debug.Stack())
-		}
-	}()
 	if err := s.Check(&c.Schedule); err != nil {
 		return "", err
 	}
@@ -122,23 +97,4 @@ func (s *Scheduler) chained(ctx context.Context, db *store.DB, id string) (conte
 		return ctx, err
 	}
 	return s.own.Mark(store.WithChain(ctx, chain), agent.ChainHeader, chain.Signed()), nil
-}
-
-// The waits between tries to write how a run ended, which double.
-const (
-	firstPersist = time.Second
-	lastPersist  = time.Minute
-)
-
-// persist repeats a write until it is done, the agent is gone, or ctx ends.
-func persist(ctx context.Context, write func() error) error {
-	for wait := firstPersist; ; wait = min(2*wait, lastPersist) {
-		err := write()
-		if err == nil || agent.ErrorCode(err) == agent.CodeNotFound {
-			return nil
-		}
-		if agent.Sleep(ctx, wait) != nil {
-			return err
-		}
-	}
 }

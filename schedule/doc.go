@@ -1,8 +1,8 @@
 // Package schedule starts what is due: the runs of schedules and the tasks of
-// the calendar. The rows of the agents' files say what is due; one timer, set
-// for the earliest of them, wakes the Scheduler, so ten thousand schedules cost
-// no more than one, and an agent whose file is closed is woken too.
+// the calendar. The rows of the agents' files say what is due; the Scheduler
+// keeps a due time for each agent, so an agent whose file is closed is met as
+// well as any other.
 //
-// A run is a row before it starts. One that is cut by a stop or a kill is
-// started again with the same id, by which what it calls can tell.
+// A run is a row before it starts. One that is interrupted by a stop or a kill
+// is started again with the same id, by which what it calls can tell.
 package schedule

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +38,14 @@ func serveChild(path string) error {
 	if err != nil {
 		return err
 	}
+	changed := make(chan struct{}, 1)
+	changed <- struct{}{}
+	folder.OnPending(func(*store.DB, store.Pending) { // the end of a run is an event
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})
 	s := New(Options{Folder: folder, Log: quiet, Runners: map[string]Runner{
 		agent.CallbackAgent: func(_ context.Context, _ *store.DB, c Callback) (string, error) {
 			_, err := os.Stdout.WriteString("ran " + c.RunID + "\n")
@@ -47,7 +54,8 @@ func serveChild(path string) error {
 	if err := s.Start(context.Background()); err != nil {
 		return err
 	}
-	for left := 1; left > 0; runtime.Gosched() {
+	for left := 1; left > 0; {
+		<-changed
 		if _, left, err = folder.Default().Schedules(context.Background(), store.ScheduleFilter{Statuses: []string{"active"}}, store.Page{Limit: 1}); err != nil {
 			return err
 		}

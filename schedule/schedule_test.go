@@ -8,16 +8,18 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/work"
 	"satchel/store"
 )
 
-// testSweep is rare, because days pass in these tests.
-const testSweep = 10 * time.Minute
+// testInterval is long, because days pass in these tests.
+const testInterval = 10 * time.Minute
 
 // house is a data folder with a Scheduler, inside a bubble of time.
 type house struct {
@@ -84,7 +86,7 @@ func bubble(t *testing.T, test func(t *testing.T, h *house)) {
 }
 
 // open starts a server on a data folder; close ends it.
-func open(t *testing.T, path string) *house {
+func open(t *testing.T, path string, options ...func(*house)) *house {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	folder, err := store.Open(store.Options{Path: path, Log: quiet})
@@ -94,7 +96,10 @@ func open(t *testing.T, path string) *house {
 	c := &calls{}
 	h := &house{folder: folder, db: folder.Default(), calls: c, Scheduler: New(Options{Folder: folder, Log: quiet,
 		Runners: map[string]Runner{agent.CallbackAgent: c.run}, Tasks: c.runTask})}
-	h.sweep = testSweep
+	h.clockInterval = testInterval
+	for _, set := range options {
+		set(h)
+	}
 	if err := h.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -309,11 +314,9 @@ func TestPausedAgentRests(t *testing.T) {
 		pass(10 * time.Minute)
 		want(t, "calls while paused", h.calls.count(), 0)
 		set(agent.StatusActive)
-		pass(testSweep)
+		synctest.Wait()
 		calls := h.calls.count()
-		if calls == 0 {
-			t.Error("nothing runs once the agent is active")
-		}
+		want(t, "calls once active", calls, 1)
 		set(agent.StatusDisabled)
 		pass(10 * time.Minute)
 		want(t, "calls while disabled", h.calls.count(), calls)
@@ -351,6 +354,127 @@ func TestRunNow(t *testing.T) {
 		if runs[0].Status != agent.RunError || strings.Contains(runs[0].Error, "secret") {
 			t.Errorf("%+v", runs[0])
 		}
+	})
+}
+
+// TestClockIsSet: what became due by a clock that was set is started soon.
+func TestClockIsSet(t *testing.T) {
+	path := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var offset atomic.Int64
+		offset.Store(int64(-24 * time.Hour))
+		h := open(t, path, func(h *house) {
+			h.now = func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }
+			h.clockInterval = clockInterval
+		})
+		h.make(t, `{"type":"once","next_run":"2000-01-01T00:10:00Z"}`)
+		pass(20*time.Minute + 10*time.Second)
+		want(t, "calls while the clock is behind", h.calls.count(), 0)
+		offset.Store(0)
+		pass(clockInterval)
+		want(t, "calls once it is set", h.calls.count(), 1)
+		h.close(t)
+	})
+}
+
+// TestSlots: the slow calls of an agent keep no slot from another's, nor from
+// runs that gave theirs back.
+func TestSlots(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		release := make(chan struct{})
+		h.calls.does(func(ctx context.Context, c Callback) error {
+			if c.Schedule.Name == "waits" {
+				work.Release(ctx)
+			}
+			<-release
+			return nil
+		})
+		const each = maxAgentRuns + 8
+		for _, name := range []string{"waits", "calls"} {
+			for range each {
+				h.make(t, `{"type":"once","next_run":"2000-01-01T00:10:00Z","name":"`+name+`"}`)
+			}
+		}
+		other, err := h.folder.CreateAgent(t.Context(), agent.Agent{Name: "other"}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := h.Create(t.Context(), other, change(t, `{"name":"s","callback_type":"agent","payload":{"prompt":"go"},"type":"once","next_run":"2000-01-01T00:10:00Z"}`)); err != nil {
+			t.Fatal(err)
+		}
+		pass(10 * time.Minute)
+		others, all := 0, h.calls.count()
+		for _, c := range h.calls.seen {
+			if c.Schedule.Name == "s" {
+				others++
+			}
+		}
+		want(t, "calls at once, and those of the other agent", []int{all, others}, []int{each + maxAgentRuns + 1, 1})
+		close(release)
+		synctest.Wait()
+		want(t, "calls", h.calls.count(), 2*each+1)
+	})
+}
+
+// TestExecutionShows: the execution that a run started shows while it goes on.
+func TestExecutionShows(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		release := make(chan struct{})
+		h.calls.does(func(_ context.Context, c Callback) error { c.Started("execution-1"); <-release; return nil })
+		s := h.make(t, `{"type":"once","next_run":"2000-01-01T00:10:00Z"}`)
+		shows := func() (string, agent.RunStatus) {
+			_, runs, err := h.db.Schedule(t.Context(), s.ID, 1)
+			if err != nil || len(runs) != 1 {
+				t.Fatalf("%v, %v", runs, err)
+			}
+			return runs[0].ExecutionID, runs[0].Status
+		}
+		pass(10*time.Minute + startedAfter)
+		if id, status := shows(); id != "execution-1" || status != agent.RunRunning {
+			t.Errorf("while it runs: %s %s", id, status)
+		}
+		close(release)
+		synctest.Wait()
+		if _, status := shows(); status != agent.RunSuccess || len(h.unwritten) > 0 || len(h.underway) > 0 {
+			t.Errorf("at the end: %s; kept in memory: %v, %v", status, h.unwritten, h.underway)
+		}
+	})
+}
+
+// TestEndedMeanwhile: a run that was read as interrupted and ended before it
+// could start is not called again.
+func TestEndedMeanwhile(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		s := h.make(t, `{"type":"once","next_run":"2000-01-01T00:10:00Z"}`)
+		pass(10 * time.Minute)
+		s, runs, err := h.db.Schedule(t.Context(), s.ID, 1)
+		if err != nil || len(runs) != 1 {
+			t.Fatalf("%v, %v", runs, err)
+		}
+		h.enqueue(dueKey{h.db, true}, store.DueRuns{Runs: []store.ScheduledRun{{Schedule: s, Run: runs[0]}}})
+		synctest.Wait()
+		want(t, "calls and runs under way", []any{h.calls.count(), len(h.underway)}, "[1 0]")
+	})
+}
+
+// TestDeletedAgent: the calls of an agent that is deleted end, and none start.
+func TestDeletedAgent(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		db, err := h.folder.CreateAgent(t.Context(), agent.Agent{Name: "other"}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.db = db
+		h.calls.does(func(ctx context.Context, _ Callback) error { <-ctx.Done(); return ctx.Err() })
+		for range maxAgentRuns + 1 {
+			h.make(t, `{"type":"once","next_run":"2000-01-01T00:10:00Z"}`)
+		}
+		pass(10 * time.Minute)
+		if err := h.folder.DeleteAgent(db); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		want(t, "calls and runs under way", []any{h.calls.count(), len(h.underway), h.runs.Stats()}, []any{maxAgentRuns, 0, work.Stats{}})
 	})
 }
 

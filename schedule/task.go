@@ -3,9 +3,6 @@ package schedule
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"runtime/debug"
-	"time"
 
 	"satchel/agent"
 	"satchel/store"
@@ -16,7 +13,7 @@ type TaskCall struct {
 	RunID      string // the occurrence's id; the same when a start that was cut is made again
 	Task       agent.Task
 	Occurrence agent.Occurrence
-	Began      func(executionID string) // as for a Callback
+	Started    func(executionID string) // as for a Callback
 }
 
 // Trigger is the payload that the workflow gets, a JSON object.
@@ -36,34 +33,17 @@ func (s *Scheduler) CheckTask(t *agent.Task) error {
 	return nil
 }
 
-// runTask starts the workflow of an occurrence and writes what came of it.
-func (s *Scheduler) runTask(ctx context.Context, db *store.DB, t store.StartedTask, began func()) {
-	started := time.Now()
-	id := t.Occurrence.ID
-	note := s.noted(ctx, db, id, began)
-	executionID, err := s.callTask(ctx, db, TaskCall{RunID: id, Task: t.Task, Occurrence: t.Occurrence, Began: note.began})
-	note.end()
-	if ctx.Err() != nil {
-		return
-	}
-	status, problem := agent.TaskCompleted, ""
-	if err != nil {
-		status, problem = agent.TaskFailed, agent.Clip(agent.Explain(err), 500)
-		s.log.Warn("a task of the calendar failed", "agent", db.ID(), "occurrence", id, "error", err)
-	}
-	duration := time.Since(started).Milliseconds()
-	err = persist(ctx, func() error { return db.FinishOccurrence(ctx, id, status, duration, executionID, problem) })
-	if err != nil && ctx.Err() == nil {
-		s.log.Error("write how a task ended", "agent", db.ID(), "occurrence", id, "error", err)
+// newTaskRun returns an occurrence of a task as it is enqueued.
+func (s *Scheduler) newTaskRun(db *store.DB, t store.StartedTask) *run {
+	return &run{
+		row: agent.Run{ID: t.Occurrence.ID}, task: true, group: runGroup{workflows: true},
+		call: func(ctx context.Context, started func(string)) (string, error) {
+			return s.callTask(ctx, db, TaskCall{RunID: t.Occurrence.ID, Task: t.Task, Occurrence: t.Occurrence, Started: started})
+		},
 	}
 }
 
 func (s *Scheduler) callTask(ctx context.Context, db *store.DB, c TaskCall) (executionID string, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in a task: %v\n%s", p, debug.Stack())
-		}
-	}()
 	if err := s.CheckTask(&c.Task); err != nil {
 		return "", err
 	}

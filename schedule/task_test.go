@@ -17,7 +17,7 @@ func (c *calls) runTask(ctx context.Context, _ *store.DB, call TaskCall) (string
 	c.at = append(c.at, time.Now().UTC())
 	do := c.do
 	c.mu.Unlock()
-	call.Began("execution-1")
+	call.Started("execution-1")
 	if do == nil {
 		return "execution-1", nil
 	}

@@ -239,7 +239,7 @@ func TestNotificationsNameAgentsOfTheCatalog(t *testing.T) {
 		notified[db] = true
 	}
 	f.OnEvents(note)
-	f.OnPlans(note)
+	f.OnPending(func(db *DB, _ Pending) { note(db) })
 	fork, err := f.Fork(t.Context(), db, "Fork", "")
 	if err != nil {
 		t.Fatal(err)

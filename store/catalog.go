@@ -168,9 +168,6 @@ func readRow(c *conn) (row, error) {
 	if r.pending, err = c.pending(); err != nil {
 		return r, err
 	}
-	if r.plans, err = c.plans(); err != nil {
-		return r, err
-	}
 	rows, err := c.query("SELECT email, role FROM _admins")
 	if err != nil {
 		return r, err
@@ -195,7 +192,6 @@ func (f *Folder) enter(id string, found row) *DB {
 	db.inPlace = true
 	found.agent.ID = id
 	db.record.Store(&found.record)
-	db.learn(found.plans)
 	if found.problem != nil {
 		f.log.Error("an agent's file is refused", "agent", id, "error", found.problem)
 	}
@@ -254,9 +250,6 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 			return struct{}{}, err
 		}
 		if found.pending, err = tx.pending(); err != nil {
-			return struct{}{}, err
-		}
-		if found.plans, err = tx.plans(); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, tx.log(agent.LevelWarn, "store", "this file was copied here and starts paused",

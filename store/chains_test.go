@@ -52,7 +52,7 @@ func TestScheduledChains(t *testing.T) {
 	}
 	run := due.Runs[0].Run
 	run.Status = agent.RunSuccess
-	if _, err := db.FinishRuns(t.Context(), []agent.Run{run}); err != nil {
+	if _, err := db.UpdateRuns(t.Context(), RunChanges{Runs: []agent.Run{run}}); err != nil {
 		t.Fatal(err)
 	}
 	events := eventsAfter(t, db, 0)

@@ -42,12 +42,6 @@ type DB struct {
 	rested   time.Time       // tend's own: when the file was last made whole
 	trimmed  time.Time       // when retention last found nothing left to do
 	uploads  map[string]bool // uploads under way
-
-	cut     atomic.Bool   // runs may have been cut, see MayBeCut
-	planSeq atomic.Uint64 // numbers the writes that plan, in the order of their commits
-	planMu  sync.Mutex
-	next    agent.Time // when something is due next
-	nextSeq uint64     // which write said so
 }
 
 // record is what the catalog keeps in memory of each agent.
@@ -56,7 +50,6 @@ type record struct {
 	admins  map[string]agent.Role
 	problem error   // why the file is refused; the agent is then just a name
 	pending Pending // when the file was read or closed last
-	plans
 }
 
 func newDB(folder *Folder, id, path string) *DB {
@@ -162,7 +155,6 @@ func (db *DB) verify(f *file) error {
 	}
 	known := db.record.Load()
 	found.agent.ID = db.id
-	db.learn(found.plans)
 	if found.id != db.id || found.folder != db.folder.path || found.agent.Validate() != nil {
 		db.gone.Store(true)
 		return agent.Errorf(agent.CodeConflict, "this agent's file was replaced by another, which is taken in within two seconds")
@@ -170,8 +162,11 @@ func (db *DB) verify(f *file) error {
 	if found.agent == known.agent && maps.Equal(found.admins, known.admins) && found.pending == known.pending {
 		return nil
 	}
-	if db.record.CompareAndSwap(known, &record{agent: found.agent, admins: found.admins, pending: found.pending, plans: found.plans}) {
+	if db.record.CompareAndSwap(known, &record{agent: found.agent, admins: found.admins, pending: found.pending}) {
 		db.folder.rename(db, known.agent.Name, found.agent.Name)
+	}
+	if found.pending != known.pending {
+		db.publish(found.pending)
 	}
 	return nil
 }
@@ -225,9 +220,6 @@ func (db *DB) closeLocked() error {
 	rec := *known
 	var unknown error
 	rec.pending, unknown = db.file.writer.pending()
-	if unknown == nil {
-		rec.plans, unknown = db.file.writer.plans()
-	}
 	err := db.file.close()
 	db.file = nil
 	db.folder.closed(db)
@@ -237,10 +229,8 @@ func (db *DB) closeLocked() error {
 	if unknown != nil {
 		return nil
 	}
-	next := rec
-	next.plans = known.plans
 	db.recent.Store(0)
-	changed := !db.record.CompareAndSwap(known, &next)
+	changed := !db.record.CompareAndSwap(known, &rec)
 	if db.folder.recall != nil {
 		db.folder.recall.note(db.id, db.path, rec)
 		if changed {

@@ -51,8 +51,6 @@ type Folder struct {
 
 	subscribers atomic.Pointer[subscribers]
 
-	planned atomic.Pointer[func(*DB)] // told of changed plans
-
 	blankMu sync.Mutex // makes the empty file that new agents start from
 
 	startMu sync.Mutex

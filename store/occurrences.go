@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"time"
@@ -22,19 +21,19 @@ const maxDueOccurrences = 100
 
 // takeTasks takes the tasks that are due, tells of those occurrences that are
 // not over, and returns those that start a workflow.
-func (tx *Tx) takeTasks() (start []StartedTask, taken int, err error) {
+func (tx *Tx) takeTasks() (start []StartedTask, err error) {
 	due, err := all(tx, scanTask, "SELECT "+taskColumns+" FROM tasks WHERE next_run <= ? ORDER BY next_run, id LIMIT ?", tx.Now, dueBatch)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	for i := range due {
 		started, err := tx.fireTask(&due[i])
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		start = append(start, started...)
 	}
-	return start, len(due), nil
+	return start, nil
 }
 
 func (tx *Tx) fireTask(t *agent.Task) (start []StartedTask, err error) {
@@ -113,22 +112,20 @@ func (tx *Tx) replanTask(r replanned, zone string) error {
 	return tx.updateTask(&t)
 }
 
-// FinishOccurrence ends an occurrence with its status, duration, execution and
-// error. One that is gone or has ended changes nothing.
-func (db *DB) FinishOccurrence(ctx context.Context, id string, status agent.TaskStatus, durationMS int64, executionID, problem string) error {
-	_, err := writePlans(ctx, db, func(tx *Tx) (struct{}, error) {
-		var taskID string
-		err := tx.value(&taskID, `UPDATE occurrences SET status = ?, duration_ms = ?, execution_id = iif(? = '', execution_id, ?), error = ?
-			WHERE id = ? AND status = 'running' RETURNING task_id`, status, durationMS, executionID, executionID, problem, id)
-		if errors.Is(err, sql.ErrNoRows) {
-			return struct{}{}, nil
-		}
-		if err != nil {
-			return struct{}{}, err
-		}
+// occurrenceStatus is what the end of a run makes of an occurrence.
+var occurrenceStatus = map[agent.RunStatus]agent.TaskStatus{agent.RunSuccess: agent.TaskCompleted, agent.RunError: agent.TaskFailed}
+
+func (tx *Tx) finishOccurrence(o agent.Run) error {
+	var taskID string
+	status := occurrenceStatus[o.Status]
+	err := tx.value(&taskID, `UPDATE occurrences SET status = ?1, duration_ms = ?2, execution_id = iif(?3 = '', execution_id, ?3), error = ?4
+		WHERE id = ?5 AND status = 'running' RETURNING task_id`, status, o.DurationMS, o.ExecutionID, o.Error, o.ID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err == nil {
 		_, err = tx.exec("UPDATE tasks SET status = ? WHERE id = ? AND recurrence = 'none' AND status = 'running'", status, taskID)
-		return struct{}{}, err
-	})
+	}
 	return err
 }
 

@@ -20,6 +20,7 @@ type Pending struct {
 	Messages   agent.Time `json:"messages,omitzero"`   // to send to platforms
 	Answers    agent.Time `json:"answers,omitzero"`    // to messages, by the agent itself
 	Schedules  agent.Time `json:"schedules,omitzero"`  // and tasks to run
+	Runs       agent.Time `json:"runs,omitzero"`       // of both that had not ended when the file was read or closed
 	Executions agent.Time `json:"executions,omitzero"` // to begin or go on with
 	Gateways   agent.Time `json:"gateways,omitzero"`   // that ask their platform for what is new
 	MCPServers agent.Time `json:"mcp_servers,omitzero"`
@@ -41,6 +42,7 @@ const (
 	workMessages
 	workAnswers
 	workSchedules
+	workRuns
 	workExecutions
 	workGateways
 	workMCPServers
@@ -56,7 +58,7 @@ var dueNow = agent.At(time.Unix(0, 0))
 // field returns the due time of one kind of work; nil for workChanged.
 func (p *Pending) field(kind workKinds) *agent.Time {
 	fields := [...]*agent.Time{&p.Sources, &p.Pages, &p.Events, &p.Deliveries, &p.Messages, &p.Answers,
-		&p.Schedules, &p.Executions, &p.Gateways, &p.MCPServers, &p.Sessions, nil}
+		&p.Schedules, &p.Runs, &p.Executions, &p.Gateways, &p.MCPServers, &p.Sessions, nil}
 	return fields[bits.TrailingZeros32(uint32(kind))]
 }
 
@@ -212,12 +214,19 @@ func (db *DB) Pending() Pending {
 // replaced: it has no work any more.
 func (db *DB) Gone() bool { return db.gone.Load() }
 
+// selectNextRun is when the next schedule or task is due.
+const selectNextRun = `SELECT min(t) FROM (
+		SELECT min(next_run) AS t FROM schedules WHERE status = 'active' AND next_run IS NOT NULL
+		UNION ALL SELECT min(next_run) FROM tasks WHERE next_run IS NOT NULL)`
+
 const selectPending = `SELECT
 	iif(EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')) OR EXISTS (SELECT 1 FROM _purge), ?1, NULL),
 	iif(EXISTS (SELECT 1 FROM _events WHERE seq > (SELECT min(seq) FROM _cursors)), ?1, NULL),
 	(SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending'),
 	(SELECT min(coalesce(next_attempt_at, created_at)) FROM _outgoing WHERE status IN ('pending','sending')),
 	iif(EXISTS (SELECT 1 FROM _answers), ?1, NULL),
+	iif(EXISTS (SELECT 1 FROM _replan), ?1, (` + selectNextRun + `)),
+	iif(EXISTS (SELECT 1 FROM runs WHERE status = 'running') OR EXISTS (SELECT 1 FROM occurrences WHERE status = 'running'), ?1, NULL),
 	iif(EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND asleep = 0), ?1, (SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL)),
 	iif(EXISTS (SELECT 1 FROM gateways WHERE ` + polled + `), ?1, NULL),
 	iif(EXISTS (SELECT 1 FROM mcp_servers), ?1, NULL),
@@ -229,14 +238,8 @@ func (c *conn) pending() (p Pending, err error) {
 	if err != nil {
 		return p, err
 	}
-	err = s.QueryRow(dueNow).Scan(&p.Sources, &p.Events, &p.Deliveries, &p.Messages, &p.Answers, &p.Executions, &p.Gateways, &p.MCPServers, &p.Sessions)
-	if err != nil {
-		return p, err
-	}
+	err = s.QueryRow(dueNow).Scan(&p.Sources, &p.Events, &p.Deliveries, &p.Messages, &p.Answers, &p.Schedules, &p.Runs,
+		&p.Executions, &p.Gateways, &p.MCPServers, &p.Sessions)
 	p.Pages = p.Sources // those of crawls that go on
-	plans, err := c.plans()
-	if p.Schedules = plans.next; plans.cut {
-		p.Schedules = dueNow
-	}
 	return p, err
 }

@@ -8,82 +8,6 @@ import (
 	"satchel/agent"
 )
 
-// plans is what the schedules and tasks of a file come to.
-type plans struct {
-	next agent.Time // when the next of them is due; zero: never
-	cut  bool       // runs were cut, or the timing was changed from outside
-}
-
-const selectPlans = `SELECT (SELECT min(t) FROM (
-		SELECT min(next_run) AS t FROM schedules WHERE status = 'active' AND next_run IS NOT NULL
-		UNION ALL SELECT min(next_run) FROM tasks WHERE next_run IS NOT NULL)),
-	EXISTS (SELECT 1 FROM runs WHERE status = 'running') OR EXISTS (SELECT 1 FROM occurrences WHERE status = 'running')
-		OR EXISTS (SELECT 1 FROM _replan)`
-
-func (c *conn) plans() (p plans, err error) {
-	s, err := c.prepare(selectPlans)
-	if err != nil {
-		return p, err
-	}
-	return p, s.QueryRow().Scan(&p.next, &p.cut)
-}
-
-// NextDue is when a schedule or task of the agent is due next, as far as its
-// file was read; the zero Time means never. It does not open the file.
-func (db *DB) NextDue() agent.Time {
-	db.planMu.Lock()
-	defer db.planMu.Unlock()
-	return db.next
-}
-
-// MayBeCut tells whether the agent may have runs that Interrupted would find:
-// when its file was loaded, or last opened, some had not ended. Those under way
-// in this process count as well.
-func (db *DB) MayBeCut() bool { return db.cut.Load() }
-
-// OnPlans has notify called whenever the next due time of an agent may have
-// changed. It must return at once. Set it before Start.
-func (f *Folder) OnPlans(notify func(*DB)) { f.planned.Store(&notify) }
-
-// learn takes over what was read from the agent's file while nobody wrote it.
-func (db *DB) learn(p plans) {
-	if p.cut {
-		db.cut.Store(true)
-	}
-	db.setNext(p.next, db.planSeq.Add(1))
-}
-
-// setNext takes the next due time that the write with this number saw; those
-// of earlier writes come too late.
-func (db *DB) setNext(next agent.Time, seq uint64) {
-	db.planMu.Lock()
-	if seq > db.nextSeq {
-		db.next, db.nextSeq = next, seq
-	}
-	db.planMu.Unlock()
-	if notify := db.folder.planned.Load(); notify != nil {
-		(*notify)(db)
-	}
-}
-
-// writePlans is Write for what may change when something is due.
-func writePlans[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, error) {
-	var p plans
-	var seq uint64
-	result, err := Write(ctx, db, func(tx *Tx) (result T, err error) {
-		if result, err = fn(tx); err != nil {
-			return result, err
-		}
-		p, err = tx.plans()
-		seq = db.planSeq.Add(1) // the writer has its turn: numbers go with commits
-		return result, err
-	})
-	if err == nil {
-		db.setNext(p.next, seq)
-	}
-	return result, err
-}
-
 // replanned is a record whose timing SQL changed.
 type replanned struct {
 	id   string
@@ -148,16 +72,12 @@ func (tx *Tx) pauseBroken(s *agent.Schedule, why error) error {
 }
 
 // planChanges plans what a statement of the SQL door changed, in the same turn
-// of the writer. The statement stands, so a failure is made good by the next
-// look at what is due.
+// of the writer. The statement stands, so a failure is made good when the
+// schedules are looked at next, which the statement announces.
 func (db *DB) planChanges(ctx context.Context, c *conn) {
-	var p plans
 	err := c.script("BEGIN IMMEDIATE")
 	if err == nil {
 		err = newTx(context.WithoutCancel(ctx), c, db).replan()
-	}
-	if err == nil {
-		p, err = c.plans()
 	}
 	if err == nil {
 		err = c.script("COMMIT")
@@ -165,9 +85,7 @@ func (db *DB) planChanges(ctx context.Context, c *conn) {
 	if err != nil {
 		_ = c.script("ROLLBACK") // fails when SQLite has rolled back already
 		db.folder.log.Error("plan what SQL changed", "agent", db.id, "error", err)
-		p = plans{next: agent.Now()}
 	}
-	db.setNext(p.next, db.planSeq.Add(1))
 }
 
 // leavePlans leaves to the original of a copied file what was due or under way

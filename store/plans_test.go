@@ -1,6 +1,8 @@
 package store
 
 import (
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,28 +30,34 @@ func yearly() agent.ScheduleChange {
 	return agent.ScheduleChange{Type: agent.Some(agent.ScheduleCron), CronExpression: agent.Some("0 0 1 1 *")}
 }
 
-// TestNextDueIsKnown follows the next due time of an agent through writes,
-// closing, and a start with and without the catalog's cache.
-func TestNextDueIsKnown(t *testing.T) {
+// TestSchedulesArePending follows when an agent's schedules are due through
+// writes, closing, and a start with and without the catalog's cache.
+func TestSchedulesArePending(t *testing.T) {
 	path := t.TempDir()
 	f := openAt(t, path)
 	db := createAgent(t, f, "a")
-	told := 0
-	f.OnPlans(func(*DB) { told++ })
-	if !db.NextDue().IsZero() || db.MayBeCut() {
-		t.Errorf("a new agent has something due: %v", db.NextDue())
+	if p := db.Pending(); !p.Schedules.IsZero() || !p.Runs.IsZero() {
+		t.Errorf("a new agent has something due: %+v", p)
+	}
+	a := subscribe(f)
+	a.take(db)
+	announces := func(what string, want bool) {
+		t.Helper()
+		if got := slices.Contains(a.take(db), "Schedules"); got != want {
+			t.Errorf("%s: announced %v, want %v", what, got, want)
+		}
 	}
 	s := createSchedule(t, db, yearly())
-	if db.NextDue() != s.NextRun || told == 0 {
-		t.Errorf("due %v, want %v; told %d times", db.NextDue(), s.NextRun, told)
-	}
+	announces("a new schedule", true)
 	soon := agent.At(time.Now().Add(time.Hour))
 	if _, err := db.SQL(t.Context(), "UPDATE schedules SET next_run = '"+soon.String()+"'", Params{}, Access{Write: true}); err != nil {
 		t.Fatal(err)
 	}
-	if db.NextDue() != soon {
-		t.Errorf("due %v after SQL, want %v", db.NextDue(), soon)
+	announces("a time by SQL", true)
+	if d, err := db.TakeDue(t.Context()); err != nil || d.Next != soon {
+		t.Errorf("due next at %v, %v; want %v", d.Next, err, soon)
 	}
+	announces("taking what is due", false)
 	closeFolder(t, f)
 	for _, forget := range []bool{false, true} {
 		if forget {
@@ -59,15 +67,46 @@ func TestNextDueIsKnown(t *testing.T) {
 		}
 		f = openAt(t, path)
 		db = byName(t, f, "a")
-		if db.NextDue() != soon || db.MayBeCut() || db.isOpen() {
-			t.Errorf("due %v after a start (cache forgotten: %v), want %v; cut %v", db.NextDue(), forget, soon, db.MayBeCut())
+		if p := db.Pending(); p.Schedules != soon || !p.Runs.IsZero() || db.isOpen() {
+			t.Errorf("after a start (cache forgotten: %v): %+v, want %v", forget, p, soon)
 		}
 		closeFolder(t, f)
 	}
 	f = openAt(t, path)
 	db = byName(t, f, "a")
-	if err := db.DeleteSchedule(t.Context(), s.ID); err != nil || !db.NextDue().IsZero() {
-		t.Errorf("due %v once all are deleted, %v", db.NextDue(), err)
+	if err := db.DeleteSchedule(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := db.TakeDue(t.Context()); err != nil || !d.Next.IsZero() {
+		t.Errorf("due next at %v once all are deleted, %v", d.Next, err)
+	}
+}
+
+// TestFilesChangedWhileClosed: what another program wrote into a file that was
+// closed is announced when it is opened.
+func TestFilesChangedWhileClosed(t *testing.T) {
+	f := openFolder(t)
+	db := createAgent(t, f, "a")
+	s := createSchedule(t, db, yearly())
+	if _, err := db.closeIdle(); err != nil {
+		t.Fatal(err)
+	}
+	a := subscribe(f)
+	a.take(db)
+	soon := agent.At(time.Now().Add(time.Hour))
+	c, err := openConn(dsn(db.path, "rw"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.exec("UPDATE schedules SET next_run = ? WHERE id = ?", soon, s.ID)
+	if err := errors.Join(err, c.close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := db.Schedule(t.Context(), s.ID, 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.take(db); !slices.Contains(got, "Schedules") || db.Pending().Schedules != soon {
+		t.Errorf("announced %v; due at %v, want %v", got, db.Pending().Schedules, soon)
 	}
 }
 
@@ -99,17 +138,20 @@ func TestTakeDue(t *testing.T) {
 	closeFolder(t, f) // it was never finished
 	f = openAt(t, path)
 	db = byName(t, f, "a")
-	if !db.MayBeCut() {
-		t.Error("nobody knows of the run that was cut")
+	if db.Pending().Runs.IsZero() {
+		t.Error("nobody knows of the run that was interrupted")
 	}
 	left, err := db.Interrupted(t.Context())
-	if err != nil || len(left.Runs) != 1 || left.Runs[0].Run.ID != d.Runs[0].Run.ID || db.MayBeCut() {
+	if err != nil || len(left.Runs) != 1 || left.Runs[0].Run.ID != d.Runs[0].Run.ID {
 		t.Fatalf("%+v, %v", left, err)
 	}
 	run := left.Runs[0].Run
 	run.Status, run.DurationMS = agent.RunSuccess, 5
-	for range 2 { // the second changes nothing
-		if _, err := db.FinishRuns(t.Context(), []agent.Run{run}); err != nil {
+	for _, before := range []bool{true, false} { // the second changes nothing
+		if under, err := db.RunUnderWay(t.Context(), run.ID); err != nil || under != before {
+			t.Errorf("under way: %v, %v", under, err)
+		}
+		if _, err := db.UpdateRuns(t.Context(), RunChanges{Runs: []agent.Run{run}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -136,8 +178,8 @@ func TestCopiesLeaveRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fork.MayBeCut() || fork.NextDue() != late.NextRun {
-		t.Errorf("the copy has something due at %v, cut %v; want %v", fork.NextDue(), fork.MayBeCut(), late.NextRun)
+	if p := fork.Pending(); !p.Runs.IsZero() || p.Schedules != late.NextRun {
+		t.Errorf("the copy has something due: %+v; want %v", p, late.NextRun)
 	}
 	got, runs, err := fork.Schedule(t.Context(), once.ID, 10)
 	if err != nil || got.Status != agent.ScheduleCompleted || len(runs) != 1 || runs[0].Status != agent.RunMissed {

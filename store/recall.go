@@ -30,8 +30,6 @@ type memo struct {
 	Agent   agent.Agent           `json:"agent"`
 	Admins  map[string]agent.Role `json:"admins,omitempty"`
 	Pending Pending               `json:"pending,omitzero"`
-	Next    agent.Time            `json:"next,omitzero"`
-	Cut     bool                  `json:"cut,omitempty"`
 }
 
 // remembered is what the cache holds. It is of no use to another folder.
@@ -85,7 +83,7 @@ func (r *recall) find(id, path, folder string) (row, bool) {
 	if m.Admins == nil {
 		m.Admins = map[string]agent.Role{}
 	}
-	return row{record: record{agent: m.Agent, admins: m.Admins, pending: m.Pending, plans: plans{m.Next, m.Cut}}, id: id, folder: folder}, true
+	return row{record: record{agent: m.Agent, admins: m.Admins, pending: m.Pending}, id: id, folder: folder}, true
 }
 
 // note remembers a file that has just been closed or read.
@@ -98,7 +96,7 @@ func (r *recall) note(id, path string, rec record) {
 		return
 	}
 	rec.agent.ID = id
-	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Pending: rec.pending, Next: rec.next, Cut: rec.cut}
+	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Pending: rec.pending}
 	r.changed = true
 }
 

@@ -25,7 +25,14 @@ type ScheduledRun struct {
 type DueRuns struct {
 	Runs  []ScheduledRun
 	Tasks []StartedTask
-	More  bool // there was more than one transaction's worth
+	Next  agent.Time // when something is due next: past when there was more than one transaction's worth, zero for never
+}
+
+// RunChanges is what became of runs of schedules and of occurrences of tasks.
+type RunChanges struct {
+	Started     map[string]string // executions of those that go on, by the id of the run or the occurrence
+	Runs        []agent.Run       // that ended, with their status, duration, execution and error
+	Occurrences []agent.Run       // that ended, likewise
 }
 
 // dueBatch is how many records one transaction takes, so that other writes do
@@ -43,7 +50,8 @@ const (
 // most once, and one whose start was cut is found by Interrupted. What the
 // program cannot plan is paused and says why.
 func (db *DB) TakeDue(ctx context.Context) (DueRuns, error) {
-	return writePlans(ctx, db, func(tx *Tx) (d DueRuns, err error) {
+	return Write(ctx, db, func(tx *Tx) (d DueRuns, err error) {
+		tx.takesOn(workSchedules)
 		if err := tx.replan(); err != nil {
 			return d, err
 		}
@@ -59,10 +67,10 @@ func (db *DB) TakeDue(ctx context.Context) (DueRuns, error) {
 			}
 			d.Runs = append(d.Runs, runs...)
 		}
-		taken := 0
-		d.Tasks, taken, err = tx.takeTasks()
-		d.More = len(due) == dueBatch || taken == dueBatch
-		return d, err
+		if d.Tasks, err = tx.takeTasks(); err != nil {
+			return d, err
+		}
+		return d, tx.value(&d.Next, selectNextRun)
 	})
 }
 
@@ -147,6 +155,7 @@ func (tx *Tx) insertRun(scheduleID string, r agent.Run) error {
 // schedule that skips is a CONFLICT, and one that queues gives a run to wait.
 func (db *DB) StartRun(ctx context.Context, id string, check func(*agent.Schedule) error) (ScheduledRun, error) {
 	return Write(ctx, db, func(tx *Tx) (ScheduledRun, error) {
+		tx.takesOn(workSchedules) // the due time stays
 		s, err := tx.schedule(id)
 		if err != nil {
 			return ScheduledRun{}, err
@@ -177,30 +186,30 @@ func (db *DB) StartRun(ctx context.Context, id string, check func(*agent.Schedul
 	})
 }
 
-// NoteExecution writes what a run or an occurrence started, so that it shows
-// while that runs.
-func (db *DB) NoteExecution(ctx context.Context, runID, executionID string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		_, err := tx.exec("UPDATE runs SET execution_id = ? WHERE id = ? AND status = 'running'", executionID, runID)
-		if err == nil {
-			_, err = tx.exec("UPDATE occurrences SET execution_id = ? WHERE id = ? AND status = 'running'", executionID, runID)
+// UpdateRuns writes what became of runs, emits the events of their ends, and
+// returns the runs of the same schedules that waited for them. Those that are
+// gone or have ended change nothing.
+func (db *DB) UpdateRuns(ctx context.Context, changes RunChanges) (next []ScheduledRun, err error) {
+	return Write(ctx, db, func(tx *Tx) (next []ScheduledRun, err error) {
+		tx.takesOn(workSchedules) // the due times stay
+		for id, execution := range changes.Started {
+			for _, table := range []string{"runs", "occurrences"} {
+				if _, err := tx.exec("UPDATE "+table+" SET execution_id = ? WHERE id = ? AND status = 'running'", execution, id); err != nil {
+					return nil, err
+				}
+			}
 		}
-		return struct{}{}, err
-	})
-	return err
-}
-
-// FinishRuns ends runs with their status, duration, execution and error, tells
-// of them, and returns the runs of the same schedules that waited for them.
-// Those that are gone or have ended change nothing.
-func (db *DB) FinishRuns(ctx context.Context, runs []agent.Run) (next []ScheduledRun, err error) {
-	return writePlans(ctx, db, func(tx *Tx) (next []ScheduledRun, err error) {
-		for _, r := range runs {
+		for _, r := range changes.Runs {
 			waiting, err := tx.finishRun(r)
 			if err != nil {
 				return nil, err
 			}
 			next = append(next, waiting...)
+		}
+		for _, o := range changes.Occurrences {
+			if err := tx.finishOccurrence(o); err != nil {
+				return nil, err
+			}
 		}
 		return next, nil
 	})
@@ -236,11 +245,10 @@ func (tx *Tx) finishRun(r agent.Run) (next []ScheduledRun, err error) {
 }
 
 // Interrupted returns the runs that have started and not ended: those under way
-// and, after a restart, those that were cut. Of a schedule whose runs all wait
-// the first is started.
+// and, after a restart, those that were interrupted. Of a schedule whose runs
+// all wait the first is started.
 func (db *DB) Interrupted(ctx context.Context) (DueRuns, error) {
-	d, err := writePlans(ctx, db, func(tx *Tx) (d DueRuns, err error) {
-		db.cut.Store(false) // the file is open and stays so until this is read
+	return Write(ctx, db, func(tx *Tx) (d DueRuns, err error) {
 		if _, err := tx.exec(`UPDATE runs SET executed_at = ? WHERE status = 'running' AND executed_at IS NULL AND seq IN
 			(SELECT min(seq) FROM runs WHERE status = 'running' GROUP BY schedule_id)`, tx.Now); err != nil {
 			return d, err
@@ -251,10 +259,14 @@ func (db *DB) Interrupted(ctx context.Context) (DueRuns, error) {
 		d.Tasks, err = tx.tasksUnderWay()
 		return d, err
 	})
-	if err != nil {
-		db.cut.Store(true)
-	}
-	return d, err
+}
+
+// RunUnderWay reports whether a run or an occurrence has not ended.
+func (db *DB) RunUnderWay(ctx context.Context, id string) (bool, error) {
+	return Read(ctx, db, func(tx *Tx) (running bool, err error) {
+		return running, tx.value(&running, `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND status = 'running')
+			OR EXISTS (SELECT 1 FROM occurrences WHERE id = ?1 AND status = 'running')`, id)
+	})
 }
 
 func (tx *Tx) runsUnderWay() (under []ScheduledRun, err error) {

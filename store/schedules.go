@@ -66,7 +66,7 @@ func (tx *Tx) schedule(id string) (agent.Schedule, error) {
 // CreateSchedule makes a schedule that check accepts and plans its first run.
 // The secret, when there is one, is sealed.
 func (db *DB) CreateSchedule(ctx context.Context, change agent.ScheduleChange, check func(*agent.Schedule) error) (agent.Schedule, error) {
-	return writePlans(ctx, db, func(tx *Tx) (agent.Schedule, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Schedule, error) {
 		settings, err := tx.settings()
 		if err != nil {
 			return agent.Schedule{}, err
@@ -158,7 +158,7 @@ func (tx *Tx) scheduleWritten(id string, change agent.ScheduleChange) error {
 // UpdateSchedule changes the given fields of a schedule, when check accepts
 // what comes of it, and plans it anew where its timing or status changed.
 func (db *DB) UpdateSchedule(ctx context.Context, id string, change agent.ScheduleChange, check func(*agent.Schedule) error) (agent.Schedule, error) {
-	return writePlans(ctx, db, func(tx *Tx) (agent.Schedule, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Schedule, error) {
 		was, err := tx.schedule(id)
 		if err != nil {
 			return was, err
@@ -194,7 +194,7 @@ func (tx *Tx) updateSchedule(s *agent.Schedule) error {
 // DeleteSchedule removes a schedule with its runs. One that is under way goes
 // on and leaves nothing behind.
 func (db *DB) DeleteSchedule(ctx context.Context, id string) error {
-	_, err := writePlans(ctx, db, func(tx *Tx) (struct{}, error) {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		if err := tx.deleteRow("schedules", "schedule", id); err != nil {
 			return struct{}{}, err
 		}

@@ -137,7 +137,7 @@ func (db *DB) TaskDescriptions(ctx context.Context, ids []string) (map[string]st
 
 // CreateTask makes a task that check accepts.
 func (db *DB) CreateTask(ctx context.Context, change agent.TaskChange, check func(*agent.Task) error) (agent.Task, error) {
-	return writePlans(ctx, db, func(tx *Tx) (agent.Task, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Task, error) {
 		settings, err := tx.settings()
 		if err != nil {
 			return agent.Task{}, err
@@ -200,7 +200,7 @@ func (tx *Tx) checkTaskWorkflow(t *agent.Task) error {
 // UpdateTask changes the given fields of a task, when check accepts what comes
 // of it, and plans it anew where its times or status changed.
 func (db *DB) UpdateTask(ctx context.Context, id string, change agent.TaskChange, check func(*agent.Task) error) (agent.Task, error) {
-	return writePlans(ctx, db, func(tx *Tx) (agent.Task, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Task, error) {
 		was, err := tx.task(id)
 		if err != nil {
 			return was, err
@@ -238,7 +238,7 @@ func (tx *Tx) updateTask(t *agent.Task) error {
 
 // DeleteTask removes a task with its occurrences.
 func (db *DB) DeleteTask(ctx context.Context, id string) error {
-	_, err := writePlans(ctx, db, func(tx *Tx) (struct{}, error) {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		if err := tx.deleteRow("tasks", "task", id); err != nil {
 			return struct{}{}, err
 		}

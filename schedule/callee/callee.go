@@ -9,6 +9,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/chat"
+	"satchel/agent/work"
 	"satchel/flow"
 	"satchel/schedule"
 	"satchel/store"
@@ -30,11 +31,13 @@ func (h House) Runners() map[string]schedule.Runner {
 
 // Task starts the workflow of a calendar's task, see schedule.Options.Tasks.
 func (h House) Task(ctx context.Context, db *store.DB, c schedule.TaskCall) (string, error) {
-	return h.Engine.Once(ctx, db, flow.Request{WorkflowID: c.Task.WorkflowID, Trigger: "calendar", Cause: c.RunID, Input: c.Trigger()}, c.Began)
+	work.Release(ctx) // executions have limits of their own
+	return h.Engine.Once(ctx, db, flow.Request{WorkflowID: c.Task.WorkflowID, Trigger: "calendar", Cause: c.RunID, Input: c.Trigger()}, c.Started)
 }
 
 func (h House) workflow(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
-	return h.Engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()}, c.Began)
+	work.Release(ctx) // executions have limits of their own
+	return h.Engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()}, c.Started)
 }
 
 // Time limits of calls.

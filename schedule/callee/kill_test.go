@@ -13,7 +13,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,11 +79,20 @@ func serveChild(path string) error {
 			return id, err
 		}
 	}
+	changed := make(chan struct{}, 1)
+	changed <- struct{}{}
+	folder.OnPending(func(*store.DB, store.Pending) { // the end of a run is an event
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})
 	s := schedule.New(schedule.Options{Folder: folder, Log: quiet, Runners: runners})
 	if err := s.Start(context.Background()); err != nil {
 		return err
 	}
-	for left := 1; left > 0; runtime.Gosched() {
+	for left := 1; left > 0; {
+		<-changed
 		if _, left, err = folder.Default().Schedules(context.Background(), store.ScheduleFilter{Statuses: []string{"active"}}, store.Page{Limit: 1}); err != nil {
 			return err
 		}
@@ -304,6 +312,14 @@ func prepare(t *testing.T, path, address string, each int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	changed := make(chan struct{}, 1)
+	changed <- struct{}{}
+	folder.OnPending(func(*store.DB, store.Pending) { // the end of a run is an event
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})
 	s := schedule.New(schedule.Options{Folder: folder, Log: quiet, Runners: house(folder).Runners()})
 	for i := range each {
 		for name, what := range map[string]string{

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/work"
 	"satchel/schedule"
 	"satchel/store"
 )
@@ -24,7 +25,7 @@ func (h House) source(ctx context.Context, db *store.DB, c schedule.Callback) (s
 	if _, err := db.RestartSource(ctx, id, agent.SourceUpdating); err != nil && agent.ErrorCode(err) != agent.CodeConflict {
 		return "", err
 	}
-	c.Began("")
+	work.Release(ctx) // sources have limits of their own
 	ctx, cancel := context.WithTimeoutCause(ctx, sourceTime, agent.Errorf(agent.CodeUpstream, "the source was not ready within %s", sourceTime))
 	defer cancel()
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {

@@ -1,0 +1,135 @@
+package schedule
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/work"
+	"satchel/store"
+)
+
+// startedAfter is how long an execution goes on before the row of its run names
+// it: that of one that ends sooner is written with the run's end.
+const startedAfter = 500 * time.Millisecond
+
+// maxWritten bounds the ends of runs that one transaction writes, so that other
+// writes do not wait long.
+const maxWritten = 200
+
+// unwritten is what became of an agent's runs and is not in its file.
+type unwritten struct {
+	started map[runKey]startedExecution // of runs that go on
+	ended   []endedRun
+}
+
+type startedExecution struct {
+	id  string
+	due time.Time // to be written
+}
+
+type endedRun struct {
+	*run
+	row agent.Run
+}
+
+// started notes the execution that a run started.
+func (s *Scheduler) started(r *run, executionID string) {
+	due := time.Now().Add(startedAfter)
+	s.mu.Lock()
+	s.unwrittenLocked(r.key.db).started[r.key] = startedExecution{executionID, due}
+	s.mu.Unlock()
+	s.results.EnqueueAt(r.key.db, due)
+}
+
+// ended notes the end of a run.
+func (s *Scheduler) ended(r *run, row agent.Run) {
+	s.mu.Lock()
+	u := s.unwrittenLocked(r.key.db)
+	delete(u.started, r.key)
+	u.ended = append(u.ended, endedRun{r, row})
+	s.mu.Unlock()
+	s.results.Enqueue(r.key.db)
+}
+
+func (s *Scheduler) unwrittenLocked(db *store.DB) *unwritten {
+	u := s.unwritten[db]
+	if u == nil {
+		u = &unwritten{started: map[runKey]startedExecution{}}
+		s.unwritten[db] = u
+	}
+	return u
+}
+
+// agentsUnwritten returns the agents with ends of runs that are not written.
+func (s *Scheduler) agentsUnwritten() []*store.DB {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.unwritten))
+}
+
+// writeResults writes in one commit what became of an agent's runs, and starts
+// those that waited for them.
+func (s *Scheduler) writeResults(ctx context.Context, db *store.DB) (work.Next, error) {
+	changes, ended := s.changes(db, time.Now())
+	var next store.DueRuns
+	if len(ended) > 0 || len(changes.Started) > 0 {
+		var err error
+		if next.Runs, err = db.UpdateRuns(ctx, changes); err != nil && !isGone(err) {
+			return work.Next{}, err
+		}
+	}
+	due := s.written(db, changes, ended)
+	s.enqueue(dueKey{db: db}, next)
+	return work.Next{At: due}, nil
+}
+
+// changes returns what is to be written of an agent's runs now, and the runs
+// whose ends are among it.
+func (s *Scheduler) changes(db *store.DB, now time.Time) (c store.RunChanges, ended []endedRun) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.unwrittenLocked(db)
+	c.Started = map[string]string{}
+	for key, execution := range u.started {
+		if !execution.due.After(now) {
+			c.Started[key.id] = execution.id
+		}
+	}
+	ended = u.ended[:min(len(u.ended), maxWritten)]
+	for _, r := range ended {
+		if r.task {
+			c.Occurrences = append(c.Occurrences, r.row)
+		} else {
+			c.Runs = append(c.Runs, r.row)
+		}
+	}
+	return c, ended
+}
+
+// written drops what was written, and returns when the rest is due.
+func (s *Scheduler) written(db *store.DB, c store.RunChanges, ended []endedRun) (due time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.unwrittenLocked(db)
+	u.ended = u.ended[len(ended):]
+	for _, r := range ended {
+		delete(s.underway, r.key)
+	}
+	for key, execution := range u.started {
+		if _, done := c.Started[key.id]; done {
+			delete(u.started, key)
+		} else if due.IsZero() || execution.due.Before(due) {
+			due = execution.due
+		}
+	}
+	if len(u.ended) > 0 {
+		return time.Unix(0, 0)
+	}
+	if len(u.started) == 0 {
+		delete(s.unwritten, db)
+	}
+	return due
+}

@@ -1,0 +1,82 @@
+package schedule
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/work"
+	"satchel/store"
+)
+
+// runKey names a run of a schedule, or an occurrence of a task.
+type runKey struct {
+	db *store.DB
+	id string
+}
+
+// runGroup is a set of runs of an agent that share a limit: those that start
+// workflows do not wait for the others, whose calls last.
+type runGroup struct {
+	db        *store.DB
+	workflows bool
+}
+
+// run is a run of a schedule, or an occurrence of a task, that is to be started.
+type run struct {
+	key         runKey
+	group       runGroup
+	row         agent.Run // of an occurrence, what a run's has in common with it
+	task        bool      // it is an occurrence
+	interrupted bool      // it was started before
+	call        func(ctx context.Context, started func(executionID string)) (executionID string, err error)
+}
+
+// execute makes the call of a run and hands over what came of it. A run that
+// Stop interrupts stays as it is.
+func (s *Scheduler) execute(ctx context.Context, r *run) (work.Next, error) {
+	if r.interrupted {
+		underWay, err := r.key.db.RunUnderWay(ctx, r.key.id)
+		if err != nil && !isGone(err) {
+			return work.Next{}, err
+		}
+		if !underWay { // it ended while it was read
+			s.drop(r)
+			return work.Next{}, nil
+		}
+	}
+	began := time.Now()
+	executionID, err := r.safely(ctx, func(executionID string) { s.started(r, executionID) })
+	if ctx.Err() != nil {
+		return work.Next{}, ctx.Err()
+	}
+	row := r.row
+	row.Status, row.DurationMS = agent.RunSuccess, time.Since(began).Milliseconds()
+	if executionID != "" {
+		row.ExecutionID = executionID
+	}
+	if err != nil {
+		row.Status, row.Error = agent.RunError, agent.Clip(agent.Explain(err), 500)
+		s.log.Warn("a run of a schedule or a task failed", "agent", r.key.db.ID(), "run", r.key.id, "error", err)
+	}
+	s.ended(r, row)
+	return work.Next{}, nil
+}
+
+// safely makes the call; its panic is an error.
+func (r *run) safely(ctx context.Context, started func(string)) (executionID string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in a call: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return r.call(ctx, started)
+}
+
+func (s *Scheduler) drop(r *run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.underway, r.key)
+}
