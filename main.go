@@ -135,7 +135,6 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	answerer := gateways.NewAnswerer(platforms, chats.Answer)
 	dispatcher := dispatch.New(folder, options.Log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
 		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
-	folder.OnEvents(platforms.Resume)
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
 	callees := callee.House{Engine: engine, Chat: chats, Toolbox: toolbox}
 	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Own: own, Version: version, Log: options.Log, Runners: callees.Runners(), Tasks: callees.Task})

@@ -88,7 +88,6 @@ func (a *Answerer) ask(ctx context.Context, db *store.DB, m agent.Message) error
 	defer cancel()
 	return a.answer(ctx, db, m, func(answer agent.Message) error {
 		_, err := db.SendAnswer(stored, answer, m.ID)
-		a.gateways.Kick(db)
 		return err
 	})
 }

@@ -58,7 +58,6 @@ func (r *answerRig) begin(t *testing.T) {
 		return keep(agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: text, Metadata: json.RawMessage(`{}`)})
 	})
 	r.answerer.ended = func(m agent.Message) { r.done <- m }
-	r.folder.OnEvents(func(db *store.DB) { r.Resume(db) })
 	for range 2 {
 		if err := errors.Join(r.Start(t.Context()), r.answerer.Start(t.Context())); err != nil {
 			t.Fatal(err)

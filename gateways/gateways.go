@@ -24,13 +24,9 @@ type Gateways struct {
 	log     *slog.Logger
 	now     func() time.Time
 	wait    func(context.Context, time.Duration) error // before a call is made again
-	after   func(time.Duration, func()) stopper
-	out     *outbound
+	out     *outgoing
 	roots   *x509.CertPool // to trust in TLS of mail servers; nil: the system's
 }
-
-// stopper is a timer that can be stopped.
-type stopper interface{ Stop() bool }
 
 // callTimeout bounds a call to a platform, with its retries.
 const callTimeout = 60 * time.Second
@@ -41,13 +37,14 @@ const maxPlatformAnswer = 4 << 20
 // New makes the gateways of a folder's agents.
 func New(o Options) *Gateways {
 	g := &Gateways{folder: o.Folder, version: o.Version, address: o.Address, public: o.Public, log: o.Log, now: time.Now, wait: agent.Sleep,
-		after: func(d time.Duration, f func()) stopper { return time.AfterFunc(d, f) }, out: newOutbound(),
 		guard: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPlatformAnswer, HeaderTimeout: 30 * time.Second})}
 	if g.log == nil {
 		g.log = slog.Default()
 	}
 	g.client = g.guard.HTTP()
 	g.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	g.out = newOutgoing(g)
+	g.folder.OnPending(func(db *store.DB, p store.Pending) { g.out.queue.notify(db, p.Messages, p.Changed) })
 	return g
 }
 

@@ -55,7 +55,6 @@ func serveChild(path string, messages int) error {
 		return keep(agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: "Answer to " + said.Content, Metadata: json.RawMessage("{}")})
 	})
 	poller := NewPoller(g)
-	folder.OnEvents(func(db *store.DB) { g.Resume(db) })
 	ctx := context.Background()
 	if err := errors.Join(folder.Start(ctx), g.Start(ctx), poller.Start(ctx), answerer.Start(ctx)); err != nil {
 		return err

@@ -22,23 +22,13 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// clock is a time that tests set. Timers ring when it passes them.
+// clock is a time that tests set.
 type clock struct {
-	mu     sync.Mutex
-	at     time.Time
-	timers map[*timer]bool
-	set    chan struct{} // gets a token when a timer is set
+	mu sync.Mutex
+	at time.Time
 }
 
-type timer struct {
-	clock *clock
-	at    time.Time
-	ring  func()
-}
-
-func newClock() *clock {
-	return &clock{at: time.Now().Truncate(time.Second), timers: map[*timer]bool{}, set: make(chan struct{}, 1000)}
-}
+func newClock() *clock { return &clock{at: time.Now().Truncate(time.Second)} }
 
 func (c *clock) now() time.Time {
 	c.mu.Lock()
@@ -46,56 +36,11 @@ func (c *clock) now() time.Time {
 	return c.at
 }
 
-func (c *clock) after(d time.Duration, ring func()) stopper {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := &timer{clock: c, at: c.at.Add(d), ring: ring}
-	c.timers[t] = true
-	if d == 0 {
-		delete(c.timers, t)
-		go ring()
-	}
-	select {
-	case c.set <- struct{}{}:
-	default:
-	}
-	return t
-}
-
-// Stop forgets the timer.
-func (t *timer) Stop() bool {
-	t.clock.mu.Lock()
-	defer t.clock.mu.Unlock()
-	running := t.clock.timers[t]
-	delete(t.clock.timers, t)
-	return running
-}
-
-// pass lets time pass, timer by timer.
+// pass lets time pass.
 func (c *clock) pass(d time.Duration) {
 	c.mu.Lock()
-	end := c.at.Add(d)
-	c.mu.Unlock()
-	for {
-		c.mu.Lock()
-		var next *timer
-		for t := range c.timers {
-			if !t.at.After(end) && (next == nil || t.at.Before(next.at)) {
-				next = t
-			}
-		}
-		if next == nil {
-			c.at = end
-			c.mu.Unlock()
-			return
-		}
-		delete(c.timers, next)
-		if next.at.After(c.at) {
-			c.at = next.at
-		}
-		c.mu.Unlock()
-		next.ring()
-	}
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
 }
 
 // house is a folder with an agent, its deliverer and a dispatcher.

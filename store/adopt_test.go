@@ -238,7 +238,6 @@ func TestNotificationsNameAgentsOfTheCatalog(t *testing.T) {
 		defer mu.Unlock()
 		notified[db] = true
 	}
-	f.OnEvents(note)
 	f.OnPending(func(db *DB, _ Pending) { note(db) })
 	fork, err := f.Fork(t.Context(), db, "Fork", "")
 	if err != nil {

@@ -88,10 +88,6 @@ func (db *DB) ExecutionsLeft() (awake bool, due agent.Time) {
 	return false, due
 }
 
-// MayPoll tells whether gateways of the agent may have to ask their platform
-// for what is new. It does not touch the file: of one that is open it says so.
-func (db *DB) MayPoll() bool { return db.isOpen() || !db.record.Load().pending.Gateways.IsZero() }
-
 type backgroundKey struct{}
 
 // Background returns a context for the program's own work. It keeps a file

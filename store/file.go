@@ -1,8 +1,11 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"io"
 	"os"
 	"sync"
 
@@ -99,12 +102,33 @@ func checkHeader(c *conn, path string) error {
 	return nil
 }
 
-var errEmpty = errors.New("the file is empty")
+var (
+	errEmpty = errors.New("the file is empty")
+	errShort = errors.New("the file is shorter than its header says")
+)
 
 // isEmpty reports whether a file and its -wal hold nothing.
 func isEmpty(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Size() == 0 && !hasWAL(path)
+}
+
+// isShort reports whether a file lacks pages at its end, as a copy that goes on
+// does. What a -wal may hold is not missing.
+func isShort(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	header := make([]byte, 100)
+	info, err := file.Stat()
+	if _, e := io.ReadFull(file, header); e != nil || err != nil || hasWAL(path) {
+		return false
+	}
+	counter, countedAt := header[24:28], header[92:96] // the number of pages counts when these are the same
+	size, pages := binary.BigEndian.Uint16(header[16:]), binary.BigEndian.Uint32(header[28:])
+	return bytes.Equal(counter, countedAt) && info.Size() < int64(size)*int64(pages)
 }
 
 // close waits for nothing: the caller knows that no one uses the file.

@@ -33,6 +33,9 @@ func examine(ctx context.Context, path, name string) error {
 	if isEmpty(path) {
 		return damaged(errEmpty)
 	}
+	if isShort(path) {
+		return damaged(errShort)
+	}
 	c, err := openExamined(ctx, name)
 	if err != nil {
 		return refused(err)

@@ -112,7 +112,7 @@ func TestMigratedLog(t *testing.T) {
 }
 
 // TestMigratedAnswers: messages that were to be answered when the program was
-// replaced still are, and others are not.
+// replaced still are, and others are not; what was being sent then is due.
 func TestMigratedAnswers(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "old.db")
@@ -136,13 +136,17 @@ func TestMigratedAnswers(t *testing.T) {
 	}
 	old += `;UPDATE conversations SET muted = id = 'muted';
 		INSERT INTO _answers(message_id, conversation_id, created_at) VALUES (105,'open','` + at + `'), (106,'open','` + at + `');
-		INSERT INTO _outgoing(message_id, conversation_id, gateway_id, key, status, created_at) VALUES (104,'open','g','answer:106','pending','` + at + `')`
+		INSERT INTO _outgoing(message_id, conversation_id, gateway_id, key, status, created_at) VALUES (103,'open','g',NULL,'sending','` + at + `'), (104,'open','g','answer:106','pending','` + at + `')`
 	var left string
 	if err := errors.Join(c.script(old), migrate(c), checkSchema(c), c.value(&left, "SELECT group_concat(message_id) FROM (SELECT * FROM _answers ORDER BY message_id)")); err != nil {
 		t.Fatal(err)
 	}
 	if left != "101,105" {
 		t.Errorf("to be answered are %s", left)
+	}
+	var due string
+	if err := c.value(&due, "SELECT group_concat(message_id || ' ' || status) FROM _outgoing WHERE next_attempt_at < '2000'"); err != nil || due != "103 sending" {
+		t.Errorf("due are %s, %v", due, err)
 	}
 }
 

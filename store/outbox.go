@@ -188,22 +188,8 @@ func (tx *Tx) forgetUndelivered() error {
 	return nil
 }
 
-// OnEvents adds a func that is told of each agent that may have events to hand
-// on, after the commit that wrote them.
-func (f *Folder) OnEvents(told func(*DB)) {
-	f.OnPending(func(db *DB, p Pending) {
-		if !p.Events.IsZero() || !p.Messages.IsZero() {
-			told(db)
-		}
-	})
-}
-
 // Behind tells whether events were left undelivered when the agent was loaded.
 func (db *DB) Behind() bool { return !db.record.Load().pending.Events.IsZero() }
-
-// NextSending is when, as the agent was loaded, the next message to a platform
-// was due, or one was cut while it was sent; zero for none.
-func (db *DB) NextSending() agent.Time { return db.record.Load().pending.Messages }
 
 // lastEvent is the number of the newest event.
 const lastEvent = "SELECT coalesce(max(seq), 0) FROM _events"

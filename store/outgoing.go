@@ -61,7 +61,7 @@ func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, 
 	})
 }
 
-// sendable tells why a message of a conversation cannot be sent. A
+// sendable returns why a message of a conversation cannot be sent. A
 // conversation by phone gets its thread: the number, so that an answer finds it.
 func (tx *Tx) sendable(c *agent.Conversation, role agent.MessageRole) error {
 	if role != agent.MessageAssistant {
@@ -117,7 +117,7 @@ func (tx *Tx) contactOf(c *agent.Conversation) (agent.Contact, error) {
 	return contact, err
 }
 
-// queueMessage puts a message in its conversation's line, with the token that
+// queueMessage queues a message behind those of its conversation, with the token that
 // it is sent by when an inbound message has left one.
 func (tx *Tx) queueMessage(c *agent.Conversation, id int64) error {
 	token, err := tx.takeReplyToken(c.ID)
@@ -139,21 +139,21 @@ func (tx *Tx) queueMessage(c *agent.Conversation, id int64) error {
 // sendingField is the field of _secrets with the token of a queued message.
 func sendingField(id int64) string { return replyField + "-" + strconv.FormatInt(id, 10) }
 
-// DueMessage is a message that is due to be sent.
+// DueMessage names a conversation whose first message is due.
 type DueMessage struct {
-	ID             int64
 	ConversationID string
+	Sending        bool // a try of it has begun and not ended, or was interrupted
 }
 
-// DueMessages returns up to limit messages that are due at now, of each
-// conversation one, and when the next after now falls due; zero for never.
+// DueMessages returns up to limit conversations with a message that is due at
+// now, and when the next after now falls due; zero for never.
 func (db *DB) DueMessages(ctx context.Context, now agent.Time, limit int) (due []DueMessage, next agent.Time, err error) {
 	due, err = Read(ctx, db, func(tx *Tx) ([]DueMessage, error) {
-		if err := tx.value(&next, "SELECT min(next_attempt_at) FROM _outgoing WHERE status = 'pending' AND next_attempt_at > ?", now); err != nil {
+		if err := tx.value(&next, "SELECT min(next_attempt_at) FROM _outgoing WHERE status IN ('pending','sending') AND next_attempt_at > ?", now); err != nil {
 			return nil, err
 		}
-		return all(tx, func(rows *sql.Rows) (d DueMessage, err error) { return d, rows.Scan(&d.ID, &d.ConversationID) },
-			"SELECT message_id, conversation_id FROM _outgoing WHERE status = 'pending' AND next_attempt_at <= ? ORDER BY next_attempt_at, message_id LIMIT ?", now, limit)
+		return all(tx, func(rows *sql.Rows) (d DueMessage, err error) { return d, rows.Scan(&d.ConversationID, &d.Sending) },
+			"SELECT conversation_id, status = 'sending' FROM _outgoing WHERE status IN ('pending','sending') AND next_attempt_at <= ? ORDER BY next_attempt_at, message_id LIMIT ?", now, limit)
 	})
 	return due, next, err
 }
@@ -161,6 +161,7 @@ func (db *DB) DueMessages(ctx context.Context, now agent.Time, limit int) (due [
 // Sending is a message that is being sent, with all that a try needs.
 type Sending struct {
 	MessageID    int64
+	Interrupted  bool // the program was ended in the middle of the try
 	Text         string
 	Attempt      int // this one
 	FirstAt      agent.Time
@@ -171,7 +172,7 @@ type Sending struct {
 	Conversation agent.Conversation
 	Contact      agent.Contact
 	Answers      json.RawMessage // metadata of the newest message of the contact's before; nil: there is none
-	Gateway      OpenGateway     // without an id: it is gone
+	Gateway      OpenGateway     // without an id: it does not exist any more
 }
 
 // Key is the same each time that the message is tried.
@@ -179,47 +180,43 @@ func (s *Sending) Key(agentID string) string {
 	return agentID + ":message:" + strconv.FormatInt(s.MessageID, 10)
 }
 
-// BeginSending marks a message as being sent and reads it; nil when it is not
-// due at now. The mark stays until EndSending, whatever happens to the program.
-func (db *DB) BeginSending(ctx context.Context, id int64, now agent.Time) (*Sending, error) {
+// BeginSending marks the first message of a conversation as being sent and
+// returns it; nil when none is due at now. The mark stays until EndSending,
+// whatever happens to the program: a message that has it already is returned as
+// interrupted. The caller has no other try of the conversation under way.
+func (db *DB) BeginSending(ctx context.Context, conversationID string, now agent.Time) (*Sending, error) {
 	return Write(ctx, db, func(tx *Tx) (*Sending, error) {
-		done, err := tx.exec(`UPDATE _outgoing SET status = 'sending', attempt = attempt + 1, first_at = coalesce(first_at, ?2), next_attempt_at = NULL
-			WHERE message_id = ?1 AND status = 'pending' AND next_attempt_at <= ?2`, id, now)
+		tx.takesOn(workMessages)
+		done, err := tx.exec(`UPDATE _outgoing SET status = 'sending', attempt = attempt + 1, first_at = coalesce(first_at, ?2)
+			WHERE message_id = (SELECT min(message_id) FROM _outgoing WHERE conversation_id = ?1 AND status IN ('pending','sending'))
+			AND status = 'pending' AND next_attempt_at <= ?2`, conversationID, now)
 		if err != nil {
 			return nil, err
 		}
-		if n, err := done.RowsAffected(); n == 0 || err != nil {
+		begun, err := done.RowsAffected()
+		if err != nil {
 			return nil, err
 		}
-		cut, err := tx.cutSendings("o.message_id = ?", id)
-		if err != nil || len(cut) == 0 {
-			return nil, err
+		s, err := tx.sending(conversationID)
+		if s != nil {
+			s.Interrupted = begun == 0
 		}
-		return &cut[0], nil
+		return s, err
 	})
 }
 
-// CutSendings returns the messages that are marked as being sent. When nothing
-// of the agent is, the program was ended in the middle of these.
-func (db *DB) CutSendings(ctx context.Context) ([]Sending, error) {
-	return Read(ctx, db, func(tx *Tx) ([]Sending, error) { return tx.cutSendings("true") })
-}
-
-func (tx *Tx) cutSendings(where string, args ...any) ([]Sending, error) {
-	gatewayIDs := map[int64]string{}
-	cut, err := all(tx, func(rows *sql.Rows) (s Sending, err error) {
-		var gatewayID string
-		err = rows.Scan(&s.MessageID, &s.Conversation.ID, &gatewayID, &s.Attempt, &s.FirstAt, &s.Parts, &s.ExternalID, &s.Channel, &s.Text)
-		gatewayIDs[s.MessageID] = gatewayID
-		return s, err
+// sending returns the message of a conversation that is being sent; nil for
+// none.
+func (tx *Tx) sending(conversationID string) (*Sending, error) {
+	gatewayID := ""
+	found, err := all(tx, func(rows *sql.Rows) (s Sending, err error) {
+		return s, rows.Scan(&s.MessageID, &s.Conversation.ID, &gatewayID, &s.Attempt, &s.FirstAt, &s.Parts, &s.ExternalID, &s.Channel, &s.Text)
 	}, `SELECT o.message_id, o.conversation_id, o.gateway_id, o.attempt, o.first_at, o.parts, o.external_id, o.channel, m.content
-		FROM _outgoing o JOIN messages m ON m.id = o.message_id WHERE o.status = 'sending' AND `+where, args...)
-	for i := range cut {
-		if err == nil {
-			err = tx.completeSending(&cut[i], gatewayIDs[cut[i].MessageID])
-		}
+		FROM _outgoing o JOIN messages m ON m.id = o.message_id WHERE o.conversation_id = ? AND o.status IN ('pending','sending') AND o.status = 'sending'`, conversationID)
+	if err != nil || len(found) == 0 {
+		return nil, err
 	}
-	return cut, err
+	return &found[0], tx.completeSending(&found[0], gatewayID)
 }
 
 func (tx *Tx) completeSending(s *Sending, gatewayID string) (err error) {
@@ -257,9 +254,11 @@ type Ended struct {
 }
 
 // EndSending notes what came of a try: on the message, and a problem on its
-// gateway too. The event message.sent is written with a success.
+// gateway too. The event message.sent is written with a success. What the
+// conversation sends next is not announced: the caller looks for it.
 func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		tx.takesOn(workMessages)
 		status := "sent"
 		switch {
 		case e.Problem != "" && e.Next.IsZero():

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,29 +43,22 @@ func TestOneOfAConversation(t *testing.T) {
 	db, m := sendingAgent(t, openFolder(t))
 	first, second := queued(t, db, m), queued(t, db, m)
 	now := agent.At(time.Now())
-	due := func(want ...int64) {
+	due := func(want ...DueMessage) {
 		t.Helper()
-		found, _, err := db.DueMessages(t.Context(), now, 10)
-		ok := err == nil && len(found) == len(want)
-		for i := 0; ok && i < len(want); i++ {
-			ok = found[i].ID == want[i]
-		}
-		if !ok {
+		if found, _, err := db.DueMessages(t.Context(), now, 10); err != nil || !slices.Equal(found, want) {
 			t.Fatalf("due are %v, want %v: %v", found, want, err)
 		}
 	}
-	due(first.ID)
-	if s, err := db.BeginSending(t.Context(), second.ID, now); s != nil || err != nil {
-		t.Errorf("the second overtakes: %v, %v", s, err)
-	}
-	s, err := db.BeginSending(t.Context(), first.ID, now)
+	waits, sending := DueMessage{m.ConversationID, false}, DueMessage{m.ConversationID, true}
+	due(waits)
+	s, err := db.BeginSending(t.Context(), m.ConversationID, now)
 	if err != nil || s == nil || s.Text != "hello" || s.Attempt != 1 || s.Gateway.Config.BotToken != "b" || s.Conversation.ExternalThreadID != "C1" {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if again, err := db.BeginSending(t.Context(), first.ID, now); again != nil || err != nil {
-		t.Errorf("begun twice: %v, %v", again, err)
+	if again, err := db.BeginSending(t.Context(), m.ConversationID, now); err != nil || again == nil || !again.Interrupted || again.MessageID != first.ID || again.Attempt != 1 {
+		t.Errorf("begun twice: %+v, %v", again, err)
 	}
-	due()
+	due(sending)
 	later := agent.At(now.Add(time.Minute))
 	if err := db.EndSending(t.Context(), s, Ended{Problem: "busy", Next: later}); err != nil {
 		t.Fatal(err)
@@ -73,7 +67,7 @@ func TestOneOfAConversation(t *testing.T) {
 	if _, next, err := db.DueMessages(t.Context(), now, 10); err != nil || next != later {
 		t.Errorf("next at %v, %v", next, err)
 	}
-	if s, err = db.BeginSending(t.Context(), first.ID, later); err != nil || s.Attempt != 2 || s.FirstAt != now {
+	if s, err = db.BeginSending(t.Context(), m.ConversationID, later); err != nil || s.Attempt != 2 || s.FirstAt != now {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	if err := db.EndSending(t.Context(), s, Ended{ExternalID: "1.5", Parts: 1}); err != nil {
@@ -85,7 +79,7 @@ func TestOneOfAConversation(t *testing.T) {
 	if got := value[string](t, db, statusOf, first.ID); got != "sent" {
 		t.Errorf("%s", got)
 	}
-	due(second.ID)
+	due(waits)
 	do(t, db, "DELETE FROM messages WHERE id = ?", second.ID)
 	due()
 }
@@ -116,7 +110,7 @@ func TestCopySendsNothing(t *testing.T) {
 	f := openFolder(t)
 	db, m := sendingAgent(t, f)
 	first, second := queued(t, db, m), queued(t, db, m)
-	if _, err := db.BeginSending(t.Context(), first.ID, agent.At(time.Now())); err != nil {
+	if _, err := db.BeginSending(t.Context(), m.ConversationID, agent.At(time.Now())); err != nil {
 		t.Fatal(err)
 	}
 	fork, err := f.Fork(t.Context(), db, "copy", "")
@@ -128,16 +122,19 @@ func TestCopySendsNothing(t *testing.T) {
 			t.Errorf("message %d of the copy: %s", id, got)
 		}
 	}
-	if cut, err := fork.CutSendings(t.Context()); err != nil || len(cut) != 0 || !fork.NextSending().IsZero() {
-		t.Errorf("the copy would send: %v, %v", cut, err)
+	if due, _, err := fork.DueMessages(t.Context(), agent.At(time.Now()), 10); err != nil || len(due) != 0 {
+		t.Errorf("the copy would send: %v, %v", due, err)
 	}
 	if why := value[string](t, fork, "SELECT metadata ->> '$.delivery.error' FROM messages WHERE id = ?", first.ID); !strings.Contains(why, "copied from") {
 		t.Error(why)
 	}
 	f = restart(t, f)
 	db = byName(t, f, "a")
-	if cut, err := db.CutSendings(t.Context()); err != nil || len(cut) != 1 || cut[0].MessageID != first.ID || db.NextSending().IsZero() {
-		t.Errorf("%v, %v, %v", cut, err, db.NextSending())
+	if db.Pending().Messages.IsZero() {
+		t.Error("a start does not know of it")
+	}
+	if s, err := db.BeginSending(t.Context(), m.ConversationID, agent.At(time.Now())); err != nil || s == nil || !s.Interrupted || s.MessageID != first.ID {
+		t.Errorf("%+v, %v", s, err)
 	}
 }
 
@@ -152,10 +149,9 @@ func TestTokenOfASending(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, second := queued(t, db, m), queued(t, db, m)
-	for id, want := range map[int64]string{first.ID: "tok", second.ID: ""} {
-		do(t, db, "UPDATE _outgoing SET next_attempt_at = '1970-01-01T00:00:00.000Z'")
-		s, err := db.BeginSending(t.Context(), id, agent.At(time.Now()))
-		if err != nil || s.Token != want {
+	for n, want := range []string{"tok", ""} {
+		s, err := db.BeginSending(t.Context(), m.ConversationID, agent.At(time.Now()))
+		if err != nil || s.Token != want || s.MessageID != []int64{first.ID, second.ID}[n] {
 			t.Fatalf("%+v, %v", s, err)
 		}
 		if err := db.EndSending(t.Context(), s, Ended{Parts: 1}); err != nil {

@@ -223,7 +223,7 @@ const selectPending = `SELECT
 	iif(EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')) OR EXISTS (SELECT 1 FROM _purge), ?1, NULL),
 	iif(EXISTS (SELECT 1 FROM _events WHERE seq > (SELECT min(seq) FROM _cursors)), ?1, NULL),
 	(SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending'),
-	(SELECT min(coalesce(next_attempt_at, created_at)) FROM _outgoing WHERE status IN ('pending','sending')),
+	(SELECT min(next_attempt_at) FROM _outgoing WHERE status IN ('pending','sending')),
 	iif(EXISTS (SELECT 1 FROM _answers), ?1, NULL),
 	iif(EXISTS (SELECT 1 FROM _replan), ?1, (` + selectNextRun + `)),
 	iif(EXISTS (SELECT 1 FROM runs WHERE status = 'running') OR EXISTS (SELECT 1 FROM occurrences WHERE status = 'running'), ?1, NULL),

@@ -79,3 +79,38 @@ INSERT OR IGNORE INTO _answers(message_id, conversation_id, created_at)
     AND NOT EXISTS (SELECT 1 FROM _triggers t JOIN workflows w ON w.id = t.workflow_id JOIN json_each(w.nodes) n ON n.value ->> '$.id' = t.node_id
       WHERE t.event IN ('message.received', 'message.*') AND coalesce(n.value ->> '$.data.gateway_id', '') IN ('', g.id));
 DELETE FROM _cursors WHERE consumer = 'answers';
+
+-- A message that is being sent stays due, so that a start finds what a kill
+-- interrupted by the same index.
+DROP TRIGGER _outgoing_ended;
+DROP TRIGGER _outgoing_removed;
+ALTER TABLE _outgoing RENAME TO _outgoing_1;
+CREATE TABLE _outgoing (  -- messages for a platform; of a conversation one is sent after the other
+  message_id      INTEGER PRIMARY KEY REFERENCES messages(id) ON DELETE CASCADE,
+  conversation_id TEXT NOT NULL,
+  gateway_id      TEXT NOT NULL,
+  status          TEXT NOT NULL CHECK (status IN ('pending','sending','sent','failed')),
+  attempt         INTEGER NOT NULL DEFAULT 0,
+  parts           INTEGER NOT NULL DEFAULT 0,  -- that are out
+  external_id     TEXT NOT NULL DEFAULT '',    -- the platform's, of the first part
+  channel         TEXT NOT NULL DEFAULT '',
+  error           TEXT NOT NULL DEFAULT '',
+  first_at        TEXT,  -- when the first try began
+  next_attempt_at TEXT,  -- of the first of its conversation that is not done; 1970 for at once, whatever the clock says
+  created_at      TEXT NOT NULL
+) STRICT;
+INSERT INTO _outgoing(message_id, conversation_id, gateway_id, status, attempt, parts, external_id, channel, error, first_at, next_attempt_at, created_at)
+  SELECT message_id, conversation_id, gateway_id, status, attempt, parts, external_id, channel, error, first_at,
+    iif(status = 'sending', '1970-01-01T00:00:00.000Z', next_attempt_at), created_at FROM _outgoing_1;
+DROP TABLE _outgoing_1;
+CREATE INDEX _outgoing_due ON _outgoing(next_attempt_at) WHERE status IN ('pending','sending');
+CREATE INDEX _outgoing_line ON _outgoing(conversation_id, message_id) WHERE status IN ('pending','sending');
+CREATE INDEX _outgoing_done ON _outgoing(created_at) WHERE status IN ('sent','failed');
+CREATE TRIGGER _outgoing_ended AFTER UPDATE OF status ON _outgoing WHEN new.status IN ('sent','failed') AND old.status <> new.status BEGIN
+  UPDATE messages SET metadata = json_patch(metadata, json_object('external_id', nullif(new.external_id, ''), 'delivered_at', iif(new.status = 'sent', strftime('%Y-%m-%dT%H:%M:%fZ','now'), NULL),
+    'delivery', json_object('status', new.status, 'error', nullif(new.error, '')))) WHERE id = new.message_id;
+  UPDATE _outgoing SET next_attempt_at = '1970-01-01T00:00:00.000Z' WHERE message_id = (SELECT min(message_id) FROM _outgoing WHERE conversation_id = new.conversation_id AND status IN ('pending','sending'));
+END;
+CREATE TRIGGER _outgoing_removed AFTER DELETE ON _outgoing WHEN old.status IN ('pending','sending') BEGIN
+  UPDATE _outgoing SET next_attempt_at = coalesce(next_attempt_at, '1970-01-01T00:00:00.000Z') WHERE message_id = (SELECT min(message_id) FROM _outgoing WHERE conversation_id = old.conversation_id AND status IN ('pending','sending'));
+END;

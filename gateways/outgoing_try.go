@@ -24,68 +24,14 @@ var sendPauses = []time.Duration{2 * time.Second, 10 * time.Second, time.Minute,
 // longestAsked bounds the wait that a platform can ask for.
 const longestAsked = time.Hour
 
-// unsure ends the text about a message of which nobody knows whether it arrived.
-const unsure = "; nobody knows whether the message arrived, so it is not sent again"
-
-// SendMessage adds a person's message, which must be the assistant's, to a
-// conversation and sends it over the conversation's gateway. It returns once
-// the message is stored with metadata.delivery "pending"; what comes of it is
-// noted there as "sent" or "failed", and message.sent tells of a success.
-func (g *Gateways) SendMessage(ctx context.Context, db *store.DB, m agent.Message) (agent.Message, error) {
-	return g.queueMessage(ctx, db, m, false)
-}
-
-// Reply is SendMessage for what an agent says by itself. When a person answers
-// the conversation by now it is a CONFLICT.
-func (g *Gateways) Reply(ctx context.Context, db *store.DB, m agent.Message) (agent.Message, error) {
-	return g.queueMessage(ctx, db, m, true)
-}
-
-func (g *Gateways) queueMessage(ctx context.Context, db *store.DB, m agent.Message, automatic bool) (agent.Message, error) {
-	queued, err := db.SendMessage(ctx, m, automatic)
-	if err == nil {
-		g.Kick(db)
-	}
-	return queued, err
-}
-
-// sendOne tries a message once and writes down what came of it.
-func (g *Gateways) sendOne(ctx context.Context, db *store.DB, id int64) {
-	s, err := db.BeginSending(ctx, id, agent.At(g.now()))
-	if s == nil || err != nil {
-		if err != nil && ctx.Err() == nil {
-			g.log.Error("a message that is to be sent could not be read", "agent", db.ID(), "message", id, "error", err)
-			_ = g.wait(ctx, lookAgainAfter)
-		}
-		return
-	}
-	sent, err := g.deliver(ctx, db.ID(), s)
-	if err != nil && ctx.Err() != nil && !certain(err) {
-		return // cut by Stop: the next Start decides
-	}
-	e := store.Ended{Parts: max(sent.Parts, s.Parts), ExternalID: cmp.Or(s.ExternalID, sent.ID), Channel: cmp.Or(s.Channel, sent.Channel)}
-	if err != nil {
-		e.Problem, e.Next = g.judge(err, s, g.now())
-		g.log.Info("a message could not be sent", "agent", db.ID(), "message", id, "gateway", s.Gateway.ID, "error", err)
-	}
-	for {
-		err := db.EndSending(context.WithoutCancel(ctx), s, e)
-		if err == nil || agent.ErrorCode(err) == agent.CodeNotFound {
-			break
-		}
-		g.log.Error("what came of a message could not be written down", "agent", db.ID(), "message", id, "error", err)
-		if g.wait(ctx, holdAfter) != nil {
-			return
-		}
-	}
-	g.out.tried(db, s, e)
-}
+// outcomeUnknown ends the text about a message that may have arrived.
+const outcomeUnknown = "; nobody knows whether the message arrived, so it is not sent again"
 
 // errInactive says that a gateway sends nothing until it is verified.
 var errInactive = failed("the gateway is not active: verify it", nil)
 
-// never says why a message cannot be sent, now or later.
-func never(why string) error { return agent.Errorf(agent.CodeConflict, "%s", why) }
+// permanent says why a message cannot be sent, now or later.
+func permanent(why string) error { return agent.Errorf(agent.CodeConflict, "%s", why) }
 
 // deliver hands a message to its platform.
 func (g *Gateways) deliver(ctx context.Context, agentID string, s *store.Sending) (Sent, error) {
@@ -93,20 +39,20 @@ func (g *Gateways) deliver(ctx context.Context, agentID string, s *store.Sending
 	p := platformOf(o.Type, o.Config)
 	switch {
 	case o.ID == "":
-		return Sent{}, never("the gateway does not exist any more")
+		return Sent{}, permanent("the gateway does not exist any more")
 	case o.Locked:
-		return Sent{}, never(lockedConfig)
+		return Sent{}, permanent(lockedConfig)
 	case o.Status != agent.GatewayActive:
 		return Sent{}, errInactive
 	case p == nil:
-		return Sent{}, never("a gateway of this type sends nothing")
+		return Sent{}, permanent("a gateway of this type sends nothing")
 	}
 	if missing := p.missing(o.Config); len(missing) > 0 {
-		return Sent{}, never("the gateway is not complete: " + lacks(missing))
+		return Sent{}, permanent("the gateway is not complete: " + lacks(missing))
 	}
 	to := s.Conversation.Recipient(o.Type, &s.Contact)
 	if to == "" {
-		return Sent{}, never("the contact has nothing that the platform knows them by")
+		return Sent{}, permanent("the contact has nothing that the platform knows them by")
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -123,10 +69,10 @@ func (g *Gateways) deliver(ctx context.Context, agentID string, s *store.Sending
 		id, err := p.send(ctx, g, o.Config, messageIDOf(agentID, o.Config.FromAddress, e), e)
 		return Sent{ID: id, Channel: to, Parts: 1}, err
 	}
-	return Sent{}, never("a gateway of this type sends no messages of text")
+	return Sent{}, permanent("a gateway of this type sends no messages of text")
 }
 
-// letter makes an email of a message: an answer to the contact's newest, when
+// letter returns an email with a message: an answer to the contact's newest, when
 // there is one.
 func letter(s *store.Sending, to, agentID string) *Email {
 	var answers struct {
@@ -154,18 +100,18 @@ func letter(s *store.Sending, to, agentID string) *Email {
 	return e
 }
 
-// judge makes of a failed try a text for people, and when the next is: zero
-// for never.
+// judge returns a text for people about a failed try, and when the next one is,
+// zero for never.
 func (g *Gateways) judge(err error, s *store.Sending, now time.Time) (problem string, next agent.Time) {
 	var invalid *agent.Error
 	if problem = told(err); errors.As(err, &invalid) {
 		return agent.Clip(invalid.Message, 500), agent.Time{}
 	}
-	sure := certain(err)
-	if !sure && !g.knowsAgain(s, now) {
-		return problem + unsure, agent.Time{}
+	repeatable := notSent(err)
+	if !repeatable && !g.recognizesNow(s, now) {
+		return problem + outcomeUnknown, agent.Time{}
 	}
-	if sure && !passing(err) || s.Attempt > len(sendPauses) {
+	if repeatable && !temporary(err) || s.Attempt > len(sendPauses) {
 		return problem, agent.Time{}
 	}
 	pause := sendPauses[s.Attempt-1]
@@ -176,9 +122,9 @@ func (g *Gateways) judge(err error, s *store.Sending, now time.Time) (problem st
 	return problem, agent.At(now.Add(pause))
 }
 
-// certain tells whether the platform certainly does not have what an error is
+// notSent reports whether the platform certainly does not have what an error is
 // about.
-func certain(err error) bool {
+func notSent(err error) bool {
 	var invalid *agent.Error
 	var refused *egress.Error
 	var dial *net.OpError
@@ -190,8 +136,8 @@ func certain(err error) bool {
 		errors.As(err, &dial) && dial.Op == "dial" || isTLS(err) || smtpStatus(err) != 0
 }
 
-// passing tells whether what certainly did not arrive may do so later.
-func passing(err error) bool {
+// temporary reports whether what certainly did not arrive may do so later.
+func temporary(err error) bool {
 	var refused *egress.Error
 	switch status := statusOf(err); {
 	case status != nil:
@@ -203,8 +149,9 @@ func passing(err error) bool {
 	return code == 0 || code >= 400 && code < 500
 }
 
-// knowsAgain tells whether a message's platform would tell a repeat of it now.
-func (g *Gateways) knowsAgain(s *store.Sending, now time.Time) bool {
+// recognizesNow reports whether a message's platform would tell a repeat of it
+// by its key now.
+func (g *Gateways) recognizesNow(s *store.Sending, now time.Time) bool {
 	r, ok := platformOf(s.Gateway.Type, s.Gateway.Config).(recognizer)
 	return ok && s.Gateway.ID != "" && !s.FirstAt.IsZero() && now.Before(s.FirstAt.Add(r.recognizes(Message{Text: s.Text, Skip: s.Parts, Token: s.Token})))
 }

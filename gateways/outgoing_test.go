@@ -48,13 +48,22 @@ func (c *counter) open(tb testing.TB) {
 	}
 	c.folder, c.db, c.tries = folder, folder.Default(), make(chan store.Ended, 10_000)
 	c.Gateways = New(Options{Folder: folder, Allow: loopback, Version: "test", Log: quiet})
-	c.now, c.after = c.clock.now, c.clock.after
+	c.now = c.clock.now
 	c.wait = func(context.Context, time.Duration) error { return context.Canceled } // one call a try
-	c.out.tried = func(_ *store.DB, _ *store.Sending, e store.Ended) { c.tries <- e }
-	folder.OnEvents(c.Resume)
+	c.out.tried = func(t try) {
+		if !t.sending.Interrupted {
+			c.tries <- t.outcome
+		}
+	}
 	if err := c.Start(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// pass lets time pass for the queue, which would notice it later.
+func (c *counter) pass(d time.Duration) {
+	c.clock.pass(d)
+	c.out.queue.agents.Enqueue(c.db)
 }
 
 func (c *counter) close() {
@@ -238,7 +247,7 @@ func TestSendRetries(t *testing.T) {
 				if want := sendPauses[i]; pause < want || pause > want+want/10+time.Millisecond {
 					t.Errorf("pause %d is %v, want %v", i+1, pause, want)
 				}
-				c.clock.pass(pause + time.Second)
+				c.pass(pause + time.Second)
 			}
 			d := c.delivery(t, m)
 			if s.problem == "" {
@@ -257,7 +266,7 @@ func TestSendRetries(t *testing.T) {
 }
 
 func TestRetryAfterCounts(t *testing.T) {
-	g := New(Options{Log: quiet})
+	g := &Gateways{}
 	s := &store.Sending{Attempt: 1, FirstAt: agent.At(time.Unix(1000, 0))}
 	now := time.Unix(1000, 0)
 	for asks, want := range map[time.Duration]time.Duration{0: 2 * time.Second, 90 * time.Second: 90 * time.Second, 48 * time.Hour: longestAsked} {
@@ -275,7 +284,7 @@ func TestLongMessageGoesOn(t *testing.T) {
 	if e := c.try(t); e.Parts != 1 || e.ExternalID != "SM1" || e.Next.IsZero() {
 		t.Fatalf("%+v", e)
 	}
-	c.clock.pass(5 * time.Second)
+	c.pass(5 * time.Second)
 	if e := c.try(t); e.Parts != 2 || e.ExternalID != "SM1" || e.Problem != "" {
 		t.Errorf("%+v", e)
 	}
@@ -298,7 +307,7 @@ func TestOrder(t *testing.T) {
 	}
 	c.say(t, other, "other")
 	c.try(t)
-	c.clock.pass(5 * time.Second)
+	c.pass(5 * time.Second)
 	for range 5 {
 		c.try(t)
 	}
@@ -328,7 +337,7 @@ func TestFailedGivesWay(t *testing.T) {
 		t.Fatalf("%+v", e)
 	}
 	c.sql(t, "DELETE FROM messages WHERE id = ?", late.ID)
-	c.clock.pass(5 * time.Second)
+	c.pass(5 * time.Second)
 	c.try(t)
 	if d := c.delivery(t, last); d.Delivery.Status != "sent" {
 		t.Errorf("%+v", d)
@@ -353,7 +362,7 @@ func TestKilledWhileSending(t *testing.T) {
 			c.Stop()
 			m := c.say(t, conversation, "hello")
 			// What a kill leaves: the mark is written, and nothing else.
-			if begun, err := c.db.BeginSending(t.Context(), m.ID, agent.At(time.Now().Add(time.Hour))); err != nil || begun == nil {
+			if begun, err := c.db.BeginSending(t.Context(), conversation, agent.At(time.Now().Add(time.Hour))); err != nil || begun == nil {
 				t.Fatal(begun, err)
 			}
 			behind := c.say(t, conversation, "behind")
@@ -388,6 +397,27 @@ func TestLeftMessages(t *testing.T) {
 	c.try(t)
 	if d := c.delivery(t, m); d.Delivery.Status != "sent" {
 		t.Errorf("%+v", d)
+	}
+}
+
+// TestOutcomeIsKept: an outcome that could not be written is, by the next step,
+// and the message is not tried again.
+func TestOutcomeIsKept(t *testing.T) {
+	c := newCounter(t, "slack", map[string][]string{slackMessages: {slackOK}})
+	id := c.conversation(t, "C1")
+	c.Stop()
+	m := c.say(t, id, "hello")
+	key := conversation{c.db, id}
+	s, err := c.db.BeginSending(t.Context(), id, agent.At(c.clock.now()))
+	if err != nil || s == nil {
+		t.Fatal(s, err)
+	}
+	c.out.keepUnrecorded(key, &try{s, store.Ended{Parts: 1, ExternalID: "1.5"}})
+	if err := c.sendNext(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	if d := c.delivery(t, m); d.Delivery.Status != "sent" || d.ExternalID != "1.5" || len(c.vendor.calls()) != 1 {
+		t.Errorf("%+v, %d calls", d, len(c.vendor.calls()))
 	}
 }
 
@@ -458,7 +488,7 @@ func TestDisabledAgentRests(t *testing.T) {
 	}
 	set(agent.StatusDisabled)
 	c.restart(t)
-	c.Kick(c.db)
+	c.pass(time.Hour)
 	if d := c.delivery(t, m); d.Delivery.Status != "pending" {
 		t.Errorf("%+v", d)
 	}
@@ -599,8 +629,8 @@ func TestManyAtOnce(t *testing.T) {
 		t.Errorf("%d told", c.told(t))
 	}
 	c.Stop()
-	if n := len(c.out.desks); n > 1 {
-		t.Errorf("%d desks are left", n)
+	if s := c.out.queue.steps.Stats(); s.Ready+s.Waiting > 0 {
+		t.Errorf("conversations are left: %+v", s)
 	}
 }
 

@@ -28,7 +28,12 @@ func BenchmarkSending(b *testing.B) {
 	text := strings.Repeat("x", 350)
 	bare := 0.0
 	b.Run("bare", func(b *testing.B) {
-		g := New(Options{Allow: loopback, Log: quiet})
+		folder, err := store.Open(store.Options{Path: b.TempDir(), Log: quiet})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = folder.Close() })
+		g := New(Options{Folder: folder, Allow: loopback, Log: quiet})
 		config := agent.GatewayConfig{BotToken: "b", APIBaseURL: platform.URL}
 		var next atomic.Int64
 		var all sync.WaitGroup
@@ -59,9 +64,9 @@ func BenchmarkSending(b *testing.B) {
 		}
 		places := make(chan struct{}, store.MaxWaiting/2)
 		sent := make(chan struct{}, b.N)
-		c.out.tried = func(_ *store.DB, _ *store.Sending, e store.Ended) {
-			if e.Problem != "" {
-				b.Error(e.Problem)
+		c.out.tried = func(t try) {
+			if t.outcome.Problem != "" {
+				b.Error(t.outcome.Problem)
 			}
 			<-places
 			sent <- struct{}{}
