@@ -31,6 +31,7 @@ import (
 	"satchel/flow/dispatch"
 	"satchel/gateways"
 	"satchel/httpapi"
+	"satchel/httpapi/auth"
 	"satchel/schedule"
 	"satchel/schedule/callee"
 	"satchel/store"
@@ -173,11 +174,11 @@ func warnUnconfined(log *slog.Logger, offered child.Confinement) {
 
 // identityProxy checks the tokens of the operator's proxy; nil without one.
 // Its address is the operator's word, so it may be a private one.
-func identityProxy(ctx context.Context, c *config.Config, log *slog.Logger) (*httpapi.Verifier, error) {
+func identityProxy(ctx context.Context, c *config.Config, log *slog.Logger) (*auth.Verifier, error) {
 	if c.AccessAUD == "" {
 		return nil, nil
 	}
-	return httpapi.NewVerifier(ctx, httpapi.VerifierOptions{JWKSURL: c.AccessJWKSURL, Audience: c.AccessAUD,
+	return auth.NewVerifier(ctx, auth.VerifierOptions{JWKSURL: c.AccessJWKSURL, Audience: c.AccessAUD,
 		Issuer: c.AccessIssuer, Client: egress.New(egress.Policy{AllowPrivate: true}).HTTP(), Log: log})
 }
 

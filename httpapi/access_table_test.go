@@ -106,7 +106,7 @@ func (c *closed) checkRoute(t *testing.T, line string, r *Route, who caller, id 
 		if own, ownOnly := ownRoleOnly[line]; ownOnly {
 			need = own
 		}
-		want = !who.allowed(line, id, c.server.defaultRole).Covers(need)
+		want = !who.allowed(line, id, c.server.options.DefaultRole).Covers(need)
 	}
 	if refused != want {
 		t.Errorf("%s on %s as %s: %d, refused should be %v\n%s", line, id, who.name, got.StatusCode, want, got.text)

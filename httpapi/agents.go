@@ -35,13 +35,6 @@ type agentsOut struct {
 	Meta   Meta          `json:"meta"`
 }
 
-// visible lists the agents that the caller has a role on.
-func (c *Call) visible() []*store.DB {
-	return slices.DeleteFunc(c.server.folder.Agents(), func(db *store.DB) bool {
-		return db.Problem() != nil || c.Identity.RoleOn(db.ID(), db.Roles(), c.server.defaultRole) == agent.RoleNone
-	})
-}
-
 func (s *Server) listAgents(c *Call, in *listAgentsIn) (agentsOut, error) {
 	page, err := in.Page("name", "status", "created_at", "updated_at")
 	if err != nil {
@@ -53,7 +46,7 @@ func (s *Server) listAgents(c *Call, in *listAgentsIn) (agentsOut, error) {
 		}
 	}
 	agents := []agent.Agent{}
-	for _, db := range c.visible() {
+	for _, db := range s.policy.Visible(c.Identity) {
 		a := db.Agent()
 		if (len(in.Status) == 0 || slices.Contains(in.Status, string(a.Status))) && mentions(page.Search, a.Name, a.Description) {
 			agents = append(agents, a)
@@ -63,7 +56,7 @@ func (s *Server) listAgents(c *Call, in *listAgentsIn) (agentsOut, error) {
 	return agentsOut{cut(agents, page), metaOf(page, len(agents))}, nil
 }
 
-// mentions tells whether any of the texts contains what is searched for.
+// mentions reports whether any of the texts contains what is searched for.
 func mentions(search string, texts ...string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool {
 		return strings.Contains(strings.ToLower(text), strings.ToLower(search))
@@ -111,10 +104,10 @@ func (s *Server) myAgents(c *Call, in *ListParams) (myAgentsOut, error) {
 		return myAgentsOut{}, err
 	}
 	mine := []myAgent{}
-	for _, db := range c.visible() {
+	for _, db := range s.policy.Visible(c.Identity) {
 		a := db.Agent()
 		if mentions(page.Search, a.Name) {
-			mine = append(mine, myAgent{a.ID, a.Name, c.Identity.RoleOn(db.ID(), db.Roles(), s.defaultRole)})
+			mine = append(mine, myAgent{a.ID, a.Name, s.policy.Role(c.Identity, db)})
 		}
 	}
 	slices.SortFunc(mine, func(a, b myAgent) int { return cmp.Compare(agent.NameKey(a.Name), agent.NameKey(b.Name)) })

@@ -260,7 +260,8 @@ func TestConsoleKeys(t *testing.T) {
 		t.Skip("long, and not about concurrency")
 	}
 	th := newTheatre(t)
-	th.server.defaultRole = agent.RoleViewer
+	th.server.options.DefaultRole = agent.RoleViewer
+	th.server.policy = th.server.options.policy()
 	s := th.visit(t, 375)
 	s.at = "#/"
 	s.goTo("keys", says("closes it at once and for good"))

@@ -1,4 +1,4 @@
-// Package httpapi is the service over HTTP: routes, access, limits, errors and
+// Package httpapi is the service over HTTP: routes, handlers, limits, errors and
 // the OpenAPI description.
 //
 // Every route stands in one table (routes.go). A route's role, rate class,

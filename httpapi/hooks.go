@@ -19,6 +19,7 @@ import (
 
 	"satchel/agent"
 	"satchel/flow"
+	"satchel/httpapi/auth"
 	"satchel/store"
 )
 
@@ -155,7 +156,7 @@ func hookPayload(r *http.Request, raw []byte, secret string) (json.RawMessage, e
 	headers := map[string]string{}
 	for name, values := range r.Header {
 		switch name = strings.ToLower(name); name {
-		case "authorization", "x-api-key", "cookie", strings.ToLower(tokenHeaders[0]), strings.ToLower(tokenHeaders[1]), strings.ToLower(secret):
+		case "authorization", "x-api-key", "cookie", strings.ToLower(auth.TokenHeaders[0]), strings.ToLower(auth.TokenHeaders[1]), strings.ToLower(secret):
 		default:
 			headers[name] = strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD")
 		}

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
-
 	"satchel/agent"
 )
 
@@ -146,7 +144,8 @@ func TestHostilePage(t *testing.T) {
 
 func attackedBy(t *testing.T, evil string, proxy bool) {
 	th := newTheatre(t)
-	th.server.defaultRole = agent.RoleAdmin
+	th.server.options.DefaultRole = agent.RoleAdmin
+	th.server.policy = th.server.options.policy()
 	th.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)
 	owner := th.withKey(t, agent.RoleOwner, "*")
 	var identify func(*http.Request)
@@ -190,12 +189,13 @@ func attackedBy(t *testing.T, evil string, proxy bool) {
 // of the default agent, as a browser's cookie would have it do.
 func behindProxy(t *testing.T, th *theatre) func(*http.Request) {
 	t.Helper()
-	key := proxyEC()
-	th.server.verifier = newTestVerifier(t, newKeyServer(t, key).URL, http.DefaultClient, time.Now)
+	proxy := newIdentityProxy(t)
+	th.server.options.Verifier = proxy.verifier
+	th.server.policy = th.server.options.policy()
 	if _, err := th.folder.Default().CreateAdmin(t.Context(), agent.Admin{Email: "ada@example.com", Role: agent.RoleOwner}); err != nil {
 		t.Fatal(err)
 	}
-	token := key.sign(t, jwt.MapClaims{"aud": proxyAudience, "iss": proxyIssuer, "email": "ada@example.com", "name": "Ada", "exp": time.Now().Add(time.Hour).Unix()}, nil)
+	token := proxy.token(t, "ada@example.com")
 	return func(r *http.Request) { r.Header.Set("Edge-Access-JWT-Assertion", token) }
 }
 

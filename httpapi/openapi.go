@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
+	"satchel/httpapi/auth"
 )
 
 // Describe writes the OpenAPI 3.1 description of the interface as JSON, for a
@@ -51,9 +52,9 @@ func (s *Server) openAPI() ([]byte, error) {
 			Headers:    answerHeaders,
 			Parameters: map[string]*huma.Param{"agentId": agentParam},
 			SecuritySchemes: map[string]*huma.SecurityScheme{
-				"identityProxy": {Type: "apiKey", In: "header", Name: tokenHeaders[0], Description: "The token of the identity proxy in front of the server. " + tokenHeaders[1] + " is read as well."},
+				"identityProxy": {Type: "apiKey", In: "header", Name: auth.TokenHeaders[0], Description: "The token of the identity proxy in front of the server. " + auth.TokenHeaders[1] + " is read as well."},
 				"bearerKey":     {Type: "http", Scheme: "bearer", Description: "An API key, made with POST /keys."},
-				"headerKey":     {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "The same API key in a header of its own."},
+				"headerKey":     {Type: "apiKey", In: "header", Name: auth.KeyHeader, Description: "The same API key in a header of its own."},
 			},
 		},
 	})

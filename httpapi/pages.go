@@ -80,10 +80,10 @@ func (p page) serve(c echo.Context) error {
 // metricsPage tells Prometheus how the server does. On a server with access
 // control it needs an identity, such as an API key.
 func (s *Server) metricsPage(c echo.Context) error {
-	if err := s.checkSite(c.Request()); err != nil {
+	if err := s.policy.CheckSite(c.Request()); err != nil {
 		return err
 	}
-	identity, err := s.identify(c)
+	identity, err := s.policy.Identify(c.Request())
 	if err != nil {
 		return err
 	}

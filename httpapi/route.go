@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
+	"satchel/httpapi/auth"
 	"satchel/store"
 )
 
@@ -167,12 +168,12 @@ func (s *Server) serve(r *Route) echo.HandlerFunc {
 		var identity agent.Identity
 		var err error
 		if r.access != platform {
-			if identity, err = s.identify(e); err != nil && !r.ownSecret {
+			if identity, err = s.policy.Identify(e.Request()); err != nil && !r.ownSecret {
 				return err
 			}
 		}
 		if err == nil && r.ownSecret {
-			err = s.checkSite(e.Request())
+			err = s.policy.CheckSite(e.Request())
 		}
 		c.Identity = identity
 		c.Context = store.WithActor(e.Request().Context(), identity.Label())
@@ -205,20 +206,20 @@ func (s *Server) admit(c *Call, r *Route) error {
 	case err != nil && r.access == platform:
 		return agent.NotFound("gateway", c.echo.Param("gatewayId")) // as for one that an agent does not have
 	case err != nil && !c.Identity.Known():
-		return noAccess()
+		return auth.NoAccess()
 	case err != nil:
 		return err
 	}
 	c.DB = db
 	if r.access != platform {
-		if c.Role = c.Identity.RoleOn(db.ID(), db.Roles(), s.defaultRole); c.Role == agent.RoleNone {
-			return noAccess()
+		if c.Role = s.policy.Role(c.Identity, db); c.Role == agent.RoleNone {
+			return auth.NoAccess()
 		}
 	}
 	if err := db.Problem(); err != nil {
 		return err
 	}
-	if err := checkRole(c, r.access); err != nil {
+	if err := s.checkRole(c, r.access); err != nil {
 		return err
 	}
 	if db.Agent().Status == agent.StatusDisabled && !r.whenDisabled {
@@ -227,26 +228,19 @@ func (s *Server) admit(c *Call, r *Route) error {
 	return nil
 }
 
-func noAccess() error {
-	return agent.Errorf(agent.CodeForbidden, "you have no access to this agent")
-}
-
 // needed is the role behind each access that asks for one.
 var needed = map[access]agent.Role{
 	viewer: agent.RoleViewer, ownViewer: agent.RoleViewer,
 	admin: agent.RoleAdmin, ownAdmin: agent.RoleAdmin, owner: agent.RoleOwner,
 }
 
-func checkRole(c *Call, need access) error {
+func (s *Server) checkRole(c *Call, need access) error {
 	role, ok := needed[need]
-	if !ok {
+	switch {
+	case !ok:
 		return nil
+	case need == ownViewer || need == ownAdmin:
+		return s.policy.RequireOwnRole(c.Identity, c.DB, role)
 	}
-	if !c.Role.Covers(role) {
-		return agent.Errorf(agent.CodeForbidden, "this needs the role %s on the agent, and yours is %s", role, c.Role).With("role", role)
-	}
-	if (need == ownViewer || need == ownAdmin) && !c.ownRoleOn(c.DB).Covers(role) {
-		return agent.Errorf(agent.CodeForbidden, "this needs the role %s of your own on the agent; the role that everyone has there does not count", role).With("role", role)
-	}
-	return nil
+	return s.policy.RequireRole(c.Identity, c.DB, role)
 }

@@ -23,6 +23,7 @@ import (
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/gateways"
+	"satchel/httpapi/auth"
 	"satchel/schedule"
 	"satchel/store"
 	"satchel/vector"
@@ -42,8 +43,8 @@ type Options struct {
 	MCP            *registry.Registry
 	Browser        *room.Browser
 	Live           *live.Live
-	Verifier       *Verifier // nil: no identity proxy
-	NoAuth         bool      // open, whatever else is set
+	Verifier       *auth.Verifier // nil: no identity proxy
+	NoAuth         bool           // open, whatever else is set
 	DefaultRole    agent.Role
 	RateLimits     map[string]int // requests a minute by class; nil: off
 	TrustedProxies []netip.Prefix
@@ -57,27 +58,25 @@ type Options struct {
 
 // Server offers the service on one listener.
 type Server struct {
-	options     Options
-	folder      *store.Folder
-	index       *vector.Index
-	flow        *flow.Engine
-	streams     context.Context // ends when the server begins to stop
-	chat        *agentchat.Chat
-	toolbox     *agentchat.Toolbox
-	verifier    *Verifier
-	defaultRole agent.Role
-	limiter     *limiter
-	log         *slog.Logger
-	echo        *echo.Echo
-	http        *http.Server
-	routes      map[string]*Route // by method and echo path
-	table       []*Route
-	metrics     *metrics
-	describe    func() (packed, error)
-	warnToken   sync.Once
-	sockets     sockets
-	pingEvery   time.Duration
-	gateways    knownGateways
+	options   Options
+	folder    *store.Folder
+	index     *vector.Index
+	flow      *flow.Engine
+	streams   context.Context // ends when the server begins to stop
+	chat      *agentchat.Chat
+	toolbox   *agentchat.Toolbox
+	policy    *auth.Policy
+	limiter   *limiter
+	log       *slog.Logger
+	echo      *echo.Echo
+	http      *http.Server
+	routes    map[string]*Route // by method and echo path
+	table     []*Route
+	metrics   *metrics
+	describe  func() (packed, error)
+	sockets   sockets
+	pingEvery time.Duration
+	gateways  knownGateways
 
 	mu     sync.Mutex
 	served chan struct{}
@@ -97,7 +96,7 @@ const (
 // New makes a server; it does nothing until Start.
 func New(o Options) *Server {
 	s := &Server{
-		options: o, folder: o.Folder, index: o.Index, flow: o.Flow, chat: o.Chat, toolbox: o.Toolbox, verifier: o.Verifier, defaultRole: o.DefaultRole,
+		options: o, folder: o.Folder, index: o.Index, flow: o.Flow, chat: o.Chat, toolbox: o.Toolbox, policy: o.policy(),
 		limiter: newLimiter(o.RateLimits, time.Now), log: o.Log, echo: echo.New(), routes: map[string]*Route{}, pingEvery: pingEvery,
 	}
 	if s.log == nil {
@@ -127,6 +126,15 @@ func New(o Options) *Server {
 	s.http.RegisterOnShutdown(endStreams)
 	return s
 }
+
+// policy is who may use the service.
+func (o *Options) policy() *auth.Policy {
+	return auth.New(auth.Options{Folder: o.Folder, Verifier: o.Verifier, NoAuth: o.NoAuth, DefaultRole: o.DefaultRole,
+		CORSOrigins: o.CORSOrigins, CORSByHand: o.CORSByHand, PublicURL: o.PublicURL, Log: o.Log})
+}
+
+// Open reports whether access is open: everyone acts as owner.
+func (s *Server) Open() bool { return s.policy.Open() }
 
 // Handler is the whole service as an http.Handler.
 func (s *Server) Handler() http.Handler { return s.echo }
@@ -164,12 +172,12 @@ func (s *Server) enter(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		h.Set("X-API-Version", "1")
 		h.Set(echo.HeaderCacheControl, "no-store")
-		s.setCORS(c)
+		s.policy.SetCORS(h, c.Request())
 		if c.Request().Method == http.MethodOptions {
-			return preflight(c)
+			return s.preflight(c)
 		}
 		if route == nil || !route.ownProof() {
-			if err := s.checkSite(c.Request()); err != nil {
+			if err := s.policy.CheckSite(c.Request()); err != nil {
 				return err
 			}
 		}
@@ -182,6 +190,16 @@ func (s *Server) enter(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		return next(c)
 	}
+}
+
+// preflight answers a browser's question what it may send.
+func (s *Server) preflight(c echo.Context) error {
+	var more []string
+	if strings.HasPrefix(c.Request().URL.Path, mcpPath) {
+		more = []string{mcpHeaders}
+	}
+	s.policy.SetPreflight(c.Response().Header(), more...)
+	return c.NoContent(http.StatusNoContent)
 }
 
 // requestID takes the client's own id when it is a plain short one.

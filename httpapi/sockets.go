@@ -16,6 +16,7 @@ import (
 	"satchel/agent"
 	room "satchel/browser"
 	"satchel/browser/live"
+	"satchel/httpapi/auth"
 	"satchel/store"
 )
 
@@ -124,26 +125,26 @@ func (s *Server) visitor(c echo.Context, id, token string) (visit, error) {
 		return visit{session, grant.Control, grant.Takeover}, s.checkTakeover(c.Request().Context(), session, grant.Takeover)
 	}
 	if token != "" {
-		c.Request().Header.Set("X-API-Key", token)
+		c.Request().Header.Set(auth.KeyHeader, token)
 	}
-	if err := s.checkSite(c.Request()); err != nil {
+	if err := s.policy.CheckSite(c.Request()); err != nil {
 		return visit{}, err
 	}
-	identity, err := s.identify(c)
+	identity, err := s.policy.Identify(c.Request())
 	if err != nil {
 		return visit{}, err
 	}
 	session := s.options.Browser.Find(id)
 	if session == nil {
 		if !identity.Known() {
-			return visit{}, noAccess()
+			return visit{}, auth.NoAccess()
 		}
 		return visit{}, agent.NotFound("session", id)
 	}
 	db := session.DB()
-	role := identity.RoleOn(db.ID(), db.Roles(), s.defaultRole)
+	role := s.policy.Role(identity, db)
 	if role == agent.RoleNone {
-		return visit{}, noAccess()
+		return visit{}, auth.NoAccess()
 	}
 	if db.Agent().Status == agent.StatusDisabled {
 		return visit{}, agent.Errorf(agent.CodeAgentDisabled, "this agent is disabled; set its status to active to use it")

@@ -13,7 +13,7 @@ type health struct {
 
 func (s *Server) health(*Call, *none) (health, error) { return health{"ok"}, nil }
 
-// ready tells whether the default agent's file can be read, and so whether
+// ready reports whether the default agent's file can be read, and so whether
 // the data folder is there.
 func (s *Server) ready(c *Call, _ *none) (health, error) {
 	if _, err := s.folder.Default().Stats(c); err != nil {
@@ -31,5 +31,5 @@ type version struct {
 }
 
 func (s *Server) version(*Call, *none) (version, error) {
-	return version{Version: s.options.Version, API: 1, Go: runtime.Version(), Open: s.Open(), DefaultRole: cmp.Or(string(s.defaultRole), "none")}, nil
+	return version{Version: s.options.Version, API: 1, Go: runtime.Version(), Open: s.policy.Open(), DefaultRole: cmp.Or(string(s.options.DefaultRole), "none")}, nil
 }

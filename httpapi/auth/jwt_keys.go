@@ -1,4 +1,4 @@
-package httpapi
+package auth
 
 import (
 	"context"
@@ -50,11 +50,11 @@ type signingKeys struct {
 
 	good atomic.Pointer[keySet] // the last one fetched
 
-	mu      sync.Mutex
-	flight  chan struct{} // closed when the fetch that runs ends; nil: none runs
-	tried   time.Time     // start of the last fetch
-	forced  time.Time     // start of the last fetch for an unknown key
-	failing bool          // the last fetch failed
+	mu       sync.Mutex
+	fetching chan struct{} // closed when the fetch that runs ends; nil: none runs
+	tried    time.Time     // start of the last fetch
+	forced   time.Time     // start of the last fetch for an unknown key
+	failing  bool          // the last fetch failed
 }
 
 // current returns the keys to verify with now, nil when there are none, and
@@ -67,11 +67,11 @@ func (k *signingKeys) current(ctx context.Context) (set *keySet, fetched bool) {
 	now := k.clock()
 	usable := k.usable(now)
 	switch {
-	case k.flight == nil && within(now, k.tried, refetchEvery),
-		k.flight != nil && k.failing && usable != nil:
+	case k.fetching == nil && within(now, k.tried, refetchEvery),
+		k.fetching != nil && k.failing && usable != nil:
 		k.mu.Unlock()
 		return usable, false
-	case k.flight == nil:
+	case k.fetching == nil:
 		k.fetch(now)
 	default:
 		k.wait(ctx)
@@ -94,7 +94,7 @@ func (k *signingKeys) newer(ctx context.Context, seen *keySet, justFetched bool)
 		return nil
 	case k.good.Load() != seen && k.usable(now) != nil:
 		k.mu.Unlock()
-	case k.flight != nil:
+	case k.fetching != nil:
 		k.wait(ctx)
 	case within(now, k.forced, refetchEvery):
 		k.mu.Unlock()
@@ -117,7 +117,7 @@ func (k *signingKeys) usable(now time.Time) *keySet {
 	return nil
 }
 
-// within tells whether now is less than d after then. A clock that was set
+// within reports whether now is less than d after then. A clock that was set
 // back makes the answer no, and so a new fetch.
 func within(now, then time.Time, d time.Duration) bool {
 	age := now.Sub(then)
@@ -127,10 +127,10 @@ func within(now, then time.Time, d time.Duration) bool {
 // wait ends with the fetch that runs, or with ctx. k.mu is held before it and
 // free after it.
 func (k *signingKeys) wait(ctx context.Context) {
-	flight := k.flight
+	fetching := k.fetching
 	k.mu.Unlock()
 	select {
-	case <-flight:
+	case <-fetching:
 	case <-ctx.Done():
 	}
 }
@@ -138,15 +138,15 @@ func (k *signingKeys) wait(ctx context.Context) {
 // fetch fetches the keys for all who wait; a client that leaves does not end
 // it. k.mu is held before it and free after it.
 func (k *signingKeys) fetch(now time.Time) {
-	flight := make(chan struct{})
-	k.flight, k.tried = flight, now
+	fetching := make(chan struct{})
+	k.fetching, k.tried = fetching, now
 	k.mu.Unlock()
 	failed := true
 	defer func() {
 		k.mu.Lock()
-		k.flight, k.failing = nil, failed
+		k.fetching, k.failing = nil, failed
 		k.mu.Unlock()
-		close(flight)
+		close(fetching)
 	}()
 	set, err := k.download(now)
 	if err != nil {

@@ -1,4 +1,4 @@
-package httpapi
+package auth
 
 import (
 	"context"
@@ -90,7 +90,7 @@ func isLoopback(host string) bool {
 
 // Verify returns the person that a token is about: the email address in lower
 // case, and the name, which may be empty. Every error is an *agent.Error with
-// CodeUnauthorized, which tells what is wrong and shows nothing of the token.
+// CodeUnauthorized, which says what is wrong and shows nothing of the token.
 // It may wait for the keys, at most fetchTimeout or until ctx ends.
 func (v *Verifier) Verify(ctx context.Context, token string) (email, name string, err error) {
 	if len(token) > maxToken {
@@ -112,7 +112,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (email, name string
 	return person.email, person.name, nil
 }
 
-// lacksKey tells that a newer set of keys may help.
+// lacksKey reports whether a newer set of keys may help.
 func lacksKey(err error) bool {
 	return errors.Is(err, jwkset.ErrKeyNotFound) || errors.Is(err, errNoKeys)
 }
@@ -173,7 +173,7 @@ func readClaims(claims jwt.MapClaims) (person tokenPerson, err error) {
 	return person, nil
 }
 
-// isSafeEmail tells whether normal looks like an email address and can be
+// isSafeEmail reports whether normal looks like an email address and can be
 // taken for no other than original: characters that cannot be seen are
 // refused, and those whose lower case is an ASCII letter, such as the Kelvin
 // sign, would let one person sign in as another.

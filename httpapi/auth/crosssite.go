@@ -1,4 +1,4 @@
-package httpapi
+package auth
 
 import (
 	"net"
@@ -8,55 +8,53 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/labstack/echo/v4"
-
 	"satchel/agent"
 )
 
-// checkSite refuses what a page of another site makes a browser send. A request
+// CheckSite refuses what a page of another site makes a browser send. A request
 // that an API key alone authorizes is exempt, because no page has a browser
 // attach one. Everything else is judged, in every mode of access: the identity
 // of a proxy may come from a cookie, and an open server and the default agent
 // ask for no credential.
-func (s *Server) checkSite(r *http.Request) error {
-	if s.keyed(r) {
+func (p *Policy) CheckSite(r *http.Request) error {
+	if p.keyed(r) {
 		return nil
 	}
-	if err := s.checkOrigin(r); err != nil {
+	if err := p.checkOrigin(r); err != nil {
 		return err
 	}
-	return s.checkHost(r)
+	return p.checkHost(r)
 }
 
 // keyed reports whether an API key alone decides what the request may do. An
-// unknown key counts, for identify refuses it.
-func (s *Server) keyed(r *http.Request) bool {
-	if s.Open() {
+// unknown key counts, for Identify refuses it.
+func (p *Policy) keyed(r *http.Request) bool {
+	if p.Open() {
 		return false
 	}
-	key, err := s.identifyKey(r)
+	key, err := p.identifyKey(r)
 	if err != nil {
 		return true
 	}
 	_, proxied, _ := proxyToken(r.Header)
-	return key != nil && (s.verifier == nil || !proxied)
+	return key != nil && (p.options.Verifier == nil || !proxied)
 }
 
 // checkOrigin judges what the browser says of the page that sends the request.
 // Programs say nothing and pass. Pages of the same site but of another origin,
 // such as a sibling subdomain or another port, count as foreign, also when they
 // send no Origin, as for an image.
-func (s *Server) checkOrigin(r *http.Request) error {
-	sites, origins := r.Header.Values("Sec-Fetch-Site"), r.Header.Values(echo.HeaderOrigin)
+func (p *Policy) checkOrigin(r *http.Request) error {
+	sites, origins := r.Header.Values("Sec-Fetch-Site"), r.Header.Values("Origin")
 	cross, same := false, true
 	for _, site := range sites {
 		cross = cross || strings.EqualFold(site, "cross-site")
 		same = same && (site == "same-origin" || site == "none")
 	}
-	foreign := func(origin string) bool { return !s.ownOrigin(r, origin) }
+	foreign := func(origin string) bool { return !p.ownOrigin(r, origin) }
 	own := !slices.ContainsFunc(origins, foreign)
 	switch {
-	case s.allowedByHand(origins):
+	case p.allowedByHand(origins):
 		return nil
 	case !cross && own && (len(sites) == 0 || len(origins) > 0):
 		return nil
@@ -68,18 +66,18 @@ func (s *Server) checkOrigin(r *http.Request) error {
 
 // allowedByHand reports whether the operator named every one of the origins, or
 // all there are.
-func (s *Server) allowedByHand(origins []string) bool {
-	if !s.options.CORSByHand {
+func (p *Policy) allowedByHand(origins []string) bool {
+	if !p.options.CORSByHand {
 		return false
 	}
-	foreign := func(origin string) bool { return !s.allowsOrigin(origin) }
-	return slices.Contains(s.options.CORSOrigins, "*") || len(origins) > 0 && !slices.ContainsFunc(origins, foreign)
+	foreign := func(origin string) bool { return !p.allowsOrigin(origin) }
+	return slices.Contains(p.options.CORSOrigins, "*") || len(origins) > 0 && !slices.ContainsFunc(origins, foreign)
 }
 
 // ownOrigin reports whether an origin is that of this server, by the public URL
 // or by the Host of the request, in which case the scheme may be either: a proxy
 // may add TLS.
-func (s *Server) ownOrigin(r *http.Request, origin string) bool {
+func (p *Policy) ownOrigin(r *http.Request, origin string) bool {
 	from, err := url.Parse(origin)
 	if err != nil || from.Host == "" || from.User != nil || (from.Scheme != "http" && from.Scheme != "https") {
 		return false
@@ -88,7 +86,7 @@ func (s *Server) ownOrigin(r *http.Request, origin string) bool {
 	if at == authority(from.Scheme, r.Host) {
 		return true
 	}
-	public, err := url.Parse(s.options.PublicURL)
+	public, err := url.Parse(p.options.PublicURL)
 	return err == nil && public.Host != "" && from.Scheme == public.Scheme && at == authority(public.Scheme, public.Host)
 }
 
@@ -114,7 +112,7 @@ func hostName(host string) string {
 // checkHost keeps DNS rebinding out: the Host header must be a loopback name or
 // address, the address that the connection came in on, or the public URL's
 // host.
-func (s *Server) checkHost(r *http.Request) error {
+func (p *Policy) checkHost(r *http.Request) error {
 	host := hostName(r.Host)
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return nil
@@ -122,7 +120,7 @@ func (s *Server) checkHost(r *http.Request) error {
 	if addr, err := netip.ParseAddr(host); err == nil && (addr.Unmap().IsLoopback() || addr.Unmap() == localAddr(r)) {
 		return nil
 	}
-	if public, err := url.Parse(s.options.PublicURL); err == nil && host != "" && hostName(public.Host) == host {
+	if public, err := url.Parse(p.options.PublicURL); err == nil && host != "" && hostName(public.Host) == host {
 		return nil
 	}
 	return agent.Errorf(agent.CodeForbidden, "this Host is not served without an API key; set SATCHEL_PUBLIC_URL to the address that people use")

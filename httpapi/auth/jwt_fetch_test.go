@@ -1,4 +1,4 @@
-package httpapi
+package auth
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ func bubbleToken(t testing.TB) string {
 	return proxyEC().sign(t, goodClaims(newTestClock(), map[string]any{"iat": 0, "nbf": 0, "exp": int64(lastTokenTime)}), nil)
 }
 
-func TestOneFlightForAll(t *testing.T) {
+func TestOneFetchForAll(t *testing.T) {
 	proxyEC()
 	synctest.Test(t, func(t *testing.T) {
 		var fetches atomic.Int64

@@ -1,0 +1,41 @@
+package auth
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// What browsers on other origins may send and read.
+const (
+	corsMethods = "GET, POST, PUT, DELETE, OPTIONS"
+	corsHeaders = "Content-Type, Authorization"
+	corsExpose  = "Location, Retry-After, X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-API-Version"
+)
+
+// allowsOrigin reports whether an origin may read answers.
+func (p *Policy) allowsOrigin(origin string) bool {
+	return slices.Contains(p.options.CORSOrigins, "*") || slices.Contains(p.options.CORSOrigins, origin)
+}
+
+// SetCORS sets the headers that let pages of other origins read an answer.
+// Credentials are never allowed.
+func (p *Policy) SetCORS(h http.Header, r *http.Request) {
+	if slices.Contains(p.options.CORSOrigins, "*") {
+		h.Set("Access-Control-Allow-Origin", "*")
+	} else {
+		h.Add("Vary", "Origin")
+		if origin := r.Header.Get("Origin"); origin != "" && p.allowsOrigin(origin) {
+			h.Set("Access-Control-Allow-Origin", origin)
+		}
+	}
+	h.Set("Access-Control-Expose-Headers", corsExpose)
+}
+
+// SetPreflight sets the headers that answer a browser's question what it may
+// send; more are headers beside the usual ones.
+func (p *Policy) SetPreflight(h http.Header, more ...string) {
+	h.Set("Access-Control-Allow-Methods", corsMethods)
+	h.Set("Access-Control-Allow-Headers", strings.Join(append([]string{corsHeaders}, more...), ", "))
+	h.Set("Access-Control-Max-Age", "600")
+}

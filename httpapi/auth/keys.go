@@ -1,0 +1,71 @@
+package auth
+
+import (
+	"slices"
+
+	"satchel/agent"
+)
+
+// MayManage reports whether a caller may see and revoke a key: the person who
+// made it may, a key of the same maker that is no less powerful, and whoever
+// acts as owner of everything.
+func (p *Policy) MayManage(caller agent.Identity, k *agent.Key) bool {
+	own := caller.Key
+	switch {
+	case caller.Open:
+		return true
+	case own == nil:
+		return k.Maker != "" && k.Maker == caller.Email
+	case own.Maker == "" && own.Role == agent.RoleOwner && own.Reaches(agent.AllAgents):
+		return true
+	}
+	return k.Maker == own.Maker && own.Covers(k)
+}
+
+// LimitKey turns names of agents into ids and refuses a key that could do more
+// than the caller, who makes it.
+func (p *Policy) LimitKey(caller agent.Identity, k *agent.Key) error {
+	if slices.Contains(k.Agents, agent.AllAgents) {
+		k.Agents = []string{agent.AllAgents}
+		return p.limitWideKey(caller, k)
+	}
+	for i, name := range k.Agents {
+		db, err := p.options.Folder.Agent(name)
+		if err != nil {
+			return agent.Invalid("agents", "names an agent that does not exist")
+		}
+		k.Agents[i] = db.ID()
+		if !ownRole(caller, db).Covers(k.Role) {
+			return agent.Errorf(agent.CodeForbidden, "a key can do no more than its maker: your role on %s is weaker", name).With("field", "role")
+		}
+	}
+	return nil
+}
+
+// limitWideKey checks a key for all agents. One made by a person acts on each
+// agent with no more than that person's role at the time, so only a role that
+// the person has nowhere is refused.
+func (p *Policy) limitWideKey(caller agent.Identity, k *agent.Key) error {
+	if own := caller.Key; own != nil {
+		if !own.Reaches(agent.AllAgents) {
+			return agent.Errorf(agent.CodeForbidden, "a key reaches no more than its maker: name the agents that yours is for").With("field", "agents")
+		}
+		if !own.Role.Covers(k.Role) {
+			return agent.Errorf(agent.CodeForbidden, "a key can do no more than its maker: yours has the role %s", own.Role).With("field", "role")
+		}
+		return nil
+	}
+	best := agent.RoleNone
+	for _, db := range p.Visible(caller) {
+		if role := ownRole(caller, db); !best.Covers(role) {
+			best = role
+		}
+	}
+	if best == agent.RoleNone {
+		return agent.Errorf(agent.CodeForbidden, "a key can do no more than its maker, and you have no role on any agent; make an agent first").With("field", "agents")
+	}
+	if !best.Covers(k.Role) {
+		return agent.Errorf(agent.CodeForbidden, "a key can do no more than its maker: your strongest role is %s", best).With("field", "role")
+	}
+	return nil
+}

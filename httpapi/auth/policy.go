@@ -1,0 +1,159 @@
+package auth
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// TokenHeaders are the headers in which an identity proxy passes its token: the
+// specification's name and the one that Cloudflare Access uses.
+var TokenHeaders = [2]string{"Edge-Access-Jwt-Assertion", "Cf-Access-Jwt-Assertion"}
+
+// KeyHeader is the header for an API key, beside Authorization: Bearer.
+const KeyHeader = "X-API-Key"
+
+// Options say who may use the service, and from which pages.
+type Options struct {
+	Folder      *store.Folder
+	Verifier    *Verifier  // nil: no identity proxy
+	NoAuth      bool       // open, whatever else is set
+	DefaultRole agent.Role // of everyone on the default agent
+	CORSOrigins []string   // may read answers; "*" is every origin
+	CORSByHand  bool       // CORSOrigins was set by the operator
+	PublicURL   string
+	Log         *slog.Logger // nil: slog.Default()
+}
+
+// Policy decides by the options, by the API keys of the folder and by the roles
+// of its agents. It may be used by many goroutines.
+type Policy struct {
+	options   Options
+	warnToken sync.Once
+}
+
+// New makes a policy.
+func New(o Options) *Policy {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return &Policy{options: o}
+}
+
+// Open reports whether access is open: everyone acts as owner.
+func (p *Policy) Open() bool {
+	if p.options.NoAuth {
+		return true
+	}
+	return p.options.Verifier == nil && !p.options.Folder.KeyMade()
+}
+
+// Identify returns who makes a request. A token or key that is present and bad
+// is an error, never nobody.
+func (p *Policy) Identify(r *http.Request) (agent.Identity, error) {
+	if p.Open() {
+		return agent.Identity{Open: true}, nil
+	}
+	var id agent.Identity
+	key, err := p.identifyKey(r)
+	if err != nil {
+		return id, err
+	}
+	token, present, err := proxyToken(r.Header)
+	if err != nil {
+		return id, err
+	}
+	if present && p.options.Verifier == nil {
+		p.warnToken.Do(func() {
+			p.options.Log.Warn("a token of an identity proxy was sent, but EDGE_ACCESS_AUD is not set: such tokens are ignored")
+		})
+		present = false
+	}
+	if present {
+		email, name, err := p.options.Verifier.Verify(r.Context(), token)
+		return agent.Identity{Email: email, Name: name}, err
+	}
+	if key != nil {
+		return agent.Identity{Email: key.Maker, Key: key}, nil
+	}
+	return id, nil
+}
+
+// proxyToken finds the proxy's token. One that is given twice with different
+// values is refused.
+func proxyToken(h http.Header) (token string, present bool, err error) {
+	for _, name := range TokenHeaders {
+		for _, value := range h.Values(name) {
+			if present && value != token {
+				return "", true, agent.Errorf(agent.CodeUnauthorized, "the identity token was sent twice")
+			}
+			token, present = value, true
+		}
+	}
+	return token, present, nil
+}
+
+// identifyKey finds the API key of a request, nil without one.
+func (p *Policy) identifyKey(r *http.Request) (*agent.Key, error) {
+	secret := r.Header.Get(KeyHeader)
+	if secret == "" {
+		scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return nil, nil
+		}
+		secret = strings.TrimSpace(rest)
+	}
+	if key := p.options.Folder.Key(agent.HashKey(secret)); key != nil {
+		return key, nil
+	}
+	return nil, agent.Errorf(agent.CodeUnauthorized, "this API key is not known, or its time is over")
+}
+
+// Role returns what a caller may do with an agent.
+func (p *Policy) Role(caller agent.Identity, db *store.DB) agent.Role {
+	return caller.RoleOn(db.ID(), db.Roles(), p.options.DefaultRole)
+}
+
+// Visible returns the agents that a caller has a role on.
+func (p *Policy) Visible(caller agent.Identity) []*store.DB {
+	return slices.DeleteFunc(p.options.Folder.Agents(), func(db *store.DB) bool {
+		return db.Problem() != nil || p.Role(caller, db) == agent.RoleNone
+	})
+}
+
+// RequireRole refuses a caller whose role on an agent is weaker than need.
+func (p *Policy) RequireRole(caller agent.Identity, db *store.DB, need agent.Role) error {
+	if role := p.Role(caller, db); !role.Covers(need) {
+		return agent.Errorf(agent.CodeForbidden, "this needs the role %s on the agent, and yours is %s", need, role).With("role", need)
+	}
+	return nil
+}
+
+// RequireOwnRole is RequireRole for the caller's own role: the role that
+// everyone has on the default agent does not count.
+func (p *Policy) RequireOwnRole(caller agent.Identity, db *store.DB, need agent.Role) error {
+	if err := p.RequireRole(caller, db, need); err != nil {
+		return err
+	}
+	if !ownRole(caller, db).Covers(need) {
+		return agent.Errorf(agent.CodeForbidden, "this needs the role %s of your own on the agent; the role that everyone has there does not count", need).With("role", need)
+	}
+	return nil
+}
+
+// ownRole is the caller's own role on an agent: the role that everyone has on
+// the default agent is nobody's own.
+func ownRole(caller agent.Identity, db *store.DB) agent.Role {
+	return caller.OwnRole(db.ID(), db.Roles())
+}
+
+// NoAccess is the error for a caller without a role on an agent, who is not to
+// learn whether it exists.
+func NoAccess() error {
+	return agent.Errorf(agent.CodeForbidden, "you have no access to this agent")
+}
