@@ -18,7 +18,7 @@ import (
 	"satchel/agent"
 	"satchel/agent/chat"
 	"satchel/agent/child"
-	"satchel/agent/config"
+	"satchel/agent/cli"
 	"satchel/agent/egress"
 	"satchel/agent/llm"
 	"satchel/agent/mcp/registry"
@@ -33,7 +33,7 @@ import (
 	"satchel/httpapi"
 	"satchel/httpapi/auth"
 	"satchel/schedule"
-	"satchel/schedule/callee"
+	"satchel/schedule/callbacks"
 	"satchel/store"
 	"satchel/vector"
 	"satchel/vector/document"
@@ -57,17 +57,17 @@ func main() {
 
 // run runs one command line; serve runs until ctx ends.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
-	commands := config.Program{
+	commands := cli.Program{
 		Version: version, Getenv: os.Getenv, Out: stdout,
-		Serve:   func(ctx context.Context, c *config.Config) error { return serve(ctx, c, stdout) },
-		Offline: func(c *config.Config) config.Offline { return store.Offline{Options: storeOptions(c)} },
-		Browser: func(c *config.Config) config.Browser { return installed(c) },
+		Serve:   func(ctx context.Context, c *cli.Config) error { return serve(ctx, c, stdout) },
+		Offline: func(c *cli.Config) cli.Offline { return store.Offline{Options: storeOptions(c)} },
+		Browser: func(c *cli.Config) cli.Browser { return installed(c) },
 		System:  child.Doctor,
 	}
 	return commands.Run(ctx, args)
 }
 
-func logger(c *config.Config) *slog.Logger {
+func logger(c *cli.Config) *slog.Logger {
 	options := &slog.HandlerOptions{Level: c.LogLevel}
 	if c.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(os.Stderr, options))
@@ -75,7 +75,7 @@ func logger(c *config.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, options))
 }
 
-func storeOptions(c *config.Config) store.Options {
+func storeOptions(c *cli.Config) store.Options {
 	o := store.Options{Path: c.Data, OpenFiles: c.OpenFiles, Log: logger(c)}
 	for _, key := range c.MasterKeys {
 		o.MasterKeys = append(o.MasterKeys, key[:])
@@ -94,7 +94,7 @@ const statementsEnd = 5 * time.Second
 
 // serve opens everything from the ground up, runs until ctx ends, and closes
 // it in the opposite order.
-func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) {
+func serve(ctx context.Context, c *cli.Config, stdout io.Writer) (err error) {
 	options := storeOptions(c)
 	warnUnconfined(options.Log, child.Offered())
 	folder, err := store.Open(options)
@@ -137,8 +137,8 @@ func serve(ctx context.Context, c *config.Config, stdout io.Writer) (err error) 
 	dispatcher := dispatch.New(folder, options.Log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
 		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
-	callees := callee.House{Engine: engine, Chat: chats, Toolbox: toolbox}
-	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Own: own, Version: version, Log: options.Log, Runners: callees.Runners(), Tasks: callees.Task})
+	runs := callbacks.Callbacks{Engine: engine, Chat: chats, Toolbox: toolbox}
+	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Own: own, Version: version, Log: options.Log, Runners: runs.Runners(), Tasks: runs.Task})
 	server := httpapi.New(httpapi.Options{
 		Folder: folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Gateways: platforms,
 		Chat: chats, Toolbox: toolbox, MCP: servers, Browser: browsers, Live: views, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
@@ -174,7 +174,7 @@ func warnUnconfined(log *slog.Logger, offered child.Confinement) {
 
 // identityProxy checks the tokens of the operator's proxy; nil without one.
 // Its address is the operator's word, so it may be a private one.
-func identityProxy(ctx context.Context, c *config.Config, log *slog.Logger) (*auth.Verifier, error) {
+func identityProxy(ctx context.Context, c *cli.Config, log *slog.Logger) (*auth.Verifier, error) {
 	if c.AccessAUD == "" {
 		return nil, nil
 	}
@@ -183,12 +183,12 @@ func identityProxy(ctx context.Context, c *config.Config, log *slog.Logger) (*au
 }
 
 // installed says where to look for Chromium and its driver.
-func installed(c *config.Config) install.Options {
+func installed(c *cli.Config) install.Options {
 	return install.Options{Chromium: c.Chromium, Driver: c.BrowserDriver, Getenv: os.Getenv}
 }
 
 // browserOptions say how browser sessions run.
-func browserOptions(c *config.Config, folder *store.Folder, log *slog.Logger) browser.Options {
+func browserOptions(c *cli.Config, folder *store.Folder, log *slog.Logger) browser.Options {
 	find := func(ctx context.Context) (browser.Program, error) {
 		p, err := install.Find(ctx, installed(c))
 		return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
@@ -205,7 +205,7 @@ func rendered(b *browser.Browser) func(context.Context, string) (crawl.RenderedP
 }
 
 // accessText says who may do what, for the start.
-func accessText(c *config.Config, open bool) string {
+func accessText(c *cli.Config, open bool) string {
 	if c.NoAuth {
 		return "open (--no-auth): everyone who reaches it acts as owner"
 	}

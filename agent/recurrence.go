@@ -3,6 +3,8 @@ package agent
 import (
 	"slices"
 	"time"
+
+	"satchel/agent/clock"
 )
 
 // Occurrences returns the occurrences of a valid task that overlap a range,
@@ -41,11 +43,11 @@ func (t *Task) NextStart(after Time) (next Time) {
 // that is skipped moves by the gap, and of one that comes twice the first is
 // meant. A month without the day has no occurrence.
 func (t *Task) each(from Time, yield func(start Time) bool) {
-	zone, err := Zone(t.Timezone)
+	zone, err := clock.Zone(t.Timezone)
 	if err != nil {
 		return // not valid
 	}
-	wall := t.StartTime.UTC().Add(offset(t.StartTime.Time, zone))
+	wall := t.StartTime.UTC().Add(clock.Offset(t.StartTime.Time, zone))
 	first := time.Date(wall.Year(), wall.Month(), wall.Day(), 0, 0, 0, 0, time.UTC)
 	timeOfDay, date := wall.Sub(first), first
 	if skip := from.Add(-t.EndTime.Sub(t.StartTime.Time) - 48*time.Hour).Sub(first); !from.IsZero() && skip > 0 && t.RecurrenceCount == 0 && t.Recurrence != RecurNone {
@@ -60,7 +62,7 @@ func (t *Task) each(from Time, yield func(start Time) bool) {
 		}
 		start := t.StartTime
 		if !date.Equal(first) {
-			at, _, _ := onClock(date.Add(timeOfDay), zone)
+			at, _, _ := clock.ToInstant(date.Add(timeOfDay), zone)
 			start = At(at)
 		}
 		if !t.RecurrenceEnd.IsZero() && start.After(t.RecurrenceEnd.Time) {

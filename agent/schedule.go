@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"satchel/agent/clock"
 )
 
 // ScheduleType tells when a schedule runs.
@@ -182,16 +184,16 @@ func (s *Schedule) Validate() error {
 }
 
 func (s *Schedule) checkTiming(is *Issues) {
-	_, err := Zone(s.Timezone)
-	is.note(err)
+	_, err := clock.Zone(s.Timezone)
+	is.note("timezone", err)
 	switch s.Type {
 	case ScheduleCron:
 		if s.CronExpression == "" {
 			is.Add("cron_expression", "is required for type cron")
 			return
 		}
-		_, err := ParseCron(s.CronExpression)
-		is.note(err)
+		_, err := clock.ParseCron(s.CronExpression)
+		is.note("cron_expression", err)
 	case ScheduleDelayed:
 		is.Check(s.DelaySeconds >= 1 && s.DelaySeconds <= MaxDelaySeconds, "delay_seconds", fmt.Sprintf("must be from 1 to %d", MaxDelaySeconds))
 	}
@@ -210,12 +212,10 @@ func (s *Schedule) checkCallback(is *Issues) {
 	is.Check(s.CallbackID != "", "callback_id", "is required for callback_type "+s.CallbackType)
 }
 
-// note adds the field and issue of a validation error; nil adds nothing.
-func (i *Issues) note(err error) {
-	if e, ok := err.(*Error); ok {
-		field, _ := e.Details["field"].(string)
-		issue, _ := e.Details["issue"].(string)
-		i.Add(field, issue)
+// note adds what err says about a field; nil adds nothing.
+func (i *Issues) note(field string, err error) {
+	if err != nil {
+		i.Add(field, err.Error())
 	}
 }
 
@@ -293,11 +293,14 @@ func (s *Schedule) planNext(now Time) error {
 	return nil
 }
 
-func (s *Schedule) cron() (Cron, *time.Location, error) {
-	cron, err := ParseCron(s.CronExpression)
+func (s *Schedule) cron() (clock.Cron, *time.Location, error) {
+	cron, err := clock.ParseCron(s.CronExpression)
 	if err != nil {
-		return cron, nil, err
+		return cron, nil, Invalid("cron_expression", err.Error())
 	}
-	zone, err := Zone(s.Timezone)
-	return cron, zone, err
+	zone, err := clock.Zone(s.Timezone)
+	if err != nil {
+		return cron, nil, Invalid("timezone", err.Error())
+	}
+	return cron, zone, nil
 }

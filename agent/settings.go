@@ -5,7 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
+
+	"satchel/agent/clock"
 )
 
 // Settings are the options of one agent. Credentials are not among them: they
@@ -146,8 +147,8 @@ func (s *Settings) Validate() error {
 	is.checkURL("llm_base_url", s.LLMBaseURL)
 	is.Check(s.LLMMaxTokens >= 0 && s.LLMMaxTokens <= 1_000_000, "llm_max_tokens", "must be from 0 to 1000000")
 	is.checkText("system_prompt", s.SystemPrompt, 100_000)
-	_, err := time.LoadLocation(s.Timezone)
-	is.Check(s.Timezone != "" && s.Timezone != "Local" && err == nil, "timezone", "must be an IANA time zone such as Europe/Berlin")
+	_, err := clock.Zone(s.Timezone)
+	is.note("timezone", err)
 	is.Check(s.RetentionDays >= 1 && s.RetentionDays <= 3650, "retention_days", "must be from 1 to 3650")
 	is.Check(s.EmbeddingProvider == LocalEmbedding || s.EmbeddingProvider == "openai-compatible", "embedding_provider", "must be local or openai-compatible")
 	is.Check(s.EmbeddingProvider != "openai-compatible" || s.EmbeddingModel != "", "embedding_model", "is required by openai-compatible")

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"satchel/agent/clock"
 )
 
 // TaskStatus tells what became of a task of the calendar, or of one of its
@@ -90,7 +92,7 @@ func (b Bound) midnight(zone *time.Location, days int) Time {
 	if !b.Day || b.Time.IsZero() {
 		return b.Time
 	}
-	at, _, _ := onClock(b.Time.AddDate(0, 0, days), zone)
+	at, _, _ := clock.ToInstant(b.Time.AddDate(0, 0, days), zone)
 	return At(at)
 }
 
@@ -133,7 +135,7 @@ func (c TaskChange) Apply(t *Task, zone string) {
 	t.Fill(zone)
 	if c.RecurrenceEnd.Given {
 		t.RecurrenceEnd = c.RecurrenceEnd.Value.Time
-		if z, err := Zone(t.Timezone); err == nil && c.RecurrenceEnd.Value.Day {
+		if z, err := clock.Zone(t.Timezone); err == nil && c.RecurrenceEnd.Value.Day {
 			t.RecurrenceEnd = At(c.RecurrenceEnd.Value.Past(z).Add(-time.Millisecond))
 		}
 	}
@@ -182,8 +184,8 @@ func (t *Task) Validate() error {
 	is.Check(t.StartTime.IsZero() || t.StartTime.After(earliest) && t.StartTime.Before(latest), "start_time", "must be between the years 1900 and 2200")
 	is.Check(!t.EndTime.Before(t.StartTime.Time), "end_time", "must not be before start_time")
 	is.Check(t.EndTime.Sub(t.StartTime.Time) <= 366*24*time.Hour, "end_time", "must be at most 366 days after start_time")
-	_, err := Zone(t.Timezone)
-	is.note(err)
+	_, err := clock.Zone(t.Timezone)
+	is.note("timezone", err)
 	is.Check(slices.Contains(recurrences, t.Recurrence), "recurrence", "must be none, daily, weekly or monthly")
 	t.checkDays(&is)
 	is.Check(t.RecurrenceEnd.IsZero() || !t.RecurrenceEnd.Before(t.StartTime.Time), "recurrence_end", "must not be before start_time")

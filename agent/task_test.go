@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"satchel/agent/clock"
 )
 
 func taskOf(t testing.TB, body string) (Task, error) {
@@ -145,7 +147,7 @@ func TestTaskPlan(t *testing.T) {
 }
 
 func TestBound(t *testing.T) {
-	zone := mustZone(t, "Europe/Berlin")
+	zone := zoneOf(t, "Europe/Berlin")
 	for text, want := range map[string][2]string{
 		"2026-03-29":           {"2026-03-28T23:00:00.000Z", "2026-03-29T22:00:00.000Z"},
 		"2026-03-29T00:00:00Z": {"2026-03-29T00:00:00.000Z", "2026-03-29T00:00:00.000Z"},
@@ -214,4 +216,13 @@ func BenchmarkOccurrences(b *testing.B) {
 			}
 		})
 	}
+}
+
+func zoneOf(t testing.TB, name string) *time.Location {
+	t.Helper()
+	z, err := clock.Zone(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"satchel/agent"
+	"satchel/agent/clock"
 )
 
 // Politeness is how a host is treated, by all crawls together. A zero field
@@ -98,7 +98,7 @@ func (h *host) wait(ctx context.Context) error {
 	if left <= 0 {
 		return ctx.Err()
 	}
-	return agent.Sleep(ctx, left)
+	return clock.Sleep(ctx, left)
 }
 
 // pause lets no request start for a while.

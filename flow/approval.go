@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"satchel/agent"
-	"satchel/flow/template"
+	"satchel/agent/template"
 	"satchel/store"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/script"
-	"satchel/flow/template"
+	"satchel/agent/template"
 	"satchel/store"
 	"satchel/vector"
 )

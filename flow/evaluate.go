@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"satchel/agent"
-	"satchel/flow/template"
+	"satchel/agent/template"
 	"satchel/store"
 )
 

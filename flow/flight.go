@@ -13,7 +13,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/egress"
-	"satchel/flow/template"
+	"satchel/agent/template"
 )
 
 // flight is a node while it runs.

@@ -18,7 +18,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/egress"
-	"satchel/flow/template"
+	"satchel/agent/template"
 )
 
 // maxBody bounds the answer to an http-request, in bytes; as base64 it still

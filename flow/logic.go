@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/template"
 	"satchel/flow/condition"
-	"satchel/flow/template"
 	"satchel/store"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"satchel/agent"
-	"satchel/flow/template"
+	"satchel/agent/template"
 	"satchel/gateways"
 )
 

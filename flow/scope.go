@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/clock"
 	"satchel/store"
 )
 
@@ -210,7 +211,7 @@ func (n Names) all() []string {
 func (r *run) zone() *time.Location {
 	if r.location == nil {
 		if name, err := r.db.Timezone(store.Background(context.Background())); err == nil {
-			r.location, _ = agent.Zone(name)
+			r.location, _ = clock.Zone(name)
 		}
 	}
 	return r.location

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"satchel/agent"
 	"satchel/agent/egress"
 )
 
@@ -114,7 +113,7 @@ func (g *Gateways) callOnce(ctx context.Context, c apiCall, out any) error {
 		return err
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		asks := agent.RetryAfter(resp.Header.Get("Retry-After"), g.now())
+		asks := egress.RetryAfter(resp.Header.Get("Retry-After"), g.now())
 		if c.asks != nil {
 			asks = max(asks, c.asks(body))
 		}

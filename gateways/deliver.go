@@ -61,7 +61,7 @@ func (w *Webhooks) post(ctx context.Context, url string, secrets []string, id st
 		a.Error = "the target answered " + strconv.Itoa(a.Status)
 	}
 	a.Gone = a.Status == http.StatusGone
-	return a, agent.RetryAfter(resp.Header.Get("Retry-After"), at)
+	return a, egress.RetryAfter(resp.Header.Get("Retry-After"), at)
 }
 
 // failure says in our own words why a target gave no answer.

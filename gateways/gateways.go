@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/clock"
 	"satchel/agent/egress"
 	"satchel/store"
 )
@@ -36,7 +37,7 @@ const maxPlatformAnswer = 4 << 20
 
 // New makes the gateways of a folder's agents.
 func New(o Options) *Gateways {
-	g := &Gateways{folder: o.Folder, version: o.Version, address: o.Address, public: o.Public, log: o.Log, now: time.Now, wait: agent.Sleep,
+	g := &Gateways{folder: o.Folder, version: o.Version, address: o.Address, public: o.Public, log: o.Log, now: time.Now, wait: clock.Sleep,
 		guard: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPlatformAnswer, HeaderTimeout: 30 * time.Second})}
 	if g.log == nil {
 		g.log = slog.Default()

@@ -21,7 +21,7 @@ import (
 type rig struct {
 	*Gateways
 	db    *store.DB
-	clock *clock
+	clock *fakeClock
 }
 
 func newRig(tb testing.TB, change func(*Options)) *rig {

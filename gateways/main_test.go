@@ -22,22 +22,22 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// clock is a time that tests set.
-type clock struct {
+// fakeClock is a time that tests set.
+type fakeClock struct {
 	mu sync.Mutex
 	at time.Time
 }
 
-func newClock() *clock { return &clock{at: time.Now().Truncate(time.Second)} }
+func newClock() *fakeClock { return &fakeClock{at: time.Now().Truncate(time.Second)} }
 
-func (c *clock) now() time.Time {
+func (c *fakeClock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at
 }
 
 // pass lets time pass.
-func (c *clock) pass(d time.Duration) {
+func (c *fakeClock) pass(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = c.at.Add(d)
@@ -47,7 +47,7 @@ func (c *clock) pass(d time.Duration) {
 type house struct {
 	folder     *store.Folder
 	db         *store.DB
-	clock      *clock
+	clock      *fakeClock
 	webhooks   *Webhooks
 	dispatcher *dispatch.Dispatcher
 	tries      chan store.Attempt
@@ -58,7 +58,7 @@ func newHouse(tb testing.TB) *house {
 	return openHouse(tb, tb.TempDir(), newClock())
 }
 
-func openHouse(tb testing.TB, path string, c *clock) *house {
+func openHouse(tb testing.TB, path string, c *fakeClock) *house {
 	tb.Helper()
 	folder, err := store.Open(store.Options{Path: path, Log: quiet})
 	if err != nil {

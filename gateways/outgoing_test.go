@@ -21,7 +21,7 @@ type counter struct {
 	*Gateways
 	folder *store.Folder
 	db     *store.DB
-	clock  *clock
+	clock  *fakeClock
 	tries  chan store.Ended
 	vendor *vendor
 	gate   agent.Gateway

@@ -10,6 +10,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 )
 
 func TestCheckSignature(t *testing.T) {
@@ -55,7 +56,7 @@ func TestRetryAfter(t *testing.T) {
 		"": 0, "0": 0, "120": 2 * time.Minute, " 5 ": 5 * time.Second, "-5": 0, "1.5": 0, "soon": 0, "99999999999999999999": 0,
 		"Sat, 21 Nov 2026 13:00:00 GMT": time.Hour, "Sat, 21 Nov 2026 11:00:00 GMT": 0,
 	} {
-		if got := agent.RetryAfter(value, now); got != want {
+		if got := egress.RetryAfter(value, now); got != want {
 			t.Errorf("%q is %s, want %s", value, got, want)
 		}
 	}

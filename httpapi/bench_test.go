@@ -33,7 +33,7 @@ import (
 	"satchel/flow/dispatch"
 	"satchel/gateways"
 	"satchel/schedule"
-	"satchel/schedule/callee"
+	"satchel/schedule/callbacks"
 	"satchel/store"
 	"satchel/vector"
 	"satchel/vector/document"
@@ -180,7 +180,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		tb.Fatal(err)
 	}
 	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: quiet,
-		Runners: callee.House{Engine: engine, Chat: chats, Toolbox: toolbox}.Runners()})
+		Runners: callbacks.Callbacks{Engine: engine, Chat: chats, Toolbox: toolbox}.Runners()})
 	if err := scheduler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
+	"satchel/agent/clock"
 	"satchel/schedule"
 	"satchel/store"
 )
@@ -62,7 +63,7 @@ func calendarRange(c *Call, in *listTasksIn) (from, to agent.Time, err error) {
 	if err != nil {
 		return from, to, err
 	}
-	zone, err := agent.Zone(settings.Timezone)
+	zone, err := clock.Zone(settings.Timezone)
 	if err != nil {
 		zone = time.UTC
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"satchel/agent"
+	"satchel/agent/clock"
 )
 
 // Feed writes a calendar as iCalendar (RFC 5545), task after task.
@@ -73,7 +74,7 @@ const (
 // Add writes a task as an event. Its first occurrence is where it begins: many
 // readers take the start for one, whatever the rule says.
 func (f *Feed) Add(t agent.Task) {
-	zone, err := agent.Zone(t.Timezone)
+	zone, err := clock.Zone(t.Timezone)
 	first := t.Occurrences(agent.Time{}, agent.Time{}, 1)
 	if err != nil || len(first) == 0 {
 		return

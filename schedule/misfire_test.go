@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/clock"
 )
 
 // TestDowntime has an hour pass with nobody there, under each policy.
@@ -100,7 +101,7 @@ func TestOverlap(t *testing.T) {
 	} {
 		bubble(t, func(t *testing.T, h *house) {
 			h.calls.does(func(ctx context.Context, c Callback) error {
-				return agent.Sleep(ctx, 150*time.Second)
+				return clock.Sleep(ctx, 150*time.Second)
 			})
 			s := h.make(t, `{"type":"cron","cron_expression":"* * * * *","overlap":"`+overlap+`"}`)
 			pass(4*time.Minute + 30*time.Second)

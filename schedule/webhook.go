@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/clock"
 	"satchel/agent/egress"
 	"satchel/store"
 )
@@ -63,7 +64,7 @@ func (w *webhook) run(ctx context.Context, db *store.DB, c Callback) (string, er
 	}
 	for try := 0; ; try++ {
 		wait, err := w.post(ctx, c, secret, body)
-		if err == nil || wait < 0 || try == len(w.waits) || agent.Sleep(ctx, max(wait, w.waits[try])) != nil {
+		if err == nil || wait < 0 || try == len(w.waits) || clock.Sleep(ctx, max(wait, w.waits[try])) != nil {
 			return "", err
 		}
 	}
@@ -117,5 +118,5 @@ func judge(resp *http.Response) (time.Duration, error) {
 	if resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusRequestTimeout {
 		return -1, err
 	}
-	return min(agent.RetryAfter(resp.Header.Get("Retry-After"), time.Now()), longestRetry), err
+	return min(egress.RetryAfter(resp.Header.Get("Retry-After"), time.Now()), longestRetry), err
 }

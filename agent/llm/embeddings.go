@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/clock"
+	"satchel/agent/egress"
 )
 
 // The bounds of one request for embeddings.
@@ -42,7 +44,7 @@ type Embeddings struct {
 // NewEmbeddings makes Embeddings over a guarded client. check tells of an
 // address what that client would say of it without the network.
 func NewEmbeddings(client *http.Client, check func(string) (*url.URL, error)) *Embeddings {
-	return &Embeddings{http: client, check: check, sleep: agent.Sleep}
+	return &Embeddings{http: client, check: check, sleep: clock.Sleep}
 }
 
 // Check says whether a provider's address may be called, as far as that shows
@@ -131,7 +133,7 @@ func (e *Embeddings) once(ctx context.Context, to agent.Embedding, key string, t
 	if resp.StatusCode != http.StatusOK {
 		wait = -1
 		if resp.StatusCode == 408 || resp.StatusCode == 429 || resp.StatusCode >= 500 {
-			wait = agent.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
+			wait = egress.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
 		}
 		return nil, wait, refusedBy(resp.StatusCode)
 	}

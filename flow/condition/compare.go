@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"satchel/flow/template"
+	"satchel/agent/template"
 )
 
 // sure makes a test of one that cannot fail.

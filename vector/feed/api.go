@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/clock"
 	"satchel/agent/egress"
 )
 
@@ -47,7 +48,7 @@ type Client struct {
 func NewClient(allow []netip.Prefix, version string) *Client {
 	return &Client{
 		egress:    egress.New(egress.Policy{Allow: allow, MaxResponse: maxPage, HeaderTimeout: pageTime}),
-		userAgent: "Satchel/" + version, sleep: agent.Sleep, decoding: make(chan struct{}, 1),
+		userAgent: "Satchel/" + version, sleep: clock.Sleep, decoding: make(chan struct{}, 1),
 	}
 }
 

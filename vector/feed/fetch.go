@@ -55,7 +55,7 @@ func (c *Client) once(ctx context.Context, p *plan, target *url.URL) (body []byt
 	if resp.StatusCode < 200 || resp.StatusCode >= 300 {
 		wait = -1
 		if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500 {
-			wait = agent.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
+			wait = egress.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
 		}
 		return nil, wait, explainStatus(resp.StatusCode)
 	}

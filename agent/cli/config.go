@@ -1,8 +1,8 @@
-// Package config reads the settings that an operator starts Satchel with. Each
+// Package cli reads the settings that an operator starts Satchel with. Each
 // one may come from a flag, an environment variable or satchel.toml; a flag
 // wins over a variable, a variable over the file, the file over the default.
 // One table (Settings) holds them all.
-package config
+package cli
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
-// Package callee is what schedules call beyond webhooks: workflows, prompts to
+// Package callbacks is what schedules call beyond webhooks: workflows, prompts to
 // the agent, sources and tools.
-package callee
+package callbacks
 
 import (
 	"context"
@@ -15,29 +15,29 @@ import (
 	"satchel/store"
 )
 
-// House is who does the work that schedules call for.
-type House struct {
+// Callbacks runs what schedules and tasks call.
+type Callbacks struct {
 	Engine  *flow.Engine
 	Chat    *chat.Chat
 	Toolbox *chat.Toolbox
 }
 
-// Runners are the house's for schedule.Options, by callback_type.
-func (h House) Runners() map[string]schedule.Runner {
+// Runners returns the runners for schedule.Options, by callback_type.
+func (cb Callbacks) Runners() map[string]schedule.Runner {
 	return map[string]schedule.Runner{
-		agent.CallbackWorkflow: h.workflow, agent.CallbackAgent: h.agent, agent.CallbackTool: h.tool, agent.CallbackSource: h.source,
+		agent.CallbackWorkflow: cb.workflow, agent.CallbackAgent: cb.agent, agent.CallbackTool: cb.tool, agent.CallbackSource: cb.source,
 	}
 }
 
 // Task starts the workflow of a calendar's task, see schedule.Options.Tasks.
-func (h House) Task(ctx context.Context, db *store.DB, c schedule.TaskCall) (string, error) {
+func (cb Callbacks) Task(ctx context.Context, db *store.DB, c schedule.TaskCall) (string, error) {
 	work.Release(ctx) // executions have limits of their own
-	return h.Engine.Once(ctx, db, flow.Request{WorkflowID: c.Task.WorkflowID, Trigger: "calendar", Cause: c.RunID, Input: c.Trigger()}, c.Started)
+	return cb.Engine.Once(ctx, db, flow.Request{WorkflowID: c.Task.WorkflowID, Trigger: "calendar", Cause: c.RunID, Input: c.Trigger()}, c.Started)
 }
 
-func (h House) workflow(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
+func (cb Callbacks) workflow(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
 	work.Release(ctx) // executions have limits of their own
-	return h.Engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()}, c.Started)
+	return cb.Engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()}, c.Started)
 }
 
 // Time limits of calls.
@@ -48,7 +48,7 @@ const (
 
 // agent is a turn of chat. Prompt and answer are kept once for a run, in the
 // conversation that the payload names or in one of the run's own.
-func (h House) agent(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
+func (cb Callbacks) agent(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
 	var payload struct {
 		Prompt         string `json:"prompt"`
 		ConversationID string `json:"conversation_id"`
@@ -62,13 +62,13 @@ func (h House) agent(ctx context.Context, db *store.DB, c schedule.Callback) (st
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, agentTimeout, agent.Errorf(agent.CodeUpstream, "the agent did not answer within %s", agentTimeout))
 	defer cancel()
-	_, err = h.Chat.Ask(ctx, db, payload.ConversationID, c.RunID, payload.Prompt, about)
+	_, err = cb.Chat.Ask(ctx, db, payload.ConversationID, c.RunID, payload.Prompt, about)
 	return "", late(ctx, err)
 }
 
 // tool calls one of the agent's tools. The payload is its arguments, or holds
 // them as arguments, as the body of the tool's own endpoint does.
-func (h House) tool(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
+func (cb Callbacks) tool(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
 	arguments := c.Schedule.Payload
 	var wrapped map[string]json.RawMessage
 	if err := json.Unmarshal(arguments, &wrapped); err == nil && len(wrapped) == 1 && len(wrapped["arguments"]) > 0 && wrapped["arguments"][0] == '{' {
@@ -76,7 +76,7 @@ func (h House) tool(ctx context.Context, db *store.DB, c schedule.Callback) (str
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, toolTimeout, agent.Errorf(agent.CodeUpstream, "the tool did not answer within %s", toolTimeout))
 	defer cancel()
-	done, err := h.Toolbox.Execute(chat.WithKey(ctx, c.RunID), db, c.Schedule.CallbackID, arguments)
+	done, err := cb.Toolbox.Execute(chat.WithKey(ctx, c.RunID), db, c.Schedule.CallbackID, arguments)
 	if err == nil && done.Error != nil {
 		err = agent.Errorf(done.Error.Code, "%s", done.Error.Message)
 	}

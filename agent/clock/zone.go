@@ -1,6 +1,7 @@
-package agent
+package clock
 
 import (
+	"errors"
 	"sync"
 	"time"
 )
@@ -8,17 +9,19 @@ import (
 // zones keeps the time zones that were loaded; there are some 600 of them.
 var zones sync.Map
 
-// Zone finds a time zone by its IANA name.
+var errZone = errors.New("must be an IANA time zone such as Europe/Berlin")
+
+// Zone returns a time zone by its IANA name.
 func Zone(name string) (*time.Location, error) {
 	if z, ok := zones.Load(name); ok {
 		return z.(*time.Location), nil
 	}
 	if name == "" || name == "Local" || len(name) > 64 {
-		return nil, Invalid("timezone", "must be an IANA time zone such as Europe/Berlin")
+		return nil, errZone
 	}
 	z, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, Invalid("timezone", "must be an IANA time zone such as Europe/Berlin")
+		return nil, errZone
 	}
 	zones.Store(name, z)
 	return z, nil
@@ -31,25 +34,25 @@ const (
 	furthestWest = 13 * time.Hour
 )
 
-// offset is how far a zone's clocks are ahead of UTC at a moment.
-func offset(at time.Time, zone *time.Location) time.Duration {
+// Offset returns how far a zone's clocks are ahead of UTC at a moment.
+func Offset(at time.Time, zone *time.Location) time.Duration {
 	_, seconds := at.In(zone).Zone()
 	return time.Duration(seconds) * time.Second
 }
 
-// onClock returns when a zone's clocks show a wall time. One that the zone
+// ToInstant returns when a zone's clocks show a wall time. One that the zone
 // skips, as clocks go forward, is moved by what is skipped; of one that comes
 // twice the first is meant. No later wall time comes before earliest. plain
 // says that the zone's clocks are not changed around that time.
-func onClock(wall time.Time, zone *time.Location) (at, earliest time.Time, plain bool) {
-	before, after := offset(wall.Add(-furthestEast), zone), offset(wall.Add(furthestWest), zone)
+func ToInstant(wall time.Time, zone *time.Location) (at, earliest time.Time, plain bool) {
+	before, after := Offset(wall.Add(-furthestEast), zone), Offset(wall.Add(furthestWest), zone)
 	at = wall.Add(-before)
 	if before == after {
 		return at, at, true
 	}
 	earliest = wall.Add(-max(before, after))
-	if offset(at, zone) != before {
-		if later := wall.Add(-after); offset(later, zone) == after {
+	if Offset(at, zone) != before {
+		if later := wall.Add(-after); Offset(later, zone) == after {
 			at = later
 		}
 	}
@@ -59,6 +62,6 @@ func onClock(wall time.Time, zone *time.Location) (at, earliest time.Time, plain
 // wallBefore returns a wall time that the clocks show, or have shown, at a
 // moment, such that whatever comes later is shown later.
 func wallBefore(at time.Time, zone *time.Location) time.Time {
-	least := min(offset(at, zone), offset(at.Add(-25*time.Hour), zone), offset(at.Add(25*time.Hour), zone))
+	least := min(Offset(at, zone), Offset(at.Add(-25*time.Hour), zone), Offset(at.Add(25*time.Hour), zone))
 	return at.UTC().Add(least)
 }

@@ -1,4 +1,4 @@
-package callee
+package callbacks
 
 import (
 	"bufio"
@@ -49,10 +49,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func house(folder *store.Folder) House {
+func newCallbacks(folder *store.Folder) Callbacks {
 	out := egress.New(egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	toolbox := chat.NewToolbox(chat.ToolOptions{HTTP: out, Version: "test", Log: quiet})
-	return House{Toolbox: toolbox, Chat: chat.New(chat.Options{Model: llm.New(llm.Options{HTTP: out.HTTP()}),
+	return Callbacks{Toolbox: toolbox, Chat: chat.New(chat.Options{Model: llm.New(llm.Options{HTTP: out.HTTP()}),
 		Index: vector.New(folder, vector.Local(), quiet), Tools: toolbox.Tools, Log: quiet})}
 }
 
@@ -66,7 +66,7 @@ func serveChild(path string) error {
 	}
 	var one sync.Mutex
 	told := bufio.NewReader(os.Stdin)
-	runners := house(folder).Runners()
+	runners := newCallbacks(folder).Runners()
 	for name, call := range runners {
 		runners[name] = func(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
 			id, err := call(ctx, db, c)
@@ -320,7 +320,7 @@ func prepare(t *testing.T, path, address string, each int) string {
 		default:
 		}
 	})
-	s := schedule.New(schedule.Options{Folder: folder, Log: quiet, Runners: house(folder).Runners()})
+	s := schedule.New(schedule.Options{Folder: folder, Log: quiet, Runners: newCallbacks(folder).Runners()})
 	for i := range each {
 		for name, what := range map[string]string{
 			"own":    `"callback_type":"agent","payload":{"prompt":"prompt NAME"}`,

@@ -1,4 +1,4 @@
-package agent
+package clock
 
 import (
 	"strings"
@@ -119,8 +119,7 @@ func TestCronRefused(t *testing.T) {
 		"٥ * * * *":                            "minute",
 	} {
 		_, err := ParseCron(expression)
-		e, ok := err.(*Error)
-		if !ok || e.Code != CodeValidation || e.Details["field"] != "cron_expression" || !strings.Contains(e.Message, issue) {
+		if err == nil || !strings.Contains(err.Error(), issue) {
 			t.Errorf("%q: %v, want one about %q", expression, err, issue)
 		}
 	}
@@ -178,7 +177,7 @@ func TestNextIsTheFirst(t *testing.T) {
 			named := map[time.Time]bool{} // found minute by minute, wall times in order
 			for wall := from.Add(-24 * time.Hour); wall.Before(from.Add(72 * time.Hour)); wall = wall.Add(time.Minute) {
 				if w, ok := c.following(wall.Add(-time.Minute)); ok && w.Equal(wall) {
-					at, _, _ := onClock(wall, zone)
+					at, _, _ := ToInstant(wall, zone)
 					named[at.UTC()] = true
 				}
 			}
@@ -202,9 +201,6 @@ func FuzzCron(f *testing.F) {
 	f.Fuzz(func(t *testing.T, expression string, unix int64, name string) {
 		c, err := ParseCron(expression)
 		if err != nil {
-			if ErrorCode(err) != CodeValidation {
-				t.Fatalf("%q: %v", expression, err)
-			}
 			return
 		}
 		zone, err := Zone(name)

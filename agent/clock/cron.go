@@ -1,6 +1,7 @@
-package agent
+package clock
 
 import (
+	"errors"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -38,34 +39,35 @@ var cronFields = []cronField{
 // ParseCron reads five fields with blanks between them. Each is *, a value, a
 // range a-b, any of these with a step /n, or several of these with commas
 // between. Months and days of the week may be written by their first three
-// letters; 0 and 7 are Sunday. An error names cron_expression.
+// letters; 0 and 7 are Sunday. The text of an error continues a sentence that
+// names the expression, such as "has a bad hour".
 func ParseCron(expression string) (Cron, error) {
 	fields := strings.Fields(expression)
 	switch {
 	case len(expression) > maxCronLength:
-		return Cron{}, badCron("must have at most " + strconv.Itoa(maxCronLength) + " bytes")
+		return Cron{}, errors.New("must have at most " + strconv.Itoa(maxCronLength) + " bytes")
 	case len(fields) > 0 && strings.HasPrefix(fields[0], "@"):
-		return Cron{}, badCron("must have five fields; names such as @daily are not known: write 0 0 * * *")
+		return Cron{}, errors.New("must have five fields; names such as @daily are not known: write 0 0 * * *")
 	case len(fields) != len(cronFields):
-		return Cron{}, badCron("must have five fields (minute, hour, day of the month, month, day of the week), and has " + strconv.Itoa(len(fields)))
+		return Cron{}, errors.New("must have five fields (minute, hour, day of the month, month, day of the week), and has " + strconv.Itoa(len(fields)))
 	}
 	var sets [5]uint64
 	for i, f := range cronFields {
 		set, issue := f.parse(fields[i])
 		if issue != "" {
-			return Cron{}, badCron("has a bad " + f.name + ": " + issue)
+			return Cron{}, errors.New("has a bad " + f.name + ": " + issue)
 		}
 		sets[i] = set
 	}
 	c := Cron{minutes: sets[0], hours: uint32(sets[1]), days: uint32(sets[2]), months: uint16(sets[3]),
 		weekdays: uint8(sets[4]&0x7f | sets[4]>>7), anyDay: isAny(fields[2]), anyWeekday: isAny(fields[4])}
 	if _, ok := c.following(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); !ok {
-		return Cron{}, badCron("names a date that never comes")
+		return Cron{}, errors.New("names a date that never comes")
 	}
 	return c, nil
 }
 
-// isAny tells whether a field leaves everything open, and so is not set.
+// isAny reports whether a field leaves everything open, and so is not set.
 func isAny(field string) bool {
 	for part := range strings.SplitSeq(field, ",") {
 		if part == "*" || part == "*/1" {
@@ -74,8 +76,6 @@ func isAny(field string) bool {
 	}
 	return false
 }
-
-func badCron(issue string) error { return Invalid("cron_expression", issue) }
 
 // parse reads a field as a set of numbers; issue is "" when it is fine.
 func (f cronField) parse(text string) (set uint64, issue string) {
@@ -157,7 +157,7 @@ func number(text string) int {
 	return n
 }
 
-// onDay tells whether runs come on a date. When both day fields are set,
+// onDay reports whether runs come on a date. When both day fields are set,
 // either will do.
 func (c Cron) onDay(day int, weekday time.Weekday) bool {
 	inMonth, inWeek := c.days>>day&1 == 1, c.weekdays>>weekday&1 == 1
@@ -223,7 +223,7 @@ func (c Cron) Next(after time.Time, zone *time.Location) time.Time {
 			return best
 		}
 		wall = next
-		at, earliest, plain := onClock(wall, zone)
+		at, earliest, plain := ToInstant(wall, zone)
 		if !best.IsZero() && !earliest.Before(best) {
 			return best
 		}

@@ -1,10 +1,11 @@
-package callee
+package callbacks
 
 import (
 	"context"
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/clock"
 	"satchel/agent/work"
 	"satchel/schedule"
 	"satchel/store"
@@ -20,7 +21,7 @@ const (
 
 // source crawls or reads a source again and waits until it is ready or has
 // failed. One that is being worked on already is only waited for.
-func (h House) source(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
+func (cb Callbacks) source(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
 	id := c.Schedule.CallbackID
 	if _, err := db.RestartSource(ctx, id, agent.SourceUpdating); err != nil && agent.ErrorCode(err) != agent.CodeConflict {
 		return "", err
@@ -40,7 +41,7 @@ func (h House) source(ctx context.Context, db *store.DB, c schedule.Callback) (s
 		case s.Status == agent.SourceFailed:
 			return "", agent.Errorf(agent.CodeExecution, "the source failed")
 		}
-		if err := agent.Sleep(ctx, wait); err != nil {
+		if err := clock.Sleep(ctx, wait); err != nil {
 			return "", late(ctx, err)
 		}
 	}
