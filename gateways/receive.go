@@ -33,7 +33,7 @@ func (g *Gateways) Receive(ctx context.Context, db *store.DB, gatewayID string, 
 	}
 	t, err := g.take(l, o, p)
 	if err != nil {
-		return Answer{}, g.doubt(ctx, db, o.ID, err)
+		return Answer{}, g.rejected(ctx, db, o.ID, err)
 	}
 	if t.Silent {
 		return t.Answer, nil
@@ -91,8 +91,8 @@ func (g *Gateways) base(o store.OpenGateway) string {
 	return g.address
 }
 
-// doubt notes on a gateway that a post was refused, and returns why.
-func (g *Gateways) doubt(ctx context.Context, db *store.DB, id string, err error) error {
+// rejected notes on a gateway that a post was refused, and returns why.
+func (g *Gateways) rejected(ctx context.Context, db *store.DB, id string, err error) error {
 	switch agent.ErrorCode(err) {
 	case agent.CodeUnauthorized, agent.CodeValidation, agent.CodeInvalidJSON:
 		if e := db.NoteGatewayError(ctx, id, "a post to the webhook was refused: "+agent.Explain(err)); e != nil {
