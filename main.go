@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 	_ "time/tzdata" // schedules need time zones where the machine has none
@@ -83,7 +84,7 @@ func storeOptions(c *cli.Config) store.Options {
 	return o
 }
 
-// worker is a part of the house that works in the background.
+// worker is a part of the program that works in the background.
 type worker interface {
 	Start(context.Context) error
 	Stop()
@@ -92,76 +93,145 @@ type worker interface {
 // statementsEnd is how long after the signal to stop statements may still run.
 const statementsEnd = 5 * time.Second
 
-// serve opens everything from the ground up, runs until ctx ends, and closes
-// it in the opposite order.
 func serve(ctx context.Context, c *cli.Config, stdout io.Writer) (err error) {
+	a, err := open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	return a.run(ctx, stdout)
+}
+
+// app is the server with all its parts.
+type app struct {
+	config    *cli.Config
+	log       *slog.Logger
+	folder    *store.Folder
+	listener  net.Listener
+	publicURL string
+	own       *egress.Own
+	workers   []worker // in the order of starting
+	started   []worker
+	server    *httpapi.Server
+}
+
+// open makes the parts, and starts none of them.
+func open(ctx context.Context, c *cli.Config) (_ *app, err error) {
 	options := storeOptions(c)
-	warnUnconfined(options.Log, child.Offered())
-	folder, err := store.Open(options)
+	a := &app{config: c, log: options.Log}
+	warnUnconfined(a.log, child.Offered())
+	if a.folder, err = store.Open(options); err != nil {
+		return nil, err
+	}
+	verifier, err := a.access(ctx)
+	if err == nil {
+		a.listener, err = net.Listen("tcp", c.Addr)
+	}
 	if err != nil {
-		return err
+		return nil, errors.Join(err, a.Close())
 	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
-	verifier, err := identityProxy(ctx, c, options.Log)
-	if err != nil {
-		return err
+	a.publicURL = c.PublicAddress(a.listener.Addr())
+	a.own = egress.NewOwn(a.publicURL)
+	a.assemble(verifier)
+	return a, nil
+}
+
+// access returns the verifier of the operator's identity proxy, nil without
+// one. It refuses to serve other machines when nothing controls access.
+func (a *app) access(ctx context.Context) (*auth.Verifier, error) {
+	c := a.config
+	verifier, err := identityProxy(ctx, c, a.log)
+	if err == nil && verifier == nil && !a.folder.KeyMade() && !c.NoAuth && !c.Loopback() {
+		err = fmt.Errorf("%s can be reached from other machines and nothing controls access: set EDGE_ACCESS_AUD, make an API key with \"satchel key create\", or start with --no-auth to mean it", c.Addr)
 	}
-	if verifier == nil && !folder.KeyMade() && !c.NoAuth && !c.Loopback() {
-		return fmt.Errorf("%s can be reached from other machines and nothing controls access: set EDGE_ACCESS_AUD, make an API key with \"satchel key create\", or start with --no-auth to mean it", c.Addr)
-	}
-	listener, err := net.Listen("tcp", c.Addr)
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	publicURL := c.PublicAddress(listener.Addr())
-	index := vector.New(folder, vector.Local(), options.Log)
-	embedders := egress.New(egress.Policy{Allow: c.OutboundAllow})
-	index.SetRemote(vector.Remote{Feeds: feed.NewClient(c.OutboundAllow, version), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
-	browsers := browser.New(browserOptions(c, folder, options.Log))
-	crawler := crawl.New(crawl.Options{Folder: folder, Allow: c.OutboundAllow, Extract: document.ReadPage, Render: rendered(browsers), Version: version, Log: options.Log})
-	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: c.OutboundAllow}).Do})
-	views := live.New(live.Options{Browser: browsers, PublicURL: publicURL, Log: options.Log})
-	own := egress.NewOwn(publicURL)
-	engine := flow.New(flow.Options{Folder: folder, Index: index, Scripts: scripts, Allow: c.OutboundAllow, Own: own, Version: version, Log: options.Log})
-	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Own: own, Version: version, Log: options.Log})
-	platforms := gateways.New(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Address: publicURL, Public: c.PublicURLSet, Log: options.Log})
-	poller := gateways.NewPoller(platforms)
-	engine.Register(flow.MessageKinds(platforms))
+	return verifier, err
+}
+
+// assemble makes the parts from the lowest floor to the highest and hands each
+// what it needs of its neighbours.
+func (a *app) assemble(verifier *auth.Verifier) {
+	c, folder, log := a.config, a.folder, a.log
+	index := a.knowledge()
+	scripts := script.New(script.Options{Fetch: a.client().Do})
+	browsers := browser.New(browserOptions(c, folder, log))
+	views := live.New(live.Options{Browser: browsers, PublicURL: a.publicURL, Log: log})
+	crawler := crawl.New(crawl.Options{Folder: folder, Allow: c.OutboundAllow, Extract: document.ReadPage, Render: rendered(browsers), Version: version, Log: log})
+	servers := registry.New(registry.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: log})
+	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: a.client(), Version: version, Log: log})
+	chats := chat.New(chat.Options{Model: a.models(), Index: index, Tools: toolbox.Tools, Log: log})
+	platforms := gateways.New(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Address: a.publicURL, Public: c.PublicURLSet, Log: log})
+	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Own: a.own, Version: version, Log: log})
+	engine := flow.New(flow.Options{Folder: folder, Index: index, Scripts: scripts, Allow: c.OutboundAllow, Own: a.own, Version: version, Log: log})
 	engine.Browse(browsers, views)
-	// The model is streamed, so its answers have a bound of their own and no header may be late.
-	models := egress.New(egress.Policy{Allow: c.OutboundAllow, MaxResponse: -1, HeaderTimeout: llm.DefaultTimeout})
-	servers := registry.New(registry.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: options.Log})
-	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: egress.New(egress.Policy{Allow: c.OutboundAllow}), Version: version, Log: options.Log})
-	chats := chat.New(chat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP(), CheckURL: models.CheckURL}), Index: index, Tools: toolbox.Tools, Log: options.Log})
-	answerer := gateways.NewAnswerer(platforms, chats.Answer)
-	dispatcher := dispatch.New(folder, options.Log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
-		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
+	engine.Register(flow.MessageKinds(platforms))
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
-	runs := callbacks.Callbacks{Engine: engine, Chat: chats, Toolbox: toolbox}
-	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Own: own, Version: version, Log: options.Log, Runners: runs.Runners(), Tasks: runs.Task})
-	server := httpapi.New(httpapi.Options{
+	dispatcher := dispatch.New(folder, log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
+		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
+	called := callbacks.Callbacks{Engine: engine, Chat: chats, Toolbox: toolbox}
+	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Own: a.own, Version: version, Log: log, Runners: called.Runners(), Tasks: called.Task})
+	a.workers = []worker{folder, index, scripts, browsers, views, engine, crawler, webhooks, platforms,
+		gateways.NewPoller(platforms), gateways.NewAnswerer(platforms, chats.Answer), dispatcher, scheduler, servers}
+	a.server = httpapi.New(httpapi.Options{
 		Folder: folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Gateways: platforms,
 		Chat: chats, Toolbox: toolbox, MCP: servers, Browser: browsers, Live: views, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
 		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
-		PublicURL: publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: options.Log,
+		PublicURL: a.publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: log,
 	})
+}
+
+// client returns a guarded client for what an agent's owner points at.
+func (a *app) client() *egress.Client {
+	return egress.New(egress.Policy{Allow: a.config.OutboundAllow})
+}
+
+// knowledge returns the index, which may read from APIs and use the embeddings
+// of a provider.
+func (a *app) knowledge() *vector.Index {
+	index, embedders := vector.New(a.folder, vector.Local(), a.log), a.client()
+	index.SetRemote(vector.Remote{Feeds: feed.NewClient(a.config.OutboundAllow, version), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
+	return index
+}
+
+// models returns the client of the providers of models. Their answers are
+// streamed, so they have a bound of their own, and no header may be late.
+func (a *app) models() *llm.Client {
+	out := egress.New(egress.Policy{Allow: a.config.OutboundAllow, MaxResponse: -1, HeaderTimeout: llm.DefaultTimeout})
+	return llm.New(llm.Options{HTTP: out.HTTP(), CheckURL: out.CheckURL})
+}
+
+// run starts the parts and serves until ctx ends.
+func (a *app) run(ctx context.Context, stdout io.Writer) error {
 	work := store.Background(context.WithoutCancel(ctx)) // background work ends by Stop, in its order
-	for _, w := range []worker{folder, index, scripts, browsers, views, engine, crawler, webhooks, platforms, poller, answerer, dispatcher, scheduler, servers} {
+	for _, w := range a.workers {
 		if err := w.Start(work); err != nil {
-			return errors.Join(err, listener.Close())
+			return err
 		}
-		defer w.Stop()
+		a.started = append(a.started, w)
 	}
-	server.Start(listener)
-	defer server.Stop()
-	fmt.Fprintf(stdout, "Satchel %s listens on http://%s\nAccess is %s\nData lies in %s\n", version, listener.Addr(), accessText(c, server.Open()), folder.Path())
+	a.server.Start(a.listener)
+	fmt.Fprintf(stdout, "Satchel %s listens on http://%s\nAccess is %s\nData lies in %s\n", version, a.listener.Addr(), accessText(a.config, a.server.Open()), a.folder.Path())
 	select {
 	case <-ctx.Done():
-		folder.EndBy(time.Now().Add(statementsEnd))
+		a.folder.EndBy(time.Now().Add(statementsEnd))
 		return nil
-	case <-server.Done():
+	case <-a.server.Done():
 		return errors.New("the server stopped by itself, see the log")
 	}
+}
+
+// Close stops what was started, in the opposite order, and closes the files.
+func (a *app) Close() error {
+	var err error
+	switch {
+	case a.server != nil && len(a.started) == len(a.workers):
+		a.server.Stop()
+	case a.listener != nil:
+		err = a.listener.Close()
+	}
+	for _, w := range slices.Backward(a.started) {
+		w.Stop()
+	}
+	return errors.Join(err, a.folder.Close())
 }
 
 // warnUnconfined logs when scripts and documents have limits, but nothing that
