@@ -58,12 +58,12 @@ func newStorm(b *testing.B, tc stormCase) *storm {
 			return "", nil
 		},
 		agent.CallbackWorkflow: func(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
-			work.Release(ctx)
 			id, err := engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()},
 				func(id string) {
 					if !tc.ends {
 						s.reached <- time.Now()
 					}
+					work.Release(ctx)
 					c.Started(id)
 				})
 			if tc.ends {

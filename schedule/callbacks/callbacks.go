@@ -31,13 +31,20 @@ func (cb Callbacks) Runners() map[string]schedule.Runner {
 
 // Task starts the workflow of a calendar's task, see schedule.Options.Tasks.
 func (cb Callbacks) Task(ctx context.Context, db *store.DB, c schedule.TaskCall) (string, error) {
-	work.Release(ctx) // executions have limits of their own
-	return cb.Engine.Once(ctx, db, flow.Request{WorkflowID: c.Task.WorkflowID, Trigger: "calendar", Cause: c.RunID, Input: c.Trigger()}, c.Started)
+	return cb.Engine.Once(ctx, db, flow.Request{WorkflowID: c.Task.WorkflowID, Trigger: "calendar", Cause: c.RunID, Input: c.Trigger()}, releasing(ctx, c.Started))
 }
 
 func (cb Callbacks) workflow(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
-	work.Release(ctx) // executions have limits of their own
-	return cb.Engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()}, c.Started)
+	return cb.Engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()}, releasing(ctx, c.Started))
+}
+
+// releasing returns started, which also gives back the slot of a run: it counts
+// until its execution is in the file, so that not all of a storm start at once.
+func releasing(ctx context.Context, started func(string)) func(string) {
+	return func(executionID string) {
+		work.Release(ctx)
+		started(executionID)
+	}
 }
 
 // Time limits of calls.
