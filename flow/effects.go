@@ -10,6 +10,7 @@ import (
 	"satchel/agent/script"
 	"satchel/agent/template"
 	"satchel/store"
+	"satchel/store/sqlsandbox"
 	"satchel/vector"
 )
 
@@ -37,8 +38,8 @@ func (e *Engine) runSearch(ctx context.Context, c *Call) (Outcome, error) {
 }
 
 // checkSQL refuses templates that cannot be parameters of a statement.
-func checkSQL(_ map[string]any, query string, templates []store.Span) error {
-	return store.CheckSpans(query, templates)
+func checkSQL(_ map[string]any, query string, templates []sqlsandbox.Span) error {
+	return sqlsandbox.CheckSpans(query, templates)
 }
 
 // statement returns the node's statement, in which each template is a
@@ -61,7 +62,7 @@ func (c *Call) statement() (query string, params store.Params, err error) {
 	if err != nil {
 		return "", params, err
 	}
-	bound, err := store.CutSpans(query, spans)
+	bound, err := sqlsandbox.CutSpans(query, spans)
 	if err != nil {
 		return "", params, err
 	}

@@ -8,11 +8,11 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/template"
-	"satchel/store"
+	"satchel/store/sqlsandbox"
 )
 
 // checkEvaluate refuses templates that cannot be arguments of a script.
-func checkEvaluate(data map[string]any, text string, templates []store.Span) error {
+func checkEvaluate(data map[string]any, text string, templates []sqlsandbox.Span) error {
 	switch data["args"].(type) {
 	case nil, []any, map[string]any:
 	default:
@@ -87,7 +87,7 @@ const (
 // way, and never by a value.
 type scriptScanner struct {
 	text  string
-	spans []store.Span
+	spans []sqlsandbox.Span
 	at    int
 	next  int // the first span not met yet
 	found []scriptPlace
@@ -96,7 +96,7 @@ type scriptScanner struct {
 	depth []int  // of braces, in each ${ of a template literal
 }
 
-func scriptPlaces(text string, spans []store.Span) []scriptPlace {
+func scriptPlaces(text string, spans []sqlsandbox.Span) []scriptPlace {
 	s := &scriptScanner{text: text, spans: spans}
 	s.code()
 	return s.found

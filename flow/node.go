@@ -10,6 +10,7 @@ import (
 
 	"satchel/agent"
 	"satchel/store"
+	"satchel/store/sqlsandbox"
 )
 
 // Kind is a type of node: how it is checked and run. What its data looks like
@@ -37,7 +38,7 @@ type Kind struct {
 	// of its templates are never inserted into it but given beside it, in
 	// Call.Values; CheckCode says what is wrong with where they stand.
 	Code      string
-	CheckCode func(data map[string]any, text string, templates []store.Span) error
+	CheckCode func(data map[string]any, text string, templates []sqlsandbox.Span) error
 	// NullMissing makes templates that lead nowhere null without a warning.
 	NullMissing bool
 	// HTML tells whether what templates insert into a key is to be escaped

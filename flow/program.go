@@ -12,6 +12,7 @@ import (
 	"satchel/agent"
 	"satchel/agent/template"
 	"satchel/store"
+	"satchel/store/sqlsandbox"
 )
 
 // program is a workflow made ready to be executed. It is not changed any more
@@ -210,11 +211,11 @@ func (k *Kind) templates(data map[string]any) ([]any, error) {
 }
 
 // codeSpans returns where the templates of a code stand.
-func codeSpans(text string) ([]store.Span, error) {
+func codeSpans(text string) ([]sqlsandbox.Span, error) {
 	found, err := template.Spans(text)
-	spans := make([]store.Span, len(found))
+	spans := make([]sqlsandbox.Span, len(found))
 	for i, s := range found {
-		spans[i] = store.Span{Start: s[0], End: s[1]}
+		spans[i] = sqlsandbox.Span{Start: s[0], End: s[1]}
 	}
 	return spans, err
 }

@@ -62,7 +62,7 @@ var componentNames = map[string]string{
 	"agent.Run":               "ScheduleRun",
 	"httpapi.schemaOut":       "SQLSchema",
 	"flow.Tested":             "NodeTest",
-	"store.Result":            "SQLResult",
+	"sqlsandbox.Result":       "SQLResult",
 	"store.Table":             "SQLTable",
 	"store.Column":            "SQLColumn",
 	"httpapi.deliveriesOut":   "DeliveryList",

@@ -132,7 +132,7 @@ func (s *Server) createDatabaseSource(c *Call, body *sourceBody) (agent.Source, 
 	return c.DB.CreateFeedSource(c, agent.SourceDatabase, body.Name, config, nil)
 }
 
-// checkDatabase runs a query up to its first row. What the SQL door says about
+// checkDatabase runs a query up to its first row. What the SQL sandbox says about
 // it is said of config.query.
 func checkDatabase(c *Call, config agent.DatabaseConfig) error {
 	if err := config.Validate(); err != nil {

@@ -88,6 +88,9 @@ func shared(path string) string { return dsn(path, "rw", "query_only(1)") }
 var readerPragmas = []string{"query_only(1)", "cache_size(-1024)"}
 
 func openConn(dsn string) (*conn, error) {
+	if errHandles != nil {
+		return nil, errHandles
+	}
 	name, number := withNumber(dsn)
 	connector, err := sqlite.NewConnector(name)
 	if err != nil {
@@ -176,7 +179,7 @@ func (c *conn) script(text string) error {
 
 // sqliteCode returns SQLite's extended result code of err, or 0.
 func sqliteCode(err error) int {
-	var e interface{ Code() int } // *sqlite.Error, or the SQL door's
+	var e interface{ Code() int } // *sqlite.Error, or the SQL sandbox's
 	if errors.As(err, &e) {
 		return e.Code()
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"satchel/agent"
+	"satchel/store/sqlsandbox"
 )
 
 // readersPerFile bounds the reader connections of one open file.
@@ -33,7 +34,7 @@ type file struct {
 
 	announce func(workKinds) // passes on what a commit may have made
 
-	door door // connections of the SQL door
+	sandbox *sqlsandbox.Pool // connections for SQL of clients
 }
 
 // openFile opens an existing agent's file and brings it to the present
@@ -50,7 +51,7 @@ func openFile(path string) (*file, error) {
 		return nil, errors.Join(explain(err), w.close())
 	}
 	info, _ := os.Stat(path)
-	f := &file{path: path, info: info, writer: w, slots: make(chan struct{}, readersPerFile), dirty: true, announce: func(workKinds) {}}
+	f := &file{path: path, info: info, writer: w, slots: make(chan struct{}, readersPerFile), dirty: true, announce: func(workKinds) {}, sandbox: sqlsandbox.New(path, &sandboxOptions)}
 	for range readersPerFile {
 		f.slots <- struct{}{}
 	}
@@ -141,7 +142,7 @@ func (f *file) close() error {
 		errs = append(errs, r.close())
 	}
 	f.idle = nil
-	return errors.Join(append(errs, f.door.close(), f.writer.close())...)
+	return errors.Join(append(errs, f.sandbox.Close(), f.writer.close())...)
 }
 
 // reader borrows a reader connection and waits for one within ctx.
@@ -184,9 +185,9 @@ func (f *file) putBack(r *conn, sound bool) {
 	f.slots <- struct{}{}
 }
 
-// shrink closes all idle readers but one, and the SQL door's.
+// shrink closes all idle readers but one, and the SQL sandbox's.
 func (f *file) shrink() {
-	_ = f.door.close()
+	_ = f.sandbox.Close()
 	f.idleMu.Lock()
 	extra := f.idle
 	if len(extra) > 0 {

@@ -5,25 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
 
 	"satchel/agent"
+	"satchel/store/sqlsandbox"
 )
-
-// examineTime bounds how long the header and the schema of a file are read,
-// also on a machine that is very busy.
-const examineTime = 20 * time.Second
-
-// examineBounds are limits, in addition to doorBounds, for reading a schema that may be
-// anyone's. What Satchel makes stays far below them.
-var examineBounds = []struct{ name, value int32 }{
-	{lib.SQLITE_LIMIT_LENGTH, maxQuery},
-	{lib.SQLITE_LIMIT_EXPR_DEPTH, 50},
-	{lib.SQLITE_LIMIT_COMPOUND_SELECT, 20},
-}
 
 // examine reads the header and the schema of a file that may be anyone's and
 // refuses all but those of an agent's file as this program makes it, before
@@ -36,45 +23,11 @@ func examine(ctx context.Context, path, name string) error {
 	if isShort(path) {
 		return damaged(errShort)
 	}
-	c, err := openExamined(ctx, name)
-	if err != nil {
-		return refused(err)
-	}
-	defer c.close()
-	ctx, cancel := context.WithTimeout(ctx, examineTime)
-	defer cancel()
-	c.ctx, c.memory, c.temp = ctx, doorDefaults.memory, doorDefaults.temp
-	counted.Add(1)
-	defer counted.Add(-1)
-	defer func() { c.ctx = nil }()
-	return c.examine()
-}
-
-func openExamined(ctx context.Context, name string) (*doorConn, error) {
-	if err := errors.Join(ctx.Err(), errMemory, registerDoorVFS()); err != nil {
-		return nil, err
-	}
-	c := &doorConn{tls: libc.NewTLS()}
-	err := c.connect(name, lib.SQLITE_OPEN_READWRITE|lib.SQLITE_OPEN_URI)
-	if err == nil {
-		err = c.setUp([]string{"query_only(1)"}) // others would read the schema before its bounds are set
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open a file to examine it: %w", err), c.close())
-	}
-	for _, b := range examineBounds {
-		lib.Xsqlite3_limit(c.tls, c.db, b.name, b.value)
-	}
-	return c, nil
-}
-
-// examine reports why the file is refused, or nil.
-func (c *doorConn) examine() error {
-	err := c.compare()
+	err := sqlsandbox.Inspect(ctx, name, compare)
 	switch {
 	case err == nil:
 		return nil
-	case c.ctx.Err() != nil, c.starved, errors.Is(err, errForeign):
+	case errors.Is(err, sqlsandbox.ErrLimit), errors.Is(err, errForeign):
 		return foreign(err)
 	}
 	if code := sqliteCode(err) & 0xff; code == lib.SQLITE_TOOBIG || code == lib.SQLITE_ERROR {
@@ -84,10 +37,10 @@ func (c *doorConn) examine() error {
 }
 
 // compare compares the header before SQLite has to read the schema for more.
-func (c *doorConn) compare() error {
+func compare(c *sqlsandbox.Conn) error {
 	var header [3]int64
 	for i, name := range []string{"application_id", "user_version", "page_size"} {
-		n, err := c.pragma(name)
+		n, err := pragma(c, name)
 		if err != nil {
 			return err
 		}
@@ -102,10 +55,10 @@ func (c *doorConn) compare() error {
 	case header[2] != pageSize:
 		return fmt.Errorf("%w: pages of %d bytes", errForeign, header[2])
 	}
-	if encoding, err := c.pragma("encoding"); err != nil || encoding != "UTF-8" {
+	if encoding, err := pragma(c, "encoding"); err != nil || encoding != "UTF-8" {
 		return cmp.Or(err, fmt.Errorf("%w: texts in %v", errForeign, encoding))
 	}
-	rows, err := c.own(schemaRows)
+	rows, err := c.Trusted(schemaRows)
 	if err != nil {
 		return err
 	}
@@ -116,8 +69,8 @@ func (c *doorConn) compare() error {
 const pageSize = 4096
 
 // pragma returns what a PRAGMA answers.
-func (c *doorConn) pragma(name string) (any, error) {
-	rows, err := c.own("PRAGMA " + name)
+func pragma(c *sqlsandbox.Conn, name string) (any, error) {
+	rows, err := c.Trusted("PRAGMA " + name)
 	if err != nil || len(rows) == 0 || len(rows[0]) == 0 {
 		return nil, err
 	}

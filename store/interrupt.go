@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -11,6 +10,8 @@ import (
 
 	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
+
+	"satchel/store/sqlsandbox"
 )
 
 // The driver interrupts a statement when its context ends, which costs a
@@ -30,19 +31,20 @@ var (
 // mainName and numberName are C strings that are never freed.
 var mainName, numberName uintptr
 
+// errHandles says why handles cannot be noted.
+var errHandles = noteHandles()
+
 // noteHandles has SQLite call noteHandle for every connection that opens.
-func noteHandles(tls *libc.TLS) (err error) {
+func noteHandles() (err error) {
+	tls := libc.NewTLS()
+	defer tls.Close()
 	if mainName, err = libc.CString("main"); err != nil {
 		return err
 	}
 	if numberName, err = libc.CString(numberParameter); err != nil {
 		return err
 	}
-	type initFunc = func(*libc.TLS, uintptr, uintptr, uintptr) int32
-	if rc := lib.Xsqlite3_auto_extension(tls, pointerTo[initFunc](noteHandle)); rc != lib.SQLITE_OK {
-		return fmt.Errorf("note handles: SQLite code %d", rc)
-	}
-	return nil
+	return sqlsandbox.RegisterExtension(tls, noteHandle)
 }
 
 func noteHandle(tls *libc.TLS, db, _, _ uintptr) int32 {

@@ -63,7 +63,7 @@ func (f *Folder) loadKeys() error {
 	f.apiKeys.mu.Lock()
 	defer f.apiKeys.mu.Unlock()
 	f.apiKeys.byHash, f.apiKeys.read, f.apiKeys.stamp = byHash, true, stamp
-	f.apiKeys.made = f.apiKeys.made || got.made // taking the file away must not open the doors
+	f.apiKeys.made = f.apiKeys.made || got.made // taking the file away must not turn access control off
 	return nil
 }
 
@@ -86,9 +86,9 @@ func (f *Folder) reloadKeys() {
 	}
 }
 
-// KeyMade tells whether an API key was ever made: access is closed from then
-// on. While the keys cannot be read, one counts as made, lest a damaged file
-// open the doors.
+// KeyMade reports whether an API key was ever made: access control is on from
+// then. While the keys cannot be read, one counts as made, lest a damaged file
+// turn access control off.
 func (f *Folder) KeyMade() bool {
 	f.apiKeys.mu.RLock()
 	defer f.apiKeys.mu.RUnlock()

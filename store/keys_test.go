@@ -63,7 +63,7 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !f.KeyMade() {
-		t.Error("revoking the last key opened the doors")
+		t.Error("revoking the last key turned access control off")
 	}
 	closeFolder(t, f)
 	f = openAt(t, f.Path())
@@ -254,8 +254,8 @@ func TestReloadingKeysIsNoUse(t *testing.T) {
 	}
 }
 
-// A damaged file of keys must not open the doors, nor stop the server.
-func TestDamagedDefaultAgentKeepsTheDoorsClosed(t *testing.T) {
+// A damaged file of keys must not turn access control off, nor stop the server.
+func TestDamagedDefaultAgentKeepsAccessControl(t *testing.T) {
 	t.Parallel()
 	for _, cut := range []int64{0, 100, 5000} {
 		f := openFolder(t)
@@ -280,8 +280,8 @@ func TestDamagedDefaultAgentKeepsTheDoorsClosed(t *testing.T) {
 	}
 }
 
-// When the default agent's file is taken away a new one is made, and the
-// doors stay closed for as long as the server runs.
+// When the default agent's file is taken away a new one is made, and
+// access control stays on for as long as the server runs.
 func TestTakingTheKeysAwayOpensNothing(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
@@ -295,7 +295,7 @@ func TestTakingTheKeysAwayOpensNothing(t *testing.T) {
 		t.Errorf("default agent: %v, key %v", f.Default().Problem(), f.Key(agent.HashKey(secret)))
 	}
 	if !f.KeyMade() {
-		t.Error("the doors opened")
+		t.Error("access control was turned off")
 	}
 	keys, err := f.Keys(t.Context())
 	if err != nil || len(keys) != 0 || slices.Contains(keys, nil) {

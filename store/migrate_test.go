@@ -330,7 +330,7 @@ func TestMigrationFails(t *testing.T) {
 	withFuture(t, broken)
 	f = openAt(t, f.Path(), fixtureKey)
 	if byName(t, f, "agent-fixture").Problem() == nil || !f.KeyMade() {
-		t.Errorf("refused: %v, doors closed: %v", byName(t, f, "agent-fixture").Problem(), f.KeyMade())
+		t.Errorf("refused: %v, access control: %v", byName(t, f, "agent-fixture").Problem(), f.KeyMade())
 	}
 	closeFolder(t, f)
 	if got := valueIn[string](t, path, "SELECT group_concat(name) FROM pragma_table_info('future')"); got != "a" {

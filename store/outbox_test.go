@@ -58,8 +58,8 @@ func TestEventsHoldTheirRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	message := say(t, db, conversation.ID, agent.MessageUser, "hello \"you\"")
-	askDoor(t, db, "INSERT INTO messages(conversation_id, role, content) VALUES (?, 'assistant', 'by SQL'), (?, 'system', 'not told')", conversation.ID, conversation.ID)
-	askDoor(t, db, "INSERT INTO conversations(id) VALUES ('conversation-sql')")
+	askSQL(t, db, "INSERT INTO messages(conversation_id, role, content) VALUES (?, 'assistant', 'by SQL'), (?, 'system', 'not told')", conversation.ID, conversation.ID)
+	askSQL(t, db, "INSERT INTO conversations(id) VALUES ('conversation-sql')")
 	events := eventsAfter(t, db, 0)
 	want := []string{"contact.created", "conversation.created", "message.received", "message.sent", "conversation.created"}
 	if got := types(events); !slices.Equal(got, want) {
@@ -98,7 +98,7 @@ func TestGatewayEvents(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	do(t, db, "INSERT INTO gateways(id, type, name) VALUES ('gateway-1', 'webhook', 'Shop')")
 	for _, status := range []string{"active", "active", "inactive", "error", "active"} {
-		askDoor(t, db, "UPDATE gateways SET status = ? WHERE id = 'gateway-1'", status)
+		askSQL(t, db, "UPDATE gateways SET status = ? WHERE id = 'gateway-1'", status)
 	}
 	if got := types(eventsAfter(t, db, 0)); !slices.Equal(got, []string{"gateway.active", "gateway.error", "gateway.active"}) {
 		t.Errorf("events %v", got)
@@ -274,12 +274,12 @@ func TestOutboxTells(t *testing.T) {
 		}
 	})
 	createContact(t, db, named("x"))
-	askDoor(t, db, "INSERT INTO contacts(name) VALUES ('y')")
+	askSQL(t, db, "INSERT INTO contacts(name) VALUES ('y')")
 	if len(told) != 2 || told[0] != db || told[1] != db {
 		t.Fatalf("told %d times", len(told))
 	}
 	do(t, db, "UPDATE _agent SET settings_at = settings_at")
-	askDoor(t, db, "SELECT 1")
+	askSQL(t, db, "SELECT 1")
 	if _, err := db.closeIdle(); err != nil {
 		t.Fatal(err)
 	}

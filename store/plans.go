@@ -71,7 +71,7 @@ func (tx *Tx) pauseBroken(s *agent.Schedule, why error) error {
 	return tx.log(agent.LevelError, "schedule", "a schedule cannot be planned and was paused", map[string]any{"schedule_id": s.ID, "error": reason})
 }
 
-// planChanges plans what a statement of the SQL door changed, in the same turn
+// planChanges plans what a statement of the SQL sandbox changed, in the same turn
 // of the writer. The statement stands, so a failure is made good when the
 // schedules are looked at next, which the statement announces.
 func (db *DB) planChanges(ctx context.Context, c *conn) {

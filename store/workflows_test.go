@@ -113,7 +113,7 @@ func ears(t testing.TB, db *DB, event string) string {
 	return strings.Join(names, " ")
 }
 
-// TestWorkflowsBySQL has workflows written through the SQL door: versions and
+// TestWorkflowsBySQL has workflows written through the SQL sandbox: versions and
 // triggers follow.
 func TestWorkflowsBySQL(t *testing.T) {
 	t.Parallel()

@@ -106,7 +106,7 @@ func (c Columns) Item(row []any) Item {
 	return item
 }
 
-// cell is a value of the SQL door as text.
+// cell is a value of the SQL sandbox as text.
 func cell(value any) string {
 	switch v := value.(type) {
 	case nil:

@@ -1,6 +1,7 @@
-package store
+package sqlsandbox
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"unsafe"
@@ -36,7 +37,7 @@ var defaultMemory struct {
 // looked up for a count.
 var counted atomic.Int32
 
-// errMemory tells why the allocator could not be put in place. That has to
+// errMemory says why the allocator could not be put in place. That has to
 // happen before any connection opens, and with SQLite shut down, since the
 // start of package vec has woken it; hence a variable's initialization.
 var errMemory = countMemory()
@@ -73,15 +74,32 @@ func countMemory() error {
 		return fmt.Errorf("set SQLite's allocator: code %d", rc)
 	}
 	// The shutdown has forgotten what package vec registered.
-	type initFunc = func(*libc.TLS, uintptr, uintptr, uintptr) int32
-	if rc := lib.Xsqlite3_auto_extension(tls, pointerTo[initFunc](vec.Xsqlite3_vec_init)); rc != lib.SQLITE_OK {
-		return fmt.Errorf("register sqlite-vec: code %d", rc)
+	return RegisterExtension(tls, vec.Xsqlite3_vec_init)
+}
+
+// RegisterExtension has SQLite call init, which is declared at the top level,
+// for each connection of the process that opens, with its handle. See
+// https://www.sqlite.org/c3ref/auto_extension.html.
+func RegisterExtension(tls *libc.TLS, init func(tls *libc.TLS, db, message, api uintptr) int32) error {
+	if rc := lib.Xsqlite3_auto_extension(tls, pointerTo(init)); rc != lib.SQLITE_OK {
+		return fmt.Errorf("register an extension: SQLite code %d", rc)
 	}
-	return noteHandles(tls)
+	return nil
+}
+
+// limit bounds what the connection's statements may use until unlimit.
+func (c *Conn) limit(ctx context.Context, limits Limits) {
+	c.ctx, c.memory, c.starved, c.temp = ctx, limits.Memory, false, limits.Temp
+	counted.Add(1)
+}
+
+func (c *Conn) unlimit() {
+	counted.Add(-1)
+	c.ctx = nil
 }
 
 // countedConn is the connection whose client's statement allocates, or nil.
-func countedConn(tls *libc.TLS) *doorConn {
+func countedConn(tls *libc.TLS) *Conn {
 	if counted.Load() == 0 {
 		return nil
 	}
@@ -91,8 +109,8 @@ func countedConn(tls *libc.TLS) *doorConn {
 	return nil
 }
 
-// take counts n more bytes and tells whether they may be had.
-func (c *doorConn) take(n int32) bool {
+// take counts n more bytes and reports whether they may be had.
+func (c *Conn) take(n int32) bool {
 	if c.memory < int64(n) {
 		c.starved = true
 		return false

@@ -1,4 +1,4 @@
-package store
+package sqlsandbox
 
 import (
 	"encoding/binary"
@@ -10,13 +10,13 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// doorVFS names the file system of the door's connections: SQLite's default
+// vfsName names the file system of the sandbox's connections: SQLite's default
 // one, except that what a statement reads and writes in temporary files ends
 // with its time and is bounded. Without that, one ORDER BY over a few
 // gigabytes of generated text fills the disk and merges for minutes, since
 // SQLite looks at the clock between two steps of its program only.
 // See https://www.sqlite.org/c3ref/vfs.html.
-const doorVFS = "satchel-door"
+const vfsName = "satchel-sandbox"
 
 // temporaryFile are the flags that tell a temporary file when it is opened.
 const temporaryFile = lib.SQLITE_OPEN_TEMP_DB | lib.SQLITE_OPEN_TRANSIENT_DB |
@@ -37,11 +37,11 @@ var (
 	classOf   sync.Map // uintptr -> fileClass
 )
 
-// registerDoorVFS makes the file system known to SQLite.
-var registerDoorVFS = sync.OnceValue(func() error {
+// registerVFS makes the file system known to SQLite.
+var registerVFS = sync.OnceValue(func() error {
 	tls := libc.NewTLS()
 	defer tls.Close()
-	name, err := libc.CString(doorVFS) // SQLite keeps it
+	name, err := libc.CString(vfsName) // SQLite keeps it
 	if err != nil {
 		return err
 	}
@@ -56,16 +56,16 @@ var registerDoorVFS = sync.OnceValue(func() error {
 	}
 	defaultOpen = funcAt[openFunc](base + unsafe.Offsetof(layout.FxOpen))
 	poke(vfs+unsafe.Offsetof(layout.FzName), name)
-	poke(vfs+unsafe.Offsetof(layout.FxOpen), pointerTo[openFunc](openDoorFile))
+	poke(vfs+unsafe.Offsetof(layout.FxOpen), pointerTo[openFunc](openTemporary))
 	if rc := lib.Xsqlite3_vfs_register(tls, vfs, 0); rc != lib.SQLITE_OK {
 		return fmt.Errorf("register a file system: SQLite code %d", rc)
 	}
 	return nil
 })
 
-// openDoorFile opens a file and, when it is a temporary one, puts our methods
+// openTemporary opens a file and, when it is a temporary one, puts our methods
 // in front of its own.
-func openDoorFile(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32 {
+func openTemporary(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32 {
 	rc := defaultOpen(tls, vfs, name, file, flags, outFlags)
 	if rc != lib.SQLITE_OK || flags&temporaryFile == 0 {
 		return rc
@@ -128,7 +128,7 @@ func classAt(file uintptr) fileClass {
 	return c.(fileClass)
 }
 
-// The four functions below are all that the door does with C memory by hand.
+// The four functions below are all that the sandbox does with C memory by hand.
 
 // peek reads the pointer at address p.
 func peek(p uintptr) uintptr {

@@ -1,4 +1,4 @@
-package store
+package sqlsandbox
 
 import (
 	"errors"
@@ -45,7 +45,7 @@ func CheckSpans(query string, spans []Span) error {
 	if err != nil {
 		return err
 	}
-	s, err := parseStatement(b.text(false))
+	s, err := parse(b.text(false))
 	var refused *agent.Error
 	switch {
 	case agent.ErrorCode(err) == agent.CodeForbiddenOperation:

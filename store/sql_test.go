@@ -11,19 +11,20 @@ import (
 	"testing"
 
 	"satchel/agent"
+	"satchel/store/sqlsandbox"
 )
 
-// doorSecret stands in every closed table of a test's agent.
-const doorSecret = "zq-hidden-value"
+// hiddenText stands in every closed table of a test's agent.
+const hiddenText = "zq-hidden-value"
 
 var (
-	doorAdmin  = Access{Write: true}
-	doorViewer = Access{}
+	sqlAdmin  = Access{Write: true}
+	sqlViewer = Access{}
 )
 
-// openForDoor opens an agent with something in its closed tables, two
+// openForSQL opens an agent with something in its closed tables, two
 // contacts, a conversation of two messages, and a source with a file.
-func openForDoor(t testing.TB) *DB {
+func openForSQL(t testing.TB) *DB {
 	t.Helper()
 	folder, err := Open(Options{Path: t.TempDir(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
@@ -48,7 +49,7 @@ func openForDoor(t testing.TB) *DB {
 		INSERT INTO contacts(id, name, metadata) VALUES ('contact-2', 'Blaise', '{"plan":"pro","seats":3}');
 		INSERT INTO conversations(id, contact_id) VALUES ('conversation-1', 'contact-1');
 		INSERT INTO messages(conversation_id, role, content) VALUES ('conversation-1', 'user', 'hello'), ('conversation-1', 'assistant', 'good day');
-	`, "SECRET", doorSecret)
+	`, "SECRET", hiddenText)
 	script = strings.ReplaceAll(script, "TIME", "2026-01-02T03:04:05.000Z")
 	if _, err := Write(t.Context(), db, func(tx *Tx) (any, error) { return nil, tx.script(script) }); err != nil {
 		t.Fatal(err)
@@ -56,8 +57,8 @@ func openForDoor(t testing.TB) *DB {
 	return db
 }
 
-// doorJSON is the answer's columns and rows as a client sees them.
-func doorJSON(t testing.TB, r Result) string {
+// answerJSON is the answer's columns and rows as a client sees them.
+func answerJSON(t testing.TB, r Result) string {
 	t.Helper()
 	b, err := json.Marshal([]any{r.Columns, r.Rows})
 	if err != nil {
@@ -66,17 +67,17 @@ func doorJSON(t testing.TB, r Result) string {
 	return string(b)
 }
 
-// askDoor runs a statement that must succeed.
-func askDoor(t testing.TB, db *DB, query string, params ...any) Result {
+// askSQL runs a statement that must succeed.
+func askSQL(t testing.TB, db *DB, query string, params ...any) Result {
 	t.Helper()
-	r, err := db.SQL(t.Context(), query, Params{List: params}, doorAdmin)
+	r, err := db.SQL(t.Context(), query, Params{List: params}, sqlAdmin)
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 	return r
 }
 
-// value is what the program itself reads, past the door.
+// valueOf is what the program itself reads, past the sandbox.
 func valueOf(t testing.TB, db *DB, query string) (value string) {
 	t.Helper()
 	_, err := Read(t.Context(), db, func(tx *Tx) (any, error) { return nil, tx.value(&value, query) })
@@ -86,8 +87,8 @@ func valueOf(t testing.TB, db *DB, query string) (value string) {
 	return value
 }
 
-func TestDoorReads(t *testing.T) {
-	db := openForDoor(t)
+func TestSQLReads(t *testing.T) {
+	db := openForSQL(t)
 	for query, want := range map[string]string{
 		"SELECT 1":              `[["1"],[[1]]]`,
 		"select 'a', NULL, 1.5": `[["'a'","NULL","1.5"],[["a",null,1.5]]]`,
@@ -132,13 +133,13 @@ func TestDoorReads(t *testing.T) {
 		"SELECT max(length(content)) AS m FROM messages WHERE created_at > datetime('now', '-1 day')":                                     `[["m"],[[8]]]`,
 		"SELECT sum(n) s FROM (SELECT count(*) n FROM contacts UNION ALL SELECT count(*) FROM messages UNION SELECT 100 EXCEPT SELECT 5)": `[["s"],[[102]]]`,
 	} {
-		for _, access := range []Access{doorAdmin, doorViewer} {
+		for _, access := range []Access{sqlAdmin, sqlViewer} {
 			r, err := db.SQL(t.Context(), query, Params{}, access)
 			if err != nil {
 				t.Errorf("%s: %v", query, err)
 				continue
 			}
-			if got := doorJSON(t, r); got != want {
+			if got := answerJSON(t, r); got != want {
 				t.Errorf("%s\n got %s\nwant %s", query, got, want)
 			}
 			if r.RowCount != len(r.Rows) || r.Truncated || r.Changes != 0 || r.LastInsertID != nil || r.Rows == nil || r.Columns == nil {
@@ -148,9 +149,9 @@ func TestDoorReads(t *testing.T) {
 	}
 }
 
-func TestDoorExplains(t *testing.T) {
-	db := openForDoor(t)
-	for _, access := range []Access{doorAdmin, doorViewer} {
+func TestSQLExplains(t *testing.T) {
+	db := openForSQL(t)
+	for _, access := range []Access{sqlAdmin, sqlViewer} {
 		r, err := db.SQL(t.Context(), "EXPLAIN QUERY PLAN DELETE FROM contacts WHERE id = 'x'", Params{}, access)
 		if err != nil || len(r.Rows) == 0 || r.Rows[0][3] != "SEARCH contacts USING INDEX sqlite_autoindex_contacts_1 (id=?)" {
 			t.Errorf("query plan: %v, %v", r.Rows, err)
@@ -165,8 +166,8 @@ func TestDoorExplains(t *testing.T) {
 	}
 }
 
-func TestDoorRefusesWithoutTheRight(t *testing.T) {
-	db := openForDoor(t)
+func TestSQLRefusesWithoutTheRight(t *testing.T) {
+	db := openForSQL(t)
 	for query, want := range map[string]agent.Code{
 		"INSERT INTO contacts(name) VALUES ('x')":               agent.CodeForbidden,
 		"WITH x AS (SELECT 1) DELETE FROM contacts":             agent.CodeForbidden,
@@ -179,7 +180,7 @@ func TestDoorRefusesWithoutTheRight(t *testing.T) {
 		"WITH x AS (SELECT 1) VALUES (1)":                       agent.CodeForbiddenOperation,
 		"SELECT * FROM contacts WHERE id = (SELECT 1 FROM nope": agent.CodeInvalidQuery,
 	} {
-		if _, err := db.SQL(t.Context(), query, Params{}, doorViewer); agent.ErrorCode(err) != want {
+		if _, err := db.SQL(t.Context(), query, Params{}, sqlViewer); agent.ErrorCode(err) != want {
 			t.Errorf("%s: %v, want %s", query, err, want)
 		}
 	}
@@ -188,8 +189,8 @@ func TestDoorRefusesWithoutTheRight(t *testing.T) {
 	}
 }
 
-func TestDoorSaysWhatIsWrong(t *testing.T) {
-	db := openForDoor(t)
+func TestSQLSaysWhatIsWrong(t *testing.T) {
+	db := openForSQL(t)
 	for query, want := range map[string]string{
 		"":                                   "query holds no statement",
 		" -- nothing\n/* at all":             "query holds no statement",
@@ -221,20 +222,20 @@ func TestDoorSaysWhatIsWrong(t *testing.T) {
 		"INSERT INTO messages(id, conversation_id, role, content) VALUES ('a', 'b', 'c', '')": "datatype mismatch",
 		"SELECT " + strings.Repeat("1,", 200) + "1":                                           "too many columns in result set",
 	} {
-		_, err := db.SQL(t.Context(), query, Params{}, doorAdmin)
+		_, err := db.SQL(t.Context(), query, Params{}, sqlAdmin)
 		var e *agent.Error
 		if !errors.As(err, &e) || e.Code != agent.CodeInvalidQuery || e.Message != want {
 			t.Errorf("%.60q: %v, want %s", query, err, want)
 		}
 	}
-	_, err := db.SQL(t.Context(), "SELECT 'ä', wrong FROM contacts", Params{}, doorAdmin)
+	_, err := db.SQL(t.Context(), "SELECT 'ä', wrong FROM contacts", Params{}, sqlAdmin)
 	if e := new(agent.Error); !errors.As(err, &e) || e.Details["offset"] != 12 {
 		t.Errorf("place of the mistake: %v", err)
 	}
 }
 
-func TestDoorParams(t *testing.T) {
-	db := openForDoor(t)
+func TestSQLParams(t *testing.T) {
+	db := openForSQL(t)
 	for _, c := range []struct{ query, params, want string }{
 		{"SELECT ?, ?, ?, ?, ?", `[1, "a", null, true, false]`, `[1,"a",null,1,0]`},
 		{"SELECT typeof(?), typeof(?), typeof(?)", `[1.0, 9007199254740993, 1e2]`, `["real","integer","real"]`},
@@ -253,7 +254,7 @@ func TestDoorParams(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.params), &p); err != nil {
 			t.Fatal(err)
 		}
-		r, err := db.SQL(t.Context(), c.query, p, doorAdmin)
+		r, err := db.SQL(t.Context(), c.query, p, sqlAdmin)
 		if err != nil {
 			if c.want != "" {
 				t.Errorf("%s %s: %v", c.query, c.params, err)
@@ -264,14 +265,14 @@ func TestDoorParams(t *testing.T) {
 			t.Errorf("%s %s: got %s, want %s", c.query, c.params, b, c.want)
 		}
 	}
-	r, err := db.SQL(t.Context(), "SELECT ?, typeof(?), typeof(?), typeof(?)", Params{List: []any{int64(1) << 60, 2.0, 2.5, 3}}, doorAdmin)
+	r, err := db.SQL(t.Context(), "SELECT ?, typeof(?), typeof(?), typeof(?)", Params{List: []any{int64(1) << 60, 2.0, 2.5, 3}}, sqlAdmin)
 	if err != nil || fmt.Sprint(r.Rows[0]) != "[1152921504606846976 integer real integer]" {
 		t.Errorf("values from Go: %v, %v", r.Rows, err)
 	}
 }
 
-func TestDoorRefusesParams(t *testing.T) {
-	db := openForDoor(t)
+func TestSQLRefusesParams(t *testing.T) {
+	db := openForSQL(t)
 	for _, c := range []struct{ query, params, want string }{
 		{"SELECT ?", `[]`, "the statement takes 1 parameters and params holds 0"},
 		{"SELECT ?", `null`, "the statement takes 1 parameters and params holds 0"},
@@ -291,7 +292,7 @@ func TestDoorRefusesParams(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.params), &p); err != nil {
 			t.Fatal(err)
 		}
-		_, err := db.SQL(t.Context(), c.query, p, doorAdmin)
+		_, err := db.SQL(t.Context(), c.query, p, sqlAdmin)
 		var e *agent.Error
 		if !errors.As(err, &e) || e.Code != agent.CodeInvalidQuery || e.Message != c.want {
 			t.Errorf("%s %s: %v, want %s", c.query, c.params, err, c.want)
@@ -313,25 +314,25 @@ func TestDoorRefusesParams(t *testing.T) {
 	}
 }
 
-func TestDoorTruncates(t *testing.T) {
-	db := openForDoor(t)
+func TestSQLTruncates(t *testing.T) {
+	db := openForSQL(t)
 	const count = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c LIMIT ?) SELECT n FROM c"
 	for n, want := range map[int]int{999: 999, 1000: 1000, 1001: 1000} {
-		if r := askDoor(t, db, count, n); r.RowCount != want || len(r.Rows) != want || r.Truncated != (n > want) {
+		if r := askSQL(t, db, count, n); r.RowCount != want || len(r.Rows) != want || r.Truncated != (n > want) {
 			t.Errorf("%d rows: got %d, truncated %v", n, r.RowCount, r.Truncated)
 		}
 	}
-	r := askDoor(t, db, "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c LIMIT 40) SELECT n, hex(zeroblob(500000)) FROM c")
+	r := askSQL(t, db, "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c LIMIT 40) SELECT n, hex(zeroblob(500000)) FROM c")
 	if b, _ := json.Marshal(r); !r.Truncated || len(r.Rows) != 16 || len(b) > 16<<20 {
 		t.Errorf("large rows: %d rows, truncated %v, %d bytes", len(r.Rows), r.Truncated, len(b))
 	}
-	limits := doorDefaults
-	limits.bytes = 100
-	r, err := db.sql(t.Context(), "SELECT hex(zeroblob(200))", Params{}, doorViewer, limits)
+	limits := sqlsandbox.DefaultLimits
+	limits.Bytes = 100
+	r, err := db.sql(t.Context(), "SELECT hex(zeroblob(200))", Params{}, sqlViewer, limits)
 	if err != nil || !r.Truncated || len(r.Rows) != 0 {
 		t.Errorf("one row too large: %+v, %v", r, err)
 	}
-	r = askDoor(t, db, "INSERT INTO contacts(name) WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c LIMIT 1500) SELECT n FROM c RETURNING name")
+	r = askSQL(t, db, "INSERT INTO contacts(name) WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c LIMIT 1500) SELECT n FROM c RETURNING name")
 	if !r.Truncated || r.RowCount != 1000 || r.Changes != 1500 {
 		t.Errorf("insert returning: %d rows, %d changes, truncated %v", r.RowCount, r.Changes, r.Truncated)
 	}
@@ -340,19 +341,8 @@ func TestDoorTruncates(t *testing.T) {
 	}
 }
 
-// TestDoorAnswerSize: the size that is counted is what JSON really takes.
-func TestDoorAnswerSize(t *testing.T) {
-	for _, v := range []any{nil, int64(-1 << 60), int64(7), 1.5, 1e300, "", "plain", "\"\\\n\r\t\b\f\x00\x1f<>&é\u2028", []byte("abc"), "bad\xffutf8", strings.Repeat("<", 100)} {
-		shown, n := jsonValue(v)
-		b, err := json.Marshal(shown)
-		if err != nil || len(b)+1 > n || n > len(b)+30 {
-			t.Errorf("%q: counted %d bytes, JSON has %d, %v", v, n, len(b)+1, err)
-		}
-	}
-}
-
-func TestDoorSchema(t *testing.T) {
-	db := openForDoor(t)
+func TestSQLSchema(t *testing.T) {
+	db := openForSQL(t)
 	tables, err := db.Schema(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -363,7 +353,7 @@ func TestDoorSchema(t *testing.T) {
 		if len(table.Columns) == 0 {
 			t.Errorf("%s has no columns", table.Name)
 		}
-		r := askDoor(t, db, "SELECT * FROM "+table.Name+" LIMIT 0")
+		r := askSQL(t, db, "SELECT * FROM "+table.Name+" LIMIT 0")
 		var columns []string
 		for _, c := range table.Columns {
 			columns = append(columns, c.Name)
@@ -372,7 +362,7 @@ func TestDoorSchema(t *testing.T) {
 			t.Errorf("%s: schema says %v, SELECT %v", table.Name, columns, r.Columns)
 		}
 	}
-	if !slices.IsSorted(names) || !slices.Contains(names, "contacts") || slices.ContainsFunc(names, isHidden) {
+	if !slices.IsSorted(names) || !slices.Contains(names, "contacts") || slices.ContainsFunc(names, func(name string) bool { return name[0] == '_' }) {
 		t.Errorf("tables: %v", names)
 	}
 	i := slices.Index(names, "executions")

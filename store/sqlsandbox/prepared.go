@@ -1,4 +1,4 @@
-package store
+package sqlsandbox
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// doorStmt is a prepared statement of a doorConn.
-type doorStmt struct {
-	c       *doorConn
+// prepared is a prepared statement of a Conn.
+type prepared struct {
+	c       *Conn
 	p       uintptr
 	columns int
 }
@@ -18,7 +18,7 @@ type doorStmt struct {
 const moreStatements = "query holds more than one statement"
 
 // prepare compiles one statement, which text must hold and nothing behind it.
-func (c *doorConn) prepare(text string) (*doorStmt, error) {
+func (c *Conn) prepare(text string) (*prepared, error) {
 	p, err := libc.CString(text)
 	if err != nil {
 		return nil, err
@@ -29,23 +29,23 @@ func (c *doorConn) prepare(text string) (*doorStmt, error) {
 	if rc != lib.SQLITE_OK {
 		return nil, c.fail(rc)
 	}
-	s := &doorStmt{c: c, p: peek(c.out)}
+	s := &prepared{c: c, p: peek(c.out)}
 	if rest := int(peek(tail) - p); s.p == 0 || strings.TrimSpace(text[rest:]) != "" {
 		s.finalize()
-		return nil, &doorError{code: lib.SQLITE_ERROR, text: moreStatements, offset: rest}
+		return nil, &sqliteError{code: lib.SQLITE_ERROR, text: moreStatements, offset: rest}
 	}
 	s.columns = int(lib.Xsqlite3_column_count(c.tls, s.p))
 	return s, nil
 }
 
 // finalize ends the statement; it may be called twice.
-func (s *doorStmt) finalize() {
+func (s *prepared) finalize() {
 	lib.Xsqlite3_finalize(s.c.tls, s.p) // returns the error of the last step again
 	s.p = 0
 }
 
-// step moves to the next row and tells whether there is one.
-func (s *doorStmt) step() (bool, error) {
+// step moves to the next row and reports whether there is one.
+func (s *prepared) step() (bool, error) {
 	switch rc := lib.Xsqlite3_step(s.c.tls, s.p); rc {
 	case lib.SQLITE_ROW:
 		return true, nil
@@ -57,7 +57,7 @@ func (s *doorStmt) step() (bool, error) {
 }
 
 // bind sets parameter i, counted from 1, to nil, an int64, float64 or string.
-func (s *doorStmt) bind(i int, value any) error {
+func (s *prepared) bind(i int, value any) error {
 	tls, n := s.c.tls, int32(i)
 	var rc int32
 	switch v := value.(type) {
@@ -86,7 +86,7 @@ func (s *doorStmt) bind(i int, value any) error {
 
 // params returns the names of the statement's parameters with their sign, ""
 // for a plain ?.
-func (s *doorStmt) params() []string {
+func (s *prepared) params() []string {
 	names := make([]string, lib.Xsqlite3_bind_parameter_count(s.c.tls, s.p))
 	for i := range names {
 		names[i] = libc.GoString(lib.Xsqlite3_bind_parameter_name(s.c.tls, s.p, int32(i+1)))
@@ -95,7 +95,7 @@ func (s *doorStmt) params() []string {
 }
 
 // names returns the names of the result's columns.
-func (s *doorStmt) names() []string {
+func (s *prepared) names() []string {
 	names := make([]string, s.columns)
 	for i := range names {
 		names[i] = libc.GoString(lib.Xsqlite3_column_name(s.c.tls, s.p, int32(i)))
@@ -104,7 +104,7 @@ func (s *doorStmt) names() []string {
 }
 
 // size is the length in bytes of the text or blob in column i of the row.
-func (s *doorStmt) size(i int) int {
+func (s *prepared) size(i int) int {
 	switch lib.Xsqlite3_column_type(s.c.tls, s.p, int32(i)) {
 	case lib.SQLITE_TEXT, lib.SQLITE_BLOB:
 		return int(lib.Xsqlite3_column_bytes(s.c.tls, s.p, int32(i)))
@@ -113,7 +113,7 @@ func (s *doorStmt) size(i int) int {
 }
 
 // value returns column i of the row as nil, int64, float64, string or []byte.
-func (s *doorStmt) value(i int) any {
+func (s *prepared) value(i int) any {
 	tls, n := s.c.tls, int32(i)
 	switch lib.Xsqlite3_column_type(tls, s.p, n) {
 	case lib.SQLITE_INTEGER:

@@ -1,4 +1,4 @@
-package store
+package sqlsandbox
 
 import (
 	"strings"
@@ -11,18 +11,21 @@ import (
 // memory for each byte of a query made of nothing but short terms.
 const maxQuery = 200_000
 
-// statement is the one statement of a query. Its words serve to set limits and
-// to answer with a fitting error; what it may touch its guard decides.
-type statement struct {
+// Statement is the one statement of a query, with its parameters. Its words
+// serve to set limits and to answer with a fitting error; what it may touch is
+// decided as SQLite compiles it.
+type Statement struct {
+	Kind string // SELECT, INSERT, UPDATE, DELETE, PRAGMA or EXPLAIN
+
 	text   string          // without comments and semicolons around it
 	before int             // characters of the query in front of text
-	kind   string          // SELECT, INSERT, UPDATE, DELETE, PRAGMA or EXPLAIN
 	spelt  map[string]bool // everything in it that could be a name, in lower case
 	weight weight
+	args   arguments
 }
 
-// writes tells whether the statement is one that changes data.
-func (s *statement) writes() bool { return isChange(s.kind) }
+// Writes reports whether the statement is one that changes data.
+func (s *Statement) Writes() bool { return isChange(s.Kind) }
 
 func isChange(kind string) bool { return kind == "INSERT" || kind == "UPDATE" || kind == "DELETE" }
 
@@ -43,9 +46,20 @@ func badQuery(format string, args ...any) *agent.Error {
 	return agent.Errorf(agent.CodeInvalidQuery, format, args...)
 }
 
-// parseStatement finds the one statement of a query and its kind. An error is
-// INVALID_QUERY, or FORBIDDEN_OPERATION for a kind that is refused.
-func parseStatement(query string) (*statement, error) {
+// Parse finds the one statement of a query and its kind, and checks the
+// parameters. An error is INVALID_QUERY, or FORBIDDEN_OPERATION for a kind of
+// statement that is refused.
+func Parse(query string, params Params) (*Statement, error) {
+	s, err := parse(query)
+	if err != nil {
+		return nil, err
+	}
+	s.args, err = params.arguments()
+	return s, err
+}
+
+// parse is Parse without parameters.
+func parse(query string) (*Statement, error) {
 	switch {
 	case len(query) > maxQuery:
 		return nil, badQuery("query is longer than %d bytes", maxQuery)
@@ -67,7 +81,7 @@ func parseStatement(query string) (*statement, error) {
 		return nil, badQuery(moreStatements).With("offset", offset(query, next))
 	}
 	start, end := tokens[0].start, tokens[len(tokens)-1].end
-	s := &statement{text: query[start:end], before: offset(query, start), kind: kind, spelt: map[string]bool{}, weight: w.weigh()}
+	s := &Statement{text: query[start:end], before: offset(query, start), Kind: kind, spelt: map[string]bool{}, weight: w.weigh()}
 	for i, t := range tokens {
 		if t.kind <= tokenString {
 			s.spelt[unquote(w.string(i))] = true
@@ -114,7 +128,7 @@ func (w words) word(i int) string {
 
 func (w words) string(i int) string { return w.text[w.tokens[i].start:w.tokens[i].end] }
 
-// is tells whether token i is the given operator.
+// is reports whether token i is the given operator.
 func (w words) is(i int, op string) bool {
 	return i >= 0 && i < len(w.tokens) && w.tokens[i].kind == tokenOther && w.string(i) == op
 }
@@ -222,126 +236,4 @@ func (w words) behindParens(i int) int {
 		}
 	}
 	return i
-}
-
-// weight is what the calls of a statement cost, as far as its words show it.
-type weight struct {
-	calls    int          // calls of functions, and operators that make texts
-	args     int          // arguments of calls beyond the first
-	patterns []patternUse // calls whose cost grows with the product of two lengths
-}
-
-// patternUse is a call that looks for one text in another. length is that of
-// the pattern in bytes, param when it is a parameter, and -1 when it is not
-// known before the call.
-type patternUse struct {
-	function string
-	length   int
-}
-
-const (
-	patternParam   = -2
-	patternUnknown = -1
-)
-
-// patternArgs are the functions whose cost is a product of two lengths, and
-// which argument is the pattern.
-var patternArgs = map[string]int{
-	"trim": 1, "ltrim": 1, "rtrim": 1, "instr": 1, "replace": 1, "unhex": 1, "like": 0, "glob": 0,
-	"json_patch": 1, "jsonb_patch": 1,
-}
-
-// call is a pair of parentheses while the statement is weighed.
-type call struct {
-	name   string // what stands in front of it: a function, or nothing
-	open   int    // the place of (
-	from   int    // where the argument begins
-	args   int
-	length int // of the argument that is the pattern
-}
-
-// weigh sums up the statement. It errs on the heavy side.
-func (w words) weigh() weight {
-	var sum weight
-	var calls []call
-	for i, t := range w.tokens {
-		switch {
-		case t.kind == tokenWord && !w.is(i+1, "("):
-			if word := w.word(i); word == "LIKE" || word == "GLOB" {
-				sum.patterns = append(sum.patterns, patternUse{lowerASCII(word), w.operand(i+1, i+2)})
-			}
-		case w.is(i, "||"), w.is(i, "->"), w.is(i, "->>"):
-			sum.calls++
-		case w.is(i, "("):
-			calls = append(calls, call{name: w.name(i - 1), open: i, from: i + 1, length: patternUnknown})
-		case w.is(i, ",") && len(calls) > 0:
-			w.endArgument(&calls[len(calls)-1], i)
-		case w.is(i, ")") && len(calls) > 0:
-			c := calls[len(calls)-1]
-			calls = calls[:len(calls)-1]
-			w.endArgument(&c, i)
-			w.endCall(c, i, &sum)
-		}
-	}
-	return sum
-}
-
-// name is what the token in front of a parenthesis could call, or "".
-func (w words) name(i int) string {
-	if i < 0 || w.tokens[i].kind > tokenName || w.word(i) == "IN" || w.word(i) == "VALUES" {
-		return ""
-	}
-	return unquote(w.string(i))
-}
-
-// endArgument notes the argument of c that ends at place i.
-func (w words) endArgument(c *call, i int) {
-	if place, ok := patternArgs[c.name]; ok && place == c.args {
-		c.length = w.literal(c.from, i)
-	}
-	c.args++
-	c.from = i + 1
-}
-
-// endCall adds the call whose closing parenthesis is at place i.
-func (w words) endCall(c call, i int, sum *weight) {
-	if c.name == "" {
-		return
-	}
-	sum.calls++
-	sum.args += c.args - 1
-	place, costly := patternArgs[c.name]
-	switch {
-	case !costly || c.args <= place:
-		return
-	case c.args == 1: // text LIKE (pattern)
-		c.length = w.operand(c.open, i+1)
-	}
-	sum.patterns = append(sum.patterns, patternUse{c.name, c.length})
-}
-
-// operand is the length of the value that tokens [from, to) stand for, unless
-// an operator behind them makes it part of a longer one.
-func (w words) operand(from, to int) int {
-	if to < len(w.tokens) && w.tokens[to].kind == tokenOther && !w.is(to, ")") && !w.is(to, ",") {
-		return patternUnknown
-	}
-	if to == from+3 {
-		from, to = from+1, to-1
-	}
-	return w.literal(from, to)
-}
-
-// literal is the length of the value that tokens [from, to) stand for.
-func (w words) literal(from, to int) int {
-	if to != from+1 || from >= len(w.tokens) {
-		return patternUnknown
-	}
-	switch t := w.tokens[from]; {
-	case t.kind == tokenParam:
-		return patternParam
-	case t.kind == tokenString, t.kind == tokenOther && isDigit(w.text[t.start]):
-		return t.end - t.start
-	}
-	return patternUnknown
 }

@@ -1,4 +1,4 @@
-package store
+package sqlsandbox
 
 import (
 	"maps"
@@ -10,7 +10,7 @@ import (
 	"satchel/agent"
 )
 
-// doorGuard decides what the statements of one connection may do. SQLite asks
+// guard decides what the statements of one connection may do. SQLite asks
 // it about what a statement refers to while it is compiled, and again for what
 // a table-valued pragma compiles while it runs; it allows what is listed here
 // and nothing else. See https://www.sqlite.org/c3ref/set_authorizer.html.
@@ -18,8 +18,11 @@ import (
 // SQLite does not ask about the columns that NATURAL JOIN and USING compare,
 // with which one could guess what a closed table holds. So a statement may not
 // even spell a closed table, be it as text: that goes by parameter.
-type doorGuard struct {
+type guard struct {
 	open bool // a statement of the program's own is run
+
+	rules       map[string]Rule // Options.Rules
+	laterTables string          // Options.LaterTables
 
 	// What the file holds, in lower case.
 	tables   map[string]bool
@@ -28,7 +31,7 @@ type doorGuard struct {
 	foreign  map[string][]foreignKey // by the table that refers
 
 	// The client's statement, and what it was seen to do.
-	statement *statement
+	statement *Statement
 	changed   map[string]bool // tables it changes, also by way of triggers
 	targets   map[string]bool // tables it changes by itself
 	refused   *agent.Error    // the first refusal
@@ -46,11 +49,11 @@ const guardedObjects = `SELECT type, name, tbl_name, '' FROM sqlite_schema WHERE
 	FROM sqlite_schema m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`
 
 // load reads what the file holds. That changes only as a file is opened, before
-// the door to it is, but for the tables of vectors.
-func (g *doorGuard) load(c *doorConn) error {
+// a connection of the sandbox is, but for tables that begin with laterTables.
+func (g *guard) load(c *Conn) error {
 	g.tables, g.modules = map[string]bool{}, map[string]bool{}
 	g.triggers, g.foreign = map[string]string{}, map[string][]foreignKey{}
-	rows, err := c.own(guardedObjects)
+	rows, err := c.Trusted(guardedObjects)
 	for _, row := range rows {
 		var o [4]string
 		for i := range o {
@@ -72,33 +75,33 @@ func (g *doorGuard) load(c *doorConn) error {
 }
 
 // begin lets a client's statement be compiled and run.
-func (g *doorGuard) begin(s *statement) {
+func (g *guard) begin(s *Statement) {
 	g.statement, g.changed, g.targets, g.refused = s, map[string]bool{}, map[string]bool{}, nil
 }
 
-// end closes the door again.
-func (g *doorGuard) end() { g.statement = nil }
+// end refuses everything again.
+func (g *guard) end() { g.statement = nil }
 
-// isHidden tells whether a table, in lower case, is the program's own.
+// isHidden reports whether a table, in lower case, is the program's own.
 func isHidden(table string) bool { return strings.HasPrefix(table, "_") }
 
 // systemTables are SQLite's own that can be read: definitions of tables, which
 // are no secret, and their last row numbers.
 var systemTables = set("sqlite_schema sqlite_master sqlite_sequence")
 
-// isClosed tells whether a table, in lower case, cannot be read.
-func (g *doorGuard) isClosed(table string) bool {
+// isClosed reports whether a table, in lower case, cannot be read.
+func (g *guard) isClosed(table string) bool {
 	switch {
 	case isHidden(table):
-		return g.tables[table] || strings.HasPrefix(table, vectorTable) // which come later too
+		return g.tables[table] || g.laterTables != "" && strings.HasPrefix(table, g.laterTables)
 	case strings.HasPrefix(table, "sqlite_stat"), strings.HasPrefix(table, "sqlite_temp"):
 		return true
 	}
-	return g.modules[table] && !doorModules[table]
+	return g.modules[table] && !openModules[table]
 }
 
 // spellsClosed returns a closed table that the statement spells, or "".
-func (g *doorGuard) spellsClosed() string {
+func (g *guard) spellsClosed() string {
 	found := ""
 	for name := range g.statement.spelt {
 		if g.isClosed(name) && (found == "" || name < found) {
@@ -108,29 +111,8 @@ func (g *doorGuard) spellsClosed() string {
 	return found
 }
 
-// doorRule says what may be changed in a table that is open to reading.
-type doorRule struct {
-	delete bool
-	update map[string]bool // columns
-	why    string
-}
-
-// doorRules hold the tables that are not open to every change.
-var doorRules = map[string]doorRule{
-	"chunks":      {why: "chunks are made from their source: change that and reindex it"},
-	"executions":  {delete: true, why: "executions are what happened: terminate, retry or resume them by the API, or delete them"},
-	"logs":        {why: "the log is evidence and can only be read"},
-	"runs":        {why: "runs are written by the scheduler and can only be read"},
-	"downloads":   {delete: true, why: "downloads come from browser sessions; SQL can delete them"},
-	"sessions":    {why: "browser sessions are opened and closed by the API; SQL can only read them"},
-	"takeovers":   {why: "takeovers are asked for and ended by the API; SQL can only read them"},
-	"occurrences": {why: "occurrences are written by the scheduler and can only be read"},
-	"sources": {delete: true, update: map[string]bool{"name": true},
-		why: "sources come from uploads, crawls and imports; SQL can rename and delete them"},
-}
-
 // refuse notes the first refusal and returns false.
-func (g *doorGuard) refuse(detail, value, format string, args ...any) bool {
+func (g *guard) refuse(detail, value, format string, args ...any) bool {
 	if g.refused == nil {
 		g.refused = agent.Errorf(agent.CodeForbiddenOperation, format, args...).With(detail, agent.Clip(value, 100))
 	}
@@ -140,7 +122,7 @@ func (g *doorGuard) refuse(detail, value, format string, args ...any) bool {
 // allows answers SQLite's question whether an action may be compiled. context
 // is the trigger, view or subquery that it comes from, "" for the statement
 // itself and for what foreign keys do.
-func (g *doorGuard) allows(action int32, a, b, database, context string) bool {
+func (g *guard) allows(action int32, a, b, database, context string) bool {
 	switch {
 	case g.open:
 		return true
@@ -151,7 +133,7 @@ func (g *doorGuard) allows(action int32, a, b, database, context string) bool {
 	case lib.SQLITE_SELECT, lib.SQLITE_RECURSIVE:
 		return true
 	case lib.SQLITE_FUNCTION:
-		return doorFunctions[lowerASCII(b)] || g.refuse("function", b, "the function %s is not available to SQL", agent.Clip(b, 60))
+		return openFunctions[lowerASCII(b)] || g.refuse("function", b, "the function %s is not available to SQL", agent.Clip(b, 60))
 	case lib.SQLITE_READ:
 		return g.mayRead(lowerASCII(a), lowerASCII(b), lowerASCII(database), lowerASCII(context))
 	case lib.SQLITE_INSERT, lib.SQLITE_UPDATE, lib.SQLITE_DELETE:
@@ -159,12 +141,12 @@ func (g *doorGuard) allows(action int32, a, b, database, context string) bool {
 	case lib.SQLITE_PRAGMA:
 		return g.mayAsk(lowerASCII(a), b)
 	}
-	return g.refuse("statement", g.statement.kind, "this is not available to SQL")
+	return g.refuse("statement", g.statement.Kind, "this is not available to SQL")
 }
 
 // mayRead decides about reading a column; column is "" when the table takes
 // part without one, and then table may also name a common table expression.
-func (g *doorGuard) mayRead(table, column, database, context string) bool {
+func (g *guard) mayRead(table, column, database, context string) bool {
 	var allowed bool
 	switch {
 	case g.checks():
@@ -173,28 +155,28 @@ func (g *doorGuard) mayRead(table, column, database, context string) bool {
 	case g.isClosed(table):
 		allowed = g.inside(context) ||
 			context == "" && g.follows(table, func(k foreignKey) bool { return k.column == column })
-	case g.tables[table], systemTables[table], doorModules[table]:
+	case g.tables[table], systemTables[table], openModules[table]:
 		allowed = true
 	case strings.HasPrefix(table, "pragma_"):
-		_, allowed = doorPragmas[strings.TrimPrefix(table, "pragma_")]
+		_, allowed = openPragmas[strings.TrimPrefix(table, "pragma_")]
 	default: // a common table expression
 		allowed = column == ""
 	}
 	return allowed || g.closed(table)
 }
 
-func (g *doorGuard) closed(table string) bool {
+func (g *guard) closed(table string) bool {
 	return g.refuse("table", table, "the table %s is closed to SQL", agent.Clip(table, 60))
 }
 
-// checks tells whether the statement is a check of the whole file. It answers
+// checks reports whether the statement is a check of the whole file. It answers
 // with what is wrong and never with what a table holds.
-func (g *doorGuard) checks() bool {
-	return g.statement.kind == "PRAGMA" && (g.statement.spelt["integrity_check"] || g.statement.spelt["quick_check"])
+func (g *guard) checks() bool {
+	return g.statement.Kind == "PRAGMA" && (g.statement.spelt["integrity_check"] || g.statement.spelt["quick_check"])
 }
 
 // mayChange decides about changing a table, and column for an update.
-func (g *doorGuard) mayChange(action int32, table, column, database, context string) bool {
+func (g *guard) mayChange(action int32, table, column, database, context string) bool {
 	direct := context == ""
 	switch {
 	case database != "main":
@@ -213,33 +195,33 @@ func (g *doorGuard) mayChange(action int32, table, column, database, context str
 	return true
 }
 
-// ruled applies doorRules to a change that the statement itself makes.
-func (g *doorGuard) ruled(action int32, table, column string) bool {
-	rule, ok := doorRules[table]
-	allowed := !ok || action == lib.SQLITE_DELETE && rule.delete || action == lib.SQLITE_UPDATE && rule.update[column]
-	return allowed || g.refuse("table", table, "%s", rule.why)
+// ruled applies the rules to a change that the statement itself makes.
+func (g *guard) ruled(action int32, table, column string) bool {
+	rule, ok := g.rules[table]
+	allowed := !ok || action == lib.SQLITE_DELETE && rule.Delete || action == lib.SQLITE_UPDATE && slices.Contains(rule.Update, column)
+	return allowed || g.refuse("table", table, "%s", rule.Why)
 }
 
-// inside tells whether context is one of the program's own triggers, fired by
+// inside reports whether context is one of the program's own triggers, fired by
 // a change that was allowed. What the trigger does then is the program's will.
 // Common table expressions and aliases come as a context too, so that nothing
 // in the statement may spell the name.
-func (g *doorGuard) inside(context string) bool {
+func (g *guard) inside(context string) bool {
 	table, ok := g.triggers[context]
 	return ok && isHidden(context) && g.changed[table] && !g.statement.spelt[context]
 }
 
-// follows tells whether SQLite looks after a foreign key from table to one
+// follows reports whether SQLite looks after a foreign key from table to one
 // that the statement changes. It names no context for that, but a statement
 // changes one table by itself, and that one comes first; and it reads no
 // closed table by itself, for it cannot spell one.
-func (g *doorGuard) follows(table string, key func(foreignKey) bool) bool {
+func (g *guard) follows(table string, key func(foreignKey) bool) bool {
 	return slices.ContainsFunc(g.foreign[table], func(k foreignKey) bool { return g.changed[k.parent] && key(k) })
 }
 
-// doorPragmas can be read; true for those that may also be given a table, an
+// openPragmas can be read; true for those that may also be given a table, an
 // index or a number of rows as an argument. None of these sets anything then.
-var doorPragmas = map[string]bool{
+var openPragmas = map[string]bool{
 	"table_info": true, "table_xinfo": true, "table_list": true, "index_list": true, "index_info": true,
 	"index_xinfo": true, "foreign_key_list": true, "foreign_key_check": true, "integrity_check": true, "quick_check": true,
 	"user_version": false, "application_id": false, "schema_version": false, "data_version": false,
@@ -250,8 +232,8 @@ var doorPragmas = map[string]bool{
 }
 
 // mayAsk decides about a PRAGMA. argument is "" without one.
-func (g *doorGuard) mayAsk(name, argument string) bool {
-	takesArgument, ok := doorPragmas[name]
+func (g *guard) mayAsk(name, argument string) bool {
+	takesArgument, ok := openPragmas[name]
 	check := name == "integrity_check" || name == "quick_check"
 	object := lowerASCII(argument)
 	switch {
@@ -267,17 +249,17 @@ func (g *doorGuard) mayAsk(name, argument string) bool {
 	return true
 }
 
-// tablesChanged lists the tables that the statement changes by itself.
-func (g *doorGuard) tablesChanged() []string { return slices.Sorted(maps.Keys(g.targets)) }
+// Targets lists the tables that the last statement changed by itself.
+func (c *Conn) Targets() []string { return slices.Sorted(maps.Keys(c.guard.targets)) }
 
-// doorModules are the virtual tables that need no table: they read nothing
+// openModules are the virtual tables that need no table: they read nothing
 // but their arguments.
-var doorModules = set("json_each json_tree jsonb_each jsonb_tree")
+var openModules = set("json_each json_tree jsonb_each jsonb_tree")
 
-// doorFunctions are the functions that compute from their arguments alone.
+// openFunctions are the functions that compute from their arguments alone.
 // Left out are those that load code, read raw pages or indexes, write to the
 // program's log, or tell of earlier statements of other clients.
-var doorFunctions = set(`-> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat
+var openFunctions = set(`-> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat
 	concat_ws cos cosh count cume_dist current_date current_time current_timestamp date datetime degrees dense_rank exp
 	first_value floor format glob group_concat hex if ifnull iif instr json json_array json_array_insert
 	json_array_length json_error_position json_extract json_group_array json_group_object json_insert json_object

@@ -9,9 +9,9 @@ import (
 	"satchel/agent"
 )
 
-// doorAttacks each try to see or change what is closed. {T} stands for every
+// sqlAttacks each try to see or change what is closed. {T} stands for every
 // closed table in turn.
-var doorAttacks = []string{
+var sqlAttacks = []string{
 	// Reading, in every way of naming a table.
 	"SELECT * FROM {T}",
 	"SELECT count(*) FROM {T}",
@@ -86,8 +86,8 @@ var doorAttacks = []string{
 	"SELECT * FROM pragma_index_list('{T}')",
 }
 
-// doorForbidden each try something that is closed to all.
-var doorForbidden = []string{
+// sqlForbidden each try something that is closed to all.
+var sqlForbidden = []string{
 	// Raw pages, statistics, full text and vectors.
 	"SELECT * FROM sqlite_dbpage", "SELECT hex(data) FROM sqlite_dbpage(1)", "SELECT count(*) FROM sqlite_dbpage",
 	"SELECT data FROM sqlite_dbpage('main') WHERE pgno = 2", "UPDATE sqlite_dbpage SET data = x'00' WHERE pgno = 1",
@@ -138,8 +138,8 @@ var doorForbidden = []string{
 	"UPDATE sources SET id = 'x'", "UPDATE sources SET rowid = 7", "UPDATE sources SET name = 'x', file_path = '/etc/passwd'", "REPLACE INTO sources(id) VALUES ('source-1')",
 }
 
-// doorNonsense each try to slip a second statement past, or confuse the reader.
-var doorNonsense = []string{
+// sqlNonsense each try to slip a second statement past, or confuse the reader.
+var sqlNonsense = []string{
 	"SELECT 1; DROP TABLE contacts", "SELECT 1;SELECT * FROM _keys", "SELECT 1; -- x\n DELETE FROM contacts", "SELECT ';' ; DELETE FROM contacts",
 	"SELECT 1 /* ; */ ; DELETE FROM contacts", "SELECT 1 -- ; \n ; DELETE FROM contacts", "SELECT 1 /*/ ; DELETE FROM contacts -- */ ; SELECT 2",
 	"SELECT ''';' ; DELETE FROM contacts", `SELECT ";" ; DELETE FROM contacts`, "SELECT [;] ; DELETE FROM contacts", "SELECT `;` ; DELETE FROM contacts",
@@ -150,7 +150,7 @@ var doorNonsense = []string{
 	"SELECT * FROM temp._keys", "SELECT * FROM pragma_wal_checkpoint", "SELECT * FROM nope._keys", "SELECT * FROM keys", "DELETE FROM temp.contacts",
 }
 
-// closedTables lists the tables that hold doorSecret, and some that do not.
+// closedTables lists the tables that hold hiddenText, and some that do not.
 func closedTables(t testing.TB, db *DB) []string {
 	t.Helper()
 	names := strings.Fields(valueOf(t, db, "SELECT group_concat(name, ' ') FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 1) = '_'"))
@@ -166,13 +166,13 @@ func closedState(t testing.TB, db *DB) string {
 	return statesOf(t, db,
 		"SELECT group_concat(type || name || coalesce(sql, '')) FROM sqlite_schema",
 		"SELECT group_concat(owner || field || key_id || sealed) FROM _secrets", "SELECT group_concat(id || hash || role) FROM _keys",
-		"SELECT group_concat(id || email || role) FROM _admins", "SELECT count(*) || max(data) FROM _events WHERE id = '"+doorSecret+"'",
+		"SELECT group_concat(id || email || role) FROM _admins", "SELECT count(*) || max(data) FROM _events WHERE id = '"+hiddenText+"'",
 		"SELECT id || folder || status || settings FROM _agent", "SELECT coalesce(group_concat(id || content), '') FROM chunks",
 		"SELECT count(*) FROM logs", "PRAGMA user_version", "PRAGMA application_id", "PRAGMA journal_mode")
 }
 
-// doorState is what no statement that is refused may change.
-func doorState(t testing.TB, db *DB) string {
+// sqlState is what no statement that is refused may change.
+func sqlState(t testing.TB, db *DB) string {
 	t.Helper()
 	return closedState(t, db) + statesOf(t, db,
 		"SELECT group_concat(upload || sha256) FROM _files", "SELECT group_concat(upload || data) FROM _file_parts",
@@ -189,40 +189,40 @@ func statesOf(t testing.TB, db *DB, queries ...string) string {
 	return b.String()
 }
 
-func TestDoorKeepsClosedTablesClosed(t *testing.T) {
-	db := openForDoor(t)
-	before := doorState(t, db)
+func TestSQLKeepsClosedTablesClosed(t *testing.T) {
+	db := openForSQL(t)
+	before := sqlState(t, db)
 	for _, table := range closedTables(t, db) {
-		for _, attack := range doorAttacks {
+		for _, attack := range sqlAttacks {
 			query := strings.ReplaceAll(attack, "{T}", table)
-			refuseDoor(t, db, query, agent.CodeForbiddenOperation, agent.CodeInvalidQuery)
-			refuseDoor(t, db, strings.ReplaceAll(attack, "{T}", strings.ToUpper(table)), agent.CodeForbiddenOperation, agent.CodeInvalidQuery)
+			refuseSQL(t, db, query, agent.CodeForbiddenOperation, agent.CodeInvalidQuery)
+			refuseSQL(t, db, strings.ReplaceAll(attack, "{T}", strings.ToUpper(table)), agent.CodeForbiddenOperation, agent.CodeInvalidQuery)
 		}
 	}
-	if after := doorState(t, db); after != before {
+	if after := sqlState(t, db); after != before {
 		t.Errorf("something changed:\n%s\n%s", before, after)
 	}
 }
 
-func TestDoorForbids(t *testing.T) {
-	db := openForDoor(t)
-	before := doorState(t, db)
-	for _, query := range doorForbidden {
-		refuseDoor(t, db, query, agent.CodeForbiddenOperation)
+func TestSQLForbids(t *testing.T) {
+	db := openForSQL(t)
+	before := sqlState(t, db)
+	for _, query := range sqlForbidden {
+		refuseSQL(t, db, query, agent.CodeForbiddenOperation)
 	}
-	for _, query := range doorNonsense {
-		refuseDoor(t, db, query, agent.CodeInvalidQuery, agent.CodeForbiddenOperation)
+	for _, query := range sqlNonsense {
+		refuseSQL(t, db, query, agent.CodeInvalidQuery, agent.CodeForbiddenOperation)
 	}
-	if after := doorState(t, db); after != before {
+	if after := sqlState(t, db); after != before {
 		t.Errorf("something changed:\n%s\n%s", before, after)
 	}
 }
 
-// refuseDoor runs a statement that must be refused, by an admin and a viewer,
+// refuseSQL runs a statement that must be refused, by an admin and a viewer,
 // with one of the codes and without a word of what is hidden.
-func refuseDoor(t testing.TB, db *DB, query string, codes ...agent.Code) {
+func refuseSQL(t testing.TB, db *DB, query string, codes ...agent.Code) {
 	t.Helper()
-	for _, access := range []Access{doorAdmin, doorViewer} {
+	for _, access := range []Access{sqlAdmin, sqlViewer} {
 		r, err := db.SQL(t.Context(), query, Params{}, access)
 		code := agent.ErrorCode(err)
 		fits := code == agent.CodeForbidden && !access.Write
@@ -232,68 +232,44 @@ func refuseDoor(t testing.TB, db *DB, query string, codes ...agent.Code) {
 		if !fits {
 			t.Errorf("%q was answered with %v, %v", query, r.Rows, err)
 		}
-		if b, _ := json.Marshal(r); strings.Contains(string(b), doorSecret) || err != nil && strings.Contains(err.Error(), doorSecret) {
+		if b, _ := json.Marshal(r); strings.Contains(string(b), hiddenText) || err != nil && strings.Contains(err.Error(), hiddenText) {
 			t.Errorf("%q shows what is hidden: %s, %v", query, b, err)
 		}
 	}
 }
 
-// TestDoorNamesOfClosedThings: names of the program's own tables and triggers
+// TestSQLNamesOfClosedThings: names of the program's own tables and triggers
 // do not widen what a statement may do, and can be text all the same.
-func TestDoorNamesOfClosedThings(t *testing.T) {
-	db := openForDoor(t)
-	refuseDoor(t, db, "INSERT INTO contacts(name) WITH _contacts_created(n) AS (SELECT 'x') SELECT n FROM _contacts_created", agent.CodeForbiddenOperation)
-	refuseDoor(t, db, "SELECT x._keys FROM (SELECT 1 AS _keys) x", agent.CodeForbiddenOperation)
-	refuseDoor(t, db, "UPDATE contacts SET notes = '_keys'", agent.CodeForbiddenOperation)
+func TestSQLNamesOfClosedThings(t *testing.T) {
+	db := openForSQL(t)
+	refuseSQL(t, db, "INSERT INTO contacts(name) WITH _contacts_created(n) AS (SELECT 'x') SELECT n FROM _contacts_created", agent.CodeForbiddenOperation)
+	refuseSQL(t, db, "SELECT x._keys FROM (SELECT 1 AS _keys) x", agent.CodeForbiddenOperation)
+	refuseSQL(t, db, "UPDATE contacts SET notes = '_keys'", agent.CodeForbiddenOperation)
 	for _, text := range []string{"_keys", "_contacts_created", "sqlite_stat1"} {
-		r, err := db.SQL(t.Context(), "UPDATE contacts SET notes = ? WHERE id = 'contact-1' RETURNING notes", Params{List: []any{text}}, doorAdmin)
+		r, err := db.SQL(t.Context(), "UPDATE contacts SET notes = ? WHERE id = 'contact-1' RETURNING notes", Params{List: []any{text}}, sqlAdmin)
 		if err != nil || r.Rows[0][0] != text {
 			t.Errorf("%s by parameter: %v, %v", text, r.Rows, err)
 		}
 	}
-	askDoor(t, db, "UPDATE contacts SET notes = '_keys and _secrets' WHERE notes NOT LIKE 'sqlite_%'")
-	askDoor(t, db, "WITH _mine AS (SELECT 1) SELECT count(*) FROM _mine")
-	askDoor(t, db, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'sqlite_sequence'")
+	askSQL(t, db, "UPDATE contacts SET notes = '_keys and _secrets' WHERE notes NOT LIKE 'sqlite_%'")
+	askSQL(t, db, "WITH _mine AS (SELECT 1) SELECT count(*) FROM _mine")
+	askSQL(t, db, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'sqlite_sequence'")
 }
 
-// TestDoorDoesNotAnswerGuesses: SQLite compares the columns of NATURAL JOIN
+// TestSQLDoesNotAnswerGuesses: SQLite compares the columns of NATURAL JOIN
 // and USING without asking its authorizer.
-func TestDoorDoesNotAnswerGuesses(t *testing.T) {
-	db := openForDoor(t)
+func TestSQLDoesNotAnswerGuesses(t *testing.T) {
+	db := openForSQL(t)
 	for _, guess := range []string{
-		"SELECT count(*) FROM (SELECT '" + doorSecret + "' AS hash) NATURAL JOIN _keys",
-		"SELECT count(*) FROM (SELECT '" + doorSecret + "' AS hash) JOIN _keys USING (hash)",
-		"SELECT count(*) FROM _keys JOIN (SELECT '" + doorSecret + "' AS hash) USING (hash)",
+		"SELECT count(*) FROM (SELECT '" + hiddenText + "' AS hash) NATURAL JOIN _keys",
+		"SELECT count(*) FROM (SELECT '" + hiddenText + "' AS hash) JOIN _keys USING (hash)",
+		"SELECT count(*) FROM _keys JOIN (SELECT '" + hiddenText + "' AS hash) USING (hash)",
 		"SELECT 1 FROM (SELECT 1 AS pgno, x'00' AS data) NATURAL JOIN sqlite_dbpage",
 		"SELECT 1 FROM (SELECT 'x' AS term) NATURAL JOIN _chunk_terms",
 		"SELECT c.name FROM contacts c NATURAL LEFT JOIN '_agent'",
 		"DELETE FROM contacts WHERE EXISTS (SELECT 1 FROM (SELECT 'x' AS hash) NATURAL JOIN [_keys])",
 		"UPDATE contacts SET name = 'x' FROM (SELECT 'x' AS hash) NATURAL JOIN `_keys`",
 	} {
-		refuseDoor(t, db, guess, agent.CodeForbiddenOperation)
-	}
-}
-
-// TestDoorGuardIsClosedByDefault: without a client's statement nothing can be
-// prepared on the door's connections.
-func TestDoorGuardIsClosedByDefault(t *testing.T) {
-	db := openForDoor(t)
-	f, err := db.acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.release(t.Context())
-	for _, write := range []bool{false, true} {
-		c, err := openDoor(f.path, write)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s, err := c.prepare("SELECT 1"); err == nil {
-			s.finalize()
-			t.Error("a statement was prepared without a client")
-		}
-		if err := c.close(); err != nil {
-			t.Error(err)
-		}
+		refuseSQL(t, db, guess, agent.CodeForbiddenOperation)
 	}
 }

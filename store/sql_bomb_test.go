@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/store/sqlsandbox"
 )
 
 // endless yields 1, 2, 3, … for ever as c(x).
@@ -17,9 +18,9 @@ const endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) "
 // bigText is an expression for n bytes of text without an n-byte query.
 func bigText(n int, c string) string { return fmt.Sprintf("printf('%%.*c', %d, '%s')", n, c) }
 
-// doorBombs are statements that would use up time, memory or disk, with the
+// sqlBombs are statements that would use up time, memory or disk, with the
 // detail of the error that stops them.
-var doorBombs = []struct{ want, query string }{
+var sqlBombs = []struct{ want, query string }{
 	// Time, with little else.
 	{"limit_seconds", endless + "SELECT count(*) FROM c"},
 	{"limit_seconds", endless + "SELECT x FROM c WHERE x < 0"},
@@ -70,19 +71,19 @@ var doorBombs = []struct{ want, query string }{
 	{"limit_bytes", "SELECT " + strings.Repeat("upper(", 300) + bigText(1_000_000, "a") + strings.Repeat(")", 300)},
 }
 
-func TestDoorStopsBombs(t *testing.T) {
+func TestSQLStopsBombs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	db := openForDoor(t)
-	limits := doorDefaults
-	limits.memory, limits.temp = 4<<20, 8<<20
-	for _, bomb := range doorBombs {
-		limits.time = time.Minute
+	db := openForSQL(t)
+	limits := sqlsandbox.DefaultLimits
+	limits.Memory, limits.Temp = 4<<20, 8<<20
+	for _, bomb := range sqlBombs {
+		limits.Time = time.Minute
 		if bomb.want == "limit_seconds" {
-			limits.time = 30 * time.Millisecond
+			limits.Time = 30 * time.Millisecond
 		}
-		_, err := db.sql(t.Context(), bomb.query, Params{}, doorAdmin, limits)
+		_, err := db.sql(t.Context(), bomb.query, Params{}, sqlAdmin, limits)
 		var e *agent.Error
 		if !errors.As(err, &e) || e.Details[bomb.want] == nil {
 			t.Errorf("%.150s: %v, want %s", bomb.query, err, bomb.want)
@@ -91,18 +92,18 @@ func TestDoorStopsBombs(t *testing.T) {
 			t.Errorf("%.150s: %s", bomb.query, code)
 		}
 	}
-	if r := askDoor(t, db, "SELECT (SELECT count(*) FROM tasks), (SELECT group_concat(name || notes) FROM contacts)"); fmt.Sprint(r.Rows) != "[[0 Ada,Blaise]]" {
+	if r := askSQL(t, db, "SELECT (SELECT count(*) FROM tasks), (SELECT group_concat(name || notes) FROM contacts)"); fmt.Sprint(r.Rows) != "[[0 Ada,Blaise]]" {
 		t.Errorf("what is left: %v", r.Rows)
 	}
 }
 
-// TestDoorSurvivesDeepStatements: what SQLite's parser and planner recurse or
+// TestSQLSurvivesDeepStatements: what SQLite's parser and planner recurse or
 // multiply over ends in an error or an answer.
-func TestDoorSurvivesDeepStatements(t *testing.T) {
+func TestSQLSurvivesDeepStatements(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	db := openForDoor(t)
+	db := openForSQL(t)
 	doubled, crossed := "WITH t0 AS (SELECT 1 x)", "WITH t0 AS (SELECT 1 x)"
 	for i := range 40 {
 		doubled += fmt.Sprintf(", t%d AS (SELECT * FROM t%d UNION ALL SELECT * FROM t%d)", i+1, i, i)
@@ -141,9 +142,9 @@ func TestDoorSurvivesDeepStatements(t *testing.T) {
 		"EXPLAIN SELECT 1" + strings.Repeat(" UNION SELECT 1", 300):                                    true,
 		"SELECT count(*) FROM contacts WHERE id IN ('a'" + strings.Repeat(",'abcdefgh'", 15_000) + ")": true,
 	} {
-		limits := doorDefaults
-		limits.time = time.Minute
-		_, err := db.sql(t.Context(), query, Params{}, doorAdmin, limits)
+		limits := sqlsandbox.DefaultLimits
+		limits.Time = time.Minute
+		_, err := db.sql(t.Context(), query, Params{}, sqlAdmin, limits)
 		if ok && err != nil || !ok && agent.ErrorCode(err) != agent.CodeInvalidQuery && agent.ErrorCode(err) != agent.CodeForbiddenOperation && agent.ErrorCode(err) != agent.CodeExecution {
 			t.Errorf("%.60s… (%d bytes): %v", query, len(query), err)
 		}
@@ -154,13 +155,13 @@ func TestDoorSurvivesDeepStatements(t *testing.T) {
 	}
 }
 
-// TestDoorMemory: with the limits of a server the process grows by under 50 MB.
-func TestDoorMemory(t *testing.T) {
+// TestSQLMemory: with the limits of a server the process grows by under 50 MB.
+func TestSQLMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	db := openForDoor(t)
-	askDoor(t, db, "INSERT INTO contacts(name, notes) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 25) SELECT x, hex(zeroblob(500000)) FROM c")
+	db := openForSQL(t)
+	askSQL(t, db, "INSERT INTO contacts(name, notes) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 25) SELECT x, hex(zeroblob(500000)) FROM c")
 	for _, query := range []string{
 		endless + "SELECT json_group_object(x, x) FROM c",
 		endless + "SELECT " + strings.Repeat("count(DISTINCT x || zeroblob(1000)), ", 50) + "1 FROM c",
@@ -173,10 +174,10 @@ func TestDoorMemory(t *testing.T) {
 		"UPDATE contacts SET notes = notes || 'x'",
 		"INSERT INTO contacts(name, notes) SELECT name, notes FROM contacts",
 	} {
-		limits := doorDefaults
-		limits.time = 500 * time.Millisecond
+		limits := sqlsandbox.DefaultLimits
+		limits.Time = 500 * time.Millisecond
 		before, ok := resetPeak()
-		_, err := db.sql(t.Context(), query, Params{}, doorAdmin, limits)
+		_, err := db.sql(t.Context(), query, Params{}, sqlAdmin, limits)
 		if code := agent.ErrorCode(err); err != nil && code != agent.CodeExecution && code != agent.CodeInvalidQuery {
 			t.Errorf("%.80s: %v", query, err)
 		}

@@ -1,8 +1,8 @@
-package store
+package sqlsandbox
 
 import "strings"
 
-// tokenKind tells the tokens of SQL apart as far as the door needs it.
+// tokenKind is a kind of token of SQL, as far as the sandbox needs it.
 type tokenKind uint8
 
 const (
@@ -201,7 +201,7 @@ func (t *tokenizer) operator() tokenKind {
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// isNameByte tells whether c may stand inside a name. Every byte of a
+// isNameByte reports whether c may stand inside a name. Every byte of a
 // character beyond ASCII may.
 func isNameByte(c byte) bool {
 	return c == '_' || c == '$' || c >= 0x80 || isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

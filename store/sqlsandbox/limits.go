@@ -1,23 +1,23 @@
-package store
+package sqlsandbox
 
 import (
 	"math"
 	"time"
 )
 
-// doorLimits bound what one statement may use.
-type doorLimits struct {
-	time   time.Duration // a statement that runs longer is stopped, and undone
-	rows   int           // further rows are left out
-	bytes  int           // of the answer as JSON; further rows are left out
-	memory int64         // bytes that SQLite holds for it
-	temp   int64         // bytes written to temporary files
+// Limits bound what one statement may use.
+type Limits struct {
+	Time   time.Duration // a statement that runs longer is stopped, and undone
+	Rows   int           // further rows are left out
+	Bytes  int           // of the answer as JSON; further rows are left out
+	Memory int64         // bytes that SQLite holds for it
+	Temp   int64         // bytes written to temporary files
 }
 
-// doorDefaults are the limits of the contract, and what a statement may use to
+// DefaultLimits are those of the contract, and what a statement may use to
 // compute, sort, group and compare. The process grows by up to twice the
 // memory, since its allocator rounds up, and by the answer.
-var doorDefaults = doorLimits{time: 10 * time.Second, rows: 1000, bytes: 16 << 20, memory: 24 << 20, temp: 128 << 20}
+var DefaultLimits = Limits{Time: 10 * time.Second, Rows: 1000, Bytes: 16 << 20, Memory: 24 << 20, Temp: 128 << 20}
 
 const (
 	longestValue  = 4 << 20 // bytes of a text, blob or row that a statement may handle

@@ -1,0 +1,242 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"satchel/agent"
+	"satchel/store/sqlsandbox"
+)
+
+// Access says what a SQL statement's sender may do.
+type Access struct {
+	Write bool // change data; without it only reading statements run
+	// Record, unless nil, is told the result of a statement that changes data
+	// and gives what becomes of a node by it: both are committed, or neither.
+	// ErrEnded when the execution has ended meanwhile.
+	Record func(Result) (executionID string, result agent.NodeResult, err error)
+}
+
+// Params are the parameters of a SQL statement, Result is its answer.
+type (
+	Params = sqlsandbox.Params
+	Result = sqlsandbox.Result
+)
+
+// sandboxOptions are what the SQL sandbox has to know of an agent's file.
+var sandboxOptions = sqlsandbox.Options{
+	ReaderPragmas: readerPragmas,
+	WriterPragmas: writerPragmas,
+	LaterTables:   vectorTable,
+	Rules: map[string]sqlsandbox.Rule{
+		"chunks":      {Why: "chunks are made from their source: change that and reindex it"},
+		"executions":  {Delete: true, Why: "executions are what happened: terminate, retry or resume them by the API, or delete them"},
+		"logs":        {Why: "the log is evidence and can only be read"},
+		"runs":        {Why: "runs are written by the scheduler and can only be read"},
+		"downloads":   {Delete: true, Why: "downloads come from browser sessions; SQL can delete them"},
+		"sessions":    {Why: "browser sessions are opened and closed by the API; SQL can only read them"},
+		"takeovers":   {Why: "takeovers are asked for and ended by the API; SQL can only read them"},
+		"occurrences": {Why: "occurrences are written by the scheduler and can only be read"},
+		"sources": {Delete: true, Update: []string{"name"},
+			Why: "sources come from uploads, crawls and imports; SQL can rename and delete them"},
+	},
+}
+
+// SQL runs one statement of a client's: SELECT, INSERT, UPDATE, DELETE, PRAGMA
+// or EXPLAIN, also behind WITH. Tables whose names begin with "_" are closed to
+// it. A write is one transaction of its own; what the API's writes bring about
+// by way of triggers (events, counts, tags) a write by SQL does too, and it is
+// audited without the values in it.
+//
+// Errors: INVALID_QUERY for a statement that SQLite refuses or that breaks a
+// constraint, since both are the sender's to mend, with SQLite's own words
+// about it; FORBIDDEN_OPERATION for what no one may do; FORBIDDEN for a write
+// without Access.Write; EXECUTION_ERROR for one that runs longer than 10
+// seconds or needs more than 24 MB of memory or 128 MB of temporary files.
+// Nothing remains of a write that failed.
+func (db *DB) SQL(ctx context.Context, query string, params Params, access Access) (Result, error) {
+	return db.sql(ctx, query, params, access, sqlsandbox.DefaultLimits)
+}
+
+// Bounds of the rows that a source of type database is made of.
+const (
+	MaxSourceRows  = 50_000
+	MaxSourceBytes = 16 << 20 // of all rows as JSON
+	maxSourceTime  = 30 * time.Second
+)
+
+// Rows runs one SELECT in the SQL sandbox and returns at most limit rows, of at
+// most MaxSourceBytes together; more is there when Truncated. With a limit of 0
+// it checks that the query can be run, and returns its columns. Errors as those
+// of SQL.
+func (db *DB) Rows(ctx context.Context, query string, limit int) (Result, error) {
+	s, err := sqlsandbox.Parse(query, Params{})
+	if err != nil {
+		return Result{}, err
+	}
+	if s.Kind != "SELECT" {
+		return Result{}, agent.Errorf(agent.CodeForbiddenOperation, "a %s statement gives no records; it must be a SELECT", s.Kind).With("statement", s.Kind)
+	}
+	limits := sqlsandbox.DefaultLimits
+	limits.Rows, limits.Bytes = limit, MaxSourceBytes
+	if limit > 0 {
+		limits.Time = maxSourceTime
+	}
+	return db.runSQL(ctx, s, Access{}, limits)
+}
+
+func (db *DB) sql(ctx context.Context, query string, params Params, access Access, limits sqlsandbox.Limits) (Result, error) {
+	s, err := sqlsandbox.Parse(query, params)
+	if err != nil {
+		return Result{}, err
+	}
+	return db.runSQL(ctx, s, access, limits)
+}
+
+func (db *DB) runSQL(ctx context.Context, s *sqlsandbox.Statement, access Access, limits sqlsandbox.Limits) (Result, error) {
+	started := time.Now()
+	if s.Writes() && !access.Write {
+		return Result{}, agent.Errorf(agent.CodeForbidden, "your role may only read").With("statement", s.Kind)
+	}
+	f, err := db.acquire(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	defer db.release(ctx)
+	var r Result
+	if s.Writes() {
+		r, err = db.writeSQL(ctx, f, s, limits, access.Record)
+	} else {
+		r, err = f.sandbox.Read(ctx, s, limits)
+	}
+	if err != nil {
+		return Result{}, explain(err)
+	}
+	r.DurationMS = float64(time.Since(started).Microseconds()) / 1000
+	return r, nil
+}
+
+// writeSQL runs a changing statement in the writer's turn, while no other
+// write to the file runs.
+func (db *DB) writeSQL(ctx context.Context, f *file, s *sqlsandbox.Statement, limits sqlsandbox.Limits, record recorder) (r Result, err error) {
+	err = db.alone(ctx, func(w *conn) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		f.markDirty()
+		changed, err := f.sandbox.Write(func(c *sqlsandbox.Conn) (err error) {
+			r, err = runAudited(ctx, c, s, limits, record)
+			return err
+		})
+		if err == nil && (changed["schedules"] || changed["tasks"]) {
+			db.planChanges(ctx, w)
+		}
+		w.touched |= workOfTables(changed)
+		return err
+	})
+	return r, err
+}
+
+// markDirty notes that the -wal has to be written back when the file rests.
+func (f *file) markDirty() {
+	f.queueMu.Lock()
+	defer f.queueMu.Unlock()
+	f.dirty = true
+}
+
+// runAudited runs a changing statement, marks the events that it wrote with the
+// chain of ctx, and writes its audit entry and its node's result.
+func runAudited(ctx context.Context, c *sqlsandbox.Conn, s *sqlsandbox.Statement, limits sqlsandbox.Limits, record recorder) (r Result, err error) {
+	before, err := beginSQLChain(ctx, c)
+	if err != nil {
+		return r, err
+	}
+	if r, err = c.Run(ctx, s, limits); err != nil {
+		return r, err
+	}
+	if err := endSQLChain(ctx, c, before); err != nil {
+		return r, err
+	}
+	if err := auditSQL(ctx, c, s, r); err != nil {
+		return r, err
+	}
+	return r, recordSQL(c, record, r)
+}
+
+// beginSQLChain returns the number of the newest event, when there is a chain.
+func beginSQLChain(ctx context.Context, c *sqlsandbox.Conn) (before any, err error) {
+	chain := ChainOf(ctx)
+	if chain.Depth == 0 {
+		return nil, nil
+	}
+	rows, err := c.Trusted(lastEvent)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.Trusted(beginChain, chain.Root)
+	return rows[0][0], err
+}
+
+func endSQLChain(ctx context.Context, c *sqlsandbox.Conn, before any) error {
+	chain := ChainOf(ctx)
+	if chain.Depth == 0 {
+		return nil
+	}
+	if _, err := c.Trusted(endChain); err != nil {
+		return err
+	}
+	if !chain.Remote {
+		if _, err := c.Trusted(notReceived, before); err != nil {
+			return err
+		}
+	}
+	_, err := c.Trusted(setChain, int64(chain.Depth), chain.Root, before)
+	return err
+}
+
+// recorder is Access.Record.
+type recorder func(Result) (executionID string, result agent.NodeResult, err error)
+
+// recordSQL writes what a node becomes by a statement into its execution's
+// journal.
+func recordSQL(c *sqlsandbox.Conn, record recorder, r Result) error {
+	if record == nil {
+		return nil
+	}
+	id, result, err := record(r)
+	if err != nil {
+		return err
+	}
+	rows, err := c.Trusted("SELECT 1 FROM executions WHERE id = ? AND status = 'running'", id)
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		return ErrEnded
+	}
+	raw, err := encodeJournal([]agent.NodeResult{result})
+	if err != nil {
+		return err
+	}
+	_, err = c.Trusted(insertJournal, id, raw)
+	return err
+}
+
+// auditSQL logs a person's write: what kind and to which tables, not its values.
+func auditSQL(ctx context.Context, c *sqlsandbox.Conn, s *sqlsandbox.Statement, r Result) error {
+	actor := Actor(ctx)
+	if actor == "" {
+		return nil
+	}
+	data, err := json.Marshal(map[string]any{
+		"by": actor, "statement": s.Kind, "tables": c.Targets(), "changes": r.Changes,
+	})
+	if err != nil {
+		return fmt.Errorf("log data: %w", err)
+	}
+	_, err = c.Trusted(insertLog, agent.NewID(agent.KindLog), string(agent.LevelInfo), agent.SourceAudit,
+		"SQL statement run", string(data), agent.Now().String())
+	return err
+}

@@ -1,0 +1,184 @@
+package sqlsandbox
+
+import (
+	"context"
+
+	lib "modernc.org/sqlite/lib"
+
+	"satchel/agent"
+)
+
+// Result is the answer to a statement. Rows and Columns are never nil. Blobs
+// are base64 text, integers beyond 2^53 decimal text.
+type Result struct {
+	Columns      []string `json:"columns"`
+	Rows         [][]any  `json:"rows"`
+	RowCount     int      `json:"row_count" doc:"Rows in this answer, or rows changed by a statement that returns none."`
+	Truncated    bool     `json:"truncated" doc:"There were more rows than an answer holds: 1,000, or 16 MB."`
+	Changes      int64    `json:"changes" doc:"Rows inserted, updated or deleted by the statement itself."`
+	LastInsertID *int64   `json:"last_insert_id" doc:"Row number of the last row inserted, if any."`
+	DurationMS   float64  `json:"duration_ms"`
+}
+
+// Run compiles a client's statement, binds its parameters and collects its
+// answer, all within the limits. Errors that are the client's to mend are
+// INVALID_QUERY with SQLite's own words, FORBIDDEN_OPERATION what no one may
+// do, EXECUTION_ERROR what exceeds a limit.
+func (c *Conn) Run(ctx context.Context, s *Statement, limits Limits) (Result, error) {
+	limited, cancel := context.WithTimeout(ctx, limits.Time)
+	defer cancel()
+	c.guard.begin(s)
+	c.limit(limited, limits)
+	defer func() {
+		c.unlimit()
+		c.doubtful = c.doubtful || c.starved || c.temp < 0
+		c.guard.end()
+		c.boundValues(longestValue)
+	}()
+	r, err := c.answer(s, limits)
+	if err == nil {
+		return r, nil
+	}
+	return Result{}, c.judge(ctx, s, limits, err)
+}
+
+func (c *Conn) answer(s *Statement, limits Limits) (Result, error) {
+	lib.Xsqlite3_set_last_insert_rowid(c.tls, c.db, 0)
+	stmt, err := c.compile(s)
+	if err != nil {
+		return Result{}, err
+	}
+	defer stmt.finalize()
+	if s.Kind == "SELECT" && lib.Xsqlite3_stmt_readonly(c.tls, stmt.p) == 0 {
+		return Result{}, agent.Errorf(agent.CodeForbiddenOperation, "this %s statement would change data", s.Kind).With("statement", s.Kind)
+	}
+	limit, err := s.weight.valueLimit(s.args.longest)
+	if err != nil {
+		return Result{}, err
+	}
+	c.boundValues(limit)
+	values, err := s.args.match(stmt.params())
+	if err != nil {
+		return Result{}, err
+	}
+	for i, v := range values {
+		if err := stmt.bind(i+1, v); err != nil {
+			return Result{}, err
+		}
+	}
+	r := Result{Columns: stmt.names(), Rows: [][]any{}}
+	if err := stmt.collect(&r, limits); err != nil {
+		return Result{}, err
+	}
+	stmt.finalize() // ends the statement, which sets the counts
+	c.count(s, &r)
+	return r, nil
+}
+
+// compile prepares a client's statement, or says why it may not run.
+func (c *Conn) compile(s *Statement) (*prepared, error) {
+	if table := c.guard.spellsClosed(); table != "" && s.Kind != "PRAGMA" {
+		return nil, agent.Errorf(agent.CodeForbiddenOperation, "the table %s is closed to SQL; if it is meant as text, pass it as a parameter", table).
+			With("table", table)
+	}
+	stmt, err := c.prepare(s.text)
+	if err != nil && c.guard.refused != nil {
+		return nil, c.guard.refused.Because(err)
+	}
+	c.guard.refused = nil
+	return stmt, err
+}
+
+// collect reads the rows of an answer.
+func (s *prepared) collect(r *Result, limits Limits) error {
+	size := 0
+	for {
+		more, err := s.step()
+		if err != nil || !more {
+			return err
+		}
+		if len(r.Rows) == limits.Rows {
+			r.Truncated = true
+			return nil
+		}
+		row := make([]any, s.columns)
+		for i := range row {
+			if size+s.size(i) > limits.Bytes {
+				r.Truncated = true
+				return nil
+			}
+			var n int
+			row[i], n = jsonValue(s.value(i))
+			size += n
+		}
+		if size > limits.Bytes {
+			r.Truncated = true
+			return nil
+		}
+		if s.c.late() {
+			return &sqliteError{code: lib.SQLITE_INTERRUPT, text: "interrupted"}
+		}
+		r.Rows = append(r.Rows, row)
+	}
+}
+
+// count fills in what the statement changed.
+func (c *Conn) count(s *Statement, r *Result) {
+	r.RowCount = len(r.Rows)
+	if !s.Writes() {
+		return
+	}
+	r.Changes = lib.Xsqlite3_changes64(c.tls, c.db)
+	if len(r.Columns) == 0 {
+		r.RowCount = int(r.Changes)
+	}
+	if id := lib.Xsqlite3_last_insert_rowid(c.tls, c.db); id != 0 && s.Kind == "INSERT" {
+		r.LastInsertID = &id
+	}
+}
+
+// judge turns the failure of a client's statement into an error for it.
+func (c *Conn) judge(ctx context.Context, s *Statement, limits Limits, err error) error {
+	e, ok := err.(*sqliteError)
+	if !ok {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	code := e.code & 0xff
+	switch {
+	case c.starved && (code == lib.SQLITE_NOMEM || code == lib.SQLITE_INTERRUPT):
+		return agent.Errorf(agent.CodeExecution, "the statement needs more than %d MB of memory", limits.Memory>>20).
+			With("limit_bytes", limits.Memory).Because(err)
+	case c.temp < 0 && code == lib.SQLITE_FULL:
+		return agent.Errorf(agent.CodeExecution, "the statement needs more than %d MB of temporary space", limits.Temp>>20).
+			With("limit_bytes", limits.Temp).Because(err)
+	case code == lib.SQLITE_INTERRUPT:
+		return agent.Errorf(agent.CodeExecution, "the statement ran longer than %g seconds and was stopped", limits.Time.Seconds()).
+			With("limit_seconds", limits.Time.Seconds()).Because(err)
+	}
+	switch code {
+	case lib.SQLITE_AUTH: // what a table-valued pragma would have compiled
+		if c.guard.refused != nil {
+			return c.guard.refused.Because(err)
+		}
+	case lib.SQLITE_TOOBIG:
+		limit := c.boundValues(-1)
+		return badQuery("a value is longer than the %d KB that this statement may handle; "+
+			"the fewer functions it calls, the longer its values may be", limit>>10).With("limit_bytes", limit)
+	case lib.SQLITE_ERROR, lib.SQLITE_CONSTRAINT, lib.SQLITE_MISMATCH, lib.SQLITE_RANGE:
+		return sayWhy(s, e)
+	}
+	c.doubtful = true
+	return err
+}
+
+// sayWhy hands on what SQLite says about the client's own statement.
+func sayWhy(s *Statement, e *sqliteError) error {
+	bad := badQuery("%s", agent.Clip(e.text, 500)).Because(e)
+	if e.offset >= 0 {
+		bad.With("offset", s.before+offset(s.text, min(e.offset, len(s.text))))
+	}
+	return bad
+}
