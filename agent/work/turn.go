@@ -61,6 +61,40 @@ func (q *Queue[K]) begin() *turn[K] {
 	return t
 }
 
+// TryBegin begins a turn of a key that the caller runs itself, in place of Run,
+// when there is a slot for it at once and the key has no other work. end is to
+// be called once, with what Run would return. Stop waits for such a turn and
+// does not cancel it, nor does Forget.
+func (q *Queue[K]) TryBegin(key K) (end func(Next, error), ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	id := q.options.Group(key)
+	limit, g := q.options.GroupLimit(id), q.groups[id]
+	if !q.started || q.running >= q.options.Limit || q.entries[key] != nil || g != nil && limit > 0 && g.running >= limit {
+		return nil, false
+	}
+	e := q.entry(key)
+	t := &turn[K]{queue: q, entry: e, cancel: func() {}}
+	e.turn = t
+	q.running++
+	e.group.running++
+	q.offer(e.group)
+	turns := q.turns
+	turns.Add(1)
+	return func(next Next, err error) {
+		defer turns.Done()
+		if err != nil {
+			q.options.OnError(key, err)
+		}
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.end(t, next, err, false)
+		q.free(t)
+		q.fill()
+		q.arm()
+	}, true
+}
+
 // run runs a turn and returns the next one, if there is one for this goroutine.
 func (q *Queue[K]) run(t *turn[K], turns *sync.WaitGroup) *turn[K] {
 	next, err := q.call(t.ctx, t.entry.key)

@@ -63,7 +63,7 @@ type Stats struct {
 //   - Groups with work that is due take turns in the order in which it became
 //     due, and so do the keys of a group.
 //   - Turns within Limit and GroupLimit run at once. A turn that called Release
-//     no longer counts.
+//     no longer counts. TryBegin passes nobody who waits for the same slot.
 //   - A turn that fails, or panics, comes again after Backoff. Enqueue does not
 //     shorten that time, Retry does. Success ends the count of failures.
 //   - Times are met by the wall clock, also when it is set, within half a minute

@@ -342,6 +342,14 @@ func TestStress(t *testing.T) {
 					q.Forget(k)
 				case 4:
 					q.Retry(k)
+				case 5:
+					if end, ok := q.TryBegin(k); ok {
+						if n := running[k].Add(1); n != 1 {
+							t.Errorf("key %d has %d turns at once", k, n)
+						}
+						running[k].Add(-1)
+						end(Next{Again: true}, nil)
+					}
 				default:
 					q.EnqueueAt(k, time.Now().Add(time.Duration(rand.IntN(3))*time.Millisecond))
 				}
