@@ -244,9 +244,8 @@ func TestCopiesRest(t *testing.T) {
 	if x, told := ended(t, db, e, id); x.Status != agent.ExecutionComplete {
 		t.Fatalf("%s %s", x.Status, told)
 	}
-	e.sweep(time.Now())
-	if due, err := copied.NextWait(t.Context()); err != nil || !due.IsZero() {
-		t.Errorf("a copy waits for %s, %v", due, err)
+	if w, err := copied.ExecutionWork(t.Context(), agent.Now(), 1, false); err != nil || !w.Next.IsZero() || len(w.Due)+len(w.Running) != 0 {
+		t.Errorf("a copy has to do: %+v, %v", w, err)
 	}
 	if x, _, err := copied.Execution(t.Context(), id); err != nil || x.Status != agent.ExecutionRunning {
 		t.Errorf("the copy's execution is %s, %v", x.Status, err)
@@ -254,7 +253,6 @@ func TestCopiesRest(t *testing.T) {
 	if _, err := folder.UpdateAgent(t.Context(), copied, agent.AgentChange{Status: agent.Some(agent.StatusActive)}); err != nil {
 		t.Fatal(err)
 	}
-	e.sweep(time.Now())
 	if x, told := ended(t, copied, e, id); x.Status != agent.ExecutionComplete {
 		t.Errorf("%s %s", x.Status, told)
 	}

@@ -91,7 +91,7 @@ func (e *Engine) takeoverOver(db *store.DB, execution, id string) {
 	if e.stopping {
 		return // the session ends too, and its row makes the approval due
 	}
-	e.running.Go(func() {
+	e.goroutines.Go(func() {
 		if err := e.endCalledOff(db, execution, id); err != nil && e.work.Err() == nil {
 			e.log.Error("end the approval of a takeover that is over", "agent", db.ID(), "execution", execution, "error", err)
 		}

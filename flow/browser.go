@@ -215,7 +215,7 @@ func (e *Engine) closeSession(executionID string) {
 	if own == nil || e.stopping {
 		return // the browser ends its sessions itself then
 	}
-	e.running.Go(func() {
+	e.goroutines.Go(func() {
 		own.opening.Lock()
 		defer own.opening.Unlock()
 		if own.id != "" {

@@ -22,8 +22,9 @@ type budget struct {
 	most int
 	now  func() time.Time
 
-	mu    sync.Mutex
+	mu    sync.Mutex // protects the rest
 	roots map[string]*spending
+	swept time.Time
 }
 
 // spending is what one root has led to within the window.
@@ -42,6 +43,7 @@ func (b *budget) take(root string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
+	b.sweepLocked(now)
 	s := b.of(root)
 	s.forget(now)
 	if len(s.starts) >= b.most {
@@ -75,11 +77,13 @@ func (b *budget) of(root string) *spending {
 	return s
 }
 
-// sweep forgets roots that have led to nothing within the window.
-func (b *budget) sweep() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := b.now()
+// sweepLocked forgets roots that have led to nothing within the window, once in
+// each.
+func (b *budget) sweepLocked(now time.Time) {
+	if now.Sub(b.swept) < budgetWindow {
+		return
+	}
+	b.swept = now
 	for root, s := range b.roots {
 		if s.forget(now); len(s.starts) == 0 && len(s.shown) == 0 {
 			delete(b.roots, root)

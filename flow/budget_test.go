@@ -137,7 +137,7 @@ func TestBudgetIsOfAMinute(t *testing.T) {
 	now = now.Add(30 * time.Second)
 	take(true, true, false)
 	now = now.Add(2 * time.Minute)
-	if b.sweep(); len(b.roots) != 0 {
+	if b.take("new"); len(b.roots) != 1 {
 		t.Errorf("%d roots are kept", len(b.roots))
 	}
 }

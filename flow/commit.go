@@ -56,14 +56,12 @@ func (r *run) committed(asleep bool) {
 		}
 	}
 	for _, w := range r.waits {
-		if !w.DueAt.IsZero() {
-			r.engine.remind(r.db, w.DueAt.Time)
-		}
+		r.engine.agents.EnqueueAt(r.db, w.DueAt.Time)
 		waiting := w.Result()
 		r.tell(Event{Type: EventNodeStarted, Node: &waiting})
 	}
 	for _, c := range r.children {
-		r.engine.entered(r.db, c)
+		r.engine.startChild(r.agent, c)
 	}
 	r.held, r.waits, r.unwaits, r.children = held{}, nil, nil, nil
 	r.mu.Lock()
@@ -86,18 +84,15 @@ func closeOnce(c chan struct{}) {
 // did not happen; the execution goes on another time, unless it is over.
 func (r *run) lost(err error) {
 	for _, c := range r.children {
-		r.release(c)
+		r.releaseChild(c)
 	}
 	if errors.Is(err, store.ErrEnded) || agent.ErrorCode(err) == agent.CodeNotFound {
 		r.cancel(errOver)
 	} else {
 		r.cancel(errCut)
-		if !r.fresh {
-			r.engine.log.Error("an execution is put off", "agent", r.db.ID(), "execution", r.execution.ID, "error", err)
-		}
 	}
 	r.ground()
-	r.engine.left(r, err)
+	r.engine.released(r, err)
 }
 
 // ground waits for the nodes that run, which were told to stop.
@@ -108,7 +103,7 @@ func (r *run) ground() {
 	for range len(r.flights) {
 		f := <-r.landed
 		delete(r.flights, f)
-		r.release(f.outcome.child)
+		r.releaseChild(f.outcome.child)
 	}
 }
 
@@ -123,7 +118,7 @@ func (r *run) stopped() {
 		f := <-r.landed
 		if over {
 			delete(r.flights, f)
-			r.release(f.outcome.child)
+			r.releaseChild(f.outcome.child)
 		} else {
 			r.arrive(f)
 		}
@@ -134,11 +129,11 @@ func (r *run) stopped() {
 			return
 		}
 		if over {
-			r.engine.left(r, errOver)
+			r.engine.released(r, errOver)
 		}
 		return
 	}
-	r.engine.left(r, errCut)
+	r.engine.released(r, errCut)
 }
 
 // finishAll ends the execution.
@@ -166,7 +161,7 @@ func (r *run) finishAll() {
 	}
 	r.tell(Event{Type: endEvents[e.Status], Execution: e})
 	r.ground()
-	r.engine.left(r, nil)
+	r.engine.released(r, nil)
 }
 
 // sleep ends a run in which nothing but waits is left. It is false when a wait
@@ -181,7 +176,7 @@ func (r *run) sleep() bool {
 	if !r.takeInbox() {
 		return false
 	}
-	return r.engine.asleep(r)
+	return r.engine.suspended(r)
 }
 
 // takeInbox is false when there was something in it.

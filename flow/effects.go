@@ -110,7 +110,7 @@ func (e *Engine) runWorkflow(ctx context.Context, c *Call) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	x, p, payload, err := e.draw(ctx, c.DB, Request{WorkflowID: c.Text("workflow_id"), Input: input, Trigger: "workflow", chain: c.Chain})
+	x, p, payload, err := e.prepareExecution(ctx, c.DB, Request{WorkflowID: c.Text("workflow_id"), Input: input, Trigger: "workflow", chain: c.Chain})
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -121,14 +121,11 @@ func (e *Engine) runWorkflow(ctx context.Context, c *Call) (Outcome, error) {
 		}
 		return Outcome{}, why
 	}
-	l, begins, err := e.place(a, x, p, true)
+	s, err := e.admit(a, x, p, true)
 	if err != nil {
 		return Outcome{}, err
 	}
-	begun := &child{execution: x, program: p, payload: payload, queue: l}
-	if begins {
-		begun.admitted = l
-	}
+	begun := &child{execution: x, program: p, payload: payload, slot: s}
 	if c.Bool("wait", true) {
 		return Outcome{wait: &store.Wait{Kind: store.WaitExecution, ChildID: x.ID}, child: begun}, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"satchel/agent"
 	"satchel/agent/egress"
 	"satchel/agent/script"
+	"satchel/agent/work"
 	"satchel/store"
 	"satchel/vector"
 )
@@ -36,78 +38,45 @@ type Engine struct {
 	kinds    map[string]*Kind
 	browsing *browsing // nil: no nodes drive a browser
 	programs programs
-	turns    turns
 	budget   budget
 	drain    time.Duration // how long Stop lets executions come to their end by themselves
 	hold     time.Duration // how long the results of nodes without effects wait for a commit
 
-	mu       sync.Mutex
-	agents   map[*store.DB]*agentState
-	busy     int         // executions at work
-	backlog  []*line     // workflows with executions in the queue
-	resuming []resumable // executions that are to go on
+	agents     *work.Queue[*store.DB] // whose executions are to be looked up
+	executions *work.Queue[job]       // that are to be run; those that run by themselves count in it
+
+	starts *work.Queue[*agentState] // of executions, see awaitStart
+
+	mu       sync.Mutex // protects everything up to the next empty line
+	states   map[*store.DB]*agentState
+	running  int // executions at work
+	jobs     int // that were made for queued executions
 	awaited  map[string]*awaited
 	stopping bool
 	quiet    chan struct{} // closed when stopping and nothing is at work
 
-	watchMu  sync.Mutex
+	watchMu  sync.Mutex // protects watchers
 	watchers map[string]map[chan Event]bool
 	watching atomic.Int64
 
-	alarm chan struct{} // an earlier wait than known before
-
-	startMu sync.Mutex
-	work    context.Context
-	stop    context.CancelCauseFunc
-	running sync.WaitGroup
+	startMu    sync.Mutex // held by Start and Stop
+	work       context.Context
+	stop       context.CancelCauseFunc
+	goroutines sync.WaitGroup
 }
 
-// agentState is what the engine knows of one agent.
+// agentState is what the engine knows of one agent. Engine.mu protects it.
 type agentState struct {
-	db     *store.DB
-	status agent.Status  // when it was last looked at
-	taken  chan struct{} // closed once its unfinished executions are known
-	busy   int
-	active map[string]*run
-	lines  map[string]*line
-	due    time.Time // when its first wait ends; zero: none
-	firing bool
-	again  time.Time // when to look again, after a failure
+	db        *store.DB
+	recovered chan struct{} // closed once its unfinished executions are known
+	rests     bool          // it is disabled or gone
+	runs      map[string]*run
+	workflows map[string]*workflowSlots
+	turn      *startTurn
+	starting  []chan *startTurn // that wait for a turn
 
-	drawing sync.Mutex // held by one of those that start by Once while it reads
+	preparing sync.Mutex // held by one of those that start by Once while it reads: many start together and share a connection
 }
-
-// line is what a workflow has at work and in the queue.
-type line struct {
-	agent    *agentState
-	workflow string
-	limit    int // that may be at work
-	running  int // without those asleep
-	queued   int
-	listed   bool // in the backlog
-}
-
-// resumable is an execution that is to go on once there is room.
-type resumable struct {
-	agent *agentState
-	id    string
-}
-
-// awaited is an execution whose end somebody waits for.
-type awaited struct {
-	done  chan struct{}
-	n     int  // who wait
-	run   *run // that ended it, if it was at work here
-	err   error
-	ended bool
-}
-
-// Bounds of what is at work at a time, and of what is in the queue.
-const (
-	maxBusy      = 512
-	maxAgentBusy = 128
-	maxQueued    = 10_000 // of one workflow
-)
 
 // New makes an Engine; it does nothing until Start.
 func New(o Options) *Engine {
@@ -116,10 +85,20 @@ func New(o Options) *Engine {
 	}
 	e := &Engine{
 		options: o, folder: o.Folder, log: o.Log, client: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxBody, HeaderTimeout: time.Hour}),
-		programs: programs{kept: map[programKey]*program{}}, agents: map[*store.DB]*agentState{}, awaited: map[string]*awaited{},
-		watchers: map[string]map[chan Event]bool{}, drain: drainTime, hold: holdTime, turns: turns{agents: map[*store.DB]*turn{}}, budget: newBudget(), alarm: make(chan struct{}, 1), stopping: true,
+		programs: programs{kept: map[programKey]*program{}}, states: map[*store.DB]*agentState{}, awaited: map[string]*awaited{},
+		watchers: map[string]map[chan Event]bool{}, drain: drainTime, hold: holdTime, budget: newBudget(), stopping: true,
 	}
 	e.kinds = e.ownKinds()
+	e.agents = work.New(work.Options[*store.DB]{Run: e.recoverAgent, Limit: 2 * runtime.GOMAXPROCS(0),
+		OnError: func(db *store.DB, err error) {
+			e.log.Error("look up the executions of an agent", "agent", db.ID(), "error", err)
+		}})
+	e.executions = work.New(work.Options[job]{Run: e.runJob, Limit: maxRunning, Group: func(j job) any { return j.agent },
+		GroupLimit: func(any) int { return maxAgentRunning }, OnError: e.reportJob})
+	e.starts = work.New(work.Options[*agentState]{Run: e.start, Limit: startingAgents})
+	if o.Folder != nil {
+		o.Folder.OnPending(e.notify)
+	}
 	return e
 }
 
@@ -130,7 +109,7 @@ func (e *Engine) Register(kinds map[string]*Kind) {
 	}
 }
 
-// Start takes up every execution that was left unfinished, and begins to take
+// Start resumes every execution that was left unfinished, and begins to take
 // new ones. It returns at once and may be called twice. The work ends with
 // Stop.
 func (e *Engine) Start(ctx context.Context) error {
@@ -142,10 +121,10 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.work, e.stop = context.WithCancelCause(ctx)
 	e.mu.Lock()
 	e.stopping, e.quiet = false, make(chan struct{})
-	e.agents, e.backlog, e.resuming, e.busy = map[*store.DB]*agentState{}, nil, nil, 0
 	e.mu.Unlock()
-	e.sweep(time.Now())
-	e.running.Go(e.clock)
+	e.agents.Start(ctx)
+	e.starts.Start(ctx)
+	e.executions.Start(ctx)
 	return nil
 }
 
@@ -163,10 +142,11 @@ func (e *Engine) Stop() {
 	e.mu.Lock()
 	e.stopping = true
 	quiet := e.quiet
-	if e.busy == 0 {
+	if e.running == 0 {
 		closeOnce(quiet)
 	}
 	e.mu.Unlock()
+	e.agents.Stop()
 	timer := time.NewTimer(e.drain)
 	select {
 	case <-quiet:
@@ -175,92 +155,50 @@ func (e *Engine) Stop() {
 	}
 	timer.Stop()
 	e.stop(errCut)
-	e.running.Wait()
+	e.executions.Stop()
+	e.starts.Stop()
+	e.goroutines.Wait()
 	e.client.CloseIdleConnections()
 	e.stop = nil
 }
 
-// meet returns what is known of an agent, and takes up its unfinished
-// executions the first time.
-func (e *Engine) meet(db *store.DB) *agentState {
-	if a := e.agents[db]; a != nil {
+// stateLocked returns what is known of an agent. The first time its unfinished
+// executions are looked up, if it may have some.
+func (e *Engine) stateLocked(db *store.DB) *agentState {
+	a := e.states[db]
+	if a != nil {
 		return a
 	}
-	a := &agentState{db: db, status: db.Agent().Status, taken: make(chan struct{}), active: map[string]*run{}, lines: map[string]*line{}}
-	e.agents[db] = a
-	awake, due := db.ExecutionsLeft()
-	if !due.IsZero() {
-		a.due = due.Time
-		e.ringSoon()
-	}
-	if awake {
-		e.takeUp(a)
+	a = &agentState{db: db, recovered: make(chan struct{}), runs: map[string]*run{}, workflows: map[string]*workflowSlots{}}
+	e.states[db] = a
+	if due := db.Pending().Executions; due.IsZero() || due.After(time.Now()) {
+		close(a.recovered)
 	} else {
-		close(a.taken)
+		e.agents.Enqueue(db)
 	}
 	return a
 }
 
-// takeUp reads what an agent's executions have left to do, in the background.
-func (e *Engine) takeUp(a *agentState) {
-	if e.stopping {
-		return
-	}
-	e.running.Go(func() {
-		u, err := a.db.UnfinishedExecutions(e.work, a.status == agent.StatusActive)
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if e.agents[a.db] != a {
-			return
-		}
-		if err != nil {
-			e.log.Error("take up an agent's executions", "agent", a.db.ID(), "error", err)
-			a.again = time.Now().Add(2 * sweepEvery)
-			return
-		}
-		for _, x := range u.Running {
-			if a.active[x.ID] == nil {
-				e.resuming = append(e.resuming, resumable{a, x.ID})
-			}
-		}
-		for workflow, n := range u.Queued {
-			l := a.line(workflow)
-			l.queued = n
-			e.list(l)
-		}
-		a.remind(u.Due.Time)
-		closeOnce(a.taken)
-		e.ringSoon()
-		e.dispatch()
-	})
-}
-
-func (a *agentState) line(workflow string) *line {
-	l := a.lines[workflow]
-	if l == nil {
-		l = &line{agent: a, workflow: workflow, limit: 1}
-		a.lines[workflow] = l
-	}
-	return l
-}
-
-// ready waits until an agent's unfinished executions are known. It takes e.mu
-// itself.
+// ready returns what is known of an agent once its unfinished executions are.
 func (e *Engine) ready(ctx context.Context, db *store.DB) (*agentState, error) {
+	if db.Agent().Status == agent.StatusDisabled {
+		return nil, agent.Errorf(agent.CodeAgentDisabled, "the agent is disabled")
+	}
 	e.mu.Lock()
 	if e.stopping {
 		e.mu.Unlock()
 		return nil, errStopped()
 	}
-	a := e.meet(db)
+	a := e.stateLocked(db)
+	recovered := a.recovered
 	e.mu.Unlock()
 	select {
-	case <-a.taken:
+	case <-recovered:
 		return a, nil
 	default:
 	}
 	select {
-	case <-a.taken:
+	case <-recovered:
 		return a, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()

@@ -55,11 +55,11 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 		return Started{}, err
 	}
 	if q.began != nil {
-		a.drawing.Lock() // many start together; so they share one connection
+		a.preparing.Lock()
 	}
-	x, p, payload, err := e.draw(ctx, db, q)
+	x, p, payload, err := e.prepareExecution(ctx, db, q)
 	if q.began != nil {
-		a.drawing.Unlock()
+		a.preparing.Unlock()
 	}
 	if err != nil || x == nil {
 		return Started{Repeated: x == nil}, err
@@ -73,7 +73,7 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	if why := e.spend(x); why != nil {
 		return Started{}, e.refuse(ctx, db, x, p, q.Cause, why)
 	}
-	l, begins, err := e.place(a, x, p, q.Queue)
+	s, err := e.admit(a, x, p, q.Queue)
 	if err != nil {
 		return Started{}, err
 	}
@@ -84,36 +84,34 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	}
 	// An execution whose end is waited for is not promised to anybody before
 	// that, so it is first written when there is something to write.
-	fresh := begins && (q.Wait > 0 && q.Cause == "" && q.Replay == "" || q.began != nil)
+	fresh := s != nil && (q.Wait > 0 && q.Cause == "" && q.Replay == "" || q.began != nil)
 	if !fresh {
 		entered, err := db.Enter(ctx, []store.StartedExecution{{Execution: x, Name: p.workflow.Name, Cause: q.Cause, Replay: q.Replay}})
 		if err != nil || !entered[0] {
-			if begins {
-				e.giveBack(l)
-			}
+			e.release(s)
 			return Started{Repeated: err == nil}, err
 		}
 	}
 	started := Started{Execution: *x}
-	if !begins {
-		e.enqueued(l)
+	if s == nil {
+		e.queued(a, p)
 		return e.await(ctx, db, q, started, nil, w)
 	}
-	r := e.newRun(db, x.ID)
-	r.line, r.execution, r.program, r.payload, r.cause, r.by = l, x, p, payload, q.Cause, store.Actor(ctx)
+	r := e.newRun(a, x.ID)
+	r.slot, r.execution, r.program, r.payload, r.cause, r.by = s, x, p, payload, q.Cause, store.Actor(ctx)
 	r.fresh, r.begin, r.keep = fresh, fresh, q.Wait > 0 && q.began == nil
 	r.written.Store(!fresh)
 	if fresh && q.began == nil && !p.slow {
-		e.here(r)
+		e.runInline(r)
 	} else {
-		e.begin(r)
+		e.runAsync(r)
 	}
 	return e.await(ctx, db, q, started, r, w)
 }
 
-// draw prepares an execution: its workflow made ready, its payload. x is nil
+// prepareExecution makes an execution: its workflow made ready, its payload. x is nil
 // when q.takes and the trigger does not take the payload.
-func (e *Engine) draw(ctx context.Context, db *store.DB, q Request) (x *agent.Execution, p *program, payload map[string]any, err error) {
+func (e *Engine) prepareExecution(ctx context.Context, db *store.DB, q Request) (x *agent.Execution, p *program, payload map[string]any, err error) {
 	payload, err = readPayload(q.Input)
 	if err != nil {
 		return nil, nil, nil, err
@@ -241,8 +239,8 @@ func (e *Engine) await(ctx context.Context, db *store.DB, q Request, s Started, 
 func (e *Engine) Execution(ctx context.Context, db *store.DB, id string) (agent.Execution, []agent.NodeResult, error) {
 	var now []agent.NodeResult
 	e.mu.Lock()
-	if a := e.agents[db]; a != nil && a.active[id] != nil {
-		now = a.active[id].running()
+	if a := e.states[db]; a != nil && a.runs[id] != nil {
+		now = a.runs[id].running()
 	}
 	e.mu.Unlock()
 	x, results, err := db.Execution(ctx, id)
@@ -258,23 +256,6 @@ func (e *Engine) Execution(ctx context.Context, db *store.DB, id string) (agent.
 	return x, results, err
 }
 
-// Await waits until an execution has ended, or ctx does, and returns it.
-func (e *Engine) Await(ctx context.Context, db *store.DB, id string) (agent.Execution, error) {
-	w := e.expect(id)
-	defer e.unexpect(id, w)
-	x, _, err := db.Execution(ctx, id)
-	if err != nil || x.Status.Ended() {
-		return x, err
-	}
-	select {
-	case <-w.done:
-	case <-ctx.Done():
-		return x, ctx.Err()
-	}
-	x, _, err = db.Execution(ctx, id)
-	return x, err
-}
-
 // stopTime is how long Terminate waits for nodes that were told to stop.
 const stopTime = 2 * time.Second
 
@@ -287,14 +268,14 @@ func (e *Engine) Terminate(ctx context.Context, db *store.DB, id string) (agent.
 	}
 	var runs []*run
 	for i := range over {
-		if r := e.over(db, &over[i]); r != nil {
+		if r := e.cancelled(db, &over[i]); r != nil {
 			runs = append(runs, r)
 		}
 	}
 	for _, end := range woken {
 		e.signal(db, end)
 	}
-	settled(ctx, runs) // so that their places are free behind this
+	settled(ctx, runs) // so that their slots are free behind this
 	return over[0], nil
 }
 

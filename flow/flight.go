@@ -111,7 +111,7 @@ func (r *run) launch(in instance) {
 	r.now[f] = running
 	r.mu.Unlock()
 	r.tell(Event{Type: EventNodeStarted, Node: &running})
-	r.engine.running.Go(func() {
+	r.engine.goroutines.Go(func() {
 		f.fly(ctx)
 		r.landed <- f
 	})
@@ -247,7 +247,7 @@ func (r *run) arrive(f *flight) {
 	delete(r.now, f)
 	r.mu.Unlock()
 	if f.in.scope.dead() {
-		r.release(f.outcome.child)
+		r.releaseChild(f.outcome.child)
 		return
 	}
 	if r.ctx.Err() != nil && f.err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -74,17 +73,13 @@ const sleeper = `t trigger
 	t -> w
 	w -> s`
 
-// asleep waits until an execution has left memory.
-func asleep(tb testing.TB, e *Engine, db *store.DB, id string) {
-	tb.Helper()
-	for tb.Context().Err() == nil {
-		e.mu.Lock()
-		gone := e.agents[db].active[id] == nil
-		e.mu.Unlock()
-		if gone {
-			return
-		}
-		runtime.Gosched()
+// released waits until an execution has left memory.
+func released(e *Engine, db *store.DB, id string) {
+	e.mu.Lock()
+	r := e.states[db].runs[id]
+	e.mu.Unlock()
+	if r != nil {
+		<-r.done
 	}
 }
 
@@ -144,7 +139,7 @@ func TestWaitsSurvive(t *testing.T) {
 	db := folder.Default()
 	timed := begun(t, db, e, made(t, db, e, "t trigger\nw wait {\"duration\":0.05}\nt -> w"), "{}")
 	evented := begun(t, db, e, made(t, db, e, sleeper), "{}")
-	asleep(t, e, db, evented)
+	released(e, db, evented)
 	e.Stop()
 	again := New(Options{Folder: folder})
 	if err := again.Start(context.Background()); err != nil {
@@ -214,17 +209,17 @@ func TestTerminate(t *testing.T) {
 	}
 	deleted := begun(t, db, e, hanging, "{}")
 	until(t, db, e, deleted, "a", agent.NodeRunning)
-	if err := errors.Join(db.DeleteWorkflow(t.Context(), hanging.ID), e.Look(t.Context(), db)); err != nil {
+	if err := db.DeleteWorkflow(t.Context(), hanging.ID); err != nil {
 		t.Fatal(err)
 	}
-	asleep(t, e, db, deleted)
+	released(e, db, deleted)
 	_, _, err := db.Execution(t.Context(), deleted)
 	wantCode(t, err, agent.CodeNotFound)
 }
 
-// TestDisabledAtOnce disables an agent while a node of its runs: the node has
-// stopped when that returns, and the execution goes on when it is enabled again.
-func TestDisabledAtOnce(t *testing.T) {
+// TestDisabled disables an agent while a node of its runs: the node is stopped, and
+// the execution goes on when it is enabled again.
+func TestDisabled(t *testing.T) {
 	db, e := open(t)
 	var tries atomic.Int64
 	stopped := make(chan struct{})
@@ -242,13 +237,12 @@ func TestDisabledAtOnce(t *testing.T) {
 		if _, err := e.folder.UpdateAgent(t.Context(), db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
 			t.Fatal(err)
 		}
-		e.Follow(t.Context(), db, false)
 	}
 	set(agent.StatusDisabled)
-	select {
-	case <-stopped:
-	default:
-		t.Error("a node of a disabled agent goes on")
+	<-stopped
+	released(e, db, id)
+	if _, err := e.Execute(t.Context(), db, Request{WorkflowID: "w"}); agent.ErrorCode(err) != agent.CodeAgentDisabled {
+		t.Errorf("a disabled agent executes: %v", err)
 	}
 	if x, _, err := db.Execution(t.Context(), id); err != nil || x.Status != agent.ExecutionRunning || tries.Load() != 1 {
 		t.Errorf("%s, %v after %d tries", x.Status, err, tries.Load())

@@ -148,6 +148,5 @@ type child struct {
 	execution *agent.Execution
 	program   *program
 	payload   map[string]any
-	admitted  *line // nil: it is queued
-	queue     *line
+	slot      *slot // nil: it is queued
 }

@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"satchel/agent"
 	"satchel/store"
@@ -14,13 +13,16 @@ import (
 // starts nothing and waits for the execution that is there. One that did not
 // complete is an EXECUTION_ERROR.
 func (e *Engine) Once(ctx context.Context, db *store.DB, q Request, began func(executionID string)) (executionID string, err error) {
-	leave, err := e.turns.take(ctx, db)
+	a, err := e.ready(ctx, db)
 	if err != nil {
 		return "", err
 	}
-	leave = sync.OnceFunc(leave)
-	defer leave()
-	q.Queue, q.began = true, func(id string) { leave(); began(id) }
+	done, err := e.awaitStart(ctx, a)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	q.Queue, q.began = true, func(id string) { done(); began(id) }
 	started, err := e.Execute(ctx, db, q)
 	x := started.Execution
 	if err == nil && started.Repeated {

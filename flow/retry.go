@@ -23,7 +23,7 @@ func (e *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agen
 		return old, agent.Errorf(agent.CodeConflict, "the execution has not ended yet").With("status", old.Status)
 	}
 	q := Request{WorkflowID: old.WorkflowID, Input: old.Input, Trigger: "retry", chain: store.ChainOf(ctx)}
-	x, p, _, err := e.draw(ctx, db, q)
+	x, p, _, err := e.prepareExecution(ctx, db, q)
 	if err != nil {
 		return agent.Execution{}, err
 	}
@@ -43,28 +43,24 @@ func (e *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agen
 
 // repeat begins an execution with results that it takes over, or queues it.
 func (e *Engine) repeat(ctx context.Context, a *agentState, x *agent.Execution, p *program, kept []agent.NodeResult) (agent.Execution, error) {
-	l, begins, err := e.place(a, x, p, false)
+	s, err := e.admit(a, x, p, false)
 	if err != nil {
 		return agent.Execution{}, err
 	}
 	answer := *x
 	if err := a.db.RetryExecution(ctx, store.StartedExecution{Execution: x, Name: p.workflow.Name}, kept); err != nil {
-		if begins {
-			e.giveBack(l)
-		}
+		e.release(s)
 		return agent.Execution{}, err
 	}
-	if !begins {
-		e.enqueued(l)
+	if s == nil {
+		e.queued(a, p)
 		return answer, nil
 	}
-	r := e.newRun(a.db, x.ID)
-	r.line = l
-	e.mu.Lock()
-	a.active[x.ID] = r
-	e.mu.Unlock()
-	e.running.Go(func() {
-		if r.load(a) {
+	r := e.newRun(a, x.ID)
+	r.slot = s
+	e.enlist(r)
+	e.goroutines.Go(func() {
+		if r.load() {
 			r.drive()
 		}
 	})

@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -27,7 +28,8 @@ type run struct {
 	engine    *Engine
 	db        *store.DB
 	id        string
-	line      *line
+	agent     *agentState
+	slot      *slot
 	execution *agent.Execution
 	program   *program
 	payload   map[string]any
@@ -78,9 +80,9 @@ type run struct {
 // keptResults is how many node results a run keeps for its caller.
 const keptResults = 200
 
-func (e *Engine) newRun(db *store.DB, id string) *run {
+func (e *Engine) newRun(a *agentState, id string) *run {
 	r := &run{
-		engine: e, db: db, id: id,
+		engine: e, db: a.db, agent: a, id: id,
 		waiting: map[place]instance{}, flights: map[*flight]bool{}, landed: make(chan *flight, parallel), needs: make(chan chan struct{}),
 		knock: make(chan struct{}, 1), answered: make(chan struct{}), entered: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -133,8 +135,8 @@ func (r *run) broken(p any) {
 		return
 	}
 	defer func() {
-		if recover() != nil && !r.gone {
-			r.engine.left(r, errCut)
+		if again := recover(); again != nil && !r.gone {
+			r.engine.released(r, fmt.Errorf("end an execution that broke: %v", again))
 		}
 	}()
 	r.failure = &agent.ExecutionError{Code: string(agent.CodeInternal), Message: "the execution failed for a reason that only the server's log tells"}

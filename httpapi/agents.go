@@ -184,11 +184,7 @@ func (s *Server) getAgent(c *Call, _ *agentIn) (out agentOut, err error) {
 type updateAgentIn struct{ Body agent.AgentChange }
 
 func (s *Server) updateAgent(c *Call, in *updateAgentIn) (agent.Agent, error) {
-	a, err := s.folder.UpdateAgent(c, c.DB, in.Body)
-	if err == nil && in.Body.Status.Given {
-		s.flow.Follow(c, c.DB, false)
-	}
-	return a, err
+	return s.folder.UpdateAgent(c, c.DB, in.Body)
 }
 
 func (s *Server) deleteAgent(c *Call, _ *agentIn) (Success, error) {
@@ -196,7 +192,6 @@ func (s *Server) deleteAgent(c *Call, _ *agentIn) (Success, error) {
 	if err := s.folder.DeleteAgent(c.DB); err != nil {
 		return Success{}, err
 	}
-	s.flow.Follow(c, c.DB, true)
 	return Success{true, fmt.Sprintf("agent %s was deleted with all its data", name)}, nil
 }
 

@@ -104,11 +104,3 @@ func (s *Server) startCrawl(c *Call, sourceType, name string, plan agent.CrawlPl
 func sourceLocation(c *Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/sources/" + out.(agent.Source).ID
 }
-
-// lookAtExecutions has the engine see that something about the agent or its
-// executions changed.
-func (s *Server) lookAtExecutions(c *Call) {
-	if err := s.flow.Look(c, c.DB); err != nil {
-		s.log.Error("look after an agent's executions", "agent", c.DB.ID(), "error", err)
-	}
-}

@@ -32,9 +32,5 @@ func (s *Server) sqlExecute(c *Call, in *sqlIn) (store.Result, error) {
 	if len(in.Body.Query) > maxSQL {
 		return store.Result{}, agent.Invalid("query", "must have at most 100000 bytes")
 	}
-	result, err := c.DB.SQL(c, in.Body.Query, in.Body.Params, store.Access{Write: c.Role.Covers(agent.RoleAdmin)})
-	if result.Changes > 0 {
-		s.lookAtExecutions(c)
-	}
-	return result, err
+	return c.DB.SQL(c, in.Body.Query, in.Body.Params, store.Access{Write: c.Role.Covers(agent.RoleAdmin)})
 }

@@ -88,10 +88,7 @@ func (s *Server) updateWorkflow(c *Call, in *updateWorkflowIn) (agent.Workflow, 
 }
 
 func (s *Server) deleteWorkflow(c *Call, in *workflowIn) (Success, error) {
-	if err := c.DB.DeleteWorkflow(c, in.ID); err != nil {
-		return Success{}, err
-	}
-	return Success{Success: true}, s.flow.Look(c, c.DB)
+	return Success{Success: true}, c.DB.DeleteWorkflow(c, in.ID)
 }
 
 type listWorkflowVersionsIn struct {

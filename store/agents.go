@@ -257,7 +257,7 @@ func (f *Folder) UpdateAgent(ctx context.Context, db *DB, change agent.AgentChan
 	}
 	db.update(func(r *record) { r.agent = a })
 	f.rename(db, old.Name, a.Name)
-	db.notify(workAll)
+	db.notify(madeWork{announced: workAll})
 	return a, nil
 }
 
@@ -303,7 +303,7 @@ func (f *Folder) DeleteAgent(db *DB) error {
 	delete(f.byID, db.id)
 	f.unname(db, db.Agent().Name)
 	f.mu.Unlock()
-	db.notify(workAll)
+	db.notify(madeWork{announced: workAll})
 	if err := errors.Join(removeIfThere(db.path), syncFolder(f.agentsPath())); err != nil {
 		return fmt.Errorf("delete agent: %w", err)
 	}

@@ -136,7 +136,7 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 		return lost(fmt.Errorf("begin: %w", err))
 	}
 	w.takeWork() // of what was undone
-	changed, made := false, workKinds(0)
+	changed, made := false, madeWork{}
 	for _, j := range group {
 		if j.err = j.ctx.Err(); j.err != nil {
 			continue
@@ -149,11 +149,12 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 			return lost(j.err)
 		}
 		changed = changed || j.err == nil
-		made |= w.takeWork()
+		work := w.takeWork()
+		made = madeWork{made.announced | work.announced, made.taken | work.taken}
 	}
 	end := "COMMIT"
 	if !changed {
-		end, made = "ROLLBACK", 0
+		end, made = "ROLLBACK", madeWork{}
 	}
 	if _, err := w.exec(end); err != nil {
 		return lost(fmt.Errorf("commit: %w", err))

@@ -75,19 +75,6 @@ func (db *DB) Problem() error { return db.record.Load().problem }
 // Unfinished tells whether work on sources was cut when the agent was loaded.
 func (db *DB) Unfinished() bool { return !db.record.Load().pending.Sources.IsZero() }
 
-// ExecutionsLeft tells whether executions may be awake or queued, and when the
-// first wait of one ends by itself. It does not touch the file: of one that is
-// open it says that there may be some.
-func (db *DB) ExecutionsLeft() (awake bool, due agent.Time) {
-	if db.isOpen() {
-		return true, agent.Time{}
-	}
-	if due = db.record.Load().pending.Executions; due == dueNow {
-		return true, agent.Time{}
-	}
-	return false, due
-}
-
 type backgroundKey struct{}
 
 // Background returns a context for the program's own work. It keeps a file

@@ -12,6 +12,7 @@ import (
 // were entered: one whose cause has started an execution before is not.
 func (db *DB) Enter(ctx context.Context, started []StartedExecution) (entered []bool, err error) {
 	return Write(ctx, db, func(tx *Tx) ([]bool, error) {
+		tx.takesOn(workExecutions)
 		entered := make([]bool, len(started))
 		for i, s := range started {
 			known, err := tx.causeOf(s.Cause, s.Replay)
@@ -43,6 +44,7 @@ func (db *DB) Enter(ctx context.Context, started []StartedExecution) (entered []
 // that it takes over.
 func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []agent.NodeResult) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		tx.takesOn(workExecutions)
 		if err := tx.insertExecution(s.Execution, "", false); err != nil {
 			return struct{}{}, err
 		}

@@ -218,55 +218,75 @@ func (tx *Tx) workflowText(id string) (t WorkflowText, err error) {
 	return t, err
 }
 
-// Unfinished is what an agent's executions have left to do.
-type Unfinished struct {
-	Running []RunningExecution // awake, oldest first
-	Queued  map[string]int     // by workflow
-	Due     agent.Time         // when the first wait ends; zero: none does by itself
+// ExecutionWork is what an agent's executions have to do.
+type ExecutionWork struct {
+	Running []string       // those that are awake, oldest first
+	Queued  map[string]int // by workflow
+	Due     []Wait         // that have come to their end, the longest due first
+	Next    agent.Time     // when the next of the others ends by itself; zero: none does
 }
 
-// RunningExecution names an execution and its workflow.
-type RunningExecution struct{ ID, WorkflowID string }
-
-// UnfinishedExecutions reads what executions have left to do. Those that came with a
-// copied file are left out, unless release is set: it frees them for good.
-func (db *DB) UnfinishedExecutions(ctx context.Context, release bool) (Unfinished, error) {
-	if release {
-		_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-			_, err := tx.exec("UPDATE executions SET held = 0 WHERE status IN ('queued','running') AND held")
-			return struct{}{}, err
-		})
-		if err != nil {
-			return Unfinished{}, err
+// ExecutionWork reads what executions have to do; Due has up to limit waits.
+// Those that came with a copied file are left out, unless release is set: it
+// frees them for good.
+func (db *DB) ExecutionWork(ctx context.Context, now agent.Time, limit int, release bool) (ExecutionWork, error) {
+	var held bool
+	read := func(tx *Tx) (w ExecutionWork, err error) {
+		if held, err = tx.executionsHeld(); err != nil || held && release {
+			return w, err
 		}
+		return tx.executionWork(now, limit)
 	}
-	return Read(ctx, db, func(tx *Tx) (u Unfinished, err error) {
-		u.Running, err = all(tx, func(rows *sql.Rows) (r RunningExecution, err error) { return r, rows.Scan(&r.ID, &r.WorkflowID) },
-			"SELECT id, workflow_id FROM executions WHERE status = 'running' AND asleep = 0 AND NOT held ORDER BY id")
-		if err != nil {
-			return u, err
+	w, err := Read(ctx, db, read)
+	if err != nil || !held || !release {
+		return w, err
+	}
+	return Write(ctx, db, func(tx *Tx) (w ExecutionWork, err error) {
+		tx.takesOn(workExecutions)
+		if _, err := tx.exec("UPDATE executions SET held = 0 WHERE status IN ('queued','running') AND held"); err != nil {
+			return w, err
 		}
-		type queue struct {
-			workflow string
-			n        int
-		}
-		queues, err := all(tx, func(rows *sql.Rows) (q queue, err error) { return q, rows.Scan(&q.workflow, &q.n) },
-			"SELECT workflow_id, count(*) FROM executions WHERE status = 'queued' AND NOT held GROUP BY workflow_id")
-		if err != nil {
-			return u, err
-		}
-		u.Queued = map[string]int{}
-		for _, q := range queues {
-			u.Queued[q.workflow] = q.n
-		}
-		return u, tx.value(&u.Due, "SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL"+notHeld)
+		return tx.executionWork(now, limit)
 	})
+}
+
+func (tx *Tx) executionsHeld() (held bool, err error) {
+	return held, tx.value(&held, "SELECT EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND held)")
+}
+
+func (tx *Tx) executionWork(now agent.Time, limit int) (w ExecutionWork, err error) {
+	w.Running, err = all(tx, scanID, "SELECT id FROM executions WHERE status = 'running' AND asleep = 0 AND NOT held ORDER BY id")
+	if err != nil {
+		return w, err
+	}
+	type queue struct {
+		workflow string
+		n        int
+	}
+	queues, err := all(tx, func(rows *sql.Rows) (q queue, err error) { return q, rows.Scan(&q.workflow, &q.n) },
+		"SELECT workflow_id, count(*) FROM executions WHERE status = 'queued' AND NOT held GROUP BY workflow_id")
+	if err != nil {
+		return w, err
+	}
+	w.Queued = make(map[string]int, len(queues))
+	for _, q := range queues {
+		w.Queued[q.workflow] = q.n
+	}
+	if w.Due, err = tx.waits("due_at <= ?"+notHeld+" ORDER BY due_at LIMIT ?", now, limit); err != nil {
+		return w, err
+	}
+	if len(w.Due) == limit {
+		w.Next = now
+		return w, nil
+	}
+	return w, tx.value(&w.Next, "SELECT min(due_at) FROM _waits WHERE due_at > ?"+notHeld, now)
 }
 
 // BeginQueued begins the execution of a workflow that has been in the queue
 // for longest, and returns its id, or "" when there is none.
 func (db *DB) BeginQueued(ctx context.Context, workflowID string) (string, error) {
 	return Write(ctx, db, func(tx *Tx) (string, error) {
+		tx.takesOn(workExecutions)
 		ids, err := all(tx, scanID, `UPDATE executions SET status = 'running', started_at = ? WHERE id = (SELECT id FROM executions
 			WHERE status = 'queued' AND asleep = 0 AND workflow_id = ? AND NOT held ORDER BY id LIMIT 1) RETURNING id`, tx.Now, workflowID)
 		if err != nil || len(ids) == 0 {

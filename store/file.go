@@ -32,7 +32,7 @@ type file struct {
 
 	cautious int // the leader's: how many commits still use savepoints
 
-	announce func(workKinds) // passes on what a commit may have made
+	announce func(madeWork) // passes on what a commit may have made
 
 	sandbox *sqlsandbox.Pool // connections for SQL of clients
 }
@@ -51,7 +51,7 @@ func openFile(path string) (*file, error) {
 		return nil, errors.Join(explain(err), w.close())
 	}
 	info, _ := os.Stat(path)
-	f := &file{path: path, info: info, writer: w, slots: make(chan struct{}, readersPerFile), dirty: true, announce: func(workKinds) {}, sandbox: sqlsandbox.New(path, &sandboxOptions)}
+	f := &file{path: path, info: info, writer: w, slots: make(chan struct{}, readersPerFile), dirty: true, announce: func(madeWork) {}, sandbox: sqlsandbox.New(path, &sandboxOptions)}
 	for range readersPerFile {
 		f.slots <- struct{}{}
 	}

@@ -144,12 +144,17 @@ func (c *conn) watchTables() error {
 // caller does that work itself.
 func (tx *Tx) takesOn(kinds workKinds) { tx.taken |= kinds }
 
-// takeWork returns the work that statements made since it was last called,
-// without that which their callers took on.
-func (c *conn) takeWork() workKinds {
-	kinds := c.touched &^ c.taken
+// madeWork is work that a commit may have made.
+type madeWork struct {
+	announced workKinds
+	taken     workKinds // on by those who wrote, see Tx.takesOn
+}
+
+// takeWork returns the work that statements made since it was last called.
+func (c *conn) takeWork() madeWork {
+	made := madeWork{c.touched &^ c.taken, c.touched & c.taken}
 	c.touched, c.taken = 0, 0
-	return kinds
+	return made
 }
 
 // subscribers are told of work.
@@ -191,13 +196,13 @@ func (db *DB) publish(p Pending) {
 }
 
 // notify passes on that a commit may have made work.
-func (db *DB) notify(kinds workKinds) {
-	if kinds == 0 {
+func (db *DB) notify(made madeWork) {
+	if made == (madeWork{}) {
 		return
 	}
-	db.recent.Or(uint32(kinds))
+	db.recent.Or(uint32(made.announced | made.taken))
 	var p Pending
-	p.add(kinds)
+	p.add(made.announced)
 	db.publish(p)
 }
 

@@ -90,6 +90,9 @@ func TestOnPending(t *testing.T) {
 				_, err := tx.exec("UPDATE executions SET asleep = 0")
 				return struct{}{}, err
 			})
+			if db.Pending().Executions.IsZero() {
+				t.Error("nothing is pending")
+			}
 			return err
 		}, nil},
 		{"a write that fails", func() error {

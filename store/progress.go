@@ -54,7 +54,10 @@ func (db *DB) Advance(ctx context.Context, p Progress) (ended []WaitEnd, err err
 	if err != nil {
 		return nil, err
 	}
-	return Write(ctx, db, func(tx *Tx) ([]WaitEnd, error) { return tx.advance(p, journal, events) })
+	return Write(ctx, db, func(tx *Tx) ([]WaitEnd, error) {
+		tx.takesOn(workExecutions)
+		return tx.advance(p, journal, events)
+	})
 }
 
 // advance writes a step; its journal and its events are JSON already.

@@ -11,6 +11,7 @@ import (
 // waits in other executions that this ended.
 func (db *DB) Terminate(ctx context.Context, id string) (over []agent.Execution, woken []WaitEnd, err error) {
 	over, err = Write(ctx, db, func(tx *Tx) ([]agent.Execution, error) {
+		tx.takesOn(workExecutions)
 		woken = nil
 		e, err := tx.execution(id)
 		if err != nil {

@@ -60,21 +60,6 @@ func (tx *Tx) insertWait(w *Wait) error {
 // notHeld leaves out executions that came with a copied file.
 const notHeld = " AND NOT EXISTS (SELECT 1 FROM executions e WHERE e.id = execution_id AND e.held)"
 
-// DueWaits returns up to limit waits that have come to their end by now, the
-// longest due first.
-func (db *DB) DueWaits(ctx context.Context, now agent.Time, limit int) ([]Wait, error) {
-	return Read(ctx, db, func(tx *Tx) ([]Wait, error) {
-		return tx.waits("due_at <= ?"+notHeld+" ORDER BY due_at LIMIT ?", now, limit)
-	})
-}
-
-// NextWait is when the next wait ends by itself; zero: none does.
-func (db *DB) NextWait(ctx context.Context) (agent.Time, error) {
-	return Read(ctx, db, func(tx *Tx) (due agent.Time, err error) {
-		return due, tx.value(&due, "SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL"+notHeld)
-	})
-}
-
 // ExecutionWaits returns the waits of one execution.
 func (db *DB) ExecutionWaits(ctx context.Context, id string) ([]Wait, error) {
 	return Read(ctx, db, func(tx *Tx) ([]Wait, error) {
@@ -95,6 +80,7 @@ type WaitEnd struct {
 // otherwise meanwhile, and returns those. Their executions are awake then.
 func (db *DB) EndWaits(ctx context.Context, ends []WaitEnd) ([]WaitEnd, error) {
 	return Write(ctx, db, func(tx *Tx) ([]WaitEnd, error) {
+		tx.takesOn(workExecutions)
 		var ended []WaitEnd
 		for _, end := range ends {
 			ok, err := tx.endWait(end)

@@ -241,8 +241,8 @@ func TestAdvance(t *testing.T) {
 	}
 }
 
-// TestExecutionsLeft has the catalog know what a closed file has to go on with.
-func TestExecutionsLeft(t *testing.T) {
+// TestPendingExecutions has the catalog know what a closed file has to go on with.
+func TestPendingExecutions(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
 	f := openAt(t, path)
@@ -258,14 +258,10 @@ func TestExecutionsLeft(t *testing.T) {
 	closeFolder(t, f)
 	for range 2 { // the second time by the catalog's cache
 		f = openAt(t, path)
-		if a, d := byName(t, f, "awake").ExecutionsLeft(); !a || !d.IsZero() {
-			t.Errorf("the one that is awake: %v %s", a, d)
-		}
-		if a, d := byName(t, f, "timed").ExecutionsLeft(); a || d != due {
-			t.Errorf("the one that waits: %v %s, want %s", a, d, due)
-		}
-		if a, d := byName(t, f, "rests").ExecutionsLeft(); a || !d.IsZero() {
-			t.Errorf("one at rest: %v %s", a, d)
+		for name, want := range map[string]agent.Time{"awake": dueNow, "timed": due, "rests": {}} {
+			if got := byName(t, f, name).Pending().Executions; got != want {
+				t.Errorf("%s: %s, want %s", name, got, want)
+			}
 		}
 		closeFolder(t, f)
 	}

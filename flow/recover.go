@@ -1,0 +1,152 @@
+package flow
+
+import (
+	"context"
+	"errors"
+
+	"satchel/agent"
+	"satchel/agent/work"
+	"satchel/store"
+)
+
+// notify enqueues an agent whose executions may have something to do, or whose
+// status may have changed.
+func (e *Engine) notify(db *store.DB, p store.Pending) {
+	if p.Changed {
+		e.agents.Retry(db)
+		return
+	}
+	e.agents.EnqueueAt(db, p.Executions.Time)
+}
+
+// dueAtOnce is how many waits end in one transaction.
+const dueAtOnce = 200
+
+// recoverAgent is a turn of an agent: it stops executions that are not in the file any
+// more, resumes those that are and do not run, and ends the waits that are due.
+func (e *Engine) recoverAgent(ctx context.Context, db *store.DB) (work.Next, error) {
+	status := db.Agent().Status
+	switch {
+	case db.Gone():
+		e.forget(db)
+		return work.Next{}, nil
+	case db.Problem() != nil || status == agent.StatusDisabled:
+		e.suspendAgent(db)
+		return work.Next{}, nil
+	}
+	a, written := e.wake(db)
+	if err := e.cancelMissing(ctx, a, written); err != nil {
+		return work.Next{}, err
+	}
+	now := agent.Now()
+	w, err := db.ExecutionWork(ctx, now, dueAtOnce, status == agent.StatusActive)
+	if err != nil {
+		return work.Next{}, err
+	}
+	e.resumeAll(a, w)
+	ends := make([]store.WaitEnd, len(w.Due))
+	for i := range w.Due {
+		ends[i] = timedOut(&w.Due[i], now)
+	}
+	return work.Next{At: w.Next.Time}, e.endWaits(ctx, db, ends)
+}
+
+// wake returns what is known of an agent that works, and the executions at work
+// that are in its file.
+func (e *Engine) wake(db *store.DB) (a *agentState, written []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a = e.stateLocked(db)
+	a.rests = false
+	for id, r := range a.runs {
+		if r.written.Load() {
+			written = append(written, id)
+		}
+	}
+	return a, written
+}
+
+// cancelMissing stops the executions that were ended or deleted by another hand.
+func (e *Engine) cancelMissing(ctx context.Context, a *agentState, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	there, err := a.db.RunningExecutions(ctx, ids)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, id := range ids {
+		if r := a.runs[id]; r != nil && !there[id] {
+			r.cancel(errOver)
+		}
+	}
+	return nil
+}
+
+// resumeAll enqueues what is to run of an agent.
+func (e *Engine) resumeAll(a *agentState, w store.ExecutionWork) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, id := range w.Running {
+		if a.runs[id] == nil {
+			e.executions.Enqueue(job{agent: a, id: id})
+		}
+	}
+	for id, n := range w.Queued {
+		slots := a.workflows[id]
+		if slots == nil {
+			slots = a.workflow(id, 1) // until one of them is read
+		}
+		slots.queued = max(slots.queued, n)
+		e.startQueuedLocked(slots)
+	}
+	closeOnce(a.recovered)
+}
+
+// suspendAgent cuts the executions of an agent that is to do nothing. They go on
+// when it is active again.
+func (e *Engine) suspendAgent(db *store.DB) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if a := e.states[db]; a != nil {
+		a.stopLocked(errCut)
+	}
+}
+
+// forget ends all work of an agent that is gone.
+func (e *Engine) forget(db *store.DB) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if a := e.states[db]; a != nil {
+		a.stopLocked(errOver)
+		delete(e.states, db)
+	}
+}
+
+func (a *agentState) stopLocked(why error) {
+	a.rests = true
+	for _, r := range a.runs {
+		r.cancel(why)
+	}
+	for _, w := range a.workflows {
+		w.queued = 0
+	}
+	closeOnce(a.recovered)
+	if errors.Is(why, errCut) {
+		a.recovered = make(chan struct{})
+	}
+}
+
+// endWaits ends waits, and their executions go on.
+func (e *Engine) endWaits(ctx context.Context, db *store.DB, ends []store.WaitEnd) error {
+	if len(ends) == 0 {
+		return nil
+	}
+	ended, err := db.EndWaits(ctx, ends)
+	for _, end := range ended {
+		e.signal(db, end)
+	}
+	return err
+}

@@ -1,0 +1,87 @@
+package flow
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"satchel/store"
+)
+
+// TestStarts has many agents start something at once: a few at a time have
+// their turn, those of one agent together, and all come to theirs.
+func TestStarts(t *testing.T) {
+	_, e := open(t)
+	var all sync.WaitGroup
+	var inside, most atomic.Int64
+	agents := make([]*agentState, 3*startingAgents)
+	gate := make(chan struct{})
+	for i := range agents {
+		agents[i] = &agentState{db: &store.DB{}}
+		var within atomic.Int64
+		for range 2*startsInTurn + 1 {
+			all.Go(func() {
+				<-gate
+				started, err := e.awaitStart(t.Context(), agents[i])
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if within.Add(1) > startsInTurn {
+					t.Error("one agent started too many in one turn")
+				}
+				n := inside.Add(1)
+				for known := most.Load(); n > known && !most.CompareAndSwap(known, n); known = most.Load() {
+				}
+				inside.Add(-1)
+				within.Add(-1)
+				started()
+				started()
+			})
+		}
+	}
+	close(gate)
+	all.Wait()
+	if most.Load() > startingAgents*startsInTurn {
+		t.Errorf("%d at a time", most.Load())
+	}
+	for _, a := range agents {
+		if err := e.starts.Wait(t.Context(), a); err != nil || a.turn != nil || len(a.starting) != 0 {
+			t.Errorf("left: %v, %d, %v", a.turn, len(a.starting), err)
+		}
+	}
+}
+
+// TestStartsGivenUp has those that wait for a turn go away, before and after
+// others of their agent come.
+func TestStartsGivenUp(t *testing.T) {
+	_, e := open(t)
+	var all []func()
+	for range startingAgents {
+		started, err := e.awaitStart(t.Context(), &agentState{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, started)
+	}
+	late := &agentState{}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 2 {
+		if _, err := e.awaitStart(gone, late); err == nil {
+			t.Fatal("a turn beyond the most")
+		}
+	}
+	all[0]()
+	started, err := e.awaitStart(t.Context(), late)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, started := range append(all[1:], started) {
+		started()
+	}
+	if err := e.starts.Wait(t.Context(), late); err != nil || late.turn != nil || len(late.starting) != 0 {
+		t.Errorf("left: %v, %d, %v", late.turn, len(late.starting), err)
+	}
+}
