@@ -61,23 +61,23 @@ const surroundings = `
 // A script finds the same after a hostile one, in the same child, as in a fresh
 // one.
 func TestHostileScriptsLeaveNothing(t *testing.T) {
-	run := func(p *Pool, code string) (any, error) {
-		got, err := p.Run(t.Context(), Call{Code: code, Timeout: 300 * time.Millisecond, Owner: "x"})
+	run := func(p *Pool, code string, limit time.Duration) (any, error) {
+		got, err := p.Run(t.Context(), Call{Code: code, Timeout: limit, Owner: "x"})
 		return got.Value, err
 	}
 	known := []agent.Code{"", CodeSyntax, CodeThrown, CodeResult, CodeStalled, CodeTimeout, CodeMemory}
 	same := 0
 	p := newPool(t, Options{Size: 1, Warm: 1})
-	fresh, err := run(p, surroundings)
+	fresh, err := run(p, surroundings, 20*time.Second)
 	if text, _ := fresh.(string); err != nil || len(text) < 10_000 {
 		t.Fatal(text, err)
 	}
 	for name, code := range hostile {
 		before := lastIdle(p)
-		if _, err := run(p, code); !slices.Contains(known, agent.ErrorCode(err)) {
+		if _, err := run(p, code, 300*time.Millisecond); !slices.Contains(known, agent.ErrorCode(err)) {
 			t.Errorf("%s: %v", name, err)
 		}
-		after, err := run(p, surroundings)
+		after, err := run(p, surroundings, 20*time.Second)
 		if err != nil || after != fresh {
 			t.Errorf("after %s: %v, %.300v", name, err, after)
 		}
