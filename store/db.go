@@ -187,7 +187,7 @@ func (db *DB) closeWhenUnused(forever bool) error {
 	defer db.mu.Unlock()
 	if forever {
 		db.gone.Store(true)
-		defer db.folder.codes.drop(db)
+		defer db.folder.vectors.Drop(db)
 	}
 	for db.users > 0 {
 		db.unused.Wait()

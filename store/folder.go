@@ -16,6 +16,7 @@ import (
 	"modernc.org/sqlite"
 
 	"satchel/agent"
+	"satchel/store/search"
 )
 
 // Options say how a data folder is opened.
@@ -40,9 +41,9 @@ type Folder struct {
 	kept   map[string]bool // names, by agent.NameKey, of agents that are being made
 	making map[string]bool // ids whose files are being made, taken in or removed
 
-	looks  lookout // the watcher's own
-	codes  codeCache
-	recall *recall
+	looks   lookout // the watcher's own
+	vectors search.Index[*DB]
+	recall  *recall
 
 	openMu sync.Mutex
 	open   map[*DB]struct{}

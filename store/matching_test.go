@@ -29,20 +29,17 @@ func TestBM25IsThatOfFTS5(t *testing.T) {
 	_, seqs := learn(t, db, testModel, texts)
 	w := Words{Single: []string{"relay", "called", "more", "12", "creme", "東京"}, Prefixes: []string{"天", "fill"}, Phrases: []string{"ab 12 3", "err ssl 42", "東京 京都"}}
 	got := ask(t, db, "", func(k *Knowledge) (map[string]map[int64]float64, error) {
-		c, err := k.corpus()
+		k.Whole()
+		theirs, err := k.Matching(w, 1000)
 		if err != nil {
 			return nil, err
 		}
-		list, _, err := k.weigh(c, w)
+		ours, err := k.Matching(w, 1)
 		if err != nil {
 			return nil, err
 		}
-		ours, err := k.bm25(c, list, seqs)
-		if err != nil {
-			return nil, err
-		}
-		theirs, err := k.rankAll(c, list, 1000)
-		return map[string]map[int64]float64{"ours": ours, "theirs": theirs}, err
+		clear(ours.Scores)
+		return map[string]map[int64]float64{"ours": ours.Scores, "theirs": theirs.Scores}, k.Also(ours, seqs)
 	})
 	if len(got["theirs"]) < 200 || len(got["ours"]) != len(got["theirs"]) {
 		t.Fatalf("%d chunks match, %d by FTS5", len(got["ours"]), len(got["theirs"]))
@@ -60,7 +57,7 @@ const fewOf = 400
 // bounded is what Matching finds when more than fewOf match.
 func bounded(t testing.TB, db *DB, sourceID string, w Words, n int, also ...int64) map[int64]float64 {
 	return ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) {
-		k.few = fewOf
+		k.text.Few = fewOf
 		return scored(k, w, n, also)
 	})
 }
@@ -119,12 +116,8 @@ func checkFrequencies(t *testing.T, db *DB, want map[string]int) {
 	t.Helper()
 	for word, want := range want {
 		got := ask(t, db, "", func(k *Knowledge) (int, error) {
-			c, err := k.corpus()
-			if err != nil {
-				return 0, err
-			}
-			k.few = fewOf
-			return k.count(c, term{text: word})
+			k.text.Few = fewOf
+			return k.text.Frequency(word)
 		})
 		if math.Abs(float64(got-want)) > float64(want)/50 {
 			t.Errorf("%s is in %d chunks, the estimate is %d", word, want, got)

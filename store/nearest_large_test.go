@@ -11,6 +11,8 @@ import (
 	"slices"
 	"testing"
 
+	"satchel/store/search"
+
 	"satchel/agent"
 )
 
@@ -35,7 +37,7 @@ func TestRecallOfNearest(t *testing.T) {
 	}
 	check("of all", "", 0.99)
 	check("of a small source", small, 1)
-	if held := db.folder.codes.bytes(); held < size*80 || held > size*100 {
+	if held := db.folder.vectors.Bytes(); held < size*80 || held > size*100 {
 		t.Errorf("the index of %d chunks holds %d bytes", size, held)
 	}
 
@@ -77,31 +79,31 @@ func TestMemoryOfCodesIsBounded(t *testing.T) {
 		queries[db] = someNear(random, vectors, 2)
 		exact[db] = exactly(t, db, "", queries[db])
 	}
-	codes := &first.folder.codes
-	whole := 2 * segmentBytes(512, fullSegment)
+	codes := &first.folder.vectors
+	whole := 2 * int64(fullSegment*search.RecordSize(512)+256)
 	for _, limit := range []int64{1, whole / 2, whole, whole * 3 / 2, 2 * whole} {
-		codes.limit = limit
+		codes.Limit = limit
 		for range 2 {
 			for db, list := range queries {
 				if got := recallAgainst(t, db, "", list, exact[db]); got < 0.99 {
 					t.Errorf("with room for %d bytes: recall@10 is %.3f", limit, got)
 				}
-				if held := codes.bytes(); held > limit {
+				if held := codes.Bytes(); held > limit {
 					t.Errorf("%d bytes are held, the limit is %d", held, limit)
 				}
 			}
 		}
-		codes.drop(first)
-		codes.drop(second)
+		codes.Drop(first)
+		codes.Drop(second)
 	}
-	if held := codes.bytes(); held != 0 {
+	if held := codes.Bytes(); held != 0 {
 		t.Errorf("%d bytes are held after all", held)
 	}
 	recallOf(t, second, "", queries[second])
 	if err := first.folder.DeleteAgent(second); err != nil {
 		t.Fatal(err)
 	}
-	if held := codes.bytes(); held != 0 {
+	if held := codes.Bytes(); held != 0 {
 		t.Errorf("a deleted agent holds %d bytes", held)
 	}
 }

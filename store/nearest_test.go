@@ -5,12 +5,13 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
+
+	"satchel/store/search"
 )
 
 // themed returns vectors in clusters, as texts about the same matters have.
@@ -86,15 +87,15 @@ func checkSegments(t testing.TB, db *DB, gone int) {
 		seen := map[int64]int{}
 		heads, err := tx.segmentHeads(512, 0, math.MaxInt)
 		for _, h := range heads {
-			s, e := tx.segment(512, h)
+			data, e := tx.segment(h)
 			if err = cmp.Or(err, e); err != nil {
 				return nil, err
 			}
-			if len(s.seqs) != h.n || s.codes.Len() != h.n || len(s.sources) != h.n {
-				return nil, fmt.Errorf("a segment of %d records holds %d", h.n, len(s.seqs))
+			if len(data) != h.Records*search.RecordSize(512) {
+				return nil, fmt.Errorf("a segment of %d records holds %d bytes", h.Records, len(data))
 			}
-			for _, seq := range s.seqs {
-				seen[seq]++
+			for record := range slices.Chunk(data, search.RecordSize(512)) {
+				seen[search.Seq(record)]++
 			}
 		}
 		return seen, err
@@ -282,9 +283,9 @@ func TestCodesAreLoadedOnce(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			_, err = db.folder.codes.segments(db, 512, heads, func(h segmentHead) (*segment, error) {
-				loaded = append(loaded, h.n)
-				return tx.segment(512, h)
+			_, err = db.folder.vectors.Nearest(db, direction(0), heads, nil, 1, func(h search.Head) ([]byte, error) {
+				loaded = append(loaded, h.Records)
+				return tx.segment(h)
 			})
 			return loaded, err
 		})
@@ -303,45 +304,16 @@ func TestCodesAreLoadedOnce(t *testing.T) {
 	if got := loads(); !slices.Equal(got, []int{3}) {
 		t.Errorf("after a commit, segments of %v are read", got)
 	}
-	held := db.folder.codes.bytes()
+	held := db.folder.vectors.Bytes()
 	for range 3 * mergeSegments { // merged over and over
 		learn(t, db, testModel, []string{"z"}, noise(random))
 		loads()
 	}
-	for range keptLookups + 1 {
+	for range 20 {
 		loads()
 	}
-	if grown := db.folder.codes.bytes() - held; grown > 20_000 {
+	if grown := db.folder.vectors.Bytes() - held; grown > 20_000 {
 		t.Errorf("%d bytes of segments that are gone are held", grown)
-	}
-}
-
-// TestTop compares the heap with sorting.
-func TestTop(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for _, n := range []int{0, 1, 2, 10, 1000} {
-		for _, keep := range []int{1, 2, 7, 100} {
-			top, scores := top{keep: keep}, map[int64]float64{}
-			for seq := range int64(n) {
-				score := float32(random.IntN(50))
-				scores[seq] = float64(score)
-				if top.wants(score) {
-					top.offer(estimate{seq, score})
-				}
-			}
-			got := top.seqs()
-			var lowest float64
-			for i, seq := range got {
-				if i > 0 && scores[seq] > lowest {
-					t.Fatalf("of %d, %d kept: %v is not in order", n, keep, got)
-				}
-				lowest = scores[seq]
-			}
-			want := slices.Sorted(maps.Values(scores))
-			if len(got) != min(n, keep) || len(got) > 0 && lowest != want[n-len(got)] {
-				t.Errorf("of %d, %d kept: %d, down to %v", n, keep, len(got), lowest)
-			}
-		}
 	}
 }
 
@@ -349,13 +321,13 @@ func TestTop(t *testing.T) {
 func FuzzSegment(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{1, 2, 3})
-	f.Add(codeRecord(1, 1, direction(10)))
-	f.Add(binary.LittleEndian.AppendUint64(codeRecord(1, 1, direction(10)), 7))
+	f.Add(search.Record(1, 1, direction(10)))
+	f.Add(binary.LittleEndian.AppendUint64(search.Record(1, 1, direction(10)), 7))
 	db := openKnowledge(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		do(t, db, "DELETE FROM _vector_segments")
 		do(t, db, "INSERT INTO _vector_segments(id, dims, n, data) VALUES (1, 512, 5000, cast(? AS BLOB))", string(data))
-		db.folder.codes.drop(db)
+		db.folder.vectors.Drop(db)
 		_, err := Read(context.Background(), db, func(tx *Tx) (map[int64]float64, error) {
 			k, err := tx.Knowledge("", testModel)
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"satchel/agent"
+	"satchel/store/search"
 )
 
 // CreateFeedSource makes a source of type database or api, which is processing
@@ -211,7 +212,7 @@ func (tx *Tx) beginRecord(f Feed, r Record) (seq int64, err error) {
 
 // deleteRecordChunks takes the chunks of records away, whose seqs are given.
 func (tx *Tx) deleteRecordChunks(f Feed, seqs ...int64) error {
-	n, err := tx.deleteChunks("SELECT seq FROM chunks WHERE record IN (SELECT value FROM json_each(?)) AND record <> 0", listJSON(seqs))
+	n, err := tx.deleteChunks("SELECT seq FROM chunks WHERE record IN (SELECT value FROM json_each(?)) AND record <> 0", search.ListJSON(seqs))
 	if err == nil && n > 0 {
 		_, err = tx.exec("UPDATE sources SET chunks = max(chunks - ?, 0) WHERE id = ?", n, f.SourceID)
 	}
@@ -297,7 +298,7 @@ func (tx *Tx) dropVanished(f Feed) (int, error) {
 	if err := tx.deleteRecordChunks(f, seqs...); err != nil {
 		return 0, err
 	}
-	_, err = tx.exec("DELETE FROM _records WHERE seq IN (SELECT value FROM json_each(?))", listJSON(seqs))
+	_, err = tx.exec("DELETE FROM _records WHERE seq IN (SELECT value FROM json_each(?))", search.ListJSON(seqs))
 	return len(seqs), err
 }
 

@@ -2,45 +2,59 @@ package store
 
 import (
 	"database/sql"
-	"encoding/json"
+	"database/sql/driver"
 	"errors"
 	"math"
 
+	"modernc.org/sqlite"
+
 	"satchel/agent"
+	"satchel/store/search"
+	"satchel/store/search/terms"
 )
 
 // Knowledge is what a search may see of an agent's chunks, in one transaction:
 // those of sources that exist, and vectors of one model.
 type Knowledge struct {
-	tx       *Tx
-	source   int64 // only chunks of the source with this seq; 0: of all
-	sourceID string
-	model    string
-	mixed    bool // some vectors are of deleted sources or of another model
-	whole    bool // look at everything, however long it takes
-	few      int  // how many matches are ranked one by one
+	tx    *Tx
+	model string
+	text  search.Text // Mixed also when some vectors are of another model
 }
 
 // Knowledge opens the chunks for a search. model names the model whose vectors
 // count. sourceID narrows the search to one source, which is NOT_FOUND when it
 // is not there; empty, all are searched.
 func (tx *Tx) Knowledge(sourceID, model string) (*Knowledge, error) {
-	k := &Knowledge{tx: tx, sourceID: sourceID, model: model, few: fewMatches}
+	k := &Knowledge{tx: tx, model: model, text: search.Text{Query: tx.query, SourceID: sourceID}}
 	if sourceID != "" {
-		err := tx.value(&k.source, "SELECT seq FROM sources WHERE id = ?", sourceID)
+		err := tx.value(&k.text.Source, "SELECT seq FROM sources WHERE id = ?", sourceID)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil, agent.NotFound("source", sourceID)
 		}
 		return k, err
 	}
-	return k, tx.value(&k.mixed, `SELECT EXISTS (SELECT 1 FROM _purge) OR
+	return k, tx.value(&k.text.Mixed, `SELECT EXISTS (SELECT 1 FROM _purge) OR
 		EXISTS (SELECT 1 FROM sources WHERE embedding_model NOT IN ('', ?))`, model)
 }
 
 // Whole makes Nearest and Matching look at every chunk, as they do by themselves
 // when there are few. It takes seconds where there are many, and is for telling
 // what they miss.
-func (k *Knowledge) Whole() { k.whole = true }
+func (k *Knowledge) Whole() { k.text.Whole = true }
+
+// Words are what full text looks for, Matches what it finds.
+type (
+	Words   = search.Words
+	Matches = search.Matches
+)
+
+// Matching returns the n chunks that rank highest for some words.
+func (k *Knowledge) Matching(w Words, n int) (*Matches, error) {
+	return k.text.Matching(w, n)
+}
+
+// Also adds to matches those of the given chunks that match too.
+func (k *Knowledge) Also(m *Matches, seqs []int64) error { return k.text.Also(m, seqs) }
 
 // MaxNearest is the most neighbours that are found at once.
 const MaxNearest = 4096
@@ -57,8 +71,8 @@ func (k *Knowledge) Nearest(vector []float32, n int) (map[int64]float64, error) 
 	if err != nil {
 		return nil, err
 	}
-	if countRecords(heads) >= leastCoded && !k.whole {
-		return k.nearestByCodes(heads, vector, n)
+	if search.CountRecords(heads) >= leastCoded && !k.text.Whole {
+		return k.nearestByIndex(heads, vector, n)
 	}
 	return k.nearestByVectors(vector, n)
 }
@@ -70,10 +84,10 @@ func (k *Knowledge) nearestByVectors(vector []float32, n int) (map[int64]float64
 	query := "SELECT rowid, coalesce(1 - distance, 0) FROM " + vectorsOf(len(vector)) + " WHERE embedding MATCH ? AND k = ?"
 	args := []any{packVector(vector), min(n, MaxNearest)}
 	switch {
-	case k.source != 0:
+	case k.text.Source != 0:
 		query += " AND source IN (SELECT seq FROM sources WHERE seq = ? AND embedding_model = ?)"
-		args = append(args, k.source, k.model)
-	case k.mixed:
+		args = append(args, k.text.Source, k.model)
+	case k.text.Mixed:
 		query += " AND source IN (SELECT seq FROM sources WHERE embedding_model = ?)"
 		args = append(args, k.model)
 	}
@@ -89,7 +103,7 @@ func (k *Knowledge) Cosines(vector []float32, seqs []int64) (map[int64]float64, 
 	return k.scores(`SELECT v.rowid, coalesce(1 - vec_distance_cosine(v.embedding, ?), 0)
 		FROM json_each(?) j CROSS JOIN chunks c ON c.seq = j.value CROSS JOIN sources s ON s.id = c.source_id
 		CROSS JOIN `+vectorsOf(len(vector))+` v ON v.rowid = c.seq
-		WHERE c.embedded = 1 AND s.embedding_model = ?`, packVector(vector), listJSON(seqs), k.model)
+		WHERE c.embedded = 1 AND s.embedding_model = ?`, packVector(vector), search.ListJSON(seqs), k.model)
 }
 
 // scores reads rows of a seq and a number.
@@ -126,14 +140,17 @@ func (k *Knowledge) Chunks(seqs []int64) ([]FoundChunk, error) {
 		return f, rows.Scan(&f.Seq, &f.ID, &f.SourceID, &f.Position, &f.Content, &m.SourceName, &m.Page, &m.Section, &m.URL)
 	}, `SELECT c.seq, c.id, c.source_id, c.position, c.content, s.name, c.page, c.section, c.url
 		FROM json_each(?) j CROSS JOIN chunks c ON c.seq = j.value CROSS JOIN sources s ON s.id = c.source_id
-		ORDER BY j.key`, listJSON(seqs))
+		ORDER BY j.key`, search.ListJSON(seqs))
 }
 
-// listJSON lets a statement take a list as one parameter.
-func listJSON(seqs []int64) string {
-	if len(seqs) == 0 {
-		return "[]"
-	}
-	list, _ := json.Marshal(seqs) // a list of integers cannot fail
-	return string(list)
+// The triggers of chunks hand their text to full text through this function.
+var _ = sqliteFunction("separate_words", terms.Separate)
+
+// sqliteFunction makes a function of one text known to every connection.
+func sqliteFunction(name string, fn func(string) string) bool {
+	sqlite.MustRegisterDeterministicScalarFunction(name, 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+		text, _ := args[0].(string)
+		return fn(text), nil
+	})
+	return true
 }

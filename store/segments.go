@@ -5,21 +5,15 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"slices"
 
-	"satchel/store/internal/bitcode"
+	"satchel/store/search"
 )
 
-// Segments hold one bit a dimension of every vector of a file, so that an index
-// in memory is read in little time. A record is the chunk's seq and its
-// source's as little-endian numbers of 64 and 32 bits, and a code of bitcode.
-//
-// A segment never changes, and its id is random: what memory holds of it is
-// right for every file, copy and moment in which it is listed. New vectors come
-// as small segments that are merged as they grow in number; records of deleted
-// chunks stay until SweepVectors, and whoever finds one looks whether the chunk
-// is there.
+// New vectors come as small segments (see package search) that are merged as
+// they grow in number; records of deleted chunks stay until SweepVectors, and
+// whoever finds one looks whether the chunk is there.
 
 // The sizes of segments, in records: as many small ones are merged at a time,
 // and full ones no more.
@@ -29,26 +23,9 @@ const (
 	mergeSegments = 16
 )
 
-// recordHead is the length of a record before its code.
-const recordHead = 12
-
-// segmentHead is what a search reads of a segment that is in memory already.
-type segmentHead struct {
-	id int64
-	n  int
-}
-
-// codeRecord is one vector's.
-func codeRecord(seq, source int64, vector []float32) []byte {
-	b := make([]byte, 0, recordHead+bitcode.Size(len(vector)))
-	b = binary.LittleEndian.AppendUint64(b, uint64(seq))
-	b = binary.LittleEndian.AppendUint32(b, uint32(source))
-	return bitcode.Append(b, vector)
-}
-
 // appendSegments stores records of vectors of a length.
 func (tx *Tx) appendSegments(dims int, records []byte) error {
-	size := recordHead + bitcode.Size(dims)
+	size := search.RecordSize(dims)
 	for part := range slices.Chunk(records, fullSegment*size) {
 		if err := tx.insertSegment(dims, part); err != nil {
 			return err
@@ -64,7 +41,7 @@ func (tx *Tx) insertSegment(dims int, records []byte) error {
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
 	_, err := tx.exec("INSERT INTO _vector_segments(id, dims, n, data) VALUES (?,?,?,?)",
-		int64(binary.LittleEndian.Uint64(id[:])>>1), dims, len(records)/(recordHead+bitcode.Size(dims)), records)
+		int64(binary.LittleEndian.Uint64(id[:])>>1), dims, len(records)/search.RecordSize(dims), records)
 	return err
 }
 
@@ -72,14 +49,14 @@ func (tx *Tx) insertSegment(dims int, records []byte) error {
 // fewer than below, once they are many or hold enough for one of the next size.
 func (tx *Tx) mergeSegments(dims, from, below int) error {
 	heads, err := tx.segmentHeads(dims, from, below)
-	total := countRecords(heads)
+	total := search.CountRecords(heads)
 	if err != nil || len(heads) < 2 || len(heads) < mergeSegments && total < below {
 		return err
 	}
-	merged := make([]byte, 0, total*(recordHead+bitcode.Size(dims)))
+	merged := make([]byte, 0, total*search.RecordSize(dims))
 	for _, h := range heads {
 		var data []byte
-		if err := tx.value(&data, "DELETE FROM _vector_segments WHERE id = ? RETURNING data", h.id); err != nil {
+		if err := tx.value(&data, "DELETE FROM _vector_segments WHERE id = ? RETURNING data", h.ID); err != nil {
 			return err
 		}
 		merged = append(merged, data...)
@@ -89,55 +66,21 @@ func (tx *Tx) mergeSegments(dims, from, below int) error {
 
 // segmentHeads lists segments that have at least from records and fewer than
 // below, smallest first.
-func (tx *Tx) segmentHeads(dims, from, below int) ([]segmentHead, error) {
+func (tx *Tx) segmentHeads(dims, from, below int) ([]search.Head, error) {
 	return all(tx, scanSegmentHead, "SELECT id, n FROM _vector_segments WHERE dims = ? AND n >= ? AND n < ? ORDER BY n", dims, from, below)
 }
 
-func scanSegmentHead(rows *sql.Rows) (h segmentHead, err error) { return h, rows.Scan(&h.id, &h.n) }
-
-// countRecords adds up the records of segments.
-func countRecords(heads []segmentHead) (n int) {
-	for _, h := range heads {
-		n += h.n
-	}
-	return n
+func scanSegmentHead(rows *sql.Rows) (h search.Head, err error) {
+	return h, rows.Scan(&h.ID, &h.Records)
 }
 
-// segment is a segment in memory.
-type segment struct {
-	seqs    []int64
-	sources []uint32
-	codes   *bitcode.List
-}
-
-// segmentBytes is the memory that a segment of n records holds.
-func segmentBytes(dims, n int) int64 { return int64(n*(recordHead+bitcode.Size(dims)) + 256) }
-
-func (tx *Tx) segment(dims int, h segmentHead) (*segment, error) {
-	rows, err := tx.query("SELECT data FROM _vector_segments WHERE id = ?", h.id)
-	if err != nil {
-		return nil, err
+// segment reads the records of a segment; of one that is not there, none.
+func (tx *Tx) segment(h search.Head) (data []byte, err error) {
+	err = tx.value(&data, "SELECT data FROM _vector_segments WHERE id = ?", h.ID)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
 	}
-	defer rows.Close()
-	s := &segment{codes: bitcode.NewList(dims, 0)}
-	for rows.Next() {
-		var data sql.RawBytes
-		if err := rows.Scan(&data); err != nil {
-			return nil, err
-		}
-		size := recordHead + bitcode.Size(dims)
-		n := len(data) / size
-		if len(data) != n*size {
-			return nil, fmt.Errorf("segment %d of the search index is damaged: %d bytes", h.id, len(data))
-		}
-		s = &segment{seqs: make([]int64, 0, n), sources: make([]uint32, 0, n), codes: bitcode.NewList(dims, n)}
-		for r := range slices.Chunk(data, size) {
-			s.seqs = append(s.seqs, int64(binary.LittleEndian.Uint64(r)))
-			s.sources = append(s.sources, binary.LittleEndian.Uint32(r[8:]))
-			s.codes.Add(r[recordHead:])
-		}
-	}
-	return s, rows.Err()
+	return data, err
 }
 
 // A sweep is due when more than one record of sweepPart belongs to a deleted
@@ -151,7 +94,7 @@ const (
 // they have become many, one segment a write. It reads outside of writes.
 func (db *DB) SweepVectors(ctx context.Context) error {
 	var gone int
-	heads, err := Read(ctx, db, func(tx *Tx) ([]segmentHead, error) {
+	heads, err := Read(ctx, db, func(tx *Tx) ([]search.Head, error) {
 		var total int
 		if err := tx.value(&gone, "SELECT n FROM _counts WHERE name = 'vectors_gone'"); err != nil || gone <= sweepLeast {
 			return nil, err
@@ -166,7 +109,7 @@ func (db *DB) SweepVectors(ctx context.Context) error {
 	}
 	swept := 0
 	for _, h := range heads {
-		n, err := db.sweepSegment(ctx, h.id)
+		n, err := db.sweepSegment(ctx, h.ID)
 		if err != nil {
 			return err
 		}
@@ -200,10 +143,10 @@ func (db *DB) sweepSegment(ctx context.Context, id int64) (swept int, err error)
 			return p, err
 		}
 		p = found[0]
-		p.data, err = tx.living(p.data, recordHead+bitcode.Size(p.dims))
+		p.data, err = tx.living(p.data, search.RecordSize(p.dims))
 		return p, err
 	})
-	swept = kept.n - len(kept.data)/(recordHead+bitcode.Size(kept.dims))
+	swept = kept.n - len(kept.data)/search.RecordSize(kept.dims)
 	if err != nil || swept == 0 {
 		return 0, err
 	}
@@ -228,11 +171,11 @@ func (db *DB) sweepSegment(ctx context.Context, id int64) (swept int, err error)
 func (tx *Tx) living(data []byte, size int) ([]byte, error) {
 	var seqs []int64
 	for r := range slices.Chunk(data, size) {
-		seqs = append(seqs, int64(binary.LittleEndian.Uint64(r)))
+		seqs = append(seqs, search.Seq(r))
 	}
 	gone := map[int64]bool{}
 	missing, err := all(tx, func(rows *sql.Rows) (seq int64, err error) { return seq, rows.Scan(&seq) },
-		"SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE seq = value AND embedded)", listJSON(seqs))
+		"SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE seq = value AND embedded)", search.ListJSON(seqs))
 	for _, seq := range missing {
 		gone[seq] = true
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"satchel/agent"
+	"satchel/store/search"
 )
 
 // Vectors lie in one table for each length, since sqlite-vec wants a table's
@@ -103,7 +104,7 @@ func (db *DB) PutVectors(ctx context.Context, vectors map[int64][]float32) error
 				return struct{}{}, err
 			}
 			n := len(vectors[seq])
-			records[n] = append(records[n], codeRecord(seq, source, vectors[seq])...)
+			records[n] = append(records[n], search.Record(seq, source, vectors[seq])...)
 		}
 		for n, list := range records {
 			if err := tx.appendSegments(n, list); err != nil {

@@ -6,7 +6,7 @@ import (
 	"unicode"
 
 	"satchel/store"
-	"satchel/store/terms"
+	"satchel/store/search/terms"
 )
 
 // maxPhrase bounds the words of one phrase.

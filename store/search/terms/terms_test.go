@@ -20,7 +20,7 @@ func reference(t testing.TB) func(text string) []string {
 	}
 	t.Cleanup(func() { db.Close() })
 	db.SetMaxOpenConns(1)
-	schema, err := os.ReadFile("../migrations/0001.sql")
+	schema, err := os.ReadFile("../../migrations/0001.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,9 +84,9 @@ func TestLettersAreThoseOfFTS5(t *testing.T) {
 // TestWordsAreThoseOfFTS5 compares all that the repository's texts hold.
 func TestWordsAreThoseOfFTS5(t *testing.T) {
 	want := reference(t)
-	files, _ := filepath.Glob("../../vector/eval/testdata/*.md")
-	more, _ := filepath.Glob("../../docs/*.md")
-	own, _ := filepath.Glob("../[a-r]*[a-s].go")
+	files, _ := filepath.Glob("../../../vector/eval/testdata/*.md")
+	more, _ := filepath.Glob("../../../docs/*.md")
+	own, _ := filepath.Glob("../../[a-r]*[a-s].go")
 	words := 0
 	for _, name := range slices.Concat(files, more, own) {
 		text, err := os.ReadFile(name)

@@ -1,4 +1,4 @@
-package store
+package search
 
 import (
 	"cmp"
@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"satchel/store/terms"
+	"satchel/store/search/terms"
 )
 
 // fewMatches is how many matching chunks are ranked one by one, some two
@@ -24,22 +24,22 @@ const (
 // together, the newest chunks are looked at. A chunk that holds one frequent
 // term, however often, can be missed. Each step is bounded, however many chunks
 // match.
-func (k *Knowledge) rankSome(c corpus, list []term, n int) (map[int64]float64, error) {
-	candidates, err := k.promising(c, list, n)
+func (x *Text) rankSome(c corpus, list []term, n int) (map[int64]float64, error) {
+	candidates, err := x.promising(c, list, n)
 	if err != nil {
 		return nil, err
 	}
-	scores, err := k.bm25(c, list, slices.Sorted(maps.Keys(candidates)))
-	return best(scores, n), err
+	scores, err := x.bm25(c, list, slices.Sorted(maps.Keys(candidates)))
+	return Best(scores, n), err
 }
 
 // promising are the chunks among which rankSome expects the n best by words, a
 // few times as many.
-func (k *Knowledge) promising(c corpus, list []term, n int) (map[int64]bool, error) {
+func (x *Text) promising(c corpus, list []term, n int) (map[int64]bool, error) {
 	candidates := map[int64]bool{}
-	rare := rarest(list, k.few)
+	rare := rarest(list, x.few())
 	if len(rare) > 0 {
-		found, err := k.rankAll(c, rare, 3*n)
+		found, err := x.rankAll(c, rare, 3*n)
 		if err != nil {
 			return nil, err
 		}
@@ -47,10 +47,10 @@ func (k *Knowledge) promising(c corpus, list []term, n int) (map[int64]bool, err
 			candidates[seq] = true
 		}
 	}
-	if err := k.together(c, rare, list[len(rare):], 3*n, candidates); err != nil || len(candidates) >= n {
+	if err := x.together(c, rare, list[len(rare):], 3*n, candidates); err != nil || len(candidates) >= n {
 		return candidates, err
 	}
-	recent, err := k.recent(c, list, 3*n)
+	recent, err := x.recent(c, list, 3*n)
 	for _, seq := range recent {
 		candidates[seq] = true
 	}
@@ -72,8 +72,8 @@ type group struct {
 // a later one, the second and a later one, and so on. FTS5 finds what lists have
 // in common much faster than it ranks. Where more hold two terms than may be
 // ranked, those that hold a third as well are.
-func (k *Knowledge) together(c corpus, rare, frequent []term, n int, candidates map[int64]bool) error {
-	chunks, entries := k.few, entriesOf*k.few
+func (x *Text) together(c corpus, rare, frequent []term, n int, candidates map[int64]bool) error {
+	chunks, entries := x.few(), entriesOf*x.few()
 	for i := range len(frequent) + 1 {
 		first, partners := rare, frequent
 		if i > 0 {
@@ -93,7 +93,7 @@ func (k *Knowledge) together(c corpus, rare, frequent []term, n int, candidates 
 		if len(partners) == 0 {
 			continue
 		}
-		ranked, err := k.rankGroup(c, g, partners, chunks, n, candidates)
+		ranked, err := x.rankGroup(c, g, partners, chunks, n, candidates)
 		if err != nil {
 			return err
 		}
@@ -125,9 +125,9 @@ func affordable(c corpus, g group, partners []term, chunks, entries int) []term 
 // rankGroup adds to candidates the n best of those chunks of a group that hold
 // one of partners, and returns how many were ranked: the newest limit, should
 // there be more.
-func (k *Knowledge) rankGroup(c corpus, g group, partners []term, limit, n int, candidates map[int64]bool) (ranked int, err error) {
-	where, args := k.scope(c)
-	rows, err := k.tx.query(`SELECT rowid, count(*) OVER () FROM (SELECT rowid, bm25(_chunk_text) AS cost FROM _chunk_text
+func (x *Text) rankGroup(c corpus, g group, partners []term, limit, n int, candidates map[int64]bool) (ranked int, err error) {
+	where, args := x.scope(c)
+	rows, err := x.Query(`SELECT rowid, count(*) OVER () FROM (SELECT rowid, bm25(_chunk_text) AS cost FROM _chunk_text
 		WHERE _chunk_text MATCH ?`+where+` ORDER BY rowid DESC LIMIT ?) ORDER BY cost LIMIT ?`,
 		slices.Concat([]any{g.match + " AND (" + anyOf(partners) + ")"}, args, []any{limit, n})...)
 	if err != nil {
@@ -155,15 +155,15 @@ func rarest(list []term, limit int) []term {
 	return list
 }
 
-// recent looks at the newest chunks, so many that some k.few hold a term,
+// recent looks at the newest chunks, so many that some x.few() hold a term,
 // and returns the n whose terms weigh most.
-func (k *Knowledge) recent(c corpus, list []term, n int) ([]int64, error) {
-	span := float64(c.high-c.low+1) * min(float64(k.few)/float64(max(c.inScope(list), 1)), 1)
-	where, args := k.scope(c)
+func (x *Text) recent(c corpus, list []term, n int) ([]int64, error) {
+	span := float64(c.high-c.low+1) * min(float64(x.few())/float64(max(c.inScope(list), 1)), 1)
+	where, args := x.scope(c)
 	weights := map[int64]float64{}
 	for _, t := range list {
-		rows, err := k.tx.query("SELECT rowid FROM _chunk_text WHERE _chunk_text MATCH ? AND rowid >= ?"+where+" ORDER BY rowid DESC LIMIT ?",
-			slices.Concat([]any{t.match(), c.high - int64(span)}, args, []any{k.few})...)
+		rows, err := x.Query("SELECT rowid FROM _chunk_text WHERE _chunk_text MATCH ? AND rowid >= ?"+where+" ORDER BY rowid DESC LIMIT ?",
+			slices.Concat([]any{t.match(), c.high - int64(span)}, args, []any{x.few()})...)
 		if err != nil {
 			return nil, err
 		}
@@ -187,15 +187,15 @@ func (k *Knowledge) recent(c corpus, list []term, n int) ([]int64, error) {
 // bm25 reads chunks and works out what FTS5 would of them, see
 // https://www.sqlite.org/fts5.html#the_bm25_function. Those without any of the
 // terms are left out.
-func (k *Knowledge) bm25(c corpus, list []term, seqs []int64) (map[int64]float64, error) {
+func (x *Text) bm25(c corpus, list []term, seqs []int64) (map[int64]float64, error) {
 	wanted := make([]terms.Term, len(list))
 	for i, t := range list {
 		wanted[i] = terms.Term{Text: t.text, Prefix: t.prefix}
 	}
 	counter, counts := terms.NewCounter(wanted), make([]int, len(list))
 	average := float64(c.words) / float64(c.chunks)
-	rows, err := k.tx.query(`SELECT seq, section, content FROM json_each(?1) CROSS JOIN chunks c ON seq = value
-		WHERE ?2 IN ('', source_id) AND NOT (?3 AND EXISTS (SELECT 1 FROM _purge p WHERE p.source_id = c.source_id))`, listJSON(seqs), k.sourceID, k.mixed)
+	rows, err := x.Query(`SELECT seq, section, content FROM json_each(?1) CROSS JOIN chunks c ON seq = value
+		WHERE ?2 IN ('', source_id) AND NOT (?3 AND EXISTS (SELECT 1 FROM _purge p WHERE p.source_id = c.source_id))`, ListJSON(seqs), x.SourceID, x.Mixed)
 	if err != nil {
 		return nil, err
 	}

@@ -1,29 +1,25 @@
-package store
+package search
 
 import (
 	"cmp"
 	"database/sql"
-	"database/sql/driver"
 	"math"
 	"slices"
 	"strings"
-
-	"modernc.org/sqlite"
-
-	"satchel/store/terms"
 )
 
-// The triggers of chunks hand their text to full text through this function.
-var _ = sqliteFunction("separate_words", terms.Separate)
-
-// sqliteFunction makes a function of one text known to every connection.
-func sqliteFunction(name string, fn func(string) string) bool {
-	sqlite.MustRegisterDeterministicScalarFunction(name, 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-		text, _ := args[0].(string)
-		return fn(text), nil
-	})
-	return true
+// Text is full text over an agent's chunks, as one search may see them, in one
+// transaction.
+type Text struct {
+	Query    func(query string, args ...any) (*sql.Rows, error)
+	Source   int64  // only chunks of the source with this seq; 0: of all
+	SourceID string // its id
+	Mixed    bool   // some chunks are of deleted sources
+	Whole    bool   // look at everything, however long it takes
+	Few      int    // how many matches are ranked one by one; 0: fewMatches
 }
+
+func (x *Text) few() int { return cmp.Or(x.Few, fewMatches) }
 
 // Words are what full text looks for. They stand for themselves: nothing in
 // them is an operator.
@@ -50,18 +46,18 @@ type Matches struct {
 // Words that are in over half of many chunks are passed over, and only the
 // rarest of many words are looked for. When even so more than fewMatches chunks
 // match, not all are looked at; see rankSome.
-func (k *Knowledge) Matching(w Words, n int) (*Matches, error) {
+func (x *Text) Matching(w Words, n int) (*Matches, error) {
 	m := &Matches{Scores: map[int64]float64{}}
 	var err error
-	if m.corpus, err = k.corpus(); err != nil || m.corpus.chunks == 0 {
+	if m.corpus, err = x.corpus(); err != nil || m.corpus.chunks == 0 {
 		return m, err
 	}
-	if m.terms, m.best, err = k.weigh(m.corpus, w); err != nil || len(m.terms) == 0 {
+	if m.terms, m.best, err = x.weigh(m.corpus, w); err != nil || len(m.terms) == 0 {
 		return m, err
 	}
-	rank := k.rankSome
-	if k.whole || m.corpus.inScope(m.terms) <= k.few {
-		rank = k.rankAll
+	rank := x.rankSome
+	if x.Whole || m.corpus.inScope(m.terms) <= x.few() {
+		rank = x.rankAll
 	}
 	found, err := rank(m.corpus, m.terms, n)
 	m.add(found)
@@ -69,12 +65,12 @@ func (k *Knowledge) Matching(w Words, n int) (*Matches, error) {
 }
 
 // Also adds to matches those of the given chunks that match too.
-func (k *Knowledge) Also(m *Matches, seqs []int64) error {
+func (x *Text) Also(m *Matches, seqs []int64) error {
 	seqs = slices.DeleteFunc(slices.Sorted(slices.Values(seqs)), func(seq int64) bool { _, ok := m.Scores[seq]; return ok })
 	if len(m.terms) == 0 || len(seqs) == 0 {
 		return nil
 	}
-	found, err := k.bm25(m.corpus, m.terms, seqs)
+	found, err := x.bm25(m.corpus, m.terms, seqs)
 	m.add(found)
 	return err
 }
@@ -86,9 +82,9 @@ func (m *Matches) add(scores map[int64]float64) {
 }
 
 // rankAll works out bm25 for every chunk that matches, as FTS5 does anyway.
-func (k *Knowledge) rankAll(c corpus, list []term, n int) (map[int64]float64, error) {
-	where, args := k.scope(c)
-	return k.scores("SELECT rowid, -bm25(_chunk_text) AS score FROM _chunk_text WHERE _chunk_text MATCH ?"+where+" ORDER BY score DESC LIMIT ?",
+func (x *Text) rankAll(c corpus, list []term, n int) (map[int64]float64, error) {
+	where, args := x.scope(c)
+	return x.scores("SELECT rowid, -bm25(_chunk_text) AS score FROM _chunk_text WHERE _chunk_text MATCH ?"+where+" ORDER BY score DESC LIMIT ?",
 		slices.Concat([]any{anyOf(list)}, args, []any{n})...)
 }
 
@@ -102,15 +98,15 @@ func anyOf(list []term) string {
 }
 
 // scope is what narrows a match down to the chunks that this search may see.
-func (k *Knowledge) scope(c corpus) (where string, args []any) {
+func (x *Text) scope(c corpus) (where string, args []any) {
 	switch {
-	case k.source != 0:
+	case x.Source != 0:
 		where = " AND EXISTS (SELECT 1 FROM chunks WHERE seq = _chunk_text.rowid AND source_id = ?)"
-		args = []any{k.sourceID}
+		args = []any{x.SourceID}
 		if c.exact {
-			where, args = " AND rowid BETWEEN ? AND ?"+where, []any{c.low, c.high, k.sourceID}
+			where, args = " AND rowid BETWEEN ? AND ?"+where, []any{c.low, c.high, x.SourceID}
 		}
-	case k.mixed:
+	case x.Mixed:
 		where = " AND NOT EXISTS (SELECT 1 FROM chunks JOIN _purge USING (source_id) WHERE seq = _chunk_text.rowid)"
 	}
 	return where, args
@@ -129,43 +125,41 @@ type corpus struct {
 // range of their seqs.
 const countedSource = 20_000
 
-func (k *Knowledge) corpus() (c corpus, err error) {
+func (x *Text) corpus() (c corpus, err error) {
 	// Record 1 holds the number of rows and, for each column, that of words, see
 	// FTS5_AVERAGES_ROWID in SQLite's fts5_index.c.
-	averages, err := all(k.tx, func(rows *sql.Rows) (b []byte, err error) { return b, rows.Scan(&b) },
-		"SELECT block FROM _chunk_text_data WHERE id = 1")
-	if err != nil || len(averages) == 0 {
+	var rest []byte
+	if err := x.value(&rest, "SELECT block FROM _chunk_text_data WHERE id = 1"); err != nil || len(rest) == 0 {
 		return c, err
 	}
-	rest := averages[0]
 	c.chunks, rest = varint(rest)
 	for len(rest) > 0 {
 		var n int
 		n, rest = varint(rest)
 		c.words += n
 	}
-	if err := k.bounds(&c.first, &c.last, "SELECT coalesce(min(seq), 0), 0 FROM chunks UNION ALL SELECT 0, coalesce(max(seq), 0) FROM chunks"); err != nil {
+	if err := x.bounds(&c.first, &c.last, "SELECT coalesce(min(seq), 0), 0 FROM chunks UNION ALL SELECT 0, coalesce(max(seq), 0) FROM chunks"); err != nil {
 		return c, err
 	}
 	c.low, c.high = c.first, c.last
-	if k.source == 0 {
+	if x.Source == 0 {
 		return c, nil
 	}
 	var chunks int
-	if err := k.tx.value(&chunks, "SELECT chunks FROM sources WHERE seq = ?", k.source); err != nil {
+	if err := x.value(&chunks, "SELECT chunks FROM sources WHERE seq = ?", x.Source); err != nil {
 		return c, err
 	}
 	if c.exact = chunks <= countedSource; c.exact {
-		return c, k.bounds(&c.low, &c.high, "SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM chunks WHERE source_id = ?", k.sourceID)
+		return c, x.bounds(&c.low, &c.high, "SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM chunks WHERE source_id = ?", x.SourceID)
 	}
-	return c, k.bounds(&c.low, &c.high, `SELECT min(seq), max(seq) FROM (
+	return c, x.bounds(&c.low, &c.high, `SELECT min(seq), max(seq) FROM (
 		SELECT * FROM (SELECT seq FROM chunks WHERE source_id = ?1 ORDER BY position LIMIT 1) UNION ALL
-		SELECT * FROM (SELECT seq FROM chunks WHERE source_id = ?1 ORDER BY position DESC LIMIT 1))`, k.sourceID)
+		SELECT * FROM (SELECT seq FROM chunks WHERE source_id = ?1 ORDER BY position DESC LIMIT 1))`, x.SourceID)
 }
 
 // bounds reads rows of two numbers and adds them up.
-func (k *Knowledge) bounds(low, high *int64, query string, args ...any) error {
-	rows, err := k.tx.query(query, args...)
+func (x *Text) bounds(low, high *int64, query string, args ...any) error {
+	rows, err := x.Query(query, args...)
 	if err != nil {
 		return err
 	}
@@ -179,6 +173,40 @@ func (k *Knowledge) bounds(low, high *int64, query string, args ...any) error {
 		*low, *high = *low+a, *high+b
 	}
 	return rows.Err()
+}
+
+// value reads one value of the first row, if there is one.
+func (x *Text) value(dst any, query string, args ...any) error {
+	rows, err := x.Query(query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if rows.Next() {
+		if err := rows.Scan(dst); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// scores reads rows of a seq and a number.
+func (x *Text) scores(query string, args ...any) (map[int64]float64, error) {
+	rows, err := x.Query(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := map[int64]float64{}
+	for rows.Next() {
+		var seq int64
+		var score float64
+		if err := rows.Scan(&seq, &score); err != nil {
+			return nil, err
+		}
+		found[seq] = score
+	}
+	return found, rows.Err()
 }
 
 // varint reads a number as SQLite's file format has it, highest bits first, and
@@ -243,7 +271,7 @@ func (t term) match() string {
 // https://www.sqlite.org/fts5.html#the_bm25_function. A word that is in no
 // chunk counts too, for no chunk answers that part of the query, unless some
 // hold it as a part of a phrase that is written in another way.
-func (k *Knowledge) weigh(c corpus, w Words) (found []term, best float64, err error) {
+func (x *Text) weigh(c corpus, w Words) (found []term, best float64, err error) {
 	single := w.Single[:min(len(w.Single), maxTerms)]
 	prefixes := w.Prefixes[:min(len(w.Prefixes), maxTerms-len(single))]
 	phrases := w.Phrases[:min(len(w.Phrases), maxTerms-len(single)-len(prefixes))]
@@ -253,7 +281,7 @@ func (k *Knowledge) weigh(c corpus, w Words) (found []term, best float64, err er
 			continue
 		}
 		t := term{text: text, prefix: i >= len(single) && i < len(single)+len(prefixes)}
-		if t.chunks, err = k.count(c, t); err != nil {
+		if t.chunks, err = x.count(c, t); err != nil {
 			return nil, 0, err
 		}
 		t.idf = idf(c.chunks, t.chunks)
@@ -277,33 +305,42 @@ const probe = 1500
 
 // count returns how many chunks hold a term. A count by MATCH goes through
 // FTS5's own tokenizer and stemmer, but takes long for a frequent term: past
-// k.few the number is estimated from how close together the first and the last
+// x.few() the number is estimated from how close together the first and the last
 // ones are.
-func (k *Knowledge) count(c corpus, t term) (int, error) {
-	n, dense, err := k.ahead(c, t, probe)
+func (x *Text) count(c corpus, t term) (int, error) {
+	n, dense, err := x.ahead(c, t, probe)
 	if err != nil || n < probe {
 		return n, err
 	}
 	var end, first int64
-	if err := k.bounds(&end, &first, "SELECT count(*), coalesce(min(rowid), 0) FROM (SELECT rowid FROM _chunk_text WHERE _chunk_text MATCH ? ORDER BY rowid DESC LIMIT ?)",
+	if err := x.bounds(&end, &first, "SELECT count(*), coalesce(min(rowid), 0) FROM (SELECT rowid FROM _chunk_text WHERE _chunk_text MATCH ? ORDER BY rowid DESC LIMIT ?)",
 		t.match(), probe); err != nil {
 		return 0, err
 	}
 	tail := float64(end) / float64(c.last-first+1)
 	estimate := func() int { return min(int((dense+tail)/2*float64(c.last-c.first+1)), c.chunks) }
-	if estimate() < 3*k.few { // near enough to count
-		if n, dense, err = k.ahead(c, t, k.few+1); err != nil || n <= k.few {
+	if estimate() < 3*x.few() { // near enough to count
+		if n, dense, err = x.ahead(c, t, x.few()+1); err != nil || n <= x.few() {
 			return n, err
 		}
 	}
-	return max(estimate(), k.few+1), nil
+	return max(estimate(), x.few()+1), nil
+}
+
+// Frequency returns about how many chunks hold a word.
+func (x *Text) Frequency(word string) (int, error) {
+	c, err := x.corpus()
+	if err != nil {
+		return 0, err
+	}
+	return x.count(c, term{text: word})
 }
 
 // ahead counts chunks that hold a term, the oldest first and no more than limit,
 // and tells how many of those passed by they are.
-func (k *Knowledge) ahead(c corpus, t term, limit int) (int, float64, error) {
+func (x *Text) ahead(c corpus, t term, limit int) (int, float64, error) {
 	var n, last int64
-	err := k.bounds(&n, &last, "SELECT count(*), coalesce(max(rowid), 0) FROM (SELECT rowid FROM _chunk_text WHERE _chunk_text MATCH ? LIMIT ?)", t.match(), limit)
+	err := x.bounds(&n, &last, "SELECT count(*), coalesce(max(rowid), 0) FROM (SELECT rowid FROM _chunk_text WHERE _chunk_text MATCH ? LIMIT ?)", t.match(), limit)
 	return int(n), float64(n) / float64(max(last-c.first, 0)+1), err
 }
 

@@ -1,0 +1,176 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"satchel/store/search/bitcode"
+)
+
+// indexMemory bounds the segments that are kept in memory, over all agents: they
+// take 80 bytes for a vector of 512 dimensions, so three million fit. Of an
+// agent with more, what does not fit is read for each search.
+const indexMemory = 256 << 20
+
+// Index keeps segments of agents, or other owners, in memory. Those of the one
+// whose last search is longest ago make room for others.
+type Index[K comparable] struct {
+	Limit int64 // bytes; 0: 256 MB
+
+	mu     sync.Mutex
+	held   int64
+	clock  int64 // counts lookups
+	owners map[K]*owned
+}
+
+// Nearest returns the keep chunks that are estimated to be nearest to vector,
+// in order, of sources alone unless that is nil. heads lists the segments of
+// the owner; load reads the data of one that is not in memory.
+func (c *Index[K]) Nearest(owner K, vector []float32, heads []Head, sources map[uint32]bool, keep int, load func(Head) ([]byte, error)) ([]int64, error) {
+	read := func(h Head) (*segment, error) {
+		data, err := load(h)
+		if err != nil {
+			return nil, err
+		}
+		return newSegment(len(vector), data)
+	}
+	segments, err := c.segments(owner, len(vector), heads, read)
+	if err != nil {
+		return nil, err
+	}
+	s := &scan{query: bitcode.NewQuery(vector), sources: sources, keep: keep}
+	found, err := s.run(segments, func(i int) (*segment, error) { return read(heads[i]) })
+	slices.Sort(found) // those that lie together are read together
+	return found, err
+}
+
+// owned are the segments in memory of one owner.
+type owned struct {
+	loading  sync.Mutex // held by the one who reads what is missing
+	segments map[int64]*keptSegment
+	turn     int64 // counts its lookups
+	used     int64 // the clock at the last of them
+	held     int64
+}
+
+type keptSegment struct {
+	*segment
+	bytes int64
+	turn  int64 // when it was listed last
+}
+
+// keptLookups is after how many of its owner's lookups a segment is dropped
+// that none of them listed: it was merged or swept. Searches that began before
+// are still under way, few at a time.
+const keptLookups = 16
+
+// segments returns those that heads lists, of which it reads with load what is
+// missing. One that there is no room for is nil.
+func (c *Index[K]) segments(owner K, dims int, heads []Head, load func(Head) (*segment, error)) ([]*segment, error) {
+	a, list, missing := c.lookup(owner, heads)
+	if missing == 0 {
+		return list, nil
+	}
+	a.loading.Lock()
+	defer a.loading.Unlock()
+	_, list, _ = c.lookup(owner, heads) // another may have read them
+	for i, h := range heads {
+		size := segmentBytes(dims, h.Records)
+		if list[i] != nil || !c.reserve(owner, size) {
+			continue
+		}
+		s, err := load(h)
+		c.keep(owner, a, h.ID, s, size, err)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = s
+	}
+	return list, nil
+}
+
+// lookup finds what is in memory, and drops of the owner what is out of date.
+func (c *Index[K]) lookup(owner K, heads []Head) (a *owned, list []*segment, missing int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a = c.owners[owner]
+	if a == nil {
+		a = &owned{segments: map[int64]*keptSegment{}}
+		if c.owners == nil {
+			c.owners = map[K]*owned{}
+		}
+		c.owners[owner] = a
+	}
+	c.clock++
+	a.turn++
+	a.used = c.clock
+	list = make([]*segment, len(heads))
+	for i, h := range heads {
+		if k := a.segments[h.ID]; k != nil {
+			k.turn = a.turn
+			list[i] = k.segment
+		} else {
+			missing++
+		}
+	}
+	for id, k := range a.segments {
+		if a.turn-k.turn > keptLookups {
+			delete(a.segments, id)
+			a.held -= k.bytes
+			c.held -= k.bytes
+		}
+	}
+	return a, list, missing
+}
+
+// reserve makes room for a segment at the cost of other owners, and reports
+// whether there is.
+func (c *Index[K]) reserve(owner K, size int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.held+size > cmp.Or(c.Limit, indexMemory) {
+		var oldest *K
+		for other, a := range c.owners {
+			if other != owner && (oldest == nil || a.used < c.owners[*oldest].used) {
+				oldest = &other
+			}
+		}
+		if oldest == nil {
+			return false
+		}
+		c.held -= c.owners[*oldest].held
+		delete(c.owners, *oldest)
+	}
+	c.held += size
+	return true
+}
+
+// keep enters what reserve made room for, or gives the room back.
+func (c *Index[K]) keep(owner K, a *owned, id int64, s *segment, size int64, failed error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if failed != nil || c.owners[owner] != a || a.segments[id] != nil { // or it made room for another meanwhile
+		c.held -= size
+		return
+	}
+	a.segments[id] = &keptSegment{segment: s, bytes: size, turn: a.turn}
+	a.held += size
+}
+
+// Drop forgets an owner.
+func (c *Index[K]) Drop(owner K) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a := c.owners[owner]; a != nil {
+		c.held -= a.held
+		delete(c.owners, owner)
+	}
+}
+
+// Bytes is the memory that is held.
+func (c *Index[K]) Bytes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held
+}
