@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 )
 
 // ownRoleOnly are the routes for which the role that everybody has on the
@@ -96,13 +97,13 @@ func TestEveryRouteForEverybody(t *testing.T) {
 
 // checkRoute asks one route. The body is one that no route takes, so that
 // nothing changes.
-func (c *closed) checkRoute(t *testing.T, line string, r *Route, who caller, id string) {
+func (c *closed) checkRoute(t *testing.T, line string, r *rest.Route, who caller, id string) {
 	t.Helper()
 	method, path, _ := strings.Cut(line, " ")
 	got := who.client.do(t, method, strings.NewReplacer(":id", id, ":", "").Replace(path), strings.NewReader("{"), "text/nonsense")
 	refused := got.StatusCode == http.StatusForbidden || got.StatusCode == http.StatusUnauthorized
-	want := r.access == identified && !who.known
-	if need, ok := needed[r.access]; ok {
+	want := r.Access == rest.Identified && !who.known
+	if need := r.Access.Role(); need != agent.RoleNone {
 		if own, ownOnly := ownRoleOnly[line]; ownOnly {
 			need = own
 		}

@@ -2,14 +2,15 @@ package httpapi
 
 import (
 	"satchel/agent"
+	"satchel/httpapi/rest"
 )
 
 type adminsOut struct {
 	Admins []agent.Admin `json:"admins"`
-	Meta   Meta          `json:"meta"`
+	Meta   rest.Meta     `json:"meta"`
 }
 
-func (s *Server) listAdmins(c *Call, in *ListParams) (adminsOut, error) {
+func (s *Server) listAdmins(c *rest.Call, in *rest.ListParams) (adminsOut, error) {
 	page, err := in.Page()
 	if err != nil {
 		return adminsOut{}, err
@@ -24,7 +25,7 @@ func (s *Server) listAdmins(c *Call, in *ListParams) (adminsOut, error) {
 			found = append(found, a)
 		}
 	}
-	return adminsOut{cut(found, page), metaOf(page, len(found))}, nil
+	return adminsOut{rest.Cut(found, page), rest.MetaOf(page, len(found))}, nil
 }
 
 type createAdminIn struct {
@@ -34,11 +35,11 @@ type createAdminIn struct {
 	}
 }
 
-func adminLocation(c *Call, out any) string {
+func adminLocation(c *rest.Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/admins/" + out.(agent.Admin).ID
 }
 
-func (s *Server) createAdmin(c *Call, in *createAdminIn) (agent.Admin, error) {
+func (s *Server) createAdmin(c *rest.Call, in *createAdminIn) (agent.Admin, error) {
 	return c.DB.CreateAdmin(c, agent.Admin{Email: in.Body.Email, Role: in.Body.Role})
 }
 
@@ -46,6 +47,6 @@ type adminIn struct {
 	ID string `path:"adminId" doc:"Id of the admin entry." example:"admin-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) deleteAdmin(c *Call, in *adminIn) (none, error) {
+func (s *Server) deleteAdmin(c *rest.Call, in *adminIn) (none, error) {
 	return none{}, c.DB.DeleteAdmin(c, in.ID)
 }

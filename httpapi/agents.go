@@ -2,9 +2,7 @@ package httpapi
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"slices"
@@ -14,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 	"satchel/store"
 )
 
@@ -26,16 +25,16 @@ type Success struct {
 type none struct{}
 
 type listAgentsIn struct {
-	ListParams
+	rest.ListParams
 	Status []string `query:"status" doc:"active, paused or disabled; may be repeated." example:"active"`
 }
 
 type agentsOut struct {
 	Agents []agent.Agent `json:"agents"`
-	Meta   Meta          `json:"meta"`
+	Meta   rest.Meta     `json:"meta"`
 }
 
-func (s *Server) listAgents(c *Call, in *listAgentsIn) (agentsOut, error) {
+func (s *Server) listAgents(c *rest.Call, in *listAgentsIn) (agentsOut, error) {
 	page, err := in.Page("name", "status", "created_at", "updated_at")
 	if err != nil {
 		return agentsOut{}, err
@@ -53,7 +52,7 @@ func (s *Server) listAgents(c *Call, in *listAgentsIn) (agentsOut, error) {
 		}
 	}
 	slices.SortFunc(agents, func(a, b agent.Agent) int { return compareAgents(a, b, page.Order) })
-	return agentsOut{cut(agents, page), metaOf(page, len(agents))}, nil
+	return agentsOut{rest.Cut(agents, page), rest.MetaOf(page, len(agents))}, nil
 }
 
 // mentions reports whether any of the texts contains what is searched for.
@@ -95,10 +94,10 @@ type myAgent struct {
 
 type myAgentsOut struct {
 	Agents []myAgent `json:"agents"`
-	Meta   Meta      `json:"meta"`
+	Meta   rest.Meta `json:"meta"`
 }
 
-func (s *Server) myAgents(c *Call, in *ListParams) (myAgentsOut, error) {
+func (s *Server) myAgents(c *rest.Call, in *rest.ListParams) (myAgentsOut, error) {
 	page, err := in.Page("name")
 	if err != nil {
 		return myAgentsOut{}, err
@@ -114,7 +113,7 @@ func (s *Server) myAgents(c *Call, in *ListParams) (myAgentsOut, error) {
 	if len(page.Order) == 1 && page.Order[0].Desc {
 		slices.Reverse(mine)
 	}
-	return myAgentsOut{cut(mine, page), metaOf(page, len(mine))}, nil
+	return myAgentsOut{rest.Cut(mine, page), rest.MetaOf(page, len(mine))}, nil
 }
 
 type createAgentIn struct {
@@ -124,21 +123,21 @@ type createAgentIn struct {
 	}
 }
 
-func agentLocation(_ *Call, out any) string { return "/api/agents/" + out.(agent.Agent).ID }
+func agentLocation(_ *rest.Call, out any) string { return "/api/agents/" + out.(agent.Agent).ID }
 
-func (s *Server) createAgent(c *Call, in *createAgentIn) (agent.Agent, error) {
-	if err := c.mayCreate(); err != nil {
+func (s *Server) createAgent(c *rest.Call, in *createAgentIn) (agent.Agent, error) {
+	if err := mayCreate(c); err != nil {
 		return agent.Agent{}, err
 	}
 	db, err := s.folder.CreateAgent(c, agent.Agent{Name: in.Body.Name, Description: in.Body.Description}, c.Identity.Email)
 	if err != nil {
 		return agent.Agent{}, err
 	}
-	return c.made(db)
+	return s.made(c, db)
 }
 
 // mayCreate refuses keys that may only read.
-func (c *Call) mayCreate() error {
+func mayCreate(c *rest.Call) error {
 	if k := c.Identity.Key; k != nil && !k.Role.Covers(agent.RoleAdmin) {
 		return agent.Errorf(agent.CodeForbidden, "a key with the role %s makes no agents", k.Role)
 	}
@@ -147,9 +146,9 @@ func (c *Call) mayCreate() error {
 
 // made answers with an agent that the caller just made; a key that names its
 // agents reaches the new one too.
-func (c *Call) made(db *store.DB) (agent.Agent, error) {
+func (s *Server) made(c *rest.Call, db *store.DB) (agent.Agent, error) {
 	if k := c.Identity.Key; k != nil {
-		if err := c.server.folder.ExtendKey(c, k, db.ID()); err != nil {
+		if err := s.folder.ExtendKey(c, k, db.ID()); err != nil {
 			return agent.Agent{}, err
 		}
 	}
@@ -169,7 +168,7 @@ type agentOut struct {
 	Role  agent.Role  `json:"role" enum:"owner,admin,viewer" doc:"What the caller may do with the agent." example:"admin"`
 }
 
-func (s *Server) getAgent(c *Call, _ *agentIn) (out agentOut, err error) {
+func (s *Server) getAgent(c *rest.Call, _ *agentIn) (out agentOut, err error) {
 	out.Agent, out.Role = c.DB.Agent(), c.Role
 	settings, err := c.DB.Settings(c)
 	if err != nil {
@@ -183,11 +182,11 @@ func (s *Server) getAgent(c *Call, _ *agentIn) (out agentOut, err error) {
 
 type updateAgentIn struct{ Body agent.AgentChange }
 
-func (s *Server) updateAgent(c *Call, in *updateAgentIn) (agent.Agent, error) {
+func (s *Server) updateAgent(c *rest.Call, in *updateAgentIn) (agent.Agent, error) {
 	return s.folder.UpdateAgent(c, c.DB, in.Body)
 }
 
-func (s *Server) deleteAgent(c *Call, _ *agentIn) (Success, error) {
+func (s *Server) deleteAgent(c *rest.Call, _ *agentIn) (Success, error) {
 	name := c.DB.Agent().Name
 	if err := s.folder.DeleteAgent(c.DB); err != nil {
 		return Success{}, err
@@ -201,39 +200,39 @@ type forkIn struct {
 	}
 }
 
-func (s *Server) forkAgent(c *Call, in *forkIn) (agent.Agent, error) {
-	if err := c.mayCreate(); err != nil {
+func (s *Server) forkAgent(c *rest.Call, in *forkIn) (agent.Agent, error) {
+	if err := mayCreate(c); err != nil {
 		return agent.Agent{}, err
 	}
 	db, err := s.folder.Fork(c, c.DB, in.Body.Name, c.Identity.Email)
 	if err != nil {
 		return agent.Agent{}, err
 	}
-	return c.made(db)
+	return s.made(c, db)
 }
 
 // backupAgent streams a copy of the agent's file.
-func (s *Server) backupAgent(c *Call) error {
+func (s *Server) backupAgent(c *rest.Call) error {
 	b, err := c.DB.Backup(c)
 	if err != nil {
 		return err
 	}
 	defer b.Close()
 	name := fmt.Sprintf("%s-%s.db", c.DB.Agent().Name, time.Now().UTC().Format("20060102-150405"))
-	h := c.echo.Response().Header()
+	h := c.HTTP.Response().Header()
 	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	h.Set(echo.HeaderContentLength, fmt.Sprint(b.Size))
-	return stream(c.echo, "application/vnd.sqlite3", b)
+	return rest.Stream(c.HTTP, "application/vnd.sqlite3", b)
 }
 
 // maxImport bounds a backup that is brought back, in bytes.
 const maxImport = 8 << 30
 
-func (s *Server) importAgent(c *Call) error {
-	if err := c.mayCreate(); err != nil {
+func (s *Server) importAgent(c *rest.Call) error {
+	if err := mayCreate(c); err != nil {
 		return err
 	}
-	file, err := filePart(c.echo, "file", nil)
+	file, err := rest.FilePart(c.HTTP, "file", nil)
 	if err != nil {
 		return err
 	}
@@ -241,34 +240,10 @@ func (s *Server) importAgent(c *Call) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.made(db)
+	a, err := s.made(c, db)
 	if err != nil {
 		return err
 	}
-	c.echo.Response().Header().Set(echo.HeaderLocation, agentLocation(c, a))
-	return writeJSON(c.echo, http.StatusCreated, a)
-}
-
-// stream copies r to the client for as long as bytes move.
-func stream(c echo.Context, media string, r io.Reader) error {
-	c.Response().Header().Set(echo.HeaderContentType, media)
-	c.Response().WriteHeader(http.StatusOK)
-	control := http.NewResponseController(c.Response())
-	buf := make([]byte, 256<<10)
-	for {
-		n, err := r.Read(buf)
-		if n > 0 {
-			if e := control.SetWriteDeadline(time.Now().Add(writeTimeout)); e != nil && !errors.Is(e, http.ErrNotSupported) {
-				return e
-			}
-			if _, err := c.Response().Write(buf[:n]); err != nil {
-				return err
-			}
-		}
-		if err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-	}
+	c.HTTP.Response().Header().Set(echo.HeaderLocation, agentLocation(c, a))
+	return rest.WriteJSON(c.HTTP, http.StatusCreated, a)
 }

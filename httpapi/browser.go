@@ -9,22 +9,23 @@ import (
 
 	"satchel/agent"
 	room "satchel/browser"
+	"satchel/httpapi/rest"
 )
 
-type listSessionsIn struct{ ListParams }
+type listSessionsIn struct{ rest.ListParams }
 
 type sessionsOut struct {
 	Sessions []agent.Session `json:"sessions"`
-	Meta     Meta            `json:"meta"`
+	Meta     rest.Meta       `json:"meta"`
 }
 
-func (s *Server) listSessions(c *Call, in *listSessionsIn) (sessionsOut, error) {
+func (s *Server) listSessions(c *rest.Call, in *listSessionsIn) (sessionsOut, error) {
 	page, err := in.Page("created_at", "last_activity", "status")
 	if err != nil {
 		return sessionsOut{}, err
 	}
 	found, total, err := s.options.Browser.List(c, c.DB, page)
-	return sessionsOut{found, metaOf(page, total)}, err
+	return sessionsOut{found, rest.MetaOf(page, total)}, err
 }
 
 type createSessionIn struct {
@@ -36,11 +37,11 @@ type sessionOut struct {
 	LiveViewURL string `json:"live_view_url" doc:"Where a person can watch the session."`
 }
 
-func sessionLocation(c *Call, out any) string {
+func sessionLocation(c *rest.Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/browser/" + out.(sessionOut).ID
 }
 
-func (s *Server) createSession(c *Call, in *createSessionIn) (sessionOut, error) {
+func (s *Server) createSession(c *rest.Call, in *createSessionIn) (sessionOut, error) {
 	made, err := s.options.Browser.Create(c, c.DB, in.Body)
 	return sessionOut{made, s.options.Live.Link(made.ID, true).URL}, err
 }
@@ -62,7 +63,7 @@ type openSessionOut struct {
 	Tabs []tab `json:"tabs" doc:"Open tabs, oldest first; none when the session has ended."`
 }
 
-func (s *Server) getSession(c *Call, in *sessionIn) (openSessionOut, error) {
+func (s *Server) getSession(c *rest.Call, in *sessionIn) (openSessionOut, error) {
 	row, err := s.options.Browser.Describe(c, c.DB, in.ID)
 	if err != nil {
 		return openSessionOut{}, err
@@ -81,7 +82,7 @@ type deleteSessionIn struct {
 	ID string `query:"id" required:"true" doc:"Id of the session." example:"session-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) deleteSession(c *Call, in *deleteSessionIn) (Success, error) {
+func (s *Server) deleteSession(c *rest.Call, in *deleteSessionIn) (Success, error) {
 	if in.ID == "" {
 		return Success{}, agent.Invalid("id", "is required")
 	}
@@ -115,7 +116,7 @@ type executeActionsOut struct {
 // maxExecute bounds one request's actions together.
 const maxExecute = 15 * time.Minute
 
-func (s *Server) executeActions(c *Call, in *executeActionsIn) (executeActionsOut, error) {
+func (s *Server) executeActions(c *rest.Call, in *executeActionsIn) (executeActionsOut, error) {
 	open, err := s.openSession(c, in.ID)
 	if err != nil {
 		return executeActionsOut{}, err
@@ -127,8 +128,8 @@ func (s *Server) executeActions(c *Call, in *executeActionsIn) (executeActionsOu
 	}
 	ctx, cancel := context.WithTimeout(c, min(limit+time.Second, maxExecute))
 	defer cancel()
-	control, end := http.NewResponseController(c.echo.Response()), time.Now().Add(limit)
-	if err := errors.Join(control.SetReadDeadline(end.Add(readTimeout)), control.SetWriteDeadline(end.Add(writeTimeout))); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	control, end := http.NewResponseController(c.HTTP.Response()), time.Now().Add(limit)
+	if err := errors.Join(control.SetReadDeadline(end.Add(rest.ReadTimeout)), control.SetWriteDeadline(end.Add(rest.WriteTimeout))); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return executeActionsOut{}, err
 	}
 	if single {
@@ -144,7 +145,7 @@ func (s *Server) executeActions(c *Call, in *executeActionsIn) (executeActionsOu
 
 // openSession finds a session that takes actions. One that has ended by itself
 // is listed for a while, and says so.
-func (s *Server) openSession(c *Call, id string) (*room.Session, error) {
+func (s *Server) openSession(c *rest.Call, id string) (*room.Session, error) {
 	open, err := s.options.Browser.Session(c.DB, id)
 	if err == nil {
 		return open, nil
@@ -157,30 +158,30 @@ func (s *Server) openSession(c *Call, id string) (*room.Session, error) {
 }
 
 type listDownloadsIn struct {
-	ListParams
+	rest.ListParams
 	SessionID string `query:"session_id" doc:"Only those of this session."`
 }
 
 type downloadsOut struct {
 	Downloads []agent.Download `json:"downloads"`
-	Meta      Meta             `json:"meta"`
+	Meta      rest.Meta        `json:"meta"`
 }
 
-func (s *Server) listDownloads(c *Call, in *listDownloadsIn) (downloadsOut, error) {
+func (s *Server) listDownloads(c *rest.Call, in *listDownloadsIn) (downloadsOut, error) {
 	page, err := in.Page("created_at", "name", "size")
 	if err != nil {
 		return downloadsOut{}, err
 	}
 	found, total, err := c.DB.Downloads(c, in.SessionID, page)
-	return downloadsOut{found, metaOf(page, total)}, err
+	return downloadsOut{found, rest.MetaOf(page, total)}, err
 }
 
 type downloadIn struct {
 	ID string `path:"downloadId" doc:"Id of the download." example:"download-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) downloadFile(c *Call) error {
-	in, err := bindIn[downloadIn](c)
+func (s *Server) downloadFile(c *rest.Call) error {
+	in, err := rest.Bind[downloadIn](c)
 	if err != nil {
 		return err
 	}
@@ -191,6 +192,6 @@ func (s *Server) downloadFile(c *Call) error {
 	return writeFile(c, file)
 }
 
-func (s *Server) deleteDownload(c *Call, in *downloadIn) (none, error) {
+func (s *Server) deleteDownload(c *rest.Call, in *downloadIn) (none, error) {
 	return none{}, c.DB.DeleteDownload(c, in.ID)
 }

@@ -10,12 +10,13 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/clock"
+	"satchel/httpapi/rest"
 	"satchel/schedule"
 	"satchel/store"
 )
 
 type listTasksIn struct {
-	ListParams
+	rest.ListParams
 	Start  agent.Bound `query:"start" doc:"Occurrences that end after this. A bare date is its midnight in the agent's time zone." example:"2027-01-01"`
 	End    agent.Bound `query:"end" doc:"Occurrences that start before this. A bare date includes that day." example:"2027-01-31"`
 	Status []string    `query:"status" doc:"Tasks of this status; may be repeated."`
@@ -29,15 +30,15 @@ type taskItem struct {
 
 type tasksOut struct {
 	Tasks []taskItem `json:"tasks"`
-	Meta  Meta       `json:"meta"`
+	Meta  rest.Meta  `json:"meta"`
 }
 
-func (s *Server) listTasks(c *Call, in *listTasksIn) (tasksOut, error) {
+func (s *Server) listTasks(c *rest.Call, in *listTasksIn) (tasksOut, error) {
 	page, err := in.Page("title", "start_time", "end_time", "status", "next_run", "created_at", "updated_at")
 	if err != nil {
 		return tasksOut{}, err
 	}
-	if err := checkValues("status", in.Status, agent.TaskStatuses); err != nil {
+	if err := rest.CheckValues("status", in.Status, agent.TaskStatuses); err != nil {
 		return tasksOut{}, err
 	}
 	if !in.Start.Time.IsZero() || !in.End.Time.IsZero() {
@@ -48,7 +49,7 @@ func (s *Server) listTasks(c *Call, in *listTasksIn) (tasksOut, error) {
 	for i, t := range found {
 		items[i].Task = t
 	}
-	return tasksOut{items, metaOf(page, total)}, err
+	return tasksOut{items, rest.MetaOf(page, total)}, err
 }
 
 // Bounds of a range of the calendar.
@@ -58,7 +59,7 @@ const (
 )
 
 // calendarRange turns the bounds of a request into moments.
-func calendarRange(c *Call, in *listTasksIn) (from, to agent.Time, err error) {
+func calendarRange(c *rest.Call, in *listTasksIn) (from, to agent.Time, err error) {
 	settings, err := c.DB.Settings(c)
 	if err != nil {
 		return from, to, err
@@ -78,7 +79,7 @@ func calendarRange(c *Call, in *listTasksIn) (from, to agent.Time, err error) {
 }
 
 // expandTasks lists the occurrences in a range, by their start.
-func (s *Server) expandTasks(c *Call, in *listTasksIn, page store.Page) (tasksOut, error) {
+func (s *Server) expandTasks(c *rest.Call, in *listTasksIn, page store.Page) (tasksOut, error) {
 	backwards := false
 	for _, o := range page.Order {
 		if o.Field != "start_time" || len(page.Order) > 1 {
@@ -115,8 +116,8 @@ func (s *Server) expandTasks(c *Call, in *listTasksIn, page store.Page) (tasksOu
 	if backwards {
 		slices.Reverse(items)
 	}
-	some := cut(items, page)
-	return tasksOut{some, metaOf(page, len(items))}, describeTasks(c, some)
+	some := rest.Cut(items, page)
+	return tasksOut{some, rest.MetaOf(page, len(items))}, describeTasks(c, some)
 }
 
 func occurrenceItem(t agent.Task, o agent.Occurrence, known map[string]agent.TaskStatus) taskItem {
@@ -129,7 +130,7 @@ func occurrenceItem(t agent.Task, o agent.Occurrence, known map[string]agent.Tas
 }
 
 // describeTasks fills in the descriptions of a page.
-func describeTasks(c *Call, items []taskItem) error {
+func describeTasks(c *rest.Call, items []taskItem) error {
 	ids := make([]string, len(items))
 	for i := range items {
 		ids[i] = items[i].ID
@@ -150,11 +151,11 @@ type createTaskIn struct {
 	}
 }
 
-func taskLocation(c *Call, out any) string {
+func taskLocation(c *rest.Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/calendar/" + out.(agent.Task).ID
 }
 
-func (s *Server) createTask(c *Call, in *createTaskIn) (agent.Task, error) {
+func (s *Server) createTask(c *rest.Call, in *createTaskIn) (agent.Task, error) {
 	change := in.Body.TaskChange
 	change.Title, change.StartTime = agent.Some(in.Body.Title), in.Body.StartTime
 	return c.DB.CreateTask(c, change, s.options.Scheduler.CheckTask)
@@ -164,27 +165,27 @@ type taskIn struct {
 	ID string `path:"taskId" doc:"Id of the task." example:"task-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) getTask(c *Call, in *taskIn) (agent.Task, error) { return c.DB.Task(c, in.ID) }
+func (s *Server) getTask(c *rest.Call, in *taskIn) (agent.Task, error) { return c.DB.Task(c, in.ID) }
 
 type updateTaskIn struct {
 	taskIn
 	Body agent.TaskChange
 }
 
-func (s *Server) updateTask(c *Call, in *updateTaskIn) (agent.Task, error) {
+func (s *Server) updateTask(c *rest.Call, in *updateTaskIn) (agent.Task, error) {
 	return c.DB.UpdateTask(c, in.ID, in.Body, s.options.Scheduler.CheckTask)
 }
 
-func (s *Server) deleteTask(c *Call, in *taskIn) (none, error) {
+func (s *Server) deleteTask(c *rest.Call, in *taskIn) (none, error) {
 	return none{}, c.DB.DeleteTask(c, in.ID)
 }
 
 // calendarFeed writes the whole calendar for programs that subscribe to it.
-func (s *Server) calendarFeed(c *Call) error {
-	c.echo.Response().Header().Set(echo.HeaderContentType, "text/calendar; charset=utf-8")
-	c.echo.Response().Header().Set(echo.HeaderContentDisposition, `inline; filename="calendar.ics"`)
-	c.echo.Response().WriteHeader(http.StatusOK)
-	feed := schedule.NewFeed(c.echo.Response(), c.DB.Agent().Name, time.Now())
+func (s *Server) calendarFeed(c *rest.Call) error {
+	c.HTTP.Response().Header().Set(echo.HeaderContentType, "text/calendar; charset=utf-8")
+	c.HTTP.Response().Header().Set(echo.HeaderContentDisposition, `inline; filename="calendar.ics"`)
+	c.HTTP.Response().WriteHeader(http.StatusOK)
+	feed := schedule.NewFeed(c.HTTP.Response(), c.DB.Agent().Name, time.Now())
 	err := c.DB.EachTask(c, func(t agent.Task) error {
 		feed.Add(t)
 		return c.Err()

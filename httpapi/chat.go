@@ -10,6 +10,7 @@ import (
 	"satchel/agent"
 	agentchat "satchel/agent/chat"
 	"satchel/agent/llm"
+	"satchel/httpapi/rest"
 )
 
 // chatTimeout bounds a whole turn, its tools and rounds included.
@@ -45,8 +46,8 @@ type chatOut struct {
 }
 
 // chatTurn answers a message, as one JSON answer or as a stream.
-func (s *Server) chatTurn(c *Call) error {
-	in, err := bindIn[chatIn](c)
+func (s *Server) chatTurn(c *rest.Call) error {
+	in, err := rest.Bind[chatIn](c)
 	if err != nil {
 		return err
 	}
@@ -55,14 +56,14 @@ func (s *Server) chatTurn(c *Call) error {
 	if err := s.allowTime(c); err != nil {
 		return err
 	}
-	if in.Body.Stream || strings.Contains(c.echo.Request().Header.Get(echo.HeaderAccept), eventStream) {
+	if in.Body.Stream || strings.Contains(c.HTTP.Request().Header.Get(echo.HeaderAccept), rest.EventStream) {
 		return s.streamTurn(c, turn)
 	}
 	message, answer, err := s.chat.Reply(c, c.DB, turn, nil)
 	if err != nil {
 		return err
 	}
-	return writeJSON(c.echo, http.StatusOK, chatOutOf(message, answer))
+	return rest.WriteJSON(c.HTTP, http.StatusOK, chatOutOf(message, answer))
 }
 
 func chatOutOf(m agent.Message, a agentchat.Answer) chatOut {
@@ -70,9 +71,9 @@ func chatOutOf(m agent.Message, a agentchat.Answer) chatOut {
 }
 
 // allowTime lets a turn take longer than other requests.
-func (s *Server) allowTime(c *Call) error {
-	control := http.NewResponseController(c.echo.Response())
-	until := time.Now().Add(chatTimeout + writeTimeout)
+func (s *Server) allowTime(c *rest.Call) error {
+	control := http.NewResponseController(c.HTTP.Response())
+	until := time.Now().Add(chatTimeout + rest.WriteTimeout)
 	if err := control.SetWriteDeadline(until); err != nil {
 		return err
 	}
@@ -81,16 +82,16 @@ func (s *Server) allowTime(c *Call) error {
 
 // streamTurn tells what happens as it happens. The stream begins with the
 // first event, so that a turn that fails before it has a plain error.
-func (s *Server) streamTurn(c *Call, turn agentchat.Turn) error {
-	var out *eventWriter
+func (s *Server) streamTurn(c *rest.Call, turn agentchat.Turn) error {
+	var out *rest.EventWriter
 	stop := func() {}
 	defer func() { stop() }()
 	send := func(name string, data any) error {
 		if out == nil {
-			out = newEventWriter(c)
-			stop = out.beat()
+			out = rest.NewEventWriter(c)
+			stop = out.Beat()
 		}
-		return out.event(name, data)
+		return out.Event(name, data)
 	}
 	message, answer, err := s.chat.Reply(c, c.DB, turn, func(e agentchat.Event) error {
 		switch {
@@ -108,7 +109,7 @@ func (s *Server) streamTurn(c *Call, turn agentchat.Turn) error {
 	}
 	if err != nil {
 		s.note(c, err)
-		return send("error", errorBody(asError(err)))
+		return send("error", rest.BodyOf(rest.AsError(err)))
 	}
 	return send("done", chatOutOf(message, answer))
 }

@@ -57,7 +57,7 @@ func writeContactsCSV(w io.Writer) *contactWriter {
 		out.cells = append(out.cells, column.name)
 	}
 	out.cells = append(append(out.cells, "tags", "metadata"), exportedOnly...)
-	_ = out.csv.Write(out.cells) // the next Write or Close tells of an error
+	_ = out.csv.Write(out.cells) // the next Write or Close returns an error
 	return out
 }
 
@@ -102,7 +102,7 @@ func unguardFormula(cell string) string {
 	return cell
 }
 
-// isFormula tells whether a cell is a formula, but for apostrophes before it.
+// isFormula reports whether a cell is a formula, but for apostrophes before it.
 func isFormula(cell string) bool {
 	cell = strings.TrimLeft(cell, "'")
 	return cell != "" && strings.IndexByte("=+-@\t\r", cell[0]) >= 0

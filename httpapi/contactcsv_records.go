@@ -19,7 +19,7 @@ type csvRecords struct {
 	broken string   // what is wrong with its quotes; empty: nothing
 }
 
-// next reads a record, keeping its first fields only, and tells whether there
+// next reads a record, keeping its first fields only, and reports whether there
 // was one.
 func (r *csvRecords) next(keep int) bool {
 	if r.pos >= len(r.text) {
@@ -46,7 +46,7 @@ func (r *csvRecords) next(keep int) bool {
 	return true
 }
 
-// field reads one field and tells whether another follows in the record.
+// field reads one field and reports whether another follows in the record.
 func (r *csvRecords) field() (field string, more bool) {
 	i := r.pos
 	for i < len(r.text) && r.text[i] == ' ' {
@@ -96,7 +96,7 @@ func (r *csvRecords) quoted(from int) (field string, more bool) {
 
 func (r *csvRecords) isSeparator(c byte) bool { return c == r.delimiter || c == '\n' || c == '\r' }
 
-// separator passes the one at i, and tells whether it was the delimiter.
+// separator passes the one at i, and reports whether it was the delimiter.
 func (r *csvRecords) separator(i int) bool {
 	r.pos = i + 1
 	if i >= len(r.text) {

@@ -10,11 +10,12 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 	"satchel/store"
 )
 
 type listContactsIn struct {
-	ListParams
+	rest.ListParams
 	Tag []string `query:"tag" doc:"Contacts with any of these tags; may be repeated." example:"vip"`
 }
 
@@ -31,10 +32,10 @@ type contactItem struct {
 
 type contactsOut struct {
 	Contacts []contactItem `json:"contacts"`
-	Meta     Meta          `json:"meta"`
+	Meta     rest.Meta     `json:"meta"`
 }
 
-func (s *Server) listContacts(c *Call, in *listContactsIn) (contactsOut, error) {
+func (s *Server) listContacts(c *rest.Call, in *listContactsIn) (contactsOut, error) {
 	page, err := in.Page("name", "email", "created_at", "updated_at")
 	if err != nil {
 		return contactsOut{}, err
@@ -42,13 +43,13 @@ func (s *Server) listContacts(c *Call, in *listContactsIn) (contactsOut, error) 
 	return contactsPage(c, in.Tag, page)
 }
 
-func contactsPage(c *Call, tags []string, page store.Page) (contactsOut, error) {
+func contactsPage(c *rest.Call, tags []string, page store.Page) (contactsOut, error) {
 	contacts, total, err := c.DB.Contacts(c, agent.CleanTags(tags), page)
 	items := make([]contactItem, len(contacts))
 	for i, x := range contacts {
 		items[i] = contactItem{x.ID, x.Name, x.Email, x.Phone, x.ChatbotA, x.Tags, x.CreatedAt}
 	}
-	return contactsOut{items, metaOf(page, total)}, err
+	return contactsOut{items, rest.MetaOf(page, total)}, err
 }
 
 type createContactIn struct {
@@ -58,11 +59,11 @@ type createContactIn struct {
 	}
 }
 
-func contactLocation(c *Call, out any) string {
+func contactLocation(c *rest.Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/contacts/" + out.(agent.Contact).ID
 }
 
-func (s *Server) createContact(c *Call, in *createContactIn) (agent.Contact, error) {
+func (s *Server) createContact(c *rest.Call, in *createContactIn) (agent.Contact, error) {
 	change := in.Body.ContactChange
 	change.Name = agent.Some(in.Body.Name)
 	return c.DB.CreateContact(c, change)
@@ -72,7 +73,7 @@ type contactIn struct {
 	ID string `path:"contactId" doc:"Id of the contact." example:"contact-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) getContact(c *Call, in *contactIn) (agent.Contact, error) {
+func (s *Server) getContact(c *rest.Call, in *contactIn) (agent.Contact, error) {
 	return c.DB.Contact(c, in.ID)
 }
 
@@ -81,11 +82,11 @@ type updateContactIn struct {
 	Body agent.ContactChange
 }
 
-func (s *Server) updateContact(c *Call, in *updateContactIn) (agent.Contact, error) {
+func (s *Server) updateContact(c *rest.Call, in *updateContactIn) (agent.Contact, error) {
 	return c.DB.UpdateContact(c, in.ID, in.Body)
 }
 
-func (s *Server) deleteContact(c *Call, in *contactIn) (none, error) {
+func (s *Server) deleteContact(c *rest.Call, in *contactIn) (none, error) {
 	return none{}, c.DB.DeleteContact(c, in.ID)
 }
 
@@ -106,7 +107,7 @@ type resolved struct {
 	MatchedBy string `json:"matched_by" doc:"The identifier that matched." example:"email"`
 }
 
-func (s *Server) resolveContact(c *Call, in *resolveContactIn) (out resolved, err error) {
+func (s *Server) resolveContact(c *rest.Call, in *resolveContactIn) (out resolved, err error) {
 	asked := agent.Contact{Email: in.Email, Phone: in.Phone, ChatbotA: in.ChatbotA, ChatbotB: in.ChatbotB, ExternalID: in.ExternalID}
 	var value string
 	for _, field := range agent.ContactIdentifiers {
@@ -149,13 +150,13 @@ type importResult struct {
 	Errors   []rowIssue `json:"errors"`
 }
 
-func (s *Server) importContacts(c *Call) error {
-	in, err := bindIn[importContactsIn](c)
+func (s *Server) importContacts(c *rest.Call) error {
+	in, err := rest.Bind[importContactsIn](c)
 	if err != nil {
 		return err
 	}
 	fields := map[string]string{"on_duplicate": in.OnDuplicate}
-	file, err := filePart(c.echo, "file", fields)
+	file, err := rest.FilePart(c.HTTP, "file", fields)
 	if err != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ func (s *Server) importContacts(c *Call) error {
 	if err != nil {
 		return err
 	}
-	if err := file.rest(fields); err != nil {
+	if err := file.Rest(fields); err != nil {
 		return err
 	}
 	on := store.OnDuplicate(fields["on_duplicate"])
@@ -177,14 +178,14 @@ func (s *Server) importContacts(c *Call) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(c.echo, http.StatusOK, result)
+	return rest.WriteJSON(c.HTTP, http.StatusOK, result)
 }
 
 // importBatch bounds the rows of one transaction, so that other writes of the
 // agent need not wait for a whole file.
 const importBatch = 500
 
-func importRows(c *Call, rows []contactRow, on store.OnDuplicate) (importResult, error) {
+func importRows(c *rest.Call, rows []contactRow, on store.OnDuplicate) (importResult, error) {
 	result := importResult{Success: true, Total: len(rows), Errors: []rowIssue{}}
 	for batch := range slices.Chunk(rows, importBatch) {
 		var good []contactRow
@@ -220,7 +221,7 @@ func (r *importResult) count(row int, outcome store.Imported) {
 	case "skipped":
 		r.Skipped++
 	default:
-		e := asError(outcome.Err)
+		e := rest.AsError(outcome.Err)
 		field, _ := e.Details["field"].(string)
 		issue, ok := e.Details["issue"].(string)
 		if !ok {
@@ -239,8 +240,8 @@ type contactsExport struct {
 	Contacts []agent.Contact `json:"contacts"`
 }
 
-func (s *Server) exportContacts(c *Call) error {
-	in, err := bindIn[exportContactsIn](c)
+func (s *Server) exportContacts(c *rest.Call) error {
+	in, err := rest.Bind[exportContactsIn](c)
 	if err != nil {
 		return err
 	}
@@ -253,15 +254,15 @@ func (s *Server) exportContacts(c *Call) error {
 	default:
 		return agent.Invalid("format", "must be csv or json")
 	}
-	h := c.echo.Response().Header()
+	h := c.HTTP.Response().Header()
 	name := fmt.Sprintf("%s-contacts.%s", c.DB.Agent().Name, in.Format)
 	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	h.Set(echo.HeaderContentType, media)
-	c.echo.Response().WriteHeader(http.StatusOK)
+	c.HTTP.Response().WriteHeader(http.StatusOK)
 	if in.Format == "json" {
 		return exportJSON(c)
 	}
-	w := writeContactsCSV(c.echo.Response())
+	w := writeContactsCSV(c.HTTP.Response())
 	if err := c.DB.EachContact(c, w.Write); err != nil {
 		return err
 	}
@@ -269,8 +270,8 @@ func (s *Server) exportContacts(c *Call) error {
 }
 
 // exportJSON streams {"contacts":[…]}.
-func exportJSON(c *Call) error {
-	w := c.echo.Response()
+func exportJSON(c *rest.Call) error {
+	w := c.HTTP.Response()
 	before := `{"contacts":[`
 	err := c.DB.EachContact(c, func(contact agent.Contact) error {
 		raw, err := json.Marshal(contact)

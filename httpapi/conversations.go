@@ -7,35 +7,36 @@ import (
 	"strconv"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 )
 
 type listConversationsIn struct {
-	ListParams
+	rest.ListParams
 	ContactID []string `query:"contact_id" doc:"Conversations with this contact; may be repeated."`
 	GatewayID []string `query:"gateway_id" doc:"Conversations over this gateway; may be repeated."`
 }
 
 type conversationsOut struct {
 	Conversations []agent.Conversation `json:"conversations"`
-	Meta          Meta                 `json:"meta"`
+	Meta          rest.Meta            `json:"meta"`
 }
 
-func (s *Server) listConversations(c *Call, in *listConversationsIn) (conversationsOut, error) {
+func (s *Server) listConversations(c *rest.Call, in *listConversationsIn) (conversationsOut, error) {
 	page, err := in.Page("created_at", "updated_at")
 	if err != nil {
 		return conversationsOut{}, err
 	}
 	found, total, err := c.DB.Conversations(c, in.ContactID, in.GatewayID, page)
-	return conversationsOut{found, metaOf(page, total)}, err
+	return conversationsOut{found, rest.MetaOf(page, total)}, err
 }
 
 type createConversationIn struct{ Body agent.ConversationChange }
 
-func conversationLocation(c *Call, out any) string {
+func conversationLocation(c *rest.Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/conversations/" + out.(agent.Conversation).ID
 }
 
-func (s *Server) createConversation(c *Call, in *createConversationIn) (agent.Conversation, error) {
+func (s *Server) createConversation(c *rest.Call, in *createConversationIn) (agent.Conversation, error) {
 	return c.DB.CreateConversation(c, in.Body)
 }
 
@@ -51,7 +52,7 @@ type conversationOut struct {
 	Messages []agent.Message `json:"messages" doc:"The newest 200, oldest of them first."`
 }
 
-func (s *Server) getConversation(c *Call, in *conversationIn) (conversationOut, error) {
+func (s *Server) getConversation(c *rest.Call, in *conversationIn) (conversationOut, error) {
 	conversation, messages, err := c.DB.Conversation(c, in.ID, newestMessages)
 	return conversationOut{conversation, messages}, err
 }
@@ -61,11 +62,11 @@ type updateConversationIn struct {
 	Body agent.ConversationChange
 }
 
-func (s *Server) updateConversation(c *Call, in *updateConversationIn) (agent.Conversation, error) {
+func (s *Server) updateConversation(c *rest.Call, in *updateConversationIn) (agent.Conversation, error) {
 	return c.DB.UpdateConversation(c, in.ID, in.Body)
 }
 
-func (s *Server) deleteConversation(c *Call, in *conversationIn) (none, error) {
+func (s *Server) deleteConversation(c *rest.Call, in *conversationIn) (none, error) {
 	return none{}, c.DB.DeleteConversation(c, in.ID)
 }
 
@@ -76,7 +77,7 @@ type listMessagesIn struct {
 	Order  string `query:"order" doc:"asc for oldest first, desc for newest first." example:"asc"`
 }
 
-// CursorMeta tells how to go on in a list that is read by cursor.
+// CursorMeta says how to go on in a list that is read by cursor.
 type CursorMeta struct {
 	NextCursor *string `json:"next_cursor" doc:"Cursor of the next page; null at the end."`
 	HasMore    bool    `json:"has_more"`
@@ -88,8 +89,8 @@ type messagesOut struct {
 	Meta     CursorMeta      `json:"meta"`
 }
 
-func (s *Server) listMessages(c *Call, in *listMessagesIn) (messagesOut, error) {
-	limit, err := checkLimit(in.Limit, defaultLimit, maxLimit)
+func (s *Server) listMessages(c *rest.Call, in *listMessagesIn) (messagesOut, error) {
+	limit, err := rest.CheckLimit(in.Limit, rest.DefaultLimit, rest.MaxLimit)
 	if err != nil {
 		return messagesOut{}, err
 	}
@@ -133,11 +134,11 @@ type appendMessageIn struct {
 	}
 }
 
-func messageLocation(c *Call, out any) string {
+func messageLocation(c *rest.Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/conversations/" + out.(agent.Message).ConversationID + "/messages"
 }
 
-func (s *Server) appendMessage(c *Call, in *appendMessageIn) (agent.Message, error) {
+func (s *Server) appendMessage(c *rest.Call, in *appendMessageIn) (agent.Message, error) {
 	m := agent.Message{ConversationID: in.ID, Role: in.Body.Role, Content: in.Body.Content, Metadata: in.Body.Metadata}
 	if len(m.Metadata) == 0 || string(m.Metadata) == "null" {
 		m.Metadata = json.RawMessage("{}")

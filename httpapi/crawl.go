@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 )
 
 type crawlIn struct {
@@ -82,7 +83,7 @@ func orNone(list []string) []string {
 	return list
 }
 
-func (s *Server) createCrawl(c *Call, in *crawlIn) (agent.Source, error) {
+func (s *Server) createCrawl(c *rest.Call, in *crawlIn) (agent.Source, error) {
 	b := in.Body
 	plan := agent.CrawlPlan{URL: b.URL, MaxPages: or(b.MaxPages, agent.MaxCrawlPages), MaxDepth: or(b.MaxDepth, agent.DefaultCrawlDepth),
 		IncludePatterns: orNone(b.IncludePatterns), ExcludePatterns: orNone(b.ExcludePatterns), IgnoreRobots: b.IgnoreRobots,
@@ -91,7 +92,7 @@ func (s *Server) createCrawl(c *Call, in *crawlIn) (agent.Source, error) {
 	return source, rename(err, chunkingFields)
 }
 
-func (s *Server) startCrawl(c *Call, sourceType, name string, plan agent.CrawlPlan, config any) (agent.Source, error) {
+func (s *Server) startCrawl(c *rest.Call, sourceType, name string, plan agent.CrawlPlan, config any) (agent.Source, error) {
 	if err := agent.CheckSourceName(name); err != nil {
 		return agent.Source{}, err
 	}
@@ -101,6 +102,6 @@ func (s *Server) startCrawl(c *Call, sourceType, name string, plan agent.CrawlPl
 	return c.DB.CreateCrawlSource(c, sourceType, name, config)
 }
 
-func sourceLocation(c *Call, out any) string {
+func sourceLocation(c *rest.Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/sources/" + out.(agent.Source).ID
 }

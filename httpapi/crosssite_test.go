@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 )
 
 // attack is what a browser says of a request that a hostile page makes.
@@ -59,7 +60,7 @@ func refusedAsForeign(a answer) bool {
 func guarded(s *Server) []string {
 	lines := []string{"GET /metrics", "GET /v1/sessions/cast?sessionId=nothing", "GET /v1/sessions/nothing/logs"}
 	for line, r := range s.routes {
-		if r.access != platform {
+		if r.Access != rest.Platform {
 			lines = append(lines, strings.NewReplacer(":id", "nothing", ":", "").Replace(line))
 		}
 	}
@@ -243,7 +244,7 @@ func TestBodiesThatPagesCanSend(t *testing.T) {
 	c.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
 	tried := 0
 	for line, r := range server.routes {
-		if r.access == platform || r.ownSecret {
+		if r.Access == rest.Platform || r.OwnSecret {
 			continue
 		}
 		method, path, _ := strings.Cut(line, " ")

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"satchel/httpapi/rest"
 )
 
 // contract holds what goes over the wire in the tests of this package against
@@ -18,7 +20,7 @@ import (
 type contract struct {
 	*described
 	mu     sync.Mutex // the compiler is not safe for use by several
-	routes []*Route
+	routes []*rest.Route
 }
 
 var theContract = sync.OnceValues(func() (*contract, error) {
@@ -28,8 +30,8 @@ var theContract = sync.OnceValues(func() (*contract, error) {
 
 // routeOf returns the route that serves a path below /api; one without
 // parameters wins.
-func routeOf(routes []*Route, method, path string) *Route {
-	var found *Route
+func routeOf(routes []*rest.Route, method, path string) *rest.Route {
+	var found *rest.Route
 	parts := strings.Split(path, "/")
 	for _, r := range routes {
 		if r.Method == method && matches(strings.Split(r.Path, "/"), parts) &&
@@ -45,7 +47,7 @@ func matches(pattern, parts []string) bool {
 		return false
 	}
 	for i, p := range pattern {
-		if p != parts[i] && (!isParam(p) || parts[i] == "") {
+		if p != parts[i] && (!strings.HasPrefix(p, "{") || parts[i] == "") {
 			return false
 		}
 	}
@@ -79,7 +81,7 @@ func checkContract(tb testing.TB, req *http.Request, body []byte, a answer) {
 	}
 }
 
-func (c *contract) answerIssue(r *Route, a answer) string {
+func (c *contract) answerIssue(r *rest.Route, a answer) string {
 	keys := []string{"paths", r.Path, strings.ToLower(r.Method), "responses", strconv.Itoa(a.StatusCode)}
 	described, _ := c.find(keys...)
 	if described == nil {
@@ -103,7 +105,7 @@ func (c *contract) answerIssue(r *Route, a answer) string {
 
 // requestIssue looks at JSON that a route took: the description must not ask
 // for more than the server does.
-func (c *contract) requestIssue(r *Route, req *http.Request, body []byte, status int) string {
+func (c *contract) requestIssue(r *rest.Route, req *http.Request, body []byte, status int) string {
 	content, _ := c.find("paths", r.Path, strings.ToLower(r.Method), "requestBody", "content")
 	if status >= 300 || len(body) == 0 || mediaOf(req.Header) != "application/json" || objectAt(content)["application/json"] == nil {
 		return ""

@@ -11,6 +11,7 @@ import (
 
 	"satchel/agent"
 	"satchel/flow"
+	"satchel/httpapi/rest"
 	"satchel/store"
 )
 
@@ -39,7 +40,7 @@ type executeWorkflowIn struct {
 	}
 }
 
-func (s *Server) executeWorkflow(c *Call, in *executeWorkflowIn) (executionOut, error) {
+func (s *Server) executeWorkflow(c *rest.Call, in *executeWorkflowIn) (executionOut, error) {
 	if in.Body.WorkflowID == "" {
 		return executionOut{}, agent.Invalid("workflow_id", "is required")
 	}
@@ -63,13 +64,13 @@ func checkWait(seconds int) error {
 }
 
 // allow puts off the time limits of a request that waits.
-func (c *Call) allow(wait time.Duration) error {
-	if wait <= readTimeout/2 {
+func allowWait(c *rest.Call, wait time.Duration) error {
+	if wait <= rest.ReadTimeout/2 {
 		return nil
 	}
-	control := http.NewResponseController(c.echo.Response())
+	control := http.NewResponseController(c.HTTP.Response())
 	end := time.Now().Add(wait)
-	err := errors.Join(control.SetReadDeadline(end.Add(readTimeout)), control.SetWriteDeadline(end.Add(writeTimeout)))
+	err := errors.Join(control.SetReadDeadline(end.Add(rest.ReadTimeout)), control.SetWriteDeadline(end.Add(rest.WriteTimeout)))
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil
 	}
@@ -78,8 +79,8 @@ func (c *Call) allow(wait time.Duration) error {
 
 // execute runs a request that may wait for long. A server that stops answers
 // with the execution as it stands.
-func (s *Server) execute(c *Call, q flow.Request) (flow.Started, error) {
-	if err := c.allow(q.Wait); err != nil {
+func (s *Server) execute(c *rest.Call, q flow.Request) (flow.Started, error) {
+	if err := allowWait(c, q.Wait); err != nil {
 		return flow.Started{}, err
 	}
 	ctx, cancel := context.WithCancel(c)
@@ -93,7 +94,7 @@ func (s *Server) execute(c *Call, q flow.Request) (flow.Started, error) {
 }
 
 type listExecutionsIn struct {
-	ListParams
+	rest.ListParams
 	WorkflowID string   `query:"workflow_id" doc:"Only executions of this workflow."`
 	Status     []string `query:"status" doc:"queued, running, complete, errored or terminated; may be repeated." example:"errored"`
 }
@@ -115,10 +116,10 @@ type executionItem struct {
 
 type executionsOut struct {
 	Executions []executionItem `json:"executions"`
-	Meta       Meta            `json:"meta"`
+	Meta       rest.Meta       `json:"meta"`
 }
 
-func (s *Server) listExecutions(c *Call, in *listExecutionsIn) (executionsOut, error) {
+func (s *Server) listExecutions(c *rest.Call, in *listExecutionsIn) (executionsOut, error) {
 	page, err := in.Page("created_at", "started_at", "completed_at", "status")
 	if err != nil {
 		return executionsOut{}, err
@@ -133,7 +134,7 @@ func (s *Server) listExecutions(c *Call, in *listExecutionsIn) (executionsOut, e
 	for i, x := range found {
 		items[i] = executionItem{x.ID, x.WorkflowID, x.Version, x.Status, x.Trigger, x.Error, x.RetriedFrom, x.ParentID, x.CreatedAt, x.StartedAt, x.CompletedAt}
 	}
-	return executionsOut{items, metaOf(page, total)}, err
+	return executionsOut{items, rest.MetaOf(page, total)}, err
 }
 
 type executionIn struct {
@@ -145,7 +146,7 @@ type getExecutionIn struct {
 	Full bool `query:"full" doc:"Show outputs longer than 256 KB too."`
 }
 
-func (s *Server) getExecution(c *Call, in *getExecutionIn) (executionOut, error) {
+func (s *Server) getExecution(c *rest.Call, in *getExecutionIn) (executionOut, error) {
 	x, results, err := s.flow.Execution(c, c.DB, in.ID)
 	for i := range results {
 		if !in.Full {
@@ -155,7 +156,7 @@ func (s *Server) getExecution(c *Call, in *getExecutionIn) (executionOut, error)
 	return newExecutionOut(x, results), err
 }
 
-func (s *Server) terminateExecution(c *Call, in *executionIn) (executionOut, error) {
+func (s *Server) terminateExecution(c *rest.Call, in *executionIn) (executionOut, error) {
 	x, err := s.flow.Terminate(c, c.DB, in.ID)
 	if err != nil {
 		return executionOut{}, err
@@ -170,7 +171,7 @@ type retryExecutionIn struct {
 	}
 }
 
-func (s *Server) retryExecution(c *Call, in *retryExecutionIn) (executionOut, error) {
+func (s *Server) retryExecution(c *rest.Call, in *retryExecutionIn) (executionOut, error) {
 	x, err := s.flow.Retry(c, c.DB, in.ID, in.Body.FromNode)
 	return newExecutionOut(x, nil), err
 }
@@ -184,7 +185,7 @@ type resumeExecutionIn struct {
 	}
 }
 
-func (s *Server) resumeExecution(c *Call, in *resumeExecutionIn) (executionOut, error) {
+func (s *Server) resumeExecution(c *rest.Call, in *resumeExecutionIn) (executionOut, error) {
 	x, err := s.flow.Resume(c, c.DB, in.ID, flow.Answer{NodeID: in.Body.NodeID, Path: in.Body.Path, Data: in.Body.Data, By: c.Identity.Label()})
 	return newExecutionOut(x, nil), err
 }

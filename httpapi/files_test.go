@@ -75,7 +75,7 @@ func TestUploads(t *testing.T) {
 		{"config no object", "a.txt", "hello", map[string]string{"config": "[]"}, 400, "config"},
 		{"config of wrong type", "a.txt", "hello", map[string]string{"config": `{"chunk_size":"x"}`}, 400, "config.chunk_size"},
 		{"long name", "a.txt", "hello", map[string]string{"name": strings.Repeat("x", 201)}, 400, "name"},
-		{"long field", "a.txt", "hello", map[string]string{"name": strings.Repeat("x", maxFormField+1)}, 400, "name"},
+		{"long field", "a.txt", "hello", map[string]string{"name": strings.Repeat("x", 64<<10+1)}, 400, "name"},
 	} {
 		a := c.upload(t, sources, tc.file, tc.content, tc.fields)
 		if a.StatusCode != tc.status {

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"satchel/httpapi/rest"
 )
 
 // answers runs a request and checks what must hold whatever was sent: no
@@ -21,7 +23,7 @@ func answers(t *testing.T, handler http.Handler, req *http.Request) {
 	if w.Code < 400 {
 		return
 	}
-	var body ErrorBody
+	var body rest.ErrorBody
 	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || body.Error.Code == "" || body.Error.Message == "" {
 		t.Fatalf("%s %s: %d is not the error envelope: %s", req.Method, req.URL, w.Code, w.Body)
 	}

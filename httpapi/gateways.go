@@ -4,27 +4,28 @@ import (
 	"slices"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 	"satchel/store"
 )
 
 type listGatewaysIn struct {
-	ListParams
+	rest.ListParams
 	Type   []string `query:"type" doc:"Gateways of this type; may be repeated." example:"email"`
 	Status []string `query:"status" doc:"inactive, pending_verification, active or error; may be repeated." example:"active"`
 }
 
 type gatewaysOut struct {
 	Gateways []agent.Gateway `json:"gateways"`
-	Meta     Meta            `json:"meta"`
+	Meta     rest.Meta       `json:"meta"`
 }
 
-func (s *Server) listGateways(c *Call, in *listGatewaysIn) (gatewaysOut, error) {
+func (s *Server) listGateways(c *rest.Call, in *listGatewaysIn) (gatewaysOut, error) {
 	page, err := in.Page("created_at", "updated_at", "name", "type")
 	if err != nil {
 		return gatewaysOut{}, err
 	}
-	f := store.GatewayFilter{States: commaList(in.Status)}
-	for _, name := range commaList(in.Type) {
+	f := store.GatewayFilter{States: rest.CommaList(in.Status)}
+	for _, name := range rest.CommaList(in.Type) {
 		g, _ := agent.NewGateway(name)
 		if !slices.Contains(agent.GatewayTypes, g.Type) {
 			return gatewaysOut{}, agent.Invalid("type", "is no type of gateway")
@@ -37,7 +38,7 @@ func (s *Server) listGateways(c *Call, in *listGatewaysIn) (gatewaysOut, error) 
 		}
 	}
 	found, total, err := c.DB.Gateways(c, f, page)
-	return gatewaysOut{found, metaOf(page, total)}, err
+	return gatewaysOut{found, rest.MetaOf(page, total)}, err
 }
 
 type createGatewayIn struct {
@@ -54,11 +55,11 @@ type secretGatewayOut struct {
 	WebhookSecret string `json:"webhook_secret" doc:"Signs and checks what goes over webhook_url; shown only now." example:"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"`
 }
 
-func gatewayLocation(c *Call, out any) string {
+func gatewayLocation(c *rest.Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/gateways/" + out.(secretGatewayOut).ID
 }
 
-func (s *Server) createGateway(c *Call, in *createGatewayIn) (secretGatewayOut, error) {
+func (s *Server) createGateway(c *rest.Call, in *createGatewayIn) (secretGatewayOut, error) {
 	change := agent.GatewayChange{Name: in.Body.Name, IsDefault: in.Body.IsDefault, Config: in.Body.Config}
 	made, secret, err := s.options.Gateways.Create(c, c.DB, in.Body.Type, change)
 	return secretGatewayOut{made, secret}, err
@@ -68,7 +69,7 @@ type gatewayIn struct {
 	ID string `path:"gatewayId" doc:"Id of the gateway." example:"gateway-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) getGateway(c *Call, in *gatewayIn) (agent.Gateway, error) {
+func (s *Server) getGateway(c *rest.Call, in *gatewayIn) (agent.Gateway, error) {
 	return c.DB.Gateway(c, in.ID)
 }
 
@@ -77,11 +78,11 @@ type updateGatewayIn struct {
 	Body agent.GatewayChange
 }
 
-func (s *Server) updateGateway(c *Call, in *updateGatewayIn) (agent.Gateway, error) {
+func (s *Server) updateGateway(c *rest.Call, in *updateGatewayIn) (agent.Gateway, error) {
 	return s.options.Gateways.Update(c, c.DB, in.ID, in.Body)
 }
 
-func (s *Server) deleteGateway(c *Call, in *gatewayIn) (none, error) {
+func (s *Server) deleteGateway(c *rest.Call, in *gatewayIn) (none, error) {
 	return none{}, s.options.Gateways.Delete(c, c.DB, in.ID)
 }
 
@@ -91,7 +92,7 @@ type verifyOut struct {
 	Error   string `json:"error,omitempty" doc:"Why not, without success."`
 }
 
-func (s *Server) verifyGateway(c *Call, in *gatewayIn) (verifyOut, error) {
+func (s *Server) verifyGateway(c *rest.Call, in *gatewayIn) (verifyOut, error) {
 	v, err := s.options.Gateways.Verify(c, c.DB, in.ID)
 	return verifyOut(v), err
 }

@@ -20,6 +20,7 @@ import (
 	"satchel/agent"
 	"satchel/flow"
 	"satchel/httpapi/auth"
+	"satchel/httpapi/rest"
 	"satchel/store"
 )
 
@@ -39,12 +40,12 @@ const hookWait = 60 * time.Second
 // maxHookBody bounds the body of a hook, in bytes.
 const maxHookBody = 2 << 20
 
-func (s *Server) callHook(c *Call) error {
-	in, err := bindIn[hookIn](c)
+func (s *Server) callHook(c *rest.Call) error {
+	in, err := rest.Bind[hookIn](c)
 	if err != nil {
 		return err
 	}
-	raw, err := readHook(c.echo.Request())
+	raw, err := readHook(c.HTTP.Request())
 	if err != nil {
 		return err
 	}
@@ -52,11 +53,11 @@ func (s *Server) callHook(c *Call) error {
 	if err != nil {
 		return err
 	}
-	payload, err := hookPayload(c.echo.Request(), raw, hook.Auth.SecretHeader())
+	payload, err := hookPayload(c.HTTP.Request(), raw, hook.Auth.SecretHeader())
 	if err != nil {
 		return err
 	}
-	cause, err := hookCause(c.echo.Request().Header, in.ID)
+	cause, err := hookCause(c.HTTP.Request().Header, in.ID)
 	if err != nil {
 		return err
 	}
@@ -73,23 +74,23 @@ func (s *Server) callHook(c *Call) error {
 		return s.repeatHook(c, cause, replay)
 	}
 	if started.Response != nil {
-		return answerHook(c.echo, started.Response)
+		return answerHook(c.HTTP, started.Response)
 	}
-	return writeJSON(c.echo, http.StatusOK, hookOut{started.Execution.ID, started.Execution.Status})
+	return rest.WriteJSON(c.HTTP, http.StatusOK, hookOut{started.Execution.ID, started.Execution.Status})
 }
 
 // admitHook checks that the caller may start the workflow: by what its trigger
 // asks for, or, when that says nothing, by the rules of every other route.
-func (s *Server) admitHook(c *Call, workflowID string, body []byte) (store.Hook, error) {
+func (s *Server) admitHook(c *rest.Call, workflowID string, body []byte) (store.Hook, error) {
 	hook, err := c.DB.Hook(c, workflowID)
 	switch {
 	case hook.Auth.Type != "" && err == nil:
 		if c.DB.Agent().Status == agent.StatusDisabled {
 			return hook, agent.NotFound("active workflow with a webhook trigger", workflowID)
 		}
-		return hook, hook.Auth.Verify(c.echo.Request().Header.Get, body, time.Now())
-	case c.refused != nil:
-		return hook, c.refused
+		return hook, hook.Auth.Verify(c.HTTP.Request().Header.Get, body, time.Now())
+	case c.Refused != nil:
+		return hook, c.Refused
 	}
 	return hook, err
 }
@@ -117,7 +118,7 @@ func hookCause(h http.Header, workflowID string) (string, error) {
 
 // repeatHook answers a delivery that came before as the first one was answered,
 // or with how its execution stands.
-func (s *Server) repeatHook(c *Call, cause, replay string) error {
+func (s *Server) repeatHook(c *rest.Call, cause, replay string) error {
 	id, err := c.DB.ExecutionOf(c, cause, replay)
 	if err != nil {
 		return err
@@ -128,10 +129,10 @@ func (s *Server) repeatHook(c *Call, cause, replay string) error {
 	}
 	for i := range results {
 		if results[i].Type == "webhook-response" && results[i].Status == agent.NodeSuccess {
-			return answerHook(c.echo, &results[i])
+			return answerHook(c.HTTP, &results[i])
 		}
 	}
-	return writeJSON(c.echo, http.StatusOK, hookOut{x.ID, x.Status})
+	return rest.WriteJSON(c.HTTP, http.StatusOK, hookOut{x.ID, x.Status})
 }
 
 func readHook(r *http.Request) ([]byte, error) {
@@ -264,7 +265,7 @@ func answerHook(c echo.Context, result *agent.NodeResult) error {
 	return c.Blob(int(answer.Status), media, raw)
 }
 
-// ownHeader tells whether only the server sets a header.
+// ownHeader reports whether only the server sets a header.
 func ownHeader(name string) bool {
 	name = strings.ToLower(name)
 	for _, own := range []string{"access-control-", "x-ratelimit-", "content-length", "content-security-policy", "transfer-encoding", "connection",

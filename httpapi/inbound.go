@@ -10,6 +10,7 @@ import (
 
 	"satchel/agent"
 	"satchel/gateways"
+	"satchel/httpapi/rest"
 )
 
 // receivedOut describes the JSON that answers a post.
@@ -25,16 +26,16 @@ const postTimeout = 15 * time.Second
 
 // takePost takes in what a platform posts. The body is read as it comes:
 // signatures are over its bytes, whatever it says it is.
-func (s *Server) takePost(c *Call) error {
-	in, err := bindIn[gatewayIn](c)
+func (s *Server) takePost(c *rest.Call) error {
+	in, err := rest.Bind[gatewayIn](c)
 	if err != nil {
 		return err
 	}
-	r := c.echo.Request()
+	r := c.HTTP.Request()
 	if r.ContentLength > gateways.MaxPost {
 		return postTooLarge()
 	}
-	_ = http.NewResponseController(c.echo.Response()).SetReadDeadline(time.Now().Add(postTimeout))
+	_ = http.NewResponseController(c.HTTP.Response()).SetReadDeadline(time.Now().Add(postTimeout))
 	body, err := io.ReadAll(io.LimitReader(r.Body, gateways.MaxPost+1))
 	switch {
 	case err != nil:
@@ -53,10 +54,10 @@ func (s *Server) takePost(c *Call) error {
 		answer.Status = http.StatusOK
 	}
 	if len(answer.Body) == 0 {
-		return c.echo.NoContent(answer.Status)
+		return c.HTTP.NoContent(answer.Status)
 	}
-	c.echo.Response().Header().Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
-	return c.echo.Blob(answer.Status, answer.ContentType, answer.Body)
+	c.HTTP.Response().Header().Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
+	return c.HTTP.Blob(answer.Status, answer.ContentType, answer.Body)
 }
 
 func postTooLarge() error {
@@ -105,7 +106,7 @@ type registeredOut struct {
 	Error        string `json:"error,omitempty" doc:"Why not, without success."`
 }
 
-func (s *Server) registerGateway(c *Call, in *registerGatewayIn) (registeredOut, error) {
+func (s *Server) registerGateway(c *rest.Call, in *registerGatewayIn) (registeredOut, error) {
 	r, err := s.options.Gateways.Register(c, c.DB, in.ID, in.Body.BaseURL)
 	return registeredOut(r), err
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"satchel/gateways"
+	"satchel/httpapi/rest"
 )
 
 // hooked makes an active custom webhook and returns its path and a client that
@@ -109,11 +110,11 @@ func TestRateOfPosts(t *testing.T) {
 	})
 	_, path, platform := c.hooked(t, "default")
 	_, other, another := c.hooked(t, "default")
-	server.limiter = newLimiter(map[string]int{"general": 3}, func() time.Time { return now })
+	server.limiter = rest.NewLimiter(map[string]int{"general": 3}, nil, func() time.Time { return now })
 	apiCase{"the first, when the gateway is met", "POST", path, `{}`, 200, nil}.run(t, platform)
-	for n := range inboundLimit {
+	for n := range 600 {
 		a := platform.send(t, "POST", path, `{}`)
-		if a.StatusCode != 200 || a.Header.Get("X-RateLimit-Remaining") != fmt.Sprint(inboundLimit-1-n) || a.Header.Get("X-RateLimit-Limit") != "600" {
+		if a.StatusCode != 200 || a.Header.Get("X-RateLimit-Remaining") != fmt.Sprint(600-1-n) || a.Header.Get("X-RateLimit-Limit") != "600" {
 			t.Fatalf("post %d: %d, %v", n, a.StatusCode, a.Header)
 		}
 	}
@@ -121,7 +122,7 @@ func TestRateOfPosts(t *testing.T) {
 	apiCase{"another gateway", "POST", other, `{}`, 200, nil}.run(t, another)
 	apiCase{"another class", "GET", "/api/agents", ``, 200, nil}.run(t, c)
 	last := 0
-	for n := range inboundLimit {
+	for n := range 600 {
 		last = platform.send(t, "POST", fmt.Sprint("/api/agents/default/gateways/gateway-", n, "/webhook"), `{}`).StatusCode
 	}
 	if last != 429 {

@@ -4,26 +4,27 @@ import (
 	"slices"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 )
 
 type keysOut struct {
 	Keys []*agent.Key `json:"keys"`
-	Meta Meta         `json:"meta"`
+	Meta rest.Meta    `json:"meta"`
 }
 
-func (s *Server) manageable(c *Call) ([]*agent.Key, error) {
+func (s *Server) manageable(c *rest.Call) ([]*agent.Key, error) {
 	keys, err := s.folder.Keys(c)
 	return slices.DeleteFunc(keys, func(k *agent.Key) bool { return !s.policy.MayManage(c.Identity, k) }), err
 }
 
-func (s *Server) listKeys(c *Call, in *ListParams) (keysOut, error) {
+func (s *Server) listKeys(c *rest.Call, in *rest.ListParams) (keysOut, error) {
 	page, err := in.Page()
 	if err != nil {
 		return keysOut{}, err
 	}
 	keys, err := s.manageable(c)
 	keys = slices.DeleteFunc(keys, func(k *agent.Key) bool { return !mentions(page.Search, k.Name, k.Prefix) })
-	return keysOut{cut(keys, page), metaOf(page, len(keys))}, err
+	return keysOut{rest.Cut(keys, page), rest.MetaOf(page, len(keys))}, err
 }
 
 type createKeyIn struct {
@@ -41,9 +42,9 @@ type keyOut struct {
 	Secret string `json:"key" doc:"The key itself. It is shown once and stored as a hash." example:"satchel_…"`
 }
 
-func keyLocation(_ *Call, out any) string { return "/api/keys/" + out.(keyOut).ID }
+func keyLocation(_ *rest.Call, out any) string { return "/api/keys/" + out.(keyOut).ID }
 
-func (s *Server) createKey(c *Call, in *createKeyIn) (keyOut, error) {
+func (s *Server) createKey(c *rest.Call, in *createKeyIn) (keyOut, error) {
 	k := agent.Key{Name: in.Body.Name, Role: in.Body.Role, Agents: slices.Clone(in.Body.Agents), ExpiresAt: in.Body.ExpiresAt, Maker: c.Identity.Email}
 	if err := k.Validate(agent.Now()); err != nil {
 		return keyOut{}, err
@@ -62,7 +63,7 @@ type keyIn struct {
 	ID string `path:"keyId" doc:"Id of the key." example:"key-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) deleteKey(c *Call, in *keyIn) (none, error) {
+func (s *Server) deleteKey(c *rest.Call, in *keyIn) (none, error) {
 	keys, err := s.manageable(c)
 	if err != nil {
 		return none{}, err

@@ -9,6 +9,7 @@ import (
 
 	"satchel/agent"
 	room "satchel/browser"
+	"satchel/httpapi/rest"
 )
 
 // livePath is where the pages of live views are.
@@ -19,7 +20,7 @@ type liveViewOut struct {
 	ExpiresAt agent.Time `json:"expires_at" format:"date-time" doc:"When the address stops working: in an hour."`
 }
 
-func (s *Server) liveView(c *Call, in *sessionIn) (liveViewOut, error) {
+func (s *Server) liveView(c *rest.Call, in *sessionIn) (liveViewOut, error) {
 	session, err := s.options.Browser.Session(c.DB, in.ID)
 	if err != nil {
 		return liveViewOut{}, err
@@ -33,12 +34,12 @@ type createTakeoverIn struct {
 	Body agent.TakeoverOptions
 }
 
-func takeoverLocation(c *Call, out any) string {
+func takeoverLocation(c *rest.Call, out any) string {
 	t := out.(agent.Takeover)
 	return "/api/agents/" + c.DB.ID() + "/browser/" + t.SessionID + "/takeover/" + t.ID
 }
 
-func (s *Server) createTakeover(c *Call, in *createTakeoverIn) (agent.Takeover, error) {
+func (s *Server) createTakeover(c *rest.Call, in *createTakeoverIn) (agent.Takeover, error) {
 	session, err := s.options.Browser.Session(c.DB, in.ID)
 	if err != nil {
 		return agent.Takeover{}, err
@@ -53,7 +54,7 @@ type takeoverIn struct {
 
 // getTakeover reads a takeover, also of a session that has ended since. A
 // viewer is not told the address, which would let them act.
-func (s *Server) getTakeover(c *Call, in *takeoverIn) (agent.Takeover, error) {
+func (s *Server) getTakeover(c *rest.Call, in *takeoverIn) (agent.Takeover, error) {
 	session, err := s.options.Browser.Session(c.DB, in.ID)
 	if err != nil {
 		return c.DB.Takeover(c, in.ID, in.TakeoverID)
@@ -65,16 +66,16 @@ func (s *Server) getTakeover(c *Call, in *takeoverIn) (agent.Takeover, error) {
 	return t, err
 }
 
-func (s *Server) cancelTakeover(c *Call, in *takeoverIn) (struct{}, error) {
+func (s *Server) cancelTakeover(c *rest.Call, in *takeoverIn) (struct{}, error) {
 	_, err := s.endTakeover(c, in, agent.TakeoverCancelled)
 	return struct{}{}, err
 }
 
-func (s *Server) completeTakeover(c *Call, in *takeoverIn) (agent.Takeover, error) {
+func (s *Server) completeTakeover(c *rest.Call, in *takeoverIn) (agent.Takeover, error) {
 	return s.endTakeover(c, in, agent.TakeoverCompleted)
 }
 
-func (s *Server) endTakeover(c *Call, in *takeoverIn, to agent.TakeoverStatus) (agent.Takeover, error) {
+func (s *Server) endTakeover(c *rest.Call, in *takeoverIn, to agent.TakeoverStatus) (agent.Takeover, error) {
 	session, err := s.options.Browser.Session(c.DB, in.ID)
 	if err != nil {
 		return c.DB.MoveTakeover(c, in.ID, in.TakeoverID, to) // which tells that it is over, or unknown
@@ -100,7 +101,7 @@ type liveStateOut struct {
 // linked admits who has a link of a live view.
 func (s *Server) linked(c echo.Context) (visit, error) {
 	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
-	if err := s.checkRate(c, browser, s.clientOf(c, browser)); err != nil {
+	if err := s.limiter.Check(c, rest.Browser, ""); err != nil {
 		return visit{}, err
 	}
 	id := c.Param("session")
@@ -120,7 +121,7 @@ func (s *Server) liveState(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(c, http.StatusOK, liveStateOut{v.session.ID(), v.control, v.takeover, v.session.Viewport()})
+	return rest.WriteJSON(c, http.StatusOK, liveStateOut{v.session.ID(), v.control, v.takeover, v.session.Viewport()})
 }
 
 // boundPage returns the id of the tab that a socket is bound to by pageId, or by
@@ -154,5 +155,5 @@ func (s *Server) liveComplete(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(c, http.StatusOK, map[string]any{"status": t.Status})
+	return rest.WriteJSON(c, http.StatusOK, map[string]any{"status": t.Status})
 }

@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 	"satchel/store"
 )
 
 type listLogsIn struct {
-	ListParams
+	rest.ListParams
 	From   agent.Time `query:"from" doc:"Inclusive." format:"date-time"`
 	To     agent.Time `query:"to" doc:"Exclusive." format:"date-time"`
 	Level  []string   `query:"level" doc:"debug, info, warn or error; may be repeated." example:"info"`
@@ -17,10 +18,10 @@ type listLogsIn struct {
 
 type logsOut struct {
 	Logs []agent.Log `json:"logs"`
-	Meta Meta        `json:"meta"`
+	Meta rest.Meta   `json:"meta"`
 }
 
-func (s *Server) listLogs(c *Call, in *listLogsIn) (logsOut, error) {
+func (s *Server) listLogs(c *rest.Call, in *listLogsIn) (logsOut, error) {
 	page, err := in.Page("created_at", "level", "source")
 	if err != nil {
 		return logsOut{}, err
@@ -32,5 +33,5 @@ func (s *Server) listLogs(c *Call, in *listLogsIn) (logsOut, error) {
 		}
 	}
 	logs, total, err := c.DB.Logs(c, store.LogFilter{From: in.From, To: in.To, Levels: in.Level, Sources: in.Source}, page)
-	return logsOut{logs, metaOf(page, total)}, err
+	return logsOut{logs, rest.MetaOf(page, total)}, err
 }

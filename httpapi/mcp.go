@@ -12,6 +12,7 @@ import (
 	"satchel/agent/mcp"
 	"satchel/flow"
 	"satchel/gateways"
+	"satchel/httpapi/rest"
 	"satchel/store"
 )
 
@@ -25,19 +26,18 @@ const mcpHeaders = "Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, 
 // interface: a viewer may call what reads.
 func (s *Server) mcpEndpoints() {
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-		r := newRoute(method, "/agents/{id}"+mcpPath, http.StatusOK, "The agent as an MCP server")
-		r.access, r.handle = viewer, s.serveMCP
+		r := rest.Raw[struct{}](method, "/agents/{id}"+mcpPath, http.StatusOK, "The agent as an MCP server", s.serveMCP).Role(rest.Viewer)
 		s.echo.Add(method, mcpPath+":id", s.serve(r))
 		s.routes[method+" "+mcpPath+":id"] = r
 	}
 }
 
-func (s *Server) serveMCP(c *Call) error {
+func (s *Server) serveMCP(c *rest.Call) error {
 	functions, err := s.functions(c)
 	if err != nil {
 		return err
 	}
-	mcp.Serve(c.echo.Response(), c.echo.Request().WithContext(c.Context), mcp.Offer{Name: c.DB.Agent().Name, Version: s.options.Version,
+	mcp.Serve(c.HTTP.Response(), c.HTTP.Request().WithContext(c.Context), mcp.Offer{Name: c.DB.Agent().Name, Version: s.options.Version,
 		Functions: functions, Failed: func(err error) { s.note(c, err) }})
 	return nil
 }
@@ -68,7 +68,7 @@ type contactArguments struct {
 
 // functions are what the caller may call of the agent. They end with the
 // request.
-func (s *Server) functions(c *Call) ([]mcp.Function, error) {
+func (s *Server) functions(c *rest.Call) ([]mcp.Function, error) {
 	writes := c.Role.Covers(agent.RoleAdmin)
 	sql := "Run one SELECT on the agent's tables (contacts, conversations, messages, sources and others); PRAGMA table_list and table_info tell what there is."
 	if writes {
@@ -111,7 +111,7 @@ type sendArguments struct {
 
 // sendFor sends what the caller says. In a conversation that is the agent's
 // own message, which a person's answers forbid.
-func (s *Server) sendFor(c *Call, in *sendArguments) (any, error) {
+func (s *Server) sendFor(c *rest.Call, in *sendArguments) (any, error) {
 	if in.ConversationID != "" {
 		m := agent.Message{ConversationID: in.ConversationID, Role: agent.MessageAssistant, Content: in.Message, Metadata: json.RawMessage(`{"author":"mcp"}`)}
 		return s.options.Gateways.Reply(c, c.DB, m)
@@ -127,8 +127,8 @@ func (s *Server) sendFor(c *Call, in *sendArguments) (any, error) {
 	return map[string]any{"message_id": sent.ID, "channel": sent.Channel}, nil
 }
 
-func (s *Server) contactsFor(c *Call, in *contactArguments) (any, error) {
-	limit, err := checkLimit(in.Limit, 50, 200)
+func (s *Server) contactsFor(c *rest.Call, in *contactArguments) (any, error) {
+	limit, err := rest.CheckLimit(in.Limit, 50, 200)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ const (
 // workflowFunctions offers each active workflow, by its name in lower case
 // with _ for what is no letter or digit. Of two with the same name the later
 // ones get a number.
-func (s *Server) workflowFunctions(c *Call) ([]mcp.Function, error) {
+func (s *Server) workflowFunctions(c *rest.Call) ([]mcp.Function, error) {
 	active, _, err := c.DB.Workflows(c, []string{string(agent.WorkflowActive)}, store.Page{Limit: maxWorkflowTools, Order: []store.Order{{Field: "created_at"}}})
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ type workflowOut struct {
 	Output      json.RawMessage       `json:"output,omitempty"`
 }
 
-func (s *Server) runWorkflowTool(c *Call, id string, arguments json.RawMessage) (any, error) {
+func (s *Server) runWorkflowTool(c *rest.Call, id string, arguments json.RawMessage) (any, error) {
 	started, err := s.execute(c, flow.Request{WorkflowID: id, Input: arguments, Trigger: "manual", Wait: workflowToolWait})
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/mcp"
+	"satchel/httpapi/rest"
 )
 
 // openBrowserArguments are those of browser_open.
@@ -44,7 +45,7 @@ var browserTools = []browserTool{
 }
 
 // browserFunctions offers the agent's browser, to those who may use it.
-func (s *Server) browserFunctions(c *Call) []mcp.Function {
+func (s *Server) browserFunctions(c *rest.Call) []mcp.Function {
 	if s.options.Browser == nil {
 		return nil
 	}
@@ -62,7 +63,7 @@ func (s *Server) browserFunctions(c *Call) []mcp.Function {
 		false, func(in *browserArguments) (any, error) { return s.deleteSession(c, &deleteSessionIn{in.SessionID}) }))
 	for i, f := range offered {
 		offered[i].Run = func(ctx context.Context, arguments json.RawMessage) (any, error) {
-			if err := s.countCall(c.echo, browser); err != nil {
+			if err := s.limiter.Count(c.HTTP, rest.Browser); err != nil {
 				return nil, err
 			}
 			return f.Run(ctx, arguments)
@@ -73,7 +74,7 @@ func (s *Server) browserFunctions(c *Call) []mcp.Function {
 
 // openBrowser opens a session and, when it is asked to, an address in it. A
 // session whose address cannot be opened is closed again.
-func (s *Server) openBrowser(c *Call, in *openBrowserArguments) (any, error) {
+func (s *Server) openBrowser(c *rest.Call, in *openBrowserArguments) (any, error) {
 	var options createSessionIn
 	options.Body.Persist = in.Persist
 	made, err := s.createSession(c, &options)
@@ -95,7 +96,7 @@ func (s *Server) openBrowser(c *Call, in *openBrowserArguments) (any, error) {
 	return out, nil
 }
 
-func (s *Server) act(c *Call, session string, action agent.Action) (map[string]any, error) {
+func (s *Server) act(c *rest.Call, session string, action agent.Action) (map[string]any, error) {
 	in := executeActionsIn{sessionIn: sessionIn{session}}
 	in.Body.Single = action
 	out, err := s.executeActions(c, &in)
@@ -103,7 +104,7 @@ func (s *Server) act(c *Call, session string, action agent.Action) (map[string]a
 }
 
 // actInBrowser does one action. A screenshot is returned as a picture.
-func (s *Server) actInBrowser(c *Call, action string, in *browserArguments) (any, error) {
+func (s *Server) actInBrowser(c *rest.Call, action string, in *browserArguments) (any, error) {
 	if in.SessionID == "" {
 		return nil, agent.Invalid("session_id", "is required")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"satchel/agent"
 	room "satchel/browser"
+	"satchel/httpapi/rest"
 )
 
 // headers adds a visitor's headers to the requests of the SDK's client.
@@ -182,7 +183,7 @@ func TestMCPGate(t *testing.T) {
 // browsers, others do not.
 func TestMCPBrowserRate(t *testing.T) {
 	c, server := openWith(t, func(o *Options) { o.RateLimits = map[string]int{"general": 1000, "browser": 3} })
-	server.limiter.now = func() time.Time { return time.Unix(1_800_000_010, 0) }
+	server.limiter = rest.NewLimiter(server.options.RateLimits, nil, func() time.Time { return time.Unix(1_800_000_010, 0) })
 	session := c.mcpSession(t, "default", "2026-07-28")
 	for i, want := range []string{"NOT_FOUND: ", "NOT_FOUND: ", "NOT_FOUND: ", "RATE_LIMITED: "} {
 		if text, failed := callTool(t, session, "browser_snapshot", `{"session_id":"session-x"}`); !failed || !strings.HasPrefix(text, want) {

@@ -1,21 +1,24 @@
 package httpapi
 
-import "satchel/agent"
+import (
+	"satchel/agent"
+	"satchel/httpapi/rest"
+)
 
-type listMCPServersIn struct{ ListParams }
+type listMCPServersIn struct{ rest.ListParams }
 
 type mcpServersOut struct {
 	Servers []agent.MCPServer `json:"servers"`
-	Meta    Meta              `json:"meta"`
+	Meta    rest.Meta         `json:"meta"`
 }
 
-func (s *Server) listMCPServers(c *Call, in *listMCPServersIn) (mcpServersOut, error) {
+func (s *Server) listMCPServers(c *rest.Call, in *listMCPServersIn) (mcpServersOut, error) {
 	page, err := in.Page("created_at", "name", "status")
 	if err != nil {
 		return mcpServersOut{}, err
 	}
 	found, total, err := s.options.MCP.List(c, c.DB, page)
-	return mcpServersOut{found, metaOf(page, total)}, err
+	return mcpServersOut{found, rest.MetaOf(page, total)}, err
 }
 
 type createMCPServerIn struct {
@@ -26,11 +29,11 @@ type createMCPServerIn struct {
 	}
 }
 
-func mcpServerLocation(c *Call, out any) string {
+func mcpServerLocation(c *rest.Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/mcp/" + out.(agent.MCPServer).ID + "/tools"
 }
 
-func (s *Server) createMCPServer(c *Call, in *createMCPServerIn) (agent.MCPServer, error) {
+func (s *Server) createMCPServer(c *rest.Call, in *createMCPServerIn) (agent.MCPServer, error) {
 	return s.options.MCP.Create(c, c.DB, agent.MCPServer{Name: in.Body.Name, URL: in.Body.URL}, in.Body.Auth)
 }
 
@@ -38,7 +41,7 @@ type deleteMCPServerIn struct {
 	ID string `query:"id" required:"true" doc:"Id of the MCP server." example:"mcp-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) deleteMCPServer(c *Call, in *deleteMCPServerIn) (Success, error) {
+func (s *Server) deleteMCPServer(c *rest.Call, in *deleteMCPServerIn) (Success, error) {
 	if in.ID == "" {
 		return Success{}, agent.Invalid("id", "is required")
 	}
@@ -57,7 +60,7 @@ type mcpToolsOut struct {
 	Stale bool            `json:"stale,omitempty" doc:"The server cannot be asked now; these are the tools it had last."`
 }
 
-func (s *Server) listMCPTools(c *Call, in *mcpServerIn) (mcpToolsOut, error) {
+func (s *Server) listMCPTools(c *rest.Call, in *mcpServerIn) (mcpToolsOut, error) {
 	tools, stale, err := s.options.MCP.Tools(c, c.DB, in.ID)
 	return mcpToolsOut{tools, stale}, err
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"satchel/httpapi/rest"
 	"satchel/store"
 )
 
-// metrics are what /metrics tells, in a registry of the server's own.
+// metrics are what /metrics shows, in a registry of the server's own.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -35,7 +36,7 @@ func newMetrics(folder *store.Folder) *metrics {
 }
 
 // observe counts one answer. Addresses that no route serves count as one.
-func (m *metrics) observe(r *Route, status int, took time.Duration) {
+func (m *metrics) observe(r *rest.Route, status int, took time.Duration) {
 	path, method := "none", "any"
 	if r != nil {
 		path, method = r.Path, r.Method

@@ -5,21 +5,22 @@ import (
 	"strings"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 )
 
 // An agent as a model of OpenAI's interface, so that any client of it can talk
 // to one: https://platform.openai.com/docs/api-reference.
 
 // openAIFault answers errors in OpenAI's shape.
-func openAIFault(handle func(*Call) error) func(*Call) error {
-	return func(c *Call) error {
+func (s *Server) openAIFault(handle func(*rest.Call) error) func(*rest.Call) error {
+	return func(c *rest.Call) error {
 		err := handle(c)
-		if err == nil || c.echo.Response().Committed {
+		if err == nil || c.HTTP.Response().Committed {
 			return err
 		}
-		c.server.note(c, err)
-		e := asError(err)
-		return writeJSON(c.echo, statusOf(e.Code), openAIErrorOf(e))
+		s.note(c, err)
+		e := rest.AsError(err)
+		return rest.WriteJSON(c.HTTP, rest.StatusOf(e.Code), openAIErrorOf(e))
 	}
 }
 
@@ -29,15 +30,15 @@ type openAIError struct {
 }
 
 type openAIErrorContent struct {
-	ErrorContent
+	rest.ErrorContent
 	Type  string  `json:"type" required:"false" doc:"Absent where the caller was refused." example:"invalid_request_error"`
 	Param *string `json:"param" required:"false" nullable:"true" doc:"The field that is wrong."`
 }
 
 func openAIErrorOf(e *agent.Error) openAIError {
 	var out openAIError
-	out.Error.ErrorContent, out.Error.Type = errorBody(e).Error, "invalid_request_error"
-	if statusOf(e.Code) >= 500 {
+	out.Error.ErrorContent, out.Error.Type = rest.BodyOf(e).Error, "invalid_request_error"
+	if rest.StatusOf(e.Code) >= 500 {
 		out.Error.Type = "server_error"
 	}
 	if field, ok := e.Details["field"].(string); ok {
@@ -62,16 +63,16 @@ func openAIModelOf(a agent.Agent) openAIModel {
 	return openAIModel{a.Name, "model", a.CreatedAt.Unix(), "satchel"}
 }
 
-func (s *Server) openAIModels(c *Call) error {
-	return writeJSON(c.echo, http.StatusOK, openAIModels{"list", []openAIModel{openAIModelOf(c.DB.Agent())}})
+func (s *Server) openAIModels(c *rest.Call) error {
+	return rest.WriteJSON(c.HTTP, http.StatusOK, openAIModels{"list", []openAIModel{openAIModelOf(c.DB.Agent())}})
 }
 
 type openAIModelIn struct {
 	Model string `path:"model" doc:"The agent's name or id." example:"support"`
 }
 
-func (s *Server) openAIModel(c *Call) error {
-	in, err := bindIn[openAIModelIn](c)
+func (s *Server) openAIModel(c *rest.Call) error {
+	in, err := rest.Bind[openAIModelIn](c)
 	if err != nil {
 		return err
 	}
@@ -79,5 +80,5 @@ func (s *Server) openAIModel(c *Call) error {
 	if !strings.EqualFold(in.Model, a.Name) && in.Model != a.ID {
 		return agent.NotFound("model", in.Model)
 	}
-	return writeJSON(c.echo, http.StatusOK, openAIModelOf(a))
+	return rest.WriteJSON(c.HTTP, http.StatusOK, openAIModelOf(a))
 }

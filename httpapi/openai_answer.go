@@ -8,6 +8,7 @@ import (
 	"satchel/agent"
 	agentchat "satchel/agent/chat"
 	"satchel/agent/llm"
+	"satchel/httpapi/rest"
 )
 
 type openAIChoice struct {
@@ -37,8 +38,8 @@ type openAIChatOut struct {
 	Usage   openAIUsage    `json:"usage"`
 }
 
-func (s *Server) openAIChat(c *Call) error {
-	in, err := bindIn[openAIChatIn](c)
+func (s *Server) openAIChat(c *rest.Call) error {
+	in, err := rest.Bind[openAIChatIn](c)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (s *Server) openAIChat(c *Call) error {
 	}
 	out.Choices = []openAIChoice{{Message: message, FinishReason: finish(answer)}}
 	out.Usage = openAIUsageOf(answer.Usage)
-	return writeJSON(c.echo, http.StatusOK, out)
+	return rest.WriteJSON(c.HTTP, http.StatusOK, out)
 }
 
 func finish(a agentchat.Answer) string {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 )
 
 // maxEmbedded bounds the texts of one embeddings request.
@@ -55,8 +56,8 @@ type openAIEmbeddingsOut struct {
 	Usage  openAIUsage       `json:"usage"`
 }
 
-func (s *Server) openAIEmbeddings(c *Call) error {
-	in, err := bindIn[openAIEmbeddingsIn](c)
+func (s *Server) openAIEmbeddings(c *rest.Call) error {
+	in, err := rest.Bind[openAIEmbeddingsIn](c)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (s *Server) openAIEmbeddings(c *Call) error {
 		out.Usage.PromptTokens += int64(len(b.Input[i])+3) / 4
 	}
 	out.Usage.TotalTokens = out.Usage.PromptTokens
-	return writeJSON(c.echo, http.StatusOK, out)
+	return rest.WriteJSON(c.HTTP, http.StatusOK, out)
 }
 
 func littleEndian(vector []float32) string {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	agentchat "satchel/agent/chat"
+	"satchel/httpapi/rest"
 )
 
 // openAIChunk is a piece of a streamed answer.
@@ -28,18 +29,18 @@ type openAIDelta struct {
 
 // streamOpenAI answers in chunks like the one given. Tools that the agent runs
 // itself happen unseen, as they would inside a model.
-func (s *Server) streamOpenAI(c *Call, x agentchat.Exchange, chunk openAIChunk, usage bool) error {
-	var to *eventWriter
+func (s *Server) streamOpenAI(c *rest.Call, x agentchat.Exchange, chunk openAIChunk, usage bool) error {
+	var to *rest.EventWriter
 	stop := func() {}
 	defer func() { stop() }()
 	send := func(delta openAIDelta, reason *string) error {
 		if to == nil {
-			to = newEventWriter(c)
-			stop = to.beat()
+			to = rest.NewEventWriter(c)
+			stop = to.Beat()
 			delta.Role = "assistant"
 		}
 		chunk.Choices = []openAIPiece{{Delta: delta, FinishReason: reason}}
-		return to.event("", chunk)
+		return to.Event("", chunk)
 	}
 	answer, err := s.chat.Complete(c, c.DB, x, func(e agentchat.Event) error {
 		if e.Delta == "" {
@@ -52,7 +53,7 @@ func (s *Server) streamOpenAI(c *Call, x agentchat.Exchange, chunk openAIChunk, 
 	}
 	if err != nil {
 		s.note(c, err)
-		return to.event("", openAIErrorOf(asError(err)))
+		return to.Event("", openAIErrorOf(rest.AsError(err)))
 	}
 	if len(answer.Foreign) > 0 {
 		if err := send(openAIDelta{ToolCalls: openAICalls(answer.Foreign, true)}, nil); err != nil {
@@ -66,9 +67,9 @@ func (s *Server) streamOpenAI(c *Call, x agentchat.Exchange, chunk openAIChunk, 
 	if usage {
 		spent := openAIUsageOf(answer.Usage)
 		chunk.Choices, chunk.Usage = []openAIPiece{}, &spent
-		if err := to.event("", chunk); err != nil {
+		if err := to.Event("", chunk); err != nil {
 			return err
 		}
 	}
-	return to.write("data: [DONE]\n\n")
+	return to.Write("data: [DONE]\n\n")
 }

@@ -164,9 +164,9 @@ func TestDescribedSecurity(t *testing.T) {
 }
 
 func TestOperationNames(t *testing.T) {
-	ids := map[string]bool{}
+	ids, api := map[string]bool{}, new(Server).description()
 	for _, r := range table() {
-		ids[operationID(r)] = true
+		ids[api.OperationID(r)] = true
 	}
 	for _, want := range []string{"redeliverDelivery", "listDeliveries", "createSource", "getContact"} {
 		if !ids[want] {

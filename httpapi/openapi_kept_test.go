@@ -7,18 +7,20 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"satchel/httpapi/rest"
 )
 
 // witness sends requests and holds each answer against the description.
 type witness struct {
 	*visitor
 	*described
-	seen map[*Route]bool
-	all  []*Route
+	seen map[*rest.Route]bool
+	all  []*rest.Route
 }
 
 func newWitness(t *testing.T) *witness {
-	return &witness{visitor: newVisitor(t), described: describe(t), seen: map[*Route]bool{}, all: table()}
+	return &witness{visitor: newVisitor(t), described: describe(t), seen: map[*rest.Route]bool{}, all: table()}
 }
 
 // ask makes a request and checks its status and its headers; checkContract

@@ -1,14 +1,8 @@
 package httpapi
 
-import (
-	"net/http"
-	"slices"
-	"strings"
+import "satchel/httpapi/rest"
 
-	"github.com/danielgtaylor/huma/v2"
-)
-
-// irregularIDs are the operation ids that the rule of operationID would not
+// irregularIDs are the operation ids that the rule of rest.API would not
 // give, or not well.
 var irregularIDs = map[string]string{
 	"GET /openapi.json":                        "getDescription",
@@ -56,107 +50,56 @@ var irregularIDs = map[string]string{
 	"POST /agents/{id}/gateways/{gatewayId}/webhook/register":             "registerGatewayWebhook",
 }
 
-// operationID names a route for programs. It comes from method and path, which
-// never change, and not from names in the code: listContacts, getContact,
-// createContact, reindexSource, exportContacts.
-func operationID(r *Route) string {
-	if id, ok := irregularIDs[r.Method+" "+r.Path]; ok {
-		return id
-	}
-	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
-	last := parts[len(parts)-1]
-	before := func(n int) string { return parts[max(len(parts)-1-n, 0)] }
-	verb := map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodDelete: "delete"}[r.Method]
-	switch {
-	case isParam(last):
-		return verb + title(singular(before(1)))
-	case strings.HasSuffix(last, "s") && r.Method == http.MethodGet:
-		return "list" + title(last)
-	case strings.HasSuffix(last, "s"):
-		return verb + title(singular(last))
-	case r.Method != http.MethodPost && !slices.Contains([]string{"search", "export"}, last):
-		return verb + title(last)
-	case isParam(before(1)):
-		return last + title(singular(before(2)))
-	}
-	return last + title(before(1))
-}
-
-func isParam(part string) bool { return strings.HasPrefix(part, "{") }
-
-func singular(noun string) string {
-	if stem, ok := strings.CutSuffix(noun, "ies"); ok {
-		return stem + "y"
-	}
-	return strings.TrimSuffix(noun, "s")
-}
-
-func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
-
 // areasOf sorts the routes by the first word of their path behind the agent.
-var areasOf = []struct{ name, words, about string }{
-	{"Service", "health ready version openapi.json", "The server itself."},
-	{"Agents", "agents auth backup fork settings", "Agents as a whole: making, changing, copying and deleting them."},
-	{"Access", "keys admins", "Who may do what: API keys and people's roles."},
-	{"Knowledge", "sources", "Documents that an agent knows, and the search in them."},
-	{"Contacts", "contacts", "The people an agent knows."},
-	{"Conversations", "conversations", "What was said with contacts."},
-	{"Chat", "chat", "Talking to the agent."},
-	{"Tools", "tools", "What the agent's model and workflows may call."},
-	{"OpenAI", "v1", "The agent as a model of OpenAI's interface."},
-	{"MCP", "mcp", "Servers of the Model Context Protocol, whose tools the agent may call."},
-	{"Schedules", "schedules", "What the agent does at a time, or again and again."},
-	{"Calendar", "calendar calendar.ics", "Tasks with a start and an end, which may recur and start workflows."},
-	{"Events", "webhooks", "Subscriptions: events are posted to an address, signed, until it takes them."},
-	{"Workflows", "workflows hooks", "Graphs of nodes that an agent executes, and their executions."},
-	{"Browser", "browser downloads", "Sessions of a browser that agents and people drive."},
-	{"Gateways", "gateways", "Platforms that an agent speaks through: email and messengers."},
-	{"SQL", "sql", "The agent's own tables, one statement at a time."},
-	{"Logs", "logs", "What happened, and who changed what."},
+var areasOf = []rest.Area{
+	{Name: "Service", Words: "health ready version openapi.json", About: "The server itself."},
+	{Name: "Agents", Words: "agents auth backup fork settings", About: "Agents as a whole: making, changing, copying and deleting them."},
+	{Name: "Access", Words: "keys admins", About: "Who may do what: API keys and people's roles."},
+	{Name: "Knowledge", Words: "sources", About: "Documents that an agent knows, and the search in them."},
+	{Name: "Contacts", Words: "contacts", About: "The people an agent knows."},
+	{Name: "Conversations", Words: "conversations", About: "What was said with contacts."},
+	{Name: "Chat", Words: "chat", About: "Talking to the agent."},
+	{Name: "Tools", Words: "tools", About: "What the agent's model and workflows may call."},
+	{Name: "OpenAI", Words: "v1", About: "The agent as a model of OpenAI's interface."},
+	{Name: "MCP", Words: "mcp", About: "Servers of the Model Context Protocol, whose tools the agent may call."},
+	{Name: "Schedules", Words: "schedules", About: "What the agent does at a time, or again and again."},
+	{Name: "Calendar", Words: "calendar calendar.ics", About: "Tasks with a start and an end, which may recur and start workflows."},
+	{Name: "Events", Words: "webhooks", About: "Subscriptions: events are posted to an address, signed, until it takes them."},
+	{Name: "Workflows", Words: "workflows hooks", About: "Graphs of nodes that an agent executes, and their executions."},
+	{Name: "Browser", Words: "browser downloads", About: "Sessions of a browser that agents and people drive."},
+	{Name: "Gateways", Words: "gateways", About: "Platforms that an agent speaks through: email and messengers."},
+	{Name: "SQL", Words: "sql", About: "The agent's own tables, one statement at a time."},
+	{Name: "Logs", Words: "logs", About: "What happened, and who changed what."},
 }
 
-// area is the tag of a route.
-func area(r *Route) string {
-	word, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(r.Path, "/agents/{id}/"), "/"), "/")
-	for _, a := range areasOf {
-		if slices.Contains(strings.Fields(a.words), word) {
-			return a.name
-		}
-	}
-	return title(word)
-}
-
-// tags describes the areas that have routes, in the order of areasOf.
-func (d *description) tags() []*huma.Tag {
-	var tags []*huma.Tag
-	for _, a := range areasOf {
-		if slices.Contains(d.areas, a.name) {
-			tags = append(tags, &huma.Tag{Name: a.name, Description: a.about})
-		}
-	}
-	return tags
-}
-
-// rules says in words what a route asks of its caller.
-func rules(r *Route) string {
-	var said []string
-	switch r.access {
-	case anyone:
-		said = append(said, "Needs no identity.")
-	case platform:
-		said = append(said, "Needs no identity: the platform's signature is checked.")
-	case identified:
-		said = append(said, "Needs an identity, unless the server is open.")
-	case viewer, admin, owner:
-		said = append(said, "Needs the role "+string(needed[r.access])+" on the agent.")
-	case ownViewer, ownAdmin:
-		said = append(said, "Needs the role "+string(needed[r.access])+" of one's own on the agent; the role that everyone has on the default agent does not count.")
-	}
-	if r.class != unlimited {
-		said = append(said, "Counts against the rate limit "+string(r.class)+".")
-	}
-	if r.whenDisabled {
-		said = append(said, "Works on a disabled agent too.")
-	}
-	return strings.Join(said, " ")
+// componentNames are the names of types that the rule of rest.API would
+// not give, or not well.
+var componentNames = map[string]string{
+	"rest.ErrorBody":          "Error",
+	"rest.Meta":               "PageMeta",
+	"agent.Stats":             "AgentStats",
+	"agent.Progress":          "SourceProgress",
+	"agent.Log":               "LogEntry",
+	"vector.Result":           "SearchResult",
+	"vector.ResultMetadata":   "SearchMetadata",
+	"httpapi.searchIn":        "SearchQuery",
+	"httpapi.searchOut":       "SearchAnswer",
+	"httpapi.keyOut":          "NewKey",
+	"httpapi.settingsOut":     "Settings",
+	"httpapi.contactItem":     "ContactSummary",
+	"httpapi.resolved":        "ContactMatch",
+	"httpapi.rowIssue":        "ImportIssue",
+	"httpapi.restarted":       "RestartedSource",
+	"httpapi.writtenSchedule": "WrittenSchedule",
+	"httpapi.taskItem":        "TaskOrOccurrence",
+	"agent.Run":               "ScheduleRun",
+	"httpapi.schemaOut":       "SQLSchema",
+	"flow.Tested":             "NodeTest",
+	"sqlsandbox.Result":       "SQLResult",
+	"store.Table":             "SQLTable",
+	"store.Column":            "SQLColumn",
+	"httpapi.deliveriesOut":   "DeliveryList",
+	"httpapi.mcpServersOut":   "MCPServerList",
+	"httpapi.mcpToolsOut":     "MCPToolList",
+	"httpapi.chunkingIn":      "ChunkingOptions",
 }

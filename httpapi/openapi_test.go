@@ -11,7 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"satchel/agent"
+	"satchel/httpapi/rest"
 )
 
 // described is the description of the interface, read back.
@@ -66,7 +66,7 @@ func (d *described) find(keys ...string) (any, string) {
 	return value, place
 }
 
-func (d *described) operation(r *Route) map[string]any {
+func (d *described) operation(r *rest.Route) map[string]any {
 	op, _ := d.find("paths", r.Path, strings.ToLower(r.Method))
 	object, _ := op.(map[string]any)
 	return object
@@ -84,7 +84,7 @@ func (d *described) check(tb testing.TB, what, place string, value any) {
 	}
 }
 
-func table() []*Route { return new(Server).api() }
+func table() []*rest.Route { return new(Server).api() }
 
 func TestDescriptionHasEveryRoute(t *testing.T) {
 	d := describe(t)
@@ -117,20 +117,20 @@ func TestDescriptionHasEveryRoute(t *testing.T) {
 	}
 }
 
-func checkParameters(t *testing.T, d *described, r *Route, op map[string]any) {
+func checkParameters(t *testing.T, d *described, r *rest.Route, op map[string]any) {
 	t.Helper()
 	type place struct{ in, name string } // a name may stand in path and query both
 	want := map[place]bool{}             // whether it is required
 	for part := range strings.SplitSeq(r.Path, "/") {
-		if isParam(part) {
+		if strings.HasPrefix(part, "{") {
 			want[place{"path", strings.Trim(part, "{}")}] = true
 		}
 	}
-	for _, p := range newBinding(r.in).params {
-		if !p.path {
-			want[place{"query", p.name}] = r.in.FieldByIndex(p.index).Tag.Get("required") == "true"
-		} else if !want[place{"path", p.name}] {
-			t.Errorf("%s %s binds %s, which is not in the path", r.Method, r.Path, p.name)
+	for _, p := range r.Parameters() {
+		if !p.InPath {
+			want[place{"query", p.Name}] = p.Field.Tag.Get("required") == "true"
+		} else if !want[place{"path", p.Name}] {
+			t.Errorf("%s %s binds %s, which is not in the path", r.Method, r.Path, p.Name)
 		}
 	}
 	parameters, _ := op["parameters"].([]any)
@@ -155,16 +155,16 @@ func checkParameters(t *testing.T, d *described, r *Route, op map[string]any) {
 	}
 }
 
-func checkBody(t *testing.T, r *Route, op map[string]any) {
+func checkBody(t *testing.T, r *rest.Route, op map[string]any) {
 	t.Helper()
 	body, _ := op["requestBody"].(map[string]any)
 	want := ""
-	if newBinding(r.in).body != nil {
+	if r.HasBody() {
 		want = "application/json"
-	} else if r.form != nil {
+	} else if r.Form != nil {
 		want = "multipart/form-data"
-	} else if r.accepted != nil {
-		want = r.accepted[0]
+	} else if r.Accepted != nil {
+		want = r.Accepted[0]
 	}
 	if (body != nil) != (want != "") {
 		t.Errorf("%s %s: body %v, want %q", r.Method, r.Path, body, want)
@@ -173,7 +173,7 @@ func checkBody(t *testing.T, r *Route, op map[string]any) {
 	}
 }
 
-func checkStatuses(t *testing.T, d *described, r *Route, op map[string]any) {
+func checkStatuses(t *testing.T, d *described, r *rest.Route, op map[string]any) {
 	t.Helper()
 	answers := op["responses"].(map[string]any)
 	if answers[strconv.Itoa(r.Status)] == nil {
@@ -184,13 +184,13 @@ func checkStatuses(t *testing.T, d *described, r *Route, op map[string]any) {
 			t.Errorf("%s %s: no answer %d", r.Method, r.Path, status)
 		}
 	}
-	if r.underAgent() && answers["404"] == nil || r.class != unlimited && answers["429"] == nil {
+	if r.UnderAgent() && answers["404"] == nil || r.Class != rest.Unlimited && answers["429"] == nil {
 		t.Errorf("%s %s: 404 or 429 is missing", r.Method, r.Path)
 	}
-	for _, code := range r.errors {
-		examples, _ := d.find("paths", r.Path, strings.ToLower(r.Method), "responses", strconv.Itoa(statusOf(code)), "content", "application/json", "examples")
+	for _, code := range r.Errors {
+		examples, _ := d.find("paths", r.Path, strings.ToLower(r.Method), "responses", strconv.Itoa(rest.StatusOf(code)), "content", "application/json", "examples")
 		if byCode, _ := examples.(map[string]any); byCode[string(code)] == nil {
-			t.Errorf("%s %s: the answer %d shows no %s", r.Method, r.Path, statusOf(code), code)
+			t.Errorf("%s %s: the answer %d shows no %s", r.Method, r.Path, rest.StatusOf(code), code)
 		}
 	}
 	if _, made := objectAt(answers, "201", "headers")["Location"]; made != (r.Status == http.StatusCreated) {
@@ -266,9 +266,10 @@ func TestDescribedNamesAreClean(t *testing.T) {
 	for _, tag := range d.document["tags"].([]any) {
 		described[objectAt(tag)["name"].(string)] = true
 	}
+	api := new(Server).description()
 	for _, r := range table() {
-		if !described[area(r)] {
-			t.Errorf("%s %s: the area %s needs a line in areasOf", r.Method, r.Path, area(r))
+		if !described[api.Area(r)] {
+			t.Errorf("%s %s: the area %s needs a line in areasOf", r.Method, r.Path, api.Area(r))
 		}
 	}
 }
@@ -294,21 +295,6 @@ func TestDescriptionOfOptionalFields(t *testing.T) {
 		}
 		if schema.Validate(value) == nil {
 			t.Errorf("the schema takes %s", bad)
-		}
-	}
-}
-
-func TestEverySharedErrorIsTheEnvelope(t *testing.T) {
-	seen := map[agent.Code]bool{}
-	for _, e := range sampleErrors {
-		if seen[e.Code] {
-			t.Errorf("%s is shown twice", e.Code)
-		}
-		seen[e.Code] = true
-	}
-	for code := range statuses {
-		if !seen[code] {
-			t.Errorf("%s has no sample", code)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 )
 
 // The console and the page with the interface's description; what they load
@@ -45,7 +46,7 @@ func (s *Server) pages() {
 
 // page is an embedded file. It is hashed and compressed when it is first asked
 // for, so that a server whose pages nobody opens pays nothing.
-type page func() packed
+type page func() rest.Packed
 
 // pageMedia are the kinds of files that pages consist of.
 var pageMedia = map[string]string{
@@ -56,12 +57,12 @@ var pageMedia = map[string]string{
 }
 
 func newPage(name string) page {
-	return sync.OnceValue(func() packed {
+	return sync.OnceValue(func() rest.Packed {
 		plain, err := pageFiles.ReadFile(name)
 		if err != nil {
 			panic(err) // pageFiles lists what it holds
 		}
-		return pack(pageMedia[path.Ext(name)], plain)
+		return rest.Pack(pageMedia[path.Ext(name)], plain)
 	})
 }
 
@@ -74,10 +75,10 @@ func (p page) serve(c echo.Context) error {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set(echo.HeaderVary, echo.HeaderAcceptEncoding)
 	file := p()
-	return file.serve(c)
+	return file.Serve(c)
 }
 
-// metricsPage tells Prometheus how the server does. On a server with access
+// metricsPage answers Prometheus. On a server with access
 // control it needs an identity, such as an API key.
 func (s *Server) metricsPage(c echo.Context) error {
 	if err := s.policy.CheckSite(c.Request()); err != nil {

@@ -2,33 +2,34 @@ package httpapi
 
 import (
 	"satchel/agent"
+	"satchel/httpapi/rest"
 	"satchel/store"
 )
 
 type listSchedulesIn struct {
-	ListParams
+	rest.ListParams
 	Status []string `query:"status" doc:"active, paused or completed; may be repeated."`
 	Type   []string `query:"type" doc:"once, delayed or cron; may be repeated."`
 }
 
 type schedulesOut struct {
 	Schedules []agent.Schedule `json:"schedules"`
-	Meta      Meta             `json:"meta"`
+	Meta      rest.Meta        `json:"meta"`
 }
 
-func (s *Server) listSchedules(c *Call, in *listSchedulesIn) (schedulesOut, error) {
+func (s *Server) listSchedules(c *rest.Call, in *listSchedulesIn) (schedulesOut, error) {
 	page, err := in.Page("name", "created_at", "updated_at", "next_run", "last_run", "status", "type")
 	if err != nil {
 		return schedulesOut{}, err
 	}
-	if err := checkValues("status", in.Status, agent.ScheduleStatuses); err != nil {
+	if err := rest.CheckValues("status", in.Status, agent.ScheduleStatuses); err != nil {
 		return schedulesOut{}, err
 	}
-	if err := checkValues("type", in.Type, agent.ScheduleTypes); err != nil {
+	if err := rest.CheckValues("type", in.Type, agent.ScheduleTypes); err != nil {
 		return schedulesOut{}, err
 	}
 	found, total, err := c.DB.Schedules(c, store.ScheduleFilter{Statuses: in.Status, Types: in.Type}, page)
-	return schedulesOut{found, metaOf(page, total)}, err
+	return schedulesOut{found, rest.MetaOf(page, total)}, err
 }
 
 type createScheduleIn struct {
@@ -45,11 +46,11 @@ type writtenSchedule struct {
 	Secret string `json:"secret,omitempty" doc:"Signs the calls of a webhook. Shown only in the answer to the request that made it."`
 }
 
-func scheduleLocation(c *Call, out any) string {
+func scheduleLocation(c *rest.Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/schedules/" + out.(writtenSchedule).ID
 }
 
-func (s *Server) createSchedule(c *Call, in *createScheduleIn) (writtenSchedule, error) {
+func (s *Server) createSchedule(c *rest.Call, in *createScheduleIn) (writtenSchedule, error) {
 	change := in.Body.ScheduleChange
 	change.Name, change.Type = agent.Some(in.Body.Name), agent.Some(in.Body.Type)
 	made, secret, err := s.options.Scheduler.Create(c, c.DB, change)
@@ -68,7 +69,7 @@ type scheduleOut struct {
 	Executions []agent.Run `json:"executions" doc:"The newest 100 runs, newest first."`
 }
 
-func (s *Server) getSchedule(c *Call, in *scheduleIn) (scheduleOut, error) {
+func (s *Server) getSchedule(c *rest.Call, in *scheduleIn) (scheduleOut, error) {
 	found, runs, err := c.DB.Schedule(c, in.ID, newestRuns)
 	return scheduleOut{found, runs}, err
 }
@@ -78,15 +79,15 @@ type updateScheduleIn struct {
 	Body agent.ScheduleChange
 }
 
-func (s *Server) updateSchedule(c *Call, in *updateScheduleIn) (writtenSchedule, error) {
+func (s *Server) updateSchedule(c *rest.Call, in *updateScheduleIn) (writtenSchedule, error) {
 	changed, secret, err := s.options.Scheduler.Update(c, c.DB, in.ID, in.Body)
 	return writtenSchedule{changed, secret}, err
 }
 
-func (s *Server) deleteSchedule(c *Call, in *scheduleIn) (none, error) {
+func (s *Server) deleteSchedule(c *rest.Call, in *scheduleIn) (none, error) {
 	return none{}, c.DB.DeleteSchedule(c, in.ID)
 }
 
-func (s *Server) runSchedule(c *Call, in *scheduleIn) (agent.Run, error) {
+func (s *Server) runSchedule(c *rest.Call, in *scheduleIn) (agent.Run, error) {
 	return s.options.Scheduler.Run(c, c.DB, in.ID)
 }

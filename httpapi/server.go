@@ -24,6 +24,7 @@ import (
 	"satchel/flow"
 	"satchel/gateways"
 	"satchel/httpapi/auth"
+	"satchel/httpapi/rest"
 	"satchel/schedule"
 	"satchel/store"
 	"satchel/vector"
@@ -66,14 +67,14 @@ type Server struct {
 	chat      *agentchat.Chat
 	toolbox   *agentchat.Toolbox
 	policy    *auth.Policy
-	limiter   *limiter
+	limiter   *rest.Limiter
 	log       *slog.Logger
 	echo      *echo.Echo
 	http      *http.Server
-	routes    map[string]*Route // by method and echo path
-	table     []*Route
+	routes    map[string]*rest.Route // by method and echo path
+	table     []*rest.Route
 	metrics   *metrics
-	describe  func() (packed, error)
+	describe  func() (rest.Packed, error)
 	sockets   sockets
 	pingEvery time.Duration
 	gateways  knownGateways
@@ -82,12 +83,9 @@ type Server struct {
 	served chan struct{}
 }
 
-// Limits of a connection. Uploads and downloads extend their own deadlines as
-// long as bytes move.
+// Limits of a connection beside rest.ReadTimeout and rest.WriteTimeout.
 const (
 	headerTimeout  = 10 * time.Second
-	readTimeout    = 60 * time.Second
-	writeTimeout   = 90 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 64 << 10
 	drainTimeout   = 8 * time.Second
@@ -97,28 +95,28 @@ const (
 func New(o Options) *Server {
 	s := &Server{
 		options: o, folder: o.Folder, index: o.Index, flow: o.Flow, chat: o.Chat, toolbox: o.Toolbox, policy: o.policy(),
-		limiter: newLimiter(o.RateLimits, time.Now), log: o.Log, echo: echo.New(), routes: map[string]*Route{}, pingEvery: pingEvery,
+		limiter: rest.NewLimiter(o.RateLimits, o.TrustedProxies, time.Now), log: o.Log, echo: echo.New(), routes: map[string]*rest.Route{}, pingEvery: pingEvery,
 	}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
 	s.metrics = newMetrics(s.folder)
-	s.describe = sync.OnceValues(func() (packed, error) {
-		document, err := s.openAPI()
-		return pack(echo.MIMEApplicationJSON, document), err
+	s.describe = sync.OnceValues(func() (rest.Packed, error) {
+		document, err := s.description().Describe()
+		return rest.Pack(echo.MIMEApplicationJSON, document), err
 	})
 	s.echo.HTTPErrorHandler = s.handleError
 	s.echo.Use(s.enter)
 	s.table = s.api()
 	for _, r := range s.table {
-		s.echo.Add(r.Method, r.echoPath(), s.serve(r))
-		s.routes[r.Method+" "+r.echoPath()] = r
+		s.echo.Add(r.Method, r.EchoPath(), s.serve(r))
+		s.routes[r.Method+" "+r.EchoPath()] = r
 	}
 	s.mcpEndpoints()
 	s.socketEndpoints()
 	s.pages()
 	s.http = &http.Server{
-		Handler: s.echo, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		Handler: s.echo, ReadHeaderTimeout: headerTimeout, ReadTimeout: rest.ReadTimeout, WriteTimeout: rest.WriteTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	var endStreams context.CancelFunc
@@ -147,7 +145,7 @@ func (s *Server) enter(next echo.HandlerFunc) echo.HandlerFunc {
 		route := s.routes[c.Request().Method+" "+c.Path()]
 		end := func() {}
 		if route != nil {
-			end = compressAnswer(c)
+			end = rest.Compress(c)
 		}
 		defer func() {
 			if r := recover(); r != nil {
@@ -176,16 +174,16 @@ func (s *Server) enter(next echo.HandlerFunc) echo.HandlerFunc {
 		if c.Request().Method == http.MethodOptions {
 			return s.preflight(c)
 		}
-		if route == nil || !route.ownProof() {
+		if route == nil || !route.OwnProof() {
 			if err := s.policy.CheckSite(c.Request()); err != nil {
 				return err
 			}
 		}
-		limit := general
+		limit := rest.General
 		if route != nil {
-			limit = route.class
+			limit = route.Class
 		}
-		if err := s.checkRate(c, limit, s.clientOf(c, limit)); err != nil {
+		if err := s.limiter.Check(c, limit, s.countedFor(c, limit)); err != nil {
 			return err
 		}
 		return next(c)
@@ -201,6 +199,22 @@ func (s *Server) preflight(c echo.Context) error {
 	s.policy.SetPreflight(c.Response().Header(), more...)
 	return c.NoContent(http.StatusNoContent)
 }
+
+// countedFor is whom a request counts for in place of its address: of what
+// platforms post, the gateway. A gateway that has not been met yet may be made
+// up, so that it counts for the address.
+func (s *Server) countedFor(c echo.Context, class rest.Class) string {
+	if id := c.Param("gatewayId"); class == rest.Inbound && s.gateways.known(id) {
+		return id
+	}
+	return ""
+}
+
+// handleError is echo's error handler.
+func (s *Server) handleError(err error, c echo.Context) { rest.WriteError(c, err, s.log) }
+
+// note logs an error that the handler answers itself.
+func (s *Server) note(c *rest.Call, err error) { rest.LogFailure(c.HTTP, err, s.log) }
 
 // requestID takes the client's own id when it is a plain short one.
 func requestID(r *http.Request) string {

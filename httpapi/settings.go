@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"satchel/agent"
+	"satchel/httpapi/rest"
 )
 
 // settingsOut is the answer of settings: every field, and the names of the
@@ -13,14 +14,14 @@ type settingsOut struct {
 	UpdatedAt  agent.Time `json:"updated_at" format:"date-time"`
 }
 
-func (s *Server) getSettings(c *Call, _ *agentIn) (settingsOut, error) {
+func (s *Server) getSettings(c *rest.Call, _ *agentIn) (settingsOut, error) {
 	v, err := c.DB.Settings(c)
 	return settingsOut{v.Settings, v.Configured, v.Locked, v.UpdatedAt}, err
 }
 
 type updateSettingsIn struct{ Body agent.SettingsChange }
 
-func (s *Server) updateSettings(c *Call, in *updateSettingsIn) (settingsOut, error) {
+func (s *Server) updateSettings(c *rest.Call, in *updateSettingsIn) (settingsOut, error) {
 	if err := s.checkEmbedding(c, in.Body); err != nil {
 		return settingsOut{}, err
 	}
@@ -35,7 +36,7 @@ func (s *Server) updateSettings(c *Call, in *updateSettingsIn) (settingsOut, err
 
 // checkEmbedding says whether the embedding provider of changed settings can
 // be reached, as far as that shows without the network.
-func (s *Server) checkEmbedding(c *Call, change agent.SettingsChange) error {
+func (s *Server) checkEmbedding(c *rest.Call, change agent.SettingsChange) error {
 	if !change.EmbeddingProvider.Given && !change.EmbeddingBaseURL.Given {
 		return nil
 	}

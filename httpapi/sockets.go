@@ -17,6 +17,7 @@ import (
 	room "satchel/browser"
 	"satchel/browser/live"
 	"satchel/httpapi/auth"
+	"satchel/httpapi/rest"
 	"satchel/store"
 )
 
@@ -66,7 +67,7 @@ func (s *Server) socket(c echo.Context) error {
 	if name != "cast" && name != "logs" && name != "pageId" && name != "recording" {
 		return agent.Errorf(agent.CodeNotFound, "there is no stream of this name; cast, logs, pageId and recording are")
 	}
-	if err := s.checkRate(c, browser, s.clientOf(c, browser)); err != nil {
+	if err := s.limiter.Check(c, rest.Browser, ""); err != nil {
 		return err
 	}
 	if id == "" {
@@ -99,7 +100,7 @@ func (s *Server) socket(c echo.Context) error {
 		return nil // it was answered
 	}
 	conn.SetReadLimit(maxMessage)
-	s.carry(conn, v, out, pageID)
+	s.serveSocket(conn, v, out, pageID)
 	return nil
 }
 
@@ -203,9 +204,9 @@ func numberIn(query url.Values, name string, least, most int) (int, error) {
 	return n, nil
 }
 
-// carry keeps a socket until either side ends it, the session ends, the
+// serveSocket keeps a socket until either side ends it, the session ends, the
 // visitor's takeover is over, or the server stops.
-func (s *Server) carry(conn *websocket.Conn, v visit, out messages, pageID string) {
+func (s *Server) serveSocket(conn *websocket.Conn, v visit, out messages, pageID string) {
 	ctx, cancel := context.WithCancelCause(store.WithActor(s.streams, "live view"))
 	// A read that is cut off cuts the connection, so reading ends after the goodbye.
 	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
@@ -222,13 +223,13 @@ func (s *Server) carry(conn *websocket.Conn, v visit, out messages, pageID strin
 	running.Go(func() { cancel(s.ping(ctx, conn)) })
 	reader.Go(func() {
 		if casts && v.control {
-			cancel(s.obey(ctx, reading, conn, v, viewer, pageID))
+			cancel(s.handleInput(ctx, reading, conn, v, viewer, pageID))
 		} else {
 			cancel(ignore(reading, conn))
 		}
 	})
 	running.Wait()
-	farewell(conn, context.Cause(ctx))
+	closeWith(conn, context.Cause(ctx))
 	stopReading()
 	reader.Wait()
 }
@@ -286,9 +287,9 @@ func (s *Server) ping(ctx context.Context, conn *websocket.Conn) error {
 	return errors.New("the client does not answer")
 }
 
-// obey does what a person's socket says, one message after the other: who sends
+// handleInput does what a person's socket says, one message after the other: who sends
 // faster than the page takes it waits. What makes no sense is passed over.
-func (s *Server) obey(ctx, reading context.Context, conn *websocket.Conn, v visit, viewer *live.Viewer, pageID string) error {
+func (s *Server) handleInput(ctx, reading context.Context, conn *websocket.Conn, v visit, viewer *live.Viewer, pageID string) error {
 	hands := s.options.Live.Hands(v.session, pageID)
 	defer hands.Close()
 	for {
@@ -315,8 +316,8 @@ func ignore(reading context.Context, conn *websocket.Conn) error {
 	}
 }
 
-// farewell tells the client why it ends, as far as it listens.
-func farewell(conn *websocket.Conn, cause error) {
+// closeWith closes a socket with the reason.
+func closeWith(conn *websocket.Conn, cause error) {
 	code, reason := websocket.StatusGoingAway, "the server is stopping"
 	switch {
 	case errors.Is(cause, io.EOF):

@@ -18,23 +18,24 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 	"satchel/store"
 	"satchel/vector"
 	"satchel/vector/document"
 )
 
 type listSourcesIn struct {
-	ListParams
+	rest.ListParams
 	Type   []string `query:"type" doc:"file, url, crawl, database or api; may be repeated." example:"file"`
 	Status []string `query:"status" doc:"processing, crawling, updating, ready or error; may be repeated." example:"ready"`
 }
 
 type sourcesOut struct {
 	Sources []agent.Source `json:"sources"`
-	Meta    Meta           `json:"meta"`
+	Meta    rest.Meta      `json:"meta"`
 }
 
-func (s *Server) listSources(c *Call, in *listSourcesIn) (sourcesOut, error) {
+func (s *Server) listSources(c *rest.Call, in *listSourcesIn) (sourcesOut, error) {
 	page, err := in.Page("name", "type", "status", "chunks", "created_at", "updated_at")
 	if err != nil {
 		return sourcesOut{}, err
@@ -57,10 +58,10 @@ func (s *Server) listSources(c *Call, in *listSourcesIn) (sourcesOut, error) {
 	for i := range found {
 		found[i].Stale = stale(&found[i], model)
 	}
-	return sourcesOut{found, metaOf(page, total)}, err
+	return sourcesOut{found, rest.MetaOf(page, total)}, err
 }
 
-// stale tells whether the vectors of a source are of another model than the
+// stale reports whether the vectors of a source are of another model than the
 // agent is set to.
 func stale(s *agent.Source, model string) bool {
 	settled := s.Status == agent.SourceReady || s.Status == agent.SourceFailed
@@ -68,7 +69,7 @@ func stale(s *agent.Source, model string) bool {
 }
 
 // withStale fills in what the store does not know of a source.
-func (s *Server) withStale(c *Call, source agent.Source, err error) (agent.Source, error) {
+func (s *Server) withStale(c *rest.Call, source agent.Source, err error) (agent.Source, error) {
 	if err != nil {
 		return source, err
 	}
@@ -78,7 +79,7 @@ func (s *Server) withStale(c *Call, source agent.Source, err error) (agent.Sourc
 }
 
 // sourceForm describes the upload of a document.
-var sourceForm = form{file: "file", json: reflect.TypeFor[sourceBody](), fields: map[string]string{
+var sourceForm = rest.Form{File: "file", JSON: reflect.TypeFor[sourceBody](), Fields: map[string]string{
 	"type":       "file",
 	"name":       "Display name; the file's name without it.",
 	"chunk_size": "Longest chunk, in characters; 1000 without it.",
@@ -91,8 +92,8 @@ type createSourceIn struct {
 	Wait int `query:"wait" doc:"Seconds to wait until the source is ready or error, up to 300; without it the answer comes at once." minimum:"0" maximum:"300" example:"30"`
 }
 
-func (s *Server) createSource(c *Call) error {
-	in, err := bindIn[createSourceIn](c)
+func (s *Server) createSource(c *rest.Call) error {
+	in, err := rest.Bind[createSourceIn](c)
 	if err == nil {
 		err = checkWait(in.Wait)
 	}
@@ -100,11 +101,11 @@ func (s *Server) createSource(c *Call) error {
 		return err
 	}
 	wait := time.Duration(in.Wait) * time.Second
-	if media, _, _ := mime.ParseMediaType(c.echo.Request().Header.Get(echo.HeaderContentType)); media == echo.MIMEApplicationJSON {
+	if media, _, _ := mime.ParseMediaType(c.HTTP.Request().Header.Get(echo.HeaderContentType)); media == echo.MIMEApplicationJSON {
 		return s.createSourceByJSON(c, wait)
 	}
 	fields := map[string]string{"type": "", "name": "", "chunk_size": "", "overlap": "", "method": "", "config": ""}
-	part, err := filePart(c.echo, "file", fields)
+	part, err := rest.FilePart(c.HTTP, "file", fields)
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (s *Server) createSource(c *Call) error {
 		return err
 	}
 	defer upload.Discard()
-	if err := part.rest(fields); err != nil {
+	if err := part.Rest(fields); err != nil {
 		return err
 	}
 	if t := fields["type"]; t != "" && t != agent.SourceFile {
@@ -136,22 +137,22 @@ func (s *Server) createSource(c *Call) error {
 
 // answerSource answers with a source that was made, as it stands when it is
 // ready or error, or when the time is over or the server stops.
-func (s *Server) answerSource(c *Call, source agent.Source, wait time.Duration) error {
-	if err := c.allow(wait); err != nil {
+func (s *Server) answerSource(c *rest.Call, source agent.Source, wait time.Duration) error {
+	if err := allowWait(c, wait); err != nil {
 		return err
 	}
 	source, err := s.awaitSource(c, source, wait)
 	if err != nil {
 		return err
 	}
-	c.echo.Response().Header().Set(echo.HeaderLocation, sourceLocation(c, source))
-	return writeJSON(c.echo, http.StatusCreated, source)
+	c.HTTP.Response().Header().Set(echo.HeaderLocation, sourceLocation(c, source))
+	return rest.WriteJSON(c.HTTP, http.StatusCreated, source)
 }
 
 // lookEvery is how often a source that is waited for is read.
 const lookEvery = 50 * time.Millisecond
 
-func (s *Server) awaitSource(c *Call, source agent.Source, wait time.Duration) (agent.Source, error) {
+func (s *Server) awaitSource(c *rest.Call, source agent.Source, wait time.Duration) (agent.Source, error) {
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	look := time.NewTicker(lookEvery)
@@ -179,7 +180,7 @@ func (s *Server) awaitSource(c *Call, source agent.Source, wait time.Duration) (
 const sniffBytes = 64 << 10
 
 // receive stores an uploaded file of a known format, within the limit.
-func (s *Server) receive(c *Call, part *filePartReader) (*store.Upload, error) {
+func (s *Server) receive(c *rest.Call, part *rest.FilePartReader) (*store.Upload, error) {
 	name := cleanFileName(part.FileName())
 	body := bufio.NewReaderSize(part, sniffBytes)
 	head, err := body.Peek(sniffBytes)
@@ -227,7 +228,7 @@ func readChunking(fields map[string]string) (agent.Chunking, error) {
 	chunking := agent.DefaultChunking
 	if raw := fields["config"]; raw != "" {
 		if err := json.Unmarshal([]byte(raw), &chunking); err != nil {
-			field, issue := explainJSON("config", err)
+			field, issue := rest.ExplainJSON("config", err)
 			var syntax *json.SyntaxError
 			if errors.As(err, &syntax) {
 				issue = "must be a JSON object"
@@ -258,12 +259,12 @@ type sourceIn struct {
 	ID string `path:"sourceId" doc:"Id of the source." example:"source-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) getSource(c *Call, in *sourceIn) (agent.Source, error) {
+func (s *Server) getSource(c *rest.Call, in *sourceIn) (agent.Source, error) {
 	source, err := c.DB.Source(c, in.ID)
 	return s.withStale(c, source, err)
 }
 
-func (s *Server) deleteSource(c *Call, in *sourceIn) (Success, error) {
+func (s *Server) deleteSource(c *rest.Call, in *sourceIn) (Success, error) {
 	if err := c.DB.DeleteSource(c, in.ID); err != nil {
 		return Success{}, err
 	}
@@ -271,8 +272,8 @@ func (s *Server) deleteSource(c *Call, in *sourceIn) (Success, error) {
 }
 
 // sourceFile sends the original as a download, never to be shown in place.
-func (s *Server) sourceFile(c *Call) error {
-	in, err := bindIn[sourceIn](c)
+func (s *Server) sourceFile(c *rest.Call) error {
+	in, err := rest.Bind[sourceIn](c)
 	if err != nil {
 		return err
 	}
@@ -284,14 +285,14 @@ func (s *Server) sourceFile(c *Call) error {
 }
 
 // writeFile sends a stored file as something to keep, not to show.
-func writeFile(c *Call, file store.File) error {
-	h := c.echo.Response().Header()
+func writeFile(c *rest.Call, file store.File) error {
+	h := c.HTTP.Response().Header()
 	h.Set(echo.HeaderContentType, file.MediaType)
 	h.Set(echo.HeaderContentLength, fmt.Sprint(file.Size))
 	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": file.Name}))
 	h.Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
-	c.echo.Response().WriteHeader(http.StatusOK)
-	return file.WriteTo(c, c.echo.Response())
+	c.HTTP.Response().WriteHeader(http.StatusOK)
+	return file.WriteTo(c, c.HTTP.Response())
 }
 
 type listChunksIn struct {
@@ -302,16 +303,16 @@ type listChunksIn struct {
 
 type chunksOut struct {
 	Chunks []agent.Chunk `json:"chunks"`
-	Meta   Meta          `json:"meta"`
+	Meta   rest.Meta     `json:"meta"`
 }
 
-func (s *Server) listChunks(c *Call, in *listChunksIn) (chunksOut, error) {
-	page, err := ListParams{Limit: in.Limit, Offset: in.Offset}.Page()
+func (s *Server) listChunks(c *rest.Call, in *listChunksIn) (chunksOut, error) {
+	page, err := rest.ListParams{Limit: in.Limit, Offset: in.Offset}.Page()
 	if err != nil {
 		return chunksOut{}, err
 	}
 	chunks, total, err := c.DB.Chunks(c, in.ID, page)
-	return chunksOut{chunks, metaOf(page, total)}, err
+	return chunksOut{chunks, rest.MetaOf(page, total)}, err
 }
 
 // restarted answers that work on a source began again.
@@ -322,7 +323,7 @@ type restarted struct {
 	Message string             `json:"message"`
 }
 
-func (s *Server) reindexSource(c *Call, in *sourceIn) (restarted, error) {
+func (s *Server) reindexSource(c *rest.Call, in *sourceIn) (restarted, error) {
 	source, err := c.DB.Source(c, in.ID)
 	if err != nil {
 		return restarted{}, err
@@ -333,11 +334,11 @@ func (s *Server) reindexSource(c *Call, in *sourceIn) (restarted, error) {
 	return s.restart(c, in.ID, agent.SourceProcessing, "the source is read and embedded again")
 }
 
-func (s *Server) refreshSource(c *Call, in *sourceIn) (restarted, error) {
+func (s *Server) refreshSource(c *rest.Call, in *sourceIn) (restarted, error) {
 	return s.restart(c, in.ID, agent.SourceUpdating, "the source is processed again")
 }
 
-func (s *Server) restart(c *Call, id string, status agent.SourceStatus, message string) (restarted, error) {
+func (s *Server) restart(c *rest.Call, id string, status agent.SourceStatus, message string) (restarted, error) {
 	source, err := c.DB.RestartSource(c, id, status)
 	if err != nil {
 		return restarted{}, err
@@ -360,7 +361,7 @@ type searchOut struct {
 	Results []vector.Result `json:"results"`
 	Mode    vector.Mode     `json:"mode" doc:"By which the results were found: as asked for, or keyword when meaning could not be had." enum:"hybrid,vector,keyword" example:"hybrid"`
 	Notice  string          `json:"notice,omitempty" doc:"What to know about the results: that the embedding provider does not answer."`
-	Meta    Meta            `json:"meta"`
+	Meta    rest.Meta       `json:"meta"`
 }
 
 // Bounds of a search's answer.
@@ -369,15 +370,15 @@ const (
 	maxResults     = 50
 )
 
-func (s *Server) searchSources(c *Call, in *searchIn) (searchOut, error) {
-	limit, err := checkLimit(in.Limit, defaultResults, maxResults)
+func (s *Server) searchSources(c *rest.Call, in *searchIn) (searchOut, error) {
+	limit, err := rest.CheckLimit(in.Limit, defaultResults, maxResults)
 	if err != nil {
 		return searchOut{}, err
 	}
 	answer, err := s.index.Ask(c, c.DB, vector.Query{Text: in.Query, Limit: limit, SourceID: in.SourceID, MinScore: in.MinScore, Mode: vector.Mode(in.Mode)})
-	return searchOut{answer.Results, answer.Mode, answer.Notice, Meta{Total: len(answer.Results), Limit: limit}}, err
+	return searchOut{answer.Results, answer.Mode, answer.Notice, rest.Meta{Total: len(answer.Results), Limit: limit}}, err
 }
 
-func (s *Server) searchSourcesByBody(c *Call, in *searchByBodyIn) (searchOut, error) {
+func (s *Server) searchSourcesByBody(c *rest.Call, in *searchByBodyIn) (searchOut, error) {
 	return s.searchSources(c, &in.Body)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 	"satchel/store"
 	"satchel/vector/feed"
 )
@@ -81,26 +82,13 @@ func (in *sourceConfig) api(c *agent.APIConfig) {
 	c.Fill()
 }
 
-// bindSource reads the body of a source.
-func bindSource(c *Call, body *sourceBody) error {
-	data, err := readBody(c.echo.Request())
-	if err != nil {
-		return err
-	}
-	var issues agent.Issues
-	if err := bindObject(data, reflect.ValueOf(body).Elem(), jsonFields(reflect.TypeFor[sourceBody]()), &issues); err != nil {
-		return err
-	}
-	return issues.Err()
-}
-
 // createSourceByJSON answers a POST of sources with a JSON body.
-func (s *Server) createSourceByJSON(c *Call, wait time.Duration) error {
+func (s *Server) createSourceByJSON(c *rest.Call, wait time.Duration) error {
 	var body sourceBody
-	if err := bindSource(c, &body); err != nil {
+	if err := rest.BindBody(c, &body); err != nil {
 		return err
 	}
-	create := map[string]func(*Call, *sourceBody) (agent.Source, error){
+	create := map[string]func(*rest.Call, *sourceBody) (agent.Source, error){
 		agent.SourceURL: s.createURLSource, agent.SourceDatabase: s.createDatabaseSource, agent.SourceAPI: s.createAPISource,
 	}[body.Type]
 	if create == nil {
@@ -113,14 +101,14 @@ func (s *Server) createSourceByJSON(c *Call, wait time.Duration) error {
 	return s.answerSource(c, source, wait)
 }
 
-func (s *Server) createURLSource(c *Call, body *sourceBody) (agent.Source, error) {
+func (s *Server) createURLSource(c *rest.Call, body *sourceBody) (agent.Source, error) {
 	in := &body.Config
 	config := agent.URLConfig{URL: body.URL, Depth: or(in.Depth, 0), MaxPages: or(in.MaxPages, agent.MaxCrawlPages), Chunking: in.chunking(in.Method)}
 	source, err := s.startCrawl(c, agent.SourceURL, body.Name, config.Plan(), config)
 	return source, rename(rename(err, chunkingFields), map[string]string{"maxDepth": "config.depth", "maxPages": "config.max_pages"})
 }
 
-func (s *Server) createDatabaseSource(c *Call, body *sourceBody) (agent.Source, error) {
+func (s *Server) createDatabaseSource(c *rest.Call, body *sourceBody) (agent.Source, error) {
 	config := agent.DatabaseConfig{Chunking: body.Config.chunking(body.Config.Method)}
 	body.Config.database(&config)
 	if err := agent.CheckSourceName(body.Name); err != nil {
@@ -134,14 +122,14 @@ func (s *Server) createDatabaseSource(c *Call, body *sourceBody) (agent.Source, 
 
 // checkDatabase runs a query up to its first row. What the SQL sandbox says about
 // it is said of config.query.
-func checkDatabase(c *Call, config agent.DatabaseConfig) error {
+func checkDatabase(c *rest.Call, config agent.DatabaseConfig) error {
 	if err := config.Validate(); err != nil {
 		return err
 	}
 	result, err := c.DB.Rows(c, config.Query, 0)
 	switch code := agent.ErrorCode(err); code {
 	case agent.CodeInvalidQuery, agent.CodeForbiddenOperation, agent.CodeExecution:
-		e := asError(err)
+		e := rest.AsError(err)
 		if code == agent.CodeExecution { // it is the client's to mend
 			e.Code = agent.CodeInvalidQuery
 		}
@@ -154,7 +142,7 @@ func checkDatabase(c *Call, config agent.DatabaseConfig) error {
 	return err
 }
 
-func (s *Server) createAPISource(c *Call, body *sourceBody) (agent.Source, error) {
+func (s *Server) createAPISource(c *rest.Call, body *sourceBody) (agent.Source, error) {
 	cut := body.Config.chunking(body.Config.ChunkMethod)
 	config := agent.APIConfig{ChunkSize: cut.Size, Overlap: cut.Overlap, ChunkMethod: cut.Method}
 	body.Config.api(&config)
@@ -181,7 +169,7 @@ type updateSourceIn struct {
 
 // updateSource changes the name of a source, and the config of one that is
 // read record by record.
-func (s *Server) updateSource(c *Call, in *updateSourceIn) (agent.Source, error) {
+func (s *Server) updateSource(c *rest.Call, in *updateSourceIn) (agent.Source, error) {
 	source, err := c.DB.Source(c, in.ID)
 	if err != nil {
 		return source, err
@@ -204,7 +192,7 @@ func (s *Server) updateSource(c *Call, in *updateSourceIn) (agent.Source, error)
 	return s.withStale(c, source, err)
 }
 
-func changeDatabase(c *Call, in *sourceConfig, source agent.Source, change *store.SourceChange) error {
+func changeDatabase(c *rest.Call, in *sourceConfig, source agent.Source, change *store.SourceChange) error {
 	var config agent.DatabaseConfig
 	if err := json.Unmarshal(source.Config, &config); err != nil {
 		return err

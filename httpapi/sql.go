@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"satchel/agent"
+	"satchel/httpapi/rest"
 	"satchel/store"
 )
 
@@ -9,7 +10,7 @@ type schemaOut struct {
 	Tables []store.Table `json:"tables"`
 }
 
-func (s *Server) sqlSchema(c *Call, _ *agentIn) (schemaOut, error) {
+func (s *Server) sqlSchema(c *rest.Call, _ *agentIn) (schemaOut, error) {
 	tables, err := c.DB.Schema(c)
 	return schemaOut{tables}, err
 }
@@ -25,7 +26,7 @@ type sqlIn struct {
 }
 
 // sqlExecute runs one statement. A viewer's may only read.
-func (s *Server) sqlExecute(c *Call, in *sqlIn) (store.Result, error) {
+func (s *Server) sqlExecute(c *rest.Call, in *sqlIn) (store.Result, error) {
 	if in.Body.Query == "" {
 		return store.Result{}, agent.Invalid("query", "is required")
 	}

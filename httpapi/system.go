@@ -5,17 +5,18 @@ import (
 	"runtime"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 )
 
 type health struct {
 	Status string `json:"status" example:"ok"`
 }
 
-func (s *Server) health(*Call, *none) (health, error) { return health{"ok"}, nil }
+func (s *Server) health(*rest.Call, *none) (health, error) { return health{"ok"}, nil }
 
 // ready reports whether the default agent's file can be read, and so whether
 // the data folder is there.
-func (s *Server) ready(c *Call, _ *none) (health, error) {
+func (s *Server) ready(c *rest.Call, _ *none) (health, error) {
 	if _, err := s.folder.Default().Stats(c); err != nil {
 		return health{}, agent.Errorf(agent.CodeInternal, "the data folder cannot be read").Because(err)
 	}
@@ -30,6 +31,6 @@ type version struct {
 	DefaultRole string `json:"default_role" enum:"viewer,admin,none" doc:"Under access control: the role on the default agent of callers without an identity or an API key." example:"viewer"`
 }
 
-func (s *Server) version(*Call, *none) (version, error) {
+func (s *Server) version(*rest.Call, *none) (version, error) {
 	return version{Version: s.options.Version, API: 1, Go: runtime.Version(), Open: s.policy.Open(), DefaultRole: cmp.Or(string(s.options.DefaultRole), "none")}, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"satchel/agent"
 	agentchat "satchel/agent/chat"
+	"satchel/httpapi/rest"
 )
 
 // toolItem is what a list of tools shows of each.
@@ -18,10 +19,10 @@ type toolItem struct {
 
 type toolsOut struct {
 	Tools []toolItem `json:"tools"`
-	Meta  Meta       `json:"meta"`
+	Meta  rest.Meta  `json:"meta"`
 }
 
-func (s *Server) listTools(c *Call, in *ListParams) (toolsOut, error) {
+func (s *Server) listTools(c *rest.Call, in *rest.ListParams) (toolsOut, error) {
 	page, err := in.Page("name", "type", "created_at")
 	if err != nil {
 		return toolsOut{}, err
@@ -31,7 +32,7 @@ func (s *Server) listTools(c *Call, in *ListParams) (toolsOut, error) {
 	for i, t := range found {
 		items[i] = toolItem{t.ID, t.Name, t.Description, t.Type, t.CreatedAt}
 	}
-	return toolsOut{items, metaOf(page, total)}, err
+	return toolsOut{items, rest.MetaOf(page, total)}, err
 }
 
 type createToolIn struct {
@@ -42,11 +43,11 @@ type createToolIn struct {
 	}
 }
 
-func toolLocation(c *Call, out any) string {
+func toolLocation(c *rest.Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/tools/" + out.(agent.Tool).ID
 }
 
-func (s *Server) createTool(c *Call, in *createToolIn) (agent.Tool, error) {
+func (s *Server) createTool(c *rest.Call, in *createToolIn) (agent.Tool, error) {
 	change := in.Body.ToolChange
 	change.Name, change.Type = agent.Some(in.Body.Name), agent.Some(in.Body.Type)
 	if err := checkToolSchema(change); err != nil {
@@ -70,21 +71,21 @@ type toolIn struct {
 	ID string `path:"toolId" doc:"Id of the tool." example:"tool-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) getTool(c *Call, in *toolIn) (agent.Tool, error) { return c.DB.Tool(c, in.ID) }
+func (s *Server) getTool(c *rest.Call, in *toolIn) (agent.Tool, error) { return c.DB.Tool(c, in.ID) }
 
 type updateToolIn struct {
 	toolIn
 	Body agent.ToolChange
 }
 
-func (s *Server) updateTool(c *Call, in *updateToolIn) (agent.Tool, error) {
+func (s *Server) updateTool(c *rest.Call, in *updateToolIn) (agent.Tool, error) {
 	if err := checkToolSchema(in.Body); err != nil {
 		return agent.Tool{}, err
 	}
 	return c.DB.UpdateTool(c, in.ID, in.Body)
 }
 
-func (s *Server) deleteTool(c *Call, in *toolIn) (none, error) {
+func (s *Server) deleteTool(c *rest.Call, in *toolIn) (none, error) {
 	return none{}, c.DB.DeleteTool(c, in.ID)
 }
 
@@ -95,6 +96,6 @@ type executeToolIn struct {
 	}
 }
 
-func (s *Server) executeTool(c *Call, in *executeToolIn) (agentchat.ToolOutcome, error) {
+func (s *Server) executeTool(c *rest.Call, in *executeToolIn) (agentchat.ToolOutcome, error) {
 	return s.toolbox.Execute(c, c.DB, in.ID, in.Body.Arguments)
 }

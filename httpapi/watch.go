@@ -3,12 +3,13 @@ package httpapi
 import (
 	"satchel/agent"
 	"satchel/flow"
+	"satchel/httpapi/rest"
 )
 
 // watchExecution streams what happens in an execution: first what became of
 // nodes already, then everything live, until the execution has ended.
-func (s *Server) watchExecution(c *Call) error {
-	in, err := bindIn[executionIn](c)
+func (s *Server) watchExecution(c *rest.Call) error {
+	in, err := rest.Bind[executionIn](c)
 	if err != nil {
 		return err
 	}
@@ -18,27 +19,27 @@ func (s *Server) watchExecution(c *Call) error {
 	if err != nil {
 		return err
 	}
-	stream := newEventWriter(c)
-	told := map[string]bool{}
+	stream := rest.NewEventWriter(c)
+	sent := map[string]bool{}
 	for i := range results {
 		kind := flow.EventNodeStarted
 		if results[i].Finished() {
 			kind = flow.EventNodeFinished
 		}
-		told[kind+results[i].NodeID+"@"+results[i].At()] = true
-		if err := stream.node(kind, &results[i]); err != nil {
+		sent[kind+results[i].NodeID+"@"+results[i].At()] = true
+		if err := sendNode(stream, kind, &results[i]); err != nil {
 			return err
 		}
 	}
 	if x.Status.Ended() {
-		return stream.end(&x)
+		return sendEnd(stream, &x)
 	}
-	return s.follow(c, stream, live, told)
+	return s.follow(c, stream, live, sent)
 }
 
-// follow streams live events but those that were told before.
-func (s *Server) follow(c *Call, stream *eventWriter, live <-chan flow.Event, told map[string]bool) error {
-	defer stream.beat()()
+// follow streams live events but those that were sent before.
+func (s *Server) follow(c *rest.Call, stream *rest.EventWriter, live <-chan flow.Event, sent map[string]bool) error {
+	defer stream.Beat()()
 	for {
 		select {
 		case <-c.Done():
@@ -48,30 +49,30 @@ func (s *Server) follow(c *Call, stream *eventWriter, live <-chan flow.Event, to
 		case ev, ok := <-live:
 			switch {
 			case !ok:
-				return nil // it did not keep up; the client connects again and hears the whole story
+				return nil // it did not keep up; the client connects again and reads everything again
 			case ev.Execution != nil:
-				return stream.end(ev.Execution)
-			case told[ev.Type+ev.Node.NodeID+"@"+ev.Node.At()]:
+				return sendEnd(stream, ev.Execution)
+			case sent[ev.Type+ev.Node.NodeID+"@"+ev.Node.At()]:
 				continue
 			}
-			if err := stream.node(ev.Type, ev.Node); err != nil {
+			if err := sendNode(stream, ev.Type, ev.Node); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (s *eventWriter) node(name string, result *agent.NodeResult) error {
+func sendNode(to *rest.EventWriter, name string, result *agent.NodeResult) error {
 	shown := *result
 	shown.Cut()
-	return s.event(name, shown)
+	return to.Event(name, shown)
 }
 
-// end tells of an execution's end.
-func (s *eventWriter) end(x *agent.Execution) error {
+// sendEnd sends the event of an execution's end.
+func sendEnd(to *rest.EventWriter, x *agent.Execution) error {
 	names := map[agent.ExecutionStatus]string{
 		agent.ExecutionComplete: flow.EventExecutionComplete, agent.ExecutionErrored: flow.EventExecutionErrored,
 		agent.ExecutionTerminated: flow.EventExecutionTerminated,
 	}
-	return s.event(names[x.Status], x)
+	return to.Event(names[x.Status], x)
 }

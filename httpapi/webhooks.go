@@ -4,22 +4,23 @@ import (
 	"slices"
 
 	"satchel/agent"
+	"satchel/httpapi/rest"
 )
 
-type listWebhooksIn struct{ ListParams }
+type listWebhooksIn struct{ rest.ListParams }
 
 type webhooksOut struct {
 	Webhooks []agent.Webhook `json:"webhooks"`
-	Meta     Meta            `json:"meta"`
+	Meta     rest.Meta       `json:"meta"`
 }
 
-func (s *Server) listWebhooks(c *Call, in *listWebhooksIn) (webhooksOut, error) {
+func (s *Server) listWebhooks(c *rest.Call, in *listWebhooksIn) (webhooksOut, error) {
 	page, err := in.Page("created_at", "updated_at", "url")
 	if err != nil {
 		return webhooksOut{}, err
 	}
 	found, total, err := c.DB.Webhooks(c, page)
-	return webhooksOut{found, metaOf(page, total)}, err
+	return webhooksOut{found, rest.MetaOf(page, total)}, err
 }
 
 type createWebhookIn struct {
@@ -35,11 +36,11 @@ type secretWebhookOut struct {
 	Secret string `json:"secret" doc:"Signs the deliveries; shown only now." example:"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"`
 }
 
-func webhookLocation(c *Call, out any) string {
+func webhookLocation(c *rest.Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/webhooks/" + out.(secretWebhookOut).ID
 }
 
-func (s *Server) createWebhook(c *Call, in *createWebhookIn) (secretWebhookOut, error) {
+func (s *Server) createWebhook(c *rest.Call, in *createWebhookIn) (secretWebhookOut, error) {
 	change := in.Body.WebhookChange
 	change.URL, change.Events = in.Body.URL, in.Body.Events
 	made, secret, err := s.options.Webhooks.Create(c, c.DB, change)
@@ -50,7 +51,7 @@ type webhookIn struct {
 	ID string `path:"webhookId" doc:"Id of the subscription." example:"webhook-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) getWebhook(c *Call, in *webhookIn) (agent.Webhook, error) {
+func (s *Server) getWebhook(c *rest.Call, in *webhookIn) (agent.Webhook, error) {
 	return c.DB.Webhook(c, in.ID)
 }
 
@@ -59,47 +60,47 @@ type updateWebhookIn struct {
 	Body agent.WebhookChange
 }
 
-func (s *Server) updateWebhook(c *Call, in *updateWebhookIn) (agent.Webhook, error) {
+func (s *Server) updateWebhook(c *rest.Call, in *updateWebhookIn) (agent.Webhook, error) {
 	return s.options.Webhooks.Update(c, c.DB, in.ID, in.Body)
 }
 
-func (s *Server) deleteWebhook(c *Call, in *webhookIn) (none, error) {
+func (s *Server) deleteWebhook(c *rest.Call, in *webhookIn) (none, error) {
 	return none{}, s.options.Webhooks.Delete(c, c.DB, in.ID)
 }
 
-func (s *Server) rotateWebhook(c *Call, in *webhookIn) (secretWebhookOut, error) {
+func (s *Server) rotateWebhook(c *rest.Call, in *webhookIn) (secretWebhookOut, error) {
 	changed, secret, err := s.options.Webhooks.Rotate(c, c.DB, in.ID)
 	return secretWebhookOut{changed, secret}, err
 }
 
-func (s *Server) testWebhook(c *Call, in *webhookIn) (agent.Delivery, error) {
+func (s *Server) testWebhook(c *rest.Call, in *webhookIn) (agent.Delivery, error) {
 	return s.options.Webhooks.Test(c, c.DB, in.ID)
 }
 
 type listDeliveriesIn struct {
 	webhookIn
-	ListParams
+	rest.ListParams
 	Status []string `query:"status" doc:"pending, delivered or failed; may be repeated." example:"failed"`
 }
 
 type deliveriesOut struct {
 	Deliveries []agent.Delivery `json:"deliveries"`
-	Meta       Meta             `json:"meta"`
+	Meta       rest.Meta        `json:"meta"`
 }
 
-func (s *Server) listDeliveries(c *Call, in *listDeliveriesIn) (deliveriesOut, error) {
+func (s *Server) listDeliveries(c *rest.Call, in *listDeliveriesIn) (deliveriesOut, error) {
 	page, err := in.Page("created_at")
 	if err != nil {
 		return deliveriesOut{}, err
 	}
-	states := commaList(in.Status)
+	states := rest.CommaList(in.Status)
 	for _, state := range states {
 		if !slices.Contains(agent.DeliveryStatuses, agent.DeliveryStatus(state)) {
 			return deliveriesOut{}, agent.Invalid("status", "must be pending, delivered or failed")
 		}
 	}
 	found, total, err := c.DB.Deliveries(c, in.ID, states, page)
-	return deliveriesOut{found, metaOf(page, total)}, err
+	return deliveriesOut{found, rest.MetaOf(page, total)}, err
 }
 
 type deliveryIn struct {
@@ -107,6 +108,6 @@ type deliveryIn struct {
 	DeliveryID string `path:"deliveryId" doc:"Id of the delivery." example:"delivery-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) redeliver(c *Call, in *deliveryIn) (agent.Delivery, error) {
+func (s *Server) redeliver(c *rest.Call, in *deliveryIn) (agent.Delivery, error) {
 	return s.options.Webhooks.Redeliver(c, c.DB, in.ID, in.DeliveryID)
 }

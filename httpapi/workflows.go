@@ -6,10 +6,11 @@ import (
 
 	"satchel/agent"
 	"satchel/flow"
+	"satchel/httpapi/rest"
 )
 
 type listWorkflowsIn struct {
-	ListParams
+	rest.ListParams
 	Status []string `query:"status" doc:"draft, active, paused or archived; may be repeated." example:"active"`
 }
 
@@ -26,10 +27,10 @@ type workflowItem struct {
 
 type workflowsOut struct {
 	Workflows []workflowItem `json:"workflows"`
-	Meta      Meta           `json:"meta"`
+	Meta      rest.Meta      `json:"meta"`
 }
 
-func (s *Server) listWorkflows(c *Call, in *listWorkflowsIn) (workflowsOut, error) {
+func (s *Server) listWorkflows(c *rest.Call, in *listWorkflowsIn) (workflowsOut, error) {
 	page, err := in.Page("name", "status", "created_at", "updated_at")
 	if err != nil {
 		return workflowsOut{}, err
@@ -44,10 +45,10 @@ func (s *Server) listWorkflows(c *Call, in *listWorkflowsIn) (workflowsOut, erro
 	for i, w := range found {
 		items[i] = workflowItem{w.ID, w.Name, w.Description, w.Status, w.Version, w.CreatedAt, w.UpdatedAt}
 	}
-	return workflowsOut{items, metaOf(page, total)}, err
+	return workflowsOut{items, rest.MetaOf(page, total)}, err
 }
 
-func workflowLocation(c *Call, out any) string {
+func workflowLocation(c *rest.Call, out any) string {
 	return "/api/agents/" + c.DB.ID() + "/workflows/" + out.(agent.Workflow).ID
 }
 
@@ -58,7 +59,7 @@ type createWorkflowIn struct {
 	}
 }
 
-func (s *Server) createWorkflow(c *Call, in *createWorkflowIn) (agent.Workflow, error) {
+func (s *Server) createWorkflow(c *rest.Call, in *createWorkflowIn) (agent.Workflow, error) {
 	w := agent.Workflow{Name: in.Body.Name, Status: agent.WorkflowDraft, Settings: agent.DefaultWorkflowSettings()}
 	in.Body.Apply(&w)
 	if err := s.flow.Check(w); err != nil {
@@ -71,7 +72,7 @@ type workflowIn struct {
 	ID string `path:"workflowId" doc:"Id of the workflow." example:"workflow-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) getWorkflow(c *Call, in *workflowIn) (agent.Workflow, error) {
+func (s *Server) getWorkflow(c *rest.Call, in *workflowIn) (agent.Workflow, error) {
 	return c.DB.Workflow(c, in.ID)
 }
 
@@ -80,14 +81,14 @@ type updateWorkflowIn struct {
 	Body agent.WorkflowChange
 }
 
-func (s *Server) updateWorkflow(c *Call, in *updateWorkflowIn) (agent.Workflow, error) {
+func (s *Server) updateWorkflow(c *rest.Call, in *updateWorkflowIn) (agent.Workflow, error) {
 	return c.DB.UpdateWorkflow(c, in.ID, func(w *agent.Workflow) error {
 		in.Body.Apply(w)
 		return s.flow.Check(*w)
 	})
 }
 
-func (s *Server) deleteWorkflow(c *Call, in *workflowIn) (Success, error) {
+func (s *Server) deleteWorkflow(c *rest.Call, in *workflowIn) (Success, error) {
 	return Success{Success: true}, c.DB.DeleteWorkflow(c, in.ID)
 }
 
@@ -99,16 +100,16 @@ type listWorkflowVersionsIn struct {
 
 type workflowVersionsOut struct {
 	Versions []agent.WorkflowVersion `json:"versions"`
-	Meta     Meta                    `json:"meta"`
+	Meta     rest.Meta               `json:"meta"`
 }
 
-func (s *Server) listWorkflowVersions(c *Call, in *listWorkflowVersionsIn) (workflowVersionsOut, error) {
-	page, err := ListParams{Limit: in.Limit, Offset: in.Offset}.Page()
+func (s *Server) listWorkflowVersions(c *rest.Call, in *listWorkflowVersionsIn) (workflowVersionsOut, error) {
+	page, err := rest.ListParams{Limit: in.Limit, Offset: in.Offset}.Page()
 	if err != nil {
 		return workflowVersionsOut{}, err
 	}
 	versions, total, err := c.DB.WorkflowVersions(c, in.ID, page)
-	return workflowVersionsOut{versions, metaOf(page, total)}, err
+	return workflowVersionsOut{versions, rest.MetaOf(page, total)}, err
 }
 
 type workflowVersionIn struct {
@@ -117,12 +118,12 @@ type workflowVersionIn struct {
 }
 
 // getWorkflowVersion reads an old graph; name and status are those of now.
-func (s *Server) getWorkflowVersion(c *Call, in *workflowVersionIn) (agent.Workflow, error) {
+func (s *Server) getWorkflowVersion(c *rest.Call, in *workflowVersionIn) (agent.Workflow, error) {
 	return c.DB.WorkflowVersion(c, in.ID, in.Version)
 }
 
 // restoreWorkflow makes an old graph the newest version; name and status stay.
-func (s *Server) restoreWorkflow(c *Call, in *workflowVersionIn) (agent.Workflow, error) {
+func (s *Server) restoreWorkflow(c *rest.Call, in *workflowVersionIn) (agent.Workflow, error) {
 	old, err := c.DB.WorkflowVersion(c, in.ID, in.Version)
 	if err != nil {
 		return old, err
@@ -141,7 +142,7 @@ type testNodeIn struct {
 	}
 }
 
-func (s *Server) testNode(c *Call, in *testNodeIn) (flow.Tested, error) {
+func (s *Server) testNode(c *rest.Call, in *testNodeIn) (flow.Tested, error) {
 	if in.Body.NodeID == "" {
 		return flow.Tested{}, agent.Invalid("node_id", "is required")
 	}

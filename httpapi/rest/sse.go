@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"bytes"
@@ -12,34 +12,36 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-const eventStream = "text/event-stream"
+// EventStream is the media type of server-sent events.
+const EventStream = "text/event-stream"
 
 // heartbeat is how often a quiet stream shows that it lives.
 const heartbeat = 15 * time.Second
 
-// eventWriter writes server-sent events, see
+// EventWriter writes server-sent events, see
 // https://html.spec.whatwg.org/multipage/server-sent-events.html. It may be
 // used by several goroutines.
-type eventWriter struct {
+type EventWriter struct {
 	mu      sync.Mutex
 	out     *echo.Response
 	control *http.ResponseController
 }
 
-func newEventWriter(c *Call) *eventWriter {
-	out := c.echo.Response()
-	out.Header().Set(echo.HeaderContentType, eventStream)
+// NewEventWriter begins a stream of events as the answer.
+func NewEventWriter(c *Call) *EventWriter {
+	out := c.HTTP.Response()
+	out.Header().Set(echo.HeaderContentType, EventStream)
 	out.Header().Set("X-Accel-Buffering", "no") // proxies pass it on at once
 	out.WriteHeader(http.StatusOK)
-	return &eventWriter{out: out, control: http.NewResponseController(out)}
+	return &EventWriter{out: out, control: http.NewResponseController(out)}
 }
 
-// write sends text within the time that a client may take for it.
-func (s *eventWriter) write(text string) error {
+// Write sends text as it is, within the time that a client may take for it.
+func (s *EventWriter) Write(text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	err := errors.Join(s.control.SetWriteDeadline(now.Add(writeTimeout)), s.control.SetReadDeadline(now.Add(4*heartbeat)))
+	err := errors.Join(s.control.SetWriteDeadline(now.Add(WriteTimeout)), s.control.SetReadDeadline(now.Add(4*heartbeat)))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
@@ -49,8 +51,8 @@ func (s *eventWriter) write(text string) error {
 	return s.control.Flush()
 }
 
-// event sends data as JSON; without a name the event is a plain message.
-func (s *eventWriter) event(name string, data any) error {
+// Event sends data as JSON; without a name the event is a plain message.
+func (s *EventWriter) Event(name string, data any) error {
 	var raw bytes.Buffer
 	enc := json.NewEncoder(&raw)
 	enc.SetEscapeHTML(false)
@@ -61,11 +63,11 @@ func (s *eventWriter) event(name string, data any) error {
 	if name != "" {
 		head = "event: " + name + "\n"
 	}
-	return s.write(fmt.Sprintf("%sdata: %s\n\n", head, bytes.TrimSpace(raw.Bytes())))
+	return s.Write(fmt.Sprintf("%sdata: %s\n\n", head, bytes.TrimSpace(raw.Bytes())))
 }
 
-// beat keeps the stream alive until the func that it returns is called.
-func (s *eventWriter) beat() (stop func()) {
+// Beat keeps the stream alive until the func that it returns is called.
+func (s *EventWriter) Beat() (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -76,7 +78,7 @@ func (s *eventWriter) beat() (stop func()) {
 			case <-done:
 				return
 			case <-ticker.C:
-				if s.write(": still here\n\n") != nil {
+				if s.Write(": still here\n\n") != nil {
 					return
 				}
 			}

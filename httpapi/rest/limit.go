@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"hash/maphash"
@@ -23,11 +23,12 @@ const window = 60 * time.Second
 // newcomers share 4096 counters, so that a flood of addresses costs no memory.
 const maxClients = 50_000
 
-// limiter counts requests by client and class.
-type limiter struct {
-	limits map[class]int // requests a window; a class that is missing is not limited
-	now    func() time.Time
-	seed   maphash.Seed
+// Limiter counts requests by client and class. Nil counts nothing.
+type Limiter struct {
+	limits  map[Class]int // requests a window; a class that is missing is not limited
+	proxies []netip.Prefix
+	now     func() time.Time
+	seed    maphash.Seed
 
 	mu     sync.Mutex
 	window int64
@@ -35,7 +36,7 @@ type limiter struct {
 }
 
 type client struct {
-	class  class
+	class  Class
 	prefix netip.Prefix
 	name   string // of what is counted in place of an address
 	bucket uint16 // of the shared counters, else 0
@@ -45,22 +46,23 @@ type client struct {
 // of hooks one client may make.
 const inboundLimit = 600
 
-// newLimiter makes a limiter of requests a minute; nil means no limits.
-func newLimiter(limits map[string]int, now func() time.Time) *limiter {
+// NewLimiter makes a limiter of requests a minute by class; nil limits mean
+// none. X-Forwarded-For counts as far as proxies vouch for it.
+func NewLimiter(limits map[string]int, proxies []netip.Prefix, now func() time.Time) *Limiter {
 	if limits == nil {
 		return nil
 	}
-	l := &limiter{limits: map[class]int{}, now: now, seed: maphash.MakeSeed(), counts: map[client]int{}}
+	l := &Limiter{limits: map[Class]int{}, proxies: proxies, now: now, seed: maphash.MakeSeed(), counts: map[client]int{}}
 	for name, n := range limits {
-		l.limits[class(name)] = n
+		l.limits[Class(name)] = n
 	}
-	l.limits[inbound] = inboundLimit
+	l.limits[Inbound] = inboundLimit
 	return l
 }
 
-// take counts a request and tells how many are left and when the window ends;
+// take counts a request and returns how many are left and when the window ends;
 // left is negative when the request is one too many.
-func (l *limiter) take(c class, key client) (limit, left int, reset time.Time) {
+func (l *Limiter) take(c Class, key client) (limit, left int, reset time.Time) {
 	limit = l.limits[c]
 	now := l.now()
 	current := now.Unix() / int64(window/time.Second)
@@ -94,23 +96,22 @@ func network(addr netip.Addr) netip.Prefix {
 	return p
 }
 
-// clientOf is whom a request counts for: its address, or, of what platforms
-// post, the gateway. A gateway that has not been met yet may be made up, so that
-// it counts for the address.
-func (s *Server) clientOf(c echo.Context, class class) client {
-	if id := c.Param("gatewayId"); class == inbound && s.gateways.known(id) {
-		return client{name: id}
+// client is whom a request counts for: the name, or without one the address
+// that it comes from.
+func (l *Limiter) client(r *http.Request, name string) client {
+	if name != "" {
+		return client{name: name}
 	}
-	return client{prefix: network(s.clientAddr(c.Request()))}
+	return client{prefix: network(l.address(r))}
 }
 
-// checkRate counts the request, sets the three headers, and refuses what is over
-// the limit.
-func (s *Server) checkRate(c echo.Context, class class, by client) error {
-	if s.limiter == nil || class == unlimited {
+// Check counts the request, sets the three headers, and refuses what is over
+// the limit. It counts for name, or without one for its address.
+func (l *Limiter) Check(c echo.Context, class Class, name string) error {
+	if l == nil || class == Unlimited {
 		return nil
 	}
-	limit, left, reset := s.limiter.take(class, by)
+	limit, left, reset := l.take(class, l.client(c.Request(), name))
 	h := c.Response().Header()
 	h.Set("X-RateLimit-Limit", strconv.Itoa(limit))
 	h.Set("X-RateLimit-Remaining", strconv.Itoa(max(left, 0)))
@@ -118,26 +119,26 @@ func (s *Server) checkRate(c echo.Context, class class, by client) error {
 	if left >= 0 {
 		return nil
 	}
-	wait := s.limiter.wait(reset)
+	wait := l.wait(reset)
 	h.Set(echo.HeaderRetryAfter, strconv.Itoa(wait))
 	return tooMany(limit, wait)
 }
 
-// countCall counts what a request does beside what its route counts for, such
-// as the call of a tool, and refuses what is over the limit.
-func (s *Server) countCall(c echo.Context, class class) error {
-	if s.limiter == nil || s.limiter.limits[class] == 0 {
+// Count counts what a request does beside what its route counts for, such as
+// the call of a tool, and refuses what is over the limit.
+func (l *Limiter) Count(c echo.Context, class Class) error {
+	if l == nil || l.limits[class] == 0 {
 		return nil
 	}
-	limit, left, reset := s.limiter.take(class, s.clientOf(c, class))
+	limit, left, reset := l.take(class, l.client(c.Request(), ""))
 	if left >= 0 {
 		return nil
 	}
-	return tooMany(limit, s.limiter.wait(reset))
+	return tooMany(limit, l.wait(reset))
 }
 
 // wait is how many seconds it is until a window ends.
-func (l *limiter) wait(reset time.Time) int {
+func (l *Limiter) wait(reset time.Time) int {
 	return max(int(reset.Sub(l.now()).Seconds()+0.999), 1)
 }
 
@@ -146,15 +147,15 @@ func tooMany(limit, wait int) error {
 		With("limit", limit).With("window_seconds", int(window.Seconds())).With("retry_after", wait)
 }
 
-// clientAddr is the address a request comes from. X-Forwarded-For counts only
+// address is the address a request comes from. X-Forwarded-For counts only
 // as far as configured proxies vouch for it, read from its end.
-func (s *Server) clientAddr(r *http.Request) netip.Addr {
+func (l *Limiter) address(r *http.Request) netip.Addr {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
 	}
 	addr, err := netip.ParseAddr(host)
-	if err != nil || !s.trusts(addr) {
+	if err != nil || !l.trusts(addr) {
 		return addr
 	}
 	hops := strings.Split(strings.Join(r.Header.Values(echo.HeaderXForwardedFor), ","), ",")
@@ -164,16 +165,16 @@ func (s *Server) clientAddr(r *http.Request) netip.Addr {
 			break
 		}
 		addr = hop
-		if !s.trusts(hop) {
+		if !l.trusts(hop) {
 			break
 		}
 	}
 	return addr
 }
 
-func (s *Server) trusts(addr netip.Addr) bool {
+func (l *Limiter) trusts(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
-	for _, p := range s.options.TrustedProxies {
+	for _, p := range l.proxies {
 		if p.Contains(addr) {
 			return true
 		}

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"encoding/json"
@@ -213,7 +213,7 @@ func bodyTooLarge() error {
 }
 
 // bindObject decodes a JSON object field by field, so that a wrong type is
-// told by the field's name and unknown fields are passed over. An absent body
+// named by its field and unknown fields are passed over. An absent body
 // is an empty object.
 func bindObject(data []byte, body reflect.Value, fields []boundField, issues *agent.Issues) error {
 	if len(data) == 0 {
@@ -233,7 +233,7 @@ func bindObject(data []byte, body reflect.Value, fields []boundField, issues *ag
 			continue
 		}
 		if err := json.Unmarshal(value, body.FieldByIndex(f.index).Addr().Interface()); err != nil {
-			field, issue := explainJSON(f.name, err)
+			field, issue := ExplainJSON(f.name, err)
 			issues.Add(field, issue)
 		}
 	}
@@ -248,8 +248,8 @@ func syntaxPlace(err error) string {
 	return "it ends too early"
 }
 
-// explainJSON says in words what is wrong with a field's value.
-func explainJSON(field string, err error) (string, string) {
+// ExplainJSON says in words what is wrong with a field's value.
+func ExplainJSON(field string, err error) (string, string) {
 	var typeError *json.UnmarshalTypeError
 	if !errors.As(err, &typeError) {
 		return field, strings.TrimPrefix(err.Error(), "json: ")
@@ -285,13 +285,14 @@ type ListParams struct {
 	Order  []string `query:"order" doc:"asc or desc for each field of sort, separated by commas." enum:"asc,desc" explode:"false"`
 }
 
-// Bounds of a page.
+// The bounds of a page of a list: what it is without limit, and the most.
 const (
-	defaultLimit = 50
-	maxLimit     = 200
+	DefaultLimit = 50
+	MaxLimit     = 200
 )
 
-func commaList(values []string) []string {
+// CommaList splits values that may hold several, with commas between.
+func CommaList(values []string) []string {
 	var out []string
 	for _, v := range values {
 		for part := range strings.SplitSeq(v, ",") {
@@ -303,8 +304,8 @@ func commaList(values []string) []string {
 	return out
 }
 
-// checkLimit applies the rules of limit; fallback is used where none is given.
-func checkLimit(limit *int, fallback, most int) (int, error) {
+// CheckLimit applies the rules of limit; fallback is used where none is given.
+func CheckLimit(limit *int, fallback, most int) (int, error) {
 	if limit == nil {
 		return fallback, nil
 	}
@@ -312,4 +313,24 @@ func checkLimit(limit *int, fallback, most int) (int, error) {
 		return 0, agent.Invalid("limit", "must be at least 1")
 	}
 	return min(*limit, most), nil
+}
+
+// Bind binds path, query and JSON body for a raw handler.
+func Bind[In any](c *Call) (In, error) {
+	var in In
+	err := newBinding(reflect.TypeFor[In]()).bind(c.HTTP, reflect.ValueOf(&in).Elem())
+	return in, err
+}
+
+// BindBody binds the JSON body alone to body.
+func BindBody[Body any](c *Call, body *Body) error {
+	data, err := readBody(c.HTTP.Request())
+	if err != nil {
+		return err
+	}
+	var issues agent.Issues
+	if err := bindObject(data, reflect.ValueOf(body).Elem(), jsonFields(reflect.TypeFor[Body]()), &issues); err != nil {
+		return err
+	}
+	return issues.Err()
 }

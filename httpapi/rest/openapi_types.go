@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"encoding/json"
@@ -10,8 +10,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"satchel/agent"
-	agentchat "satchel/agent/chat"
-	"satchel/store"
 )
 
 // The lists that this service answers are never null.
@@ -19,61 +17,30 @@ func init() { huma.DefaultArrayNullable = false }
 
 // types turns Go types into the schemas of the description.
 type types struct {
+	api      *API
 	registry huma.Registry
 	prepared map[reflect.Type]bool
 }
 
 const schemaPrefix = "#/components/schemas/"
 
-func newTypes() *types {
-	t := &types{prepared: map[reflect.Type]bool{}}
-	t.registry = huma.NewMapRegistry(schemaPrefix, componentName)
+func newTypes(a *API) *types {
+	t := &types{api: a, prepared: map[reflect.Type]bool{}}
+	t.registry = huma.NewMapRegistry(schemaPrefix, a.componentName)
 	t.registry.RegisterTypeAlias(reflect.TypeFor[agent.Time](), reflect.TypeFor[time.Time]())
 	t.registry.RegisterTypeAlias(reflect.TypeFor[agent.RawNode](), reflect.TypeFor[agent.Node]())
 	t.registry.RegisterTypeAlias(reflect.TypeFor[agent.RawEdge](), reflect.TypeFor[agent.Edge]())
 	t.registry.RegisterTypeAlias(reflect.TypeFor[agent.Bound](), reflect.TypeFor[string]())
 	t.registry.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[map[string]any]())
-	for _, several := range []reflect.Type{reflect.TypeFor[store.Params](), reflect.TypeFor[agentchat.Choice](), reflect.TypeFor[text](), reflect.TypeFor[texts]()} {
-		t.registry.RegisterTypeAlias(several, reflect.TypeFor[any]()) // see describeTypes
+	for of, as := range a.Aliases {
+		t.registry.RegisterTypeAlias(of, as)
 	}
 	return t
 }
 
-// componentNames are the names of types that the rule of componentName would
-// not give, or not well.
-var componentNames = map[string]string{
-	"httpapi.ErrorBody":       "Error",
-	"httpapi.Meta":            "PageMeta",
-	"agent.Stats":             "AgentStats",
-	"agent.Progress":          "SourceProgress",
-	"agent.Log":               "LogEntry",
-	"vector.Result":           "SearchResult",
-	"vector.ResultMetadata":   "SearchMetadata",
-	"httpapi.searchIn":        "SearchQuery",
-	"httpapi.searchOut":       "SearchAnswer",
-	"httpapi.keyOut":          "NewKey",
-	"httpapi.settingsOut":     "Settings",
-	"httpapi.contactItem":     "ContactSummary",
-	"httpapi.resolved":        "ContactMatch",
-	"httpapi.rowIssue":        "ImportIssue",
-	"httpapi.restarted":       "RestartedSource",
-	"httpapi.writtenSchedule": "WrittenSchedule",
-	"httpapi.taskItem":        "TaskOrOccurrence",
-	"agent.Run":               "ScheduleRun",
-	"httpapi.schemaOut":       "SQLSchema",
-	"flow.Tested":             "NodeTest",
-	"sqlsandbox.Result":       "SQLResult",
-	"store.Table":             "SQLTable",
-	"store.Column":            "SQLColumn",
-	"httpapi.deliveriesOut":   "DeliveryList",
-	"httpapi.mcpServersOut":   "MCPServerList",
-	"httpapi.mcpToolsOut":     "MCPToolList",
-	"httpapi.chunkingIn":      "ChunkingOptions",
-}
-
 // componentName names a schema: agentsOut is AgentList, agentOut AgentDetails.
 // Types without a name are called by the hint, their operation or field.
-func componentName(t reflect.Type, hint string) string {
+func (a *API) componentName(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -84,7 +51,7 @@ func componentName(t reflect.Type, hint string) string {
 	if name == "" {
 		name = strings.TrimSuffix(strings.Replace(hint, "Out", "", 1), "Struct")
 	}
-	if clean, ok := componentNames[t.String()]; ok {
+	if clean, ok := a.Components[t.String()]; ok {
 		return clean
 	}
 	if list, ok := strings.CutSuffix(name, "sOut"); ok {

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"net/http"
@@ -42,13 +42,13 @@ var rateHeaders = []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-Rate
 // headersOf are the headers of a route's success.
 func headersOf(r *Route) map[string]*huma.Param {
 	names := []string{"X-Request-Id", "X-API-Version"}
-	if r.class != unlimited {
+	if r.Class != Unlimited {
 		names = append(names, rateHeaders...)
 	}
 	if r.Status == http.StatusCreated {
 		names = append(names, "Location")
 	}
-	if r.attached {
+	if r.Attached {
 		names = append(names, "Content-Disposition")
 	}
 	if r.tagged() {
@@ -61,21 +61,21 @@ func headersOf(r *Route) map[string]*huma.Param {
 // route meets a bad key (401), a strange Host (403) and our own faults (500).
 func failureStatuses(r *Route) []int {
 	statuses := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError}
-	plan := newBinding(r.in)
-	if len(plan.params) > 0 || plan.body != nil || r.form != nil {
+	hasBody := r.HasBody()
+	if len(r.Parameters()) > 0 || hasBody || r.Form != nil {
 		statuses = append(statuses, http.StatusBadRequest)
 	}
-	if plan.body != nil || r.form != nil {
+	if hasBody || r.Form != nil {
 		statuses = append(statuses, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	if strings.Contains(r.Path, "{") {
 		statuses = append(statuses, http.StatusNotFound)
 	}
-	if r.class != unlimited {
+	if r.Class != Unlimited {
 		statuses = append(statuses, http.StatusTooManyRequests)
 	}
-	for _, code := range r.errors {
-		statuses = append(statuses, statusOf(code))
+	for _, code := range r.Errors {
+		statuses = append(statuses, StatusOf(code))
 	}
 	slices.Sort(statuses)
 	return slices.Compact(statuses)
@@ -84,14 +84,14 @@ func failureStatuses(r *Route) []int {
 // failure refers to the shared answer of a status, making it the first time.
 func (d *description) failure(r *Route, status int) *huma.Response {
 	name, body := strings.ReplaceAll(http.StatusText(status), " ", ""), reflect.TypeFor[ErrorBody]()
-	if area(r) == "OpenAI" {
-		name, body = "OpenAI"+name, reflect.TypeFor[openAIError]()
+	if own, ok := d.api.ErrorTypes[d.api.Area(r)]; ok {
+		name, body = d.api.Area(r)+name, own
 	}
 	if d.failures[name] == nil {
 		media := &huma.MediaType{Schema: d.types.schema(body, ""), Examples: map[string]*huma.Example{}}
 		for _, e := range sampleErrors {
-			if statusOf(e.Code) == status {
-				media.Examples[string(e.Code)] = &huma.Example{Value: errorBody(e)}
+			if StatusOf(e.Code) == status {
+				media.Examples[string(e.Code)] = &huma.Example{Value: BodyOf(e)}
 			}
 		}
 		headers := headerRefs("X-Request-Id", "X-API-Version")

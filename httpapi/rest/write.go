@@ -1,14 +1,16 @@
-package httpapi
+package rest
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -40,7 +42,8 @@ var statuses = map[agent.Code]int{
 	agent.CodeBudget:             http.StatusTooManyRequests,
 }
 
-func statusOf(code agent.Code) int {
+// StatusOf returns the HTTP status of a code.
+func StatusOf(code agent.Code) int {
 	if status, ok := statuses[code]; ok {
 		return status
 	}
@@ -52,7 +55,7 @@ type ErrorBody struct {
 	Error ErrorContent `json:"error"`
 }
 
-// ErrorContent tells what went wrong, for programs by code and details, for
+// ErrorContent says what went wrong, for programs by code and details, for
 // people by message.
 type ErrorContent struct {
 	Code    agent.Code     `json:"code" example:"VALIDATION_ERROR"`
@@ -62,8 +65,8 @@ type ErrorContent struct {
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// writeJSON writes v with the status; 204 has no body.
-func writeJSON(c echo.Context, status int, v any) error {
+// WriteJSON writes v with the status; 204 has no body.
+func WriteJSON(c echo.Context, status int, v any) error {
 	if status == http.StatusNoContent {
 		return c.NoContent(status)
 	}
@@ -83,36 +86,34 @@ func writeJSON(c echo.Context, status int, v any) error {
 	return c.Blob(status, echo.MIMEApplicationJSON, buf.Bytes())
 }
 
-// handleError is echo's error handler: it writes every error of the service,
-// routing errors included, and logs what the client must not see.
-func (s *Server) handleError(err error, c echo.Context) {
+// WriteError writes an error of the service, routing errors included, and logs
+// what the client must not see.
+func WriteError(c echo.Context, err error, log *slog.Logger) {
 	if c.Response().Committed {
-		s.log.Debug("an answer was cut short", "path", c.Path(), "error", err)
+		log.Debug("an answer was cut short", "path", c.Path(), "error", err)
 		return
 	}
-	e := asError(err)
-	s.noteError(c, e, err)
-	if err := writeJSON(c, statusOf(e.Code), errorBody(e)); err != nil {
-		s.log.Debug("an error could not be written", "error", err)
+	e := AsError(err)
+	LogFailure(c, err, log)
+	if err := WriteJSON(c, StatusOf(e.Code), BodyOf(e)); err != nil {
+		log.Debug("an error could not be written", "error", err)
 	}
 }
 
-// note logs an error that the handler tells the client itself.
-func (s *Server) note(c *Call, err error) { s.noteError(c.echo, asError(err), err) }
-
-// noteError logs what the client must not see of a failure.
-func (s *Server) noteError(c echo.Context, e *agent.Error, err error) {
-	if statusOf(e.Code) != http.StatusInternalServerError {
+// LogFailure logs what the client must not see of a failure on this side.
+func LogFailure(c echo.Context, err error, log *slog.Logger) {
+	e := AsError(err)
+	if StatusOf(e.Code) != http.StatusInternalServerError {
 		return
 	}
-	s.log.LogAttrs(c.Request().Context(), slog.LevelError, "a request failed",
+	log.LogAttrs(c.Request().Context(), slog.LevelError, "a request failed",
 		slog.String("request_id", c.Response().Header().Get(echo.HeaderXRequestID)),
 		slog.String("method", c.Request().Method), slog.String("path", c.Path()),
 		slog.String("code", string(e.Code)), slog.Any("error", err))
 }
 
-// errorBody is what clients see of an error.
-func errorBody(e *agent.Error) ErrorBody {
+// BodyOf is what clients see of an error.
+func BodyOf(e *agent.Error) ErrorBody {
 	body := ErrorBody{ErrorContent{Code: e.Code, Message: e.Message, Details: e.Details}}
 	if body.Error.Details == nil {
 		body.Error.Details = map[string]any{}
@@ -120,9 +121,9 @@ func errorBody(e *agent.Error) ErrorBody {
 	return body
 }
 
-// asError turns any error into one for clients; foreign ones show nothing of
+// AsError turns any error into one for clients; foreign ones show nothing of
 // their text.
-func asError(err error) *agent.Error {
+func AsError(err error) *agent.Error {
 	var known *agent.Error
 	if errors.As(err, &known) {
 		return known
@@ -141,3 +142,34 @@ func asError(err error) *agent.Error {
 	}
 	return agent.Errorf(agent.CodeInternal, "something went wrong here; the log has more under this answer's X-Request-Id").Because(err)
 }
+
+// Stream copies r to the client for as long as bytes move.
+func Stream(c echo.Context, media string, r io.Reader) error {
+	c.Response().Header().Set(echo.HeaderContentType, media)
+	c.Response().WriteHeader(http.StatusOK)
+	control := http.NewResponseController(c.Response())
+	buf := make([]byte, 256<<10)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			if e := control.SetWriteDeadline(time.Now().Add(WriteTimeout)); e != nil && !errors.Is(e, http.ErrNotSupported) {
+				return e
+			}
+			if _, err := c.Response().Write(buf[:n]); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// The time limits of a connection. Uploads and downloads extend their own
+// deadlines as long as bytes move.
+const (
+	ReadTimeout  = 60 * time.Second
+	WriteTimeout = 90 * time.Second
+)

@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 	"satchel/store"
 )
 
-// Meta tells where in a list a page stands.
+// Meta says where in a list a page stands.
 type Meta struct {
 	Total  int `json:"total" doc:"How many there are in all." example:"1"`
 	Limit  int `json:"limit" example:"50"`
@@ -18,7 +18,7 @@ type Meta struct {
 // Page turns the parameters into a page of the store, allowing just these
 // fields to sort by.
 func (p ListParams) Page(sortable ...string) (store.Page, error) {
-	limit, err := checkLimit(p.Limit, defaultLimit, maxLimit)
+	limit, err := CheckLimit(p.Limit, DefaultLimit, MaxLimit)
 	if err != nil {
 		return store.Page{}, err
 	}
@@ -29,7 +29,7 @@ func (p ListParams) Page(sortable ...string) (store.Page, error) {
 		return store.Page{}, agent.Invalid("search", "must have at most 200 bytes")
 	}
 	page := store.Page{Limit: limit, Offset: p.Offset, Search: strings.TrimSpace(p.Search)}
-	sort, order := commaList(p.Sort), commaList(p.Order)
+	sort, order := CommaList(p.Sort), CommaList(p.Order)
 	if len(order) > max(len(sort), 1) {
 		return page, agent.Invalid("order", "has more entries than sort")
 	}
@@ -53,12 +53,13 @@ func (p ListParams) Page(sortable ...string) (store.Page, error) {
 	return page, nil
 }
 
-func metaOf(p store.Page, total int) Meta {
+// MetaOf returns where a page of so many records stands.
+func MetaOf(p store.Page, total int) Meta {
 	return Meta{Total: total, Limit: p.Limit, Offset: p.Offset}
 }
 
-// cut takes a page out of a list that is whole in memory.
-func cut[T any](all []T, p store.Page) []T {
+// Cut takes a page out of a list that is whole in memory.
+func Cut[T any](all []T, p store.Page) []T {
 	from := min(p.Offset, len(all))
 	page := slices.Clone(all[from:min(from+p.Limit, len(all))])
 	if page == nil {
@@ -67,8 +68,8 @@ func cut[T any](all []T, p store.Page) []T {
 	return page
 }
 
-// checkValues refuses filters that no record can match.
-func checkValues[T ~string](field string, values []string, allowed []T) error {
+// CheckValues refuses filters that no record can match.
+func CheckValues[T ~string](field string, values []string, allowed []T) error {
 	for _, v := range values {
 		if !slices.Contains(allowed, T(v)) {
 			words := make([]string, len(allowed))

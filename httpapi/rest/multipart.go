@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"errors"
@@ -18,18 +18,18 @@ const (
 	maxFormFields = 100
 )
 
-// filePartReader reads the file of a multipart request as it arrives; no part
+// FilePartReader reads the file of a multipart request as it arrives; no part
 // is kept on disk. Every read extends the deadline of the connection.
-type filePartReader struct {
+type FilePartReader struct {
 	*multipart.Part
 	form    *multipart.Reader
 	control *http.ResponseController
 	seen    int
 }
 
-// filePart reads a multipart request up to its file. Text fields named in
-// fields are stored there; those behind the file are read by rest.
-func filePart(c echo.Context, name string, fields map[string]string) (*filePartReader, error) {
+// FilePart reads a multipart request up to its file. Text fields named in
+// fields are stored there; those behind the file are read by Rest.
+func FilePart(c echo.Context, name string, fields map[string]string) (*FilePartReader, error) {
 	if err := checkMedia(c.Request(), echo.MIMEMultipartForm); err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func filePart(c echo.Context, name string, fields map[string]string) (*filePartR
 	if err != nil {
 		return nil, agent.Errorf(agent.CodeValidation, "the multipart request has no boundary").Because(err)
 	}
-	f := &filePartReader{form: form, control: http.NewResponseController(c.Response())}
+	f := &FilePartReader{form: form, control: http.NewResponseController(c.Response())}
 	if err := f.next(name, fields); err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func filePart(c echo.Context, name string, fields map[string]string) (*filePartR
 }
 
 // next reads text fields up to the file called name, or to the end.
-func (f *filePartReader) next(name string, fields map[string]string) error {
+func (f *FilePartReader) next(name string, fields map[string]string) error {
 	f.Part = nil
 	for {
 		if err := f.extend(); err != nil {
@@ -80,12 +80,12 @@ func (f *filePartReader) next(name string, fields map[string]string) error {
 	}
 }
 
-// rest reads the text fields behind the file.
-func (f *filePartReader) rest(fields map[string]string) error { return f.next("", fields) }
+// Rest reads the text fields behind the file.
+func (f *FilePartReader) Rest(fields map[string]string) error { return f.next("", fields) }
 
-func (f *filePartReader) extend() error {
-	err := f.control.SetReadDeadline(time.Now().Add(readTimeout))
-	err = errors.Join(err, f.control.SetWriteDeadline(time.Now().Add(readTimeout+writeTimeout)))
+func (f *FilePartReader) extend() error {
+	err := f.control.SetReadDeadline(time.Now().Add(ReadTimeout))
+	err = errors.Join(err, f.control.SetWriteDeadline(time.Now().Add(ReadTimeout+WriteTimeout)))
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (f *filePartReader) extend() error {
 }
 
 // Read reads the file.
-func (f *filePartReader) Read(p []byte) (int, error) {
+func (f *FilePartReader) Read(p []byte) (int, error) {
 	if err := f.extend(); err != nil {
 		return 0, err
 	}

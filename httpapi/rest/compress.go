@@ -1,4 +1,4 @@
-package httpapi
+package rest
 
 import (
 	"bytes"
@@ -33,9 +33,9 @@ var gzipWriters = sync.Pool{New: func() any {
 	return w
 }}
 
-// compressAnswer compresses what is written as the answer, if the client reads
+// Compress compresses what is written as the answer, if the client reads
 // gzip. The func that it returns ends the answer.
-func compressAnswer(c echo.Context) (end func()) {
+func Compress(c echo.Context) (end func()) {
 	response := c.Response()
 	response.Header().Add(echo.HeaderVary, echo.HeaderAcceptEncoding)
 	if !acceptsGzip(c.Request()) {
@@ -135,7 +135,7 @@ func compressible(status int, h http.Header) bool {
 	}
 	media, _, _ := mime.ParseMediaType(h.Get(echo.HeaderContentType))
 	switch {
-	case media == eventStream:
+	case media == EventStream:
 		return false
 	case strings.HasPrefix(media, "text/"), strings.HasSuffix(media, "+json"), strings.HasSuffix(media, "+xml"):
 		return true
@@ -160,16 +160,17 @@ func acceptsGzip(r *http.Request) bool {
 	return anyCoding
 }
 
-// packed is an answer that stays the same, compressed once.
-type packed struct {
+// Packed is an answer that stays the same, compressed once.
+type Packed struct {
 	media       string
 	plain, gzip []byte // gzip is nil where it would not be smaller
 	tag         string
 }
 
-func pack(media string, plain []byte) packed {
+// Pack compresses an answer.
+func Pack(media string, plain []byte) Packed {
 	sum := sha256.Sum256(plain)
-	p := packed{media: media, plain: plain, tag: `W/"` + hex.EncodeToString(sum[:12]) + `"`}
+	p := Packed{media: media, plain: plain, tag: `W/"` + hex.EncodeToString(sum[:12]) + `"`}
 	var buf bytes.Buffer
 	w := gzip.NewWriter(&buf)
 	_, _ = w.Write(plain) // a Buffer takes everything
@@ -180,9 +181,10 @@ func pack(media string, plain []byte) packed {
 	return p
 }
 
-// serve sends the answer, whose Vary the caller has set. Clients may keep it and ask each time whether it is
-// still the same, so a new version of the program shows at once.
-func (p *packed) serve(c echo.Context) error {
+// Serve sends the answer, whose Vary the caller has set. Clients may keep it
+// and ask each time whether it is still the same, so a new version of the
+// program shows at once.
+func (p *Packed) Serve(c echo.Context) error {
 	h := c.Response().Header()
 	h.Set(echo.HeaderCacheControl, "no-cache")
 	h.Set("ETag", p.tag)

@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/httpapi/auth"
+	"satchel/httpapi/rest"
+	"satchel/store"
+)
+
+// serve runs a request through what its route asks for.
+func (s *Server) serve(r *rest.Route) echo.HandlerFunc {
+	return func(e echo.Context) error {
+		c := &rest.Call{HTTP: e}
+		var identity agent.Identity
+		var err error
+		if r.Access != rest.Platform {
+			if identity, err = s.policy.Identify(e.Request()); err != nil && !r.OwnSecret {
+				return err
+			}
+		}
+		if err == nil && r.OwnSecret {
+			err = s.policy.CheckSite(e.Request())
+		}
+		c.Identity = identity
+		c.Context = store.WithActor(e.Request().Context(), identity.Label())
+		if refused := s.admit(c, r); err == nil {
+			err = refused
+		}
+		if err != nil && !(r.OwnSecret && c.DB != nil) {
+			return err
+		}
+		c.Refused = err
+		return r.Handle(c)
+	}
+}
+
+// admit finds the agent and checks that the caller may use the route.
+func (s *Server) admit(c *rest.Call, r *rest.Route) error {
+	if r.Access == rest.Identified && !c.Identity.Known() {
+		return agent.Errorf(agent.CodeUnauthorized, "this needs an identity: sign in through the identity proxy, or send an API key")
+	}
+	if !r.UnderAgent() {
+		return nil
+	}
+	db, err := s.folder.Agent(c.HTTP.Param("id"))
+	switch {
+	case err != nil && r.Access == rest.Platform:
+		return agent.NotFound("gateway", c.HTTP.Param("gatewayId")) // as for one that an agent does not have
+	case err != nil && !c.Identity.Known():
+		return auth.NoAccess()
+	case err != nil:
+		return err
+	}
+	c.DB = db
+	if r.Access != rest.Platform {
+		if c.Role = s.policy.Role(c.Identity, db); c.Role == agent.RoleNone {
+			return auth.NoAccess()
+		}
+	}
+	if err := db.Problem(); err != nil {
+		return err
+	}
+	if err := s.checkRole(c, r.Access); err != nil {
+		return err
+	}
+	if db.Agent().Status == agent.StatusDisabled && !r.WhenDisabled {
+		return agent.Errorf(agent.CodeAgentDisabled, "this agent is disabled; set its status to active to use it")
+	}
+	return nil
+}
+
+func (s *Server) checkRole(c *rest.Call, need rest.Access) error {
+	switch {
+	case need.Role() == agent.RoleNone:
+		return nil
+	case need.Own():
+		return s.policy.RequireOwnRole(c.Identity, c.DB, need.Role())
+	}
+	return s.policy.RequireRole(c.Identity, c.DB, need.Role())
+}

@@ -1,0 +1,92 @@
+package rest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// OperationID names a route for programs. It comes from method and path, which
+// never change, and not from names in the code: listContacts, getContact,
+// createContact, reindexSource, exportContacts.
+func (a *API) OperationID(r *Route) string {
+	if id, ok := a.OperationIDs[r.Method+" "+r.Path]; ok {
+		return id
+	}
+	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
+	last := parts[len(parts)-1]
+	before := func(n int) string { return parts[max(len(parts)-1-n, 0)] }
+	verb := map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodDelete: "delete"}[r.Method]
+	switch {
+	case isParam(last):
+		return verb + title(singular(before(1)))
+	case strings.HasSuffix(last, "s") && r.Method == http.MethodGet:
+		return "list" + title(last)
+	case strings.HasSuffix(last, "s"):
+		return verb + title(singular(last))
+	case r.Method != http.MethodPost && !slices.Contains([]string{"search", "export"}, last):
+		return verb + title(last)
+	case isParam(before(1)):
+		return last + title(singular(before(2)))
+	}
+	return last + title(before(1))
+}
+
+func isParam(part string) bool { return strings.HasPrefix(part, "{") }
+
+func singular(noun string) string {
+	if stem, ok := strings.CutSuffix(noun, "ies"); ok {
+		return stem + "y"
+	}
+	return strings.TrimSuffix(noun, "s")
+}
+
+func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
+
+// Area returns the name of the area that a route belongs to.
+func (a *API) Area(r *Route) string {
+	word, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(r.Path, "/agents/{id}/"), "/"), "/")
+	for _, area := range a.Areas {
+		if slices.Contains(strings.Fields(area.Words), word) {
+			return area.Name
+		}
+	}
+	return title(word)
+}
+
+// tags describes the areas that have routes, in their order.
+func (d *description) tags() []*huma.Tag {
+	var tags []*huma.Tag
+	for _, a := range d.api.Areas {
+		if slices.Contains(d.areas, a.Name) {
+			tags = append(tags, &huma.Tag{Name: a.Name, Description: a.About})
+		}
+	}
+	return tags
+}
+
+// rules says in words what a route asks of its caller.
+func rules(r *Route) string {
+	var said []string
+	switch r.Access {
+	case Anyone:
+		said = append(said, "Needs no identity.")
+	case Platform:
+		said = append(said, "Needs no identity: the platform's signature is checked.")
+	case Identified:
+		said = append(said, "Needs an identity, unless the server is open.")
+	case Viewer, Admin, Owner:
+		said = append(said, "Needs the role "+string(r.Access.Role())+" on the agent.")
+	case OwnViewer, OwnAdmin:
+		said = append(said, "Needs the role "+string(r.Access.Role())+" of one's own on the agent; the role that everyone has on the default agent does not count.")
+	}
+	if r.Class != Unlimited {
+		said = append(said, "Counts against the rate limit "+string(r.Class)+".")
+	}
+	if r.WhenDisabled {
+		said = append(said, "Works on a disabled agent too.")
+	}
+	return strings.Join(said, " ")
+}
