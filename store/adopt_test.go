@@ -33,7 +33,7 @@ func TestCopiesInTheSameFolder(t *testing.T) {
 	long := strings.Repeat("x", agent.MaxNameLength)
 	a, b := createAgent(t, f, "Support"), createAgent(t, f, long)
 	setCredential(t, a, "sk-1")
-	f.tend(t.Context(), time.Now().Add(settleAfter))
+	f.maintain(t.Context(), time.Now().Add(checkpointAfter))
 	for n := range 3 {
 		dir := t.TempDir()
 		copyByChild(t, f.agentsPath(), dir)

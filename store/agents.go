@@ -49,7 +49,7 @@ func (f *Folder) create(ctx context.Context, a agent.Agent) (*DB, error) {
 		return nil, explain(errors.Join(fmt.Errorf("make an agent's file: %w", err), removeIfThere(temp)))
 	}
 	made := row{record: record{agent: a, admins: admins}}
-	f.recall.note(a.ID, f.filePath(a.ID), made.record)
+	f.cache.note(a.ID, f.filePath(a.ID), made.record)
 	return f.enter(a.ID, made), nil
 }
 

@@ -247,7 +247,7 @@ func BenchmarkOpenAgents(b *testing.B) {
 			}
 		}
 		b.ReportMetric(float64(resident(b)-before)/n, "bytes/open-agent")
-		f.tend(b.Context(), time.Now().Add(closeAfter))
+		f.maintain(b.Context(), time.Now().Add(closeAfter))
 		if f.OpenCount() != 0 {
 			b.Fatal("not all are closed")
 		}

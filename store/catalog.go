@@ -116,14 +116,14 @@ func (f *Folder) inspectAll(ids []string) []row {
 // since it was last read.
 func (f *Folder) recallOr(id string) row {
 	path := f.filePath(id)
-	if f.recall != nil {
-		if r, ok := f.recall.find(id, path, f.path); ok {
+	if f.cache != nil {
+		if r, ok := f.cache.find(id, path, f.path); ok {
 			return r
 		}
 	}
 	r := inspect(path)
-	if f.recall != nil && r.problem == nil && r.id == id && r.folder == f.path {
-		f.recall.note(id, path, r.record)
+	if f.cache != nil && r.problem == nil && r.id == id && r.folder == f.path {
+		f.cache.note(id, path, r.record)
 	}
 	return r
 }

@@ -89,7 +89,7 @@ func TestWritersShareCommits(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	db := f.Default()
-	f.tend(t.Context(), time.Now().Add(settleAfter))
+	f.maintain(t.Context(), time.Now().Add(checkpointAfter))
 	queued, letGo := hold(t, db)
 	var running sync.WaitGroup
 	for n := range 50 {

@@ -38,8 +38,8 @@ type DB struct {
 	file     *file
 	users    int
 	unused   *sync.Cond      // users became 0
-	troubled time.Time       // tend's own: when it last failed
-	rested   time.Time       // tend's own: when the file was last made whole
+	troubled time.Time       // maintain's own: when it last failed
+	rested   time.Time       // maintain's own: when the file was last made whole
 	trimmed  time.Time       // when retention last found nothing left to do
 	uploads  map[string]bool // uploads under way
 }
@@ -214,10 +214,10 @@ func (db *DB) closeLocked() error {
 	}
 	db.recent.Store(0)
 	changed := !db.record.CompareAndSwap(known, &rec)
-	if db.folder.recall != nil {
-		db.folder.recall.note(db.id, db.path, rec)
+	if db.folder.cache != nil {
+		db.folder.cache.note(db.id, db.path, rec)
 		if changed {
-			db.folder.recall.drop(db.id)
+			db.folder.cache.drop(db.id)
 		}
 	}
 	return nil
@@ -249,8 +249,8 @@ func (db *DB) update(change func(*record)) {
 		next := *old
 		change(&next)
 		if db.record.CompareAndSwap(old, &next) {
-			if db.folder.recall != nil {
-				db.folder.recall.drop(db.id)
+			if db.folder.cache != nil {
+				db.folder.cache.drop(db.id)
 			}
 			return
 		}

@@ -41,9 +41,9 @@ type Folder struct {
 	kept   map[string]bool // names, by agent.NameKey, of agents that are being made
 	making map[string]bool // ids whose files are being made, taken in or removed
 
-	looks   lookout // the watcher's own
+	watcher folderWatcher // the watcher's own
 	vectors search.Index[*DB]
-	recall  *recall
+	cache   *catalogCache
 
 	openMu sync.Mutex
 	open   map[*DB]struct{}
@@ -62,7 +62,7 @@ type Folder struct {
 	finished chan struct{} // closed when Close is done
 
 	// The watcher's own: when a file was used last, and memory given back.
-	workedAt, restedAt time.Time
+	workedAt, releasedAt time.Time
 }
 
 // ErrLocked says that another server has the data folder open.
@@ -112,7 +112,7 @@ func prepareFolder(o Options) (*Folder, error) {
 	f := &Folder{
 		path: path, lock: lock, log: o.Log, openLimit: o.OpenFiles,
 		byID: map[string]*DB{}, names: map[string]*DB{}, kept: map[string]bool{}, making: map[string]bool{},
-		looks: newLookout(), recall: openRecall(path), open: map[*DB]struct{}{},
+		watcher: newFolderWatcher(), cache: openCatalogCache(path), open: map[*DB]struct{}{},
 		finished: make(chan struct{}),
 	}
 	if f.log == nil {
@@ -257,7 +257,7 @@ func (f *Folder) OpenCount() int {
 // looks found it alike, so within two seconds.
 const tick = 500 * time.Millisecond
 
-// Start begins to watch the folder and to tend idle files, until ctx ends or
+// Start begins to watch the folder and to maintain idle files, until ctx ends or
 // Stop is called. It returns at once and may be called twice.
 func (f *Folder) Start(ctx context.Context) error {
 	f.startMu.Lock()
@@ -298,9 +298,9 @@ func ended(done chan struct{}) bool {
 
 func (f *Folder) runOnce(ctx context.Context, now time.Time) {
 	f.watch()
-	f.tend(ctx, now)
-	f.remember(now)
-	f.giveBack(now)
+	f.maintain(ctx, now)
+	f.saveCacheWhenDue(now)
+	f.releaseMemory(now)
 }
 
 // Stop ends what Start began and waits for it.
@@ -328,7 +328,7 @@ func (f *Folder) Close() error {
 	for _, db := range f.Agents() {
 		errs = append(errs, db.closeWhenUnused(true))
 	}
-	f.saveRecall()
+	f.saveCache()
 	errs = append(errs, os.RemoveAll(f.tempPath("")), f.lock.Unlock())
 	return errors.Join(errs...)
 }

@@ -79,7 +79,7 @@ func TestFullDisk(t *testing.T) {
 		if _, err := db.Backup(t.Context()); err != nil {
 			t.Errorf("no backup of a full file: %v", err)
 		}
-		f.tend(t.Context(), time.Now().Add(settleAfter))
+		f.maintain(t.Context(), time.Now().Add(checkpointAfter))
 		limitPages(t, db, 0)
 		if err := write(db, func(tx *Tx) error { return tx.log(agent.LevelInfo, "test", big, nil) }); err != nil {
 			t.Errorf("there is room, and yet: %v", err)

@@ -12,10 +12,10 @@ import (
 // How long an agent rests from its clients before its file is made whole by itself, before its
 // connections close, and between two runs of retention.
 const (
-	settleAfter    = 1500 * time.Millisecond
-	closeAfter     = 60 * time.Second
-	retentionEvery = time.Hour
-	tryAgainAfter  = 30 * time.Second // when that failed, as on a full disk
+	checkpointAfter = 1500 * time.Millisecond
+	closeAfter      = 60 * time.Second
+	retentionEvery  = time.Hour
+	tryAgainAfter   = 30 * time.Second // when that failed, as on a full disk
 )
 
 // Bounds of what grows by itself, beside retention_days.
@@ -41,15 +41,15 @@ const (
 // rest together must all be whole a second later.
 const tendedAtOnce = 8
 
-// tend looks after open files: after settleAfter of rest the -wal is empty and
+// maintain looks after open files: after checkpointAfter of rest the -wal is empty and
 // a plain copy of the file is complete, after closeAfter it is closed.
-func (f *Folder) tend(ctx context.Context, now time.Time) {
+func (f *Folder) maintain(ctx context.Context, now time.Time) {
 	var running sync.WaitGroup
 	slots := make(chan struct{}, tendedAtOnce)
 	for _, db := range f.openDBs() {
 		slots <- struct{}{}
 		running.Go(func() {
-			if err := db.tend(ctx, now); err != nil && ctx.Err() == nil {
+			if err := db.maintain(ctx, now); err != nil && ctx.Err() == nil {
 				f.log.Error("look after an open agent", "agent", db.id, "error", err)
 			}
 			<-slots
@@ -58,7 +58,7 @@ func (f *Folder) tend(ctx context.Context, now time.Time) {
 	running.Wait()
 }
 
-func (db *DB) tend(ctx context.Context, now time.Time) error {
+func (db *DB) maintain(ctx context.Context, now time.Time) error {
 	idle := now.Sub(time.Unix(0, db.lastUse.Load()))
 	if idle >= closeAfter {
 		if closed, err := db.closeIdle(); closed || err != nil {
@@ -68,27 +68,27 @@ func (db *DB) tend(ctx context.Context, now time.Time) error {
 	if now.Sub(db.troubled) < tryAgainAfter {
 		return nil
 	}
-	err := db.settle(ctx, now, db.rests(now))
+	err := db.checkpoint(ctx, now, db.rests(now))
 	if err != nil {
 		db.troubled = now
 	}
 	return err
 }
 
-// rests reports whether no client has used the file for settleAfter. While the
+// rests reports whether no client has used the file for checkpointAfter. While the
 // program itself goes on to write, the file is made whole once in that time.
 func (db *DB) rests(now time.Time) bool {
 	client := time.Unix(0, db.lastClient.Load())
-	return now.Sub(client) >= settleAfter && (now.Sub(db.rested) >= settleAfter || db.rested.Before(client))
+	return now.Sub(client) >= checkpointAfter && (now.Sub(db.rested) >= checkpointAfter || db.rested.Before(client))
 }
 
-// settle applies retention when it is due and, on a file that rests, gives
+// checkpoint applies retention when it is due and, on a file that rests, gives
 // free pages back and empties the -wal. It does not count as use.
-func (db *DB) settle(ctx context.Context, now time.Time, rests bool) error {
+func (db *DB) checkpoint(ctx context.Context, now time.Time, rests bool) error {
 	db.mu.Lock()
 	f := db.file
 	due := now.Sub(db.trimmed) >= retentionEvery
-	rests = rests && f != nil && f.needsRest()
+	rests = rests && f != nil && f.needsCheckpoint()
 	if f == nil || !rests && !due {
 		db.mu.Unlock()
 		return nil
@@ -135,7 +135,7 @@ func (db *DB) applyRetention(ctx context.Context, f *file, now time.Time, rests 
 	return nil
 }
 
-func (f *file) needsRest() bool {
+func (f *file) needsCheckpoint() bool {
 	f.queueMu.Lock()
 	defer f.queueMu.Unlock()
 	return f.dirty && !f.running

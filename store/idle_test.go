@@ -39,11 +39,11 @@ func TestFilesAtRestAreWhole(t *testing.T) {
 			createContact(t, db, numberedContact(round))
 			useAt(db, now)
 		}
-		f.tend(t.Context(), now)
+		f.maintain(t.Context(), now)
 		if walSize(t, agents[0]) == 0 {
 			t.Fatal("the -wal was emptied under a file in use")
 		}
-		f.tend(t.Context(), now.Add(settleAfter))
+		f.maintain(t.Context(), now.Add(checkpointAfter))
 		dir := t.TempDir()
 		copyByChild(t, f.agentsPath(), dir)
 		for _, db := range agents {
@@ -64,7 +64,7 @@ func TestFilesAtRestAreWhole(t *testing.T) {
 		}
 	}
 	before := stamps(f)
-	f.tend(t.Context(), now.Add(settleAfter+time.Second))
+	f.maintain(t.Context(), now.Add(checkpointAfter+time.Second))
 	if after := stamps(f); after != before {
 		t.Errorf("files at rest were touched again:\n%s\n%s", before, after)
 	}
@@ -95,24 +95,24 @@ func TestOwnWorkPostponesNothing(t *testing.T) {
 		after time.Duration
 		whole bool
 	}{
-		{settleAfter - time.Millisecond, false},
-		{settleAfter, true},
-		{settleAfter + tick, false}, // written by the program again
-		{2 * settleAfter, true},
+		{checkpointAfter - time.Millisecond, false},
+		{checkpointAfter, true},
+		{checkpointAfter + tick, false}, // written by the program again
+		{2 * checkpointAfter, true},
 	} {
 		useAt(db, start)
 		write()
 		if _, err := db.Stats(background); err != nil {
 			t.Fatal(err)
 		}
-		f.tend(t.Context(), start.Add(step.after))
+		f.maintain(t.Context(), start.Add(step.after))
 		if whole := walSize(t, db) == 0; whole != step.whole {
 			t.Errorf("after %v: whole %v", step.after, whole)
 		}
 	}
 	createContact(t, db, named("by a client"))
-	useAt(db, start.Add(2*settleAfter+tick))
-	f.tend(t.Context(), start.Add(3*settleAfter+tick))
+	useAt(db, start.Add(2*checkpointAfter+tick))
+	f.maintain(t.Context(), start.Add(3*checkpointAfter+tick))
 	if walSize(t, db) != 0 {
 		t.Error("what a client wrote is not in the file")
 	}
@@ -133,7 +133,7 @@ func TestIdleFilesClose(t *testing.T) {
 	db := createAgent(t, f, "a")
 	createContact(t, db, named("x"))
 	now := time.Now()
-	f.tend(t.Context(), now.Add(closeAfter-time.Second))
+	f.maintain(t.Context(), now.Add(closeAfter-time.Second))
 	if !db.isOpen() {
 		t.Fatal("closed too early")
 	}
@@ -143,7 +143,7 @@ func TestIdleFilesClose(t *testing.T) {
 		read <- err
 	}()
 	<-reading
-	f.tend(t.Context(), now.Add(2*closeAfter))
+	f.maintain(t.Context(), now.Add(2*closeAfter))
 	if !db.isOpen() {
 		t.Error("closed under a reader")
 	}
@@ -151,7 +151,7 @@ func TestIdleFilesClose(t *testing.T) {
 	if err := <-read; err != nil {
 		t.Error(err)
 	}
-	f.tend(t.Context(), now.Add(2*closeAfter))
+	f.maintain(t.Context(), now.Add(2*closeAfter))
 	if db.isOpen() || f.OpenCount() != 0 || fileCount(t, db.path+"-*") != 0 {
 		t.Errorf("open %v, %d files open, %d files beside it", db.isOpen(), f.OpenCount(), fileCount(t, db.path+"-*"))
 	}
@@ -296,22 +296,22 @@ func TestRetention(t *testing.T) {
 	count := func() string {
 		return value[string](t, db, "SELECT (SELECT count(*) FROM logs) || ' ' || (SELECT n FROM _counts WHERE name = 'logs') || ' ' || (SELECT count(*) FROM _events)")
 	}
-	f.tend(t.Context(), time.Now()) // in use: one step
+	f.maintain(t.Context(), time.Now()) // in use: one step
 	if got := count(); got != "30 30 30" {
 		t.Errorf("after a step: %s", got)
 	}
-	f.tend(t.Context(), time.Now())
+	f.maintain(t.Context(), time.Now())
 	if got := count(); got != "20 20 20" {
 		t.Errorf("after two steps: %s", got)
 	}
 	fill(10, 11*24*time.Hour)
-	f.tend(t.Context(), time.Now().Add(time.Minute))
+	f.maintain(t.Context(), time.Now().Add(time.Minute))
 	if got := count(); got != "30 30 30" {
 		t.Errorf("too early: %s", got)
 	}
 	later := time.Now().Add(retentionEvery)
 	useAt(db, later)
-	f.tend(t.Context(), later)
+	f.maintain(t.Context(), later)
 	if got := count(); got != "20 20 21" { // the newest event stays, so that no number comes twice
 		t.Errorf("an hour later: %s", got)
 	}
@@ -324,7 +324,7 @@ func TestEventsAndLogsAreBounded(t *testing.T) {
 	do(t, db, "INSERT INTO _events(seq, type, data) VALUES (1,'t','{}'), (2,'t','{}'), (?,'t','{}'), (?,'t','{}')", 3, maxEvents+2)
 	do(t, db, `WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM k WHERE i < ?) INSERT INTO logs(level, source, message, created_at) SELECT 'info','t','m',? FROM k`, 7, agent.Now())
 	do(t, db, "UPDATE _counts SET n = ? WHERE name = 'logs'", maxLogs+3) // as if there were so many
-	f.tend(t.Context(), time.Now().Add(settleAfter))
+	f.maintain(t.Context(), time.Now().Add(checkpointAfter))
 	if got := value[string](t, db, "SELECT group_concat(seq) FROM _events"); got != fmt.Sprintf("3,%d", maxEvents+2) {
 		t.Errorf("events %s", got)
 	}
@@ -343,10 +343,10 @@ func TestFreePagesAreGivenBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.tend(t.Context(), time.Now().Add(settleAfter))
+	f.maintain(t.Context(), time.Now().Add(checkpointAfter))
 	full := value[int](t, db, "PRAGMA page_count")
 	do(t, db, "DELETE FROM logs")
-	f.tend(t.Context(), time.Now().Add(2*settleAfter))
+	f.maintain(t.Context(), time.Now().Add(2*checkpointAfter))
 	info, err := os.Stat(db.path)
 	if err != nil {
 		t.Fatal(err)
@@ -367,15 +367,15 @@ func TestTroubleIsNotRepeatedAtOnce(t *testing.T) {
 	db := f.Default()
 	createContact(t, db, named("x"))
 	do(t, db, "UPDATE _agent SET settings = 'nonsense'")
-	now := time.Now().Add(settleAfter)
+	now := time.Now().Add(checkpointAfter)
 	for n := range 5 {
-		f.tend(t.Context(), now.Add(time.Duration(n)*tick))
+		f.maintain(t.Context(), now.Add(time.Duration(n)*tick))
 	}
 	if n := strings.Count(j.String(), "retention"); n != 1 {
 		t.Errorf("told %d times:\n%s", n, j)
 	}
 	do(t, db, "UPDATE _agent SET settings = '{}'")
-	f.tend(t.Context(), now.Add(tryAgainAfter+tick))
+	f.maintain(t.Context(), now.Add(tryAgainAfter+tick))
 	if walSize(t, db) != 0 {
 		t.Error("it did not work again once the trouble was over")
 	}
@@ -391,11 +391,11 @@ func TestRestsOnce(t *testing.T) {
 		now = now.Add(10 * time.Second)
 		createContact(t, db, numberedContact(round))
 		useAt(db, now)
-		if !db.file.needsRest() {
+		if !db.file.needsCheckpoint() {
 			t.Errorf("round %d: a file that was written is not to be made whole", round)
 		}
-		f.tend(t.Context(), now.Add(settleAfter))
-		if db.file.needsRest() {
+		f.maintain(t.Context(), now.Add(checkpointAfter))
+		if db.file.needsCheckpoint() {
 			t.Errorf("round %d: a file at rest is to be made whole again", round)
 		}
 	}

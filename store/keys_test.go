@@ -241,9 +241,9 @@ func TestReloadingKeysIsNoUse(t *testing.T) {
 	createKey(t, f, newKey("k", "*"))
 	used := db.lastUse.Load()
 	later := time.Unix(0, used)
-	for _, wait := range []time.Duration{settleAfter, closeAfter} {
+	for _, wait := range []time.Duration{checkpointAfter, closeAfter} {
 		look(f, 2)
-		f.tend(t.Context(), later.Add(wait))
+		f.maintain(t.Context(), later.Add(wait))
 		look(f, 2)
 	}
 	if db.isOpen() {
@@ -286,7 +286,7 @@ func TestTakingTheKeysAwayOpensNothing(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	_, secret := createKey(t, f, newKey("k", "*"))
-	f.tend(t.Context(), time.Now().Add(settleAfter))
+	f.maintain(t.Context(), time.Now().Add(checkpointAfter))
 	if err := os.Rename(f.filePath("default"), f.filePath("default")+".away"); err != nil {
 		t.Fatal(err)
 	}

@@ -310,7 +310,7 @@ func TestTrimWaitsForConsumers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := db.tend(t.Context(), time.Now()); err != nil {
+	if err := db.maintain(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if got := eventsAfter(t, db, 0); len(got) != 2 || got[0].Seq != events[2].Seq {
@@ -345,7 +345,7 @@ func TestStartFindsUndelivered(t *testing.T) {
 	}
 	f = restart(t, f)
 	left, done = byName(t, f, "left"), byName(t, f, "done")
-	if _, ok := f.recall.find(left.id, left.path, f.path); !ok {
+	if _, ok := f.cache.find(left.id, left.path, f.path); !ok {
 		t.Error("the file was not remembered")
 	}
 	if !left.Behind() || left.Pending().Deliveries.String() != "2026-02-01T00:00:00.000Z" || done.Behind() || !done.Pending().Deliveries.IsZero() {

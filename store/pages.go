@@ -136,13 +136,13 @@ func (db *DB) PutPages(ctx context.Context, sourceID string, outcomes []PageOutc
 		if err := tx.underWay(sourceID); err != nil {
 			return WalksOn, err
 		}
-		p := putting{Tx: tx, source: sourceID}
+		p := pageWriter{Tx: tx, source: sourceID}
 		for _, o := range outcomes {
 			if err := p.put(o); err != nil {
 				return WalksOn, err
 			}
 		}
-		if err := p.settle(); err != nil || end == nil {
+		if err := p.insertUnqueued(); err != nil || end == nil {
 			return WalksOn, err
 		}
 		f, queued, err := tx.walked(sourceID)
@@ -153,9 +153,9 @@ func (db *DB) PutPages(ctx context.Context, sourceID string, outcomes []PageOutc
 	})
 }
 
-// twin is the address under which this crawl has read a page already, "" when
+// duplicate is the address under which this crawl has read a page already, "" when
 // it has not.
-func (tx *Tx) twin(sourceID string, o PageOutcome) (string, error) {
+func (tx *Tx) duplicate(sourceID string, o PageOutcome) (string, error) {
 	urls, err := all(tx, func(rows *sql.Rows) (url string, err error) { return url, rows.Scan(&url) },
 		"SELECT url FROM _pages WHERE source_id = ? AND state = 'indexed' AND hash = ? AND url <> ? ORDER BY depth, turn", sourceID, o.Page.Hash, o.Final)
 	for _, url := range urls {

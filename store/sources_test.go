@@ -86,7 +86,7 @@ func TestUploadsThatBecomeNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	do(t, db, "INSERT INTO _file_parts VALUES ('upload-of-a-crash', 0, x'00')")
-	f.tend(t.Context(), time.Now().Add(settleAfter))
+	f.maintain(t.Context(), time.Now().Add(checkpointAfter))
 	if n := parts(t, db); n != 2 {
 		t.Errorf("%d parts, want the two of the upload that runs", n)
 	}

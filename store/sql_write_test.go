@@ -192,7 +192,7 @@ func TestSQLBesideOthers(t *testing.T) {
 	if got := valueOf(t, db, "SELECT n FROM _counts WHERE name = 'contacts'"); got != fmt.Sprint(2+8*rounds) {
 		t.Errorf("counted contacts: %s", got)
 	}
-	if !f.needsRest() {
+	if !f.needsCheckpoint() {
 		t.Error("the file would not be made whole after a write by SQL")
 	}
 }

@@ -11,17 +11,17 @@ import (
 	"satchel/agent"
 )
 
-// lookout is what the watcher remembers between looks.
-type lookout struct {
-	saved  map[string]seen // files that are no working agents
-	folder time.Time       // the folder's modification time, when the last look was thorough; else zero
+// folderWatcher is what the watcher remembers between looks.
+type folderWatcher struct {
+	saved  map[string]fileState // files that are no working agents
+	folder time.Time            // the folder's modification time, when the last look was thorough; else zero
 	rounds int
 }
 
-func newLookout() lookout { return lookout{saved: map[string]seen{}} }
+func newFolderWatcher() folderWatcher { return folderWatcher{saved: map[string]fileState{}} }
 
-// seen is how a file looked at the last look.
-type seen struct {
+// fileState is how a file looked at the last look.
+type fileState struct {
 	stamp   string
 	settled bool // nothing more to do until it changes
 }
@@ -30,20 +30,20 @@ type seen struct {
 // not be taken in for a reason outside it, such as a full disk.
 const retryEvery = 60
 
-// restless is how long after a change of the folder its modification time is
+// mtimeGrace is how long after a change of the folder its modification time is
 // not trusted: several changes can share one.
-const restless = 2 * time.Second
+const mtimeGrace = 2 * time.Second
 
 // watch compares the folder with the catalog: files that appeared and have
 // stopped growing are adopted, refused files that changed are tried again,
 // agents whose files are gone are forgotten.
 func (f *Folder) watch() {
-	f.looks.rounds++
+	f.watcher.rounds++
 	f.forgetReplaced()
 	if f.folderChanged() {
 		f.compare()
 	}
-	for _, id := range slices.Sorted(maps.Keys(f.looks.saved)) {
+	for _, id := range slices.Sorted(maps.Keys(f.watcher.saved)) {
 		f.consider(id)
 	}
 	f.reloadKeys()
@@ -57,12 +57,12 @@ func (f *Folder) folderChanged() bool {
 		return true
 	}
 	changed := info.ModTime()
-	if changed.Equal(f.looks.folder) {
+	if changed.Equal(f.watcher.folder) {
 		return false
 	}
-	f.looks.folder = time.Time{}
-	if time.Since(changed) > restless {
-		f.looks.folder = changed
+	f.watcher.folder = time.Time{}
+	if time.Since(changed) > mtimeGrace {
+		f.watcher.folder = changed
 	}
 	return true
 }
@@ -78,19 +78,19 @@ func (f *Folder) compare() {
 	present := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		present[id] = true
-		if _, known := f.looks.saved[id]; known {
+		if _, known := f.watcher.saved[id]; known {
 			continue
 		}
 		switch db := f.known(id); {
 		case db == nil || db.gone.Load():
-			f.looks.saved[id] = seen{}
+			f.watcher.saved[id] = fileState{}
 		case db.Problem() != nil: // refused at start: wait for a change
-			f.looks.saved[id] = seen{stamp: f.stamp(id), settled: true}
+			f.watcher.saved[id] = fileState{stamp: f.stamp(id), settled: true}
 		}
 	}
-	for id := range f.looks.saved {
+	for id := range f.watcher.saved {
 		if !present[id] {
-			delete(f.looks.saved, id)
+			delete(f.watcher.saved, id)
 		}
 	}
 	for _, db := range f.Agents() {
@@ -129,18 +129,18 @@ func fileStamp(info os.FileInfo) string {
 func (f *Folder) consider(id string) {
 	db := f.known(id)
 	if db != nil && db.Problem() == nil && !db.gone.Load() {
-		delete(f.looks.saved, id)
+		delete(f.watcher.saved, id)
 		return
 	}
-	before, now := f.looks.saved[id], seen{stamp: f.stamp(id)}
+	before, now := f.watcher.saved[id], fileState{stamp: f.stamp(id)}
 	switch {
 	case now.stamp == "" || now.stamp != before.stamp:
-	case before.settled && !(f.looks.rounds%retryEvery == 0 && db != nil && errors.Is(db.Problem(), errOutside)):
+	case before.settled && !(f.watcher.rounds%retryEvery == 0 && db != nil && errors.Is(db.Problem(), errOutside)):
 		return
 	default:
 		now.settled = f.take(id)
 	}
-	f.looks.saved[id] = now
+	f.watcher.saved[id] = now
 }
 
 // take enters or adopts a file that appeared while the server runs. It is
@@ -184,7 +184,7 @@ func (f *Folder) forget(db *DB) {
 	}
 	if err := f.makeDefault(); err != nil {
 		f.log.Error("the default agent is missing", "error", err)
-		f.looks.folder = time.Time{} // try again at the next look
+		f.watcher.folder = time.Time{} // try again at the next look
 	}
 }
 
@@ -199,7 +199,7 @@ func (f *Folder) forgetReplaced() {
 		if unclaim, free := f.claim(db.id); free {
 			f.log.Warn("an agent's file was replaced by another", "agent", db.id)
 			f.drop(db)
-			f.looks.saved[db.id] = seen{}
+			f.watcher.saved[db.id] = fileState{}
 			unclaim()
 		}
 	}

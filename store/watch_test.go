@@ -142,7 +142,7 @@ func TestFileTakenAway(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "Support")
 	createContact(t, db, named("x"))
-	f.tend(t.Context(), time.Now().Add(settleAfter))
+	f.maintain(t.Context(), time.Now().Add(checkpointAfter))
 	away := filepath.Join(t.TempDir(), "away.db")
 	if err := os.Rename(db.path, away); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestFileReplacedWhileOpen(t *testing.T) {
 			db = createAgent(t, f, "Support")
 		}
 		createContact(t, db, named("x"))
-		f.tend(t.Context(), time.Now().Add(settleAfter))
+		f.maintain(t.Context(), time.Now().Add(checkpointAfter))
 		arrival := filepath.Join(f.Path(), "arrival")
 		copyClosed(t, arrival, file)
 		if err := os.Rename(arrival, db.path); err != nil {
@@ -259,7 +259,7 @@ func TestWatcherMeetsCreators(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				f.looks.folder = time.Time{}
+				f.watcher.folder = time.Time{}
 				f.watch()
 			}
 		}
@@ -335,7 +335,7 @@ func BenchmarkWatch(b *testing.B) {
 			f.watch()
 			for b.Loop() {
 				if thorough {
-					f.looks.folder = time.Time{}
+					f.watcher.folder = time.Time{}
 				}
 				f.watch()
 			}

@@ -51,7 +51,7 @@ func TestRecall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := f.recall.find(db.ID(), db.path, f.path); !ok {
+		if _, ok := f.cache.find(db.ID(), db.path, f.path); !ok {
 			t.Errorf("%s is not remembered", db.Agent().Name)
 		}
 		if db.Roles()["ada@example.com"] != agent.RoleOwner {
@@ -133,11 +133,11 @@ func TestRecallForgetsWhatChanged(t *testing.T) {
 	if _, err := db.closeIdle(); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := f.recall.find(db.id, db.path, f.path); !ok {
+	if _, ok := f.cache.find(db.id, db.path, f.path); !ok {
 		t.Fatal("a closed file is not remembered")
 	}
 	db.update(func(r *record) { r.admins = map[string]agent.Role{} })
-	if _, ok := f.recall.find(db.id, db.path, f.path); ok {
+	if _, ok := f.cache.find(db.id, db.path, f.path); ok {
 		t.Error("remembered with the roles of before")
 	}
 }
@@ -150,7 +150,7 @@ func TestRecallOfAnAdoptedCopy(t *testing.T) {
 	copyClosed(t, f.filePath("agent-new"), file)
 	look(f, 2)
 	f = restart(t, f)
-	if _, ok := f.recall.find("agent-new", f.filePath("agent-new"), f.path); !ok {
+	if _, ok := f.cache.find("agent-new", f.filePath("agent-new"), f.path); !ok {
 		t.Error("not remembered")
 	}
 	if a := byName(t, f, "agent-new").Agent(); a.Name != "Support-2" || a.CreatedAt.IsZero() {

@@ -12,9 +12,9 @@ func TestGivesMemoryBack(t *testing.T) {
 	f := openFolder(t)
 	start := time.Now()
 	at := func(after time.Duration) bool {
-		before := f.restedAt
-		f.giveBack(start.Add(after))
-		return f.restedAt != before
+		before := f.releasedAt
+		f.releaseMemory(start.Add(after))
+		return f.releasedAt != before
 	}
 	use := func(after time.Duration) { f.Default().lastUse.Store(start.Add(after).UnixNano()) }
 	createContact(t, f.Default(), numberedContact(0))
@@ -23,9 +23,9 @@ func TestGivesMemoryBack(t *testing.T) {
 		use   bool
 		gives bool
 	}{
-		{0, true, false}, {restAfter - time.Second, false, false}, {restAfter, false, true}, {2 * restAfter, false, false},
+		{0, true, false}, {releaseAfter - time.Second, false, false}, {releaseAfter, false, true}, {2 * releaseAfter, false, false},
 		{2 * keepFor, false, false}, // nothing was done since
-		{2*keepFor + time.Second, true, false}, {2*keepFor + time.Second + restAfter, false, true},
+		{2*keepFor + time.Second, true, false}, {2*keepFor + time.Second + releaseAfter, false, true},
 		{2*keepFor + 10*time.Second, true, false}, {2*keepFor + 20*time.Second, false, false}, // too soon
 		{3*keepFor + 30*time.Second, false, true},
 	} {

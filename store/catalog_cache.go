@@ -11,53 +11,53 @@ import (
 	"satchel/agent"
 )
 
-// recall remembers what each file said of its agent when it was last closed,
+// catalogCache holds what each file said of its agent when it was last closed,
 // so that a start need not open ten thousand files. It is a cache: a file that
 // looks different from then is read again, and a missing or broken cache costs
 // time only.
-type recall struct {
+type catalogCache struct {
 	path string // of the cache
 
 	mu      sync.Mutex
-	memos   map[string]memo
+	entries map[string]catalogEntry
 	changed bool
 	written time.Time
 }
 
-// memo is one file as it was left.
-type memo struct {
+// catalogEntry is one file as it was left.
+type catalogEntry struct {
 	Stamp   string                `json:"stamp"`
 	Agent   agent.Agent           `json:"agent"`
 	Admins  map[string]agent.Role `json:"admins,omitempty"`
 	Pending Pending               `json:"pending,omitzero"`
 }
 
-// remembered is what the cache holds. It is of no use to another folder.
-type remembered struct {
-	Folder  string          `json:"folder"`
-	Version int             `json:"file_version"`
-	Agents  map[string]memo `json:"agents"`
+// catalogFile is what the cache holds. It is of no use to another folder.
+type catalogFile struct {
+	Folder  string                  `json:"folder"`
+	Version int                     `json:"file_version"`
+	Agents  map[string]catalogEntry `json:"agents"`
 }
 
-// rememberEvery is how often a changed cache is written while the server runs.
-const rememberEvery = time.Minute
+// cacheInterval is how often a changed cache is written while the server runs.
+const cacheInterval = time.Minute
 
 func cachePath(folder string) string { return filepath.Join(folder, "catalog.json") }
 
-// openRecall reads the cache of a folder; whatever is wrong with it, it is
+// openCatalogCache reads the cache of a folder; whatever is wrong with it, it is
 // empty then.
-func openRecall(folder string) *recall {
-	r := &recall{path: cachePath(folder), memos: map[string]memo{}, written: time.Now()}
+func openCatalogCache(folder string) *catalogCache {
+	r := &catalogCache{path: cachePath(folder), entries: map[string]catalogEntry{}, written: time.Now()}
 	raw, err := os.ReadFile(r.path)
-	var was remembered
+	var was catalogFile
 	if err == nil && json.Unmarshal(raw, &was) == nil && was.Folder == folder && was.Version == fileVersion() && was.Agents != nil {
-		r.memos = was.Agents
+		r.entries = was.Agents
 	}
 	return r
 }
 
 // stamp tells one state of a file from another: which file, how long, and
-// when it was written. A file with a -wal is in no state to be remembered.
+// when it was written. A file with a -wal is in no state to be cached.
 func stamp(path string) (string, bool) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -70,9 +70,9 @@ func stamp(path string) (string, bool) {
 }
 
 // find returns what an unchanged file said of its agent.
-func (r *recall) find(id, path, folder string) (row, bool) {
+func (r *catalogCache) find(id, path, folder string) (row, bool) {
 	r.mu.Lock()
-	m, ok := r.memos[id]
+	m, ok := r.entries[id]
 	r.mu.Unlock()
 	if !ok {
 		return row{}, false
@@ -87,7 +87,7 @@ func (r *recall) find(id, path, folder string) (row, bool) {
 }
 
 // note remembers a file that has just been closed or read.
-func (r *recall) note(id, path string, rec record) {
+func (r *catalogCache) note(id, path string, rec record) {
 	now, whole := stamp(path)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,37 +96,37 @@ func (r *recall) note(id, path string, rec record) {
 		return
 	}
 	rec.agent.ID = id
-	r.memos[id] = memo{Stamp: now, Agent: rec.agent, Admins: rec.admins, Pending: rec.pending}
+	r.entries[id] = catalogEntry{Stamp: now, Agent: rec.agent, Admins: rec.admins, Pending: rec.pending}
 	r.changed = true
 }
 
 // drop forgets a file, whose next close notes it again.
-func (r *recall) drop(id string) {
+func (r *catalogCache) drop(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dropLocked(id)
 }
 
-func (r *recall) dropLocked(id string) {
-	if _, known := r.memos[id]; known {
-		delete(r.memos, id)
+func (r *catalogCache) dropLocked(id string) {
+	if _, known := r.entries[id]; known {
+		delete(r.entries, id)
 		r.changed = true
 	}
 }
 
 // save writes the cache when it changed; keep names the agents that are left.
-func (r *recall) save(folder string, keep func(id string) bool) error {
+func (r *catalogCache) save(folder string, keep func(id string) bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.changed {
 		return nil
 	}
-	for id := range r.memos {
+	for id := range r.entries {
 		if !keep(id) {
-			delete(r.memos, id)
+			delete(r.entries, id)
 		}
 	}
-	raw, err := json.Marshal(remembered{Folder: folder, Version: fileVersion(), Agents: r.memos})
+	raw, err := json.Marshal(catalogFile{Folder: folder, Version: fileVersion(), Agents: r.entries})
 	if err != nil {
 		return fmt.Errorf("remember the catalog: %w", err)
 	}
@@ -141,19 +141,19 @@ func (r *recall) save(folder string, keep func(id string) bool) error {
 	return nil
 }
 
-// remember writes the cache from time to time, so that a kill costs the next
-// start little.
-func (f *Folder) remember(now time.Time) {
-	f.recall.mu.Lock()
-	due := f.recall.changed && now.Sub(f.recall.written) >= rememberEvery
-	f.recall.mu.Unlock()
+// saveCacheWhenDue writes the cache from time to time, so that a kill costs the
+// next start little.
+func (f *Folder) saveCacheWhenDue(now time.Time) {
+	f.cache.mu.Lock()
+	due := f.cache.changed && now.Sub(f.cache.written) >= cacheInterval
+	f.cache.mu.Unlock()
 	if due {
-		f.saveRecall()
+		f.saveCache()
 	}
 }
 
-func (f *Folder) saveRecall() {
-	err := f.recall.save(f.path, func(id string) bool {
+func (f *Folder) saveCache() {
+	err := f.cache.save(f.path, func(id string) bool {
 		f.mu.RLock()
 		defer f.mu.RUnlock()
 		return f.byID[id] != nil

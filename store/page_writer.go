@@ -2,38 +2,38 @@ package store
 
 import "encoding/json"
 
-// putting stores outcomes within one commit. An address that one of them leads
+// pageWriter stores outcomes within one commit. An address that one of them leads
 // to gets no row before one is needed: most such addresses are outcomes of the
 // same commit themselves, and are written once, as what they came to. What the
 // rows are in the end, and their order, is as if each had been queued first.
-type putting struct {
+type pageWriter struct {
 	*Tx
-	source  string
-	counted bool
-	met     int           // addresses of this crawl that have a row, at most
-	turn    int           // the last that was given
-	rowless []rowlessPage // in the order of the queue
+	source   string
+	counted  bool
+	met      int            // addresses of this crawl that have a row, at most
+	turn     int            // the last that was given
+	unqueued []unqueuedPage // in the order of the queue
 }
 
-// rowlessPage is an address in the queue that has no row yet, unless it had one
+// unqueuedPage is an address in the queue that has no row yet, unless it had one
 // before this commit.
-type rowlessPage struct {
+type unqueuedPage struct {
 	url         string
 	depth, turn int
 }
 
-func (p *putting) put(o PageOutcome) error {
+func (p *pageWriter) put(o PageOutcome) error {
 	if o.Depth == 0 { // the start is not in the queue yet
 		if err := p.queue([]string{o.URL}, 0, 1); err != nil {
 			return err
 		}
 	}
 	if o.Page != nil && o.Same != nil {
-		twin, err := p.twin(p.source, o)
+		duplicate, err := p.duplicate(p.source, o)
 		if err != nil {
 			return err
-		} else if twin != "" {
-			o.Final, o.Page = twin, nil
+		} else if duplicate != "" {
+			o.Final, o.Page = duplicate, nil
 		}
 	}
 	store := p.write
@@ -48,8 +48,8 @@ func (p *putting) put(o PageOutcome) error {
 
 // rename stores an outcome whose address is, or was, another name of a page. A
 // page that was read already in this crawl, under another name, stays as it is.
-func (p *putting) rename(o PageOutcome) error {
-	if err := p.settle(); err != nil {
+func (p *pageWriter) rename(o PageOutcome) error {
+	if err := p.insertUnqueued(); err != nil {
 		return err
 	}
 	if o.Again {
@@ -106,7 +106,7 @@ const (
 )
 
 // write writes to the row of the page itself.
-func (p *putting) write(o PageOutcome) error {
+func (p *pageWriter) write(o PageOutcome) error {
 	args := []any{p.source, o.Final, o.Status}
 	var set, insert string
 	switch page := o.Page; {
@@ -124,21 +124,21 @@ func (p *putting) write(o PageOutcome) error {
 		set, insert = setIndexed, insertIndexed
 		args = append(args, page.ETag, page.LastModified, string(links), page.Title, page.Text, page.Hash)
 	}
-	if len(p.rowless) == 0 || p.rowless[0].url != o.Final {
-		if err := p.settle(); err != nil {
+	if len(p.unqueued) == 0 || p.unqueued[0].url != o.Final {
+		if err := p.insertUnqueued(); err != nil {
 			return err
 		}
 		_, err := p.exec("UPDATE _pages SET "+set+whereQueued, args...)
 		return err
 	}
-	at := p.rowless[0]
-	p.rowless = p.rowless[1:]
+	at := p.unqueued[0]
+	p.unqueued = p.unqueued[1:]
 	return p.insert(insert, append(args, at.depth, at.turn)...)
 }
 
 // insert runs a statement that makes a row, or of one of the crawl before one
 // of this crawl.
-func (p *putting) insert(statement string, args ...any) error {
+func (p *pageWriter) insert(statement string, args ...any) error {
 	done, err := p.exec(statement, args...)
 	if err != nil {
 		return err
@@ -148,22 +148,22 @@ func (p *putting) insert(statement string, args ...any) error {
 	return err
 }
 
-// settle gives a row to each address that has none.
-func (p *putting) settle() error {
-	for _, page := range p.rowless {
+// insertUnqueued gives a row to each address that has none.
+func (p *pageWriter) insertUnqueued() error {
+	for _, page := range p.unqueued {
 		if err := p.insert(`INSERT INTO _pages(source_id, url, state, depth, turn) VALUES (?,?,'queued',?,?)
 			ON CONFLICT (source_id, url) DO UPDATE SET state = 'queued', depth = excluded.depth, turn = excluded.turn
 			WHERE state = 'earlier' OR state = 'queued' AND depth > excluded.depth`, p.source, page.url, page.depth, page.turn); err != nil {
 			return err
 		}
 	}
-	p.rowless = p.rowless[:0]
+	p.unqueued = p.unqueued[:0]
 	return nil
 }
 
 // queue appends addresses to the queue unless this crawl has met them, or as
 // many as limit says.
-func (p *putting) queue(urls []string, depth, limit int) error {
+func (p *pageWriter) queue(urls []string, depth, limit int) error {
 	if len(urls) == 0 {
 		return nil
 	}
@@ -174,8 +174,8 @@ func (p *putting) queue(urls []string, depth, limit int) error {
 	}
 	crowded := false
 	for _, url := range urls {
-		if !crowded && p.met+len(p.rowless) >= limit {
-			if err := p.settle(); err != nil {
+		if !crowded && p.met+len(p.unqueued) >= limit {
+			if err := p.insertUnqueued(); err != nil {
 				return err
 			}
 			if err := p.count(); err != nil {
@@ -187,9 +187,9 @@ func (p *putting) queue(urls []string, depth, limit int) error {
 			return nil
 		}
 		p.turn++
-		p.rowless = append(p.rowless, rowlessPage{url, depth, p.turn})
+		p.unqueued = append(p.unqueued, unqueuedPage{url, depth, p.turn})
 		if crowded { // one at a time, since some may have been met before
-			if err := p.settle(); err != nil {
+			if err := p.insertUnqueued(); err != nil {
 				return err
 			}
 		}
@@ -198,7 +198,7 @@ func (p *putting) queue(urls []string, depth, limit int) error {
 }
 
 // count reads how many addresses of this crawl have a row.
-func (p *putting) count() error {
+func (p *pageWriter) count() error {
 	p.counted = true
 	if err := p.value(&p.met, "SELECT count(*) FROM _pages WHERE source_id = ? AND state <> 'earlier'", p.source); err != nil {
 		return err
