@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Status tells whether an agent works.
+// Status reports whether an agent works.
 type Status string
 
 // The statuses of an agent: active; paused, when triggers, schedules and

@@ -13,7 +13,7 @@ const (
 	SourceURL   = "url"
 )
 
-// Crawled tells whether sources of a type are made of a site's pages.
+// Crawled reports whether sources of a type are made of a site's pages.
 func Crawled(sourceType string) bool { return sourceType == SourceCrawl || sourceType == SourceURL }
 
 // Bounds of a crawl.

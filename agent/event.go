@@ -62,7 +62,7 @@ type Event struct {
 // Chain is that of the executions that led to the event.
 func (e Event) Chain() Chain { return Chain{Root: e.Root, Depth: e.Depth} }
 
-// MatchEvent tells whether a pattern takes in an event's name: it is that name,
+// MatchEvent reports whether a pattern takes in an event's name: it is that name,
 // "*", or a beginning up to a dot with "*" behind it, as "workflow.*".
 func MatchEvent(pattern, name string) bool {
 	if pattern == "*" || pattern == name {
@@ -72,7 +72,7 @@ func MatchEvent(pattern, name string) bool {
 	return ok && strings.HasSuffix(kind, ".") && strings.HasPrefix(name, kind)
 }
 
-// ValidEventPattern tells whether a pattern takes in any event there is.
+// ValidEventPattern reports whether a pattern takes in any event there is.
 func ValidEventPattern(pattern string) bool {
 	return slices.ContainsFunc(EventNames, func(name string) bool { return MatchEvent(pattern, name) })
 }

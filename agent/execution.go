@@ -21,7 +21,7 @@ const (
 // ExecutionStatuses lists every status of an execution.
 var ExecutionStatuses = []ExecutionStatus{ExecutionQueued, ExecutionRunning, ExecutionComplete, ExecutionErrored, ExecutionTerminated}
 
-// Ended tells whether nothing more will happen.
+// Ended reports whether nothing more will happen.
 func (s ExecutionStatus) Ended() bool { return s != ExecutionQueued && s != ExecutionRunning }
 
 // Execution is one run of a workflow, by the version it had at the start.
@@ -109,7 +109,7 @@ func (r *NodeResult) Cut() {
 	}
 }
 
-// Finished tells whether the node will not change any more.
+// Finished reports whether the node will not change any more.
 func (r *NodeResult) Finished() bool { return r.Status != NodeRunning && r.Status != NodeWaiting }
 
 // SetPath says in which iterations of the loops around it a node stands: ""

@@ -110,7 +110,7 @@ type Pagination struct {
 // DefaultMaxPages is how many pages of an API are read where nothing is said.
 const DefaultMaxPages = 100
 
-// SecretHeader tells whether a header of this name carries a secret.
+// SecretHeader reports whether a header of this name carries a secret.
 func SecretHeader(name string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc([]string{"authorization", "key", "token", "secret", "cookie"}, func(word string) bool { return strings.Contains(name, word) })
@@ -213,7 +213,7 @@ func (a *APIAuth) check(is *Issues) {
 	}
 }
 
-// isToken tells whether s can be a header's name (RFC 9110, section 5.6.2).
+// isToken reports whether s can be a header's name (RFC 9110, section 5.6.2).
 func isToken(s string) bool {
 	for _, r := range s {
 		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)) {

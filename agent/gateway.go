@@ -44,7 +44,7 @@ var gatewayAliases = map[string]struct {
 
 var providerAliases = map[string]string{"resend": ProviderResend, "smtp": ProviderSMTP, "twilio": ProviderTwilio}
 
-// GatewayStatus tells whether a gateway works.
+// GatewayStatus reports whether a gateway works.
 type GatewayStatus string
 
 // The states of a gateway.

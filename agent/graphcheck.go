@@ -102,7 +102,7 @@ func (g *Graph) body(loop int) []bool {
 	return in
 }
 
-// Counts tells whether the target of an edge waits for it. The edges back into
+// Counts reports whether the target of an edge waits for it. The edges back into
 // a loop from its body do not count: there an iteration ends.
 func (g *Graph) Counts(e Link) bool {
 	return g.Loop[e.Source] == g.Loop[e.Target] || g.Loop[e.Target] == e.Source && e.Handle == HandleLoop

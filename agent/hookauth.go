@@ -29,7 +29,7 @@ type HookAuth struct {
 // StartRepeats has each of several equal bodies start its workflow.
 const StartRepeats = "start"
 
-// SignsBodyOnly tells whether what proves a request holds neither an id nor a
+// SignsBodyOnly reports whether what proves a request holds neither an id nor a
 // time, so that all that tells a replay is that it came just before.
 func (a *HookAuth) SignsBodyOnly() bool { return a.Type == "hmac" && a.Repeats != StartRepeats }
 

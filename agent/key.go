@@ -29,12 +29,12 @@ type Key struct {
 	Hash       string   `json:"-"` // SHA-256 of the key, hexadecimal
 }
 
-// Reaches tells whether the key is for this agent.
+// Reaches reports whether the key is for this agent.
 func (k *Key) Reaches(agentID string) bool {
 	return slices.Contains(k.Agents, AllAgents) || slices.Contains(k.Agents, agentID)
 }
 
-// Expired tells whether the key's time is over.
+// Expired reports whether the key's time is over.
 func (k *Key) Expired(now Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt.Time) }
 
 // Covers reports whether other is no more powerful than k: it has no stronger

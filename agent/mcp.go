@@ -161,7 +161,7 @@ func (a MCPAuth) Signer() (crypto.Signer, error) {
 var transportHeaders = map[string]bool{"host": true, "content-length": true, "content-type": true, "transfer-encoding": true,
 	"connection": true, "accept": true, "te": true, "trailer": true, "upgrade": true, "keep-alive": true, "expect": true, "last-event-id": true}
 
-// isHeaderName tells whether name is a token of RFC 9110 and not one of the
+// isHeaderName reports whether name is a token of RFC 9110 and not one of the
 // headers that belong to HTTP or to MCP.
 func isHeaderName(name string) bool {
 	lower := strings.ToLower(name)

@@ -109,7 +109,7 @@ var numberBounds = map[string][2]float64{
 	"approval.timeout": {0, 31_622_400}, "webhook-response.status": {200, 599}, "search.limit": {1, 50}, "search.min_score": {0, 1},
 }
 
-// isTemplate tells whether a value is only known when its node runs.
+// isTemplate reports whether a value is only known when its node runs.
 func isTemplate(v any) bool {
 	s, ok := v.(string)
 	return ok && strings.Contains(s, "{{")

@@ -74,7 +74,7 @@ func (t *Task) each(from Time, yield func(start Time) bool) {
 	}
 }
 
-// on tells whether a task takes place on a date; first is its start's.
+// on reports whether a task takes place on a date; first is its start's.
 func (t *Task) on(date, first time.Time) bool {
 	switch t.Recurrence {
 	case RecurDaily:

@@ -18,10 +18,10 @@ var Roles = []Role{RoleOwner, RoleAdmin, RoleViewer}
 
 func (r Role) rank() int { return slices.Index([]Role{RoleNone, RoleViewer, RoleAdmin, RoleOwner}, r) }
 
-// Valid tells whether r is one of Roles.
+// Valid reports whether r is one of Roles.
 func (r Role) Valid() bool { return slices.Contains(Roles, r) }
 
-// Covers tells whether r may do all that need may do.
+// Covers reports whether r may do all that need may do.
 func (r Role) Covers(need Role) bool { return r.rank() >= need.rank() }
 
 // Weaker returns the lesser of the two roles.
@@ -40,7 +40,7 @@ type Identity struct {
 	Open  bool // no access control: everyone acts as owner
 }
 
-// Known tells whether the request carries an identity.
+// Known reports whether the request carries an identity.
 func (i Identity) Known() bool { return i.Open || i.Email != "" || i.Key != nil }
 
 // Label names the identity in the audit log, without secrets.

@@ -24,7 +24,7 @@ const (
 // ScheduleTypes lists every type of a schedule.
 var ScheduleTypes = []ScheduleType{ScheduleOnce, ScheduleDelayed, ScheduleCron}
 
-// ScheduleStatus tells whether a schedule runs.
+// ScheduleStatus reports whether a schedule runs.
 type ScheduleStatus string
 
 // The statuses of a schedule.

@@ -19,7 +19,7 @@ const (
 	SessionFailed   SessionStatus = "error"
 )
 
-// Ended tells whether nothing is behind the session any more.
+// Ended reports whether nothing is behind the session any more.
 func (s SessionStatus) Ended() bool { return s == SessionClosed || s == SessionFailed }
 
 // SessionKept is how long a session that ended by itself stays in the list.
@@ -97,7 +97,7 @@ func (o *SessionOptions) Validate() error {
 	return is.Err()
 }
 
-// isHeaderText tells whether a text can be sent as the value of a header.
+// isHeaderText reports whether a text can be sent as the value of a header.
 func isHeaderText(text string) bool {
 	for _, c := range []byte(text) {
 		if c < ' ' || c > '~' {

@@ -39,7 +39,7 @@ func (s Settings) Embedding() Embedding {
 // LocalEmbedding is the provider of the model inside the program.
 const LocalEmbedding = "local"
 
-// Local tells whether the model is the one inside the program.
+// Local reports whether the model is the one inside the program.
 func (e Embedding) Local() bool { return e.Provider == LocalEmbedding }
 
 // Name names a provider's model with its host: the same name may stand for

@@ -91,7 +91,7 @@ func VerifyWebhook(secret, id, timestamp, signatures string, body []byte, now ti
 	return ErrSignature
 }
 
-// FreshSignature tells whether the time of a signed message, in Unix seconds,
+// FreshSignature reports whether the time of a signed message, in Unix seconds,
 // is within five minutes of now.
 func FreshSignature(timestamp string, now time.Time) bool {
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)

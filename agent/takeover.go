@@ -16,7 +16,7 @@ const (
 	TakeoverCancelled TakeoverStatus = "cancelled"
 )
 
-// Open tells whether a person may still come or is there.
+// Open reports whether a person may still come or is there.
 func (s TakeoverStatus) Open() bool { return s == TakeoverPending || s == TakeoverActive }
 
 // Bounds of a takeover's time, in seconds.

@@ -51,7 +51,7 @@ func (w *Webhook) Validate() error {
 	return is.Err()
 }
 
-// Wants tells whether the subscription asks for an event of this name.
+// Wants reports whether the subscription asks for an event of this name.
 func (w *Webhook) Wants(event string) bool {
 	return slices.ContainsFunc(w.Events, func(pattern string) bool { return MatchEvent(pattern, event) })
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// WorkflowStatus tells whether a workflow works.
+// WorkflowStatus reports whether a workflow works.
 type WorkflowStatus string
 
 // The statuses of a workflow. Drafts and active ones may be executed by hand;

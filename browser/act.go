@@ -131,7 +131,7 @@ func (s *Session) do(ctx context.Context, a *agent.Action) (map[string]any, erro
 // pauseSlack is how much later than it should a pause may end.
 const pauseSlack = 5 * time.Second
 
-// pauses tells whether the action is to let its time pass and no more.
+// pauses reports whether the action is to let its time pass and no more.
 func (st *step) pauses() bool {
 	return st.Action.Action == "wait" && st.Selector == "" && st.Action.URL == ""
 }
@@ -261,7 +261,7 @@ func isWrongElement(text string) bool {
 	return false
 }
 
-// refusedSince tells whether a page was kept from an address since then.
+// refusedSince reports whether a page was kept from an address since then.
 func (s *Session) refusedSince(began time.Time) (host string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

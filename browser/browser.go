@@ -204,7 +204,7 @@ func (b *Browser) Find(id string) *Session {
 	return b.sessions[id]
 }
 
-// isOpen tells whether a session is open here, or being opened.
+// isOpen reports whether a session is open here, or being opened.
 func (b *Browser) isOpen(id string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -21,7 +21,7 @@ func killGroup(pid int) {
 // kill ends one process.
 func kill(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }
 
-// running tells whether a process is there.
+// running reports whether a process is there.
 func running(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 // lockFolder marks a folder as in use by this process for as long as the file

@@ -58,7 +58,7 @@ func flags(headless, display bool) []string {
 	return out
 }
 
-// hasDisplay tells whether windows can be shown to somebody. Where they cannot,
+// hasDisplay reports whether windows can be shown to somebody. Where they cannot,
 // they are kept in memory.
 func (p Program) hasDisplay() bool {
 	return slices.ContainsFunc(p.Environment, func(line string) bool {

@@ -186,7 +186,7 @@ func TestNothingOutlivesAKilledServer(t *testing.T) {
 	}
 }
 
-// isZombie tells whether a process has ended and nobody has asked how.
+// isZombie reports whether a process has ended and nobody has asked how.
 func isZombie(pid int) bool {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(raw), ") Z ")

@@ -71,7 +71,7 @@ func navigate(ctx context.Context, st *step) (map[string]any, error) {
 // has failed.
 const errorPages = "chrome-error:"
 
-// offeredFile tells whether a download has begun since the action did.
+// offeredFile reports whether a download has begun since the action did.
 func (st *step) offeredFile() bool {
 	st.session.mu.Lock()
 	defer st.session.mu.Unlock()

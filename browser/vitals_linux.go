@@ -58,7 +58,7 @@ func (w *answerWay) look() vitals {
 	return v
 }
 
-// busy tells whether a thread of a process, but for one, runs or waits for a
+// busy reports whether a thread of a process, but for one, runs or waits for a
 // processor or a disk.
 func busy(pid, but int) bool {
 	tasks := "/proc/" + strconv.Itoa(pid) + "/task"

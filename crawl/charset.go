@@ -24,7 +24,7 @@ func mediaType(header string, body []byte) string {
 	return media
 }
 
-// wanted tells whether a media type holds text that a crawl reads. Without a
+// wanted reports whether a media type holds text that a crawl reads. Without a
 // type the first bytes decide later.
 func wanted(media string) bool {
 	switch media {
@@ -37,7 +37,7 @@ func wanted(media string) bool {
 // telling is how many bytes at its beginning tell what a body is.
 const telling = 1024
 
-// lies tells whether a body is not the text that its header says: its first
+// lies reports whether a body is not the text that its header says: its first
 // bytes are those of a picture, an archive and the like, or a tenth of them
 // stand for no character.
 func lies(body []byte) bool {
@@ -86,7 +86,7 @@ func toUTF8(body []byte, header string) []byte {
 	return bytes.ToValidUTF8(trimMark(body), []byte("\uFFFD"))
 }
 
-// mostlyUTF8 tells whether what is no UTF-8 in a text is an accident: a letter
+// mostlyUTF8 reports whether what is no UTF-8 in a text is an accident: a letter
 // that was cut in half and the like.
 func mostlyUTF8(text []byte) bool {
 	good, bad := 0, 0

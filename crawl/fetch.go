@@ -153,7 +153,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// retryAfter tells whether and for how long a server asks to come back later
+// retryAfter reports whether and for how long a server asks to come back later
 // (RFC 9110, section 10.2.3). 503 without a time is an answer.
 func retryAfter(r *response, now time.Time) (time.Duration, bool) {
 	value := r.header.Get("Retry-After")

@@ -20,7 +20,7 @@ func (w *walk) ofSite(links []string) []string {
 // frontier takes.
 const maxWanted = 2000
 
-// wants tells whether the plan and robots.txt let a link be visited.
+// wants reports whether the plan and robots.txt let a link be visited.
 func (w *walk) wants(ctx context.Context, link string) bool {
 	w.mu.Lock()
 	wanted, known := w.wanted[link]

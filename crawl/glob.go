@@ -39,7 +39,7 @@ func globsOf(p agent.CrawlPlan) globs {
 	return g
 }
 
-// allow tells whether a plan lets an address be visited. Exclude wins.
+// allow reports whether a plan lets an address be visited. Exclude wins.
 func (g globs) allow(u *url.URL) bool {
 	forms := spellings(u)
 	return !matches(g.exclude, forms) && (len(g.include) == 0 || matches(g.include, forms))

@@ -31,7 +31,7 @@ type robots struct {
 	rules map[string]*robotstxt.RobotsData // by scheme and host
 }
 
-// allow tells whether an address may be fetched. The file is fetched once; one
+// allow reports whether an address may be fetched. The file is fetched once; one
 // that is not there, or a host that cannot be connected to, forbids nothing
 // (what is wrong with the host shows when the page is fetched); a server error
 // and an answer that does not come or breaks off forbid all (RFC 9309, section

@@ -191,6 +191,6 @@ func init() {
 	}
 }
 
-// readable tells whether an address may lead to text, as far as its ending
+// readable reports whether an address may lead to text, as far as its ending
 // says.
 func readable(u *url.URL) bool { return !binary[strings.ToLower(path.Ext(u.Path))] }

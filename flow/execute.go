@@ -161,7 +161,7 @@ func (e *Engine) prepareExecution(ctx context.Context, db *store.DB, q Request) 
 		Trigger: q.Trigger, TriggerNode: p.nodes[start].ID, Input: input, RootID: chain.Root, Depth: chain.Depth, CreatedAt: now, StartedAt: now}, p, payload, nil
 }
 
-// hooked tells whether a hook may start a workflow at its node start.
+// hooked reports whether a hook may start a workflow at its node start.
 func (p *program) hooked(start int, db *store.DB, status agent.WorkflowStatus) bool {
 	n := &p.nodes[start]
 	return status == agent.WorkflowActive && db.Agent().Status == agent.StatusActive && n.Data["event"] == "webhook" && !n.disabled

@@ -206,7 +206,7 @@ func runWait(_ context.Context, c *Call) (Outcome, error) {
 	return Outcome{wait: w}, nil
 }
 
-// given tells whether a value of the data says anything.
+// given reports whether a value of the data says anything.
 func given(v any) bool { return v != nil && !reflect.DeepEqual(v, "") }
 
 // within is a time limit in seconds; 0 means the fallback.

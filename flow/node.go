@@ -41,7 +41,7 @@ type Kind struct {
 	CheckCode func(data map[string]any, text string, templates []sqlsandbox.Span) error
 	// NullMissing makes templates that lead nowhere null without a warning.
 	NullMissing bool
-	// HTML tells whether what templates insert into a key is to be escaped
+	// HTML reports whether what templates insert into a key is to be escaped
 	// for HTML. It may be nil.
 	HTML func(data map[string]any, key string) bool
 	// Timeout is the time limit of a node that names none; 0: DefaultTimeout.

@@ -249,7 +249,7 @@ func (r retry) pause(attempt int) time.Duration {
 	return min(d, max(r.most, 0))
 }
 
-// Check tells whether a workflow may be saved as it is: a draft may be
+// Check reports whether a workflow may be saved as it is: a draft may be
 // unfinished, an active one must be whole and every type of its nodes must
 // have what runs it in this version. The error is a 400 that names the node.
 func (e *Engine) Check(w agent.Workflow) error {

@@ -167,7 +167,7 @@ func executionOf(data map[string]any) string {
 	return id
 }
 
-// saidToChat tells whether chat answers a message itself.
+// saidToChat reports whether chat answers a message itself.
 func saidToChat(data map[string]any) bool {
 	return object(object(data["message"])["metadata"])["via"] == "chat"
 }
@@ -216,7 +216,7 @@ func (e *Engine) stopped() bool {
 	return e.stopping
 }
 
-// takes tells whether a trigger's filter lets a payload pass.
+// takes reports whether a trigger's filter lets a payload pass.
 func (p *program) takes(trigger int, db *store.DB, payload map[string]any) bool {
 	n := &p.nodes[trigger]
 	if n.disabled {

@@ -112,7 +112,7 @@ func carry(p *program, old *agent.Execution, results []agent.NodeResult, from st
 	return kept, nil
 }
 
-// failedIn tells whether a failed result is why its execution failed: the node
+// failedIn reports whether a failed result is why its execution failed: the node
 // itself, or a loop that failed by it.
 func failedIn(p *program, r agent.NodeResult, node string) bool {
 	if r.NodeID == node {

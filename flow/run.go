@@ -173,7 +173,7 @@ func (r *run) settle() {
 	}
 }
 
-// idle tells whether nothing but waits is left.
+// idle reports whether nothing but waits is left.
 func (r *run) idle() bool {
 	return len(r.ready) == 0 && len(r.effects) == 0 && len(r.flights) == 0
 }

@@ -72,7 +72,7 @@ func (r *run) newScope(parent *scope, loop *looping, index, home int) *scope {
 	return s
 }
 
-// dead tells whether a scope or one around it is over.
+// dead reports whether a scope or one around it is over.
 func (s *scope) dead() bool {
 	for ; s != nil; s = s.parent {
 		if s.over {
@@ -82,7 +82,7 @@ func (s *scope) dead() bool {
 	return false
 }
 
-// inside tells whether a scope is other, or lies in it.
+// inside reports whether a scope is other, or lies in it.
 func (s *scope) inside(other *scope) bool {
 	for ; s != nil; s = s.parent {
 		if s == other {

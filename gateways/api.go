@@ -71,7 +71,7 @@ func (g *Gateways) call(ctx context.Context, c apiCall, out any) error {
 	}
 }
 
-// retries tells whether a call that failed may be made again, and how long the
+// retries reports whether a call that failed may be made again, and how long the
 // platform wants to be left alone.
 func (c apiCall) retries(err error) (wait time.Duration, again bool) {
 	var status *statusError

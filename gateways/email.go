@@ -58,7 +58,7 @@ func (e *Email) Validate() error {
 	return is.Err()
 }
 
-// isAddress tells whether a text is one address that can stand in a header.
+// isAddress reports whether a text is one address that can stand in a header.
 func isAddress(text string) bool {
 	if len(text) > 1000 || strings.ContainsAny(text, "\r\n\x00") {
 		return false

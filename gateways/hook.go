@@ -31,7 +31,7 @@ type HookInfo struct {
 
 func (hook) missing(c agent.GatewayConfig) []string { return unset("url", c.URL) }
 
-// onlyReceives tells whether a gateway is meant to be posted to and no more: its
+// onlyReceives reports whether a gateway is meant to be posted to and no more: its
 // config says what its senders sign with, and no address to post to. Without
 // such a secret of its own a config that lacks the address is not finished.
 func (hook) onlyReceives(o store.OpenGateway) bool {
@@ -186,7 +186,7 @@ type proven struct {
 	delivery string
 }
 
-// hookProof tells whether a post can be trusted, and by what a repeat of it is
+// hookProof reports whether a post can be trusted, and by what a repeat of it is
 // known. Who sends the secret itself may send the same twice.
 func hookProof(secret string, p Post, now time.Time) (proven, bool) {
 	if secret == "" {

@@ -244,7 +244,7 @@ func slackForm(p Post) (Taken, error) {
 	return Taken{EventID: hashed(p.Body), Payload: told}, nil
 }
 
-// byBot tells whether a bot is behind an event, this one or another: to answer
+// byBot reports whether a bot is behind an event, this one or another: to answer
 // one could go on for ever.
 func (p *slackPost) byBot() bool {
 	for _, e := range []*slackEvent{&p.Event, p.Event.Message, p.Event.PreviousMessage} {
@@ -263,7 +263,7 @@ func (p *slackPost) byBot() bool {
 	return false
 }
 
-// isMessage tells whether an event is something that a person wrote, and not
+// isMessage reports whether an event is something that a person wrote, and not
 // an edit or a note of the channel.
 func (e *slackEvent) isMessage() bool {
 	return e.User != "" && e.Channel != "" && e.TS != "" &&

@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// isTLS tells whether a connection failed for its certificate or in TLS.
+// isTLS reports whether a connection failed for its certificate or in TLS.
 func isTLS(err error) bool {
 	var verify *tls.CertificateVerificationError
 	var record tls.RecordHeaderError

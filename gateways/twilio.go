@@ -110,7 +110,7 @@ func (t twilio) number(text string) string {
 	}, text)
 }
 
-// isService tells whether a phoneNumber is a messaging service, which picks
+// isService reports whether a phoneNumber is a messaging service, which picks
 // the number itself.
 func isService(phoneNumber string) bool { return strings.HasPrefix(phoneNumber, "MG") }
 

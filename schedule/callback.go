@@ -45,7 +45,7 @@ func object(value map[string]any) json.RawMessage {
 	return raw
 }
 
-// Check tells whether the Scheduler can call what a schedule names.
+// Check reports whether the Scheduler can call what a schedule names.
 func (s *Scheduler) Check(sched *agent.Schedule) error {
 	if s.runners[sched.CallbackType] == nil {
 		return agent.Invalid("callback_type", sched.CallbackType+" is not available in this version")

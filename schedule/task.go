@@ -25,7 +25,7 @@ func (c TaskCall) Trigger() json.RawMessage {
 // Runner does.
 type TaskRunner func(ctx context.Context, db *store.DB, c TaskCall) (executionID string, err error)
 
-// CheckTask tells whether the Scheduler can start what a task names.
+// CheckTask reports whether the Scheduler can start what a task names.
 func (s *Scheduler) CheckTask(t *agent.Task) error {
 	if t.WorkflowID != "" && s.tasks == nil {
 		return agent.Invalid("workflow_id", "workflows are not available in this version")

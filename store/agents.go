@@ -86,7 +86,7 @@ func (f *Folder) keepLocked(name string) (release func()) {
 	})
 }
 
-// nameFree tells whether the agent with this id may have the name: nobody
+// nameFree reports whether the agent with this id may have the name: nobody
 // else has it as a name or as an id. The caller holds f.mu.
 func (f *Folder) nameFree(name, id string) bool {
 	key := agent.NameKey(name)

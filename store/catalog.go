@@ -61,7 +61,7 @@ func (f *Folder) warnForeign(id string) {
 	f.log.Warn("a database in the data folder is no agent's and is left alone", "file", id+".db")
 }
 
-// mustAdopt tells whether a sound file is not simply an agent in its own
+// mustAdopt reports whether a sound file is not simply an agent in its own
 // place: it was copied here, or what it says of itself cannot stand.
 func (f *Folder) mustAdopt(id string, found row) bool {
 	f.mu.RLock()
@@ -85,7 +85,7 @@ func (f *Folder) listFiles() ([]string, error) {
 	return ids, nil
 }
 
-// agentFile tells whether an entry of the agents folder may be an agent's
+// agentFile reports whether an entry of the agents folder may be an agent's
 // file, and of which id.
 func agentFile(e fs.DirEntry) (id string, ok bool) {
 	id, ok = strings.CutSuffix(e.Name(), ".db")

@@ -105,7 +105,7 @@ func (tx *Tx) dropChunks(sourceID string) (int64, error) {
 	return tx.deleteChunks("SELECT seq FROM chunks WHERE source_id = ? LIMIT ?", sourceID, chunkBatch)
 }
 
-// Purge deletes some chunks of deleted sources and tells whether more is left.
+// Purge deletes some chunks of deleted sources and reports whether more is left.
 func (db *DB) Purge(ctx context.Context) (more bool, err error) {
 	return Write(ctx, db, func(tx *Tx) (bool, error) {
 		var id string

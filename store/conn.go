@@ -237,7 +237,7 @@ func damaged(cause error) *agent.Error {
 		"this agent's file is damaged; it was left as it is, see satchel doctor").Because(cause)
 }
 
-// isUnique tells whether err is a uniqueness violation.
+// isUnique reports whether err is a uniqueness violation.
 func isUnique(err error) bool {
 	code := sqliteCode(err)
 	return code == codeUnique || code == codePrimaryKey

@@ -141,7 +141,7 @@ func scanMessage(rows *sql.Rows) (m agent.Message, err error) {
 
 // Messages returns up to limit messages of a conversation behind the message
 // with id after, oldest first; with newestFirst, those before it, newest
-// first, and after 0 means from the newest on. more tells whether others follow.
+// first, and after 0 means from the newest on. more reports whether others follow.
 func (db *DB) Messages(ctx context.Context, conversationID string, after int64, limit int, newestFirst bool) (page []agent.Message, more bool, err error) {
 	page, err = Read(ctx, db, func(tx *Tx) ([]agent.Message, error) {
 		if _, err := tx.conversation(conversationID); err != nil {

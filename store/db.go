@@ -72,7 +72,7 @@ func (db *DB) Roles() map[string]agent.Role { return db.record.Load().admins }
 // Problem tells why the agent's file is refused, or nil.
 func (db *DB) Problem() error { return db.record.Load().problem }
 
-// Unfinished tells whether work on sources was cut when the agent was loaded.
+// Unfinished reports whether work on sources was cut when the agent was loaded.
 func (db *DB) Unfinished() bool { return !db.record.Load().pending.Sources.IsZero() }
 
 type backgroundKey struct{}
@@ -223,7 +223,7 @@ func (db *DB) closeLocked() error {
 	return nil
 }
 
-// replaced tells whether another file lies where the open one was opened.
+// replaced reports whether another file lies where the open one was opened.
 func (db *DB) replaced() bool {
 	db.mu.Lock()
 	f := db.file
@@ -235,7 +235,7 @@ func (db *DB) replaced() bool {
 	return err == nil && !os.SameFile(info, f.info)
 }
 
-// isOpen tells whether connections are open.
+// isOpen reports whether connections are open.
 func (db *DB) isOpen() bool {
 	db.mu.Lock()
 	defer db.mu.Unlock()

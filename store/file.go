@@ -247,7 +247,7 @@ func ReadOne[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, er
 	})
 }
 
-// onReader runs fn on a reader connection. fn tells whether that is sound: in
+// onReader runs fn on a reader connection. fn reports whether that is sound: in
 // no transaction any more.
 func onReader[T any](ctx context.Context, db *DB, fn func(*Tx) (result T, sound bool, err error)) (T, error) {
 	var zero T

@@ -169,7 +169,7 @@ func (f *file) rest(c *conn) error {
 }
 
 // trim deletes what is older than the agent keeps it, oldest first, a batch of
-// each kind, and tells whether more is left.
+// each kind, and reports whether more is left.
 func trim(tx *Tx) (more bool, err error) {
 	settings, err := tx.settings()
 	if err != nil {

@@ -124,7 +124,7 @@ const maxThread = 1000
 // maxInboundKey is the longest id that is kept as it is.
 const maxInboundKey = 200
 
-// firstTime notes an id of a platform and tells whether it is new. An empty
+// firstTime notes an id of a platform and reports whether it is new. An empty
 // one always is, and a hash is again after agent.SignatureAge.
 func (tx *Tx) firstTime(gatewayID, key string, hashed bool) (bool, error) {
 	if key == "" {
@@ -174,7 +174,7 @@ func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound) (*agent.Messag
 	return &m, tx.keepReplyToken(c.ID, *in)
 }
 
-// KnowsInbound tells whether a gateway has taken in a message of this id.
+// KnowsInbound reports whether a gateway has taken in a message of this id.
 func (db *DB) KnowsInbound(ctx context.Context, gatewayID, messageID string) (bool, error) {
 	return Read(ctx, db, func(tx *Tx) (known bool, err error) {
 		return known, tx.value(&known, "SELECT EXISTS (SELECT 1 FROM _inbound WHERE gateway_id = ? AND external_id = ?)", gatewayID, inboundKey("m:"+messageID))
@@ -230,7 +230,7 @@ func (tx *Tx) sender(g *agent.Gateway, in *agent.Inbound) (contactID string, err
 	return c.ID, tx.putAccount(g.Type, account, c.ID)
 }
 
-// hasAccount tells whether a contact is known by another account of a platform.
+// hasAccount reports whether a contact is known by another account of a platform.
 func (tx *Tx) hasAccount(contactID string, t agent.GatewayType, account string) (other bool, err error) {
 	if account == "" {
 		return false, nil

@@ -60,7 +60,7 @@ func (tx *Tx) fireTask(t *agent.Task) (start []StartedTask, err error) {
 	return start, err
 }
 
-// startOccurrence writes that an occurrence is due, and tells whether its
+// startOccurrence writes that an occurrence is due, and reports whether its
 // workflow is to be started. One that is over and comes late has failed.
 func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, err error) {
 	missed := o.EndTime.Before(tx.Now.Time) && o.StartTime.Before(tx.Now.Add(-agent.LateRun))

@@ -188,7 +188,7 @@ func (tx *Tx) forgetUndelivered() error {
 	return nil
 }
 
-// Behind tells whether events were left undelivered when the agent was loaded.
+// Behind reports whether events were left undelivered when the agent was loaded.
 func (db *DB) Behind() bool { return !db.record.Load().pending.Events.IsZero() }
 
 // lastEvent is the number of the newest event.

@@ -30,7 +30,7 @@ func types(events []agent.Event) []string {
 	return names
 }
 
-// sameJSON tells whether two values are the same as JSON.
+// sameJSON reports whether two values are the same as JSON.
 func sameJSON(t testing.TB, a, b any) bool {
 	t.Helper()
 	var decoded [2]any

@@ -241,7 +241,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// looks tells whether any of the files changed, by size and time.
+// looks reports whether any of the files changed, by size and time.
 func looks(t *testing.T, f *Folder, files map[string]string) string {
 	t.Helper()
 	var all []string

@@ -28,7 +28,7 @@ func scanSession(rows *sql.Rows) (s agent.Session, err error) {
 	return s, json.Unmarshal(viewport, &s.Viewport)
 }
 
-// SessionsLeft tells whether browser sessions may have been left open when the
+// SessionsLeft reports whether browser sessions may have been left open when the
 // agent's file was last read or closed. It does not open the file.
 func (db *DB) SessionsLeft() bool { return !db.record.Load().pending.Sessions.IsZero() }
 

@@ -170,7 +170,7 @@ func (u *Upload) Discard() {
 	}
 }
 
-// finish ends the upload and tells whether it was under way until now.
+// finish ends the upload and reports whether it was under way until now.
 func (u *Upload) finish() bool {
 	u.db.mu.Lock()
 	defer u.db.mu.Unlock()

@@ -29,7 +29,7 @@ func (db *DB) Takeover(ctx context.Context, sessionID, id string) (agent.Takeove
 	return Read(ctx, db, func(tx *Tx) (agent.Takeover, error) { return tx.takeover(sessionID, id) })
 }
 
-// TakeoverCompleted tells whether a person has done what a takeover asked for.
+// TakeoverCompleted reports whether a person has done what a takeover asked for.
 func (db *DB) TakeoverCompleted(ctx context.Context, id string) (bool, error) {
 	return Read(ctx, db, func(tx *Tx) (done bool, err error) {
 		return done, tx.value(&done, "SELECT EXISTS (SELECT 1 FROM takeovers WHERE id = ? AND status = ?)", id, agent.TakeoverCompleted)

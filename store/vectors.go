@@ -47,7 +47,7 @@ func (tx *Tx) otherVectors() ([]string, error) {
 	}), err
 }
 
-// hasVectors tells whether there is a table for vectors of n numbers.
+// hasVectors reports whether there is a table for vectors of n numbers.
 func (tx *Tx) hasVectors(n int) (has bool, err error) {
 	if n == vectorLength {
 		return true, nil

@@ -49,7 +49,7 @@ func (f *Folder) watch() {
 	f.reloadKeys()
 }
 
-// folderChanged tells whether files may have come or gone since the last
+// folderChanged reports whether files may have come or gone since the last
 // look, so that ten thousand agents at rest cost one look at the folder.
 func (f *Folder) folderChanged() bool {
 	info, err := os.Stat(f.agentsPath())

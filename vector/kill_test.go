@@ -75,7 +75,7 @@ func victim(path string) error {
 }
 
 // kill runs the victim on a folder and kills it (SIGKILL) when it has told of
-// a step for the nth time. It tells whether that came to pass before the end.
+// a step for the nth time. It reports whether that came to pass before the end.
 func kill(t *testing.T, path, step string, nth int, still bool) (killed bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -152,7 +152,7 @@ func (ix *Index) embed(ctx context.Context, text string) (v []float32, err error
 	return v, err
 }
 
-// lasting tells whether a provider's error is about the texts themselves, so
+// lasting reports whether a provider's error is about the texts themselves, so
 // that asking again would not help.
 func lasting(err error) bool {
 	var known *agent.Error

@@ -62,7 +62,7 @@ func (ix *Index) readRows(ctx context.Context, db *store.DB, w *store.Work, _ mo
 	})
 }
 
-// fetchNext reads the next page of an API and tells whether there was one to
+// fetchNext reads the next page of an API and reports whether there was one to
 // be read. A killed program goes on at the page that it was cut in.
 func (ix *Index) fetchNext(ctx context.Context, db *store.DB) (bool, error) {
 	w, err := db.NextFetch(ctx)

@@ -93,7 +93,7 @@ func spellings(field string, parts []string) []string {
 	return list
 }
 
-// isName tells whether a single word is more likely a name than prose: there is
+// isName reports whether a single word is more likely a name than prose: there is
 // a digit in it, a capital after a small letter, or a sign in front.
 func isName(field string) bool {
 	if strings.ContainsFunc(field, unicode.IsDigit) || strings.ContainsAny(field[:1], "-./#$@_") {
@@ -121,17 +121,17 @@ func cutName(word string) []string {
 	return append(pieces, string(runes[start:]))
 }
 
-// separates tells whether FTS5's tokenizer unicode61 ends a word at r. Marks
+// separates reports whether FTS5's tokenizer unicode61 ends a word at r. Marks
 // that combine with a letter belong to its word.
 func separates(r rune) bool {
 	return !unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Co)
 }
 
-// isBare tells whether a word is made of combining marks alone, as emoji leave
+// isBare reports whether a word is made of combining marks alone, as emoji leave
 // behind.
 func isBare(word string) bool { return isAll(word, unicode.IsMark) }
 
-// isAll tells whether a word is made of characters of one kind alone.
+// isAll reports whether a word is made of characters of one kind alone.
 func isAll(word string, kind func(rune) bool) bool {
 	return word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !kind(r) })
 }

@@ -64,5 +64,5 @@ func (e *Error) Is(target error) bool {
 	return ok && other.Code == e.Code
 }
 
-// Refused tells whether the call was not made because of where it was to go.
+// Refused reports whether the call was not made because of where it was to go.
 func (e *Error) Refused() bool { return e.Code != CodeTooLarge && e.Code != CodeRedirects }

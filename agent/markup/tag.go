@@ -33,7 +33,7 @@ func (r *Reader) tag() bool {
 // few is how many attributes are compared one by one.
 const few = 16
 
-// isNew tells whether a tag has had no attribute of a name before.
+// isNew reports whether a tag has had no attribute of a name before.
 func (r *Reader) isNew(key []byte, seen *map[string]bool) bool {
 	if len(r.attrs) < few {
 		for _, a := range r.attrs {

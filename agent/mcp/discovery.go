@@ -97,7 +97,7 @@ func challengeOf(headers []string) map[string]string {
 	return nil
 }
 
-// usable tells whether an address may be called for a server: http or https,
+// usable reports whether an address may be called for a server: http or https,
 // with no user or fragment, and not by http for a server of https.
 func usable(u *url.URL, server string) bool {
 	if u.Host == "" || u.User != nil || u.Fragment != "" {
@@ -136,7 +136,7 @@ func (c *Client) resourceMetadata(ctx context.Context, server, pointed string) (
 	return said, nil
 }
 
-// within tells whether a resource is the server, or holds it by its path.
+// within reports whether a resource is the server, or holds it by its path.
 func within(server, resource *url.URL) bool {
 	if resource.Host == "" || resource.Fragment != "" || !sameServer(server, resource) {
 		return false

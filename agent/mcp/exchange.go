@@ -194,7 +194,7 @@ func (x *exchange) authorize(ctx context.Context, req *http.Request) (kept bool,
 	return kept, err
 }
 
-// sameServer tells whether a request stays with the server that the caller
+// sameServer reports whether a request stays with the server that the caller
 // named: same host, port and scheme, or the step up from http to https on
 // their usual ports.
 func sameServer(from, to *url.URL) bool {
@@ -217,7 +217,7 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// maySpeakOtherwise tells whether a server that refused one way of speaking
+// maySpeakOtherwise reports whether a server that refused one way of speaking
 // may understand another: it answered, but not as one that knows the way. A
 // way that worked before may also fail by an answer that is no MCP now.
 func (a answered) maySpeakOtherwise(before bool) bool {

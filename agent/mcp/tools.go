@@ -48,7 +48,7 @@ func (c *Client) list(ctx context.Context, session *sdk.ClientSession, url strin
 	return tools, nil
 }
 
-// mentions tells whether a JSON value holds an object with a key.
+// mentions reports whether a JSON value holds an object with a key.
 func mentions(value any, key string) bool {
 	switch v := value.(type) {
 	case map[string]any:
@@ -63,7 +63,7 @@ func mentions(value any, key string) bool {
 	return false
 }
 
-// mirrors tells whether the server's tools must be listed before one is called:
+// mirrors reports whether the server's tools must be listed before one is called:
 // from 2026-07-28 on, tools may want arguments in headers too, which their
 // schemas name, and the SDK knows only what its session has listed.
 func (c *Client) mirrors(session *sdk.ClientSession, url string) bool {

@@ -62,7 +62,7 @@ type reply struct {
 	body []byte
 }
 
-// add takes a request; now tells whether it is to be sent at once.
+// add takes a request; now reports whether it is to be sent at once.
 func (f *fetches) add(r fetchRequest) (now bool, problem string) {
 	size := len(r.URL)
 	for _, h := range r.Headers {

@@ -198,7 +198,7 @@ func (p *Pool) enter(ctx context.Context, owner string) (*life, error) {
 	return nil, err
 }
 
-// admits tells whether a script of an owner may start. p.mu is held.
+// admits reports whether a script of an owner may start. p.mu is held.
 func (p *Pool) admits(owner string) bool {
 	return p.busy < p.options.Size && (owner == "" || p.owners[owner] < max(1, p.options.Size/2))
 }

@@ -97,7 +97,7 @@ var identifier = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]{0,99}$`)
 // reserved are words that no variable can have as its name.
 const reserved = " arguments async await break case catch class const continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof interface let new null of package private protected public return static super switch this throw true try typeof var void while with yield undefined NaN Infinity "
 
-// CheckName tells whether a script can see a variable under this name. The
+// CheckName reports whether a script can see a variable under this name. The
 // issue is fit for agent.Invalid.
 func CheckName(name string) (issue string) {
 	if !identifier.MatchString(name) || strings.Contains(reserved, " "+name+" ") {

@@ -263,7 +263,7 @@ func (p *parser) name() string {
 	return p.text[start:p.at]
 }
 
-// quote tells whether a quoted text begins here.
+// quote reports whether a quoted text begins here.
 func (p *parser) quote() bool {
 	return p.at < len(p.text) && (p.text[p.at] == '"' || p.text[p.at] == '\'')
 }

@@ -31,7 +31,7 @@ func Compile(v any) (*Value, error) {
 	return compiled, err
 }
 
-// Check tells whether every template in a JSON value can be read. The error is
+// Check reports whether every template in a JSON value can be read. The error is
 // that of Compile.
 func Check(v any) error {
 	_, err := Compile(v)
@@ -67,10 +67,10 @@ func (v *Value) Render(scope Scope, o Options) (any, []string, error) {
 	return out, r.warnings, nil
 }
 
-// Fixed tells whether the value has no templates.
+// Fixed reports whether the value has no templates.
 func (v *Value) Fixed() bool { return v.template == nil && v.list == nil && v.object == nil }
 
-// compile also tells whether v has a template. Path is the way to v.
+// compile also reports whether v has a template. Path is the way to v.
 func compile(v any, path []string) (*Value, bool, error) {
 	if len(path) > maxDepth {
 		return nil, false, &SyntaxError{Field: place(path), Position: 1, Issue: errDepth.Error()}

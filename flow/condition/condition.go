@@ -114,7 +114,7 @@ func Parse(field string, v any) ([]Condition, error) {
 	return out, Check(field, "", out)
 }
 
-// Check tells whether a combinator (and, or, or empty for and) and conditions
+// Check reports whether a combinator (and, or, or empty for and) and conditions
 // can be evaluated. A right side that holds a template is not looked at: what
 // it becomes, Eval sees. field names the list in the error, an *agent.Error
 // with details {field}; a bad combinator is named by "combinator" in its place.

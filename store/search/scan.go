@@ -123,7 +123,7 @@ type top struct {
 	heap []estimate
 }
 
-// wants tells whether offer would keep an estimate.
+// wants reports whether offer would keep an estimate.
 func (t *top) wants(score float32) bool { return len(t.heap) < t.keep || score > t.heap[0].score }
 
 func (t *top) offer(e estimate) {

@@ -36,7 +36,7 @@ func graphemeBefore(text string, p int) int {
 
 const zeroWidthJoiner = '\u200D'
 
-// joined tells whether after belongs to the same grapheme as before, which
+// joined reports whether after belongs to the same grapheme as before, which
 // ends text.
 func joined(text string, before, after rune) bool {
 	if before < 0x300 && after < 0x300 {
@@ -59,7 +59,7 @@ func joined(text string, before, after rune) bool {
 
 func isRegional(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }
 
-// oddRegionals tells whether text ends in the first half of a flag.
+// oddRegionals reports whether text ends in the first half of a flag.
 func oddRegionals(text string) bool {
 	n := 0
 	for n < maxFlags {

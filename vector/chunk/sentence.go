@@ -24,7 +24,7 @@ var abbreviations = func() map[string]bool {
 // maxWord is the longest word, in bytes, that is compared with abbreviations.
 const maxWord = 12
 
-// endsSentence tells whether text[:p] ends a sentence, where white space lies
+// endsSentence reports whether text[:p] ends a sentence, where white space lies
 // from p to next. It looks at a bounded stretch on either side.
 func endsSentence(text string, p, next int) bool {
 	before := text[max(0, p-64):p]
@@ -40,7 +40,7 @@ func endsSentence(text string, p, next int) bool {
 	return !unicode.IsLower(after) && !abbreviated(before[:len(before)-size])
 }
 
-// abbreviated tells whether the full stop after these words belongs to the
+// abbreviated reports whether the full stop after these words belongs to the
 // last of them: an abbreviation, an initial, or the number of a list's item.
 func abbreviated(before string) bool {
 	if strings.HasSuffix(before, ".") {

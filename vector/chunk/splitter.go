@@ -122,7 +122,7 @@ func (s *splitter) blockAt(offset int) int {
 	})
 }
 
-// beginsSection tells whether block i is a heading, and the first of those
+// beginsSection reports whether block i is a heading, and the first of those
 // that stand in a row.
 func (s *splitter) beginsSection(i int) bool {
 	blocks := s.doc.Blocks

@@ -38,7 +38,7 @@ func (r *csvReader) next() bool {
 	return true
 }
 
-// field reads one field and tells whether another follows in the record.
+// field reads one field and reports whether another follows in the record.
 func (r *csvReader) field() (field []byte, more bool) {
 	start := r.pos
 	for start < len(r.data) && r.data[start] == ' ' {
@@ -67,7 +67,7 @@ func (r *csvReader) field() (field []byte, more bool) {
 	return bytes.TrimSpace(r.data[start:r.pos]), r.separator()
 }
 
-// separator passes what ends a field and tells whether it was the delimiter.
+// separator passes what ends a field and reports whether it was the delimiter.
 func (r *csvReader) separator() bool {
 	if r.pos >= len(r.data) {
 		return false

@@ -105,7 +105,7 @@ var skipped = map[string]bool{
 	"del": true, "moveFrom": true, "instrText": true, "delText": true, "Fallback": true, "rt": true,
 }
 
-// start handles the beginning of an element, and tells whether it consumed the
+// start handles the beginning of an element, and reports whether it consumed the
 // element's end too.
 func (w *docxWalker) start(e xml.StartElement) (consumed bool, err error) {
 	name := e.Name.Local

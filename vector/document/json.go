@@ -165,7 +165,7 @@ func (w *jsonWalker) array(depth int) error {
 	return nil
 }
 
-// scalarsOnly tells whether the array at pos holds neither objects nor arrays.
+// scalarsOnly reports whether the array at pos holds neither objects nor arrays.
 func (w *jsonWalker) scalarsOnly() bool {
 	start := w.pos
 	defer func() { w.pos = start }()
@@ -258,7 +258,7 @@ func (w *jsonWalker) scalar() []byte {
 	return []byte(s)
 }
 
-// skipScalar passes the scalar at pos and tells whether it is a string with
+// skipScalar passes the scalar at pos and reports whether it is a string with
 // escapes in it.
 func (w *jsonWalker) skipScalar() (escaped bool) {
 	if w.data[w.pos] != '"' {

@@ -96,7 +96,7 @@ func (t *tree) pageTitle(root int32) string {
 	return title
 }
 
-// standsIn tells whether a title begins or ends with a headline and holds
+// standsIn reports whether a title begins or ends with a headline and holds
 // beside it what a sign sets apart.
 func standsIn(title, headline string) bool {
 	title, headline = strings.ToLower(title), strings.ToLower(strings.ReplaceAll(headline, "`", ""))

@@ -86,7 +86,7 @@ func (w *pageWriter) rows(i int32) (rows [][]int32) {
 	return rows
 }
 
-// holdsBlocks tells whether a table holds what no cell of Markdown can.
+// holdsBlocks reports whether a table holds what no cell of Markdown can.
 func (w *pageWriter) holdsBlocks(i int32) bool {
 	for k := i + 1; k < w.end(i); k++ {
 		switch w.nodes[k].tag {

@@ -221,7 +221,7 @@ func (b *treeBuilder) closeTo(n int) {
 }
 
 // closeNearest closes the innermost open element that wanted names, unless one
-// that bounds names lies in between. It tells whether there was one.
+// that bounds names lies in between. It reports whether there was one.
 func (b *treeBuilder) closeNearest(wanted func(open) bool, bounds map[atom.Atom]bool) bool {
 	for i := len(b.stack) - 1; i > 0; i-- {
 		if wanted(b.stack[i]) {

@@ -41,7 +41,7 @@ func (m *pdfCMap) length(raw string) int {
 	return min(2, len(raw))
 }
 
-// within tells whether each byte of a code is in its range.
+// within reports whether each byte of a code is in its range.
 func within(code string, s pdfCodeSpace) bool {
 	for i := range len(code) {
 		if code[i] < s.low[i] || code[i] > s.high[i] {

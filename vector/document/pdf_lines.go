@@ -85,7 +85,7 @@ func (p *pdfLines) note(g pdfGlyph) {
 	p.line = append(p.line, g)
 }
 
-// drawn tells whether the line has the same character at the same place.
+// drawn reports whether the line has the same character at the same place.
 func (p *pdfLines) drawn(g pdfGlyph) bool {
 	for _, other := range p.line {
 		if other.text == g.text && math.Hypot(g.x-other.x, g.y-other.y) < 0.1*g.height {
@@ -168,7 +168,7 @@ func apart(before, line *pdfLine, usual float64) bool {
 		math.Abs(line.height-before.height) > 0.15*before.height
 }
 
-// divided tells whether a line ends in the middle of a word.
+// divided reports whether a line ends in the middle of a word.
 func divided(line, next string) bool {
 	body, ok := strings.CutSuffix(line, "-")
 	if !ok {

@@ -149,7 +149,7 @@ func readQuestions(name string) ([]question, error) {
 	return questions, nil
 }
 
-// holds tells whether a chunk holds words of the answer as they are written.
+// holds reports whether a chunk holds words of the answer as they are written.
 func holds(r vector.Result, answer string) bool { return strings.Contains(folded(r.Content), answer) }
 
 // folded makes all white space single spaces.

@@ -10,7 +10,7 @@ import (
 )
 
 // half is a part of a set's questions. What is changed in the search is chosen
-// by the tune half alone; the held-out half tells whether it was a good choice.
+// by the tune half alone; the held-out half reports whether it was a good choice.
 type half string
 
 const (
@@ -19,7 +19,7 @@ const (
 	all     half = "all"
 )
 
-// has tells whether question i of a set belongs to the half: they alternate.
+// has reports whether question i of a set belongs to the half: they alternate.
 func (h half) has(i int) bool {
 	switch h {
 	case tune:

@@ -64,7 +64,7 @@ func ParsePath(text string) (Path, error) {
 	return p, nil
 }
 
-// Walk follows the path through a decoded JSON value and tells whether it led
+// Walk follows the path through a decoded JSON value and reports whether it led
 // somewhere. Only what the value itself holds is reached.
 func (p Path) Walk(value any) (any, bool) {
 	for _, s := range p {

@@ -93,7 +93,7 @@ func (r *Registry) Create(ctx context.Context, db *store.DB, s agent.MCPServer, 
 	return db.CreateMCPServer(ctx, s, auth, tools)
 }
 
-// findsIssuer tells whether credentials are for the authorization server that
+// findsIssuer reports whether credentials are for the authorization server that
 // the MCP server will be found to have.
 func findsIssuer(auth agent.MCPAuth) bool {
 	return auth.Type == agent.MCPAuthOAuth2 && auth.TokenURL == "" && auth.Issuer == ""

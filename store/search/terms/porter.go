@@ -96,7 +96,7 @@ func replace(w []byte, list []suffix, least int) []byte {
 	return w
 }
 
-// ends tells whether w ends with a suffix and something stands before it.
+// ends reports whether w ends with a suffix and something stands before it.
 func ends(w []byte, suffix string) bool {
 	return len(w) > len(suffix) && string(w[len(w)-len(suffix):]) == suffix
 }
@@ -132,7 +132,7 @@ func hasVowel(w []byte) bool {
 	return false
 }
 
-// endsShort tells whether w ends with consonant, vowel and a consonant other
+// endsShort reports whether w ends with consonant, vowel and a consonant other
 // than w, x and y.
 func endsShort(w []byte) bool {
 	if last := w[len(w)-1]; last == 'w' || last == 'x' || last == 'y' {

@@ -90,7 +90,7 @@ func (r Run) Grams() []string {
 	return grams
 }
 
-// Short tells whether a run is shorter than its pieces, so that only the
+// Short reports whether a run is shorter than its pieces, so that only the
 // beginnings of pieces can equal it.
 func (r Run) Short() bool { return utf8.RuneCountInString(r.Text) < r.Gram }
 
