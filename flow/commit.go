@@ -32,7 +32,7 @@ func (r *run) commit(asleep bool) bool {
 	}
 	ended, err := r.db.Advance(ctx, p)
 	if err != nil {
-		r.lost(err)
+		r.abandonRun(err)
 		return false
 	}
 	r.committed(asleep)
@@ -52,13 +52,13 @@ func (r *run) committed(asleep bool) {
 	r.fresh, r.begin = false, false
 	for _, result := range r.held.results {
 		if result.Finished() {
-			r.tellFinished(result)
+			r.publishFinished(result)
 		}
 	}
 	for _, w := range r.waits {
 		r.engine.agents.EnqueueAt(r.db, w.DueAt.Time)
 		waiting := w.Result()
-		r.tell(Event{Type: EventNodeStarted, Node: &waiting})
+		r.publish(Event{Type: EventNodeStarted, Node: &waiting})
 	}
 	for _, c := range r.children {
 		r.engine.startChild(r.agent, c)
@@ -80,9 +80,9 @@ func closeOnce(c chan struct{}) {
 	}
 }
 
-// lost gives the run up because nothing can be written. What was not committed
+// abandonRun gives the run up because nothing can be written. What was not committed
 // did not happen; the execution goes on another time, unless it is over.
-func (r *run) lost(err error) {
+func (r *run) abandonRun(err error) {
 	for _, c := range r.children {
 		r.releaseChild(c)
 	}
@@ -91,18 +91,18 @@ func (r *run) lost(err error) {
 	} else {
 		r.cancel(errCut)
 	}
-	r.ground()
+	r.cancelNodes()
 	r.engine.released(r, err)
 }
 
-// ground waits for the nodes that run, which were told to stop.
-func (r *run) ground() {
-	for f := range r.flights {
+// cancelNodes waits for the nodes that run, which were told to stop.
+func (r *run) cancelNodes() {
+	for f := range r.active {
 		f.cancel()
 	}
-	for range len(r.flights) {
-		f := <-r.landed
-		delete(r.flights, f)
+	for range len(r.active) {
+		f := <-r.finished
+		delete(r.active, f)
 		r.releaseChild(f.outcome.child)
 	}
 }
@@ -111,16 +111,16 @@ func (r *run) ground() {
 // its nodes have done until now is kept.
 func (r *run) stopped() {
 	over := errors.Is(context.Cause(r.ctx), errOver)
-	for f := range r.flights {
+	for f := range r.active {
 		f.cancel()
 	}
-	for len(r.flights) > 0 {
-		f := <-r.landed
+	for len(r.active) > 0 {
+		f := <-r.finished
 		if over {
-			delete(r.flights, f)
+			delete(r.active, f)
 			r.releaseChild(f.outcome.child)
 		} else {
-			r.arrive(f)
+			r.join(f)
 		}
 	}
 	if over || r.failure != nil || r.top.open == 0 || !r.commit(false) {
@@ -138,13 +138,13 @@ func (r *run) stopped() {
 
 // finishAll ends the execution.
 func (r *run) finishAll() {
-	for f := range r.flights {
+	for f := range r.active {
 		f.cancel()
 		r.cancelled(f.in, f.started)
 	}
 	for at, in := range r.waiting {
 		delete(r.waiting, at)
-		r.enter(r.result(in, agent.NodeCancelled))
+		r.journal(r.result(in, agent.NodeCancelled))
 	}
 	r.waits, r.unwaits = nil, nil
 	e := r.execution
@@ -159,8 +159,8 @@ func (r *run) finishAll() {
 	if !r.commit(false) {
 		return
 	}
-	r.tell(Event{Type: endEvents[e.Status], Execution: e})
-	r.ground()
+	r.publish(Event{Type: endEvents[e.Status], Execution: e})
+	r.cancelNodes()
 	r.engine.released(r, nil)
 }
 
@@ -191,7 +191,7 @@ func (r *run) takeInbox() bool {
 }
 
 // enterWait keeps a wait for the next commit.
-func (r *run) enterWait(f *flight) {
+func (r *run) enterWait(f *nodeRun) {
 	w := *f.outcome.wait
 	w.ExecutionID, w.NodeID, w.Path, w.Type, w.StartedAt = r.execution.ID, f.call.Node.ID, f.in.scope.path, f.call.Node.Type, f.started
 	r.state(f.in).waiting = true
@@ -256,11 +256,11 @@ type Event struct {
 	Execution *agent.Execution  // of the others
 }
 
-func (r *run) tellFinished(result agent.NodeResult) {
-	r.tell(Event{Type: EventNodeFinished, Node: &result})
+func (r *run) publishFinished(result agent.NodeResult) {
+	r.publish(Event{Type: EventNodeFinished, Node: &result})
 }
 
-func (r *run) tell(ev Event) { r.engine.publish(r.id, ev) }
+func (r *run) publish(ev Event) { r.engine.publish(r.id, ev) }
 
 // running lists the nodes that run now, by their start.
 func (r *run) running() []agent.NodeResult {

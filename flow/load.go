@@ -57,7 +57,7 @@ func (r *run) unable(w *agent.Workflow, err error) {
 	r.program = &program{workflow: *w}
 	r.execution.Status, r.execution.CompletedAt, r.execution.Error = agent.ExecutionErrored, agent.Now(), r.explain(err, "")
 	if r.commit(false) {
-		r.tell(Event{Type: EventExecutionErrored, Execution: r.execution})
+		r.publish(Event{Type: EventExecutionErrored, Execution: r.execution})
 		r.engine.released(r, nil)
 	}
 }

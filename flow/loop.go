@@ -30,7 +30,7 @@ const defaultIterations = 1000
 // startLoop begins a loop: it reads its items, and from then on goes by those,
 // whatever the templates would give later.
 func (r *run) startLoop(in instance) {
-	f := r.newFlight(in)
+	f := r.newNodeRun(in)
 	result := f.result()
 	l := &looping{in: in, began: f.began, started: f.started, warnings: f.warnings, running: map[*scope]bool{}, errors: []any{}}
 	past, began := r.past[r.placeOf(in)]
@@ -43,7 +43,7 @@ func (r *run) startLoop(in instance) {
 	}
 	if f.err != nil {
 		result.Status, result.Error = agent.NodeFailed, r.explain(f.err, result.NodeID)
-		r.conclude(in, result, nil, false)
+		r.complete(in, result, nil, false)
 		return
 	}
 	if !began {
@@ -53,7 +53,7 @@ func (r *run) startLoop(in instance) {
 		}
 		if err != nil {
 			result.Status, result.Error = agent.NodeFailed, r.explain(err, result.NodeID)
-			r.conclude(in, result, nil, false)
+			r.complete(in, result, nil, false)
 			return
 		}
 		result.Status, result.Items = agent.NodeRunning, raw
@@ -104,7 +104,7 @@ func (r *run) iterate(l *looping) {
 		for _, i := range r.program.graph.Out[l.in.node] {
 			e := r.program.graph.Edges[i]
 			if e.Handle == agent.HandleLoop && e.Target != l.in.node {
-				r.arriveBy(s, e.Target, true, input{loop, l.items[s.index]})
+				r.reach(s, e.Target, true, input{loop, l.items[s.index]})
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func (r *run) endIteration(s *scope, err *agent.ExecutionError) {
 		}
 		result := l.result(r)
 		result.Status, result.Error = agent.NodeFailed, err
-		r.conclude(l.in, result, nil, false)
+		r.complete(l.in, result, nil, false)
 		return
 	}
 	l.errors = append(l.errors, map[string]any{"index": float64(s.index), "code": err.Code, "message": err.Message, "node_id": err.NodeID})
@@ -144,7 +144,7 @@ func (r *run) endLoop(l *looping) {
 		result.Status, result.Error = agent.NodeFailed, r.explain(err, result.NodeID)
 	}
 	result.Output, result.Handle = raw, agent.HandleDone
-	r.conclude(l.in, result, output, false)
+	r.complete(l.in, result, output, false)
 }
 
 func (l *looping) result(r *run) agent.NodeResult {

@@ -47,9 +47,9 @@ type run struct {
 
 	ready   []instance // to be resolved
 	effects []instance // to be begun once what came before is committed
-	flights map[*flight]bool
-	landed  chan *flight
-	needs   chan chan struct{} // of nodes that run, see flight.beforeEffect
+	active map[*nodeRun]bool
+	finished  chan *nodeRun
+	needs   chan chan struct{} // of nodes that run, see nodeRun.beforeEffect
 	needed  []chan struct{}    // to be closed by the next commit
 
 	// What is not committed yet.
@@ -70,7 +70,7 @@ type run struct {
 	mu       sync.Mutex
 	inbox    []store.WaitEnd
 	knock    chan struct{}
-	now      map[*flight]agent.NodeResult
+	now      map[*nodeRun]agent.NodeResult
 	response *agent.NodeResult
 	answered chan struct{} // a webhook-response is committed
 	entered  chan struct{} // the execution's row is committed
@@ -83,7 +83,7 @@ const keptResults = 200
 func (e *Engine) newRun(a *agentState, id string) *run {
 	r := &run{
 		engine: e, db: a.db, agent: a, id: id,
-		waiting: map[place]instance{}, flights: map[*flight]bool{}, landed: make(chan *flight, parallel), needs: make(chan chan struct{}),
+		waiting: map[place]instance{}, active: map[*nodeRun]bool{}, finished: make(chan *nodeRun, parallel), needs: make(chan chan struct{}),
 		knock: make(chan struct{}, 1), answered: make(chan struct{}), entered: make(chan struct{}), done: make(chan struct{}),
 	}
 	r.written.Store(true)
@@ -121,7 +121,7 @@ func (r *run) drive() {
 			return
 		}
 		r.depart()
-		if !r.gone && len(r.ready) == 0 && len(r.flights) > 0 {
+		if !r.gone && len(r.ready) == 0 && len(r.active) > 0 {
 			r.await()
 		}
 	}
@@ -175,7 +175,7 @@ func (r *run) settle() {
 
 // idle reports whether nothing but waits is left.
 func (r *run) idle() bool {
-	return len(r.ready) == 0 && len(r.effects) == 0 && len(r.flights) == 0
+	return len(r.ready) == 0 && len(r.effects) == 0 && len(r.active) == 0
 }
 
 // resolve runs a node, or says that it is to run, once all edges that lead to
@@ -200,7 +200,7 @@ func (r *run) resolve(in instance) {
 	switch {
 	case n.disabled:
 		result := r.result(in, agent.NodeSkipped)
-		r.conclude(in, result, r.inputOf(in), false)
+		r.complete(in, result, r.inputOf(in), false)
 	case n.Type == agent.NodeLoop:
 		r.startLoop(in)
 	case n.pure && !n.once:
@@ -222,19 +222,19 @@ func (r *run) result(in instance, status agent.NodeStatus) agent.NodeResult {
 func (r *run) compute(in instance) {
 	result := r.result(in, agent.NodeSuccess)
 	began := time.Now()
-	f := r.newFlight(in)
+	f := r.newNodeRun(in)
 	if f.err == nil {
-		f.once(r.ctx)
+		f.attemptOnce(r.ctx)
 	}
 	result.DurationMS = since(began)
-	r.land(f, result)
+	r.record(f, result)
 }
 
 func since(began time.Time) float64 { return float64(time.Since(began).Microseconds()) / 1000 }
 
 // depart begins nodes with effects, as many as may run at a time.
 func (r *run) depart() {
-	for len(r.effects) > 0 && len(r.flights) < parallel {
+	for len(r.effects) > 0 && len(r.active) < parallel {
 		in := r.effects[0]
 		r.effects = r.effects[1:]
 		if in.scope.dead() {
@@ -251,7 +251,7 @@ func (r *run) depart() {
 				return
 			}
 		}
-		r.launch(in)
+		r.start(in)
 	}
 }
 
@@ -260,7 +260,7 @@ func (r *run) interrupted(in instance) {
 	result := r.result(in, agent.NodeFailed)
 	result.Error = &agent.ExecutionError{Code: "INTERRUPTED", NodeID: result.NodeID,
 		Message: "the node was cut by a stop of the server, and it may run at most once"}
-	r.conclude(in, result, nil, false)
+	r.complete(in, result, nil, false)
 }
 
 // await waits for a node that runs, for the end of a wait, until the results at
@@ -273,8 +273,8 @@ func (r *run) await() {
 		late = timer.C
 	}
 	select {
-	case f := <-r.landed:
-		r.arrive(f)
+	case f := <-r.finished:
+		r.join(f)
 	case committed := <-r.needs:
 		r.needed = append(r.needed, committed)
 	case <-late:
@@ -298,9 +298,9 @@ func (r *run) receive() {
 		}
 		delete(r.waiting, at)
 		if !in.scope.dead() {
-			r.tellFinished(end.Result)
+			r.publishFinished(end.Result)
 			r.remember(end.Result)
-			r.conclude(in, end.Result, decodeOr(end.Result.Output), true)
+			r.complete(in, end.Result, decodeOr(end.Result.Output), true)
 		}
 	}
 }
@@ -310,12 +310,12 @@ func (r *run) replay(in instance, past agent.NodeResult) {
 	r.remember(past)
 	switch {
 	case past.Status == agent.NodeSkipped && r.state(in).live: // disabled
-		r.conclude(in, past, r.inputOf(in), true)
+		r.complete(in, past, r.inputOf(in), true)
 	case past.Status == agent.NodeSkipped:
 		r.skip(in)
 	case past.Status == agent.NodeCancelled: // its scope was given up: the failure is replayed too
 		r.state(in).waiting = true
 	default:
-		r.conclude(in, past, decodeOr(past.Output), true)
+		r.complete(in, past, decodeOr(past.Output), true)
 	}
 }

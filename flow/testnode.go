@@ -54,9 +54,9 @@ func (e *Engine) TestNode(ctx context.Context, db *store.DB, workflowID, nodeID 
 	r.top = r.newScope(nil, nil, 0, -1)
 	in := instance{r.top, i}
 	r.state(in).sources = []input{{value: payload}}
-	f := r.newFlight(in)
+	f := r.newNodeRun(in)
 	f.call.ExecutionID, f.call.Record, f.call.BeforeEffect = "", nil, nil
-	f.fly(e.chained(ctx, r.execution.Chain()))
+	f.execute(e.chained(ctx, r.execution.Chain()))
 	t := Tested{Status: agent.NodeSuccess, Output: f.raw, Logs: f.outcome.Logs, Warnings: append(f.warnings, f.outcome.Warnings...), DurationMS: since(f.began)}
 	if t.Logs == nil {
 		t.Logs = []agent.LogLine{}

@@ -63,12 +63,12 @@ func (tx *Tx) delivery(webhookID, id string) (agent.Delivery, error) {
 // active subscription that wants it and was active when it happened. An event
 // that has its deliveries already gets no others. It returns how many it made.
 func (db *DB) EnqueueDeliveries(ctx context.Context, events []agent.Event, now agent.Time) (int, error) {
-	wanted, err := Read(ctx, db, func(tx *Tx) ([]wish, error) { return tx.wishes(events) })
+	wanted, err := Read(ctx, db, func(tx *Tx) ([]pendingDelivery, error) { return tx.pendingDeliveries(events) })
 	if err != nil || len(wanted) == 0 {
 		return 0, err
 	}
 	return Write(ctx, db, func(tx *Tx) (int, error) {
-		wanted, err := tx.wishes(events) // one may have been switched off meanwhile
+		wanted, err := tx.pendingDeliveries(events) // one may have been switched off meanwhile
 		made := 0
 		for i := 0; err == nil && i < len(wanted); i++ {
 			var n int
@@ -79,13 +79,13 @@ func (db *DB) EnqueueDeliveries(ctx context.Context, events []agent.Event, now a
 	})
 }
 
-// wish is the events that a subscription is to hear of.
-type wish struct {
+// pendingDelivery is the events that a subscription is to hear of.
+type pendingDelivery struct {
 	webhookID string
 	events    []agent.Event
 }
 
-func (tx *Tx) wishes(events []agent.Event) ([]wish, error) {
+func (tx *Tx) pendingDeliveries(events []agent.Event) ([]pendingDelivery, error) {
 	type candidate struct {
 		agent.Webhook
 		since int64
@@ -101,9 +101,9 @@ func (tx *Tx) wishes(events []agent.Event) ([]wish, error) {
 	if err != nil {
 		return nil, err
 	}
-	var wanted []wish
+	var wanted []pendingDelivery
 	for _, w := range webhooks {
-		x := wish{webhookID: w.ID}
+		x := pendingDelivery{webhookID: w.ID}
 		for _, e := range events {
 			if e.Seq > w.since && w.Wants(e.Type) {
 				x.events = append(x.events, e)
@@ -117,7 +117,7 @@ func (tx *Tx) wishes(events []agent.Event) ([]wish, error) {
 }
 
 // enqueue makes the deliveries of one subscription.
-func (tx *Tx) enqueue(w wish, now agent.Time) (int, error) {
+func (tx *Tx) enqueue(w pendingDelivery, now agent.Time) (int, error) {
 	var waiting int
 	if err := tx.value(&waiting, "SELECT count(*) FROM _deliveries WHERE webhook_id = ? AND status = 'pending'", w.webhookID); err != nil {
 		return 0, err

@@ -31,7 +31,7 @@ func (db *DB) Enter(ctx context.Context, started []StartedExecution) (entered []
 			if err := tx.auditExecuted(s.Execution); err != nil {
 				return nil, err
 			}
-			if err := tx.tell(s.Execution, s.Name, s.Status == agent.ExecutionRunning, false); err != nil {
+			if err := tx.emitExecution(s.Execution, s.Name, s.Status == agent.ExecutionRunning, false); err != nil {
 				return nil, err
 			}
 			entered[i] = true
@@ -53,7 +53,7 @@ func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []
 				return struct{}{}, err
 			}
 		}
-		if err := tx.tell(s.Execution, s.Name, s.Status == agent.ExecutionRunning, false); err != nil {
+		if err := tx.emitExecution(s.Execution, s.Name, s.Status == agent.ExecutionRunning, false); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, tx.audit("execution retried", map[string]any{"execution_id": s.RetriedFrom, "new_execution_id": s.ID})

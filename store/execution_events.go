@@ -7,8 +7,8 @@ import (
 	"satchel/agent"
 )
 
-// maxToldBytes is the longest input or output that an event carries.
-const maxToldBytes = 64 << 10
+// maxEventValue is the longest input or output that an event carries.
+const maxEventValue = 64 << 10
 
 // eventsOfEnd are the events that tell of an end.
 var eventsOfEnd = map[agent.ExecutionStatus]string{
@@ -16,23 +16,23 @@ var eventsOfEnd = map[agent.ExecutionStatus]string{
 	agent.ExecutionTerminated: agent.EventWorkflowTerminated,
 }
 
-// told are the events of an execution that began, ended, or both, as JSON; ""
+// executionEvents are the events of an execution that began, ended, or both, as JSON; ""
 // for none.
-type told struct{ first, last string }
+type executionEvents struct{ first, last string }
 
-// tellOf prepares the events of an execution that began, ended, or both. It
+// executionEventsOf prepares the events of an execution that began, ended, or both. It
 // needs no transaction: what is written as JSON before one does not keep other
 // writes waiting.
-func tellOf(e *agent.Execution, name string, began, ended bool) (t told, err error) {
+func executionEventsOf(e *agent.Execution, name string, began, ended bool) (t executionEvents, err error) {
 	if !began && !ended {
 		return t, nil
 	}
-	var data toldExecution
+	var data executionEvent
 	data.Execution, data.Workflow.ID, data.Workflow.Name, data.Workflow.Version = *e, e.WorkflowID, name, e.Version
-	if len(e.Input) > maxToldBytes {
+	if len(e.Input) > maxEventValue {
 		data.Execution.Input = json.RawMessage("null")
 	}
-	if len(e.Output) > maxToldBytes {
+	if len(e.Output) > maxEventValue {
 		data.Execution.Output = nil
 	}
 	encode := func() (string, error) {
@@ -54,9 +54,9 @@ func tellOf(e *agent.Execution, name string, began, ended bool) (t told, err err
 	return t, err
 }
 
-// tell writes the events of an execution that began, ended, or both.
-func (tx *Tx) tell(e *agent.Execution, name string, began, ended bool) error {
-	t, err := tellOf(e, name, began, ended)
+// emitExecution writes the events of an execution that began, ended, or both.
+func (tx *Tx) emitExecution(e *agent.Execution, name string, began, ended bool) error {
+	t, err := executionEventsOf(e, name, began, ended)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (tx *Tx) tell(e *agent.Execution, name string, began, ended bool) error {
 }
 
 // write writes the events of an execution.
-func (tx *Tx) write(e *agent.Execution, t told) (err error) {
+func (tx *Tx) write(e *agent.Execution, t executionEvents) (err error) {
 	const one = "(?,?,?,?,?,?)"
 	switch {
 	case t.first != "" && t.last != "":
@@ -80,8 +80,8 @@ func (tx *Tx) write(e *agent.Execution, t told) (err error) {
 
 const insertEvent = "INSERT INTO _events(id, type, data, depth, root, created_at) VALUES "
 
-// toldExecution is the data of an event about an execution.
-type toldExecution struct {
+// executionEvent is the data of an event about an execution.
+type executionEvent struct {
 	Execution agent.Execution `json:"execution"`
 	Workflow  struct {
 		ID      string `json:"id"`

@@ -300,7 +300,7 @@ func (db *DB) BeginQueued(ctx context.Context, workflowID string) (string, error
 		if err := tx.value(&name, "SELECT name FROM workflows WHERE id = ?", workflowID); err != nil {
 			return "", err
 		}
-		return e.ID, tx.tell(&e, name, true, false)
+		return e.ID, tx.emitExecution(&e, name, true, false)
 	})
 }
 

@@ -107,7 +107,7 @@ func (tx *Tx) receive(g *agent.Gateway, receipt *Receipt, r *Received) error {
 // told is the payload that the event tells of a receipt; null when it is too
 // long.
 func (r *Receipt) told() json.RawMessage {
-	if len(r.Payload) == 0 || len(r.Payload) > maxToldBytes || !json.Valid(r.Payload) {
+	if len(r.Payload) == 0 || len(r.Payload) > maxEventValue || !json.Valid(r.Payload) {
 		return json.RawMessage("null")
 	}
 	return r.Payload

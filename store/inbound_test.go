@@ -142,7 +142,7 @@ func TestReceiveWhileInactive(t *testing.T) {
 func TestReceiveOther(t *testing.T) {
 	db := openFolder(t).Default()
 	id := inboundGateway(t, db, agent.GatewayWebhook, agent.GatewayActive)
-	long := `"` + strings.Repeat("x", maxToldBytes) + `"`
+	long := `"` + strings.Repeat("x", maxEventValue) + `"`
 	for n, tc := range []struct{ payload, want string }{
 		{`{"reaction":"👍"}`, `{"reaction":"👍"}`}, {``, `null`}, {`{broken`, `null`}, {long, `null`}, {`"a < b"`, `"a \u003c b"`},
 	} {

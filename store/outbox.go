@@ -72,13 +72,13 @@ type Undelivered struct {
 	After  int64         // how far the consumer has come
 	Last   int64         // how far it has come once it is done with Events
 	More   bool          // there may be others behind Last
-	Deaf   bool          // nobody listens to any event
+	NoSubscribers   bool          // nobody listens to any event
 	Standing
 }
 
-// hears returns, for the consumers of this program, the names and patterns of
+// subscriptions returns, for the consumers of this program, the names and patterns of
 // the events that somebody listens to. Others hear all.
-var hears = map[string]func(*Tx) ([]string, error){
+var subscriptions = map[string]func(*Tx) ([]string, error){
 	ConsumerWebhooks: func(tx *Tx) ([]string, error) { // what changed about an agent may let deliveries go on
 		return all(tx, scanID, `SELECT j.value FROM webhooks w, json_each(w.events) j WHERE w.active = 1
 			UNION SELECT ? FROM webhooks WHERE active = 1`, agent.EventAgentUpdated)
@@ -106,7 +106,7 @@ var everyPattern = func() string {
 
 // heard names the events that a consumer hears of; all says that it is all.
 func (tx *Tx) heard(consumer string) (names []string, all bool, err error) {
-	ask, known := hears[consumer]
+	ask, known := subscriptions[consumer]
 	if !known {
 		return nil, true, nil
 	}
@@ -135,7 +135,7 @@ func (db *DB) Undelivered(ctx context.Context, consumer string, limit int) (Unde
 		if err != nil {
 			return u, err
 		}
-		if u.Deaf = !all && len(names) == 0; u.Deaf {
+		if u.NoSubscribers = !all && len(names) == 0; u.NoSubscribers {
 			return u, nil
 		}
 		if u.Standing, err = tx.standing(); err == nil {

@@ -221,7 +221,7 @@ func TestHeard(t *testing.T) {
 			t.Fatal(err)
 		}
 		u, err := db.Undelivered(t.Context(), c.consumer, 10)
-		if err != nil || !slices.Equal(types(u.Events), c.heard) || u.Deaf != (c.heard == nil) || u.After != before || u.Last != before+2 || u.More {
+		if err != nil || !slices.Equal(types(u.Events), c.heard) || u.NoSubscribers != (c.heard == nil) || u.After != before || u.Last != before+2 || u.More {
 			t.Errorf("%s: %v %+v %v", c.name, types(u.Events), u, err)
 		}
 		if c.heard == nil {

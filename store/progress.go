@@ -50,7 +50,7 @@ func (db *DB) Advance(ctx context.Context, p Progress) (ended []WaitEnd, err err
 			return nil, err
 		}
 	}
-	events, err := tellOf(p.Execution, p.Name, p.Begin, p.Execution.Status.Ended())
+	events, err := executionEventsOf(p.Execution, p.Name, p.Begin, p.Execution.Status.Ended())
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (db *DB) Advance(ctx context.Context, p Progress) (ended []WaitEnd, err err
 }
 
 // advance writes a step; its journal and its events are JSON already.
-func (tx *Tx) advance(p Progress, journal string, events told) ([]WaitEnd, error) {
+func (tx *Tx) advance(p Progress, journal string, events executionEvents) ([]WaitEnd, error) {
 	if err := tx.saveExecution(p); err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (tx *Tx) advance(p Progress, journal string, events told) ([]WaitEnd, error
 		if err := tx.insertExecution(child.Execution, child.Cause, false); err != nil {
 			return nil, err
 		}
-		if err := tx.tell(child.Execution, child.Name, child.Status == agent.ExecutionRunning, false); err != nil {
+		if err := tx.emitExecution(child.Execution, child.Name, child.Status == agent.ExecutionRunning, false); err != nil {
 			return nil, err
 		}
 	}

@@ -120,12 +120,12 @@ func (c *consumer) turn(ctx context.Context, db *store.DB, limit int) (turn, err
 		}
 	}
 	if passed <= u.After {
-		return turn{noSubscribers: u.Deaf}, err
+		return turn{noSubscribers: u.NoSubscribers}, err
 	}
 	if err := db.PassEvents(context.WithoutCancel(ctx), c.Name, passed); err != nil {
 		return turn{}, err
 	}
-	return turn{passed: true, more: u.More || passed < u.Last, noSubscribers: u.Deaf}, err
+	return turn{passed: true, more: u.More || passed < u.Last, noSubscribers: u.NoSubscribers}, err
 }
 
 // wanted picks the events that may start work.

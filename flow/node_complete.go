@@ -8,9 +8,9 @@ import (
 	"satchel/store"
 )
 
-// conclude enters the result of a node and resolves the edges behind it.
+// complete enters the result of a node and resolves the edges behind it.
 // recorded says that the result is in the journal already.
-func (r *run) conclude(in instance, result agent.NodeResult, output any, recorded bool) {
+func (r *run) complete(in instance, result agent.NodeResult, output any, recorded bool) {
 	n := &r.program.nodes[in.node]
 	failed := result.Status == agent.NodeFailed
 	if failed {
@@ -18,7 +18,7 @@ func (r *run) conclude(in instance, result agent.NodeResult, output any, recorde
 		output = map[string]any{"error": maps.Clone(r.lastError)}
 	}
 	if !recorded {
-		r.enter(result)
+		r.journal(result)
 	}
 	s := r.state(in)
 	s.waiting = false
@@ -41,11 +41,11 @@ func (r *run) conclude(in instance, result agent.NodeResult, output any, recorde
 		r.fail(in, result.Error)
 		return
 	case failed && n.onError == onErrorBranch:
-		r.leave(in, agent.HandleError)
+		r.follow(in, agent.HandleError)
 	case failed:
-		r.leave(in, afterFailure[n.Type])
+		r.follow(in, afterFailure[n.Type])
 	default:
-		r.leave(in, result.Handle)
+		r.follow(in, result.Handle)
 	}
 }
 
@@ -54,8 +54,8 @@ var afterFailure = map[string]string{
 	agent.NodeIfElse: "false", agent.NodeSwitch: "default", agent.NodeLoop: agent.HandleDone, agent.NodeApproval: "rejected",
 }
 
-// enter keeps a result for the next commit.
-func (r *run) enter(result agent.NodeResult) {
+// journal keeps a result for the next commit.
+func (r *run) journal(result agent.NodeResult) {
 	r.held.add(result)
 	r.remember(result)
 }
@@ -71,9 +71,9 @@ func (r *run) remember(result agent.NodeResult) {
 	}
 }
 
-// leave resolves the edges out of a node: those by handle are taken, "" being
+// follow resolves the edges out of a node: those by handle are taken, "" being
 // the way out of a node that has one.
-func (r *run) leave(in instance, handle string) {
+func (r *run) follow(in instance, handle string) {
 	s := r.state(in)
 	n := &r.program.nodes[in.node]
 	s.last = true
@@ -84,13 +84,13 @@ func (r *run) leave(in instance, handle string) {
 		}
 		taken := e.Handle == handle
 		s.last = s.last && !taken
-		r.arriveBy(in.scope, e.Target, taken, input{n.ID, s.flow})
+		r.reach(in.scope, e.Target, taken, input{n.ID, s.flow})
 	}
 	r.closed(in.scope)
 }
 
-// arriveBy resolves one edge for its target.
-func (r *run) arriveBy(s *scope, target int, taken bool, in input) {
+// reach resolves one edge for its target.
+func (r *run) reach(s *scope, target int, taken bool, in input) {
 	t := &s.states[r.program.place[target]]
 	t.left--
 	if taken {
@@ -117,7 +117,7 @@ func (r *run) skip(in instance) {
 	for _, i := range r.program.graph.Out[in.node] {
 		e := r.program.graph.Edges[i]
 		if r.program.graph.Counts(e) && !(n.Type == agent.NodeLoop && e.Handle == agent.HandleLoop) {
-			r.arriveBy(in.scope, e.Target, false, input{})
+			r.reach(in.scope, e.Target, false, input{})
 		}
 	}
 	r.closed(in.scope)
@@ -126,7 +126,7 @@ func (r *run) skip(in instance) {
 func (r *run) skipped(node int, s *scope) {
 	result := r.result(instance{s, node}, agent.NodeSkipped)
 	if _, known := r.past[place{result.NodeID, s.path}]; !known {
-		r.enter(result)
+		r.journal(result)
 	}
 	if r.program.nodes[node].Type == agent.NodeLoop {
 		for _, inner := range r.program.regions[node].nodes {
@@ -165,7 +165,7 @@ func (r *run) fail(in instance, err *agent.ExecutionError) {
 // abandon gives up all that runs, waits or is to run in a scope.
 func (r *run) abandon(s *scope) {
 	s.over = true
-	for f := range r.flights {
+	for f := range r.active {
 		if f.in.scope.inside(s) {
 			f.cancel()
 			r.cancelled(f.in, f.started)
@@ -177,7 +177,7 @@ func (r *run) abandon(s *scope) {
 			result := r.result(in, agent.NodeCancelled)
 			r.waits = slices.DeleteFunc(r.waits, func(w store.Wait) bool { return w.NodeID == at.node && w.Path == at.path })
 			r.unwaits = append(r.unwaits, store.WaitEnd{ExecutionID: r.execution.ID, Result: result})
-			r.enter(result)
+			r.journal(result)
 		}
 	}
 	inside := func(in instance) bool { return in.scope.inside(s) }
@@ -189,5 +189,5 @@ func (r *run) cancelled(in instance, started agent.Time) {
 	result := r.result(in, agent.NodeCancelled)
 	result.DurationMS = float64(result.StartedAt.Sub(started.Time).Milliseconds())
 	result.StartedAt = started
-	r.enter(result)
+	r.journal(result)
 }

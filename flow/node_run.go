@@ -16,8 +16,8 @@ import (
 	"satchel/agent/template"
 )
 
-// flight is a node while it runs.
-type flight struct {
+// nodeRun is a node while it runs.
+type nodeRun struct {
 	run     *run
 	in      instance
 	began   time.Time
@@ -36,11 +36,11 @@ type flight struct {
 // maxOutput bounds the output of a node, in bytes of JSON.
 const maxOutput = 16 << 20
 
-// newFlight prepares the run of a node. It fills the templates, so that what
+// newNodeRun prepares the run of a node. It fills the templates, so that what
 // the node sees does not change while it runs.
-func (r *run) newFlight(in instance) *flight {
+func (r *run) newNodeRun(in instance) *nodeRun {
 	n := &r.program.nodes[in.node]
-	f := &flight{run: r, in: in, began: time.Now(), started: agent.Now(), attempt: 1}
+	f := &nodeRun{run: r, in: in, began: time.Now(), started: agent.Now(), attempt: 1}
 	view := names{r, in.scope, r.inputOf(in)}
 	path := in.scope.path
 	if path == "" {
@@ -58,7 +58,7 @@ func (r *run) newFlight(in instance) *flight {
 }
 
 // fill fills the templates of a node's data.
-func (f *flight) fill(n *step, view template.Scope, strict bool) {
+func (f *nodeRun) fill(n *step, view template.Scope, strict bool) {
 	filled, warnings, err := n.data.Render(view, template.Options{Strict: strict, NullMissing: n.kind.NullMissing, Zone: f.run.zone})
 	if err != nil {
 		f.err = err
@@ -96,35 +96,35 @@ func (f *flight) fill(n *step, view template.Scope, strict bool) {
 	}
 }
 
-// launch runs a node in a goroutine of its own.
-func (r *run) launch(in instance) {
-	f := r.newFlight(in)
+// start runs a node in a goroutine of its own.
+func (r *run) start(in instance) {
+	f := r.newNodeRun(in)
 	ctx, cancel := context.WithCancel(r.engine.chained(r.ctx, r.execution.Chain()))
 	f.cancel = cancel
 	f.effect.Store(!r.program.nodes[in.node].repeats)
-	r.flights[f] = true
+	r.active[f] = true
 	running := r.result(in, agent.NodeRunning)
 	r.mu.Lock()
 	if r.now == nil {
-		r.now = map[*flight]agent.NodeResult{}
+		r.now = map[*nodeRun]agent.NodeResult{}
 	}
 	r.now[f] = running
 	r.mu.Unlock()
-	r.tell(Event{Type: EventNodeStarted, Node: &running})
+	r.publish(Event{Type: EventNodeStarted, Node: &running})
 	r.engine.goroutines.Go(func() {
-		f.fly(ctx)
-		r.landed <- f
+		f.execute(ctx)
+		r.finished <- f
 	})
 }
 
-// fly tries a node until it is done or its attempts are used up.
-func (f *flight) fly(ctx context.Context) {
+// execute tries a node until it is done or its attempts are used up.
+func (f *nodeRun) execute(ctx context.Context) {
 	n := &f.run.program.nodes[f.in.node]
 	if f.err != nil {
 		return
 	}
 	for {
-		f.once(ctx)
+		f.attemptOnce(ctx)
 		if f.err == nil || f.attempt >= n.retry.attempts || ctx.Err() != nil || agent.ErrorCode(f.err) == agent.CodeValidation {
 			return
 		}
@@ -139,8 +139,8 @@ func (f *flight) fly(ctx context.Context) {
 	}
 }
 
-// once tries a node one time.
-func (f *flight) once(ctx context.Context) {
+// attemptOnce tries a node one time.
+func (f *nodeRun) attemptOnce(ctx context.Context) {
 	n := &f.run.program.nodes[f.in.node]
 	if !n.pure {
 		limited, cancel := context.WithTimeout(ctx, n.timeout)
@@ -160,7 +160,7 @@ func (f *flight) once(ctx context.Context) {
 const CodeTimeout agent.Code = "ACTION_TIMEOUT"
 
 // guarded runs the kind's own code; a panic in it is an error of the node.
-func (f *flight) guarded(ctx context.Context, n *step) (o Outcome, err error) {
+func (f *nodeRun) guarded(ctx context.Context, n *step) (o Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic in a node of type %s: %v\n%s", n.Type, p, debug.Stack())
@@ -206,7 +206,7 @@ func decodeOr(raw []byte) any {
 }
 
 // record is Call.Record.
-func (f *flight) record(output any) (string, agent.NodeResult, error) {
+func (f *nodeRun) record(output any) (string, agent.NodeResult, error) {
 	result := f.result()
 	var err error
 	f.raw, err = encode(output)
@@ -216,7 +216,7 @@ func (f *flight) record(output any) (string, agent.NodeResult, error) {
 
 // beforeEffect is Call.BeforeEffect. From then on the node's own result is
 // committed as soon as there is one.
-func (f *flight) beforeEffect(ctx context.Context) error {
+func (f *nodeRun) beforeEffect(ctx context.Context) error {
 	f.effect.Store(true)
 	committed := make(chan struct{})
 	select {
@@ -232,16 +232,16 @@ func (f *flight) beforeEffect(ctx context.Context) error {
 	}
 }
 
-// result is the node's result as far as the flight knows it.
-func (f *flight) result() agent.NodeResult {
+// result is the node's result as far as the node run knows it.
+func (f *nodeRun) result() agent.NodeResult {
 	result := f.run.result(f.in, agent.NodeSuccess)
 	result.StartedAt, result.DurationMS, result.Attempt = f.started, since(f.began), f.attempt
 	return result
 }
 
-// arrive takes in a node that ran in a goroutine of its own.
-func (r *run) arrive(f *flight) {
-	delete(r.flights, f)
+// join takes in a node that ran in a goroutine of its own.
+func (r *run) join(f *nodeRun) {
+	delete(r.active, f)
 	f.cancel()
 	r.mu.Lock()
 	delete(r.now, f)
@@ -254,17 +254,17 @@ func (r *run) arrive(f *flight) {
 		return // cut: it runs again
 	}
 	r.held.urgent = r.held.urgent || f.effect.Load()
-	r.land(f, f.result())
+	r.record(f, f.result())
 }
 
-// land takes in what a node came to.
-func (r *run) land(f *flight, result agent.NodeResult) {
+// record takes in what a node came to.
+func (r *run) record(f *nodeRun, result agent.NodeResult) {
 	result.Warnings = append(f.warnings, f.outcome.Warnings...)
 	result.Logs, result.Handle = f.outcome.Logs, f.outcome.Handle
 	switch {
 	case f.err != nil:
 		result.Status, result.Error = agent.NodeFailed, r.explain(f.err, result.NodeID)
-		r.conclude(f.in, result, nil, false)
+		r.complete(f.in, result, nil, false)
 	case f.outcome.wait != nil:
 		r.enterWait(f)
 	default:
@@ -277,10 +277,10 @@ func (r *run) land(f *flight, result agent.NodeResult) {
 			value, _ = decodeOr(f.raw).(map[string]any)
 		}
 		if f.outcome.Recorded {
-			r.tellFinished(result)
+			r.publishFinished(result)
 			r.remember(result)
 		}
-		r.conclude(f.in, result, value, f.outcome.Recorded)
+		r.complete(f.in, result, value, f.outcome.Recorded)
 	}
 }
 
