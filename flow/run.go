@@ -45,12 +45,12 @@ type run struct {
 	asleep    map[place]store.Wait       // waits that were entered before
 	waiting   map[place]instance
 
-	ready   []instance // to be resolved
-	effects []instance // to be begun once what came before is committed
-	active map[*nodeRun]bool
-	finished  chan *nodeRun
-	needs   chan chan struct{} // of nodes that run, see nodeRun.beforeEffect
-	needed  []chan struct{}    // to be closed by the next commit
+	ready    []instance // to be resolved
+	effects  []instance // to be begun once what came before is committed
+	active   map[*nodeRun]bool
+	finished chan *nodeRun
+	needs    chan chan struct{} // of nodes that run, see nodeRun.beforeEffect
+	needed   []chan struct{}    // to be closed by the next commit
 
 	// What is not committed yet.
 	fresh    bool // the execution's row is not there

@@ -68,11 +68,11 @@ func (tx *Tx) standing() (s Standing, err error) {
 // as of one moment: DB.Agent may still tell of before the change that an event
 // is about.
 type Undelivered struct {
-	Events []agent.Event // those that somebody listens to, oldest first
-	After  int64         // how far the consumer has come
-	Last   int64         // how far it has come once it is done with Events
-	More   bool          // there may be others behind Last
-	NoSubscribers   bool          // nobody listens to any event
+	Events        []agent.Event // those that somebody listens to, oldest first
+	After         int64         // how far the consumer has come
+	Last          int64         // how far it has come once it is done with Events
+	More          bool          // there may be others behind Last
+	NoSubscribers bool          // nobody listens to any event
 	Standing
 }
 
