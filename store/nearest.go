@@ -21,7 +21,7 @@ func (k *Knowledge) nearestByIndex(heads []search.Head, vector []float32, n int)
 		if err != nil {
 			return nil, err
 		}
-		exact, err := k.scores(`SELECT v.rowid, coalesce(1 - vec_distance_cosine(v.embedding, ?), 0)
+		exact, err := search.Scores(k.tx.query, `SELECT v.rowid, coalesce(1 - vec_distance_cosine(v.embedding, ?), 0)
 			FROM json_each(?) j CROSS JOIN `+vectorsOf(len(vector))+` v ON v.rowid = j.value`, packVector(vector), search.ListJSON(found))
 		if err != nil {
 			return nil, err

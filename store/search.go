@@ -91,7 +91,7 @@ func (k *Knowledge) nearestByVectors(vector []float32, n int) (map[int64]float64
 		query += " AND source IN (SELECT seq FROM sources WHERE embedding_model = ?)"
 		args = append(args, k.model)
 	}
-	return k.scores(query, args...)
+	return search.Scores(k.tx.query, query, args...)
 }
 
 // Cosines returns the exact cosine similarities between vector and those of
@@ -100,29 +100,10 @@ func (k *Knowledge) Cosines(vector []float32, seqs []int64) (map[int64]float64, 
 	if has, err := k.tx.hasVectors(len(vector)); err != nil || !has || len(seqs) == 0 {
 		return map[int64]float64{}, err
 	}
-	return k.scores(`SELECT v.rowid, coalesce(1 - vec_distance_cosine(v.embedding, ?), 0)
+	return search.Scores(k.tx.query, `SELECT v.rowid, coalesce(1 - vec_distance_cosine(v.embedding, ?), 0)
 		FROM json_each(?) j CROSS JOIN chunks c ON c.seq = j.value CROSS JOIN sources s ON s.id = c.source_id
 		CROSS JOIN `+vectorsOf(len(vector))+` v ON v.rowid = c.seq
 		WHERE c.embedded = 1 AND s.embedding_model = ?`, packVector(vector), search.ListJSON(seqs), k.model)
-}
-
-// scores reads rows of a seq and a number.
-func (k *Knowledge) scores(query string, args ...any) (map[int64]float64, error) {
-	rows, err := k.tx.query(query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	found := map[int64]float64{}
-	for rows.Next() {
-		var seq int64
-		var score float64
-		if err := rows.Scan(&seq, &score); err != nil {
-			return nil, err
-		}
-		found[seq] = score
-	}
-	return found, rows.Err()
 }
 
 // FoundChunk is a chunk as a search finds it.

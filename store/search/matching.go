@@ -84,7 +84,7 @@ func (m *Matches) add(scores map[int64]float64) {
 // rankAll works out bm25 for every chunk that matches, as FTS5 does anyway.
 func (x *Text) rankAll(c corpus, list []term, n int) (map[int64]float64, error) {
 	where, args := x.scope(c)
-	return x.scores("SELECT rowid, -bm25(_chunk_text) AS score FROM _chunk_text WHERE _chunk_text MATCH ?"+where+" ORDER BY score DESC LIMIT ?",
+	return Scores(x.Query, "SELECT rowid, -bm25(_chunk_text) AS score FROM _chunk_text WHERE _chunk_text MATCH ?"+where+" ORDER BY score DESC LIMIT ?",
 		slices.Concat([]any{anyOf(list)}, args, []any{n})...)
 }
 
@@ -190,9 +190,10 @@ func (x *Text) value(dst any, query string, args ...any) error {
 	return rows.Err()
 }
 
-// scores reads rows of a seq and a number.
-func (x *Text) scores(query string, args ...any) (map[int64]float64, error) {
-	rows, err := x.Query(query, args...)
+// Scores runs a query whose rows are a seq and a number, and returns them as a
+// map.
+func Scores(run func(query string, args ...any) (*sql.Rows, error), query string, args ...any) (map[int64]float64, error) {
+	rows, err := run(query, args...)
 	if err != nil {
 		return nil, err
 	}
