@@ -113,7 +113,7 @@ func (b *Browser) Start(ctx context.Context) error {
 	}
 	b.life, b.stop = context.WithCancel(context.WithoutCancel(ctx))
 	for _, db := range b.options.Folder.Agents() {
-		if db.Problem() != nil || !db.SessionsLeft() {
+		if db.Problem() != nil || db.Pending().Sessions.IsZero() {
 			continue
 		}
 		if err := db.EndLostSessions(ctx, func(string) bool { return false }, lostProblem); err != nil {

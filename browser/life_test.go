@@ -169,7 +169,7 @@ func TestNothingOutlivesAKilledServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { folder.Close() })
-	if !folder.Default().SessionsLeft() {
+	if folder.Default().Pending().Sessions.IsZero() {
 		t.Error("the catalog does not know of the session that was left open")
 	}
 	b := New(Options{Folder: folder})

@@ -108,7 +108,7 @@ func TestRecallKeepsUnfinishedWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	f = restart(t, f)
-	if db, _ := f.Agent("a"); !db.Unfinished() {
+	if db, _ := f.Agent("a"); db.Pending().Sources.IsZero() {
 		t.Error("work that was left is forgotten")
 	}
 }

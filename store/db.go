@@ -72,9 +72,6 @@ func (db *DB) Roles() map[string]agent.Role { return db.record.Load().admins }
 // Problem tells why the agent's file is refused, or nil.
 func (db *DB) Problem() error { return db.record.Load().problem }
 
-// Unfinished reports whether work on sources was cut when the agent was loaded.
-func (db *DB) Unfinished() bool { return !db.record.Load().pending.Sources.IsZero() }
-
 type backgroundKey struct{}
 
 // Background returns a context for the program's own work. It keeps a file

@@ -188,9 +188,6 @@ func (tx *Tx) forgetUndelivered() error {
 	return nil
 }
 
-// Behind reports whether events were left undelivered when the agent was loaded.
-func (db *DB) Behind() bool { return !db.record.Load().pending.Events.IsZero() }
-
 // lastEvent is the number of the newest event.
 const lastEvent = "SELECT coalesce(max(seq), 0) FROM _events"
 

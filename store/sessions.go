@@ -28,10 +28,6 @@ func scanSession(rows *sql.Rows) (s agent.Session, err error) {
 	return s, json.Unmarshal(viewport, &s.Viewport)
 }
 
-// SessionsLeft reports whether browser sessions may have been left open when the
-// agent's file was last read or closed. It does not open the file.
-func (db *DB) SessionsLeft() bool { return !db.record.Load().pending.Sessions.IsZero() }
-
 // Sessions lists browser sessions, newest first: those that are open, and those
 // that ended by themselves within the last hour.
 func (db *DB) Sessions(ctx context.Context, p Page) ([]agent.Session, int, error) {

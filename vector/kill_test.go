@@ -117,7 +117,7 @@ func finishes(t *testing.T, path string) {
 	t.Helper()
 	folder := openFolder(t, path)
 	db := folder.Default()
-	if !db.Unfinished() {
+	if db.Pending().Sources.IsZero() {
 		t.Error("the agent is said to have no unfinished work")
 	}
 	list, _, err := db.Sources(context.Background(), store.SourceFilter{}, store.Page{Limit: 10})
