@@ -150,33 +150,38 @@ func (a *app) access(ctx context.Context) (*auth.Verifier, error) {
 // assemble makes the parts from the lowest floor to the highest and hands each
 // what it needs of its neighbours.
 func (a *app) assemble(verifier *auth.Verifier) {
-	c, folder, log := a.config, a.folder, a.log
+	c, env, log := a.config, a.env(), a.log
 	index := a.knowledge()
 	scripts := script.New(script.Options{Fetch: a.client().Do})
-	browsers := browser.New(browserOptions(c, folder, log))
+	browsers := browser.New(browserOptions(c, env))
 	views := live.New(live.Options{Browser: browsers, PublicURL: a.publicURL, Log: log})
-	crawler := crawl.New(crawl.Options{Folder: folder, Allow: c.OutboundAllow, Extract: document.ReadPage, Render: rendered(browsers), Version: version, Log: log})
-	servers := registry.New(registry.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Log: log})
+	crawler := crawl.New(crawl.Options{Env: env, Extract: document.ReadPage, Render: rendered(browsers)})
+	servers := registry.New(registry.Options{Env: env})
 	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: a.client(), Version: version, Log: log})
 	chats := chat.New(chat.Options{Model: a.models(), Index: index, Tools: toolbox.Tools, Log: log})
-	platforms := gateways.New(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Version: version, Address: a.publicURL, Public: c.PublicURLSet, Log: log})
-	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: c.OutboundAllow, Own: a.own, Version: version, Log: log})
-	engine := flow.New(flow.Options{Folder: folder, Index: index, Scripts: scripts, Allow: c.OutboundAllow, Own: a.own, Version: version, Log: log})
+	platforms := gateways.New(gateways.Options{Env: env, Address: a.publicURL, Public: c.PublicURLSet})
+	webhooks := gateways.NewWebhooks(gateways.Options{Env: env})
+	engine := flow.New(flow.Options{Env: env, Index: index, Scripts: scripts})
 	engine.Browse(browsers, views)
 	engine.Register(flow.MessageKinds(platforms))
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
-	dispatcher := dispatch.New(folder, log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
+	dispatcher := dispatch.New(a.folder, log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
 		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
 	called := callbacks.Callbacks{Engine: engine, Chat: chats, Toolbox: toolbox}
-	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: c.OutboundAllow, Own: a.own, Version: version, Log: log, Runners: called.Runners(), Tasks: called.Task})
-	a.workers = []worker{folder, index, scripts, browsers, views, engine, crawler, webhooks, platforms,
+	scheduler := schedule.New(schedule.Options{Env: env, Runners: called.Runners(), Tasks: called.Task})
+	a.workers = []worker{a.folder, index, scripts, browsers, views, engine, crawler, webhooks, platforms,
 		gateways.NewPoller(platforms), gateways.NewAnswerer(platforms, chats.Answer), dispatcher, scheduler, servers}
 	a.server = httpapi.New(httpapi.Options{
-		Folder: folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Gateways: platforms,
+		Folder: a.folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Gateways: platforms,
 		Chat: chats, Toolbox: toolbox, MCP: servers, Browser: browsers, Live: views, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
 		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
 		PublicURL: a.publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: log,
 	})
+}
+
+// env returns what every background part is given.
+func (a *app) env() store.Env {
+	return store.Env{Folder: a.folder, Allow: a.config.OutboundAllow, Own: a.own, Version: version, Log: a.log}
 }
 
 // client returns a guarded client for what an agent's owner points at.
@@ -258,12 +263,12 @@ func installed(c *cli.Config) install.Options {
 }
 
 // browserOptions say how browser sessions run.
-func browserOptions(c *cli.Config, folder *store.Folder, log *slog.Logger) browser.Options {
+func browserOptions(c *cli.Config, env store.Env) browser.Options {
 	find := func(ctx context.Context) (browser.Program, error) {
 		p, err := install.Find(ctx, installed(c))
 		return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
 	}
-	return browser.Options{Folder: folder, Find: find, Allow: c.OutboundAllow, Warm: c.WarmBrowser, MaxDownload: int64(c.MaxUploadMB) << 20, Log: log}
+	return browser.Options{Env: env, Find: find, Warm: c.WarmBrowser, MaxDownload: int64(c.MaxUploadMB) << 20}
 }
 
 // rendered lets crawls see pages as a browser shows them.

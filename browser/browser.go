@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,19 +33,17 @@ type Program struct {
 
 // Options say how a Browser works.
 type Options struct {
-	Folder *store.Folder
+	store.Env
 	// Find tells where Chromium and its driver are; it is asked when Chromium
 	// is to be started first.
 	Find        func(context.Context) (Program, error)
-	Allow       []netip.Prefix // private ranges that pages may reach
-	Warm        bool           // start Chromium at once and keep it
-	MaxSessions int            // open at a time; 0 is DefaultMaxSessions
-	AgentMax    int            // open at a time of one agent; 0 is DefaultAgentMax
-	Idle        time.Duration  // without activity a session is closed; 0 is DefaultIdle
-	Lifetime    time.Duration  // of a session at most; 0 is DefaultLifetime
-	MaxDownload int64          // bytes of a download; 0 is DefaultMaxDownload
-	Rest        time.Duration  // after the last session Chromium is ended; 0 is DefaultRest
-	Log         *slog.Logger   // nil: slog.Default()
+	Warm        bool          // start Chromium at once and keep it
+	MaxSessions int           // open at a time; 0 is DefaultMaxSessions
+	AgentMax    int           // open at a time of one agent; 0 is DefaultAgentMax
+	Idle        time.Duration // without activity a session is closed; 0 is DefaultIdle
+	Lifetime    time.Duration // of a session at most; 0 is DefaultLifetime
+	MaxDownload int64         // bytes of a download; 0 is DefaultMaxDownload
+	Rest        time.Duration // after the last session Chromium is ended; 0 is DefaultRest
 }
 
 // Browser keeps the browser sessions of all agents.
@@ -88,10 +85,7 @@ func New(o Options) *Browser {
 	if o.Rest == 0 {
 		o.Rest = DefaultRest
 	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
-	b := &Browser{options: o, log: o.Log, sessions: map[string]*Session{}, opening: map[*store.DB]int{}, rendering: make(chan struct{}, rendersAtOnce),
+	b := &Browser{options: o, log: o.Logger(), sessions: map[string]*Session{}, opening: map[*store.DB]int{}, rendering: make(chan struct{}, rendersAtOnce),
 		guard: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: -1, HeaderTimeout: 2 * time.Minute})}
 	b.kinds[0].headless = true
 	return b

@@ -76,7 +76,7 @@ func newFolderOf(t testing.TB) *store.Folder {
 func newBrowser(t testing.TB, change func(*Options)) (*Browser, *store.DB) {
 	t.Helper()
 	folder := newFolderOf(t)
-	o := Options{Folder: folder, Find: func(context.Context) (Program, error) { return installed() }, Allow: opened}
+	o := Options{Env: store.Env{Folder: folder, Allow: opened}, Find: func(context.Context) (Program, error) { return installed() }}
 	if change != nil {
 		change(&o)
 	}
@@ -98,7 +98,7 @@ var common = sync.OnceValues(func() (*Browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared = New(Options{Folder: folder, Find: func(context.Context) (Program, error) { return installed() }, Allow: opened, AgentMax: 50, MaxSessions: 50, MaxDownload: 8 << 20})
+	shared = New(Options{Env: store.Env{Folder: folder, Allow: opened}, Find: func(context.Context) (Program, error) { return installed() }, AgentMax: 50, MaxSessions: 50, MaxDownload: 8 << 20})
 	return shared, shared.Start(context.Background())
 })
 

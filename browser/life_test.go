@@ -85,7 +85,7 @@ const childSite = "SATCHEL_TEST_BROWSER_SITE"
 func serveAsChild(path string) {
 	folder, err := store.Open(store.Options{Path: path})
 	if err == nil {
-		b := New(Options{Folder: folder, Find: func(context.Context) (Program, error) { return installed() }, Allow: opened})
+		b := New(Options{Env: store.Env{Folder: folder, Allow: opened}, Find: func(context.Context) (Program, error) { return installed() }})
 		err = b.Start(context.Background())
 		var row agent.Session
 		url := os.Getenv(childSite)
@@ -172,7 +172,7 @@ func TestNothingOutlivesAKilledServer(t *testing.T) {
 	if folder.Default().Pending().Sessions.IsZero() {
 		t.Error("the catalog does not know of the session that was left open")
 	}
-	b := New(Options{Folder: folder})
+	b := New(Options{Env: store.Env{Folder: folder}})
 	if err := b.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

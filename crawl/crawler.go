@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"net/url"
 	"runtime"
 	"runtime/debug"
@@ -22,8 +21,7 @@ import (
 
 // Options say what a Crawler works on.
 type Options struct {
-	Folder *store.Folder
-	Allow  []netip.Prefix // private ranges that the operator opened
+	store.Env
 	// Extract turns the body of a response into Markdown. HTML and text come as
 	// UTF-8. Its errors are shown to clients when they are *agent.Error.
 	Extract func(ctx context.Context, address, mediaType string, body []byte) (title, markdown string, err error)
@@ -31,9 +29,7 @@ type Options struct {
 	// the rules of agent/egress by itself; errors as those of Extract. nil: no
 	// browser is set up, and plans with Render are refused.
 	Render  func(ctx context.Context, address string) (RenderedPage, error)
-	Version string // of the program, for the User-Agent
 	Manners Politeness
-	Log     *slog.Logger // may be nil
 }
 
 // product is the name that robots.txt addresses a Crawler by.
@@ -58,12 +54,9 @@ type Crawler struct {
 
 // New makes a Crawler; it does nothing until Start.
 func New(o Options) *Crawler {
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
 	manners := o.Manners.orDefaults()
 	c := &Crawler{
-		options: o, manners: manners, log: o.Log, step: func(string) {}, batch: maxBatch,
+		options: o, manners: manners, log: o.Logger(), step: func(string) {}, batch: maxBatch,
 		client:     egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPage, HeaderTimeout: manners.PageTimeout}),
 		hosts:      hosts{of: map[site]*host{}},
 		extracting: make(chan struct{}, runtime.GOMAXPROCS(0)),

@@ -81,7 +81,7 @@ func BenchmarkResume(b *testing.B) {
 			b.Fatal(err)
 		}
 		db := folder.Default()
-		e := New(Options{Folder: folder})
+		e := New(Options{Env: store.Env{Folder: folder}})
 		e.Register(testKinds)
 		w := madeWith(b, db, e, `t trigger
 			a chat {"prompt":"x"}
@@ -104,7 +104,7 @@ func BenchmarkResume(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.StartTimer()
-		e = New(Options{Folder: folder})
+		e = New(Options{Env: store.Env{Folder: folder}})
 		e.Register(testKinds)
 		if err := e.Start(b.Context()); err != nil {
 			b.Fatal(err)

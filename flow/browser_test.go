@@ -26,9 +26,10 @@ func browsed(t *testing.T) (*store.DB, *Engine, *browser.Browser) {
 		t.Fatal(err)
 	}
 	folder, e := openAt(t, t.TempDir())
-	b := browser.New(browser.Options{Folder: folder, Allow: loopback, Log: slog.New(slog.DiscardHandler), Find: func(context.Context) (browser.Program, error) {
-		return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, nil
-	}})
+	b := browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: slog.New(slog.DiscardHandler)},
+		Find: func(context.Context) (browser.Program, error) {
+			return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, nil
+		}})
 	if err := b.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/netip"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -20,13 +19,9 @@ import (
 
 // Options say what an Engine works on.
 type Options struct {
-	Folder  *store.Folder
-	Index   *vector.Index  // for search nodes; may be nil
-	Scripts *script.Pool   // for JavaScript; may be nil
-	Allow   []netip.Prefix // private ranges that the operator opened
-	Own     *egress.Own    // what this server is called; may be nil
-	Version string         // of the program, for the User-Agent
-	Log     *slog.Logger   // may be nil
+	store.Env
+	Index   *vector.Index // for search nodes; may be nil
+	Scripts *script.Pool  // for JavaScript; may be nil
 }
 
 // Engine executes the workflows of the agents of one data folder.
@@ -80,11 +75,8 @@ type agentState struct {
 
 // New makes an Engine; it does nothing until Start.
 func New(o Options) *Engine {
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
 	e := &Engine{
-		options: o, folder: o.Folder, log: o.Log, client: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxBody, HeaderTimeout: time.Hour}),
+		options: o, folder: o.Folder, log: o.Logger(), client: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxBody, HeaderTimeout: time.Hour}),
 		programs: programs{kept: map[programKey]*program{}}, states: map[*store.DB]*agentState{}, awaited: map[string]*awaited{},
 		watchers: map[string]map[chan Event]bool{}, drain: drainTime, hold: holdTime, budget: newBudget(), stopping: true,
 	}

@@ -69,7 +69,7 @@ func victim(path string) error {
 	if err := scripts.Start(ctx); err != nil {
 		return err
 	}
-	e := New(Options{Folder: folder, Scripts: scripts, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)})
+	e := New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Scripts: scripts})
 	known, _, err := db.Executions(ctx, store.ExecutionFilter{}, store.Page{Limit: 10})
 	if err != nil {
 		return err

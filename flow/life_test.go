@@ -141,7 +141,7 @@ func TestWaitsSurvive(t *testing.T) {
 	evented := begun(t, db, e, made(t, db, e, sleeper), "{}")
 	released(e, db, evented)
 	e.Stop()
-	again := New(Options{Folder: folder})
+	again := New(Options{Env: store.Env{Folder: folder}})
 	if err := again.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}

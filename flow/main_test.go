@@ -47,7 +47,7 @@ func openAt(tb testing.TB, path string) (*store.Folder, *Engine) {
 		tb.Fatal(err)
 	}
 	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: loopback}).Do})
-	e := New(Options{Folder: folder, Scripts: scripts, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)})
+	e := New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Scripts: scripts})
 	e.Register(testKinds)
 	if err := errors.Join(scripts.Start(context.Background()), e.Start(context.Background())); err != nil {
 		tb.Fatal(err)

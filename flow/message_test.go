@@ -11,13 +11,14 @@ import (
 
 	"satchel/agent"
 	"satchel/gateways"
+	"satchel/store"
 )
 
 // TestEmailNode sends by a workflow: templates in an HTML body are escaped, and
 // the key is that of the run.
 func TestEmailNode(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
-	g := gateways.New(gateways.Options{Folder: folder, Allow: loopback})
+	g := gateways.New(gateways.Options{Env: store.Env{Folder: folder, Allow: loopback}})
 	e.Register(MessageKinds(g))
 	var keys []string
 	var mails []map[string]any
@@ -63,7 +64,7 @@ func TestEmailNode(t *testing.T) {
 // TestTextNodes sends by workflows through each platform that takes texts.
 func TestTextNodes(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
-	g := gateways.New(gateways.Options{Folder: folder, Allow: loopback})
+	g := gateways.New(gateways.Options{Env: store.Env{Folder: folder, Allow: loopback}})
 	e.Register(MessageKinds(g))
 	heard := ""
 	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

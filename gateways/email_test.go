@@ -31,7 +31,7 @@ func newOffice(tb testing.TB) *office {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	o := &office{Gateways: New(Options{Folder: folder, Allow: loopback, Version: "test", Log: quiet}), db: folder.Default()}
+	o := &office{Gateways: New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}}), db: folder.Default()}
 	o.wait = func(_ context.Context, d time.Duration) error { o.waits = append(o.waits, d); return nil }
 	tb.Cleanup(func() { o.Close(); _ = folder.Close() })
 	return o

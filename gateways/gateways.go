@@ -37,11 +37,8 @@ const maxPlatformAnswer = 4 << 20
 
 // New makes the gateways of a folder's agents.
 func New(o Options) *Gateways {
-	g := &Gateways{folder: o.Folder, version: o.Version, address: o.Address, public: o.Public, log: o.Log, now: time.Now, wait: clock.Sleep,
+	g := &Gateways{folder: o.Folder, version: o.Version, address: o.Address, public: o.Public, log: o.Logger(), now: time.Now, wait: clock.Sleep,
 		guard: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPlatformAnswer, HeaderTimeout: 30 * time.Second})}
-	if g.log == nil {
-		g.log = slog.Default()
-	}
 	g.client = g.guard.HTTP()
 	g.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	g.out = newOutgoing(g)

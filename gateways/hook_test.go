@@ -31,7 +31,7 @@ func newRig(tb testing.TB, change func(*Options)) *rig {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = folder.Close() })
-	o := Options{Folder: folder, Allow: loopback, Version: "test", Address: "https://satchel.example", Public: true, Log: quiet}
+	o := Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "https://satchel.example", Public: true}
 	if change != nil {
 		change(&o)
 	}

@@ -50,7 +50,7 @@ func serveChild(path string, messages int) error {
 	if err != nil {
 		return err
 	}
-	g := New(Options{Folder: folder, Allow: loopback, Version: "test", Address: "http://127.0.0.1:8787", Log: quiet})
+	g := New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://127.0.0.1:8787"})
 	answerer := NewAnswerer(g, func(_ context.Context, _ *store.DB, said agent.Message, keep func(agent.Message) error) error {
 		return keep(agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: "Answer to " + said.Content, Metadata: json.RawMessage("{}")})
 	})
@@ -171,7 +171,7 @@ func prepareBot(t *testing.T, path string, bot *botServer) {
 	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
 		t.Fatal(err)
 	}
-	g := New(Options{Folder: folder, Allow: loopback, Version: "test", Address: "http://127.0.0.1:8787", Log: quiet})
+	g := New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://127.0.0.1:8787"})
 	defer g.Close()
 	made, _, err := g.Create(t.Context(), db, "telegram", agent.GatewayChange{Name: agent.Some("Bot"), Config: agent.Some(telegramConfig(bot))})
 	if err != nil {

@@ -69,7 +69,7 @@ func openHouse(tb testing.TB, path string, c *fakeClock) *house {
 	if c != nil {
 		now = c.now
 	}
-	h.webhooks = newWebhooks(Options{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, now)
+	h.webhooks = newWebhooks(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}}, now)
 	h.webhooks.tried = func(a store.Attempt) { h.tries <- a }
 	h.dispatcher = dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: h.webhooks.Handle})
 	h.start(tb)

@@ -33,7 +33,7 @@ func BenchmarkSending(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.Cleanup(func() { _ = folder.Close() })
-		g := New(Options{Folder: folder, Allow: loopback, Log: quiet})
+		g := New(Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet}})
 		config := agent.GatewayConfig{BotToken: "b", APIBaseURL: platform.URL}
 		var next atomic.Int64
 		var all sync.WaitGroup

@@ -47,7 +47,7 @@ func (c *counter) open(tb testing.TB) {
 		tb.Fatal(err)
 	}
 	c.folder, c.db, c.tries = folder, folder.Default(), make(chan store.Ended, 10_000)
-	c.Gateways = New(Options{Folder: folder, Allow: loopback, Version: "test", Log: quiet})
+	c.Gateways = New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}})
 	c.now = c.clock.now
 	c.wait = func(context.Context, time.Duration) error { return context.Canceled } // one call a try
 	c.out.tried = func(t try) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -16,13 +15,9 @@ import (
 
 // Options say how a room of this package works.
 type Options struct {
-	Folder  *store.Folder
-	Allow   []netip.Prefix // private ranges that outbound calls may reach
-	Own     *egress.Own    // what this server is called; may be nil
-	Version string         // of the program, for User-Agent
-	Address string         // this server's own, without a slash at its end
-	Public  bool           // platforms can reach it there
-	Log     *slog.Logger   // nil: slog.Default()
+	store.Env
+	Address string // this server's own, without a slash at its end
+	Public  bool   // platforms can reach it there
 }
 
 // Webhooks delivers events to the subscriptions of all agents.
@@ -46,11 +41,8 @@ type Webhooks struct {
 func NewWebhooks(o Options) *Webhooks { return newWebhooks(o, time.Now) }
 
 func newWebhooks(o Options, now func() time.Time) *Webhooks {
-	w := &Webhooks{own: o.Own, version: o.Version, log: o.Log, now: now, tried: func(store.Attempt) {},
+	w := &Webhooks{own: o.Own, version: o.Version, log: o.Logger(), now: now, tried: func(store.Attempt) {},
 		guard: egress.New(egress.Policy{Allow: o.Allow, HeaderTimeout: tryTimeout}), tries: map[subscription]map[string]bool{}}
-	if w.log == nil {
-		w.log = slog.Default()
-	}
 	w.client = w.guard.HTTP()
 	w.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	w.makeQueues()

@@ -32,10 +32,10 @@ func openWith(t *testing.T, change func(*Options)) (*visitor, *Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Folder: folder, Index: vector.New(folder, vector.Local(), quiet), Crawler: crawl.New(crawl.Options{Folder: folder, Log: quiet}),
-		Flow: flow.New(flow.Options{Folder: folder, Log: quiet}), Scheduler: schedule.New(schedule.Options{Folder: folder, Log: quiet}), CORSOrigins: []string{"*"},
-		Browser:     room.New(room.Options{Folder: folder, Log: quiet}),
-		MCP:         registry.New(registry.Options{Folder: folder, Log: quiet}),
+	o := Options{Folder: folder, Index: vector.New(folder, vector.Local(), quiet), Crawler: crawl.New(crawl.Options{Env: store.Env{Folder: folder, Log: quiet}}),
+		Flow: flow.New(flow.Options{Env: store.Env{Folder: folder, Log: quiet}}), Scheduler: schedule.New(schedule.Options{Env: store.Env{Folder: folder, Log: quiet}}), CORSOrigins: []string{"*"},
+		Browser:     room.New(room.Options{Env: store.Env{Folder: folder, Log: quiet}}),
+		MCP:         registry.New(registry.Options{Env: store.Env{Folder: folder, Log: quiet}}),
 		DefaultRole: agent.RoleAdmin, MaxUpload: 1 << 20, PublicURL: "http://satchel.example", Log: quiet}
 	change(&o)
 	if o.Live == nil {

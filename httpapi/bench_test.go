@@ -159,32 +159,32 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	if err := index.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	crawler := crawl.New(crawl.Options{Folder: folder, Allow: loopback, Extract: document.ReadPage,
-		Manners: crawl.Politeness{Delay: -1}, Log: quiet})
+	crawler := crawl.New(crawl.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet},
+		Extract: document.ReadPage, Manners: crawl.Politeness{Delay: -1}})
 	if err := crawler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	webhooks := gateways.NewWebhooks(gateways.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
+	webhooks := gateways.NewWebhooks(gateways.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet}})
 	scripts := script.New(script.Options{})
-	engine := flow.New(flow.Options{Folder: folder, Index: index, Scripts: scripts, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
+	engine := flow.New(flow.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet}, Index: index, Scripts: scripts})
 	models := egress.New(egress.Policy{Allow: loopback, MaxResponse: -1})
-	servers := registry.New(registry.Options{Folder: folder, Allow: loopback, Version: "test", Log: quiet})
+	servers := registry.New(registry.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}})
 	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: egress.New(egress.Policy{Allow: loopback}), Version: "test", Log: quiet})
 	chats := agentchat.New(agentchat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP(), CheckURL: models.CheckURL}), Index: index, Tools: toolbox.Tools, Log: quiet})
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
-	platforms := gateways.New(gateways.Options{Folder: folder, Allow: loopback, Address: "http://127.0.0.1:8787", Version: "test", Log: quiet})
+	platforms := gateways.New(gateways.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://127.0.0.1:8787"})
 	poller, answerer := gateways.NewPoller(platforms), gateways.NewAnswerer(platforms, chats.Answer)
 	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle}, dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
 	if err := errors.Join(scripts.Start(context.Background()), engine.Start(context.Background()), webhooks.Start(context.Background()), platforms.Start(context.Background()),
 		poller.Start(context.Background()), answerer.Start(context.Background()), dispatcher.Start(context.Background())); err != nil {
 		tb.Fatal(err)
 	}
-	scheduler := schedule.New(schedule.Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: quiet,
+	scheduler := schedule.New(schedule.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: quiet},
 		Runners: callbacks.Callbacks{Engine: engine, Chat: chats, Toolbox: toolbox}.Runners()})
 	if err := scheduler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	browsers := room.New(room.Options{Folder: folder, Allow: loopback, Log: quiet,
+	browsers := room.New(room.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet},
 		Find: func(context.Context) (room.Program, error) { return installedBrowser() }})
 	views := live.New(live.Options{Browser: browsers, PublicURL: "http://localhost", Log: quiet})
 	if err := errors.Join(browsers.Start(context.Background()), views.Start(context.Background())); err != nil {

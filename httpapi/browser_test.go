@@ -10,6 +10,7 @@ import (
 	"satchel/agent"
 	room "satchel/browser"
 	"satchel/browser/install"
+	"satchel/store"
 )
 
 // installedBrowser makes Chromium and its driver ready by the product's own
@@ -64,9 +65,10 @@ func (w *witness) askOfDownloads(t *testing.T, at, session string) {
 // TestServerWithoutBrowser has no Chromium to start.
 func TestServerWithoutBrowser(t *testing.T) {
 	v, server := openWith(t, func(o *Options) {
-		o.Browser = room.New(room.Options{Folder: o.Folder, Log: o.Log, Find: func(context.Context) (room.Program, error) {
-			return room.Program{}, &install.Missing{What: "Chromium", Reason: "secret path", Run: install.Line}
-		}})
+		o.Browser = room.New(room.Options{Env: store.Env{Folder: o.Folder, Log: o.Log},
+			Find: func(context.Context) (room.Program, error) {
+				return room.Program{}, &install.Missing{What: "Chromium", Reason: "secret path", Run: install.Line}
+			}})
 	})
 	if err := server.options.Browser.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"satchel/gateways"
 	"satchel/httpapi/rest"
+	"satchel/store"
 )
 
 // hooked makes an active custom webhook and returns its path and a client that
@@ -83,7 +84,7 @@ func TestPostsOfPlatforms(t *testing.T) {
 // nothing.
 func TestPostsUnderAccessControl(t *testing.T) {
 	platforms := func(o *Options) {
-		o.Gateways = gateways.New(gateways.Options{Folder: o.Folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: o.Log})
+		o.Gateways = gateways.New(gateways.Options{Env: store.Env{Folder: o.Folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: o.Log}})
 	}
 	c := newClosed(t, platforms)
 	ada := c.as(t, "ada@example.com")
@@ -106,7 +107,7 @@ func TestPostsUnderAccessControl(t *testing.T) {
 func TestRateOfPosts(t *testing.T) {
 	now := time.Unix(1_800_000_010, 0)
 	c, server := openWith(t, func(o *Options) {
-		o.Gateways = gateways.New(gateways.Options{Folder: o.Folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: o.Log})
+		o.Gateways = gateways.New(gateways.Options{Env: store.Env{Folder: o.Folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: o.Log}})
 	})
 	_, path, platform := c.hooked(t, "default")
 	_, other, another := c.hooked(t, "default")

@@ -13,6 +13,7 @@ import (
 	"satchel/agent"
 	room "satchel/browser"
 	"satchel/httpapi/rest"
+	"satchel/store"
 )
 
 // headers adds a visitor's headers to the requests of the SDK's client.
@@ -110,7 +111,7 @@ func TestAgentAsMCPServer(t *testing.T) {
 
 // TestMCPAccess: the rules of the API hold for MCP too.
 func TestMCPAccess(t *testing.T) {
-	c := newClosed(t, func(o *Options) { o.Browser = room.New(room.Options{Folder: o.Folder, Log: o.Log}) })
+	c := newClosed(t, func(o *Options) { o.Browser = room.New(room.Options{Env: store.Env{Folder: o.Folder, Log: o.Log}}) })
 	c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
 	c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents/bakery/workflows", doubling)
 	c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents/bakery/admins", `{"email":"viewer@example.com","role":"viewer"}`)

@@ -51,27 +51,28 @@ func newStorm(b *testing.B, tc stormCase) *storm {
 		b.Fatal(err)
 	}
 	s := &storm{folder: folder, reached: make(chan time.Time, stormAgents*stormSchedules)}
-	engine := flow.New(flow.Options{Folder: folder, Log: quiet})
-	scheduler := schedule.New(schedule.Options{Folder: folder, Log: quiet, Runners: map[string]schedule.Runner{
-		agent.CallbackAgent: func(context.Context, *store.DB, schedule.Callback) (string, error) {
-			s.reached <- time.Now()
-			return "", nil
-		},
-		agent.CallbackWorkflow: func(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
-			id, err := engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()},
-				func(id string) {
-					if !tc.ends {
-						s.reached <- time.Now()
-					}
-					work.Release(ctx)
-					c.Started(id)
-				})
-			if tc.ends {
+	engine := flow.New(flow.Options{Env: store.Env{Folder: folder, Log: quiet}})
+	scheduler := schedule.New(schedule.Options{Env: store.Env{Folder: folder, Log: quiet},
+		Runners: map[string]schedule.Runner{
+			agent.CallbackAgent: func(context.Context, *store.DB, schedule.Callback) (string, error) {
 				s.reached <- time.Now()
-			}
-			return id, err
-		},
-	}})
+				return "", nil
+			},
+			agent.CallbackWorkflow: func(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
+				id, err := engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()},
+					func(id string) {
+						if !tc.ends {
+							s.reached <- time.Now()
+						}
+						work.Release(ctx)
+						c.Started(id)
+					})
+				if tc.ends {
+					s.reached <- time.Now()
+				}
+				return id, err
+			},
+		}})
 	if err := engine.Start(context.Background()); err != nil {
 		b.Fatal(err)
 	}

@@ -46,11 +46,12 @@ func serveChild(path string) error {
 		default:
 		}
 	})
-	s := New(Options{Folder: folder, Log: quiet, Runners: map[string]Runner{
-		agent.CallbackAgent: func(_ context.Context, _ *store.DB, c Callback) (string, error) {
-			_, err := os.Stdout.WriteString("ran " + c.RunID + "\n")
-			return "", err
-		}}})
+	s := New(Options{Env: store.Env{Folder: folder, Log: quiet},
+		Runners: map[string]Runner{
+			agent.CallbackAgent: func(_ context.Context, _ *store.DB, c Callback) (string, error) {
+				_, err := os.Stdout.WriteString("ran " + c.RunID + "\n")
+				return "", err
+			}}})
 	if err := s.Start(context.Background()); err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func TestKillNine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(Options{Folder: folder, Runners: map[string]Runner{agent.CallbackAgent: nil}})
+	s := New(Options{Env: store.Env{Folder: folder}, Runners: map[string]Runner{agent.CallbackAgent: nil}})
 	s.runners[agent.CallbackAgent] = func(context.Context, *store.DB, Callback) (string, error) { return "", nil }
 	for i := range schedules {
 		at := agent.At(time.Now().Add(time.Duration(i) * 10 * time.Millisecond))

@@ -94,7 +94,7 @@ func open(t *testing.T, path string, options ...func(*house)) *house {
 		t.Fatal(err)
 	}
 	c := &calls{}
-	h := &house{folder: folder, db: folder.Default(), calls: c, Scheduler: New(Options{Folder: folder, Log: quiet,
+	h := &house{folder: folder, db: folder.Default(), calls: c, Scheduler: New(Options{Env: store.Env{Folder: folder, Log: quiet},
 		Runners: map[string]Runner{agent.CallbackAgent: c.run}, Tasks: c.runTask})}
 	h.clockInterval = testInterval
 	for _, set := range options {

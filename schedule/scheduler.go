@@ -3,7 +3,6 @@ package schedule
 import (
 	"context"
 	"log/slog"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -17,13 +16,9 @@ import (
 
 // Options say for whom a Scheduler works and what it can call.
 type Options struct {
-	Folder  *store.Folder
+	store.Env
 	Runners map[string]Runner // by callback_type; webhook is always there
 	Tasks   TaskRunner        // starts the workflows of the calendar; nil: there are none
-	Allow   []netip.Prefix    // private addresses that webhooks may reach
-	Own     *egress.Own       // what this server is called; may be nil
-	Version string
-	Log     *slog.Logger // nil: slog.Default()
 }
 
 // Bounds of the work that is done at a time.
@@ -70,11 +65,8 @@ type Scheduler struct {
 
 // New makes a Scheduler and subscribes it to what is pending.
 func New(o Options) *Scheduler {
-	s := &Scheduler{folder: o.Folder, runners: map[string]Runner{}, tasks: o.Tasks, own: o.Own, log: o.Log, now: time.Now,
+	s := &Scheduler{folder: o.Folder, runners: map[string]Runner{}, tasks: o.Tasks, own: o.Own, log: o.Logger(), now: time.Now,
 		underway: map[runKey]*run{}, unwritten: map[*store.DB]*unwritten{}, epoch: time.Now(), clockInterval: clockInterval}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
 	s.webhook = &webhook{client: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxAnswer}), agent: "Satchel/" + o.Version, waits: retryWaits}
 	for kind, run := range o.Runners {
 		s.runners[kind] = run

@@ -54,7 +54,7 @@ func newStage(t testing.TB, pages map[string]string) *stage {
 	}
 	t.Cleanup(func() { folder.Close() })
 	st := &stage{folder: folder, db: folder.Default()}
-	st.browser = browser.New(browser.Options{Folder: folder, Find: findBrowser, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}})
+	st.browser = browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}, Find: findBrowser})
 	st.live = New(Options{Browser: st.browser, PublicURL: "http://satchel.test"})
 	for _, w := range []interface {
 		Start(context.Context) error

@@ -87,7 +87,7 @@ func serveChild(path string) error {
 		default:
 		}
 	})
-	s := schedule.New(schedule.Options{Folder: folder, Log: quiet, Runners: runners})
+	s := schedule.New(schedule.Options{Env: store.Env{Folder: folder, Log: quiet}, Runners: runners})
 	if err := s.Start(context.Background()); err != nil {
 		return err
 	}
@@ -320,7 +320,7 @@ func prepare(t *testing.T, path, address string, each int) string {
 		default:
 		}
 	})
-	s := schedule.New(schedule.Options{Folder: folder, Log: quiet, Runners: newCallbacks(folder).Runners()})
+	s := schedule.New(schedule.Options{Env: store.Env{Folder: folder, Log: quiet}, Runners: newCallbacks(folder).Runners()})
 	for i := range each {
 		for name, what := range map[string]string{
 			"own":    `"callback_type":"agent","payload":{"prompt":"prompt NAME"}`,

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net/netip"
 	"time"
 
 	"satchel/agent"
@@ -29,10 +28,7 @@ const (
 
 // Options say how a Registry works.
 type Options struct {
-	Folder  *store.Folder
-	Allow   []netip.Prefix // private ranges that outbound calls may reach
-	Version string         // of the program, for User-Agent
-	Log     *slog.Logger   // nil: slog.Default()
+	store.Env
 }
 
 // Registry knows the MCP servers of all agents.
@@ -53,11 +49,8 @@ type Registry struct {
 // New makes a Registry.
 func New(o Options) *Registry {
 	guard := egress.New(egress.Policy{Allow: o.Allow, MaxResponse: -1, HeaderTimeout: mcp.DefaultCallTimeout})
-	r := &Registry{folder: o.Folder, guard: guard, log: o.Log, now: time.Now, every: every, wait: listTimeout,
+	r := &Registry{folder: o.Folder, guard: guard, log: o.Logger(), now: time.Now, every: every, wait: listTimeout,
 		client: mcp.New(mcp.Options{HTTP: guard.HTTP(), Version: o.Version}), checked: func(*store.DB, agent.MCPServer) {}}
-	if r.log == nil {
-		r.log = slog.Default()
-	}
 	r.makeQueues()
 	o.Folder.OnPending(r.notify)
 	return r

@@ -43,7 +43,7 @@ func openIdle(t *testing.T, path string) (*store.Folder, *Registry) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = folder.Close() })
-	r := New(Options{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Version: "test", Log: quiet})
+	r := New(Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Version: "test", Log: quiet}})
 	return folder, r
 }
 
