@@ -253,6 +253,45 @@ func TestDisabled(t *testing.T) {
 	}
 }
 
+// TestEventsBeforeActivation: what happened while an agent was paused or
+// disabled starts nothing, also when it is handled after the agent became
+// active again.
+func TestEventsBeforeActivation(t *testing.T) {
+	for _, status := range []agent.Status{agent.StatusPaused, agent.StatusDisabled} {
+		t.Run(string(status), func(t *testing.T) {
+			db, e := open(t)
+			made(t, db, e, "t trigger {\"event\":\"contact.created\"}\ns set {\"values\":{}}\nt -> s")
+			handle := func(status agent.Status, want int) {
+				t.Helper()
+				if _, err := e.folder.UpdateAgent(t.Context(), db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
+					t.Fatal(err)
+				}
+				events, err := db.Events(t.Context(), 0, 100)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := e.OnEvents(t.Context(), db, events); err != nil {
+					t.Fatal(err)
+				}
+				if _, total, err := db.Executions(t.Context(), store.ExecutionFilter{}, store.Page{Limit: 1}); err != nil || total != want {
+					t.Errorf("%s: %d executions, want %d (%v)", status, total, want, err)
+				}
+			}
+			contact := func() {
+				if _, err := db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("Ada")}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			handle(status, 0)
+			contact()
+			handle(status, 0)
+			handle(agent.StatusActive, 0)
+			contact()
+			handle(agent.StatusActive, 1)
+		})
+	}
+}
+
 func TestStartStop(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
 	db := folder.Default()

@@ -105,36 +105,36 @@ func (e *Engine) OnEvents(ctx context.Context, db *store.DB, events []agent.Even
 			names = append(names, ev.Type)
 		}
 	}
-	ears, err := db.Ears(ctx, names)
+	subscribers, err := db.Subscribers(ctx, names)
 	if err != nil {
 		return 0, err
 	}
-	switch ears.Status {
+	switch subscribers.Status {
 	case agent.StatusDisabled:
 		return len(events), nil
 	case agent.StatusPaused:
-		ears.Listeners = nil // its triggers rest; what waits goes on
+		subscribers.Listeners = nil // its triggers rest; what waits goes on
 	}
-	if len(ears.Listeners) == 0 && len(ears.Waits) == 0 {
+	if len(subscribers.Listeners) == 0 && len(subscribers.Waits) == 0 {
 		return len(events), nil
 	}
 	if _, err := e.ready(ctx, db); err != nil {
 		return 0, err
 	}
 	for i, ev := range events {
-		if err := e.onEvent(ctx, db, ev, ears); err != nil {
+		if err := e.onEvent(ctx, db, ev, subscribers); err != nil {
 			return i, err
 		}
 	}
 	return len(events), nil
 }
 
-// onEvent acts on one event; ears may also name others.
-func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, ears store.Ears) error {
+// onEvent acts on one event; subscribers may also name others.
+func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, subscribers store.Subscribers) error {
 	data := object(decodeOr(ev.Data))
 	var ends []store.WaitEnd
-	for i := range ears.Waits {
-		w := &ears.Waits[i]
+	for i := range subscribers.Waits {
+		w := &subscribers.Waits[i]
 		if w.Kind == store.WaitApproval {
 			if end, ok := takeoverEnd(w, ev, data); ok {
 				ends = append(ends, end)
@@ -150,12 +150,12 @@ func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, ears
 		return err
 	}
 	var listeners []store.Listener
-	for _, l := range ears.Listeners {
+	for _, l := range subscribers.Listeners {
 		if ev.Seq > l.Since && agent.MatchEvent(l.Pattern, ev.Type) {
 			listeners = append(listeners, l)
 		}
 	}
-	if len(listeners) == 0 || ears.Woken > 0 && ev.Seq <= ears.Woken || ev.Type == agent.EventMessageReceived && saidToChat(data) || ev.Depth > agent.MaxEventDepth {
+	if len(listeners) == 0 || subscribers.ActiveSince > 0 && ev.Seq <= subscribers.ActiveSince || ev.Type == agent.EventMessageReceived && saidToChat(data) || ev.Depth > agent.MaxEventDepth {
 		return nil
 	}
 	return e.startListeners(ctx, db, ev, data, listeners)

@@ -41,27 +41,11 @@ func (db *DB) Events(ctx context.Context, after int64, limit int) ([]agent.Event
 	})
 }
 
-// Standing is an agent's as of one moment in its outbox.
-type Standing struct {
-	Status agent.Status
-	// Woken is the newest event of before the agent became active last: up to
-	// it the agent's triggers rested.
-	Woken int64
-}
-
 // wake notes that the agent becomes active: what happened until now starts
 // nothing, however late it is read.
 func (tx *Tx) wake() error {
 	_, err := tx.exec("UPDATE _agent SET woken = (SELECT coalesce(max(seq), 0) FROM _events)")
 	return err
-}
-
-func (tx *Tx) standing() (s Standing, err error) {
-	stmt, err := tx.prepare("SELECT status, woken FROM _agent")
-	if err != nil {
-		return s, err
-	}
-	return s, stmt.QueryRow().Scan(&s.Status, &s.Woken)
 }
 
 // Undelivered is what a consumer has to do about an agent's events, all of it
@@ -73,7 +57,6 @@ type Undelivered struct {
 	Last          int64         // how far it has come once it is done with Events
 	More          bool          // there may be others behind Last
 	NoSubscribers bool          // nobody listens to any event
-	Standing
 }
 
 // subscriptions returns, for the consumers of this program, the names and patterns of
@@ -138,9 +121,7 @@ func (db *DB) Undelivered(ctx context.Context, consumer string, limit int) (Unde
 		if u.NoSubscribers = !all && len(names) == 0; u.NoSubscribers {
 			return u, nil
 		}
-		if u.Standing, err = tx.standing(); err == nil {
-			u.Events, err = tx.eventsBehind(u.After, names, all, limit)
-		}
+		u.Events, err = tx.eventsBehind(u.After, names, all, limit)
 		if u.More = len(u.Events) == limit; u.More {
 			u.Last = u.Events[limit-1].Seq
 		}

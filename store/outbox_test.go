@@ -235,18 +235,17 @@ func TestHeard(t *testing.T) {
 	}
 }
 
-// TestUndeliveredStatus: an event that tells of a change of status is read with
+// TestSubscribersStatus: an event that tells of a change of status is read with
 // the status of after it, even before UpdateAgent has returned.
-func TestUndeliveredStatus(t *testing.T) {
+func TestSubscribersStatus(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
-	listen(t, db, "agent.updated")
 	var seen []agent.Status
 	f.OnPending(func(db *DB, p Pending) {
 		if p.Events.IsZero() {
 			return
 		}
-		u, err := db.Undelivered(context.Background(), ConsumerWorkflows, 1)
+		u, err := db.Subscribers(context.Background(), []string{agent.EventAgentUpdated})
 		if err != nil {
 			t.Error(err)
 		}
@@ -360,11 +359,11 @@ func TestListenersSince(t *testing.T) {
 	w := listen(t, db, "contact.created")
 	since := func() int64 {
 		t.Helper()
-		ears, err := db.Ears(t.Context(), []string{"contact.created", "contact.deleted"})
-		if err != nil || len(ears.Listeners) != 1 {
-			t.Fatalf("%+v %v", ears, err)
+		subscribers, err := db.Subscribers(t.Context(), []string{"contact.created", "contact.deleted"})
+		if err != nil || len(subscribers.Listeners) != 1 {
+			t.Fatalf("%+v %v", subscribers, err)
 		}
-		return ears.Listeners[0].Since
+		return subscribers.Listeners[0].Since
 	}
 	newest := func() int64 { return value[int64](t, db, lastEvent) }
 	made := since()

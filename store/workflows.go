@@ -297,16 +297,20 @@ type Listener struct {
 	Since                       int64
 }
 
-// Ears are those who listen to events.
-type Ears struct {
+// Subscribers are the triggers and the waits of an agent that events may start
+// or end.
+type Subscribers struct {
 	Listeners []Listener
 	Waits     []Wait
-	Standing
+	Status    agent.Status // of the agent
+	// ActiveSince is the newest event of before the agent became active last:
+	// events up to it start nothing.
+	ActiveSince int64
 }
 
-// Ears returns the triggers and the waits that name any of these events, by
+// Subscribers returns the triggers and the waits that name any of these events, by
 // themselves or by a pattern.
-func (db *DB) Ears(ctx context.Context, events []string) (Ears, error) {
+func (db *DB) Subscribers(ctx context.Context, events []string) (Subscribers, error) {
 	var args []any
 	seen := map[string]bool{}
 	for _, event := range events {
@@ -317,7 +321,7 @@ func (db *DB) Ears(ctx context.Context, events []string) (Ears, error) {
 			}
 		}
 	}
-	return Read(ctx, db, func(tx *Tx) (e Ears, err error) {
+	return Read(ctx, db, func(tx *Tx) (e Subscribers, err error) {
 		in := " IN (" + placeholders(len(args)) + ")"
 		e.Listeners, err = all(tx, func(rows *sql.Rows) (l Listener, err error) {
 			return l, rows.Scan(&l.WorkflowID, &l.NodeID, &l.Pattern, &l.Since)
@@ -329,7 +333,10 @@ func (db *DB) Ears(ctx context.Context, events []string) (Ears, error) {
 		if e.Waits, err = tx.waits("event"+in+notHeld, args...); err != nil {
 			return e, err
 		}
-		e.Standing, err = tx.standing()
-		return e, err
+		stmt, err := tx.prepare("SELECT status, woken FROM _agent")
+		if err != nil {
+			return e, err
+		}
+		return e, stmt.QueryRow().Scan(&e.Status, &e.ActiveSince)
 	})
 }

@@ -97,9 +97,9 @@ func TestReplays(t *testing.T) {
 	}
 }
 
-func ears(t testing.TB, db *DB, event string) string {
+func subscribersOf(t testing.TB, db *DB, event string) string {
 	t.Helper()
-	e, err := db.Ears(t.Context(), []string{event})
+	e, err := db.Subscribers(t.Context(), []string{event})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,11 +130,11 @@ func TestWorkflowsBySQL(t *testing.T) {
 	}
 	ask(`INSERT INTO workflows(id, name, status, nodes) VALUES ('workflow-x', 'By SQL', 'active', ?)`,
 		`[{"id":"a","type":"trigger","data":{"event":"contact.*"}},{"id":"b","type":"trigger","data":{"event":"contact.created","disabled":true}},5,"x",{"type":"trigger"}]`)
-	if got := ears(t, db, "contact.created"); got != "a" {
+	if got := subscribersOf(t, db, "contact.created"); got != "a" {
 		t.Errorf("listeners %q", got)
 	}
 	ask(`UPDATE workflows SET nodes = ? WHERE id = 'workflow-x'`, `[{"id":"c","type":"trigger","data":{"event":"contact.created"}}]`)
-	if got := ears(t, db, "contact.created"); got != "c" {
+	if got := subscribersOf(t, db, "contact.created"); got != "c" {
 		t.Errorf("listeners behind a change %q", got)
 	}
 	w, err := db.Workflow(t.Context(), "workflow-x")
@@ -147,7 +147,7 @@ func TestWorkflowsBySQL(t *testing.T) {
 		t.Errorf("%d versions: %+v %v", total, versions, err)
 	}
 	ask(`UPDATE workflows SET status = 'paused' WHERE id = 'workflow-x'`)
-	if got := ears(t, db, "contact.created"); got != "" {
+	if got := subscribersOf(t, db, "contact.created"); got != "" {
 		t.Errorf("listeners of a paused workflow %q", got)
 	}
 	x := enter(t, db, w)
@@ -200,8 +200,8 @@ func TestAdvance(t *testing.T) {
 	if err := advance(Progress{Results: []agent.NodeResult{result("t", agent.NodeSuccess, `{"big":"`+strings.Repeat("x", 300<<10)+`"}`), loop}, Waits: []Wait{wait}, Asleep: true, Waiting: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if n := value[int](t, db, "SELECT asleep FROM executions"); n != 1 || ears(t, db, "a.b") != "wait:w" {
-		t.Errorf("asleep %d, listens %q", n, ears(t, db, "a.b"))
+	if n := value[int](t, db, "SELECT asleep FROM executions"); n != 1 || subscribersOf(t, db, "a.b") != "wait:w" {
+		t.Errorf("asleep %d, listens %q", n, subscribersOf(t, db, "a.b"))
 	}
 	_, results, err := db.Execution(t.Context(), x.ID)
 	if err != nil || len(results) != 3 || len(results[0].Output) < 300<<10 || string(results[1].Items) != "[1,2]" || results[2].Status != agent.NodeWaiting || *results[2].Iteration != 1 {

@@ -109,14 +109,11 @@ func (c *consumer) turn(ctx context.Context, db *store.DB, limit int) (turn, err
 	if err != nil {
 		return turn{}, err
 	}
-	passed, wanted := u.Last, u.Events
-	if c.Triggers {
-		wanted = c.wanted(db, u)
-	}
-	if len(wanted) > 0 {
+	passed := u.Last
+	if len(u.Events) > 0 {
 		var handled int
-		if handled, err = c.handle(ctx, db, wanted); handled < len(wanted) {
-			passed = wanted[handled].Seq - 1
+		if handled, err = c.handle(ctx, db, u.Events); handled < len(u.Events) {
+			passed = u.Events[handled].Seq - 1
 		}
 	}
 	if passed <= u.After {
@@ -126,25 +123,6 @@ func (c *consumer) turn(ctx context.Context, db *store.DB, limit int) (turn, err
 		return turn{}, err
 	}
 	return turn{passed: true, more: u.More || passed < u.Last, noSubscribers: u.NoSubscribers}, err
-}
-
-// wanted picks the events that may start work.
-func (c *consumer) wanted(db *store.DB, u store.Undelivered) []agent.Event {
-	if u.Status != agent.StatusActive {
-		return nil
-	}
-	wanted := make([]agent.Event, 0, len(u.Events))
-	for _, e := range u.Events {
-		if e.Seq <= u.Woken {
-			continue
-		}
-		if e.Depth < agent.MaxEventDepth {
-			wanted = append(wanted, e)
-		} else {
-			c.log.Warn("an event starts nothing: a chain of executions is too long", "agent", db.ID(), "event", e.Type, "depth", e.Depth)
-		}
-	}
-	return wanted
 }
 
 // handle calls the consumer within its time; its panic is an error.

@@ -26,10 +26,6 @@ type Consumer struct {
 	// it is done with; the others come again, as do all of a batch that a kill
 	// cut. Its context ends after 30 seconds.
 	Handle func(ctx context.Context, db *store.DB, events []agent.Event) (done int, err error)
-	// Triggers says that the events start work: those that find their agent
-	// paused or disabled are passed over for good, and so are those that too
-	// many executions led to (agent.MaxEventDepth).
-	Triggers bool
 }
 
 // Bounds of the work.

@@ -49,8 +49,8 @@ type told struct {
 	agent.Event
 }
 
-// ear is a consumer that remembers.
-type ear struct {
+// recorder is a consumer that remembers.
+type recorder struct {
 	heard chan told
 	fail  func(db *store.DB, e agent.Event) error // nil: never
 }
@@ -77,10 +77,10 @@ func listen(tb testing.TB, db *store.DB) {
 	}
 }
 
-func newEar() *ear { return &ear{heard: make(chan told, 100_000)} }
+func newRecorder() *recorder { return &recorder{heard: make(chan told, 100_000)} }
 
-func (e *ear) consumer(name string, triggers bool) Consumer {
-	return Consumer{Name: name, Triggers: triggers, Handle: each(func(_ context.Context, db *store.DB, event agent.Event) error {
+func (e *recorder) consumer(name string) Consumer {
+	return Consumer{Name: name, Handle: each(func(_ context.Context, db *store.DB, event agent.Event) error {
 		if e.fail != nil {
 			if err := e.fail(db, event); err != nil {
 				return err
@@ -91,7 +91,7 @@ func (e *ear) consumer(name string, triggers bool) Consumer {
 	})}
 }
 
-func (e *ear) next(tb testing.TB) told {
+func (e *recorder) next(tb testing.TB) told {
 	tb.Helper()
 	select {
 	case t := <-e.heard:
@@ -120,7 +120,7 @@ func begin(tb testing.TB, d *Dispatcher) {
 
 // idle waits until a consumer has passed every event of an agent, by way of
 // one more event.
-func idle(tb testing.TB, db *store.DB, e *ear) {
+func idle(tb testing.TB, db *store.DB, e *recorder) {
 	tb.Helper()
 	contact(tb, db, "the last")
 	for {
@@ -136,8 +136,8 @@ func containsName(t told, name string) bool {
 
 func TestOrder(t *testing.T) {
 	f := openFolder(t, t.TempDir())
-	first, second := newEar(), newEar()
-	run(t, f, first.consumer("one", false), second.consumer("two", true))
+	first, second := newRecorder(), newRecorder()
+	run(t, f, first.consumer("one"), second.consumer("two"))
 	dbs := []*store.DB{f.Default(), makeAgent(t, f, "a"), makeAgent(t, f, "b")}
 	const each = 300
 	var writers sync.WaitGroup
@@ -149,7 +149,7 @@ func TestOrder(t *testing.T) {
 		})
 	}
 	writers.Wait()
-	for name, e := range map[string]*ear{"one": first, "two": second} {
+	for name, e := range map[string]*recorder{"one": first, "two": second} {
 		last := map[*store.DB]int64{}
 		for range each * len(dbs) {
 			got := e.next(t)
@@ -170,8 +170,8 @@ func TestGoesOn(t *testing.T) {
 	path := t.TempDir()
 	f := openFolder(t, path)
 	listen(t, f.Default())
-	e := newEar()
-	d := run(t, f, e.consumer(store.ConsumerWorkflows, true))
+	e := newRecorder()
+	d := run(t, f, e.consumer(store.ConsumerWorkflows))
 	contact(t, f.Default(), "before")
 	e.next(t)
 	d.Stop()
@@ -186,7 +186,7 @@ func TestGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	f = openFolder(t, path)
-	run(t, f, e.consumer(store.ConsumerWorkflows, true))
+	run(t, f, e.consumer(store.ConsumerWorkflows))
 	if got := e.next(t); nameOf(got) != "later" {
 		t.Errorf("after a new process: %s", got.Data)
 	}
@@ -197,14 +197,14 @@ func TestSlowAgent(t *testing.T) {
 	f := openFolder(t, t.TempDir())
 	slow, quick := makeAgent(t, f, "slow"), makeAgent(t, f, "quick")
 	release := make(chan struct{})
-	e := newEar()
+	e := newRecorder()
 	e.fail = func(db *store.DB, _ agent.Event) error {
 		if db == slow {
 			<-release
 		}
 		return nil
 	}
-	run(t, f, e.consumer("c", false))
+	run(t, f, e.consumer("c"))
 	contact(t, slow, "x")
 	for i := range 100 {
 		contact(t, quick, fmt.Sprint(i))
@@ -217,31 +217,6 @@ func TestSlowAgent(t *testing.T) {
 	close(release)
 	if got := e.next(t); got.db != slow {
 		t.Error("the slow one was forgotten")
-	}
-}
-
-// TestResting: events of an agent that rests start nothing, now or later, but
-// are told to those who only tell of them.
-func TestResting(t *testing.T) {
-	for _, status := range []agent.Status{agent.StatusPaused, agent.StatusDisabled} {
-		f := openFolder(t, t.TempDir())
-		triggers, tells := newEar(), newEar()
-		d := run(t, f, triggers.consumer("t", true), tells.consumer("n", false))
-		db := f.Default()
-		if _, err := f.UpdateAgent(t.Context(), db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
-			t.Fatal(err)
-		}
-		contact(t, db, "meanwhile")
-		tells.next(t)
-		tells.next(t)
-		passed(t, d, db)
-		if _, err := f.UpdateAgent(t.Context(), db, agent.AgentChange{Status: agent.Some(agent.StatusActive)}); err != nil {
-			t.Fatal(err)
-		}
-		contact(t, db, "after")
-		if first, second := triggers.next(t), triggers.next(t); first.Type != "agent.updated" || nameOf(second) != "after" {
-			t.Errorf("%s: started by %s and %s", status, first.Data, second.Data)
-		}
 	}
 }
 
@@ -263,22 +238,6 @@ func passed(tb testing.TB, d *Dispatcher, db *store.DB) {
 	begin(tb, d)
 }
 
-// TestDeepEvents: a chain of executions ends.
-func TestDeepEvents(t *testing.T) {
-	f := openFolder(t, t.TempDir())
-	triggers, tells := newEar(), newEar()
-	run(t, f, triggers.consumer("t", true), tells.consumer("n", false))
-	for _, depth := range []int{1, agent.MaxEventDepth, agent.MaxEventDepth - 1, agent.MaxEventDepth + 5} {
-		if _, err := f.Default().CreateContact(store.WithChain(t.Context(), agent.Chain{Depth: depth}), agent.ContactChange{Name: agent.Some("x")}); err != nil {
-			t.Fatal(err)
-		}
-		tells.next(t)
-	}
-	if a, b := triggers.next(t), triggers.next(t); a.Depth != 1 || b.Depth != agent.MaxEventDepth-1 || len(triggers.heard) > 0 {
-		t.Errorf("depths %d and %d started something, and %d more", a.Depth, b.Depth, len(triggers.heard))
-	}
-}
-
 // impatient makes a dispatcher whose waits pass at once and are noted.
 func impatient(f *store.Folder, consumers ...Consumer) (*Dispatcher, chan time.Duration) {
 	waits := make(chan time.Duration, 1000)
@@ -293,7 +252,7 @@ func impatient(f *store.Folder, consumers ...Consumer) (*Dispatcher, chan time.D
 // those behind it wait for it.
 func TestRetries(t *testing.T) {
 	f := openFolder(t, t.TempDir())
-	e := newEar()
+	e := newRecorder()
 	failures, panics := 3, 1
 	e.fail = func(_ *store.DB, event agent.Event) error {
 		switch nameOf(told{Event: event}) {
@@ -308,7 +267,7 @@ func TestRetries(t *testing.T) {
 		}
 		return nil
 	}
-	d, waits := impatient(f, e.consumer("c", false))
+	d, waits := impatient(f, e.consumer("c"))
 	for _, name := range []string{"good", "bad", "behind", "panics", "last"} {
 		contact(t, f.Default(), name)
 	}
@@ -331,7 +290,7 @@ func TestRetries(t *testing.T) {
 // TestGivesUp: an event that always fails does not hold up the others for ever.
 func TestGivesUp(t *testing.T) {
 	f := openFolder(t, t.TempDir())
-	e := newEar()
+	e := newRecorder()
 	tries := 0
 	e.fail = func(_ *store.DB, event agent.Event) error {
 		if nameOf(told{Event: event}) == "poison" {
@@ -340,7 +299,7 @@ func TestGivesUp(t *testing.T) {
 		}
 		return nil
 	}
-	d, waits := impatient(f, e.consumer("c", false))
+	d, waits := impatient(f, e.consumer("c"))
 	begin(t, d)
 	contact(t, f.Default(), "poison")
 	contact(t, f.Default(), "behind")
@@ -377,8 +336,8 @@ func TestStopCuts(t *testing.T) {
 // TestStartStop stresses starting and stopping while events come in.
 func TestStartStop(t *testing.T) {
 	f := openFolder(t, t.TempDir())
-	e := newEar()
-	d := run(t, f, e.consumer("c", false))
+	e := newRecorder()
+	d := run(t, f, e.consumer("c"))
 	const events = 400
 	written := make(chan struct{})
 	go func() {
@@ -410,7 +369,7 @@ func TestDeletedAgent(t *testing.T) {
 	f := openFolder(t, t.TempDir())
 	db := makeAgent(t, f, "a")
 	contact(t, db, "left")
-	d := New(f, quiet, newEar().consumer("c", false))
+	d := New(f, quiet, newRecorder().consumer("c"))
 	if err := f.DeleteAgent(db); err != nil {
 		t.Fatal(err)
 	}
