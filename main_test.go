@@ -57,7 +57,7 @@ var floors = map[string]struct {
 	"agent/script":       {floor: 1},
 	"store/search":       {floor: 1},
 	"store/sqlsandbox":   {floor: 1},
-	"store":              {1, only("agent", "agent/clock", "store/search", "store/sqlsandbox")},
+	"store":              {1, only("agent", "agent/clock", "agent/egress", "store/search", "store/sqlsandbox")},
 	"agent/mcp/registry": {floor: 2},
 	"browser":            {floor: 2},
 	"browser/install":    {floor: 2},
