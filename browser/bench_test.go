@@ -234,7 +234,7 @@ func TestRoundsLeaveNothing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for runtime.NumGoroutine() > goroutines+2 || len(family(t, stay.chromium)) > 12 {
-		if stay.chromium.answers(ctx, closeTimeout) != nil {
+		if stay.chromium.sendHeartbeat(ctx) != nil {
 			t.Fatalf("%d goroutines, %d before; %d processes", runtime.NumGoroutine(), goroutines, len(family(t, stay.chromium)))
 		}
 	}

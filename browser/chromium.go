@@ -37,9 +37,10 @@ type chromium struct {
 	log      *slog.Logger
 	driver   *playwright.Playwright
 	browser  playwright.Browser
-	look     playwright.CDPSession
-	asked    atomic.Int64 // signs of life that were given
-	lost     error        // why there are no more; only its watch uses it
+	devTools playwright.CDPSession // of the browser as a whole
+
+	heartbeats atomic.Int64 // that were answered
+	lost       error        // why no more are; only its watch uses it
 
 	gone    chan struct{} // closed once it has ended or is given up
 	giveUp  sync.Once
@@ -104,20 +105,12 @@ func (c *chromium) launch(ctx context.Context, proxy string, display bool) (err 
 		return fmt.Errorf("start Chromium: %w", err)
 	}
 	c.browser.OnDisconnected(func(playwright.Browser) { c.quit() })
-	c.look, err = Within(ctx, c.browser.NewBrowserCDPSession)
+	c.devTools, err = Within(ctx, c.browser.NewBrowserCDPSession)
 	return err
 }
 
 // quit notes that Chromium is of no more use.
 func (c *chromium) quit() { c.giveUp.Do(func() { close(c.gone) }) }
-
-// answers asks Chromium, through the driver, for a sign of life.
-func (c *chromium) answers(ctx context.Context, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	_, err := Within(ctx, func() (any, error) { return c.look.Send("Browser.getVersion", nil) })
-	return err
-}
 
 // end ends Chromium and its driver, gently if they let us, and removes what
 // they wrote.
@@ -125,9 +118,11 @@ func (c *chromium) end() {
 	c.quit()
 	if c.browser != nil && c.lost == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-		if c.answers(ctx, time.Second) == nil {
+		short, stop := context.WithTimeout(ctx, time.Second)
+		if c.sendHeartbeat(short) == nil {
 			_, _ = Within(ctx, func() (any, error) { return nil, c.browser.Close() })
 		}
+		stop()
 		cancel()
 	}
 	for _, name := range []string{chromiumName, driverName} {

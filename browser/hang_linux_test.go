@@ -1,10 +1,8 @@
 package browser
 
 import (
-	"bytes"
 	"os"
 	"runtime"
-	"strconv"
 	"testing"
 	"time"
 
@@ -98,19 +96,22 @@ func hold(t *testing.T, pid int) {
 // when the page does.
 func renderer(t *testing.T, s *Session) int {
 	t.Helper()
-	used := func() map[int]time.Duration {
-		all := map[int]time.Duration{}
-		for _, pid := range family(t, s.chromium) {
-			name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-			if th, ok := readThread("/proc/" + strconv.Itoa(pid) + "/stat"); ok && err == nil && bytes.Contains(name, []byte("--type=renderer")) {
-				all[pid] = th.used
+	used := func() map[int]float64 {
+		answer, err := s.chromium.devTools.Send("SystemInfo.getProcessInfo", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[int]float64{}
+		for _, entry := range answer.(map[string]any)["processInfo"].([]any) {
+			if p := entry.(map[string]any); p["type"] == "renderer" {
+				all[int(p["id"].(float64))] = p["cpuTime"].(float64)
 			}
 		}
 		return all
 	}
 	before := used()
 	must(t, s, `{"action":"evaluate","script":"for (const end = performance.now() + 500; performance.now() < end;);"}`)
-	most, found := time.Duration(0), 0
+	most, found := 0.0, 0
 	for pid, now := range used() {
 		if now-before[pid] > most {
 			most, found = now-before[pid], pid
@@ -134,7 +135,7 @@ func TestPageHangs(t *testing.T) {
 	if _, err := do(t, s, `{"action":"extract","selector":"body","timeout":500}`); agent.ErrorCode(err) != agent.CodeActionTimeout {
 		t.Errorf("a page that hangs: %v", err)
 	}
-	for began := s.chromium.asked.Load(); s.chromium.asked.Load() < began+4; {
+	for began := s.chromium.heartbeats.Load(); s.chromium.heartbeats.Load() < began+4; {
 		must(t, other, `{"action":"evaluate","script":"1"}`)
 	}
 	s.end("")

@@ -129,7 +129,7 @@ func TestStormOfTabs(t *testing.T) {
 	}
 	s.until(t, "many tabs", func() bool { return len(s.Pages()) == MaxPages })
 	for len(s.context.Pages()) > MaxPages { // it ends with the test's time at the latest
-		if err := s.chromium.answers(t.Context(), closeTimeout); err != nil {
+		if err := s.chromium.sendHeartbeat(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,0 +1,93 @@
+package browser
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"strconv"
+)
+
+// probe finds out whether the processes that a heartbeat passes through have
+// anything to do.
+type probe struct {
+	main    []int // the driver and Chromium
+	helpers []int // what Chromium started itself: its network and its graphics, for which it may wait
+}
+
+func newProbe(driver, chromium int) *probe {
+	p := &probe{main: []int{driver, chromium}}
+	for _, pid := range numbers("/proc") {
+		if t, ok := readThread("/proc/" + strconv.Itoa(pid) + "/stat"); ok && t.parent == chromium {
+			p.helpers = append(p.helpers, pid)
+		}
+	}
+	return p
+}
+
+// busy reports whether a thread of the processes runs, or waits for a processor
+// or a disk, so that the answer may only be late. It is false when the driver
+// or Chromium is stopped, by a signal or a debugger, and true when the
+// processes cannot be seen.
+func (p *probe) busy() bool {
+	seen := false
+	for _, pid := range p.main {
+		t, ok := readThread("/proc/" + strconv.Itoa(pid) + "/stat")
+		if ok && (t.state == 'T' || t.state == 't') {
+			return false
+		}
+		seen = seen || ok
+	}
+	return !seen || slices.ContainsFunc(slices.Concat(p.main, p.helpers), isBusy)
+}
+
+// isBusy reports whether a thread of a process runs, or waits for a processor
+// or a disk.
+func isBusy(pid int) bool {
+	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
+	for _, tid := range numbers(tasks) {
+		if t, ok := readThread(tasks + "/" + strconv.Itoa(tid) + "/stat"); ok && (t.state == 'R' || t.state == 'D') {
+			return true
+		}
+	}
+	return false
+}
+
+// numbers lists the entries of a folder whose names are numbers.
+func numbers(folder string) (out []int) {
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil // the process has ended
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(-1) // what could be read is all that is there
+	for _, name := range names {
+		if n, err := strconv.Atoi(name); err == nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// thread is part of a line of proc_pid_stat(5).
+type thread struct {
+	state  byte
+	parent int
+}
+
+func readThread(path string) (t thread, ok bool) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return t, false
+	}
+	return parseThread(raw)
+}
+
+func parseThread(raw []byte) (t thread, ok bool) {
+	// The name before it may hold anything.
+	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
+	if len(fields) < 2 {
+		return t, false
+	}
+	parent, err := strconv.Atoi(string(fields[1]))
+	return thread{fields[0][0], parent}, err == nil
+}
