@@ -114,3 +114,79 @@ END;
 CREATE TRIGGER _outgoing_removed AFTER DELETE ON _outgoing WHEN old.status IN ('pending','sending') BEGIN
   UPDATE _outgoing SET next_attempt_at = coalesce(next_attempt_at, '1970-01-01T00:00:00.000Z') WHERE message_id = (SELECT min(message_id) FROM _outgoing WHERE conversation_id = old.conversation_id AND status IN ('pending','sending'));
 END;
+
+-- Events of contacts, conversations, messages and gateways. Each view makes the
+-- JSON of one noun; only the triggers below read them.
+DROP TRIGGER _contacts_created;
+DROP TRIGGER _contacts_updated;
+DROP TRIGGER _contacts_removed;
+DROP TRIGGER _conversations_created;
+DROP TRIGGER _messages_told;
+DROP TRIGGER _messages_delivered;
+DROP TRIGGER _gateways_told;
+CREATE VIEW _contact_json AS SELECT id, json_object('id',id,'name',name,'email',email,'phone',phone,'chatbot_a',chatbot_a,'chatbot_b',chatbot_b,'social_handle',social_handle,
+  'external_id',external_id,'notes',notes,'tags',json(tags),'metadata',json(metadata),'created_at',created_at,'updated_at',updated_at) AS json FROM contacts;
+CREATE VIEW _gateway_json AS SELECT id, json_object('id',id,'type',type,'name',name,'status',status,
+  'is_default',json(iif(is_default,'true','false')),'verified',json(iif(verified,'true','false'))) AS json FROM gateways;
+CREATE VIEW _conversation_json AS SELECT id, json_object('id',id,'contact_id',contact_id,'gateway_id',gateway_id,'external_thread_id',external_thread_id,
+  'muted',json(iif(muted,'true','false')),'metadata',json(metadata),'created_at',created_at,'updated_at',updated_at) AS json FROM conversations;
+CREATE VIEW _message_events AS SELECT m.id AS message_id, json_object(
+  'message', json_object('id',m.id,'conversation_id',m.conversation_id,'role',m.role,'content',m.content,'metadata',json(m.metadata),'created_at',m.created_at),
+  'conversation', json((SELECT json FROM _conversation_json WHERE id = v.id)),
+  'contact', json((SELECT json FROM _contact_json WHERE id = coalesce(m.metadata ->> '$.contact_id', v.contact_id))),
+  'gateway', json((SELECT json FROM _gateway_json WHERE id = v.gateway_id))) AS data
+  FROM messages m JOIN conversations v ON v.id = m.conversation_id;
+
+CREATE TRIGGER _contacts_created AFTER INSERT ON contacts BEGIN
+  INSERT INTO _events(type, data, created_at) SELECT 'contact.created', json_object('contact', json(json)), new.created_at FROM _contact_json WHERE id = new.id;
+END;
+CREATE TRIGGER _contacts_updated AFTER UPDATE ON contacts BEGIN
+  INSERT INTO _events(type, data, created_at) SELECT 'contact.updated', json_object('contact', json(json)), new.updated_at FROM _contact_json WHERE id = new.id;
+END;
+CREATE TRIGGER _contacts_removed BEFORE DELETE ON contacts BEGIN
+  INSERT INTO _events(type, data) SELECT 'contact.deleted', json_object('contact', json(json)) FROM _contact_json WHERE id = old.id;
+END;
+CREATE TRIGGER _conversations_created AFTER INSERT ON conversations BEGIN
+  INSERT INTO _events(type, data, created_at) SELECT 'conversation.created', json_object('conversation', json(json),
+    'contact', json((SELECT json FROM _contact_json WHERE id = new.contact_id)),
+    'gateway', json((SELECT json FROM _gateway_json WHERE id = new.gateway_id))), new.created_at FROM _conversation_json WHERE id = new.id;
+END;
+CREATE TRIGGER _messages_created AFTER INSERT ON messages WHEN new.role IN ('user','assistant') AND new.metadata ->> '$.delivery.status' IS NOT 'pending' BEGIN
+  INSERT INTO _events(type, data, created_at) SELECT iif(new.role = 'user', 'message.received', 'message.sent'), data, new.created_at FROM _message_events WHERE message_id = new.id;
+END;
+CREATE TRIGGER _messages_delivered AFTER UPDATE OF metadata ON messages WHEN new.role = 'assistant' AND old.metadata ->> '$.delivery.status' = 'pending' AND new.metadata ->> '$.delivery.status' = 'sent' BEGIN
+  INSERT INTO _events(type, data) SELECT 'message.sent', data FROM _message_events WHERE message_id = new.id;
+END;
+CREATE TRIGGER _gateways_updated AFTER UPDATE OF status ON gateways WHEN new.status <> old.status AND new.status IN ('active','error') BEGIN
+  INSERT INTO _events(type, data, created_at) SELECT 'gateway.' || new.status, json_object('gateway', json_set(json, '$.last_error', new.last_error)), new.updated_at FROM _gateway_json WHERE id = new.id;
+END;
+
+-- Credentials never lie in clear in nodes and tools, whoever writes: nodes as
+-- agent/nodesecret.go knows them, tools as agent.ToolConfig does. A name that
+-- comes twice counts each time. (SQL does not reach the configs of sources,
+-- gateways and MCP servers.)
+DROP TRIGGER _workflows_sealed;
+DROP TRIGGER _workflows_resealed;
+DROP TRIGGER _tools_sealed;
+DROP TRIGGER _tools_resealed;
+CREATE VIEW _workflow_credentials AS SELECT w.id AS workflow_id
+  FROM workflows w, json_each(w.nodes) n, json_each(iif(n.type = 'object', n.value, '{}')) d, json_each(iif(d.type = 'object', d.value, '{}')) f, json_each(iif(f.type = 'object', f.value, '{}')) s
+  WHERE d.key = 'data' AND f.key IN ('auth','headers') AND s.type = 'text' AND s.value NOT IN ('','********') AND instr(s.value, '{{') = 0
+  AND EXISTS (SELECT 1 FROM json_each(n.value) t WHERE t.key = 'type' AND (t.value = 'http-request' OR t.value = 'trigger' AND f.key = 'auth'))
+  AND iif(f.key = 'auth', s.key IN ('token','password','value','secret'), lower(s.key) <> 'idempotency-key' AND (s.key LIKE '%authorization%' OR s.key LIKE '%key%' OR s.key LIKE '%token%' OR s.key LIKE '%secret%' OR s.key LIKE '%cookie%'));
+CREATE VIEW _tool_credentials AS SELECT o.id AS tool_id
+  FROM tools o, json_each(o.config) f, json_each(iif(f.type = 'object', f.value, '{}')) s
+  WHERE lower(f.key) IN ('auth','headers') AND s.type = 'text' AND s.value NOT IN ('','********')
+  AND iif(lower(f.key) = 'auth', lower(s.key) IN ('token','password','value'), (s.key LIKE '%authorization%' OR s.key LIKE '%key%' OR s.key LIKE '%token%' OR s.key LIKE '%secret%' OR s.key LIKE '%cookie%'));
+CREATE TRIGGER _workflows_sealed AFTER INSERT ON workflows WHEN EXISTS (SELECT 1 FROM _workflow_credentials WHERE workflow_id = new.id) BEGIN
+  SELECT RAISE(ABORT, 'credentials of nodes can only be written by the API, which seals them; ******** keeps the one that is stored');
+END;
+CREATE TRIGGER _workflows_resealed AFTER UPDATE OF nodes ON workflows WHEN EXISTS (SELECT 1 FROM _workflow_credentials WHERE workflow_id = new.id) BEGIN
+  SELECT RAISE(ABORT, 'credentials of nodes can only be written by the API, which seals them; ******** keeps the one that is stored');
+END;
+CREATE TRIGGER _tools_sealed AFTER INSERT ON tools WHEN EXISTS (SELECT 1 FROM _tool_credentials WHERE tool_id = new.id) BEGIN
+  SELECT RAISE(ABORT, 'credentials of tools can only be written by the API, which seals them; ******** keeps the one that is stored');
+END;
+CREATE TRIGGER _tools_resealed AFTER UPDATE OF config ON tools WHEN EXISTS (SELECT 1 FROM _tool_credentials WHERE tool_id = new.id) BEGIN
+  SELECT RAISE(ABORT, 'credentials of tools can only be written by the API, which seals them; ******** keeps the one that is stored');
+END;

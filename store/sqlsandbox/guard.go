@@ -25,7 +25,8 @@ type guard struct {
 	laterTables string          // Options.LaterTables
 
 	// What the file holds, in lower case.
-	tables   map[string]bool
+	tables   map[string]bool // and views
+	views    map[string]bool
 	modules  map[string]bool         // of virtual tables
 	triggers map[string]string       // trigger -> its table
 	foreign  map[string][]foreignKey // by the table that refers
@@ -43,7 +44,7 @@ type foreignKey struct {
 	cascades       bool
 }
 
-const guardedObjects = `SELECT type, name, tbl_name, '' FROM sqlite_schema WHERE type IN ('table','trigger')
+const guardedObjects = `SELECT type, name, tbl_name, '' FROM sqlite_schema WHERE type IN ('table','view','trigger')
 	UNION ALL SELECT 'module', name, '', '' FROM pragma_module_list
 	UNION ALL SELECT 'foreign key ' || f.on_delete, m.name, f."table", f."from"
 	FROM sqlite_schema m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`
@@ -51,7 +52,7 @@ const guardedObjects = `SELECT type, name, tbl_name, '' FROM sqlite_schema WHERE
 // load reads what the file holds. That changes only as a file is opened, before
 // a connection of the sandbox is, but for tables that begin with laterTables.
 func (g *guard) load(c *Conn) error {
-	g.tables, g.modules = map[string]bool{}, map[string]bool{}
+	g.tables, g.views, g.modules = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	g.triggers, g.foreign = map[string]string{}, map[string][]foreignKey{}
 	rows, err := c.Trusted(guardedObjects)
 	for _, row := range rows {
@@ -61,8 +62,8 @@ func (g *guard) load(c *Conn) error {
 			o[i] = lowerASCII(text)
 		}
 		switch o[0] {
-		case "table":
-			g.tables[o[1]] = true
+		case "table", "view":
+			g.tables[o[1]], g.views[o[1]] = true, o[0] == "view"
 		case "trigger":
 			g.triggers[o[1]] = o[2]
 		case "module":
@@ -203,12 +204,13 @@ func (g *guard) ruled(action int32, table, column string) bool {
 }
 
 // inside reports whether context is one of the program's own triggers, fired by
-// a change that was allowed. What the trigger does then is the program's will.
+// a change that was allowed, or a view that such a trigger reads. What the
+// trigger does then is the program's will.
 // Common table expressions and aliases come as a context too, so that nothing
 // in the statement may spell the name.
 func (g *guard) inside(context string) bool {
-	table, ok := g.triggers[context]
-	return ok && isHidden(context) && g.changed[table] && !g.statement.spelt[context]
+	table, fired := g.triggers[context]
+	return (fired && g.changed[table] || g.views[context]) && isHidden(context) && !g.statement.spelt[context]
 }
 
 // follows reports whether SQLite looks after a foreign key from table to one
