@@ -48,7 +48,7 @@ var floors = map[string]struct {
 	"agent":              {0, only("agent/clock")},
 	"agent/work":         {0, only()},
 	"agent/markup":       {0, only()},
-	"agent/egress":       {0, only()},
+	"agent/egress":       {0, only("agent")},
 	"agent/template":     {0, only("agent")},
 	"agent/child":        {0, only("agent")},
 	"agent/cli":          {0, only("agent")},

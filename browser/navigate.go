@@ -3,7 +3,6 @@ package browser
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"regexp"
 	"strings"
 	"time"
@@ -25,12 +24,7 @@ func (b *Browser) checkURL(action, raw string) (string, error) {
 	}
 	u, err := b.guard.CheckURL(strings.TrimSpace(raw))
 	if err != nil {
-		var refused *egress.Error
-		reason := "is not an address"
-		if errors.As(err, &refused) {
-			reason = "cannot be opened: " + refused.Error()
-		}
-		return "", agent.InvalidAction(action, "url", reason).Because(err)
+		return "", agent.InvalidAction(action, "url", "cannot be opened: "+egress.Explain(err).Message).Because(err)
 	}
 	return u.String(), nil
 }

@@ -61,9 +61,9 @@ func (b *Browser) upstream(p *agent.SessionProxy) (*url.URL, error) {
 	if p == nil {
 		return nil, nil
 	}
-	u, err := b.guard.CheckURL(p.Server)
+	u, err := b.guard.CheckField("proxy.server", p.Server)
 	if err != nil {
-		return nil, agent.Invalid("proxy.server", "cannot be reached from here: "+err.Error())
+		return nil, err
 	}
 	if u.Scheme != "http" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
 		return nil, agent.Invalid("proxy.server", "must be http://host:port")

@@ -2,7 +2,6 @@ package crawl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -84,17 +83,9 @@ func (c *Crawler) Check(p *agent.CrawlPlan) error {
 }
 
 func (c *Crawler) startOf(p *agent.CrawlPlan) (*url.URL, error) {
-	u, err := c.client.CheckURL(p.URL)
-	var refused *egress.Error
-	switch {
-	case errors.Is(err, egress.ErrScheme):
-		return nil, agent.Invalid("url", "must begin with http:// or https://")
-	case errors.Is(err, egress.ErrBlocked):
-		return nil, agent.Invalid("url", "must not lead to a private address").With("code", egress.CodeBlocked).Because(err)
-	case errors.As(err, &refused):
-		return nil, agent.Invalid("url", "cannot be fetched: "+refused.Reason)
-	case err != nil:
-		return nil, agent.Invalid("url", "cannot be fetched")
+	u, err := c.client.CheckField("url", p.URL)
+	if err != nil {
+		return nil, err
 	}
 	if _, ok := normalize(u); !ok {
 		return nil, agent.Invalid("url", fmt.Sprintf("must be a URL of at most %d bytes", maxURL))

@@ -22,7 +22,6 @@ const (
 	CodeRobots    agent.Code = "ROBOTS_DISALLOWED" // robots.txt forbids it
 	CodeLeftSite  agent.Code = "LEFT_SITE"         // the server sends the visitor to another site
 	CodeExcluded  agent.Code = "EXCLUDED"          // the server sends the visitor to what the globs leave out
-	CodeTimeout   agent.Code = "TIMEOUT"           // took too long
 	CodeNoText    agent.Code = "NO_TEXT"           // holds nothing to read
 	CodeNoBrowser agent.Code = "NO_BROWSER"        // is to be read with a browser, and there is none
 	CodeNoTextual            = agent.CodeUnsupportedFormat
@@ -174,24 +173,8 @@ func retryAfter(r *response, now time.Time) (time.Duration, bool) {
 
 // explain says in a sentence of ours why a page could not be fetched.
 func explain(err error) *agent.SourceError {
-	var known *agent.Error
-	var refused *egress.Error
-	switch {
-	case errors.As(err, &refused) && refused.Code == egress.CodeTooLarge:
-		return &agent.SourceError{Code: refused.Code, Message: fmt.Sprintf("the page is larger than %d MB", maxPage>>20)}
-	case errors.As(err, &refused):
-		return &agent.SourceError{Code: refused.Code, Message: refused.Error()}
-	case errors.As(err, &known):
-		return &agent.SourceError{Code: string(known.Code), Message: known.Message}
-	case isTimeout(err):
-		return &agent.SourceError{Code: string(CodeTimeout), Message: "the server took too long to answer"}
-	}
-	return &agent.SourceError{Code: string(agent.CodeUpstream), Message: "the server could not be reached"}
-}
-
-func isTimeout(err error) bool {
-	var timeout interface{ Timeout() bool }
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+	known := egress.Explain(err)
+	return &agent.SourceError{Code: string(known.Code), Message: known.Message}
 }
 
 // explainStatus is explain for an answer that is no page.

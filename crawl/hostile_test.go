@@ -237,7 +237,7 @@ func TestSilentPages(t *testing.T) {
 	}
 	settle(t, c, db)
 	for _, id := range ids {
-		if o := outcomeOf(t, db, id, s.URL); o.source.Status != agent.SourceFailed || o.source.Error.Code != string(CodeTimeout) || len(o.FailedPages) != 1 {
+		if o := outcomeOf(t, db, id, s.URL); o.source.Status != agent.SourceFailed || o.source.Error.Code != "TIMEOUT" || len(o.FailedPages) != 1 {
 			t.Errorf("status %s, error %+v, failed %s", o.source.Status, o.source.Error, o.failures())
 		}
 	}

@@ -42,7 +42,7 @@ func (f *fetcher) render(ctx context.Context, address string) (*response, error)
 		}
 	}
 	if len(page.HTML) > maxPage {
-		return nil, &egress.Error{Code: egress.CodeTooLarge, Host: final.Hostname()}
+		return nil, egress.TooLarge(final.Hostname(), maxPage)
 	}
 	header := http.Header{declaredType: {"text/html; charset=utf-8"}}
 	return &response{final: final, status: page.Status, header: header, body: []byte(page.HTML)}, nil

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/temoto/robotstxt"
+
+	"satchel/agent/egress"
 )
 
 // maxRobots is how much of a robots.txt is read, in bytes: what RFC 9309,
@@ -58,7 +60,7 @@ func (r *robots) read(ctx context.Context, origin string) *robotstxt.RobotsData 
 	ctx, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
 	status, body, err := r.fetch(ctx, origin+"/robots.txt")
-	if isTimeout(err) {
+	if egress.IsTimeout(err) {
 		status, body, err = http.StatusGatewayTimeout, nil, nil
 	}
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -65,12 +64,12 @@ func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
 	began := time.Now()
 	resp, err := e.client.Do(req)
 	if err != nil {
-		return Outcome{}, unreachable(ctx, err)
+		return Outcome{}, unanswered(ctx, err)
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return Outcome{}, unreachable(ctx, err)
+		return Outcome{}, unanswered(ctx, err)
 	}
 	body, warning := readAnswer(resp.Header.Get("Content-Type"), c.Text("response_type"), raw)
 	if resp.StatusCode >= 400 && c.Bool("fail_on_status", true) {
@@ -88,16 +87,12 @@ func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
 	return o, nil
 }
 
-// unreachable turns the failure of a request into what the execution shows.
-func unreachable(ctx context.Context, err error) error {
-	var refused *egress.Error
-	switch {
-	case ctx.Err() != nil:
+// unanswered is the error of a node whose request got no whole answer.
+func unanswered(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
 		return ctx.Err()
-	case errors.As(err, &refused):
-		return agent.Errorf(agent.Code(refused.Code), "%s", refused.Error()).Because(err)
 	}
-	return agent.Errorf(agent.CodeUpstream, "the server could not be reached, or broke off").Because(err)
+	return egress.Explain(err)
 }
 
 // request builds the request of a node's data.

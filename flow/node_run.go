@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"satchel/agent"
-	"satchel/agent/egress"
 	"satchel/agent/template"
 )
 
@@ -287,12 +286,8 @@ func (r *run) record(f *nodeRun, result agent.NodeResult) {
 // explain turns any error into what an execution shows of it.
 func (r *run) explain(err error, node string) *agent.ExecutionError {
 	var known *agent.Error
-	var refused *egress.Error
-	switch {
-	case errors.As(err, &known):
+	if errors.As(err, &known) {
 		return &agent.ExecutionError{Code: string(known.Code), Message: known.Message, NodeID: node, Details: known.Details}
-	case errors.As(err, &refused):
-		return &agent.ExecutionError{Code: refused.Code, Message: refused.Error(), NodeID: node}
 	}
 	r.engine.log.Error("a node failed", "agent", r.db.ID(), "execution", r.execution.ID, "node", node, "error", err)
 	return &agent.ExecutionError{Code: string(agent.CodeInternal), Message: "the node failed for a reason that only the server's log tells", NodeID: node}

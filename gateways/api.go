@@ -75,9 +75,8 @@ func (g *Gateways) call(ctx context.Context, c apiCall, out any) error {
 // platform wants to be left alone.
 func (c apiCall) retries(err error) (wait time.Duration, again bool) {
 	var status *statusError
-	var refused *egress.Error
 	switch {
-	case err == nil, errors.As(err, &refused), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case err == nil, egress.IsPermanent(err), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return 0, false
 	case errors.As(err, &status):
 		busy := status.status == http.StatusTooManyRequests || status.status == http.StatusServiceUnavailable

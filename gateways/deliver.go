@@ -3,9 +3,7 @@ package gateways
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -17,9 +15,8 @@ import (
 
 // Limits of one try.
 const (
-	tryTimeout  = 15 * time.Second
-	maxAnswer   = 64 << 10 // bytes of the answer that are read, so that its connection can be used again
-	maxErrorLen = 200
+	tryTimeout = 15 * time.Second
+	maxAnswer  = 64 << 10 // bytes of the answer that are read, so that its connection can be used again
 )
 
 // post sends a delivery once and tells what came of it, but for when it is
@@ -46,7 +43,7 @@ func (w *Webhooks) post(ctx context.Context, url string, secrets []string, id st
 	req.Header.Set("webhook-signature", agent.SignWebhook(secrets, id, at, body))
 	resp, err := w.client.Do(req)
 	if err != nil {
-		a.Error = failure(err)
+		a.Error = egress.Explain(err).Message
 		return a, 0
 	}
 	defer resp.Body.Close()
@@ -62,23 +59,4 @@ func (w *Webhooks) post(ctx context.Context, url string, secrets []string, id st
 	}
 	a.Gone = a.Status == http.StatusGone
 	return a, egress.RetryAfter(resp.Header.Get("Retry-After"), at)
-}
-
-// failure says in our own words why a target gave no answer.
-func failure(err error) string {
-	var refused *egress.Error
-	var dns *net.DNSError
-	switch {
-	case errors.As(err, &refused):
-		return agent.Clip(refused.Error(), maxErrorLen)
-	case errors.Is(err, context.DeadlineExceeded):
-		return "no answer within " + tryTimeout.String()
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return "the name of the target does not exist"
-	case errors.As(err, &dns):
-		return "the name of the target could not be resolved"
-	case isTLS(err):
-		return "no secure connection: the target's certificate or TLS was refused"
-	}
-	return "the connection failed or was cut"
 }

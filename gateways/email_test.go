@@ -98,7 +98,7 @@ func TestSMTPVerify(t *testing.T) {
 		"busy":                {func(s *mailServer) { s.answers = map[string]string{"GREETING": "421 later"} }, nil, "", "busy"},
 		"refuses NOOP":        {func(s *mailServer) { s.answers = map[string]string{"NOOP": "502 no"} }, nil, "", "(502)"},
 		"says too much":       {func(s *mailServer) { s.answers = map[string]string{"GREETING": "220-" + strings.Repeat("x", 2<<20)} }, nil, "", "too much"},
-		"not SMTP":            {func(s *mailServer) { s.answers = map[string]string{"GREETING": "HTTP/1.1 400"} }, nil, "", "could not be spoken to"},
+		"not SMTP":            {func(s *mailServer) { s.answers = map[string]string{"GREETING": "HTTP/1.1 400"} }, nil, "", "could not be used"},
 		"private":             {nil, map[string]any{"smtpHost": "10.0.0.1"}, "", "address not allowed"},
 		"no such name":        {nil, map[string]any{"smtpHost": "mail.invalid"}, "", "name"},
 		"no host":             {nil, map[string]any{"smtpHost": nil}, "", "config.smtpHost missing"},

@@ -87,8 +87,8 @@ func (g *Gateways) check(t agent.GatewayType, config *agent.GatewayConfig) error
 		if address == "" {
 			continue
 		}
-		if _, err := g.guard.CheckURL(address); err != nil {
-			return agent.Invalid(field, "cannot be reached from here: "+err.Error())
+		if _, err := g.guard.CheckField(field, address); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -118,7 +118,7 @@ func told(err error) string {
 	if errors.As(err, &p) {
 		return agent.Clip(p.text, 500)
 	}
-	return failure(err)
+	return egress.Explain(err).Message
 }
 
 // platformOf returns what is behind a gateway; nil when this build does not

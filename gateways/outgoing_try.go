@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -126,23 +125,18 @@ func (g *Gateways) judge(err error, s *store.Sending, now time.Time) (problem st
 // about.
 func notSent(err error) bool {
 	var invalid *agent.Error
-	var refused *egress.Error
-	var dial *net.OpError
-	var name *net.DNSError
 	if status := statusOf(err); status != nil {
 		return status.status < 500 || status.status == http.StatusServiceUnavailable
 	}
-	return errors.Is(err, errInactive) || errors.As(err, &invalid) || errors.As(err, &refused) || errors.As(err, &name) ||
-		errors.As(err, &dial) && dial.Op == "dial" || isTLS(err) || smtpStatus(err) != 0
+	return errors.Is(err, errInactive) || errors.As(err, &invalid) || egress.IsUnsent(err) || smtpStatus(err) != 0
 }
 
 // temporary reports whether what certainly did not arrive may do so later.
 func temporary(err error) bool {
-	var refused *egress.Error
 	switch status := statusOf(err); {
 	case status != nil:
 		return status.status == http.StatusTooManyRequests || status.status == http.StatusServiceUnavailable
-	case errors.As(err, &refused), isTLS(err):
+	case egress.IsPermanent(err):
 		return false
 	}
 	code := smtpStatus(err)

@@ -16,6 +16,7 @@ import (
 	gosmtp "github.com/wneessen/go-mail/smtp"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 )
 
 // smtp sends email by SMTP (RFC 5321).
@@ -184,10 +185,8 @@ func smtpFailure(err error) error {
 			return failed("the mail server says too much", err)
 		case errors.Is(err, gomail.ErrNoSupportedAuthDiscovered), errors.Is(err, gomail.ErrPlainAuthNotSupported):
 			return failed("the mail server offers no way to log in that we know", err)
-		case isTimeout(err):
-			return failed("the mail server did not answer in time", err)
 		}
-		return failed("the mail server could not be spoken to: "+failure(err), err)
+		return failed("the mail server could not be used: "+egress.Explain(err).Message, err)
 	}
 	code := " (" + strconv.Itoa(status) + ")"
 	switch status {
@@ -214,11 +213,6 @@ func smtpStatus(err error) int {
 		return sending.ErrorCode()
 	}
 	return 0
-}
-
-func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 var errTooMuch = errors.New("more bytes than the bound")

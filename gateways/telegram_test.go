@@ -47,7 +47,7 @@ func TestTelegramVerify(t *testing.T) {
 		}
 	}
 	b.Close()
-	if v, _ := r.Verify(t.Context(), r.db, g.ID); v.Success || v.Error != "the connection failed or was cut" {
+	if v, _ := r.Verify(t.Context(), r.db, g.ID); v.Success || v.Error != "the connection was refused" {
 		t.Errorf("away: %+v", v)
 	}
 	if strings.Contains(log.String(), "AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw") || !strings.Contains(log.String(), "could not be verified") {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -89,24 +88,15 @@ func (w *webhook) post(ctx context.Context, c Callback, secret string, body []by
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
 	if err != nil {
-		return unreachable(err)
+		failed := egress.Explain(err)
+		if egress.IsPermanent(err) {
+			return -1, failed
+		}
+		return 0, failed
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, resp.Body) // so that the connection can be used again
 	return judge(resp)
-}
-
-func unreachable(err error) (time.Duration, error) {
-	failed := agent.Errorf(agent.CodeUpstream, "the receiver could not be reached").Because(err)
-	var refused *egress.Error
-	switch {
-	case errors.As(err, &refused):
-		failed.Message = "the receiver may not be called: " + refused.Error()
-		return -1, failed
-	case errors.Is(err, context.DeadlineExceeded):
-		failed.Message = "the receiver did not answer within 15 seconds"
-	}
-	return 0, failed
 }
 
 // judge tells from an answer whether the call was taken, and when to try again.

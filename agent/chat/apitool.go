@@ -40,12 +40,12 @@ func (b *Toolbox) request(ctx context.Context, c agent.ToolConfig, arguments map
 	}
 	resp, err := b.options.HTTP.Do(req)
 	if err != nil {
-		return nil, unreached(ctx, err)
+		return nil, unanswered(ctx, err)
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAPIReply+1))
 	if err != nil {
-		return nil, unreached(ctx, err)
+		return nil, unanswered(ctx, err)
 	}
 	if len(raw) > maxAPIReply {
 		return nil, agent.Errorf(agent.CodeUpstream, "the server's answer is longer than %d bytes", maxAPIReply)
@@ -61,17 +61,12 @@ func (b *Toolbox) request(ctx context.Context, c agent.ToolConfig, arguments map
 	return follow(body, c.ResponsePath)
 }
 
-func unreached(ctx context.Context, err error) error {
-	var refused *egress.Error
-	switch {
-	case errors.As(err, &refused):
-		return agent.Errorf(agent.Code(refused.Code), "%s", refused.Error()).Because(err)
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return agent.Errorf(agent.CodeUpstream, "the server did not answer in time").Because(err)
-	case ctx.Err() != nil:
+// unanswered is the error of a tool whose request got no whole answer.
+func unanswered(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
-	return agent.Errorf(agent.CodeUpstream, "the server could not be reached, or broke off").Because(err)
+	return egress.Explain(err)
 }
 
 // draft builds the request.

@@ -2,13 +2,14 @@ package egress
 
 import "io"
 
-// limitedBody delivers at most left bytes and answers ErrTooLarge when there is
+// limitedBody delivers at most limit bytes and answers ErrTooLarge when there is
 // one more. A body of exactly the limit is whole.
 type limitedBody struct {
 	io.ReadCloser
-	host string
-	left int64
-	err  *Error // set once the limit was passed
+	host  string
+	limit int64
+	left  int64
+	err   *Error // set once the limit was passed
 }
 
 // Read asks for one byte more than is left, to tell the end from the excess.
@@ -24,6 +25,6 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 		b.left -= int64(n)
 		return n, err
 	}
-	b.err = &Error{Code: CodeTooLarge, Host: b.host}
+	b.err = TooLarge(b.host, b.limit)
 	return int(b.left), b.err
 }

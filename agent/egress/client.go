@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"syscall"
 	"time"
+
+	"satchel/agent"
 )
 
 // Defaults of Policy and fixed bounds.
@@ -120,6 +122,20 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 // CheckURL is the package's CheckURL with the ranges that c's policy opens.
 func (c *Client) CheckURL(raw string) (*url.URL, error) { return c.policy.checkURL(raw) }
 
+// CheckField is CheckURL for the value of a field: its errors are for the user
+// who gave it, with the refusal's code in their details.
+func (c *Client) CheckField(field, raw string) (*url.URL, error) {
+	u, err := c.CheckURL(raw)
+	var refused *Error
+	switch {
+	case errors.Is(err, ErrScheme):
+		return nil, agent.Invalid(field, "must begin with http:// or https://").With("code", CodeScheme).Because(err)
+	case errors.As(err, &refused):
+		return nil, agent.Invalid(field, "cannot be reached from here: "+refused.Error()).With("code", refused.Code).Because(err)
+	}
+	return u, err
+}
+
 // CloseIdleConnections closes what is kept for reuse. Calls under way go on.
 func (c *Client) CloseIdleConnections() { c.transport.CloseIdleConnections() }
 
@@ -184,7 +200,7 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	limit := g.client.policy.MaxResponse
 	// After 101 the body is the connection itself, and a writer too.
 	if limit > 0 && resp.StatusCode != http.StatusSwitchingProtocols && resp.Body != http.NoBody {
-		resp.Body = &limitedBody{ReadCloser: resp.Body, host: req.URL.Hostname(), left: limit}
+		resp.Body = &limitedBody{ReadCloser: resp.Body, host: req.URL.Hostname(), limit: limit, left: limit}
 	}
 	return resp, nil
 }

@@ -20,5 +20,7 @@
 //   - No proxy from the environment, no cookie jar, TLS 1.2 or later, response
 //     headers and bodies of bounded size, a bounded wait for the first header.
 //
+// Explain says to users why a request failed.
+//
 // Ports are not restricted. The total time of a call is its context's.
 package egress

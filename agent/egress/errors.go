@@ -1,15 +1,23 @@
 package egress
 
-import "net/netip"
+import (
+	"fmt"
+	"net/netip"
 
-// Codes of Error. CodeBlocked is the one that clients of the API see.
-const (
-	CodeBlocked   = "BLOCKED_ADDRESS"
-	CodeURL       = "INVALID_URL"
-	CodeScheme    = "UNSUPPORTED_SCHEME"
-	CodeRedirects = "TOO_MANY_REDIRECTS"
-	CodeTooLarge  = "RESPONSE_TOO_LARGE"
+	"satchel/agent"
 )
+
+// Codes of Error.
+const (
+	CodeBlocked   agent.Code = "BLOCKED_ADDRESS"
+	CodeURL       agent.Code = "INVALID_URL"
+	CodeScheme    agent.Code = "UNSUPPORTED_SCHEME"
+	CodeRedirects agent.Code = "TOO_MANY_REDIRECTS"
+	CodeTooLarge  agent.Code = "RESPONSE_TOO_LARGE"
+)
+
+// CodeTimeout is the code that Explain gives to what took too long.
+const CodeTimeout agent.Code = "TIMEOUT"
 
 // Kinds of failure, to be matched with errors.Is. errors.As with *Error gives
 // the host and the reason.
@@ -30,13 +38,13 @@ var (
 // Error is a refusal by this package. Nothing in it comes from the user
 // information, path or query of a URL, so it may be logged and shown.
 type Error struct {
-	Code   string     // one of the Code constants
+	Code   agent.Code // one of the Code constants
 	Host   string     // the host as it was asked for; empty when it was unreadable
 	Addr   netip.Addr // the address behind Host that was refused; for logs, not for clients
 	Reason string     // what is wrong, in a few words, without any address
 }
 
-var headlines = map[string]string{
+var headlines = map[agent.Code]string{
 	CodeBlocked:   "address not allowed",
 	CodeURL:       "URL not usable",
 	CodeScheme:    "scheme not allowed",
@@ -66,3 +74,12 @@ func (e *Error) Is(target error) bool {
 
 // Refused reports whether the call was not made because of where it was to go.
 func (e *Error) Refused() bool { return e.Code != CodeTooLarge && e.Code != CodeRedirects }
+
+// TooLarge is the Error of a response from host that is longer than limit bytes.
+func TooLarge(host string, limit int64) *Error {
+	reason := fmt.Sprintf("more than %d bytes", limit)
+	if limit >= 1<<20 {
+		reason = fmt.Sprintf("more than %d MB", limit>>20)
+	}
+	return &Error{Code: CodeTooLarge, Host: host, Reason: reason}
+}

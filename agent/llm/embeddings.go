@@ -202,18 +202,11 @@ func refusedBy(status int) error {
 
 // unreached is what a request that got no whole answer comes to.
 func unreached(ctx context.Context, err error) (time.Duration, error) {
-	var refused interface {
-		error
-		Refused() bool
-	}
-	var timeout interface{ Timeout() bool }
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return -1, ctx.Err()
-	case errors.As(err, &refused) && refused.Refused():
+	case egress.IsRefused(err):
 		return -1, agent.Errorf(agent.CodeUpstream, "embedding_base_url leads to an address that this server does not call").Because(err)
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return 0, agent.Errorf(agent.CodeUpstream, "the embedding provider did not answer in time").Because(err)
 	}
-	return 0, agent.Errorf(agent.CodeUpstream, "the embedding provider could not be reached").Because(err)
+	return 0, agent.Errorf(agent.CodeUpstream, "the embedding provider gave no answer: %s", egress.Explain(err).Message).Because(err)
 }

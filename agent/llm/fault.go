@@ -3,13 +3,13 @@ package llm
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/openai/openai-go/v3"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 )
 
 var (
@@ -33,12 +33,8 @@ func (m Model) explain(ctx context.Context, err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	var refused interface {
-		error
-		Refused() bool
-	}
 	switch {
-	case errors.As(err, &refused) && refused.Refused():
+	case egress.IsRefused(err):
 		return agent.Invalid("llm_base_url", "names an address that this server does not call; the operator opens private ones with SATCHEL_OUTBOUND_ALLOW")
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
@@ -49,11 +45,9 @@ func (m Model) explain(ctx context.Context, err error) error {
 	case errors.Is(err, errEndless):
 		return upstream("the language model's answer is longer than this server takes", 0)
 	}
-	var network *net.OpError
-	var name *net.DNSError
 	switch status := statusOf(err); {
-	case errors.As(err, &name), errors.As(err, &network) && network.Op == "dial":
-		return upstream("the language model's provider cannot be reached; check llm_base_url", 0)
+	case egress.IsUnsent(err):
+		return upstream("the language model's provider cannot be reached: "+egress.Explain(err).Message+"; check llm_base_url", 0)
 	case status == 401 || status == 403:
 		return upstream("the language model's provider refuses the credential; check "+CredentialOf(m.Provider), status)
 	case status == 404:

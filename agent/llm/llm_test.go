@@ -320,7 +320,7 @@ func TestUnreachable(t *testing.T) {
 	client := New(Options{HTTP: p.Client()})
 	p.Close()
 	for _, name := range []string{OpenAI, Anthropic} {
-		if _, err := client.Chat(t.Context(), modelAt(p, name), hello, nil); agent.ErrorCode(err) != agent.CodeUpstream || !strings.Contains(agent.Explain(err), "cannot be reached; check llm_base_url") {
+		if _, err := client.Chat(t.Context(), modelAt(p, name), hello, nil); agent.ErrorCode(err) != agent.CodeUpstream || !strings.Contains(agent.Explain(err), "cannot be reached: the connection was refused; check llm_base_url") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -281,7 +281,7 @@ func TestBadServers(t *testing.T) {
 		"redirect away":   {http.RedirectHandler("http://169.254.169.254/latest", 302), "error", "leads to another host"},
 		"redirect loop":   {http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", 307) }), "disconnected", "cannot be reached"},
 		"100 MB":          {endless, "error", "more than 8 MB"},
-		"hangs up":        {http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), "disconnected", "the connection broke"},
+		"hangs up":        {http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), "disconnected", "the connection was cut"},
 		"half a JSON": {http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`)

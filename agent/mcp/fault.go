@@ -2,16 +2,14 @@ package mcp
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"net"
 	"net/http"
 	"strings"
-	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 )
 
 // maxReport bounds, in characters, what is shown of a server's own words.
@@ -72,10 +70,6 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 		return known
 	}
 	cause := errors.New(x.quote(err.Error()))
-	var refused interface {
-		error
-		Refused() bool
-	}
 	var wire *jsonrpc.Error
 	switch {
 	case errors.Is(a.err, errTooLarge):
@@ -84,12 +78,12 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 		return fault(false, cause, "the MCP server answers another request than the one that it was sent")
 	case errors.Is(a.err, errElsewhere):
 		return fault(false, cause, "the MCP server leads to another host, which is not followed; register the address it leads to")
-	case errors.As(a.err, &refused) && refused.Refused():
+	case egress.IsRefused(a.err):
 		return fault(true, cause, "url names an address that this server does not call; the operator opens private ones with SATCHEL_OUTBOUND_ALLOW")
 	case ctx.Err() != nil:
 		return fault(true, cause, "the MCP server did not answer in time")
 	case a.err != nil:
-		return fault(true, cause, "the MCP server cannot be reached: %s", unreachable(a.err))
+		return fault(true, cause, "the MCP server cannot be reached: %s", egress.Explain(a.err).Message)
 	case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden:
 		return faultOf(a.status, cause, "the MCP server refuses the credentials (HTTP %d)")
 	case a.status == http.StatusTooManyRequests || a.status >= 500:
@@ -116,27 +110,6 @@ func (x *exchange) quote(text string) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return agent.Clip(without(text, x.secrets), maxReport)
-}
-
-// unreachable says in a few words why a connection failed.
-func unreachable(err error) string {
-	var dns *net.DNSError
-	var certificate *tls.CertificateVerificationError
-	var record tls.RecordHeaderError
-	var timeout net.Error
-	switch {
-	case errors.As(err, &dns):
-		return "its name is not known"
-	case errors.As(err, &certificate):
-		return "its certificate is not valid"
-	case errors.As(err, &record):
-		return "it does not speak TLS"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the connection was refused"
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return "no answer in time"
-	}
-	return "the connection broke"
 }
 
 // without removes secrets from a text.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 )
 
 // Bounds of access tokens.
@@ -145,17 +146,13 @@ func (c *Client) requestToken(ctx context.Context, s Server, g grant, way string
 
 // notReached is a Fault about an address that is not the server's own.
 func notReached(ctx context.Context, err error, what string) *Fault {
-	var refused interface {
-		error
-		Refused() bool
-	}
 	switch {
-	case errors.As(err, &refused) && refused.Refused():
+	case egress.IsRefused(err):
 		return fault(true, err, "%s is at an address that this server does not call; the operator opens private ones with SATCHEL_OUTBOUND_ALLOW", what)
 	case ctx.Err() != nil:
 		return fault(true, err, "%s did not answer in time", what)
 	}
-	return fault(true, err, "%s cannot be reached: %s", what, unreachable(err))
+	return fault(true, err, "%s cannot be reached: %s", what, egress.Explain(err).Message)
 }
 
 // assertion is a signed statement of who the client is (RFC 7523, 3).

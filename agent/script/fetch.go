@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"satchel/agent"
+	"satchel/agent/egress"
 )
 
 // fetcher makes a request.
@@ -62,7 +62,7 @@ func (s *serving) serve(ctx context.Context, r fetchRequest) (problem string) {
 	}
 	resp, err := s.fetch(req)
 	if err != nil {
-		return reason(err)
+		return "fetch failed: " + egress.Explain(err).Message
 	}
 	defer resp.Body.Close()
 	if err := s.to.sendJSON(frameHead, headOf(r.ID, resp), 0, nil); err != nil {
@@ -84,21 +84,9 @@ func (s *serving) serve(ctx context.Context, r fetchRequest) (problem string) {
 			return ""
 		}
 		if err != nil {
-			return reason(err)
+			return "fetch failed: " + egress.Explain(err).Message
 		}
 	}
-}
-
-// reason is what a script hears of a failure.
-func reason(err error) string {
-	var known *agent.Error
-	switch {
-	case errors.As(err, &known):
-		return "fetch failed: " + known.Message
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return "fetch failed: the script's time is over"
-	}
-	return "fetch failed"
 }
 
 // notForScripts are headers that belong to the connection.

@@ -23,9 +23,9 @@ type Options struct {
 	// Idle is how long a process waits for work before it ends; 0 means 2
 	// minutes.
 	Idle time.Duration
-	// Fetch makes the requests of scripts, egress.Client.Do for one. What it
-	// returns as *agent.Error is told to the script; any other error is not.
-	// Without it, scripts cannot fetch.
+	// Fetch makes the requests of scripts, egress.Client.Do for one; the
+	// script gets what egress.Explain says of its errors. Without it, scripts
+	// cannot fetch.
 	Fetch func(*http.Request) (*http.Response, error)
 }
 

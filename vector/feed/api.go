@@ -31,9 +31,8 @@ const (
 
 // Codes of an API that could not be read, beside those of agent/egress.
 const (
-	CodeAnswer  agent.Code = "UNEXPECTED_ANSWER" // is not JSON, or not of the shape that config says
-	CodeTimeout agent.Code = "TIMEOUT"
-	CodeLeft    agent.Code = "LEFT_SITE" // the API sends the client to another host
+	CodeAnswer agent.Code = "UNEXPECTED_ANSWER" // is not JSON, or not of the shape that config says
+	CodeLeft   agent.Code = "LEFT_SITE"         // the API sends the client to another host
 )
 
 // Client reads APIs. It may be used by many goroutines.
@@ -74,7 +73,7 @@ type plan struct {
 func (c *Client) plan(config agent.APIConfig) (*plan, error) {
 	p := &plan{APIConfig: config}
 	var err error
-	if p.url, err = c.address(config.URL); err != nil {
+	if p.url, err = c.egress.CheckField("config.url", config.URL); err != nil {
 		return nil, err
 	}
 	var is agent.Issues
@@ -92,22 +91,6 @@ func (c *Client) plan(config agent.APIConfig) (*plan, error) {
 		is.Add("config.content_template", agent.Clip(err.Error(), 200))
 	}
 	return p, is.Err()
-}
-
-func (c *Client) address(raw string) (*url.URL, error) {
-	u, err := c.egress.CheckURL(raw)
-	var refused *egress.Error
-	switch {
-	case errors.Is(err, egress.ErrScheme):
-		return nil, agent.Invalid("config.url", "must begin with http:// or https://")
-	case errors.Is(err, egress.ErrBlocked):
-		return nil, agent.Invalid("config.url", "must not lead to a private address").With("code", egress.CodeBlocked).Because(err)
-	case errors.As(err, &refused):
-		return nil, agent.Invalid("config.url", "cannot be fetched: "+refused.Reason)
-	case err != nil:
-		return nil, agent.Invalid("config.url", "cannot be fetched")
-	}
-	return u, nil
 }
 
 // Page is what one request brought.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -48,8 +47,7 @@ func (c *Client) once(ctx context.Context, p *plan, target *url.URL) (body []byt
 	client.CheckRedirect = p.redirect
 	resp, err := client.Do(req)
 	if err != nil {
-		wait, err = explain(ctx, err)
-		return nil, wait, err
+		return failed(ctx, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode < 200 || resp.StatusCode >= 300 {
@@ -60,8 +58,7 @@ func (c *Client) once(ctx context.Context, p *plan, target *url.URL) (body []byt
 		return nil, wait, explainStatus(resp.StatusCode)
 	}
 	if body, err = io.ReadAll(resp.Body); err != nil {
-		wait, err = explain(ctx, err)
-		return nil, wait, err
+		return failed(ctx, err)
 	}
 	return body, 0, nil
 }
@@ -121,24 +118,14 @@ func (p *plan) redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// explain says in a sentence of ours why there is no answer, and whether
-// another try may help.
-func explain(ctx context.Context, err error) (time.Duration, error) {
+// failed is once for a request that got no whole answer.
+func failed(ctx context.Context, err error) ([]byte, time.Duration, error) {
 	if ctx.Err() != nil {
-		return -1, ctx.Err()
+		return nil, -1, ctx.Err()
 	}
-	var known *agent.Error
-	var refused *egress.Error
-	var timeout interface{ Timeout() bool }
-	switch {
-	case errors.As(err, &refused) && refused.Code == egress.CodeTooLarge:
-		return -1, agent.Errorf(agent.Code(refused.Code), "the answer is larger than %d MB", maxPage>>20)
-	case errors.As(err, &refused):
-		return -1, agent.Errorf(agent.Code(refused.Code), "%s", refused.Error())
-	case errors.As(err, &known):
-		return -1, known
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return 0, agent.Errorf(CodeTimeout, "the API took too long to answer").Because(err)
+	known := egress.Explain(err)
+	if egress.IsPermanent(err) || known.Code == CodeLeft {
+		return nil, -1, known
 	}
-	return 0, agent.Errorf(agent.CodeUpstream, "the API could not be reached").Because(err)
+	return nil, 0, known
 }

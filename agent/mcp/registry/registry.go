@@ -93,10 +93,8 @@ func findsIssuer(auth agent.MCPAuth) bool {
 }
 
 func (r *Registry) checkURL(field, raw string) error {
-	if _, err := r.guard.CheckURL(raw); err != nil {
-		return agent.Invalid(field, "cannot be reached from here: "+err.Error())
-	}
-	return nil
+	_, err := r.guard.CheckField(field, raw)
+	return err
 }
 
 // found writes what came of a look at s into it.
