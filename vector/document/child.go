@@ -16,7 +16,7 @@ import (
 	"satchel/agent/child"
 )
 
-// HTML, DOCX and PDF are parsed by code that builds trees of unbounded size or
+// HTML, DOCX and PDF are parsed by code that builds large trees or
 // is not ours, so a child process of the same binary does it. It gets one line
 // of JSON (a childTask) and the file's bytes on its standard input, answers
 // with lines of JSON (childLine) on its standard output, and dies with its

@@ -288,11 +288,10 @@ func escapeBlock(text string) string {
 	if atxLevel(text) > 0 {
 		text = `\` + text
 	}
-	if strings.Contains(text, "```") || strings.Contains(text, "~~~") {
-		text = plainText.Replace(text)
-	}
-	return text
+	return escapedFences.Replace(text)
 }
+
+var escapedFences = strings.NewReplacer("```", "\\`\\`\\`", "~~~", `\~\~\~`)
 
 // write writes a block. Items of a list stand in lines, other blocks have a
 // blank line between them.

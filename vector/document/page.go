@@ -30,7 +30,11 @@ func ReadPage(ctx context.Context, address, media string, data []byte) (title, m
 	if media == "text/html" || media == "application/xhtml+xml" {
 		timed, cancel := context.WithTimeout(ctx, limits.Time)
 		defer cancel()
-		title, markdown, err = readHTMLPage(timed, address, data, limits.Text)
+		base, invalid := url.Parse(address)
+		if invalid != nil {
+			base = &url.URL{}
+		}
+		title, markdown, err = readHTML(timed, base, data, htmlLimits{text: limits.Text, nodes: maxNodes})
 		if err != nil && ctx.Err() == nil && timed.Err() != nil {
 			err = agent.Errorf(CodeTimeout, "reading the page took longer than %s", limits.Time)
 		}
@@ -58,23 +62,45 @@ func nameless(address, media string) string {
 	return "page.txt"
 }
 
+// maxFileNodes bounds the tree of an uploaded file, which is built in a child.
+const maxFileNodes = 4_000_000
+
+// extractHTML reads an uploaded file as ReadPage reads a page, only that it has
+// no address: its relative links are their text unless it names a base.
+func extractHTML(in input, out *sink) error {
+	data, err := decode(in.data, declaredCharset(FormatHTML, in.media, in.data), in.limits.Text)
+	if err != nil {
+		return err
+	}
+	title, text, err := readHTML(context.Background(), &url.URL{}, data, htmlLimits{text: in.limits.Text, nodes: maxFileNodes})
+	if err != nil {
+		return err
+	}
+	out.title = title
+	return out.write(0, text)
+}
+
+// htmlLimits bound what reading HTML may cost.
+type htmlLimits struct {
+	text  int // bytes of Markdown
+	nodes int // elements and texts
+}
+
 // firstLine is how long a block may be, in bytes, before the room for it grows.
 const firstLine = 4096
 
-func readHTMLPage(ctx context.Context, address string, data []byte, limit int) (title, markdown string, err error) {
-	base, err := url.Parse(address)
-	if err != nil {
-		base = &url.URL{}
-	}
-	t, err := readTree(ctx, base, data)
+// readHTML returns the title of a page and its main content as Markdown. base
+// is the address of the page; its errors are TOO_COMPLEX and ctx's.
+func readHTML(ctx context.Context, base *url.URL, data []byte, limits htmlLimits) (title, markdown string, err error) {
+	t, err := readTree(ctx, base, data, limits.nodes)
 	if err != nil {
 		return "", "", err
 	}
 	root := t.chooseMain()
-	w := pageWriter{tree: t, limit: limit, line: make([]byte, 0, min(len(t.bytes), firstLine))}
-	w.out.Grow(min(len(t.bytes), limit))
-	if w.blocks(root); w.out.Len() > limit {
-		return "", "", tooMuchText(limit)
+	w := pageWriter{tree: t, limit: limits.text, line: make([]byte, 0, min(len(t.bytes), firstLine))}
+	w.out.Grow(min(len(t.bytes), limits.text))
+	if w.blocks(root); w.out.Len() > limits.text {
+		return "", "", tooMuchText(limits.text)
 	}
 	return t.pageTitle(root), unmarked(clean(w.text())), nil
 }

@@ -87,11 +87,22 @@ func (t *tree) chooseMain() int32 {
 	return root
 }
 
-// spread makes junk of all that lies beneath junk.
+// mark makes junk of all that lies beneath junk.
 func (t *tree) mark(i int32) {
 	for k := i; k < t.end(i); k++ {
 		t.junk[k] = true
 	}
+}
+
+// surroundings are elements that stand around the text of a page.
+var surroundings = map[atom.Atom]bool{
+	atom.Nav: true, atom.Header: true, atom.Footer: true, atom.Aside: true,
+}
+
+// surroundingRoles are the ARIA names of the same, and of controls.
+var surroundingRoles = map[string]bool{
+	"navigation": true, "banner": true, "contentinfo": true, "complementary": true, "search": true,
+	"dialog": true, "alertdialog": true, "menu": true, "menubar": true, "toolbar": true,
 }
 
 // markSurroundings marks elements that are not of the text by their tag or

@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -61,6 +62,8 @@ func (w *pageWriter) node(i int32) {
 		w.words([]byte(w.attrsOf(i).alt))
 	case n.tag == atom.A:
 		w.link(i)
+	case n.tag == atom.Del || n.tag == atom.S || n.tag == atom.Strike:
+		w.struck(i)
 	case n.tag == atom.Code || n.tag == atom.Kbd || n.tag == atom.Samp || n.tag == atom.Tt:
 		w.code(i)
 	case w.flat && blockTags[n.tag]:
@@ -181,6 +184,20 @@ func (w *pageWriter) words(text []byte) {
 			k += size
 		}
 	}
+}
+
+// struck marks words that are crossed out, such as a price of before.
+func (w *pageWriter) struck(i int32) {
+	start, written := len(w.line), w.out.Len()
+	w.children(i)
+	if w.inCode || w.out.Len() != written || len(bytes.TrimSpace(w.line[min(start, len(w.line)):])) == 0 {
+		return // it holds blocks, or nothing
+	}
+	if w.line[start] == ' ' {
+		start++
+	}
+	end := len(bytes.TrimRight(w.line, " "))
+	w.line = slices.Insert(slices.Insert(w.line, end, '~', '~'), start, '~', '~')
 }
 
 func (w *pageWriter) space() {

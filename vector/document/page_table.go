@@ -13,11 +13,8 @@ const maxTableColumns = 50
 // a page one after the other.
 func (w *pageWriter) table(i int32) {
 	rows := w.rows(i)
+	grid, columns := w.grid(rows)
 	w.dropColon()
-	columns := 0
-	for _, row := range rows {
-		columns = max(columns, len(row))
-	}
 	if columns < 2 || columns > maxTableColumns || w.holdsBlocks(i) {
 		w.cells(i)
 		return
@@ -29,11 +26,11 @@ func (w *pageWriter) table(i int32) {
 	}
 	if len(rows[0]) == 1 {
 		w.blocks(rows[0][0]) // the table's name
-		rows = rows[1:]
+		grid = grid[1:]
 	}
 	written := 0
-	for _, row := range rows {
-		line, blank := w.row(row, columns)
+	for _, cells := range grid {
+		line, blank := w.row(cells, columns)
 		if blank {
 			continue
 		}
@@ -41,27 +38,63 @@ func (w *pageWriter) table(i int32) {
 			w.begin()
 			line += "\n" + w.prefix + "|" + strings.Repeat("---|", columns)
 		} else {
-			line = "\n" + w.prefix + line
+			w.out.WriteString("\n" + w.prefix)
 		}
 		w.out.WriteString(line)
 	}
 	w.tight = false
 }
 
-func (w *pageWriter) row(cells []int32, columns int) (line string, blank bool) {
+func (w *pageWriter) row(cells []cell, columns int) (line string, blank bool) {
 	var b strings.Builder
-	blank = true
+	b.Grow(1 + 4*columns)
 	b.WriteByte('|')
+	blank = true
 	for k := range columns {
-		text := ""
-		if k < len(cells) {
+		b.WriteByte(' ')
+		if len(cells) > 0 && cells[0].column == int32(k) {
 			c := pageWriter{tree: w.tree, limit: w.limit}
-			text = strings.ReplaceAll(c.inline(cells[k]), "|", `\|`)
+			text := strings.ReplaceAll(c.inline(cells[0].node), "|", `\|`)
+			b.WriteString(text)
+			blank = blank && text == ""
+			cells = cells[1:]
 		}
-		blank = blank && text == ""
-		b.WriteString(" " + text + " |")
+		b.WriteString(" |")
 	}
 	return b.String(), blank
+}
+
+// cell is a cell in its column.
+type cell struct{ node, column int32 }
+
+// grid lays out the cells of rows and returns how many columns they take. A
+// row ends where it is too wide for a table.
+func (w *pageWriter) grid(rows [][]int32) (grid [][]cell, columns int) {
+	grid = make([][]cell, len(rows))
+	var covered [maxTableColumns + 1]uint16 // by column: rows that a cell above reaches down
+	for r, row := range rows {
+		grid[r] = make([]cell, 0, len(row))
+		column := 0
+		skip := func() {
+			for ; column < maxTableColumns && covered[column] > 0; column++ {
+				covered[column]--
+			}
+		}
+		for _, node := range row {
+			if skip(); column > maxTableColumns {
+				break
+			}
+			grid[r] = append(grid[r], cell{node, int32(column)})
+			a := w.attrsOf(node)
+			end := min(column+max(int(a.columns), 1), maxTableColumns+1)
+			for ; column < end; column++ {
+				covered[column] = max(a.rows, 1) - 1
+			}
+		}
+		skip()
+		columns = max(columns, column)
+	}
+	return grid, columns
 }
 
 // rows lists the cells of a table's rows.

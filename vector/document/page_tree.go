@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/html/atom"
@@ -13,8 +14,8 @@ import (
 
 // Bounds of a page's tree. The tree costs some 60 bytes a node beside the text.
 const (
-	maxNodes     = 500_000
-	maxTreeDepth = 250 // what is nested deeper lies flat at that depth
+	maxNodes     = 500_000 // of a page that is read in this process
+	maxTreeDepth = 250     // what is nested deeper lies flat at that depth
 )
 
 // node is an element, or a piece of text when text is set. Nodes lie in
@@ -29,7 +30,10 @@ type node struct {
 }
 
 // attrs are the attributes that tell what an element is for.
-type attrs struct{ class, id, role, href, alt string }
+type attrs struct {
+	class, id, role, href, alt string
+	columns, rows              uint16 // that a cell spans, 0 for one
+}
 
 // tree is a page as far as its text goes. Unlike that of the HTML standard it
 // is built in one go, so that its size and the time it takes are those of the
@@ -66,7 +70,7 @@ type treeBuilder struct {
 }
 
 // readTree reads a page. Its only errors are TOO_COMPLEX and ctx's.
-func readTree(ctx context.Context, base *url.URL, page []byte) (*tree, error) {
+func readTree(ctx context.Context, base *url.URL, page []byte, maxNodes int) (*tree, error) {
 	b := treeBuilder{tree: &tree{
 		base: base, nodes: make([]node, 1, 64+len(page)/32), attrs: make([]attrs, 1, 16), bytes: make([]byte, 0, len(page)),
 	}}
@@ -118,6 +122,14 @@ func (b *treeBuilder) inside(tag atom.Atom) bool {
 		}
 	}
 	return false
+}
+
+// textless are elements that hold no text for a reader.
+var textless = map[atom.Atom]bool{
+	atom.Head: true, atom.Script: true, atom.Style: true, atom.Template: true, atom.Noscript: true,
+	atom.Iframe: true, atom.Object: true, atom.Embed: true, atom.Svg: true, atom.Canvas: true,
+	atom.Audio: true, atom.Video: true, atom.Map: true, atom.Dialog: true, atom.Button: true,
+	atom.Input: true, atom.Select: true, atom.Textarea: true, atom.Datalist: true,
 }
 
 // void are the elements without content.
@@ -199,6 +211,10 @@ func readAttrs(r *markup.Reader) (a attrs, hidden bool) {
 			a.href = string(value)
 		case "alt":
 			a.alt = string(value)
+		case "colspan":
+			a.columns = spanOf(value)
+		case "rowspan":
+			a.rows = spanOf(value)
 		case "hidden":
 			hidden = true
 		case "aria-hidden":
@@ -208,6 +224,12 @@ func readAttrs(r *markup.Reader) (a attrs, hidden bool) {
 		}
 	}
 	return a, hidden
+}
+
+// spanOf is a number of columns or rows, 0 for what is none.
+func spanOf(value []byte) uint16 {
+	n, _ := strconv.ParseUint(string(value), 10, 16)
+	return uint16(n)
 }
 
 // closeTo closes the elements from the nth of the stack on.
