@@ -1,9 +1,9 @@
 package store
 
 import (
-	"embed"
+	_ "embed"
 	"fmt"
-	"io/fs"
+	"strings"
 
 	"satchel/agent"
 )
@@ -12,28 +12,43 @@ import (
 // https://www.sqlite.org/pragma.html#pragma_application_id.
 const applicationID = 0x53544348
 
-//go:embed migrations/*.sql
-var migrationFiles embed.FS
+// migrations only ever grows: element n takes a file from version n to n+1. One
+// that was released never changes.
+var migrations = []string{
+	version1,
+	version2 +
+		forTables(countRows, "contacts", "conversations", "executions", "gateways", "logs", "mcp_servers", "messages",
+			"schedules", "sources", "tasks", "tools", "webhooks", "workflows") +
+		forTables(deleteSecrets, "gateways", "mcp_servers", "tools", "webhooks", "workflows"),
+}
 
-// migrations only ever grows: element n takes a file from version n to n+1.
-// The files are named by the version that they make, in order; one that was
-// released never changes.
-var migrations = readMigrations()
+var (
+	//go:embed migrations/0001.sql
+	version1 string
+	//go:embed migrations/0002.sql
+	version2 string
+)
 
-func readMigrations() []string {
-	names, err := fs.Glob(migrationFiles, "migrations/*.sql") // sorted
-	if err != nil {
-		panic(err) // the pattern is a constant
+// countRows keeps the number of a table's rows in _counts, so that meta.total
+// costs one row however long the list is.
+const countRows = `
+DROP TRIGGER IF EXISTS _TABLE_counted;
+DROP TRIGGER IF EXISTS _TABLE_uncounted;
+CREATE TRIGGER _TABLE_counted AFTER INSERT ON TABLE BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'TABLE'; END;
+CREATE TRIGGER _TABLE_uncounted AFTER DELETE ON TABLE BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'TABLE'; END;`
+
+// deleteSecrets deletes the secrets of a row with it.
+const deleteSecrets = `
+CREATE TRIGGER _TABLE_forgotten AFTER DELETE ON TABLE BEGIN DELETE FROM _secrets WHERE owner = old.id; END;`
+
+// forTables returns a script once for each table, whose name stands in the
+// place of TABLE.
+func forTables(script string, tables ...string) string {
+	var all strings.Builder
+	for _, table := range tables {
+		all.WriteString(strings.ReplaceAll(script, "TABLE", table))
 	}
-	steps := make([]string, len(names))
-	for i, name := range names {
-		text, err := migrationFiles.ReadFile(name)
-		if err != nil {
-			panic(err) // the file was embedded
-		}
-		steps[i] = string(text)
-	}
-	return steps
+	return all.String()
 }
 
 // fileVersion is the version this program writes.

@@ -79,6 +79,17 @@ func TestKeyColumnsComeFirst(t *testing.T) {
 	}
 }
 
+// Every table that _counts names has the triggers that count its rows.
+func TestCountedTables(t *testing.T) {
+	t.Parallel()
+	db := openFolder(t).Default()
+	const uncounted = `SELECT coalesce(group_concat(c.name), '') FROM _counts c WHERE name <> 'vectors_gone' AND 2 <>
+		(SELECT count(*) FROM sqlite_schema s WHERE s.tbl_name = c.name AND s.name IN ('_' || c.name || '_counted', '_' || c.name || '_uncounted'))`
+	if got := value[string](t, db, uncounted); got != "" {
+		t.Errorf("without triggers: %s", got)
+	}
+}
+
 // The log of a file of version 1 keeps its rows, their order and their count.
 func TestMigratedLog(t *testing.T) {
 	t.Parallel()

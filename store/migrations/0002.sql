@@ -3,8 +3,6 @@
 -- The key of logs comes first. SQLite before 3.41 reports NULL values in a
 -- WITHOUT ROWID table whose key is not its first columns, and people check
 -- backups with what their system has.
-DROP TRIGGER _logs_counted;
-DROP TRIGGER _logs_uncounted;
 ALTER TABLE logs RENAME TO _logs_1;
 CREATE TABLE logs (
   created_at TEXT NOT NULL,
@@ -18,8 +16,6 @@ CREATE TABLE logs (
 INSERT INTO logs(created_at, id, level, source, message, data)
   SELECT created_at, id, level, source, message, data FROM _logs_1 ORDER BY created_at, id;
 DROP TABLE _logs_1;
-CREATE TRIGGER _logs_counted AFTER INSERT ON logs BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'logs'; END;
-CREATE TRIGGER _logs_uncounted AFTER DELETE ON logs BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'logs'; END;
 
 -- A key that a key made ends with it.
 ALTER TABLE _keys ADD COLUMN parent_id TEXT NOT NULL DEFAULT '';
@@ -189,4 +185,15 @@ CREATE TRIGGER _tools_sealed AFTER INSERT ON tools WHEN EXISTS (SELECT 1 FROM _t
 END;
 CREATE TRIGGER _tools_resealed AFTER UPDATE OF config ON tools WHEN EXISTS (SELECT 1 FROM _tool_credentials WHERE tool_id = new.id) BEGIN
   SELECT RAISE(ABORT, 'credentials of tools can only be written by the API, which seals them; ******** keeps the one that is stored');
+END;
+
+-- What triggers that count rows did besides has triggers of its own. Those that
+-- count, and those that delete secrets, are made for lists of tables in
+-- store/migrate.go.
+DROP TRIGGER _workflows_forgotten;
+CREATE TRIGGER _conversations_deleted AFTER DELETE ON conversations BEGIN
+  DELETE FROM _secrets WHERE owner = old.id AND (field = 'reply' OR field LIKE 'reply-%');
+END;
+CREATE TRIGGER _webhooks_created AFTER INSERT ON webhooks BEGIN
+  UPDATE webhooks SET since = (SELECT coalesce(max(seq), 0) FROM _events) WHERE id = new.id;
 END;
