@@ -23,7 +23,7 @@ type Outcome struct {
 	Error      *OutcomeError  `json:"error,omitempty"`
 }
 
-// OutcomeError tells why an action of a batch failed.
+// OutcomeError is why an action of a batch failed.
 type OutcomeError struct {
 	Code    agent.Code     `json:"code" example:"ACTION_TIMEOUT"`
 	Message string         `json:"message"`
@@ -33,15 +33,15 @@ type OutcomeError struct {
 // step is one action that is being done.
 type step struct {
 	*agent.Action
-	session *Session
-	page    *Page
-	began   time.Time
-	until   time.Time
-	begun   atomic.Bool // evaluate: the script was compiled and may have run
+	session       *Session
+	page          *Page
+	started       time.Time
+	deadline      time.Time
+	scriptStarted atomic.Bool // evaluate: the script was compiled and may have run
 }
 
-// doers are the actions. Each returns the fields of the result that are its own.
-var doers = map[string]func(context.Context, *step) (map[string]any, error){
+// actions maps names to what they do. Each returns the fields of the result that are its own.
+var actions = map[string]func(context.Context, *step) (map[string]any, error){
 	"navigate": navigate, "back": back, "forward": forward, "reload": reload,
 	"click": click, "hover": hover, "type": typeText, "press": press, "select": selectOption, "upload": upload,
 	"scroll": scroll, "wait": wait, "extract": extract, "evaluate": evaluate,
@@ -59,27 +59,27 @@ func (s *Session) Do(ctx context.Context, a agent.Action) (map[string]any, error
 }
 
 // DoAll does actions in their order until one fails, or all of them with
-// goOn. The error tells of a batch that cannot be tried; of what failed in it
-// the outcomes tell.
-func (s *Session) DoAll(ctx context.Context, actions []agent.Action, goOn bool) ([]Outcome, error) {
-	if len(actions) > agent.MaxActions {
+// continueOnError. The error is that of a batch that cannot be tried; what
+// failed in it is in the outcomes.
+func (s *Session) DoAll(ctx context.Context, list []agent.Action, continueOnError bool) ([]Outcome, error) {
+	if len(list) > agent.MaxActions {
 		return nil, agent.InvalidAction("", "actions", fmt.Sprintf("must be at most %d", agent.MaxActions))
 	}
-	for i := range actions {
-		if err := actions[i].Validate(fmt.Sprintf("actions[%d].", i)); err != nil {
+	for i := range list {
+		if err := list[i].Validate(fmt.Sprintf("actions[%d].", i)); err != nil {
 			return nil, err
 		}
 	}
-	outcomes := make([]Outcome, 0, len(actions))
-	for i := range actions {
+	outcomes := make([]Outcome, 0, len(list))
+	for i := range list {
 		began := time.Now()
-		result, err := s.do(ctx, &actions[i])
-		o := Outcome{Action: actions[i].Action, Success: err == nil, DurationMS: time.Since(began).Milliseconds(), Result: result}
+		result, err := s.do(ctx, &list[i])
+		o := Outcome{Action: list[i].Action, Success: err == nil, DurationMS: time.Since(began).Milliseconds(), Result: result}
 		if err != nil {
 			o.Error = outcomeError(err)
 		}
 		outcomes = append(outcomes, o)
-		if err != nil && (!goOn || s.life.Err() != nil || ctx.Err() != nil) {
+		if err != nil && (!continueOnError || s.life.Err() != nil || ctx.Err() != nil) {
 			break
 		}
 	}
@@ -96,18 +96,18 @@ func outcomeError(err error) *OutcomeError {
 }
 
 func (s *Session) do(ctx context.Context, a *agent.Action) (map[string]any, error) {
-	st := &step{Action: a, session: s, began: time.Now()}
-	st.until = st.began.Add(time.Duration(a.Milliseconds()) * time.Millisecond)
-	limit := st.until
-	if st.pauses() {
+	st := &step{Action: a, session: s, started: time.Now()}
+	st.deadline = st.started.Add(time.Duration(a.Milliseconds()) * time.Millisecond)
+	limit := st.deadline
+	if st.isPause() {
 		limit = limit.Add(pauseSlack)
 	}
 	limited, cancel := context.WithDeadline(ctx, limit)
 	defer cancel()
-	if err := s.take(limited); err != nil {
+	if err := s.acquire(limited); err != nil {
 		return nil, st.explain(ctx, err)
 	}
-	defer s.give()
+	defer s.release()
 	s.Touch()
 	defer s.Touch()
 	if s.Status() == agent.SessionTakeover {
@@ -117,22 +117,22 @@ func (s *Session) do(ctx context.Context, a *agent.Action) (map[string]any, erro
 		return nil, st.explain(ctx, err)
 	}
 	result, err := st.run(limited)
-	if limited.Err() != nil && a.Action == "evaluate" && st.heldUp() {
-		st.page.free()
+	if limited.Err() != nil && a.Action == "evaluate" && st.isBlocked() {
+		st.page.unblock()
 	}
 	if err != nil {
 		return nil, st.explain(ctx, err)
 	}
-	st.page.blocked = time.Time{}
-	st.tellPlace(limited, result)
+	st.page.blockedSince = time.Time{}
+	st.addLocation(limited, result)
 	return result, nil
 }
 
 // pauseSlack is how much later than it should a pause may end.
 const pauseSlack = 5 * time.Second
 
-// pauses reports whether the action is to let its time pass and no more.
-func (st *step) pauses() bool {
+// isPause reports whether the action is to let its time pass and no more.
+func (st *step) isPause() bool {
 	return st.Action.Action == "wait" && st.Selector == "" && st.Action.URL == ""
 }
 
@@ -165,7 +165,7 @@ func (st *step) run(ctx context.Context) (map[string]any, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(st.page.open, func() { cancel(errTabClosed) })()
-	result, err := Within(ctx, func() (map[string]any, error) { return doers[st.Action.Action](ctx, st) })
+	result, err := Within(ctx, func() (map[string]any, error) { return actions[st.Action.Action](ctx, st) })
 	if err == nil && result == nil {
 		result = map[string]any{}
 	}
@@ -174,8 +174,8 @@ func (st *step) run(ctx context.Context) (map[string]any, error) {
 
 var errTabClosed = errors.New("browser: the tab was closed")
 
-// tellPlace adds where the session is now.
-func (st *step) tellPlace(ctx context.Context, result map[string]any) {
+// addLocation adds where the session is now.
+func (st *step) addLocation(ctx context.Context, result map[string]any) {
 	p := st.session.ActivePage()
 	if p == nil {
 		p = st.page
@@ -192,7 +192,7 @@ func (st *step) tellPlace(ctx context.Context, result map[string]any) {
 // milliseconds are what is left of the action's time, for Playwright. They end
 // a little before our own limit, so that Playwright can give the call up.
 func (st *step) milliseconds() *float64 {
-	left := float64(time.Until(st.until).Milliseconds())
+	left := float64(time.Until(st.deadline).Milliseconds())
 	return playwright.Float(max(left-min(left/10, 250), 1))
 }
 
@@ -202,15 +202,15 @@ func (st *step) element() playwright.Locator { return st.page.page.Locator(st.Se
 // netError finds Chromium's name of a failure of the network.
 var netError = regexp.MustCompile(`net::(ERR_[A-Z0-9_]+)`)
 
-// explain makes of whatever went wrong what the client is told. Playwright
-// tells kinds of failures apart by their text only.
+// explain turns a failure into the client's error. Playwright's failures differ
+// by their text only.
 func (st *step) explain(asked context.Context, err error) error {
 	var known *agent.Error
 	if errors.As(err, &known) {
 		return err
 	}
 	name := st.Action.Action
-	told := func(e *agent.Error) error {
+	withAction := func(e *agent.Error) error {
 		e = e.With("action", name)
 		if st.Selector != "" {
 			e = e.With("selector", agent.Clip(st.Selector, 200))
@@ -222,25 +222,25 @@ func (st *step) explain(asked context.Context, err error) error {
 	case asked.Err() != nil:
 		return asked.Err()
 	case errors.Is(err, errTabClosed), st.page != nil && st.page.open.Err() != nil:
-		return told(agent.Errorf(agent.CodeBrowser, "the tab was closed before %s was done", name))
+		return withAction(agent.Errorf(agent.CodeBrowser, "the tab was closed before %s was done", name))
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, playwright.ErrTimeout):
-		return told(agent.Errorf(agent.CodeActionTimeout, "%s was not done within %d ms", name, st.Milliseconds()).With("timeout", st.Milliseconds()))
+		return withAction(agent.Errorf(agent.CodeActionTimeout, "%s was not done within %d ms", name, st.Milliseconds()).With("timeout", st.Milliseconds()))
 	case hasNavigated(err):
-		return told(agent.Errorf(agent.CodeBrowser, "the page navigated before %s was done", name).With("reason", "navigated"))
+		return withAction(agent.Errorf(agent.CodeBrowser, "the page navigated before %s was done", name).With("reason", "navigated"))
 	case st.Selector != "" && isBadSelector(text):
-		return told(agent.InvalidAction(name, "selector", "is not a valid selector"))
+		return withAction(agent.InvalidAction(name, "selector", "is not a valid selector"))
 	case st.Selector != "" && isWrongElement(text):
-		return told(agent.InvalidAction(name, "selector", "names an element that this cannot be done with"))
+		return withAction(agent.InvalidAction(name, "selector", "names an element that this cannot be done with"))
 	case name == "press" && strings.Contains(text, "Unknown key"):
-		return told(agent.InvalidAction(name, "key", "is not the name of a key"))
+		return withAction(agent.InvalidAction(name, "key", "is not the name of a key"))
 	}
 	if code := netError.FindStringSubmatch(text); code != nil {
-		if host, ok := st.session.refusedSince(st.began); ok {
-			return told(agent.InvalidAction(name, "url", "leads to an address that must not be reached from here").With("host", host))
+		if host, ok := st.session.refusedSince(st.started); ok {
+			return withAction(agent.InvalidAction(name, "url", "leads to an address that must not be reached from here").With("host", host))
 		}
-		return told(agent.Errorf(agent.CodeBrowser, "the page could not be loaded").With("reason", code[1]))
+		return withAction(agent.Errorf(agent.CodeBrowser, "the page could not be loaded").With("reason", code[1]))
 	}
-	return told(agent.Errorf(agent.CodeBrowser, "the browser could not do %s", name))
+	return withAction(agent.Errorf(agent.CodeBrowser, "the browser could not do %s", name))
 }
 
 func isBadSelector(text string) bool {

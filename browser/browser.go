@@ -15,11 +15,11 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultMaxSessions = 20
-	DefaultAgentMax    = 10
-	DefaultIdle        = 30 * time.Minute
-	DefaultLifetime    = 6 * time.Hour
-	DefaultRest        = 5 * time.Minute
+	DefaultMaxSessions  = 20
+	DefaultAgentMax     = 10
+	DefaultIdle         = 30 * time.Minute
+	DefaultLifetime     = 6 * time.Hour
+	DefaultChromiumIdle = 5 * time.Minute
 )
 
 // Program is where Chromium and its driver are.
@@ -31,19 +31,19 @@ type Program struct {
 	Environment []string
 }
 
-// Options say how a Browser works.
+// Options configure a Browser.
 type Options struct {
 	store.Env
-	// Find tells where Chromium and its driver are; it is asked when Chromium
-	// is to be started first.
-	Find        func(context.Context) (Program, error)
-	Warm        bool          // start Chromium at once and keep it
-	MaxSessions int           // open at a time; 0 is DefaultMaxSessions
-	AgentMax    int           // open at a time of one agent; 0 is DefaultAgentMax
-	Idle        time.Duration // without activity a session is closed; 0 is DefaultIdle
-	Lifetime    time.Duration // of a session at most; 0 is DefaultLifetime
-	MaxDownload int64         // bytes of a download; 0 is DefaultMaxDownload
-	Rest        time.Duration // after the last session Chromium is ended; 0 is DefaultRest
+	// Find returns where Chromium and its driver are; it is called before
+	// Chromium is first started.
+	Find         func(context.Context) (Program, error)
+	Warm         bool          // start Chromium at once and keep it
+	MaxSessions  int           // open at a time; 0 is DefaultMaxSessions
+	AgentMax     int           // open at a time of one agent; 0 is DefaultAgentMax
+	Idle         time.Duration // without activity a session is closed; 0 is DefaultIdle
+	Lifetime     time.Duration // of a session at most; 0 is DefaultLifetime
+	MaxDownload  int64         // bytes of a download; 0 is DefaultMaxDownload
+	ChromiumIdle time.Duration // after the last session Chromium is ended; 0 is DefaultChromiumIdle
 }
 
 // Browser keeps the browser sessions of all agents.
@@ -57,12 +57,12 @@ type Browser struct {
 	stop     context.CancelFunc
 	sessions map[string]*Session
 	opening  map[*store.DB]int // sessions that are being opened, of each agent
-	running  sync.WaitGroup    // every goroutine of this room
+	running  sync.WaitGroup    // every goroutine of this package
 
 	rendering chan struct{} // holds a token for each page that is being rendered
 
 	program atomic.Pointer[Program] // where Chromium was found
-	kinds   [2]kind                 // of Chromium: headless, and with windows
+	modes   [2]mode                 // of Chromium: headless, and with windows
 }
 
 // New makes a Browser; it does nothing until Start.
@@ -82,17 +82,17 @@ func New(o Options) *Browser {
 	if o.MaxDownload == 0 {
 		o.MaxDownload = DefaultMaxDownload
 	}
-	if o.Rest == 0 {
-		o.Rest = DefaultRest
+	if o.ChromiumIdle == 0 {
+		o.ChromiumIdle = DefaultChromiumIdle
 	}
-	b := &Browser{options: o, log: o.Logger(), sessions: map[string]*Session{}, opening: map[*store.DB]int{}, rendering: make(chan struct{}, rendersAtOnce),
+	b := &Browser{options: o, log: o.Logger(), sessions: map[string]*Session{}, opening: map[*store.DB]int{}, rendering: make(chan struct{}, maxRenders),
 		guard: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: -1, HeaderTimeout: 2 * time.Minute})}
-	b.kinds[0].headless = true
+	b.modes[0].headless = true
 	return b
 }
 
-// lostProblem is the error of a session whose server ended without closing it.
-const lostProblem = "the server was stopped while the session was open"
+// orphanProblem is the error of a session whose server ended without closing it.
+const orphanProblem = "the server was stopped while the session was open"
 
 // Start ends what a killed server left behind, processes and rows, and lets
 // sessions be opened until Stop.
@@ -102,7 +102,7 @@ func (b *Browser) Start(ctx context.Context) error {
 	if b.life != nil {
 		return nil
 	}
-	if err := removeLost(); err != nil {
+	if err := removeOrphans(); err != nil {
 		b.log.Warn("temporary files of a browser could not be removed", "error", err)
 	}
 	b.life, b.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -110,11 +110,11 @@ func (b *Browser) Start(ctx context.Context) error {
 		if db.Problem() != nil || db.Pending().Sessions.IsZero() {
 			continue
 		}
-		if err := db.EndLostSessions(ctx, func(string) bool { return false }, lostProblem); err != nil {
+		if err := db.EndLostSessions(ctx, func(string) bool { return false }, orphanProblem); err != nil {
 			b.log.Error("browser sessions that were left open could not be ended", "agent", db.ID(), "error", err)
 		}
 	}
-	b.running.Go(func() { b.tend(b.life) })
+	b.running.Go(func() { b.maintain(b.life) })
 	if b.options.Warm {
 		b.running.Go(func() { b.warm(b.life) })
 	}
@@ -171,9 +171,9 @@ func (b *Browser) spawn(run func()) bool {
 
 // warm starts Chromium before anybody asks for it.
 func (b *Browser) warm(ctx context.Context) {
-	c, err := b.chromium(ctx, true)
+	c, err := b.acquireChromium(ctx, true)
 	if err == nil {
-		b.leave(c)
+		b.releaseChromium(c)
 	} else if ctx.Err() == nil {
 		b.log.Warn("Chromium could not be started early", "error", err)
 	}
@@ -226,8 +226,8 @@ func (b *Browser) List(ctx context.Context, db *store.DB, p store.Page) ([]agent
 		return found, total, nil
 	}
 	// The row is written before the session can be found, and ended after it
-	// no longer can: a look a moment later tells which it was.
-	if err := db.EndLostSessions(ctx, b.isOpen, lostProblem); err != nil {
+	// no longer can: reading again a moment later shows which it was.
+	if err := db.EndLostSessions(ctx, b.isOpen, orphanProblem); err != nil {
 		return nil, 0, err
 	}
 	return db.Sessions(ctx, p)
@@ -243,7 +243,7 @@ func (b *Browser) Describe(ctx context.Context, db *store.DB, id string) (agent.
 		row.Status, row.LastActivity = open.Status(), agent.At(open.LastActivity())
 		return row, nil
 	}
-	if err := db.EndLostSessions(ctx, b.isOpen, lostProblem); err != nil {
+	if err := db.EndLostSessions(ctx, b.isOpen, orphanProblem); err != nil {
 		return row, err
 	}
 	return db.Session(ctx, id)
@@ -260,9 +260,9 @@ func (b *Browser) Close(ctx context.Context, db *store.DB, id string) error {
 	return db.DeleteSession(ctx, id)
 }
 
-// tend closes sessions whose time is over, until ctx ends.
-func (b *Browser) tend(ctx context.Context) {
-	ticker := time.NewTicker(max(min(b.options.Idle, b.options.Lifetime, b.options.Rest, time.Minute)/10, 10*time.Millisecond))
+// maintain closes sessions whose time is over, until ctx ends.
+func (b *Browser) maintain(ctx context.Context) {
+	ticker := time.NewTicker(max(min(b.options.Idle, b.options.Lifetime, b.options.ChromiumIdle, time.Minute)/10, 10*time.Millisecond))
 	defer ticker.Stop()
 	for {
 		select {
@@ -270,10 +270,10 @@ func (b *Browser) tend(ctx context.Context) {
 			return
 		case now := <-ticker.C:
 			for _, s := range b.open() {
-				s.tend(ctx, now)
+				s.maintain(ctx, now)
 			}
-			for i := range b.kinds {
-				b.restKind(&b.kinds[i], now)
+			for i := range b.modes {
+				b.endIdle(&b.modes[i], now)
 			}
 		}
 	}

@@ -14,13 +14,13 @@ import (
 // sees to it that they end with the one who started them, cleans the
 // environment, notes the process id, and becomes them.
 const (
-	driverName   = "node"               // what playwright-go runs in its driver folder
-	chromiumName = "satchel-chromium"   // what the driver is told Chromium is
-	orderFile    = "satchel-start.json" // beside them: what they stand for
+	driverName      = "node"               // what playwright-go runs in its driver folder
+	chromiumName    = "satchel-chromium"   // what the driver starts as Chromium
+	childConfigFile = "satchel-start.json" // beside them: what they stand for
 )
 
-// order says what the names in a folder stand for.
-type order struct {
+// childConfig is what the names in a folder stand for.
+type childConfig struct {
 	Node        string   `json:"node"`
 	Chromium    string   `json:"chromium"`
 	Environment []string `json:"environment"`
@@ -39,28 +39,28 @@ func RunChild(args []string) bool {
 		return false
 	}
 	folder := filepath.Dir(args[0])
-	raw, err := os.ReadFile(filepath.Join(folder, orderFile))
+	raw, err := os.ReadFile(filepath.Join(folder, childConfigFile))
 	if err != nil {
 		return false
 	}
-	var o order
+	var o childConfig
 	if err := json.Unmarshal(raw, &o); err != nil {
 		fail(err)
 	}
 	if name == chromiumName {
-		become(filepath.Join(folder, chromiumName+".pid"), o.Chromium, args, o.Environment)
+		replaceWith(filepath.Join(folder, chromiumName+".pid"), o.Chromium, args, o.Environment)
 	}
 	if args[len(args)-1] == "--version" {
 		// playwright-go asks at every start; reading is quicker than a process.
 		fmt.Println("Version " + driverVersion(filepath.Join(folder, "package")))
 		return true
 	}
-	become(filepath.Join(folder, driverName+".pid"), o.Node, args, o.Environment)
+	replaceWith(filepath.Join(folder, driverName+".pid"), o.Node, args, o.Environment)
 	return true
 }
 
-// become turns this process into another program; it never returns.
-func become(pidFile, program string, args, environment []string) {
+// replaceWith turns this process into another program; it never returns.
+func replaceWith(pidFile, program string, args, environment []string) {
 	if err := dieWithParent(); err != nil {
 		fail(err)
 	}
@@ -88,9 +88,9 @@ func driverVersion(folder string) string {
 	return about.Version
 }
 
-// passedOn are the variables of the environment that Chromium and its driver
+// passedVariables are the variables of the environment that Chromium and its driver
 // see; the server's own may hold secrets.
-var passedOn = []string{"PATH", "HOME", "LANG", "LANGUAGE", "LC_", "TZ", "XDG_", "FONTCONFIG_", "LD_LIBRARY_PATH", "DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "SystemRoot", "USERPROFILE", "LOCALAPPDATA"}
+var passedVariables = []string{"PATH", "HOME", "LANG", "LANGUAGE", "LC_", "TZ", "XDG_", "FONTCONFIG_", "LD_LIBRARY_PATH", "DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "SystemRoot", "USERPROFILE", "LOCALAPPDATA"}
 
 // childEnvironment is the environment of Chromium and its driver; temporary
 // files go to temp.
@@ -98,7 +98,7 @@ func childEnvironment(environment []string, temp string) []string {
 	out := []string{"TMPDIR=" + temp, "TMP=" + temp, "TEMP=" + temp}
 	for _, line := range environment {
 		name, _, _ := strings.Cut(line, "=")
-		for _, wanted := range passedOn {
+		for _, wanted := range passedVariables {
 			if name == wanted || strings.HasSuffix(wanted, "_") && strings.HasPrefix(name, wanted) {
 				out = append(out, line)
 				break

@@ -29,7 +29,7 @@ const disabledFeatures = "AcceptCHFrame,AutoExpandDetailsElement,AvoidUnnecessar
 	"HttpsUpgrades,ImprovedCookieControls,LazyFrameLoading,LensOverlay,MediaRouter,PaintHolding,ThirdPartyStoragePartitioning,Translate," +
 	"WebUIOmniboxPopup,WebUIOmniboxAimPopup"
 
-// chromium is a running Chromium with the driver that speaks to it. Sessions
+// chromium is a running Chromium with the driver that controls it. Sessions
 // share it. It is not started again: another one takes its place.
 type chromium struct {
 	headless bool
@@ -40,18 +40,18 @@ type chromium struct {
 	devTools playwright.CDPSession // of the browser as a whole
 
 	heartbeats atomic.Int64 // that were answered
-	lost       error        // why no more are; only its watch uses it
+	failure    error        // why no more are; only watch uses it
 
-	gone    chan struct{} // closed once it has ended or is given up
-	giveUp  sync.Once
-	cleaned chan struct{} // closed once nothing of it is left
+	done     chan struct{} // closed once it has ended or is given up
+	doneOnce sync.Once
+	cleaned  chan struct{} // closed once nothing of it is left
 }
 
 // flags are what Chromium is started with, beyond Playwright's own.
 func flags(headless, display bool) []string {
 	out := []string{"--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--disable-features=" + disabledFeatures,
-		// Nothing but the proxy may be spoken to, and WebRTC speaks UDP.
+		// All traffic goes through the proxy, and WebRTC uses UDP.
 		"--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--webrtc-ip-handling-policy=disable_non_proxied_udp"}
 	if !headless && !display {
 		out = append(out, "--ozone-platform=headless")
@@ -68,14 +68,14 @@ func (p Program) hasDisplay() bool {
 	})
 }
 
-// start starts Chromium and its driver. What speaks outside of any session
+// start starts Chromium and its driver. Traffic outside of any session
 // goes to proxy.
 func start(ctx context.Context, p Program, headless bool, proxy string, log *slog.Logger) (*chromium, error) {
 	f, err := newFolder(p)
 	if err != nil {
 		return nil, err
 	}
-	c := &chromium{headless: headless, folder: f, log: log, gone: make(chan struct{}), cleaned: make(chan struct{})}
+	c := &chromium{headless: headless, folder: f, log: log, done: make(chan struct{}), cleaned: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := c.launch(ctx, proxy, p.hasDisplay()); err != nil {
@@ -86,12 +86,12 @@ func start(ctx context.Context, p Program, headless bool, proxy string, log *slo
 }
 
 func (c *chromium) launch(ctx context.Context, proxy string, display bool) (err error) {
-	said := &tail{}
+	output := &tail{}
 	c.driver, err = Within(ctx, func() (*playwright.Playwright, error) {
-		return playwright.Run(&playwright.RunOptions{DriverDirectory: c.folder.path, SkipInstallBrowsers: true, Stdout: said, Stderr: said, Logger: c.log})
+		return playwright.Run(&playwright.RunOptions{DriverDirectory: c.folder.path, SkipInstallBrowsers: true, Stdout: output, Stderr: output, Logger: c.log})
 	})
 	if err != nil {
-		return fmt.Errorf("start the browser's driver: %w: %s", err, said)
+		return fmt.Errorf("start the browser's driver: %w: %s", err, output)
 	}
 	c.browser, err = Within(ctx, func() (playwright.Browser, error) {
 		return c.driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
@@ -104,19 +104,19 @@ func (c *chromium) launch(ctx context.Context, proxy string, display bool) (err 
 	if err != nil {
 		return fmt.Errorf("start Chromium: %w", err)
 	}
-	c.browser.OnDisconnected(func(playwright.Browser) { c.quit() })
+	c.browser.OnDisconnected(func(playwright.Browser) { c.giveUp() })
 	c.devTools, err = Within(ctx, c.browser.NewBrowserCDPSession)
 	return err
 }
 
-// quit notes that Chromium is of no more use.
-func (c *chromium) quit() { c.giveUp.Do(func() { close(c.gone) }) }
+// giveUp marks Chromium as unusable.
+func (c *chromium) giveUp() { c.doneOnce.Do(func() { close(c.done) }) }
 
 // end ends Chromium and its driver, gently if they let us, and removes what
 // they wrote.
 func (c *chromium) end() {
-	c.quit()
-	if c.browser != nil && c.lost == nil {
+	c.giveUp()
+	if c.browser != nil && c.failure == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		short, stop := context.WithTimeout(ctx, time.Second)
 		if c.sendHeartbeat(short) == nil {
@@ -136,7 +136,7 @@ func (c *chromium) end() {
 	}
 	if c.driver != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-		_, _ = Within(ctx, func() (any, error) { return nil, c.driver.Stop() }) // it was killed: what it says is of no interest
+		_, _ = Within(ctx, func() (any, error) { return nil, c.driver.Stop() }) // it was killed, so it may fail
 		cancel()
 	}
 	if err := c.folder.remove(); err != nil {

@@ -70,8 +70,8 @@ func (s *Session) LogAdded() <-chan struct{} {
 // consoleLevels are the names of levels for what pages call.
 var consoleLevels = map[string]string{"log": "log", "debug": "debug", "info": "info", "error": "error", "warning": "warn", "assert": "error", "trace": "debug"}
 
-// said is Playwright's handler for console lines: it must not call Playwright.
-func (s *Session) said(m playwright.ConsoleMessage) {
+// onConsole is Playwright's handler for console lines: it must not call Playwright.
+func (s *Session) onConsole(m playwright.ConsoleMessage) {
 	level := consoleLevels[m.Type()]
 	if level == "" {
 		level = "log"
@@ -79,8 +79,8 @@ func (s *Session) said(m playwright.ConsoleMessage) {
 	s.console.add(s.pageID(m.Page()), level, m.Text())
 }
 
-// threw is Playwright's handler for errors that a page did not catch.
-func (s *Session) threw(e playwright.WebError) {
+// onWebError is Playwright's handler for errors that a page did not catch.
+func (s *Session) onWebError(e playwright.WebError) {
 	s.console.add(s.pageID(e.Page()), "error", e.Error().Error())
 }
 

@@ -6,17 +6,17 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// asked is Playwright's handler for dialogs, which stop the page until they
+// onDialog is Playwright's handler for dialogs, which stop the page until they
 // are answered: it must not call Playwright.
-func (s *Session) asked(d playwright.Dialog) {
+func (s *Session) onDialog(d playwright.Dialog) {
 	s.console.add(s.pageID(d.Page()), "info", d.Type()+": "+d.Message())
 	s.inbox.put(func(ctx context.Context) {
 		// Each in a goroutine of its own: a page that closes may hold one back.
-		s.browser.spawn(func() { s.answer(ctx, d) })
+		s.browser.spawn(func() { s.answerDialog(ctx, d) })
 	})
 }
 
-func (s *Session) answer(ctx context.Context, d playwright.Dialog) {
+func (s *Session) answerDialog(ctx context.Context, d playwright.Dialog) {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	_ = s.call(ctx, func() error { // a dialog whose page is gone needs no answer

@@ -2,19 +2,19 @@
 // Chromium that all sessions share, with its tabs, driven by actions.
 //
 // A session is opened by Create and lives in memory; its row in the agent's
-// file tells of it. Everything a page speaks goes through a proxy in this
-// process that keeps to agent/egress's rules. Chromium starts with the first
+// file records it. All traffic of a page goes through a proxy in this process
+// that enforces the rules of agent/egress. Chromium starts with the first
 // session and ends some minutes after the last.
 //
-// # For the other parts of this room
+// # For other packages
 //
 //	(*Browser).Session(db, id) (*Session, error)   an open session; NOT_FOUND when there is none
 //	(*Session).ID, DB, Status, Done                Done is closed when it has ended
 //	(*Session).Pages, ActivePage, Page(id)         open tabs, oldest first, with ids that stay
 //	(*Session).Activate(ctx, *Page)                makes a tab the active one
 //	(*Session).OpenPage(ctx) (*Page, error)        a new tab, which becomes active
-//	(*Session).Changes() (<-chan struct{}, func()) tells that tabs, addresses, titles, the active tab
-//	                                               or the status changed: look again; func() ends it
+//	(*Session).Changes() (<-chan struct{}, func()) signals that tabs, addresses, titles, the active tab
+//	                                               or the status changed: read them again; func() ends it
 //	(*Session).Logs(after int64) []LogEntry        the console's newest lines, numbered
 //	(*Session).LogAdded() <-chan struct{}          closed at the next line
 //	(*Session).Do, DoAll                           actions, alone and in batches
@@ -27,7 +27,7 @@
 //	(*Page).CDP(ctx) (playwright.CDPSession, error) the caller detaches it
 //	Within(ctx, call)                              runs a call of Playwright with a time limit
 //
-// Playwright's events come on the one goroutine that reads what the driver
-// says. A handler that calls Playwright there, or blocks, hangs every session:
+// Playwright's events come on the one goroutine that reads the driver's
+// output. A handler that calls Playwright there, or blocks, hangs every session:
 // handlers only note what happened and wake a goroutine that acts on it.
 package browser

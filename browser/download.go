@@ -19,14 +19,14 @@ const (
 	DefaultMaxDownload = 25 << 20         // bytes of one
 	maxDownloading     = 5                // of a session at a time
 	downloadTimeout    = 10 * time.Minute // of one
-	measureEvery       = 500 * time.Millisecond
+	sizeCheckEvery     = 500 * time.Millisecond
 )
 
-// offered is Playwright's handler for downloads: it must not call Playwright.
-func (s *Session) offered(d playwright.Download) {
+// onDownload is Playwright's handler for downloads: it must not call Playwright.
+func (s *Session) onDownload(d playwright.Download) {
 	s.mu.Lock()
 	s.downloading++
-	s.lastOffer = time.Now()
+	s.lastDownload = time.Now()
 	s.changedLocked()
 	tooMany := s.downloading > maxDownloading
 	s.mu.Unlock()
@@ -38,7 +38,7 @@ func (s *Session) offered(d playwright.Download) {
 	put := s.inbox.put(func(context.Context) {
 		spawned := s.browser.spawn(func() {
 			defer ended()
-			s.keepDownload(d, tooMany)
+			s.storeDownload(d, tooMany)
 		})
 		if !spawned {
 			ended()
@@ -49,9 +49,9 @@ func (s *Session) offered(d playwright.Download) {
 	}
 }
 
-// keepDownload puts a download into the agent's file, or notes why it is not
+// storeDownload puts a download into the agent's file, or notes why it is not
 // there.
-func (s *Session) keepDownload(d playwright.Download, tooMany bool) {
+func (s *Session) storeDownload(d playwright.Download, tooMany bool) {
 	ctx, cancel := context.WithTimeout(s.life, downloadTimeout)
 	defer cancel()
 	row := agent.Download{SessionID: s.id, Name: agent.FileName(d.SuggestedFilename()), URL: agent.Clip(d.URL(), 2000), Status: agent.DownloadDone}
@@ -84,7 +84,7 @@ var (
 	errTooLarge = errors.New("too large")
 )
 
-// downloadProblem says why a download failed.
+// downloadProblem is why a download failed, for the client.
 func downloadProblem(err error) string {
 	switch {
 	case errors.Is(err, errTooMany):
@@ -106,7 +106,7 @@ func (s *Session) receive(ctx context.Context, d playwright.Download, name strin
 	measured := make(chan struct{})
 	go func() {
 		defer close(measured)
-		s.measure(ctx, cancel)
+		s.limitSize(ctx, cancel)
 	}()
 	path, err := Within(ctx, d.Path)
 	cancel(nil)
@@ -123,11 +123,11 @@ func (s *Session) receive(ctx context.Context, d playwright.Download, name strin
 	return s.db.ReceiveFile(context.WithoutCancel(ctx), name, "application/octet-stream", in, s.browser.options.MaxDownload)
 }
 
-// measure ends a wait for a download when a file of this Chromium has become
-// too large. Whose file it is cannot be told while it grows, so others that
+// limitSize ends a wait for a download when a file of this Chromium has become
+// too large. Whose file it is cannot be known while it grows, so others that
 // are under way then fail with it.
-func (s *Session) measure(ctx context.Context, cut context.CancelCauseFunc) {
-	ticker := time.NewTicker(measureEvery)
+func (s *Session) limitSize(ctx context.Context, cut context.CancelCauseFunc) {
+	ticker := time.NewTicker(sizeCheckEvery)
 	defer ticker.Stop()
 	for {
 		select {

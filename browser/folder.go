@@ -15,8 +15,8 @@ import (
 const folderPrefix = "satchel-browser-"
 
 // folder holds what one Chromium and its driver need while they run: the names
-// they are started by, their process ids, profiles, downloads. A lock tells
-// whose it is, so that what a killed server left can be removed by the next.
+// they are started by, their process ids, profiles, downloads. A lock marks
+// its owner, so that what a killed server left can be removed by the next.
 type folder struct {
 	path string
 	lock *os.File
@@ -38,11 +38,11 @@ func newFolder(p Program) (*folder, error) {
 		return nil, errors.Join(errors.New("browser: cannot lock "+path), f.remove())
 	}
 	f.lock = lock
-	o := order{Node: filepath.Join(p.Driver, driverName), Chromium: p.Chromium, Environment: childEnvironment(p.Environment, f.in("temp"))}
+	o := childConfig{Node: filepath.Join(p.Driver, driverName), Chromium: p.Chromium, Environment: childEnvironment(p.Environment, f.in("temp"))}
 	raw, err := json.Marshal(o)
 	if err == nil {
 		err = errors.Join(os.Mkdir(f.in("temp"), 0o700), os.Mkdir(f.in("downloads"), 0o700),
-			os.WriteFile(f.in(orderFile), raw, 0o600), os.Symlink(filepath.Join(p.Driver, "package"), f.in("package")),
+			os.WriteFile(f.in(childConfigFile), raw, 0o600), os.Symlink(filepath.Join(p.Driver, "package"), f.in("package")),
 			os.Symlink(self, f.in(driverName)), os.Symlink(self, f.in(chromiumName)))
 	}
 	if err != nil {
@@ -82,9 +82,9 @@ func (f *folder) remove() error {
 	return err
 }
 
-// removeLost deletes the folders of servers that have ended without doing so,
+// removeOrphans deletes the folders of servers that have ended without doing so,
 // and ends what still runs from there.
-func removeLost() error {
+func removeOrphans() error {
 	entries, err := os.ReadDir(os.TempDir())
 	if err != nil {
 		return fmt.Errorf("browser: look for what a killed server left: %w", err)
@@ -95,7 +95,7 @@ func removeLost() error {
 			continue
 		}
 		f := &folder{path: filepath.Join(os.TempDir(), e.Name())}
-		if info, err := e.Info(); err != nil || time.Since(info.ModTime()) < lostAfter {
+		if info, err := e.Info(); err != nil || time.Since(info.ModTime()) < orphanAge {
 			continue // another server may be about to lock it
 		}
 		lock, ok := lockFolder(f.in("lock"))
@@ -108,5 +108,5 @@ func removeLost() error {
 	return failed
 }
 
-// lostAfter is how old a folder without an owner must be to count as lost.
-const lostAfter = 2 * time.Second
+// orphanAge is how old a folder without an owner must be to count as an orphan.
+const orphanAge = 2 * time.Second

@@ -56,7 +56,7 @@ func TestChromiumEnds(t *testing.T) {
 			must(t, next, `{"action":"navigate","url":"about:blank"}`)
 			next.end("")
 			<-s.chromium.cleaned
-			t.Logf("nothing is left after %v; seen by the watch: %v", time.Since(began), s.chromium.lost)
+			t.Logf("nothing is left after %v; seen by the watch: %v", time.Since(began), s.chromium.failure)
 			for _, pid := range processes {
 				for running(pid) && !isZombie(pid) && t.Context().Err() == nil {
 					runtime.Gosched() // what was killed with its parent takes a moment

@@ -23,14 +23,14 @@ func TestIdleAndOldSessionsAreClosed(t *testing.T) {
 		"old":  func(s *Session) { s.opened = s.opened.Add(-DefaultLifetime) },
 	} {
 		s := openIn(t, b, db, agent.SessionOptions{})
-		s.tend(t.Context(), time.Now())
+		s.maintain(t.Context(), time.Now())
 		if s.Status() != agent.SessionActive {
 			t.Fatalf("%s: closed before its time", name)
 		}
 		s.mu.Lock()
 		age(s)
 		s.mu.Unlock()
-		s.tend(t.Context(), time.Now())
+		s.maintain(t.Context(), time.Now())
 		<-s.Done()
 		s.end("") // it is on its way
 		row, err := b.Describe(t.Context(), db, s.ID())
@@ -42,7 +42,7 @@ func TestIdleAndOldSessionsAreClosed(t *testing.T) {
 	if err := b.options.Folder.DeleteAgent(db); err != nil {
 		t.Fatal(err)
 	}
-	s.tend(t.Context(), time.Now())
+	s.maintain(t.Context(), time.Now())
 	<-s.Done()
 }
 

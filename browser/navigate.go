@@ -17,7 +17,7 @@ import (
 const blankPage = "about:blank"
 
 // checkURL refuses what is not on the network, and addresses that must not be
-// reached as far as one can tell from the text.
+// reached as far as their text shows.
 func (b *Browser) checkURL(action, raw string) (string, error) {
 	if raw == blankPage {
 		return raw, nil
@@ -44,32 +44,32 @@ func navigate(ctx context.Context, st *step) (map[string]any, error) {
 	}
 	response, err := st.page.page.Goto(url, playwright.PageGotoOptions{WaitUntil: st.waitUntil(), Timeout: st.milliseconds()})
 	if err != nil && strings.Contains(err.Error(), `interrupted by another navigation to "`+errorPages) {
-		// The page that tells of a failure before came late.
+		// The error page of a failure before came late.
 		response, err = st.page.page.Goto(url, playwright.PageGotoOptions{WaitUntil: st.waitUntil(), Timeout: st.milliseconds()})
 	}
 	if err != nil {
 		if strings.Contains(err.Error(), "ERR_ABORTED") || strings.Contains(err.Error(), "Download is starting") {
-			if st.await(ctx, st.offeredFile) {
+			if st.await(ctx, st.downloadStarted) {
 				return map[string]any{"download": true}, nil
 			}
 			return nil, err
 		}
-		// The page that tells of the failure would interrupt the next load.
+		// The error page would interrupt the next load.
 		st.await(ctx, func() bool { return strings.HasPrefix(st.page.URL(), errorPages) })
 		return nil, err
 	}
-	return st.arrival(response)
+	return st.loadResult(response)
 }
 
 // errorPages begins the addresses of the pages that Chromium shows when a load
 // has failed.
 const errorPages = "chrome-error:"
 
-// offeredFile reports whether a download has begun since the action did.
-func (st *step) offeredFile() bool {
+// downloadStarted reports whether a download has begun since the action did.
+func (st *step) downloadStarted() bool {
 	st.session.mu.Lock()
 	defer st.session.mu.Unlock()
-	return st.session.lastOffer.After(st.began)
+	return st.session.lastDownload.After(st.started)
 }
 
 // await waits a second at most for what a change of the session brings about.
@@ -88,8 +88,8 @@ func (st *step) await(ctx context.Context, ok func() bool) bool {
 	return true
 }
 
-// arrival tells what came of a load.
-func (st *step) arrival(response playwright.Response) (map[string]any, error) {
+// loadResult is the result of a load.
+func (st *step) loadResult(response playwright.Response) (map[string]any, error) {
 	result := map[string]any{}
 	if response == nil {
 		return result, nil // a blank page, or a move within the page
@@ -107,24 +107,24 @@ func (st *step) arrival(response playwright.Response) (map[string]any, error) {
 
 func back(_ context.Context, st *step) (map[string]any, error) {
 	r, err := st.page.page.GoBack(playwright.PageGoBackOptions{WaitUntil: st.waitUntil(), Timeout: st.milliseconds()})
-	return st.arrive(r, err)
+	return st.afterLoad(r, err)
 }
 
 func forward(_ context.Context, st *step) (map[string]any, error) {
 	r, err := st.page.page.GoForward(playwright.PageGoForwardOptions{WaitUntil: st.waitUntil(), Timeout: st.milliseconds()})
-	return st.arrive(r, err)
+	return st.afterLoad(r, err)
 }
 
 func reload(_ context.Context, st *step) (map[string]any, error) {
 	r, err := st.page.page.Reload(playwright.PageReloadOptions{WaitUntil: st.waitUntil(), Timeout: st.milliseconds()})
-	return st.arrive(r, err)
+	return st.afterLoad(r, err)
 }
 
-func (st *step) arrive(response playwright.Response, err error) (map[string]any, error) {
+func (st *step) afterLoad(response playwright.Response, err error) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return st.arrival(response)
+	return st.loadResult(response)
 }
 
 // Navigate takes a tab to an address under the rules of the action of that

@@ -46,7 +46,7 @@ func (b *Browser) Create(ctx context.Context, db *store.DB, o agent.SessionOptio
 	b.sessions[s.id] = s
 	b.mu.Unlock()
 	err = db.CreateSession(ctx, row)
-	if err == nil && !(b.spawn(s.watch) && (!o.Persist || b.spawn(s.keep))) {
+	if err == nil && !(b.spawn(s.endWithChromium) && (!o.Persist || b.spawn(s.saveStates))) {
 		err = errStopped
 	}
 	if err != nil {
@@ -109,51 +109,51 @@ func (b *Browser) reserve(db *store.DB) (done func(), err error) {
 
 func newSession(b *Browser, db *store.DB, o agent.SessionOptions) *Session {
 	s := &Session{browser: b, db: db, id: agent.NewID(agent.KindSession), options: o, viewport: agent.DefaultViewport, opened: time.Now(),
-		turn: make(chan struct{}, 1), console: newConsole(), inbox: inbox{ready: make(chan struct{}, 1)}, kept: kept{origins: map[string][]playwright.NameValue{}},
+		slot: make(chan struct{}, 1), console: newConsole(), inbox: inbox{ready: make(chan struct{}, 1)}, persisted: persisted{origins: map[string][]playwright.NameValue{}},
 		status: agent.SessionActive, watchers: map[chan struct{}]struct{}{}}
 	if o.Viewport != nil {
 		s.viewport = *o.Viewport
 	}
-	s.turn <- struct{}{}
-	s.activity, s.noted = s.opened, s.opened
-	s.life, s.cut = context.WithCancel(context.Background())
+	s.slot <- struct{}{}
+	s.activity, s.storedActivity = s.opened, s.opened
+	s.life, s.cancel = context.WithCancel(context.Background())
 	return s
 }
 
 // open gets Chromium, a profile and a tab. When it fails nothing is left.
 func (s *Session) open(ctx context.Context, upstream *url.URL) (err error) {
-	s.chromium, err = s.browser.chromium(ctx, s.options.Headless == nil || *s.options.Headless)
+	s.chromium, err = s.browser.acquireChromium(ctx, s.options.Headless == nil || *s.options.Headless)
 	if err != nil {
-		s.cut()
+		s.cancel()
 		return err
 	}
 	s.proxy, err = s.browser.guard.Proxy(egress.ProxyOptions{Upstream: upstream, Refused: s.noteRefusal})
 	if err != nil {
-		s.cut()
-		s.browser.leave(s.chromium)
+		s.cancel()
+		s.browser.releaseChromium(s.chromium)
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	if err := s.openContext(ctx); err != nil {
-		s.cut()
+		s.cancel()
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
-		s.release(ctx)
+		s.cleanUp(ctx)
 		return agent.Errorf(agent.CodeBrowser, "the browser session could not be opened").Because(err)
 	}
 	return nil
 }
 
 func (s *Session) openContext(ctx context.Context) error {
-	state, err := s.formerState(ctx)
+	state, err := s.savedState(ctx)
 	if err != nil {
 		return err
 	}
 	o := playwright.BrowserNewContextOptions{
 		Viewport: &playwright.Size{Width: s.viewport.Width, Height: s.viewport.Height}, AcceptDownloads: playwright.Bool(true),
-		StorageState: state, Proxy: &playwright.Proxy{Server: s.proxy.URL()}, UserAgent: given(s.options.UserAgent),
-		Locale: given(s.options.Locale), TimezoneId: given(s.options.Timezone),
+		StorageState: state, Proxy: &playwright.Proxy{Server: s.proxy.URL()}, UserAgent: optional(s.options.UserAgent),
+		Locale: optional(s.options.Locale), TimezoneId: optional(s.options.Timezone),
 	}
 	made, err := Within(ctx, func() (playwright.BrowserContext, error) {
 		c, err := s.chromium.browser.NewContext(o)
@@ -170,10 +170,10 @@ func (s *Session) openContext(ctx context.Context) error {
 		return errStopped
 	}
 	err = s.call(ctx, func() error {
-		made.OnPage(s.pageOpened)
-		made.OnConsole(s.said)
-		made.OnWebError(s.threw)
-		made.OnDialog(s.asked)
+		made.OnPage(s.onPage)
+		made.OnConsole(s.onConsole)
+		made.OnWebError(s.onWebError)
+		made.OnDialog(s.onDialog)
 		return made.AddInitScript(playwright.Script{Content: playwright.String(withoutWebRTC)})
 	})
 	if err != nil {
@@ -183,14 +183,14 @@ func (s *Session) openContext(ctx context.Context) error {
 	return err
 }
 
-// withoutWebRTC takes away what could speak past the proxy; flags of Chromium
+// withoutWebRTC removes what could bypass the proxy; flags of Chromium
 // keep it from doing so too.
 const withoutWebRTC = `for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "RTCDataChannel", "WebTransport"]) {
 	try { delete globalThis[name]; } catch {}
 }`
 
-// given is nil for an empty text.
-func given(text string) *string {
+// optional is nil for an empty text.
+func optional(text string) *string {
 	if text == "" {
 		return nil
 	}
@@ -207,11 +207,11 @@ func (s *Session) noteRefusal(e *egress.Error) {
 	s.refused = append(s.refused, refusal{e.Host, time.Now()})
 }
 
-// watch ends the session when its Chromium does. It is the body of a
+// endWithChromium ends the session when its Chromium does. It is the body of a
 // goroutine.
-func (s *Session) watch() {
+func (s *Session) endWithChromium() {
 	select {
-	case <-s.chromium.gone:
+	case <-s.chromium.done:
 		s.end("the browser ended unexpectedly")
 	case <-s.life.Done():
 	}

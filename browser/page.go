@@ -20,18 +20,19 @@ type Page struct {
 	id      string
 	page    playwright.Page
 
-	open  context.Context // ends when the tab is closed
-	shut  context.CancelFunc
-	dirty chan struct{} // holds one token when the title may have changed
+	open       context.Context // ends when the tab is closed
+	cancel     context.CancelFunc
+	titleStale chan struct{} // holds one token when the title may have changed
 
-	// brake is what stops a script. A session that is opened while one runs does
-	// not get through, so it is opened before. Whose turn it is uses it.
-	brake   playwright.CDPSession
-	blocked time.Time // since when no script could begin; zero when the last action was done. Used as brake is
+	// debugger stops scripts. A DevTools session that is opened while a script
+	// runs does not respond, so it is opened before. The holder of the
+	// session's slot uses it.
+	debugger     playwright.CDPSession
+	blockedSince time.Time // since when no script could begin; zero when the last action was done. Guarded as debugger is
 
-	// store is where its storage is read from; who sets looking uses it.
-	store   playwright.CDPSession
-	looking atomic.Bool
+	// storageCDP is where its storage is read from; whoever sets readingStorage uses it.
+	storageCDP     playwright.CDPSession
+	readingStorage atomic.Bool
 
 	// Guarded by the session's lock.
 	url, title string
@@ -72,8 +73,8 @@ func (p *Page) Close(ctx context.Context) error {
 	return p.session.call(ctx, func() error { return p.page.Close() })
 }
 
-// pageOpened is Playwright's handler for new tabs: it must not call Playwright.
-func (s *Session) pageOpened(page playwright.Page) {
+// onPage is Playwright's handler for new tabs: it must not call Playwright.
+func (s *Session) onPage(page playwright.Page) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.pages) >= MaxPages || s.life.Err() != nil {
@@ -81,18 +82,18 @@ func (s *Session) pageOpened(page playwright.Page) {
 		s.inbox.put(func(ctx context.Context) { s.closeSurplus(ctx, page) })
 		return
 	}
-	p := &Page{session: s, id: agent.NewID(agent.KindPage), page: page, dirty: make(chan struct{}, 1), url: page.URL()}
-	p.open, p.shut = context.WithCancel(s.life)
+	p := &Page{session: s, id: agent.NewID(agent.KindPage), page: page, titleStale: make(chan struct{}, 1), url: page.URL()}
+	p.open, p.cancel = context.WithCancel(s.life)
 	s.pages = append(s.pages, p)
 	s.active = p
 	s.changedLocked()
-	page.OnFrameNavigated(p.navigated)
-	page.OnLoad(func(playwright.Page) { p.touchTitle() })
-	page.OnDOMContentLoaded(func(playwright.Page) { p.touchTitle() })
-	page.OnDownload(s.offered)
-	page.OnClose(func(playwright.Page) { s.pageClosed(p) })
-	page.OnCrash(func(playwright.Page) { s.pageCrashed(p) })
-	s.inbox.put(func(context.Context) { s.browser.spawn(p.keepTitle) })
+	page.OnFrameNavigated(p.onNavigated)
+	page.OnLoad(func(playwright.Page) { p.refreshTitle() })
+	page.OnDOMContentLoaded(func(playwright.Page) { p.refreshTitle() })
+	page.OnDownload(s.onDownload)
+	page.OnClose(func(playwright.Page) { s.onPageClosed(p) })
+	page.OnCrash(func(playwright.Page) { s.onPageCrashed(p) })
+	s.inbox.put(func(context.Context) { s.browser.spawn(p.watchTitle) })
 }
 
 // closeSurplus closes a tab that is one too many.
@@ -108,8 +109,8 @@ func (s *Session) closeSurplus(ctx context.Context, page playwright.Page) {
 	}
 }
 
-// navigated is Playwright's handler: it must not call Playwright.
-func (p *Page) navigated(frame playwright.Frame) {
+// onNavigated is Playwright's handler: it must not call Playwright.
+func (p *Page) onNavigated(frame playwright.Frame) {
 	if frame.ParentFrame() != nil {
 		return
 	}
@@ -117,28 +118,28 @@ func (p *Page) navigated(frame playwright.Frame) {
 	p.url, p.title = frame.URL(), ""
 	p.session.changedLocked()
 	p.session.mu.Unlock()
-	p.touchTitle()
+	p.refreshTitle()
 }
 
-// Look has the title read anew soon: scripts change it without notice. Changes
-// tells when it is another one.
-func (p *Page) Look() { p.touchTitle() }
+// RefreshTitle has the title read again soon: scripts change it without an
+// event. Changes signals when it is a new one.
+func (p *Page) RefreshTitle() { p.refreshTitle() }
 
-func (p *Page) touchTitle() {
+func (p *Page) refreshTitle() {
 	select {
-	case p.dirty <- struct{}{}:
+	case p.titleStale <- struct{}{}:
 	default:
 	}
 }
 
-// keepTitle asks for the title when it may have changed, until the tab is
+// watchTitle asks for the title when it may have changed, until the tab is
 // closed. It is the body of a goroutine.
-func (p *Page) keepTitle() {
+func (p *Page) watchTitle() {
 	for {
 		select {
 		case <-p.open.Done():
 			return
-		case <-p.dirty:
+		case <-p.titleStale:
 		}
 		ctx, cancel := context.WithTimeout(p.open, titleTimeout)
 		title, err := Within(ctx, p.page.Title)
@@ -158,8 +159,8 @@ func (p *Page) keepTitle() {
 // maxTitle is how much of a title is kept, in bytes.
 const maxTitle = 500
 
-// pageClosed is Playwright's handler: it must not call Playwright.
-func (s *Session) pageClosed(p *Page) {
+// onPageClosed is Playwright's handler: it must not call Playwright.
+func (s *Session) onPageClosed(p *Page) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := make([]*Page, 0, len(s.pages))
@@ -175,7 +176,7 @@ func (s *Session) pageClosed(p *Page) {
 			s.active = kept[len(kept)-1]
 		}
 	}
-	p.shut() // now that nobody finds it any more
+	p.cancel() // now that nobody can find it any more
 	s.changedLocked()
 	if len(kept) == 0 && s.life.Err() == nil {
 		s.inbox.put(s.replaceLast)
@@ -194,8 +195,8 @@ func (s *Session) replaceLast(ctx context.Context) {
 	}
 }
 
-// pageCrashed is Playwright's handler: it must not call Playwright.
-func (s *Session) pageCrashed(p *Page) {
+// onPageCrashed is Playwright's handler: it must not call Playwright.
+func (s *Session) onPageCrashed(p *Page) {
 	s.mu.Lock()
 	p.crashed = true
 	s.changedLocked()

@@ -22,25 +22,25 @@ const (
 	stateTimeout = 5 * time.Second
 )
 
-// How often a persistent session is looked at while it is open, so that a
-// server that is killed takes little of it along.
+// How often the state of a persistent session is saved while it is open, so
+// that little is lost when the server is killed.
 const (
-	keepEvery  = 2 * time.Second
-	keepAfter  = 10 * time.Second // after activity: pages store what a click brought about some time later
-	keepShare  = 20               // a look that took long is followed by a pause so many times as long
-	keepAnswer = time.Second      // a tab's; one that is busy is looked at the next time
+	saveEvery         = 2 * time.Second
+	saveAfterActivity = 10 * time.Second // after activity: pages store what a click brought about some time later
+	savePause         = 20               // a read that took long is followed by a pause so many times as long
+	storageTimeout    = time.Second      // of a tab; one that is busy is read the next time
 )
 
-// kept is what a persistent session knows of what it would leave.
-type kept struct {
+// persisted is what a persistent session knows of what it would leave.
+type persisted struct {
 	mu      sync.Mutex // held while it is read and stored
 	origins map[string][]playwright.NameValue
 	stored  [sha256.Size]byte // of what the agent's file got from this session, or the session from it
 }
 
-// formerState is what the agent's last persistent session left; nil when there
+// savedState is what the agent's last persistent session left; nil when there
 // is nothing, or nothing that can be used.
-func (s *Session) formerState(ctx context.Context) (*playwright.OptionalStorageState, error) {
+func (s *Session) savedState(ctx context.Context) (*playwright.OptionalStorageState, error) {
 	if !s.options.Persist {
 		return nil, nil
 	}
@@ -56,16 +56,16 @@ func (s *Session) formerState(ctx context.Context) (*playwright.OptionalStorageS
 		return nil, nil
 	}
 	for _, o := range state.Origins {
-		s.kept.origins[o.Origin] = o.LocalStorage
+		s.persisted.origins[o.Origin] = o.LocalStorage
 	}
-	s.kept.stored = sha256.Sum256([]byte(text))
+	s.persisted.stored = sha256.Sum256([]byte(text))
 	return &state, nil
 }
 
-// keep stores cookies and storage again and again as long as the session is
+// saveStates stores cookies and storage again and again as long as the session is
 // open and somebody does something with it. It is the body of a goroutine.
-func (s *Session) keep() {
-	timer := time.NewTimer(keepEvery)
+func (s *Session) saveStates() {
+	timer := time.NewTimer(saveEvery)
 	defer timer.Stop()
 	for {
 		select {
@@ -74,21 +74,21 @@ func (s *Session) keep() {
 		case <-timer.C:
 		}
 		began := time.Now()
-		if s.Status() == agent.SessionTakeover || began.Sub(s.LastActivity()) <= keepAfter {
-			s.keepState(s.life, s.look)
+		if s.Status() == agent.SessionTakeover || began.Sub(s.LastActivity()) <= saveAfterActivity {
+			s.saveState(s.life, s.readState)
 		}
-		timer.Reset(keepEvery + keepShare*time.Since(began))
+		timer.Reset(saveEvery + savePause*time.Since(began))
 	}
 }
 
-// keepState seals what read finds in the agent's file for the next persistent
+// saveState seals what read finds in the agent's file for the next persistent
 // session, when it is something else than before.
-func (s *Session) keepState(ctx context.Context, read func(context.Context) (*playwright.StorageState, error)) {
+func (s *Session) saveState(ctx context.Context, read func(context.Context) (*playwright.StorageState, error)) {
 	if !s.options.Persist || s.context == nil {
 		return
 	}
-	s.kept.mu.Lock()
-	defer s.kept.mu.Unlock()
+	s.persisted.mu.Lock()
+	defer s.persisted.mu.Unlock()
 	limited, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
 	state, err := read(limited)
@@ -98,10 +98,10 @@ func (s *Session) keepState(ctx context.Context, read func(context.Context) (*pl
 		}
 		return
 	}
-	text, err := stateText(state)
-	if sum := sha256.Sum256(text); err == nil && sum != s.kept.stored && len(text) <= maxState {
+	text, err := marshalState(state)
+	if sum := sha256.Sum256(text); err == nil && sum != s.persisted.stored && len(text) <= maxState {
 		if err = s.db.SetBrowserState(limited, string(text)); err == nil {
-			s.kept.stored = sum
+			s.persisted.stored = sum
 		}
 	}
 	if err != nil && agent.ErrorCode(err) != agent.CodeNotFound && ctx.Err() == nil {
@@ -109,8 +109,8 @@ func (s *Session) keepState(ctx context.Context, read func(context.Context) (*pl
 	}
 }
 
-// stateText is the state as JSON, the same for the same state.
-func stateText(state *playwright.StorageState) ([]byte, error) {
+// marshalState is the state as JSON, the same for the same state.
+func marshalState(state *playwright.StorageState) ([]byte, error) {
 	for _, o := range state.Origins {
 		slices.SortFunc(o.LocalStorage, func(a, b playwright.NameValue) int { return cmp.Compare(a.Name, b.Name) })
 	}
@@ -126,35 +126,36 @@ func stateText(state *playwright.StorageState) ([]byte, error) {
 	return text, err
 }
 
-// look reads all cookies, and the storage of the sites that tabs are at; what
+// readState reads all cookies, and the storage of the sites that tabs are at; what
 // other sites have stored is taken as it was last seen. Pages notice nothing.
-func (s *Session) look(ctx context.Context) (*playwright.StorageState, error) {
+func (s *Session) readState(ctx context.Context) (*playwright.StorageState, error) {
 	cookies, err := Within(ctx, func() ([]playwright.Cookie, error) { return s.context.Cookies() })
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range s.Pages() {
 		origin := originOf(p.URL())
-		items, ok := p.storage(ctx, origin)
-		if _, known := s.kept.origins[origin]; !ok || !known && len(s.kept.origins) >= maxOrigins {
+		items, ok := p.localStorage(ctx, origin)
+		if _, known := s.persisted.origins[origin]; !ok || !known && len(s.persisted.origins) >= maxOrigins {
 			continue
 		}
-		s.kept.origins[origin] = items
+		s.persisted.origins[origin] = items
 		if len(items) == 0 {
-			delete(s.kept.origins, origin)
+			delete(s.persisted.origins, origin)
 		}
 	}
 	state := &playwright.StorageState{Cookies: cookies, Origins: []playwright.Origin{}}
-	for origin, items := range s.kept.origins {
+	for origin, items := range s.persisted.origins {
 		state.Origins = append(state.Origins, playwright.Origin{Origin: origin, LocalStorage: slices.Clone(items)})
 	}
 	return state, nil
 }
 
-// lookThrough is look for a session that ends: sites that no tab is at any more
-// are opened out of sight. When that takes too long, what look finds must do.
-func (s *Session) lookThrough(ctx context.Context) (*playwright.StorageState, error) {
-	seen, err := s.look(ctx)
+// readFullState is readState for a session that ends: sites that no tab is at
+// any more are opened in hidden tabs. When that takes too long, the result of
+// readState is used.
+func (s *Session) readFullState(ctx context.Context) (*playwright.StorageState, error) {
+	open, err := s.readState(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +163,7 @@ func (s *Session) lookThrough(ctx context.Context) (*playwright.StorageState, er
 	defer cancel()
 	all, err := Within(limited, func() (*playwright.StorageState, error) { return s.context.StorageState() })
 	if err != nil {
-		return seen, nil
+		return open, nil
 	}
 	return all, nil
 }
@@ -176,24 +177,24 @@ func originOf(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// storage reads what the site that a tab is at has stored; false when it does
-// not say, or too much. Only the session's keeper calls it.
-func (p *Page) storage(ctx context.Context, origin string) (items []playwright.NameValue, ok bool) {
-	if origin == "" || !p.looking.CompareAndSwap(false, true) {
-		return nil, false // the question before is not answered yet
+// localStorage reads what the site that a tab is at has stored; false when it does
+// not answer, or with too much. Only saveState calls it, by way of readState.
+func (p *Page) localStorage(ctx context.Context, origin string) (items []playwright.NameValue, ok bool) {
+	if origin == "" || !p.readingStorage.CompareAndSwap(false, true) {
+		return nil, false // the call before has not returned yet
 	}
-	ctx, cancel := context.WithTimeout(ctx, keepAnswer)
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
 	got, err := Within(ctx, func() (any, error) {
-		defer p.looking.Store(false)
-		if p.store == nil {
+		defer p.readingStorage.Store(false)
+		if p.storageCDP == nil {
 			opened, err := p.session.context.NewCDPSession(p.page)
 			if err != nil {
 				return nil, err
 			}
-			p.store = opened
+			p.storageCDP = opened
 		}
-		return p.store.Send("DOMStorage.getDOMStorageItems", map[string]any{"storageId": map[string]any{"securityOrigin": origin, "isLocalStorage": true}})
+		return p.storageCDP.Send("DOMStorage.getDOMStorageItems", map[string]any{"storageId": map[string]any{"securityOrigin": origin, "isLocalStorage": true}})
 	})
 	answer, _ := got.(map[string]any)
 	entries, ok := answer["entries"].([]any)

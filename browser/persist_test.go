@@ -75,9 +75,9 @@ func TestStateIsKeptWhileOpen(t *testing.T) {
 	s.options.Persist = true // only now, so that nobody else keeps it
 	writes := 0
 	keep := func() (state playwright.OptionalStorageState) {
-		before := s.kept.stored
-		s.keepState(t.Context(), s.look)
-		if s.kept.stored != before {
+		before := s.persisted.stored
+		s.saveState(t.Context(), s.readState)
+		if s.persisted.stored != before {
 			writes++
 		}
 		text, _, err := db.BrowserState(t.Context())
@@ -108,7 +108,7 @@ func TestStateIsKeptWhileOpen(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for _, p := range s.Pages() {
-		if _, ok := p.storage(t.Context(), originOf(p.URL())); ok || !p.looking.Load() {
+		if _, ok := p.localStorage(t.Context(), originOf(p.URL())); ok || !p.readingStorage.Load() {
 			t.Error("a busy tab is asked twice")
 		}
 	}

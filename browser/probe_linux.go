@@ -16,7 +16,7 @@ type probe struct {
 
 func newProbe(driver, chromium int) *probe {
 	p := &probe{main: []int{driver, chromium}}
-	for _, pid := range numbers("/proc") {
+	for _, pid := range numericEntries("/proc") {
 		if t, ok := readThread("/proc/" + strconv.Itoa(pid) + "/stat"); ok && t.parent == chromium {
 			p.helpers = append(p.helpers, pid)
 		}
@@ -44,7 +44,7 @@ func (p *probe) busy() bool {
 // or a disk.
 func isBusy(pid int) bool {
 	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
-	for _, tid := range numbers(tasks) {
+	for _, tid := range numericEntries(tasks) {
 		if t, ok := readThread(tasks + "/" + strconv.Itoa(tid) + "/stat"); ok && (t.state == 'R' || t.state == 'D') {
 			return true
 		}
@@ -52,8 +52,8 @@ func isBusy(pid int) bool {
 	return false
 }
 
-// numbers lists the entries of a folder whose names are numbers.
-func numbers(folder string) (out []int) {
+// numericEntries lists the entries of a folder whose names are numbers.
+func numericEntries(folder string) (out []int) {
 	f, err := os.Open(folder)
 	if err != nil {
 		return nil // the process has ended

@@ -16,7 +16,7 @@ import (
 
 // Bounds of Render.
 const (
-	rendersAtOnce = 3
+	maxRenders    = 3
 	maxRendered   = 10 << 20        // characters of HTML
 	settleTime    = 3 * time.Second // for what a page loads after it has loaded
 	renderTimeout = time.Minute
@@ -43,11 +43,11 @@ func (b *Browser) Render(ctx context.Context, address string) (Rendered, error) 
 	if _, err := b.guard.CheckURL(address); err != nil {
 		return Rendered{}, err
 	}
-	c, err := b.chromium(ctx, true)
+	c, err := b.acquireChromium(ctx, true)
 	if err != nil {
 		return Rendered{}, err
 	}
-	defer b.leave(c)
+	defer b.releaseChromium(c)
 	var refused refusedHosts
 	proxy, err := b.guard.Proxy(egress.ProxyOptions{Refused: refused.note})
 	if err != nil {
@@ -63,7 +63,7 @@ func (b *Browser) Render(ctx context.Context, address string) (Rendered, error) 
 	return page, err
 }
 
-// refusedHosts remembers where a page was not let go.
+// refusedHosts remembers the hosts that a page was refused.
 type refusedHosts struct {
 	mu    sync.Mutex
 	hosts map[string]*egress.Error
@@ -102,7 +102,7 @@ func (r *refusedHosts) of(address string) error {
 	return nil
 }
 
-// render opens an address in a profile that speaks through proxy.
+// render opens an address in a profile whose traffic goes through proxy.
 func (c *chromium) render(ctx context.Context, proxy, address string) (Rendered, error) {
 	block := playwright.ServiceWorkerPolicyBlock
 	profile, err := Within(ctx, func() (playwright.BrowserContext, error) {
@@ -114,42 +114,42 @@ func (c *chromium) render(ctx context.Context, proxy, address string) (Rendered,
 		return made, err
 	})
 	if err != nil {
-		return Rendered{}, unrendered("the browser could not open a page", err)
+		return Rendered{}, renderError("the browser could not open a page", err)
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
 		_, _ = Within(ctx, func() (any, error) { return nil, profile.Close() }) // an end is an end
 	}()
-	return Within(ctx, func() (Rendered, error) { return show(profile, address) })
+	return Within(ctx, func() (Rendered, error) { return loadPage(profile, address) })
 }
 
-// show navigates a tab of a profile and reads what it shows. Calls that take
+// loadPage navigates a tab of a profile and reads what it shows. Calls that take
 // long have limits of their own, and end when the profile is closed.
-func show(profile playwright.BrowserContext, address string) (Rendered, error) {
+func loadPage(profile playwright.BrowserContext, address string) (Rendered, error) {
 	if err := profile.AddInitScript(playwright.Script{Content: playwright.String(withoutWebRTC)}); err != nil {
-		return Rendered{}, unrendered("the browser could not open a page", err)
+		return Rendered{}, renderError("the browser could not open a page", err)
 	}
 	page, err := profile.NewPage()
 	if err != nil {
-		return Rendered{}, unrendered("the browser could not open a page", err)
+		return Rendered{}, renderError("the browser could not open a page", err)
 	}
 	answer, err := page.Goto(address, playwright.PageGotoOptions{Timeout: playwright.Float(renderTimeout.Seconds() * 1000)})
 	if err != nil {
-		return Rendered{}, unrendered("the browser could not load the page", err)
+		return Rendered{}, renderError("the browser could not load the page", err)
 	}
 	if answer == nil {
-		return Rendered{}, unrendered("the page gave no answer", nil)
+		return Rendered{}, renderError("the page gave no answer", nil)
 	}
 	// A page that never rests is read as it is.
 	err = page.WaitForLoadState(playwright.PageWaitForLoadStateOptions{State: playwright.LoadStateNetworkidle,
 		Timeout: playwright.Float(float64(settleTime.Milliseconds()))})
 	if err != nil && !errors.Is(err, playwright.ErrTimeout) {
-		return Rendered{}, unrendered("the page ended while it was read", err)
+		return Rendered{}, renderError("the page ended while it was read", err)
 	}
 	html, err := page.Evaluate(fmt.Sprintf("() => document.documentElement.outerHTML.slice(0, %d)", maxRendered+1))
 	if err != nil {
-		return Rendered{}, unrendered("the page could not be read", err)
+		return Rendered{}, renderError("the page could not be read", err)
 	}
 	text, _ := html.(string)
 	if len(text) > maxRendered {
@@ -158,6 +158,6 @@ func show(profile playwright.BrowserContext, address string) (Rendered, error) {
 	return Rendered{Final: page.URL(), Status: answer.Status(), HTML: text}, nil
 }
 
-func unrendered(what string, err error) error {
+func renderError(what string, err error) error {
 	return agent.Errorf(agent.CodeUpstream, "%s", what).Because(err)
 }

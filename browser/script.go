@@ -55,9 +55,9 @@ func evaluate(ctx context.Context, st *step) (map[string]any, error) {
 			return nil, agent.InvalidAction("evaluate", "args", "is not JSON")
 		}
 	}
-	if st.page.brake == nil {
+	if st.page.debugger == nil {
 		var err error
-		if st.page.brake, err = st.page.CDP(ctx); err != nil {
+		if st.page.debugger, err = st.page.CDP(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -65,7 +65,7 @@ func evaluate(ctx context.Context, st *step) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	st.begun.Store(true)
+	st.scriptStarted.Store(true)
 	// A navigation from here on ends the script, which may have had effects, so
 	// it is not run again.
 	got, err := compiled.Evaluate(runScript, []any{args, maxScriptResult})
@@ -125,44 +125,44 @@ func scriptResult(got any) (map[string]any, error) {
 	return map[string]any{"value": value}, nil
 }
 
-// How long a tab may take to tell its title before it counts as held up by a
-// script, and to come back once that script was stopped.
+// How long a tab may take to return its title before it counts as blocked by a
+// script, and to respond again once that script was stopped.
 const (
-	busyAfter = time.Second
-	backAfter = 6 * time.Second
+	busyTimeout    = time.Second
+	unblockTimeout = 6 * time.Second
 )
 
-// slowNavigation is how long a tab that runs no script may be on its way to
+// navigationTimeout is how long a tab that runs no script may be on its way to
 // another document: as long as actions take by default.
-const slowNavigation = 30 * time.Second
+const navigationTimeout = 30 * time.Second
 
-// heldUp reports whether a script that was not done in time holds up its tab.
+// isBlocked reports whether a script that was not done in time blocks its tab.
 // One that has not begun may only wait for a navigation, during which Chromium
 // runs no script.
-func (st *step) heldUp() bool {
-	if st.begun.Load() {
+func (st *step) isBlocked() bool {
+	if st.scriptStarted.Load() {
 		return true
 	}
-	if st.page.blocked.IsZero() {
-		st.page.blocked = st.began
+	if st.page.blockedSince.IsZero() {
+		st.page.blockedSince = st.started
 	}
-	return time.Since(st.page.blocked) >= slowNavigation
+	return time.Since(st.page.blockedSince) >= navigationTimeout
 }
 
-// free ends the navigation or the script that holds up the tab, if one does, so
-// that the next action finds it well; a tab that is still held up is closed.
-func (p *Page) free() {
-	if p.hasTitle(busyAfter) {
+// unblock ends the navigation or the script that blocks the tab, if one does, so
+// that the next action can run; a tab that is still blocked is closed.
+func (p *Page) unblock() {
+	if p.responds(busyTimeout) {
 		return // what is stopped while nothing runs is the next to run
 	}
-	ctx, cancel := context.WithTimeout(p.open, backAfter)
+	ctx, cancel := context.WithTimeout(p.open, unblockTimeout)
 	defer cancel()
-	if p.brake != nil {
+	if p.debugger != nil {
 		for _, method := range []string{"Page.stopLoading", "Runtime.terminateExecution"} {
-			_, _ = Within(ctx, func() (any, error) { return p.brake.Send(method, nil) }) // what counts is whether it helps
+			_, _ = Within(ctx, func() (any, error) { return p.debugger.Send(method, nil) }) // what counts is whether it helps
 		}
 		for range 2 { // the first question may be what is stopped
-			if p.hasTitle(backAfter / 2) {
+			if p.responds(unblockTimeout / 2) {
 				return
 			}
 		}
@@ -173,8 +173,8 @@ func (p *Page) free() {
 	_ = p.Close(closing) // what it does not do, the session's end does
 }
 
-// hasTitle reports whether the tab answers within the time.
-func (p *Page) hasTitle(limit time.Duration) bool {
+// responds reports whether the tab returns its title within the time.
+func (p *Page) responds(limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(p.open, limit)
 	defer cancel()
 	_, err := Within(ctx, p.page.Title)

@@ -14,11 +14,11 @@ import (
 
 // Bounds of a session.
 const (
-	MaxPages     = 20  // tabs of a session; more are closed as they open
-	maxSurplus   = 200 // tabs that were too many: such a session is ended
-	openTimeout  = 20 * time.Second
-	closeTimeout = 10 * time.Second
-	noteEvery    = 15 * time.Second // the row's last_activity lags behind by so much at most
+	MaxPages         = 20  // tabs of a session; more are closed as they open
+	maxSurplus       = 200 // tabs that were too many: such a session is ended
+	openTimeout      = 20 * time.Second
+	closeTimeout     = 10 * time.Second
+	activityInterval = 15 * time.Second // the row's last_activity lags behind by so much at most
 )
 
 // Session is an open browser session. It may be used by many goroutines; of
@@ -34,25 +34,25 @@ type Session struct {
 	context  playwright.BrowserContext
 	proxy    *egress.Proxy
 
-	life    context.Context // ends with the session
-	cut     context.CancelFunc
-	ending  sync.Once
-	turn    chan struct{} // holds one token: whose turn it is to act
-	console *console
-	inbox   inbox
-	kept    kept
+	life      context.Context // ends with the session
+	cancel    context.CancelFunc
+	ending    sync.Once
+	slot      chan struct{} // holds one token: whoever has it may act
+	console   *console
+	inbox     inbox
+	persisted persisted
 
-	mu          sync.Mutex
-	status      agent.SessionStatus
-	activity    time.Time
-	noted       time.Time // activity as the row has it
-	pages       []*Page
-	active      *Page
-	surplus     int
-	downloading int       // downloads under way
-	lastOffer   time.Time // when one began
-	watchers    map[chan struct{}]struct{}
-	refused     []refusal
+	mu             sync.Mutex
+	status         agent.SessionStatus
+	activity       time.Time
+	storedActivity time.Time // activity as the row has it
+	pages          []*Page
+	active         *Page
+	surplus        int
+	downloading    int       // downloads under way
+	lastDownload   time.Time // when one began
+	watchers       map[chan struct{}]struct{}
+	refused        []refusal
 }
 
 // ID is the session's id.
@@ -104,10 +104,10 @@ func (s *Session) Takeover(ctx context.Context, on bool) error {
 	s.changedLocked()
 	at := agent.At(s.activity)
 	s.mu.Unlock()
-	if err := s.take(ctx); err != nil {
+	if err := s.acquire(ctx); err != nil {
 		return err
 	}
-	s.give()
+	s.release()
 	return s.db.NoteSession(ctx, s.id, status, at)
 }
 
@@ -202,8 +202,8 @@ func (s *Session) call(ctx context.Context, run func() error) error {
 	return err
 }
 
-// result is call for one that gives something. A call that ends after it was
-// given up hands what it gives to nobody.
+// result is call with a result. The result of a call that ends
+// after it was given up is dropped.
 func result[T any](ctx context.Context, s *Session, run func() (T, error)) (T, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -212,10 +212,11 @@ func result[T any](ctx context.Context, s *Session, run func() (T, error)) (T, e
 	return Within(ctx, run)
 }
 
-// take waits for the turn to act; give passes it on.
-func (s *Session) take(ctx context.Context) error {
+// acquire waits for the slot of the one action that may run; release gives it
+// back.
+func (s *Session) acquire(ctx context.Context) error {
 	select {
-	case <-s.turn:
+	case <-s.slot:
 		return nil
 	case <-s.life.Done():
 		return errEnded
@@ -224,17 +225,17 @@ func (s *Session) take(ctx context.Context) error {
 	}
 }
 
-func (s *Session) give() { s.turn <- struct{}{} }
+func (s *Session) release() { s.slot <- struct{}{} }
 
-// tend closes the session when its time is over or its agent is gone, and
+// maintain closes the session when its time is over or its agent is gone, and
 // brings its row up to date.
-func (s *Session) tend(ctx context.Context, now time.Time) {
+func (s *Session) maintain(ctx context.Context, now time.Time) {
 	s.mu.Lock()
 	idle, age := now.Sub(s.activity), now.Sub(s.opened)
 	at, status := s.activity, s.status
-	due := !status.Ended() && at != s.noted && now.Sub(s.noted) >= noteEvery
+	due := !status.Ended() && at != s.storedActivity && now.Sub(s.storedActivity) >= activityInterval
 	if due {
-		s.noted = at
+		s.storedActivity = at
 	}
 	s.mu.Unlock()
 	current, err := s.browser.options.Folder.Agent(s.db.ID())
@@ -252,7 +253,7 @@ func (s *Session) tend(ctx context.Context, now time.Time) {
 }
 
 // end ends the session; problem is what broke, "" when nothing did. It returns
-// when its row says so and its profile is gone, or Chromium does not let go.
+// when its row says so and its profile is gone, or Chromium does not respond.
 func (s *Session) end(problem string) {
 	s.ending.Do(func() {
 		s.mu.Lock()
@@ -262,27 +263,27 @@ func (s *Session) end(problem string) {
 		}
 		s.changedLocked()
 		s.mu.Unlock()
-		s.cut()
+		s.cancel()
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
 		if err := s.db.EndSession(ctx, s.id, problem); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
 			s.browser.log.Error("the end of a browser session could not be stored", "session", s.id, "error", err)
 		}
 		if problem == "" {
-			s.keepState(ctx, s.lookThrough)
+			s.saveState(ctx, s.readFullState)
 		}
 		s.browser.forget(s)
-		s.release(ctx)
+		s.cleanUp(ctx)
 	})
 }
 
-// release gives back what the session holds outside of the program's memory.
-func (s *Session) release(ctx context.Context) {
+// cleanUp closes the profile and the proxy, and releases Chromium.
+func (s *Session) cleanUp(ctx context.Context) {
 	if s.context != nil {
 		_, _ = Within(ctx, func() (struct{}, error) { return struct{}{}, s.context.Close() }) // an end is an end, also when Chromium is gone
 	}
 	s.proxy.Close()
-	s.browser.leave(s.chromium)
+	s.browser.releaseChromium(s.chromium)
 }
 
 func (b *Browser) forget(s *Session) {

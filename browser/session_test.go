@@ -97,7 +97,7 @@ func TestTakeoverIsAState(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	b, db := newBrowser(t, func(o *Options) { o.AgentMax, o.MaxSessions, o.Rest = 2, 3, time.Second/2 })
+	b, db := newBrowser(t, func(o *Options) { o.AgentMax, o.MaxSessions, o.ChromiumIdle = 2, 3, time.Second/2 })
 	openIn(t, b, db, agent.SessionOptions{})
 	last := openIn(t, b, db, agent.SessionOptions{})
 	if _, err := b.Create(t.Context(), db, agent.SessionOptions{}); agent.ErrorCode(err) != agent.CodeRateLimited {

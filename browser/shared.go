@@ -9,27 +9,27 @@ import (
 	"satchel/agent/egress"
 )
 
-// kind is one of the two ways to run Chromium, with the one that runs so now.
-type kind struct {
+// mode is one of the two ways to run Chromium, with the one that runs so now.
+type mode struct {
 	headless bool
 
-	starting sync.Mutex // held while Chromium is started
-	mu       sync.Mutex
-	current  *chromium
-	users    int       // sessions in current
-	unused   time.Time // since when it has none
+	starting  sync.Mutex // held while Chromium is started
+	mu        sync.Mutex
+	current   *chromium
+	users     int       // sessions in current
+	idleSince time.Time // since when it has none
 }
 
-// chromium returns the running Chromium for new sessions and starts it if need
-// be. The caller gives it back with leave.
-func (b *Browser) chromium(ctx context.Context, headless bool) (*chromium, error) {
-	k := &b.kinds[0]
+// acquireChromium returns the running Chromium for new sessions and starts it if need
+// be. The caller releases it with releaseChromium.
+func (b *Browser) acquireChromium(ctx context.Context, headless bool) (*chromium, error) {
+	k := &b.modes[0]
 	if !headless {
-		k = &b.kinds[1]
+		k = &b.modes[1]
 	}
 	k.starting.Lock()
 	defer k.starting.Unlock()
-	if c := k.take(); c != nil {
+	if c := k.acquire(); c != nil {
 		return c, nil
 	}
 	b.mu.Lock()
@@ -45,7 +45,7 @@ func (b *Browser) chromium(ctx context.Context, headless bool) (*chromium, error
 	if err != nil {
 		return nil, err
 	}
-	// What Chromium speaks by itself, outside of sessions, goes nowhere.
+	// Traffic of Chromium itself, outside of sessions, is refused.
 	shut, err := egress.New(egress.Policy{}).Proxy(egress.ProxyOptions{Shut: true})
 	if err != nil {
 		return nil, err
@@ -67,12 +67,12 @@ func (b *Browser) chromium(ctx context.Context, headless bool) (*chromium, error
 		return nil, agent.Errorf(agent.CodeBrowser, "the server is stopping").Because(errStopped)
 	}
 	k.mu.Lock()
-	k.current, k.users, k.unused = c, 1, time.Now()
+	k.current, k.users, k.idleSince = c, 1, time.Now()
 	k.mu.Unlock()
 	return c, nil
 }
 
-// find tells where Chromium is; it is looked for once.
+// find returns where Chromium is; it is searched for once.
 func (b *Browser) find(ctx context.Context) (*Program, error) {
 	if p := b.program.Load(); p != nil {
 		return p, nil
@@ -87,15 +87,15 @@ func (b *Browser) find(ctx context.Context) (*Program, error) {
 	return &p, nil
 }
 
-// take returns the running Chromium, if it is fit for one more session.
-func (k *kind) take() *chromium {
+// acquire returns the running Chromium, if it is fit for one more session.
+func (k *mode) acquire() *chromium {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.current == nil {
 		return nil
 	}
 	select {
-	case <-k.current.gone:
+	case <-k.current.done:
 		return nil
 	default:
 		k.users++
@@ -103,22 +103,22 @@ func (k *kind) take() *chromium {
 	}
 }
 
-// leave gives Chromium back.
-func (b *Browser) leave(c *chromium) {
-	k := &b.kinds[0]
+// releaseChromium gives Chromium back.
+func (b *Browser) releaseChromium(c *chromium) {
+	k := &b.modes[0]
 	if !c.headless {
-		k = &b.kinds[1]
+		k = &b.modes[1]
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.current == c {
 		k.users--
-		k.unused = time.Now()
+		k.idleSince = time.Now()
 	}
 }
 
 // chromiumEnded takes a Chromium that has ended out of use.
-func (b *Browser) chromiumEnded(k *kind, c *chromium) {
+func (b *Browser) chromiumEnded(k *mode, c *chromium) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.current == c {
@@ -126,12 +126,12 @@ func (b *Browser) chromiumEnded(k *kind, c *chromium) {
 	}
 }
 
-// restKind ends a Chromium that had no session for a while.
-func (b *Browser) restKind(k *kind, now time.Time) {
+// endIdle ends a Chromium that had no session for a while.
+func (b *Browser) endIdle(k *mode, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.current != nil && k.users == 0 && now.Sub(k.unused) >= b.options.Rest && !(b.options.Warm && k.headless) {
-		k.current.quit()
+	if k.current != nil && k.users == 0 && now.Sub(k.idleSince) >= b.options.ChromiumIdle && !(b.options.Warm && k.headless) {
+		k.current.giveUp()
 		k.current = nil
 	}
 }

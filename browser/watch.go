@@ -8,7 +8,7 @@ import (
 
 // The heartbeat of Chromium: a command that goes through its driver and comes
 // back within milliseconds. While one is unanswered, a probe of the processes
-// tells a hang from a machine that is only slow. Limits are numbers of probes,
+// distinguishes a hang from a slow machine. Limits are numbers of probes,
 // not times: none pass while this process is itself suspended or starved.
 const (
 	heartbeatEvery = 500 * time.Millisecond // between an answer and the next heartbeat: a hang is noticed so late at most
@@ -30,7 +30,7 @@ type heartbeat struct {
 	idle   int // in a row, that found no process busy
 }
 
-// missed counts one more probe; the error says that no answer will come.
+// missed counts one more probe; an error means that no answer will come.
 func (h *heartbeat) missed(busy bool) error {
 	h.probes++
 	h.idle++
@@ -56,13 +56,13 @@ func (c *chromium) watch(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.gone:
+		case <-c.done:
 			return
 		case <-ticker.C:
 		}
-		if c.lost = c.awaitHeartbeat(ctx); c.lost != nil {
+		if c.failure = c.awaitHeartbeat(ctx); c.failure != nil {
 			if ctx.Err() == nil {
-				c.log.Warn("Chromium does not answer and is ended", "reason", c.lost)
+				c.log.Warn("Chromium does not answer and is ended", "reason", c.failure)
 			}
 			return
 		}
@@ -77,7 +77,7 @@ func (c *chromium) sendHeartbeat(ctx context.Context) error {
 }
 
 // awaitHeartbeat sends a heartbeat and probes the processes until the answer
-// comes; the error says why none will.
+// comes; an error is why none will.
 func (c *chromium) awaitHeartbeat(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -93,7 +93,7 @@ func (c *chromium) awaitHeartbeat(ctx context.Context) error {
 			return err
 		case <-ctx.Done():
 			return nil
-		case <-c.gone:
+		case <-c.done:
 			return nil
 		case <-ticker.C:
 		}

@@ -63,7 +63,7 @@ func (e *Engine) requestTakeover(ctx context.Context, c *Call) (Outcome, error) 
 		return Outcome{}, err
 	}
 	db, execution := c.DB, c.ExecutionID
-	e.browsing.live.OnEnd(s, t.ID, func() { e.takeoverOver(db, execution, t.ID) })
+	e.browsing.live.OnTakeoverEnd(s, t.ID, func() { e.takeoverOver(db, execution, t.ID) })
 	return Outcome{wait: &store.Wait{Kind: store.WaitApproval, Event: takeoverEvents, ChildID: t.ID, DueAt: agent.At(t.ExpiresAt.Add(takeoverGrace)), Title: title, Message: message}}, nil
 }
 
@@ -130,7 +130,7 @@ func (e *Engine) callOff(ctx context.Context, db *store.DB, w *store.Wait) {
 	if w.Kind != store.WaitApproval || w.ChildID == "" || e.browsing == nil {
 		return
 	}
-	if err := e.browsing.live.CallOff(ctx, db, w.ChildID); err != nil {
+	if err := e.browsing.live.CancelTakeover(ctx, db, w.ChildID); err != nil {
 		e.log.Warn("a takeover could not be called off", "agent", db.ID(), "takeover", w.ChildID, "error", err)
 	}
 }

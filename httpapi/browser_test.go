@@ -67,7 +67,7 @@ func TestServerWithoutBrowser(t *testing.T) {
 	v, server := openWith(t, func(o *Options) {
 		o.Browser = room.New(room.Options{Env: store.Env{Folder: o.Folder, Log: o.Log},
 			Find: func(context.Context) (room.Program, error) {
-				return room.Program{}, &install.Missing{What: "Chromium", Reason: "secret path", Run: install.Line}
+				return room.Program{}, &install.Missing{What: "Chromium", Reason: "secret path", Run: install.Command}
 			}})
 	})
 	if err := server.options.Browser.Start(t.Context()); err != nil {

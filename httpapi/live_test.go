@@ -107,7 +107,7 @@ func waitTitle(t *testing.T, s *room.Session, title string) {
 		select {
 		case <-changed:
 		case <-ticker.C:
-			s.ActivePage().Look()
+			s.ActivePage().RefreshTitle()
 		case <-ctx.Done():
 			t.Fatalf("the title is %q, want %q", s.ActivePage().Title(), title)
 		}

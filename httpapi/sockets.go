@@ -216,7 +216,7 @@ func (s *Server) serveSocket(conn *websocket.Conn, v visit, out messages, pageID
 		if casts {
 			s.beginTakeover(ctx, v)
 		}
-		stop := s.options.Live.OnEnd(v.session, v.takeover, func() { cancel(errTakeoverOver) })
+		stop := s.options.Live.OnTakeoverEnd(v.session, v.takeover, func() { cancel(errTakeoverOver) })
 		defer stop()
 	}
 	running.Go(func() { cancel(send(ctx, conn, out)) })
@@ -290,8 +290,8 @@ func (s *Server) ping(ctx context.Context, conn *websocket.Conn) error {
 // handleInput does what a person's socket says, one message after the other: who sends
 // faster than the page takes it waits. What makes no sense is passed over.
 func (s *Server) handleInput(ctx, reading context.Context, conn *websocket.Conn, v visit, viewer *live.Viewer, pageID string) error {
-	hands := s.options.Live.Hands(v.session, pageID)
-	defer hands.Close()
+	controller := s.options.Live.Controller(v.session, pageID)
+	defer controller.Close()
 	for {
 		_, raw, err := conn.Read(reading)
 		if err != nil || ctx.Err() != nil {
@@ -301,7 +301,7 @@ func (s *Server) handleInput(ctx, reading context.Context, conn *websocket.Conn,
 		if err != nil {
 			continue
 		}
-		if answer, err := hands.Do(ctx, in); err == nil && answer != nil {
+		if answer, err := controller.Do(ctx, in); err == nil && answer != nil {
 			viewer.Reply(answer)
 		}
 	}

@@ -24,8 +24,8 @@ func thisMachine() *machine {
 	return &machine{look: exec.LookPath, usual: usualPlaces[runtime.GOOS], npmrc: npmrc, root: os.Geteuid() == 0}
 }
 
-// names of Chromium on PATH, the open one first.
-var names = []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome"}
+// programNames are the names of Chromium on PATH, the open one first.
+var programNames = []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome"}
 
 var usualPlaces = map[string][]string{
 	"linux": {
@@ -60,12 +60,12 @@ func (f *finder) chromium(ctx context.Context) (path, version string, err error)
 		}
 		reason = fmt.Sprintf("%s does not run: %v", path, err)
 	}
-	return "", "", &Missing{What: "Chromium", Reason: reason, Run: Line}
+	return "", "", &Missing{What: "Chromium", Reason: reason, Run: Command}
 }
 
 func (f *finder) candidates() []string {
 	var found []string
-	for _, name := range names {
+	for _, name := range programNames {
 		if path, err := f.on.look(name); err == nil {
 			found = append(found, path)
 		}
@@ -95,42 +95,42 @@ func programVersion(ctx context.Context, path string) (string, error) {
 			return strings.TrimSpace(line), nil
 		}
 	}
-	return "", fmt.Errorf("it says %q in the place of a version", short(out))
+	return "", fmt.Errorf("it says %q in the place of a version", lastErrorLine(out))
 }
 
 // getChromium gets a browser where there is none.
 func (f *finder) getChromium(ctx context.Context) error {
 	path, version, err := f.chromium(ctx)
 	if err == nil {
-		f.say("%s is at %s", version, path)
+		f.report("%s is at %s", version, path)
 		return nil
 	}
 	if f.Chromium != "" {
 		return err // what the operator named is not replaced by another
 	}
-	f.say("No Chromium on this machine")
+	f.report("No Chromium on this machine")
 	var tried []string
-	for _, way := range []func(context.Context) error{f.byPlaywright, f.byPackages} {
+	for _, way := range []func(context.Context) error{f.installWithPlaywright, f.installPackage} {
 		err := way(ctx)
 		if err == nil {
 			if path, version, err = f.chromium(ctx); err == nil {
-				f.say("%s is at %s", version, path)
+				f.report("%s is at %s", version, path)
 				return nil
 			}
 		}
-		f.say("That failed: %v", err)
+		f.report("That failed: %v", err)
 		tried = append(tried, err.Error())
 	}
-	line := Line
+	line := Command
 	if m, ok := f.manager(); ok && !f.on.root {
 		line = "sudo " + m.line()
 	}
 	return &Missing{What: "Chromium", Reason: strings.Join(tried, "; ") + "; or install one and name it with --chromium", Run: line}
 }
 
-// byPlaywright lets Playwright download the Chromium that it was made with.
-func (f *finder) byPlaywright(ctx context.Context) error {
-	f.say("Playwright downloads one to %s", f.browsers)
+// installWithPlaywright lets Playwright download the Chromium that it was made with.
+func (f *finder) installWithPlaywright(ctx context.Context) error {
+	f.report("Playwright downloads one to %s", f.browsers)
 	_, err := command{
 		limit: 10 * time.Minute, name: filepath.Join(f.driver, "node"),
 		args: []string{filepath.Join(f.driver, "package", "cli.js"), "install", "--no-shell", "chromium"},
@@ -142,34 +142,34 @@ func (f *finder) byPlaywright(ctx context.Context) error {
 	return nil
 }
 
-// manager of packages: how it gets Chromium.
-type manager struct {
+// packageManager is a package manager, and how it installs Chromium.
+type packageManager struct {
 	program string
 	before  []string // run first; nil for nothing
 	install []string
 }
 
 // line is what a person types.
-func (m manager) line() string { return m.program + " " + strings.Join(m.install, " ") }
+func (m packageManager) line() string { return m.program + " " + strings.Join(m.install, " ") }
 
-var managers = []manager{
+var managers = []packageManager{
 	{program: "apt-get", before: []string{"-o", "DPkg::Lock::Timeout=300", "update"},
 		install: []string{"-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", "chromium"}},
 	{program: "dnf", install: []string{"install", "-y", "chromium"}},
 	{program: "apk", install: []string{"add", "--no-cache", "chromium"}},
 }
 
-func (f *finder) manager() (manager, bool) {
+func (f *finder) manager() (packageManager, bool) {
 	for _, m := range managers {
 		if _, err := f.on.look(m.program); err == nil {
 			return m, true
 		}
 	}
-	return manager{}, false
+	return packageManager{}, false
 }
 
-// byPackages asks the system's package manager, which only root may.
-func (f *finder) byPackages(ctx context.Context) error {
+// installPackage asks the system's package manager, which only root may.
+func (f *finder) installPackage(ctx context.Context) error {
 	m, ok := f.manager()
 	if !ok {
 		return fmt.Errorf("no package manager that we know")
@@ -181,7 +181,7 @@ func (f *finder) byPackages(ctx context.Context) error {
 		if args == nil {
 			continue
 		}
-		f.say("Running %s %s", m.program, strings.Join(args, " "))
+		f.report("Running %s %s", m.program, strings.Join(args, " "))
 		path, err := f.on.look(m.program)
 		if err != nil {
 			return err

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// keptOutput is how much of a program's output is kept: its end, where the
+// maxOutput is how much of a program's output is kept: its end, where the
 // reason of a failure stands.
-const keptOutput = 64 << 10
+const maxOutput = 64 << 10
 
 // command is one run of another program.
 type command struct {
@@ -38,7 +38,7 @@ func (c command) run(ctx context.Context) (string, error) {
 	case ctx.Err() != nil && context.Cause(ctx) == context.DeadlineExceeded:
 		return "", fmt.Errorf("not finished within %s", c.limit)
 	}
-	if said := short(string(problems)); said != "" {
+	if said := lastErrorLine(string(problems)); said != "" {
 		return "", fmt.Errorf("%w: %s", err, said)
 	}
 	return "", err
@@ -49,15 +49,15 @@ type tail []byte
 
 func (t *tail) Write(p []byte) (int, error) {
 	*t = append(*t, p...)
-	if over := len(*t) - keptOutput; over > 0 {
+	if over := len(*t) - maxOutput; over > 0 {
 		*t = append((*t)[:0], (*t)[over:]...)
 	}
 	return len(p), nil
 }
 
-// short is the line of a program's output that tells most: the last one that
+// lastErrorLine is the line of a program's output that tells most: the last one that
 // speaks of an error, else the last one.
-func short(output string) string {
+func lastErrorLine(output string) string {
 	var last string
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)

@@ -59,12 +59,12 @@ func checkNode(ctx context.Context, path string) string {
 // getDriver puts the driver in place, or the part of it that is missing.
 func (f *finder) getDriver(ctx context.Context) error {
 	if f.checkDriver(ctx) == "" {
-		f.say("The driver is at %s", f.driver)
+		f.report("The driver is at %s", f.driver)
 		return nil
 	}
 	hasPackage := f.checkPackage() == ""
 	if !hasPackage {
-		if err := f.mayReplace(); err != nil {
+		if err := f.checkReplaceable(); err != nil {
 			return err
 		}
 	}
@@ -77,7 +77,7 @@ func (f *finder) getDriver(ctx context.Context) error {
 		return &Missing{What: "the browser driver", Reason: err.Error()}
 	}
 	if hasPackage {
-		f.say("The driver at %s gets another node", f.driver)
+		f.report("The driver at %s gets another node", f.driver)
 		return os.Rename(filepath.Join(fresh, "node"), filepath.Join(f.driver, "node"))
 	}
 	if err := f.download(ctx, "playwright-core", filepath.Join(fresh, "package"), everything); err != nil {
@@ -92,13 +92,13 @@ func (f *finder) getDriver(ctx context.Context) error {
 	if err := os.Rename(fresh, f.driver); err != nil {
 		return err
 	}
-	f.say("The driver is at %s", f.driver)
+	f.report("The driver is at %s", f.driver)
 	return nil
 }
 
-// mayReplace refuses to remove what the operator keeps in a folder that the
+// checkReplaceable refuses to remove what the operator keeps in a folder that the
 // settings name. Our own folder may be replaced.
-func (f *finder) mayReplace() error {
+func (f *finder) checkReplaceable() error {
 	entries, err := os.ReadDir(f.driver)
 	if f.Driver == "" || errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
 		return nil
@@ -118,7 +118,7 @@ func (f *finder) getNode(ctx context.Context, folder string) error {
 			return err
 		}
 		if reason = checkNode(ctx, path); reason == "" {
-			f.say("Node.js is at %s", path)
+			f.report("Node.js is at %s", path)
 			return os.Symlink(path, filepath.Join(folder, "node"))
 		}
 	}
@@ -126,7 +126,7 @@ func (f *finder) getNode(ctx context.Context, folder string) error {
 	if _, ok := f.pins[pin]; !ok {
 		return fmt.Errorf("%s, and we know of none to download for %s: install Node.js %d or newer", reason, pin, oldestNode)
 	}
-	f.say("%s", reason)
+	f.report("%s", reason)
 	unpacked := filepath.Join(folder, "unpacked")
 	if err := f.download(ctx, pin, unpacked, func(name string) bool { return name == "bin/node" }); err != nil {
 		return err

@@ -16,11 +16,11 @@ import (
 // of package browser speaks to.
 const DriverVersion = "1.52.0"
 
-// Line is the command that gets what is missing.
-const Line = "satchel browser install"
+// Command is the command that gets what is missing.
+const Command = "satchel browser install"
 
-// lockFor bounds the wait for another installer of the same driver.
-const lockFor = 20 * time.Minute
+// lockTimeout bounds the wait for another installer of the same driver.
+const lockTimeout = 20 * time.Minute
 
 // Options say where to look. The zero value looks everywhere and keeps what it
 // downloads in the user's cache folder.
@@ -65,7 +65,7 @@ func Find(ctx context.Context, o Options) (Paths, error) {
 	}
 	p := Paths{Driver: f.driver, Node: filepath.Join(f.driver, "node")}
 	if reason := f.checkDriver(ctx); reason != "" {
-		return p, &Missing{What: "the browser driver", Reason: reason, Run: Line}
+		return p, &Missing{What: "the browser driver", Reason: reason, Run: Command}
 	}
 	p.Chromium, p.ChromiumVersion, err = f.chromium(ctx)
 	return p, err
@@ -85,7 +85,7 @@ func Ready(ctx context.Context, o Options) (Paths, error) {
 	if err := os.MkdirAll(filepath.Dir(f.driver), 0o755); err != nil {
 		return Paths{}, err
 	}
-	locking, cancel := context.WithTimeout(ctx, lockFor)
+	locking, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
 	unlock, err := lock(locking, f.driver+".lock")
 	if err != nil {
@@ -101,7 +101,7 @@ func Ready(ctx context.Context, o Options) (Paths, error) {
 	return Find(ctx, o)
 }
 
-// Doctor says how it stands. A server without a browser does all but browser
+// Doctor reports what works. A server without a browser does all but browser
 // sessions, so only settings that name something broken need attention.
 func (o Options) Doctor(ctx context.Context) []agent.Finding {
 	p, err := Find(ctx, o)
@@ -165,4 +165,4 @@ func newFinder(o Options) (*finder, error) {
 	return f, nil
 }
 
-func (f *finder) say(format string, args ...any) { f.Out(fmt.Sprintf(format, args...)) }
+func (f *finder) report(format string, args ...any) { f.Out(fmt.Sprintf(format, args...)) }

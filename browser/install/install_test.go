@@ -67,19 +67,19 @@ func program(t testing.TB, path, script string) {
 	}
 }
 
-// bench is a machine of a test: its PATH and usual places are folders of the
+// testMachine is a machine of a test: its PATH and usual places are folders of the
 // test, its registry is a server of the test.
-type bench struct {
+type testMachine struct {
 	options  Options
 	path     string // the folder that is PATH
 	requests atomic.Int64
 	said     []string
 }
 
-func newBench(t *testing.T, served []byte) *bench {
+func newTestMachine(t *testing.T, served []byte) *testMachine {
 	t.Helper()
 	dir := t.TempDir()
-	b := &bench{path: filepath.Join(dir, "bin")}
+	b := &testMachine{path: filepath.Join(dir, "bin")}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b.requests.Add(1)
 		if r.URL.Path != "/npm/playwright-core/-/playwright-core-"+DriverVersion+".tgz" || r.Header.Get("Authorization") != "Bearer sesame" {
@@ -131,7 +131,7 @@ func wantMissing(t *testing.T, err error, parts ...string) {
 }
 
 func TestReady(t *testing.T) {
-	b := newBench(t, driverArchive(t))
+	b := newTestMachine(t, driverArchive(t))
 	program(t, filepath.Join(b.path, "node"), "echo v18.0.0")
 	program(t, filepath.Join(b.path, "chromium"), "echo Chromium 100.0")
 	if _, err := Find(t.Context(), b.options); err == nil {
@@ -157,7 +157,7 @@ func TestReady(t *testing.T) {
 
 // However many start at once, one downloads.
 func TestReadyAtOnce(t *testing.T) {
-	b := newBench(t, driverArchive(t))
+	b := newTestMachine(t, driverArchive(t))
 	b.options.Out = nil
 	program(t, filepath.Join(b.path, "node"), "echo v20.1.2")
 	program(t, filepath.Join(b.path, "chromium"), "echo Chromium 100.0")
@@ -195,7 +195,7 @@ func TestLockEnds(t *testing.T) {
 
 // A file with another hash is refused, and nothing of it stays.
 func TestForgedPackage(t *testing.T) {
-	b := newBench(t, driverArchive(t))
+	b := newTestMachine(t, driverArchive(t))
 	b.options.pins = pins
 	program(t, filepath.Join(b.path, "node"), "echo v20.1.2")
 	_, err := Ready(t.Context(), b.options)
@@ -212,7 +212,7 @@ func TestForgedPackage(t *testing.T) {
 }
 
 func TestRegistryFails(t *testing.T) {
-	b := newBench(t, driverArchive(t))
+	b := newTestMachine(t, driverArchive(t))
 	program(t, filepath.Join(b.path, "node"), "echo v20.1.2")
 	getenv := b.options.Getenv
 	b.options.Getenv = func(name string) string {
@@ -230,7 +230,7 @@ func TestRegistryFails(t *testing.T) {
 
 // A node that was removed or grew old is replaced alone.
 func TestNodeChanges(t *testing.T) {
-	b := newBench(t, driverArchive(t))
+	b := newTestMachine(t, driverArchive(t))
 	node := filepath.Join(b.path, "node")
 	program(t, node, "echo v20.1.2")
 	program(t, filepath.Join(b.path, "chromium"), "echo Chromium 100.0")
@@ -256,7 +256,7 @@ func TestNodeChanges(t *testing.T) {
 
 // What the operator keeps in a folder that the settings name is not removed.
 func TestForeignFolder(t *testing.T) {
-	b := newBench(t, driverArchive(t))
+	b := newTestMachine(t, driverArchive(t))
 	program(t, filepath.Join(b.path, "node"), "echo v20.1.2")
 	keep := filepath.Join(b.options.Driver, "package", "package.json")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(keep), 0o755), os.WriteFile(keep, []byte(`{"name":"thesis","version":"1"}`), 0o644)); err != nil {
@@ -275,8 +275,8 @@ func TestForeignFolder(t *testing.T) {
 }
 
 // withDriver is a bench whose driver is there already.
-func withDriver(t *testing.T, node string) *bench {
-	b := newBench(t, nil)
+func withDriver(t *testing.T, node string) *testMachine {
+	b := newTestMachine(t, nil)
 	program(t, filepath.Join(b.options.Driver, "node"), node)
 	manifest := filepath.Join(b.options.Driver, "package", "package.json")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(manifest), 0o755),

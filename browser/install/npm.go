@@ -56,7 +56,7 @@ func (f *finder) download(ctx context.Context, pin, folder string, keep func(str
 	ctx, cancel := context.WithTimeout(ctx, downloadTime)
 	defer cancel()
 	address := base + "/" + p.name + "/-/" + p.name + "-" + p.version + ".tgz"
-	f.say("Downloading %s %s from %s", p.name, p.version, egress.Redact(base))
+	f.report("Downloading %s %s from %s", p.name, p.version, egress.Redact(base))
 	packed, err := os.CreateTemp(filepath.Dir(folder), ".download-*")
 	if err != nil {
 		return err

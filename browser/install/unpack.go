@@ -50,15 +50,15 @@ func unpack(packed io.Reader, folder string, keep func(name string) bool) error 
 		if err != nil {
 			return fmt.Errorf("is no tar archive: %w", err)
 		}
-		if err := place(root, header, files, keep); err != nil {
+		if err := writeEntry(root, header, files, keep); err != nil {
 			return err
 		}
 	}
 	return fmt.Errorf("has more than %d entries", maxEntries)
 }
 
-// place writes one entry of an archive.
-func place(root *os.Root, header *tar.Header, content io.Reader, keep func(string) bool) error {
+// writeEntry writes one entry of an archive.
+func writeEntry(root *os.Root, header *tar.Header, content io.Reader, keep func(string) bool) error {
 	name, ok := strings.CutPrefix(path.Clean(header.Name), "package/")
 	switch {
 	case header.Typeflag == tar.TypeDir, header.Typeflag == tar.TypeXGlobalHeader:

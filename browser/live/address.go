@@ -19,15 +19,15 @@ func completeAddress(text string) string {
 	if strings.HasPrefix(text, "//") || scheme.MatchString(text) && !hasPort {
 		return text
 	}
-	if err == nil && plain(u.Host) {
+	if err == nil && prefersHTTP(u.Host) {
 		return "http://" + text
 	}
 	return "https://" + text
 }
 
-// plain reports whether a host, with its port if it has one, is more likely
+// prefersHTTP reports whether a host, with its port if it has one, is more likely
 // reached by http than by https.
-func plain(hostPort string) bool {
+func prefersHTTP(hostPort string) bool {
 	host, port, err := net.SplitHostPort(hostPort)
 	if err != nil {
 		host, port = strings.Trim(hostPort, "[]"), ""

@@ -109,7 +109,7 @@ func BenchmarkCast(b *testing.B) {
 func BenchmarkClick(b *testing.B) {
 	st := newStage(b, spinning)
 	s := st.session(b, "/click")
-	v, h := st.watch(b, s, Watch{}), st.live.Hands(s, "")
+	v, h := st.watch(b, s, Watch{}), st.live.Controller(s, "")
 	b.Cleanup(h.Close)
 	v.frames(b, 1)
 	cdp, err := s.ActivePage().CDP(b.Context())

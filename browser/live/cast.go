@@ -20,16 +20,16 @@ const (
 	minScale       = 0.1
 )
 
-// lookEvery is how often the title of a tab that is watched is read.
-const lookEvery = 500 * time.Millisecond
+// titleEvery is how often the title of a tab that is watched is read.
+const titleEvery = 500 * time.Millisecond
 
 // Watch is what a viewer wants to see. Zero values mean the defaults.
 type Watch struct {
-	PageID  string  // of the tab; "" follows the active one and tells of all tabs
+	PageID  string  // of the tab; "" follows the active one and lists all tabs
 	FPS     int     // pictures a second at most, 1 to 30
 	Quality int     // of the JPEGs, 1 to 100
 	Scale   float64 // of the pictures against the viewport, 0.1 to 1
-	Status  bool    // tell what state the session is in, too
+	Status  bool    // send the state of the session, too
 	// TabsOnly wants no pictures, as Steel's viewer does of the socket by which
 	// it learns of tabs.
 	TabsOnly bool
@@ -55,8 +55,8 @@ type frame struct {
 	encoded func() []byte
 }
 
-// picture is a frame as it goes out.
-type picture struct {
+// frameMessage is a frame as it goes out.
+type frameMessage struct {
 	PageID  string `json:"pageId"`
 	URL     string `json:"url"`
 	Title   string `json:"title"`
@@ -75,7 +75,7 @@ type cast struct {
 	viewers map[*Viewer]Watch
 	last    *frame
 	seq     int64
-	shown   picture // what last was made of
+	shown   frameMessage // what last was made of
 }
 
 // attach makes v a viewer of a tab; the first one starts the cast. A picture
@@ -94,7 +94,7 @@ func (l *Live) attach(v *Viewer, p *browser.Page) (*cast, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.viewers[v] = v.watch
-	poke(c.wake)
+	notify(c.wake)
 	return c, nil
 }
 
@@ -108,11 +108,11 @@ func (c *cast) detach(v *Viewer) {
 	if len(c.viewers) == 0 && c.live.casts[c.page] == c {
 		delete(c.live.casts, c.page)
 	}
-	poke(c.wake)
+	notify(c.wake)
 }
 
-// poke leaves a token where there is none.
-func poke(c chan struct{}) {
+// notify puts a token into a channel that has none.
+func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
@@ -133,7 +133,7 @@ func (c *cast) wanted() (w Watch, any bool) {
 // run casts until nobody watches, the tab is closed or ctx ends.
 func (c *cast) run(ctx context.Context) {
 	defer close(c.done)
-	defer c.forget()
+	defer c.remove()
 	cdp, err := c.page.CDP(ctx)
 	if err != nil {
 		c.live.log.Debug("a tab cannot be shown", "page", c.page.ID(), "error", err)
@@ -144,18 +144,18 @@ func (c *cast) run(ctx context.Context) {
 		defer cancel()
 		_, _ = browser.Within(ctx, func() (any, error) { return nil, cdp.Detach() }) // a tab that is gone takes it along
 	}()
-	shutter := &shutter{ready: make(chan struct{}, 1)}
-	cdp.On("Page.screencastFrame", shutter.take)
+	frames := &frameBuffer{ready: make(chan struct{}, 1)}
+	cdp.On("Page.screencastFrame", frames.add)
 	changed, unsubscribe := c.page.Session().Changes()
 	defer unsubscribe()
 	icons := &icons{cdp: cdp, cast: c}
-	c.pump(ctx, cdp, shutter, changed, icons)
+	c.stream(ctx, cdp, frames, changed, icons)
 	icons.running.Wait()
 }
 
-// forget takes a cast that cannot run from the list, so that the next viewer
+// remove takes a cast that cannot run from the list, so that the next viewer
 // tries anew.
-func (c *cast) forget() {
+func (c *cast) remove() {
 	c.live.mu.Lock()
 	defer c.live.mu.Unlock()
 	if c.live.casts[c.page] == c {
@@ -163,15 +163,15 @@ func (c *cast) forget() {
 	}
 }
 
-// pump takes pictures as fast as the fastest viewer wants them: Chromium makes
+// stream takes pictures as fast as the fastest viewer wants them: Chromium makes
 // the next one when the one before is acknowledged.
-func (c *cast) pump(ctx context.Context, cdp playwright.CDPSession, s *shutter, changed <-chan struct{}, icons *icons) {
+func (c *cast) stream(ctx context.Context, cdp playwright.CDPSession, frames *frameBuffer, changed <-chan struct{}, icons *icons) {
 	var on Watch // what the screencast runs with; zero while it does not
 	var next time.Time
 	due := time.NewTimer(0)
 	defer due.Stop()
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
+	title := time.NewTicker(titleEvery)
+	defer title.Stop()
 	for {
 		want, any := c.wanted()
 		if !any {
@@ -189,17 +189,17 @@ func (c *cast) pump(ctx context.Context, cdp playwright.CDPSession, s *shutter, 
 		case <-c.page.Done():
 			return
 		case <-c.wake:
-		case <-look.C:
-			c.page.Look()
+		case <-title.C:
+			c.page.RefreshTitle()
 		case <-changed:
-			c.retitle()
-			icons.look(ctx, c.page.URL())
-		case <-s.ready:
-			c.publish(s.newest())
-			icons.look(ctx, c.page.URL())
+			c.refresh()
+			icons.refresh(ctx, c.page.URL())
+		case <-frames.ready:
+			c.publish(frames.newest())
+			icons.refresh(ctx, c.page.URL())
 			due.Reset(time.Until(next))
 		case now := <-due.C:
-			if acknowledge(ctx, cdp, s.unacknowledged()) {
+			if acknowledge(ctx, cdp, frames.takeUnacknowledged()) {
 				next = now.Add(time.Second / time.Duration(on.FPS))
 			}
 		}
@@ -224,12 +224,12 @@ func acknowledge(ctx context.Context, cdp playwright.CDPSession, ids []any) bool
 
 // send calls a method of the DevTools protocol within callTimeout.
 func send(ctx context.Context, cdp playwright.CDPSession, method string, params map[string]any) error {
-	_, err := ask(ctx, cdp, method, params)
+	_, err := call(ctx, cdp, method, params)
 	return err
 }
 
-// ask is send with the answer.
-func ask(ctx context.Context, cdp playwright.CDPSession, method string, params map[string]any) (map[string]any, error) {
+// call is send with the answer.
+func call(ctx context.Context, cdp playwright.CDPSession, method string, params map[string]any) (map[string]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	answer, err := browser.Within(ctx, func() (any, error) { return cdp.Send(method, params) })
@@ -237,18 +237,18 @@ func ask(ctx context.Context, cdp playwright.CDPSession, method string, params m
 	return fields, err
 }
 
-// publish shows a picture to all viewers.
+// publish sends a picture to all viewers.
 func (c *cast) publish(data string) {
 	if data == "" {
 		return
 	}
-	c.show(func(p *picture) { p.Data = data })
+	c.update(func(p *frameMessage) { p.Data = data })
 }
 
-// retitle shows the last picture again when address, title or icon changed.
-func (c *cast) retitle() { c.show(func(*picture) {}) }
+// refresh sends the last picture again when address, title or icon changed.
+func (c *cast) refresh() { c.update(func(*frameMessage) {}) }
 
-func (c *cast) show(change func(*picture)) {
+func (c *cast) update(change func(*frameMessage)) {
 	url, title, icon := c.page.URL(), c.page.Title(), c.live.icon(c.page)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -265,7 +265,7 @@ func (c *cast) show(change func(*picture)) {
 		return raw
 	})}
 	for v := range c.viewers {
-		poke(v.wake)
+		notify(v.wake)
 	}
 }
 
@@ -276,32 +276,32 @@ func (c *cast) newest() *frame {
 	return c.last
 }
 
-// shutter takes pictures as they come from Playwright's handler, which must
+// frameBuffer keeps the newest picture, as it comes from Playwright's handler, which must
 // neither block nor call Playwright. Chromium has a few unacknowledged ones
 // under way at most.
-type shutter struct {
+type frameBuffer struct {
 	mu    sync.Mutex
 	data  string
 	ids   []any
 	ready chan struct{}
 }
 
-func (s *shutter) take(params map[string]any) {
+func (s *frameBuffer) add(params map[string]any) {
 	data, _ := params["data"].(string)
 	s.mu.Lock()
 	s.data = data
 	s.ids = append(s.ids, params["sessionId"])
 	s.mu.Unlock()
-	poke(s.ready)
+	notify(s.ready)
 }
 
-func (s *shutter) newest() string {
+func (s *frameBuffer) newest() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.data
 }
 
-func (s *shutter) unacknowledged() []any {
+func (s *frameBuffer) takeUnacknowledged() []any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ids := s.ids

@@ -7,5 +7,5 @@
 // is queued. Nothing runs for a session that nobody watches.
 //
 // What goes over the wire is the dialect of Steel's live view. This package
-// makes and reads the messages; package httpapi carries them.
+// makes and reads the messages; package httpapi sends and receives them.
 package live

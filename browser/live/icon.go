@@ -25,30 +25,30 @@ type icons struct {
 	cast    *cast
 	running sync.WaitGroup
 
-	mu   sync.Mutex
-	seen string // the address that was looked at last
-	busy bool
+	mu      sync.Mutex
+	address string // whose icon was fetched last
+	busy    bool
 }
 
-// look fetches the icon of a new address; one fetch at a time.
-func (i *icons) look(ctx context.Context, address string) {
+// refresh fetches the icon of a new address; one fetch at a time.
+func (i *icons) refresh(ctx context.Context, address string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.busy || address == i.seen {
+	if i.busy || address == i.address {
 		return
 	}
-	i.busy, i.seen = true, address
+	i.busy, i.address = true, address
 	i.running.Go(func() {
-		i.cast.live.keepIcon(i.cast.page, i.fetch(ctx, address))
+		i.cast.live.setIcon(i.cast.page, i.fetch(ctx, address))
 		i.mu.Lock()
 		i.busy = false
 		i.mu.Unlock()
-		i.cast.retitle()
+		i.cast.refresh()
 	})
 }
 
-// keepIcon remembers the icon of a tab as long as it is open.
-func (l *Live) keepIcon(p *browser.Page, icon string) {
+// setIcon remembers the icon of a tab as long as it is open.
+func (l *Live) setIcon(p *browser.Page, icon string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.icons[p] = icon
@@ -68,8 +68,8 @@ func (l *Live) icon(p *browser.Page) string {
 	return l.icons[p]
 }
 
-// askIcon is the address of the icon that a page names, or of the usual one.
-const askIcon = `(document.querySelector('link[rel~="icon" i][href]') || {href: location.origin + "/favicon.ico"}).href`
+// iconScript is the address of the icon that a page names, or of the usual one.
+const iconScript = `(document.querySelector('link[rel~="icon" i][href]') || {href: location.origin + "/favicon.ico"}).href`
 
 func (i *icons) fetch(ctx context.Context, address string) string {
 	if !strings.HasPrefix(address, "http") {
@@ -80,7 +80,7 @@ func (i *icons) fetch(ctx context.Context, address string) string {
 		return ""
 	case <-time.After(iconDelay):
 	}
-	answer, err := ask(ctx, i.cdp, "Runtime.evaluate", map[string]any{"expression": askIcon, "returnByValue": true, "timeout": 1000})
+	answer, err := call(ctx, i.cdp, "Runtime.evaluate", map[string]any{"expression": iconScript, "returnByValue": true, "timeout": 1000})
 	if err != nil {
 		return ""
 	}
@@ -98,13 +98,13 @@ func (i *icons) fetch(ctx context.Context, address string) string {
 // load has Chromium fetch an image and gives it as a data URL; "" when it is
 // none, or too large.
 func (i *icons) load(ctx context.Context, href string) string {
-	tree, err := ask(ctx, i.cdp, "Page.getFrameTree", map[string]any{})
+	tree, err := call(ctx, i.cdp, "Page.getFrameTree", map[string]any{})
 	if err != nil {
 		return ""
 	}
 	top, _ := tree["frameTree"].(map[string]any)
 	frame, _ := top["frame"].(map[string]any)
-	answer, err := ask(ctx, i.cdp, "Network.loadNetworkResource", map[string]any{"frameId": frame["id"], "url": href,
+	answer, err := call(ctx, i.cdp, "Network.loadNetworkResource", map[string]any{"frameId": frame["id"], "url": href,
 		"options": map[string]any{"disableCache": false, "includeCredentials": true}})
 	if err != nil {
 		return ""
@@ -127,7 +127,7 @@ func (i *icons) load(ctx context.Context, href string) string {
 func (i *icons) read(ctx context.Context, stream string) []byte {
 	var image []byte
 	for len(image) <= maxIcon {
-		part, err := ask(ctx, i.cdp, "IO.read", map[string]any{"handle": stream, "size": maxIcon + 1})
+		part, err := call(ctx, i.cdp, "IO.read", map[string]any{"handle": stream, "size": maxIcon + 1})
 		if err != nil {
 			return nil
 		}
@@ -149,7 +149,7 @@ func (i *icons) read(ctx context.Context, stream string) []byte {
 	return image
 }
 
-// imageKind tells an image by its first bytes, whatever the server called it.
+// imageKind returns the type of an image by its first bytes, whatever the server called it.
 func imageKind(image []byte) string {
 	head := string(image[:min(len(image), 512)])
 	switch {

@@ -54,10 +54,10 @@ func (l *Live) sign(payload string) []byte {
 	return mac.Sum(nil)
 }
 
-// maxToken bounds what is looked at as a token.
+// maxToken is the longest token that is parsed, in bytes.
 const maxToken = 1024
 
-// Grant tells what a token allows. One that is forged, of another server or
+// Grant returns what a token allows. One that is forged, of another server or
 // too old is UNAUTHORIZED.
 func (l *Live) Grant(token string) (Grant, error) {
 	var g Grant

@@ -15,7 +15,7 @@ import (
 // callTimeout bounds one call to the browser that should take milliseconds.
 const callTimeout = 5 * time.Second
 
-// Options say how live views work.
+// Options configure live views.
 type Options struct {
 	Browser   *browser.Browser
 	PublicURL string       // where people reach this server, without a slash at the end
@@ -33,7 +33,7 @@ type Live struct {
 	stop       context.CancelFunc
 	running    sync.WaitGroup
 	casts      map[*browser.Page]*cast
-	icons      map[*browser.Page]string // data URLs of open tabs that were looked at
+	icons      map[*browser.Page]string // data URLs, of open tabs
 	recordings map[*browser.Session]*recording
 	takeovers  map[string]*takeover // open ones, by session
 }

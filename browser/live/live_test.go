@@ -52,7 +52,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	tabs.until(t, "which tab is active", shows(first.FirstTabID))
-	h := st.live.Hands(s, "")
+	h := st.live.Controller(s, "")
 	defer h.Close()
 	click := func(x, y string) {
 		t.Helper()
@@ -83,7 +83,7 @@ func TestKeys(t *testing.T) {
 	st := newStage(t, pages)
 	s := st.session(t, "/")
 	v := st.watch(t, s, Watch{})
-	h := st.live.Hands(s, "")
+	h := st.live.Controller(s, "")
 	defer h.Close()
 	h.do(t, `{"type":"mouseEvent","event":{"type":"mousePressed","x":50,"y":25,"button":"left","clickCount":1}}`, `{"type":"mouseEvent","event":{"type":"mouseReleased","x":50,"y":25,"button":"left"}}`)
 	// A key types as it goes down, its char not again; a char alone types; text is typed as it is.
@@ -124,15 +124,15 @@ func TestUnknownPageIDs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bound, free := st.live.Hands(s, first.ID()), st.live.Hands(s, "")
+	bound, free := st.live.Controller(s, first.ID()), st.live.Controller(s, "")
 	defer bound.Close()
 	defer free.Close()
 	for _, c := range []struct {
-		name   string
-		hands  *Hands
-		kind   string
-		pageID string
-		want   *browser.Page
+		name       string
+		controller *Controller
+		kind       string
+		pageID     string
+		want       *browser.Page
 	}{
 		{"bound, none", bound, "mouseEvent", "", first},
 		{"bound, default", bound, "mouseEvent", "default", first},
@@ -149,7 +149,7 @@ func TestUnknownPageIDs(t *testing.T) {
 		{"not bound, unknown to close", free, "closeTab", "page-x", nil},
 		{"not bound, unknown to show", free, "selectTab", "page-x", nil},
 	} {
-		page, err := c.hands.target(Input{Kind: c.kind, PageID: c.pageID})
+		page, err := c.controller.target(Input{Kind: c.kind, PageID: c.pageID})
 		if page != c.want || (err == nil) != (c.want != nil) {
 			t.Errorf("%s: %v, %v", c.name, page, err)
 		}

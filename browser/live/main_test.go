@@ -174,7 +174,7 @@ func (m seen) size(t testing.TB) image.Point {
 func isFrame(m seen) bool { return m.Type == "" && m.Data != "" }
 
 // do sends messages as a person's socket does.
-func (h *Hands) do(t testing.TB, messages ...string) []byte {
+func (h *Controller) do(t testing.TB, messages ...string) []byte {
 	t.Helper()
 	var answer []byte
 	for _, m := range messages {

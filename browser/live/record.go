@@ -60,9 +60,9 @@ type event struct {
 
 // Recording reads what happens in a session; it may be made more than once.
 type Recording struct {
-	of     *recording
-	pageID string // of the only tab that is wanted; "" wants all
-	next   int64
+	recording *recording
+	pageID    string // of the only tab that is wanted; "" wants all
+	next      int64
 }
 
 // Recording begins to record a session, unless that has begun, and replays
@@ -82,21 +82,21 @@ func (l *Live) Recording(s *browser.Session, pageID string) (*Recording, error) 
 		}
 		l.recordings[s] = r
 	}
-	return &Recording{of: r, pageID: pageID}, nil
+	return &Recording{recording: r, pageID: pageID}, nil
 }
 
 // Next waits for more events and gives them as a JSON array. It is io.EOF when
 // the session has ended.
 func (r *Recording) Next(ctx context.Context) ([]byte, error) {
 	for {
-		raw, added := r.of.since(&r.next, r.pageID)
+		raw, added := r.recording.since(&r.next, r.pageID)
 		if raw != nil {
 			return raw, nil
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-r.of.done:
+		case <-r.recording.done:
 			return nil, io.EOF
 		case <-added:
 		}
@@ -134,9 +134,9 @@ func (r *recording) since(next *int64, pageID string) (raw []byte, added <-chan 
 
 // run records every tab, those that open later too, until the session ends.
 func (r *recording) run(ctx context.Context) {
-	var taps sync.WaitGroup
+	var recorders sync.WaitGroup
 	defer func() {
-		taps.Wait()
+		recorders.Wait()
 		close(r.done)
 		r.live.mu.Lock()
 		defer r.live.mu.Unlock()
@@ -146,12 +146,12 @@ func (r *recording) run(ctx context.Context) {
 	defer cancel()
 	changed, unsubscribe := r.session.Changes()
 	defer unsubscribe()
-	tapped := map[*browser.Page]bool{}
+	recorded := map[*browser.Page]bool{}
 	for {
 		for _, p := range r.session.Pages() {
-			if !tapped[p] {
-				tapped[p] = true
-				taps.Go(func() { r.tap(ctx, p) })
+			if !recorded[p] {
+				recorded[p] = true
+				recorders.Go(func() { r.recordPage(ctx, p) })
 			}
 		}
 		select {
@@ -162,10 +162,10 @@ func (r *recording) run(ctx context.Context) {
 		case p := <-r.payloads:
 			r.add(p)
 		case <-changed:
-			for p := range tapped {
+			for p := range recorded {
 				select {
 				case <-p.Done():
-					delete(tapped, p)
+					delete(recorded, p)
 				default:
 				}
 			}
@@ -173,14 +173,14 @@ func (r *recording) run(ctx context.Context) {
 	}
 }
 
-// tap has a tab's documents hand over what happens, the one that is there and
+// recordPage has a tab's documents report what happens, the one that is there and
 // those to come, until the tab is closed.
-func (r *recording) tap(ctx context.Context, p *browser.Page) {
+func (r *recording) recordPage(ctx context.Context, p *browser.Page) {
 	cdp, err := p.CDP(ctx)
 	if err != nil {
 		return // it was closed meanwhile
 	}
-	cdp.On("Runtime.bindingCalled", func(params map[string]any) { r.take(p.ID(), params) })
+	cdp.On("Runtime.bindingCalled", func(params map[string]any) { r.onBinding(p.ID(), params) })
 	for _, call := range []struct {
 		method string
 		params map[string]any
@@ -205,9 +205,9 @@ func (r *recording) tap(ctx context.Context, p *browser.Page) {
 	_, _ = browser.Within(ended, func() (any, error) { return nil, cdp.Detach() }) // a tab that is gone takes it along
 }
 
-// take is Playwright's handler: it neither blocks nor calls Playwright. What
+// onBinding is Playwright's handler: it neither blocks nor calls Playwright. What
 // comes faster than it is read is dropped.
-func (r *recording) take(pageID string, params map[string]any) {
+func (r *recording) onBinding(pageID string, params map[string]any) {
 	if params["name"] != r.binding {
 		return
 	}

@@ -60,7 +60,7 @@ func TestRecording(t *testing.T) {
 	if first[0].PageID != s.ActivePage().ID() || first[0].Timestamp == 0 {
 		t.Errorf("%+v", first[0])
 	}
-	h := st.live.Hands(s, "")
+	h := st.live.Controller(s, "")
 	defer h.Close()
 	h.do(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":25}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":25}`, `{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA"}`)
 	r.until(t, "what was typed", func(e recorded) bool { return e.Type == 3 && e.Data.Source == 5 && e.Data.Text == "a" })
@@ -107,7 +107,7 @@ func TestRecordingBounds(t *testing.T) {
 	if len(r.events) > maxEvents || r.events[0].kind != metaEvent || r.first+int64(len(r.events)) != 18_000 {
 		t.Errorf("%d events kept from %d on, the first of type %d", len(r.events), r.first, r.events[0].kind)
 	}
-	slow := &Recording{of: r}
+	slow := &Recording{recording: r}
 	raw, err := slow.Next(t.Context())
 	if err != nil || slow.next < r.first || len(raw) > maxReplayPiece {
 		t.Errorf("%d bytes up to %d, %v", len(raw), slow.next, err)
@@ -157,7 +157,7 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.until(t, "a snapshot", func(e recorded) bool { return e.Type == 2 })
-	h := st.live.Hands(s, "")
+	h := st.live.Controller(s, "")
 	defer h.Close()
 	h.do(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":25}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":25}`, `{"type":"insertText","text":"seen again"}`)
 	r.until(t, "what was typed", func(e recorded) bool { return e.Type == 3 && e.Data.Source == 5 && e.Data.Text == "seen again" })
@@ -177,7 +177,7 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := ask(t.Context(), cdp, "Runtime.evaluate", map[string]any{"returnByValue": true, "awaitPromise": true, "expression": string(player) + `;
+	answer, err := call(t.Context(), cdp, "Runtime.evaluate", map[string]any{"returnByValue": true, "awaitPromise": true, "expression": string(player) + `;
 		(async () => {
 			const events = ` + string(events) + `;
 			const replayer = new rrwebReplay.Replayer(events, { root: document.body });

@@ -42,16 +42,16 @@ func (l *Logs) Close() {}
 
 // ActivePages reads which tab is the active one.
 type ActivePages struct {
-	session *browser.Session
-	changed <-chan struct{}
-	forget  func()
-	told    string
+	session     *browser.Session
+	changed     <-chan struct{}
+	unsubscribe func()
+	last        string
 }
 
-// ActivePages tells which tab of a session is active, now and at every change.
+// ActivePages streams which tab of a session is active, now and at every change.
 func (l *Live) ActivePages(s *browser.Session) *ActivePages {
 	a := &ActivePages{session: s}
-	a.changed, a.forget = s.Changes()
+	a.changed, a.unsubscribe = s.Changes()
 	return a
 }
 
@@ -59,9 +59,9 @@ func (l *Live) ActivePages(s *browser.Session) *ActivePages {
 // when the session has ended.
 func (a *ActivePages) Next(ctx context.Context) ([]byte, error) {
 	for {
-		if p := a.session.ActivePage(); p != nil && p.ID() != a.told {
-			a.told = p.ID()
-			return json.Marshal(map[string]string{"pageId": a.told})
+		if p := a.session.ActivePage(); p != nil && p.ID() != a.last {
+			a.last = p.ID()
+			return json.Marshal(map[string]string{"pageId": a.last})
 		}
 		select {
 		case <-ctx.Done():
@@ -74,4 +74,4 @@ func (a *ActivePages) Next(ctx context.Context) ([]byte, error) {
 }
 
 // Close ends the reading.
-func (a *ActivePages) Close() { a.forget() }
+func (a *ActivePages) Close() { a.unsubscribe() }

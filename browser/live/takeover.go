@@ -21,12 +21,12 @@ type takeover struct {
 	ended context.Context // ends when it is over
 	end   context.CancelFunc
 
-	moving sync.Mutex // held while its state is changed
-	mu     sync.Mutex
-	state  agent.Takeover
+	transition sync.Mutex // held while its state is changed
+	mu         sync.Mutex
+	state      agent.Takeover
 }
 
-func (t *takeover) now() agent.Takeover {
+func (t *takeover) current() agent.Takeover {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.state
@@ -50,15 +50,15 @@ func (l *Live) RequestTakeover(ctx context.Context, s *browser.Session, o agent.
 	open.ended, open.end = context.WithCancel(context.Background())
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.spawnLocked(func(life context.Context) { l.tend(life, s, open) }); err != nil {
+	if err := l.spawnLocked(func(life context.Context) { l.awaitEnd(life, s, open) }); err != nil {
 		return agent.Takeover{}, err // the session's end, which comes now, ends the row
 	}
 	l.takeovers[s.ID()] = open
 	return made, nil
 }
 
-// tend waits for the end of a takeover and brings about what nobody else does.
-func (l *Live) tend(life context.Context, s *browser.Session, t *takeover) {
+// awaitEnd waits for the end of a takeover, and ends it when its time is over.
+func (l *Live) awaitEnd(life context.Context, s *browser.Session, t *takeover) {
 	timer := time.NewTimer(time.Until(t.until))
 	defer timer.Stop()
 	defer t.end()
@@ -85,14 +85,14 @@ func (l *Live) tend(life context.Context, s *browser.Session, t *takeover) {
 // Takeover reads a takeover, open or over; while it is open, with its address.
 func (l *Live) Takeover(ctx context.Context, s *browser.Session, id string) (agent.Takeover, error) {
 	t, err := s.DB().Takeover(ctx, s.ID(), id)
-	if open := l.open(s, id); err == nil && open != nil && t.Status.Open() {
+	if open := l.openTakeover(s, id); err == nil && open != nil && t.Status.Open() {
 		t.TakeoverURL = open.url
 	}
 	return t, err
 }
 
-// open finds an open takeover; nil when it is none.
-func (l *Live) open(s *browser.Session, id string) *takeover {
+// openTakeover finds an open takeover; nil when it is none.
+func (l *Live) openTakeover(s *browser.Session, id string) *takeover {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if t := l.takeovers[s.ID()]; t != nil && t.id == id {
@@ -105,16 +105,16 @@ func (l *Live) open(s *browser.Session, id string) *takeover {
 // came, completed, or cancelled. Scripted actions are refused only while it is
 // active. One that is over is CONFLICT.
 func (l *Live) MoveTakeover(ctx context.Context, s *browser.Session, id string, to agent.TakeoverStatus) (agent.Takeover, error) {
-	t := l.open(s, id)
+	t := l.openTakeover(s, id)
 	if t == nil {
-		return s.DB().MoveTakeover(ctx, s.ID(), id, to) // which tells that it is over, or unknown
+		return s.DB().MoveTakeover(ctx, s.ID(), id, to) // an error: it is over, or unknown
 	}
 	return l.move(ctx, s, t, to)
 }
 
-// CallOff cancels an open takeover of an agent by its id; one that is over
+// CancelTakeover cancels an open takeover of an agent by its id; one that is over
 // stays as it is.
-func (l *Live) CallOff(ctx context.Context, db *store.DB, id string) error {
+func (l *Live) CancelTakeover(ctx context.Context, db *store.DB, id string) error {
 	l.mu.Lock()
 	sessionID := ""
 	for of, t := range l.takeovers {
@@ -135,16 +135,16 @@ func (l *Live) CallOff(ctx context.Context, db *store.DB, id string) error {
 }
 
 func (l *Live) move(ctx context.Context, s *browser.Session, t *takeover, to agent.TakeoverStatus) (agent.Takeover, error) {
-	t.moving.Lock()
-	defer t.moving.Unlock()
-	if now := t.now(); now.Status == to && to == agent.TakeoverActive {
+	t.transition.Lock()
+	defer t.transition.Unlock()
+	if now := t.current(); now.Status == to && to == agent.TakeoverActive {
 		return now, nil
 	}
-	active := t.now().Status == agent.TakeoverActive
+	active := t.current().Status == agent.TakeoverActive
 	if active {
-		// Whoever hears that it is over finds the session ready for actions.
+		// Whoever is notified that it is over finds the session ready for actions.
 		if err := s.Takeover(ctx, false); err != nil {
-			return t.now(), err
+			return t.current(), err
 		}
 	}
 	moved, err := s.DB().MoveTakeover(ctx, s.ID(), t.id, to)
@@ -165,7 +165,7 @@ func (l *Live) move(ctx context.Context, s *browser.Session, t *takeover, to age
 	return moved, s.Takeover(ctx, moved.Status == agent.TakeoverActive)
 }
 
-// status is the message that tells in what state a session is.
+// status is the message with the state of a session.
 func (l *Live) status(s *browser.Session) []byte {
 	l.mu.Lock()
 	t := l.takeovers[s.ID()]
@@ -177,7 +177,7 @@ func (l *Live) status(s *browser.Session) []byte {
 		Takeover *takeoverState      `json:"takeover"`
 	}{"status", s.Status(), s.Viewport(), nil}
 	if t != nil {
-		if now := t.now(); now.Status.Open() {
+		if now := t.current(); now.Status.Open() {
 			message.Takeover = &takeoverState{t.id, now.Status, now.Reason, now.ExpiresAt}
 		}
 	}
@@ -193,10 +193,10 @@ type takeoverState struct {
 	ExpiresAt agent.Time           `json:"expires_at"`
 }
 
-// OnEnd has run called when an open takeover is over; at once when it is no
+// OnTakeoverEnd has run called when an open takeover is over; at once when it is no
 // longer open. stop takes that back.
-func (l *Live) OnEnd(s *browser.Session, id string, run func()) (stop func()) {
-	t := l.open(s, id)
+func (l *Live) OnTakeoverEnd(s *browser.Session, id string, run func()) (stop func()) {
+	t := l.openTakeover(s, id)
 	if t == nil {
 		run()
 		return func() {}

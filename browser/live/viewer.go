@@ -15,27 +15,27 @@ import (
 // under it.
 const retryCast = time.Second
 
-// maxReplies bounds what waits to be sent beside pictures: answers to the
-// viewer's own questions.
+// maxReplies bounds what waits to be sent besides pictures: answers to the
+// viewer's own requests.
 const maxReplies = 16
 
-// Viewer is one who watches a session. Next is for one goroutine; the other
+// Viewer is a subscriber to a session's pictures and tabs. Next is for one goroutine; the other
 // methods are for any.
 type Viewer struct {
-	live    *Live
-	session *browser.Session
-	watch   Watch
-	wake    chan struct{}
-	changed <-chan struct{}
-	forget  func() // ends changed
+	live        *Live
+	session     *browser.Session
+	watch       Watch
+	wake        chan struct{}
+	changed     <-chan struct{}
+	unsubscribe func() // ends changed
 
-	tabs   []string // ids of the tabs that the viewer knows of
-	list   string   // the tab list as it was sent last
-	active string   // the active tab as it was told last
-	status string   // as it was sent last
-	cast   *cast    // what is watched; nil for nothing
-	sent   int64    // number of the picture that was sent last
-	next   time.Time
+	tabs       []string // ids of the tabs that the viewer knows of
+	sentList   string   // the tab list as it was sent last
+	sentActive string   // the active tab as it was sent last
+	sentStatus string   // as it was sent last
+	cast       *cast    // what is watched; nil for nothing
+	sentFrame  int64    // number of the picture that was sent last
+	next       time.Time
 
 	mu      sync.Mutex
 	replies [][]byte
@@ -48,17 +48,17 @@ func (l *Live) Watch(s *browser.Session, w Watch) (*Viewer, error) {
 		return nil, agent.NotFound("page", w.PageID)
 	}
 	v := &Viewer{live: l, session: s, watch: w.withDefaults(), wake: make(chan struct{}, 1)}
-	v.changed, v.forget = s.Changes()
+	v.changed, v.unsubscribe = s.Changes()
 	return v, nil
 }
 
 // Close ends the watching. Call it when Next is no longer called.
 func (v *Viewer) Close() {
-	v.leave()
-	v.forget()
+	v.detach()
+	v.unsubscribe()
 }
 
-func (v *Viewer) leave() {
+func (v *Viewer) detach() {
 	if v.cast != nil {
 		v.cast.detach(v)
 		v.cast = nil
@@ -73,7 +73,7 @@ func (v *Viewer) Reply(message []byte) {
 		v.replies = append(v.replies, message)
 	}
 	v.mu.Unlock()
-	poke(v.wake)
+	notify(v.wake)
 }
 
 func (v *Viewer) reply() []byte {
@@ -97,31 +97,31 @@ func (v *Viewer) Next(ctx context.Context) ([]byte, error) {
 			return nil, io.EOF
 		default:
 		}
-		if message := v.news(); message != nil {
+		if message := v.nextMessage(); message != nil {
 			return message, nil
 		}
 		page := v.page()
 		if page == nil && v.watch.PageID != "" {
 			return nil, io.EOF
 		}
-		if err := v.follow(page); err != nil {
+		if err := v.attach(page); err != nil {
 			return nil, err
 		}
 		wait := time.Hour
-		if f := v.unseen(); f != nil {
+		if f := v.newFrame(); f != nil {
 			if wait = time.Until(v.next); wait <= 0 {
-				v.sent, v.next = f.seq, time.Now().Add(time.Second/time.Duration(v.watch.FPS))
+				v.sentFrame, v.next = f.seq, time.Now().Add(time.Second/time.Duration(v.watch.FPS))
 				return f.encoded(), nil
 			}
 		}
-		if err := v.rest(ctx, wait); err != nil {
+		if err := v.wait(ctx, wait); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// rest waits until there may be something to say.
-func (v *Viewer) rest(ctx context.Context, wait time.Duration) error {
+// wait waits until there may be something to send.
+func (v *Viewer) wait(ctx context.Context, wait time.Duration) error {
 	var ended chan struct{}
 	if v.cast != nil {
 		ended = v.cast.done
@@ -136,7 +136,7 @@ func (v *Viewer) rest(ctx context.Context, wait time.Duration) error {
 	case <-v.wake:
 	case <-timer.C:
 	case <-ended:
-		v.leave()
+		v.detach()
 		again := time.NewTimer(retryCast)
 		defer again.Stop()
 		select {
@@ -160,46 +160,46 @@ func (v *Viewer) page() *browser.Page {
 	return v.session.ActivePage()
 }
 
-// follow watches a tab in place of the one before.
-func (v *Viewer) follow(page *browser.Page) error {
+// attach watches a tab in place of the one before.
+func (v *Viewer) attach(page *browser.Page) error {
 	if v.cast != nil && v.cast.page == page || v.cast == nil && page == nil {
 		return nil
 	}
-	v.leave()
+	v.detach()
 	if page == nil {
 		return nil
 	}
 	c, err := v.live.attach(v, page)
-	v.cast, v.sent = c, 0
+	v.cast, v.sentFrame = c, 0
 	return err
 }
 
-// unseen is the newest picture; nil when the viewer has it.
-func (v *Viewer) unseen() *frame {
+// newFrame is the newest picture; nil when the viewer has it.
+func (v *Viewer) newFrame() *frame {
 	if v.cast == nil {
 		return nil
 	}
-	if f := v.cast.newest(); f != nil && f.seq != v.sent {
+	if f := v.cast.newest(); f != nil && f.seq != v.sentFrame {
 		return f
 	}
 	return nil
 }
 
-// news is what is to be said beside pictures; nil for nothing.
-func (v *Viewer) news() []byte {
+// nextMessage is the next message other than a picture; nil for nothing.
+func (v *Viewer) nextMessage() []byte {
 	if message := v.reply(); message != nil {
 		return message
 	}
 	if v.watch.Status {
-		if status := string(v.live.status(v.session)); status != v.status {
-			v.status = status
+		if status := string(v.live.status(v.session)); status != v.sentStatus {
+			v.sentStatus = status
 			return []byte(status)
 		}
 	}
 	if v.watch.PageID != "" {
-		return v.tabGone()
+		return v.closedMessage()
 	}
-	return v.tabNews()
+	return v.tabsMessage()
 }
 
 type tabClosed struct {
@@ -207,13 +207,13 @@ type tabClosed struct {
 	PageID string `json:"pageId"`
 }
 
-// tabGone says once that the viewer's only tab was closed.
-func (v *Viewer) tabGone() []byte {
-	if v.session.Page(v.watch.PageID) != nil || v.list != "" {
+// closedMessage is sent once, when the viewer's only tab was closed.
+func (v *Viewer) closedMessage() []byte {
+	if v.session.Page(v.watch.PageID) != nil || v.sentList != "" {
 		return nil
 	}
 	raw, _ := json.Marshal(tabClosed{"tabClosed", v.watch.PageID}) // strings
-	v.list = string(raw)
+	v.sentList = string(raw)
 	return raw
 }
 
@@ -238,9 +238,9 @@ type activeTab struct {
 	PageID string `json:"pageId"`
 }
 
-// tabNews tells of closed tabs one by one, then of those that are open, then
-// which is active: Steel's viewer shows the last of a list until it hears.
-func (v *Viewer) tabNews() []byte {
+// tabsMessage reports closed tabs one by one, then those that are open, then
+// which is active: Steel's viewer shows the last of a list until it is told.
+func (v *Viewer) tabsMessage() []byte {
 	pages := v.session.Pages()
 	list := tabList{Type: "tabList", Tabs: make([]tab, 0, len(pages))}
 	open := map[string]bool{}
@@ -262,15 +262,15 @@ func (v *Viewer) tabNews() []byte {
 		list.ActiveID = active.ID()
 	}
 	raw, _ := json.Marshal(list)
-	if string(raw) == v.list {
-		if list.ActiveID == v.active || list.ActiveID == "" {
+	if string(raw) == v.sentList {
+		if list.ActiveID == v.sentActive || list.ActiveID == "" {
 			return nil
 		}
-		v.active = list.ActiveID
-		raw, _ = json.Marshal(activeTab{"activeTabChange", v.active})
+		v.sentActive = list.ActiveID
+		raw, _ = json.Marshal(activeTab{"activeTabChange", v.sentActive})
 		return raw
 	}
-	v.list, v.tabs = string(raw), v.tabs[:0]
+	v.sentList, v.tabs = string(raw), v.tabs[:0]
 	for _, t := range list.Tabs {
 		v.tabs = append(v.tabs, t.PageID)
 	}

@@ -25,62 +25,63 @@ const navigateTimeout = 60 * time.Second
 // maxSelection is how much of a selected text is handed over, in bytes.
 const maxSelection = 256 << 10
 
-// Hands act in a session for one person. Do is for one goroutine.
-type Hands struct {
+// Controller acts in a session for one person. Do is for one goroutine.
+type Controller struct {
 	live    *Live
 	session *browser.Session
 	pageID  string // acts here when a message names no open tab; "": in the active one
 
-	page    *browser.Page // whose DevTools session cdp is
-	cdp     playwright.CDPSession
-	pressed int    // buttons that are down, as DOM's MouseEvent.buttons
-	typed   string // what the last key typed as it went down, until a char repeats it
-	clicks  clicks
-	moving  context.CancelFunc // ends the navigation under way
+	page             *browser.Page // whose DevTools session cdp is
+	cdp              playwright.CDPSession
+	pressed          int    // buttons that are down, as DOM's MouseEvent.buttons
+	typed            string // what the last key typed as it went down, until a char repeats it
+	clicks           clicks
+	cancelNavigation context.CancelFunc // ends the navigation under way
 }
 
-// Hands lets a person act in a session, in the tab of this id unless a message
-// names another open one; "" is the active one. The caller closes them.
-func (l *Live) Hands(s *browser.Session, pageID string) *Hands {
-	return &Hands{live: l, session: s, pageID: pageID, moving: func() {}}
+// Controller makes a person's controller of a session. It acts in the tab of
+// this id unless a message names another open one; "" is the active one. The
+// caller closes it.
+func (l *Live) Controller(s *browser.Session, pageID string) *Controller {
+	return &Controller{live: l, session: s, pageID: pageID, cancelNavigation: func() {}}
 }
 
-// Close lets go of what is pressed.
-func (h *Hands) Close() {
-	h.moving()
+// Close releases the pressed buttons.
+func (c *Controller) Close() {
+	c.cancelNavigation()
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
-	h.letGo(ctx)
+	c.detach(ctx)
 }
 
-// Do does what a person wants, as soon as the page takes it. answer is what to
-// send back; nil for nothing. Faults of the message are INVALID_ACTION.
-func (h *Hands) Do(ctx context.Context, in Input) (answer []byte, err error) {
-	h.session.Touch()
-	page, err := h.target(in)
+// Do passes a person's input on, as soon as the page accepts it. answer is what
+// to send back; nil for nothing. Faults of the message are INVALID_ACTION.
+func (c *Controller) Do(ctx context.Context, in Input) (answer []byte, err error) {
+	c.session.Touch()
+	page, err := c.target(in)
 	if err != nil {
 		return nil, err
 	}
 	switch in.Kind {
 	case "mouseEvent":
-		return nil, h.mouse(ctx, page, in.Mouse)
+		return nil, c.mouse(ctx, page, in.Mouse)
 	case "keyEvent":
-		return nil, h.key(ctx, page, in.Key)
+		return nil, c.key(ctx, page, in.Key)
 	case "insertText":
-		if err := h.hold(ctx, page); err != nil {
+		if err := c.attach(ctx, page); err != nil {
 			return nil, err
 		}
-		return nil, send(ctx, h.cdp, "Input.insertText", map[string]any{"text": in.Text})
+		return nil, send(ctx, c.cdp, "Input.insertText", map[string]any{"text": in.Text})
 	case "navigation":
-		return nil, h.navigate(ctx, page, in)
+		return nil, c.navigate(ctx, page, in)
 	case "selectTab":
-		return nil, h.session.Activate(ctx, page)
+		return nil, c.session.Activate(ctx, page)
 	case "getSelectedText":
-		return h.selection(ctx, page)
+		return c.selection(ctx, page)
 	case "closeTab":
 		return nil, page.Close(ctx)
 	default: // newTab: ParseInput knows no other
-		_, err := h.session.OpenPage(ctx)
+		_, err := c.session.OpenPage(ctx)
 		return nil, err
 	}
 }
@@ -89,9 +90,9 @@ func (h *Hands) Do(ctx context.Context, in Input) (answer []byte, err error) {
 // one that h is bound to, else the active one. Viewers have names of their own
 // for what they show ("default"), so an unknown id counts as none, but for
 // closing and selecting tabs, where it is that of a tab which is gone.
-func (h *Hands) target(in Input) (*browser.Page, error) {
+func (c *Controller) target(in Input) (*browser.Page, error) {
 	if in.PageID != "" && in.PageID != defaultPage {
-		page := h.session.Page(in.PageID)
+		page := c.session.Page(in.PageID)
 		if page != nil {
 			return page, nil
 		}
@@ -99,12 +100,12 @@ func (h *Hands) target(in Input) (*browser.Page, error) {
 			return nil, agent.NotFound("page", in.PageID)
 		}
 	}
-	page := h.session.ActivePage()
-	if h.pageID != "" {
-		page = h.session.Page(h.pageID)
+	page := c.session.ActivePage()
+	if c.pageID != "" {
+		page = c.session.Page(c.pageID)
 	}
 	if page == nil {
-		return nil, agent.NotFound("page", h.pageID)
+		return nil, agent.NotFound("page", c.pageID)
 	}
 	return page, nil
 }
@@ -112,35 +113,35 @@ func (h *Hands) target(in Input) (*browser.Page, error) {
 // defaultPage is what Steel's viewer calls the only tab that it shows.
 const defaultPage = "default"
 
-// hold opens a DevTools session with a tab, and keeps it until another tab is
+// attach opens a DevTools session with a tab, and keeps it until another tab is
 // acted in.
-func (h *Hands) hold(ctx context.Context, page *browser.Page) error {
-	if h.page == page {
+func (c *Controller) attach(ctx context.Context, page *browser.Page) error {
+	if c.page == page {
 		return nil
 	}
-	h.letGo(ctx)
+	c.detach(ctx)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	cdp, err := page.CDP(ctx)
 	if err != nil {
 		return err
 	}
-	h.page, h.cdp = page, cdp
+	c.page, c.cdp = page, cdp
 	return nil
 }
 
-func (h *Hands) letGo(ctx context.Context) {
-	if h.cdp == nil {
+func (c *Controller) detach(ctx context.Context) {
+	if c.cdp == nil {
 		return
 	}
 	for button, bit := range buttonBits {
-		if h.pressed&bit != 0 {
-			_ = send(ctx, h.cdp, "Input.dispatchMouseEvent", map[string]any{"type": "mouseReleased", "x": h.clicks.x, "y": h.clicks.y, "button": button, "clickCount": 1})
+		if c.pressed&bit != 0 {
+			_ = send(ctx, c.cdp, "Input.dispatchMouseEvent", map[string]any{"type": "mouseReleased", "x": c.clicks.x, "y": c.clicks.y, "button": button, "clickCount": 1})
 		}
 	}
-	cdp := h.cdp
+	cdp := c.cdp
 	_, _ = browser.Within(ctx, func() (any, error) { return nil, cdp.Detach() }) // a tab that is gone takes it along
-	h.page, h.cdp, h.pressed, h.typed = nil, nil, 0, ""
+	c.page, c.cdp, c.pressed, c.typed = nil, nil, 0, ""
 }
 
 // clicks counts the clicks of a double click.
@@ -160,40 +161,40 @@ func (c *clicks) press(m Mouse, now time.Time) int {
 	return c.n
 }
 
-// mouse passes a mouse event on. Viewers need not tell which buttons are down
+// mouse passes a mouse event on. Viewers need not send which buttons are down
 // while the mouse moves: it is remembered here, so that dragging works.
-func (h *Hands) mouse(ctx context.Context, page *browser.Page, m Mouse) error {
-	if err := h.hold(ctx, page); err != nil {
+func (c *Controller) mouse(ctx context.Context, page *browser.Page, m Mouse) error {
+	if err := c.attach(ctx, page); err != nil {
 		return err
 	}
 	params := map[string]any{"type": m.Type, "x": m.X, "y": m.Y, "modifiers": m.Modifiers, "button": m.Button}
 	bit := buttonBits[m.Button]
 	switch m.Type {
 	case "mousePressed":
-		h.pressed |= bit
-		n := h.clicks.press(m, time.Now())
+		c.pressed |= bit
+		n := c.clicks.press(m, time.Now())
 		if m.Clicks > 0 {
 			n = max(n, m.Clicks)
 		}
 		params["clickCount"] = n
 	case "mouseReleased":
-		h.pressed &^= bit
-		params["clickCount"] = max(h.clicks.n, m.Clicks, 1)
+		c.pressed &^= bit
+		params["clickCount"] = max(c.clicks.n, m.Clicks, 1)
 	case "mouseWheel":
 		params["deltaX"], params["deltaY"] = m.DeltaX, m.DeltaY
 	case "mouseMoved":
-		if h.pressed&1 != 0 {
+		if c.pressed&1 != 0 {
 			params["button"] = "left"
 		}
 	}
-	params["buttons"] = h.pressed
-	return send(ctx, h.cdp, "Input.dispatchMouseEvent", params)
+	params["buttons"] = c.pressed
+	return send(ctx, c.cdp, "Input.dispatchMouseEvent", params)
 }
 
 // key passes a key on. A printable key that goes down types itself; a char
 // that follows for the same key is not typed again.
-func (h *Hands) key(ctx context.Context, page *browser.Page, k Key) error {
-	if err := h.hold(ctx, page); err != nil {
+func (c *Controller) key(ctx context.Context, page *browser.Page, k Key) error {
+	if err := c.attach(ctx, page); err != nil {
 		return err
 	}
 	params := map[string]any{"type": k.Type, "key": k.Key, "code": k.Code, "modifiers": k.Modifiers}
@@ -203,33 +204,33 @@ func (h *Hands) key(ctx context.Context, page *browser.Page, k Key) error {
 	switch k.Type {
 	case "keyDown":
 		text := k.text()
-		h.typed = text
+		c.typed = text
 		params["type"] = "rawKeyDown"
 		if text != "" {
 			params["type"], params["text"] = "keyDown", text
 		}
 	case "char":
 		text := k.text()
-		if text == "" || text == h.typed {
-			h.typed = ""
+		if text == "" || text == c.typed {
+			c.typed = ""
 			return nil
 		}
 		params["text"] = text
 	case "keyUp":
-		h.typed = ""
+		c.typed = ""
 	}
-	return send(ctx, h.cdp, "Input.dispatchKeyEvent", params)
+	return send(ctx, c.cdp, "Input.dispatchKeyEvent", params)
 }
 
 // navigate goes somewhere else without waiting: a page that loads slowly keeps
 // nobody from moving the mouse, or from going elsewhere.
-func (h *Hands) navigate(ctx context.Context, page *browser.Page, in Input) error {
-	h.moving()
-	ctx, h.moving = context.WithTimeout(context.WithoutCancel(ctx), navigateTimeout)
-	cancel := h.moving
-	h.live.mu.Lock()
-	defer h.live.mu.Unlock()
-	return h.live.spawnLocked(func(life context.Context) {
+func (c *Controller) navigate(ctx context.Context, page *browser.Page, in Input) error {
+	c.cancelNavigation()
+	ctx, c.cancelNavigation = context.WithTimeout(context.WithoutCancel(ctx), navigateTimeout)
+	cancel := c.cancelNavigation
+	c.live.mu.Lock()
+	defer c.live.mu.Unlock()
+	return c.live.spawnLocked(func(life context.Context) {
 		defer cancel()
 		stop := context.AfterFunc(life, cancel)
 		defer stop()
@@ -247,9 +248,9 @@ func (h *Hands) navigate(ctx context.Context, page *browser.Page, in Input) erro
 	})
 }
 
-// askSelection is the text that is marked, in a field or on the page; never
+// selectionScript is the text that is marked, in a field or on the page; never
 // that of a password.
-const askSelection = `(() => {
+const selectionScript = `(() => {
 	const field = document.activeElement;
 	if (field && /^(input|textarea)$/i.test(field.tagName) && field.type !== "password") {
 		try {
@@ -260,11 +261,11 @@ const askSelection = `(() => {
 	return String(getSelection() || "");
 })()`
 
-func (h *Hands) selection(ctx context.Context, page *browser.Page) ([]byte, error) {
-	if err := h.hold(ctx, page); err != nil {
+func (c *Controller) selection(ctx context.Context, page *browser.Page) ([]byte, error) {
+	if err := c.attach(ctx, page); err != nil {
 		return nil, err
 	}
-	answer, err := ask(ctx, h.cdp, "Runtime.evaluate", map[string]any{"expression": askSelection, "returnByValue": true, "timeout": 1000})
+	answer, err := call(ctx, c.cdp, "Runtime.evaluate", map[string]any{"expression": selectionScript, "returnByValue": true, "timeout": 1000})
 	if err != nil {
 		return nil, err
 	}
