@@ -31,6 +31,7 @@ import (
 	"satchel/flow"
 	"satchel/flow/dispatch"
 	"satchel/gateways"
+	"satchel/gateways/webhook"
 	"satchel/httpapi"
 	"satchel/httpapi/auth"
 	"satchel/schedule"
@@ -160,7 +161,7 @@ func (a *app) assemble(verifier *auth.Verifier) {
 	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: a.client(), Version: version, Log: log})
 	chats := chat.New(chat.Options{Model: a.models(), Index: index, Tools: toolbox.Tools, Log: log})
 	platforms := gateways.New(gateways.Options{Env: env, Address: a.publicURL, Public: c.PublicURLSet})
-	webhooks := gateways.NewWebhooks(gateways.Options{Env: env})
+	webhooks := webhook.New(env)
 	engine := flow.New(flow.Options{Env: env, Index: index, Scripts: scripts})
 	engine.Browse(browsers, views)
 	engine.Register(flow.MessageKinds(platforms))

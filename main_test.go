@@ -63,6 +63,7 @@ var floors = map[string]struct {
 	"browser/install":    {floor: 2},
 	"crawl":              {floor: 2},
 	"gateways":           {floor: 2},
+	"gateways/webhook":   {floor: 2},
 	"schedule":           {floor: 2},
 	"vector":             {floor: 2},
 	"agent/chat":         {3, only("agent", "agent/clock", "agent/egress", "agent/template", "agent/llm", "agent/script", "store", "vector")},

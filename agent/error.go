@@ -107,6 +107,15 @@ func ErrorCode(err error) Code {
 	return CodeInternal
 }
 
+// IgnoreNotFound returns nil for a NOT_FOUND, which work in the background meets
+// when its record was deleted meanwhile, and any other error as it is.
+func IgnoreNotFound(err error) error {
+	if ErrorCode(err) == CodeNotFound {
+		return nil
+	}
+	return err
+}
+
 // Explain is what clients may see of err: the message of the first *Error in
 // its chain, and nothing of any other error.
 func Explain(err error) string {

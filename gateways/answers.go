@@ -72,7 +72,7 @@ func (a *Answerer) answerNext(ctx context.Context, key conversation) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		if err := ignoreNotFound(key.db.DropAnswer(stored, *m, a.reason(stored, key.db, m, err))); err != nil {
+		if err := agent.IgnoreNotFound(key.db.DropAnswer(stored, *m, a.reason(stored, key.db, m, err))); err != nil {
 			return err
 		}
 	}

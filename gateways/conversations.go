@@ -10,6 +10,13 @@ import (
 	"satchel/store"
 )
 
+// Bounds of the queues of agents.
+const (
+	agentsAtOnce  = 4                    // whose due conversations are read
+	agentInterval = 5 * time.Millisecond // between two reads of an agent
+	errorPause    = time.Minute          // after a step that failed
+)
+
 // conversation names one of an agent.
 type conversation struct {
 	db *store.DB
@@ -91,7 +98,7 @@ func (q *conversationQueue) enqueueDue(ctx context.Context, db *store.DB) (work.
 	}
 	ids, next, err := q.due(ctx, db, conversationsEnqueued)
 	if err != nil {
-		return work.Next{}, ignoreNotFound(err)
+		return work.Next{}, agent.IgnoreNotFound(err)
 	}
 	for _, id := range ids {
 		q.steps.Enqueue(conversation{db, id})
@@ -101,5 +108,5 @@ func (q *conversationQueue) enqueueDue(ctx context.Context, db *store.DB) (work.
 
 func (q *conversationQueue) run(ctx context.Context, key conversation) (work.Next, error) {
 	defer q.agents.Enqueue(key.db)
-	return work.Next{}, ignoreNotFound(q.step(ctx, key))
+	return work.Next{}, agent.IgnoreNotFound(q.step(ctx, key))
 }

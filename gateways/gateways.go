@@ -14,6 +14,13 @@ import (
 	"satchel/store"
 )
 
+// Options configure the gateways.
+type Options struct {
+	store.Env
+	Address string // this server's own, without a slash at its end
+	Public  bool   // platforms can reach it there
+}
+
 // Gateways speaks with the platforms behind the gateways of all agents.
 type Gateways struct {
 	folder  *store.Folder

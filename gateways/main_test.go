@@ -14,8 +14,6 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"satchel/agent"
-	"satchel/flow/dispatch"
-	"satchel/store"
 )
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
@@ -41,75 +39,6 @@ func (c *fakeClock) pass(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = c.at.Add(d)
-}
-
-// house is a folder with an agent, its deliverer and a dispatcher.
-type house struct {
-	folder     *store.Folder
-	db         *store.DB
-	clock      *fakeClock
-	webhooks   *Webhooks
-	dispatcher *dispatch.Dispatcher
-	tries      chan store.Attempt
-}
-
-func newHouse(tb testing.TB) *house {
-	tb.Helper()
-	return openHouse(tb, tb.TempDir(), newClock())
-}
-
-func openHouse(tb testing.TB, path string, c *fakeClock) *house {
-	tb.Helper()
-	folder, err := store.Open(store.Options{Path: path, Log: quiet})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	h := &house{folder: folder, db: folder.Default(), clock: c, tries: make(chan store.Attempt, 10_000)}
-	now := time.Now
-	if c != nil {
-		now = c.now
-	}
-	h.webhooks = newWebhooks(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}}, now)
-	h.webhooks.tried = func(a store.Attempt) { h.tries <- a }
-	h.dispatcher = dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: h.webhooks.Handle})
-	h.start(tb)
-	tb.Cleanup(h.stop)
-	return h
-}
-
-func (h *house) start(tb testing.TB) {
-	tb.Helper()
-	if err := h.webhooks.Start(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
-	if err := h.dispatcher.Start(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
-}
-
-func (h *house) stop() {
-	h.dispatcher.Stop()
-	h.webhooks.Stop()
-	_ = h.folder.Close()
-}
-
-// pass lets time pass for the deliveries, whose queue would notice it later.
-func (h *house) pass(d time.Duration) {
-	h.clock.pass(d)
-	h.webhooks.agents.Enqueue(h.db)
-}
-
-// due returns how many deliveries are due.
-func (h *house) due(tb testing.TB) (n int) {
-	tb.Helper()
-	due, _, err := h.db.DueDeliveries(tb.Context(), agent.At(h.clock.now()), 100)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for _, d := range due {
-		n += len(d.IDs)
-	}
-	return n
 }
 
 // receiver is a webhook target that answers by script, and remembers.
@@ -166,55 +95,6 @@ func (r *receiver) next(tb testing.TB) delivered {
 
 func status(code int) func(int, http.ResponseWriter, *http.Request) {
 	return func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
-}
-
-func subscribe(tb testing.TB, h *house, url string, events ...string) (agent.Webhook, string) {
-	tb.Helper()
-	made, secret, err := h.webhooks.Create(tb.Context(), h.db, agent.WebhookChange{URL: agent.Some(url), Events: agent.Some(events)})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return made, secret
-}
-
-func contact(tb testing.TB, db *store.DB, name string) agent.Contact {
-	tb.Helper()
-	c, err := db.CreateContact(tb.Context(), agent.ContactChange{Name: agent.Some(name)})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return c
-}
-
-// try waits for the end of a try.
-func (h *house) try(tb testing.TB) store.Attempt {
-	tb.Helper()
-	select {
-	case a := <-h.tries:
-		return a
-	case <-time.After(20 * time.Second):
-	}
-	tb.Fatal("nothing was tried")
-	return store.Attempt{}
-}
-
-// delivery reads the newest delivery of a subscription.
-func (h *house) delivery(tb testing.TB, hook string) agent.Delivery {
-	tb.Helper()
-	list, _, err := h.db.Deliveries(tb.Context(), hook, nil, store.Page{Limit: 1})
-	if err != nil || len(list) != 1 {
-		tb.Fatalf("deliveries: %v, %v", list, err)
-	}
-	return list[0]
-}
-
-func (h *house) webhook(tb testing.TB, id string) agent.Webhook {
-	tb.Helper()
-	w, err := h.db.Webhook(tb.Context(), id)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return w
 }
 
 // verify checks a delivery by the library of Standard Webhooks.

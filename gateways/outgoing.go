@@ -76,7 +76,7 @@ func (g *Gateways) Reply(ctx context.Context, db *store.DB, m agent.Message) (ag
 // dueMessages returns the conversations of an agent with a message to send.
 // Those of a disabled agent wait until it is enabled.
 func (g *Gateways) dueMessages(ctx context.Context, db *store.DB, limit int) (ids []string, next agent.Time, err error) {
-	if suspended(db) {
+	if db.Suspended() {
 		return nil, next, nil
 	}
 	due, next, err := db.DueMessages(ctx, agent.At(g.now()), limit)
@@ -99,7 +99,7 @@ func (g *Gateways) sendNext(ctx context.Context, key conversation) error {
 			return err
 		}
 	}
-	err := ignoreNotFound(key.db.EndSending(context.WithoutCancel(ctx), t.sending, t.outcome))
+	err := agent.IgnoreNotFound(key.db.EndSending(context.WithoutCancel(ctx), t.sending, t.outcome))
 	if err != nil {
 		g.out.keepUnrecorded(key, t)
 		return err
@@ -125,7 +125,7 @@ func (o *outgoing) keepUnrecorded(key conversation, t *try) {
 // try sends the first message of a conversation; nil when none is due. A try
 // that Stop cancelled is left to the next Start to judge.
 func (g *Gateways) try(ctx context.Context, key conversation) (*try, error) {
-	if suspended(key.db) {
+	if key.db.Suspended() {
 		return nil, nil
 	}
 	s, err := key.db.BeginSending(ctx, key.id, agent.At(g.now()))

@@ -32,6 +32,7 @@ import (
 	"satchel/flow"
 	"satchel/flow/dispatch"
 	"satchel/gateways"
+	"satchel/gateways/webhook"
 	"satchel/schedule"
 	"satchel/schedule/callbacks"
 	"satchel/store"
@@ -164,7 +165,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	if err := crawler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	webhooks := gateways.NewWebhooks(gateways.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet}})
+	webhooks := webhook.New(store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
 	scripts := script.New(script.Options{})
 	engine := flow.New(flow.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet}, Index: index, Scripts: scripts})
 	models := egress.New(egress.Policy{Allow: loopback, MaxResponse: -1})

@@ -23,6 +23,7 @@ import (
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/gateways"
+	"satchel/gateways/webhook"
 	"satchel/httpapi/auth"
 	"satchel/httpapi/rest"
 	"satchel/schedule"
@@ -36,7 +37,7 @@ type Options struct {
 	Index          *vector.Index
 	Crawler        *crawl.Crawler
 	Flow           *flow.Engine
-	Webhooks       *gateways.Webhooks
+	Webhooks       *webhook.Subscriptions
 	Scheduler      *schedule.Scheduler
 	Chat           *agentchat.Chat
 	Gateways       *gateways.Gateways

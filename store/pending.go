@@ -219,6 +219,12 @@ func (db *DB) Pending() Pending {
 // replaced: it has no work any more.
 func (db *DB) Gone() bool { return db.gone.Load() }
 
+// Suspended reports whether the background work of the agent waits until its
+// status or its file changes.
+func (db *DB) Suspended() bool {
+	return db.Gone() || db.Problem() != nil || db.Agent().Status == agent.StatusDisabled
+}
+
 // selectNextRun is when the next schedule or task is due.
 const selectNextRun = `SELECT min(t) FROM (
 		SELECT min(next_run) AS t FROM schedules WHERE status = 'active' AND next_run IS NOT NULL

@@ -62,12 +62,12 @@ func New(folder *store.Folder, embedder Embedder, log *slog.Logger) *Index {
 func (ix *Index) queue(limit int, run func(context.Context, *store.DB) (work.Next, error)) *work.Queue[*store.DB] {
 	return work.New(work.Options[*store.DB]{
 		Run: func(ctx context.Context, db *store.DB) (work.Next, error) {
-			if db.Gone() || db.Problem() != nil || db.Agent().Status == agent.StatusDisabled {
+			if db.Suspended() {
 				ix.noteDown(db, false, time.Time{})
 				return work.Next{}, nil
 			}
 			next, err := run(ctx, db)
-			return next, ignoreNotFound(err)
+			return next, agent.IgnoreNotFound(err)
 		},
 		Limit: limit, Backoff: work.Exponential(firstRetry, lastRetry), OnError: ix.report,
 	})

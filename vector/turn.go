@@ -65,7 +65,7 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, reading bool) (work.
 	if !m.to.Local() {
 		ix.handOver(db, ix.remote)
 	}
-	return work.Next{Again: true}, ignoreNotFound(err)
+	return work.Next{Again: true}, agent.IgnoreNotFound(err)
 }
 
 // runRemote is one turn of an agent on the network: a page of an API is fetched
@@ -78,7 +78,7 @@ func (ix *Index) runRemote(ctx context.Context, db *store.DB) (work.Next, error)
 	fetched, err := ix.fetchNext(ctx, db)
 	if fetched || err != nil {
 		ix.handOver(db, ix.local)
-		return work.Next{Again: true}, ignoreNotFound(err)
+		return work.Next{Again: true}, agent.IgnoreNotFound(err)
 	}
 	if m.to.Local() {
 		return work.Next{}, nil
@@ -87,16 +87,7 @@ func (ix *Index) runRemote(ctx context.Context, db *store.DB) (work.Next, error)
 	if err != nil || w == nil {
 		return work.Next{}, err
 	}
-	return work.Next{Again: true}, ignoreNotFound(ix.embedNext(ctx, db, w, m))
-}
-
-// ignoreNotFound lets the deletion of a source, or of its agent, meanwhile
-// pass: the next turn finds what is left.
-func ignoreNotFound(err error) error {
-	if agent.ErrorCode(err) == agent.CodeNotFound {
-		return nil
-	}
-	return err
+	return work.Next{Again: true}, agent.IgnoreNotFound(ix.embedNext(ctx, db, w, m))
 }
 
 // step is something that is done for a source in one turn.

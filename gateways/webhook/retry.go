@@ -1,4 +1,4 @@
-package gateways
+package webhook
 
 import (
 	"math/rand/v2"

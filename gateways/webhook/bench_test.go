@@ -1,4 +1,4 @@
-package gateways
+package webhook
 
 import (
 	"fmt"
@@ -34,7 +34,7 @@ func BenchmarkDelivery(b *testing.B) {
 	body := `{"type":"contact.created","data":{"contact":"` + strings.Repeat("x", 350) + `"}}`
 
 	b.Run("bare", func(b *testing.B) {
-		h := newHouse(b)
+		h := newFixture(b)
 		await(b.N)
 		b.ResetTimer()
 		var next atomic.Int64
@@ -42,7 +42,7 @@ func BenchmarkDelivery(b *testing.B) {
 		for range triesAtTarget {
 			posters.Go(func() {
 				for next.Add(1) <= int64(b.N) {
-					resp, err := h.webhooks.client.Post(receiver.URL, "application/json", strings.NewReader(body))
+					resp, err := h.subscriptions.client.Post(receiver.URL, "application/json", strings.NewReader(body))
 					if err != nil {
 						b.Error(err)
 						return
@@ -57,13 +57,13 @@ func BenchmarkDelivery(b *testing.B) {
 		report(b)
 	})
 	b.Run("due", func(b *testing.B) {
-		h := openHouse(b, b.TempDir(), nil)
-		h.webhooks.tried = func(store.Attempt) {}
+		h := openFixture(b, b.TempDir(), nil)
+		h.subscriptions.tried = func(store.Attempt) {}
 		subscribe(b, h, receiver.URL, "contact.created")
 		await(b.N)
 		for from := 0; from < b.N; from += store.MaxPending {
 			b.StopTimer()
-			h.webhooks.Stop()
+			h.subscriptions.Stop()
 			n := min(store.MaxPending, b.N-from)
 			events := make([]agent.Event, n)
 			for i := range events {
@@ -76,7 +76,7 @@ func BenchmarkDelivery(b *testing.B) {
 				target.Store(got.Load() + int64(n))
 			}
 			b.StartTimer()
-			if err := h.webhooks.Start(b.Context()); err != nil {
+			if err := h.subscriptions.Start(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 			<-done
@@ -85,8 +85,8 @@ func BenchmarkDelivery(b *testing.B) {
 		report(b)
 	})
 	b.Run("events", func(b *testing.B) {
-		h := openHouse(b, b.TempDir(), nil)
-		h.webhooks.tried = func(store.Attempt) {}
+		h := openFixture(b, b.TempDir(), nil)
+		h.subscriptions.tried = func(store.Attempt) {}
 		subscribe(b, h, receiver.URL, "contact.created")
 		await(b.N)
 		b.ResetTimer()

@@ -1,4 +1,4 @@
-package gateways
+package webhook
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // TestOrderOfDeliveries has many events wait for one target: their first tries
 // begin in the order of the events, as many at a time as a target gets.
 func TestOrderOfDeliveries(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	const groups = 6
 	var mu sync.Mutex
 	var came []string
@@ -67,7 +67,7 @@ func TestOrderOfDeliveries(t *testing.T) {
 
 // TestDisabledAgent: deliveries rest while their agent is disabled.
 func TestDisabledAgent(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	r := newReceiver(t, nil)
 	subscribe(t, h, r.URL, "agent.updated")
 	status := func(s agent.Status) {
@@ -97,7 +97,7 @@ func TestDisabledAgent(t *testing.T) {
 // TestRestart: what waits is delivered by the next process, at its time.
 func TestRestart(t *testing.T) {
 	path, at := t.TempDir(), newClock()
-	h := openHouse(t, path, at)
+	h := openFixture(t, path, at)
 	r := newReceiver(t, status(500))
 	subscribe(t, h, r.URL, "contact.created")
 	contact(t, h.db, "x")
@@ -105,7 +105,7 @@ func TestRestart(t *testing.T) {
 	h.try(t)
 	h.stop()
 	r.script(nil)
-	h = openHouse(t, path, at)
+	h = openFixture(t, path, at)
 	h.pass(2 * time.Second)
 	if h.due(t)+len(r.got) > 0 {
 		t.Error("tried again too early")
@@ -118,7 +118,7 @@ func TestRestart(t *testing.T) {
 
 // TestStopCutsTries: a try that Stop cuts counts for nothing.
 func TestStopCutsTries(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	arrived, release := make(chan struct{}), make(chan struct{})
 	r := newReceiver(t, func(n int, _ http.ResponseWriter, _ *http.Request) {
 		if n == 1 {
@@ -129,12 +129,12 @@ func TestStopCutsTries(t *testing.T) {
 	hook, _ := subscribe(t, h, r.URL, "contact.created")
 	contact(t, h.db, "x")
 	<-arrived
-	h.webhooks.Stop()
+	h.subscriptions.Stop()
 	close(release)
 	if d := h.delivery(t, hook.ID); d.Attempt != 0 || d.Status != agent.DeliveryPending {
 		t.Errorf("after a cut: %+v", d)
 	}
-	if err := h.webhooks.Start(t.Context()); err != nil {
+	if err := h.subscriptions.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if a := h.try(t); a.Error != "" {
@@ -145,7 +145,7 @@ func TestStopCutsTries(t *testing.T) {
 // TestHangingTargets: targets that hang hold up no other, and a failing one
 // gets a single try at a time.
 func TestHangingTargets(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	release := make(chan struct{})
 	hanging := newReceiver(t, func(int, http.ResponseWriter, *http.Request) { <-release })
 	defer close(release)
@@ -170,7 +170,7 @@ func TestHangingTargets(t *testing.T) {
 
 // TestStartStop stresses starting and stopping while events come in.
 func TestStartStop(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	r := newReceiver(t, nil)
 	subscribe(t, h, r.URL, "contact.created")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -186,12 +186,12 @@ func TestStartStop(t *testing.T) {
 	}()
 	for range 20 {
 		r.next(t)
-		h.webhooks.Stop()
-		h.webhooks.Stop()
-		if err := h.webhooks.Start(t.Context()); err != nil {
+		h.subscriptions.Stop()
+		h.subscriptions.Stop()
+		if err := h.subscriptions.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.webhooks.Start(t.Context()); err != nil {
+		if err := h.subscriptions.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -202,8 +202,8 @@ func TestStartStop(t *testing.T) {
 			t.Fatal(a.Error)
 		}
 	}
-	h.webhooks.Stop()
-	if n := len(h.webhooks.tries); n > 0 {
+	h.subscriptions.Stop()
+	if n := len(h.subscriptions.tries); n > 0 {
 		t.Errorf("%d subscriptions with tries are left in memory", n)
 	}
 }
@@ -211,7 +211,7 @@ func TestStartStop(t *testing.T) {
 // TestRetryTime: a delivery that falls due is tried without anything else
 // happening, whoever stored it.
 func TestRetryTime(t *testing.T) {
-	h := openHouse(t, t.TempDir(), nil)
+	h := openFixture(t, t.TempDir(), nil)
 	r := newReceiver(t, nil)
 	hook, _ := subscribe(t, h, r.URL, "contact.created")
 	now := time.Now()
@@ -228,7 +228,7 @@ func TestRetryTime(t *testing.T) {
 // time, another at the same target is not held up, and after a success the
 // rest is delivered.
 func TestFailingSubscription(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	var mu sync.Mutex
 	requests, running, most := 0, 0, 0
 	release := make(chan struct{})
@@ -283,7 +283,7 @@ func TestFailingSubscription(t *testing.T) {
 // TestSubscriptionStartsToFail: after the first failure no delivery that was
 // enqueued before begins while others are being tried.
 func TestSubscriptionStartsToFail(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	arrived, fail, release := make(chan bool, 100), make(chan bool), make(chan bool)
 	r := newReceiver(t, func(_ int, w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/well" {
@@ -322,7 +322,7 @@ func TestSubscriptionStartsToFail(t *testing.T) {
 // but a delivery that is being tried at the old one has no second try
 // meanwhile.
 func TestTargetChanges(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	arrived, release := make(chan struct{}), make(chan struct{})
 	former := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		close(arrived)
@@ -333,7 +333,7 @@ func TestTargetChanges(t *testing.T) {
 	contact(t, h.db, "before")
 	<-arrived
 	current := newReceiver(t, nil)
-	if _, err := h.webhooks.Update(t.Context(), h.db, hook.ID, agent.WebhookChange{URL: agent.Some(current.URL)}); err != nil {
+	if _, err := h.subscriptions.Update(t.Context(), h.db, hook.ID, agent.WebhookChange{URL: agent.Some(current.URL)}); err != nil {
 		t.Fatal(err)
 	}
 	contact(t, h.db, "after")

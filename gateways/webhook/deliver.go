@@ -1,4 +1,4 @@
-package gateways
+package webhook
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ const (
 
 // post sends a delivery once and tells what came of it, but for when it is
 // tried again.
-func (w *Webhooks) post(ctx context.Context, url string, secrets []string, id string, body []byte) (a store.Attempt, wait time.Duration) {
-	began, at := time.Now(), w.now()
+func (s *Subscriptions) post(ctx context.Context, url string, secrets []string, id string, body []byte) (a store.Attempt, wait time.Duration) {
+	began, at := time.Now(), s.now()
 	a.At = agent.At(at)
 	defer func() { a.Duration = time.Since(began) }()
 	if len(secrets) == 0 {
@@ -37,11 +37,11 @@ func (w *Webhooks) post(ctx context.Context, url string, secrets []string, id st
 		return a, 0
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", "Satchel/"+w.version)
+	req.Header.Set("User-Agent", "Satchel/"+s.version)
 	req.Header.Set("webhook-id", id)
 	req.Header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
 	req.Header.Set("webhook-signature", agent.SignWebhook(secrets, id, at, body))
-	resp, err := w.client.Do(req)
+	resp, err := s.client.Do(req)
 	if err != nil {
 		a.Error = egress.Explain(err).Message
 		return a, 0

@@ -1,4 +1,4 @@
-package gateways
+package webhook
 
 import (
 	"context"
@@ -13,15 +13,8 @@ import (
 	"satchel/store"
 )
 
-// Options say how a room of this package works.
-type Options struct {
-	store.Env
-	Address string // this server's own, without a slash at its end
-	Public  bool   // platforms can reach it there
-}
-
-// Webhooks delivers events to the subscriptions of all agents.
-type Webhooks struct {
+// Subscriptions are those of all agents, and deliver events to them.
+type Subscriptions struct {
 	guard   *egress.Client
 	client  *http.Client
 	own     *egress.Own
@@ -37,39 +30,39 @@ type Webhooks struct {
 	tries map[subscription]map[string]bool // deliveries that are being tried
 }
 
-// NewWebhooks makes the deliverer of a folder's subscriptions.
-func NewWebhooks(o Options) *Webhooks { return newWebhooks(o, time.Now) }
+// New makes the subscriptions of a folder's agents.
+func New(env store.Env) *Subscriptions { return newSubscriptions(env, time.Now) }
 
-func newWebhooks(o Options, now func() time.Time) *Webhooks {
-	w := &Webhooks{own: o.Own, version: o.Version, log: o.Logger(), now: now, tried: func(store.Attempt) {},
-		guard: egress.New(egress.Policy{Allow: o.Allow, HeaderTimeout: tryTimeout}), tries: map[subscription]map[string]bool{}}
-	w.client = w.guard.HTTP()
-	w.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	w.makeQueues()
-	o.Folder.OnPending(w.notify)
-	return w
+func newSubscriptions(env store.Env, now func() time.Time) *Subscriptions {
+	s := &Subscriptions{own: env.Own, version: env.Version, log: env.Logger(), now: now, tried: func(store.Attempt) {},
+		guard: egress.New(egress.Policy{Allow: env.Allow, HeaderTimeout: tryTimeout}), tries: map[subscription]map[string]bool{}}
+	s.client = s.guard.HTTP()
+	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	s.makeQueues()
+	env.Folder.OnPending(s.notify)
+	return s
 }
 
 // Start begins to deliver, first what was left. It returns at once and may be
 // called twice. The work ends with ctx or Stop.
-func (w *Webhooks) Start(ctx context.Context) error {
-	w.agents.Start(ctx)
-	w.deliveries.Start(ctx)
+func (s *Subscriptions) Start(ctx context.Context) error {
+	s.agents.Start(ctx)
+	s.deliveries.Start(ctx)
 	return nil
 }
 
 // Stop cuts the tries under way, which count for nothing, and waits until
 // nothing runs. What is left goes on with the next Start.
-func (w *Webhooks) Stop() {
-	w.agents.Stop()
-	w.deliveries.Stop()
-	w.guard.CloseIdleConnections()
+func (s *Subscriptions) Stop() {
+	s.agents.Stop()
+	s.deliveries.Stop()
+	s.guard.CloseIdleConnections()
 }
 
 // Handle makes the deliveries of an agent's events: it is the consumer that
 // the dispatcher calls.
-func (w *Webhooks) Handle(ctx context.Context, db *store.DB, events []agent.Event) (int, error) {
-	if _, err := db.EnqueueDeliveries(ctx, events, agent.At(w.now())); err != nil {
+func (s *Subscriptions) Handle(ctx context.Context, db *store.DB, events []agent.Event) (int, error) {
+	if _, err := db.EnqueueDeliveries(ctx, events, agent.At(s.now())); err != nil {
 		return 0, err
 	}
 	return len(events), nil
@@ -77,13 +70,13 @@ func (w *Webhooks) Handle(ctx context.Context, db *store.DB, events []agent.Even
 
 // Create adds a subscription and returns it with its secret, which is shown
 // only now.
-func (w *Webhooks) Create(ctx context.Context, db *store.DB, change agent.WebhookChange) (agent.Webhook, string, error) {
+func (s *Subscriptions) Create(ctx context.Context, db *store.DB, change agent.WebhookChange) (agent.Webhook, string, error) {
 	made := agent.Webhook{Active: true}
 	change.Apply(&made)
 	if err := made.Validate(); err != nil {
 		return made, "", err
 	}
-	if err := w.checkURL(made.URL); err != nil {
+	if err := s.checkURL(made.URL); err != nil {
 		return made, "", err
 	}
 	secret := agent.NewWebhookSecret()
@@ -92,9 +85,9 @@ func (w *Webhooks) Create(ctx context.Context, db *store.DB, change agent.Webhoo
 }
 
 // Update changes the given fields of a subscription.
-func (w *Webhooks) Update(ctx context.Context, db *store.DB, id string, change agent.WebhookChange) (agent.Webhook, error) {
+func (s *Subscriptions) Update(ctx context.Context, db *store.DB, id string, change agent.WebhookChange) (agent.Webhook, error) {
 	if change.URL.Given && change.URL.Value != "" {
-		if err := w.checkURL(change.URL.Value); err != nil {
+		if err := s.checkURL(change.URL.Value); err != nil {
 			return agent.Webhook{}, err
 		}
 	}
@@ -102,7 +95,7 @@ func (w *Webhooks) Update(ctx context.Context, db *store.DB, id string, change a
 }
 
 // Delete removes a subscription with its deliveries.
-func (w *Webhooks) Delete(ctx context.Context, db *store.DB, id string) error {
+func (s *Subscriptions) Delete(ctx context.Context, db *store.DB, id string) error {
 	return db.DeleteWebhook(ctx, id)
 }
 
@@ -111,15 +104,15 @@ const formerSecretFor = 24 * time.Hour
 
 // Rotate gives a subscription a new secret and returns it; for a day the one
 // before signs too.
-func (w *Webhooks) Rotate(ctx context.Context, db *store.DB, id string) (agent.Webhook, string, error) {
+func (s *Subscriptions) Rotate(ctx context.Context, db *store.DB, id string) (agent.Webhook, string, error) {
 	secret := agent.NewWebhookSecret()
-	changed, err := db.RotateWebhookSecret(ctx, id, secret, agent.At(w.now().Add(formerSecretFor)))
+	changed, err := db.RotateWebhookSecret(ctx, id, secret, agent.At(s.now().Add(formerSecretFor)))
 	return changed, secret, err
 }
 
 // checkURL refuses addresses that can never be reached.
-func (w *Webhooks) checkURL(raw string) error {
-	_, err := w.guard.CheckField("url", raw)
+func (s *Subscriptions) checkURL(raw string) error {
+	_, err := s.guard.CheckField("url", raw)
 	return err
 }
 
@@ -128,12 +121,12 @@ const EventTest = "webhook.test"
 
 // Test sends a subscription an event of its own, once and at once, and returns
 // what came of it. It works on one that is switched off and counts for nothing.
-func (w *Webhooks) Test(ctx context.Context, db *store.DB, id string) (agent.Delivery, error) {
+func (s *Subscriptions) Test(ctx context.Context, db *store.DB, id string) (agent.Delivery, error) {
 	hook, err := db.Webhook(ctx, id)
 	if err != nil {
 		return agent.Delivery{}, err
 	}
-	now := agent.At(w.now())
+	now := agent.At(s.now())
 	secrets, err := db.WebhookSecrets(ctx, id, now)
 	if err != nil {
 		secrets = nil // sealed with another master key: the delivery says so
@@ -144,7 +137,7 @@ func (w *Webhooks) Test(ctx context.Context, db *store.DB, id string) (agent.Del
 	if err != nil {
 		return agent.Delivery{}, err
 	}
-	a, _ := w.post(ctx, hook.URL, secrets, e.ID, body)
+	a, _ := s.post(ctx, hook.URL, secrets, e.ID, body)
 	if ctx.Err() != nil {
 		return agent.Delivery{}, ctx.Err()
 	}
@@ -161,6 +154,6 @@ func (w *Webhooks) Test(ctx context.Context, db *store.DB, id string) (agent.Del
 }
 
 // Redeliver makes a delivery due again under the same webhook-id.
-func (w *Webhooks) Redeliver(ctx context.Context, db *store.DB, webhookID, id string) (agent.Delivery, error) {
-	return db.Redeliver(ctx, webhookID, id, agent.At(w.now()))
+func (s *Subscriptions) Redeliver(ctx context.Context, db *store.DB, webhookID, id string) (agent.Delivery, error) {
+	return db.Redeliver(ctx, webhookID, id, agent.At(s.now()))
 }

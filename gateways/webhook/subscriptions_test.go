@@ -1,4 +1,4 @@
-package gateways
+package webhook
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 )
 
 func TestDelivery(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	r := newReceiver(t, nil)
 	hook, secret := subscribe(t, h, r.URL, "contact.*")
 	if !strings.HasPrefix(secret, "whsec_") || len(secret) != 38 || strings.ContainsAny(secret, "+/=") {
@@ -48,7 +48,7 @@ func TestDelivery(t *testing.T) {
 // TestRetries walks through all tries of a delivery: their waits, their one
 // webhook-id, and what the subscription becomes.
 func TestRetries(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	r := newReceiver(t, status(500))
 	hook, secret := subscribe(t, h, r.URL, "*")
 	contact(t, h.db, "x")
@@ -81,7 +81,7 @@ func TestRetries(t *testing.T) {
 }
 
 // verifyAt checks a signature by our own function, since the library only
-// knows the present, and at the time that it tells: the house's clock may have
+// knows the present, and at the time that it tells: the fixture's clock may have
 // passed on since.
 func verifyAt(t *testing.T, secret string, d delivered) {
 	t.Helper()
@@ -119,7 +119,7 @@ func TestFailures(t *testing.T) {
 		"asks nonsense":  {"", retryLater(503, "soon"), "503", 503, 5 * time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newFixture(t)
 			url := c.url
 			if url == "" {
 				url = newReceiver(t, c.answer).URL
@@ -155,7 +155,7 @@ func retryLater(code int, after string) func(int, http.ResponseWriter, *http.Req
 // TestSuccessKeepsOn: a delivery that used up its tries does not switch off a
 // subscription that took others meanwhile.
 func TestSuccessKeepsOn(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	r := newReceiver(t, func(_ int, w http.ResponseWriter, req *http.Request) {
 		if req.Header.Get("webhook-id") == "event-bad" {
 			w.WriteHeader(500)
@@ -181,14 +181,14 @@ func TestSuccessKeepsOn(t *testing.T) {
 }
 
 func TestSwitchingOff(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	r := newReceiver(t, status(503))
 	hook, _ := subscribe(t, h, r.URL, "contact.created")
 	contact(t, h.db, "before")
 	h.try(t)
 	change := func(active bool) {
 		t.Helper()
-		if _, err := h.webhooks.Update(t.Context(), h.db, hook.ID, agent.WebhookChange{Active: agent.Some(active)}); err != nil {
+		if _, err := h.subscriptions.Update(t.Context(), h.db, hook.ID, agent.WebhookChange{Active: agent.Some(active)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -196,7 +196,7 @@ func TestSwitchingOff(t *testing.T) {
 	if d := h.delivery(t, hook.ID); d.Status != agent.DeliveryFailed || !strings.Contains(d.Error, "switched off") {
 		t.Errorf("what waited is %+v", d)
 	}
-	_, err := h.webhooks.Redeliver(t.Context(), h.db, hook.ID, h.delivery(t, hook.ID).ID)
+	_, err := h.subscriptions.Redeliver(t.Context(), h.db, hook.ID, h.delivery(t, hook.ID).ID)
 	if agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("redelivery to one that is off: %v", err)
 	}
@@ -215,18 +215,18 @@ func TestSwitchingOff(t *testing.T) {
 }
 
 func TestRedelivery(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	r := newReceiver(t, status(410))
 	hook, _ := subscribe(t, h, r.URL, "contact.created")
 	contact(t, h.db, "x")
 	h.try(t)
 	first := r.next(t)
 	r.script(nil)
-	if _, err := h.webhooks.Update(t.Context(), h.db, hook.ID, agent.WebhookChange{Active: agent.Some(true)}); err != nil {
+	if _, err := h.subscriptions.Update(t.Context(), h.db, hook.ID, agent.WebhookChange{Active: agent.Some(true)}); err != nil {
 		t.Fatal(err)
 	}
 	failed := h.delivery(t, hook.ID)
-	d, err := h.webhooks.Redeliver(t.Context(), h.db, hook.ID, failed.ID)
+	d, err := h.subscriptions.Redeliver(t.Context(), h.db, hook.ID, failed.ID)
 	if err != nil || d.Status != agent.DeliveryPending || d.Attempt != 0 {
 		t.Fatalf("%+v, %v", d, err)
 	}
@@ -238,16 +238,16 @@ func TestRedelivery(t *testing.T) {
 	if d := h.delivery(t, hook.ID); d.ID != failed.ID || d.Status != agent.DeliveryDelivered {
 		t.Errorf("%+v", d)
 	}
-	if _, err := h.webhooks.Redeliver(t.Context(), h.db, hook.ID, "delivery-x"); agent.ErrorCode(err) != agent.CodeNotFound {
+	if _, err := h.subscriptions.Redeliver(t.Context(), h.db, hook.ID, "delivery-x"); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Error(err)
 	}
 }
 
 func TestRotation(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	r := newReceiver(t, nil)
 	hook, old := subscribe(t, h, r.URL, "contact.created")
-	_, secret, err := h.webhooks.Rotate(t.Context(), h.db, hook.ID)
+	_, secret, err := h.subscriptions.Rotate(t.Context(), h.db, hook.ID)
 	if err != nil || secret == old {
 		t.Fatal(secret, err)
 	}
@@ -265,16 +265,16 @@ func TestRotation(t *testing.T) {
 }
 
 func TestTestDelivery(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	r := newReceiver(t, status(404))
 	hook, secret := subscribe(t, h, r.URL, "contact.created")
-	d, err := h.webhooks.Test(t.Context(), h.db, hook.ID)
+	d, err := h.subscriptions.Test(t.Context(), h.db, hook.ID)
 	if err != nil || d.Status != agent.DeliveryFailed || d.Event != EventTest || *d.ResponseStatus != 404 || d.Attempt != 1 {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	verify(t, secret, r.next(t))
 	r.script(nil)
-	if d, err := h.webhooks.Test(t.Context(), h.db, hook.ID); err != nil || d.Status != agent.DeliveryDelivered {
+	if d, err := h.subscriptions.Test(t.Context(), h.db, hook.ID); err != nil || d.Status != agent.DeliveryDelivered {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	if w := h.webhook(t, hook.ID); w.FailureCount != 0 || !w.LastDeliveryAt.IsZero() {
@@ -283,7 +283,7 @@ func TestTestDelivery(t *testing.T) {
 }
 
 func TestBadSubscriptions(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	for name, c := range map[string]struct {
 		url    string
 		events []string
@@ -302,7 +302,7 @@ func TestBadSubscriptions(t *testing.T) {
 		"empty name":       {"https://example.com/", []string{""}, "events[0]"},
 		"too many":         {"https://example.com/", slices.Repeat([]string{"*"}, 51), "events"},
 	} {
-		_, _, err := h.webhooks.Create(t.Context(), h.db, agent.WebhookChange{URL: agent.Some(c.url), Events: agent.Some(c.events)})
+		_, _, err := h.subscriptions.Create(t.Context(), h.db, agent.WebhookChange{URL: agent.Some(c.url), Events: agent.Some(c.events)})
 		var e *agent.Error
 		if !asAgentError(err, &e) || e.Details["field"] != c.field {
 			t.Errorf("%s: %v, want a complaint about %s", name, err, c.field)
@@ -311,7 +311,7 @@ func TestBadSubscriptions(t *testing.T) {
 	for range agent.MaxWebhooks {
 		subscribe(t, h, "https://example.com/", "*")
 	}
-	_, _, err := h.webhooks.Create(t.Context(), h.db, agent.WebhookChange{URL: agent.Some("https://example.com/"), Events: agent.Some([]string{"*"})})
+	_, _, err := h.subscriptions.Create(t.Context(), h.db, agent.WebhookChange{URL: agent.Some("https://example.com/"), Events: agent.Some([]string{"*"})})
 	if agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("one too many: %v", err)
 	}

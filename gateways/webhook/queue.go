@@ -1,0 +1,157 @@
+package webhook
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/work"
+	"satchel/store"
+)
+
+// Bounds of the deliveries. A target is one scheme, host and port. A
+// subscription whose last try failed has one try at a time, so that a target
+// that hangs holds few slots.
+const (
+	triesAtOnce   = 128
+	triesAtTarget = 8
+	agentsAtOnce  = 4                 // whose due deliveries are read
+	enqueuedLimit = 4 * triesAtTarget // deliveries of a subscription that are enqueued
+	agentInterval = 5 * time.Millisecond
+	errorPause    = time.Minute // after a try whose outcome could not be written
+)
+
+// deliveryKey names a delivery in the queue.
+type deliveryKey struct {
+	db         *store.DB
+	id, target string
+}
+
+// subscription names a subscription of an agent.
+type subscription struct {
+	db *store.DB
+	id string
+}
+
+func (s *Subscriptions) makeQueues() {
+	s.agents = work.New(work.Options[*store.DB]{Run: s.enqueueDue, Limit: agentsAtOnce, Now: s.now,
+		OnError: func(db *store.DB, err error) { s.log.Error("read due deliveries", "agent", db.ID(), "error", err) }})
+	s.deliveries = work.New(work.Options[deliveryKey]{
+		Run: s.deliver, Limit: triesAtOnce, Now: s.now,
+		Group:      func(key deliveryKey) any { return key.target },
+		GroupLimit: func(any) int { return triesAtTarget },
+		Backoff:    func(int, error) time.Duration { return errorPause },
+		OnError: func(key deliveryKey, err error) {
+			s.log.Error("deliver an event", "agent", key.db.ID(), "delivery", key.id, "error", err)
+		},
+	})
+}
+
+// notify enqueues an agent whose deliveries may be due.
+func (s *Subscriptions) notify(db *store.DB, p store.Pending) {
+	if p.Changed {
+		s.agents.Retry(db)
+	} else {
+		s.agents.EnqueueAt(db, p.Deliveries.Time)
+	}
+}
+
+// enqueueDue enqueues the deliveries of an agent that are due.
+func (s *Subscriptions) enqueueDue(ctx context.Context, db *store.DB) (work.Next, error) {
+	if db.Suspended() {
+		return work.Next{}, nil
+	}
+	due, next, err := db.DueDeliveries(ctx, agent.At(s.now()), enqueuedLimit)
+	if err != nil {
+		return work.Next{}, agent.IgnoreNotFound(err)
+	}
+	for _, d := range due {
+		target := targetName(d.URL)
+		for _, id := range s.untried(subscription{db, d.WebhookID}, d.IDs) {
+			s.deliveries.Enqueue(deliveryKey{db, id, target})
+		}
+	}
+	return work.Next{At: next.Time, Rest: agentInterval}, nil
+}
+
+// untried returns the deliveries of a subscription that are not being tried.
+func (s *Subscriptions) untried(key subscription, ids []string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(ids, func(id string) bool { return s.tries[key][id] })
+}
+
+func targetName(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "?"
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// deliver tries a delivery once, if it is still due.
+func (s *Subscriptions) deliver(ctx context.Context, key deliveryKey) (work.Next, error) {
+	if key.db.Suspended() {
+		return work.Next{}, nil
+	}
+	o, err := key.db.Outgoing(ctx, key.id, agent.At(s.now()))
+	if err != nil || o == nil || !s.begin(key, o) {
+		return work.Next{}, agent.IgnoreNotFound(err)
+	}
+	defer s.end(key.db, o)
+	return work.Next{}, agent.IgnoreNotFound(s.attempt(ctx, key.db, o))
+}
+
+// begin reports whether a delivery may be tried now, and notes that it is. One
+// that may not is enqueued again when a try of its subscription ends, or for
+// its new target.
+func (s *Subscriptions) begin(key deliveryKey, o *store.Outgoing) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := subscription{key.db, o.WebhookID}
+	tries := s.tries[of]
+	if tries[o.ID] || o.Failing && len(tries) > 0 || targetName(o.URL) != key.target {
+		return false
+	}
+	if tries == nil {
+		tries = map[string]bool{}
+		s.tries[of] = tries
+	}
+	tries[o.ID] = true
+	return true
+}
+
+// end notes that a try has ended, and has its agent's next deliveries enqueued.
+func (s *Subscriptions) end(db *store.DB, o *store.Outgoing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := subscription{db, o.WebhookID}
+	if delete(s.tries[of], o.ID); len(s.tries[of]) == 0 {
+		delete(s.tries, of)
+	}
+	s.agents.Enqueue(db)
+}
+
+// attempt makes a try and stores its outcome, unless Stop cut it.
+func (s *Subscriptions) attempt(ctx context.Context, db *store.DB, o *store.Outgoing) error {
+	marked := ctx
+	if o.Chain.Depth > 0 {
+		marked = s.own.Mark(ctx, agent.ChainHeader, o.Chain.Signed())
+	}
+	a, asked := s.post(marked, o.URL, o.Secrets, o.EventID, o.Body)
+	if a.Error != "" && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	a.DeliveryID, a.WebhookID = o.ID, o.WebhookID
+	if pause, again := nextTry(o.Attempt+1, asked); a.Error != "" && !a.Gone && again {
+		a.Next = agent.At(s.now().Add(pause))
+	}
+	off, err := db.EndAttempt(context.WithoutCancel(ctx), a)
+	if off {
+		s.log.Warn("a webhook subscription was switched off", "agent", db.ID(), "webhook", o.WebhookID)
+	}
+	s.tried(a)
+	return err
+}
