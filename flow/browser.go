@@ -13,7 +13,7 @@ import (
 )
 
 // browsing is what the nodes that drive a browser share: the sessions that
-// executions own. They live as long as their executions, asleep or not, and
+// executions own. They live as long as their executions, suspended or not, and
 // not longer than this process.
 type browsing struct {
 	browser *browser.Browser

@@ -120,14 +120,14 @@ func (e *Engine) spend(x *agent.Execution) *agent.Error {
 
 // refuse enters an execution that may not start, with the error, and logs it.
 // Of the same workflow and root it does so once a minute. It returns the error.
-func (e *Engine) refuse(ctx context.Context, db *store.DB, x *agent.Execution, p *program, cause string, why *agent.Error) error {
+func (e *Engine) refuse(ctx context.Context, db *store.DB, x *agent.Execution, p *program, key string, why *agent.Error) error {
 	if !e.budget.show(x.RootID, x.WorkflowID) {
 		return why
 	}
 	x.Status, x.CompletedAt = agent.ExecutionErrored, x.StartedAt
 	x.Error = &agent.ExecutionError{Code: string(why.Code), Message: why.Message, Details: why.Details}
 	x.Depth = agent.MaxEventDepth + 1 // its events start nothing
-	_, err := db.Advance(ctx, store.Progress{Execution: x, Name: p.workflow.Name, New: true, Cause: cause})
+	_, err := db.Advance(ctx, store.Progress{Execution: x, Name: p.workflow.Name, New: true, IdempotencyKey: key})
 	if errors.Is(err, store.ErrRepeated) {
 		return why
 	}

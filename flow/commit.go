@@ -14,13 +14,13 @@ import (
 
 // commit writes what is pending. It is false when the run has come to its end
 // by that: the execution ended by another hand, or the file cannot be written.
-func (r *run) commit(asleep bool) bool {
+func (r *run) commit(suspended bool) bool {
 	over := r.execution.Status.Ended()
-	if len(r.held.results) == 0 && len(r.waits) == 0 && len(r.unwaits) == 0 && len(r.children) == 0 && !r.begin && !asleep && !over {
+	if len(r.held.results) == 0 && len(r.waits) == 0 && len(r.unwaits) == 0 && len(r.children) == 0 && !r.begin && !suspended && !over {
 		return true
 	}
-	p := store.Progress{Execution: r.execution, Name: r.program.workflow.Name, New: r.fresh, Cause: r.cause, Begin: r.begin, Results: r.held.results,
-		Waits: r.waits, Unwaits: r.unwaits, Asleep: asleep, Waiting: len(r.waiting)}
+	p := store.Progress{Execution: r.execution, Name: r.program.workflow.Name, New: r.fresh, IdempotencyKey: r.key, Begin: r.begin, Results: r.held.results,
+		Waits: r.waits, Unwaits: r.unwaits, Suspended: suspended, Waiting: len(r.waiting)}
 	for _, c := range r.children {
 		p.Children = append(p.Children, store.StartedExecution{Execution: c.execution, Name: c.program.workflow.Name})
 	}
@@ -35,7 +35,7 @@ func (r *run) commit(asleep bool) bool {
 		r.abandonRun(err)
 		return false
 	}
-	r.committed(asleep)
+	r.committed(suspended)
 	for _, end := range ended {
 		r.engine.signal(r.db, end)
 	}
@@ -44,7 +44,7 @@ func (r *run) commit(asleep bool) bool {
 
 // committed tells of what was written, and begins the executions that it
 // started.
-func (r *run) committed(asleep bool) {
+func (r *run) committed(suspended bool) {
 	r.written.Store(true)
 	if r.fresh {
 		close(r.entered)

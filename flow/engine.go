@@ -70,7 +70,7 @@ type agentState struct {
 	turn      *startTurn
 	starting  []chan *startTurn // that wait for a turn
 
-	preparing sync.Mutex // held by one of those that start by Once while it reads: many start together and share a connection
+	preparing sync.Mutex // held by one of those that start by ExecuteIdempotent while it reads: many start together and share a connection
 }
 
 // New makes an Engine; it does nothing until Start.

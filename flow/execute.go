@@ -13,19 +13,19 @@ import (
 
 // Request asks for an execution.
 type Request struct {
-	WorkflowID string
-	Input      json.RawMessage // an object; nil is an empty one
-	Trigger    string          // what starts it: manual, webhook, schedule, calendar, or the name of an event
-	Cause      string          // names what starts it, so that it starts it once; may be empty
-	Replay     string          // names it too, for a few minutes; see store.StartedExecution. May be empty
-	Queue      bool            // wait in the queue, whatever the workflow's on_conflict says
-	Wait       time.Duration   // how long to wait for the end; 0: not at all
-	Hook       bool            // only if the workflow is active and a webhook triggers it; a webhook-response ends the waiting
+	WorkflowID     string
+	Input          json.RawMessage // an object; nil is an empty one
+	Trigger        string          // what starts it: manual, webhook, schedule, calendar, or the name of an event
+	IdempotencyKey string          // a second request with the same key starts nothing; may be empty
+	Replay         string          // names it too, for a few minutes; see store.StartedExecution. May be empty
+	Queue          bool            // wait in the queue, whatever the workflow's on_conflict says
+	Wait           time.Duration   // how long to wait for the end; 0: not at all
+	Hook           bool            // only if the workflow is active and a webhook triggers it; a webhook-response ends the waiting
 
 	node  string                   // the trigger node; empty: by Trigger
 	chain agent.Chain              // of the executions that led to it
 	takes bool                     // only if the trigger's filter lets the payload pass
-	began func(executionID string) // of Once: told the execution's id once that is in the file
+	began func(executionID string) // of ExecuteIdempotent: told the execution's id once that is in the file
 }
 
 // forever is longer than anybody waits.
@@ -37,7 +37,7 @@ type Started struct {
 	Execution agent.Execution
 	Results   []agent.NodeResult // with Request.Wait; else nil
 	Response  *agent.NodeResult  // of the webhook-response, if there was one
-	Repeated  bool               // nothing began: Request.Cause has started an execution before
+	Repeated  bool               // nothing began: there is an execution of this Request.IdempotencyKey
 }
 
 // Execute begins an execution of a workflow. Its errors: VALIDATION_ERROR for
@@ -71,7 +71,7 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 		q.Wait = forever
 	}
 	if why := e.spend(x); why != nil {
-		return Started{}, e.refuse(ctx, db, x, p, q.Cause, why)
+		return Started{}, e.refuse(ctx, db, x, p, q.IdempotencyKey, why)
 	}
 	s, err := e.admit(a, x, p, q.Queue)
 	if err != nil {
@@ -84,9 +84,9 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	}
 	// An execution whose end is waited for is not promised to anybody before
 	// that, so it is first written when there is something to write.
-	fresh := s != nil && (q.Wait > 0 && q.Cause == "" && q.Replay == "" || q.began != nil)
+	fresh := s != nil && (q.Wait > 0 && q.IdempotencyKey == "" && q.Replay == "" || q.began != nil)
 	if !fresh {
-		entered, err := db.Enter(ctx, []store.StartedExecution{{Execution: x, Name: p.workflow.Name, Cause: q.Cause, Replay: q.Replay}})
+		entered, err := db.Enter(ctx, []store.StartedExecution{{Execution: x, Name: p.workflow.Name, IdempotencyKey: q.IdempotencyKey, Replay: q.Replay}})
 		if err != nil || !entered[0] {
 			e.release(s)
 			return Started{Repeated: err == nil}, err
@@ -98,7 +98,7 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 		return e.await(ctx, db, q, started, nil, w)
 	}
 	r := e.newRun(a, x.ID)
-	r.slot, r.execution, r.program, r.payload, r.cause, r.by = s, x, p, payload, q.Cause, store.Actor(ctx)
+	r.slot, r.execution, r.program, r.payload, r.key, r.by = s, x, p, payload, q.IdempotencyKey, store.Actor(ctx)
 	r.fresh, r.begin, r.keep = fresh, fresh, q.Wait > 0 && q.began == nil
 	r.written.Store(!fresh)
 	if fresh && q.began == nil && !p.slow {
@@ -120,11 +120,11 @@ func (e *Engine) prepareExecution(ctx context.Context, db *store.DB, q Request) 
 	if _, there := payload["contact"]; there {
 		contact = ""
 	}
-	cause := ""
+	key := ""
 	if q.began != nil {
-		cause = q.Cause
+		key = q.IdempotencyKey
 	}
-	n, err := db.NewExecution(ctx, q.WorkflowID, contact, cause)
+	n, err := db.NewExecution(ctx, q.WorkflowID, contact, key)
 	if err != nil || n.Repeated {
 		return nil, nil, nil, err
 	}
@@ -195,7 +195,7 @@ func (e *Engine) await(ctx context.Context, db *store.DB, q Request, s Started, 
 		return s, nil
 	}
 	if q.began != nil {
-		return e.awaitOnce(ctx, db, q, s, r, w)
+		return e.awaitIdempotent(ctx, db, q, s, r, w)
 	}
 	timer := time.NewTimer(q.Wait)
 	defer timer.Stop()

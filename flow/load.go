@@ -22,12 +22,12 @@ func (r *run) load() bool {
 	}
 	r.acquire(&w.Workflow)
 	r.execution = &w.Execution
-	r.past, r.asleep = map[place]agent.NodeResult{}, map[place]store.Wait{}
+	r.past, r.knownWaits = map[place]agent.NodeResult{}, map[place]store.Wait{}
 	for _, result := range w.Results {
 		r.past[place{result.NodeID, result.At()}] = result
 	}
 	for _, wait := range w.Waits {
-		r.asleep[place{wait.NodeID, wait.Path}] = wait
+		r.knownWaits[place{wait.NodeID, wait.Path}] = wait
 	}
 	r.payload, _ = decodeOr(w.Input).(map[string]any)
 	if r.program, err = r.engine.program(r.db, w.Workflow); err != nil {

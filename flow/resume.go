@@ -186,7 +186,7 @@ func (e *Engine) startListeners(ctx context.Context, db *store.DB, ev agent.Even
 		if started[listener.WorkflowID] {
 			continue
 		}
-		q := Request{WorkflowID: listener.WorkflowID, Input: input, Trigger: ev.Type, Cause: ev.ID + ":" + listener.WorkflowID, Queue: true,
+		q := Request{WorkflowID: listener.WorkflowID, Input: input, Trigger: ev.Type, IdempotencyKey: ev.ID + ":" + listener.WorkflowID, Queue: true,
 			node: listener.NodeID, takes: true, chain: ev.Chain()}
 		s, err := e.execute(ctx, db, q)
 		switch code := agent.ErrorCode(err); {

@@ -33,17 +33,17 @@ type run struct {
 	execution *agent.Execution
 	program   *program
 	payload   map[string]any
-	cause, by string         // what and who started it; they go with the first commit of a fresh one
+	key, by   string         // its idempotency key and who started it; they go with the first commit of a fresh one
 	location  *time.Location // of the filter date, once it was used
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	top       *scope
-	lastError map[string]any
-	past      map[place]agent.NodeResult // of the journal, when it goes on
-	asleep    map[place]store.Wait       // waits that were entered before
-	waiting   map[place]instance
+	top        *scope
+	lastError  map[string]any
+	past       map[place]agent.NodeResult // of the journal, when it goes on
+	knownWaits map[place]store.Wait       // waits that were entered before
+	waiting    map[place]instance
 
 	ready    []instance // to be resolved
 	effects  []instance // to be begun once what came before is committed
@@ -191,8 +191,8 @@ func (r *run) resolve(in instance) {
 		r.skip(in)
 		return
 	}
-	if w, ok := r.asleep[at]; ok {
-		delete(r.asleep, at)
+	if w, ok := r.knownWaits[at]; ok {
+		delete(r.knownWaits, at)
 		r.state(in).waiting = true
 		r.waiting[place{w.NodeID, w.Path}] = in
 		return

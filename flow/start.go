@@ -8,7 +8,7 @@ import (
 	"satchel/agent/work"
 )
 
-// Bounds of the executions that Once and queues are starting at a time. What one
+// Bounds of the executions that ExecuteIdempotent and queues are starting at a time. What one
 // agent starts together shares commits, and when thousands are due at the same
 // moment other requests still find a processor and the disk free.
 const (

@@ -57,7 +57,7 @@ func (s *Server) callHook(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	cause, err := hookCause(c.HTTP.Request().Header, in.ID)
+	key, err := hookIdempotencyKey(c.HTTP.Request().Header, in.ID)
 	if err != nil {
 		return err
 	}
@@ -66,12 +66,12 @@ func (s *Server) callHook(c *rest.Call) error {
 		sum := sha256.Sum256(raw)
 		replay = "hook:" + in.ID + ":" + hex.EncodeToString(sum[:])
 	}
-	started, err := s.execute(c, flow.Request{WorkflowID: in.ID, Input: payload, Trigger: "webhook", Cause: cause, Replay: replay, Queue: true, Hook: true, Wait: hookWait})
+	started, err := s.execute(c, flow.Request{WorkflowID: in.ID, Input: payload, Trigger: "webhook", IdempotencyKey: key, Replay: replay, Queue: true, Hook: true, Wait: hookWait})
 	if err != nil {
 		return err
 	}
 	if started.Repeated {
-		return s.repeatHook(c, cause, replay)
+		return s.repeatHook(c, key, replay)
 	}
 	if started.Response != nil {
 		return answerHook(c.HTTP, started.Response)
@@ -103,8 +103,8 @@ var deliveryHeaders = []string{"Webhook-Id", "Svix-Id", "Idempotency-Key", "X-Gi
 // maxDeliveryID bounds the id of a delivery, in bytes.
 const maxDeliveryID = 256
 
-// hookCause names what starts an execution when the sender does; else "".
-func hookCause(h http.Header, workflowID string) (string, error) {
+// hookIdempotencyKey returns the key that the sender of a request gave it, else "".
+func hookIdempotencyKey(h http.Header, workflowID string) (string, error) {
 	for _, name := range deliveryHeaders {
 		if id := h.Get(name); id != "" {
 			if len(id) > maxDeliveryID || !utf8.ValidString(id) {
@@ -118,8 +118,8 @@ func hookCause(h http.Header, workflowID string) (string, error) {
 
 // repeatHook answers a delivery that came before as the first one was answered,
 // or with how its execution stands.
-func (s *Server) repeatHook(c *rest.Call, cause, replay string) error {
-	id, err := c.DB.ExecutionOf(c, cause, replay)
+func (s *Server) repeatHook(c *rest.Call, key, replay string) error {
+	id, err := c.DB.ExecutionOf(c, key, replay)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func newStorm(b *testing.B, tc stormCase) *storm {
 				return "", nil
 			},
 			agent.CallbackWorkflow: func(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
-				id, err := engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()},
+				id, err := engine.ExecuteIdempotent(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", IdempotencyKey: c.RunID, Input: c.Trigger()},
 					func(id string) {
 						if !tc.ends {
 							s.reached <- time.Now()

@@ -246,7 +246,7 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 		if _, err := tx.exec("DELETE FROM sessions"); err != nil {
 			return struct{}{}, err
 		}
-		if _, err := tx.exec("UPDATE executions SET held = 1 WHERE status IN ('queued','running')"); err != nil {
+		if _, err := tx.exec("UPDATE executions SET paused = 1 WHERE status IN ('queued','running')"); err != nil {
 			return struct{}{}, err
 		}
 		if found.pending, err = tx.pending(); err != nil {

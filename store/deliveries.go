@@ -97,7 +97,7 @@ func (tx *Tx) pendingDeliveries(events []agent.Event) ([]pendingDelivery, error)
 		}
 		c.Events = stringsIn(patterns)
 		return c, nil
-	}, "SELECT id, events, since FROM webhooks WHERE active = 1 ORDER BY id LIMIT ?", agent.MaxWebhooks)
+	}, "SELECT id, events, since_seq FROM webhooks WHERE active = 1 ORDER BY id LIMIT ?", agent.MaxWebhooks)
 	if err != nil {
 		return nil, err
 	}

@@ -8,21 +8,21 @@ import (
 	"satchel/agent"
 )
 
-// Enter writes executions that begin or queue. entered tells which of them
-// were entered: one whose cause has started an execution before is not.
+// Enter writes executions that begin or queue. entered reports which of them
+// were: one whose idempotency key or replay is known is not.
 func (db *DB) Enter(ctx context.Context, started []StartedExecution) (entered []bool, err error) {
 	return Write(ctx, db, func(tx *Tx) ([]bool, error) {
 		tx.takesOn(workExecutions)
 		entered := make([]bool, len(started))
 		for i, s := range started {
-			known, err := tx.causeOf(s.Cause, s.Replay)
+			known, err := tx.executionOf(s.IdempotencyKey, s.Replay)
 			if err != nil {
 				return nil, err
 			}
 			if known != "" {
 				continue
 			}
-			if err := tx.insertExecution(s.Execution, s.Cause, false); err != nil {
+			if err := tx.insertExecution(s.Execution, s.IdempotencyKey, false); err != nil {
 				return nil, err
 			}
 			if err := tx.noteReplay(s.Replay, s.ID); err != nil {
@@ -61,11 +61,11 @@ func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []
 	return err
 }
 
-// causeOf returns the execution that a cause started, or a replay within
-// agent.SignatureAge; "" for none.
-func (tx *Tx) causeOf(cause, replay string) (id string, err error) {
-	if cause != "" {
-		if err = tx.value(&id, "SELECT id FROM executions WHERE cause = ? AND cause <> ''", cause); !errors.Is(err, sql.ErrNoRows) {
+// executionOf returns the execution of an idempotency key, or of a replay
+// within agent.SignatureAge; "" for none.
+func (tx *Tx) executionOf(key, replay string) (id string, err error) {
+	if key != "" {
+		if err = tx.value(&id, "SELECT id FROM executions WHERE idempotency_key = ? AND idempotency_key <> ''", key); !errors.Is(err, sql.ErrNoRows) {
 			return id, err
 		}
 	}
@@ -93,10 +93,10 @@ func (tx *Tx) noteReplay(replay, executionID string) error {
 	return err
 }
 
-// ExecutionOf finds the execution that a cause or a replay started; see
+// ExecutionOf finds the execution of an idempotency key or a replay; see
 // StartedExecution.
-func (db *DB) ExecutionOf(ctx context.Context, cause, replay string) (string, error) {
-	id, err := Read(ctx, db, func(tx *Tx) (string, error) { return tx.causeOf(cause, replay) })
+func (db *DB) ExecutionOf(ctx context.Context, key, replay string) (string, error) {
+	id, err := Read(ctx, db, func(tx *Tx) (string, error) { return tx.executionOf(key, replay) })
 	if err == nil && id == "" {
 		err = agent.Errorf(agent.CodeNotFound, "the execution is not there any more")
 	}

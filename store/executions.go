@@ -175,20 +175,20 @@ func (t *WorkflowText) Workflow() (agent.Workflow, error) {
 type NewExecution struct {
 	Text     WorkflowText
 	Contact  json.RawMessage // the one that was asked for; nil when it is not there
-	Repeated bool            // the cause that was asked for has started an execution before; the rest is empty then
+	Repeated bool            // there is an execution of the idempotency key; the rest is empty then
 }
 
 // NewExecution reads a workflow that is to be executed, a contact unless
-// contactID is empty, and whether a cause, unless that is empty, has started
+// contactID is empty, and whether an idempotency key, unless that is empty, has started
 // an execution before.
-func (db *DB) NewExecution(ctx context.Context, workflowID, contactID, cause string) (n NewExecution, err error) {
-	if contactID == "" && cause == "" {
+func (db *DB) NewExecution(ctx context.Context, workflowID, contactID, key string) (n NewExecution, err error) {
+	if contactID == "" && key == "" {
 		n.Text, err = ReadOne(ctx, db, func(tx *Tx) (WorkflowText, error) { return tx.workflowText(workflowID) })
 		return n, err
 	}
 	return Read(ctx, db, func(tx *Tx) (n NewExecution, err error) {
-		if cause != "" {
-			if err := tx.value(&n.Repeated, "SELECT EXISTS (SELECT 1 FROM executions WHERE cause = ? AND cause <> '')", cause); err != nil || n.Repeated {
+		if key != "" {
+			if err := tx.value(&n.Repeated, "SELECT EXISTS (SELECT 1 FROM executions WHERE idempotency_key = ? AND idempotency_key <> '')", key); err != nil || n.Repeated {
 				return n, err
 			}
 		}
@@ -230,32 +230,32 @@ type ExecutionWork struct {
 // Those that came with a copied file are left out, unless release is set: it
 // frees them for good.
 func (db *DB) ExecutionWork(ctx context.Context, now agent.Time, limit int, release bool) (ExecutionWork, error) {
-	var held bool
+	var paused bool
 	read := func(tx *Tx) (w ExecutionWork, err error) {
-		if held, err = tx.executionsHeld(); err != nil || held && release {
+		if paused, err = tx.executionsPaused(); err != nil || paused && release {
 			return w, err
 		}
 		return tx.executionWork(now, limit)
 	}
 	w, err := Read(ctx, db, read)
-	if err != nil || !held || !release {
+	if err != nil || !paused || !release {
 		return w, err
 	}
 	return Write(ctx, db, func(tx *Tx) (w ExecutionWork, err error) {
 		tx.takesOn(workExecutions)
-		if _, err := tx.exec("UPDATE executions SET held = 0 WHERE status IN ('queued','running') AND held"); err != nil {
+		if _, err := tx.exec("UPDATE executions SET paused = 0 WHERE status IN ('queued','running') AND paused"); err != nil {
 			return w, err
 		}
 		return tx.executionWork(now, limit)
 	})
 }
 
-func (tx *Tx) executionsHeld() (held bool, err error) {
-	return held, tx.value(&held, "SELECT EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND held)")
+func (tx *Tx) executionsPaused() (paused bool, err error) {
+	return paused, tx.value(&paused, "SELECT EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND paused)")
 }
 
 func (tx *Tx) executionWork(now agent.Time, limit int) (w ExecutionWork, err error) {
-	w.Running, err = all(tx, scanID, "SELECT id FROM executions WHERE status = 'running' AND asleep = 0 AND NOT held ORDER BY id")
+	w.Running, err = all(tx, scanID, "SELECT id FROM executions WHERE status = 'running' AND suspended = 0 AND NOT paused ORDER BY id")
 	if err != nil {
 		return w, err
 	}
@@ -264,7 +264,7 @@ func (tx *Tx) executionWork(now agent.Time, limit int) (w ExecutionWork, err err
 		n        int
 	}
 	queues, err := all(tx, func(rows *sql.Rows) (q queue, err error) { return q, rows.Scan(&q.workflow, &q.n) },
-		"SELECT workflow_id, count(*) FROM executions WHERE status = 'queued' AND NOT held GROUP BY workflow_id")
+		"SELECT workflow_id, count(*) FROM executions WHERE status = 'queued' AND NOT paused GROUP BY workflow_id")
 	if err != nil {
 		return w, err
 	}
@@ -272,14 +272,14 @@ func (tx *Tx) executionWork(now agent.Time, limit int) (w ExecutionWork, err err
 	for _, q := range queues {
 		w.Queued[q.workflow] = q.n
 	}
-	if w.Due, err = tx.waits("due_at <= ?"+notHeld+" ORDER BY due_at LIMIT ?", now, limit); err != nil {
+	if w.Due, err = tx.waits("due_at <= ?"+notPaused+" ORDER BY due_at LIMIT ?", now, limit); err != nil {
 		return w, err
 	}
 	if len(w.Due) == limit {
 		w.Next = now
 		return w, nil
 	}
-	return w, tx.value(&w.Next, "SELECT min(due_at) FROM _waits WHERE due_at > ?"+notHeld, now)
+	return w, tx.value(&w.Next, "SELECT min(due_at) FROM _waits WHERE due_at > ?"+notPaused, now)
 }
 
 // BeginQueued begins the execution of a workflow that has been in the queue
@@ -288,7 +288,7 @@ func (db *DB) BeginQueued(ctx context.Context, workflowID string) (string, error
 	return Write(ctx, db, func(tx *Tx) (string, error) {
 		tx.takesOn(workExecutions)
 		ids, err := all(tx, scanID, `UPDATE executions SET status = 'running', started_at = ? WHERE id = (SELECT id FROM executions
-			WHERE status = 'queued' AND asleep = 0 AND workflow_id = ? AND NOT held ORDER BY id LIMIT 1) RETURNING id`, tx.Now, workflowID)
+			WHERE status = 'queued' AND suspended = 0 AND workflow_id = ? AND NOT paused ORDER BY id LIMIT 1) RETURNING id`, tx.Now, workflowID)
 		if err != nil || len(ids) == 0 {
 			return "", err
 		}

@@ -20,7 +20,7 @@ type Hook struct {
 func (db *DB) Hook(ctx context.Context, workflowID string) (Hook, error) {
 	h, err := Read(ctx, db, func(tx *Tx) (h Hook, err error) {
 		found, err := all(tx, func(rows *sql.Rows) (auth []byte, err error) { return auth, rows.Scan(&h.NodeID, &auth) },
-			"SELECT node_id, auth FROM _triggers WHERE workflow_id = ? AND event = 'webhook' ORDER BY place LIMIT 1", workflowID)
+			"SELECT node_id, auth FROM _triggers WHERE workflow_id = ? AND event = 'webhook' ORDER BY position LIMIT 1", workflowID)
 		if err != nil {
 			return h, err
 		}

@@ -44,7 +44,7 @@ func (db *DB) Events(ctx context.Context, after int64, limit int) ([]agent.Event
 // wake notes that the agent becomes active: what happened until now starts
 // nothing, however late it is read.
 func (tx *Tx) wake() error {
-	_, err := tx.exec("UPDATE _agent SET woken = (SELECT coalesce(max(seq), 0) FROM _events)")
+	_, err := tx.exec("UPDATE _agent SET active_since_seq = (SELECT coalesce(max(seq), 0) FROM _events)")
 	return err
 }
 

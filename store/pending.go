@@ -3,6 +3,7 @@ package store
 import (
 	"math/bits"
 	"slices"
+	"strings"
 	"time"
 
 	"modernc.org/sqlite"
@@ -238,14 +239,22 @@ const selectPending = `SELECT
 	iif(EXISTS (SELECT 1 FROM _answers), ?1, NULL),
 	iif(EXISTS (SELECT 1 FROM _replan), ?1, (` + selectNextRun + `)),
 	iif(EXISTS (SELECT 1 FROM runs WHERE status = 'running') OR EXISTS (SELECT 1 FROM occurrences WHERE status = 'running'), ?1, NULL),
-	iif(EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND asleep = 0), ?1, (SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL)),
+	iif(EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND suspended = 0), ?1, (SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL)),
 	iif(EXISTS (SELECT 1 FROM gateways WHERE ` + polled + `), ?1, NULL),
 	iif(EXISTS (SELECT 1 FROM mcp_servers), ?1, NULL),
 	iif(EXISTS (SELECT 1 FROM sessions WHERE closed_at IS NULL), ?1, NULL)`
 
-// pending reads what is to be done in a file.
+// pending reads what is to be done in a file, which may be of any version.
 func (c *conn) pending() (p Pending, err error) {
-	s, err := c.prepare(selectPending)
+	var version int
+	if err := c.value(&version, "PRAGMA user_version"); err != nil {
+		return p, err
+	}
+	query := selectPending
+	if version == 1 {
+		query = strings.Replace(query, "suspended = 0", "asleep = 0", 1)
+	}
+	s, err := c.prepare(query)
 	if err != nil {
 		return p, err
 	}

@@ -87,7 +87,7 @@ func TestOnPending(t *testing.T) {
 		{"a write that its caller takes on", func() error {
 			_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 				tx.takesOn(workExecutions)
-				_, err := tx.exec("UPDATE executions SET asleep = 0")
+				_, err := tx.exec("UPDATE executions SET suspended = 0")
 				return struct{}{}, err
 			})
 			if db.Pending().Executions.IsZero() {

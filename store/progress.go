@@ -11,24 +11,24 @@ import (
 
 // Progress is what one step of an execution writes, all of it or nothing.
 type Progress struct {
-	Execution *agent.Execution
-	Name      string             // of the workflow, for events
-	New       bool               // the execution's row is not there yet
-	Cause     string             // with New: names what starts it, as for StartedExecution
-	Begin     bool               // it runs from now on
-	Results   []agent.NodeResult // what became of nodes
-	Waits     []Wait             // nodes that wait from now on
-	Unwaits   []WaitEnd          // nodes that wait no more, since their results do not matter
-	Asleep    bool               // nothing but waits is left
-	Waiting   int                // how many, with Asleep
-	Children  []StartedExecution // executions that it starts
+	Execution      *agent.Execution
+	Name           string             // of the workflow, for events
+	New            bool               // the execution's row is not there yet
+	IdempotencyKey string             // with New, as in StartedExecution
+	Begin          bool               // it runs from now on
+	Results        []agent.NodeResult // what became of nodes
+	Waits          []Wait             // nodes that wait from now on
+	Unwaits        []WaitEnd          // nodes that wait no more, since their results do not matter
+	Suspended      bool               // nothing but waits is left
+	Waiting        int                // how many, with Suspended
+	Children       []StartedExecution // executions that it starts
 }
 
 // StartedExecution is an execution that is to be entered as queued or running.
 type StartedExecution struct {
 	*agent.Execution
-	Name  string // of its workflow
-	Cause string // names what starts it: a second one of the same cause is not entered
+	Name           string // of its workflow
+	IdempotencyKey string // a second one with the same key is not entered
 	// Replay names what else starts it, for agent.SignatureAge only: a second
 	// one of the same name is not entered before that is over.
 	Replay string
@@ -37,7 +37,7 @@ type StartedExecution struct {
 // ErrEnded says that an execution ended, or was deleted, by another hand.
 var ErrEnded = errors.New("the execution has ended")
 
-// ErrRepeated says that the cause of an execution has started one before.
+// ErrRepeated says that there is an execution of the same idempotency key.
 var ErrRepeated = errors.New("what starts the execution has started one before")
 
 // Advance writes a step of an execution. ended tells of a wait in another
@@ -81,7 +81,7 @@ func (tx *Tx) advance(p Progress, journal string, events executionEvents) ([]Wai
 		}
 	}
 	for _, child := range p.Children {
-		if err := tx.insertExecution(child.Execution, child.Cause, false); err != nil {
+		if err := tx.insertExecution(child.Execution, child.IdempotencyKey, false); err != nil {
 			return nil, err
 		}
 		if err := tx.emitExecution(child.Execution, child.Name, child.Status == agent.ExecutionRunning, false); err != nil {
@@ -106,8 +106,8 @@ func (tx *Tx) advance(p Progress, journal string, events executionEvents) ([]Wai
 func (tx *Tx) settleWaits(p Progress, over bool) (err error) {
 	if over && !p.New {
 		_, err = tx.exec("DELETE FROM _waits WHERE execution_id = ?", p.Execution.ID)
-	} else if p.Asleep {
-		_, err = tx.exec("UPDATE executions SET asleep = (SELECT count(*) FROM _waits WHERE execution_id = executions.id) = ? WHERE id = ?", p.Waiting, p.Execution.ID)
+	} else if p.Suspended {
+		_, err = tx.exec("UPDATE executions SET suspended = (SELECT count(*) FROM _waits WHERE execution_id = executions.id) = ? WHERE id = ?", p.Waiting, p.Execution.ID)
 	}
 	return err
 }
@@ -117,7 +117,7 @@ func (tx *Tx) settleWaits(p Progress, over bool) (err error) {
 func (tx *Tx) saveExecution(p Progress) error {
 	e := p.Execution
 	if p.New {
-		if err := tx.insertExecution(e, p.Cause, p.Asleep); err != nil {
+		if err := tx.insertExecution(e, p.IdempotencyKey, p.Suspended); err != nil {
 			return err
 		}
 		return tx.auditExecuted(e)
@@ -126,7 +126,7 @@ func (tx *Tx) saveExecution(p Progress) error {
 	if err != nil {
 		return err
 	}
-	if !p.Begin && !p.Asleep && !e.Status.Ended() {
+	if !p.Begin && !p.Suspended && !e.Status.Ended() {
 		var there bool
 		if err := tx.value(&there, isRunning, e.WorkflowID, e.ID); err != nil {
 			return err
@@ -136,8 +136,8 @@ func (tx *Tx) saveExecution(p Progress) error {
 		}
 		return nil
 	}
-	done, err := tx.exec("UPDATE executions SET status = ?, asleep = ?, output = ?, error = ?, started_at = ?, completed_at = ? WHERE id = ? AND status IN ('queued','running')",
-		string(e.Status), p.Asleep, nullText(e.Output), problem, e.StartedAt, e.CompletedAt, e.ID)
+	done, err := tx.exec("UPDATE executions SET status = ?, suspended = ?, output = ?, error = ?, started_at = ?, completed_at = ? WHERE id = ? AND status IN ('queued','running')",
+		string(e.Status), p.Suspended, nullText(e.Output), problem, e.StartedAt, e.CompletedAt, e.ID)
 	if err != nil {
 		return err
 	}
@@ -150,22 +150,22 @@ func (tx *Tx) saveExecution(p Progress) error {
 // isRunning is answered by an index alone: the row holds the input, which may be
 // large.
 const isRunning = `SELECT EXISTS (SELECT 1 FROM executions INDEXED BY executions_unfinished
-	WHERE status IN ('queued','running') AND status = 'running' AND asleep IN (0,1) AND workflow_id = ? AND id = ?)`
+	WHERE status IN ('queued','running') AND status = 'running' AND suspended IN (0,1) AND workflow_id = ? AND id = ?)`
 
-const insertExecution = `INSERT INTO executions(id, workflow_id, version, status, asleep, trigger, trigger_node, cause, parent_id, retried_from, depth, root_id,
+const insertExecution = `INSERT INTO executions(id, workflow_id, version, status, suspended, trigger, trigger_node, idempotency_key, parent_id, retried_from, depth, root_id,
 	input, output, error, created_at, started_at, completed_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
 
-func (tx *Tx) insertExecution(e *agent.Execution, cause string, asleep bool) error {
+func (tx *Tx) insertExecution(e *agent.Execution, key string, suspended bool) error {
 	problem, err := encodeError(e.Error)
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(insertExecution, e.ID, e.WorkflowID, e.Version, string(e.Status), asleep, e.Trigger, e.TriggerNode, cause, e.ParentID, e.RetriedFrom, e.Depth, e.RootID,
+	_, err = tx.exec(insertExecution, e.ID, e.WorkflowID, e.Version, string(e.Status), suspended, e.Trigger, e.TriggerNode, key, e.ParentID, e.RetriedFrom, e.Depth, e.RootID,
 		string(e.Input), nullText(e.Output), problem, e.CreatedAt, e.StartedAt, e.CompletedAt)
 	switch {
 	case sqliteCode(err) == codeForeignKey:
 		return agent.NotFound("workflow", e.WorkflowID).Because(err)
-	case cause != "" && isUnique(err):
+	case key != "" && isUnique(err):
 		return fmt.Errorf("%w: %w", ErrRepeated, err)
 	}
 	return err

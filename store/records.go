@@ -212,7 +212,7 @@ func (tx *Tx) beginRecord(f Feed, r Record) (seq int64, err error) {
 
 // deleteRecordChunks takes the chunks of records away, whose seqs are given.
 func (tx *Tx) deleteRecordChunks(f Feed, seqs ...int64) error {
-	n, err := tx.deleteChunks("SELECT seq FROM chunks WHERE record IN (SELECT value FROM json_each(?)) AND record <> 0", search.ListJSON(seqs))
+	n, err := tx.deleteChunks("SELECT seq FROM chunks WHERE record_seq IN (SELECT value FROM json_each(?)) AND record_seq <> 0", search.ListJSON(seqs))
 	if err == nil && n > 0 {
 		_, err = tx.exec("UPDATE sources SET chunks = max(chunks - ?, 0) WHERE id = ?", n, f.SourceID)
 	}
@@ -225,7 +225,7 @@ func (tx *Tx) addRecordChunks(f Feed, record int64, chunks []NewChunk) error {
 		return err
 	}
 	for i, c := range chunks {
-		if _, err := tx.exec("INSERT INTO chunks(id, source_id, position, content, section, page, url, record) VALUES (?,?,?,?,?,?,?,?)",
+		if _, err := tx.exec("INSERT INTO chunks(id, source_id, position, content, section, page, url, record_seq) VALUES (?,?,?,?,?,?,?,?)",
 			agent.NewID(agent.KindChunk), f.SourceID, position+i, c.Content, c.Section, c.Page, c.URL, record); err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ func (db *DB) Terminate(ctx context.Context, id string) (over []agent.Execution,
 
 func (tx *Tx) terminate(e *agent.Execution) ([]WaitEnd, error) {
 	e.Status, e.CompletedAt = agent.ExecutionTerminated, tx.Now
-	if _, err := tx.exec("UPDATE executions SET status = ?, asleep = 0, completed_at = ? WHERE id = ?", string(e.Status), e.CompletedAt, e.ID); err != nil {
+	if _, err := tx.exec("UPDATE executions SET status = ?, suspended = 0, completed_at = ? WHERE id = ?", string(e.Status), e.CompletedAt, e.ID); err != nil {
 		return nil, err
 	}
 	waits, err := tx.waits("execution_id = ?", e.ID)

@@ -57,8 +57,8 @@ func (tx *Tx) insertWait(w *Wait) error {
 	return err
 }
 
-// notHeld leaves out executions that came with a copied file.
-const notHeld = " AND NOT EXISTS (SELECT 1 FROM executions e WHERE e.id = execution_id AND e.held)"
+// notPaused leaves out executions that came with a copied file.
+const notPaused = " AND NOT EXISTS (SELECT 1 FROM executions e WHERE e.id = execution_id AND e.paused)"
 
 // ExecutionWaits returns the waits of one execution.
 func (db *DB) ExecutionWaits(ctx context.Context, id string) ([]Wait, error) {
@@ -106,6 +106,6 @@ func (tx *Tx) endWait(end WaitEnd) (bool, error) {
 	if err := tx.appendJournal(end.ExecutionID, []agent.NodeResult{end.Result}); err != nil {
 		return false, err
 	}
-	_, err = tx.exec("UPDATE executions SET asleep = 0 WHERE id = ?", end.ExecutionID)
+	_, err = tx.exec("UPDATE executions SET suspended = 0 WHERE id = ?", end.ExecutionID)
 	return true, err
 }

@@ -137,7 +137,7 @@ func (db *DB) RotateWebhookSecret(ctx context.Context, id, secret string, until 
 		if err != nil && !errors.Is(err, errLocked) {
 			return agent.Webhook{}, err
 		}
-		if _, err := tx.exec("UPDATE webhooks SET former_until = ?, updated_at = ? WHERE id = ?", until, tx.Now, id); err != nil {
+		if _, err := tx.exec("UPDATE webhooks SET previous_secret_until = ?, updated_at = ? WHERE id = ?", until, tx.Now, id); err != nil {
 			return agent.Webhook{}, err
 		}
 		if err := errors.Join(tx.putSecret(id, formerSecretField, former), tx.putSecret(id, secretField, secret),
@@ -171,7 +171,7 @@ func (tx *Tx) webhookSecrets(id string, now agent.Time) ([]string, error) {
 		return nil, err
 	}
 	var until agent.Time
-	if err := tx.value(&until, "SELECT former_until FROM webhooks WHERE id = ?", id); err != nil {
+	if err := tx.value(&until, "SELECT previous_secret_until FROM webhooks WHERE id = ?", id); err != nil {
 		return nil, err
 	}
 	if !now.Before(until.Time) {

@@ -326,14 +326,14 @@ func (db *DB) Subscribers(ctx context.Context, events []string) (Subscribers, er
 		e.Listeners, err = all(tx, func(rows *sql.Rows) (l Listener, err error) {
 			return l, rows.Scan(&l.WorkflowID, &l.NodeID, &l.Pattern, &l.Since)
 		},
-			"SELECT workflow_id, node_id, event, since FROM _triggers WHERE event"+in+" ORDER BY workflow_id, node_id", args...)
+			"SELECT workflow_id, node_id, event, since_seq FROM _triggers WHERE event"+in+" ORDER BY workflow_id, node_id", args...)
 		if err != nil {
 			return e, err
 		}
-		if e.Waits, err = tx.waits("event"+in+notHeld, args...); err != nil {
+		if e.Waits, err = tx.waits("event"+in+notPaused, args...); err != nil {
 			return e, err
 		}
-		stmt, err := tx.prepare("SELECT status, woken FROM _agent")
+		stmt, err := tx.prepare("SELECT status, active_since_seq FROM _agent")
 		if err != nil {
 			return e, err
 		}

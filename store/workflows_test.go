@@ -50,16 +50,16 @@ func enter(t testing.TB, db *DB, w agent.Workflow) *agent.Execution {
 func TestReplays(t *testing.T) {
 	db := openFolder(t).Default()
 	w := createWorkflow(t, db, graphOf(`{"id":"t","type":"trigger"}`))
-	enter := func(cause, replay string) string {
+	enter := func(key, replay string) string {
 		t.Helper()
 		x := running(w)
-		entered, err := db.Enter(t.Context(), []StartedExecution{{Execution: x, Name: w.Name, Cause: cause, Replay: replay}})
+		entered, err := db.Enter(t.Context(), []StartedExecution{{Execution: x, Name: w.Name, IdempotencyKey: key, Replay: replay}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		id, err := db.ExecutionOf(t.Context(), cause, replay)
+		id, err := db.ExecutionOf(t.Context(), key, replay)
 		if err != nil || entered[0] != (id == x.ID) {
-			t.Errorf("%s %s: entered %v, and %s is the execution of it, %v", cause, replay, entered[0], id, err)
+			t.Errorf("%s %s: entered %v, and %s is the execution of it, %v", key, replay, entered[0], id, err)
 		}
 		return id
 	}
@@ -68,13 +68,13 @@ func TestReplays(t *testing.T) {
 		do(t, db, "UPDATE _replays SET created_at = strftime('%Y-%m-%dT%H:%M:%fZ', created_at, ?)", minutes+" minutes")
 	}
 	one, other := enter("c1", "a"), enter("c2", "b")
-	for _, cause := range []string{"", "c1", "c3"} {
-		if id := enter(cause, "a"); id != one {
-			t.Errorf("at once %q leads to another execution", cause)
+	for _, key := range []string{"", "c1", "c3"} {
+		if id := enter(key, "a"); id != one {
+			t.Errorf("at once %q leads to another execution", key)
 		}
 	}
 	if id := enter("c2", "a"); id != other {
-		t.Error("a cause that was is not known beside a request that was")
+		t.Error("a key that was is not known beside a request that was")
 	}
 	later("-4")
 	if id := enter("c4", "a"); id != one {
@@ -82,7 +82,7 @@ func TestReplays(t *testing.T) {
 	}
 	later("-2")
 	if id := enter("c1", "a"); id != one {
-		t.Error("the same cause after six minutes is another execution")
+		t.Error("the same key after six minutes is another execution")
 	}
 	again := enter("c5", "a")
 	if again == one {
@@ -197,11 +197,11 @@ func TestAdvance(t *testing.T) {
 	loop := result("l", agent.NodeRunning, "null")
 	loop.Output, loop.Items = nil, json.RawMessage(`[1,2]`)
 	wait := Wait{ExecutionID: x.ID, NodeID: "w", Path: "1", Type: "wait", Kind: WaitEvent, Event: "a.b", DueAt: agent.At(time.Now().Add(time.Hour)), StartedAt: agent.Now()}
-	if err := advance(Progress{Results: []agent.NodeResult{result("t", agent.NodeSuccess, `{"big":"`+strings.Repeat("x", 300<<10)+`"}`), loop}, Waits: []Wait{wait}, Asleep: true, Waiting: 1}); err != nil {
+	if err := advance(Progress{Results: []agent.NodeResult{result("t", agent.NodeSuccess, `{"big":"`+strings.Repeat("x", 300<<10)+`"}`), loop}, Waits: []Wait{wait}, Suspended: true, Waiting: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if n := value[int](t, db, "SELECT asleep FROM executions"); n != 1 || subscribersOf(t, db, "a.b") != "wait:w" {
-		t.Errorf("asleep %d, listens %q", n, subscribersOf(t, db, "a.b"))
+	if n := value[int](t, db, "SELECT suspended FROM executions"); n != 1 || subscribersOf(t, db, "a.b") != "wait:w" {
+		t.Errorf("suspended %d, listens %q", n, subscribersOf(t, db, "a.b"))
 	}
 	_, results, err := db.Execution(t.Context(), x.ID)
 	if err != nil || len(results) != 3 || len(results[0].Output) < 300<<10 || string(results[1].Items) != "[1,2]" || results[2].Status != agent.NodeWaiting || *results[2].Iteration != 1 {
@@ -214,10 +214,10 @@ func TestAdvance(t *testing.T) {
 			t.Errorf("end %d: %d waits, %v", i, len(ended), err)
 		}
 	}
-	if err := advance(Progress{Asleep: true, Waiting: 1}); err != nil {
+	if err := advance(Progress{Suspended: true, Waiting: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if n := value[int](t, db, "SELECT asleep FROM executions"); n != 0 {
+	if n := value[int](t, db, "SELECT suspended FROM executions"); n != 0 {
 		t.Error("an execution whose wait has ended meanwhile was put to sleep")
 	}
 	x.Status, x.CompletedAt, x.Output = agent.ExecutionComplete, agent.Now(), json.RawMessage(`{}`)
@@ -252,7 +252,7 @@ func TestPendingExecutions(t *testing.T) {
 	w := createWorkflow(t, timed, graphOf(`{"id":"t","type":"trigger"}`))
 	x, due := enter(t, timed, w), agent.At(time.Now().Add(time.Hour))
 	wait := Wait{ExecutionID: x.ID, NodeID: "w", Type: "wait", Kind: WaitTimer, DueAt: due, StartedAt: agent.Now()}
-	if _, err := timed.Advance(t.Context(), Progress{Execution: x, Waits: []Wait{wait}, Asleep: true, Waiting: 1}); err != nil {
+	if _, err := timed.Advance(t.Context(), Progress{Execution: x, Waits: []Wait{wait}, Suspended: true, Waiting: 1}); err != nil {
 		t.Fatal(err)
 	}
 	closeFolder(t, f)

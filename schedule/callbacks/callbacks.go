@@ -31,11 +31,11 @@ func (cb Callbacks) Runners() map[string]schedule.Runner {
 
 // Task starts the workflow of a calendar's task, see schedule.Options.Tasks.
 func (cb Callbacks) Task(ctx context.Context, db *store.DB, c schedule.TaskCall) (string, error) {
-	return cb.Engine.Once(ctx, db, flow.Request{WorkflowID: c.Task.WorkflowID, Trigger: "calendar", Cause: c.RunID, Input: c.Trigger()}, releasing(ctx, c.Started))
+	return cb.Engine.ExecuteIdempotent(ctx, db, flow.Request{WorkflowID: c.Task.WorkflowID, Trigger: "calendar", IdempotencyKey: c.RunID, Input: c.Trigger()}, releasing(ctx, c.Started))
 }
 
 func (cb Callbacks) workflow(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
-	return cb.Engine.Once(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", Cause: c.RunID, Input: c.Trigger()}, releasing(ctx, c.Started))
+	return cb.Engine.ExecuteIdempotent(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", IdempotencyKey: c.RunID, Input: c.Trigger()}, releasing(ctx, c.Started))
 }
 
 // releasing returns started, which also gives back the slot of a run: it counts

@@ -63,13 +63,26 @@ DROP TABLE _journal_1;
 CREATE UNIQUE INDEX _journal_seq ON _journal(execution_id, seq);
 CREATE TRIGGER _executions_forgotten AFTER DELETE ON executions BEGIN DELETE FROM _journal WHERE execution_id = old.id; END;
 
+-- Names that need no explanation.
+ALTER TABLE executions RENAME COLUMN asleep TO suspended;
+ALTER TABLE executions RENAME COLUMN held TO paused;
+ALTER TABLE executions RENAME COLUMN cause TO idempotency_key;
+DROP INDEX executions_cause;
+CREATE UNIQUE INDEX executions_idempotency_key ON executions(idempotency_key) WHERE idempotency_key <> '';
+ALTER TABLE chunks RENAME COLUMN record TO record_seq;
+ALTER TABLE webhooks RENAME COLUMN since TO since_seq;
+ALTER TABLE webhooks RENAME COLUMN former_until TO previous_secret_until;
+ALTER TABLE _triggers RENAME COLUMN since TO since_seq;
+ALTER TABLE _triggers RENAME COLUMN place TO position;
+ALTER TABLE _agent RENAME COLUMN woken TO active_since_seq;
+
 -- Messages are queued for an automatic answer as they come in, and the row goes
 -- with the commit that stores the answer.
 DELETE FROM _answers WHERE 'answer:' || message_id IN (SELECT key FROM _outgoing);
 INSERT OR IGNORE INTO _answers(message_id, conversation_id, created_at)
   SELECT m.id, v.id, e.created_at FROM _events e JOIN messages m ON m.id = e.data ->> '$.message.id'
     JOIN conversations v ON v.id = m.conversation_id JOIN gateways g ON g.id = v.gateway_id
-  WHERE e.type = 'message.received' AND e.seq > max((SELECT seq FROM _cursors WHERE consumer = 'answers'), (SELECT woken FROM _agent)) AND e.depth < 8
+  WHERE e.type = 'message.received' AND e.seq > max((SELECT seq FROM _cursors WHERE consumer = 'answers'), (SELECT active_since_seq FROM _agent)) AND e.depth < 8
     AND m.metadata ->> '$.external_id' IS NOT NULL AND m.metadata ->> '$.auto_submitted' IS NULL AND v.muted = 0 AND g.status = 'active'
     AND NOT EXISTS (SELECT 1 FROM _outgoing WHERE key = 'answer:' || m.id)
     AND NOT EXISTS (SELECT 1 FROM _triggers t JOIN workflows w ON w.id = t.workflow_id JOIN json_each(w.nodes) n ON n.value ->> '$.id' = t.node_id
@@ -195,5 +208,5 @@ CREATE TRIGGER _conversations_deleted AFTER DELETE ON conversations BEGIN
   DELETE FROM _secrets WHERE owner = old.id AND (field = 'reply' OR field LIKE 'reply-%');
 END;
 CREATE TRIGGER _webhooks_created AFTER INSERT ON webhooks BEGIN
-  UPDATE webhooks SET since = (SELECT coalesce(max(seq), 0) FROM _events) WHERE id = new.id;
+  UPDATE webhooks SET since_seq = (SELECT coalesce(max(seq), 0) FROM _events) WHERE id = new.id;
 END;

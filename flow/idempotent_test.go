@@ -8,8 +8,8 @@ import (
 	"satchel/agent"
 )
 
-// TestOnce executes a workflow for one cause once, however often it is asked.
-func TestOnce(t *testing.T) {
+// TestExecuteIdempotent executes a workflow for one key once, however often it is asked.
+func TestExecuteIdempotent(t *testing.T) {
 	db, e := open(t)
 	sound := made(t, db, e, `start trigger
 		say chat {"prompt":"hello"}
@@ -19,18 +19,18 @@ func TestOnce(t *testing.T) {
 		start -> say`)
 	var told []string
 	began := func(id string) { told = append(told, id) }
-	q := Request{WorkflowID: sound.ID, Trigger: "schedule", Cause: "run-1", Input: json.RawMessage(`{"a":1}`)}
-	first, err := e.Once(t.Context(), db, q, began)
+	q := Request{WorkflowID: sound.ID, Trigger: "schedule", IdempotencyKey: "run-1", Input: json.RawMessage(`{"a":1}`)}
+	first, err := e.ExecuteIdempotent(t.Context(), db, q, began)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := e.Once(t.Context(), db, q, began)
+	again, err := e.ExecuteIdempotent(t.Context(), db, q, began)
 	if err != nil || again != first || len(told) != 2 || told[0] != first || told[1] != first {
 		t.Errorf("%s and %s, %v, told %v", first, again, err, told)
 	}
-	q.WorkflowID, q.Cause = broken.ID, "run-2"
+	q.WorkflowID, q.IdempotencyKey = broken.ID, "run-2"
 	for range 2 {
-		id, err := e.Once(t.Context(), db, q, began)
+		id, err := e.ExecuteIdempotent(t.Context(), db, q, began)
 		if agent.ErrorCode(err) != agent.CodeExecution || id == "" {
 			t.Errorf("%s, %v", id, err)
 		}
@@ -38,13 +38,13 @@ func TestOnce(t *testing.T) {
 	wide := madeWith(t, db, e, `start trigger
 		say chat {"prompt":"hello"}
 		start -> say`, many)
-	q.WorkflowID, q.Cause = wide.ID, "run-together"
+	q.WorkflowID, q.IdempotencyKey = wide.ID, "run-together"
 	var ids [8]string
 	var all sync.WaitGroup
 	for i := range ids {
 		all.Go(func() {
 			var err error
-			if ids[i], err = e.Once(t.Context(), db, q, func(string) {}); err != nil {
+			if ids[i], err = e.ExecuteIdempotent(t.Context(), db, q, func(string) {}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -55,8 +55,8 @@ func TestOnce(t *testing.T) {
 			t.Errorf("asked together it started %v", ids)
 		}
 	}
-	q.WorkflowID, q.Cause = "workflow-x", "run-3"
-	if _, err := e.Once(t.Context(), db, q, began); agent.ErrorCode(err) != agent.CodeNotFound {
+	q.WorkflowID, q.IdempotencyKey = "workflow-x", "run-3"
+	if _, err := e.ExecuteIdempotent(t.Context(), db, q, began); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("no such workflow: %v", err)
 	}
 }

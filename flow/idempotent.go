@@ -8,11 +8,11 @@ import (
 	"satchel/store"
 )
 
-// Once executes a workflow for a cause, which q.Cause names, and returns once
-// the execution has ended; began is told its id before. The same cause again
-// starts nothing and waits for the execution that is there. One that did not
-// complete is an EXECUTION_ERROR.
-func (e *Engine) Once(ctx context.Context, db *store.DB, q Request, began func(executionID string)) (executionID string, err error) {
+// ExecuteIdempotent executes a workflow and returns once the execution has
+// ended; began is told its id before. A second call with the same
+// q.IdempotencyKey starts nothing and waits for the execution that is there.
+// One that did not complete is an EXECUTION_ERROR.
+func (e *Engine) ExecuteIdempotent(ctx context.Context, db *store.DB, q Request, began func(executionID string)) (executionID string, err error) {
 	a, err := e.ready(ctx, db)
 	if err != nil {
 		return "", err
@@ -26,7 +26,7 @@ func (e *Engine) Once(ctx context.Context, db *store.DB, q Request, began func(e
 	started, err := e.Execute(ctx, db, q)
 	x := started.Execution
 	if err == nil && started.Repeated {
-		if x.ID, err = db.ExecutionOf(ctx, q.Cause, ""); err != nil {
+		if x.ID, err = db.ExecutionOf(ctx, q.IdempotencyKey, ""); err != nil {
 			return "", err
 		}
 		q.began(x.ID)
@@ -43,10 +43,10 @@ func (e *Engine) Once(ctx context.Context, db *store.DB, q Request, began func(e
 	return x.ID, agent.Errorf(agent.CodeExecution, "the workflow was %s", x.Status)
 }
 
-// awaitOnce waits for the end of an execution of Once, and tells q.began of it as
-// soon as it is in the file. An execution that ends before it had anything to
+// awaitIdempotent waits for the end of an execution of ExecuteIdempotent, and
+// calls q.began as soon as it is in the file. An execution that ends before it had anything to
 // write is one commit, and its outcome is not read back.
-func (e *Engine) awaitOnce(ctx context.Context, db *store.DB, q Request, s Started, r *run, w *awaited) (Started, error) {
+func (e *Engine) awaitIdempotent(ctx context.Context, db *store.DB, q Request, s Started, r *run, w *awaited) (Started, error) {
 	if r != nil && !r.written.Load() {
 		select {
 		case <-r.entered:
