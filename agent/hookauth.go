@@ -1,14 +1,6 @@
 package agent
 
-import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
-	"encoding/hex"
-	"strings"
-	"time"
-)
+import "strings"
 
 // HookAuth is how a webhook trigger tells who may start its workflow: the auth
 // of its data. The zero value says nothing: then the callers are those who may
@@ -102,72 +94,4 @@ func (a *HookAuth) SecretField() (name string, value *string) {
 		return "secret", &a.Secret
 	}
 	return "", nil
-}
-
-// Verify checks a request by its headers, which header finds by name, and its
-// body. The error is UNAUTHORIZED and does not tell what was wrong. What lacks
-// a secret refuses everybody.
-func (a *HookAuth) Verify(header func(name string) string, body []byte, now time.Time) error {
-	if a.verify(header, body, now) {
-		return nil
-	}
-	return Errorf(CodeUnauthorized, "the credentials or the signature of this hook are missing or wrong")
-}
-
-func (a *HookAuth) verify(header func(string) string, body []byte, now time.Time) bool {
-	if _, secret := a.SecretField(); secret == nil || *secret == "" || *secret == Mask {
-		return a.Type == "none"
-	}
-	switch a.Type {
-	case "header":
-		return a.Name != "" && sameSecret(header(a.Name), a.Value)
-	case "bearer":
-		return sameSecret(credentials(header("Authorization"), "Bearer"), a.Token)
-	case "basic":
-		given, err := base64.StdEncoding.DecodeString(credentials(header("Authorization"), "Basic"))
-		return err == nil && sameSecret(string(given), a.Username+":"+a.Password)
-	case "hmac":
-		name := a.Header
-		if name == "" {
-			name = DefaultSignatureHeader
-		}
-		return verifyHMAC(header(name), a.Secret, body)
-	case "standard-webhooks":
-		prefix := "webhook-"
-		if header("webhook-id") == "" {
-			prefix = "svix-"
-		}
-		return VerifyWebhook(a.Secret, header(prefix+"id"), header(prefix+"timestamp"), header(prefix+"signature"), body, now) == nil
-	}
-	return false
-}
-
-// credentials is what follows a scheme in the header Authorization.
-func credentials(header, scheme string) string {
-	given, rest, _ := strings.Cut(header, " ")
-	if !strings.EqualFold(given, scheme) {
-		return ""
-	}
-	return strings.TrimSpace(rest)
-}
-
-// sameSecret compares in a time that tells nothing of the secret, not even its
-// length.
-func sameSecret(given, want string) bool {
-	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
-	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
-}
-
-// verifyHMAC checks an HMAC-SHA256 of a body in hexadecimal, as GitHub writes
-// it behind "sha256=", or in base64.
-func verifyHMAC(given, secret string, body []byte) bool {
-	given = strings.TrimPrefix(strings.TrimSpace(given), "sha256=")
-	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write(body)
-	want := mac.Sum(nil)
-	if sum, err := hex.DecodeString(given); err == nil && hmac.Equal(sum, want) {
-		return true
-	}
-	sum, err := base64.StdEncoding.DecodeString(given)
-	return err == nil && hmac.Equal(sum, want)
 }

@@ -17,7 +17,7 @@ type Inbound struct {
 	ReplyToken string
 	ReplyUntil Time
 	// Hashed says that ID is no id but a hash of what was said, which honest
-	// people say again: it is known for SignatureAge and no longer.
+	// people say again: it is known for signature.MaxAge and no longer.
 	Hashed bool
 }
 

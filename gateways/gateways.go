@@ -11,6 +11,7 @@ import (
 	"satchel/agent"
 	"satchel/agent/clock"
 	"satchel/agent/egress"
+	"satchel/agent/signature"
 	"satchel/store"
 )
 
@@ -69,7 +70,7 @@ func (g *Gateways) Create(ctx context.Context, db *store.DB, kind string, change
 	if err := g.check(made.Type, &config); err != nil {
 		return made, "", err
 	}
-	secret := agent.NewWebhookSecret()
+	secret := signature.NewSecret()
 	made, err := db.CreateGateway(ctx, made, config, secret)
 	return made, secret, err
 }

@@ -4,18 +4,17 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/signature"
 	"satchel/store"
 )
 
@@ -94,14 +93,11 @@ func (hook) recognizes(Message) time.Duration { return 24 * time.Hour }
 
 // post sends a signed body to the target, with the gateway's own headers.
 func (hook) post(ctx context.Context, g *Gateways, c agent.GatewayConfig, id string, body []byte) (rawAnswer, error) {
-	at := g.now()
 	header := http.Header{}
 	for name, value := range c.Headers {
 		header.Set(name, value)
 	}
-	header.Set("webhook-id", id)
-	header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
-	header.Set("webhook-signature", agent.SignWebhook([]string{c.Secret}, id, at, body))
+	signature.SetHeaders(header, []string{c.Secret}, id, g.now(), body)
 	var answer rawAnswer
 	err := g.call(ctx, apiCall{platform: "the target", method: http.MethodPost, url: c.URL, header: header, body: body, repeats: true}, &answer)
 	var status *statusError
@@ -150,7 +146,7 @@ func (f *flexible) UnmarshalJSON(raw []byte) error {
 // take checks the post by one of three kinds of proof: the headers of Standard
 // Webhooks, GitHub's X-Hub-Signature-256, or the secret itself. Ids are kept,
 // so what was overheard cannot be sent again; where only the body is signed,
-// and names no id, it cannot for agent.SignatureAge.
+// and names no id, it cannot for signature.MaxAge.
 func (hook) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) {
 	proof, ok := hookProof(o.Config.Secret, p, now)
 	if !ok {
@@ -194,22 +190,12 @@ func hookProof(secret string, p Post, now time.Time) (proven, bool) {
 	}
 	id := standard(p.Header, "id")
 	if signatures := standard(p.Header, "signature"); signatures != "" {
-		return proven{id: id}, agent.VerifyWebhook(secret, id, standard(p.Header, "timestamp"), signatures, p.Body, now) == nil
+		return proven{id: id}, signature.Verify(secret, id, standard(p.Header, "timestamp"), signatures, p.Body, now) == nil
 	}
-	if given, ok := strings.CutPrefix(p.Header.Get("X-Hub-Signature-256"), "sha256="); ok {
-		mac := hmac.New(sha256.New, []byte(secret))
-		mac.Write(p.Body)
-		signature, err := hex.DecodeString(given)
-		return proven{hashed(p.Body), true, storable(p.Header.Get("X-GitHub-Delivery"))}, err == nil && hmac.Equal(signature, mac.Sum(nil))
+	if given := p.Header.Get(agent.DefaultSignatureHeader); strings.HasPrefix(given, "sha256=") {
+		return proven{hashed(p.Body), true, storable(p.Header.Get("X-GitHub-Delivery"))}, signature.VerifyHMAC(given, secret, p.Body)
 	}
-	return proven{id: cmp.Or(id, agent.NewID(agent.KindEvent))}, sameSecret(p.Header.Get("X-Webhook-Secret"), secret)
-}
-
-// sameSecret compares secrets in a time that tells nothing of them, their
-// lengths included.
-func sameSecret(given, want string) bool {
-	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
-	return given != "" && want != "" && hmac.Equal(a[:], b[:])
+	return proven{id: cmp.Or(id, agent.NewID(agent.KindEvent))}, signature.SameSecret(p.Header.Get("X-Webhook-Secret"), secret)
 }
 
 // hookInbound reads a body as a message.

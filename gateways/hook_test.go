@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/signature"
 	"satchel/store"
 )
 
@@ -99,7 +100,7 @@ func headers(pairs ...string) http.Header {
 }
 
 func standardHeaders(prefix, secret, id string, at time.Time, body string) http.Header {
-	return headers(prefix+"-id", id, prefix+"-timestamp", strconv.FormatInt(at.Unix(), 10), prefix+"-signature", agent.SignWebhook([]string{secret}, id, at, []byte(body)))
+	return headers(prefix+"-id", id, prefix+"-timestamp", strconv.FormatInt(at.Unix(), 10), prefix+"-signature", signature.Sign([]string{secret}, id, at, []byte(body)))
 }
 
 func hub(secret, body string) http.Header {
@@ -138,7 +139,7 @@ func TestHookProofs(t *testing.T) {
 		{"plain secret", headers("X-Webhook-Secret", secret), true},
 
 		{"nothing", nil, false},
-		{"another secret", standardHeaders("webhook", agent.NewWebhookSecret(), "b1", now, body), false},
+		{"another secret", standardHeaders("webhook", signature.NewSecret(), "b1", now, body), false},
 		{"another body", standardHeaders("webhook", secret, "b2", now, body+" "), false},
 		{"six minutes old", standardHeaders("webhook", secret, "b3", now.Add(-6*time.Minute), body), false},
 		{"six minutes ahead", standardHeaders("webhook", secret, "b4", now.Add(6*time.Minute), body), false},
@@ -168,7 +169,7 @@ func TestHookProofs(t *testing.T) {
 			return h
 		}(), false},
 		{"bad signature beside the right secret", func() http.Header {
-			h := standardHeaders("webhook", agent.NewWebhookSecret(), "b10", now, body)
+			h := standardHeaders("webhook", signature.NewSecret(), "b10", now, body)
 			h.Set("X-Webhook-Secret", secret)
 			return h
 		}(), false},
@@ -447,11 +448,11 @@ func FuzzHook(f *testing.F) {
 	}
 	now := time.Unix(1_700_000_000, 0)
 	o := store.OpenGateway{Config: agent.GatewayConfig{Secret: "s"}}
-	f.Fuzz(func(t *testing.T, body []byte, signature, timestamp string) {
-		if _, err := (hook{}).take(o, Post{Header: headers("webhook-id", "x", "webhook-timestamp", timestamp, "webhook-signature", signature), Body: body}, now); err == nil {
+	f.Fuzz(func(t *testing.T, body []byte, given, timestamp string) {
+		if _, err := (hook{}).take(o, Post{Header: headers("webhook-id", "x", "webhook-timestamp", timestamp, "webhook-signature", given), Body: body}, now); err == nil {
 			at, _ := strconv.ParseInt(timestamp, 10, 64)
-			if !strings.Contains(signature, agent.SignWebhook([]string{"s"}, "x", time.Unix(at, 0), body)) && len(signature) > 0 {
-				t.Fatalf("%q passes as the signature of %q", signature, body)
+			if !strings.Contains(given, signature.Sign([]string{"s"}, "x", time.Unix(at, 0), body)) && len(given) > 0 {
+				t.Fatalf("%q passes as the signature of %q", given, body)
 			}
 		}
 		taken, err := (hook{}).take(o, Post{Header: headers("X-Webhook-Secret", "s"), Body: body}, now)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/signature"
 	"satchel/store"
 )
 
@@ -45,7 +46,7 @@ type resendEmail struct {
 func (r resend) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) {
 	id := p.Header.Get("Svix-Id")
 	secret := cmp.Or(o.Config.WebhookSecret, o.WebhookSecret)
-	if agent.VerifyWebhook(secret, id, p.Header.Get("Svix-Timestamp"), p.Header.Get("Svix-Signature"), p.Body, now) != nil {
+	if signature.Verify(secret, id, p.Header.Get("Svix-Timestamp"), p.Header.Get("Svix-Signature"), p.Body, now) != nil {
 		return Taken{}, unsigned()
 	}
 	var kind struct {

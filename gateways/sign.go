@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"satchel/agent"
+	"satchel/agent/signature"
 )
 
 // discordSigned checks a signature of Ed25519 over timestamp and body, see
@@ -19,7 +19,7 @@ import (
 func discordSigned(publicKey string, p Post, now time.Time) bool {
 	key, err := hex.DecodeString(publicKey)
 	at := p.Header.Get("X-Signature-Timestamp")
-	if err != nil || len(key) != ed25519.PublicKeySize || !agent.FreshSignature(at, now) {
+	if err != nil || len(key) != ed25519.PublicKeySize || !signature.IsFresh(at, now) {
 		return false
 	}
 	given, err := hex.DecodeString(p.Header.Get("X-Signature-Ed25519"))
@@ -31,7 +31,7 @@ func discordSigned(publicKey string, p Post, now time.Time) bool {
 func slackSigned(secret string, p Post, now time.Time) bool {
 	at := p.Header.Get("X-Slack-Request-Timestamp")
 	given, ok := strings.CutPrefix(p.Header.Get("X-Slack-Signature"), "v0=")
-	if secret == "" || !ok || !agent.FreshSignature(at, now) {
+	if secret == "" || !ok || !signature.IsFresh(at, now) {
 		return false
 	}
 	mac := hmac.New(sha256.New, []byte(secret))

@@ -9,16 +9,16 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"satchel/agent"
 	"satchel/agent/egress"
+	"satchel/agent/signature"
 )
 
 func TestCheckSignature(t *testing.T) {
 	now := time.Now()
-	secret, other, body := agent.NewWebhookSecret(), agent.NewWebhookSecret(), []byte(`{"a":"ü"}`)
+	secret, other, body := signature.NewSecret(), signature.NewSecret(), []byte(`{"a":"ü"}`)
 	stamp := strconv.FormatInt(now.Unix(), 10)
-	good := agent.SignWebhook([]string{secret}, "msg-1", now, body)
-	both := agent.SignWebhook([]string{other, secret}, "msg-1", now, body)
+	good := signature.Sign([]string{secret}, "msg-1", now, body)
+	both := signature.Sign([]string{other, secret}, "msg-1", now, body)
 	for name, c := range map[string]struct {
 		secret, id, timestamp, signature string
 		body                             string
@@ -35,8 +35,8 @@ func TestCheckSignature(t *testing.T) {
 		"another id":          {secret, "msg-2", stamp, good, string(body), now, false},
 		"another body":        {secret, "msg-1", stamp, good, "{}", now, false},
 		"another time":        {secret, "msg-1", strconv.FormatInt(now.Unix()+1, 10), good, string(body), now, false},
-		"no id":               {secret, "", stamp, agent.SignWebhook([]string{secret}, "", now, body), string(body), now, false},
-		"no secret":           {"", "msg-1", stamp, agent.SignWebhook([]string{""}, "msg-1", now, body), string(body), now, false},
+		"no id":               {secret, "", stamp, signature.Sign([]string{secret}, "", now, body), string(body), now, false},
+		"no secret":           {"", "msg-1", stamp, signature.Sign([]string{""}, "msg-1", now, body), string(body), now, false},
 		"no signature":        {secret, "msg-1", stamp, "", string(body), now, false},
 		"version alone":       {secret, "msg-1", stamp, "v1,", string(body), now, false},
 		"signature alone":     {secret, "msg-1", stamp, strings.TrimPrefix(good, "v1,"), string(body), now, false},
@@ -44,7 +44,7 @@ func TestCheckSignature(t *testing.T) {
 		"time in another way": {secret, "msg-1", now.Format(time.RFC3339), good, string(body), now, false},
 		"time of a far day":   {secret, "msg-1", "9223372036854775807", good, string(body), now, false},
 	} {
-		if err := agent.VerifyWebhook(c.secret, c.id, c.timestamp, c.signature, []byte(c.body), c.at); (err == nil) != c.fits {
+		if err := signature.Verify(c.secret, c.id, c.timestamp, c.signature, []byte(c.body), c.at); (err == nil) != c.fits {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -69,13 +69,13 @@ func FuzzSignature(f *testing.F) {
 	f.Add("msg-1", strconv.FormatInt(now.Unix(), 10), "v1,abc", []byte("{}"))
 	f.Add("msg-1", "-1", " v1,  v1,==", []byte{0xff, 0})
 	f.Add("", "", "", []byte(nil))
-	f.Add("msg-1", strconv.FormatInt(now.Unix(), 10), agent.SignWebhook([]string{secret}, "msg-1", now, []byte("{}")), []byte("{}"))
+	f.Add("msg-1", strconv.FormatInt(now.Unix(), 10), signature.Sign([]string{secret}, "msg-1", now, []byte("{}")), []byte("{}"))
 	oracle, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, id, timestamp, signatures string, body []byte) {
-		ours := agent.VerifyWebhook(secret, id, timestamp, signatures, body, time.Now()) == nil
+		ours := signature.Verify(secret, id, timestamp, signatures, body, time.Now()) == nil
 		h := http.Header{}
 		h.Set("webhook-id", id)
 		h.Set("webhook-timestamp", timestamp)
@@ -83,9 +83,9 @@ func FuzzSignature(f *testing.F) {
 		if theirs := oracle.Verify(body, h) == nil; ours && !theirs {
 			t.Errorf("we take %q %q %q, the library does not", id, timestamp, signatures)
 		}
-		if !ours && agent.FreshSignature(timestamp, time.Now()) && id != "" { // and what is signed is taken
+		if !ours && signature.IsFresh(timestamp, time.Now()) && id != "" { // and what is signed is taken
 			seconds, _ := strconv.ParseInt(timestamp, 10, 64)
-			if agent.VerifyWebhook(secret, id, timestamp, agent.SignWebhook([]string{secret}, id, time.Unix(seconds, 0), body), body, time.Now()) != nil && timestamp == strconv.FormatInt(seconds, 10) {
+			if signature.Verify(secret, id, timestamp, signature.Sign([]string{secret}, id, time.Unix(seconds, 0), body), body, time.Now()) != nil && timestamp == strconv.FormatInt(seconds, 10) {
 				t.Errorf("our own signature of %q %q is refused", id, timestamp)
 			}
 		}

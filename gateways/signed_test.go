@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/signature"
 	"satchel/store"
 )
 
@@ -280,7 +281,7 @@ var signers = map[string]signer{
 	"whatsapp": signTwilio,
 	"resend": func(body []byte, at time.Time) (agent.GatewayConfig, Post) {
 		return agent.GatewayConfig{WebhookSecret: "whsec_c2VjcmV0"}, Post{URL: hookURL, Body: body, Header: http.Header{"Svix-Id": {"msg_1"},
-			"Svix-Timestamp": {strconv.FormatInt(at.Unix(), 10)}, "Svix-Signature": {agent.SignWebhook([]string{"whsec_c2VjcmV0"}, "msg_1", at, body)}}}
+			"Svix-Timestamp": {strconv.FormatInt(at.Unix(), 10)}, "Svix-Signature": {signature.Sign([]string{"whsec_c2VjcmV0"}, "msg_1", at, body)}}}
 	},
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/signature"
 	"satchel/store"
 )
 
@@ -224,7 +225,7 @@ const secretTokenLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 // take checks the secret that Telegram repeats with each post, and reads the
 // update.
 func (telegram) take(o store.OpenGateway, p Post, _ time.Time) (Taken, error) {
-	if !sameSecret(p.Header.Get("X-Telegram-Bot-Api-Secret-Token"), o.Config.WebhookSecret) {
+	if !signature.SameSecret(p.Header.Get("X-Telegram-Bot-Api-Secret-Token"), o.Config.WebhookSecret) {
 		return Taken{}, unsigned()
 	}
 	id, t := readUpdate(botOf(o.Config), p.Body)

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"satchel/agent"
+	"satchel/agent/signature"
 	"satchel/flow"
 	"satchel/httpapi/auth"
 	"satchel/httpapi/rest"
@@ -88,7 +89,7 @@ func (s *Server) admitHook(c *rest.Call, workflowID string, body []byte) (store.
 		if c.DB.Agent().Status == agent.StatusDisabled {
 			return hook, agent.NotFound("active workflow with a webhook trigger", workflowID)
 		}
-		return hook, hook.Auth.Verify(c.HTTP.Request().Header.Get, body, time.Now())
+		return hook, signature.VerifyHook(&hook.Auth, c.HTTP.Request().Header.Get, body, time.Now())
 	case c.Refused != nil:
 		return hook, c.Refused
 	}

@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/signature"
 )
 
 const hookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 // signed are the headers of Standard Webhooks.
 func signed(secret, id string, at time.Time, body string) []string {
-	return []string{"webhook-id", id, "webhook-timestamp", strconv.FormatInt(at.Unix(), 10), "webhook-signature", agent.SignWebhook([]string{secret}, id, at, []byte(body))}
+	return []string{"webhook-id", id, "webhook-timestamp", strconv.FormatInt(at.Unix(), 10), "webhook-signature", signature.Sign([]string{secret}, id, at, []byte(body))}
 }
 
 func hmacOf(secret, body string) []byte {

@@ -67,7 +67,7 @@ type Scheduler struct {
 func New(o Options) *Scheduler {
 	s := &Scheduler{folder: o.Folder, runners: map[string]Runner{}, tasks: o.Tasks, own: o.Own, log: o.Logger(), now: time.Now,
 		underway: map[runKey]*run{}, unwritten: map[*store.DB]*unwritten{}, epoch: time.Now(), clockInterval: clockInterval}
-	s.webhook = &webhook{client: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxAnswer}), agent: "Satchel/" + o.Version, waits: retryWaits}
+	s.webhook = &webhook{client: egress.New(egress.Policy{Allow: o.Allow}), agent: "Satchel/" + o.Version, waits: retryWaits}
 	for kind, run := range o.Runners {
 		s.runners[kind] = run
 	}

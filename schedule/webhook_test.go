@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/agent/signature"
 	"satchel/store"
 )
 
@@ -87,7 +89,7 @@ func TestWebhookAnswers(t *testing.T) {
 		{"down for a moment", []int{503, 429, 200}, 3, ""},
 		{"down", []int{500}, 3, "the receiver answered 500 Internal Server Error"},
 		{"not there", []int{404}, 1, "the receiver answered 404 Not Found"},
-		{"a redirect is no answer", []int{302}, 1, "the receiver answered 302 Found"},
+		{"a redirect is no answer", []int{302}, 1, "the receiver answered with a redirect, which is not followed"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var calls atomic.Int32
@@ -123,7 +125,15 @@ func TestWebhookUnreachable(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	for header, want := range map[string]time.Duration{"": 0, "7": 7 * time.Second, "999999": time.Minute, "-1": 0, "soon": 0} {
-		got, err := judge(&http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {header}}})
+		receiver := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Retry-After", header)
+			rw.WriteHeader(http.StatusServiceUnavailable)
+		}))
+		c := Callback{RunID: "run-1"}
+		c.Schedule.CallbackID = receiver.URL
+		w := &webhook{client: egress.New(egress.Policy{AllowPrivate: true})}
+		got, err := w.post(t.Context(), c, signature.NewSecret(), []byte("{}"))
+		receiver.Close()
 		if got != want || err == nil {
 			t.Errorf("%q: %v, %v; want %v", header, got, err, want)
 		}
@@ -132,12 +142,12 @@ func TestRetryAfter(t *testing.T) {
 
 func TestSecrets(t *testing.T) {
 	for range 100 {
-		if s := agent.NewWebhookSecret(); agent.CheckWebhookSecret("secret", s) != nil || len(s) != 38 || strings.ContainsAny(s[6:], "+/=") {
+		if s := signature.NewSecret(); signature.CheckSecret("secret", s) != nil || len(s) != 38 || strings.ContainsAny(s[6:], "+/=") {
 			t.Fatal(s)
 		}
 	}
-	for _, bad := range []string{"", "whsec_", "whsec_!!!", agent.NewWebhookSecret()[6:], "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 23)), "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 65))} {
-		if agent.CheckWebhookSecret("secret", bad) == nil {
+	for _, bad := range []string{"", "whsec_", "whsec_!!!", signature.NewSecret()[6:], "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 23)), "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 65))} {
+		if signature.CheckSecret("secret", bad) == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}

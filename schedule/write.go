@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"satchel/agent"
+	"satchel/agent/signature"
 	"satchel/store"
 )
 
@@ -35,10 +36,10 @@ func (s *Scheduler) Update(ctx context.Context, db *store.DB, id string, change 
 func withSecret(change agent.ScheduleChange, there bool) (agent.ScheduleChange, string, error) {
 	given := change.Secret.Given && !change.Secret.Null
 	if given {
-		return change, "", agent.CheckWebhookSecret("secret", change.Secret.Value)
+		return change, "", signature.CheckSecret("secret", change.Secret.Value)
 	}
 	if change.Secret.Null || change.CallbackType.Value == agent.CallbackWebhook && !there {
-		secret := agent.NewWebhookSecret()
+		secret := signature.NewSecret()
 		change.Secret = agent.Some(secret)
 		return change, secret, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"satchel/agent"
+	"satchel/agent/signature"
 )
 
 // Enter writes executions that begin or queue. entered reports which of them
@@ -62,7 +63,7 @@ func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []
 }
 
 // executionOf returns the execution of an idempotency key, or of a replay
-// within agent.SignatureAge; "" for none.
+// within signature.MaxAge; "" for none.
 func (tx *Tx) executionOf(key, replay string) (id string, err error) {
 	if key != "" {
 		if err = tx.value(&id, "SELECT id FROM executions WHERE idempotency_key = ? AND idempotency_key <> ''", key); !errors.Is(err, sql.ErrNoRows) {
@@ -73,7 +74,7 @@ func (tx *Tx) executionOf(key, replay string) (id string, err error) {
 		return "", nil
 	}
 	err = tx.value(&id, "SELECT execution_id FROM _replays WHERE request = ? AND created_at BETWEEN ? AND ?", replay,
-		agent.At(tx.Now.Add(-agent.SignatureAge)), agent.At(tx.Now.Add(agent.SignatureAge)))
+		agent.At(tx.Now.Add(-signature.MaxAge)), agent.At(tx.Now.Add(signature.MaxAge)))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -86,7 +87,7 @@ func (tx *Tx) noteReplay(replay, executionID string) error {
 	if replay == "" {
 		return nil
 	}
-	if _, err := tx.exec("DELETE FROM _replays WHERE created_at < ?", agent.At(tx.Now.Add(-agent.SignatureAge))); err != nil {
+	if _, err := tx.exec("DELETE FROM _replays WHERE created_at < ?", agent.At(tx.Now.Add(-signature.MaxAge))); err != nil {
 		return err
 	}
 	_, err := tx.exec("INSERT INTO _replays VALUES (?1,?2,?3) ON CONFLICT DO UPDATE SET execution_id = ?2, created_at = ?3", replay, executionID, tx.Now)

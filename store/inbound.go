@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/signature"
 )
 
 // Receipt is what a platform posted to a gateway at once, or one update that
@@ -125,14 +126,14 @@ const maxThread = 1000
 const maxInboundKey = 200
 
 // firstTime notes an id of a platform and reports whether it is new. An empty
-// one always is, and a hash is again after agent.SignatureAge.
+// one always is, and a hash is again after signature.MaxAge.
 func (tx *Tx) firstTime(gatewayID, key string, hashed bool) (bool, error) {
 	if key == "" {
 		return true, nil
 	}
 	forgotten := agent.Time{} // what is older
 	if hashed {
-		forgotten = agent.At(tx.Now.Add(-agent.SignatureAge))
+		forgotten = agent.At(tx.Now.Add(-signature.MaxAge))
 	}
 	done, err := tx.exec(`INSERT INTO _inbound(gateway_id, external_id, created_at) VALUES (?,?,?)
 		ON CONFLICT DO UPDATE SET created_at = excluded.created_at WHERE created_at < ?`, gatewayID, inboundKey(key), tx.Now, forgotten)

@@ -29,7 +29,7 @@ type StartedExecution struct {
 	*agent.Execution
 	Name           string // of its workflow
 	IdempotencyKey string // a second one with the same key is not entered
-	// Replay names what else starts it, for agent.SignatureAge only: a second
+	// Replay names what else starts it, for signature.MaxAge only: a second
 	// one of the same name is not entered before that is over.
 	Replay string
 }

@@ -108,7 +108,11 @@ func (c *Client) Transport() http.RoundTripper { return guard{c} }
 // name the URL as Redact shows it and match this package's Err variables or
 // the context's error.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
-	resp, err := c.HTTP().Do(req)
+	return do(c.HTTP(), req)
+}
+
+func do(client *http.Client, req *http.Request) (*http.Response, error) {
+	resp, err := client.Do(req)
 	if err != nil {
 		var quoted *url.Error
 		if errors.As(err, &quoted) {

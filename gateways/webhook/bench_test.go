@@ -42,7 +42,7 @@ func BenchmarkDelivery(b *testing.B) {
 		for range triesAtTarget {
 			posters.Go(func() {
 				for next.Add(1) <= int64(b.N) {
-					resp, err := h.subscriptions.client.Post(receiver.URL, "application/json", strings.NewReader(body))
+					resp, err := h.subscriptions.guard.HTTP().Post(receiver.URL, "application/json", strings.NewReader(body))
 					if err != nil {
 						b.Error(err)
 						return

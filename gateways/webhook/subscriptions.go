@@ -3,12 +3,12 @@ package webhook
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"sync"
 	"time"
 
 	"satchel/agent"
 	"satchel/agent/egress"
+	"satchel/agent/signature"
 	"satchel/agent/work"
 	"satchel/store"
 )
@@ -16,7 +16,6 @@ import (
 // Subscriptions are those of all agents, and deliver events to them.
 type Subscriptions struct {
 	guard   *egress.Client
-	client  *http.Client
 	own     *egress.Own
 	version string
 	log     *slog.Logger
@@ -35,9 +34,7 @@ func New(env store.Env) *Subscriptions { return newSubscriptions(env, time.Now) 
 
 func newSubscriptions(env store.Env, now func() time.Time) *Subscriptions {
 	s := &Subscriptions{own: env.Own, version: env.Version, log: env.Logger(), now: now, tried: func(store.Attempt) {},
-		guard: egress.New(egress.Policy{Allow: env.Allow, HeaderTimeout: tryTimeout}), tries: map[subscription]map[string]bool{}}
-	s.client = s.guard.HTTP()
-	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		guard: egress.New(egress.Policy{Allow: env.Allow}), tries: map[subscription]map[string]bool{}}
 	s.makeQueues()
 	env.Folder.OnPending(s.notify)
 	return s
@@ -79,7 +76,7 @@ func (s *Subscriptions) Create(ctx context.Context, db *store.DB, change agent.W
 	if err := s.checkURL(made.URL); err != nil {
 		return made, "", err
 	}
-	secret := agent.NewWebhookSecret()
+	secret := signature.NewSecret()
 	made, err := db.CreateWebhook(ctx, made, secret)
 	return made, secret, err
 }
@@ -105,7 +102,7 @@ const formerSecretFor = 24 * time.Hour
 // Rotate gives a subscription a new secret and returns it; for a day the one
 // before signs too.
 func (s *Subscriptions) Rotate(ctx context.Context, db *store.DB, id string) (agent.Webhook, string, error) {
-	secret := agent.NewWebhookSecret()
+	secret := signature.NewSecret()
 	changed, err := db.RotateWebhookSecret(ctx, id, secret, agent.At(s.now().Add(formerSecretFor)))
 	return changed, secret, err
 }

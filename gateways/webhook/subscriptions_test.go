@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/signature"
 )
 
 func TestDelivery(t *testing.T) {
@@ -71,7 +72,7 @@ func TestRetries(t *testing.T) {
 		h.try(t)
 		got, w := h.delivery(t, hook.ID), h.webhook(t, hook.ID)
 		last := i == len(retryPauses)
-		if got.Attempt != i+1 || w.FailureCount != i+1 || *w.LastStatus != 500 || got.Error != "the target answered 500" {
+		if got.Attempt != i+1 || w.FailureCount != i+1 || *w.LastStatus != 500 || got.Error != "the receiver answered 500 Internal Server Error" {
 			t.Errorf("after try %d: %+v, %+v", i+1, got, w)
 		}
 		if last != (got.Status == agent.DeliveryFailed) || last != got.NextAttemptAt.IsZero() || last == w.Active {
@@ -89,7 +90,7 @@ func verifyAt(t *testing.T, secret string, d delivered) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := agent.VerifyWebhook(secret, d.header.Get("webhook-id"), d.header.Get("webhook-timestamp"), d.header.Get("webhook-signature"), d.body, time.Unix(seconds, 0)); err != nil {
+	if err := signature.Verify(secret, d.header.Get("webhook-id"), d.header.Get("webhook-timestamp"), d.header.Get("webhook-signature"), d.body, time.Unix(seconds, 0)); err != nil {
 		t.Error(err)
 	}
 }
@@ -111,8 +112,8 @@ func TestFailures(t *testing.T) {
 		"private":        {"http://10.1.2.3/", nil, "address not allowed", 0, 5 * time.Second, true},
 		"cut":            {"", func(int, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "the connection was cut", 0, 5 * time.Second, true},
 		"redirect":       {"", func(_ int, w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, other.URL, 302) }, "redirect", 302, 5 * time.Second, true},
-		"bad request":    {"", status(400), "the target answered 400", 400, 5 * time.Second, true},
-		"gone":           {"", status(410), "the target answered 410", 410, 0, false},
+		"bad request":    {"", status(400), "the receiver answered 400 Bad Request", 400, 5 * time.Second, true},
+		"gone":           {"", status(410), "the receiver answered 410", 410, 0, false},
 		"asks for hours": {"", retryLater(429, "7200"), "429", 429, 2 * time.Hour, true},
 		"asks for years": {"", retryLater(503, "99999999"), "503", 503, 24 * time.Hour, true},
 		"asks for less":  {"", retryLater(503, "1"), "503", 503, 5 * time.Second, true},
@@ -124,7 +125,7 @@ func TestFailures(t *testing.T) {
 			if url == "" {
 				url = newReceiver(t, c.answer).URL
 			}
-			made, err := h.db.CreateWebhook(t.Context(), agent.Webhook{URL: url, Events: []string{"*"}, Active: true}, agent.NewWebhookSecret())
+			made, err := h.db.CreateWebhook(t.Context(), agent.Webhook{URL: url, Events: []string{"*"}, Active: true}, signature.NewSecret())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,10 +1,12 @@
-package agent
+package signature
 
 import (
 	"encoding/hex"
 	"strconv"
 	"testing"
 	"time"
+
+	"satchel/agent"
 )
 
 // FuzzHookAuth has strange headers and secrets: nobody is let in without the
@@ -16,12 +18,12 @@ func FuzzHookAuth(f *testing.F) {
 	f.Add("header", "", "", []byte("x"))
 	f.Add("hmac", "s", "sha256=00", []byte{0xff})
 	f.Add("standard-webhooks", "whsec_", "v1,", []byte("a"))
-	f.Add("none", Mask, Mask, []byte(""))
+	f.Add("none", agent.Mask, agent.Mask, []byte(""))
 	f.Fuzz(func(t *testing.T, kind, secret, given string, body []byte) {
-		a := HookAuth{Type: kind, Name: "X-A", Token: secret, Password: secret, Value: secret, Secret: secret}
+		a := agent.HookAuth{Type: kind, Name: "X-A", Token: secret, Password: secret, Value: secret, Secret: secret}
 		a.SecretHeader()
 		ask := func(value string) bool {
-			return a.Verify(func(string) string { return value }, body, now) == nil
+			return VerifyHook(&a, func(string) string { return value }, body, now) == nil
 		}
 		in := ask(given)
 		switch {
@@ -29,14 +31,14 @@ func FuzzHookAuth(f *testing.F) {
 			if !in {
 				t.Error("an open hook refuses")
 			}
-		case in && (secret == "" || secret == Mask):
+		case in && (secret == "" || secret == agent.Mask):
 			t.Errorf("%s lets in by %q without a secret", kind, given)
 		case in && kind == "header" && given != secret:
 			t.Errorf("%q passes for %q", given, secret)
 		case in && kind == "standard-webhooks": // it would need a signature that is also the time
 			t.Errorf("%q is all of id, time and signature", given)
 		}
-		if kind == "header" && secret != "" && secret != Mask && !ask(secret) {
+		if kind == "header" && secret != "" && secret != agent.Mask && !ask(secret) {
 			t.Error("who has the secret is refused")
 		}
 	})
@@ -45,26 +47,26 @@ func FuzzHookAuth(f *testing.F) {
 // TestHookSignature lets in what is signed, in each way to write it.
 func TestHookSignature(t *testing.T) {
 	now, body := time.Now(), []byte(`{"ü":1}`)
-	a := HookAuth{Type: "standard-webhooks", Secret: NewWebhookSecret()}
+	a := agent.HookAuth{Type: "standard-webhooks", Secret: NewSecret()}
 	for _, prefix := range []string{"webhook-", "svix-"} {
-		h := map[string]string{prefix + "id": "m", prefix + "timestamp": strconv.FormatInt(now.Unix(), 10), prefix + "signature": SignWebhook([]string{a.Secret}, "m", now, body)}
-		if err := a.Verify(func(name string) string { return h[name] }, body, now); err != nil {
+		h := map[string]string{prefix + "id": "m", prefix + "timestamp": strconv.FormatInt(now.Unix(), 10), prefix + "signature": Sign([]string{a.Secret}, "m", now, body)}
+		if err := VerifyHook(&a, func(name string) string { return h[name] }, body, now); err != nil {
 			t.Errorf("%s: %v", prefix, err)
 		}
-		if a.Verify(func(name string) string { return h[name] }, body, now.Add(time.Hour)) == nil {
+		if VerifyHook(&a, func(name string) string { return h[name] }, body, now.Add(time.Hour)) == nil {
 			t.Errorf("%s: an hour later", prefix)
 		}
 	}
 	// GitHub's own example: https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries.
-	g := HookAuth{Type: "hmac", Secret: "It's a Secret to Everybody"}
+	g := agent.HookAuth{Type: "hmac", Secret: "It's a Secret to Everybody"}
 	const sum = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
 	if _, err := hex.DecodeString(sum); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{DefaultSignatureHeader: true, "X-Other": false} {
+	for name, want := range map[string]bool{agent.DefaultSignatureHeader: true, "X-Other": false} {
 		g.Header = name
-		err := g.Verify(func(header string) string {
-			if header == DefaultSignatureHeader {
+		err := VerifyHook(&g, func(header string) string {
+			if header == agent.DefaultSignatureHeader {
 				return "sha256=" + sum
 			}
 			return ""

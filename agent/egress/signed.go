@@ -1,0 +1,66 @@
+package egress
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/signature"
+)
+
+// Bounds of PostSigned.
+const (
+	signedTimeout = 15 * time.Second
+	maxDrained    = 64 << 10 // bytes of the answer that are read, so that its connection can be used again
+)
+
+// SignedPost is a JSON body to be posted as Standard Webhooks says.
+type SignedPost struct {
+	URL       string
+	ID        string // the same at each try: by it the receiver knows a repeat
+	At        time.Time
+	Secrets   []string // each signs
+	Body      []byte
+	UserAgent string
+}
+
+// Receipt is what a receiver answered to a SignedPost.
+type Receipt struct {
+	Status     int           // 0 without an answer
+	RetryAfter time.Duration // 0: it does not say
+}
+
+// PostSigned posts a body once. Redirects are not followed. All but a status of
+// success is an *agent.Error for users.
+func (c *Client) PostSigned(ctx context.Context, p SignedPost) (Receipt, error) {
+	ctx, cancel := context.WithTimeout(ctx, signedTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, bytes.NewReader(p.Body))
+	if err != nil {
+		return Receipt{}, Explain(&Error{Code: CodeURL, Reason: "malformed"})
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", p.UserAgent)
+	signature.SetHeaders(req.Header, p.Secrets, p.ID, p.At, p.Body)
+	client := c.HTTP()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := do(client, req)
+	if err != nil {
+		return Receipt{}, Explain(err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxDrained))
+	r := Receipt{resp.StatusCode, RetryAfter(resp.Header.Get("Retry-After"), p.At)}
+	switch {
+	case r.Status >= 200 && r.Status < 300:
+		return r, nil
+	case r.Status >= 300 && r.Status < 400:
+		return r, agent.Errorf(agent.CodeUpstream, "the receiver answered with a redirect, which is not followed").With("status", r.Status)
+	}
+	return r, agent.Errorf(agent.CodeUpstream, "%s", strings.TrimSpace(fmt.Sprintf("the receiver answered %d %s", r.Status, http.StatusText(r.Status)))).With("status", r.Status)
+}

@@ -1,0 +1,80 @@
+package signature
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"satchel/agent"
+)
+
+// VerifyHook checks a request by its headers, which header finds by name, and its
+// body. The error is UNAUTHORIZED and does not tell what was wrong. What lacks
+// a secret refuses everybody.
+func VerifyHook(a *agent.HookAuth, header func(name string) string, body []byte, now time.Time) error {
+	if isAllowed(a, header, body, now) {
+		return nil
+	}
+	return agent.Errorf(agent.CodeUnauthorized, "the credentials or the signature of this hook are missing or wrong")
+}
+
+func isAllowed(a *agent.HookAuth, header func(string) string, body []byte, now time.Time) bool {
+	if _, secret := a.SecretField(); secret == nil || *secret == "" || *secret == agent.Mask {
+		return a.Type == "none"
+	}
+	switch a.Type {
+	case "header":
+		return a.Name != "" && SameSecret(header(a.Name), a.Value)
+	case "bearer":
+		return SameSecret(credentials(header("Authorization"), "Bearer"), a.Token)
+	case "basic":
+		given, err := base64.StdEncoding.DecodeString(credentials(header("Authorization"), "Basic"))
+		return err == nil && SameSecret(string(given), a.Username+":"+a.Password)
+	case "hmac":
+		name := a.Header
+		if name == "" {
+			name = agent.DefaultSignatureHeader
+		}
+		return VerifyHMAC(header(name), a.Secret, body)
+	case "standard-webhooks":
+		prefix := "webhook-"
+		if header("webhook-id") == "" {
+			prefix = "svix-"
+		}
+		return Verify(a.Secret, header(prefix+"id"), header(prefix+"timestamp"), header(prefix+"signature"), body, now) == nil
+	}
+	return false
+}
+
+// credentials is what follows a scheme in the header Authorization.
+func credentials(header, scheme string) string {
+	given, rest, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(given, scheme) {
+		return ""
+	}
+	return strings.TrimSpace(rest)
+}
+
+// SameSecret reports whether a secret was given, in a time that says nothing of
+// it, not even its length. An empty one is none.
+func SameSecret(given, want string) bool {
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
+	return given != "" && want != "" && hmac.Equal(a[:], b[:])
+}
+
+// VerifyHMAC checks an HMAC-SHA256 of a body in hexadecimal, as GitHub writes
+// it behind "sha256=", or in base64.
+func VerifyHMAC(given, secret string, body []byte) bool {
+	given = strings.TrimPrefix(strings.TrimSpace(given), "sha256=")
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	want := mac.Sum(nil)
+	if sum, err := hex.DecodeString(given); err == nil && hmac.Equal(sum, want) {
+		return true
+	}
+	sum, err := base64.StdEncoding.DecodeString(given)
+	return err == nil && hmac.Equal(sum, want)
+}
