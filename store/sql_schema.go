@@ -1,22 +1,59 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	_ "embed"
+	"strings"
 )
 
 // Table is a table that is open to SQL.
 type Table struct {
-	Name    string   `json:"name" example:"contacts"`
-	Columns []Column `json:"columns"`
+	Name        string   `json:"name" example:"contacts"`
+	Description string   `json:"description" example:"People whom the agent deals with."`
+	Columns     []Column `json:"columns"`
 }
 
 // Column is a column of a Table.
 type Column struct {
-	Name       string `json:"name" example:"email"`
-	Type       string `json:"type" example:"TEXT"`
-	Nullable   bool   `json:"nullable"`
-	PrimaryKey bool   `json:"primary_key"`
+	Name        string `json:"name" example:"email"`
+	Type        string `json:"type" example:"TEXT"`
+	Nullable    bool   `json:"nullable"`
+	PrimaryKey  bool   `json:"primary_key"`
+	Description string `json:"description" example:"Email address; one contact has it, in whatever case."`
+}
+
+//go:embed descriptions.txt
+var descriptionsText string
+
+// descriptions say what each table and column holds, by the name of the table
+// and by "table.column". A column of anyTable is described for all tables that
+// do not describe it themselves.
+var descriptions = readDescriptions(descriptionsText)
+
+const anyTable = "any table"
+
+// readDescriptions reads "name: text" lines: a table, and below it, indented,
+// its columns.
+func readDescriptions(text string) map[string]string {
+	found := map[string]string{}
+	table := ""
+	for line := range strings.Lines(text) {
+		name, description, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		if column, ok := strings.CutPrefix(name, "  "); ok {
+			name = table + "." + column
+		} else {
+			table = name
+		}
+		found[name] = description
+	}
+	return found
+}
+
+// describe returns what a column holds.
+func describe(table, column string) string {
+	return cmp.Or(descriptions[table+"."+column], descriptions[anyTable+"."+column])
 }
 
 // Schema lists the tables that are open to SQL, by name, with their columns.
@@ -35,8 +72,9 @@ func (db *DB) Schema(ctx context.Context) ([]Table, error) {
 		tables := []Table{}
 		for _, c := range columns {
 			if n := len(tables); n == 0 || tables[n-1].Name != c.table {
-				tables = append(tables, Table{Name: c.table, Columns: []Column{}})
+				tables = append(tables, Table{Name: c.table, Description: descriptions[c.table], Columns: []Column{}})
 			}
+			c.Description = describe(c.table, c.Name)
 			last := &tables[len(tables)-1]
 			last.Columns = append(last.Columns, c.Column)
 		}

@@ -366,13 +366,14 @@ func TestSQLSchema(t *testing.T) {
 		t.Errorf("tables: %v", names)
 	}
 	i := slices.Index(names, "executions")
-	want := []Column{{"id", "TEXT", false, true}, {"workflow_id", "TEXT", false, false}, {"version", "INTEGER", false, false},
-		{"status", "TEXT", false, false}}
+	want := []Column{{"id", "TEXT", false, true, "Its id; ids sort by time."}, {"workflow_id", "TEXT", false, false, "The workflow."},
+		{"version", "INTEGER", false, false, "The version of the workflow that it runs."},
+		{"status", "TEXT", false, false, "queued, running, complete, errored or terminated."}}
 	if !slices.Equal(tables[i].Columns[:4], want) {
 		t.Errorf("executions: %+v", tables[i].Columns)
 	}
 	b, _ := json.Marshal(tables[slices.Index(names, "messages")].Columns[0])
-	if string(b) != `{"name":"id","type":"INTEGER","nullable":false,"primary_key":true}` {
+	if string(b) != `{"name":"id","type":"INTEGER","nullable":false,"primary_key":true,"description":"Its id, in the order of writing."}` {
 		t.Errorf("a column in JSON: %s", b)
 	}
 }

@@ -23,8 +23,8 @@ export async function sql(page, { at, signal }) {
       h("form", { submit: (e) => { e.preventDefault(); run(); } }, query,
         h("div", { class: "row" }, go, h("small", {}, "Ctrl+Enter. SELECT, INSERT, UPDATE, DELETE, PRAGMA and EXPLAIN, one statement at a time.")), outcome),
       h("aside", { "aria-label": "Tables" }, h("h2", {}, "Tables"), tables.map((t) => h("details", {},
-        h("summary", {}, t.name),
-        h("ul", {}, t.columns.map((c) => h("li", {}, h("code", {}, c.name), " ", h("small", {}, c.type, c.nullable ? "" : " not null")))),
+        h("summary", { title: t.description }, t.name),
+        h("ul", {}, t.columns.map((c) => h("li", { title: c.description }, h("code", {}, c.name), " ", h("small", {}, c.type, c.nullable ? "" : " not null")))),
         h("button", { type: "button", click: () => { query.value = `SELECT * FROM ${quote(t.name)} LIMIT 50`; run(); } }, "Show rows"))))));
 }
 
