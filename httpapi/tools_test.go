@@ -62,6 +62,12 @@ func TestAPITool(t *testing.T) {
 	if got := call(`{}`); at(got, "result.auth") != "Bearer t-secret" || at(got, "result.key") != "new-secret" {
 		t.Errorf("after the change: %v", got)
 	}
+	for path, code := range map[string]string{"data.nothing": "UPSTREAM_ERROR", "data[": "VALIDATION_ERROR"} {
+		c.must(t, 200, "PUT", tools+"/"+id, `{"config":{"url":"`+api.URL+`/a","response_path":"`+path+`"}}`)
+		if got := call(`{}`); got["success"] != false || at(got, "error.code") != code {
+			t.Errorf("response_path %s: %v", path, got)
+		}
+	}
 	c.must(t, 200, "PUT", tools+"/"+id, `{"config":{"url":"`+api.URL+`/broken"}}`)
 	if got := call(`{}`); got["success"] != false || at(got, "error.code") != "UPSTREAM_ERROR" || !strings.Contains(fmt.Sprint(at(got, "error.message")), "502") {
 		t.Errorf("%v", got)

@@ -11,12 +11,12 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"satchel/agent"
 	"satchel/agent/egress"
+	"satchel/agent/template"
 )
 
 // Bounds of a call of an API.
@@ -28,6 +28,10 @@ const (
 // request calls the API of a tool. Arguments fill {{name}} in its address,
 // query, headers and body, once: what they hold is never filled again.
 func (b *Toolbox) request(ctx context.Context, c agent.ToolConfig, arguments map[string]any) (any, error) {
+	path, err := template.ParsePath(c.ResponsePath)
+	if err != nil {
+		return nil, agent.Invalid("config.response_path", err.Error())
+	}
 	timeout := apiTimeout
 	if c.TimeoutMS > 0 {
 		timeout = time.Duration(c.TimeoutMS) * time.Millisecond
@@ -58,7 +62,11 @@ func (b *Toolbox) request(ctx context.Context, c agent.ToolConfig, arguments map
 		text, _ := json.Marshal(body) // it was JSON or is a text
 		return nil, agent.Errorf(agent.CodeUpstream, "the server answered with status %d: %s", resp.StatusCode, agent.Clip(string(text), 500)).With("status", resp.StatusCode)
 	}
-	return follow(body, c.ResponsePath)
+	found, ok := path.Walk(body)
+	if !ok {
+		return nil, agent.Errorf(agent.CodeUpstream, "the answer has nothing at %s", c.ResponsePath)
+	}
+	return found, nil
 }
 
 // unanswered is the error of a tool whose request got no whole answer.
@@ -136,12 +144,18 @@ var placeholder = regexp.MustCompile(`\{\{\s*([A-Za-z0-9_.\-]+)\s*\}\}`)
 // fill puts arguments into a text, each passed through escape.
 func fill(text string, arguments map[string]any, escape func(string) string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
-		v, err := follow(arguments, placeholder.FindStringSubmatch(found)[1])
-		if err != nil {
-			return ""
-		}
-		return escape(plain(v))
+		return escape(plain(argument(arguments, placeholder.FindStringSubmatch(found)[1])))
 	})
+}
+
+// argument returns the argument at a path, nil when there is none.
+func argument(arguments map[string]any, path string) any {
+	p, err := template.ParsePath(path)
+	if err != nil {
+		return nil
+	}
+	found, _ := p.Walk(arguments)
+	return found
 }
 
 // fillAny puts arguments into the texts of a JSON value. A text that is one
@@ -150,11 +164,7 @@ func fillAny(v any, arguments map[string]any) any {
 	switch v := v.(type) {
 	case string:
 		if m := placeholder.FindStringSubmatch(v); m != nil && m[0] == v {
-			value, err := follow(arguments, m[1])
-			if err != nil {
-				return nil
-			}
-			return value
+			return argument(arguments, m[1])
 		}
 		return fill(v, arguments, func(s string) string { return s })
 	case []any:
@@ -186,30 +196,4 @@ func plain(v any) string {
 		return fmt.Sprint(v)
 	}
 	return string(raw)
-}
-
-// follow walks a path such as data.items.0.name into a value.
-func follow(v any, path string) (any, error) {
-	if path == "" {
-		return v, nil
-	}
-	for key := range strings.SplitSeq(strings.NewReplacer("[", ".", "]", "").Replace(path), ".") {
-		switch at := v.(type) {
-		case map[string]any:
-			inner, ok := at[key]
-			if !ok {
-				return nil, agent.Errorf(agent.CodeUpstream, "the answer has nothing at %s", path)
-			}
-			v = inner
-		case []any:
-			i, err := strconv.Atoi(key)
-			if err != nil || i < 0 || i >= len(at) {
-				return nil, agent.Errorf(agent.CodeUpstream, "the answer has nothing at %s", path)
-			}
-			v = at[i]
-		default:
-			return nil, agent.Errorf(agent.CodeUpstream, "the answer has nothing at %s", path)
-		}
-	}
-	return v, nil
 }

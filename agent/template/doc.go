@@ -1,4 +1,5 @@
-// Package template fills {{path}} templates in the data of a workflow's nodes.
+// Package template reads paths into JSON values and fills {{path}} templates in
+// the data of a workflow's nodes.
 //
 // A template is {{path}} or {{path | filter | filter:"argument"}}. A path is a
 // name that the Scope knows, then keys and indexes: contact.name, items[0].id,

@@ -50,14 +50,8 @@ type part struct {
 type expression struct {
 	source  string // as written, for warnings
 	literal any    // in the place of a path
-	path    []segment
+	path    Path
 	filters []call
-}
-
-// segment is one step of a path. An index may also be the key of an object.
-type segment struct {
-	key   string
-	index int // -1 for a key that is no index
 }
 
 // call is one use of a filter.
@@ -71,7 +65,7 @@ type call struct {
 // Parse reads the templates of a text. The error is a *SyntaxError.
 func Parse(text string) (*Template, error) {
 	t := &Template{}
-	p := parser{text: text}
+	p := parser{text: text, endsName: endsName}
 	for p.at < len(text) {
 		open := strings.Index(text[p.at:], "{{")
 		if open < 0 {
@@ -114,8 +108,9 @@ func Spans(text string) ([][2]int, error) {
 
 // parser walks over a text; at is where it stands.
 type parser struct {
-	text string
-	at   int
+	text     string
+	at       int
+	endsName func(r rune) bool // reports whether a name without quotes ends before r
 }
 
 func (p *parser) errorAt(at int, format string, args ...any) error {
@@ -186,19 +181,29 @@ func (p *parser) head(e *expression) error {
 		e.literal = text
 		return err
 	}
+	var err error
+	e.path, err = p.path(false)
+	return err
+}
+
+// path reads a path, which begins with a name unless bracket is set.
+func (p *parser) path(bracket bool) (Path, error) {
 	start := p.at
-	name := p.name()
-	if name == "" {
-		return p.unexpected("a path")
+	var path Path
+	if !bracket {
+		name := p.name()
+		if name == "" {
+			return nil, p.unexpected("a path")
+		}
+		path = Path{{key: name, index: index(name)}}
 	}
-	e.path = []segment{{key: name, index: -1}}
 	for {
 		next, more, err := p.step()
 		if err != nil || !more {
-			return err
+			return path, err
 		}
-		if e.path = append(e.path, next); len(e.path) > maxSegments {
-			return p.errorAt(start, "a path of more than %d steps", maxSegments)
+		if path = append(path, next); len(path) > maxSegments {
+			return nil, p.errorAt(start, "a path of more than %d steps", maxSegments)
 		}
 	}
 }
@@ -251,11 +256,15 @@ func index(key string) int {
 // that an expression such as a+b is refused and not searched for.
 const notInNames = ".[]{}()|:,;\"'`+*/=<>!?&^~\\"
 
+func endsName(r rune) bool {
+	return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune(notInNames, r)
+}
+
 func (p *parser) name() string {
 	start := p.at
 	for p.at < len(p.text) {
 		r, size := utf8.DecodeRuneInString(p.text[p.at:])
-		if unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune(notInNames, r) {
+		if p.endsName(r) {
 			break
 		}
 		p.at += size

@@ -184,23 +184,11 @@ type operand struct {
 
 func missing(why string) operand { return operand{value: "", missing: why} }
 
-// walk follows a path over plain values.
-func (r *renderer) walk(path []segment) operand {
+// walk follows a path from what the scope gives for its first name.
+func (r *renderer) walk(path Path) operand {
 	v, ok := r.scope.Lookup(path[0].key)
-	for _, s := range path[1:] {
-		if !ok {
-			break
-		}
-		switch parent := v.(type) {
-		case map[string]any:
-			v, ok = parent[s.key]
-		case []any:
-			if ok = s.index >= 0 && s.index < len(parent); ok {
-				v = parent[s.index]
-			}
-		default:
-			ok = false
-		}
+	if ok {
+		v, ok = path[1:].Walk(v)
 	}
 	if !ok {
 		return missing("has no value")

@@ -17,6 +17,7 @@ import (
 	"satchel/agent"
 	"satchel/agent/clock"
 	"satchel/agent/egress"
+	"satchel/agent/template"
 )
 
 // The bounds of one page.
@@ -65,8 +66,8 @@ func (c *Client) Check(config *agent.APIConfig) error {
 type plan struct {
 	agent.APIConfig
 	url       *url.URL
-	items, id Path
-	next      Path
+	items, id template.Path
+	next      template.Path
 	template  Template
 }
 
@@ -77,8 +78,8 @@ func (c *Client) plan(config agent.APIConfig) (*plan, error) {
 		return nil, err
 	}
 	var is agent.Issues
-	path := func(field, text string) Path {
-		found, err := ParsePath(text)
+	path := func(field, text string) template.Path {
+		found, err := template.ParsePath(text)
 		if err != nil {
 			is.Add(field, err.Error())
 		}

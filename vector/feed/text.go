@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"satchel/agent/template"
 )
 
 // Template is a text with {{path}} for values.
@@ -13,7 +15,7 @@ type Template []part
 
 type part struct {
 	text string
-	path Path // when text is ""
+	path template.Path // when text is ""
 }
 
 // maxParts bounds the values that one template inserts.
@@ -39,9 +41,9 @@ func ParseTemplate(text string) (Template, error) {
 		if !closed {
 			return nil, errTemplateOpen
 		}
-		path, err := ParsePath(strings.TrimSpace(inside))
+		path, err := template.ParsePath(strings.TrimSpace(inside))
 		if err != nil {
-			return nil, errors.New("{{" + inside + "}}: the path " + err.Error())
+			return nil, errors.New("has a {{" + inside + "}} that " + err.Error())
 		}
 		if t = append(t, part{path: path}); len(t) > 2*maxParts {
 			return nil, errTemplateLong

@@ -1,0 +1,61 @@
+package template
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Path leads to a place in a JSON value: names of members and indexes of lists,
+// as in data.items[0].title, data.items.0.title and data["First name"]. The
+// empty path is the value itself.
+type Path []segment
+
+// segment is one step of a path. An index may also be the key of an object.
+type segment struct {
+	key   string
+	index int // -1 for a key that is no index
+}
+
+const maxPath = 500 // bytes
+
+// ParsePath reads a path that stands by itself, whose names may hold anything
+// but dots and brackets. Its errors tell a client what a path must be.
+func ParsePath(text string) (Path, error) {
+	if len(text) > maxPath {
+		return nil, fmt.Errorf("must have at most %d bytes", maxPath)
+	}
+	if text == "" {
+		return nil, nil
+	}
+	p := parser{text: text, endsName: func(r rune) bool { return strings.ContainsRune(".[]", r) }}
+	path, err := p.path(text[0] == '[')
+	if err == nil && p.at < len(text) {
+		err = p.unexpected(". or [")
+	}
+	var syntax *SyntaxError
+	if errors.As(err, &syntax) {
+		return nil, fmt.Errorf("must be a path such as data.items[0].title; at character %d, %s", syntax.Position, syntax.Issue)
+	}
+	return path, nil
+}
+
+// Walk follows the path through plain JSON values and reports whether it leads
+// to one. Only what the value itself holds is reached.
+func (p Path) Walk(v any) (any, bool) {
+	for _, s := range p {
+		found := false
+		switch parent := v.(type) {
+		case map[string]any:
+			v, found = parent[s.key]
+		case []any:
+			if found = s.index >= 0 && s.index < len(parent); found {
+				v = parent[s.index]
+			}
+		}
+		if !found {
+			return nil, false
+		}
+	}
+	return v, true
+}
