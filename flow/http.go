@@ -13,8 +13,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/net/http/httpguts"
-
 	"satchel/agent"
 	"satchel/agent/egress"
 	"satchel/agent/template"
@@ -101,41 +99,34 @@ func (c *Call) request(ctx context.Context, userAgent string) (*http.Request, er
 	if err != nil || target.Host == "" {
 		return nil, agent.Errorf(agent.CodeExecution, "url is no http or https address").With("field", "url")
 	}
-	query := target.Query()
+	query := url.Values{}
 	for name, v := range object(c.Data["query"]) {
 		for _, one := range listOf(v) {
 			query.Add(name, template.Text(one))
 		}
 	}
-	if len(object(c.Data["query"])) > 0 {
-		target.RawQuery = query.Encode()
-	}
-	method := strings.ToUpper(c.Text("method"))
-	if method == "" {
-		method = http.MethodGet
+	if len(query) > 0 {
+		for name, values := range target.Query() {
+			query[name] = append(values, query[name]...)
+		}
 	}
 	body, media, err := c.body()
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
-	if err != nil {
-		return nil, agent.Errorf(agent.CodeExecution, "method or url cannot be used").Because(err)
-	}
-	if body == nil {
-		req.Body, req.ContentLength, req.GetBody = nil, 0, nil
-	}
-	req.Header.Set("User-Agent", userAgent)
-	req.Header.Set("Idempotency-Key", c.Key)
-	if media != "" {
-		req.Header.Set("Content-Type", media)
-	}
+	call := egress.Call{Method: strings.ToUpper(c.Text("method")), URL: target, Query: query, Headers: map[string]string{},
+		UserAgent: userAgent, IdempotencyKey: c.Key, Body: body, MediaType: media}
 	for name, v := range object(c.Data["headers"]) {
-		if err := setHeader(req, name, template.Text(v)); err != nil {
-			return nil, err
+		if strings.EqualFold(name, "Host") {
+			call.Host = template.Text(v)
+		} else {
+			call.Headers[name] = template.Text(v)
 		}
 	}
-	return req, authorize(req, object(c.Data["auth"]))
+	auth := object(c.Data["auth"])
+	text := func(key string) string { return template.Text(auth[key]) }
+	call.Auth = agent.APIAuth{Type: text("type"), Token: text("token"), Username: text("username"), Password: text("password"), Name: text("name"), Value: text("value")}
+	return call.Request(ctx)
 }
 
 func object(v any) map[string]any {
@@ -148,31 +139,6 @@ func listOf(v any) []any {
 		return list
 	}
 	return []any{v}
-}
-
-func setHeader(req *http.Request, name, value string) error {
-	if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
-		return agent.Errorf(agent.CodeExecution, "headers has a name or value that HTTP does not allow: %s", agent.Clip(name, 60)).With("field", "headers")
-	}
-	if strings.EqualFold(name, "Host") {
-		req.Host = value
-		return nil
-	}
-	req.Header.Set(name, value)
-	return nil
-}
-
-func authorize(req *http.Request, auth map[string]any) error {
-	text := func(key string) string { return template.Text(auth[key]) }
-	switch kind, _ := auth["type"].(string); kind {
-	case "bearer":
-		return setHeader(req, "Authorization", "Bearer "+text("token"))
-	case "basic":
-		req.SetBasicAuth(text("username"), text("password"))
-	case "header":
-		return setHeader(req, text("name"), text("value"))
-	}
-	return nil
 }
 
 // body is the request's body and its media type. Without body_type a text is

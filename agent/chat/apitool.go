@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -94,49 +92,21 @@ func (b *Toolbox) draft(ctx context.Context, c agent.ToolConfig, arguments map[s
 			values.Set(name, plain(filled))
 		}
 	}
-	target.RawQuery = values.Encode()
-	var body io.Reader
+	call := egress.Call{Method: c.Method, URL: target, Query: values, Headers: map[string]string{},
+		UserAgent: "Satchel/" + b.options.Version, IdempotencyKey: keyOf(ctx)}
 	if c.Body != nil {
-		raw, err := json.Marshal(fillAny(c.Body, arguments))
-		if err != nil {
+		call.MediaType = "application/json"
+		if call.Body, err = json.Marshal(fillAny(c.Body, arguments)); err != nil {
 			return nil, err
 		}
-		body = bytes.NewReader(raw)
-	}
-	req, err := http.NewRequestWithContext(ctx, cmp.Or(c.Method, http.MethodGet), target.String(), body)
-	if err != nil {
-		return nil, agent.Invalid("arguments", "make no request that can be sent").Because(err)
-	}
-	req.Header.Set("User-Agent", "Satchel/"+b.options.Version)
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
 	}
 	for name, value := range c.Headers {
-		filled := fill(value, arguments, func(s string) string { return s })
-		if strings.ContainsFunc(filled, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-			return nil, agent.Invalid("arguments", "make a header that HTTP does not allow")
-		}
-		req.Header.Set(name, filled)
+		call.Headers[name] = fill(value, arguments, func(s string) string { return s })
 	}
-	if key := keyOf(ctx); key != "" && req.Header.Get("Idempotency-Key") == "" {
-		req.Header.Set("Idempotency-Key", key)
+	if c.Auth != nil {
+		call.Auth = *c.Auth
 	}
-	authorize(req, c.Auth)
-	return req, nil
-}
-
-func authorize(req *http.Request, auth *agent.APIAuth) {
-	if auth == nil {
-		return
-	}
-	switch auth.Type {
-	case "bearer":
-		req.Header.Set("Authorization", "Bearer "+auth.Token)
-	case "basic":
-		req.SetBasicAuth(auth.Username, auth.Password)
-	case "header":
-		req.Header.Set(auth.Name, auth.Value)
-	}
+	return call.Request(ctx)
 }
 
 var placeholder = regexp.MustCompile(`\{\{\s*([A-Za-z0-9_.\-]+)\s*\}\}`)

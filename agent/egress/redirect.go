@@ -60,8 +60,9 @@ var plainHeaders = map[string]bool{
 // address. The Referer goes too: its query may hold a key.
 func withoutCredentials(req *http.Request) *http.Request {
 	clean := req.Clone(req.Context())
+	credential, _ := clean.Context().Value(credentialKey{}).(string)
 	for name := range clean.Header {
-		if !plainHeaders[http.CanonicalHeaderKey(name)] {
+		if canonical := http.CanonicalHeaderKey(name); canonical == credential || !plainHeaders[canonical] {
 			delete(clean.Header, name)
 		}
 	}

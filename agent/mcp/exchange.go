@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 )
 
 const (
@@ -175,12 +176,8 @@ func (x *exchange) bear(req *http.Request, value string) {
 
 func (x *exchange) authorize(ctx context.Context, req *http.Request) (kept bool, err error) {
 	switch auth := x.server.Auth; auth.Type {
-	case agent.MCPAuthBearer:
-		req.Header.Set("Authorization", "Bearer "+auth.Token)
-	case agent.MCPAuthBasic:
-		req.SetBasicAuth(auth.Username, auth.Password)
-	case agent.MCPAuthHeader:
-		req.Header.Set(auth.Name, auth.Value)
+	default:
+		egress.Authorize(req, agent.APIAuth{Type: auth.Type, Token: auth.Token, Username: auth.Username, Password: auth.Password, Name: auth.Name, Value: auth.Value})
 	case agent.MCPAuthOAuth2:
 		value := x.c.keptToken(x.server)
 		kept = value != ""

@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -36,15 +35,12 @@ func (c *Client) fetch(ctx context.Context, p *plan, target *url.URL) ([]byte, e
 func (c *Client) once(ctx context.Context, p *plan, target *url.URL) (body []byte, wait time.Duration, err error) {
 	limited, cancel := context.WithTimeout(ctx, pageTime)
 	defer cancel()
-	req, err := p.request(limited, target)
+	req, err := p.request(limited, target, c.userAgent)
 	if err != nil {
 		return nil, -1, err
 	}
-	if req.Header.Get("User-Agent") == "" {
-		req.Header.Set("User-Agent", c.userAgent)
-	}
 	client := c.egress.HTTP()
-	client.CheckRedirect = p.redirect
+	client.CheckRedirect = redirect
 	resp, err := client.Do(req)
 	if err != nil {
 		return failed(ctx, err)
@@ -63,43 +59,22 @@ func (c *Client) once(ctx context.Context, p *plan, target *url.URL) (body []byt
 	return body, 0, nil
 }
 
-func (p *plan) request(ctx context.Context, target *url.URL) (*http.Request, error) {
-	var body io.Reader
-	media := ""
+func (p *plan) request(ctx context.Context, target *url.URL, userAgent string) (*http.Request, error) {
+	call := egress.Call{UserAgent: userAgent}
 	if p.Method == http.MethodPost && len(p.Body) > 0 && string(p.Body) != "null" {
-		raw := []byte(p.Body)
-		media = "application/json"
+		call.Body, call.MediaType = p.Body, "application/json"
 		var text string
-		if json.Unmarshal(raw, &text) == nil {
-			raw, media = []byte(text), "text/plain; charset=utf-8"
+		if json.Unmarshal(p.Body, &text) == nil {
+			call.Body, call.MediaType = []byte(text), "text/plain; charset=utf-8"
 		}
-		body = bytes.NewReader(raw)
 	}
-	req, err := http.NewRequestWithContext(ctx, p.Method, target.String(), body)
-	if err != nil {
-		return nil, agent.Invalid("config.url", "cannot be fetched").Because(err)
-	}
-	req.Header.Set("Accept", "application/json")
-	if media != "" {
-		req.Header.Set("Content-Type", media)
-	}
-	for name, value := range p.Headers {
-		req.Header.Set(name, value)
-	}
-	switch a := p.Auth; a.Type {
-	case "bearer":
-		req.Header.Set("Authorization", "Bearer "+a.Token)
-	case "basic":
-		req.SetBasicAuth(a.Username, a.Password)
-	case "header":
-		req.Header.Set(a.Name, a.Value)
-	}
-	return req, nil
+	call.URL, call.Method, call.Headers, call.Auth, call.Accept = target, p.Method, p.Headers, p.Auth, "application/json"
+	return call.Request(ctx)
 }
 
-// redirect lets a request follow a redirect. Once it leaves the host nothing
-// goes along that the config says: no header and no body.
-func (p *plan) redirect(req *http.Request, via []*http.Request) error {
+// redirect refuses to take a body to another host. Package egress sees to the
+// headers.
+func redirect(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	stayed := func(u *url.URL) bool { return u.Scheme == first.Scheme && strings.EqualFold(u.Host, first.Host) }
 	if stayed(req.URL) && !slices.ContainsFunc(via, func(r *http.Request) bool { return !stayed(r.URL) }) {
@@ -107,13 +82,6 @@ func (p *plan) redirect(req *http.Request, via []*http.Request) error {
 	}
 	if req.Body != nil || req.Method != http.MethodGet {
 		return agent.Errorf(CodeLeft, "the API redirects to another host, where the body is not sent")
-	}
-	for name := range p.Headers {
-		req.Header.Del(name)
-	}
-	req.Header.Del("Authorization")
-	if p.Auth.Type == "header" {
-		req.Header.Del(p.Auth.Name)
 	}
 	return nil
 }

@@ -1,0 +1,89 @@
+package egress
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"net/http"
+	"net/textproto"
+	"net/url"
+
+	"golang.org/x/net/http/httpguts"
+
+	"satchel/agent"
+)
+
+// Call is a request to an API, with credentials. They are sent to the host of
+// URL and to no other that a redirect leads to.
+type Call struct {
+	Method string // "" is GET
+	URL    *url.URL
+	Query  url.Values // the whole query, encoded; empty: URL's as it is
+	Host   string     // of the Host header; "" is URL's
+
+	// Headers replace those that the fields below stand for.
+	Headers        map[string]string
+	UserAgent      string
+	Accept         string // "" sends none
+	IdempotencyKey string // "" sends none
+
+	Body      []byte // nil: none
+	MediaType string
+	Auth      agent.APIAuth
+}
+
+// Request builds the request. Errors are *agent.Error and name the field.
+func (c *Call) Request(ctx context.Context) (*http.Request, error) {
+	target := *c.URL
+	if len(c.Query) > 0 {
+		target.RawQuery = c.Query.Encode()
+	}
+	var body io.Reader
+	if c.Body != nil {
+		body = bytes.NewReader(c.Body)
+	}
+	name := ""
+	if c.Auth.Type == "header" {
+		name = textproto.CanonicalMIMEHeaderKey(c.Auth.Name)
+	}
+	req, err := http.NewRequestWithContext(context.WithValue(ctx, credentialKey{}, name), cmp.Or(c.Method, http.MethodGet), target.String(), body)
+	if err != nil {
+		return nil, agent.Errorf(agent.CodeExecution, "method or url cannot be used").With("field", "url").Because(err)
+	}
+	req.Host = cmp.Or(c.Host, req.Host)
+	for name, value := range map[string]string{"User-Agent": c.UserAgent, "Accept": c.Accept, "Idempotency-Key": c.IdempotencyKey, "Content-Type": c.MediaType} {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	for name, value := range c.Headers {
+		req.Header.Set(name, value)
+	}
+	Authorize(req, c.Auth)
+	for name, values := range req.Header {
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(values[0]) {
+			return nil, agent.Errorf(agent.CodeExecution, "headers has a name or value that HTTP does not allow: %s", agent.Clip(name, 60)).With("field", "headers")
+		}
+	}
+	if !httpguts.ValidHostHeader(req.Host) {
+		return nil, agent.Errorf(agent.CodeExecution, "headers has a Host that HTTP does not allow").With("field", "headers")
+	}
+	return req, nil
+}
+
+// Authorize puts credentials into the header of a request.
+func Authorize(req *http.Request, auth agent.APIAuth) {
+	switch auth.Type {
+	case "bearer":
+		req.Header.Set("Authorization", "Bearer "+auth.Token)
+	case "basic":
+		req.SetBasicAuth(auth.Username, auth.Password)
+	case "header":
+		req.Header.Set(auth.Name, auth.Value)
+	}
+}
+
+// credentialKey is the context's key of the header that holds a Call's
+// credential, which may have the name of a plain one.
+type credentialKey struct{}
