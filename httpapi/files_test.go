@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"mime/multipart"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,6 +43,84 @@ func (c *visitor) upload(t *testing.T, path, name, content string, fields map[st
 	t.Helper()
 	body, media := multi(t, fields, name, []byte(content), nil)
 	return c.do(t, "POST", path, body, media)
+}
+
+// batch makes a multipart body of several files; each is a name and a content.
+func batch(t *testing.T, fields map[string]string, files ...[2]string) (io.Reader, string) {
+	t.Helper()
+	var buf bytes.Buffer
+	w := multipart.NewWriter(&buf)
+	for _, f := range files {
+		part, err := w.CreateFormFile("files", f[0])
+		if err == nil {
+			_, err = part.Write([]byte(f[1]))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, value := range fields {
+		if err := w.WriteField(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &buf, w.FormDataContentType()
+}
+
+// TestBatch: each file of a batch becomes a source or an error of its own; a
+// batch that is off as a whole stores nothing.
+func TestBatch(t *testing.T) {
+	c, path := newClosed(t, nil).visitor, "/api/agents/default/sources" // uploads have 1 MB there
+	long := strings.Repeat("a line of text\n", (1<<20)/15+1)
+	send := func(fields map[string]string, files ...[2]string) answer {
+		body, media := batch(t, fields, files...)
+		return c.do(t, "POST", path+"/batch", body, media)
+	}
+	text := "# Returns\n\nGoods can be sent back within thirty days.\n"
+	a := send(map[string]string{"chunk_size": "300"}, [2]string{"one.md", text}, [2]string{"run.exe", "MZ"}, [2]string{"long.txt", long},
+		[2]string{"none.txt", ""}, [2]string{"two.md", text})
+	want := []string{"", "UNSUPPORTED_FORMAT", "FILE_TOO_LARGE", "VALIDATION_ERROR", ""}
+	if results, _ := a.json["results"].([]any); a.StatusCode != 200 || len(results) != len(want) {
+		t.Fatalf("%d %s", a.StatusCode, a.text)
+	}
+	for i, code := range want {
+		item := a.json["results"].([]any)[i]
+		if code != "" && (at(item, "error.code") != code || at(item, "source") != nil) {
+			t.Errorf("file %d: %v", i, item)
+		} else if code == "" && (at(item, "source.config.chunk_size") != json.Number("300") || at(item, "source.name") != at(item, "name")) {
+			t.Errorf("file %d: %v", i, item)
+		}
+	}
+	if got := at(a.json["results"].([]any)[4], "name"); got != "two.md" {
+		t.Errorf("the last is %v", got)
+	}
+	many := slices.Repeat([][2]string{{"a.md", text}}, 51)
+	huge := slices.Repeat([][2]string{{"long.txt", long}}, 5)
+	for _, off := range []struct {
+		name   string
+		fields map[string]string
+		files  [][2]string
+		status int
+		field  string
+	}{
+		{"no file", nil, nil, 400, "files"},
+		{"too many", nil, many, 400, "files"},
+		{"too large together", nil, append([][2]string{{"a.md", text}}, huge...), 413, "files"},
+		{"odd chunks", map[string]string{"chunk_size": "1"}, many[:1], 400, "chunk_size"},
+	} {
+		if a := send(off.fields, off.files...); a.StatusCode != off.status || at(a.json, "error.details.field") != off.field {
+			t.Errorf("%s: %d %s", off.name, a.StatusCode, a.text)
+		}
+	}
+	if total := at(c.must(t, 200, "GET", path, ""), "meta.total"); total != json.Number("2") {
+		t.Errorf("%v sources", total)
+	}
+	if a := send(nil, many[:50]...); a.StatusCode != 200 || len(a.json["results"].([]any)) != 50 {
+		t.Errorf("50 files: %d %.200s", a.StatusCode, a.text)
+	}
 }
 
 func TestUploads(t *testing.T) {

@@ -140,6 +140,8 @@ func (w *witness) askOfKnowledge(t *testing.T, at string) {
 	body, media := multi(t, map[string]string{"type": "file"}, "handbook.md", []byte("# Handbook\nParcels leave at four.\n"), nil)
 	source := at + "/sources/" + w.hold(t, 201, "POST", at+"/sources", body, media).json["id"].(string)
 	w.settled(t, source)
+	body, media = batch(t, nil, [2]string{"one.md", "# One\n"}, [2]string{"one.exe", "MZ"})
+	w.hold(t, 200, "POST", at+"/sources/batch", body, media)
 	w.ask(t, 200, "GET", at+"/sources/search?query=parcels", "")
 	w.ask(t, 200, "POST", at+"/sources/search", `{"query":"parcels","mode":"vector"}`)
 	w.ask(t, 200, "GET", source+"/chunks", "")

@@ -10,6 +10,7 @@ var irregularIDs = map[string]string{
 	"POST /agents/import":                      "importAgent",
 	"GET /agents/{id}/settings":                "getSettings",
 	"PUT /agents/{id}/settings":                "updateSettings",
+	"POST /agents/{id}/sources/batch":          "createSources",
 	"POST /agents/{id}/sources/search":         "searchSourcesByBody",
 	"GET /agents/{id}/contacts/resolve":        "resolveContact",
 	"GET /agents/{id}/calendar":                "listTasks",

@@ -41,6 +41,8 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("GET", "/agents/{id}/sources", 200, "List sources", s.listSources),
 		rest.Raw[createSourceIn]("POST", "/agents/{id}/sources", 201, "Create a source: upload a document, or name a page, a query or an API", s.createSource).
 			Takes(sourceForm).Returns(agent.Source{}).Fails(agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
+		rest.Raw[struct{}]("POST", "/agents/{id}/sources/batch", 200, "Upload several documents, each as a source of its own", s.createSources).Limit(rest.Bulk).
+			Takes(batchForm).Returns(batchOut{}).Fails(agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
 		rest.JSON("POST", "/agents/{id}/sources/crawl", 201, "Crawl a site as a source; the answer does not wait for it", s.createCrawl).Limit(rest.Bulk).Locates(sourceLocation),
 		rest.JSON("GET", "/agents/{id}/sources/search", 200, "Search knowledge by meaning and by words", s.searchSources),
 		rest.JSON("POST", "/agents/{id}/sources/search", 200, "Search knowledge by meaning and by words", s.searchSourcesByBody).Role(rest.Viewer),

@@ -22,6 +22,7 @@ const (
 // is kept on disk. Every read extends the deadline of the connection.
 type FilePartReader struct {
 	*multipart.Part
+	Size    int64 // bytes of files that were read so far
 	form    *multipart.Reader
 	control *http.ResponseController
 	seen    int
@@ -80,6 +81,13 @@ func (f *FilePartReader) next(name string, fields map[string]string) error {
 	}
 }
 
+// NextFile goes on to the next file called name, and reports whether there is
+// one. What was not read of the file before is passed over.
+func (f *FilePartReader) NextFile(name string, fields map[string]string) (bool, error) {
+	err := f.next(name, fields)
+	return f.Part != nil, err
+}
+
 // Rest reads the text fields behind the file.
 func (f *FilePartReader) Rest(fields map[string]string) error { return f.next("", fields) }
 
@@ -98,6 +106,7 @@ func (f *FilePartReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := f.Part.Read(p)
+	f.Size += int64(n)
 	if err != nil && err != io.EOF {
 		err = brokenForm(err)
 	}

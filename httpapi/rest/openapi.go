@@ -220,6 +220,10 @@ func (d *description) body(r *Route) *huma.RequestBody {
 func formSchema(f *Form) *huma.Schema {
 	schema := &huma.Schema{Type: huma.TypeObject, Required: []string{f.File}, Properties: map[string]*huma.Schema{
 		f.File: {Type: huma.TypeString, Format: "binary", Description: "The file."}}}
+	if f.Most > 0 {
+		file := &huma.Schema{Type: huma.TypeString, Format: "binary"}
+		schema.Properties[f.File] = &huma.Schema{Type: huma.TypeArray, Items: file, MaxItems: &f.Most, Description: "The files."}
+	}
 	for name, doc := range f.Fields {
 		schema.Properties[name] = &huma.Schema{Type: huma.TypeString, Description: doc}
 	}

@@ -62,6 +62,7 @@ type Route struct {
 // Form describes a multipart request: its file field and its text fields.
 type Form struct {
 	File   string
+	Most   int               // how many files may come under that name; 0: one
 	Fields map[string]string // name and description
 	JSON   reflect.Type      // of the JSON body that may come in its place; nil for none
 }
