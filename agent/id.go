@@ -52,6 +52,14 @@ var ids struct {
 // tokens of one process sort by the time they were made.
 func NewID(kind string) string {
 	ms, tail := nextToken(time.Now().UnixMilli())
+	return newID(kind, ms, tail)
+}
+
+// FirstID returns the least identifier that can be made at t, by which records
+// whose ids sort by time are found from t on.
+func FirstID(kind string, t time.Time) string { return newID(kind, t.UnixMilli(), 0) }
+
+func newID(kind string, ms int64, tail uint64) string {
 	var raw [13]byte // 104 bits, the last 4 unused
 	for i := range 6 {
 		raw[i] = byte(ms >> (40 - 8*i))

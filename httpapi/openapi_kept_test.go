@@ -71,7 +71,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		t.Skip("long, and not about concurrency")
 	}
 	w := newWitness(t)
-	for _, path := range []string{"/health", "/ready", "/version", "/openapi.json", "/agents", "/auth/agents"} {
+	for _, path := range []string{"/health", "/ready", "/version", "/openapi.json", "/console", "/agents", "/auth/agents"} {
 		w.ask(t, 200, "GET", "/api"+path, "")
 	}
 	id := w.made(t, "/api/agents", `{"name":"described"}`)
@@ -90,7 +90,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	w.askOfWorkflows(t, at)
 	w.askOfGateways(t, at)
 	w.askOfBrowser(t, at)
-	for _, path := range []string{"", "/settings", "/admins", "/logs", "/sql/schema", "/conversations", "/contacts", "/sources"} {
+	for _, path := range []string{"", "/waiting", "/settings", "/admins", "/logs", "/sql/schema", "/conversations", "/contacts", "/sources"} {
 		w.ask(t, 200, "GET", at+path, "")
 	}
 	w.ask(t, 200, "PUT", at, `{"description":"changed","status":"active"}`)

@@ -6,6 +6,8 @@ import "satchel/httpapi/rest"
 // give, or not well.
 var irregularIDs = map[string]string{
 	"GET /openapi.json":                        "getDescription",
+	"GET /console":                             "getConsole",
+	"GET /agents/{id}/waiting":                 "listWaiting",
 	"GET /auth/agents":                         "listMyAgents",
 	"POST /agents/import":                      "importAgent",
 	"GET /agents/{id}/settings":                "getSettings",
@@ -54,6 +56,7 @@ var irregularIDs = map[string]string{
 // areasOf sorts the routes by the first word of their path behind the agent.
 var areasOf = []rest.Area{
 	{Name: "Service", Words: "health ready version openapi.json", About: "The server itself."},
+	{Name: "Console", Words: "console waiting overview stream presence", About: "What the web console shows of an agent at a glance, and its stream of changes."},
 	{Name: "Agents", Words: "agents auth backup fork settings", About: "Agents as a whole: making, changing, copying and deleting them."},
 	{Name: "Access", Words: "keys admins", About: "Who may do what: API keys and people's roles."},
 	{Name: "Knowledge", Words: "sources", About: "Documents that an agent knows, and the search in them."},
@@ -87,6 +90,8 @@ var componentNames = map[string]string{
 	"httpapi.searchOut":       "SearchAnswer",
 	"httpapi.keyOut":          "NewKey",
 	"httpapi.settingsOut":     "Settings",
+	"httpapi.consoleOut":      "Console",
+	"httpapi.waitingOut":      "WaitingList",
 	"httpapi.contactItem":     "ContactSummary",
 	"httpapi.resolved":        "ContactMatch",
 	"httpapi.rowIssue":        "ImportIssue",

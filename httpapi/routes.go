@@ -14,6 +14,8 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("GET", "/version", 200, "Read the version of the program and of the interface", s.version).Role(rest.Anyone),
 		rest.Raw[struct{}]("GET", "/openapi.json", 200, "Read this description", s.openAPIFile).Role(rest.Anyone).Limit(rest.Unlimited).Returns(map[string]any{}),
 
+		rest.JSON("GET", "/console", 200, "Read what a page of the web console begins with", s.console).Role(rest.Anyone),
+
 		rest.JSON("GET", "/agents", 200, "List agents", s.listAgents).Role(rest.Anyone),
 		rest.JSON("POST", "/agents", 201, "Create an agent", s.createAgent).Locates(agentLocation).Fails(agent.CodeAgentNameExists),
 		rest.Raw[struct{}]("POST", "/agents/import", 201, "Import a backup as a new, paused agent", s.importAgent).Limit(rest.Bulk).
@@ -30,6 +32,7 @@ func (s *Server) api() []*rest.Route {
 			Role(rest.OwnAdmin).Limit(rest.Bulk).Attaches("application/vnd.sqlite3"),
 		rest.JSON("POST", "/agents/{id}/fork", 201, "Fork an agent under a new name; the copy is paused", s.forkAgent).
 			Role(rest.OwnAdmin).Limit(rest.Bulk).Locates(agentLocation).Fails(agent.CodeAgentNameExists),
+		rest.JSON("GET", "/agents/{id}/waiting", 200, "List what waits for a person: approvals, takeovers and handovers, newest first", s.listWaiting),
 		rest.JSON("GET", "/agents/{id}/settings", 200, "Read settings", s.getSettings),
 		rest.JSON("PUT", "/agents/{id}/settings", 200, "Update settings and credentials; null removes", s.updateSettings),
 		rest.JSON("GET", "/agents/{id}/admins", 200, "List admins: who has a role", s.listAdmins).Role(rest.OwnViewer),

@@ -30,6 +30,8 @@ type catalogEntry struct {
 	Agent   agent.Agent           `json:"agent"`
 	Admins  map[string]agent.Role `json:"admins,omitempty"`
 	Pending Pending               `json:"pending,omitzero"`
+
+	Attention Attention `json:"attention,omitzero"`
 }
 
 // catalogFile is what the cache holds. It is of no use to another folder.
@@ -83,7 +85,7 @@ func (r *catalogCache) find(id, path, folder string) (row, bool) {
 	if m.Admins == nil {
 		m.Admins = map[string]agent.Role{}
 	}
-	return row{record: record{agent: m.Agent, admins: m.Admins, pending: m.Pending}, id: id, folder: folder}, true
+	return row{record: record{agent: m.Agent, admins: m.Admins, pending: m.Pending, attention: m.Attention}, id: id, folder: folder}, true
 }
 
 // note remembers a file that has just been closed or read.
@@ -96,7 +98,7 @@ func (r *catalogCache) note(id, path string, rec record) {
 		return
 	}
 	rec.agent.ID = id
-	r.entries[id] = catalogEntry{Stamp: now, Agent: rec.agent, Admins: rec.admins, Pending: rec.pending}
+	r.entries[id] = catalogEntry{Stamp: now, Agent: rec.agent, Admins: rec.admins, Pending: rec.pending, Attention: rec.attention}
 	r.changed = true
 }
 

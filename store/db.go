@@ -50,6 +50,8 @@ type record struct {
 	admins  map[string]agent.Role
 	problem error   // why the file is refused; the agent is then just a name
 	pending Pending // when the file was read or closed last
+
+	attention Attention // when the file was closed last
 }
 
 func newDB(folder *Folder, id, path string) *DB {
@@ -142,7 +144,7 @@ func (db *DB) verify(f *file) error {
 	if found.agent == known.agent && maps.Equal(found.admins, known.admins) && found.pending == known.pending {
 		return nil
 	}
-	if db.record.CompareAndSwap(known, &record{agent: found.agent, admins: found.admins, pending: found.pending}) {
+	if db.record.CompareAndSwap(known, &record{agent: found.agent, admins: found.admins, pending: found.pending, attention: known.attention}) {
 		db.folder.rename(db, known.agent.Name, found.agent.Name)
 	}
 	if found.pending != known.pending {
@@ -200,6 +202,9 @@ func (db *DB) closeLocked() error {
 	rec := *known
 	var unknown error
 	rec.pending, unknown = db.file.writer.pending()
+	if a, err := db.file.writer.attention(agent.Now()); err == nil {
+		rec.attention = a
+	}
 	err := db.file.close()
 	db.file = nil
 	db.folder.closed(db)

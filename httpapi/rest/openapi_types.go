@@ -146,8 +146,13 @@ func (t *types) settle() {
 }
 
 // describeTypes makes a schema one of several types: "any", or JSON's names
-// with commas between and [] before those of a list's items.
+// with commas between and [] before those of a list's items. "null" alone adds
+// null to what the schema is.
 func describeTypes(s *huma.Schema, words string) {
+	if words == "null" {
+		allowNull(s)
+		return
+	}
 	s.Type, s.Format, s.Items, s.AdditionalProperties, s.Nullable = "", "", nil, nil, false
 	if words == "any" {
 		return

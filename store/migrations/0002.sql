@@ -210,3 +210,9 @@ END;
 CREATE TRIGGER _webhooks_created AFTER INSERT ON webhooks BEGIN
   UPDATE webhooks SET since_seq = (SELECT coalesce(max(seq), 0) FROM _events) WHERE id = new.id;
 END;
+
+-- What waits for a person, and what failed, is counted without looking at the
+-- rest.
+CREATE INDEX _waits_approvals ON _waits(started_at) WHERE kind = 'approval';
+CREATE INDEX conversations_muted ON conversations(updated_at) WHERE muted = 1;
+CREATE INDEX executions_errored ON executions(id) WHERE status = 'errored';

@@ -1,0 +1,27 @@
+package agent
+
+// The kinds of what waits for a person.
+const (
+	WaitingApproval = "approval"
+	WaitingTakeover = "takeover"
+	WaitingHandover = "handover"
+)
+
+// Waiting is something in an agent that waits for a person. Fields that do not
+// belong to its kind are left out.
+type Waiting struct {
+	Kind           string `json:"kind" enum:"approval,takeover,handover" doc:"approval: a workflow asks for a yes or no; takeover: a browser session asks for a person; handover: a contact wrote to a muted conversation." example:"approval"`
+	Title          string `json:"title" doc:"With its templates filled." example:"Refund 20 euros?"`
+	Message        string `json:"message" doc:"With its templates filled; of a handover, what the contact wrote." example:"Order 4711 came broken."`
+	AskedAt        Time   `json:"asked_at" format:"date-time"`
+	ExpiresAt      Time   `json:"expires_at" format:"date-time" nullable:"true" doc:"When it stops waiting by itself; null: never."`
+	ExecutionID    string `json:"execution_id,omitempty" doc:"The execution that waits, as have node_id and path." example:"execution-06f1q2s3t4v5a6b7c8d9"`
+	NodeID         string `json:"node_id,omitempty" example:"approve"`
+	Path           string `json:"path,omitempty" doc:"In which iterations of loops." example:"2"`
+	WorkflowID     string `json:"workflow_id,omitempty" example:"workflow-06f1q2s3t4v5a6b7c8d9"`
+	WorkflowName   string `json:"workflow_name,omitempty" example:"Refund"`
+	SessionID      string `json:"session_id,omitempty" example:"session-06f1q2s3t4v5a6b7c8d9"`
+	TakeoverID     string `json:"takeover_id,omitempty" example:"takeover-06f1q2s3t4v5a6b7c8d9"`
+	ConversationID string `json:"conversation_id,omitempty" example:"conversation-06f1q2s3t4v5a6b7c8d9"`
+	ContactName    string `json:"contact_name,omitempty" example:"Ada Lovelace"`
+}

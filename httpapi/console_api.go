@@ -1,0 +1,113 @@
+package httpapi
+
+import (
+	"cmp"
+	"slices"
+
+	"satchel/agent"
+	"satchel/httpapi/rest"
+	"satchel/store"
+)
+
+type consoleIn struct {
+	Agent string `query:"agent" doc:"Id or name of an agent that is to be among the agents, if the caller may see it." example:"default"`
+}
+
+// consoleOut is what a page of the console needs to begin.
+type consoleOut struct {
+	Version     string           `json:"version" doc:"Of the program." example:"0.1.0"`
+	Open        bool             `json:"open" doc:"There is no access control: everyone acts as owner."`
+	Identity    *consoleIdentity `json:"identity" types:"null" doc:"Who the caller is; null without an identity or access control."`
+	DefaultRole string           `json:"default_role" enum:"viewer,admin,none" doc:"Under access control: the role on the default agent of callers without an identity or an API key." example:"viewer"`
+	Limits      consoleLimits    `json:"limits"`
+	Agents      []consoleAgent   `json:"agents" doc:"Agents that the caller has a role on: the default agent first, then by name; at most 200."`
+	More        bool             `json:"more_agents" doc:"There are more than these."`
+}
+
+type consoleIdentity struct {
+	Email string `json:"email,omitempty" example:"ada@example.com"`
+	Name  string `json:"name,omitempty" example:"Ada"`
+	Key   string `json:"key,omitempty" doc:"Name of the API key of the request." example:"nightly import"`
+}
+
+type consoleLimits struct {
+	UploadBytes int64 `json:"upload_bytes" doc:"Longest file that can be uploaded." example:"26214400"`
+}
+
+type consoleAgent struct {
+	ID       string       `json:"id" example:"agent-06f1q2s3t4v5a6b7c8d9"`
+	Name     string       `json:"name" example:"support-bot"`
+	Status   agent.Status `json:"status" enum:"active,paused,disabled" example:"active"`
+	Role     agent.Role   `json:"role" enum:"owner,admin,viewer" example:"owner"`
+	Waiting  int          `json:"waiting" doc:"Approvals, open takeovers and conversations that wait for a person. Of an agent whose file is closed, as it was when it was closed." example:"2"`
+	Failures int          `json:"failures" doc:"Executions of the last 24 hours that ended in an error; as waiting." example:"1"`
+}
+
+// maxConsoleAgents bounds the agents that a page begins with.
+const maxConsoleAgents = 200
+
+func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
+	out := consoleOut{Version: s.options.Version, Open: s.policy.Open(), DefaultRole: cmp.Or(string(s.options.DefaultRole), "none"),
+		Limits: consoleLimits{s.options.MaxUpload}, Agents: []consoleAgent{}}
+	if id := c.Identity; id.Known() && !id.Open {
+		out.Identity = &consoleIdentity{Email: id.Email, Name: id.Name}
+		if id.Key != nil {
+			out.Identity.Key = cmp.Or(id.Key.Name, id.Key.Prefix)
+		}
+	}
+	visible := s.policy.Visible(c.Identity)
+	slices.SortFunc(visible, func(a, b *store.DB) int {
+		if order := boolOrder(a.ID() == agent.DefaultID, b.ID() == agent.DefaultID); order != 0 {
+			return order
+		}
+		return cmp.Compare(agent.NameKey(a.Agent().Name), agent.NameKey(b.Agent().Name))
+	})
+	if out.More = len(visible) > maxConsoleAgents; out.More {
+		named, _ := s.folder.Agent(in.Agent)
+		visible = cutAround(visible, named, maxConsoleAgents)
+	}
+	for _, db := range visible {
+		a := db.Agent()
+		attention, err := db.Attention(c)
+		if err != nil && c.Err() != nil {
+			return out, err
+		}
+		out.Agents = append(out.Agents, consoleAgent{a.ID, a.Name, a.Status, s.policy.Role(c.Identity, db), attention.Waiting, attention.Failures})
+	}
+	return out, nil
+}
+
+// cutAround returns the first n agents of a list, with the named one in place
+// of the last of them when it is behind them.
+func cutAround(all []*store.DB, named *store.DB, n int) []*store.DB {
+	first := slices.Clone(all[:n])
+	if !slices.Contains(first, named) && slices.Contains(all, named) {
+		first[n-1] = named
+	}
+	return first
+}
+
+// boolOrder puts true before false.
+func boolOrder(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+type waitingOut struct {
+	Waiting []agent.Waiting `json:"waiting"`
+	Meta    rest.Meta       `json:"meta"`
+}
+
+func (s *Server) listWaiting(c *rest.Call, in *rest.ListParams) (waitingOut, error) {
+	page, err := in.Page()
+	if err != nil {
+		return waitingOut{}, err
+	}
+	found, err := c.DB.Waiting(c)
+	return waitingOut{rest.Cut(found, page), rest.MetaOf(page, len(found))}, err
+}

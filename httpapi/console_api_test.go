@@ -1,0 +1,153 @@
+package httpapi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// approvalWorkflow makes an active workflow that asks for an approval.
+func approvalWorkflow(t *testing.T, c *visitor) string {
+	t.Helper()
+	return saved(t, c, `[{"id":"t","type":"trigger"},{"id":"a","type":"approval","data":{"title":"Refund {{trigger.amount}}?","message":"For {{trigger.who}}","timeout":3600}}]`,
+		`[{"source":"t","target":"a"}]`, "")
+}
+
+// asked executes a workflow up to its approval a and returns the execution.
+func asked(t *testing.T, c *visitor, workflow, input string) string {
+	t.Helper()
+	id := c.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+workflow+`","input":`+input+`}`)["execution_id"].(string)
+	stream := openEvents(t, c, flowBase+"/executions/"+id+"/events", "")
+	defer stream.close()
+	stream.until(func(e event) bool { return e.name == "node.started" && e.data["node_id"] == "a" })
+	return id
+}
+
+// handover makes a muted conversation in which a contact spoke last.
+func handover(t *testing.T, c *visitor) string {
+	t.Helper()
+	contact := c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)["id"].(string)
+	id := c.must(t, 201, "POST", "/api/agents/default/conversations", `{"contact_id":"`+contact+`"}`)["id"].(string)
+	c.must(t, 201, "POST", "/api/agents/default/conversations/"+id+"/messages", `{"role":"user","content":"A person please"}`)
+	c.must(t, 200, "PUT", "/api/agents/default/conversations/"+id, `{"muted":true}`)
+	return id
+}
+
+// takeover writes a session with a takeover that waits.
+func takeover(t *testing.T, db *store.DB) agent.Takeover {
+	t.Helper()
+	now := agent.Now()
+	session := agent.Session{ID: agent.NewID(agent.KindSession), Status: agent.SessionActive, Viewport: agent.DefaultViewport, CreatedAt: now, LastActivity: now}
+	if err := db.CreateSession(t.Context(), session); err != nil {
+		t.Fatal(err)
+	}
+	asked, err := db.CreateTakeover(t.Context(), agent.Takeover{ID: agent.NewID(agent.KindTakeover), SessionID: session.ID, Reason: "Solve it", Timeout: 60, CreatedAt: now, ExpiresAt: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return asked
+}
+
+// TestWaiting: approvals with their templates filled, takeovers and handovers
+// are listed and counted until a person has dealt with them.
+func TestWaiting(t *testing.T) {
+	c := newVisitor(t)
+	workflow := approvalWorkflow(t, c)
+	execution := asked(t, c, workflow, `{"amount":20,"who":"Ada"}`)
+	conversation := handover(t, c)
+	took := takeover(t, c.folder.Default())
+
+	got := c.must(t, 200, "GET", "/api/agents/default/waiting", "")
+	kinds := map[any]map[string]any{}
+	for _, w := range got["waiting"].([]any) {
+		kinds[at(w, "kind")] = w.(map[string]any)
+	}
+	for kind, want := range map[string]map[string]any{
+		"approval": {"title": "Refund 20?", "message": "For Ada", "execution_id": execution, "node_id": "a", "workflow_id": workflow, "workflow_name": "Flow"},
+		"takeover": {"message": "Solve it", "session_id": took.SessionID, "takeover_id": took.ID, "expires_at": took.ExpiresAt.String()},
+		"handover": {"title": "Ada", "message": "A person please", "conversation_id": conversation, "contact_name": "Ada", "expires_at": nil},
+	} {
+		for field, value := range want {
+			if kinds[kind][field] != value {
+				t.Errorf("%s: %s is %v, want %v", kind, field, kinds[kind][field], value)
+			}
+		}
+	}
+	if fmt.Sprint(at(got, "meta.total")) != "3" || len(kinds) != 3 || kinds["approval"]["expires_at"] == nil {
+		t.Errorf("listed: %v", got)
+	}
+	console := c.must(t, 200, "GET", "/api/console", "")
+	if fmt.Sprint(at(console, "agents.0.waiting")) != "3" {
+		t.Errorf("counted: %v", console)
+	}
+	if page := c.must(t, 200, "GET", "/api/agents/default/waiting?limit=1&offset=1", ""); len(page["waiting"].([]any)) != 1 {
+		t.Errorf("a page: %v", page)
+	}
+
+	c.must(t, 200, "POST", flowBase+"/executions/"+execution+"/resume", `{"node_id":"a","data":{"decision":"approved"}}`)
+	c.must(t, 201, "POST", "/api/agents/default/conversations/"+conversation+"/messages", `{"role":"assistant","content":"Here I am"}`)
+	if _, err := c.folder.Default().MoveTakeover(t.Context(), took.SessionID, took.ID, agent.TakeoverCompleted); err != nil {
+		t.Fatal(err)
+	}
+	if left := c.must(t, 200, "GET", "/api/agents/default/waiting", ""); len(left["waiting"].([]any)) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestConsole: a page begins with who asks and which agents they may see.
+func TestConsole(t *testing.T) {
+	c := newVisitor(t)
+	for _, name := range []string{"c", "a", "B"} {
+		if _, err := c.folder.CreateAgent(t.Context(), agent.Agent{Name: name}, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	failing := saved(t, c, `[{"id":"t","type":"trigger"},{"id":"s","type":"http-request","data":{"url":"http://127.0.0.1:1/"}}]`, `[{"source":"t","target":"s"}]`, "")
+	c.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+failing+`"}`)
+
+	got := c.must(t, 200, "GET", "/api/console", "")
+	agents := got["agents"].([]any)
+	if len(agents) != 4 || got["more_agents"] != false || got["open"] != true || got["identity"] != nil ||
+		fmt.Sprint(at(got, "limits.upload_bytes")) != fmt.Sprint(25<<20) || got["version"] != "test" {
+		t.Errorf("%d agents of %v", len(agents), got)
+	}
+	if at(agents[0], "id") != "default" || at(agents[0], "role") != "owner" || fmt.Sprint(at(agents[0], "failures")) != "1" || at(agents[1], "name") != "a" || at(agents[2], "name") != "B" {
+		t.Errorf("first: %v, %v", agents[0], agents[1])
+	}
+	all := c.folder.Agents()
+	for i, named := range append(all, nil) {
+		cut := cutAround(all, named, 2)
+		if len(cut) != 2 || cut[0] != all[0] && i != 0 || named != nil && !slices.Contains(cut, named) {
+			t.Errorf("agent %d of %d: %v", i, len(all), cut)
+		}
+	}
+}
+
+// TestConsoleUnderAccessControl: everybody gets an answer, with the agents
+// that are theirs; only a bad key is refused.
+func TestConsoleUnderAccessControl(t *testing.T) {
+	c := newClosed(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
+	c.as(t, "ada@example.com").must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
+	if got := c.must(t, 200, "GET", "/api/console?agent=bakery", ""); len(got["agents"].([]any)) != 1 || at(got, "agents.0.role") != "viewer" ||
+		got["identity"] != nil || got["open"] != false || got["default_role"] != "viewer" {
+		t.Errorf("a stranger: %v", got)
+	}
+	ada := c.as(t, "ada@example.com").must(t, 200, "GET", "/api/console", "")
+	if len(ada["agents"].([]any)) != 2 || at(ada, "agents.1.role") != "owner" || at(ada, "identity.email") != "ada@example.com" {
+		t.Errorf("the owner: %v", ada)
+	}
+	if key := c.withKey(t, agent.RoleViewer, "default").must(t, 200, "GET", "/api/console", ""); at(key, "identity.key") == nil {
+		t.Errorf("a key: %v", key)
+	}
+	if bad := c.with("X-API-Key", "satchel_"+strings.Repeat("0", 64)).send(t, "GET", "/api/console", ""); bad.StatusCode != 401 {
+		t.Errorf("a bad key: %d", bad.StatusCode)
+	}
+	none := newClosed(t, func(o *Options) { o.DefaultRole = agent.RoleNone })
+	if got := none.must(t, 200, "GET", "/api/console", ""); len(got["agents"].([]any)) != 0 {
+		t.Errorf("a stranger who has no role: %v", got)
+	}
+}

@@ -1,0 +1,132 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"satchel/agent"
+)
+
+// Attention counts what an agent has for people to look at.
+type Attention struct {
+	Waiting  int        `json:"waiting,omitempty"`  // approvals, open takeovers and conversations that wait for a person
+	Failures int        `json:"failures,omitempty"` // executions of the last FailureAge that ended in an error
+	FailedAt agent.Time `json:"failed_at,omitzero"` // when the newest of them was started
+}
+
+// FailureAge is how long a failed execution counts in Attention.
+const FailureAge = 24 * time.Hour
+
+// maxHandovers bounds the muted conversations that are looked at, those that
+// changed last.
+const maxHandovers = 1_000
+
+// maxApprovals bounds the approvals, and the takeovers, that are listed.
+const maxApprovals = 1_000
+
+// lastRole is the role of a conversation's newest message.
+const lastRole = "(SELECT role FROM messages WHERE conversation_id = v.id ORDER BY id DESC LIMIT 1)"
+
+// handovers are the conversations that wait for a person: they are muted, and
+// the contact spoke last.
+const handovers = "(SELECT * FROM conversations WHERE muted = 1 ORDER BY updated_at DESC LIMIT ?1) v WHERE " + lastRole + " = 'user'"
+
+// approvals are those of no takeover, which is counted itself.
+const approvals = "kind = 'approval' AND child_id = ''"
+
+const selectAttention = `SELECT (SELECT count(*) FROM _waits WHERE ` + approvals + `) + (SELECT count(*) FROM takeovers WHERE ended_at IS NULL)
+	+ (SELECT count(*) FROM ` + handovers + `),
+	(SELECT count(*) FROM executions WHERE status = 'errored' AND id >= ?2),
+	(SELECT created_at FROM executions WHERE status = 'errored' AND id >= ?2 ORDER BY id DESC LIMIT 1)`
+
+func (c *conn) attention(now agent.Time) (a Attention, err error) {
+	s, err := c.prepare(selectAttention)
+	if err != nil {
+		return a, err
+	}
+	return a, s.QueryRow(maxHandovers, agent.FirstID(agent.KindExecution, now.Add(-FailureAge))).Scan(&a.Waiting, &a.Failures, &a.FailedAt)
+}
+
+// Attention counts what the agent has for people to look at. Of a file that is
+// closed it is what was kept when it was closed, and nothing for one that was
+// never open: the file is not opened.
+func (db *DB) Attention(ctx context.Context) (Attention, error) {
+	db.mu.Lock()
+	f := db.file
+	if f != nil {
+		db.users++
+	}
+	db.mu.Unlock()
+	if f == nil {
+		a := db.record.Load().attention
+		if time.Since(a.FailedAt.Time) > FailureAge {
+			a.Failures = 0
+		}
+		return a, nil
+	}
+	defer db.leave()
+	r, err := f.reader(ctx)
+	if err != nil {
+		return Attention{}, explain(err)
+	}
+	defer f.putBack(r, true)
+	a, err := r.attention(agent.Now())
+	return a, explain(err)
+}
+
+// Waiting lists what waits for a person, the newest first.
+func (db *DB) Waiting(ctx context.Context) ([]agent.Waiting, error) {
+	return Read(ctx, db, func(tx *Tx) ([]agent.Waiting, error) {
+		found := []agent.Waiting{}
+		for _, read := range []func(*Tx) ([]agent.Waiting, error){waitingApprovals, waitingTakeovers, waitingHandovers} {
+			part, err := read(tx)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, part...)
+		}
+		slices.SortStableFunc(found, func(a, b agent.Waiting) int {
+			return cmp.Or(b.AskedAt.Compare(a.AskedAt.Time), cmp.Compare(a.ExecutionID+a.NodeID, b.ExecutionID+b.NodeID))
+		})
+		return found, nil
+	})
+}
+
+func waitingApprovals(tx *Tx) ([]agent.Waiting, error) {
+	return all(tx, func(rows *sql.Rows) (agent.Waiting, error) {
+		w := agent.Waiting{Kind: agent.WaitingApproval}
+		return w, rows.Scan(&w.Title, &w.Message, &w.AskedAt, &w.ExpiresAt, &w.ExecutionID, &w.NodeID, &w.Path, &w.WorkflowID, &w.WorkflowName)
+	}, `SELECT a.title, a.message, a.started_at, a.due_at, a.execution_id, a.node_id, a.path, e.workflow_id, f.name
+		FROM (SELECT * FROM _waits WHERE `+approvals+` ORDER BY started_at DESC LIMIT ?) a
+		JOIN executions e ON e.id = a.execution_id JOIN workflows f ON f.id = e.workflow_id`, maxApprovals)
+}
+
+func waitingTakeovers(tx *Tx) ([]agent.Waiting, error) {
+	return all(tx, func(rows *sql.Rows) (agent.Waiting, error) {
+		w := agent.Waiting{Kind: agent.WaitingTakeover}
+		return w, rows.Scan(&w.Title, &w.Message, &w.AskedAt, &w.ExpiresAt, &w.ExecutionID, &w.NodeID, &w.Path, &w.WorkflowID, &w.WorkflowName, &w.SessionID, &w.TakeoverID)
+	}, `SELECT coalesce(a.title, ''), coalesce(a.message, t.reason), t.created_at, t.expires_at, coalesce(a.execution_id, ''), coalesce(a.node_id, ''), coalesce(a.path, ''),
+			coalesce(e.workflow_id, ''), coalesce(f.name, ''), t.session_id, t.id
+		FROM takeovers t LEFT JOIN _waits a ON a.child_id = t.id AND a.child_id <> '' AND a.kind = 'approval'
+		LEFT JOIN executions e ON e.id = a.execution_id LEFT JOIN workflows f ON f.id = e.workflow_id
+		WHERE t.ended_at IS NULL ORDER BY t.created_at DESC LIMIT ?`, maxApprovals)
+}
+
+// maxPreview bounds what is shown of the message that a handover is about, in
+// characters.
+const maxPreview = 500
+
+func waitingHandovers(tx *Tx) ([]agent.Waiting, error) {
+	return all(tx, func(rows *sql.Rows) (agent.Waiting, error) {
+		w := agent.Waiting{Kind: agent.WaitingHandover}
+		err := rows.Scan(&w.ConversationID, &w.ContactName, &w.Message, &w.AskedAt)
+		w.Title = w.ContactName
+		return w, err
+	}, `SELECT v.id, coalesce(c.name, ''), substr(m.content, 1, ?2), m.created_at
+		FROM (SELECT v.id, v.contact_id FROM `+handovers+`) v
+		JOIN messages m ON m.id = (SELECT max(id) FROM messages WHERE conversation_id = v.id)
+		LEFT JOIN contacts c ON c.id = v.contact_id`, maxHandovers, maxPreview)
+}
