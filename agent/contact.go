@@ -13,8 +13,8 @@ type Contact struct {
 	Name         string          `json:"name" example:"Ada Lovelace"`
 	Email        string          `json:"email" example:"ada@example.com"`
 	Phone        string          `json:"phone" example:"+1 555 0100"`
-	ChatbotA     string          `json:"chatbot_a" doc:"User name on the first chat-bot platform." example:"@ada"`
-	ChatbotB     string          `json:"chatbot_b" doc:"Number on the second chat-bot platform." example:"+15550100"`
+	Telegram     string          `json:"chatbot_a" doc:"User name on Telegram." example:"@ada"`
+	WhatsApp     string          `json:"chatbot_b" doc:"Number on WhatsApp." example:"+15550100"`
 	SocialHandle string          `json:"social_handle" example:"@ada"`
 	ExternalID   string          `json:"external_id" example:"crm-42"`
 	Notes        string          `json:"notes"`
@@ -29,8 +29,8 @@ type ContactChange struct {
 	Name         Optional[string]          `json:"name,omitempty" example:"Ada Lovelace"`
 	Email        Optional[string]          `json:"email,omitempty" example:"ada@example.com"`
 	Phone        Optional[string]          `json:"phone,omitempty" example:"+1 555 0100"`
-	ChatbotA     Optional[string]          `json:"chatbot_a,omitempty" example:"@ada"`
-	ChatbotB     Optional[string]          `json:"chatbot_b,omitempty" example:"+15550100"`
+	Telegram     Optional[string]          `json:"chatbot_a,omitempty" example:"@ada"`
+	WhatsApp     Optional[string]          `json:"chatbot_b,omitempty" example:"+15550100"`
 	SocialHandle Optional[string]          `json:"social_handle,omitempty" example:"@ada"`
 	ExternalID   Optional[string]          `json:"external_id,omitempty" example:"crm-42"`
 	Notes        Optional[string]          `json:"notes,omitempty"`
@@ -44,14 +44,14 @@ func (ch ContactChange) Apply(c *Contact) {
 	ch.Name.Into(&c.Name)
 	ch.Email.Into(&c.Email)
 	ch.Phone.Into(&c.Phone)
-	ch.ChatbotA.Into(&c.ChatbotA)
-	ch.ChatbotB.Into(&c.ChatbotB)
+	ch.Telegram.Into(&c.Telegram)
+	ch.WhatsApp.Into(&c.WhatsApp)
 	ch.SocialHandle.Into(&c.SocialHandle)
 	ch.ExternalID.Into(&c.ExternalID)
 	ch.Notes.Into(&c.Notes)
 	ch.Tags.Into(&c.Tags)
 	ch.Metadata.Into(&c.Metadata)
-	for _, field := range []*string{&c.Name, &c.Email, &c.Phone, &c.ChatbotA, &c.ChatbotB, &c.SocialHandle, &c.ExternalID} {
+	for _, field := range []*string{&c.Name, &c.Email, &c.Phone, &c.Telegram, &c.WhatsApp, &c.SocialHandle, &c.ExternalID} {
 		*field = strings.TrimSpace(*field)
 	}
 	c.Tags = CleanTags(c.Tags)
@@ -87,8 +87,8 @@ func (c *Contact) Validate() error {
 	is.checkEmail("email", c.Email, false)
 	is.checkText("phone", c.Phone, 50)
 	is.Check(c.Phone == "" || strings.ContainsAny(c.Phone, "0123456789"), "phone", "must contain a digit")
-	is.checkText("chatbot_a", c.ChatbotA, 100)
-	is.checkText("chatbot_b", c.ChatbotB, 100)
+	is.checkText("chatbot_a", c.Telegram, 100)
+	is.checkText("chatbot_b", c.WhatsApp, 100)
 	is.checkText("social_handle", c.SocialHandle, 200)
 	is.checkText("external_id", c.ExternalID, 200)
 	is.checkText("notes", c.Notes, 20_000)
@@ -161,9 +161,9 @@ func (c *Contact) Identifier(field string) string {
 	case "phone":
 		return c.Phone
 	case "chatbot_a":
-		return c.ChatbotA
+		return c.Telegram
 	case "chatbot_b":
-		return c.ChatbotB
+		return c.WhatsApp
 	case "external_id":
 		return c.ExternalID
 	}
@@ -178,9 +178,9 @@ func (c *Contact) Forget(field string) {
 	case "phone":
 		c.Phone = ""
 	case "chatbot_a":
-		c.ChatbotA = ""
+		c.Telegram = ""
 	case "chatbot_b":
-		c.ChatbotB = ""
+		c.WhatsApp = ""
 	case "external_id":
 		c.ExternalID = ""
 	}

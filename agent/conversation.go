@@ -65,11 +65,11 @@ func (c *Conversation) Recipient(t GatewayType, contact *Contact) string {
 		return c.ExternalThreadID
 	case t == GatewaySMS:
 		return contact.Phone
-	case t == GatewayChatbotB:
-		return cmp.Or(contact.ChatbotB, contact.Phone)
-	case t == GatewayTeamChat && strings.HasPrefix(contact.ExternalID, SlackContact):
+	case t == GatewayWhatsApp:
+		return cmp.Or(contact.WhatsApp, contact.Phone)
+	case t == GatewaySlack && strings.HasPrefix(contact.ExternalID, SlackContact):
 		return strings.TrimPrefix(contact.ExternalID, SlackContact)
-	case t == GatewayChatbotA && strings.HasPrefix(contact.ExternalID, TelegramContact):
+	case t == GatewayTelegram && strings.HasPrefix(contact.ExternalID, TelegramContact):
 		return strings.TrimPrefix(contact.ExternalID, TelegramContact)
 	case t == GatewayWebhook:
 		return cmp.Or(contact.ExternalID, contact.ID)

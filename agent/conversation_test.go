@@ -3,7 +3,7 @@ package agent
 import "testing"
 
 func TestRecipient(t *testing.T) {
-	ada := Contact{ID: "contact-1", Email: "ada@example.com", Phone: "+1 555", ChatbotB: "+49", ExternalID: "slack:U1"}
+	ada := Contact{ID: "contact-1", Email: "ada@example.com", Phone: "+1 555", WhatsApp: "+49", ExternalID: "slack:U1"}
 	bob := Contact{ID: "contact-2", Phone: "+1 555", ExternalID: "telegram:12"}
 	for name, c := range map[string]struct {
 		gateway GatewayType
@@ -11,17 +11,17 @@ func TestRecipient(t *testing.T) {
 		contact Contact
 		want    string
 	}{
-		"a thread":                {GatewayTeamChat, "C1:1.2", ada, "C1:1.2"},
+		"a thread":                {GatewaySlack, "C1:1.2", ada, "C1:1.2"},
 		"mail has no thread":      {GatewayEmail, "<1@x>", ada, "ada@example.com"},
 		"mail to nobody":          {GatewayEmail, "<1@x>", bob, ""},
 		"a number":                {GatewaySMS, "", ada, "+1 555"},
-		"WhatsApp's number":       {GatewayChatbotB, "", ada, "+49"},
-		"WhatsApp by phone":       {GatewayChatbotB, "", bob, "+1 555"},
-		"a person in Slack":       {GatewayTeamChat, "", ada, "U1"},
-		"nobody in Slack":         {GatewayTeamChat, "", bob, ""},
-		"a person in Telegram":    {GatewayChatbotA, "", bob, "12"},
-		"nobody in Telegram":      {GatewayChatbotA, "", ada, ""},
-		"nobody begins Discord":   {GatewayCommunityChat, "", ada, ""},
+		"WhatsApp's number":       {GatewayWhatsApp, "", ada, "+49"},
+		"WhatsApp by phone":       {GatewayWhatsApp, "", bob, "+1 555"},
+		"a person in Slack":       {GatewaySlack, "", ada, "U1"},
+		"nobody in Slack":         {GatewaySlack, "", bob, ""},
+		"a person in Telegram":    {GatewayTelegram, "", bob, "12"},
+		"nobody in Telegram":      {GatewayTelegram, "", ada, ""},
+		"nobody begins Discord":   {GatewayDiscord, "", ada, ""},
 		"a webhook's own id":      {GatewayWebhook, "", bob, "telegram:12"},
 		"a webhook's contact":     {GatewayWebhook, "", Contact{ID: "contact-3"}, "contact-3"},
 		"nobody at all, a thread": {GatewaySMS, "+1", Contact{}, "+1"},

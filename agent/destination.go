@@ -38,8 +38,8 @@ func (s Settings) CredentialAddress(name string) (address string, sent bool) {
 // APIAddress is the address of the platform's API that a gateway of a type
 // calls; "" for a type that has none.
 func (c *GatewayConfig) APIAddress(t GatewayType) string {
-	usual := map[GatewayType]string{GatewayChatbotA: TelegramAPI, GatewayTeamChat: SlackAPI, GatewayCommunityChat: DiscordAPI,
-		GatewaySMS: TwilioAPI, GatewayChatbotB: TwilioAPI, GatewayEmail: ResendAPI}[t]
+	usual := map[GatewayType]string{GatewayTelegram: TelegramAPI, GatewaySlack: SlackAPI, GatewayDiscord: DiscordAPI,
+		GatewaySMS: TwilioAPI, GatewayWhatsApp: TwilioAPI, GatewayEmail: ResendAPI}[t]
 	if usual == "" {
 		return ""
 	}
@@ -77,7 +77,7 @@ func (c *GatewayConfig) CheckHosts(t GatewayType, before GatewayConfig, change G
 		is.Check(!stored || given || !h.moves(), "config."+field, "must be given again when "+h.by+" changes the host that it is sent to")
 	}
 	check("botToken", c.BotToken != "", change.BotToken.Given, api)
-	check("webhookSecret", c.WebhookSecret != "" && t == GatewayChatbotA, change.WebhookSecret.Given, api)
+	check("webhookSecret", c.WebhookSecret != "" && t == GatewayTelegram, change.WebhookSecret.Given, api)
 	check("apiKey", c.APIKey != "", change.APIKey.Given, api)
 	check("authToken", c.AuthToken != "", change.AuthToken.Given, api)
 	check("smtpPassword", c.SMTPPassword != "", change.SMTPPassword.Given, mail)

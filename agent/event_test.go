@@ -37,7 +37,7 @@ func TestMatchEvent(t *testing.T) {
 
 func TestGatewayConfig(t *testing.T) {
 	g, config := NewGateway("WhatsApp")
-	if g.Type != GatewayChatbotB || config.Provider != ProviderTwilio {
+	if g.Type != GatewayWhatsApp || config.Provider != ProviderTwilio {
 		t.Errorf("whatsapp is %+v %+v", g, config)
 	}
 	var ch GatewayConfigChange

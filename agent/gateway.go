@@ -13,17 +13,17 @@ type GatewayType string
 
 // The types of gateways; what each stands for is in the documentation.
 const (
-	GatewayChatbotA      GatewayType = "chatbot_a"      // Telegram
-	GatewayEmail         GatewayType = "email"          // SMTP or Resend
-	GatewayChatbotB      GatewayType = "chatbot_b"      // WhatsApp through Twilio
-	GatewayTeamChat      GatewayType = "team_chat"      // Slack
-	GatewayCommunityChat GatewayType = "community_chat" // Discord
-	GatewaySMS           GatewayType = "sms"            // Twilio
-	GatewayWebhook       GatewayType = "webhook"        // anything that speaks HTTP
+	GatewayTelegram GatewayType = "chatbot_a"      // Telegram
+	GatewayEmail    GatewayType = "email"          // SMTP or Resend
+	GatewayWhatsApp GatewayType = "chatbot_b"      // WhatsApp through Twilio
+	GatewaySlack    GatewayType = "team_chat"      // Slack
+	GatewayDiscord  GatewayType = "community_chat" // Discord
+	GatewaySMS      GatewayType = "sms"            // Twilio
+	GatewayWebhook  GatewayType = "webhook"        // anything that speaks HTTP
 )
 
 // GatewayTypes lists the types of gateways.
-var GatewayTypes = []GatewayType{GatewayChatbotA, GatewayEmail, GatewayChatbotB, GatewayTeamChat, GatewayCommunityChat, GatewaySMS, GatewayWebhook}
+var GatewayTypes = []GatewayType{GatewayTelegram, GatewayEmail, GatewayWhatsApp, GatewaySlack, GatewayDiscord, GatewaySMS, GatewayWebhook}
 
 // The providers of the types that have several or name one.
 const (
@@ -37,8 +37,8 @@ var gatewayAliases = map[string]struct {
 	gateway  GatewayType
 	provider string
 }{
-	"telegram": {GatewayChatbotA, ""}, "whatsapp": {GatewayChatbotB, ProviderTwilio}, "slack": {GatewayTeamChat, ""},
-	"discord": {GatewayCommunityChat, ""}, "twilio": {GatewaySMS, ""},
+	"telegram": {GatewayTelegram, ""}, "whatsapp": {GatewayWhatsApp, ProviderTwilio}, "slack": {GatewaySlack, ""},
+	"discord": {GatewayDiscord, ""}, "twilio": {GatewaySMS, ""},
 	"resend": {GatewayEmail, ProviderResend}, "smtp": {GatewayEmail, ProviderSMTP},
 }
 
@@ -184,16 +184,16 @@ func (g *Gateway) Validate() error {
 func (c *GatewayConfig) Only(t GatewayType) {
 	var kept GatewayConfig
 	switch t {
-	case GatewayChatbotA:
+	case GatewayTelegram:
 		kept = GatewayConfig{BotToken: c.BotToken, WebhookSecret: c.WebhookSecret, APIBaseURL: c.APIBaseURL}
 	case GatewayEmail:
 		kept = GatewayConfig{Provider: c.Provider, FromAddress: c.FromAddress, FromName: c.FromName, APIKey: c.APIKey, WebhookSecret: c.WebhookSecret,
 			SMTPHost: c.SMTPHost, SMTPPort: c.SMTPPort, SMTPUsername: c.SMTPUsername, SMTPPassword: c.SMTPPassword, SMTPTLS: c.SMTPTLS, APIBaseURL: c.APIBaseURL}
-	case GatewayChatbotB, GatewaySMS:
+	case GatewayWhatsApp, GatewaySMS:
 		kept = GatewayConfig{Provider: c.Provider, PhoneNumber: c.PhoneNumber, AccountSID: c.AccountSID, AuthToken: c.AuthToken, APIBaseURL: c.APIBaseURL}
-	case GatewayTeamChat:
+	case GatewaySlack:
 		kept = GatewayConfig{BotToken: c.BotToken, SigningSecret: c.SigningSecret, APIBaseURL: c.APIBaseURL}
-	case GatewayCommunityChat:
+	case GatewayDiscord:
 		kept = GatewayConfig{BotToken: c.BotToken, ApplicationID: c.ApplicationID, PublicKey: c.PublicKey, APIBaseURL: c.APIBaseURL}
 	case GatewayWebhook:
 		kept = GatewayConfig{URL: c.URL, Secret: c.Secret, Headers: c.Headers}
@@ -211,7 +211,7 @@ func (c *GatewayConfig) Validate(t GatewayType) error {
 		is.checkText("config."+field, value, 8192)
 		is.Check(!strings.ContainsAny(value, "\r\n"), "config."+field, "must be a single line")
 	}
-	providers := map[GatewayType][]string{GatewayEmail: {ProviderResend, ProviderSMTP}, GatewayChatbotB: {ProviderTwilio}, GatewaySMS: {ProviderTwilio}}[t]
+	providers := map[GatewayType][]string{GatewayEmail: {ProviderResend, ProviderSMTP}, GatewayWhatsApp: {ProviderTwilio}, GatewaySMS: {ProviderTwilio}}[t]
 	is.Check(c.Provider == "" || slices.Contains(providers, c.Provider), "config.provider", "must be "+strings.Join(providers, " or "))
 	is.Check(c.SMTPPort >= 0 && c.SMTPPort <= 65535, "config.smtpPort", "must be from 1 to 65535")
 	is.Check(slices.Contains([]string{"", "starttls", "tls", "none"}, c.SMTPTLS), "config.smtpTls", "must be starttls, tls or none")

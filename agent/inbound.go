@@ -59,8 +59,8 @@ func (in *Inbound) Sender() Contact {
 			is.checkText("", v, 50)
 			is.Check(strings.ContainsAny(v, "0123456789"), "", "")
 		}},
-		{&c.ChatbotA, func(is *Issues, v string) { is.checkText("", v, 100) }},
-		{&c.ChatbotB, func(is *Issues, v string) { is.checkText("", v, 100) }},
+		{&c.Telegram, func(is *Issues, v string) { is.checkText("", v, 100) }},
+		{&c.WhatsApp, func(is *Issues, v string) { is.checkText("", v, 100) }},
 		{&c.SocialHandle, func(is *Issues, v string) { is.checkText("", v, 200) }},
 		{&c.ExternalID, func(is *Issues, v string) { is.checkText("", v, 200) }},
 	} {
@@ -70,7 +70,7 @@ func (in *Inbound) Sender() Contact {
 			*f.value = ""
 		}
 	}
-	for _, handle := range []string{c.ChatbotA, c.SocialHandle, c.Email, c.Phone, c.ChatbotB, c.ExternalID, "Unknown"} {
+	for _, handle := range []string{c.Telegram, c.SocialHandle, c.Email, c.Phone, c.WhatsApp, c.ExternalID, "Unknown"} {
 		if c.Name == "" {
 			c.Name = handle
 		}

@@ -133,7 +133,7 @@ func TestContactApply(t *testing.T) {
 	if string(c.Metadata) != "{}" {
 		t.Errorf("metadata %s", c.Metadata)
 	}
-	c.ChatbotA, c.ChatbotB, c.ExternalID = "a", "b", "c"
+	c.Telegram, c.WhatsApp, c.ExternalID = "a", "b", "c"
 	for n, want := range []string{"", "+1 555", "a", "b", "c"} {
 		if got := c.Identifier(ContactIdentifiers[n]); got != want {
 			t.Errorf("Identifier(%s) = %q", ContactIdentifiers[n], got)

@@ -36,11 +36,11 @@ type textNode struct {
 }
 
 var textNodes = map[agent.GatewayType]textNode{
-	agent.GatewayChatbotA:      {to: "to", format: "parse_mode", id: "message_id", channel: "chat_id", numbers: true},
-	agent.GatewayChatbotB:      {to: "to", id: "message_id", channel: "to"},
-	agent.GatewaySMS:           {to: "to", id: "message_id", channel: "to"},
-	agent.GatewayTeamChat:      {to: "channel", thread: "thread_ts", format: "format", id: "ts", channel: "channel"},
-	agent.GatewayCommunityChat: {to: "channel", thread: "reply_to", id: "message_id", channel: "channel"},
+	agent.GatewayTelegram: {to: "to", format: "parse_mode", id: "message_id", channel: "chat_id", numbers: true},
+	agent.GatewayWhatsApp: {to: "to", id: "message_id", channel: "to"},
+	agent.GatewaySMS:      {to: "to", id: "message_id", channel: "to"},
+	agent.GatewaySlack:    {to: "channel", thread: "thread_ts", format: "format", id: "ts", channel: "channel"},
+	agent.GatewayDiscord:  {to: "channel", thread: "reply_to", id: "message_id", channel: "channel"},
 }
 
 // runText sends a text. Its key is the same each time that this run of the node

@@ -22,7 +22,7 @@ type Answerer struct {
 	ended    func(agent.Message) // is called for each message that is done with; tests set it
 }
 
-// AnswerFunc answers a stored message and hands the answer to keep, which
+// AnswerFunc answers a stored message and passes the answer to keep, which
 // stores it.
 type AnswerFunc func(ctx context.Context, db *store.DB, message agent.Message, keep func(agent.Message) error) error
 
@@ -54,7 +54,7 @@ func (a *Answerer) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop cancels the answers under way, which begin anew with the next Start, and
+// Stop cancels the answers under way, which start over with the next Start, and
 // waits until nothing runs.
 func (a *Answerer) Stop() { a.queue.stop() }
 
@@ -65,14 +65,14 @@ func (a *Answerer) answerNext(ctx context.Context, key conversation) error {
 		return err
 	}
 	stored := context.WithoutCancel(ctx)
-	if err = a.ask(ctx, key.db, *m); err != nil && ctx.Err() != nil {
+	if err = a.generate(ctx, key.db, *m); err != nil && ctx.Err() != nil {
 		if err := key.db.CancelAnswer(stored, m.ID); err != nil {
-			a.log.Warn("take back the begin of an answer", "agent", key.db.ID(), "message", m.ID, "error", err)
+			a.log.Warn("cancel an answer", "agent", key.db.ID(), "message", m.ID, "error", err)
 		}
 		return ctx.Err()
 	}
 	if err != nil {
-		if err := agent.IgnoreNotFound(key.db.DropAnswer(stored, *m, a.reason(stored, key.db, m, err))); err != nil {
+		if err := agent.IgnoreNotFound(key.db.DropAnswer(stored, *m, a.problem(stored, key.db, m, err))); err != nil {
 			return err
 		}
 	}
@@ -80,9 +80,9 @@ func (a *Answerer) answerNext(ctx context.Context, key conversation) error {
 	return nil
 }
 
-// ask has a message answered. The answer is stored also when its time ends
+// generate has a message answered. The answer is stored also when its time ends
 // meanwhile.
-func (a *Answerer) ask(ctx context.Context, db *store.DB, m agent.Message) error {
+func (a *Answerer) generate(ctx context.Context, db *store.DB, m agent.Message) error {
 	stored := context.WithoutCancel(ctx)
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -92,9 +92,9 @@ func (a *Answerer) ask(ctx context.Context, db *store.DB, m agent.Message) error
 	})
 }
 
-// reason is what the agent's log says of a failure; "" for nothing. What is the
-// gateway's fault is noted there too.
-func (a *Answerer) reason(ctx context.Context, db *store.DB, m *agent.Message, err error) string {
+// problem is the text about a failure for the agent's log; "" for none. A fault
+// of the gateway is noted on it too.
+func (a *Answerer) problem(ctx context.Context, db *store.DB, m *agent.Message, err error) string {
 	c, _, lost := db.Conversation(ctx, m.ConversationID, 1)
 	if agent.ErrorCode(err) == agent.CodeConflict && lost == nil && c.Muted {
 		return "" // a person took over meanwhile

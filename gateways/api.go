@@ -16,30 +16,30 @@ import (
 
 // apiCall is a call to a platform's HTTP interface.
 type apiCall struct {
-	platform string // its name, for errors
-	method   string
-	url      string
-	header   http.Header
-	body     []byte
-	repeats  bool // it may be sent again when nobody knows whether it arrived
-	// asks reads out of a refusal how long the platform wants to be left alone,
-	// where it does not tell by Retry-After; nil: it does.
-	asks func(body []byte) time.Duration
+	platform   string // its name, for errors
+	method     string
+	url        string
+	header     http.Header
+	body       []byte
+	idempotent bool // it may be sent again when its outcome is unknown
+	// retryAfter reads from the body of a refusal how long to wait, for a
+	// platform that does not use the header Retry-After; nil: it does.
+	retryAfter func(body []byte) time.Duration
 }
 
 // Retries of a call to a platform that is busy or failing.
 const (
 	callTries    = 3
 	callPause    = time.Second      // doubled with each try
-	longestPause = 20 * time.Second // a platform that asks for more gets no further try
+	maxCallPause = 20 * time.Second // a platform that asks for more gets no further try
 )
 
 // statusError is an answer that is no success.
 type statusError struct {
-	platform string
-	status   int
-	body     []byte
-	asks     time.Duration // Retry-After
+	platform   string
+	status     int
+	body       []byte
+	retryAfter time.Duration // Retry-After
 }
 
 func (e *statusError) Error() string {
@@ -61,7 +61,7 @@ func (g *Gateways) call(ctx context.Context, c apiCall, out any) error {
 	for try := 1; ; try++ {
 		err := g.callOnce(ctx, c, out)
 		asks, again := c.retries(err)
-		if asks = max(asks, pause); !again || try == callTries || asks > longestPause {
+		if asks = max(asks, pause); !again || try == callTries || asks > maxCallPause {
 			return err
 		}
 		pause *= 2
@@ -72,7 +72,7 @@ func (g *Gateways) call(ctx context.Context, c apiCall, out any) error {
 }
 
 // retries reports whether a call that failed may be made again, and how long the
-// platform wants to be left alone.
+// platform asks to wait.
 func (c apiCall) retries(err error) (wait time.Duration, again bool) {
 	var status *statusError
 	switch {
@@ -80,15 +80,15 @@ func (c apiCall) retries(err error) (wait time.Duration, again bool) {
 		return 0, false
 	case errors.As(err, &status):
 		busy := status.status == http.StatusTooManyRequests || status.status == http.StatusServiceUnavailable
-		return status.asks, busy || c.repeats && status.status >= 500
+		return status.retryAfter, busy || c.idempotent && status.status >= 500
 	}
-	return 0, c.repeats
+	return 0, c.idempotent
 }
 
 func (g *Gateways) callOnce(ctx context.Context, c apiCall, out any) error {
 	req, err := http.NewRequestWithContext(ctx, c.method, c.url, bytes.NewReader(c.body))
 	if err != nil {
-		return failed("the address of "+c.platform+" cannot be used", err)
+		return newClientError("the address of "+c.platform+" cannot be used", err)
 	}
 	for name, values := range c.header {
 		req.Header[name] = values
@@ -113,8 +113,8 @@ func (g *Gateways) callOnce(ctx context.Context, c apiCall, out any) error {
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		asks := egress.RetryAfter(resp.Header.Get("Retry-After"), g.now())
-		if c.asks != nil {
-			asks = max(asks, c.asks(body))
+		if c.retryAfter != nil {
+			asks = max(asks, c.retryAfter(body))
 		}
 		return &statusError{c.platform, resp.StatusCode, body, asks}
 	}
@@ -126,7 +126,7 @@ func (g *Gateways) callOnce(ctx context.Context, c apiCall, out any) error {
 		return nil
 	}
 	if err := json.Unmarshal(body, out); err != nil {
-		return failed(c.platform+" gave an answer that is not understood", err)
+		return newClientError(c.platform+" sent a response that could not be read", err)
 	}
 	return nil
 }
@@ -139,11 +139,11 @@ func refusal(err error, platform, credential string) error {
 	}
 	switch status.status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return failed(platform+" refused the "+credential+" ("+strconv.Itoa(status.status)+")", err)
+		return newClientError(platform+" refused the "+credential+" ("+strconv.Itoa(status.status)+")", err)
 	case http.StatusTooManyRequests:
-		return failed(platform+" is asked too often; try again later", err)
+		return newClientError(platform+" is asked too often; try again later", err)
 	}
-	return failed(status.Error(), err)
+	return newClientError(status.Error(), err)
 }
 
 // statusOf is the answer of a platform that an error is about; nil when it is

@@ -23,7 +23,7 @@ type conversation struct {
 	id string
 }
 
-// conversationOptions say what is done for conversations.
+// conversationOptions configure a conversationQueue.
 type conversationOptions struct {
 	task    string // for the log
 	limit   int    // steps at once
@@ -34,13 +34,13 @@ type conversationOptions struct {
 	// due returns up to limit conversations of an agent with something to do,
 	// and when the next will have.
 	due func(ctx context.Context, db *store.DB, limit int) (ids []string, next agent.Time, err error)
-	// step does one thing for a conversation, if there is one to do. After an
-	// error it comes again later.
+	// step does the next piece of a conversation's work, if there is one. After
+	// an error it is called again later.
 	step func(ctx context.Context, key conversation) error
 }
 
-// conversationQueue does what conversations wait for, such as answers: of one
-// conversation a step at a time, of many at once.
+// conversationQueue runs the work of conversations, such as answers: one step
+// of a conversation at a time, many conversations at once.
 type conversationQueue struct {
 	conversationOptions
 	agents *work.Queue[*store.DB] // whose conversations may have something to do
@@ -55,7 +55,7 @@ func newConversationQueue(o conversationOptions) *conversationQueue {
 	q := &conversationQueue{conversationOptions: o}
 	q.agents = work.New(work.Options[*store.DB]{Run: q.enqueueDue, Limit: agentsAtOnce, Now: o.now,
 		OnError: func(db *store.DB, err error) {
-			q.log.Error("read what conversations wait for", "task", q.task, "agent", db.ID(), "error", err)
+			q.log.Error("read due conversations", "task", q.task, "agent", db.ID(), "error", err)
 		}})
 	q.steps = work.New(work.Options[conversation]{
 		Run: q.run, Limit: o.limit, Now: o.now,
@@ -63,7 +63,7 @@ func newConversationQueue(o conversationOptions) *conversationQueue {
 		GroupLimit: func(any) int { return o.ofAgent },
 		Backoff:    func(int, error) time.Duration { return errorPause },
 		OnError: func(key conversation, err error) {
-			q.log.Error("go on with a conversation", "task", q.task, "agent", key.db.ID(), "conversation", key.id, "error", err)
+			q.log.Error("process a conversation", "task", q.task, "agent", key.db.ID(), "conversation", key.id, "error", err)
 		},
 	})
 	return q

@@ -23,19 +23,19 @@ const discordBase = agent.DiscordAPI
 // discordLimit is how many characters a message may have.
 const discordLimit = 2000
 
-// DiscordInfo is what verifying tells of a bot.
+// DiscordInfo is what verifying returns of a bot.
 type DiscordInfo struct {
 	ID       string `json:"id"`
 	Username string `json:"username"`
 }
 
 func (discord) missing(c agent.GatewayConfig) []string {
-	return unset("botToken", c.BotToken, "applicationId", c.ApplicationID, "publicKey", c.PublicKey)
+	return emptyFields("botToken", c.BotToken, "applicationId", c.ApplicationID, "publicKey", c.PublicKey)
 }
 
 // call makes a call as the bot.
 func (discord) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, method, path string, repeats bool, in, out any) error {
-	call := apiCall{platform: "Discord", method: method, url: baseURL(c.APIBaseURL, discordBase) + path, repeats: repeats,
+	call := apiCall{platform: "Discord", method: method, url: baseURL(c.APIBaseURL, discordBase) + path, idempotent: repeats,
 		header: http.Header{"Authorization": {"Bot " + c.BotToken}}}
 	if in != nil {
 		body, err := json.Marshal(in)
@@ -61,11 +61,11 @@ func (d discord) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig)
 	}
 	switch {
 	case info.ID == "" || app.ID == "":
-		return nil, failed("Discord gave an answer that is not understood", nil)
+		return nil, newClientError("Discord sent a response that could not be read", nil)
 	case app.ID != c.ApplicationID:
-		return nil, failed("config.applicationId is not the id of the bot's application", nil)
+		return nil, newClientError("config.applicationId is not the id of the bot's application", nil)
 	case app.VerifyKey != "" && !strings.EqualFold(app.VerifyKey, c.PublicKey):
-		return nil, failed("config.publicKey is not the public key of the bot's application", nil)
+		return nil, newClientError("config.publicKey is not the public key of the bot's application", nil)
 	}
 	return info, nil
 }
@@ -91,8 +91,8 @@ type discordReference struct {
 	FailIfNotExists bool   `json:"fail_if_not_exists"`
 }
 
-// address reads the thread of a conversation, a channel or "channel:user".
-func (discord) address(thread string) (to, within string) {
+// recipient reads the thread of a conversation, a channel or "channel:user".
+func (discord) recipient(thread string) (to, within string) {
 	to, _, _ = strings.Cut(thread, ":")
 	return to, ""
 }
@@ -100,10 +100,10 @@ func (discord) address(thread string) (to, within string) {
 // send answers the command that m.Token belongs to, or posts to a channel.
 func (d discord) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
 	first := m.Skip == 0
-	return inParts(m, discordLimit, func(text, key string) (Sent, error) {
+	return sendParts(m, discordLimit, func(text, key string) (Sent, error) {
 		defer func() { first = false }()
 		if m.Token != "" {
-			sent, err := d.answer(ctx, g, c, m.Token, text, first)
+			sent, err := d.respond(ctx, g, c, m.Token, text, first)
 			status := statusOf(err)
 			if !first || status == nil || status.status != http.StatusNotFound && status.status != http.StatusUnauthorized {
 				return sent, err
@@ -114,20 +114,20 @@ func (d discord) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m
 		if m.Thread != "" && first {
 			message.Reference = &discordReference{MessageID: m.Thread}
 		}
-		return d.post(ctx, g, c, http.MethodPost, "/channels/"+url.PathEscape(m.To)+"/messages", key != "", message)
+		return d.createMessage(ctx, g, c, http.MethodPost, "/channels/"+url.PathEscape(m.To)+"/messages", key != "", message)
 	})
 }
 
-// answer fills the place that the answer to a command has kept, or follows it.
-func (d discord) answer(ctx context.Context, g *Gateways, c agent.GatewayConfig, token, text string, first bool) (Sent, error) {
+// respond edits the deferred response to a command, or follows it up.
+func (d discord) respond(ctx context.Context, g *Gateways, c agent.GatewayConfig, token, text string, first bool) (Sent, error) {
 	message := discordMessage{Content: text, AllowedMentions: onlyUsers}
 	if first {
-		return d.post(ctx, g, c, http.MethodPatch, discordFollowUp(c, token)+"/messages/@original", true, message)
+		return d.createMessage(ctx, g, c, http.MethodPatch, discordFollowUp(c, token)+"/messages/@original", true, message)
 	}
-	return d.post(ctx, g, c, http.MethodPost, discordFollowUp(c, token)+"?wait=true", false, message)
+	return d.createMessage(ctx, g, c, http.MethodPost, discordFollowUp(c, token)+"?wait=true", false, message)
 }
 
-func (d discord) post(ctx context.Context, g *Gateways, c agent.GatewayConfig, method, path string, repeats bool, message discordMessage) (Sent, error) {
+func (d discord) createMessage(ctx context.Context, g *Gateways, c agent.GatewayConfig, method, path string, repeats bool, message discordMessage) (Sent, error) {
 	var posted struct {
 		ID        string `json:"id"`
 		ChannelID string `json:"channel_id"`
@@ -136,7 +136,7 @@ func (d discord) post(ctx context.Context, g *Gateways, c agent.GatewayConfig, m
 		return Sent{}, err
 	}
 	if posted.ID == "" {
-		return Sent{}, failed("Discord gave an answer that is not understood", nil)
+		return Sent{}, newClientError("Discord sent a response that could not be read", nil)
 	}
 	return Sent{ID: posted.ID, Channel: posted.ChannelID}, nil
 }
@@ -147,7 +147,8 @@ func discordFollowUp(c agent.GatewayConfig, token string) string {
 	return "/webhooks/" + url.PathEscape(c.ApplicationID) + "/" + url.PathEscape(token)
 }
 
-// nonce makes of a key what Discord tells a repeat by: at most 25 characters.
+// nonce turns a key into one by which Discord recognizes a repeat: at most 25
+// characters.
 func nonce(key string) string {
 	if key == "" {
 		return ""
@@ -156,9 +157,9 @@ func nonce(key string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// recognizes is what Discord calls "the past few minutes". What follows the
-// answer to a command has no nonce.
-func (discord) recognizes(m Message) time.Duration {
+// dedupWindow is what Discord calls "the past few minutes". What follows the
+// respond to a command has no nonce.
+func (discord) dedupWindow(m Message) time.Duration {
 	if m.Token != "" && len(split(m.Text, discordLimit)) > 1 {
 		return 0
 	}
@@ -173,15 +174,15 @@ const (
 	discordAutocomplete = 4
 	discordModal        = 5
 
-	discordPong     = `{"type":1}`
-	discordDeferred = `{"type":5}` // the answer comes later
-	discordUpdates  = `{"type":6}` // nothing changes yet
-	discordChoices  = `{"type":8,"data":{"choices":[]}}`
+	discordPong           = `{"type":1}`
+	discordDeferred       = `{"type":5}` // the answer comes later
+	discordDeferredUpdate = `{"type":6}` // nothing changes yet
+	discordChoices        = `{"type":8,"data":{"choices":[]}}`
 )
 
-// discordTokenLasts is how long a command can be answered, a little less than
+// discordTokenLifetime is how long a command can be answered, a little less than
 // the 15 minutes that Discord allows.
-const discordTokenLasts = 14*time.Minute + 30*time.Second
+const discordTokenLifetime = 14*time.Minute + 30*time.Second
 
 // discordPost is an interaction.
 type discordPost struct {
@@ -214,40 +215,40 @@ type discordOption struct {
 	Options []discordOption `json:"options"` // of a subcommand
 }
 
-func (d discord) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) {
+func (d discord) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, error) {
 	if !discordSigned(o.Config.PublicKey, p, now) {
-		return Taken{}, unsigned()
+		return Parsed{}, badSignature()
 	}
 	var post discordPost
-	told := withoutKeys(p.Body, "token")
-	if err := json.Unmarshal(p.Body, &post); err != nil || told == nil {
-		return Taken{}, garbled("Discord", err)
+	payload := withoutKeys(p.Body, "token")
+	if err := json.Unmarshal(p.Body, &post); err != nil || payload == nil {
+		return Parsed{}, malformed("Discord", err)
 	}
 	if post.Event != nil || post.Type == 0 {
-		return Taken{Silent: post.Event == nil, Answer: Answer{Status: http.StatusNoContent}, EventID: hashed(p.Body)}, nil
+		return Parsed{Ignored: post.Event == nil, Response: Response{Status: http.StatusNoContent}, EventID: bodyHash(p.Body)}, nil
 	}
 	switch post.Type {
 	case discordPing:
-		return Taken{Silent: true, Answer: discordAnswer(discordPong)}, nil
+		return Parsed{Ignored: true, Response: discordResponse(discordPong)}, nil
 	case discordAutocomplete:
-		return Taken{Silent: true, Answer: discordAnswer(discordChoices)}, nil
+		return Parsed{Ignored: true, Response: discordResponse(discordChoices)}, nil
 	case discordComponent, discordModal:
-		return Taken{EventID: post.ID, Answer: discordAnswer(discordUpdates), Payload: told}, nil
+		return Parsed{EventID: post.ID, Response: discordResponse(discordDeferredUpdate), Payload: payload}, nil
 	case discordCommand:
 		in, ok := post.message(now)
 		if !ok {
-			return Taken{}, garbled("Discord", nil)
+			return Parsed{}, malformed("Discord", nil)
 		}
-		return Taken{EventID: post.ID, Answer: discordAnswer(discordDeferred), Messages: []agent.Inbound{in}}, nil
+		return Parsed{EventID: post.ID, Response: discordResponse(discordDeferred), Messages: []agent.Inbound{in}}, nil
 	}
-	return Taken{EventID: post.ID, Payload: told}, nil
+	return Parsed{EventID: post.ID, Payload: payload}, nil
 }
 
-func discordAnswer(body string) Answer {
-	return Answer{ContentType: "application/json", Body: []byte(body)}
+func discordResponse(body string) Response {
+	return Response{ContentType: "application/json", Body: []byte(body)}
 }
 
-// message reads a command. What a person and a channel say to each other is
+// message reads a command. The messages between a person and a channel are
 // one conversation.
 func (p *discordPost) message(now time.Time) (agent.Inbound, bool) {
 	user, thread := p.User, p.ChannelID
@@ -271,12 +272,12 @@ func (p *discordPost) message(now time.Time) (agent.Inbound, bool) {
 		in.From.SocialHandle = agent.Some("@" + user.Username)
 	}
 	if p.Token != "" {
-		in.ReplyToken, in.ReplyUntil = p.Token, agent.At(now.Add(discordTokenLasts))
+		in.ReplyToken, in.ReplyUntil = p.Token, agent.At(now.Add(discordTokenLifetime))
 	}
 	return in, true
 }
 
-// commandText is what a command says: the value of its only option, else each
+// commandText is the text of a command: the value of its only option, else each
 // option by name, else the command itself.
 func commandText(name string, options []discordOption) string {
 	var lines, values []string
@@ -309,7 +310,7 @@ func commandText(name string, options []discordOption) string {
 	return strings.Join(lines, "\n")
 }
 
-// register tells Discord the address, which it tries at once with a ping.
+// register sets the address at Discord, which tests it at once with a ping.
 func (d discord) register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (string, error) {
 	return "", d.call(ctx, g, o.Config, http.MethodPatch, "/applications/@me", true, map[string]string{"interactions_endpoint_url": webhookURL}, nil)
 }

@@ -23,7 +23,7 @@ type Email struct {
 	Subject     string
 	Text, HTML  string
 	// IdempotencyKey names the sending: two with the same key are the same
-	// message to a platform that can tell (Resend), and have the same
+	// message to a platform that recognizes it (Resend), and have the same
 	// Message-ID for one that cannot (SMTP). Empty: a message of its own.
 	IdempotencyKey string
 }
@@ -67,8 +67,8 @@ func isAddress(text string) bool {
 	return err == nil && len(parsed.Address) <= 254 && !strings.ContainsAny(parsed.Address+parsed.Name, "\r\n\x00")
 }
 
-// bare returns the addresses without names, in order.
-func bare(lists ...[]string) []string {
+// bareAddresses returns the addresses without names, in order.
+func bareAddresses(lists ...[]string) []string {
 	addresses := []string{}
 	for _, list := range lists {
 		for _, text := range list {
@@ -102,20 +102,20 @@ func (g *Gateways) SendEmail(ctx context.Context, db *store.DB, gatewayID string
 		return "", nil, fmt.Errorf("gateway %s sends no email", o.ID)
 	}
 	if missing := m.missing(o.Config); len(missing) > 0 {
-		return "", nil, agent.Invalid("gateway_id", "names a gateway that is not complete: "+lacks(missing))
+		return "", nil, agent.Invalid("gateway_id", "names a gateway that is not complete: "+missingFields(missing))
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	messageID, err = m.send(ctx, g, o.Config, messageIDOf(db.ID(), o.Config.FromAddress, e), e)
 	if err != nil {
-		return "", nil, upstream(err)
+		return "", nil, upstreamError(err)
 	}
-	return messageID, bare(e.To, e.CC, e.BCC), nil
+	return messageID, bareAddresses(e.To, e.CC, e.BCC), nil
 }
 
-// upstream is what a failed sending is to the caller.
-func upstream(err error) error {
-	e := agent.Errorf(agent.CodeUpstream, "the message was not sent: %s", told(err)).Because(err)
+// upstreamError is what a failed sending is to the caller.
+func upstreamError(err error) error {
+	e := agent.Errorf(agent.CodeUpstream, "the message was not sent: %s", clientMessage(err)).Because(err)
 	var status *statusError
 	if errors.As(err, &status) {
 		e.With("status", status.status)

@@ -22,7 +22,7 @@ func relying(t *testing.T, kind string, config agent.GatewayConfigChange) (*coun
 // has no secret counts for answers too, not only for verifying and receiving.
 func TestAnswersUseTheFullConfig(t *testing.T) {
 	t.Run("a custom webhook signs with webhook_secret", func(t *testing.T) {
-		target := newReceiver(t, nil)
+		target := newTarget(t, nil)
 		c, secret := relying(t, "webhook", agent.GatewayConfigChange{URL: agent.Some(target.URL)})
 		c.say(t, c.conversation(t, "ada"), "hello")
 		if e := c.try(t); e.Problem != "" {

@@ -22,14 +22,14 @@ type Options struct {
 	Public  bool   // platforms can reach it there
 }
 
-// Gateways speaks with the platforms behind the gateways of all agents.
+// Gateways sends to and receives from the platforms of all agents' gateways.
 type Gateways struct {
 	folder  *store.Folder
 	guard   *egress.Client
 	client  *http.Client
 	version string
-	address string // of this server, as the world knows it
-	public  bool   // the world can reach it
+	address string // of this server, as platforms know it
+	public  bool   // platforms can reach it there
 	log     *slog.Logger
 	now     func() time.Time
 	wait    func(context.Context, time.Duration) error // before a call is made again
@@ -67,7 +67,7 @@ func (g *Gateways) Create(ctx context.Context, db *store.DB, kind string, change
 	if err := made.Validate(); err != nil {
 		return made, "", err
 	}
-	if err := g.check(made.Type, &config); err != nil {
+	if err := g.validateConfig(made.Type, &config); err != nil {
 		return made, "", err
 	}
 	secret := signature.NewSecret()
@@ -77,7 +77,7 @@ func (g *Gateways) Create(ctx context.Context, db *store.DB, kind string, change
 
 // Update changes the given fields of a gateway.
 func (g *Gateways) Update(ctx context.Context, db *store.DB, id string, change agent.GatewayChange) (agent.Gateway, error) {
-	return db.UpdateGateway(ctx, id, change, g.check)
+	return db.UpdateGateway(ctx, id, change, g.validateConfig)
 }
 
 // Delete removes a gateway. Its conversations stay.
@@ -85,8 +85,8 @@ func (g *Gateways) Delete(ctx context.Context, db *store.DB, id string) error {
 	return db.DeleteGateway(ctx, id)
 }
 
-// check keeps of a config what counts for its type, and checks that.
-func (g *Gateways) check(t agent.GatewayType, config *agent.GatewayConfig) error {
+// validateConfig keeps of a config what counts for its type, and checks that.
+func (g *Gateways) validateConfig(t agent.GatewayType, config *agent.GatewayConfig) error {
 	config.Only(t)
 	if err := config.Validate(t); err != nil {
 		return err
@@ -105,47 +105,46 @@ func (g *Gateways) check(t agent.GatewayType, config *agent.GatewayConfig) error
 // Verified is what verifying a gateway came to.
 type Verified struct {
 	Success bool
-	Info    any    // what the platform told of the account; nil without success
+	Info    any    // what the platform returned of the account; nil without success
 	Error   string // why not; empty with success
 }
 
-// problem is a failure with a text of ours that clients may see.
-type problem struct {
+// clientError is a failure with a text that clients may see.
+type clientError struct {
 	text  string
 	cause error
 }
 
-func (p *problem) Error() string { return p.text }
-func (p *problem) Unwrap() error { return p.cause }
+func (p *clientError) Error() string { return p.text }
+func (p *clientError) Unwrap() error { return p.cause }
 
-func failed(text string, cause error) error { return &problem{text, cause} }
+func newClientError(text string, cause error) error { return &clientError{text, cause} }
 
-// told returns what a client may see of an error.
-func told(err error) string {
-	var p *problem
+// clientMessage returns what a client may see of an error.
+func clientMessage(err error) string {
+	var p *clientError
 	if errors.As(err, &p) {
 		return agent.Clip(p.text, 500)
 	}
 	return egress.Explain(err).Message
 }
 
-// platformOf returns what is behind a gateway; nil when this build does not
-// speak to it.
+// platformOf returns the platform of a gateway; nil when this build has none.
 func platformOf(t agent.GatewayType, config agent.GatewayConfig) platform {
 	switch {
 	case t == agent.GatewayEmail && config.Provider == agent.ProviderResend:
 		return resend{}
 	case t == agent.GatewayEmail:
 		return smtp{}
-	case t == agent.GatewayTeamChat:
+	case t == agent.GatewaySlack:
 		return slack{}
-	case t == agent.GatewayCommunityChat:
+	case t == agent.GatewayDiscord:
 		return discord{}
 	case t == agent.GatewaySMS:
 		return twilioSMS
-	case t == agent.GatewayChatbotB:
+	case t == agent.GatewayWhatsApp:
 		return twilioWhatsApp
-	case t == agent.GatewayChatbotA:
+	case t == agent.GatewayTelegram:
 		return telegram{}
 	case t == agent.GatewayWebhook:
 		return hook{}
@@ -162,14 +161,14 @@ func (g *Gateways) Verify(ctx context.Context, db *store.DB, id string) (Verifie
 	}
 	p := platformOf(o.Type, o.Config)
 	if p == nil {
-		return Verified{Error: "this build does not speak to " + string(o.Type) + " yet"}, nil
+		return Verified{Error: "this build does not support " + string(o.Type) + " yet"}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	v := Verified{}
-	info, err := g.ask(ctx, p, o)
+	info, err := g.checkConfig(ctx, p, o)
 	if err != nil {
-		v.Error = told(err)
+		v.Error = clientMessage(err)
 		g.log.Info("a gateway could not be verified", "agent", db.ID(), "gateway", id, "error", err)
 	} else {
 		v = Verified{Success: true, Info: info}
@@ -177,21 +176,21 @@ func (g *Gateways) Verify(ctx context.Context, db *store.DB, id string) (Verifie
 	return v, db.EndVerify(context.WithoutCancel(ctx), o.Gateway, v.Error)
 }
 
-func (g *Gateways) ask(ctx context.Context, p platform, o store.OpenGateway) (any, error) {
+func (g *Gateways) checkConfig(ctx context.Context, p platform, o store.OpenGateway) (any, error) {
 	if o.Locked {
-		return nil, failed(lockedConfig, nil)
+		return nil, newClientError(lockedConfig, nil)
 	}
-	if h, ok := p.(hook); ok && h.onlyReceives(o) {
-		return HookInfo{}, nil // nobody can be asked
+	if h, ok := p.(hook); ok && h.receivesOnly(o) {
+		return HookInfo{}, nil // there is no target to ask
 	}
 	if missing := p.missing(o.Config); len(missing) > 0 {
-		return nil, failed(lacks(missing), nil)
+		return nil, newClientError(missingFields(missing), nil)
 	}
 	return p.verify(ctx, g, o.Config)
 }
 
-// lacks says which fields a config needs yet.
-func lacks(fields []string) string {
+// missingFields is a text about the fields that a config still needs.
+func missingFields(fields []string) string {
 	text := ""
 	for i, field := range fields {
 		if i > 0 {
@@ -202,8 +201,8 @@ func lacks(fields []string) string {
 	return text + " missing"
 }
 
-// unset names the fields whose values are empty, given as name, value, ….
-func unset(pairs ...string) []string {
+// emptyFields names the fields whose values are empty, given as name, value, ….
+func emptyFields(pairs ...string) []string {
 	var missing []string
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] == "" {

@@ -21,19 +21,19 @@ import (
 // hook is the platform behind a custom webhook: anything that speaks HTTP.
 type hook struct{}
 
-// HookInfo is what verifying tells of a custom webhook's target; of a gateway
+// HookInfo is what verifying returns of a custom webhook's target; of a gateway
 // that only receives both are null.
 type HookInfo struct {
 	URL    *string `json:"url"`
 	Status *int    `json:"status"`
 }
 
-func (hook) missing(c agent.GatewayConfig) []string { return unset("url", c.URL) }
+func (hook) missing(c agent.GatewayConfig) []string { return emptyFields("url", c.URL) }
 
-// onlyReceives reports whether a gateway is meant to be posted to and no more: its
-// config says what its senders sign with, and no address to post to. Without
+// receivesOnly reports whether a gateway is meant to be posted to and no more: its
+// config has the secret of its senders, and no address to post to. Without
 // such a secret of its own a config that lacks the address is not finished.
-func (hook) onlyReceives(o store.OpenGateway) bool {
+func (hook) receivesOnly(o store.OpenGateway) bool {
 	return o.Config.URL == "" && slices.Contains(o.ConfiguredFields, "secret")
 }
 
@@ -77,19 +77,19 @@ func (h hook) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Me
 	if err != nil {
 		return Sent{}, err
 	}
-	var told struct {
+	var reply struct {
 		ID string `json:"id"`
 	}
-	if json.Unmarshal(answer.body, &told) == nil && told.ID != "" && len(told.ID) <= 500 {
-		id = told.ID
+	if json.Unmarshal(answer.body, &reply) == nil && reply.ID != "" && len(reply.ID) <= 500 {
+		id = reply.ID
 	}
 	return Sent{ID: id, Channel: m.To}, nil
 }
 
-func (hook) address(thread string) (to, within string) { return thread, "" }
+func (hook) recipient(thread string) (to, within string) { return thread, "" }
 
-// recognizes is how long a target is expected to know an id again.
-func (hook) recognizes(Message) time.Duration { return 24 * time.Hour }
+// dedupWindow is how long a target is expected to know an id again.
+func (hook) dedupWindow(Message) time.Duration { return 24 * time.Hour }
 
 // post sends a signed body to the target, with the gateway's own headers.
 func (hook) post(ctx context.Context, g *Gateways, c agent.GatewayConfig, id string, body []byte) (rawAnswer, error) {
@@ -99,10 +99,10 @@ func (hook) post(ctx context.Context, g *Gateways, c agent.GatewayConfig, id str
 	}
 	signature.SetHeaders(header, []string{c.Secret}, id, g.now(), body)
 	var answer rawAnswer
-	err := g.call(ctx, apiCall{platform: "the target", method: http.MethodPost, url: c.URL, header: header, body: body, repeats: true}, &answer)
+	err := g.call(ctx, apiCall{platform: "the target", method: http.MethodPost, url: c.URL, header: header, body: body, idempotent: true}, &answer)
 	var status *statusError
 	if errors.As(err, &status) {
-		err = failed(status.Error(), err)
+		err = newClientError(status.Error(), err)
 	}
 	return answer, err
 }
@@ -111,95 +111,95 @@ func (hook) register(context.Context, *Gateways, store.OpenGateway, string) (str
 	return "Post messages to this address, signed as the documentation of gateways shows.", nil
 }
 
-// hookPost is what is read of a post: a message, when it names who sends it and
-// what it says.
+// hookPost is what is read of a post: a message, when it names its sender and
+// its text.
 type hookPost struct {
-	ID         flexible        `json:"id"`
-	From       flexible        `json:"from"`
-	ExternalID flexible        `json:"external_id"`
-	Text       flexible        `json:"text"`
-	Message    flexible        `json:"message"`
-	Content    flexible        `json:"content"`
-	ThreadID   flexible        `json:"thread_id"`
-	Name       flexible        `json:"name"`
-	Email      flexible        `json:"email"`
-	Phone      flexible        `json:"phone"`
+	ID         looseString     `json:"id"`
+	From       looseString     `json:"from"`
+	ExternalID looseString     `json:"external_id"`
+	Text       looseString     `json:"text"`
+	Message    looseString     `json:"message"`
+	Content    looseString     `json:"content"`
+	ThreadID   looseString     `json:"thread_id"`
+	Name       looseString     `json:"name"`
+	Email      looseString     `json:"email"`
+	Phone      looseString     `json:"phone"`
 	Metadata   json.RawMessage `json:"metadata"`
 }
 
-// flexible is a text that may come as a number; anything else is empty.
-type flexible string
+// looseString is a text that may come as a number; anything else is empty.
+type looseString string
 
 // UnmarshalJSON never fails: a value of another kind is none.
-func (f *flexible) UnmarshalJSON(raw []byte) error {
+func (f *looseString) UnmarshalJSON(raw []byte) error {
 	var text string
 	var number json.Number
 	switch {
 	case json.Unmarshal(raw, &text) == nil:
-		*f = flexible(text)
+		*f = looseString(text)
 	case json.Unmarshal(raw, &number) == nil:
-		*f = flexible(number)
+		*f = looseString(number)
 	}
 	return nil
 }
 
-// take checks the post by one of three kinds of proof: the headers of Standard
+// parsePost checks the post by one of three kinds of proof: the headers of Standard
 // Webhooks, GitHub's X-Hub-Signature-256, or the secret itself. Ids are kept,
 // so what was overheard cannot be sent again; where only the body is signed,
 // and names no id, it cannot for signature.MaxAge.
-func (hook) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) {
-	proof, ok := hookProof(o.Config.Secret, p, now)
+func (hook) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, error) {
+	proof, ok := verifyHook(o.Config.Secret, p, now)
 	if !ok {
-		return Taken{}, unsigned()
+		return Parsed{}, badSignature()
 	}
 	if !json.Valid(p.Body) {
-		return Taken{}, agent.Errorf(agent.CodeInvalidJSON, "the body is not JSON")
+		return Parsed{}, agent.Errorf(agent.CodeInvalidJSON, "the body is not JSON")
 	}
 	if err := agent.CheckNesting("body", p.Body); err != nil {
-		return Taken{}, err
+		return Parsed{}, err
 	}
-	t := Taken{EventID: proof.id, Hashed: proof.hashed, Delivery: proof.delivery}
-	if in, ok := hookInbound(p.Body); ok {
+	t := Parsed{EventID: proof.id, Hashed: proof.hashed, Delivery: proof.delivery}
+	if in, ok := parseHookMessage(p.Body); ok {
 		if in.ID == "" {
 			in.ID, in.Hashed = proof.id, proof.hashed
 		}
 		t.Messages, t.EventID = []agent.Inbound{in}, in.ID
 	}
-	t.Answer = jsonAnswer(map[string]any{"success": true, "event_id": t.EventID})
+	t.Response = jsonResponse(map[string]any{"success": true, "event_id": t.EventID})
 	return t, nil
 }
 
-// standard reads a header of Standard Webhooks, or svix's older spelling.
-func standard(h http.Header, name string) string {
+// standardHeader reads a header of Standard Webhooks, or svix's older spelling.
+func standardHeader(h http.Header, name string) string {
 	return cmp.Or(h.Get("webhook-"+name), h.Get("svix-"+name))
 }
 
-// proven is by what a repeat of a post is known: an id that its proof covers,
+// postID is by what a repeat of a post is known: an id that its proof covers,
 // which may be a hash of the body, and one that it does not.
-type proven struct {
+type postID struct {
 	id       string
 	hashed   bool
 	delivery string
 }
 
-// hookProof reports whether a post can be trusted, and by what a repeat of it is
+// verifyHook reports whether a post can be trusted, and by what a repeat of it is
 // known. Who sends the secret itself may send the same twice.
-func hookProof(secret string, p Post, now time.Time) (proven, bool) {
+func verifyHook(secret string, p Post, now time.Time) (postID, bool) {
 	if secret == "" {
-		return proven{}, false
+		return postID{}, false
 	}
-	id := standard(p.Header, "id")
-	if signatures := standard(p.Header, "signature"); signatures != "" {
-		return proven{id: id}, signature.Verify(secret, id, standard(p.Header, "timestamp"), signatures, p.Body, now) == nil
+	id := standardHeader(p.Header, "id")
+	if signatures := standardHeader(p.Header, "signature"); signatures != "" {
+		return postID{id: id}, signature.Verify(secret, id, standardHeader(p.Header, "timestamp"), signatures, p.Body, now) == nil
 	}
 	if given := p.Header.Get(agent.DefaultSignatureHeader); strings.HasPrefix(given, "sha256=") {
-		return proven{hashed(p.Body), true, storable(p.Header.Get("X-GitHub-Delivery"))}, signature.VerifyHMAC(given, secret, p.Body)
+		return postID{bodyHash(p.Body), true, validText(p.Header.Get("X-GitHub-Delivery"))}, signature.VerifyHMAC(given, secret, p.Body)
 	}
-	return proven{id: cmp.Or(id, agent.NewID(agent.KindEvent))}, signature.SameSecret(p.Header.Get("X-Webhook-Secret"), secret)
+	return postID{id: cmp.Or(id, agent.NewID(agent.KindEvent))}, signature.SameSecret(p.Header.Get("X-Webhook-Secret"), secret)
 }
 
-// hookInbound reads a body as a message.
-func hookInbound(body []byte) (agent.Inbound, bool) {
+// parseHookMessage reads a body as a message.
+func parseHookMessage(body []byte) (agent.Inbound, bool) {
 	var post hookPost
 	if trimmed := bytes.TrimSpace(body); len(trimmed) == 0 || trimmed[0] != '{' || json.Unmarshal(body, &post) != nil {
 		return agent.Inbound{}, false
@@ -210,7 +210,7 @@ func hookInbound(body []byte) (agent.Inbound, bool) {
 		return agent.Inbound{}, false
 	}
 	return agent.Inbound{
-		ID: string(post.ID), Thread: string(cmp.Or(post.ThreadID, flexible(from))), Text: text, Metadata: post.Metadata,
+		ID: string(post.ID), Thread: string(cmp.Or(post.ThreadID, looseString(from))), Text: text, Metadata: post.Metadata,
 		From: agent.ContactChange{ExternalID: agent.Some(from), Name: agent.Some(string(post.Name)), Email: agent.Some(string(post.Email)), Phone: agent.Some(string(post.Phone))},
 	}, true
 }

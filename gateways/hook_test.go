@@ -83,7 +83,7 @@ func (r *rig) messages(tb testing.TB) []agent.Message {
 	return found
 }
 
-func (r *rig) post(tb testing.TB, id string, header http.Header, body string) (Answer, error) {
+func (r *rig) post(tb testing.TB, id string, header http.Header, body string) (Response, error) {
 	tb.Helper()
 	if header == nil {
 		header = http.Header{}
@@ -193,11 +193,11 @@ func TestHookProofs(t *testing.T) {
 		if stored := len(r.messages(t)) - before; tc.ok != (stored == 1) {
 			t.Errorf("%s: %d messages stored", tc.name, stored)
 		}
-		var told struct {
+		var result struct {
 			Success bool
 			EventID string `json:"event_id"`
 		}
-		if tc.ok && (json.Unmarshal(answer.Body, &told) != nil || !told.Success || told.EventID == "") {
+		if tc.ok && (json.Unmarshal(answer.Body, &result) != nil || !result.Success || result.EventID == "") {
 			t.Errorf("%s: answered %s", tc.name, answer.Body)
 		}
 	}
@@ -234,7 +234,7 @@ func TestHookReplays(t *testing.T) {
 		{"the same id over another proof", standardHeaders("webhook", own, "r3", r.clock.now(), `{"id":"m1","from":"ada","text":"yes"}`), `{"id":"m1","from":"ada","text":"yes"}`, 0},
 	} {
 		before, counted := len(r.messages(t)), r.gateway(t, g.ID).EventCount
-		var first Answer
+		var first Response
 		for n := range 3 {
 			answer, err := r.post(t, g.ID, tc.header, tc.body)
 			if err != nil {
@@ -354,7 +354,7 @@ func TestHookOnlyReceives(t *testing.T) {
 	if agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), "config.url missing") {
 		t.Errorf("sent: %v", err)
 	}
-	target := newReceiver(t, nil) // an address is pinged again
+	target := newTarget(t, nil) // an address is pinged again
 	if _, err := r.Update(t.Context(), r.db, empty.ID, agent.GatewayChange{Config: agent.Some(agent.GatewayConfigChange{URL: agent.Some(target.URL)})}); err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestHookOnlyReceives(t *testing.T) {
 
 func TestHookSends(t *testing.T) {
 	r := newRig(t, nil)
-	target := newReceiver(t, nil)
+	target := newTarget(t, nil)
 	g, secret := r.connect(t, "webhook", agent.GatewayConfigChange{URL: agent.Some(target.URL), Headers: agent.Some(map[string]string{"Authorization": "Bearer mine", "webhook-id": "forged"})})
 	v, err := r.Verify(t.Context(), r.db, g.ID)
 	if err != nil || !v.Success || infoOf(t, v) != `{"url":"`+target.URL+`","status":200}` {
@@ -449,13 +449,13 @@ func FuzzHook(f *testing.F) {
 	now := time.Unix(1_700_000_000, 0)
 	o := store.OpenGateway{Config: agent.GatewayConfig{Secret: "s"}}
 	f.Fuzz(func(t *testing.T, body []byte, given, timestamp string) {
-		if _, err := (hook{}).take(o, Post{Header: headers("webhook-id", "x", "webhook-timestamp", timestamp, "webhook-signature", given), Body: body}, now); err == nil {
+		if _, err := (hook{}).parsePost(o, Post{Header: headers("webhook-id", "x", "webhook-timestamp", timestamp, "webhook-signature", given), Body: body}, now); err == nil {
 			at, _ := strconv.ParseInt(timestamp, 10, 64)
 			if !strings.Contains(given, signature.Sign([]string{"s"}, "x", time.Unix(at, 0), body)) && len(given) > 0 {
 				t.Fatalf("%q passes as the signature of %q", given, body)
 			}
 		}
-		taken, err := (hook{}).take(o, Post{Header: headers("X-Webhook-Secret", "s"), Body: body}, now)
+		taken, err := (hook{}).parsePost(o, Post{Header: headers("X-Webhook-Secret", "s"), Body: body}, now)
 		if err != nil {
 			return
 		}

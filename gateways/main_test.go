@@ -41,8 +41,8 @@ func (c *fakeClock) pass(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// receiver is a webhook target that answers by script, and remembers.
-type receiver struct {
+// target is a webhook target that answers by script, and remembers.
+type target struct {
 	*httptest.Server
 	got chan delivered
 
@@ -56,9 +56,9 @@ type delivered struct {
 	body   []byte
 }
 
-func newReceiver(tb testing.TB, answer func(n int, w http.ResponseWriter, r *http.Request)) *receiver {
+func newTarget(tb testing.TB, answer func(n int, w http.ResponseWriter, r *http.Request)) *target {
 	tb.Helper()
-	r := &receiver{got: make(chan delivered, 10_000), answer: answer}
+	r := &target{got: make(chan delivered, 10_000), answer: answer}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
 		r.mu.Lock()
@@ -74,14 +74,14 @@ func newReceiver(tb testing.TB, answer func(n int, w http.ResponseWriter, r *htt
 	return r
 }
 
-func (r *receiver) script(answer func(n int, w http.ResponseWriter, req *http.Request)) {
+func (r *target) script(answer func(n int, w http.ResponseWriter, req *http.Request)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answer = answer
 }
 
 // next waits for a delivery.
-func (r *receiver) next(tb testing.TB) delivered {
+func (r *target) next(tb testing.TB) delivered {
 	tb.Helper()
 	select {
 	case d := <-r.got:

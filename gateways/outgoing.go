@@ -51,8 +51,8 @@ func (g *Gateways) Start(ctx context.Context) error {
 }
 
 // Stop begins no more tries, gives those under way three seconds, cancels the
-// rest and waits until nothing runs. Nobody knows the outcome of a try that was
-// cancelled.
+// rest and waits until nothing runs. The outcome of a try that was cancelled
+// is unknown.
 func (g *Gateways) Stop() {
 	g.out.queue.stop()
 	g.guard.CloseIdleConnections()
@@ -135,7 +135,7 @@ func (g *Gateways) try(ctx context.Context, key conversation) (*try, error) {
 	if s.Interrupted {
 		return g.interrupted(s), nil
 	}
-	sendCtx, cancel := drained(ctx, g.out.drain)
+	sendCtx, cancel := delayCancel(ctx, g.out.drain)
 	defer cancel()
 	sent, err := g.deliver(sendCtx, key.db.ID(), s)
 	if err != nil && sendCtx.Err() != nil && !notSent(err) {
@@ -143,18 +143,18 @@ func (g *Gateways) try(ctx context.Context, key conversation) (*try, error) {
 	}
 	t := &try{s, store.Ended{Parts: max(sent.Parts, s.Parts), ExternalID: cmp.Or(s.ExternalID, sent.ID), Channel: cmp.Or(s.Channel, sent.Channel)}}
 	if err != nil {
-		t.outcome.Problem, t.outcome.Next = g.judge(err, s, g.now())
+		t.outcome.Problem, t.outcome.Next = g.classify(err, s, g.now())
 		g.log.Info("send a message", "agent", key.db.ID(), "message", s.MessageID, "gateway", s.Gateway.ID, "error", err)
 	}
 	return t, nil
 }
 
 // interrupted judges a try that the program was ended in the middle of: the
-// message is sent again where the platform can tell a repeat, else it has
+// message is sent again where the platform recognizes a repeat, else it has
 // failed.
 func (g *Gateways) interrupted(s *store.Sending) *try {
 	e := store.Ended{Parts: s.Parts, ExternalID: s.ExternalID, Channel: s.Channel, Problem: "the server was stopped in the middle of sending"}
-	if now := g.now(); g.recognizesNow(s, now) {
+	if now := g.now(); g.deduplicates(s, now) {
 		e.Next = agent.At(now)
 	} else {
 		e.Problem += outcomeUnknown
@@ -162,8 +162,8 @@ func (g *Gateways) interrupted(s *store.Sending) *try {
 	return &try{s, e}
 }
 
-// drained returns a context that ends a while after ctx.
-func drained(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
+// delayCancel returns a context that ends a while after ctx.
+func delayCancel(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(after, cancel) })
 	return longer, func() { stop(); cancel() }

@@ -148,8 +148,8 @@ func (c *counter) delivery(tb testing.TB, m agent.Message) delivery {
 	return delivery{}
 }
 
-// told counts the events message.sent.
-func (c *counter) told(tb testing.TB) int {
+// sentEvents counts the events message.sent.
+func (c *counter) sentEvents(tb testing.TB) int {
 	tb.Helper()
 	events, err := c.db.Events(tb.Context(), 0, 1000)
 	if err != nil {
@@ -166,7 +166,7 @@ func (c *counter) told(tb testing.TB) int {
 
 const slackOK = `200 {"ok":true,"channel":"C1","ts":"1.5"}`
 
-// TestSendMessage: a message is stored as pending, sent, and told of once it
+// TestSendMessage: a message is stored as pending, sent, and an event once it
 // is sent.
 func TestSendMessage(t *testing.T) {
 	c := newCounter(t, "slack", map[string][]string{slackMessages: {slackOK}})
@@ -178,8 +178,8 @@ func TestSendMessage(t *testing.T) {
 	if e := c.try(t); e.Problem != "" || e.ExternalID != "1.5" || e.Parts != 1 {
 		t.Errorf("%+v", e)
 	}
-	if d := c.delivery(t, m); d.Delivery.Status != "sent" || d.Delivery.Error != "" || d.ExternalID != "1.5" || d.DeliveredAt.IsZero() || c.told(t) != 1 {
-		t.Errorf("%+v, %d told", d, c.told(t))
+	if d := c.delivery(t, m); d.Delivery.Status != "sent" || d.Delivery.Error != "" || d.ExternalID != "1.5" || d.DeliveredAt.IsZero() || c.sentEvents(t) != 1 {
+		t.Errorf("%+v, %d sent events", d, c.sentEvents(t))
 	}
 	calls := c.vendor.calls()
 	if body := calls[len(calls)-1].body; !strings.Contains(body, `"channel":"C1","text":"hello","thread_ts":"1.2"`) {
@@ -240,7 +240,7 @@ func TestSendRetries(t *testing.T) {
 				if i == s.tries-1 {
 					break
 				}
-				if d := c.delivery(t, m); d.Delivery.Status != "pending" || c.told(t) != 0 {
+				if d := c.delivery(t, m); d.Delivery.Status != "pending" || c.sentEvents(t) != 0 {
 					t.Fatalf("after try %d: %+v", i+1, d)
 				}
 				pause := e.Next.Sub(c.clock.now())
@@ -251,14 +251,14 @@ func TestSendRetries(t *testing.T) {
 			}
 			d := c.delivery(t, m)
 			if s.problem == "" {
-				if e.Problem != "" || d.Delivery.Status != "sent" || c.told(t) != 1 {
+				if e.Problem != "" || d.Delivery.Status != "sent" || c.sentEvents(t) != 1 {
 					t.Errorf("%+v, %+v", e, d)
 				}
 				return
 			}
 			g, err := c.db.Gateway(t.Context(), c.gate.ID)
 			if err != nil || !strings.Contains(e.Problem, s.problem) || !e.Next.IsZero() || d.Delivery.Status != "failed" || d.Delivery.Error != e.Problem ||
-				!strings.Contains(g.LastError, e.Problem) || g.Status != agent.GatewayActive || c.told(t) != 0 || !d.DeliveredAt.IsZero() {
+				!strings.Contains(g.LastError, e.Problem) || g.Status != agent.GatewayActive || c.sentEvents(t) != 0 || !d.DeliveredAt.IsZero() {
 				t.Errorf("%+v, %+v, gateway %+v, %v", e, d, g, err)
 			}
 		})
@@ -269,8 +269,8 @@ func TestRetryAfterCounts(t *testing.T) {
 	g := &Gateways{}
 	s := &store.Sending{Attempt: 1, FirstAt: agent.At(time.Unix(1000, 0))}
 	now := time.Unix(1000, 0)
-	for asks, want := range map[time.Duration]time.Duration{0: 2 * time.Second, 90 * time.Second: 90 * time.Second, 48 * time.Hour: longestAsked} {
-		_, next := g.judge(refusal(&statusError{platform: "X", status: http.StatusTooManyRequests, asks: asks}, "X", "y"), s, now)
+	for asks, want := range map[time.Duration]time.Duration{0: 2 * time.Second, 90 * time.Second: 90 * time.Second, 48 * time.Hour: maxRetryAfter} {
+		_, next := g.classify(refusal(&statusError{platform: "X", status: http.StatusTooManyRequests, retryAfter: asks}, "X", "y"), s, now)
 		if pause := next.Sub(now); pause < want || pause > want+want/10+time.Millisecond {
 			t.Errorf("asked for %v: %v", asks, pause)
 		}
@@ -625,8 +625,8 @@ func TestManyAtOnce(t *testing.T) {
 		}
 		next[said.Channel]++
 	}
-	if c.told(t) != conversations*each {
-		t.Errorf("%d told", c.told(t))
+	if c.sentEvents(t) != conversations*each {
+		t.Errorf("%d sent events", c.sentEvents(t))
 	}
 	c.Stop()
 	if s := c.out.queue.steps.Stats(); s.Ready+s.Waiting > 0 {

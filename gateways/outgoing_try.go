@@ -16,23 +16,23 @@ import (
 )
 
 // sendPauses are the waits before each further try of a message that its
-// platform certainly does not have. With the first try, seven are made within
+// platform has not received. With the first try, seven are made within
 // some 32 minutes: an answer that comes much later is none.
 var sendPauses = []time.Duration{2 * time.Second, 10 * time.Second, time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute}
 
-// longestAsked bounds the wait that a platform can ask for.
-const longestAsked = time.Hour
+// maxRetryAfter bounds the wait that a platform can ask for.
+const maxRetryAfter = time.Hour
 
 // outcomeUnknown ends the text about a message that may have arrived.
 const outcomeUnknown = "; nobody knows whether the message arrived, so it is not sent again"
 
-// errInactive says that a gateway sends nothing until it is verified.
-var errInactive = failed("the gateway is not active: verify it", nil)
+// errInactive means that a gateway sends nothing until it is verified.
+var errInactive = newClientError("the gateway is not active: verify it", nil)
 
-// permanent says why a message cannot be sent, now or later.
+// permanent is the error of a message that can never be sent.
 func permanent(why string) error { return agent.Errorf(agent.CodeConflict, "%s", why) }
 
-// deliver hands a message to its platform.
+// deliver sends a message to its platform.
 func (g *Gateways) deliver(ctx context.Context, agentID string, s *store.Sending) (Sent, error) {
 	o := s.Gateway
 	p := platformOf(o.Type, o.Config)
@@ -47,7 +47,7 @@ func (g *Gateways) deliver(ctx context.Context, agentID string, s *store.Sending
 		return Sent{}, permanent("a gateway of this type sends nothing")
 	}
 	if missing := p.missing(o.Config); len(missing) > 0 {
-		return Sent{}, permanent("the gateway is not complete: " + lacks(missing))
+		return Sent{}, permanent("the gateway is not complete: " + missingFields(missing))
 	}
 	to := s.Conversation.Recipient(o.Type, &s.Contact)
 	if to == "" {
@@ -58,10 +58,10 @@ func (g *Gateways) deliver(ctx context.Context, agentID string, s *store.Sending
 	switch p := p.(type) {
 	case messenger:
 		m := Message{Text: s.Text, Key: s.Key(agentID), Skip: s.Parts, Token: s.Token}
-		m.To, m.Thread = p.address(to)
+		m.To, m.Thread = p.recipient(to)
 		return p.send(ctx, g, o.Config, m)
 	case mailer:
-		e := letter(s, to, agentID)
+		e := emailReply(s, to, agentID)
 		if err := e.Validate(); err != nil {
 			return Sent{}, err
 		}
@@ -71,9 +71,9 @@ func (g *Gateways) deliver(ctx context.Context, agentID string, s *store.Sending
 	return Sent{}, permanent("a gateway of this type sends no messages of text")
 }
 
-// letter returns an email with a message: an answer to the contact's newest, when
+// emailReply returns an email with a message: an answer to the contact's newest, when
 // there is one.
-func letter(s *store.Sending, to, agentID string) *Email {
+func emailReply(s *store.Sending, to, agentID string) *Email {
 	var answers struct {
 		Subject    string `json:"subject"`
 		MessageID  string `json:"message_id"`
@@ -99,15 +99,15 @@ func letter(s *store.Sending, to, agentID string) *Email {
 	return e
 }
 
-// judge returns a text for people about a failed try, and when the next one is,
+// classify returns a text for people about a failed try, and when the next one is,
 // zero for never.
-func (g *Gateways) judge(err error, s *store.Sending, now time.Time) (problem string, next agent.Time) {
+func (g *Gateways) classify(err error, s *store.Sending, now time.Time) (problem string, next agent.Time) {
 	var invalid *agent.Error
-	if problem = told(err); errors.As(err, &invalid) {
+	if problem = clientMessage(err); errors.As(err, &invalid) {
 		return agent.Clip(invalid.Message, 500), agent.Time{}
 	}
 	repeatable := notSent(err)
-	if !repeatable && !g.recognizesNow(s, now) {
+	if !repeatable && !g.deduplicates(s, now) {
 		return problem + outcomeUnknown, agent.Time{}
 	}
 	if repeatable && !temporary(err) || s.Attempt > len(sendPauses) {
@@ -116,12 +116,12 @@ func (g *Gateways) judge(err error, s *store.Sending, now time.Time) (problem st
 	pause := sendPauses[s.Attempt-1]
 	pause += time.Duration(rand.Float64() * float64(pause) / 10)
 	if status := statusOf(err); status != nil {
-		pause = max(pause, min(status.asks, longestAsked))
+		pause = max(pause, min(status.retryAfter, maxRetryAfter))
 	}
 	return problem, agent.At(now.Add(pause))
 }
 
-// notSent reports whether the platform certainly does not have what an error is
+// notSent reports whether the platform has not received what an error is
 // about.
 func notSent(err error) bool {
 	var invalid *agent.Error
@@ -143,9 +143,9 @@ func temporary(err error) bool {
 	return code == 0 || code >= 400 && code < 500
 }
 
-// recognizesNow reports whether a message's platform would tell a repeat of it
-// by its key now.
-func (g *Gateways) recognizesNow(s *store.Sending, now time.Time) bool {
-	r, ok := platformOf(s.Gateway.Type, s.Gateway.Config).(recognizer)
-	return ok && s.Gateway.ID != "" && !s.FirstAt.IsZero() && now.Before(s.FirstAt.Add(r.recognizes(Message{Text: s.Text, Skip: s.Parts, Token: s.Token})))
+// deduplicates reports whether a message's platform would recognize a repeat of
+// it by its key now.
+func (g *Gateways) deduplicates(s *store.Sending, now time.Time) bool {
+	r, ok := platformOf(s.Gateway.Type, s.Gateway.Config).(deduplicator)
+	return ok && s.Gateway.ID != "" && !s.FirstAt.IsZero() && now.Before(s.FirstAt.Add(r.dedupWindow(Message{Text: s.Text, Skip: s.Parts, Token: s.Token})))
 }

@@ -11,14 +11,14 @@ import (
 // maxParts bounds the messages of a platform that one text is cut into.
 const maxParts = 25
 
-// blanks are what a text may be cut at.
-const blanks = " \t\r\n"
+// whitespace are what a text may be cut at.
+const whitespace = " \t\r\n"
 
-// inParts sends the parts of a message, each of at most limit UTF-16 code
+// sendParts sends the parts of a message, each of at most limit UTF-16 code
 // units, one after the other, those behind m.Skip. key is the same each time
 // that the same part is tried; empty without m.Key. An error is returned with
 // how many parts are out.
-func inParts(m Message, limit int, one func(text, key string) (Sent, error)) (Sent, error) {
+func sendParts(m Message, limit int, one func(text, key string) (Sent, error)) (Sent, error) {
 	parts := split(m.Text, limit)
 	sent := Sent{Parts: m.Skip}
 	if len(parts) > maxParts {
@@ -47,8 +47,8 @@ func inParts(m Message, limit int, one func(text, key string) (Sent, error)) (Se
 // characters; the white space that it cuts at is dropped.
 func split(text string, limit int) []string {
 	var parts []string
-	for text = strings.Trim(text, blanks); text != ""; text = strings.TrimLeft(text, blanks) {
-		end := fits(text, limit)
+	for text = strings.Trim(text, whitespace); text != ""; text = strings.TrimLeft(text, whitespace) {
+		end := prefixLength(text, limit)
 		if end < len(text) {
 			half := text[end/2 : end]
 			if at := strings.LastIndexByte(half, '\n'); at > 0 {
@@ -57,15 +57,15 @@ func split(text string, limit int) []string {
 				end = end/2 + at
 			}
 		}
-		parts = append(parts, strings.TrimRight(text[:end], blanks))
+		parts = append(parts, strings.TrimRight(text[:end], whitespace))
 		text = text[end:]
 	}
 	return parts
 }
 
-// fits tells how many bytes of a text make up at most limit UTF-16 code units,
-// and at least one character.
-func fits(text string, limit int) int {
+// prefixLength returns how many bytes of a text make up at most limit UTF-16
+// code units, and at least one character.
+func prefixLength(text string, limit int) int {
 	units := 0
 	for i, r := range text {
 		units++

@@ -43,19 +43,19 @@ func TestInParts(t *testing.T) {
 		return Sent{ID: "id-" + text, Channel: "c"}, nil
 	}
 	fails = "cc"
-	sent, err := inParts(Message{Text: "aa bb cc dd", Key: "k"}, 2, send)
+	sent, err := sendParts(Message{Text: "aa bb cc dd", Key: "k"}, 2, send)
 	if !errors.Is(err, cut) || sent != (Sent{ID: "id-aa", Channel: "c", Parts: 2}) {
 		t.Errorf("cut: %+v, %v", sent, err)
 	}
 	fails = ""
-	sent, err = inParts(Message{Text: "aa bb cc dd", Key: "k", Skip: sent.Parts}, 2, send)
+	sent, err = sendParts(Message{Text: "aa bb cc dd", Key: "k", Skip: sent.Parts}, 2, send)
 	if err != nil || sent.Parts != 4 {
 		t.Errorf("the rest: %+v, %v", sent, err)
 	}
 	if !slices.Equal(texts, []string{"aa", "bb", "cc", "dd"}) || !slices.Equal(keys, []string{"k", "k#1", "k#2", "k#3"}) {
 		t.Errorf("sent %q with the keys %q", texts, keys)
 	}
-	if _, err := inParts(Message{Text: strings.Repeat("aa ", maxParts+1)}, 2, send); err == nil || len(texts) != 4 {
+	if _, err := sendParts(Message{Text: strings.Repeat("aa ", maxParts+1)}, 2, send); err == nil || len(texts) != 4 {
 		t.Errorf("a text of too many parts: %v, %d sent", err, len(texts))
 	}
 }

@@ -25,7 +25,7 @@ type Message struct {
 	Text   string
 	Format string // how the text is marked up, a platform's own word; empty: plain
 	// Key is the same each time that the same message is tried, for platforms
-	// that can tell a repeat.
+	// that recognize a repeat.
 	Key string
 	// Skip is how many parts of it are out already, when a try before sent some.
 	Skip int
@@ -34,31 +34,31 @@ type Message struct {
 	Token string
 }
 
-// Sent is a message that a platform has taken.
+// Sent is a message that a platform has accepted.
 type Sent struct {
 	ID      string // the platform's id of the message
 	Channel string // where it was sent, as the platform names it
-	Parts   int    // how many parts are out, those of Skip included; told beside an error too
+	Parts   int    // how many parts are out, those of Skip included; set beside an error too
 }
 
-// messenger is a platform that takes messages of text.
+// messenger is a platform that accepts text messages.
 type messenger interface {
 	platform
-	// send hands a message over, or the parts of one that is longer than the
-	// platform allows (see inParts), and returns the first part's id. An error
-	// is certain when the platform does not have the part: the call was
-	// refused, or never left. Every other error may have been a success.
+	// send sends a message, or the parts of one that is longer than the
+	// platform allows (see sendParts), and returns the first part's id. An error
+	// means that the part was not sent only when notSent reports so: the call
+	// was refused, or never left. After any other the outcome is unknown.
 	send(ctx context.Context, g *Gateways, config agent.GatewayConfig, m Message) (Sent, error)
-	// address tells where an answer in a thread goes, that of a conversation or
+	// recipient returns where an answer in a thread goes, that of a conversation or
 	// of an Inbound: To and Thread of a Message.
-	address(thread string) (to, within string)
+	recipient(thread string) (to, within string)
 }
 
-// recognizer is a platform that tells a repeat of a message by its key.
-type recognizer interface {
+// deduplicator is a platform that recognizes a repeat of a message by its key.
+type deduplicator interface {
 	platform
-	// recognizes is how long after the first try it does, for this message.
-	recognizes(m Message) time.Duration
+	// dedupWindow is how long after the first try it does, for this message.
+	dedupWindow(m Message) time.Duration
 }
 
 // Post is what somebody posted to a gateway's webhook.
@@ -68,46 +68,46 @@ type Post struct {
 	Body   []byte // as it came, for signatures
 }
 
-// Taken is what a platform's post comes to.
-type Taken struct {
-	Answer   Answer          // what the platform wants to hear
-	Messages []agent.Inbound // none: the post tells of something else
-	Payload  json.RawMessage // without messages: what the event gateway.event tells, free of secrets; nil: the body, which holds none
-	EventID  string          // the platform's id of the post, or of a hash of it, by which a repeat is known; empty: it cannot be told
-	Hashed   bool            // EventID is a hash of what honest senders may say again, see store.Receipt
+// Parsed is the content of a platform's post.
+type Parsed struct {
+	Response Response        // what the platform expects
+	Messages []agent.Inbound // none: the post is about something else
+	Payload  json.RawMessage // without messages: the payload of the event gateway.event, free of secrets; nil: the body, which holds none
+	EventID  string          // the platform's id of the post, or of a hash of it, by which a repeat is known; empty: it cannot be recognized
+	Hashed   bool            // EventID is a hash of what honest senders may repeat, see store.Receipt
 	Delivery string          // see store.Receipt
-	Silent   bool            // a handshake: neither counted nor an event
+	Ignored  bool            // a handshake or a bot's own message: neither counted nor an event
 }
 
-// Answer is what a post is answered with. The zero Answer is an empty 200.
-type Answer struct {
+// Response is what a post is answered with. The zero Answer is an empty 200.
+type Response struct {
 	Status      int // 0: 200
 	ContentType string
 	Body        []byte
 }
 
-// listener is a platform that posts what happens to the gateway's webhook.
-type listener interface {
+// receiver is a platform that posts what happens to the gateway's webhook.
+type receiver interface {
 	platform
-	// take checks the signature over the raw body, then reads the post. A
+	// parsePost checks the signature over the raw body, then reads the post. A
 	// signature that is missing, wrong or old, or a gateway without the secret
 	// to check one, is UNAUTHORIZED; a body that is not understood is a
 	// VALIDATION_ERROR. o.WebhookSecret is the secret that Satchel made for the gateway.
-	take(o store.OpenGateway, p Post, now time.Time) (Taken, error)
+	parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, error)
 }
 
-// fetcher is a listener whose posts tell of messages without all of their text.
+// fetcher is a receiver whose posts leave out part of a message's text.
 type fetcher interface {
-	listener
-	// fetch completes a message that take made, before it is stored. After an
+	receiver
+	// fetch completes a message that parsePost returned, before it is stored. After an
 	// error the post is answered with a 500, so that the platform sends it again.
 	fetch(ctx context.Context, g *Gateways, config agent.GatewayConfig, m *agent.Inbound) error
 }
 
-// registrar is a platform that can be told where to post to.
+// registrar is a platform whose webhook address can be set.
 type registrar interface {
 	platform
-	// register tells the platform the address of the gateway's webhook. For
-	// one that can only be told by hand it does nothing and returns how.
+	// register sets the address of the gateway's webhook at the platform. For
+	// one where only a person can, it does nothing and returns how.
 	register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (instructions string, err error)
 }

@@ -136,10 +136,10 @@ func TestPlatformsVerify(t *testing.T) {
 					`429 {"retry_after":0.5}`:            "too often",
 					`500 boom ` + a.secret:               "answered 500",
 					`302 x`:                              "answered 302",
-					`200 <html>`:                         "not understood",
-					`200 {}`:                             "not understood",
-					`200 []`:                             "not understood",
-					`200 {"ok":true,"id":5,"sid":[]}`:    "not understood",
+					`200 <html>`:                         "could not be read",
+					`200 {}`:                             "could not be read",
+					`200 []`:                             "could not be read",
+					`200 {"ok":true,"id":5,"sid":[]}`:    "could not be read",
 				} {
 					_, g, verified := a.open(t, o, map[string][]string{call: {answer}})
 					if verified.Success || !strings.Contains(verified.Error, want) || strings.Contains(verified.Error, a.secret) {
@@ -250,7 +250,7 @@ func TestPlatformsSend(t *testing.T) {
 				}
 			}
 			for answer, want := range map[string]string{
-				"401 {}": "refused the", "400 {}": "answered 400", "500 {}": "answered 500", "200 <html>": "not understood", `200 {"ok":true}`: "not understood",
+				"401 {}": "refused the", "400 {}": "answered 400", "500 {}": "answered 500", "200 <html>": "could not be read", `200 {"ok":true}`: "could not be read",
 			} {
 				v.mu.Lock()
 				v.answers[s.call] = []string{answer}
@@ -355,7 +355,7 @@ func TestRegister(t *testing.T) {
 		if len(calls) != c.calls || strings.Contains(how, hookURL) != c.byHand {
 			t.Errorf("%T: %q, %v, %d calls", c.p, how, err, len(calls))
 		}
-		if c.fail != "" != (err != nil) || err != nil && !strings.Contains(told(err), c.fail) {
+		if c.fail != "" != (err != nil) || err != nil && !strings.Contains(clientMessage(err), c.fail) {
 			t.Errorf("%T: %v", c.p, err)
 		}
 		if c.hears != "" && !strings.Contains(calls[len(calls)-1].heard(t), c.hears) {
@@ -388,8 +388,8 @@ func TestResendFetch(t *testing.T) {
 	if err := (resend{}).fetch(t.Context(), o.Gateways, c, &in); err != nil || in.Text != "hello" || in.Thread != "<2@x>" {
 		t.Errorf("%+v, %v", in, err)
 	}
-	for _, want := range []string{"refused the API key", "not understood", "not understood"} {
-		if err := (resend{}).fetch(t.Context(), o.Gateways, c, &in); err == nil || !strings.Contains(told(err), want) {
+	for _, want := range []string{"refused the API key", "could not be read", "could not be read"} {
+		if err := (resend{}).fetch(t.Context(), o.Gateways, c, &in); err == nil || !strings.Contains(clientMessage(err), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -28,7 +28,7 @@ type Poller struct {
 	stored   func() // is called when an answer has been stored; tests set it
 
 	mu       sync.Mutex
-	sessions map[pollKey]pollSession // of gateways that ask, or failed to
+	sessions map[pollKey]pollSession // of gateways that are polled, or failed
 }
 
 type pollKey struct {
@@ -38,31 +38,31 @@ type pollKey struct {
 
 // pollSession is what the calls of a gateway, one after the other, share.
 type pollSession struct {
-	begun   bool   // no webhook is left at Telegram, which would keep messages from us
-	next    int64  // number of the update to go on from; 0 for any
-	limit   int    // updates of an answer
-	problem string // of the last call
+	webhookDeleted bool   // at Telegram: while one is set, getUpdates returns nothing
+	next           int64  // number of the update to go on from; 0 for any
+	limit          int    // updates of an answer
+	problem        string // of the last call
 }
 
-// Bounds of asking.
+// Bounds of polling.
 const (
-	pollsAtOnce    = 1000
-	pollAgents     = 8                // whose gateways are read at the same time
-	pollTimeout    = 25 * time.Second // how long Telegram holds an answer back
-	pollLimit      = 100              // updates of an answer
-	firstBackoff   = time.Second      // doubled with each failure
-	longestBackoff = time.Minute
+	pollsAtOnce  = 1000
+	pollAgents   = 8                // whose gateways are read at the same time
+	pollTimeout  = 25 * time.Second // how long Telegram holds an answer back
+	pollLimit    = 100              // updates of an answer
+	firstBackoff = time.Second      // doubled with each failure
+	maxBackoff   = time.Minute
 )
 
-// NewPoller makes the poller of g's gateways. On a server that the world can
-// reach it does nothing: there platforms post.
+// NewPoller makes the poller of g's gateways. On a server that
+// platforms can reach it does nothing: there they post.
 func NewPoller(g *Gateways) *Poller {
 	return newPoller(g, pollBackoff)
 }
 
 func newPoller(g *Gateways, backoff func(failures int, err error) time.Duration) *Poller {
 	p := &Poller{gateways: g, log: g.log, stored: func() {}, sessions: map[pollKey]pollSession{}}
-	p.agents = work.New(work.Options[*store.DB]{Run: p.plan, Limit: pollAgents,
+	p.agents = work.New(work.Options[*store.DB]{Run: p.enqueueActive, Limit: pollAgents,
 		OnError: func(db *store.DB, err error) { p.log.Error("read gateways", "agent", db.ID(), "error", err) }})
 	p.polls = work.New(work.Options[pollKey]{Run: p.poll, Limit: pollsAtOnce, Backoff: backoff,
 		Group:      func(key pollKey) any { return key.db },
@@ -76,14 +76,14 @@ func newPoller(g *Gateways, backoff func(failures int, err error) time.Duration)
 	return p
 }
 
-// pollBackoff is how long a gateway rests after a failure: ever longer, by
-// chance a little more, and as long as the platform asks for.
+// pollBackoff is how long a gateway waits after a failure: exponential, with a
+// random part, and as long as the platform asks for.
 func pollBackoff(failures int, err error) time.Duration {
-	pause := work.Exponential(firstBackoff, longestBackoff)(failures, err)
-	return max(pause+time.Duration(rand.Int64N(int64(pause)/4)), asks(err))
+	pause := work.Exponential(firstBackoff, maxBackoff)(failures, err)
+	return max(pause+time.Duration(rand.Int64N(int64(pause)/4)), retryAfter(err))
 }
 
-// Start begins to ask. It returns at once and may be called twice. The work
+// Start begins to poll. It returns at once and may be called twice. The work
 // ends with ctx or Stop.
 func (p *Poller) Start(ctx context.Context) error {
 	p.agents.Start(ctx)
@@ -97,9 +97,9 @@ func (p *Poller) Stop() {
 	p.polls.Stop()
 }
 
-// plan sees to it that the gateways of an agent that are to ask do, and no
-// others. Those of a paused agent rest.
-func (p *Poller) plan(ctx context.Context, db *store.DB) (work.Next, error) {
+// enqueueActive enqueues the polls of an agent's gateways, and forgets those of
+// gateways that are no longer polled. A paused agent has none.
+func (p *Poller) enqueueActive(ctx context.Context, db *store.DB) (work.Next, error) {
 	var wanted []string
 	if !db.Gone() && db.Problem() == nil && db.Agent().Status == agent.StatusActive {
 		var err error
@@ -113,19 +113,19 @@ func (p *Poller) plan(ctx context.Context, db *store.DB) (work.Next, error) {
 	for _, key := range p.polls.Keys(db) {
 		if !slices.Contains(wanted, key.gateway) {
 			p.polls.Forget(key)
-			p.set(key, pollSession{})
+			p.setSession(key, pollSession{})
 		}
 	}
 	return work.Next{}, nil
 }
 
-// poll asks once for a gateway.
+// poll fetches the updates of a gateway once.
 func (p *Poller) poll(ctx context.Context, key pollKey) (work.Next, error) {
 	s := p.session(key)
 	o, next, ok, err := key.db.PollFrom(ctx, key.gateway)
 	switch {
 	case agent.ErrorCode(err) == agent.CodeNotFound, err == nil && (!ok || key.db.Agent().Status != agent.StatusActive):
-		p.set(key, pollSession{})
+		p.setSession(key, pollSession{})
 		return work.Next{}, nil
 	case err != nil:
 		return work.Next{}, err
@@ -136,7 +136,7 @@ func (p *Poller) poll(ctx context.Context, key pollKey) (work.Next, error) {
 		}
 		s.problem = ""
 	}
-	if !s.begun {
+	if !s.webhookDeleted {
 		s.next = next
 	}
 	err = p.fetch(ctx, key.db, o, &s)
@@ -144,25 +144,25 @@ func (p *Poller) poll(ctx context.Context, key pollKey) (work.Next, error) {
 		return work.Next{}, ctx.Err()
 	}
 	if err == nil {
-		p.set(key, s)
+		p.setSession(key, s)
 		return work.Next{Again: true}, nil
 	}
 	return work.Next{}, p.fail(ctx, key, o, err)
 }
 
 // fail notes what went wrong with a gateway. A token that is refused ends its
-// asking.
+// polling.
 func (p *Poller) fail(ctx context.Context, key pollKey, o store.OpenGateway, err error) error {
-	problem := "messages could not be fetched: " + told(err)
+	problem := "messages could not be fetched: " + clientMessage(err)
 	if agent.ErrorCode(err) == agent.CodeNotFound {
-		p.set(key, pollSession{})
+		p.setSession(key, pollSession{})
 		return nil
 	}
 	if !unauthorized(err) {
-		p.set(key, pollSession{problem: problem})
+		p.setSession(key, pollSession{problem: problem})
 		return err
 	}
-	p.set(key, pollSession{})
+	p.setSession(key, pollSession{})
 	p.log.Info("a gateway's token is refused", "agent", key.db.ID(), "gateway", key.gateway, "error", err)
 	return key.db.EndVerify(ctx, o.Gateway, problem)
 }
@@ -177,7 +177,7 @@ func (p *Poller) session(key pollKey) pollSession {
 	return s
 }
 
-func (p *Poller) set(key pollKey, s pollSession) {
+func (p *Poller) setSession(key pollKey, s pollSession) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s == (pollSession{}) {
@@ -192,48 +192,48 @@ func unauthorized(err error) bool {
 	return errors.As(err, &status) && (status.status == http.StatusUnauthorized || status.status == http.StatusNotFound)
 }
 
-// asks is how long a platform that failed wants to be left alone.
-func asks(err error) time.Duration {
+// retryAfter is how long a platform that failed asks to wait.
+func retryAfter(err error) time.Duration {
 	var status *statusError
 	if errors.As(err, &status) {
-		return min(status.asks, time.Hour)
+		return min(status.retryAfter, time.Hour)
 	}
 	return 0
 }
 
-// fetch makes one call and stores what came. A session begins by taking away a
+// fetch makes one call and stores what came. A session begins by deleting a
 // webhook that may be left at Telegram.
 func (p *Poller) fetch(ctx context.Context, db *store.DB, o store.OpenGateway, s *pollSession) error {
 	if o.Locked {
-		return failed(lockedConfig, nil)
+		return newClientError(lockedConfig, nil)
 	}
-	if !s.begun {
+	if !s.webhookDeleted {
 		if err := p.call(ctx, o.Config, "deleteWebhook", true, map[string]bool{"drop_pending_updates": false}, nil); err != nil {
 			return err
 		}
-		s.begun = true
+		s.webhookDeleted = true
 	}
-	updates, err := p.ask(ctx, o.Config, s.next, s.limit)
+	updates, err := p.getUpdates(ctx, o.Config, s.next, s.limit)
 	switch {
 	case err == nil:
 		s.limit = pollLimit
-	case s.limit > 1 && told(err) == telegramGarbled: // perhaps longer than we read
+	case s.limit > 1 && clientMessage(err) == telegramMalformed: // perhaps longer than we read
 		s.limit /= 4
 		return nil
 	default:
 		return err
 	}
 	// Once none is left, what comes next is new whatever its number.
-	if s.next, err = p.keep(ctx, db, o, updates); err != nil {
+	if s.next, err = p.storeUpdates(ctx, db, o, updates); err != nil {
 		return err
 	}
 	p.stored()
 	return nil
 }
 
-// ask fetches the updates from next on, and waits for the first where none is
+// getUpdates fetches the updates from next on, and waits for the first where none is
 // there, unless other gateways wait for their turn.
-func (p *Poller) ask(ctx context.Context, c agent.GatewayConfig, next int64, limit int) (updates []json.RawMessage, err error) {
+func (p *Poller) getUpdates(ctx context.Context, c agent.GatewayConfig, next int64, limit int) (updates []json.RawMessage, err error) {
 	hold := int(pollTimeout / time.Second)
 	if p.polls.Stats().Ready > 0 {
 		hold = 1
@@ -248,14 +248,14 @@ func (p *Poller) call(ctx context.Context, c agent.GatewayConfig, method string,
 	return telegram{}.call(ctx, p.gateways, c, method, again, in, out)
 }
 
-// keep stores updates in one commit with where to go on, which it returns; 0
-// without updates.
-func (p *Poller) keep(ctx context.Context, db *store.DB, o store.OpenGateway, updates []json.RawMessage) (next int64, err error) {
+// storeUpdates stores updates in one commit with the next offset, which it
+// returns; 0 without updates.
+func (p *Poller) storeUpdates(ctx context.Context, db *store.DB, o store.OpenGateway, updates []json.RawMessage) (next int64, err error) {
 	receipts := make([]store.Receipt, 0, len(updates))
 	for _, raw := range updates {
-		id, t := readUpdate(botOf(o.Config), raw)
+		id, t := readUpdate(botID(o.Config), raw)
 		if id == 0 {
-			return 0, failed(telegramGarbled, nil)
+			return 0, newClientError(telegramMalformed, nil)
 		}
 		receipts = append(receipts, store.Receipt{EventID: t.EventID, Messages: t.Messages, Payload: t.Payload})
 		next = max(next, id+1)

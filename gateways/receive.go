@@ -17,40 +17,40 @@ import (
 // MaxPost bounds the body of a post to a gateway, in bytes.
 const MaxPost = 1 << 20
 
-// Receive takes in what was posted to a gateway's webhook and returns what the
-// platform wants to hear. p.URL is the path and query that were posted to;
-// below which address is the gateway's own matter. A post that cannot be
+// Receive processes a post to a gateway's webhook and returns the response that
+// the platform expects. p.URL is the path and query that were posted to; the
+// gateway knows its base address. A post that cannot be
 // trusted is UNAUTHORIZED, one that is not understood a VALIDATION_ERROR; both
 // are noted on the gateway. Repeats are answered as the first time.
-func (g *Gateways) Receive(ctx context.Context, db *store.DB, gatewayID string, p Post) (Answer, error) {
+func (g *Gateways) Receive(ctx context.Context, db *store.DB, gatewayID string, p Post) (Response, error) {
 	o, err := db.OpenGateway(ctx, gatewayID)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
-	l, ok := platformOf(o.Type, o.Config).(listener)
+	l, ok := platformOf(o.Type, o.Config).(receiver)
 	if !ok {
-		return Answer{}, agent.Errorf(agent.CodeNotFound, "a gateway of this type receives nothing")
+		return Response{}, agent.Errorf(agent.CodeNotFound, "a gateway of this type receives nothing")
 	}
-	t, err := g.take(l, o, p)
+	t, err := g.parsePost(l, o, p)
 	if err != nil {
-		return Answer{}, g.rejected(ctx, db, o.ID, err)
+		return Response{}, g.noteRejected(ctx, db, o.ID, err)
 	}
-	if t.Silent {
-		return t.Answer, nil
+	if t.Ignored {
+		return t.Response, nil
 	}
 	if err := g.complete(ctx, db, l, o, t.Messages); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	r := store.Receipt{EventID: t.EventID, Hashed: t.Hashed, Delivery: t.Delivery, Messages: t.Messages, Payload: t.Payload}
 	if len(t.Messages) == 0 && t.Payload == nil {
 		r.Payload = payload(p)
 	}
 	_, err = db.ReceiveInbound(ctx, o.ID, []store.Receipt{r}, 0)
-	return t.Answer, err
+	return t.Response, err
 }
 
 // complete fetches what the post left out of messages that are new.
-func (g *Gateways) complete(ctx context.Context, db *store.DB, l listener, o store.OpenGateway, messages []agent.Inbound) error {
+func (g *Gateways) complete(ctx context.Context, db *store.DB, l receiver, o store.OpenGateway, messages []agent.Inbound) error {
 	f, ok := l.(fetcher)
 	if !ok || o.Status != agent.GatewayActive {
 		return nil
@@ -66,7 +66,7 @@ func (g *Gateways) complete(ctx context.Context, db *store.DB, l listener, o sto
 			continue
 		}
 		if err := f.fetch(ctx, g, o.Config, &messages[i]); err != nil {
-			problem := "a message could not be fetched: " + told(err)
+			problem := "a message could not be fetched: " + clientMessage(err)
 			e := agent.Errorf(agent.CodeUpstream, "%s", problem).Because(err)
 			return errors.Join(e, db.NoteGatewayError(context.WithoutCancel(ctx), o.ID, problem))
 		}
@@ -74,13 +74,13 @@ func (g *Gateways) complete(ctx context.Context, db *store.DB, l listener, o sto
 	return nil
 }
 
-// take asks the platform what a post comes to.
-func (g *Gateways) take(l listener, o store.OpenGateway, p Post) (Taken, error) {
+// parsePost has the platform check and parse a post.
+func (g *Gateways) parsePost(l receiver, o store.OpenGateway, p Post) (Parsed, error) {
 	if o.Locked {
-		return Taken{}, agent.Errorf(agent.CodeUnauthorized, "the post cannot be checked: the gateway's secrets were sealed with another master key")
+		return Parsed{}, agent.Errorf(agent.CodeUnauthorized, "the post cannot be checked: the gateway's secrets were sealed with another master key")
 	}
 	p.URL = g.base(o) + p.URL
-	return l.take(o, p, g.now())
+	return l.parsePost(o, p, g.now())
 }
 
 // base is the address that a gateway's platform knows this server by.
@@ -91,18 +91,18 @@ func (g *Gateways) base(o store.OpenGateway) string {
 	return g.address
 }
 
-// rejected notes on a gateway that a post was refused, and returns why.
-func (g *Gateways) rejected(ctx context.Context, db *store.DB, id string, err error) error {
+// noteRejected notes on a gateway that a post was refused, and returns why.
+func (g *Gateways) noteRejected(ctx context.Context, db *store.DB, id string, err error) error {
 	switch agent.ErrorCode(err) {
 	case agent.CodeUnauthorized, agent.CodeValidation, agent.CodeInvalidJSON:
 		if e := db.NoteGatewayError(ctx, id, "a post to the webhook was refused: "+agent.Explain(err)); e != nil {
-			g.log.Warn("trouble with a gateway could not be noted", "agent", db.ID(), "gateway", id, "error", e)
+			g.log.Warn("note a gateway's error", "agent", db.ID(), "gateway", id, "error", e)
 		}
 	}
 	return err
 }
 
-// payload is what is told of a post that holds no message: its JSON, the
+// payload is the event's payload for a post that holds no message: its JSON, the
 // fields of a form as an object, else its text.
 func payload(p Post) json.RawMessage {
 	body := bytes.TrimSpace(p.Body)
@@ -114,25 +114,25 @@ func payload(p Post) json.RawMessage {
 		if form, err := url.ParseQuery(string(body)); err == nil {
 			fields := map[string]string{}
 			for name, values := range form {
-				fields[storable(name)] = storable(strings.Join(values, ", "))
+				fields[validText(name)] = validText(strings.Join(values, ", "))
 			}
 			raw, _ := json.Marshal(fields)
 			return raw
 		}
 	}
-	raw, _ := json.Marshal(storable(string(body)))
+	raw, _ := json.Marshal(validText(string(body)))
 	return raw
 }
 
-func storable(text string) string {
+func validText(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
 }
 
-// jsonAnswer is an answer of JSON.
-func jsonAnswer(v any) Answer {
+// jsonResponse is an answer of JSON.
+func jsonResponse(v any) Response {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return Answer{Status: http.StatusInternalServerError}
+		return Response{Status: http.StatusInternalServerError}
 	}
-	return Answer{ContentType: "application/json", Body: raw}
+	return Response{ContentType: "application/json", Body: raw}
 }

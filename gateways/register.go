@@ -9,7 +9,7 @@ import (
 	"satchel/store"
 )
 
-// Registered is what telling a platform where to post to came to.
+// Registered is the outcome of registering a webhook.
 type Registered struct {
 	Success      bool
 	WebhookURL   string // absolute
@@ -17,9 +17,8 @@ type Registered struct {
 	Error        string // why not; empty with success
 }
 
-// Register tells a gateway's platform to post what happens to the gateway's
-// webhook, below base, or, without one, below this server's usual address.
-// What the platform makes of it is no error; an unknown gateway is, and a base
+// Register sets the address of a gateway's webhook at its platform, below base, or, without one, below this server's usual address.
+// A refusal of the platform is no error; an unknown gateway is, and a base
 // that cannot be one.
 func (g *Gateways) Register(ctx context.Context, db *store.DB, id, base string) (Registered, error) {
 	base, err := cleanBase(base)
@@ -31,7 +30,7 @@ func (g *Gateways) Register(ctx context.Context, db *store.DB, id, base string) 
 		return Registered{}, err
 	}
 	p, ok := platformOf(o.Type, o.Config).(registrar)
-	switch local := o.Type == agent.GatewayWebhook || o.Type == agent.GatewayChatbotA; {
+	switch local := o.Type == agent.GatewayWebhook || o.Type == agent.GatewayTelegram; {
 	case !ok:
 		return Registered{}, agent.Invalid("gatewayId", "names a gateway that receives nothing, so there is nothing to register")
 	case base == "" && !g.public && !local:
@@ -41,8 +40,8 @@ func (g *Gateways) Register(ctx context.Context, db *store.DB, id, base string) 
 	r := Registered{WebhookURL: g.base(o) + agent.WebhookPath(db.ID(), o.ID)}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if r.Instructions, err = g.tellPlatform(ctx, p, o, r.WebhookURL); err != nil {
-		r.Error = told(err)
+	if r.Instructions, err = g.registerWebhook(ctx, p, o, r.WebhookURL); err != nil {
+		r.Error = clientMessage(err)
 		g.log.Info("a webhook could not be registered", "agent", db.ID(), "gateway", id, "error", err)
 		return r, db.NoteGatewayError(context.WithoutCancel(ctx), id, "the webhook could not be registered: "+r.Error)
 	}
@@ -50,19 +49,19 @@ func (g *Gateways) Register(ctx context.Context, db *store.DB, id, base string) 
 	return r, db.SetWebhookBase(context.WithoutCancel(ctx), id, base)
 }
 
-func (g *Gateways) tellPlatform(ctx context.Context, p registrar, o store.OpenGateway, address string) (string, error) {
+func (g *Gateways) registerWebhook(ctx context.Context, p registrar, o store.OpenGateway, address string) (string, error) {
 	if o.Locked {
-		return "", failed(lockedConfig, nil)
+		return "", newClientError(lockedConfig, nil)
 	}
-	if missing := p.missing(o.Config); len(missing) > 0 && o.Type != agent.GatewayWebhook { // of which nobody is told
-		return "", failed(lacks(missing), nil)
+	if missing := p.missing(o.Config); len(missing) > 0 && o.Type != agent.GatewayWebhook { // there is no platform to call
+		return "", newClientError(missingFields(missing), nil)
 	}
 	return p.register(ctx, g, o, address)
 }
 
 const lockedConfig = "the config is locked: it was sealed with another master key; set it again"
 
-// cleanBase checks an address of this server and takes slashes off its end.
+// cleanBase checks an address of this server and trims slashes off its end.
 func cleanBase(base string) (string, error) {
 	if base == "" {
 		return "", nil

@@ -17,18 +17,18 @@ type resend struct{}
 
 const resendBase = agent.ResendAPI
 
-// ResendInfo is what verifying tells of an account.
+// ResendInfo is what verifying returns of an account.
 type ResendInfo struct {
 	Domains            []string `json:"domains"`
 	FromDomainVerified bool     `json:"fromDomainVerified"`
 }
 
 func (resend) missing(c agent.GatewayConfig) []string {
-	return unset("apiKey", c.APIKey, "fromAddress", c.FromAddress)
+	return emptyFields("apiKey", c.APIKey, "fromAddress", c.FromAddress)
 }
 
 func (resend) call(c agent.GatewayConfig, method, path string, body []byte) apiCall {
-	return apiCall{platform: "Resend", method: method, url: baseURL(c.APIBaseURL, resendBase) + path, body: body, repeats: true,
+	return apiCall{platform: "Resend", method: method, url: baseURL(c.APIBaseURL, resendBase) + path, body: body, idempotent: true,
 		header: http.Header{"Authorization": {"Bearer " + c.APIKey}}}
 }
 
@@ -79,8 +79,8 @@ func (r resend) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, _ 
 		return "", err
 	}
 	call := r.call(c, http.MethodPost, "/emails", body)
-	call.repeats = e.IdempotencyKey != "" // else nobody could tell a repeat
-	if call.repeats {
+	call.idempotent = e.IdempotencyKey != "" // else a repeat would not be recognized
+	if call.idempotent {
 		call.header.Set("Idempotency-Key", e.IdempotencyKey)
 	}
 	var answer struct{ ID string }
@@ -88,10 +88,10 @@ func (r resend) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, _ 
 		return "", refusal(err, "Resend", "API key")
 	}
 	if answer.ID == "" {
-		return "", failed("Resend gave an answer that is not understood", nil)
+		return "", newClientError("Resend sent a response that could not be read", nil)
 	}
 	return answer.ID, nil
 }
 
-// recognizes is how long Resend keeps an Idempotency-Key.
-func (resend) recognizes(Message) time.Duration { return 24 * time.Hour }
+// dedupWindow is how long Resend keeps an Idempotency-Key.
+func (resend) dedupWindow(Message) time.Duration { return 24 * time.Hour }

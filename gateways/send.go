@@ -35,7 +35,7 @@ const (
 func (r *SendRequest) Validate() error {
 	var is agent.Issues
 	to := "to"
-	if r.Type == agent.GatewayTeamChat || r.Type == agent.GatewayCommunityChat {
+	if r.Type == agent.GatewaySlack || r.Type == agent.GatewayDiscord {
 		to = "channel"
 	}
 	for _, f := range []struct {
@@ -53,8 +53,8 @@ func (r *SendRequest) Validate() error {
 	return is.Err()
 }
 
-// Send sends a text through a gateway and returns when the platform has taken
-// it. One that is longer than the platform allows becomes several messages,
+// Send sends a text through a gateway and returns when the platform has
+// accepted it. One that is longer than the platform allows becomes several messages,
 // and the first is returned. A platform's failure is an UPSTREAM_ERROR; nothing
 // is tried again behind the caller's back but calls that the platform refused
 // for a moment.
@@ -71,10 +71,10 @@ func (g *Gateways) Send(ctx context.Context, db *store.DB, r SendRequest) (Sent,
 		return Sent{}, agent.Invalid("gateway_id", "names a gateway that sends no messages of text")
 	}
 	if missing := p.missing(o.Config); len(missing) > 0 {
-		return Sent{}, agent.Invalid("gateway_id", "names a gateway that is not complete: "+lacks(missing))
+		return Sent{}, agent.Invalid("gateway_id", "names a gateway that is not complete: "+missingFields(missing))
 	}
 	m := Message{Text: r.Text, Format: r.Format, Key: r.Key}
-	m.To, m.Thread = p.address(r.To)
+	m.To, m.Thread = p.recipient(r.To)
 	m.Thread = cmp.Or(r.Thread, m.Thread)
 	if m.Token, err = db.TakeReplyToken(ctx, o.ID, r.To); err != nil {
 		return Sent{}, err
@@ -87,9 +87,9 @@ func (g *Gateways) Send(ctx context.Context, db *store.DB, r SendRequest) (Sent,
 	case errors.As(err, &invalid):
 		return sent, err
 	case err != nil && sent.Parts > 0:
-		return sent, upstream(failed(fmt.Sprintf("%s; %d of its parts were sent", told(err), sent.Parts), err))
+		return sent, upstreamError(newClientError(fmt.Sprintf("%s; %d of its parts were sent", clientMessage(err), sent.Parts), err))
 	case err != nil:
-		return sent, upstream(err)
+		return sent, upstreamError(err)
 	}
 	return sent, nil
 }

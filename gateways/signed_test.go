@@ -39,7 +39,7 @@ func (v vector) post() Post {
 }
 
 // listeners are the platforms by their names in the vectors.
-var listeners = map[string]listener{"slack": slack{}, "discord": discord{}, "sms": twilioSMS, "whatsapp": twilioWhatsApp, "resend": resend{}}
+var listeners = map[string]receiver{"slack": slack{}, "discord": discord{}, "sms": twilioSMS, "whatsapp": twilioWhatsApp, "resend": resend{}}
 
 // vectors reads testdata/signed.json, which says how it was made.
 func vectors(tb testing.TB) ([]vector, time.Time) {
@@ -126,7 +126,7 @@ func TestSigned(t *testing.T) {
 			t.Errorf("%s is not wanted", name)
 			continue
 		}
-		got, err := listeners[v.Platform].take(store.OpenGateway{Config: v.Config}, v.post(), at)
+		got, err := listeners[v.Platform].parsePost(store.OpenGateway{Config: v.Config}, v.post(), at)
 		if want.bad {
 			if agent.ErrorCode(err) != agent.CodeValidation {
 				t.Errorf("%s: %v", name, err)
@@ -140,7 +140,7 @@ func TestSigned(t *testing.T) {
 		if want.event == "?" && got.EventID != "" {
 			want.event = got.EventID
 		}
-		if got.EventID != want.event || got.Silent != want.silent || string(got.Answer.Body) != want.answer {
+		if got.EventID != want.event || got.Ignored != want.silent || string(got.Response.Body) != want.answer {
 			t.Errorf("%s: %+v", name, got)
 		}
 		if len(got.Messages) != 0 != (want.id != "") {
@@ -168,11 +168,11 @@ func checkInbound(t *testing.T, name string, in agent.Inbound, want taken) {
 // which one could answer it.
 func TestPayloadsWithoutSecrets(t *testing.T) {
 	posts, at := vectors(t)
-	told := 0
+	events := 0
 	for _, v := range posts {
-		got, err := listeners[v.Platform].take(store.OpenGateway{Config: v.Config}, v.post(), at)
+		got, err := listeners[v.Platform].parsePost(store.OpenGateway{Config: v.Config}, v.post(), at)
 		if err == nil && got.Payload != nil {
-			told++
+			events++
 			if !json.Valid(got.Payload) || strings.Contains(string(got.Payload), `"token"`) {
 				t.Errorf("%s %s: %s", v.Platform, v.Name, got.Payload)
 			}
@@ -184,8 +184,8 @@ func TestPayloadsWithoutSecrets(t *testing.T) {
 		t.Errorf("a command: %s, %v", got.Payload, err)
 	}
 	got, err = slackForm(Post{Body: []byte("payload=%7B%22type%22%3A%22block_actions%22%2C%22response_url%22%3A%22x%22%7D")})
-	if err != nil || string(got.Payload) != `{"type":"block_actions"}` || told < 5 {
-		t.Errorf("a button: %s, %v; %d told", got.Payload, err, told)
+	if err != nil || string(got.Payload) != `{"type":"block_actions"}` || events < 5 {
+		t.Errorf("a button: %s, %v; %d events", got.Payload, err, events)
 	}
 }
 
@@ -195,8 +195,8 @@ func TestForged(t *testing.T) {
 	posts, at := vectors(t)
 	refused := func(v vector, how string, o store.OpenGateway, p Post, at time.Time) {
 		t.Helper()
-		got, err := listeners[v.Platform].take(o, p, at)
-		if agent.ErrorCode(err) != agent.CodeUnauthorized || len(got.Messages) != 0 || got.Answer.Body != nil {
+		got, err := listeners[v.Platform].parsePost(o, p, at)
+		if agent.ErrorCode(err) != agent.CodeUnauthorized || len(got.Messages) != 0 || got.Response.Body != nil {
 			t.Errorf("%s %s, %s: %+v, %v", v.Platform, v.Name, how, got, err)
 		}
 	}
@@ -249,7 +249,7 @@ func TestOtherVendors(t *testing.T) {
 			if name == v.Platform || v.Header["X-Twilio-Signature"] != "" && (name == "sms" || name == "whatsapp") {
 				continue
 			}
-			if _, err := l.take(store.OpenGateway{Config: all}, v.post(), at); agent.ErrorCode(err) != agent.CodeUnauthorized {
+			if _, err := l.parsePost(store.OpenGateway{Config: all}, v.post(), at); agent.ErrorCode(err) != agent.CodeUnauthorized {
 				t.Errorf("%s takes %s %s: %v", name, v.Platform, v.Name, err)
 			}
 		}
@@ -286,7 +286,7 @@ var signers = map[string]signer{
 }
 
 func signTwilio(body []byte, _ time.Time) (agent.GatewayConfig, Post) {
-	address := hookURL + "?bodySHA256=" + hashed(body)
+	address := hookURL + "?bodySHA256=" + bodyHash(body)
 	mac := hmac.New(sha1.New, []byte("t"))
 	mac.Write([]byte(address))
 	return agent.GatewayConfig{AuthToken: "t"}, Post{URL: address, Body: body,
@@ -321,14 +321,14 @@ func FuzzTake(f *testing.F) {
 // fuzzedTwilio reads forms as twilio does, without a signature.
 type fuzzedTwilio struct{ twilio }
 
-func (fuzzedTwilio) take(_ store.OpenGateway, p Post, _ time.Time) (Taken, error) {
+func (fuzzedTwilio) parsePost(_ store.OpenGateway, p Post, _ time.Time) (Parsed, error) {
 	form, _ := url.ParseQuery(string(p.Body))
-	return Taken{Messages: []agent.Inbound{twilioWhatsApp.message("id", form)}}, nil
+	return Parsed{Messages: []agent.Inbound{twilioWhatsApp.message("id", form)}}, nil
 }
 
-func checkTaken(t *testing.T, l listener, config agent.GatewayConfig, p Post, at time.Time) {
+func checkTaken(t *testing.T, l receiver, config agent.GatewayConfig, p Post, at time.Time) {
 	t.Helper()
-	got, err := l.take(store.OpenGateway{Config: config}, p, at)
+	got, err := l.parsePost(store.OpenGateway{Config: config}, p, at)
 	if code := agent.ErrorCode(err); err != nil && code != agent.CodeUnauthorized && code != agent.CodeValidation {
 		t.Fatalf("%v", err)
 	}

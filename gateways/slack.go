@@ -22,7 +22,7 @@ const slackBase = agent.SlackAPI
 // slackLimit is how many characters Slack keeps of a message.
 const slackLimit = 40_000
 
-// SlackInfo is what verifying tells of a bot.
+// SlackInfo is what verifying returns of a bot.
 type SlackInfo struct {
 	Team   string `json:"team"`
 	TeamID string `json:"teamId"`
@@ -33,32 +33,32 @@ type SlackInfo struct {
 }
 
 func (slack) missing(c agent.GatewayConfig) []string {
-	return unset("botToken", c.BotToken, "signingSecret", c.SigningSecret)
+	return emptyFields("botToken", c.BotToken, "signingSecret", c.SigningSecret)
 }
 
-// call makes a call of Slack's, which tells failures in an answer of 200.
+// call makes a call of Slack's, which reports failures with a status of 200.
 func (slack) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, method string, repeats bool, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
 	var raw json.RawMessage
-	if err := g.call(ctx, apiCall{platform: "Slack", method: http.MethodPost, url: baseURL(c.APIBaseURL, slackBase) + "/" + method, body: body, repeats: repeats,
+	if err := g.call(ctx, apiCall{platform: "Slack", method: http.MethodPost, url: baseURL(c.APIBaseURL, slackBase) + "/" + method, body: body, idempotent: repeats,
 		header: http.Header{"Authorization": {"Bearer " + c.BotToken}, "Content-Type": {"application/json; charset=utf-8"}}}, &raw); err != nil {
 		return refusal(err, "Slack", "bot token")
 	}
-	var told struct {
+	var result struct {
 		OK    bool   `json:"ok"`
 		Error string `json:"error"`
 	}
-	if err := json.Unmarshal(raw, &told); err != nil || !told.OK && told.Error == "" {
-		return failed("Slack gave an answer that is not understood", err)
+	if err := json.Unmarshal(raw, &result); err != nil || !result.OK && result.Error == "" {
+		return newClientError("Slack sent a response that could not be read", err)
 	}
-	if !told.OK {
-		return slackRefusal(told.Error)
+	if !result.OK {
+		return slackRefusal(result.Error)
 	}
 	if err := json.Unmarshal(raw, out); err != nil {
-		return failed("Slack gave an answer that is not understood", err)
+		return newClientError("Slack sent a response that could not be read", err)
 	}
 	return nil
 }
@@ -66,18 +66,18 @@ func (slack) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, metho
 // slackRefusal says what an error of Slack's means, see
 // https://docs.slack.dev/reference/methods/chat.postMessage#errors.
 func slackRefusal(code string) error {
-	named := inBrackets(word(code))
+	named := parenthesized(errorWord(code))
 	switch code {
 	case "not_authed", "invalid_auth", "account_inactive", "token_revoked", "token_expired", "missing_scope", "not_allowed_token_type", "no_permission":
-		return failed("Slack refused the bot token"+named, &statusError{platform: "Slack", status: http.StatusUnauthorized})
+		return newClientError("Slack refused the bot token"+named, &statusError{platform: "Slack", status: http.StatusUnauthorized})
 	case "ratelimited", "rate_limited", "message_limit_exceeded":
-		return failed("Slack is asked too often; try again later", &statusError{platform: "Slack", status: http.StatusTooManyRequests})
+		return newClientError("Slack is asked too often; try again later", &statusError{platform: "Slack", status: http.StatusTooManyRequests})
 	case "internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org":
-		return failed("Slack could not do it"+named, &statusError{platform: "Slack", status: http.StatusInternalServerError})
+		return newClientError("Slack could not do it"+named, &statusError{platform: "Slack", status: http.StatusInternalServerError})
 	case "not_in_channel", "channel_not_found":
-		return failed("Slack refused the message"+named+": the channel does not exist or the bot is not in it", &statusError{platform: "Slack", status: http.StatusBadRequest})
+		return newClientError("Slack refused the message"+named+": the channel does not exist or the bot is not in it", &statusError{platform: "Slack", status: http.StatusBadRequest})
 	}
-	return failed("Slack refused the call"+named, &statusError{platform: "Slack", status: http.StatusBadRequest})
+	return newClientError("Slack refused the call"+named, &statusError{platform: "Slack", status: http.StatusBadRequest})
 }
 
 func (s slack) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
@@ -93,7 +93,7 @@ func (s slack) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (
 		return nil, err
 	}
 	if who.UserID == "" {
-		return nil, failed("Slack gave an answer that is not understood", nil)
+		return nil, newClientError("Slack sent a response that could not be read", nil)
 	}
 	return SlackInfo(who), nil
 }
@@ -107,8 +107,8 @@ var slackUnescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 // formatMrkdwn is a text in Slack's markup, which is sent as it is.
 const formatMrkdwn = "mrkdwn"
 
-// address reads the thread of a conversation, a channel or "channel:ts".
-func (slack) address(thread string) (to, within string) {
+// recipient reads the thread of a conversation, a channel or "channel:ts".
+func (slack) recipient(thread string) (to, within string) {
 	to, within, _ = strings.Cut(thread, ":")
 	return to, within
 }
@@ -119,7 +119,7 @@ func (s slack) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m M
 	if escape { // a part grows by no more than the whole
 		limit = max(limit-(len(slackEscape.Replace(m.Text))-len(m.Text)), slackLimit/len("&amp;"))
 	}
-	return inParts(m, limit, func(text, _ string) (Sent, error) {
+	return sendParts(m, limit, func(text, _ string) (Sent, error) {
 		if escape {
 			text = slackEscape.Replace(text)
 		}
@@ -136,7 +136,7 @@ func (s slack) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m M
 			return Sent{}, err
 		}
 		if posted.TS == "" {
-			return Sent{}, failed("Slack gave an answer that is not understood", nil)
+			return Sent{}, newClientError("Slack sent a response that could not be read", nil)
 		}
 		return Sent{ID: posted.TS, Channel: posted.Channel}, nil
 	})
@@ -194,38 +194,38 @@ func (n *slackName) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-func (s slack) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) {
+func (s slack) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, error) {
 	if !slackSigned(o.Config.SigningSecret, p, now) {
-		return Taken{}, unsigned()
+		return Parsed{}, badSignature()
 	}
 	if strings.HasPrefix(p.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		return slackForm(p)
 	}
 	var post slackPost
-	told := withoutKeys(p.Body, slackSecrets...)
-	if err := json.Unmarshal(p.Body, &post); err != nil || told == nil {
-		return Taken{}, garbled("Slack", err)
+	payload := withoutKeys(p.Body, slackSecrets...)
+	if err := json.Unmarshal(p.Body, &post); err != nil || payload == nil {
+		return Parsed{}, malformed("Slack", err)
 	}
 	switch {
 	case post.Type == "url_verification":
-		return Taken{Silent: true, Answer: Answer{ContentType: "text/plain; charset=utf-8", Body: []byte(post.Challenge)}}, nil
+		return Parsed{Ignored: true, Response: Response{ContentType: "text/plain; charset=utf-8", Body: []byte(post.Challenge)}}, nil
 	case post.Type == "event_callback" && post.byBot():
-		return Taken{Silent: true}, nil
+		return Parsed{Ignored: true}, nil
 	case post.Type == "event_callback" && post.Event.isMessage():
-		return Taken{EventID: post.EventID, Messages: []agent.Inbound{post.message()}}, nil
+		return Parsed{EventID: post.EventID, Messages: []agent.Inbound{post.message()}}, nil
 	}
-	return Taken{EventID: post.EventID, Payload: told}, nil
+	return Parsed{EventID: post.EventID, Payload: payload}, nil
 }
 
 // slackSecrets are keys of posts with which one could answer in Slack's name.
 var slackSecrets = []string{"token", "response_url", "response_urls", "trigger_id"}
 
-// slackForm takes a command, or a button or a form that somebody used. Each
+// slackForm reads a command, or a button or a form that somebody used. Each
 // becomes an event.
-func slackForm(p Post) (Taken, error) {
+func slackForm(p Post) (Parsed, error) {
 	form, err := url.ParseQuery(string(p.Body))
 	if err != nil {
-		return Taken{}, garbled("Slack", err)
+		return Parsed{}, malformed("Slack", err)
 	}
 	raw := []byte(form.Get("payload"))
 	if len(raw) == 0 {
@@ -234,14 +234,14 @@ func slackForm(p Post) (Taken, error) {
 			fields[name] = form.Get(name)
 		}
 		if raw, err = json.Marshal(fields); err != nil {
-			return Taken{}, garbled("Slack", err)
+			return Parsed{}, malformed("Slack", err)
 		}
 	}
-	told := withoutKeys(raw, slackSecrets...)
-	if told == nil {
-		return Taken{}, garbled("Slack", nil)
+	payload := withoutKeys(raw, slackSecrets...)
+	if payload == nil {
+		return Parsed{}, malformed("Slack", nil)
 	}
-	return Taken{EventID: hashed(p.Body), Payload: told}, nil
+	return Parsed{EventID: bodyHash(p.Body), Payload: payload}, nil
 }
 
 // byBot reports whether a bot is behind an event, this one or another: to answer
@@ -270,7 +270,7 @@ func (e *slackEvent) isMessage() bool {
 		(e.Type == "app_mention" || e.Type == "message" && slices.Contains([]string{"", "file_share", "thread_broadcast", "me_message"}, e.Subtype))
 }
 
-// message reads a message. One that mentions the bot is told twice and has the
+// message reads a message. One that mentions the bot is posted twice and has the
 // same id both times. Outside of direct messages each thread is a conversation.
 func (p *slackPost) message() agent.Inbound {
 	e := &p.Event

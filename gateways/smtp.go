@@ -22,7 +22,7 @@ import (
 // smtp sends email by SMTP (RFC 5321).
 type smtp struct{}
 
-// SMTPInfo is what verifying tells of a mail server.
+// SMTPInfo is what verifying returns of a mail server.
 type SMTPInfo struct {
 	Host string `json:"host"`
 	Port int    `json:"port"`
@@ -32,11 +32,11 @@ type SMTPInfo struct {
 // Bounds of a conversation with a mail server.
 const (
 	smtpTimeout  = 30 * time.Second // of all of it
-	maxSMTPBytes = 1 << 20          // that the server may say
+	maxSMTPBytes = 1 << 20          // that the server may send
 )
 
 func (smtp) missing(c agent.GatewayConfig) []string {
-	fields := unset("fromAddress", c.FromAddress, "provider", c.Provider, "smtpHost", c.SMTPHost)
+	fields := emptyFields("fromAddress", c.FromAddress, "provider", c.Provider, "smtpHost", c.SMTPHost)
 	if c.SMTPUsername != "" && c.SMTPPassword == "" {
 		fields = append(fields, "smtpPassword")
 	}
@@ -46,14 +46,14 @@ func (smtp) missing(c agent.GatewayConfig) []string {
 // smtpSession is a conversation with a mail server, greeted, secured and
 // logged in. Close it.
 type smtpSession struct {
-	client *gomail.Client
-	smtp   *gosmtp.Client
-	conn   net.Conn
-	forget func() bool // ends the watch over the context
+	client    *gomail.Client
+	smtp      *gosmtp.Client
+	conn      net.Conn
+	stopWatch func() bool // ends the watch over the context
 }
 
 func (s *smtpSession) close() {
-	s.forget()
+	s.stopWatch()
 	_ = s.conn.Close()
 }
 
@@ -66,8 +66,8 @@ func (smtp) open(ctx context.Context, g *Gateways, c agent.GatewayConfig) (*smtp
 		if err != nil {
 			return nil, err
 		}
-		s.conn = &boundedConn{Conn: conn, end: time.Now().Add(smtpTimeout), left: maxSMTPBytes}
-		s.forget = context.AfterFunc(ctx, func() { _ = conn.Close() })
+		s.conn = &boundedConn{Conn: conn, end: time.Now().Add(smtpTimeout), remaining: maxSMTPBytes}
+		s.stopWatch = context.AfterFunc(ctx, func() { _ = conn.Close() })
 		if c.SMTPTLS != "tls" {
 			return s.conn, nil
 		}
@@ -85,28 +85,28 @@ func (smtp) open(ctx context.Context, g *Gateways, c agent.GatewayConfig) (*smtp
 	}
 	var err error
 	if s.client, err = gomail.NewClient(c.SMTPHost, options...); err != nil {
-		return nil, failed("config.smtpHost cannot be used", err)
+		return nil, newClientError("config.smtpHost cannot be used", err)
 	}
 	if s.smtp, err = s.client.DialToSMTPClientWithContext(ctx); err != nil {
 		if s.conn != nil {
 			s.close()
 		}
-		if policy == gomail.TLSMandatory && lacksSTARTTLS(err) {
-			return nil, failed("the mail server offers no STARTTLS: set config.smtpTls to tls or none", err)
+		if policy == gomail.TLSMandatory && isSTARTTLSMissing(err) {
+			return nil, newClientError("the mail server offers no STARTTLS: set config.smtpTls to tls or none", err)
 		}
 		return nil, smtpFailure(err)
 	}
 	return s, nil
 }
 
-// lacksSTARTTLS reports whether a mail server was left because it does not offer
+// isSTARTTLSMissing reports whether a mail server was left because it does not offer
 // STARTTLS. The library has no value for this error, only a text.
-func lacksSTARTTLS(err error) bool {
+func isSTARTTLSMissing(err error) bool {
 	return smtpStatus(err) == 0 && strings.Contains(err.Error(), "does not support STARTTLS")
 }
 
 // smtpLogin names the ways to log in, the best first. Where the config asks
-// for no TLS, the password goes as the server can take it.
+// for no TLS, the password is sent as the server supports it.
 func smtpLogin(c agent.GatewayConfig) gomail.Option {
 	if c.SMTPTLS == "none" {
 		return gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthCramMD5,
@@ -129,24 +129,24 @@ func (m smtp) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (a
 	if state, ok := s.smtp.TLSConnectionState(); ok {
 		info.TLS = tls.VersionName(state.Version)
 	}
-	_ = s.smtp.Quit() // it has said all that matters
+	_ = s.smtp.Quit() // nothing depends on it
 	return info, nil
 }
 
 func (m smtp) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, messageID string, e *Email) (string, error) {
-	letter, err := compose(c, messageID, e)
+	message, err := compose(c, messageID, e)
 	if err != nil {
-		return "", failed("the message cannot be written as an email", err)
+		return "", newClientError("the message cannot be written as an email", err)
 	}
 	s, err := m.open(ctx, g, c)
 	if err != nil {
 		return "", err
 	}
 	defer s.close()
-	if err := s.client.SendWithSMTPClient(s.smtp, letter); err != nil && !letter.IsDelivered() {
+	if err := s.client.SendWithSMTPClient(s.smtp, message); err != nil && !message.IsDelivered() {
 		return "", smtpFailure(err)
 	}
-	_ = s.smtp.Quit() // the message is taken
+	_ = s.smtp.Quit() // the message is accepted
 	return "<" + messageID + ">", nil
 }
 
@@ -176,62 +176,62 @@ func compose(c agent.GatewayConfig, messageID string, e *Email) (*gomail.Msg, er
 	return m, errors.Join(errs...)
 }
 
-// smtpFailure says in our own words what went wrong with a mail server.
+// smtpFailure is a mail server's failure with a text for clients.
 func smtpFailure(err error) error {
 	status := smtpStatus(err)
 	if status == 0 {
 		switch {
-		case errors.Is(err, errTooMuch):
-			return failed("the mail server says too much", err)
+		case errors.Is(err, errTooManyBytes):
+			return newClientError("the mail server sends too much", err)
 		case errors.Is(err, gomail.ErrNoSupportedAuthDiscovered), errors.Is(err, gomail.ErrPlainAuthNotSupported):
-			return failed("the mail server offers no way to log in that we know", err)
+			return newClientError("the mail server offers no way to log in that we know", err)
 		}
-		return failed("the mail server could not be used: "+egress.Explain(err).Message, err)
+		return newClientError("the mail server could not be used: "+egress.Explain(err).Message, err)
 	}
 	code := " (" + strconv.Itoa(status) + ")"
 	switch status {
 	case 530, 534, 535, 538:
-		return failed("the mail server refused the login"+code, err)
+		return newClientError("the mail server refused the login"+code, err)
 	case 450, 550, 551, 553:
-		return failed("the mail server refused an address"+code, err)
+		return newClientError("the mail server refused an address"+code, err)
 	case 552, 554:
-		return failed("the mail server refused the message"+code, err)
+		return newClientError("the mail server refused the message"+code, err)
 	case 421, 451, 452, 454:
-		return failed("the mail server is busy; try again later"+code, err)
+		return newClientError("the mail server is busy; try again later"+code, err)
 	}
-	return failed("the mail server refused"+code, err)
+	return newClientError("the mail server refused"+code, err)
 }
 
 // smtpStatus is what a mail server answered; 0 when it did not.
 func smtpStatus(err error) int {
-	var said *textproto.Error
+	var reply *textproto.Error
 	var sending *gomail.SendError
 	switch {
-	case errors.As(err, &said):
-		return said.Code
+	case errors.As(err, &reply):
+		return reply.Code
 	case errors.As(err, &sending):
 		return sending.ErrorCode()
 	}
 	return 0
 }
 
-var errTooMuch = errors.New("more bytes than the bound")
+var errTooManyBytes = errors.New("more bytes than the bound")
 
 // boundedConn bounds a whole conversation in time and in what the other side
-// may say.
+// may send.
 type boundedConn struct {
 	net.Conn
-	end  time.Time
-	left int
+	end       time.Time
+	remaining int
 }
 
 // Read counts what comes in.
 func (c *boundedConn) Read(p []byte) (int, error) {
-	if c.left <= 0 {
-		return 0, errTooMuch
+	if c.remaining <= 0 {
+		return 0, errTooManyBytes
 	}
-	n, err := c.Conn.Read(p[:min(len(p), c.left)])
-	if c.left -= n; err == io.EOF && n > 0 {
+	n, err := c.Conn.Read(p[:min(len(p), c.remaining)])
+	if c.remaining -= n; err == io.EOF && n > 0 {
 		err = nil
 	}
 	return n, err

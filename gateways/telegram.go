@@ -25,14 +25,14 @@ const telegramBase = agent.TelegramAPI
 // telegramLimit is how many characters a message of Telegram's may have.
 const telegramLimit = 4096
 
-// TelegramInfo is what verifying tells of a bot.
+// TelegramInfo is what verifying returns of a bot.
 type TelegramInfo struct {
 	ID        int64  `json:"id"`
 	Username  string `json:"username"`
 	FirstName string `json:"firstName"`
 }
 
-func (telegram) missing(c agent.GatewayConfig) []string { return unset("botToken", c.BotToken) }
+func (telegram) missing(c agent.GatewayConfig) []string { return emptyFields("botToken", c.BotToken) }
 
 // telegramAnswer is the shape of every answer, see
 // https://core.telegram.org/bots/api#making-requests.
@@ -46,12 +46,12 @@ type telegramAnswer struct {
 	} `json:"parameters"`
 }
 
-// telegramWait reads how long Telegram wants to be left alone, which it tells
-// in the body.
-func telegramWait(body []byte) time.Duration {
-	var told telegramAnswer
-	_ = json.Unmarshal(body, &told)
-	return time.Duration(min(max(told.Parameters.RetryAfter, 0), 24*60*60)) * time.Second
+// telegramRetryAfter reads how long Telegram asks to wait, which is in the
+// body.
+func telegramRetryAfter(body []byte) time.Duration {
+	var answer telegramAnswer
+	_ = json.Unmarshal(body, &answer)
+	return time.Duration(min(max(answer.Parameters.RetryAfter, 0), 24*60*60)) * time.Second
 }
 
 // call makes a call of the Bot API. The token is part of its address.
@@ -62,40 +62,40 @@ func (telegram) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, me
 	}
 	var answer telegramAnswer
 	address := baseURL(c.APIBaseURL, telegramBase) + "/bot" + url.PathEscape(c.BotToken) + "/" + method
-	if err := g.call(ctx, apiCall{platform: "Telegram", method: http.MethodPost, url: address, body: body, repeats: repeats, asks: telegramWait}, &answer); err != nil {
+	if err := g.call(ctx, apiCall{platform: "Telegram", method: http.MethodPost, url: address, body: body, idempotent: repeats, retryAfter: telegramRetryAfter}, &answer); err != nil {
 		return telegramRefusal(err)
 	}
 	if !answer.OK || out != nil && json.Unmarshal(answer.Result, out) != nil {
-		return failed(telegramGarbled, nil)
+		return newClientError(telegramMalformed, nil)
 	}
 	return nil
 }
 
-const telegramGarbled = "Telegram gave an answer that is not understood"
+const telegramMalformed = "Telegram sent a response that could not be read"
 
-// telegramRefusal says what a refusal of Telegram's means. Its own words are
-// for programmers, and not promised to stay.
+// telegramRefusal is a refusal of Telegram's with a text for clients. Its own
+// descriptions are for programmers, and may change.
 func telegramRefusal(err error) error {
 	var status *statusError
 	if !errors.As(err, &status) {
 		return err
 	}
-	var told telegramAnswer
-	_ = json.Unmarshal(status.body, &told)
-	says := func(words string) bool { return strings.Contains(strings.ToLower(told.Description), words) }
+	var answer telegramAnswer
+	_ = json.Unmarshal(status.body, &answer)
+	says := func(words string) bool { return strings.Contains(strings.ToLower(answer.Description), words) }
 	switch {
 	case status.status == http.StatusUnauthorized, status.status == http.StatusNotFound:
-		return failed("Telegram refused the bot token ("+strconv.Itoa(status.status)+")", err)
+		return newClientError("Telegram refused the bot token ("+strconv.Itoa(status.status)+")", err)
 	case status.status == http.StatusForbidden:
-		return failed("Telegram does not let the bot write there: it was blocked, or is no member of the chat (403)", err)
+		return newClientError("Telegram does not let the bot write there: it was blocked, or is no member of the chat (403)", err)
 	case status.status == http.StatusConflict:
-		return failed("another program asks Telegram for this bot's messages, or a webhook is set (409)", err)
+		return newClientError("another program asks Telegram for this bot's messages, or a webhook is set (409)", err)
 	case says("chat not found"):
-		return failed("Telegram knows no such chat, or nobody there has written to the bot yet (400)", err)
+		return newClientError("Telegram knows no such chat, or nobody there has written to the bot yet (400)", err)
 	case says("can't parse entities"):
-		return failed("Telegram cannot read the message's markup as the given parse_mode (400)", err)
+		return newClientError("Telegram cannot read the message's markup as the given parse_mode (400)", err)
 	case says("webhook"):
-		return failed("Telegram does not accept the webhook's address: it must be https, with a certificate that it trusts, on port 443, 80, 88 or 8443 (400)", err)
+		return newClientError("Telegram does not accept the webhook's address: it must be https, with a certificate that it trusts, on port 443, 80, 88 or 8443 (400)", err)
 	}
 	return refusal(err, "Telegram", "bot token")
 }
@@ -111,13 +111,13 @@ func (tg telegram) verify(ctx context.Context, g *Gateways, c agent.GatewayConfi
 		return nil, err
 	}
 	if who.ID == 0 || !who.IsBot {
-		return nil, failed(telegramGarbled, nil)
+		return nil, newClientError(telegramMalformed, nil)
 	}
 	return TelegramInfo{who.ID, who.Username, who.FirstName}, nil
 }
 
-// address reads the thread of a conversation: a chat, or "chat:topic".
-func (telegram) address(thread string) (to, within string) {
+// recipient reads the thread of a conversation: a chat, or "chat:topic".
+func (telegram) recipient(thread string) (to, within string) {
 	to, within, _ = strings.Cut(thread, ":")
 	return to, within
 }
@@ -161,7 +161,7 @@ func (tg telegram) send(ctx context.Context, g *Gateways, c agent.GatewayConfig,
 		}
 		out.Topic = id
 	}
-	return inParts(m, telegramLimit, func(text, _ string) (Sent, error) {
+	return sendParts(m, telegramLimit, func(text, _ string) (Sent, error) {
 		out.Text = text
 		return tg.sendOne(ctx, g, c, &out)
 	})
@@ -185,18 +185,18 @@ func (tg telegram) sendOne(ctx context.Context, g *Gateways, c agent.GatewayConf
 		return Sent{}, err
 	}
 	if sent.MessageID == 0 {
-		return Sent{}, failed(telegramGarbled, nil)
+		return Sent{}, newClientError(telegramMalformed, nil)
 	}
 	return Sent{ID: strconv.FormatInt(sent.MessageID, 10), Channel: strconv.FormatInt(sent.Chat.ID, 10)}, nil
 }
 
 func migratedTo(err error) int64 {
 	var status *statusError
-	var told telegramAnswer
-	if !errors.As(err, &status) || json.Unmarshal(status.body, &told) != nil {
+	var answer telegramAnswer
+	if !errors.As(err, &status) || json.Unmarshal(status.body, &answer) != nil {
 		return 0
 	}
-	return told.Parameters.MigratedTo
+	return answer.Parameters.MigratedTo
 }
 
 // chatID is a chat as Telegram wants it: by number, or by "@name".
@@ -207,14 +207,14 @@ func chatID(to string) any {
 	return to
 }
 
-// register tells Telegram the webhook. A server that Telegram cannot reach
-// asks for messages by itself, so there is nothing to tell.
+// register sets the webhook at Telegram. A server that Telegram cannot reach
+// polls for messages, so there is nothing to set.
 func (tg telegram) register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (string, error) {
 	if o.WebhookBase == "" && !g.public {
 		return "Nothing is to be registered: SATCHEL_PUBLIC_URL is not set, so messages are fetched from Telegram by long polling.", nil
 	}
 	if strings.Trim(o.Config.WebhookSecret, secretTokenLetters) != "" || len(o.Config.WebhookSecret) > 256 {
-		return "", failed("config.webhookSecret must be at most 256 letters, digits, _ and -, as Telegram wants it", nil)
+		return "", newClientError("config.webhookSecret must be at most 256 letters, digits, _ and -, as Telegram wants it", nil)
 	}
 	return "", tg.call(ctx, g, o.Config, "setWebhook", true, map[string]any{
 		"url": webhookURL, "secret_token": o.Config.WebhookSecret, "allowed_updates": []string{}}, nil)
@@ -222,21 +222,21 @@ func (tg telegram) register(ctx context.Context, g *Gateways, o store.OpenGatewa
 
 const secretTokenLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
-// take checks the secret that Telegram repeats with each post, and reads the
+// parsePost checks the secret that Telegram repeats with each post, and reads the
 // update.
-func (telegram) take(o store.OpenGateway, p Post, _ time.Time) (Taken, error) {
+func (telegram) parsePost(o store.OpenGateway, p Post, _ time.Time) (Parsed, error) {
 	if !signature.SameSecret(p.Header.Get("X-Telegram-Bot-Api-Secret-Token"), o.Config.WebhookSecret) {
-		return Taken{}, unsigned()
+		return Parsed{}, badSignature()
 	}
-	id, t := readUpdate(botOf(o.Config), p.Body)
+	id, t := readUpdate(botID(o.Config), p.Body)
 	if id == 0 {
-		return Taken{}, garbled("Telegram", nil)
+		return Parsed{}, malformed("Telegram", nil)
 	}
 	return t, nil
 }
 
-// botOf is the id of a bot, with which its token begins.
-func botOf(c agent.GatewayConfig) string {
+// botID is the id of a bot, with which its token begins.
+func botID(c agent.GatewayConfig) string {
 	bot, _, _ := strings.Cut(c.BotToken, ":")
 	return cmp.Or(bot, "0")
 }

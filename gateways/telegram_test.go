@@ -36,10 +36,10 @@ func TestTelegramVerify(t *testing.T) {
 		{`404 {"ok":false,"error_code":404,"description":"Not Found"}`, "Telegram refused the bot token (404)"},
 		{`429 {"ok":false,"error_code":429,"parameters":{"retry_after":600}}`, "Telegram is asked too often; try again later"},
 		{`502 <html>`, "Telegram answered 502"},
-		{`200 <html>`, telegramGarbled},
-		{`200 {"ok":true,"result":{"id":1,"is_bot":false}}`, telegramGarbled},
-		{`200 {"ok":false}`, telegramGarbled},
-		{`200 {"ok":true,"result":[]}`, telegramGarbled},
+		{`200 <html>`, telegramMalformed},
+		{`200 {"ok":true,"result":{"id":1,"is_bot":false}}`, telegramMalformed},
+		{`200 {"ok":false}`, telegramMalformed},
+		{`200 {"ok":true,"result":[]}`, telegramMalformed},
 	} {
 		b.refuses("getMe", tc.answer, tc.answer, tc.answer)
 		if v, err := r.Verify(t.Context(), r.db, g.ID); err != nil || v.Success || v.Error != tc.want {
@@ -115,7 +115,7 @@ func TestTelegramUpdates(t *testing.T) {
 			continue
 		}
 		in := taken.Messages[0]
-		from := in.From.ExternalID.Value + " " + in.From.ChatbotA.Value + " " + in.From.Name.Value
+		from := in.From.ExternalID.Value + " " + in.From.Telegram.Value + " " + in.From.Name.Value
 		var got, want any
 		_ = json.Unmarshal(in.Metadata, &got)
 		_ = json.Unmarshal([]byte(tc.metadata), &want)
@@ -209,7 +209,7 @@ func TestTelegramSends(t *testing.T) {
 	r.wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
 	g, _ := r.connect(t, "telegram", telegramConfig(b))
 	send := func(to, text, format string, more ...string) (Sent, error) {
-		q := SendRequest{Type: agent.GatewayChatbotA, GatewayID: g.ID, To: to, Text: text, Format: format}
+		q := SendRequest{Type: agent.GatewayTelegram, GatewayID: g.ID, To: to, Text: text, Format: format}
 		if len(more) > 0 {
 			q.Thread = more[0]
 		}
@@ -248,7 +248,7 @@ func TestTelegramSends(t *testing.T) {
 	joined := ""
 	for _, part := range after[len(before):] {
 		text := part["text"].(string)
-		if n := fits(text, telegramLimit); n != len(text) {
+		if n := prefixLength(text, telegramLimit); n != len(text) {
 			t.Errorf("a part of %d bytes is too long", len(text))
 		}
 		joined += text + " "
@@ -269,7 +269,7 @@ func TestTelegramSends(t *testing.T) {
 		`400 {"ok":false,"description":"Bad Request: chat not found"}`:               "no such chat",
 		`400 {"ok":false,"description":"Bad Request: can't parse entities: secret"}`: "parse_mode",
 		`400 {"ok":false,"description":"Bad Request: something about <secret>"}`:     "answered 400",
-		`200 {"ok":true,"result":true}`:                                              "not understood",
+		`200 {"ok":true,"result":true}`:                                              "could not be read",
 		`429 {"ok":false,"error_code":429,"parameters":{"retry_after":100000}}`:      "too often",
 		`400 {"ok":false,"parameters":{"migrate_to_chat_id":42}}`:                    "answered 400",
 		`400 {"ok":false,"description":7,"parameters":[]}`:                           "answered 400",
@@ -302,7 +302,7 @@ func FuzzTelegramUpdate(f *testing.F) {
 			if err := errors.Join(m.Validate(), c.Validate()); err != nil {
 				t.Fatalf("%q: %v", raw, err)
 			}
-			if to, _ := (telegram{}).address(taken.Messages[i].Thread); to == "" || taken.Messages[i].ID == "" {
+			if to, _ := (telegram{}).recipient(taken.Messages[i].Thread); to == "" || taken.Messages[i].ID == "" {
 				t.Fatalf("%q: nowhere to answer", raw)
 			}
 		}

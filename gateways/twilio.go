@@ -31,7 +31,7 @@ const twilioBase = agent.TwilioAPI
 // twilioLimit is how many characters a message may have.
 const twilioLimit = 1600
 
-// TwilioInfo is what verifying tells of an account.
+// TwilioInfo is what verifying returns of an account.
 type TwilioInfo struct {
 	AccountSID   string `json:"accountSid"`
 	FriendlyName string `json:"friendlyName"`
@@ -40,7 +40,7 @@ type TwilioInfo struct {
 }
 
 func (twilio) missing(c agent.GatewayConfig) []string {
-	return unset("accountSid", c.AccountSID, "authToken", c.AuthToken, "phoneNumber", c.PhoneNumber)
+	return emptyFields("accountSid", c.AccountSID, "authToken", c.AuthToken, "phoneNumber", c.PhoneNumber)
 }
 
 // call makes a call about the account; form nil is a GET.
@@ -48,7 +48,7 @@ func (twilio) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, path
 	req := http.Request{Header: http.Header{}}
 	req.SetBasicAuth(c.AccountSID, c.AuthToken)
 	call := apiCall{platform: "Twilio", method: http.MethodGet, url: baseURL(c.APIBaseURL, twilioBase) + "/2010-04-01/Accounts/" + url.PathEscape(c.AccountSID) + path,
-		repeats: repeats, header: req.Header}
+		idempotent: repeats, header: req.Header}
 	if form != nil {
 		call.method, call.body = http.MethodPost, []byte(form.Encode())
 		call.header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -56,20 +56,20 @@ func (twilio) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, path
 	return twilioRefusal(g.call(ctx, call, out))
 }
 
-// twilioRefusal says why Twilio refused a call, with the number under which
+// twilioRefusal is a refusal of Twilio's with a text for clients, with the number under which
 // https://www.twilio.com/docs/api/errors explains it.
 func twilioRefusal(err error) error {
 	status := statusOf(err)
 	if status == nil || status.status == http.StatusUnauthorized || status.status == http.StatusTooManyRequests {
 		return refusal(err, "Twilio", "account SID or auth token")
 	}
-	var told struct {
+	var answer struct {
 		Code int `json:"code"`
 	}
-	if json.Unmarshal(status.body, &told) != nil || told.Code == 0 || status.status >= 500 {
+	if json.Unmarshal(status.body, &answer) != nil || answer.Code == 0 || status.status >= 500 {
 		return refusal(err, "Twilio", "account")
 	}
-	return failed("Twilio refused the call with error "+strconv.Itoa(told.Code)+", see https://www.twilio.com/docs/api/errors/"+strconv.Itoa(told.Code), err)
+	return newClientError("Twilio refused the call with error "+strconv.Itoa(answer.Code)+", see https://www.twilio.com/docs/api/errors/"+strconv.Itoa(answer.Code), err)
 }
 
 func (t twilio) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
@@ -84,15 +84,15 @@ func (t twilio) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) 
 	}
 	switch {
 	case account.SID == "":
-		return nil, failed("Twilio gave an answer that is not understood", nil)
+		return nil, newClientError("Twilio sent a response that could not be read", nil)
 	case account.Status != "active":
-		return nil, failed("the Twilio account is not active"+inBrackets(word(account.Status)), nil)
+		return nil, newClientError("the Twilio account is not active"+parenthesized(errorWord(account.Status)), nil)
 	}
 	return TwilioInfo{account.SID, account.FriendlyName, account.Status, account.Type}, nil
 }
 
-// inBrackets puts a text in brackets behind another; "" stays.
-func inBrackets(text string) string {
+// parenthesized puts a text in brackets behind another; "" stays.
+func parenthesized(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -114,12 +114,12 @@ func (t twilio) number(text string) string {
 // the number itself.
 func isService(phoneNumber string) bool { return strings.HasPrefix(phoneNumber, "MG") }
 
-// address reads the thread of a conversation, which is the other's number.
-func (twilio) address(thread string) (to, within string) { return thread, "" }
+// recipient reads the thread of a conversation, which is the other's number.
+func (twilio) recipient(thread string) (to, within string) { return thread, "" }
 
 func (t twilio) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
 	to := t.number(m.To)
-	return inParts(m, twilioLimit, func(text, _ string) (Sent, error) {
+	return sendParts(m, twilioLimit, func(text, _ string) (Sent, error) {
 		form := url.Values{"To": {to}, "Body": {text}}
 		if isService(c.PhoneNumber) {
 			form.Set("MessagingServiceSid", c.PhoneNumber)
@@ -134,35 +134,35 @@ func (t twilio) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m 
 			return Sent{}, err
 		}
 		if made.SID == "" {
-			return Sent{}, failed("Twilio gave an answer that is not understood", nil)
+			return Sent{}, newClientError("Twilio sent a response that could not be read", nil)
 		}
 		return Sent{ID: made.SID, Channel: strings.TrimPrefix(cmp.Or(made.To, to), t.prefix)}, nil
 	})
 }
 
-// noReply is TwiML that says nothing: the answer comes by a call.
-var noReply = Answer{ContentType: "text/xml; charset=utf-8", Body: []byte("<Response/>")}
+// noReply is empty TwiML: the answer comes by a call.
+var noReply = Response{ContentType: "text/xml; charset=utf-8", Body: []byte("<Response/>")}
 
 // maxMedia is how many files Twilio sends with a message.
 const maxMedia = 10
 
-func (t twilio) take(o store.OpenGateway, p Post, _ time.Time) (Taken, error) {
+func (t twilio) parsePost(o store.OpenGateway, p Post, _ time.Time) (Parsed, error) {
 	form, ok := twilioForm(o.Config.AuthToken, p)
 	if !ok {
-		return Taken{}, unsigned()
+		return Parsed{}, badSignature()
 	}
 	id := cmp.Or(form.Get("MessageSid"), form.Get("SmsSid"))
 	from := form.Get("From")
 	status := cmp.Or(form.Get("MessageStatus"), form.Get("SmsStatus"))
 	arrived := form.Has("Body") && (status == "" || status == "received" || status == "receiving")
 	if id == "" || !arrived || !strings.HasPrefix(from, t.prefix) || t.prefix == "" && strings.Contains(from, ":") {
-		taken := Taken{Answer: noReply, EventID: hashed(p.Body)}
+		taken := Parsed{Response: noReply, EventID: bodyHash(p.Body)}
 		if id != "" {
 			taken.EventID = id + ":" + status
 		}
 		return taken, nil
 	}
-	return Taken{Answer: noReply, EventID: id, Messages: []agent.Inbound{t.message(id, form)}}, nil
+	return Parsed{Response: noReply, EventID: id, Messages: []agent.Inbound{t.message(id, form)}}, nil
 }
 
 func (t twilio) message(id string, form url.Values) agent.Inbound {
@@ -177,7 +177,7 @@ func (t twilio) message(id string, form url.Values) agent.Inbound {
 		Metadata: metadata(map[string]string{"platform": "twilio", "from": number, "to": strings.TrimPrefix(form.Get("To"), t.prefix),
 			"city": form.Get("FromCity"), "country": form.Get("FromCountry")}, files)}
 	if t.prefix != "" {
-		in.From.ChatbotB = agent.Some(number)
+		in.From.WhatsApp = agent.Some(number)
 	}
 	if name := form.Get("ProfileName"); name != "" {
 		in.From.Name = agent.Some(name)
@@ -190,7 +190,7 @@ func (t twilio) message(id string, form url.Values) agent.Inbound {
 func twilioForm(token string, p Post) (url.Values, bool) {
 	form, data := url.Values{}, ""
 	if u, err := url.Parse(p.URL); err == nil && u.Query().Has("bodySHA256") {
-		if !strings.EqualFold(u.Query().Get("bodySHA256"), hashed(p.Body)) {
+		if !strings.EqualFold(u.Query().Get("bodySHA256"), bodyHash(p.Body)) {
 			return nil, false
 		}
 	} else {
@@ -221,7 +221,7 @@ func twilioData(form url.Values) string {
 	return data.String()
 }
 
-// register tells Twilio where texts to the number go. That of WhatsApp is set
+// register sets the webhook of the number at Twilio. That of WhatsApp is set
 // by hand.
 func (t twilio) register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (string, error) {
 	switch {
@@ -240,7 +240,7 @@ func (t twilio) register(ctx context.Context, g *Gateways, o store.OpenGateway, 
 		return "", err
 	}
 	if len(found.Numbers) == 0 || found.Numbers[0].SID == "" {
-		return "", failed("the Twilio account has no number like config.phoneNumber", nil)
+		return "", newClientError("the Twilio account has no number like config.phoneNumber", nil)
 	}
 	form := url.Values{"SmsUrl": {webhookURL}, "SmsMethod": {http.MethodPost}}
 	return "", t.call(ctx, g, o.Config, "/IncomingPhoneNumbers/"+url.PathEscape(found.Numbers[0].SID)+".json", true, form, nil)

@@ -26,7 +26,7 @@ func FuzzContactsRoundTrip(f *testing.F) {
 		if err != nil {
 			t.Skip("no metadata")
 		}
-		c := agent.Contact{Name: name, Email: email, Phone: phone, ChatbotA: handle, ChatbotB: phone, SocialHandle: handle,
+		c := agent.Contact{Name: name, Email: email, Phone: phone, Telegram: handle, WhatsApp: phone, SocialHandle: handle,
 			ExternalID: email, Notes: notes, Tags: strings.Split(tags, "|"), Metadata: metadata}
 		var file bytes.Buffer
 		w := writeContactsCSV(&file)
@@ -167,7 +167,7 @@ func BenchmarkContactsCSV(b *testing.B) {
 			w := writeContactsCSV(&file)
 			for n := range rows {
 				err := w.Write(agent.Contact{ID: fmt.Sprint("contact-", n), Name: fmt.Sprint("Contact ", n), Email: fmt.Sprintf("c%d@example.com", n),
-					Phone: "+1 555 0100", ChatbotA: "@contact", Notes: "Met at the fair, \"very\" keen.\nCall back.",
+					Phone: "+1 555 0100", Telegram: "@contact", Notes: "Met at the fair, \"very\" keen.\nCall back.",
 					Tags: []string{"vip", "math"}, Metadata: []byte(`{"company":"Example"}`), CreatedAt: agent.Now()})
 				if err != nil {
 					b.Fatal(err)

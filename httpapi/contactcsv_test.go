@@ -214,7 +214,7 @@ func TestContactWriter(t *testing.T) {
 	w := writeContactsCSV(&out)
 	at := agent.At(time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC))
 	for _, c := range []agent.Contact{
-		{ID: "contact-1", Name: "=cmd|' /C calc'!A0", Email: "ada@example.com", Phone: "+1 555 0100", ChatbotA: "@ada", ChatbotB: "-1",
+		{ID: "contact-1", Name: "=cmd|' /C calc'!A0", Email: "ada@example.com", Phone: "+1 555 0100", Telegram: "@ada", WhatsApp: "-1",
 			SocialHandle: "\tx", ExternalID: "\rx", Notes: "a \"b\",\r\nc", Tags: []string{"vip", "a, b", `"q"`},
 			Metadata: []byte(`{"a": 1}`), CreatedAt: at, UpdatedAt: at},
 		{Name: "'plain", Notes: "'=1", Metadata: []byte(`{}`), Tags: []string{"@x", " ", "@x"}},

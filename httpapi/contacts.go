@@ -47,7 +47,7 @@ func contactsPage(c *rest.Call, tags []string, page store.Page) (contactsOut, er
 	contacts, total, err := c.DB.Contacts(c, agent.CleanTags(tags), page)
 	items := make([]contactItem, len(contacts))
 	for i, x := range contacts {
-		items[i] = contactItem{x.ID, x.Name, x.Email, x.Phone, x.ChatbotA, x.Tags, x.CreatedAt}
+		items[i] = contactItem{x.ID, x.Name, x.Email, x.Phone, x.Telegram, x.Tags, x.CreatedAt}
 	}
 	return contactsOut{items, rest.MetaOf(page, total)}, err
 }
@@ -108,7 +108,7 @@ type resolved struct {
 }
 
 func (s *Server) resolveContact(c *rest.Call, in *resolveContactIn) (out resolved, err error) {
-	asked := agent.Contact{Email: in.Email, Phone: in.Phone, ChatbotA: in.ChatbotA, ChatbotB: in.ChatbotB, ExternalID: in.ExternalID}
+	asked := agent.Contact{Email: in.Email, Phone: in.Phone, Telegram: in.ChatbotA, WhatsApp: in.ChatbotB, ExternalID: in.ExternalID}
 	var value string
 	for _, field := range agent.ContactIdentifiers {
 		v := asked.Identifier(field)

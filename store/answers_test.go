@@ -16,7 +16,7 @@ func TestAnswersAcrossFiles(t *testing.T) {
 	if _, err := left.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
 		t.Fatal(err)
 	}
-	id := inboundGateway(t, left, agent.GatewayChatbotA, agent.GatewayActive)
+	id := inboundGateway(t, left, agent.GatewayTelegram, agent.GatewayActive)
 	receiveOne(t, left, id, said("1", "t", "telegram:1", "Hello"), said("2", "u", "telegram:2", "Hello"))
 	fork, err := f.Fork(t.Context(), left, "copy", "")
 	if err != nil {

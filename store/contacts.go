@@ -25,7 +25,7 @@ var contactListing = listing[agent.Contact]{
 
 func scanContact(rows *sql.Rows) (c agent.Contact, err error) {
 	var tags string
-	err = rows.Scan(&c.ID, &c.Name, &c.Email, &c.Phone, &c.ChatbotA, &c.ChatbotB, &c.SocialHandle, &c.ExternalID,
+	err = rows.Scan(&c.ID, &c.Name, &c.Email, &c.Phone, &c.Telegram, &c.WhatsApp, &c.SocialHandle, &c.ExternalID,
 		&c.Notes, &tags, (*rawJSON)(&c.Metadata), &c.CreatedAt, &c.UpdatedAt)
 	if err != nil {
 		return c, err
@@ -127,7 +127,7 @@ func (tx *Tx) insertContact(c *agent.Contact) error {
 	}
 	c.ID, c.CreatedAt, c.UpdatedAt = agent.NewID(agent.KindContact), tx.Now, tx.Now
 	_, err = tx.exec("INSERT INTO contacts("+contactColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
-		c.ID, c.Name, c.Email, c.Phone, c.ChatbotA, c.ChatbotB, c.SocialHandle, c.ExternalID,
+		c.ID, c.Name, c.Email, c.Phone, c.Telegram, c.WhatsApp, c.SocialHandle, c.ExternalID,
 		c.Notes, string(tags), string(c.Metadata), c.CreatedAt, c.UpdatedAt)
 	return tx.explainDuplicate(err, c)
 }
@@ -181,7 +181,7 @@ func (tx *Tx) saveContact(c *agent.Contact) error {
 	c.UpdatedAt = tx.Now
 	_, err = tx.exec(`UPDATE contacts SET name = ?, email = ?, phone = ?, chatbot_a = ?, chatbot_b = ?, social_handle = ?,
 		external_id = ?, notes = ?, tags = ?, metadata = ?, updated_at = ? WHERE id = ?`,
-		c.Name, c.Email, c.Phone, c.ChatbotA, c.ChatbotB, c.SocialHandle, c.ExternalID, c.Notes, string(tags), string(c.Metadata), c.UpdatedAt, c.ID)
+		c.Name, c.Email, c.Phone, c.Telegram, c.WhatsApp, c.SocialHandle, c.ExternalID, c.Notes, string(tags), string(c.Metadata), c.UpdatedAt, c.ID)
 	return tx.explainDuplicate(err, c)
 }
 

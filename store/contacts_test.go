@@ -26,7 +26,7 @@ func TestContactRoundTrip(t *testing.T) {
 	db := openFolder(t).Default()
 	change := agent.ContactChange{
 		Name: agent.Some(" Ada Lovelace "), Email: agent.Some("Ada@Example.com"), Phone: agent.Some("+1 (555) 010-0"),
-		ChatbotA: agent.Some("@Ada"), ChatbotB: agent.Some("+1555"), SocialHandle: agent.Some("@ada"), ExternalID: agent.Some("crm-42"),
+		Telegram: agent.Some("@Ada"), WhatsApp: agent.Some("+1555"), SocialHandle: agent.Some("@ada"), ExternalID: agent.Some("crm-42"),
 		Notes: agent.Some("likes\nengines ☕"), Tags: agent.Some([]string{"vip", "", "vip", "new"}), Metadata: agent.Some(json.RawMessage(`{"b":1,"a":[true,null]}`)),
 	}
 	made := createContact(t, db, change)
@@ -61,8 +61,8 @@ var sameIdentifiers = map[string][]string{
 
 func with(field, value string) agent.ContactChange {
 	change := named("x")
-	dst := map[string]*agent.Optional[string]{"email": &change.Email, "phone": &change.Phone, "chatbot_a": &change.ChatbotA,
-		"chatbot_b": &change.ChatbotB, "external_id": &change.ExternalID}
+	dst := map[string]*agent.Optional[string]{"email": &change.Email, "phone": &change.Phone, "chatbot_a": &change.Telegram,
+		"chatbot_b": &change.WhatsApp, "external_id": &change.ExternalID}
 	*dst[field] = agent.Some(value)
 	return change
 }

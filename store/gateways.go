@@ -103,10 +103,10 @@ func (tx *Tx) openGateway(id string) (OpenGateway, error) {
 	switch o.Type {
 	case agent.GatewayWebhook:
 		o.Config.Secret = cmp.Or(o.Config.Secret, o.WebhookSecret)
-	case agent.GatewayChatbotA, agent.GatewayEmail:
+	case agent.GatewayTelegram, agent.GatewayEmail:
 		o.Config.WebhookSecret = cmp.Or(o.Config.WebhookSecret, o.WebhookSecret)
 	}
-	if o.Type == agent.GatewayChatbotA && o.Config.BotToken == "" {
+	if o.Type == agent.GatewayTelegram && o.Config.BotToken == "" {
 		if o.Config.BotToken, err = tx.secretFor(settingsOwner, telegramToken, o.Config.APIAddress(o.Type)); errors.Is(err, errLocked) || errors.Is(err, errOtherHost) {
 			return o, nil // as good as none
 		}
@@ -207,7 +207,7 @@ func (tx *Tx) makeDefault(g agent.Gateway) error {
 // putConfig seals and stores the config of a gateway. One that relies on the
 // token of the settings must not lead it to another host.
 func (tx *Tx) putConfig(id string, t agent.GatewayType, config agent.GatewayConfig) error {
-	if t == agent.GatewayChatbotA && config.BotToken == "" {
+	if t == agent.GatewayTelegram && config.BotToken == "" {
 		if err := tx.keepsHost(settingsOwner, telegramToken, config.APIAddress(t), "config.botToken"); err != nil {
 			return err
 		}

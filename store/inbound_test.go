@@ -52,10 +52,10 @@ func eventTypes(t testing.TB, db *DB, after int64) (types []string, last agent.E
 // events, and its repeat writes nothing.
 func TestReceiveMessage(t *testing.T) {
 	db := openFolder(t).Default()
-	id := inboundGateway(t, db, agent.GatewayChatbotA, agent.GatewayActive)
+	id := inboundGateway(t, db, agent.GatewayTelegram, agent.GatewayActive)
 	_, before := eventTypes(t, db, 0)
 	in := said("m1", "t1", "telegram:7", "Hello")
-	in.From.ChatbotA = agent.Some("@ada")
+	in.From.Telegram = agent.Some("@ada")
 	in.Metadata = json.RawMessage(`{"attachments":[{"type":"photo"}],"external_id":"forged"}`)
 	in.ReplyToken, in.ReplyUntil = "sesame", agent.At(time.Now().Add(time.Hour))
 	r := receiveOne(t, db, id, in)
@@ -76,7 +76,7 @@ func TestReceiveMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if told.Message.Content != "Hello" || told.Conversation.ExternalThreadID != "t1" || told.Conversation.GatewayID != id || told.Conversation.ContactID != told.Contact.ID ||
-		told.Contact.ChatbotA != "@ada" || told.Contact.Name != "Name of telegram:7" || told.Gateway.ID != id || told.Gateway.Status != agent.GatewayActive {
+		told.Contact.Telegram != "@ada" || told.Contact.Name != "Name of telegram:7" || told.Gateway.ID != id || told.Gateway.Status != agent.GatewayActive {
 		t.Errorf("told %s", last.Data)
 	}
 	if got := string(told.Message.Metadata); got != `{"attachments":[{"type":"photo"}],"external_id":"m1"}` {
@@ -172,9 +172,9 @@ func TestReceiveOther(t *testing.T) {
 // Who is who: by identifiers, and for good by a platform's account.
 func TestSenders(t *testing.T) {
 	db := openFolder(t).Default()
-	telegram := inboundGateway(t, db, agent.GatewayChatbotA, agent.GatewayActive)
+	telegram := inboundGateway(t, db, agent.GatewayTelegram, agent.GatewayActive)
 	hook := inboundGateway(t, db, agent.GatewayWebhook, agent.GatewayActive)
-	ada, err := db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("Ada"), ChatbotA: agent.Some("ada"), Email: agent.Some("ada@example.com"), ExternalID: agent.Some("crm-1")})
+	ada, err := db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("Ada"), Telegram: agent.Some("ada"), Email: agent.Some("ada@example.com"), ExternalID: agent.Some("crm-1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestSenders(t *testing.T) {
 		t.Helper()
 		serial++
 		in := said(fmt.Sprint(serial), "thread of "+account, account, "Hi")
-		in.From.ChatbotA, in.From.Email = agent.Some(handle), agent.Some(email)
+		in.From.Telegram, in.From.Email = agent.Some(handle), agent.Some(email)
 		r := receiveOne(t, db, gateway, in)
 		return value[string](t, db, "SELECT contact_id FROM conversations WHERE id = ?", r.Messages[0].ConversationID)
 	}
@@ -197,7 +197,7 @@ func TestSenders(t *testing.T) {
 	if mallory == ada.ID {
 		t.Error("who took the handle over is taken for the contact")
 	}
-	if c, _ := db.Contact(t.Context(), mallory); c.ChatbotA != "" || c.ExternalID != "telegram:2" {
+	if c, _ := db.Contact(t.Context(), mallory); c.Telegram != "" || c.ExternalID != "telegram:2" {
 		t.Errorf("the newcomer is %+v", c)
 	}
 	if got := from(hook, "crm-1", "", ""); got != ada.ID {
@@ -222,7 +222,7 @@ func TestSenders(t *testing.T) {
 // In a thread of many the message tells who spoke.
 func TestReceiveInGroup(t *testing.T) {
 	db := openFolder(t).Default()
-	id := inboundGateway(t, db, agent.GatewayChatbotA, agent.GatewayActive)
+	id := inboundGateway(t, db, agent.GatewayTelegram, agent.GatewayActive)
 	receiveOne(t, db, id, said("1", "group", "telegram:1", "I am first"))
 	receiveOne(t, db, id, said("2", "group", "telegram:2", "And I second"), said("3", "group", "telegram:1", "Well"))
 	events, err := db.Events(t.Context(), 0, 100)
@@ -247,13 +247,13 @@ func TestReceiveInGroup(t *testing.T) {
 // Platforms send what they like; nothing of it may fail the write.
 func TestReceiveOddities(t *testing.T) {
 	db := openFolder(t).Default()
-	id := inboundGateway(t, db, agent.GatewayChatbotA, agent.GatewayActive)
+	id := inboundGateway(t, db, agent.GatewayTelegram, agent.GatewayActive)
 	long := strings.Repeat("é", 300_000)
 	for name, in := range map[string]agent.Inbound{
 		"nothing":      {},
-		"all too long": {ID: long, Thread: long, Text: long, Metadata: json.RawMessage(`{"a":"` + long + `"}`), From: agent.ContactChange{Name: agent.Some(long), Email: agent.Some(long), Phone: agent.Some(long), ChatbotA: agent.Some(long), ExternalID: agent.Some(long), Notes: agent.Some(long)}},
-		"NUL":          {ID: "a\x00b", Thread: "c\x00d", Text: "e\x00f", From: agent.ContactChange{Name: agent.Some("\x00"), ChatbotA: agent.Some("@x\x00")}},
-		"no UTF-8":     {ID: "\xff", Thread: "\xfe", Text: "\xff\xfe", From: agent.ContactChange{Name: agent.Some("\xff"), ChatbotB: agent.Some("\xff")}},
+		"all too long": {ID: long, Thread: long, Text: long, Metadata: json.RawMessage(`{"a":"` + long + `"}`), From: agent.ContactChange{Name: agent.Some(long), Email: agent.Some(long), Phone: agent.Some(long), Telegram: agent.Some(long), ExternalID: agent.Some(long), Notes: agent.Some(long)}},
+		"NUL":          {ID: "a\x00b", Thread: "c\x00d", Text: "e\x00f", From: agent.ContactChange{Name: agent.Some("\x00"), Telegram: agent.Some("@x\x00")}},
+		"no UTF-8":     {ID: "\xff", Thread: "\xfe", Text: "\xff\xfe", From: agent.ContactChange{Name: agent.Some("\xff"), WhatsApp: agent.Some("\xff")}},
 		"bad fields":   {ID: "b", Thread: "b", Text: " ", Metadata: json.RawMessage(`[1]`), From: agent.ContactChange{Email: agent.Some("not an email"), Phone: agent.Some("call me"), Tags: agent.Some([]string{long}), Metadata: agent.Some(json.RawMessage(`7`))}},
 		"deep":         {ID: "d", Thread: "d", Text: "x", Metadata: json.RawMessage(`{"a":` + strings.Repeat("[", 900) + strings.Repeat("]", 900) + `}`)},
 	} {

@@ -13,7 +13,7 @@ import (
 func sendingAgent(t testing.TB, f *Folder) (*DB, agent.Message) {
 	t.Helper()
 	db := createAgent(t, f, "a")
-	g, err := db.CreateGateway(t.Context(), agent.Gateway{Type: agent.GatewayTeamChat, Name: "g"}, agent.GatewayConfig{BotToken: "b"}, "s")
+	g, err := db.CreateGateway(t.Context(), agent.Gateway{Type: agent.GatewaySlack, Name: "g"}, agent.GatewayConfig{BotToken: "b"}, "s")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -151,7 +151,7 @@ func (tx *Tx) credentialHosts(settings agent.Settings, name string) (string, err
 		return hosts[0], nil
 	}
 	ids, err := all(tx, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) },
-		"SELECT id FROM gateways WHERE type = ? ORDER BY id", agent.GatewayChatbotA)
+		"SELECT id FROM gateways WHERE type = ? ORDER BY id", agent.GatewayTelegram)
 	if err != nil {
 		return "", err
 	}

@@ -97,17 +97,17 @@ func (s *Subscriptions) deliver(ctx context.Context, key deliveryKey) (work.Next
 		return work.Next{}, nil
 	}
 	o, err := key.db.Outgoing(ctx, key.id, agent.At(s.now()))
-	if err != nil || o == nil || !s.begin(key, o) {
+	if err != nil || o == nil || !s.claim(key, o) {
 		return work.Next{}, agent.IgnoreNotFound(err)
 	}
-	defer s.end(key.db, o)
+	defer s.release(key.db, o)
 	return work.Next{}, agent.IgnoreNotFound(s.attempt(ctx, key.db, o))
 }
 
-// begin reports whether a delivery may be tried now, and notes that it is. One
+// claim reports whether a delivery may be tried now, and notes that it is. One
 // that may not is enqueued again when a try of its subscription ends, or for
 // its new target.
-func (s *Subscriptions) begin(key deliveryKey, o *store.Outgoing) bool {
+func (s *Subscriptions) claim(key deliveryKey, o *store.Outgoing) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := subscription{key.db, o.WebhookID}
@@ -123,8 +123,8 @@ func (s *Subscriptions) begin(key deliveryKey, o *store.Outgoing) bool {
 	return true
 }
 
-// end notes that a try has ended, and has its agent's next deliveries enqueued.
-func (s *Subscriptions) end(db *store.DB, o *store.Outgoing) {
+// release notes that a try has ended, and has its agent's next deliveries enqueued.
+func (s *Subscriptions) release(db *store.DB, o *store.Outgoing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := subscription{db, o.WebhookID}

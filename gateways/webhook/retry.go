@@ -15,7 +15,7 @@ var retryPauses = []time.Duration{
 // longestRetryAfter bounds the wait that a target can ask for.
 const longestRetryAfter = 24 * time.Hour
 
-// nextTry tells how long to wait after a try that failed, the tries-th of the
+// nextTry returns how long to wait after a try that failed, the tries-th of the
 // delivery; false when it was the last. Up to a tenth is added at random, so
 // that the tries of many deliveries spread. A target's Retry-After counts when
 // it asks for a longer wait.

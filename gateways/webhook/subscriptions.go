@@ -96,14 +96,14 @@ func (s *Subscriptions) Delete(ctx context.Context, db *store.DB, id string) err
 	return db.DeleteWebhook(ctx, id)
 }
 
-// formerSecretFor is how long the secret before a new one signs along.
-const formerSecretFor = 24 * time.Hour
+// formerSecretLifetime is how long the secret before a new one signs along.
+const formerSecretLifetime = 24 * time.Hour
 
 // Rotate gives a subscription a new secret and returns it; for a day the one
 // before signs too.
 func (s *Subscriptions) Rotate(ctx context.Context, db *store.DB, id string) (agent.Webhook, string, error) {
 	secret := signature.NewSecret()
-	changed, err := db.RotateWebhookSecret(ctx, id, secret, agent.At(s.now().Add(formerSecretFor)))
+	changed, err := db.RotateWebhookSecret(ctx, id, secret, agent.At(s.now().Add(formerSecretLifetime)))
 	return changed, secret, err
 }
 

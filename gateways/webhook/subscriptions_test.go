@@ -257,7 +257,7 @@ func TestRotation(t *testing.T) {
 	verify(t, old, d)
 	verify(t, secret, d)
 	h.try(t)
-	h.pass(formerSecretFor)
+	h.pass(formerSecretLifetime)
 	contact(t, h.db, "y")
 	if d := r.next(t); strings.Contains(d.header.Get("webhook-signature"), " ") {
 		t.Error("the former secret signs for ever")

@@ -9,13 +9,13 @@ import (
 	"satchel/agent"
 )
 
-// unsigned is what a post comes to whose signature is missing, wrong or old.
-func unsigned() error {
+// badSignature is the error of a post whose signature is missing, wrong or old.
+func badSignature() error {
 	return agent.Errorf(agent.CodeUnauthorized, "the signature is missing, wrong or too old")
 }
 
-// garbled is what a post comes to that is signed and not understood.
-func garbled(platform string, err error) error {
+// malformed is the error of a post that is signed but cannot be parsed.
+func malformed(platform string, err error) error {
 	return agent.Invalid("body", "is no post of "+platform).Because(err)
 }
 
@@ -69,17 +69,17 @@ func withoutKeys(body []byte, keys ...string) json.RawMessage {
 	return raw
 }
 
-// word returns a platform's word for what went wrong when it is one, so that
-// it can be shown; else "".
-func word(text string) string {
+// errorWord returns a platform's error code when it is a single word, which is
+// safe to show; else "".
+func errorWord(text string) string {
 	if len(text) > 60 || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz_") != "" {
 		return ""
 	}
 	return text
 }
 
-// hashed names a post that has no id of its own.
-func hashed(body []byte) string {
+// bodyHash is the id of a post that has none of its own.
+func bodyHash(body []byte) string {
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:])
 }

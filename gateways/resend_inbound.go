@@ -22,7 +22,7 @@ type resendPost struct {
 	Data resendEmail `json:"data"`
 }
 
-// resendEmail is an email that arrived, as a post tells of it (without the
+// resendEmail is an email that arrived, as a post has it (without the
 // body) or the interface returns it, see
 // https://resend.com/docs/api-reference/emails/retrieve-received-email.
 type resendEmail struct {
@@ -43,28 +43,28 @@ type resendEmail struct {
 	} `json:"attachments"`
 }
 
-func (r resend) take(o store.OpenGateway, p Post, now time.Time) (Taken, error) {
+func (r resend) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, error) {
 	id := p.Header.Get("Svix-Id")
 	secret := cmp.Or(o.Config.WebhookSecret, o.WebhookSecret)
 	if signature.Verify(secret, id, p.Header.Get("Svix-Timestamp"), p.Header.Get("Svix-Signature"), p.Body, now) != nil {
-		return Taken{}, unsigned()
+		return Parsed{}, badSignature()
 	}
 	var kind struct {
 		Type string `json:"type"`
 	}
 	if err := json.Unmarshal(p.Body, &kind); err != nil {
-		return Taken{}, garbled("Resend", err)
+		return Parsed{}, malformed("Resend", err)
 	}
 	if kind.Type != "email.received" {
-		return Taken{EventID: id}, nil
+		return Parsed{EventID: id}, nil
 	}
 	var post resendPost
 	if err := json.Unmarshal(p.Body, &post); err != nil || post.Data.EmailID == "" || post.Data.From == "" {
-		return Taken{}, garbled("Resend", err)
+		return Parsed{}, malformed("Resend", err)
 	}
 	in := agent.Inbound{ID: post.Data.EmailID}
 	post.Data.fill(&in)
-	return Taken{EventID: id, Messages: []agent.Inbound{in}}, nil
+	return Parsed{EventID: id, Messages: []agent.Inbound{in}}, nil
 }
 
 // fetch reads the text of an email, which Resend's posts leave out.
@@ -74,7 +74,7 @@ func (r resend) fetch(ctx context.Context, g *Gateways, c agent.GatewayConfig, i
 		return refusal(err, "Resend", "API key")
 	}
 	if e.From == "" {
-		return failed("Resend gave an answer that is not understood", nil)
+		return newClientError("Resend sent a response that could not be read", nil)
 	}
 	e.fill(in)
 	return nil
@@ -124,7 +124,7 @@ func (e *resendEmail) header(name string) string {
 	return ""
 }
 
-// automatic tells how a machine sent an email by itself (RFC 3834), so that
+// automatic returns how a machine sent an email by itself (RFC 3834), so that
 // two machines do not answer each other for ever; "" when a person did.
 func (e *resendEmail) automatic() string {
 	if v := strings.ToLower(strings.TrimSpace(e.header("Auto-Submitted"))); v != "" && v != "no" {

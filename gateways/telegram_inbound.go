@@ -11,8 +11,8 @@ import (
 )
 
 // update is what happened to a bot, see
-// https://core.telegram.org/bots/api#update. Whatever it holds beside messages
-// is no message to us.
+// https://core.telegram.org/bots/api#update. Whatever it holds besides messages
+// is ignored.
 type update struct {
 	ID          int64            `json:"update_id"`
 	Message     *telegramMessage `json:"message"`
@@ -81,14 +81,14 @@ type telegramFile struct {
 
 // readUpdate reads an update of a bot, and its id; 0 when it is none. One whose
 // message has an unknown shape is no message.
-func readUpdate(bot string, raw []byte) (int64, Taken) {
+func readUpdate(bot string, raw []byte) (int64, Parsed) {
 	var id struct {
 		ID int64 `json:"update_id"`
 	}
 	if json.Unmarshal(raw, &id) != nil || id.ID <= 0 {
-		return 0, Taken{}
+		return 0, Parsed{}
 	}
-	t := Taken{EventID: bot + "/" + strconv.FormatInt(id.ID, 10), Payload: json.RawMessage(raw)}
+	t := Parsed{EventID: bot + "/" + strconv.FormatInt(id.ID, 10), Payload: json.RawMessage(raw)}
 	var u update
 	if json.Unmarshal(raw, &u) != nil {
 		return id.ID, t
@@ -132,13 +132,13 @@ func (m *telegramMessage) inbound(bot string, edited bool) (agent.Inbound, bool)
 	return in, true
 }
 
-// sender tells who wrote a message. Who writes in the name of a chat is that
+// sender returns who wrote a message. Who writes in the name of a chat is that
 // chat.
 func (m *telegramMessage) sender() (agent.ContactChange, bool) {
 	account := func(id int64, name, username string) agent.ContactChange {
 		c := agent.ContactChange{ExternalID: agent.Some(agent.TelegramContact + strconv.FormatInt(id, 10)), Name: agent.Some(strings.TrimSpace(name))}
 		if username != "" {
-			c.ChatbotA = agent.Some("@" + username)
+			c.Telegram = agent.Some("@" + username)
 		}
 		return c
 	}
@@ -153,7 +153,7 @@ func (m *telegramMessage) sender() (agent.ContactChange, bool) {
 	return agent.ContactChange{}, false
 }
 
-// content is what a message says, and the files that came with it. What has no
+// content is the text of a message, and the files that came with it. What has no
 // text is named in brackets.
 func (m *telegramMessage) content() (string, []Attachment) {
 	var files []Attachment
