@@ -24,9 +24,9 @@ func mediaType(header string, body []byte) string {
 	return media
 }
 
-// wanted reports whether a media type holds text that a crawl reads. Without a
+// isTextType reports whether a media type holds text that a crawl reads. Without a
 // type the first bytes decide later.
-func wanted(media string) bool {
+func isTextType(media string) bool {
 	switch media {
 	case "", "text/html", "application/xhtml+xml", "text/plain", "text/markdown", "text/x-markdown", "application/pdf":
 		return true
@@ -34,18 +34,18 @@ func wanted(media string) bool {
 	return false
 }
 
-// telling is how many bytes at its beginning tell what a body is.
-const telling = 1024
+// sniffLen is how many bytes of a body its type is sniffed from.
+const sniffLen = 1024
 
-// lies reports whether a body is not the text that its header says: its first
+// mislabelled reports whether a body is not the text that its header says: its first
 // bytes are those of a picture, an archive and the like, or a tenth of them
 // stand for no character.
-func lies(body []byte) bool {
+func mislabelled(body []byte) bool {
 	sniffed, _, _ := strings.Cut(http.DetectContentType(body), ";")
 	if sniffed != "application/octet-stream" {
 		return !strings.HasPrefix(sniffed, "text/")
 	}
-	control, head := 0, body[:min(len(body), telling)]
+	control, head := 0, body[:min(len(body), sniffLen)]
 	for _, c := range head {
 		if c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != 0x1b { // ISO-2022-JP has escapes
 			control++
@@ -56,8 +56,8 @@ func lies(body []byte) bool {
 
 // toUTF8 decodes text: by its byte order mark, by what the header or the page
 // declares, as UTF-8 when it is valid UTF-8, and else by a guess from the
-// letters' frequencies. A header that says UTF-8 of what is none is not
-// believed. header is the Content-Type.
+// letters' frequencies. A header that says UTF-8 of what is not UTF-8
+// is ignored. header is the Content-Type.
 func toUTF8(body []byte, header string) []byte {
 	enc, name, certain := charset.DetermineEncoding(body, header)
 	valid := utf8.Valid(body) || name == "utf-8" && mostlyUTF8(body)
@@ -76,14 +76,14 @@ func toUTF8(body []byte, header string) []byte {
 		}
 	}
 	if name == "utf-8" && utf8.Valid(body) {
-		return trimMark(body)
+		return trimBOM(body)
 	}
 	if name != "utf-8" {
 		if text, err := enc.NewDecoder().Bytes(body); err == nil {
 			return text
 		}
 	}
-	return bytes.ToValidUTF8(trimMark(body), []byte("\uFFFD"))
+	return bytes.ToValidUTF8(trimBOM(body), []byte("\uFFFD"))
 }
 
 // mostlyUTF8 reports whether what is no UTF-8 in a text is an accident: a letter
@@ -106,4 +106,4 @@ func mostlyUTF8(text []byte) bool {
 // maxGuess bounds the bytes that a guess is made from.
 const maxGuess = 64 << 10
 
-func trimMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\uFEFF")) }
+func trimBOM(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\uFEFF")) }

@@ -18,7 +18,7 @@ import (
 	"satchel/store"
 )
 
-// Options say what a Crawler works on.
+// Options configure a Crawler.
 type Options struct {
 	store.Env
 	// Extract turns the body of a response into Markdown. HTML and text come as
@@ -27,8 +27,8 @@ type Options struct {
 	// Render opens a page in a browser and returns what it shows. It keeps to
 	// the rules of agent/egress by itself; errors as those of Extract. nil: no
 	// browser is set up, and plans with Render are refused.
-	Render  func(ctx context.Context, address string) (RenderedPage, error)
-	Manners Politeness
+	Render     func(ctx context.Context, address string) (RenderedPage, error)
+	Politeness Politeness
 }
 
 // product is the name that robots.txt addresses a Crawler by.
@@ -36,13 +36,13 @@ const product = "Satchel"
 
 // Crawler walks the sites of the agents' sources in the background.
 type Crawler struct {
-	options Options
-	manners Politeness
-	client  *egress.Client
-	hosts   hosts
-	log     *slog.Logger
-	step    func(name string) // told of each step of the work; tests set it
-	batch   int               // pages that are stored in one commit at most; tests set it
+	options    Options
+	politeness Politeness
+	client     *egress.Client
+	hosts      hosts
+	log        *slog.Logger
+	onStep     func(name string) // is called at each step of the work; tests set it
+	batch      int               // pages that are stored in one commit at most; tests set it
 
 	extracting chan struct{} // a token for each page that may be extracted at a time
 
@@ -53,10 +53,10 @@ type Crawler struct {
 
 // New makes a Crawler; it does nothing until Start.
 func New(o Options) *Crawler {
-	manners := o.Manners.orDefaults()
+	politeness := o.Politeness.orDefaults()
 	c := &Crawler{
-		options: o, manners: manners, log: o.Logger(), step: func(string) {}, batch: maxBatch,
-		client:     egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPage, HeaderTimeout: manners.PageTimeout}),
+		options: o, politeness: politeness, log: o.Logger(), onStep: func(string) {}, batch: maxBatch,
+		client:     egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPage, HeaderTimeout: politeness.PageTimeout}),
 		hosts:      hosts{of: map[site]*host{}},
 		extracting: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
@@ -65,7 +65,7 @@ func New(o Options) *Crawler {
 	return c
 }
 
-// Check says whether a plan can be carried out: its bounds, its globs, and
+// Check validates a plan: its bounds, its globs, and
 // whether its start may be reached as far as that shows without the network.
 // The error names the field.
 func (c *Crawler) Check(p *agent.CrawlPlan) error {
@@ -93,8 +93,8 @@ func (c *Crawler) startOf(p *agent.CrawlPlan) (*url.URL, error) {
 	return u, nil
 }
 
-// newWalk prepares a walk; leave ends its claim on the host.
-func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, leave func(), err error) {
+// newWalk prepares a walk; release releases the host.
+func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, release func(), err error) {
 	start, err := c.startOf(&work.Plan)
 	if err == nil && work.Plan.Render && c.options.Render == nil {
 		err = agent.Errorf(CodeNoBrowser, "this source is read with a browser, and none is set up on this server")
@@ -103,17 +103,17 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, leave fu
 		return nil, nil, err
 	}
 	w = &walk{crawler: c, db: db, work: work, site: siteOf(start), start: start, globs: globsOf(work.Plan),
-		wanted: map[string]bool{}, literal: map[string]bool{}, renamed: map[string]bool{}, namedBy: map[string]store.QueuedPage{}, queued: map[string]int{}}
-	host := c.hosts.enter(w.site, c.manners)
+		allowed: map[string]bool{}, literal: map[string]bool{}, renamed: map[string]bool{}, namedBy: map[string]store.QueuedPage{}, queued: map[string]int{}}
+	host := c.hosts.acquire(w.site, c.politeness)
 	userAgent := product + "/" + c.options.Version
-	w.fetcher = &fetcher{transport: c.client.Transport(), host: host, manners: c.manners, userAgent: userAgent, stay: w.stay}
+	w.fetcher = &fetcher{transport: c.client.Transport(), host: host, politeness: c.politeness, userAgent: userAgent, checkRedirect: w.checkRedirect}
 	if work.Plan.Render {
-		w.fetcher.browse = c.options.Render
+		w.fetcher.browser = c.options.Render
 	}
 	if !work.Plan.IgnoreRobots {
 		w.robots = &robots{
-			agent: product, rules: map[string]*robotstxt.RobotsData{}, limit: min(robotsTimeout, c.manners.PageTimeout),
-			slow: func(d time.Duration) { host.slow(min(d, c.manners.MaxDelay)) },
+			agent: product, rules: map[string]*robotstxt.RobotsData{}, limit: min(robotsTimeout, c.politeness.PageTimeout),
+			setDelay: func(d time.Duration) { host.widenDelay(min(d, c.politeness.MaxDelay)) },
 			fetch: func(ctx context.Context, address string) (int, []byte, error) {
 				if err := host.wait(ctx); err != nil {
 					return 0, nil, err
@@ -122,7 +122,7 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, leave fu
 			},
 		}
 	}
-	return w, func() { c.hosts.leave(w.site) }, nil
+	return w, func() { c.hosts.release(w.site) }, nil
 }
 
 // extract runs Extract on one of the processors. A panic in a reader is a page

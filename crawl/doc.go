@@ -1,4 +1,4 @@
-// Package crawl walks sites breadth first and hands their pages over as
+// Package crawl crawls sites breadth first and returns their pages as
 // Markdown.
 //
 // A walk lives in rows of the agent's file: the frontier, what each address

@@ -30,15 +30,15 @@ const (
 // maxPage is the longest page that is read, in bytes after decompression.
 const maxPage = 10 << 20
 
-// attempts is how often a page is asked for when its host asks to come back
+// maxAttempts is how often a page is asked for when its host asks to come back
 // later.
-const attempts = 3
+const maxAttempts = 3
 
 // declaredType is where transport keeps the Content-Type: colly would decode
 // by its charset, and PDF files too.
 const declaredType = "X-Declared-Content-Type"
 
-// response is what a server said to one request and its redirects.
+// response is what a server answered to one request and its redirects.
 type response struct {
 	final  *url.URL
 	status int
@@ -50,18 +50,19 @@ func (r *response) media() string { return mediaType(r.header.Get(declaredType),
 
 // fetcher fetches pages of one site, politely.
 type fetcher struct {
-	transport http.RoundTripper
-	host      *host
-	manners   Politeness
-	userAgent string
-	stay      func(context.Context, *url.URL) error               // whether a redirect may be followed
-	browse    func(context.Context, string) (RenderedPage, error) // nil: pages are fetched as they are
+	transport     http.RoundTripper
+	host          *host
+	politeness    Politeness
+	userAgent     string
+	checkRedirect func(context.Context, *url.URL) error               // whether a redirect may be followed
+	browser       func(context.Context, string) (RenderedPage, error) // nil: pages are fetched as they are
 }
 
 // fetch asks for a page, with what is known of it so that the server may
-// answer 304. A host that asks to come back later is heeded, some times.
+// answer 304. When a host asks to come back later, it waits and tries again, up to
+// maxAttempts times.
 func (f *fetcher) fetch(ctx context.Context, address, etag, lastModified string) (*response, error) {
-	if f.browse != nil {
+	if f.browser != nil {
 		return f.render(ctx, address)
 	}
 	if err := f.host.connect(ctx); err != nil {
@@ -73,34 +74,34 @@ func (f *fetcher) fetch(ctx context.Context, address, etag, lastModified string)
 			return nil, err
 		}
 		resp, err := f.once(ctx, address, etag, lastModified)
-		if err != nil || attempt == attempts {
+		if err != nil || attempt == maxAttempts {
 			return resp, err
 		}
 		after, later := retryAfter(resp, time.Now())
 		if !later {
 			return resp, nil
 		}
-		f.host.pause(min(after, f.manners.MaxRetryAfter))
+		f.host.pause(min(after, f.politeness.MaxRetryAfter))
 	}
 }
 
 // once makes one request. The collector is made for it: it carries the
 // request's context and shares nothing with others.
 func (f *fetcher) once(ctx context.Context, address, etag, lastModified string) (*response, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.manners.PageTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.politeness.PageTimeout)
 	defer cancel()
 	c := &colly.Collector{}
 	c.Init() // NewCollector would read the environment
 	c.Context, c.AllowURLRevisit, c.ParseHTTPErrorResponse, c.MaxBodySize = ctx, true, true, 0
 	c.DisableCookies()
 	c.WithTransport(transport{f})
-	c.SetRequestTimeout(f.manners.PageTimeout)
-	c.SetRedirectHandler(func(req *http.Request, _ []*http.Request) error { return f.stay(req.Context(), req.URL) })
+	c.SetRequestTimeout(f.politeness.PageTimeout)
+	c.SetRedirectHandler(func(req *http.Request, _ []*http.Request) error { return f.checkRedirect(req.Context(), req.URL) })
 
 	var got *response
 	c.OnResponseHeaders(func(r *colly.Response) {
 		got = &response{final: r.Request.URL, status: r.StatusCode, header: *r.Headers}
-		if !worthReading(got) {
+		if !shouldRead(got) {
 			r.Request.Abort()
 		}
 	})
@@ -122,11 +123,11 @@ func (f *fetcher) once(ctx context.Context, address, etag, lastModified string) 
 	return got, nil
 }
 
-// worthReading tells from the header whether a body is to be read. Colly
+// shouldRead reports whether a body is to be read, by its header. Colly
 // unpacks some bodies by itself and without bound, which it must not come to.
-func worthReading(r *response) bool {
+func shouldRead(r *response) bool {
 	declared, _, _ := strings.Cut(r.header.Get(declaredType), ";")
-	return r.status >= 200 && r.status < 300 && wanted(strings.ToLower(strings.TrimSpace(declared))) &&
+	return r.status >= 200 && r.status < 300 && isTextType(strings.ToLower(strings.TrimSpace(declared))) &&
 		r.header.Get("Content-Encoding") == "" && !strings.HasSuffix(strings.ToLower(r.final.Path), ".gz")
 }
 
@@ -171,7 +172,7 @@ func retryAfter(r *response, now time.Time) (time.Duration, bool) {
 	return 2 * time.Second, true
 }
 
-// explain says in a sentence of ours why a page could not be fetched.
+// explain is the reason why a page could not be fetched, for clients.
 func explain(err error) *agent.SourceError {
 	known := egress.Explain(err)
 	return &agent.SourceError{Code: string(known.Code), Message: known.Message}

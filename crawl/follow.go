@@ -5,26 +5,26 @@ import (
 	"net/url"
 )
 
-// ofSite are the links to pages of the site.
-func (w *walk) ofSite(links []string) []string {
+// siteLinks are the links to pages of the site.
+func (w *walk) siteLinks(links []string) []string {
 	kept := []string{}
 	for _, link := range links {
-		if u, err := url.Parse(link); err == nil && w.site.holds(u) && readable(u) {
+		if u, err := url.Parse(link); err == nil && w.site.holds(u) && mayBeText(u) {
 			kept = append(kept, link)
 		}
 	}
 	return kept
 }
 
-// maxWanted bounds the links that are remembered; it lies beyond what the
+// maxAllowedLinks bounds the links that are remembered; it lies beyond what the
 // frontier takes.
-const maxWanted = 2000
+const maxAllowedLinks = 2000
 
-// wants reports whether the plan and robots.txt let a link be visited.
-func (w *walk) wants(ctx context.Context, link string) bool {
+// allows reports whether the plan and robots.txt let a link be visited.
+func (w *walk) allows(ctx context.Context, link string) bool {
 	w.mu.Lock()
-	wanted, known := w.wanted[link]
-	full := w.found >= maxWanted
+	wanted, known := w.allowed[link]
+	full := w.allowedCount >= maxAllowedLinks
 	w.mu.Unlock()
 	if known || full {
 		return wanted
@@ -34,11 +34,11 @@ func (w *walk) wants(ctx context.Context, link string) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if ctx.Err() == nil && len(w.wanted) < 2*maxWanted {
-		w.wanted[link] = wanted
+	if ctx.Err() == nil && len(w.allowed) < 2*maxAllowedLinks {
+		w.allowed[link] = wanted
 	}
 	if wanted {
-		w.found++
+		w.allowedCount++
 	}
 	return wanted
 }
@@ -50,7 +50,7 @@ func (w *walk) follow(ctx context.Context, links []string, depth int) []string {
 	}
 	var kept []string
 	for _, link := range links {
-		if w.wants(ctx, link) {
+		if w.allows(ctx, link) {
 			kept = append(kept, link)
 		}
 	}

@@ -41,14 +41,14 @@ func globsOf(p agent.CrawlPlan) globs {
 
 // allow reports whether a plan lets an address be visited. Exclude wins.
 func (g globs) allow(u *url.URL) bool {
-	forms := spellings(u)
+	forms := variants(u)
 	return !matches(g.exclude, forms) && (len(g.include) == 0 || matches(g.include, forms))
 }
 
-// spellings are the forms of an address that a glob may be meant for: the
+// variants are the forms of an address that a glob may be meant for: the
 // whole URL and the path, each with and without the query, and without a slash
 // at the end.
-func spellings(u *url.URL) []string {
+func variants(u *url.URL) []string {
 	whole, _, _ := strings.Cut(u.String(), "?")
 	forms := []string{whole, u.EscapedPath()}
 	if u.RawQuery != "" {

@@ -50,8 +50,8 @@ type host struct {
 	next time.Time // when the next request may start
 }
 
-// enter returns the host of a site; call leave when the walk has ended.
-func (hs *hosts) enter(s site, p Politeness) *host {
+// acquire returns the host of a site; call release when the walk has ended.
+func (hs *hosts) acquire(s site, p Politeness) *host {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	h := hs.of[s]
@@ -63,7 +63,7 @@ func (hs *hosts) enter(s site, p Politeness) *host {
 	return h
 }
 
-func (hs *hosts) leave(s site) {
+func (hs *hosts) release(s site) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	if h := hs.of[s]; h != nil {
@@ -110,8 +110,8 @@ func (h *host) pause(d time.Duration) {
 	}
 }
 
-// slow widens the time between two requests.
-func (h *host) slow(gap time.Duration) {
+// widenDelay widens the time between two requests.
+func (h *host) widenDelay(gap time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.gap = max(h.gap, gap)

@@ -227,7 +227,7 @@ func TestSilentPages(t *testing.T) {
 	s.set("/half-a-header", silent("HTTP/1.1 200 OK\r\nContent-Ty"))
 	s.set("/half-a-body", silent("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>half"))
 	folder := openFolder(t, t.TempDir())
-	c := newCrawler(t, folder, func(o *Options) { o.Manners.PageTimeout = 500 * time.Millisecond })
+	c := newCrawler(t, folder, func(o *Options) { o.Politeness.PageTimeout = 500 * time.Millisecond })
 	db := newAgent(t, folder, "silent")
 	var ids []string
 	for _, path := range []string{"/mute", "/half-a-header", "/half-a-body"} {
@@ -278,7 +278,7 @@ func TestRobotsOfAllKinds(t *testing.T) {
 			folder := openFolder(t, t.TempDir())
 			crawler := newCrawler(t, folder, func(o *Options) {
 				if strings.HasPrefix(c.name, "hangs") {
-					o.Manners.PageTimeout = 500 * time.Millisecond
+					o.Politeness.PageTimeout = 500 * time.Millisecond
 				}
 			})
 			db := newAgent(t, folder, "robots")

@@ -10,7 +10,7 @@ import (
 )
 
 // Bounds of the walks that run at a time, and of the agents whose walks are
-// looked up.
+// read.
 const (
 	maxWalks      = 16
 	maxAgentWalks = 4 // of one agent
@@ -31,8 +31,8 @@ type walkKey struct {
 
 func (c *Crawler) makeQueues() {
 	backoff := work.Exponential(firstRetry, lastRetry)
-	c.agents = work.New(work.Options[*store.DB]{Run: c.lookUp, Limit: maxLookups, Backoff: backoff,
-		OnError: func(db *store.DB, err error) { c.log.Error("look crawls up", "agent", db.ID(), "error", err) }})
+	c.agents = work.New(work.Options[*store.DB]{Run: c.enqueueWalks, Limit: maxLookups, Backoff: backoff,
+		OnError: func(db *store.DB, err error) { c.log.Error("enqueue crawls", "agent", db.ID(), "error", err) }})
 	c.walks = work.New(work.Options[walkKey]{
 		Run: c.walk, Limit: maxWalks, Backoff: backoff,
 		Group:      func(key walkKey) any { return key.db },
@@ -43,7 +43,7 @@ func (c *Crawler) makeQueues() {
 	})
 }
 
-// notify takes up the work that is announced of an agent.
+// notify enqueues an agent whose crawls may have work.
 func (c *Crawler) notify(db *store.DB, p store.Pending) {
 	if p.Changed {
 		c.agents.Retry(db)
@@ -52,7 +52,7 @@ func (c *Crawler) notify(db *store.DB, p store.Pending) {
 	}
 }
 
-// Start takes up walks that did not end and begins to work. It returns at once
+// Start resumes walks that did not end and begins to work. It returns at once
 // and may be called twice. The work ends with ctx or Stop.
 func (c *Crawler) Start(ctx context.Context) error {
 	c.agents.Start(ctx)
@@ -88,9 +88,9 @@ func (c *Crawler) Wait(ctx context.Context, db *store.DB) error {
 	}
 }
 
-// lookUp enqueues the walks of an agent that did not end, and ends those that
+// enqueueWalks enqueues the walks of an agent that did not end, and ends those that
 // are no longer wanted: their source or agent was deleted, or disabled.
-func (c *Crawler) lookUp(ctx context.Context, db *store.DB) (work.Next, error) {
+func (c *Crawler) enqueueWalks(ctx context.Context, db *store.DB) (work.Next, error) {
 	defer c.lookups.Add(1)
 	var works []store.CrawlWork
 	if !db.Gone() && db.Problem() == nil && db.Agent().Status != agent.StatusDisabled {
@@ -116,7 +116,7 @@ func (c *Crawler) lookUp(ctx context.Context, db *store.DB) (work.Next, error) {
 func (c *Crawler) walk(ctx context.Context, key walkKey) (work.Next, error) {
 	w, err := c.workOf(ctx, key)
 	if err == nil && w != nil {
-		err = c.walkOn(ctx, key.db, *w)
+		err = c.resume(ctx, key.db, *w)
 	}
 	if err == nil || agent.ErrorCode(err) == agent.CodeNotFound {
 		return work.Next{}, nil // one that was restarted meanwhile was enqueued again
@@ -135,13 +135,13 @@ func (c *Crawler) workOf(ctx context.Context, key walkKey) (*store.CrawlWork, er
 	return nil, err
 }
 
-// walkOn walks from where a crawl stands. A start that may not be reached any
+// resume walks from where a crawl stands. A start that may not be reached any
 // more, since the settings changed, ends the source.
-func (c *Crawler) walkOn(ctx context.Context, db *store.DB, work store.CrawlWork) error {
-	w, leave, err := c.newWalk(db, work)
+func (c *Crawler) resume(ctx context.Context, db *store.DB, work store.CrawlWork) error {
+	w, release, err := c.newWalk(db, work)
 	if err != nil {
 		return db.FinishSource(ctx, work.SourceID, explain(err))
 	}
-	defer leave()
+	defer release()
 	return w.run(ctx)
 }

@@ -43,8 +43,8 @@ func victim(path string) error {
 	if err != nil {
 		return err
 	}
-	c := New(Options{Env: store.Env{Folder: folder, Allow: loopback}, Extract: plainText, Manners: hasty})
-	c.step, c.batch = func(name string) { fmt.Println(name) }, 2
+	c := New(Options{Env: store.Env{Folder: folder, Allow: loopback}, Extract: plainText, Politeness: hasty})
+	c.onStep, c.batch = func(name string) { fmt.Println(name) }, 2
 	if err := c.Start(ctx); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func TestKilledWalksGoOn(t *testing.T) {
 	if got.paths() != want.paths() || got.ChangedPages != 21 || got.failures() != "" {
 		t.Errorf("after %d kills: %s (changed %d), want %s", kills, got.paths(), got.ChangedPages, want.paths())
 	}
-	if most := 21 + kills*(2+ahead+2); s.total()-before > most {
+	if most := 21 + kills*(2+readAhead+2); s.total()-before > most {
 		t.Errorf("%d requests, want at most %d", s.total()-before, most)
 	}
 }
@@ -211,7 +211,7 @@ func TestStoppedAndDisabledWalksGoOn(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	stored := make(chan struct{}, 1)
 	c := newCrawler(t, folder, nil)
-	c.step = storing(stored)
+	c.onStep = storing(stored)
 	db := newAgent(t, folder, "again")
 	id := create(t, db, planOf(s.URL))
 	<-stored
@@ -255,7 +255,7 @@ func TestManyCrawlsAtOnce(t *testing.T) {
 		mu.Unlock()
 	})
 	folder := openFolder(t, t.TempDir())
-	c := newCrawler(t, folder, func(o *Options) { o.Manners.Connections = 1 })
+	c := newCrawler(t, folder, func(o *Options) { o.Politeness.Connections = 1 })
 	agents := []*store.DB{newAgent(t, folder, "one"), newAgent(t, folder, "two")}
 	ids := map[*store.DB][]string{}
 	for range 6 {
@@ -307,7 +307,7 @@ func TestBlockedByName(t *testing.T) {
 	}
 	// The dialer's refusal, which a name's answer leads to, is told by its code.
 	w := &walk{crawler: c, db: db}
-	w.fetcher = &fetcher{transport: c.client.Transport(), host: c.hosts.enter(site{}, c.manners), manners: c.manners, stay: w.stay}
+	w.fetcher = &fetcher{transport: c.client.Transport(), host: c.hosts.acquire(site{}, c.politeness), politeness: c.politeness, checkRedirect: w.checkRedirect}
 	_, err := w.fetcher.fetch(context.Background(), s.URL, "", "")
 	if problem := explain(err); problem.Code != "BLOCKED_ADDRESS" {
 		t.Errorf("the dialer's refusal is told as %+v", problem)

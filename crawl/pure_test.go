@@ -102,8 +102,8 @@ func TestRetryAfter(t *testing.T) {
 func TestHostsAreTreatedPolitely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hs := hosts{of: map[site]*host{}}
-		h := hs.enter(site{}, Politeness{}.orDefaults())
-		if hs.enter(site{}, Politeness{}) != h || cap(h.slots) != 2 {
+		h := hs.acquire(site{}, Politeness{}.orDefaults())
+		if hs.acquire(site{}, Politeness{}) != h || cap(h.slots) != 2 {
 			t.Error("two crawls of a site do not share its host")
 		}
 		began := time.Now()
@@ -119,8 +119,8 @@ func TestHostsAreTreatedPolitely(t *testing.T) {
 		}
 		h.pause(time.Second)
 		wait()
-		h.slow(3 * time.Second)
-		h.slow(time.Second)
+		h.widenDelay(3 * time.Second)
+		h.widenDelay(time.Second)
 		wait()
 		wait()
 		want := []time.Duration{0, 100e6, 200e6, 1200e6, 1300e6, 4300e6}
@@ -135,8 +135,8 @@ func TestHostsAreTreatedPolitely(t *testing.T) {
 		if err := h.wait(ctx); err == nil {
 			t.Error("a wait outlasts its context")
 		}
-		hs.leave(site{})
-		hs.leave(site{})
+		hs.release(site{})
+		hs.release(site{})
 		if len(hs.of) != 0 {
 			t.Error("a host is left behind")
 		}

@@ -26,9 +26,9 @@ func (f *fetcher) render(ctx context.Context, address string) (*response, error)
 	if err := f.host.wait(ctx); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.manners.PageTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.politeness.PageTimeout)
 	defer cancel()
-	page, err := f.browse(ctx, address)
+	page, err := f.browser(ctx, address)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (f *fetcher) render(ctx context.Context, address string) (*response, error)
 		return nil, agent.Errorf(agent.CodeUpstream, "the browser ended at an address that cannot be read").Because(err)
 	}
 	if page.Final != address {
-		if err := f.stay(ctx, final); err != nil {
+		if err := f.checkRedirect(ctx, final); err != nil {
 			return nil, err
 		}
 	}

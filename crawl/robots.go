@@ -24,10 +24,10 @@ const robotsTimeout = 15 * time.Second
 // robots knows the rules of a site's robots.txt, of each scheme and twin its
 // own. It is safe for concurrent use.
 type robots struct {
-	fetch func(ctx context.Context, address string) (status int, body []byte, err error)
-	agent string // the product token that groups are chosen by
-	slow  func(time.Duration)
-	limit time.Duration // for fetching it
+	fetch    func(ctx context.Context, address string) (status int, body []byte, err error)
+	agent    string // the product token that groups are chosen by
+	setDelay func(time.Duration)
+	limit    time.Duration // for fetching it
 
 	mu    sync.Mutex
 	rules map[string]*robotstxt.RobotsData // by scheme and host
@@ -71,7 +71,7 @@ func (r *robots) read(ctx context.Context, origin string) *robotstxt.RobotsData 
 		return nil
 	}
 	if group := data.FindGroup(r.agent); group != nil && group.CrawlDelay > 0 {
-		r.slow(group.CrawlDelay)
+		r.setDelay(group.CrawlDelay)
 	}
 	return data
 }

@@ -155,7 +155,7 @@ func newAgent(tb testing.TB, folder *store.Folder, name string) *store.DB {
 // newCrawler makes a started Crawler; change may be nil.
 func newCrawler(tb testing.TB, folder *store.Folder, change func(*Options)) *Crawler {
 	tb.Helper()
-	o := Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Extract: plainText, Manners: hasty}
+	o := Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Extract: plainText, Politeness: hasty}
 	if change != nil {
 		change(&o)
 	}

@@ -132,8 +132,8 @@ func withoutDots(p string) string {
 	return "/" + strings.Join(kept, "/")
 }
 
-// lineSigns takes out of a link what browsers pass over in it.
-var lineSigns = strings.NewReplacer("\t", "", "\r", "", "\n", "")
+// lineBreaks removes from a link what browsers ignore in it.
+var lineBreaks = strings.NewReplacer("\t", "", "\r", "", "\n", "")
 
 // resolve returns the normalized address that a link on a page leads to.
 func resolve(base *url.URL, link string) (string, bool) {
@@ -142,7 +142,7 @@ func resolve(base *url.URL, link string) (string, bool) {
 		return "", false
 	}
 	if strings.ContainsAny(link, "\t\r\n") {
-		link = lineSigns.Replace(link)
+		link = lineBreaks.Replace(link)
 	}
 	u, err := base.Parse(link)
 	if err != nil || u.User != nil {
@@ -164,10 +164,10 @@ func siteOf(u *url.URL) site {
 
 func (s site) holds(u *url.URL) bool { return siteOf(u) == s }
 
-// place is what an address has in common with others under which servers often
+// pageKey is what an address has in common with others under which servers often
 // show the same page: without scheme, www, query, index file and slash at the
 // end.
-func place(address string) string {
+func pageKey(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return address
@@ -180,17 +180,17 @@ func place(address string) string {
 	return strings.TrimPrefix(u.Host, "www.") + strings.TrimSuffix(p, "/")
 }
 
-// binary are endings of files that hold no text to read.
-var binary = map[string]bool{}
+// binaryExtensions are endings of files that hold no text to read.
+var binaryExtensions = map[string]bool{}
 
 func init() {
 	for _, ending := range strings.Fields(`.jpg .jpeg .png .gif .webp .avif .svg .ico .bmp .tif .tiff .mp3 .ogg .wav .flac .m4a
 		.mp4 .webm .mov .avi .mkv .zip .gz .tgz .bz2 .xz .7z .rar .tar .iso .dmg .exe .msi .deb .rpm .apk .jar
 		.css .js .mjs .map .woff .woff2 .ttf .otf .eot .wasm`) {
-		binary[ending] = true
+		binaryExtensions[ending] = true
 	}
 }
 
-// readable reports whether an address may lead to text, as far as its ending
+// mayBeText reports whether an address may lead to text, as far as its ending
 // says.
-func readable(u *url.URL) bool { return !binary[strings.ToLower(path.Ext(u.Path))] }
+func mayBeText(u *url.URL) bool { return !binaryExtensions[strings.ToLower(path.Ext(u.Path))] }

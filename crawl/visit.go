@@ -19,7 +19,7 @@ func (w *walk) visit(ctx context.Context, page store.QueuedPage) store.PageOutco
 	o := store.PageOutcome{URL: page.URL, Final: page.URL, Depth: page.Depth}
 	u, err := url.Parse(page.URL)
 	if err == nil {
-		err = w.obey(ctx, u)
+		err = w.checkRobots(ctx, u)
 	}
 	if err != nil {
 		o.Problem, o.Skip = explain(err), true
@@ -32,7 +32,7 @@ func (w *walk) visit(ctx context.Context, page store.QueuedPage) store.PageOutco
 	if err != nil {
 		o.Problem = explain(err)
 		o.Skip = o.Problem.Code == string(CodeRobots) || o.Problem.Code == string(CodeExcluded) || o.Problem.Code == string(CodeLeftSite)
-		return w.keep(ctx, o, page)
+		return w.reuseKnown(ctx, o, page)
 	}
 	o.Status = resp.status
 	if final, ok := normalize(resp.final); ok {
@@ -41,31 +41,31 @@ func (w *walk) visit(ctx context.Context, page store.QueuedPage) store.PageOutco
 	switch {
 	case resp.status == http.StatusNotModified && page.Known != "":
 		o.Known = true
-		return w.keep(ctx, o, page)
+		return w.reuseKnown(ctx, o, page)
 	case resp.status < 200 || resp.status >= 300:
 		o.Problem = explainStatus(resp.status)
-		return w.keep(ctx, o, page)
+		return w.reuseKnown(ctx, o, page)
 	}
 	return w.read(ctx, o, resp)
 }
 
-// obey is an error when robots.txt forbids an address.
-func (w *walk) obey(ctx context.Context, u *url.URL) error {
+// checkRobots is an error when robots.txt forbids an address.
+func (w *walk) checkRobots(ctx context.Context, u *url.URL) error {
 	if !w.robots.allow(ctx, u) {
 		return agent.Errorf(CodeRobots, "robots.txt does not allow this page to be read")
 	}
 	return nil
 }
 
-// stay is an error when a redirect is not to be followed.
-func (w *walk) stay(ctx context.Context, u *url.URL) error {
+// checkRedirect is an error when a redirect is not to be followed.
+func (w *walk) checkRedirect(ctx context.Context, u *url.URL) error {
 	if _, err := w.crawler.client.CheckURL(u.String()); err != nil {
 		return err
 	}
 	if !w.site.holds(u) {
 		return agent.Errorf(CodeLeftSite, "the server redirects to another site, %s", agent.Clip(u.Host, 100))
 	}
-	return w.obey(ctx, u)
+	return w.checkRobots(ctx, u)
 }
 
 func (w *walk) leadsTo(resp *response, known string) bool {
@@ -73,9 +73,9 @@ func (w *walk) leadsTo(resp *response, known string) bool {
 	return ok && known == final
 }
 
-// keep lets a page that was not read again lead on to where it led before,
+// reuseKnown gives a page that was not read again the links that it had before,
 // unless it is not there any more.
-func (w *walk) keep(ctx context.Context, o store.PageOutcome, page store.QueuedPage) store.PageOutcome {
+func (w *walk) reuseKnown(ctx context.Context, o store.PageOutcome, page store.QueuedPage) store.PageOutcome {
 	if page.Known == "" || o.Skip || o.Status == http.StatusNotFound || o.Status == http.StatusGone {
 		return o
 	}
@@ -103,7 +103,7 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 	if bytes.HasPrefix(resp.body, []byte("%PDF-")) {
 		media = "application/pdf"
 	}
-	if !wanted(media) || media != "application/pdf" && lies(resp.body) || resp.body == nil && resp.header.Get("Content-Encoding") != "" {
+	if !isTextType(media) || media != "application/pdf" && mislabelled(resp.body) || resp.body == nil && resp.header.Get("Content-Encoding") != "" {
 		o.Problem, o.Skip = explain(agent.Errorf(CodeNoTextual, "this is no page of text")), true
 		return o
 	}
@@ -114,7 +114,7 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 	if media == "text/html" || media == "application/xhtml+xml" {
 		found = readLinks(resp.final, body)
 	}
-	onSite := w.ofSite(found.links)
+	onSite := w.siteLinks(found.links)
 	o.Links = w.follow(ctx, onSite, o.Depth)
 	if canonical := w.canonical(ctx, found.canonical, o); canonical != "" {
 		o.Final, o.Queue = canonical, true

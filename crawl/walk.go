@@ -23,35 +23,35 @@ type walk struct {
 	robots  *robots // nil: not obeyed
 	fetcher *fetcher
 
-	mu      sync.Mutex
-	wanted  map[string]bool // of links, most of which are on every page, whether they are to be visited
-	found   int             // how many are
-	literal map[string]bool // pages that are read whatever they name as canonical
+	mu           sync.Mutex
+	allowed      map[string]bool // by link, whether it is to be visited: most links are on every page
+	allowedCount int             // how many are
+	literal      map[string]bool // pages that are read whatever they name as canonical
 
 	// What follows is run's own.
-	resumed bool                        // the walk had begun before
-	known   map[string]store.QueuedPage // to the crawl before; nil when the walk is resumed
-	queued  map[string]int              // what the pages that were stored led to, and how deep
-	said    map[string]bool             // the hashes of what they say
-	renamed map[string]bool             // addresses that gave way to what they name as canonical
-	namedBy map[string]store.QueuedPage // of what was named as canonical, the first that did
+	resumed       bool                        // the walk had begun before
+	known         map[string]store.QueuedPage // to the crawl before; nil when the walk is resumed
+	queued        map[string]int              // what the pages that were stored led to, and how deep
+	contentHashes map[string]bool             // the hashes of their texts
+	renamed       map[string]bool             // addresses that gave way to what they name as canonical
+	namedBy       map[string]store.QueuedPage // of what was named as canonical, the first that did
 }
 
-// fetching is an address under way.
-type fetching struct {
+// pendingFetch is an address under way.
+type pendingFetch struct {
 	url  string
 	done chan store.PageOutcome
 }
 
-// ahead is how many pages beyond the host's connections are under way: while
+// readAhead is how many pages beyond the host's connections are under way: while
 // some are fetched, the text of others is extracted or stored.
-const ahead = 14
+const readAhead = 14
 
 // Bounds of what is stored in one commit.
 const (
 	maxBatch     = 64
 	maxBatchText = 4 << 20                // bytes
-	linger       = 200 * time.Millisecond // that a page waits for others
+	batchWait    = 200 * time.Millisecond // that a page waits for others
 )
 
 // maxTried bounds the addresses that are fetched for a number of pages, so
@@ -62,42 +62,42 @@ func maxTried(pages int) int { return 3*pages + 20 }
 // it was stopped, NOT_FOUND when the source is gone.
 func (w *walk) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	var under []fetching // way, in the order of the queue
+	var pending []pendingFetch // in the order of the queue
 	defer func() {
 		cancel()
-		for _, f := range under {
+		for _, f := range pending {
 			<-f.done
 		}
 	}()
 	for {
-		frontier, err := w.frontier(ctx, under)
+		frontier, err := w.frontier(ctx, pending)
 		if err != nil {
 			return err
 		}
-		if under = w.fill(ctx, &frontier, under, 0); len(under) == 0 {
-			return w.end(ctx)
+		if pending = w.fill(ctx, &frontier, pending, 0); len(pending) == 0 {
+			return w.finish(ctx)
 		}
-		ready := w.gather(ctx, &frontier, &under)
+		ready := w.gather(ctx, &frontier, &pending)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if ended, err := w.put(ctx, ready, len(under) == 0); ended || err != nil {
+		if ended, err := w.store(ctx, ready, len(pending) == 0); ended || err != nil {
 			return err
 		}
 	}
 }
 
-// frontier reads where the walk stands, without what is under way.
-func (w *walk) frontier(ctx context.Context, under []fetching) (store.Frontier, error) {
+// frontier reads where the walk stands, without what is being fetched.
+func (w *walk) frontier(ctx context.Context, pending []pendingFetch) (store.Frontier, error) {
 	f, err := w.db.Frontier(ctx, w.work.SourceID, w.crawler.batch+w.window())
 	if err != nil {
 		return f, err
 	}
-	f.Next = slices.DeleteFunc(f.Next, func(page store.QueuedPage) bool { return contains(under, page.URL) })
-	if w.said != nil {
+	f.Next = slices.DeleteFunc(f.Next, func(page store.QueuedPage) bool { return contains(pending, page.URL) })
+	if w.contentHashes != nil {
 		return f, nil
 	}
-	w.resumed, w.said = f.Tried > 0, map[string]bool{}
+	w.resumed, w.contentHashes = f.Tried > 0, map[string]bool{}
 	if f.Begun {
 		w.namedBy, err = w.db.Aliases(ctx, w.work.SourceID)
 		return f, err
@@ -121,21 +121,21 @@ func (w *walk) expected(links []string, depth int) []store.QueuedPage {
 }
 
 // window is how many addresses are under way at a time.
-func (w *walk) window() int { return w.crawler.manners.Connections + ahead }
+func (w *walk) window() int { return w.crawler.politeness.Connections + readAhead }
 
-// fill begins to visit the addresses of the frontier, none of which is under
+// fill begins to visit the addresses of the frontier, none of which is pending
 // way, while there is room. unstored is how many came back and are not in the frontier's counts: the
 // bounds hold even if all of them, and all under way, turn out to be pages.
-func (w *walk) fill(ctx context.Context, frontier *store.Frontier, under []fetching, unstored int) []fetching {
-	for len(frontier.Next) > 0 && len(under) < w.window() {
-		met := unstored + len(under)
+func (w *walk) fill(ctx context.Context, frontier *store.Frontier, pending []pendingFetch, unstored int) []pendingFetch {
+	for len(frontier.Next) > 0 && len(pending) < w.window() {
+		met := unstored + len(pending)
 		if frontier.Indexed+met >= w.work.Plan.MaxPages || frontier.Tried+met >= maxTried(w.work.Plan.MaxPages) {
 			break
 		}
-		under = append(under, w.begin(ctx, frontier.Next[0]))
+		pending = append(pending, w.begin(ctx, frontier.Next[0]))
 		frontier.Next = frontier.Next[1:]
 	}
-	return under
+	return pending
 }
 
 // gather waits for the first address under way, and takes more of them, in
@@ -144,33 +144,33 @@ func (w *walk) fill(ctx context.Context, frontier *store.Frontier, under []fetch
 // gave way to another page, which comes before those of the next depth. A walk
 // that was not resumed has met all that is in the queue, so it follows the links
 // of what came before they are stored.
-func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fetching) []store.PageOutcome {
+func (w *walk) gather(ctx context.Context, frontier *store.Frontier, pending *[]pendingFetch) []store.PageOutcome {
 	var b batch
-	take := func(o store.PageOutcome) {
-		o = w.breakCircle(ctx, o)
+	add := func(o store.PageOutcome) {
+		o = w.breakCycle(ctx, o)
 		w.add(&b, o, frontier)
-		if instead, ok := w.instead(ctx, o); ok {
+		if instead, ok := w.fallback(ctx, o); ok {
 			w.add(&b, instead, frontier)
 		}
-		*under = w.fill(ctx, frontier, (*under)[1:], len(b.ready))
+		*pending = w.fill(ctx, frontier, (*pending)[1:], len(b.ready))
 	}
-	take(<-(*under)[0].done)
-	timer := time.NewTimer(linger)
+	add(<-(*pending)[0].done)
+	timer := time.NewTimer(batchWait)
 	defer timer.Stop()
-	for len(*under) > 0 && len(b.ready) < w.crawler.batch && b.size < maxBatchText && !b.ready[len(b.ready)-1].Queue {
-		next := (*under)[0].done
+	for len(*pending) > 0 && len(b.ready) < w.crawler.batch && b.size < maxBatchText && !b.ready[len(b.ready)-1].Queue {
+		next := (*pending)[0].done
 		select {
 		case o := <-next:
-			take(o)
+			add(o)
 			continue
 		default:
 		}
-		if b.news && len(*under) < w.window() {
+		if b.urgent && len(*pending) < w.window() {
 			break
 		}
 		select {
 		case o := <-next:
-			take(o)
+			add(o)
 		case <-timer.C:
 			return b.ready
 		}
@@ -180,9 +180,9 @@ func (w *walk) gather(ctx context.Context, frontier *store.Frontier, under *[]fe
 
 // batch is what is stored in one commit.
 type batch struct {
-	ready []store.PageOutcome
-	size  int  // of its text, in bytes
-	news  bool // there is more to fetch, or room for it, once it is stored
+	ready  []store.PageOutcome
+	size   int  // of its text, in bytes
+	urgent bool // there is more to fetch, or room for it, once it is stored
 }
 
 // add adds an outcome to a batch, and what it leads to to the frontier where
@@ -193,9 +193,9 @@ func (w *walk) add(b *batch, o store.PageOutcome, frontier *store.Frontier) {
 	if w.known != nil {
 		frontier.Next = append(frontier.Next, w.expected(o.Links, o.Depth+1)...)
 	} else {
-		b.news = b.news || len(o.Links) > 0
+		b.urgent = b.urgent || len(o.Links) > 0
 	}
-	b.news = b.news || o.Queue || o.Page == nil && !o.Known
+	b.urgent = b.urgent || o.Queue || o.Page == nil && !o.Known
 	if o.Page != nil {
 		b.size += len(o.Page.Text)
 		w.compare(&o)
@@ -203,9 +203,9 @@ func (w *walk) add(b *batch, o store.PageOutcome, frontier *store.Frontier) {
 	b.ready = append(b.ready, o)
 }
 
-// breakCircle reads a page as it is when what it names as canonical has given
+// breakCycle reads a page itself when what it names as canonical has given
 // way to another already, in the end to this one.
-func (w *walk) breakCircle(ctx context.Context, o store.PageOutcome) store.PageOutcome {
+func (w *walk) breakCycle(ctx context.Context, o store.PageOutcome) store.PageOutcome {
 	if !o.Queue || !w.renamed[o.Final] {
 		w.renamed[o.URL] = w.renamed[o.URL] || o.Queue
 		if _, named := w.namedBy[o.Final]; o.Queue && !named {
@@ -213,23 +213,23 @@ func (w *walk) breakCircle(ctx context.Context, o store.PageOutcome) store.PageO
 		}
 		return o
 	}
-	return w.readAsIs(ctx, o.URL, o.Depth)
+	return w.readLiteral(ctx, o.URL, o.Depth)
 }
 
-// instead is the page that gave way to a canonical one which cannot be read.
-func (w *walk) instead(ctx context.Context, o store.PageOutcome) (store.PageOutcome, bool) {
+// fallback is the page that gave way to a canonical one which cannot be read.
+func (w *walk) fallback(ctx context.Context, o store.PageOutcome) (store.PageOutcome, bool) {
 	page, named := w.namedBy[o.URL]
 	if !named || o.Problem == nil || o.Final != o.URL {
 		return o, false
 	}
 	delete(w.namedBy, o.URL)
-	o = w.readAsIs(ctx, page.URL, page.Depth)
+	o = w.readLiteral(ctx, page.URL, page.Depth)
 	o.Again = true
 	return o, true
 }
 
-// readAsIs reads a page whatever it names as canonical.
-func (w *walk) readAsIs(ctx context.Context, address string, depth int) store.PageOutcome {
+// readLiteral reads a page whatever it names as canonical.
+func (w *walk) readLiteral(ctx context.Context, address string, depth int) store.PageOutcome {
 	w.mu.Lock()
 	w.literal[address] = true
 	w.mu.Unlock()
@@ -240,11 +240,11 @@ func (w *walk) readAsIs(ctx context.Context, address string, depth int) store.Pa
 // any: all that were read since the walk began are known here, not those from
 // before it was cut off.
 func (w *walk) compare(o *store.PageOutcome) {
-	if w.resumed || w.said[o.Page.Hash] {
-		here := place(o.Final)
-		o.Same = func(address string) bool { return place(address) == here }
+	if w.resumed || w.contentHashes[o.Page.Hash] {
+		here := pageKey(o.Final)
+		o.Same = func(address string) bool { return pageKey(address) == here }
 	}
-	w.said[o.Page.Hash] = true
+	w.contentHashes[o.Page.Hash] = true
 }
 
 // unqueued are the links that no page before led to at the same depth or
@@ -259,9 +259,9 @@ func (w *walk) unqueued(links []string, depth int) []string {
 	})
 }
 
-// put stores outcomes. After the last of what was under way the walk may be at
+// store stores outcomes. After the last of what was under way the walk may be at
 // its end.
-func (w *walk) put(ctx context.Context, ready []store.PageOutcome, last bool) (ended bool, err error) {
+func (w *walk) store(ctx context.Context, ready []store.PageOutcome, last bool) (ended bool, err error) {
 	var end *store.WalkEnd
 	if pages := w.work.Plan.MaxPages; last {
 		end = &store.WalkEnd{Indexed: pages, Tried: maxTried(pages)}
@@ -271,14 +271,14 @@ func (w *walk) put(ctx context.Context, ready []store.PageOutcome, last bool) (e
 		return false, err
 	}
 	for range ready {
-		w.crawler.step("page")
+		w.crawler.onStep("page")
 	}
-	w.ended(ending)
+	w.notifyEnd(ending)
 	return ending != store.WalksOn, nil
 }
 
-func contains(under []fetching, address string) bool {
-	for _, f := range under {
+func contains(pending []pendingFetch, address string) bool {
+	for _, f := range pending {
 		if f.url == address {
 			return true
 		}
@@ -286,8 +286,8 @@ func contains(under []fetching, address string) bool {
 	return false
 }
 
-func (w *walk) begin(ctx context.Context, page store.QueuedPage) fetching {
-	f := fetching{page.URL, make(chan store.PageOutcome, 1)}
+func (w *walk) begin(ctx context.Context, page store.QueuedPage) pendingFetch {
+	f := pendingFetch{page.URL, make(chan store.PageOutcome, 1)}
 	go func() {
 		defer func() {
 			if r := recover(); r != nil { // in a library: this page cannot be read, the others can
@@ -300,17 +300,17 @@ func (w *walk) begin(ctx context.Context, page store.QueuedPage) fetching {
 	return f
 }
 
-func (w *walk) end(ctx context.Context) error {
+func (w *walk) finish(ctx context.Context) error {
 	ending, err := w.db.EndCrawl(ctx, w.work.SourceID)
 	if err == nil {
-		w.ended(ending)
+		w.notifyEnd(ending)
 	}
 	return err
 }
 
-// ended tells of a walk's end.
-func (w *walk) ended(ending store.Ending) {
+// notifyEnd calls onStep at a walk's end.
+func (w *walk) notifyEnd(ending store.Ending) {
 	if ending != store.WalksOn {
-		w.crawler.step("end")
+		w.crawler.onStep("end")
 	}
 }

@@ -231,7 +231,7 @@ func TestFailingPages(t *testing.T) {
 	if want := "/gone 404, /broken 500, /busy 429, /big 0, /cut 0"; o.failures() != want {
 		t.Errorf("failed %s, want %s", o.failures(), want)
 	}
-	if s.count("/busy") != attempts || s.count("/later") != 2 || s.count("/broken") != 1 {
+	if s.count("/busy") != maxAttempts || s.count("/later") != 2 || s.count("/broken") != 1 {
 		t.Errorf("asked %d times for busy, %d for later, %d for broken", s.count("/busy"), s.count("/later"), s.count("/broken"))
 	}
 	s.set("/", nil)
@@ -264,7 +264,7 @@ func TestSlowPagesAreGivenUp(t *testing.T) {
 	s.page("/after", "after")
 	s.set("/drip", drip)
 	folder := openFolder(t, t.TempDir())
-	c := newCrawler(t, folder, func(o *Options) { o.Manners.PageTimeout = 300e6 })
+	c := newCrawler(t, folder, func(o *Options) { o.Politeness.PageTimeout = 300e6 })
 	db := newAgent(t, folder, "slow")
 	id := create(t, db, planOf(s.URL))
 	settle(t, c, db, id)
@@ -344,7 +344,7 @@ func TestProgressCountsWhatWillBeFetched(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	stored := make(chan struct{}, 1)
 	c := newCrawler(t, folder, nil)
-	c.step = storing(stored)
+	c.onStep = storing(stored)
 	db := newAgent(t, folder, "progress")
 	plan := planOf(s.URL)
 	plan.MaxPages = 10

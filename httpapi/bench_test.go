@@ -161,7 +161,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		tb.Fatal(err)
 	}
 	crawler := crawl.New(crawl.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet},
-		Extract: document.ReadPage, Manners: crawl.Politeness{Delay: -1}})
+		Extract: document.ReadPage, Politeness: crawl.Politeness{Delay: -1}})
 	if err := crawler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}

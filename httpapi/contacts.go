@@ -93,8 +93,8 @@ func (s *Server) deleteContact(c *rest.Call, in *contactIn) (none, error) {
 type resolveContactIn struct {
 	Email      string `query:"email" doc:"Email address, in any case." example:"ada@example.com"`
 	Phone      string `query:"phone" doc:"Phone number; only its digits count."`
-	ChatbotA   string `query:"chatbot_a" doc:"User name on the first chat-bot platform, with or without @."`
-	ChatbotB   string `query:"chatbot_b" doc:"Number on the second chat-bot platform."`
+	ChatbotA   string `query:"chatbot_a" doc:"User name on Telegram, with or without @."`
+	ChatbotB   string `query:"chatbot_b" doc:"Number on WhatsApp."`
 	ExternalID string `query:"external_id" doc:"Id in another system."`
 }
 

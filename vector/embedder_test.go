@@ -27,7 +27,7 @@ func TestAsked(t *testing.T) {
 	for query, want := range map[string]string{
 		"": "?", "opening hours": "opening hours?", "how?": "how?", "Tell me.": "Tell me.", "now!": "now!", "é": "é?", "E1042": "E1042?",
 	} {
-		if got := asked(query); got != want {
+		if got := asQuestion(query); got != want {
 			t.Errorf("%q becomes %q, want %q", query, got, want)
 		}
 	}

@@ -74,7 +74,7 @@ func (ix *Index) queue(limit int, run func(context.Context, *store.DB) (work.Nex
 }
 
 func (ix *Index) report(db *store.DB, err error) {
-	if !errors.Is(err, errHeldUp) { // which was logged with its cause
+	if !errors.Is(err, errRetryLater) { // which was logged with its cause
 		ix.log.Error("index sources", "agent", db.ID(), "error", err)
 	}
 }
@@ -144,8 +144,8 @@ func (ix *Index) Wait(ctx context.Context, db *store.DB) error {
 	}
 }
 
-// handOver gives an agent's next step to another queue.
-func (ix *Index) handOver(db *store.DB, to *work.Queue[*store.DB]) {
+// moveTo enqueues an agent's next step in another queue.
+func (ix *Index) moveTo(db *store.DB, to *work.Queue[*store.DB]) {
 	to.Enqueue(db)
 	ix.handovers.Add(1)
 }

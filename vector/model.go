@@ -152,9 +152,9 @@ func (ix *Index) embed(ctx context.Context, text string) (v []float32, err error
 	return v, err
 }
 
-// lasting reports whether a provider's error is about the texts themselves, so
+// isPermanent reports whether a provider's error is about the texts themselves, so
 // that asking again would not help.
-func lasting(err error) bool {
+func isPermanent(err error) bool {
 	var known *agent.Error
 	if !errors.As(err, &known) {
 		return false

@@ -18,10 +18,10 @@ type passage struct {
 	parts []candidate // in their order
 }
 
-// take adds the next best hit to a list of passages: to one that it continues
+// addPassage adds the next best hit to a list of passages: to one that it continues
 // or leads up to, when there is one with room, else as one of its own. When that
 // closes the gap to another passage, both become one.
-func take(list []passage, c candidate) []passage {
+func addPassage(list []passage, c candidate) []passage {
 	added := passage{c, []candidate{c}}
 	at := len(list)
 	for i := 0; i < len(list); i++ {

@@ -137,7 +137,7 @@ func (ix *Index) embedFor(ctx context.Context, db *store.DB, m model, texts ...s
 }
 
 func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answer, error) {
-	vectors, err := ix.embedFor(ctx, db, m, asked(embeddable("", q.Text)))
+	vectors, err := ix.embedFor(ctx, db, m, asQuestion(embeddable("", q.Text)))
 	if err != nil {
 		return Answer{}, fmt.Errorf("embed the query: %w", err)
 	}
@@ -166,22 +166,22 @@ func (ix *Index) shortlist(ctx context.Context, db *store.DB, m model, q Query, 
 	var aside sync.WaitGroup
 	if q.Mode != Keyword {
 		aside.Go(func() {
-			near, failed = look(ctx, db, m, q, func(k *store.Knowledge) (map[int64]float64, error) { return k.Nearest(vector, n) })
+			near, failed = readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (map[int64]float64, error) { return k.Nearest(vector, n) })
 		})
 	}
 	matching, err := &store.Matches{}, error(nil)
 	if q.Mode != Vector {
-		matching, err = look(ctx, db, m, q, func(k *store.Knowledge) (*store.Matches, error) { return k.Matching(wordsOf(q.Text), n) })
+		matching, err = readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (*store.Matches, error) { return k.Matching(wordsOf(q.Text), n) })
 	}
 	aside.Wait()
 	if err := errors.Join(failed, err); err != nil {
 		return nil, err
 	}
-	return look(ctx, db, m, q, func(k *store.Knowledge) ([]candidate, error) { return candidates(k, q, vector, near, matching) })
+	return readKnowledge(ctx, db, m, q, func(k *store.Knowledge) ([]candidate, error) { return candidates(k, q, vector, near, matching) })
 }
 
-// look opens the chunks for one part of a search.
-func look[T any](ctx context.Context, db *store.DB, m model, q Query, fn func(*store.Knowledge) (T, error)) (T, error) {
+// readKnowledge opens the chunks for one part of a search.
+func readKnowledge[T any](ctx context.Context, db *store.DB, m model, q Query, fn func(*store.Knowledge) (T, error)) (T, error) {
 	return store.Read(ctx, db, func(tx *store.Tx) (none T, err error) {
 		k, err := tx.Knowledge(q.SourceID, m.name)
 		if err != nil {
@@ -194,10 +194,10 @@ func look[T any](ctx context.Context, db *store.DB, m model, q Query, fn func(*s
 	})
 }
 
-// asked ends a query with a question mark unless it ends as a sentence does.
+// asQuestion ends a query with a question mark unless it ends as a sentence does.
 // Few people type one, but models learned from sentences that are complete, and
 // with it they place the query nearer to its answers.
-func asked(query string) string {
+func asQuestion(query string) string {
 	if strings.ContainsAny(query[max(len(query)-1, 0):], ".!?") {
 		return query
 	}
@@ -340,7 +340,7 @@ func results(list []candidate, q Query) []Result {
 		if c.score() < q.MinScore {
 			continue
 		}
-		if found = take(found, c); len(found) > q.Limit {
+		if found = addPassage(found, c); len(found) > q.Limit {
 			found = found[:q.Limit]
 			break
 		}

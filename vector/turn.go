@@ -28,7 +28,7 @@ func (ix *Index) runLocal(ctx context.Context, db *store.DB) (work.Next, error) 
 
 // runReading is one turn of an agent whose next step is to read a document.
 func (ix *Index) runReading(ctx context.Context, db *store.DB) (work.Next, error) {
-	defer ix.handOver(db, ix.local)
+	defer ix.moveTo(db, ix.local)
 	_, err := ix.runOnce(ctx, db, true)
 	return work.Next{}, err
 }
@@ -56,14 +56,14 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, reading bool) (work.
 	case err != nil:
 		return work.Next{}, err
 	case reads && !reading:
-		ix.handOver(db, ix.reading)
+		ix.moveTo(db, ix.reading)
 		return work.Next{}, nil
 	case reading && !reads: // the other queue goes on with it
 		return work.Next{}, nil
 	}
 	err = step(ctx, db, w, m)
 	if !m.to.Local() {
-		ix.handOver(db, ix.remote)
+		ix.moveTo(db, ix.remote)
 	}
 	return work.Next{Again: true}, agent.IgnoreNotFound(err)
 }
@@ -77,7 +77,7 @@ func (ix *Index) runRemote(ctx context.Context, db *store.DB) (work.Next, error)
 	}
 	fetched, err := ix.fetchNext(ctx, db)
 	if fetched || err != nil {
-		ix.handOver(db, ix.local)
+		ix.moveTo(db, ix.local)
 		return work.Next{Again: true}, agent.IgnoreNotFound(err)
 	}
 	if m.to.Local() {
@@ -115,8 +115,8 @@ func (ix *Index) adopt(ctx context.Context, db *store.DB, w *store.Work, m model
 	return db.AdoptModel(ctx, w.ID, m.name)
 }
 
-// errHeldUp says that a provider does not answer and the source shows it.
-var errHeldUp = errors.New("held up")
+// errRetryLater means that a provider does not answer and the source shows it.
+var errRetryLater = errors.New("held up")
 
 // embedNext embeds the next batch of a source, or ends the source when no
 // chunk lacks a vector. What was embedded before an error or Stop is kept.
@@ -159,7 +159,7 @@ func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, m m
 		return ctx.Err()
 	}
 	if failure != nil {
-		return ix.holdUp(ctx, db, w, m, failure)
+		return ix.handleEmbedFailure(ctx, db, w, m, failure)
 	}
 	if w.HeldUp {
 		return db.NoteProblem(ctx, w.ID, nil)
@@ -180,11 +180,11 @@ func (ix *Index) finish(ctx context.Context, db *store.DB, w *store.Work) error 
 	return db.FinishSource(ctx, w.ID, nil)
 }
 
-// holdUp decides about a source whose texts could not be embedded: it ends
+// handleEmbedFailure decides about a source whose texts could not be embedded: it ends
 // unless the failure is a provider's and may pass. Then it shows what holds it
 // up, and is tried again later.
-func (ix *Index) holdUp(ctx context.Context, db *store.DB, w *store.Work, m model, failure error) error {
-	if m.to.Local() || lasting(failure) {
+func (ix *Index) handleEmbedFailure(ctx context.Context, db *store.DB, w *store.Work, m model, failure error) error {
+	if m.to.Local() || isPermanent(failure) {
 		return ix.giveUp(ctx, db, w, failure, "the text could not be embedded")
 	}
 	problem := problemOf(failure, "the embedding provider could not be used")
@@ -193,7 +193,7 @@ func (ix *Index) holdUp(ctx context.Context, db *store.DB, w *store.Work, m mode
 	}
 	ix.step("held up")
 	ix.log.Warn("an embedding provider does not answer", "agent", db.ID(), "source", w.ID, "error", failure)
-	return errHeldUp
+	return errRetryLater
 }
 
 // embedAll embeds texts on several processors. After an error the vectors that

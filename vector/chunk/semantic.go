@@ -26,7 +26,7 @@ func (s *splitter) topics(ctx context.Context) ([]int, error) {
 		return nil, err
 	}
 	depth := depths(cosines)
-	mean, deviation := spread(depth)
+	mean, deviation := meanAndDeviation(depth)
 	limit := max(mean+deviation, leastDrift)
 	var breaks []int
 	last := 0
@@ -159,8 +159,8 @@ func depths(values []float64) []float64 {
 	return out
 }
 
-// spread returns the mean and the standard deviation.
-func spread(values []float64) (mean, deviation float64) {
+// meanAndDeviation returns the mean and the standard deviation.
+func meanAndDeviation(values []float64) (mean, deviation float64) {
 	if len(values) == 0 {
 		return 0, 0
 	}

@@ -111,7 +111,7 @@ func (t *tree) pageTitle(root int32) string {
 	title := clipTitle(t.title)
 	headline := ""
 	for i := root; i < t.end(root) && headline == ""; i++ {
-		if t.nodes[i].tag == atom.H1 && !t.junk[i] {
+		if t.nodes[i].tag == atom.H1 && !t.boilerplate[i] {
 			w := pageWriter{tree: t, limit: 4 * maxTitle}
 			headline = clipTitle(w.inline(i))
 		}

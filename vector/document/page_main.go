@@ -16,16 +16,16 @@ const enough = 0.25
 
 // measures are what is known of the text beneath each node, in bytes without
 // white space: of all of it, and of what links hold.
-type measures struct{ ink, linked []int32 }
+type measures struct{ textLength, linkLength []int32 }
 
 func (m measures) share(i int32) float64 {
-	if m.ink[i] == 0 {
+	if m.textLength[i] == 0 {
 		return 0
 	}
-	return float64(m.linked[i]) / float64(m.ink[i])
+	return float64(m.linkLength[i]) / float64(m.textLength[i])
 }
 
-// measure counts the text that is no junk.
+// measure counts the text that is not boilerplate.
 func (t *tree) measure() measures {
 	m := measures{make([]int32, len(t.nodes)), make([]int32, len(t.nodes))}
 	inLink := make([]bool, len(t.nodes))
@@ -35,22 +35,22 @@ func (t *tree) measure() measures {
 			inLink[i] = inLink[n.parent] || n.tag == atom.A
 		}
 		if n.text {
-			m.ink[i] = n.ink
+			m.textLength[i] = n.textLength
 			if inLink[i] {
-				m.linked[i] = m.ink[i]
+				m.linkLength[i] = m.textLength[i]
 			}
 		}
 	}
 	for i := len(t.nodes) - 1; i > 0; i-- {
-		if parent := t.nodes[i].parent; !t.junk[i] {
-			m.ink[parent] += m.ink[i]
-			m.linked[parent] += m.linked[i]
+		if parent := t.nodes[i].parent; !t.boilerplate[i] {
+			m.textLength[parent] += m.textLength[i]
+			m.linkLength[parent] += m.linkLength[i]
 		}
 	}
 	return m
 }
 
-func ink(text []byte) (n int32) {
+func textLength(text []byte) (n int32) {
 	for _, c := range text {
 		if c > ' ' {
 			n++
@@ -59,18 +59,18 @@ func ink(text []byte) (n int32) {
 	return n
 }
 
-// chooseMain marks what stands around the text of a page as junk and returns
+// chooseMain marks what stands around the text of a page as boilerplate and returns
 // the element that holds the main content.
 func (t *tree) chooseMain() int32 {
-	t.junk = make([]bool, len(t.nodes))
+	t.boilerplate = make([]bool, len(t.nodes))
 	all := t.measure()
 	t.markSurroundings()
 	marked := t.measure()
-	if marked.ink[0] == 0 { // a page that is nothing but header and asides
-		t.junk = make([]bool, len(t.nodes))
+	if marked.textLength[0] == 0 { // a page that is nothing but header and asides
+		t.boilerplate = make([]bool, len(t.nodes))
 		return 0
 	}
-	before := append([]bool(nil), t.junk...)
+	before := append([]bool(nil), t.boilerplate...)
 	t.markNamed(marked)
 	m := t.measure()
 	root := t.mainElement(m)
@@ -78,19 +78,19 @@ func (t *tree) chooseMain() int32 {
 		t.markLinkLists(m)
 		m = t.measure()
 	}
-	if float64(m.ink[root]) < enough*float64(marked.ink[0]-marked.linked[0]) || m.ink[root] == 0 {
-		t.junk, root = before, 0
+	if float64(m.textLength[root]) < enough*float64(marked.textLength[0]-marked.linkLength[0]) || m.textLength[root] == 0 {
+		t.boilerplate, root = before, 0
 	}
-	if float64(marked.ink[0]) < enough*float64(all.ink[0]-all.linked[0]) && root == 0 {
-		t.junk = make([]bool, len(t.nodes))
+	if float64(marked.textLength[0]) < enough*float64(all.textLength[0]-all.linkLength[0]) && root == 0 {
+		t.boilerplate = make([]bool, len(t.nodes))
 	}
 	return root
 }
 
-// mark makes junk of all that lies beneath junk.
+// mark marks a node and all beneath it as boilerplate.
 func (t *tree) mark(i int32) {
 	for k := i; k < t.end(i); k++ {
-		t.junk[k] = true
+		t.boilerplate[k] = true
 	}
 }
 
@@ -114,7 +114,7 @@ func (t *tree) markSurroundings() {
 	for i := int32(1); i < int32(len(t.nodes)); i++ {
 		n, a := &t.nodes[i], t.attrsOf(i)
 		within[i] = within[n.parent] || n.tag == atom.Main || n.tag == atom.Article || a.role == "main"
-		if n.text || t.junk[i] || a.role == "main" {
+		if n.text || t.boilerplate[i] || a.role == "main" {
 			continue
 		}
 		switch {
@@ -129,9 +129,9 @@ func (t *tree) markSurroundings() {
 	}
 }
 
-// neverNames are words of the class and id of what is no text, junkNames of
+// excludedNames are words of the class and id of what is no text, boilerplateNames of
 // what stands around one, and weakNames too if it is mostly links.
-var neverNames, junkNames, weakNames = words("linenos lineno headerlink editsection toctitle skiplink"),
+var excludedNames, boilerplateNames, weakNames = words("linenos lineno headerlink editsection toctitle skiplink"),
 	words(`nav navbar navigation navheader navfooter breadcrumb breadcrumbs sidebar sphinxsidebar footer cookie cookies
 	consent gdpr newsletter disqus advert advertisement ads sponsor sponsors catlinks printfooter jump skip
 	searchbox searchform searchmenu nosearch pagination pager`),
@@ -150,10 +150,10 @@ func words(list string) map[string]bool {
 // text stays, and what holds its headline: "has-sidebar" names what stands
 // beside one.
 func (t *tree) markNamed(m measures) {
-	text := m.ink[0] - m.linked[0]
+	text := m.textLength[0] - m.linkLength[0]
 	for i := int32(1); i < int32(len(t.nodes)); i++ {
 		n := &t.nodes[i]
-		if n.attr == 0 || t.junk[i] || n.tag == atom.Main || headingTags[n.tag] || t.attrsOf(i).role == "main" {
+		if n.attr == 0 || t.boilerplate[i] || n.tag == atom.Main || headingTags[n.tag] || t.attrsOf(i).role == "main" {
 			continue
 		}
 		never, strong, weak := namesOf(t.attrsOf(i))
@@ -161,7 +161,7 @@ func (t *tree) markNamed(m measures) {
 			t.mark(i)
 			continue
 		}
-		own := m.ink[i] - m.linked[i]
+		own := m.textLength[i] - m.linkLength[i]
 		if !strong && !weak || 3*own > text || t.holdsHeadline(i) {
 			continue
 		}
@@ -175,7 +175,7 @@ func namesOf(a *attrs) (never, strong, weak bool) {
 	for _, names := range []string{a.class, a.id} {
 		for word := range strings.FieldsFuncSeq(names, func(r rune) bool { return r == ' ' || r == '-' || r == '_' || r == '\n' || r == '\t' }) {
 			word = strings.ToLower(word)
-			never, strong, weak = never || neverNames[word], strong || junkNames[word], weak || weakNames[word]
+			never, strong, weak = never || excludedNames[word], strong || boilerplateNames[word], weak || weakNames[word]
 		}
 	}
 	return never, strong, weak
@@ -194,9 +194,9 @@ func (t *tree) holdsHeadline(i int32) bool {
 // does not.
 func (t *tree) mainElement(m measures) int32 {
 	var main, article int32
-	larger := func(a, b int32) bool { return a == 0 || m.ink[b] > m.ink[a] }
+	larger := func(a, b int32) bool { return a == 0 || m.textLength[b] > m.textLength[a] }
 	for i := int32(1); i < int32(len(t.nodes)); i++ {
-		if t.junk[i] || t.nodes[i].text {
+		if t.boilerplate[i] || t.nodes[i].text {
 			continue
 		}
 		switch {
@@ -209,9 +209,9 @@ func (t *tree) mainElement(m measures) int32 {
 		}
 	}
 	switch {
-	case main > 0 && 2*m.ink[main] >= m.ink[0]:
+	case main > 0 && 2*m.textLength[main] >= m.textLength[0]:
 		return main
-	case article > 0 && 2*m.ink[article] >= m.ink[0]:
+	case article > 0 && 2*m.textLength[article] >= m.textLength[0]:
 		return article
 	}
 	return main
@@ -225,7 +225,7 @@ var listTags = tags(atom.Ul, atom.Ol, atom.Dl, atom.Table, atom.Div, atom.P, ato
 func (t *tree) markLinkLists(m measures) {
 	links := make([]int, len(t.nodes))
 	for i := len(t.nodes) - 1; i > 0; i-- {
-		if n := &t.nodes[i]; !t.junk[i] {
+		if n := &t.nodes[i]; !t.boilerplate[i] {
 			if n.tag == atom.A {
 				links[i]++
 			}
@@ -233,7 +233,7 @@ func (t *tree) markLinkLists(m measures) {
 		}
 	}
 	for i := int32(1); i < int32(len(t.nodes)); i++ {
-		if !t.junk[i] && listTags[t.nodes[i].tag] && links[i] >= 4 && m.share(i) >= 0.8 && 2*m.ink[i] < m.ink[0] {
+		if !t.boilerplate[i] && listTags[t.nodes[i].tag] && links[i] >= 4 && m.share(i) >= 0.8 && 2*m.textLength[i] < m.textLength[0] {
 			t.mark(i)
 		}
 	}

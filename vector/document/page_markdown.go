@@ -45,7 +45,7 @@ func (w *pageWriter) blocks(i int32) {
 
 func (w *pageWriter) children(i int32) {
 	for c := i + 1; c < w.end(i) && w.out.Len()+len(w.line) <= w.limit; c = w.end(c) {
-		if !w.junk[c] {
+		if !w.boilerplate[c] {
 			w.node(c)
 		}
 	}
@@ -271,7 +271,7 @@ func (w *pageWriter) raw(b *bytes.Buffer, i int32) {
 			b.Write(w.textOf(c))
 		case n.tag == atom.Br:
 			b.WriteByte('\n')
-		case !w.junk[c]:
+		case !w.boilerplate[c]:
 			w.raw(b, c)
 			if blockTags[n.tag] && !bytes.HasSuffix(b.Bytes(), []byte("\n")) {
 				b.WriteByte('\n')
@@ -316,7 +316,7 @@ func (w *pageWriter) list(i int32) {
 	number := 0
 	for c := i + 1; c < w.end(i); c = w.end(c) {
 		switch {
-		case w.junk[c]:
+		case w.boilerplate[c]:
 		case w.nodes[c].tag != atom.Li:
 			w.node(c)
 		default:

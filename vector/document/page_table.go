@@ -20,7 +20,7 @@ func (w *pageWriter) table(i int32) {
 		return
 	}
 	for c := i + 1; c < w.end(i); c = w.end(c) {
-		if w.nodes[c].tag == atom.Caption && !w.junk[c] {
+		if w.nodes[c].tag == atom.Caption && !w.boilerplate[c] {
 			w.blocks(c)
 		}
 	}
@@ -101,13 +101,13 @@ func (w *pageWriter) grid(rows [][]int32) (grid [][]cell, columns int) {
 func (w *pageWriter) rows(i int32) (rows [][]int32) {
 	for c := i + 1; c < w.end(i); c = w.end(c) {
 		switch {
-		case w.junk[c]:
+		case w.boilerplate[c]:
 		case w.nodes[c].tag == atom.Thead || w.nodes[c].tag == atom.Tbody || w.nodes[c].tag == atom.Tfoot:
 			rows = append(rows, w.rows(c)...)
 		case w.nodes[c].tag == atom.Tr:
 			var row []int32
 			for d := c + 1; d < w.end(c); d = w.end(d) {
-				if (w.nodes[d].tag == atom.Td || w.nodes[d].tag == atom.Th) && !w.junk[d] {
+				if (w.nodes[d].tag == atom.Td || w.nodes[d].tag == atom.Th) && !w.boilerplate[d] {
 					row = append(row, d)
 				}
 			}
@@ -124,7 +124,7 @@ func (w *pageWriter) holdsBlocks(i int32) bool {
 	for k := i + 1; k < w.end(i); k++ {
 		switch w.nodes[k].tag {
 		case atom.Table, atom.Pre, atom.Blockquote, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
-			if !w.junk[k] {
+			if !w.boilerplate[k] {
 				return true
 			}
 		}
@@ -134,7 +134,7 @@ func (w *pageWriter) holdsBlocks(i int32) bool {
 
 func (w *pageWriter) cells(i int32) {
 	for c := i + 1; c < w.end(i); c = w.end(c) {
-		if !w.junk[c] {
+		if !w.boilerplate[c] {
 			w.node(c)
 		}
 	}

@@ -25,7 +25,7 @@ type node struct {
 	text         bool
 	parent, last int32 // last is the last node beneath this one, itself at least
 	start, end   uint32
-	ink          int32 // of a text: its bytes without white space
+	textLength   int32 // of a text: its bytes without white space
 	attr         int32 // index into tree.attrs, 0 for none
 }
 
@@ -39,12 +39,12 @@ type attrs struct {
 // is built in one go, so that its size and the time it takes are those of the
 // page: misnested formatting is not repeated, misplaced content stays put.
 type tree struct {
-	base  *url.URL
-	title string
-	nodes []node // 0 is the root
-	attrs []attrs
-	bytes []byte // all texts
-	junk  []bool // by node; filled by chooseMain
+	base        *url.URL
+	title       string
+	nodes       []node // 0 is the root
+	attrs       []attrs
+	bytes       []byte // all texts
+	boilerplate []bool // by node; filled by chooseMain
 }
 
 // end is the index behind the last node beneath i.
@@ -112,7 +112,7 @@ func (b *treeBuilder) addText(r *markup.Reader) {
 	}
 	start := len(b.bytes)
 	b.bytes = append(b.bytes, r.Text()...)
-	b.nodes = append(b.nodes, node{text: true, parent: top.node, last: int32(len(b.nodes)), start: uint32(start), end: uint32(len(b.bytes)), ink: ink(b.bytes[start:])})
+	b.nodes = append(b.nodes, node{text: true, parent: top.node, last: int32(len(b.nodes)), start: uint32(start), end: uint32(len(b.bytes)), textLength: textLength(b.bytes[start:])})
 }
 
 func (b *treeBuilder) inside(tag atom.Atom) bool {

@@ -77,9 +77,9 @@ func (m matrix) apply(x, y float64) (float64, float64) {
 // actualText is what a stretch of marked content says, whatever its characters
 // look like (ISO 32000-1, section 14.9.4).
 type actualText struct {
-	text  string
-	depth int  // of the marked content
-	said  bool // the text was noted with the first character
+	text    string
+	depth   int  // of the marked content
+	written bool // the text was noted with the first character
 }
 
 const (
@@ -287,8 +287,8 @@ func (p *pdfPage) show(raw string) error {
 		width := c.width * s.size * s.scale
 		follows := false
 		if a := p.actual; a != nil {
-			follows, c.text = a.said, a.text
-			a.said = true
+			follows, c.text = a.written, a.text
+			a.written = true
 		}
 		if p.limit -= len(c.text); p.limit < 0 {
 			return tooComplex("a page of the file holds too much text")

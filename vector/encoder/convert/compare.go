@@ -16,14 +16,14 @@ import (
 // decimals, and that of the float32 weights.
 const exactEnough = 0.999999
 
-// spread collects cosines.
-type spread struct {
+// distribution collects cosines.
+type distribution struct {
 	count      int
 	sum, least float64
 	worst      string
 }
 
-func (s *spread) add(text string, cosine float64) {
+func (s *distribution) add(text string, cosine float64) {
 	if s.count == 0 || cosine < s.least {
 		s.least, s.worst = cosine, text
 	}
@@ -31,7 +31,7 @@ func (s *spread) add(text string, cosine float64) {
 	s.sum += cosine
 }
 
-func (s *spread) String() string {
+func (s *distribution) String() string {
 	return fmt.Sprintf("%d texts, cosine mean %.6f, least %.6f (%.40q)", s.count, s.sum/float64(s.count), s.least, s.worst)
 }
 
@@ -50,7 +50,7 @@ func compareGolden(exact, small *encoder.Model, name string, report io.Writer) e
 	if err := json.Unmarshal(data, &golden); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	var floats, blocks spread
+	var floats, blocks distribution
 	for _, c := range golden.Cases {
 		if len(c.Vector) != encoder.Dims {
 			continue // the empty text has none
@@ -72,7 +72,7 @@ func compareTexts(exact, small *encoder.Model, name string, report io.Writer) er
 		return err
 	}
 	defer f.Close()
-	var s spread
+	var s distribution
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, encoder.MaxText)
 	for lines.Scan() {
