@@ -131,6 +131,7 @@ type Issue struct {
 	Field  string `json:"field"`
 	Issue  string `json:"issue"`
 	NodeID string `json:"node_id,omitempty"`
+	EdgeID string `json:"edge_id,omitempty"`
 }
 
 // Issues collects complaints, so that a client hears of all of them at once.
@@ -163,6 +164,9 @@ func (i Issues) Err() error {
 	if i[0].NodeID != "" {
 		e.Message = nodeIssue(i[0])
 		e.Details["node_id"] = i[0].NodeID
+	}
+	if i[0].EdgeID != "" {
+		e.Details["edge_id"] = i[0].EdgeID
 	}
 	if len(i) > 1 {
 		e.Message = fmt.Sprintf("%s, and %d more", e.Message, len(i)-1)

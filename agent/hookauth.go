@@ -33,9 +33,9 @@ var hookAuthFields = map[string][]string{
 	"none": nil, "bearer": {"token"}, "basic": {"username", "password"}, "header": {"name", "value"}, "hmac": {"secret"}, "standard-webhooks": {"secret"},
 }
 
-// checkHookAuth checks the auth of a trigger's data; that of an executable one
+// CheckHookAuth checks the auth of a trigger's data; that of an executable one
 // must be whole.
-func checkHookAuth(given any, executable bool, complain func(field, issue string)) {
+func CheckHookAuth(given any, executable bool, complain func(field, issue string)) {
 	auth, ok := given.(map[string]any)
 	if !ok {
 		return

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/flow/graph"
 )
 
 // FuzzExecute executes whatever graph of nodes without effects is accepted:
@@ -41,7 +42,7 @@ func FuzzExecute(f *testing.F) {
 		if json.Unmarshal([]byte(nodes), &w.Nodes) != nil || json.Unmarshal([]byte(edges), &w.Edges) != nil {
 			return
 		}
-		g, err := agent.ParseGraph(w.Nodes, w.Edges, true)
+		g, err := graph.Parse(w.Nodes, w.Edges, true)
 		if err != nil || len(g.Nodes) > 50 || strings.Contains(nodes, "duration") {
 			return
 		}

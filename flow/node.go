@@ -14,7 +14,7 @@ import (
 )
 
 // Kind is a type of node: how it is checked and run. What its data looks like
-// is said in agent.NodeTypes; what runs it is entered here, by its name, in
+// is said in graph.Types; what runs it is entered here, by its name, in
 // Engine.Register.
 type Kind struct {
 	// Run does what the node does. ctx ends with the node's time limit, and

@@ -11,6 +11,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/template"
+	"satchel/flow/graph"
 	"satchel/store"
 	"satchel/store/sqlsandbox"
 )
@@ -20,7 +21,7 @@ import (
 type program struct {
 	workflow agent.Workflow
 	text     store.WorkflowText // that it was made of, if it was
-	graph    *agent.Graph
+	graph    *graph.Graph
 	nodes    []step
 	regions  map[int]*region // by loop; -1 is what stands in none
 	place    []int           // by node: its place in its region
@@ -66,33 +67,33 @@ const (
 
 // compile makes a workflow ready. The error is a 400 that names the node.
 func (e *Engine) compile(w agent.Workflow) (*program, error) {
-	graph, err := agent.ParseGraph(w.Nodes, w.Edges, true)
+	g, err := graph.Parse(w.Nodes, w.Edges, true)
 	if err != nil {
 		return nil, err
 	}
-	p := &program{workflow: w, graph: graph, nodes: make([]step, len(graph.Nodes)), place: make([]int, len(graph.Nodes)),
+	p := &program{workflow: w, graph: g, nodes: make([]step, len(g.Nodes)), place: make([]int, len(g.Nodes)),
 		regions: map[int]*region{-1: {}}}
-	for i := range graph.Nodes {
+	for i := range g.Nodes {
 		if err := e.prepare(p, i); err != nil {
 			return nil, err
 		}
 	}
-	for i, n := range graph.Nodes {
+	for i, n := range g.Nodes {
 		if n.Type == agent.NodeLoop && p.regions[i] == nil {
 			p.regions[i] = &region{}
 		}
-		home := p.regions[graph.Loop[i]]
+		home := p.regions[g.Loop[i]]
 		if home == nil {
 			home = &region{}
-			p.regions[graph.Loop[i]] = home
+			p.regions[g.Loop[i]] = home
 		}
 		p.place[i] = len(home.nodes)
 		home.nodes = append(home.nodes, i)
 		home.left = append(home.left, 0)
 	}
-	for _, edge := range graph.Edges {
-		if graph.Counts(edge) {
-			p.regions[graph.Loop[edge.Target]].left[p.place[edge.Target]]++
+	for _, edge := range g.Edges {
+		if g.Counts(edge) {
+			p.regions[g.Loop[edge.Target]].left[p.place[edge.Target]]++
 		}
 	}
 	return p, nil
@@ -103,7 +104,7 @@ func (e *Engine) prepare(p *program, i int) error {
 	n := &p.graph.Nodes[i]
 	kind, ok := e.kinds[n.Type]
 	if !ok {
-		return agent.InvalidNode(p.graph, i, "type", "is "+n.Type+", which this version cannot run yet").With("type", n.Type)
+		return graph.InvalidNode(p.graph, i, "type", "is "+n.Type+", which this version cannot run yet").With("type", n.Type)
 	}
 	if err := checkNode(p.graph, i, kind); err != nil {
 		return err
@@ -150,7 +151,7 @@ func (e *Engine) prepare(p *program, i int) error {
 var commonKeys = map[string]bool{"label": true, "disabled": true, "timeout_ms": true, "retry": true, "on_error": true, "at_most_once": true}
 
 // checkNode checks a node's templates and what its kind asks for.
-func checkNode(g *agent.Graph, i int, kind *Kind) error {
+func checkNode(g *graph.Graph, i int, kind *Kind) error {
 	n := &g.Nodes[i]
 	for key, v := range n.Data {
 		if kind != nil && slices.Contains(kind.Raw, key) {
@@ -170,13 +171,13 @@ func checkNode(g *agent.Graph, i int, kind *Kind) error {
 		return nil
 	}
 	if field, issue := kind.Check(n.Data); issue != "" {
-		return agent.InvalidNode(g, i, field, issue)
+		return graph.InvalidNode(g, i, field, issue)
 	}
 	return nil
 }
 
 // unreadable says what is wrong with the templates in a key of a node's data.
-func unreadable(g *agent.Graph, i int, key string, err error) error {
+func unreadable(g *graph.Graph, i int, key string, err error) error {
 	field := "data." + key
 	var syntax *template.SyntaxError
 	var known *agent.Error
@@ -185,11 +186,11 @@ func unreadable(g *agent.Graph, i int, key string, err error) error {
 		if syntax.Field != "" {
 			field += strings.TrimPrefix("."+syntax.Field, ".[")
 		}
-		return agent.InvalidNode(g, i, field, fmt.Sprintf("has a template that cannot be read: %s at character %d", syntax.Issue, syntax.Position))
+		return graph.InvalidNode(g, i, field, fmt.Sprintf("has a template that cannot be read: %s at character %d", syntax.Issue, syntax.Position))
 	case errors.As(err, &known):
-		return agent.InvalidNode(g, i, field, known.Message)
+		return graph.InvalidNode(g, i, field, known.Message)
 	}
-	return agent.InvalidNode(g, i, field, "cannot be read")
+	return graph.InvalidNode(g, i, field, "cannot be read")
 }
 
 // templates returns the templates in the code of a node's data, each as a text
@@ -260,7 +261,7 @@ func (e *Engine) Check(w agent.Workflow) error {
 		_, err := e.compile(w)
 		return err
 	}
-	g, err := agent.ParseGraph(w.Nodes, w.Edges, false)
+	g, err := graph.Parse(w.Nodes, w.Edges, false)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"satchel/agent"
+	"satchel/flow/graph"
 	"satchel/store"
 )
 
@@ -30,7 +31,7 @@ func (e *Engine) TestNode(ctx context.Context, db *store.DB, workflowID, nodeID 
 	if err != nil {
 		return Tested{}, err
 	}
-	g, err := agent.ParseGraph(w.Nodes, w.Edges, false)
+	g, err := graph.Parse(w.Nodes, w.Edges, false)
 	if err != nil {
 		return Tested{}, err
 	}

@@ -71,7 +71,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		t.Skip("long, and not about concurrency")
 	}
 	w := newWitness(t)
-	for _, path := range []string{"/health", "/ready", "/version", "/openapi.json", "/console", "/agents", "/auth/agents"} {
+	for _, path := range []string{"/health", "/ready", "/version", "/openapi.json", "/console", "/node-types", "/agents", "/auth/agents"} {
 		w.ask(t, 200, "GET", "/api"+path, "")
 	}
 	id := w.made(t, "/api/agents", `{"name":"described"}`)

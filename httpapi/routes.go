@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"satchel/agent"
+	"satchel/flow/graph"
 	"satchel/httpapi/rest"
 	"satchel/vector/document"
 )
@@ -12,7 +13,8 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("GET", "/health", 200, "Check that the process answers", s.health).Role(rest.Anyone).Limit(rest.Unlimited),
 		rest.JSON("GET", "/ready", 200, "Check that the service can work", s.ready).Role(rest.Anyone).Limit(rest.Unlimited).Fails(agent.CodeInternal),
 		rest.JSON("GET", "/version", 200, "Read the version of the program and of the interface", s.version).Role(rest.Anyone),
-		rest.Raw[struct{}]("GET", "/openapi.json", 200, "Read this description", s.openAPIFile).Role(rest.Anyone).Limit(rest.Unlimited).Returns(map[string]any{}),
+		rest.Raw[struct{}]("GET", "/openapi.json", 200, "Read this description", s.openAPIFile).Role(rest.Anyone).Limit(rest.Unlimited).Tagged().Returns(map[string]any{}),
+		rest.Raw[struct{}]("GET", "/node-types", 200, "List the types of nodes that workflows are made of", s.listNodeTypes).Role(rest.Anyone).Tagged().Returns(graph.Catalog{}),
 
 		rest.JSON("GET", "/console", 200, "Read what a page of the web console begins with", s.console).Role(rest.Anyone),
 

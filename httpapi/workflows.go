@@ -3,11 +3,27 @@ package httpapi
 import (
 	"encoding/json"
 	"slices"
+	"sync"
 
 	"satchel/agent"
 	"satchel/flow"
+	"satchel/flow/graph"
 	"satchel/httpapi/rest"
 )
+
+// nodeCatalog is the catalogue of node types as it is answered.
+var nodeCatalog = sync.OnceValues(func() (rest.Packed, error) {
+	raw, err := json.Marshal(graph.MakeCatalog())
+	return rest.Pack("application/json; charset=UTF-8", raw), err
+})
+
+func (s *Server) listNodeTypes(c *rest.Call) error {
+	packed, err := nodeCatalog()
+	if err != nil {
+		return err
+	}
+	return packed.Serve(c.HTTP)
+}
 
 type listWorkflowsIn struct {
 	rest.ListParams

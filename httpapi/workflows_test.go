@@ -101,6 +101,24 @@ func TestBadWorkflows(t *testing.T) {
 	}
 }
 
+// TestNodeTypes reads the catalogue, and again with its tag.
+func TestNodeTypes(t *testing.T) {
+	c := newVisitor(t)
+	a := c.send(t, "GET", "/api/node-types", "")
+	types := map[string]any{}
+	for _, e := range a.json["types"].([]any) {
+		types[at(e, "type").(string)] = e
+	}
+	if at(types["chatbot_a"], "label") != "Telegram" || at(types["wait"], "data.properties.duration.x-widget") != "duration" || at(types["switch"], "handles_from") != "cases" ||
+		at(types["http-request"], "data.properties.auth.properties.token.writeOnly") != true || at(a.json, "common.properties.retry") == nil {
+		t.Errorf("%s", a.text)
+	}
+	tag := a.Header.Get("ETag")
+	if again := c.with("If-None-Match", tag).send(t, "GET", "/api/node-types", ""); tag == "" || again.StatusCode != 304 {
+		t.Errorf("with the tag %q: %d", tag, again.StatusCode)
+	}
+}
+
 func TestWorkflowRecord(t *testing.T) {
 	c := newVisitor(t)
 	w := c.must(t, 201, "POST", flowBase, `{"name":"Welcome","description":"d","nodes":[{"id":"t","type":"trigger","position":{"x":1.5,"y":2},"selected":true,"data":{"label":"Start","mine":{"a":[1]}}}],

@@ -103,7 +103,7 @@ func (d *description) add(r *Route) {
 	for _, status := range failureStatuses(r) {
 		op.Responses[strconv.Itoa(status)] = d.failure(r, status)
 	}
-	if r.tagged() {
+	if r.tagged {
 		op.Responses["304"] = &huma.Response{Description: "What the client has is still the same.", Headers: headersOf(r)}
 	}
 	if r.OwnSecret {

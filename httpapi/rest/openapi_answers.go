@@ -51,7 +51,7 @@ func headersOf(r *Route) map[string]*huma.Param {
 	if r.Attached {
 		names = append(names, "Content-Disposition")
 	}
-	if r.tagged() {
+	if r.tagged {
 		names = append(names, "ETag")
 	}
 	return headerRefs(names...)

@@ -55,6 +55,7 @@ type Route struct {
 	Form         *Form    // of a multipart request
 	Errors       []agent.Code
 
+	tagged   bool
 	location func(*Call, any) string
 	handle   func(*Call) error
 }
@@ -161,8 +162,8 @@ func (r *Route) Returns(out any) *Route { r.Out = reflect.TypeOf(out); return r 
 // Locates sets the Location header of a 201 from what was made.
 func (r *Route) Locates(where func(*Call, any) string) *Route { r.location = where; return r }
 
-// tagged reports whether the answer has an ETag.
-func (r *Route) tagged() bool { return r.Path == "/openapi.json" }
+// Tagged says that the answer has an ETag.
+func (r *Route) Tagged() *Route { r.tagged = true; return r }
 
 // EchoPath is the path below /api in echo's notation.
 func (r *Route) EchoPath() string {

@@ -1,30 +1,34 @@
-package agent
+package graph
 
 import (
 	"fmt"
 	"slices"
+
+	"satchel/agent"
 )
 
 // checkWhole checks what holds for a graph that is to be executed, beyond the
 // data of each node, and finds the bodies of its loops.
-func (g *Graph) checkWhole(is *Issues) {
+func (g *Graph) checkWhole(is *agent.Issues) {
 	complain := func(node int, field, issue string) {
-		is.addNode(g.Nodes[node].ID, fmt.Sprintf("nodes[%d].%s", node, field), issue)
+		is.AddNode(g.Nodes[node].ID, fmt.Sprintf("nodes[%d].%s", node, field), issue)
 	}
-	is.Check(slices.ContainsFunc(g.Nodes, func(n Node) bool { return n.Type == NodeTrigger }), "nodes", "needs a trigger")
+	before := len(*is)
+	is.Check(slices.ContainsFunc(g.Nodes, func(n agent.Node) bool { return n.Type == agent.NodeTrigger }), "nodes", "needs a trigger")
 	for _, e := range g.Edges {
-		if _, known := g.Nodes[e.Source].exit(e.Handle); !known && e.Handle != "" {
-			complain(e.Source, "sourceHandle", fmt.Sprintf("%q is no way out of this node", Clip(e.Handle, 60)))
+		if _, known := exit(&g.Nodes[e.Source], e.Handle); !known && e.Handle != "" {
+			complain(e.Source, "sourceHandle", fmt.Sprintf("%q is no way out of this node", agent.Clip(e.Handle, 60)))
+			(*is)[len(*is)-1].EdgeID = e.ID
 		}
-		if g.Nodes[e.Target].Type == NodeTrigger {
+		if g.Nodes[e.Target].Type == agent.NodeTrigger {
 			complain(e.Target, "type", "is trigger, which no edge may lead to")
 		}
 	}
-	if len(*is) > 0 {
+	if len(*is) > before {
 		return
 	}
 	g.findLoops(complain)
-	if len(*is) == 0 {
+	if len(*is) == before {
 		g.findCycle(complain)
 	}
 }
@@ -39,7 +43,7 @@ func (g *Graph) findLoops(complain func(node int, field, issue string)) {
 	bodies := map[int][]bool{}
 	var loops []int
 	for i, n := range g.Nodes {
-		if n.Type == NodeLoop {
+		if n.Type == agent.NodeLoop {
 			bodies[i] = g.body(i)
 			loops = append(loops, i)
 		}
@@ -70,7 +74,7 @@ func (g *Graph) findLoops(complain func(node int, field, issue string)) {
 			g.Loop[node] = loop
 		}
 		for _, e := range g.Edges {
-			if body[e.Target] && !body[e.Source] && !(e.Source == loop && e.Handle == HandleLoop) {
+			if body[e.Target] && !body[e.Source] && !(e.Source == loop && e.Handle == agent.HandleLoop) {
 				complain(e.Target, "id", fmt.Sprintf("is in the body of the loop %q, and an edge from %q leads into it from outside", g.Nodes[loop].ID, g.Nodes[e.Source].ID))
 			}
 		}
@@ -88,7 +92,7 @@ func (g *Graph) body(loop int) []bool {
 		}
 	}
 	for _, e := range g.Out[loop] {
-		if g.Edges[e].Handle == HandleLoop {
+		if g.Edges[e].Handle == agent.HandleLoop {
 			visit(g.Edges[e])
 		}
 	}
@@ -105,7 +109,7 @@ func (g *Graph) body(loop int) []bool {
 // Counts reports whether the target of an edge waits for it. The edges back into
 // a loop from its body do not count: there an iteration ends.
 func (g *Graph) Counts(e Link) bool {
-	return g.Loop[e.Source] == g.Loop[e.Target] || g.Loop[e.Target] == e.Source && e.Handle == HandleLoop
+	return g.Loop[e.Source] == g.Loop[e.Target] || g.Loop[e.Target] == e.Source && e.Handle == agent.HandleLoop
 }
 
 // findCycle looks for a node that waits for itself.

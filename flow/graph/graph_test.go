@@ -1,4 +1,4 @@
-package agent
+package graph
 
 import (
 	"encoding/json"
@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"satchel/agent"
 )
 
-// list splits a JSON list into its entries.
-func list[T ~[]byte](tb testing.TB, text string) []T {
+// entries splits a JSON list into its entries.
+func entries[T ~[]byte](tb testing.TB, text string) []T {
 	tb.Helper()
 	var raw []json.RawMessage
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
@@ -95,7 +97,7 @@ func TestMalformedGraphs(t *testing.T) {
 		}
 	}
 	for _, c := range unsound {
-		if _, err := ParseGraph(list[RawNode](t, c.nodes), list[RawEdge](t, c.edges), false); err != nil {
+		if _, err := Parse(entries[agent.RawNode](t, c.nodes), entries[agent.RawEdge](t, c.edges), false); err != nil {
 			t.Errorf("%s: a draft is refused: %v", c.name, err)
 		}
 		checkRefused(t, c.name, c.nodes, c.edges, c.field, c.node, true)
@@ -104,9 +106,9 @@ func TestMalformedGraphs(t *testing.T) {
 
 func checkRefused(t *testing.T, name, nodes, edges, field, node string, executable bool) {
 	t.Helper()
-	_, err := ParseGraph(list[RawNode](t, nodes), list[RawEdge](t, edges), executable)
-	var e *Error
-	if !errors.As(err, &e) || e.Code != CodeValidation {
+	_, err := Parse(entries[agent.RawNode](t, nodes), entries[agent.RawEdge](t, edges), executable)
+	var e *agent.Error
+	if !errors.As(err, &e) || e.Code != agent.CodeValidation {
 		t.Errorf("%s: %v", name, err)
 		return
 	}
@@ -118,11 +120,11 @@ func checkRefused(t *testing.T, name, nodes, edges, field, node string, executab
 
 func TestGraphBounds(t *testing.T) {
 	many := func(n int, entry func(i int) string) string {
-		entries := make([]string, n)
-		for i := range entries {
-			entries[i] = entry(i)
+		all := make([]string, n)
+		for i := range all {
+			all[i] = entry(i)
 		}
-		return "[" + strings.Join(entries, ",") + "]"
+		return "[" + strings.Join(all, ",") + "]"
 	}
 	node := func(i int) string { return fmt.Sprintf(`{"id":"n%d","type":"set"}`, i) }
 	edge := func(i int) string { return `{"source":"n0","target":"n1"}` }
@@ -133,15 +135,15 @@ func TestGraphBounds(t *testing.T) {
 	} {
 		checkRefused(t, "too much", c.nodes, c.edges, c.field, "", false)
 	}
-	if _, err := ParseGraph(list[RawNode](t, many(1000, node)), list[RawEdge](t, many(5000, edge)), false); err != nil {
+	if _, err := Parse(entries[agent.RawNode](t, many(1000, node)), entries[agent.RawEdge](t, many(5000, edge)), false); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestLoopsAreFound(t *testing.T) {
-	g, err := ParseGraph(list[RawNode](t, `[{"id":"t","type":"trigger"},{"id":"l","type":"loop","data":{"items":[]}},{"id":"m","type":"loop","data":{"items":[]}},
+	g, err := Parse(entries[agent.RawNode](t, `[{"id":"t","type":"trigger"},{"id":"l","type":"loop","data":{"items":[]}},{"id":"m","type":"loop","data":{"items":[]}},
 		{"id":"a","type":"set","data":{"values":{}}},{"id":"b","type":"set","data":{"values":{}}},{"id":"c","type":"set","data":{"values":{}}}]`),
-		list[RawEdge](t, `[{"source":"t","target":"l"},{"source":"l","target":"m","sourceHandle":"loop"},{"source":"m","target":"a","sourceHandle":"loop"},
+		entries[agent.RawEdge](t, `[{"source":"t","target":"l"},{"source":"l","target":"m","sourceHandle":"loop"},{"source":"m","target":"a","sourceHandle":"loop"},
 		{"source":"a","target":"m"},{"source":"m","target":"b"},{"source":"b","target":"l"},{"source":"l","target":"c","sourceHandle":"done"}]`), true)
 	if err != nil {
 		t.Fatal(err)
@@ -151,9 +153,9 @@ func TestLoopsAreFound(t *testing.T) {
 	}
 }
 
-// FuzzParseGraph feeds lists of nodes and edges. A graph that is accepted as
+// FuzzParse feeds lists of nodes and edges. A graph that is accepted as
 // executable can be walked to its end.
-func FuzzParseGraph(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, c := range malformed {
 		f.Add(c.nodes, c.edges)
 	}
@@ -163,15 +165,15 @@ func FuzzParseGraph(f *testing.F) {
 	f.Add(`[{"id":"t","type":"trigger"},{"id":"l","type":"loop","data":{"items":[1]}},{"id":"a","type":"set","data":{"values":{}}}]`,
 		`[{"source":"t","target":"l"},{"source":"l","target":"a","sourceHandle":"loop"},{"source":"a","target":"l"}]`)
 	f.Fuzz(func(t *testing.T, nodes, edges string) {
-		var n []RawNode
-		var e []RawEdge
+		var n []agent.RawNode
+		var e []agent.RawEdge
 		if json.Unmarshal([]byte(nodes), &n) != nil || json.Unmarshal([]byte(edges), &e) != nil {
 			return
 		}
-		_, draft := ParseGraph(n, e, false)
-		g, err := ParseGraph(n, e, true)
+		_, draft := Parse(n, e, false)
+		g, err := Parse(n, e, true)
 		if err != nil {
-			var known *Error
+			var known *agent.Error
 			if !errors.As(err, &known) || known.Message == "" {
 				t.Fatalf("not an error for clients: %v", err)
 			}
@@ -183,7 +185,7 @@ func FuzzParseGraph(f *testing.F) {
 		for node := range g.Nodes {
 			seen := 0
 			for loop := g.Loop[node]; loop >= 0; loop = g.Loop[loop] {
-				if seen++; seen > len(g.Nodes) || g.Nodes[loop].Type != NodeLoop {
+				if seen++; seen > len(g.Nodes) || g.Nodes[loop].Type != agent.NodeLoop {
 					t.Fatalf("loops without end around %q", g.Nodes[node].ID)
 				}
 			}
@@ -193,15 +195,15 @@ func FuzzParseGraph(f *testing.F) {
 
 // An edge that leads nowhere is refused by the id that is missing.
 func TestDanglingEdgeNamesTheID(t *testing.T) {
-	nodes := []RawNode{RawNode(`{"id":"t","type":"trigger"}`)}
+	nodes := []agent.RawNode{agent.RawNode(`{"id":"t","type":"trigger"}`)}
 	for edge, want := range map[string]string{
 		`{"source":"t","target":"ghost"}`: `there is none with the id "ghost"`,
 		`{"source":"ghost","target":"t"}`: `there is none with the id "ghost"`,
 		`{"source":"t"}`:                  "is required",
 	} {
 		t.Run(edge, func(t *testing.T) {
-			_, err := ParseGraph(nodes, []RawEdge{RawEdge(edge)}, false)
-			if ErrorCode(err) != CodeValidation || !strings.Contains(err.Error(), want) {
+			_, err := Parse(nodes, []agent.RawEdge{agent.RawEdge(edge)}, false)
+			if agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), want) {
 				t.Error(err)
 			}
 		})

@@ -1,0 +1,150 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"satchel/agent"
+)
+
+// isTemplate reports whether a value is only known when its node runs.
+func isTemplate(v any) bool {
+	s, ok := v.(string)
+	return ok && strings.Contains(s, "{{")
+}
+
+// checkData checks the data of a node; an executable one must be whole.
+func checkData(n *agent.Node, executable bool, complain func(field, issue string)) {
+	t, known := Lookup(n.Type)
+	checkFields(Common, n.Data, "data.", false, complain)
+	if !known {
+		if executable {
+			complain("type", "is not known: "+agent.Clip(n.Type, 60))
+		}
+		return
+	}
+	checkFields(t.Data, n.Data, "data.", executable, complain)
+	if n.Type == agent.NodeTrigger {
+		agent.CheckHookAuth(n.Data["auth"], executable, complain)
+	}
+	if !executable || t.OneOf == nil {
+		return
+	}
+	given := 0
+	for _, name := range t.OneOf {
+		if v := n.Data[name]; v != nil && v != "" {
+			given++
+		}
+	}
+	if given != 1 {
+		complain("data", "needs one of "+strings.Join(t.OneOf, ", "))
+	}
+}
+
+// checkFields checks the values of known keys; path is what leads to them.
+func checkFields(fields []Field, data map[string]any, path string, executable bool, complain func(field, issue string)) {
+	for _, f := range fields {
+		v := data[f.Name]
+		switch {
+		case v == nil:
+			if f.Required && executable {
+				complain(path+f.Name, "is required")
+			}
+		case v == "" && f.Required && executable:
+			complain(path+f.Name, "is required")
+		case isTemplate(v):
+		default:
+			if issue := f.check(v); issue != "" {
+				complain(path+f.Name, issue)
+			}
+			if inner, ok := v.(map[string]any); ok && f.Strict {
+				checkFields(f.Fields, inner, path+f.Name+".", false, complain)
+			}
+		}
+	}
+}
+
+var kindWords = map[string]string{
+	"text": "a string", "number": "a number", "bool": "true or false", "list": "a list", "object": "an object",
+	"conditions": "a list of conditions", "cases": "a list of cases",
+}
+
+// check returns what is wrong with a value that is no template; "" when nothing.
+func (f *Field) check(v any) string {
+	for _, kind := range f.Kinds {
+		if !isKind(kind, v) {
+			continue
+		}
+		switch value := v.(type) {
+		case string:
+			if f.Enum != nil && !slices.Contains(f.Enum, value) && !(f.Name == "method" && slices.Contains(f.Enum, strings.ToUpper(value))) {
+				return "must be " + strings.Join(f.Enum, ", ")
+			}
+		case float64:
+			if b := f.Bounds; b != nil && (value < b[0] || value > b[1]) {
+				return fmt.Sprintf("must be from %.0f to %.0f", b[0], b[1])
+			}
+		case []any:
+			return checkEntries(kind, value)
+		}
+		return ""
+	}
+	words := make([]string, len(f.Kinds))
+	for i, kind := range f.Kinds {
+		words[i] = kindWords[kind]
+	}
+	return "must be " + strings.Join(words, " or ")
+}
+
+func isKind(kind string, v any) bool {
+	ok := kind == "any"
+	switch v.(type) {
+	case string:
+		ok = ok || kind == "text"
+	case float64:
+		ok = ok || kind == "number"
+	case bool:
+		ok = ok || kind == "bool"
+	case []any:
+		ok = ok || kind == "list" || kind == "conditions" || kind == "cases"
+	case map[string]any:
+		ok = ok || kind == "object"
+	}
+	return ok
+}
+
+// checkEntries checks the entries of a list of conditions or cases.
+func checkEntries(kind string, list []any) string {
+	if kind != "conditions" && kind != "cases" {
+		return ""
+	}
+	seen := map[string]bool{}
+	for i, entry := range list {
+		object, ok := entry.(map[string]any)
+		if !ok {
+			return fmt.Sprintf("must hold objects only; entry %d is none", i)
+		}
+		if kind == "conditions" {
+			if _, ok := object["operator"].(string); !ok {
+				return fmt.Sprintf("needs an operator in entry %d", i)
+			}
+			continue
+		}
+		id, ok := object["id"].(string)
+		switch {
+		case !ok || id == "":
+			return fmt.Sprintf("needs an id in entry %d", i)
+		case seen[id] || id == agent.HandleError || id == handleDefault:
+			return fmt.Sprintf("has an id that is taken in entry %d", i)
+		}
+		seen[id] = true
+		conditions, given := object["conditions"]
+		if list, ok := conditions.([]any); given && !ok {
+			return fmt.Sprintf("needs a list of conditions in entry %d", i)
+		} else if issue := checkEntries("conditions", list); issue != "" {
+			return issue
+		}
+	}
+	return ""
+}

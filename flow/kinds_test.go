@@ -1,0 +1,42 @@
+package flow
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"satchel/agent"
+	"satchel/agent/script"
+	"satchel/flow/graph"
+	"satchel/store"
+	"satchel/vector"
+)
+
+// TestKindsAreDescribed has every kind that the program registers be a type of
+// the catalogue and the reverse, and accept the example of its data.
+func TestKindsAreDescribed(t *testing.T) {
+	e := New(Options{Env: store.Env{Log: slog.New(slog.DiscardHandler)}, Scripts: script.New(script.Options{}), Index: &vector.Index{}})
+	e.Register(MessageKinds(nil))
+	e.Register(map[string]*Kind{"chat": ChatKind(nil), "tool": ToolKind(nil)})
+	e.Browse(nil, nil)
+	for name := range e.kinds {
+		if _, known := graph.Lookup(name); !known {
+			t.Errorf("%s is not in the catalogue", name)
+		}
+	}
+	for _, described := range graph.Types {
+		if e.kinds[described.Name] == nil {
+			t.Errorf("nothing runs %s", described.Name)
+			continue
+		}
+		w := agent.Workflow{Name: "w", Status: agent.WorkflowActive, Settings: agent.DefaultWorkflowSettings(), Nodes: []agent.RawNode{
+			agent.RawNode(`{"id":"t","type":"trigger"}`), agent.RawNode(fmt.Sprintf(`{"id":"n","type":%q,"data":%s}`, described.Name, described.Example))}}
+		if described.Name == agent.NodeTrigger {
+			w.Nodes = slices.Delete(w.Nodes, 0, 1)
+		}
+		if err := e.Check(w); err != nil {
+			t.Errorf("the example of %s: %v", described.Name, err)
+		}
+	}
+}
