@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -21,13 +22,32 @@ type choice = agentchat.Choice
 
 type chatIn struct {
 	Body struct {
-		Message        string `json:"message" required:"true" doc:"What the person says; at most 100000 characters." example:"How do I get my money back?"`
+		Message        string `json:"message,omitempty" doc:"What the person says; at most 100000 characters. Needed but with retry_of." example:"How do I get my money back?"`
 		ConversationID string `json:"conversation_id,omitempty" doc:"Goes on with this conversation; a new one without it."`
 		ContactID      string `json:"contact_id,omitempty" doc:"Of a new conversation."`
 		Stream         bool   `json:"stream,omitempty" doc:"Answer as server-sent events: delta, tool_call, tool_result, sources, done, error."`
 		Tools          choice `json:"tools,omitempty" types:"boolean,[]string" doc:"Ids of the tools that may be called; true for all (the default), false for none."`
 		Sources        choice `json:"sources,omitempty" types:"boolean,[]string" doc:"Ids of the sources to look in; true for all (the default), false for none."`
+		Model          string `json:"model,omitempty" doc:"In place of llm_model, for this turn; sent to the provider as it is." example:"gpt-5-mini"`
+		Fallback       string `json:"fallback,omitempty" enum:"passages" doc:"passages: without a language model, answer with what the knowledge says; else that is a 400." example:"passages"`
+		RetryOf        int64  `json:"retry_of,omitempty" doc:"Id of an answer: the same message is answered once more, and message is not read. Both answers are kept." example:"18"`
+		RunID          string `json:"run_id,omitempty" doc:"An id of the client's own, 8 to 64 letters, digits and hyphens: with it the turn goes on when the connection ends." pattern:"^[A-Za-z0-9-]{8,64}$" example:"7f3a2c1e-0b5d"`
 	}
+}
+
+// runIDs are the ids that a client may give a turn.
+var runIDs = regexp.MustCompile(`^[A-Za-z0-9-]{8,64}$`)
+
+// turn is what is asked for, checked.
+func (in *chatIn) turn() (agentchat.Turn, error) {
+	b := &in.Body
+	var is agent.Issues
+	is.Check(b.Fallback == "" || b.Fallback == string(agentchat.ModePassages), "fallback", "must be passages")
+	is.Check(len(b.Model) <= 200, "model", "must have at most 200 bytes")
+	is.Check(b.RetryOf >= 0, "retry_of", "must be the id of an answer")
+	is.Check(b.RunID == "" || runIDs.MatchString(b.RunID), "run_id", "must have 8 to 64 letters, digits and hyphens")
+	return agentchat.Turn{ConversationID: b.ConversationID, ContactID: b.ContactID, Message: b.Message, RetryOf: b.RetryOf,
+		Model: b.Model, Fallback: agentchat.Mode(b.Fallback), Tools: b.Tools, Sources: b.Sources}, is.Err()
 }
 
 type chatMessage struct {
@@ -43,6 +63,8 @@ type chatOut struct {
 	ToolCalls      []agentchat.ToolCall `json:"tool_calls"`
 	Sources        []agentchat.Citation `json:"sources" doc:"The passages that the model was given, by the number that it cites."`
 	Usage          llm.Usage            `json:"usage"`
+	Mode           agentchat.Mode       `json:"mode,omitempty" enum:"passages" doc:"passages: no language model is set up, and sources are the answer." example:"passages"`
+	Partial        bool                 `json:"partial,omitempty" doc:"The turn was stopped, and this is what it had said." example:"true"`
 }
 
 // chatTurn answers a message, as one JSON answer or as a stream.
@@ -51,12 +73,18 @@ func (s *Server) chatTurn(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	turn := agentchat.Turn{ConversationID: in.Body.ConversationID, ContactID: in.Body.ContactID, Message: in.Body.Message,
-		Tools: in.Body.Tools, Sources: in.Body.Sources}
+	turn, err := in.turn()
+	if err != nil {
+		return err
+	}
 	if err := s.allowTime(c); err != nil {
 		return err
 	}
-	if in.Body.Stream || strings.Contains(c.HTTP.Request().Header.Get(echo.HeaderAccept), rest.EventStream) {
+	stream := in.Body.Stream || strings.Contains(c.HTTP.Request().Header.Get(echo.HeaderAccept), rest.EventStream)
+	switch {
+	case in.Body.RunID != "":
+		return s.runTurn(c, turn, in.Body.RunID, stream)
+	case stream:
 		return s.streamTurn(c, turn)
 	}
 	message, answer, err := s.chat.Reply(c, c.DB, turn, nil)
@@ -67,7 +95,8 @@ func (s *Server) chatTurn(c *rest.Call) error {
 }
 
 func chatOutOf(m agent.Message, a agentchat.Answer) chatOut {
-	return chatOut{m.ConversationID, chatMessage{m.ID, m.Role, m.Content, m.CreatedAt}, a.ToolCalls, a.Sources, a.Usage}
+	return chatOut{ConversationID: m.ConversationID, Message: chatMessage{m.ID, m.Role, m.Content, m.CreatedAt},
+		ToolCalls: a.ToolCalls, Sources: a.Sources, Usage: a.Usage, Mode: a.Mode}
 }
 
 // allowTime lets a turn take longer than other requests.
@@ -80,36 +109,62 @@ func (s *Server) allowTime(c *rest.Call) error {
 	return control.SetReadDeadline(until)
 }
 
-// streamTurn tells what happens as it happens. The stream begins with the
-// first event, so that a turn that fails before it has a plain error.
-func (s *Server) streamTurn(c *rest.Call, turn agentchat.Turn) error {
-	var out *rest.EventWriter
-	stop := func() {}
-	defer func() { stop() }()
-	send := func(name string, data any) error {
-		if out == nil {
-			out = rest.NewEventWriter(c)
-			stop = out.Beat()
-		}
-		return out.Event(name, data)
+// The events of a turn's stream.
+const (
+	eventDelta      = "delta"
+	eventToolCall   = "tool_call"
+	eventToolResult = "tool_result"
+	eventSources    = "sources"
+	eventDone       = "done"
+	eventError      = "error"
+)
+
+// streamed is what happens in a turn as an event of its stream.
+func streamed(e agentchat.Event) (name string, data any) {
+	switch {
+	case e.ToolCall != nil:
+		return eventToolCall, e.ToolCall
+	case e.ToolResult != nil:
+		return eventToolResult, e.ToolResult
+	case e.Sources != nil:
+		return eventSources, map[string]any{"sources": e.Sources}
 	}
-	message, answer, err := s.chat.Reply(c, c.DB, turn, func(e agentchat.Event) error {
-		switch {
-		case e.ToolCall != nil:
-			return send("tool_call", e.ToolCall)
-		case e.ToolResult != nil:
-			return send("tool_result", e.ToolResult)
-		case e.Sources != nil:
-			return send("sources", map[string]any{"sources": e.Sources})
-		}
-		return send("delta", map[string]any{"text": e.Delta})
-	})
-	if err != nil && out == nil {
+	return eventDelta, map[string]any{"text": e.Delta}
+}
+
+// lateStream is a stream that begins with its first event, so that what fails
+// before it has a plain error.
+type lateStream struct {
+	call *rest.Call
+	out  *rest.EventWriter
+	stop func()
+}
+
+func (l *lateStream) send(name string, data any) error {
+	if l.out == nil {
+		l.out = rest.NewEventWriter(l.call)
+		l.stop = l.out.Beat()
+	}
+	return l.out.Event(name, data)
+}
+
+func (l *lateStream) close() {
+	if l.stop != nil {
+		l.stop()
+	}
+}
+
+// streamTurn tells what happens as it happens.
+func (s *Server) streamTurn(c *rest.Call, turn agentchat.Turn) error {
+	out := &lateStream{call: c}
+	defer out.close()
+	message, answer, err := s.chat.Reply(c, c.DB, turn, func(e agentchat.Event) error { return out.send(streamed(e)) })
+	if err != nil && out.out == nil {
 		return err
 	}
 	if err != nil {
 		s.note(c, err)
-		return send("error", rest.BodyOf(rest.AsError(err)))
+		return out.send(eventError, rest.BodyOf(rest.AsError(err)))
 	}
-	return send("done", chatOutOf(message, answer))
+	return out.send(eventDone, chatOutOf(message, answer))
 }

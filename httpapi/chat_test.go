@@ -91,7 +91,7 @@ func TestChat(t *testing.T) {
 		t.Errorf("second turn: %v", told)
 	}
 	kept := c.must(t, 200, "GET", "/api/agents/default/conversations/"+conversation, "")
-	if messages := kept["messages"].([]any); len(messages) != 4 || at(messages[1], "metadata.model") != "m-1" || at(messages[1], "metadata.sources.0.number") != json.Number("1") {
+	if messages := kept["messages"].([]any); len(messages) != 4 || at(messages[1], "metadata.model") != "m-1" || at(messages[1], "metadata.sources.0.n") != json.Number("1") {
 		t.Errorf("kept %v", kept)
 	}
 	if kept["muted"] != false {

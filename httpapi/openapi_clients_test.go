@@ -35,8 +35,8 @@ func TestDescribedRequests(t *testing.T) {
 		method, path string
 		good, bad    []string
 	}{
-		{"post", agent + "/chat", []string{`{"message":"Hi","tools":true,"sources":false}`, `{"message":"Hi","tools":["tool-1"],"sources":[]}`},
-			[]string{`{}`, `{"message":"Hi","tools":{"None":true,"IDs":[]}}`, `{"message":"Hi","sources":[1]}`}},
+		{"post", agent + "/chat", []string{`{"message":"Hi","tools":true,"sources":false}`, `{"message":"Hi","tools":["tool-1"],"sources":[]}`, `{"retry_of":18}`},
+			[]string{`{"message":"Hi","fallback":"guess"}`, `{"message":"Hi","tools":{"None":true,"IDs":[]}}`, `{"message":"Hi","sources":[1]}`}},
 		{"post", agent + "/browser/{sessionId}/execute", []string{`{"action":"evaluate","script":"1","args":[1]}`, `{"action":"evaluate","script":"1","args":"x"}`,
 			`{"actions":[{"action":"evaluate","script":"1","args":null}]}`}, []string{`{"action":"fly"}`}},
 		{"post", agent + "/v1/chat/completions", []string{

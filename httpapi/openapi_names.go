@@ -26,6 +26,9 @@ var irregularIDs = map[string]string{
 	"POST /agents/{id}/sql/execute":            "executeSQL",
 	"GET /agents/{id}/sources/{sourceId}/file": "getSourceFile",
 
+	"GET /agents/{id}/chat/{runId}/events": "followChat",
+	"POST /agents/{id}/chat/{runId}/stop":  "stopChat",
+
 	"GET /agents/{id}/browser":                      "listSessions",
 	"POST /agents/{id}/browser":                     "createSession",
 	"DELETE /agents/{id}/browser":                   "deleteSession",

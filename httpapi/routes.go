@@ -117,6 +117,9 @@ func (s *Server) api() []*rest.Route {
 
 		rest.Raw[chatIn]("POST", "/agents/{id}/chat", 200, "Chat with the agent", s.chatTurn).Limit(rest.Chat).
 			Answers(rest.EventStream).Returns(chatOut{}).Fails(agent.CodeUpstream, agent.CodeConflict),
+		rest.Raw[runIn]("GET", "/agents/{id}/chat/{runId}/events", 200, "Follow a turn of chat by its run_id: what was said so far, then the rest live", s.followRun).
+			Answers(rest.EventStream),
+		rest.JSON("POST", "/agents/{id}/chat/{runId}/stop", 200, "Stop a turn of chat by its run_id; what it has said is kept", s.stopRun),
 		rest.Raw[struct{}]("GET", "/agents/{id}/v1/models", 200, "List the agent as a model of OpenAI's interface", s.openAIFault(s.openAIModels)).Limit(rest.Chat).
 			Returns(openAIModels{}),
 		rest.Raw[openAIModelIn]("GET", "/agents/{id}/v1/models/{model}", 200, "Read the agent as a model of OpenAI's interface", s.openAIFault(s.openAIModel)).Limit(rest.Chat).

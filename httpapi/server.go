@@ -79,6 +79,7 @@ type Server struct {
 	sockets   sockets
 	pingEvery time.Duration
 	gateways  knownGateways
+	runs      runs
 
 	mu     sync.Mutex
 	served chan struct{}
@@ -266,6 +267,7 @@ func (s *Server) Stop() {
 		_ = s.http.Close()
 	}
 	s.sockets.stop()
+	s.runs.stop()
 	if s.served != nil {
 		<-s.served
 	}

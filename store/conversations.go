@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strconv"
 
 	"satchel/agent"
 )
@@ -160,6 +161,23 @@ func (db *DB) Messages(ctx context.Context, conversationID string, after int64, 
 		return page[:limit], true, err
 	}
 	return page, false, err
+}
+
+// Question returns the message of a person that an answer is to: the one that
+// its metadata names, else the last before it. Without either it is NOT_FOUND.
+func (db *DB) Question(ctx context.Context, answerID int64) (agent.Message, error) {
+	return Read(ctx, db, func(tx *Tx) (m agent.Message, err error) {
+		found, err := all(tx, scanMessage, "SELECT "+messageColumns+` FROM messages WHERE role = 'user'
+			AND conversation_id = (SELECT conversation_id FROM messages WHERE id = ?1 AND role = 'assistant')
+			AND id <= (SELECT coalesce(metadata ->> '$.in_reply_to', id) FROM messages WHERE id = ?1) ORDER BY id DESC LIMIT 1`, answerID)
+		if err != nil {
+			return m, err
+		}
+		if len(found) == 0 {
+			return m, agent.NotFound("message", strconv.FormatInt(answerID, 10))
+		}
+		return found[0], nil
+	})
 }
 
 // AppendMessage adds a message to a conversation. What a person writes as the

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"satchel/agent"
@@ -33,12 +32,7 @@ func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, kee
 	if err != nil && answer.Text == "" {
 		return err
 	}
-	beside := kept{said.ID, "", answer.Model, answer.Usage, answer.ToolCalls, references(answer.Sources), err != nil}
-	raw, e := json.Marshal(beside)
-	if e == nil && len(raw) > agent.MaxObjectBytes/2 { // the results of tools can be long
-		beside.ToolCalls = nil
-		raw, e = json.Marshal(beside)
-	}
+	raw, e := kept{InReplyTo: said.ID, Partial: err != nil}.metadata(answer, agent.MaxObjectBytes/2)
 	if e != nil {
 		return e
 	}

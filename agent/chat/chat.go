@@ -3,7 +3,6 @@ package chat
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 
 	"satchel/agent"
@@ -119,6 +118,7 @@ type Answer struct {
 	ToolCalls []ToolCall
 	Sources   []Citation
 	Usage     llm.Usage
+	Mode      Mode           // how it was made
 	Truncated bool           // it reached the longest reply allowed
 	Foreign   []llm.ToolCall // calls of foreign tools, which end the exchange
 	Model     string
@@ -249,103 +249,6 @@ func (c *Chat) once(ctx context.Context, db *store.DB, conversationID, key strin
 	if err != nil {
 		return answer, err
 	}
-	_, err = c.keep(ctx, db, agent.Message{ConversationID: conversationID}, key, answer, false)
+	_, err = c.keep(ctx, db, conversationID, kept{Key: key}, answer)
 	return answer, err
-}
-
-// kept is what is stored beside an answer.
-type kept struct {
-	InReplyTo int64       `json:"in_reply_to,omitempty"`
-	Key       string      `json:"key,omitempty"` // of the step that it is the answer of
-	Model     string      `json:"model"`
-	Usage     llm.Usage   `json:"usage"`
-	ToolCalls []ToolCall  `json:"tool_calls,omitempty"`
-	Sources   []reference `json:"sources,omitempty"`
-	Partial   bool        `json:"partial,omitempty"`
-}
-
-// answered is the answer that a message was stored for; of none, or of one
-// whose metadata SQL has changed, as much as there is.
-func answered(m *agent.Message, asJSON bool) Answer {
-	if m == nil {
-		return Answer{}
-	}
-	var meta kept
-	_ = json.Unmarshal(m.Metadata, &meta)
-	a := Answer{Text: m.Content, Model: meta.Model, Usage: meta.Usage, ToolCalls: append([]ToolCall{}, meta.ToolCalls...), Sources: []Citation{}}
-	for _, r := range meta.Sources {
-		a.Sources = append(a.Sources, Citation{Number: r.Number, Result: vector.Result{ID: r.ID, SourceID: r.SourceID, Score: r.Score, Metadata: vector.ResultMetadata{ChunkMetadata: r.Metadata}}})
-	}
-	if asJSON {
-		a.JSON = unfenced(a.Text)
-	}
-	return a
-}
-
-// Turn is what a person says to an agent.
-type Turn struct {
-	ConversationID string // empty: a new conversation
-	ContactID      string // of a new conversation; may be empty
-	Message        string
-	Tools          Choice
-	Sources        Choice
-}
-
-// Reply stores what a person said, answers it, and stores the answer. When the
-// turn fails the person's message stays; an answer that was cut short is kept
-// with metadata.partial, and returned beside the error. An error's details
-// name the conversation.
-func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Event) error) (agent.Message, Answer, error) {
-	said := agent.Message{ConversationID: t.ConversationID, Role: agent.MessageUser, Content: t.Message, Metadata: agent.SaidToChat}
-	if err := said.Validate(); err != nil {
-		return agent.Message{}, Answer{}, asTurn(err)
-	}
-	release, err := c.turns.take(ctx, turnKey{db.ID(), t.ConversationID})
-	if err != nil {
-		return agent.Message{}, Answer{}, err
-	}
-	defer release()
-	model, settings, err := c.modelOf(ctx, db, Exchange{})
-	if err != nil {
-		return agent.Message{}, Answer{}, err // nobody could answer
-	}
-	said, history, err := db.BeginTurn(ctx, said, t.ContactID, maxHistory)
-	if err != nil {
-		return agent.Message{}, Answer{}, err
-	}
-	x := Exchange{Messages: within(history, historyTokens), Tools: t.Tools, Sources: t.Sources}
-	answer, err := c.answer(ctx, db, model, settings, x, onEvent)
-	if err != nil && answer.Text == "" {
-		return agent.Message{}, answer, inConversation(err, said.ConversationID)
-	}
-	reply, stored := c.keep(ctx, db, said, "", answer, err != nil)
-	return reply, answer, inConversation(errors.Join(err, stored), said.ConversationID)
-}
-
-// keep stores an answer, even when who asked has gone.
-func (c *Chat) keep(ctx context.Context, db *store.DB, said agent.Message, key string, a Answer, partial bool) (agent.Message, error) {
-	raw, err := json.Marshal(kept{said.ID, key, a.Model, a.Usage, a.ToolCalls, references(a.Sources), partial})
-	if err != nil {
-		return agent.Message{}, err
-	}
-	reply := agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: a.Text, Metadata: raw}
-	return db.AppendReply(context.WithoutCancel(ctx), reply)
-}
-
-// asTurn names a message's content as a turn does.
-func asTurn(err error) error {
-	var e *agent.Error
-	if errors.As(err, &e) && e.Details["field"] == "content" {
-		issue, _ := e.Details["issue"].(string)
-		return agent.Invalid("message", issue)
-	}
-	return err
-}
-
-func inConversation(err error, id string) error {
-	var e *agent.Error
-	if err == nil || !errors.As(err, &e) {
-		return err
-	}
-	return e.With("conversation_id", id)
 }

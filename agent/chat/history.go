@@ -1,6 +1,9 @@
 package chat
 
 import (
+	"bytes"
+	"encoding/json"
+	"slices"
 	"unicode/utf8"
 
 	"satchel/agent"
@@ -24,6 +27,7 @@ func tokens(text string) int {
 // the budget; the last message always does. It begins with what a person said:
 // providers refuse an answer to nothing.
 func within(history []agent.Message, budget int) []llm.Message {
+	history = spoken(history)
 	from := len(history)
 	for from > 0 {
 		budget -= tokens(history[from-1].Content)
@@ -45,4 +49,33 @@ func within(history []agent.Message, budget int) []llm.Message {
 		}
 	}
 	return kept
+}
+
+// spoken is a conversation as a model is told of it: of several answers to one
+// message the newest, where the first one stood, and without what stood in for
+// an answer.
+func spoken(history []agent.Message) []agent.Message {
+	var said []agent.Message
+	place := map[int64]int{} // in said, by id
+	for _, m := range history {
+		of := aboutAnswer(m).RetryOf
+		at, again := place[of]
+		if !again || of == 0 {
+			at, said = len(said), append(said, m)
+		}
+		said[at], place[m.ID] = m, at
+	}
+	return slices.DeleteFunc(said, func(m agent.Message) bool { return aboutAnswer(m).Mode == ModePassages })
+}
+
+// aboutAnswer reads of an answer's metadata what places it in its conversation.
+func aboutAnswer(m agent.Message) (about struct {
+	RetryOf int64 `json:"retry_of"`
+	Mode    Mode  `json:"mode"`
+}) {
+	rare := bytes.Contains(m.Metadata, []byte(`"retry_of"`)) || bytes.Contains(m.Metadata, []byte(`"mode"`))
+	if m.Role == agent.MessageAssistant && rare {
+		_ = json.Unmarshal(m.Metadata, &about) // what is otherwise was put there by hand
+	}
+	return about
 }

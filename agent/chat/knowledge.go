@@ -3,6 +3,8 @@ package chat
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"satchel/agent"
@@ -24,21 +26,20 @@ type Citation struct {
 	vector.Result
 }
 
-// reference is what is kept of a citation with the answer.
-type reference struct {
-	Number   int                 `json:"number"`
-	ID       string              `json:"id"`
-	SourceID string              `json:"source_id"`
-	Score    float64             `json:"score"`
-	Metadata agent.ChunkMetadata `json:"metadata"`
-}
+// citing matches numbers in brackets, but not the text of a link.
+var citing = regexp.MustCompile(`\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\](\(?)`)
 
-func references(list []Citation) []reference {
-	kept := make([]reference, len(list))
-	for i, c := range list {
-		kept[i] = reference{c.Number, c.ID, c.SourceID, c.Score, c.Metadata.ChunkMetadata}
+// numbersIn returns the numbers that a text cites: 1, 2 and 3 for "[1] [2, 3]".
+func numbersIn(text string) map[int]bool {
+	cited := map[int]bool{}
+	for _, found := range citing.FindAllStringSubmatch(text, -1) {
+		for number := range strings.SplitSeq(found[1], ",") {
+			if n, err := strconv.Atoi(strings.TrimSpace(number)); err == nil && found[2] == "" {
+				cited[n] = true
+			}
+		}
 	}
-	return kept
+	return cited
 }
 
 // retrieve finds the passages that answer the last message.

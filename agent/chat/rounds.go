@@ -17,12 +17,11 @@ import (
 
 // Bounds of the tool calls of one answer.
 const (
-	MaxRounds    = 8
-	maxCalls     = 32
-	callsAtOnce  = 4
-	callTimeout  = 60 * time.Second
-	maxResult    = 64 << 10 // bytes of a tool's result that the model gets
-	keptOfResult = 4 << 10  // bytes of it that are kept with the answer
+	MaxRounds   = 8
+	maxCalls    = 32
+	callsAtOnce = 4
+	callTimeout = 60 * time.Second
+	maxResult   = 64 << 10 // bytes of a tool's result that the model gets
 )
 
 // rounds asks the model until it answers without calling tools.
@@ -222,14 +221,6 @@ func called(call llm.ToolCall) ToolCall {
 		c.Arguments, c.Error = json.RawMessage("{}"), "the arguments are not a JSON object: "+agent.Clip(call.Arguments, 200)
 	}
 	return c
-}
-
-// clipJSON keeps a long result as the beginning of its text.
-func clipJSON(raw json.RawMessage, limit int) any {
-	if len(raw) <= limit {
-		return raw
-	}
-	return agent.Clip(string(raw), limit)
 }
 
 // checkSchema reads the answer as JSON when it must follow a schema, and says

@@ -1,0 +1,140 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"satchel/agent"
+	"satchel/agent/llm"
+	"satchel/store"
+	"satchel/vector"
+)
+
+// Bounds of what is kept of an answer beside its text, in bytes.
+const (
+	maxMetadata  = 1 << 20 // of all of it
+	keptOfResult = 8 << 10 // of a tool's result, and of its arguments
+)
+
+// kept is what is stored beside an answer, as its message's metadata.
+type kept struct {
+	InReplyTo int64       `json:"in_reply_to,omitempty"`
+	RetryOf   int64       `json:"retry_of,omitempty"` // the answer that it is another answer beside
+	Key       string      `json:"key,omitempty"`      // of the step that it is the answer of
+	Mode      Mode        `json:"mode,omitempty"`
+	Model     string      `json:"model"`
+	Usage     llm.Usage   `json:"usage"`
+	ToolCalls []ToolCall  `json:"tool_calls,omitempty"`
+	Sources   []reference `json:"sources,omitempty"`
+	Partial   bool        `json:"partial,omitempty"`
+}
+
+// metadata is k with what an answer holds, as JSON. When it is longer than
+// limit bytes, the calls of tools are left out, then the text of passages.
+func (k kept) metadata(a Answer, limit int) (json.RawMessage, error) {
+	k.Mode, k.Model, k.Usage, k.ToolCalls, k.Sources = a.Mode, a.Model, a.Usage, shortened(a.ToolCalls), references(a.Sources, a.Text)
+	raw, err := json.Marshal(k)
+	if err == nil && len(raw) > limit {
+		k.ToolCalls = nil
+		raw, err = json.Marshal(k)
+	}
+	if err == nil && len(raw) > limit {
+		for i := range k.Sources {
+			k.Sources[i].Content = ""
+		}
+		raw, err = json.Marshal(k)
+	}
+	return raw, err
+}
+
+// keep stores an answer with what k says of it, even when who asked has gone.
+func (c *Chat) keep(ctx context.Context, db *store.DB, conversationID string, k kept, a Answer) (agent.Message, error) {
+	raw, err := k.metadata(a, maxMetadata)
+	if err != nil {
+		return agent.Message{}, err
+	}
+	reply := agent.Message{ConversationID: conversationID, Role: agent.MessageAssistant, Content: a.Text, Metadata: raw}
+	return db.AppendReply(context.WithoutCancel(ctx), reply)
+}
+
+// answered is the answer that a message was stored for; of none, or of one
+// whose metadata SQL has changed, as much as there is.
+func answered(m *agent.Message, asJSON bool) Answer {
+	if m == nil {
+		return Answer{}
+	}
+	var meta kept
+	_ = json.Unmarshal(m.Metadata, &meta)
+	a := Answer{Text: m.Content, Mode: meta.Mode, Model: meta.Model, Usage: meta.Usage, ToolCalls: append([]ToolCall{}, meta.ToolCalls...), Sources: []Citation{}}
+	for _, r := range meta.Sources {
+		a.Sources = append(a.Sources, r.citation())
+	}
+	if asJSON {
+		a.JSON = unfenced(a.Text)
+	}
+	return a
+}
+
+// shortened are calls with arguments that are short enough to be kept.
+func shortened(calls []ToolCall) []ToolCall {
+	list := make([]ToolCall, len(calls))
+	for i, c := range calls {
+		if len(c.Arguments) > keptOfResult {
+			c.Arguments, _ = json.Marshal(clipBytes(string(c.Arguments), keptOfResult)) // text can be written
+		}
+		list[i] = c
+	}
+	return list
+}
+
+// clipJSON keeps a long result as the beginning of its text.
+func clipJSON(raw json.RawMessage, limit int) any {
+	if len(raw) <= limit {
+		return raw
+	}
+	return clipBytes(string(raw), limit)
+}
+
+// clipBytes shortens s to at most n bytes, marking the cut with an ellipsis.
+func clipBytes(s string, n int) string {
+	const mark = "…"
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n-len(mark)], "") + mark
+}
+
+// reference is what is kept of a citation with the answer.
+type reference struct {
+	Number     int     `json:"n"`
+	SourceID   string  `json:"source_id"`
+	SourceName string  `json:"source_name"`
+	ChunkID    string  `json:"chunk_id"`
+	Page       int     `json:"page"`
+	Section    string  `json:"section"`
+	URL        string  `json:"url"`
+	Score      float64 `json:"score"`
+	Content    string  `json:"content"`
+	Cited      bool    `json:"cited"` // the answer names its number
+}
+
+// keptOfPassage is how many bytes of a passage are kept with the answer.
+const keptOfPassage = 4 << 10
+
+func references(list []Citation, text string) []reference {
+	cited := numbersIn(text)
+	kept := make([]reference, len(list))
+	for i, c := range list {
+		from := c.Metadata
+		kept[i] = reference{Number: c.Number, SourceID: c.SourceID, SourceName: from.SourceName, ChunkID: c.ID, Page: from.Page, Section: from.Section,
+			URL: from.URL, Score: c.Score, Content: clipBytes(c.Content, keptOfPassage), Cited: cited[c.Number]}
+	}
+	return kept
+}
+
+func (r reference) citation() Citation {
+	from := agent.ChunkMetadata{SourceName: r.SourceName, Page: r.Page, Section: r.Section, URL: r.URL}
+	return Citation{Number: r.Number, Result: vector.Result{ID: r.ChunkID, SourceID: r.SourceID, Content: r.Content, Score: r.Score,
+		Metadata: vector.ResultMetadata{ChunkMetadata: from}}}
+}

@@ -1,0 +1,110 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"satchel/agent"
+	agentchat "satchel/agent/chat"
+	"satchel/httpapi/rest"
+)
+
+// runTurn answers a message by a turn that goes on when the connection ends.
+func (s *Server) runTurn(c *rest.Call, turn agentchat.Turn, id string, stream bool) error {
+	db := c.DB // the goroutine must not use the call, which ends before it
+	r, err := s.runs.start(c.Context, runKey{db.ID(), id}, func(ctx context.Context, r *run) (chatOut, error) {
+		message, answer, err := s.chat.Reply(ctx, db, turn, r.tell)
+		out := chatOutOf(message, answer)
+		switch {
+		case err == nil:
+			return out, nil
+		case !r.halted():
+			s.log.Warn("a turn of chat failed", "agent", db.ID(), "run", id, "error", err)
+			return out, err
+		case message.ID == 0:
+			return out, agent.Errorf(agent.CodeConflict, "the turn was stopped before it said anything").With("conversation_id", message.ConversationID)
+		}
+		out.Partial = true
+		return out, nil
+	})
+	if err != nil {
+		return err
+	}
+	if stream {
+		return s.streamRun(c, r)
+	}
+	if err := r.follow(c, func(runEvent) error { return nil }); err != nil {
+		return err
+	}
+	if r.err != nil {
+		return r.err
+	}
+	return rest.WriteJSON(c.HTTP, http.StatusOK, r.out)
+}
+
+// streamRun sends the events of a run until it ends or the server stops.
+func (s *Server) streamRun(c *rest.Call, r *run) error {
+	ctx, cancel := context.WithCancel(c)
+	defer cancel()
+	defer context.AfterFunc(s.streams, cancel)()
+	out := &lateStream{call: c}
+	defer out.close()
+	err := r.follow(ctx, func(e runEvent) error {
+		if e.name == eventError && out.out == nil {
+			return r.err
+		}
+		return out.send(e.name, e.data)
+	})
+	if out.out != nil {
+		return nil // the client reads the run again, or does without
+	}
+	return err
+}
+
+type runIn struct {
+	ID string `path:"runId" doc:"The run_id that the turn was begun with." example:"7f3a2c1e-0b5d"`
+}
+
+// followRun streams a turn that was begun by another request.
+func (s *Server) followRun(c *rest.Call) error {
+	in, err := rest.Bind[runIn](c)
+	if err != nil {
+		return err
+	}
+	r, err := s.runs.find(runKey{c.DB.ID(), in.ID})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(c)
+	defer cancel()
+	defer context.AfterFunc(s.streams, cancel)()
+	out := rest.NewEventWriter(c)
+	defer out.Beat()()
+	_ = r.follow(ctx, func(e runEvent) error { return out.Event(e.name, e.data) }) // a client that has gone comes again
+	return nil
+}
+
+// stoppedRun is what a turn had said when it was stopped.
+type stoppedRun struct {
+	Stopped        bool         `json:"stopped" doc:"False when the turn had ended by itself." example:"true"`
+	ConversationID string       `json:"conversation_id" example:"conversation-06f1q2s3t4v5a6b7c8d9"`
+	Message        *chatMessage `json:"message" doc:"What is stored of the answer; null when it had not begun."`
+}
+
+func (s *Server) stopRun(c *rest.Call, in *runIn) (stoppedRun, error) {
+	r, err := s.runs.find(runKey{c.DB.ID(), in.ID})
+	if err != nil {
+		return stoppedRun{}, err
+	}
+	stopped := r.halt()
+	select {
+	case <-r.done:
+	case <-c.Done():
+		return stoppedRun{}, c.Err()
+	}
+	out := stoppedRun{Stopped: stopped, ConversationID: r.out.ConversationID}
+	if r.out.Message.ID != 0 {
+		out.Message = &r.out.Message
+	}
+	return out, nil
+}

@@ -1,0 +1,290 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"satchel/agent"
+	agentchat "satchel/agent/chat"
+	"satchel/httpapi/rest"
+)
+
+// Bounds of the turns that outlive their connections.
+const (
+	keepRun      = 10 * time.Minute // after its end
+	maxRunning   = 64
+	maxRuns      = 500      // running and kept
+	maxRunBytes  = 4 << 20  // of what one says
+	maxRunsBytes = 64 << 20 // of what all that are kept said
+)
+
+// runKey names a turn by its agent and the id that the client gave it.
+type runKey struct{ agent, id string }
+
+// runs holds the turns of chat that outlive their connections, and those that
+// ended not long ago.
+type runs struct {
+	working sync.WaitGroup
+
+	mu     sync.Mutex // guards what follows
+	byKey  map[runKey]*run
+	ended  []runKey // of byKey, the oldest first
+	bytes  int      // that the ended ones said
+	closed bool
+}
+
+// start begins a turn in the background, under a key that no other one has. Its
+// context has the values of ctx and ends with the run.
+func (rs *runs) start(ctx context.Context, key runKey, turn func(context.Context, *run) (chatOut, error)) (*run, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), chatTimeout)
+	r := &run{cancel: cancel, changed: make(chan struct{}), done: make(chan struct{})}
+	if err := rs.add(key, r); err != nil {
+		cancel()
+		return nil, err
+	}
+	rs.working.Go(func() {
+		defer cancel()
+		r.end(r.result(ctx, turn))
+		rs.keep(key, r)
+	})
+	return r, nil
+}
+
+func (rs *runs) add(key runKey, r *run) error {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	switch {
+	case rs.closed:
+		return agent.Errorf(agent.CodeConflict, "the server is stopping")
+	case rs.byKey[key] != nil:
+		return agent.Errorf(agent.CodeConflict, "a turn with this run_id was begun before").With("field", "run_id")
+	case len(rs.byKey)-len(rs.ended) >= maxRunning:
+		return agent.Errorf(agent.CodeConflict, "too many turns with a run_id are under way")
+	}
+	if rs.byKey == nil {
+		rs.byKey = map[runKey]*run{}
+	}
+	rs.byKey[key] = r
+	rs.makeRoomLocked()
+	return nil
+}
+
+// keep holds a run that has ended for a while.
+func (rs *runs) keep(key runKey, r *run) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.ended = append(rs.ended, key)
+	rs.bytes += r.size
+	rs.makeRoomLocked()
+	time.AfterFunc(keepRun, func() {
+		rs.mu.Lock()
+		defer rs.mu.Unlock()
+		if at := slices.Index(rs.ended, key); at >= 0 && rs.byKey[key] == r {
+			rs.dropLocked(at)
+		}
+	})
+}
+
+func (rs *runs) makeRoomLocked() {
+	for len(rs.ended) > 0 && (len(rs.byKey) > maxRuns || rs.bytes > maxRunsBytes) {
+		rs.dropLocked(0)
+	}
+}
+
+func (rs *runs) dropLocked(at int) {
+	key := rs.ended[at]
+	rs.bytes -= rs.byKey[key].size
+	rs.ended = slices.Delete(rs.ended, at, at+1)
+	delete(rs.byKey, key)
+}
+
+func (rs *runs) find(key runKey) (*run, error) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if r := rs.byKey[key]; r != nil {
+		return r, nil
+	}
+	return nil, agent.NotFound("run", key.id)
+}
+
+// stop cuts every turn and waits until what it said is stored.
+func (rs *runs) stop() {
+	rs.mu.Lock()
+	rs.closed = true
+	for _, r := range rs.byKey {
+		r.cancel()
+	}
+	rs.mu.Unlock()
+	rs.working.Wait()
+}
+
+// run is a turn and what it has said so far.
+type run struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed at the end; then nothing below changes
+
+	mu      sync.Mutex // guards what follows
+	events  []runEvent
+	size    int           // bytes of events
+	changed chan struct{} // closed, and replaced, when there are more
+	stopped bool          // a client has ended it
+	out     chatOut
+	err     error
+}
+
+// runEvent is an event of a run's stream. Pieces of text that follow each
+// other are one.
+type runEvent struct {
+	name string
+	data json.RawMessage
+	text []byte // of a delta, in place of data
+}
+
+// result is what a turn comes to; a panic is an error.
+func (r *run) result(ctx context.Context, turn func(context.Context, *run) (chatOut, error)) (out chatOut, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return turn(ctx, r)
+}
+
+// add appends an event of the turn. With an error the turn is too long.
+func (r *run) add(name string, data any) error {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.appendLocked(runEvent{name: name, data: raw})
+}
+
+// say appends a piece of the answer's text.
+func (r *run) say(text string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last := len(r.events) - 1; last >= 0 && r.events[last].name == eventDelta {
+		r.events[last].text = append(r.events[last].text, text...)
+		return r.grownLocked(len(text))
+	}
+	return r.appendLocked(runEvent{name: eventDelta, text: []byte(text)})
+}
+
+func (r *run) appendLocked(e runEvent) error {
+	r.events = append(r.events, e)
+	return r.grownLocked(len(e.data) + len(e.text))
+}
+
+func (r *run) grownLocked(n int) error {
+	r.size += n
+	close(r.changed)
+	r.changed = make(chan struct{})
+	if r.size > maxRunBytes {
+		return agent.Errorf(agent.CodeUpstream, "the answer is longer than this server takes")
+	}
+	return nil
+}
+
+// tell appends what happens while the answer is made.
+func (r *run) tell(e agentchat.Event) error {
+	if name, data := streamed(e); name != eventDelta {
+		return r.add(name, data)
+	}
+	return r.say(e.Delta)
+}
+
+// halt ends the turn for a client, and reports whether it was under way.
+func (r *run) halt() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.done:
+		return false
+	default:
+	}
+	r.stopped = true
+	r.cancel()
+	return true
+}
+
+func (r *run) halted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopped
+}
+
+// runPlace is how far a reader of a run has come.
+type runPlace struct{ event, text int }
+
+// since returns what was said since a place, which it moves on, and a channel
+// that is closed when there is more.
+func (r *run) since(at *runPlace) (events []runEvent, more <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for ; at.event < len(r.events); at.event, at.text = at.event+1, 0 {
+		e := r.events[at.event]
+		if e.name == eventDelta {
+			if piece := string(e.text[at.text:]); piece != "" {
+				e.data, _ = json.Marshal(map[string]string{"text": piece}) // a text can be written
+				events = append(events, e)
+			}
+			if at.text = len(e.text); at.event == len(r.events)-1 {
+				break // it may grow
+			}
+			continue
+		}
+		events = append(events, e)
+	}
+	return events, r.changed
+}
+
+// end closes the run with its outcome, which is its last event.
+func (r *run) end(out chatOut, err error) {
+	name, data := eventDone, any(out)
+	if err != nil {
+		name, data = eventError, rest.BodyOf(rest.AsError(err))
+	}
+	raw, _ := json.Marshal(data) // both can be written
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.out, r.err = out, err
+	r.events = append(r.events, runEvent{name: name, data: raw})
+	r.size += len(raw)
+	close(r.done)
+	close(r.changed)
+}
+
+// follow hands what was said, and then what is said live, to send until the run
+// has ended or ctx has.
+func (r *run) follow(ctx context.Context, send func(runEvent) error) error {
+	var at runPlace
+	for {
+		ended := false
+		select {
+		case <-r.done:
+			ended = true
+		default:
+		}
+		events, more := r.since(&at)
+		for _, e := range events {
+			if err := send(e); err != nil {
+				return err
+			}
+		}
+		if ended {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
