@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -104,7 +105,7 @@ func (e *Engine) prepare(p *program, i int) error {
 	n := &p.graph.Nodes[i]
 	kind, ok := e.kinds[n.Type]
 	if !ok {
-		return graph.InvalidNode(p.graph, i, "type", "is "+n.Type+", which this version cannot run yet").With("type", n.Type)
+		return graph.InvalidNode(p.graph, i, "type", cannotRun(n.Type)).With("type", n.Type)
 	}
 	if err := checkNode(p.graph, i, kind); err != nil {
 		return err
@@ -152,28 +153,37 @@ var commonKeys = map[string]bool{"label": true, "disabled": true, "timeout_ms": 
 
 // checkNode checks a node's templates and what its kind asks for.
 func checkNode(g *graph.Graph, i int, kind *Kind) error {
+	if found := nodeErrors(g, i, kind); len(found) > 0 {
+		return found[0]
+	}
+	return nil
+}
+
+// nodeErrors returns all that is wrong with a node's templates, or with what its
+// kind asks for.
+func nodeErrors(g *graph.Graph, i int, kind *Kind) (found []error) {
 	n := &g.Nodes[i]
-	for key, v := range n.Data {
+	for _, key := range slices.Sorted(maps.Keys(n.Data)) {
 		if kind != nil && slices.Contains(kind.Raw, key) {
 			continue
 		}
-		if err := template.Check(v); err != nil {
-			return unreadable(g, i, key, err)
+		if err := template.Check(n.Data[key]); err != nil {
+			found = append(found, unreadable(g, i, key, err))
 		}
 	}
 	if kind == nil {
-		return nil
+		return found
 	}
 	if _, err := kind.templates(n.Data); err != nil {
-		return unreadable(g, i, kind.Code, err)
+		found = append(found, unreadable(g, i, kind.Code, err))
 	}
-	if kind.Check == nil {
-		return nil
+	if len(found) > 0 || kind.Check == nil {
+		return found
 	}
 	if field, issue := kind.Check(n.Data); issue != "" {
-		return graph.InvalidNode(g, i, field, issue)
+		found = append(found, graph.InvalidNode(g, i, field, issue))
 	}
-	return nil
+	return found
 }
 
 // unreadable says what is wrong with the templates in a key of a node's data.

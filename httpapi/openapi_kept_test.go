@@ -187,6 +187,8 @@ func (w *witness) askOfWorkflows(t *testing.T, at string) {
 		"edges":[{"id":"e","source":"t","target":"s","animated":true}]`
 	id := w.made(t, at+"/workflows", `{"name":"Flow","status":"active",`+graph+`}`)
 	flow := at + "/workflows/" + id
+	w.ask(t, 200, "POST", at+"/workflows/validate", `{`+graph+`}`)
+	w.ask(t, 200, "POST", at+"/workflows/validate", `{"nodes":[{"id":"x","type":"teleport"}]}`)
 	w.ask(t, 200, "GET", at+"/workflows?status=active", "")
 	w.ask(t, 200, "GET", flow, "")
 	w.ask(t, 400, "PUT", flow, `{"nodes":[{"id":"t"}]}`)

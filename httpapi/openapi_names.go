@@ -47,6 +47,7 @@ var irregularIDs = map[string]string{
 	"GET /agents/{id}/mcp/{serverId}/tools": "listMCPTools",
 
 	"POST /agents/{id}/workflows/execute":                                 "executeWorkflow",
+	"POST /agents/{id}/workflows/validate":                                "validateWorkflow",
 	"GET /agents/{id}/workflows/executions/{executionId}/events":          "watchExecution",
 	"GET /agents/{id}/workflows/{workflowId}/versions":                    "listWorkflowVersions",
 	"GET /agents/{id}/workflows/{workflowId}/versions/{version}":          "getWorkflowVersion",
@@ -105,6 +106,7 @@ var componentNames = map[string]string{
 	"agent.Run":               "ScheduleRun",
 	"httpapi.schemaOut":       "SQLSchema",
 	"flow.Tested":             "NodeTest",
+	"flow.Issue":              "GraphIssue",
 	"graph.Catalog":           "NodeCatalog",
 	"graph.Entry":             "NodeType",
 	"graph.Output":            "NodeOutput",

@@ -150,6 +150,30 @@ func (s *Server) restoreWorkflow(c *rest.Call, in *workflowVersionIn) (agent.Wor
 	})
 }
 
+type validateWorkflowIn struct {
+	Body struct {
+		Nodes  []agent.RawNode      `json:"nodes,omitempty"`
+		Edges  []agent.RawEdge      `json:"edges,omitempty"`
+		Status agent.WorkflowStatus `json:"status,omitempty" doc:"That it is to have; active without it." enum:"draft,active,paused,archived" example:"active"`
+	}
+}
+
+type validateWorkflowOut struct {
+	Issues []flow.Issue `json:"issues"`
+}
+
+// validateWorkflow checks a graph and saves nothing.
+func (s *Server) validateWorkflow(_ *rest.Call, in *validateWorkflowIn) (validateWorkflowOut, error) {
+	status := in.Body.Status
+	if status == "" {
+		status = agent.WorkflowActive
+	}
+	if !slices.Contains(agent.WorkflowStatuses, status) {
+		return validateWorkflowOut{}, agent.Invalid("status", "must be draft, active, paused or archived")
+	}
+	return validateWorkflowOut{s.flow.Validate(in.Body.Nodes, in.Body.Edges, status)}, nil
+}
+
 type testNodeIn struct {
 	workflowIn
 	Body struct {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -116,6 +117,46 @@ func TestNodeTypes(t *testing.T) {
 	tag := a.Header.Get("ETag")
 	if again := c.with("If-None-Match", tag).send(t, "GET", "/api/node-types", ""); tag == "" || again.StatusCode != 304 {
 		t.Errorf("with the tag %q: %d", tag, again.StatusCode)
+	}
+}
+
+// TestValidate has all that is wrong with a graph be told at once.
+func TestValidate(t *testing.T) {
+	c := newVisitor(t)
+	nodes := `[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"method":"STEAL","headers":{"a":"{{oops"}}},{"id":"i","type":"if-else","data":{"conditions":[{"left":1,"operator":"loves"}]}},
+		{"id":"x","type":"teleport"},{"id":"s","type":"set","data":{"values":{"a":["{{nodes.t.name}}","{{nodes.late.name}}"],"b":"{{nodes.ghost.name}}"}}},{"id":"late","type":"set","data":{"values":{}}}]`
+	edges := `[{"id":"e1","source":"t","target":"h"},{"id":"e2","source":"i","target":"s","sourceHandle":"maybe"},{"id":"e3","source":"t","target":"i"},{"id":"e4","source":"s","target":"late"}]`
+	issues := func(body string) string {
+		t.Helper()
+		var lines []string
+		for _, is := range c.must(t, 200, "POST", flowBase+"/validate", body)["issues"].([]any) {
+			edge, _ := at(is, "edge_id").(string)
+			node, _ := at(is, "node_id").(string)
+			lines = append(lines, strings.TrimSpace(at(is, "severity").(string)+" "+node+" "+edge+" "+at(is, "field").(string)))
+		}
+		slices.Sort(lines)
+		return strings.Join(lines, "\n")
+	}
+	warnings := "warning s  nodes[4].data.values.a[1]\nwarning s  nodes[4].data.values.b\nwarning x  nodes[3].type"
+	drafted := "error h  nodes[1].data.headers.a\nerror h  nodes[1].data.method\nerror i  nodes[2].data.conditions[0].operator\n"
+	active := "error h  nodes[1].data.headers.a\nerror h  nodes[1].data.method\nerror h  nodes[1].data.url\nerror i  nodes[2].data.conditions[0].operator\nerror i e2 nodes[2].sourceHandle\n"
+	graph := `"nodes":` + nodes + `,"edges":` + edges
+	if got := issues(`{` + graph + `}`); got != active+warnings {
+		t.Errorf("for activation:\n%s", got)
+	}
+	if got := issues(`{` + graph + `,"status":"draft"}`); got != drafted+warnings {
+		t.Errorf("of a draft:\n%s", got)
+	}
+	if got := issues(`{"nodes":` + simpleNodes + `,"edges":[{"id":"e","source":"t","target":"gone"}]}`); got != "error  e edges[0].target" {
+		t.Errorf("a dangling edge: %s", got)
+	}
+	if got := issues(`{"nodes":` + simpleNodes + `,"edges":` + simpleEdges + `}`); got != "" {
+		t.Errorf("a sound graph: %s", got)
+	}
+	c.must(t, 400, "POST", flowBase+"/validate", `{"nodes":{}}`)
+	c.must(t, 400, "POST", flowBase+"/validate", `{"nodes":[],"edges":[],"status":"asleep"}`)
+	if list := c.must(t, 200, "GET", flowBase, ""); len(list["workflows"].([]any)) != 0 {
+		t.Error("validation saved a workflow")
 	}
 }
 

@@ -1,0 +1,118 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"satchel/agent"
+	"satchel/agent/template"
+	"satchel/flow/graph"
+)
+
+// Issue is what is wrong with a graph in one place. A warning does not keep a
+// draft from being saved.
+type Issue struct {
+	agent.Issue
+	Severity string `json:"severity" enum:"error,warning" example:"error"`
+}
+
+// The severities of an Issue.
+const (
+	severityError   = "error"
+	severityWarning = "warning"
+)
+
+// Validate returns all that is wrong with a graph that is to be saved with this
+// status.
+func (e *Engine) Validate(nodes []agent.RawNode, edges []agent.RawEdge, status agent.WorkflowStatus) []Issue {
+	executable := status == agent.WorkflowActive
+	g, found := graph.Read(nodes, edges, executable)
+	issues := []Issue{}
+	for _, is := range found {
+		issues = append(issues, Issue{is, severityError})
+	}
+	if g == nil {
+		return issues
+	}
+	upstream := upstreamOf(g)
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		typeField := fmt.Sprintf("nodes[%d].type", i)
+		if _, known := graph.Lookup(n.Type); !known {
+			issues = slices.DeleteFunc(issues, func(is Issue) bool { return is.NodeID == n.ID && is.Field == typeField })
+			issues = append(issues, Issue{agent.Issue{Field: typeField, Issue: "is not known: " + agent.Clip(n.Type, 60), NodeID: n.ID}, severityWarning})
+			continue
+		}
+		kind := e.kinds[n.Type]
+		if kind == nil && executable {
+			issues = append(issues, Issue{agent.Issue{Field: typeField, Issue: cannotRun(n.Type), NodeID: n.ID}, severityError})
+		}
+		for _, err := range nodeErrors(g, i, kind) {
+			issues = append(issues, Issue{issueOfError(err), severityError})
+		}
+		issues = append(issues, misled(g, i, kind, upstream[i])...)
+	}
+	return issues
+}
+
+func cannotRun(kind string) string { return "is " + kind + ", which this version cannot run yet" }
+
+// issueOfError turns a validation error about a node into an issue.
+func issueOfError(err error) (is agent.Issue) {
+	var known *agent.Error
+	if errors.As(err, &known) {
+		is.Field, _ = known.Details["field"].(string)
+		is.Issue, _ = known.Details["issue"].(string)
+		is.NodeID, _ = known.Details["node_id"].(string)
+	}
+	return is
+}
+
+// upstreamOf returns for each node the ids of those from which edges lead to it,
+// over others too.
+func upstreamOf(g *graph.Graph) []map[string]bool {
+	into := make([][]int, len(g.Nodes))
+	for _, e := range g.Edges {
+		into[e.Target] = append(into[e.Target], e.Source)
+	}
+	all := make([]map[string]bool, len(g.Nodes))
+	for i := range g.Nodes {
+		all[i] = map[string]bool{}
+		for open := slices.Clone(into[i]); len(open) > 0; {
+			node := open[len(open)-1]
+			open = open[:len(open)-1]
+			if id := g.Nodes[node].ID; !all[i][id] {
+				all[i][id] = true
+				open = append(open, into[node]...)
+			}
+		}
+	}
+	return all
+}
+
+// misled warns of templates that read the output of a node that is not upstream.
+func misled(g *graph.Graph, i int, kind *Kind, upstream map[string]bool) (issues []Issue) {
+	n := &g.Nodes[i]
+	readable := map[string]any{}
+	for key, v := range n.Data {
+		if kind == nil || !slices.Contains(kind.Raw, key) || key == kind.Code {
+			readable[key] = v
+		}
+	}
+	compiled, err := template.Compile(readable)
+	if err != nil {
+		return nil // it is an error already
+	}
+	for _, r := range compiled.References() {
+		if len(r.Names) < 2 || r.Names[0] != "nodes" || upstream[r.Names[1]] {
+			continue
+		}
+		why := fmt.Sprintf("reads the node %q, which does not lead to this one: %s", agent.Clip(r.Names[1], 60), agent.Clip(r.Text, 100))
+		if _, there := g.Find(r.Names[1]); !there {
+			why = fmt.Sprintf("reads the node %q, which is not there: %s", agent.Clip(r.Names[1], 60), agent.Clip(r.Text, 100))
+		}
+		issues = append(issues, Issue{agent.Issue{Field: fmt.Sprintf("nodes[%d].data.%s", i, r.Field), Issue: why, NodeID: n.ID}, severityWarning})
+	}
+	return issues
+}
