@@ -156,7 +156,7 @@ func (a *app) assemble(verifier *auth.Verifier) {
 	scripts := script.New(script.Options{Fetch: a.client().Do})
 	browsers := browser.New(browserOptions(c, env))
 	views := live.New(live.Options{Browser: browsers, PublicURL: a.publicURL, Log: log})
-	crawler := crawl.New(crawl.Options{Env: env, Extract: document.ReadPage, Render: rendered(browsers)})
+	crawler := crawl.New(crawl.Options{Env: env, Extract: readPage, Render: rendered(browsers)})
 	servers := registry.New(registry.Options{Env: env})
 	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: a.client(), Version: version, Log: log})
 	chats := chat.New(chat.Options{Model: a.models(), Index: index, Tools: toolbox.Tools, Log: log})
@@ -270,6 +270,12 @@ func browserOptions(c *cli.Config, env store.Env) browser.Options {
 		return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
 	}
 	return browser.Options{Env: env, Find: find, Warm: c.WarmBrowser, MaxDownload: int64(c.MaxUploadMB) << 20}
+}
+
+// readPage lets crawls read pages with the reader of uploaded files.
+func readPage(ctx context.Context, address, mediaType string, body []byte) (crawl.Page, error) {
+	page, err := document.ReadPage(ctx, address, mediaType, body)
+	return crawl.Page(page), err
 }
 
 // rendered lets crawls see pages as a browser shows them.

@@ -16,7 +16,6 @@ import (
 	"satchel/agent"
 	"satchel/store"
 	"satchel/vector" // what main joins a Crawler with
-	"satchel/vector/document"
 )
 
 // countingEmbedder counts the texts that are embedded.
@@ -74,7 +73,7 @@ func newWhole(tb testing.TB, embedder vector.Embedder) whole {
 	folder := openFolder(tb, tb.TempDir())
 	counting := &countingEmbedder{Embedder: embedder}
 	ix := vector.New(folder, counting, slog.New(slog.DiscardHandler))
-	c := newCrawler(tb, folder, func(o *Options) { o.Extract = document.ReadPage })
+	c := newCrawler(tb, folder, func(o *Options) { o.Extract = readPage })
 	tb.Cleanup(ix.Stop)
 	if err := ix.Start(context.Background()); err != nil {
 		tb.Fatal(err)
@@ -188,7 +187,7 @@ func BenchmarkRecrawl(b *testing.B) {
 // benchTwice returns a func that walks a site twice, without an index.
 func benchTwice(b *testing.B, site string) func() (first, again time.Duration) {
 	folder := openFolder(b, b.TempDir())
-	c := newCrawler(b, folder, func(o *Options) { o.Extract = document.ReadPage })
+	c := newCrawler(b, folder, func(o *Options) { o.Extract = readPage })
 	db := newAgent(b, folder, "twice")
 	walk := func() time.Duration {
 		began := time.Now()

@@ -16,7 +16,6 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"satchel/agent"
-	"satchel/vector/document" // what main puts into Options.Extract
 )
 
 // smallPages are 50 pages of some 5 kB.
@@ -84,9 +83,11 @@ func benchSite(b *testing.B, pages []string) string {
 	return site.URL
 }
 
-// noText is an Extract that does nothing.
-func noText(_ context.Context, address, _ string, _ []byte) (title, text string, err error) {
-	return "", address, nil
+// linksOnly is readPage with a short text.
+func linksOnly(ctx context.Context, address, media string, body []byte) (Page, error) {
+	page, err := readPage(ctx, address, media, body)
+	page.Text = address
+	return page, err
 }
 
 // BenchmarkCrawl compares crawls of 50 pages with a bare loop of colly over the
@@ -96,7 +97,7 @@ func noText(_ context.Context, address, _ string, _ []byte) (title, text string,
 // its walk's end: robots.txt, links judged by plan and robots.txt, canonical
 // names, text extracted as Markdown (as the program does it, by
 // document.ReadPage), hashed, compared, and all of it on disk. "walk" is the
-// same with nothing extracted. Neither embeds. "colly" visits the pages
+// same with next to no text stored. Neither embeds. "colly" visits the pages
 // asynchronously, follows a[href] by OnHTML and keeps nothing.
 func BenchmarkCrawl(b *testing.B) {
 	for _, site := range []struct {
@@ -105,7 +106,7 @@ func BenchmarkCrawl(b *testing.B) {
 	}{{"docs", docsPages()}, {"small", smallPages()}} {
 		b.Run(site.name, func(b *testing.B) {
 			url := benchSite(b, site.pages)
-			crawl, walk := benchCrawler(b, url, document.ReadPage), benchCrawler(b, url, noText)
+			crawl, walk := benchCrawler(b, url, readPage), benchCrawler(b, url, linksOnly)
 			var took [3]time.Duration
 			for b.Loop() {
 				for i, side := range []func() time.Duration{crawl, walk, func() time.Duration { return bareColly(b, url) }} {
@@ -128,7 +129,7 @@ func BenchmarkCrawl(b *testing.B) {
 }
 
 // benchCrawler returns a func that crawls a site once.
-func benchCrawler(b *testing.B, site string, extract func(context.Context, string, string, []byte) (string, string, error)) func() time.Duration {
+func benchCrawler(b *testing.B, site string, extract func(context.Context, string, string, []byte) (Page, error)) func() time.Duration {
 	folder := openFolder(b, b.TempDir())
 	c := newCrawler(b, folder, func(o *Options) { o.Extract = extract })
 	db := newAgent(b, folder, "bench")
@@ -164,20 +165,6 @@ func bareColly(b *testing.B, site string) time.Duration {
 		b.Fatalf("%d pages", pages.Load())
 	}
 	return took
-}
-
-func BenchmarkReadLinks(b *testing.B) {
-	base, _ := url.Parse("http://example.com/")
-	for _, size := range []int{10 << 10, 1 << 20} {
-		unit := `<p>Some text of a page.</p><a href="/page/1?x=2">a link</a>`
-		page := []byte(strings.Repeat(unit, size/len(unit)))
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			b.SetBytes(int64(len(page)))
-			for b.Loop() {
-				readLinks(base, page)
-			}
-		})
-	}
 }
 
 func BenchmarkGlobs(b *testing.B) {

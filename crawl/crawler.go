@@ -21,9 +21,10 @@ import (
 // Options configure a Crawler.
 type Options struct {
 	store.Env
-	// Extract turns the body of a response into Markdown. HTML and text come as
-	// UTF-8. Its errors are shown to clients when they are *agent.Error.
-	Extract func(ctx context.Context, address, mediaType string, body []byte) (title, markdown string, err error)
+	// Extract reads the text and the links out of the body of a response. HTML
+	// and text come as UTF-8. Its errors are shown to clients when they are
+	// *agent.Error; links are followed nevertheless.
+	Extract func(ctx context.Context, address, mediaType string, body []byte) (Page, error)
 	// Render opens a page in a browser and returns what it shows. It keeps to
 	// the rules of agent/egress by itself; errors as those of Extract. nil: no
 	// browser is set up, and plans with Render are refused.
@@ -96,6 +97,9 @@ func (c *Crawler) startOf(p *agent.CrawlPlan) (*url.URL, error) {
 // newWalk prepares a walk; release releases the host.
 func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, release func(), err error) {
 	start, err := c.startOf(&work.Plan)
+	if _, refused := c.client.CheckURL(work.Plan.URL); refused != nil {
+		err = refused // startOf's error names the field of a request
+	}
 	if err == nil && work.Plan.Render && c.options.Render == nil {
 		err = agent.Errorf(CodeNoBrowser, "this source is read with a browser, and none is set up on this server")
 	}
@@ -127,12 +131,12 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, release 
 
 // extract runs Extract on one of the processors. A panic in a reader is a page
 // that cannot be read.
-func (c *Crawler) extract(ctx context.Context, address, media string, body []byte) (title, markdown string, err error) {
+func (c *Crawler) extract(ctx context.Context, address, media string, body []byte) (page Page, err error) {
 	select {
 	case c.extracting <- struct{}{}:
 		defer func() { <-c.extracting }()
 	case <-ctx.Done():
-		return "", "", ctx.Err()
+		return Page{}, ctx.Err()
 	}
 	defer func() {
 		if r := recover(); r != nil {

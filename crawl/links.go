@@ -1,13 +1,6 @@
 package crawl
 
-import (
-	"net/url"
-	"strings"
-
-	"golang.org/x/net/html/atom"
-
-	"satchel/agent/markup"
-)
+import "net/url"
 
 // Bounds of the links that are kept of one page.
 const (
@@ -15,62 +8,34 @@ const (
 	maxLinkBytes = 256 << 10
 )
 
-// pageLinks are the addresses that an HTML page names.
-type pageLinks struct {
-	links     []string // normalized, each once, in order
-	canonical string   // of the page itself, "" when it does not say
+// Page is what Options.Extract reads out of a response.
+type Page struct {
+	Title, Text string // Text is Markdown
+
+	// Addresses that an HTML page names, as it writes them.
+	Links     []string // each once, in order, without fragments
+	Base      string   // the absolute address that links are relative to
+	Canonical string   // the page's own address, "" when it names none
 }
 
-// readLinks finds links in a page without building its tree, whatever the
-// page looks like. address is where the page was found.
-func readLinks(address *url.URL, page []byte) pageLinks {
-	var found pageLinks
-	base, based := address, false
-	seen, listed, size := map[string]bool{}, map[string]bool{}, 0
-	for r := markup.New(page); ; {
-		switch r.Next() {
-		case markup.End:
-			return found
-		case markup.StartTag:
-		default:
-			continue
+// normalized returns the links of a page and its canonical address, "" for
+// none, as normalize spells them. Each link comes once.
+func (p *Page) normalized() (links []string, canonical string) {
+	base, err := url.Parse(p.Base)
+	if err != nil {
+		return nil, ""
+	}
+	listed, size := map[string]bool{}, 0
+	for _, href := range p.Links {
+		if len(links) == maxLinks || size >= maxLinkBytes {
+			break
 		}
-		tag := atom.Lookup(r.Name())
-		if tag != atom.A && tag != atom.Area && tag != atom.Base && tag != atom.Link {
-			continue
-		}
-		href, rel := hrefAndRel(r)
-		switch tag {
-		case atom.Base:
-			if u, err := address.Parse(strings.TrimSpace(href)); err == nil && href != "" && !based {
-				base, based = u, true
-			}
-		case atom.Link:
-			if found.canonical == "" && strings.EqualFold(strings.TrimSpace(rel), "canonical") {
-				found.canonical, _ = resolve(base, href)
-			}
-		default:
-			if seen[href] || len(found.links) >= maxLinks || size >= maxLinkBytes {
-				continue
-			}
-			seen[href] = true
-			if link, ok := resolve(base, href); ok && !listed[link] {
-				listed[link] = true
-				size += len(link)
-				found.links = append(found.links, link)
-			}
+		if link, ok := resolve(base, href); ok && !listed[link] {
+			listed[link] = true
+			size += len(link)
+			links = append(links, link)
 		}
 	}
-}
-
-func hrefAndRel(r *markup.Reader) (href, rel string) {
-	for key, value, ok := r.Attr(); ok; key, value, ok = r.Attr() {
-		switch string(key) {
-		case "href":
-			href = string(value)
-		case "rel":
-			rel = string(value)
-		}
-	}
-	return href, rel
+	canonical, _ = resolve(base, p.Canonical)
+	return links, canonical
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -62,21 +63,22 @@ func TestSite(t *testing.T) {
 	}
 }
 
-func TestReadLinks(t *testing.T) {
-	page := `<html><head><base href="/base/"><base href="/second/"><link rel="stylesheet" href="s.css"><LINK REL=Canonical HREF=" page ">
-		<!-- <a href=comment> --><script>"<a href=script>"</script><style><a href=style></style></head>
-		<a>none</a><a href>empty</a><a href="#x">part</a><A HREF="a&amp;b?c=1&amp;d">x</A><a href='a&b?c=1&d'>again</a>
-		<area href="//other.example/x"><a href="java` + "\n" + `script:x()">js</a><a href="/ro` + "\n" + `ot">split</a><a href="http://[::1">broken</a><a href="last`
-	found := readLinks(mustURL(t, "http://example.com/dir/page"), []byte(page))
-	if want := "http://example.com/base/a&b?c=1&d http://other.example/x http://example.com/root"; strings.Join(found.links, " ") != want {
-		t.Errorf("links %q, want %q", found.links, want)
+func TestNormalizedLinks(t *testing.T) {
+	page := Page{Base: "http://example.com/base/", Canonical: " page ", Links: []string{"a&b?c=1&d", "../base/a&b?c=1&d", "//other.example/x",
+		"java\nscript:x()", "/ro\not", "http://[::1", "mailto:a@example.com"}}
+	links, canonical := page.normalized()
+	if want := "http://example.com/base/a&b?c=1&d http://other.example/x http://example.com/root"; strings.Join(links, " ") != want {
+		t.Errorf("links %q, want %q", links, want)
 	}
-	if found.canonical != "http://example.com/base/page" {
-		t.Errorf("canonical %q", found.canonical)
+	if canonical != "http://example.com/base/page" {
+		t.Errorf("canonical %q", canonical)
 	}
-	many := strings.Repeat("<a href=x>", 100) + strings.Repeat(`<a href="`, 1) + strings.Repeat("y", 100)
-	if found = readLinks(mustURL(t, "http://example.com/"), []byte(many)); len(found.links) != 1 {
-		t.Errorf("%d links", len(found.links))
+	page.Links = nil
+	for i := range 2 * maxLinks {
+		page.Links = append(page.Links, strconv.Itoa(i))
+	}
+	if links, _ = page.normalized(); len(links) != maxLinks {
+		t.Errorf("%d links of %d, want %d", len(links), len(page.Links), maxLinks)
 	}
 }
 
@@ -198,20 +200,6 @@ func FuzzGlobs(f *testing.F) {
 		excluded := globsOf(agent.CrawlPlan{ExcludePatterns: []string{pattern}}).allow(u)
 		if included == excluded {
 			t.Fatalf("%q on %q: include says %v, exclude %v", pattern, u, included, excluded)
-		}
-	})
-}
-
-func FuzzReadLinks(f *testing.F) {
-	f.Add([]byte(`<base href="/b/"><a href="x">y</a><link rel=canonical href=z>`))
-	f.Add([]byte(`<a href=//x:99999/ href=y><area href="&#0;"><!--`))
-	base, _ := url.Parse("http://example.com/dir/page?q")
-	f.Fuzz(func(t *testing.T, page []byte) {
-		found := readLinks(base, toUTF8(page, ""))
-		for _, link := range append(found.links, found.canonical) {
-			if u, err := url.Parse(link); err != nil || link != "" && u.Scheme != "http" && u.Scheme != "https" {
-				t.Fatalf("%q: %v", link, err)
-			}
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package crawl
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,10 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/html"
-
 	"satchel/agent"
 	"satchel/store"
+	"satchel/vector/document"
 )
 
 // testSite is a site on a loopback socket that counts what is asked of it.
@@ -104,24 +102,10 @@ func (s *testSite) total() (n int) {
 	return n
 }
 
-// plainText is an Extract that keeps all text of a page.
-func plainText(_ context.Context, _, media string, body []byte) (title, text string, err error) {
-	if media != "text/html" {
-		return "", string(body), nil
-	}
-	root, err := html.Parse(bytes.NewReader(body))
-	if err != nil {
-		return "", "", err
-	}
-	var b strings.Builder
-	for n := range root.Descendants() {
-		if n.Type == html.TextNode && n.Parent.Data == "title" {
-			title = n.Data
-		} else if n.Type == html.TextNode {
-			b.WriteString(n.Data)
-		}
-	}
-	return title, strings.TrimSpace(b.String()), nil
+// readPage is the Extract that main uses.
+func readPage(ctx context.Context, address, media string, body []byte) (Page, error) {
+	page, err := document.ReadPage(ctx, address, media, body)
+	return Page(page), err
 }
 
 // hasty does not wait.
@@ -155,7 +139,7 @@ func newAgent(tb testing.TB, folder *store.Folder, name string) *store.DB {
 // newCrawler makes a started Crawler; change may be nil.
 func newCrawler(tb testing.TB, folder *store.Folder, change func(*Options)) *Crawler {
 	tb.Helper()
-	o := Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Extract: plainText, Politeness: hasty}
+	o := Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Extract: readPage, Politeness: hasty}
 	if change != nil {
 		change(&o)
 	}

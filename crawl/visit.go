@@ -107,21 +107,19 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 		o.Problem, o.Skip = explain(agent.Errorf(CodeNoTextual, "this is no page of text")), true
 		return o
 	}
-	body, found := resp.body, pageLinks{}
+	body := resp.body
 	if media != "application/pdf" {
 		body = toUTF8(body, resp.header.Get(declaredType))
 	}
-	if media == "text/html" || media == "application/xhtml+xml" {
-		found = readLinks(resp.final, body)
-	}
-	onSite := w.siteLinks(found.links)
+	page, err := w.crawler.extract(ctx, o.Final, media, body)
+	links, canonical := page.normalized()
+	onSite := w.siteLinks(links)
 	o.Links = w.follow(ctx, onSite, o.Depth)
-	if canonical := w.canonical(ctx, found.canonical, o); canonical != "" {
+	if canonical = w.canonical(ctx, canonical, o); canonical != "" {
 		o.Final, o.Queue = canonical, true
 		return o
 	}
-	title, text, err := w.crawler.extract(ctx, o.Final, media, body)
-	if err == nil && strings.TrimSpace(text) == "" {
+	if err == nil && strings.TrimSpace(page.Text) == "" {
 		err = agent.Errorf(CodeNoText, "the page holds no text")
 	}
 	if err != nil {
@@ -129,8 +127,8 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 		o.Skip = o.Problem.Code == string(CodeNoText)
 		return o
 	}
-	hash := sha256.Sum256([]byte(text))
-	o.Page = &store.ReadPage{Title: title, Text: text, Hash: hex.EncodeToString(hash[:]), Links: onSite,
+	hash := sha256.Sum256([]byte(page.Text))
+	o.Page = &store.ReadPage{Title: page.Title, Text: page.Text, Hash: hex.EncodeToString(hash[:]), Links: onSite,
 		ETag: header(resp, "ETag"), LastModified: header(resp, "Last-Modified")}
 	return o
 }

@@ -161,7 +161,10 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		tb.Fatal(err)
 	}
 	crawler := crawl.New(crawl.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet},
-		Extract: document.ReadPage, Politeness: crawl.Politeness{Delay: -1}})
+		Extract: func(ctx context.Context, address, media string, body []byte) (crawl.Page, error) {
+			page, err := document.ReadPage(ctx, address, media, body)
+			return crawl.Page(page), err
+		}, Politeness: crawl.Politeness{Delay: -1}})
 	if err := crawler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}

@@ -15,16 +15,27 @@ import (
 // maxPageText bounds the text of one crawled page, in bytes.
 const maxPageText = 4 << 20
 
-// ReadPage extracts the text of a page that was fetched from an address. Of
-// HTML, which must be UTF-8, it keeps the main content and leaves out what the
-// site repeats on every page. Of a PDF it marks where each page begins, for
-// OfPage. A page without text is no error; errors are those of Read.
+// Page is what was read out of a crawled page.
+type Page struct {
+	Title, Text string // Text is Markdown
+
+	// Addresses that an HTML page names, as it writes them.
+	Links     []string // each once, in order, without fragments
+	Base      string   // the absolute address that links are relative to
+	Canonical string   // the page's own address, "" when it names none
+}
+
+// ReadPage extracts the text and the links of a page that was fetched from an
+// address. Of HTML, which must be UTF-8, it keeps the main content and leaves
+// out what the site repeats on every page. Of a PDF it marks where each page
+// begins, for OfPage. A page without text is no error; errors are those of
+// Read, and leave the links that were found before.
 //
 // HTML is read in this process: the reader takes time and memory in proportion
 // to the page, whatever is in it, and stops with ctx. A PDF goes to a child.
-func ReadPage(ctx context.Context, address, media string, data []byte) (title, markdown string, err error) {
+func ReadPage(ctx context.Context, address, media string, data []byte) (Page, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return "", "", nil
+		return Page{}, nil
 	}
 	limits := Limits{Text: maxPageText}.orDefaults()
 	if media == "text/html" || media == "application/xhtml+xml" {
@@ -34,17 +45,17 @@ func ReadPage(ctx context.Context, address, media string, data []byte) (title, m
 		if invalid != nil {
 			base = &url.URL{}
 		}
-		title, markdown, err = readHTML(timed, base, data, htmlLimits{text: limits.Text, nodes: maxNodes})
+		page, err := readHTML(timed, base, data, htmlLimits{text: limits.Text, nodes: maxNodes})
 		if err != nil && ctx.Err() == nil && timed.Err() != nil {
 			err = agent.Errorf(CodeTimeout, "reading the page took longer than %s", limits.Time)
 		}
-		return title, markdown, err
+		return page, err
 	}
 	doc, err := Read(ctx, nameless(address, media), media, data, limits)
 	if err != nil {
-		return "", "", err
+		return Page{}, err
 	}
-	return doc.Title, paged(doc), nil
+	return Page{Title: doc.Title, Text: paged(doc)}, nil
 }
 
 // nameless is a file name of the format that a media type says, since what an
@@ -72,12 +83,12 @@ func extractHTML(in input, out *sink) error {
 	if err != nil {
 		return err
 	}
-	title, text, err := readHTML(context.Background(), &url.URL{}, data, htmlLimits{text: in.limits.Text, nodes: maxFileNodes})
+	page, err := readHTML(context.Background(), &url.URL{}, data, htmlLimits{text: in.limits.Text, nodes: maxFileNodes})
 	if err != nil {
 		return err
 	}
-	out.title = title
-	return out.write(0, text)
+	out.title = page.Title
+	return out.write(0, page.Text)
 }
 
 // htmlLimits bound what reading HTML may cost.
@@ -89,20 +100,22 @@ type htmlLimits struct {
 // firstLine is how long a block may be, in bytes, before the room for it grows.
 const firstLine = 4096
 
-// readHTML returns the title of a page and its main content as Markdown. base
-// is the address of the page; its errors are TOO_COMPLEX and ctx's.
-func readHTML(ctx context.Context, base *url.URL, data []byte, limits htmlLimits) (title, markdown string, err error) {
+// readHTML returns the title of a page, its main content as Markdown and its
+// links. base is the address of the page; its errors are TOO_COMPLEX and ctx's.
+func readHTML(ctx context.Context, base *url.URL, data []byte, limits htmlLimits) (Page, error) {
 	t, err := readTree(ctx, base, data, limits.nodes)
+	page := Page{Links: t.links.hrefs, Base: t.base.String(), Canonical: t.links.canonical}
 	if err != nil {
-		return "", "", err
+		return page, err
 	}
 	root := t.chooseMain()
 	w := pageWriter{tree: t, limit: limits.text, line: make([]byte, 0, min(len(t.bytes), firstLine))}
 	w.out.Grow(min(len(t.bytes), limits.text))
 	if w.blocks(root); w.out.Len() > limits.text {
-		return "", "", tooMuchText(limits.text)
+		return page, tooMuchText(limits.text)
 	}
-	return t.pageTitle(root), unmarked(clean(w.text())), nil
+	page.Title, page.Text = t.pageTitle(root), unmarked(clean(w.text()))
+	return page, nil
 }
 
 // pageTitle is what the page calls itself. Where its title is the headline

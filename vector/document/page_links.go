@@ -6,6 +6,43 @@ import (
 	"strings"
 )
 
+// maxLinks bounds the links that are kept of one page.
+const maxLinks = 5000
+
+// linkList collects the links of a page.
+type linkList struct {
+	listed    map[string]bool
+	hrefs     []string
+	canonical string
+	based     bool // a base element was read
+}
+
+func (l *linkList) add(href string) {
+	href, _, _ = strings.Cut(href, "#")
+	if href == "" || l.listed[href] || len(l.hrefs) == maxLinks {
+		return
+	}
+	if l.listed == nil {
+		l.listed = map[string]bool{}
+	}
+	l.listed[href] = true
+	l.hrefs = append(l.hrefs, href)
+}
+
+// addCanonical takes the address of the first link element that names one.
+func (l *linkList) addCanonical(a attrs) {
+	if l.canonical == "" && strings.EqualFold(strings.TrimSpace(a.rel), "canonical") {
+		l.canonical = a.href
+	}
+}
+
+// setBase takes the address of the first base element that names one.
+func (t *tree) setBase(href string) {
+	if u, err := t.base.Parse(strings.TrimSpace(href)); err == nil && href != "" && !t.links.based {
+		t.base, t.links.based = u, true
+	}
+}
+
 // permalinkNames are words of the class of a heading's link to itself.
 var permalinkNames = words("headerlink anchor permalink hash hashlink direct heading copybtn")
 

@@ -3,6 +3,7 @@ package document
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -33,25 +34,27 @@ func TestReadPage(t *testing.T) {
 		{"text named as a page", "https://example.com/a.html", "text/plain", "just <b>text</b>", "", []string{"just <b>text</b>"}, nil},
 		{"Markdown as text", "https://example.com/a.md?raw=1", "text/plain", "# Heading\n\ntext", "Heading", []string{"# Heading"}, nil},
 	} {
-		title, text, err := ReadPage(context.Background(), c.address, c.media, []byte(c.data))
-		if err != nil || title != c.title {
-			t.Errorf("%s: title %q, %v", c.name, title, err)
-		}
-		for _, want := range c.holds {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s: %q is not in %q", c.name, want, text)
+		t.Run(c.name, func(t *testing.T) {
+			page, err := ReadPage(t.Context(), c.address, c.media, []byte(c.data))
+			if err != nil || page.Title != c.title {
+				t.Errorf("title %q, %v", page.Title, err)
 			}
-		}
-		for _, junk := range c.lacks {
-			if strings.Contains(text, junk) {
-				t.Errorf("%s: %q is in %q", c.name, junk, text)
+			for _, want := range c.holds {
+				if !strings.Contains(page.Text, want) {
+					t.Errorf("%q is not in %q", want, page.Text)
+				}
 			}
-		}
-		if c.holds == nil && strings.TrimSpace(text) != "" {
-			t.Errorf("%s: %q", c.name, text)
-		}
+			for _, unwanted := range c.lacks {
+				if strings.Contains(page.Text, unwanted) {
+					t.Errorf("%q is in %q", unwanted, page.Text)
+				}
+			}
+			if c.holds == nil && strings.TrimSpace(page.Text) != "" {
+				t.Errorf("text %q", page.Text)
+			}
+		})
 	}
-	if _, _, err := ReadPage(context.Background(), "https://example.com/x", "application/pdf", []byte("%PDF-1.4 cut")); err == nil {
+	if _, err := ReadPage(context.Background(), "https://example.com/x", "application/pdf", []byte("%PDF-1.4 cut")); err == nil {
 		t.Error("half a PDF is read")
 	}
 }
@@ -96,10 +99,12 @@ func TestReadPagePieces(t *testing.T) {
 		{"nothing but links", "<ul><li><a href=a>a</a><li><a href=b>b</a><li><a href=c>c</a><li><a href=d>d</a></ul>", "- a\n- b\n- c\n- d"},
 		{"nothing but surroundings", "<header><p>only this</p></header>", "only this"},
 	} {
-		_, got, err := ReadPage(context.Background(), "https://example.com/page", "text/html", []byte(c.html))
-		if want := strings.ReplaceAll(c.want, ". \n", ".\n"); err != nil || got != strings.TrimSpace(want) {
-			t.Errorf("%s: %v\n%q\nwant\n%q", c.name, err, got, strings.TrimSpace(want))
-		}
+		t.Run(c.name, func(t *testing.T) {
+			page, err := ReadPage(t.Context(), "https://example.com/page", "text/html", []byte(c.html))
+			if want := strings.TrimSpace(strings.ReplaceAll(c.want, ". \n", ".\n")); err != nil || page.Text != want {
+				t.Errorf("%v\n%q\nwant\n%q", err, page.Text, want)
+			}
+		})
 	}
 }
 
@@ -113,9 +118,34 @@ func TestPageTitles(t *testing.T) {
 		"<svg><title>drawing</title></svg><title>page</title><p>x":                "page",
 		"<title></title><p>x":                                                     "",
 	} {
-		if title, _, err := ReadPage(context.Background(), "https://example.com/", "text/html", []byte(html)); err != nil || title != want {
-			t.Errorf("%s: %q, %v; want %q", html, title, err, want)
+		if page, err := ReadPage(t.Context(), "https://example.com/", "text/html", []byte(html)); err != nil || page.Title != want {
+			t.Errorf("%s: %q, %v; want %q", html, page.Title, err, want)
 		}
+	}
+}
+
+func TestPageLinks(t *testing.T) {
+	html := `<html><head><base><base href=" /base/"><base href="/second/"><link rel="stylesheet" href="s.css"><LINK REL=Canonical HREF=" page "><link rel=canonical href=other>
+		<!-- <a href=comment> --><script>"<a href=script>"</script><style><a href=style></style></head>
+		<a>none</a><a href>empty</a><a href="#x">part</a><A HREF="a&amp;b?c=1&amp;d#y">x</A><a href='a&b?c=1&d'>again</a>
+		<nav hidden><area href="//other.example/x"></nav><template><a href="java` + "\n" + `script:x()">js</a></template><a href="last`
+	page, err := ReadPage(t.Context(), "http://example.com/dir/page", "text/html", []byte(html))
+	if err != nil || strings.Join(page.Links, " ") != "a&b?c=1&d //other.example/x java\nscript:x()" {
+		t.Errorf("links %q, %v", page.Links, err)
+	}
+	if page.Base != "http://example.com/base/" || page.Canonical != " page " {
+		t.Errorf("base %q, canonical %q", page.Base, page.Canonical)
+	}
+	page, err = ReadPage(t.Context(), "http://example.com/dir/page", "text/html", []byte("<a href=x>"+strings.Repeat("<p>x", maxNodes)))
+	if err == nil || len(page.Links) != 1 || page.Base != "http://example.com/dir/page" {
+		t.Errorf("of a page of too many elements: %+v, %v", page, err)
+	}
+	var many strings.Builder
+	for i := range 2 * maxLinks {
+		fmt.Fprintf(&many, "<a href=%d>", i)
+	}
+	if page, err = ReadPage(t.Context(), "http://example.com/", "text/html", []byte(many.String())); err != nil || len(page.Links) != maxLinks {
+		t.Errorf("%d links, %v", len(page.Links), err)
 	}
 }
 
@@ -142,22 +172,22 @@ func TestPageBombs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, text, err := ReadPage(context.Background(), "https://example.com/", "text/html", []byte(page))
+			read, err := ReadPage(t.Context(), "https://example.com/", "text/html", []byte(page))
 			runtime.ReadMemStats(&after)
 			if err != nil {
 				checkError(t, err)
 			}
-			if grown := after.TotalAlloc - before.TotalAlloc; grown > 64*uint64(len(page))+8*uint64(len(text))+1<<20 || len(text) > maxPageText {
-				t.Errorf("a page of %d MB took %d MB and gave %d bytes of text", len(page)>>20, grown>>20, len(text))
+			if grown := after.TotalAlloc - before.TotalAlloc; grown > 64*uint64(len(page))+8*uint64(len(read.Text))+1<<20 || len(read.Text) > maxPageText {
+				t.Errorf("a page of %d MB took %d MB and gave %d bytes of text", len(page)>>20, grown>>20, len(read.Text))
 			}
 		})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, _, err := ReadPage(ctx, "https://example.com/", "text/html", []byte(pages["lists"])); err != context.Canceled {
+	if _, err := ReadPage(ctx, "https://example.com/", "text/html", []byte(pages["lists"])); err != context.Canceled {
 		t.Errorf("without time: %v", err)
 	}
-	if _, _, err := ReadPage(context.Background(), "https://example.com/", "text/html", []byte(strings.Repeat("<p>x", maxNodes))); agent.ErrorCode(err) != CodeTooComplex {
+	if _, err := ReadPage(context.Background(), "https://example.com/", "text/html", []byte(strings.Repeat("<p>x", maxNodes))); agent.ErrorCode(err) != CodeTooComplex {
 		t.Errorf("too many elements: %v", err)
 	}
 }
@@ -170,13 +200,13 @@ func FuzzReadPage(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		data = bytes.ToValidUTF8(data, []byte("?"))
-		title, text, err := ReadPage(context.Background(), "https://example.com/dir/page", "text/html", data)
+		page, err := ReadPage(context.Background(), "https://example.com/dir/page", "text/html", data)
 		if err != nil {
 			checkError(t, err)
 			return
 		}
-		doc := Markdown(text, Limits{Blocks: 50})
-		doc.Title = title
+		doc := Markdown(page.Text, Limits{Blocks: 50})
+		doc.Title = page.Title
 		checkDocument(t, doc)
 	})
 }
@@ -188,7 +218,7 @@ b</pre><ul><li>one<li>two</ul>`, 200)+"</article>", 1)
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
-				if _, _, err := ReadPage(context.Background(), "https://example.com/", "text/html", []byte(data)); err != nil {
+				if _, err := ReadPage(context.Background(), "https://example.com/", "text/html", []byte(data)); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -31,8 +31,8 @@ type node struct {
 
 // attrs are the attributes that tell what an element is for.
 type attrs struct {
-	class, id, role, href, alt string
-	columns, rows              uint16 // that a cell spans, 0 for one
+	class, id, role, href, rel, alt string
+	columns, rows                   uint16 // that a cell spans, 0 for one
 }
 
 // tree is a page as far as its text goes. Unlike that of the HTML standard it
@@ -40,6 +40,7 @@ type attrs struct {
 // page: misnested formatting is not repeated, misplaced content stays put.
 type tree struct {
 	base        *url.URL
+	links       linkList
 	title       string
 	nodes       []node // 0 is the root
 	attrs       []attrs
@@ -69,7 +70,8 @@ type treeBuilder struct {
 	titled  bool
 }
 
-// readTree reads a page. Its only errors are TOO_COMPLEX and ctx's.
+// readTree reads a page. Its only errors are TOO_COMPLEX and ctx's; with them
+// it returns what it has read so far.
 func readTree(ctx context.Context, base *url.URL, page []byte, maxNodes int) (*tree, error) {
 	b := treeBuilder{tree: &tree{
 		base: base, nodes: make([]node, 1, 64+len(page)/32), attrs: make([]attrs, 1, 16), bytes: make([]byte, 0, len(page)),
@@ -78,7 +80,7 @@ func readTree(ctx context.Context, base *url.URL, page []byte, maxNodes int) (*t
 	r := markup.New(page)
 	for n := 0; ; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
+			return b.tree, ctx.Err()
 		}
 		switch r.Next() {
 		case markup.End:
@@ -94,7 +96,7 @@ func readTree(ctx context.Context, base *url.URL, page []byte, maxNodes int) (*t
 			b.endTag(atom.Lookup(name), name)
 		}
 		if len(b.nodes) > maxNodes {
-			return nil, tooComplex("the page has more than %d elements", maxNodes)
+			return b.tree, tooComplex("the page has more than %d elements", maxNodes)
 		}
 	}
 }
@@ -150,11 +152,15 @@ func (b *treeBuilder) startTag(r *markup.Reader) {
 	case atom.Html, atom.Head, atom.Body:
 		return
 	case atom.Base:
-		if u, err := b.base.Parse(strings.TrimSpace(a.href)); err == nil && a.href != "" {
-			b.base = u
-		}
+		b.setBase(a.href)
 		return
+	case atom.Link:
+		b.links.addCanonical(a)
+		return
+	case atom.Area:
+		b.links.add(a.href)
 	case atom.A:
+		b.links.add(a.href)
 		if a.href == "" {
 			return // a place to link to
 		}
@@ -193,7 +199,7 @@ func (b *treeBuilder) addElement(tag atom.Atom, a attrs) int32 {
 }
 
 // maxAttr bounds the attributes that are kept, in bytes.
-const maxAttr = 1000
+const maxAttr = 2000
 
 func readAttrs(r *markup.Reader) (a attrs, hidden bool) {
 	for key, value, ok := r.Attr(); ok; key, value, ok = r.Attr() {
@@ -209,6 +215,8 @@ func readAttrs(r *markup.Reader) (a attrs, hidden bool) {
 			a.role = string(value)
 		case "href":
 			a.href = string(value)
+		case "rel":
+			a.rel = string(value)
 		case "alt":
 			a.alt = string(value)
 		case "colspan":

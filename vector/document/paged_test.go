@@ -1,7 +1,6 @@
 package document
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -26,11 +25,11 @@ func manyPages(texts ...string) []byte {
 
 func TestReadPageKeepsPages(t *testing.T) {
 	file := manyPages("(The pump) Tj 0 -40 Td (# runs) Tj", "", "(The motor hums) Tj")
-	_, text, err := ReadPage(context.Background(), "https://example.com/pump", "application/pdf", file)
-	if err != nil || text != "\f1\nThe pump\n\n# runs\n\n\f3\nThe motor hums\n\n" {
-		t.Fatalf("%q, %v", text, err)
+	page, err := ReadPage(t.Context(), "https://example.com/pump", "application/pdf", file)
+	if err != nil || page.Text != "\f1\nThe pump\n\n# runs\n\n\f3\nThe motor hums\n\n" {
+		t.Fatalf("%q, %v", page.Text, err)
 	}
-	doc := OfPage(text, Limits{})
+	doc := OfPage(page.Text, Limits{})
 	got := ""
 	for _, b := range doc.Blocks {
 		got += fmt.Sprintf("%d %s %s\n", b.Page, b.Kind, doc.TextOf(b))
@@ -41,11 +40,11 @@ func TestReadPageKeepsPages(t *testing.T) {
 }
 
 func TestReadPageOfTextHasNoPages(t *testing.T) {
-	_, text, err := ReadPage(context.Background(), "https://example.com/rfc.txt", "text/plain", []byte("\f7\nRFC 1\n\f\nend\n"))
-	if err != nil || strings.Contains(text, "\f") {
-		t.Fatalf("%q, %v", text, err)
+	page, err := ReadPage(t.Context(), "https://example.com/rfc.txt", "text/plain", []byte("\f7\nRFC 1\n\f\nend\n"))
+	if err != nil || strings.Contains(page.Text, "\f") {
+		t.Fatalf("%q, %v", page.Text, err)
 	}
-	doc := OfPage(text, Limits{})
+	doc := OfPage(page.Text, Limits{})
 	if len(doc.Blocks) != 2 || doc.Blocks[0].Page != 0 || doc.Pages != 0 {
 		t.Errorf("%+v", doc)
 	}
