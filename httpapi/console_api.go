@@ -111,3 +111,14 @@ func (s *Server) listWaiting(c *rest.Call, in *rest.ListParams) (waitingOut, err
 	found, err := c.DB.Waiting(c)
 	return waitingOut{rest.Cut(found, page), rest.MetaOf(page, len(found))}, err
 }
+
+type overviewIn struct {
+	Days int `query:"days" doc:"How many days the series have, up to today." minimum:"1" maximum:"90" default:"14" example:"14"`
+}
+
+func (s *Server) overview(c *rest.Call, in *overviewIn) (agent.Overview, error) {
+	if in.Days < 0 || in.Days > 90 {
+		return agent.Overview{}, agent.Invalid("days", "must be 1 to 90")
+	}
+	return c.DB.Overview(c, cmp.Or(in.Days, 14))
+}

@@ -90,7 +90,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	w.askOfWorkflows(t, at)
 	w.askOfGateways(t, at)
 	w.askOfBrowser(t, at)
-	for _, path := range []string{"", "/waiting", "/settings", "/admins", "/logs", "/sql/schema", "/conversations", "/contacts", "/sources"} {
+	for _, path := range []string{"", "/waiting", "/overview", "/settings", "/admins", "/logs", "/sql/schema", "/conversations", "/contacts", "/sources"} {
 		w.ask(t, 200, "GET", at+path, "")
 	}
 	w.ask(t, 200, "PUT", at, `{"description":"changed","status":"active"}`)

@@ -34,6 +34,7 @@ func (s *Server) api() []*rest.Route {
 			Role(rest.OwnAdmin).Limit(rest.Bulk).Attaches("application/vnd.sqlite3"),
 		rest.JSON("POST", "/agents/{id}/fork", 201, "Fork an agent under a new name; the copy is paused", s.forkAgent).
 			Role(rest.OwnAdmin).Limit(rest.Bulk).Locates(agentLocation).Fails(agent.CodeAgentNameExists),
+		rest.JSON("GET", "/agents/{id}/overview", 200, "Read an agent at a glance: first steps, counts, series of days, failures, next runs", s.overview),
 		rest.JSON("GET", "/agents/{id}/waiting", 200, "List what waits for a person: approvals, takeovers and handovers, newest first", s.listWaiting),
 		rest.JSON("GET", "/agents/{id}/settings", 200, "Read settings", s.getSettings),
 		rest.JSON("PUT", "/agents/{id}/settings", 200, "Update settings and credentials; null removes", s.updateSettings),

@@ -1,0 +1,227 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/clock"
+)
+
+// Bounds of what an overview looks at.
+const (
+	maxDurations     = 500   // executions of a day, the newest
+	maxFailures      = 2_000 // errored executions that are grouped, the newest
+	maxFailureGroups = 50
+	nextRuns         = 5
+)
+
+// Overview reads an agent at a glance; its series have so many days.
+func (db *DB) Overview(ctx context.Context, days int) (agent.Overview, error) {
+	return Read(ctx, db, func(tx *Tx) (o agent.Overview, err error) {
+		settings, err := tx.settings()
+		if err != nil {
+			return o, err
+		}
+		if o.Counts, err = tx.counts(); err != nil {
+			return o, err
+		}
+		if o.Checklist, err = tx.checklist(settings.LLMProvider != ""); err != nil {
+			return o, err
+		}
+		if o.Series, err = tx.series(settings.Timezone, days); err != nil {
+			return o, err
+		}
+		if o.Failures, err = tx.failures(); err != nil {
+			return o, err
+		}
+		o.NextRuns, err = all(tx, func(rows *sql.Rows) (r agent.NextRun, err error) { return r, rows.Scan(&r.ScheduleID, &r.Name, &r.At) },
+			"SELECT id, name, next_run FROM schedules WHERE status = 'active' AND next_run IS NOT NULL ORDER BY next_run LIMIT ?", nextRuns)
+		if err != nil {
+			return o, err
+		}
+		if err := tx.value(&o.SessionsOpen, "SELECT count(*) FROM sessions WHERE closed_at IS NULL"); err != nil {
+			return o, err
+		}
+		return o, tx.value(&o.SourcesAtWork, "SELECT count(*) FROM sources WHERE status NOT IN ('ready','error')")
+	})
+}
+
+func (tx *Tx) counts() (map[string]int, error) {
+	rows, err := tx.query("SELECT name, n FROM _counts")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	counts := map[string]int{}
+	for rows.Next() {
+		var name string
+		var n int
+		if err := rows.Scan(&name, &n); err != nil {
+			return nil, err
+		}
+		counts[name] = n
+	}
+	return counts, rows.Err()
+}
+
+// checklist says which first steps are done.
+func (tx *Tx) checklist(model bool) ([]agent.ChecklistItem, error) {
+	list := []agent.ChecklistItem{{ID: "knowledge"}, {ID: "model", Done: model}, {ID: "ask"}, {ID: "channel"}, {ID: "workflow"}}
+	s, err := tx.prepare(`SELECT EXISTS (SELECT 1 FROM sources), EXISTS (SELECT 1 FROM messages WHERE role = 'assistant'),
+		EXISTS (SELECT 1 FROM gateways WHERE status = 'active'), EXISTS (SELECT 1 FROM workflows WHERE status = 'active')`)
+	if err != nil {
+		return nil, err
+	}
+	return list, s.QueryRow().Scan(&list[0].Done, &list[2].Done, &list[3].Done, &list[4].Done)
+}
+
+// series counts by days of a time zone.
+func (tx *Tx) series(timezone string, days int) (s agent.OverviewSeries, err error) {
+	zone, err := clock.Zone(timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	year, month, day := tx.Now.In(zone).Date()
+	next, err := tx.firstMessage(time.Date(year, month, day-days+1, 0, 0, 0, 0, zone))
+	for i := days - 1; i >= 0 && err == nil; i-- {
+		from, to := time.Date(year, month, day-i, 0, 0, 0, 0, zone), time.Date(year, month, day-i+1, 0, 0, 0, 0, zone)
+		s.Days = append(s.Days, from.Format(time.DateOnly))
+		if err = tx.executionsOf(&s, agent.FirstID(agent.KindExecution, from), agent.FirstID(agent.KindExecution, to)); err != nil {
+			break
+		}
+		first := next
+		if next, err = tx.firstMessage(to); err == nil {
+			err = tx.messagesOf(&s, first, next)
+		}
+	}
+	return s, err
+}
+
+// executionsOf adds a day: the executions with ids of a range.
+func (tx *Tx) executionsOf(s *agent.OverviewSeries, from, to string) error {
+	q, err := tx.prepare(`SELECT count(*) FILTER (WHERE status = 'complete'), count(*) FILTER (WHERE status = 'errored'), count(*) FILTER (WHERE status = 'terminated')
+		FROM executions WHERE id >= ? AND id < ?`)
+	if err != nil {
+		return err
+	}
+	var complete, errored, terminated int
+	if err := q.QueryRow(from, to).Scan(&complete, &errored, &terminated); err != nil {
+		return err
+	}
+	s.Executions.Complete = append(s.Executions.Complete, complete)
+	s.Executions.Errored = append(s.Executions.Errored, errored)
+	s.Executions.Terminated = append(s.Executions.Terminated, terminated)
+	took, err := all(tx, func(rows *sql.Rows) (ms int, err error) {
+		var began, ended agent.Time
+		err = rows.Scan(&began, &ended)
+		return int(ended.Sub(began.Time).Milliseconds()), err
+	}, `SELECT started_at, completed_at FROM executions WHERE id >= ? AND id < ? AND status = 'complete' AND started_at IS NOT NULL AND completed_at IS NOT NULL
+		ORDER BY id DESC LIMIT ?`, from, to, maxDurations)
+	if err != nil {
+		return err
+	}
+	slices.Sort(took)
+	s.Duration.P50 = append(s.Duration.P50, percentile(took, 50))
+	s.Duration.P95 = append(s.Duration.P95, percentile(took, 95))
+	return nil
+}
+
+// percentile returns the value of a sorted list that so many percent do not
+// exceed; 0 of an empty one.
+func percentile(sorted []int, percent int) int {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[(len(sorted)*percent+99)/100-1]
+}
+
+// messagesOf adds a day: the messages with ids of a range.
+func (tx *Tx) messagesOf(s *agent.OverviewSeries, from, to int64) error {
+	q, err := tx.prepare("SELECT count(*) FILTER (WHERE role = 'user'), count(*) FILTER (WHERE role = 'assistant') FROM messages WHERE id >= ? AND id < ?")
+	if err != nil {
+		return err
+	}
+	var in, out int
+	if err := q.QueryRow(from, to).Scan(&in, &out); err != nil {
+		return err
+	}
+	s.Messages.In, s.Messages.Out = append(s.Messages.In, in), append(s.Messages.Out, out)
+	return nil
+}
+
+// firstMessage returns the least id of a message that was written at a moment
+// or later, or an id beyond all. Ids of messages grow with time, so it is found
+// by halving.
+func (tx *Tx) firstMessage(at time.Time) (int64, error) {
+	var low, high int64
+	if err := tx.value(&high, "SELECT coalesce(max(id), 0) + 1 FROM messages"); err != nil {
+		return 0, err
+	}
+	moment := agent.At(at)
+	for low < high {
+		middle := low + (high-low)/2
+		var id int64
+		var written agent.Time
+		s, err := tx.prepare("SELECT id, created_at FROM messages WHERE id >= ? ORDER BY id LIMIT 1")
+		if err != nil {
+			return 0, err
+		}
+		err = s.QueryRow(middle).Scan(&id, &written)
+		switch {
+		case errors.Is(err, sql.ErrNoRows) || err == nil && !written.Before(moment.Time):
+			high = middle
+		case err != nil:
+			return 0, err
+		default:
+			low = id + 1
+		}
+	}
+	return low, nil
+}
+
+// failures groups the executions that failed of late.
+func (tx *Tx) failures() ([]agent.FailureGroup, error) {
+	groups, err := all(tx, func(rows *sql.Rows) (g agent.FailureGroup, err error) {
+		return g, rows.Scan(&g.WorkflowID, &g.NodeID, &g.Error, &g.Count, &g.ExecutionID, &g.LastAt)
+	}, `SELECT workflow_id, coalesce(error ->> '$.node_id', '') AS node, coalesce(error ->> '$.message', '') AS message, count(*), max(id), max(coalesce(completed_at, created_at)) AS last_at
+		FROM (SELECT * FROM executions WHERE status = 'errored' AND id >= ? ORDER BY id DESC LIMIT ?)
+		GROUP BY workflow_id, node, message ORDER BY last_at DESC LIMIT ?`,
+		agent.FirstID(agent.KindExecution, tx.Now.Add(-FailureAge)), maxFailures, maxFailureGroups)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]agent.Workflow{}
+	for i := range groups {
+		g := &groups[i]
+		w, ok := known[g.WorkflowID]
+		if !ok {
+			if w, err = tx.workflow(g.WorkflowID); err != nil {
+				return nil, err
+			}
+			known[g.WorkflowID] = w
+		}
+		g.WorkflowName, g.NodeLabel = w.Name, labelOf(w.Nodes, g.NodeID)
+	}
+	return groups, nil
+}
+
+// labelOf returns the label of a node, or its id when it has none.
+func labelOf(nodes []agent.RawNode, id string) string {
+	for _, raw := range nodes {
+		var node struct {
+			ID   string `json:"id"`
+			Data struct {
+				Label string `json:"label"`
+			} `json:"data"`
+		}
+		if json.Unmarshal(raw, &node) == nil && node.ID == id && node.Data.Label != "" {
+			return node.Data.Label
+		}
+	}
+	return id
+}
