@@ -54,27 +54,24 @@ func (c *conn) attention(now agent.Time) (a Attention, err error) {
 // closed it is what was kept when it was closed, and nothing for one that was
 // never open: the file is not opened.
 func (db *DB) Attention(ctx context.Context) (Attention, error) {
-	db.mu.Lock()
-	f := db.file
-	if f != nil {
-		db.users++
-	}
-	db.mu.Unlock()
-	if f == nil {
-		a := db.record.Load().attention
-		if time.Since(a.FailedAt.Time) > FailureAge {
-			a.Failures = 0
+	a, open, now := Attention{}, false, agent.Now()
+	err := db.ifOpen(func(f *file) error {
+		open = true
+		r, err := f.reader(ctx)
+		if err != nil {
+			return err
 		}
-		return a, nil
+		defer f.putBack(r, true)
+		a, err = r.attention(now)
+		return err
+	})
+	if open {
+		return a, explain(err)
 	}
-	defer db.leave()
-	r, err := f.reader(ctx)
-	if err != nil {
-		return Attention{}, explain(err)
+	if a = db.record.Load().attention; now.Sub(a.FailedAt.Time) > FailureAge {
+		a.Failures = 0
 	}
-	defer f.putBack(r, true)
-	a, err := r.attention(agent.Now())
-	return a, explain(err)
+	return a, nil
 }
 
 // Waiting lists what waits for a person, the newest first.

@@ -61,6 +61,7 @@ func (f *file) lead() {
 		if j.err = j.ctx.Err(); j.err == nil {
 			j.err = guarded(j.run, f.writer)
 			f.announce(f.writer.takeWork())
+			f.publishRows()
 		}
 	} else {
 		f.commit(group)
@@ -127,6 +128,7 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 	w := f.writer
 	lost := func(err error) bool {
 		_ = w.script("ROLLBACK") // fails when SQLite has rolled back already
+		w.rows = nil
 		for _, j := range group {
 			j.err = err
 		}
@@ -142,8 +144,12 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 			continue
 		}
 		if savepoints {
+			before := len(w.rows)
 			if err := inSavepoint(w, j); err != nil {
 				return lost(err)
+			}
+			if j.err != nil {
+				w.rows = w.rows[:before]
 			}
 		} else if j.err = guarded(j.run, w); j.err != nil {
 			return lost(j.err)
@@ -154,13 +160,22 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 	}
 	end := "COMMIT"
 	if !changed {
-		end, made = "ROLLBACK", madeWork{}
+		end, made, w.rows = "ROLLBACK", madeWork{}, nil
 	}
 	if _, err := w.exec(end); err != nil {
 		return lost(fmt.Errorf("commit: %w", err))
 	}
 	f.announce(made)
+	f.publishRows()
 	return true
+}
+
+// publishRows passes on which rows the writer changed.
+func (f *file) publishRows() {
+	if rows := f.writer.rows; len(rows) > 0 {
+		f.writer.rows = nil
+		f.changed(rows)
+	}
 }
 
 // inSavepoint runs one job of a group. The error is not the job's own: it

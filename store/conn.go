@@ -43,6 +43,8 @@ type conn struct {
 	compiled workKinds // of the statement that SQLite compiles
 	touched  workKinds // of those that were used since takeWork
 	taken    workKinds // see Tx.takesOn
+
+	rows []Change // of the transaction, where somebody watches; see watchRows
 }
 
 // statementOf is a prepared statement and the work that it can make.

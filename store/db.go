@@ -30,6 +30,8 @@ type DB struct {
 
 	recent atomic.Uint32 // workKinds that were announced since the file was opened
 
+	watcher atomic.Pointer[func([]Change)] // see Watch
+
 	// changing is held while the agent's own rows change, until the catalog
 	// has followed, so that it follows in the order of the commits.
 	changing sync.Mutex
@@ -117,6 +119,12 @@ func (db *DB) acquire(ctx context.Context) (*file, error) {
 		db.file = f
 		if db.inPlace { // others are being made, and have no work before
 			f.announce = db.notify
+			f.changed = db.changed
+			if db.watcher.Load() != nil {
+				if err := f.writer.watchRows(true); err != nil {
+					return nil, errors.Join(err, db.closeLocked())
+				}
+			}
 		}
 		db.folder.opened(db)
 	}

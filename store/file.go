@@ -33,6 +33,7 @@ type file struct {
 	cautious int // the leader's: how many commits still use savepoints
 
 	announce func(madeWork) // passes on what a commit may have made
+	changed  func([]Change) // passes on what a commit changed
 
 	sandbox *sqlsandbox.Pool // connections for SQL of clients
 }
@@ -51,7 +52,7 @@ func openFile(path string) (*file, error) {
 		return nil, errors.Join(explain(err), w.close())
 	}
 	info, _ := os.Stat(path)
-	f := &file{path: path, info: info, writer: w, slots: make(chan struct{}, readersPerFile), dirty: true, announce: func(madeWork) {}, sandbox: sqlsandbox.New(path, &sandboxOptions)}
+	f := &file{path: path, info: info, writer: w, slots: make(chan struct{}, readersPerFile), dirty: true, announce: func(madeWork) {}, changed: func([]Change) {}, sandbox: sqlsandbox.New(path, &sandboxOptions)}
 	for range readersPerFile {
 		f.slots <- struct{}{}
 	}

@@ -134,6 +134,9 @@ func (db *DB) writeSQL(ctx context.Context, f *file, s *sqlsandbox.Statement, li
 			db.planChanges(ctx, w)
 		}
 		w.touched |= workOfTables(changed)
+		if err == nil && db.watcher.Load() != nil {
+			w.note(Change{Kind: KindReset})
+		}
 		return err
 	})
 	return r, err

@@ -1,0 +1,183 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"satchel/agent"
+)
+
+// Kinds of changes beside those of records, which have the kinds of their ids.
+const (
+	KindMessage  = "message"
+	KindSetting  = "setting"
+	KindWaiting  = "waiting"  // something began to wait for a person, or ended; there is no id
+	KindProgress = "progress" // work on sources went on; there is no id
+	KindReset    = "reset"    // more changed than is told one by one
+)
+
+// Op says what became of a record.
+type Op string
+
+// The operations on a record.
+const (
+	OpCreate Op = "create"
+	OpUpdate Op = "update"
+	OpDelete Op = "delete"
+)
+
+// Change says that a commit changed a record.
+type Change struct {
+	Kind   string
+	ID     string
+	Op     Op
+	Parent string // of a message its conversation, of a run its schedule
+}
+
+// rowTable says which records the rows of a table are. Columns are counted from
+// 0; a kind without an id has -1.
+type rowTable struct {
+	kind       string
+	id, parent int
+	partOf     bool // a change of a row, whatever it is, updates the record
+}
+
+// rowTables are the tables whose changes are told.
+var rowTables = map[string]rowTable{
+	"_agent":        {kind: agent.KindAgent},
+	"sources":       {kind: agent.KindSource, id: 1},
+	"contacts":      {kind: agent.KindContact},
+	"conversations": {kind: agent.KindConversation},
+	"messages":      {kind: KindMessage, parent: 1},
+	"workflows":     {kind: agent.KindWorkflow},
+	"executions":    {kind: agent.KindExecution},
+	"schedules":     {kind: agent.KindSchedule},
+	"runs":          {kind: agent.KindRun, id: 1, parent: 2},
+	"tasks":         {kind: agent.KindTask},
+	"occurrences":   {kind: agent.KindTask, id: 2, partOf: true},
+	"tools":         {kind: agent.KindTool},
+	"mcp_servers":   {kind: agent.KindMCP},
+	"gateways":      {kind: agent.KindGateway},
+	"webhooks":      {kind: agent.KindWebhook},
+	"_deliveries":   {kind: agent.KindDelivery},
+	"sessions":      {kind: agent.KindSession},
+	"takeovers":     {kind: agent.KindTakeover},
+	"_waits":        {kind: KindWaiting, id: -1},
+	"chunks":        {kind: KindProgress, id: -1},
+	"_pages":        {kind: KindProgress, id: -1},
+	"_records":      {kind: KindProgress, id: -1},
+}
+
+// maxRows bounds the changes that are told of one commit, one by one.
+const maxRows = 1_000
+
+// Watch has fn called after each commit with the records that it changed, until
+// stop is called. There is one such fn at a time. It is called by the goroutine
+// that writes, in the order of the commits, and must return at once without
+// using the agent's file. Where nobody watches, nothing is noted.
+func (db *DB) Watch(ctx context.Context, fn func([]Change)) (stop func(), err error) {
+	if !db.watcher.CompareAndSwap(nil, &fn) {
+		return nil, fmt.Errorf("agent %s is watched already", db.id)
+	}
+	stop = func() {
+		db.watcher.Store(nil)
+		_ = db.ifOpen(func(f *file) error {
+			return f.submit(&job{ctx: context.Background(), alone: true, run: func(c *conn) error { return c.watchRows(false) }})
+		})
+	}
+	if err := db.alone(ctx, func(c *conn) error { return c.watchRows(true) }); err != nil {
+		stop()
+		return nil, err
+	}
+	return stop, nil
+}
+
+// ifOpen runs fn with the file unless that is closed.
+func (db *DB) ifOpen(fn func(*file) error) error {
+	db.mu.Lock()
+	f := db.file
+	if f != nil {
+		db.users++
+	}
+	db.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	defer db.leave()
+	return fn(f)
+}
+
+// changed passes on what a commit changed.
+func (db *DB) changed(rows []Change) {
+	if fn := db.watcher.Load(); fn != nil {
+		(*fn)(rows)
+	}
+}
+
+// watchRows has the connection note the rows that its statements change, see
+// https://www.sqlite.org/c3ref/preupdate_blobwrite.html.
+func (c *conn) watchRows(on bool) error {
+	return c.sql.Raw(func(driver any) error {
+		hooks := driver.(sqlite.HookRegisterer)
+		if on {
+			hooks.RegisterPreUpdateHook(c.noteRow)
+		} else {
+			hooks.RegisterPreUpdateHook(nil)
+		}
+		return nil
+	})
+}
+
+// noteRow notes one row that changes.
+func (c *conn) noteRow(row sqlite.SQLitePreUpdateData) {
+	t, known := rowTables[row.TableName]
+	if !known || len(c.rows) > maxRows {
+		return
+	}
+	var values [3]any
+	if read := values[:max(t.id, t.parent)+1]; len(read) > 0 {
+		from := row.Old
+		if row.Op == lib.SQLITE_INSERT {
+			from = row.New
+		}
+		if from(read...) != nil {
+			return
+		}
+	}
+	c.note(t.change(row.Op, values[:]))
+}
+
+// change is what became of a record by an operation of SQLite on a row, of
+// which some values are given.
+func (t rowTable) change(op int32, values []any) Change {
+	change := Change{Kind: t.kind, Op: OpUpdate}
+	switch {
+	case t.partOf:
+	case op == lib.SQLITE_INSERT:
+		change.Op = OpCreate
+	case op == lib.SQLITE_DELETE:
+		change.Op = OpDelete
+	}
+	if t.id >= 0 {
+		change.ID = fmt.Sprint(values[t.id])
+	}
+	if t.parent > 0 {
+		change.Parent = fmt.Sprint(values[t.parent])
+	}
+	return change
+}
+
+// note adds a change, once where it comes again and again, and in place of too
+// many that everything changed.
+func (c *conn) note(change Change) {
+	if n := len(c.rows); n > 0 && c.rows[n-1] == change {
+		return
+	}
+	if len(c.rows) == maxRows {
+		change = Change{Kind: KindReset}
+	}
+	c.rows = append(c.rows, change)
+}

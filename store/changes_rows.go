@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"satchel/agent"
+)
+
+// recordsOf reads records of one kind by their ids.
+type recordsOf func(tx *Tx, ids string) (map[string]any, error)
+
+// recordKinds are the kinds of records that lists show, each read as its list
+// reads them.
+var recordKinds = map[string]recordsOf{
+	agent.KindSource:       byID(sourceListing, func(r agent.Source) string { return r.ID }),
+	agent.KindContact:      byID(contactListing, func(r agent.Contact) string { return r.ID }),
+	agent.KindConversation: byID(conversationListing, func(r agent.Conversation) string { return r.ID }),
+	KindMessage:            byID(listing[agent.Message]{table: "messages", columns: messageColumns, scan: scanMessage}, func(r agent.Message) string { return strconv.FormatInt(r.ID, 10) }),
+	agent.KindWorkflow:     byID(workflowListing, func(r agent.Workflow) string { return r.ID }),
+	agent.KindExecution:    byID(executionListing, func(r agent.Execution) string { return r.ID }),
+	agent.KindSchedule:     byID(scheduleListing, func(r agent.Schedule) string { return r.ID }),
+	agent.KindRun:          byID(listing[agent.Run]{table: "runs", columns: runColumns, scan: scanRun}, func(r agent.Run) string { return r.ID }),
+	agent.KindTask:         byID(taskListing, func(r agent.Task) string { return r.ID }),
+	agent.KindTool:         byID(toolListing, func(r agent.Tool) string { return r.ID }),
+	agent.KindMCP:          byID(mcpListing, func(r agent.MCPServer) string { return r.ID }),
+	agent.KindGateway:      byID(gatewayListing, func(r agent.Gateway) string { return r.ID }),
+	agent.KindWebhook:      byID(webhookListing, func(r agent.Webhook) string { return r.ID }),
+	agent.KindDelivery:     byID(deliveryListing, func(r agent.Delivery) string { return r.ID }),
+	agent.KindSession:      byID(sessionListing, func(r agent.Session) string { return r.ID }),
+	agent.KindTakeover:     byID(listing[agent.Takeover]{table: "takeovers", columns: takeoverColumns, scan: scanTakeover}, func(r agent.Takeover) string { return r.ID }),
+}
+
+func byID[T any](l listing[T], id func(T) string) recordsOf {
+	query := fmt.Sprintf("SELECT %s FROM %s WHERE id IN (SELECT value FROM json_each(?))", l.columns, l.table)
+	return func(tx *Tx, ids string) (map[string]any, error) {
+		found, err := all(tx, l.scan, query, ids)
+		records := make(map[string]any, len(found))
+		for _, r := range found {
+			records[id(r)] = r
+		}
+		return records, err
+	}
+}
+
+// Records reads records of several kinds by their ids, as their lists show
+// them. Those that are not there are left out.
+func (db *DB) Records(ctx context.Context, ids map[string][]string) (map[string]map[string]any, error) {
+	return Read(ctx, db, func(tx *Tx) (map[string]map[string]any, error) {
+		records := map[string]map[string]any{}
+		for kind, wanted := range ids {
+			read, known := recordKinds[kind]
+			if !known {
+				continue
+			}
+			list, err := json.Marshal(wanted)
+			if err != nil {
+				return nil, err
+			}
+			if records[kind], err = read(tx, string(list)); err != nil {
+				return nil, err
+			}
+		}
+		return records, nil
+	})
+}
+
+// SourcesAtWork lists the sources that are worked on, at most 50, with their
+// progress.
+func (db *DB) SourcesAtWork(ctx context.Context) ([]agent.Source, error) {
+	return Read(ctx, db, func(tx *Tx) ([]agent.Source, error) {
+		ids, err := all(tx, scanID, "SELECT id FROM sources WHERE status NOT IN ('ready','error') ORDER BY seq LIMIT 50")
+		if err != nil {
+			return nil, err
+		}
+		sources := make([]agent.Source, 0, len(ids))
+		for _, id := range ids {
+			s, err := tx.source(id)
+			if err != nil {
+				return nil, err
+			}
+			sources = append(sources, s)
+		}
+		return sources, nil
+	})
+}
+
+// recentMessages bounds the messages among which unread ones are counted.
+const recentMessages = 2_000
+
+// Inbox counts what an agent has for people, as it is now.
+type Inbox struct {
+	Waiting int `json:"waiting"`
+	Unread  int `json:"unread"` // conversations with a contact or over a gateway whose newest message is the contact's
+}
+
+// Inbox counts what waits for a person, and the conversations that nobody has
+// answered, among those of the newest 2,000 messages.
+func (db *DB) Inbox(ctx context.Context) (Inbox, error) {
+	return Read(ctx, db, func(tx *Tx) (i Inbox, err error) {
+		a, err := tx.attention(tx.Now)
+		if err != nil {
+			return i, err
+		}
+		i.Waiting = a.Waiting
+		return i, tx.value(&i.Unread, `SELECT count(*) FROM (SELECT conversation_id, role, max(id) FROM messages
+				WHERE id > (SELECT max(id) FROM messages) - ? AND role IN ('user','assistant') GROUP BY conversation_id) m
+			JOIN conversations v ON v.id = m.conversation_id WHERE m.role = 'user' AND (v.contact_id <> '' OR v.gateway_id <> '')`, recentMessages)
+	})
+}
