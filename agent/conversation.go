@@ -97,7 +97,42 @@ type Message struct {
 	Role           MessageRole     `json:"role" enum:"user,assistant,system,tool" example:"user"`
 	Content        string          `json:"content" example:"Where is my order?"`
 	Metadata       json.RawMessage `json:"metadata" doc:"Any JSON object."`
+	Feedback       *Feedback       `json:"feedback,omitempty" doc:"What a person thinks of it, an answer; absent without."`
 	CreatedAt      Time            `json:"created_at" format:"date-time"`
+}
+
+// Feedback is what a person thinks of an answer.
+type Feedback struct {
+	Rating  *int   `json:"rating" enum:"1,-1" nullable:"true" doc:"1 for good, -1 for bad, null for neither." example:"1"`
+	Comment string `json:"comment" doc:"At most 2000 characters." example:"Names the right page."`
+}
+
+// FeedbackChange is what clients set on a message's feedback; null clears.
+type FeedbackChange struct {
+	Rating  Optional[int]    `json:"rating,omitempty" enum:"1,-1" doc:"1 for good, -1 for bad, null for neither." example:"1"`
+	Comment Optional[string] `json:"comment,omitempty" doc:"At most 2000 characters." example:"Names the right page."`
+}
+
+// Apply returns feedback with the given fields changed; nil when nothing of it
+// is left.
+func (ch FeedbackChange) Apply(before *Feedback) (*Feedback, error) {
+	var f Feedback
+	if before != nil {
+		f = *before
+	}
+	ch.Comment.Into(&f.Comment)
+	if ch.Rating.Given {
+		if f.Rating = nil; !ch.Rating.Null {
+			f.Rating = &ch.Rating.Value
+		}
+	}
+	var is Issues
+	is.Check(f.Rating == nil || *f.Rating == 1 || *f.Rating == -1, "rating", "must be 1, -1 or null")
+	is.checkText("comment", f.Comment, 2000)
+	if f == (Feedback{}) {
+		return nil, is.Err()
+	}
+	return &f, is.Err()
 }
 
 // MaxMessageLength bounds the content of a message, in characters.

@@ -280,3 +280,32 @@ func TestChatNode(t *testing.T) {
 		t.Errorf("%d %s", a.StatusCode, a.text)
 	}
 }
+
+// TestFeedback: what a person thinks of an answer is shown with it.
+func TestFeedback(t *testing.T) {
+	c, _ := minded(t, func(int, map[string]any) string { return "Hello." })
+	a := c.must(t, 200, "POST", "/api/agents/default/chat", `{"message":"Hi"}`)
+	id, _ := at(a, "message.id").(json.Number)
+	path, conversation := "/api/agents/default/messages/"+string(id)+"/feedback", "/api/agents/default/conversations/"+fmt.Sprint(a["conversation_id"])
+	shown := func() any { return at(c.must(t, 200, "GET", conversation+"/messages", ""), "messages.1.feedback") }
+	if shown() != nil {
+		t.Errorf("at first %v", shown())
+	}
+	m := c.must(t, 200, "PUT", path, `{"rating":-1,"comment":"Too short."}`)
+	if m["id"] != id || at(shown(), "rating") != json.Number("-1") || at(shown(), "comment") != "Too short." {
+		t.Errorf("%v, shown %v", m, shown())
+	}
+	c.must(t, 200, "PUT", path, `{"rating":1}`)
+	if at(shown(), "rating") != json.Number("1") || at(shown(), "comment") != "Too short." {
+		t.Errorf("changed %v", shown())
+	}
+	c.must(t, 200, "PUT", path, `{"rating":null,"comment":null}`)
+	if shown() != nil {
+		t.Errorf("taken back %v", shown())
+	}
+	c.must(t, 400, "PUT", path, `{"rating":5}`)
+	c.must(t, 400, "PUT", path, `{"rating":"good"}`)
+	c.must(t, 404, "PUT", "/api/agents/default/messages/999/feedback", `{"rating":1}`)
+	question := at(c.must(t, 200, "GET", conversation+"/messages", ""), "messages.0.id")
+	c.must(t, 400, "PUT", "/api/agents/default/messages/"+fmt.Sprint(question)+"/feedback", `{"rating":1}`)
+}

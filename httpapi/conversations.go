@@ -168,3 +168,12 @@ func withHumanAuthor(metadata json.RawMessage) json.RawMessage {
 	}
 	return slices.Clone(raw)
 }
+
+type feedbackIn struct {
+	ID   int64 `path:"messageId" doc:"Id of the answer." example:"18"`
+	Body agent.FeedbackChange
+}
+
+func (s *Server) updateFeedback(c *rest.Call, in *feedbackIn) (agent.Message, error) {
+	return c.DB.UpdateFeedback(c, in.ID, in.Body)
+}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -263,6 +264,8 @@ func (w *witness) askOfChat(t *testing.T, at string) {
 	w.ask(t, 200, "PUT", at+"/settings", `{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+m.URL+`/v1"}`)
 	w.ask(t, 200, "POST", at+"/chat", `{"message":"Where is the harbour?"}`)
 	w.ask(t, 200, "POST", at+"/chat", `{"message":"Where is the harbour?","run_id":"run-0001"}`)
+	said := w.ask(t, 200, "POST", at+"/chat", `{"message":"Hello"}`).json["message"].(map[string]any)
+	w.ask(t, 200, "PUT", at+"/messages/"+fmt.Sprint(said["id"])+"/feedback", `{"rating":1,"comment":"Good."}`)
 	w.ask(t, 200, "GET", at+"/chat/run-0001/events", "")
 	w.ask(t, 200, "POST", at+"/chat/run-0001/stop", "")
 	w.ask(t, 200, "GET", at+"/v1/models", "")

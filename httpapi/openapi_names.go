@@ -26,6 +26,8 @@ var irregularIDs = map[string]string{
 	"POST /agents/{id}/sql/execute":            "executeSQL",
 	"GET /agents/{id}/sources/{sourceId}/file": "getSourceFile",
 
+	"PUT /agents/{id}/messages/{messageId}/feedback": "updateFeedback",
+
 	"GET /agents/{id}/chat/{runId}/events": "followChat",
 	"POST /agents/{id}/chat/{runId}/stop":  "stopChat",
 
@@ -66,7 +68,7 @@ var areasOf = []rest.Area{
 	{Name: "Access", Words: "keys admins", About: "Who may do what: API keys and people's roles."},
 	{Name: "Knowledge", Words: "sources", About: "Documents that an agent knows, and the search in them."},
 	{Name: "Contacts", Words: "contacts", About: "The people an agent knows."},
-	{Name: "Conversations", Words: "conversations", About: "What was said with contacts."},
+	{Name: "Conversations", Words: "conversations messages", About: "What was said with contacts."},
 	{Name: "Chat", Words: "chat", About: "Talking to the agent."},
 	{Name: "Tools", Words: "tools", About: "What the agent's model and workflows may call."},
 	{Name: "OpenAI", Words: "v1", About: "The agent as a model of OpenAI's interface."},

@@ -79,6 +79,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("DELETE", "/agents/{id}/conversations/{conversationId}", 204, "Delete a conversation with its messages", s.deleteConversation),
 		rest.JSON("GET", "/agents/{id}/conversations/{conversationId}/messages", 200, "List messages by cursor", s.listMessages),
 		rest.JSON("POST", "/agents/{id}/conversations/{conversationId}/messages", 201, "Add a message", s.appendMessage).Locates(messageLocation),
+		rest.JSON("PUT", "/agents/{id}/messages/{messageId}/feedback", 200, "Say what you think of an answer; null takes it back", s.updateFeedback),
 
 		rest.JSON("GET", "/agents/{id}/schedules", 200, "List schedules", s.listSchedules),
 		rest.JSON("POST", "/agents/{id}/schedules", 201, "Create a schedule", s.createSchedule).Locates(scheduleLocation).Fails(agent.CodeConflict),

@@ -159,7 +159,7 @@ func TestConversationOnTelegram(t *testing.T) {
 		}
 	}
 	messages := delivered()
-	if len(messages) != 2 || at(messages[1], "metadata.in_reply_to") != at(messages[0], "id") || at(messages[1], "metadata.sources.0.number") == nil ||
+	if len(messages) != 2 || at(messages[1], "metadata.in_reply_to") != at(messages[0], "id") || at(messages[1], "metadata.sources.0.n") == nil ||
 		at(messages[1], "metadata.tool_calls.0.name") != "order_status" || at(messages[1], "metadata.author") != nil || at(messages[0], "metadata.external_id") != "77/42/1" {
 		t.Errorf("stored %v", messages)
 	}

@@ -134,10 +134,42 @@ func (db *DB) DeleteConversation(ctx context.Context, id string) error {
 	return err
 }
 
-const messageColumns = "id, conversation_id, role, content, metadata, created_at"
+const messageColumns = "id, conversation_id, role, content, metadata, rating, comment, created_at"
 
 func scanMessage(rows *sql.Rows) (m agent.Message, err error) {
-	return m, rows.Scan(&m.ID, &m.ConversationID, &m.Role, &m.Content, (*rawJSON)(&m.Metadata), &m.CreatedAt)
+	var f agent.Feedback
+	err = rows.Scan(&m.ID, &m.ConversationID, &m.Role, &m.Content, (*rawJSON)(&m.Metadata), &f.Rating, &f.Comment, &m.CreatedAt)
+	if f != (agent.Feedback{}) {
+		m.Feedback = &f
+	}
+	return m, err
+}
+
+// UpdateFeedback changes what a person thinks of an answer.
+func (db *DB) UpdateFeedback(ctx context.Context, id int64, change agent.FeedbackChange) (agent.Message, error) {
+	return Write(ctx, db, func(tx *Tx) (m agent.Message, err error) {
+		found, err := all(tx, scanMessage, "SELECT "+messageColumns+" FROM messages WHERE id = ?", id)
+		switch {
+		case err != nil:
+			return m, err
+		case len(found) == 0:
+			return m, agent.NotFound("message", strconv.FormatInt(id, 10))
+		case found[0].Role != agent.MessageAssistant:
+			return m, agent.Invalid("messageId", "must be of an answer: a message of the assistant")
+		}
+		m = found[0]
+		if m.Feedback, err = change.Apply(m.Feedback); err != nil {
+			return m, err
+		}
+		var f agent.Feedback
+		if m.Feedback != nil {
+			f = *m.Feedback
+		}
+		if _, err := tx.exec("UPDATE messages SET rating = ?, comment = ? WHERE id = ?", f.Rating, f.Comment, id); err != nil {
+			return m, err
+		}
+		return m, tx.audit("feedback given", map[string]any{"conversation_id": m.ConversationID, "message_id": id, "rating": f.Rating})
+	})
 }
 
 // Messages returns up to limit messages of a conversation behind the message

@@ -216,3 +216,7 @@ END;
 CREATE INDEX _waits_approvals ON _waits(started_at) WHERE kind = 'approval';
 CREATE INDEX conversations_muted ON conversations(updated_at) WHERE muted = 1;
 CREATE INDEX executions_errored ON executions(id) WHERE status = 'errored';
+
+-- What a person thinks of an answer.
+ALTER TABLE messages ADD COLUMN rating INTEGER CHECK (rating IN (1,-1));
+ALTER TABLE messages ADD COLUMN comment TEXT NOT NULL DEFAULT '';
