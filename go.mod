@@ -11,6 +11,7 @@ require (
 	github.com/coder/websocket v1.8.15
 	github.com/danielgtaylor/huma/v2 v2.39.1
 	github.com/emersion/go-ical v0.0.0-20250329121855-f41e73efc392
+	github.com/evanw/esbuild v0.28.2
 	github.com/go-co-op/gocron/v2 v2.21.2
 	github.com/gocolly/colly/v2 v2.3.0
 	github.com/gofrs/flock v0.13.1

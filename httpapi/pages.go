@@ -4,6 +4,7 @@ import (
 	"embed"
 	"io/fs"
 	"path"
+	"strings"
 	"sync"
 
 	"github.com/labstack/echo/v4"
@@ -16,24 +17,27 @@ import (
 // The console and the page with the interface's description; what they load
 // comes from here alone, so both work without any other network.
 //
-//go:embed console live docs/index.html docs/start.js docs/page.css docs/swagger-ui.css docs/swagger-ui-bundle.js
+//go:embed console/dist live docs/index.html docs/start.js docs/page.css docs/swagger-ui.css docs/swagger-ui-bundle.js
 var pageFiles embed.FS
 
 // pagePolicy lets a page run and show only what this server sends as files of
 // its own: text that users wrote can never become a script.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
 	"form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+
+// consoleFiles is where the built files of the console are.
+const consoleFiles = "console/dist/"
 
 // pages registers what lies outside the REST interface: the console at /, the
 // description at /docs, the files of both, and the metrics.
 func (s *Server) pages() {
 	s.echo.GET("/metrics", s.metricsPage)
-	addresses := map[string]string{"console/index.html": "/", "docs/index.html": "/docs", "live/index.html": livePath + "/:session"}
+	addresses := map[string]string{consoleFiles + "app/index.html": "/", "docs/index.html": "/docs", "live/index.html": livePath + "/:session"}
 	s.livePages()
 	_ = fs.WalkDir(pageFiles, ".", func(name string, entry fs.DirEntry, _ error) error {
 		address, ok := addresses[name]
 		if !ok {
-			address = "/" + name
+			address = "/" + strings.Replace(name, consoleFiles, "console/", 1)
 		}
 		if entry != nil && !entry.IsDir() {
 			p := newPage(name)
@@ -54,6 +58,7 @@ var pageMedia = map[string]string{
 	".css":  "text/css; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",
 	".svg":  "image/svg+xml",
+	".txt":  "text/plain; charset=utf-8",
 }
 
 func newPage(name string) page {

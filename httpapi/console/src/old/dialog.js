@@ -2,16 +2,22 @@
 import { button, copyable, fresh, h } from "./dom.js";
 import { field } from "./form.js";
 
+/** Where dialogs are, under the styles of the earlier pages. */
+function layer() {
+  let el = document.querySelector("body > .old");
+  if (!el) document.body.append(el = h("div", { class: "old" }));
+  return el;
+}
+
 /** Opens a dialog; build gets a function that closes it. */
 export function dialog(title, build) {
   const close = () => box.close();
   const id = fresh("d");
   const box = h("dialog", { "aria-labelledby": id, close: () => {
-    if (box.querySelector("#notices")) document.body.append(document.getElementById("notices"));
     box.remove();
   } }, h("h2", { id }, title));
   box.append(...[build(close)].flat());
-  document.body.append(box);
+  layer().append(box);
   box.showModal();
   return box;
 }

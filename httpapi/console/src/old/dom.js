@@ -1,6 +1,10 @@
 // Elements out of data. Data only ever becomes text nodes, plain attributes
 // and values of inputs, so nothing that a user wrote can become markup.
 
+import { tell } from "../ui";
+
+export { tell };
+
 /** Makes an element. Props that are functions listen to the event of their name. */
 export function h(name, props = {}, ...children) {
   const el = document.createElement(name);
@@ -26,18 +30,6 @@ export function button(label, run, props = {}) {
     try { await run(); } catch (error) { tell(error); }
     self.disabled = false;
   } }, label);
-}
-
-/** Shows a passing notice: a text, or an error with its code and request. */
-export function tell(what) {
-  if (what?.name === "AbortError") return;
-  const failed = what instanceof Error;
-  const note = h("div", { class: failed ? "notice bad" : "notice" }, h("p", {}, failed ? what.message : what), failed && trace(what),
-    h("button", { type: "button", class: "quiet", "aria-label": "Close", click: () => note.remove() }, "×"));
-  const notices = document.getElementById("notices");
-  (document.querySelector("dialog[open]:last-of-type") ?? document.body).append(notices); // what a dialog covers cannot be read
-  notices.append(note);
-  setTimeout(() => note.remove(), failed ? 12000 : 4000);
 }
 
 const trace = (error) => error.code && h("small", {}, [error.code, error.requestId].filter(Boolean).join(" · "));

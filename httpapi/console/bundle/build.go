@@ -1,0 +1,153 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+// libraries maps the packages that src may import to the files of dist/lib
+// that hold them.
+var libraries = map[string]string{
+	"preact":             "../lib/preact.js",
+	"preact/hooks":       "../lib/preact.js",
+	"preact/compat":      "../lib/preact.js",
+	"preact/jsx-runtime": "../lib/preact.js",
+	"@preact/signals":    "../lib/preact.js",
+	"@xyflow/react":      "../lib/xyflow.js",
+	"@dagrejs/dagre":     "../lib/dagre.js",
+	"marked":             "../lib/marked.js",
+	"uplot":              "../lib/uplot.js",
+	"lucide":             "../lib/icons.js",
+}
+
+// targets are the oldest browsers that the console is built for: those that
+// know light-dark().
+var targets = []api.Engine{
+	{Name: api.EngineChrome, Version: "123"}, {Name: api.EngineFirefox, Version: "121"}, {Name: api.EngineSafari, Version: "17.5"},
+}
+
+// buildApp builds the files of dist/app by their names: main.js and main.css,
+// and one of each for every page. A page is loaded when it is first shown and
+// takes what it shares with others (data, ui) from main.js.
+func buildApp(root string) (map[string][]byte, error) {
+	src := filepath.Join(root, "src")
+	pages, err := filepath.Glob(filepath.Join(src, "pages", "*.tsx"))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, entry := range append(pages, filepath.Join(src, "main.tsx")) {
+		built, err := build(entry, resolveApp(src, entry))
+		if err != nil {
+			return nil, err
+		}
+		for name, content := range built {
+			files[name] = content
+		}
+	}
+	index, err := os.ReadFile(filepath.Join(src, "index.html"))
+	if err != nil {
+		return nil, err
+	}
+	files["index.html"] = index
+	icon, err := os.ReadFile(filepath.Join(src, "icon.svg"))
+	if err != nil {
+		return nil, err
+	}
+	files["icon.svg"] = icon
+	return files, nil
+}
+
+// build bundles one entry; the results carry its name.
+func build(entry string, plugin api.Plugin) (map[string][]byte, error) {
+	result := api.Build(api.BuildOptions{
+		EntryPoints: []string{entry}, Bundle: true, Format: api.FormatESModule, Platform: api.PlatformBrowser,
+		Outdir: filepath.Dir(entry), Engines: targets, Charset: api.CharsetUTF8, LegalComments: api.LegalCommentsNone,
+		MinifyWhitespace: true, MinifySyntax: true, MinifyIdentifiers: true,
+		JSX: api.JSXAutomatic, JSXImportSource: "preact", TsconfigRaw: "{}",
+		Define:  map[string]string{"process.env.NODE_ENV": `"production"`},
+		Plugins: []api.Plugin{plugin}, LogLevel: api.LogLevelSilent,
+	})
+	var errs []error
+	for _, message := range append(result.Errors, result.Warnings...) {
+		at := ""
+		if l := message.Location; l != nil {
+			at = fmt.Sprintf("%s:%d: ", l.File, l.Line)
+		}
+		errs = append(errs, errors.New(at+message.Text))
+	}
+	files := map[string][]byte{}
+	for _, f := range result.OutputFiles {
+		files[filepath.Base(f.Path)] = f.Contents
+	}
+	return files, errors.Join(errs...)
+}
+
+// resolveApp leaves packages in dist/lib, and for pages what they share in
+// main.js. A package that libraries does not list is an error.
+func resolveApp(src, entry string) api.Plugin {
+	isPage := filepath.Dir(entry) != src
+	return api.Plugin{Name: "app", Setup: func(b api.PluginBuild) {
+		b.OnResolve(api.OnResolveOptions{Filter: `^[^./]`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+			if a.Kind == api.ResolveEntryPoint {
+				return api.OnResolveResult{}, nil
+			}
+			lib, ok := libraries[a.Path]
+			if !ok {
+				return api.OnResolveResult{}, fmt.Errorf("%q is not a package of the console", a.Path)
+			}
+			return api.OnResolveResult{Path: lib, External: true}, nil
+		})
+		b.OnResolve(api.OnResolveOptions{Filter: `^\.`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+			rel, err := filepath.Rel(src, filepath.Join(a.ResolveDir, a.Path))
+			if err != nil || !isPage || strings.HasSuffix(rel, ".css") {
+				return api.OnResolveResult{}, err
+			}
+			switch top, _, nested := strings.Cut(filepath.ToSlash(rel), "/"); {
+			case (top == "ui" || top == "data") && nested:
+				return api.OnResolveResult{}, fmt.Errorf("import %q from ../%s, which main.js exports", a.Path, top)
+			case top == "ui" || top == "data":
+				return api.OnResolveResult{Path: "./main.js", External: true}, nil
+			}
+			return api.OnResolveResult{}, nil
+		})
+	}}
+}
+
+// buildLib builds the files of dist/lib out of the entries in dir, beside
+// which the packages are installed. Preact stands for React.
+func buildLib(dir string) (map[string][]byte, error) {
+	entries, err := filepath.Glob(filepath.Join(dir, "*.js"))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, entry := range entries {
+		built, err := build(entry, resolveLib(entry))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Base(entry), err)
+		}
+		for name, content := range built {
+			files[name] = content
+		}
+	}
+	return files, nil
+}
+
+// resolveLib makes every file but preact.js take Preact, also by the name of
+// React, from that one.
+func resolveLib(entry string) api.Plugin {
+	return api.Plugin{Name: "lib", Setup: func(b api.PluginBuild) {
+		if filepath.Base(entry) == "preact.js" {
+			return
+		}
+		b.OnResolve(api.OnResolveOptions{Filter: `^(preact|react|react-dom)(/|$)`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+			return api.OnResolveResult{Path: "./preact.js", External: true}, nil
+		})
+	}}
+}

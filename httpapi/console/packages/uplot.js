@@ -1,0 +1,2 @@
+export { default } from "uplot";
+import "uplot/dist/uPlot.min.css";

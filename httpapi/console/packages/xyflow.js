@@ -1,0 +1,2 @@
+export * from "@xyflow/react";
+import "@xyflow/react/dist/base.css";

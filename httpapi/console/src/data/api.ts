@@ -1,0 +1,209 @@
+// Calls to the service that this page came from.
+import { signal } from "@preact/signals";
+
+const base = new URL("api/", document.baseURI);
+
+/** What the service answers when it cannot do something. */
+export class ApiError extends Error {
+  status: number;
+  code: string;
+  details: any;
+  requestId: string | null;
+  /** Seconds to wait before the call is made again; 0 unless the status is 429. */
+  retryAfter: number;
+
+  constructor(status: number, body: any, headers?: { get(name: string): string | null }) {
+    super(body?.error?.message ?? `The server answered with status ${status}.`);
+    this.status = status;
+    this.code = body?.error?.code ?? String(status);
+    this.details = body?.error?.details ?? {};
+    this.requestId = headers?.get("X-Request-Id") ?? null;
+    this.retryAfter = status === 429 ? Math.max(1, Number(headers?.get("Retry-After")) || 1) : 0;
+  }
+
+  /** The issues by field: {"data.code": "is missing"}. */
+  get issues(): Record<string, string> {
+    const found: Record<string, string> = {};
+    for (const { field, issue } of this.details.errors ?? [this.details]) if (field) found[field] ??= issue ?? this.message;
+    return found;
+  }
+}
+
+/** No answer came: the network, or the server, is down. */
+export class OfflineError extends Error {
+  constructor() { super("The server cannot be reached."); }
+}
+
+/** Reports whether the last call reached the server. */
+export const online = signal(true);
+
+/** When the service takes calls again after a 429, in milliseconds since 1970; 0: now. */
+export const limitedUntil = signal(0);
+
+/** When a call was last refused for want of a key or a valid one. */
+export const unauthorized = signal(0);
+
+const channel = new BroadcastChannel("satchel.key");
+
+/** The API key of this tab: kept until the tab is closed, sent to this server only, and lent to other open tabs of the console. */
+export const key = {
+  get: () => sessionStorage.getItem("satchel.key") ?? "",
+  set: (value: string) => (value ? sessionStorage.setItem("satchel.key", value) : sessionStorage.removeItem("satchel.key")),
+};
+
+channel.onmessage = ({ data }) => {
+  if (data?.ask && key.get()) channel.postMessage({ key: key.get() });
+  if (data?.key && !key.get()) {
+    key.set(data.key);
+    for (const each of borrowed.splice(0)) each();
+  }
+};
+
+const borrowed: (() => void)[] = [];
+
+/** Asks other tabs for their key; resolves when one lent it, or after 150 ms. */
+export function borrowKey(): Promise<void> {
+  if (key.get()) return Promise.resolve();
+  return new Promise((resolve) => {
+    borrowed.push(resolve);
+    channel.postMessage({ ask: true });
+    setTimeout(resolve, 150);
+  });
+}
+
+const identity = (): Record<string, string> => (key.get() ? { Authorization: `Bearer ${key.get()}` } : {});
+
+/** A path below /api; each part is escaped. */
+export const path = (...parts: (string | number)[]) => parts.map((p) => encodeURIComponent(p)).join("/");
+
+/** The whole address of a path below /api. */
+export const absolute = (...parts: (string | number)[]) => new URL(path(...parts), base).href;
+
+export type Query = Record<string, unknown>;
+
+function address(at: string, query: Query = {}) {
+  const url = new URL(at, base);
+  for (const [name, value] of Object.entries(query)) {
+    for (const v of [value].flat()) if (v !== undefined && v !== null && v !== "") url.searchParams.append(name, String(v));
+  }
+  return url;
+}
+
+export type Options = { query?: Query; body?: unknown; signal?: AbortSignal; accept?: string; headers?: Record<string, string>; keepalive?: boolean };
+
+/** Makes a call; an answer that is no success is an ApiError. */
+export async function request(method: string, at: string, { query, body, signal, accept, headers: more, keepalive }: Options = {}): Promise<Response> {
+  const headers: Record<string, string> = { ...identity(), ...more };
+  if (accept) headers.Accept = accept;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  let response: Response;
+  try {
+    response = await fetch(address(at, query), { method, headers, signal, keepalive, body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch (error: any) {
+    if (error.name === "AbortError") throw error;
+    online.value = false;
+    throw new OfflineError();
+  }
+  online.value = true;
+  if (response.ok) return response;
+  const failure = new ApiError(response.status, await response.json().catch(() => null), response.headers);
+  if (failure.status === 401) unauthorized.value = Date.now();
+  if (failure.retryAfter) limitedUntil.value = Math.max(limitedUntil.value, Date.now() + failure.retryAfter * 1000);
+  throw failure;
+}
+
+const pause = (ms: number, signal?: AbortSignal) => new Promise<void>((resolve, reject) => {
+  const timer = setTimeout(resolve, ms);
+  signal?.addEventListener("abort", () => { clearTimeout(timer); reject(signal.reason); });
+});
+
+/** Repeats a call that the rate limit refused, when the service takes calls again. */
+export async function patient<T>(run: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  for (;;) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!(error instanceof ApiError) || !error.retryAfter) throw error;
+      await pause(Math.max(error.retryAfter * 1000, limitedUntil.value - Date.now()), signal);
+    }
+  }
+}
+
+async function call(method: string, at: string, options: Options = {}): Promise<any> {
+  const response = await patient(() => request(method, at, options), options.signal);
+  return response.status === 204 ? null : response.json();
+}
+
+export const get = (at: string, query?: Query, signal?: AbortSignal) => call("GET", at, { query, signal });
+export const post = (at: string, body: unknown = {}, signal?: AbortSignal) => call("POST", at, { body, signal });
+export const put = (at: string, body: unknown, headers?: Record<string, string>) => call("PUT", at, { body, headers });
+export const remove = (at: string, query?: Query) => call("DELETE", at, { query });
+
+export type ServerEvent = { event: string; id: string; data: any };
+
+/** Reads server-sent events until their stream ends. An EventSource could not send the API key. */
+export async function events(method: string, at: string, options: Options, each: (e: ServerEvent) => void): Promise<void> {
+  const response = await request(method, at, { ...options, accept: "text/event-stream" });
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const blocks = (text + part.value).split("\n\n");
+    text = blocks.pop()!;
+    for (const block of blocks) {
+      const lines = block.split("\n");
+      const of = (name: string) => lines.filter((l) => l.startsWith(`${name}:`)).map((l) => l.slice(name.length + 1).replace(/^ /, "")).join("\n");
+      if (of("data")) each({ event: of("event") || "message", id: of("id"), data: JSON.parse(of("data")) });
+    }
+  }
+}
+
+/** Reads the events of a GET until they end; each gets the name of an event and its data. */
+export const stream = (at: string, signal: AbortSignal, each: (event: string, data: any) => void) =>
+  events("GET", at, { signal }, (e) => each(e.event, e.data));
+
+/** Sends a form with files; progress hears of the share that is sent, 0 to 1. A full rate limit is waited for. */
+export function upload(at: string, fields: Record<string, string | Blob>, progress: (share: number) => void = () => {}): Promise<any> {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  return patient(() => send(at, form, progress));
+}
+
+/** Sends one form, whose fields may repeat. */
+export function send(at: string, form: FormData, progress: (share: number) => void = () => {}): Promise<any> {
+  return new Promise((resolve, reject) => {
+    const xhr = new XMLHttpRequest();
+    xhr.open("POST", address(at));
+    for (const [name, value] of Object.entries(identity())) xhr.setRequestHeader(name, value);
+    xhr.responseType = "json";
+    xhr.upload.onprogress = (e) => e.lengthComputable && progress(e.loaded / e.total);
+    xhr.onerror = () => reject(new Error("The connection broke while sending."));
+    xhr.onload = () => {
+      if (xhr.status < 300) return resolve(xhr.response);
+      const failure = new ApiError(xhr.status, xhr.response, { get: (name) => xhr.getResponseHeader(name) });
+      if (failure.retryAfter) limitedUntil.value = Math.max(limitedUntil.value, Date.now() + failure.retryAfter * 1000);
+      reject(failure);
+    };
+    xhr.send(form);
+  });
+}
+
+/** Fetches a file and hands it to the browser to keep. */
+export async function download(method: string, at: string, query?: Query) {
+  const response = await request(method, at, { query });
+  saveFile(await response.blob(), fileName(response.headers.get("Content-Disposition") ?? ""));
+}
+
+/** Hands a file to the browser to keep. */
+export function saveFile(content: Blob, name: string) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+function fileName(disposition: string) {
+  const coded = /filename\*=utf-8''([^;]+)/i.exec(disposition);
+  try { if (coded) return decodeURIComponent(coded[1]); } catch { /* the plain name is next */ }
+  return /filename="?([^";]+)"?/i.exec(disposition)?.[1] ?? "download";
+}

@@ -1,0 +1,6 @@
+export * from "./api";
+export * from "./route";
+export * from "./query";
+export * from "./live";
+export * from "./drafts";
+export * from "./session";

@@ -1,0 +1,116 @@
+// The agent's stream of changes: one for the visible tab, which every page
+// shares. A tab that is hidden for a while closes it and catches up later,
+// since browsers open only six connections to a host.
+import { effect, signal } from "@preact/signals";
+
+import { ApiError, events, path } from "./api";
+import { agentId } from "./route";
+
+export type Change = { kind: string; id: string; op: "create" | "update" | "delete"; row?: any };
+
+export type LiveState = "connecting" | "open" | "off";
+
+/** How the stream is. */
+export const live = signal<LiveState>("off");
+/** What waits for a person and what is unread, as the stream says. */
+export const counts = signal<{ waiting: number; unread: number }>({ waiting: 0, unread: 0 });
+/** Work that reports progress, by id. */
+export const progress = signal<Record<string, { kind: string; id: string; done: number; total: number; rate?: number }>>({});
+
+const listeners = new Map<string, Set<(c: Change) => void>>();
+const resets = new Set<() => void>();
+
+/** Calls run at each change of records of a kind ("*": of all) until the returned function is called. */
+export function onChange(kind: string, run: (c: Change) => void): () => void {
+  const set = listeners.get(kind) ?? new Set();
+  listeners.set(kind, set.add(run));
+  return () => set.delete(run);
+}
+
+/** Calls run when changes may have been missed, so that lists are to be asked for again. */
+export function onReset(run: () => void): () => void {
+  resets.add(run);
+  return () => resets.delete(run);
+}
+
+const hiddenFor = 30_000;
+let last = "";
+let connected = "";
+let abort: AbortController | undefined;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+function handle(event: string, id: string, data: any) {
+  if (id) last = id;
+  if (event === "hello") {
+    live.value = "open";
+    counts.value = { waiting: data.waiting ?? 0, unread: data.unread ?? 0 };
+    if (!last) last = String(data.last ?? "");
+  } else if (event === "reset") {
+    for (const run of resets) run();
+  } else if (event === "counts") {
+    counts.value = data;
+  } else if (event === "progress") {
+    progress.value = { ...progress.value, [data.id]: data };
+  } else if (event === "change") {
+    if (data.kind === "source" && data.row && data.row.status !== "crawling") {
+      const { [data.id]: _, ...others } = progress.value;
+      progress.value = others;
+    }
+    for (const kind of [data.kind, "*"]) for (const run of listeners.get(kind) ?? []) run(data);
+  }
+}
+
+async function connect(agent: string, failures = 0): Promise<void> {
+  abort?.abort();
+  const mine = new AbortController();
+  abort = mine;
+  live.value = "connecting";
+  let opened = false;
+  try {
+    await events("GET", path("agents", agent, "stream"), { signal: mine.signal, headers: last ? { "Last-Event-ID": last } : {} },
+      (e) => { opened = true; handle(e.event, e.id, e.data); });
+  } catch (error: any) {
+    if (mine.signal.aborted) return;
+    if (error instanceof ApiError && [401, 403, 404].includes(error.status)) {
+      live.value = "off";
+      return;
+    }
+  }
+  if (mine.signal.aborted) return;
+  live.value = "connecting";
+  const tries = opened ? 0 : failures + 1;
+  timer = setTimeout(() => { if (abort === mine) void connect(agent, tries); }, Math.min(30_000, 500 * 2 ** tries));
+}
+
+function close() {
+  clearTimeout(timer);
+  abort?.abort();
+  abort = undefined;
+  live.value = "off";
+}
+
+/** Connects to the agent of the address from now on, and again after another key was given. */
+export function startLive() {
+  effect(() => {
+    const agent = agentId.value;
+    if (agent === connected) return;
+    close();
+    connected = agent;
+    last = "";
+    progress.value = {};
+    counts.value = { waiting: 0, unread: 0 };
+    if (agent && !document.hidden) void connect(agent);
+  });
+  let hide: ReturnType<typeof setTimeout>;
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(hide);
+    if (document.hidden) hide = setTimeout(close, hiddenFor);
+    else if (!abort && connected) void connect(connected);
+  });
+}
+
+/** Connects again, with the key of now. */
+export function restartLive() {
+  last = "";
+  if (connected && !document.hidden) void connect(connected);
+}

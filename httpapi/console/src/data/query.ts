@@ -1,0 +1,97 @@
+// What the service answered, kept by address: pages that show the same share
+// one call, and a page that is shown again shows what was known at once.
+import { batch, signal, type Signal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+
+import { get, type Query } from "./api";
+
+export type Result<T> = {
+  data: Signal<T | undefined>;
+  error: Signal<Error | undefined>;
+  loading: Signal<boolean>;
+  /** Asks again; what is shown stays until the answer is there. */
+  reload: () => Promise<void>;
+  /** Changes what is shown, before or without the service. */
+  set: (change: (data: T) => T) => void;
+};
+
+type Entry = Result<any> & { used: number; abort?: AbortController; at: number };
+
+const cache = new Map<string, Entry>();
+const cacheSize = 60;
+
+function keyOf(at: string, query?: Query) {
+  const given = Object.entries(query ?? {}).filter(([, v]) => v !== undefined && v !== null && v !== "");
+  return `${at}?${JSON.stringify(given.sort(([a], [b]) => (a < b ? -1 : 1)))}`;
+}
+
+function make(at: string, query?: Query): Entry {
+  const entry: Entry = {
+    data: signal(undefined), error: signal(undefined), loading: signal(false), used: 0, at: 0,
+    set: (change) => { if (entry.data.value !== undefined) entry.data.value = change(entry.data.value); },
+    reload: async () => {
+      entry.abort?.abort();
+      const abort = new AbortController();
+      entry.abort = abort;
+      entry.loading.value = true;
+      try {
+        const data = await get(at, query, abort.signal);
+        if (entry.abort !== abort) return;
+        batch(() => { entry.data.value = data; entry.error.value = undefined; entry.loading.value = false; });
+        entry.at = Date.now();
+      } catch (error: any) {
+        if (entry.abort !== abort || error.name === "AbortError") return;
+        batch(() => { entry.error.value = error; entry.loading.value = false; });
+      }
+    },
+  };
+  return entry;
+}
+
+/** The answer to a GET, shared by all who show it. at null: none is made. */
+export function useQuery<T = any>(at: string | null, query?: Query): Result<T> {
+  const name = at === null ? "" : keyOf(at, query);
+  const entry = useMemo(() => {
+    if (at === null) return make("");
+    let found = cache.get(name);
+    if (!found) cache.set(name, found = make(at, query));
+    return found;
+  }, [name]);
+  useEffect(() => {
+    if (at === null) return;
+    entry.used++;
+    if (Date.now() - entry.at > 1000 && !entry.loading.value) void entry.reload();
+    return () => {
+      entry.used--;
+      forget();
+    };
+  }, [name]);
+  return entry;
+}
+
+/** Drops what nobody shows, the oldest first, beyond what is kept. */
+function forget() {
+  if (cache.size <= cacheSize) return;
+  const idle = [...cache].filter(([, e]) => !e.used).sort(([, a], [, b]) => a.at - b.at);
+  for (const [name, entry] of idle.slice(0, cache.size - cacheSize)) {
+    entry.abort?.abort();
+    cache.delete(name);
+  }
+}
+
+/** Asks again for what is shown below an address, and marks the rest as old. */
+export function invalidate(at: string) {
+  for (const [name, entry] of cache) {
+    if (!name.startsWith(at)) continue;
+    entry.at = 0;
+    if (entry.used) void entry.reload();
+  }
+}
+
+/** Forgets every answer: another identity asks from now on. */
+export function forgetAll() {
+  for (const [name, entry] of cache) {
+    entry.abort?.abort();
+    if (entry.used) void entry.reload(); else cache.delete(name);
+  }
+}

@@ -1,0 +1,64 @@
+// Addresses of the console: #/agents/ID/SECTION/…?filters, #/agents and #/keys.
+import { computed, signal } from "@preact/signals";
+
+export type Route = {
+  /** "agent" is one agent's; "agents" the list; "keys" the API keys; "unknown" none of them. */
+  page: "agent" | "agents" | "keys" | "start" | "unknown";
+  agent: string;
+  section: string;
+  rest: string[];
+  query: URLSearchParams;
+};
+
+/** Reads an address; what is no address of the console is "unknown". */
+export function parseRoute(hash: string): Route {
+  const [before, after = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const route: Route = { page: "unknown", agent: "", section: "", rest: [], query: new URLSearchParams(after) };
+  let parts: string[];
+  try {
+    parts = before.split("/").filter(Boolean).map(decodeURIComponent);
+  } catch {
+    return route;
+  }
+  const [kind, agent, section = "home", ...rest] = parts;
+  if (!kind) return { ...route, page: "start" };
+  if (kind === "keys" && !agent) return { ...route, page: "keys" };
+  if (kind !== "agents") return route;
+  if (!agent) return { ...route, page: "agents" };
+  return { ...route, page: "agent", agent, section, rest };
+}
+
+/** Where the address points. */
+export const route = signal<Route>(parseRoute(location.hash));
+
+addEventListener("hashchange", () => { route.value = parseRoute(location.hash); });
+
+/** The agent of the address: its id or name, "" on pages of none. */
+export const agentId = computed(() => route.value.agent);
+
+/** The address of a page of an agent. */
+export function href(agent: string, ...parts: (string | number)[]) {
+  return `#/${["agents", agent, ...parts].map((p) => encodeURIComponent(p)).join("/")}`;
+}
+
+/** Goes to an address of the console. */
+export function go(to: string, replace = false) {
+  if (to === location.hash) return;
+  if (!replace) {
+    location.hash = to;
+    return;
+  }
+  history.replaceState(history.state, "", to);
+  route.value = parseRoute(location.hash);
+}
+
+/** Changes filters of the address without a new entry in the history; "" and null remove one. */
+export function setQuery(change: Record<string, string | number | null | undefined>) {
+  const [before] = location.hash.split("?", 1);
+  const query = new URLSearchParams(route.value.query);
+  for (const [name, value] of Object.entries(change)) {
+    if (value === null || value === undefined || value === "") query.delete(name);
+    else query.set(name, String(value));
+  }
+  go(query.size ? `${before}?${query}` : before, true);
+}

@@ -1,0 +1,54 @@
+// Who is at the console, and which agents they may see.
+import { computed, signal } from "@preact/signals";
+
+import { borrowKey, get, key } from "./api";
+import { forgetAll } from "./query";
+import { restartLive } from "./live";
+import { agentId } from "./route";
+
+export type Role = "owner" | "admin" | "viewer";
+export type AgentEntry = { id: string; name: string; status: string; role: Role; waiting: number; failures: number };
+export type Session = {
+  version: string;
+  /** There is no access control: everyone acts as owner. */
+  open: boolean;
+  identity: { email?: string; name?: string; key?: string } | null;
+  default_role: string;
+  limits: { upload_bytes: number };
+  agents: AgentEntry[];
+  more_agents: boolean;
+};
+
+export const session = signal<Session | undefined>(undefined);
+export const sessionError = signal<Error | undefined>(undefined);
+
+/** The agent of the address as the list of agents has it. */
+export const agent = computed(() => session.value?.agents.find((a) => a.id === agentId.value || a.name === agentId.value));
+
+/** Reports whether the person may change things of the agent. */
+export const mayEdit = computed(() => agent.value !== undefined && agent.value.role !== "viewer");
+
+/** Asks who the person is and which agents there are. */
+export async function loadSession() {
+  try {
+    await borrowKey();
+    session.value = await get("console", { agent: agentId.value });
+    sessionError.value = undefined;
+  } catch (error: any) {
+    sessionError.value = error;
+  }
+}
+
+/** Uses another API key, or none, from now on. */
+export async function useKey(value: string) {
+  key.set(value);
+  forgetAll();
+  restartLive();
+  await loadSession();
+}
+
+const lastAgent = "satchel.agent";
+
+/** The agent that was shown last in this browser. */
+export const rememberedAgent = () => { try { return localStorage.getItem(lastAgent) ?? "default"; } catch { return "default"; } };
+export const rememberAgent = (id: string) => { try { localStorage.setItem(lastAgent, id); } catch { /* nothing depends on it */ } };

@@ -1,0 +1,13 @@
+// The console's first file: what pages share, and the frame around them.
+import { render } from "preact";
+
+import { expireDrafts, startLive } from "./data";
+import { Shell } from "./shell/shell";
+import "./css/main.css";
+
+export * from "./data";
+export * from "./ui";
+
+expireDrafts();
+startLive();
+render(<Shell />, document.getElementById("app")!);

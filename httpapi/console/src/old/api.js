@@ -1,0 +1,1 @@
+export { absolute, ApiError, download, get, key, path, post, put, remove, stream, upload } from "../data";

@@ -1,0 +1,101 @@
+// The list of agents.
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import { ApiError, get, go, href, loadSession, post, route, setQuery, upload, useQuery } from "../data";
+import { Badge, Button, Dialog, Empty, Icon, Load, Name, openDialog, Pager, plural, SearchField, tell, TextArea, TextField, When, LinkButton } from "../ui";
+
+/** A name that the service takes, out of one that a person typed. */
+export function slug(name: string) {
+  return name.normalize("NFKD").replace(/\p{M}/gu, "").replace(/[^A-Za-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 64);
+}
+
+const valid = /^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$/;
+
+export default function Agents() {
+  const { query } = route.value;
+  const search = query.get("search") ?? "";
+  const offset = Number(query.get("offset")) || 0;
+  const found = useQuery("agents", { search, limit: 24, offset });
+  useEffect(() => {
+    if (!query.has("new")) return;
+    setQuery({ new: null });
+    openDialog((close) => <NewAgent close={close} />);
+  }, [query]);
+  return (
+    <div class="page">
+      <div class="page-head">
+        <h1 class="grow" tabIndex={-1}>Agents</h1>
+        <SearchField label="Search agents" value={search} onInput={(text) => setQuery({ search: text, offset: null })} />
+        <LinkButton href="#/keys" icon="KeyRound">API keys</LinkButton>
+        <ImportButton />
+        <Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <NewAgent close={close} />); }}>New agent</Button>
+      </div>
+      <Load of={found}>{({ agents, meta }) => agents.length ? (
+        <>
+          <ul class="cards">{agents.map((a: any) => (
+            <li key={a.id}>
+              <a class="card" href={href(a.id)}>
+                <span class="row"><Icon name="Bot" /><strong class="grow"><Name>{a.name}</Name></strong>{a.status !== "active" && <Badge>{a.status}</Badge>}</span>
+                <span class="muted">{a.description || "No description"}</span>
+                {a.stats && <span class="small muted">{[[a.stats.sources, "source"], [a.stats.workflows, "workflow"], [a.stats.contacts, "contact"]].filter(([n]) => n).map(([n, noun]) => plural(n, noun)).join(" · ")}</span>}
+                <span class="small muted">Changed <When time={a.updated_at} /></span>
+              </a>
+            </li>
+          ))}</ul>
+          <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
+        </>
+      ) : <Empty icon="Bot" title="No agent is called that" />}</Load>
+    </div>
+  );
+}
+
+function NewAgent({ close }: { close: () => void }) {
+  const [name, setName] = useState("");
+  const [description, setDescription] = useState("");
+  const [issues, setIssues] = useState<Record<string, string>>({});
+  const proposal = name && !valid.test(name) ? slug(name) : "";
+  const create = async () => {
+    try {
+      const made = await post("agents", { name: proposal || name, description });
+      close();
+      await loadSession();
+      go(href(made.id));
+    } catch (error: any) {
+      if (error instanceof ApiError && Object.keys(error.issues).length) setIssues(error.issues); else tell(error);
+    }
+  };
+  return (
+    <Dialog title="New agent" close={close}>
+      <form class="stack" onSubmit={(e) => { e.preventDefault(); void create(); }}>
+        <TextField label="Name" value={name} onInput={setName} required autoFocus error={issues.name} hint={proposal ? <>It will be called <b>{proposal}</b>: letters, digits and single hyphens.</> : "Letters, digits and single hyphens."} />
+        <TextArea label="Description" value={description} onInput={setDescription} rows={2} error={issues.description} />
+        <div class="row end"><Button onClick={close}>Cancel</Button><Button kind="primary" submit disabled={!name || (!valid.test(name) && !proposal)}>Create</Button></div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** Brings a backup back as a new, paused agent. */
+function ImportButton() {
+  const file = useRef<HTMLInputElement>(null);
+  const [share, setShare] = useState<number>();
+  const send = async () => {
+    const chosen = file.current?.files?.[0];
+    if (!chosen) return;
+    setShare(0);
+    try {
+      const made = await upload("agents/import", { file: chosen }, setShare);
+      tell(`${made.name} is back, and paused.`);
+      await loadSession();
+      go(href(made.id));
+    } catch (error: any) { tell(error); }
+    setShare(undefined);
+    file.current!.value = "";
+  };
+  return (
+    <>
+      <input ref={file} type="file" accept=".db" hidden aria-label="Backup file" onChange={send} />
+      <Button icon="Upload" onClick={() => file.current?.click()}>{share === undefined ? "Import a backup" : `${Math.round(share * 100)} %`}</Button>
+    </>
+  );
+}

@@ -1,0 +1,226 @@
+// Chat: ask the agent, and see on what its answers stand.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import { agent, agentId, get, go, href, invalidate, mayEdit, onChange, path, post, put, remove, route, setQuery, useQuery } from "../data";
+import { Button, deleteLater, Drawer, Empty, ErrorCard, Icon, Load, Menu, Skeleton, tell, When } from "../ui";
+import { placeOf, type Citation } from "../parts/citations";
+import { SourceText } from "../parts/source-text";
+import { uploads } from "../parts/upload";
+import { Answer, AnswerText, Passages, Question, Tools, type Message } from "./chat/message";
+import { Composer, type Choice } from "./chat/composer";
+import { ask, forget, resume, stop, turns } from "./chat/turn";
+
+export default function Chat() {
+  const { agent: id, rest } = route.value;
+  const conversation = rest[0] ?? "";
+  const [listOpen, setListOpen] = useState(false);
+  const [citation, setCitation] = useState<{ shown: Citation; among: Citation[] }>();
+  useEffect(() => { setCitation(undefined); setListOpen(false); }, [conversation]);
+  useEffect(() => {
+    const keys = (e: KeyboardEvent) => {
+      if (!citation || (e.key !== "[" && e.key !== "]") || (e.target as Element).closest("input,textarea")) return;
+      step(e.key === "]" ? 1 : -1);
+    };
+    addEventListener("keydown", keys);
+    return () => removeEventListener("keydown", keys);
+  });
+  const step = (by: number) => {
+    if (!citation) return;
+    const at = citation.among.findIndex((c) => c.n === citation.shown.n);
+    const next = citation.among[(at + by + citation.among.length) % citation.among.length];
+    setCitation({ ...citation, shown: next });
+  };
+  return (
+    <div class={`page full panes ${citation ? "with-drawer" : ""} ${listOpen ? "list-open" : ""}`}>
+      <h1 class="hidden" tabIndex={-1}>Chat</h1>
+      <Conversations id={id} current={conversation} close={() => setListOpen(false)} />
+      <Thread key={`${id}/${conversation}`} id={id} conversation={conversation} openList={() => setListOpen(true)} openSource={(shown, among) => setCitation({ shown, among })} />
+      {citation && (
+        <Drawer title={<>Source {citation.among.findIndex((c) => c.n === citation.shown.n) + 1} of {citation.among.length}</>} close={() => setCitation(undefined)}>
+          <div class="stack">
+            <div class="row">
+              <strong class="grow"><bdi>{placeOf(citation.shown)}</bdi></strong>
+              <Button kind="quiet" icon="ArrowLeft" label="The source before ([)" onClick={() => step(-1)} />
+              <Button kind="quiet" icon="ArrowRight" label="The next source (])" onClick={() => step(1)} />
+            </div>
+            <div class="row">
+              <a class="button" href={href(id, "knowledge", citation.shown.source)}><Icon name="BookOpen" size={16} /><span>Open in Knowledge</span></a>
+              {/^https?:/.test(citation.shown.url) && <a class="button" href={citation.shown.url} target="_blank" rel="noopener noreferrer"><Icon name="ExternalLink" size={16} /><span>Page</span></a>}
+            </div>
+            <SourceText source={citation.shown.source} chunk={citation.shown.chunk} fallback={citation.shown.content} />
+          </div>
+        </Drawer>
+      )}
+    </div>
+  );
+}
+
+/** What a conversation is called: its title, or what was said in it last. */
+const titleOf = (c: any) => c.metadata?.title || c.last_message?.content || "Conversation";
+
+function Conversations({ id, current, close }: { id: string; current: string; close: () => void }) {
+  const [limit, setLimit] = useState(40);
+  const [search, setSearch] = useState("");
+  const at = path("agents", id, "conversations");
+  const found = useQuery(at, { limit, sort: "updated_at", order: "desc", search });
+  const [hidden, setHidden] = useState<string[]>([]);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const off = onChange("conversation", () => { timer ??= setTimeout(() => { timer = undefined; void found.reload(); }, 500); });
+    return () => { off(); clearTimeout(timer); };
+  }, [found]);
+  const rename = async (c: any) => {
+    const title = prompt("Name of the conversation", titleOf(c));
+    if (!title) return;
+    await put(`${at}/${c.id}`, { metadata: { ...c.metadata, title } });
+    await found.reload();
+  };
+  const drop = (c: any) => {
+    setHidden((h) => [...h, c.id]);
+    deleteLater("Conversation deleted", () => remove(`${at}/${c.id}`), () => setHidden((h) => h.filter((x) => x !== c.id)));
+    if (c.id === current) go(href(id, "chat"));
+  };
+  return (
+    <aside class="pane-list" aria-label="Conversations">
+      <div class="row">
+        <input type="search" class="grow" placeholder="Search" aria-label="Search conversations" data-search onInput={(e) => setSearch(e.currentTarget.value)} />
+        <a class="button only" href={href(id, "chat")} title="New chat" aria-label="New chat" onClick={close}><Icon name="Plus" size={16} /></a>
+        <Button kind="quiet" icon="X" label="Close the list" class="phone" onClick={close} />
+      </div>
+      <Load of={found}>{({ conversations, meta }) => {
+        const own = conversations.filter((c: any) => !c.gateway_id && !hidden.includes(c.id));
+        return (
+          <ul class="entries">
+            {own.map((c: any) => (
+              <li key={c.id} class={c.id === current ? "on" : ""}>
+                <a href={href(id, "chat", c.id)} aria-current={c.id === current ? "page" : undefined}><bdi class="clip">{titleOf(c)}</bdi><span class="muted small"><When time={c.updated_at} /></span></a>
+                {mayEdit.value && <Menu label="Conversation" items={[{ label: "Rename", icon: "Pencil", run: () => rename(c) }, { label: "Delete", icon: "Trash2", danger: true, run: () => drop(c) }]} />}
+              </li>
+            ))}
+            {own.length === 0 && <li class="muted">{search ? "Nothing found" : "No conversations yet"}</li>}
+            {meta.total > meta.limit && <li><Button kind="quiet" onClick={() => setLimit(limit + 40)}>More</Button></li>}
+          </ul>
+        );
+      }}</Load>
+    </aside>
+  );
+}
+
+/** Messages in their order, with the answers to one question together. */
+function grouped(messages: Message[]) {
+  const out: ({ question: Message } | { answers: Message[] })[] = [];
+  const byId = new Map<number, Message[]>();
+  for (const m of messages) {
+    if (m.role === "user") out.push({ question: m });
+    else if (m.role === "assistant") {
+      const earlier = byId.get(m.metadata?.retry_of);
+      const answers = earlier ?? [];
+      answers.push(m);
+      byId.set(m.id, answers);
+      if (!earlier) out.push({ answers });
+    }
+  }
+  return out;
+}
+
+type ThreadProps = { id: string; conversation: string; openList: () => void; openSource: (c: Citation, among: Citation[]) => void };
+
+function Thread({ id, conversation, openList, openSource }: ThreadProps) {
+  const at = path("agents", id, "conversations", conversation);
+  const found = useQuery(conversation ? at : null);
+  const [choice, setChoice] = useState<Choice>({ model: "", sources: true });
+  const [preset, setPreset] = useState<{ text: string; at: number }>();
+  const view = useRef<HTMLDivElement>(null);
+  const atEnd = useRef(true);
+  const turn = turns.value[conversation];
+  const after = () => { void found.reload().then(() => { if (turns.value[conversation]?.state.value !== "failed") forget(conversation); }); };
+  useEffect(() => {
+    if (conversation) resume(id, conversation, after);
+    const asked = sessionStorage.getItem("satchel.ask"); // from Home
+    if (!conversation && asked) {
+      sessionStorage.removeItem("satchel.ask");
+      void send(asked);
+    }
+  }, [conversation]);
+  useEffect(() => onChange("message", (c) => { if (c.row?.conversation_id === conversation && !turns.value[conversation]) void found.reload(); }), [found]);
+  useEffect(() => { if (atEnd.current) view.current?.scrollTo({ top: view.current.scrollHeight }); });
+  const messages: Message[] = found.data.value?.messages ?? [];
+  const groups = useMemo(() => grouped(messages), [messages]);
+  const busy = turn !== undefined && (turn.state.value === "asking" || turn.state.value === "writing");
+  const send = async (question: string, retryOf?: number) => {
+    atEnd.current = true;
+    let to = conversation;
+    try {
+      if (!to) {
+        const made = await post(path("agents", id, "conversations"), { metadata: { title: question.slice(0, 80), via: "chat" } });
+        to = made.id;
+        invalidate(path("agents", id, "conversations"));
+      }
+    } catch (error: any) {
+      setPreset({ text: question, at: Date.now() });
+      tell(error);
+      return;
+    }
+    ask({ agent: id, conversation: to, question, model: choice.model, sources: choice.sources, retryOf }, to === conversation ? after : () => {});
+    if (to !== conversation) go(href(id, "chat", to));
+  };
+  const openOf = (sources: Citation[]) => (c: Citation) => openSource(c, sources);
+  const questions = messages.filter((m) => m.role === "user");
+  const answered = turn && turn.state.value !== "failed" && questions.at(-1)?.content === turn.question && !turn.abort.signal.aborted;
+  return (
+    <section class="pane-main thread" aria-label="Conversation">
+      <div class="thread-view" ref={view} onScroll={(e) => { const v = e.currentTarget; atEnd.current = v.scrollHeight - v.scrollTop - v.clientHeight < 60; }}>
+        <div class="thread-top phone row"><Button kind="quiet" icon="List" label="Conversations" onClick={openList}>Conversations</Button></div>
+        {conversation && !found.data.value && (found.error.value ? <ErrorCard error={found.error.value} retry={found.reload} /> : <Skeleton lines={6} />)}
+        {!conversation && <Start id={id} send={send} />}
+        {groups.map((g, i) => ("question" in g
+          ? <Question key={g.question.id} text={g.question.content} edit={busy ? undefined : () => setPreset({ text: g.question.content, at: Date.now() })} />
+          : <Answer key={g.answers[0].id} versions={g.answers} open={(c) => openOf(citationsIn(g.answers))(c)} retry={busy || i !== groups.length - 1 ? undefined : (m) => send(questions.at(-1)?.content ?? "", m.id)} />))}
+        {turn && (
+          <>
+            {!answered && <Question text={turn.question} />}
+            <div class="turn" aria-live="polite" aria-busy={busy}>
+              <Tools rows={turn.tools.value} />
+              {turn.text.value ? <AnswerText text={turn.text.value} sources={turn.sources.value} open={openOf(turn.sources.value)} />
+                : turn.state.value === "done" && turn.sources.value.length > 0 ? <Passages list={turn.sources.value} open={openOf(turn.sources.value)} />
+                : busy && <p class="muted thinking">{turn.tools.value.some((t) => !t.done) ? "Calling a tool…" : turn.sources.value.length ? "Reading…" : "Thinking…"}</p>}
+              {turn.error.value && <ErrorCard error={turn.error.value} retry={() => { forget(conversation); void send(turn.question); }} />}
+            </div>
+          </>
+        )}
+      </div>
+      <Uploading id={id} />
+      <Composer draft={`chat.${id}.${conversation}`} busy={busy} choice={choice} setChoice={setChoice} preset={preset} last={questions.at(-1)?.content}
+        send={(text) => void send(text)} stop={() => { if (turn) stop(id, turn).catch(tell); }} />
+    </section>
+  );
+}
+
+const citationsIn = (answers: Message[]) => answers.flatMap((m) => m.metadata?.sources ?? []).map((s: any) => ({ ...s, n: s.n ?? s.number, chunk: s.chunk_id ?? s.id, source: s.source_id, name: s.source_name ?? s.metadata?.source_name ?? "", section: s.section ?? s.metadata?.section ?? "", page: s.page ?? s.metadata?.page ?? 0, url: s.url ?? s.metadata?.url ?? "", content: s.content ?? "" }));
+
+/** The files that are on their way. */
+function Uploading({ id }: { id: string }) {
+  const mine = uploads.value.filter((u) => u.agent === id && (u.state === "sending" || u.state === "waiting" || u.state === "failed")).slice(0, 3);
+  if (!mine.length) return null;
+  return <ul class="uploading">{mine.map((u) => <li key={u.id}><bdi class="clip grow">{u.name}</bdi>{u.state === "failed" ? <span class="issue">{u.error}</span> : <progress max={1} value={u.share} aria-label={`Sending ${u.name}`} />}</li>)}</ul>;
+}
+
+/** An empty conversation: what the agent knows, as questions to begin with. */
+function Start({ id, send }: { id: string; send: (text: string) => void }) {
+  const sources = useQuery(path("agents", id, "sources"), { limit: 5, status: "ready" });
+  const [sections, setSections] = useState<string[]>([]);
+  const list: any[] = sources.data.value?.sources ?? [];
+  useEffect(() => {
+    if (!list.length) return;
+    const abort = new AbortController();
+    get(path("agents", id, "sources", list[0].id, "chunks"), { limit: 30 }, abort.signal)
+      .then(({ chunks }) => setSections([...new Set<string>(chunks.map((c: any) => String(c.metadata?.section ?? "").split(" > ").at(-1)!).filter((s: string) => s.length > 2 && s.length < 60))].slice(0, 3)), () => {});
+    return () => abort.abort();
+  }, [list[0]?.id]);
+  return (
+    <Empty icon="MessageSquare" title={`Ask ${agent.value?.name ?? "the agent"}`}
+      action={sections.map((s) => <Button onClick={() => send(`What does it say about ${s}?`)}>{`What does it say about ${s}?`}</Button>)}>
+      {list.length ? "It answers from its knowledge and says on which passages each answer stands." : "Drop files below, or add knowledge, and it answers from them."}
+    </Empty>
+  );
+}

@@ -1,0 +1,166 @@
+// Home: ask or add something, what waits for a person, and how the agent does.
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import { agent, agentId, get, go, href, mayEdit, onChange, path, post, useDraft, useQuery, type Result } from "../data";
+import { Badge, Button, ErrorCard, Icon, Load, Name, openDialog, plural, Skeleton, span, tell, When, type IconName } from "../ui";
+import { Bars } from "../parts/spark";
+import { uploadFiles, uploads } from "../parts/upload";
+import { AddSite } from "./knowledge/add";
+
+export default function Home() {
+  const id = agentId.value;
+  const overview = useQuery(path("agents", id, "overview"), { days: 14 });
+  const waiting = useQuery(path("agents", id, "waiting"));
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const later = () => { timer ??= setTimeout(() => { timer = undefined; void overview.reload(); }, 3000); };
+    const offs = [onChange("execution", later), onChange("source", later), onChange("message", later),
+      onChange("execution", (c) => { if (c.row?.status !== "complete") void waiting.reload(); }), onChange("takeover", () => void waiting.reload()), onChange("conversation", () => void waiting.reload())];
+    return () => { offs.forEach((off) => off()); clearTimeout(timer); };
+  }, [overview, waiting]);
+  return (
+    <div class="page home">
+      <h1 class="hidden" tabIndex={-1}>Home</h1>
+      <Ask id={id} />
+      <Checklist overview={overview} />
+      <Waiting found={waiting} />
+      {overview.data.value ? <Figures o={overview.data.value} /> : overview.error.value ? <ErrorCard error={overview.error.value} retry={overview.reload} /> : <Skeleton />}
+    </div>
+  );
+}
+
+const isAddress = (text: string) => /^(https?:\/\/)?[\w-]+(\.[\w-]+)+(\/\S*)?$/i.test(text.trim());
+
+/** One field for a question, a file or an address. */
+function Ask({ id }: { id: string }) {
+  const draft = useDraft(`home.${id}`);
+  const [over, setOver] = useState(false);
+  const file = useRef<HTMLInputElement>(null);
+  const sending = uploads.value.filter((u) => u.agent === id && (u.state === "sending" || u.state === "waiting"));
+  const submit = async () => {
+    const text = draft.value.trim();
+    if (!text) return;
+    draft.value = "";
+    if (isAddress(text) && mayEdit.value) {
+      openDialog((close) => <AddSite close={close} url={text} />);
+      return;
+    }
+    sessionStorage.setItem("satchel.ask", text);
+    go(href(id, "chat"));
+  };
+  const take = (files: FileList | null | undefined) => { if (files?.length && mayEdit.value) void uploadFiles([...files]); };
+  return (
+    <section class="ask stack" aria-label="Ask">
+      <h2>What can <Name>{agent.value?.name ?? "the agent"}</Name> do for you?</h2>
+      <form class={over ? "composer over" : "composer"} onSubmit={(e) => { e.preventDefault(); void submit(); }} onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)} onDrop={(e) => { e.preventDefault(); setOver(false); take(e.dataTransfer?.files); }}>
+        <textarea rows={1} value={draft.value} aria-label="Question, or address of a site" placeholder={mayEdit.value ? "Ask a question, drop a file, or paste an address" : "Ask a question"} onInput={(e) => { draft.value = e.currentTarget.value; }}
+          onKeyDown={(e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); void submit(); } }} autoFocus />
+        <div class="row nowrap">
+          {mayEdit.value && <><input ref={file} type="file" multiple hidden aria-label="Files" onChange={(e) => { take(e.currentTarget.files); e.currentTarget.value = ""; }} /><Button kind="quiet" icon="Paperclip" onClick={() => file.current?.click()}>Add files</Button></>}
+          <span class="grow" />
+          <Button kind="primary" icon="ArrowUp" label="Ask" submit disabled={!draft.value.trim()} />
+        </div>
+      </form>
+      {sending.length > 0 && <ul class="uploading">{sending.slice(0, 4).map((u) => <li key={u.id}><bdi class="clip grow">{u.name}</bdi><progress max={1} value={u.share} aria-label={`Sending ${u.name}`} /></li>)}</ul>}
+    </section>
+  );
+}
+
+const steps: Record<string, [string, string, IconName]> = {
+  knowledge: ["Add knowledge", "knowledge", "BookOpen"], model: ["Choose a model", "settings", "Sparkles"], ask: ["Ask a question", "chat", "MessageSquare"],
+  channel: ["Connect a channel", "gateways", "Plug"], workflow: ["Activate a workflow", "workflows", "Workflow"],
+};
+
+/** What is still to be set up; gone when all is done. */
+function Checklist({ overview }: { overview: Result<any> }) {
+  const list: { id: string; done: boolean }[] = overview.data.value?.checklist ?? [];
+  if (!list.length || list.every((s) => s.done)) return null;
+  return (
+    <section aria-label="First steps">
+      <ul class="checklist">
+        {list.filter((s) => steps[s.id]).map((s) => {
+          const [title, section, icon] = steps[s.id];
+          return <li class={s.done ? "done" : ""}><a href={href(agentId.value, section)}><Icon name={s.done ? "CircleCheck" : icon} /><span>{title}</span>{s.done && <span class="hidden"> (done)</span>}</a></li>;
+        })}
+      </ul>
+    </section>
+  );
+}
+
+/** Approvals, takeovers and handovers, decided in their row. */
+function Waiting({ found }: { found: Result<any> }) {
+  const list: any[] = found.data.value?.waiting ?? [];
+  if (!list.length) return null;
+  return (
+    <section class="stack" aria-label="Waiting for you">
+      <h2>Waiting for you</h2>
+      <ul class="waiting">{list.slice(0, 20).map((w) => <WaitingRow key={`${w.execution_id}${w.path ?? ""}${w.node_id}${w.takeover_id ?? ""}${w.conversation_id ?? ""}`} w={w} done={found.reload} />)}</ul>
+    </section>
+  );
+}
+
+function WaitingRow({ w, done }: { w: any; done: () => Promise<void> }) {
+  const [comment, setComment] = useState("");
+  const [asking, setAsking] = useState(false);
+  const decide = async (decision: string) => {
+    await post(path("agents", agentId.value, "workflows", "executions", w.execution_id, "resume"), { node_id: w.node_id, path: w.path || undefined, data: { decision, comment } });
+    tell(decision === "approved" ? "Approved" : "Rejected");
+    await done();
+  };
+  const icon: IconName = w.kind === "approval" ? "Hand" : w.kind === "takeover" ? "MousePointerClick" : "MessageCircle";
+  return (
+    <li class="card waiting-row">
+      <Icon name={icon} />
+      <div class="grow">
+        <strong><Name>{w.title || (w.kind === "takeover" ? "A browser session needs you" : "Decision")}</Name></strong>
+        {w.message && <p><bdi>{w.message}</bdi></p>}
+        <p class="muted small">{w.workflow_name && <><Name>{w.workflow_name}</Name> · </>}{w.contact_name && <><Name>{w.contact_name}</Name> · </>}<When time={w.asked_at} />{w.expires_at && <> · until <When time={w.expires_at} full /></>}</p>
+        {asking && <input class="comment" placeholder="Comment" aria-label="Comment" value={comment} onInput={(e) => setComment(e.currentTarget.value)} autoFocus />}
+      </div>
+      {w.kind === "approval" && mayEdit.value && <div class="row nowrap">
+        <Button kind="quiet" icon="MessageSquare" label="Add a comment" onClick={() => setAsking(!asking)} />
+        <Button onClick={() => decide("rejected")}>Reject</Button>
+        <Button kind="primary" onClick={() => decide("approved")}>Approve</Button>
+      </div>}
+      {w.kind === "approval" && <a class="button quiet" href={href(agentId.value, "workflows", "executions", w.execution_id)}>Open</a>}
+      {w.kind === "takeover" && <a class="button primary" href={href(agentId.value, "browser", w.session_id)}>Take over</a>}
+      {w.kind === "handover" && <a class="button primary" href={href(agentId.value, "conversations", w.conversation_id)}>Answer</a>}
+    </li>
+  );
+}
+
+function Figures({ o }: { o: any }) {
+  const s = o.series ?? {};
+  const days: string[] = s.days ?? [];
+  const ran = Object.values<number[]>(s.executions ?? {}).flat().some(Boolean);
+  const spoke = Object.values<number[]>(s.messages ?? {}).flat().some(Boolean);
+  const p50: number[] = (s.duration?.p50 ?? []).filter((n: number | null) => n);
+  const p95: number[] = (s.duration?.p95 ?? []).filter((n: number | null) => n);
+  const id = agentId.value;
+  const counts: [string, string, string][] = [["sources", "source", "knowledge"], ["workflows", "workflow", "workflows"], ["conversations", "conversation", "conversations"], ["contacts", "contact", "contacts"]];
+  return (
+    <>
+      {o.failures?.length > 0 && (
+        <section class="stack" aria-label="Failures">
+          <h2>Failed in the last 24 hours</h2>
+          <ul class="plain cards-list">{o.failures.map((f: any) => (
+            <li class="card row"><Icon name="TriangleAlert" /><a class="grow" href={href(id, "workflows", "executions", f.execution_id)}><Name>{f.workflow_name}</Name>{f.node_label && <> › <Name>{f.node_label}</Name></>}<span class="muted small"> {f.error}</span></a><Badge tone="bad">{plural(f.count, "time")}</Badge><When time={f.last_at} /></li>
+          ))}</ul>
+        </section>
+      )}
+      {(ran || spoke) && (
+        <section class="plots" aria-label="The last 14 days">
+          {ran && <div class="card"><Bars label="Executions" days={days} series={[{ name: "complete", tone: "good", values: s.executions.complete ?? [] }, { name: "errored", tone: "bad", values: s.executions.errored ?? [] }, { name: "terminated", tone: "warn", values: s.executions.terminated ?? [] }]} />
+            {p50.length > 0 && <p class="muted small">Half of them took at most {span(p50.at(-1)!)} on the last day, 95 of 100 at most {span(p95.at(-1)!)}.</p>}</div>}
+          {spoke && <div class="card"><Bars label="Messages" days={days} series={[{ name: "in", tone: "busy", values: s.messages.in ?? [] }, { name: "out", tone: "act", values: s.messages.out ?? [] }]} /></div>}
+        </section>
+      )}
+      <div class="home-foot">
+        <ul class="counts">{counts.map(([name, noun, section]) => <li><a href={href(id, section)}><b>{(o.counts?.[name] ?? 0).toLocaleString()}</b> {o.counts?.[name] === 1 ? noun : `${noun}s`}</a></li>)}
+          {o.sessions_open > 0 && <li><a href={href(id, "browser")}><b>{o.sessions_open}</b> open browser sessions</a></li>}
+          {o.sources_at_work > 0 && <li><a href={href(id, "knowledge")}><b>{o.sources_at_work}</b> sources being read</a></li>}</ul>
+        {o.next_runs?.length > 0 && <section class="card" aria-label="Next runs"><h2>Next</h2><ul class="plain">{o.next_runs.map((r: any) => <li class="row"><Icon name="Clock" size={16} /><a class="grow" href={href(id, "schedules", r.schedule_id)}><Name>{r.name}</Name></a><When time={r.at} /></li>)}</ul></section>}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,267 @@
+// Knowledge: what the agent has read, and a search in it.
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import { agentId, download, go, href, invalidate, mayEdit, onChange, path, post, progress, put, remove, route, setQuery, useQuery } from "../data";
+import { Badge, Button, deleteLater, Empty, ErrorCard, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, Skeleton, tell, TextField, When, type MenuItem } from "../ui";
+import { Highlighted, wordRanges } from "../parts/highlight";
+import { SourceText } from "../parts/source-text";
+import { uploadFiles, uploads } from "../parts/upload";
+import { AddApi, AddSite, AddTable } from "./knowledge/add";
+
+const accepted = ".txt,.md,.docx,.json,.csv,.pdf,.html,.htm";
+const kindNames: Record<string, string> = { file: "File", crawl: "Site", url: "Page", database: "Table", api: "API" };
+const busy = (s: any) => !["ready", "error"].includes(s.status);
+
+export default function Knowledge() {
+  const { rest } = route.value;
+  return rest[0] ? <Source key={rest[0]} id={rest[0]} /> : <List />;
+}
+
+const sourcesAt = (...more: string[]) => path("agents", agentId.value, "sources", ...more);
+
+/** Files of a drop, those in folders too. */
+async function dropped(items: DataTransferItemList): Promise<File[]> {
+  const entries = [...items].map((i) => i.webkitGetAsEntry?.()).filter(Boolean) as FileSystemEntry[];
+  const files: File[] = [];
+  const walk = async (entry: FileSystemEntry): Promise<void> => {
+    if (entry.isFile) files.push(await new Promise<File>((ok, bad) => (entry as FileSystemFileEntry).file(ok, bad)));
+    else {
+      const reader = (entry as FileSystemDirectoryEntry).createReader();
+      for (let some; (some = await new Promise<FileSystemEntry[]>((ok, bad) => reader.readEntries(ok, bad))).length;) for (const e of some) await walk(e);
+    }
+  };
+  for (const entry of entries) await walk(entry);
+  return files.filter((f) => !f.name.startsWith("."));
+}
+
+function List() {
+  const { query } = route.value;
+  const offset = Number(query.get("offset")) || 0;
+  const type = query.get("type") ?? "";
+  const found = useQuery(sourcesAt(), { limit: 50, offset, type, sort: "updated_at", order: "desc" });
+  const [over, setOver] = useState(false);
+  const [hidden, setHidden] = useState<string[]>([]);
+  const file = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    const offs = [
+      onChange("source", (c) => {
+        const known = found.data.value?.sources.some((s: any) => s.id === c.id);
+        if (c.op === "update" && known && c.row) found.set((d: any) => ({ ...d, sources: d.sources.map((s: any) => (s.id === c.id ? c.row : s)) }));
+        else void found.reload();
+      })];
+    return () => offs.forEach((off) => off());
+  }, [found]);
+  const search = query.get("q") ?? "";
+  const add: MenuItem[] = [
+    { label: "Site", icon: "Globe", run: () => { openDialog((close) => <AddSite close={close} />); } },
+    { label: "API", icon: "Plug", run: () => { openDialog((close) => <AddApi close={close} />); } },
+    { label: "Table", icon: "Table", run: () => { openDialog((close) => <AddTable close={close} />); } },
+  ];
+  return (
+    <div class={over ? "page dropping" : "page"} onDragOver={(e) => { if (mayEdit.value) { e.preventDefault(); setOver(true); } }} onDragLeave={(e) => { if (e.currentTarget === e.target) setOver(false); }}
+      onDrop={(e) => { e.preventDefault(); setOver(false); if (mayEdit.value && e.dataTransfer) void dropped(e.dataTransfer.items).then((files) => files.length && uploadFiles(files)); }}>
+      <div class="page-head">
+        <h1 class="grow" tabIndex={-1}>Knowledge</h1>
+        {mayEdit.value && (
+          <>
+            <input ref={file} type="file" multiple hidden accept={accepted} aria-label="Documents" onChange={(e) => { const files = [...(e.currentTarget.files ?? [])]; e.currentTarget.value = ""; if (files.length) void uploadFiles(files); }} />
+            <Button kind="primary" icon="Upload" onClick={() => file.current?.click()}>Upload</Button>
+            {add.map((a) => a !== "-" && <Button icon={a.icon} onClick={() => { a.run(); }}>{a.label}</Button>)}
+          </>
+        )}
+      </div>
+      <Search />
+      {!search && (
+        <>
+          <Sending />
+          <Load of={found} lines={6}>{({ sources, meta }) => {
+            const shown = sources.filter((s: any) => !hidden.includes(s.id));
+            if (!shown.length && !type) return (
+              <Empty icon="BookOpen" title="The agent knows nothing yet" action={mayEdit.value && <><Button kind="primary" icon="Upload" onClick={() => file.current?.click()}>Upload documents</Button><Button icon="Globe" onClick={() => { openDialog((close) => <AddSite close={close} />); }}>Add a site</Button></>}>
+                Drop files anywhere on this page: text, Markdown, HTML, PDF, Word, CSV and JSON. Sites, APIs and tables become knowledge too.
+              </Empty>
+            );
+            return (
+              <>
+                <ul class="sources">{shown.map((s: any) => <SourceRow key={s.id} s={s} hide={() => {
+                  setHidden((h) => [...h, s.id]);
+                  deleteLater(`${s.name} deleted`, () => remove(sourcesAt(s.id)).then(() => found.reload()), () => setHidden((h) => h.filter((x) => x !== s.id)));
+                }} />)}</ul>
+                <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
+              </>
+            );
+          }}</Load>
+        </>
+      )}
+    </div>
+  );
+}
+
+function SourceRow({ s, hide }: { s: any; hide: () => void }) {
+  const now = progress.value[s.id] ?? s.progress;
+  const icon = ({ file: "FileText", crawl: "Globe", url: "Link", database: "Table", api: "Plug" } as const)[s.type as "file"] ?? "FileText";
+  return (
+    <li class="source-row">
+      <Icon name={icon} />
+      <div class="grow">
+        <a href={href(agentId.value, "knowledge", s.id)}><Name>{s.name}</Name></a>
+        <p class="muted small">
+          {kindNames[s.type] ?? s.type} · {plural(s.chunks, "chunk")}{s.config?.pageCount ? ` · ${plural(s.config.pageCount, "page")}` : ""} · <When time={s.updated_at} />
+          {s.config?.failedPages?.length > 0 && <span class="issue"> · {plural(s.config.failedPages.length, "page")} failed</span>}
+        </p>
+        {s.error && <p class="issue small">{s.error.message}</p>}
+        {busy(s) && now?.total > 0 && <p class="row nowrap"><progress max={now.total} value={now.done} aria-label="Progress" /><span class="muted small">{now.done}/{now.total}{now.rate ? ` · ${now.rate.toFixed(1)}/s` : ""}</span></p>}
+      </div>
+      <Badge>{s.status}</Badge>{s.stale && <Badge tone="warn">stale</Badge>}
+      <Menu label={`Actions for ${s.name}`} items={sourceActions(s, hide)} />
+    </li>
+  );
+}
+
+function sourceActions(s: any, hide: () => void): MenuItem[] {
+  const again = async (verb: string) => { await post(sourcesAt(s.id, verb)); invalidate(sourcesAt()); };
+  const may = mayEdit.value;
+  const reason = may ? undefined : "You may read here.";
+  return [
+    { label: "Open", icon: "Eye", run: () => go(href(agentId.value, "knowledge", s.id)) },
+    ...(s.type === "file" ? [{ label: "Download the original", icon: "Download" as const, run: () => download("GET", sourcesAt(s.id, "file")) }] : []),
+    { label: s.type === "crawl" || s.type === "url" ? "Crawl again" : "Read again", icon: "RefreshCw", disabled: !may || busy(s), reason: reason ?? (busy(s) ? "It is being read." : undefined), run: () => again(s.type === "crawl" || s.type === "url" ? "reindex" : "refresh") },
+    { label: "Embed again", icon: "Layers", disabled: !may || busy(s), reason, run: () => again("reindex") },
+    { label: "Rename", icon: "Pencil", disabled: !may, reason, run: () => { openDialog((close) => <Rename s={s} close={close} />); } },
+    "-",
+    { label: "Delete", icon: "Trash2", danger: true, disabled: !may, reason, run: hide },
+  ];
+}
+
+function Rename({ s, close }: { s: any; close: () => void }) {
+  return (
+    <FormDialog title="Rename" close={close} action="Rename" initial={{ name: s.name }} run={async (v) => { await put(sourcesAt(s.id), v); invalidate(sourcesAt()); }}>
+      {(f) => <TextField label="Name" autoFocus required {...f.text("name")} />}
+    </FormDialog>
+  );
+}
+
+/** The files that are on their way, and those that were refused. */
+function Sending() {
+  const mine = uploads.value.filter((u) => u.agent === agentId.value && u.state !== "stored");
+  if (!mine.length) return null;
+  const waiting = mine.filter((u) => u.state === "waiting").length;
+  return (
+    <ul class="card sending-list" aria-label="Uploads">
+      {mine.filter((u) => u.state !== "waiting").slice(0, 30).map((u) => (
+        <li key={u.id} class="row nowrap"><bdi class="grow clip">{u.name}</bdi>{u.state === "failed" ? <><span class="issue small">{u.error}</span><Button kind="quiet" icon="X" label="Dismiss" onClick={() => { uploads.value = uploads.value.filter((x) => x.id !== u.id); }} /></> : <progress max={1} value={u.share} aria-label={`Sending ${u.name}`} />}</li>
+      ))}
+      {waiting > 0 && <li class="muted small">{plural(waiting, "more file")} waiting</li>}
+    </ul>
+  );
+}
+
+/** A search in all sources; the query is in the address. */
+function Search() {
+  const { query } = route.value;
+  const q = query.get("q") ?? "";
+  const mode = query.get("mode") ?? "hybrid";
+  const min = query.get("min") ?? "";
+  const [text, setText] = useState(q);
+  const found = useQuery(q ? sourcesAt("search") : null, { query: q, mode, min_score: min, limit: 20 });
+  useEffect(() => { setText(q); }, [q]);
+  return (
+    <section class="stack" aria-label="Search">
+      <form class="row search-bar" role="search" onSubmit={(e) => { e.preventDefault(); setQuery({ q: text.trim() }); }}>
+        <input type="search" class="grow" data-search placeholder="Search by meaning and words" aria-label="Search for" value={text} onInput={(e) => { setText(e.currentTarget.value); if (!e.currentTarget.value) setQuery({ q: null }); }} />
+        <select aria-label="How to search" value={mode} onChange={(e) => setQuery({ mode: e.currentTarget.value === "hybrid" ? null : e.currentTarget.value })}>
+          <option value="hybrid">Meaning and words</option><option value="vector">Meaning</option><option value="keyword">Words</option>
+        </select>
+        <label class="row nowrap small">min <input type="number" class="min-score" min="0" max="1" step="0.05" aria-label="Least score" value={min} onChange={(e) => setQuery({ min: e.currentTarget.value })} /></label>
+        <Button kind="primary" submit icon="Search">Search</Button>
+        {q && <a class="button" href={`${href(agentId.value, "chat")}`}><Icon name="MessageSquare" size={16} /><span>Ask in chat</span></a>}
+      </form>
+      {q && (found.data.value ? (
+        found.data.value.results.length ? <ol class="results">{found.data.value.results.map((r: any, i: number) => <Passage key={r.id} r={r} n={i + 1} q={q} />)}</ol>
+          : <Empty icon="Search" title="Nothing was found">{min ? "Perhaps the least score is too high." : "Try other words."}</Empty>
+      ) : found.error.value ? <ErrorCard error={found.error.value} retry={found.reload} /> : <Skeleton lines={6} />)}
+    </section>
+  );
+}
+
+function Passage({ r, n, q }: { r: any; n: number; q: string }) {
+  const [open, setOpen] = useState(false);
+  const where = [r.metadata.section, r.metadata.page && `page ${r.metadata.page}`].filter(Boolean).join(" · ");
+  return (
+    <li class="card stack">
+      <div class="row"><b class="cite">{n}</b><a href={`${href(agentId.value, "knowledge", r.source_id)}?chunk=${r.id}`}><Name>{r.metadata.source_name}</Name></a><span class="muted small grow clip"><bdi>{where}</bdi></span><span class="score" title="How likely it is that the passage answers the question"><i style={{ width: `${Math.round(r.score * 100)}%` }} /></span><span class="small muted">{r.score.toFixed(2)}</span></div>
+      <p class={open ? "passage-full" : "passage-text"}><Highlighted text={r.content} ranges={r.highlights ?? wordRanges(r.content, q)} /></p>
+      {r.content.length > 400 && <button type="button" class="link" onClick={() => setOpen(!open)}>{open ? "Less" : "More"}</button>}
+    </li>
+  );
+}
+
+/** One source: its text with the edges of its chunks, and how it is read. */
+function Source({ id }: { id: string }) {
+  const { query } = route.value;
+  const tab = query.get("tab") ?? "text";
+  const chunk = query.get("chunk") ?? "";
+  const found = useQuery(sourcesAt(id));
+  useEffect(() => onChange("source", (c) => { if (c.id === id && c.op !== "delete") void found.reload(); }), [found]);
+  return (
+    <div class="page">
+      <p class="crumb"><a href={href(agentId.value, "knowledge")}>Knowledge</a></p>
+      <Load of={found}>{(s) => (
+        <>
+          <div class="page-head">
+            <h1 class="grow" tabIndex={-1}><Name>{s.name}</Name></h1>
+            <Badge>{s.status}</Badge>
+            {s.type === "file" && <Button icon="Download" onClick={() => download("GET", sourcesAt(id, "file"))}>Original</Button>}
+            <Menu label="Actions" items={sourceActions(s, () => { go(href(agentId.value, "knowledge")); deleteLater(`${s.name} deleted`, () => remove(sourcesAt(id)).then(() => invalidate(sourcesAt())), () => {}); })} />
+          </div>
+          {s.error && <div class="card bad"><p>{s.error.message}</p></div>}
+          {busy(s) && s.progress?.total > 0 && <p class="row nowrap"><progress max={s.progress.total} value={s.progress.done} aria-label="Progress" /><span class="muted small">{s.progress.done}/{s.progress.total}</span></p>}
+          <nav class="tabs" aria-label="Source">{[["text", "Text"], ["chunks", "Chunks"], ...(s.config?.pageHashes || s.config?.failedPages ? [["pages", "Pages"]] : []), ["settings", "Settings"]].map(([t, title]) => (
+            <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setQuery({ tab: t === "text" ? null : t })}>{title}</button>
+          ))}</nav>
+          {tab === "text" && <article class="card"><SourceText source={id} chunk={chunk} /></article>}
+          {tab === "chunks" && <Chunks id={id} />}
+          {tab === "pages" && <Pages s={s} />}
+          {tab === "settings" && <Facts s={s} />}
+        </>
+      )}</Load>
+    </div>
+  );
+}
+
+function Chunks({ id }: { id: string }) {
+  const [offset, setOffset] = useState(0);
+  const found = useQuery(sourcesAt(id, "chunks"), { limit: 25, offset });
+  return <Load of={found}>{({ chunks, meta }) => (
+    <>
+      <ol class="results" start={offset + 1}>{chunks.map((c: any) => (
+        <li key={c.id} class="card stack"><p class="muted small">{[`#${c.position + 1}`, c.metadata?.section, c.metadata?.page && `page ${c.metadata.page}`, `${c.content.length} characters`].filter(Boolean).join(" · ")}</p><p class="passage-full">{c.content}</p></li>
+      ))}</ol>
+      <Pager meta={meta} go={setOffset} />
+    </>
+  )}</Load>;
+}
+
+function Pages({ s }: { s: any }) {
+  const pages = Object.keys(s.config.pageHashes ?? {});
+  return (
+    <div class="stack">
+      {s.config.failedPages?.length > 0 && <div class="card"><h2>Failed</h2><ul class="plain">{s.config.failedPages.map((p: any) => <li><bdi>{p.url}</bdi> <span class="issue small">{[p.status, p.error].filter(Boolean).join(" · ")}</span></li>)}</ul></div>}
+      <div class="card"><h2>{plural(pages.length, "page")}</h2><ul class="plain">{pages.slice(0, 200).map((url) => <li><a href={url} target="_blank" rel="noopener noreferrer"><bdi>{url}</bdi></a></li>)}</ul></div>
+    </div>
+  );
+}
+
+function Facts({ s }: { s: any }) {
+  const { pageHashes, failedPages, ...config } = s.config ?? {};
+  return (
+    <dl class="facts-list card">
+      <dt>Id</dt><dd><code>{s.id}</code></dd>
+      <dt>Kind</dt><dd>{kindNames[s.type] ?? s.type}</dd>
+      {s.embedding_model && <><dt>Embedded by</dt><dd>{s.embedding_model}</dd></>}
+      {Object.entries(config).map(([name, value]) => <><dt>{name}</dt><dd>{typeof value === "object" ? <code>{JSON.stringify(value)}</code> : String(value)}</dd></>)}
+      <dt>Added</dt><dd><When time={s.created_at} full /></dd>
+      <dt>Changed</dt><dd><When time={s.updated_at} full /></dd>
+    </dl>
+  );
+}

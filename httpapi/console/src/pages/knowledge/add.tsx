@@ -1,0 +1,88 @@
+// The forms by which knowledge is added.
+import { agentId, invalidate, path, post } from "../../data";
+import { FormDialog, Segments, SelectField, Switch, TextArea, TextField } from "../../ui";
+
+const lines = (text: string) => text.split(/\n/).map((l) => l.trim()).filter(Boolean);
+const sourcesAt = () => path("agents", agentId.value, "sources");
+const added = () => invalidate(sourcesAt());
+
+/** The name of a site, from its address. */
+const hostOf = (url: string) => { try { return new URL(url).host; } catch { return url; } };
+
+export function AddSite({ close, url = "" }: { close: () => void; url?: string }) {
+  const run = async (v: Record<string, any>) => {
+    const address = /^[a-z]+:/i.test(v.url) ? v.url : `https://${v.url}`;
+    await post(`${sourcesAt()}/crawl`, {
+      name: v.name || hostOf(address), url: address, maxPages: v.scope === "page" ? 1 : Number(v.maxPages) || 50, maxDepth: v.scope === "page" ? 0 : Number(v.maxDepth),
+      includePatterns: lines(v.includePatterns), excludePatterns: lines(v.excludePatterns), render: v.render,
+    });
+    added();
+  };
+  return (
+    <FormDialog title="Add a site" close={close} action="Add" run={run} initial={{ url, name: "", scope: "site", maxPages: "50", maxDepth: "3", includePatterns: "", excludePatterns: "", render: false }}>
+      {(f) => (
+        <>
+          <TextField label="Address" placeholder="https://docs.example.com" autoFocus required {...f.text("url")} />
+          <Segments label="How much" value={f.values.scope} onChange={(v) => f.set("scope", v)} options={[["site", "The site"], ["page", "This page only"]]} />
+          <TextField label="Name" placeholder={f.values.url ? hostOf(f.values.url) : ""} {...f.text("name")} />
+          {f.values.scope === "site" && (
+            <details>
+              <summary>Which pages</summary>
+              <div class="stack">
+                <div class="row"><TextField label="Pages at most" type="number" hint="1 to 50" {...f.text("maxPages")} /><TextField label="Links deep" type="number" hint="0 to 5" {...f.text("maxDepth")} /></div>
+                <TextArea label="Only these" hint="A glob a line, such as /docs/**" {...f.text("includePatterns")} />
+                <TextArea label="Never these" hint="A glob a line" {...f.text("excludePatterns")} />
+              </div>
+            </details>
+          )}
+          <Switch label="Read pages with a browser" hint="For sites that write their text by script; slower." checked={f.values.render} onChange={(on) => f.set("render", on)} />
+        </>
+      )}
+    </FormDialog>
+  );
+}
+
+export function AddTable({ close }: { close: () => void }) {
+  const run = async (v: Record<string, any>) => {
+    await post(sourcesAt(), { type: "database", name: v.name, config: { query: v.query, id_column: v.id_column || undefined, title_column: v.title_column || undefined } });
+    added();
+  };
+  return (
+    <FormDialog title="Add a table" close={close} action="Add" run={run} initial={{ name: "", query: "SELECT id, name, notes FROM contacts", id_column: "id", title_column: "name" }}>
+      {(f) => (
+        <>
+          <TextField label="Name" autoFocus required {...f.text("name")} />
+          <TextArea label="Query" code hint="One SELECT over the agent's tables; each row becomes a record." {...f.text("query")} />
+          <div class="row"><TextField label="Column of the id" {...f.text("id_column")} /><TextField label="Column of the title" {...f.text("title_column")} /></div>
+        </>
+      )}
+    </FormDialog>
+  );
+}
+
+const authFields: Record<string, [string, string, string?][]> = {
+  none: [], bearer: [["token", "Token", "password"]], basic: [["username", "User"], ["password", "Password", "password"]], header: [["header", "Header"], ["value", "Value", "password"]],
+};
+
+export function AddApi({ close }: { close: () => void }) {
+  const run = async (v: Record<string, any>) => {
+    const auth = { none: undefined, bearer: { type: "bearer", token: v.token }, basic: { type: "basic", username: v.username, password: v.password }, header: { type: "header", name: v.header, value: v.value } }[v.auth as "none"];
+    await post(sourcesAt(), { type: "api", name: v.name || hostOf(v.url), config: { url: v.url, auth, items_path: v.items_path || undefined, id_path: v.id_path || undefined, content_template: v.content_template || undefined } });
+    added();
+  };
+  return (
+    <FormDialog title="Add an API" close={close} action="Add" run={run}
+      initial={{ name: "", url: "", auth: "none", token: "", username: "", password: "", header: "", value: "", items_path: "", id_path: "", content_template: "" }}>
+      {(f) => (
+        <>
+          <TextField label="Address" placeholder="https://api.example.com/articles" autoFocus required {...f.text("url")} />
+          <TextField label="Name" {...f.text("name")} />
+          <SelectField label="Credentials" options={[["none", "None"], ["bearer", "Bearer token"], ["basic", "User and password"], ["header", "A header"]]} {...f.choice("auth")} />
+          {authFields[f.values.auth].map(([name, label, type]) => <TextField label={label} type={type ?? "text"} {...f.text(name)} />)}
+          <div class="row"><TextField label="Where the items are" placeholder="data.items" {...f.text("items_path")} /><TextField label="An item's id" placeholder="id" {...f.text("id_path")} /></div>
+          <TextField label="An item's text" placeholder="{{title}}: {{body}}" hint="Without it, all values of the item." {...f.text("content_template")} />
+        </>
+      )}
+    </FormDialog>
+  );
+}

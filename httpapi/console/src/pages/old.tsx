@@ -1,0 +1,67 @@
+// Pages of the earlier console, until each has a new one. A page is a function
+// that writes into an element.
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import { agent, get, href, loadSession, path, route } from "../data";
+import { ErrorCard, Skeleton } from "../ui";
+import { overview } from "../old/agents.js";
+import { keys, people } from "../old/access.js";
+import { calendar } from "../old/calendar.js";
+import { contacts } from "../old/contacts.js";
+import { conversations } from "../old/conversations.js";
+import { gateways } from "../old/gateways.js";
+import { logs } from "../old/logs.js";
+import { schedules } from "../old/schedules.js";
+import { sessions } from "../old/sessions.js";
+import { settings } from "../old/settings.js";
+import { sql } from "../old/sql.js";
+import { tools } from "../old/tools.js";
+import { webhooks } from "../old/webhooks.js";
+import { workflows } from "../old/workflows.js";
+
+type View = (page: HTMLElement, context: any) => Promise<unknown> | unknown;
+
+const views: Record<string, View> = {
+  contacts, conversations, workflows, schedules, calendar, gateways, webhooks, browser: sessions, tools, sql, access: people, logs, keys,
+  settings: async (page, context) => {
+    const [first, second] = [document.createElement("div"), document.createElement("div")];
+    page.append(first, second);
+    await Promise.all([settings(first, context), overview(second, context)]);
+    second.querySelector("h1")?.replaceWith(Object.assign(document.createElement("h2"), { textContent: "Agent" }));
+  },
+};
+
+export default function Old({ section }: { section: string }) {
+  const ref = useRef<HTMLDivElement>(null);
+  const [error, setError] = useState<Error>();
+  const [loading, setLoading] = useState(true);
+  const [shown, setShown] = useState(0);
+  const { agent: id, rest } = route.value;
+  const again = () => setShown((n) => n + 1);
+  useEffect(() => {
+    const abort = new AbortController();
+    const { signal } = abort;
+    const page = document.createElement("div");
+    page.className = "page";
+    setError(undefined);
+    setLoading(true);
+    const show = async () => {
+      const record = section === "keys" ? undefined : await get(path("agents", id), {}, signal);
+      await views[section](page, {
+        agent: record, rest, signal, may: agent.value?.role !== "viewer", again, refresh: async () => { await loadSession(); again(); },
+        at: (...more: string[]) => path("agents", record.id, ...more), to: (...more: string[]) => href(record.id, ...more),
+      });
+      if (!signal.aborted) ref.current!.replaceChildren(page);
+    };
+    show().catch((e) => { if (!signal.aborted && e.name !== "AbortError") { ref.current?.replaceChildren(); setError(e); } })
+      .finally(() => { if (!signal.aborted) { setLoading(false); page.querySelector("h1")?.focus(); } });
+    return () => abort.abort();
+  }, [section, id, rest.join("/"), shown]);
+  return (
+    <>
+      {error && <div class="page"><ErrorCard error={error} retry={again} /></div>}
+      {loading && !ref.current?.childElementCount && <div class="page"><Skeleton /></div>}
+      <div class="old" ref={ref} />
+    </>
+  );
+}

@@ -1,0 +1,75 @@
+// Markdown as elements. Raw HTML stays text, images become links, and links
+// lead to http(s) and mailto only, so no text can become markup.
+import { lexer } from "marked";
+import type { ComponentChildren } from "preact";
+import { useMemo, useRef } from "preact/hooks";
+
+type Token = any;
+export type InlineText = (text: string) => ComponentChildren;
+
+const safe = (href: string) => { try { return ["http:", "https:", "mailto:"].includes(new URL(href, location.href).protocol); } catch { return false; } };
+
+function Link({ href, children }: { href: string; children: ComponentChildren }) {
+  return safe(href) && !href.startsWith("#") ? <a href={href} target="_blank" rel="noopener noreferrer">{children}</a> : <>{children}</>;
+}
+
+const decode = (text: string) => text.replace(/&(amp|lt|gt|quot|#39);/g, (_, name) => ({ amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" })[name as "amp"]!);
+
+function inline(tokens: Token[] | undefined, text: InlineText): ComponentChildren {
+  return tokens?.map((t) => {
+    switch (t.type) {
+      case "strong": return <strong>{inline(t.tokens, text)}</strong>;
+      case "em": return <em>{inline(t.tokens, text)}</em>;
+      case "del": return <del>{inline(t.tokens, text)}</del>;
+      case "codespan": return <code>{decode(t.text)}</code>;
+      case "br": return <br />;
+      case "link": return <Link href={t.href}>{inline(t.tokens, text)}</Link>;
+      case "image": return <Link href={t.href}>{t.text || t.href}</Link>;
+      case "escape": return t.text;
+      case "text": return t.tokens ? inline(t.tokens, text) : text(decode(t.text));
+      default: return t.raw;
+    }
+  });
+}
+
+function block(t: Token, text: InlineText): ComponentChildren {
+  switch (t.type) {
+    case "space": case "def": return null;
+    case "heading": {
+      const Tag: any = `h${Math.min(6, t.depth + 2)}`;
+      return <Tag>{inline(t.tokens, text)}</Tag>;
+    }
+    case "paragraph": return <p>{inline(t.tokens, text)}</p>;
+    case "text": return <p>{t.tokens ? inline(t.tokens, text) : text(decode(t.text))}</p>;
+    case "code": return <pre><code>{t.text}</code></pre>;
+    case "hr": return <hr />;
+    case "blockquote": return <blockquote>{t.tokens.map((x: Token) => block(x, text))}</blockquote>;
+    case "list": {
+      const Tag: any = t.ordered ? "ol" : "ul";
+      return <Tag start={t.ordered && t.start !== 1 ? t.start : undefined}>{t.items.map((item: Token) => <li>{item.tokens.map((x: Token) => (x.type === "text" ? inline(x.tokens ?? [x], text) : block(x, text)))}</li>)}</Tag>;
+    }
+    case "table": return (
+      <div class="table-frame"><table class="table">
+        <thead><tr>{t.header.map((c: Token) => <th>{inline(c.tokens, text)}</th>)}</tr></thead>
+        <tbody>{t.rows.map((row: Token[]) => <tr>{row.map((c) => <td>{inline(c.tokens, text)}</td>)}</tr>)}</tbody>
+      </table></div>
+    );
+    default: return <p>{t.raw}</p>;
+  }
+}
+
+/** Renders Markdown. While it grows, only its last block is made again.
+ * inlineText may replace parts of the plain text, such as citations. */
+export function Markdown({ text, inlineText = (t) => t }: { text: string; inlineText?: InlineText }) {
+  const kept = useRef(new Map<string, ComponentChildren>());
+  const tokens = useMemo(() => lexer(text, { gfm: true }) as Token[], [text]);
+  const made = new Map<string, ComponentChildren>();
+  const blocks = tokens.map((t, i) => {
+    const key = `${i}:${t.raw}`;
+    const node = kept.current.get(key) ?? block(t, inlineText);
+    made.set(key, node);
+    return node;
+  });
+  kept.current = made;
+  return <div class="markdown">{blocks}</div>;
+}

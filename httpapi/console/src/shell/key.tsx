@@ -1,0 +1,44 @@
+import { useState } from "preact/hooks";
+
+import { key, session, useKey } from "../data";
+import { Button, Dialog, TextField } from "../ui";
+
+/** What people without an identity may do, in a sentence. */
+export function strangersText(role?: string) {
+  if (!role || role === "none") return "Without an identity or a key, nobody may do anything.";
+  return `Without an identity or a key, everyone has the role ${role} on the default agent.`;
+}
+
+function KeyForm({ done }: { done?: () => void }) {
+  const [value, setValue] = useState(key.get());
+  return (
+    <form class="stack" onSubmit={async (e) => { e.preventDefault(); await useKey(value.trim()); done?.(); }}>
+      <TextField label="Key" type="password" value={value} onInput={setValue} placeholder="satchel_…" hint="Sent with every request of this tab, and forgotten when the tab is closed." />
+      <div class="row end">
+        {key.get() && <Button onClick={async () => { await useKey(""); done?.(); }}>Forget it</Button>}
+        <Button kind="primary" submit>Use it</Button>
+      </div>
+    </form>
+  );
+}
+
+/** Asks for the API key of this tab. */
+export function KeyDialog({ close }: { close: () => void }) {
+  return (
+    <Dialog title="API key" close={close}>
+      <p class="muted">{session.value?.open ? "This server is open: no key is needed." : strangersText(session.value?.default_role)}</p>
+      <KeyForm done={close} />
+    </Dialog>
+  );
+}
+
+/** Asks for a key in the place of a page. */
+export function KeyCard({ error }: { error?: Error }) {
+  return (
+    <section class="card">
+      <h2>API key</h2>
+      <p>{error ? error.message : "If you have a key for it, give it here."}</p>
+      <KeyForm />
+    </section>
+  );
+}

@@ -1,0 +1,29 @@
+// The page that the address points to, whose file is loaded when it is first shown.
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+
+import { ErrorCard, Skeleton } from "../ui";
+
+const loaded = new Map<string, Promise<{ default: ComponentType<any> }>>();
+
+/** Loads the file of a page; a failed load is tried again the next time. */
+export function loadPage(name: string) {
+  let found = loaded.get(name);
+  if (!found) {
+    const address = new URL(`./${name}.js`, import.meta.url).href;
+    found = import(address);
+    loaded.set(name, found);
+    found.catch(() => loaded.delete(name));
+  }
+  return found;
+}
+
+export function Page({ name, ...props }: { name: string; [prop: string]: unknown }) {
+  const [state, setState] = useState<{ name: string; Component?: ComponentType<any>; error?: Error }>({ name: "" });
+  const load = () => loadPage(name).then((m) => setState({ name, Component: m.default }), (error) => setState({ name, error }));
+  useEffect(() => { void load(); }, [name]);
+  if (state.name !== name) return <div class="page"><Skeleton /></div>;
+  if (state.error) return <div class="page"><ErrorCard error={new Error("This page could not be loaded.")} retry={load} /></div>;
+  const Component = state.Component!;
+  return <Component {...props} />;
+}

@@ -1,0 +1,89 @@
+// Finds pages, agents and records: what is known at once, records after a pause.
+import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import { agentId, get, href, path, rememberedAgent, session } from "../data";
+import { Icon, type IconName } from "../ui";
+import { sections } from "./sections";
+import { nextTheme } from "./theme";
+
+export const paletteOpen = signal(false);
+
+type Hit = { icon: IconName; title: string; kind: string; to?: string; run?: () => void };
+
+/** The lists that are searched, by the last part of their address, with what a row is called. */
+const records: [at: string, list: string, kind: string, icon: IconName, section: string, title: (row: any) => string][] = [
+  ["workflows", "workflows", "Workflow", "Workflow", "workflows", (r) => r.name],
+  ["contacts", "contacts", "Contact", "User", "contacts", (r) => r.name],
+  ["sources", "sources", "Source", "BookOpen", "knowledge", (r) => r.name],
+  ["schedules", "schedules", "Schedule", "CalendarClock", "schedules", (r) => r.name],
+];
+
+function known(text: string, current: string): Hit[] {
+  const all: Hit[] = [
+    ...sections.map((s) => ({ icon: s.icon, title: s.title, kind: "Page", to: href(current, s.id) })),
+    ...(session.value?.agents ?? []).map((a) => ({ icon: "Bot" as const, title: a.name, kind: "Agent", to: href(a.id) })),
+    { icon: "Layers", title: "All agents", kind: "Page", to: "#/agents" },
+    { icon: "KeyRound", title: "API keys", kind: "Page", to: "#/keys" },
+    { icon: "SunMoon", title: "Change theme", kind: "Action", run: nextTheme },
+    { icon: "Plus", title: "New agent", kind: "Action", to: "#/agents?new=1" },
+    { icon: "MessageSquare", title: "New chat", kind: "Action", to: href(current, "chat") },
+  ];
+  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return all.filter((h) => wanted.every((w) => h.title.toLowerCase().includes(w))).slice(0, 8);
+}
+
+async function search(text: string, current: string, signal: AbortSignal): Promise<Hit[]> {
+  const lists = await Promise.all(records.map(async ([at, list, kind, icon, section, title]) => {
+    const answer = await get(path("agents", current, at), { search: text, limit: 4 }, signal).catch(() => ({ [list]: [] }));
+    return (answer[list] as any[]).map((row): Hit => ({ icon, title: title(row), kind, to: href(current, section, row.id) }));
+  }));
+  return lists.flat();
+}
+
+export function Palette() {
+  const [text, setText] = useState("");
+  const [found, setFound] = useState<Hit[]>([]);
+  const [at, setAt] = useState(0);
+  const ref = useRef<HTMLDialogElement>(null);
+  const current = agentId.value || rememberedAgent();
+  useEffect(() => { ref.current!.showModal(); }, []);
+  useEffect(() => {
+    setFound([]);
+    setAt(0);
+    if (text.trim().length < 2) return;
+    const abort = new AbortController();
+    const timer = setTimeout(() => search(text.trim(), current, abort.signal).then(setFound, () => {}), 200);
+    return () => { clearTimeout(timer); abort.abort(); };
+  }, [text]);
+  const hits = [...known(text, current), ...found];
+  const close = () => { paletteOpen.value = false; };
+  const choose = (hit?: Hit) => {
+    if (!hit) return;
+    close();
+    if (hit.to) location.hash = hit.to; else hit.run?.();
+  };
+  const keys = (e: KeyboardEvent) => {
+    e.stopPropagation();
+    if (e.key === "ArrowDown") setAt((at + 1) % Math.max(1, hits.length));
+    else if (e.key === "ArrowUp") setAt((at + hits.length - 1) % Math.max(1, hits.length));
+    else if (e.key === "Enter") choose(hits[at]);
+    else if ((e.ctrlKey || e.metaKey) && e.key === "k") close();
+    else return;
+    e.preventDefault();
+  };
+  return (
+    <dialog ref={ref} class="palette" aria-label="Find" onCancel={(e) => { e.preventDefault(); close(); }} onMouseDown={(e) => { if (e.target === ref.current) close(); }} onKeyDown={keys}>
+      <input type="search" role="combobox" aria-expanded="true" aria-controls="palette-hits" aria-activedescendant={hits[at] ? `hit-${at}` : undefined} aria-label="Find pages, agents and records"
+        placeholder="Find pages, agents and records" value={text} onInput={(e) => setText(e.currentTarget.value)} autoFocus />
+      <ul id="palette-hits" role="listbox" aria-label="Found">
+        {hits.map((h, i) => (
+          <li key={`${h.kind}${h.to ?? h.title}`} id={`hit-${i}`} role="option" aria-selected={i === at} onMouseMove={() => setAt(i)} onClick={() => choose(h)}>
+            <Icon name={h.icon} size={16} /><bdi class="grow">{h.title}</bdi><span class="muted small">{h.kind}</span>
+          </li>
+        ))}
+        {hits.length === 0 && <li class="muted">Nothing found</li>}
+      </ul>
+    </dialog>
+  );
+}

@@ -1,0 +1,39 @@
+// The pages of an agent: how they are called and where they are.
+import type { IconName } from "../ui";
+
+export type Section = {
+  /** Its part of the address. */
+  id: string;
+  title: string;
+  icon: IconName;
+  /** The file of its page; "old" is one of the earlier console. */
+  page: string;
+  /** The key that follows g. */
+  key?: string;
+  group?: string;
+};
+
+export const sections: Section[] = [
+  { id: "home", title: "Home", icon: "House", page: "home", key: "h" },
+  { id: "chat", title: "Chat", icon: "MessageSquare", page: "chat", key: "c" },
+  { id: "conversations", title: "Inbox", icon: "Inbox", page: "old", key: "i" },
+  { id: "workflows", title: "Workflows", icon: "Workflow", page: "old", key: "w" },
+  { id: "knowledge", title: "Knowledge", icon: "BookOpen", page: "knowledge", key: "k" },
+  { id: "browser", title: "Browser", icon: "Globe", page: "old", key: "b" },
+  { id: "schedules", title: "Schedules", icon: "CalendarClock", page: "old", key: "s" },
+  { id: "calendar", title: "Calendar", icon: "Calendar", page: "old" },
+  { id: "contacts", title: "Contacts", icon: "Users", page: "old", key: "p" },
+  { id: "sql", title: "Data", icon: "Database", page: "old", key: "d" },
+  { id: "gateways", title: "Channels", icon: "Plug", page: "old", group: "Connections" },
+  { id: "tools", title: "Tools & MCP", icon: "Wrench", page: "old", group: "Connections" },
+  { id: "webhooks", title: "Webhooks", icon: "Webhook", page: "old", group: "Connections" },
+  { id: "logs", title: "Activity", icon: "Activity", page: "old", key: "a" },
+  { id: "settings", title: "Settings", icon: "Settings", page: "old", key: "," },
+  { id: "access", title: "Access", icon: "KeyRound", page: "old" },
+];
+
+/** The sections of the bottom bar of a phone; the others are under More. */
+export const mainSections = ["home", "chat", "conversations", "workflows"];
+
+/** Addresses of earlier versions, and where they lead now. */
+export const moved: Record<string, string> = { overview: "home", inbox: "conversations", data: "sql", channels: "gateways", activity: "logs" };

@@ -1,0 +1,117 @@
+// Dialogs, drawers and menus. The topmost closes by Escape and keeps the keys to itself.
+import { signal } from "@preact/signals";
+import type { ComponentChildren, VNode } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import { Button } from "./button";
+import { Icon, type IconName } from "./icon";
+import { tell } from "./feedback";
+
+/** A dialog over the page; close is called by Escape, the cross and a click beside it. */
+export function Dialog({ title, close, children, wide }: { title: string; close: () => void; children: ComponentChildren; wide?: boolean }) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    const el = ref.current!;
+    el.showModal();
+    return () => { el.close(); before?.focus?.(); };
+  }, []);
+  return (
+    <dialog ref={ref} class={wide ? "dialog wide" : "dialog"} aria-label={title} onCancel={(e) => { e.preventDefault(); close(); }}
+      onKeyDown={(e) => e.stopPropagation()} onMouseDown={(e) => { if (e.target === ref.current) close(); }}>
+      <div class="dialog-frame">
+        <header class="row"><h2 class="grow">{title}</h2><Button kind="quiet" icon="X" label="Close" onClick={close} /></header>
+        {children}
+      </div>
+    </dialog>
+  );
+}
+
+/** A record beside its list; on a phone it covers the page. */
+export function Drawer({ title, close, children }: { title: ComponentChildren; close: () => void; children: ComponentChildren }) {
+  const ref = useRef<HTMLElement>(null);
+  useEffect(() => { ref.current?.focus(); }, []);
+  return (
+    <aside ref={ref} class="drawer" tabIndex={-1} onKeyDown={(e) => { if (e.key === "Escape") { e.stopPropagation(); close(); } }}>
+      <header class="row"><h2 class="grow">{title}</h2><Button kind="quiet" icon="X" label="Close" onClick={close} /></header>
+      <div class="drawer-body">{children}</div>
+    </aside>
+  );
+}
+
+const opened = signal<{ id: number; show: (close: () => void) => VNode }[]>([]);
+let nextOpened = 1;
+
+/** Opens what show returns, over the page, until it calls close. */
+export function openDialog(show: (close: () => void) => VNode) {
+  const id = nextOpened++;
+  const close = () => { opened.value = opened.value.filter((o) => o.id !== id); };
+  opened.value = [...opened.value, { id, show }];
+  return close;
+}
+
+export function Dialogs() {
+  return <>{opened.value.map(({ id, show }) => <div key={id}>{show(() => { opened.value = opened.value.filter((o) => o.id !== id); })}</div>)}</>;
+}
+
+/** Asks before something that cannot be undone; with typed, the person types that word first. */
+export function confirm({ title, text, action, typed, run }: { title: string; text: ComponentChildren; action: string; typed?: string; run: () => Promise<unknown> }) {
+  openDialog((close) => <Confirm {...{ title, text, action, typed, run, close }} />);
+}
+
+function Confirm({ title, text, action, typed, run, close }: { title: string; text: ComponentChildren; action: string; typed?: string; run: () => Promise<unknown>; close: () => void }) {
+  const [word, setWord] = useState("");
+  return (
+    <Dialog title={title} close={close}>
+      <form class="stack" onSubmit={async (e) => { e.preventDefault(); if (typed && word !== typed) return; try { await run(); close(); } catch (error: any) { tell(error); } }}>
+        <p>{text}</p>
+        {typed && <label class="field"><span>Type <bdi>{typed}</bdi> to confirm</span><input value={word} onInput={(e) => setWord(e.currentTarget.value)} autoFocus /></label>}
+        <div class="row end"><Button onClick={close}>Cancel</Button><Button kind="danger" submit disabled={Boolean(typed) && word !== typed}>{action}</Button></div>
+      </form>
+    </Dialog>
+  );
+}
+
+export type MenuItem = { label: string; icon?: IconName; run: () => unknown; danger?: boolean; disabled?: boolean; reason?: string } | "-";
+
+/** A button that opens a list of actions; arrows walk it. */
+export function Menu({ label, icon = "Ellipsis", items, children }: { label: string; icon?: IconName; items: MenuItem[]; children?: ComponentChildren }) {
+  const [open, setOpen] = useState(false);
+  const ref = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!open) return;
+    const away = (e: Event) => { if (!ref.current?.contains(e.target as Node)) setOpen(false); };
+    addEventListener("pointerdown", away);
+    ref.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
+    return () => removeEventListener("pointerdown", away);
+  }, [open]);
+  const walk = (e: KeyboardEvent) => {
+    const all = [...ref.current!.querySelectorAll<HTMLElement>("[role=menuitem]:not(:disabled)")];
+    const at = all.indexOf(document.activeElement as HTMLElement);
+    if (e.key === "ArrowDown" || e.key === "ArrowUp") {
+      e.preventDefault();
+      all[(at + (e.key === "ArrowDown" ? 1 : all.length - 1)) % all.length]?.focus();
+    } else if (e.key === "Escape" && open) {
+      e.stopPropagation();
+      setOpen(false);
+      ref.current!.querySelector<HTMLElement>("button")?.focus();
+    }
+  };
+  return (
+    <div class="menu" ref={ref} onKeyDown={walk}>
+      <button type="button" class={`button quiet ${children ? "" : "only"}`} aria-haspopup="menu" aria-expanded={open} aria-label={children ? undefined : label} title={label} onClick={() => setOpen(!open)}>
+        {children ?? <Icon name={icon} size={16} />}
+      </button>
+      {open && (
+        <div class="menu-list" role="menu" aria-label={label}>
+          {items.map((item) => item === "-" ? <hr /> : (
+            <button type="button" role="menuitem" class={item.danger ? "danger" : ""} disabled={item.disabled} title={item.reason}
+              onClick={() => { setOpen(false); Promise.resolve(item.run()).catch(tell); }}>
+              {item.icon && <Icon name={item.icon} size={16} />}<span>{item.label}</span>
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
