@@ -58,8 +58,8 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 	session := th.onStage(t, "/evil")
 	row := `document.querySelector("#main td") && `
 	pages := map[string]string{
-		"overview": says("Default agent") + ` || true`, "contacts": row + says(hostile), "conversations": row + says(hostile), "conversations/" + talk: says(hostile),
-		"knowledge": says("Upload"), "workflows": row + says(hostile), "workflows/" + flow: `document.querySelectorAll(".node").length === 4`,
+		"home": says("What can"), "chat": says("Conversation"), "contacts": row + says(hostile), "conversations": row + says(hostile), "conversations/" + talk: says(hostile),
+		"knowledge": says("knows nothing yet"), "workflows": row + says(hostile), "workflows/" + flow: `document.querySelectorAll(".node").length === 4`,
 		"workflows/executions/" + run: says("Approve"), "schedules": row + says(hostile), "schedules/" + plan: says(hostile) + " && " + says("It has not run yet"),
 		"gateways": row + says(hostile), "gateways/" + bot: says(hostile), "webhooks": row + says("<img"), "webhooks/" + told: says("<img") + " && " + says("Tries"),
 		"browser": row + says("800 × 600"), "browser/" + session.ID(): `document.querySelector(".shot img")?.naturalWidth && ` + says("<img src=x onerror=document.title=1>"),
@@ -179,7 +179,7 @@ func connects(t *testing.T, _ *theatre, s *stranger) {
 	s.press("Send a test")
 	s.until(`document.querySelector("td .delivered")`)
 	s.press("Deliver again")
-	s.until(`document.querySelector("#notices").textContent.includes("on its way")`)
+	s.until(`document.querySelector(".toasts").textContent.includes("on its way")`)
 	s.press("Switch off")
 	s.until(`document.querySelector("h1 .off")`)
 	s.unharmed("a webhook")
@@ -247,9 +247,9 @@ func triesTools(t *testing.T, th *theatre, s *stranger) {
 	s.until(`document.querySelector("td .connected")`)
 	s.press("Tools")
 	s.press("Let the agent call it")
-	s.until(`document.querySelector("dialog #notices").textContent.includes("may call")`)
+	s.until(`document.querySelector(".toasts").textContent.includes("may call")`)
 	s.press("Close")
-	s.until(`document.querySelectorAll("td code").length === 2 && document.querySelector("body > #notices")`)
+	s.until(`document.querySelectorAll("td code").length === 2`)
 	s.unharmed("tools")
 }
 
@@ -277,7 +277,7 @@ func TestConsoleKeys(t *testing.T) {
 	s.press("Close the server and make the key")
 	s.until(`document.querySelector("dialog code").textContent.startsWith("satchel_")`)
 	s.press("I have it")
-	s.until(`document.getElementById("mode").hidden && ` + says(hostile))
+	s.until(`!document.querySelector(".rail-foot .badge") && ` + says(hostile))
 	s.unharmed("keys")
 	if a := th.do(t, "GET", "/api/keys", http.NoBody, ""); a.StatusCode != 401 {
 		t.Errorf("without a key: %d", a.StatusCode)

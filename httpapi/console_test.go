@@ -30,14 +30,14 @@ func (th *theatre) visit(t *testing.T, width int) *stranger {
 	e.ask("Page.enable", nil)
 	e.ask("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": watchman})
 	e.ask("Page.reload", nil)
-	e.until(`window.faults && document.querySelector("#main h1")?.textContent === "Agents"`)
+	e.until(`window.faults && location.hash === "#/agents/default" && document.querySelector("#main h1")?.textContent === "Home"`)
 	return &stranger{e, "#/agents/default/"}
 }
 
 // goTo goes to another page and waits until it says what it should.
 func (s *stranger) goTo(page, expression string) {
 	s.t.Helper()
-	s.value(`document.querySelector("#main > .page").id = "left"; location.hash = ` + quoted(s.at+page))
+	s.value(`document.querySelector("#main .page").id = "left"; location.hash = ` + quoted(s.at+page))
 	s.until(`!document.getElementById("left") && (` + expression + `)`)
 	s.unharmed(page)
 }
@@ -47,7 +47,7 @@ func (s *stranger) unharmed(page string) {
 	s.t.Helper()
 	harm := s.value(`JSON.stringify([...faults.splice(0), ...(window.hit ? ["a script ran"] : []),
 		...[...document.querySelectorAll("#main :is(img:not([src^='data:image/']), script, iframe, svg[onload])")].map((e) => "markup: " + e.outerHTML),
-		...(document.documentElement.scrollWidth > innerWidth ? ["wider than the window: " + document.documentElement.scrollWidth] : []),
+		...[document.documentElement, document.getElementById("main")].filter((e) => e.scrollWidth > e.clientWidth).map((e) => "wider than the window: " + e.scrollWidth),
 		...[...document.querySelectorAll("#main :is(input, select, textarea):not([type=file])")].filter((e) => !e.labels.length && !e.ariaLabel).map((e) => "without label: " + e.outerHTML),
 		...(/undefined|\[object|NaN|Invalid Date/.test(document.getElementById("main").innerText) ? ["says undefined: " + document.getElementById("main").innerText] : [])])`)
 	if harm != "[]" {
@@ -70,7 +70,7 @@ func (s *stranger) fill(labelled ...string) {
 			const near = document.querySelector("dialog[open]") ?? document.getElementById("main");
 			const field = [...near.querySelectorAll("input, select, textarea")].find((f) => f.labels[0]?.textContent === ` + quoted(labelled[i]) + ` && !f.disabled);
 			field.value = ` + quoted(labelled[i+1]) + `;
-			field.dispatchEvent(new Event("input", { bubbles: true }));
+			for (const event of ["input", "change"]) field.dispatchEvent(new Event(event, { bubbles: true }));
 			return field.value === ` + quoted(labelled[i+1]) + `;
 		})()`)
 	}
@@ -171,9 +171,9 @@ func TestConsoleForViewers(t *testing.T) {
 	s := th.visit(t, 1280)
 	key := th.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
 	s.value(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
-	pages := map[string]string{"overview": says("About"), "knowledge": says("Documents"), "contacts": says("No contacts"), "workflows": says("Executions"),
+	pages := map[string]string{"home": says("What can"), "chat": says("Ask"), "knowledge": says("knows nothing yet"), "contacts": says("No contacts"), "workflows": says("Executions"),
 		"workflows/" + id: says("Versions"), "schedules": says("No schedules"), "calendar": says("Nothing is planned"), "gateways": says("No gateways"), "webhooks": says("Nobody"),
-		"browser": says("1280 × 900"), "tools": says("No MCP servers"), "settings": says("Credentials"), "access": says("You are viewer")}
+		"browser": says("1280 × 900"), "tools": says("No MCP servers"), "settings": says("Credentials") + " && " + says("About"), "access": says("You are viewer")}
 	for _, page := range slices.Sorted(maps.Keys(pages)) {
 		s.goTo(page, pages[page])
 		offered := s.value(`[...document.querySelectorAll("#main button")].map((b) => b.textContent).filter((name) => !/^(Search|Refresh|Back|Next|Show|Export.*|Tools)$/.test(name)).join()`)
@@ -193,7 +193,7 @@ func TestConsoleDrawsAnyGraph(t *testing.T) {
 	}
 	s := newTheatre(t).visit(t, 800)
 	wrong := s.value(`(async () => {
-		const [{ box, layout }, { picture }, { locate }] = await Promise.all(["layout", "graph", "json"].map((name) => import("/console/" + name + ".js")));
+		const [{ box, layout }, { picture }, { locate }] = await Promise.all([1, 2, 3].map(() => import("/console/app/old.js")));
 		const faults = [];
 		let seed = 7;
 		const random = (n) => { seed = seed * 16807 % 2147483647; return seed % n; };

@@ -190,7 +190,7 @@ func TestOwnPages(t *testing.T) {
 		}
 	})
 	t.Run("preflights and pages", func(t *testing.T) {
-		for _, line := range []string{"OPTIONS /api/agents", "OPTIONS /mcp/default", "GET /", "GET /docs", "GET /console/app.js"} {
+		for _, line := range []string{"OPTIONS /api/agents", "OPTIONS /mcp/default", "GET /", "GET /docs", "GET /console/app/main.js"} {
 			method, target, _ := strings.Cut(line, " ")
 			for _, a := range attacks {
 				if got := a.by(c.visitor).send(t, method, target, ""); got.StatusCode >= 400 || got.Header.Get("Access-Control-Allow-Credentials") != "" {

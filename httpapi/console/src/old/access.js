@@ -6,26 +6,6 @@ import { form } from "./form.js";
 
 const roles = [["viewer", "viewer: reads"], ["admin", "admin: works with it"], ["owner", "owner: also gives others roles, and deletes it"]];
 
-export async function people(page, { agent, at, signal }) {
-  const owner = agent.role === "owner";
-  const shown = h("div");
-  const load = async () => {
-    const found = await get(at("admins"), { limit: 200 }, signal);
-    shown.replaceChildren(table([
-      ["Email", (a) => h("bdi", {}, a.email)], ["Name", (a) => a.name && h("bdi", {}, a.name)], ["Role", (a) => badge(a.role)], ["Since", (a) => when(a.created_at)],
-      ["", (a) => owner && ask("Remove", `Remove ${a.email}?`, "The person can use this agent no more.",
-        async () => { await remove(at("admins", a.id)); await load(); }), "actions"],
-    ], found.admins, "Nobody has a role here by name. Roles count for people who come through an identity proxy."));
-  };
-  const give = () => dialog("Give somebody a role", (close) => form([
-    { name: "email", label: "Email", type: "email", required: true }, { name: "role", label: "Role", type: "select", options: roles },
-  ], { submit: "Give", cancel: close, run: async (v) => { await post(at("admins"), v); close(); await load(); } }));
-  page.append(h("h1", { tabindex: -1 }, "Access"), h("div", { class: "row" }, h("p", { class: "hint" }, "You are ", badge(agent.role), " here."), h("span", { class: "grow" }),
-    owner && h("button", { type: "button", class: "main", click: give }, "Give somebody a role")), shown,
-  h("h2", {}, "API keys"), h("p", {}, "Programs, and people without an identity proxy, use ", h("a", { href: "#/keys" }, "API keys"), ". They may reach several agents."));
-  await load();
-}
-
 export async function keys(page, { signal, refresh }) {
   const shown = h("div");
   let offset = 0;

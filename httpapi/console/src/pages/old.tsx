@@ -4,8 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agent, get, href, loadSession, path, route } from "../data";
 import { ErrorCard, Skeleton } from "../ui";
-import { overview } from "../old/agents.js";
-import { keys, people } from "../old/access.js";
+import { keys } from "../old/access.js";
 import { calendar } from "../old/calendar.js";
 import { contacts } from "../old/contacts.js";
 import { conversations } from "../old/conversations.js";
@@ -13,7 +12,6 @@ import { gateways } from "../old/gateways.js";
 import { logs } from "../old/logs.js";
 import { schedules } from "../old/schedules.js";
 import { sessions } from "../old/sessions.js";
-import { settings } from "../old/settings.js";
 import { sql } from "../old/sql.js";
 import { tools } from "../old/tools.js";
 import { webhooks } from "../old/webhooks.js";
@@ -22,14 +20,12 @@ import { workflows } from "../old/workflows.js";
 type View = (page: HTMLElement, context: any) => Promise<unknown> | unknown;
 
 const views: Record<string, View> = {
-  contacts, conversations, workflows, schedules, calendar, gateways, webhooks, browser: sessions, tools, sql, access: people, logs, keys,
-  settings: async (page, context) => {
-    const [first, second] = [document.createElement("div"), document.createElement("div")];
-    page.append(first, second);
-    await Promise.all([settings(first, context), overview(second, context)]);
-    second.querySelector("h1")?.replaceWith(Object.assign(document.createElement("h2"), { textContent: "Agent" }));
-  },
+  contacts, conversations, workflows, schedules, calendar, gateways, webhooks, browser: sessions, tools, sql, logs, keys,
 };
+
+export { box, layout } from "../old/layout.js";
+export { picture } from "../old/graph.js";
+export { locate } from "../old/json.js";
 
 export default function Old({ section }: { section: string }) {
   const ref = useRef<HTMLDivElement>(null);

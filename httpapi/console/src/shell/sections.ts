@@ -28,12 +28,11 @@ export const sections: Section[] = [
   { id: "tools", title: "Tools & MCP", icon: "Wrench", page: "old", group: "Connections" },
   { id: "webhooks", title: "Webhooks", icon: "Webhook", page: "old", group: "Connections" },
   { id: "logs", title: "Activity", icon: "Activity", page: "old", key: "a" },
-  { id: "settings", title: "Settings", icon: "Settings", page: "old", key: "," },
-  { id: "access", title: "Access", icon: "KeyRound", page: "old" },
+  { id: "settings", title: "Settings", icon: "Settings", page: "settings", key: "," },
 ];
 
 /** The sections of the bottom bar of a phone; the others are under More. */
 export const mainSections = ["home", "chat", "conversations", "workflows"];
 
 /** Addresses of earlier versions, and where they lead now. */
-export const moved: Record<string, string> = { overview: "home", inbox: "conversations", data: "sql", channels: "gateways", activity: "logs" };
+export const moved: Record<string, string> = { overview: "home", inbox: "conversations", data: "sql", channels: "gateways", activity: "logs", access: "settings" };

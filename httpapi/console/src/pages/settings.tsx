@@ -1,0 +1,249 @@
+// Settings: the model, the agent itself, who may use it, and copies of it.
+import { useEffect, useState } from "preact/hooks";
+
+import { agent, agentId, ApiError, download, get, go, href, loadSession, mayEdit, path, post, put, remove, route, session, useQuery } from "../data";
+import { Badge, Button, confirm, CopyButton, FormDialog, Icon, Load, Name, openDialog, SelectField, span, Switch, Table, tell, TextArea, TextField, useForm, When } from "../ui";
+
+const at = (...more: string[]) => path("agents", agentId.value, ...more);
+
+const tabs: [string, string][] = [["model", "Model"], ["agent", "Agent"], ["access", "Access & keys"], ["copies", "Backup & copies"]];
+
+export default function Settings() {
+  const tab = route.value.rest[0] ?? "model";
+  return (
+    <div class="page">
+      <h1 tabIndex={-1}>Settings</h1>
+      <nav class="tabs" aria-label="Settings">{tabs.map(([id, title]) => <a class="tab" href={href(agentId.value, "settings", id)} aria-current={tab === id ? "page" : undefined}>{title}</a>)}</nav>
+      {tab === "model" && <Model />}
+      {tab === "agent" && <Agent />}
+      {tab === "access" && <Access />}
+      {tab === "copies" && <Copies />}
+    </div>
+  );
+}
+
+type Provider = { name: string; key?: string; keyLabel: string; address?: string; hint: string };
+
+const providers: Record<string, Provider> = {
+  openai: { name: "OpenAI", key: "openai_api_key", keyLabel: "OpenAI API key", hint: "Empty for OpenAI's own address." },
+  anthropic: { name: "Anthropic", key: "anthropic_api_key", keyLabel: "Anthropic API key", hint: "Empty for Anthropic's own address." },
+  ollama: { name: "Ollama", key: "llm_api_key", keyLabel: "API key, if it asks for one", address: "http://localhost:11434/v1", hint: "A private address works when the operator opened it with SATCHEL_OUTBOUND_ALLOW." },
+  "openai-compatible": { name: "Other (OpenAI-compatible)", key: "llm_api_key", keyLabel: "API key, if it asks for one", address: "https://…/v1", hint: "With /v1 at its end." },
+};
+
+function Model() {
+  const found = useQuery(at("settings"));
+  return <Load of={found} lines={8}>{(s) => <><ModelForm key={s.updated_at} s={s} done={found.reload} /><AnswerForm key={`a${s.updated_at}`} s={s} done={found.reload} /><EmbeddingForm key={`e${s.updated_at}`} s={s} done={found.reload} /></>}</Load>;
+}
+
+type FormProps = { s: any; done: () => Promise<void> };
+
+/** Saves what a form changed and shows what the service finds wrong at its field. */
+async function save(form: ReturnType<typeof useForm>, s: any, names: string[], done: () => Promise<void>) {
+  const change: Record<string, unknown> = {};
+  for (const name of names) if (form.values[name] !== undefined && form.values[name] !== (s[name] ?? "")) change[name] = form.values[name] === "" && typeof s[name] === "number" ? null : form.values[name];
+  form.setIssues({});
+  try {
+    await put(at("settings"), change);
+    tell("Saved");
+    await done();
+  } catch (error: any) {
+    if (error instanceof ApiError && Object.keys(error.issues).length) form.setIssues(error.issues); else tell(error);
+    throw error;
+  }
+}
+
+type Tested = { ok: boolean; ms?: number; reply?: string; error?: string };
+
+/** Provider, key, address and model in one form, with a test before or after saving. */
+function ModelForm({ s, done }: FormProps) {
+  const form = useForm({ llm_provider: s.llm_provider, llm_model: s.llm_model, llm_base_url: s.llm_base_url, key: "" });
+  const [models, setModels] = useState<string[]>([]);
+  const [tested, setTested] = useState<Tested>();
+  const chosen = providers[form.values.llm_provider];
+  const isSet = chosen?.key && s.configured_credentials?.includes(chosen.key);
+  const locked = chosen?.key && s.locked_credentials?.includes(chosen.key);
+  const stored = form.values.llm_provider === s.llm_provider && form.values.llm_base_url === s.llm_base_url;
+  useEffect(() => {
+    setModels([]);
+    if (!chosen || !stored) return;
+    const abort = new AbortController();
+    get(at("models"), {}, abort.signal).then((found) => setModels((found.models ?? []).map((m: any) => (typeof m === "string" ? m : m.id ?? m.name))), () => {});
+    return () => abort.abort();
+  }, [form.values.llm_provider, stored]);
+  const given = () => ({ llm_provider: form.values.llm_provider, llm_model: form.values.llm_model, llm_base_url: form.values.llm_base_url, ...(form.values.key ? { api_key: form.values.key } : {}) });
+  const test = async () => {
+    setTested(undefined);
+    try { setTested(await post(at("settings", "test"), given())); } catch (error: any) { setTested({ ok: false, error: error.message }); }
+  };
+  const submit = async () => {
+    if (form.values.key && chosen?.key) form.values[chosen.key] = form.values.key;
+    await save(form, s, ["llm_provider", "llm_model", "llm_base_url", ...(form.values.key && chosen?.key ? [chosen.key] : [])], done).catch(() => {});
+  };
+  return (
+    <form class="card stack settings-form" onSubmit={(e) => { e.preventDefault(); void submit(); }}>
+      <h2>Language model</h2>
+      <SelectField label="Provider" disabled={!mayEdit.value} options={[["", "None: chat shows passages"], ...Object.entries(providers).map(([id, p]) => [id, p.name] as [string, string])]} {...form.choice("llm_provider")} />
+      {chosen && (
+        <>
+          <TextField label={chosen.keyLabel} type="password" disabled={!mayEdit.value} placeholder={isSet ? "Set; a new one replaces it" : ""} hint={locked ? "It was sealed with another master key: give it again." : "Sealed in the agent's file, sent to this provider only, and never shown again."}
+            value={form.values.key} onInput={(v) => form.set("key", v)} error={form.issues[chosen.key ?? ""] ?? form.issues.api_key} />
+          <TextField label="Address" disabled={!mayEdit.value} placeholder={chosen.address ?? ""} hint={chosen.hint} {...form.text("llm_base_url")} />
+          <TextField label="Model" disabled={!mayEdit.value} list={models} placeholder={models[0] ?? "gpt-5-mini"} {...form.text("llm_model")} />
+        </>
+      )}
+      {tested && <p class={tested.ok ? "row test-good" : "row issue"} role="status"><Icon name={tested.ok ? "CircleCheck" : "CircleAlert"} /> {tested.ok ? <>It answered in {span(tested.ms ?? 0)}: <bdi>{tested.reply}</bdi></> : <bdi>{tested.error}</bdi>}</p>}
+      {mayEdit.value && <div class="row end">
+        {isSet && <Button onClick={async () => { await put(at("settings"), { [chosen!.key!]: null }); tell("Removed"); await done(); }}>Remove the key</Button>}
+        {chosen && <Button icon="Zap" onClick={test}>Test</Button>}
+        <Button kind="primary" submit>Save</Button>
+      </div>}
+    </form>
+  );
+}
+
+function AnswerForm({ s, done }: FormProps) {
+  const names = ["system_prompt", "llm_temperature", "llm_max_tokens", "auto_reply"];
+  const form = useForm(Object.fromEntries(names.map((n) => [n, s[n] ?? ""])));
+  const number = (name: string) => ({ value: String(form.values[name] ?? ""), onInput: (v: string) => form.set(name, v === "" ? "" : Number(v)), error: form.issue(name) });
+  return (
+    <form class="card stack settings-form" onSubmit={(e) => { e.preventDefault(); save(form, s, names, done).catch(() => {}); }}>
+      <h2>Answers</h2>
+      <TextArea label="System prompt" rows={4} disabled={!mayEdit.value} hint="What the agent is, and how it answers." {...form.text("system_prompt")} />
+      <div class="row"><TextField label="Temperature" type="number" disabled={!mayEdit.value} {...number("llm_temperature")} /><TextField label="Longest answer, in tokens" type="number" disabled={!mayEdit.value} hint="0 leaves it to the provider." {...number("llm_max_tokens")} /></div>
+      <Switch label="Answer messages on channels by itself" hint="When no workflow listens to them." disabled={!mayEdit.value} checked={Boolean(form.values.auto_reply)} onChange={(on) => form.set("auto_reply", on)} />
+      {mayEdit.value && <div class="row end"><Button kind="primary" submit>Save</Button></div>}
+    </form>
+  );
+}
+
+function EmbeddingForm({ s, done }: FormProps) {
+  const form = useForm({ embedding_provider: s.embedding_provider || "local", embedding_model: s.embedding_model, embedding_base_url: s.embedding_base_url, embedding_api_key: "" });
+  const names = ["embedding_provider", "embedding_model", "embedding_base_url"];
+  return (
+    <form class="card stack settings-form" onSubmit={(e) => { e.preventDefault(); save(form, s, form.values.embedding_api_key ? [...names, "embedding_api_key"] : names, done).catch(() => {}); }}>
+      <h2>Search by meaning</h2>
+      <SelectField label="Embedding" disabled={!mayEdit.value} options={[["local", "The model inside Satchel: no key, no network"], ["openai-compatible", "A provider (OpenAI-compatible)"]]} {...form.choice("embedding_provider")} />
+      {form.values.embedding_provider !== "local" && (
+        <>
+          <TextField label="API key" type="password" placeholder={s.configured_credentials?.includes("embedding_api_key") ? "Set; a new one replaces it" : ""} {...form.text("embedding_api_key")} />
+          <TextField label="Address" placeholder="https://…/v1" {...form.text("embedding_base_url")} />
+          <TextField label="Model" {...form.text("embedding_model")} />
+        </>
+      )}
+      <p class="muted small">Another model makes sources stale until they are embedded again.</p>
+      {mayEdit.value && <div class="row end"><Button kind="primary" submit>Save</Button></div>}
+    </form>
+  );
+}
+
+function Agent() {
+  const found = useQuery(at());
+  const settings = useQuery(at("settings"));
+  return (
+    <Load of={found}>{(a) => (
+      <>
+        <AboutForm key={a.updated_at} a={a} done={async () => { await Promise.all([found.reload(), loadSession()]); }} />
+        {settings.data.value && <TimesForm key={settings.data.value.updated_at} s={settings.data.value} done={settings.reload} />}
+        <dl class="facts-list card">
+          <dt>Id</dt><dd><code>{a.id}</code> <CopyButton text={a.id} /></dd>
+          <dt>Owner</dt><dd>{a.owner_email ? <Name>{a.owner_email}</Name> : "Nobody: made without identity"}</dd>
+          <dt>Created</dt><dd><When time={a.created_at} full /></dd>
+          <dt>Server</dt><dd>Satchel {session.value?.version}</dd>
+        </dl>
+        {a.role === "owner" && a.id !== "default" && (
+          <section class="card stack"><h2>Delete</h2><p class="muted">Its knowledge, contacts, conversations and everything else in it are deleted. This cannot be undone.</p>
+            <div class="row"><Button kind="danger" icon="Trash2" onClick={() => confirm({ title: `Delete ${a.name}?`, text: "This cannot be undone.", action: "Delete", typed: a.name, run: async () => { await remove(at()); await loadSession(); go("#/agents"); } })}>Delete this agent</Button></div></section>
+        )}
+      </>
+    )}</Load>
+  );
+}
+
+function AboutForm({ a, done }: { a: any; done: () => Promise<void> }) {
+  const form = useForm({ name: a.name, description: a.description });
+  const set = async (change: Record<string, unknown>) => {
+    form.setIssues({});
+    try { await put(at(), change); tell("Saved"); await done(); } catch (error: any) { if (error instanceof ApiError && Object.keys(error.issues).length) form.setIssues(error.issues); else tell(error); }
+  };
+  return (
+    <form class="card stack settings-form" onSubmit={(e) => { e.preventDefault(); void set(form.values); }}>
+      <div class="row"><h2 class="grow">About</h2><Badge>{a.status}</Badge></div>
+      <TextField label="Name" required disabled={!mayEdit.value} hint="Letters, digits and single hyphens." {...form.text("name")} />
+      <TextArea label="Description" rows={2} disabled={!mayEdit.value} {...form.text("description")} />
+      {a.status === "paused" && <p class="muted">While it is paused, triggers, schedules and automatic replies rest; the API works.</p>}
+      {mayEdit.value && <div class="row end">
+        {a.status === "active" ? <Button icon="Pause" onClick={() => set({ status: "paused" })}>Pause</Button> : <Button icon="Play" onClick={() => set({ status: "active" })}>{a.status === "paused" ? "Resume" : "Enable"}</Button>}
+        <Button kind="primary" submit>Save</Button>
+      </div>}
+    </form>
+  );
+}
+
+function TimesForm({ s, done }: FormProps) {
+  const form = useForm({ timezone: s.timezone, retention_days: s.retention_days });
+  const zones: string[] = (Intl as any).supportedValuesOf?.("timeZone") ?? [];
+  return (
+    <form class="card stack settings-form" onSubmit={(e) => { e.preventDefault(); save(form, s, ["timezone", "retention_days"], done).catch(() => {}); }}>
+      <h2>Time</h2>
+      <TextField label="Time zone" list={zones} disabled={!mayEdit.value} hint="Such as Europe/Berlin; schedules and the calendar go by it." {...form.text("timezone")} />
+      <TextField label="Days that logs and finished work are kept" type="number" disabled={!mayEdit.value} value={String(form.values.retention_days)} onInput={(v) => form.set("retention_days", Number(v))} error={form.issue("retention_days")} />
+      {mayEdit.value && <div class="row end"><Button kind="primary" submit>Save</Button></div>}
+    </form>
+  );
+}
+
+const roles: [string, string][] = [["viewer", "Viewer: reads"], ["admin", "Admin: works with it"], ["owner", "Owner: also gives roles, and deletes it"]];
+
+function strangers(role?: string) {
+  const may = { viewer: "may read and search the default agent, its contacts and conversations included, and nothing else", admin: "may read and change the default agent, and nothing else" }[role as "viewer"] ?? "may do nothing";
+  return `Callers without a key or an identity ${may}. The operator sets this with SATCHEL_DEFAULT_ROLE or --default-role: viewer, admin or none.`;
+}
+
+function Access() {
+  const role = agent.value?.role;
+  const found = useQuery(at("admins"), { limit: 200 });
+  const give = () => openDialog((close) => (
+    <FormDialog title="Give somebody a role" close={close} action="Give" initial={{ email: "", role: "viewer" }} run={async (v) => { await post(at("admins"), v); await found.reload(); }}>
+      {(f) => <><TextField label="E-mail" type="email" autoFocus required {...f.text("email")} /><SelectField label="Role" options={roles} {...f.choice("role")} /></>}
+    </FormDialog>
+  ));
+  return (
+    <>
+      <section class="stack">
+        <div class="row"><h2 class="grow">People</h2><span class="muted">You are <Badge>{role ?? "nobody"}</Badge> here.</span>{role === "owner" && <Button icon="Plus" onClick={() => { give(); }}>Give somebody a role</Button>}</div>
+        <Load of={found}>{({ admins }) => admins.length ? (
+          <Table rows={admins} keyOf={(a: any) => a.id} columns={[
+            { title: "E-mail", cell: (a) => <Name>{a.email}</Name> }, { title: "Name", cell: (a) => <Name>{a.name}</Name> }, { title: "Role", cell: (a) => <Badge>{a.role}</Badge> }, { title: "Since", cell: (a) => <When time={a.created_at} /> },
+            { title: "", class: "actions", cell: (a) => role === "owner" && <Button kind="danger" onClick={() => confirm({ title: `Remove ${a.email}?`, text: "The person can use this agent no more.", action: "Remove", run: async () => { await remove(at("admins", a.id)); await found.reload(); } })}>Remove</Button> },
+          ]} />
+        ) : <p class="muted">Nobody has a role here by name. Roles count for people who come through an identity proxy.</p>}</Load>
+      </section>
+      <section class="card stack">
+        <h2>Everyone else</h2>
+        <p>{session.value?.open ? "This server is open: everyone who reaches it acts as owner, until the first API key is made." : strangers(session.value?.default_role)}</p>
+        <div class="row"><a class="button" href="#/keys"><Icon name="KeyRound" size={16} /><span>API keys</span></a></div>
+      </section>
+    </>
+  );
+}
+
+function Copies() {
+  const a = agent.value;
+  const may = mayEdit.value;
+  const copy = () => openDialog((close) => (
+    <FormDialog title={`Copy ${a?.name}`} close={close} action="Copy" initial={{ name: `${a?.name}-copy` }} run={async (v) => { const made = await post(at("fork"), v); tell("The copy is paused."); await loadSession(); go(href(made.id)); }}>
+      {(f) => <TextField label="Name of the copy" required autoFocus {...f.text("name")} />}
+    </FormDialog>
+  ));
+  return (
+    <>
+      <section class="card stack"><h2>Backup</h2><p class="muted">A consistent copy of the agent's file, made while it works. Everything of the agent is in it; credentials stay sealed with the server's master key.</p>
+        <div class="row"><Button icon="Download" kind="primary" disabled={!may} reason="Viewers cannot take copies." onClick={() => download("POST", at("backup"))}>Download backup</Button></div></section>
+      <section class="card stack"><h2>Copy</h2><p class="muted">Another agent with the same content, paused, so that nothing is sent twice.</p>
+        <div class="row"><Button icon="Copy" disabled={!may} reason="Viewers cannot take copies." onClick={() => { copy(); }}>Copy this agent</Button></div></section>
+      <section class="card stack"><h2>Bring back a backup</h2><p class="muted">It becomes a new, paused agent beside this one.</p>
+        <div class="row"><a class="button" href="#/agents"><Icon name="Upload" size={16} /><span>Import on the list of agents</span></a></div></section>
+    </>
+  );
+}
