@@ -63,7 +63,7 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 		"workflows/executions/" + run: says("Approve"), "schedules": row + says(hostile), "schedules/" + plan: says(hostile) + " && " + says("It has not run yet"),
 		"gateways": row + says(hostile), "gateways/" + bot: says(hostile), "webhooks": row + says("<img"), "webhooks/" + told: says("<img") + " && " + says("Tries"),
 		"browser": row + says("800 × 600"), "browser/" + session.ID(): `document.querySelector(".shot img")?.naturalWidth && ` + says("<img src=x onerror=document.title=1>"),
-		"tools": row + says("connected"), "access": row + says("ada@example.com"), "settings": says("Credentials"), "sql": says("contacts"), "logs": row + says("audit"),
+		"tools": row + says("connected"), "settings/access": row + says("ada@example.com"), "settings": says("Language model"), "settings/agent": says("About"), "sql": says("contacts"), "logs": row + says("audit"),
 	}
 	for _, width := range []int{1280, 375} {
 		s := th.visit(t, width)

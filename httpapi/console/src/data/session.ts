@@ -52,3 +52,9 @@ const lastAgent = "satchel.agent";
 /** The agent that was shown last in this browser. */
 export const rememberedAgent = () => { try { return localStorage.getItem(lastAgent) ?? "default"; } catch { return "default"; } };
 export const rememberAgent = (id: string) => { try { localStorage.setItem(lastAgent, id); } catch { /* nothing depends on it */ } };
+
+/** What callers without a key or an identity may do, in a sentence. */
+export function strangersText(role?: string) {
+  const may = { viewer: "may read and search the default agent, its contacts and conversations included, and nothing else", admin: "may read and change the default agent, and nothing else" }[role as "viewer"] ?? "may do nothing";
+  return `Callers without a key or an identity ${may}. The operator sets this with SATCHEL_DEFAULT_ROLE or --default-role: viewer, admin or none.`;
+}

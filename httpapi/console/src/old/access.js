@@ -1,4 +1,5 @@
 // Access: who may use an agent, and the keys by which programs do.
+import { strangersText } from "../data";
 import { get, key, path, post, remove } from "./api.js";
 import { ask, dialog, showOnce } from "./dialog.js";
 import { badge, h, pager, table, when } from "./dom.js";
@@ -12,7 +13,7 @@ export async function keys(page, { signal, refresh }) {
   const { open, default_role: role } = await get("version", {}, signal);
   const { meta } = await get("keys", { limit: 1 }, signal);
   const first = open && !meta.total;
-  const without = open && !first ? "" : strangers(role);
+  const without = open && !first ? "" : strangersText(role);
   const load = async () => {
     const found = await get("keys", { limit: 25, offset }, signal);
     shown.replaceChildren(table([
@@ -32,14 +33,6 @@ export async function keys(page, { signal, refresh }) {
 
 const closing = "The first key closes it at once and for good: from then on every program needs a key or an identity, this console too, "
   + "and revoking all keys does not open it again. (A server that was started with --no-auth stays open.)";
-
-const granted = { viewer: "read and search the default agent, its contacts and conversations included", admin: "read and change the default agent" };
-
-/** What callers without a key or an identity may do under access control. */
-export function strangers(role) {
-  const may = granted[role] ? `may ${granted[role]}, and nothing else` : "may do nothing";
-  return `Callers without a key or an identity ${may}. The operator sets this with SATCHEL_DEFAULT_ROLE or --default-role: viewer, admin or none.`;
-}
 
 async function create(first, without, refresh) {
   const { agents } = await get("agents", { limit: 200 });

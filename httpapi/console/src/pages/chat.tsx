@@ -174,8 +174,8 @@ function Thread({ id, conversation, openList, openSource }: ThreadProps) {
         {conversation && !found.data.value && (found.error.value ? <ErrorCard error={found.error.value} retry={found.reload} /> : <Skeleton lines={6} />)}
         {!conversation && <Start id={id} send={send} />}
         {groups.map((g, i) => ("question" in g
-          ? <Question key={g.question.id} text={g.question.content} edit={busy ? undefined : () => setPreset({ text: g.question.content, at: Date.now() })} />
-          : <Answer key={g.answers[0].id} versions={g.answers} open={(c) => openOf(citationsIn(g.answers))(c)} retry={busy || i !== groups.length - 1 ? undefined : (m) => send(questions.at(-1)?.content ?? "", m.id)} />))}
+          ? <Question key={g.question.id} text={g.question.content} edit={busy || !mayEdit.value ? undefined : () => setPreset({ text: g.question.content, at: Date.now() })} />
+          : <Answer key={g.answers[0].id} versions={g.answers} open={(c) => openOf(citationsIn(g.answers))(c)} retry={busy || !mayEdit.value || i !== groups.length - 1 ? undefined : (m) => send(questions.at(-1)?.content ?? "", m.id)} />))}
         {turn && (
           <>
             {!answered && <Question text={turn.question} />}
@@ -219,7 +219,7 @@ function Start({ id, send }: { id: string; send: (text: string) => void }) {
   }, [list[0]?.id]);
   return (
     <Empty icon="MessageSquare" title={`Ask ${agent.value?.name ?? "the agent"}`}
-      action={sections.map((s) => <Button onClick={() => send(`What does it say about ${s}?`)}>{`What does it say about ${s}?`}</Button>)}>
+      action={mayEdit.value && sections.map((s) => <Button onClick={() => send(`What does it say about ${s}?`)}>{`What does it say about ${s}?`}</Button>)}>
       {list.length ? "It answers from its knowledge and says on which passages each answer stands." : "Drop files below, or add knowledge, and it answers from them."}
     </Empty>
   );

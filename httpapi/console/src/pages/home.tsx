@@ -45,6 +45,10 @@ function Ask({ id }: { id: string }) {
       openDialog((close) => <AddSite close={close} url={text} />);
       return;
     }
+    if (!mayEdit.value) {
+      go(`${href(id, "knowledge")}?q=${encodeURIComponent(text)}`);
+      return;
+    }
     sessionStorage.setItem("satchel.ask", text);
     go(href(id, "chat"));
   };
@@ -52,8 +56,8 @@ function Ask({ id }: { id: string }) {
   return (
     <section class="ask stack" aria-label="Ask">
       <h2>What can <Name>{agent.value?.name ?? "the agent"}</Name> do for you?</h2>
-      <form class={over ? "composer over" : "composer"} onSubmit={(e) => { e.preventDefault(); void submit(); }} onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)} onDrop={(e) => { e.preventDefault(); setOver(false); take(e.dataTransfer?.files); }}>
-        <textarea rows={1} value={draft.value} aria-label="Question, or address of a site" placeholder={mayEdit.value ? "Ask a question, drop a file, or paste an address" : "Ask a question"} onInput={(e) => { draft.value = e.currentTarget.value; }}
+      <form class={over ? "composer over" : "composer"} role={mayEdit.value ? undefined : "search"} onSubmit={(e) => { e.preventDefault(); void submit(); }} onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)} onDrop={(e) => { e.preventDefault(); setOver(false); take(e.dataTransfer?.files); }}>
+        <textarea rows={1} value={draft.value} aria-label="Question, or address of a site" placeholder={mayEdit.value ? "Ask a question, drop a file, or paste an address" : "Search the knowledge"} onInput={(e) => { draft.value = e.currentTarget.value; }}
           onKeyDown={(e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); void submit(); } }} autoFocus />
         <div class="row nowrap">
           {mayEdit.value && <><input ref={file} type="file" multiple hidden aria-label="Files" onChange={(e) => { take(e.currentTarget.files); e.currentTarget.value = ""; }} /><Button kind="quiet" icon="Paperclip" onClick={() => file.current?.click()}>Add files</Button></>}

@@ -1,7 +1,7 @@
 // Settings: the model, the agent itself, who may use it, and copies of it.
 import { useEffect, useState } from "preact/hooks";
 
-import { agent, agentId, ApiError, download, get, go, href, loadSession, mayEdit, path, post, put, remove, route, session, useQuery } from "../data";
+import { agent, agentId, ApiError, download, get, go, href, loadSession, mayEdit, path, post, put, remove, route, session, strangersText, useQuery } from "../data";
 import { Badge, Button, confirm, CopyButton, FormDialog, Icon, Load, Name, openDialog, SelectField, span, Switch, Table, tell, TextArea, TextField, useForm, When } from "../ui";
 
 const at = (...more: string[]) => path("agents", agentId.value, ...more);
@@ -11,7 +11,7 @@ const tabs: [string, string][] = [["model", "Model"], ["agent", "Agent"], ["acce
 export default function Settings() {
   const tab = route.value.rest[0] ?? "model";
   return (
-    <div class="page">
+    <div class="page" key={tab}>
       <h1 tabIndex={-1}>Settings</h1>
       <nav class="tabs" aria-label="Settings">{tabs.map(([id, title]) => <a class="tab" href={href(agentId.value, "settings", id)} aria-current={tab === id ? "page" : undefined}>{title}</a>)}</nav>
       {tab === "model" && <Model />}
@@ -195,11 +195,6 @@ function TimesForm({ s, done }: FormProps) {
 
 const roles: [string, string][] = [["viewer", "Viewer: reads"], ["admin", "Admin: works with it"], ["owner", "Owner: also gives roles, and deletes it"]];
 
-function strangers(role?: string) {
-  const may = { viewer: "may read and search the default agent, its contacts and conversations included, and nothing else", admin: "may read and change the default agent, and nothing else" }[role as "viewer"] ?? "may do nothing";
-  return `Callers without a key or an identity ${may}. The operator sets this with SATCHEL_DEFAULT_ROLE or --default-role: viewer, admin or none.`;
-}
-
 function Access() {
   const role = agent.value?.role;
   const found = useQuery(at("admins"), { limit: 200 });
@@ -221,7 +216,7 @@ function Access() {
       </section>
       <section class="card stack">
         <h2>Everyone else</h2>
-        <p>{session.value?.open ? "This server is open: everyone who reaches it acts as owner, until the first API key is made." : strangers(session.value?.default_role)}</p>
+        <p>{session.value?.open ? "This server is open: everyone who reaches it acts as owner, until the first API key is made." : strangersText(session.value?.default_role)}</p>
         <div class="row"><a class="button" href="#/keys"><Icon name="KeyRound" size={16} /><span>API keys</span></a></div>
       </section>
     </>

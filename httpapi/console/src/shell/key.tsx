@@ -1,13 +1,7 @@
 import { useState } from "preact/hooks";
 
-import { key, session, useKey } from "../data";
+import { key, session, strangersText, useKey } from "../data";
 import { Button, Dialog, TextField } from "../ui";
-
-/** What people without an identity may do, in a sentence. */
-export function strangersText(role?: string) {
-  if (!role || role === "none") return "Without an identity or a key, nobody may do anything.";
-  return `Without an identity or a key, everyone has the role ${role} on the default agent.`;
-}
 
 function KeyForm({ done }: { done?: () => void }) {
   const [value, setValue] = useState(key.get());
@@ -16,6 +10,7 @@ function KeyForm({ done }: { done?: () => void }) {
       <TextField label="Key" type="password" value={value} onInput={setValue} placeholder="satchel_…" hint="Sent with every request of this tab, and forgotten when the tab is closed." />
       <div class="row end">
         {key.get() && <Button onClick={async () => { await useKey(""); done?.(); }}>Forget it</Button>}
+        {done && <Button onClick={done}>Cancel</Button>}
         <Button kind="primary" submit>Use it</Button>
       </div>
     </form>
