@@ -171,6 +171,8 @@ func TestConsoleForViewers(t *testing.T) {
 	s := th.visit(t, 1280)
 	key := th.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
 	s.value(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
+	s.ask("Page.reload", nil)
+	s.until(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
 	pages := map[string]string{"home": says("What can"), "chat": says("Ask"), "knowledge": says("knows nothing yet"), "contacts": says("No contacts"), "workflows": says("Executions"),
 		"workflows/" + id: says("Versions"), "schedules": says("No schedules"), "calendar": says("Nothing is planned"), "gateways": says("No gateways"), "webhooks": says("Nobody"),
 		"browser": says("1280 × 900"), "tools": says("No MCP servers"), "settings": says("Language model"), "settings/agent": says("About"), "settings/copies": says("consistent copy"), "settings/access": says("You are viewer")}
