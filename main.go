@@ -273,8 +273,8 @@ func browserOptions(c *cli.Config, env store.Env) browser.Options {
 }
 
 // readPage lets crawls read pages with the reader of uploaded files.
-func readPage(ctx context.Context, address, mediaType string, body []byte) (crawl.Page, error) {
-	page, err := document.ReadPage(ctx, address, mediaType, body)
+func readPage(ctx context.Context, address, contentType string, body []byte) (crawl.Page, error) {
+	page, err := document.ReadPage(ctx, address, contentType, body)
 	return crawl.Page(page), err
 }
 

@@ -95,6 +95,7 @@ var owners = map[string]string{
 	"github.com/go-co-op/gocron/v2":                 "schedule",
 	"github.com/playwright-community/playwright-go": "browser",
 	"github.com/temoto/robotstxt":                   "crawl",
+	"github.com/saintfish/chardet":                  "vector",
 	"github.com/BurntSushi/toml":                    "agent/cli",
 	"github.com/spf13/cobra":                        "agent/cli",
 	"github.com/wneessen/go-mail":                   "gateways",

@@ -21,10 +21,10 @@ import (
 // Options configure a Crawler.
 type Options struct {
 	store.Env
-	// Extract reads the text and the links out of the body of a response. HTML
-	// and text come as UTF-8. Its errors are shown to clients when they are
+	// Extract reads the text and the links out of the body of a response, in
+	// whatever character set it is. Its errors are shown to clients when they are
 	// *agent.Error; links are followed nevertheless.
-	Extract func(ctx context.Context, address, mediaType string, body []byte) (Page, error)
+	Extract func(ctx context.Context, address, contentType string, body []byte) (Page, error)
 	// Render opens a page in a browser and returns what it shows. It keeps to
 	// the rules of agent/egress by itself; errors as those of Extract. nil: no
 	// browser is set up, and plans with Render are refused.
@@ -131,7 +131,7 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, release 
 
 // extract runs Extract on one of the processors. A panic in a reader is a page
 // that cannot be read.
-func (c *Crawler) extract(ctx context.Context, address, media string, body []byte) (page Page, err error) {
+func (c *Crawler) extract(ctx context.Context, address, contentType string, body []byte) (page Page, err error) {
 	select {
 	case c.extracting <- struct{}{}:
 		defer func() { <-c.extracting }()
@@ -144,5 +144,5 @@ func (c *Crawler) extract(ctx context.Context, address, media string, body []byt
 			err = agent.Errorf(agent.CodeInternal, "the page's text could not be read")
 		}
 	}()
-	return c.options.Extract(ctx, address, media, body)
+	return c.options.Extract(ctx, address, contentType, body)
 }

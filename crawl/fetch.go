@@ -1,9 +1,11 @@
 package crawl
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -46,7 +48,18 @@ type response struct {
 	body   []byte
 }
 
-func (r *response) media() string { return mediaType(r.header.Get(declaredType), r.body) }
+// media returns the bare media type, and the Content-Type with its parameters.
+func (r *response) media() (bare, contentType string) {
+	if bytes.HasPrefix(r.body, []byte("%PDF-")) {
+		return "application/pdf", "application/pdf"
+	}
+	declared := r.header.Get(declaredType)
+	bare = mediaType(declared, r.body)
+	if media, _, err := mime.ParseMediaType(declared); err != nil || media != bare {
+		declared = bare
+	}
+	return bare, declared
+}
 
 // fetcher fetches pages of one site, politely.
 type fetcher struct {

@@ -1,7 +1,6 @@
 package crawl
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -99,19 +98,12 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 		o.Problem, o.Skip = explain(agent.Errorf(CodeExcluded, "the server redirects to a page that the patterns leave out")), true
 		return o
 	}
-	media := resp.media()
-	if bytes.HasPrefix(resp.body, []byte("%PDF-")) {
-		media = "application/pdf"
-	}
+	media, contentType := resp.media()
 	if !isTextType(media) || media != "application/pdf" && mislabelled(resp.body) || resp.body == nil && resp.header.Get("Content-Encoding") != "" {
 		o.Problem, o.Skip = explain(agent.Errorf(CodeNoTextual, "this is no page of text")), true
 		return o
 	}
-	body := resp.body
-	if media != "application/pdf" {
-		body = toUTF8(body, resp.header.Get(declaredType))
-	}
-	page, err := w.crawler.extract(ctx, o.Final, media, body)
+	page, err := w.crawler.extract(ctx, o.Final, contentType, resp.body)
 	links, canonical := page.normalized()
 	onSite := w.siteLinks(links)
 	o.Links = w.follow(ctx, onSite, o.Depth)

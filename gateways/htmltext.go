@@ -1,44 +1,42 @@
 package gateways
 
 import (
+	"bytes"
 	"strings"
 
-	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"satchel/agent/markup"
 )
 
-// htmlText is the text of an email written in HTML: tags go, blocks become
+// htmlText returns the text of an email written in HTML: tags go, blocks become
 // lines.
 func htmlText(source string) string {
 	var out strings.Builder
-	hidden := atom.Atom(0) // the element whose text does not show
-	tokens := html.NewTokenizer(strings.NewReader(source))
-	for {
-		kind := tokens.Next()
-		if kind == html.ErrorToken {
-			break
-		}
-		token := tokens.Token()
-		switch {
-		case hidden != 0:
-			if kind == html.EndTagToken && token.DataAtom == hidden {
-				hidden = 0
+	for r, hidden := markup.New([]byte(source)), false; ; {
+		switch kind := r.Next(); kind {
+		case markup.End:
+			return collapse(out.String())
+		case markup.Text:
+			if !hidden {
+				out.Write(bytes.ReplaceAll(r.Text(), []byte("\n"), []byte(" ")))
 			}
-		case kind == html.TextToken:
-			out.WriteString(strings.ReplaceAll(token.Data, "\n", " "))
-		case kind == html.StartTagToken || kind == html.EndTagToken || kind == html.SelfClosingTagToken:
-			switch token.DataAtom {
-			case atom.Script, atom.Style, atom.Title:
-				if kind == html.StartTagToken {
-					hidden = token.DataAtom
-				}
+		default:
+			hidden = false
+			switch atom.Lookup(r.Name()) {
+			case atom.Script, atom.Style, atom.Title: // they hold text alone
+				hidden = kind == markup.StartTag
 			case atom.Br, atom.P, atom.Div, atom.Tr, atom.Li, atom.Ul, atom.Ol, atom.H1, atom.H2, atom.H3, atom.H4, atom.Blockquote, atom.Table, atom.Hr:
 				out.WriteByte('\n')
 			}
 		}
 	}
+}
+
+// collapse makes one of several spaces and of several blank lines.
+func collapse(text string) string {
 	var lines []string
-	for line := range strings.SplitSeq(out.String(), "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.Join(strings.Fields(line), " ")
 		if line != "" || len(lines) > 0 && lines[len(lines)-1] != "" {
 			lines = append(lines, line)

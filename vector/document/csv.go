@@ -12,7 +12,7 @@ import (
 // Empty values are left out. A row with more or fewer fields than the header
 // is read as far as it goes, and counted.
 func readCSV(ctx context.Context, in input) (*Document, error) {
-	data, err := decode(in.data, declaredCharset(FormatCSV, in.media, in.data), in.limits.Text)
+	data, err := in.decode(FormatCSV)
 	if err != nil {
 		return nil, err
 	}

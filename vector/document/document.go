@@ -106,6 +106,7 @@ type input struct {
 	name, media string
 	data        []byte
 	limits      Limits
+	fallback    fallback
 }
 
 // readers holds the reader of each format.

@@ -69,7 +69,8 @@ func Check(name, media string, data []byte) (Format, error) {
 	case FormatDOCX:
 		return format, checkDOCX(data)
 	default:
-		return format, checkText(data, declaredCharset(format, media, data))
+		_, err := input{media: media, data: data}.encoding(format)
+		return format, err
 	}
 }
 
@@ -95,6 +96,7 @@ func formatOf(name, media string, data []byte) (Format, error) {
 // sniff finds the format of a file without an extension.
 func sniff(data []byte) (Format, bool) {
 	head := bytes.ToLower(bytes.TrimSpace(data[:min(len(data), 512)]))
+	_, noText := input{data: data}.encoding(FormatText)
 	switch {
 	case checkPDF(data) == nil:
 		return FormatPDF, true
@@ -102,7 +104,7 @@ func sniff(data []byte) (Format, bool) {
 		return FormatDOCX, true
 	case bytes.HasPrefix(head, []byte("<!doctype html")), bytes.HasPrefix(head, []byte("<html")):
 		return FormatHTML, true
-	case checkText(data, "") == nil:
+	case noText == nil:
 		return FormatText, true
 	}
 	return "", false

@@ -26,7 +26,8 @@ func CheckHead(name, media string, head []byte) (Format, error) {
 		if len(head) > 0 && len(bytes.TrimSpace(head)) == 0 {
 			return format, nil // the text may begin further on
 		}
-		return format, checkText(wholeRunes(head), declaredCharset(format, media, head))
+		_, err := input{media: media, data: wholeRunes(head)}.encoding(format)
+		return format, err
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // outermost array of objects, and each object right under the root, is a
 // record of its own. Numbers stay as they are written.
 func readJSON(ctx context.Context, in input) (*Document, error) {
-	data, err := decode(in.data, declaredCharset(FormatJSON, in.media, in.data), in.limits.Text)
+	data, err := in.decode(FormatJSON)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package document
 import (
 	"bytes"
 	"context"
+	"math"
+	"mime"
 	"net/url"
 	"path"
 	"strings"
@@ -26,19 +28,26 @@ type Page struct {
 }
 
 // ReadPage extracts the text and the links of a page that was fetched from an
-// address. Of HTML, which must be UTF-8, it keeps the main content and leaves
-// out what the site repeats on every page. Of a PDF it marks where each page
-// begins, for OfPage. A page without text is no error; errors are those of
+// address; contentType is the header. Where no character set is declared, it is
+// guessed. Of HTML it keeps the main content and leaves out what the site
+// repeats on every page. Of a PDF it marks where each page begins, for OfPage.
+// A page without text is no error; errors are those of
 // Read, and leave the links that were found before.
 //
 // HTML is read in this process: the reader takes time and memory in proportion
 // to the page, whatever is in it, and stops with ctx. A PDF goes to a child.
-func ReadPage(ctx context.Context, address, media string, data []byte) (Page, error) {
-	if len(bytes.TrimSpace(data)) == 0 {
-		return Page{}, nil
-	}
+func ReadPage(ctx context.Context, address, contentType string, data []byte) (Page, error) {
 	limits := Limits{Text: maxPageText}.orDefaults()
-	if media == "text/html" || media == "application/xhtml+xml" {
+	media, _, _ := mime.ParseMediaType(contentType)
+	format := byMedia[media]
+	if format != FormatPDF {
+		in := input{media: contentType, data: data, limits: Limits{Text: math.MaxInt32}, fallback: guess}
+		var err error
+		if data, err = in.decode(format); err != nil || len(bytes.TrimSpace(data)) == 0 {
+			return Page{}, err
+		}
+	}
+	if format == FormatHTML {
 		timed, cancel := context.WithTimeout(ctx, limits.Time)
 		defer cancel()
 		base, invalid := url.Parse(address)
@@ -51,7 +60,7 @@ func ReadPage(ctx context.Context, address, media string, data []byte) (Page, er
 		}
 		return page, err
 	}
-	doc, err := Read(ctx, nameless(address, media), media, data, limits)
+	doc, err := Read(ctx, nameless(address, media), "", data, limits)
 	if err != nil {
 		return Page{}, err
 	}
@@ -79,7 +88,7 @@ const maxFileNodes = 4_000_000
 // extractHTML reads an uploaded file as ReadPage reads a page, only that it has
 // no address: its relative links are their text unless it names a base.
 func extractHTML(in input, out *sink) error {
-	data, err := decode(in.data, declaredCharset(FormatHTML, in.media, in.data), in.limits.Text)
+	data, err := in.decode(FormatHTML)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package document
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"runtime"
@@ -149,6 +148,31 @@ func TestPageLinks(t *testing.T) {
 	}
 }
 
+func TestPageCharsets(t *testing.T) {
+	const html = "text/html"
+	for _, c := range []struct{ name, contentType, data, want string }{
+		{"header", html + "; charset=iso-8859-1", "<p>caf\xe9", "café"},
+		{"header before meta", html + "; charset=iso-8859-1", "<meta charset=windows-1251><p>caf\xe9", "café"},
+		{"meta", html, "<meta charset=windows-1251><p>\xef\xf0\xe8", "при"},
+		{"meta after a wrong header", html + "; charset=utf-8", "<meta charset=windows-1251><p>\xef\xf0\xe8", "при"},
+		{"UTF-8 whatever meta says", html, "<meta charset=windows-1251><p>é", "é"},
+		{"escapes", html, "<meta charset=iso-2022-jp><p>\x1b$B4A\x1b(B", "漢"},
+		{"mark", html + "; charset=iso-8859-1", "\xff\xfeb\x00o\x00m\x00", "bom"},
+		{"half a UTF-16 character", html, "\xff\xfea\x00b", "a\ufffd"},
+		{"cut UTF-8", html, "<p>" + strings.Repeat("żółw ", 5) + "\xc5", strings.Repeat("żółw ", 5) + "\ufffd"},
+		{"guess", html, "<p>" + strings.Repeat("Stra\xdfe f\xfcr \xc4rzte und B\xe4cker, sch\xf6n und gro\xdf. ", 20), strings.TrimSpace(strings.Repeat("Straße für Ärzte und Bäcker, schön und groß. ", 20))},
+		{"text", "text/plain; charset=shift_jis", "\x93\xfa\x96{", "日本"},
+		{"text, guess", "text/plain", strings.Repeat("Stra\xdfe f\xfcr \xc4rzte. ", 20), strings.Repeat("Straße für Ärzte. ", 20)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			page, err := ReadPage(t.Context(), "https://example.com/", c.contentType, []byte(c.data))
+			if err != nil || page.Text != c.want {
+				t.Errorf("%q, %v, want %q", page.Text, err, c.want)
+			}
+		})
+	}
+}
+
 // TestPageBombs reads pages that cost a naive reader gigabytes or minutes. It
 // counts what is allocated, since nothing but that grows with time here.
 func TestPageBombs(t *testing.T) {
@@ -199,7 +223,6 @@ func FuzzReadPage(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		data = bytes.ToValidUTF8(data, []byte("?"))
 		page, err := ReadPage(context.Background(), "https://example.com/dir/page", "text/html", data)
 		if err != nil {
 			checkError(t, err)

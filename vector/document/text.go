@@ -17,7 +17,7 @@ func readText(_ context.Context, in input) (*Document, error) {
 
 // text decodes the whole input.
 func (in input) text(format Format) (string, error) {
-	data, err := decode(in.data, declaredCharset(format, in.media, in.data), in.limits.Text)
+	data, err := in.decode(format)
 	if err != nil {
 		return "", err
 	}
