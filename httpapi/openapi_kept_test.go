@@ -268,6 +268,8 @@ func (w *witness) askOfChat(t *testing.T, at string) {
 	w.ask(t, 200, "PUT", at+"/messages/"+fmt.Sprint(said["id"])+"/feedback", `{"rating":1,"comment":"Good."}`)
 	w.ask(t, 200, "GET", at+"/chat/run-0001/events", "")
 	w.ask(t, 200, "POST", at+"/chat/run-0001/stop", "")
+	w.ask(t, 200, "GET", at+"/models?llm_base_url="+newMaker(t).URL, "")
+	w.ask(t, 200, "POST", at+"/settings/test", `{}`)
 	w.ask(t, 200, "GET", at+"/v1/models", "")
 	w.ask(t, 200, "GET", at+"/v1/models/"+at[strings.LastIndex(at, "/")+1:], "")
 	w.ask(t, 404, "GET", at+"/v1/models/other", "")

@@ -38,6 +38,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("GET", "/agents/{id}/waiting", 200, "List what waits for a person: approvals, takeovers and handovers, newest first", s.listWaiting),
 		rest.JSON("GET", "/agents/{id}/settings", 200, "Read settings", s.getSettings),
 		rest.JSON("PUT", "/agents/{id}/settings", 200, "Update settings and credentials; null removes", s.updateSettings),
+		rest.JSON("POST", "/agents/{id}/settings/test", 200, "Test a provider of language models by one tiny call, before its settings are saved", s.testSettings).Limit(rest.Chat),
 		rest.JSON("GET", "/agents/{id}/admins", 200, "List admins: who has a role", s.listAdmins).Role(rest.OwnViewer),
 		rest.JSON("POST", "/agents/{id}/admins", 201, "Give a person a role", s.createAdmin).Role(rest.Owner).Fails(agent.CodeConflict).
 			Locates(adminLocation),
@@ -122,6 +123,8 @@ func (s *Server) api() []*rest.Route {
 		rest.Raw[runIn]("GET", "/agents/{id}/chat/{runId}/events", 200, "Follow a turn of chat by its run_id: what was said so far, then the rest live", s.followRun).
 			Answers(rest.EventStream),
 		rest.JSON("POST", "/agents/{id}/chat/{runId}/stop", 200, "Stop a turn of chat by its run_id; what it has said is kept", s.stopRun),
+		rest.JSON("GET", "/agents/{id}/models", 200, "List the models that the provider of language models offers", s.listModels).Role(rest.Admin).
+			Fails(agent.CodeUpstream, agent.CodeConflict),
 		rest.Raw[struct{}]("GET", "/agents/{id}/v1/models", 200, "List the agent as a model of OpenAI's interface", s.openAIFault(s.openAIModels)).Limit(rest.Chat).
 			Returns(openAIModels{}),
 		rest.Raw[openAIModelIn]("GET", "/agents/{id}/v1/models/{model}", 200, "Read the agent as a model of OpenAI's interface", s.openAIFault(s.openAIModel)).Limit(rest.Chat).

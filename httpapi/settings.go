@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"satchel/agent"
+	agentchat "satchel/agent/chat"
 	"satchel/httpapi/rest"
 )
 
@@ -49,4 +50,43 @@ func (s *Server) checkEmbedding(c *rest.Call, change agent.SettingsChange) error
 		return err
 	}
 	return s.index.CheckEmbedding(v.Settings.Embedding())
+}
+
+type modelsIn struct {
+	Provider string `query:"llm_provider" doc:"In place of the one of the settings: openai, anthropic, ollama or openai-compatible." example:"openai"`
+	BaseURL  string `query:"llm_base_url" doc:"In place of the one of the settings. A stored credential is sent to the host that it was given for only."`
+}
+
+type modelsOut struct {
+	Provider string   `json:"provider" example:"openai"`
+	Models   []string `json:"models" doc:"Names for llm_model, sorted." example:"[\"gpt-5\",\"gpt-5-mini\"]"`
+}
+
+// listModels asks the provider of language models which it has.
+func (s *Server) listModels(c *rest.Call, in *modelsIn) (modelsOut, error) {
+	names, provider, err := s.chat.Models(c, c.DB, agentchat.Provider{Name: whenGiven(in.Provider), BaseURL: whenGiven(in.BaseURL)})
+	return modelsOut{provider, names}, err
+}
+
+func whenGiven(text string) agent.Optional[string] {
+	return agent.Optional[string]{Given: text != "", Value: text}
+}
+
+type testSettingsIn struct {
+	Body struct {
+		Provider agent.Optional[string] `json:"llm_provider,omitempty" enum:"openai,anthropic,ollama,openai-compatible," example:"openai"`
+		Model    agent.Optional[string] `json:"llm_model,omitempty" example:"gpt-5-mini"`
+		BaseURL  agent.Optional[string] `json:"llm_base_url,omitempty"`
+		Key      string                 `json:"api_key,omitempty" doc:"In place of the stored credential, which is sent to the host that it was given for only. It is not saved."`
+	}
+}
+
+// testSettings makes one tiny call with settings that need not be saved.
+func (s *Server) testSettings(c *rest.Call, in *testSettingsIn) (agentchat.Tested, error) {
+	b := &in.Body
+	out, err := s.chat.Test(c, c.DB, agentchat.Provider{Name: b.Provider, Model: b.Model, BaseURL: b.BaseURL, Key: b.Key})
+	if agent.ErrorCode(err) == agent.CodeConflict {
+		return out, agent.Invalid("api_key", "must be given: "+rest.AsError(err).Message)
+	}
+	return out, err
 }

@@ -18,6 +18,7 @@ type Chat struct {
 	tools func(ctx context.Context, db *store.DB, which Choice) ([]Tool, error)
 	log   *slog.Logger
 	turns turns
+	lists modelLists
 }
 
 // Options make a Chat.
@@ -168,7 +169,10 @@ func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Exchange) (llm.Model
 	if err != nil {
 		return llm.Model{}, s, err
 	}
-	m := llm.Model{Provider: s.LLMProvider, Name: s.LLMModel, BaseURL: s.LLMBaseURL, Temperature: s.LLMTemperature, MaxTokens: s.LLMMaxTokens}
+	m, err := storedModel(ctx, db, s)
+	if err != nil {
+		return m, s, err
+	}
 	if x.Model != "" {
 		m.Name = x.Model
 	}
@@ -177,11 +181,6 @@ func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Exchange) (llm.Model
 	}
 	if x.MaxTokens > 0 {
 		m.MaxTokens = x.MaxTokens
-	}
-	if m.Provider != "" {
-		if m.Key, err = db.Credential(ctx, llm.CredentialOf(m.Provider), m.Address()); err != nil {
-			return m, s, err
-		}
 	}
 	return m, s, m.Check()
 }

@@ -3,10 +3,8 @@ package llm
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"satchel/agent"
@@ -19,10 +17,7 @@ const anthropicTokens = 4096
 // anthropic asks over Anthropic's messages:
 // https://docs.anthropic.com/en/api/messages.
 func (c *Client) anthropic(ctx context.Context, m Model, r Request, onText func(string) error) (Reply, error) {
-	service := anthropic.NewMessageService(option.WithoutEnvironmentDefaults(), option.WithoutOpenTelemetry(),
-		// The SDK adds v1/ itself, and settings name it for every provider.
-		option.WithBaseURL(strings.TrimSuffix(strings.TrimSuffix(m.Address(), "/"), "/v1")),
-		option.WithAPIKey(m.Key), option.WithHTTPClient(c.http), option.WithMaxRetries(retries))
+	service := anthropic.NewMessageService(c.anthropicOptions(m, retries)...)
 	params, err := anthropicParams(m, r)
 	if err != nil {
 		return Reply{}, err

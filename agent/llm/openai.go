@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/openai/openai-go/v3/shared"
 
@@ -15,11 +14,7 @@ import (
 // openAI asks over OpenAI's chat completions, which every other provider but
 // Anthropic speaks: https://platform.openai.com/docs/api-reference/chat.
 func (c *Client) openAI(ctx context.Context, m Model, r Request, onText func(string) error) (Reply, error) {
-	options := []option.RequestOption{option.WithBaseURL(m.Address()), option.WithHTTPClient(c.http), option.WithMaxRetries(retries)}
-	if m.Key != "" {
-		options = append(options, option.WithAPIKey(m.Key))
-	}
-	service := openai.NewChatCompletionService(options...) // not NewClient, which reads the environment
+	service := openai.NewChatCompletionService(c.openAIOptions(m, retries)...) // not NewClient, which reads the environment
 	params, err := openAIParams(m, r)
 	if err != nil {
 		return Reply{}, err

@@ -1,0 +1,157 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/llm"
+	"satchel/store"
+)
+
+// Provider names a provider of language models and a model. What is not given
+// is as in the agent's settings.
+type Provider struct {
+	Name    agent.Optional[string]
+	Model   agent.Optional[string]
+	BaseURL agent.Optional[string]
+	Key     string // in place of the stored credential; empty: that, if it is for the provider's host
+}
+
+// at is the model that p names. An error names the setting that is off; a
+// stored credential for another host is a conflict.
+func (c *Chat) at(ctx context.Context, db *store.DB, p Provider) (llm.Model, error) {
+	s, err := db.Settings(ctx)
+	if err != nil {
+		return llm.Model{}, err
+	}
+	p.Name.Into(&s.LLMProvider)
+	p.Model.Into(&s.LLMModel)
+	p.BaseURL.Into(&s.LLMBaseURL)
+	if err := s.Settings.Validate(); err != nil {
+		return llm.Model{}, err
+	}
+	if err := c.CheckAddress(s.LLMBaseURL); err != nil {
+		return llm.Model{}, err
+	}
+	if p.Key != "" {
+		m := modelIn(s)
+		m.Key = p.Key
+		return m, nil
+	}
+	return storedModel(ctx, db, s)
+}
+
+func modelIn(s store.Settings) llm.Model {
+	return llm.Model{Provider: s.LLMProvider, Name: s.LLMModel, BaseURL: s.LLMBaseURL, Temperature: s.LLMTemperature, MaxTokens: s.LLMMaxTokens}
+}
+
+// storedModel is the model of settings, with the credential that is stored for
+// its provider.
+func storedModel(ctx context.Context, db *store.DB, s store.Settings) (m llm.Model, err error) {
+	if m = modelIn(s); m.Provider != "" {
+		m.Key, err = db.Credential(ctx, llm.CredentialOf(m.Provider), m.Address())
+	}
+	return m, err
+}
+
+// Models returns the names of the models that a provider offers, as they were
+// at most a minute ago, and the provider's name.
+func (c *Chat) Models(ctx context.Context, db *store.DB, p Provider) (names []string, provider string, err error) {
+	m, err := c.at(ctx, db, p)
+	if err != nil {
+		return nil, "", err
+	}
+	key := listKey{db.ID(), llm.Model{Provider: m.Provider, BaseURL: m.BaseURL, Key: m.Key}}
+	names, err = c.lists.of(key, func() ([]string, error) { return c.model.Models(ctx, m) })
+	return names, m.Provider, err
+}
+
+// Bounds of the lists of models that are kept.
+const (
+	keepList = time.Minute
+	maxLists = 200
+)
+
+type listKey struct {
+	agent string
+	from  llm.Model
+}
+
+type modelList struct {
+	names []string
+	until time.Time
+}
+
+// modelLists keeps lists of models for a while.
+type modelLists struct {
+	mu   sync.Mutex // guards kept
+	kept map[listKey]modelList
+}
+
+func (l *modelLists) of(key listKey, ask func() ([]string, error)) ([]string, error) {
+	l.mu.Lock()
+	list, ok := l.kept[key]
+	l.mu.Unlock()
+	if ok && time.Now().Before(list.until) {
+		return list.names, nil
+	}
+	names, err := ask()
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kept == nil || len(l.kept) >= maxLists {
+		l.kept = map[listKey]modelList{}
+	}
+	l.kept[key] = modelList{names, time.Now().Add(keepList)}
+	return names, nil
+}
+
+// Bounds of a test of a provider.
+const (
+	testTimeout = 30 * time.Second
+	testTokens  = 16
+	testReply   = 200 // characters that are shown
+)
+
+// Tested is what came of a test of a provider.
+type Tested struct {
+	OK       bool   `json:"ok" example:"true"`
+	Duration int64  `json:"ms" doc:"How long the call took." example:"640"`
+	Reply    string `json:"reply" doc:"The beginning of what the model said." example:"OK"`
+	Error    string `json:"error" doc:"Why the call failed; empty when it did not."`
+}
+
+// Test asks a model one tiny question. What its provider refuses is no error
+// but a Tested that says so.
+func (c *Chat) Test(ctx context.Context, db *store.DB, p Provider) (Tested, error) {
+	m, err := c.at(ctx, db, p)
+	if err != nil {
+		return Tested{}, err
+	}
+	m.MaxTokens = testTokens
+	ctx, cancel := context.WithTimeout(ctx, testTimeout)
+	defer cancel()
+	began := time.Now()
+	reply, err := c.model.Chat(ctx, m, llm.Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: "Reply with the word OK."}}}, nil)
+	out := Tested{OK: err == nil, Duration: time.Since(began).Milliseconds(), Reply: reply.Text}
+	if m.Key != "" { // a provider may repeat what it was sent
+		out.Reply = strings.ReplaceAll(out.Reply, m.Key, "…")
+	}
+	out.Reply = agent.Clip(out.Reply, testReply)
+	var known *agent.Error
+	if !errors.As(err, &known) || known.Code != agent.CodeUpstream {
+		return out, err
+	}
+	out.Error = known.Message
+	if status := known.Details["status"]; status != nil {
+		out.Error += fmt.Sprintf(" (status %v)", status)
+	}
+	return out, nil
+}
