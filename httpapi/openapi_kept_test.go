@@ -147,6 +147,7 @@ func (w *witness) askOfKnowledge(t *testing.T, at string) {
 	w.ask(t, 200, "POST", at+"/sources/search", `{"query":"parcels","mode":"vector"}`)
 	w.ask(t, 200, "GET", source+"/chunks", "")
 	w.ask(t, 200, "GET", source+"/file", "")
+	w.ask(t, 200, "GET", source+"/text", "")
 	w.ask(t, 200, "POST", source+"/reindex", "")
 	w.settled(t, source)
 	w.ask(t, 200, "POST", source+"/refresh", "")

@@ -27,6 +27,7 @@ var irregularIDs = map[string]string{
 	"GET /agents/{id}/sql/schema":              "getSQLSchema",
 	"POST /agents/{id}/sql/execute":            "executeSQL",
 	"GET /agents/{id}/sources/{sourceId}/file": "getSourceFile",
+	"GET /agents/{id}/sources/{sourceId}/text": "getSourceText",
 
 	"PUT /agents/{id}/messages/{messageId}/feedback": "updateFeedback",
 
@@ -95,6 +96,7 @@ var componentNames = map[string]string{
 	"agent.Log":               "LogEntry",
 	"vector.Result":           "SearchResult",
 	"vector.ResultMetadata":   "SearchMetadata",
+	"httpapi.searchHit":       "SearchHit",
 	"httpapi.searchIn":        "SearchQuery",
 	"httpapi.searchOut":       "SearchAnswer",
 	"httpapi.keyOut":          "NewKey",

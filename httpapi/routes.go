@@ -59,6 +59,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("DELETE", "/agents/{id}/sources/{sourceId}", 200, "Delete a source with its chunks", s.deleteSource),
 		rest.Raw[sourceIn]("GET", "/agents/{id}/sources/{sourceId}/file", 200, "Download the original", s.sourceFile).Attaches(document.MediaTypes()...),
 		rest.JSON("GET", "/agents/{id}/sources/{sourceId}/chunks", 200, "List the chunks of a source", s.listChunks),
+		rest.JSON("GET", "/agents/{id}/sources/{sourceId}/text", 200, "Read the text of a source, around a chunk or from an offset on", s.sourceText),
 		rest.JSON("POST", "/agents/{id}/sources/{sourceId}/reindex", 200, "Read and embed a source again", s.reindexSource).Limit(rest.Bulk).Fails(agent.CodeConflict),
 		rest.JSON("POST", "/agents/{id}/sources/{sourceId}/refresh", 200, "Process a source again", s.refreshSource).Limit(rest.Bulk).Fails(agent.CodeConflict),
 

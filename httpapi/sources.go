@@ -315,6 +315,21 @@ func (s *Server) listChunks(c *rest.Call, in *listChunksIn) (chunksOut, error) {
 	return chunksOut{chunks, rest.MetaOf(page, total)}, err
 }
 
+type sourceTextIn struct {
+	sourceIn
+	Chunk  string `query:"chunk" doc:"Id of a chunk: the text around it, and all of it."`
+	Offset int    `query:"offset" doc:"Without chunk: where to begin, in UTF-16 code units; from + the length of text goes on." minimum:"0" default:"0" example:"0"`
+	Bytes  *int   `query:"bytes" doc:"How long the text may be, of whole chunks and at least one." minimum:"1" maximum:"1048576" default:"65536" example:"65536"`
+}
+
+func (s *Server) sourceText(c *rest.Call, in *sourceTextIn) (vector.SourceText, error) {
+	window := vector.Window{ChunkID: in.Chunk, Offset: in.Offset, Bytes: or(in.Bytes, vector.DefaultWindow)}
+	if window.Bytes < 1 {
+		return vector.SourceText{}, agent.Invalid("bytes", "must be at least 1")
+	}
+	return vector.Text(c, c.DB, in.ID, window)
+}
+
 // restarted answers that work on a source began again.
 type restarted struct {
 	ID      string             `json:"id" example:"source-06f1q2s3t4v5a6b7c8d9"`
@@ -357,11 +372,17 @@ type searchIn struct {
 
 type searchByBodyIn struct{ Body searchIn }
 
+// searchHit is a result with what the query has to do with its text.
+type searchHit struct {
+	vector.Result
+	Highlights [][]int `json:"highlights" doc:"Where words of the query, in any of their forms, stand in content: from and to, in UTF-16 code units." example:"[[11,17]]"`
+}
+
 type searchOut struct {
-	Results []vector.Result `json:"results"`
-	Mode    vector.Mode     `json:"mode" doc:"By which the results were found: as asked for, or keyword when meaning could not be had." enum:"hybrid,vector,keyword" example:"hybrid"`
-	Notice  string          `json:"notice,omitempty" doc:"What to know about the results: that the embedding provider does not answer."`
-	Meta    rest.Meta       `json:"meta"`
+	Results []searchHit `json:"results"`
+	Mode    vector.Mode `json:"mode" doc:"By which the results were found: as asked for, or keyword when meaning could not be had." enum:"hybrid,vector,keyword" example:"hybrid"`
+	Notice  string      `json:"notice,omitempty" doc:"What to know about the results: that the embedding provider does not answer."`
+	Meta    rest.Meta   `json:"meta"`
 }
 
 // Bounds of a search's answer.
@@ -376,7 +397,11 @@ func (s *Server) searchSources(c *rest.Call, in *searchIn) (searchOut, error) {
 		return searchOut{}, err
 	}
 	answer, err := s.index.Ask(c, c.DB, vector.Query{Text: in.Query, Limit: limit, SourceID: in.SourceID, MinScore: in.MinScore, Mode: vector.Mode(in.Mode)})
-	return searchOut{answer.Results, answer.Mode, answer.Notice, rest.Meta{Total: len(answer.Results), Limit: limit}}, err
+	words, hits := vector.NewHighlighter(in.Query), make([]searchHit, len(answer.Results))
+	for i, r := range answer.Results {
+		hits[i] = searchHit{r, words.In(r.Content)}
+	}
+	return searchOut{hits, answer.Mode, answer.Notice, rest.Meta{Total: len(hits), Limit: limit}}, err
 }
 
 func (s *Server) searchSourcesByBody(c *rest.Call, in *searchByBodyIn) (searchOut, error) {

@@ -264,10 +264,34 @@ func (db *DB) Chunks(ctx context.Context, sourceID string, p Page) ([]agent.Chun
 			return nil, err
 		}
 		total = s.Chunks
-		return all(tx, func(rows *sql.Rows) (c agent.Chunk, err error) {
-			c.Metadata.SourceName = s.Name
-			return c, rows.Scan(&c.ID, &c.Position, &c.Content, &c.Metadata.Section, &c.Metadata.Page, &c.Metadata.URL)
-		}, "SELECT id, position, content, section, page, url FROM chunks WHERE source_id = ? ORDER BY position LIMIT ? OFFSET ?", sourceID, p.Limit, p.Offset)
+		return all(tx, scanChunk(s.Name), "SELECT "+chunkColumns+" FROM chunks WHERE source_id = ? ORDER BY position LIMIT ? OFFSET ?", sourceID, p.Limit, p.Offset)
 	})
 	return chunks, total, err
+}
+
+const chunkColumns = "id, position, content, section, page, url"
+
+func scanChunk(source string) func(*sql.Rows) (agent.Chunk, error) {
+	return func(rows *sql.Rows) (c agent.Chunk, err error) {
+		c.Metadata.SourceName = source
+		return c, rows.Scan(&c.ID, &c.Position, &c.Content, &c.Metadata.Section, &c.Metadata.Page, &c.Metadata.URL)
+	}
+}
+
+// EachChunk calls fn with the chunks of a source from a first position to a
+// last, in their order.
+func (tx *Tx) EachChunk(sourceID string, first, last int, fn func(agent.Chunk)) error {
+	s, err := tx.source(sourceID)
+	if err != nil {
+		return err
+	}
+	scan := scanChunk(s.Name)
+	_, err = all(tx, func(rows *sql.Rows) (none struct{}, err error) {
+		c, err := scan(rows)
+		if err == nil {
+			fn(c)
+		}
+		return none, err
+	}, "SELECT "+chunkColumns+" FROM chunks WHERE source_id = ? AND position BETWEEN ? AND ? ORDER BY position", sourceID, first, last)
+	return err
 }

@@ -102,23 +102,10 @@ func (c *Counter) number(word []byte, counts []int) int32 {
 // each calls fn with the words of a text as they are written. What fn gets is
 // overwritten with the next.
 func (c *Counter) each(text string, fn func(word []byte)) {
-	for i := 0; i < len(text); {
-		start := i
-		for i < len(text) {
-			size := wordChar(text[i:])
-			if size == 0 {
-				break
-			}
-			i += size
-		}
-		if i > start {
-			c.buf = append(c.buf[:0], text[start:i]...)
-			fn(c.buf)
-			continue
-		}
-		_, size := utf8.DecodeRuneInString(text[i:])
-		i += size
-	}
+	eachWord(text, func(from, to int) {
+		c.buf = append(c.buf[:0], text[from:to]...)
+		fn(c.buf)
+	})
 }
 
 // wordChar returns the length of the character that text begins with, 0 when no

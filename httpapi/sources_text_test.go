@@ -1,0 +1,107 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf16"
+)
+
+// TestSourceText: the text of a source is put together from its chunks, each
+// stands where it is said to, and parts of it go on where others end.
+func TestSourceText(t *testing.T) {
+	c := newVisitor(t)
+	var doc strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&doc, "Paragraph %d is about 🥖 number %d and tells how long it is kept before it is sold again.\n\n", i, i*7)
+	}
+	for _, overlap := range []string{"0", "120"} {
+		made := c.upload(t, "/api/agents/default/sources", "bread.txt", doc.String(), map[string]string{"chunk_size": "400", "overlap": overlap})
+		path := "/api/agents/default/sources/" + fmt.Sprint(made.json["id"])
+		c.settled(t, path)
+		chunks := c.must(t, 200, "GET", path+"/chunks?limit=200", "")["chunks"].([]any)
+		whole := c.textOf(t, path+"/text", chunks)
+		if whole.From != 0 || len(whole.units) != whole.Total || len(whole.Chunks) != len(chunks) || strings.Count(string(utf16.Decode(whole.units)), "Paragraph 17 ") != 1 {
+			t.Fatalf("overlap %s: %+v", overlap, whole)
+		}
+		var parts []uint16
+		for len(parts) < whole.Total {
+			part := c.textOf(t, fmt.Sprintf("%s/text?offset=%d&bytes=900", path, len(parts)), nil)
+			if part.From != len(parts) || len(part.units) == 0 {
+				t.Fatalf("overlap %s: at %d %+v", overlap, len(parts), part)
+			}
+			parts = append(parts, part.units...)
+		}
+		if string(utf16.Decode(parts)) != string(utf16.Decode(whole.units)) {
+			t.Errorf("overlap %s: the parts are not the whole", overlap)
+		}
+		for _, chunk := range chunks {
+			id := fmt.Sprint(at(chunk, "id"))
+			around := c.textOf(t, path+"/text?bytes=1500&chunk="+id, chunks)
+			if got := string(utf16.Decode(whole.units[around.From : around.From+len(around.units)])); got != around.Text || !strings.Contains(got, fmt.Sprint(at(chunk, "content"))) {
+				t.Errorf("overlap %s: around %s: %q", overlap, id, got)
+			}
+		}
+		if end := c.textOf(t, fmt.Sprintf("%s/text?offset=%d", path, whole.Total+5), nil); end.Text != "" || end.From != whole.Total {
+			t.Errorf("behind the end: %+v", end)
+		}
+		c.must(t, 404, "GET", path+"/text?chunk=chunk-x", "")
+		c.must(t, 400, "GET", path+"/text?offset=-1", "")
+		c.must(t, 400, "GET", path+"/text?bytes=0", "")
+	}
+	c.must(t, 404, "GET", "/api/agents/default/sources/source-x/text", "")
+}
+
+// sourcePart is an answer of …/text.
+type sourcePart struct {
+	Text        string
+	From, Total int
+	Chunks      []struct {
+		ID       string
+		From, To int
+	}
+	units []uint16
+}
+
+// textOf reads a part of a source's text. Each of the chunks that is in it must
+// stand where it is said to.
+func (c *visitor) textOf(t *testing.T, path string, chunks []any) (part sourcePart) {
+	t.Helper()
+	a := c.send(t, "GET", path, "")
+	if err := json.Unmarshal([]byte(a.text), &part); err != nil || a.StatusCode != 200 {
+		t.Fatalf("%s: %d %s", path, a.StatusCode, a.text)
+	}
+	part.units = utf16.Encode([]rune(part.Text))
+	content := map[string]string{}
+	for _, chunk := range chunks {
+		content[fmt.Sprint(at(chunk, "id"))] = fmt.Sprint(at(chunk, "content"))
+	}
+	for _, chunk := range part.Chunks {
+		if got := string(utf16.Decode(part.units[chunk.From:chunk.To])); chunks != nil && got != content[chunk.ID] {
+			t.Errorf("%s: chunk %s is %q, want %q", path, chunk.ID, got, content[chunk.ID])
+		}
+	}
+	return part
+}
+
+// TestHighlights: results show where the query's words stand, in all forms.
+func TestHighlights(t *testing.T) {
+	c := newVisitor(t)
+	made := c.upload(t, "/api/agents/default/sources", "policy.md", "# Returns\n\n🥖 Goods can be returned within thirty days. A return is free.\n", nil)
+	c.settled(t, "/api/agents/default/sources/"+fmt.Sprint(made.json["id"]))
+	for _, a := range []map[string]any{c.must(t, 200, "GET", "/api/agents/default/sources/search?query=how+are+returns+made", ""),
+		c.must(t, 200, "POST", "/api/agents/default/sources/search", `{"query":"how are returns made"}`)} {
+		units := utf16.Encode([]rune(fmt.Sprint(at(a, "results.0.content"))))
+		var words []string
+		ranges, _ := at(a, "results.0.highlights").([]any)
+		for _, r := range ranges {
+			from, _ := at(r, "0").(json.Number).Int64()
+			to, _ := at(r, "1").(json.Number).Int64()
+			words = append(words, string(utf16.Decode(units[from:to])))
+		}
+		if got := strings.Join(words, " "); got != "Returns returned return" {
+			t.Errorf("%q in %v", got, a)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package vector
+
+import (
+	"unicode/utf8"
+
+	"satchel/store/search/terms"
+)
+
+// maxHighlights bounds the words that are shown in one text.
+const maxHighlights = 200
+
+// Highlighter shows where the words of a query stand in texts.
+type Highlighter struct{ finder *terms.Finder }
+
+// NewHighlighter makes a Highlighter of a query.
+func NewHighlighter(query string) Highlighter { return Highlighter{terms.NewFinder(query)} }
+
+// In returns where the words stand in a text, from and to, as offsets in UTF-16
+// code units, by which JavaScript counts.
+func (h Highlighter) In(text string) [][]int {
+	found := h.finder.Find(text)
+	out := make([][]int, 0, min(len(found), maxHighlights))
+	bytes, units := 0, 0
+	to := func(at int) int {
+		units += utf16Len(text[bytes:at])
+		bytes = at
+		return units
+	}
+	for _, f := range found[:min(len(found), maxHighlights)] {
+		from := to(f[0])
+		out = append(out, []int{from, to(f[1])})
+	}
+	return out
+}
+
+// utf16Len returns how many UTF-16 code units a text has.
+func utf16Len(text string) int {
+	n := 0
+	for _, r := range text {
+		n += unitsOf(r)
+	}
+	return n
+}
+
+func unitsOf(r rune) int {
+	if r > 0xFFFF {
+		return 2
+	}
+	return 1
+}
+
+// cutUnits cuts so many UTF-16 code units off the beginning of a text, and of a
+// character in half neither.
+func cutUnits(text string, n int) string {
+	for n > 0 && text != "" {
+		r, size := utf8.DecodeRuneInString(text)
+		if n -= unitsOf(r); n < 0 {
+			break
+		}
+		text = text[size:]
+	}
+	return text
+}

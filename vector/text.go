@@ -1,0 +1,173 @@
+package vector
+
+import (
+	"context"
+	"math"
+	"strings"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// betweenChunks stands in a source's text between chunks that share nothing.
+const betweenChunks = "\n\n"
+
+// Bounds of a part of a source's text, in bytes.
+const (
+	DefaultWindow = 64 << 10
+	MaxWindow     = 1 << 20
+)
+
+// Window says which part of a source's text is wanted.
+type Window struct {
+	ChunkID string // around this chunk; "": from Offset on
+	Offset  int    // in UTF-16 code units
+	Bytes   int    // of whole chunks, at least one; 0: DefaultWindow
+}
+
+// SourceText is a part of a source's text, put together from its chunks: what
+// they share is in it once. Its offsets are in UTF-16 code units.
+type SourceText struct {
+	Text   string      `json:"text"`
+	From   int         `json:"from" doc:"Where text begins in the whole text of the source, in UTF-16 code units." example:"0"`
+	Total  int         `json:"total" doc:"Length of the whole text of the source, in UTF-16 code units." example:"48210"`
+	Chunks []TextChunk `json:"chunks" doc:"The chunks that text is made of. Neighbours may overlap."`
+}
+
+// TextChunk says where a chunk stands in a part of a source's text.
+type TextChunk struct {
+	ID       string `json:"id" example:"chunk-06f1q2s3t4v5a6b7c8d9"`
+	Position int    `json:"position" example:"0"`
+	From     int    `json:"from" doc:"Where it begins in text, in UTF-16 code units." example:"0"`
+	To       int    `json:"to" doc:"Where it ends in text." example:"812"`
+	Page     int    `json:"page" doc:"1 is the first page; 0 where the format has none."`
+	Section  string `json:"section"`
+	URL      string `json:"url"`
+}
+
+// Text returns a part of a source's text. Errors are those of the store, with
+// NOT_FOUND for a source or chunk that is not there.
+func Text(ctx context.Context, db *store.DB, sourceID string, w Window) (SourceText, error) {
+	var is agent.Issues
+	is.Check(w.Offset >= 0, "offset", "must be at least 0")
+	is.Check(w.Bytes >= 0 && w.Bytes <= MaxWindow, "bytes", "must be from 1 to 1048576")
+	if w.Bytes == 0 {
+		w.Bytes = DefaultWindow
+	}
+	if err := is.Err(); err != nil {
+		return SourceText{}, err
+	}
+	return store.Read(ctx, db, func(tx *store.Tx) (SourceText, error) {
+		l := layout{wanted: w.ChunkID, at: -1}
+		if err := tx.EachChunk(sourceID, 0, math.MaxInt32, l.add); err != nil {
+			return SourceText{}, err
+		}
+		if w.ChunkID != "" && l.at < 0 {
+			return SourceText{}, agent.NotFound("chunk", w.ChunkID)
+		}
+		out := SourceText{Total: l.total, From: min(w.Offset, l.total), Chunks: []TextChunk{}}
+		first, last := l.window(w)
+		if first > last {
+			return out, nil
+		}
+		if w.ChunkID != "" {
+			out.From = l.places[first].from
+		}
+		return out, l.join(tx, sourceID, first, last, &out)
+	})
+}
+
+// place is where a chunk stands in the whole text of its source.
+type place struct {
+	position int
+	from, to int // in UTF-16 code units
+	shared   int // bytes that it shares with the one before
+	bytes    int // that it adds
+}
+
+// layout is where all chunks of a source stand.
+type layout struct {
+	wanted string // id of a chunk
+	at     int    // its index in places; -1: it is not there
+	places []place
+	total  int // UTF-16 code units
+	before agent.Chunk
+}
+
+func (l *layout) add(c agent.Chunk) {
+	p := place{position: c.Position, from: l.total, bytes: len(c.Content)}
+	if len(l.places) > 0 {
+		if p.shared = shared(l.before, c); p.shared == 0 {
+			p.from += len(betweenChunks)
+		}
+		p.from -= utf16Len(c.Content[:p.shared])
+		p.bytes -= p.shared
+	}
+	p.to = p.from + utf16Len(c.Content)
+	if c.ID == l.wanted {
+		l.at = len(l.places)
+	}
+	l.places, l.total, l.before = append(l.places, p), p.to, c
+}
+
+// shared is how many bytes of a chunk are the end of the one before it.
+func shared(before, c agent.Chunk) int {
+	if before.Metadata.URL != c.Metadata.URL {
+		return 0
+	}
+	if n := overlap(before.Content, c.Content); n >= leastOverlap {
+		return n
+	}
+	return 0
+}
+
+// window returns the first and the last chunk of a part of the text.
+func (l *layout) window(w Window) (first, last int) {
+	if w.ChunkID == "" {
+		for first < len(l.places) && l.places[first].to <= w.Offset {
+			first++
+		}
+		return first, l.extend(first, w.Bytes)
+	}
+	first = l.at
+	for left := (w.Bytes - l.places[first].bytes) / 2; first > 0 && l.places[first-1].bytes <= left; first-- {
+		left -= l.places[first-1].bytes
+	}
+	return first, max(l.extend(first, w.Bytes), l.at)
+}
+
+// extend returns the last chunk of those from first on that fit into a number
+// of bytes; the first always does.
+func (l *layout) extend(first, bytes int) (last int) {
+	last = first - 1
+	for last+1 < len(l.places) && (last < first || l.places[last+1].bytes <= bytes) {
+		last++
+		bytes -= l.places[last].bytes
+	}
+	return last
+}
+
+// join puts the text of some chunks together, from out.From on.
+func (l *layout) join(tx *store.Tx, sourceID string, first, last int, out *SourceText) error {
+	var text strings.Builder
+	if gap := l.places[first].from - out.From; gap > 0 { // it begins between two chunks
+		text.WriteString(betweenChunks[len(betweenChunks)-gap:])
+	}
+	i := first
+	err := tx.EachChunk(sourceID, l.places[first].position, l.places[last].position, func(c agent.Chunk) {
+		p := l.places[i]
+		if i > first && p.shared == 0 {
+			text.WriteString(betweenChunks)
+		}
+		if i > first {
+			text.WriteString(c.Content[p.shared:])
+		} else {
+			text.WriteString(c.Content)
+		}
+		out.Chunks = append(out.Chunks, TextChunk{ID: c.ID, Position: c.Position, From: max(p.from-out.From, 0), To: p.to - out.From,
+			Page: c.Metadata.Page, Section: c.Metadata.Section, URL: c.Metadata.URL})
+		i++
+	})
+	out.Text = cutUnits(text.String(), out.From-l.places[first].from)
+	return err
+}
