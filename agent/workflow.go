@@ -51,9 +51,11 @@ type Workflow struct {
 	Edges       []RawEdge        `json:"edges" doc:"Unknown keys are kept."`
 	Settings    WorkflowSettings `json:"settings"`
 	Status      WorkflowStatus   `json:"status" enum:"draft,active,paused,archived" example:"active"`
-	Version     int              `json:"version" doc:"Grows with each change of nodes, edges or settings." example:"1"`
+	Version     int              `json:"version" doc:"Grows with each change of nodes, edges or settings; not with one of positions or metadata alone." example:"1"`
 	CreatedAt   Time             `json:"created_at" format:"date-time"`
 	UpdatedAt   Time             `json:"updated_at" format:"date-time"`
+	UpdatedBy   string           `json:"updated_by" doc:"Who saved it last; empty when SQL did." example:"ada@example.com"`
+	Note        string           `json:"-"` // about the version that a change makes; it is kept with that
 }
 
 // WorkflowSettings say how executions of a workflow live beside each other.
@@ -90,6 +92,7 @@ type WorkflowChange struct {
 	Edges       Optional[[]RawEdge]              `json:"edges,omitempty" doc:"At most 5000."`
 	Settings    Optional[WorkflowSettingsChange] `json:"settings,omitempty"`
 	Status      Optional[WorkflowStatus]         `json:"status,omitempty" enum:"draft,active,paused,archived" example:"draft"`
+	Note        Optional[string]                 `json:"note,omitempty" doc:"About the version that this makes, at most 500 characters; it is listed with the versions." example:"VIPs get their own greeting"`
 }
 
 // Apply writes the given fields into w.
@@ -99,6 +102,7 @@ func (c WorkflowChange) Apply(w *Workflow) {
 	c.Nodes.Into(&w.Nodes)
 	c.Edges.Into(&w.Edges)
 	c.Status.Into(&w.Status)
+	c.Note.Into(&w.Note)
 	if c.Settings.Null {
 		w.Settings = DefaultWorkflowSettings()
 	}
@@ -123,6 +127,7 @@ func (w *Workflow) Validate() error {
 	is.Check(strings.TrimSpace(w.Name) != "", "name", "is required")
 	is.checkText("name", w.Name, 200)
 	is.checkText("description", w.Description, 2000)
+	is.checkText("note", w.Note, 500)
 	is.Check(slices.Contains(WorkflowStatuses, w.Status), "status", "must be draft, active, paused or archived")
 	is.Check(w.Settings.Concurrency >= 1 && w.Settings.Concurrency <= MaxConcurrency, "settings.concurrency",
 		fmt.Sprintf("must be from 1 to %d", MaxConcurrency))
@@ -140,9 +145,11 @@ func (s WorkflowStatus) Executable() error {
 
 // WorkflowVersion is a workflow's graph as it once was.
 type WorkflowVersion struct {
-	Version   int  `json:"version" example:"1"`
-	Nodes     int  `json:"nodes" doc:"How many." example:"4"`
-	Edges     int  `json:"edges" doc:"How many." example:"3"`
-	Current   bool `json:"current" doc:"The workflow is like this now."`
-	CreatedAt Time `json:"created_at" format:"date-time"`
+	Version   int    `json:"version" example:"1"`
+	Nodes     int    `json:"nodes" doc:"How many." example:"4"`
+	Edges     int    `json:"edges" doc:"How many." example:"3"`
+	Current   bool   `json:"current" doc:"The workflow is like this now."`
+	CreatedAt Time   `json:"created_at" format:"date-time"`
+	Author    string `json:"author" doc:"Who saved it; empty when SQL did." example:"ada@example.com"`
+	Note      string `json:"note" doc:"What its author says about it." example:"VIPs get their own greeting"`
 }

@@ -127,8 +127,8 @@ func checkParameters(t *testing.T, d *described, r *rest.Route, op map[string]an
 		}
 	}
 	for _, p := range r.Parameters() {
-		if !p.InPath {
-			want[place{"query", p.Name}] = p.Field.Tag.Get("required") == "true"
+		if p.In != "path" {
+			want[place{p.In, p.Name}] = p.Field.Tag.Get("required") == "true"
 		} else if !want[place{"path", p.Name}] {
 			t.Errorf("%s %s binds %s, which is not in the path", r.Method, r.Path, p.Name)
 		}

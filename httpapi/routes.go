@@ -136,7 +136,7 @@ func (s *Server) api() []*rest.Route {
 			Limit(rest.Chat).Returns(openAIEmbeddingsOut{}).Fails(agent.CodeUpstream, agent.CodeConflict),
 
 		rest.JSON("GET", "/agents/{id}/workflows", 200, "List workflows", s.listWorkflows),
-		rest.JSON("POST", "/agents/{id}/workflows", 201, "Create a workflow", s.createWorkflow).Locates(workflowLocation),
+		rest.JSON("POST", "/agents/{id}/workflows", 201, "Create a workflow", s.createWorkflow).Locates(workflowLocation).Tagged(),
 		rest.JSON("POST", "/agents/{id}/workflows/execute", 200, "Execute a workflow; with wait, answer at its end", s.executeWorkflow).
 			Fails(agent.CodeAlreadyRunning, agent.CodeConflict, agent.CodeBudget),
 		rest.JSON("POST", "/agents/{id}/workflows/validate", 200, "Check a graph as activation does, without saving it", s.validateWorkflow),
@@ -148,12 +148,12 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/workflows/executions/{executionId}/retry", 200, "Repeat an execution from a node, or from the one that failed", s.retryExecution).
 			Fails(agent.CodeAlreadyRunning, agent.CodeConflict, agent.CodeBudget),
 		rest.JSON("POST", "/agents/{id}/workflows/executions/{executionId}/resume", 200, "End a node's wait, or decide an approval", s.resumeExecution).Fails(agent.CodeConflict),
-		rest.JSON("GET", "/agents/{id}/workflows/{workflowId}", 200, "Read a workflow", s.getWorkflow),
-		rest.JSON("PUT", "/agents/{id}/workflows/{workflowId}", 200, "Update a workflow; a changed graph is a new version", s.updateWorkflow),
+		rest.JSON("GET", "/agents/{id}/workflows/{workflowId}", 200, "Read a workflow", s.getWorkflow).Tagged(),
+		rest.JSON("PUT", "/agents/{id}/workflows/{workflowId}", 200, "Update a workflow; a changed graph is a new version", s.updateWorkflow).Tagged().Fails(agent.CodeConflict),
 		rest.JSON("DELETE", "/agents/{id}/workflows/{workflowId}", 200, "Delete a workflow with its executions", s.deleteWorkflow),
 		rest.JSON("GET", "/agents/{id}/workflows/{workflowId}/versions", 200, "List the versions of a workflow", s.listWorkflowVersions),
 		rest.JSON("GET", "/agents/{id}/workflows/{workflowId}/versions/{version}", 200, "Read a workflow with the graph of a version", s.getWorkflowVersion),
-		rest.JSON("POST", "/agents/{id}/workflows/{workflowId}/versions/{version}/restore", 200, "Restore an old version as the newest", s.restoreWorkflow),
+		rest.JSON("POST", "/agents/{id}/workflows/{workflowId}/versions/{version}/restore", 200, "Restore an old version as the newest", s.restoreWorkflow).Tagged(),
 		rest.JSON("POST", "/agents/{id}/workflows/{workflowId}/test-node", 200, "Test one node: it runs alone, for real", s.testNode),
 		rest.Raw[hookIn]("POST", "/agents/{id}/hooks/{workflowId}", 200, "Start a workflow whose trigger is webhook; a webhook-response node makes the answer", s.callHook).
 			OrSecret().Limit(rest.Inbound).Accepts("application/json", "application/x-www-form-urlencoded", "text/plain").Answers("*/*").Returns(hookOut{}).Fails(agent.CodeConflict, agent.CodeFileTooLarge, agent.CodeBudget),

@@ -2,7 +2,10 @@ package httpapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"satchel/agent"
@@ -39,6 +42,7 @@ type workflowItem struct {
 	Version     int                  `json:"version" example:"1"`
 	CreatedAt   agent.Time           `json:"created_at" format:"date-time"`
 	UpdatedAt   agent.Time           `json:"updated_at" format:"date-time"`
+	UpdatedBy   string               `json:"updated_by" example:"ada@example.com"`
 }
 
 type workflowsOut struct {
@@ -59,7 +63,7 @@ func (s *Server) listWorkflows(c *rest.Call, in *listWorkflowsIn) (workflowsOut,
 	found, total, err := c.DB.Workflows(c, in.Status, page)
 	items := make([]workflowItem, len(found))
 	for i, w := range found {
-		items[i] = workflowItem{w.ID, w.Name, w.Description, w.Status, w.Version, w.CreatedAt, w.UpdatedAt}
+		items[i] = workflowItem{w.ID, w.Name, w.Description, w.Status, w.Version, w.CreatedAt, w.UpdatedAt, w.UpdatedBy}
 	}
 	return workflowsOut{items, rest.MetaOf(page, total)}, err
 }
@@ -81,7 +85,28 @@ func (s *Server) createWorkflow(c *rest.Call, in *createWorkflowIn) (agent.Workf
 	if err := s.flow.Check(w); err != nil {
 		return w, err
 	}
-	return c.DB.CreateWorkflow(c, w)
+	return tagged(c)(c.DB.CreateWorkflow(c, w))
+}
+
+// tagged sets the ETag of a workflow, its version.
+func tagged(c *rest.Call) func(agent.Workflow, error) (agent.Workflow, error) {
+	return func(w agent.Workflow, err error) (agent.Workflow, error) {
+		if err == nil {
+			c.HTTP.Response().Header().Set("ETag", fmt.Sprintf("%q", strconv.Itoa(w.Version)))
+		}
+		return w, err
+	}
+}
+
+// matchesVersion reports whether a version is one of those that an If-Match names.
+func matchesVersion(ifMatch string, version int) bool {
+	for tag := range strings.SplitSeq(ifMatch, ",") {
+		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
+		if tag == "*" || strings.Trim(tag, `"`) == strconv.Itoa(version) {
+			return true
+		}
+	}
+	return ifMatch == ""
 }
 
 type workflowIn struct {
@@ -89,19 +114,24 @@ type workflowIn struct {
 }
 
 func (s *Server) getWorkflow(c *rest.Call, in *workflowIn) (agent.Workflow, error) {
-	return c.DB.Workflow(c, in.ID)
+	return tagged(c)(c.DB.Workflow(c, in.ID))
 }
 
 type updateWorkflowIn struct {
 	workflowIn
-	Body agent.WorkflowChange
+	IfMatch string `header:"If-Match" doc:"The version that was changed, in quotes: with another one now, the answer is 409." example:"\"3\""`
+	Body    agent.WorkflowChange
 }
 
 func (s *Server) updateWorkflow(c *rest.Call, in *updateWorkflowIn) (agent.Workflow, error) {
-	return c.DB.UpdateWorkflow(c, in.ID, func(w *agent.Workflow) error {
+	return tagged(c)(c.DB.UpdateWorkflow(c, in.ID, func(w *agent.Workflow) error {
+		if !matchesVersion(in.IfMatch, w.Version) {
+			return agent.Errorf(agent.CodeConflict, "the workflow has been saved meanwhile; its version is %d", w.Version).
+				With("version", w.Version).With("updated_at", w.UpdatedAt).With("updated_by", w.UpdatedBy)
+		}
 		in.Body.Apply(w)
 		return s.flow.Check(*w)
-	})
+	}))
 }
 
 func (s *Server) deleteWorkflow(c *rest.Call, in *workflowIn) (Success, error) {
@@ -144,10 +174,11 @@ func (s *Server) restoreWorkflow(c *rest.Call, in *workflowVersionIn) (agent.Wor
 	if err != nil {
 		return old, err
 	}
-	return c.DB.UpdateWorkflow(c, in.ID, func(w *agent.Workflow) error {
+	return tagged(c)(c.DB.UpdateWorkflow(c, in.ID, func(w *agent.Workflow) error {
 		w.Nodes, w.Edges, w.Settings = old.Nodes, old.Edges, old.Settings
+		w.Note = fmt.Sprintf("Version %d restored", in.Version)
 		return s.flow.Check(*w)
-	})
+	}))
 }
 
 type validateWorkflowIn struct {

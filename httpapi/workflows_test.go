@@ -194,6 +194,48 @@ func TestWorkflowRecord(t *testing.T) {
 	c.must(t, 404, "GET", one, "")
 }
 
+// TestSavingTogether has two people save: the later one hears of the other, and
+// what only an editor draws makes no version.
+func TestSavingTogether(t *testing.T) {
+	c := newVisitor(t)
+	made := c.send(t, "POST", flowBase, `{"name":"Flow","note":"first try","nodes":`+simpleNodes+`,"edges":`+simpleEdges+`}`)
+	one := flowBase + "/" + made.json["id"].(string)
+	put := func(tag, body string) answer {
+		t.Helper()
+		return c.with("If-Match", tag).send(t, "PUT", one, body)
+	}
+	if made.Header.Get("ETag") != `"1"` || c.send(t, "GET", one, "").Header.Get("ETag") != `"1"` || made.json["updated_by"] != "open mode" {
+		t.Errorf("made: %s %s", made.Header.Get("ETag"), made.text)
+	}
+	moved := strings.Replace(simpleNodes, `"id":"s",`, `"id":"s","position":{"x":5,"y":6},"metadata":{"pin":{"a":1}},`, 1)
+	if a := put(`"1"`, `{"nodes":`+moved+`,"edges":[{"id":"e","source":"t","target":"s","metadata":{"bend":1}}]}`); a.StatusCode != 200 || a.Header.Get("ETag") != `"1"` {
+		t.Errorf("moved: %d %s", a.StatusCode, a.text)
+	}
+	if v := c.must(t, 200, "GET", one+"/versions/1", ""); at(v, "nodes.1.position.x") != json.Number("5") || at(v, "edges.0.metadata.bend") != json.Number("1") {
+		t.Errorf("version 1: %v", v)
+	}
+	changed := strings.Replace(moved, "hello", "bye", 1)
+	if a := put(`"1"`, `{"nodes":`+changed+`,"note":"more polite"}`); a.StatusCode != 200 || a.Header.Get("ETag") != `"2"` {
+		t.Errorf("changed: %d %s", a.StatusCode, a.text)
+	}
+	if a := put(`"1"`, `{"nodes":`+moved+`}`); a.StatusCode != 409 || at(a.json, "error.details.version") != json.Number("2") || at(a.json, "error.details.updated_by") != "open mode" || at(a.json, "error.details.updated_at") == nil {
+		t.Errorf("the later one: %d %s", a.StatusCode, a.text)
+	}
+	if a := put(`W/"7", "2"`, `{"name":"Other"}`); a.StatusCode != 200 {
+		t.Errorf("one of several: %d %s", a.StatusCode, a.text)
+	}
+	c.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"UPDATE workflows SET edges = '[]'"}`)
+	c.must(t, 200, "POST", one+"/versions/1/restore", "")
+	var story []string
+	for _, v := range c.must(t, 200, "GET", one+"/versions", "")["versions"].([]any) {
+		story = append(story, at(v, "author").(string)+": "+at(v, "note").(string))
+	}
+	if got := strings.Join(story, "; "); got != "open mode: Version 1 restored; : ; open mode: more polite; open mode: first try" {
+		t.Errorf("versions: %s", got)
+	}
+	c.must(t, 400, "PUT", one, `{"note":"`+strings.Repeat("x", 501)+`"}`)
+}
+
 func TestWatchedExecution(t *testing.T) {
 	c := newVisitor(t)
 	id := saved(t, c, `[{"id":"t","type":"trigger"},{"id":"a","type":"approval"},{"id":"s","type":"set","data":{"values":{"by":"{{nodes.a.comment}}"}}}]`,

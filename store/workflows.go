@@ -12,11 +12,11 @@ import (
 	"satchel/agent"
 )
 
-const workflowColumns = "id, name, description, nodes, edges, settings, status, version, created_at, updated_at"
+const workflowColumns = "id, name, description, nodes, edges, settings, status, version, created_at, updated_at, updated_by"
 
 var workflowListing = listing[agent.Workflow]{
 	table:   "workflows",
-	columns: "id, name, description, '[]', '[]', '{}', status, version, created_at, updated_at",
+	columns: "id, name, description, '[]', '[]', '{}', status, version, created_at, updated_at, updated_by",
 	order:   "created_at DESC, id DESC",
 	sort:    map[string]string{"name": "name COLLATE NOCASE", "status": "status", "created_at": "created_at", "updated_at": "updated_at"},
 	search:  []string{"name", "description"},
@@ -25,7 +25,7 @@ var workflowListing = listing[agent.Workflow]{
 
 func scanWorkflow(rows *sql.Rows) (w agent.Workflow, err error) {
 	var nodes, edges, settings []byte
-	if err := rows.Scan(&w.ID, &w.Name, &w.Description, &nodes, &edges, &settings, &w.Status, &w.Version, &w.CreatedAt, &w.UpdatedAt); err != nil {
+	if err := rows.Scan(&w.ID, &w.Name, &w.Description, &nodes, &edges, &settings, &w.Status, &w.Version, &w.CreatedAt, &w.UpdatedAt, &w.UpdatedBy); err != nil {
 		return w, err
 	}
 	return w, readGraph(&w, nodes, edges, settings)
@@ -84,8 +84,11 @@ func (db *DB) CreateWorkflow(ctx context.Context, w agent.Workflow) (agent.Workf
 		if err != nil {
 			return w, err
 		}
-		if _, err := tx.exec("INSERT INTO workflows("+workflowColumns+") VALUES (?,?,?,?,?,?,?,?,?,?)", w.ID, w.Name, w.Description,
+		if _, err := tx.exec("INSERT INTO workflows("+workflowColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,'')", w.ID, w.Name, w.Description,
 			nodes, edges, settings, w.Status, w.Version, w.CreatedAt, w.UpdatedAt); err != nil {
+			return w, err
+		}
+		if err := tx.signWorkflow(&w, true); err != nil {
 			return w, err
 		}
 		return w, tx.audit("workflow created", map[string]any{"workflow_id": w.ID, "name": w.Name})
@@ -102,6 +105,16 @@ func writeGraph(w *agent.Workflow) (nodes, edges, settings string, err error) {
 	return string(raw[0]), string(raw[1]), string(raw[2]), nil
 }
 
+// signWorkflow notes who saved a workflow, and the note about its version.
+func (tx *Tx) signWorkflow(w *agent.Workflow, made bool) error {
+	w.UpdatedBy = tx.actor
+	if _, err := tx.exec("UPDATE workflows SET updated_by = ? WHERE id = ?", w.UpdatedBy, w.ID); err != nil || !made && w.Note == "" {
+		return err
+	}
+	_, err := tx.exec("UPDATE _workflow_versions SET author = iif(?, ?, author), note = ? WHERE workflow_id = ? AND version = ?", made, w.UpdatedBy, w.Note, w.ID, w.Version)
+	return err
+}
+
 // UpdateWorkflow changes a workflow by change, which is given it as it is and
 // may refuse. A changed graph is a new version.
 func (db *DB) UpdateWorkflow(ctx context.Context, id string, change func(*agent.Workflow) error) (agent.Workflow, error) {
@@ -110,7 +123,7 @@ func (db *DB) UpdateWorkflow(ctx context.Context, id string, change func(*agent.
 		if err != nil {
 			return w, err
 		}
-		before := w.Nodes
+		before, version := w.Nodes, w.Version
 		if err := change(&w); err != nil {
 			return w, err
 		}
@@ -130,6 +143,9 @@ func (db *DB) UpdateWorkflow(ctx context.Context, id string, change func(*agent.
 			return w, err
 		}
 		if err := tx.value(&w.Version, "SELECT version FROM workflows WHERE id = ?", id); err != nil {
+			return w, err
+		}
+		if err := tx.signWorkflow(&w, w.Version > version); err != nil {
 			return w, err
 		}
 		return w, tx.audit("workflow updated", map[string]any{"workflow_id": id, "version": w.Version, "status": w.Status})
@@ -245,10 +261,10 @@ func (db *DB) WorkflowVersions(ctx context.Context, id string, p Page) ([]agent.
 			return nil, err
 		}
 		return all(tx, func(rows *sql.Rows) (v agent.WorkflowVersion, err error) {
-			err = rows.Scan(&v.Version, &v.Nodes, &v.Edges, &v.CreatedAt)
+			err = rows.Scan(&v.Version, &v.Nodes, &v.Edges, &v.CreatedAt, &v.Author, &v.Note)
 			v.Current = v.Version == w.Version
 			return v, err
-		}, `SELECT version, json_array_length(nodes), json_array_length(edges), created_at FROM _workflow_versions
+		}, `SELECT version, json_array_length(nodes), json_array_length(edges), created_at, author, note FROM _workflow_versions
 			WHERE workflow_id = ? ORDER BY version DESC LIMIT ? OFFSET ?`, id, p.Limit, p.Offset)
 	})
 	return found, total, err

@@ -22,7 +22,7 @@ import (
 const maxJSONBody = 10 << 20
 
 // binding is the plan by which requests are bound to one In type. Fields are
-// found by their tags: path:"name", query:"name"; a field named Body is the
+// found by their tags: path:"name", query:"name", header:"name"; a field named Body is the
 // JSON body, its fields found by their json names, exactly.
 type binding struct {
 	params []boundField
@@ -33,7 +33,7 @@ type binding struct {
 type boundField struct {
 	index []int
 	name  string
-	path  bool
+	in    string // of a parameter: path, query or header
 }
 
 func newBinding(t reflect.Type) *binding {
@@ -45,10 +45,12 @@ func newBinding(t reflect.Type) *binding {
 		if f.Name == "Body" && len(f.Index) == 1 {
 			b.body = f.Index
 			b.fields = jsonFields(f.Type)
-		} else if name, ok := f.Tag.Lookup("path"); ok {
-			b.params = append(b.params, boundField{f.Index, name, true})
-		} else if name, ok := f.Tag.Lookup("query"); ok {
-			b.params = append(b.params, boundField{f.Index, name, false})
+			continue
+		}
+		for _, in := range []string{"path", "query", "header"} {
+			if name, ok := f.Tag.Lookup(in); ok {
+				b.params = append(b.params, boundField{f.Index, name, in})
+			}
 		}
 	}
 	return b
@@ -74,8 +76,11 @@ func (b *binding) bind(c echo.Context, in reflect.Value) error {
 	query := c.QueryParams()
 	for _, p := range b.params {
 		values := query[p.name]
-		if p.path {
+		switch p.in {
+		case "path":
 			values = []string{c.Param(p.name)}
+		case "header":
+			values = []string{c.Request().Header.Get(p.name)}
 		}
 		if len(values) == 0 || (len(values) == 1 && values[0] == "") {
 			continue

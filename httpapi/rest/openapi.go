@@ -151,11 +151,8 @@ func (d *description) parameters(r *Route) []*huma.Param {
 	}
 	for _, p := range r.Parameters() {
 		schema := d.types.field(p.Field)
-		param := &huma.Param{Name: p.Name, In: "query", Description: schema.Description, Schema: schema}
-		if p.InPath {
-			param.In = "path"
-		}
-		param.Required = p.InPath || p.Field.Tag.Get("required") == "true"
+		param := &huma.Param{Name: p.Name, In: p.In, Description: schema.Description, Schema: schema}
+		param.Required = p.In == "path" || p.Field.Tag.Get("required") == "true"
 		if len(schema.Examples) > 0 {
 			param.Example = schema.Examples[0]
 		}

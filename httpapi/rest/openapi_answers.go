@@ -22,7 +22,7 @@ var answerHeaders = map[string]*huma.Param{
 	"Retry-After":           header(huma.TypeInteger, "Seconds to wait."),
 	"Location":              header(huma.TypeString, "Address of what was made."),
 	"Content-Disposition":   header(huma.TypeString, "A name to keep the file under."),
-	"ETag":                  header(huma.TypeString, "Send it as If-None-Match: 304 says that nothing changed."),
+	"ETag":                  header(huma.TypeString, "Names what was answered. Of what never changes, send it as If-None-Match: 304 says that it is the same; of a workflow it is the version, send it as If-Match with a change."),
 }
 
 func header(kind, doc string) *huma.Param {

@@ -170,18 +170,18 @@ func (r *Route) EchoPath() string {
 	return "/api" + strings.NewReplacer("{", ":", "}", "").Replace(r.Path)
 }
 
-// Parameter is one that a route binds from its path or query.
+// Parameter is one that a route binds from its path, its query or a header.
 type Parameter struct {
-	Name   string
-	InPath bool
-	Field  reflect.StructField // of In
+	Name  string
+	In    string              // path, query or header
+	Field reflect.StructField // of In
 }
 
-// Parameters returns what the route binds from its path and query.
+// Parameters returns what the route binds beside its body.
 func (r *Route) Parameters() []Parameter {
 	var all []Parameter
 	for _, p := range newBinding(r.In).params {
-		all = append(all, Parameter{p.name, p.path, r.In.FieldByIndex(p.index)})
+		all = append(all, Parameter{p.name, p.in, r.In.FieldByIndex(p.index)})
 	}
 	return all
 }

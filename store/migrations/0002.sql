@@ -220,3 +220,28 @@ CREATE INDEX executions_errored ON executions(id) WHERE status = 'errored';
 -- What a person thinks of an answer.
 ALTER TABLE messages ADD COLUMN rating INTEGER CHECK (rating IN (1,-1));
 ALTER TABLE messages ADD COLUMN comment TEXT NOT NULL DEFAULT '';
+
+-- Who saved a workflow, and why. SQL names nobody. A change of where an editor
+-- draws, or of what it notes in metadata, is no version: the current one gets it.
+ALTER TABLE workflows ADD COLUMN updated_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE _workflow_versions ADD COLUMN author TEXT NOT NULL DEFAULT '';
+ALTER TABLE _workflow_versions ADD COLUMN note TEXT NOT NULL DEFAULT '';
+DROP TRIGGER _workflows_created;
+CREATE TRIGGER _workflows_created AFTER INSERT ON workflows BEGIN
+  INSERT OR REPLACE INTO _workflow_versions(workflow_id, version, nodes, edges, settings, created_at) VALUES (new.id, new.version, new.nodes, new.edges, new.settings, new.created_at);
+  INSERT OR IGNORE INTO _triggers SELECT new.id, value ->> '$.id', coalesce(value ->> '$.data.event', 'manual'), key, value -> '$.data.auth', (SELECT coalesce(max(seq), 0) FROM _events)
+    FROM json_each(new.nodes)
+    WHERE new.status = 'active' AND type = 'object' AND value ->> '$.type' = 'trigger' AND value ->> '$.id' IS NOT NULL AND NOT coalesce(value ->> '$.data.disabled', 0);
+END;
+DROP TRIGGER _workflows_versioned;
+CREATE TRIGGER _workflows_versioned AFTER UPDATE OF nodes, edges, settings ON workflows
+WHEN new.nodes IS NOT old.nodes OR new.edges IS NOT old.edges OR new.settings IS NOT old.settings BEGIN
+  UPDATE workflows SET version = old.version + 1, updated_by = '' WHERE id = new.id AND (new.settings IS NOT old.settings
+    OR (SELECT json_group_array(iif(type = 'object', json_remove(value, '$.position', '$.metadata'), value)) FROM json_each(new.nodes))
+      IS NOT (SELECT json_group_array(iif(type = 'object', json_remove(value, '$.position', '$.metadata'), value)) FROM json_each(old.nodes))
+    OR (SELECT json_group_array(iif(type = 'object', json_remove(value, '$.metadata'), value)) FROM json_each(new.edges))
+      IS NOT (SELECT json_group_array(iif(type = 'object', json_remove(value, '$.metadata'), value)) FROM json_each(old.edges)));
+  INSERT INTO _workflow_versions(workflow_id, version, nodes, edges, settings, created_at)
+    SELECT id, version, nodes, edges, settings, updated_at FROM workflows WHERE id = new.id
+    ON CONFLICT DO UPDATE SET nodes = excluded.nodes, edges = excluded.edges, settings = excluded.settings;
+END;
