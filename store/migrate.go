@@ -16,7 +16,8 @@ const applicationID = 0x53544348
 // that was released never changes.
 var migrations = []string{
 	version1,
-	version2 +
+	version2,
+	version3 +
 		forTables(countRows, "contacts", "conversations", "executions", "gateways", "logs", "mcp_servers", "messages",
 			"schedules", "sources", "tasks", "tools", "webhooks", "workflows") +
 		forTables(deleteSecrets, "gateways", "mcp_servers", "tools", "webhooks", "workflows"),
@@ -27,6 +28,8 @@ var (
 	version1 string
 	//go:embed migrations/0002.sql
 	version2 string
+	//go:embed migrations/0003.sql
+	version3 string
 )
 
 // countRows keeps the number of a table's rows in _counts, so that meta.total

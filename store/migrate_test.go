@@ -2,6 +2,7 @@ package store
 
 import (
 	"compress/gzip"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -349,5 +350,18 @@ func TestMigrationFails(t *testing.T) {
 	}
 	if got := valueIn[int](t, path, "PRAGMA user_version"); got != current+1 {
 		t.Errorf("version %d", got)
+	}
+}
+
+// TestReleasedMigrations holds that the scripts of released versions stay as
+// they were: files of those versions are out there.
+func TestReleasedMigrations(t *testing.T) {
+	for version, want := range map[int]string{
+		1: "aeaa7ed584d7a1174ed833e5830cf9ace06f04a490787665bfa3899d88a54e11",
+		2: "79a24f7cae05439e67c2a4e0a662bffa1475ddc4acfd6cb77f13c0ea30a6f4ce",
+	} {
+		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(migrations[version-1]))); got != want {
+			t.Errorf("migration %d has the SHA-256 %s, and was released with %s: add to the newest one", version, got, want)
+		}
 	}
 }

@@ -251,7 +251,7 @@ func (c *conn) pending() (p Pending, err error) {
 		return p, err
 	}
 	query := selectPending
-	if version == 1 {
+	if version < 3 {
 		query = strings.Replace(query, "suspended = 0", "asleep = 0", 1)
 	}
 	s, err := c.prepare(query)
