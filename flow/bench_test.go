@@ -94,7 +94,7 @@ func BenchmarkResume(b *testing.B) {
 			cut = append(cut, store.StartedExecution{Name: w.Name, Execution: &agent.Execution{ID: agent.NewID(agent.KindExecution), WorkflowID: w.ID, Version: 1,
 				Status: agent.ExecutionRunning, Trigger: "manual", TriggerNode: "t", Input: json.RawMessage("{}"), Depth: 1, CreatedAt: now, StartedAt: now}})
 		}
-		if _, err := db.Enter(b.Context(), cut); err != nil {
+		if _, err := db.InsertExecutions(b.Context(), cut); err != nil {
 			b.Fatal(err)
 		}
 		if err := folder.Close(); err != nil {

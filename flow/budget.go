@@ -127,7 +127,7 @@ func (e *Engine) refuse(ctx context.Context, db *store.DB, x *agent.Execution, p
 	x.Status, x.CompletedAt = agent.ExecutionErrored, x.StartedAt
 	x.Error = &agent.ExecutionError{Code: string(why.Code), Message: why.Message, Details: why.Details}
 	x.Depth = agent.MaxEventDepth + 1 // its events start nothing
-	_, err := db.Advance(ctx, store.Progress{Execution: x, Name: p.workflow.Name, New: true, IdempotencyKey: key})
+	_, err := db.CommitExecution(ctx, store.ExecutionStep{Execution: x, Name: p.workflow.Name, New: true, IdempotencyKey: key})
 	if errors.Is(err, store.ErrRepeated) {
 		return why
 	}

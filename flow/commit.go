@@ -19,7 +19,7 @@ func (r *run) commit(suspended bool) bool {
 	if len(r.held.results) == 0 && len(r.waits) == 0 && len(r.unwaits) == 0 && len(r.children) == 0 && !r.begin && !suspended && !over {
 		return true
 	}
-	p := store.Progress{Execution: r.execution, Name: r.program.workflow.Name, New: r.fresh, IdempotencyKey: r.key, Begin: r.begin, Results: r.held.results,
+	p := store.ExecutionStep{Execution: r.execution, Name: r.program.workflow.Name, New: r.fresh, IdempotencyKey: r.key, Begin: r.begin, Results: r.held.results,
 		Waits: r.waits, Unwaits: r.unwaits, Suspended: suspended, Waiting: len(r.waiting)}
 	for _, c := range r.children {
 		p.Children = append(p.Children, store.StartedExecution{Execution: c.execution, Name: c.program.workflow.Name})
@@ -30,7 +30,7 @@ func (r *run) commit(suspended bool) bool {
 	if r.fresh {
 		ctx = store.WithActor(ctx, r.by)
 	}
-	ended, err := r.db.Advance(ctx, p)
+	ended, err := r.db.CommitExecution(ctx, p)
 	if err != nil {
 		r.abandonRun(err)
 		return false

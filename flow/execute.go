@@ -86,7 +86,7 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	// that, so it is first written when there is something to write.
 	fresh := s != nil && (q.Wait > 0 && q.IdempotencyKey == "" && q.Replay == "" || q.began != nil)
 	if !fresh {
-		entered, err := db.Enter(ctx, []store.StartedExecution{{Execution: x, Name: p.workflow.Name, IdempotencyKey: q.IdempotencyKey, Replay: q.Replay}})
+		entered, err := db.InsertExecutions(ctx, []store.StartedExecution{{Execution: x, Name: p.workflow.Name, IdempotencyKey: q.IdempotencyKey, Replay: q.Replay}})
 		if err != nil || !entered[0] {
 			e.release(s)
 			return Started{Repeated: err == nil}, err

@@ -243,7 +243,7 @@ func (f *Folder) UpdateAgent(ctx context.Context, db *DB, change agent.AgentChan
 			return a, err
 		}
 		if old.Status != agent.StatusActive && a.Status == agent.StatusActive {
-			if err := tx.wake(); err != nil {
+			if err := tx.activateAgent(); err != nil {
 				return a, err
 			}
 		}

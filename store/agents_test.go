@@ -191,13 +191,13 @@ func TestDeleteWaitsForReads(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "doomed")
 	createContact(t, db, named("x"))
-	reading, deleted, goOn := make(chan struct{}), make(chan error, 1), make(chan struct{})
+	reading, deleted, proceed := make(chan struct{}), make(chan error, 1), make(chan struct{})
 	var count int
 	read := make(chan error, 1)
 	go func() {
 		_, err := Read(t.Context(), db, func(tx *Tx) (int, error) {
 			close(reading)
-			<-goOn
+			<-proceed
 			return 0, tx.value(&count, "SELECT count(*) FROM contacts")
 		})
 		read <- err
@@ -211,7 +211,7 @@ func TestDeleteWaitsForReads(t *testing.T) {
 		t.Errorf("a new read: %v", err)
 	}
 	look(f, 2) // the watcher keeps out of it
-	close(goOn)
+	close(proceed)
 	if err := errors.Join(<-read, <-deleted); err != nil || count != 1 {
 		t.Errorf("%d contacts, %v", count, err)
 	}

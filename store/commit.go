@@ -25,7 +25,7 @@ type job struct {
 }
 
 // submit queues j and returns its outcome. A job whose context ends before
-// its turn is not run; once it runs, its outcome is always told.
+// its turn is not run; once it runs, its outcome is always returned.
 //
 // Whoever finds the queue idle leads: it runs its own job and those that
 // joined behind it in one commit, then hands the lead to the first in line.
@@ -48,9 +48,9 @@ func (f *file) submit(j *job) error {
 // them, and passes the lead on.
 func (f *file) lead() {
 	group := f.next()
-	told := false
+	done := false
 	defer func() {
-		if !told { // a panic in SQLite itself, or the goroutine was ended
+		if !done { // a panic in SQLite itself, or the goroutine was ended
 			for _, j := range group {
 				j.err = errCut
 			}
@@ -66,13 +66,13 @@ func (f *file) lead() {
 	} else {
 		f.commit(group)
 	}
-	told = true
+	done = true
 }
 
-// errCut says that nobody knows what became of a write.
+// errCut reports a write whose outcome is unknown.
 var errCut = errors.New("the write was cut short")
 
-// pass hands the lead to the first in line and tells the group its outcomes.
+// pass hands the lead to the first in line and reports the group its outcomes.
 func (f *file) pass(group []*job) {
 	f.queueMu.Lock()
 	f.queue = f.queue[len(group):]

@@ -300,11 +300,11 @@ func TestBrokenReadsLeaveSoundReaders(t *testing.T) {
 func TestReadsWaitForAReaderWithinTheirContext(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
-	reading, goOn := make(chan struct{}), make(chan struct{})
+	reading, proceed := make(chan struct{}), make(chan struct{})
 	var running sync.WaitGroup
 	for range readersPerFile {
 		running.Go(func() {
-			_, err := Read(t.Context(), db, func(*Tx) (int, error) { reading <- struct{}{}; <-goOn; return 0, nil })
+			_, err := Read(t.Context(), db, func(*Tx) (int, error) { reading <- struct{}{}; <-proceed; return 0, nil })
 			if err != nil {
 				t.Error(err)
 			}
@@ -317,7 +317,7 @@ func TestReadsWaitForAReaderWithinTheirContext(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	createContact(t, db, named("writes go on"))
-	close(goOn)
+	close(proceed)
 	running.Wait()
 	if _, err := db.Stats(t.Context()); err != nil {
 		t.Error(err)

@@ -137,9 +137,9 @@ func TestIdleFilesClose(t *testing.T) {
 	if !db.isOpen() {
 		t.Fatal("closed too early")
 	}
-	reading, goOn, read := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	reading, proceed, read := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		_, err := Read(t.Context(), db, func(*Tx) (int, error) { close(reading); <-goOn; return 0, nil })
+		_, err := Read(t.Context(), db, func(*Tx) (int, error) { close(reading); <-proceed; return 0, nil })
 		read <- err
 	}()
 	<-reading
@@ -147,7 +147,7 @@ func TestIdleFilesClose(t *testing.T) {
 	if !db.isOpen() {
 		t.Error("closed under a reader")
 	}
-	close(goOn)
+	close(proceed)
 	if err := <-read; err != nil {
 		t.Error(err)
 	}
@@ -188,10 +188,10 @@ func TestLeastRecentlyUsedFilesClose(t *testing.T) {
 	}
 	// Those in use stay open whatever the limit.
 	var running sync.WaitGroup
-	inside, goOn := make(chan struct{}), make(chan struct{})
+	inside, proceed := make(chan struct{}), make(chan struct{})
 	for _, db := range agents {
 		running.Go(func() {
-			_, err := Read(t.Context(), db, func(*Tx) (int, error) { inside <- struct{}{}; <-goOn; return 0, nil })
+			_, err := Read(t.Context(), db, func(*Tx) (int, error) { inside <- struct{}{}; <-proceed; return 0, nil })
 			if err != nil {
 				t.Error(err)
 			}
@@ -201,7 +201,7 @@ func TestLeastRecentlyUsedFilesClose(t *testing.T) {
 	if got := isOpen(); got != "012345" {
 		t.Errorf("open: %s", got)
 	}
-	close(goOn)
+	close(proceed)
 	running.Wait()
 	for _, db := range []*DB{agents[1], f.Default(), agents[2]} {
 		createContact(t, db, named("z"))

@@ -87,7 +87,7 @@ func (tx *Tx) receive(g *agent.Gateway, receipt *Receipt, r *Received) error {
 		if !r.Active {
 			return nil
 		}
-		return tx.emit(agent.EventGatewayEvent, map[string]any{"gateway": toldGateway(g), "payload": receipt.told()})
+		return tx.emit(agent.EventGatewayEvent, map[string]any{"gateway": eventGateway(g), "payload": receipt.eventPayload()})
 	}
 	stored := len(r.Messages)
 	for i := range receipt.Messages {
@@ -105,17 +105,17 @@ func (tx *Tx) receive(g *agent.Gateway, receipt *Receipt, r *Received) error {
 	return nil
 }
 
-// told is the payload that the event tells of a receipt; null when it is too
-// long.
-func (r *Receipt) told() json.RawMessage {
+// eventPayload returns the payload that an event holds of a receipt, null when
+// it is too long.
+func (r *Receipt) eventPayload() json.RawMessage {
 	if len(r.Payload) == 0 || len(r.Payload) > maxEventValue || !json.Valid(r.Payload) {
 		return json.RawMessage("null")
 	}
 	return r.Payload
 }
 
-// toldGateway is what events tell of a gateway, as the triggers do.
-func toldGateway(g *agent.Gateway) map[string]any {
+// eventGateway returns the gateway as events hold it; triggers write the same.
+func eventGateway(g *agent.Gateway) map[string]any {
 	return map[string]any{"id": g.ID, "type": g.Type, "name": g.Name, "status": g.Status, "is_default": g.IsDefault, "verified": g.Verified}
 }
 

@@ -24,7 +24,7 @@ type Page struct {
 type listing[T any] struct {
 	table   string
 	columns string
-	order   string            // without a wish of the client
+	order   string            // unless the client orders
 	sort    map[string]string // field -> column
 	search  []string          // columns that a search looks at
 	scan    func(*sql.Rows) (T, error)
@@ -108,9 +108,9 @@ func (l listing[T]) total(tx *Tx, f filter) (total int, err error) {
 	return total, err
 }
 
-func (l listing[T]) orderBy(wish []Order) string {
+func (l listing[T]) orderBy(order []Order) string {
 	var keys []string
-	for _, o := range wish {
+	for _, o := range order {
 		if column, ok := l.sort[o.Field]; ok {
 			if o.Desc {
 				column += " DESC"

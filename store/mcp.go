@@ -77,7 +77,7 @@ func (db *DB) CreateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 		if s.AuthType == "" {
 			s.AuthType = agent.MCPAuthNone
 		}
-		if err := tx.roomForMCPServer(); err != nil {
+		if err := tx.checkMCPServerLimit(); err != nil {
 			return s, err
 		}
 		if _, err := tx.exec("INSERT INTO mcp_servers(id, name, url, auth_type, status, last_error, tools, checked_at, created_at) VALUES (?,?,?,?,?,?,?,?,?)",
@@ -93,14 +93,14 @@ func (db *DB) CreateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 	})
 }
 
-// RoomForMCPServer is a CONFLICT when the agent has as many MCP servers as it
+// CheckMCPServerLimit is a CONFLICT when the agent has as many MCP servers as it
 // may have.
-func (db *DB) RoomForMCPServer(ctx context.Context) error {
-	_, err := Read(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.roomForMCPServer() })
+func (db *DB) CheckMCPServerLimit(ctx context.Context) error {
+	_, err := Read(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.checkMCPServerLimit() })
 	return err
 }
 
-func (tx *Tx) roomForMCPServer() error {
+func (tx *Tx) checkMCPServerLimit() error {
 	var n int
 	if err := tx.value(&n, "SELECT n FROM _counts WHERE name = 'mcp_servers'"); err != nil {
 		return err

@@ -41,9 +41,9 @@ func (db *DB) Events(ctx context.Context, after int64, limit int) ([]agent.Event
 	})
 }
 
-// wake notes that the agent becomes active: what happened until now starts
-// nothing, however late it is read.
-func (tx *Tx) wake() error {
+// activateAgent notes that the agent becomes active: events until now start
+// nothing, however late they are read.
+func (tx *Tx) activateAgent() error {
 	_, err := tx.exec("UPDATE _agent SET active_since_seq = (SELECT coalesce(max(seq), 0) FROM _events)")
 	return err
 }
@@ -87,8 +87,8 @@ var everyPattern = func() string {
 	return string(raw)
 }()
 
-// heard names the events that a consumer hears of; all says that it is all.
-func (tx *Tx) heard(consumer string) (names []string, all bool, err error) {
+// subscribedEvents returns the events that a consumer hears of; all says that it is all.
+func (tx *Tx) subscribedEvents(consumer string) (names []string, all bool, err error) {
 	ask, known := subscriptions[consumer]
 	if !known {
 		return nil, true, nil
@@ -114,7 +114,7 @@ func (db *DB) Undelivered(ctx context.Context, consumer string, limit int) (Unde
 			u.Last = u.After
 			return u, err
 		}
-		names, all, err := tx.heard(consumer)
+		names, all, err := tx.subscribedEvents(consumer)
 		if err != nil {
 			return u, err
 		}

@@ -203,7 +203,7 @@ func TestHeard(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, consumer, begin, end string
-		heard                      []string
+		want                       []string
 	}{
 		{"no subscription", ConsumerWebhooks, "SELECT 1", "SELECT 1", nil},
 		{"a subscription", ConsumerWebhooks, `INSERT INTO webhooks(id, url, events, created_at, updated_at)
@@ -221,10 +221,10 @@ func TestHeard(t *testing.T) {
 			t.Fatal(err)
 		}
 		u, err := db.Undelivered(t.Context(), c.consumer, 10)
-		if err != nil || !slices.Equal(types(u.Events), c.heard) || u.NoSubscribers != (c.heard == nil) || u.After != before || u.Last != before+2 || u.More {
+		if err != nil || !slices.Equal(types(u.Events), c.want) || u.NoSubscribers != (c.want == nil) || u.After != before || u.Last != before+2 || u.More {
 			t.Errorf("%s: %v %+v %v", c.name, types(u.Events), u, err)
 		}
-		if c.heard == nil {
+		if c.want == nil {
 			do(t, db, c.end)
 			continue
 		}

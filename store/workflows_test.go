@@ -39,7 +39,7 @@ func running(w agent.Workflow) *agent.Execution {
 func enter(t testing.TB, db *DB, w agent.Workflow) *agent.Execution {
 	t.Helper()
 	x := running(w)
-	if _, err := db.Enter(t.Context(), []StartedExecution{{Execution: x, Name: w.Name}}); err != nil {
+	if _, err := db.InsertExecutions(t.Context(), []StartedExecution{{Execution: x, Name: w.Name}}); err != nil {
 		t.Fatal(err)
 	}
 	return x
@@ -53,7 +53,7 @@ func TestReplays(t *testing.T) {
 	enter := func(key, replay string) string {
 		t.Helper()
 		x := running(w)
-		entered, err := db.Enter(t.Context(), []StartedExecution{{Execution: x, Name: w.Name, IdempotencyKey: key, Replay: replay}})
+		entered, err := db.InsertExecutions(t.Context(), []StartedExecution{{Execution: x, Name: w.Name, IdempotencyKey: key, Replay: replay}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,8 +179,8 @@ func mustMarshal(t testing.TB, v any) string {
 	return string(raw)
 }
 
-// TestAdvance writes an execution step by step.
-func TestAdvance(t *testing.T) {
+// TestCommitExecution writes an execution step by step.
+func TestCommitExecution(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	w := createWorkflow(t, db, graphOf(`{"id":"t","type":"trigger"}`))
@@ -188,16 +188,16 @@ func TestAdvance(t *testing.T) {
 	result := func(node string, status agent.NodeStatus, output string) agent.NodeResult {
 		return agent.NodeResult{NodeID: node, Type: "set", Status: status, StartedAt: agent.Now(), Attempt: 1, Output: json.RawMessage(output)}
 	}
-	advance := func(p Progress) error {
+	commit := func(p ExecutionStep) error {
 		t.Helper()
 		p.Execution, p.Name = x, w.Name
-		_, err := db.Advance(t.Context(), p)
+		_, err := db.CommitExecution(t.Context(), p)
 		return err
 	}
 	loop := result("l", agent.NodeRunning, "null")
 	loop.Output, loop.Items = nil, json.RawMessage(`[1,2]`)
 	wait := Wait{ExecutionID: x.ID, NodeID: "w", Path: "1", Type: "wait", Kind: WaitEvent, Event: "a.b", DueAt: agent.At(time.Now().Add(time.Hour)), StartedAt: agent.Now()}
-	if err := advance(Progress{Results: []agent.NodeResult{result("t", agent.NodeSuccess, `{"big":"`+strings.Repeat("x", 300<<10)+`"}`), loop}, Waits: []Wait{wait}, Suspended: true, Waiting: 1}); err != nil {
+	if err := commit(ExecutionStep{Results: []agent.NodeResult{result("t", agent.NodeSuccess, `{"big":"`+strings.Repeat("x", 300<<10)+`"}`), loop}, Waits: []Wait{wait}, Suspended: true, Waiting: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if n := value[int](t, db, "SELECT suspended FROM executions"); n != 1 || subscribersOf(t, db, "a.b") != "wait:w" {
@@ -214,17 +214,17 @@ func TestAdvance(t *testing.T) {
 			t.Errorf("end %d: %d waits, %v", i, len(ended), err)
 		}
 	}
-	if err := advance(Progress{Suspended: true, Waiting: 1}); err != nil {
+	if err := commit(ExecutionStep{Suspended: true, Waiting: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if n := value[int](t, db, "SELECT suspended FROM executions"); n != 0 {
 		t.Error("an execution whose wait has ended meanwhile was put to sleep")
 	}
 	x.Status, x.CompletedAt, x.Output = agent.ExecutionComplete, agent.Now(), json.RawMessage(`{}`)
-	if err := advance(Progress{Results: []agent.NodeResult{result("l", agent.NodeSuccess, `{}`)}}); err != nil {
+	if err := commit(ExecutionStep{Results: []agent.NodeResult{result("l", agent.NodeSuccess, `{}`)}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := advance(Progress{Results: []agent.NodeResult{result("late", agent.NodeSuccess, `{}`)}}); !errors.Is(err, ErrEnded) {
+	if err := commit(ExecutionStep{Results: []agent.NodeResult{result("late", agent.NodeSuccess, `{}`)}}); !errors.Is(err, ErrEnded) {
 		t.Errorf("a step behind the end: %v", err)
 	}
 	_, results, err = db.Execution(t.Context(), x.ID)
@@ -252,7 +252,7 @@ func TestPendingExecutions(t *testing.T) {
 	w := createWorkflow(t, timed, graphOf(`{"id":"t","type":"trigger"}`))
 	x, due := enter(t, timed, w), agent.At(time.Now().Add(time.Hour))
 	wait := Wait{ExecutionID: x.ID, NodeID: "w", Type: "wait", Kind: WaitTimer, DueAt: due, StartedAt: agent.Now()}
-	if _, err := timed.Advance(t.Context(), Progress{Execution: x, Waits: []Wait{wait}, Suspended: true, Waiting: 1}); err != nil {
+	if _, err := timed.CommitExecution(t.Context(), ExecutionStep{Execution: x, Waits: []Wait{wait}, Suspended: true, Waiting: 1}); err != nil {
 		t.Fatal(err)
 	}
 	closeFolder(t, f)
@@ -274,7 +274,7 @@ func TestRetentionOfExecutions(t *testing.T) {
 	old, fresh, open := enter(t, db, w), enter(t, db, w), enter(t, db, w)
 	for _, x := range []*agent.Execution{old, fresh} {
 		x.Status, x.CompletedAt = agent.ExecutionComplete, agent.Now()
-		if _, err := db.Advance(t.Context(), Progress{Execution: x, Results: []agent.NodeResult{{NodeID: "t", Type: "trigger", Status: agent.NodeSuccess}}}); err != nil {
+		if _, err := db.CommitExecution(t.Context(), ExecutionStep{Execution: x, Results: []agent.NodeResult{{NodeID: "t", Type: "trigger", Status: agent.NodeSuccess}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

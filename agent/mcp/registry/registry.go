@@ -70,7 +70,7 @@ func (r *Registry) Create(ctx context.Context, db *store.DB, s agent.MCPServer, 
 			return s, err
 		}
 	}
-	if err := db.RoomForMCPServer(ctx); err != nil {
+	if err := db.CheckMCPServerLimit(ctx); err != nil {
 		return s, err
 	}
 	limited, cancel := context.WithTimeout(ctx, lookTimeout)

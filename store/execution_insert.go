@@ -9,9 +9,9 @@ import (
 	"satchel/agent/signature"
 )
 
-// Enter writes executions that begin or queue. entered reports which of them
+// InsertExecutions writes executions that begin or queue. entered reports which of them
 // were: one whose idempotency key or replay is known is not.
-func (db *DB) Enter(ctx context.Context, started []StartedExecution) (entered []bool, err error) {
+func (db *DB) InsertExecutions(ctx context.Context, started []StartedExecution) (entered []bool, err error) {
 	return Write(ctx, db, func(tx *Tx) ([]bool, error) {
 		tx.takesOn(workExecutions)
 		entered := make([]bool, len(started))

@@ -9,10 +9,10 @@ import (
 // Terminate ends an execution that has not ended, and those that its nodes
 // wait for. It returns all that it ended, the one that was named first, and the
 // waits in other executions that this ended.
-func (db *DB) Terminate(ctx context.Context, id string) (over []agent.Execution, woken []WaitEnd, err error) {
-	over, err = Write(ctx, db, func(tx *Tx) ([]agent.Execution, error) {
+func (db *DB) Terminate(ctx context.Context, id string) (terminated []agent.Execution, resumed []WaitEnd, err error) {
+	terminated, err = Write(ctx, db, func(tx *Tx) ([]agent.Execution, error) {
 		tx.takesOn(workExecutions)
-		woken = nil
+		resumed = nil
 		e, err := tx.execution(id)
 		if err != nil {
 			return nil, err
@@ -26,7 +26,7 @@ func (db *DB) Terminate(ctx context.Context, id string) (over []agent.Execution,
 			if err != nil {
 				return nil, err
 			}
-			woken = append(woken, parents...)
+			resumed = append(resumed, parents...)
 			children, err := all(tx, scanExecution, "SELECT "+executionColumns+" FROM executions WHERE parent_id = ? AND status IN ('queued','running')", ended[i].ID)
 			if err != nil {
 				return nil, err
@@ -35,7 +35,7 @@ func (db *DB) Terminate(ctx context.Context, id string) (over []agent.Execution,
 		}
 		return ended, tx.audit("execution terminated", map[string]any{"execution_id": id})
 	})
-	return over, woken, err
+	return terminated, resumed, err
 }
 
 func (tx *Tx) terminate(e *agent.Execution) ([]WaitEnd, error) {

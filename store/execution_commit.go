@@ -9,8 +9,8 @@ import (
 	"satchel/agent"
 )
 
-// Progress is what one step of an execution writes, all of it or nothing.
-type Progress struct {
+// ExecutionStep is what one step of an execution writes, all of it or nothing.
+type ExecutionStep struct {
 	Execution      *agent.Execution
 	Name           string             // of the workflow, for events
 	New            bool               // the execution's row is not there yet
@@ -40,10 +40,10 @@ var ErrEnded = errors.New("the execution has ended")
 // ErrRepeated says that there is an execution of the same idempotency key.
 var ErrRepeated = errors.New("what starts the execution has started one before")
 
-// Advance writes a step of an execution. ended tells of a wait in another
+// CommitExecution writes a step of an execution. ended tells of a wait in another
 // execution that this one's end has ended. ErrEnded: it had ended already, and
 // nothing was written.
-func (db *DB) Advance(ctx context.Context, p Progress) (ended []WaitEnd, err error) {
+func (db *DB) CommitExecution(ctx context.Context, p ExecutionStep) (ended []WaitEnd, err error) {
 	var journal string
 	if len(p.Results) > 0 {
 		if journal, err = encodeJournal(p.Results); err != nil {
@@ -56,12 +56,12 @@ func (db *DB) Advance(ctx context.Context, p Progress) (ended []WaitEnd, err err
 	}
 	return Write(ctx, db, func(tx *Tx) ([]WaitEnd, error) {
 		tx.takesOn(workExecutions)
-		return tx.advance(p, journal, events)
+		return tx.commitExecution(p, journal, events)
 	})
 }
 
-// advance writes a step; its journal and its events are JSON already.
-func (tx *Tx) advance(p Progress, journal string, events executionEvents) ([]WaitEnd, error) {
+// commitExecution writes a step; its journal and its events are JSON already.
+func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionEvents) ([]WaitEnd, error) {
 	if err := tx.saveExecution(p); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (tx *Tx) advance(p Progress, journal string, events executionEvents) ([]Wai
 
 // settleWaits drops the waits of an execution that is over. One that sleeps is
 // left awake when a wait has ended meanwhile.
-func (tx *Tx) settleWaits(p Progress, over bool) (err error) {
+func (tx *Tx) settleWaits(p ExecutionStep, over bool) (err error) {
 	if over && !p.New {
 		_, err = tx.exec("DELETE FROM _waits WHERE execution_id = ?", p.Execution.ID)
 	} else if p.Suspended {
@@ -114,7 +114,7 @@ func (tx *Tx) settleWaits(p Progress, over bool) (err error) {
 
 // saveExecution brings the execution's row up to date, or finds that it has
 // ended by another hand.
-func (tx *Tx) saveExecution(p Progress) error {
+func (tx *Tx) saveExecution(p ExecutionStep) error {
 	e := p.Execution
 	if p.New {
 		if err := tx.insertExecution(e, p.IdempotencyKey, p.Suspended); err != nil {
