@@ -30,6 +30,10 @@ type contactItem struct {
 	CreatedAt agent.Time `json:"created_at" format:"date-time"`
 }
 
+func newContactItem(x agent.Contact) contactItem {
+	return contactItem{x.ID, x.Name, x.Email, x.Phone, x.Telegram, x.Tags, x.CreatedAt}
+}
+
 type contactsOut struct {
 	Contacts []contactItem `json:"contacts"`
 	Meta     rest.Meta     `json:"meta"`
@@ -47,7 +51,7 @@ func contactsPage(c *rest.Call, tags []string, page store.Page) (contactsOut, er
 	contacts, total, err := c.DB.Contacts(c, agent.CleanTags(tags), page)
 	items := make([]contactItem, len(contacts))
 	for i, x := range contacts {
-		items[i] = contactItem{x.ID, x.Name, x.Email, x.Phone, x.Telegram, x.Tags, x.CreatedAt}
+		items[i] = newContactItem(x)
 	}
 	return contactsOut{items, rest.MetaOf(page, total)}, err
 }

@@ -114,6 +114,10 @@ type executionItem struct {
 	CompletedAt agent.Time            `json:"completed_at" format:"date-time" nullable:"true"`
 }
 
+func newExecutionItem(x agent.Execution) executionItem {
+	return executionItem{x.ID, x.WorkflowID, x.Version, x.Status, x.Trigger, x.Error, x.RetriedFrom, x.ParentID, x.CreatedAt, x.StartedAt, x.CompletedAt}
+}
+
 type executionsOut struct {
 	Executions []executionItem `json:"executions"`
 	Meta       rest.Meta       `json:"meta"`
@@ -132,7 +136,7 @@ func (s *Server) listExecutions(c *rest.Call, in *listExecutionsIn) (executionsO
 	found, total, err := c.DB.Executions(c, store.ExecutionFilter{WorkflowID: in.WorkflowID, Statuses: in.Status}, page)
 	items := make([]executionItem, len(found))
 	for i, x := range found {
-		items[i] = executionItem{x.ID, x.WorkflowID, x.Version, x.Status, x.Trigger, x.Error, x.RetriedFrom, x.ParentID, x.CreatedAt, x.StartedAt, x.CompletedAt}
+		items[i] = newExecutionItem(x)
 	}
 	return executionsOut{items, rest.MetaOf(page, total)}, err
 }

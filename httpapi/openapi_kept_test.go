@@ -81,6 +81,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	w.ask(t, 400, "POST", "/api/agents", `{"name":""}`)
 	w.ask(t, 400, "POST", at+"/sources", `{}`)
 	w.ask(t, 404, "GET", at+"/contacts/contact-x", "")
+	w.askOfStream(t, at)
 	w.askOfContacts(t, at)
 	w.askOfKnowledge(t, at)
 	w.askOfChat(t, at)
@@ -113,6 +114,20 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			t.Errorf("%s %s was not asked", r.Method, r.Path)
 		}
 	}
+}
+
+// askOfStream opens the stream of changes, which does not end by itself.
+func (w *witness) askOfStream(t *testing.T, at string) {
+	t.Helper()
+	s := openEvents(t, w.visitor, at+"/stream", "")
+	defer s.close()
+	stream := s.until(named("hello")).data["stream"].(string)
+	if media := s.resp.Header.Get("Content-Type"); media != rest.EventStream {
+		t.Errorf("a stream of %s", media)
+	}
+	w.seen[routeOf(w.all, "GET", strings.TrimPrefix(at, "/api")+"/stream")] = true
+	w.ask(t, 204, "PUT", at+"/presence", `{"stream":"`+stream+`","at":"home"}`)
+	w.ask(t, 404, "PUT", at+"/presence", `{"stream":"stream-x"}`)
 }
 
 func (w *witness) askOfContacts(t *testing.T, at string) {

@@ -7,6 +7,8 @@ import "satchel/httpapi/rest"
 var irregularIDs = map[string]string{
 	"GET /openapi.json":                        "getDescription",
 	"GET /console":                             "getConsole",
+	"GET /agents/{id}/stream":                  "streamChanges",
+	"PUT /agents/{id}/presence":                "setPresence",
 	"GET /agents/{id}/waiting":                 "listWaiting",
 	"GET /node-types":                          "listNodeTypes",
 	"GET /auth/agents":                         "listMyAgents",

@@ -35,6 +35,8 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/fork", 201, "Fork an agent under a new name; the copy is paused", s.forkAgent).
 			Role(rest.OwnAdmin).Limit(rest.Bulk).Locates(agentLocation).Fails(agent.CodeAgentNameExists),
 		rest.JSON("GET", "/agents/{id}/overview", 200, "Read an agent at a glance: first steps, counts, series of days, failures, next runs", s.overview),
+		rest.Raw[struct{}]("GET", "/agents/{id}/stream", 200, "Stream the agent's changes, as server-sent events", s.stream).Answers(rest.EventStream),
+		rest.JSON("PUT", "/agents/{id}/presence", 204, "Say where the viewer of a stream is", s.setPresence).Role(rest.Viewer),
 		rest.JSON("GET", "/agents/{id}/waiting", 200, "List what waits for a person: approvals, takeovers and handovers, newest first", s.listWaiting),
 		rest.JSON("GET", "/agents/{id}/settings", 200, "Read settings", s.getSettings),
 		rest.JSON("PUT", "/agents/{id}/settings", 200, "Update settings and credentials; null removes", s.updateSettings),

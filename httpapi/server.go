@@ -77,6 +77,7 @@ type Server struct {
 	metrics   *metrics
 	describe  func() (rest.Packed, error)
 	sockets   sockets
+	feeds     changeFeeds
 	pingEvery time.Duration
 	gateways  knownGateways
 	runs      runs
@@ -102,6 +103,8 @@ func New(o Options) *Server {
 	if s.log == nil {
 		s.log = slog.Default()
 	}
+	s.feeds = changeFeeds{server: s, of: map[*store.DB]*changeFeed{}, streams: map[string]int{}}
+	s.folder.OnPending(s.feeds.agentChanged)
 	s.metrics = newMetrics(s.folder)
 	s.describe = sync.OnceValues(func() (rest.Packed, error) {
 		document, err := s.description().Describe()

@@ -17,6 +17,10 @@ type toolItem struct {
 	CreatedAt   agent.Time `json:"created_at" format:"date-time"`
 }
 
+func newToolItem(t agent.Tool) toolItem {
+	return toolItem{t.ID, t.Name, t.Description, t.Type, t.CreatedAt}
+}
+
 type toolsOut struct {
 	Tools []toolItem `json:"tools"`
 	Meta  rest.Meta  `json:"meta"`
@@ -30,7 +34,7 @@ func (s *Server) listTools(c *rest.Call, in *rest.ListParams) (toolsOut, error) 
 	found, total, err := c.DB.Tools(c, page)
 	items := make([]toolItem, len(found))
 	for i, t := range found {
-		items[i] = toolItem{t.ID, t.Name, t.Description, t.Type, t.CreatedAt}
+		items[i] = newToolItem(t)
 	}
 	return toolsOut{items, rest.MetaOf(page, total)}, err
 }

@@ -45,6 +45,10 @@ type workflowItem struct {
 	UpdatedBy   string               `json:"updated_by" example:"ada@example.com"`
 }
 
+func newWorkflowItem(w agent.Workflow) workflowItem {
+	return workflowItem{w.ID, w.Name, w.Description, w.Status, w.Version, w.CreatedAt, w.UpdatedAt, w.UpdatedBy}
+}
+
 type workflowsOut struct {
 	Workflows []workflowItem `json:"workflows"`
 	Meta      rest.Meta      `json:"meta"`
@@ -63,7 +67,7 @@ func (s *Server) listWorkflows(c *rest.Call, in *listWorkflowsIn) (workflowsOut,
 	found, total, err := c.DB.Workflows(c, in.Status, page)
 	items := make([]workflowItem, len(found))
 	for i, w := range found {
-		items[i] = workflowItem{w.ID, w.Name, w.Description, w.Status, w.Version, w.CreatedAt, w.UpdatedAt, w.UpdatedBy}
+		items[i] = newWorkflowItem(w)
 	}
 	return workflowsOut{items, rest.MetaOf(page, total)}, err
 }

@@ -75,7 +75,7 @@ var rowTables = map[string]rowTable{
 const maxRows = 1_000
 
 // Watch has fn called after each commit with the records that it changed, until
-// stop is called. There is one such fn at a time. It is called by the goroutine
+// stop is called, which does not wait. There is one such fn at a time. It is called by the goroutine
 // that writes, in the order of the commits, and must return at once without
 // using the agent's file. Where nobody watches, nothing is noted.
 func (db *DB) Watch(ctx context.Context, fn func([]Change)) (stop func(), err error) {
@@ -83,16 +83,25 @@ func (db *DB) Watch(ctx context.Context, fn func([]Change)) (stop func(), err er
 		return nil, fmt.Errorf("agent %s is watched already", db.id)
 	}
 	stop = func() {
-		db.watcher.Store(nil)
-		_ = db.ifOpen(func(f *file) error {
-			return f.submit(&job{ctx: context.Background(), alone: true, run: func(c *conn) error { return c.watchRows(false) }})
-		})
+		if db.watcher.CompareAndSwap(&fn, nil) {
+			go func() { _ = db.ifOpen(db.unwatchRows) }()
+		}
 	}
 	if err := db.alone(ctx, func(c *conn) error { return c.watchRows(true) }); err != nil {
 		stop()
 		return nil, err
 	}
 	return stop, nil
+}
+
+// unwatchRows has the writer note no rows, unless somebody watches again.
+func (db *DB) unwatchRows(f *file) error {
+	return f.submit(&job{ctx: context.Background(), alone: true, run: func(c *conn) error {
+		if db.watcher.Load() != nil {
+			return nil
+		}
+		return c.watchRows(false)
+	}})
 }
 
 // ifOpen runs fn with the file unless that is closed.

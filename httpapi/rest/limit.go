@@ -172,6 +172,14 @@ func (l *Limiter) address(r *http.Request) netip.Addr {
 	return addr
 }
 
+// Network is the network that a request comes from, which counts as one client.
+func (l *Limiter) Network(r *http.Request) netip.Prefix {
+	if l == nil {
+		l = &Limiter{}
+	}
+	return network(l.address(r))
+}
+
 func (l *Limiter) trusts(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	for _, p := range l.proxies {

@@ -1,0 +1,309 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// Bounds of a feed.
+const (
+	ringSize       = 1_000                  // changes that are kept for those who come back
+	flushInterval  = 50 * time.Millisecond  // between two batches of changes
+	recordInterval = 250 * time.Millisecond // between two changes of one record, two counts, two progresses
+	feedLinger     = 5 * time.Minute        // how long a feed goes on without viewers
+	maxBatches     = 64                     // batches that wait for a slow viewer
+)
+
+// changeFeed hands the changes of one agent to its viewers, and keeps the newest for
+// those who lost their connection. Its changes are numbered; an epoch is a
+// time without gaps.
+type changeFeed struct {
+	server *Server
+	db     *store.DB
+	start  sync.Once
+	failed error         // of start
+	wake   chan struct{} // something is to be sent
+	ended  chan struct{}
+
+	mu       sync.Mutex // guards what is below
+	over     bool
+	stop     func() // of Watch
+	epoch    string
+	last     uint64             // number of the newest change
+	sent     uint64             // all changes up to this number were sent
+	ring     []numberedChange   // the newest, oldest first
+	pending  map[record]*change // to be sent
+	sentAt   map[record]time.Time
+	reset    bool // viewers are to be told that more changed than is told
+	viewers  map[*viewer]bool
+	idle     *time.Timer // closes the feed that nobody views
+	counting bool        // counts may have changed
+	working  bool        // work on sources went on
+	inbox    store.Inbox // as all viewers know it
+
+	countedAt  time.Time // of the goroutine that sends, as are those below
+	progressAt time.Time
+	progress   map[string]progressOut
+	jsonOf     map[record]string // of kinds whose rows change unseen
+}
+
+type record struct{ kind, id string }
+
+type numberedChange struct {
+	number uint64
+	store.Change
+}
+
+// change is what became of a record since it was sent last.
+type change struct {
+	store.Change
+	first uint64 // number of the oldest change in it
+}
+
+func newChangeFeed(s *Server, db *store.DB) *changeFeed {
+	return &changeFeed{server: s, db: db, wake: make(chan struct{}, 1), ended: make(chan struct{}), epoch: newEpoch(), pending: map[record]*change{},
+		sentAt: map[record]time.Time{}, viewers: map[*viewer]bool{}, progress: map[string]progressOut{}, jsonOf: map[record]string{}}
+}
+
+func newEpoch() string { return strconv.FormatInt(time.Now().UnixNano(), 36) }
+
+// open begins to watch the agent's file.
+func (f *changeFeed) open(ctx context.Context) error {
+	f.start.Do(func() {
+		stop, err := f.db.Watch(ctx, f.note)
+		if f.failed = err; err != nil {
+			return
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.stop = stop; f.over {
+			stop()
+		}
+		go f.run()
+	})
+	return f.failed
+}
+
+// close ends the feed and the streams of its viewers.
+func (f *changeFeed) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.over {
+		return
+	}
+	f.over = true
+	close(f.ended)
+	if f.stop != nil {
+		f.stop()
+	}
+}
+
+// note takes in what a commit changed.
+func (f *changeFeed) note(changes []store.Change) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range changes {
+		f.noteLocked(c)
+	}
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (f *changeFeed) noteLocked(c store.Change) {
+	switch c.Kind {
+	case store.KindProgress:
+		f.working = true
+		return
+	case store.KindWaiting:
+		f.counting = true
+		return
+	case agent.KindTakeover, agent.KindConversation, store.KindMessage:
+		f.counting = true
+	case agent.KindSource:
+		f.working = true
+	}
+	f.last++
+	if f.ring = append(f.ring, numberedChange{f.last, c}); len(f.ring) >= 2*ringSize {
+		f.ring = slices.Clone(f.ring[len(f.ring)-ringSize:])
+	}
+	f.pend(f.pending, c, f.last)
+	if c.Kind == store.KindReset || len(f.pending) > ringSize {
+		f.epoch, f.ring, f.sent, f.reset, f.counting, f.working = newEpoch(), nil, f.last, true, true, true
+		clear(f.pending)
+	}
+}
+
+// pend merges a change with what became of the record before.
+func (*changeFeed) pend(pending map[record]*change, c store.Change, number uint64) {
+	key := record{c.Kind, c.ID}
+	p := pending[key]
+	if p == nil {
+		pending[key] = &change{c, number}
+		return
+	}
+	if c.Op != store.OpDelete && p.Op == store.OpCreate {
+		c.Op = store.OpCreate
+	}
+	p.Change = c
+}
+
+// run sends until the feed is closed.
+func (f *changeFeed) run() {
+	ctx, cancel := context.WithCancel(store.Background(context.Background()))
+	defer cancel()
+	defer context.AfterFunc(f.server.streams, f.close)()
+	go func() { <-f.ended; cancel() }()
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for next := time.Duration(0); ; {
+		var due <-chan time.Time
+		if next > 0 {
+			pause.Reset(next)
+			due = pause.C
+		}
+		select {
+		case <-f.ended:
+			return
+		case <-f.wake:
+		case <-due:
+		}
+		var err error
+		if next, err = f.flush(ctx, time.Now()); errors.Is(err, store.ErrClosed) || f.db.Gone() {
+			f.server.feeds.drop(f.db)
+			return
+		} else if err != nil && ctx.Err() == nil {
+			f.server.log.Error("read what changed for viewers", "agent", f.db.ID(), "error", err)
+			f.note([]store.Change{{Kind: store.KindReset}})
+		}
+		pause.Reset(flushInterval)
+		select {
+		case <-f.ended:
+			return
+		case <-pause.C:
+		}
+	}
+}
+
+// flush sends what is due and returns when something is due next; 0 for never.
+func (f *changeFeed) flush(ctx context.Context, now time.Time) (next time.Duration, err error) {
+	f.mu.Lock()
+	due, next := f.takeLocked(now)
+	reset, id, viewed := f.reset, f.idLocked(), len(f.viewers) > 0
+	f.reset = false
+	f.mu.Unlock()
+	if !viewed {
+		return 0, nil
+	}
+	if reset {
+		f.send(frame("reset", id, struct{}{}), false)
+	}
+	text, err := f.render(ctx, due, id, f.jsonOf)
+	if err != nil {
+		return 0, err
+	}
+	if text != "" {
+		f.send(text, false)
+	}
+	counts, err := f.sendCounts(ctx, now)
+	if err != nil {
+		return 0, err
+	}
+	progress, err := f.sendProgress(ctx, now)
+	for _, other := range []time.Duration{counts, progress} {
+		if other > 0 && (next == 0 || other < next) {
+			next = other
+		}
+	}
+	return next, err
+}
+
+// takeLocked takes the changes that are due, oldest first.
+func (f *changeFeed) takeLocked(now time.Time) (due []*change, next time.Duration) {
+	f.sent = f.last
+	for key, c := range f.pending {
+		if wait := recordInterval - now.Sub(f.sentAt[key]); wait > 0 && len(f.viewers) > 0 {
+			f.sent = min(f.sent, c.first-1)
+			if next == 0 || wait < next {
+				next = wait
+			}
+			continue
+		}
+		due = append(due, c)
+		delete(f.pending, key)
+		f.sentAt[key] = now
+	}
+	for key, at := range f.sentAt {
+		if now.Sub(at) >= recordInterval {
+			delete(f.sentAt, key)
+		}
+	}
+	slices.SortFunc(due, func(a, b *change) int { return int(a.first) - int(b.first) })
+	return due, next
+}
+
+// idLocked is the id of the events that are sent now: a client that has seen
+// it has seen all up to it.
+func (f *changeFeed) idLocked() string { return f.epoch + "-" + formatNumber(f.sent) }
+
+func formatNumber(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// sinceLocked returns what changed since a client saw the event with an id; ok
+// is false when that is not known any more.
+func (f *changeFeed) sinceLocked(id string) (missed []*change, ok bool) {
+	epoch, text, _ := strings.Cut(id, "-")
+	seen, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || epoch != f.epoch || seen > f.last {
+		return nil, false
+	}
+	skip := len(f.ring) - int(min(f.last-seen, ringSize+1))
+	if skip < 0 || f.last-seen > ringSize {
+		return nil, false
+	}
+	merged := map[record]*change{}
+	for _, c := range f.ring[skip:] {
+		f.pend(merged, c.Change, c.number)
+	}
+	for _, c := range merged {
+		missed = append(missed, c)
+	}
+	slices.SortFunc(missed, func(a, b *change) int { return int(a.first) - int(b.first) })
+	return missed, true
+}
+
+// send hands a text to every viewer, or to those who may know who else is
+// there. One that does not keep up loses it, and is told.
+func (f *changeFeed) send(text string, presence bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for v := range f.viewers {
+		if presence && !v.sees {
+			continue
+		}
+		select {
+		case v.queue <- text:
+		default:
+			v.lost.Store(true)
+		}
+	}
+}
+
+// frame writes an event; without an id it has none.
+func frame(name, id string, data any) string {
+	var b strings.Builder
+	if id != "" {
+		fmt.Fprintf(&b, "id: %s\n", id)
+	}
+	fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", name, encode(data))
+	return b.String()
+}

@@ -1,0 +1,214 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// changeOut is the data of the event change.
+type changeOut struct {
+	Kind           string   `json:"kind"`
+	ID             string   `json:"id"`
+	Op             store.Op `json:"op"`
+	ConversationID string   `json:"conversation_id,omitempty"`
+	ScheduleID     string   `json:"schedule_id,omitempty"`
+	Row            any      `json:"row"`
+}
+
+// encode writes JSON on one line, as answers are written.
+func encode(data any) []byte {
+	var raw bytes.Buffer
+	enc := json.NewEncoder(&raw)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(data); err != nil {
+		return []byte("null")
+	}
+	return bytes.TrimSpace(raw.Bytes())
+}
+
+// render writes the events of changes, each with the record as lists show it.
+// The last has the id. Of the agent itself what seen has already is left out.
+func (f *changeFeed) render(ctx context.Context, changes []*change, id string, seen map[record]string) (string, error) {
+	ids := map[string][]string{}
+	for _, c := range changes {
+		if c.Op != store.OpDelete {
+			ids[c.Kind] = append(ids[c.Kind], c.ID)
+		}
+	}
+	rows := map[string]map[string]any{}
+	if len(ids) > 0 {
+		var err error
+		if rows, err = f.db.Records(ctx, ids); err != nil {
+			return "", err
+		}
+	}
+	var events []changeOut
+	for _, c := range changes {
+		if c.Kind == agent.KindAgent {
+			own, err := f.agentChanges(ctx, seen)
+			if err != nil {
+				return "", err
+			}
+			events = append(events, own...)
+			continue
+		}
+		out := changeOut{Kind: c.Kind, ID: c.ID, Op: c.Op}
+		if row, there := rows[c.Kind][c.ID]; there {
+			if out.Row = f.shown(ctx, row); c.Op == store.OpDelete {
+				out.Op = store.OpUpdate
+			}
+		} else {
+			out.Op = store.OpDelete
+		}
+		switch c.Kind {
+		case store.KindMessage:
+			out.ConversationID = c.Parent
+		case agent.KindRun:
+			out.ScheduleID = c.Parent
+		}
+		events = append(events, out)
+	}
+	var text strings.Builder
+	for i, e := range events {
+		if i < len(events)-1 {
+			text.WriteString(frame("change", "", e))
+		} else {
+			text.WriteString(frame("change", id, e))
+		}
+	}
+	return text.String(), nil
+}
+
+// agentChanges are the changes of the agent and its settings, whose one row
+// holds more than clients see.
+func (f *changeFeed) agentChanges(ctx context.Context, seen map[record]string) (events []changeOut, err error) {
+	settings, err := f.db.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for kind, row := range map[string]any{
+		agent.KindAgent:   f.db.Agent(),
+		store.KindSetting: settingsOut{settings.Settings, settings.Configured, settings.Locked, settings.UpdatedAt},
+	} {
+		key, text := record{kind, f.db.ID()}, string(encode(row))
+		if seen[key] != text {
+			seen[key] = text
+			events = append(events, changeOut{Kind: kind, ID: f.db.ID(), Op: store.OpUpdate, Row: row})
+		}
+	}
+	return events, nil
+}
+
+// shown is a record as the route that lists its kind answers it.
+func (f *changeFeed) shown(ctx context.Context, row any) any {
+	switch r := row.(type) {
+	case agent.Contact:
+		return newContactItem(r)
+	case agent.Execution:
+		return newExecutionItem(r)
+	case agent.Workflow:
+		return newWorkflowItem(r)
+	case agent.Tool:
+		return newToolItem(r)
+	case agent.Task:
+		return taskItem{Task: r}
+	case agent.Source:
+		if model, err := f.server.index.Model(ctx, f.db); err == nil {
+			r.Stale = stale(&r, model)
+		}
+		return r
+	case agent.Session:
+		if open, err := f.server.options.Browser.Session(f.db, r.ID); err == nil {
+			r.Status, r.LastActivity = open.Status(), agent.At(open.LastActivity())
+		}
+		return r
+	}
+	return row
+}
+
+// sendCounts sends what waits and what is unread when it changed.
+func (f *changeFeed) sendCounts(ctx context.Context, now time.Time) (next time.Duration, err error) {
+	f.mu.Lock()
+	wait := recordInterval - now.Sub(f.countedAt)
+	due := f.counting && wait <= 0
+	if f.counting && wait > 0 {
+		next = wait
+	}
+	if due {
+		f.counting = false
+	}
+	f.mu.Unlock()
+	if !due {
+		return next, nil
+	}
+	f.countedAt = now
+	inbox, err := f.db.Inbox(ctx)
+	if err != nil {
+		return 0, err
+	}
+	f.mu.Lock()
+	changed := inbox != f.inbox
+	f.inbox = inbox
+	f.mu.Unlock()
+	if changed {
+		f.send(frame("counts", "", inbox), false)
+	}
+	return 0, nil
+}
+
+// progressOut is the data of the event progress.
+type progressOut struct {
+	Kind  string  `json:"kind"`
+	ID    string  `json:"id"`
+	Done  int     `json:"done"`
+	Total int     `json:"total"`
+	Rate  float64 `json:"rate"` // a second
+	at    time.Time
+}
+
+// sendProgress sends how far the work on sources is, of those that went on.
+func (f *changeFeed) sendProgress(ctx context.Context, now time.Time) (next time.Duration, err error) {
+	f.mu.Lock()
+	wait := recordInterval - now.Sub(f.progressAt)
+	due := f.working && wait <= 0
+	if f.working && wait > 0 {
+		next = wait
+	}
+	if due {
+		f.working = false
+	}
+	f.mu.Unlock()
+	if !due {
+		return next, nil
+	}
+	f.progressAt = now
+	sources, err := f.db.SourcesAtWork(ctx)
+	if err != nil {
+		return 0, err
+	}
+	before := f.progress
+	f.progress = map[string]progressOut{}
+	for _, s := range sources {
+		if s.Progress == nil {
+			continue
+		}
+		was, known := before[s.ID]
+		p := progressOut{Kind: agent.KindSource, ID: s.ID, Done: s.Progress.Done, Total: s.Progress.Total, at: now}
+		if known && p.Done == was.Done && p.Total == was.Total {
+			f.progress[s.ID] = was
+			continue
+		}
+		if took := now.Sub(was.at).Seconds(); known && p.Done >= was.Done {
+			p.Rate = float64(int(10*(0.7*float64(p.Done-was.Done)/took+0.3*was.Rate))) / 10
+		}
+		f.progress[s.ID] = p
+		f.send(frame("progress", "", p), false)
+	}
+	return 0, nil
+}

@@ -1,0 +1,324 @@
+package httpapi
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/httpapi/rest"
+	"satchel/store"
+)
+
+// Bounds of streams.
+const (
+	maxAgentStreams  = 200 // of one agent
+	maxClientStreams = 50  // of one identity, or of one network without one
+	streamBeat       = 25 * time.Second
+	streamLife       = time.Hour // after which a client connects again, with a token of now
+)
+
+// viewer is one stream.
+type viewer struct {
+	id    string
+	who   string
+	sees  bool // who else is there: the role is the viewer's own
+	queue chan string
+	lost  atomic.Bool // something, since the queue was full
+
+	presence presenceOut // guarded by the feed
+}
+
+// changeFeeds are the feeds of agents that somebody views, or did a short time ago.
+type changeFeeds struct {
+	server *Server
+
+	mu      sync.Mutex
+	of      map[*store.DB]*changeFeed // guarded by mu, as is streams
+	streams map[string]int            // open ones, by client
+}
+
+// join makes a viewer of an agent's feed.
+func (fs *changeFeeds) join(c *rest.Call, v *viewer) (*changeFeed, error) {
+	fs.mu.Lock()
+	f := fs.of[c.DB]
+	if f == nil {
+		f = newChangeFeed(fs.server, c.DB)
+		fs.of[c.DB] = f
+	}
+	f.mu.Lock()
+	full := len(f.viewers) >= maxAgentStreams
+	if !full {
+		f.viewers[v] = true
+		if f.idle != nil {
+			f.idle.Stop()
+			f.idle = nil
+		}
+	}
+	f.mu.Unlock()
+	fs.mu.Unlock()
+	if full {
+		return nil, tooManyStreams(c)
+	}
+	if err := f.open(context.WithoutCancel(c)); err != nil {
+		fs.drop(c.DB)
+		return nil, err
+	}
+	return f, nil
+}
+
+// leave ends a viewer's stream, and with it what it told of itself.
+func (fs *changeFeeds) leave(f *changeFeed, v *viewer) {
+	f.mu.Lock()
+	delete(f.viewers, v)
+	was := v.presence
+	if len(f.viewers) == 0 && !f.over {
+		f.idle = time.AfterFunc(feedLinger, func() { fs.closeIdle(f) })
+	}
+	f.mu.Unlock()
+	if was.At != "" {
+		was.At, was.Editing = "", false
+		f.send(frame("presence", "", was), true)
+	}
+}
+
+func (fs *changeFeeds) closeIdle(f *changeFeed) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f.mu.Lock()
+	viewed := len(f.viewers) > 0
+	f.mu.Unlock()
+	if viewed || fs.of[f.db] != f {
+		return
+	}
+	delete(fs.of, f.db)
+	f.close()
+}
+
+// drop ends the streams of an agent.
+func (fs *changeFeeds) drop(db *store.DB) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f := fs.of[db]; f != nil {
+		delete(fs.of, db)
+		f.close()
+	}
+}
+
+// agentChanged hears of agents whose status or settings changed, as the catalog
+// knows by now, and of those that are gone.
+func (fs *changeFeeds) agentChanged(db *store.DB, p store.Pending) {
+	if db.Gone() {
+		fs.drop(db)
+	}
+	if !p.Changed {
+		return
+	}
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f := fs.of[db]; f != nil {
+		f.note([]store.Change{{Kind: agent.KindAgent, ID: db.ID(), Op: store.OpUpdate}})
+	}
+}
+
+// take counts a stream of a client.
+func (fs *changeFeeds) take(c *rest.Call) (release func(), err error) {
+	name := fs.server.limiter.Network(c.HTTP.Request()).String()
+	if c.Identity.Known() && !c.Identity.Open {
+		name = c.Identity.Label()
+	}
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if fs.streams[name] >= maxClientStreams {
+		return nil, tooManyStreams(c)
+	}
+	fs.streams[name]++
+	return func() {
+		fs.mu.Lock()
+		defer fs.mu.Unlock()
+		if fs.streams[name]--; fs.streams[name] == 0 {
+			delete(fs.streams, name)
+		}
+	}, nil
+}
+
+func tooManyStreams(c *rest.Call) error {
+	c.HTTP.Response().Header().Set(echo.HeaderRetryAfter, "30")
+	return agent.Errorf(agent.CodeRateLimited, "too many streams are open: close some").With("retry_after", 30)
+}
+
+// hello is the first event of a stream.
+type hello struct {
+	Stream string     `json:"stream"`
+	Last   string     `json:"last"`
+	Role   agent.Role `json:"role"`
+	store.Inbox
+}
+
+// stream sends the agent's changes until the client goes, the server stops, or
+// the client may not read them any more.
+func (s *Server) stream(c *rest.Call) error {
+	release, err := s.feeds.take(c)
+	if err != nil {
+		return err
+	}
+	defer release()
+	inbox, err := c.DB.Inbox(c)
+	if err != nil {
+		return err
+	}
+	v := &viewer{id: agent.NewID("stream"), who: c.Identity.Label(), queue: make(chan string, maxBatches),
+		sees: s.policy.RequireOwnRole(c.Identity, c.DB, agent.RoleViewer) == nil}
+	f, err := s.feeds.join(c, v)
+	if err != nil {
+		return err
+	}
+	defer s.feeds.leave(f, v)
+	first, err := f.greet(c, v, hello{Stream: v.id, Role: c.Role, Inbox: inbox}, c.HTTP.Request().Header.Get("Last-Event-ID"))
+	if err != nil {
+		return err
+	}
+	out := rest.NewEventWriter(c)
+	if err := out.Write(first); err != nil {
+		return nil //nolint:nilerr // the client has gone
+	}
+	return s.serveStream(c, f, v, out)
+}
+
+// greet is what a stream begins with: hello, what the client missed, and who is
+// there.
+func (f *changeFeed) greet(ctx context.Context, v *viewer, h hello, lastID string) (string, error) {
+	f.mu.Lock()
+	h.Last = f.idLocked()
+	id := f.epoch + "-" + formatNumber(f.last)
+	missed, ok := f.sinceLocked(lastID)
+	if f.inbox != h.Inbox {
+		f.inbox = store.Inbox{Waiting: -1} // the next counts are news to somebody
+	}
+	var present []presenceOut
+	for other := range f.viewers {
+		if v.sees && other.presence.At != "" {
+			present = append(present, other.presence)
+		}
+	}
+	f.mu.Unlock()
+	text := frame("hello", "", h)
+	switch {
+	case lastID == "":
+	case !ok:
+		text += frame("reset", h.Last, struct{}{})
+	default:
+		changes, err := f.render(ctx, missed, id, map[record]string{})
+		if err != nil {
+			return "", err
+		}
+		text += changes
+	}
+	for _, p := range present {
+		text += frame("presence", "", p)
+	}
+	return text, nil
+}
+
+// serveStream writes what comes for a viewer.
+func (s *Server) serveStream(c *rest.Call, f *changeFeed, v *viewer, out *rest.EventWriter) error {
+	beat := time.NewTicker(streamBeat)
+	defer beat.Stop()
+	over := time.NewTimer(streamLife)
+	defer over.Stop()
+	for {
+		var text string
+		select {
+		case <-c.Done():
+			return nil
+		case <-s.streams.Done():
+			return nil
+		case <-f.ended:
+			return nil
+		case <-over.C:
+			return nil
+		case <-beat.C:
+			text = ": still here\n\n"
+		case text = <-v.queue:
+		}
+		if !s.mayWatch(c) {
+			return nil
+		}
+		if v.lost.Swap(false) {
+			text = f.catchUp(v)
+		}
+		if out.Write(text) != nil {
+			return nil
+		}
+	}
+}
+
+// catchUp empties the queue of a viewer that lost something, and says so.
+func (f *changeFeed) catchUp(v *viewer) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(v.queue) > 0 {
+		<-v.queue
+	}
+	return frame("reset", f.idLocked(), struct{}{})
+}
+
+// mayWatch reports whether the caller still is who they were, with the same
+// role.
+func (s *Server) mayWatch(c *rest.Call) bool {
+	if k := c.Identity.Key; k != nil && s.folder.Key(k.Hash) == nil || c.Identity.Open != s.policy.Open() {
+		return false
+	}
+	return !c.DB.Gone() && c.DB.Problem() == nil && c.DB.Agent().Status != agent.StatusDisabled && s.policy.Role(c.Identity, c.DB) == c.Role
+}
+
+// presenceOut is the data of the event presence.
+type presenceOut struct {
+	Who     string `json:"who"`
+	At      string `json:"at"`
+	Editing bool   `json:"editing"`
+	Stream  string `json:"stream"`
+}
+
+type presenceIn struct {
+	Body struct {
+		Stream  string `json:"stream" required:"true" doc:"Of the event hello of the caller's own stream." example:"stream-06f1q2s3t4v5a6b7c8d9"`
+		At      string `json:"at,omitempty" maxLength:"200" doc:"Id of the record that is shown; empty: none." example:"workflow-06f1q2s3t4v5a6b7c8d9"`
+		Editing bool   `json:"editing,omitempty" doc:"It is being changed."`
+	}
+}
+
+// setPresence tells the other viewers where one is.
+func (s *Server) setPresence(c *rest.Call, in *presenceIn) (none, error) {
+	if len(in.Body.At) > 200 {
+		return none{}, agent.Invalid("at", "must have at most 200 bytes")
+	}
+	s.feeds.mu.Lock()
+	f := s.feeds.of[c.DB]
+	s.feeds.mu.Unlock()
+	if f == nil || !f.place(in.Body.Stream, c.Identity.Label(), in.Body.At, in.Body.Editing) {
+		return none{}, agent.NotFound("stream", in.Body.Stream)
+	}
+	return none{}, nil
+}
+
+// place notes where the viewer of a stream is, which must be the caller's own.
+func (f *changeFeed) place(stream, who, at string, editing bool) bool {
+	var now presenceOut
+	f.mu.Lock()
+	for v := range f.viewers {
+		if v.id == stream && v.who == who {
+			now = presenceOut{who, at, editing, stream}
+			v.presence = now
+		}
+	}
+	f.mu.Unlock()
+	if now.Stream == "" {
+		return false
+	}
+	f.send(frame("presence", "", now), true)
+	return true
+}

@@ -1,0 +1,301 @@
+package httpapi
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+const streamPath = "/api/agents/default/stream"
+
+// changeOf reports whether an event is a change of a kind and an operation.
+func changeOf(kind, op string) func(event) bool {
+	return func(e event) bool { return e.name == "change" && e.data["kind"] == kind && e.data["op"] == op }
+}
+
+func named(name string) func(event) bool { return func(e event) bool { return e.name == name } }
+
+// TestStream: what changes, by whatever way, comes with the row that its list
+// shows, and counts come with it.
+func TestStream(t *testing.T) {
+	c := newVisitor(t)
+	s := openEvents(t, c, streamPath, "")
+	first, _ := s.next()
+	if first.name != "hello" || first.data["role"] != "owner" || first.data["stream"] == "" || fmt.Sprint(first.data["waiting"], first.data["unread"]) != "0 0" || first.id != "" {
+		t.Fatalf("first: %+v", first)
+	}
+	contact := c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada","notes":"not listed"}`)
+	made := s.until(changeOf("contact", "create"))
+	listed := c.must(t, 200, "GET", "/api/agents/default/contacts", "")
+	if made.id == "" || made.data["id"] != contact["id"] || string(encode(made.data["row"])) != string(encode(at(listed, "contacts.0"))) {
+		t.Errorf("made: %+v", made)
+	}
+	conversation := handover(t, c)
+	said := s.until(changeOf("message", "create"))
+	if said.data["conversation_id"] != conversation || at(said.data, "row.content") != "A person please" {
+		t.Errorf("said: %+v", said)
+	}
+	s.until(func(e event) bool {
+		return e.name == "counts" && fmt.Sprint(e.data["waiting"], e.data["unread"]) == "1 1"
+	})
+	c.must(t, 201, "POST", "/api/agents/default/conversations/"+conversation+"/messages", `{"role":"assistant","content":"here"}`)
+	s.until(func(e event) bool {
+		return e.name == "counts" && fmt.Sprint(e.data["waiting"], e.data["unread"]) == "0 0"
+	})
+
+	workflow := approvalWorkflow(t, c)
+	asked(t, c, workflow, `{"amount":1}`)
+	if e := s.until(changeOf("execution", "create")); at(e.data, "row.workflow_id") != workflow || at(e.data, "row.input") != nil {
+		t.Errorf("execution: %+v", e)
+	}
+	s.until(func(e event) bool { return e.name == "counts" && fmt.Sprint(e.data["waiting"]) == "1" })
+	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_model":"m"}`)
+	if e := s.until(changeOf("setting", "update")); at(e.data, "row.llm_model") != "m" {
+		t.Errorf("settings: %+v", e)
+	}
+	c.must(t, 200, "PUT", "/api/agents/default", `{"description":"new"}`)
+	s.until(func(e event) bool { return changeOf("agent", "update")(e) && at(e.data, "row.description") == "new" })
+	c.must(t, 204, "DELETE", "/api/agents/default/contacts/"+contact["id"].(string), "")
+	if e := s.until(changeOf("contact", "delete")); e.data["row"] != nil {
+		t.Errorf("deleted: %+v", e)
+	}
+	c.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"UPDATE contacts SET notes = 'x'"}`)
+	s.until(named("reset"))
+}
+
+// TestStreamKinds: each kind of record that lists show is streamed as its list
+// shows it.
+func TestStreamKinds(t *testing.T) {
+	c := newVisitor(t)
+	s := openEvents(t, c, streamPath, "")
+	s.until(named("hello"))
+	at1 := "/api/agents/default"
+	workflow := saved(t, c, simpleNodes, simpleEdges, "")
+	s.until(changeOf("workflow", "create"))
+	schedule := c.must(t, 201, "POST", at1+"/schedules", `{"name":"Later","type":"delayed","delay_seconds":3600,"callback_type":"workflow","callback_id":"`+workflow+`"}`)["id"].(string)
+	s.until(changeOf("schedule", "create"))
+	c.must(t, 200, "POST", at1+"/schedules/"+schedule+"/run", "")
+	if e := s.until(changeOf("run", "create")); e.data["schedule_id"] != schedule {
+		t.Errorf("run: %+v", e)
+	}
+	c.must(t, 201, "POST", at1+"/calendar", `{"title":"Lunch","start_time":"2099-01-01T12:00:00Z"}`)
+	if e := s.until(changeOf("task", "create")); at(e.data, "row.title") != "Lunch" {
+		t.Errorf("task: %+v", e)
+	}
+	c.must(t, 201, "POST", at1+"/tools", `{"name":"t","type":"function","description":"d","config":{"code":"return 1"}}`)
+	if e := s.until(changeOf("tool", "create")); at(e.data, "row.name") != "t" || at(e.data, "row.config") != nil {
+		t.Errorf("tool: %+v", e)
+	}
+	c.must(t, 201, "POST", at1+"/webhooks", `{"url":"http://127.0.0.1:1/","events":["contact.created"]}`)
+	s.until(changeOf("webhook", "create"))
+	c.must(t, 201, "POST", at1+"/contacts", `{"name":"Ada"}`)
+	s.until(changeOf("delivery", "create"))
+	c.must(t, 201, "POST", at1+"/gateways", `{"type":"webhook","name":"g","config":{"secret":"0123456789abcdef"}}`)
+	if e := s.until(changeOf("gateway", "create")); at(e.data, "row.name") != "g" || at(e.data, "row.config") != nil {
+		t.Errorf("gateway: %+v", e)
+	}
+	took := takeover(t, c.folder.Default())
+	s.until(changeOf("session", "create"))
+	if e := s.until(changeOf("takeover", "create")); at(e.data, "row.takeover_id") != took.ID {
+		t.Errorf("takeover: %+v", e)
+	}
+}
+
+// TestStreamProgress: work on a source comes with how far it is.
+func TestStreamProgress(t *testing.T) {
+	c, _ := openWith(t, func(o *Options) { o.NoAuth = true }) // the index does not run: the source stays as it is
+	s := openEvents(t, c, streamPath, "")
+	s.until(named("hello"))
+	body, media := multi(t, nil, "a.txt", []byte("hello"), nil)
+	id := c.do(t, "POST", "/api/agents/default/sources", body, media).json["id"]
+	if e := s.until(changeOf("source", "create")); e.data["id"] != id || at(e.data, "row.status") != "processing" {
+		t.Errorf("made: %+v", e)
+	}
+	if e := s.until(named("progress")); e.data["kind"] != "source" || e.data["id"] != id || e.data["done"] == nil || e.data["total"] == nil {
+		t.Errorf("progress: %+v", e)
+	}
+}
+
+// TestStreamResumes: a client that comes back gets what it missed, once for
+// each record, and is told to begin again when that is not known.
+func TestStreamResumes(t *testing.T) {
+	c := newVisitor(t)
+	s := openEvents(t, c, streamPath, "")
+	s.until(named("hello"))
+	c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)
+	last := s.until(changeOf("contact", "create")).id
+	s.close()
+	missed := c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Bob"}`)["id"].(string)
+	c.must(t, 200, "PUT", "/api/agents/default/contacts/"+missed, `{"name":"Rob"}`)
+
+	again := openEvents(t, c, streamPath, last)
+	again.until(named("hello"))
+	if e, _ := again.next(); e.name != "change" || e.data["id"] != missed || e.data["op"] != "create" || at(e.data, "row.name") != "Rob" || e.id == "" || e.id == last {
+		t.Errorf("missed: %+v", e)
+	}
+	for _, id := range []string{"other-1", "x", last + "9999"} {
+		s := openEvents(t, c, streamPath, id)
+		s.until(named("hello"))
+		if e, _ := s.next(); e.name != "reset" || e.id == "" {
+			t.Errorf("after %s: %+v", id, e)
+		}
+	}
+	for i := range ringSize + 1 {
+		if _, err := c.folder.Default().CreateContact(t.Context(), agent.ContactChange{Name: agent.Some(fmt.Sprint(i))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := openEvents(t, c, streamPath, last)
+	old.until(named("hello"))
+	if e, _ := old.next(); e.name != "reset" {
+		t.Errorf("after %d changes: %+v", ringSize+1, e)
+	}
+}
+
+// TestStreamMerges: a record that changes all the time is sent four times a
+// second at most, and its last state is sent.
+func TestStreamMerges(t *testing.T) {
+	c := newVisitor(t)
+	id := c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)["id"].(string)
+	s := openEvents(t, c, streamPath, "")
+	s.until(named("hello"))
+	began := time.Now()
+	const n = 200
+	for i := range n {
+		if _, err := c.folder.Default().UpdateContact(t.Context(), id, agent.ContactChange{Name: agent.Some(fmt.Sprint("name", i))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	events := 0
+	s.until(func(e event) bool {
+		if e.name == "change" {
+			events++
+		}
+		return e.name == "change" && at(e.data, "row.name") == fmt.Sprint("name", n-1)
+	})
+	if most := 2 + int(time.Since(began)/recordInterval); events > most {
+		t.Errorf("%d events of %d changes, at most %d", events, n, most)
+	}
+}
+
+// TestStreamEnds: streams end with the agent, with the key, and with the
+// server.
+func TestStreamEnds(t *testing.T) {
+	c, server := openWith(t, func(o *Options) { o.NoAuth = true })
+	db, err := c.folder.CreateAgent(t.Context(), agent.Agent{Name: "short"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := func(what string, s *eventStream, end func()) {
+		t.Helper()
+		s.until(named("hello"))
+		end()
+		if _, err := io.Copy(io.Discard, s.resp.Body); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	ends("the agent's deletion", openEvents(t, c, "/api/agents/short/stream", ""), func() {
+		if err := c.folder.DeleteAgent(db); err != nil {
+			t.Fatal(err)
+		}
+	})
+	ends("the server's stop", openEvents(t, c, streamPath, ""), server.Stop)
+
+	under := newClosed(t, nil)
+	_, secret, err := under.folder.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleViewer, Agents: []string{"default"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends("the key's end", openEvents(t, under.with("X-API-Key", secret), streamPath, ""), func() {
+		keys, err := under.folder.Keys(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range keys {
+			if k.Name == "k" {
+				if err := under.folder.DeleteKey(t.Context(), k.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if _, err := under.folder.Default().CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("secret")}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestStreamLimits: an agent and a client have so many streams and no more.
+func TestStreamLimits(t *testing.T) {
+	c := newVisitor(t)
+	open := make([]*eventStream, maxClientStreams)
+	for i := range open {
+		open[i] = openEvents(t, c, streamPath, "")
+		open[i].until(named("hello"))
+	}
+	more := openEvents(t, c, streamPath, "")
+	if more.resp.StatusCode != http.StatusTooManyRequests || more.resp.Header.Get("Retry-After") == "" {
+		t.Errorf("one more: %d", more.resp.StatusCode)
+	}
+}
+
+// TestPresence: viewers with a role of their own see where others are, and that
+// they go; nobody speaks for another.
+func TestPresence(t *testing.T) {
+	c := newClosed(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
+	for _, email := range []string{"ada@example.com", "bob@example.com"} {
+		if _, err := c.folder.Default().CreateAdmin(t.Context(), agent.Admin{Email: email, Role: agent.RoleViewer}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ada, bob := c.as(t, "ada@example.com"), c.as(t, "bob@example.com")
+	seen := openEvents(t, ada, streamPath, "")
+	seen.until(named("hello"))
+	stranger := openEvents(t, c.visitor, streamPath, "")
+	stranger.until(named("hello"))
+	bobs := openEvents(t, bob, streamPath, "")
+	stream := bobs.until(named("hello")).data["stream"].(string)
+	body := `{"stream":"` + stream + `","at":"workflow-1","editing":true}`
+	ada.must(t, 404, "PUT", "/api/agents/default/presence", body)
+	bob.must(t, 204, "PUT", "/api/agents/default/presence", body)
+	if e := seen.until(named("presence")); e.data["who"] != "bob@example.com" || e.data["at"] != "workflow-1" || e.data["editing"] != true || e.data["stream"] != stream {
+		t.Errorf("there: %+v", e)
+	}
+	late := openEvents(t, ada, streamPath, "")
+	late.until(named("hello"))
+	if e, _ := late.next(); e.name != "presence" || e.data["at"] != "workflow-1" {
+		t.Errorf("told late: %+v", e)
+	}
+	bobs.close()
+	if e := seen.until(named("presence")); e.data["at"] != "" || e.data["stream"] != stream {
+		t.Errorf("gone: %+v", e)
+	}
+	if _, err := c.folder.Default().CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("x")}); err != nil {
+		t.Fatal(err)
+	}
+	if e, _ := stranger.next(); e.name != "change" {
+		t.Errorf("a stranger is told %+v", e)
+	}
+}
+
+// TestSlowViewer: one that does not read loses changes and is told so; the
+// others and the writers do not wait for it.
+func TestSlowViewer(t *testing.T) {
+	f := newChangeFeed(&Server{}, nil)
+	v := &viewer{queue: make(chan string, maxBatches)}
+	f.viewers[v] = true
+	for i := range maxBatches + 3 {
+		f.send(fmt.Sprint(i), false)
+	}
+	if !v.lost.Load() || f.catchUp(v) != frame("reset", f.idLocked(), struct{}{}) || len(v.queue) != 0 {
+		t.Errorf("%d wait", len(v.queue))
+	}
+	f.noteLocked(store.Change{Kind: agent.KindContact, ID: "contact-1", Op: store.OpCreate})
+	if _, ok := f.sinceLocked(f.idLocked()); !ok {
+		t.Error("what came after the reset is not known")
+	}
+}
