@@ -64,8 +64,10 @@ func TestStream(t *testing.T) {
 	if e := s.until(changeOf("contact", "delete")); e.data["row"] != nil {
 		t.Errorf("deleted: %+v", e)
 	}
-	c.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"UPDATE contacts SET notes = 'x'"}`)
-	s.until(named("reset"))
+	c.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"INSERT INTO contacts(name) VALUES ('By SQL')"}`)
+	if e := s.until(changeOf("contact", "create")); at(e.data, "row.name") != "By SQL" {
+		t.Errorf("by SQL: %+v", e)
+	}
 }
 
 // TestStreamKinds: each kind of record that lists show is streamed as its list

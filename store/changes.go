@@ -132,7 +132,7 @@ func (c *conn) watchRows(on bool) error {
 	return c.sql.Raw(func(driver any) error {
 		hooks := driver.(sqlite.HookRegisterer)
 		if on {
-			hooks.RegisterPreUpdateHook(c.noteRow)
+			hooks.RegisterPreUpdateHook(c.noteDriverRow)
 		} else {
 			hooks.RegisterPreUpdateHook(nil)
 		}
@@ -140,28 +140,12 @@ func (c *conn) watchRows(on bool) error {
 	})
 }
 
-// noteRow notes one row that changes.
-func (c *conn) noteRow(row sqlite.SQLitePreUpdateData) {
-	t, known := rowTables[row.TableName]
+// noteRow notes one row that changes, in the way of sqlsandbox.RowFunc.
+func (c *conn) noteRow(table string, op int32, column func(i int) any) {
+	t, known := rowTables[table]
 	if !known || len(c.rows) > maxRows {
 		return
 	}
-	var values [3]any
-	if read := values[:max(t.id, t.parent)+1]; len(read) > 0 {
-		from := row.Old
-		if row.Op == lib.SQLITE_INSERT {
-			from = row.New
-		}
-		if from(read...) != nil {
-			return
-		}
-	}
-	c.note(t.change(row.Op, values[:]))
-}
-
-// change is what became of a record by an operation of SQLite on a row, of
-// which some values are given.
-func (t rowTable) change(op int32, values []any) Change {
 	change := Change{Kind: t.kind, Op: OpUpdate}
 	switch {
 	case t.partOf:
@@ -171,12 +155,25 @@ func (t rowTable) change(op int32, values []any) Change {
 		change.Op = OpDelete
 	}
 	if t.id >= 0 {
-		change.ID = fmt.Sprint(values[t.id])
+		change.ID = fmt.Sprint(column(t.id))
 	}
 	if t.parent > 0 {
-		change.Parent = fmt.Sprint(values[t.parent])
+		change.Parent = fmt.Sprint(column(t.parent))
 	}
-	return change
+	c.note(change)
+}
+
+// noteDriverRow is noteRow for the driver's hook.
+func (c *conn) noteDriverRow(row sqlite.SQLitePreUpdateData) {
+	c.noteRow(row.TableName, row.Op, func(i int) any {
+		values := make([]any, i+1)
+		if row.Op == lib.SQLITE_INSERT {
+			_ = row.New(values...)
+		} else {
+			_ = row.Old(values...)
+		}
+		return values[i]
+	})
 }
 
 // note adds a change, once where it comes again and again, and in place of too

@@ -93,7 +93,16 @@ func TestWatch(t *testing.T) {
 			}
 			return nil
 		}, nil},
-		{"SQL of a client", query("UPDATE contacts SET name = 'C'"), []Change{{Kind: KindReset}}},
+		{"SQL of a client", query("UPDATE contacts SET name = 'C'"), []Change{{"contact", "contact-a", OpUpdate, ""}}},
+		{"SQL of a client with triggers and foreign keys", query("DELETE FROM workflows"), []Change{{"workflow", "workflow-a", OpDelete, ""}}},
+		{"SQL of a client on a table with numbers", query("INSERT INTO conversations(id) VALUES ('conversation-b')"), []Change{{"conversation", "conversation-b", OpCreate, ""}}},
+		{"a message by SQL", query("INSERT INTO messages(id, conversation_id, role, content) VALUES (9, 'conversation-b', 'user', 'x')"), []Change{{"message", "9", OpCreate, "conversation-b"}}},
+		{"SQL of a client that fails", func() error {
+			if err := query("INSERT INTO contacts(id, name) VALUES ('contact-b', 'x'), ('contact-b', 'y')")(); err == nil {
+				return fmt.Errorf("it succeeded")
+			}
+			return nil
+		}, nil},
 		{"more than is told one by one", run(many...), []Change{{Kind: KindReset}}},
 	} {
 		w.take()

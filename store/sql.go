@@ -127,6 +127,9 @@ func (db *DB) writeSQL(ctx context.Context, f *file, s *sqlsandbox.Statement, li
 		}
 		f.markDirty()
 		changed, err := f.sandbox.Write(func(c *sqlsandbox.Conn) (err error) {
+			if db.watcher.Load() != nil {
+				c.OnRow(w.noteRow)
+			}
 			r, err = runAudited(ctx, c, s, limits, record)
 			return err
 		})
@@ -134,8 +137,8 @@ func (db *DB) writeSQL(ctx context.Context, f *file, s *sqlsandbox.Statement, li
 			db.planChanges(ctx, w)
 		}
 		w.touched |= workOfTables(changed)
-		if err == nil && db.watcher.Load() != nil {
-			w.note(Change{Kind: KindReset})
+		if err != nil {
+			w.rows = nil
 		}
 		return err
 	})

@@ -27,6 +27,7 @@ type Conn struct {
 	starved  bool            // it wanted more
 	temp     int64           // bytes that it may still write to temporary files
 	doubtful bool            // a failure may have left something behind: close it
+	onRow    RowFunc         // see OnRow; nil for nobody
 }
 
 // conns finds a connection in a callback by the TLS it runs on.

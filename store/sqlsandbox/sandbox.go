@@ -102,6 +102,7 @@ func (c *Conn) transaction(fn func(*Conn) error) (err error) {
 	if _, err := c.Trusted("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
+	defer c.endOnRow()
 	defer func() { // also when fn panics
 		if err != nil {
 			_, _ = c.Trusted("ROLLBACK") // fails when SQLite has rolled back already
