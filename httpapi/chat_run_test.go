@@ -231,6 +231,25 @@ func TestRunIsStopped(t *testing.T) {
 	}
 }
 
+// TestRunsEndWithTheServer: a stop of the server keeps what turns have said.
+func TestRunsEndWithTheServer(t *testing.T) {
+	folder, server := openService(t)
+	ts := httptest.NewServer(server.Handler())
+	t.Cleanup(ts.Close)
+	c := &visitor{url: ts.URL, folder: folder, header: http.Header{}}
+	slow(t, c)
+	c.begin(t, `{"message":"Go","run_id":"run-0001","stream":true}`, "Half ")
+	server.Stop()
+	kept := c.must(t, 200, "GET", "/api/agents/default/conversations", "")
+	messages := c.must(t, 200, "GET", "/api/agents/default/conversations/"+fmt.Sprint(at(kept, "conversations.0.id")), "")["messages"].([]any)
+	if len(messages) != 2 || at(messages[1], "content") != "Half " || at(messages[1], "metadata.partial") != true {
+		t.Errorf("kept %v", messages)
+	}
+	if a := c.send(t, "POST", "/api/agents/default/chat", `{"message":"Go","run_id":"run-0002"}`); a.StatusCode != 409 {
+		t.Errorf("begun after the stop: %d %s", a.StatusCode, a.text)
+	}
+}
+
 // TestRunsAreForgotten: what a turn said is kept for a while after its end, and
 // of too many the oldest goes.
 func TestRunsAreForgotten(t *testing.T) {

@@ -80,14 +80,14 @@ func (rs *runs) keep(key runKey, r *run) {
 	defer rs.mu.Unlock()
 	rs.ended = append(rs.ended, key)
 	rs.bytes += r.size
-	rs.makeRoomLocked()
-	time.AfterFunc(keepRun, func() {
+	r.expiry = time.AfterFunc(keepRun, func() {
 		rs.mu.Lock()
 		defer rs.mu.Unlock()
 		if at := slices.Index(rs.ended, key); at >= 0 && rs.byKey[key] == r {
 			rs.dropLocked(at)
 		}
 	})
+	rs.makeRoomLocked()
 }
 
 func (rs *runs) makeRoomLocked() {
@@ -98,7 +98,9 @@ func (rs *runs) makeRoomLocked() {
 
 func (rs *runs) dropLocked(at int) {
 	key := rs.ended[at]
-	rs.bytes -= rs.byKey[key].size
+	r := rs.byKey[key]
+	r.expiry.Stop() // which holds the run
+	rs.bytes -= r.size
 	rs.ended = slices.Delete(rs.ended, at, at+1)
 	delete(rs.byKey, key)
 }
@@ -127,6 +129,7 @@ func (rs *runs) stop() {
 type run struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed at the end; then nothing below changes
+	expiry *time.Timer   // that forgets it; guarded by runs.mu
 
 	mu      sync.Mutex // guards what follows
 	events  []runEvent

@@ -310,3 +310,46 @@ func BenchmarkTurn(b *testing.B) {
 		})
 	}
 }
+
+// An answer to what was said long ago is told nothing that was said since, and
+// what is kept beside an answer is bounded.
+func TestRetryOfLongAgo(t *testing.T) {
+	s := play(t, nil, func(n int, _ map[string]any) string { return says(fmt.Sprintf("Answer %d.", n)) })
+	first, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "First"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range maxHistory + 1 {
+		if _, err := s.db.AppendMessage(t.Context(), agent.Message{ConversationID: first.ConversationID, Role: agent.MessageUser, Content: fmt.Sprint("Later ", n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, _, err := s.chat.Reply(t.Context(), s.db, Turn{RetryOf: first.ID}, nil)
+	if err != nil || again.ConversationID != first.ConversationID || again.Content != "Answer 2." {
+		t.Fatalf("%+v %v", again, err)
+	}
+	told := s.seen[1]["messages"].([]any)
+	if last := told[len(told)-1].(map[string]any); len(told) != 2 || last["content"] != "First" {
+		t.Errorf("told %v", told)
+	}
+}
+
+func TestWhatIsKeptIsBounded(t *testing.T) {
+	long := strings.Repeat("ü", 20_000)
+	a := Answer{Text: "As [2] says.", Sources: []Citation{{Number: 1}, {Number: 2}}, ToolCalls: []ToolCall{{Name: "t", Arguments: json.RawMessage(`{"a":"` + long + `"}`)}}}
+	a.Sources[1].Content = long
+	for limit, want := range map[int]struct{ calls, content bool }{maxMetadata: {true, true}, 11_000: {true, false}, 1000: {false, false}} {
+		raw, err := kept{}.metadata(a, limit)
+		var got kept
+		if err != nil || json.Unmarshal(raw, &got) != nil || len(raw) > limit || len(got.Sources) != 2 {
+			t.Fatalf("limit %d: %d bytes, %v", limit, len(raw), err)
+		}
+		if calls, content := len(got.ToolCalls) > 0, got.Sources[1].Content != ""; calls != want.calls || content != want.content || got.Sources[0].Cited || !got.Sources[1].Cited {
+			t.Errorf("limit %d: %+v", limit, got)
+		}
+		var arguments string
+		if want.calls && (json.Unmarshal(got.ToolCalls[0].Arguments, &arguments) != nil || len(arguments) > keptOfResult) || len(got.Sources[1].Content) > keptOfPassage {
+			t.Errorf("limit %d: %d bytes of arguments, %d of a passage", limit, len(arguments), len(got.Sources[1].Content))
+		}
+	}
+}

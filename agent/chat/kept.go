@@ -31,18 +31,18 @@ type kept struct {
 }
 
 // metadata is k with what an answer holds, as JSON. When it is longer than
-// limit bytes, the calls of tools are left out, then the text of passages.
+// limit bytes, the text of passages is left out, then the calls of tools.
 func (k kept) metadata(a Answer, limit int) (json.RawMessage, error) {
 	k.Mode, k.Model, k.Usage, k.ToolCalls, k.Sources = a.Mode, a.Model, a.Usage, shortened(a.ToolCalls), references(a.Sources, a.Text)
 	raw, err := json.Marshal(k)
 	if err == nil && len(raw) > limit {
-		k.ToolCalls = nil
-		raw, err = json.Marshal(k)
-	}
-	if err == nil && len(raw) > limit {
 		for i := range k.Sources {
 			k.Sources[i].Content = ""
 		}
+		raw, err = json.Marshal(k)
+	}
+	if err == nil && len(raw) > limit {
+		k.ToolCalls = nil
 		raw, err = json.Marshal(k)
 	}
 	return raw, err
