@@ -24,13 +24,16 @@ var ExecutionStatuses = []ExecutionStatus{ExecutionQueued, ExecutionRunning, Exe
 // Ended reports whether nothing more will happen.
 func (s ExecutionStatus) Ended() bool { return s != ExecutionQueued && s != ExecutionRunning }
 
+// TriggerTest is the trigger of an execution that tests a graph.
+const TriggerTest = "test"
+
 // Execution is one run of a workflow, by the version it had at the start.
 type Execution struct {
 	ID          string          `json:"id" example:"execution-06f1q2s3t4v5a6b7c8d9"`
 	WorkflowID  string          `json:"workflow_id" example:"workflow-06f1q2s3t4v5a6b7c8d9"`
 	Version     int             `json:"version" doc:"Of the workflow when it started." example:"1"`
 	Status      ExecutionStatus `json:"status" enum:"queued,running,complete,errored,terminated" example:"complete"`
-	Trigger     string          `json:"trigger" doc:"What started it: manual, webhook, schedule, calendar, workflow, retry, or the name of an event." example:"manual"`
+	Trigger     string          `json:"trigger" doc:"What started it: manual, webhook, schedule, calendar, workflow, retry, test, or the name of an event." example:"manual"`
 	Input       json.RawMessage `json:"input" doc:"The payload of its trigger."`
 	Output      json.RawMessage `json:"output,omitempty" doc:"Of the single last node, or of each last node by its id."`
 	Error       *ExecutionError `json:"error,omitempty"`
@@ -41,6 +44,8 @@ type Execution struct {
 	CompletedAt Time            `json:"completed_at" format:"date-time" nullable:"true"`
 	TriggerNode string          `json:"-"`
 	RootID      string          `json:"root_id,omitempty" doc:"The first of the executions that led to this one; its own id when none did."`
+	Nodes       []RawNode       `json:"nodes,omitempty" doc:"Of a test: the graph that it executes."`
+	Edges       []RawEdge       `json:"edges,omitempty" doc:"Of a test: the graph that it executes."`
 	Depth       int             `json:"-"` // of the chain of executions that it ends
 }
 
@@ -82,6 +87,7 @@ type NodeResult struct {
 	Error       *ExecutionError `json:"error,omitempty"`
 	Warnings    []string        `json:"warnings,omitempty"`
 	Logs        []LogLine       `json:"logs,omitempty" doc:"What the node's script wrote to the console."`
+	Pinned      bool            `json:"pinned,omitempty" doc:"In a test: the output was given, and the node did not run."`
 	Approval    *Approval       `json:"approval,omitempty"`
 	Items       json.RawMessage `json:"-"` // of a loop that began
 }

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"encoding/json"
+
 	"satchel/agent"
 	"satchel/store"
 )
@@ -20,7 +22,9 @@ func (r *run) load() bool {
 		r.engine.released(r, errOver)
 		return false
 	}
-	r.acquire(&w.Workflow)
+	if w.Test == nil {
+		r.acquire(&w.Workflow)
+	}
 	r.execution = &w.Execution
 	r.past, r.knownWaits = map[place]agent.NodeResult{}, map[place]store.Wait{}
 	for _, result := range w.Results {
@@ -30,11 +34,23 @@ func (r *run) load() bool {
 		r.knownWaits[place{wait.NodeID, wait.Path}] = wait
 	}
 	r.payload, _ = decodeOr(w.Input).(map[string]any)
-	if r.program, err = r.engine.program(r.db, w.Workflow); err != nil {
+	if r.program, err = r.engine.programFor(r.db, w, r.payload); err != nil {
 		r.unable(&w.Workflow, err)
 		return false
 	}
 	return true
+}
+
+// programFor returns what an execution runs.
+func (e *Engine) programFor(db *store.DB, w store.WorkingExecution, payload map[string]any) (*program, error) {
+	if w.Test == nil {
+		return e.program(db, w.Workflow)
+	}
+	var plan testPlan
+	if err := json.Unmarshal(w.Test.Plan, &plan); err != nil {
+		return nil, err
+	}
+	return e.testProgram(w.Workflow, plan, payload)
 }
 
 // acquire counts an execution that was read with its workflow, whatever the

@@ -24,10 +24,12 @@ type program struct {
 	text     store.WorkflowText // that it was made of, if it was
 	graph    *graph.Graph
 	nodes    []step
-	regions  map[int]*region // by loop; -1 is what stands in none
-	place    []int           // by node: its place in its region
-	responds bool            // has a webhook-response
-	slow     bool            // has nodes that do more than compute, or loops
+	regions  map[int]*region           // by loop; -1 is what stands in none
+	place    []int                     // by node: its place in its region
+	responds bool                      // has a webhook-response
+	pins     map[string]map[string]any // of a test: outputs in place of running, by node
+	alone    *aloneNode                // of a test of one node
+	slow     bool                      // has nodes that do more than compute, or loops
 }
 
 // step is a node made ready.

@@ -19,6 +19,9 @@ func (e *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agen
 	if err != nil {
 		return old, err
 	}
+	if old.Trigger == agent.TriggerTest {
+		return old, agent.Errorf(agent.CodeConflict, "a test is not retried; test the graph again")
+	}
 	if !old.Status.Ended() {
 		return old, agent.Errorf(agent.CodeConflict, "the execution has not ended yet").With("status", old.Status)
 	}

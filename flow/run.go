@@ -147,11 +147,24 @@ func (r *run) broken(p any) {
 func (r *run) open() {
 	r.top = r.newScope(nil, nil, 0, -1)
 	start, _ := r.program.graph.Find(r.execution.TriggerNode)
+	alone := r.program.alone
+	if alone != nil {
+		for id, output := range alone.outputs {
+			r.top.output[id] = output
+		}
+	}
 	for i, node := range r.top.region.nodes {
+		if alone != nil && node != start {
+			r.top.open--
+			continue
+		}
 		if r.top.states[i].left == 0 {
 			if node == start {
 				r.top.states[i].live = true
 				r.top.states[i].sources = []input{{value: r.payload}}
+				if alone != nil {
+					r.top.states[i].sources = []input{{value: alone.input}}
+				}
 			}
 			r.ready = append(r.ready, instance{r.top, node})
 		}
@@ -197,7 +210,10 @@ func (r *run) resolve(in instance) {
 		r.waiting[place{w.NodeID, w.Path}] = in
 		return
 	}
+	pin, pinned := r.program.pins[n.ID]
 	switch {
+	case pinned && !n.disabled:
+		r.usePin(in, pin)
 	case n.disabled:
 		result := r.result(in, agent.NodeSkipped)
 		r.complete(in, result, r.inputOf(in), false)

@@ -97,6 +97,8 @@ type listExecutionsIn struct {
 	rest.ListParams
 	WorkflowID string   `query:"workflow_id" doc:"Only executions of this workflow."`
 	Status     []string `query:"status" doc:"queued, running, complete, errored or terminated; may be repeated." example:"errored"`
+	Trigger    []string `query:"trigger" doc:"What started them, such as manual or test; may be repeated." example:"manual"`
+	Tests      bool     `query:"tests" doc:"Tests too, which are left out unless trigger names them."`
 }
 
 // executionItem is an execution as lists show it.
@@ -133,7 +135,7 @@ func (s *Server) listExecutions(c *rest.Call, in *listExecutionsIn) (executionsO
 			return executionsOut{}, agent.Invalid("status", "must be queued, running, complete, errored or terminated")
 		}
 	}
-	found, total, err := c.DB.Executions(c, store.ExecutionFilter{WorkflowID: in.WorkflowID, Statuses: in.Status}, page)
+	found, total, err := c.DB.Executions(c, store.ExecutionFilter{WorkflowID: in.WorkflowID, Statuses: in.Status, Triggers: in.Trigger, Tests: in.Tests}, page)
 	items := make([]executionItem, len(found))
 	for i, x := range found {
 		items[i] = newExecutionItem(x)

@@ -206,6 +206,7 @@ func (w *witness) askOfWorkflows(t *testing.T, at string) {
 	flow := at + "/workflows/" + id
 	w.ask(t, 200, "POST", at+"/workflows/validate", `{`+graph+`}`)
 	w.ask(t, 200, "POST", at+"/workflows/validate", `{"nodes":[{"id":"x","type":"teleport"}]}`)
+	w.ask(t, 200, "POST", at+"/workflows/test?wait=30", `{"workflow_id":"`+id+`","pins":{"t":{"a":1}},`+graph+`}`)
 	w.ask(t, 200, "GET", at+"/workflows?status=active", "")
 	w.ask(t, 200, "GET", flow, "")
 	w.ask(t, 400, "PUT", flow, `{"nodes":[{"id":"t"}]}`)

@@ -142,6 +142,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/workflows/execute", 200, "Execute a workflow; with wait, answer at its end", s.executeWorkflow).
 			Fails(agent.CodeAlreadyRunning, agent.CodeConflict, agent.CodeBudget),
 		rest.JSON("POST", "/agents/{id}/workflows/validate", 200, "Check a graph as activation does, without saving it", s.validateWorkflow),
+		rest.JSON("POST", "/agents/{id}/workflows/test", 200, "Test a graph without saving it, as an execution", s.testWorkflow),
 		rest.JSON("GET", "/agents/{id}/workflows/executions", 200, "List executions, newest first", s.listExecutions),
 		rest.JSON("GET", "/agents/{id}/workflows/executions/{executionId}", 200, "Read an execution with what became of its nodes", s.getExecution),
 		rest.Raw[executionIn]("GET", "/agents/{id}/workflows/executions/{executionId}/events", 200, "Watch an execution live, as server-sent events", s.watchExecution).

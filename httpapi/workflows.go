@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"satchel/agent"
 	"satchel/flow"
@@ -222,4 +223,40 @@ func (s *Server) testNode(c *rest.Call, in *testNodeIn) (flow.Tested, error) {
 		return flow.Tested{}, agent.Invalid("node_id", "is required")
 	}
 	return s.flow.TestNode(c, c.DB, in.ID, in.Body.NodeID, in.Body.Input)
+}
+
+type testWorkflowIn struct {
+	Wait int `query:"wait" doc:"Seconds to wait for the end, up to 300; without it the answer comes at once." minimum:"0" maximum:"300" example:"30"`
+	Body struct {
+		WorkflowID string                     `json:"workflow_id" required:"true" doc:"The workflow whose graph this is to become." example:"workflow-06f1q2s3t4v5a6b7c8d9"`
+		Nodes      []agent.RawNode            `json:"nodes" required:"true"`
+		Edges      []agent.RawEdge            `json:"edges,omitempty"`
+		Input      json.RawMessage            `json:"input,omitempty" doc:"The payload: an object."`
+		Mode       string                     `json:"mode,omitempty" doc:"all of the graph; to: what leads to node_id, and that; node: node_id alone, with the pinned or last outputs of what leads to it." enum:"all,to,node" default:"all" example:"all"`
+		NodeID     string                     `json:"node_id,omitempty" example:"greet"`
+		Pins       map[string]json.RawMessage `json:"pins,omitempty" doc:"By the id of a node: the output that it has in place of running, at most 256 KB."`
+	}
+}
+
+// testWorkflow executes a graph that is not saved.
+func (s *Server) testWorkflow(c *rest.Call, in *testWorkflowIn) (executionOut, error) {
+	b := &in.Body
+	if b.WorkflowID == "" {
+		return executionOut{}, agent.Invalid("workflow_id", "is required")
+	}
+	if err := checkWait(in.Wait); err != nil {
+		return executionOut{}, err
+	}
+	if b.Mode == "" {
+		b.Mode = flow.TestAll
+	}
+	wait := time.Duration(in.Wait) * time.Second
+	if err := allowWait(c, wait); err != nil {
+		return executionOut{}, err
+	}
+	started, err := s.flow.Test(c, c.DB, flow.TestRequest{WorkflowID: b.WorkflowID, Nodes: b.Nodes, Edges: b.Edges, Input: b.Input, Mode: b.Mode, NodeID: b.NodeID, Pins: b.Pins, Wait: wait})
+	for i := range started.Results {
+		started.Results[i].Cut()
+	}
+	return newExecutionOut(started.Execution, started.Results), err
 }

@@ -20,11 +20,11 @@ var eventsOfEnd = map[agent.ExecutionStatus]string{
 // for none.
 type executionEvents struct{ first, last string }
 
-// executionEventsOf prepares the events of an execution that began, ended, or both. It
-// needs no transaction: what is written as JSON before one does not keep other
+// executionEventsOf prepares the events of an execution that began, ended, or both; a
+// test has none. It needs no transaction: what is written as JSON before one does not keep other
 // writes waiting.
 func executionEventsOf(e *agent.Execution, name string, began, ended bool) (t executionEvents, err error) {
-	if !began && !ended {
+	if !began && !ended || e.Trigger == agent.TriggerTest {
 		return t, nil
 	}
 	var data executionEvent

@@ -41,6 +41,8 @@ func scanExecution(rows *sql.Rows) (e agent.Execution, err error) {
 type ExecutionFilter struct {
 	WorkflowID string
 	Statuses   []string
+	Triggers   []string
+	Tests      bool // too, without Triggers
 }
 
 // Executions lists executions, newest first, and how many there are in all.
@@ -50,6 +52,19 @@ func (db *DB) Executions(ctx context.Context, ef ExecutionFilter, p Page) ([]age
 		f.add("workflow_id = ?", ef.WorkflowID)
 	}
 	f.in("status", ef.Statuses)
+	f.in("trigger", ef.Triggers)
+	if len(ef.Triggers) == 0 && !ef.Tests {
+		// Without conditions the number of executions is known.
+		there, err := Read(ctx, db, func(tx *Tx) (there bool, err error) {
+			return there, tx.value(&there, "SELECT EXISTS (SELECT 1 FROM executions WHERE trigger = 'test')")
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+		if there {
+			f.add("trigger <> 'test'")
+		}
+	}
 	return listPage(ctx, db, executionListing, f, p)
 }
 
@@ -61,6 +76,13 @@ func (db *DB) Execution(ctx context.Context, id string) (agent.Execution, []agen
 		e, err := tx.execution(id)
 		if err != nil {
 			return e, err
+		}
+		g, err := tx.testGraph(&e)
+		if err != nil {
+			return e, err
+		}
+		if g != nil {
+			e.Nodes, e.Edges = g.Nodes, g.Edges
 		}
 		if results, err = tx.journal(id); err != nil {
 			return e, err
@@ -132,6 +154,7 @@ func (tx *Tx) journal(id string) ([]agent.NodeResult, error) {
 type WorkingExecution struct {
 	agent.Execution
 	Workflow agent.Workflow
+	Test     *TestGraph // of a test; nil for others
 	Results  []agent.NodeResult
 	Waits    []Wait
 }
@@ -147,6 +170,12 @@ func (db *DB) WorkingExecution(ctx context.Context, id string) (WorkingExecution
 		}
 		if err := tx.version(&w.Workflow, w.Version); err != nil {
 			return w, err
+		}
+		if w.Test, err = tx.testGraph(&w.Execution); err != nil {
+			return w, err
+		}
+		if w.Test != nil {
+			w.Workflow.Nodes, w.Workflow.Edges = w.Test.Nodes, w.Test.Edges
 		}
 		if w.Results, err = tx.journal(id); err != nil {
 			return w, err

@@ -144,3 +144,35 @@ func (g *Graph) findCycle(complain func(node int, field, issue string)) {
 		}
 	}
 }
+
+// Leads reports whether edges lead from one node to another, not counting those
+// back into a loop.
+func (g *Graph) Leads(from, to int) bool {
+	seen := map[int]bool{}
+	for open := []int{from}; len(open) > 0; {
+		node := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, i := range g.Out[node] {
+			e := g.Edges[i]
+			if g.Loop != nil && !g.Counts(e) || seen[e.Target] {
+				continue
+			}
+			if e.Target == to {
+				return true
+			}
+			seen[e.Target] = true
+			open = append(open, e.Target)
+		}
+	}
+	return false
+}
+
+// Within reports whether a node stands in the body of a loop.
+func (g *Graph) Within(node, loop int) bool {
+	for g.Loop != nil && g.Loop[node] >= 0 {
+		if node = g.Loop[node]; node == loop {
+			return true
+		}
+	}
+	return false
+}

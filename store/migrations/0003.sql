@@ -134,3 +134,12 @@ WHEN new.nodes IS NOT old.nodes OR new.edges IS NOT old.edges OR new.settings IS
     SELECT id, version, nodes, edges, settings, updated_at FROM workflows WHERE id = new.id
     ON CONFLICT DO UPDATE SET nodes = excluded.nodes, edges = excluded.edges, settings = excluded.settings;
 END;
+
+-- The graph that a test executes, which is not that of a version.
+CREATE TABLE _tests (
+  execution_id TEXT PRIMARY KEY NOT NULL REFERENCES executions(id) ON DELETE CASCADE,
+  nodes        TEXT NOT NULL,
+  edges        TEXT NOT NULL,
+  plan         TEXT NOT NULL  -- how much of it runs, and with which outputs
+);
+CREATE INDEX executions_tests ON executions(workflow_id, id) WHERE trigger = 'test';

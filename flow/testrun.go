@@ -1,0 +1,300 @@
+package flow
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"satchel/agent"
+	"satchel/flow/graph"
+	"satchel/store"
+)
+
+// TestRequest asks for a test: an execution of a graph that is not saved.
+type TestRequest struct {
+	WorkflowID string
+	Nodes      []agent.RawNode
+	Edges      []agent.RawEdge
+	Input      json.RawMessage            // as in Request
+	Mode       string                     // one of TestModes
+	NodeID     string                     // of TestTo and TestNode
+	Pins       map[string]json.RawMessage // by node: an output that it has in place of running
+	Wait       time.Duration
+}
+
+// How much of a graph a test runs.
+const (
+	TestAll  = "all"
+	TestTo   = "to"   // what leads to a node, and the node
+	TestNode = "node" // the node alone, with the pinned or last outputs of what leads to it
+)
+
+// TestModes lists the modes of a test.
+var TestModes = []string{TestAll, TestTo, TestNode}
+
+// testPlan is what a test keeps beside its graph, so that it goes on by it after
+// a restart.
+type testPlan struct {
+	Mode   string                     `json:"mode"`
+	NodeID string                     `json:"node_id,omitempty"`
+	Pins   map[string]json.RawMessage `json:"pins,omitempty"`
+}
+
+// maxPin bounds a pinned output, in bytes.
+const maxPin = 256 << 10
+
+// Test begins a test. It is an execution like others, outside the workflow's
+// concurrency and without events.
+func (e *Engine) Test(ctx context.Context, db *store.DB, q TestRequest) (Started, error) {
+	a, err := e.ready(ctx, db)
+	if err != nil {
+		return Started{}, err
+	}
+	if err := q.check(); err != nil {
+		return Started{}, err
+	}
+	payload, err := readPayload(q.Input)
+	if err != nil {
+		return Started{}, err
+	}
+	contact, _ := payload["contact_id"].(string)
+	n, err := db.NewExecution(ctx, q.WorkflowID, contact, "")
+	if err != nil {
+		return Started{}, err
+	}
+	if _, there := payload["contact"]; !there && n.Contact != nil {
+		payload["contact"] = decodeOr(n.Contact)
+	}
+	w, err := n.Text.Workflow()
+	if err != nil {
+		return Started{}, err
+	}
+	w.Nodes, w.Edges = q.Nodes, q.Edges
+	plan := testPlan{q.Mode, q.NodeID, q.Pins}
+	if plan.Mode == TestNode {
+		if plan.Pins, err = lastOutputs(ctx, db, &w, q.Pins); err != nil {
+			return Started{}, err
+		}
+	}
+	x, err := e.newTest(ctx, w, plan, payload)
+	if err != nil {
+		return Started{}, err
+	}
+	raw, err := json.Marshal(plan)
+	if err != nil {
+		return Started{}, err
+	}
+	var waited *awaited
+	if q.Wait > 0 {
+		waited = e.expect(x.ID)
+		defer e.unexpect(x.ID, waited)
+	}
+	if err := db.EnterTest(ctx, x, store.TestGraph{Nodes: w.Nodes, Edges: w.Edges, Plan: raw}); err != nil {
+		return Started{}, err
+	}
+	e.executions.Enqueue(job{agent: a, id: x.ID})
+	return e.await(ctx, db, Request{Wait: q.Wait}, Started{Execution: *x}, nil, waited)
+}
+
+// newTest makes the execution of a test whose graph can be run.
+func (e *Engine) newTest(ctx context.Context, w agent.Workflow, plan testPlan, payload map[string]any) (*agent.Execution, error) {
+	p, err := e.testProgram(w, plan, payload)
+	if err != nil {
+		return nil, err
+	}
+	input, err := json.Marshal(payload)
+	if err != nil {
+		return nil, err
+	}
+	start := plan.NodeID
+	if p.alone == nil {
+		start = p.nodes[p.start()].ID
+	}
+	now, id := agent.Now(), agent.NewID(agent.KindExecution)
+	chain := store.ChainOf(ctx).Next(id)
+	x := &agent.Execution{ID: id, WorkflowID: w.ID, Version: w.Version, Status: agent.ExecutionRunning, Trigger: agent.TriggerTest, TriggerNode: start,
+		Input: input, RootID: chain.Root, Depth: chain.Depth, CreatedAt: now, StartedAt: now}
+	if why := e.spend(x); why != nil {
+		return nil, why
+	}
+	return x, nil
+}
+
+// check checks a request, and that no credential would be stored by it.
+func (q *TestRequest) check() error {
+	var is agent.Issues
+	is.Check(slices.Contains(TestModes, q.Mode), "mode", "must be all, to or node")
+	for id, pin := range q.Pins {
+		is.Check(len(pin) <= maxPin, "pins."+id, fmt.Sprintf("must have at most %d KB", maxPin>>10))
+		is.Check(bytes.HasPrefix(bytes.TrimSpace(pin), []byte("{")), "pins."+id, "must be an object")
+		is.CheckNesting("pins."+id, pin)
+	}
+	if err := is.Err(); err != nil {
+		return err
+	}
+	if _, err := graph.Parse(q.Nodes, q.Edges, false); err != nil {
+		return err
+	}
+	nodes, secrets, err := agent.TakeNodeSecrets(q.Nodes)
+	if err != nil {
+		return err
+	}
+	for name := range secrets.Given {
+		return agent.Invalid("nodes", "hold a credential that is not stored yet; save the workflow first").With("credential", name)
+	}
+	q.Nodes = nodes
+	return nil
+}
+
+// testProgram makes ready what a test runs of its graph.
+func (e *Engine) testProgram(w agent.Workflow, plan testPlan, payload map[string]any) (*program, error) {
+	pins := map[string]map[string]any{}
+	for id, raw := range plan.Pins {
+		pins[id], _ = decodeOr(raw).(map[string]any)
+	}
+	if plan.Mode == TestAll {
+		p, err := e.compile(w)
+		if err == nil {
+			p.pins = pins
+		}
+		return p, err
+	}
+	g, _ := graph.Read(w.Nodes, w.Edges, true)
+	target, found := g.Find(plan.NodeID)
+	if !found {
+		return nil, agent.Invalid("node_id", "is no node of this graph").With("node_id", agent.Clip(plan.NodeID, 100))
+	}
+	if plan.Mode == TestTo {
+		p, err := e.compile(cut(w, g, func(i int) bool { return i == target || g.Within(i, target) || g.Leads(i, target) }))
+		if err == nil {
+			p.pins = pins
+		}
+		return p, err
+	}
+	alone := cut(w, g, func(i int) bool { return i == target || g.Within(i, target) })
+	if g.Nodes[target].Type != agent.NodeTrigger { // a graph needs one
+		alone.Nodes = append(alone.Nodes, agent.RawNode(fmt.Sprintf(`{"id":%q,"type":"trigger"}`, unused(g))))
+	}
+	p, err := e.compile(alone)
+	if err == nil {
+		p.alone = &aloneNode{input: e.inputAlone(g, target, pins, payload), outputs: pins}
+	}
+	return p, err
+}
+
+// aloneNode is what a node sees that is tested alone.
+type aloneNode struct {
+	input   any
+	outputs map[string]map[string]any
+}
+
+// unused is an id that no node has.
+func unused(g *graph.Graph) string {
+	id := "trigger"
+	for {
+		if _, taken := g.Find(id); !taken {
+			return id
+		}
+		id += "-"
+	}
+}
+
+// cut is a workflow with some of its nodes, and the edges between them.
+func cut(w agent.Workflow, g *graph.Graph, keep func(i int) bool) agent.Workflow {
+	var nodes []agent.RawNode
+	for i, raw := range w.Nodes {
+		if keep(i) {
+			nodes = append(nodes, raw)
+		}
+	}
+	var edges []agent.RawEdge
+	for i, raw := range w.Edges {
+		if keep(g.Edges[i].Source) && keep(g.Edges[i].Target) {
+			edges = append(edges, raw)
+		}
+	}
+	w.Nodes, w.Edges = nodes, edges
+	return w
+}
+
+// inputAlone is what would flow into a node by the outputs of those before it.
+func (e *Engine) inputAlone(g *graph.Graph, node int, outputs map[string]map[string]any, payload map[string]any) any {
+	var values []any
+	all := map[string]any{}
+	for _, edge := range g.Edges {
+		if edge.Target != node || !g.Leads(edge.Source, node) {
+			continue
+		}
+		source := &g.Nodes[edge.Source]
+		var v any
+		output, known := outputs[source.ID]
+		switch kind := e.kinds[source.Type]; {
+		case kind != nil && kind.Passes:
+			v = e.inputAlone(g, edge.Source, outputs, payload)
+		case known:
+			v = output
+		case source.Type == agent.NodeTrigger:
+			v = payload
+		}
+		values, all[source.ID] = append(values, v), v
+	}
+	switch len(values) {
+	case 0:
+		return payload
+	case 1:
+		return values[0]
+	}
+	return all
+}
+
+// lastOutputs adds to pins what nodes came to in the newest executions of a
+// workflow.
+func lastOutputs(ctx context.Context, db *store.DB, w *agent.Workflow, pins map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	newest, _, err := db.Executions(ctx, store.ExecutionFilter{WorkflowID: w.ID, Tests: true}, store.Page{Limit: 5})
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range slices.Backward(newest) {
+		_, results, err := db.Execution(ctx, x.ID)
+		if err != nil {
+			return nil, agent.IgnoreNotFound(err)
+		}
+		for _, r := range results {
+			if r.Status == agent.NodeSuccess && len(r.Output) > 0 && len(r.Output) <= maxPin {
+				all[r.NodeID] = r.Output
+			}
+		}
+	}
+	for id, pin := range pins {
+		all[id] = pin
+	}
+	return all, nil
+}
+
+// usePin gives a node of a test its pinned output.
+func (r *run) usePin(in instance, output map[string]any) {
+	result := r.result(in, agent.NodeSuccess)
+	result.Pinned = true
+	raw, err := encode(output)
+	if err != nil {
+		result.Status, result.Error = agent.NodeFailed, r.explain(err, result.NodeID)
+		r.complete(in, result, nil, false)
+		return
+	}
+	result.Output = raw
+	switch result.Type {
+	case agent.NodeIfElse:
+		result.Handle = fmt.Sprint(truthy(output["result"]))
+	case agent.NodeSwitch:
+		result.Handle, _ = output["case"].(string)
+	case agent.NodeApproval:
+		result.Handle, _ = output["decision"].(string)
+	case agent.NodeLoop:
+		result.Handle = agent.HandleDone
+	}
+	r.complete(in, result, output, false)
+}

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"satchel/agent"
+)
+
+// TestGraph is what a test goes by in place of a version of its workflow.
+type TestGraph struct {
+	Nodes []agent.RawNode
+	Edges []agent.RawEdge
+	Plan  json.RawMessage // how much of it runs, and with which outputs; see flow
+}
+
+// keptTests is how many tests of a workflow are kept.
+const keptTests = 20
+
+// EnterTest writes an execution that tests a graph which is not saved, and
+// forgets the oldest tests of its workflow that have ended.
+func (db *DB) EnterTest(ctx context.Context, x *agent.Execution, g TestGraph) error {
+	nodes, edges, _, err := writeGraph(&agent.Workflow{Nodes: g.Nodes, Edges: g.Edges})
+	if err != nil {
+		return err
+	}
+	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		tx.takesOn(workExecutions)
+		if err := tx.insertExecution(x, "", false); err != nil {
+			return struct{}{}, err
+		}
+		if _, err := tx.exec("INSERT INTO _tests(execution_id, nodes, edges, plan) VALUES (?,?,?,?)", x.ID, nodes, edges, string(g.Plan)); err != nil {
+			return struct{}{}, err
+		}
+		if _, err := tx.exec(trimTests, x.WorkflowID, keptTests); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("workflow tested", map[string]any{"workflow_id": x.WorkflowID, "execution_id": x.ID})
+	})
+	return err
+}
+
+const trimTests = `DELETE FROM executions WHERE trigger = 'test' AND workflow_id = ?1 AND status NOT IN ('queued','running')
+	AND id NOT IN (SELECT id FROM executions WHERE trigger = 'test' AND workflow_id = ?1 ORDER BY id DESC LIMIT ?2)`
+
+// testGraph reads the graph of a test; nil for any other execution.
+func (tx *Tx) testGraph(e *agent.Execution) (*TestGraph, error) {
+	if e.Trigger != agent.TriggerTest {
+		return nil, nil
+	}
+	found, err := all(tx, func(rows *sql.Rows) (g TestGraph, err error) {
+		var nodes, edges, plan []byte
+		if err := rows.Scan(&nodes, &edges, &plan); err != nil {
+			return g, err
+		}
+		var w agent.Workflow
+		err = readGraph(&w, nodes, edges, []byte("{}"))
+		return TestGraph{w.Nodes, w.Edges, plan}, err
+	}, "SELECT nodes, edges, plan FROM _tests WHERE execution_id = ?", e.ID)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
