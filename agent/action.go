@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Action is one thing that a browser session is told to do. Which fields it
+// Action is one thing that a browser session is to do. Which fields it
 // needs depends on what it is.
 type Action struct {
 	Action  string `json:"action,omitempty" enum:"navigate,click,type,press,screenshot,extract,scroll,wait,hover,select,upload,evaluate,back,forward,reload,pdf,snapshot,cookies" doc:"What to do." example:"navigate"`
@@ -65,7 +65,7 @@ var actionNeeds = map[string][]string{
 }
 
 // Validate is nil when the action can be tried; else INVALID_ACTION with the
-// first field that is off. place stands before the field's name, as in
+// first field that is off. place precedes the field's name, as in
 // "actions[2].".
 func (a *Action) Validate(place string) error {
 	needs, known := actionNeeds[a.Action]

@@ -127,7 +127,7 @@ func (i *Issues) checkObject(field string, raw json.RawMessage) {
 	}
 }
 
-// scanJSON tells how deep JSON is nested and whether a text in it holds a NUL
+// scanJSON says how deep JSON is nested and whether a text in it holds a NUL
 // character.
 func scanJSON(raw []byte) (depth int, nul bool) {
 	open, quoted := 0, false

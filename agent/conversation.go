@@ -77,7 +77,7 @@ func (c *Conversation) Recipient(t GatewayType, contact *Contact) string {
 	return ""
 }
 
-// MessageRole tells who speaks.
+// MessageRole is who speaks.
 type MessageRole string
 
 // The roles of a message.
@@ -139,7 +139,7 @@ func (ch FeedbackChange) Apply(before *Feedback) (*Feedback, error) {
 const MaxMessageLength = 100_000
 
 // SaidToChat is the metadata of a message that was said to chat, which answers
-// it itself: message.received tells of it, and starts no workflow.
+// it itself: it emits message.received, which starts no workflow.
 var SaidToChat = json.RawMessage(`{"via":"chat"}`)
 
 // Validate checks the fields that clients set.

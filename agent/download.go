@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// DownloadStatus tells what came of a download.
+// DownloadStatus is the state of a download.
 type DownloadStatus string
 
 // The states of a download.

@@ -134,7 +134,7 @@ type Issue struct {
 	EdgeID string `json:"edge_id,omitempty"`
 }
 
-// Issues collects complaints, so that a client hears of all of them at once.
+// Issues collects complaints, so that a client receives all of them at once.
 type Issues []Issue
 
 // maxIssues bounds the complaints about one request.

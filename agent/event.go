@@ -7,7 +7,7 @@ import (
 )
 
 // Names of events. An event is a row of the outbox, written in the transaction
-// of what it tells.
+// of what it reports.
 const (
 	EventMessageReceived     = "message.received"
 	EventMessageSent         = "message.sent"

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ExecutionStatus tells how far an execution has come.
+// ExecutionStatus is the state of an execution.
 type ExecutionStatus string
 
 // The statuses of an execution. One that sleeps in a wait is running.
@@ -57,7 +57,7 @@ type ExecutionError struct {
 	Details map[string]any `json:"details,omitempty"`
 }
 
-// NodeStatus tells what became of a node in an execution.
+// NodeStatus is the state of a node in an execution.
 type NodeStatus string
 
 // The statuses of a node in an execution.
@@ -70,8 +70,8 @@ const (
 	NodeCancelled NodeStatus = "cancelled"
 )
 
-// NodeResult is what became of one node, once for each iteration of the loops
-// that it stands in.
+// NodeResult is the outcome of one node, once for each iteration of the loops
+// that it is in.
 type NodeResult struct {
 	NodeID      string          `json:"node_id" example:"fetch"`
 	Type        string          `json:"type" example:"http-request"`
@@ -118,7 +118,7 @@ func (r *NodeResult) Cut() {
 // Finished reports whether the node will not change any more.
 func (r *NodeResult) Finished() bool { return r.Status != NodeRunning && r.Status != NodeWaiting }
 
-// SetPath says in which iterations of the loops around it a node stands: ""
+// SetPath says in which iterations of the loops around it a node is: ""
 // for none, "3", or "3.0" in nested ones.
 func (r *NodeResult) SetPath(path string) {
 	if path == "" {

@@ -2,7 +2,7 @@ package agent
 
 import "strings"
 
-// HookAuth is how a webhook trigger tells who may start its workflow: the auth
+// HookAuth is how a webhook trigger decides who may start its workflow: the auth
 // of its data. The zero value says nothing: then the callers are those who may
 // execute the workflow.
 type HookAuth struct {
@@ -22,7 +22,7 @@ type HookAuth struct {
 const StartRepeats = "start"
 
 // SignsBodyOnly reports whether what proves a request holds neither an id nor a
-// time, so that all that tells a replay is that it came just before.
+// time, so that the only sign of a replay is that it came just before.
 func (a *HookAuth) SignsBodyOnly() bool { return a.Type == "hmac" && a.Repeats != StartRepeats }
 
 // DefaultSignatureHeader is where GitHub and others put an HMAC.

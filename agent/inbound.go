@@ -9,8 +9,8 @@ import (
 type Inbound struct {
 	ID       string          // the platform's own id of it, unique within the gateway; a repeat changes nothing
 	Thread   string          // the platform's conversation; messages of one thread make one Conversation
-	From     ContactChange   // who sent it: the identifiers that the platform tells, and a name
-	Text     string          // what it says; may be empty when Metadata tells of attachments
+	From     ContactChange   // who sent it: the identifiers that the platform gives, and a name
+	Text     string          // what it says; may be empty when Metadata lists attachments
 	Metadata json.RawMessage // a JSON object kept on the message: attachments (names, types, sizes, ids), the platform's own facts; nil for none
 	// ReplyToken is a credential that one answer to this message is sent with,
 	// until ReplyUntil; it is sealed in the agent's file. Empty: none.
@@ -44,7 +44,7 @@ func (in *Inbound) Message() Message {
 	return m
 }
 
-// Sender is the contact that the message's platform tells of. What a contact
+// Sender is the contact as the message's platform names it. What a contact
 // cannot have is left out, and one without a name is named by its handle.
 func (in *Inbound) Sender() Contact {
 	var c Contact

@@ -13,7 +13,7 @@ const (
 	LevelError Level = "error"
 )
 
-// SourceAudit marks log entries that tell of a change made by a person or key.
+// SourceAudit marks log entries about a change made by a person or key.
 const SourceAudit = "audit"
 
 // Log is an entry of an agent's own log.

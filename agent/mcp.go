@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// MCPStatus tells how an MCP server was found at the last look.
+// MCPStatus is the result of the last check of an MCP server.
 type MCPStatus string
 
 // The states of an MCP server: it answers; it cannot be reached, or does not

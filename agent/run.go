@@ -2,7 +2,7 @@ package agent
 
 import "time"
 
-// RunStatus tells what became of a run of a schedule.
+// RunStatus is the state of a run of a schedule.
 type RunStatus string
 
 // The statuses of a run. One that waits for the run before it is running, and
@@ -41,7 +41,7 @@ const (
 	maxMissedRows = 100  // rows written of runs that are given up
 )
 
-// Fire tells what an active schedule has to do at a moment not before its next
+// Fire says what an active schedule has to do at a moment not before its next
 // run. When that run is more than LateRun late, all that are due were missed,
 // and the misfire policy says what becomes of them.
 func (s *Schedule) Fire(now Time) (Firing, error) {

@@ -10,7 +10,7 @@ import (
 	"satchel/agent/clock"
 )
 
-// ScheduleType tells when a schedule runs.
+// ScheduleType is the rule by which a schedule runs.
 type ScheduleType string
 
 // The types of a schedule: once at a time, once after a delay, again and again
@@ -59,7 +59,7 @@ const (
 
 var misfirePolicies = []string{MisfireRunOnce, MisfireSkip, MisfireRunAll}
 
-// What becomes of a run that is due while another of its schedule goes on.
+// What happens to a run that is due while another of its schedule runs.
 const (
 	OverlapSkip  = "skip"
 	OverlapQueue = "queue"

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// SessionStatus tells in what state a browser session is.
+// SessionStatus is the state of a browser session.
 type SessionStatus string
 
 // The states of a browser session: it takes actions; it rests; a person

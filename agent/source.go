@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// SourceStatus tells how far a source's knowledge has come.
+// SourceStatus is the state of a source's knowledge.
 type SourceStatus string
 
 // The statuses of a source: processing an upload, crawling a site, updating
@@ -105,7 +105,7 @@ type Chunk struct {
 	Metadata ChunkMetadata `json:"metadata"`
 }
 
-// ChunkMetadata tells where in its source a chunk stood.
+// ChunkMetadata says where in its source a chunk was.
 type ChunkMetadata struct {
 	SourceName string `json:"source_name"`
 	Page       int    `json:"page" doc:"1 is the first page; 0 where the format has none."`

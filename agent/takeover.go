@@ -2,7 +2,7 @@ package agent
 
 import "time"
 
-// TakeoverStatus tells how far a takeover has got.
+// TakeoverStatus is the state of a takeover.
 type TakeoverStatus string
 
 // The states of a takeover: nobody has come; a person is in control; the

@@ -10,7 +10,7 @@ import (
 	"satchel/agent/clock"
 )
 
-// TaskStatus tells what became of a task of the calendar, or of one of its
+// TaskStatus is the state of a task of the calendar, or of one of its
 // occurrences.
 type TaskStatus string
 

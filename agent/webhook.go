@@ -56,7 +56,7 @@ func (w *Webhook) Wants(event string) bool {
 	return slices.ContainsFunc(w.Events, func(pattern string) bool { return MatchEvent(pattern, event) })
 }
 
-// DeliveryStatus tells how far a delivery has come.
+// DeliveryStatus is the state of a delivery.
 type DeliveryStatus string
 
 // The states of a delivery. A failed one is not tried again by itself.

@@ -4,5 +4,5 @@
 // well as any other.
 //
 // A run is a row before it starts. One that is interrupted by a stop or a kill
-// is started again with the same id, by which what it calls can tell.
+// is started again with the same id, by which what it calls recognizes it.
 package schedule

@@ -35,7 +35,7 @@ func NewFeed(w io.Writer, name string, now time.Time) *Feed {
 	return f
 }
 
-// Close ends the calendar. It tells the first failure of the writer.
+// Close ends the calendar. It returns the first failure of the writer.
 func (f *Feed) Close() error {
 	f.line("END", "VCALENDAR")
 	return f.w.Flush()

@@ -119,7 +119,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestCut stops the server while a run goes on: it is started again with the
+// TestCut stops the server during a run: it is started again with the
 // same id, and only that one.
 func TestCut(t *testing.T) {
 	path := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"satchel/store"
 )
 
-// startedAfter is how long an execution goes on before the row of its run names
+// startedAfter is how long an execution runs before the row of its run names
 // it: that of one that ends sooner is written with the run's end.
 const startedAfter = 500 * time.Millisecond
 
@@ -19,9 +19,9 @@ const startedAfter = 500 * time.Millisecond
 // writes do not wait long.
 const maxWritten = 200
 
-// unwritten is what became of an agent's runs and is not in its file.
+// unwritten holds the outcomes of an agent's runs that are not in its file yet.
 type unwritten struct {
-	started map[runKey]startedExecution // of runs that go on
+	started map[runKey]startedExecution // of runs under way
 	ended   []endedRun
 }
 
@@ -70,7 +70,7 @@ func (s *Scheduler) agentsUnwritten() []*store.DB {
 	return slices.Collect(maps.Keys(s.unwritten))
 }
 
-// writeResults writes in one commit what became of an agent's runs, and starts
+// writeResults writes in one commit the outcome of an agent's runs, and starts
 // those that waited for them.
 func (s *Scheduler) writeResults(ctx context.Context, db *store.DB) (work.Next, error) {
 	changes, ended := s.changes(db, time.Now())

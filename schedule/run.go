@@ -34,7 +34,7 @@ type run struct {
 	call        func(ctx context.Context, started func(executionID string)) (executionID string, err error)
 }
 
-// execute makes the call of a run and hands over what came of it. A run that
+// execute makes the call of a run and hands over its outcome. A run that
 // Stop interrupts stays as it is.
 func (s *Scheduler) execute(ctx context.Context, r *run) (work.Next, error) {
 	if r.interrupted {

@@ -416,7 +416,7 @@ func TestSlots(t *testing.T) {
 	})
 }
 
-// TestExecutionShows: the execution that a run started shows while it goes on.
+// TestExecutionShows: the execution that a run started shows while it runs.
 func TestExecutionShows(t *testing.T) {
 	bubble(t, func(t *testing.T, h *house) {
 		release := make(chan struct{})

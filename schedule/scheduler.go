@@ -53,7 +53,7 @@ type Scheduler struct {
 	results *work.Queue[*store.DB] // of runs, that are to be written
 
 	mu        sync.Mutex               // protects underway and unwritten
-	underway  map[runKey]*run          // that wait, go on, or have an end that is not yet written
+	underway  map[runKey]*run          // that wait, run, or have an end that is not yet written
 	unwritten map[*store.DB]*unwritten // results
 
 	startMu       sync.Mutex // protects clock

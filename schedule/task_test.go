@@ -120,7 +120,7 @@ func TestRecurringTask(t *testing.T) {
 	})
 }
 
-// TestTasksAfterDowntime starts what is still going on and gives up the rest.
+// TestTasksAfterDowntime starts what is not over and gives up the rest.
 func TestTasksAfterDowntime(t *testing.T) {
 	path := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

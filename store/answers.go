@@ -20,7 +20,7 @@ const (
 // queueAnswers queues the messages that came in over a gateway and that the
 // agent is to answer by itself: it is active, auto_reply and a provider are
 // set, no active workflow's trigger names them, no person answers their
-// conversation, and no machine wrote them, as email tells.
+// conversation, and no machine wrote them, as far as an email says.
 func (tx *Tx) queueAnswers(g *agent.Gateway, messages []agent.Message) error {
 	if len(messages) == 0 {
 		return nil
@@ -184,7 +184,7 @@ func (db *DB) SendAnswer(ctx context.Context, answer agent.Message, messageID in
 }
 
 // DropAnswer ends the wait of a message that will not be answered. With a
-// reason, the agent's log tells.
+// reason, the agent's log says.
 func (db *DB) DropAnswer(ctx context.Context, m agent.Message, reason string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		tx.takesOn(workAnswers)

@@ -62,7 +62,7 @@ func (f *Folder) warnForeign(id string) {
 }
 
 // mustAdopt reports whether a sound file is not simply an agent in its own
-// place: it was copied here, or what it says of itself cannot stand.
+// place: it was copied here, or what it says of itself is not valid.
 func (f *Folder) mustAdopt(id string, found row) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -186,7 +186,7 @@ func readRow(c *conn) (row, error) {
 }
 
 // enter puts a file that lies in its own place into the catalog. A refused
-// file is entered by its id alone, so that requests for it hear why.
+// file is entered by its id alone, so that requests for it fail with the reason.
 func (f *Folder) enter(id string, found row) *DB {
 	db := newDB(f, id, f.filePath(id))
 	db.inPlace = true

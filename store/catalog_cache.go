@@ -58,7 +58,7 @@ func openCatalogCache(folder string) *catalogCache {
 	return r
 }
 
-// stamp tells one state of a file from another: which file, how long, and
+// stamp identifies a state of a file: which file, how long, and
 // when it was written. A file with a -wal is in no state to be cached.
 func stamp(path string) (string, bool) {
 	info, err := os.Stat(path)

@@ -19,7 +19,7 @@ const (
 	KindReset    = "reset"    // more changed than is told one by one
 )
 
-// Op says what became of a record.
+// Op is what happened to a record.
 type Op string
 
 // The operations on a record.
@@ -45,7 +45,7 @@ type rowTable struct {
 	partOf     bool // a change of a row, whatever it is, updates the record
 }
 
-// rowTables are the tables whose changes are told.
+// rowTables are the tables whose changes are published.
 var rowTables = map[string]rowTable{
 	"_agent":        {kind: agent.KindAgent},
 	"sources":       {kind: agent.KindSource, id: 1},
@@ -71,7 +71,7 @@ var rowTables = map[string]rowTable{
 	"_records":      {kind: KindProgress, id: -1},
 }
 
-// maxRows bounds the changes that are told of one commit, one by one.
+// maxRows bounds the changes of one commit that are listed one by one.
 const maxRows = 1_000
 
 // Watch has fn called after each commit with the records that it changed, until

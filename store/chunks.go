@@ -189,7 +189,7 @@ func (db *DB) Unembedded(ctx context.Context, sourceID string, limit int) ([]Une
 	})
 }
 
-// NoteProblem shows on a source, whose work goes on, what holds it up; nil takes
+// NoteProblem shows on a source, whose work continues, what delays it; nil takes
 // that back.
 func (db *DB) NoteProblem(ctx context.Context, id string, problem *agent.SourceError) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sql.Result, error) {
@@ -203,7 +203,7 @@ func (db *DB) NoteProblem(ctx context.Context, id string, problem *agent.SourceE
 }
 
 // FinishSource ends work on a source: ready, or failed with problem, and
-// writes the event that tells of it.
+// writes the event about it.
 func (db *DB) FinishSource(ctx context.Context, id string, problem *agent.SourceError) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.finishSource(id, problem) })
 	return err

@@ -178,7 +178,7 @@ func TestFailingJobsUndoOnlyThemselves(t *testing.T) {
 }
 
 // A constraint that fails in the middle of a job leaves what the job wrote
-// before it, should the job go on.
+// before it, should the job continue.
 func TestJobMayGoOnAfterAConstraint(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()

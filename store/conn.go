@@ -16,7 +16,7 @@ import (
 	"satchel/agent"
 )
 
-// SQLite result codes that are told apart, see https://www.sqlite.org/rescode.html.
+// SQLite result codes with errors of their own, see https://www.sqlite.org/rescode.html.
 const (
 	codePerm       = 3
 	codeBusy       = 5

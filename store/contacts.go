@@ -235,7 +235,7 @@ const (
 	DuplicateError  OnDuplicate = "error"
 )
 
-// Imported tells what became of one row of an import.
+// Imported is the outcome of one row of an import.
 type Imported struct {
 	Outcome string // imported, updated, skipped, or "" with Err
 	Err     error

@@ -280,7 +280,7 @@ func (db *DB) BeginTurn(ctx context.Context, m agent.Message, contactID string, 
 // AskOnce stores what the program itself asks an agent under a key, once,
 // however often it is called: in a conversation of the key's own, with the
 // metadata about, when m names none. It returns the message as it is stored.
-// Nobody sent it, so no message.received tells of it.
+// Nobody sent it, so no message.received reports it.
 func (db *DB) AskOnce(ctx context.Context, key string, about json.RawMessage, m agent.Message) (agent.Message, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
 		m := m
@@ -353,7 +353,7 @@ func (db *DB) AppendReply(ctx context.Context, m agent.Message) (agent.Message, 
 	})
 }
 
-// appendTurn adds a message and notes that the conversation goes on.
+// appendTurn adds a message and notes that the conversation continues.
 func (tx *Tx) appendTurn(m *agent.Message) error {
 	if err := tx.appendMessage(m); err != nil {
 		return err

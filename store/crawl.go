@@ -72,7 +72,7 @@ func (tx *Tx) crawlProgress(source agent.Source) (*agent.Progress, error) {
 	return &p, nil
 }
 
-// Ending is how a walk stands after a write.
+// Ending is the state of a walk after a write.
 type Ending int
 
 // The endings of a walk.

@@ -79,7 +79,7 @@ func (db *DB) EnqueueDeliveries(ctx context.Context, events []agent.Event, now a
 	})
 }
 
-// pendingDelivery is the events that a subscription is to hear of.
+// pendingDelivery is the events that a subscription is to receive.
 type pendingDelivery struct {
 	webhookID string
 	events    []agent.Event
@@ -233,7 +233,7 @@ func (db *DB) Outgoing(ctx context.Context, id string, now agent.Time) (*Outgoin
 	})
 }
 
-// Attempt is what came of one try of a delivery.
+// Attempt is the outcome of one try of a delivery.
 type Attempt struct {
 	DeliveryID, WebhookID string
 	At                    agent.Time
@@ -244,7 +244,7 @@ type Attempt struct {
 	Gone                  bool       // the target asked for no more
 }
 
-// EndAttempt notes what came of a try. A subscription whose target is gone is
+// EndAttempt notes the outcome of a try. A subscription whose target is gone is
 // switched off, and so is one when a delivery has used up its tries and no
 // other succeeded since it was made. The deliveries that are due then are not
 // announced: the caller looks for them.

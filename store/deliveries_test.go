@@ -27,7 +27,7 @@ func enqueued(t *testing.T, db *DB, events []agent.Event) int {
 	return n
 }
 
-// TestEnqueue: who hears of an event is whoever asked for it before it happened.
+// TestEnqueue: who receives an event is whoever had subscribed before it happened.
 func TestEnqueue(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	createContact(t, db, named("before"))

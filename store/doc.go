@@ -10,7 +10,7 @@
 // those that wait meanwhile share one durable commit (WAL, synchronous=FULL):
 // a write that was acknowledged is on disk.
 //
-// Events are rows of the outbox, written in the transaction of what they tell.
+// Events are rows of the outbox, written in the transaction of what they report.
 // A dispatcher reads them after the commit, in order of their sequence number,
 // and must be ready to see one twice.
 //

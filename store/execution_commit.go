@@ -16,7 +16,7 @@ type ExecutionStep struct {
 	New            bool               // the execution's row is not there yet
 	IdempotencyKey string             // with New, as in StartedExecution
 	Begin          bool               // it runs from now on
-	Results        []agent.NodeResult // what became of nodes
+	Results        []agent.NodeResult // the outcome of nodes
 	Waits          []Wait             // nodes that wait from now on
 	Unwaits        []WaitEnd          // nodes that wait no more, since their results do not matter
 	Suspended      bool               // nothing but waits is left
@@ -40,7 +40,7 @@ var ErrEnded = errors.New("the execution has ended")
 // ErrRepeated says that there is an execution of the same idempotency key.
 var ErrRepeated = errors.New("what starts the execution has started one before")
 
-// CommitExecution writes a step of an execution. ended tells of a wait in another
+// CommitExecution writes a step of an execution. ended is a wait in another
 // execution that this one's end has ended. ErrEnded: it had ended already, and
 // nothing was written.
 func (db *DB) CommitExecution(ctx context.Context, p ExecutionStep) (ended []WaitEnd, err error) {

@@ -10,7 +10,7 @@ import (
 // maxEventValue is the longest input or output that an event carries.
 const maxEventValue = 64 << 10
 
-// eventsOfEnd are the events that tell of an end.
+// eventsOfEnd are the events about an end.
 var eventsOfEnd = map[agent.ExecutionStatus]string{
 	agent.ExecutionComplete: agent.EventWorkflowComplete, agent.ExecutionErrored: agent.EventWorkflowErrored,
 	agent.ExecutionTerminated: agent.EventWorkflowTerminated,

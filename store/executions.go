@@ -68,7 +68,7 @@ func (db *DB) Executions(ctx context.Context, ef ExecutionFilter, p Page) ([]age
 	return listPage(ctx, db, executionListing, f, p)
 }
 
-// Execution reads an execution with what became of its nodes so far, in the
+// Execution reads an execution with the outcome of its nodes so far, in the
 // order in which they ended; those that wait come last.
 func (db *DB) Execution(ctx context.Context, id string) (agent.Execution, []agent.NodeResult, error) {
 	var results []agent.NodeResult
@@ -113,7 +113,7 @@ type journalled struct {
 	Items json.RawMessage `json:"items,omitempty"`
 }
 
-// journal reads what became of an execution's nodes. A node that began and
+// journal reads the outcome of an execution's nodes. A node that began and
 // ended is there by its end only.
 func (tx *Tx) journal(id string) ([]agent.NodeResult, error) {
 	rows, err := all(tx, func(rows *sql.Rows) (part []journalled, err error) {
@@ -149,7 +149,7 @@ func (tx *Tx) journal(id string) ([]agent.NodeResult, error) {
 	return slices.DeleteFunc(results, func(r agent.NodeResult) bool { return r.NodeID == "" }), nil
 }
 
-// WorkingExecution is an execution as it is taken up to go on: with the graph
+// WorkingExecution is an execution as it is loaded to continue: with the graph
 // of its version.
 type WorkingExecution struct {
 	agent.Execution
@@ -159,7 +159,7 @@ type WorkingExecution struct {
 	Waits    []Wait
 }
 
-// WorkingExecution reads an execution to go on with.
+// WorkingExecution reads an execution to continue.
 func (db *DB) WorkingExecution(ctx context.Context, id string) (WorkingExecution, error) {
 	return Read(ctx, db, func(tx *Tx) (w WorkingExecution, err error) {
 		if w.Execution, err = tx.execution(id); err != nil {
@@ -335,7 +335,7 @@ func (db *DB) BeginQueued(ctx context.Context, workflowID string) (string, error
 
 func scanID(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) }
 
-// RunningExecutions tells which of these executions are still queued or
+// RunningExecutions returns which of these executions are still queued or
 // running.
 func (db *DB) RunningExecutions(ctx context.Context, ids []string) (map[string]bool, error) {
 	raw, err := json.Marshal(ids)

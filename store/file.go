@@ -19,7 +19,7 @@ const readersPerFile = 3
 // file is an agent's file while it is open: one writer, some readers.
 type file struct {
 	path   string
-	info   os.FileInfo // to tell when another file takes its place; nil: unknown
+	info   os.FileInfo // to notice another file in its place; nil: unknown
 	writer *conn
 
 	slots   chan struct{} // one token a reader that may exist
@@ -115,7 +115,7 @@ func isEmpty(path string) bool {
 	return err == nil && info.Size() == 0 && !hasWAL(path)
 }
 
-// isShort reports whether a file lacks pages at its end, as a copy that goes on
+// isShort reports whether a file lacks pages at its end, as a copy under way
 // does. What a -wal may hold is not missing.
 func isShort(path string) bool {
 	file, err := os.Open(path)

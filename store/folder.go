@@ -61,7 +61,7 @@ type Folder struct {
 
 	finished chan struct{} // closed when Close is done
 
-	// The watcher's own: when a file was used last, and memory given back.
+	// The watcher's own: when a file was used last, and memory freed.
 	workedAt, releasedAt time.Time
 }
 
@@ -246,7 +246,7 @@ func (f *Folder) openDBs() []*DB {
 	return all
 }
 
-// OpenCount tells how many agents' files are open.
+// OpenCount returns how many agents' files are open.
 func (f *Folder) OpenCount() int {
 	f.openMu.Lock()
 	defer f.openMu.Unlock()

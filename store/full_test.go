@@ -91,7 +91,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// The file system tells of a full disk in its own words.
+// The file system reports a full disk in its own words.
 func TestFullDiskOutsideSQLite(t *testing.T) {
 	t.Parallel()
 	for cause, want := range map[error]agent.Code{

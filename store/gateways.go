@@ -83,7 +83,7 @@ type OpenGateway struct {
 	agent.Gateway
 	Config        agent.GatewayConfig
 	WebhookSecret string
-	WebhookBase   string // the address that the platform was told to post to, when it is not the server's usual one
+	WebhookBase   string // the address that the platform posts to, when it is not the server's usual one
 	Locked        bool   // another master key sealed it: config and secret are empty
 }
 

@@ -31,7 +31,7 @@ const (
 )
 
 // Bounds of the work on a file that has come to rest: it must be done a second
-// later. A file is given back at most freedAtRest pages a time.
+// later. At most freedAtRest pages are freed at a time.
 const (
 	trimStepsAtRest = 4
 	freedAtRest     = 2_000
@@ -76,7 +76,7 @@ func (db *DB) maintain(ctx context.Context, now time.Time) error {
 }
 
 // rests reports whether no client has used the file for checkpointAfter. While the
-// program itself goes on to write, the file is made whole once in that time.
+// program itself writes, the file is made whole once in that time.
 func (db *DB) rests(now time.Time) bool {
 	client := time.Unix(0, db.lastClient.Load())
 	return now.Sub(client) >= checkpointAfter && (now.Sub(db.rested) >= checkpointAfter || db.rested.Before(client))

@@ -18,14 +18,14 @@ import (
 // Receipt is what a platform posted to a gateway at once, or one update that
 // it was asked for.
 type Receipt struct {
-	EventID  string          // by which a repeat is known; empty: it cannot be told
+	EventID  string          // by which a repeat is known; empty: repeats are not recognized
 	Hashed   bool            // EventID is a hash of what was said, as in agent.Inbound
 	Delivery string          // by which a repeat is known besides, where nothing proves it; empty: none
-	Messages []agent.Inbound // none: it tells of something else
-	Payload  json.RawMessage // without messages: what the event gateway.event tells; free of secrets
+	Messages []agent.Inbound // none: it reports something else
+	Payload  json.RawMessage // without messages: the payload of the event gateway.event; free of secrets
 }
 
-// Received is what came of receipts.
+// Received is the outcome of receipts.
 type Received struct {
 	Active   bool            // the gateway is; of one that is not, receipts are only counted
 	New      int             // receipts that were no repeats
@@ -35,7 +35,7 @@ type Received struct {
 // ReceiveInbound takes in what came to a gateway: for each message, its contact
 // and its conversation are found or made and it is stored, for each other
 // receipt there is an event; and it is counted. What the agent is to answer by
-// itself is queued for that. A repeat changes nothing. next above 0 is noted as where to go on asking, see PollFrom.
+// itself is queued for that. A repeat changes nothing. next above 0 is noted as where the next poll begins, see PollFrom.
 func (db *DB) ReceiveInbound(ctx context.Context, gatewayID string, receipts []Receipt, next int64) (Received, error) {
 	return Write(ctx, db, func(tx *Tx) (Received, error) {
 		g, err := tx.gateway(gatewayID)
@@ -67,7 +67,7 @@ func (db *DB) ReceiveInbound(ctx context.Context, gatewayID string, receipts []R
 	})
 }
 
-// receive takes in one receipt and adds to r what came of it.
+// receive takes in one receipt and adds its outcome to r.
 func (tx *Tx) receive(g *agent.Gateway, receipt *Receipt, r *Received) error {
 	if !r.Active || len(receipt.Messages) == 0 {
 		key := "e:" + receipt.EventID

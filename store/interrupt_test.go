@@ -61,7 +61,7 @@ func TestEndlessStatementsEnd(t *testing.T) {
 	}
 }
 
-// Another folder of the process goes on.
+// Another folder of the process keeps running.
 func TestEndingOneFolderEndsNoOther(t *testing.T) {
 	f, other := openFolder(t), openFolder(t)
 	f.EndBy(time.Now())

@@ -15,7 +15,7 @@ import (
 // apiKeys is the folder's memory of the API keys, which are rows of the
 // default agent's file.
 type apiKeys struct {
-	loading sync.Mutex // held while they are read, so that the last read stands
+	loading sync.Mutex // held while they are read, so that the last read wins
 
 	mu     sync.RWMutex
 	byHash map[string]*agent.Key
@@ -69,7 +69,7 @@ func (f *Folder) loadKeys() error {
 
 // reloadKeys reads the keys again when another process, such as "satchel
 // key", may have written the default agent's file. While that file is refused,
-// what was read last stands.
+// the last read wins.
 func (f *Folder) reloadKeys() {
 	db := f.Default()
 	if db.gone.Load() || db.Problem() != nil {

@@ -44,7 +44,7 @@ CREATE TRIGGER _TABLE_uncounted AFTER DELETE ON TABLE BEGIN UPDATE _counts SET n
 const deleteSecrets = `
 CREATE TRIGGER _TABLE_forgotten AFTER DELETE ON TABLE BEGIN DELETE FROM _secrets WHERE owner = old.id; END;`
 
-// forTables returns a script once for each table, whose name stands in the
+// forTables returns a script once for each table, whose name is in the
 // place of TABLE.
 func forTables(script string, tables ...string) string {
 	var all strings.Builder

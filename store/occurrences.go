@@ -19,7 +19,7 @@ type StartedTask struct {
 // it was due for long; the oldest beyond them leave no row.
 const maxDueOccurrences = 100
 
-// takeTasks takes the tasks that are due, tells of those occurrences that are
+// takeTasks takes the tasks that are due, emits the events of those occurrences that are
 // not over, and returns those that start a workflow.
 func (tx *Tx) takeTasks() (start []StartedTask, err error) {
 	due, err := all(tx, scanTask, "SELECT "+taskColumns+" FROM tasks WHERE next_run <= ? ORDER BY next_run, id LIMIT ?", tx.Now, dueBatch)

@@ -49,7 +49,7 @@ func (tx *Tx) activateAgent() error {
 }
 
 // Undelivered is what a consumer has to do about an agent's events, all of it
-// as of one moment: DB.Agent may still tell of before the change that an event
+// as of one moment: DB.Agent may be older than the change that an event
 // is about.
 type Undelivered struct {
 	Events        []agent.Event // those that somebody listens to, oldest first
@@ -60,9 +60,9 @@ type Undelivered struct {
 }
 
 // subscriptions returns, for the consumers of this program, the names and patterns of
-// the events that somebody listens to. Others hear all.
+// the events that somebody listens to. Others receive all.
 var subscriptions = map[string]func(*Tx) ([]string, error){
-	ConsumerWebhooks: func(tx *Tx) ([]string, error) { // what changed about an agent may let deliveries go on
+	ConsumerWebhooks: func(tx *Tx) ([]string, error) { // what changed about an agent may let deliveries continue
 		return all(tx, scanID, `SELECT j.value FROM webhooks w, json_each(w.events) j WHERE w.active = 1
 			UNION SELECT ? FROM webhooks WHERE active = 1`, agent.EventAgentUpdated)
 	},
@@ -87,7 +87,7 @@ var everyPattern = func() string {
 	return string(raw)
 }()
 
-// subscribedEvents returns the events that a consumer hears of; all says that it is all.
+// subscribedEvents returns the events that a consumer receives; all says that it is all.
 func (tx *Tx) subscribedEvents(consumer string) (names []string, all bool, err error) {
 	ask, known := subscriptions[consumer]
 	if !known {
@@ -191,7 +191,7 @@ func ChainOf(ctx context.Context) agent.Chain {
 // and know nothing of chains.
 const setChain = "UPDATE _events SET depth = ?, root = ? WHERE seq > ?"
 
-// What executions make run later goes on counting with their chain.
+// What executions start later counts along their chain.
 const (
 	beginChain = "INSERT OR REPLACE INTO _chains(id, root) VALUES ('', ?)"
 	endChain   = "DELETE FROM _chains WHERE id = ''"
@@ -218,7 +218,7 @@ func (tx *Tx) emitOf(id, event string, data any) error {
 	return err
 }
 
-// notReceived takes back what triggers tell of user messages that an execution
+// notReceived takes back the events that triggers write for user messages that an execution
 // wrote, such as the prompt of a chat node: nobody sent them, and a workflow
 // that starts on messages must not start on its own.
 const notReceived = "DELETE FROM _events WHERE seq > ? AND type = 'message.received'"

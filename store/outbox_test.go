@@ -235,7 +235,7 @@ func TestHeard(t *testing.T) {
 	}
 }
 
-// TestSubscribersStatus: an event that tells of a change of status is read with
+// TestSubscribersStatus: an event about a change of status is read with
 // the status of after it, even before UpdateAgent has returned.
 func TestSubscribersStatus(t *testing.T) {
 	f := openFolder(t)
@@ -262,7 +262,7 @@ func TestSubscribersStatus(t *testing.T) {
 	}
 }
 
-// TestOutboxTells: each commit that wrote events tells of it, others do not.
+// TestOutboxTells: each commit that wrote events is announced, others are not.
 func TestOutboxTells(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "a")

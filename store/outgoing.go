@@ -244,7 +244,7 @@ func (tx *Tx) completeSending(s *Sending, gatewayID string) (err error) {
 	return err
 }
 
-// Ended is what came of sending a message.
+// Ended is the outcome of sending a message.
 type Ended struct {
 	Parts      int // that are out, of all tries
 	ExternalID string
@@ -253,7 +253,7 @@ type Ended struct {
 	Next       agent.Time // with a problem: when it is tried again; zero: not
 }
 
-// EndSending notes what came of a try: on the message, and a problem on its
+// EndSending notes the outcome of a try: on the message, and a problem on its
 // gateway too. The event message.sent is written with a success. What the
 // conversation sends next is not announced: the caller looks for it.
 func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {

@@ -83,7 +83,7 @@ func (tx *Tx) walked(sourceID string) (f Frontier, queued int, err error) {
 	return f, queued, s.QueryRow(sourceID).Scan(&f.Begun, &f.Tried, &f.Indexed, &queued)
 }
 
-// PageOutcome is what came of fetching one address of the queue.
+// PageOutcome is the outcome of fetching one address of the queue.
 type PageOutcome struct {
 	URL   string // as it was queued
 	Final string // address of the page: URL, unless the server or the page names another
@@ -94,7 +94,7 @@ type PageOutcome struct {
 	Page    *ReadPage
 	Known   bool
 	Problem *agent.SourceError
-	Skip    bool // the problem is none that a client need hear of while other pages are read
+	Skip    bool // the problem is not shown to clients while other pages are read
 	Queue   bool
 	Again   bool // URL is not in the queue: it was another name, which led to nothing
 	Status  int  // of HTTP; 0 without an answer
@@ -102,7 +102,7 @@ type PageOutcome struct {
 	Links []string // to be queued one level deeper
 	Depth int
 
-	// Same tells of the address of a page with the same text whether it is
+	// Same reports of the address of a page with the same text whether it is
 	// another name of this one, which is then not kept twice. May be nil.
 	Same func(address string) bool
 }

@@ -28,7 +28,7 @@ type Pending struct {
 	Sessions   agent.Time `json:"sessions,omitzero"` // of a browser that are open
 
 	// Changed reports that the agent's status or settings may have changed, so
-	// that work which failed or rested may go on.
+	// that work which failed or was paused may continue.
 	Changed bool `json:"-"`
 }
 
@@ -158,10 +158,10 @@ func (c *conn) takeWork() madeWork {
 	return made
 }
 
-// subscribers are told of work.
+// subscribers are notified of work.
 type subscribers = []func(*DB, Pending)
 
-// OnPending adds a subscriber that is told of work of agents: at once of what
+// OnPending adds a subscriber that is notified of work of agents: at once of what
 // is pending, then of agents that appear and of each commit that may have made
 // some, and of all kinds, with Changed, when an agent's status or settings
 // changed, and when it was deleted or its file taken away (DB.Gone). A due time
@@ -260,6 +260,6 @@ func (c *conn) pending() (p Pending, err error) {
 	}
 	err = s.QueryRow(dueNow).Scan(&p.Sources, &p.Events, &p.Deliveries, &p.Messages, &p.Answers, &p.Schedules, &p.Runs,
 		&p.Executions, &p.Gateways, &p.MCPServers, &p.Sessions)
-	p.Pages = p.Sources // those of crawls that go on
+	p.Pages = p.Sources // those of crawls that continue
 	return p, err
 }

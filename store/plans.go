@@ -72,7 +72,7 @@ func (tx *Tx) pauseBroken(s *agent.Schedule, why error) error {
 }
 
 // planChanges plans what a statement of the SQL sandbox changed, in the same turn
-// of the writer. The statement stands, so a failure is made good when the
+// of the writer. The statement is kept, so a failure is made good when the
 // schedules are looked at next, which the statement announces.
 func (db *DB) planChanges(ctx context.Context, c *conn) {
 	err := c.script("BEGIN IMMEDIATE")

@@ -25,7 +25,7 @@ func (db *DB) PolledGateways(ctx context.Context) ([]string, error) {
 // any, Telegram numbers updates anew. What comes twice then changes nothing.
 const pollMemory = 6 * 24 * time.Hour
 
-// PollFrom opens a gateway and returns where it is to go on asking, as
+// PollFrom opens a gateway and returns where its next poll begins, as
 // ReceiveInbound noted it; 0 from the beginning. ok is false when it is not to
 // ask, or not there.
 func (db *DB) PollFrom(ctx context.Context, id string) (o OpenGateway, next int64, ok bool, err error) {

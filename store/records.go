@@ -17,7 +17,7 @@ func (db *DB) CreateFeedSource(ctx context.Context, sourceType, name string, con
 	return db.createSource(ctx, agent.Source{Type: sourceType, Name: name, Status: agent.SourceProcessing}, config, secrets)
 }
 
-// createSource stores a source that a config tells all of, and its secrets.
+// createSource stores a source that a config describes in full, and its secrets.
 func (db *DB) createSource(ctx context.Context, s agent.Source, config any, secrets map[string]string) (agent.Source, error) {
 	if err := agent.CheckSourceName(s.Name); err != nil {
 		return agent.Source{}, err
@@ -49,7 +49,7 @@ type Feed struct {
 	Chunking agent.Chunking
 	Run      int    // number of this reading
 	Page     int    // pages of it that are done
-	Next     string // where the next page is, as TurnPage was told
+	Next     string // where the next page is, as given to TurnPage
 	More     bool   // for EndFeed: there are pages that were not read
 }
 
@@ -352,7 +352,7 @@ func (db *DB) closeGaps(ctx context.Context, sourceID string) error {
 }
 
 // underWay is NOT_FOUND unless the source is there and its reading, or its
-// walk, goes on.
+// walk, continues.
 func (tx *Tx) underWay(sourceID string) error {
 	var going bool
 	err := tx.value(&going, "SELECT status NOT IN ('ready','error') AND NOT chunked FROM sources WHERE id = ?", sourceID)

@@ -110,7 +110,7 @@ func TestRecordsAreKeptUntilTheyChange(t *testing.T) {
 	}
 }
 
-// A reading that is cut goes on at its page, in the same run.
+// A reading that is cut continues at its page, in the same run.
 func TestReadingGoesOnAtItsPage(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()

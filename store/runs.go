@@ -28,9 +28,9 @@ type DueRuns struct {
 	Next  agent.Time // when something is due next: past when there was more than one transaction's worth, zero for never
 }
 
-// RunChanges is what became of runs of schedules and of occurrences of tasks.
+// RunChanges is the outcome of runs of schedules and of occurrences of tasks.
 type RunChanges struct {
-	Started     map[string]string // executions of those that go on, by the id of the run or the occurrence
+	Started     map[string]string // executions of those that continue, by the id of the run or the occurrence
 	Runs        []agent.Run       // that ended, with their status, duration, execution and error
 	Occurrences []agent.Run       // that ended, likewise
 }
@@ -186,7 +186,7 @@ func (db *DB) StartRun(ctx context.Context, id string, check func(*agent.Schedul
 	})
 }
 
-// UpdateRuns writes what became of runs, emits the events of their ends, and
+// UpdateRuns writes the outcome of runs, emits the events of their ends, and
 // returns the runs of the same schedules that waited for them. Those that are
 // gone or have ended change nothing.
 func (db *DB) UpdateRuns(ctx context.Context, changes RunChanges) (next []ScheduledRun, err error) {

@@ -38,7 +38,7 @@ func (tx *Tx) Knowledge(sourceID, model string) (*Knowledge, error) {
 }
 
 // Whole makes Nearest and Matching look at every chunk, as they do by themselves
-// when there are few. It takes seconds where there are many, and is for telling
+// when there are few. It takes seconds where there are many, and serves to find out
 // what they miss.
 func (k *Knowledge) Whole() { k.text.Whole = true }
 

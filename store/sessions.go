@@ -79,7 +79,7 @@ func (db *DB) NoteSession(ctx context.Context, id string, status agent.SessionSt
 	return err
 }
 
-// EndSession stores that a session has ended; problem tells why it broke, ""
+// EndSession stores that a session has ended; problem says why it broke, ""
 // when it did not.
 func (db *DB) EndSession(ctx context.Context, id string, problem string) error {
 	status := agent.SessionClosed

@@ -13,7 +13,7 @@ import (
 // Access says what a SQL statement's sender may do.
 type Access struct {
 	Write bool // change data; without it only reading statements run
-	// Record, unless nil, is told the result of a statement that changes data
+	// Record, unless nil, receives the result of a statement that changes data
 	// and gives what becomes of a node by it: both are committed, or neither.
 	// ErrEnded when the execution has ended meanwhile.
 	Record func(Result) (executionID string, result agent.NodeResult, err error)

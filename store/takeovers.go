@@ -37,7 +37,7 @@ func (db *DB) TakeoverCompleted(ctx context.Context, id string) (bool, error) {
 }
 
 // CreateTakeover writes a pending takeover of an open session, with its event,
-// which tells the address that the person is to go to. While another is open
+// which gives the address that the person is to go to. While another is open
 // it is CONFLICT, with that one's id.
 func (db *DB) CreateTakeover(ctx context.Context, t agent.Takeover) (agent.Takeover, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Takeover, error) {

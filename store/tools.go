@@ -11,7 +11,7 @@ import (
 
 const toolColumns = "id, name, description, type, config, created_at, updated_at"
 
-// maxTools bounds the tools of an agent: a model is told of all of them.
+// maxTools bounds the tools of an agent: a model gets all of them.
 const maxTools = 200
 
 var toolListing = listing[agent.Tool]{

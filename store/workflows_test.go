@@ -241,7 +241,7 @@ func TestCommitExecution(t *testing.T) {
 	}
 }
 
-// TestPendingExecutions has the catalog know what a closed file has to go on with.
+// TestPendingExecutions has the catalog know the pending executions of a closed file.
 func TestPendingExecutions(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()

@@ -12,7 +12,7 @@ import (
 // messages before it and the answers to them, whatever was said meanwhile. keep
 // stores the answer, before another turn of the conversation begins. An answer
 // that was cut short is stored with metadata.partial, not kept, and an error.
-// Tools are told of the agent and the message, see WithKey.
+// Tools get the agent and the message, see WithKey.
 func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, keep func(agent.Message) error) error {
 	release, err := c.turns.take(ctx, turnKey{db.ID(), said.ConversationID})
 	if err != nil {

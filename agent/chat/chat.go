@@ -83,7 +83,7 @@ type Event struct {
 	Sources    []Citation // what the agent's knowledge says, before the model is asked
 }
 
-// ToolCall is one call of a tool and what came of it.
+// ToolCall is one call of a tool and its outcome.
 type ToolCall struct {
 	ID        string          `json:"id" example:"call_1"`
 	Name      string          `json:"name" example:"weather"`
@@ -112,7 +112,7 @@ type Exchange struct {
 	ForeignChoice string
 }
 
-// Answer is what came of an Exchange.
+// Answer is the outcome of an Exchange.
 type Answer struct {
 	Text      string
 	JSON      json.RawMessage // with a schema: the answer as JSON
@@ -189,7 +189,7 @@ func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Exchange) (llm.Model
 // With a conversation its history comes before the exchange's last message,
 // which is not stored: it is what a person said already, or an instruction of
 // the workflow's. The answer is stored under key, and with a key that was used
-// before, that answer is returned. What tools are told of the key, WithKey
+// before, that answer is returned. Tools get the key, WithKey
 // says.
 func (c *Chat) Step(ctx context.Context, db *store.DB, conversationID, key string, x Exchange) (Answer, error) {
 	if conversationID == "" {

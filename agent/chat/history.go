@@ -10,7 +10,7 @@ import (
 	"satchel/agent/llm"
 )
 
-// Bounds of what a model is told of the conversation before.
+// Bounds of the history that a model gets.
 const (
 	maxHistory    = 200    // messages
 	historyTokens = 16_000 // as tokens estimates them
@@ -51,7 +51,7 @@ func within(history []agent.Message, budget int) []llm.Message {
 	return kept
 }
 
-// spoken is a conversation as a model is told of it: of several answers to one
+// spoken is a conversation as a model gets it: of several answers to one
 // message the newest, where the first one stood, and without what stood in for
 // an answer.
 func spoken(history []agent.Message) []agent.Message {

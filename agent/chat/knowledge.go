@@ -94,7 +94,7 @@ func asked(messages []llm.Message) string {
 	return question
 }
 
-// systemPrompt tells the model who it is and what the agent knows.
+// systemPrompt says to the model who it is and what the agent knows.
 func systemPrompt(a agent.Agent, s store.Settings, own string, passages []Citation) string {
 	var b strings.Builder
 	switch {

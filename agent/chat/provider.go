@@ -120,7 +120,7 @@ const (
 	testReply   = 200 // characters that are shown
 )
 
-// Tested is what came of a test of a provider.
+// Tested is the outcome of a test of a provider.
 type Tested struct {
 	OK       bool   `json:"ok" example:"true"`
 	Duration int64  `json:"ms" doc:"How long the call took." example:"640"`

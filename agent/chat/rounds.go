@@ -129,7 +129,7 @@ func (r *rounds) ask(ctx context.Context, messages []llm.Message, tools []llm.To
 	if r.exchange.Foreign != nil {
 		request.ToolChoice = r.exchange.ForeignChoice
 	}
-	// What must follow a schema is told whole, once it does.
+	// What must follow a schema is sent whole, once it does.
 	if r.onEvent == nil || r.exchange.Schema != nil {
 		return r.chat.model.Chat(ctx, r.model, request, nil)
 	}
@@ -213,7 +213,7 @@ func (r *rounds) call(ctx context.Context, c *ToolCall) string {
 	return agent.Clip(string(raw), maxResult)
 }
 
-// called is a call as it is told of before it runs.
+// called is a call as it is reported before it runs.
 func called(call llm.ToolCall) ToolCall {
 	c := ToolCall{ID: call.ID, Name: call.Name, Arguments: json.RawMessage(call.Arguments)}
 	var object map[string]json.RawMessage

@@ -20,7 +20,7 @@ var printer = message.NewPrinter(language.English)
 // maxSchema bounds a JSON Schema, in bytes.
 const maxSchema = 64 << 10
 
-// CheckSchema tells what is wrong with a JSON Schema (2020-12) that a client
+// CheckSchema says what is wrong with a JSON Schema (2020-12) that a client
 // gives for field. References to anywhere outside it are refused.
 func CheckSchema(field string, schema json.RawMessage) error {
 	if len(schema) > maxSchema {
@@ -32,7 +32,7 @@ func CheckSchema(field string, schema json.RawMessage) error {
 	return nil
 }
 
-// CheckArguments tells what is wrong with the arguments of a call under the
+// CheckArguments says what is wrong with the arguments of a call under the
 // tool's schema: the error names the place, such as arguments.city.
 func CheckArguments(schema, arguments json.RawMessage) error {
 	if problem := schemaProblem(schema, arguments); problem != "" {

@@ -79,7 +79,7 @@ type ToolOutcome struct {
 	Duration int64      `json:"duration_ms" example:"12"`
 }
 
-// ToolFault tells why a tool failed.
+// ToolFault says why a tool failed.
 type ToolFault struct {
 	Code    agent.Code `json:"code" example:"UPSTREAM_ERROR"`
 	Message string     `json:"message" example:"the server answered with status 500"`

@@ -41,7 +41,7 @@ func (c Confinement) String() string {
 
 // confine puts what the kernel offers in force for this process, all its
 // threads and those to come. Where the kernel offers a part of it and refuses
-// it then, that is an error: the child must not go on.
+// it then, that is an error: the child must not continue.
 func confine() error {
 	if err := Offered().apply(); err != nil {
 		return fmt.Errorf("child: confinement is offered and refused: %w", err)

@@ -17,7 +17,7 @@ const maxStack = 256 << 20 // bytes, of one goroutine
 // Apply puts the limits on this process, as far as the system has such limits,
 // and confines it to the files that are open, see Confinement. There is no way
 // back. The limit on memory stops only what grows too fast for WatchMemory.
-// After an error the child must not go on.
+// After an error the child must not continue.
 func (l Limits) Apply() error {
 	debug.SetMaxStack(maxStack)
 	l.apply()

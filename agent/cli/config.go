@@ -214,8 +214,8 @@ func (c *Config) Loopback() bool {
 }
 
 // Print reports what is in force, one line for each setting: "name = value  #
-// source". Secrets are masked. It is no settings file: a default that stands in
-// a file counts as named by hand, which PublicURLSet and CORSOriginsSet tell
+// source". Secrets are masked. It is no settings file: a default that is in
+// a file counts as named by hand, which PublicURLSet and CORSOriginsSet report
 // apart.
 func (c *Config) Print(w io.Writer) error {
 	var out strings.Builder

@@ -117,7 +117,7 @@ func (o *origin) parse(text string) []error {
 	return problems
 }
 
-// shown gives a key as it stands in an error: bare when it is plain.
+// shown gives a key as errors show it: bare when it is plain.
 func shown(key string) string {
 	if hostname.MatchString(strings.ToLower(key)) {
 		return key

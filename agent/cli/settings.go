@@ -15,7 +15,7 @@ type Setting struct {
 	Default string // as text; "" means not set
 	Usage   string // one line
 	Secret  bool   // its value is never shown
-	Bool    bool   // a flag that may stand without a value
+	Bool    bool   // a flag that may be given without a value
 
 	list  bool // comma-separated; the file may hold an array
 	pairs bool // k=v, comma-separated; the file may hold a table
@@ -34,7 +34,7 @@ const (
 	nameIssuer     = "edge_access_issuer"
 )
 
-// configFile names the settings file itself, so it cannot stand in one.
+// configFile names the settings file itself, so it cannot be in one.
 var configFile = name(Setting{Name: "config", Usage: "settings file (default " + DefaultFile + " in the working directory)"})
 
 // table ties each setting to its field, its parser and the text that Print shows.

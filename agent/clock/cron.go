@@ -98,7 +98,7 @@ func (f cronField) parse(text string) (set uint64, issue string) {
 	return set, ""
 }
 
-// bounds reads *, a value or a range. A single value with a step goes on to
+// bounds reads *, a value or a range. A single value with a step runs to
 // the end of the field.
 func (f cronField) bounds(text string, stepped bool) (from, to int, issue string) {
 	last := f.max

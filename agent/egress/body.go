@@ -12,7 +12,7 @@ type limitedBody struct {
 	err   *Error // set once the limit was passed
 }
 
-// Read asks for one byte more than is left, to tell the end from the excess.
+// Read asks for one byte more than is left, to distinguish the end from excess.
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err

@@ -140,7 +140,7 @@ func (c *Client) CheckField(field, raw string) (*url.URL, error) {
 	return u, err
 }
 
-// CloseIdleConnections closes what is kept for reuse. Calls under way go on.
+// CloseIdleConnections closes what is kept for reuse. Calls under way continue.
 func (c *Client) CloseIdleConnections() { c.transport.CloseIdleConnections() }
 
 // DialContext connects to host:port over TCP under the policy, for protocols

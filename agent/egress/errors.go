@@ -52,7 +52,7 @@ var headlines = map[agent.Code]string{
 	CodeTooLarge:  "response too large",
 }
 
-// Error gives one line without Addr, which would tell an outsider what an
+// Error gives one line without Addr, which would show an outsider what an
 // internal name resolves to.
 func (e *Error) Error() string {
 	text := headlines[e.Code]

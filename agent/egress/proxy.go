@@ -41,7 +41,7 @@ type ProxyOptions struct {
 	Upstream *url.URL
 	// Shut refuses everything.
 	Shut bool
-	// Refused is told of each connection that was not made because of where it
+	// Refused is called for each connection that was not made because of where it
 	// was to go. It must not block.
 	Refused func(*Error)
 }
@@ -126,7 +126,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fail answers a request that was not sent on. Nothing in the answer tells
+// fail answers a request that was not sent on. Nothing in the answer shows
 // more than that.
 func (p *Proxy) fail(w http.ResponseWriter, err error) {
 	status, why := http.StatusBadGateway, ProxyFailed

@@ -14,7 +14,7 @@ const (
 // botToken is the path segment in which Telegram's API carries its token.
 var botToken = regexp.MustCompile(`/bot[0-9]+(:|%3[Aa])[^/]*`)
 
-// Redact returns a URL as it may stand in a log: without user information and
+// Redact returns a URL fit for a log: without user information and
 // fragment, with every query value masked and its name kept. A Telegram bot
 // token in the path is masked too; other secrets in a path are not known here.
 // What cannot be parsed is replaced as a whole.

@@ -41,7 +41,7 @@ type Embeddings struct {
 	sleep func(context.Context, time.Duration) error
 }
 
-// NewEmbeddings makes Embeddings over a guarded client. check tells of an
+// NewEmbeddings makes Embeddings over a guarded client. check reports an
 // address what that client would say of it without the network.
 func NewEmbeddings(client *http.Client, check func(string) (*url.URL, error)) *Embeddings {
 	return &Embeddings{http: client, check: check, sleep: clock.Sleep}
@@ -107,7 +107,7 @@ func (e *Embeddings) batch(ctx context.Context, to agent.Embedding, key string, 
 	}
 }
 
-// once makes one request. wait tells what may help after an error: below 0
+// once makes one request. wait says what may help after an error: below 0
 // nothing, 0 another try, above 0 another try after that time.
 func (e *Embeddings) once(ctx context.Context, to agent.Embedding, key string, texts []string) (vectors [][]float32, wait time.Duration, err error) {
 	body, err := json.Marshal(map[string]any{"model": to.Model, "input": texts})

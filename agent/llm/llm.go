@@ -170,7 +170,7 @@ func CredentialOf(provider string) string {
 	return "llm_api_key"
 }
 
-// Check tells, as validation errors that name settings, what a model lacks to
+// Check says, as validation errors that name settings, what a model lacks to
 // be asked.
 func (m Model) Check() error {
 	var is agent.Issues

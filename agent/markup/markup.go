@@ -18,8 +18,8 @@ type Kind int
 
 // The kinds.
 const (
-	End      Kind = iota // of the page; a tag that it cuts is not told of
-	Text                 // what stands between two tags, in one piece or several
+	End      Kind = iota // of the page; a tag that it cuts is left out
+	Text                 // what is between two tags, in one piece or several
 	StartTag             // self-closing or not
 	EndTag
 )
@@ -28,7 +28,7 @@ const (
 // not change meanwhile.
 type Reader struct {
 	page []byte
-	at   int    // where Next goes on
+	at   int    // where Next begins
 	raw  string // name of the element whose content is text only, "" outside of one
 
 	text     []byte
@@ -45,7 +45,7 @@ type attr struct{ key, value []byte }
 // New returns a Reader of a page, which should be UTF-8.
 func New(page []byte) *Reader { return &Reader{page: page} }
 
-// Next goes on to the next tag or text.
+// Next moves to the next tag or text.
 func (r *Reader) Next() Kind {
 	if r.raw != "" && r.rawContent() {
 		return Text
@@ -83,7 +83,7 @@ func (r *Reader) found(start, end int) Kind {
 }
 
 // markup reads what begins at a place with "<" and c. It is false when that is
-// nothing to tell of.
+// nothing to report.
 func (r *Reader) markup(at int, c byte) (Kind, bool) {
 	r.at = at + 2
 	switch {
@@ -112,7 +112,7 @@ func (r *Reader) markup(at int, c byte) (Kind, bool) {
 	return End, false
 }
 
-// skipPast goes on behind the next c.
+// skipPast moves behind the next c.
 func (r *Reader) skipPast(c byte) {
 	if n := bytes.IndexByte(r.page[r.at:], c); n >= 0 {
 		r.at += n + 1

@@ -44,12 +44,12 @@ func rawEnd(p []byte, i int, name string) int {
 	}
 }
 
-// endsRaw reports whether an end tag goes on at i, behind its "<".
+// endsRaw reports whether an end tag may end at i, behind its "<".
 func endsRaw(p []byte, i int, name string) bool {
 	return i < len(p) && p[i] == '/' && isWord(p, i+1, name)
 }
 
-// isWord reports whether a tag's name stands at i.
+// isWord reports whether a tag's name is at i.
 func isWord(p []byte, i int, name string) bool {
 	end := i + len(name)
 	return end < len(p) && (space(p[end]) || p[end] == '/' || p[end] == '>') && sameName(p[i:end], []byte(name))

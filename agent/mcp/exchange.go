@@ -22,7 +22,7 @@ const (
 
 // exchange carries the HTTP requests of one session: it adds the credentials,
 // refuses to go anywhere but to the server, bounds what comes back, and notes
-// what happened, which the SDK does not tell.
+// what happened, which the SDK does not report.
 type exchange struct {
 	c      *Client
 	server Server

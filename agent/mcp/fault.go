@@ -54,7 +54,7 @@ var (
 	errElsewhere = errors.New("the server leads to another host")
 )
 
-// explain turns what came of an exchange into a Fault. Of the server's text
+// explain turns the outcome of an exchange into a Fault. Of the server's text
 // only what it reports by the protocol is in it, with no secret.
 func (x *exchange) explain(ctx context.Context, err error) error {
 	if err == nil {
@@ -98,7 +98,7 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 	return fault(false, cause, "the MCP server's answer is no MCP")
 }
 
-// faultOf is a Fault by an HTTP status, which stands in its details.
+// faultOf is a Fault by an HTTP status, which is in its details.
 func faultOf(status int, cause error, format string) *Fault {
 	f := fault(false, cause, format, status)
 	f.Err = f.Err.With("status", status)

@@ -14,7 +14,7 @@ import (
 // over.
 var errForeign = errors.New("the server answers another request")
 
-// rpcMessage is what is read of a JSON-RPC message to tell what it answers.
+// rpcMessage is what is read of a JSON-RPC message to find what it answers.
 type rpcMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`

@@ -82,7 +82,7 @@ const (
 )
 
 // fetchToken shows who the client is by the way that the endpoint names. When
-// it names none, the secret stands in the Authorization header, as every
+// it names none, the secret goes into the Authorization header, as every
 // endpoint must understand, and in the body where one does not.
 func (c *Client) fetchToken(ctx context.Context, s Server, g grant) (token, error) {
 	ways := []string{secretInHeader, secretInBody}

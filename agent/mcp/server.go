@@ -18,16 +18,16 @@ type Function struct {
 	Name, Description string
 	Schema            json.RawMessage // of its arguments: a JSON Schema with the type object
 	ReadOnly          bool            // changes nothing
-	// Run gets a JSON object. What clients are told of its error is what
+	// Run gets a JSON object. Clients see of its error what
 	// agent.Explain says.
 	Run func(ctx context.Context, arguments json.RawMessage) (any, error)
 }
 
-// Offer is what one agent offers, and to whom it is told when it fails.
+// Offer is what one agent offers, and who is called when it fails.
 type Offer struct {
 	Name, Version string
 	Functions     []Function
-	Failed        func(error) // is told of each error of a function
+	Failed        func(error) // called with each error of a function
 }
 
 // Serve answers one HTTP request of an MCP client: POST by streamable HTTP, in

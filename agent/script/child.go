@@ -215,8 +215,8 @@ func (c *worker) fetched(f frame) error {
 	return c.engine.answer(head, body)
 }
 
-// variable asks the parent for a part of a variable. The script stands still
-// meanwhile. Once its time is over, it does not go on.
+// variable asks the parent for a part of a variable. The script waits
+// meanwhile. Once its time is over, it does not continue.
 func (c *worker) variable(r readRequest) string {
 	if len(r.Key) > maxKey {
 		return `{"values":[],"large":[]}`
@@ -239,7 +239,7 @@ func (c *worker) variable(r readRequest) string {
 	}
 }
 
-// finish tells the parent how the script ended.
+// finish reports to the parent how the script ended.
 func (c *worker) finish() error {
 	c.end.Logs = c.logs
 	if c.end.Code != "" {

@@ -15,7 +15,7 @@ import (
 //go:embed harness.js
 var harness string
 
-// The names of the sources, by which a stack tells the harness's frames from
+// The names of the sources, by which a stack distinguishes the harness's frames from
 // those of the script.
 const (
 	harnessSource = "<harness>"
@@ -132,7 +132,7 @@ func (e *engine) start(o order, values []byte) error {
 }
 
 // wrap makes a function of a script whose parameters are its variables. The
-// script stands in a function of its own, so that it may declare variables of
+// script runs in a function of its own, so that it may declare variables of
 // the same names. Its lines keep their numbers.
 func wrap(o order) string {
 	code := o.Code

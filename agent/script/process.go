@@ -65,7 +65,7 @@ type exchange struct {
 	serving serving
 }
 
-// run sends the script and serves it until it has ended. last tells that the
+// run sends the script and serves it until it has ended. last reports that the
 // child cannot be used again.
 func (p *process) run(ctx context.Context, o order, values *variables, fetch fetcher) (r Result, last bool, err error) {
 	x := &exchange{process: p, order: o, serving: serving{fetch: fetch, to: &p.in}}
@@ -99,7 +99,7 @@ func (p *process) run(ctx context.Context, o order, values *variables, fetch fet
 	return r, last, nil
 }
 
-// converse goes on until the child tells how the script ended, or an error.
+// converse serves the child until the script ends or fails.
 func (x *exchange) converse(ctx context.Context, values *variables) (end ending, result []byte, err error) {
 	p := x.process
 	if err := p.in.sendJSON(frameOrder, x.order, frameValues, values.first); err != nil {

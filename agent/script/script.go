@@ -106,7 +106,7 @@ func CheckName(name string) (issue string) {
 	return ""
 }
 
-// order is what a child is told about a script. Its variables' values follow
+// order is what a child is given of a script. Its variables' values follow
 // in a frame of their own.
 type order struct {
 	Code       string

@@ -12,7 +12,7 @@ import (
 )
 
 // VerifyHook checks a request by its headers, which header finds by name, and its
-// body. The error is UNAUTHORIZED and does not tell what was wrong. What lacks
+// body. The error is UNAUTHORIZED and does not say what was wrong. What lacks
 // a secret refuses everybody.
 func VerifyHook(a *agent.HookAuth, header func(name string) string, body []byte, now time.Time) error {
 	if isAllowed(a, header, body, now) {

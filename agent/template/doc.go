@@ -5,7 +5,7 @@
 // name that the Scope knows, then keys and indexes: contact.name, items[0].id,
 // nodes.fetch.body.rows[2]["First name"]. It is walked over plain JSON values
 // and never evaluated, so constructor and __proto__ are keys like any other. A
-// quoted text may stand in the place of a path: {{"{{"}} writes two braces.
+// quoted text may take the place of a path: {{"{{"}} writes two braces.
 //
 // A string that is one template and nothing else becomes the value itself,
 // with its JSON type; within other text a value is written as text: null as
@@ -22,8 +22,8 @@
 //	json        the value as JSON text; null for what is missing
 //	length      characters of a text, elements of a list, keys of an object
 //	first last  of a list, or the character of a text
-//	join:", "   the elements of a list as one text; ", " unless told
-//	date:"YYYY-MM-DD HH:mm"   see FormatTime; YYYY-MM-DD unless told
+//	join:", "   the elements of a list as one text; ", " by default
+//	date:"YYYY-MM-DD HH:mm"   see FormatTime; YYYY-MM-DD by default
 //	url         percent-encoded for a query or one part of a path; a space is %20
 //
 // Arguments are texts in double or single quotes with the escapes of JSON,

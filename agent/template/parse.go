@@ -19,7 +19,7 @@ const (
 
 // SyntaxError says why a text's templates cannot be read.
 type SyntaxError struct {
-	Field    string // where in the value the text stands, as data.items[0]; empty for the value itself
+	Field    string // where in the value the text is, as data.items[0]; empty for the value itself
 	Position int    // the character of the text, from 1
 	Issue    string
 }
@@ -46,7 +46,7 @@ type part struct {
 	end  int // in the whole text, in bytes
 }
 
-// expression is what stands between {{ and }}.
+// expression is what is between {{ and }}.
 type expression struct {
 	source  string // as written, for warnings
 	literal any    // in the place of a path
@@ -106,7 +106,7 @@ func Spans(text string) ([][2]int, error) {
 	return spans, nil
 }
 
-// parser walks over a text; at is where it stands.
+// parser walks over a text; at is where it is.
 type parser struct {
 	text     string
 	at       int
@@ -117,7 +117,7 @@ func (p *parser) errorAt(at int, format string, args ...any) error {
 	return &SyntaxError{Position: utf8.RuneCountInString(p.text[:at]) + 1, Issue: fmt.Sprintf(format, args...)}
 }
 
-// unexpected complains about what stands here.
+// unexpected complains about what is here.
 func (p *parser) unexpected(wanted string) error {
 	if p.at >= len(p.text) {
 		return p.errorAt(p.at, "the text ends where %s should be", wanted)
@@ -136,7 +136,7 @@ func (p *parser) space() {
 	}
 }
 
-// take steps over s when it stands here.
+// take steps over s when it is here.
 func (p *parser) take(s string) bool {
 	if !strings.HasPrefix(p.text[p.at:], s) {
 		return false
@@ -280,7 +280,7 @@ func (p *parser) quote() bool {
 // quoted reads a text in quotes, with the escapes of JSON.
 func (p *parser) quoted() (string, error) {
 	start, mark := p.at, p.text[p.at]
-	var body strings.Builder // the text as it stands between the quotes of JSON
+	var body strings.Builder // the text as it is between the quotes of JSON
 	for p.at++; p.at < len(p.text); p.at++ {
 		switch c := p.text[p.at]; {
 		case c == mark:

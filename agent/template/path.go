@@ -19,8 +19,8 @@ type segment struct {
 
 const maxPath = 500 // bytes
 
-// ParsePath reads a path that stands by itself, whose names may hold anything
-// but dots and brackets. Its errors tell a client what a path must be.
+// ParsePath reads a path by itself, whose names may hold anything
+// but dots and brackets. Its errors say to a client what a path must be.
 func ParsePath(text string) (Path, error) {
 	if len(text) > maxPath {
 		return nil, fmt.Errorf("must have at most %d bytes", maxPath)

@@ -7,7 +7,7 @@ import (
 
 // Reference is a template of a value that reads a name.
 type Reference struct {
-	Field string   // where its text stands, as data.items[0]
+	Field string   // where its text is, as data.items[0]
 	Text  string   // the template as written
 	Names []string // the first two steps of its path
 }

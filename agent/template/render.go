@@ -13,7 +13,7 @@ import (
 // CodeTemplate is the code of every error of Render.
 const CodeTemplate agent.Code = "TEMPLATE_ERROR"
 
-// DefaultMaxBytes is Options.MaxBytes unless told.
+// DefaultMaxBytes is the default of Options.MaxBytes.
 const DefaultMaxBytes = 10 << 20
 
 const (
@@ -43,7 +43,7 @@ type Options struct {
 	// Strict makes what would be a warning an error.
 	Strict bool
 	// HTML escapes what is inserted, for a text that is HTML. A template then
-	// always gives text, also when it stands alone.
+	// always gives text, also when it is alone.
 	HTML bool
 	// NullMissing makes a lone template whose path leads nowhere null, without
 	// a warning and also when Strict, so that a condition can ask whether

@@ -12,7 +12,7 @@ import (
 // Value is a JSON value whose texts' templates were read. It may be kept, and
 // used by many goroutines.
 type Value struct {
-	fixed    any // a value without templates, given back as it is
+	fixed    any // a value without templates, returned as it is
 	template *Template
 	list     []*Value
 	object   []member // by key

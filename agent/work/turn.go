@@ -20,7 +20,7 @@ type turn[K comparable] struct {
 
 type turnKey struct{}
 
-// Release gives back the slot of the turn that ctx belongs to, before the turn
+// Release releases the slot of the turn that ctx belongs to, before the turn
 // ends: the rest of it, such as waiting for something that runs elsewhere, does
 // not count against the limits. The key still has no other turn meanwhile.
 func Release(ctx context.Context) {

@@ -48,7 +48,7 @@ type Next struct {
 
 // Stats are what a queue holds at a moment.
 type Stats struct {
-	// Ready counts keys that wait for a slot, Running turns that go on, and
+	// Ready counts keys that wait for a slot, Running turns under way, and
 	// Waiting keys whose time has not come.
 	Ready, Running, Waiting int
 }

@@ -241,7 +241,7 @@ func TestStop(t *testing.T) {
 		q.Enqueue("b")
 		synctest.Wait()
 		equal(t, turns.Load(), 1)
-		run(t, q) // goes on with the cancelled key and the new one
+		run(t, q) // continues the cancelled key and the new one
 		synctest.Wait()
 		equal(t, turns.Load(), 3)
 	})

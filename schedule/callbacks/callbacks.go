@@ -38,7 +38,7 @@ func (cb Callbacks) workflow(ctx context.Context, db *store.DB, c schedule.Callb
 	return cb.Engine.ExecuteIdempotent(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", IdempotencyKey: c.RunID, Input: c.Trigger()}, releasing(ctx, c.Started))
 }
 
-// releasing returns started, which also gives back the slot of a run: it counts
+// releasing returns started, which also releases the slot of a run: it counts
 // until its execution is in the file, so that not all of a storm start at once.
 func releasing(ctx context.Context, started func(string)) func(string) {
 	return func(executionID string) {

@@ -109,7 +109,7 @@ func partOf(c corpus, t term) float64 { return float64(t.chunks) / float64(c.chu
 // affordable returns the first of partners that a group may be looked for with:
 // as many as no more chunks are to be expected with, if terms occur
 // independently, one at least, and no more entries are to be passed over. Those
-// left out are the most frequent, which tell least.
+// left out are the most frequent, which discriminate least.
 func affordable(c corpus, g group, partners []term, chunks, entries int) []term {
 	without := 1.0 // the part of all chunks that holds none of them
 	for i, p := range partners {

@@ -242,7 +242,7 @@ func countMatches(list []term) (n int) {
 }
 
 // The bounds on the terms of one search: how many are counted, how many of
-// those are looked for, and how many chunks a term that tells nothing may be in
+// those are looked for, and how many chunks a term that discriminates nothing may be in
 // before it is passed over.
 const (
 	maxTerms     = 64
@@ -294,7 +294,7 @@ func (x *Text) weigh(c corpus, w Words) (found []term, best float64, err error) 
 		}
 	}
 	best = unanswered(missing, found, phrases)
-	found = telling(found)
+	found = discriminating(found)
 	for _, t := range found {
 		best += t.idf
 	}
@@ -366,9 +366,9 @@ func idf(total, chunks int) float64 {
 	return max(math.Log((float64(total)-n+0.5)/(n+0.5)), leastIDF)
 }
 
-// telling leaves out terms that cost much and tell nothing, unless there are
+// discriminating leaves out terms that cost much and discriminate nothing, unless there are
 // no others, and keeps the rarest.
-func telling(terms []term) []term {
+func discriminating(terms []term) []term {
 	slices.SortStableFunc(terms, func(a, b term) int { return cmp.Compare(a.chunks, b.chunks) })
 	n := min(len(terms), maxMatched)
 	for n > 1 && terms[n-1].idf == leastIDF && terms[n-1].chunks > fewChunks {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTellingTerms(t *testing.T) {
+func TestDiscriminatingTerms(t *testing.T) {
 	common := term{text: "the", chunks: 90_000, idf: leastIDF}
 	few := term{text: "and", chunks: 900, idf: leastIDF}
 	rare := term{text: "otter", chunks: 3, idf: 8}
@@ -19,7 +19,7 @@ func TestTellingTerms(t *testing.T) {
 		{[]term{few, rare}, []string{"otter", "and"}},
 	} {
 		var got []string
-		for _, t := range telling(c.terms) {
+		for _, t := range discriminating(c.terms) {
 			got = append(got, t.text)
 		}
 		if !slices.Equal(got, c.want) {
@@ -30,7 +30,7 @@ func TestTellingTerms(t *testing.T) {
 	for i := range many {
 		many[i] = term{chunks: 100 - i, idf: 1}
 	}
-	if got := telling(many); len(got) != maxMatched || got[0].chunks != 1 {
+	if got := discriminating(many); len(got) != maxMatched || got[0].chunks != 1 {
 		t.Errorf("%d terms are kept, the rarest in %d chunks", len(got), got[0].chunks)
 	}
 }

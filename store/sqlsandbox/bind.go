@@ -14,7 +14,7 @@ import (
 // Span is a part of a text, from byte Start to before byte End.
 type Span struct{ Start, End int }
 
-// BoundQuery is a statement in which parameters stand in the place of spans.
+// BoundQuery is a statement in which parameters take the place of spans.
 type BoundQuery struct {
 	pieces []queryPiece
 	prefix string // of the names given to spans, which no parameter of the query has
@@ -39,7 +39,7 @@ const (
 )
 
 // CheckSpans is CutSpans of a query that is about to be saved: it also refuses
-// a span that stands where SQL takes no value.
+// a span that is where SQL takes no value.
 func CheckSpans(query string, spans []Span) error {
 	b, err := CutSpans(query, spans)
 	if err != nil {
@@ -144,7 +144,7 @@ func (b *BoundQuery) cut(text string, marks []Span) error {
 }
 
 // markIn reports whether a mark is all of a text in single quotes. The error
-// says why the token that it stands in cannot be a parameter.
+// says why the token that it is in cannot be a parameter.
 func markIn(tok token, mark Span, previous string) (quotes bool, err error) {
 	switch {
 	case previous == "BY":

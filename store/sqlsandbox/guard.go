@@ -260,7 +260,7 @@ var openModules = set("json_each json_tree jsonb_each jsonb_tree")
 
 // openFunctions are the functions that compute from their arguments alone.
 // Left out are those that load code, read raw pages or indexes, write to the
-// program's log, or tell of earlier statements of other clients.
+// program's log, or report earlier statements of other clients.
 var openFunctions = set(`-> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat
 	concat_ws cos cosh count cume_dist current_date current_time current_timestamp date datetime degrees dense_rank exp
 	first_value floor format glob group_concat hex if ifnull iif instr json json_array json_array_insert

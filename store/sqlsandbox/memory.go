@@ -39,7 +39,7 @@ var counted atomic.Int32
 
 // errMemory says why the allocator could not be put in place. That has to
 // happen before any connection opens, and with SQLite shut down, since the
-// start of package vec has woken it; hence a variable's initialization.
+// start of package vec has initialized it; hence a variable's initialization.
 var errMemory = countMemory()
 
 func countMemory() error {

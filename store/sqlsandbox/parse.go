@@ -112,7 +112,7 @@ func firstStatement(query string) (tokens []token, next int) {
 // offset counts the characters of text before byte n.
 func offset(text string, n int) int { return utf8.RuneCountInString(text[:n]) }
 
-// words are the tokens of a statement with the query they stand in.
+// words are the tokens of a statement with the query they are in.
 type words struct {
 	text   string
 	tokens []token

@@ -14,7 +14,7 @@ const (
 	tokenBad                     // SQLite does not know it either
 )
 
-// token is a token of SQL and where it stands in the text.
+// token is a token of SQL and where it is in the text.
 type token struct {
 	kind       tokenKind
 	start, end int
@@ -201,7 +201,7 @@ func (t *tokenizer) operator() tokenKind {
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// isNameByte reports whether c may stand inside a name. Every byte of a
+// isNameByte reports whether c may be inside a name. Every byte of a
 // character beyond ASCII may.
 func isNameByte(c byte) bool {
 	return c == '_' || c == '$' || c >= 0x80 || isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

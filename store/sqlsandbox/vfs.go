@@ -18,7 +18,7 @@ import (
 // See https://www.sqlite.org/c3ref/vfs.html.
 const vfsName = "satchel-sandbox"
 
-// temporaryFile are the flags that tell a temporary file when it is opened.
+// temporaryFile are the flags that mark a temporary file when it is opened.
 const temporaryFile = lib.SQLITE_OPEN_TEMP_DB | lib.SQLITE_OPEN_TRANSIENT_DB |
 	lib.SQLITE_OPEN_TEMP_JOURNAL | lib.SQLITE_OPEN_SUBJOURNAL
 

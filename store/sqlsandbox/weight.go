@@ -29,7 +29,7 @@ var patternArgs = map[string]int{
 
 // call is a pair of parentheses while the statement is weighed.
 type call struct {
-	name   string // what stands in front of it: a function, or nothing
+	name   string // what precedes it: a function, or nothing
 	open   int    // the place of (
 	from   int    // where the argument begins
 	args   int

@@ -82,7 +82,7 @@ func (r *Registry) check(ctx context.Context, key serverKey) (work.Next, error) 
 	if r.now().Sub(s.CheckedAt.Time) > min(fresh, r.every) {
 		limited, cancel := context.WithTimeout(ctx, lookTimeout)
 		defer cancel()
-		_, _ = r.look(limited, key.db, &s) // the server's status says what came of it
+		_, _ = r.look(limited, key.db, &s) // the server's status holds the outcome
 		if ctx.Err() != nil {
 			return work.Next{}, ctx.Err()
 		}

@@ -40,7 +40,7 @@ type Registry struct {
 	now     func() time.Time
 	every   time.Duration
 	wait    time.Duration                    // of a list
-	checked func(*store.DB, agent.MCPServer) // is told of each check; tests set it
+	checked func(*store.DB, agent.MCPServer) // called after each check; tests set it
 
 	agents *work.Queue[*store.DB] // whose servers are to be read
 	checks *work.Queue[serverKey]
@@ -97,7 +97,7 @@ func (r *Registry) checkURL(field, raw string) error {
 	return err
 }
 
-// found writes what came of a look at s into it.
+// found writes the outcome of a look at s into it.
 func found(s *agent.MCPServer, err error) {
 	s.Status, s.LastError = mcp.StatusOf(err), ""
 	if err != nil {
@@ -110,7 +110,7 @@ func (r *Registry) Delete(ctx context.Context, db *store.DB, id string) error {
 	return db.DeleteMCPServer(ctx, id)
 }
 
-// look asks a server for its tools, and stores and writes into s what came of
+// look asks a server for its tools, and stores and writes into s the outcome of
 // it. A look that was cut says nothing.
 func (r *Registry) look(ctx context.Context, db *store.DB, s *agent.MCPServer) ([]agent.MCPTool, error) {
 	if ctx.Err() != nil {

@@ -245,7 +245,7 @@ func TestClock(t *testing.T) {
 			t.Fatal("nothing was looked at")
 		}
 	}
-	go func() { // looks go on until Stop
+	go func() { // looks continue until Stop
 		for range signal {
 		}
 	}()

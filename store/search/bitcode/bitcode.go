@@ -112,7 +112,7 @@ func NewQuery(v []float32) *Query {
 }
 
 // Estimate returns about the cosine similarity of the query and the vector of
-// code i, given what Sums tells of it.
+// code i, given its result of Sums.
 func (q *Query) Estimate(l *List, i int, sum int32) float32 {
 	return l.factors[i] * (2*q.step*float32(sum) - q.sum)
 }

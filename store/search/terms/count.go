@@ -12,7 +12,7 @@ import (
 // Term is a word, or words in a row.
 type Term struct {
 	Text   string
-	Prefix bool // the last word may go on
+	Prefix bool // the last word may be the beginning of one
 }
 
 // Counter counts how often terms occur in texts. It is for one goroutine at a

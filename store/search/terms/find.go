@@ -53,7 +53,7 @@ func NewFinder(query string) *Finder {
 	return f
 }
 
-// Find returns where the words stand in a text, as offsets in bytes, in their
+// Find returns where the words are in a text, as offsets in bytes, in their
 // order and without overlaps.
 func (f *Finder) Find(text string) [][2]int {
 	var found [][2]int

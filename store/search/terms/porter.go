@@ -96,12 +96,12 @@ func replace(w []byte, list []suffix, least int) []byte {
 	return w
 }
 
-// ends reports whether w ends with a suffix and something stands before it.
+// ends reports whether w ends with a suffix and something precedes it.
 func ends(w []byte, suffix string) bool {
 	return len(w) > len(suffix) && string(w[len(w)-len(suffix):]) == suffix
 }
 
-// isVowel tells what a letter is; y is one after a consonant.
+// isVowel reports whether a letter is a vowel; y is one after a consonant.
 func isVowel(c byte, y bool) bool {
 	switch c {
 	case 'a', 'e', 'i', 'o', 'u':
