@@ -20,13 +20,17 @@ type executionOut struct {
 	ExecutionID string `json:"execution_id" doc:"The same as id." example:"execution-06f1q2s3t4v5a6b7c8d9"`
 	agent.Execution
 	NodeResults []agent.NodeResult `json:"node_results" doc:"In the order in which nodes ended; those that run or wait come last."`
+
+	InputPreview  *valuePreview            `json:"input_preview,omitempty" doc:"With preview, in the place of an input that is longer."`
+	OutputPreview *valuePreview            `json:"output_preview,omitempty" doc:"With preview, in the place of an output that is longer."`
+	NodeOutputs   map[string]*valuePreview `json:"node_previews,omitempty" doc:"With preview: those of outputs of nodes that are longer, by node_id, or node_id/path in a loop."`
 }
 
 func newExecutionOut(x agent.Execution, results []agent.NodeResult) executionOut {
 	if results == nil {
 		results = []agent.NodeResult{}
 	}
-	return executionOut{x.ID, x, results}
+	return executionOut{ExecutionID: x.ID, Execution: x, NodeResults: results}
 }
 
 // maxWait bounds how long a request waits for what it began, in seconds.
@@ -149,11 +153,20 @@ type executionIn struct {
 
 type getExecutionIn struct {
 	executionIn
-	Full bool `query:"full" doc:"Show outputs longer than 256 KB too."`
+	Full    bool `query:"full" doc:"Show outputs longer than 256 KB too."`
+	Preview int  `query:"preview" doc:"Bytes, from 100 to 1048576: longer values are left out, and previews of them shown." minimum:"100" maximum:"1048576" example:"32768"`
 }
 
 func (s *Server) getExecution(c *rest.Call, in *getExecutionIn) (executionOut, error) {
+	if err := checkPreview(in.Preview); err != nil {
+		return executionOut{}, err
+	}
 	x, results, err := s.flow.Execution(c, c.DB, in.ID)
+	if in.Preview > 0 {
+		out := newExecutionOut(x, results)
+		out.cutTo(in.Preview)
+		return out, err
+	}
 	for i := range results {
 		if !in.Full {
 			results[i].Cut()

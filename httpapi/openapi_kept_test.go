@@ -222,6 +222,8 @@ func (w *witness) askOfWorkflows(t *testing.T, at string) {
 	executions := at + "/workflows/executions"
 	w.ask(t, 200, "GET", executions+"?workflow_id="+id, "")
 	w.ask(t, 200, "GET", executions+"/"+done.json["id"].(string), "")
+	w.ask(t, 200, "GET", executions+"/"+done.json["id"].(string)+"?preview=100", "")
+	w.ask(t, 200, "GET", executions+"/"+done.json["id"].(string)+"/nodes/s?part=resolved", "")
 	w.ask(t, 200, "GET", executions+"/"+done.json["id"].(string)+"/events", "")
 	w.ask(t, 409, "POST", executions+"/"+done.json["id"].(string)+"/terminate", "")
 	w.ask(t, 200, "POST", executions+"/"+done.json["id"].(string)+"/retry", `{"from_node":"s"}`)

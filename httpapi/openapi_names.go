@@ -54,6 +54,7 @@ var irregularIDs = map[string]string{
 	"GET /agents/{id}/mcp/{serverId}/tools": "listMCPTools",
 
 	"POST /agents/{id}/workflows/execute":                                 "executeWorkflow",
+	"GET /agents/{id}/workflows/executions/{executionId}/nodes/{node}":    "getNodePart",
 	"POST /agents/{id}/workflows/test":                                    "testWorkflow",
 	"POST /agents/{id}/workflows/validate":                                "validateWorkflow",
 	"GET /agents/{id}/workflows/executions/{executionId}/events":          "watchExecution",

@@ -145,6 +145,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/workflows/test", 200, "Test a graph without saving it, as an execution", s.testWorkflow),
 		rest.JSON("GET", "/agents/{id}/workflows/executions", 200, "List executions, newest first", s.listExecutions),
 		rest.JSON("GET", "/agents/{id}/workflows/executions/{executionId}", 200, "Read an execution with what became of its nodes", s.getExecution),
+		rest.JSON("GET", "/agents/{id}/workflows/executions/{executionId}/nodes/{node}", 200, "Read what flowed into a node, its filled data, or its output", s.getNodePart),
 		rest.Raw[executionIn]("GET", "/agents/{id}/workflows/executions/{executionId}/events", 200, "Watch an execution live, as server-sent events", s.watchExecution).
 			Answers(rest.EventStream),
 		rest.JSON("POST", "/agents/{id}/workflows/executions/{executionId}/terminate", 200, "Terminate an execution at once", s.terminateExecution).Fails(agent.CodeConflict),

@@ -1,0 +1,102 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// Parts of what an execution knows of a node.
+const (
+	PartInput    = "input"    // what flowed into it
+	PartResolved = "resolved" // its data with templates filled
+	PartOutput   = "output"
+)
+
+// NodeParts lists the parts of a node.
+var NodeParts = []string{PartInput, PartResolved, PartOutput}
+
+// NodePart returns a part of a node in an execution, in the iterations of loops
+// that path names. Input and resolved data are not stored: they are computed
+// again from what is, so that {{now}} is another one. Credentials are masked.
+func (e *Engine) NodePart(ctx context.Context, db *store.DB, id, node, path, part string) (any, error) {
+	w, err := db.WorkingExecution(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if part == PartOutput {
+		for _, r := range w.Results {
+			if r.NodeID == node && r.At() == path && r.Output != nil {
+				return decodeOr(r.Output), nil
+			}
+		}
+		return nil, agent.NotFound("output of this node", node)
+	}
+	a, err := e.ready(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	r := e.newRun(a, id)
+	defer r.cancel(nil)
+	r.execution, r.past = &w.Execution, map[place]agent.NodeResult{}
+	for _, result := range w.Results {
+		r.past[place{result.NodeID, result.At()}] = result
+	}
+	r.payload, _ = decodeOr(w.Input).(map[string]any)
+	if r.program, err = e.programFor(db, w, r.payload); err != nil {
+		return nil, err
+	}
+	in, found := r.find(place{node, path})
+	if !found {
+		return nil, agent.NotFound("node that was reached in this execution", node)
+	}
+	if part == PartInput {
+		return r.inputOf(in), nil
+	}
+	f := r.newNodeRun(in)
+	if f.err != nil {
+		return nil, f.err
+	}
+	return masked(f.call.Node, f.call.Data)
+}
+
+// find walks over what became of nodes until the one at a place is reached. It
+// runs nothing and writes nothing.
+func (r *run) find(at place) (instance, bool) {
+	target, known := r.program.graph.Find(at.node)
+	if !known {
+		return instance{}, false
+	}
+	r.open()
+	for len(r.ready) > 0 {
+		in := r.ready[0]
+		r.ready = r.ready[1:]
+		here := r.placeOf(in)
+		past, ended := r.past[here]
+		switch {
+		case here == at:
+			return in, r.state(in).live
+		case ended && past.Items != nil && r.program.graph.Within(target, in.node):
+			r.startLoop(in)
+		case ended && past.Finished():
+			r.replay(in, past)
+		}
+	}
+	return instance{}, false
+}
+
+// masked is a node's data without its credentials.
+func masked(n *agent.Node, data map[string]any) (any, error) {
+	raw, err := json.Marshal(agent.Node{ID: n.ID, Type: n.Type, Data: data})
+	if err != nil {
+		return nil, err
+	}
+	nodes, _, err := agent.TakeNodeSecrets([]agent.RawNode{raw})
+	if err != nil {
+		return nil, err
+	}
+	safe, _ := decodeOr(nodes[0]).(map[string]any)
+	return safe["data"], nil
+}
