@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -94,10 +95,12 @@ func TestRetryAfter(t *testing.T) {
 		{429, "Sat, 21 Nov 2026 12:01:00 GMT", time.Minute, true}, {429, "Sat, 21 Nov 2026 11:00:00 GMT", 0, true},
 		{429, "-5", 2 * time.Second, true}, {429, "99999999999999999999", 2 * time.Second, true}, {200, "7", 0, false}, {500, "7", 0, false},
 	} {
-		got, later := retryAfter(&response{status: c.status, header: http.Header{"Retry-After": {c.value}}}, now)
-		if got != c.want || later != c.later {
-			t.Errorf("%d %q: %v %v, want %v %v", c.status, c.value, got, later, c.want, c.later)
-		}
+		t.Run(fmt.Sprintf("%d %s", c.status, c.value), func(t *testing.T) {
+			got, later := retryAfter(&response{status: c.status, header: http.Header{"Retry-After": {c.value}}}, now)
+			if got != c.want || later != c.later {
+				t.Errorf("%v %v, want %v %v", got, later, c.want, c.later)
+			}
+		})
 	}
 }
 

@@ -139,7 +139,7 @@ func (c *Chat) Complete(ctx context.Context, db *store.DB, x Exchange, onEvent f
 
 // answer is Complete with a model that has been looked up.
 func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settings store.Settings, x Exchange, onEvent func(Event) error) (_ Answer, err error) {
-	r := &rounds{chat: c, db: db, model: model, exchange: x, onEvent: onEvent, keys: callKeys{answer: keyOf(ctx)}, answer: Answer{Model: model.Name, ToolCalls: []ToolCall{}, Sources: []Citation{}}}
+	r := &toolLoop{chat: c, db: db, model: model, exchange: x, onEvent: onEvent, keys: callKeys{answer: keyOf(ctx)}, answer: Answer{Model: model.Name, ToolCalls: []ToolCall{}, Sources: []Citation{}}}
 	if x.Foreign == nil && !x.Tools.None {
 		if r.tools, err = c.tools(ctx, db, x.Tools); err != nil {
 			return r.answer, err
@@ -149,7 +149,7 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 		return r.answer, err
 	}
 	if len(r.answer.Sources) > 0 {
-		if err := r.tell(Event{Sources: r.answer.Sources}); err != nil {
+		if err := r.emit(Event{Sources: r.answer.Sources}); err != nil {
 			return r.answer, err
 		}
 	}

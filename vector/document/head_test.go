@@ -27,9 +27,11 @@ func TestCheckHead(t *testing.T) {
 		{"a.docx", string(ole), "", agent.CodeValidation},
 	}
 	for _, c := range cases {
-		got, err := CheckHead(c.name, "", []byte(c.head))
-		if c.code == "" && (err != nil || got != c.want) || c.code != "" && agent.ErrorCode(err) != c.code {
-			t.Errorf("%s %q: got %q, %v", c.name, c.head, got, err)
-		}
+		t.Run(c.name+" "+c.head, func(t *testing.T) {
+			got, err := CheckHead(c.name, "", []byte(c.head))
+			if c.code == "" && (err != nil || got != c.want) || c.code != "" && agent.ErrorCode(err) != c.code {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
 	}
 }

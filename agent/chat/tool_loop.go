@@ -24,8 +24,8 @@ const (
 	maxResult   = 64 << 10 // bytes of a tool's result that the model gets
 )
 
-// rounds asks the model until it answers without calling tools.
-type rounds struct {
+// toolLoop asks the model until it answers without calling tools.
+type toolLoop struct {
 	chat     *Chat
 	db       *store.DB
 	model    llm.Model
@@ -38,14 +38,14 @@ type rounds struct {
 	keys     callKeys
 }
 
-func (r *rounds) tell(e Event) error {
+func (r *toolLoop) emit(e Event) error {
 	if r.onEvent == nil {
 		return nil
 	}
 	return r.onEvent(e)
 }
 
-func (r *rounds) run(ctx context.Context) error {
+func (r *toolLoop) run(ctx context.Context) error {
 	messages := slices.Clone(r.exchange.Messages)
 	limit := MaxRounds
 	if r.exchange.MaxRounds > 0 {
@@ -71,7 +71,7 @@ func (r *rounds) run(ctx context.Context) error {
 		if len(reply.ToolCalls) == 0 || offered == nil {
 			problem := r.checkSchema(reply.Text)
 			if problem == "" {
-				return r.tellFormed()
+				return r.emitFormed()
 			}
 			if mended {
 				return agent.Errorf(agent.CodeUpstream, "the language model's answer does not follow the schema: %s", problem)
@@ -94,26 +94,26 @@ func (r *rounds) run(ctx context.Context) error {
 	}
 }
 
-// tellFormed makes what follows the schema the answer's text, which was not
+// emitFormed makes what follows the schema the answer's text, which was not
 // streamed while it was not known to.
-func (r *rounds) tellFormed() error {
+func (r *toolLoop) emitFormed() error {
 	if r.exchange.Schema == nil {
 		return nil
 	}
 	r.answer.Text = string(r.answer.JSON)
-	return r.tell(Event{Delta: r.answer.Text})
+	return r.emit(Event{Delta: r.answer.Text})
 }
 
 // endParagraph parts what was said before a round of calls from what follows.
-func (r *rounds) endParagraph() error {
+func (r *toolLoop) endParagraph() error {
 	if r.answer.Text == "" || strings.HasSuffix(r.answer.Text, "\n") || r.exchange.Schema != nil {
 		return nil
 	}
 	r.answer.Text += "\n\n"
-	return r.tell(Event{Delta: "\n\n"})
+	return r.emit(Event{Delta: "\n\n"})
 }
 
-func (r *rounds) offered() []llm.Tool {
+func (r *toolLoop) offered() []llm.Tool {
 	if r.exchange.Foreign != nil {
 		return r.exchange.Foreign
 	}
@@ -124,7 +124,7 @@ func (r *rounds) offered() []llm.Tool {
 	return list
 }
 
-func (r *rounds) ask(ctx context.Context, messages []llm.Message, tools []llm.Tool) (llm.Reply, error) {
+func (r *toolLoop) ask(ctx context.Context, messages []llm.Message, tools []llm.Tool) (llm.Reply, error) {
 	request := llm.Request{System: r.system, Messages: messages, Tools: tools, Stop: r.exchange.Stop, Schema: r.exchange.Schema}
 	if r.exchange.Foreign != nil {
 		request.ToolChoice = r.exchange.ForeignChoice
@@ -138,7 +138,7 @@ func (r *rounds) ask(ctx context.Context, messages []llm.Message, tools []llm.To
 
 // callAll runs the calls of one round side by side and returns their results
 // in order. What is over the budget is refused, not run.
-func (r *rounds) callAll(ctx context.Context, calls []llm.ToolCall) ([]llm.Message, error) {
+func (r *toolLoop) callAll(ctx context.Context, calls []llm.ToolCall) ([]llm.Message, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make([]ToolCall, len(calls))
@@ -147,7 +147,7 @@ func (r *rounds) callAll(ctx context.Context, calls []llm.ToolCall) ([]llm.Messa
 	var running sync.WaitGroup
 	for i, call := range calls {
 		done[i] = called(call)
-		if err := r.tell(Event{ToolCall: &done[i]}); err != nil {
+		if err := r.emit(Event{ToolCall: &done[i]}); err != nil {
 			cancel()
 			running.Wait()
 			return nil, err
@@ -168,7 +168,7 @@ func (r *rounds) callAll(ctx context.Context, calls []llm.ToolCall) ([]llm.Messa
 	running.Wait()
 	messages := make([]llm.Message, len(calls))
 	for i := range calls {
-		if err := r.tell(Event{ToolResult: &done[i]}); err != nil {
+		if err := r.emit(Event{ToolResult: &done[i]}); err != nil {
 			return nil, err
 		}
 		messages[i] = llm.Message{Role: agent.MessageTool, Content: texts[i], CallID: calls[i].ID}
@@ -178,7 +178,7 @@ func (r *rounds) callAll(ctx context.Context, calls []llm.ToolCall) ([]llm.Messa
 }
 
 // call runs one tool and returns the text that the model gets.
-func (r *rounds) call(ctx context.Context, c *ToolCall) string {
+func (r *toolLoop) call(ctx context.Context, c *ToolCall) string {
 	at := slices.IndexFunc(r.tools, func(t Tool) bool { return t.Name == c.Name })
 	fail := func(reason string) string {
 		c.Error = reason
@@ -225,7 +225,7 @@ func called(call llm.ToolCall) ToolCall {
 
 // checkSchema reads the answer as JSON when it must follow a schema, and says
 // what is wrong with it.
-func (r *rounds) checkSchema(text string) string {
+func (r *toolLoop) checkSchema(text string) string {
 	if r.exchange.Schema == nil {
 		return ""
 	}
