@@ -10,14 +10,66 @@ import (
 // Conversation is an exchange of messages with one contact, over one gateway
 // or none.
 type Conversation struct {
-	ID               string          `json:"id" example:"conversation-06f1q2s3t4v5a6b7c8d9"`
-	ContactID        string          `json:"contact_id" example:"contact-06f1q2s3t4v5a6b7c8d9"`
-	GatewayID        string          `json:"gateway_id" example:""`
-	ExternalThreadID string          `json:"external_thread_id" doc:"The thread on the gateway's platform."`
-	Muted            bool            `json:"muted" doc:"Automatic replies rest, because a person answers."`
-	Metadata         json.RawMessage `json:"metadata" doc:"Any JSON object."`
-	CreatedAt        Time            `json:"created_at" format:"date-time"`
-	UpdatedAt        Time            `json:"updated_at" format:"date-time"`
+	ID               string             `json:"id" example:"conversation-06f1q2s3t4v5a6b7c8d9"`
+	ContactID        string             `json:"contact_id" example:"contact-06f1q2s3t4v5a6b7c8d9"`
+	GatewayID        string             `json:"gateway_id" example:""`
+	ExternalThreadID string             `json:"external_thread_id" doc:"The thread on the gateway's platform."`
+	Muted            bool               `json:"muted" doc:"Automatic replies rest, because a person answers."`
+	Status           ConversationStatus `json:"status" enum:"open,snoozed,resolved" doc:"A message of the contact opens it again." example:"open"`
+	Assignee         *string            `json:"assignee" types:"null" doc:"Email address of the person who looks after it; null for none." example:"ada@example.com"`
+	NeedsHuman       bool               `json:"needs_human" doc:"The contact waits for a person; a person's answer ends it."`
+	Unread           int                `json:"unread" doc:"Messages of the contact that were neither read nor answered." example:"2"`
+	Metadata         json.RawMessage    `json:"metadata" doc:"Any JSON object."`
+	CreatedAt        Time               `json:"created_at" format:"date-time"`
+	UpdatedAt        Time               `json:"updated_at" format:"date-time"`
+	LastMessageID    int64              `json:"-"` // 0: there is none
+}
+
+// ConversationStatus says how far a conversation is.
+type ConversationStatus string
+
+// The states of a conversation.
+const (
+	ConversationOpen     ConversationStatus = "open"
+	ConversationSnoozed  ConversationStatus = "snoozed"
+	ConversationResolved ConversationStatus = "resolved"
+)
+
+// ConversationStates lists every status that a conversation can have.
+var ConversationStates = []ConversationStatus{ConversationOpen, ConversationSnoozed, ConversationResolved}
+
+// ConversationSummary is a conversation as lists show it.
+type ConversationSummary struct {
+	Conversation
+	LastMessage *MessagePreview `json:"last_message" types:"null" doc:"The newest message of the contact or to the contact."`
+	Contact     *ContactPreview `json:"contact" types:"null"`
+	Gateway     *GatewayPreview `json:"gateway" types:"null" doc:"null: a conversation by chat, or the gateway was deleted."`
+}
+
+// MessagePreview is the beginning of a message.
+type MessagePreview struct {
+	ID        int64       `json:"id" example:"17"`
+	Role      MessageRole `json:"role" enum:"user,assistant" example:"user"`
+	Author    string      `json:"author" enum:"contact,bot,human" doc:"Who wrote it." example:"contact"`
+	Content   string      `json:"content" doc:"The first 200 characters." example:"Where is my order?"`
+	CreatedAt Time        `json:"created_at" format:"date-time"`
+}
+
+// ContactPreview names the contact of a conversation.
+type ContactPreview struct {
+	ID    string   `json:"id" example:"contact-06f1q2s3t4v5a6b7c8d9"`
+	Name  string   `json:"name" example:"Ada Lovelace"`
+	Email string   `json:"email" example:"ada@example.com"`
+	Phone string   `json:"phone" example:"+1 555 0100"`
+	Tags  []string `json:"tags" example:"[\"vip\"]"`
+}
+
+// GatewayPreview names the gateway of a conversation.
+type GatewayPreview struct {
+	ID     string        `json:"id" example:"gateway-06f1q2s3t4v5a6b7c8d9"`
+	Type   GatewayType   `json:"type" example:"email"`
+	Name   string        `json:"name" example:"Support mail"`
+	Status GatewayStatus `json:"status" example:"active"`
 }
 
 // ConversationChange is what clients set on a conversation; null clears.
@@ -26,6 +78,35 @@ type ConversationChange struct {
 	GatewayID Optional[string]          `json:"gateway_id,omitempty"`
 	Muted     Optional[bool]            `json:"muted,omitempty"`
 	Metadata  Optional[json.RawMessage] `json:"metadata,omitempty" doc:"Any JSON object."`
+	InboxChange
+}
+
+// InboxChange is what people set on conversations in their inbox.
+type InboxChange struct {
+	Status     Optional[ConversationStatus] `json:"status,omitempty" enum:"open,snoozed,resolved" doc:"What is resolved counts as read."`
+	Assignee   Optional[string]             `json:"assignee,omitempty" doc:"Email address, or me; null for none." example:"me"`
+	NeedsHuman Optional[bool]               `json:"needs_human,omitempty"`
+	Read       Optional[bool]               `json:"read,omitempty" doc:"true: nothing is unread; false: something is."`
+}
+
+// Apply writes the given fields into c.
+func (ch InboxChange) Apply(c *Conversation) {
+	if ch.Status.Given {
+		c.Status = cmp.Or(ch.Status.Value, ConversationOpen)
+	}
+	if ch.Assignee.Given {
+		c.Assignee = nil
+		if email := NormalEmail(ch.Assignee.Value); email != "" {
+			c.Assignee = &email
+		}
+	}
+	ch.NeedsHuman.Into(&c.NeedsHuman)
+	switch {
+	case ch.Read.Given && !ch.Read.Value:
+		c.Unread = max(c.Unread, 1)
+	case ch.Read.Given, ch.Status.Given && c.Status == ConversationResolved:
+		c.Unread = 0
+	}
 }
 
 // Apply writes the given fields into c.
@@ -34,6 +115,7 @@ func (ch ConversationChange) Apply(c *Conversation) {
 	ch.GatewayID.Into(&c.GatewayID)
 	ch.Muted.Into(&c.Muted)
 	ch.Metadata.Into(&c.Metadata)
+	ch.InboxChange.Apply(c)
 	c.Metadata = orObject(c.Metadata)
 }
 
@@ -42,6 +124,10 @@ func (c *Conversation) Validate() error {
 	var is Issues
 	is.checkText("contact_id", c.ContactID, 100)
 	is.checkText("gateway_id", c.GatewayID, 100)
+	is.Check(c.Status == "" || slices.Contains(ConversationStates, c.Status), "status", "must be open, snoozed or resolved")
+	if c.Assignee != nil {
+		is.checkEmail("assignee", *c.Assignee, false)
+	}
 	is.checkObject("metadata", c.Metadata)
 	return is.Err()
 }
@@ -86,15 +172,16 @@ const (
 	MessageAssistant MessageRole = "assistant"
 	MessageSystem    MessageRole = "system"
 	MessageTool      MessageRole = "tool"
+	MessageNote      MessageRole = "note" // of a person to colleagues: neither sent nor given to the model
 )
 
-var messageRoles = []MessageRole{MessageUser, MessageAssistant, MessageSystem, MessageTool}
+var messageRoles = []MessageRole{MessageUser, MessageAssistant, MessageSystem, MessageTool, MessageNote}
 
 // Message is one turn of a conversation. Its id grows within the agent.
 type Message struct {
 	ID             int64           `json:"id" example:"17"`
 	ConversationID string          `json:"conversation_id" example:"conversation-06f1q2s3t4v5a6b7c8d9"`
-	Role           MessageRole     `json:"role" enum:"user,assistant,system,tool" example:"user"`
+	Role           MessageRole     `json:"role" enum:"user,assistant,system,tool,note" example:"user"`
 	Content        string          `json:"content" example:"Where is my order?"`
 	Metadata       json.RawMessage `json:"metadata" doc:"Any JSON object."`
 	Feedback       *Feedback       `json:"feedback,omitempty" doc:"What a person thinks of it, an answer; absent without."`
@@ -146,7 +233,7 @@ var SaidToChat = json.RawMessage(`{"via":"chat"}`)
 func (m *Message) Validate() error {
 	var is Issues
 	is.Check(m.Role != "", "role", "is required")
-	is.Check(m.Role == "" || slices.Contains(messageRoles, m.Role), "role", "must be user, assistant, system or tool")
+	is.Check(m.Role == "" || slices.Contains(messageRoles, m.Role), "role", "must be user, assistant, system, tool or note")
 	is.Check(m.Content != "", "content", "is required")
 	is.checkText("content", m.Content, MaxMessageLength)
 	is.checkObject("metadata", m.Metadata)

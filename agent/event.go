@@ -12,6 +12,7 @@ const (
 	EventMessageReceived     = "message.received"
 	EventMessageSent         = "message.sent"
 	EventConversationCreated = "conversation.created"
+	EventConversationUpdated = "conversation.updated"
 	EventContactCreated      = "contact.created"
 	EventContactUpdated      = "contact.updated"
 	EventContactDeleted      = "contact.deleted"
@@ -35,7 +36,7 @@ const (
 
 // EventNames lists every name that an event can have.
 var EventNames = []string{
-	EventMessageReceived, EventMessageSent, EventConversationCreated,
+	EventMessageReceived, EventMessageSent, EventConversationCreated, EventConversationUpdated,
 	EventContactCreated, EventContactUpdated, EventContactDeleted,
 	EventWorkflowStarted, EventWorkflowComplete, EventWorkflowErrored, EventWorkflowTerminated,
 	EventScheduleExecuted, EventScheduleMissed, EventCalendarDue,

@@ -15,6 +15,7 @@ const (
 	KindChunk        = "chunk"
 	KindContact      = "contact"
 	KindConversation = "conversation"
+	KindReply        = "reply" // a canned one
 	KindKey          = "key"
 	KindEvent        = "event"
 	KindLog          = "log"

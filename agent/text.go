@@ -28,6 +28,14 @@ func (i *Issues) checkText(field, value string, max int) {
 	}
 }
 
+// CheckText returns why a field's text cannot be stored: it is longer than max
+// characters, or holds NUL.
+func CheckText(field, text string, max int) error {
+	var is Issues
+	is.checkText(field, text, max)
+	return is.Err()
+}
+
 // Optional is a field of a change: not given, given as null, or given with a
 // value. The zero Optional is not given.
 type Optional[T any] struct {

@@ -10,7 +10,7 @@ const (
 // Waiting is something in an agent that waits for a person. Fields that do not
 // belong to its kind are left out.
 type Waiting struct {
-	Kind           string `json:"kind" enum:"approval,takeover,handover" doc:"approval: a workflow asks for a yes or no; takeover: a browser session asks for a person; handover: a contact wrote to a muted conversation." example:"approval"`
+	Kind           string `json:"kind" enum:"approval,takeover,handover" doc:"approval: a workflow asks for a yes or no; takeover: a browser session asks for a person; handover: a contact wrote to a muted conversation, or asked for a person." example:"approval"`
 	Title          string `json:"title" doc:"With its templates filled." example:"Refund 20 euros?"`
 	Message        string `json:"message" doc:"With its templates filled; of a handover, what the contact wrote." example:"Order 4711 came broken."`
 	AskedAt        Time   `json:"asked_at" format:"date-time"`

@@ -154,7 +154,7 @@ func TestAnswersRest(t *testing.T) {
 	r := newAnswerRig(t)
 	r.hear(t, 1, "first")
 	r.ended(t, 1)
-	list, _, err := r.db.Conversations(t.Context(), nil, nil, store.Page{Limit: 1})
+	list, _, err := r.db.Conversations(t.Context(), store.ConversationFilter{}, store.Page{Limit: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func (r *rig) gateway(tb testing.TB, id string) agent.Gateway {
 // messages lists what all conversations of the agent hold, oldest first.
 func (r *rig) messages(tb testing.TB) []agent.Message {
 	tb.Helper()
-	list, _, err := r.db.Conversations(tb.Context(), nil, nil, store.Page{Limit: 200})
+	list, _, err := r.db.Conversations(tb.Context(), store.ConversationFilter{}, store.Page{Limit: 200})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -195,7 +195,7 @@ func checkAnswers(t *testing.T, path string, bot *botServer, messages, kills int
 	for _, m := range sent {
 		got[m["text"].(string)]++
 	}
-	list, _, err := folder.Default().Conversations(t.Context(), nil, nil, store.Page{Limit: 100})
+	list, _, err := folder.Default().Conversations(t.Context(), store.ConversationFilter{}, store.Page{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

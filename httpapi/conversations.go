@@ -8,25 +8,32 @@ import (
 
 	"satchel/agent"
 	"satchel/httpapi/rest"
+	"satchel/store"
 )
 
 type listConversationsIn struct {
 	rest.ListParams
 	ContactID []string `query:"contact_id" doc:"Conversations with this contact; may be repeated."`
 	GatewayID []string `query:"gateway_id" doc:"Conversations over this gateway; may be repeated."`
+	inboxFilterIn
 }
 
 type conversationsOut struct {
-	Conversations []agent.Conversation `json:"conversations"`
-	Meta          rest.Meta            `json:"meta"`
+	Conversations []agent.ConversationSummary `json:"conversations"`
+	Meta          rest.Meta                   `json:"meta"`
 }
 
 func (s *Server) listConversations(c *rest.Call, in *listConversationsIn) (conversationsOut, error) {
-	page, err := in.Page("created_at", "updated_at")
+	page, err := in.Page("created_at", "updated_at", "last_message_at")
 	if err != nil {
 		return conversationsOut{}, err
 	}
-	found, total, err := c.DB.Conversations(c, in.ContactID, in.GatewayID, page)
+	f, err := in.filter(c)
+	if err != nil {
+		return conversationsOut{}, err
+	}
+	f.ContactIDs, f.GatewayIDs = in.ContactID, in.GatewayID
+	found, total, err := c.DB.Conversations(c, f, page)
 	return conversationsOut{found, rest.MetaOf(page, total)}, err
 }
 
@@ -37,6 +44,9 @@ func conversationLocation(c *rest.Call, out any) string {
 }
 
 func (s *Server) createConversation(c *rest.Call, in *createConversationIn) (agent.Conversation, error) {
+	if err := resolveMe(c, &in.Body.InboxChange); err != nil {
+		return agent.Conversation{}, err
+	}
 	return c.DB.CreateConversation(c, in.Body)
 }
 
@@ -48,13 +58,41 @@ type conversationIn struct {
 const newestMessages = 200
 
 type conversationOut struct {
-	agent.Conversation
-	Messages []agent.Message `json:"messages" doc:"The newest 200, oldest of them first."`
+	agent.ConversationSummary
+	Messages []messageOut `json:"messages" doc:"The newest 200, oldest of them first."`
 }
 
 func (s *Server) getConversation(c *rest.Call, in *conversationIn) (conversationOut, error) {
-	conversation, messages, err := c.DB.Conversation(c, in.ID, newestMessages)
-	return conversationOut{conversation, messages}, err
+	_, messages, err := c.DB.Conversation(c, in.ID, newestMessages)
+	if err != nil {
+		return conversationOut{}, err
+	}
+	summary, err := c.DB.ConversationSummary(c, in.ID)
+	if err != nil {
+		return conversationOut{}, err
+	}
+	out, err := messagesWithDelivery(c, messages)
+	return conversationOut{summary, out}, err
+}
+
+// messageOut is a message with what came of sending it.
+type messageOut struct {
+	agent.Message
+	Delivery *store.MessageDelivery `json:"delivery" types:"null" doc:"What came of sending it over the gateway; null for a message that is not sent."`
+}
+
+func messagesWithDelivery(c *rest.Call, messages []agent.Message) ([]messageOut, error) {
+	deliveries, err := c.DB.MessageDeliveries(c, messages)
+	out := make([]messageOut, len(messages))
+	for i, m := range messages {
+		out[i] = messageOut{m, deliveries[i]}
+	}
+	return out, err
+}
+
+func oneMessageOut(c *rest.Call, m agent.Message) (messageOut, error) {
+	out, err := messagesWithDelivery(c, []agent.Message{m})
+	return out[0], err
 }
 
 type updateConversationIn struct {
@@ -62,8 +100,14 @@ type updateConversationIn struct {
 	Body agent.ConversationChange
 }
 
-func (s *Server) updateConversation(c *rest.Call, in *updateConversationIn) (agent.Conversation, error) {
-	return c.DB.UpdateConversation(c, in.ID, in.Body)
+func (s *Server) updateConversation(c *rest.Call, in *updateConversationIn) (agent.ConversationSummary, error) {
+	if err := resolveMe(c, &in.Body.InboxChange); err != nil {
+		return agent.ConversationSummary{}, err
+	}
+	if _, err := c.DB.UpdateConversation(c, in.ID, in.Body); err != nil {
+		return agent.ConversationSummary{}, err
+	}
+	return c.DB.ConversationSummary(c, in.ID)
 }
 
 func (s *Server) deleteConversation(c *rest.Call, in *conversationIn) (none, error) {
@@ -85,8 +129,8 @@ type CursorMeta struct {
 }
 
 type messagesOut struct {
-	Messages []agent.Message `json:"messages"`
-	Meta     CursorMeta      `json:"meta"`
+	Messages []messageOut `json:"messages"`
+	Meta     CursorMeta   `json:"meta"`
 }
 
 func (s *Server) listMessages(c *rest.Call, in *listMessagesIn) (messagesOut, error) {
@@ -107,7 +151,11 @@ func (s *Server) listMessages(c *rest.Call, in *listMessagesIn) (messagesOut, er
 		next := base64.RawURLEncoding.EncodeToString([]byte("m" + strconv.FormatInt(page[len(page)-1].ID, 10)))
 		meta.NextCursor = &next
 	}
-	return messagesOut{page, meta}, err
+	if err != nil {
+		return messagesOut{}, err
+	}
+	out, err := messagesWithDelivery(c, page)
+	return messagesOut{out, meta}, err
 }
 
 // readCursor reads the message id that a cursor stands for; "" is 0.
@@ -127,7 +175,7 @@ func readCursor(cursor string) (int64, error) {
 type appendMessageIn struct {
 	conversationIn
 	Body struct {
-		Role     agent.MessageRole `json:"role" required:"true" enum:"user,assistant,system,tool" example:"user"`
+		Role     agent.MessageRole `json:"role" required:"true" enum:"user,assistant,system,tool,note" doc:"note: of a person to colleagues, neither sent nor given to the model." example:"user"`
 		Content  string            `json:"content" required:"true" doc:"At most 100000 characters." example:"Where is my order?"`
 		Metadata json.RawMessage   `json:"metadata,omitempty" doc:"Any JSON object."`
 		Send     bool              `json:"send,omitempty" doc:"Send it, an assistant's message, through the conversation's gateway; metadata.delivery tells what came of it."`
@@ -135,10 +183,18 @@ type appendMessageIn struct {
 }
 
 func messageLocation(c *rest.Call, out any) string {
-	return "/api/agents/" + c.DB.ID() + "/conversations/" + out.(agent.Message).ConversationID + "/messages"
+	return "/api/agents/" + c.DB.ID() + "/conversations/" + out.(messageOut).ConversationID + "/messages"
 }
 
-func (s *Server) appendMessage(c *rest.Call, in *appendMessageIn) (agent.Message, error) {
+func (s *Server) appendMessage(c *rest.Call, in *appendMessageIn) (messageOut, error) {
+	m, err := s.addMessage(c, in)
+	if err != nil {
+		return messageOut{}, err
+	}
+	return oneMessageOut(c, m)
+}
+
+func (s *Server) addMessage(c *rest.Call, in *appendMessageIn) (agent.Message, error) {
 	m := agent.Message{ConversationID: in.ID, Role: in.Body.Role, Content: in.Body.Content, Metadata: in.Body.Metadata}
 	if len(m.Metadata) == 0 || string(m.Metadata) == "null" {
 		m.Metadata = json.RawMessage("{}")
@@ -146,8 +202,8 @@ func (s *Server) appendMessage(c *rest.Call, in *appendMessageIn) (agent.Message
 	if err := m.Validate(); err != nil {
 		return m, err
 	}
-	if m.Role == agent.MessageAssistant {
-		m.Metadata = withHumanAuthor(m.Metadata)
+	if m.Role == agent.MessageAssistant || m.Role == agent.MessageNote {
+		m.Metadata = withHumanAuthor(m.Metadata, c.Identity.Email)
 	}
 	if in.Body.Send {
 		return s.options.Gateways.SendMessage(c, c.DB, m)
@@ -155,13 +211,18 @@ func (s *Server) appendMessage(c *rest.Call, in *appendMessageIn) (agent.Message
 	return c.DB.AppendMessage(c, m)
 }
 
-// withHumanAuthor marks a message as written by a person.
-func withHumanAuthor(metadata json.RawMessage) json.RawMessage {
+// withHumanAuthor marks a message as written by a person, with an email address
+// when that is known.
+func withHumanAuthor(metadata json.RawMessage, email string) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(metadata, &fields) != nil || fields == nil {
 		fields = map[string]json.RawMessage{}
 	}
 	fields["author"] = json.RawMessage(`"human"`)
+	delete(fields, "author_email")
+	if email != "" {
+		fields["author_email"], _ = json.Marshal(email)
+	}
 	raw, err := json.Marshal(fields)
 	if err != nil {
 		return metadata

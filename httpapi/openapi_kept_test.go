@@ -91,6 +91,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	w.askOfSchedules(t, at)
 	w.askOfWorkflows(t, at)
 	w.askOfGateways(t, at)
+	w.askOfInbox(t, at)
 	w.askOfBrowser(t, at)
 	for _, path := range []string{"", "/waiting", "/overview", "/settings", "/admins", "/logs", "/sql/schema", "/conversations", "/contacts", "/sources"} {
 		w.ask(t, 200, "GET", at+path, "")

@@ -75,7 +75,7 @@ var areasOf = []rest.Area{
 	{Name: "Access", Words: "keys admins", About: "Who may do what: API keys and people's roles."},
 	{Name: "Knowledge", Words: "sources", About: "Documents that an agent knows, and the search in them."},
 	{Name: "Contacts", Words: "contacts", About: "The people an agent knows."},
-	{Name: "Conversations", Words: "conversations messages", About: "What was said with contacts."},
+	{Name: "Conversations", Words: "conversations messages replies", About: "What was said with contacts, and the inbox of the people who answer them."},
 	{Name: "Chat", Words: "chat models", About: "Talking to the agent."},
 	{Name: "Tools", Words: "tools", About: "What the agent's model and workflows may call."},
 	{Name: "OpenAI", Words: "v1", About: "The agent as a model of OpenAI's interface."},

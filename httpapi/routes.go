@@ -78,12 +78,22 @@ func (s *Server) api() []*rest.Route {
 
 		rest.JSON("GET", "/agents/{id}/conversations", 200, "List conversations", s.listConversations),
 		rest.JSON("POST", "/agents/{id}/conversations", 201, "Create a conversation", s.createConversation).Locates(conversationLocation),
+		rest.JSON("GET", "/agents/{id}/conversations/counts", 200, "Count conversations, as the tabs of an inbox show it", s.countConversations),
+		rest.JSON("POST", "/agents/{id}/conversations/batch", 200, "Make the same change to several conversations", s.batchConversations),
 		rest.JSON("GET", "/agents/{id}/conversations/{conversationId}", 200, "Read a conversation with its newest 200 messages", s.getConversation),
 		rest.JSON("PUT", "/agents/{id}/conversations/{conversationId}", 200, "Update a conversation", s.updateConversation),
 		rest.JSON("DELETE", "/agents/{id}/conversations/{conversationId}", 204, "Delete a conversation with its messages", s.deleteConversation),
 		rest.JSON("GET", "/agents/{id}/conversations/{conversationId}/messages", 200, "List messages by cursor", s.listMessages),
 		rest.JSON("POST", "/agents/{id}/conversations/{conversationId}/messages", 201, "Add a message", s.appendMessage).Locates(messageLocation),
 		rest.JSON("PUT", "/agents/{id}/messages/{messageId}/feedback", 200, "Say what you think of an answer; null takes it back", s.updateFeedback),
+		rest.JSON("POST", "/agents/{id}/conversations/{conversationId}/messages/{messageId}/resend", 200, "Send a message again whose sending failed", s.resendMessage).Fails(agent.CodeConflict),
+		rest.JSON("GET", "/agents/{id}/conversations/{conversationId}/draft", 200, "Read what the caller began to answer", s.getDraft),
+		rest.JSON("PUT", "/agents/{id}/conversations/{conversationId}/draft", 200, "Keep what the caller began to answer", s.putDraft),
+
+		rest.JSON("GET", "/agents/{id}/replies", 200, "List canned replies", s.listReplies),
+		rest.JSON("POST", "/agents/{id}/replies", 201, "Create a canned reply", s.createReply).Locates(replyLocation).Fails(agent.CodeConflict),
+		rest.JSON("PUT", "/agents/{id}/replies/{replyId}", 200, "Update a canned reply", s.updateReply).Fails(agent.CodeConflict),
+		rest.JSON("DELETE", "/agents/{id}/replies/{replyId}", 204, "Delete a canned reply", s.deleteReply),
 
 		rest.JSON("GET", "/agents/{id}/schedules", 200, "List schedules", s.listSchedules),
 		rest.JSON("POST", "/agents/{id}/schedules", 201, "Create a schedule", s.createSchedule).Locates(scheduleLocation).Fails(agent.CodeConflict),
@@ -168,6 +178,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("DELETE", "/agents/{id}/gateways/{gatewayId}", 204, "Delete a gateway; its conversations stay", s.deleteGateway),
 		rest.JSON("POST", "/agents/{id}/gateways/{gatewayId}/verify", 200, "Verify the config with the platform", s.verifyGateway),
 		rest.JSON("POST", "/agents/{id}/gateways/{gatewayId}/webhook/register", 200, "Register the gateway's webhook with the platform", s.registerGateway),
+		rest.JSON("POST", "/agents/{id}/gateways/{gatewayId}/simulate", 201, "Simulate a message of a contact; what answers it answers for real", s.simulateMessage).Locates(simulatedLocation).Fails(agent.CodeConflict),
 		rest.Raw[gatewayIn]("POST", "/agents/{id}/gateways/{gatewayId}/webhook", 200, "Receive what the platform posts; each platform gets the answer that it expects", s.takePost).
 			Role(rest.Platform).Limit(rest.Inbound).Accepts("application/json", "application/x-www-form-urlencoded").Answers("text/xml", "text/plain").Returns(receivedOut{}).Fails(agent.CodeFileTooLarge),
 

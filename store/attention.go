@@ -27,12 +27,11 @@ const maxHandovers = 1_000
 // maxApprovals bounds the approvals, and the takeovers, that are listed.
 const maxApprovals = 1_000
 
-// lastRole is the role of a conversation's newest message.
-const lastRole = "(SELECT role FROM messages WHERE conversation_id = v.id ORDER BY id DESC LIMIT 1)"
-
-// handovers are the conversations that wait for a person: they are muted, and
-// the contact spoke last.
-const handovers = "(SELECT * FROM conversations WHERE muted = 1 ORDER BY updated_at DESC LIMIT ?1) v WHERE " + lastRole + " = 'user'"
+// handovers are the open conversations that wait for a person: they are muted
+// and the contact spoke last, or they are marked.
+const handovers = `conversations v WHERE v.status = 'open' AND (v.needs_human = 1 OR (SELECT role FROM messages WHERE id = v.last_message_id) = 'user')
+	AND v.rowid IN (SELECT rowid FROM (SELECT rowid FROM conversations WHERE muted = 1 ORDER BY updated_at DESC LIMIT ?1)
+		UNION SELECT rowid FROM (SELECT rowid FROM conversations WHERE needs_human = 1 ORDER BY last_message_id DESC LIMIT ?1))`
 
 // approvals are those of no takeover, which is counted itself.
 const approvals = "kind = 'approval' AND child_id = ''"
@@ -122,8 +121,7 @@ func waitingHandovers(tx *Tx) ([]agent.Waiting, error) {
 		err := rows.Scan(&w.ConversationID, &w.ContactName, &w.Message, &w.AskedAt)
 		w.Title = w.ContactName
 		return w, err
-	}, `SELECT v.id, coalesce(c.name, ''), substr(m.content, 1, ?2), m.created_at
-		FROM (SELECT v.id, v.contact_id FROM `+handovers+`) v
-		JOIN messages m ON m.id = (SELECT max(id) FROM messages WHERE conversation_id = v.id)
-		LEFT JOIN contacts c ON c.id = v.contact_id`, maxHandovers, maxPreview)
+	}, `SELECT v.id, coalesce(c.name, ''), coalesce(substr(m.content, 1, ?2), ''), coalesce(m.created_at, v.updated_at)
+		FROM (SELECT v.id, v.contact_id, v.last_message_id, v.updated_at FROM `+handovers+`) v
+		LEFT JOIN messages m ON m.id = v.last_message_id LEFT JOIN contacts c ON c.id = v.contact_id`, maxHandovers, maxPreview)
 }

@@ -17,7 +17,7 @@ type recordsOf func(tx *Tx, ids string) (map[string]any, error)
 var recordKinds = map[string]recordsOf{
 	agent.KindSource:       byID(sourceListing, func(r agent.Source) string { return r.ID }),
 	agent.KindContact:      byID(contactListing, func(r agent.Contact) string { return r.ID }),
-	agent.KindConversation: byID(conversationListing, func(r agent.Conversation) string { return r.ID }),
+	agent.KindConversation: conversationRecords,
 	KindMessage:            byID(listing[agent.Message]{table: "messages", columns: messageColumns, scan: scanMessage}, func(r agent.Message) string { return strconv.FormatInt(r.ID, 10) }),
 	agent.KindWorkflow:     byID(workflowListing, func(r agent.Workflow) string { return r.ID }),
 	agent.KindExecution:    byID(executionListing, func(r agent.Execution) string { return r.ID }),
@@ -43,6 +43,18 @@ func byID[T any](l listing[T], id func(T) string) recordsOf {
 		}
 		return records, err
 	}
+}
+
+// conversationRecords reads conversations as their list does.
+func conversationRecords(tx *Tx, ids string) (map[string]any, error) {
+	found, err := all(tx, scanConversation, "SELECT "+conversationColumns+" FROM conversations WHERE id IN (SELECT value FROM json_each(?))", ids)
+	records := make(map[string]any, len(found))
+	for _, c := range found {
+		if err == nil {
+			records[c.ID], err = tx.summary(c)
+		}
+	}
+	return records, err
 }
 
 // Records reads records of several kinds by their ids, as their lists show
@@ -87,17 +99,14 @@ func (db *DB) SourcesAtWork(ctx context.Context) ([]agent.Source, error) {
 	})
 }
 
-// recentMessages bounds the messages among which unread ones are counted.
-const recentMessages = 2_000
-
 // Inbox counts what an agent has for people, as it is now.
 type Inbox struct {
 	Waiting int `json:"waiting"`
-	Unread  int `json:"unread"` // conversations with a contact or over a gateway whose newest message is the contact's
+	Unread  int `json:"unread"` // conversations with messages that were neither read nor answered
 }
 
-// Inbox counts what waits for a person, and the conversations that nobody has
-// answered, among those of the newest 2,000 messages.
+// Inbox counts what waits for a person, and the conversations with something
+// unread.
 func (db *DB) Inbox(ctx context.Context) (Inbox, error) {
 	return Read(ctx, db, func(tx *Tx) (i Inbox, err error) {
 		a, err := tx.attention(tx.Now)
@@ -105,8 +114,6 @@ func (db *DB) Inbox(ctx context.Context) (Inbox, error) {
 			return i, err
 		}
 		i.Waiting = a.Waiting
-		return i, tx.value(&i.Unread, `SELECT count(*) FROM (SELECT conversation_id, role, max(id) FROM messages
-				WHERE id > (SELECT max(id) FROM messages) - ? AND role IN ('user','assistant') GROUP BY conversation_id) m
-			JOIN conversations v ON v.id = m.conversation_id WHERE m.role = 'user' AND (v.contact_id <> '' OR v.gateway_id <> '')`, recentMessages)
+		return i, tx.value(&i.Unread, selectUnread)
 	})
 }

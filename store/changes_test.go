@@ -77,7 +77,7 @@ func TestWatch(t *testing.T) {
 		{"an insertion", run("INSERT INTO contacts(id, name) VALUES ('contact-a', 'Ada')"), []Change{{"contact", "contact-a", OpCreate, ""}}},
 		{"a change", run("UPDATE contacts SET name = 'B' WHERE id = 'contact-a'"), []Change{{"contact", "contact-a", OpUpdate, ""}}},
 		{"a conversation with a message", run("INSERT INTO conversations(id) VALUES ('conversation-a')", "INSERT INTO messages(id, conversation_id, role, content) VALUES (7, 'conversation-a', 'user', 'x')"),
-			[]Change{{"conversation", "conversation-a", OpCreate, ""}, {"message", "7", OpCreate, "conversation-a"}}},
+			[]Change{{"conversation", "conversation-a", OpCreate, ""}, {"message", "7", OpCreate, "conversation-a"}, {"conversation", "conversation-a", OpUpdate, ""}}},
 		{"a deletion that takes messages along", run("DELETE FROM conversations"), []Change{{"conversation", "conversation-a", OpDelete, ""}, {"message", "7", OpDelete, "conversation-a"}}},
 		{"tables without rowid", run("INSERT INTO workflows(id, name) VALUES ('workflow-a', 'w')", "INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) VALUES ('execution-a', 'workflow-a', 1, 'running', 'manual', '2026-01-01T00:00:00.000Z')"),
 			[]Change{{"workflow", "workflow-a", OpCreate, ""}, {"execution", "execution-a", OpCreate, ""}}},

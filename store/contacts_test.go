@@ -282,7 +282,7 @@ func TestRowsWrittenBySQLCanBeListed(t *testing.T) {
 			for _, v := range odd {
 				_ = try(db, fmt.Sprintf("UPDATE %s SET %s = ?", table, column), v) // may be refused
 				_, _, err1 := db.Contacts(t.Context(), nil, Page{Limit: 10})
-				_, _, err2 := db.Conversations(t.Context(), nil, nil, Page{Limit: 10})
+				_, _, err2 := db.Conversations(t.Context(), ConversationFilter{}, Page{Limit: 10})
 				_, _, err3 := db.Messages(t.Context(), c.ID, 0, 10, false)
 				_, _, err4 := db.Sources(t.Context(), SourceFilter{}, Page{Limit: 10})
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

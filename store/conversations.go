@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -11,27 +12,19 @@ import (
 	"satchel/agent"
 )
 
-const conversationColumns = "id, contact_id, gateway_id, external_thread_id, muted, metadata, created_at, updated_at"
+const conversationColumns = "id, contact_id, gateway_id, external_thread_id, muted, status, assignee, needs_human, unread, last_message_id, metadata, created_at, updated_at"
 
 var conversationListing = listing[agent.Conversation]{
 	table:   "conversations",
 	columns: conversationColumns,
 	order:   "created_at DESC, id DESC",
-	sort:    map[string]string{"created_at": "created_at", "updated_at": "updated_at"},
-	search:  []string{"external_thread_id", "metadata"},
+	sort:    map[string]string{"created_at": "created_at", "updated_at": "updated_at", "last_message_at": "last_message_id"},
 	scan:    scanConversation,
 }
 
 func scanConversation(rows *sql.Rows) (c agent.Conversation, err error) {
-	return c, rows.Scan(&c.ID, &c.ContactID, &c.GatewayID, &c.ExternalThreadID, &c.Muted, (*rawJSON)(&c.Metadata), &c.CreatedAt, &c.UpdatedAt)
-}
-
-// Conversations lists conversations of any of the contacts and gateways named.
-func (db *DB) Conversations(ctx context.Context, contactIDs, gatewayIDs []string, p Page) ([]agent.Conversation, int, error) {
-	var f filter
-	f.in("contact_id", contactIDs)
-	f.in("gateway_id", gatewayIDs)
-	return listPage(ctx, db, conversationListing, f, p)
+	return c, rows.Scan(&c.ID, &c.ContactID, &c.GatewayID, &c.ExternalThreadID, &c.Muted, &c.Status, &c.Assignee, &c.NeedsHuman,
+		&c.Unread, &c.LastMessageID, (*rawJSON)(&c.Metadata), &c.CreatedAt, &c.UpdatedAt)
 }
 
 // Conversation reads one conversation with its newest messages, oldest of
@@ -77,8 +70,9 @@ func (tx *Tx) insertConversation(c *agent.Conversation) error {
 		return err
 	}
 	c.ID, c.CreatedAt, c.UpdatedAt = agent.NewID(agent.KindConversation), tx.Now, tx.Now
-	_, err := tx.exec("INSERT INTO conversations("+conversationColumns+") VALUES (?,?,?,?,?,?,?,?)", c.ID, c.ContactID, c.GatewayID,
-		c.ExternalThreadID, c.Muted, string(c.Metadata), c.CreatedAt, c.UpdatedAt)
+	c.Status = cmp.Or(c.Status, agent.ConversationOpen)
+	_, err := tx.exec("INSERT INTO conversations("+conversationColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", c.ID, c.ContactID, c.GatewayID,
+		c.ExternalThreadID, c.Muted, c.Status, c.Assignee, c.NeedsHuman, c.Unread, c.LastMessageID, string(c.Metadata), c.CreatedAt, c.UpdatedAt)
 	return err
 }
 
@@ -106,21 +100,28 @@ func (tx *Tx) checkConversation(c *agent.Conversation) error {
 // UpdateConversation changes the given fields of a conversation.
 func (db *DB) UpdateConversation(ctx context.Context, id string, change agent.ConversationChange) (agent.Conversation, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Conversation, error) {
-		c, err := tx.conversation(id)
+		c, err := tx.updateConversation(id, change)
 		if err != nil {
-			return c, err
-		}
-		change.Apply(&c)
-		if err := tx.checkConversation(&c); err != nil {
-			return c, err
-		}
-		c.UpdatedAt = tx.Now
-		if _, err := tx.exec("UPDATE conversations SET contact_id = ?, gateway_id = ?, muted = ?, metadata = ?, updated_at = ? WHERE id = ?",
-			c.ContactID, c.GatewayID, c.Muted, string(c.Metadata), c.UpdatedAt, id); err != nil {
 			return c, err
 		}
 		return c, tx.audit("conversation updated", map[string]any{"conversation_id": id})
 	})
+}
+
+func (tx *Tx) updateConversation(id string, change agent.ConversationChange) (agent.Conversation, error) {
+	c, err := tx.conversation(id)
+	if err != nil {
+		return c, err
+	}
+	change.Apply(&c)
+	if err := tx.checkConversation(&c); err != nil {
+		return c, err
+	}
+	c.UpdatedAt = tx.Now
+	_, err = tx.exec(`UPDATE conversations SET contact_id = ?, gateway_id = ?, muted = ?, status = ?, assignee = ?, needs_human = ?, unread = ?,
+		metadata = ?, updated_at = ? WHERE id = ?`,
+		c.ContactID, c.GatewayID, c.Muted, c.Status, c.Assignee, c.NeedsHuman, c.Unread, string(c.Metadata), c.UpdatedAt, id)
+	return c, err
 }
 
 // DeleteConversation removes a conversation with its messages.
@@ -230,12 +231,18 @@ func (db *DB) AppendMessage(ctx context.Context, m agent.Message) (agent.Message
 		if err := tx.appendMessage(&m); err != nil {
 			return m, err
 		}
-		muted := c.Muted || m.Role == agent.MessageAssistant
-		if _, err := tx.exec("UPDATE conversations SET muted = ?, updated_at = ? WHERE id = ?", muted, tx.Now, c.ID); err != nil {
+		if err := tx.answered(&c, m.Role == agent.MessageAssistant); err != nil {
 			return m, err
 		}
 		return m, tx.audit("message added", map[string]any{"conversation_id": c.ID, "message_id": m.ID, "role": m.Role})
 	})
+}
+
+// answered notes that a conversation goes on, by the answer of a person or not.
+// A person's mutes automatic replies.
+func (tx *Tx) answered(c *agent.Conversation, byPerson bool) error {
+	_, err := tx.exec("UPDATE conversations SET muted = ?, needs_human = ?, updated_at = ? WHERE id = ?", c.Muted || byPerson, c.NeedsHuman && !byPerson, tx.Now, c.ID)
+	return err
 }
 
 func (tx *Tx) appendMessage(m *agent.Message) error {

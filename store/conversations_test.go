@@ -40,10 +40,10 @@ func TestConversation(t *testing.T) {
 	if err != nil || !updated.Muted || updated.ContactID != ada.ID {
 		t.Errorf("%+v, %v", updated, err)
 	}
-	if list, total, err := db.Conversations(t.Context(), []string{ada.ID}, nil, Page{Limit: 5}); err != nil || total != 1 || list[0].ID != c.ID {
+	if list, total, err := db.Conversations(t.Context(), ConversationFilter{ContactIDs: []string{ada.ID}}, Page{Limit: 5}); err != nil || total != 1 || list[0].ID != c.ID {
 		t.Errorf("%+v, %d, %v", list, total, err)
 	}
-	if list, total, err := db.Conversations(t.Context(), []string{"contact-other"}, []string{"gateway-1"}, Page{Limit: 5}); err != nil || total != 0 || list == nil {
+	if list, total, err := db.Conversations(t.Context(), ConversationFilter{ContactIDs: []string{"contact-other"}, GatewayIDs: []string{"gateway-1"}}, Page{Limit: 5}); err != nil || total != 0 || list == nil {
 		t.Errorf("%+v, %d, %v", list, total, err)
 	}
 	say(t, db, c.ID, agent.MessageUser, "hi")

@@ -34,6 +34,9 @@ type listing[T any] struct {
 type filter struct {
 	where []string
 	args  []any
+	// count is a query for how many rows meet the first condition, when that
+	// need not be counted.
+	count string
 }
 
 func (f *filter) add(condition string, args ...any) {
@@ -100,9 +103,12 @@ func (l listing[T]) list(tx *Tx, f filter, p Page) ([]T, int, error) {
 }
 
 func (l listing[T]) total(tx *Tx, f filter) (total int, err error) {
-	if len(f.where) == 0 {
+	switch {
+	case len(f.where) == 0:
 		err = tx.value(&total, "SELECT n FROM _counts WHERE name = ?", l.table)
-	} else {
+	case len(f.where) == 1 && f.count != "":
+		err = tx.value(&total, f.count, f.args...)
+	default:
 		err = tx.value(&total, fmt.Sprintf("SELECT count(*) FROM %s%s", l.table, f.clause()), f.args...)
 	}
 	return total, err

@@ -18,7 +18,7 @@ var migrations = []string{
 	version1,
 	version2,
 	version3 +
-		forTables(countRows, "contacts", "conversations", "executions", "gateways", "logs", "mcp_servers", "messages",
+		forTables(countRows, "canned_replies", "contacts", "conversations", "executions", "gateways", "logs", "mcp_servers", "messages",
 			"schedules", "sources", "tasks", "tools", "webhooks", "workflows") +
 		forTables(deleteSecrets, "gateways", "mcp_servers", "tools", "webhooks", "workflows"),
 }

@@ -76,7 +76,7 @@ func TestEventsHoldTheirRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored.UpdatedAt = conversation.UpdatedAt // of before the messages
+	stored.UpdatedAt, stored.Unread = conversation.UpdatedAt, 1 // as the first message found it, and left it
 	for _, c := range []struct {
 		event int
 		noun  string
@@ -144,7 +144,7 @@ func TestOwnMessages(t *testing.T) {
 	if _, err := db.SQL(deep, "INSERT INTO messages(conversation_id, role, content) VALUES (?, 'user', 'x')", Params{List: []any{c.ID}}, Access{Write: true}); err != nil {
 		t.Fatal(err)
 	}
-	if got := types(eventsAfter(t, db, 0)); !slices.Equal(got, []string{"conversation.created", "message.sent"}) {
+	if got := types(eventsAfter(t, db, 0)); !slices.Equal(got, []string{"conversation.created", "message.sent", "conversation.updated"}) {
 		t.Errorf("events %v", got)
 	}
 }

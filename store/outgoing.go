@@ -51,7 +51,7 @@ func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, 
 		if err := tx.appendMessage(&m); err != nil {
 			return m, err
 		}
-		if _, err := tx.exec("UPDATE conversations SET muted = ?, updated_at = ? WHERE id = ?", c.Muted || !automatic, tx.Now, c.ID); err != nil {
+		if err := tx.answered(&c, !automatic); err != nil {
 			return m, err
 		}
 		if err := tx.queueMessage(&c, m.ID); err != nil || automatic {

@@ -353,3 +353,12 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestNotesStayBetweenPeople: a model is told nothing of notes.
+func TestNotesStayBetweenPeople(t *testing.T) {
+	history := []agent.Message{{Role: agent.MessageUser, Content: "Where is it?"}, {Role: agent.MessageNote, Content: "He never pays"}, {Role: agent.MessageUser, Content: "Hello?"}}
+	kept := within(history, historyTokens)
+	if len(kept) != 2 || kept[0].Content != "Where is it?" || kept[1].Content != "Hello?" || history[1].Content != "He never pays" {
+		t.Errorf("%+v of %+v", kept, history)
+	}
+}

@@ -52,8 +52,8 @@ func within(history []agent.Message, budget int) []llm.Message {
 }
 
 // spoken is a conversation as a model gets it: of several answers to one
-// message the newest, where the first one stood, and without what stood in for
-// an answer.
+// message the newest, where the first one stood, and without notes and what
+// stood in for an answer.
 func spoken(history []agent.Message) []agent.Message {
 	var said []agent.Message
 	place := map[int64]int{} // in said, by id
@@ -65,7 +65,9 @@ func spoken(history []agent.Message) []agent.Message {
 		}
 		said[at], place[m.ID] = m, at
 	}
-	return slices.DeleteFunc(said, func(m agent.Message) bool { return aboutAnswer(m).Mode == ModePassages })
+	return slices.DeleteFunc(said, func(m agent.Message) bool {
+		return m.Role == agent.MessageNote || aboutAnswer(m).Mode == ModePassages
+	})
 }
 
 // aboutAnswer reads of an answer's metadata what places it in its conversation.

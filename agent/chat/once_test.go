@@ -98,7 +98,7 @@ func TestAnswerFarBack(t *testing.T) {
 	if _, err := s.chat.Ask(t.Context(), s.db, "", "run-1", "Hello", json.RawMessage("{}")); err != nil {
 		t.Fatal(err)
 	}
-	list, _, err := s.db.Conversations(t.Context(), nil, nil, store.Page{Limit: 1})
+	list, _, err := s.db.Conversations(t.Context(), store.ConversationFilter{}, store.Page{Limit: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -284,7 +284,7 @@ func TestKillNine(t *testing.T) {
 			checkTalk(t, db, shared, each, s, runs[0].ID)
 		}
 	}
-	if _, n, err := db.Conversations(t.Context(), nil, nil, store.Page{Limit: 1}); err != nil || n != each+1 {
+	if _, n, err := db.Conversations(t.Context(), store.ConversationFilter{}, store.Page{Limit: 1}); err != nil || n != each+1 {
 		t.Errorf("%d conversations, %v", n, err)
 	}
 }
@@ -351,8 +351,8 @@ func checkTalk(t *testing.T, db *store.DB, shared string, each int, s agent.Sche
 	t.Helper()
 	id, want := shared, 2*each
 	if strings.HasPrefix(s.Name, "own") {
-		list, _, err := db.Conversations(t.Context(), nil, nil, store.Page{Limit: each + 1})
-		at := slices.IndexFunc(list, func(c agent.Conversation) bool { return strings.Contains(string(c.Metadata), runID) })
+		list, _, err := db.Conversations(t.Context(), store.ConversationFilter{}, store.Page{Limit: each + 1})
+		at := slices.IndexFunc(list, func(c agent.ConversationSummary) bool { return strings.Contains(string(c.Metadata), runID) })
 		if err != nil || at < 0 {
 			t.Fatalf("%s has no conversation, %v", s.Name, err)
 		}

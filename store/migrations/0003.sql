@@ -13,6 +13,61 @@ ALTER TABLE _triggers RENAME COLUMN since TO since_seq;
 ALTER TABLE _triggers RENAME COLUMN place TO position;
 ALTER TABLE _agent RENAME COLUMN woken TO active_since_seq;
 
+-- The inbox: who looks after a conversation, how far it is, and what is new in it.
+ALTER TABLE conversations ADD COLUMN status TEXT NOT NULL DEFAULT 'open' CHECK (status IN ('open','snoozed','resolved'));
+ALTER TABLE conversations ADD COLUMN assignee TEXT;
+ALTER TABLE conversations ADD COLUMN needs_human INTEGER NOT NULL DEFAULT 0 CHECK (needs_human IN (0,1));
+ALTER TABLE conversations ADD COLUMN unread INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE conversations ADD COLUMN last_message_id INTEGER NOT NULL DEFAULT 0;
+UPDATE conversations SET last_message_id = coalesce((SELECT max(id) FROM messages WHERE conversation_id = conversations.id AND role IN ('user','assistant')), 0),
+  unread = (SELECT count(*) FROM messages WHERE conversation_id = conversations.id AND role = 'user' AND (contact_id <> '' OR gateway_id <> '')
+    AND id > coalesce((SELECT max(id) FROM messages WHERE conversation_id = conversations.id AND role = 'assistant'), 0));
+CREATE INDEX conversations_recent ON conversations(last_message_id);
+CREATE INDEX conversations_status ON conversations(status, last_message_id);
+CREATE INDEX conversations_gateway ON conversations(gateway_id, status);
+CREATE INDEX conversations_assignee ON conversations(assignee, status, last_message_id) WHERE assignee IS NOT NULL;
+CREATE INDEX conversations_unread ON conversations(last_message_id, status) WHERE unread > 0;
+CREATE INDEX conversations_needs_human ON conversations(last_message_id, status) WHERE needs_human = 1;
+CREATE TABLE _conversation_counts (  -- how many conversations have a status
+  status TEXT PRIMARY KEY NOT NULL,
+  n      INTEGER NOT NULL
+) WITHOUT ROWID, STRICT;
+INSERT INTO _conversation_counts(status, n) SELECT 'open', count(*) FROM conversations UNION ALL VALUES ('snoozed', 0), ('resolved', 0);
+CREATE TRIGGER _conversations_status_added AFTER INSERT ON conversations BEGIN
+  UPDATE _conversation_counts SET n = n + 1 WHERE status = new.status;
+END;
+CREATE TRIGGER _conversations_status_removed AFTER DELETE ON conversations BEGIN
+  UPDATE _conversation_counts SET n = n - 1 WHERE status = old.status;
+END;
+CREATE TRIGGER _conversations_status_changed AFTER UPDATE OF status ON conversations WHEN new.status <> old.status BEGIN
+  UPDATE _conversation_counts SET n = n + iif(status = new.status, 1, -1) WHERE status IN (old.status, new.status);
+END;
+CREATE TRIGGER _messages_removed AFTER DELETE ON messages BEGIN
+  UPDATE conversations SET last_message_id = coalesce((SELECT max(id) FROM messages WHERE conversation_id = old.conversation_id AND role IN ('user','assistant')), 0)
+    WHERE id = old.conversation_id AND last_message_id = old.id;
+END;
+CREATE TABLE _drafts (  -- answers that people have not sent yet
+  conversation_id TEXT NOT NULL REFERENCES conversations(id) ON DELETE CASCADE,
+  author          TEXT NOT NULL,
+  text            TEXT NOT NULL,
+  updated_at      TEXT NOT NULL,
+  PRIMARY KEY (conversation_id, author)
+) WITHOUT ROWID, STRICT;
+CREATE TABLE canned_replies (
+  id         TEXT PRIMARY KEY NOT NULL DEFAULT ('reply-' || lower(hex(randomblob(10)))),
+  shortcut   TEXT NOT NULL,
+  text       TEXT NOT NULL,
+  created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (created_at IS strftime('%Y-%m-%dT%H:%M:%fZ',created_at)),
+  updated_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ','now')) CHECK (updated_at IS strftime('%Y-%m-%dT%H:%M:%fZ',updated_at))
+) STRICT;
+CREATE UNIQUE INDEX canned_replies_shortcut ON canned_replies(shortcut COLLATE NOCASE);
+INSERT INTO _counts VALUES ('canned_replies', 0);
+-- Messages may be notes. Only the check of a column changes, so its text does,
+-- and no row is written again: https://www.sqlite.org/lang_altertable.html#otheralter
+PRAGMA writable_schema = ON;
+UPDATE sqlite_schema SET sql = replace(sql, '''system'',''tool''', '''system'',''tool'',''note''') WHERE type = 'table' AND name = 'messages';
+PRAGMA writable_schema = RESET;
+
 -- Events of contacts, conversations, messages and gateways. Each view makes the
 -- JSON of one noun; only the triggers below read them.
 DROP TRIGGER _contacts_created;
@@ -27,7 +82,8 @@ CREATE VIEW _contact_json AS SELECT id, json_object('id',id,'name',name,'email',
 CREATE VIEW _gateway_json AS SELECT id, json_object('id',id,'type',type,'name',name,'status',status,
   'is_default',json(iif(is_default,'true','false')),'verified',json(iif(verified,'true','false'))) AS json FROM gateways;
 CREATE VIEW _conversation_json AS SELECT id, json_object('id',id,'contact_id',contact_id,'gateway_id',gateway_id,'external_thread_id',external_thread_id,
-  'muted',json(iif(muted,'true','false')),'metadata',json(metadata),'created_at',created_at,'updated_at',updated_at) AS json FROM conversations;
+  'muted',json(iif(muted,'true','false')),'status',status,'assignee',assignee,'needs_human',json(iif(needs_human,'true','false')),'unread',unread,
+  'metadata',json(metadata),'created_at',created_at,'updated_at',updated_at) AS json FROM conversations;
 CREATE VIEW _message_events AS SELECT m.id AS message_id, json_object(
   'message', json_object('id',m.id,'conversation_id',m.conversation_id,'role',m.role,'content',m.content,'metadata',json(m.metadata),'created_at',m.created_at),
   'conversation', json((SELECT json FROM _conversation_json WHERE id = v.id)),
@@ -49,8 +105,16 @@ CREATE TRIGGER _conversations_created AFTER INSERT ON conversations BEGIN
     'contact', json((SELECT json FROM _contact_json WHERE id = new.contact_id)),
     'gateway', json((SELECT json FROM _gateway_json WHERE id = new.gateway_id))), new.created_at FROM _conversation_json WHERE id = new.id;
 END;
-CREATE TRIGGER _messages_created AFTER INSERT ON messages WHEN new.role IN ('user','assistant') AND new.metadata ->> '$.delivery.status' IS NOT 'pending' BEGIN
-  INSERT INTO _events(type, data, created_at) SELECT iif(new.role = 'user', 'message.received', 'message.sent'), data, new.created_at FROM _message_events WHERE message_id = new.id;
+CREATE TRIGGER _conversations_updated AFTER UPDATE OF status, assignee, needs_human, muted ON conversations
+  WHEN (new.status, new.assignee, new.needs_human, new.muted) IS NOT (old.status, old.assignee, old.needs_human, old.muted) BEGIN
+  INSERT INTO _events(type, data) SELECT 'conversation.updated', json_object('conversation', json(json),
+    'contact', json((SELECT json FROM _contact_json WHERE id = new.contact_id)),
+    'gateway', json((SELECT json FROM _gateway_json WHERE id = new.gateway_id))) FROM _conversation_json WHERE id = new.id;
+END;
+CREATE TRIGGER _messages_created AFTER INSERT ON messages WHEN new.role IN ('user','assistant') BEGIN
+  UPDATE conversations SET last_message_id = new.id, unread = iif(new.role = 'user', unread + (contact_id <> '' OR gateway_id <> ''), 0), status = iif(new.role = 'user', 'open', status) WHERE id = new.conversation_id;
+  INSERT INTO _events(type, data, created_at) SELECT iif(new.role = 'user', 'message.received', 'message.sent'), data, new.created_at
+    FROM _message_events WHERE message_id = new.id AND new.metadata ->> '$.delivery.status' IS NOT 'pending';
 END;
 CREATE TRIGGER _messages_delivered AFTER UPDATE OF metadata ON messages WHEN new.role = 'assistant' AND old.metadata ->> '$.delivery.status' = 'pending' AND new.metadata ->> '$.delivery.status' = 'sent' BEGIN
   INSERT INTO _events(type, data) SELECT 'message.sent', data FROM _message_events WHERE message_id = new.id;

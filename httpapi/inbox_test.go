@@ -1,0 +1,145 @@
+package httpapi
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// flakySlack is a gateway to a Slack that refuses messages until it is repaired.
+func flakySlack(t *testing.T, c *visitor, at string) (gateway string, repaired *atomic.Bool, heard chan string) {
+	t.Helper()
+	repaired, heard = new(atomic.Bool), make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.URL.Path == "/chat.postMessage" && !repaired.Load() {
+			heard <- "refused"
+			_, _ = w.Write([]byte(`{"ok":false,"error":"channel_not_found"}`))
+			return
+		}
+		if r.URL.Path == "/chat.postMessage" {
+			heard <- string(body)
+		}
+		_, _ = w.Write([]byte(`{"ok":true,"user_id":"UBOT","channel":"D1","ts":"1.5"}`))
+	}))
+	t.Cleanup(server.Close)
+	made := c.must(t, 201, "POST", at+"/gateways", `{"type":"slack","name":"Team","config":{"botToken":"xoxb","signingSecret":"s","apiBaseUrl":"`+server.URL+`"}}`)
+	gateway = at + "/gateways/" + made["id"].(string)
+	if v := c.must(t, 200, "POST", gateway+"/verify", ""); v["success"] != true {
+		t.Fatal(v)
+	}
+	return gateway, repaired, heard
+}
+
+// delivery reads the delivery of a conversation's newest message once it is no
+// longer waiting.
+func (c *visitor) delivery(t *testing.T, conversation string) map[string]any {
+	t.Helper()
+	for t.Context().Err() == nil {
+		page := c.must(t, 200, "GET", conversation+"/messages?order=desc&limit=1", "")["messages"].([]any)
+		d, _ := page[0].(map[string]any)["delivery"].(map[string]any)
+		if d["status"] != "pending" && d["status"] != "sending" {
+			return d
+		}
+	}
+	return nil
+}
+
+// TestInbox walks through a conversation as people in an inbox do.
+func TestInbox(t *testing.T) {
+	c := newVisitor(t)
+	const at = "/api/agents/default"
+	gateway, repaired, heard := flakySlack(t, c, at)
+	c.must(t, 400, "POST", gateway+"/simulate", `{"from":"","text":"x"}`)
+	said := c.must(t, 201, "POST", gateway+"/simulate", `{"from":"U7","name":"Ada","text":"Where is my order?"}`)
+	conversation := at + "/conversations/" + said["conversation_id"].(string)
+	c.must(t, 201, "POST", gateway+"/simulate", `{"from":"U7","text":"Hello?"}`)
+
+	row := c.must(t, 200, "GET", at+"/conversations?status=open&unread=true&search=where+is", "")["conversations"].([]any)[0].(map[string]any)
+	for field, want := range map[string]string{"last_message": "content:Hello?", "contact": "name:Ada", "gateway": "type:team_chat", "unread": "2", "status": "open", "assignee": "<nil>"} {
+		if got := fmt.Sprint(row[field]); !strings.Contains(got, want) {
+			t.Errorf("%s is %s, want %s", field, got, want)
+		}
+	}
+	if got := c.must(t, 200, "GET", at+"/conversations/counts", ""); fmt.Sprint(got) != "map[all:1 mine:0 needs_human:0 open:1 unread:1]" {
+		t.Errorf("counts %v", got)
+	}
+	c.must(t, 400, "GET", at+"/conversations?assignee=me", "") // an open server knows no email addresses
+	c.must(t, 400, "GET", at+"/conversations?status=closed", "")
+	if got := c.must(t, 200, "PUT", conversation, `{"read":true,"assignee":"Bob@example.com","needs_human":true}`); fmt.Sprint(got["unread"]) != "0" || got["assignee"] != "bob@example.com" {
+		t.Errorf("changed to %v", got)
+	}
+	for query, want := range map[string]int{"assignee=bob@example.com": 1, "assignee=none": 0, "unread=true": 0, "needs_human=true": 1, "channel=chat": 0, "search=ada": 1, "search=nobody": 0} {
+		if got := c.must(t, 200, "GET", at+"/conversations?"+query, "")["conversations"].([]any); len(got) != want {
+			t.Errorf("%s: %d conversations, want %d", query, len(got), want)
+		}
+	}
+
+	c.must(t, 201, "POST", conversation+"/messages", `{"role":"note","content":"He called before"}`)
+	c.must(t, 400, "POST", conversation+"/messages", `{"role":"note","content":"x","send":true}`)
+	sent := c.must(t, 201, "POST", conversation+"/messages", `{"role":"assistant","content":"I look","send":true}`)
+	if got := <-heard; got != "refused" {
+		t.Errorf("Slack heard %s", got)
+	}
+	if d := c.delivery(t, conversation); d["status"] != "failed" || !strings.Contains(fmt.Sprint(d["error"]), "channel_not_found") {
+		t.Errorf("delivery %v", d)
+	}
+	if got := c.must(t, 200, "GET", conversation, ""); got["muted"] != true || got["needs_human"] != false || !strings.Contains(fmt.Sprint(got["last_message"]), "author:human") {
+		t.Errorf("after the answer of a person %v", got)
+	}
+	repaired.Store(true)
+	resend := fmt.Sprintf("%s/messages/%v/resend", conversation, sent["id"])
+	c.must(t, 200, "POST", resend, "")
+	if got := <-heard; !strings.Contains(got, "I look") {
+		t.Errorf("Slack heard %s", got)
+	}
+	if d := c.delivery(t, conversation); d["status"] != "sent" || d["sent_at"] == nil {
+		t.Errorf("delivery %v", d)
+	}
+	c.must(t, 409, "POST", resend, "")
+
+	got := c.must(t, 200, "POST", at+"/conversations/batch", `{"ids":["conversation-gone","`+said["conversation_id"].(string)+`"],"change":{"status":"resolved"}}`)
+	if len(got["updated"].([]any)) != 1 {
+		t.Errorf("updated %v", got)
+	}
+	c.must(t, 201, "POST", gateway+"/simulate", `{"from":"U7","text":"Thanks"}`)
+	if got := c.must(t, 200, "GET", conversation, ""); got["status"] != "open" || fmt.Sprint(got["unread"]) != "1" {
+		t.Errorf("after a new message %v", got)
+	}
+	c.must(t, 200, "PUT", conversation+"/draft", `{"text":"You are wel"}`)
+	if got := c.must(t, 200, "GET", conversation+"/draft", ""); got["text"] != "You are wel" {
+		t.Errorf("draft %v", got)
+	}
+	c.must(t, 200, "PUT", conversation+"/draft", `{"text":""}`)
+	if got := c.must(t, 200, "GET", conversation+"/draft", ""); got["text"] != "" || got["updated_at"] != nil {
+		t.Errorf("draft %v", got)
+	}
+}
+
+func (w *witness) askOfInbox(t *testing.T, at string) {
+	gateway, repaired, heard := flakySlack(t, w.visitor, at)
+	said := w.ask(t, 201, "POST", gateway+"/simulate", `{"from":"U7","name":"Ada","text":"Where is my order?"}`)
+	conversation := at + "/conversations/" + said.json["conversation_id"].(string)
+	sent := w.ask(t, 201, "POST", conversation+"/messages", `{"role":"assistant","content":"I look","send":true}`)
+	<-heard
+	w.delivery(t, conversation)
+	repaired.Store(true)
+	w.ask(t, 200, "POST", fmt.Sprintf("%s/messages/%v/resend", conversation, sent.json["id"]), "")
+	<-heard
+	w.delivery(t, conversation)
+	w.ask(t, 200, "GET", at+"/conversations?status=open", "")
+	w.ask(t, 200, "GET", conversation, "")
+	w.ask(t, 200, "GET", at+"/conversations/counts", "")
+	w.ask(t, 200, "POST", at+"/conversations/batch", `{"ids":["`+said.json["conversation_id"].(string)+`"],"change":{"status":"resolved","assignee":null}}`)
+	w.ask(t, 200, "GET", conversation+"/draft", "")
+	w.ask(t, 200, "PUT", conversation+"/draft", `{"text":"You"}`)
+	reply := at + "/replies/" + w.made(t, at+"/replies", `{"shortcut":"hours","text":"We are open from 9 to 17."}`)
+	w.ask(t, 409, "POST", at+"/replies", `{"shortcut":"Hours","text":"x"}`)
+	w.ask(t, 200, "GET", at+"/replies", "")
+	w.ask(t, 200, "PUT", reply, `{"text":"Always."}`)
+	w.ask(t, 204, "DELETE", reply, "")
+}

@@ -1,0 +1,96 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+
+	"satchel/agent"
+)
+
+const cannedColumns = "id, shortcut, text, created_at, updated_at"
+
+var cannedListing = listing[agent.CannedReply]{
+	table:   "canned_replies",
+	columns: cannedColumns,
+	order:   "shortcut COLLATE NOCASE, id",
+	sort:    map[string]string{"shortcut": "shortcut COLLATE NOCASE", "created_at": "created_at"},
+	search:  []string{"shortcut", "text"},
+	scan:    scanCanned,
+}
+
+// maxCanned bounds the canned replies of an agent.
+const maxCanned = 1_000
+
+func scanCanned(rows *sql.Rows) (r agent.CannedReply, err error) {
+	return r, rows.Scan(&r.ID, &r.Shortcut, &r.Text, &r.CreatedAt, &r.UpdatedAt)
+}
+
+// CannedReplies lists canned replies.
+func (db *DB) CannedReplies(ctx context.Context, p Page) ([]agent.CannedReply, int, error) {
+	return listPage(ctx, db, cannedListing, filter{}, p)
+}
+
+// CreateCannedReply adds a canned reply. A shortcut that is taken is a CONFLICT.
+func (db *DB) CreateCannedReply(ctx context.Context, change agent.CannedReplyChange) (agent.CannedReply, error) {
+	var r agent.CannedReply
+	change.Apply(&r)
+	if err := r.Validate(); err != nil {
+		return r, err
+	}
+	return Write(ctx, db, func(tx *Tx) (agent.CannedReply, error) {
+		r := r
+		var n int
+		if err := tx.value(&n, "SELECT n FROM _counts WHERE name = 'canned_replies'"); err != nil {
+			return r, err
+		}
+		if n >= maxCanned {
+			return r, agent.Errorf(agent.CodeConflict, "an agent has at most %d canned replies", maxCanned).With("limit", maxCanned)
+		}
+		r.ID, r.CreatedAt, r.UpdatedAt = agent.NewID(agent.KindReply), tx.Now, tx.Now
+		if _, err := tx.exec("INSERT INTO canned_replies("+cannedColumns+") VALUES (?,?,?,?,?)", r.ID, r.Shortcut, r.Text, r.CreatedAt, r.UpdatedAt); err != nil {
+			return r, shortcutTaken(err)
+		}
+		return r, tx.audit("canned reply created", map[string]any{"reply_id": r.ID})
+	})
+}
+
+// UpdateCannedReply changes the given fields of a canned reply.
+func (db *DB) UpdateCannedReply(ctx context.Context, id string, change agent.CannedReplyChange) (agent.CannedReply, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.CannedReply, error) {
+		found, err := all(tx, scanCanned, "SELECT "+cannedColumns+" FROM canned_replies WHERE id = ?", id)
+		if err != nil {
+			return agent.CannedReply{}, err
+		}
+		if len(found) == 0 {
+			return agent.CannedReply{}, agent.NotFound("canned reply", id)
+		}
+		r := found[0]
+		change.Apply(&r)
+		if err := r.Validate(); err != nil {
+			return r, err
+		}
+		r.UpdatedAt = tx.Now
+		if _, err := tx.exec("UPDATE canned_replies SET shortcut = ?, text = ?, updated_at = ? WHERE id = ?", r.Shortcut, r.Text, r.UpdatedAt, id); err != nil {
+			return r, shortcutTaken(err)
+		}
+		return r, tx.audit("canned reply updated", map[string]any{"reply_id": id})
+	})
+}
+
+func shortcutTaken(err error) error {
+	if isUnique(err) {
+		return agent.Errorf(agent.CodeConflict, "another canned reply has this shortcut").With("field", "shortcut").Because(err)
+	}
+	return err
+}
+
+// DeleteCannedReply removes a canned reply.
+func (db *DB) DeleteCannedReply(ctx context.Context, id string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if err := tx.deleteRow("canned_replies", "canned reply", id); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("canned reply deleted", map[string]any{"reply_id": id})
+	})
+	return err
+}

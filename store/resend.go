@@ -1,0 +1,128 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"satchel/agent"
+)
+
+// MessageDelivery is what came of sending a message.
+type MessageDelivery struct {
+	Status        string     `json:"status" enum:"pending,sending,sent,failed" example:"sent"`
+	Error         string     `json:"error" doc:"Why the last try failed." example:""`
+	SentAt        agent.Time `json:"sent_at" format:"date-time" nullable:"true"`
+	Attempt       int        `json:"attempt" doc:"Tries so far; 0 when that is not known any more." example:"1"`
+	NextAttemptAt agent.Time `json:"next_attempt_at" format:"date-time" nullable:"true"`
+}
+
+// MessageDeliveries returns what came of sending each of some messages, nil for
+// one that nobody sends: from its metadata, and while it waits from the queue.
+func (db *DB) MessageDeliveries(ctx context.Context, messages []agent.Message) ([]*MessageDelivery, error) {
+	out := make([]*MessageDelivery, len(messages))
+	waiting := false
+	for i, m := range messages {
+		var kept struct {
+			Delivery *struct {
+				Status, Error string
+			}
+			DeliveredAt agent.Time `json:"delivered_at"`
+		}
+		if m.Role != agent.MessageAssistant || json.Unmarshal(m.Metadata, &kept) != nil || kept.Delivery == nil || kept.Delivery.Status == "" {
+			continue
+		}
+		out[i] = &MessageDelivery{Status: kept.Delivery.Status, Error: kept.Delivery.Error, SentAt: kept.DeliveredAt}
+		waiting = waiting || out[i].Status == "pending"
+	}
+	if !waiting {
+		return out, nil
+	}
+	_, err := Read(ctx, db, func(tx *Tx) (struct{}, error) {
+		for i, d := range out {
+			if d == nil || d.Status != "pending" {
+				continue
+			}
+			found, err := all(tx, func(rows *sql.Rows) (d MessageDelivery, err error) {
+				return d, rows.Scan(&d.Status, &d.Error, &d.Attempt, &d.NextAttemptAt)
+			}, "SELECT status, error, attempt, iif(attempt > 0 AND status = 'pending', next_attempt_at, NULL) FROM _outgoing WHERE message_id = ?", messages[i].ID)
+			if err != nil {
+				return struct{}{}, err
+			}
+			if len(found) > 0 {
+				out[i] = &found[0]
+			}
+		}
+		return struct{}{}, nil
+	})
+	return out, err
+}
+
+// ResendMessage queues a message whose sending failed once more. What is out of
+// it already is not sent again.
+func (db *DB) ResendMessage(ctx context.Context, conversationID string, id int64) (agent.Message, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
+		found, err := all(tx, scanMessage, "SELECT "+messageColumns+" FROM messages WHERE id = ? AND conversation_id = ?", id, conversationID)
+		if err != nil {
+			return agent.Message{}, err
+		}
+		if len(found) == 0 {
+			return agent.Message{}, agent.Errorf(agent.CodeNotFound, "message %d not found in this conversation", id)
+		}
+		m := found[0]
+		var failed bool
+		if err := tx.value(&failed, "SELECT coalesce(?1 ->> '$.delivery.status', '') = 'failed'", string(m.Metadata)); err != nil {
+			return m, err
+		}
+		if !failed {
+			return m, agent.Errorf(agent.CodeConflict, "only a message whose sending failed can be sent again")
+		}
+		var behind bool
+		if err := tx.value(&behind, "SELECT EXISTS (SELECT 1 FROM _outgoing WHERE conversation_id = ? AND status IN ('pending','sending'))", conversationID); err != nil {
+			return m, err
+		}
+		if behind {
+			return m, agent.Errorf(agent.CodeConflict, "newer messages of the conversation are being sent; try again when they are out")
+		}
+		c, err := tx.conversation(conversationID)
+		if err != nil {
+			return m, err
+		}
+		if err := tx.sendable(&c, m.Role); err != nil {
+			return m, err
+		}
+		if err := tx.requeueMessage(&c, &m); err != nil {
+			return m, err
+		}
+		return m, tx.audit("message sent again", map[string]any{"conversation_id": c.ID, "message_id": m.ID})
+	})
+}
+
+// requeueMessage queues a message that was queued before, with the parts of it
+// that are out.
+func (tx *Tx) requeueMessage(c *agent.Conversation, m *agent.Message) error {
+	var err error
+	if m.Metadata, err = mergeObjects(m.Metadata, json.RawMessage(`{"delivery":{"status":"pending"}}`)); err != nil {
+		return err
+	}
+	if _, err := tx.exec("UPDATE messages SET metadata = ? WHERE id = ?", string(m.Metadata), m.ID); err != nil {
+		return err
+	}
+	var parts int
+	var externalID, channel string
+	s, err := tx.prepare("SELECT coalesce(max(parts), 0), coalesce(max(external_id), ''), coalesce(max(channel), '') FROM _outgoing WHERE message_id = ?")
+	if err != nil {
+		return err
+	}
+	if err := s.QueryRow(m.ID).Scan(&parts, &externalID, &channel); err != nil {
+		return err
+	}
+	if _, err := tx.exec("DELETE FROM _outgoing WHERE message_id = ?", m.ID); err != nil {
+		return err
+	}
+	if err := tx.queueMessage(c, m.ID); err != nil {
+		return err
+	}
+	_, err = tx.exec("UPDATE _outgoing SET parts = ?, external_id = ?, channel = ? WHERE message_id = ?", parts, externalID, channel, m.ID)
+	return err
+}
