@@ -133,9 +133,13 @@ function Thread({ id, conversation, openList, openSource }: ThreadProps) {
   const view = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
   const turn = turns.value[conversation];
-  const after = () => { void found.reload().then(() => { if (turns.value[conversation]?.state.value !== "failed") forget(conversation); }); };
+  useEffect(() => { // a turn that has ended is shown as it is stored
+    const state = turn?.state.value;
+    if (state === "done" || state === "stopped") void found.reload().then(() => forget(conversation));
+    else if (state === "failed") void found.reload();
+  }, [turn?.state.value]);
   useEffect(() => {
-    if (conversation) resume(id, conversation, after);
+    if (conversation) resume(id, conversation);
     const asked = sessionStorage.getItem("satchel.ask"); // from Home
     if (!conversation && asked) {
       sessionStorage.removeItem("satchel.ask");
@@ -161,7 +165,7 @@ function Thread({ id, conversation, openList, openSource }: ThreadProps) {
       tell(error);
       return;
     }
-    ask({ agent: id, conversation: to, question, model: choice.model, sources: choice.sources, retryOf }, to === conversation ? after : () => {});
+    ask({ agent: id, conversation: to, question, model: choice.model, sources: choice.sources, retryOf });
     if (to !== conversation) go(href(id, "chat", to));
   };
   const openOf = (sources: Citation[]) => (c: Citation) => openSource(c, sources);

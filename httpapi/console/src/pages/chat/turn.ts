@@ -63,7 +63,7 @@ function receiver(turn: Turn) {
   };
 }
 
-async function follow(turn: Turn, method: string, at: string, body: unknown, after: () => void) {
+async function follow(turn: Turn, method: string, at: string, body: unknown) {
   turns.value = { ...turns.value, [turn.conversation]: turn };
   sessionStorage.setItem(stored(turn.conversation), JSON.stringify({ run: turn.run, question: turn.question }));
   try {
@@ -75,30 +75,29 @@ async function follow(turn: Turn, method: string, at: string, body: unknown, aft
     turn.state.value = "failed";
   } finally {
     if (!turn.abort.signal.aborted) sessionStorage.removeItem(stored(turn.conversation));
-    after();
   }
 }
 
 export type Ask = { agent: string; conversation: string; question: string; model?: string; sources?: boolean; tools?: boolean; retryOf?: number };
 
-/** Asks; after is called when the turn has ended. */
-export function ask(q: Ask, after: () => void) {
+/** Asks. */
+export function ask(q: Ask) {
   const turn = make(crypto.randomUUID?.() ?? `${Date.now()}-${Math.random().toString(36).slice(2)}`, q.conversation, q.question);
   void follow(turn, "POST", path("agents", q.agent, "chat"), {
     message: q.question, conversation_id: q.conversation, stream: true, run_id: turn.run, fallback: "passages",
     model: q.model || undefined, retry_of: q.retryOf, sources: q.sources, tools: q.tools,
-  }, after);
+  });
   return turn;
 }
 
 /** Goes on with a turn that ran when the page was left; reports whether there is one. */
-export function resume(agent: string, conversation: string, after: () => void): boolean {
+export function resume(agent: string, conversation: string): boolean {
   if (turns.value[conversation]) return true;
   let kept: { run: string; question: string } | null = null;
   try { kept = JSON.parse(sessionStorage.getItem(stored(conversation)) ?? "null"); } catch { /* there is none */ }
   if (!kept) return false;
   const turn = make(kept.run, conversation, kept.question);
-  void follow(turn, "GET", path("agents", agent, "chat", kept.run, "events"), undefined, after);
+  void follow(turn, "GET", path("agents", agent, "chat", kept.run, "events"), undefined);
   return true;
 }
 
