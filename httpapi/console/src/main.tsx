@@ -1,7 +1,7 @@
 // The console's first file: what pages share, and the frame around them.
 import { render } from "preact";
 
-import { expireDrafts, startLive } from "./data";
+import { expireDrafts, invalidate, onReset, startLive } from "./data";
 import { Shell } from "./shell/shell";
 import "./css/main.css";
 
@@ -10,4 +10,5 @@ export * from "./ui";
 
 expireDrafts();
 startLive();
+onReset(() => invalidate("")); // changes may have been missed
 render(<Shell />, document.getElementById("app")!);

@@ -34,6 +34,8 @@ export function onReset(run: () => void): () => void {
 }
 
 const hiddenFor = 30_000;
+const lateHello = 1500; // after it, what pages show may be older than the stream
+let connecting = 0;
 let last = "";
 let connected = "";
 let abort: AbortController | undefined;
@@ -44,6 +46,7 @@ function handle(event: string, id: string, data: any) {
   if (event === "hello") {
     live.value = "open";
     counts.value = { waiting: data.waiting ?? 0, unread: data.unread ?? 0 };
+    if (!last && Date.now() - connecting > lateHello) for (const run of resets) run();
     if (!last) last = String(data.last ?? "");
   } else if (event === "reset") {
     for (const run of resets) run();
@@ -65,6 +68,7 @@ async function connect(agent: string, failures = 0): Promise<void> {
   const mine = new AbortController();
   abort = mine;
   live.value = "connecting";
+  connecting = Date.now();
   let opened = false;
   try {
     await events("GET", path("agents", agent, "stream"), { signal: mine.signal, headers: last ? { "Last-Event-ID": last } : {} },
