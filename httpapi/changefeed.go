@@ -21,6 +21,7 @@ const (
 	recordInterval = 250 * time.Millisecond // between two changes of one record, two counts, two progresses
 	feedLinger     = 5 * time.Minute        // how long a feed goes on without viewers
 	maxBatches     = 64                     // batches that wait for a slow viewer
+	maxBatchBytes  = 4 << 20                // of a batch; a longer one is a reset
 )
 
 // changeFeed hands the changes of one agent to its viewers, and keeps the newest for
@@ -211,6 +212,9 @@ func (f *changeFeed) flush(ctx context.Context, now time.Time) (next time.Durati
 	text, err := f.render(ctx, due, id, f.jsonOf)
 	if err != nil {
 		return 0, err
+	}
+	if len(text) > maxBatchBytes {
+		text = frame("reset", id, struct{}{})
 	}
 	if text != "" {
 		f.send(text, false)

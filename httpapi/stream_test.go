@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -281,6 +282,19 @@ func TestPresence(t *testing.T) {
 	}
 	if e, _ := stranger.next(); e.name != "change" {
 		t.Errorf("a stranger is told %+v", e)
+	}
+}
+
+// TestStreamOfLongRecords: what would be too much to send at once is a reset.
+func TestStreamOfLongRecords(t *testing.T) {
+	c := newVisitor(t)
+	id := c.must(t, 201, "POST", "/api/agents/default/conversations", `{}`)["id"].(string)
+	s := openEvents(t, c, streamPath, "")
+	s.until(named("hello"))
+	query := `{"query":"INSERT INTO messages(conversation_id, role, content) SELECT ?, 'system', printf('%.*c', 90000, 'x') FROM json_each('[` + strings.TrimSuffix(strings.Repeat("1,", 60), ",") + `]')","params":["` + id + `"]}`
+	c.must(t, 200, "POST", "/api/agents/default/sql/execute", query)
+	if e, _ := s.next(); e.name != "reset" || e.id == "" {
+		t.Errorf("told %s %s", e.name, e.id)
 	}
 }
 
