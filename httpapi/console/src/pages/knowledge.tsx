@@ -59,7 +59,7 @@ function List() {
   ];
   return (
     <div class={over ? "page dropping" : "page"} onDragOver={(e) => { if (mayEdit.value) { e.preventDefault(); setOver(true); } }} onDragLeave={(e) => { if (e.currentTarget === e.target) setOver(false); }}
-      onDrop={(e) => { e.preventDefault(); setOver(false); if (mayEdit.value && e.dataTransfer) void dropped(e.dataTransfer.items).then((files) => files.length && uploadFiles(files)); }}>
+      onDrop={(e) => { e.preventDefault(); setOver(false); if (mayEdit.value && e.dataTransfer) void dropped(e.dataTransfer.items).then((files) => { if (files.length) void uploadFiles(files); }); }}>
       <div class="page-head">
         <h1 class="grow" tabIndex={-1}>Knowledge</h1>
         {mayEdit.value && (

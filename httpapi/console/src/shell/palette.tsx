@@ -74,7 +74,7 @@ export function Palette() {
   };
   return (
     <dialog ref={ref} class="palette" aria-label="Find" onCancel={(e) => { e.preventDefault(); close(); }} onMouseDown={(e) => { if (e.target === ref.current) close(); }} onKeyDown={keys}>
-      <input type="search" role="combobox" aria-expanded="true" aria-controls="palette-hits" aria-activedescendant={hits[at] ? `hit-${at}` : undefined} aria-label="Find pages, agents and records"
+      <input type="text" role="combobox" aria-expanded="true" aria-controls="palette-hits" aria-activedescendant={hits[at] ? `hit-${at}` : undefined} aria-label="Find pages, agents and records"
         placeholder="Find pages, agents and records" value={text} onInput={(e) => setText(e.currentTarget.value)} autoFocus />
       <ul id="palette-hits" role="listbox" aria-label="Found">
         {hits.map((h, i) => (

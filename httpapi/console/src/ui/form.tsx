@@ -14,14 +14,16 @@ function Frame({ label, hint, error, id, children }: Common & { id: string; chil
   );
 }
 
-export type TextProps = Common & { value: string; onInput: (value: string) => void; type?: string; placeholder?: string; required?: boolean; list?: string[]; autoFocus?: boolean; pattern?: string };
+export type InputType = "text" | "password" | "number" | "email" | "url" | "date" | "time" | "datetime-local";
+
+export type TextProps = Common & { value: string; onInput: (value: string) => void; type?: InputType; placeholder?: string; required?: boolean; list?: string[]; autoFocus?: boolean; pattern?: string };
 
 /** One line of text. */
 export function TextField({ value, onInput, type = "text", placeholder, required, list, autoFocus, pattern, ...common }: TextProps) {
   const id = useId();
   return (
     <Frame {...common} id={id}>
-      <input id={id} type={type} value={value} placeholder={placeholder} required={required} disabled={common.disabled} pattern={pattern} list={list && `${id}-list`} autoFocus={autoFocus}
+      <input id={id} type={type as "text"} value={value} placeholder={placeholder} required={required} disabled={common.disabled} pattern={pattern} list={list && `${id}-list`} autoFocus={autoFocus}
         autocomplete={type === "password" ? "off" : undefined} aria-invalid={Boolean(common.error)} aria-describedby={common.error ? `${id}-issue` : undefined} onInput={(e) => onInput(e.currentTarget.value)} />
       {list && <datalist id={`${id}-list`}>{list.map((v) => <option value={v} />)}</datalist>}
     </Frame>
@@ -72,7 +74,7 @@ export function Segments({ label, value, options, onChange }: { label: string; v
 
 /** A search that starts while one types. */
 export function SearchField({ value, onInput, label = "Search", placeholder = label }: { value: string; onInput: (value: string) => void; label?: string; placeholder?: string }) {
-  const timer = useRef<ReturnType<typeof setTimeout>>();
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   return (
     <input type="search" class="search" aria-label={label} placeholder={placeholder} defaultValue={value} data-search
       onInput={(e) => { const text = e.currentTarget.value; clearTimeout(timer.current); timer.current = setTimeout(() => onInput(text), 250); }} />

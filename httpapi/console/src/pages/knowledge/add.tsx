@@ -1,6 +1,6 @@
 // The forms by which knowledge is added.
 import { agentId, invalidate, path, post } from "../../data";
-import { FormDialog, Segments, SelectField, Switch, TextArea, TextField } from "../../ui";
+import { FormDialog, type InputType, Segments, SelectField, Switch, TextArea, TextField } from "../../ui";
 
 const lines = (text: string) => text.split(/\n/).map((l) => l.trim()).filter(Boolean);
 const sourcesAt = () => path("agents", agentId.value, "sources");
@@ -60,7 +60,7 @@ export function AddTable({ close }: { close: () => void }) {
   );
 }
 
-const authFields: Record<string, [string, string, string?][]> = {
+const authFields: Record<string, [string, string, InputType?][]> = {
   none: [], bearer: [["token", "Token", "password"]], basic: [["username", "User"], ["password", "Password", "password"]], header: [["header", "Header"], ["value", "Value", "password"]],
 };
 
