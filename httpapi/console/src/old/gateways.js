@@ -51,7 +51,7 @@ async function list(page, { at, to, may, signal }) {
     ], found.gateways, "No gateways yet. Connect a platform, and people can write to the agent there."),
     found.meta.total ? pager(found.meta, (next) => { offset = next; return load(); }) : "");
   };
-  page.append(h("h1", { tabindex: -1 }, "Gateways"), h("div", { class: "row" }, h("span", { class: "grow" }),
+  page.append(h("h1", { tabindex: -1 }, "Channels"), h("div", { class: "row" }, h("span", { class: "grow" }),
     may && h("button", { type: "button", class: "main", click: () => choose(at, to) }, "Connect a platform")), shown);
   await load();
 }

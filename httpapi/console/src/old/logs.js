@@ -18,7 +18,7 @@ export async function logs(page, { at, signal }) {
   };
   const first = settled(() => { offset = 0; return load(); });
   for (const input of [search, level, source]) input.addEventListener("input", first);
-  page.append(h("h1", { tabindex: -1 }, "Logs"),
+  page.append(h("h1", { tabindex: -1 }, "Activity"),
     h("div", { class: "row" }, search, level, source, h("span", { class: "grow" }), button("Refresh", load)), list);
   await load();
 }

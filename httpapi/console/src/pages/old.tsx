@@ -27,6 +27,14 @@ export { box, layout } from "../old/layout.js";
 export { picture } from "../old/graph.js";
 export { locate } from "../old/json.js";
 
+let kept: { id: string; at: number; record: any } | undefined;
+
+/** The agent that the pages are about, asked for at most every half minute. */
+async function agentRecord(id: string, fresh: boolean, signal: AbortSignal) {
+  if (fresh || kept?.id !== id || Date.now() - kept.at > 30_000) kept = { id, at: Date.now(), record: await get(path("agents", id), {}, signal) };
+  return kept.record;
+}
+
 export default function Old({ section }: { section: string }) {
   const ref = useRef<HTMLDivElement>(null);
   const [error, setError] = useState<Error>();
@@ -42,7 +50,7 @@ export default function Old({ section }: { section: string }) {
     setError(undefined);
     setLoading(true);
     const show = async () => {
-      const record = section === "keys" ? undefined : await get(path("agents", id), {}, signal);
+      const record = section === "keys" ? undefined : await agentRecord(id, shown > 0, signal);
       await views[section](page, {
         agent: record, rest, signal, may: agent.value?.role !== "viewer", again, refresh: async () => { await loadSession(); again(); },
         at: (...more: string[]) => path("agents", record.id, ...more), to: (...more: string[]) => href(record.id, ...more),
