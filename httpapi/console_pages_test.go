@@ -59,7 +59,7 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 	row := `document.querySelector("#main td") && `
 	pages := map[string]string{
 		"home": says("What can"), "chat": says("Conversation"), "contacts": row + says(hostile), "conversations": row + says(hostile), "conversations/" + talk: says(hostile),
-		"knowledge": says("knows nothing yet"), "workflows": row + says(hostile), "workflows/" + flow: `document.querySelectorAll(".node").length === 4`,
+		"knowledge": says("knows nothing yet"), "workflows": says(hostile), "workflows/" + flow: steps("") + ` === 4`,
 		"workflows/executions/" + run: says("Approve"), "schedules": row + says(hostile), "schedules/" + plan: says(hostile) + " && " + says("It has not run yet"),
 		"gateways": row + says(hostile), "gateways/" + bot: says(hostile), "webhooks": row + says("<img"), "webhooks/" + told: says("<img") + " && " + says("Tries"),
 		"browser": row + says("800 × 600"), "browser/" + session.ID(): `document.querySelector(".shot img")?.naturalWidth && ` + says("<img src=x onerror=document.title=1>"),
@@ -123,7 +123,7 @@ func plans(t *testing.T, th *theatre, s *stranger) {
 	s.press("Run now")
 	s.until(`document.querySelector("tbody td") && ` + says("success"))
 	s.value(`document.querySelector("td a").click()`)
-	s.until(`document.querySelector("h1 .complete") && document.querySelector(".node.success")`)
+	s.until(`document.querySelector(".editor-bar .badge")?.textContent === "complete" && ` + steps(".success") + ` === 1`)
 	s.goTo("calendar", says("Nothing is planned"))
 	s.press("New task")
 	s.fill("Title", "Review", "Again", "weekly")

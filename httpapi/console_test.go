@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -108,27 +111,47 @@ func TestConsoleWorkflowWalk(t *testing.T) {
 	id := th.must(t, 201, "POST", flowBase, hostileFlow())["id"].(string)
 	for _, width := range []int{1280, 375} {
 		s := th.visit(t, width)
-		s.goTo("workflows", `document.querySelector("#main td a").textContent === `+quoted(hostile))
-		s.goTo("workflows/"+id, `document.querySelectorAll(".graph .node").length === 4 && document.querySelector("h1").textContent.startsWith(`+quoted(hostile)+`)`)
-		if hook := s.value(`document.querySelector(".copy code").textContent`); hook != th.url+"/api/agents/default/hooks/"+id {
+		s.goTo("workflows", `document.querySelector("#main .workflow-row a")?.textContent === `+quoted(hostile))
+		s.goTo("workflows/"+id, steps("")+` === 4 && document.querySelector("h1").textContent === `+quoted(hostile))
+		s.choose("More", "Webhook address")
+		s.until(`document.querySelector("dialog .copy code")`)
+		if hook := s.value(`document.querySelector("dialog .copy code").textContent`); hook != th.url+"/api/agents/default/hooks/"+id {
 			t.Errorf("the hook is at %v", hook)
 		}
-		s.press("Execute")
+		s.value(`document.querySelector("dialog [aria-label=Close]").click()`)
+		s.until(`!document.querySelector("dialog")`)
+		s.choose("More", "Execute")
 		s.fill("Input", `{"text":`)
 		s.press("Execute")
 		s.until(`document.querySelector("dialog .wrong small").textContent.includes("not JSON")`)
 		s.fill("Input", `{"text":`+quoted(hostile)+`}`)
 		s.press("Execute")
-		s.until(`document.querySelector(".node.waiting") && document.querySelectorAll(".node.success").length === 2 && ` + says("Approve"))
-		s.value(`document.querySelector("[aria-label=Comment]").value = ` + quoted(hostile))
+		s.until(steps(".waiting") + ` === 1 && ` + steps(".success") + ` === 2 && ` + says("Approve"))
+		s.value(`(() => { const said = document.querySelector("[aria-label=Comment]"); said.value = ` + quoted(hostile) + `; said.dispatchEvent(new Event("input", { bubbles: true })); })()`)
 		s.press("Approve") // the rest comes by the stream
-		s.until(`document.querySelector(".node.error") && document.querySelector("h1 .errored") && document.querySelector(".card.bad").textContent.includes("<img src=x")`)
-		s.value(`document.querySelectorAll("details").forEach((d) => { d.open = true; })`)
+		s.until(steps(".error") + ` === 1 && document.querySelector(".editor-bar .badge").textContent === "errored" && document.querySelector(".card.bad").textContent.includes("<img src=x")`)
+		for _, tab := range []string{"Input", "Log 1", "Fields", "About"} {
+			s.press(tab)
+		}
 		s.unharmed("the execution")
 		s.press("Retry")
-		s.until(says("another execution") + ` && document.querySelector("h1 .errored")`)
+		s.until(says("It repeats another execution") + ` && document.querySelector(".editor-bar .badge").textContent === "errored"`)
 		s.unharmed("the repeated execution")
 	}
+}
+
+// steps is an expression: how many nodes the canvas or, on a phone, the
+// outline shows that fit a selector.
+func steps(selector string) string {
+	return `document.querySelectorAll(".react-flow .node` + selector + `, .outline-node` + selector + `").length`
+}
+
+// choose takes an entry of a menu.
+func (s *stranger) choose(menu, entry string) {
+	s.t.Helper()
+	s.until(`document.querySelector("#main button[aria-label=` + menu + `]")`)
+	s.value(`document.querySelector("#main button[aria-label=` + menu + `]").click()`)
+	s.press(entry)
 }
 
 // mendsWorkflow makes a workflow, breaks it, is told where, and
@@ -138,26 +161,30 @@ func mendsWorkflow(t *testing.T, _ *theatre, s *stranger) {
 	s.press("New workflow")
 	s.fill("Name", "Greeting", "It begins", "manual")
 	s.press("Make")
-	s.until(`document.querySelectorAll(".node").length === 2 && ` + says("Back") + ` === false`)
-	graph := func(nodes string) string {
-		return `{"nodes":[{"id":"start","type":"trigger"},` + nodes + `],"edges":[{"source":"start","target":"greet"}]}`
+	s.until(steps("") + ` === 2 && ` + says("Say hello"))
+	graph := func(code string) string {
+		return `{"nodes":[{"id":"start","type":"trigger"},{"id":"greet","type":"code","data":{"label":"Greet","code":` + code + `}}],"edges":[{"source":"start","target":"greet"}]}`
 	}
-	s.fill("Nodes and edges", graph(`{"id":"greet","type":"code","data":{"label":"Greet","code":7}}`))
-	s.press("Save")
-	s.until(`document.querySelector(".node.wrong title").textContent.startsWith("Greet") && document.querySelector(".faults").textContent.includes("Greet: data.code")`)
-	if at := s.value(`(() => { const a = document.activeElement; return a.value.slice(a.selectionStart, a.selectionEnd); })()`); at != "7" {
-		t.Errorf("the cursor is on %v", at)
-	}
-	s.fill("Nodes and edges", graph(`{"id":"greet","type":"code","data":{"code":"return {}"}}}`))
-	s.press("Save")
+	s.press("JSON")
+	s.fill("Nodes and edges", graph(`7}`))
+	s.press("Apply")
 	s.until(says("is not JSON"))
-	s.fill("Nodes and edges", graph(`{"id":"greet","type":"code","data":{"code":"return {}"}}`))
-	s.press("Activate")
-	s.until(`document.querySelector("h1 .active") && !document.querySelector(".faults").textContent && document.querySelectorAll("#main tbody tr").length >= 2`)
+	s.fill("Nodes and edges", graph(`7`))
+	s.press("Apply")
+	s.until(`document.querySelector(".outline-node .icon[aria-label='Has a problem']")`) // before it is saved
+	s.press("Save")
+	s.until(`document.querySelector(".problems button")?.textContent === "Greet: Code must be a string"`)
+	s.value(`document.querySelector(".problems button").click()`)
+	s.until(`document.activeElement.closest("[data-field]")?.dataset.field === "code" && document.querySelector(".field.wrong .issue").textContent === "must be a string"`)
+	s.fill("Code *", "return {}")
+	s.press("Save and go live")
+	s.until(`document.querySelector(".editor-bar .badge").textContent === "active" && !document.querySelector(".tab-count")`)
+	s.press("Versions")
+	s.until(`document.querySelectorAll("#main tbody tr").length === 2`)
 	s.press("Restore")
-	s.until(`document.querySelectorAll(".node").length === 2 && document.querySelector("textarea.code").value.includes("Say hello") && ` + says("3 current"))
+	s.until(steps("") + ` === 2 && ` + says("Say hello") + ` && ` + says("3 current"))
 	s.press("Pause")
-	s.until(`document.querySelector("h1 .paused")`)
+	s.until(`document.querySelector(".editor-bar .badge").textContent === "paused"`)
 	s.unharmed("the workflow")
 }
 
@@ -178,7 +205,7 @@ func TestConsoleForViewers(t *testing.T) {
 		"browser": says("1280 × 900"), "tools": says("No MCP servers"), "settings": says("Language model"), "settings/agent": says("About"), "settings/copies": says("consistent copy"), "settings/access": says("You are viewer")}
 	for _, page := range slices.Sorted(maps.Keys(pages)) {
 		s.goTo(page, pages[page])
-		offered := s.value(`[...document.querySelectorAll("#main button")].map((b) => b.textContent).filter((name) => !name && !/^(Search|Refresh|Back|Next|Show|Export.*|Tools|Sources)$/.test(name)).join()`)
+		offered := s.value(`[...document.querySelectorAll("#main button:not(:disabled)")].map((b) => b.textContent).filter((name) => name && !/^(Search|Refresh|Back|Next|Show|Export.*|Tools|Sources|Conversations|Workflows|Executions|Problems 0|Versions|JSON)$/.test(name)).join()`)
 		typed := s.value(`[...document.querySelectorAll("#main form:not([role=search]) :is(input, select, textarea)")].filter((f) => !f.disabled && !f.readOnly && f.checkVisibility()).length`)
 		if offered != "" && offered != "Copy" || typed != 0.0 {
 			t.Errorf("%s offers a viewer %v and %v fields", page, offered, typed)
@@ -186,48 +213,76 @@ func TestConsoleForViewers(t *testing.T) {
 	}
 }
 
-// TestConsoleDrawsAnyGraph draws graphs of all shapes: no two nodes cover each
-// other, each lies below those that lead to it, and what is no graph does no
-// harm. Then it looks for values in JSON as it was typed.
-func TestConsoleDrawsAnyGraph(t *testing.T) {
+// TestConsoleGraphs lays graphs out, joins changes of two people, copies nodes,
+// and fills the templates of the documentation as the service does.
+func TestConsoleGraphs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	scope, examples := documentedTemplates(t)
 	s := newTheatre(t).visit(t, 800)
 	wrong := s.value(`(async () => {
-		const [{ box, layout }, { picture }, { locate }] = await Promise.all([1, 2, 3].map(() => import("/console/app/old.js")));
+		const { copyText, fill, merge, paste, readCopy, readGraph, removeFrom, suggest, tidy, writeGraph } = await import("/console/app/workflow.js");
 		const faults = [];
+		const same = (what, got, want) => { if (JSON.stringify(got) !== JSON.stringify(want)) faults.push(what + ": " + JSON.stringify(got) + ", want " + JSON.stringify(want)); };
 		let seed = 7;
 		const random = (n) => { seed = seed * 16807 % 2147483647; return seed % n; };
 		for (const [count, more] of [[0, 0], [1, 1], [2, 3], [9, 4], [50, 0], [50, 40], [250, 100]]) {
-			const nodes = Array.from({ length: count }, (_, i) => ({ id: "n" + i, type: i ? "set" : "trigger" }));
-			const edges = nodes.slice(1).map((n, i) => ({ source: "n" + random(i + 1), target: n.id }));
+			const edges = Array.from({ length: Math.max(0, count - 1) }, (_, i) => ({ source: "n" + random(i + 1), target: "n" + (i + 1) }));
 			for (let i = 0; i < more; i++) edges.push({ source: "n" + random(count), target: "n" + random(count) });
-			const plan = layout(nodes, edges);
-			const placed = [...plan.nodes.values()];
-			if (placed.length !== count || plan.edges.length !== edges.length) faults.push(count + " nodes: " + placed.length + " placed");
-			if (placed.some((c) => !(c.x >= box.width / 2 && c.x <= plan.width - box.width / 2 && c.y < plan.height))) faults.push(count + " nodes: one lies outside");
-			if (placed.some((a) => placed.some((b) => a !== b && a.y === b.y && Math.abs(a.x - b.x) < box.width))) faults.push(count + " nodes: two cover each other");
-			if (plan.edges.some((e) => !e.back && e.points.some((p, i) => i && p.y <= e.points[i - 1].y))) faults.push(count + " nodes: an edge leads up");
-			if (!more && plan.edges.some((e) => e.back)) faults.push(count + " nodes: a tree has no way back");
-			const shown = picture({ nodes, edges }).querySelectorAll(".node").length;
-			if (shown !== count) faults.push(count + " nodes: " + shown + " drawn");
+			const made = await tidy(readGraph({ nodes: Array.from({ length: count }, (_, i) => ({ id: "n" + i, type: i ? "set" : "trigger" })), edges }));
+			const at = new Map(made.nodes.map((n) => [n.id, n.position]));
+			const all = [...at.values()];
+			if (all.length !== count || made.edges.length !== edges.length) faults.push(count + " nodes: " + all.length + " placed");
+			if (all.some((p) => !Number.isFinite(p.x) || !Number.isFinite(p.y))) faults.push(count + " nodes: one has no place");
+			if (all.some((a) => all.some((b) => a !== b && Math.abs(a.x - b.x) < 220 && Math.abs(a.y - b.y) < 50))) faults.push(count + " nodes: two cover each other");
+			if (!more && edges.some((e) => at.get(e.source).x >= at.get(e.target).x)) faults.push(count + " nodes: an edge leads back");
 		}
-		for (const odd of [null, 7, {}, { nodes: 1, edges: {} }, { nodes: [null, 1, { id: {} }, { id: "a" }, { id: "a", data: "x" }, { id: 5, data: { label: {} } }], edges: [null, { source: "a" }, { source: "a", target: "b" }, { source: 5, target: "a", sourceHandle: {} }] }]) picture(odd);
-		if (picture({ nodes: Array.from({ length: 1000 }, (_, i) => ({ id: "n" + i })) }).textContent !== "The graph has 1,000 nodes; up to 250 are drawn.") faults.push("1000 nodes");
 
-		const value = { nodes: [{ id: 'a"]}', data: { x: [1, { "y": 2 }, "]"], "é\n": 0 } }, { id: "b", data: { url: "u", n: -1500, t: true, e: {}, l: [] } }], edges: [] };
-		for (const indent of [0, 2]) {
-			const text = JSON.stringify(value, null, indent);
-			for (const [path, want] of [["nodes[1].data.url", "u"], ["nodes[1].data.n", -1500], ["nodes[1].data.l", []], ["nodes[0].data.x[2]", "]"], ["nodes[0].data.x[1].y", 2], ["nodes[0]", value.nodes[0]],
-				["edges", []], ["nodes[1].data.none", value.nodes[1].data], ["nodes[9].id", value.nodes], ["none", value], ["", value]]) {
-				const [start, end] = locate(text, path);
-				if (JSON.stringify(JSON.parse(text.slice(start, end))) !== JSON.stringify(want)) faults.push(path + " is at " + text.slice(start, end));
-			}
-		}
+		const scope = ` + scope + `;
+		for (const [template, want] of ` + examples + `) same(template, fill(template, scope).text, typeof want === "string" ? want : JSON.stringify(want));
+		same("missing", fill("{{contact.none}} {{contact.none | default:\"x\"}}", scope).missing, ["contact.none"]);
+		same("suggestions", suggest("a {{contact.na", 14, scope, String).list.map((x) => x.insert), ["contact.name", 'contact["First name"]']);
+		same("outside", suggest("a {{b}} c", 9, scope, String), null);
+
+		const graph = readGraph({ nodes: [{ id: "a", type: "set", mine: 1 }, { id: "b", type: "set", data: { values: { x: "{{nodes.a.x}} nodes.a" } } }, { id: "c", type: "set" }], edges: [{ source: "a", target: "b" }, { source: "b", target: "c", own: true }] });
+		same("unknown members", writeGraph(graph).edges, [{ source: "a", target: "b" }, { source: "b", target: "c", own: true }]);
+		const { graph: pasted } = paste(graph, readCopy(copyText(graph, new Set(["a", "b"]))), 0, 0);
+		same("pasted", pasted.nodes.slice(3).map((n) => [n.id, n.mine, n.data?.values?.x]), [["a2", 1, undefined], ["b2", undefined, "{{nodes.a2.x}} nodes.a"]]);
+		same("pasted edges", pasted.edges.slice(2).map((e) => [e.source, e.target]), [["a2", "b2"]]);
+		same("removed", removeFrom(graph, new Set(["b"]), new Set()).edges.map((e) => [e.source, e.target]), [["a", "c"]]);
+		for (const none of ["", "7", "null", "[]", '{"satchel":"other","nodes":[]}', '{"nodes":[]}']) same("copy of " + none, readCopy(none), null);
+
+		const change = (g, id, data) => ({ ...g, nodes: g.nodes.map((n) => (n.id === id ? { ...n, data } : n)) });
+		const joined = merge(graph, change(change(graph, "a", { x: 1 }), "c", { x: 1 }), change(change({ nodes: [...graph.nodes, { id: "d", type: "set" }], edges: graph.edges.slice(1) }, "b", { y: 1 }), "c", { y: 1 }));
+		same("joined", joined.nodes.map((n) => [n.id, n.data]), [["a", { x: 1 }], ["b", { y: 1 }], ["c", { x: 1 }], ["d", undefined]]);
+		same("changed by both", joined.both.map((b) => b.id), ["c"]);
+		same("joined edges", joined.edges.map((e) => e.target), ["c"]);
 		return faults.join("\n");
 	})()`)
 	if wrong != "" {
 		t.Error(wrong)
 	}
+}
+
+// documentedTemplates returns the scope and the examples of docs/workflows.md,
+// as JSON: pairs of a template and what it comes to.
+func documentedTemplates(t *testing.T) (scope, examples string) {
+	t.Helper()
+	doc, err := os.ReadFile("../docs/workflows.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(doc), "\n## Templates\n")
+	found := regexp.MustCompile("With `(\\{.*\\})`:").FindStringSubmatch(section)
+	_, section, _ = strings.Cut(section, "```text\n")
+	section, _, _ = strings.Cut(section, "```")
+	var pairs []string
+	for _, m := range regexp.MustCompile(`(?m)^(.*?\S) {3,}(\S.*)$`).FindAllStringSubmatch(section, -1) {
+		pairs = append(pairs, "["+quoted(m[1])+","+m[2]+"]")
+	}
+	if found == nil || len(pairs) < 10 {
+		t.Fatal("the documentation has no examples")
+	}
+	return found[1], "[" + strings.Join(pairs, ",") + "]"
 }

@@ -140,14 +140,23 @@ func buildLib(dir string) (map[string][]byte, error) {
 }
 
 // resolveLib makes every file but preact.js take Preact, also by the name of
-// React, from that one.
+// React, from that one. What calls require for it gets the same file, by a
+// module that only hands it on.
 func resolveLib(entry string) api.Plugin {
+	const required = "required"
 	return api.Plugin{Name: "lib", Setup: func(b api.PluginBuild) {
 		if filepath.Base(entry) == "preact.js" {
 			return
 		}
 		b.OnResolve(api.OnResolveOptions{Filter: `^(preact|react|react-dom)(/|$)`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+			if a.Kind == api.ResolveJSRequireCall {
+				return api.OnResolveResult{Path: "preact", Namespace: required}, nil
+			}
 			return api.OnResolveResult{Path: "./preact.js", External: true}, nil
+		})
+		b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: required}, func(api.OnLoadArgs) (api.OnLoadResult, error) {
+			handOn := `export * from "preact"; export { default } from "preact";`
+			return api.OnLoadResult{Contents: &handOn}, nil
 		})
 	}}
 }

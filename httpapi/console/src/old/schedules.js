@@ -3,7 +3,9 @@ import { get, post, put, remove } from "./api.js";
 import { ask, dialog, showOnce } from "./dialog.js";
 import { badge, button, crumb, follower, h, pager, pretty, refill, settled, span, table, when } from "./dom.js";
 import { form, object } from "./form.js";
-import { executionLink } from "./executions.js";
+
+/** A link to an execution, where there is one. */
+const executionLink = (to, id) => (id ? h("a", { href: to("workflows", "executions", id) }, "execution") : "");
 
 export async function schedules(page, context) {
   const [id] = context.rest;

@@ -15,17 +15,12 @@ import { sessions } from "../old/sessions.js";
 import { sql } from "../old/sql.js";
 import { tools } from "../old/tools.js";
 import { webhooks } from "../old/webhooks.js";
-import { workflows } from "../old/workflows.js";
 
 type View = (page: HTMLElement, context: any) => Promise<unknown> | unknown;
 
 const views: Record<string, View> = {
-  contacts, conversations, workflows, schedules, calendar, gateways, webhooks, browser: sessions, tools, sql, logs, keys,
+  contacts, conversations, schedules, calendar, gateways, webhooks, browser: sessions, tools, sql, logs, keys,
 };
-
-export { box, layout } from "../old/layout.js";
-export { picture } from "../old/graph.js";
-export { locate } from "../old/json.js";
 
 let kept: { id: string; at: number; record: any } | undefined;
 

@@ -17,7 +17,7 @@ export const sections: Section[] = [
   { id: "home", title: "Home", icon: "House", page: "home", key: "h" },
   { id: "chat", title: "Chat", icon: "MessageSquare", page: "chat", key: "c" },
   { id: "conversations", title: "Inbox", icon: "Inbox", page: "old", key: "i" },
-  { id: "workflows", title: "Workflows", icon: "Workflow", page: "old", key: "w" },
+  { id: "workflows", title: "Workflows", icon: "Workflow", page: "workflows", key: "w" },
   { id: "knowledge", title: "Knowledge", icon: "BookOpen", page: "knowledge", key: "k" },
   { id: "browser", title: "Browser", icon: "Globe", page: "old", key: "b" },
   { id: "schedules", title: "Schedules", icon: "CalendarClock", page: "old", key: "s" },

@@ -1,0 +1,302 @@
+// The editor of one workflow.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import { agentId, ApiError, get, go, href, mayEdit, onChange, path, post, put, route, saveFile, setQuery } from "../data";
+import { Badge, Button, ErrorCard, Icon, Menu, Name, openDialog, Segments, Skeleton, tell, When, type MenuItem } from "../ui";
+import { Canvas, type CanvasActions } from "./canvas";
+import { loadCatalog, type NodeType, typeOf } from "./catalog";
+import { dropDraft, type Draft, keepDraft, readDraft } from "./drafts";
+import { copyText, type Doc, fingerprint, paste, readCopy, readGraph, removeFrom, writeGraph } from "./graph";
+import { editorKeys, KeyHelp } from "./keys";
+import { placed, tidy } from "./layout";
+import { ConnectDialog, GraphJson, HookCard, SettingsDialog } from "./more";
+import { Outline } from "./outline";
+import { NodePalette, NodeShelf } from "./palette";
+import { NodePanel } from "./panel";
+import { Problems } from "./problems";
+import { readExecution } from "./run";
+import { ConflictDialog } from "./conflict";
+import { Editor } from "./state";
+import { TestPanel, type TestMode, type TestState, useTest } from "./test";
+import { Versions } from "./versions";
+import { Execute } from "../workflows/execute";
+
+const workflowAt = (id: string, ...more: string[]) => path("agents", agentId.value, "workflows", id, ...more);
+const docOf = (w: any): Doc => ({ name: w.name, description: w.description ?? "", settings: w.settings, ...readGraph(w) });
+
+/** Loads a workflow and the draft of it, and shows the editor. */
+export function EditorPage({ id }: { id: string }) {
+  const [loaded, setLoaded] = useState<{ workflow: any; editor: Editor; draft?: Draft }>();
+  const [error, setError] = useState<Error>();
+  const load = async () => {
+    try {
+      setError(undefined);
+      const [workflow, draft] = await Promise.all([get(workflowAt(id)), readDraft(agentId.value, id), loadCatalog()]);
+      const editor = new Editor();
+      const doc = docOf(workflow);
+      const graph = await placed(doc);
+      editor.load({ ...doc, ...graph });
+      editor.readonly.value = !mayEdit.value;
+      const chosen = route.value.query.get("node");
+      if (chosen && editor.node(chosen)) editor.select([chosen]);
+      setLoaded({ workflow, editor, draft: draft && fingerprint(draft.doc) !== editor.saved.value ? draft : undefined });
+    } catch (e: any) { setError(e); }
+  };
+  useEffect(() => { void load(); }, [id]);
+  if (error) return <div class="page"><p class="crumb"><a href={href(agentId.value, "workflows")}>Workflows</a></p><ErrorCard error={error} retry={load} /></div>;
+  if (!loaded) return <div class="page"><Skeleton lines={6} /></div>;
+  return <Workflow key={id} {...loaded} />;
+}
+
+const phone = () => matchMedia("(max-width: 48rem)").matches;
+type Tab = "" | "problems" | "test" | "versions" | "json";
+
+function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; editor: Editor; draft?: Draft }) {
+  const [workflow, setWorkflow] = useState(first);
+  const [draft, setDraft] = useState(kept);
+  const [outline, setOutline] = useState(phone);
+  const [test, setTest] = useState<TestState>({ running: false, results: [] });
+  const flow = useRef<any>(null);
+  const root = useRef<HTMLDivElement>(null);
+  const id = workflow.id;
+  const tab = (route.value.query.get("tab") ?? "") as Tab;
+  const setTab = (t: Tab) => setQuery({ tab: t === tab ? null : t });
+  const may = mayEdit.value;
+  const node = editor.one.value;
+  const dirty = editor.dirty.value;
+
+  useSelectionInAddress(editor);
+  useChecks(editor);
+  useDrafts(editor, workflow, Boolean(draft));
+  useSamples(editor, id);
+  useEffect(() => onChange("workflow", async (c) => { // another tab or person saved it
+    if (c.id !== id || c.op !== "update" || (c.row && c.row.version === workflow.version && c.row.status === workflow.status)) return;
+    if (!editor.dirty.value) await reload(false);
+  }), [workflow]);
+
+  const reload = async (announce = true) => {
+    const now = await get(workflowAt(id));
+    const doc = docOf(now);
+    editor.load({ ...doc, ...await placed(doc) });
+    setWorkflow(now);
+    if (announce) tell(`Version ${now.version} is shown`);
+  };
+  const save = async (status?: string, version = workflow.version): Promise<void> => {
+    const doc = editor.doc.value;
+    const body = { name: doc.name, description: doc.description, settings: doc.settings, ...writeGraph(doc), ...(status && { status }) };
+    try {
+      const now = await put(workflowAt(id), body, { "If-Match": `"${version}"` });
+      editor.saved.value = fingerprint(doc);
+      editor.issues.value = [];
+      await dropDraft(agentId.value, id);
+      const was = workflow;
+      setWorkflow(now);
+      tell(status && status !== was.status ? { active: "It is live", paused: "It is paused", draft: "It is a draft again", archived: "It is archived" }[status] ?? "Saved" : now.version === was.version ? "Saved" : `Saved as version ${now.version}`);
+    } catch (e: any) {
+      if (e instanceof ApiError && (e.status === 409 || e.status === 412)) {
+        openDialog((close) => <ConflictDialog editor={editor} base={workflow} close={close} reload={reload} overwrite={(joined, newest) => { editor.change(joined); return save(status, newest); }} copy={copyAside} />);
+        return;
+      }
+      const issues = e instanceof ApiError ? (e.details.errors ?? (e.details.field ? [{ node_id: e.details.node_id, edge_id: e.details.edge_id, field: e.details.field, issue: e.details.issue ?? e.message }] : [])) : [];
+      if (!issues.length) throw e;
+      editor.issues.value = issues;
+      setQuery({ tab: "problems" });
+      tell(e);
+    }
+  };
+  const copyAside = async () => {
+    const doc = editor.doc.value;
+    const made = await post(path("agents", agentId.value, "workflows"), { name: `${doc.name} (copy)`, description: doc.description, settings: doc.settings, ...writeGraph(doc) });
+    await dropDraft(agentId.value, id);
+    editor.saved.value = fingerprint(doc);
+    go(href(agentId.value, "workflows", made.id));
+  };
+  const run = useTest(editor, id, setTest);
+  const payloadNow = () => editor.payload.value ?? {};
+  const runTest = (mode: TestMode, nodeId?: string) => { setQuery({ tab: "test" }); return run(mode, payloadNow(), nodeId); };
+
+  const actions = useMemo(() => {
+    const add: CanvasActions["add"] = (to) => { openDialog((close) => <NodePalette title="Add a node" close={close} triggers={!to.after && !to.edge} pick={(t) => { editor.add(t, to); }} />); };
+    const remove = (ids: Set<string>) => {
+      const edges = new Set(editor.selectedEdge.value ? [editor.selectedEdge.value] : []);
+      if (!ids.size && !edges.size) return;
+      editor.set(removeFrom(editor.doc.value, ids, edges));
+      editor.select([]);
+      editor.selectedEdge.value = "";
+    };
+    const insert = (text: string) => {
+      const part = readCopy(text);
+      if (!part?.nodes.length) return false;
+      const { graph, ids } = paste(editor.doc.value, part, 40, 60);
+      editor.set(graph);
+      editor.select(ids);
+      return true;
+    };
+    const open = (nodeId: string) => { editor.select([nodeId]); editor.focus.value = { field: "", at: Date.now() }; };
+    return {
+      canvas: { add: may ? add : undefined, open }, add, remove, insert, open,
+      duplicate: (nodeId?: string) => insert(copyText(editor.doc.value, nodeId ? new Set([nodeId]) : new Set(editor.selected.value))),
+      copy: () => copyText(editor.doc.value, new Set(editor.selected.value)),
+      tidy: async () => editor.set(await tidy(editor.doc.value)),
+      fit: () => flow.current?.fitView({ maxZoom: 1, padding: 0.15, duration: matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 200 }),
+      zoom: (by: number) => flow.current?.zoomTo(flow.current.getZoom() * by),
+      connect: () => { const from = editor.one.value; if (from) openDialog((close) => <ConnectDialog editor={editor} from={from} close={close} />); },
+      palette: () => { const at = editor.one.value; openDialog((close) => <NodePalette title="Add a node" triggers={!at} close={close} pick={(t: NodeType) => { editor.add(t, at && t.type !== "trigger" ? freeWay(editor, at.id) : {}); }} />); },
+    };
+  }, [editor, may]);
+  const keys = editorKeys({ editor, actions, save: () => { if (editor.dirty.value) void save(workflow.status === "active" ? "active" : undefined).catch(tell); }, test: () => runTest("all"), help: () => { openDialog((close) => <KeyHelp close={close} />); } });
+  useEffect(() => {
+    const onKey = (e: KeyboardEvent) => keys.page(e);
+    const onCopy = (e: ClipboardEvent) => keys.clipboard(e);
+    const leave = (e: BeforeUnloadEvent) => { if (editor.dirty.value) e.preventDefault(); };
+    addEventListener("keydown", onKey);
+    for (const name of ["copy", "cut", "paste"] as const) document.addEventListener(name, onCopy);
+    addEventListener("beforeunload", leave);
+    return () => { removeEventListener("keydown", onKey); for (const name of ["copy", "cut", "paste"] as const) document.removeEventListener(name, onCopy); removeEventListener("beforeunload", leave); };
+  });
+
+  const live = workflow.status === "active";
+  const status = (s: string) => () => save(s);
+  const items: MenuItem[] = [
+    { label: "Execute", icon: "Zap", disabled: !may || !["draft", "active"].includes(workflow.status), reason: may ? "It is paused." : "You may read here.", run: () => { openDialog((close) => <Execute workflow={workflow} unsaved={editor.dirty.value} input={editor.payload.value} close={close} />); } },
+    { label: "Name and settings", icon: "Settings", run: () => { openDialog((close) => <SettingsDialog editor={editor} close={close} />); } },
+    { label: "Webhook address", icon: "Webhook", run: () => { openDialog((close) => <HookCard workflow={{ ...workflow, nodes: editor.doc.value.nodes }} close={close} />); } },
+    { label: "Executions", icon: "Activity", run: () => go(`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(id)}`) },
+    "-",
+    { label: "Tidy the graph", icon: "AlignLeft", disabled: !may, run: actions.tidy },
+    { label: "Export", icon: "Download", run: () => saveFile(new Blob([exportText(editor)], { type: "application/json" }), `${editor.doc.value.name || "workflow"}.json`) },
+    { label: "Keys", icon: "Keyboard", run: () => { openDialog((close) => <KeyHelp close={close} />); } },
+    ...(may && workflow.status !== "draft" ? ["-" as const, { label: "Back to draft", icon: "Pencil" as const, run: status("draft") }] : []),
+    ...(may && ["draft", "paused"].includes(workflow.status) ? [{ label: "Archive", icon: "Inbox" as const, run: status("archived") }] : []),
+  ];
+  const problems = editor.issues.value.length;
+  return (
+    <div class="page full editor-page" ref={root}>
+      <header class="editor-bar">
+        <a class="button quiet only" href={href(agentId.value, "workflows")} aria-label="All workflows" title="All workflows"><Icon name="ArrowLeft" size={16} /></a>
+        <h1 class="clip" tabIndex={-1}><Name>{editor.doc.value.name}</Name></h1>
+        <Badge>{workflow.status}</Badge><span class="muted small desk">v{workflow.version}</span>
+        <span class={`saved-state small ${dirty ? "dirty" : "muted"}`} role="status">{dirty ? "Unsaved" : <>Saved <span class="desk"><When time={workflow.updated_at} /></span></>}</span>
+        <span class="grow" />
+        {may && <span class="row nowrap desk"><Button kind="quiet" icon="Undo2" label="Undo" disabled={!editor.canUndo.value} onClick={() => editor.undo()} /><Button kind="quiet" icon="Redo2" label="Redo" disabled={!editor.canRedo.value} onClick={() => editor.redo()} /></span>}
+        {may && <Button icon="Play" pressed={tab === "test"} onClick={() => setTab("test")}>Test</Button>}
+        {may && live && <Button icon="Pause" onClick={() => save("paused")}><span class="desk">Pause</span></Button>}
+        {may && !live && workflow.status !== "archived" && <Button onClick={() => save("active")}>{dirty ? "Save and go live" : "Go live"}</Button>}
+        {may && (live ? <Button kind="primary" disabled={!dirty} onClick={() => save("active")}>Save and go live</Button> : <Button kind="primary" icon="Save" disabled={!dirty} onClick={() => save()}>Save</Button>)}
+        <Menu label="More" items={items} />
+      </header>
+      {draft && <DraftOffer draft={draft} version={workflow.version} keep={async () => { const graph = await placed(draft.doc); editor.change({ ...draft.doc, ...graph }); setDraft(undefined); }} drop={async () => { await dropDraft(agentId.value, id); setDraft(undefined); }} />}
+      <div class={`editor-body ${node ? "with-panel" : ""} ${outline ? "as-outline" : ""}`}>
+        {may && !outline && <NodeShelf pick={(t) => { editor.add(t, editor.one.value && t.type !== "trigger" ? freeWay(editor, editor.one.value.id) : {}); }} />}
+        <div class="editor-center">
+          <div class="editor-view" tabIndex={0} role="application" aria-label="Graph of the workflow" aria-roledescription="graph" onKeyDown={keys.canvas}>
+            {outline ? <Outline editor={editor} open={actions.open} add={may ? actions.add : undefined} />
+              : <Canvas editor={editor} actions={actions.canvas} minimap onReady={(f) => { flow.current = f; }} />}
+            {!editor.doc.value.nodes.length && <div class="canvas-empty"><p>A workflow begins with a trigger.</p>{may && <Button kind="primary" icon="Plus" onClick={() => actions.palette()}>Add a node</Button>}</div>}
+            <div class="canvas-tools">
+              <Segments label="View" value={outline ? "outline" : "canvas"} options={[["canvas", <Icon name="Workflow" size={16} label="Canvas" />], ["outline", <Icon name="ListTree" size={16} label="Outline" />]]} onChange={(v) => setOutline(v === "outline")} />
+              {!outline && <><Button icon="ZoomOut" label="Smaller" onClick={() => actions.zoom(0.8)} /><Button icon="Maximize" label="Fit the graph (1)" onClick={() => actions.fit()} /><Button icon="ZoomIn" label="Larger" onClick={() => actions.zoom(1.25)} /></>}
+              {may && <Button icon="Plus" label="Add a node (Tab)" onClick={() => actions.palette()} />}
+            </div>
+          </div>
+          <section class={`editor-bottom ${tab ? "open" : ""}`} aria-label="Details">
+            <nav class="tabs">
+              <button type="button" aria-current={tab === "problems" ? "page" : undefined} onClick={() => setTab("problems")}>Problems <span class={problems ? "tab-count" : "muted"}>{problems}</span></button>
+              {may && <button type="button" aria-current={tab === "test" ? "page" : undefined} onClick={() => setTab("test")}>{test.results.length || test.running ? "Last test" : "Test"}</button>}
+              <button type="button" aria-current={tab === "versions" ? "page" : undefined} onClick={() => setTab("versions")}>Versions</button>
+              <button type="button" aria-current={tab === "json" ? "page" : undefined} onClick={() => setTab("json")}>JSON</button>
+              <span class="grow" />{tab && <Button kind="quiet" icon="ChevronDown" label="Close" onClick={() => setQuery({ tab: null })} />}
+            </nav>
+            {tab && <div class="bottom-body">
+              {tab === "problems" && <Problems editor={editor} />}
+              {tab === "test" && may && <TestPanel editor={editor} workflow={id} state={test} run={run} compact={phone()} />}
+              {tab === "versions" && <Versions id={id} version={workflow.version} editor={editor} restored={() => reload(false)} />}
+              {tab === "json" && <GraphJson editor={editor} />}
+            </div>}
+          </section>
+        </div>
+        {node && <NodePanel key={node.id} editor={editor} node={node} actions={{ duplicate: actions.duplicate, remove: actions.remove, test: runTest, close: () => editor.select([]) }} />}
+      </div>
+    </div>
+  );
+}
+
+/** Where a new node is put behind another: its first way out that leads nowhere yet. */
+function freeWay(editor: Editor, id: string) {
+  const node = editor.node(id)!;
+  const type = typeOf(node.type);
+  const ways = type && (type.handles.length || type.handles_from) ? [...(type.handles_from ? (node.data?.[type.handles_from] ?? []).map((c: any) => c?.id) : []), ...type.handles] : ["out"];
+  const used = editor.doc.value.edges.filter((e) => e.source === id).map((e) => e.sourceHandle ?? type?.normal_handle ?? "out");
+  return { after: id, way: ways.find((w) => !used.includes(w)) ?? ways[0] };
+}
+
+const exportText = (editor: Editor) => {
+  const doc = editor.doc.value;
+  const { nodes, edges } = writeGraph({ nodes: doc.nodes.map(({ metadata, ...n }) => { const { pin: _, ...rest } = metadata ?? {}; return (Object.keys(rest).length ? { ...n, metadata: rest } : n) as any; }), edges: doc.edges });
+  return JSON.stringify({ satchel: "workflow/1", name: doc.name, description: doc.description, settings: doc.settings, nodes, edges }, null, 2);
+};
+
+/** The selected node stands in the address, and an address selects its node. */
+function useSelectionInAddress(editor: Editor) {
+  const wanted = route.value.query.get("node") ?? "";
+  useEffect(() => { if (wanted && editor.node(wanted) && editor.one.value?.id !== wanted) editor.select([wanted]); }, [wanted]);
+  const selected = editor.one.value?.id ?? "";
+  const first = useRef(true);
+  useEffect(() => {
+    if (first.current) { first.current = false; if (wanted) return; }
+    if ((route.value.query.get("node") ?? "") !== selected) setQuery({ node: selected || null });
+  }, [selected]);
+}
+
+/** Checks the graph a moment after each change, as activation would. */
+function useChecks(editor: Editor) {
+  const { nodes, edges } = editor.doc.value;
+  useEffect(() => {
+    if (editor.readonly.value) return;
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      post(path("agents", agentId.value, "workflows", "validate"), editor.written(), abort.signal).then((r) => { editor.issues.value = r.issues ?? []; }, () => { /* it is checked when it is saved */ });
+    }, 400);
+    return () => { clearTimeout(timer); abort.abort(); };
+  }, [nodes, edges]);
+}
+
+/** Keeps what is not saved in this browser. */
+function useDrafts(editor: Editor, workflow: any, offered: boolean) {
+  const doc = editor.doc.value;
+  useEffect(() => {
+    if (editor.readonly.value) return;
+    const timer = setTimeout(() => {
+      if (editor.dirty.value) void keepDraft(agentId.value, workflow.id, workflow.version, doc);
+      else if (!offered) void dropDraft(agentId.value, workflow.id);
+    }, 250);
+    return () => clearTimeout(timer);
+  }, [doc, workflow.version, offered]);
+}
+
+/** Reads the newest execution, so that templates are shown with real values. */
+function useSamples(editor: Editor, id: string) {
+  useEffect(() => {
+    const abort = new AbortController();
+    const load = async () => {
+      const { executions } = await get(path("agents", agentId.value, "workflows", "executions"), { workflow_id: id, limit: 1 }, abort.signal);
+      if (!executions.length) return;
+      const x = await readExecution(agentId.value, executions[0].id, abort.signal);
+      if (editor.payload.value === undefined) editor.payload.value = x.input ?? {};
+      editor.samples.value = { ...Object.fromEntries(x.node_results.filter((r) => r.output !== undefined && !placeTruncated(r.output)).map((r) => [r.node_id, r.output])), ...editor.samples.value };
+    };
+    load().catch(() => { /* the catalogue's examples are shown */ });
+    return () => abort.abort();
+  }, [id]);
+}
+
+const placeTruncated = (output: any) => output && typeof output === "object" && output.truncated === true && typeof output.head === "string";
+
+function DraftOffer({ draft, version, keep, drop }: { draft: Draft; version: number; keep: () => Promise<void>; drop: () => Promise<void> }) {
+  return (
+    <div class="banner draft-offer" role="status">
+      <Icon name="History" size={16} /><span class="grow">Changes of <When time={new Date(draft.at).toISOString()} /> were not saved{draft.version !== version ? `; they are based on version ${draft.version}, and version ${version} is the newest` : ""}.</span>
+      <Button kind="primary" onClick={keep}>Take them up</Button><Button onClick={drop}>Drop them</Button>
+    </div>
+  );
+}

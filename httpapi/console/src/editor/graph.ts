@@ -1,0 +1,156 @@
+// Graphs of workflows as the editor holds them. What it does not know of a
+// node or an edge stays as it is.
+import type { NodeType } from "./catalog";
+
+export type Data = Record<string, any>;
+export type Step = { id: string; type: string; position?: { x: number; y: number }; data?: Data; metadata?: any; [key: string]: any };
+export type Link = { id: string; source: string; target: string; sourceHandle?: string; [key: string]: any };
+export type Graph = { nodes: Step[]; edges: Link[] };
+export type Settings = { concurrency: number; on_conflict: string; strict_templates: boolean };
+export type Doc = Graph & { name: string; description: string; settings: Settings };
+
+/** The handle of the one way out of a node that has no others, in the canvas. */
+export const onlyWay = "out";
+
+const text = (value: unknown) => (typeof value === "string" || typeof value === "number" ? String(value) : "");
+
+/** What a node is called: its label, else its id. */
+export const nameOf = (node?: Step) => text(node?.data?.label).trim() || text(node?.id);
+
+// Ids that the editor gave to edges that came without one begin so; they are not saved.
+const ownId = "~";
+
+/** Reads the graph of a workflow; edges without an id get one for the editor. */
+export function readGraph(w: { nodes?: any[]; edges?: any[] }): Graph {
+  const seen = new Set<string>();
+  const edges = (w.edges ?? []).map((e) => {
+    let id = text(e.id) || `${ownId}${e.source}:${e.sourceHandle ?? ""}:${e.target}`;
+    while (seen.has(id)) id += "'";
+    seen.add(id);
+    return { ...e, id };
+  });
+  return { nodes: w.nodes ?? [], edges };
+}
+
+// What the canvas adds to nodes and edges and the service does not need.
+const ofCanvas = ["selected", "dragging", "measured"];
+
+/** The graph as it is saved. */
+export function writeGraph({ nodes, edges }: Graph): { nodes: any[]; edges: any[] } {
+  const clean = (o: any) => Object.fromEntries(Object.entries(o).filter(([k]) => !ofCanvas.includes(k)));
+  return {
+    nodes: nodes.map((n) => clean({ ...n, ...(n.position && { position: { x: Math.round(n.position.x), y: Math.round(n.position.y) } }) })),
+    edges: edges.map(({ id, ...e }) => clean(id.startsWith(ownId) ? e : { id, ...e })),
+  };
+}
+
+const sorted = (_: string, value: any) =>
+  value && typeof value === "object" && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value;
+
+/** A text that is the same for equal documents. */
+export const fingerprint = (doc: Doc) => JSON.stringify({ name: doc.name, description: doc.description, settings: doc.settings, ...writeGraph(doc) }, sorted);
+
+const caseIds = (node: Step, field: string): string[] =>
+  (Array.isArray(node.data?.[field]) ? node.data![field] : []).map((c: any) => text(c?.id)).filter(Boolean);
+
+/** The ways out of a node beside error; [onlyWay] where it has one. */
+export function waysOut(node: Step, type?: NodeType): string[] {
+  if (!type || (!type.handles.length && !type.handles_from)) return [onlyWay];
+  return [...(type.handles_from ? caseIds(node, type.handles_from) : []), ...type.handles];
+}
+
+/** The handle of the canvas by which an edge leaves its node. */
+export function wayOf(edge: Link, node: Step | undefined, type?: NodeType): string {
+  if (edge.sourceHandle === "error") return "error";
+  if (!type || (!type.handles.length && !type.handles_from)) return onlyWay;
+  return edge.sourceHandle || type.normal_handle || type.handles[0];
+}
+
+/** A new id for a node of a type, which no other node has: http, http2, … */
+export function freshId(type: string, taken: Set<string>): string {
+  const base = type.replace(/[^a-z0-9]+/gi, "_").toLowerCase() || "node";
+  let id = base;
+  for (let n = 2; taken.has(id); n++) id = `${base}${n}`;
+  taken.add(id);
+  return id;
+}
+
+/** An edge between two nodes. */
+export function makeLink(source: string, way: string, target: string, taken: Set<string>): Link {
+  const link: Link = { id: freshId("e", taken), source, target };
+  if (way !== onlyWay) link.sourceHandle = way;
+  return link;
+}
+
+const copyMark = "workflow/1";
+
+/** Nodes and the edges between them, as text for other editors. */
+export function copyText(graph: Graph, ids: Set<string>): string {
+  const part = writeGraph({ nodes: graph.nodes.filter((n) => ids.has(n.id)), edges: graph.edges.filter((e) => ids.has(e.source) && ids.has(e.target)) });
+  return JSON.stringify({ satchel: copyMark, ...part }, null, 2);
+}
+
+/** Reads what copyText wrote, or an exported workflow; null when the text is neither. */
+export function readCopy(copied: string): (Graph & { name?: string; description?: string; settings?: Settings }) | null {
+  try {
+    const value = JSON.parse(copied);
+    if (!value || value.satchel !== copyMark || !Array.isArray(value.nodes)) return null;
+    return { ...value, ...readGraph(value) };
+  } catch {
+    return null;
+  }
+}
+
+/** Adds nodes and edges with fresh ids, moved by dx and dy; templates follow their nodes. */
+export function paste(graph: Graph, part: Graph, dx: number, dy: number): { graph: Graph; ids: string[] } {
+  const taken = new Set(graph.nodes.map((n) => n.id));
+  const takenEdges = new Set(graph.edges.map((e) => e.id));
+  const renamed = new Map<string, string>();
+  for (const n of part.nodes) renamed.set(n.id, taken.has(n.id) ? freshId(n.id.replace(/\d+$/, "") || n.type, taken) : (taken.add(n.id), n.id));
+  const nodes = part.nodes.map((n) => ({ ...n, id: renamed.get(n.id)!, data: renameIn(n.data, renamed), position: { x: (n.position?.x ?? 0) + dx, y: (n.position?.y ?? 0) + dy } }));
+  const edges = part.edges.filter((e) => renamed.has(e.source) && renamed.has(e.target))
+    .map((e) => ({ ...e, id: freshId("e", takenEdges), source: renamed.get(e.source)!, target: renamed.get(e.target)! }));
+  return { graph: { nodes: [...graph.nodes, ...nodes], edges: [...graph.edges, ...edges] }, ids: nodes.map((n) => n.id) };
+}
+
+function renameIn(value: any, names: Map<string, string>): any {
+  if (typeof value === "string") {
+    return value.replace(/\{\{[^{}]*\}\}/g, (t) => t.replace(/\bnodes\.([A-Za-z0-9_-]+)/g, (m, id) => (names.has(id) ? `nodes.${names.get(id)}` : m)));
+  }
+  if (Array.isArray(value)) return value.map((v) => renameIn(v, names));
+  if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, renameIn(v, names)]));
+  return value;
+}
+
+/** Gives a node another id; edges and templates follow. */
+export function renameNode(graph: Graph, from: string, to: string): Graph {
+  const names = new Map([[from, to]]);
+  return {
+    nodes: graph.nodes.map((n) => (n.id === from ? { ...n, id: to } : { ...n, data: renameIn(n.data, names) })),
+    edges: graph.edges.map((e) => (e.source === from || e.target === from ? { ...e, source: e.source === from ? to : e.source, target: e.target === from ? to : e.target } : e)),
+  };
+}
+
+/** Removes nodes and edges; the neighbours of one removed node in a row are joined. */
+export function removeFrom(graph: Graph, ids: Set<string>, edgeIds: Set<string>): Graph {
+  let edges = graph.edges.filter((e) => !edgeIds.has(e.id));
+  if (ids.size === 1) {
+    const [id] = ids;
+    const into = edges.filter((e) => e.target === id && e.source !== id);
+    const out = edges.filter((e) => e.source === id && e.target !== id && e.sourceHandle !== "error");
+    if (into.length === 1 && out.length === 1) edges = edges.map((e) => (e === into[0] ? { ...e, target: out[0].target } : e));
+  }
+  return { nodes: graph.nodes.filter((n) => !ids.has(n.id)), edges: edges.filter((e) => !ids.has(e.source) && !ids.has(e.target)) };
+}
+
+/** The nodes that lead to one, the nearest first. */
+export function upstream(graph: Graph, id: string): Step[] {
+  const byId = new Map(graph.nodes.map((n) => [n.id, n]));
+  const found: string[] = [];
+  const seen = new Set([id]);
+  for (let next = [id]; next.length;) {
+    next = next.flatMap((at) => graph.edges.filter((e) => e.target === at && !seen.has(e.source)).map((e) => (seen.add(e.source), e.source)));
+    found.push(...next);
+  }
+  return found.map((f) => byId.get(f)).filter(Boolean) as Step[];
+}

@@ -1,0 +1,36 @@
+// Where nodes stand: from left to right, in layers, by dagre.
+import type { Graph } from "./graph";
+import { waysOut } from "./graph";
+import { typeOf } from "./catalog";
+
+export const nodeWidth = 220;
+
+/** The height of a node, which grows with its ways out. */
+export const nodeHeight = (ways: number) => 58 + (ways > 1 ? ways * 24 : 0);
+
+/** The graph with each node of ids (all without it) at a place of its own. */
+export async function tidy(graph: Graph, ids?: Set<string>): Promise<Graph> {
+  const { default: dagre } = await import("@dagrejs/dagre");
+  const g = new dagre.graphlib.Graph({ multigraph: true });
+  g.setGraph({ rankdir: "LR", nodesep: 36, ranksep: 84 });
+  g.setDefaultEdgeLabel(() => ({}));
+  for (const n of graph.nodes) g.setNode(n.id, { width: nodeWidth, height: nodeHeight(waysOut(n, typeOf(n.type)).length) });
+  for (const e of graph.edges) if (g.hasNode(e.source) && g.hasNode(e.target) && e.source !== e.target) g.setEdge(e.source, e.target, {}, e.id);
+  dagre.layout(g);
+  return {
+    ...graph,
+    nodes: graph.nodes.map((n) => {
+      if (ids && !ids.has(n.id)) return n;
+      const at = g.node(n.id);
+      return { ...n, position: { x: Math.round((at.x - at.width / 2) / 10) * 10, y: Math.round((at.y - at.height / 2) / 10) * 10 } };
+    }),
+  };
+}
+
+/** Gives a place to nodes that have none; when several stand on one spot, to all. */
+export async function placed(graph: Graph): Promise<Graph> {
+  const spots = new Set(graph.nodes.map((n) => (n.position && Number.isFinite(n.position.x) ? `${n.position.x},${n.position.y}` : "")));
+  const missing = graph.nodes.filter((n) => !n.position || !Number.isFinite(n.position.x) || !Number.isFinite(n.position.y));
+  if (graph.nodes.length && (missing.length || (spots.size === 1 && graph.nodes.length > 1))) return tidy(graph);
+  return graph;
+}

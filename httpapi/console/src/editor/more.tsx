@@ -1,0 +1,96 @@
+// Smaller parts of the editor: settings, the webhook's address, connecting by a list, and the graph as text.
+import { useState } from "preact/hooks";
+
+import { absolute, agent, agentId } from "../data";
+import { Button, CopyButton, Dialog, SelectField, Switch, TextArea, TextField, tell } from "../ui";
+import { typeOf } from "./catalog";
+import { nameOf, onlyWay, readGraph, type Step, waysOut, writeGraph } from "./graph";
+import { placed } from "./layout";
+import type { Editor } from "./state";
+
+/** Name, description and how executions meet each other. */
+export function SettingsDialog({ editor, close }: { editor: Editor; close: () => void }) {
+  const doc = editor.doc.value;
+  const locked = editor.readonly.value;
+  const set = (change: object) => editor.change({ settings: { ...doc.settings, ...change } }, "settings");
+  return (
+    <Dialog title="Name and settings" close={close}>
+      <TextField label="Name" value={doc.name} disabled={locked} onInput={(name) => editor.change({ name }, "name")} />
+      <TextArea label="Description" value={doc.description} disabled={locked} onInput={(description) => editor.change({ description }, "description")} />
+      <TextField label="Executions at a time" type="number" value={String(doc.settings.concurrency)} disabled={locked} onInput={(v) => set({ concurrency: Number(v) || 1 })} />
+      <SelectField label="Executing it while that many run" value={doc.settings.on_conflict} disabled={locked} options={[["reject", "is refused"], ["queue", "waits in a queue"]]} onChange={(on_conflict) => set({ on_conflict })} />
+      <Switch label="A template that names nothing fails its node" checked={doc.settings.strict_templates} disabled={locked} onChange={(strict_templates) => set({ strict_templates })} />
+      <div class="row end"><Button kind="primary" onClick={close}>Done</Button></div>
+    </Dialog>
+  );
+}
+
+const callers: Record<string, string> = { "standard-webhooks": "Calls are signed by Standard Webhooks.", hmac: "Calls are signed with an HMAC of the body.", header: "Calls carry a secret header.",
+  bearer: "Calls carry a bearer token.", basic: "Calls carry a user name and a password.", none: "Whoever knows the address may call it." };
+
+/** The address that starts the workflow, and how it is called. */
+export function HookCard({ workflow, close }: { workflow: any; close: () => void }) {
+  const address = absolute("agents", agent.value?.id ?? agentId.value, "hooks", workflow.id);
+  const trigger = workflow.nodes.find((n: Step) => n.type === "trigger" && n.data?.event === "webhook");
+  const kind = trigger?.data?.auth?.type;
+  const who = kind && Object.hasOwn(callers, kind) ? callers[kind] : "The caller needs an identity or an API key with the role admin; Who may call the webhook, in the trigger, lets others in.";
+  const curl = `curl -X POST ${address} \\\n  -H 'Content-Type: application/json' \\\n  -d '{}'`;
+  return (
+    <Dialog title="Webhook address" close={close}>
+      {trigger ? (
+        <>
+          <p class="row nowrap copy"><code class="grow hook-address">{address}</code><CopyButton text={address} /></p>
+          <p class="muted">POST to this address starts the workflow. {who}{workflow.status === "active" ? "" : " It answers once the workflow is active."}</p>
+          <pre class="card">{curl}</pre>
+          <div class="row end"><CopyButton text={curl}>Copy the command</CopyButton></div>
+        </>
+      ) : <p>The workflow has no trigger with the event webhook.</p>}
+    </Dialog>
+  );
+}
+
+/** Joins a node to another that is chosen from a list, for the keyboard. */
+export function ConnectDialog({ editor, from, close }: { editor: Editor; from: Step; close: () => void }) {
+  const ways = [...waysOut(from, typeOf(from.type)), "error"];
+  const others = editor.doc.value.nodes.filter((n) => n.type !== "trigger" && n.id !== from.id);
+  const [way, setWay] = useState(ways[0]);
+  const [to, setTo] = useState(others[0]?.id ?? "");
+  return (
+    <Dialog title={`Connect ${nameOf(from)}`} close={close}>
+      <form class="stack" onSubmit={(e) => { e.preventDefault(); if (to) editor.connect(from.id, way, to); close(); }}>
+        <SelectField label="By" value={way} options={ways.map((w) => [w, w === onlyWay ? "its way out" : w])} onChange={setWay} />
+        {others.length ? <SelectField label="To" value={to} options={others.map((n) => [n.id, `${nameOf(n)} (${typeOf(n.type)?.label ?? n.type})`])} onChange={setTo} /> : <p class="muted">There is no other node.</p>}
+        <div class="row end"><Button onClick={close}>Cancel</Button><Button kind="primary" submit disabled={!to}>Connect</Button></div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** Nodes and edges as JSON, which can be changed. */
+export function GraphJson({ editor }: { editor: Editor }) {
+  const doc = editor.doc.value;
+  const text = JSON.stringify(writeGraph(doc), null, 2);
+  const [edited, setEdited] = useState({ base: text, text });
+  const typed = edited.base === text ? edited.text : text; // a change elsewhere takes its place
+  const setTyped = (t: string) => setEdited({ base: text, text: t });
+  const [wrong, setWrong] = useState("");
+  const apply = async () => {
+    try {
+      const value = JSON.parse(typed);
+      const objects = (list: any) => Array.isArray(list) && list.every((v) => v && typeof v === "object" && !Array.isArray(v));
+      if (!objects(value?.nodes) || !objects(value?.edges ?? [])) throw new Error("A graph is an object with the lists nodes and edges.");
+      if (value.nodes.some((n: any) => typeof n.id !== "string" || !n.id || typeof n.type !== "string")) throw new Error("Every node needs id and type.");
+      if (new Set(value.nodes.map((n: any) => n.id)).size !== value.nodes.length) throw new Error("Two nodes have the same id.");
+      editor.set(await placed(readGraph(value)));
+      setWrong("");
+      tell("Applied");
+    } catch (error: any) { setWrong(error instanceof SyntaxError ? `This is not JSON: ${error.message}` : error.message); }
+  };
+  return (
+    <div class="stack pad">
+      <div class="field"><label for="graph-json">Nodes and edges</label><textarea id="graph-json" class="code" rows={14} spellcheck={false} value={typed} readOnly={editor.readonly.value} onInput={(e) => setTyped(e.currentTarget.value)} /></div>
+      {wrong && <p class="issue" role="alert">{wrong}</p>}
+      <div class="row end"><CopyButton text={() => typed}>Copy</CopyButton>{!editor.readonly.value && <Button kind="primary" disabled={typed === text} onClick={apply}>Apply</Button>}</div>
+    </div>
+  );
+}

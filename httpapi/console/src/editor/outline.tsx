@@ -1,0 +1,68 @@
+// The graph as a nested list, for phones and screen readers.
+import { Button, Icon, Name } from "../ui";
+import { typeOf } from "./catalog";
+import { type Link, nameOf, onlyWay, type Step, wayOf, waysOut } from "./graph";
+import type { Editor } from "./state";
+
+type Row = { node: Step; way: string; depth: number; again: boolean };
+
+/** The nodes in the order of their paths; a decision's branches are one deeper. */
+export function outlineRows(editor: Editor): Row[] {
+  const { nodes, edges } = editor.doc.value;
+  const byId = new Map(nodes.map((n) => [n.id, n]));
+  const out = new Map<string, Link[]>();
+  for (const e of edges) if (byId.has(e.source) && byId.has(e.target)) out.set(e.source, [...(out.get(e.source) ?? []), e]);
+  const into = new Set(edges.filter((e) => byId.has(e.source)).map((e) => e.target));
+  const seen = new Set<string>();
+  const rows: Row[] = [];
+  const walk = (node: Step, way: string, depth: number) => {
+    for (let now: Step | undefined = node, by = way; now; ) {
+      const again = seen.has(now.id);
+      rows.push({ node: now, way: by, depth, again });
+      if (again) return;
+      seen.add(now.id);
+      const type = typeOf(now.type);
+      const links = out.get(now.id) ?? [];
+      const at: Step = now;
+      if (links.length === 1 && waysOut(now, type).length === 1 && wayOf(links[0], now, type) !== "error") {
+        now = byId.get(links[0].target);
+        by = "";
+        continue;
+      }
+      for (const l of links) { const w = wayOf(l, at, type); walk(byId.get(l.target)!, w === onlyWay ? "" : w, depth + 1); }
+      return;
+    }
+  };
+  for (const n of nodes) if (n.type === "trigger") walk(n, "", 0);
+  for (const n of nodes) if (!seen.has(n.id) && !into.has(n.id)) walk(n, "", 0);
+  for (const n of nodes) if (!seen.has(n.id)) walk(n, "", 0);
+  return rows;
+}
+
+export function Outline({ editor, open, add }: { editor: Editor; open: (id: string) => void; add?: (to: { after?: string; way?: string }) => void }) {
+  const rows = outlineRows(editor);
+  const marks = editor.marks.value;
+  const issues = editor.issuesOf.value;
+  return (
+    <ol class="outline" aria-label="Outline">
+      {rows.map(({ node, way, depth, again }, i) => {
+        const type = typeOf(node.type);
+        const mark = marks.get(node.id);
+        const used = new Set(editor.doc.value.edges.filter((e) => e.source === node.id).map((e) => wayOf(e, node, type)));
+        const open_ = waysOut(node, type).filter((w) => !used.has(w));
+        return (
+          <li key={`${node.id}/${i}`} style={{ paddingInlineStart: `${Math.min(depth, 6) * 1.1}rem` }}>
+            {way && <span class="outline-way">{way}</span>}
+            <button type="button" class={`outline-node group-${(type?.group ?? "none").toLowerCase()} ${mark?.status ?? ""} ${node.data?.disabled ? "disabled" : ""}`} aria-current={editor.selected.value.has(node.id) ? "true" : undefined} onClick={() => open(node.id)}>
+              <span class="node-icon"><Icon name={type?.icon ?? "CircleHelp"} size={16} /></span>
+              <span class="grow"><strong><Name>{nameOf(node)}</Name></strong><small class="muted"><Name>{again ? "goes on above" : type?.label ?? node.type}</Name></small></span>
+              {issues.has(node.id) && <Icon name="CircleAlert" size={16} label="Has a problem" />}
+              {mark && mark.status !== "skipped" && <span class={`badge ${{ success: "good", error: "bad", running: "busy", waiting: "warn" }[mark.status] ?? ""}`}>{mark.status}</span>}
+            </button>
+            {add && !again && open_.length > 0 && <span class="row outline-add">{open_.map((w) => <Button kind="quiet" icon="Plus" label={`Add behind ${nameOf(node)}`} onClick={() => add({ after: node.id, way: w })}>{w === onlyWay ? undefined : w}</Button>)}</span>}
+          </li>
+        );
+      })}
+    </ol>
+  );
+}

@@ -1,0 +1,57 @@
+// Executions as they happen: results of nodes by place, and what they make of
+// the marks on the canvas.
+import { get, path, stream } from "../data";
+import type { Mark } from "./state";
+
+export type NodeResult = {
+  node_id: string; type: string; status: string; started_at: string; duration_ms: number; attempt: number; iteration?: number; path?: string; handle?: string;
+  output?: any; output_bytes?: number; error?: { message: string; code: string; node_id?: string }; warnings?: string[]; logs?: { level: string; message: string }[]; approval?: { title?: string; message?: string };
+};
+export type Execution = {
+  id: string; workflow_id: string; version: number; status: string; trigger: string; input: any; output?: any; error?: { message: string; code: string; node_id?: string };
+  retried_from?: string; parent_id?: string; created_at: string; started_at?: string; completed_at?: string; node_results: NodeResult[]; nodes?: any[]; edges?: any[];
+};
+
+export const isOver = (x: { status: string }) => !["queued", "running"].includes(x.status);
+export const placeOf = (r: NodeResult) => r.path ?? (r.iteration === undefined ? "" : String(r.iteration));
+export const keyOf = (r: NodeResult) => `${placeOf(r)}@${r.node_id}`;
+export const executionAt = (agent: string, id: string, ...more: string[]) => path("agents", agent, "workflows", "executions", id, ...more);
+
+// What became of a node over its iterations is the last of these that one came to.
+const weight = ["skipped", "success", "cancelled", "running", "waiting", "error"];
+
+/** What became of each node over its iterations. */
+export function marksOf(results: Iterable<NodeResult>): Map<string, Mark> {
+  const found = new Map<string, Mark>();
+  for (const r of results) {
+    const before = found.get(r.node_id);
+    const worse = !before || weight.indexOf(r.status) > weight.indexOf(before.status);
+    const counts = r.status === "skipped" ? 0 : 1;
+    found.set(r.node_id, {
+      status: worse ? r.status : before.status, count: (before?.count ?? 0) + counts, ms: (before?.ms ?? 0) + (r.duration_ms ?? 0),
+      error: r.error?.message ?? before?.error,
+    });
+  }
+  return found;
+}
+
+/** Follows an execution until it ends; a broken stream is opened again and replays what was. */
+export async function follow(agent: string, id: string, signal: AbortSignal, on: { node: (r: NodeResult) => void; end: (x: Partial<Execution>) => void }) {
+  let over = false;
+  for (let wait = 1000; !over && !signal.aborted; wait = Math.min(wait * 2, 30_000)) {
+    await stream(executionAt(agent, id, "events"), signal, (name, data) => {
+      wait = 1000;
+      if (name.startsWith("node.")) on.node(data);
+      else if (name !== "ping") { over = true; on.end(data); }
+    }).catch(() => {});
+    if (!over && !signal.aborted) await new Promise((done) => setTimeout(done, wait));
+  }
+}
+
+/** Calls run once a frame at most. */
+export function onceAFrame(run: () => void): () => void {
+  let due = 0;
+  return () => { due ||= requestAnimationFrame(() => { due = 0; run(); }); };
+}
+
+export const readExecution = (agent: string, id: string, signal?: AbortSignal): Promise<Execution> => get(executionAt(agent, id), { preview: 32768 }, signal);

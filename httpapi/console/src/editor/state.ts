@@ -1,0 +1,170 @@
+// What the editor holds of one workflow: the document with its history, the
+// selection, what is wrong, and what the last test came to.
+import { computed, signal } from "@preact/signals";
+
+import { newData, type NodeType, typeOf } from "./catalog";
+import { type Doc, fingerprint, type Graph, freshId, makeLink, onlyWay, type Step, waysOut, writeGraph } from "./graph";
+import { nodeWidth } from "./layout";
+
+export type Issue = { node_id?: string; edge_id?: string; field: string; issue: string; severity?: "error" | "warning" };
+/** What became of a node, over its iterations. */
+export type Mark = { status: string; ms?: number; count: number; error?: string };
+
+const historySteps = 200;
+const mergeTime = 1000;
+
+export class Editor {
+  doc = signal<Doc>({ name: "", description: "", settings: { concurrency: 1, on_conflict: "reject", strict_templates: false }, nodes: [], edges: [] });
+  /** The document as it is stored. */
+  saved = signal("");
+  selected = signal<ReadonlySet<string>>(new Set());
+  selectedEdge = signal("");
+  issues = signal<Issue[]>([]);
+  marks = signal<ReadonlyMap<string, Mark>>(new Map());
+  /** The output of nodes, of the last test or the newest execution, by id. */
+  samples = signal<Record<string, any>>({});
+  payload = signal<any>(undefined);
+  readonly = signal(false);
+  /** The field to focus: the path within the node that is shown. */
+  focus = signal<{ field: string; at: number } | null>(null);
+
+  dirty = computed(() => fingerprint(this.doc.value) !== this.saved.value);
+  one = computed(() => (this.selected.value.size === 1 ? this.node([...this.selected.value][0]) : undefined));
+  issuesOf = computed(() => {
+    const by = new Map<string, Issue[]>();
+    for (const i of this.issues.value) if (i.node_id) by.set(i.node_id, [...(by.get(i.node_id) ?? []), i]);
+    return by;
+  });
+  canUndo = signal(false);
+  canRedo = signal(false);
+
+  #past: Doc[] = [];
+  #future: Doc[] = [];
+  #merge = { key: "", at: 0 };
+
+  node = (id: string) => this.doc.value.nodes.find((n) => n.id === id);
+
+  /** Shows another document, such as one that was loaded; the history begins anew. */
+  load(doc: Doc, saved = doc) {
+    this.#past = [];
+    this.#future = [];
+    this.doc.value = doc;
+    this.saved.value = fingerprint(saved);
+    this.#noteHistory();
+  }
+
+  /** Makes a change that can be undone; changes with one key in a row are undone together. */
+  change(next: Partial<Doc>, key = "") {
+    if (this.readonly.value) return;
+    const now = Date.now();
+    if (!key || key !== this.#merge.key || now - this.#merge.at > mergeTime) this.#past = [...this.#past.slice(1 - historySteps), this.doc.value];
+    this.#merge = { key, at: now };
+    this.#future = [];
+    this.doc.value = { ...this.doc.value, ...next };
+    this.#noteHistory();
+  }
+
+  #step(from: Doc[], to: Doc[]) {
+    const doc = from.pop();
+    if (!doc || this.readonly.value) return;
+    to.push(this.doc.value);
+    this.#merge = { key: "", at: 0 };
+    this.doc.value = doc;
+    this.selected.value = new Set([...this.selected.value].filter((id) => doc.nodes.some((n) => n.id === id)));
+    this.#noteHistory();
+  }
+  undo() { this.#step(this.#past, this.#future); }
+  redo() { this.#step(this.#future, this.#past); }
+  #noteHistory() {
+    this.canUndo.value = this.#past.length > 0;
+    this.canRedo.value = this.#future.length > 0;
+  }
+
+  select(ids: Iterable<string>) {
+    const next = new Set(ids);
+    const now = this.selected.value;
+    if (next.size === now.size && [...next].every((id) => now.has(id))) return;
+    this.selected.value = next;
+    if (next.size) this.selectedEdge.value = "";
+  }
+
+  changeNode(id: string, change: (n: Step) => Step, key = "") {
+    this.change({ nodes: this.doc.value.nodes.map((n) => (n.id === id ? change(n) : n)) }, key && `${id}/${key}`);
+  }
+
+  /** Sets a value of a node's data by its path; undefined removes the key. */
+  setData(id: string, path: (string | number)[], value: unknown) {
+    this.changeNode(id, (n) => ({ ...n, data: setIn(n.data ?? {}, path, value) }), path.join("."));
+  }
+
+  /** Adds a node: behind another by a way out, into an edge, or at a place. */
+  add(type: NodeType, to: { after?: string; way?: string; edge?: string; at?: { x: number; y: number } } = {}): string {
+    const { nodes, edges } = this.doc.value;
+    const id = freshId(type.type, new Set(nodes.map((n) => n.id)));
+    const data = newData(type);
+    const taken = new Set(edges.map((e) => e.id));
+    const edge = edges.find((e) => e.id === to.edge);
+    const before = this.node(edge?.source ?? to.after ?? "");
+    const step: Step = { id, type: type.type, position: to.at ?? this.#placeBehind(before, to.way), data };
+    const exit = waysOut(step, type)[0];
+    let links = edges;
+    let moved = nodes;
+    if (edge) {
+      links = edges.map((e) => (e === edge ? { ...e, target: id } : e)).concat(makeLink(id, type.normal_handle ?? exit, edge.target, taken));
+      if (!to.at) moved = this.#makeRoom(step, edge.target);
+    } else if (to.after) links = [...edges, makeLink(to.after, to.way ?? onlyWay, id, taken)];
+    this.change({ nodes: [...moved, step], edges: links });
+    this.select([id]);
+    return id;
+  }
+
+  #placeBehind(before: Step | undefined, way = onlyWay) {
+    const { nodes, edges } = this.doc.value;
+    if (!before) {
+      const right = nodes.reduce((m, n) => Math.max(m, (n.position?.x ?? 0) + nodeWidth + 80), 0);
+      return { x: right, y: nodes.at(-1)?.position?.y ?? 0 };
+    }
+    const ways = waysOut(before, typeOf(before.type));
+    const place = { x: (before.position?.x ?? 0) + nodeWidth + 80, y: (before.position?.y ?? 0) + Math.max(0, ways.indexOf(way)) * 110 + (way === "error" ? 130 : 0) };
+    const covered = () => nodes.some((n) => n.position && Math.abs(n.position.x - place.x) < nodeWidth && Math.abs(n.position.y - place.y) < 70 && !edges.some((e) => e.source === n.id && e.target === before.id));
+    while (covered()) place.y += 90;
+    return place;
+  }
+
+  /** Moves what stands behind a place to the right, so that a node fits in. */
+  #makeRoom(step: Step, target: string) {
+    const { nodes, edges } = this.doc.value;
+    const next = this.node(target);
+    if (!next?.position || next.position.x - step.position!.x >= nodeWidth + 60) return nodes;
+    const behind = new Set([target]);
+    for (const id of behind) for (const e of edges) if (e.source === id && (this.node(e.target)?.position?.x ?? 0) > next.position.x) behind.add(e.target);
+    return nodes.map((n) => (behind.has(n.id) && n.position ? { ...n, position: { ...n.position, x: n.position.x + nodeWidth + 80 } } : n));
+  }
+
+  connect(source: string, way: string, target: string) {
+    const { edges } = this.doc.value;
+    const handle = way === onlyWay ? undefined : way;
+    if (edges.some((e) => e.source === source && e.target === target && e.sourceHandle === handle)) return;
+    this.change({ edges: [...edges, makeLink(source, way, target, new Set(edges.map((e) => e.id)))] });
+  }
+
+  /** The graph as it is sent. */
+  written = () => writeGraph(this.doc.value);
+  set = (graph: Graph) => this.change({ nodes: graph.nodes, edges: graph.edges });
+}
+
+/** A copy of a value with another at a path; undefined removes it. */
+export function setIn(value: any, path: (string | number)[], to: unknown): any {
+  if (!path.length) return to;
+  const [key, ...rest] = path;
+  if (Array.isArray(value)) {
+    const list = [...value];
+    const inner = setIn(list[key as number], rest, to);
+    if (inner === undefined && !rest.length) list.splice(key as number, 1); else list[key as number] = inner;
+    return list;
+  }
+  const object: any = value && typeof value === "object" ? { ...value } : {};
+  const inner = setIn(object[key], rest, to);
+  if (inner === undefined) delete object[key]; else object[key] = inner;
+  return object;
+}

@@ -1,0 +1,170 @@
+// Templates: what a path leads to, what may stand in one, and what a text
+// with templates comes to.
+import type { Editor } from "./state";
+import { nameOf, type Step, upstream } from "./graph";
+import { typeOf } from "./catalog";
+
+export const filters: [string, string][] = [
+  ["default:\"\"", "in place of what is missing"], ["upper", "in capitals"], ["lower", "in small letters"], ["trim", "without space around it"], ["json", "as JSON"],
+  ["length", "how many"], ["first", "of a list"], ["last", "of a list"], ["join:\", \"", "a list as text"], ["date:\"D MMMM YYYY HH:mm\"", "a time"], ["url", "for an address"],
+];
+
+const steps = /^\s*(?:\.?([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\])/u;
+
+/** Reads a path such as a.b[0]["c d"]; null when it is none. */
+export function readPath(text: string): (string | number)[] | null {
+  const path: (string | number)[] = [];
+  for (let rest = text.trim(); rest; ) {
+    const found = steps.exec(rest);
+    if (!found) return null;
+    path.push(found[1] ?? (found[2] !== undefined ? Number(found[2]) : JSON.parse(`"${found[3]}"`)));
+    rest = rest.slice(found[0].length);
+  }
+  return path.length ? path : null;
+}
+
+/** A path as it is written in a template. */
+export const writePath = (path: (string | number)[]) =>
+  path.map((p, i) => (typeof p === "number" ? `[${p}]` : /^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(p) ? (i ? `.${p}` : p) : `[${JSON.stringify(p)}]`)).join("");
+
+export const lookup = (scope: any, path: (string | number)[]) => path.reduce((v, key) => (v !== null && typeof v === "object" && Object.hasOwn(v, key) ? v[key] : undefined), scope);
+
+const asText = (v: any) => (v === null || v === undefined ? "" : typeof v === "object" ? JSON.stringify(v) : String(v));
+
+const months = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
+const days = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+const two = (n: number) => String(n).padStart(2, "0");
+
+/** Writes a moment by a format, in UTC; the service writes it by the agent's time zone. */
+function writeDate(value: any, format: string): any {
+  const at = new Date(typeof value === "number" ? (Math.abs(value) < 1e11 ? value * 1000 : value) : String(value));
+  if (Number.isNaN(at.getTime())) return value;
+  const [y, mo, d, w, h, mi, s] = [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate(), at.getUTCDay(), at.getUTCHours(), at.getUTCMinutes(), at.getUTCSeconds()];
+  const tokens: Record<string, string | number> = {
+    YYYY: y, YY: two(y % 100), MMMM: months[mo], MMM: months[mo].slice(0, 3), MM: two(mo + 1), M: mo + 1, DD: two(d), D: d, dddd: days[w], ddd: days[w].slice(0, 3), d: w,
+    HH: two(h), H: h, hh: two(h % 12 || 12), h: h % 12 || 12, mm: two(mi), m: mi, ss: two(s), s, SSS: String(at.getUTCMilliseconds()).padStart(3, "0"), A: h < 12 ? "AM" : "PM", a: h < 12 ? "am" : "pm",
+    ZZ: "+0000", Z: "+00:00", X: Math.floor(at.getTime() / 1000), x: at.getTime(),
+  };
+  return format.replace(/\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|D|dddd|ddd|d|HH|H|hh|h|mm|m|ss|s|SSS|A|a|ZZ|Z|X|x/g, (t, literal) => (literal !== undefined ? literal : String(tokens[t])));
+}
+
+function applyFilter(value: any, filter: string): any {
+  const [name, ...args] = filter.trim().split(/:(.*)/s);
+  let argument = "";
+  try { argument = args[0] ? JSON.parse(args[0].trim()) : ""; } catch { argument = args[0]; }
+  switch (name.trim()) {
+    case "default": return value === undefined || value === null || value === "" ? argument : value;
+    case "upper": return asText(value).toUpperCase();
+    case "lower": return asText(value).toLowerCase();
+    case "trim": return asText(value).trim();
+    case "json": return JSON.stringify(value ?? null);
+    case "length": return typeof value === "string" ? [...value].length : value && typeof value === "object" ? Object.keys(value).length : 0;
+    case "first": return Array.isArray(value) ? value[0] : value;
+    case "last": return Array.isArray(value) ? value.at(-1) : value;
+    case "join": return Array.isArray(value) ? value.map(asText).join(argument) : value;
+    case "date": return writeDate(value, String(argument));
+    case "url": return encodeURIComponent(asText(value));
+    default: return value;
+  }
+}
+
+const inside = /\{\{((?:"(?:[^"\\]|\\.)*"|[^{}])*)\}\}/g;
+
+/** Fills the templates of a text. missing lists what leads nowhere. */
+export function fill(text: string, scope: any): { text: string; missing: string[] } {
+  const missing: string[] = [];
+  const filled = text.replace(inside, (_, expression: string) => {
+    const [head, ...rest] = expression.split(/\|(?=(?:[^"]*"[^"]*")*[^"]*$)/);
+    const literal = /^\s*"(.*)"\s*$/s.exec(head);
+    const path = literal ? null : readPath(head);
+    let value = literal ? literal[1] : path ? lookup(scope, path) : undefined;
+    if (value === undefined && !rest.some((f) => f.trim().startsWith("default"))) missing.push(head.trim());
+    for (const filter of rest) value = applyFilter(value, filter);
+    return asText(value);
+  });
+  return { text: filled, missing };
+}
+
+/** Reports whether a text holds a template. */
+export const hasTemplate = (v: unknown) => typeof v === "string" && v.includes("{{");
+
+const examplePayload = (editor: Editor) => {
+  const trigger = editor.doc.value.nodes.find((n) => n.type === "trigger");
+  return typeOf("trigger")?.output.example && String(trigger?.data?.event ?? "").startsWith("message.") ? typeOf("trigger")!.output.example : {};
+};
+
+/** What a node gives, from its pin, the last test, the newest execution, or the catalogue's example. */
+export function sampleOf(editor: Editor, node: Step): any {
+  if (node.metadata?.pin !== undefined) return node.metadata.pin;
+  const samples = editor.samples.value;
+  if (Object.hasOwn(samples, node.id)) return samples[node.id];
+  if (node.type === "trigger") return editor.payload.value ?? examplePayload(editor);
+  if (node.type === "set") return node.data?.values ?? {};
+  return typeOf(node.type)?.output.example ?? {};
+}
+
+const passed = new Set(["if-else", "switch"]);
+
+/** What templates of a node see, with sample values. */
+export function scopeOf(editor: Editor, node: Step): Record<string, any> {
+  const doc = editor.doc.value;
+  const before = upstream(doc, node.id).filter((n) => n.id !== node.id);
+  const trigger = before.find((n) => n.type === "trigger") ?? doc.nodes.find((n) => n.type === "trigger");
+  const payload = trigger ? sampleOf(editor, trigger) : {};
+  const nodes: Record<string, any> = {};
+  for (const n of before) nodes[n.id] = sampleOf(editor, n);
+  const loops: Record<string, any> = {};
+  for (const n of before.filter((b) => b.type === "loop").reverse()) {
+    const items = n.data?.items;
+    const path = typeof items === "string" ? readPath(items.replace(/^\{\{|\}\}$/g, "")) : null;
+    const list = Array.isArray(items) ? items : path ? lookup({ ...payload, nodes }, path) : undefined;
+    loops[String(n.data?.item_variable ?? "item")] = Array.isArray(list) ? list[0] : null;
+    loops.index = 0;
+  }
+  return { ...(payload && typeof payload === "object" ? payload : {}), ...loops, nodes, input: inputOf(editor, node, nodes), trigger: payload,
+    execution: { id: "execution-…", started_at: new Date().toISOString() }, workflow: { name: doc.name }, agent: { name: "" }, now: new Date().toISOString() };
+}
+
+/** What flows into a node: the output of the one before it, past decisions. */
+function inputOf(editor: Editor, node: Step, nodes: Record<string, any>): any {
+  const doc = editor.doc.value;
+  const from = (id: string, seen = new Set<string>()): Step[] => doc.edges.filter((e) => e.target === id && !seen.has(e.source)).flatMap((e) => {
+    seen.add(e.source);
+    const source = editor.node(e.source);
+    return !source ? [] : passed.has(source.type) ? from(source.id, seen) : [source];
+  });
+  const sources = from(node.id);
+  if (sources.length === 1) return nodes[sources[0].id] ?? sampleOf(editor, sources[0]);
+  return Object.fromEntries(sources.map((s) => [s.id, nodes[s.id]]));
+}
+
+export type Suggestion = { insert: string; label: string; value?: any; note?: string };
+
+/** What may stand at the cursor of a text with templates: the start of what is replaced, and the suggestions. Null outside of a template. */
+export function suggest(text: string, cursor: number, scope: Record<string, any>, names: (id: string) => string): { from: number; list: Suggestion[] } | null {
+  const before = text.slice(0, cursor);
+  const open = before.lastIndexOf("{{");
+  if (open < 0 || before.indexOf("}}", open) >= 0) return null;
+  const typed = before.slice(open + 2);
+  const bar = typed.lastIndexOf("|");
+  if (bar >= 0) {
+    const word = typed.slice(bar + 1).trimStart();
+    return { from: cursor - word.length, list: filters.filter(([f]) => f.startsWith(word)).map(([f, note]) => ({ insert: f, label: f, note })) };
+  }
+  const written = typed.trimStart();
+  const dot = Math.max(written.lastIndexOf("."), written.lastIndexOf("["));
+  const parent = dot < 0 ? [] : readPath(written.slice(0, dot));
+  if (parent === null) return null;
+  const word = written.slice(dot + 1).replace(/^"/, "").toLowerCase();
+  const holder = parent.length ? lookup(scope, parent) : scope;
+  if (holder === null || typeof holder !== "object") return { from: cursor, list: [] };
+  const keys: (string | number)[] = Array.isArray(holder) ? holder.slice(0, 20).map((_, i) => i) : Object.keys(holder);
+  const fits = (k: string | number) => String(k).toLowerCase().includes(word) || (parent[0] === "nodes" && parent.length === 1 && names(String(k)).toLowerCase().includes(word));
+  const list = keys.filter(fits).map((k) => {
+    const path = writePath([...parent, k]);
+    return { insert: path, label: path, value: holder[k as any], note: parent[0] === "nodes" && parent.length === 1 ? names(String(k)) : undefined };
+  });
+  return { from: open + 2 + (typed.length - written.length), list: list.slice(0, 40) };
+}
+
+export const labelsOf = (editor: Editor) => (id: string) => nameOf(editor.node(id)) || id;

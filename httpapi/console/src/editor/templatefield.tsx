@@ -1,0 +1,101 @@
+// A text with templates: completion after {{, and below what it comes to.
+import { createContext } from "preact";
+import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
+
+import type { Step } from "./graph";
+import type { Editor } from "./state";
+import { fill, hasTemplate, labelsOf, scopeOf, suggest, type Suggestion } from "./template";
+
+/** The node whose fields are shown. */
+export const NodeContext = createContext<{ editor: Editor; node: Step; readonly: boolean }>(null as any);
+
+/** The field that was last typed into: a path of the input tree goes there. */
+let lastField: { el: HTMLTextAreaElement; insert: (text: string) => void } | null = null;
+
+/** Writes a template where the cursor was last; false when there is no such place. */
+export function insertTemplate(path: string): boolean {
+  if (!lastField?.el.isConnected) return false;
+  lastField.insert(`{{${path}}}`);
+  return true;
+}
+
+const short = (v: any) => {
+  const text = v === undefined ? "" : typeof v === "string" ? v : JSON.stringify(v);
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+};
+
+type Props = { value: string; onInput: (v: string) => void; rows?: number; code?: boolean; label?: string; id?: string; placeholder?: string; invalid?: boolean; fills?: boolean };
+
+export function TemplateField({ value, onInput, rows = 1, code, label, id, placeholder, invalid, fills = true }: Props) {
+  const { editor, node, readonly } = useContext(NodeContext);
+  const ref = useRef<HTMLTextAreaElement>(null);
+  const [shown, setShown] = useState<{ from: number; list: Suggestion[]; at: number } | null>(null);
+  const caret = useRef<number | null>(null);
+  const listId = useId();
+  useEffect(() => {
+    if (caret.current === null || !ref.current) return;
+    ref.current.setSelectionRange(caret.current, caret.current);
+    caret.current = null;
+  });
+  const look = () => {
+    const el = ref.current!;
+    const found = fills && el.selectionStart === el.selectionEnd ? suggest(el.value, el.selectionStart, scopeOf(editor, node), labelsOf(editor)) : null;
+    setShown(found && found.list.length ? { ...found, at: 0 } : null);
+  };
+  const replace = (from: number, to: number, text: string, cursor = from + text.length) => {
+    caret.current = cursor;
+    onInput(value.slice(0, from) + text + value.slice(to));
+    requestAnimationFrame(() => { ref.current?.focus(); look(); });
+  };
+  const choose = (s: Suggestion) => {
+    const el = ref.current!;
+    const to = el.selectionStart;
+    const leaf = s.note !== undefined && s.value === undefined ? true : s.value === null || typeof s.value !== "object";
+    const closed = /^\s*(\||\}\})/.test(value.slice(to));
+    const insert = leaf && !closed ? `${s.insert}}}` : s.insert;
+    replace(shown!.from, to, insert);
+    if (leaf) setShown(null);
+  };
+  const keys = (e: KeyboardEvent) => {
+    if (shown) {
+      if (e.key === "ArrowDown" || e.key === "ArrowUp") setShown({ ...shown, at: (shown.at + (e.key === "ArrowDown" ? 1 : shown.list.length - 1)) % shown.list.length });
+      else if (e.key === "Enter" || e.key === "Tab") choose(shown.list[shown.at]);
+      else if (e.key === "Escape") setShown(null);
+      else if (e.key === "." || e.key === "|") return;
+      else return;
+      e.preventDefault();
+      e.stopPropagation();
+      return;
+    }
+    if (e.key === "{" && ref.current!.value[ref.current!.selectionStart - 1] === "{" && !value.slice(ref.current!.selectionStart).startsWith("}}")) {
+      e.preventDefault();
+      const at = ref.current!.selectionStart;
+      replace(at, ref.current!.selectionEnd, "{}}", at + 1);
+    }
+    if (e.key === "Enter" && rows === 1 && !code && !e.shiftKey && !e.ctrlKey && !e.metaKey) e.preventDefault();
+  };
+  const preview = fills && hasTemplate(value) ? fill(value, scopeOf(editor, node)) : null;
+  return (
+    <div class="template-field">
+      <textarea ref={ref} id={id} rows={rows} value={value} class={code ? "code" : ""} spellcheck={!code} placeholder={placeholder} aria-label={label} aria-invalid={invalid} readOnly={readonly}
+        role="combobox" aria-expanded={Boolean(shown)} aria-controls={listId} aria-activedescendant={shown ? `${listId}-${shown.at}` : undefined} aria-autocomplete="list"
+        onInput={(e) => { onInput(e.currentTarget.value); requestAnimationFrame(() => ref.current && look()); }} onKeyDown={keys} onClick={look}
+        onFocus={() => { lastField = { el: ref.current!, insert: (t) => replace(ref.current!.selectionStart, ref.current!.selectionEnd, t) }; }}
+        onBlur={() => setTimeout(() => setShown(null), 150)}
+        onDragOver={(e) => { if (e.dataTransfer?.types.includes("application/x-satchel-path")) e.preventDefault(); }}
+        onDrop={(e) => { const path = e.dataTransfer?.getData("application/x-satchel-path"); if (path) { e.preventDefault(); const at = ref.current!.selectionStart; replace(at, at, `{{${path}}}`); } }} />
+      {shown && (
+        <ul class="suggestions" role="listbox" id={listId} aria-label="Values">
+          {shown.list.map((s, i) => (
+            <li key={s.insert} id={`${listId}-${i}`} role="option" aria-selected={i === shown.at} onMouseDown={(e) => { e.preventDefault(); choose(s); }}>
+              <code>{s.label}</code><span class="muted clip"><bdi>{s.note ?? short(s.value)}</bdi></span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {preview && (preview.missing.length > 0
+        ? <small class="filled missing">{preview.missing.map((m) => <><code>{m}</code> </>)}leads nowhere</small>
+        : <small class="filled" title={preview.text}>= <bdi>{short(preview.text) || "empty"}</bdi></small>)}
+    </div>
+  );
+}

@@ -1,0 +1,117 @@
+// Tests of the graph that is edited: whole, to a node, or one node alone.
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import { agentId, ApiError, get, href, path, post } from "../data";
+import { Badge, Button, ErrorCard, JsonTree, Name, Segments, span, tell } from "../ui";
+import { typeOf } from "./catalog";
+import { nameOf } from "./graph";
+import { type Execution, follow, isOver, keyOf, marksOf, type NodeResult, onceAFrame, readExecution } from "./run";
+import type { Editor } from "./state";
+
+export type TestMode = "all" | "to" | "node";
+export type TestState = { running: boolean; execution?: Partial<Execution>; results: NodeResult[]; error?: Error };
+
+// Node types whose test reaches other people or systems, or changes data.
+const acting = new Set(["http-request", "tool", "sql", "workflow"]);
+
+/** The nodes that a test would send or write with. */
+function acts(editor: Editor, mode: TestMode, id?: string): string[] {
+  const doc = editor.doc.value;
+  const within = new Set<string>(mode === "node" && id ? [id] : []);
+  if (mode === "to" && id) {
+    within.add(id);
+    for (const at of within) for (const e of doc.edges) if (e.target === at) within.add(e.source);
+  }
+  return doc.nodes.filter((n) => (mode === "all" || within.has(n.id)) && !n.data?.disabled && n.metadata?.pin === undefined)
+    .filter((n) => typeOf(n.type)?.group === "Messages" || acting.has(n.type) && !(n.type === "http-request" && [undefined, "GET", "HEAD"].includes(n.data?.method)) && !(n.type === "sql" && /^\s*(select|with|pragma|explain)\b/i.test(String(n.data?.query ?? ""))))
+    .map(nameOf);
+}
+
+/** Starts tests and keeps what the last one came to. */
+export function useTest(editor: Editor, workflow: string, refresh: (s: TestState) => void) {
+  const abort = useRef<AbortController>();
+  useEffect(() => () => abort.current?.abort(), []);
+  return async (mode: TestMode, input: any, nodeId?: string) => {
+    abort.current?.abort();
+    const mine = abort.current = new AbortController();
+    const agent = agentId.value;
+    const pins = Object.fromEntries(editor.doc.value.nodes.filter((n) => n.metadata?.pin !== undefined && !(mode === "node" && n.id === nodeId)).map((n) => [n.id, n.metadata.pin]));
+    const results = new Map<string, NodeResult>();
+    const state: TestState = { running: true, results: [] };
+    editor.marks.value = new Map();
+    refresh({ ...state });
+    const show = onceAFrame(() => {
+      if (mine.signal.aborted) return;
+      editor.marks.value = marksOf(results.values());
+      const outputs = [...results.values()].filter((r) => r.output !== undefined).map((r) => [r.node_id, r.output]);
+      editor.samples.value = { ...editor.samples.value, ...Object.fromEntries(outputs) };
+      refresh({ ...state, results: [...results.values()] });
+    });
+    try {
+      const started: Execution = await post(path("agents", agent, "workflows", "test"), { workflow_id: workflow, ...editor.written(), input, mode, node_id: nodeId, pins }, mine.signal);
+      state.execution = started;
+      editor.payload.value = input;
+      if (!isOver(started)) await follow(agent, started.id, mine.signal, { node: (r) => { results.set(keyOf(r), r); show(); }, end: (x) => { state.execution = { ...state.execution, ...x }; } });
+      const last = await readExecution(agent, started.id, mine.signal).catch(() => null);
+      if (last) { state.execution = last; for (const r of last.node_results) results.set(keyOf(r), r); }
+    } catch (error: any) {
+      if (error.name === "AbortError") return;
+      if (error instanceof ApiError && error.details?.errors?.some((e: any) => e.node_id)) editor.issues.value = error.details.errors;
+      state.error = error instanceof ApiError && [404, 405].includes(error.status) && !error.details?.field ? new Error("This server cannot test a graph that is not saved.") : error;
+    }
+    state.running = false;
+    show();
+    refresh({ ...state, results: [...results.values()] });
+  };
+}
+
+export function TestPanel({ editor, workflow, state, run, compact }: { editor: Editor; workflow: string; state: TestState; run: (mode: TestMode, input: any, nodeId?: string) => Promise<void>; compact?: boolean }) {
+  const [typed, setTyped] = useState(() => JSON.stringify(editor.payload.value ?? {}, null, 2));
+  const [mode, setMode] = useState<TestMode>("all");
+  const payload = editor.payload.value;
+  useEffect(() => { if (payload !== undefined) setTyped(JSON.stringify(payload, null, 2)); }, [payload]);
+  const one = editor.one.value;
+  const current = one ? mode : "all";
+  let input: any;
+  let wrong = "";
+  try {
+    input = JSON.parse(typed.trim() || "{}");
+    if (!input || typeof input !== "object" || Array.isArray(input)) wrong = "The payload is an object.";
+  } catch { wrong = "This is not JSON."; }
+  const sends = acts(editor, current, one?.id);
+  const newest = async () => {
+    const { executions } = await get(path("agents", agentId.value, "workflows", "executions"), { workflow_id: workflow, limit: 1 });
+    if (!executions.length) { tell("It has not been executed yet."); return; }
+    const x = await readExecution(agentId.value, executions[0].id);
+    setTyped(JSON.stringify(x.input ?? {}, null, 2));
+    editor.payload.value = x.input ?? {};
+  };
+  const example = () => setTyped(JSON.stringify(typeOf("trigger")?.output.example ?? {}, null, 2));
+  return (
+    <div class={compact ? "stack pad" : "test-panel"}>
+      <section class="stack">
+        <div class="row">
+          <Button kind="primary" icon="Play" disabled={Boolean(wrong) || state.running || editor.readonly.value} onClick={() => run(current, input, current === "all" ? undefined : one?.id)}>{state.running ? "Running…" : "Run the test"}</Button>
+          {one && <Segments label="What is tested" value={mode} options={[["all", "Whole"], ["to", "To here"], ["node", "This node"]]} onChange={(v) => setMode(v as TestMode)} />}
+        </div>
+        <div class="field"><label for="test-payload">Payload of the trigger</label>
+          <textarea id="test-payload" class="code" rows={compact ? 6 : 5} spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
+          {wrong && <small class="issue" role="alert">{wrong}</small>}</div>
+        <div class="row"><Button icon="History" onClick={newest}>From the newest execution</Button><Button onClick={example}>Example</Button></div>
+        {sends.length > 0 && <p class="small warn-text">This sends or writes for real: <bdi>{sends.slice(0, 5).join(", ")}</bdi>{sends.length > 5 && ` and ${sends.length - 5} more`}. Pin their outputs to leave them out.</p>}
+      </section>
+      <section class="stack test-results" aria-live="polite">
+        {state.error && <ErrorCard error={state.error} />}
+        {state.execution && <p class="row"><Badge>{state.execution.status ?? ""}</Badge>{state.execution.error && <span class="issue">{state.execution.error.message}</span>}<a href={href(agentId.value, "workflows", "executions", state.execution.id!)}>Open the execution</a></p>}
+        <ul class="plain">{state.results.filter((r) => r.status !== "skipped").slice(0, 200).map((r) => (
+          <li key={keyOf(r)}><details>
+            <summary class="row"><strong class="grow clip"><Name>{nameOf(editor.node(r.node_id)) || r.node_id}</Name></strong><Badge>{r.status}</Badge><span class="muted small">{span(r.duration_ms)}</span></summary>
+            {r.error && <p class="issue">{r.error.message}</p>}
+            {r.warnings?.map((w) => <p class="muted small">{w}</p>)}
+            {r.output !== undefined && <JsonTree value={r.output} />}
+          </details></li>
+        ))}</ul>
+      </section>
+    </div>
+  );
+}

@@ -1,0 +1,167 @@
+// One execution, live while it runs: its graph with what became of each node,
+// and beside it the node that is chosen.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import { agentId, get, go, href, mayEdit, path, post, route, setQuery } from "../data";
+import { Badge, Button, confirm, CopyButton, ErrorCard, Icon, JsonTree, Name, Segments, Skeleton, tell, When } from "../ui";
+import { Canvas } from "../editor/canvas";
+import { loadCatalog } from "../editor/catalog";
+import { nameOf, readGraph } from "../editor/graph";
+import { placed } from "../editor/layout";
+import { Outline } from "../editor/outline";
+import { type Execution, executionAt, follow, isOver, keyOf, marksOf, type NodeResult, onceAFrame, readExecution } from "../editor/run";
+import { Editor } from "../editor/state";
+import { triggerWord } from "../workflows/words";
+import { took } from "../workflows/executions";
+import { NodeRun } from "./node";
+import { Waterfall } from "./waterfall";
+
+/** The graph as it was when the execution started; when that is gone, as it is. */
+async function graphOf(x: Execution, signal: AbortSignal) {
+  if (x.nodes) return { name: "", ...x };
+  const at = (...more: (string | number)[]) => path("agents", agentId.value, "workflows", x.workflow_id, ...more);
+  return get(at("versions", x.version), {}, signal).catch((e) => { if (e.name === "AbortError") throw e; return get(at(), {}, signal); });
+}
+
+export function ExecutionPage({ id }: { id: string }) {
+  const [x, setX] = useState<Execution>();
+  const [error, setError] = useState<Error>();
+  const [name, setName] = useState("");
+  const [results, setResults] = useState<NodeResult[]>([]);
+  const editor = useMemo(() => { const e = new Editor(); e.readonly.value = true; return e; }, [id]);
+  const [tries, setTries] = useState(0);
+  useEffect(() => {
+    const abort = new AbortController();
+    const agent = agentId.value;
+    const found = new Map<string, NodeResult>();
+    const show = onceAFrame(() => {
+      if (abort.signal.aborted) return;
+      editor.marks.value = marksOf(found.values());
+      setResults([...found.values()]);
+    });
+    const run = async () => {
+      setError(undefined);
+      const [first] = await Promise.all([readExecution(agent, id, abort.signal), loadCatalog()]);
+      const graph = await graphOf(first, abort.signal).catch((e) => { if (e.name === "AbortError") throw e; return { name: "", nodes: [], edges: [] }; });
+      if (abort.signal.aborted) return;
+      const doc = readGraph(graph);
+      editor.doc.value = { ...editor.doc.value, ...await placed(doc), name: graph.name };
+      setName(graph.name);
+      for (const r of first.node_results) found.set(keyOf(r), r);
+      setX(first);
+      show();
+      if (isOver(first)) return;
+      await follow(agent, id, abort.signal, {
+        node: (r) => { found.set(keyOf(r), r); setX((was) => (was?.status === "queued" ? { ...was, status: "running" } : was)); show(); },
+        end: (last) => { setX((was) => ({ ...was!, ...last })); show(); },
+      });
+    };
+    run().catch((e) => { if (e.name !== "AbortError" && !abort.signal.aborted) setError(e); });
+    return () => abort.abort();
+  }, [id, tries]);
+  const crumb = <p class="crumb"><a href={href(agentId.value, "workflows")}>Workflows</a></p>;
+  if (error) return <div class="page">{crumb}<ErrorCard error={error} retry={() => setTries(tries + 1)} /></div>;
+  if (!x) return <div class="page"><Skeleton lines={6} /></div>;
+  return <Shown x={x} name={name} results={results} editor={editor} />;
+}
+
+const noActions = {};
+
+function Shown({ x, name, results, editor }: { x: Execution; name: string; results: NodeResult[]; editor: Editor }) {
+  const { query } = route.value;
+  const wanted = query.get("node") ?? "";
+  const [outline, setOutline] = useState(() => matchMedia("(max-width: 48rem)").matches);
+  const selected = editor.one.value?.id ?? "";
+  const first = useRef(true);
+  useEffect(() => { // what a reader looks for first: what waits, else what failed
+    if (wanted && editor.node(wanted)) editor.select([wanted]);
+  }, [wanted]);
+  const turned = useRef("");
+  const notable = results.find((r) => r.status === "waiting" && r.type === "approval") ?? (isOver(x) ? results.find((r) => r.status === "error" && r.node_id === x.error?.node_id) ?? results.find((r) => r.status === "error") : undefined);
+  useEffect(() => {
+    const key = notable && keyOf(notable);
+    if (!key || turned.current === key || (turned.current === "" && wanted)) return;
+    if (!editor.one.value || editor.one.value.id === turned.current.split("@")[1]) editor.select([notable.node_id]);
+    turned.current = key;
+  }, [notable]);
+  useEffect(() => {
+    if (first.current) { first.current = false; if (wanted) return; }
+    if ((route.value.query.get("node") ?? "") !== selected) setQuery({ node: selected || null });
+  }, [selected]);
+  useEffect(() => {
+    const onKey = (e: KeyboardEvent) => {
+      if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]") || (e.target as HTMLElement).closest?.("input, textarea, select")) return;
+      const ran = [...new Set(results.filter((r) => r.status !== "skipped").map((r) => r.node_id))];
+      const at = ran.indexOf(editor.one.value?.id ?? "");
+      if (e.key === "j" && ran.length) editor.select([ran[(at + 1) % ran.length]]);
+      else if (e.key === "k" && ran.length) editor.select([ran[(at + ran.length - 1) % ran.length]]);
+      else if (e.key === "e") go(`${href(agentId.value, "workflows", x.workflow_id)}${editor.one.value ? `?node=${encodeURIComponent(editor.one.value.id)}` : ""}`);
+      else if (e.key === "r" && mayEdit.value && isOver(x) && x.status !== "complete") void retry().catch(tell);
+      else if (e.key === "Escape") editor.select([]);
+      else return;
+      e.preventDefault();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  });
+  const may = mayEdit.value;
+  const over = isOver(x);
+  const waiting = !over && results.some((r) => r.status === "waiting");
+  const person = !over && results.some((r) => r.status === "waiting" && r.type === "approval");
+  const open = (other: string) => go(href(agentId.value, "workflows", "executions", other));
+  const retry = async (from?: string) => { const made = await post(executionAt(agentId.value, x.id, "retry"), from ? { from_node: from } : {}); open(made.id); };
+  const end = () => confirm({ title: "Terminate", text: "Nodes that run are cut, and nothing behind them runs.", action: "Terminate", run: () => post(executionAt(agentId.value, x.id, "terminate")) });
+  const node = editor.one.value;
+  const failedNode = x.error?.node_id ? editor.node(x.error.node_id) : undefined;
+  
+  return (
+    <div class="page full editor-page execution-page">
+      <header class="editor-bar">
+        <a class="button quiet only" href={`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(x.workflow_id)}`} aria-label="Executions of the workflow" title="Executions of the workflow"><Icon name="ArrowLeft" size={16} /></a>
+        <h1 class="clip" tabIndex={-1}><a href={href(agentId.value, "workflows", x.workflow_id)}><Name>{name || "Workflow"}</Name></a> <span class="muted">/ <When time={x.started_at ?? x.created_at} full /></span></h1>
+        <Badge>{x.status}</Badge>{person ? <Badge tone="warn" title="It waits for a person">waiting</Badge> : waiting && <Badge tone="warn" title="It waits for a time, an event or another execution">waiting</Badge>}
+        <span class="muted small">{took(x)}</span>
+        <span class="grow" />
+        {may && !over && <Button kind="danger" icon="CircleStop" onClick={end}>Terminate</Button>}
+        {may && over && x.status !== "complete" && <Button kind="primary" icon="RotateCcw" onClick={() => retry()}>Retry</Button>}
+        <a class="button" href={`${href(agentId.value, "workflows", x.workflow_id)}${node ? `?node=${encodeURIComponent(node.id)}` : ""}`}><Icon name="Pencil" size={16} /><span>Edit</span></a>
+      </header>
+      {x.error && <div class="card bad execution-error"><p>{failedNode && <><button type="button" class="link" onClick={() => editor.select([failedNode.id])}><Name>{nameOf(failedNode)}</Name></button>: </>}<bdi>{x.error.message}</bdi></p><p class="small muted">{x.error.code}{over && may && x.status !== "complete" && " · A retry begins at the node that failed, by the workflow as it is now."}</p></div>}
+      <div class={`editor-body ${node ? "with-panel" : ""} ${outline ? "as-outline" : ""}`}>
+        <div class="editor-center">
+          <div class="editor-view">
+            {outline ? <Outline editor={editor} open={(n) => editor.select([n])} /> : <Canvas editor={editor} actions={noActions} minimap />}
+            <div class="canvas-tools"><Segments label="View" value={outline ? "outline" : "canvas"} options={[["canvas", <Icon name="Workflow" size={16} label="Canvas" />], ["outline", <Icon name="ListTree" size={16} label="Outline" />]]} onChange={(v) => setOutline(v === "outline")} /></div>
+          </div>
+          <section class="editor-bottom open" aria-label="Details">
+            <Below x={x} results={results} editor={editor} />
+          </section>
+        </div>
+        {node && <NodeRun key={node.id} x={x} node={node} results={results.filter((r) => r.node_id === node.id)} may={may} retry={retry} close={() => editor.select([])} />}
+      </div>
+    </div>
+  );
+}
+
+/** The waterfall, the input and the output, and what the execution belongs to. */
+function Below({ x, results, editor }: { x: Execution; results: NodeResult[]; editor: Editor }) {
+  const tab = route.value.query.get("tab") ?? "time";
+  const setTab = (t: string) => setQuery({ tab: t === "time" ? null : t });
+  const other = (id: string | undefined, words: string) => id && <><dt>{words}</dt><dd><a href={href(agentId.value, "workflows", "executions", id)}>another execution</a></dd></>;
+  return (
+    <>
+      <nav class="tabs">{[["time", "Steps"], ["input", "Input"], ["output", "Output"], ["about", "About"]].map(([t, title]) => <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setTab(t)}>{title}</button>)}</nav>
+      <div class="bottom-body">
+        {tab === "time" && <Waterfall x={x} results={results} editor={editor} />}
+        {tab === "input" && <div class="pad"><JsonTree value={x.input ?? {}} /></div>}
+        {tab === "output" && <div class="pad">{x.output === undefined ? <p class="muted">{isOver(x) ? "It has no output." : "It is not there yet."}</p> : <JsonTree value={x.output} />}</div>}
+        {tab === "about" && <dl class="facts-list pad">
+          <dt>Started</dt><dd><bdi>{triggerWord(x.trigger)}</bdi></dd><dt>Began</dt><dd><When time={x.started_at ?? x.created_at} full /></dd>
+          {x.completed_at && <><dt>Ended</dt><dd><When time={x.completed_at} full /></dd></>}<dt>Version</dt><dd>{x.version}</dd>
+          {other(x.retried_from, "Repeats")}{other(x.parent_id, "Part of")}<dt>Id</dt><dd class="row nowrap"><code>{x.id}</code><CopyButton text={x.id} /></dd>
+        </dl>}
+        {tab === "time" && x.retried_from && <p class="muted small pad">It repeats <a href={href(agentId.value, "workflows", "executions", x.retried_from)}>another execution</a>.</p>}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,123 @@
+// What became of one node, in each of its iterations.
+import { useEffect, useState } from "preact/hooks";
+
+import { agentId, get, post } from "../data";
+import { Badge, Button, Dialog, Icon, JsonTree, Name, openDialog, Pager, size, span, tell, When } from "../ui";
+import { typeOf } from "../editor/catalog";
+import { nameOf, type Step } from "../editor/graph";
+import { type Execution, executionAt, isOver, keyOf, type NodeResult, placeOf } from "../editor/run";
+
+const pageSize = 50;
+const iterationWords = (r: NodeResult) => placeOf(r).split(".").map((n) => Number(n) + 1).join(" of ");
+
+export function NodeRun({ x, node, results, may, retry, close }: { x: Execution; node: Step; results: NodeResult[]; may: boolean; retry: (from?: string) => Promise<void>; close: () => void }) {
+  const [offset, setOffset] = useState(0);
+  const [chosen, setChosen] = useState("");
+  const type = typeOf(node.type);
+  const waiting = results.find((r) => r.status === "waiting");
+  const failed = results.find((r) => r.status === "error");
+  const shown = results.find((r) => keyOf(r) === chosen) ?? waiting ?? failed ?? results[0];
+  return (
+    <aside class="editor-panel" aria-label={`Node ${nameOf(node)}`}>
+      <header class="panel-head">
+        <span class={`node-icon group-${(type?.group ?? "none").toLowerCase()}`}><Icon name={type?.icon ?? "CircleHelp"} size={18} /></span>
+        <div class="grow"><h2 class="clip"><Name>{nameOf(node)}</Name></h2><p class="muted small clip"><Name>{type?.label ?? node.type}</Name> · <code>{node.id}</code></p></div>
+        <Button kind="quiet" icon="X" label="Close" onClick={close} />
+      </header>
+      <div class="panel-body stack">
+        {results.length > 1 && (
+          <section class="iterations">
+            <h3>{results.length.toLocaleString()} iterations</h3>
+            <div class="row">{results.slice(offset, offset + pageSize).map((r) => <button type="button" key={keyOf(r)} class={`iteration ${r.status}`} aria-pressed={shown === r} title={`${r.status}, ${span(r.duration_ms)}`} onClick={() => setChosen(keyOf(r))}>{placeOf(r).split(".").map((n) => Number(n) + 1).join(".")}</button>)}</div>
+            <Pager meta={{ total: results.length, limit: pageSize, offset }} go={setOffset} />
+          </section>
+        )}
+        {shown ? <Result key={keyOf(shown)} x={x} r={shown} node={node} may={may} retry={retry} /> : <p class="muted">{isOver(x) ? "It did not run." : "It has not begun yet."}</p>}
+      </div>
+    </aside>
+  );
+}
+
+function Result({ x, r, node, may, retry }: { x: Execution; r: NodeResult; node: Step; may: boolean; retry: (from?: string) => Promise<void> }) {
+  const [tab, setTab] = useState("output");
+  const facts = [placeOf(r) !== "" && `iteration ${iterationWords(r)}`, r.attempt > 1 && `attempt ${r.attempt}`, r.handle && `left by ${r.handle}`, !["running", "waiting", "skipped"].includes(r.status) && span(r.duration_ms)].filter(Boolean).join(" · ");
+  const tabs = [["output", "Output"], ["input", "Input"], ["log", `Log${r.logs?.length ? ` ${r.logs.length}` : ""}`], ["node", "Fields"]];
+  return (
+    <>
+      <p class="row"><Badge>{r.status}</Badge><span class="muted small grow">{facts}</span>
+        {may && isOver(x) && r.status !== "skipped" && <Button icon="RotateCcw" onClick={() => retry(r.node_id)}>Retry from here</Button>}</p>
+      {r.error && <div class="card bad"><p><bdi>{r.error.message}</bdi></p><p class="small muted">{r.error.code}</p></div>}
+      {r.warnings?.map((w) => <p class="card warn small"><bdi>{w}</bdi></p>)}
+      {r.status === "waiting" && !isOver(x) && <Waiting x={x} r={r} may={may} />}
+      <nav class="tabs" aria-label="Result">{tabs.map(([t, title]) => <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setTab(t)}>{title}</button>)}</nav>
+      {tab === "output" && <Part x={x} r={r} part="output" />}
+      {tab === "input" && <Part x={x} r={r} part="input" />}
+      {tab === "log" && (r.logs?.length ? <ol class="log-lines">{r.logs.map((l) => <li class={l.level}><bdi>{l.level === "log" ? "" : `${l.level}: `}{l.message}</bdi></li>)}</ol> : <p class="muted">It wrote nothing to the console.</p>)}
+      {tab === "node" && <JsonTree value={node.data ?? {}} />}
+    </>
+  );
+}
+
+/** A preview of the service in place of a long value. */
+const isPreview = (v: any) => v && typeof v === "object" && v.truncated === true && "head" in v;
+
+/** The input or output of a result. Long ones are asked for when they are wanted. */
+function Part({ x, r, part }: { x: Execution; r: NodeResult; part: "input" | "output" }) {
+  const own = part === "output" ? r.output : (r as any).input;
+  const [value, setValue] = useState<any>(own);
+  const [missing, setMissing] = useState(false);
+  const at = () => executionAt(agentId.value, x.id, "nodes", r.node_id);
+  const load = async () => {
+    try {
+      const found = await get(at(), { path: placeOf(r), part });
+      setValue(found && typeof found === "object" && part in found ? found[part] : found?.value !== undefined ? found.value : found);
+    } catch (error: any) {
+      if (error.status !== 404 || part === "input") { if (part === "input") setMissing(true); else throw error; return; }
+      const all: Execution = await get(executionAt(agentId.value, x.id), { full: true });
+      setValue(all.node_results.find((o) => keyOf(o) === keyOf(r))?.output);
+    }
+  };
+  useEffect(() => { setValue(own); }, [own]);
+  useEffect(() => { if (part === "input" && own === undefined && r.status !== "skipped") void load(); }, [part]);
+  if (missing) return <p class="muted">What flowed in was not kept.</p>;
+  if (isPreview(value)) return <><pre class="json preview"><bdi>{String(value.head)}</bdi>…</pre><Button onClick={load}>{`Show all, ${size(value.bytes ?? 0)}`}</Button></>;
+  if (value === undefined && part === "output" && r.output_bytes) return <Button onClick={load}>{`Show the output, ${size(r.output_bytes)}`}</Button>;
+  if (value === undefined) return <p class="muted">{part === "output" ? "There is none." : "Loading…"}</p>;
+  return <JsonTree value={value} />;
+}
+
+/** How a node that waits is answered. */
+function Waiting({ x, r, may }: { x: Execution; r: NodeResult; may: boolean }) {
+  const [comment, setComment] = useState("");
+  const resume = (data: unknown) => post(executionAt(agentId.value, x.id, "resume"), { node_id: r.node_id, path: placeOf(r) || undefined, data });
+  if (r.type === "workflow") return <p class="muted">It waits for the execution that it started.</p>;
+  if (r.type !== "approval") return may ? <Button icon="Play" onClick={() => { openDialog((close) => <GoOn close={close} resume={resume} />); }}>Go on now</Button> : null;
+  const decide = (decision: string) => async () => { await resume({ decision, comment }); tell(decision === "approved" ? "Approved" : "Rejected"); };
+  return (
+    <section class="card approval stack" aria-label="Decision">
+      {r.approval?.title && <h3><bdi>{r.approval.title}</bdi></h3>}
+      {r.approval?.message && <p class="approval-text"><bdi>{r.approval.message}</bdi></p>}
+      <p class="muted small">It waits since <When time={r.started_at} />.</p>
+      {may && <><input aria-label="Comment" placeholder="Comment" maxLength={10_000} value={comment} onInput={(e) => setComment(e.currentTarget.value)} />
+        <div class="row"><Button kind="primary" icon="Check" onClick={decide("approved")}>Approve</Button><Button icon="X" onClick={decide("rejected")}>Reject</Button></div></>}
+    </section>
+  );
+}
+
+function GoOn({ close, resume }: { close: () => void; resume: (data: unknown) => Promise<unknown> }) {
+  const [typed, setTyped] = useState("{}");
+  const [wrong, setWrong] = useState("");
+  const run = async () => {
+    let data: unknown;
+    try { data = JSON.parse(typed); } catch { setWrong("This is not JSON."); return; }
+    try { await resume(data); close(); } catch (error: any) { setWrong(error.message); }
+  };
+  return (
+    <Dialog title="Go on now" close={close}>
+      <form class="stack" onSubmit={(e) => { e.preventDefault(); void run(); }}>
+        <div class={wrong ? "field wrong" : "field"}><label for="resume-data">Data</label><textarea id="resume-data" class="code" rows={4} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />{wrong ? <small class="issue" role="alert">{wrong}</small> : <small class="muted">A JSON object; the node's output holds it as data.</small>}</div>
+        <div class="row end"><Button onClick={close}>Cancel</Button><Button kind="primary" submit>Go on</Button></div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,46 @@
+// When each node ran, by depth and iteration; only the rows in sight are made
+// when there are many.
+import { useState } from "preact/hooks";
+
+import { Icon, Name, span } from "../ui";
+import { type Execution, isOver, keyOf, type NodeResult, placeOf } from "../editor/run";
+import { nameOf } from "../editor/graph";
+import type { Editor } from "../editor/state";
+import { typeOf } from "../editor/catalog";
+
+const rowHeight = 30;
+const windowed = 300;
+
+export function Waterfall({ x, results, editor }: { x: Execution; results: NodeResult[]; editor: Editor }) {
+  const [top, setTop] = useState(0);
+  const ran = results.filter((r) => r.status !== "skipped");
+  const skipped = results.length - ran.length;
+  if (!results.length) return <p class="muted pad">No node has begun yet.</p>;
+  const start = Math.min(...ran.map((r) => Date.parse(r.started_at)), Date.parse(x.started_at ?? x.created_at));
+  const end = Math.max(start + 1, isOver(x) && x.completed_at ? Date.parse(x.completed_at) : 0, ...ran.map((r) => Date.parse(r.started_at) + r.duration_ms));
+  const sorted = [...ran].sort((a, b) => Date.parse(a.started_at) - Date.parse(b.started_at));
+  const many = sorted.length > windowed;
+  const from = many ? Math.max(0, Math.floor(top / rowHeight) - 10) : 0;
+  const shown = many ? sorted.slice(from, from + 60) : sorted;
+  const share = (ms: number) => `${(ms / (end - start)) * 100}%`;
+  return (
+    <div class="waterfall" onScroll={(e) => many && setTop(e.currentTarget.scrollTop)}>
+      <ol aria-label="Steps" style={many ? { height: `${sorted.length * rowHeight}px`, position: "relative" } : undefined}>
+        {shown.map((r, i) => {
+          const place = placeOf(r);
+          const node = editor.node(r.node_id);
+          return (
+            <li key={keyOf(r)} style={many ? { position: "absolute", top: `${(from + i) * rowHeight}px`, insetInline: 0 } : undefined}>
+              <button type="button" class={r.status} aria-current={editor.one.value?.id === r.node_id ? "true" : undefined} onClick={() => editor.select([r.node_id])}>
+                <span class="fall-name clip" style={{ paddingInlineStart: `${place === "" ? 0 : place.split(".").length * 0.9}rem` }}><Icon name={typeOf(r.type)?.icon ?? "CircleHelp"} size={14} /> <Name>{nameOf(node) || r.node_id}</Name>{place !== "" && <span class="muted"> {place.split(".").map((n) => Number(n) + 1).join(".")}</span>}</span>
+                <span class="fall-line"><i style={{ insetInlineStart: share(Date.parse(r.started_at) - start), width: `max(3px, ${share(r.duration_ms)})` }} /></span>
+                <span class="fall-time muted small">{["running", "waiting"].includes(r.status) ? r.status : span(r.duration_ms)}</span>
+              </button>
+            </li>
+          );
+        })}
+      </ol>
+      {skipped > 0 && <p class="muted small pad">{skipped} skipped {skipped === 1 ? "node is" : "nodes are"} left out.</p>}
+    </div>
+  );
+}

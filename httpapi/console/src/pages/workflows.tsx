@@ -1,0 +1,126 @@
+// Workflows: the list of them and of their executions. The editor and an
+// execution are a file of their own, with the canvas.
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import { agentId, get, go, href, invalidate, mayEdit, onChange, path, post, put, remove, route, setQuery, useQuery, saveFile } from "../data";
+import { Badge, Button, deleteLater, Empty, Load, Menu, Name, openDialog, Pager, plural, SearchField, tell, When, type MenuItem } from "../ui";
+import { Page } from "../shell/page";
+import { Executions } from "../workflows/executions";
+import { Execute } from "../workflows/execute";
+import { NewWorkflow } from "../workflows/new";
+import { readCopy, writeGraph } from "../editor/graph";
+import { triggerWords } from "../workflows/words";
+
+export default function Workflows() {
+  const [first, second] = route.value.rest;
+  if (first === "executions" && second) return <Page name="workflow" execution={second} />;
+  if (first && first !== "executions") return <Page name="workflow" workflow={first} />;
+  return <Lists />;
+}
+
+const workflowsAt = (...more: string[]) => path("agents", agentId.value, "workflows", ...more);
+
+function Lists() {
+  const { query, rest } = route.value;
+  const tab = rest[0] === "executions" ? "executions" : query.get("tab") ?? "workflows";
+  const file = useRef<HTMLInputElement>(null);
+  const may = mayEdit.value;
+  return (
+    <div class="page">
+      <div class="page-head">
+        <h1 class="grow" tabIndex={-1}>Workflows</h1>
+        {may && (
+          <>
+            <input ref={file} type="file" hidden accept=".json,application/json" aria-label="Workflow file" onChange={(e) => { const f = e.currentTarget.files?.[0]; e.currentTarget.value = ""; if (f) void importFile(f).catch(tell); }} />
+            <Button icon="Upload" onClick={() => file.current?.click()}>Import</Button>
+            <Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <NewWorkflow close={close} />); }}>New workflow</Button>
+          </>
+        )}
+      </div>
+      <nav class="tabs" aria-label="Workflows">
+        {[["workflows", "Workflows"], ["executions", "Executions"]].map(([t, title]) => <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => go(t === "workflows" ? href(agentId.value, "workflows") : `${href(agentId.value, "workflows")}?tab=executions`)}>{title}</button>)}
+      </nav>
+      {tab === "executions" ? <Executions /> : <List importFile={() => file.current?.click()} />}
+    </div>
+  );
+}
+
+async function importFile(file: File) {
+  const text = await file.text();
+  let raw: any;
+  try { raw = JSON.parse(text); } catch { throw new Error("The file is not JSON."); }
+  const part = readCopy(text) ?? (Array.isArray(raw?.nodes) ? raw : null);
+  if (!part) throw new Error("The file holds no workflow.");
+  const made = await post(workflowsAt(), { name: part.name || file.name.replace(/\.json$/i, ""), description: part.description ?? "", ...(part.settings && { settings: part.settings }), ...writeGraph({ nodes: part.nodes, edges: part.edges ?? [] }) });
+  invalidate(workflowsAt());
+  go(href(agentId.value, "workflows", made.id));
+}
+
+function List({ importFile }: { importFile: () => void }) {
+  const { query } = route.value;
+  const [search, status, offset] = [query.get("q") ?? "", query.get("status") ?? "", Number(query.get("offset")) || 0];
+  const found = useQuery(workflowsAt(), { search, status, limit: 50, offset, sort: "updated_at", order: "desc" });
+  const runs = useQuery(workflowsAt("executions"), { limit: 200 });
+  const [hidden, setHidden] = useState<string[]>([]);
+  useEffect(() => {
+    let due: ReturnType<typeof setTimeout> | undefined;
+    const soon = (run: () => unknown) => { clearTimeout(due); due = setTimeout(run, 400); };
+    const offs = [onChange("workflow", () => soon(() => found.reload())), onChange("execution", () => soon(() => runs.reload()))];
+    return () => { clearTimeout(due); offs.forEach((off) => off()); };
+  }, [found, runs]);
+  const outcomes = new Map<string, any[]>();
+  for (const x of runs.data.value?.executions ?? []) outcomes.set(x.workflow_id, [...(outcomes.get(x.workflow_id) ?? []), x]);
+  return (
+    <>
+      <div class="row" role="search">
+        <SearchField value={search} onInput={(q) => setQuery({ q, offset: null })} label="Search workflows" placeholder="Name or description" />
+        <select aria-label="Status" value={status} onChange={(e) => setQuery({ status: e.currentTarget.value, offset: null })}>{[["", "Every status"], ["draft", "Draft"], ["active", "Active"], ["paused", "Paused"], ["archived", "Archived"]].map(([v, t]) => <option value={v} selected={v === status}>{t}</option>)}</select>
+      </div>
+      <Load of={found} lines={6}>{({ workflows, meta }) => {
+        const shown = workflows.filter((w: any) => !hidden.includes(w.id));
+        if (!shown.length && (search || status)) return <Empty icon="Search" title="No workflow fits">Try other words or another status.</Empty>;
+        if (!shown.length) return <Empty icon="Workflow" title="No workflows yet" action={mayEdit.value && <><Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <NewWorkflow close={close} />); }}>New workflow</Button><Button icon="Upload" onClick={importFile}>Import from a file</Button></>}>A workflow begins with a trigger, such as a message that comes in, and does what its nodes say.</Empty>;
+        return <><ul class="sources workflows">{shown.map((w: any) => <Row key={w.id} w={w} runs={outcomes.get(w.id) ?? []} changed={() => found.reload()} hide={(on) => setHidden((h) => (on ? [...h, w.id] : h.filter((x) => x !== w.id)))} />)}</ul><Pager meta={meta} go={(to) => setQuery({ offset: to || null })} /></>;
+      }}</Load>
+    </>
+  );
+}
+
+function Row({ w, runs, changed, hide }: { w: any; runs: any[]; changed: () => Promise<void>; hide: (on: boolean) => void }) {
+  const may = mayEdit.value;
+  const live = w.status === "active";
+  const failed = runs[0]?.error && runs[0].status === "errored" ? runs[0] : undefined;
+  const switchTo = async () => { try { await put(workflowsAt(w.id), { status: live ? "paused" : "active" }); tell(live ? "It is paused" : "It is live"); } catch (error: any) { tell(error); if (error.details?.errors?.length || error.details?.node_id) go(`${href(agentId.value, "workflows", w.id)}?tab=problems`); } await changed(); };
+  const duplicate = async () => {
+    const { name, description, nodes, edges, settings } = await get(workflowsAt(w.id));
+    const made = await post(workflowsAt(), { name: `${name} (copy)`, description, nodes, edges, settings });
+    go(href(agentId.value, "workflows", made.id));
+  };
+  const download = async () => {
+    const { name, description, nodes, edges, settings } = await get(workflowsAt(w.id));
+    saveFile(new Blob([JSON.stringify({ satchel: "workflow/1", name, description, settings, nodes, edges }, null, 2)], { type: "application/json" }), `${name || "workflow"}.json`);
+  };
+  const reason = may ? undefined : "You may read here.";
+  const items: MenuItem[] = [
+    { label: "Open", icon: "Pencil", run: () => go(href(agentId.value, "workflows", w.id)) },
+    { label: "Executions", icon: "Activity", run: () => go(`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(w.id)}`) },
+    { label: "Execute", icon: "Zap", disabled: !may || !["draft", "active"].includes(w.status), reason, run: () => { openDialog((close) => <Execute workflow={w} close={close} />); } },
+    { label: "Duplicate", icon: "Copy", disabled: !may, reason, run: duplicate },
+    { label: "Export", icon: "Download", run: download },
+    "-",
+    { label: "Delete", icon: "Trash2", danger: true, disabled: !may, reason, run: () => { hide(true); deleteLater(`${w.name} deleted`, () => remove(workflowsAt(w.id)).then(changed), () => hide(false)); } },
+  ];
+  return (
+    <li class="source-row workflow-row">
+      <input class="workflow-switch" type="checkbox" role="switch" aria-label={`${w.name} is live`} checked={live} disabled={!may || w.status === "archived"} onChange={(e) => { e.currentTarget.checked = live; void switchTo(); }} />
+      <div class="grow">
+        <a href={href(agentId.value, "workflows", w.id)}><Name>{w.name}</Name></a>
+        <p class="muted small">{[triggerWords(w.triggers), w.description].filter(Boolean).map((t, i) => <>{i > 0 && " · "}<bdi>{t}</bdi></>)}{(w.triggers?.length || w.description) && " · "}version {w.version} · <When time={w.updated_at} /></p>
+        {failed && <p class="issue small clip"><bdi>{failed.error.message}</bdi></p>}
+      </div>
+      {runs.length > 0 && <a class="outcomes" href={`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(w.id)}`} aria-label={`The last ${plural(Math.min(20, runs.length), "execution")}: ${runs.slice(0, 20).filter((r) => r.status === "errored").length} failed`}>{runs.slice(0, 20).reverse().map((r) => <i key={r.id} class={r.status} title={r.status} />)}</a>}
+      <Badge>{w.status}</Badge>
+      <Menu label={`Actions for ${w.name}`} items={items} />
+    </li>
+  );
+}

@@ -1,0 +1,49 @@
+// The list of executions; its filters stand in the address.
+import { useEffect } from "preact/hooks";
+
+import { agentId, href, onChange, path, route, setQuery, useQuery } from "../data";
+import { Badge, Empty, Load, Name, Pager, span, Table, When } from "../ui";
+import { triggerWord } from "./words";
+
+const statuses: [string, string][] = [["", "Every status"], ["queued", "Queued"], ["running", "Running"], ["complete", "Complete"], ["errored", "Errored"], ["terminated", "Terminated"]];
+
+export const took = (x: any) => (x.started_at && x.completed_at ? span(Date.parse(x.completed_at) - Date.parse(x.started_at)) : "");
+
+export function Executions() {
+  const { query } = route.value;
+  const [workflow, status, offset] = [query.get("workflow") ?? "", query.get("status") ?? "", Number(query.get("offset")) || 0];
+  const found = useQuery(path("agents", agentId.value, "workflows", "executions"), { workflow_id: workflow, status, limit: 50, offset });
+  const names = useQuery(path("agents", agentId.value, "workflows"), { limit: 200, sort: "name" });
+  useEffect(() => {
+    let due: ReturnType<typeof setTimeout> | undefined;
+    const off = onChange("execution", (c) => {
+      const known = found.data.value?.executions.some((x: any) => x.id === c.id);
+      if (c.op === "update" && known && c.row) found.set((d: any) => ({ ...d, executions: d.executions.map((x: any) => (x.id === c.id ? { ...x, ...c.row } : x)) }));
+      else { clearTimeout(due); due = setTimeout(() => found.reload(), 300); }
+    });
+    return () => { clearTimeout(due); off(); };
+  }, [found]);
+  const all: any[] = names.data.value?.workflows ?? [];
+  const nameOf = (id: string) => all.find((w) => w.id === id)?.name ?? id;
+  const to = (x: any) => href(agentId.value, "workflows", "executions", x.id);
+  return (
+    <>
+      <div class="row" role="search">
+        <select aria-label="Workflow" value={workflow} onChange={(e) => setQuery({ workflow: e.currentTarget.value, offset: null })}><option value="" selected={!workflow}>Every workflow</option>{all.map((w) => <option key={w.id} value={w.id} selected={w.id === workflow}>{w.name}</option>)}{workflow && !all.some((w) => w.id === workflow) && <option value={workflow} selected>{workflow}</option>}</select>
+        <select aria-label="Status" value={status} onChange={(e) => setQuery({ status: e.currentTarget.value, offset: null })}>{statuses.map(([v, t]) => <option value={v} selected={v === status}>{t}</option>)}</select>
+      </div>
+      <Load of={found} lines={6}>{({ executions, meta }) => (executions.length ? (
+        <>
+          <Table rows={executions as any[]} keyOf={(x) => x.id} open={to} columns={[
+            { title: "Workflow", class: "title", cell: (x) => <a href={to(x)}><Name>{nameOf(x.workflow_id)}</Name></a> },
+            { title: "Status", cell: (x) => <><Badge>{x.status}</Badge>{x.waiting && x.status === "running" && <> <Badge tone="warn">waiting</Badge></>}{x.error && <p class="issue small"><bdi>{x.error.message}</bdi></p>}</> },
+            { title: "Began", cell: (x) => <When time={x.started_at ?? x.created_at} /> },
+            { title: "Started", cell: (x) => <bdi>{triggerWord(x.trigger)}</bdi> },
+            { title: "Took", class: "number", cell: took },
+          ]} />
+          <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
+        </>
+      ) : <Empty icon="Activity" title={workflow || status ? "No execution fits" : "Nothing was executed yet"}>An execution is what a workflow does once, from its trigger to its end.</Empty>)}</Load>
+    </>
+  );
+}

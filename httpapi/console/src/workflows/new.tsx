@@ -1,0 +1,22 @@
+import { agentId, go, href, invalidate, path, post } from "../data";
+import { FormDialog, SelectField, TextField } from "../ui";
+
+const beginnings: [string, string][] = [["manual", "by hand, or from other programs"], ["webhook", "when an address is called"], ["message.received", "when a message comes in"],
+  ["contact.created", "when a contact is made"], ["schedule", "by a schedule"], ["calendar", "by a task of the calendar"]];
+
+/** Makes a workflow with a trigger and opens its editor. */
+export function NewWorkflow({ close }: { close: () => void }) {
+  const run = async ({ name, event }: Record<string, any>) => {
+    const at = path("agents", agentId.value, "workflows");
+    const made = await post(at, { name, edges: [{ id: "e", source: "start", target: "hello" }],
+      nodes: [{ id: "start", type: "trigger", position: { x: 0, y: 0 }, data: { label: "Start", event } },
+        { id: "hello", type: "set", position: { x: 300, y: 0 }, data: { label: "Say hello", values: { text: "Hello {{contact.name | default:\"you\"}}" } } }] });
+    invalidate(at);
+    go(href(agentId.value, "workflows", made.id));
+  };
+  return (
+    <FormDialog title="New workflow" close={close} action="Make" initial={{ name: "", event: "manual" }} run={run}>
+      {(f) => <><TextField label="Name" autoFocus required {...f.text("name")} /><SelectField label="It begins" options={beginnings} {...f.choice("event")} /></>}
+    </FormDialog>
+  );
+}
