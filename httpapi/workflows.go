@@ -41,13 +41,33 @@ type workflowItem struct {
 	Description string               `json:"description"`
 	Status      agent.WorkflowStatus `json:"status" enum:"draft,active,paused,archived" example:"active"`
 	Version     int                  `json:"version" example:"1"`
+	Triggers    []string             `json:"triggers" doc:"The events of its triggers." example:"[\"message.received\"]"`
 	CreatedAt   agent.Time           `json:"created_at" format:"date-time"`
 	UpdatedAt   agent.Time           `json:"updated_at" format:"date-time"`
 	UpdatedBy   string               `json:"updated_by" example:"ada@example.com"`
 }
 
 func newWorkflowItem(w agent.Workflow) workflowItem {
-	return workflowItem{w.ID, w.Name, w.Description, w.Status, w.Version, w.CreatedAt, w.UpdatedAt, w.UpdatedBy}
+	return workflowItem{w.ID, w.Name, w.Description, w.Status, w.Version, triggersOf(w.Nodes), w.CreatedAt, w.UpdatedAt, w.UpdatedBy}
+}
+
+// triggersOf returns the events of the triggers among nodes, each once.
+func triggersOf(nodes []agent.RawNode) []string {
+	events := []string{}
+	for _, raw := range nodes {
+		var n agent.Node
+		if json.Unmarshal(raw, &n) != nil || n.Type != agent.NodeTrigger {
+			continue
+		}
+		event, _ := n.Data["event"].(string)
+		if event == "" {
+			event = "manual"
+		}
+		if !slices.Contains(events, event) {
+			events = append(events, event)
+		}
+	}
+	return events
 }
 
 type workflowsOut struct {

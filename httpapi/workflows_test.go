@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -404,4 +405,19 @@ func mustRaw(t *testing.T, v any) []byte {
 		t.Fatal(err)
 	}
 	return raw
+}
+
+// TestWorkflowListTriggers reads what starts the workflows of a list, also of
+// nodes that SQL wrote and that are none.
+func TestWorkflowListTriggers(t *testing.T) {
+	c := newVisitor(t)
+	c.must(t, 201, "POST", flowBase, `{"name":"a","nodes":[{"id":"t","type":"trigger","data":{"event":"message.received"}},{"id":"u","type":"trigger"},{"id":"v","type":"trigger","data":{"event":"manual"}},{"id":"s","type":"set"}]}`)
+	c.must(t, 201, "POST", flowBase, `{"name":"b"}`)
+	c.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"INSERT INTO workflows (name, nodes) VALUES ('c', '[1, \"x\", null, {}, [], {\"type\":\"trigger\",\"data\":7}]')"}`)
+	list := c.must(t, 200, "GET", flowBase+"?sort=name&order=asc", "")
+	for i, want := range []string{"[message.received manual]", "[]", "[]"} {
+		if got := fmt.Sprint(at(list, fmt.Sprintf("workflows.%d.triggers", i))); got != want {
+			t.Errorf("workflow %d begins by %s, want %s", i, got, want)
+		}
+	}
 }

@@ -14,9 +14,12 @@ import (
 
 const workflowColumns = "id, name, description, nodes, edges, settings, status, version, created_at, updated_at, updated_by"
 
+// triggerNodes are the triggers of a workflow's nodes.
+const triggerNodes = "(SELECT json_group_array(json(value)) FROM json_each(nodes) WHERE CASE type WHEN 'object' THEN value ->> '$.type' END = 'trigger')"
+
 var workflowListing = listing[agent.Workflow]{
 	table:   "workflows",
-	columns: "id, name, description, '[]', '[]', '{}', status, version, created_at, updated_at, updated_by",
+	columns: "id, name, description, " + triggerNodes + ", '[]', '{}', status, version, created_at, updated_at, updated_by",
 	order:   "created_at DESC, id DESC",
 	sort:    map[string]string{"name": "name COLLATE NOCASE", "status": "status", "created_at": "created_at", "updated_at": "updated_at"},
 	search:  []string{"name", "description"},
@@ -48,8 +51,8 @@ func readGraph(w *agent.Workflow, nodes, edges, settings []byte) error {
 	return nil
 }
 
-// Workflows lists workflows of any of the statuses named, without their nodes
-// and edges, and how many there are in all.
+// Workflows lists workflows of any of the statuses named, of their nodes the
+// triggers only and without their edges, and how many there are in all.
 func (db *DB) Workflows(ctx context.Context, statuses []string, p Page) ([]agent.Workflow, int, error) {
 	var f filter
 	f.in("status", statuses)
