@@ -141,7 +141,7 @@ function SecretField({ id, value, onChange }: FieldProps & { id: string }) {
   const [open, setOpen] = useState(false);
   const stored = typeof value === "string" && /^\*+$/.test(value);
   if (stored && !open) return <div class="row"><span class="muted">is set</span>{!readonly && <Button onClick={() => { setOpen(true); onChange(undefined); }}>Replace</Button>}</div>;
-  return <input id={id} type={hasTemplate(value) ? "text" : "password"} autocomplete="off" value={value ?? ""} readOnly={readonly} onInput={(e) => onChange(e.currentTarget.value || undefined)} />;
+  return <input id={id} type={(hasTemplate(value) ? "text" : "password") as "password"} autocomplete="off" value={value ?? ""} readOnly={readonly} onInput={(e) => onChange(e.currentTarget.value || undefined)} />;
 }
 
 const lists: Record<string, { at: string[]; list: string; section: string; name: (r: any) => string }> = {

@@ -41,7 +41,7 @@ export function NodePalette({ title, pick, close, triggers }: { title: string; p
   };
   return (
     <Dialog title={title} close={close}>
-      <input type="search" role="combobox" aria-expanded="true" aria-controls="node-types" aria-activedescendant={flat[at] ? `type-${flat[at].type}` : undefined} aria-label="Find a node" placeholder="Find a node" autoFocus value={typed} onInput={(e) => { setTyped(e.currentTarget.value); setAt(0); }} onKeyDown={keys} />
+      <input type="search" role="combobox" list={undefined} aria-expanded="true" aria-controls="node-types" aria-activedescendant={flat[at] ? `type-${flat[at].type}` : undefined} aria-label="Find a node" placeholder="Find a node" autoFocus value={typed} onInput={(e) => { setTyped(e.currentTarget.value); setAt(0); }} onKeyDown={keys} />
       <div ref={list} id="node-types" role="listbox" aria-label="Nodes" class="node-list">
         {shown.map(([group, types]) => (
           <div key={group} role="group" aria-label={group || "Found"}>

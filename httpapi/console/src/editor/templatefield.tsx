@@ -78,7 +78,7 @@ export function TemplateField({ value, onInput, rows = 1, code, label, id, place
   return (
     <div class="template-field">
       <textarea ref={ref} id={id} rows={rows} value={value} class={code ? "code" : ""} spellcheck={!code} placeholder={placeholder} aria-label={label} aria-invalid={invalid} readOnly={readonly}
-        role="combobox" aria-expanded={Boolean(shown)} aria-controls={listId} aria-activedescendant={shown ? `${listId}-${shown.at}` : undefined} aria-autocomplete="list"
+        aria-haspopup="listbox" aria-controls={shown ? listId : undefined} aria-activedescendant={shown ? `${listId}-${shown.at}` : undefined} aria-autocomplete="list"
         onInput={(e) => { onInput(e.currentTarget.value); requestAnimationFrame(() => ref.current && look()); }} onKeyDown={keys} onClick={look}
         onFocus={() => { lastField = { el: ref.current!, insert: (t) => replace(ref.current!.selectionStart, ref.current!.selectionEnd, t) }; }}
         onBlur={() => setTimeout(() => setShown(null), 150)}

@@ -29,7 +29,7 @@ function acts(editor: Editor, mode: TestMode, id?: string): string[] {
 
 /** Starts tests and keeps what the last one came to. */
 export function useTest(editor: Editor, workflow: string, refresh: (s: TestState) => void) {
-  const abort = useRef<AbortController>();
+  const abort = useRef<AbortController | undefined>(undefined);
   useEffect(() => () => abort.current?.abort(), []);
   return async (mode: TestMode, input: any, nodeId?: string) => {
     abort.current?.abort();
