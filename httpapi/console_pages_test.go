@@ -58,7 +58,7 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 	session := th.onStage(t, "/evil")
 	row := `document.querySelector("#main td") && `
 	pages := map[string]string{
-		"home": says("What can"), "chat": says("Conversation"), "contacts": row + says(hostile), "conversations": row + says(hostile), "conversations/" + talk: says(hostile),
+		"home": says("What can"), "chat": says("Conversation"), "contacts": row + says(hostile), "inbox/" + talk: says(hostile),
 		"knowledge": says("knows nothing yet"), "workflows": says(hostile), "workflows/" + flow: steps("") + ` === 4`,
 		"workflows/executions/" + run: says("Approve"), "schedules": row + says(hostile), "schedules/" + plan: says(hostile) + " && " + says("It has not run yet"),
 		"gateways": row + says(hostile), "gateways/" + bot: says(hostile), "webhooks": row + says("<img"), "webhooks/" + told: says("<img") + " && " + says("Tries"),

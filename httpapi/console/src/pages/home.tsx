@@ -128,7 +128,7 @@ function WaitingRow({ w, done }: { w: any; done: () => Promise<void> }) {
       </div>}
       {w.kind === "approval" && <a class="button quiet" href={href(agentId.value, "workflows", "executions", w.execution_id)}>Open</a>}
       {w.kind === "takeover" && <a class="button primary" href={href(agentId.value, "browser", w.session_id)}>Take over</a>}
-      {w.kind === "handover" && <a class="button primary" href={href(agentId.value, "conversations", w.conversation_id)}>Answer</a>}
+      {w.kind === "handover" && <a class="button primary" href={href(agentId.value, "inbox", w.conversation_id)}>Answer</a>}
     </li>
   );
 }
@@ -141,7 +141,7 @@ function Figures({ o }: { o: any }) {
   const p50: number[] = (s.duration?.p50 ?? []).filter((n: number | null) => n);
   const p95: number[] = (s.duration?.p95 ?? []).filter((n: number | null) => n);
   const id = agentId.value;
-  const counts: [string, string, string][] = [["sources", "source", "knowledge"], ["workflows", "workflow", "workflows"], ["conversations", "conversation", "conversations"], ["contacts", "contact", "contacts"]];
+  const counts: [string, string, string][] = [["sources", "source", "knowledge"], ["workflows", "workflow", "workflows"], ["conversations", "conversation", "inbox"], ["contacts", "contact", "contacts"]];
   return (
     <>
       {o.failures?.length > 0 && (

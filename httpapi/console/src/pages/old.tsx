@@ -7,7 +7,6 @@ import { ErrorCard, Skeleton } from "../ui";
 import { keys } from "../old/access.js";
 import { calendar } from "../old/calendar.js";
 import { contacts } from "../old/contacts.js";
-import { conversations } from "../old/conversations.js";
 import { gateways } from "../old/gateways.js";
 import { logs } from "../old/logs.js";
 import { schedules } from "../old/schedules.js";
@@ -19,7 +18,7 @@ import { webhooks } from "../old/webhooks.js";
 type View = (page: HTMLElement, context: any) => Promise<unknown> | unknown;
 
 const views: Record<string, View> = {
-  contacts, conversations, schedules, calendar, gateways, webhooks, browser: sessions, tools, sql, logs, keys,
+  contacts, schedules, calendar, gateways, webhooks, browser: sessions, tools, sql, logs, keys,
 };
 
 let kept: { id: string; at: number; record: any } | undefined;

@@ -16,7 +16,7 @@ export type Section = {
 export const sections: Section[] = [
   { id: "home", title: "Home", icon: "House", page: "home", key: "h" },
   { id: "chat", title: "Chat", icon: "MessageSquare", page: "chat", key: "c" },
-  { id: "conversations", title: "Inbox", icon: "Inbox", page: "old", key: "i" },
+  { id: "inbox", title: "Inbox", icon: "Inbox", page: "inbox", key: "i" },
   { id: "workflows", title: "Workflows", icon: "Workflow", page: "workflows", key: "w" },
   { id: "knowledge", title: "Knowledge", icon: "BookOpen", page: "knowledge", key: "k" },
   { id: "browser", title: "Browser", icon: "Globe", page: "old", key: "b" },
@@ -32,7 +32,7 @@ export const sections: Section[] = [
 ];
 
 /** The sections of the bottom bar of a phone; the others are under More. */
-export const mainSections = ["home", "chat", "conversations", "workflows"];
+export const mainSections = ["home", "chat", "inbox", "workflows"];
 
 /** Addresses of earlier versions, and where they lead now. */
-export const moved: Record<string, string> = { overview: "home", inbox: "conversations", data: "sql", channels: "gateways", activity: "logs", access: "settings" };
+export const moved: Record<string, string> = { overview: "home", conversations: "inbox", data: "sql", channels: "gateways", activity: "logs", access: "settings" };

@@ -89,7 +89,7 @@ function title() {
 }
 
 /** How many things of a section wait for the person. */
-const countOf = (id: string) => (id === "home" ? counts.value.waiting : id === "conversations" ? counts.value.unread : 0);
+const countOf = (id: string) => (id === "home" ? counts.value.waiting : id === "inbox" ? counts.value.unread : 0);
 
 function Rail() {
   const { agent: id, section } = route.value;

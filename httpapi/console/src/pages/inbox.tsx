@@ -1,0 +1,156 @@
+// Inbox: the conversations of people, and of the bot, answered in one place.
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import { get, go, href, mayEdit, onChange, onReset, path, post, put, route, session, setQuery, useQuery } from "../data";
+import { Badge, Button, Empty, LinkButton, Load, openDialog, platformName, plural, tell, When } from "../ui";
+import { ContactPane } from "./inbox/contact";
+import { Simulate } from "./inbox/simulate";
+import { Thread } from "./inbox/thread";
+
+const pageSize = 50;
+
+/** Where a conversation goes on: its platform, or the console's chat. */
+export const channelOf = (c: any) => (c.gateway ? platformName(c.gateway.type) : c.gateway_id ? "Deleted channel" : "Chat");
+/** With whom a conversation is. */
+export const whoOf = (c: any) => c.contact?.name || c.metadata?.title || (c.gateway_id ? "Unknown" : "Chat");
+
+const myEmail = () => session.value?.identity?.email ?? "";
+
+function fits(c: any, tab: string, channel: string) {
+  if (tab === "mine" && (c.status !== "open" || c.assignee !== myEmail())) return false;
+  if (tab === "open" && c.status !== "open") return false;
+  return !channel || (channel === "chat" ? !c.gateway_id : c.gateway_id === channel);
+}
+
+export default function Inbox() {
+  const { agent: id, rest, query } = route.value;
+  const current = rest[0] ?? "";
+  const at = path("agents", id, "conversations");
+  const tab = query.get("tab") ?? "open";
+  const channel = query.get("channel") ?? "";
+  const search = query.get("search") ?? "";
+  const [limit, setLimit] = useState(pageSize);
+  const [picked, setPicked] = useState<string[]>([]);
+  const [details, setDetails] = useState(false);
+  const filters = { limit, sort: "last_message_at", order: "desc", search, status: tab === "all" ? "" : "open", assignee: tab === "mine" ? "me" : "",
+    channel: channel === "chat" ? "chat" : "", gateway_id: channel === "chat" ? "" : channel };
+  const found = useQuery(at, filters);
+  const counts = useQuery(`${at}/counts`);
+  const gateways = useQuery(path("agents", id, "gateways"), { limit: 100 });
+  useEffect(() => { setPicked([]); setDetails(false); }, [current, tab, channel]);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const count = () => { timer ??= setTimeout(() => { timer = undefined; void counts.reload(); }, 2000); };
+    const off = onChange("conversation", (c) => {
+      count();
+      found.set((d: any) => {
+        const others = d.conversations.filter((x: any) => x.id !== c.id);
+        const before = others.length < d.conversations.length;
+        if (!c.row || !fits(c.row, tab, channel) || (search && !before)) return { ...d, conversations: others };
+        const last = (x: any) => x.last_message?.id ?? 0;
+        return { ...d, conversations: [...others, c.row].sort((a, b) => last(b) - last(a)) };
+      });
+    });
+    const reset = onReset(() => { void found.reload(); void counts.reload(); });
+    return () => { off(); reset(); clearTimeout(timer); };
+  }, [found, tab, channel, search]);
+  const list: any[] = found.data.value?.conversations ?? [];
+  const open = (c: string) => href(id, "inbox", c) + (route.value.query.size ? `?${route.value.query}` : "");
+  const change = async (what: object, of = picked.length ? picked : [current]) => {
+    const ids = of.filter(Boolean);
+    if (!ids.length || !mayEdit.value) return;
+    await post(`${at}/batch`, { ids, change: what });
+    await Promise.all([found.reload(), counts.reload()]);
+    setPicked([]);
+  };
+  useKeys({ list, current, open, change });
+  const nothing = found.data.value && list.length === 0 && !search && !channel && tab !== "mine";
+  return (
+    <div class={`page full inbox ${current ? "reading" : ""} ${details ? "with-details" : ""}`}>
+      <h1 class="hidden" tabIndex={-1}>Inbox</h1>
+      <aside class="inbox-list" aria-label="Conversations">
+        <div class="tabs" role="group" aria-label="Which conversations">
+          {[["mine", "Mine"], ["open", "Open"], ["all", "All"]].filter(([t]) => t !== "mine" || myEmail()).map(([t, title]) => (
+            <button key={t} type="button" aria-current={t === tab ? "true" : undefined} onClick={() => setQuery({ tab: t === "open" ? null : t })}>{title} {counts.data.value?.[t] ?? ""}</button>
+          ))}
+        </div>
+        <div class="row">
+          <input type="search" class="grow" placeholder="Search" aria-label="Search conversations" data-search value={search} onInput={(e) => setQuery({ search: e.currentTarget.value })} />
+          <select aria-label="Channel" value={channel} onChange={(e) => setQuery({ channel: e.currentTarget.value })}>
+            <option value="">All channels</option>
+            <option value="chat">Chat</option>
+            {(gateways.data.value?.gateways ?? []).map((g: any) => <option key={g.id} value={g.id}>{platformName(g.type)}: {g.name}</option>)}
+          </select>
+        </div>
+        {picked.length > 0 && (
+          <div class="row inbox-bulk">
+            <span class="grow">{plural(picked.length, "conversation")}</span>
+            <Button onClick={() => change({ status: "resolved" })}>Resolve</Button>
+            <Button onClick={() => change({ read: true })}>Read</Button>
+            <Button onClick={() => change({ muted: true })}>Mute</Button>
+            <Button kind="quiet" icon="X" label="Select none" onClick={() => setPicked([])} />
+          </div>
+        )}
+        <Load of={found}>{({ meta }) => (
+          <ul class="inbox-entries">
+            {list.map((c) => (
+              <li key={c.id} class={c.id === current ? "on" : ""}>
+                {mayEdit.value && <input type="checkbox" aria-label={`Select the conversation with ${whoOf(c)}`} checked={picked.includes(c.id)}
+                  onChange={() => setPicked((p) => (p.includes(c.id) ? p.filter((x) => x !== c.id) : [...p, c.id]))} />}
+                <a href={open(c.id)} aria-current={c.id === current ? "page" : undefined} class={c.unread ? "unread" : ""}>
+                  <span class="row"><bdi class="clip grow">{whoOf(c)}</bdi><span class="muted small">{channelOf(c)} · <When time={c.last_message?.created_at ?? c.created_at} /></span></span>
+                  <span class="row">
+                    <span class="clip grow muted small">{c.last_message && c.last_message.author !== "contact" && (c.last_message.author === "bot" ? "bot: " : "you: ")}<bdi>{c.last_message?.content ?? "Nothing said yet"}</bdi></span>
+                    {c.needs_human && <Badge tone="bad">asks for a person</Badge>}
+                    {tab === "all" && c.status !== "open" && <Badge>{c.status}</Badge>}
+                    {c.unread > 0 && <span class="inbox-unread" aria-label={plural(c.unread, "unread message")}>{c.unread}</span>}
+                  </span>
+                </a>
+              </li>
+            ))}
+            {list.length === 0 && !nothing && <li class="muted">{search ? "Nothing found" : "No conversations here"}</li>}
+            {meta.total > list.length && list.length >= limit && <li><Button kind="quiet" onClick={() => setLimit(limit + pageSize)}>More</Button></li>}
+          </ul>
+        )}</Load>
+      </aside>
+      {current ? <Thread key={current} id={id} conversation={current} toggleDetails={() => setDetails(!details)} change={(what) => change(what, [current])} />
+        : nothing ? (
+          <Empty icon="Inbox" title="No conversations yet" action={<div class="row">
+            <LinkButton kind="primary" href={href(id, "gateways")}>Connect a channel</LinkButton>
+            {mayEdit.value && <Button onClick={() => openDialog((close) => <Simulate id={id} close={close} />)}>Simulate a message</Button>}
+          </div>}>Messages of your channels, and the bot's answers, appear here.</Empty>
+        ) : <div class="inbox-none muted">Choose a conversation. <kbd>j</kbd> and <kbd>k</kbd> go through them.</div>}
+      {current && <ContactPane key={`contact-${current}`} id={id} conversation={current} close={() => setDetails(false)} />}
+    </div>
+  );
+}
+
+type KeyActions = { list: any[]; current: string; open: (id: string) => string; change: (what: object) => Promise<void> };
+
+/** Keys of the inbox: j and k walk, r and n write, e, m, a and u change the conversation. */
+function useKeys(actions: KeyActions) {
+  const last = useRef(actions);
+  last.current = actions;
+  useEffect(() => {
+    const press = (e: KeyboardEvent) => {
+      const { list, current, open, change } = last.current;
+      if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).closest("input,textarea,select,[contenteditable]") || document.querySelector("dialog[open]")) return;
+      const c = list.find((x) => x.id === current);
+      const step = (by: number) => {
+        const next = list[Math.max(0, Math.min(list.length - 1, list.findIndex((x) => x.id === current) + by))];
+        if (next) go(open(next.id));
+      };
+      const run: Record<string, () => unknown> = {
+        j: () => step(1), k: () => step(-1),
+        r: () => document.querySelector<HTMLElement>("[data-mode=reply]")?.click(), n: () => document.querySelector<HTMLElement>("[data-mode=note]")?.click(),
+        e: () => change({ status: c?.status === "open" ? "resolved" : "open" }), m: () => change({ muted: !c?.muted }),
+        a: () => (myEmail() ? change({ assignee: c?.assignee === myEmail() ? null : "me" }) : tell("This server knows no people: open it to people with an identity proxy to assign conversations.")), u: () => change({ read: c?.unread > 0 }),
+      };
+      if (!run[e.key] || (!current && !"jk".includes(e.key))) return;
+      e.preventDefault();
+      void Promise.resolve(run[e.key]()).catch(tell);
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+}
