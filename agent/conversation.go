@@ -196,7 +196,7 @@ type Feedback struct {
 
 // FeedbackChange is what clients set on a message's feedback; null clears.
 type FeedbackChange struct {
-	Rating  Optional[int]    `json:"rating,omitempty" enum:"1,-1" doc:"1 for good, -1 for bad, null for neither." example:"1"`
+	Rating  Optional[int]    `json:"rating,omitempty" minimum:"-1" maximum:"1" doc:"1 for good, -1 for bad, null for neither." example:"1"`
 	Comment Optional[string] `json:"comment,omitempty" doc:"At most 2000 characters." example:"Names the right page."`
 }
 

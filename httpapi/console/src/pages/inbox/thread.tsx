@@ -90,7 +90,7 @@ function Composer({ at, id, c, sent }: { at: string; id: string; c: any; sent: (
   const reply = useDraft(`inbox.${id}.${c.id}`), note = useDraft(`inbox-note.${id}.${c.id}`);
   const text = mode === "note" ? note : reply;
   const area = useRef<HTMLTextAreaElement>(null);
-  const timer = useRef<ReturnType<typeof setTimeout>>();
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const canned = useQuery(path("agents", id, "replies"), { limit: 200 });
   useEffect(() => { void get(`${at}/draft`).then((d) => { if (!reply.value && d.text) reply.value = d.text; }, () => {}); return () => clearTimeout(timer.current); }, []);
   const keep = (value: string) => {
