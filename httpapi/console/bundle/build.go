@@ -21,7 +21,6 @@ var libraries = map[string]string{
 	"@xyflow/react":      "../lib/xyflow.js",
 	"@dagrejs/dagre":     "../lib/dagre.js",
 	"marked":             "../lib/marked.js",
-	"uplot":              "../lib/uplot.js",
 	"lucide":             "../lib/icons.js",
 }
 

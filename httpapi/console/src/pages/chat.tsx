@@ -62,7 +62,7 @@ function Conversations({ id, current, close }: { id: string; current: string; cl
   const [limit, setLimit] = useState(40);
   const [search, setSearch] = useState("");
   const at = path("agents", id, "conversations");
-  const found = useQuery(at, { limit, sort: "updated_at", order: "desc", search });
+  const found = useQuery(at, { limit, sort: "updated_at", order: "desc", search, channel: "chat" });
   const [hidden, setHidden] = useState<string[]>([]);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -88,7 +88,7 @@ function Conversations({ id, current, close }: { id: string; current: string; cl
         <Button kind="quiet" icon="X" label="Close the list" class="phone" onClick={close} />
       </div>
       <Load of={found}>{({ conversations, meta }) => {
-        const own = conversations.filter((c: any) => !c.gateway_id && !hidden.includes(c.id));
+        const own = conversations.filter((c: any) => !hidden.includes(c.id));
         return (
           <ul class="entries">
             {own.map((c: any) => (

@@ -1,2 +1,0 @@
-export { default } from "uplot";
-import "uplot/dist/uPlot.min.css";
