@@ -113,7 +113,7 @@ func TestRolesOverTheWholeTable(t *testing.T) {
 // TestEveryWriteNeedsMoreThanViewer keeps a careless line out of the table.
 func TestEveryWriteNeedsMoreThanViewer(t *testing.T) {
 	_, server := openWith(t, func(*Options) {})
-	readOnly := []string{"/agents/{id}/sources/search", "/agents/{id}/sql/execute"}
+	readOnly := []string{"/agents/{id}/sources/search", "/agents/{id}/sql/execute", "/agents/{id}/presence"}
 	for _, r := range server.table {
 		if r.Access == rest.Platform {
 			if r.Path != "/agents/{id}/gateways/{gatewayId}/webhook" || r.Class != rest.Inbound {

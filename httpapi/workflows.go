@@ -252,7 +252,7 @@ type testWorkflowIn struct {
 		Nodes      []agent.RawNode            `json:"nodes" required:"true"`
 		Edges      []agent.RawEdge            `json:"edges,omitempty"`
 		Input      json.RawMessage            `json:"input,omitempty" doc:"The payload: an object."`
-		Mode       string                     `json:"mode,omitempty" doc:"all of the graph; to: what leads to node_id, and that; node: node_id alone, with the pinned or last outputs of what leads to it." enum:"all,to,node" default:"all" example:"all"`
+		Mode       string                     `json:"mode,omitempty" doc:"all of the graph, the default; to: what leads to node_id, and that; node: node_id alone, with the pinned or last outputs of what leads to it." enum:"all,to,node" example:"all"`
 		NodeID     string                     `json:"node_id,omitempty" example:"greet"`
 		Pins       map[string]json.RawMessage `json:"pins,omitempty" doc:"By the id of a node: the output that it has in place of running, at most 256 KB."`
 	}

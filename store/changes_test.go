@@ -96,7 +96,7 @@ func TestWatch(t *testing.T) {
 		{"SQL of a client", query("UPDATE contacts SET name = 'C'"), []Change{{"contact", "contact-a", OpUpdate, ""}}},
 		{"SQL of a client with triggers and foreign keys", query("DELETE FROM workflows"), []Change{{"workflow", "workflow-a", OpDelete, ""}}},
 		{"SQL of a client on a table with numbers", query("INSERT INTO conversations(id) VALUES ('conversation-b')"), []Change{{"conversation", "conversation-b", OpCreate, ""}}},
-		{"a message by SQL", query("INSERT INTO messages(id, conversation_id, role, content) VALUES (9, 'conversation-b', 'user', 'x')"), []Change{{"message", "9", OpCreate, "conversation-b"}}},
+		{"a message by SQL", query("INSERT INTO messages(id, conversation_id, role, content) VALUES (9, 'conversation-b', 'user', 'x')"), []Change{{"message", "9", OpCreate, "conversation-b"}, {"conversation", "conversation-b", OpUpdate, ""}}},
 		{"SQL of a client that fails", func() error {
 			if err := query("INSERT INTO contacts(id, name) VALUES ('contact-b', 'x'), ('contact-b', 'y')")(); err == nil {
 				return fmt.Errorf("it succeeded")

@@ -44,8 +44,9 @@ func (db *DB) MessageDeliveries(ctx context.Context, messages []agent.Message) (
 				continue
 			}
 			found, err := all(tx, func(rows *sql.Rows) (d MessageDelivery, err error) {
-				return d, rows.Scan(&d.Status, &d.Error, &d.Attempt, &d.NextAttemptAt)
-			}, "SELECT status, error, attempt, iif(attempt > 0 AND status = 'pending', next_attempt_at, NULL) FROM _outgoing WHERE message_id = ?", messages[i].ID)
+				return d, rows.Scan(&d.Status, &d.Error, &d.Attempt, &d.NextAttemptAt, &d.SentAt)
+			}, `SELECT o.status, o.error, o.attempt, iif(o.attempt > 0 AND o.status = 'pending', o.next_attempt_at, NULL), m.metadata ->> '$.delivered_at'
+				FROM _outgoing o JOIN messages m ON m.id = o.message_id WHERE o.message_id = ?`, messages[i].ID)
 			if err != nil {
 				return struct{}{}, err
 			}
