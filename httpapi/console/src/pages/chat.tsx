@@ -179,7 +179,7 @@ function Thread({ id, conversation, openList, openSource }: ThreadProps) {
         {!conversation && <Start id={id} send={send} />}
         {groups.map((g, i) => ("question" in g
           ? <Question key={g.question.id} text={g.question.content} edit={busy || !mayEdit.value ? undefined : () => setPreset({ text: g.question.content, at: Date.now() })} />
-          : <Answer key={g.answers[0].id} versions={g.answers} open={(c) => openOf(citationsIn(g.answers))(c)} retry={busy || !mayEdit.value || i !== groups.length - 1 ? undefined : (m) => send(questions.at(-1)?.content ?? "", m.id)} />))}
+          : <Answer key={g.answers[0].id} versions={g.answers} open={openSource} retry={busy || !mayEdit.value || i !== groups.length - 1 ? undefined : (m) => send(questions.at(-1)?.content ?? "", m.id)} />))}
         {turn && (
           <>
             {!answered && <Question text={turn.question} />}
@@ -199,8 +199,6 @@ function Thread({ id, conversation, openList, openSource }: ThreadProps) {
     </section>
   );
 }
-
-const citationsIn = (answers: Message[]) => answers.flatMap((m) => m.metadata?.sources ?? []).map((s: any) => ({ ...s, n: s.n ?? s.number, chunk: s.chunk_id ?? s.id, source: s.source_id, name: s.source_name ?? s.metadata?.source_name ?? "", section: s.section ?? s.metadata?.section ?? "", page: s.page ?? s.metadata?.page ?? 0, url: s.url ?? s.metadata?.url ?? "", content: s.content ?? "" }));
 
 /** The files that are on their way. */
 function Uploading({ id }: { id: string }) {

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, download, go, href, invalidate, mayEdit, onChange, path, post, progress, put, remove, route, setQuery, useQuery } from "../data";
 import { Badge, Button, deleteLater, Empty, ErrorCard, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, Skeleton, tell, TextField, When, type MenuItem } from "../ui";
-import { Highlighted, wordRanges } from "../parts/highlight";
+import { Highlighted } from "../parts/highlight";
 import { SourceText } from "../parts/source-text";
 import { uploadFiles, uploads } from "../parts/upload";
 import { AddApi, AddSite, AddTable } from "./knowledge/add";
@@ -177,20 +177,20 @@ function Search() {
         {q && <a class="button" href={`${href(agentId.value, "chat")}`}><Icon name="MessageSquare" size={16} /><span>Ask in chat</span></a>}
       </form>
       {q && (found.data.value ? (
-        found.data.value.results.length ? <ol class="results">{found.data.value.results.map((r: any, i: number) => <Passage key={r.id} r={r} n={i + 1} q={q} />)}</ol>
+        found.data.value.results.length ? <ol class="results">{found.data.value.results.map((r: any, i: number) => <Passage key={r.id} r={r} n={i + 1} />)}</ol>
           : <Empty icon="Search" title="Nothing was found">{min ? "Perhaps the least score is too high." : "Try other words."}</Empty>
       ) : found.error.value ? <ErrorCard error={found.error.value} retry={found.reload} /> : <Skeleton lines={6} />)}
     </section>
   );
 }
 
-function Passage({ r, n, q }: { r: any; n: number; q: string }) {
+function Passage({ r, n }: { r: any; n: number }) {
   const [open, setOpen] = useState(false);
   const where = [r.metadata.section, r.metadata.page && `page ${r.metadata.page}`].filter(Boolean).join(" · ");
   return (
     <li class="card stack">
       <div class="row"><b class="cite">{n}</b><a href={`${href(agentId.value, "knowledge", r.source_id)}?chunk=${r.id}`}><Name>{r.metadata.source_name}</Name></a><span class="muted small grow clip"><bdi>{where}</bdi></span><span class="score" title="How likely it is that the passage answers the question"><i style={{ width: `${Math.round(r.score * 100)}%` }} /></span><span class="small muted">{r.score.toFixed(2)}</span></div>
-      <p class={open ? "passage-full" : "passage-text"}><Highlighted text={r.content} ranges={r.highlights ?? wordRanges(r.content, q)} /></p>
+      <p class={open ? "passage-full" : "passage-text"}><Highlighted text={r.content} ranges={r.highlights} /></p>
       {r.content.length > 400 && <button type="button" class="link" onClick={() => setOpen(!open)}>{open ? "Less" : "More"}</button>}
     </li>
   );

@@ -11,10 +11,3 @@ export function Highlighted({ text, ranges = [] }: { text: string; ranges?: [num
   }
   return <>{[...parts, text.slice(at)]}</>;
 }
-
-/** Where the words of a query stand in a text, for results that do not say it themselves. */
-export function wordRanges(text: string, query: string): [number, number][] {
-  const words = query.split(/[^\p{L}\p{N}]+/u).filter((w) => w.length > 2).map((w) => w.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  if (!words.length) return [];
-  return [...text.matchAll(new RegExp(`(?<![\\p{L}\\p{N}])(?:${words.join("|")})`, "giu"))].map((m) => [m.index!, m.index! + m[0].length]);
-}

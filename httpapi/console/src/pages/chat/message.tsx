@@ -75,7 +75,7 @@ export function toolRows(metadata: any): ToolRow[] {
 type AnswerProps = {
   /** The answers to one question, oldest first. */
   versions: Message[];
-  open: (c: Citation) => void;
+  open: (c: Citation, among: Citation[]) => void;
   retry?: (m: Message) => void;
 };
 
@@ -88,7 +88,7 @@ export function Answer({ versions, open, retry }: AnswerProps) {
   return (
     <div class="turn">
       <Tools rows={toolRows(m.metadata)} />
-      {m.metadata?.mode === "passages" ? <Passages list={sources} open={open} /> : <AnswerText text={m.content} sources={sources} open={open} />}
+      {m.metadata?.mode === "passages" ? <Passages list={sources} open={(c) => open(c, sources)} /> : <AnswerText text={m.content} sources={sources} open={(c) => open(c, sources)} />}
       {m.metadata?.partial && <p class="muted small">Stopped here.</p>}
       {m.metadata?.author === "human" && <p class="muted small"><Icon name="User" size={14} /> Written by a person</p>}
       <div class="turn-tools">
