@@ -21,6 +21,7 @@ var migrations = []string{
 		forTables(countRows, "canned_replies", "contacts", "conversations", "executions", "gateways", "logs", "mcp_servers", "messages",
 			"schedules", "sources", "tasks", "tools", "webhooks", "workflows") +
 		forTables(deleteSecrets, "gateways", "mcp_servers", "tools", "webhooks", "workflows"),
+	version4,
 }
 
 var (
@@ -30,6 +31,8 @@ var (
 	version2 string
 	//go:embed migrations/0003.sql
 	version3 string
+	//go:embed migrations/0004.sql
+	version4 string
 )
 
 // countRows keeps the number of a table's rows in _counts, so that meta.total

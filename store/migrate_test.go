@@ -359,6 +359,7 @@ func TestReleasedMigrations(t *testing.T) {
 	for version, want := range map[int]string{
 		1: "aeaa7ed584d7a1174ed833e5830cf9ace06f04a490787665bfa3899d88a54e11",
 		2: "79a24f7cae05439e67c2a4e0a662bffa1475ddc4acfd6cb77f13c0ea30a6f4ce",
+		3: "0f2dc86efc946d7e4600a9ff80524dd0fba5b0e5fd35e79851a8edd910e7cf39",
 	} {
 		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(migrations[version-1]))); got != want {
 			t.Errorf("migration %d has the SHA-256 %s, and was released with %s: add to the newest one", version, got, want)
