@@ -13,15 +13,25 @@ import (
 // libraries maps the packages that src may import to the files of dist/lib
 // that hold them.
 var libraries = map[string]string{
-	"preact":             "../lib/preact.js",
-	"preact/hooks":       "../lib/preact.js",
-	"preact/compat":      "../lib/preact.js",
-	"preact/jsx-runtime": "../lib/preact.js",
-	"@preact/signals":    "../lib/preact.js",
-	"@xyflow/react":      "../lib/xyflow.js",
-	"@dagrejs/dagre":     "../lib/dagre.js",
-	"marked":             "../lib/marked.js",
-	"lucide":             "../lib/icons.js",
+	"preact":                      "../lib/preact.js",
+	"preact/hooks":                "../lib/preact.js",
+	"preact/compat":               "../lib/preact.js",
+	"preact/jsx-runtime":          "../lib/preact.js",
+	"@preact/signals":             "../lib/preact.js",
+	"@xyflow/react":               "../lib/xyflow.js",
+	"@dagrejs/dagre":              "../lib/dagre.js",
+	"marked":                      "../lib/marked.js",
+	"lucide":                      "../lib/icons.js",
+	"@codemirror/state":           "../lib/codemirror.js",
+	"@codemirror/view":            "../lib/codemirror.js",
+	"@codemirror/commands":        "../lib/codemirror.js",
+	"@codemirror/language":        "../lib/codemirror.js",
+	"@codemirror/autocomplete":    "../lib/codemirror.js",
+	"@codemirror/search":          "../lib/codemirror.js",
+	"@codemirror/lang-sql":        "../lib/codemirror.js",
+	"@codemirror/lang-json":       "../lib/codemirror.js",
+	"@codemirror/lang-javascript": "../lib/codemirror.js",
+	"@lezer/highlight":            "../lib/codemirror.js",
 }
 
 // targets are the oldest browsers that the console is built for: those that
@@ -31,16 +41,20 @@ var targets = []api.Engine{
 }
 
 // buildApp builds the files of dist/app by their names: main.js and main.css,
-// and one of each for every page. A page is loaded when it is first shown and
-// takes what it shares with others (data, ui) from main.js.
+// one of each for every page, and those of src/lazy. A page is loaded when it
+// is first shown and takes what it shares with others (data, ui) from main.js.
 func buildApp(root string) (map[string][]byte, error) {
 	src := filepath.Join(root, "src")
-	pages, err := filepath.Glob(filepath.Join(src, "pages", "*.tsx"))
+	entries, err := filepath.Glob(filepath.Join(src, "pages", "*.tsx"))
+	if err != nil {
+		return nil, err
+	}
+	lazy, err := filepath.Glob(filepath.Join(src, "lazy", "*.ts"))
 	if err != nil {
 		return nil, err
 	}
 	files := map[string][]byte{}
-	for _, entry := range append(pages, filepath.Join(src, "main.tsx")) {
+	for _, entry := range append(append(entries, lazy...), filepath.Join(src, "main.tsx")) {
 		built, err := build(entry, resolveApp(src, entry))
 		if err != nil {
 			return nil, err

@@ -7,3 +7,4 @@ export * from "./form";
 export * from "./list";
 export * from "./json";
 export * from "./forms";
+export * from "./code";

@@ -1,0 +1,71 @@
+// The code editor, whose library is loaded when one is first shown.
+import { useEffect, useRef, useState } from "preact/hooks";
+
+export type CodeLanguage = "javascript" | "sql" | "json" | "text";
+export type CodeTable = { name: string; description?: string; columns: { name: string; type?: string; description?: string }[] };
+
+/** An editor that was put into an element. */
+export type OpenEditor = {
+  setText: (text: string) => void;
+  configure: (language: CodeLanguage, readonly: boolean, tables?: CodeTable[]) => void;
+  focus: () => void;
+  close: () => void;
+};
+
+const load = (): Promise<typeof import("../lazy/codemirror")> => import(new URL("./codemirror.js", import.meta.url).href);
+
+type Props = {
+  value: string;
+  onInput: (value: string) => void;
+  language: CodeLanguage;
+  /** What the editor is called for screen readers. */
+  label: string;
+  /** What Ctrl+Enter does; without it the page gets the key. */
+  onRun?: () => void;
+  readonly?: boolean;
+  invalid?: boolean;
+  /** How many lines are shown at least. */
+  rows?: number;
+  placeholder?: string;
+  /** The tables that SQL is completed with. */
+  tables?: CodeTable[];
+  /** Puts the cursor into the editor when it is first shown. */
+  autoFocus?: boolean;
+};
+
+/** The keys with Ctrl that pages use also while somebody writes code. */
+const pageKeys = ["s", "k", "enter"];
+
+/** Edits JavaScript, SQL, JSON or plain text with colours, completion and undo: <Code language="sql" label="Query" value={v} onInput={set} />. */
+export function Code(props: Props) {
+  const host = useRef<HTMLDivElement>(null);
+  const editor = useRef<OpenEditor>(undefined);
+  const now = useRef(props);
+  now.current = props;
+  const [failed, setFailed] = useState(false);
+  const { value, language, label, readonly = false, invalid = false, rows = 3, placeholder, tables } = props;
+  useEffect(() => {
+    let closed = false;
+    load().then(({ openEditor }) => {
+      if (closed) return;
+      const opened = openEditor(host.current!, { text: now.current.value, label, rows, placeholder, changed: (text) => { if (text !== now.current.value) now.current.onInput(text); } });
+      editor.current = opened;
+      opened.configure(now.current.language, now.current.readonly ?? false, now.current.tables);
+      opened.setText(now.current.value);
+      if (now.current.autoFocus) opened.focus();
+    }, () => setFailed(true));
+    return () => { closed = true; editor.current?.close(); editor.current = undefined; };
+  }, []);
+  useEffect(() => editor.current?.setText(value), [value]);
+  useEffect(() => editor.current?.configure(language, readonly, tables), [language, readonly, tables]);
+  const keys = (e: KeyboardEvent) => {
+    const command = e.ctrlKey || e.metaKey;
+    if (command && e.key === "Enter" && now.current.onRun) {
+      e.preventDefault();
+      now.current.onRun();
+    }
+    if (e.defaultPrevented || !command || !pageKeys.includes(e.key.toLowerCase())) e.stopPropagation();
+  };
+  if (failed) return <textarea class="code" rows={rows} value={value} readOnly={readonly} aria-label={label} spellcheck={false} onInput={(e) => props.onInput(e.currentTarget.value)} onKeyDown={keys} />;
+  return <div ref={host} class={invalid ? "code-editor wrong" : "code-editor"} style={{ minHeight: `${rows * 1.5 + 1}em` }} onKeyDown={keys} />;
+}
