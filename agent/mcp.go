@@ -69,6 +69,14 @@ type MCPAuth struct {
 	Scope        string `json:"scope,omitempty" doc:"Of oauth2: scopes with spaces between; without them those that the server asks for."`
 }
 
+// MCPServerChange is what clients change of an MCP server. Credentials are
+// given as a whole.
+type MCPServerChange struct {
+	Name Optional[string]  `json:"name,omitempty" example:"Tickets"`
+	URL  Optional[string]  `json:"url,omitempty" doc:"With another host the credentials are to be given anew." example:"https://mcp.example.com/mcp"`
+	Auth Optional[MCPAuth] `json:"auth,omitempty" doc:"As a whole; those that are stored stay without it."`
+}
+
 // Secrets are the parts of the credentials that must never be shown.
 func (a MCPAuth) Secrets() []string {
 	return []string{a.Token, a.Password, a.Value, a.ClientSecret, a.PrivateKey}

@@ -17,6 +17,7 @@ type Tool struct {
 	Name        string          `json:"name" doc:"Letters, digits, _ and -, at most 64; unique in the agent." example:"weather"`
 	Description string          `json:"description" doc:"What it does and when to call it, for the model." example:"Tells the weather in a city"`
 	Type        string          `json:"type" enum:"api,function,mcp" example:"function"`
+	Enabled     bool            `json:"enabled" doc:"Off: models do not see it, and calls of it fail." example:"true"`
 	Config      json.RawMessage `json:"config" doc:"By type: what it calls, and parameters, the JSON Schema of its arguments. Secrets come back masked."`
 	CreatedAt   Time            `json:"created_at" format:"date-time"`
 	UpdatedAt   Time            `json:"updated_at" format:"date-time"`
@@ -35,6 +36,7 @@ type ToolChange struct {
 	Name        Optional[string]          `json:"name,omitempty" example:"weather"`
 	Description Optional[string]          `json:"description,omitempty" example:"Tells the weather in a city"`
 	Type        Optional[string]          `json:"type,omitempty" enum:"api,function,mcp" example:"function"`
+	Enabled     Optional[bool]            `json:"enabled,omitempty" doc:"true unless it is switched off." example:"true"`
 	Config      Optional[json.RawMessage] `json:"config,omitempty" doc:"By type: {method,url,headers,query,body,auth,parameters,response_path,timeout_ms}, {parameters,code} or {server_id,tool_name}."`
 }
 
@@ -43,6 +45,7 @@ func (c ToolChange) Apply(t *Tool) {
 	c.Name.Into(&t.Name)
 	c.Description.Into(&t.Description)
 	c.Type.Into(&t.Type)
+	c.Enabled.Into(&t.Enabled)
 	c.Config.Into(&t.Config)
 	t.Config = orObject(t.Config)
 }

@@ -107,6 +107,7 @@ type Verified struct {
 	Success bool
 	Info    any    // what the platform returned of the account; nil without success
 	Error   string // why not; empty with success
+	Field   string // the config field that it is about; empty when no single one is
 }
 
 // clientError is a failure with a text that clients may see.
@@ -168,7 +169,7 @@ func (g *Gateways) Verify(ctx context.Context, db *store.DB, id string) (Verifie
 	v := Verified{}
 	info, err := g.checkConfig(ctx, p, o)
 	if err != nil {
-		v.Error = clientMessage(err)
+		v.Error, v.Field = clientMessage(err), fieldAtFault(o, err)
 		g.log.Info("a gateway could not be verified", "agent", db.ID(), "gateway", id, "error", err)
 	} else {
 		v = Verified{Success: true, Info: info}

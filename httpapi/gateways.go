@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"satchel/agent"
+	"satchel/gateways"
 	"satchel/httpapi/rest"
 	"satchel/store"
 )
@@ -90,9 +91,30 @@ type verifyOut struct {
 	Success bool   `json:"success"`
 	Info    any    `json:"info,omitempty" doc:"What the platform told of the account; its fields depend on the type."`
 	Error   string `json:"error,omitempty" doc:"Why not, without success."`
+	Field   string `json:"field,omitempty" doc:"The config field that the error is about, when it is about one." example:"config.botToken"`
 }
 
 func (s *Server) verifyGateway(c *rest.Call, in *gatewayIn) (verifyOut, error) {
 	v, err := s.options.Gateways.Verify(c, c.DB, in.ID)
 	return verifyOut(v), err
+}
+
+type testGatewayIn struct {
+	gatewayIn
+	Body struct {
+		To   string `json:"to" required:"true" doc:"Who gets it, as the platform names people and chats: a chat, a channel, a number, an address." example:"ada@example.com"`
+		Text string `json:"text" required:"true" example:"Hello from Satchel"`
+	}
+}
+
+type testGatewayOut struct {
+	Success   bool   `json:"success"`
+	MessageID string `json:"message_id,omitempty" doc:"The platform's id of the message." example:"4711"`
+	Error     string `json:"error,omitempty" doc:"Why it was not sent, without success."`
+	Duration  int64  `json:"duration_ms" example:"120"`
+}
+
+func (s *Server) testGateway(c *rest.Call, in *testGatewayIn) (testGatewayOut, error) {
+	t, err := s.options.Gateways.SendTest(c, c.DB, in.ID, gateways.TestMessage{To: in.Body.To, Text: in.Body.Text})
+	return testGatewayOut{t.Error == "" && err == nil, t.ID, t.Error, t.Took.Milliseconds()}, err
 }

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -25,6 +27,12 @@ func (w *witness) askOfGateways(t *testing.T, agent string) {
 	w.ask(t, 200, "POST", at+"/webhook/register", "")
 	w.ask(t, 200, "POST", at+"/webhook/register", `{"baseUrl":"https://satchel.example"}`)
 	w.ask(t, 400, "POST", at+"/webhook/register", `{"baseUrl":"x"}`)
+	w.ask(t, 409, "POST", at+"/test", `{"to":"ada","text":"Hello"}`)
+	url, _ := target(t)
+	w.ask(t, 200, "PUT", at, `{"config":{"url":"`+url+`"}}`)
+	w.ask(t, 200, "POST", at+"/verify", "")
+	w.ask(t, 200, "POST", at+"/test", `{"to":"ada","text":"Hello"}`)
+	w.ask(t, 400, "POST", at+"/test", `{"to":"","text":"Hello"}`)
 	w.ask(t, 401, "POST", at+"/webhook", `{}`)
 	signed := &witness{w.with("X-Webhook-Secret", made.json["webhook_secret"].(string)), w.described, w.seen, w.all}
 	signed.ask(t, 200, "POST", at+"/webhook", `{"from":"ada","text":"Hello"}`)
@@ -92,5 +100,48 @@ func TestGateway(t *testing.T) {
 	left := c.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"SELECT count(*) FROM gateways"}`)
 	if got := nested(left, "rows.0.0"); !reflect.DeepEqual(got, nested(c.must(t, 200, "GET", at, ""), "meta.total")) {
 		t.Errorf("%v gateways by SQL", got)
+	}
+}
+
+// TestGatewayTest verifies a bot whose token is refused, then one whose token is
+// right, and sends test messages through it.
+func TestGatewayTest(t *testing.T) {
+	c := newVisitor(t)
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case !strings.HasPrefix(r.URL.Path, "/bot1:right/"):
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, `{"ok":false,"description":"Unauthorized"}`)
+		case strings.HasSuffix(r.URL.Path, "/getMe"):
+			fmt.Fprint(w, `{"ok":true,"result":{"id":1,"is_bot":true,"username":"shop_bot"}}`)
+		case strings.Contains(string(body), `"chat_id":42`):
+			fmt.Fprint(w, `{"ok":true,"result":{"message_id":7,"chat":{"id":42}}}`)
+		default:
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"ok":false,"description":"Bad Request: chat not found"}`)
+		}
+	}))
+	t.Cleanup(ts.Close)
+	path := "/api/agents/default/gateways/" + c.must(t, 201, "POST", "/api/agents/default/gateways",
+		`{"type":"telegram","name":"Bot","config":{"botToken":"1:wrong","apiBaseUrl":"`+ts.URL+`"}}`)["id"].(string)
+	if v := c.must(t, 200, "POST", path+"/verify", ""); v["success"] != false || v["field"] != "config.botToken" || v["error"] != "Telegram refused the bot token (401)" {
+		t.Errorf("a wrong token: %v", v)
+	}
+	if a := c.send(t, "POST", path+"/test", `{"to":"42","text":"Hello"}`); a.StatusCode != 409 {
+		t.Errorf("a test before it is verified: %d %s", a.StatusCode, a.text)
+	}
+	c.must(t, 200, "PUT", path, `{"config":{"botToken":"1:right"}}`)
+	if v := c.must(t, 200, "POST", path+"/verify", ""); v["success"] != true || v["field"] != nil {
+		t.Errorf("the right token: %v", v)
+	}
+	if sent := c.must(t, 200, "POST", path+"/test", `{"to":"42","text":"Hello"}`); sent["success"] != true || sent["message_id"] != "7" {
+		t.Errorf("sent: %v", sent)
+	}
+	if sent := c.must(t, 200, "POST", path+"/test", `{"to":"43","text":"Hello"}`); sent["success"] != false || !strings.Contains(sent["error"].(string), "no such chat") {
+		t.Errorf("sent to nobody: %v", sent)
+	}
+	if a := c.send(t, "POST", path+"/test", `{"to":"42","text":" "}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "text" {
+		t.Errorf("without a text: %d %s", a.StatusCode, a.text)
 	}
 }

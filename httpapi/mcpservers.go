@@ -1,7 +1,10 @@
 package httpapi
 
 import (
+	"encoding/json"
+
 	"satchel/agent"
+	agentchat "satchel/agent/chat"
 	"satchel/httpapi/rest"
 )
 
@@ -35,6 +38,27 @@ func mcpServerLocation(c *rest.Call, out any) string {
 
 func (s *Server) createMCPServer(c *rest.Call, in *createMCPServerIn) (agent.MCPServer, error) {
 	return s.options.MCP.Create(c, c.DB, agent.MCPServer{Name: in.Body.Name, URL: in.Body.URL}, in.Body.Auth)
+}
+
+type updateMCPServerIn struct {
+	mcpServerIn
+	Body agent.MCPServerChange
+}
+
+func (s *Server) updateMCPServer(c *rest.Call, in *updateMCPServerIn) (agent.MCPServer, error) {
+	return s.options.MCP.Update(c, c.DB, in.ID, in.Body)
+}
+
+type callMCPToolIn struct {
+	mcpServerIn
+	Body struct {
+		Tool      string          `json:"tool" required:"true" doc:"Its name, as the server lists it." example:"create_ticket"`
+		Arguments json.RawMessage `json:"arguments,omitempty" doc:"What the tool is called with: an object."`
+	}
+}
+
+func (s *Server) callMCPTool(c *rest.Call, in *callMCPToolIn) (agentchat.ToolOutcome, error) {
+	return s.toolbox.ExecuteMCP(c, c.DB, in.ID, in.Body.Tool, in.Body.Arguments)
 }
 
 type deleteMCPServerIn struct {

@@ -37,6 +37,10 @@ func (w *witness) askOfMCPServers(t *testing.T, agent string) {
 	id := w.made(t, agent+"/mcp", `{"name":"Tickets","url":"`+server.URL+`","auth":{"type":"bearer","token":"sesame-7"}}`)
 	w.ask(t, 200, "GET", agent+"/mcp", "")
 	w.ask(t, 200, "GET", agent+"/mcp/"+id+"/tools", "")
+	w.ask(t, 200, "PUT", agent+"/mcp/"+id, `{"name":"Issues"}`)
+	w.ask(t, 400, "PUT", agent+"/mcp/"+id, `{"url":"http://127.0.0.1:1/"}`)
+	w.ask(t, 200, "POST", agent+"/mcp/"+id+"/call", `{"tool":"open","arguments":{"title":"x"}}`)
+	w.ask(t, 400, "POST", agent+"/mcp/"+id+"/call", `{"tool":""}`)
 	server.Close()
 	w.ask(t, 200, "GET", agent+"/mcp/"+id+"/tools", "")
 	away := w.made(t, agent+"/mcp", `{"name":"Away","url":"`+server.URL+`"}`)
@@ -87,5 +91,43 @@ func TestMCPServers(t *testing.T) {
 	}
 	if a := c.must(t, 200, "DELETE", "/api/agents/default/mcp?id="+id, ""); a["success"] != true {
 		t.Errorf("deleted: %v", a)
+	}
+}
+
+// TestChangedMCPServer gives a server a wrong token, the right one and another
+// address: it is looked at each time, and a token stays with its host.
+func TestChangedMCPServer(t *testing.T) {
+	c, server, other := newVisitor(t), peer(t, "sesame-7"), peer(t, "sesame-7")
+	path := "/api/agents/default/mcp/" + c.must(t, 201, "POST", "/api/agents/default/mcp", `{"name":"Tickets","url":"`+server.URL+`","auth":{"type":"bearer","token":"sesame-7"}}`)["id"].(string)
+	call := func() map[string]any {
+		t.Helper()
+		return c.must(t, 200, "POST", path+"/call", `{"tool":"open","arguments":{"title":"Lights"}}`)
+	}
+	if done := call(); done["success"] != true {
+		t.Errorf("called: %v", done)
+	}
+	if s := c.must(t, 200, "PUT", path, `{"name":"Issues","url":"`+server.URL+`/mcp"}`); s["name"] != "Issues" || s["status"] != "connected" || s["auth_type"] != "bearer" {
+		t.Errorf("renamed: %v", s)
+	}
+	if s := c.must(t, 200, "PUT", path, `{"auth":{"type":"bearer","token":"open-8"}}`); s["status"] != "error" {
+		t.Errorf("with a wrong token: %v", s)
+	}
+	if done := call(); done["success"] != false || !strings.Contains(at(done, "error.message").(string), "refuses the credentials") {
+		t.Errorf("called with a wrong token: %v", done)
+	}
+	if a := c.send(t, "PUT", path, `{"url":"`+other.URL+`"}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "auth" {
+		t.Errorf("another host: %d %s", a.StatusCode, a.text)
+	}
+	if s := c.must(t, 200, "PUT", path, `{"url":"`+other.URL+`","auth":{"type":"bearer","token":"sesame-7"}}`); s["status"] != "connected" || s["url"] != other.URL {
+		t.Errorf("with its token: %v", s)
+	}
+	if s := c.must(t, 200, "PUT", path, `{"auth":{"type":"none"}}`); s["status"] != "error" || s["auth_type"] != "none" {
+		t.Errorf("without credentials: %v", s)
+	}
+	if done := call(); done["success"] != false {
+		t.Errorf("called without credentials: %v", done)
+	}
+	if a := c.send(t, "POST", path+"/call", `{"tool":"open","arguments":[]}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "arguments" {
+		t.Errorf("a list of arguments: %d %s", a.StatusCode, a.text)
 	}
 }

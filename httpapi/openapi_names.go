@@ -52,6 +52,10 @@ var irregularIDs = map[string]string{
 	"POST /agents/{id}/mcp":                 "createMCPServer",
 	"DELETE /agents/{id}/mcp":               "deleteMCPServer",
 	"GET /agents/{id}/mcp/{serverId}/tools": "listMCPTools",
+	"PUT /agents/{id}/mcp/{serverId}":       "updateMCPServer",
+	"POST /agents/{id}/mcp/{serverId}/call": "callMCPTool",
+
+	"GET /agents/{id}/deliveries": "listAllDeliveries",
 
 	"POST /agents/{id}/workflows/execute":                                 "executeWorkflow",
 	"GET /agents/{id}/workflows/executions/{executionId}/nodes/{node}":    "getNodePart",
@@ -82,7 +86,7 @@ var areasOf = []rest.Area{
 	{Name: "MCP", Words: "mcp", About: "Servers of the Model Context Protocol, whose tools the agent may call."},
 	{Name: "Schedules", Words: "schedules", About: "What the agent does at a time, or again and again."},
 	{Name: "Calendar", Words: "calendar calendar.ics", About: "Tasks with a start and an end, which may recur and start workflows."},
-	{Name: "Events", Words: "webhooks", About: "Subscriptions: events are posted to an address, signed, until it takes them."},
+	{Name: "Events", Words: "webhooks events deliveries", About: "Subscriptions: events are posted to an address, signed, until it takes them."},
 	{Name: "Workflows", Words: "workflows node-types hooks", About: "Graphs of nodes that an agent executes, and their executions."},
 	{Name: "Browser", Words: "browser downloads", About: "Sessions of a browser that agents and people drive."},
 	{Name: "Gateways", Words: "gateways", About: "Platforms that an agent speaks through: email and messengers."},

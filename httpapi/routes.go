@@ -117,7 +117,10 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/webhooks/{webhookId}/rotate", 200, "Rotate the secret of a subscription; the previous one also signs for a day", s.rotateWebhook),
 		rest.JSON("POST", "/agents/{id}/webhooks/{webhookId}/test", 200, "Send a test event at once and return its outcome", s.testWebhook),
 		rest.JSON("GET", "/agents/{id}/webhooks/{webhookId}/deliveries", 200, "List deliveries, newest first", s.listDeliveries),
+		rest.JSON("GET", "/agents/{id}/webhooks/{webhookId}/deliveries/{deliveryId}", 200, "Read a delivery with what is posted", s.getDelivery),
 		rest.JSON("POST", "/agents/{id}/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver", 200, "Redeliver under the same webhook-id", s.redeliver).Fails(agent.CodeConflict),
+		rest.JSON("GET", "/agents/{id}/events", 200, "List events, newest first", s.listEvents),
+		rest.JSON("GET", "/agents/{id}/deliveries", 200, "List deliveries to all subscriptions, newest first", s.listAllDeliveries),
 		rest.JSON("GET", "/agents/{id}/tools", 200, "List tools", s.listTools),
 		rest.JSON("POST", "/agents/{id}/tools", 201, "Create a tool", s.createTool).Locates(toolLocation).Fails(agent.CodeConflict),
 		rest.JSON("GET", "/agents/{id}/tools/{toolId}", 200, "Read a tool, its secrets masked", s.getTool),
@@ -128,6 +131,8 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("GET", "/agents/{id}/mcp", 200, "List MCP servers with their states, after checking each", s.listMCPServers),
 		rest.JSON("POST", "/agents/{id}/mcp", 201, "Register an MCP server and check that it answers", s.createMCPServer).Locates(mcpServerLocation).Fails(agent.CodeConflict),
 		rest.JSON("DELETE", "/agents/{id}/mcp", 200, "Delete an MCP server", s.deleteMCPServer),
+		rest.JSON("PUT", "/agents/{id}/mcp/{serverId}", 200, "Update an MCP server and check that it answers", s.updateMCPServer).Fails(agent.CodeConflict),
+		rest.JSON("POST", "/agents/{id}/mcp/{serverId}/call", 200, "Call a tool of an MCP server; one that fails answers success false", s.callMCPTool),
 		rest.JSON("GET", "/agents/{id}/mcp/{serverId}/tools", 200, "List the tools of an MCP server; the last known ones when it is unreachable", s.listMCPTools).
 			Fails(agent.CodeUpstream, agent.CodeConflict),
 
@@ -177,6 +182,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("PUT", "/agents/{id}/gateways/{gatewayId}", 200, "Update a gateway; a new config is to be verified again", s.updateGateway),
 		rest.JSON("DELETE", "/agents/{id}/gateways/{gatewayId}", 204, "Delete a gateway; its conversations stay", s.deleteGateway),
 		rest.JSON("POST", "/agents/{id}/gateways/{gatewayId}/verify", 200, "Verify the config with the platform", s.verifyGateway),
+		rest.JSON("POST", "/agents/{id}/gateways/{gatewayId}/test", 200, "Send a test message", s.testGateway).Fails(agent.CodeConflict),
 		rest.JSON("POST", "/agents/{id}/gateways/{gatewayId}/webhook/register", 200, "Register the gateway's webhook with the platform", s.registerGateway),
 		rest.JSON("POST", "/agents/{id}/gateways/{gatewayId}/simulate", 201, "Simulate a message of a contact; what answers it answers for real", s.simulateMessage).Locates(simulatedLocation).Fails(agent.CodeConflict),
 		rest.Raw[gatewayIn]("POST", "/agents/{id}/gateways/{gatewayId}/webhook", 200, "Receive what the platform posts; each platform gets the answer that it expects", s.takePost).

@@ -14,11 +14,12 @@ type toolItem struct {
 	Name        string     `json:"name" example:"weather"`
 	Description string     `json:"description"`
 	Type        string     `json:"type" enum:"api,function,mcp" example:"function"`
+	Enabled     bool       `json:"enabled" doc:"Off: models do not see it, and calls of it fail." example:"true"`
 	CreatedAt   agent.Time `json:"created_at" format:"date-time"`
 }
 
 func newToolItem(t agent.Tool) toolItem {
-	return toolItem{t.ID, t.Name, t.Description, t.Type, t.CreatedAt}
+	return toolItem{t.ID, t.Name, t.Description, t.Type, t.Enabled, t.CreatedAt}
 }
 
 type toolsOut struct {

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	agentchat "satchel/agent/chat"
 )
 
 // newForecast is an API that a tool calls; it echoes what it was asked.
@@ -155,5 +157,31 @@ func TestToolsAreChecked(t *testing.T) {
 		{"unknown", "POST", tools + "/tool-x/execute", `{}`, 404, code("NOT_FOUND")},
 	} {
 		one.run(t, c)
+	}
+}
+
+// TestToolSwitchedOff: a tool that is off fails for everybody, and models do not see it.
+func TestToolSwitchedOff(t *testing.T) {
+	c := newVisitor(t)
+	made := c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"add","type":"function","config":{"code":"return 42"}}`)
+	path := "/api/agents/default/tools/" + made["id"].(string)
+	if made["enabled"] != true {
+		t.Errorf("made %v", made)
+	}
+	if off := c.must(t, 200, "PUT", path, `{"enabled":false}`); off["enabled"] != false || off["name"] != "add" {
+		t.Errorf("switched off: %v", off)
+	}
+	if done := c.must(t, 200, "POST", path+"/execute", `{}`); done["success"] != false || at(done, "error.message") != "the tool add is switched off" {
+		t.Errorf("called: %v", done)
+	}
+	if seen, err := agentchat.NewToolbox(agentchat.ToolOptions{}).Tools(t.Context(), c.folder.Default(), agentchat.Choice{}); err != nil || len(seen) != 0 {
+		t.Errorf("models see %v, %v", seen, err)
+	}
+	if list := c.must(t, 200, "GET", "/api/agents/default/tools", ""); at(list, "tools.0.enabled") != false {
+		t.Errorf("listed: %v", list)
+	}
+	c.must(t, 200, "PUT", path, `{"enabled":true}`)
+	if done := c.must(t, 200, "POST", path+"/execute", `{}`); done["success"] != true {
+		t.Errorf("called again: %v", done)
 	}
 }

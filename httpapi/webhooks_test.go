@@ -49,6 +49,12 @@ func (w *witness) askOfWebhooks(t *testing.T, agent string) {
 	w.ask(t, 200, "POST", at+"/deliveries/"+delivery+"/redeliver", "")
 	receive(t, got)
 	w.ask(t, 404, "POST", at+"/deliveries/delivery-x/redeliver", "")
+	w.ask(t, 200, "GET", at+"/deliveries/"+delivery, "")
+	w.ask(t, 404, "GET", at+"/deliveries/delivery-x", "")
+	w.ask(t, 200, "GET", agent+"/deliveries?status=delivered", "")
+	w.ask(t, 400, "GET", agent+"/deliveries?status=lost", "")
+	w.ask(t, 200, "GET", agent+"/events?limit=2", "")
+	w.ask(t, 400, "GET", agent+"/events?type=weather", "")
 	w.ask(t, 204, "DELETE", at, "")
 	w.ask(t, 404, "GET", at, "")
 }

@@ -48,6 +48,30 @@ func (db *DB) Deliveries(ctx context.Context, webhookID string, states []string,
 	return page, total, err
 }
 
+// AllDeliveries lists the deliveries of all subscriptions, or of those named,
+// newest first, of any of the states named.
+func (db *DB) AllDeliveries(ctx context.Context, webhookIDs, states []string, p Page) ([]agent.Delivery, int, error) {
+	f := filter{where: []string{"true"}} // _counts has no row for them
+	f.in("webhook_id", webhookIDs)
+	f.in("status", states)
+	return listPage(ctx, db, deliveryListing, f, p)
+}
+
+// Delivery reads one delivery with the body that is posted.
+func (db *DB) Delivery(ctx context.Context, webhookID, id string) (d agent.Delivery, body []byte, err error) {
+	d, err = Read(ctx, db, func(tx *Tx) (agent.Delivery, error) {
+		d, err := tx.delivery(webhookID, id)
+		if err != nil {
+			return d, err
+		}
+		var text string
+		err = tx.value(&text, "SELECT body FROM _deliveries WHERE id = ?", id)
+		body = []byte(text)
+		return d, err
+	})
+	return d, body, err
+}
+
 func (tx *Tx) delivery(webhookID, id string) (agent.Delivery, error) {
 	found, err := all(tx, scanDelivery, "SELECT "+deliveryColumns+" FROM _deliveries WHERE id = ? AND webhook_id = ?", id, webhookID)
 	if err != nil {

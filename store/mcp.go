@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -90,6 +91,40 @@ func (db *DB) CreateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 			}
 		}
 		return s, tx.audit("MCP server registered", map[string]any{"mcp_id": s.ID})
+	})
+}
+
+// UpdateMCPServer stores a server that was changed and looked at, with its
+// credentials, which are sealed; its tools are kept when tools is nil.
+func (db *DB) UpdateMCPServer(ctx context.Context, s agent.MCPServer, auth agent.MCPAuth, tools []agent.MCPTool) (agent.MCPServer, error) {
+	sealed, err := json.Marshal(mcpSecret{auth, s.URL})
+	if err != nil {
+		return s, err
+	}
+	listed, err := listedTools(tools)
+	if err != nil {
+		return s, err
+	}
+	return Write(ctx, db, func(tx *Tx) (agent.MCPServer, error) {
+		if _, err := tx.mcpServer(s.ID); err != nil {
+			return s, err
+		}
+		secret := string(sealed)
+		kind := cmp.Or(auth.Type, agent.MCPAuthNone)
+		if kind == agent.MCPAuthNone {
+			secret = ""
+		}
+		if _, err := tx.exec("UPDATE mcp_servers SET name = ?, url = ?, auth_type = ?, status = ?, last_error = ?, tools = coalesce(?, tools), checked_at = ? WHERE id = ?",
+			s.Name, s.URL, kind, s.Status, s.LastError, listed, tx.Now, s.ID); err != nil {
+			return s, err
+		}
+		if err := tx.putSecret(s.ID, authField, secret); err != nil {
+			return s, err
+		}
+		if err := tx.audit("MCP server updated", map[string]any{"mcp_id": s.ID}); err != nil {
+			return s, err
+		}
+		return tx.mcpServer(s.ID)
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 	"satchel/agent"
 )
 
-const toolColumns = "id, name, description, type, config, created_at, updated_at"
+const toolColumns = "id, name, description, type, enabled, config, created_at, updated_at"
 
 // maxTools bounds the tools of an agent: a model gets all of them.
 const maxTools = 200
@@ -24,7 +24,7 @@ var toolListing = listing[agent.Tool]{
 }
 
 func scanTool(rows *sql.Rows) (t agent.Tool, err error) {
-	return t, rows.Scan(&t.ID, &t.Name, &t.Description, &t.Type, (*rawJSON)(&t.Config), &t.CreatedAt, &t.UpdatedAt)
+	return t, rows.Scan(&t.ID, &t.Name, &t.Description, &t.Type, &t.Enabled, (*rawJSON)(&t.Config), &t.CreatedAt, &t.UpdatedAt)
 }
 
 // Tools lists tools, their secrets masked.
@@ -57,7 +57,7 @@ func (tx *Tx) tool(id string) (agent.Tool, error) {
 
 // CreateTool adds a tool. A name that is taken is a CONFLICT.
 func (db *DB) CreateTool(ctx context.Context, change agent.ToolChange) (agent.Tool, error) {
-	var t agent.Tool
+	t := agent.Tool{Enabled: true}
 	change.Apply(&t)
 	secrets, _, err := sealable(&t)
 	if err != nil {
@@ -76,8 +76,8 @@ func (db *DB) CreateTool(ctx context.Context, change agent.ToolChange) (agent.To
 			return t, err
 		}
 		t.ID, t.CreatedAt, t.UpdatedAt = agent.NewID(agent.KindTool), tx.Now, tx.Now
-		if _, err := tx.exec("INSERT INTO tools("+toolColumns+") VALUES (?,?,?,?,?,?,?)",
-			t.ID, t.Name, t.Description, t.Type, string(t.Config), t.CreatedAt, t.UpdatedAt); err != nil {
+		if _, err := tx.exec("INSERT INTO tools("+toolColumns+") VALUES (?,?,?,?,?,?,?,?)",
+			t.ID, t.Name, t.Description, t.Type, t.Enabled, string(t.Config), t.CreatedAt, t.UpdatedAt); err != nil {
 			return t, toolTaken(err, t.Name)
 		}
 		if err := tx.putSecrets(t.ID, addressOf(t.Config), secrets); err != nil {
@@ -106,8 +106,8 @@ func (db *DB) UpdateTool(ctx context.Context, id string, change agent.ToolChange
 			}
 		}
 		t.UpdatedAt = tx.Now
-		if _, err := tx.exec("UPDATE tools SET name = ?, description = ?, type = ?, config = ?, updated_at = ? WHERE id = ?",
-			t.Name, t.Description, t.Type, string(t.Config), t.UpdatedAt, id); err != nil {
+		if _, err := tx.exec("UPDATE tools SET name = ?, description = ?, type = ?, enabled = ?, config = ?, updated_at = ? WHERE id = ?",
+			t.Name, t.Description, t.Type, t.Enabled, string(t.Config), t.UpdatedAt, id); err != nil {
 			return t, toolTaken(err, t.Name)
 		}
 		if change.Config.Given {

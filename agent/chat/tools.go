@@ -45,6 +45,9 @@ func (b *Toolbox) Tools(ctx context.Context, db *store.DB, which Choice) ([]Tool
 	}
 	var list []Tool
 	for _, t := range stored {
+		if !t.Enabled {
+			continue
+		}
 		if len(which.IDs) > 0 && !slices.Contains(which.IDs, t.ID) && !slices.Contains(which.IDs, t.Name) {
 			continue
 		}
@@ -58,7 +61,7 @@ func (b *Toolbox) Tools(ctx context.Context, db *store.DB, which Choice) ([]Tool
 	}
 	for _, id := range which.IDs {
 		if !slices.ContainsFunc(list, func(t Tool) bool { return t.ID == id || t.Name == id }) {
-			return nil, agent.Invalid("tools", "names a tool that does not exist")
+			return nil, agent.Invalid("tools", "names a tool that does not exist or is switched off")
 		}
 	}
 	return list, nil
@@ -94,6 +97,32 @@ func (b *Toolbox) Execute(ctx context.Context, db *store.DB, id string, argument
 	}
 	began := time.Now()
 	result, err := b.run(ctx, db, t, arguments)
+	return b.outcome(ctx, db, began, result, err)
+}
+
+// ExecuteMCP is Execute for a tool of an MCP server that need not be a tool of
+// the agent.
+func (b *Toolbox) ExecuteMCP(ctx context.Context, db *store.DB, serverID, tool string, arguments json.RawMessage) (ToolOutcome, error) {
+	if _, err := db.MCPServer(ctx, serverID); err != nil {
+		return ToolOutcome{}, err
+	}
+	if tool == "" {
+		return ToolOutcome{}, agent.Invalid("tool", "is required")
+	}
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	var values map[string]any
+	if err := json.Unmarshal(arguments, &values); err != nil || values == nil {
+		return ToolOutcome{}, agent.Invalid("arguments", "must be a JSON object")
+	}
+	began := time.Now()
+	result, err := b.callMCP(ctx, db, serverID, tool, arguments)
+	return b.outcome(ctx, db, began, result, err)
+}
+
+// outcome is what a call came to that began at a moment.
+func (b *Toolbox) outcome(ctx context.Context, db *store.DB, began time.Time, result any, err error) (ToolOutcome, error) {
 	x := ToolOutcome{Success: err == nil, Result: result, Duration: time.Since(began).Milliseconds()}
 	var known *agent.Error
 	switch {
@@ -106,7 +135,7 @@ func (b *Toolbox) Execute(ctx context.Context, db *store.DB, id string, argument
 	case ctx.Err() != nil:
 		x.Error = &ToolFault{agent.CodeUpstream, "the tool did not answer in time"}
 	default:
-		b.options.Log.Error("a tool failed", "agent", db.ID(), "tool", t.ID, "error", err)
+		b.options.Log.Error("a tool failed", "agent", db.ID(), "error", err)
 		x.Error = &ToolFault{agent.CodeExecution, "the tool failed"}
 	}
 	return x, nil
@@ -114,6 +143,9 @@ func (b *Toolbox) Execute(ctx context.Context, db *store.DB, id string, argument
 
 // run calls a tool with arguments that it checks first.
 func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments json.RawMessage) (any, error) {
+	if !t.Enabled {
+		return nil, agent.Errorf(agent.CodeConflict, "the tool %s is switched off", t.Name)
+	}
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
@@ -135,8 +167,12 @@ func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments
 	case agent.ToolAPI:
 		return b.request(ctx, c, values)
 	}
+	return b.callMCP(ctx, db, c.ServerID, c.ToolName, arguments)
+}
+
+func (b *Toolbox) callMCP(ctx context.Context, db *store.DB, serverID, tool string, arguments json.RawMessage) (any, error) {
 	if b.options.MCP == nil {
 		return nil, agent.Errorf(agent.CodeExecution, "this build calls no MCP servers")
 	}
-	return b.options.MCP(ctx, db, c.ServerID, c.ToolName, arguments)
+	return b.options.MCP(ctx, db, serverID, tool, arguments)
 }

@@ -62,28 +62,78 @@ func (r *Registry) Create(ctx context.Context, db *store.DB, s agent.MCPServer, 
 	if err := s.Validate(auth); err != nil {
 		return s, err
 	}
-	if err := r.checkURL("url", s.URL); err != nil {
+	if err := r.checkAddresses(s, auth); err != nil {
 		return s, err
-	}
-	for field, raw := range map[string]string{"auth.token_url": auth.TokenURL, "auth.issuer": auth.Issuer} {
-		if err := r.checkURL(field, raw); err != nil && raw != "" && auth.Type == agent.MCPAuthOAuth2 {
-			return s, err
-		}
 	}
 	if err := db.CheckMCPServerLimit(ctx); err != nil {
 		return s, err
 	}
-	limited, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	tools, err := r.client.Tools(limited, mcp.Server{URL: s.URL, Auth: auth})
-	if ctx.Err() != nil {
-		return s, ctx.Err()
-	}
-	found(&s, err)
-	if findsIssuer(auth) {
-		auth.Issuer = r.client.Issuer(s.URL)
+	tools, err := r.inspect(ctx, &s, &auth)
+	if err != nil {
+		return s, err
 	}
 	return db.CreateMCPServer(ctx, s, auth, tools)
+}
+
+// checkAddresses refuses addresses that can never be reached.
+func (r *Registry) checkAddresses(s agent.MCPServer, auth agent.MCPAuth) error {
+	if err := r.checkURL("url", s.URL); err != nil {
+		return err
+	}
+	for field, raw := range map[string]string{"auth.token_url": auth.TokenURL, "auth.issuer": auth.Issuer} {
+		if err := r.checkURL(field, raw); err != nil && raw != "" && auth.Type == agent.MCPAuthOAuth2 {
+			return err
+		}
+	}
+	return nil
+}
+
+// inspect looks at a server that is not stored yet, and completes it and its
+// credentials by what it finds.
+func (r *Registry) inspect(ctx context.Context, s *agent.MCPServer, auth *agent.MCPAuth) ([]agent.MCPTool, error) {
+	limited, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	tools, err := r.client.Tools(limited, mcp.Server{URL: s.URL, Auth: *auth})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	found(s, err)
+	if findsIssuer(*auth) {
+		auth.Issuer = r.client.Issuer(s.URL)
+	}
+	return tools, nil
+}
+
+// Update changes a server, which is looked at as when it is registered.
+// Credentials stay with the host that they were given for.
+func (r *Registry) Update(ctx context.Context, db *store.DB, id string, change agent.MCPServerChange) (agent.MCPServer, error) {
+	before, err := db.MCPServer(ctx, id)
+	if err != nil {
+		return before, err
+	}
+	s := before
+	change.Name.Into(&s.Name)
+	change.URL.Into(&s.URL)
+	auth := change.Auth.Value
+	if !change.Auth.Given {
+		if before.AuthType != agent.MCPAuthNone && agent.Origin(s.URL) != agent.Origin(before.URL) {
+			return s, agent.Invalid("auth", "must be given anew for another host")
+		}
+		if auth, err = db.MCPCredentials(ctx, before); err != nil {
+			return s, err
+		}
+	}
+	if err := s.Validate(auth); err != nil {
+		return s, err
+	}
+	if err := r.checkAddresses(s, auth); err != nil {
+		return s, err
+	}
+	tools, err := r.inspect(ctx, &s, &auth)
+	if err != nil {
+		return s, err
+	}
+	return db.UpdateMCPServer(ctx, s, auth, tools)
 }
 
 // findsIssuer reports whether credentials are for the authorization server that

@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"satchel/agent"
+	"satchel/httpapi/rest"
+	"satchel/store"
+)
+
+type listEventsIn struct {
+	Type      []string   `query:"type" doc:"Events of this name, or of a pattern such as message.*; may be repeated." example:"message.received"`
+	GatewayID string     `query:"gateway_id" doc:"Events about this gateway." example:"gateway-06f1q2s3t4v5a6b7c8d9"`
+	From      agent.Time `query:"from" doc:"Inclusive." format:"date-time"`
+	To        agent.Time `query:"to" doc:"Exclusive." format:"date-time"`
+	Search    string     `query:"search" doc:"A text that the data holds." example:"order"`
+	Cursor    string     `query:"cursor" doc:"next_cursor of the page before, or the seq of an event: those before it." example:"4182"`
+	Limit     *int       `query:"limit" doc:"1 to 200, above is clamped." minimum:"1" default:"50" example:"50"`
+}
+
+// eventOut is an event as the list of events shows it.
+type eventOut struct {
+	Seq       int64           `json:"seq" doc:"Its number; it grows within an agent." example:"4182"`
+	ID        string          `json:"id" doc:"The webhook-id of its deliveries." example:"event-06f1q2s3t4v5a6b7c8d9"`
+	Type      string          `json:"type" example:"message.received"`
+	Data      json.RawMessage `json:"data" doc:"The records that it is about, by their nouns."`
+	CreatedAt agent.Time      `json:"created_at" format:"date-time"`
+}
+
+type eventsOut struct {
+	Events []eventOut `json:"events"`
+	Meta   CursorMeta `json:"meta"`
+}
+
+func (s *Server) listEvents(c *rest.Call, in *listEventsIn) (eventsOut, error) {
+	limit, err := rest.CheckLimit(in.Limit, rest.DefaultLimit, rest.MaxLimit)
+	if err != nil {
+		return eventsOut{}, err
+	}
+	f := store.EventFilter{Types: rest.CommaList(in.Type), GatewayID: in.GatewayID, From: in.From, To: in.To, Search: in.Search}
+	for _, pattern := range f.Types {
+		if !agent.ValidEventPattern(pattern) {
+			return eventsOut{}, agent.Invalid("type", "is neither an event nor a pattern of any")
+		}
+	}
+	if len(in.Search) > maxEventSearch {
+		return eventsOut{}, agent.Invalid("search", "must have at most 200 bytes")
+	}
+	if in.Cursor != "" {
+		if f.Before, err = strconv.ParseInt(in.Cursor, 10, 64); err != nil || f.Before < 1 {
+			return eventsOut{}, agent.Invalid("cursor", "is none that a page gave")
+		}
+	}
+	found, next, err := c.DB.EventLog(c, f, limit)
+	out := eventsOut{Events: make([]eventOut, len(found)), Meta: CursorMeta{HasMore: next > 0, Limit: limit}}
+	for i, e := range found {
+		out.Events[i] = eventOut{e.Seq, e.ID, e.Type, e.Data, e.CreatedAt}
+	}
+	if next > 0 {
+		cursor := strconv.FormatInt(next, 10)
+		out.Meta.NextCursor = &cursor
+	}
+	return out, err
+}
+
+const maxEventSearch = 200
+
+type listAllDeliveriesIn struct {
+	rest.ListParams
+	WebhookID []string `query:"webhook_id" doc:"Deliveries to this subscription; may be repeated." example:"webhook-06f1q2s3t4v5a6b7c8d9"`
+	Status    []string `query:"status" doc:"pending, delivered or failed; may be repeated." example:"failed"`
+}
+
+func (s *Server) listAllDeliveries(c *rest.Call, in *listAllDeliveriesIn) (deliveriesOut, error) {
+	page, err := in.Page("created_at")
+	if err != nil {
+		return deliveriesOut{}, err
+	}
+	states := rest.CommaList(in.Status)
+	if err := rest.CheckValues("status", states, agent.DeliveryStatuses); err != nil {
+		return deliveriesOut{}, err
+	}
+	found, total, err := c.DB.AllDeliveries(c, rest.CommaList(in.WebhookID), states, page)
+	return deliveriesOut{found, rest.MetaOf(page, total)}, err
+}
+
+// deliveryOut is a delivery with what it delivers.
+type deliveryOut struct {
+	agent.Delivery
+	Body agent.Envelope `json:"body" doc:"What is posted; when it is a webhook.test, its data is empty."`
+}
+
+func (s *Server) getDelivery(c *rest.Call, in *deliveryIn) (deliveryOut, error) {
+	d, body, err := c.DB.Delivery(c, in.ID, in.DeliveryID)
+	out := deliveryOut{Delivery: d}
+	if err == nil {
+		err = json.Unmarshal(body, &out.Body)
+	}
+	return out, err
+}
