@@ -106,8 +106,6 @@ var owners = map[string]string{
 	"github.com/golang-jwt/jwt/v5":                  "httpapi/auth",
 	"github.com/prometheus/client_golang":           "httpapi",
 	"github.com/evanw/esbuild":                      "httpapi/console/bundle",
-	"github.com/openai/openai-go/v3":                "agent/llm",
-	"github.com/anthropics/anthropic-sdk-go":        "agent/llm",
 	"github.com/modelcontextprotocol/go-sdk":        "agent/mcp",
 	"github.com/santhosh-tekuri/jsonschema/v6":      "agent/chat",
 }

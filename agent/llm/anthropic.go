@@ -3,73 +3,169 @@ package llm
 import (
 	"context"
 	"encoding/json"
-
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
+	"strings"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 )
 
-// anthropicTokens is the longest reply when settings name none: Anthropic's
-// interface wants a number.
-const anthropicTokens = 4096
+const (
+	// anthropicTokens is the longest reply when settings name none: Anthropic's
+	// API requires a number.
+	anthropicTokens  = 4096
+	anthropicVersion = "2023-06-01"
+)
 
-// anthropic asks over Anthropic's messages:
+// The shapes of Anthropic's messages, as far as they are used:
 // https://docs.anthropic.com/en/api/messages.
+type (
+	anthropicRequest struct {
+		Model         string             `json:"model"`
+		MaxTokens     int                `json:"max_tokens"`
+		Temperature   float64            `json:"temperature"`
+		System        []anthropicText    `json:"system,omitempty"`
+		Messages      []anthropicMessage `json:"messages"`
+		Tools         []anthropicTool    `json:"tools,omitempty"`
+		ToolChoice    any                `json:"tool_choice,omitempty"`
+		StopSequences []string           `json:"stop_sequences,omitempty"`
+		OutputConfig  any                `json:"output_config,omitempty"`
+		Stream        bool               `json:"stream,omitempty"`
+	}
+	anthropicText struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	anthropicMessage struct {
+		Role    string `json:"role"`
+		Content []any  `json:"content"` // of the types below
+	}
+	anthropicToolUse struct {
+		Type  string          `json:"type"`
+		ID    string          `json:"id"`
+		Name  string          `json:"name"`
+		Input json.RawMessage `json:"input"`
+	}
+	anthropicToolResult struct {
+		Type      string          `json:"type"`
+		ToolUseID string          `json:"tool_use_id"`
+		Content   []anthropicText `json:"content"`
+		IsError   bool            `json:"is_error"`
+	}
+	anthropicTool struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		InputSchema json.RawMessage `json:"input_schema"`
+	}
+	anthropicBlock struct {
+		Type  string          `json:"type"`
+		Text  string          `json:"text"`
+		ID    string          `json:"id"`
+		Name  string          `json:"name"`
+		Input json.RawMessage `json:"input"`
+	}
+	anthropicAnswer struct {
+		Content    []anthropicBlock `json:"content"`
+		StopReason string           `json:"stop_reason"`
+		Usage      anthropicUsage   `json:"usage"`
+	}
+	anthropicUsage struct {
+		InputTokens  int64 `json:"input_tokens"`
+		OutputTokens int64 `json:"output_tokens"`
+	}
+	anthropicEvent struct {
+		Type         string          `json:"type"`
+		Message      anthropicAnswer `json:"message"`
+		ContentBlock anthropicBlock  `json:"content_block"`
+		Delta        struct {
+			Type        string `json:"type"`
+			Text        string `json:"text"`
+			PartialJSON string `json:"partial_json"`
+			StopReason  string `json:"stop_reason"`
+		} `json:"delta"`
+		Usage anthropicUsage `json:"usage"`
+	}
+)
+
+// anthropic asks over Anthropic's messages.
 func (c *Client) anthropic(ctx context.Context, m Model, r Request, onText func(string) error) (Reply, error) {
-	service := anthropic.NewMessageService(c.anthropicOptions(m, retries)...)
-	params, err := anthropicParams(m, r)
+	call, err := anthropicCallOf(m, "/v1/messages")
 	if err != nil {
 		return Reply{}, err
 	}
+	request := newAnthropicRequest(m, r)
 	if onText == nil {
-		answer, err := service.New(ctx, params)
-		if err != nil {
+		var answer anthropicAnswer
+		if err := c.api.getJSON(ctx, call, request, &answer); err != nil {
 			return Reply{}, err
 		}
-		return wholeAnthropic(answer)
+		return answer.reply()
 	}
-	stream := service.NewStreaming(ctx, params)
-	defer stream.Close()
-	g := gathered{onText: onText}
-	finished := false
-	for stream.Next() {
-		event := stream.Current()
-		if err := g.grow(len(event.Delta.PartialJSON)); err != nil {
-			return g.result(), err
+	request.Stream = true
+	resp, err := c.api.do(ctx, call, request)
+	if err != nil {
+		return Reply{}, err
+	}
+	s := anthropicAccumulator{accumulator: accumulator{onText: onText}}
+	if err := events(resp, s.event); err != nil {
+		return s.result(), err
+	}
+	if !s.finished {
+		return s.result(), errCut
+	}
+	return withArguments(s.result()), nil
+}
+
+// anthropicCallOf returns a call of a route, with the credential. The base
+// address in the settings may end in /v1, as those of other providers do.
+func anthropicCallOf(m Model, route string) (egress.Call, error) {
+	address, err := endpoint(strings.TrimSuffix(strings.TrimSuffix(m.Address(), "/"), "/v1"), route)
+	return egress.Call{URL: address, Headers: map[string]string{"Anthropic-Version": anthropicVersion},
+		Auth: agent.APIAuth{Type: "header", Name: "X-Api-Key", Value: m.Key}}, err
+}
+
+// anthropicAccumulator puts a streamed reply together.
+type anthropicAccumulator struct {
+	accumulator
+	finished bool
+}
+
+func (s *anthropicAccumulator) event(data []byte) error {
+	var e anthropicEvent
+	if err := json.Unmarshal(data, &e); err != nil {
+		return err
+	}
+	switch e.Type {
+	case "message_start":
+		s.reply.Usage.Input = e.Message.Usage.InputTokens
+	case "content_block_start":
+		return s.startBlock(e.ContentBlock)
+	case "content_block_delta":
+		calls := s.reply.ToolCalls
+		if e.Delta.Type != "input_json_delta" || len(calls) == 0 {
+			return s.add(e.Delta.Text)
 		}
-		switch event.Type {
-		case "message_start":
-			g.reply.Usage.Input = event.Message.Usage.InputTokens
-		case "content_block_start":
-			if event.ContentBlock.Type == "tool_use" {
-				if len(g.reply.ToolCalls) == MaxToolCalls {
-					return g.result(), errEndless
-				}
-				g.reply.ToolCalls = append(g.reply.ToolCalls, ToolCall{ID: event.ContentBlock.ID, Name: event.ContentBlock.Name})
-			} else if err := g.add(event.ContentBlock.Text); err != nil {
-				return g.result(), err
-			}
-		case "content_block_delta":
-			if event.Delta.Type == "input_json_delta" && len(g.reply.ToolCalls) > 0 {
-				g.reply.ToolCalls[len(g.reply.ToolCalls)-1].Arguments += event.Delta.PartialJSON
-			} else if err := g.add(event.Delta.Text); err != nil {
-				return g.result(), err
-			}
-		case "message_delta":
-			g.reply.Usage.Output = event.Usage.OutputTokens
-			g.reply.Truncated = event.Delta.StopReason == anthropic.StopReasonMaxTokens
-		case "message_stop":
-			finished = true
-		}
+		calls[len(calls)-1].Arguments += e.Delta.PartialJSON
+		return s.grow(len(e.Delta.PartialJSON))
+	case "message_delta":
+		s.reply.Usage.Output = e.Usage.OutputTokens
+		s.reply.Truncated = e.Delta.StopReason == "max_tokens"
+	case "message_stop":
+		s.finished = true
+	case "error":
+		return errCut
 	}
-	if err := stream.Err(); err != nil {
-		return g.result(), err
+	return nil
+}
+
+func (s *anthropicAccumulator) startBlock(b anthropicBlock) error {
+	if b.Type != "tool_use" {
+		return s.add(b.Text)
 	}
-	if !finished {
-		return g.result(), errCut
+	if len(s.reply.ToolCalls) == MaxToolCalls {
+		return errTooLong
 	}
-	return withArguments(g.result()), nil
+	s.reply.ToolCalls = append(s.reply.ToolCalls, ToolCall{ID: b.ID, Name: b.Name})
+	return nil
 }
 
 // withArguments writes the empty object where a call has no arguments.
@@ -82,14 +178,13 @@ func withArguments(r Reply) Reply {
 	return r
 }
 
-func wholeAnthropic(answer *anthropic.Message) (Reply, error) {
-	reply := Reply{Truncated: answer.StopReason == anthropic.StopReasonMaxTokens,
-		Usage: Usage{Input: answer.Usage.InputTokens, Output: answer.Usage.OutputTokens}}
-	if answer.StopReason == "" {
+func (a *anthropicAnswer) reply() (Reply, error) {
+	reply := Reply{Truncated: a.StopReason == "max_tokens", Usage: Usage{Input: a.Usage.InputTokens, Output: a.Usage.OutputTokens}}
+	if a.StopReason == "" {
 		return reply, errNoReply
 	}
 	size := 0
-	for _, block := range answer.Content {
+	for _, block := range a.Content {
 		size += len(block.Text) + len(block.Input)
 		switch block.Type {
 		case "text":
@@ -99,89 +194,69 @@ func wholeAnthropic(answer *anthropic.Message) (Reply, error) {
 		}
 	}
 	if size > MaxReply || len(reply.ToolCalls) > MaxToolCalls {
-		return Reply{}, errEndless
+		return Reply{}, errTooLong
 	}
 	return withArguments(reply), nil
 }
 
-func anthropicParams(m Model, r Request) (anthropic.MessageNewParams, error) {
-	p := anthropic.MessageNewParams{Model: m.Name, MaxTokens: anthropicTokens,
-		Temperature: param.NewOpt(min(m.Temperature, 1))} // its scale ends at 1
+func newAnthropicRequest(m Model, r Request) *anthropicRequest {
+	q := &anthropicRequest{Model: m.Name, MaxTokens: anthropicTokens, Temperature: min(m.Temperature, 1), // its scale ends at 1
+		StopSequences: r.Stop}
 	if m.MaxTokens > 0 {
-		p.MaxTokens = int64(m.MaxTokens)
+		q.MaxTokens = m.MaxTokens
 	}
 	if r.System != "" {
-		p.System = append(p.System, anthropic.TextBlockParam{Text: r.System})
+		q.System = append(q.System, anthropicText{"text", r.System})
 	}
 	for _, message := range r.Messages {
-		addAnthropic(&p, message)
+		q.add(message)
 	}
 	for _, tool := range r.Tools {
-		var schema struct {
-			Properties any      `json:"properties"`
-			Required   []string `json:"required"`
-		}
-		var rest map[string]any
-		if err := json.Unmarshal(tool.Parameters, &schema); err != nil {
-			return p, err
-		}
-		if err := json.Unmarshal(tool.Parameters, &rest); err != nil {
-			return p, err
-		}
-		for _, known := range []string{"type", "properties", "required"} {
-			delete(rest, known)
-		}
-		p.Tools = append(p.Tools, anthropic.ToolUnionParam{OfTool: &anthropic.ToolParam{
-			Name: tool.Name, Description: param.NewOpt(tool.Description),
-			InputSchema: anthropic.ToolInputSchemaParam{Properties: schema.Properties, Required: schema.Required, ExtraFields: rest},
-		}})
+		q.Tools = append(q.Tools, anthropicTool{tool.Name, tool.Description, tool.Parameters})
 	}
 	switch {
-	case len(p.Tools) == 0 || r.ToolChoice == "":
+	case len(q.Tools) == 0 || r.ToolChoice == "":
 	case r.ToolChoice == AnyTool:
-		p.ToolChoice.OfAny = &anthropic.ToolChoiceAnyParam{}
+		q.ToolChoice = map[string]string{"type": "any"}
 	default:
-		p.ToolChoice = anthropic.ToolChoiceParamOfTool(r.ToolChoice)
+		q.ToolChoice = map[string]string{"type": "tool", "name": r.ToolChoice}
 	}
-	p.StopSequences = r.Stop
 	if r.Schema != nil {
-		if err := json.Unmarshal(r.Schema, &p.OutputConfig.Format.Schema); err != nil {
-			return p, err
-		}
+		q.OutputConfig = map[string]any{"format": map[string]any{"type": "json_schema", "schema": r.Schema}}
 	}
-	return p, nil
+	return q
 }
 
-// addAnthropic adds one turn. Results of tools are the user's turn there, and
-// those of one round must be in one message.
-func addAnthropic(p *anthropic.MessageNewParams, m Message) {
+// add adds one message. Results of tools are part of the user's message there,
+// and those of one round must be in one message.
+func (q *anthropicRequest) add(m Message) {
 	switch m.Role {
 	case agent.MessageSystem:
-		p.System = append(p.System, anthropic.TextBlockParam{Text: m.Content})
+		q.System = append(q.System, anthropicText{"text", m.Content})
 	case agent.MessageTool:
-		appendBlock(p, anthropic.MessageParamRoleUser, anthropic.NewToolResultBlock(m.CallID, m.Content, false))
+		q.addBlock("user", anthropicToolResult{"tool_result", m.CallID, []anthropicText{{"text", m.Content}}, false})
 	case agent.MessageAssistant:
 		if m.Content != "" {
-			appendBlock(p, anthropic.MessageParamRoleAssistant, anthropic.NewTextBlock(m.Content))
+			q.addBlock("assistant", anthropicText{"text", m.Content})
 		}
 		for _, call := range m.ToolCalls {
 			input := json.RawMessage(call.Arguments)
 			if !json.Valid(input) {
 				input = json.RawMessage("{}")
 			}
-			appendBlock(p, anthropic.MessageParamRoleAssistant, anthropic.NewToolUseBlock(call.ID, input, call.Name))
+			q.addBlock("assistant", anthropicToolUse{"tool_use", call.ID, call.Name, input})
 		}
 	default:
-		appendBlock(p, anthropic.MessageParamRoleUser, anthropic.NewTextBlock(m.Content))
+		q.addBlock("user", anthropicText{"text", m.Content})
 	}
 }
 
-// appendBlock adds to the last message when it is of the same role: roles must
+// addBlock adds to the last message when it has the same role: roles must
 // alternate.
-func appendBlock(p *anthropic.MessageNewParams, role anthropic.MessageParamRole, block anthropic.ContentBlockParamUnion) {
-	if n := len(p.Messages); n > 0 && p.Messages[n-1].Role == role {
-		p.Messages[n-1].Content = append(p.Messages[n-1].Content, block)
+func (q *anthropicRequest) addBlock(role string, block any) {
+	if n := len(q.Messages); n > 0 && q.Messages[n-1].Role == role {
+		q.Messages[n-1].Content = append(q.Messages[n-1].Content, block)
 		return
 	}
-	p.Messages = append(p.Messages, anthropic.MessageParam{Role: role, Content: []anthropic.ContentBlockParamUnion{block}})
+	q.Messages = append(q.Messages, anthropicMessage{role, []any{block}})
 }

@@ -14,8 +14,7 @@ const (
 	maxFault  = 1 << 20
 )
 
-// bounded ends the answers of a RoundTripper when they grow too long. The SDKs
-// read whole answers into memory.
+// bounded ends the answers of a RoundTripper when they grow too long.
 type bounded struct {
 	base          http.RoundTripper
 	stream, whole int64
@@ -47,7 +46,7 @@ type boundedBody struct {
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, errEndless
+		return 0, errTooLong
 	}
 	return n, err
 }

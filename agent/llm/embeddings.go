@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"satchel/agent"
@@ -20,13 +18,12 @@ import (
 
 // The bounds of one request for embeddings.
 const (
-	embedTexts   = 64        // texts
-	embedBytes   = 200 << 10 // of its texts together, unless one alone is longer
-	embedTime    = 60 * time.Second
-	embedAnswer  = 32 << 20 // bytes
-	embedTries   = 3
-	embedWait    = time.Second      // before the second try, doubled before each later one
-	embedMaxWait = 30 * time.Second // for a provider that asks to come back later
+	embedTexts  = 64               // texts
+	embedBytes  = 200 << 10        // of its texts together, unless one alone is longer
+	embedTime   = 60 * time.Second // for one attempt
+	embedAnswer = 32 << 20         // bytes
+	embedTries  = 3
+	embedWait   = time.Second
 
 	// maxVector is the longest vector that is taken, in numbers.
 	maxVector = 8192
@@ -36,15 +33,16 @@ const (
 // OpenAI's embeddings have: https://platform.openai.com/docs/api-reference/embeddings.
 // It may be used by many goroutines.
 type Embeddings struct {
-	http  *http.Client
+	api   api
 	check func(string) (*url.URL, error)
-	sleep func(context.Context, time.Duration) error
 }
 
 // NewEmbeddings makes Embeddings over a guarded client. check reports an
 // address what that client would say of it without the network.
 func NewEmbeddings(client *http.Client, check func(string) (*url.URL, error)) *Embeddings {
-	return &Embeddings{http: client, check: check, sleep: clock.Sleep}
+	timed := *client
+	timed.Timeout = embedTime
+	return &Embeddings{api: api{http: &timed, attempts: embedTries, backoff: embedWait, sleep: clock.Sleep}, check: check}
 }
 
 // Check says whether a provider's address may be called, as far as that shows
@@ -87,63 +85,22 @@ func (e *Embeddings) Embed(ctx context.Context, to agent.Embedding, key string, 
 	return vectors, nil
 }
 
-// batch has one request answered, at the last try or before.
+// batch has one request answered.
 func (e *Embeddings) batch(ctx context.Context, to agent.Embedding, key string, texts []string) ([][]float32, error) {
-	for try := 1; ; try++ {
-		vectors, wait, err := e.once(ctx, to, key, texts)
-		if err == nil || wait < 0 || try == embedTries {
-			return vectors, err
-		}
-		if wait == 0 {
-			wait = embedWait << (try - 1)
-		}
-		wait = min(wait, embedMaxWait)
-		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
-			return nil, err
-		}
-		if e.sleep(ctx, wait) != nil {
-			return nil, ctx.Err()
-		}
-	}
-}
-
-// once makes one request. wait says what may help after an error: below 0
-// nothing, 0 another try, above 0 another try after that time.
-func (e *Embeddings) once(ctx context.Context, to agent.Embedding, key string, texts []string) (vectors [][]float32, wait time.Duration, err error) {
-	body, err := json.Marshal(map[string]any{"model": to.Model, "input": texts})
+	call, err := openAICallOf(Model{BaseURL: to.BaseURL, Key: key}, "/embeddings")
 	if err != nil {
-		return nil, -1, err
+		return nil, agent.Invalid("embedding_base_url", "is no address that can be called")
 	}
-	limited, cancel := context.WithTimeout(ctx, embedTime)
-	defer cancel()
-	req, err := http.NewRequestWithContext(limited, http.MethodPost, strings.TrimRight(to.BaseURL, "/")+"/embeddings", bytes.NewReader(body))
+	resp, err := e.api.do(ctx, call, map[string]any{"model": to.Model, "input": texts})
 	if err != nil {
-		return nil, -1, agent.Invalid("embedding_base_url", "is no address that can be called")
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if key != "" {
-		req.Header.Set("Authorization", "Bearer "+key)
-	}
-	resp, err := e.http.Do(req)
-	if err != nil {
-		wait, err = unreached(ctx, err)
-		return nil, wait, err
+		return nil, explainEmbedding(ctx, err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		wait = -1
-		if resp.StatusCode == 408 || resp.StatusCode == 429 || resp.StatusCode >= 500 {
-			wait = egress.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
-		}
-		return nil, wait, refusedBy(resp.StatusCode)
-	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, embedAnswer+1))
 	if err != nil {
-		wait, err = unreached(ctx, err)
-		return nil, wait, err
+		return nil, explainEmbedding(ctx, err)
 	}
-	vectors, err = readVectors(raw, len(texts))
-	return vectors, -1, err
+	return readVectors(raw, len(texts))
 }
 
 // readVectors reads an answer with n vectors, in whatever order it has them.
@@ -200,13 +157,16 @@ func refusedBy(status int) error {
 	return agent.Errorf(agent.CodeUpstream, "%s (status %d)", text, status).With("status", status)
 }
 
-// unreached is what a request that got no whole answer comes to.
-func unreached(ctx context.Context, err error) (time.Duration, error) {
-	switch {
+// explainEmbedding turns what went wrong with a provider into an error that
+// says what the agent's owner can do.
+func explainEmbedding(ctx context.Context, err error) error {
+	switch status := statusOf(err); {
+	case status != 0:
+		return refusedBy(status)
 	case errors.Is(ctx.Err(), context.Canceled):
-		return -1, ctx.Err()
+		return ctx.Err()
 	case egress.IsRefused(err):
-		return -1, agent.Errorf(agent.CodeUpstream, "embedding_base_url leads to an address that this server does not call").Because(err)
+		return agent.Errorf(agent.CodeUpstream, "embedding_base_url leads to an address that this server does not call").Because(err)
 	}
-	return 0, agent.Errorf(agent.CodeUpstream, "the embedding provider gave no answer: %s", egress.Explain(err).Message).Because(err)
+	return agent.Errorf(agent.CodeUpstream, "the embedding provider gave no answer: %s", egress.Explain(err).Message).Because(err)
 }

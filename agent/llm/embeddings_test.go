@@ -48,7 +48,7 @@ func embedServer(t *testing.T, answer func(w http.ResponseWriter, texts []string
 	}))
 	t.Cleanup(s.Close)
 	e := NewEmbeddings(s.Client(), url.Parse)
-	e.sleep = func(ctx context.Context, d time.Duration) error { waits = append(waits, d); return ctx.Err() }
+	e.api.sleep = func(ctx context.Context, d time.Duration) error { waits = append(waits, d); return ctx.Err() }
 	return e, agent.Embedding{Provider: "openai-compatible", Model: "m", BaseURL: s.URL + "/v1/"}, &asked, &waits
 }
 

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/openai/openai-go/v3"
-
 	"satchel/agent"
 	"satchel/agent/egress"
 )
@@ -15,7 +12,7 @@ import (
 var (
 	errCut     = errors.New("the stream ended before the answer did")
 	errNoReply = errors.New("the answer holds no reply")
-	errEndless = errors.New("the answer is too long")
+	errTooLong = errors.New("the answer is too long")
 )
 
 // explain turns what went wrong with a provider into an error that says what
@@ -42,7 +39,7 @@ func (m Model) explain(ctx context.Context, err error) error {
 		return upstream("the language model's provider did not answer in time", 0)
 	case errors.Is(err, errCut), errors.Is(err, errNoReply):
 		return upstream("the language model's answer was cut short", 0)
-	case errors.Is(err, errEndless):
+	case errors.Is(err, errTooLong):
 		return upstream("the language model's answer is longer than this server takes", 0)
 	}
 	switch status := statusOf(err); {
@@ -72,13 +69,9 @@ func (m Model) quoted(err error) error {
 }
 
 func statusOf(err error) int {
-	var o *openai.Error
-	if errors.As(err, &o) {
-		return o.StatusCode
-	}
-	var a *anthropic.Error
-	if errors.As(err, &a) {
-		return a.StatusCode
+	var refused *statusError
+	if errors.As(err, &refused) {
+		return refused.Status
 	}
 	return 0
 }

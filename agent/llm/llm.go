@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/clock"
 )
 
 // Bounds of one request.
@@ -20,7 +21,8 @@ const (
 	// DefaultTimeout bounds one request with its whole stream.
 	DefaultTimeout = 5 * time.Minute
 
-	retries = 2 // of 408, 409, 429 and 5xx; the SDKs heed Retry-After
+	attempts = 3 // at one request
+	backoff  = time.Second / 2
 )
 
 // Model says who answers and how.
@@ -93,7 +95,7 @@ type Reply struct {
 
 // Client asks models. It keeps no state and may be used by many goroutines.
 type Client struct {
-	http     *http.Client
+	api      api
 	timeout  time.Duration
 	checkURL func(raw string) (*url.URL, error)
 }
@@ -113,7 +115,7 @@ func New(o Options) *Client {
 	}
 	h := *o.HTTP
 	h.Transport = bounded{h.Transport, maxStream, maxWhole}
-	return &Client{http: &h, timeout: o.Timeout, checkURL: o.CheckURL}
+	return &Client{api: api{http: &h, attempts: attempts, backoff: backoff, sleep: clock.Sleep}, timeout: o.Timeout, checkURL: o.CheckURL}
 }
 
 // CheckAddress is a validation error when llm_base_url names an address that
@@ -187,15 +189,15 @@ func (m Model) Check() error {
 // Address is where the model answers, and so where its key is sent.
 func (m Model) Address() string { return cmp.Or(m.BaseURL, agent.ProviderAddress(m.Provider)) }
 
-// gathered collects a streamed reply within bounds.
-type gathered struct {
+// accumulator collects a streamed reply within bounds.
+type accumulator struct {
 	reply  Reply
 	text   []byte
 	size   int
 	onText func(string) error
 }
 
-func (g *gathered) add(piece string) error {
+func (g *accumulator) add(piece string) error {
 	if piece == "" {
 		return nil
 	}
@@ -209,15 +211,15 @@ func (g *gathered) add(piece string) error {
 	return g.onText(piece)
 }
 
-func (g *gathered) grow(n int) error {
+func (g *accumulator) grow(n int) error {
 	if g.size += n; g.size > MaxReply {
-		return errEndless
+		return errTooLong
 	}
 	return nil
 }
 
 // result is the reply so far.
-func (g *gathered) result() Reply {
+func (g *accumulator) result() Reply {
 	g.reply.Text = string(g.text)
 	return g.reply
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"satchel/agent"
 )
@@ -50,7 +51,7 @@ func says(status int, media, body string) func(int, http.ResponseWriter) {
 	}
 }
 
-func events(lines ...string) string {
+func eventStream(lines ...string) string {
 	var b strings.Builder
 	for _, line := range lines {
 		if name, ok := strings.CutPrefix(line, "{\"type\":\""); ok { // Anthropic names its events
@@ -79,7 +80,7 @@ func openAIStream(done bool) string {
 		lines = append(lines, `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`,
 			`{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9}}`, "[DONE]")
 	}
-	return events(lines...)
+	return eventStream(lines...)
 }
 
 func claudeStream(done bool) string {
@@ -97,7 +98,7 @@ func claudeStream(done bool) string {
 		lines = append(lines, `{"type":"content_block_stop","index":1}`,
 			`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":2}}`, `{"type":"message_stop"}`)
 	}
-	return events(lines...)
+	return eventStream(lines...)
 }
 
 func modelAt(p *provider, name string) Model {
@@ -268,8 +269,8 @@ func TestEndlessReplies(t *testing.T) {
 		media, each string
 		stream      bool
 	}{
-		"text":         {200, "text/event-stream", events(`{"choices":[{"index":0,"delta":{"content":"` + piece + `"}}]}`), true},
-		"other fields": {200, "text/event-stream", events(`{"choices":[],"x":"` + piece + `"}`), true},
+		"text":         {200, "text/event-stream", eventStream(`{"choices":[{"index":0,"delta":{"content":"` + piece + `"}}]}`), true},
+		"other fields": {200, "text/event-stream", eventStream(`{"choices":[],"x":"` + piece + `"}`), true},
 		"one line":     {200, "text/event-stream", "data: " + piece, true},
 		"comments":     {200, "text/event-stream", strings.Repeat(": still here\n\n", 1<<16), true},
 		"a whole":      {200, "application/json", `{"choices":[{"message":{"content":"` + piece, false},
@@ -293,7 +294,7 @@ func TestEndlessReplies(t *testing.T) {
 				onText = func(string) error { return nil }
 			}
 			client := New(Options{HTTP: p.Client()})
-			client.http.Transport = bounded{p.Client().Transport, 16 << 20, 2 << 20}
+			client.api.http.Transport = bounded{p.Client().Transport, 16 << 20, 2 << 20}
 			reply, err := client.Chat(t.Context(), modelAt(p, provider), hello, onText)
 			p.Close()
 			// What was sent is more than what was read by what sockets hold.
@@ -360,5 +361,53 @@ func TestEnvironmentStaysOut(t *testing.T) {
 		if all := fmt.Sprint(p.header); strings.Contains(all, "environment") {
 			t.Errorf("%s was sent %s", name, all)
 		}
+	}
+}
+
+// TestEventStreams reads streams in the shapes that servers send.
+func TestEventStreams(t *testing.T) {
+	const text, end = `{"choices":[{"delta":{"content":"Hi"}}]}`, `{"choices":[{"delta":{},"finish_reason":"stop"}]}`
+	for name, c := range map[string]struct {
+		stream string
+		ok     bool
+	}{
+		"CRLF":                {"data: " + text + "\r\n\r\ndata: " + end + "\r\n\r\n", true},
+		"no space":            {"data:" + text + "\n\ndata:" + end + "\n\n", true},
+		"comments and fields": {": ping\n\nid: 1\nretry: 5\ndata: " + text + "\n\nevent: x\n\ndata: " + end + "\n\n", true},
+		"two lines":           {"data: {\"choices\":[{\"delta\":\ndata: {\"content\":\"Hi\"}}]}\n\ndata: " + end + "\n\n", true},
+		"error":               {"data: " + text + "\n\ndata: {\"error\":{\"message\":\"sk-secret-1\"}}\n\n", false},
+		"no JSON":             {"data: " + text + "\n\ndata: oh no\n\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProvider(t, says(200, "text/event-stream", c.stream))
+			reply, err := New(Options{HTTP: p.Client()}).Chat(t.Context(), modelAt(p, Compatible), hello, func(string) error { return nil })
+			if reply.Text != "Hi" || (err == nil) != c.ok {
+				t.Errorf("%+v, %v", reply, err)
+			}
+		})
+	}
+}
+
+// TestRetries waits as the provider asks, within bounds, and never beyond the
+// request's own end.
+func TestRetries(t *testing.T) {
+	p := newProvider(t, func(n int, w http.ResponseWriter) {
+		if n < 3 {
+			w.Header().Set("Retry-After", []string{"", "2", "86400"}[n])
+			w.WriteHeader(503)
+			return
+		}
+		says(200, "application/json", plainOpenAI)(n, w)
+	})
+	var waits []time.Duration
+	client := New(Options{HTTP: p.Client()})
+	client.api.sleep = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
+	if reply, err := client.Chat(t.Context(), modelAt(p, OpenAI), hello, nil); err != nil || reply.Text != "Hello." || fmt.Sprint(waits) != "[2s 30s]" {
+		t.Errorf("%+v, %v after %v", reply, err, waits)
+	}
+	p.seen = nil
+	client.timeout = time.Second
+	if _, err := client.Chat(t.Context(), modelAt(p, OpenAI), hello, nil); agent.ErrorCode(err) != agent.CodeUpstream || len(p.seen) != 1 {
+		t.Errorf("%v after %d attempts", err, len(p.seen))
 	}
 }

@@ -2,15 +2,12 @@ package llm
 
 import (
 	"context"
+	"net/url"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
-	"github.com/anthropics/anthropic-sdk-go"
-	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
+	"satchel/agent/egress"
 )
 
 // Bounds of a list of models.
@@ -42,45 +39,41 @@ func (c *Client) Models(ctx context.Context, m Model) ([]string, error) {
 	return names[:min(len(names), maxModels)], nil
 }
 
+// modelList is what both interfaces answer to GET /models.
+type modelList struct {
+	Data []struct {
+		ID string `json:"id"`
+	} `json:"data"`
+}
+
 func (c *Client) openAIModels(ctx context.Context, m Model) ([]string, error) {
-	service := openai.NewModelService(c.openAIOptions(m, 0)...)
-	page, err := service.List(ctx)
+	call, err := openAICallOf(m, "/models")
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(page.Data))
-	for i, model := range page.Data {
-		names[i] = model.ID
-	}
-	return names, nil
+	return c.list(ctx, call)
 }
 
 func (c *Client) anthropicModels(ctx context.Context, m Model) ([]string, error) {
-	service := anthropic.NewModelService(c.anthropicOptions(m, 0)...)
-	page, err := service.List(ctx, anthropic.ModelListParams{Limit: param.NewOpt[int64](maxModels)})
+	call, err := anthropicCallOf(m, "/v1/models")
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(page.Data))
-	for i, model := range page.Data {
+	call.Query = url.Values{"limit": {strconv.Itoa(maxModels)}}
+	return c.list(ctx, call)
+}
+
+// list makes one attempt at a list of models.
+func (c *Client) list(ctx context.Context, call egress.Call) ([]string, error) {
+	once := c.api
+	once.attempts = 1
+	var answer modelList
+	if err := once.getJSON(ctx, call, nil, &answer); err != nil {
+		return nil, err
+	}
+	names := make([]string, len(answer.Data))
+	for i, model := range answer.Data {
 		names[i] = model.ID
 	}
 	return names, nil
-}
-
-// openAIOptions are those of every request to a provider of OpenAI's interface.
-func (c *Client) openAIOptions(m Model, retries int) []option.RequestOption {
-	options := []option.RequestOption{option.WithBaseURL(m.Address()), option.WithHTTPClient(c.http), option.WithMaxRetries(retries)}
-	if m.Key != "" {
-		options = append(options, option.WithAPIKey(m.Key))
-	}
-	return options
-}
-
-// anthropicOptions are those of every request to Anthropic.
-func (c *Client) anthropicOptions(m Model, retries int) []anthropicoption.RequestOption {
-	return []anthropicoption.RequestOption{anthropicoption.WithoutEnvironmentDefaults(), anthropicoption.WithoutOpenTelemetry(),
-		// The SDK adds v1/ itself, and settings name it for every provider.
-		anthropicoption.WithBaseURL(strings.TrimSuffix(strings.TrimSuffix(m.Address(), "/"), "/v1")),
-		anthropicoption.WithAPIKey(m.Key), anthropicoption.WithHTTPClient(c.http), anthropicoption.WithMaxRetries(retries)}
 }

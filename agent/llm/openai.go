@@ -1,118 +1,197 @@
 package llm
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/shared"
-
 	"satchel/agent"
+	"satchel/agent/egress"
+)
+
+// The shapes of OpenAI's chat completions, as far as they are used:
+// https://platform.openai.com/docs/api-reference/chat.
+type (
+	openAIRequest struct {
+		Model               string          `json:"model"`
+		Messages            []openAIMessage `json:"messages"`
+		Temperature         float64         `json:"temperature"`
+		MaxTokens           int             `json:"max_tokens,omitempty"`
+		MaxCompletionTokens int             `json:"max_completion_tokens,omitempty"`
+		Tools               []openAITool    `json:"tools,omitempty"`
+		ToolChoice          any             `json:"tool_choice,omitempty"`
+		Stop                []string        `json:"stop,omitempty"`
+		ResponseFormat      any             `json:"response_format,omitempty"`
+		Stream              bool            `json:"stream,omitempty"`
+		StreamOptions       any             `json:"stream_options,omitempty"`
+	}
+	openAIMessage struct {
+		Role       agent.MessageRole `json:"role"`
+		Content    *string           `json:"content,omitempty"`
+		ToolCalls  []openAICall      `json:"tool_calls,omitempty"`
+		ToolCallID string            `json:"tool_call_id,omitempty"`
+	}
+	openAICall struct {
+		Index    int            `json:"index,omitempty"` // of streams
+		ID       string         `json:"id,omitempty"`
+		Type     string         `json:"type,omitempty"`
+		Function openAIFunction `json:"function"`
+	}
+	openAITool struct {
+		Type     string         `json:"type"`
+		Function openAIFunction `json:"function"`
+	}
+	openAIFunction struct {
+		Name        string          `json:"name,omitempty"`
+		Arguments   string          `json:"arguments,omitempty"`
+		Description string          `json:"description,omitempty"`
+		Parameters  json.RawMessage `json:"parameters,omitempty"`
+	}
+	// openAIAnswer is a whole answer, or one event of a stream.
+	openAIAnswer struct {
+		Choices []struct {
+			Message      openAIText `json:"message"`
+			Delta        openAIText `json:"delta"`
+			FinishReason string     `json:"finish_reason"`
+		} `json:"choices"`
+		Usage struct {
+			PromptTokens     int64 `json:"prompt_tokens"`
+			CompletionTokens int64 `json:"completion_tokens"`
+		} `json:"usage"`
+		Error json.RawMessage `json:"error"`
+	}
+	openAIText struct {
+		Content   string       `json:"content"`
+		ToolCalls []openAICall `json:"tool_calls"`
+	}
 )
 
 // openAI asks over OpenAI's chat completions, which every other provider but
-// Anthropic speaks: https://platform.openai.com/docs/api-reference/chat.
+// Anthropic speaks.
 func (c *Client) openAI(ctx context.Context, m Model, r Request, onText func(string) error) (Reply, error) {
-	service := openai.NewChatCompletionService(c.openAIOptions(m, retries)...) // not NewClient, which reads the environment
-	params, err := openAIParams(m, r)
+	call, err := openAICallOf(m, "/chat/completions")
 	if err != nil {
 		return Reply{}, err
 	}
+	request := newOpenAIRequest(m, r)
 	if onText == nil {
-		answer, err := service.New(ctx, params)
-		if err != nil {
+		var answer openAIAnswer
+		if err := c.api.getJSON(ctx, call, request, &answer); err != nil {
 			return Reply{}, err
 		}
-		return wholeOpenAI(answer)
+		return answer.reply()
 	}
-	params.StreamOptions.IncludeUsage = param.NewOpt(true)
-	stream := service.NewStreaming(ctx, params)
-	defer stream.Close()
-	g := gathered{onText: onText}
-	var calls openAICalls
-	finished := ""
-	for stream.Next() {
-		chunk := stream.Current()
-		g.reply.Usage = openAIUsage(chunk.Usage, g.reply.Usage)
-		if len(chunk.Choices) == 0 {
-			continue
-		}
-		choice := chunk.Choices[0]
-		if err := g.add(choice.Delta.Content); err != nil {
-			return g.result(), err
-		}
-		for _, piece := range choice.Delta.ToolCalls {
-			if err := g.grow(len(piece.Function.Arguments) + len(piece.Function.Name)); err != nil {
-				return g.result(), err
-			}
-			if err := calls.add(piece); err != nil {
-				return g.result(), err
-			}
-		}
-		if choice.FinishReason != "" {
-			finished = choice.FinishReason
-		}
+	request.Stream, request.StreamOptions = true, map[string]bool{"include_usage": true}
+	resp, err := c.api.do(ctx, call, request)
+	if err != nil {
+		return Reply{}, err
 	}
-	if err := stream.Err(); err != nil {
-		return g.result(), err
+	s := openAIAccumulator{accumulator: accumulator{onText: onText}}
+	if err := events(resp, s.event); err != nil {
+		return s.result(), err
 	}
-	if finished == "" {
-		return g.result(), errCut
+	if s.finished == "" {
+		return s.result(), errCut
 	}
-	g.reply.Truncated = finished == "length"
-	g.reply.ToolCalls = calls.list
-	return g.result(), nil
+	s.reply.Truncated = s.finished == "length"
+	s.reply.ToolCalls = s.calls
+	return s.result(), nil
 }
 
-func wholeOpenAI(answer *openai.ChatCompletion) (Reply, error) {
-	if len(answer.Choices) == 0 {
+// openAICallOf returns a call of a provider's route, with the credential.
+func openAICallOf(m Model, route string) (egress.Call, error) {
+	address, err := endpoint(m.Address(), route)
+	call := egress.Call{URL: address}
+	if m.Key != "" {
+		call.Auth = agent.APIAuth{Type: "bearer", Token: m.Key}
+	}
+	return call, err
+}
+
+func (a *openAIAnswer) reply() (Reply, error) {
+	if len(a.Choices) == 0 {
 		return Reply{}, errNoReply
 	}
-	choice := answer.Choices[0]
-	reply := Reply{Text: choice.Message.Content, Truncated: choice.FinishReason == "length", Usage: openAIUsage(answer.Usage, Usage{})}
+	choice := a.Choices[0]
+	reply := Reply{Text: choice.Message.Content, Truncated: choice.FinishReason == "length", Usage: a.usage(Usage{})}
 	size := len(reply.Text)
 	for _, call := range choice.Message.ToolCalls {
 		size += len(call.Function.Arguments)
 		reply.ToolCalls = append(reply.ToolCalls, ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
 	}
 	if size > MaxReply || len(reply.ToolCalls) > MaxToolCalls {
-		return Reply{}, errEndless
+		return Reply{}, errTooLong
 	}
 	return reply, nil
 }
 
-func openAIUsage(u openai.CompletionUsage, before Usage) Usage {
-	if u.PromptTokens == 0 && u.CompletionTokens == 0 {
+// usage returns what an answer says of its tokens; before, when it says nothing.
+func (a *openAIAnswer) usage(before Usage) Usage {
+	if a.Usage.PromptTokens == 0 && a.Usage.CompletionTokens == 0 {
 		return before
 	}
-	return Usage{Input: u.PromptTokens, Output: u.CompletionTokens}
+	return Usage{Input: a.Usage.PromptTokens, Output: a.Usage.CompletionTokens}
 }
 
-// openAICalls puts streamed tool calls together: pieces carry the index of
-// their call, and only the first of each its id and name.
-type openAICalls struct {
-	list  []ToolCall
-	index map[int64]int
+// openAIAccumulator puts a streamed reply together. Pieces of a tool call carry the
+// index of the call, and only the first of them its id and name.
+type openAIAccumulator struct {
+	accumulator
+	calls    []ToolCall
+	index    map[int]int // in calls, by the index of the stream
+	finished string      // the finish reason
 }
 
-func (c *openAICalls) add(piece openai.ChatCompletionChunkChoiceDeltaToolCall) error {
-	if c.index == nil {
-		c.index = map[int64]int{}
+func (s *openAIAccumulator) event(data []byte) error {
+	if bytes.Equal(data, []byte("[DONE]")) {
+		return nil
 	}
-	at, ok := c.index[piece.Index]
-	if ok && piece.ID != "" && c.list[at].ID != "" && piece.ID != c.list[at].ID {
+	var answer openAIAnswer
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return err
+	}
+	if len(answer.Error) > 0 && string(answer.Error) != "null" {
+		return errCut
+	}
+	s.reply.Usage = answer.usage(s.reply.Usage)
+	if len(answer.Choices) == 0 {
+		return nil
+	}
+	choice := answer.Choices[0]
+	if err := s.add(choice.Delta.Content); err != nil {
+		return err
+	}
+	for _, piece := range choice.Delta.ToolCalls {
+		if err := s.addCall(piece); err != nil {
+			return err
+		}
+	}
+	if choice.FinishReason != "" {
+		s.finished = choice.FinishReason
+	}
+	return nil
+}
+
+func (s *openAIAccumulator) addCall(piece openAICall) error {
+	if err := s.grow(len(piece.Function.Arguments) + len(piece.Function.Name)); err != nil {
+		return err
+	}
+	at, ok := s.index[piece.Index]
+	if ok && piece.ID != "" && s.calls[at].ID != "" && piece.ID != s.calls[at].ID {
 		ok = false // some servers number every call 0
 	}
 	if !ok {
-		if len(c.list) == MaxToolCalls {
-			return errEndless
+		if len(s.calls) == MaxToolCalls {
+			return errTooLong
 		}
-		at = len(c.list)
-		c.index[piece.Index] = at
-		c.list = append(c.list, ToolCall{})
+		if s.index == nil {
+			s.index = map[int]int{}
+		}
+		at = len(s.calls)
+		s.index[piece.Index] = at
+		s.calls = append(s.calls, ToolCall{})
 	}
-	call := &c.list[at]
+	call := &s.calls[at]
 	if piece.ID != "" {
 		call.ID = piece.ID
 	}
@@ -121,62 +200,42 @@ func (c *openAICalls) add(piece openai.ChatCompletionChunkChoiceDeltaToolCall) e
 	return nil
 }
 
-func openAIParams(m Model, r Request) (openai.ChatCompletionNewParams, error) {
-	p := openai.ChatCompletionNewParams{Model: m.Name, Temperature: param.NewOpt(m.Temperature)}
-	if m.MaxTokens > 0 && m.Provider == OpenAI {
-		p.MaxCompletionTokens = param.NewOpt(int64(m.MaxTokens))
-	} else if m.MaxTokens > 0 {
-		p.MaxTokens = param.NewOpt(int64(m.MaxTokens)) // the older name is what compatible servers know
+func newOpenAIRequest(m Model, r Request) openAIRequest {
+	q := openAIRequest{Model: m.Name, Temperature: m.Temperature, Stop: r.Stop}
+	if m.Provider == OpenAI {
+		q.MaxCompletionTokens = m.MaxTokens
+	} else {
+		q.MaxTokens = m.MaxTokens // the older name is what compatible servers know
 	}
 	if r.System != "" {
-		p.Messages = append(p.Messages, openai.SystemMessage(r.System))
+		q.Messages = append(q.Messages, openAIMessage{Role: agent.MessageSystem, Content: &r.System})
 	}
 	for _, message := range r.Messages {
-		p.Messages = append(p.Messages, openAIMessage(message))
+		q.Messages = append(q.Messages, newOpenAIMessage(message))
 	}
 	for _, tool := range r.Tools {
-		function := shared.FunctionDefinitionParam{Name: tool.Name, Description: param.NewOpt(tool.Description)}
-		if err := json.Unmarshal(tool.Parameters, &function.Parameters); err != nil {
-			return p, err
-		}
-		p.Tools = append(p.Tools, openai.ChatCompletionFunctionTool(function))
+		q.Tools = append(q.Tools, openAITool{"function", openAIFunction{Name: tool.Name, Description: tool.Description, Parameters: tool.Parameters}})
 	}
 	switch {
-	case len(p.Tools) == 0 || r.ToolChoice == "":
+	case len(q.Tools) == 0 || r.ToolChoice == "":
 	case r.ToolChoice == AnyTool:
-		p.ToolChoice.OfAuto = param.NewOpt("required")
+		q.ToolChoice = "required"
 	default:
-		p.ToolChoice = openai.ToolChoiceOptionFunctionToolChoice(openai.ChatCompletionNamedToolChoiceFunctionParam{Name: r.ToolChoice})
-	}
-	if len(r.Stop) > 0 {
-		p.Stop.OfStringArray = r.Stop
+		q.ToolChoice = openAITool{"function", openAIFunction{Name: r.ToolChoice}}
 	}
 	if r.Schema != nil {
-		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
-			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: "answer", Schema: r.Schema},
-		}
+		q.ResponseFormat = map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "answer", "schema": r.Schema}}
 	}
-	return p, nil
+	return q
 }
 
-func openAIMessage(m Message) openai.ChatCompletionMessageParamUnion {
-	switch m.Role {
-	case agent.MessageSystem:
-		return openai.SystemMessage(m.Content)
-	case agent.MessageTool:
-		return openai.ToolMessage(m.Content, m.CallID)
-	case agent.MessageAssistant:
-		said := openai.AssistantMessage(m.Content)
-		if m.Content == "" {
-			said.OfAssistant.Content = openai.ChatCompletionAssistantMessageParamContentUnion{}
-		}
-		for _, call := range m.ToolCalls {
-			said.OfAssistant.ToolCalls = append(said.OfAssistant.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
-				OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{ID: call.ID,
-					Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: call.Name, Arguments: call.Arguments}},
-			})
-		}
-		return said
+func newOpenAIMessage(m Message) openAIMessage {
+	message := openAIMessage{Role: m.Role, Content: &m.Content, ToolCallID: m.CallID}
+	if m.Role == agent.MessageAssistant && m.Content == "" {
+		message.Content = nil
 	}
-	return openai.UserMessage(m.Content)
+	for _, call := range m.ToolCalls {
+		message.ToolCalls = append(message.ToolCalls, openAICall{ID: call.ID, Type: "function", Function: openAIFunction{Name: call.Name, Arguments: call.Arguments}})
+	}
+	return message
 }
