@@ -12,36 +12,38 @@ import (
 type workflowSlots struct {
 	agent   *agentState
 	id      string
-	limit   int // of those at work
-	running int // at work: not those suspended
-	queued  int // in the file; of those that are gone from it some may be counted
+	limit   int // of those that are running
+	running int // running now; suspended executions do not count
+	queued  int // queued in the file; may include executions that are gone from it
 }
 
-// slot is the right of an execution to be at work: it counts for its workflow,
-// and for its agent and all of them as a turn of the queue.
+// slot is an execution's permission to run. It counts against the limit of its
+// workflow and, as a turn of the queue, against the limits of its agent and of
+// the whole server.
 type slot struct {
-	workflow *workflowSlots         // nil until the execution is read
+	workflow *workflowSlots         // nil until the execution has been read
 	end      func(work.Next, error) // ends the turn
 }
 
-// job is what a turn of the queue is for: an execution that is to go on, or the
-// next one that a workflow has queued, for which a slot of it is taken already.
+// job is one turn of the execution queue: either an execution to resume, or the
+// next queued execution of a workflow, whose slot has already been acquired.
 type job struct {
 	agent    *agentState
 	id       string
 	workflow *workflowSlots
-	number   int // of the job, with workflow
+	number   int // distinguishes jobs that have a workflow
 }
 
-// Bounds of what is at work at a time, and of what is in the queue.
+// Limits on executions that run at the same time, and on the length of a queue.
 const (
 	maxRunning      = 512
 	maxAgentRunning = 128
-	maxQueued       = 10_000 // of one workflow
+	maxQueued       = 10_000 // per workflow
 )
 
-// admit acquires a slot for a new execution; without one it is to be queued, and
-// marked so. mayQueue says that it may, whatever the workflow's settings say.
+// admit acquires a slot for a new execution. If there is none, it marks the
+// execution as queued and returns nil. mayQueue allows queuing whatever the
+// workflow's settings say.
 func (e *Engine) admit(a *agentState, x *agent.Execution, p *program, mayQueue bool) (*slot, error) {
 	settings := p.workflow.Settings
 	mayQueue = mayQueue || settings.OnConflict == agent.ConflictQueue
@@ -52,7 +54,7 @@ func (e *Engine) admit(a *agentState, x *agent.Execution, p *program, mayQueue b
 	if !conflict {
 		if end, ok := e.executions.TryBegin(job{agent: a, id: x.ID}); ok {
 			w.running++
-			x.StartedAt = agent.Now() // not before the one ended whose slot it takes
+			x.StartedAt = agent.Now() // not before the end of the execution whose slot it takes
 			return &slot{w, end}, nil
 		}
 	}
@@ -61,7 +63,7 @@ func (e *Engine) admit(a *agentState, x *agent.Execution, p *program, mayQueue b
 		return nil, agent.Errorf(agent.CodeAlreadyRunning, "an execution of this workflow is running; its settings allow %d at a time", settings.Concurrency).
 			With("workflow_id", x.WorkflowID).With("concurrency", settings.Concurrency)
 	case w.queued >= maxQueued:
-		return nil, agent.Errorf(agent.CodeConflict, "%d executions of this workflow wait in the queue already", maxQueued).With("workflow_id", x.WorkflowID)
+		return nil, agent.Errorf(agent.CodeConflict, "the queue of this workflow is full: %d executions are waiting", maxQueued).With("workflow_id", x.WorkflowID)
 	}
 	x.Status, x.StartedAt = agent.ExecutionQueued, agent.Time{}
 	return nil, nil
@@ -78,7 +80,7 @@ func (a *agentState) workflow(id string, limit int) *workflowSlots {
 	return w
 }
 
-// release gives back a slot that is not needed after all.
+// release releases a slot that is not needed after all.
 func (e *Engine) release(s *slot) {
 	if s == nil {
 		return
@@ -88,7 +90,8 @@ func (e *Engine) release(s *slot) {
 	e.releaseLocked(s, work.Next{}, nil)
 }
 
-// releaseChild gives back the slot of an execution that a node was to start.
+// releaseChild releases the slot of an execution that a node was about to
+// start.
 func (r *run) releaseChild(c *child) {
 	if c != nil {
 		r.engine.release(c.slot)
@@ -103,7 +106,7 @@ func (e *Engine) releaseLocked(s *slot, next work.Next, err error) {
 	s.end(next, err)
 }
 
-// queued notes an execution that was entered as queued.
+// queued counts an execution that was inserted as queued.
 func (e *Engine) queued(a *agentState, p *program) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -112,8 +115,8 @@ func (e *Engine) queued(a *agentState, p *program) {
 	e.startQueuedLocked(w)
 }
 
-// startQueuedLocked enqueues jobs for queued executions of a workflow, as many as it
-// has slots for.
+// startQueuedLocked enqueues jobs for a workflow's queued executions, as many
+// as there are free slots.
 func (e *Engine) startQueuedLocked(w *workflowSlots) {
 	for w.queued > 0 && w.running < w.limit {
 		w.queued--
@@ -126,17 +129,17 @@ func (e *Engine) startQueuedLocked(w *workflowSlots) {
 	}
 }
 
-// runJob is a turn of the queue of executions.
+// runJob is one turn of the execution queue.
 func (e *Engine) runJob(ctx context.Context, j job) (work.Next, error) {
 	e.mu.Lock()
-	rests, stopping := j.agent.rests, e.stopping
-	if rests && j.workflow != nil {
+	inactive, stopping := j.agent.inactive, e.stopping
+	if inactive && j.workflow != nil {
 		j.workflow.running--
 		e.startQueuedLocked(j.workflow)
 	}
 	e.mu.Unlock()
 	switch {
-	case rests:
+	case inactive:
 		return work.Next{}, nil
 	case stopping: // the next Start runs it
 		<-ctx.Done()
@@ -147,7 +150,8 @@ func (e *Engine) runJob(ctx context.Context, j job) (work.Next, error) {
 	return e.resume(ctx, j.agent, j.id, nil)
 }
 
-// runQueued runs the execution that a workflow has queued for longest.
+// runQueued runs the execution that has been in the workflow's queue the
+// longest.
 func (e *Engine) runQueued(ctx context.Context, j job) error {
 	started, err := e.awaitStart(ctx, j.agent)
 	if err != nil {
@@ -174,11 +178,12 @@ func (e *Engine) runQueued(ctx context.Context, j job) error {
 	return nil
 }
 
-// retryAfter is when an execution whose first turn failed goes on.
+// retryAfter is the delay before an execution whose first turn failed is tried
+// again.
 const retryAfter = 4 * time.Second
 
-// resume runs an execution from its rows, and returns what it needs next. With w,
-// a slot of its workflow is taken already.
+// resume runs an execution from its rows and returns what its queue key needs
+// next. If w is not nil, a slot of that workflow has already been acquired.
 func (e *Engine) resume(ctx context.Context, a *agentState, id string, w *workflowSlots) (next work.Next, err error) {
 	r := e.newRun(a, id)
 	r.slot = &slot{w, func(n work.Next, failed error) {
@@ -186,7 +191,7 @@ func (e *Engine) resume(ctx context.Context, a *agentState, id string, w *workfl
 		work.Release(ctx)
 	}}
 	switch {
-	case !e.enlist(r): // it is at work already
+	case !e.addRun(r): // it is already running
 		r.cancel(nil)
 		e.release(r.slot)
 	case r.load():
@@ -196,11 +201,12 @@ func (e *Engine) resume(ctx context.Context, a *agentState, id string, w *workfl
 }
 
 func (e *Engine) reportJob(j job, err error) {
-	e.log.Error("run an execution", "agent", j.agent.db.ID(), "execution", j.id, "error", err)
+	e.log.Error("run execution", "agent", j.agent.db.ID(), "execution", j.id, "error", err)
 }
 
-// enlist notes a run as at work. It is false when the execution is already.
-func (e *Engine) enlist(r *run) bool {
+// addRun registers a run as running. It returns false if the execution is
+// already running.
+func (e *Engine) addRun(r *run) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r.agent.runs[r.id] != nil {
@@ -211,20 +217,22 @@ func (e *Engine) enlist(r *run) bool {
 	return true
 }
 
-// runAsync runs an execution in a goroutine of its own.
+// runAsync runs an execution in its own goroutine.
 func (e *Engine) runAsync(r *run) {
-	e.enlist(r)
+	e.addRun(r)
 	e.goroutines.Go(r.drive)
 }
 
-// runInline runs an execution that only computes and whose end is waited for in
-// the caller's goroutine, which saves handing it over and back.
+// runInline runs an execution in the caller's goroutine, which saves two
+// hand-overs. It is for executions of pure nodes whose caller waits for the
+// end.
 func (e *Engine) runInline(r *run) {
-	e.enlist(r)
+	e.addRun(r)
 	r.drive()
 }
 
-// startChild begins an execution that a node started and that is in the file now.
+// startChild starts an execution that a node created and that is now in the
+// file.
 func (e *Engine) startChild(a *agentState, c *child) {
 	if c.slot == nil {
 		e.queued(a, c.program)

@@ -10,49 +10,53 @@ import (
 	"satchel/store"
 )
 
-// takeoverEvents are those that end an approval with a session.
+// takeoverEvents matches the events that end an approval with a browser
+// session.
 const takeoverEvents = "browser.takeover.*"
 
 // takeoverGrace is how long an approval waits for the event of a takeover that
 // ends at the last moment.
 const takeoverGrace = 10 * time.Second
 
-// approvalKind is the node type approval: a person says yes or no. With a
-// session, the person takes that over, and giving it back is the yes.
+// approvalKind is the node type approval: a person approves or rejects. With a
+// browser session, the person takes over the session, and handing it back
+// counts as approval.
 func (e *Engine) approvalKind() *Kind {
-	return &Kind{Pure: true, Run: e.runApproval, Effect: func(data map[string]any) bool { return given(data["session_id"]) }}
+	return &Kind{Pure: true, Run: e.runApproval, Effect: func(data map[string]any) bool { return isSet(data["session_id"]) }}
 }
 
 func (e *Engine) runApproval(ctx context.Context, c *Call) (Outcome, error) {
 	if c.Text("session_id") != "" {
 		return e.requestTakeover(ctx, c)
 	}
-	due := agent.At(agent.Now().Add(within(c.Number("timeout", 0), eventWait)))
-	title, message := c.asked()
+	due := agent.At(agent.Now().Add(timeLimit(c.Number("timeout", 0), eventWait)))
+	title, message := c.prompt()
 	return Outcome{wait: &store.Wait{Kind: store.WaitApproval, DueAt: due, Title: title, Message: message}}, nil
 }
 
-// asked is what an approval asks, as text whatever its templates gave.
-func (c *Call) asked() (title, message string) {
+// prompt returns an approval's title and message as text, whatever type their
+// templates produced.
+func (c *Call) prompt() (title, message string) {
 	return agent.Clip(template.Text(c.Data["title"]), maxTitle), agent.Clip(template.Text(c.Data["message"]), maxMessage)
 }
 
-// Bounds of what an approval asks, in characters.
+// Limits of an approval's title and message, in characters.
 const (
 	maxTitle   = 1000
 	maxMessage = 10_000
 )
 
-// requestTakeover asks for a person and waits for the end of the takeover.
+// requestTakeover asks a person to take over the session, and waits for the
+// takeover to end.
 func (e *Engine) requestTakeover(ctx context.Context, c *Call) (Outcome, error) {
 	if e.browsing == nil {
 		return Outcome{}, agent.Errorf(agent.CodeBrowser, "this server has no browser")
 	}
 	s, err := e.browsing.browser.Session(c.DB, c.Text("session_id"))
 	if err != nil {
-		return Outcome{}, agent.Invalid("session_id", "names no open browser session")
+		return Outcome{}, agent.Invalid("session_id", "must be the id of an open browser session")
 	}
-	title, message := c.asked()
+	title, message := c.prompt()
 	o := agent.TakeoverOptions{Reason: agent.Clip(strings.TrimSpace(title+"\n"+message), 1000)}
 	if seconds := int(c.Number("timeout", 0)); seconds > 0 {
 		seconds = min(seconds, agent.MaxTakeoverTimeout)
@@ -63,12 +67,12 @@ func (e *Engine) requestTakeover(ctx context.Context, c *Call) (Outcome, error) 
 		return Outcome{}, err
 	}
 	db, execution := c.DB, c.ExecutionID
-	e.browsing.live.OnTakeoverEnd(s, t.ID, func() { e.takeoverOver(db, execution, t.ID) })
+	e.browsing.live.OnTakeoverEnd(s, t.ID, func() { e.onTakeoverEnded(db, execution, t.ID) })
 	return Outcome{wait: &store.Wait{Kind: store.WaitApproval, Event: takeoverEvents, ChildID: t.ID, DueAt: agent.At(t.ExpiresAt.Add(takeoverGrace)), Title: title, Message: message}}, nil
 }
 
-// takeoverEnd is what an approval comes to by an event of its takeover; false
-// when the event is of another, or is not the end.
+// takeoverEnd returns how an event of a takeover ends its approval. It returns
+// false if the event belongs to another takeover or does not end it.
 func takeoverEnd(w *store.Wait, ev agent.Event, data map[string]any) (store.WaitEnd, bool) {
 	if id, _ := object(data["takeover"])["takeover_id"].(string); id == "" || id != w.ChildID {
 		return store.WaitEnd{}, false
@@ -76,30 +80,30 @@ func takeoverEnd(w *store.Wait, ev agent.Event, data map[string]any) (store.Wait
 	now := agent.Now()
 	switch ev.Type {
 	case agent.EventTakeoverCompleted:
-		return approved(w, "approved", "", "", now), true
+		return decided(w, "approved", "", "", now), true
 	case agent.EventTakeoverExpired:
 		return timedOut(w, now), true
 	}
 	return store.WaitEnd{}, false
 }
 
-// takeoverOver ends the approval whose takeover was called off, or ended with
-// its session: no event tells of that. It takes e.mu itself.
-func (e *Engine) takeoverOver(db *store.DB, execution, id string) {
+// onTakeoverEnd ends the approval of a takeover that was cancelled or whose
+// session ended; neither emits an event. It locks e.mu itself.
+func (e *Engine) onTakeoverEnded(db *store.DB, execution, id string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.stopping {
 		return // the session ends too, and its row makes the approval due
 	}
 	e.goroutines.Go(func() {
-		if err := e.endCalledOff(db, execution, id); err != nil && e.work.Err() == nil {
-			e.log.Error("end the approval of a takeover that is over", "agent", db.ID(), "execution", execution, "error", err)
+		if err := e.endCancelledTakeover(db, execution, id); err != nil && e.work.Err() == nil {
+			e.log.Error("end the approval of a cancelled takeover", "agent", db.ID(), "execution", execution, "error", err)
 		}
 	})
 }
 
-// endCalledOff ends the approval of a takeover that nobody completed.
-func (e *Engine) endCalledOff(db *store.DB, execution, id string) error {
+// endCancelledTakeover ends the approval of a takeover that nobody completed.
+func (e *Engine) endCancelledTakeover(db *store.DB, execution, id string) error {
 	waits, err := db.ExecutionWaits(e.work, execution)
 	if err != nil {
 		return err
@@ -117,20 +121,21 @@ func (e *Engine) endCalledOff(db *store.DB, execution, id string) error {
 	return nil
 }
 
-// approved is an approval that was decided.
-func approved(w *store.Wait, decision, comment, by string, now agent.Time) store.WaitEnd {
+// decided returns the end of an approval that a person decided.
+func decided(w *store.Wait, decision, comment, by string, now agent.Time) store.WaitEnd {
 	end := resumed(w, "", nil, now)
 	end.Result.Handle = decision
 	end.Result.Output = mustEncode(map[string]any{"decision": decision, "comment": agent.Clip(comment, 10_000), "by": by})
 	return end
 }
 
-// callOff ends the takeover of an approval that was decided otherwise.
-func (e *Engine) callOff(ctx context.Context, db *store.DB, w *store.Wait) {
+// cancelTakeover cancels the takeover of an approval that was decided in
+// another way.
+func (e *Engine) cancelTakeover(ctx context.Context, db *store.DB, w *store.Wait) {
 	if w.Kind != store.WaitApproval || w.ChildID == "" || e.browsing == nil {
 		return
 	}
 	if err := e.browsing.live.CancelTakeover(ctx, db, w.ChildID); err != nil {
-		e.log.Warn("a takeover could not be called off", "agent", db.ID(), "takeover", w.ChildID, "error", err)
+		e.log.Warn("cancel takeover", "agent", db.ID(), "takeover", w.ChildID, "error", err)
 	}
 }

@@ -8,10 +8,11 @@ import (
 	"satchel/agent"
 )
 
-// Who decides an approval sees its title and message filled, as text.
+// Whoever decides an approval sees its title and message with templates filled,
+// as text.
 func TestApprovalIsShownFilled(t *testing.T) {
 	db, e := open(t)
-	w := made(t, db, e, `t trigger
+	w := createWorkflow(t, db, e, `t trigger
 		a approval {"title":"{{trigger.amount}}","message":"Pay {{trigger.amount}} to {{trigger.who}}? {{trigger.none}}"}
 		s set {"values":{"was":"{{nodes.a.decision}}"}}
 		t -> a
@@ -24,10 +25,10 @@ func TestApprovalIsShownFilled(t *testing.T) {
 		"a long message": {`{"amount":"1","who":"` + strings.Repeat("x", 20_000) + `"}`, "1", agent.Clip("Pay 1 to "+strings.Repeat("x", 20_000), maxMessage)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			id := begun(t, db, e, w, c.input)
+			id := startWorkflow(t, db, e, w, c.input)
 			live, done := e.Watch(id)
 			defer done()
-			until(t, db, e, id, "a", agent.NodeWaiting)
+			waitForStatus(t, db, e, id, "a", agent.NodeWaiting)
 			_, results, err := e.Execution(t.Context(), db, id)
 			if err != nil {
 				t.Fatal(err)
@@ -41,12 +42,12 @@ func TestApprovalIsShownFilled(t *testing.T) {
 				if ev.Node != nil && ev.Node.Status == agent.NodeWaiting && (ev.Node.Approval == nil || *ev.Node.Approval != *got) {
 					t.Errorf("the live event has %+v", ev.Node.Approval)
 				}
-			default: // it waited before anybody watched
+			default: // it was waiting before Watch was called
 			}
 			if _, err := e.Resume(t.Context(), db, id, Answer{NodeID: "a", Data: json.RawMessage(`{"decision":"approved"}`)}); err != nil {
 				t.Fatal(err)
 			}
-			ended(t, db, e, id)
+			waitForEnd(t, db, e, id)
 			_, results, err = e.Execution(t.Context(), db, id)
 			if err != nil || results[1].Approval == nil || *results[1].Approval != *got {
 				t.Errorf("after the decision: %+v, %v", results[1], err)

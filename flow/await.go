@@ -9,17 +9,17 @@ import (
 	"satchel/store"
 )
 
-// awaited is an execution whose end somebody waits for. Engine.mu protects it.
+// awaited is an execution that callers wait for. Engine.mu protects it.
 type awaited struct {
 	done  chan struct{}
-	n     int  // who wait
-	run   *run // that ended it, if it was at work here
+	n     int  // number of callers waiting
+	run   *run // the run that ended it, nil if it was not running here
 	err   error
 	ended bool
 }
 
-// expect registers somebody who waits for an execution's end.
-func (e *Engine) expect(id string) *awaited {
+// addWaiter registers a caller that waits for an execution to end.
+func (e *Engine) addWaiter(id string) *awaited {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.awaited[id]
@@ -31,8 +31,8 @@ func (e *Engine) expect(id string) *awaited {
 	return w
 }
 
-// unexpect takes back an expect.
-func (e *Engine) unexpect(id string, w *awaited) {
+// removeWaiter undoes addWaiter.
+func (e *Engine) removeWaiter(id string, w *awaited) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if w.n--; w.n == 0 && e.awaited[id] == w {
@@ -40,7 +40,7 @@ func (e *Engine) unexpect(id string, w *awaited) {
 	}
 }
 
-// announceLocked tells those that wait for an execution's end.
+// announceLocked wakes the callers that wait for an execution to end.
 func (e *Engine) announceLocked(id string, r *run, err error) {
 	w := e.awaited[id]
 	if w == nil || w.ended {
@@ -51,8 +51,8 @@ func (e *Engine) announceLocked(id string, r *run, err error) {
 	delete(e.awaited, id)
 }
 
-// signal hands the end of a wait to the execution that waited. One that is
-// suspended is resumed.
+// signal delivers the end of a wait to the execution that was waiting, and
+// resumes it if it is suspended.
 func (e *Engine) signal(db *store.DB, end store.WaitEnd) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -66,7 +66,7 @@ func (e *Engine) signal(db *store.DB, end store.WaitEnd) {
 		r.inbox = append(r.inbox, end)
 		r.mu.Unlock()
 		select {
-		case r.knock <- struct{}{}:
+		case r.wakeup <- struct{}{}:
 		default:
 		}
 		return
@@ -75,14 +75,14 @@ func (e *Engine) signal(db *store.DB, end store.WaitEnd) {
 	e.executions.Enqueue(job{agent: a, id: end.ExecutionID})
 }
 
-// cancelled stops the run of an execution that has ended by another hand, and
-// returns the run, nil if there is none.
+// cancelled stops the run of an execution that was ended from outside, and
+// returns the run, or nil if there is none.
 func (e *Engine) cancelled(db *store.DB, x *agent.Execution) *run {
 	e.publish(x.ID, Event{Type: endEvents[x.Status], Execution: x})
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if a := e.states[db]; a != nil && a.runs[x.ID] != nil {
-		a.runs[x.ID].cancel(errOver)
+		a.runs[x.ID].cancel(errEnded)
 		return a.runs[x.ID]
 	}
 	e.closeSession(x.ID)
@@ -90,8 +90,8 @@ func (e *Engine) cancelled(db *store.DB, x *agent.Execution) *run {
 	return nil
 }
 
-// suspended lets a run go whose execution does nothing but wait. It is false when
-// a wait has ended meanwhile.
+// suspended removes the run of an execution that only has waits left. It
+// returns false if a wait has ended in the meantime.
 func (e *Engine) suspended(r *run) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -105,24 +105,24 @@ func (e *Engine) suspended(r *run) bool {
 	return true
 }
 
-// released lets a run go that has come to its end: nil and errOver say that the
-// execution is over, errCut that it goes on later, anything else that it cannot
-// be written now.
+// released removes a run that has stopped. A nil error or errEnded means that
+// the execution has ended, errInterrupted that it resumes later, and any other
+// error that it cannot be written now.
 func (e *Engine) released(r *run, why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	over := why == nil || errors.Is(why, errOver) || errors.Is(why, store.ErrEnded) || agent.ErrorCode(why) == agent.CodeNotFound
-	if over || r.fresh {
+	over := why == nil || errors.Is(why, errEnded) || errors.Is(why, store.ErrEnded) || agent.ErrorCode(why) == agent.CodeNotFound
+	if over || r.unsaved {
 		e.closeSession(r.id)
 	}
 	var next work.Next
 	var failed error
 	switch {
-	case r.fresh: // nobody will hear of it but who waits for it
+	case r.unsaved: // only callers that wait for it know of it
 		e.announceLocked(r.id, r, why)
 	case over:
 		e.announceLocked(r.id, r, nil)
-	case errors.Is(why, errCut):
+	case errors.Is(why, errInterrupted):
 		next.Again = true
 	default:
 		failed = why
@@ -136,15 +136,15 @@ func (e *Engine) removeLocked(r *run, next work.Next, err error) {
 	e.running--
 	e.releaseLocked(r.slot, next, err)
 	if e.stopping && e.running == 0 {
-		closeOnce(e.quiet)
+		closeOnce(e.drained)
 	}
 	close(r.done)
 }
 
 // Await waits until an execution has ended, or ctx does, and returns it.
 func (e *Engine) Await(ctx context.Context, db *store.DB, id string) (agent.Execution, error) {
-	w := e.expect(id)
-	defer e.unexpect(id, w)
+	w := e.addWaiter(id)
+	defer e.removeWaiter(id, w)
 	x, _, err := db.Execution(ctx, id)
 	if err != nil || x.Status.Ended() {
 		return x, err

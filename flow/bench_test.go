@@ -13,7 +13,7 @@ import (
 	"satchel/store"
 )
 
-// four is a flow of nodes that only compute.
+// four is a flow of four pure nodes.
 const four = `t trigger
 	if if-else {"conditions":[{"left":"{{n}}","operator":"gt","right":5}]}
 	s set {"values":{"hello":"Hello {{name}}","n":"{{n}}"}}
@@ -24,11 +24,11 @@ const four = `t trigger
 
 var many = agent.WorkflowSettings{Concurrency: agent.MaxConcurrency, OnConflict: agent.ConflictQueue}
 
-// inParallel runs fn n times on as many goroutines as lanes.
-func inParallel(tb testing.TB, n, lanes int, fn func(i int) error) {
+// inParallel runs fn n times in as many goroutines as workers.
+func inParallel(tb testing.TB, n, workers int, fn func(i int) error) {
 	var next atomic.Int64
 	var running sync.WaitGroup
-	for range lanes {
+	for range workers {
 		running.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				if err := fn(i); err != nil {
@@ -41,23 +41,23 @@ func inParallel(tb testing.TB, n, lanes int, fn func(i int) error) {
 	running.Wait()
 }
 
-// BenchmarkExecute runs a flow of four nodes to its end, each node journalled
-// durably. "of-raw" is the share of what the store does with bare writes of
-// one small row, as many at a time.
+// BenchmarkExecute runs a flow of four nodes to the end, with every node
+// journaled durably. "of-raw" is the throughput relative to bare writes of one
+// small row with the same parallelism.
 func BenchmarkExecute(b *testing.B) {
-	for _, lanes := range []int{1, 16, 64} {
-		b.Run(fmt.Sprintf("at-once=%d", lanes), func(b *testing.B) {
+	for _, workers := range []int{1, 16, 64} {
+		b.Run(fmt.Sprintf("at-once=%d", workers), func(b *testing.B) {
 			db, e := open(b)
-			w := madeWith(b, db, e, four, many)
+			w := createWorkflowWith(b, db, e, four, many)
 			input := json.RawMessage(`{"name":"Ada","n":7}`)
 			began := time.Now()
-			inParallel(b, 3000, lanes, func(i int) error {
+			inParallel(b, 3000, workers, func(i int) error {
 				return db.Log(b.Context(), agent.LevelInfo, "bench", "one row", nil)
 			})
 			raw := 3000 / time.Since(began).Seconds()
 			b.ResetTimer()
 			began = time.Now()
-			inParallel(b, b.N, lanes, func(i int) error {
+			inParallel(b, b.N, workers, func(i int) error {
 				s, err := e.Execute(b.Context(), db, Request{WorkflowID: w.ID, Input: input, Trigger: "manual", Wait: time.Minute})
 				if err == nil && s.Execution.Status != agent.ExecutionComplete {
 					err = fmt.Errorf("ended as %s: %v", s.Execution.Status, s.Execution.Error)
@@ -71,8 +71,8 @@ func BenchmarkExecute(b *testing.B) {
 	}
 }
 
-// BenchmarkResume starts over a file in which 1,000 executions were cut, and
-// measures until all have ended.
+// BenchmarkResume opens a file with 1,000 interrupted executions, and measures
+// until all have ended.
 func BenchmarkResume(b *testing.B) {
 	for range b.N {
 		b.StopTimer()
@@ -83,7 +83,7 @@ func BenchmarkResume(b *testing.B) {
 		db := folder.Default()
 		e := New(Options{Env: store.Env{Folder: folder}})
 		e.Register(testKinds)
-		w := madeWith(b, db, e, `t trigger
+		w := createWorkflowWith(b, db, e, `t trigger
 			a chat {"prompt":"x"}
 			b set {"values":{"y":"{{nodes.a.text}}"}}
 			t -> a
@@ -122,11 +122,11 @@ func BenchmarkResume(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory runs b.N executions and reports by how much the heap grew:
-// run it with -benchtime 100000x.
+// BenchmarkMemory runs b.N executions and reports how much the heap grew. Run
+// it with -benchtime 100000x.
 func BenchmarkMemory(b *testing.B) {
 	db, e := open(b)
-	w := madeWith(b, db, e, four, many)
+	w := createWorkflowWith(b, db, e, four, many)
 	heap := func() float64 {
 		runtime.GC()
 		var m runtime.MemStats

@@ -12,29 +12,28 @@ import (
 	"satchel/store"
 )
 
-// browsing is what the nodes that drive a browser share: the sessions that
-// executions own. They live as long as their executions, suspended or not, and
-// not longer than this process.
+// browsing holds the browser sessions that executions own. A session lives as
+// long as its execution, suspended or not, and never outlives this process.
 type browsing struct {
 	browser *browser.Browser
 	live    *live.Live
 
 	mu    sync.Mutex
-	owned map[string]*ownSession // by execution
+	owned map[string]*ownSession // by execution id
 }
 
-// ownSession is the session of one execution.
+// ownSession is the browser session of one execution.
 type ownSession struct {
-	opening sync.Mutex // held while it is opened, so that there is one
+	opening sync.Mutex // held while the session is opened, so that only one is
 	db      *store.DB
 	id      string
 }
 
-// closeSessionTimeout bounds the end of a session whose execution has ended.
+// closeSessionTimeout bounds closing the session of an ended execution.
 const closeSessionTimeout = 20 * time.Second
 
-// Browse registers the nodes that drive a browser, and lets approvals have
-// people take sessions over. Call it before Start.
+// Browse registers the node types that drive a browser, and lets approvals use
+// takeovers. Call it before Start.
 func (e *Engine) Browse(b *browser.Browser, l *live.Live) {
 	e.browsing = &browsing{browser: b, live: l, owned: map[string]*ownSession{}}
 	kinds := map[string]*Kind{}
@@ -46,30 +45,30 @@ func (e *Engine) Browse(b *browser.Browser, l *live.Live) {
 	e.Register(kinds)
 }
 
-// browserAction is what a node has a session do, and what of its data is
-// numbers and truths, which templates give as text.
+// browserAction is the browser action that a node performs. numbers and
+// booleans are the keys whose values templates produce as text.
 type browserAction struct {
-	name    string
-	numbers []string
-	truths  []string
-	output  []string // fields of the result; nil: all but page_id
-	opens   bool     // a session, when the execution has none
+	name     string
+	numbers  []string
+	booleans []string
+	output   []string // fields of the result; nil: all except page_id
+	opens    bool     // opens a session if the execution has none
 }
 
 var browserActions = map[string]browserAction{
 	"navigate":   {name: "navigate", output: []string{"url", "title", "status", "download"}, opens: true},
 	"click":      {name: "click", output: []string{"url", "title"}},
-	"type":       {name: "type", truths: []string{"clear"}, numbers: []string{"delay"}},
+	"type":       {name: "type", booleans: []string{"clear"}, numbers: []string{"delay"}},
 	"press":      {name: "press"},
-	"extract":    {name: "extract", truths: []string{"all"}},
-	"screenshot": {name: "screenshot", truths: []string{"full_page"}},
+	"extract":    {name: "extract", booleans: []string{"all"}},
+	"screenshot": {name: "screenshot", booleans: []string{"full_page"}},
 	"wait-for":   {name: "wait", numbers: []string{"timeout"}},
 	"select":     {name: "select"},
 	"scroll":     {name: "scroll", numbers: []string{"amount"}},
 	"evaluate":   {name: "evaluate"},
 }
 
-// act does what a browser node says, in the session that it names, else in its
+// act performs a node's action in the session that it names, or else in the
 // execution's own.
 func (b *browsing) act(ctx context.Context, how browserAction, c *Call) (Outcome, error) {
 	a, err := how.action(c)
@@ -102,18 +101,18 @@ func (b *browsing) act(ctx context.Context, how browserAction, c *Call) (Outcome
 	return Outcome{Output: output}, nil
 }
 
-// action makes the action of a node's data.
+// action builds the action from a node's data.
 func (how browserAction) action(c *Call) (a agent.Action, err error) {
 	data := map[string]any{}
 	for key, value := range c.Data {
 		data[key] = value
 	}
 	for _, key := range how.numbers {
-		if given(data[key]) {
+		if isSet(data[key]) {
 			data[key] = int(c.Number(key, 0))
 		}
 	}
-	for _, key := range how.truths {
+	for _, key := range how.booleans {
 		data[key] = c.Bool(key, false)
 	}
 	if _, ok := data["timeout"]; !ok {
@@ -129,20 +128,20 @@ func (how browserAction) action(c *Call) (a agent.Action, err error) {
 		return a, err
 	}
 	if err := json.Unmarshal(raw, &a); err != nil {
-		return a, agent.InvalidAction(how.name, "data", "holds a value of the wrong type").Because(err)
+		return a, agent.InvalidAction(how.name, "data", "has a value of the wrong type").Because(err)
 	}
 	a.Action, a.PageID = how.name, ""
 	return a, nil
 }
 
-// session finds the session for a node; release ends one that was opened for
-// a node that is tested alone.
+// session returns the session for a node. release closes a session that was
+// opened to test a node on its own.
 func (b *browsing) session(ctx context.Context, how browserAction, c *Call) (s *browser.Session, release func(), err error) {
 	release = func() {}
 	if id := c.Text("session_id"); id != "" {
 		s, err = b.browser.Session(c.DB, id)
 		if err != nil {
-			err = agent.Invalid("session_id", "names no open browser session")
+			err = agent.Invalid("session_id", "must be the id of an open browser session")
 		}
 		return s, release, err
 	}
@@ -162,7 +161,7 @@ func (b *browsing) session(ctx context.Context, how browserAction, c *Call) (s *
 		}
 	}
 	if !how.opens {
-		return nil, nil, agent.Errorf(agent.CodeConflict, "the execution has no open browser session: a navigate node opens one, and it ends after half an hour without use and when the server is started again")
+		return nil, nil, agent.Errorf(agent.CodeConflict, "the execution has no open browser session: open one with a navigate node; a session closes after 30 minutes without use and when the server restarts")
 	}
 	if s, err = b.open(ctx, c.DB); err != nil {
 		return nil, nil, err
@@ -190,8 +189,9 @@ func (b *browsing) open(ctx context.Context, db *store.DB) (*browser.Session, er
 	return b.browser.Session(db, made.ID)
 }
 
-// disown takes the session of an execution that is over; nil when it has none.
-func (b *browsing) disown(executionID string) *ownSession {
+// takeSession removes and returns the session of an ended execution, or nil if
+// it has none.
+func (b *browsing) takeSession(executionID string) *ownSession {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	own := b.owned[executionID]
@@ -202,18 +202,18 @@ func (b *browsing) disown(executionID string) *ownSession {
 func (b *browsing) close(db *store.DB, id string) {
 	ctx, cancel := context.WithTimeout(store.Background(context.Background()), closeSessionTimeout)
 	defer cancel()
-	_ = b.browser.Close(ctx, db, id) // it may have ended by itself
+	_ = b.browser.Close(ctx, db, id) // it may have closed already
 }
 
-// closeSession ends the session of an execution that is over, without waiting
-// for it. The caller holds e.mu.
+// closeSession closes the session of an ended execution in the background. The
+// caller holds e.mu.
 func (e *Engine) closeSession(executionID string) {
 	if e.browsing == nil {
 		return
 	}
-	own := e.browsing.disown(executionID)
+	own := e.browsing.takeSession(executionID)
 	if own == nil || e.stopping {
-		return // the browser ends its sessions itself then
+		return // the browser then closes its sessions itself
 	}
 	e.goroutines.Go(func() {
 		own.opening.Lock()

@@ -18,8 +18,8 @@ import (
 	"satchel/store"
 )
 
-// browsed starts a browser beside an engine.
-func browsed(t *testing.T) (*store.DB, *Engine, *browser.Browser) {
+// openWithBrowser starts an engine with a browser.
+func openWithBrowser(t *testing.T) (*store.DB, *Engine, *browser.Browser) {
 	t.Helper()
 	p, err := install.Ready(t.Context(), install.Options{Chromium: os.Getenv("SATCHEL_CHROMIUM"), Driver: os.Getenv("SATCHEL_BROWSER_DRIVER"), Getenv: os.Getenv})
 	if err != nil {
@@ -43,8 +43,8 @@ func browsed(t *testing.T) (*store.DB, *Engine, *browser.Browser) {
 	return folder.Default(), e, b
 }
 
-// shop is a site with a form that scripts answer.
-func shop(t *testing.T) string {
+// startShop serves a site with a form handled by scripts.
+func startShop(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -56,8 +56,8 @@ func shop(t *testing.T) string {
 	return s.URL
 }
 
-// noSessions waits until an agent has no session left: the execution that
-// owned it is over.
+// noSessions waits until an agent has no session left: the execution that owned
+// it has ended.
 func noSessions(t *testing.T, db *store.DB, b *browser.Browser) {
 	t.Helper()
 	for t.Context().Err() == nil {
@@ -70,8 +70,8 @@ func noSessions(t *testing.T, db *store.DB, b *browser.Browser) {
 }
 
 func TestBrowserNodes(t *testing.T) {
-	db, e, b := browsed(t)
-	x := ran(t, db, e, made(t, db, e, `t trigger
+	db, e, b := openWithBrowser(t)
+	x := execute(t, db, e, createWorkflow(t, db, e, `t trigger
 		n navigate {"url":"{{shop}}"}
 		y type {"selector":"#name","text":"{{who}}","clear":true}
 		z select {"selector":"#size","value":"large"}
@@ -93,7 +93,7 @@ func TestBrowserNodes(t *testing.T) {
 		v -> p
 		p -> r
 		r -> i
-		i -> s`), string(mustJSON(map[string]any{"shop": shop(t), "who": "Ada", "limit": "5000"})))
+		i -> s`), string(mustJSON(map[string]any{"shop": startShop(t), "who": "Ada", "limit": "5000"})))
 	var out struct {
 		Said, First, Then, Session, Image string
 		N, Status                         float64
@@ -111,15 +111,15 @@ func TestBrowserNodes(t *testing.T) {
 	}
 }
 
-// TestBrowserNodesShareASession: branches of an execution drive one session,
-// and one that asks for another drives that.
+// TestBrowserNodesShareASession: branches of an execution share one session,
+// and a branch that names another session uses that.
 func TestBrowserNodesShareASession(t *testing.T) {
-	db, e, b := browsed(t)
+	db, e, b := openWithBrowser(t)
 	other, err := b.Create(t.Context(), db, agent.SessionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := ran(t, db, e, made(t, db, e, `t trigger
+	x := execute(t, db, e, createWorkflow(t, db, e, `t trigger
 		a navigate {"url":"{{shop}}"}
 		b navigate {"url":"{{shop}}"}
 		c navigate {"url":"{{shop}}","session_id":"{{other}}"}
@@ -129,7 +129,7 @@ func TestBrowserNodesShareASession(t *testing.T) {
 		t -> c
 		a -> s
 		b -> s
-		c -> s`), string(mustJSON(map[string]any{"shop": shop(t), "other": other.ID})))
+		c -> s`), string(mustJSON(map[string]any{"shop": startShop(t), "other": other.ID})))
 	var out struct{ A, B, C string }
 	_ = json.Unmarshal(x.Execution.Output, &out)
 	if out.A == "" || out.A != out.B || out.C != other.ID || out.A == out.C {
@@ -141,16 +141,16 @@ func TestBrowserNodesShareASession(t *testing.T) {
 	noSessions(t, db, b)
 }
 
-// TestBrowserSessionEndsWithExecution: one that sleeps keeps its session, one
-// that is terminated does not.
+// TestBrowserSessionEndsWithExecution: a suspended execution keeps its session,
+// a terminated one does not.
 func TestBrowserSessionEndsWithExecution(t *testing.T) {
-	db, e, b := browsed(t)
-	id := begun(t, db, e, made(t, db, e, `t trigger
+	db, e, b := openWithBrowser(t)
+	id := startWorkflow(t, db, e, createWorkflow(t, db, e, `t trigger
 		n navigate {"url":"{{shop}}"}
 		w wait {"event":"x.y","timeout":600}
 		t -> n
-		n -> w`), string(mustJSON(map[string]any{"shop": shop(t)})))
-	released(e, db, id)
+		n -> w`), string(mustJSON(map[string]any{"shop": startShop(t)})))
+	waitReleased(e, db, id)
 	if _, total, err := b.List(t.Context(), db, store.Page{Limit: 10}); err != nil || total != 1 {
 		t.Fatalf("%d sessions are open, %v", total, err)
 	}
@@ -161,19 +161,19 @@ func TestBrowserSessionEndsWithExecution(t *testing.T) {
 }
 
 func TestBrowserNodesFail(t *testing.T) {
-	db, e, b := browsed(t)
+	db, e, b := openWithBrowser(t)
 	for _, c := range []struct {
 		name, graph string
 		code        agent.Code
 		says        string
 	}{
-		{"no session", `a click {"selector":"#x"}`, agent.CodeConflict, "a navigate node opens one"},
+		{"no session", `a click {"selector":"#x"}`, agent.CodeConflict, "open one with a navigate node"},
 		{"a session of nobody", `a click {"selector":"#x","session_id":"session-00000000000000000000"}`, agent.CodeValidation, "session_id"},
 		{"inward", `a navigate {"url":"http://10.0.0.1/"}`, agent.CodeInvalidAction, "url"},
 		{"a file", `a navigate {"url":"file:///etc/passwd"}`, agent.CodeInvalidAction, "url"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := ran(t, db, e, made(t, db, e, "t trigger\n"+c.graph+"\nt -> a"), "{}").Execution
+			x := execute(t, db, e, createWorkflow(t, db, e, "t trigger\n"+c.graph+"\nt -> a"), "{}").Execution
 			if x.Error == nil || x.Error.Code != string(c.code) || x.Error.NodeID != "a" || !strings.Contains(x.Error.Message, c.says) {
 				t.Errorf("%s %+v", x.Status, x.Error)
 			}
@@ -181,14 +181,14 @@ func TestBrowserNodesFail(t *testing.T) {
 	}
 	noSessions(t, db, b)
 	w := agent.Workflow{Name: "Test", Status: agent.WorkflowActive, Settings: agent.DefaultWorkflowSettings()}
-	w.Nodes, w.Edges = drawn("t trigger\na wait-for {\"selector\":\"#x\",\"state\":\"gone\"}\nt -> a")
+	w.Nodes, w.Edges = parseGraph("t trigger\na wait-for {\"selector\":\"#x\",\"state\":\"gone\"}\nt -> a")
 	if err := e.Check(w); agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), "state") {
 		t.Errorf("a state that is none: %v", err)
 	}
 }
 
-// requested is the takeover that an execution asked for.
-func requested(t *testing.T, db *store.DB) agent.Takeover {
+// requestedTakeover returns the takeover that an execution requested.
+func requestedTakeover(t *testing.T, db *store.DB) agent.Takeover {
 	t.Helper()
 	events, err := db.Events(t.Context(), 0, 1000)
 	if err != nil {
@@ -205,8 +205,9 @@ func requested(t *testing.T, db *store.DB) agent.Takeover {
 	return data.Takeover
 }
 
-// TestApprovalByTakeover: an approval with a session sleeps until a person has
-// taken the session over and given it back, then the execution goes on in it.
+// TestApprovalByTakeover: an approval with a session stays suspended until a
+// person has taken over the session and handed it back; then the execution
+// continues in it.
 func TestApprovalByTakeover(t *testing.T) {
 	for _, c := range []struct{ name, output string }{
 		{"given back", `{"decision":"approved","then":"Ordered"}`},
@@ -217,12 +218,12 @@ func TestApprovalByTakeover(t *testing.T) {
 		{"session lost", `{"decision":"timeout","then":""}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			db, e, b := browsed(t)
+			db, e, b := openWithBrowser(t)
 			timeout := 600
 			if c.name == "nobody came" {
 				timeout = 1
 			}
-			id := begun(t, db, e, made(t, db, e, fmt.Sprintf(`t trigger
+			id := startWorkflow(t, db, e, createWorkflow(t, db, e, fmt.Sprintf(`t trigger
 				n navigate {"url":"{{shop}}"}
 				a approval {"title":"Sign in","session_id":"{{nodes.n.session_id}}","timeout":%d}
 				c click {"selector":"#order"}
@@ -232,47 +233,47 @@ func TestApprovalByTakeover(t *testing.T) {
 				a -> c
 				c -> s
 				a:rejected -> s
-				a:timeout -> s`, timeout)), string(mustJSON(map[string]any{"shop": shop(t)})))
-			released(e, db, id)
-			asked := requested(t, db)
-			s, err := b.Session(db, asked.SessionID)
-			if err != nil && c.name != "nobody came" || asked.Reason != "Sign in" { // its time may be over by now
-				t.Fatalf("%+v: %v", asked, err)
+				a:timeout -> s`, timeout)), string(mustJSON(map[string]any{"shop": startShop(t)})))
+			waitReleased(e, db, id)
+			takeover := requestedTakeover(t, db)
+			s, err := b.Session(db, takeover.SessionID)
+			if err != nil && c.name != "nobody came" || takeover.Reason != "Sign in" { // it may have expired by now
+				t.Fatalf("%+v: %v", takeover, err)
 			}
 			l := e.browsing.live
 			switch c.name {
 			case "given back":
-				if _, err := l.MoveTakeover(t.Context(), s, asked.ID, agent.TakeoverActive); err != nil {
+				if _, err := l.MoveTakeover(t.Context(), s, takeover.ID, agent.TakeoverActive); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := s.Do(t.Context(), agent.Action{Action: "reload"}); agent.ErrorCode(err) != agent.CodeInvalidAction {
 					t.Errorf("an action beside a person: %v", err)
 				}
-				if _, err := l.MoveTakeover(t.Context(), s, asked.ID, agent.TakeoverCompleted); err != nil {
+				if _, err := l.MoveTakeover(t.Context(), s, takeover.ID, agent.TakeoverCompleted); err != nil {
 					t.Fatal(err)
 				}
 			case "decided by the API":
 				if _, err := e.Resume(t.Context(), db, id, Answer{NodeID: "a", Data: json.RawMessage(`{"decision":"rejected"}`)}); err != nil {
 					t.Fatal(err)
 				}
-				if over, err := l.Takeover(t.Context(), s, asked.ID); err == nil && over.Status.Open() {
+				if over, err := l.Takeover(t.Context(), s, takeover.ID); err == nil && over.Status.Open() {
 					t.Errorf("the takeover is %s", over.Status)
 				}
 			case "called off":
-				if _, err := l.MoveTakeover(t.Context(), s, asked.ID, agent.TakeoverCancelled); err != nil {
+				if _, err := l.MoveTakeover(t.Context(), s, takeover.ID, agent.TakeoverCancelled); err != nil {
 					t.Fatal(err)
 				}
 			case "session closed":
 				if err := b.Close(t.Context(), db, s.ID()); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
-					t.Fatal(err) // the execution, which goes on meanwhile, may have removed it
+					t.Fatal(err) // the execution, which continues meanwhile, may have removed it
 				}
-			case "session lost": // what a start does after a kill, before the engine begins
+			case "session lost": // what a start does after a kill, before the engine starts
 				if err := db.EndLostSessions(t.Context(), func(string) bool { return false }, "killed"); err != nil {
 					t.Fatal(err)
 				}
 			}
-			deliver(t, db, e, id)
-			x, story := ended(t, db, e, id)
+			deliverEvents(t, db, e, id)
+			x, story := waitForEnd(t, db, e, id)
 			if string(x.Output) != c.output {
 				t.Errorf("%s: %s\n%s", x.Status, x.Output, story)
 			}
@@ -281,9 +282,9 @@ func TestApprovalByTakeover(t *testing.T) {
 	}
 }
 
-// deliver hands the events of an agent to the engine until an execution is
-// over or no longer waits, as the dispatcher does.
-func deliver(t *testing.T, db *store.DB, e *Engine, id string) {
+// deliverEvents delivers the events of an agent to the engine, as the
+// dispatcher does, until an execution has ended or no longer waits.
+func deliverEvents(t *testing.T, db *store.DB, e *Engine, id string) {
 	t.Helper()
 	for after := int64(0); t.Context().Err() == nil; {
 		events, err := db.Events(t.Context(), after, 100)

@@ -10,35 +10,35 @@ import (
 	"satchel/store"
 )
 
-// budgetExecutions is how many executions one root may lead to in
+// budgetExecutions is how many executions one root may cause within
 // budgetWindow.
 const (
 	budgetExecutions = 1000
 	budgetWindow     = time.Minute
 )
 
-// budget counts what roots have led to of late.
+// budget counts the recent executions that each root caused.
 type budget struct {
 	most int
 	now  func() time.Time
 
-	mu    sync.Mutex // protects the rest
-	roots map[string]*spending
+	mu    sync.Mutex // protects the fields below
+	roots map[string]*rootUsage
 	swept time.Time
 }
 
-// spending is what one root has led to within the window.
-type spending struct {
-	starts []time.Time          // oldest first
-	shown  map[string]time.Time // when a refusal was entered, by workflow
+// rootUsage is what one root caused within the window.
+type rootUsage struct {
+	starts   []time.Time          // oldest first
+	recorded map[string]time.Time // when a refusal was recorded, by workflow id
 }
 
 func newBudget() budget {
-	return budget{most: budgetExecutions, now: time.Now, roots: map[string]*spending{}}
+	return budget{most: budgetExecutions, now: time.Now, roots: map[string]*rootUsage{}}
 }
 
-// take counts an execution that a root leads to. It is false when there were
-// too many.
+// take counts an execution caused by a root. It returns false if the root has
+// reached its limit.
 func (b *budget) take(root string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,75 +53,75 @@ func (b *budget) take(root string) bool {
 	return true
 }
 
-// show reports whether a refusal is to be entered: one of a workflow in a
-// window is.
-func (b *budget) show(root, workflow string) bool {
+// shouldRecord reports whether to record a refusal: one per workflow and
+// window.
+func (b *budget) shouldRecord(root, workflow string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
 	s := b.of(root)
 	s.forget(now)
-	if _, ok := s.shown[workflow]; ok {
+	if _, ok := s.recorded[workflow]; ok {
 		return false
 	}
-	s.shown[workflow] = now
+	s.recorded[workflow] = now
 	return true
 }
 
-func (b *budget) of(root string) *spending {
+func (b *budget) of(root string) *rootUsage {
 	s := b.roots[root]
 	if s == nil {
-		s = &spending{shown: map[string]time.Time{}}
+		s = &rootUsage{recorded: map[string]time.Time{}}
 		b.roots[root] = s
 	}
 	return s
 }
 
-// sweepLocked forgets roots that have led to nothing within the window, once in
-// each.
+// sweepLocked drops roots that caused nothing within the window. It runs at
+// most once per window.
 func (b *budget) sweepLocked(now time.Time) {
 	if now.Sub(b.swept) < budgetWindow {
 		return
 	}
 	b.swept = now
 	for root, s := range b.roots {
-		if s.forget(now); len(s.starts) == 0 && len(s.shown) == 0 {
+		if s.forget(now); len(s.starts) == 0 && len(s.recorded) == 0 {
 			delete(b.roots, root)
 		}
 	}
 }
 
-func (s *spending) forget(now time.Time) {
+func (s *rootUsage) forget(now time.Time) {
 	n := 0
 	for n < len(s.starts) && now.Sub(s.starts[n]) >= budgetWindow {
 		n++
 	}
 	s.starts = s.starts[n:]
-	for workflow, at := range s.shown {
+	for workflow, at := range s.recorded {
 		if now.Sub(at) >= budgetWindow {
-			delete(s.shown, workflow)
+			delete(s.recorded, workflow)
 		}
 	}
 }
 
-// spend counts an execution that others led to, and returns why it may not
-// start.
-func (e *Engine) spend(x *agent.Execution) *agent.Error {
+// charge counts an execution that other executions caused, and returns the
+// reason if it may not start.
+func (e *Engine) charge(x *agent.Execution) *agent.Error {
 	switch {
 	case x.Depth > agent.MaxEventDepth:
-		return agent.Errorf(agent.CodeBudget, "executions have started each other %d times in a row; a chain of them ends there", agent.MaxEventDepth).
+		return agent.Errorf(agent.CodeBudget, "workflows started each other %d times in a row, which is the limit of a chain", agent.MaxEventDepth).
 			With("depth", agent.MaxEventDepth).With("root_id", x.RootID)
 	case x.Depth > 1 && !e.budget.take(x.RootID):
-		return agent.Errorf(agent.CodeBudget, "one execution has led to %d others within a minute; it may start no more", e.budget.most).
+		return agent.Errorf(agent.CodeBudget, "one execution started %d others within a minute, which is the limit", e.budget.most).
 			With("limit", e.budget.most).With("root_id", x.RootID)
 	}
 	return nil
 }
 
-// refuse enters an execution that may not start, with the error, and logs it.
-// Of the same workflow and root it does so once a minute. It returns the error.
+// refuse records an execution that may not start as failed, and logs it, once a
+// minute for each workflow and root. It returns the error.
 func (e *Engine) refuse(ctx context.Context, db *store.DB, x *agent.Execution, p *program, key string, why *agent.Error) error {
-	if !e.budget.show(x.RootID, x.WorkflowID) {
+	if !e.budget.shouldRecord(x.RootID, x.WorkflowID) {
 		return why
 	}
 	x.Status, x.CompletedAt = agent.ExecutionErrored, x.StartedAt
@@ -146,8 +146,8 @@ func logRefusal(ctx context.Context, db *store.DB, x *agent.Execution, why *agen
 		map[string]any{"workflow_id": x.WorkflowID, "parent_id": x.ParentID, "root_id": x.RootID, "code": why.Code})
 }
 
-// chained returns a context in which all that a node does belongs to a chain:
-// what it writes, and what it asks of this server.
+// chained returns a context in which everything a node does belongs to the
+// chain: its writes and its requests to this server.
 func (e *Engine) chained(ctx context.Context, c agent.Chain) context.Context {
 	return e.options.Own.Mark(store.WithChain(ctx, c), agent.ChainHeader, c.Signed())
 }

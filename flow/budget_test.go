@@ -9,8 +9,9 @@ import (
 	"satchel/store"
 )
 
-// pump hands events to the engine until executions cause no more of them.
-func pump(t *testing.T, db *store.DB, e *Engine) {
+// dispatchAll delivers events to the engine until executions cause no more of
+// them.
+func dispatchAll(t *testing.T, db *store.DB, e *Engine) {
 	t.Helper()
 	after := int64(0)
 	for {
@@ -19,7 +20,7 @@ func pump(t *testing.T, db *store.DB, e *Engine) {
 			t.Fatal(err)
 		}
 		if len(events) == 0 {
-			if atRest(t, db, e) {
+			if waitIdle(t, db, e) {
 				return
 			}
 			continue
@@ -31,9 +32,9 @@ func pump(t *testing.T, db *store.DB, e *Engine) {
 	}
 }
 
-// atRest waits for the executions that have not ended; it is false when there
-// were any.
-func atRest(t *testing.T, db *store.DB, e *Engine) bool {
+// waitIdle waits for the executions that have not ended. It returns false if
+// there were any.
+func waitIdle(t *testing.T, db *store.DB, e *Engine) bool {
 	t.Helper()
 	open, _, err := db.Executions(t.Context(), store.ExecutionFilter{Statuses: []string{"running", "queued"}}, store.Page{Limit: 100})
 	if err != nil {
@@ -47,9 +48,9 @@ func atRest(t *testing.T, db *store.DB, e *Engine) bool {
 	return len(open) == 0
 }
 
-// begunOf counts the executions of a workflow that began, and returns those
-// that were refused.
-func begunOf(t *testing.T, db *store.DB, id string) (began int, refused []agent.Execution) {
+// executionsOf counts the executions of a workflow that started, and returns
+// those that were refused.
+func executionsOf(t *testing.T, db *store.DB, id string) (began int, refused []agent.Execution) {
 	t.Helper()
 	for offset := 0; ; offset += 100 {
 		list, _, err := db.Executions(t.Context(), store.ExecutionFilter{WorkflowID: id}, store.Page{Limit: 100, Offset: offset})
@@ -76,8 +77,8 @@ func mustCreate(t *testing.T, db *store.DB) {
 	}
 }
 
-// A workflow that starts itself by what it writes comes to an end, and says
-// why.
+// A workflow that starts itself through what it writes stops, with an error
+// that says why.
 func TestBudgetOfEvents(t *testing.T) {
 	const insert = `t trigger {"event":"contact.created"}
 		a sql {"query":"INSERT INTO contacts(name) VALUES ('a'), ('b'), ('c'), ('d')"}
@@ -85,36 +86,36 @@ func TestBudgetOfEvents(t *testing.T) {
 	t.Run("by number", func(t *testing.T) {
 		db, e := open(t)
 		e.budget.most = 30
-		w := madeWith(t, db, e, insert, many)
+		w := createWorkflowWith(t, db, e, insert, many)
 		mustCreate(t, db)
-		pump(t, db, e)
-		began, refused := begunOf(t, db, w.ID)
+		dispatchAll(t, db, e)
+		began, refused := executionsOf(t, db, w.ID)
 		if began != 31 || len(refused) != 1 || refused[0].Status != agent.ExecutionErrored || !strings.Contains(refused[0].Error.Message, "30") {
 			t.Errorf("%d began, refused: %+v", began, refused)
 		}
-		if n := logged(t, db, "an execution was not started"); n != 1 {
+		if n := countLogs(t, db, "an execution was not started"); n != 1 {
 			t.Errorf("%d lines in the log", n)
 		}
-		// Another cause has a budget of its own.
+		// Another root has a budget of its own.
 		mustCreate(t, db)
-		pump(t, db, e)
-		if began, refused := begunOf(t, db, w.ID); began != 62 || len(refused) != 2 {
+		dispatchAll(t, db, e)
+		if began, refused := executionsOf(t, db, w.ID); began != 62 || len(refused) != 2 {
 			t.Errorf("%d began, %d were refused", began, len(refused))
 		}
 	})
 	t.Run("by depth", func(t *testing.T) {
 		db, e := open(t)
-		w := madeWith(t, db, e, strings.Replace(insert, ", ('b'), ('c'), ('d')", "", 1), many)
-		madeWith(t, db, e, "t trigger {\"event\":\"workflow.*\"}\ns set {\"values\":{}}\nt -> s", many) // of its end too
+		w := createWorkflowWith(t, db, e, strings.Replace(insert, ", ('b'), ('c'), ('d')", "", 1), many)
+		createWorkflowWith(t, db, e, "t trigger {\"event\":\"workflow.*\"}\ns set {\"values\":{}}\nt -> s", many) // by its own end, too
 		mustCreate(t, db)
-		pump(t, db, e)
-		if began, refused := begunOf(t, db, w.ID); began != agent.MaxEventDepth || len(refused) != 1 {
+		dispatchAll(t, db, e)
+		if began, refused := executionsOf(t, db, w.ID); began != agent.MaxEventDepth || len(refused) != 1 {
 			t.Errorf("%d began, refused: %+v", began, refused)
 		}
 	})
 }
 
-// A minute later a root may go on.
+// A minute later a root may start executions again.
 func TestBudgetIsOfAMinute(t *testing.T) {
 	b := newBudget()
 	b.most = 3
@@ -131,7 +132,7 @@ func TestBudgetIsOfAMinute(t *testing.T) {
 	take(true, true)
 	now = now.Add(30 * time.Second)
 	take(true, false)
-	if !b.show("root", "w") || b.show("root", "w") || !b.show("root", "v") || !b.take("other") {
+	if !b.shouldRecord("root", "w") || b.shouldRecord("root", "w") || !b.shouldRecord("root", "v") || !b.take("other") {
 		t.Error("a refusal is shown once of a workflow")
 	}
 	now = now.Add(30 * time.Second)
@@ -142,34 +143,35 @@ func TestBudgetIsOfAMinute(t *testing.T) {
 	}
 }
 
-// Workflow nodes, in loops too, count with the root of their execution.
+// Workflow nodes, including those in loops, count for the root of their
+// execution.
 func TestBudgetOfWorkflowNodes(t *testing.T) {
 	for name, wait := range map[string]string{"waiting": "true", "not waiting": "false"} {
 		t.Run(name, func(t *testing.T) {
 			db, e := open(t)
 			e.budget.most = 20
-			child := madeWith(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s", many)
-			w := madeWith(t, db, e, loopOver("workflow", `{"workflow_id":"`+child.ID+`","wait":`+wait+`}`), many)
-			s := ran(t, db, e, w, numbered(50, 1))
+			child := createWorkflowWith(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s", many)
+			w := createWorkflowWith(t, db, e, loopOver("workflow", `{"workflow_id":"`+child.ID+`","wait":`+wait+`}`), many)
+			s := execute(t, db, e, w, numbered(50, 1))
 			if s.Execution.Status != agent.ExecutionErrored || s.Execution.Error.Code != string(agent.CodeBudget) || s.Execution.Error.NodeID != "c" {
 				t.Errorf("%s %+v", s.Execution.Status, s.Execution.Error)
 			}
-			atRest(t, db, e)
-			if began, refused := begunOf(t, db, child.ID); began != 20 || len(refused) != 0 {
+			waitIdle(t, db, e)
+			if began, refused := executionsOf(t, db, child.ID); began != 20 || len(refused) != 0 {
 				t.Errorf("%d began, %d were refused", began, len(refused))
 			}
-			if n := logged(t, db, "an execution was not started"); n != 1 {
+			if n := countLogs(t, db, "an execution was not started"); n != 1 {
 				t.Errorf("%d lines in the log", n)
 			}
 		})
 	}
 }
 
-// What an execution asks of the server counts with its root.
+// An execution's requests to the server count for its root.
 func TestBudgetOfRequests(t *testing.T) {
 	db, e := open(t)
 	e.budget.most = 2
-	w := made(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s")
+	w := createWorkflow(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s")
 	chain, ok := agent.ReadChain(agent.Chain{Root: "execution-x", Depth: 3}.Signed())
 	if !ok || chain != (agent.Chain{Root: "execution-x", Depth: 3, Remote: true}) {
 		t.Fatal(chain, ok)
@@ -191,11 +193,11 @@ func TestBudgetOfRequests(t *testing.T) {
 	}
 }
 
-// A retry by a person begins a chain of its own.
+// A retry by a person starts a new chain.
 func TestBudgetOfRetries(t *testing.T) {
 	db, e := open(t)
-	w := made(t, db, e, "t trigger\na chat {\"prompt\":\"fail\"}\nt -> a")
-	old := ran(t, db, e, w, "{}").Execution
+	w := createWorkflow(t, db, e, "t trigger\na chat {\"prompt\":\"fail\"}\nt -> a")
+	old := execute(t, db, e, w, "{}").Execution
 	x, err := e.Retry(t.Context(), db, old.ID, "")
 	if err != nil || x.RootID != x.ID || x.Depth != 1 {
 		t.Errorf("%+v %v", x, err)
@@ -209,7 +211,7 @@ func TestBudgetOfRetries(t *testing.T) {
 	}
 }
 
-func logged(t *testing.T, db *store.DB, message string) int {
+func countLogs(t *testing.T, db *store.DB, message string) int {
 	t.Helper()
 	r, err := db.SQL(t.Context(), "SELECT count(*) FROM logs WHERE message LIKE ? || '%'", store.Params{List: []any{message}}, store.Access{})
 	if err != nil {

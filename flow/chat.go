@@ -10,12 +10,12 @@ import (
 	"satchel/agent/llm"
 )
 
-// chatTimeout is the time limit of a chat node that names none.
+// chatTimeout is the default time limit of a chat node.
 const chatTimeout = 5 * time.Minute
 
-// ChatKind is the node type chat: it asks the agent's language model. In a
-// conversation the model knows what was said before, and its answer is added
-// once, however often the node is tried.
+// ChatKind is the node type chat, which asks the agent's language model. In a
+// conversation the model sees the history, and its answer is appended exactly
+// once, however often the node is attempted.
 func ChatKind(c *chat.Chat) *Kind {
 	return &Kind{Timeout: chatTimeout, Check: checkChat, Run: func(ctx context.Context, call *Call) (Outcome, error) {
 		x, err := exchange(call)
@@ -38,12 +38,12 @@ func checkChat(data map[string]any) (field, issue string) {
 	}
 	raw, err := json.Marshal(schema)
 	if err != nil {
-		return "data.output_schema", "is no JSON Schema"
+		return "data.output_schema", "must be a valid JSON Schema"
 	}
 	return issueOf(chat.CheckSchema("data.output_schema", raw))
 }
 
-// exchange reads what a chat node asks.
+// exchange builds the request to the model from a chat node's data.
 func exchange(c *Call) (x chat.Exchange, err error) {
 	x = chat.Exchange{System: c.Text("system_prompt"), Model: c.Text("model"), MaxRounds: int(c.Number("max_steps", 0)),
 		Messages: []llm.Message{{Role: agent.MessageUser, Content: c.Text("prompt")}}}
@@ -56,13 +56,13 @@ func exchange(c *Call) (x chat.Exchange, err error) {
 	for key, choice := range map[string]*chat.Choice{"tools": &x.Tools, "sources": &x.Sources} {
 		if v := c.Data[key]; v != nil {
 			if raw, err := json.Marshal(v); err != nil || json.Unmarshal(raw, choice) != nil {
-				return x, agent.Invalid(key, "must be a list of ids, true or false")
+				return x, agent.Invalid(key, "must be a list of ids, true, or false")
 			}
 		}
 	}
 	if schema := c.Data["output_schema"]; schema != nil {
 		if x.Schema, err = json.Marshal(schema); err != nil {
-			return x, agent.Invalid("output_schema", "is no JSON Schema")
+			return x, agent.Invalid("output_schema", "must be a valid JSON Schema")
 		}
 		return x, chat.CheckSchema("output_schema", x.Schema)
 	}

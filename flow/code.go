@@ -24,8 +24,8 @@ func (e *Engine) runCode(ctx context.Context, c *Call) (Outcome, error) {
 	return o, err
 }
 
-// runScript runs JavaScript, which sees the names that templates see as far as
-// the language allows them.
+// runScript runs JavaScript with the names that templates can use, as far as
+// JavaScript allows them as identifiers.
 func (e *Engine) runScript(ctx context.Context, c *Call, code string, expression bool) (Outcome, any, error) {
 	result, err := e.options.Scripts.Run(ctx, c.script(code, expression))
 	var o Outcome
@@ -35,7 +35,7 @@ func (e *Engine) runScript(ctx context.Context, c *Call, code string, expression
 	return o, result.Value, err
 }
 
-// script is the script with the variables that it mentions.
+// script builds the script call with the variables that the code mentions.
 func (c *Call) script(code string, expression bool) script.Call {
 	mentioned, exact := script.Mentioned(code)
 	if !exact {
@@ -51,7 +51,7 @@ func (c *Call) script(code string, expression bool) script.Call {
 		BeforeFetch: c.BeforeEffect}
 }
 
-// truthy tells what JavaScript takes for true, of a value that was JSON.
+// truthy reports whether JavaScript treats a decoded JSON value as true.
 func truthy(v any) bool {
 	switch v := v.(type) {
 	case nil:

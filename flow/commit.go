@@ -12,22 +12,22 @@ import (
 	"satchel/store"
 )
 
-// commit writes what is pending. It is false when the run has come to its end
-// by that: the execution ended by another hand, or the file cannot be written.
+// commit writes what is pending. It returns false if that stopped the run: the
+// execution was ended from outside, or the file cannot be written.
 func (r *run) commit(suspended bool) bool {
 	over := r.execution.Status.Ended()
-	if len(r.held.results) == 0 && len(r.waits) == 0 && len(r.unwaits) == 0 && len(r.children) == 0 && !r.begin && !suspended && !over {
+	if len(r.pending.results) == 0 && len(r.waits) == 0 && len(r.unwaits) == 0 && len(r.children) == 0 && !r.begin && !suspended && !over {
 		return true
 	}
-	p := store.ExecutionStep{Execution: r.execution, Name: r.program.workflow.Name, New: r.fresh, IdempotencyKey: r.key, Begin: r.begin, Results: r.held.results,
+	p := store.ExecutionStep{Execution: r.execution, Name: r.program.workflow.Name, New: r.unsaved, IdempotencyKey: r.key, Begin: r.begin, Results: r.pending.results,
 		Waits: r.waits, Unwaits: r.unwaits, Suspended: suspended, Waiting: len(r.waiting)}
 	for _, c := range r.children {
 		p.Children = append(p.Children, store.StartedExecution{Execution: c.execution, Name: c.program.workflow.Name})
 	}
-	// The outcome of a write that was begun is always told, so that it is not
-	// cut short by the end of r.ctx.
+	// The outcome of a write must become known once it has started, so the end
+	// of r.ctx does not interrupt it.
 	ctx := context.WithoutCancel(r.ctx)
-	if r.fresh {
+	if r.unsaved {
 		ctx = store.WithActor(ctx, r.by)
 	}
 	ended, err := r.db.CommitExecution(ctx, p)
@@ -42,15 +42,14 @@ func (r *run) commit(suspended bool) bool {
 	return true
 }
 
-// committed tells of what was written, and begins the executions that it
-// started.
+// committed publishes what was written, and starts the child executions.
 func (r *run) committed(suspended bool) {
 	r.written.Store(true)
-	if r.fresh {
-		close(r.entered)
+	if r.unsaved {
+		close(r.inserted)
 	}
-	r.fresh, r.begin = false, false
-	for _, result := range r.held.results {
+	r.unsaved, r.begin = false, false
+	for _, result := range r.pending.results {
 		if result.Finished() {
 			r.publishFinished(result)
 		}
@@ -63,7 +62,7 @@ func (r *run) committed(suspended bool) {
 	for _, c := range r.children {
 		r.engine.startChild(r.agent, c)
 	}
-	r.held, r.waits, r.unwaits, r.children = held{}, nil, nil, nil
+	r.pending, r.waits, r.unwaits, r.children = pendingResults{}, nil, nil, nil
 	r.mu.Lock()
 	answered := r.response != nil
 	r.mu.Unlock()
@@ -80,22 +79,22 @@ func closeOnce(c chan struct{}) {
 	}
 }
 
-// abandonRun gives the run up because nothing can be written. What was not committed
-// did not happen; the execution goes on another time, unless it is over.
+// abandonRun stops the run because nothing can be written. Uncommitted work did
+// not happen; unless the execution has ended, it is resumed later.
 func (r *run) abandonRun(err error) {
 	for _, c := range r.children {
 		r.releaseChild(c)
 	}
 	if errors.Is(err, store.ErrEnded) || agent.ErrorCode(err) == agent.CodeNotFound {
-		r.cancel(errOver)
+		r.cancel(errEnded)
 	} else {
-		r.cancel(errCut)
+		r.cancel(errInterrupted)
 	}
 	r.cancelNodes()
 	r.engine.released(r, err)
 }
 
-// cancelNodes waits for the nodes that run, which were told to stop.
+// cancelNodes cancels the nodes that are running and waits for them.
 func (r *run) cancelNodes() {
 	for f := range r.active {
 		f.cancel()
@@ -107,10 +106,10 @@ func (r *run) cancelNodes() {
 	}
 }
 
-// stopped ends a run that was told to stop. When it is to go on later, what
-// its nodes have done until now is kept.
-func (r *run) stopped() {
-	over := errors.Is(context.Cause(r.ctx), errOver)
+// interrupt stops a cancelled run. If the execution will be resumed, the
+// results of its nodes so far are committed.
+func (r *run) interrupt() {
+	over := errors.Is(context.Cause(r.ctx), errEnded)
 	for f := range r.active {
 		f.cancel()
 	}
@@ -129,11 +128,11 @@ func (r *run) stopped() {
 			return
 		}
 		if over {
-			r.engine.released(r, errOver)
+			r.engine.released(r, errEnded)
 		}
 		return
 	}
-	r.engine.released(r, errCut)
+	r.engine.released(r, errInterrupted)
 }
 
 // finishAll ends the execution.
@@ -164,9 +163,9 @@ func (r *run) finishAll() {
 	r.engine.released(r, nil)
 }
 
-// sleep ends a run in which nothing but waits is left. It is false when a wait
-// ended meanwhile, or waits end by what was just written.
-func (r *run) sleep() bool {
+// suspend stops a run that only has waits left. It returns false if a wait has
+// ended, possibly through what was just written.
+func (r *run) suspend() bool {
 	if !r.takeInbox() {
 		return false
 	}
@@ -179,7 +178,7 @@ func (r *run) sleep() bool {
 	return r.engine.suspended(r)
 }
 
-// takeInbox is false when there was something in it.
+// takeInbox processes the inbox. It returns false if there was something in it.
 func (r *run) takeInbox() bool {
 	r.mu.Lock()
 	empty := len(r.inbox) == 0
@@ -190,19 +189,19 @@ func (r *run) takeInbox() bool {
 	return empty
 }
 
-// enterWait keeps a wait for the next commit.
-func (r *run) enterWait(f *nodeRun) {
+// addWait adds a wait to the next commit.
+func (r *run) addWait(f *nodeRun) {
 	w := *f.outcome.wait
 	w.ExecutionID, w.NodeID, w.Path, w.Type, w.StartedAt = r.execution.ID, f.call.Node.ID, f.in.scope.path, f.call.Node.Type, f.started
 	r.state(f.in).waiting = true
-	r.waiting[place{w.NodeID, w.Path}] = f.in
+	r.waiting[instanceKey{w.NodeID, w.Path}] = f.in
 	r.waits = append(r.waits, w)
 	if c := f.outcome.child; c != nil {
 		r.children = append(r.children, c)
 	}
 }
 
-// timedOut is the result of a wait that came to its end by itself.
+// timedOut returns the end of a wait whose time is up.
 func timedOut(w *store.Wait, now agent.Time) store.WaitEnd {
 	result := w.Result()
 	result.Status, result.DurationMS = agent.NodeSuccess, float64(now.Sub(w.StartedAt.Time).Milliseconds())
@@ -218,7 +217,8 @@ func timedOut(w *store.Wait, now agent.Time) store.WaitEnd {
 	return store.WaitEnd{ExecutionID: w.ExecutionID, Result: result}
 }
 
-// resumed is the result of a wait that was ended by somebody or something.
+// resumed returns the end of a wait that an event, a caller or another
+// execution ended.
 func resumed(w *store.Wait, by string, data any, now agent.Time) store.WaitEnd {
 	result := w.Result()
 	result.Status, result.DurationMS = agent.NodeSuccess, float64(now.Sub(w.StartedAt.Time).Milliseconds())
@@ -226,7 +226,7 @@ func resumed(w *store.Wait, by string, data any, now agent.Time) store.WaitEnd {
 	return store.WaitEnd{ExecutionID: w.ExecutionID, Result: result}
 }
 
-// mustEncode is encode of values that come from JSON.
+// mustEncode encodes values that are known to be JSON.
 func mustEncode(v map[string]any) json.RawMessage {
 	raw, err := encode(v)
 	if err != nil {
@@ -235,7 +235,7 @@ func mustEncode(v map[string]any) json.RawMessage {
 	return raw
 }
 
-// Live events of an execution.
+// Types of the live events of an execution.
 const (
 	EventNodeStarted         = "node.started"
 	EventNodeFinished        = "node.finished"
@@ -249,7 +249,7 @@ var endEvents = map[agent.ExecutionStatus]string{
 	agent.ExecutionTerminated: EventExecutionTerminated,
 }
 
-// Event is something that happened in an execution.
+// Event is a live event of an execution.
 type Event struct {
 	Type      string
 	Node      *agent.NodeResult // of node.started and node.finished
@@ -262,7 +262,7 @@ func (r *run) publishFinished(result agent.NodeResult) {
 
 func (r *run) publish(ev Event) { r.engine.publish(r.id, ev) }
 
-// running lists the nodes that run now, by their start.
+// running returns the nodes that are running, ordered by start.
 func (r *run) running() []agent.NodeResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"satchel/vector"
 )
 
-// ownKinds are the nodes that need nothing but what the engine has.
+// ownKinds returns the node types that need nothing but the engine.
 func (e *Engine) ownKinds() map[string]*Kind {
 	kinds := e.logicKinds()
 	maps.Copy(kinds, map[string]*Kind{
@@ -37,12 +37,12 @@ func (e *Engine) runSearch(ctx context.Context, c *Call) (Outcome, error) {
 	return Outcome{Output: map[string]any{"results": results}}, err
 }
 
-// checkSQL refuses templates that cannot be parameters of a statement.
+// checkSQL rejects templates that cannot be parameters of a statement.
 func checkSQL(_ map[string]any, query string, templates []sqlsandbox.Span) error {
 	return sqlsandbox.CheckSpans(query, templates)
 }
 
-// statement returns the node's statement, in which each template is a
+// statement returns the node's statement with each template replaced by a
 // parameter, and the parameters with their values.
 func (c *Call) statement() (query string, params store.Params, err error) {
 	if given := c.Data["params"]; given != nil {
@@ -79,8 +79,8 @@ func (c *Call) statement() (query string, params store.Params, err error) {
 	return bound.With(params, values)
 }
 
-// runSQL runs a statement as the SQL endpoint does. What it changes is
-// committed together with the node's result.
+// runSQL runs a statement as the SQL endpoint does. Its changes are committed
+// together with the node's result.
 func runSQL(ctx context.Context, c *Call) (Outcome, error) {
 	query, params, err := c.statement()
 	if err != nil {
@@ -98,9 +98,9 @@ func runSQL(ctx context.Context, c *Call) (Outcome, error) {
 	return Outcome{Output: result, Recorded: recorded && err == nil}, err
 }
 
-// runWorkflow starts another workflow, and waits for its end unless told not
-// to. The execution is entered in the transaction in which the node begins to
-// wait, or ends.
+// runWorkflow starts another workflow and, unless wait is false, waits for it
+// to end. The new execution is inserted in the transaction in which the node
+// starts to wait, or ends.
 func (e *Engine) runWorkflow(ctx context.Context, c *Call) (Outcome, error) {
 	a, err := e.ready(ctx, c.DB)
 	if err != nil {
@@ -115,8 +115,8 @@ func (e *Engine) runWorkflow(ctx context.Context, c *Call) (Outcome, error) {
 		return Outcome{}, err
 	}
 	x.ParentID = c.ExecutionID
-	if why := e.spend(x); why != nil {
-		if e.budget.show(x.RootID, x.WorkflowID) {
+	if why := e.charge(x); why != nil {
+		if e.budget.shouldRecord(x.RootID, x.WorkflowID) {
 			return Outcome{}, errors.Join(logRefusal(ctx, c.DB, x, why), why)
 		}
 		return Outcome{}, why

@@ -17,7 +17,7 @@ import (
 	"satchel/vector"
 )
 
-// Options say what an Engine works on.
+// Options configure an Engine.
 type Options struct {
 	store.Env
 	Index   *vector.Index // for search nodes; may be nil
@@ -26,29 +26,29 @@ type Options struct {
 
 // Engine executes the workflows of the agents of one data folder.
 type Engine struct {
-	options  Options
-	folder   *store.Folder
-	log      *slog.Logger
-	client   *egress.Client
-	kinds    map[string]*Kind
-	browsing *browsing // nil: no nodes drive a browser
-	programs programs
-	budget   budget
-	drain    time.Duration // how long Stop lets executions come to their end by themselves
-	hold     time.Duration // how long the results of nodes without effects wait for a commit
+	options        Options
+	folder         *store.Folder
+	log            *slog.Logger
+	client         *egress.Client
+	kinds          map[string]*Kind
+	browsing       *browsing // nil: no node types that drive a browser
+	programs       programs
+	budget         budget
+	drain          time.Duration // how long Stop lets running executions finish
+	commitInterval time.Duration // how long results of pure nodes may wait for a commit
 
-	agents     *work.Queue[*store.DB] // whose executions are to be looked up
-	executions *work.Queue[job]       // that are to be run; those that run by themselves count in it
+	agents     *work.Queue[*store.DB] // agents whose executions must be looked up
+	executions *work.Queue[job]       // executions to run; those started directly also count against its limits
 
-	starts *work.Queue[*agentState] // of executions, see awaitStart
+	starts *work.Queue[*agentState] // turns to start executions, see awaitStart
 
-	mu       sync.Mutex // protects everything up to the next empty line
+	mu       sync.Mutex // protects the fields up to the next blank line
 	states   map[*store.DB]*agentState
-	running  int // executions at work
-	jobs     int // that were made for queued executions
+	running  int // number of running executions
+	jobs     int // number of jobs created for queued executions
 	awaited  map[string]*awaited
 	stopping bool
-	quiet    chan struct{} // closed when stopping and nothing is at work
+	drained  chan struct{} // closed when the engine is stopping and nothing is running
 
 	watchMu  sync.Mutex // protects watchers
 	watchers map[string]map[chan Event]bool
@@ -60,30 +60,30 @@ type Engine struct {
 	goroutines sync.WaitGroup
 }
 
-// agentState is what the engine knows of one agent. Engine.mu protects it.
+// agentState is the engine's state for one agent. Engine.mu protects it.
 type agentState struct {
-	db        *store.DB
-	recovered chan struct{} // closed once its unfinished executions are known
-	rests     bool          // it is disabled or gone
-	runs      map[string]*run
-	workflows map[string]*workflowSlots
-	turn      *startTurn
-	starting  []chan *startTurn // that wait for a turn
+	db            *store.DB
+	recovered     chan struct{} // closed once its unfinished executions are known
+	inactive      bool          // the agent is disabled or deleted
+	runs          map[string]*run
+	workflows     map[string]*workflowSlots
+	turn          *startTurn
+	waitingStarts []chan *startTurn // waiting for a turn
 
-	preparing sync.Mutex // held by one of those that start by ExecuteIdempotent while it reads: many start together and share a connection
+	preparing sync.Mutex // serializes the reads of ExecuteIdempotent: many starts arrive together and share a connection
 }
 
-// New makes an Engine; it does nothing until Start.
+// New returns an Engine. It does nothing until Start.
 func New(o Options) *Engine {
 	e := &Engine{
 		options: o, folder: o.Folder, log: o.Logger(), client: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxBody, HeaderTimeout: time.Hour}),
 		programs: programs{kept: map[programKey]*program{}}, states: map[*store.DB]*agentState{}, awaited: map[string]*awaited{},
-		watchers: map[string]map[chan Event]bool{}, drain: drainTime, hold: holdTime, budget: newBudget(), stopping: true,
+		watchers: map[string]map[chan Event]bool{}, drain: drainTime, commitInterval: commitInterval, budget: newBudget(), stopping: true,
 	}
 	e.kinds = e.ownKinds()
 	e.agents = work.New(work.Options[*store.DB]{Run: e.recoverAgent, Limit: 2 * runtime.GOMAXPROCS(0),
 		OnError: func(db *store.DB, err error) {
-			e.log.Error("look up the executions of an agent", "agent", db.ID(), "error", err)
+			e.log.Error("recover executions", "agent", db.ID(), "error", err)
 		}})
 	e.executions = work.New(work.Options[job]{Run: e.runJob, Limit: maxRunning, Group: func(j job) any { return j.agent },
 		GroupLimit: func(any) int { return maxAgentRunning }, OnError: e.reportJob})
@@ -94,16 +94,15 @@ func New(o Options) *Engine {
 	return e
 }
 
-// Register enters kinds of nodes by their names, before Start.
+// Register adds node types by name. Call it before Start.
 func (e *Engine) Register(kinds map[string]*Kind) {
 	for name, kind := range kinds {
 		e.kinds[name] = kind
 	}
 }
 
-// Start resumes every execution that was left unfinished, and begins to take
-// new ones. It returns at once and may be called twice. The work ends with
-// Stop.
+// Start resumes every unfinished execution and begins to accept new ones. It
+// returns immediately and may be called twice. The work ends with Stop.
 func (e *Engine) Start(ctx context.Context) error {
 	e.startMu.Lock()
 	defer e.startMu.Unlock()
@@ -112,7 +111,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	}
 	e.work, e.stop = context.WithCancelCause(ctx)
 	e.mu.Lock()
-	e.stopping, e.quiet = false, make(chan struct{})
+	e.stopping, e.drained = false, make(chan struct{})
 	e.mu.Unlock()
 	e.agents.Start(ctx)
 	e.starts.Start(ctx)
@@ -122,9 +121,9 @@ func (e *Engine) Start(ctx context.Context) error {
 
 const drainTime = 2 * time.Second
 
-// Stop takes no new executions, gives those at work a moment, cuts the rest
-// and waits until nothing runs. What was cut goes on with the next Start, in
-// this process or another.
+// Stop refuses new executions, gives running ones a moment to finish,
+// interrupts the rest and waits until nothing runs. Interrupted executions
+// resume with the next Start, in this process or another.
 func (e *Engine) Stop() {
 	e.startMu.Lock()
 	defer e.startMu.Unlock()
@@ -133,20 +132,20 @@ func (e *Engine) Stop() {
 	}
 	e.mu.Lock()
 	e.stopping = true
-	quiet := e.quiet
+	drained := e.drained
 	if e.running == 0 {
-		closeOnce(quiet)
+		closeOnce(drained)
 	}
 	e.mu.Unlock()
 	e.agents.Stop()
 	timer := time.NewTimer(e.drain)
 	select {
-	case <-quiet:
+	case <-drained:
 	case <-timer.C:
 	case <-e.work.Done():
 	}
 	timer.Stop()
-	e.stop(errCut)
+	e.stop(errInterrupted)
 	e.executions.Stop()
 	e.starts.Stop()
 	e.goroutines.Wait()
@@ -154,8 +153,8 @@ func (e *Engine) Stop() {
 	e.stop = nil
 }
 
-// stateLocked returns what is known of an agent. The first time its unfinished
-// executions are looked up, if it may have some.
+// stateLocked returns the state of an agent. On the first call it starts
+// looking up the agent's unfinished executions, if there may be any.
 func (e *Engine) stateLocked(db *store.DB) *agentState {
 	a := e.states[db]
 	if a != nil {
@@ -171,7 +170,7 @@ func (e *Engine) stateLocked(db *store.DB) *agentState {
 	return a
 }
 
-// ready returns what is known of an agent once its unfinished executions are.
+// ready returns the state of an agent once its unfinished executions are known.
 func (e *Engine) ready(ctx context.Context, db *store.DB) (*agentState, error) {
 	if db.Agent().Status == agent.StatusDisabled {
 		return nil, agent.Errorf(agent.CodeAgentDisabled, "the agent is disabled")
@@ -200,5 +199,5 @@ func (e *Engine) ready(ctx context.Context, db *store.DB) (*agentState, error) {
 }
 
 func errStopped() error {
-	return agent.Errorf(agent.CodeConflict, "the server is about to stop and starts no workflows any more").Because(errors.New("the engine is not running"))
+	return agent.Errorf(agent.CodeConflict, "the server is stopping and does not start workflows").Because(errors.New("the engine is not running"))
 }

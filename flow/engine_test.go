@@ -7,7 +7,7 @@ import (
 	"satchel/agent"
 )
 
-// TestPaths runs graphs and looks at what became of each node.
+// TestPaths runs graphs and checks the result of each node.
 func TestPaths(t *testing.T) {
 	db, e := open(t)
 	for _, c := range []struct {
@@ -179,25 +179,26 @@ func TestPaths(t *testing.T) {
 			b -> c`, `{"who":"Grace"}`, "complete", "t=success a=success b=success c=success", `{"changes":1,"name":"Grace"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := ran(t, db, e, made(t, db, e, c.graph), c.input)
-			if got := story(s.Results); s.Execution.Status != c.status || got != c.story || string(s.Execution.Output) != c.output {
+			s := execute(t, db, e, createWorkflow(t, db, e, c.graph), c.input)
+			if got := summarize(s.Results); s.Execution.Status != c.status || got != c.story || string(s.Execution.Output) != c.output {
 				t.Errorf("%s\n%s\n%s %v, want\n%s\n%s\n%s", s.Execution.Status, got, s.Execution.Output, s.Execution.Error, c.status, c.story, c.output)
 			}
 			if c.name == "code that throws" && (len(s.Results[1].Logs) != 1 || s.Results[1].Logs[0].Message != "so far") {
 				t.Errorf("logs: %+v", s.Results[1].Logs)
 			}
 			x, results, err := db.Execution(t.Context(), s.Execution.ID)
-			if err != nil || x.Status != c.status || story(results) != c.story {
-				t.Errorf("stored: %v %s\n%s", err, x.Status, story(results))
+			if err != nil || x.Status != c.status || summarize(results) != c.story {
+				t.Errorf("stored: %v %s\n%s", err, x.Status, summarize(results))
 			}
 		})
 	}
 }
 
-// TestDatesInTheAgentsZone writes dates by the clocks of the agent's settings.
+// TestDatesInTheAgentsZone formats dates in the time zone of the agent's
+// settings.
 func TestDatesInTheAgentsZone(t *testing.T) {
 	db, e := open(t)
-	w := made(t, db, e, `t trigger
+	w := createWorkflow(t, db, e, `t trigger
 		a set {"values":{"at":"{{when | date:\"DD.MM.YYYY HH:mm\"}}"}}
 		t -> a`)
 	at := func() string {

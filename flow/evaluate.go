@@ -11,35 +11,35 @@ import (
 	"satchel/store/sqlsandbox"
 )
 
-// checkEvaluate refuses templates that cannot be arguments of a script.
+// checkEvaluate rejects templates that cannot be arguments of a script.
 func checkEvaluate(data map[string]any, text string, templates []sqlsandbox.Span) error {
 	switch data["args"].(type) {
 	case nil, []any, map[string]any:
 	default:
-		return agent.Errorf(agent.CodeValidation, "has templates, and args is neither a list nor an object that could take their values; put them into args")
+		return agent.Errorf(agent.CodeValidation, "has templates, so args must be a list or an object that can take their values")
 	}
 	for i, place := range scriptPlaces(text, templates) {
 		if place == inQuotes {
-			return agent.Errorf(agent.CodeValidation, "has the template %s within quotes or a pattern, where it cannot be an argument; write \"Hello \" + {{x}} in place of \"Hello {{x}}\"",
+			return agent.Errorf(agent.CodeValidation, "has the template %s inside quotes or a regular expression, where it cannot be an argument; write \"Hello \" + {{x}} instead of \"Hello {{x}}\"",
 				agent.Clip(text[templates[i].Start:templates[i].End], 100))
 		}
 		if place == inName {
-			return agent.Errorf(agent.CodeValidation, "has the template %s in the place of a name; templates are arguments and stand for values only",
+			return agent.Errorf(agent.CodeValidation, "has the template %s in place of a name; templates in scripts can only be values",
 				agent.Clip(text[templates[i].Start:templates[i].End], 100))
 		}
 	}
 	return nil
 }
 
-// evaluated returns a script in which each template is an argument, and the
-// arguments: those of the node, with the values added to them.
-func evaluated(text string, given any, values []any) (script string, args any, err error) {
+// evaluated returns a script in which each template is replaced by an argument,
+// and the arguments: those of the node plus the values of the templates.
+func evaluated(text string, nodeArgs any, values []any) (script string, args any, err error) {
 	spans, err := codeSpans(text)
 	if err != nil {
 		return "", nil, err
 	}
-	list, _ := given.([]any)
-	object, named := given.(map[string]any)
+	list, _ := nodeArgs.([]any)
+	object, named := nodeArgs.(map[string]any)
 	if named {
 		object = maps.Clone(object)
 	}
@@ -72,28 +72,28 @@ func evaluated(text string, given any, values []any) (script string, args any, e
 	return out.String(), list, nil
 }
 
-// scriptPlace is where in a script a template stands.
+// scriptPlace is where a template stands in a script.
 type scriptPlace int
 
 const (
-	isValue  scriptPlace = iota // among code, or in a comment
-	isQuoted                    // all of a text in quotes
-	inQuotes                    // part of one, of a template literal or of a pattern
-	inName                      // part of a name, or behind a dot
+	isValue  scriptPlace = iota // in code or in a comment
+	isQuoted                    // a complete string literal
+	inQuotes                    // inside a string, template literal or regular expression
+	inName                      // part of an identifier, or after a dot
 )
 
-// scriptScanner finds where in JavaScript spans stand. It need not be right
-// about every program: what it takes for code is replaced by an argument either
-// way, and never by a value.
+// scriptScanner finds where spans stand in JavaScript. It need not parse every
+// program correctly: anything it takes for code is replaced by an argument,
+// never by a value.
 type scriptScanner struct {
 	text  string
 	spans []sqlsandbox.Span
 	at    int
-	next  int // the first span not met yet
+	next  int // the first span not reached yet
 	found []scriptPlace
-	last  byte   // the last character of code, 0 at the beginning
-	word  string // the word that it ends, if it ends one
-	depth []int  // of braces, in each ${ of a template literal
+	last  byte   // the last character of code, 0 at the start
+	word  string // the word that last belongs to, if any
+	depth []int  // brace depth in each open ${ of a template literal
 }
 
 func scriptPlaces(text string, spans []sqlsandbox.Span) []scriptPlace {
@@ -102,7 +102,7 @@ func scriptPlaces(text string, spans []sqlsandbox.Span) []scriptPlace {
 	return s.found
 }
 
-// span reports whether a span begins here, and its end.
+// span reports whether a span starts here, and returns its end.
 func (s *scriptScanner) span() (end int, ok bool) {
 	if s.next < len(s.spans) && s.spans[s.next].Start == s.at {
 		return s.spans[s.next].End, true
@@ -110,14 +110,14 @@ func (s *scriptScanner) span() (end int, ok bool) {
 	return 0, false
 }
 
-// pass moves behind the span that begins here.
+// pass moves past the span that starts here.
 func (s *scriptScanner) pass(place scriptPlace) {
 	s.at = s.spans[s.next].End
 	s.found = append(s.found, place)
 	s.next++
 }
 
-// code scans to the end.
+// code scans to the end of the text.
 func (s *scriptScanner) code() {
 	for s.at < len(s.text) {
 		if end, ok := s.span(); ok {
@@ -169,7 +169,7 @@ func isNameByte(c byte) bool {
 	return c == '_' || c == '$' || c == '#' || c >= 0x80 || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// placeInCode judges a span among code by what stands beside it.
+// placeInCode classifies a span in code by the characters next to it.
 func (s *scriptScanner) placeInCode(end int) scriptPlace {
 	before := s.at > 0 && isNameByte(s.text[s.at-1])
 	behind := end < len(s.text) && isNameByte(s.text[end])
@@ -180,7 +180,7 @@ func (s *scriptScanner) placeInCode(end int) scriptPlace {
 	return isValue
 }
 
-// until moves behind the next end mark; spans before it are of a place.
+// until moves past the next occurrence of mark. Spans before it are at place.
 func (s *scriptScanner) until(mark string, place scriptPlace) {
 	for s.at < len(s.text) {
 		if _, ok := s.span(); ok {
@@ -195,7 +195,7 @@ func (s *scriptScanner) until(mark string, place scriptPlace) {
 	}
 }
 
-// quoted moves behind a text in quotes.
+// quoted moves past a string literal.
 func (s *scriptScanner) quoted(quote byte) {
 	s.at++
 	if end, ok := s.span(); ok && end < len(s.text) && s.text[end] == quote {
@@ -207,7 +207,8 @@ func (s *scriptScanner) quoted(quote byte) {
 	s.last, s.word = quote, ""
 }
 
-// escaped moves behind the next character that ends; a backslash hides one.
+// escaped moves past the next character for which ends returns true, skipping
+// escaped ones.
 func (s *scriptScanner) escaped(ends func(c byte) bool) {
 	for s.at < len(s.text) {
 		if _, ok := s.span(); ok {
@@ -226,7 +227,7 @@ func (s *scriptScanner) escaped(ends func(c byte) bool) {
 	}
 }
 
-// literal moves behind a template literal, or to the code in its next ${.
+// literal moves past a template literal, or to the code in its next ${.
 func (s *scriptScanner) literal(begin byte) {
 	s.at++
 	if begin == '}' {
@@ -244,8 +245,8 @@ func (s *scriptScanner) literal(begin byte) {
 	}
 }
 
-// beginsPattern reports whether a slash here begins a pattern and is no
-// division.
+// beginsPattern reports whether a slash here starts a regular expression rather
+// than a division.
 func (s *scriptScanner) beginsPattern() bool {
 	switch s.word {
 	case "return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "else", "do", "await", "yield":

@@ -8,16 +8,16 @@ import (
 	"satchel/agent"
 )
 
-// TestEvaluateTemplatesAreArguments: what a stranger writes is data of a
-// script in a page, and never part of it.
+// TestEvaluateTemplatesAreArguments: text from outside is data of a script in a
+// page, never part of its code.
 func TestEvaluateTemplatesAreArguments(t *testing.T) {
-	db, e, _ := browsed(t)
-	shop := shop(t)
-	// evaluate runs a script once for each text, in one page, and returns what
-	// it came to with the page's title behind it.
+	db, e, _ := openWithBrowser(t)
+	shop := startShop(t)
+	// evaluate runs a script once for each text, in one page, and returns the
+	// results and then the page's title.
 	evaluate := func(t *testing.T, data map[string]any, texts []string) (values []any, title any) {
 		t.Helper()
-		w := made(t, db, e, `t trigger
+		w := createWorkflow(t, db, e, `t trigger
 			n navigate {"url":"{{shop}}"}
 			l loop {"items":"{{texts}}","item_variable":"text"}
 			v evaluate `+string(mustJSON(data))+`
@@ -27,7 +27,7 @@ func TestEvaluateTemplatesAreArguments(t *testing.T) {
 			l:loop -> v
 			v -> l
 			l:done -> r`)
-		x := ran(t, db, e, w, string(mustJSON(map[string]any{"shop": shop, "texts": texts, "n": 5, "o": map[string]any{"a": []any{1}}})))
+		x := execute(t, db, e, w, string(mustJSON(map[string]any{"shop": shop, "texts": texts, "n": 5, "o": map[string]any{"a": []any{1}}})))
 		var out struct {
 			Value []any
 		}
@@ -99,18 +99,18 @@ func TestScriptPlaces(t *testing.T) {
 }
 
 func TestEvaluateTemplateRefused(t *testing.T) {
-	_, e, _ := browsed(t)
+	_, e, _ := openWithBrowser(t)
 	for script, issue := range map[string]string{
-		`"Hello {{x}}"`: "within quotes", "`Hello {{x}}`": "within quotes", `/{{x}}/`: "within quotes", `document.{{x}}`: "place of a name", `{{x`: "cannot be read",
+		`"Hello {{x}}"`: "inside quotes", "`Hello {{x}}`": "inside quotes", `/{{x}}/`: "inside quotes", `document.{{x}}`: "in place of a name", `{{x`: "cannot be read",
 	} {
 		w := agent.Workflow{Name: "Test", Status: agent.WorkflowDraft, Settings: agent.DefaultWorkflowSettings()}
-		w.Nodes, w.Edges = drawn("v evaluate " + string(mustJSON(map[string]any{"script": script})))
+		w.Nodes, w.Edges = parseGraph("v evaluate " + string(mustJSON(map[string]any{"script": script})))
 		if err := e.Check(w); agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), issue) {
 			t.Errorf("%s: %v", script, err)
 		}
 	}
 	w := agent.Workflow{Name: "Test", Status: agent.WorkflowDraft, Settings: agent.DefaultWorkflowSettings()}
-	w.Nodes, w.Edges = drawn(`v evaluate {"script":"{{x}}","args":"{{y}}"}`)
+	w.Nodes, w.Edges = parseGraph(`v evaluate {"script":"{{x}}","args":"{{y}}"}`)
 	if err := e.Check(w); agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), "args") {
 		t.Error(err)
 	}

@@ -11,39 +11,39 @@ import (
 	"satchel/store"
 )
 
-// Request asks for an execution.
+// Request describes an execution to start.
 type Request struct {
 	WorkflowID     string
 	Input          json.RawMessage // an object; nil is an empty one
-	Trigger        string          // what starts it: manual, webhook, schedule, calendar, or the name of an event
+	Trigger        string          // what starts it: manual, webhook, schedule, calendar, or an event's type
 	IdempotencyKey string          // a second request with the same key starts nothing; may be empty
-	Replay         string          // names it too, for a few minutes; see store.StartedExecution. May be empty
-	Queue          bool            // wait in the queue, whatever the workflow's on_conflict says
-	Wait           time.Duration   // how long to wait for the end; 0: not at all
-	Hook           bool            // only if the workflow is active and a webhook triggers it; a webhook-response ends the waiting
+	Replay         string          // a second key, valid for a few minutes; see store.StartedExecution. May be empty
+	Queue          bool            // queue the execution whatever the workflow's on_conflict says
+	Wait           time.Duration   // how long to wait for the end; 0: do not wait
+	Hook           bool            // only if the workflow is active and has a webhook trigger; a webhook-response ends the wait
 
-	node  string                   // the trigger node; empty: by Trigger
-	chain agent.Chain              // of the executions that led to it
-	takes bool                     // only if the trigger's filter lets the payload pass
-	began func(executionID string) // of ExecuteIdempotent: told the execution's id once that is in the file
+	node     string                   // id of the trigger node; empty: chosen by Trigger
+	chain    agent.Chain              // the executions that caused this one
+	filtered bool                     // only if the payload passes the trigger's filter
+	started  func(executionID string) // for ExecuteIdempotent: called with the execution's id once it is in the file
 }
 
-// forever is longer than anybody waits.
+// forever is longer than any caller waits.
 const forever = 1 << 62
 
-// Started is an execution that began, or waits in the queue. With Request.Wait
-// it is as it was at the end, or when the time was over.
+// Started is an execution that was started or queued. With Request.Wait it is
+// in the state it had when it ended or the wait timed out.
 type Started struct {
 	Execution agent.Execution
-	Results   []agent.NodeResult // with Request.Wait; else nil
-	Response  *agent.NodeResult  // of the webhook-response, if there was one
-	Repeated  bool               // nothing began: there is an execution of this Request.IdempotencyKey
+	Results   []agent.NodeResult // with Request.Wait; otherwise nil
+	Response  *agent.NodeResult  // of the webhook-response node, if one ran
+	Repeated  bool               // nothing was started: Request.IdempotencyKey belongs to an earlier execution
 }
 
-// Execute begins an execution of a workflow. Its errors: VALIDATION_ERROR for
-// a workflow that cannot be executed as it is, EXECUTION_ALREADY_RUNNING when
-// as many run as its settings allow and it is not to queue, CONFLICT when the
-// queue is full.
+// Execute starts an execution of a workflow. Its errors are VALIDATION_ERROR if
+// the workflow cannot be executed as it is, EXECUTION_ALREADY_RUNNING if the
+// concurrency limit is reached and the execution may not queue, and CONFLICT if
+// the queue is full.
 func (e *Engine) Execute(ctx context.Context, db *store.DB, q Request) (Started, error) {
 	q.chain = store.ChainOf(ctx)
 	return e.execute(ctx, db, q)
@@ -54,11 +54,11 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	if err != nil {
 		return Started{}, err
 	}
-	if q.began != nil {
+	if q.started != nil {
 		a.preparing.Lock()
 	}
 	x, p, payload, err := e.prepareExecution(ctx, db, q)
-	if q.began != nil {
+	if q.started != nil {
 		a.preparing.Unlock()
 	}
 	if err != nil || x == nil {
@@ -67,10 +67,10 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	if q.Hook && !p.responds {
 		q.Wait = 0
 	}
-	if q.began != nil {
+	if q.started != nil {
 		q.Wait = forever
 	}
-	if why := e.spend(x); why != nil {
+	if why := e.charge(x); why != nil {
 		return Started{}, e.refuse(ctx, db, x, p, q.IdempotencyKey, why)
 	}
 	s, err := e.admit(a, x, p, q.Queue)
@@ -79,13 +79,13 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	}
 	var w *awaited
 	if q.Wait > 0 {
-		w = e.expect(x.ID)
-		defer e.unexpect(x.ID, w)
+		w = e.addWaiter(x.ID)
+		defer e.removeWaiter(x.ID, w)
 	}
-	// An execution whose end is waited for is not promised to anybody before
-	// that, so it is first written when there is something to write.
-	fresh := s != nil && (q.Wait > 0 && q.IdempotencyKey == "" && q.Replay == "" || q.began != nil)
-	if !fresh {
+	// Nobody knows of an execution before its end if the caller waits for that,
+	// so its row is first written together with its results.
+	unsaved := s != nil && (q.Wait > 0 && q.IdempotencyKey == "" && q.Replay == "" || q.started != nil)
+	if !unsaved {
 		entered, err := db.InsertExecutions(ctx, []store.StartedExecution{{Execution: x, Name: p.workflow.Name, IdempotencyKey: q.IdempotencyKey, Replay: q.Replay}})
 		if err != nil || !entered[0] {
 			e.release(s)
@@ -99,9 +99,9 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	}
 	r := e.newRun(a, x.ID)
 	r.slot, r.execution, r.program, r.payload, r.key, r.by = s, x, p, payload, q.IdempotencyKey, store.Actor(ctx)
-	r.fresh, r.begin, r.keep = fresh, fresh, q.Wait > 0 && q.began == nil
-	r.written.Store(!fresh)
-	if fresh && q.began == nil && !p.slow {
+	r.unsaved, r.begin, r.keepResults = unsaved, unsaved, q.Wait > 0 && q.started == nil
+	r.written.Store(!unsaved)
+	if unsaved && q.started == nil && !p.slow {
 		e.runInline(r)
 	} else {
 		e.runAsync(r)
@@ -109,8 +109,9 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	return e.await(ctx, db, q, started, r, w)
 }
 
-// prepareExecution makes an execution: its workflow made ready, its payload. x is nil
-// when q.takes and the trigger does not take the payload.
+// prepareExecution builds an execution with its compiled workflow and payload.
+// x is nil if q.filtered is set and the payload does not pass the trigger's
+// filter.
 func (e *Engine) prepareExecution(ctx context.Context, db *store.DB, q Request) (x *agent.Execution, p *program, payload map[string]any, err error) {
 	payload, err = readPayload(q.Input)
 	if err != nil {
@@ -121,7 +122,7 @@ func (e *Engine) prepareExecution(ctx context.Context, db *store.DB, q Request) 
 		contact = ""
 	}
 	key := ""
-	if q.began != nil {
+	if q.started != nil {
 		key = q.IdempotencyKey
 	}
 	n, err := db.NewExecution(ctx, q.WorkflowID, contact, key)
@@ -148,10 +149,10 @@ func (e *Engine) prepareExecution(ctx context.Context, db *store.DB, q Request) 
 	if !named {
 		start = p.start(q.Trigger)
 	}
-	if q.Hook && !p.hooked(start, db, n.Text.Status) {
+	if q.Hook && !p.acceptsHook(start, db, n.Text.Status) {
 		return nil, nil, nil, agent.NotFound("active workflow with a webhook trigger", q.WorkflowID)
 	}
-	if q.takes && (!named || !p.takes(start, db, payload)) {
+	if q.filtered && (!named || !p.passesFilter(start, db, payload)) {
 		return nil, nil, nil, nil
 	}
 	now := agent.Now()
@@ -161,16 +162,17 @@ func (e *Engine) prepareExecution(ctx context.Context, db *store.DB, q Request) 
 		Trigger: q.Trigger, TriggerNode: p.nodes[start].ID, Input: input, RootID: chain.Root, Depth: chain.Depth, CreatedAt: now, StartedAt: now}, p, payload, nil
 }
 
-// hooked reports whether a hook may start a workflow at its node start.
-func (p *program) hooked(start int, db *store.DB, status agent.WorkflowStatus) bool {
+// acceptsHook reports whether a webhook may start the workflow at its node
+// start.
+func (p *program) acceptsHook(start int, db *store.DB, status agent.WorkflowStatus) bool {
 	n := &p.nodes[start]
 	return status == agent.WorkflowActive && db.Agent().Status == agent.StatusActive && n.Data["event"] == "webhook" && !n.disabled
 }
 
-// maxInput bounds the payload of an execution, in bytes.
+// maxInput limits an execution's payload, in bytes.
 const maxInput = 5 << 20
 
-// readPayload decodes the input of an execution and bounds it.
+// readPayload decodes the input of an execution and checks its size.
 func readPayload(raw json.RawMessage) (map[string]any, error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		return map[string]any{}, nil
@@ -189,12 +191,12 @@ func readPayload(raw json.RawMessage) (map[string]any, error) {
 	return payload, nil
 }
 
-// await waits for an execution's end as long as it was asked to.
+// await waits for an execution to end, as long as the request asks for.
 func (e *Engine) await(ctx context.Context, db *store.DB, q Request, s Started, r *run, w *awaited) (Started, error) {
 	if w == nil {
 		return s, nil
 	}
-	if q.began != nil {
+	if q.started != nil {
 		return e.awaitIdempotent(ctx, db, q, s, r, w)
 	}
 	timer := time.NewTimer(q.Wait)
@@ -208,7 +210,7 @@ func (e *Engine) await(ctx context.Context, db *store.DB, q Request, s Started, 
 		if w.err != nil {
 			return Started{}, w.err
 		}
-		if w.run != nil && w.run == r && r.keep {
+		if w.run != nil && w.run == r && r.keepResults {
 			return Started{Execution: *r.execution, Results: r.results, Response: r.response}, nil
 		}
 	case <-answered:
@@ -222,7 +224,7 @@ func (e *Engine) await(ctx context.Context, db *store.DB, q Request, s Started, 
 	case <-e.work.Done():
 	}
 	x, results, err := e.Execution(ctx, db, s.Execution.ID)
-	if agent.ErrorCode(err) == agent.CodeNotFound && r != nil { // it runs, and nothing had to be written yet
+	if agent.ErrorCode(err) == agent.CodeNotFound && r != nil { // it is running, and nothing had to be written yet
 		return s, nil
 	}
 	s.Execution, s.Results = x, results
@@ -234,8 +236,8 @@ func (e *Engine) await(ctx context.Context, db *store.DB, q Request, s Started, 
 	return s, err
 }
 
-// Execution reads an execution with what became of its nodes, those that run
-// now included.
+// Execution returns an execution with the results of its nodes, including those
+// that are running.
 func (e *Engine) Execution(ctx context.Context, db *store.DB, id string) (agent.Execution, []agent.NodeResult, error) {
 	var now []agent.NodeResult
 	e.mu.Lock()
@@ -244,23 +246,23 @@ func (e *Engine) Execution(ctx context.Context, db *store.DB, id string) (agent.
 	}
 	e.mu.Unlock()
 	x, results, err := db.Execution(ctx, id)
-	known := map[place]bool{}
+	known := map[instanceKey]bool{}
 	for _, r := range results {
-		known[place{r.NodeID, r.At()}] = true
+		known[instanceKey{r.NodeID, r.At()}] = true
 	}
 	for _, r := range now {
-		if !x.Status.Ended() && !known[place{r.NodeID, r.At()}] {
+		if !x.Status.Ended() && !known[instanceKey{r.NodeID, r.At()}] {
 			results = append(results, r)
 		}
 	}
 	return x, results, err
 }
 
-// stopTime is how long Terminate waits for nodes that were told to stop.
+// stopTime is how long Terminate waits for cancelled nodes.
 const stopTime = 2 * time.Second
 
-// Terminate ends an execution at once, with the executions that its nodes wait
-// for. CONFLICT: it has ended.
+// Terminate ends an execution immediately, with the executions that its nodes
+// wait for. It returns CONFLICT if the execution has already ended.
 func (e *Engine) Terminate(ctx context.Context, db *store.DB, id string) (agent.Execution, error) {
 	over, woken, err := db.Terminate(ctx, id)
 	if err != nil {
@@ -275,12 +277,12 @@ func (e *Engine) Terminate(ctx context.Context, db *store.DB, id string) (agent.
 	for _, end := range woken {
 		e.signal(db, end)
 	}
-	settled(ctx, runs) // so that their slots are free behind this
+	waitStopped(ctx, runs) // so that their slots are free when Terminate returns
 	return over[0], nil
 }
 
-// settled waits a moment for runs that were told to stop.
-func settled(ctx context.Context, runs []*run) {
+// waitStopped waits briefly for cancelled runs.
+func waitStopped(ctx context.Context, runs []*run) {
 	timer := time.NewTimer(stopTime)
 	defer timer.Stop()
 	for _, r := range runs {

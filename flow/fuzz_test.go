@@ -12,8 +12,8 @@ import (
 	"satchel/flow/graph"
 )
 
-// FuzzExecute executes whatever graph of nodes without effects is accepted:
-// each execution ends, and every node of it has come to something.
+// FuzzExecute executes any accepted graph of pure nodes: each execution ends,
+// and every node in it has a final status.
 func FuzzExecute(f *testing.F) {
 	for _, text := range []string{four, `t trigger
 		l loop {"items":[[1],[2,3]],"concurrency":2}
@@ -33,7 +33,7 @@ func FuzzExecute(f *testing.F) {
 		s:x -> a
 		s -> b
 		a:error -> b`} {
-		nodes, edges := drawn(text)
+		nodes, edges := parseGraph(text)
 		f.Add(string(mustJSON(nodes)), string(mustJSON(edges)), `{"n":7}`)
 	}
 	db, e := open(f)

@@ -18,11 +18,11 @@ import (
 	"satchel/agent/template"
 )
 
-// maxBody bounds the answer to an http-request, in bytes; as base64 it still
-// fits an output.
+// maxBody limits the response to an http-request, in bytes, so that it still
+// fits an output as base64.
 const maxBody = 10 << 20
 
-// httpAuth are the types of data.auth and what each needs.
+// httpAuth maps the types of data.auth to the fields that each requires.
 var httpAuth = map[string][]string{"none": nil, "": nil, "bearer": {"token"}, "basic": {"username", "password"}, "header": {"name", "value"}}
 
 func checkHTTP(data map[string]any) (field, issue string) {
@@ -32,22 +32,22 @@ func checkHTTP(data map[string]any) (field, issue string) {
 	}
 	kind, ok := auth["type"].(string)
 	if !ok && auth["type"] != nil {
-		return "data.auth.type", "must be none, bearer, basic or header"
+		return "data.auth.type", "must be none, bearer, basic, or header"
 	}
 	fields, known := httpAuth[kind]
 	if !known && !strings.Contains(kind, "{{") {
-		return "data.auth.type", "must be none, bearer, basic or header"
+		return "data.auth.type", "must be none, bearer, basic, or header"
 	}
 	for _, name := range fields {
 		if _, ok := auth[name].(string); !ok {
-			return "data.auth." + name, "is required: a string"
+			return "data.auth." + name, "is required and must be a string"
 		}
 	}
 	return "", ""
 }
 
-// runHTTP makes a request. The header Idempotency-Key is the same each time
-// that this run of the node is tried, unless the data names one.
+// runHTTP makes a request. The Idempotency-Key header is the same for each
+// attempt of this run of the node, unless the data sets its own.
 func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
 	var err error
 	address := agent.NodeAddress(c.Data)
@@ -62,12 +62,12 @@ func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
 	began := time.Now()
 	resp, err := e.client.Do(req)
 	if err != nil {
-		return Outcome{}, unanswered(ctx, err)
+		return Outcome{}, requestError(ctx, err)
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return Outcome{}, unanswered(ctx, err)
+		return Outcome{}, requestError(ctx, err)
 	}
 	body, warning := readAnswer(resp.Header.Get("Content-Type"), c.Text("response_type"), raw)
 	if resp.StatusCode >= 400 && c.Bool("fail_on_status", true) {
@@ -85,19 +85,20 @@ func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
 	return o, nil
 }
 
-// unanswered is the error of a node whose request got no whole answer.
-func unanswered(ctx context.Context, err error) error {
+// requestError returns the error of a node whose request got no complete
+// response.
+func requestError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return egress.Explain(err)
 }
 
-// request builds the request of a node's data.
+// request builds the request from a node's data.
 func (c *Call) request(ctx context.Context, userAgent string) (*http.Request, error) {
 	target, err := url.Parse(strings.TrimSpace(c.Text("url")))
 	if err != nil || target.Host == "" {
-		return nil, agent.Errorf(agent.CodeExecution, "url is no http or https address").With("field", "url")
+		return nil, agent.Errorf(agent.CodeExecution, "url must be an http or https URL").With("field", "url")
 	}
 	query := url.Values{}
 	for name, v := range object(c.Data["query"]) {
@@ -141,8 +142,8 @@ func listOf(v any) []any {
 	return []any{v}
 }
 
-// body is the request's body and its media type. Without body_type a text is
-// sent as it is and everything else as JSON.
+// body returns the request's body and media type. Without body_type a string is
+// sent as it is, and anything else as JSON.
 func (c *Call) body() (body []byte, media string, err error) {
 	v, given := c.Data["body"]
 	if !given || v == nil {
@@ -176,8 +177,8 @@ func (c *Call) body() (body []byte, media string, err error) {
 	return body, "application/json", err
 }
 
-// readAnswer turns a response's body into a value: JSON, text, or base64 for
-// what is neither.
+// readAnswer decodes a response's body as JSON or text, or encodes it as
+// base64.
 func readAnswer(contentType, want string, raw []byte) (body any, warning string) {
 	media, _, _ := mime.ParseMediaType(contentType)
 	isJSON := media == "application/json" || strings.HasSuffix(media, "+json")
@@ -191,7 +192,7 @@ func readAnswer(contentType, want string, raw []byte) (body any, warning string)
 		if agent.CheckNesting("body", raw) == nil && json.Valid(raw) {
 			return decodeOr(raw), ""
 		}
-		warning = "the body is no JSON and is given as text"
+		warning = "the body is not valid JSON and is returned as text"
 	}
 	if utf8.Valid(raw) {
 		return string(raw), warning
@@ -199,5 +200,5 @@ func readAnswer(contentType, want string, raw []byte) (body any, warning string)
 	if want == "text" || strings.HasPrefix(media, "text/") || warning != "" {
 		return strings.ToValidUTF8(string(raw), "\uFFFD"), warning
 	}
-	return base64.StdEncoding.EncodeToString(raw), "the body is binary and is given as base64"
+	return base64.StdEncoding.EncodeToString(raw), "the body is binary and is returned as base64"
 }

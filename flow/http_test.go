@@ -70,13 +70,13 @@ func TestHTTPNode(t *testing.T) {
 		{"without end", `"url":"URL/endless"`, `RESPONSE_TOO_LARGE response too large: 127.0.0.1: more than 10 MB`},
 		{"one that drips", `"url":"URL/drip","timeout_ms":30`, `ACTION_TIMEOUT the node took longer than 30ms`},
 		{"redirected inward", `"url":"URL/inward"`, `BLOCKED_ADDRESS address not allowed: 169.254.169.254: cloud metadata address`},
-		{"no address", `"url":"{{nothing}}"`, `EXECUTION_ERROR url is no http or https address`},
+		{"no address", `"url":"{{nothing}}"`, `EXECUTION_ERROR url must be an http or https URL`},
 		{"a private address", `"url":"http://10.0.0.1/"`, `BLOCKED_ADDRESS address not allowed: 10.0.0.1: private address`},
 		{"a file", `"url":"file://localhost/etc/passwd"`, `UNSUPPORTED_SCHEME scheme not allowed: only http and https`},
 		{"a header that breaks out", `"url":"URL/echo","headers":{"X-A":"a\r\nb: c"}`, `EXECUTION_ERROR headers has a name or value that HTTP does not allow: X-A`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := ran(t, db, e, made(t, db, e, "t trigger\nh http-request {"+strings.ReplaceAll(c.data, "URL", server.URL)+"}\nt -> h"), `{"who":"Ada","n":7}`)
+			s := execute(t, db, e, createWorkflow(t, db, e, "t trigger\nh http-request {"+strings.ReplaceAll(c.data, "URL", server.URL)+"}\nt -> h"), `{"who":"Ada","n":7}`)
 			var got string
 			if x := s.Execution; x.Error != nil {
 				got = x.Error.Code + " " + x.Error.Message

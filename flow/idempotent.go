@@ -9,9 +9,9 @@ import (
 )
 
 // ExecuteIdempotent executes a workflow and returns once the execution has
-// ended; began is told its id before. A second call with the same
-// q.IdempotencyKey starts nothing and waits for the execution that is there.
-// One that did not complete is an EXECUTION_ERROR.
+// ended; it calls started with the id before that. A second call with the same
+// q.IdempotencyKey starts nothing and waits for the existing execution. It
+// returns EXECUTION_ERROR if the execution did not complete.
 func (e *Engine) ExecuteIdempotent(ctx context.Context, db *store.DB, q Request, began func(executionID string)) (executionID string, err error) {
 	a, err := e.ready(ctx, db)
 	if err != nil {
@@ -22,14 +22,14 @@ func (e *Engine) ExecuteIdempotent(ctx context.Context, db *store.DB, q Request,
 		return "", err
 	}
 	defer done()
-	q.Queue, q.began = true, func(id string) { done(); began(id) }
+	q.Queue, q.started = true, func(id string) { done(); began(id) }
 	started, err := e.Execute(ctx, db, q)
 	x := started.Execution
 	if err == nil && started.Repeated {
 		if x.ID, err = db.ExecutionOf(ctx, q.IdempotencyKey, ""); err != nil {
 			return "", err
 		}
-		q.began(x.ID)
+		q.started(x.ID)
 		x, err = e.Await(ctx, db, x.ID)
 	}
 	switch {
@@ -44,30 +44,30 @@ func (e *Engine) ExecuteIdempotent(ctx context.Context, db *store.DB, q Request,
 }
 
 // awaitIdempotent waits for the end of an execution of ExecuteIdempotent, and
-// calls q.began as soon as it is in the file. An execution that ends before it had anything to
-// write is one commit, and its outcome is not read back.
+// calls q.started as soon as it is in the file. An execution that ends before
+// it had anything to write is one commit, and its outcome is not read back.
 func (e *Engine) awaitIdempotent(ctx context.Context, db *store.DB, q Request, s Started, r *run, w *awaited) (Started, error) {
 	if r != nil && !r.written.Load() {
 		select {
-		case <-r.entered:
+		case <-r.inserted:
 		case <-w.done:
 		case <-ctx.Done():
 			return Started{}, ctx.Err()
 		}
-		if !r.written.Load() { // it never was, and never will be here
+		if !r.written.Load() { // it was never written, and will not be here
 			switch {
 			case errors.Is(w.err, store.ErrRepeated):
 				return Started{Repeated: true}, nil
-			case !errors.Is(w.err, errCut):
+			case !errors.Is(w.err, errInterrupted):
 				return Started{}, w.err
 			case e.stopped():
-				<-ctx.Done() // who asks stops too, and asks again at the next start
+				<-ctx.Done() // the caller stops too, and asks again after the next start
 				return Started{}, ctx.Err()
 			}
-			return Started{}, agent.Errorf(agent.CodeConflict, "the agent was disabled before the execution began").Because(w.err)
+			return Started{}, agent.Errorf(agent.CodeConflict, "the agent was disabled before the execution started").Because(w.err)
 		}
 	}
-	q.began(s.Execution.ID)
+	q.started(s.Execution.ID)
 	select {
 	case <-w.done:
 	case <-ctx.Done():

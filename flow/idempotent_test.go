@@ -8,25 +8,26 @@ import (
 	"satchel/agent"
 )
 
-// TestExecuteIdempotent executes a workflow for one key once, however often it is asked.
+// TestExecuteIdempotent executes a workflow once for a key, however often it is
+// called.
 func TestExecuteIdempotent(t *testing.T) {
 	db, e := open(t)
-	sound := made(t, db, e, `start trigger
+	sound := createWorkflow(t, db, e, `start trigger
 		say chat {"prompt":"hello"}
 		start -> say`)
-	broken := made(t, db, e, `start trigger
+	broken := createWorkflow(t, db, e, `start trigger
 		say chat {"prompt":"fail"}
 		start -> say`)
-	var told []string
-	began := func(id string) { told = append(told, id) }
+	var printed []string
+	began := func(id string) { printed = append(printed, id) }
 	q := Request{WorkflowID: sound.ID, Trigger: "schedule", IdempotencyKey: "run-1", Input: json.RawMessage(`{"a":1}`)}
 	first, err := e.ExecuteIdempotent(t.Context(), db, q, began)
 	if err != nil {
 		t.Fatal(err)
 	}
 	again, err := e.ExecuteIdempotent(t.Context(), db, q, began)
-	if err != nil || again != first || len(told) != 2 || told[0] != first || told[1] != first {
-		t.Errorf("%s and %s, %v, told %v", first, again, err, told)
+	if err != nil || again != first || len(printed) != 2 || printed[0] != first || printed[1] != first {
+		t.Errorf("%s and %s, %v, told %v", first, again, err, printed)
 	}
 	q.WorkflowID, q.IdempotencyKey = broken.ID, "run-2"
 	for range 2 {
@@ -35,7 +36,7 @@ func TestExecuteIdempotent(t *testing.T) {
 			t.Errorf("%s, %v", id, err)
 		}
 	}
-	wide := madeWith(t, db, e, `start trigger
+	wide := createWorkflowWith(t, db, e, `start trigger
 		say chat {"prompt":"hello"}
 		start -> say`, many)
 	q.WorkflowID, q.IdempotencyKey = wide.ID, "run-together"

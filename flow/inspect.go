@@ -8,9 +8,9 @@ import (
 	"satchel/store"
 )
 
-// Parts of what an execution knows of a node.
+// Parts of a node that NodePart returns.
 const (
-	PartInput    = "input"    // what flowed into it
+	PartInput    = "input"    // its input
 	PartResolved = "resolved" // its data with templates filled
 	PartOutput   = "output"
 )
@@ -18,9 +18,9 @@ const (
 // NodeParts lists the parts of a node.
 var NodeParts = []string{PartInput, PartResolved, PartOutput}
 
-// NodePart returns a part of a node in an execution, in the iterations of loops
+// NodePart returns a part of a node in an execution, for the loop iterations
 // that path names. Input and resolved data are not stored: they are computed
-// again from what is, so that {{now}} is another one. Credentials are masked.
+// from what is, so {{now}} differs. Credentials are masked.
 func (e *Engine) NodePart(ctx context.Context, db *store.DB, id, node, path, part string) (any, error) {
 	w, err := db.WorkingExecution(ctx, id)
 	if err != nil {
@@ -40,15 +40,15 @@ func (e *Engine) NodePart(ctx context.Context, db *store.DB, id, node, path, par
 	}
 	r := e.newRun(a, id)
 	defer r.cancel(nil)
-	r.execution, r.past = &w.Execution, map[place]agent.NodeResult{}
+	r.execution, r.past = &w.Execution, map[instanceKey]agent.NodeResult{}
 	for _, result := range w.Results {
-		r.past[place{result.NodeID, result.At()}] = result
+		r.past[instanceKey{result.NodeID, result.At()}] = result
 	}
 	r.payload, _ = decodeOr(w.Input).(map[string]any)
 	if r.program, err = e.programFor(db, w, r.payload); err != nil {
 		return nil, err
 	}
-	in, found := r.find(place{node, path})
+	in, found := r.find(instanceKey{node, path})
 	if !found {
 		return nil, agent.NotFound("node that was reached in this execution", node)
 	}
@@ -62,18 +62,18 @@ func (e *Engine) NodePart(ctx context.Context, db *store.DB, id, node, path, par
 	return masked(f.call.Node, f.call.Data)
 }
 
-// find walks over what became of nodes until the one at a place is reached. It
-// runs nothing and writes nothing.
-func (r *run) find(at place) (instance, bool) {
+// find replays the journal until it reaches the node at a key. It runs and
+// writes nothing.
+func (r *run) find(at instanceKey) (instance, bool) {
 	target, known := r.program.graph.Find(at.node)
 	if !known {
 		return instance{}, false
 	}
-	r.open()
+	r.initialize()
 	for len(r.ready) > 0 {
 		in := r.ready[0]
 		r.ready = r.ready[1:]
-		here := r.placeOf(in)
+		here := r.keyOf(in)
 		past, ended := r.past[here]
 		switch {
 		case here == at:
@@ -87,7 +87,7 @@ func (r *run) find(at place) (instance, bool) {
 	return instance{}, false
 }
 
-// masked is a node's data without its credentials.
+// masked returns a node's data without its credentials.
 func masked(n *agent.Node, data map[string]any) (any, error) {
 	raw, err := json.Marshal(agent.Node{ID: n.ID, Type: n.Type, Data: data})
 	if err != nil {

@@ -22,11 +22,11 @@ import (
 	"satchel/store"
 )
 
-// The environment of the program that is killed.
+// Environment variables of the process that is killed.
 const (
-	victimFolder = "SATCHEL_TEST_FLOW_FOLDER"
-	victimURL    = "SATCHEL_TEST_FLOW_URL"
-	victimGraph  = "SATCHEL_TEST_FLOW_GRAPH"
+	childFolder = "SATCHEL_TEST_FLOW_FOLDER"
+	childURL    = "SATCHEL_TEST_FLOW_URL"
+	childGraph  = "SATCHEL_TEST_FLOW_GRAPH"
 )
 
 // twelve is a flow of twelve nodes with a branch, a loop, a wait, code and
@@ -56,9 +56,9 @@ const twelve = `t trigger
 	after -> s
 	s:three -> end`
 
-// victim executes the flow of twelve nodes, or goes on with it, and tells what
-// becomes of its nodes until it has ended.
-func victim(path string) error {
+// runInChild executes or resumes the flow of twelve nodes, and prints the
+// results of its nodes until it has ended.
+func runInChild(path string) error {
 	ctx := context.Background()
 	folder, err := store.Open(store.Options{Path: path, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -85,7 +85,7 @@ func victim(path string) error {
 	}
 	if id == "" {
 		w := agent.Workflow{Name: "Twelve", Status: agent.WorkflowActive, Settings: agent.DefaultWorkflowSettings()}
-		w.Nodes, w.Edges = drawn(strings.ReplaceAll(os.Getenv(victimGraph), "URL", os.Getenv(victimURL)))
+		w.Nodes, w.Edges = parseGraph(strings.ReplaceAll(os.Getenv(childGraph), "URL", os.Getenv(childURL)))
 		if w, err = db.CreateWorkflow(ctx, w); err != nil {
 			return err
 		}
@@ -115,8 +115,8 @@ type receiver struct {
 	*httptest.Server
 	mu   sync.Mutex
 	log  []string
-	hold chan string // told of a request that is not answered, whose key it holds
-	at   string      // the end of the keys of such requests; empty: none
+	hold chan string // receives the key of each request that is left unanswered
+	at   string      // suffix of the keys of such requests; empty: none
 }
 
 func newReceiver(t *testing.T) *receiver {
@@ -124,17 +124,17 @@ func newReceiver(t *testing.T) *receiver {
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		key := q.Header.Get("Idempotency-Key")
 		_, short, _ := strings.Cut(key, ":")
-		if short == "" { // of a script
+		if short == "" { // from a script
 			short = strings.TrimPrefix(q.URL.Path, "/")
 		}
-		_, _ = io.Copy(io.Discard, q.Body) // the end of the client shows behind the body only
+		_, _ = io.Copy(io.Discard, q.Body) // the server notices that the client is gone only after reading the body
 		r.mu.Lock()
 		r.log = append(r.log, short)
 		held := r.at != "" && short == r.at
 		r.mu.Unlock()
 		if held {
 			r.hold <- key
-			<-q.Context().Done() // its client was killed
+			<-q.Context().Done() // the client was killed
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -150,13 +150,13 @@ func (r *receiver) holdAt(key string) {
 	r.at = key
 }
 
-// round runs the victim until it ends, or is killed: when the receiver holds a
-// request, or when the victim tells the line until.
-func round(t *testing.T, graph, path string, r *receiver, holdAt, until string) (lines []string) {
+// runKilled runs the child until it ends or is killed: when the receiver holds
+// a request, or when the child prints the line until.
+func runKilled(t *testing.T, graph, path string, r *receiver, holdAt, until string) (lines []string) {
 	t.Helper()
 	r.holdAt(holdAt)
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), victimFolder+"="+path, victimURL+"="+r.URL, victimGraph+"="+graph)
+	cmd.Env = append(os.Environ(), childFolder+"="+path, childURL+"="+r.URL, childGraph+"="+graph)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -165,20 +165,20 @@ func round(t *testing.T, graph, path string, r *receiver, holdAt, until string) 
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	told := make(chan string)
+	printed := make(chan string)
 	go func() {
-		defer close(told)
+		defer close(printed)
 		for s := bufio.NewScanner(out); s.Scan(); {
-			told <- s.Text()
+			printed <- s.Text()
 		}
 	}()
 	for {
 		select {
 		case <-r.hold:
 			_ = cmd.Process.Kill()
-		case line, more := <-told:
+		case line, more := <-printed:
 			if !more {
-				_ = cmd.Wait() // killed, mostly
+				_ = cmd.Wait() // usually killed
 				return lines
 			}
 			if lines = append(lines, line); until != "" && line == until {
@@ -188,16 +188,17 @@ func round(t *testing.T, graph, path string, r *receiver, holdAt, until string) 
 	}
 }
 
-// TestKillNine kills the server three times on the way of one execution: while
-// a call is under way, while one of a loop is, and while the flow waits. What
-// had ended is not done again, and what was cut is done again by the same key.
+// TestKillNine kills the server three times during one execution: while a
+// request is in flight, while a request of a loop is in flight, and while the
+// flow waits. Finished nodes do not run again, and interrupted ones run again
+// with the same key.
 func TestKillNine(t *testing.T) {
 	t.Parallel()
 	path, r := t.TempDir(), newReceiver(t)
-	round(t, twelve, path, r, "fetch:0", "")
-	round(t, twelve, path, r, "call:1", "")
-	round(t, twelve, path, r, "", "node.started pause waiting")
-	lines := round(t, twelve, path, r, "", "")
+	runKilled(t, twelve, path, r, "fetch:0", "")
+	runKilled(t, twelve, path, r, "call:1", "")
+	runKilled(t, twelve, path, r, "", "node.started pause waiting")
+	lines := runKilled(t, twelve, path, r, "", "")
 	if !slices.Contains(lines, "ended as complete") {
 		t.Fatalf("the last round told:\n%s", strings.Join(lines, "\n"))
 	}
@@ -215,14 +216,14 @@ func TestKillNine(t *testing.T) {
 	if err != nil || x.Status != agent.ExecutionComplete {
 		t.Fatalf("%v %v %v", x.Status, x.Error, err)
 	}
-	const told = "t=success prep=success if=success no=skipped fetch=success step@0=success call@0=success step@1=success call@1=success " +
+	const printed = "t=success prep=success if=success no=skipped fetch=success step@0=success call@0=success step@1=success call@1=success " +
 		"step@2=success call@2=success l=success pause=success after=success s=success end=success"
-	if got := story(results); got != told {
-		t.Errorf("nodes:\n%s, want\n%s", got, told)
+	if got := summarize(results); got != printed {
+		t.Errorf("nodes:\n%s, want\n%s", got, printed)
 	}
 }
 
-// coded is a loop of code that fetches and of code that does not.
+// coded is a loop of code that fetches and code that does not.
 const coded = `t trigger
 	l loop {"items":[0,1,2,3,4]}
 	a code {"code":"return {drawn: Math.random()}"}
@@ -234,14 +235,14 @@ const coded = `t trigger
 	b -> c
 	c -> l`
 
-// A script that has fetched does not run again once it has ended, however soon
-// after it the server is killed.
+// A script that has fetched does not run again once it has finished, however
+// soon the server is killed afterwards.
 func TestKillNineInCode(t *testing.T) {
 	t.Parallel()
 	path, r := t.TempDir(), newReceiver(t)
-	round(t, coded, path, r, "1", "")
-	round(t, coded, path, r, "3", "")
-	lines := round(t, coded, path, r, "", "")
+	runKilled(t, coded, path, r, "1", "")
+	runKilled(t, coded, path, r, "3", "")
+	lines := runKilled(t, coded, path, r, "", "")
 	if !slices.Contains(lines, "ended as complete") {
 		t.Fatalf("the last round printed:\n%s", strings.Join(lines, "\n"))
 	}

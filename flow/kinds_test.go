@@ -13,8 +13,8 @@ import (
 	"satchel/vector"
 )
 
-// TestKindsAreDescribed has every kind that the program registers be a type of
-// the catalogue and the reverse, and accept the example of its data.
+// TestKindsAreDescribed checks that the registered kinds and the types of the
+// catalog are the same, and that each kind accepts the example of its type.
 func TestKindsAreDescribed(t *testing.T) {
 	e := New(Options{Env: store.Env{Log: slog.New(slog.DiscardHandler)}, Scripts: script.New(script.Options{}), Index: &vector.Index{}})
 	e.Register(MessageKinds(nil))

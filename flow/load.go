@@ -7,41 +7,41 @@ import (
 	"satchel/store"
 )
 
-// load reads an execution that goes on. It is false when there is nothing to
-// go on with.
+// load reads an execution to resume. It returns false if there is nothing to
+// resume.
 func (r *run) load() bool {
 	w, err := r.db.WorkingExecution(r.ctx, r.id)
 	switch {
 	case err != nil && r.ctx.Err() != nil:
-		r.engine.released(r, errCut)
+		r.engine.released(r, errInterrupted)
 		return false
 	case err != nil:
 		r.engine.released(r, err)
 		return false
 	case w.Status != agent.ExecutionRunning:
-		r.engine.released(r, errOver)
+		r.engine.released(r, errEnded)
 		return false
 	}
 	if w.Test == nil {
 		r.acquire(&w.Workflow)
 	}
 	r.execution = &w.Execution
-	r.past, r.knownWaits = map[place]agent.NodeResult{}, map[place]store.Wait{}
+	r.past, r.knownWaits = map[instanceKey]agent.NodeResult{}, map[instanceKey]store.Wait{}
 	for _, result := range w.Results {
-		r.past[place{result.NodeID, result.At()}] = result
+		r.past[instanceKey{result.NodeID, result.At()}] = result
 	}
 	for _, wait := range w.Waits {
-		r.knownWaits[place{wait.NodeID, wait.Path}] = wait
+		r.knownWaits[instanceKey{wait.NodeID, wait.Path}] = wait
 	}
 	r.payload, _ = decodeOr(w.Input).(map[string]any)
 	if r.program, err = r.engine.programFor(r.db, w, r.payload); err != nil {
-		r.unable(&w.Workflow, err)
+		r.failUnrunnable(&w.Workflow, err)
 		return false
 	}
 	return true
 }
 
-// programFor returns what an execution runs.
+// programFor returns the program of an execution.
 func (e *Engine) programFor(db *store.DB, w store.WorkingExecution, payload map[string]any) (*program, error) {
 	if w.Test == nil {
 		return e.program(db, w.Workflow)
@@ -53,8 +53,8 @@ func (e *Engine) programFor(db *store.DB, w store.WorkingExecution, payload map[
 	return e.testProgram(w.Workflow, plan, payload)
 }
 
-// acquire counts an execution that was read with its workflow, whatever the
-// workflow's limit: it began before.
+// acquire counts an execution that was just read against its workflow's slots,
+// ignoring the limit: it started earlier.
 func (r *run) acquire(w *agent.Workflow) {
 	e := r.engine
 	e.mu.Lock()
@@ -67,9 +67,9 @@ func (r *run) acquire(w *agent.Workflow) {
 	e.startQueuedLocked(slots)
 }
 
-// unable ends an execution whose graph cannot be run here, such as one that a
-// newer version began.
-func (r *run) unable(w *agent.Workflow, err error) {
+// failUnrunnable ends an execution whose graph cannot run here, such as one
+// started by a newer version.
+func (r *run) failUnrunnable(w *agent.Workflow, err error) {
 	r.program = &program{workflow: *w}
 	r.execution.Status, r.execution.CompletedAt, r.execution.Error = agent.ExecutionErrored, agent.Now(), r.explain(err, "")
 	if r.commit(false) {

@@ -14,7 +14,7 @@ import (
 	"satchel/store"
 )
 
-// logicKinds are the nodes that only decide and compute.
+// logicKinds returns the node types that only decide and compute.
 func (e *Engine) logicKinds() map[string]*Kind {
 	return map[string]*Kind{
 		agent.NodeTrigger: {Pure: true, Run: runTrigger, Check: func(d map[string]any) (string, string) { return checkConditions(d, "filter", "") },
@@ -35,7 +35,7 @@ func runSet(_ context.Context, c *Call) (Outcome, error) {
 	return Outcome{Output: c.Data["values"]}, nil
 }
 
-// checkConditions checks a list of conditions of a node's data.
+// checkConditions checks a list of conditions in a node's data.
 func checkConditions(data map[string]any, key, combinator string) (field, issue string) {
 	if _, ok := data[key].(string); ok {
 		return "", "" // a template
@@ -48,7 +48,7 @@ func checkConditions(data map[string]any, key, combinator string) (field, issue 
 	return issueOf(err)
 }
 
-// issueOf takes field and issue out of a validation error.
+// issueOf extracts field and issue from a validation error.
 func issueOf(err error) (field, issue string) {
 	var e *agent.Error
 	if !errors.As(err, &e) {
@@ -59,8 +59,8 @@ func issueOf(err error) (field, issue string) {
 	return field, issue
 }
 
-// evaluate evaluates the conditions of a trigger's data, which are filled only
-// when an event comes.
+// evaluate evaluates the conditions in a trigger's data, whose templates are
+// filled only when an event arrives.
 func evaluate(n *step, view names, key, combinator string) (bool, error) {
 	filled, _, err := template.Render(n.Data[key], view, template.Options{NullMissing: true, Zone: view.run.zone})
 	if err != nil {
@@ -73,12 +73,12 @@ func evaluate(n *step, view names, key, combinator string) (bool, error) {
 	return condition.Eval(combinator, list)
 }
 
-// isScripted tells of an if-else whose condition is JavaScript.
-func isScripted(data map[string]any) bool { return given(data["condition"]) }
+// isScripted reports whether an if-else has a JavaScript condition.
+func isScripted(data map[string]any) bool { return isSet(data["condition"]) }
 
 func (e *Engine) checkIfElse(data map[string]any) (field, issue string) {
 	if isScripted(data) && e.options.Scripts == nil {
-		return "data.condition", "needs scripts, which this server does not run"
+		return "data.condition", "needs JavaScript, which is disabled on this server"
 	}
 	return checkConditions(data, "conditions", "combinator")
 }
@@ -86,7 +86,7 @@ func (e *Engine) checkIfElse(data map[string]any) (field, issue string) {
 func (e *Engine) runIfElse(ctx context.Context, c *Call) (Outcome, error) {
 	if isScripted(c.Data) {
 		o, value, err := e.runScript(ctx, c, c.Text("condition"), true)
-		decided := truth(truthy(value))
+		decided := boolOutcome(truthy(value))
 		o.Output, o.Handle = decided.Output, decided.Handle
 		return o, err
 	}
@@ -98,10 +98,10 @@ func (e *Engine) runIfElse(ctx context.Context, c *Call) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	return truth(ok), nil
+	return boolOutcome(ok), nil
 }
 
-func truth(ok bool) Outcome {
+func boolOutcome(ok bool) Outcome {
 	return Outcome{Output: map[string]any{"result": ok}, Handle: fmt.Sprint(ok)}
 }
 
@@ -120,8 +120,8 @@ func checkCases(data map[string]any) (field, issue string) {
 	return "", ""
 }
 
-// runSwitch takes the first case whose value is the value, or whose conditions
-// hold.
+// runSwitch takes the first case whose value equals the switch's value or whose
+// conditions hold.
 func runSwitch(_ context.Context, c *Call) (Outcome, error) {
 	cases, _ := c.Data["cases"].([]any)
 	value := c.Data["value"]
@@ -154,18 +154,18 @@ var loopNames = map[string]bool{"nodes": true, "index": true}
 func checkLoop(data map[string]any) (field, issue string) {
 	name, _ := data["item_variable"].(string)
 	if loopNames[name] || len(name) > 60 {
-		return "data.item_variable", "must be a name of its own of at most 60 characters"
+		return "data.item_variable", "must be an unused name of at most 60 characters"
 	}
 	return "", ""
 }
 
-// units of a wait, in seconds.
+// units maps a wait's units to seconds.
 var units = map[string]float64{"": 1, "seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
 
-// Bounds of a wait.
+// Limits of a wait.
 const (
 	longestWait = 366 * 24 * time.Hour
-	eventWait   = 30 * 24 * time.Hour // unless its timeout says otherwise
+	eventWait   = 30 * 24 * time.Hour // default timeout for an event
 )
 
 func checkWait(data map[string]any) (field, issue string) {
@@ -186,17 +186,17 @@ func runWait(_ context.Context, c *Call) (Outcome, error) {
 	now := agent.Now()
 	w := &store.Wait{Kind: store.WaitTimer}
 	switch {
-	case given(c.Data["event"]):
+	case isSet(c.Data["event"]):
 		w.Kind, w.Event = store.WaitEvent, c.Text("event")
-		w.DueAt = agent.At(now.Add(within(c.Number("timeout", 0), eventWait)))
-	case given(c.Data["until"]):
+		w.DueAt = agent.At(now.Add(timeLimit(c.Number("timeout", 0), eventWait)))
+	case isSet(c.Data["until"]):
 		if err := w.DueAt.UnmarshalText([]byte(c.Text("until"))); err != nil || w.DueAt.IsZero() {
-			return Outcome{}, agent.Errorf(agent.CodeExecution, "until is no time such as 2026-01-31T09:00:00Z").With("field", "until")
+			return Outcome{}, agent.Errorf(agent.CodeExecution, "until must be a time such as 2026-01-31T09:00:00Z").With("field", "until")
 		}
 	default:
 		n, ok := number(c.Data["duration"])
 		if n *= units[c.Text("unit")]; !ok || n < 0 {
-			return Outcome{}, agent.Errorf(agent.CodeExecution, "duration is no number of at least 0").With("field", "duration")
+			return Outcome{}, agent.Errorf(agent.CodeExecution, "duration must be a number of at least 0").With("field", "duration")
 		}
 		w.DueAt = agent.At(now.Add(time.Duration(min(n, 2*longestWait.Seconds()) * float64(time.Second))))
 	}
@@ -206,11 +206,12 @@ func runWait(_ context.Context, c *Call) (Outcome, error) {
 	return Outcome{wait: w}, nil
 }
 
-// given reports whether a value of the data says anything.
-func given(v any) bool { return v != nil && !reflect.DeepEqual(v, "") }
+// isSet reports whether a value in a node's data is neither null nor an empty
+// string.
+func isSet(v any) bool { return v != nil && !reflect.DeepEqual(v, "") }
 
-// within is a time limit in seconds; 0 means the fallback.
-func within(seconds float64, fallback time.Duration) time.Duration {
+// timeLimit converts a time limit in seconds; 0 means the fallback.
+func timeLimit(seconds float64, fallback time.Duration) time.Duration {
 	if seconds <= 0 {
 		return fallback
 	}

@@ -7,33 +7,33 @@ import (
 	"satchel/agent"
 )
 
-// looping is a loop at work.
-type looping struct {
-	in       instance
-	began    time.Time
-	started  agent.Time
-	warnings []string
-	variable string
-	items    []any
-	lanes    int
-	carryOn  bool // past iterations that fail
-	next     int
-	running  map[*scope]bool
-	done     int
-	results  []any
-	errors   []any
+// loopState is a running loop.
+type loopState struct {
+	in              instance
+	began           time.Time
+	started         agent.Time
+	warnings        []string
+	variable        string
+	items           []any
+	concurrency     int
+	continueOnError bool // continue after failed iterations
+	next            int
+	running         map[*scope]bool
+	done            int
+	results         []any
+	errors          []any
 }
 
-// defaultIterations is max_iterations unless a loop says otherwise.
+// defaultIterations is the default of max_iterations.
 const defaultIterations = 1000
 
-// startLoop begins a loop: it reads its items, and from then on goes by those,
-// whatever the templates would give later.
+// startLoop starts a loop. It evaluates the items once; later iterations do not
+// evaluate the templates again.
 func (r *run) startLoop(in instance) {
 	f := r.newNodeRun(in)
 	result := f.result()
-	l := &looping{in: in, began: f.began, started: f.started, warnings: f.warnings, running: map[*scope]bool{}, errors: []any{}}
-	past, began := r.past[r.placeOf(in)]
+	l := &loopState{in: in, began: f.began, started: f.started, warnings: f.warnings, running: map[*scope]bool{}, errors: []any{}}
+	past, began := r.past[r.keyOf(in)]
 	if began && past.Items != nil {
 		l.started = past.StartedAt
 		l.items, _ = decodeOr(past.Items).([]any)
@@ -57,15 +57,15 @@ func (r *run) startLoop(in instance) {
 			return
 		}
 		result.Status, result.Items = agent.NodeRunning, raw
-		r.held.add(result)
+		r.pending.add(result)
 	}
 	r.state(in).waiting = true
 	l.results = make([]any, len(l.items))
 	r.iterate(l)
 }
 
-// read takes what a loop's data says.
-func (l *looping) read(c *Call, began bool) error {
+// read reads the settings from a loop's data.
+func (l *loopState) read(c *Call, began bool) error {
 	if !began {
 		items, ok := c.Data["items"].([]any)
 		if !ok {
@@ -75,22 +75,22 @@ func (l *looping) read(c *Call, began bool) error {
 	}
 	most := int(c.Number("max_iterations", defaultIterations))
 	if len(l.items) > most {
-		return agent.Errorf(agent.CodeExecution, "items has %d entries, and max_iterations is %d", len(l.items), most).
+		return agent.Errorf(agent.CodeExecution, "items has %d entries, more than max_iterations, which is %d", len(l.items), most).
 			With("field", "items").With("max_iterations", most)
 	}
 	l.variable = "item"
 	if name := c.Text("item_variable"); name != "" {
 		l.variable = name
 	}
-	l.lanes = min(max(int(c.Number("concurrency", 1)), 1), 100)
-	l.carryOn = c.Bool("continue_on_error", false)
+	l.concurrency = min(max(int(c.Number("concurrency", 1)), 1), 100)
+	l.continueOnError = c.Bool("continue_on_error", false)
 	return nil
 }
 
-// iterate begins iterations, as many as may run at a time, and ends the loop
-// behind the last.
-func (r *run) iterate(l *looping) {
-	for l.next < len(l.items) && len(l.running) < l.lanes {
+// iterate starts as many iterations as may run at the same time, and ends the
+// loop after the last.
+func (r *run) iterate(l *loopState) {
+	for l.next < len(l.items) && len(l.running) < l.concurrency {
 		s := r.newScope(l.in.scope, l, l.next, l.in.node)
 		s.vars = map[string]any{l.variable: l.items[l.next], "index": float64(l.next)}
 		l.next++
@@ -104,7 +104,7 @@ func (r *run) iterate(l *looping) {
 		for _, i := range r.program.graph.Out[l.in.node] {
 			e := r.program.graph.Edges[i]
 			if e.Handle == agent.HandleLoop && e.Target != l.in.node {
-				r.reach(s, e.Target, true, input{loop, l.items[s.index]})
+				r.resolveEdge(s, e.Target, true, input{loop, l.items[s.index]})
 			}
 		}
 	}
@@ -113,7 +113,8 @@ func (r *run) iterate(l *looping) {
 	}
 }
 
-// endIteration enters what an iteration came to; err is why it failed.
+// endIteration records the outcome of an iteration. err is the reason if it
+// failed.
 func (r *run) endIteration(s *scope, err *agent.ExecutionError) {
 	l := s.loop
 	delete(l.running, s)
@@ -123,7 +124,7 @@ func (r *run) endIteration(s *scope, err *agent.ExecutionError) {
 		r.iterate(l)
 		return
 	}
-	if !l.carryOn {
+	if !l.continueOnError {
 		for other := range l.running {
 			r.abandon(other)
 		}
@@ -136,7 +137,7 @@ func (r *run) endIteration(s *scope, err *agent.ExecutionError) {
 	r.iterate(l)
 }
 
-func (r *run) endLoop(l *looping) {
+func (r *run) endLoop(l *loopState) {
 	result := l.result(r)
 	output := map[string]any{"results": l.results, "count": float64(len(l.items)), "errors": l.errors}
 	raw, err := encode(output)
@@ -147,7 +148,7 @@ func (r *run) endLoop(l *looping) {
 	r.complete(l.in, result, output, false)
 }
 
-func (l *looping) result(r *run) agent.NodeResult {
+func (l *loopState) result(r *run) agent.NodeResult {
 	result := r.result(l.in, agent.NodeSuccess)
 	result.StartedAt, result.DurationMS, result.Warnings = l.started, since(l.began), l.warnings
 	return result

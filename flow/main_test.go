@@ -19,14 +19,14 @@ import (
 	"satchel/store"
 )
 
-// TestMain is also the child that runs scripts, and the program that the tests
-// of kills kill.
+// TestMain is also the child process that runs scripts, and the process that
+// the kill tests kill.
 func TestMain(m *testing.M) {
 	if browser.RunChild(os.Args) || script.RunChild(os.Args[1:]) {
 		return
 	}
-	if folder := os.Getenv(victimFolder); folder != "" {
-		if err := victim(folder); err != nil {
+	if folder := os.Getenv(childFolder); folder != "" {
+		if err := runInChild(folder); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -35,11 +35,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// loopback is what the tests' http-request nodes may reach.
+// loopback is what http-request nodes may reach in tests.
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-// openAt opens a data folder with an engine over it that runs until the test
-// ends.
+// openAt opens a data folder with an engine that runs until the test ends.
 func openAt(tb testing.TB, path string) (*store.Folder, *Engine) {
 	tb.Helper()
 	folder, err := store.Open(store.Options{Path: path, Log: slog.New(slog.DiscardHandler)})
@@ -68,9 +67,10 @@ func open(tb testing.TB) (*store.DB, *Engine) {
 	return folder.Default(), e
 }
 
-// testKinds are nodes with effects that only tests have.
+// testKinds are node types with side effects that only tests have.
 var testKinds = map[string]*Kind{
-	// "chat" fails its first fails attempts in each execution, then says text.
+	// "chat" fails its first fails attempts in each execution, then returns
+	// text.
 	"chat": {Run: func(ctx context.Context, c *Call) (Outcome, error) {
 		if c.Text("prompt") == "hang" {
 			<-ctx.Done()
@@ -83,9 +83,9 @@ var testKinds = map[string]*Kind{
 	}},
 }
 
-// drawn is a graph in a short notation: nodes one a line, "id type {data}",
-// then edges "a -> b" or "a:handle -> b".
-func drawn(text string) (nodes []agent.RawNode, edges []agent.RawEdge) {
+// parseGraph parses a graph in a short notation: one node per line, "id type
+// {data}", then edges "a -> b" or "a:handle -> b".
+func parseGraph(text string) (nodes []agent.RawNode, edges []agent.RawEdge) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if from, to, ok := strings.Cut(line, " -> "); ok && !strings.Contains(line, "{") {
@@ -118,16 +118,16 @@ func mustJSON(v any) json.RawMessage {
 	return raw
 }
 
-// made saves an active workflow.
-func made(tb testing.TB, db *store.DB, e *Engine, text string) agent.Workflow {
+// createWorkflow creates an active workflow.
+func createWorkflow(tb testing.TB, db *store.DB, e *Engine, text string) agent.Workflow {
 	tb.Helper()
-	return madeWith(tb, db, e, text, agent.DefaultWorkflowSettings())
+	return createWorkflowWith(tb, db, e, text, agent.DefaultWorkflowSettings())
 }
 
-func madeWith(tb testing.TB, db *store.DB, e *Engine, text string, settings agent.WorkflowSettings) agent.Workflow {
+func createWorkflowWith(tb testing.TB, db *store.DB, e *Engine, text string, settings agent.WorkflowSettings) agent.Workflow {
 	tb.Helper()
 	w := agent.Workflow{Name: "Test", Status: agent.WorkflowActive, Settings: settings}
-	w.Nodes, w.Edges = drawn(text)
+	w.Nodes, w.Edges = parseGraph(text)
 	if err := e.Check(w); err != nil {
 		tb.Fatalf("%v\n%s", err, text)
 	}
@@ -138,8 +138,8 @@ func madeWith(tb testing.TB, db *store.DB, e *Engine, text string, settings agen
 	return w
 }
 
-// ran executes a workflow and returns it as it was at the end.
-func ran(tb testing.TB, db *store.DB, e *Engine, w agent.Workflow, input string) Started {
+// execute executes a workflow and waits for it to end.
+func execute(tb testing.TB, db *store.DB, e *Engine, w agent.Workflow, input string) Started {
 	tb.Helper()
 	s, err := e.Execute(tb.Context(), db, Request{WorkflowID: w.ID, Input: json.RawMessage(input), Trigger: "manual", Wait: time.Minute})
 	if err != nil {
@@ -148,9 +148,9 @@ func ran(tb testing.TB, db *store.DB, e *Engine, w agent.Workflow, input string)
 	return s
 }
 
-// story writes an execution's results in short: "id=status" in order of their
-// end, with "@path" in loops.
-func story(results []agent.NodeResult) string {
+// summarize lists an execution's results as "id=status" in the order in which
+// they ended, with "@path" in loops.
+func summarize(results []agent.NodeResult) string {
 	var words []string
 	for _, r := range results {
 		word := r.NodeID

@@ -10,7 +10,7 @@ import (
 	"satchel/gateways"
 )
 
-// MessageKinds are the nodes that send through gateways.
+// MessageKinds returns the node types that send through gateways.
 func MessageKinds(g *gateways.Gateways) map[string]*Kind {
 	kinds := map[string]*Kind{
 		"email": {
@@ -27,12 +27,12 @@ func MessageKinds(g *gateways.Gateways) map[string]*Kind {
 	return kinds
 }
 
-// textNode says what a node is called by that sends a text: its keys, and
-// those of its output.
+// textNode describes a node type that sends text: the keys of its data and of
+// its output.
 type textNode struct {
 	to, thread, format string // keys of its data; "": none
 	id, channel        string // keys of its output
-	numbers            bool   // ids that are numbers are told as such
+	numbers            bool   // ids that are numeric are returned as numbers
 }
 
 var textNodes = map[agent.GatewayType]textNode{
@@ -43,8 +43,8 @@ var textNodes = map[agent.GatewayType]textNode{
 	agent.GatewayDiscord:  {to: "channel", thread: "reply_to", id: "message_id", channel: "channel"},
 }
 
-// runText sends a text. Its key is the same each time that this run of the node
-// is tried.
+// runText sends a text message. Its idempotency key is the same for each
+// attempt of this run of the node.
 func runText(ctx context.Context, g *gateways.Gateways, gateway agent.GatewayType, n textNode, c *Call) (Outcome, error) {
 	r := gateways.SendRequest{Type: gateway, GatewayID: c.Text("gateway_id"), Key: c.Key,
 		To: template.Text(c.Data[n.to]), Text: template.Text(c.Data["message"]), Thread: template.Text(c.Data[n.thread])}
@@ -55,19 +55,20 @@ func runText(ctx context.Context, g *gateways.Gateways, gateway agent.GatewayTyp
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Output: map[string]any{n.id: n.told(sent.ID), n.channel: n.told(sent.Channel)}}, nil
+	return Outcome{Output: map[string]any{n.id: n.formatID(sent.ID), n.channel: n.formatID(sent.Channel)}}, nil
 }
 
-// told is an id as the platform writes it.
-func (n textNode) told(id string) any {
+// formatID returns an id in the type that the platform uses.
+func (n textNode) formatID(id string) any {
 	if number, err := strconv.ParseInt(id, 10, 64); n.numbers && err == nil {
 		return number
 	}
 	return id
 }
 
-// runEmail sends an email. Its key is the same each time that this run of the
-// node is tried, so that the message is sent once where the platform can tell.
+// runEmail sends an email. Its idempotency key is the same for each attempt of
+// this run of the node, so that platforms that support keys send the email
+// once.
 func runEmail(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome, error) {
 	e := &gateways.Email{To: addresses(c.Data["to"]), CC: addresses(c.Data["cc"]), BCC: addresses(c.Data["bcc"]),
 		ReplyTo: c.Text("reply_to"), Subject: c.Text("subject"), IdempotencyKey: c.Key}
@@ -83,13 +84,13 @@ func runEmail(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome, erro
 	return Outcome{Output: map[string]any{"message_id": id, "accepted": accepted}}, nil
 }
 
-// addresses reads a list of addresses, or a text of some with commas between.
-// A comma inside a quoted name does not part; empty ones are left out.
+// addresses reads a list of addresses, or a comma-separated string. A comma
+// inside a quoted name does not separate; empty entries are dropped.
 func addresses(v any) []string {
 	var found []string
 	switch v := v.(type) {
 	case string:
-		found = parted(v)
+		found = splitAddresses(v)
 	case []any:
 		for _, item := range v {
 			found = append(found, template.Text(item))
@@ -104,7 +105,7 @@ func addresses(v any) []string {
 	return kept
 }
 
-func parted(text string) []string {
+func splitAddresses(text string) []string {
 	var parts []string
 	quoted, from := false, 0
 	for i, r := range text {

@@ -14,8 +14,8 @@ import (
 	"satchel/store"
 )
 
-// TestEmailNode sends by a workflow: templates in an HTML body are escaped, and
-// the key is that of the run.
+// TestEmailNode sends email from a workflow: templates in an HTML body are
+// escaped, and the idempotency key is that of the run.
 func TestEmailNode(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
 	g := gateways.New(gateways.Options{Env: store.Env{Folder: folder, Allow: loopback}})
@@ -41,12 +41,12 @@ func TestEmailNode(t *testing.T) {
 	if v, err := g.Verify(t.Context(), db, made1.ID); err != nil || !v.Success {
 		t.Fatal(v, err)
 	}
-	w := made(t, db, e, `t trigger
+	w := createWorkflow(t, db, e, `t trigger
 		m email {"to":["{{email}}","b@example.com"],"cc":"\"C, Cy\" <c@example.com>, d@example.com","subject":"Hi {{name}}","body":"<p>{{name}}</p>","html":true}
 		t -> m`)
-	s := ran(t, db, e, w, `{"email":"ada@example.com","name":"<b>Ada</b>"}`)
+	s := execute(t, db, e, w, `{"email":"ada@example.com","name":"<b>Ada</b>"}`)
 	if got := string(s.Execution.Output); got != `{"accepted":["ada@example.com","b@example.com","c@example.com","d@example.com"],"message_id":"mail-1"}` {
-		t.Errorf("%s, output %s", story(s.Results), got)
+		t.Errorf("%s, output %s", summarize(s.Results), got)
 	}
 	if len(mails) != 1 {
 		t.Fatalf("%d mails", len(mails))
@@ -61,17 +61,17 @@ func TestEmailNode(t *testing.T) {
 	}
 }
 
-// TestTextNodes sends by workflows through each platform that takes texts.
+// TestTextNodes sends through each platform that accepts text.
 func TestTextNodes(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
 	g := gateways.New(gateways.Options{Env: store.Env{Folder: folder, Allow: loopback}})
 	e.Register(MessageKinds(g))
-	heard := ""
+	received := ""
 	vendor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
 		switch r.URL.Path {
 		case "/chat.postMessage", "/channels/C1/messages", "/2010-04-01/Accounts/AC1/Messages.json":
-			heard = string(raw)
+			received = string(raw)
 		}
 		_, _ = w.Write([]byte(`{"ok":true,"user_id":"U1","id":"9","sid":"SM1","status":"active","channel":"C1","channel_id":"C1","ts":"1.5"}`))
 	}))
@@ -97,13 +97,13 @@ func TestTextNodes(t *testing.T) {
 		if v, err := g.Verify(t.Context(), db, made1.ID); err != nil || !v.Success {
 			t.Fatal(kind, v, err)
 		}
-		s := ran(t, db, e, made(t, db, e, "t trigger\nm "+kind+" "+c.node+"\nt -> m"), `{"name":"<Ada>","phone":"+1 555 0100"}`)
-		if got := string(s.Execution.Output); got != c.output || !strings.Contains(heard, c.hears) {
-			t.Errorf("%s: %s, output %s, heard %s", kind, story(s.Results), got, heard)
+		s := execute(t, db, e, createWorkflow(t, db, e, "t trigger\nm "+kind+" "+c.node+"\nt -> m"), `{"name":"<Ada>","phone":"+1 555 0100"}`)
+		if got := string(s.Execution.Output); got != c.output || !strings.Contains(received, c.hears) {
+			t.Errorf("%s: %s, output %s, heard %s", kind, summarize(s.Results), got, received)
 		}
-		bad := ran(t, db, e, made(t, db, e, "t trigger\nm "+kind+" "+strings.Replace(c.node, "hi", "{{nothing}}", 1)+"\nt -> m"), `{"name":"","phone":" "}`)
+		bad := execute(t, db, e, createWorkflow(t, db, e, "t trigger\nm "+kind+" "+strings.Replace(c.node, "hi", "{{nothing}}", 1)+"\nt -> m"), `{"name":"","phone":" "}`)
 		if bad.Execution.Error == nil {
-			t.Errorf("%s: an empty message was sent: %s", kind, story(bad.Results))
+			t.Errorf("%s: an empty message was sent: %s", kind, summarize(bad.Results))
 		}
 	}
 }

@@ -13,45 +13,45 @@ import (
 	"satchel/store/sqlsandbox"
 )
 
-// Kind is a type of node: how it is checked and run. What its data looks like
-// is said in graph.Types; what runs it is entered here, by its name, in
-// Engine.Register.
+// Kind is a node type's behavior: how its data is checked and how it runs. The
+// schema of the data is in graph.Types; Engine.Register adds kinds under the
+// same names.
 type Kind struct {
-	// Run does what the node does. ctx ends with the node's time limit, and
-	// when its execution is terminated. Errors that are *agent.Error are shown
-	// as they are.
+	// Run runs the node. ctx ends with the node's time limit and when its
+	// execution is terminated. Errors of type *agent.Error are shown unchanged.
 	Run func(ctx context.Context, c *Call) (Outcome, error)
-	// Pure says that Run only computes and is quick: that it may be repeated
-	// without anybody noticing.
+	// Pure reports that Run only computes and is quick, so repeating it has no
+	// visible effect.
 	Pure bool
-	// Repeatable says that Run changes nothing outside, unless it calls
-	// Call.BeforeEffect first: until then it may be repeated.
+	// Repeatable reports that Run has no side effects unless it first calls
+	// Call.BeforeEffect; until then it may be repeated.
 	Repeatable bool
-	// Effect, unless nil, tells of data with which a pure kind is not pure.
+	// Effect, unless nil, reports whether a node of a pure kind has side
+	// effects with this data.
 	Effect func(data map[string]any) bool
-	// Check tells what is wrong with the data, templates not yet filled; the
-	// issue is "" when nothing is. It may be nil.
+	// Check returns the field and the issue if the data is invalid, or an empty
+	// issue. Templates are not filled yet. It may be nil.
 	Check func(data map[string]any) (field, issue string)
-	// Raw are keys of data in which templates are not filled.
+	// Raw lists keys of the data in which templates are not filled.
 	Raw []string
-	// Code, unless empty, is one of Raw: a text that is run as code. The values
-	// of its templates are never inserted into it but given beside it, in
-	// Call.Values; CheckCode says what is wrong with where they stand.
+	// Code, unless empty, is the one of Raw that is run as code. The values of
+	// its templates are never inserted into it but passed separately in
+	// Call.Values. CheckCode checks where they stand.
 	Code      string
 	CheckCode func(data map[string]any, text string, templates []sqlsandbox.Span) error
-	// NullMissing makes templates that lead nowhere null without a warning.
+	// NullMissing makes templates whose path is missing null without a warning.
 	NullMissing bool
-	// HTML reports whether what templates insert into a key is to be escaped
+	// HTML reports whether values that templates insert into a key are escaped
 	// for HTML. It may be nil.
 	HTML func(data map[string]any, key string) bool
-	// Timeout is the time limit of a node that names none; 0: DefaultTimeout.
+	// Timeout is the default time limit; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Passes says that the input, not the output, flows on to the next node.
+	// Passes makes the input, rather than the output, flow on to the next node.
 	Passes bool
 }
 
-// DefaultTimeout is the time limit of a node unless it or its kind says
-// otherwise.
+// DefaultTimeout is the time limit of a node if neither it nor its kind sets
+// one.
 const DefaultTimeout = time.Minute
 
 func (k *Kind) timeout() time.Duration {
@@ -64,37 +64,37 @@ func (k *Kind) timeout() time.Duration {
 // Call is one run of a node.
 type Call struct {
 	DB          *store.DB
-	ExecutionID string      // empty when a node is tested alone
-	Chain       agent.Chain // that its execution ends
+	ExecutionID string      // empty when a node is tested on its own
+	Chain       agent.Chain // the chain that ends with its execution
 	Node        *agent.Node
 	Data        map[string]any // with its templates filled
-	Values      []any          // of the templates in Kind.Code, in their order
-	Path        string         // in which iterations of the loops around it
-	Key         string         // the same each time that this run is tried
+	Values      []any          // of the templates in Kind.Code, in order
+	Path        string         // the iterations of the surrounding loops
+	Key         string         // the same for each attempt of this run
 	Timeout     time.Duration  // of one attempt
 	Input       any            // what flows into the node
 	Program     *agent.Workflow
-	// Names are those that a template could use, for scripts; empty for a pure
-	// node.
+	// Names are the names that a template can use, for scripts. It is empty for
+	// a pure node.
 	Names Names
-	// Record, unless nil, must be given to a statement of the store that
-	// changes data, so that the node's result is committed with it.
+	// Record, unless nil, must be passed to a store statement that changes
+	// data, so that the node's result is committed with it.
 	Record func(output any) (executionID string, result agent.NodeResult, err error)
 
-	// BeforeEffect must be called by a kind that is Repeatable before Run changes
-	// anything outside. It waits until what came before the node is committed.
+	// BeforeEffect must be called by a Repeatable kind before Run has side
+	// effects. It waits until everything before the node is committed.
 	BeforeEffect func(ctx context.Context) error
 
 	engine *Engine
 }
 
-// Text returns a text of the data, "" when it is none.
+// Text returns a string from the data, or "" if the value is not a string.
 func (c *Call) Text(key string) string {
 	s, _ := c.Data[key].(string)
 	return s
 }
 
-// Number returns a number of the data, or fallback.
+// Number returns a number from the data, or fallback.
 func (c *Call) Number(key string, fallback float64) float64 {
 	if n, ok := number(c.Data[key]); ok {
 		return n
@@ -102,7 +102,7 @@ func (c *Call) Number(key string, fallback float64) float64 {
 	return fallback
 }
 
-// number reads a value as a finite number; a template may have given text.
+// number converts a value to a finite number. Templates may have produced text.
 func number(v any) (float64, bool) {
 	var text string
 	switch v := v.(type) {
@@ -117,7 +117,7 @@ func number(v any) (float64, bool) {
 	return n, err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
-// Bool returns a truth of the data, or fallback.
+// Bool returns a boolean from the data, or fallback.
 func (c *Call) Bool(key string, fallback bool) bool {
 	switch v := c.Data[key].(type) {
 	case bool:
@@ -130,17 +130,17 @@ func (c *Call) Bool(key string, fallback bool) bool {
 	return fallback
 }
 
-// Outcome is what a node came to.
+// Outcome is the result of running a node.
 type Outcome struct {
-	Output   any    // an object, as JSON
+	Output   any    // the handle to leave by, if the node has several
 	Handle   string // the way out, of a node that has several
 	Logs     []agent.LogLine
 	Warnings []string
-	// Recorded says that Record has committed the result already.
+	// Recorded reports that Record has already committed the result.
 	Recorded bool
 
-	wait  *store.Wait // it waits instead
-	child *child      // an execution that it starts
+	wait  *store.Wait // the node waits instead of ending
+	child *child      // an execution that the node starts
 }
 
 // child is an execution that a node starts.
@@ -148,5 +148,5 @@ type child struct {
 	execution *agent.Execution
 	program   *program
 	payload   map[string]any
-	slot      *slot // nil: it is queued
+	slot      *slot // nil if the execution is queued
 }

@@ -8,8 +8,8 @@ import (
 	"satchel/store"
 )
 
-// complete enters the result of a node and resolves the edges behind it.
-// recorded says that the result is in the journal already.
+// complete records the result of a node and resolves its outgoing edges.
+// recorded means that the result is already in the journal.
 func (r *run) complete(in instance, result agent.NodeResult, output any, recorded bool) {
 	n := &r.program.nodes[in.node]
 	failed := result.Status == agent.NodeFailed
@@ -41,29 +41,30 @@ func (r *run) complete(in instance, result agent.NodeResult, output any, recorde
 		r.fail(in, result.Error)
 		return
 	case failed && n.onError == onErrorBranch:
-		r.follow(in, agent.HandleError)
+		r.resolveEdges(in, agent.HandleError)
 	case failed:
-		r.follow(in, afterFailure[n.Type])
+		r.resolveEdges(in, afterFailure[n.Type])
 	default:
-		r.follow(in, result.Handle)
+		r.resolveEdges(in, result.Handle)
 	}
 }
 
-// afterFailure is the way out of a node that failed and goes on all the same.
+// afterFailure is the handle by which a node that failed leaves if on_error is
+// continue.
 var afterFailure = map[string]string{
 	agent.NodeIfElse: "false", agent.NodeSwitch: "default", agent.NodeLoop: agent.HandleDone, agent.NodeApproval: "rejected",
 }
 
-// journal keeps a result for the next commit.
+// journal adds a result to the next commit.
 func (r *run) journal(result agent.NodeResult) {
-	r.held.add(result)
-	r.remember(result)
+	r.pending.add(result)
+	r.keepResult(result)
 }
 
-// remember keeps a result for the caller, as long as there are few.
-func (r *run) remember(result agent.NodeResult) {
-	if r.keep && result.Finished() {
-		if r.keep = len(r.results) < keptResults; !r.keep {
+// keepResult keeps a result for the caller, up to a limit.
+func (r *run) keepResult(result agent.NodeResult) {
+	if r.keepResults && result.Finished() {
+		if r.keepResults = len(r.results) < keptResults; !r.keepResults {
 			r.results = nil
 			return
 		}
@@ -71,9 +72,9 @@ func (r *run) remember(result agent.NodeResult) {
 	}
 }
 
-// follow resolves the edges out of a node: those by handle are taken, "" being
-// the way out of a node that has one.
-func (r *run) follow(in instance, handle string) {
+// resolveEdges resolves the outgoing edges of a node. Edges with the handle are
+// taken; "" is the handle of a node that has only one.
+func (r *run) resolveEdges(in instance, handle string) {
 	s := r.state(in)
 	n := &r.program.nodes[in.node]
 	s.last = true
@@ -84,48 +85,48 @@ func (r *run) follow(in instance, handle string) {
 		}
 		taken := e.Handle == handle
 		s.last = s.last && !taken
-		r.reach(in.scope, e.Target, taken, input{n.ID, s.flow})
+		r.resolveEdge(in.scope, e.Target, taken, input{n.ID, s.flow})
 	}
-	r.closed(in.scope)
+	r.nodeResolved(in.scope)
 }
 
-// reach resolves one edge for its target.
-func (r *run) reach(s *scope, target int, taken bool, in input) {
-	t := &s.states[r.program.place[target]]
-	t.left--
+// resolveEdge resolves one edge at its target.
+func (r *run) resolveEdge(s *scope, target int, taken bool, in input) {
+	t := &s.states[r.program.indexes[target]]
+	t.unresolved--
 	if taken {
 		t.live = true
 		t.sources = append(t.sources, in)
 	}
-	if t.left == 0 {
+	if t.unresolved == 0 {
 		r.ready = append(r.ready, instance{s, target})
 	}
 }
 
-// closed notes that one more node of a scope is resolved.
-func (r *run) closed(s *scope) {
+// nodeResolved counts one more resolved node of a scope.
+func (r *run) nodeResolved(s *scope) {
 	if s.open--; s.open == 0 && s.loop != nil {
 		r.endIteration(s, nil)
 	}
 }
 
-// skip marks a node that no path led to, and what only it leads to. The body
-// of a loop goes with it.
+// skip marks a node that no path reached as skipped, and resolves its outgoing
+// edges as not taken. A loop's body is skipped with it.
 func (r *run) skip(in instance) {
 	r.skipped(in.node, in.scope)
 	n := &r.program.nodes[in.node]
 	for _, i := range r.program.graph.Out[in.node] {
 		e := r.program.graph.Edges[i]
 		if r.program.graph.Counts(e) && !(n.Type == agent.NodeLoop && e.Handle == agent.HandleLoop) {
-			r.reach(in.scope, e.Target, false, input{})
+			r.resolveEdge(in.scope, e.Target, false, input{})
 		}
 	}
-	r.closed(in.scope)
+	r.nodeResolved(in.scope)
 }
 
 func (r *run) skipped(node int, s *scope) {
 	result := r.result(instance{s, node}, agent.NodeSkipped)
-	if _, known := r.past[place{result.NodeID, s.path}]; !known {
+	if _, known := r.past[instanceKey{result.NodeID, s.path}]; !known {
 		r.journal(result)
 	}
 	if r.program.nodes[node].Type == agent.NodeLoop {
@@ -135,8 +136,8 @@ func (r *run) skipped(node int, s *scope) {
 	}
 }
 
-// outputOf is the output of a scope: that of the one node that came last, or
-// of each of them by its id.
+// outputOf returns the output of a scope: that of its one final node, or of
+// each final node by id.
 func (r *run) outputOf(s *scope) any {
 	all := map[string]any{}
 	var only any
@@ -162,9 +163,9 @@ func (r *run) fail(in instance, err *agent.ExecutionError) {
 	r.failure = err
 }
 
-// abandon gives up all that runs, waits or is to run in a scope.
+// abandon cancels everything in a scope that is running, waiting or ready.
 func (r *run) abandon(s *scope) {
-	s.over = true
+	s.abandoned = true
 	for f := range r.active {
 		if f.in.scope.inside(s) {
 			f.cancel()

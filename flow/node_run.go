@@ -15,7 +15,7 @@ import (
 	"satchel/agent/template"
 )
 
-// nodeRun is a node while it runs.
+// nodeRun is a node that is running.
 type nodeRun struct {
 	run     *run
 	in      instance
@@ -24,19 +24,19 @@ type nodeRun struct {
 	attempt int
 	call    Call
 	cancel  context.CancelFunc
-	effect  atomic.Bool // it changes something outside
+	effect  atomic.Bool // the node has side effects
 
 	outcome  Outcome
-	raw      json.RawMessage // the output
+	raw      json.RawMessage // the encoded output
 	err      error
 	warnings []string
 }
 
-// maxOutput bounds the output of a node, in bytes of JSON.
+// maxOutput limits a node's output, in bytes of JSON.
 const maxOutput = 16 << 20
 
-// newNodeRun prepares the run of a node. It fills the templates, so that what
-// the node sees does not change while it runs.
+// newNodeRun prepares the run of a node. It fills the templates, so that the
+// node's data does not change while it runs.
 func (r *run) newNodeRun(in instance) *nodeRun {
 	n := &r.program.nodes[in.node]
 	f := &nodeRun{run: r, in: in, began: time.Now(), started: agent.Now(), attempt: 1}
@@ -56,7 +56,7 @@ func (r *run) newNodeRun(in instance) *nodeRun {
 	return f
 }
 
-// fill fills the templates of a node's data.
+// fill fills the templates in a node's data.
 func (f *nodeRun) fill(n *step, view template.Scope, strict bool) {
 	filled, warnings, err := n.data.Render(view, template.Options{Strict: strict, NullMissing: n.kind.NullMissing, Zone: f.run.zone})
 	if err != nil {
@@ -81,7 +81,7 @@ func (f *nodeRun) fill(n *step, view template.Scope, strict bool) {
 	if n.kind.HTML == nil {
 		return
 	}
-	f.call.Data = maps.Clone(f.call.Data) // it may be the graph's own
+	f.call.Data = maps.Clone(f.call.Data) // it may be the graph's own map
 	for key, v := range n.Data {
 		if !n.kind.HTML(f.call.Data, key) {
 			continue
@@ -95,7 +95,7 @@ func (f *nodeRun) fill(n *step, view template.Scope, strict bool) {
 	}
 }
 
-// start runs a node in a goroutine of its own.
+// start runs a node in its own goroutine.
 func (r *run) start(in instance) {
 	f := r.newNodeRun(in)
 	ctx, cancel := context.WithCancel(r.engine.chained(r.ctx, r.execution.Chain()))
@@ -116,7 +116,7 @@ func (r *run) start(in instance) {
 	})
 }
 
-// execute tries a node until it is done or its attempts are used up.
+// execute attempts a node until it succeeds or no attempts are left.
 func (f *nodeRun) execute(ctx context.Context) {
 	n := &f.run.program.nodes[f.in.node]
 	if f.err != nil {
@@ -138,7 +138,7 @@ func (f *nodeRun) execute(ctx context.Context) {
 	}
 }
 
-// attemptOnce tries a node one time.
+// attemptOnce makes one attempt.
 func (f *nodeRun) attemptOnce(ctx context.Context) {
 	n := &f.run.program.nodes[f.in.node]
 	if !n.pure {
@@ -155,10 +155,10 @@ func (f *nodeRun) attemptOnce(ctx context.Context) {
 	}
 }
 
-// CodeTimeout is the code of a node that took longer than it may.
+// CodeTimeout is the code of a node that exceeded its time limit.
 const CodeTimeout agent.Code = "ACTION_TIMEOUT"
 
-// guarded runs the kind's own code; a panic in it is an error of the node.
+// guarded calls the kind's Run. A panic becomes an error of the node.
 func (f *nodeRun) guarded(ctx context.Context, n *step) (o Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -168,13 +168,14 @@ func (f *nodeRun) guarded(ctx context.Context, n *step) (o Outcome, err error) {
 	return n.kind.Run(ctx, &f.call)
 }
 
-// encode writes an output as JSON. What is not an object becomes {result}.
+// encode encodes an output as JSON. A value that is not an object becomes
+// {result}.
 func encode(v any) (json.RawMessage, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return nil, agent.Errorf(agent.CodeExecution, "the output cannot be written as JSON").Because(err)
+		return nil, agent.Errorf(agent.CodeExecution, "the output cannot be encoded as JSON").Because(err)
 	}
 	raw := bytes.TrimSpace(out.Bytes())
 	if len(raw) == 0 || raw[0] != '{' {
@@ -186,7 +187,7 @@ func encode(v any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// decode reads JSON; numbers keep every digit.
+// decode decodes JSON. Numbers keep all their digits.
 func decode(raw []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -195,7 +196,7 @@ func decode(raw []byte) (any, error) {
 	return v, err
 }
 
-// decodeOr is decode of what this program wrote; anything else is null.
+// decodeOr decodes JSON that this program wrote; anything else is null.
 func decodeOr(raw []byte) any {
 	v, err := decode(raw)
 	if err != nil {
@@ -204,7 +205,7 @@ func decodeOr(raw []byte) any {
 	return v
 }
 
-// record is Call.Record.
+// record implements Call.Record.
 func (f *nodeRun) record(output any) (string, agent.NodeResult, error) {
 	result := f.result()
 	var err error
@@ -213,8 +214,8 @@ func (f *nodeRun) record(output any) (string, agent.NodeResult, error) {
 	return f.run.execution.ID, result, err
 }
 
-// beforeEffect is Call.BeforeEffect. From then on the node's own result is
-// committed as soon as there is one.
+// beforeEffect implements Call.BeforeEffect. From then on the node's result is
+// committed as soon as it finishes.
 func (f *nodeRun) beforeEffect(ctx context.Context) error {
 	f.effect.Store(true)
 	committed := make(chan struct{})
@@ -231,32 +232,32 @@ func (f *nodeRun) beforeEffect(ctx context.Context) error {
 	}
 }
 
-// result is the node's result as far as the node run knows it.
+// result returns the node's result as far as the node run knows it.
 func (f *nodeRun) result() agent.NodeResult {
 	result := f.run.result(f.in, agent.NodeSuccess)
 	result.StartedAt, result.DurationMS, result.Attempt = f.started, since(f.began), f.attempt
 	return result
 }
 
-// join takes in a node that ran in a goroutine of its own.
+// join handles a node that finished in its own goroutine.
 func (r *run) join(f *nodeRun) {
 	delete(r.active, f)
 	f.cancel()
 	r.mu.Lock()
 	delete(r.now, f)
 	r.mu.Unlock()
-	if f.in.scope.dead() {
+	if f.in.scope.ended() {
 		r.releaseChild(f.outcome.child)
 		return
 	}
 	if r.ctx.Err() != nil && f.err != nil {
-		return // cut: it runs again
+		return // interrupted: it runs again
 	}
-	r.held.urgent = r.held.urgent || f.effect.Load()
+	r.pending.urgent = r.pending.urgent || f.effect.Load()
 	r.record(f, f.result())
 }
 
-// record takes in what a node came to.
+// record handles the outcome of a node.
 func (r *run) record(f *nodeRun, result agent.NodeResult) {
 	result.Warnings = append(f.warnings, f.outcome.Warnings...)
 	result.Logs, result.Handle = f.outcome.Logs, f.outcome.Handle
@@ -265,7 +266,7 @@ func (r *run) record(f *nodeRun, result agent.NodeResult) {
 		result.Status, result.Error = agent.NodeFailed, r.explain(f.err, result.NodeID)
 		r.complete(f.in, result, nil, false)
 	case f.outcome.wait != nil:
-		r.enterWait(f)
+		r.addWait(f)
 	default:
 		result.Output = f.raw
 		if c := f.outcome.child; c != nil {
@@ -277,18 +278,18 @@ func (r *run) record(f *nodeRun, result agent.NodeResult) {
 		}
 		if f.outcome.Recorded {
 			r.publishFinished(result)
-			r.remember(result)
+			r.keepResult(result)
 		}
 		r.complete(f.in, result, value, f.outcome.Recorded)
 	}
 }
 
-// explain turns any error into what an execution shows of it.
+// explain converts any error to the error that an execution shows.
 func (r *run) explain(err error, node string) *agent.ExecutionError {
 	var known *agent.Error
 	if errors.As(err, &known) {
 		return &agent.ExecutionError{Code: string(known.Code), Message: known.Message, NodeID: node, Details: known.Details}
 	}
-	r.engine.log.Error("a node failed", "agent", r.db.ID(), "execution", r.execution.ID, "node", node, "error", err)
-	return &agent.ExecutionError{Code: string(agent.CodeInternal), Message: "the node failed for a reason that only the server's log tells", NodeID: node}
+	r.engine.log.Error("run node", "agent", r.db.ID(), "execution", r.execution.ID, "node", node, "error", err)
+	return &agent.ExecutionError{Code: string(agent.CodeInternal), Message: "the node failed with an internal error; see the server's log", NodeID: node}
 }

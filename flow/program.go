@@ -17,30 +17,29 @@ import (
 	"satchel/store/sqlsandbox"
 )
 
-// program is a workflow made ready to be executed. It is not changed any more
-// and serves many executions.
+// program is a compiled workflow. It is immutable and shared by executions.
 type program struct {
 	workflow agent.Workflow
-	text     store.WorkflowText // that it was made of, if it was
+	text     store.WorkflowText // the text it was compiled from, if any
 	graph    *graph.Graph
 	nodes    []step
-	regions  map[int]*region           // by loop; -1 is what stands in none
-	place    []int                     // by node: its place in its region
-	responds bool                      // has a webhook-response
-	pins     map[string]map[string]any // of a test: outputs in place of running, by node
+	regions  map[int]*region           // by loop; -1 is the top level
+	indexes  []int                     // by node: its index in its region
+	responds bool                      // has a webhook-response node
+	pins     map[string]map[string]any // of a test: outputs used instead of running, by node
 	alone    *aloneNode                // of a test of one node
-	slow     bool                      // has nodes that do more than compute, or loops
+	slow     bool                      // has nodes that are not pure, or loops
 }
 
-// step is a node made ready.
+// step is a compiled node.
 type step struct {
 	*agent.Node
 	kind     *Kind
-	data     *template.Value // without the keys that hold no templates
+	data     *template.Value // without the keys that have no templates
 	raw      map[string]any  // those keys
 	coded    bool            // data has the templates of kind.Code under that key
 	pure     bool
-	repeats  bool // may run again after a crash, unless it had an effect
+	repeats  bool // may run again after a crash, unless it had side effects
 	disabled bool
 	once     bool
 	timeout  time.Duration
@@ -48,33 +47,33 @@ type step struct {
 	onError  string
 }
 
-// retry says how often a node is tried and how long it rests in between.
+// retry is how often a node is attempted, and the delay between attempts.
 type retry struct {
 	attempts    int
 	delay, most time.Duration
 	exponential bool
 }
 
-// region is the body of a loop, or what stands in none.
+// region is the body of a loop, or the top level.
 type region struct {
-	nodes []int
-	left  []int // by place: edges that a node waits for
+	nodes      []int
+	unresolved []int // by index: number of edges that a node waits for
 }
 
-// What a node does about its failure.
+// What happens when a node fails.
 const (
 	onErrorStop     = "stop"
 	onErrorContinue = "continue"
 	onErrorBranch   = "branch"
 )
 
-// compile makes a workflow ready. The error is a 400 that names the node.
+// compile compiles a workflow. The error is a 400 that names the node.
 func (e *Engine) compile(w agent.Workflow) (*program, error) {
 	g, err := graph.Parse(w.Nodes, w.Edges, true)
 	if err != nil {
 		return nil, err
 	}
-	p := &program{workflow: w, graph: g, nodes: make([]step, len(g.Nodes)), place: make([]int, len(g.Nodes)),
+	p := &program{workflow: w, graph: g, nodes: make([]step, len(g.Nodes)), indexes: make([]int, len(g.Nodes)),
 		regions: map[int]*region{-1: {}}}
 	for i := range g.Nodes {
 		if err := e.prepare(p, i); err != nil {
@@ -90,19 +89,19 @@ func (e *Engine) compile(w agent.Workflow) (*program, error) {
 			home = &region{}
 			p.regions[g.Loop[i]] = home
 		}
-		p.place[i] = len(home.nodes)
+		p.indexes[i] = len(home.nodes)
 		home.nodes = append(home.nodes, i)
-		home.left = append(home.left, 0)
+		home.unresolved = append(home.unresolved, 0)
 	}
 	for _, edge := range g.Edges {
 		if g.Counts(edge) {
-			p.regions[g.Loop[edge.Target]].left[p.place[edge.Target]]++
+			p.regions[g.Loop[edge.Target]].unresolved[p.indexes[edge.Target]]++
 		}
 	}
 	return p, nil
 }
 
-// prepare makes one node ready.
+// prepare compiles one node.
 func (e *Engine) prepare(p *program, i int) error {
 	n := &p.graph.Nodes[i]
 	kind, ok := e.kinds[n.Type]
@@ -153,7 +152,7 @@ func (e *Engine) prepare(p *program, i int) error {
 
 var commonKeys = map[string]bool{"label": true, "disabled": true, "timeout_ms": true, "retry": true, "on_error": true, "at_most_once": true}
 
-// checkNode checks a node's templates and what its kind asks for.
+// checkNode checks a node's templates and its kind's rules.
 func checkNode(g *graph.Graph, i int, kind *Kind) error {
 	if found := nodeErrors(g, i, kind); len(found) > 0 {
 		return found[0]
@@ -161,8 +160,7 @@ func checkNode(g *graph.Graph, i int, kind *Kind) error {
 	return nil
 }
 
-// nodeErrors returns all that is wrong with a node's templates, or with what its
-// kind asks for.
+// nodeErrors returns all errors in a node's templates and its kind's rules.
 func nodeErrors(g *graph.Graph, i int, kind *Kind) (found []error) {
 	n := &g.Nodes[i]
 	for _, key := range slices.Sorted(maps.Keys(n.Data)) {
@@ -170,14 +168,14 @@ func nodeErrors(g *graph.Graph, i int, kind *Kind) (found []error) {
 			continue
 		}
 		if err := template.Check(n.Data[key]); err != nil {
-			found = append(found, unreadable(g, i, key, err))
+			found = append(found, templateError(g, i, key, err))
 		}
 	}
 	if kind == nil {
 		return found
 	}
 	if _, err := kind.templates(n.Data); err != nil {
-		found = append(found, unreadable(g, i, kind.Code, err))
+		found = append(found, templateError(g, i, kind.Code, err))
 	}
 	if len(found) > 0 || kind.Check == nil {
 		return found
@@ -188,8 +186,9 @@ func nodeErrors(g *graph.Graph, i int, kind *Kind) (found []error) {
 	return found
 }
 
-// unreadable says what is wrong with the templates in a key of a node's data.
-func unreadable(g *graph.Graph, i int, key string, err error) error {
+// templateError returns the error about the templates in a key of a node's
+// data.
+func templateError(g *graph.Graph, i int, key string, err error) error {
 	field := "data." + key
 	var syntax *template.SyntaxError
 	var known *agent.Error
@@ -205,8 +204,8 @@ func unreadable(g *graph.Graph, i int, key string, err error) error {
 	return graph.InvalidNode(g, i, field, "cannot be read")
 }
 
-// templates returns the templates in the code of a node's data, each as a text
-// of its own.
+// templates returns the templates in the code of a node's data, each as a
+// string.
 func (k *Kind) templates(data map[string]any) ([]any, error) {
 	text, _ := data[k.Code].(string)
 	spans, err := codeSpans(text)
@@ -223,7 +222,7 @@ func (k *Kind) templates(data map[string]any) ([]any, error) {
 	return templates, nil
 }
 
-// codeSpans returns where the templates of a code stand.
+// codeSpans returns the positions of the templates in code.
 func codeSpans(text string) ([]sqlsandbox.Span, error) {
 	found, err := template.Spans(text)
 	spans := make([]sqlsandbox.Span, len(found))
@@ -253,7 +252,7 @@ func readRetry(v any) retry {
 	return r
 }
 
-// pause is how long a node rests behind its nth attempt.
+// pause returns the delay after the nth attempt.
 func (r retry) pause(attempt int) time.Duration {
 	d := r.delay
 	if r.exponential {
@@ -262,9 +261,9 @@ func (r retry) pause(attempt int) time.Duration {
 	return min(d, max(r.most, 0))
 }
 
-// Check reports whether a workflow may be saved as it is: a draft may be
-// unfinished, an active one must be whole and every type of its nodes must
-// have what runs it in this version. The error is a 400 that names the node.
+// Check reports whether a workflow may be saved: a draft may be incomplete, but
+// an active workflow must be complete and this version must be able to run all
+// its node types. The error is a 400 that names the node.
 func (e *Engine) Check(w agent.Workflow) error {
 	if err := w.Validate(); err != nil {
 		return err
@@ -285,8 +284,8 @@ func (e *Engine) Check(w agent.Workflow) error {
 	return nil
 }
 
-// programs keeps compiled workflows. It is bounded: beyond its size it forgets
-// whatever it meets first.
+// programs caches compiled workflows. When it is full, it evicts an arbitrary
+// entry.
 type programs struct {
 	mu   sync.Mutex
 	kept map[programKey]*program
@@ -300,7 +299,7 @@ type programKey struct {
 
 const keptPrograms = 2000
 
-// programOf returns a workflow made ready whose text was read.
+// programOf returns the compiled workflow of a text.
 func (e *Engine) programOf(db *store.DB, t store.WorkflowText) (*program, error) {
 	key := programKey{db, t.ID, t.Version}
 	e.programs.mu.Lock()
@@ -321,7 +320,7 @@ func (e *Engine) programOf(db *store.DB, t store.WorkflowText) (*program, error)
 	return p, nil
 }
 
-// program returns a workflow made ready.
+// program returns a compiled workflow.
 func (e *Engine) program(db *store.DB, w agent.Workflow) (*program, error) {
 	key := programKey{db, w.ID, w.Version}
 	e.programs.mu.Lock()
@@ -338,7 +337,7 @@ func (e *Engine) program(db *store.DB, w agent.Workflow) (*program, error) {
 	return p, nil
 }
 
-// keep keeps a program. Beyond their number one is forgotten for it.
+// keep caches a program, evicting another if the cache is full.
 func (p *programs) keep(key programKey, made *program) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -351,16 +350,16 @@ func (p *programs) keep(key programKey, made *program) {
 	p.kept[key] = made
 }
 
-// sameGraph compares texts, since a file may have been put back or changed by
-// other means.
+// sameGraph compares texts, since a file may have been restored or changed from
+// outside.
 func sameGraph(a, b *agent.Workflow) bool {
 	return a.Name == b.Name && a.Settings == b.Settings &&
 		slices.EqualFunc(a.Nodes, b.Nodes, func(x, y agent.RawNode) bool { return bytes.Equal(x, y) }) &&
 		slices.EqualFunc(a.Edges, b.Edges, func(x, y agent.RawEdge) bool { return bytes.Equal(x, y) })
 }
 
-// start returns the trigger that an execution starts at: the first that names
-// one of the events in their order, else the first of all.
+// start returns the trigger at which an execution starts: the first that has
+// one of the events, in the order of events, or else the first trigger.
 func (p *program) start(events ...string) int {
 	for _, event := range append(events, "manual", "") {
 		for i, n := range p.nodes {

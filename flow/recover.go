@@ -9,8 +9,8 @@ import (
 	"satchel/store"
 )
 
-// notify enqueues an agent whose executions may have something to do, or whose
-// status may have changed.
+// notify enqueues an agent whose executions may have work, or whose status may
+// have changed.
 func (e *Engine) notify(db *store.DB, p store.Pending) {
 	if p.Changed {
 		e.agents.Retry(db)
@@ -22,8 +22,9 @@ func (e *Engine) notify(db *store.DB, p store.Pending) {
 // dueAtOnce is how many waits end in one transaction.
 const dueAtOnce = 200
 
-// recoverAgent is a turn of an agent: it stops executions that are not in the file any
-// more, resumes those that are and do not run, and ends the waits that are due.
+// recoverAgent is one turn of an agent: it stops runs whose executions are no
+// longer in the file, resumes executions that are not running, and ends the
+// waits that are due.
 func (e *Engine) recoverAgent(ctx context.Context, db *store.DB) (work.Next, error) {
 	status := db.Agent().Status
 	switch {
@@ -34,7 +35,7 @@ func (e *Engine) recoverAgent(ctx context.Context, db *store.DB) (work.Next, err
 		e.suspendAgent(db)
 		return work.Next{}, nil
 	}
-	a, written := e.wake(db)
+	a, written := e.activate(db)
 	if err := e.cancelMissing(ctx, a, written); err != nil {
 		return work.Next{}, err
 	}
@@ -51,13 +52,13 @@ func (e *Engine) recoverAgent(ctx context.Context, db *store.DB) (work.Next, err
 	return work.Next{At: w.Next.Time}, e.endWaits(ctx, db, ends)
 }
 
-// wake returns what is known of an agent that works, and the executions at work
-// that are in its file.
-func (e *Engine) wake(db *store.DB) (a *agentState, written []string) {
+// activate returns the state of an agent that may run executions, and the ids
+// of its running executions that are in the file.
+func (e *Engine) activate(db *store.DB) (a *agentState, written []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	a = e.stateLocked(db)
-	a.rests = false
+	a.inactive = false
 	for id, r := range a.runs {
 		if r.written.Load() {
 			written = append(written, id)
@@ -66,7 +67,7 @@ func (e *Engine) wake(db *store.DB) (a *agentState, written []string) {
 	return a, written
 }
 
-// cancelMissing stops the executions that were ended or deleted by another hand.
+// cancelMissing stops executions that were ended or deleted from outside.
 func (e *Engine) cancelMissing(ctx context.Context, a *agentState, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -79,13 +80,13 @@ func (e *Engine) cancelMissing(ctx context.Context, a *agentState, ids []string)
 	defer e.mu.Unlock()
 	for _, id := range ids {
 		if r := a.runs[id]; r != nil && !there[id] {
-			r.cancel(errOver)
+			r.cancel(errEnded)
 		}
 	}
 	return nil
 }
 
-// resumeAll enqueues what is to run of an agent.
+// resumeAll enqueues the executions that an agent must run.
 func (e *Engine) resumeAll(a *agentState, w store.ExecutionWork) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -97,7 +98,7 @@ func (e *Engine) resumeAll(a *agentState, w store.ExecutionWork) {
 	for id, n := range w.Queued {
 		slots := a.workflows[id]
 		if slots == nil {
-			slots = a.workflow(id, 1) // until one of them is read
+			slots = a.workflow(id, 1) // until one of them has been read
 		}
 		slots.queued = max(slots.queued, n)
 		e.startQueuedLocked(slots)
@@ -105,28 +106,28 @@ func (e *Engine) resumeAll(a *agentState, w store.ExecutionWork) {
 	closeOnce(a.recovered)
 }
 
-// suspendAgent cuts the executions of an agent that is to do nothing. They go on
-// when it is active again.
+// suspendAgent interrupts the executions of an agent that is not active. They
+// resume when it is.
 func (e *Engine) suspendAgent(db *store.DB) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if a := e.states[db]; a != nil {
-		a.stopLocked(errCut)
+		a.stopLocked(errInterrupted)
 	}
 }
 
-// forget ends all work of an agent that is gone.
+// forget ends all work for a deleted agent.
 func (e *Engine) forget(db *store.DB) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if a := e.states[db]; a != nil {
-		a.stopLocked(errOver)
+		a.stopLocked(errEnded)
 		delete(e.states, db)
 	}
 }
 
 func (a *agentState) stopLocked(why error) {
-	a.rests = true
+	a.inactive = true
 	for _, r := range a.runs {
 		r.cancel(why)
 	}
@@ -134,12 +135,12 @@ func (a *agentState) stopLocked(why error) {
 		w.queued = 0
 	}
 	closeOnce(a.recovered)
-	if errors.Is(why, errCut) {
+	if errors.Is(why, errInterrupted) {
 		a.recovered = make(chan struct{})
 	}
 }
 
-// endWaits ends waits, and their executions go on.
+// endWaits ends waits and resumes their executions.
 func (e *Engine) endWaits(ctx context.Context, db *store.DB, ends []store.WaitEnd) error {
 	if len(ends) == 0 {
 		return nil

@@ -12,16 +12,16 @@ import (
 	"satchel/store"
 )
 
-// Answer is what somebody says to a node that waits.
+// Answer is what a caller sends to a waiting node.
 type Answer struct {
 	NodeID string
-	Path   string          // in which iterations of the loops around it; may be empty when it waits in one alone
-	Data   json.RawMessage // any JSON; of an approval {decision, comment}
-	By     string          // who says it
+	Path   string          // the iterations of the surrounding loops; may be empty if the node waits in only one
+	Data   json.RawMessage // any JSON; for an approval {decision, comment}
+	By     string          // who sends it
 }
 
-// Resume ends a wait or decides an approval, and lets the execution go on.
-// CONFLICT: the node does not wait.
+// Resume ends a wait or decides an approval, and resumes the execution. It
+// returns CONFLICT if the node is not waiting.
 func (e *Engine) Resume(ctx context.Context, db *store.DB, id string, answer Answer) (agent.Execution, error) {
 	if _, err := e.ready(ctx, db); err != nil {
 		return agent.Execution{}, err
@@ -51,7 +51,7 @@ func (e *Engine) Resume(ctx context.Context, db *store.DB, id string, answer Ans
 		return agent.Execution{}, notWaiting(answer.NodeID)
 	}
 	e.signal(db, end)
-	e.callOff(ctx, db, &waits[i])
+	e.cancelTakeover(ctx, db, &waits[i])
 	if err := db.Audit(ctx, "execution resumed", map[string]any{"execution_id": id, "node_id": answer.NodeID}); err != nil {
 		return agent.Execution{}, err
 	}
@@ -60,10 +60,10 @@ func (e *Engine) Resume(ctx context.Context, db *store.DB, id string, answer Ans
 }
 
 func notWaiting(node string) error {
-	return agent.Errorf(agent.CodeConflict, "the node does not wait in this execution, or does so no more").With("node_id", agent.Clip(node, 100))
+	return agent.Errorf(agent.CodeConflict, "the node is not waiting in this execution").With("node_id", agent.Clip(node, 100))
 }
 
-// end is what a wait comes to by the answer.
+// end returns how the answer ends a wait.
 func (a Answer) end(w *store.Wait) (store.WaitEnd, error) {
 	var data any
 	if raw := bytes.TrimSpace(a.Data); len(raw) > 0 {
@@ -86,15 +86,15 @@ func (a Answer) end(w *store.Wait) (store.WaitEnd, error) {
 			return store.WaitEnd{}, agent.Invalid("data.decision", "must be approved or rejected")
 		}
 		comment, _ := said["comment"].(string)
-		return approved(w, decision, comment, a.By, now), nil
+		return decided(w, decision, comment, a.By, now), nil
 	}
 	return resumed(w, "api", data, now), nil
 }
 
-// OnEvents starts the workflows whose triggers name events of an agent, and
-// ends the waits for them. It may be called again with the same events: what
-// one started before is not started again. It returns how many it is done
-// with; the error is why not with all.
+// OnEvents starts the workflows whose triggers match events of an agent, and
+// ends waits for those events. It may be called again with the same events:
+// nothing starts twice. It returns how many events it handled, and an error if
+// that is not all of them.
 func (e *Engine) OnEvents(ctx context.Context, db *store.DB, events []agent.Event) (done int, err error) {
 	if len(events) == 0 {
 		return 0, nil
@@ -113,7 +113,7 @@ func (e *Engine) OnEvents(ctx context.Context, db *store.DB, events []agent.Even
 	case agent.StatusDisabled:
 		return len(events), nil
 	case agent.StatusPaused:
-		subscribers.Listeners = nil // its triggers rest; what waits goes on
+		subscribers.Listeners = nil // its triggers are off; waits continue
 	}
 	if len(subscribers.Listeners) == 0 && len(subscribers.Waits) == 0 {
 		return len(events), nil
@@ -129,7 +129,8 @@ func (e *Engine) OnEvents(ctx context.Context, db *store.DB, events []agent.Even
 	return len(events), nil
 }
 
-// onEvent acts on one event; subscribers may also name others.
+// onEvent handles one event. subscribers may include subscribers to other
+// events.
 func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, subscribers store.Subscribers) error {
 	data := object(decodeOr(ev.Data))
 	var ends []store.WaitEnd
@@ -142,7 +143,7 @@ func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, subs
 			continue
 		}
 		if !agent.MatchEvent(w.Event, ev.Type) || w.StartedAt.After(ev.CreatedAt.Time) || executionOf(data) == w.ExecutionID {
-			continue // another, one that happened before, or what the waiting execution told of itself
+			continue // another event, one from before the wait, or one of the waiting execution itself
 		}
 		ends = append(ends, resumed(w, "event", data, agent.Now()))
 	}
@@ -155,7 +156,7 @@ func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, subs
 			listeners = append(listeners, l)
 		}
 	}
-	if len(listeners) == 0 || subscribers.ActiveSince > 0 && ev.Seq <= subscribers.ActiveSince || ev.Type == agent.EventMessageReceived && saidToChat(data) || ev.Depth > agent.MaxEventDepth {
+	if len(listeners) == 0 || subscribers.ActiveSince > 0 && ev.Seq <= subscribers.ActiveSince || ev.Type == agent.EventMessageReceived && answeredByChat(data) || ev.Depth > agent.MaxEventDepth {
 		return nil
 	}
 	return e.startListeners(ctx, db, ev, data, listeners)
@@ -167,13 +168,13 @@ func executionOf(data map[string]any) string {
 	return id
 }
 
-// saidToChat reports whether chat answers a message itself.
-func saidToChat(data map[string]any) bool {
+// answeredByChat reports whether chat answers a message itself.
+func answeredByChat(data map[string]any) bool {
 	return object(object(data["message"])["metadata"])["via"] == "chat"
 }
 
-// startListeners starts each workflow once, by the first of its triggers that
-// takes the event.
+// startListeners starts each workflow once, at the first of its triggers whose
+// filter the event passes.
 func (e *Engine) startListeners(ctx context.Context, db *store.DB, ev agent.Event, data map[string]any, listeners []store.Listener) error {
 	payload := map[string]any{"event": map[string]any{"id": ev.ID, "type": ev.Type, "created_at": ev.CreatedAt.String()}}
 	maps.Copy(payload, data)
@@ -187,12 +188,12 @@ func (e *Engine) startListeners(ctx context.Context, db *store.DB, ev agent.Even
 			continue
 		}
 		q := Request{WorkflowID: listener.WorkflowID, Input: input, Trigger: ev.Type, IdempotencyKey: ev.ID + ":" + listener.WorkflowID, Queue: true,
-			node: listener.NodeID, takes: true, chain: ev.Chain()}
+			node: listener.NodeID, filtered: true, chain: ev.Chain()}
 		s, err := e.execute(ctx, db, q)
 		switch code := agent.ErrorCode(err); {
 		case err == nil:
 			started[listener.WorkflowID] = s.Execution.ID != ""
-		case code == agent.CodeBudget: // it is entered and logged
+		case code == agent.CodeBudget: // already recorded and logged
 			started[listener.WorkflowID] = true
 		case code == agent.CodeValidation || code == agent.CodeConflict || code == agent.CodeNotFound:
 			if e.stopped() {
@@ -216,8 +217,8 @@ func (e *Engine) stopped() bool {
 	return e.stopping
 }
 
-// takes reports whether a trigger's filter lets a payload pass.
-func (p *program) takes(trigger int, db *store.DB, payload map[string]any) bool {
+// passesFilter reports whether a payload passes a trigger's filter.
+func (p *program) passesFilter(trigger int, db *store.DB, payload map[string]any) bool {
 	n := &p.nodes[trigger]
 	if n.disabled {
 		return false

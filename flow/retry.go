@@ -7,9 +7,9 @@ import (
 	"satchel/store"
 )
 
-// Retry makes a new execution that repeats one which has ended, by the
-// workflow as it is now. It takes over what was done before the node from, or
-// before the first node that failed when from is empty, and goes on there.
+// Retry starts a new execution that repeats one which has ended, using the
+// current version of the workflow. It reuses the results before the node from,
+// or before the first failed node if from is empty, and continues there.
 func (e *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agent.Execution, error) {
 	a, err := e.ready(ctx, db)
 	if err != nil {
@@ -20,7 +20,7 @@ func (e *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agen
 		return old, err
 	}
 	if old.Trigger == agent.TriggerTest {
-		return old, agent.Errorf(agent.CodeConflict, "a test is not retried; test the graph again")
+		return old, agent.Errorf(agent.CodeConflict, "a test cannot be retried; run the test again")
 	}
 	if !old.Status.Ended() {
 		return old, agent.Errorf(agent.CodeConflict, "the execution has not ended yet").With("status", old.Status)
@@ -30,11 +30,11 @@ func (e *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agen
 	if err != nil {
 		return agent.Execution{}, err
 	}
-	kept, err := carry(p, &old, results, from)
+	kept, err := reusableResults(p, &old, results, from)
 	if err != nil {
 		return agent.Execution{}, err
 	}
-	if why := e.spend(x); why != nil {
+	if why := e.charge(x); why != nil {
 		return agent.Execution{}, e.refuse(ctx, db, x, p, "", why)
 	}
 	x.RetriedFrom = old.ID
@@ -44,7 +44,7 @@ func (e *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agen
 	return e.repeat(ctx, a, x, p, kept)
 }
 
-// repeat begins an execution with results that it takes over, or queues it.
+// repeat starts an execution with reused results, or queues it.
 func (e *Engine) repeat(ctx context.Context, a *agentState, x *agent.Execution, p *program, kept []agent.NodeResult) (agent.Execution, error) {
 	s, err := e.admit(a, x, p, false)
 	if err != nil {
@@ -61,7 +61,7 @@ func (e *Engine) repeat(ctx context.Context, a *agentState, x *agent.Execution, 
 	}
 	r := e.newRun(a, x.ID)
 	r.slot = s
-	e.enlist(r)
+	e.addRun(r)
 	e.goroutines.Go(func() {
 		if r.load() {
 			r.drive()
@@ -70,14 +70,14 @@ func (e *Engine) repeat(ctx context.Context, a *agentState, x *agent.Execution, 
 	return answer, nil
 }
 
-// carry picks the results that a repeated execution takes over: those that do
-// not depend on a node where it begins again.
-func carry(p *program, old *agent.Execution, results []agent.NodeResult, from string) ([]agent.NodeResult, error) {
-	again := map[place]bool{} // where it begins again; with every path when from is named
+// reusableResults returns the results that a repeated execution reuses: those
+// that do not depend on a node that runs again.
+func reusableResults(p *program, old *agent.Execution, results []agent.NodeResult, from string) ([]agent.NodeResult, error) {
+	again := map[instanceKey]bool{} // nodes that run again; with every path if from is set
 	switch {
 	case from != "":
 		if _, ok := p.graph.Find(from); !ok {
-			return nil, agent.Invalid("from_node", "is no node of the workflow as it is now").With("node_id", from)
+			return nil, agent.Invalid("from_node", "is not a node of the current version of the workflow").With("node_id", from)
 		}
 	case old.Status == agent.ExecutionComplete:
 		return nil, agent.Invalid("from_node", "is required: no node of this execution failed")
@@ -86,25 +86,25 @@ func carry(p *program, old *agent.Execution, results []agent.NodeResult, from st
 		switch {
 		case from != "" && r.NodeID == from, from == "" && r.Status == agent.NodeFailed && old.Error != nil && failedIn(p, r, old.Error.NodeID),
 			r.Status == agent.NodeCancelled, r.Status == agent.NodeRunning && r.Items == nil, r.Status == agent.NodeWaiting:
-			again[place{r.NodeID, r.At()}] = true
+			again[instanceKey{r.NodeID, r.At()}] = true
 		}
 	}
-	dropped := map[place]bool{}
+	invalidated := map[instanceKey]bool{}
 	for at := range again {
-		p.drop(at.node, at.path, dropped)
+		p.invalidate(at.node, at.path, invalidated)
 	}
 	if from != "" {
-		p.drop(from, "", dropped)
+		p.invalidate(from, "", invalidated)
 	}
 	var kept []agent.NodeResult
 	for _, r := range results {
-		at := place{r.NodeID, r.At()}
+		at := instanceKey{r.NodeID, r.At()}
 		i, known := p.graph.Find(r.NodeID)
 		if !known || p.nodes[i].Type != r.Type {
 			continue
 		}
-		if dropped[at] || dropped[place{r.NodeID, "*"}] {
-			// A loop that began goes on with the items that it had.
+		if invalidated[at] || invalidated[instanceKey{r.NodeID, "*"}] {
+			// A loop that had started continues with the same items.
 			if r.Items == nil || at.node == from {
 				continue
 			}
@@ -115,8 +115,8 @@ func carry(p *program, old *agent.Execution, results []agent.NodeResult, from st
 	return kept, nil
 }
 
-// failedIn reports whether a failed result is why its execution failed: the node
-// itself, or a loop that failed by it.
+// failedIn reports whether a failed result is why its execution failed: it is
+// of the node itself, or of a loop that failed because of it.
 func failedIn(p *program, r agent.NodeResult, node string) bool {
 	if r.NodeID == node {
 		return true
@@ -130,22 +130,22 @@ func failedIn(p *program, r agent.NodeResult, node string) bool {
 	return false
 }
 
-// drop marks what depends on a node in one iteration: the nodes behind it
-// there, the loop around it, and what lies behind that.
-func (p *program) drop(node, path string, dropped map[place]bool) {
+// invalidate marks what depends on a node in one iteration: the nodes after it,
+// the surrounding loop, and what follows that.
+func (p *program) invalidate(node, path string, invalidated map[instanceKey]bool) {
 	i, ok := p.graph.Find(node)
 	if !ok {
 		return
 	}
-	p.dropFrom(i, path, dropped)
+	p.invalidateFrom(i, path, invalidated)
 	for loop := p.graph.Loop[i]; loop >= 0; loop = p.graph.Loop[loop] {
-		path = outer(path)
-		p.dropFrom(loop, path, dropped)
+		path = outerPath(path)
+		p.invalidateFrom(loop, path, invalidated)
 	}
 }
 
-// outer is the path of the loop around an iteration.
-func outer(path string) string {
+// outerPath returns the path of the loop around an iteration.
+func outerPath(path string) string {
 	for i := len(path) - 1; i >= 0; i-- {
 		if path[i] == '.' {
 			return path[:i]
@@ -154,14 +154,14 @@ func outer(path string) string {
 	return ""
 }
 
-// dropFrom marks a node and all behind it within its region, bodies of loops
-// behind it included.
-func (p *program) dropFrom(node int, path string, dropped map[place]bool) {
-	at := place{p.nodes[node].ID, path}
-	if dropped[at] {
+// invalidateFrom marks a node and everything after it within its region,
+// including the bodies of loops.
+func (p *program) invalidateFrom(node int, path string, invalidated map[instanceKey]bool) {
+	at := instanceKey{p.nodes[node].ID, path}
+	if invalidated[at] {
 		return
 	}
-	dropped[at] = true
+	invalidated[at] = true
 	for _, i := range p.graph.Out[node] {
 		e := p.graph.Edges[i]
 		if !p.graph.Counts(e) {
@@ -170,20 +170,20 @@ func (p *program) dropFrom(node int, path string, dropped map[place]bool) {
 		if p.nodes[node].Type == agent.NodeLoop && e.Handle == agent.HandleLoop {
 			continue
 		}
-		p.dropFrom(e.Target, path, dropped)
+		p.invalidateFrom(e.Target, path, invalidated)
 		if p.nodes[e.Target].Type == agent.NodeLoop {
-			p.dropBody(e.Target, dropped)
+			p.invalidateBody(e.Target, invalidated)
 		}
 	}
 }
 
-// dropBody marks the body of a loop in every iteration.
-func (p *program) dropBody(loop int, dropped map[place]bool) {
-	dropped[place{p.nodes[loop].ID, "*"}] = true
+// invalidateBody marks the body of a loop in every iteration.
+func (p *program) invalidateBody(loop int, invalidated map[instanceKey]bool) {
+	invalidated[instanceKey{p.nodes[loop].ID, "*"}] = true
 	for _, inner := range p.regions[loop].nodes {
-		dropped[place{p.nodes[inner].ID, "*"}] = true
+		invalidated[instanceKey{p.nodes[inner].ID, "*"}] = true
 		if p.nodes[inner].Type == agent.NodeLoop {
-			p.dropBody(inner, dropped)
+			p.invalidateBody(inner, invalidated)
 		}
 	}
 }

@@ -13,17 +13,17 @@ import (
 	"satchel/store"
 )
 
-// parallel is how many nodes of one execution run at a time.
+// parallel is how many nodes of one execution run at the same time.
 const parallel = 4
 
-// Why a run is cut short. After errCut it goes on another time.
+// Why a run is cancelled. After errInterrupted it is resumed later.
 var (
-	errCut  = errors.New("cut, to go on later")
-	errOver = errors.New("ended by another hand")
+	errInterrupted = errors.New("interrupted, to be resumed later")
+	errEnded       = errors.New("ended from outside")
 )
 
-// run is an execution at work. Its fields belong to the goroutine of drive,
-// but those under mu.
+// run is an execution that is running. Its fields belong to the goroutine of
+// drive, except those under mu.
 type run struct {
 	engine    *Engine
 	db        *store.DB
@@ -33,48 +33,48 @@ type run struct {
 	execution *agent.Execution
 	program   *program
 	payload   map[string]any
-	key, by   string         // its idempotency key and who started it; they go with the first commit of a fresh one
-	location  *time.Location // of the filter date, once it was used
+	key, by   string         // its idempotency key and who started it, written with the first commit of a new one
+	location  *time.Location // for the date filter, once it was used
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
 	top        *scope
 	lastError  map[string]any
-	past       map[place]agent.NodeResult // of the journal, when it goes on
-	knownWaits map[place]store.Wait       // waits that were entered before
-	waiting    map[place]instance
+	past       map[instanceKey]agent.NodeResult // from the journal, when the execution is resumed
+	knownWaits map[instanceKey]store.Wait       // waits that are already in the file
+	waiting    map[instanceKey]instance
 
-	ready    []instance // to be resolved
-	effects  []instance // to be begun once what came before is committed
+	ready    []instance // nodes to resolve
+	effects  []instance // nodes with side effects, to start once everything before them is committed
 	active   map[*nodeRun]bool
 	finished chan *nodeRun
-	needs    chan chan struct{} // of nodes that run, see nodeRun.beforeEffect
-	needed   []chan struct{}    // to be closed by the next commit
+	needs    chan chan struct{} // from running nodes, see nodeRun.beforeEffect
+	needed   []chan struct{}    // to be closed after the next commit
 
 	// What is not committed yet.
-	fresh    bool // the execution's row is not there
+	unsaved  bool // the execution has no row yet
 	written  atomic.Bool
 	begin    bool
-	held     held
+	pending  pendingResults
 	waits    []store.Wait
 	unwaits  []store.WaitEnd
 	children []*child
 
 	failure *agent.ExecutionError
-	gone    bool // the engine has let it go
+	gone    bool // the engine has removed the run
 
-	results []agent.NodeResult // all of them, when the caller wants them
-	keep    bool
+	results     []agent.NodeResult // all of them, if the caller wants them
+	keepResults bool
 
 	mu       sync.Mutex
 	inbox    []store.WaitEnd
-	knock    chan struct{}
+	wakeup   chan struct{}
 	now      map[*nodeRun]agent.NodeResult
 	response *agent.NodeResult
-	answered chan struct{} // a webhook-response is committed
-	entered  chan struct{} // the execution's row is committed
-	done     chan struct{} // the engine has let it go
+	answered chan struct{} // closed when a webhook-response is committed
+	inserted chan struct{} // closed when the execution's row is committed
+	done     chan struct{} // closed when the engine has removed the run
 }
 
 // keptResults is how many node results a run keeps for its caller.
@@ -83,36 +83,36 @@ const keptResults = 200
 func (e *Engine) newRun(a *agentState, id string) *run {
 	r := &run{
 		engine: e, db: a.db, agent: a, id: id,
-		waiting: map[place]instance{}, active: map[*nodeRun]bool{}, finished: make(chan *nodeRun, parallel), needs: make(chan chan struct{}),
-		knock: make(chan struct{}, 1), answered: make(chan struct{}), entered: make(chan struct{}), done: make(chan struct{}),
+		waiting: map[instanceKey]instance{}, active: map[*nodeRun]bool{}, finished: make(chan *nodeRun, parallel), needs: make(chan chan struct{}),
+		wakeup: make(chan struct{}, 1), answered: make(chan struct{}), inserted: make(chan struct{}), done: make(chan struct{}),
 	}
 	r.written.Store(true)
 	r.ctx, r.cancel = context.WithCancelCause(e.work)
 	return r
 }
 
-// drive runs the execution until it ends, sleeps or is cut.
+// drive runs the execution until it ends, is suspended or is interrupted.
 func (r *run) drive() {
 	defer r.cancel(nil)
 	defer func() {
 		if p := recover(); p != nil {
-			r.broken(p)
+			r.failAfterPanic(p)
 		}
 	}()
-	r.open()
+	r.initialize()
 	for {
-		r.settle()
+		r.resolveReady()
 		switch {
 		case r.gone:
 			return
 		case r.ctx.Err() != nil:
-			r.stopped()
+			r.interrupt()
 			return
 		case r.failure != nil || r.top.open == 0:
 			r.finishAll()
 			return
 		case r.idle():
-			if r.sleep() {
+			if r.suspend() {
 				return
 			}
 			continue
@@ -120,31 +120,31 @@ func (r *run) drive() {
 		if !r.commitDue() {
 			return
 		}
-		r.depart()
+		r.startNodes()
 		if !r.gone && len(r.ready) == 0 && len(r.active) > 0 {
 			r.await()
 		}
 	}
 }
 
-// broken ends an execution on which this program itself has failed, so that it
-// does not fail on it at every start.
-func (r *run) broken(p any) {
-	r.engine.log.Error("an execution broke", "agent", r.db.ID(), "execution", r.id, "error", p, "stack", string(debug.Stack()))
+// failAfterPanic ends an execution that made this program panic, so that it
+// does not panic again at every start.
+func (r *run) failAfterPanic(p any) {
+	r.engine.log.Error("panic while running an execution", "agent", r.db.ID(), "execution", r.id, "error", p, "stack", string(debug.Stack()))
 	if r.gone {
 		return
 	}
 	defer func() {
 		if again := recover(); again != nil && !r.gone {
-			r.engine.released(r, fmt.Errorf("end an execution that broke: %v", again))
+			r.engine.released(r, fmt.Errorf("end an execution after a panic: %v", again))
 		}
 	}()
-	r.failure = &agent.ExecutionError{Code: string(agent.CodeInternal), Message: "the execution failed for a reason that only the server's log tells"}
+	r.failure = &agent.ExecutionError{Code: string(agent.CodeInternal), Message: "the execution failed with an internal error; see the server's log"}
 	r.finishAll()
 }
 
-// open begins with the trigger, and with all nodes that nothing leads to.
-func (r *run) open() {
+// begin makes the trigger, and every other node without incoming edges, ready.
+func (r *run) initialize() {
 	r.top = r.newScope(nil, nil, 0, -1)
 	start, _ := r.program.graph.Find(r.execution.TriggerNode)
 	alone := r.program.alone
@@ -158,7 +158,7 @@ func (r *run) open() {
 			r.top.open--
 			continue
 		}
-		if r.top.states[i].left == 0 {
+		if r.top.states[i].unresolved == 0 {
 			if node == start {
 				r.top.states[i].live = true
 				r.top.states[i].sources = []input{{value: r.payload}}
@@ -171,31 +171,30 @@ func (r *run) open() {
 	}
 }
 
-// settle resolves what is ready until only nodes with effects, waits, and
-// nodes that run are left.
-func (r *run) settle() {
+// resolveReady resolves ready nodes until only side effects, waits and running
+// nodes are left.
+func (r *run) resolveReady() {
 	for len(r.ready) > 0 && r.failure == nil && r.ctx.Err() == nil {
 		in := r.ready[0]
 		r.ready = r.ready[1:]
-		if !in.scope.dead() {
+		if !in.scope.ended() {
 			r.resolve(in)
 		}
-		if r.held.full() && !r.commit(false) {
+		if r.pending.full() && !r.commit(false) {
 			return
 		}
 	}
 }
 
-// idle reports whether nothing but waits is left.
+// idle reports whether only waits are left.
 func (r *run) idle() bool {
 	return len(r.ready) == 0 && len(r.effects) == 0 && len(r.active) == 0
 }
 
-// resolve runs a node, or says that it is to run, once all edges that lead to
-// it are resolved.
+// resolve runs or schedules a node whose incoming edges are all resolved.
 func (r *run) resolve(in instance) {
 	n := &r.program.nodes[in.node]
-	at := r.placeOf(in)
+	at := r.keyOf(in)
 	if past, ok := r.past[at]; ok && past.Finished() {
 		r.replay(in, past)
 		return
@@ -207,7 +206,7 @@ func (r *run) resolve(in instance) {
 	if w, ok := r.knownWaits[at]; ok {
 		delete(r.knownWaits, at)
 		r.state(in).waiting = true
-		r.waiting[place{w.NodeID, w.Path}] = in
+		r.waiting[instanceKey{w.NodeID, w.Path}] = in
 		return
 	}
 	pin, pinned := r.program.pins[n.ID]
@@ -226,7 +225,7 @@ func (r *run) resolve(in instance) {
 	}
 }
 
-// result begins the result of a node.
+// result returns a new result for a node.
 func (r *run) result(in instance, status agent.NodeStatus) agent.NodeResult {
 	n := &r.program.nodes[in.node]
 	result := agent.NodeResult{NodeID: n.ID, Type: n.Type, Status: status, StartedAt: agent.Now(), Attempt: 1}
@@ -234,7 +233,7 @@ func (r *run) result(in instance, status agent.NodeStatus) agent.NodeResult {
 	return result
 }
 
-// compute runs a node without effects on the spot.
+// compute runs a pure node in this goroutine.
 func (r *run) compute(in instance) {
 	result := r.result(in, agent.NodeSuccess)
 	began := time.Now()
@@ -248,21 +247,22 @@ func (r *run) compute(in instance) {
 
 func since(began time.Time) float64 { return float64(time.Since(began).Microseconds()) / 1000 }
 
-// depart begins nodes with effects, as many as may run at a time.
-func (r *run) depart() {
+// startNodes starts nodes with side effects, up to the limit of nodes that run
+// at the same time.
+func (r *run) startNodes() {
 	for len(r.effects) > 0 && len(r.active) < parallel {
 		in := r.effects[0]
 		r.effects = r.effects[1:]
-		if in.scope.dead() {
+		if in.scope.ended() {
 			continue
 		}
 		n := &r.program.nodes[in.node]
 		if n.once {
-			if past, ok := r.past[r.placeOf(in)]; ok && past.Status == agent.NodeRunning {
-				r.interrupted(in)
+			if past, ok := r.past[r.keyOf(in)]; ok && past.Status == agent.NodeRunning {
+				r.failInterrupted(in)
 				continue
 			}
-			r.held.add(r.result(in, agent.NodeRunning))
+			r.pending.add(r.result(in, agent.NodeRunning))
 			if !r.commit(false) {
 				return
 			}
@@ -271,20 +271,20 @@ func (r *run) depart() {
 	}
 }
 
-// interrupted ends a node that was cut and may run at most once.
-func (r *run) interrupted(in instance) {
+// failInterrupted fails a node that was interrupted and may run at most once.
+func (r *run) failInterrupted(in instance) {
 	result := r.result(in, agent.NodeFailed)
 	result.Error = &agent.ExecutionError{Code: "INTERRUPTED", NodeID: result.NodeID,
-		Message: "the node was cut by a stop of the server, and it may run at most once"}
+		Message: "the server stopped while the node was running, and the node may run at most once"}
 	r.complete(in, result, nil, false)
 }
 
-// await waits for a node that runs, for the end of a wait, until the results at
-// hand are to be committed, or for the end.
+// await waits until a node finishes, a wait ends, pending results must be
+// committed, or the run is cancelled.
 func (r *run) await() {
 	var late <-chan time.Time
-	if len(r.held.results) > 0 {
-		timer := time.NewTimer(r.left())
+	if len(r.pending.results) > 0 {
+		timer := time.NewTimer(r.untilCommit())
 		defer timer.Stop()
 		late = timer.C
 	}
@@ -294,42 +294,42 @@ func (r *run) await() {
 	case committed := <-r.needs:
 		r.needed = append(r.needed, committed)
 	case <-late:
-	case <-r.knock:
+	case <-r.wakeup:
 		r.receive()
 	case <-r.ctx.Done():
 	}
 }
 
-// receive takes in the waits that have ended.
+// receive handles the waits that have ended.
 func (r *run) receive() {
 	r.mu.Lock()
 	ends := r.inbox
 	r.inbox = nil
 	r.mu.Unlock()
 	for _, end := range ends {
-		at := place{end.Result.NodeID, end.Result.At()}
+		at := instanceKey{end.Result.NodeID, end.Result.At()}
 		in, ok := r.waiting[at]
 		if !ok {
 			continue
 		}
 		delete(r.waiting, at)
-		if !in.scope.dead() {
+		if !in.scope.ended() {
 			r.publishFinished(end.Result)
-			r.remember(end.Result)
+			r.keepResult(end.Result)
 			r.complete(in, end.Result, decodeOr(end.Result.Output), true)
 		}
 	}
 }
 
-// replay takes a node's result out of the journal.
+// replay applies a node's result from the journal.
 func (r *run) replay(in instance, past agent.NodeResult) {
-	r.remember(past)
+	r.keepResult(past)
 	switch {
 	case past.Status == agent.NodeSkipped && r.state(in).live: // disabled
 		r.complete(in, past, r.inputOf(in), true)
 	case past.Status == agent.NodeSkipped:
 		r.skip(in)
-	case past.Status == agent.NodeCancelled: // its scope was given up: the failure is replayed too
+	case past.Status == agent.NodeCancelled: // its scope was abandoned: the failure is replayed too
 		r.state(in).waiting = true
 	default:
 		r.complete(in, past, decodeOr(past.Output), true)

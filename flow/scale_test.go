@@ -10,7 +10,7 @@ import (
 	"satchel/agent"
 )
 
-// loopOver is a loop over the payload's items with one node in its body.
+// loopOver returns a loop over the payload's items with one node in its body.
 func loopOver(kind, data string) string {
 	return `t trigger
 		l loop {"items":"{{trigger.items}}","max_iterations":10000}
@@ -20,7 +20,7 @@ func loopOver(kind, data string) string {
 		c -> l`
 }
 
-// numbered is a payload of n items, each with a text of some bytes.
+// numbered returns a payload of n items, each with a text of the given size.
 func numbered(n, bytes int) string {
 	items := make([]string, n)
 	text := strings.Repeat("x", bytes)
@@ -37,8 +37,8 @@ func mustComplete(tb testing.TB, s Started) {
 	}
 }
 
-// What one iteration costs does not grow with the number of them: a script is
-// sent what it reads, whatever it could read.
+// The cost of one iteration does not grow with the number of iterations: a
+// script is sent what it reads, not everything it could read.
 func TestIterationsStaySmall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -59,11 +59,11 @@ func TestIterationsStaySmall(t *testing.T) {
 				return Outcome{Output: map[string]any{"result": r.Value}, Handle: "true"}, err
 			}
 			e.Register(map[string]*Kind{body.kind: &kind})
-			w := made(t, db, e, loopOver(body.kind, body.data))
+			w := createWorkflow(t, db, e, loopOver(body.kind, body.data))
 			var sent []int
 			for _, n := range []int{100, 1000} {
 				most = 0
-				mustComplete(t, ran(t, db, e, w, numbered(n, 100)))
+				mustComplete(t, execute(t, db, e, w, numbered(n, 100)))
 				sent = append(sent, most)
 			}
 			if sent[1] > sent[0]+200 {
@@ -73,7 +73,7 @@ func TestIterationsStaySmall(t *testing.T) {
 	}
 }
 
-// Code sees every name that templates see, by whatever way it reads it.
+// Code sees every name that templates see, however it reads it.
 func TestNamesInCode(t *testing.T) {
 	db, e := open(t)
 	input := `{"big":` + string(mustJSON(strings.Repeat("x", 10_000))) + `,"who":"Ada","list":[{"n":1}],"error":"mine"}`
@@ -87,8 +87,8 @@ func TestNamesInCode(t *testing.T) {
 		"return Object.keys(trigger)":                         `["big","error","list","who"]`,
 	} {
 		t.Run(code, func(t *testing.T) {
-			w := made(t, db, e, "t trigger\nc code "+string(mustJSON(map[string]any{"code": code}))+"\nt -> c")
-			s := ran(t, db, e, w, input)
+			w := createWorkflow(t, db, e, "t trigger\nc code "+string(mustJSON(map[string]any{"code": code}))+"\nt -> c")
+			s := execute(t, db, e, w, input)
 			mustComplete(t, s)
 			if got := string(s.Execution.Output); got != `{"result":`+want+`}` {
 				t.Errorf("%s, want %s", got, want)
@@ -97,13 +97,13 @@ func TestNamesInCode(t *testing.T) {
 	}
 }
 
-// A payload may have five megabytes, also where every item of a loop sees it.
+// A payload may be five megabytes, even if every item of a loop sees it.
 func TestLargestPayload(t *testing.T) {
 	db, e := open(t)
-	w := made(t, db, e, loopOver("code", `{"code":"return trigger.items.length === 5 && trigger.items[index].n === item.n"}`))
+	w := createWorkflow(t, db, e, loopOver("code", `{"code":"return trigger.items.length === 5 && trigger.items[index].n === item.n"}`))
 	input := numbered(5, 5<<20/5-100)
 	input = input[:len(input)-1] + strings.Repeat(" ", 5<<20-len(input)) + "}"
-	s := ran(t, db, e, w, input)
+	s := execute(t, db, e, w, input)
 	mustComplete(t, s)
 	if got := strings.Count(string(s.Execution.Output), `{"result":true}`); got != 5 {
 		t.Errorf("%d of 5 items saw the payload", got)

@@ -12,32 +12,33 @@ import (
 	"satchel/store"
 )
 
-// scope is one pass over a region: of an execution, or an iteration of a loop.
+// scope is one pass over a region: the execution itself, or one iteration of a
+// loop.
 type scope struct {
-	parent *scope
-	loop   *looping // nil for the execution itself
-	index  int      // of the iteration
-	path   string
-	region *region
-	states []state        // by place in the region
-	vars   map[string]any // of the loop
-	output map[string]any // of nodes, by id
-	open   int            // nodes that are not resolved
-	over   bool           // what still runs in it does not matter any more
+	parent    *scope
+	loop      *loopState // nil for the execution itself
+	index     int        // of the iteration
+	path      string
+	region    *region
+	states    []state        // by index in the region
+	vars      map[string]any // of the loop
+	output    map[string]any // of nodes, by id
+	open      int            // number of nodes that are not resolved
+	abandoned bool           // abandoned: nodes still running in it no longer matter
 }
 
-// state is a node in a scope.
+// state is the state of a node in a scope.
 type state struct {
-	left    int  // edges that it waits for
-	live    bool // one of those that are resolved was taken
-	waiting bool
-	last    bool    // it ran, and no edge took over
-	sources []input // what flows into it
-	flow    any     // what flows out of it
-	output  any
+	unresolved int  // number of incoming edges not yet resolved
+	live       bool // an incoming edge was taken
+	waiting    bool
+	last       bool    // it ran, and no outgoing edge was taken
+	sources    []input // what flows into it
+	flow       any     // what flows out of it
+	output     any
 }
 
-// input is what one edge brings.
+// input is the value that one edge carries.
 type input struct {
 	node  string
 	value any
@@ -49,19 +50,21 @@ type instance struct {
 	node  int
 }
 
-func (r *run) state(in instance) *state { return &in.scope.states[r.program.place[in.node]] }
+func (r *run) state(in instance) *state { return &in.scope.states[r.program.indexes[in.node]] }
 
-// place names an instance in the journal.
-type place struct{ node, path string }
+// instanceKey identifies an instance in the journal.
+type instanceKey struct{ node, path string }
 
-func (r *run) placeOf(in instance) place { return place{r.program.nodes[in.node].ID, in.scope.path} }
+func (r *run) keyOf(in instance) instanceKey {
+	return instanceKey{r.program.nodes[in.node].ID, in.scope.path}
+}
 
-func (r *run) newScope(parent *scope, loop *looping, index, home int) *scope {
+func (r *run) newScope(parent *scope, loop *loopState, index, home int) *scope {
 	region := r.program.regions[home]
 	s := &scope{parent: parent, loop: loop, index: index, region: region, states: make([]state, len(region.nodes)),
 		output: map[string]any{}, open: len(region.nodes)}
-	for i, left := range region.left {
-		s.states[i].left = left
+	for i, unresolved := range region.unresolved {
+		s.states[i].unresolved = unresolved
 	}
 	if parent != nil {
 		s.path = strconv.Itoa(index)
@@ -72,17 +75,17 @@ func (r *run) newScope(parent *scope, loop *looping, index, home int) *scope {
 	return s
 }
 
-// dead reports whether a scope or one around it is over.
-func (s *scope) dead() bool {
+// ended reports whether a scope or a surrounding one is over.
+func (s *scope) ended() bool {
 	for ; s != nil; s = s.parent {
-		if s.over {
+		if s.abandoned {
 			return true
 		}
 	}
 	return false
 }
 
-// inside reports whether a scope is other, or lies in it.
+// inside reports whether a scope is other or is nested in it.
 func (s *scope) inside(other *scope) bool {
 	for ; s != nil; s = s.parent {
 		if s == other {
@@ -92,8 +95,8 @@ func (s *scope) inside(other *scope) bool {
 	return false
 }
 
-// inputOf is what flows into a node: the value of the one edge that was taken,
-// or of each of them by the id of the node that it comes from.
+// inputOf returns what flows into a node: the value of the one edge that was
+// taken, or the value of each such edge by the id of its source.
 func (r *run) inputOf(in instance) any {
 	sources := r.state(in).sources
 	if len(sources) == 1 {
@@ -113,8 +116,8 @@ type names struct {
 	input any
 }
 
-// Lookup finds what a path begins with: variables of loops, then nodes, then
-// the payload's own keys, then the names that every node has.
+// Lookup resolves the first name of a path: loop variables first, then nodes,
+// then the payload's own keys, then the names that every node has.
 func (n names) Lookup(name string) (any, bool) {
 	for s := n.scope; s != nil; s = s.parent {
 		if v, ok := s.vars[name]; ok {
@@ -149,8 +152,8 @@ func (n names) Lookup(name string) (any, bool) {
 	return nil, false
 }
 
-// outputs are those of the nodes that can be seen, inner ones first. It is a
-// copy, since what a template gives may be kept.
+// outputs returns the outputs of the visible nodes, inner ones first. It is a
+// copy, since values from templates may be kept.
 func (n names) outputs() map[string]any {
 	all := map[string]any{}
 	n.collect(n.scope, all)
@@ -164,14 +167,14 @@ func (n names) collect(s *scope, all map[string]any) {
 	}
 }
 
-// Names are the names that templates of a node can use, with the values that
-// they have when the node begins.
+// Names are the names that a node's templates can use, with their values when
+// the node starts.
 type Names struct {
 	view names
 	vars map[string]any // of the loops, and what changes while the node runs
 }
 
-// snapshot does not copy what stays as it is while the execution runs.
+// snapshot does not copy what cannot change while the execution runs.
 func (n names) snapshot() Names {
 	vars := map[string]any{}
 	if n.run.lastError != nil {
@@ -200,14 +203,14 @@ func (n Names) Lookup(name string) (any, bool) {
 	return n.view.Lookup(name)
 }
 
-// all lists every name.
+// all returns every name.
 func (n Names) all() []string {
 	all := []string{"input", "trigger", "execution", "workflow", "agent", "now"}
 	return slices.AppendSeq(slices.AppendSeq(all, maps.Keys(n.vars)), maps.Keys(n.view.run.payload))
 }
 
-// zone is the agent's time zone, which templates write dates in. It is looked
-// up when the first of them does; nil, when that fails, is UTC.
+// zone returns the agent's time zone, in which templates format dates. It is
+// looked up on first use; nil, after a failure, means UTC.
 func (r *run) zone() *time.Location {
 	if r.location == nil {
 		if name, err := r.db.Timezone(store.Background(context.Background())); err == nil {

@@ -24,8 +24,8 @@ import (
 
 var loopItems = flag.Int("items", 500, "how many items TestLargeLoop runs over; max_iterations allows 10000")
 
-// everything is a loop in which each item goes through all that runs scripts,
-// a model and a tool.
+// everything is a loop in which each item passes through everything that runs
+// scripts, a model and a tool.
 const everything = `t trigger
 	l loop {"items":"{{trigger.items}}","max_iterations":10000,"concurrency":4}
 	c code {"code":"return {n: item.n, of: trigger.items.length, same: trigger.items[index].n === item.n}"}
@@ -39,8 +39,9 @@ const everything = `t trigger
 	f -> i
 	i:true -> l`
 
-// A loop of many items over the largest payload moves few bytes for each of
-// them, between processes as to the file, and holds the payload about once.
+// A loop of many items over the largest payload moves few bytes per item,
+// between processes and to the file, and holds the payload in memory about
+// once.
 func TestLargeLoop(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -56,9 +57,9 @@ func TestLargeLoop(t *testing.T) {
 	}
 	n := *loopItems
 	input := numbered(n, maxInput/n-40)
-	w := made(t, db, e, strings.ReplaceAll(everything, "TOOL", tool.ID))
+	w := createWorkflow(t, db, e, strings.ReplaceAll(everything, "TOOL", tool.ID))
 	base, before := heapInUse(), bytesMoved(t)
-	x, err := e.Await(t.Context(), db, begun(t, db, e, w, input))
+	x, err := e.Await(t.Context(), db, startWorkflow(t, db, e, w, input))
 	if err != nil || x.Status != agent.ExecutionComplete {
 		t.Fatal(x.Status, x.Error, err)
 	}
@@ -75,7 +76,8 @@ func TestLargeLoop(t *testing.T) {
 	}
 }
 
-// modelServer is a model that says fine; every hundredth time it calls sample.
+// modelServer is a model that answers "fine"; every hundredth call it calls
+// sample.
 func modelServer(t *testing.T, sample func()) *httptest.Server {
 	var calls atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -89,7 +91,7 @@ func modelServer(t *testing.T, sample func()) *httptest.Server {
 	return s
 }
 
-// withModel registers the nodes chat and tool as the server does.
+// withModel registers the node types chat and tool as the server does.
 func withModel(t *testing.T, db *store.DB, e *Engine, model *httptest.Server) {
 	t.Helper()
 	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{LLMProvider: agent.Some("openai-compatible"),
@@ -103,7 +105,7 @@ func withModel(t *testing.T, db *store.DB, e *Engine, model *httptest.Server) {
 	e.Register(map[string]*Kind{"chat": ChatKind(chats), "tool": ToolKind(toolbox)})
 }
 
-// heapInUse is what the heap holds that can be reached.
+// heapInUse returns the reachable bytes of the heap.
 func heapInUse() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -116,8 +118,8 @@ func raise(peak *atomic.Uint64, to uint64) {
 	}
 }
 
-// bytesMoved is how many bytes this process has read and written, by pipes and
-// sockets too.
+// bytesMoved returns how many bytes this process has read and written,
+// including pipes and sockets.
 func bytesMoved(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/io")

@@ -8,33 +8,34 @@ import (
 	"satchel/agent/work"
 )
 
-// Bounds of the executions that ExecuteIdempotent and queues are starting at a time. What one
-// agent starts together shares commits, and when thousands are due at the same
-// moment other requests still find a processor and the disk free.
+// Limits on starting executions. ExecuteIdempotent and queued executions take
+// turns, so that the starts of one agent share commits, and so that other
+// requests still get processor and disk when thousands of executions are due at
+// once.
 const (
 	startingAgents = 8
-	startsInTurn   = 128 // of one agent before another has its turn
+	startsInTurn   = 128 // of one agent, before the next agent's turn
 )
 
-// startTurn is the turn of an agent to start executions. Engine.mu protects it.
+// startTurn is an agent's turn to start executions. Engine.mu protects it.
 type startTurn struct {
-	left   int           // that may still start
-	inside int           // that are starting
-	over   chan struct{} // closed when nothing is starting any more
+	remaining int           // how many more may start
+	starting  int           // how many are starting
+	done      chan struct{} // closed when nothing is starting any more
 }
 
-// awaitStart waits until something of an agent may start, and returns what is to
-// be called when it has, once or more.
+// awaitStart waits until an agent may start an execution. The caller must call
+// started, once or more, when it has.
 func (e *Engine) awaitStart(ctx context.Context, a *agentState) (started func(), err error) {
 	e.mu.Lock()
-	if t := a.turn; t != nil && t.left > 0 {
+	if t := a.turn; t != nil && t.remaining > 0 {
 		defer e.mu.Unlock()
-		t.left--
-		t.inside++
+		t.remaining--
+		t.starting++
 		return sync.OnceFunc(func() { e.started(a, t) }), nil
 	}
 	admitted := make(chan *startTurn, 1)
-	a.starting = append(a.starting, admitted)
+	a.waitingStarts = append(a.waitingStarts, admitted)
 	e.mu.Unlock()
 	e.starts.Enqueue(a)
 	select {
@@ -43,7 +44,7 @@ func (e *Engine) awaitStart(ctx context.Context, a *agentState) (started func(),
 	case <-ctx.Done():
 	}
 	e.mu.Lock()
-	a.starting = slices.DeleteFunc(a.starting, func(c chan *startTurn) bool { return c == admitted })
+	a.waitingStarts = slices.DeleteFunc(a.waitingStarts, func(c chan *startTurn) bool { return c == admitted })
 	e.mu.Unlock()
 	select {
 	case t := <-admitted:
@@ -53,38 +54,38 @@ func (e *Engine) awaitStart(ctx context.Context, a *agentState) (started func(),
 	return nil, ctx.Err()
 }
 
-// start is a turn of an agent that has something to start.
+// start is one turn of an agent that has executions to start.
 func (e *Engine) start(ctx context.Context, a *agentState) (work.Next, error) {
 	e.mu.Lock()
-	n := min(len(a.starting), startsInTurn)
+	n := min(len(a.waitingStarts), startsInTurn)
 	if n == 0 {
 		e.mu.Unlock()
 		return work.Next{}, nil
 	}
-	t := &startTurn{left: startsInTurn - n, inside: n, over: make(chan struct{})}
+	t := &startTurn{remaining: startsInTurn - n, starting: n, done: make(chan struct{})}
 	a.turn = t
-	for _, admitted := range a.starting[:n] {
+	for _, admitted := range a.waitingStarts[:n] {
 		admitted <- t
 	}
-	a.starting = slices.Delete(a.starting, 0, n)
+	a.waitingStarts = slices.Delete(a.waitingStarts, 0, n)
 	e.mu.Unlock()
 	select {
-	case <-t.over:
+	case <-t.done:
 	case <-ctx.Done():
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return work.Next{Again: len(a.starting) > 0}, nil
+	return work.Next{Again: len(a.waitingStarts) > 0}, nil
 }
 
-// started notes that one has started.
+// started counts one completed start.
 func (e *Engine) started(a *agentState, t *startTurn) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if t.inside--; t.inside > 0 {
+	if t.starting--; t.starting > 0 {
 		return
 	}
-	close(t.over)
+	close(t.done)
 	if a.turn == t {
 		a.turn = nil
 	}

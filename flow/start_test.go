@@ -9,8 +9,9 @@ import (
 	"satchel/store"
 )
 
-// TestStarts has many agents start something at once: a few at a time have
-// their turn, those of one agent together, and all come to theirs.
+// TestStarts has many agents start executions at once: a few agents at a time
+// have their turn, all starts of one agent together, and every agent gets a
+// turn.
 func TestStarts(t *testing.T) {
 	_, e := open(t)
 	var all sync.WaitGroup
@@ -47,15 +48,15 @@ func TestStarts(t *testing.T) {
 		t.Errorf("%d at a time", most.Load())
 	}
 	for _, a := range agents {
-		if err := e.starts.Wait(t.Context(), a); err != nil || a.turn != nil || len(a.starting) != 0 {
-			t.Errorf("left: %v, %d, %v", a.turn, len(a.starting), err)
+		if err := e.starts.Wait(t.Context(), a); err != nil || a.turn != nil || len(a.waitingStarts) != 0 {
+			t.Errorf("left: %v, %d, %v", a.turn, len(a.waitingStarts), err)
 		}
 	}
 }
 
-// TestStartsGivenUp has those that wait for a turn go away, before and after
-// others of their agent come.
-func TestStartsGivenUp(t *testing.T) {
+// TestStartsCancelled cancels starts that wait for a turn, before and after
+// others of their agent arrive.
+func TestStartsCancelled(t *testing.T) {
 	_, e := open(t)
 	var all []func()
 	for range startingAgents {
@@ -81,7 +82,7 @@ func TestStartsGivenUp(t *testing.T) {
 	for _, started := range append(all[1:], started) {
 		started()
 	}
-	if err := e.starts.Wait(t.Context(), late); err != nil || late.turn != nil || len(late.starting) != 0 {
-		t.Errorf("left: %v, %d, %v", late.turn, len(late.starting), err)
+	if err := e.starts.Wait(t.Context(), late); err != nil || late.turn != nil || len(late.waitingStarts) != 0 {
+		t.Errorf("left: %v, %d, %v", late.turn, len(late.waitingStarts), err)
 	}
 }

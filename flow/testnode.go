@@ -9,7 +9,7 @@ import (
 	"satchel/store"
 )
 
-// Tested is what a node did that was run alone.
+// Tested is the result of running a node on its own.
 type Tested struct {
 	Status     agent.NodeStatus      `json:"status" enum:"success,error" example:"success"`
 	Output     json.RawMessage       `json:"output,omitempty"`
@@ -19,9 +19,9 @@ type Tested struct {
 	DurationMS float64               `json:"duration_ms" example:"1.5"`
 }
 
-// TestNode runs one node of a workflow alone, for real, with an input that is
-// both what flows into it and the payload of the trigger. Nodes that wait, and
-// loops, cannot be run alone.
+// TestNode runs one node of a workflow on its own, with real effects. The input
+// is both what flows into the node and the trigger's payload. Nodes that wait,
+// and loops, cannot be run this way.
 func (e *Engine) TestNode(ctx context.Context, db *store.DB, workflowID, nodeID string, given json.RawMessage) (Tested, error) {
 	payload, err := readPayload(given)
 	if err != nil {
@@ -37,13 +37,13 @@ func (e *Engine) TestNode(ctx context.Context, db *store.DB, workflowID, nodeID 
 	}
 	i, ok := g.Find(nodeID)
 	if !ok {
-		return Tested{}, agent.Invalid("node_id", "is no node of this workflow")
+		return Tested{}, agent.Invalid("node_id", "is not a node of this workflow")
 	}
 	switch g.Nodes[i].Type {
 	case agent.NodeLoop, agent.NodeWait, agent.NodeApproval, "workflow":
-		return Tested{}, agent.Invalid("node_id", "names a node of the type "+g.Nodes[i].Type+", which cannot be run alone")
+		return Tested{}, agent.Invalid("node_id", "is a node of type "+g.Nodes[i].Type+", which cannot be tested on its own")
 	}
-	p := &program{workflow: w, graph: g, nodes: make([]step, len(g.Nodes)), place: make([]int, len(g.Nodes)), regions: map[int]*region{-1: {nodes: []int{i}, left: []int{0}}}}
+	p := &program{workflow: w, graph: g, nodes: make([]step, len(g.Nodes)), indexes: make([]int, len(g.Nodes)), regions: map[int]*region{-1: {nodes: []int{i}, unresolved: []int{0}}}}
 	if err := g.CheckNode(i); err != nil {
 		return Tested{}, err
 	}

@@ -13,29 +13,29 @@ import (
 	"satchel/store"
 )
 
-// TestRequest asks for a test: an execution of a graph that is not saved.
+// TestRequest describes a test: an execution of a graph that is not saved.
 type TestRequest struct {
 	WorkflowID string
 	Nodes      []agent.RawNode
 	Edges      []agent.RawEdge
 	Input      json.RawMessage            // as in Request
 	Mode       string                     // one of TestModes
-	NodeID     string                     // of TestTo and TestNode
-	Pins       map[string]json.RawMessage // by node: an output that it has in place of running
+	NodeID     string                     // for TestTo and TestNode
+	Pins       map[string]json.RawMessage // outputs to use instead of running, by node
 	Wait       time.Duration
 }
 
 // How much of a graph a test runs.
 const (
 	TestAll  = "all"
-	TestTo   = "to"   // what leads to a node, and the node
-	TestNode = "node" // the node alone, with the pinned or last outputs of what leads to it
+	TestTo   = "to"   // the nodes that lead to a node, and the node
+	TestNode = "node" // the node alone, with the pinned or last outputs of its upstream nodes
 )
 
 // TestModes lists the modes of a test.
 var TestModes = []string{TestAll, TestTo, TestNode}
 
-// testPlan is what a test keeps beside its graph, so that it goes on by it after
+// testPlan is stored with a test's graph, so that the test can be resumed after
 // a restart.
 type testPlan struct {
 	Mode   string                     `json:"mode"`
@@ -43,11 +43,11 @@ type testPlan struct {
 	Pins   map[string]json.RawMessage `json:"pins,omitempty"`
 }
 
-// maxPin bounds a pinned output, in bytes.
+// maxPin limits a pinned output, in bytes.
 const maxPin = 256 << 10
 
-// Test begins a test. It is an execution like others, outside the workflow's
-// concurrency and without events.
+// Test starts a test. It is an ordinary execution, except that it does not
+// count against the workflow's concurrency and emits no events.
 func (e *Engine) Test(ctx context.Context, db *store.DB, q TestRequest) (Started, error) {
 	a, err := e.ready(ctx, db)
 	if err != nil {
@@ -89,8 +89,8 @@ func (e *Engine) Test(ctx context.Context, db *store.DB, q TestRequest) (Started
 	}
 	var waited *awaited
 	if q.Wait > 0 {
-		waited = e.expect(x.ID)
-		defer e.unexpect(x.ID, waited)
+		waited = e.addWaiter(x.ID)
+		defer e.removeWaiter(x.ID, waited)
 	}
 	if err := db.EnterTest(ctx, x, store.TestGraph{Nodes: w.Nodes, Edges: w.Edges, Plan: raw}); err != nil {
 		return Started{}, err
@@ -99,7 +99,7 @@ func (e *Engine) Test(ctx context.Context, db *store.DB, q TestRequest) (Started
 	return e.await(ctx, db, Request{Wait: q.Wait}, Started{Execution: *x}, nil, waited)
 }
 
-// newTest makes the execution of a test whose graph can be run.
+// newTest returns the execution of a test whose graph can be run.
 func (e *Engine) newTest(ctx context.Context, w agent.Workflow, plan testPlan, payload map[string]any) (*agent.Execution, error) {
 	p, err := e.testProgram(w, plan, payload)
 	if err != nil {
@@ -117,16 +117,17 @@ func (e *Engine) newTest(ctx context.Context, w agent.Workflow, plan testPlan, p
 	chain := store.ChainOf(ctx).Next(id)
 	x := &agent.Execution{ID: id, WorkflowID: w.ID, Version: w.Version, Status: agent.ExecutionRunning, Trigger: agent.TriggerTest, TriggerNode: start,
 		Input: input, RootID: chain.Root, Depth: chain.Depth, CreatedAt: now, StartedAt: now}
-	if why := e.spend(x); why != nil {
+	if why := e.charge(x); why != nil {
 		return nil, why
 	}
 	return x, nil
 }
 
-// check checks a request, and that no credential would be stored by it.
+// check validates a request, and makes sure that it would not store a
+// credential.
 func (q *TestRequest) check() error {
 	var is agent.Issues
-	is.Check(slices.Contains(TestModes, q.Mode), "mode", "must be all, to or node")
+	is.Check(slices.Contains(TestModes, q.Mode), "mode", "must be all, to, or node")
 	for id, pin := range q.Pins {
 		is.Check(len(pin) <= maxPin, "pins."+id, fmt.Sprintf("must have at most %d KB", maxPin>>10))
 		is.Check(bytes.HasPrefix(bytes.TrimSpace(pin), []byte("{")), "pins."+id, "must be an object")
@@ -143,13 +144,13 @@ func (q *TestRequest) check() error {
 		return err
 	}
 	for name := range secrets.Given {
-		return agent.Invalid("nodes", "hold a credential that is not stored yet; save the workflow first").With("credential", name)
+		return agent.Invalid("nodes", "contain a credential that is not saved yet; save the workflow first").With("credential", name)
 	}
 	q.Nodes = nodes
 	return nil
 }
 
-// testProgram makes ready what a test runs of its graph.
+// testProgram compiles what a test runs of its graph.
 func (e *Engine) testProgram(w agent.Workflow, plan testPlan, payload map[string]any) (*program, error) {
 	pins := map[string]map[string]any{}
 	for id, raw := range plan.Pins {
@@ -165,18 +166,18 @@ func (e *Engine) testProgram(w agent.Workflow, plan testPlan, payload map[string
 	g, _ := graph.Read(w.Nodes, w.Edges, true)
 	target, found := g.Find(plan.NodeID)
 	if !found {
-		return nil, agent.Invalid("node_id", "is no node of this graph").With("node_id", agent.Clip(plan.NodeID, 100))
+		return nil, agent.Invalid("node_id", "is not a node of this graph").With("node_id", agent.Clip(plan.NodeID, 100))
 	}
 	if plan.Mode == TestTo {
-		p, err := e.compile(cut(w, g, func(i int) bool { return i == target || g.Within(i, target) || g.Leads(i, target) }))
+		p, err := e.compile(subgraph(w, g, func(i int) bool { return i == target || g.Within(i, target) || g.Leads(i, target) }))
 		if err == nil {
 			p.pins = pins
 		}
 		return p, err
 	}
-	alone := cut(w, g, func(i int) bool { return i == target || g.Within(i, target) })
+	alone := subgraph(w, g, func(i int) bool { return i == target || g.Within(i, target) })
 	if g.Nodes[target].Type != agent.NodeTrigger { // a graph needs one
-		alone.Nodes = append(alone.Nodes, agent.RawNode(fmt.Sprintf(`{"id":%q,"type":"trigger"}`, unused(g))))
+		alone.Nodes = append(alone.Nodes, agent.RawNode(fmt.Sprintf(`{"id":%q,"type":"trigger"}`, unusedID(g))))
 	}
 	p, err := e.compile(alone)
 	if err == nil {
@@ -185,14 +186,14 @@ func (e *Engine) testProgram(w agent.Workflow, plan testPlan, payload map[string
 	return p, err
 }
 
-// aloneNode is what a node sees that is tested alone.
+// aloneNode is the environment of a node that is tested on its own.
 type aloneNode struct {
 	input   any
 	outputs map[string]map[string]any
 }
 
-// unused is an id that no node has.
-func unused(g *graph.Graph) string {
+// unusedID returns an id that no node has.
+func unusedID(g *graph.Graph) string {
 	id := "trigger"
 	for {
 		if _, taken := g.Find(id); !taken {
@@ -202,8 +203,9 @@ func unused(g *graph.Graph) string {
 	}
 }
 
-// cut is a workflow with some of its nodes, and the edges between them.
-func cut(w agent.Workflow, g *graph.Graph, keep func(i int) bool) agent.Workflow {
+// subgraph returns a workflow with some of its nodes, and the edges between
+// them.
+func subgraph(w agent.Workflow, g *graph.Graph, keep func(i int) bool) agent.Workflow {
 	var nodes []agent.RawNode
 	for i, raw := range w.Nodes {
 		if keep(i) {
@@ -220,7 +222,8 @@ func cut(w agent.Workflow, g *graph.Graph, keep func(i int) bool) agent.Workflow
 	return w
 }
 
-// inputAlone is what would flow into a node by the outputs of those before it.
+// inputAlone returns what would flow into a node, given the outputs of the
+// nodes before it.
 func (e *Engine) inputAlone(g *graph.Graph, node int, outputs map[string]map[string]any, payload map[string]any) any {
 	var values []any
 	all := map[string]any{}
@@ -250,7 +253,7 @@ func (e *Engine) inputAlone(g *graph.Graph, node int, outputs map[string]map[str
 	return all
 }
 
-// lastOutputs adds to pins what nodes came to in the newest executions of a
+// lastOutputs adds to pins the outputs of nodes in the newest executions of a
 // workflow.
 func lastOutputs(ctx context.Context, db *store.DB, w *agent.Workflow, pins map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
@@ -275,7 +278,7 @@ func lastOutputs(ctx context.Context, db *store.DB, w *agent.Workflow, pins map[
 	return all, nil
 }
 
-// usePin gives a node of a test its pinned output.
+// usePin completes a node of a test with its pinned output.
 func (r *run) usePin(in instance, output map[string]any) {
 	result := r.result(in, agent.NodeSuccess)
 	result.Pinned = true

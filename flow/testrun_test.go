@@ -9,12 +9,12 @@ import (
 	"satchel/store"
 )
 
-// TestTestsSurvive has a test that waits go on by its own graph and its pins in
-// an engine that is started later.
+// TestTestsSurvive: a waiting test resumes with its own graph and pins in an
+// engine that is started later.
 func TestTestsSurvive(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
 	db := folder.Default()
-	w := made(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s")
+	w := createWorkflow(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s")
 	graph := TestRequest{WorkflowID: w.ID, Mode: TestAll, Pins: map[string]json.RawMessage{"c": json.RawMessage(`{"text":"pinned"}`)},
 		Nodes: []agent.RawNode{agent.RawNode(`{"id":"t","type":"trigger"}`), agent.RawNode(`{"id":"w","type":"wait","data":{"event":"contact.created"}}`),
 			agent.RawNode(`{"id":"c","type":"chat","data":{"prompt":"fail"}}`), agent.RawNode(`{"id":"s","type":"set","data":{"values":{"said":"{{nodes.c.text}}"}}}`)},
@@ -24,7 +24,7 @@ func TestTestsSurvive(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := started.Execution.ID
-	until(t, db, e, id, "w", agent.NodeWaiting)
+	waitForStatus(t, db, e, id, "w", agent.NodeWaiting)
 	e.Stop()
 	later := New(Options{Env: store.Env{Folder: folder, Log: slog.New(slog.DiscardHandler)}})
 	later.Register(testKinds)
@@ -35,7 +35,7 @@ func TestTestsSurvive(t *testing.T) {
 	if _, err := later.Resume(t.Context(), db, id, Answer{NodeID: "w"}); err != nil {
 		t.Fatal(err)
 	}
-	x, story := ended(t, db, later, id)
+	x, story := waitForEnd(t, db, later, id)
 	if x.Status != agent.ExecutionComplete || story != "t=success w=success c=success s=success" || string(x.Output) != `{"said":"pinned"}` {
 		t.Errorf("%s %s %s %v", x.Status, story, x.Output, x.Error)
 	}

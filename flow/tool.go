@@ -9,7 +9,7 @@ import (
 	"satchel/agent/chat"
 )
 
-// toolTimeout is the time limit of a tool node that names none.
+// toolTimeout is the default time limit of a tool node.
 const toolTimeout = 2 * time.Minute
 
 // ToolKind is the node type tool: it calls one of the agent's tools.

@@ -10,20 +10,20 @@ import (
 	"satchel/flow/graph"
 )
 
-// Issue is what is wrong with a graph in one place. A warning does not keep a
-// draft from being saved.
+// Issue is a problem at one place in a graph. A warning does not prevent
+// saving.
 type Issue struct {
 	agent.Issue
 	Severity string `json:"severity" enum:"error,warning" example:"error"`
 }
 
-// The severities of an Issue.
+// Severities of an Issue.
 const (
 	severityError   = "error"
 	severityWarning = "warning"
 )
 
-// Validate returns all that is wrong with a graph that is to be saved with this
+// Validate returns all problems of a graph that is to be saved with this
 // status.
 func (e *Engine) Validate(nodes []agent.RawNode, edges []agent.RawEdge, status agent.WorkflowStatus) []Issue {
 	executable := status == agent.WorkflowActive
@@ -41,7 +41,7 @@ func (e *Engine) Validate(nodes []agent.RawNode, edges []agent.RawEdge, status a
 		typeField := fmt.Sprintf("nodes[%d].type", i)
 		if _, known := graph.Lookup(n.Type); !known {
 			issues = slices.DeleteFunc(issues, func(is Issue) bool { return is.NodeID == n.ID && is.Field == typeField })
-			issues = append(issues, Issue{agent.Issue{Field: typeField, Issue: "is not known: " + agent.Clip(n.Type, 60), NodeID: n.ID}, severityWarning})
+			issues = append(issues, Issue{agent.Issue{Field: typeField, Issue: "is unknown: " + agent.Clip(n.Type, 60), NodeID: n.ID}, severityWarning})
 			continue
 		}
 		kind := e.kinds[n.Type]
@@ -51,14 +51,14 @@ func (e *Engine) Validate(nodes []agent.RawNode, edges []agent.RawEdge, status a
 		for _, err := range nodeErrors(g, i, kind) {
 			issues = append(issues, Issue{issueOfError(err), severityError})
 		}
-		issues = append(issues, misled(g, i, kind, upstream[i])...)
+		issues = append(issues, unreachableReferences(g, i, kind, upstream[i])...)
 	}
 	return issues
 }
 
-func cannotRun(kind string) string { return "is " + kind + ", which this version cannot run yet" }
+func cannotRun(kind string) string { return "is " + kind + ", which this version cannot run" }
 
-// issueOfError turns a validation error about a node into an issue.
+// issueOfError converts a validation error about a node to an issue.
 func issueOfError(err error) (is agent.Issue) {
 	var known *agent.Error
 	if errors.As(err, &known) {
@@ -69,8 +69,8 @@ func issueOfError(err error) (is agent.Issue) {
 	return is
 }
 
-// upstreamOf returns for each node the ids of those from which edges lead to it,
-// over others too.
+// upstreamOf returns, for each node, the ids of all nodes from which a path
+// leads to it.
 func upstreamOf(g *graph.Graph) []map[string]bool {
 	into := make([][]int, len(g.Nodes))
 	for _, e := range g.Edges {
@@ -91,8 +91,9 @@ func upstreamOf(g *graph.Graph) []map[string]bool {
 	return all
 }
 
-// misled warns of templates that read the output of a node that is not upstream.
-func misled(g *graph.Graph, i int, kind *Kind, upstream map[string]bool) (issues []Issue) {
+// unreachableReferences warns about templates that read the output of a node
+// that is not upstream.
+func unreachableReferences(g *graph.Graph, i int, kind *Kind, upstream map[string]bool) (issues []Issue) {
 	n := &g.Nodes[i]
 	readable := map[string]any{}
 	for key, v := range n.Data {
@@ -102,7 +103,7 @@ func misled(g *graph.Graph, i int, kind *Kind, upstream map[string]bool) (issues
 	}
 	compiled, err := template.Compile(readable)
 	if err != nil {
-		return nil // it is an error already
+		return nil // already reported as an error
 	}
 	for _, r := range compiled.References() {
 		if len(r.Names) < 2 || r.Names[0] != "nodes" || upstream[r.Names[1]] {
@@ -110,7 +111,7 @@ func misled(g *graph.Graph, i int, kind *Kind, upstream map[string]bool) (issues
 		}
 		why := fmt.Sprintf("reads the node %q, which does not lead to this one: %s", agent.Clip(r.Names[1], 60), agent.Clip(r.Text, 100))
 		if _, there := g.Find(r.Names[1]); !there {
-			why = fmt.Sprintf("reads the node %q, which is not there: %s", agent.Clip(r.Names[1], 60), agent.Clip(r.Text, 100))
+			why = fmt.Sprintf("reads the node %q, which does not exist: %s", agent.Clip(r.Names[1], 60), agent.Clip(r.Text, 100))
 		}
 		issues = append(issues, Issue{agent.Issue{Field: fmt.Sprintf("nodes[%d].data.%s", i, r.Field), Issue: why, NodeID: n.ID}, severityWarning})
 	}

@@ -10,7 +10,7 @@ import (
 	"satchel/store"
 )
 
-// hostile are texts that a stranger may send where a template reads them.
+// hostile are texts that an outsider may send to a place that a template reads.
 var hostile = []string{
 	"x'; UPDATE contacts SET name = 'owned' --",
 	"x' OR '1'='1",
@@ -27,10 +27,11 @@ var hostile = []string{
 	"0x31", "1e9", "NULL", "name", "contacts", "_secrets",
 }
 
-// named makes a query node behind a trigger, and contacts that it may reach.
-func queried(t *testing.T, db *store.DB, e *Engine, data map[string]any) agent.Workflow {
+// createQueryWorkflow creates a workflow with a query node after the trigger,
+// and contacts that it can read.
+func createQueryWorkflow(t *testing.T, db *store.DB, e *Engine, data map[string]any) agent.Workflow {
 	t.Helper()
-	return made(t, db, e, "start trigger\nq sql "+string(mustJSON(data))+"\nstart -> q")
+	return createWorkflow(t, db, e, "start trigger\nq sql "+string(mustJSON(data))+"\nstart -> q")
 }
 
 func TestSQLTemplatesAreBound(t *testing.T) {
@@ -61,9 +62,9 @@ func TestSQLTemplatesAreBound(t *testing.T) {
 		"in a comment":  {"query": "SELECT name FROM contacts WHERE name = '' -- {{trigger.text}}\n /* {{trigger.text}} */"},
 	} {
 		t.Run(form, func(t *testing.T) {
-			w := queried(t, db, e, query)
+			w := createQueryWorkflow(t, db, e, query)
 			for _, text := range hostile {
-				got := ran(t, db, e, w, string(mustJSON(map[string]any{"text": text, "secret": "hidden"})))
+				got := execute(t, db, e, w, string(mustJSON(map[string]any{"text": text, "secret": "hidden"})))
 				var r store.Result
 				if err := json.Unmarshal(got.Execution.Output, &r); err != nil || got.Execution.Status != agent.ExecutionComplete {
 					t.Errorf("%q: %s %+v %v", text, got.Execution.Status, got.Execution.Error, err)
@@ -95,7 +96,7 @@ func TestSQLTemplateValues(t *testing.T) {
 		"SELECT /* it's {{n}} */ {{n}} AS \"a'b\", `c`.x, [d'].x FROM (SELECT 1 AS x) c, (SELECT 2 AS x) AS [d']": `[5,1,2]`,
 	} {
 		t.Run(query, func(t *testing.T) {
-			got := ran(t, db, e, queried(t, db, e, map[string]any{"query": query}), input)
+			got := execute(t, db, e, createQueryWorkflow(t, db, e, map[string]any{"query": query}), input)
 			var r struct{ Rows []json.RawMessage }
 			if err := json.Unmarshal(got.Execution.Output, &r); err != nil || len(r.Rows) != 1 || string(r.Rows[0]) != want {
 				t.Errorf("%s %+v, want %s", got.Execution.Output, got.Execution.Error, want)
@@ -104,7 +105,8 @@ func TestSQLTemplateValues(t *testing.T) {
 	}
 }
 
-// TestSQLTemplateRefused says where a template cannot stand for a value.
+// TestSQLTemplateRefused covers the places where a template cannot stand for a
+// value.
 func TestSQLTemplateRefused(t *testing.T) {
 	db, e := open(t)
 	for query, issue := range map[string]string{
@@ -148,12 +150,12 @@ func TestSQLTemplateRefused(t *testing.T) {
 		t.Run(query, func(t *testing.T) {
 			for _, status := range []agent.WorkflowStatus{agent.WorkflowDraft, agent.WorkflowActive} {
 				w := agent.Workflow{Name: "Test", Status: status, Settings: agent.DefaultWorkflowSettings()}
-				w.Nodes, w.Edges = drawn("start trigger\nq sql " + string(mustJSON(map[string]any{"query": query})) + "\nstart -> q")
+				w.Nodes, w.Edges = parseGraph("start trigger\nq sql " + string(mustJSON(map[string]any{"query": query})) + "\nstart -> q")
 				err := e.Check(w)
 				if agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), issue) || !strings.Contains(err.Error(), "q") {
 					t.Errorf("as %s: %v, want an error about %q", status, err, issue)
 				}
-				// A file of before, or SQL, may hold it all the same.
+				// An older file, or SQL, may contain it anyway.
 				saved, err := db.CreateWorkflow(t.Context(), w)
 				if err != nil {
 					t.Fatal(err)

@@ -1,10 +1,10 @@
 package flow
 
-// watchBuffer is how many events wait for one who watches an execution.
+// watchBuffer is how many events are buffered for a subscriber.
 const watchBuffer = 256
 
-// Watch gives the live events of an execution from now on. The channel is
-// closed when its reader does not keep up; call the func when done.
+// Watch subscribes to the live events of an execution from now on. The channel
+// is closed if its reader falls behind. Call the returned func to unsubscribe.
 func (e *Engine) Watch(executionID string) (<-chan Event, func()) {
 	c := make(chan Event, watchBuffer)
 	e.watchMu.Lock()
@@ -21,7 +21,7 @@ func (e *Engine) Watch(executionID string) (<-chan Event, func()) {
 	}
 }
 
-// unwatch lets one go; the caller holds e.watchMu.
+// unwatch removes a subscriber. The caller holds e.watchMu.
 func (e *Engine) unwatch(executionID string, c chan Event) {
 	if !e.watchers[executionID][c] {
 		return
@@ -33,7 +33,7 @@ func (e *Engine) unwatch(executionID string, c chan Event) {
 	}
 }
 
-// publish hands an event to those that watch an execution.
+// publish sends an event to the subscribers of an execution.
 func (e *Engine) publish(executionID string, ev Event) {
 	if e.watching.Load() == 0 {
 		return

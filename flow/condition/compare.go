@@ -14,8 +14,8 @@ import (
 	"satchel/agent/template"
 )
 
-// sure makes a test of one that cannot fail.
-func sure(test func(left, right any) bool) func(left, right any) (bool, error) {
+// infallible adapts a test that cannot fail.
+func infallible(test func(left, right any) bool) func(left, right any) (bool, error) {
 	return func(left, right any) (bool, error) { return test(left, right), nil }
 }
 
@@ -23,13 +23,14 @@ func texts(test func(left, right string) bool) func(left, right any) bool {
 	return func(left, right any) bool { return left != nil && test(text(left), text(right)) }
 }
 
-// text is how a value compares with text.
+// text returns a value as compared with text.
 func text(v any) string { return template.Text(v) }
 
-// maxNumber is the longest text that is read as a number, in bytes.
+// maxNumber is the longest text that is parsed as a number, in bytes.
 const maxNumber = 400
 
-// number reads a value as a finite decimal number. Its text is what was read.
+// number parses a value as a finite decimal number, and returns the text it
+// parsed.
 func number(v any) (f float64, digits string, ok bool) {
 	switch v := v.(type) {
 	case float64:
@@ -41,7 +42,8 @@ func number(v any) (f float64, digits string, ok bool) {
 	case string:
 		digits = strings.TrimSpace(v)
 	}
-	// ParseFloat also reads hexadecimal numbers, underscores, "inf" and "nan".
+	// ParseFloat also accepts hexadecimal numbers, underscores, "inf" and
+	// "nan".
 	if len(digits) == 0 || len(digits) > maxNumber || strings.Trim(digits, "+-0123456789.eE") != "" || strings.ContainsAny(digits[:1], "eE") {
 		return 0, "", false
 	}
@@ -49,9 +51,9 @@ func number(v any) (f float64, digits string, ok bool) {
 	return f, digits, err == nil
 }
 
-// compareNumbers is -1, 0 or 1; ok is false when not both are numbers. Whole
-// numbers that float64 cannot tell apart, such as long ids, are compared in
-// full.
+// compareNumbers returns -1, 0 or 1; ok is false unless both are numbers.
+// Integers that float64 cannot distinguish, such as long ids, are compared
+// digit by digit.
 func compareNumbers(left, right any) (c int, ok bool) {
 	a, aDigits, ok := number(left)
 	if !ok {
@@ -76,7 +78,7 @@ func compareNumbers(left, right any) (c int, ok bool) {
 	return x.Cmp(y), true
 }
 
-// maxDepth bounds the levels that equal looks into.
+// maxDepth limits how deep equal compares nested values.
 const maxDepth = 200
 
 func equal(left, right any) bool { return same(left, right, 0) }
@@ -148,7 +150,7 @@ func within(list []any, v any) bool {
 	return false
 }
 
-// ordered makes a test of an order: of numbers, else of texts.
+// ordered returns a test of order: of numbers, or else of texts.
 func ordered(wanted func(c int) bool) func(left, right any) (bool, error) {
 	return func(left, right any) (bool, error) {
 		if left == nil || right == nil {
@@ -162,7 +164,7 @@ func ordered(wanted func(c int) bool) func(left, right any) (bool, error) {
 	}
 }
 
-const issueList = "must be a list, or values with commas between them"
+const issueList = "must be a list or comma-separated values"
 
 func checkList(v any) string {
 	switch v.(type) {
@@ -183,23 +185,24 @@ func isIn(left, right any) (bool, error) {
 			}
 		}
 		return false, nil
-	case nil: // a template that found nothing
+	case nil: // a template whose path is missing
 		return false, nil
 	}
 	return false, errors.New("right " + issueList)
 }
 
-// maxSteps bounds the work of one match, as instructions of the pattern times
+// maxSteps limits the work of one match, as instructions of the pattern times
 // bytes of the text: about a second.
 const maxSteps = 50_000_000
 
-// maxProgram is about how many instructions a pattern of MaxPattern can have.
+// maxProgram is roughly the largest number of instructions of a pattern of
+// MaxPattern bytes.
 const maxProgram = 200_000
 
 func checkPattern(v any) string {
 	pattern, ok := v.(string)
 	if !ok {
-		return "must be a pattern in RE2 syntax"
+		return "must be a regular expression in RE2 syntax"
 	}
 	_, issue := compile(pattern)
 	return issue
@@ -207,12 +210,12 @@ func checkPattern(v any) string {
 
 func compile(pattern string) (re *regexp.Regexp, issue string) {
 	if len(pattern) > MaxPattern {
-		return nil, fmt.Sprintf("must be a pattern of at most %d bytes", MaxPattern)
+		return nil, fmt.Sprintf("must be a regular expression of at most %d bytes", MaxPattern)
 	}
 	re, err := regexp.Compile(pattern)
 	var e *syntax.Error
 	if errors.As(err, &e) {
-		return nil, "is no pattern in RE2 syntax: " + e.Code.String()
+		return nil, "is not a regular expression in RE2 syntax: " + e.Code.String()
 	}
 	return re, ""
 }
@@ -227,13 +230,13 @@ func matches(left, right any) (bool, error) {
 	}
 	subject := text(left)
 	if len(subject) > maxSteps/maxProgram && len(subject) > maxSteps/instructions(re) {
-		return false, errors.New("left is too long for a pattern of this size")
+		return false, errors.New("left is too long for a regular expression of this size")
 	}
 	return re.MatchString(subject), nil
 }
 
-// instructions is the size of a pattern's program, which its work at each byte
-// of a text is bounded by.
+// instructions returns the size of a pattern's program, which bounds the work
+// per byte of text.
 func instructions(re *regexp.Regexp) int {
 	tree, err := syntax.Parse(re.String(), syntax.Perl)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"satchel/agent"
 )
 
-// CodeCondition is the code of the errors of Eval.
+// CodeCondition is the code of errors from Eval.
 const CodeCondition agent.Code = "CONDITION_ERROR"
 
-// Bounds of conditions.
+// Limits of conditions.
 const (
 	MaxConditions = 100
 	MaxPattern    = 1000 // bytes of an RE2 pattern
@@ -30,22 +30,23 @@ const (
 	Or  = "or"
 )
 
-// operator is one way of comparing.
+// operator is one comparison operator.
 type operator struct {
 	test func(left, right any) (bool, error)
-	// negated turns the result around.
+	// negated inverts the result.
 	negated bool
-	// right complains about a constant right side; nil takes any.
+	// right returns an issue if a constant right side is invalid; nil accepts
+	// any.
 	right func(v any) (issue string)
 }
 
 var operators = map[string]operator{
-	"equals":       {test: sure(equal)},
-	"not_equals":   {test: sure(equal), negated: true},
-	"contains":     {test: sure(contains)},
-	"not_contains": {test: sure(contains), negated: true},
-	"starts_with":  {test: sure(texts(strings.HasPrefix))},
-	"ends_with":    {test: sure(texts(strings.HasSuffix))},
+	"equals":       {test: infallible(equal)},
+	"not_equals":   {test: infallible(equal), negated: true},
+	"contains":     {test: infallible(contains)},
+	"not_contains": {test: infallible(contains), negated: true},
+	"starts_with":  {test: infallible(texts(strings.HasPrefix))},
+	"ends_with":    {test: infallible(texts(strings.HasSuffix))},
 	"matches":      {test: matches, right: checkPattern},
 	"gt":           {test: ordered(func(c int) bool { return c > 0 })},
 	"gte":          {test: ordered(func(c int) bool { return c >= 0 })},
@@ -53,12 +54,12 @@ var operators = map[string]operator{
 	"lte":          {test: ordered(func(c int) bool { return c <= 0 })},
 	"in":           {test: isIn, right: checkList},
 	"not_in":       {test: isIn, right: checkList, negated: true},
-	"is_empty":     {test: sure(isEmpty)},
-	"is_not_empty": {test: sure(isEmpty), negated: true},
-	"is_true":      {test: sure(isTrue)},
-	"is_false":     {test: sure(isFalse)},
-	"exists":       {test: sure(exists)},
-	"not_exists":   {test: sure(exists), negated: true},
+	"is_empty":     {test: infallible(isEmpty)},
+	"is_not_empty": {test: infallible(isEmpty), negated: true},
+	"is_true":      {test: infallible(isTrue)},
+	"is_false":     {test: infallible(isFalse)},
+	"exists":       {test: infallible(exists)},
+	"not_exists":   {test: infallible(exists), negated: true},
 }
 
 var aliases = map[string]string{
@@ -73,7 +74,7 @@ func lookup(name string) (operator, bool) {
 	return op, ok
 }
 
-// Operators are the names of all operators in alphabetical order, without
+// Operators returns the names of all operators in alphabetical order, without
 // their aliases.
 func Operators() []string {
 	names := make([]string, 0, len(operators))
@@ -84,9 +85,9 @@ func Operators() []string {
 	return names
 }
 
-// Parse reads conditions from a node's data, a list of objects {left,
-// operator, right}; nil gives none. It makes the checks of Check. field names
-// the list in the error, an *agent.Error with details {field}.
+// Parse reads conditions from a node's data: a list of objects {left, operator,
+// right}. Nil yields none. It performs the checks of Check. field names the
+// list in the error, an *agent.Error with details {field}.
 func Parse(field string, v any) ([]Condition, error) {
 	if v == nil {
 		return nil, nil
@@ -114,17 +115,17 @@ func Parse(field string, v any) ([]Condition, error) {
 	return out, Check(field, "", out)
 }
 
-// Check reports whether a combinator (and, or, or empty for and) and conditions
-// can be evaluated. A right side that holds a template is not looked at: what
-// it becomes, Eval sees. field names the list in the error, an *agent.Error
-// with details {field}; a bad combinator is named by "combinator" in its place.
+// Check validates a combinator (and, or, or empty for and) and conditions. A
+// right side with a template is checked by Eval instead, once it is filled.
+// field names the list in the error, an *agent.Error with details {field}; an
+// invalid combinator is reported under "combinator".
 func Check(field, combinator string, conditions []Condition) error {
 	if combinator != "" && combinator != And && combinator != Or {
 		at := "combinator"
 		if i := strings.LastIndexByte(field, '.'); i >= 0 {
 			at = field[:i+1] + at
 		}
-		return agent.Invalid(at, "must be and or or")
+		return agent.Invalid(at, "must be \"and\" or \"or\"")
 	}
 	if len(conditions) > MaxConditions {
 		return agent.Invalid(field, fmt.Sprintf("must have at most %d conditions", MaxConditions))
@@ -150,11 +151,10 @@ func hasTemplate(v any) bool {
 	return ok && strings.Contains(s, "{{")
 }
 
-// Eval evaluates conditions whose templates were filled, in their order and no
-// further than needed. No conditions at all are true. The error, an
-// *agent.Error with CodeCondition and details {condition} (counted from 0),
-// comes from an unknown operator and from a right side that is no pattern or
-// no list.
+// Eval evaluates conditions whose templates are filled, in order, and stops as
+// soon as the result is known. An empty list is true. The error is an
+// *agent.Error with CodeCondition and details {condition} (counted from 0), for
+// an unknown operator or a right side that is not a pattern or a list.
 func Eval(combinator string, conditions []Condition) (bool, error) {
 	or := combinator == Or
 	for i, c := range conditions {

@@ -170,11 +170,11 @@ func TestEvalErrors(t *testing.T) {
 		issue     string
 	}{
 		{Condition{1.0, "like", 1.0}, "operator is unknown"},
-		{Condition{1.0, "in", 1.0}, "right must be a list, or values with commas between them"},
-		{Condition{"a", "matches", "("}, "right is no pattern in RE2 syntax: missing closing )"},
-		{Condition{"a", "matches", `(a)\1`}, "right is no pattern in RE2 syntax: invalid escape sequence"},
-		{Condition{"a", "matches", strings.Repeat("a", 1001)}, "right must be a pattern of at most 1000 bytes"},
-		{Condition{strings.Repeat("a", 60_000), "matches", "a{1000}$"}, "left is too long for a pattern of this size"},
+		{Condition{1.0, "in", 1.0}, "right must be a list or comma-separated values"},
+		{Condition{"a", "matches", "("}, "right is not a regular expression in RE2 syntax: missing closing )"},
+		{Condition{"a", "matches", `(a)\1`}, "right is not a regular expression in RE2 syntax: invalid escape sequence"},
+		{Condition{"a", "matches", strings.Repeat("a", 1001)}, "right must be a regular expression of at most 1000 bytes"},
+		{Condition{strings.Repeat("a", 60_000), "matches", "a{1000}$"}, "left is too long for a regular expression of this size"},
 	}
 	for _, c := range cases {
 		_, err := Eval("", []Condition{{nil, "exists", nil}, c.condition})
@@ -284,7 +284,7 @@ func BenchmarkEval(b *testing.B) {
 			}
 		})
 	}
-	// The slowest pattern and text that are let through.
+	// The slowest pattern and text that are accepted.
 	pattern := strings.Repeat("(a?){1000}", 2) + "b"
 	worst := Condition{strings.Repeat("a", maxSteps/instructions(regexp.MustCompile(pattern))), "matches", pattern}
 	b.Run("the costliest match", func(b *testing.B) {

@@ -2,7 +2,7 @@
 // switch nodes and of triggers' filters.
 //
 // A condition is {left, operator, right}; left and right are plain JSON values
-// in which templates were already filled. Operators:
+// whose templates are already filled. Operators:
 //
 //	equals ==  not_equals !=      numbers by value, else by their text; lists and objects by content
 //	contains  not_contains        a text within a text, an element of a list, a key of an object
@@ -14,6 +14,6 @@
 //	is_true  is_false             true, 1 and their texts; false, 0 and their texts
 //	exists  not_exists            anything but null
 //
-// Both sides are numbers when both are numbers or texts that read as finite
-// decimal numbers: "10" is greater than 9, and "1.0" equals 1.
+// Two values are compared as numbers if both are numbers or text that parses as
+// a finite decimal number: "10" is greater than 9, and "1.0" equals 1.
 package condition

@@ -9,8 +9,8 @@ import (
 	"satchel/store"
 )
 
-// BenchmarkDispatch hands events that wait to two consumers that do nothing,
-// each passing them durably; "read" only reads the same rows, twice.
+// BenchmarkDispatch dispatches waiting events to two consumers that do nothing,
+// each advancing its cursor durably; "read" only reads the same rows, twice.
 func BenchmarkDispatch(b *testing.B) {
 	write := func(b *testing.B) *store.Folder {
 		b.Helper()

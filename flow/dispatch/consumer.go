@@ -21,18 +21,18 @@ type consumer struct {
 	queue *work.Queue[*store.DB]
 
 	mu      sync.Mutex
-	failing map[*store.DB]failing // agents whose last turns failed
+	failing map[*store.DB]failing // agents whose last turn failed
 }
 
-// failing is how the turns of an agent go whose events fail.
+// failing is the state of an agent whose events fail.
 type failing struct {
 	failures int // of the same event
-	single   int // turns that take a single event, to find the one that fails
+	single   int // remaining turns with a single event each, to find the one that fails
 }
 
 func newConsumer(c Consumer, log *slog.Logger, backoff func(failures int, err error) time.Duration) *consumer {
 	l := &consumer{Consumer: c, log: log.With("consumer", c.Name), failing: map[*store.DB]failing{}}
-	l.queue = work.New(work.Options[*store.DB]{Run: l.run, Limit: turnsAtOnce, Backoff: backoff, OnError: l.report})
+	l.queue = work.New(work.Options[*store.DB]{Run: l.run, Limit: maxTurns, Backoff: backoff, OnError: l.report})
 	return l
 }
 
@@ -40,8 +40,7 @@ func (c *consumer) report(db *store.DB, err error) {
 	c.log.Error("handle events", "agent", db.ID(), "error", err)
 }
 
-// run hands the next events of an agent to the consumer and decides what comes
-// then.
+// run dispatches the next events of an agent and decides what follows.
 func (c *consumer) run(ctx context.Context, db *store.DB) (work.Next, error) {
 	if db.Gone() || db.Problem() != nil {
 		c.set(db, failing{})
@@ -58,12 +57,12 @@ func (c *consumer) run(ctx context.Context, db *store.DB) (work.Next, error) {
 		return work.Next{}, err
 	case err == nil:
 		f.failures = 0
-	case t.passed: // the event that failed is another one than before
+	case t.passed: // another event failed than before
 		f = failing{failures: 1, single: batchSize}
 	default:
 		f = failing{failures: f.failures + 1, single: batchSize}
 	}
-	if f.failures >= giveUpAfter && c.skip(ctx, db, err) == nil {
+	if f.failures >= skipAfter && c.skip(ctx, db, err) == nil {
 		f.failures, err, t.more = 0, nil, true
 	}
 	c.set(db, f)
@@ -86,11 +85,11 @@ func (c *consumer) set(db *store.DB, f failing) {
 	}
 }
 
-// turn is what came of one.
-type turn struct {
+// turn is the outcome of one turn.
+type turn struct { // the cursor moved past some events
 	passed        bool // some events were passed
-	more          bool // there may be other events
-	noSubscribers bool // nobody waits for any event of this agent
+	more          bool // there may be more events
+	noSubscribers bool // nobody subscribes to any event of this agent
 }
 
 func (t turn) next() work.Next {
@@ -103,7 +102,7 @@ func (t turn) next() work.Next {
 	return work.Next{Rest: interval}
 }
 
-// turn hands the next events of an agent to the consumer.
+// turn dispatches the next events of an agent to the consumer.
 func (c *consumer) turn(ctx context.Context, db *store.DB, limit int) (turn, error) {
 	u, err := db.Undelivered(ctx, c.Name, limit)
 	if err != nil {
@@ -125,7 +124,7 @@ func (c *consumer) turn(ctx context.Context, db *store.DB, limit int) (turn, err
 	return turn{passed: true, more: u.More || passed < u.Last, noSubscribers: u.NoSubscribers}, err
 }
 
-// handle calls the consumer within its time; its panic is an error.
+// handle calls the consumer with a time limit. A panic becomes an error.
 func (c *consumer) handle(ctx context.Context, db *store.DB, events []agent.Event) (done int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
 	defer cancel()
@@ -139,7 +138,7 @@ func (c *consumer) handle(ctx context.Context, db *store.DB, events []agent.Even
 	return min(max(done, 0), len(events)), err
 }
 
-// guarded runs fn; its panic is an error.
+// guarded calls fn. A panic becomes an error.
 func guarded(fn func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -149,8 +148,8 @@ func guarded(fn func() error) (err error) {
 	return fn()
 }
 
-// skip passes over the event that its agent's others wait for. When even that
-// cannot be written, it stays and is tried again.
+// skip moves past the event that blocks the others of its agent. If that cannot
+// be written, the event is retried.
 func (c *consumer) skip(ctx context.Context, db *store.DB, cause error) error {
 	u, err := db.Undelivered(ctx, c.Name, 1)
 	if err != nil || len(u.Events) == 0 {
@@ -158,6 +157,6 @@ func (c *consumer) skip(ctx context.Context, db *store.DB, cause error) error {
 	}
 	event := u.Events[0]
 	err = db.PassEvents(ctx, c.Name, event.Seq)
-	c.log.Error("give an event up", "agent", db.ID(), "event", event.ID, "type", event.Type, "error", errors.Join(cause, err))
+	c.log.Error("skip event", "agent", db.ID(), "event", event.ID, "type", event.Type, "error", errors.Join(cause, err))
 	return err
 }

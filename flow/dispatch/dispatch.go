@@ -1,11 +1,10 @@
-// Package dispatch hands the events of every agent's outbox to those who act
-// on them.
+// Package dispatch delivers the events in every agent's outbox to consumers.
 //
-// What holds: a consumer gets every event at least once, after the commit that
-// wrote it, and those of one agent in their order. How far it has come is a row
-// of the agent's file, so a kill at any point repeats at most the last batch;
-// consumers tell a repeat by the event's id. Consumers and agents do not wait
-// for each other. Agents without events cost nothing.
+// Guarantees: a consumer gets every event at least once, after the commit that
+// wrote it, and the events of one agent in order. The consumer's cursor is a
+// row in the agent's file, so a crash at any point repeats at most the last
+// batch; consumers recognize a repeat by the event's id. Consumers and agents
+// do not wait for each other. Agents without events cost nothing.
 package dispatch
 
 import (
@@ -18,28 +17,28 @@ import (
 	"satchel/store"
 )
 
-// Consumer acts on events.
+// Consumer handles events.
 type Consumer struct {
-	// Name is that of its cursor, one of store's Consumer constants.
+	// Name is the name of its cursor, one of store's Consumer constants.
 	Name string
-	// Handle acts on events of one agent, in their order, and returns how many
-	// it is done with; the others come again, as do all of a batch that a kill
-	// cut. Its context ends after 30 seconds.
+	// Handle handles events of one agent, in order, and returns how many are
+	// done. The others are delivered again, as is the whole batch after a
+	// crash. Its context ends after 30 seconds.
 	Handle func(ctx context.Context, db *store.DB, events []agent.Event) (done int, err error)
 }
 
-// Bounds of the work.
+// Limits and intervals.
 const (
-	batchSize     = 128 // events of a turn, passed in one commit
-	turnsAtOnce   = 32  // agents that a consumer works for at a time
+	batchSize     = 128 // events per turn, passed in one commit
+	maxTurns      = 32  // agents that a consumer serves at the same time
 	handleTimeout = 30 * time.Second
-	firstRetry    = time.Second // doubled with each failure
+	firstRetry    = time.Second // doubled after each failure
 	longestRetry  = time.Minute
-	giveUpAfter   = 10 // failures of the same event, about four minutes
+	skipAfter     = 10 // failures of the same event, about four minutes
 
-	// interval is the least time from one turn of an agent to the next, so that
-	// a turn takes many events at the cost of one, and idleInterval that of an
-	// agent where nobody subscribes to any.
+	// interval is the least time between two turns of an agent, so that one
+	// turn handles many events; idleInterval applies to an agent without
+	// subscribers.
 	interval     = 5 * time.Millisecond
 	idleInterval = 100 * time.Millisecond
 )
@@ -49,7 +48,7 @@ type Dispatcher struct {
 	consumers []*consumer
 }
 
-// New makes a dispatcher over the agents of a folder. log may be nil.
+// New returns a dispatcher for the agents of a folder. log may be nil.
 func New(folder *store.Folder, log *slog.Logger, consumers ...Consumer) *Dispatcher {
 	return newDispatcher(folder, log, work.Exponential(firstRetry, longestRetry), consumers...)
 }
@@ -70,8 +69,8 @@ func newDispatcher(folder *store.Folder, log *slog.Logger, backoff func(failures
 	return d
 }
 
-// Start begins to deliver, first what was left. It returns at once and may be
-// called twice. The work ends with ctx or Stop.
+// Start begins to dispatch, beginning with pending events. It returns
+// immediately and may be called twice. The work ends with ctx or Stop.
 func (d *Dispatcher) Start(ctx context.Context) error {
 	for _, c := range d.consumers {
 		c.queue.Start(ctx)
@@ -79,16 +78,16 @@ func (d *Dispatcher) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the work and waits until nothing runs. What is left goes on with
-// the next Start, in this process or another.
+// Stop ends the work and waits until nothing runs. Pending events are delivered
+// after the next Start, in this process or another.
 func (d *Dispatcher) Stop() {
 	for _, c := range d.consumers {
 		c.queue.Stop()
 	}
 }
 
-// Wait returns when every consumer has passed the events of an agent that were
-// there when it was called, or with the error of ctx.
+// Wait returns when every consumer has handled the events of an agent that
+// existed when it was called, or with the error of ctx.
 func (d *Dispatcher) Wait(ctx context.Context, db *store.DB) error {
 	for _, c := range d.consumers {
 		c.queue.Enqueue(db)

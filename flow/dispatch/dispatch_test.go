@@ -43,19 +43,19 @@ func contact(tb testing.TB, db *store.DB, name string) {
 	}
 }
 
-// told is an event that a consumer was told of.
-type told struct {
+// delivered is an event that a consumer received.
+type delivered struct {
 	db *store.DB
 	agent.Event
 }
 
-// recorder is a consumer that remembers.
+// recorder is a consumer that records what it receives.
 type recorder struct {
-	heard chan told
-	fail  func(db *store.DB, e agent.Event) error // nil: never
+	events chan delivered
+	fail   func(db *store.DB, e agent.Event) error // nil: never
 }
 
-// each makes a Handle of a func that acts on one event.
+// each returns a Handle that calls a func for each event.
 func each(act func(ctx context.Context, db *store.DB, e agent.Event) error) func(context.Context, *store.DB, []agent.Event) (int, error) {
 	return func(ctx context.Context, db *store.DB, events []agent.Event) (int, error) {
 		for i, e := range events {
@@ -67,8 +67,8 @@ func each(act func(ctx context.Context, db *store.DB, e agent.Event) error) func
 	}
 }
 
-// listen makes a workflow that every event starts, so that its consumer hears
-// of them.
+// listen creates a workflow that every event starts, so that the agent has a
+// subscriber.
 func listen(tb testing.TB, db *store.DB) {
 	tb.Helper()
 	if _, err := db.CreateWorkflow(tb.Context(), agent.Workflow{Name: "all", Status: agent.WorkflowActive,
@@ -77,7 +77,7 @@ func listen(tb testing.TB, db *store.DB) {
 	}
 }
 
-func newRecorder() *recorder { return &recorder{heard: make(chan told, 100_000)} }
+func newRecorder() *recorder { return &recorder{events: make(chan delivered, 100_000)} }
 
 func (e *recorder) consumer(name string) Consumer {
 	return Consumer{Name: name, Handle: each(func(_ context.Context, db *store.DB, event agent.Event) error {
@@ -86,20 +86,14 @@ func (e *recorder) consumer(name string) Consumer {
 				return err
 			}
 		}
-		e.heard <- told{db, event}
+		e.events <- delivered{db, event}
 		return nil
 	})}
 }
 
-func (e *recorder) next(tb testing.TB) told {
+func (e *recorder) next(tb testing.TB) delivered {
 	tb.Helper()
-	select {
-	case t := <-e.heard:
-		return t
-	case <-time.After(20 * time.Second):
-	}
-	tb.Fatal("nothing was delivered")
-	return told{}
+	return <-e.events
 }
 
 // run starts a dispatcher that stops with the test.
@@ -118,7 +112,7 @@ func begin(tb testing.TB, d *Dispatcher) {
 	tb.Cleanup(d.Stop)
 }
 
-// idle waits until a consumer has passed every event of an agent, by way of
+// idle waits until a consumer has passed every event of an agent, by sending
 // one more event.
 func idle(tb testing.TB, db *store.DB, e *recorder) {
 	tb.Helper()
@@ -130,7 +124,7 @@ func idle(tb testing.TB, db *store.DB, e *recorder) {
 	}
 }
 
-func containsName(t told, name string) bool {
+func containsName(t delivered, name string) bool {
 	return slices.Contains([]string{nameOf(t)}, name)
 }
 
@@ -158,15 +152,15 @@ func TestOrder(t *testing.T) {
 			}
 			last[got.db] = got.Seq
 		}
-		if len(e.heard) != 0 {
-			t.Errorf("%s: %d events too many", name, len(e.heard))
+		if len(e.events) != 0 {
+			t.Errorf("%s: %d events too many", name, len(e.events))
 		}
 	}
 }
 
-// TestGoesOn: a restart delivers what was left and nothing else, in the same
-// process or another.
-func TestGoesOn(t *testing.T) {
+// TestResume: after a restart, exactly the pending events are delivered, in the
+// same process or another.
+func TestResume(t *testing.T) {
 	path := t.TempDir()
 	f := openFolder(t, path)
 	listen(t, f.Default())
@@ -192,7 +186,7 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestSlowAgent: a consumer that waits for one agent works for the others.
+// TestSlowAgent: a consumer that is blocked on one agent serves the others.
 func TestSlowAgent(t *testing.T) {
 	f := openFolder(t, t.TempDir())
 	slow, quick := makeAgent(t, f, "slow"), makeAgent(t, f, "quick")
@@ -220,7 +214,7 @@ func TestSlowAgent(t *testing.T) {
 	}
 }
 
-// passed waits until every consumer has no work for an agent left.
+// passed waits until no consumer has work left for an agent.
 func passed(tb testing.TB, d *Dispatcher, db *store.DB) {
 	tb.Helper()
 	d.Stop()
@@ -238,8 +232,9 @@ func passed(tb testing.TB, d *Dispatcher, db *store.DB) {
 	begin(tb, d)
 }
 
-// impatient makes a dispatcher whose waits pass at once and are noted.
-func impatient(f *store.Folder, consumers ...Consumer) (*Dispatcher, chan time.Duration) {
+// newRecordingDispatcher returns a dispatcher whose backoff delays pass
+// immediately and are recorded.
+func newRecordingDispatcher(f *store.Folder, consumers ...Consumer) (*Dispatcher, chan time.Duration) {
 	waits := make(chan time.Duration, 1000)
 	backoff := work.Exponential(firstRetry, longestRetry)
 	return newDispatcher(f, quiet, func(failures int, err error) time.Duration {
@@ -248,14 +243,14 @@ func impatient(f *store.Folder, consumers ...Consumer) (*Dispatcher, chan time.D
 	}, consumers...), waits
 }
 
-// TestRetries: an event that fails is tried again, with growing waits, and
-// those behind it wait for it.
+// TestRetries: a failing event is retried with growing delays, and the events
+// after it wait.
 func TestRetries(t *testing.T) {
 	f := openFolder(t, t.TempDir())
 	e := newRecorder()
 	failures, panics := 3, 1
 	e.fail = func(_ *store.DB, event agent.Event) error {
-		switch nameOf(told{Event: event}) {
+		switch nameOf(delivered{Event: event}) {
 		case "bad":
 			if failures--; failures >= 0 {
 				return errors.New("not now")
@@ -267,7 +262,7 @@ func TestRetries(t *testing.T) {
 		}
 		return nil
 	}
-	d, waits := impatient(f, e.consumer("c"))
+	d, waits := newRecordingDispatcher(f, e.consumer("c"))
 	for _, name := range []string{"good", "bad", "behind", "panics", "last"} {
 		contact(t, f.Default(), name)
 	}
@@ -287,23 +282,24 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestGivesUp: an event that always fails does not hold up the others for ever.
-func TestGivesUp(t *testing.T) {
+// TestSkipsFailing: an event that always fails does not block the others
+// forever.
+func TestSkipsFailing(t *testing.T) {
 	f := openFolder(t, t.TempDir())
 	e := newRecorder()
 	tries := 0
 	e.fail = func(_ *store.DB, event agent.Event) error {
-		if nameOf(told{Event: event}) == "poison" {
+		if nameOf(delivered{Event: event}) == "poison" {
 			tries++
 			return errors.New("never")
 		}
 		return nil
 	}
-	d, waits := impatient(f, e.consumer("c"))
+	d, waits := newRecordingDispatcher(f, e.consumer("c"))
 	begin(t, d)
 	contact(t, f.Default(), "poison")
 	contact(t, f.Default(), "behind")
-	if got := e.next(t); nameOf(got) != "behind" || tries != giveUpAfter {
+	if got := e.next(t); nameOf(got) != "behind" || tries != skipAfter {
 		t.Errorf("%s after %d tries", got.Data, tries)
 	}
 	var total time.Duration
@@ -315,25 +311,26 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// TestStopCuts: Stop ends a consumer that waits, and the event comes again.
-func TestStopCuts(t *testing.T) {
+// TestStopInterrupts: Stop interrupts a consumer, and the event is delivered
+// again.
+func TestStopInterrupts(t *testing.T) {
 	f := openFolder(t, t.TempDir())
-	begun := make(chan struct{}, 10)
+	started := make(chan struct{}, 10)
 	d := New(f, quiet, Consumer{Name: "c", Handle: func(ctx context.Context, _ *store.DB, events []agent.Event) (int, error) {
-		begun <- struct{}{}
+		started <- struct{}{}
 		<-ctx.Done()
 		return 0, ctx.Err()
 	}})
 	begin(t, d)
 	contact(t, f.Default(), "x")
-	<-begun
+	<-started
 	d.Stop()
 	d.Stop()
 	begin(t, d)
-	<-begun
+	<-started
 }
 
-// TestStartStop stresses starting and stopping while events come in.
+// TestStartStop starts and stops repeatedly while events arrive.
 func TestStartStop(t *testing.T) {
 	f := openFolder(t, t.TempDir())
 	e := newRecorder()
@@ -364,7 +361,7 @@ func TestStartStop(t *testing.T) {
 	}
 }
 
-// TestDeletedAgent: what is left of a deleted agent is forgotten.
+// TestDeletedAgent: pending events of a deleted agent are dropped.
 func TestDeletedAgent(t *testing.T) {
 	f := openFolder(t, t.TempDir())
 	db := makeAgent(t, f, "a")

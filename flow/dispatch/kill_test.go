@@ -14,8 +14,8 @@ import (
 	"satchel/store"
 )
 
-// childFolder, when set, makes the test binary deliver the events of that
-// folder and print their numbers, until it is killed.
+// childFolder, if set, makes the test binary dispatch the events of that folder
+// and print their numbers until it is killed.
 const childFolder = "SATCHEL_TEST_DISPATCH"
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func nameOf(t told) string {
+func nameOf(t delivered) string {
 	var data struct{ Contact struct{ Name string } }
 	_ = json.Unmarshal(t.Data, &data)
 	return data.Contact.Name
@@ -48,8 +48,8 @@ func deliver(path string) {
 	select {}
 }
 
-// TestKill kills the process that delivers, again and again: no event is lost,
-// each process goes on where the one before it was, and repeats no more than a
+// TestKill repeatedly kills the process that dispatches: no event is lost, and
+// each process continues where the previous one was, repeating at most one
 // batch.
 func TestKill(t *testing.T) {
 	path := t.TempDir()

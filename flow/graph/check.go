@@ -14,13 +14,13 @@ func isTemplate(v any) bool {
 	return ok && strings.Contains(s, "{{")
 }
 
-// checkData checks the data of a node; an executable one must be whole.
+// checkData checks the data of a node. An executable node must be complete.
 func checkData(n *agent.Node, executable bool, complain func(field, issue string)) {
 	t, known := Lookup(n.Type)
 	checkFields(Common, n.Data, "data.", false, complain)
 	if !known {
 		if executable {
-			complain("type", "is not known: "+agent.Clip(n.Type, 60))
+			complain("type", "is unknown: "+agent.Clip(n.Type, 60))
 		}
 		return
 	}
@@ -42,7 +42,7 @@ func checkData(n *agent.Node, executable bool, complain func(field, issue string
 	}
 }
 
-// checkFields checks the values of known keys; path is what leads to them.
+// checkFields checks the values of known keys. path is the prefix of the keys.
 func checkFields(fields []Field, data map[string]any, path string, executable bool, complain func(field, issue string)) {
 	for _, f := range fields {
 		v := data[f.Name]
@@ -70,7 +70,7 @@ var kindWords = map[string]string{
 	"conditions": "a list of conditions", "cases": "a list of cases",
 }
 
-// check returns what is wrong with a value that is no template; "" when nothing.
+// check returns what is wrong with a value that is not a template, or "".
 func (f *Field) check(v any) string {
 	for _, kind := range f.Kinds {
 		if !isKind(kind, v) {
@@ -123,25 +123,25 @@ func checkEntries(kind string, list []any) string {
 	for i, entry := range list {
 		object, ok := entry.(map[string]any)
 		if !ok {
-			return fmt.Sprintf("must hold objects only; entry %d is none", i)
+			return fmt.Sprintf("must be a list of objects; entry %d is not an object", i)
 		}
 		if kind == "conditions" {
 			if _, ok := object["operator"].(string); !ok {
-				return fmt.Sprintf("needs an operator in entry %d", i)
+				return fmt.Sprintf("is missing an operator in entry %d", i)
 			}
 			continue
 		}
 		id, ok := object["id"].(string)
 		switch {
 		case !ok || id == "":
-			return fmt.Sprintf("needs an id in entry %d", i)
+			return fmt.Sprintf("is missing an id in entry %d", i)
 		case seen[id] || id == agent.HandleError || id == handleDefault:
-			return fmt.Sprintf("has an id that is taken in entry %d", i)
+			return fmt.Sprintf("has a duplicate id in entry %d", i)
 		}
 		seen[id] = true
 		conditions, given := object["conditions"]
 		if list, ok := conditions.([]any); given && !ok {
-			return fmt.Sprintf("needs a list of conditions in entry %d", i)
+			return fmt.Sprintf("is missing a list of conditions in entry %d", i)
 		} else if issue := checkEntries("conditions", list); issue != "" {
 			return issue
 		}

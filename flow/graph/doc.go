@@ -1,3 +1,3 @@
-// Package graph knows the types of nodes and reads the graphs of workflows: it
-// checks them and finds their loops.
+// Package graph describes the node types and parses the graphs of workflows: it
+// validates them and finds their loops.
 package graph

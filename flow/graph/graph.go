@@ -9,26 +9,25 @@ import (
 	"satchel/agent"
 )
 
-// Graph is a workflow's nodes and edges, parsed. Nodes and edges are named by
-// their place in the lists.
+// Graph is a parsed workflow graph. Nodes and edges are referred to by index.
 type Graph struct {
 	Nodes []agent.Node
 	Edges []Link
-	Out   [][]int // by node: its edges
-	Loop  []int   // by node: the innermost loop whose body it stands in, or -1
+	Out   [][]int // by node: indexes of its outgoing edges
+	Loop  []int   // by node: the innermost loop whose body it is in, or -1
 
 	byID map[string]int
 }
 
-// Link is an edge between places of the list of nodes. Handle is the way by
-// which it leaves its source: "" where there is only one beside "error".
+// Link is an edge between node indexes. Handle is the handle by which it leaves
+// its source: "" if there is only one besides "error".
 type Link struct {
 	ID             string
 	Source, Target int
 	Handle         string
 }
 
-// Bounds of a graph.
+// Limits of a graph.
 const (
 	maxNodes      = 1000
 	maxEdges      = 5000
@@ -36,17 +35,17 @@ const (
 	maxNodeID     = 100
 )
 
-// Find returns the place of the node with this id.
+// Find returns the index of the node with this id.
 func (g *Graph) Find(id string) (int, bool) {
 	i, ok := g.byID[id]
 	return i, ok
 }
 
-// Parse reads nodes and edges and checks what holds for drafts too: their
-// shape, ids that are unique, edges between nodes that are there, values of
-// the right type. An executable graph must also be whole and sound: a trigger,
-// known types, required data, handles that exist, and no cycle but back into a
-// loop. The error names node and field, and all of them when there are several.
+// Parse parses nodes and edges and checks the rules that also hold for drafts:
+// shape, unique ids, edges between existing nodes, and values of the right
+// type. An executable graph must also be complete: it has a trigger, known node
+// types, required data and existing handles, and no cycle except back into a
+// loop. The error names node and field, for every problem found.
 func Parse(nodes []agent.RawNode, edges []agent.RawEdge, executable bool) (*Graph, error) {
 	g, is := Read(nodes, edges, executable)
 	if err := is.Err(); err != nil {
@@ -55,8 +54,8 @@ func Parse(nodes []agent.RawNode, edges []agent.RawEdge, executable bool) (*Grap
 	return g, nil
 }
 
-// Read is Parse that returns all complaints and the graph as far as it can be
-// read, nil when nodes or edges cannot.
+// Read is like Parse, but returns all issues and as much of the graph as can be
+// read, or nil if nodes or edges cannot be.
 func Read(nodes []agent.RawNode, edges []agent.RawEdge, executable bool) (*Graph, agent.Issues) {
 	is := checkGraphSize(nodes, edges)
 	g := &Graph{byID: map[string]int{}}
@@ -100,7 +99,7 @@ func checkGraphSize(nodes []agent.RawNode, edges []agent.RawEdge) (is agent.Issu
 	return is
 }
 
-// parseNode reads one node. Keys that are of the wrong type are told by name.
+// parseNode parses one node. Keys of the wrong type are reported by name.
 func (g *Graph) parseNode(i int, raw agent.RawNode, is *agent.Issues) {
 	field := fmt.Sprintf("nodes[%d]", i)
 	var given map[string]json.RawMessage
@@ -113,18 +112,18 @@ func (g *Graph) parseNode(i int, raw agent.RawNode, is *agent.Issues) {
 	n.ID = id
 	switch {
 	case !ok || id == "":
-		is.Add(field+".id", "is required: a string")
+		is.Add(field+".id", "is required and must be a string")
 		return
 	case utf8.RuneCountInString(id) > maxNodeID:
 		is.Add(field+".id", fmt.Sprintf("must have at most %d characters", maxNodeID))
 		return
 	}
 	if _, twice := g.byID[id]; twice {
-		is.AddNode(id, field+".id", "is the id of two nodes")
+		is.AddNode(id, field+".id", "must be unique; two nodes have this id")
 		return
 	}
 	if n.Type, ok = readString(given["type"]); !ok || n.Type == "" {
-		is.AddNode(id, field+".type", "is required: a string")
+		is.AddNode(id, field+".type", "is required and must be a string")
 	}
 	if data := given["data"]; len(data) > 0 && json.Unmarshal(data, &n.Data) != nil {
 		is.AddNode(id, field+".data", "must be an object")
@@ -136,7 +135,7 @@ func (g *Graph) parseNode(i int, raw agent.RawNode, is *agent.Issues) {
 	g.Nodes = append(g.Nodes, n)
 }
 
-// readString reads a JSON string; what is missing or null reads as "".
+// readString parses a JSON string. A missing value or null yields "".
 func readString(raw json.RawMessage) (s string, ok bool) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return "", true
@@ -162,7 +161,7 @@ func (g *Graph) parseEdge(i int, raw agent.RawEdge, ids map[string]bool, is *age
 	}
 	if id := text[0]; id != "" {
 		if ids[id] {
-			is.AddEdge(id, field+".id", "is the id of two edges")
+			is.AddEdge(id, field+".id", "must be unique; two edges have this id")
 		}
 		ids[id] = true
 	}
@@ -178,23 +177,24 @@ func (g *Graph) parseEdge(i int, raw agent.RawEdge, ids map[string]bool, is *age
 	source := &g.Nodes[ends[0]]
 	handle, known := exit(source, text[3])
 	if !known {
-		handle = text[3] // an executable graph is refused for it
+		handle = text[3] // an executable graph is rejected for it
 	}
 	g.Out[ends[0]] = append(g.Out[ends[0]], len(g.Edges))
 	g.Edges = append(g.Edges, Link{ID: text[0], Source: ends[0], Target: ends[1], Handle: handle})
 }
 
-// missing says that an edge names a node that is not there.
+// missing returns the issue for an edge that refers to a node that does not
+// exist.
 func missing(id string) string {
 	if id == "" {
-		return "is required: the id of a node"
+		return "is required and must be the id of a node"
 	}
-	return fmt.Sprintf("must be the id of a node; there is none with the id %q", agent.Clip(id, 100))
+	return fmt.Sprintf("must be the id of a node; there is no node %q", agent.Clip(id, 100))
 }
 
-// exit returns the way by which an edge with this handle leaves a node. Editors
-// give handles names of their own, so where there is one way out, all but
-// "error" mean that.
+// exit returns the handle by which an edge leaves a node. Editors use their own
+// handle names, so if a node has only one handle, every name except "error"
+// means that one.
 func exit(n *agent.Node, handle string) (way string, known bool) {
 	if handle == agent.HandleError {
 		return agent.HandleError, true
@@ -221,14 +221,14 @@ func caseIDs(n *agent.Node) []string {
 	return ids
 }
 
-// InvalidNode is a validation error about a node of a graph.
+// InvalidNode returns a validation error about a node of a graph.
 func InvalidNode(g *Graph, node int, field, issue string) *agent.Error {
 	e := agent.Invalid(fmt.Sprintf("nodes[%d].%s", node, field), issue).With("node_id", g.Nodes[node].ID)
 	e.Message = fmt.Sprintf("node %q: %s %s", g.Nodes[node].ID, field, issue)
 	return e
 }
 
-// CheckNode checks that one node of a draft is whole, so that it can be run.
+// CheckNode checks that one node of a draft is complete, so that it can be run.
 func (g *Graph) CheckNode(node int) error {
 	var is agent.Issues
 	g.checkNode(node, true, &is)

@@ -24,8 +24,8 @@ func entries[T ~[]byte](tb testing.TB, text string) []T {
 	return out
 }
 
-// malformed are graphs that no draft may have; the field is what the error
-// names, the node the one that it is about.
+// malformed are graphs that not even a draft may have. field and node are what
+// the error names.
 var malformed = []struct{ name, nodes, edges, field, node string }{
 	{"a node that is a number", `[5]`, `[]`, "nodes[0]", ""},
 	{"a node that is null", `[null]`, `[]`, "nodes[0]", ""},
@@ -63,7 +63,7 @@ var malformed = []struct{ name, nodes, edges, field, node string }{
 	{"two edges of one id", `[{"id":"a","type":"set"},{"id":"b","type":"set"}]`, `[{"id":"e","source":"a","target":"b"},{"id":"e","source":"a","target":"b"}]`, "edges[1].id", ""},
 }
 
-// unsound are graphs that a draft may have and an executable one may not.
+// unsound are graphs that a draft may have and an executable workflow may not.
 var unsound = []struct{ name, nodes, edges, field, node string }{
 	{"nothing", `[]`, `[]`, "nodes", ""},
 	{"no trigger", `[{"id":"a","type":"set","data":{"values":{}}}]`, `[]`, "nodes", ""},
@@ -153,8 +153,8 @@ func TestLoopsAreFound(t *testing.T) {
 	}
 }
 
-// FuzzParse feeds lists of nodes and edges. A graph that is accepted as
-// executable can be walked to its end.
+// FuzzParse feeds lists of nodes and edges. A graph accepted as executable can
+// be traversed to its end.
 func FuzzParse(f *testing.F) {
 	for _, c := range malformed {
 		f.Add(c.nodes, c.edges)
@@ -193,12 +193,12 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// An edge that leads nowhere is refused by the id that is missing.
+// An edge to a node that does not exist is rejected with the missing id.
 func TestDanglingEdgeNamesTheID(t *testing.T) {
 	nodes := []agent.RawNode{agent.RawNode(`{"id":"t","type":"trigger"}`)}
 	for edge, want := range map[string]string{
-		`{"source":"t","target":"ghost"}`: `there is none with the id "ghost"`,
-		`{"source":"ghost","target":"t"}`: `there is none with the id "ghost"`,
+		`{"source":"t","target":"ghost"}`: `there is no node "ghost"`,
+		`{"source":"ghost","target":"t"}`: `there is no node "ghost"`,
 		`{"source":"t"}`:                  "is required",
 	} {
 		t.Run(edge, func(t *testing.T) {

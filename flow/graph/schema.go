@@ -6,9 +6,9 @@ import (
 	"satchel/flow/condition"
 )
 
-// Catalog is what an editor needs to know about nodes.
+// Catalog is what an editor needs to know about node types.
 type Catalog struct {
-	Groups []string `json:"groups" doc:"In the order of a palette."`
+	Groups []string `json:"groups" doc:"In the order of the palette."`
 	Common Schema   `json:"common" doc:"JSON Schema of the keys that the data of every node may have."`
 	Types  []Entry  `json:"types"`
 }
@@ -21,17 +21,17 @@ type Entry struct {
 	Icon          string          `json:"icon" doc:"Name of a Lucide icon." example:"Clock"`
 	Summary       string          `json:"summary" example:"Waits for a time, until a moment, or for an event."`
 	Synonyms      []string        `json:"synonyms"`
-	Handles       []string        `json:"handles" doc:"The ways out beside error; empty where there is only one."`
-	HandlesFrom   string          `json:"handles_from,omitempty" doc:"The field of data whose entries' ids are ways out too." example:"cases"`
-	NormalHandle  string          `json:"normal_handle,omitempty" doc:"The way that an edge without a handle takes." example:"default"`
-	Data          Schema          `json:"data" doc:"JSON Schema of the data, with x- keys for an editor. Any value may also be a text with a template."`
+	Handles       []string        `json:"handles" doc:"The handles besides error; empty if there is only one way out."`
+	HandlesFrom   string          `json:"handles_from,omitempty" doc:"The field of data whose entries' ids are handles too." example:"cases"`
+	NormalHandle  string          `json:"normal_handle,omitempty" doc:"The handle of an edge that has none." example:"default"`
+	Data          Schema          `json:"data" doc:"JSON Schema of the data, with x- keys for an editor. Any value may also be a string with a template."`
 	Example       json.RawMessage `json:"example" doc:"Such data."`
 	Output        Output          `json:"output"`
-	Needs         []string        `json:"needs" doc:"model, browser, or gateway: and a platform." example:"gateway:telegram"`
+	Needs         []string        `json:"needs" doc:"model, browser, or gateway:PLATFORM." example:"gateway:telegram"`
 	Documentation string          `json:"docs" doc:"The section of the documentation." example:"workflows.md#nodes"`
 }
 
-// Output describes what nodes of a type come to.
+// Output describes the output of nodes of a type.
 type Output struct {
 	Schema  Schema          `json:"schema"`
 	Example json.RawMessage `json:"example"`
@@ -40,7 +40,7 @@ type Output struct {
 // Schema is a JSON Schema 2020-12.
 type Schema map[string]any
 
-// MakeCatalog returns the catalogue of all types of nodes.
+// MakeCatalog returns the catalog of all node types.
 func MakeCatalog() Catalog {
 	c := Catalog{Groups: Groups, Common: schemaOf(Common), Types: make([]Entry, len(Types))}
 	for i, t := range Types {
@@ -64,8 +64,8 @@ func MakeCatalog() Catalog {
 
 func orEmpty(list []string) []string { return append([]string{}, list...) }
 
-// schemaOf is the schema of an object with these fields; x-order keeps their
-// order.
+// schemaOf returns the schema of an object with these fields; x-order keeps
+// their order.
 func schemaOf(fields []Field) Schema {
 	properties, order, required := map[string]any{}, []string{}, []string{}
 	for _, f := range fields {

@@ -7,8 +7,8 @@ import (
 	"satchel/agent"
 )
 
-// checkWhole checks what holds for a graph that is to be executed, beyond the
-// data of each node, and finds the bodies of its loops.
+// checkWhole checks the rules of an executable graph beyond the data of each
+// node, and finds the bodies of its loops.
 func (g *Graph) checkWhole(is *agent.Issues) {
 	complain := func(node int, field, issue string) {
 		is.AddNode(g.Nodes[node].ID, fmt.Sprintf("nodes[%d].%s", node, field), issue)
@@ -17,11 +17,11 @@ func (g *Graph) checkWhole(is *agent.Issues) {
 	is.Check(slices.ContainsFunc(g.Nodes, func(n agent.Node) bool { return n.Type == agent.NodeTrigger }), "nodes", "needs a trigger")
 	for _, e := range g.Edges {
 		if _, known := exit(&g.Nodes[e.Source], e.Handle); !known && e.Handle != "" {
-			complain(e.Source, "sourceHandle", fmt.Sprintf("%q is no way out of this node", agent.Clip(e.Handle, 60)))
+			complain(e.Source, "sourceHandle", fmt.Sprintf("%q is not a handle of this node", agent.Clip(e.Handle, 60)))
 			(*is)[len(*is)-1].EdgeID = e.ID
 		}
 		if g.Nodes[e.Target].Type == agent.NodeTrigger {
-			complain(e.Target, "type", "is trigger, which no edge may lead to")
+			complain(e.Target, "type", "is trigger, which cannot have incoming edges")
 		}
 	}
 	if len(*is) > before {
@@ -33,8 +33,8 @@ func (g *Graph) checkWhole(is *agent.Issues) {
 	}
 }
 
-// findLoops finds the body of each loop: what its handle "loop" leads to,
-// without going through the loop itself.
+// findLoops finds the body of each loop: the nodes reachable from its handle
+// "loop" without passing through the loop itself.
 func (g *Graph) findLoops(complain func(node int, field, issue string)) {
 	g.Loop = make([]int, len(g.Nodes))
 	for i := range g.Loop {
@@ -68,7 +68,7 @@ func (g *Graph) findLoops(complain func(node int, field, issue string)) {
 				continue
 			}
 			if other := bodies[node]; other != nil && other[loop] {
-				complain(loop, "type", fmt.Sprintf("is loop, and it and the loop %q lie in each other's body", g.Nodes[node].ID))
+				complain(loop, "type", fmt.Sprintf("is loop, and it and the loop %q are in each other's body", g.Nodes[node].ID))
 				return
 			}
 			g.Loop[node] = loop
@@ -106,13 +106,13 @@ func (g *Graph) body(loop int) []bool {
 	return in
 }
 
-// Counts reports whether the target of an edge waits for it. The edges back into
-// a loop from its body do not count: there an iteration ends.
+// Counts reports whether the target of an edge waits for it. Edges from a
+// loop's body back to the loop do not count: they end an iteration.
 func (g *Graph) Counts(e Link) bool {
 	return g.Loop[e.Source] == g.Loop[e.Target] || g.Loop[e.Target] == e.Source && e.Handle == agent.HandleLoop
 }
 
-// findCycle looks for a node that waits for itself.
+// findCycle finds nodes that wait for themselves.
 func (g *Graph) findCycle(complain func(node int, field, issue string)) {
 	left := make([]int, len(g.Nodes))
 	for _, e := range g.Edges {
@@ -139,13 +139,13 @@ func (g *Graph) findCycle(complain func(node int, field, issue string)) {
 	}
 	for node, n := range left {
 		if n > 0 {
-			complain(node, "id", "is on a cycle or behind one; only a loop may be led back to, from its body")
+			complain(node, "id", "is in a cycle or after one; only the body of a loop may lead back, to its loop")
 			return
 		}
 	}
 }
 
-// Leads reports whether edges lead from one node to another, not counting those
+// Leads reports whether a path leads from one node to another, ignoring edges
 // back into a loop.
 func (g *Graph) Leads(from, to int) bool {
 	seen := map[int]bool{}
@@ -167,7 +167,7 @@ func (g *Graph) Leads(from, to int) bool {
 	return false
 }
 
-// Within reports whether a node stands in the body of a loop.
+// Within reports whether a node is in the body of a loop.
 func (g *Graph) Within(node, loop int) bool {
 	for g.Loop != nil && g.Loop[node] >= 0 {
 		if node = g.Loop[node]; node == loop {

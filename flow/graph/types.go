@@ -2,55 +2,55 @@ package graph
 
 import "slices"
 
-// Type describes a type of node: what its data looks like, which ways lead out
-// of it, and how an editor shows it. Checks on save, the catalogue of the
-// interface and the tables in docs/workflows.md are made from it.
+// Type describes a node type: its data, its handles, and how an editor shows
+// it. Validation, the API's catalog and the tables in docs/workflows.md are
+// generated from it.
 type Type struct {
-	Name     string // in a node's type
+	Name     string // the type of a node
 	Label    string
 	Group    string // one of Groups
-	Icon     string // of Lucide
+	Icon     string // name of a Lucide icon
 	Summary  string // one sentence
 	Synonyms []string
 	Docs     string // the section of the documentation
 
 	Data  []Field
-	OneOf []string // an executable node has one of these fields, and only one
-	// Handles are the ways out beside "error"; nil: one, whatever it is called.
-	// With Cases the ids of its cases are ways out too.
+	OneOf []string // an executable node has exactly one of these fields
+	// Handles are the handles besides "error"; nil: one, with any name. With
+	// Cases, the ids of its cases are handles too.
 	Handles []string
 	Cases   bool
-	Normal  string // the way that an edge without a handle takes
+	Normal  string // the handle of an edge that has none
 
-	Output        []Field // of an object; nil: any object
-	Example       string  // of its data, as JSON
+	Output        []Field // fields of the output; nil: any object
+	Example       string  // example of its data, as JSON
 	ExampleOutput string
-	Needs         []string // model, browser, or gateway: and a platform
+	Needs         []string // model, browser, or gateway:PLATFORM
 }
 
-// Field is one key of a node's data or of its output.
+// Field is one key of a node's data or output.
 type Field struct {
 	Name, Title, Description string
 
 	Kinds    []string // text, number, bool, list, object, any, conditions, cases
-	Enum     []string // of a text
-	Required bool     // of a node that is to be executed
+	Enum     []string // allowed values of a text
+	Required bool     // in a node that is executed
 	Bounds   *[2]float64
 	Default  any
-	Fields   []Field // of an object
-	Strict   bool    // Fields are checked when a workflow is saved
+	Fields   []Field // fields of an object
+	Strict   bool    // Fields are also checked when a draft is saved
 
-	Widget   string // an editor's control; empty: by the kind
-	Ref      string // what its value names: gateway, source, tool, workflow, session, event, model
+	Widget   string // the editor's control; empty: chosen by kind
+	Ref      string // what the value refers to: gateway, source, tool, workflow, session, event, model
 	Unit     string
 	Advanced bool
-	Secret   bool // it is written and never shown
+	Secret   bool // it is written and never returned
 }
 
-// Groups are the groups of node types, in the order of a palette.
+// Groups are the groups of node types, in the order of the palette.
 var Groups = []string{"Flow", "AI", "Data", "Messages", "Browser", "People"}
 
-// Types are the types of nodes, by group.
+// Types are all node types, by group.
 var Types = slices.Concat(flowTypes, aiTypes, dataTypes, messageTypes, browserTypes, peopleTypes)
 
 var typesByName = func() map[string]*Type {
@@ -61,7 +61,7 @@ var typesByName = func() map[string]*Type {
 	return all
 }()
 
-// Lookup returns the type of this name.
+// Lookup returns the type with this name.
 func Lookup(name string) (*Type, bool) {
 	t, ok := typesByName[name]
 	return t, ok
@@ -70,25 +70,25 @@ func Lookup(name string) (*Type, bool) {
 // Common are the keys that the data of every node may have.
 var Common = []Field{
 	text("label", "Label", "The name that the editor shows."),
-	truth("disabled", "Disabled", "The node is skipped, and its input flows on.").or(false),
-	number("timeout_ms", "Time limit", "How long one attempt may take; without it the type's own limit.").within(1, 3_600_000).in("ms"),
-	object("retry", "Retry", "How often the node is tried when it fails.",
-		number("max_attempts", "Attempts", "How often it is tried at most.").within(1, 10).or(3),
-		number("delay_ms", "Delay", "How long it rests between attempts.").within(0, 300_000).in("ms").or(1000),
-		choice("backoff", "Backoff", "Whether each delay is as long as the first, or twice the one before.", "constant", "exponential").or("constant"),
-		number("max_delay_ms", "Longest delay", "What delays grow to at most.").within(0, 300_000).in("ms").or(60_000)).strict(),
-	choice("on_error", "On error", "stop ends the execution, continue goes on with {error} as the output, branch leaves by the handle error. A node with such an edge branches unless it says otherwise.", "stop", "continue", "branch"),
-	truth("at_most_once", "At most once", "A node that a crash cut ends as an error and does not run again.").or(false),
+	boolean("disabled", "Disabled", "The node is skipped, and its input flows on.").defaultsTo(false),
+	number("timeout_ms", "Time limit", "How long one attempt may take. The default depends on the type.").within(1, 3_600_000).unit("ms"),
+	object("retry", "Retry", "How often a failing node is retried.",
+		number("max_attempts", "Attempts", "The maximum number of attempts.").within(1, 10).defaultsTo(3),
+		number("delay_ms", "Delay", "How long to wait between attempts.").within(0, 300_000).unit("ms").defaultsTo(1000),
+		choice("backoff", "Backoff", "Whether delays stay constant or double each time.", "constant", "exponential").defaultsTo("constant"),
+		number("max_delay_ms", "Maximum delay", "The limit of growing delays.").within(0, 300_000).unit("ms").defaultsTo(60_000)).strict(),
+	choice("on_error", "On error", "stop ends the execution, continue continues with {error} as the output, branch leaves by the handle error. The default is branch if the node has such an edge, otherwise stop.", "stop", "continue", "branch"),
+	boolean("at_most_once", "At most once", "A node that a crash interrupted fails instead of running again.").defaultsTo(false),
 }
 
 func field(kind, name, title, description string) Field {
 	return Field{Name: name, Title: title, Description: description, Kinds: []string{kind}}
 }
 
-func text(name, title, description string) Field   { return field("text", name, title, description) }
-func number(name, title, description string) Field { return field("number", name, title, description) }
-func truth(name, title, description string) Field  { return field("bool", name, title, description) }
-func list(name, title, description string) Field   { return field("list", name, title, description) }
+func text(name, title, description string) Field    { return field("text", name, title, description) }
+func number(name, title, description string) Field  { return field("number", name, title, description) }
+func boolean(name, title, description string) Field { return field("bool", name, title, description) }
+func list(name, title, description string) Field    { return field("list", name, title, description) }
 func anything(name, title, description string) Field {
 	return field("any", name, title, description)
 }
@@ -106,16 +106,16 @@ func choice(name, title, description string, values ...string) Field {
 }
 
 func conditions(name, title, description string) Field {
-	return field("conditions", name, title, description).as("conditions")
+	return field("conditions", name, title, description).widget("conditions")
 }
 
-func (f Field) must() Field                      { f.Required = true; return f }
-func (f Field) also(kind string) Field           { f.Kinds = append(slices.Clone(f.Kinds), kind); return f }
+func (f Field) required() Field                  { f.Required = true; return f }
+func (f Field) orKind(kind string) Field         { f.Kinds = append(slices.Clone(f.Kinds), kind); return f }
 func (f Field) within(least, most float64) Field { f.Bounds = &[2]float64{least, most}; return f }
-func (f Field) or(value any) Field               { f.Default = value; return f }
-func (f Field) as(widget string) Field           { f.Widget = widget; return f }
-func (f Field) naming(what string) Field         { f.Ref = what; return f }
-func (f Field) in(unit string) Field             { f.Unit = unit; return f }
-func (f Field) more() Field                      { f.Advanced = true; return f }
+func (f Field) defaultsTo(value any) Field       { f.Default = value; return f }
+func (f Field) widget(widget string) Field       { f.Widget = widget; return f }
+func (f Field) ref(what string) Field            { f.Ref = what; return f }
+func (f Field) unit(unit string) Field           { f.Unit = unit; return f }
+func (f Field) advanced() Field                  { f.Advanced = true; return f }
 func (f Field) secret() Field                    { f.Secret = true; return f }
 func (f Field) strict() Field                    { f.Strict = true; return f }

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/workflows.md")
 
-// compiled is a schema ready to check values with.
+// compiled compiles a schema to validate values with.
 func compiled(t *testing.T, s Schema) *jsonschema.Schema {
 	t.Helper()
 	raw, err := json.Marshal(s)
@@ -53,7 +53,8 @@ func decoded(t *testing.T, raw json.RawMessage) any {
 var widgets = []string{"", "textarea", "javascript", "sql", "selector", "cron", "duration", "template", "conditions", "cases", "schema", "keyvalue", "chips"}
 var refs = []string{"", "gateway", "source", "tool", "workflow", "session", "event", "model"}
 
-// TestCatalog has each type be described in full, and its examples fit.
+// TestCatalog checks that each type is fully described and that its examples
+// match.
 func TestCatalog(t *testing.T) {
 	seen := map[string]bool{}
 	compiled(t, MakeCatalog().Common)
@@ -90,8 +91,8 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// TestDocs keeps the tables of node types in docs/workflows.md. With -update it
-// writes them.
+// TestDocs checks the tables of node types in docs/workflows.md. With -update
+// it writes them.
 func TestDocs(t *testing.T) {
 	const path = "../../docs/workflows.md"
 	raw, err := os.ReadFile(path)
@@ -121,7 +122,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// tableOf describes the types of groups in Markdown.
+// tableOf renders the types of groups as Markdown.
 func tableOf(groups []string) string {
 	var b strings.Builder
 	b.WriteString("| type | what it does | data | output |\n|---|---|---|---|\n")
@@ -151,7 +152,7 @@ func tableOf(groups []string) string {
 	return b.String()
 }
 
-// described is a field with what its value may be.
+// described renders a field with its allowed values.
 func (f *Field) described() string {
 	var notes []string
 	if f.Required {

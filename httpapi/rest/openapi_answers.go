@@ -139,7 +139,7 @@ var sampleErrors = []*agent.Error{
 	agent.Errorf(agent.CodeFileTooLarge, "a file may have at most %d MB", 25).With("field", "file").With("limit_bytes", 25<<20),
 	agent.Errorf(agent.CodeUnsupportedFormat, "this kind of file is not read here").With("field", "file"),
 	agent.Errorf(agent.CodeRateLimited, "too many requests: %d a minute are allowed here", 100).With("limit", 100).With("window_seconds", 60).With("retry_after", 12),
-	agent.Errorf(agent.CodeBudget, "one execution has led to %d others within a minute; it may start no more", 1000),
+	agent.Errorf(agent.CodeBudget, "one execution started %d others within a minute, which is the limit", 1000),
 	agent.Errorf(agent.CodeExecution, "the statement took too long"),
 	agent.Errorf(agent.CodeUpstream, "the service answered with status %s", strconv.Itoa(http.StatusBadGateway)).With("status", http.StatusBadGateway),
 	agent.Errorf(agent.CodeInvalidAction, "selector is required").With("field", "selector").With("action", "click"),

@@ -13,8 +13,8 @@ import (
 	"satchel/store"
 )
 
-// begun starts a workflow without waiting for its end.
-func begun(tb testing.TB, db *store.DB, e *Engine, w agent.Workflow, input string) string {
+// startWorkflow starts a workflow without waiting for its end.
+func startWorkflow(tb testing.TB, db *store.DB, e *Engine, w agent.Workflow, input string) string {
 	tb.Helper()
 	s, err := e.Execute(tb.Context(), db, Request{WorkflowID: w.ID, Input: json.RawMessage(input), Trigger: "manual"})
 	if err != nil {
@@ -23,8 +23,9 @@ func begun(tb testing.TB, db *store.DB, e *Engine, w agent.Workflow, input strin
 	return s.Execution.ID
 }
 
-// ended waits for an execution's end and returns it with its story.
-func ended(tb testing.TB, db *store.DB, e *Engine, id string) (agent.Execution, string) {
+// waitForEnd waits for an execution to end, and returns it and the summary of
+// its results.
+func waitForEnd(tb testing.TB, db *store.DB, e *Engine, id string) (agent.Execution, string) {
 	tb.Helper()
 	if _, err := e.Await(tb.Context(), db, id); err != nil {
 		tb.Fatal(err)
@@ -33,11 +34,12 @@ func ended(tb testing.TB, db *store.DB, e *Engine, id string) (agent.Execution, 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return x, story(results)
+	return x, summarize(results)
 }
 
-// until waits until a node of an execution has a status, by its live events.
-func until(tb testing.TB, db *store.DB, e *Engine, id, node string, status agent.NodeStatus) {
+// waitForStatus waits for a live event in which a node of an execution has a
+// status.
+func waitForStatus(tb testing.TB, db *store.DB, e *Engine, id, node string, status agent.NodeStatus) {
 	tb.Helper()
 	live, done := e.Watch(id)
 	defer done()
@@ -73,8 +75,8 @@ const sleeper = `t trigger
 	t -> w
 	w -> s`
 
-// released waits until an execution has left memory.
-func released(e *Engine, db *store.DB, id string) {
+// waitReleased waits until an execution has left memory.
+func waitReleased(e *Engine, db *store.DB, id string) {
 	e.mu.Lock()
 	r := e.states[db].runs[id]
 	e.mu.Unlock()
@@ -110,56 +112,56 @@ func TestWaits(t *testing.T) {
 			`{"count":3,"errors":[],"results":[{"data":null,"resumed_by":"timer"},{"data":null,"resumed_by":"timer"},{"data":null,"resumed_by":"timer"}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			id := begun(t, db, e, made(t, db, e, c.graph), "{}")
+			id := startWorkflow(t, db, e, createWorkflow(t, db, e, c.graph), "{}")
 			if c.end != nil {
 				node := "w"
 				if !strings.Contains(c.graph, "w wait") {
 					node = "a"
 				}
-				until(t, db, e, id, node, agent.NodeWaiting)
+				waitForStatus(t, db, e, id, node, agent.NodeWaiting)
 				if err := c.end(id); err != nil {
 					t.Fatal(err)
 				}
 			}
-			x, told := ended(t, db, e, id)
+			x, printed := waitForEnd(t, db, e, id)
 			var got, want any
 			_ = json.Unmarshal(x.Output, &got)
 			_ = json.Unmarshal([]byte(c.output), &want)
 			if x.Status != agent.ExecutionComplete || string(mustJSON(got)) != string(mustJSON(want)) {
-				t.Errorf("%s: %s\n%s", x.Status, told, x.Output)
+				t.Errorf("%s: %s\n%s", x.Status, printed, x.Output)
 			}
 		})
 	}
 }
 
 // TestWaitsSurvive stops the engine while executions wait, and starts another
-// over the same file.
+// one on the same file.
 func TestWaitsSurvive(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
 	db := folder.Default()
-	timed := begun(t, db, e, made(t, db, e, "t trigger\nw wait {\"duration\":0.05}\nt -> w"), "{}")
-	evented := begun(t, db, e, made(t, db, e, sleeper), "{}")
-	released(e, db, evented)
+	timed := startWorkflow(t, db, e, createWorkflow(t, db, e, "t trigger\nw wait {\"duration\":0.05}\nt -> w"), "{}")
+	evented := startWorkflow(t, db, e, createWorkflow(t, db, e, sleeper), "{}")
+	waitReleased(e, db, evented)
 	e.Stop()
 	again := New(Options{Env: store.Env{Folder: folder}})
 	if err := again.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	defer again.Stop()
-	if x, told := ended(t, db, again, timed); x.Status != agent.ExecutionComplete {
-		t.Errorf("%s %s", x.Status, told)
+	if x, printed := waitForEnd(t, db, again, timed); x.Status != agent.ExecutionComplete {
+		t.Errorf("%s %s", x.Status, printed)
 	}
 	if _, err := again.OnEvents(t.Context(), db, []agent.Event{{Seq: 1 << 40, ID: "event-2", Type: "message.received", CreatedAt: agent.Now()}}); err != nil {
 		t.Fatal(err)
 	}
-	if x, told := ended(t, db, again, evented); x.Status != agent.ExecutionComplete {
-		t.Errorf("%s %s", x.Status, told)
+	if x, printed := waitForEnd(t, db, again, evented); x.Status != agent.ExecutionComplete {
+		t.Errorf("%s %s", x.Status, printed)
 	}
 }
 
-// TestStopCuts stops the engine while a node hangs: it runs again, and one
-// that may run at most once ends as an error.
-func TestStopCuts(t *testing.T) {
+// TestStopInterrupts stops the engine while a node hangs: the node runs again,
+// unless it may run at most once; then it fails.
+func TestStopInterrupts(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
 	db := folder.Default()
 	e.drain = time.Millisecond
@@ -172,53 +174,53 @@ func TestStopCuts(t *testing.T) {
 		}
 		return Outcome{Output: map[string]any{"key": c.Key}}, nil
 	}}})
-	twice := begun(t, db, e, made(t, db, e, "t trigger\na chat {\"prompt\":\"x\"}\nt -> a"), "{}")
-	once := begun(t, db, e, made(t, db, e, "t trigger\na chat {\"prompt\":\"x\",\"at_most_once\":true}\nt -> a"), "{}")
-	until(t, db, e, twice, "a", agent.NodeRunning)
-	until(t, db, e, once, "a", agent.NodeRunning)
+	twice := startWorkflow(t, db, e, createWorkflow(t, db, e, "t trigger\na chat {\"prompt\":\"x\"}\nt -> a"), "{}")
+	once := startWorkflow(t, db, e, createWorkflow(t, db, e, "t trigger\na chat {\"prompt\":\"x\",\"at_most_once\":true}\nt -> a"), "{}")
+	waitForStatus(t, db, e, twice, "a", agent.NodeRunning)
+	waitForStatus(t, db, e, once, "a", agent.NodeRunning)
 	e.Stop()
 	hangs.Store(false)
 	if err := e.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	x, told := ended(t, db, e, twice)
+	x, printed := waitForEnd(t, db, e, twice)
 	if want := `{"key":"` + twice + `:a:0"}`; x.Status != agent.ExecutionComplete || string(x.Output) != want {
-		t.Errorf("%s %s %s, want %s", x.Status, told, x.Output, want)
+		t.Errorf("%s %s %s, want %s", x.Status, printed, x.Output, want)
 	}
-	if x, told := ended(t, db, e, once); x.Status != agent.ExecutionErrored || x.Error.Code != "INTERRUPTED" {
-		t.Errorf("%s %s %v", x.Status, told, x.Error)
+	if x, printed := waitForEnd(t, db, e, once); x.Status != agent.ExecutionErrored || x.Error.Code != "INTERRUPTED" {
+		t.Errorf("%s %s %v", x.Status, printed, x.Error)
 	}
 }
 
 func TestTerminate(t *testing.T) {
 	db, e := open(t)
-	hanging := made(t, db, e, "t trigger\na chat {\"prompt\":\"hang\"}\nt -> a")
-	working := begun(t, db, e, hanging, "{}")
-	until(t, db, e, working, "a", agent.NodeRunning)
-	waiting := begun(t, db, e, made(t, db, e, sleeper), "{}")
-	until(t, db, e, waiting, "w", agent.NodeWaiting)
+	hanging := createWorkflow(t, db, e, "t trigger\na chat {\"prompt\":\"hang\"}\nt -> a")
+	working := startWorkflow(t, db, e, hanging, "{}")
+	waitForStatus(t, db, e, working, "a", agent.NodeRunning)
+	waiting := startWorkflow(t, db, e, createWorkflow(t, db, e, sleeper), "{}")
+	waitForStatus(t, db, e, waiting, "w", agent.NodeWaiting)
 	for id, want := range map[string]string{working: "t=success", waiting: "t=success w=cancelled"} {
 		if _, err := e.Terminate(t.Context(), db, id); err != nil {
 			t.Fatal(err)
 		}
-		if x, told := ended(t, db, e, id); x.Status != agent.ExecutionTerminated || told != want || x.CompletedAt.IsZero() {
-			t.Errorf("%s: %s", x.Status, told)
+		if x, printed := waitForEnd(t, db, e, id); x.Status != agent.ExecutionTerminated || printed != want || x.CompletedAt.IsZero() {
+			t.Errorf("%s: %s", x.Status, printed)
 		}
 		_, err := e.Terminate(t.Context(), db, id)
 		wantCode(t, err, agent.CodeConflict)
 	}
-	deleted := begun(t, db, e, hanging, "{}")
-	until(t, db, e, deleted, "a", agent.NodeRunning)
+	deleted := startWorkflow(t, db, e, hanging, "{}")
+	waitForStatus(t, db, e, deleted, "a", agent.NodeRunning)
 	if err := db.DeleteWorkflow(t.Context(), hanging.ID); err != nil {
 		t.Fatal(err)
 	}
-	released(e, db, deleted)
+	waitReleased(e, db, deleted)
 	_, _, err := db.Execution(t.Context(), deleted)
 	wantCode(t, err, agent.CodeNotFound)
 }
 
-// TestDisabled disables an agent while a node of its runs: the node is stopped, and
-// the execution goes on when it is enabled again.
+// TestDisabled disables an agent while one of its nodes runs: the node is
+// stopped, and the execution resumes when the agent is enabled again.
 func TestDisabled(t *testing.T) {
 	db, e := open(t)
 	var tries atomic.Int64
@@ -231,8 +233,8 @@ func TestDisabled(t *testing.T) {
 		close(stopped)
 		return Outcome{}, ctx.Err()
 	}}})
-	id := begun(t, db, e, made(t, db, e, "t trigger\na chat {\"prompt\":\"x\"}\nt -> a"), "{}")
-	until(t, db, e, id, "a", agent.NodeRunning)
+	id := startWorkflow(t, db, e, createWorkflow(t, db, e, "t trigger\na chat {\"prompt\":\"x\"}\nt -> a"), "{}")
+	waitForStatus(t, db, e, id, "a", agent.NodeRunning)
 	set := func(status agent.Status) {
 		if _, err := e.folder.UpdateAgent(t.Context(), db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
 			t.Fatal(err)
@@ -240,7 +242,7 @@ func TestDisabled(t *testing.T) {
 	}
 	set(agent.StatusDisabled)
 	<-stopped
-	released(e, db, id)
+	waitReleased(e, db, id)
 	if _, err := e.Execute(t.Context(), db, Request{WorkflowID: "w"}); agent.ErrorCode(err) != agent.CodeAgentDisabled {
 		t.Errorf("a disabled agent executes: %v", err)
 	}
@@ -248,19 +250,18 @@ func TestDisabled(t *testing.T) {
 		t.Errorf("%s, %v after %d tries", x.Status, err, tries.Load())
 	}
 	set(agent.StatusActive)
-	if x, told := ended(t, db, e, id); x.Status != agent.ExecutionComplete || told != "t=success a=success" {
-		t.Errorf("%s: %s", x.Status, told)
+	if x, printed := waitForEnd(t, db, e, id); x.Status != agent.ExecutionComplete || printed != "t=success a=success" {
+		t.Errorf("%s: %s", x.Status, printed)
 	}
 }
 
-// TestEventsBeforeActivation: what happened while an agent was paused or
-// disabled starts nothing, also when it is handled after the agent became
-// active again.
+// TestEventsBeforeActivation: events from while an agent was paused or disabled
+// start nothing, even if they are handled after the agent became active again.
 func TestEventsBeforeActivation(t *testing.T) {
 	for _, status := range []agent.Status{agent.StatusPaused, agent.StatusDisabled} {
 		t.Run(string(status), func(t *testing.T) {
 			db, e := open(t)
-			made(t, db, e, "t trigger {\"event\":\"contact.created\"}\ns set {\"values\":{}}\nt -> s")
+			createWorkflow(t, db, e, "t trigger {\"event\":\"contact.created\"}\ns set {\"values\":{}}\nt -> s")
 			handle := func(status agent.Status, want int) {
 				t.Helper()
 				if _, err := e.folder.UpdateAgent(t.Context(), db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
@@ -295,12 +296,12 @@ func TestEventsBeforeActivation(t *testing.T) {
 func TestStartStop(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
 	db := folder.Default()
-	w := madeWith(t, db, e, four, many)
+	w := createWorkflowWith(t, db, e, four, many)
 	for range 20 {
 		if err := errors.Join(e.Start(context.Background()), e.Start(context.Background())); err != nil {
 			t.Fatal(err)
 		}
-		begun(t, db, e, w, `{"n":7}`)
+		startWorkflow(t, db, e, w, `{"n":7}`)
 		e.Stop()
 		e.Stop()
 	}
@@ -315,8 +316,8 @@ func TestStartStop(t *testing.T) {
 		t.Fatalf("%d executions, %v", total, err)
 	}
 	for _, x := range found {
-		if x, told := ended(t, db, e, x.ID); x.Status != agent.ExecutionComplete {
-			t.Errorf("%s %s", x.Status, told)
+		if x, printed := waitForEnd(t, db, e, x.ID); x.Status != agent.ExecutionComplete {
+			t.Errorf("%s %s", x.Status, printed)
 		}
 	}
 }

@@ -21,10 +21,10 @@ func TestQueue(t *testing.T) {
 		now.Add(-1)
 		return Outcome{Output: map[string]any{}}, nil
 	}}})
-	w := madeWith(t, db, e, "t trigger\na chat {\"prompt\":\"x\"}\nt -> a", agent.WorkflowSettings{Concurrency: 2, OnConflict: agent.ConflictQueue})
+	w := createWorkflowWith(t, db, e, "t trigger\na chat {\"prompt\":\"x\"}\nt -> a", agent.WorkflowSettings{Concurrency: 2, OnConflict: agent.ConflictQueue})
 	var ids []string
 	for range 8 {
-		ids = append(ids, begun(t, db, e, w, "{}"))
+		ids = append(ids, startWorkflow(t, db, e, w, "{}"))
 	}
 	queued, _, err := db.Executions(t.Context(), store.ExecutionFilter{Statuses: []string{"queued"}}, store.Page{Limit: 10})
 	if err != nil || len(queued) != 6 {
@@ -36,9 +36,9 @@ func TestQueue(t *testing.T) {
 	close(release)
 	var last agent.Time
 	for i, id := range ids {
-		x, told := ended(t, db, e, id)
+		x, printed := waitForEnd(t, db, e, id)
 		if want := map[bool]agent.ExecutionStatus{true: agent.ExecutionTerminated, false: agent.ExecutionComplete}[i == 4]; x.Status != want {
-			t.Errorf("%d: %s %s", i, x.Status, told)
+			t.Errorf("%d: %s %s", i, x.Status, printed)
 		}
 		if i != 4 && x.StartedAt.Before(last.Time) {
 			t.Errorf("%d began before the one before it", i)
@@ -54,28 +54,28 @@ func TestQueue(t *testing.T) {
 
 func TestSubWorkflows(t *testing.T) {
 	db, e := open(t)
-	good := made(t, db, e, "t trigger\ns set {\"values\":{\"twice\":\"{{n}}{{n}}\"}}\nt -> s")
-	bad := made(t, db, e, "t trigger\na chat {\"prompt\":\"fail\"}\nt -> a")
-	slow := made(t, db, e, sleeper)
+	good := createWorkflow(t, db, e, "t trigger\ns set {\"values\":{\"twice\":\"{{n}}{{n}}\"}}\nt -> s")
+	bad := createWorkflow(t, db, e, "t trigger\na chat {\"prompt\":\"fail\"}\nt -> a")
+	slow := createWorkflow(t, db, e, sleeper)
 	parent := func(id, more string) agent.Workflow {
-		return made(t, db, e, `t trigger
+		return createWorkflow(t, db, e, `t trigger
 			w workflow {"workflow_id":"`+id+`","input":{"n":"{{n}}"}`+more+`}
 			s set {"values":{"status":"{{nodes.w.status}}","got":"{{nodes.w.output.twice}}"}}
 			t -> w
 			w -> s`)
 	}
-	s := ran(t, db, e, parent(good.ID, ""), `{"n":4}`)
+	s := execute(t, db, e, parent(good.ID, ""), `{"n":4}`)
 	if s.Execution.Status != agent.ExecutionComplete || string(s.Execution.Output) != `{"got":"44","status":"complete"}` {
 		t.Errorf("%s %s %v", s.Execution.Status, s.Execution.Output, s.Execution.Error)
 	}
-	if s := ran(t, db, e, parent(bad.ID, ""), `{}`); s.Execution.Status != agent.ExecutionErrored || s.Execution.Error.NodeID != "w" {
+	if s := execute(t, db, e, parent(bad.ID, ""), `{}`); s.Execution.Status != agent.ExecutionErrored || s.Execution.Error.NodeID != "w" {
 		t.Errorf("%s %v", s.Execution.Status, s.Execution.Error)
 	}
-	if s := ran(t, db, e, parent(slow.ID, `,"wait":false`), `{}`); s.Execution.Status != agent.ExecutionComplete || !strings.Contains(string(s.Execution.Output), `"running"`) {
+	if s := execute(t, db, e, parent(slow.ID, `,"wait":false`), `{}`); s.Execution.Status != agent.ExecutionComplete || !strings.Contains(string(s.Execution.Output), `"running"`) {
 		t.Errorf("%s %s", s.Execution.Status, s.Execution.Output)
 	}
-	id := begun(t, db, e, parent(slow.ID, ""), `{}`)
-	until(t, db, e, id, "w", agent.NodeWaiting)
+	id := startWorkflow(t, db, e, parent(slow.ID, ""), `{}`)
+	waitForStatus(t, db, e, id, "w", agent.NodeWaiting)
 	if _, err := e.Terminate(t.Context(), db, id); err != nil {
 		t.Fatal(err)
 	}
@@ -83,17 +83,17 @@ func TestSubWorkflows(t *testing.T) {
 	if err != nil || children[0].Status != agent.ExecutionTerminated || children[0].ParentID != id {
 		t.Errorf("the child of a terminated execution: %+v %v", children[0], err)
 	}
-	// One that starts itself comes to an end.
-	w := made(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s")
+	// A workflow that starts itself stops eventually.
+	w := createWorkflow(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s")
 	w, err = db.UpdateWorkflow(t.Context(), w.ID, func(w *agent.Workflow) error {
 		w.Settings = many
-		w.Nodes, w.Edges = drawn("t trigger\nw workflow {\"workflow_id\":\"" + w.ID + "\"}\nt -> w")
+		w.Nodes, w.Edges = parseGraph("t trigger\nw workflow {\"workflow_id\":\"" + w.ID + "\"}\nt -> w")
 		return e.Check(*w)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := ran(t, db, e, w, "{}"); s.Execution.Status != agent.ExecutionErrored {
+	if s := execute(t, db, e, w, "{}"); s.Execution.Status != agent.ExecutionErrored {
 		t.Errorf("a workflow that starts itself: %s", s.Execution.Status)
 	}
 	if _, total, err := db.Executions(t.Context(), store.ExecutionFilter{WorkflowID: w.ID}, store.Page{Limit: 1}); err != nil || total != agent.MaxEventDepth {
@@ -110,14 +110,14 @@ func TestRetries(t *testing.T) {
 		}
 		return Outcome{Output: map[string]any{"n": calls.Load()}}, nil
 	}}})
-	s := ran(t, db, e, made(t, db, e, `t trigger
+	s := execute(t, db, e, createWorkflow(t, db, e, `t trigger
 		a chat {"prompt":"x","retry":{"max_attempts":3,"delay_ms":1,"backoff":"exponential"}}
 		t -> a`), "{}")
 	if s.Execution.Status != agent.ExecutionComplete || s.Results[1].Attempt != 3 || string(s.Execution.Output) != `{"n":3}` {
 		t.Errorf("%s, attempt %d, %s", s.Execution.Status, s.Results[1].Attempt, s.Execution.Output)
 	}
 	calls.Store(0)
-	s = ran(t, db, e, made(t, db, e, "t trigger\na chat {\"prompt\":\"x\",\"retry\":{\"max_attempts\":2,\"delay_ms\":0}}\nt -> a"), "{}")
+	s = execute(t, db, e, createWorkflow(t, db, e, "t trigger\na chat {\"prompt\":\"x\",\"retry\":{\"max_attempts\":2,\"delay_ms\":0}}\nt -> a"), "{}")
 	if s.Execution.Status != agent.ExecutionErrored || s.Results[1].Attempt != 2 || calls.Load() != 2 {
 		t.Errorf("%s, attempt %d of %d", s.Execution.Status, s.Results[1].Attempt, calls.Load())
 	}
@@ -133,16 +133,16 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestRetryFromFailure repeats executions that failed: what was done before is
-// taken over, with its iterations, and is not done again.
+// TestRetryFromFailure repeats failed executions: results from before the
+// failure are reused, with their iterations, and do not run again.
 func TestRetryFromFailure(t *testing.T) {
 	db, e := open(t)
 	var broken atomic.Bool
-	var asked atomic.Pointer[[]string]
-	asked.Store(&[]string{})
+	var prompts atomic.Pointer[[]string]
+	prompts.Store(&[]string{})
 	e.Register(map[string]*Kind{"chat": {Run: func(_ context.Context, c *Call) (Outcome, error) {
-		log := append(*asked.Load(), c.Text("prompt"))
-		asked.Store(&log)
+		log := append(*prompts.Load(), c.Text("prompt"))
+		prompts.Store(&log)
 		if broken.Load() && c.Text("prompt") == "b" {
 			return Outcome{}, agent.Errorf(agent.CodeUpstream, "broken")
 		}
@@ -158,20 +158,20 @@ func TestRetryFromFailure(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			broken.Store(true)
-			w := made(t, db, e, c.graph)
-			failed := ran(t, db, e, w, "{}")
+			w := createWorkflow(t, db, e, c.graph)
+			failed := execute(t, db, e, w, "{}")
 			if failed.Execution.Status != agent.ExecutionErrored {
 				t.Fatalf("%s", failed.Execution.Status)
 			}
 			broken.Store(false)
-			asked.Store(&[]string{})
+			prompts.Store(&[]string{})
 			x, err := e.Retry(t.Context(), db, failed.Execution.ID, c.from)
 			if err != nil {
 				t.Fatal(err)
 			}
-			done, told := ended(t, db, e, x.ID)
-			if got := strings.Join(*asked.Load(), " "); done.Status != agent.ExecutionComplete || got != c.again || string(done.Output) != c.output || done.RetriedFrom != failed.Execution.ID {
-				t.Errorf("%s %s\nasked %q, want %q\n%s", done.Status, told, got, c.again, done.Output)
+			done, printed := waitForEnd(t, db, e, x.ID)
+			if got := strings.Join(*prompts.Load(), " "); done.Status != agent.ExecutionComplete || got != c.again || string(done.Output) != c.output || done.RetriedFrom != failed.Execution.ID {
+				t.Errorf("%s %s\nasked %q, want %q\n%s", done.Status, printed, got, c.again, done.Output)
 			}
 		})
 	}
@@ -179,11 +179,11 @@ func TestRetryFromFailure(t *testing.T) {
 
 func TestTriggers(t *testing.T) {
 	db, e := open(t)
-	made(t, db, e, `t trigger {"event":"contact.created","filter":[{"left":"{{contact.name}}","operator":"starts_with","right":"A"}]}
+	createWorkflow(t, db, e, `t trigger {"event":"contact.created","filter":[{"left":"{{contact.name}}","operator":"starts_with","right":"A"}]}
 		s set {"values":{"hello":"{{contact.name}}","event":"{{event.type}}"}}
 		t -> s`)
-	made(t, db, e, "t trigger {\"event\":\"contact.*\"}\ns set {\"values\":{}}\nt -> s")
-	off := made(t, db, e, "t trigger {\"event\":\"*\"}\ns set {\"values\":{}}\nt -> s")
+	createWorkflow(t, db, e, "t trigger {\"event\":\"contact.*\"}\ns set {\"values\":{}}\nt -> s")
+	off := createWorkflow(t, db, e, "t trigger {\"event\":\"*\"}\ns set {\"values\":{}}\nt -> s")
 	if _, err := db.UpdateWorkflow(t.Context(), off.ID, func(w *agent.Workflow) error { w.Status = agent.WorkflowPaused; return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -211,9 +211,9 @@ func TestTriggers(t *testing.T) {
 			t.Errorf("%s: %d executions more, want %d: %v", c.name, after-before, c.more, err)
 		}
 		for _, x := range found[:c.more] {
-			x, told := ended(t, db, e, x.ID)
+			x, printed := waitForEnd(t, db, e, x.ID)
 			if refused := x.Depth > agent.MaxEventDepth; refused != (x.Status == agent.ExecutionErrored) || !refused && x.Status != agent.ExecutionComplete || x.Trigger != c.ev.Type || x.Depth != c.ev.Depth+1 {
-				t.Errorf("%s: %s %s, trigger %s, depth %d", c.name, x.Status, told, x.Trigger, x.Depth)
+				t.Errorf("%s: %s %s, trigger %s, depth %d", c.name, x.Status, printed, x.Trigger, x.Depth)
 			}
 		}
 	}
@@ -230,19 +230,19 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// TestCopiesRest has a file copied in the middle of an execution: the copy
-// rests until somebody makes it active.
-func TestCopiesRest(t *testing.T) {
+// TestCopiesStayPaused copies a file in the middle of an execution: the copy
+// stays paused until someone activates it.
+func TestCopiesStayPaused(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
 	db := folder.Default()
-	id := begun(t, db, e, made(t, db, e, "t trigger\nw wait {\"duration\":0.2}\nt -> w"), "{}")
-	until(t, db, e, id, "w", agent.NodeWaiting)
+	id := startWorkflow(t, db, e, createWorkflow(t, db, e, "t trigger\nw wait {\"duration\":0.2}\nt -> w"), "{}")
+	waitForStatus(t, db, e, id, "w", agent.NodeWaiting)
 	copied, err := folder.Fork(t.Context(), db, "copy", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x, told := ended(t, db, e, id); x.Status != agent.ExecutionComplete {
-		t.Fatalf("%s %s", x.Status, told)
+	if x, printed := waitForEnd(t, db, e, id); x.Status != agent.ExecutionComplete {
+		t.Fatalf("%s %s", x.Status, printed)
 	}
 	if w, err := copied.ExecutionWork(t.Context(), agent.Now(), 1, false); err != nil || !w.Next.IsZero() || len(w.Due)+len(w.Running) != 0 {
 		t.Errorf("a copy has to do: %+v, %v", w, err)
@@ -253,7 +253,7 @@ func TestCopiesRest(t *testing.T) {
 	if _, err := folder.UpdateAgent(t.Context(), copied, agent.AgentChange{Status: agent.Some(agent.StatusActive)}); err != nil {
 		t.Fatal(err)
 	}
-	if x, told := ended(t, copied, e, id); x.Status != agent.ExecutionComplete {
-		t.Errorf("%s %s", x.Status, told)
+	if x, printed := waitForEnd(t, copied, e, id); x.Status != agent.ExecutionComplete {
+		t.Errorf("%s %s", x.Status, printed)
 	}
 }

@@ -31,7 +31,7 @@ func journalRows(t *testing.T, folder string) (n int) {
 	return n
 }
 
-// The results of scripts that change nothing outside share commits.
+// The results of scripts without side effects share commits.
 func TestScriptsShareCommits(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind, data  string
@@ -45,10 +45,10 @@ func TestScriptsShareCommits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := t.TempDir()
 			folder, e := openAt(t, path)
-			e.hold = time.Hour
+			e.commitInterval = time.Hour
 			db := folder.Default()
-			w := made(t, db, e, loopOver(test.kind, test.data))
-			mustComplete(t, ran(t, db, e, w, numbered(200, 10)))
+			w := createWorkflow(t, db, e, loopOver(test.kind, test.data))
+			mustComplete(t, execute(t, db, e, w, numbered(200, 10)))
 			if n := journalRows(t, path); n < test.least || n > test.most {
 				t.Errorf("200 results took %d commits", n)
 			}
@@ -56,10 +56,10 @@ func TestScriptsShareCommits(t *testing.T) {
 	}
 }
 
-// What a script has read is in the file before it fetches.
+// Everything before a script is committed before the script fetches.
 func TestFetchesBehindCommits(t *testing.T) {
 	db, e := open(t)
-	e.hold = time.Hour
+	e.commitInterval = time.Hour
 	var id string
 	seen := make(chan string, 100)
 	began := make(chan struct{})
@@ -76,7 +76,7 @@ func TestFetchesBehindCommits(t *testing.T) {
 		}
 	}))
 	t.Cleanup(other.Close)
-	w := made(t, db, e, fmt.Sprintf(`t trigger
+	w := createWorkflow(t, db, e, fmt.Sprintf(`t trigger
 		l loop {"items":[1,2,3]}
 		a code {"code":"return {drawn: String(Math.random())}"}
 		b code {"code":"await Promise.all([1, 2].map(() => globalThis['fe' + 'tch']('%s/' + nodes.a.drawn)))"}
@@ -84,9 +84,9 @@ func TestFetchesBehindCommits(t *testing.T) {
 		l:loop -> a
 		a -> b
 		b -> l`, other.URL))
-	id = begun(t, db, e, w, "{}")
+	id = startWorkflow(t, db, e, w, "{}")
 	close(began)
-	if x, _ := ended(t, db, e, id); x.Status != agent.ExecutionComplete {
+	if x, _ := waitForEnd(t, db, e, id); x.Status != agent.ExecutionComplete {
 		t.Fatal(x.Status, x.Error)
 	}
 	if len(seen) != 6 {
@@ -94,8 +94,9 @@ func TestFetchesBehindCommits(t *testing.T) {
 	}
 }
 
-// A script that has fetched is in the file as soon as it has ended, and what has
-// not is there soon, also while the next one runs.
+// The result of a script that has fetched is committed as soon as the script
+// ends; that of one that has not is committed soon, even while the next one
+// runs.
 func TestResultsDuringALongScript(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(other.Close)
@@ -105,14 +106,14 @@ func TestResultsDuringALongScript(t *testing.T) {
 	}{
 		"fetched":     {fmt.Sprintf(`{"code":"await fetch('%s')"}`, other.URL), time.Hour},
 		"only once":   {`{"code":"return 1","at_most_once":true}`, time.Hour},
-		"not fetched": {`{"code":"return 1"}`, holdTime},
+		"not fetched": {`{"code":"return 1"}`, commitInterval},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, e := open(t)
-			e.hold = test.hold
-			w := made(t, db, e, "t trigger\na code "+test.code+"\nb code {\"code\":\"for (;;) {}\",\"timeout_ms\":60000}\nt -> a\na -> b")
-			id := begun(t, db, e, w, "{}")
-			until(t, db, e, id, "a", agent.NodeSuccess)
+			e.commitInterval = test.hold
+			w := createWorkflow(t, db, e, "t trigger\na code "+test.code+"\nb code {\"code\":\"for (;;) {}\",\"timeout_ms\":60000}\nt -> a\na -> b")
+			id := startWorkflow(t, db, e, w, "{}")
+			waitForStatus(t, db, e, id, "a", agent.NodeSuccess)
 			if _, err := e.Terminate(t.Context(), db, id); err != nil {
 				t.Fatal(err)
 			}
