@@ -116,6 +116,10 @@ func (f *changeFeed) shown(ctx context.Context, row any) any {
 		return newWorkflowItem(r)
 	case agent.Tool:
 		return newToolItem(r)
+	case agent.Schedule:
+		if items, err := scheduleItems(ctx, f.db, []agent.Schedule{r}); err == nil {
+			return items[0]
+		}
 	case agent.Task:
 		return taskItem{Task: r}
 	case agent.Source:

@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/labstack/echo/v4"
 
@@ -16,7 +18,8 @@ import (
 
 type listContactsIn struct {
 	rest.ListParams
-	Tag []string `query:"tag" doc:"Contacts with any of these tags; may be repeated." example:"vip"`
+	Full bool     `query:"full" doc:"true: all fields of each contact, and last_message_at."`
+	Tag  []string `query:"tag" doc:"Contacts with any of these tags; may be repeated." example:"vip"`
 }
 
 // contactItem is a contact as lists show it.
@@ -28,10 +31,39 @@ type contactItem struct {
 	ChatbotA  string     `json:"chatbot_a" example:"@ada"`
 	Tags      []string   `json:"tags" example:"[\"vip\"]"`
 	CreatedAt agent.Time `json:"created_at" format:"date-time"`
+
+	// With full only.
+	ChatbotB      *string         `json:"chatbot_b,omitempty" example:"+15550100"`
+	SocialHandle  *string         `json:"social_handle,omitempty" example:"@ada"`
+	ExternalID    *string         `json:"external_id,omitempty" example:"crm-42"`
+	Notes         *string         `json:"notes,omitempty"`
+	Metadata      json.RawMessage `json:"metadata,omitempty" doc:"Any JSON object."`
+	UpdatedAt     *agent.Time     `json:"updated_at,omitempty" format:"date-time"`
+	LastMessageAt *agent.Time     `json:"last_message_at,omitempty" format:"date-time" doc:"Of all conversations with the contact; absent without a message."`
 }
 
 func newContactItem(x agent.Contact) contactItem {
-	return contactItem{x.ID, x.Name, x.Email, x.Phone, x.Telegram, x.Tags, x.CreatedAt}
+	return contactItem{ID: x.ID, Name: x.Name, Email: x.Email, Phone: x.Phone, ChatbotA: x.Telegram, Tags: x.Tags, CreatedAt: x.CreatedAt}
+}
+
+// fullItems are contacts with all their fields.
+func fullItems(c *rest.Call, contacts []agent.Contact) ([]contactItem, error) {
+	ids := make([]string, len(contacts))
+	for i, x := range contacts {
+		ids[i] = x.ID
+	}
+	last, err := c.DB.LastMessages(c, ids)
+	items := make([]contactItem, len(contacts))
+	for i := range contacts {
+		x := &contacts[i]
+		items[i] = newContactItem(*x)
+		items[i].ChatbotB, items[i].SocialHandle, items[i].ExternalID, items[i].Notes = &x.WhatsApp, &x.SocialHandle, &x.ExternalID, &x.Notes
+		items[i].Metadata, items[i].UpdatedAt = x.Metadata, &x.UpdatedAt
+		if at, ok := last[x.ID]; ok {
+			items[i].LastMessageAt = &at
+		}
+	}
+	return items, err
 }
 
 type contactsOut struct {
@@ -44,7 +76,15 @@ func (s *Server) listContacts(c *rest.Call, in *listContactsIn) (contactsOut, er
 	if err != nil {
 		return contactsOut{}, err
 	}
-	return contactsPage(c, in.Tag, page)
+	if !in.Full {
+		return contactsPage(c, in.Tag, page)
+	}
+	contacts, total, err := c.DB.Contacts(c, agent.CleanTags(in.Tag), page)
+	if err != nil {
+		return contactsOut{}, err
+	}
+	items, err := fullItems(c, contacts)
+	return contactsOut{items, rest.MetaOf(page, total)}, err
 }
 
 func contactsPage(c *rest.Call, tags []string, page store.Page) (contactsOut, error) {
@@ -136,6 +176,7 @@ func (s *Server) resolveContact(c *rest.Call, in *resolveContactIn) (out resolve
 const maxCSV = 10 << 20
 
 type importContactsIn struct {
+	DryRun      bool   `query:"dry_run" doc:"true: nothing is stored, the answer says what would be; may also be a form field."`
 	OnDuplicate string `query:"on_duplicate" doc:"update, skip or error; may also be a form field." example:"update"`
 }
 
@@ -159,7 +200,7 @@ func (s *Server) importContacts(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	fields := map[string]string{"on_duplicate": in.OnDuplicate}
+	fields := map[string]string{"on_duplicate": in.OnDuplicate, "dry_run": strconv.FormatBool(in.DryRun)}
 	file, err := rest.FilePart(c.HTTP, "file", fields)
 	if err != nil {
 		return err
@@ -178,7 +219,15 @@ func (s *Server) importContacts(c *rest.Call) error {
 	if !slices.Contains([]store.OnDuplicate{store.DuplicateUpdate, store.DuplicateSkip, store.DuplicateError}, on) {
 		return agent.Invalid("on_duplicate", "must be update, skip or error")
 	}
-	result, err := importRows(c, rows, on)
+	run := c.DB.ImportContacts
+	switch fields["dry_run"] {
+	case "true":
+		run = tryImport(c.DB)
+	case "false", "":
+	default:
+		return agent.Invalid("dry_run", "must be true or false")
+	}
+	result, err := importRows(c, rows, on, run)
 	if err != nil {
 		return err
 	}
@@ -189,7 +238,10 @@ func (s *Server) importContacts(c *rest.Call) error {
 // agent need not wait for a whole file.
 const importBatch = 500
 
-func importRows(c *rest.Call, rows []contactRow, on store.OnDuplicate) (importResult, error) {
+// importFunc stores rows, or says what would become of them.
+type importFunc func(ctx context.Context, rows []agent.ContactChange, on store.OnDuplicate) ([]store.Imported, error)
+
+func importRows(c *rest.Call, rows []contactRow, on store.OnDuplicate, run importFunc) (importResult, error) {
 	result := importResult{Success: true, Total: len(rows), Errors: []rowIssue{}}
 	for batch := range slices.Chunk(rows, importBatch) {
 		var good []contactRow
@@ -205,7 +257,7 @@ func importRows(c *rest.Call, rows []contactRow, on store.OnDuplicate) (importRe
 		for i, row := range good {
 			changes[i] = row.Change
 		}
-		outcomes, err := c.DB.ImportContacts(c, changes, on)
+		outcomes, err := run(c, changes, on)
 		if err != nil {
 			return result, err
 		}

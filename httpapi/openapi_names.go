@@ -115,6 +115,8 @@ var componentNames = map[string]string{
 	"httpapi.resolved":        "ContactMatch",
 	"httpapi.rowIssue":        "ImportIssue",
 	"httpapi.restarted":       "RestartedSource",
+	"httpapi.scheduleItem":    "ScheduleSummary",
+	"httpapi.previewOut":      "SchedulePreview",
 	"httpapi.writtenSchedule": "WrittenSchedule",
 	"httpapi.taskItem":        "TaskOrOccurrence",
 	"agent.Run":               "ScheduleRun",

@@ -67,9 +67,11 @@ func (s *Server) api() []*rest.Route {
 
 		rest.JSON("GET", "/agents/{id}/contacts", 200, "List contacts", s.listContacts),
 		rest.JSON("POST", "/agents/{id}/contacts", 201, "Add a contact", s.createContact).Locates(contactLocation).Fails(agent.CodeDuplicateContact),
+		rest.JSON("POST", "/agents/{id}/contacts/batch", 200, "Tag or delete several contacts", s.batchContacts),
+		rest.JSON("GET", "/agents/{id}/contacts/tags", 200, "List the tags that contacts have", s.listContactTags),
 		rest.JSON("GET", "/agents/{id}/contacts/resolve", 200, "Find the contact that has an identifier", s.resolveContact),
 		rest.Raw[importContactsIn]("POST", "/agents/{id}/contacts/import", 200, "Import contacts from a CSV file", s.importContacts).Limit(rest.Bulk).
-			Takes(rest.Form{File: "file", Fields: map[string]string{"on_duplicate": "update, skip or error"}}).Returns(importResult{}).
+			Takes(rest.Form{File: "file", Fields: map[string]string{"on_duplicate": "update, skip or error", "dry_run": "true: nothing is stored; the answer says what would be"}}).Returns(importResult{}).
 			Fails(agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
 		rest.Raw[exportContactsIn]("GET", "/agents/{id}/contacts/export", 200, "Export all contacts as CSV or JSON", s.exportContacts).Role(rest.OwnViewer).Limit(rest.Bulk).Attaches("text/csv").Returns(contactsExport{}),
 		rest.JSON("GET", "/agents/{id}/contacts/{contactId}", 200, "Read a contact", s.getContact),
@@ -97,6 +99,8 @@ func (s *Server) api() []*rest.Route {
 
 		rest.JSON("GET", "/agents/{id}/schedules", 200, "List schedules", s.listSchedules),
 		rest.JSON("POST", "/agents/{id}/schedules", 201, "Create a schedule", s.createSchedule).Locates(scheduleLocation).Fails(agent.CodeConflict),
+		rest.JSON("GET", "/agents/{id}/schedules/preview", 200, "Preview when a schedule would run, in words and times", s.previewSchedule),
+		rest.JSON("GET", "/agents/{id}/schedules/days", 200, "List what schedules did and will do, day by day", s.scheduleDays),
 		rest.JSON("GET", "/agents/{id}/schedules/{scheduleId}", 200, "Read a schedule with its newest runs", s.getSchedule),
 		rest.JSON("PUT", "/agents/{id}/schedules/{scheduleId}", 200, "Update a schedule", s.updateSchedule),
 		rest.JSON("DELETE", "/agents/{id}/schedules/{scheduleId}", 204, "Delete a schedule with its runs", s.deleteSchedule),

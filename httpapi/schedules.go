@@ -1,7 +1,15 @@
 package httpapi
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
 	"satchel/agent"
+	"satchel/agent/clock"
 	"satchel/httpapi/rest"
 	"satchel/store"
 )
@@ -12,9 +20,33 @@ type listSchedulesIn struct {
 	Type   []string `query:"type" doc:"once, delayed or cron; may be repeated."`
 }
 
+// scheduleItem is a schedule as lists show it.
+type scheduleItem struct {
+	agent.Schedule
+	Words     string     `json:"words" doc:"When it runs, in English." example:"Monday to Friday at 09:00"`
+	NewestRun *agent.Run `json:"newest_run" types:"null" doc:"null before the first."`
+}
+
+// scheduleItems adds to schedules what lists show with them.
+func scheduleItems(ctx context.Context, db *store.DB, found []agent.Schedule) ([]scheduleItem, error) {
+	ids := make([]string, len(found))
+	for i, f := range found {
+		ids[i] = f.ID
+	}
+	last, err := db.LastRuns(ctx, ids)
+	items := make([]scheduleItem, len(found))
+	for i, f := range found {
+		items[i] = scheduleItem{Schedule: f, Words: f.Words()}
+		if run, ran := last[f.ID]; ran {
+			items[i].NewestRun = &run
+		}
+	}
+	return items, err
+}
+
 type schedulesOut struct {
-	Schedules []agent.Schedule `json:"schedules"`
-	Meta      rest.Meta        `json:"meta"`
+	Schedules []scheduleItem `json:"schedules"`
+	Meta      rest.Meta      `json:"meta"`
 }
 
 func (s *Server) listSchedules(c *rest.Call, in *listSchedulesIn) (schedulesOut, error) {
@@ -29,7 +61,130 @@ func (s *Server) listSchedules(c *rest.Call, in *listSchedulesIn) (schedulesOut,
 		return schedulesOut{}, err
 	}
 	found, total, err := c.DB.Schedules(c, store.ScheduleFilter{Statuses: in.Status, Types: in.Type}, page)
-	return schedulesOut{found, rest.MetaOf(page, total)}, err
+	if err != nil {
+		return schedulesOut{}, err
+	}
+	items, err := scheduleItems(c, c.DB, found)
+	return schedulesOut{items, rest.MetaOf(page, total)}, err
+}
+
+type previewScheduleIn struct {
+	Type         string     `query:"type" enum:"once,delayed,cron" doc:"cron when it is not given." example:"cron"`
+	Cron         string     `query:"cron_expression" doc:"For type cron." example:"0 9 * * MON-FRI"`
+	NextRun      agent.Time `query:"next_run" format:"date-time" doc:"For type once."`
+	DelaySeconds int        `query:"delay_seconds" doc:"For type delayed."`
+	Timezone     string     `query:"timezone" doc:"IANA name; the agent's own without it." example:"Europe/Berlin"`
+}
+
+type previewOut struct {
+	Words    string       `json:"words" doc:"When it runs, in English." example:"Monday to Friday at 09:00"`
+	Timezone string       `json:"timezone" example:"Europe/Berlin"`
+	Next     []agent.Time `json:"next" doc:"The next runs, five of a cron expression."`
+}
+
+// previewedRuns is how many runs a preview of a cron expression shows.
+const previewedRuns = 5
+
+func (s *Server) previewSchedule(c *rest.Call, in *previewScheduleIn) (previewOut, error) {
+	settings, err := c.DB.Settings(c)
+	if err != nil {
+		return previewOut{}, err
+	}
+	asked := agent.Schedule{Type: agent.ScheduleType(in.Type), CronExpression: in.Cron, NextRun: in.NextRun, DelaySeconds: in.DelaySeconds, Timezone: in.Timezone}
+	if asked.Type == "" {
+		asked.Type = agent.ScheduleCron
+	}
+	if !slices.Contains(agent.ScheduleTypes, asked.Type) {
+		return previewOut{}, agent.Invalid("type", "must be once, delayed or cron")
+	}
+	asked.Fill(settings.Timezone)
+	next, err := asked.Preview(agent.Now(), previewedRuns)
+	if err != nil {
+		return previewOut{}, err
+	}
+	return previewOut{asked.Words(), asked.Timezone, next}, nil
+}
+
+type scheduleDaysIn struct {
+	Start agent.Bound `query:"start" required:"true" doc:"The first day, as a bare date." example:"2027-01-01"`
+	End   agent.Bound `query:"end" required:"true" doc:"The last day, at most 61 days later." example:"2027-01-31"`
+}
+
+type scheduleDaysOut struct {
+	Days []agent.ScheduleDay `json:"days" doc:"By date, then by the first run."`
+}
+
+// maxScheduleDays bounds the days of one request.
+const maxScheduleDays = 62
+
+// scheduleDays lists what schedules did, and will do, day by day.
+func (s *Server) scheduleDays(c *rest.Call, in *scheduleDaysIn) (out scheduleDaysOut, err error) {
+	days, err := daysBetween(c, in)
+	if err != nil {
+		return out, err
+	}
+	past, coming, err := c.DB.ScheduleDays(c, days)
+	if err != nil {
+		return out, err
+	}
+	for i := range coming {
+		for day, planned := range coming[i].Planned(days) {
+			past[day] = addPlanned(past[day], &coming[i], planned)
+		}
+		if err := c.Err(); err != nil {
+			return out, err
+		}
+	}
+	out.Days = []agent.ScheduleDay{}
+	for i, day := range past {
+		slices.SortFunc(day, func(a, b agent.ScheduleDay) int {
+			return cmp.Or(a.First.Compare(b.First.Time), strings.Compare(a.ScheduleID, b.ScheduleID))
+		})
+		for _, d := range day {
+			d.Date = in.Start.Time.AddDate(0, 0, i).Format(time.DateOnly)
+			out.Days = append(out.Days, d)
+		}
+	}
+	return out, nil
+}
+
+// addPlanned adds what a schedule has to come to its day.
+func addPlanned(day []agent.ScheduleDay, s *agent.Schedule, planned agent.ScheduleDay) []agent.ScheduleDay {
+	for i := range day {
+		if day[i].ScheduleID == s.ID {
+			day[i].Planned = planned.Planned
+			return day
+		}
+	}
+	planned.ScheduleID, planned.Name = s.ID, s.Name
+	return append(day, planned)
+}
+
+// daysBetween returns the first moments of days of the agent's time zone, and
+// the end of the last.
+func daysBetween(c *rest.Call, in *scheduleDaysIn) (days []agent.Time, err error) {
+	for field, bound := range map[string]agent.Bound{"start": in.Start, "end": in.End} {
+		if !bound.Day {
+			return nil, agent.Invalid(field, "must be a date such as 2027-01-31")
+		}
+	}
+	settings, err := c.DB.Settings(c)
+	if err != nil {
+		return nil, err
+	}
+	zone, err := clock.Zone(settings.Timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	n := int(in.End.Time.Sub(in.Start.Time.Time).Hours()/24) + 1
+	if n < 1 || n > maxScheduleDays {
+		return nil, agent.Invalid("end", fmt.Sprintf("must be from 0 to %d days after start", maxScheduleDays-1))
+	}
+	for i := range n + 1 {
+		at, _, _ := clock.ToInstant(in.Start.Time.AddDate(0, 0, i), zone)
+		days = append(days, agent.At(at))
+	}
+	return days, nil
 }
 
 type createScheduleIn struct {
@@ -66,12 +221,13 @@ const newestRuns = 100
 
 type scheduleOut struct {
 	agent.Schedule
+	Words      string      `json:"words" doc:"When it runs, in English." example:"Monday to Friday at 09:00"`
 	Executions []agent.Run `json:"executions" doc:"The newest 100 runs, newest first."`
 }
 
 func (s *Server) getSchedule(c *rest.Call, in *scheduleIn) (scheduleOut, error) {
 	found, runs, err := c.DB.Schedule(c, in.ID, newestRuns)
-	return scheduleOut{found, runs}, err
+	return scheduleOut{found, found.Words(), runs}, err
 }
 
 type updateScheduleIn struct {

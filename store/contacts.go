@@ -245,20 +245,28 @@ type Imported struct {
 // change. A bad row is reported and does not stop the others.
 func (db *DB) ImportContacts(ctx context.Context, rows []agent.ContactChange, on OnDuplicate) ([]Imported, error) {
 	return Write(ctx, db, func(tx *Tx) ([]Imported, error) {
-		out := make([]Imported, len(rows))
-		for i, change := range rows {
-			if i%256 == 0 && ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			outcome, err := tx.importContact(change, on)
-			var known *agent.Error
-			if err != nil && !errors.As(err, &known) {
-				return nil, err
-			}
-			out[i] = Imported{outcome, err}
+		out, err := tx.importContacts(ctx, rows, on)
+		if err != nil {
+			return nil, err
 		}
 		return out, tx.audit("contacts imported", map[string]any{"rows": len(rows)})
 	})
+}
+
+func (tx *Tx) importContacts(ctx context.Context, rows []agent.ContactChange, on OnDuplicate) ([]Imported, error) {
+	out := make([]Imported, len(rows))
+	for i, change := range rows {
+		if i%256 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		outcome, err := tx.importContact(change, on)
+		var known *agent.Error
+		if err != nil && !errors.As(err, &known) {
+			return nil, err
+		}
+		out[i] = Imported{outcome, err}
+	}
+	return out, nil
 }
 
 // importContact updates the contact that one of the identifiers names, or

@@ -1,0 +1,127 @@
+package httpapi
+
+import (
+	"context"
+	"strings"
+
+	"satchel/agent"
+	"satchel/httpapi/rest"
+	"satchel/store"
+)
+
+// maxContactBatch bounds the contacts of one batch, maxListedTags the tags of
+// one list.
+const (
+	maxContactBatch = 200
+	maxListedTags   = 200
+)
+
+type batchContactsIn struct {
+	Body struct {
+		IDs        []string `json:"ids" required:"true" doc:"At most 200 ids." example:"[\"contact-06f1q2s3t4v5a6b7c8d9\"]"`
+		AddTags    []string `json:"add_tags,omitempty" example:"[\"vip\"]"`
+		RemoveTags []string `json:"remove_tags,omitempty" example:"[\"lead\"]"`
+		Delete     bool     `json:"delete,omitempty" doc:"true: the contacts are deleted; their conversations stay."`
+	}
+}
+
+type batchContactsOut struct {
+	Changed []string `json:"changed" doc:"Ids of those that it changed or deleted." example:"[\"contact-06f1q2s3t4v5a6b7c8d9\"]"`
+}
+
+func (s *Server) batchContacts(c *rest.Call, in *batchContactsIn) (out batchContactsOut, err error) {
+	b := in.Body
+	if n := len(b.IDs); n == 0 || n > maxContactBatch {
+		return out, agent.Invalid("ids", "must have 1 to 200 entries")
+	}
+	add, remove := agent.CleanTags(b.AddTags), agent.CleanTags(b.RemoveTags)
+	tags := len(add)+len(remove) > 0
+	switch {
+	case b.Delete && tags:
+		return out, agent.Invalid("delete", "cannot go with add_tags or remove_tags")
+	case b.Delete:
+		out.Changed, err = c.DB.DeleteContacts(c, b.IDs)
+	case tags:
+		out.Changed, err = c.DB.TagContacts(c, b.IDs, add, remove)
+	default:
+		err = agent.Invalid("add_tags", "or remove_tags or delete is required")
+	}
+	return out, err
+}
+
+type listContactTagsIn struct {
+	Prefix string `query:"prefix" doc:"Tags that begin with it." example:"v"`
+}
+
+type contactTagsOut struct {
+	Tags []string `json:"tags" doc:"In order, at most 200." example:"[\"vip\"]"`
+}
+
+func (s *Server) listContactTags(c *rest.Call, in *listContactTagsIn) (contactTagsOut, error) {
+	tags, err := c.DB.ContactTags(c, in.Prefix, maxListedTags)
+	return contactTagsOut{tags}, err
+}
+
+// tryImport returns an importFunc that stores nothing. It knows which contacts
+// earlier rows of the same file would have added.
+func tryImport(db *store.DB) importFunc {
+	added := map[string]bool{}
+	return func(ctx context.Context, rows []agent.ContactChange, on store.OnDuplicate) ([]store.Imported, error) {
+		outcomes, err := db.TryImport(ctx, rows, on)
+		for i, o := range outcomes {
+			if o.Outcome != "imported" {
+				continue
+			}
+			if field := repeated(added, rows[i]); field != "" {
+				outcomes[i] = repeatedOutcome(field, on)
+			}
+		}
+		return outcomes, err
+	}
+}
+
+// repeated returns the identifier that a row shares with one that was added
+// before, and notes those of the row.
+func repeated(added map[string]bool, row agent.ContactChange) (found string) {
+	var c agent.Contact
+	row.Apply(&c)
+	for _, field := range agent.ContactIdentifiers {
+		value := identifierKey(field, c.Identifier(field))
+		if value == "" {
+			continue
+		}
+		if added[field+value] && found == "" {
+			found = field
+		}
+		added[field+value] = true
+	}
+	return found
+}
+
+func repeatedOutcome(field string, on store.OnDuplicate) store.Imported {
+	switch on {
+	case store.DuplicateSkip:
+		return store.Imported{Outcome: "skipped"}
+	case store.DuplicateUpdate:
+		return store.Imported{Outcome: "updated"}
+	}
+	return store.Imported{Err: agent.Errorf(agent.CodeDuplicateContact, "another contact has this %s", field).With("field", field)}
+}
+
+// identifierKey is an identifier in the form in which it is compared.
+func identifierKey(field, value string) string {
+	switch field {
+	case "email":
+		return strings.ToLower(value)
+	case "phone":
+		return strings.Map(func(r rune) rune {
+			if strings.ContainsRune(" -().+/\u00a0", r) {
+				return -1
+			}
+			return r
+		}, value)
+	case "chatbot_a":
+		return strings.TrimLeft(strings.ToLower(value), "@")
+	}
+	return value
+}

@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"satchel/agent"
+)
+
+// TagContacts adds tags to contacts and takes others off, in one commit. It
+// returns the ids of those whose tags changed.
+func (db *DB) TagContacts(ctx context.Context, ids, add, remove []string) ([]string, error) {
+	return Write(ctx, db, func(tx *Tx) ([]string, error) {
+		changed := []string{}
+		for _, id := range ids {
+			done, err := tx.tagContact(id, add, remove)
+			if err != nil {
+				return nil, err
+			}
+			if done {
+				changed = append(changed, id)
+			}
+		}
+		return changed, tx.audit("contacts tagged", map[string]any{"contact_ids": changed, "added": add, "removed": remove})
+	})
+}
+
+// tagContact reports whether it changed the tags of a contact; one that is
+// gone has none.
+func (tx *Tx) tagContact(id string, add, remove []string) (bool, error) {
+	c, err := tx.contact(id)
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	tags := slices.DeleteFunc(slices.Clone(c.Tags), func(tag string) bool { return slices.Contains(remove, tag) })
+	tags = agent.CleanTags(append(tags, add...))
+	if slices.Equal(tags, c.Tags) {
+		return false, nil
+	}
+	c.Tags = tags
+	if err := c.Validate(); err != nil {
+		return false, err
+	}
+	return true, tx.saveContact(&c)
+}
+
+// DeleteContacts removes contacts in one commit; their conversations stay. It
+// returns the ids of those that were there.
+func (db *DB) DeleteContacts(ctx context.Context, ids []string) ([]string, error) {
+	return Write(ctx, db, func(tx *Tx) ([]string, error) {
+		deleted := []string{}
+		for _, id := range ids {
+			err := tx.deleteRow("contacts", "contact", id)
+			if agent.ErrorCode(err) == agent.CodeNotFound {
+				continue
+			} else if err != nil {
+				return nil, err
+			}
+			deleted = append(deleted, id)
+		}
+		return deleted, tx.audit("contacts deleted", map[string]any{"contact_ids": deleted})
+	})
+}
+
+// ContactTags lists the tags that contacts have and that begin with a text, in
+// order, at most limit of them. Each costs one look into an index, however
+// many contacts have it.
+func (db *DB) ContactTags(ctx context.Context, prefix string, limit int) ([]string, error) {
+	return Read(ctx, db, func(tx *Tx) ([]string, error) {
+		tags := []string{}
+		for from := prefix; len(tags) < limit; {
+			found, err := all(tx, scanID, "SELECT tag FROM _contact_tags WHERE tag >= ? ORDER BY tag LIMIT 1", from)
+			if err != nil {
+				return nil, err
+			}
+			if len(found) == 0 || !strings.HasPrefix(found[0], prefix) {
+				break
+			}
+			tags = append(tags, found[0])
+			from = found[0] + "\x00"
+		}
+		return tags, nil
+	})
+}
+
+// LastMessages says when the newest message of each contact's conversations
+// was written; contacts without one are absent.
+func (db *DB) LastMessages(ctx context.Context, ids []string) (map[string]agent.Time, error) {
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	type last struct {
+		contact string
+		at      agent.Time
+	}
+	found, err := Read(ctx, db, func(tx *Tx) ([]last, error) {
+		return all(tx, func(rows *sql.Rows) (l last, err error) { return l, rows.Scan(&l.contact, &l.at) }, `SELECT j.value, m.created_at FROM json_each(?) j
+			JOIN messages m ON m.id = (SELECT max(last_message_id) FROM conversations WHERE contact_id = j.value)`, string(list))
+	})
+	at := make(map[string]agent.Time, len(found))
+	for _, l := range found {
+		at[l.contact] = l.at
+	}
+	return at, err
+}
+
+var errDryRun = errors.New("nothing is to be stored")
+
+// TryImport says what ImportContacts would do, and stores nothing.
+func (db *DB) TryImport(ctx context.Context, rows []agent.ContactChange, on OnDuplicate) (out []Imported, err error) {
+	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		var err error
+		if out, err = tx.importContacts(ctx, rows, on); err == nil {
+			err = errDryRun
+		}
+		return struct{}{}, err
+	})
+	if errors.Is(err, errDryRun) {
+		err = nil
+	}
+	return out, err
+}
