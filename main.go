@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"slices"
@@ -42,8 +43,13 @@ import (
 	"satchel/vector/feed"
 )
 
-// version is set by the release build.
-var version = "0.1.0-dev"
+// Set by the release build.
+var (
+	version  = "0.1.0-dev"
+	commit   string // short; else what Go noted of the checkout
+	date     string // of the commit
+	releases string // the address of the page with all releases
+)
 
 func main() {
 	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) || child.RunChild(os.Args[1:]) {
@@ -60,11 +66,12 @@ func main() {
 // run runs one command line; serve runs until ctx ends.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	commands := cli.Program{
-		Version: version, Getenv: os.Getenv, Out: stdout,
+		Version: cli.Version{Number: version, Commit: commit, Date: date, Releases: releases}.Complete(), Getenv: os.Getenv, Out: stdout,
 		Serve:   func(ctx context.Context, c *cli.Config) error { return serve(ctx, c, stdout) },
 		Offline: func(c *cli.Config) cli.Offline { return store.Offline{Options: storeOptions(c)} },
 		Browser: func(c *cli.Config) cli.Browser { return installed(c) },
 		System:  child.Doctor,
+		Probe:   probe,
 	}
 	return commands.Run(ctx, args)
 }
@@ -84,6 +91,26 @@ func storeOptions(c *cli.Config) store.Options {
 	}
 	return o
 }
+
+// probe asks the server that has these settings, on this machine, whether it
+// is ready.
+func probe(ctx context.Context, c *cli.Config) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.LocalAddr()+"/api/ready", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := egress.New(egress.Policy{AllowPrivate: true, DialTimeout: probeTime, HeaderTimeout: probeTime}).Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("the server answers with status %d", resp.StatusCode)
+	}
+	return nil
+}
+
+const probeTime = 3 * time.Second
 
 // worker is a part of the program that works in the background.
 type worker interface {

@@ -478,8 +478,15 @@ func TestCommands(t *testing.T) {
 	if err := run(context.Background(), []string{"serve", "--addr", "127.0.0.1:0", "--data", data}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "another Satchel server") {
 		t.Errorf("a second server: %v", err)
 	}
+	address := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/api")
+	if text, err := out("doctor", "--probe", "--addr", address); err != nil || text != "" {
+		t.Errorf("probe of a running server: %v %s", err, text)
+	}
 	if err := s.stop(); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := out("doctor", "--probe", "--addr", address); err == nil {
+		t.Error("the probe of a stopped server is content")
 	}
 	if text, err := out("restore", backup); err != nil || !strings.Contains(text, "restored as agent-") {
 		t.Errorf("restore: %v %s", err, text)

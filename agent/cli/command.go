@@ -36,13 +36,14 @@ type Browser interface {
 // Program is what the command line can ask for; main fills it in. The
 // functions get the settings in force.
 type Program struct {
-	Version string
+	Version Version
 	Getenv  func(string) string
 	Out     io.Writer
 	Serve   func(context.Context, *Config) error
 	Offline func(*Config) Offline
 	Browser func(*Config) Browser
 	System  func(context.Context) []agent.Finding // what doctor says of this machine
+	Probe   func(context.Context, *Config) error  // asks a running server whether it is ready
 
 	config *Config
 }
@@ -54,7 +55,7 @@ func (p *Program) Run(ctx context.Context, args []string) error {
 	root := &cobra.Command{
 		Use: "satchel", Short: short, Example: "  satchel --data /srv/satchel",
 		Long:    short + ".\n\nWithout a command it serves; \"satchel serve --help\" shows the settings.",
-		Version: p.Version, SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
+		Version: p.Version.String(), SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
 		PersistentPreRunE: p.load,
 		RunE:              p.serve,
 	}
@@ -107,7 +108,13 @@ func (p *Program) commands(root *cobra.Command) []*cobra.Command {
 		use: "version", short: "Print the version", example: "version",
 		run: func(*cobra.Command, []string) error { return p.print(nil, "%s\n", p.Version) },
 	}.under(root)
-	version.PersistentPreRunE = func(*cobra.Command, []string) error { return nil } // settings do not matter
+	upgrade := command{
+		use: "upgrade", short: "Say where newer versions are and how to install one", example: "upgrade",
+		run: func(*cobra.Command, []string) error { return p.print(nil, "%s", p.Version.upgrade()) },
+	}.under(root)
+	for _, c := range []*cobra.Command{version, upgrade} {
+		c.PersistentPreRunE = func(*cobra.Command, []string) error { return nil } // settings do not matter
+	}
 	return []*cobra.Command{
 		command{use: "serve", short: "Serve API and console until stopped", example: "serve --addr 127.0.0.1:9000", shows: all, run: p.serve}.under(root),
 		command{
@@ -115,10 +122,7 @@ func (p *Program) commands(root *cobra.Command) []*cobra.Command {
 			long: "It takes the flags of \"satchel serve\".",
 			run:  func(*cobra.Command, []string) error { return p.config.Print(p.Out) },
 		}.under(root),
-		command{
-			use: "doctor", short: "Examine the data folder, the browser and this machine without changing them", example: "doctor --data /srv/satchel",
-			shows: slices.Concat(ofKeys, ofBrowser), run: p.doctor,
-		}.under(root),
+		p.doctors(root),
 		command{
 			use: "backup AGENT FILE", short: "Copy an agent, by id or name, to a file; the server may run", example: "backup support-bot support-bot.db",
 			args: 2, shows: ofFiles, run: p.onData(p.backup),
@@ -127,7 +131,7 @@ func (p *Program) commands(root *cobra.Command) []*cobra.Command {
 			use: "restore FILE", short: "Bring a backup back as a paused agent; the server may run", example: "restore support-bot.db",
 			args: 1, shows: ofFiles, run: p.restore,
 		}.under(root),
-		p.keys(root), p.browser(root), version,
+		p.keys(root), p.browser(root), version, upgrade,
 	}
 }
 
@@ -203,6 +207,21 @@ func (p *Program) print(failed error, format string, args ...any) error {
 	}
 	_, err := fmt.Fprintf(p.Out, format, args...)
 	return err
+}
+
+func (p *Program) doctors(root *cobra.Command) *cobra.Command {
+	var probe bool
+	c := command{
+		use: "doctor", short: "Examine the data folder, the browser and this machine without changing them", example: "doctor --data /srv/satchel",
+		shows: slices.Concat([]string{"addr"}, ofKeys, ofBrowser), run: func(c *cobra.Command, args []string) error {
+			if probe {
+				return p.Probe(c.Context(), p.config)
+			}
+			return p.doctor(c, args)
+		},
+	}.under(root)
+	c.Flags().BoolVar(&probe, "probe", false, "only ask the server at --addr whether it is ready; for health checks")
+	return c
 }
 
 // doctor prints what was found, and fails when something is wrong.

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +14,7 @@ import (
 func help(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	p := Program{Version: "1.2.3", Getenv: func(string) string { return "" }, Out: &out}
+	p := Program{Version: Version{Number: "1.2.3", Commit: "0badcafe", Date: "2026-11-23T10:00:00Z", Releases: "https://example.com/releases"}, Getenv: func(string) string { return "" }, Out: &out}
 	if err := p.Run(t.Context(), args); err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}
@@ -37,7 +39,7 @@ func TestHelpShowsWhatACommandUses(t *testing.T) {
 		{"", []string{"version"}},
 		{"serve", all},
 		{"config", []string{"config"}},
-		{"doctor", []string{"browser-driver", "chromium", "config", "data", "master-key"}},
+		{"doctor", []string{"addr", "browser-driver", "chromium", "config", "data", "master-key", "probe"}},
 		{"backup", []string{"config", "data"}},
 		{"restore", []string{"config", "data"}},
 		{"key", nil},
@@ -48,6 +50,7 @@ func TestHelpShowsWhatACommandUses(t *testing.T) {
 		{"browser", nil},
 		{"browser install", []string{"browser-driver", "chromium", "config"}},
 		{"version", nil},
+		{"upgrade", nil},
 	} {
 		t.Run("satchel "+tc.command, func(t *testing.T) {
 			text := help(t, append(strings.Fields(tc.command), "--help")...)
@@ -83,9 +86,19 @@ func TestFlagsOfOtherCommands(t *testing.T) {
 func TestVersion(t *testing.T) {
 	for _, args := range [][]string{{"--version"}, {"-v"}, {"version"}, {"version", "--config", "missing.toml"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			if got := help(t, args...); got != "1.2.3\n" && got != "satchel 1.2.3\n" {
+			want := fmt.Sprintf("1.2.3 (commit 0badcafe, 2026-11-23, %s, %s/%s)\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			if got := help(t, args...); got != want && got != "satchel "+want {
 				t.Errorf("prints %q", got)
 			}
 		})
+	}
+}
+
+func TestUpgradeSaysWhere(t *testing.T) {
+	if got := help(t, "upgrade"); !strings.Contains(got, "https://example.com/releases") || !strings.Contains(got, "1.2.3 (") {
+		t.Errorf("prints %q", got)
+	}
+	if got := (Version{Number: "1.2.3"}).upgrade(); !strings.Contains(got, "built from source") {
+		t.Errorf("prints %q", got)
 	}
 }

@@ -213,6 +213,23 @@ func (c *Config) Loopback() bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
+// LocalAddr returns an address at which this machine reaches the server: Addr,
+// with loopback in the place of "all addresses".
+func (c *Config) LocalAddr() string {
+	host, port, err := net.SplitHostPort(c.Addr)
+	if err != nil {
+		return c.Addr
+	}
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case host == "" || err == nil && ip.Unmap() == netip.IPv4Unspecified():
+		host = "127.0.0.1"
+	case err == nil && ip == netip.IPv6Unspecified():
+		host = "::1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
 // Print reports what is in force, one line for each setting: "name = value  #
 // source". Secrets are masked. It is no settings file: a default that is in
 // a file counts as named by hand, which PublicURLSet and CORSOriginsSet report

@@ -236,6 +236,18 @@ func TestPublicURL(t *testing.T) {
 	}
 }
 
+func TestLocalAddr(t *testing.T) {
+	for addr, want := range map[string]string{
+		"127.0.0.1:8787": "127.0.0.1:8787", ":8787": "127.0.0.1:8787", "0.0.0.0:80": "127.0.0.1:80", "[::]:80": "[::1]:80", "10.1.2.3:80": "10.1.2.3:80", "localhost:80": "localhost:80",
+	} {
+		t.Run(addr, func(t *testing.T) {
+			if got := (&Config{Addr: addr}).LocalAddr(); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
+	}
+}
+
 func TestLoopback(t *testing.T) {
 	for addr, want := range map[string]bool{
 		"127.0.0.1:1": true, "127.9.9.9:1": true, "[::1]:1": true, "localhost:1": true, "LocalHost.:1": true, "a.localhost:1": true, "[::ffff:127.0.0.1]:1": true,
