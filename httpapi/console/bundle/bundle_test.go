@@ -9,7 +9,11 @@ import (
 
 // TestAppIsBuilt holds that dist/app is what src builds.
 func TestAppIsBuilt(t *testing.T) {
-	if err := checkApp(console()); err != nil {
+	root, err := console()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkApp(root); err != nil {
 		t.Fatal(err)
 	}
 }

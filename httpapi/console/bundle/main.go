@@ -15,8 +15,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -25,16 +25,21 @@ func main() {
 	check := flag.Bool("check", false, "report files that differ from what src builds")
 	packages := flag.Bool("packages", false, "install the npm packages and build dist/lib")
 	flag.Parse()
-	if err := run(console(), *watch, *check, *packages); err != nil {
+	root, err := console()
+	if err == nil {
+		err = run(root, *watch, *check, *packages)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bundle:", err)
 		os.Exit(1)
 	}
 }
 
-// console returns the folder of the console, which is beside this file.
-func console() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(filepath.Dir(file))
+// console returns the folder of the console in the module of the working
+// directory.
+func console() (string, error) {
+	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	return filepath.Join(strings.TrimSpace(string(module)), "httpapi", "console"), err
 }
 
 func run(root string, watch, check, packages bool) error {
