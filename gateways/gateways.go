@@ -60,19 +60,28 @@ func (g *Gateways) Close() { g.guard.CloseIdleConnections() }
 // Create adds a gateway of a type, or of a platform's own name such as "smtp",
 // and returns it with the secret of its webhook, which is shown only now.
 func (g *Gateways) Create(ctx context.Context, db *store.DB, kind string, change agent.GatewayChange) (agent.Gateway, string, error) {
-	made, config := agent.NewGateway(kind)
-	change.Name.Into(&made.Name)
-	change.IsDefault.Into(&made.IsDefault)
-	change.Config.Value.Apply(&config)
-	if err := made.Validate(); err != nil {
-		return made, "", err
+	made, err := g.Prepare(kind, change)
+	if err != nil {
+		return made.Gateway, "", err
 	}
-	if err := g.validateConfig(made.Type, &config); err != nil {
-		return made, "", err
+	created, err := db.CreateGateway(ctx, made.Gateway, made.Config, made.Secret)
+	return created, made.Secret, err
+}
+
+// Prepare checks a gateway as Create does, and stores nothing.
+func (g *Gateways) Prepare(kind string, change agent.GatewayChange) (made store.BundledGateway, err error) {
+	made.Gateway, made.Config = agent.NewGateway(kind)
+	change.Name.Into(&made.Gateway.Name)
+	change.IsDefault.Into(&made.Gateway.IsDefault)
+	change.Config.Value.Apply(&made.Config)
+	if err := made.Gateway.Validate(); err != nil {
+		return made, err
 	}
-	secret := signature.NewSecret()
-	made, err := db.CreateGateway(ctx, made, config, secret)
-	return made, secret, err
+	if err := g.validateConfig(made.Gateway.Type, &made.Config); err != nil {
+		return made, err
+	}
+	made.Secret = signature.NewSecret()
+	return made, nil
 }
 
 // Update changes the given fields of a gateway.

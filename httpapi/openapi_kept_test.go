@@ -72,7 +72,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		t.Skip("long, and not about concurrency")
 	}
 	w := newWitness(t)
-	for _, path := range []string{"/health", "/ready", "/version", "/openapi.json", "/console", "/node-types", "/agents", "/auth/agents"} {
+	for _, path := range []string{"/health", "/ready", "/version", "/openapi.json", "/console", "/node-types", "/templates", "/agents", "/auth/agents"} {
 		w.ask(t, 200, "GET", "/api"+path, "")
 	}
 	id := w.made(t, "/api/agents", `{"name":"described"}`)
@@ -213,6 +213,9 @@ func (w *witness) askOfWorkflows(t *testing.T, at string) {
 	id := w.made(t, at+"/workflows", `{"name":"Flow","status":"active",`+graph+`}`)
 	flow := at + "/workflows/" + id
 	w.ask(t, 200, "POST", at+"/workflows/validate", `{`+graph+`}`)
+	w.ask(t, 201, "POST", at+"/templates/morning-figures", `{"values":{"slack":{"botToken":"xoxb-1","signingSecret":"s"},"channel":"C1"}}`)
+	w.ask(t, 400, "POST", at+"/templates/morning-figures", `{"values":{"slack":{}}}`)
+	w.ask(t, 404, "POST", at+"/templates/nothing", `{}`)
 	w.ask(t, 200, "POST", at+"/workflows/validate", `{"nodes":[{"id":"x","type":"teleport"}]}`)
 	w.ask(t, 200, "POST", at+"/workflows/test?wait=30", `{"workflow_id":"`+id+`","pins":{"t":{"a":1}},`+graph+`}`)
 	w.ask(t, 200, "GET", at+"/workflows?status=active", "")

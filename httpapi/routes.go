@@ -15,6 +15,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("GET", "/version", 200, "Read the version of the program and of the interface", s.version).Role(rest.Anyone),
 		rest.Raw[struct{}]("GET", "/openapi.json", 200, "Read this description", s.openAPIFile).Role(rest.Anyone).Limit(rest.Unlimited).Tagged().Returns(map[string]any{}),
 		rest.Raw[struct{}]("GET", "/node-types", 200, "List the types of nodes that workflows are made of", s.listNodeTypes).Role(rest.Anyone).Tagged().Returns(graph.Catalog{}),
+		rest.JSON("GET", "/templates", 200, "List templates of workflows", s.listTemplates).Role(rest.Anyone),
 
 		rest.JSON("GET", "/console", 200, "Read what a page of the web console begins with", s.console).Role(rest.Anyone),
 
@@ -156,6 +157,7 @@ func (s *Server) api() []*rest.Route {
 		rest.Raw[openAIEmbeddingsIn]("POST", "/agents/{id}/v1/embeddings", 200, "Create embeddings, as OpenAI's interface does", s.openAIFault(s.openAIEmbeddings)).
 			Limit(rest.Chat).Returns(openAIEmbeddingsOut{}).Fails(agent.CodeUpstream, agent.CodeConflict),
 
+		rest.JSON("POST", "/agents/{id}/templates/{templateId}", 201, "Set up a template: its workflow and what that needs, or nothing", s.useTemplate).Locates(templateLocation),
 		rest.JSON("GET", "/agents/{id}/workflows", 200, "List workflows", s.listWorkflows),
 		rest.JSON("POST", "/agents/{id}/workflows", 201, "Create a workflow", s.createWorkflow).Locates(workflowLocation).Tagged(),
 		rest.JSON("POST", "/agents/{id}/workflows/execute", 200, "Execute a workflow; with wait, answer at its end", s.executeWorkflow).

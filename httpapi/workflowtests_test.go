@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -98,11 +99,18 @@ func TestGraphTestThatWaits(t *testing.T) {
 	for waits := false; !waits; {
 		waits = slices.ContainsFunc(c.must(t, 200, "GET", one, "")["node_results"].([]any), func(r any) bool { return at(r, "status") == "waiting" })
 	}
+	if waiting := c.must(t, 200, "GET", "/api/agents/default/waiting", "")["waiting"].([]any); len(waiting) != 0 {
+		t.Errorf("a test waits for people: %v", waiting)
+	}
 	if done := c.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`"}`); done["status"] != "complete" {
 		t.Errorf("beside the test: %v", done)
 	}
 	c.must(t, 200, "POST", one+"/resume", `{"node_id":"a","data":{"decision":"approved"}}`)
 	for c.must(t, 200, "GET", one, "")["status"] != "complete" {
+	}
+	complete := at(c.must(t, 200, "GET", "/api/agents/default/overview?days=1", ""), "series.executions.complete.0")
+	if complete != json.Number("1") {
+		t.Errorf("%v executions are complete in the overview", complete)
 	}
 	if a := c.send(t, "POST", one+"/retry", `{"from_node":"a"}`); a.StatusCode != 409 {
 		t.Errorf("retried: %d %s", a.StatusCode, a.text)

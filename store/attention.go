@@ -33,13 +33,13 @@ const handovers = `conversations v WHERE v.status = 'open' AND (v.needs_human = 
 	AND v.rowid IN (SELECT rowid FROM (SELECT rowid FROM conversations WHERE muted = 1 ORDER BY updated_at DESC LIMIT ?1)
 		UNION SELECT rowid FROM (SELECT rowid FROM conversations WHERE needs_human = 1 ORDER BY last_message_id DESC LIMIT ?1))`
 
-// approvals are those of no takeover, which is counted itself.
-const approvals = "kind = 'approval' AND child_id = ''"
+// approvals are those of no takeover, which is counted itself, and of no test.
+const approvals = "kind = 'approval' AND child_id = '' AND execution_id NOT IN (SELECT id FROM executions WHERE trigger = 'test')"
 
 const selectAttention = `SELECT (SELECT count(*) FROM _waits WHERE ` + approvals + `) + (SELECT count(*) FROM takeovers WHERE ended_at IS NULL)
 	+ (SELECT count(*) FROM ` + handovers + `),
-	(SELECT count(*) FROM executions WHERE status = 'errored' AND id >= ?2),
-	(SELECT created_at FROM executions WHERE status = 'errored' AND id >= ?2 ORDER BY id DESC LIMIT 1)`
+	(SELECT count(*) FROM executions WHERE status = 'errored' AND id >= ?2 AND trigger <> 'test'),
+	(SELECT created_at FROM executions WHERE status = 'errored' AND id >= ?2 AND trigger <> 'test' ORDER BY id DESC LIMIT 1)`
 
 func (c *conn) attention(now agent.Time) (a Attention, err error) {
 	s, err := c.prepare(selectAttention)

@@ -171,25 +171,26 @@ func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string
 // CreateGateway adds a gateway, inactive, with its config and the secret of
 // its webhook, both sealed.
 func (db *DB) CreateGateway(ctx context.Context, g agent.Gateway, config agent.GatewayConfig, secret string) (agent.Gateway, error) {
-	return Write(ctx, db, func(tx *Tx) (agent.Gateway, error) {
-		g := g
-		g.ID, g.Status = agent.NewID(agent.KindGateway), agent.GatewayInactive
-		var n int
-		if err := tx.value(&n, "SELECT n FROM _counts WHERE name = 'gateways'"); err != nil {
-			return g, err
-		}
-		if n >= agent.MaxGateways {
-			return g, agent.Errorf(agent.CodeConflict, "an agent has at most %d gateways", agent.MaxGateways).With("limit", agent.MaxGateways)
-		}
-		if _, err := tx.exec("INSERT INTO gateways(id, type, name, created_at, updated_at) VALUES (?,?,?,?,?)", g.ID, g.Type, g.Name, tx.Now, tx.Now); err != nil {
-			return g, err
-		}
-		if err := errors.Join(tx.makeDefault(g), tx.putConfig(g.ID, g.Type, config), tx.putSecret(g.ID, webhookSecretField, secret),
-			tx.audit("gateway created", map[string]any{"gateway_id": g.ID, "type": g.Type})); err != nil {
-			return g, err
-		}
-		return tx.gateway(g.ID)
-	})
+	g.ID = agent.NewID(agent.KindGateway)
+	return Write(ctx, db, func(tx *Tx) (agent.Gateway, error) { return tx.insertGateway(g, config, secret) })
+}
+
+func (tx *Tx) insertGateway(g agent.Gateway, config agent.GatewayConfig, secret string) (agent.Gateway, error) {
+	var n int
+	if err := tx.value(&n, "SELECT n FROM _counts WHERE name = 'gateways'"); err != nil {
+		return g, err
+	}
+	if n >= agent.MaxGateways {
+		return g, agent.Errorf(agent.CodeConflict, "an agent has at most %d gateways", agent.MaxGateways).With("limit", agent.MaxGateways)
+	}
+	if _, err := tx.exec("INSERT INTO gateways(id, type, name, created_at, updated_at) VALUES (?,?,?,?,?)", g.ID, g.Type, g.Name, tx.Now, tx.Now); err != nil {
+		return g, err
+	}
+	if err := errors.Join(tx.makeDefault(g), tx.putConfig(g.ID, g.Type, config), tx.putSecret(g.ID, webhookSecretField, secret),
+		tx.audit("gateway created", map[string]any{"gateway_id": g.ID, "type": g.Type})); err != nil {
+		return g, err
+	}
+	return tx.gateway(g.ID)
 }
 
 // makeDefault sets whether a gateway is the default of its type, of which

@@ -105,7 +105,7 @@ func (tx *Tx) series(timezone string, days int) (s agent.OverviewSeries, err err
 // executionsOf adds a day: the executions with ids of a range.
 func (tx *Tx) executionsOf(s *agent.OverviewSeries, from, to string) error {
 	q, err := tx.prepare(`SELECT count(*) FILTER (WHERE status = 'complete'), count(*) FILTER (WHERE status = 'errored'), count(*) FILTER (WHERE status = 'terminated')
-		FROM executions WHERE id >= ? AND id < ?`)
+		FROM executions WHERE id >= ? AND id < ? AND trigger <> 'test'`)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (tx *Tx) executionsOf(s *agent.OverviewSeries, from, to string) error {
 		var began, ended agent.Time
 		err = rows.Scan(&began, &ended)
 		return int(ended.Sub(began.Time).Milliseconds()), err
-	}, `SELECT started_at, completed_at FROM executions WHERE id >= ? AND id < ? AND status = 'complete' AND started_at IS NOT NULL AND completed_at IS NOT NULL
+	}, `SELECT started_at, completed_at FROM executions WHERE id >= ? AND id < ? AND trigger <> 'test' AND status = 'complete' AND started_at IS NOT NULL AND completed_at IS NOT NULL
 		ORDER BY id DESC LIMIT ?`, from, to, maxDurations)
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (tx *Tx) failures() ([]agent.FailureGroup, error) {
 	groups, err := all(tx, func(rows *sql.Rows) (g agent.FailureGroup, err error) {
 		return g, rows.Scan(&g.WorkflowID, &g.NodeID, &g.Error, &g.Count, &g.ExecutionID, &g.LastAt)
 	}, `SELECT workflow_id, coalesce(error ->> '$.node_id', '') AS node, coalesce(error ->> '$.message', '') AS message, count(*), max(id), max(coalesce(completed_at, created_at)) AS last_at
-		FROM (SELECT * FROM executions WHERE status = 'errored' AND id >= ? ORDER BY id DESC LIMIT ?)
+		FROM (SELECT * FROM executions WHERE status = 'errored' AND trigger <> 'test' AND id >= ? ORDER BY id DESC LIMIT ?)
 		GROUP BY workflow_id, node, message ORDER BY last_at DESC LIMIT ?`,
 		agent.FirstID(agent.KindExecution, tx.Now.Add(-FailureAge)), maxFailures, maxFailureGroups)
 	if err != nil {

@@ -26,18 +26,20 @@ func (db *DB) createSource(ctx context.Context, s agent.Source, config any, secr
 	if err != nil {
 		return agent.Source{}, err
 	}
-	return Write(ctx, db, func(tx *Tx) (agent.Source, error) {
-		s := s
-		s.ID, s.Config, s.CreatedAt, s.UpdatedAt = agent.NewID(agent.KindSource), raw, tx.Now, tx.Now
-		if _, err := tx.exec("INSERT INTO sources(id, type, name, status, config, created_at, updated_at) VALUES (?,?,?,?,?,?,?)",
-			s.ID, s.Type, s.Name, s.Status, string(s.Config), s.CreatedAt, s.UpdatedAt); err != nil {
-			return s, err
-		}
-		if err := tx.putSecrets(s.ID, addressOf(s.Config), secrets); err != nil {
-			return s, err
-		}
-		return s, tx.audit("source created", map[string]any{"source_id": s.ID, "name": s.Name})
-	})
+	s.ID, s.Config = agent.NewID(agent.KindSource), raw
+	return Write(ctx, db, func(tx *Tx) (agent.Source, error) { return tx.insertSource(s, secrets) })
+}
+
+func (tx *Tx) insertSource(s agent.Source, secrets map[string]string) (agent.Source, error) {
+	s.CreatedAt, s.UpdatedAt = tx.Now, tx.Now
+	if _, err := tx.exec("INSERT INTO sources(id, type, name, status, config, created_at, updated_at) VALUES (?,?,?,?,?,?,?)",
+		s.ID, s.Type, s.Name, s.Status, string(s.Config), s.CreatedAt, s.UpdatedAt); err != nil {
+		return s, err
+	}
+	if err := tx.putSecrets(s.ID, addressOf(s.Config), secrets); err != nil {
+		return s, err
+	}
+	return s, tx.audit("source created", map[string]any{"source_id": s.ID, "name": s.Name})
 }
 
 // Feed is a source that is read record by record, and how far it has been.

@@ -66,27 +66,29 @@ func (tx *Tx) schedule(id string) (agent.Schedule, error) {
 // CreateSchedule makes a schedule that check accepts and plans its first run.
 // The secret, when there is one, is sealed.
 func (db *DB) CreateSchedule(ctx context.Context, change agent.ScheduleChange, check func(*agent.Schedule) error) (agent.Schedule, error) {
-	return Write(ctx, db, func(tx *Tx) (agent.Schedule, error) {
-		settings, err := tx.settings()
-		if err != nil {
-			return agent.Schedule{}, err
-		}
-		s := agent.Schedule{ID: agent.NewID(agent.KindSchedule), CreatedAt: tx.Now, UpdatedAt: tx.Now}
-		change.Apply(&s, settings.Timezone)
-		if err := tx.planSchedule(&s, nil, change, check); err != nil {
-			return s, err
-		}
-		_, err = tx.exec("INSERT INTO schedules("+scheduleColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", s.ID, s.Name, s.Type, s.CronExpression,
-			s.NextRun, s.LastRun, s.DelaySeconds, s.CallbackType, s.CallbackID, string(s.Payload), s.Timezone, s.MisfirePolicy, s.Overlap,
-			s.Status, s.CreatedAt, s.UpdatedAt)
-		if err != nil {
-			return s, err
-		}
-		if err := tx.scheduleWritten(s.ID, change); err != nil {
-			return s, err
-		}
-		return s, tx.audit("schedule created", map[string]any{"schedule_id": s.ID, "name": s.Name})
-	})
+	return Write(ctx, db, func(tx *Tx) (agent.Schedule, error) { return tx.insertSchedule(change, check) })
+}
+
+func (tx *Tx) insertSchedule(change agent.ScheduleChange, check func(*agent.Schedule) error) (agent.Schedule, error) {
+	settings, err := tx.settings()
+	if err != nil {
+		return agent.Schedule{}, err
+	}
+	s := agent.Schedule{ID: agent.NewID(agent.KindSchedule), CreatedAt: tx.Now, UpdatedAt: tx.Now}
+	change.Apply(&s, settings.Timezone)
+	if err := tx.planSchedule(&s, nil, change, check); err != nil {
+		return s, err
+	}
+	_, err = tx.exec("INSERT INTO schedules("+scheduleColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", s.ID, s.Name, s.Type, s.CronExpression,
+		s.NextRun, s.LastRun, s.DelaySeconds, s.CallbackType, s.CallbackID, string(s.Payload), s.Timezone, s.MisfirePolicy, s.Overlap,
+		s.Status, s.CreatedAt, s.UpdatedAt)
+	if err != nil {
+		return s, err
+	}
+	if err := tx.scheduleWritten(s.ID, change); err != nil {
+		return s, err
+	}
+	return s, tx.audit("schedule created", map[string]any{"schedule_id": s.ID, "name": s.Name})
 }
 
 // planSchedule checks a schedule as a whole and plans its next run. was is nil

@@ -77,25 +77,27 @@ func (tx *Tx) workflow(id string) (agent.Workflow, error) {
 
 // CreateWorkflow makes a workflow. The caller has checked it.
 func (db *DB) CreateWorkflow(ctx context.Context, w agent.Workflow) (agent.Workflow, error) {
-	return Write(ctx, db, func(tx *Tx) (agent.Workflow, error) {
-		w := w
-		w.ID, w.Version, w.CreatedAt, w.UpdatedAt = agent.NewID(agent.KindWorkflow), 1, tx.Now, tx.Now
-		if err := tx.sealNodes(&w); err != nil {
-			return w, err
-		}
-		nodes, edges, settings, err := writeGraph(&w)
-		if err != nil {
-			return w, err
-		}
-		if _, err := tx.exec("INSERT INTO workflows("+workflowColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,'')", w.ID, w.Name, w.Description,
-			nodes, edges, settings, w.Status, w.Version, w.CreatedAt, w.UpdatedAt); err != nil {
-			return w, err
-		}
-		if err := tx.signWorkflow(&w, true); err != nil {
-			return w, err
-		}
-		return w, tx.audit("workflow created", map[string]any{"workflow_id": w.ID, "name": w.Name})
-	})
+	w.ID = agent.NewID(agent.KindWorkflow)
+	return Write(ctx, db, func(tx *Tx) (agent.Workflow, error) { return tx.insertWorkflow(w) })
+}
+
+func (tx *Tx) insertWorkflow(w agent.Workflow) (agent.Workflow, error) {
+	w.Version, w.CreatedAt, w.UpdatedAt = 1, tx.Now, tx.Now
+	if err := tx.sealNodes(&w); err != nil {
+		return w, err
+	}
+	nodes, edges, settings, err := writeGraph(&w)
+	if err != nil {
+		return w, err
+	}
+	if _, err := tx.exec("INSERT INTO workflows("+workflowColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,'')", w.ID, w.Name, w.Description,
+		nodes, edges, settings, w.Status, w.Version, w.CreatedAt, w.UpdatedAt); err != nil {
+		return w, err
+	}
+	if err := tx.signWorkflow(&w, true); err != nil {
+		return w, err
+	}
+	return w, tx.audit("workflow created", map[string]any{"workflow_id": w.ID, "name": w.Name})
 }
 
 func writeGraph(w *agent.Workflow) (nodes, edges, settings string, err error) {

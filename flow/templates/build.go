@@ -1,0 +1,92 @@
+package templates
+
+import (
+	"encoding/json"
+
+	"satchel/agent"
+)
+
+// Built is what a template makes of values. Ids are new, and name each other.
+type Built struct {
+	Gateways []Gateway
+	Uses     []Use
+	Source   *Source
+	Workflow agent.Workflow
+	Schedule *agent.ScheduleChange
+}
+
+// Gateway is a new gateway.
+type Gateway struct {
+	Field, ID, Platform, Name string
+	Config                    agent.GatewayConfigChange
+}
+
+// Use is a record that is there already: of a platform, or, without one, a source.
+type Use struct {
+	Field, ID, Platform string
+}
+
+// Source is a new source of type url.
+type Source struct {
+	ID, Name string
+	Config   agent.URLConfig
+}
+
+// Build makes of a template what is to be created: a draft, a schedule that is
+// paused, gateways that are not verified yet.
+func (t *Template) Build(given map[string]any) (*Built, error) {
+	values, err := t.checked(given)
+	if err != nil {
+		return nil, err
+	}
+	b := &Built{Workflow: agent.Workflow{ID: agent.NewID(agent.KindWorkflow), Name: t.Name, Description: t.Summary,
+		Status: agent.WorkflowDraft, Settings: agent.DefaultWorkflowSettings(), Edges: t.Edges}}
+	values["workflow"] = b.Workflow.ID
+	for i := range t.Values {
+		if err := b.resolve(&t.Values[i], values); err != nil {
+			return nil, err
+		}
+	}
+	if t.source != nil {
+		address, _ := fillText(t.source.URL, values).(string)
+		b.Source = &Source{ID: agent.NewID(agent.KindSource), Name: t.source.Name, Config: agent.URLConfig{URL: address, Depth: t.source.Depth,
+			MaxPages: agent.MaxCrawlPages, Chunking: agent.DefaultChunking}}
+		values["source"] = b.Source.ID
+	}
+	if t.schedule != nil {
+		b.Schedule = t.schedule.change(values)
+	}
+	b.Workflow.Nodes, err = filled(t.Nodes, values)
+	return b, err
+}
+
+// resolve puts the id of a gateway or a source in the place of what was given.
+func (b *Built) resolve(v *Value, values map[string]any) error {
+	if v.Type != typeGateway && v.Type != typeSource {
+		return nil
+	}
+	switch value := values[v.Name].(type) {
+	case string:
+		b.Uses = append(b.Uses, Use{"values." + v.Name, value, v.Gateway})
+	case map[string]any:
+		g := Gateway{Field: "values." + v.Name, ID: agent.NewID(agent.KindGateway), Platform: v.Gateway, Name: v.Title}
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(raw, &g.Config); err != nil {
+			return agent.Invalid("values."+v.Name, "must be the config of a gateway")
+		}
+		values[v.Name] = g.ID
+		b.Gateways = append(b.Gateways, g)
+	}
+	return nil
+}
+
+// change is the schedule as it is created; it rests until it is resumed.
+func (s *schedule) change(values map[string]any) *agent.ScheduleChange {
+	cron, _ := fillText(s.Cron, values).(string)
+	id, _ := values[s.Calls].(string)
+	return &agent.ScheduleChange{Name: agent.Some(s.Name), Type: agent.Some(agent.ScheduleCron), CronExpression: agent.Some(cron),
+		CallbackType: agent.Some(s.Calls), CallbackID: agent.Some(id), Status: agent.Some(agent.SchedulePaused)}
+}

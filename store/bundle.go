@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"satchel/agent"
+)
+
+// Bundle is a workflow with what it needs around it. The ids of its gateways,
+// source and workflow are given, so that they can name each other.
+type Bundle struct {
+	Gateways []BundledGateway
+	Source   *agent.Source // of type url
+	Workflow agent.Workflow
+	Schedule *agent.ScheduleChange
+
+	// CheckSchedule refuses a schedule whose callback cannot be called.
+	CheckSchedule func(*agent.Schedule) error
+	// Uses are records that the workflow names and that must be there.
+	Uses []BundleUse
+}
+
+// BundledGateway is a gateway of a bundle with what is sealed of it.
+type BundledGateway struct {
+	Gateway agent.Gateway
+	Config  agent.GatewayConfig
+	Secret  string
+}
+
+// BundleUse names a record of another kind. Gateways have a type, sources have
+// none.
+type BundleUse struct {
+	Field, ID string
+	Gateway   agent.GatewayType
+}
+
+// Bundled is what a bundle became.
+type Bundled struct {
+	Gateways []agent.Gateway
+	Source   *agent.Source
+	Workflow agent.Workflow
+	Schedule *agent.Schedule
+}
+
+// CreateBundle creates all that a bundle holds, or nothing.
+func (db *DB) CreateBundle(ctx context.Context, b Bundle) (Bundled, error) {
+	return Write(ctx, db, func(tx *Tx) (out Bundled, err error) {
+		for _, use := range b.Uses {
+			if err := tx.checkUse(use); err != nil {
+				return out, err
+			}
+		}
+		for _, g := range b.Gateways {
+			made, err := tx.insertGateway(g.Gateway, g.Config, g.Secret)
+			if err != nil {
+				return out, err
+			}
+			out.Gateways = append(out.Gateways, made)
+		}
+		if b.Source != nil {
+			made, err := tx.insertSource(*b.Source, nil)
+			if err != nil {
+				return out, err
+			}
+			out.Source = &made
+		}
+		if out.Workflow, err = tx.insertWorkflow(b.Workflow); err != nil || b.Schedule == nil {
+			return out, err
+		}
+		made, err := tx.insertSchedule(*b.Schedule, b.CheckSchedule)
+		out.Schedule = &made
+		return out, err
+	})
+}
+
+// checkUse refuses the id of a record that is not there, or of another type.
+func (tx *Tx) checkUse(use BundleUse) error {
+	var err error
+	if use.Gateway == "" {
+		_, err = tx.source(use.ID)
+	} else {
+		var g agent.Gateway
+		if g, err = tx.gateway(use.ID); err == nil && g.Type != use.Gateway {
+			return agent.Invalid(use.Field, "names a gateway of another type")
+		}
+	}
+	var e *agent.Error
+	if errors.As(err, &e) && e.Code == agent.CodeNotFound {
+		return agent.Invalid(use.Field, "names nothing that is there")
+	}
+	return err
+}
