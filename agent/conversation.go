@@ -138,6 +138,7 @@ const (
 	TelegramContact = "telegram:"
 	SlackContact    = "slack:"
 	DiscordContact  = "discord:"
+	WebContact      = "visitor:"
 )
 
 // Recipient is whom a message in the conversation goes to, over a gateway of a

@@ -54,8 +54,8 @@ func TestGatewayConfig(t *testing.T) {
 		t.Error(err)
 	}
 	for _, kind := range GatewayTypes { // each keeps some field of its own
-		full := GatewayConfig{BotToken: "x", APIKey: "x", AccountSID: "x", URL: "https://example.com"}
-		if full.Only(kind); len(full.Fields()) == 0 || len(full.Fields()) == 4 {
+		full := GatewayConfig{BotToken: "x", APIKey: "x", AccountSID: "x", URL: "https://example.com", WidgetConfig: WidgetConfig{Color: "#ffffff"}}
+		if full.Only(kind); len(full.Fields()) == 0 || len(full.Fields()) == 5 {
 			t.Errorf("%s keeps %v", kind, full.Fields())
 		}
 	}

@@ -20,10 +20,11 @@ const (
 	GatewayDiscord  GatewayType = "community_chat" // Discord
 	GatewaySMS      GatewayType = "sms"            // Twilio
 	GatewayWebhook  GatewayType = "webhook"        // anything that speaks HTTP
+	GatewayWeb      GatewayType = "web"            // the widget on websites
 )
 
 // GatewayTypes lists the types of gateways.
-var GatewayTypes = []GatewayType{GatewayTelegram, GatewayEmail, GatewayWhatsApp, GatewaySlack, GatewayDiscord, GatewaySMS, GatewayWebhook}
+var GatewayTypes = []GatewayType{GatewayTelegram, GatewayEmail, GatewayWhatsApp, GatewaySlack, GatewayDiscord, GatewaySMS, GatewayWebhook, GatewayWeb}
 
 // The providers of the types that have several or name one.
 const (
@@ -61,7 +62,7 @@ var GatewayStates = []GatewayStatus{GatewayInactive, GatewayPending, GatewayActi
 // Gateway is a platform that an agent is connected to.
 type Gateway struct {
 	ID               string        `json:"id" example:"gateway-06f1q2s3t4v5a6b7c8d9"`
-	Type             GatewayType   `json:"type" enum:"chatbot_a,email,chatbot_b,team_chat,community_chat,sms,webhook" example:"email"`
+	Type             GatewayType   `json:"type" enum:"chatbot_a,email,chatbot_b,team_chat,community_chat,sms,webhook,web" example:"email"`
 	Name             string        `json:"name" example:"Support mail"`
 	Status           GatewayStatus `json:"status" enum:"inactive,pending_verification,active,error" example:"active"`
 	IsDefault        bool          `json:"is_default" doc:"What is sent by this type goes here when no gateway is named; one of each type."`
@@ -109,6 +110,7 @@ type GatewayConfig struct {
 	Secret        string            `json:"secret,omitempty"`
 	Headers       map[string]string `json:"headers,omitempty"`
 	APIBaseURL    string            `json:"apiBaseUrl,omitempty"`
+	WidgetConfig
 }
 
 // GatewayConfigChange is a partial update of a config.
@@ -131,9 +133,10 @@ type GatewayConfigChange struct {
 	ApplicationID Optional[string]            `json:"applicationId,omitempty" doc:"community_chat."`
 	PublicKey     Optional[string]            `json:"publicKey,omitempty" doc:"community_chat: 64 hexadecimal digits."`
 	URL           Optional[string]            `json:"url,omitempty" doc:"webhook: where messages are posted to."`
-	Secret        Optional[string]            `json:"secret,omitempty" doc:"webhook: signs and checks, in place of webhook_secret."`
+	Secret        Optional[string]            `json:"secret,omitempty" doc:"webhook, web: signs and checks, in place of webhook_secret."`
 	Headers       Optional[map[string]string] `json:"headers,omitempty" doc:"webhook: sent along with each message."`
-	APIBaseURL    Optional[string]            `json:"apiBaseUrl,omitempty" doc:"All but webhook and SMTP: another address of the platform's API."`
+	APIBaseURL    Optional[string]            `json:"apiBaseUrl,omitempty" doc:"All but webhook, web and SMTP: another address of the platform's API."`
+	WidgetConfigChange
 }
 
 // Apply writes the given fields into c.
@@ -152,6 +155,7 @@ func (ch GatewayConfigChange) Apply(c *GatewayConfig) {
 	}
 	ch.SMTPPort.Into(&c.SMTPPort)
 	ch.Headers.Into(&c.Headers)
+	ch.WidgetConfigChange.apply(&c.WidgetConfig)
 	if provider, ok := providerAliases[strings.ToLower(c.Provider)]; ok {
 		c.Provider = provider
 	}
@@ -174,7 +178,7 @@ func (g *Gateway) Validate() error {
 	var is Issues
 	is.Check(g.Type != "", "type", "is required")
 	is.Check(g.Type == "" || slices.Contains(GatewayTypes, g.Type), "type",
-		"must be chatbot_a, email, chatbot_b, team_chat, community_chat, sms or webhook")
+		"must be chatbot_a, email, chatbot_b, team_chat, community_chat, sms, webhook or web")
 	is.Check(strings.TrimSpace(g.Name) != "", "name", "is required")
 	is.checkText("name", g.Name, 200)
 	return is.Err()
@@ -197,6 +201,8 @@ func (c *GatewayConfig) Only(t GatewayType) {
 		kept = GatewayConfig{BotToken: c.BotToken, ApplicationID: c.ApplicationID, PublicKey: c.PublicKey, APIBaseURL: c.APIBaseURL}
 	case GatewayWebhook:
 		kept = GatewayConfig{URL: c.URL, Secret: c.Secret, Headers: c.Headers}
+	case GatewayWeb:
+		kept = GatewayConfig{Secret: c.Secret, WidgetConfig: c.WidgetConfig}
 	}
 	*c = kept
 }
@@ -228,6 +234,7 @@ func (c *GatewayConfig) Validate(t GatewayType) error {
 		is.Check(headerName(name) && len(name) <= 100, "config.headers", "must have names of letters, digits and hyphens")
 		is.Check(len(value) <= 8192 && !strings.ContainsAny(value, "\r\n\x00"), "config.headers", "must have values of a single line")
 	}
+	c.WidgetConfig.validate(&is)
 	return is.Err()
 }
 
@@ -257,6 +264,7 @@ func (c *GatewayConfig) Fields() []string {
 	if len(c.Headers) > 0 {
 		fields = append(fields, "headers")
 	}
+	fields = append(fields, c.WidgetConfig.fields()...)
 	slices.Sort(fields)
 	return fields
 }

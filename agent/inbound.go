@@ -19,6 +19,23 @@ type Inbound struct {
 	// Hashed says that ID is no id but a hash of what was said, which honest
 	// people say again: it is known for signature.MaxAge and no longer.
 	Hashed bool
+	// Person says that the sender asks for a person: automatic answers rest.
+	Person bool
+	// Email is an address that the sender gives without proof. It is kept on
+	// the contact when nobody else has it, and finds nobody.
+	Email string
+}
+
+// Answering says how a message is answered automatically.
+type Answering struct {
+	// Public says that anybody may have written it: the agent's tools are not
+	// offered.
+	Public bool
+	// OnText gets the answer while it is made; nil: nobody wants it.
+	OnText func(piece string)
+	// Handover is called when the model hands the conversation over to a person;
+	// nil: it cannot.
+	Handover func()
 }
 
 // NoText stands for the text of a message that has none.

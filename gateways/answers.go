@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"satchel/agent"
@@ -24,7 +26,7 @@ type Answerer struct {
 
 // AnswerFunc answers a stored message and passes the answer to keep, which
 // stores it.
-type AnswerFunc func(ctx context.Context, db *store.DB, message agent.Message, keep func(agent.Message) error) error
+type AnswerFunc func(ctx context.Context, db *store.DB, message agent.Message, how agent.Answering, keep func(agent.Message) error) error
 
 // Bounds of answering.
 const (
@@ -75,6 +77,7 @@ func (a *Answerer) answerNext(ctx context.Context, key conversation) error {
 		if err := agent.IgnoreNotFound(key.db.DropAnswer(stored, *m, a.problem(stored, key.db, m, err))); err != nil {
 			return err
 		}
+		a.wakeVisitor(stored, key.db, m)
 	}
 	a.ended(*m)
 	return nil
@@ -86,10 +89,41 @@ func (a *Answerer) generate(ctx context.Context, db *store.DB, m agent.Message) 
 	stored := context.WithoutCancel(ctx)
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	return a.answer(ctx, db, m, func(answer agent.Message) error {
-		_, err := db.SendAnswer(stored, answer, m.ID)
+	var handedOver atomic.Bool
+	how, end, err := a.answering(ctx, db, m, &handedOver)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return a.answer(ctx, db, m, how, func(answer agent.Message) error {
+		if handedOver.Load() && strings.TrimSpace(answer.Content) == "" {
+			answer.Content = handoverText
+		}
+		_, err := db.SendAnswer(stored, answer, m.ID, handedOver.Load())
 		return err
 	})
+}
+
+// handoverText is what the model says when it hands over without a word.
+const handoverText = "I have asked a person to answer you here."
+
+// answering says how a message is answered. Visitors of websites read along, and
+// may be handed over to a person. end is called when the answer is made.
+func (a *Answerer) answering(ctx context.Context, db *store.DB, m agent.Message, handedOver *atomic.Bool) (how agent.Answering, end func(), err error) {
+	gateway, thread, visitor, err := db.VisitorOf(ctx, m.ConversationID)
+	if err != nil || !visitor {
+		return how, func() {}, err
+	}
+	key, visitors := visitKey{db.ID(), gateway, thread}, a.gateways.visitors
+	how = agent.Answering{Public: true, Handover: func() { handedOver.Store(true) }, OnText: func(piece string) { visitors.say(key, piece) }}
+	return how, func() { visitors.answered(key) }, nil
+}
+
+// wakeVisitor tells the visitor of a website that no answer comes.
+func (a *Answerer) wakeVisitor(ctx context.Context, db *store.DB, m *agent.Message) {
+	if gateway, thread, visitor, err := db.VisitorOf(ctx, m.ConversationID); err == nil && visitor {
+		a.gateways.visitors.wake(visitKey{db.ID(), gateway, thread})
+	}
 }
 
 // problem is the text about a failure for the agent's log; "" for none. A fault

@@ -46,7 +46,7 @@ func newAnswerRig(t *testing.T) *answerRig {
 // begin starts everything that sends and answers, as a program does.
 func (r *answerRig) begin(t *testing.T) {
 	t.Helper()
-	r.answerer = NewAnswerer(r.Gateways, func(ctx context.Context, _ *store.DB, said agent.Message, keep func(agent.Message) error) error {
+	r.answerer = NewAnswerer(r.Gateways, func(ctx context.Context, _ *store.DB, said agent.Message, _ agent.Answering, keep func(agent.Message) error) error {
 		r.mu.Lock()
 		r.asked = append(r.asked, said.Content)
 		say := r.say
@@ -317,7 +317,7 @@ func TestAnswerAfterCuts(t *testing.T) {
 	}
 	answer := agent.Message{ConversationID: m.ConversationID, Role: agent.MessageAssistant, Content: "the one answer"}
 	for n := range 2 {
-		if _, err := r.db.SendAnswer(t.Context(), answer, m.ID); (err == nil) != (n == 0) {
+		if _, err := r.db.SendAnswer(t.Context(), answer, m.ID, false); (err == nil) != (n == 0) {
 			t.Fatalf("answer %d: %v", n, err)
 		}
 	}

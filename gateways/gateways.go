@@ -24,17 +24,18 @@ type Options struct {
 
 // Gateways sends to and receives from the platforms of all agents' gateways.
 type Gateways struct {
-	folder  *store.Folder
-	guard   *egress.Client
-	client  *http.Client
-	version string
-	address string // of this server, as platforms know it
-	public  bool   // platforms can reach it there
-	log     *slog.Logger
-	now     func() time.Time
-	wait    func(context.Context, time.Duration) error // before a call is made again
-	out     *outgoing
-	roots   *x509.CertPool // to trust in TLS of mail servers; nil: the system's
+	folder   *store.Folder
+	guard    *egress.Client
+	client   *http.Client
+	version  string
+	address  string // of this server, as platforms know it
+	public   bool   // platforms can reach it there
+	log      *slog.Logger
+	now      func() time.Time
+	wait     func(context.Context, time.Duration) error // before a call is made again
+	out      *outgoing
+	visitors *visitors      // of websites
+	roots    *x509.CertPool // to trust in TLS of mail servers; nil: the system's
 }
 
 // callTimeout bounds a call to a platform, with its retries.
@@ -49,7 +50,7 @@ func New(o Options) *Gateways {
 		guard: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPlatformAnswer, HeaderTimeout: 30 * time.Second})}
 	g.client = g.guard.HTTP()
 	g.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	g.out = newOutgoing(g)
+	g.out, g.visitors = newOutgoing(g), newVisitors(o.Folder.DerivedKey("visitors of websites"))
 	g.folder.OnPending(func(db *store.DB, p store.Pending) { g.out.queue.notify(db, p.Messages, p.Changed) })
 	return g
 }
@@ -158,6 +159,8 @@ func platformOf(t agent.GatewayType, config agent.GatewayConfig) platform {
 		return telegram{}
 	case t == agent.GatewayWebhook:
 		return hook{}
+	case t == agent.GatewayWeb:
+		return web{}
 	}
 	return nil
 }

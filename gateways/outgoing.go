@@ -104,6 +104,9 @@ func (g *Gateways) sendNext(ctx context.Context, key conversation) error {
 		g.out.keepUnrecorded(key, t)
 		return err
 	}
+	if c := &t.sending.Conversation; t.sending.Gateway.Type == agent.GatewayWeb {
+		g.visitors.wake(visitKey{key.db.ID(), c.GatewayID, c.ExternalThreadID})
+	}
 	g.out.tried(*t)
 	return nil
 }

@@ -67,7 +67,7 @@ func (g *Gateways) Send(ctx context.Context, db *store.DB, r SendRequest) (Sent,
 		return Sent{}, err
 	}
 	p, ok := platformOf(o.Type, o.Config).(messenger)
-	if !ok {
+	if !ok || o.Type == agent.GatewayWeb { // its messages stand in conversations alone
 		return Sent{}, agent.Invalid("gateway_id", "names a gateway that sends no messages of text")
 	}
 	if missing := p.missing(o.Config); len(missing) > 0 {

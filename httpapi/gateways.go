@@ -44,7 +44,7 @@ func (s *Server) listGateways(c *rest.Call, in *listGatewaysIn) (gatewaysOut, er
 
 type createGatewayIn struct {
 	Body struct {
-		Type      string                                    `json:"type" required:"true" enum:"chatbot_a,email,chatbot_b,team_chat,community_chat,sms,webhook,telegram,resend,smtp,whatsapp,slack,discord,twilio" doc:"The names behind webhook stand for types of gateways, and bring their provider along." example:"email"`
+		Type      string                                    `json:"type" required:"true" enum:"chatbot_a,email,chatbot_b,team_chat,community_chat,sms,webhook,web,telegram,resend,smtp,whatsapp,slack,discord,twilio" doc:"The names behind web stand for types of gateways, and bring their provider along." example:"email"`
 		Name      agent.Optional[string]                    `json:"name" required:"true" example:"Support mail"`
 		IsDefault agent.Optional[bool]                      `json:"is_default,omitempty"`
 		Config    agent.Optional[agent.GatewayConfigChange] `json:"config,omitempty" doc:"Credentials and addresses, write-only; which fields count depends on the type."`

@@ -22,6 +22,8 @@ func (w *witness) askOfGateways(t *testing.T, agent string) {
 	w.ask(t, 200, "GET", at, "")
 	w.ask(t, 204, "DELETE", at, "")
 	w.ask(t, 404, "GET", at, "")
+	site := w.made(t, agent+"/gateways", `{"type":"web","name":"Site","config":{"allowedOrigins":["https://shop.example.com"],"hours":"Mon-Fri 09:00-17:00"}}`)
+	w.ask(t, 200, "GET", agent+"/gateways/"+site+"/widget", "")
 	made := w.ask(t, 201, "POST", agent+"/gateways", `{"type":"webhook","name":"Hook","config":{"url":"https://example.com/"}}`)
 	at = agent + "/gateways/" + made.json["id"].(string)
 	w.ask(t, 200, "POST", at+"/webhook/register", "")

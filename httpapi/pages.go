@@ -34,6 +34,7 @@ func (s *Server) pages() {
 	s.echo.GET("/metrics", s.metricsPage)
 	addresses := map[string]string{consoleFiles + "app/index.html": "/", "docs/index.html": "/docs", "live/index.html": livePath + "/:session"}
 	s.livePages()
+	s.widgetPages()
 	_ = fs.WalkDir(pageFiles, ".", func(name string, entry fs.DirEntry, _ error) error {
 		address, ok := addresses[name]
 		if !ok {

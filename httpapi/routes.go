@@ -187,6 +187,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("GET", "/agents/{id}/gateways/{gatewayId}", 200, "Read a gateway", s.getGateway),
 		rest.JSON("PUT", "/agents/{id}/gateways/{gatewayId}", 200, "Update a gateway; a new config is to be verified again", s.updateGateway),
 		rest.JSON("DELETE", "/agents/{id}/gateways/{gatewayId}", 204, "Delete a gateway; its conversations stay", s.deleteGateway),
+		rest.JSON("GET", "/agents/{id}/gateways/{gatewayId}/widget", 200, "Read the options of a website's widget, and what to paste into its pages", s.widgetOptions).Fails(agent.CodeConflict),
 		rest.JSON("POST", "/agents/{id}/gateways/{gatewayId}/verify", 200, "Verify the config with the platform", s.verifyGateway),
 		rest.JSON("POST", "/agents/{id}/gateways/{gatewayId}/test", 200, "Send a test message", s.testGateway).Fails(agent.CodeConflict),
 		rest.JSON("POST", "/agents/{id}/gateways/{gatewayId}/webhook/register", 200, "Register the gateway's webhook with the platform", s.registerGateway),

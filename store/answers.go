@@ -116,7 +116,7 @@ func (db *DB) BeginAnswer(ctx context.Context, conversationID string) (*agent.Me
 		}
 		if reason != "" {
 			if reason != answerUnwanted {
-				err = tx.logNoAnswer(conversationID, p.messageID, reason)
+				err = tx.giveUpAnswer(conversationID, p.messageID, reason)
 			}
 			_, dropped := tx.dropAnswer(p.messageID)
 			return nil, errors.Join(err, dropped)
@@ -166,21 +166,34 @@ func (tx *Tx) dropAnswer(messageID int64) (bool, error) {
 	return n > 0, err
 }
 
-func (tx *Tx) logNoAnswer(conversationID string, messageID int64, reason string) error {
+// giveUpAnswer logs that a message gets no answer. A visitor of a website still
+// waits for one, so a person is asked for.
+func (tx *Tx) giveUpAnswer(conversationID string, messageID int64, reason string) error {
+	if _, err := tx.exec("UPDATE conversations SET needs_human = 1 WHERE id = ? AND gateway_id IN (SELECT id FROM gateways WHERE type = 'web')", conversationID); err != nil {
+		return err
+	}
 	return tx.log(agent.LevelError, "chat", "a message was not answered automatically",
 		map[string]any{"conversation_id": conversationID, "message_id": messageID, "reason": reason})
 }
 
 // SendAnswer is SendMessage for the automatic answer to a message, which is
-// stored once: a second one is CONFLICT.
-func (db *DB) SendAnswer(ctx context.Context, answer agent.Message, messageID int64) (agent.Message, error) {
-	return db.sendMessage(ctx, answer, true, func(tx *Tx) error {
+// stored once: a second one is CONFLICT. With handover, the conversation waits
+// for a person from then on.
+func (db *DB) SendAnswer(ctx context.Context, answer agent.Message, messageID int64, handover bool) (agent.Message, error) {
+	before := func(tx *Tx) error {
 		tx.takesOn(workAnswers)
 		if waited, err := tx.dropAnswer(messageID); err != nil || waited {
 			return err
 		}
 		return agent.Errorf(agent.CodeConflict, "the message waits for no answer any more")
-	})
+	}
+	after := func(tx *Tx) error {
+		if !handover {
+			return nil
+		}
+		return tx.handOver(answer.ConversationID)
+	}
+	return db.sendMessage(ctx, answer, true, before, after)
 }
 
 // DropAnswer ends the wait of a message that will not be answered. With a
@@ -191,7 +204,7 @@ func (db *DB) DropAnswer(ctx context.Context, m agent.Message, reason string) er
 		if _, err := tx.dropAnswer(m.ID); err != nil || reason == "" {
 			return struct{}{}, err
 		}
-		return struct{}{}, tx.logNoAnswer(m.ConversationID, m.ID, reason)
+		return struct{}{}, tx.giveUpAnswer(m.ConversationID, m.ID, reason)
 	})
 	return err
 }

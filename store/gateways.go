@@ -101,7 +101,7 @@ func (tx *Tx) openGateway(id string) (OpenGateway, error) {
 		return o, err
 	}
 	switch o.Type {
-	case agent.GatewayWebhook:
+	case agent.GatewayWebhook, agent.GatewayWeb:
 		o.Config.Secret = cmp.Or(o.Config.Secret, o.WebhookSecret)
 	case agent.GatewayTelegram, agent.GatewayEmail:
 		o.Config.WebhookSecret = cmp.Or(o.Config.WebhookSecret, o.WebhookSecret)

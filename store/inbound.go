@@ -172,6 +172,14 @@ func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound) (*agent.Messag
 	if err := tx.appendTurn(&m); err != nil {
 		return nil, err
 	}
+	if in.Person {
+		if err := tx.handOver(c.ID); err != nil {
+			return nil, err
+		}
+	}
+	if err := tx.keepGivenEmail(c.ID, in.Email); err != nil {
+		return nil, err
+	}
 	return &m, tx.keepReplyToken(c.ID, *in)
 }
 

@@ -2,9 +2,11 @@ package chat
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"satchel/agent"
+	"satchel/agent/llm"
 	"satchel/store"
 )
 
@@ -13,7 +15,7 @@ import (
 // stores the answer, before another turn of the conversation begins. An answer
 // that was cut short is stored with metadata.partial, not kept, and an error.
 // Tools get the agent and the message, see WithKey.
-func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, keep func(agent.Message) error) error {
+func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, how agent.Answering, keep func(agent.Message) error) error {
 	release, err := c.turns.take(ctx, turnKey{db.ID(), said.ConversationID})
 	if err != nil {
 		return err
@@ -28,8 +30,22 @@ func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, kee
 		return err
 	}
 	ctx = WithKey(ctx, db.ID()+":"+store.AnswerKey(said.ID))
-	answer, err := c.answer(ctx, db, model, settings, Exchange{Messages: within(upTo(history, said), historyTokens)}, nil)
-	if err != nil && answer.Text == "" {
+	x := Exchange{Messages: within(upTo(history, said), historyTokens), Tools: Choice{None: how.Public}}
+	handedOver := false
+	if how.Handover != nil {
+		x.Extra = []Tool{handoverTool(func() { handedOver = true; how.Handover() })}
+	}
+	var onEvent func(Event) error
+	if how.OnText != nil {
+		onEvent = func(e Event) error {
+			if e.Delta != "" {
+				how.OnText(e.Delta)
+			}
+			return nil
+		}
+	}
+	answer, err := c.answer(ctx, db, model, settings, x, onEvent)
+	if err != nil && answer.Text == "" && !handedOver {
 		return err
 	}
 	raw, e := kept{InReplyTo: said.ID, Partial: err != nil}.metadata(answer, agent.MaxObjectBytes/2)
@@ -37,7 +53,7 @@ func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, kee
 		return e
 	}
 	reply := agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: agent.Clip(answer.Text, agent.MaxMessageLength), Metadata: raw}
-	if err != nil {
+	if err != nil && !handedOver {
 		_, e = db.AppendReply(context.WithoutCancel(ctx), reply)
 		return errors.Join(err, e)
 	}
@@ -54,4 +70,14 @@ func upTo(history []agent.Message, said agent.Message) []agent.Message {
 		}
 	}
 	return append(kept, said)
+}
+
+// handoverTool lets the model leave the conversation to a person.
+func handoverTool(handOver func()) Tool {
+	return Tool{ID: "handover", Tool: llm.Tool{Name: "handover", Parameters: agent.NoParameters,
+		Description: "Hand this conversation over to a person. Call it when the visitor asks for a person, or when you cannot help. Then say in a sentence that a person will answer here."},
+		Call: func(context.Context, json.RawMessage) (any, error) {
+			handOver()
+			return map[string]bool{"handed_over": true}, nil
+		}}
 }

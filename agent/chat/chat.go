@@ -101,6 +101,7 @@ type Exchange struct {
 	Temperature *float64      // in place of the agent's own, when set
 	MaxTokens   int           // in place of the agent's own, when set
 	Tools       Choice
+	Extra       []Tool // offered beside Tools
 	Sources     Choice
 	Schema      json.RawMessage // JSON Schema that the answer must follow; nil: free text
 	MaxRounds   int             // of tool calls; 0: MaxRounds
@@ -145,6 +146,7 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 			return r.answer, err
 		}
 	}
+	r.tools = append(r.tools, x.Extra...)
 	if err := c.retrieve(ctx, db, x, &r.answer); err != nil {
 		return r.answer, err
 	}

@@ -74,7 +74,7 @@ func TestDefaults(t *testing.T) {
 	got.sources = nil
 	want := &Config{
 		Addr: "127.0.0.1:8787", Data: "./data", PublicURL: "http://127.0.0.1:8787",
-		RateLimits:  map[string]int{"general": 100, "chat": 20, "browser": 50, "bulk": 10},
+		RateLimits:  map[string]int{"general": 100, "chat": 20, "browser": 50, "bulk": 10, "widget": 30},
 		MaxUploadMB: 25, CORSOrigins: []string{"*"}, DefaultRole: "viewer",
 		OpenFiles: 256, LogFormat: "text", LogLevel: slog.LevelInfo,
 	}
@@ -100,7 +100,7 @@ var valid = []struct {
 	{"master_key", "SATCHEL_MASTER_KEY", encoded(1), func(c *Config) any { return c.MasterKeys }, []Key{key(1)}},
 	{"master_key", "SATCHEL_MASTER_KEY", encoded(255) + " , " + strings.TrimRight(encoded(2), "="), func(c *Config) any { return c.MasterKeys }, []Key{key(255), key(2)}},
 	{"master_key", "SATCHEL_MASTER_KEY", base64.URLEncoding.EncodeToString(bytes.Repeat([]byte{255}, 32)), func(c *Config) any { return c.MasterKeys }, []Key{key(255)}},
-	{"rate_limits", "SATCHEL_RATE_LIMITS", "chat=7, bulk=1", func(c *Config) any { return c.RateLimits }, map[string]int{"general": 100, "chat": 7, "browser": 50, "bulk": 1}},
+	{"rate_limits", "SATCHEL_RATE_LIMITS", "chat=7, bulk=1", func(c *Config) any { return c.RateLimits }, map[string]int{"general": 100, "chat": 7, "browser": 50, "bulk": 1, "widget": 30}},
 	{"rate_limits", "SATCHEL_RATE_LIMITS", "OFF", func(c *Config) any { return c.RateLimits }, map[string]int(nil)},
 	{"trusted_proxies", "SATCHEL_TRUSTED_PROXIES", "10.0.0.0/8, 192.0.2.7,fd00::/8,::1", func(c *Config) any { return c.TrustedProxies }, prefixes("10.0.0.0/8", "192.0.2.7/32", "fd00::/8", "::1/128")},
 	{"outbound_allow", "SATCHEL_OUTBOUND_ALLOW", "127.0.0.1", func(c *Config) any { return c.OutboundAllow }, prefixes("127.0.0.1/32")},
@@ -346,7 +346,7 @@ func TestPrintOfDefaults(t *testing.T) {
 	}
 	for _, line := range []string{
 		"addr = 127.0.0.1:8787  # default\n", "edge_access_aud = (not set)  # default\n", "master_key = (not set)  # default\n",
-		"rate_limits = general=100,chat=20,browser=50,bulk=10  # default\n", "cors_origins = *  # default\n", "no_auth = false  # default\n",
+		"rate_limits = general=100,chat=20,browser=50,bulk=10,widget=30  # default\n", "cors_origins = *  # default\n", "no_auth = false  # default\n",
 	} {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("%q is missing in\n%s", line, &out)

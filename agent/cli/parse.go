@@ -15,11 +15,11 @@ import (
 )
 
 // RateClasses are the classes of calls that have a limit of their own.
-var RateClasses = []string{"general", "chat", "browser", "bulk"}
+var RateClasses = []string{"general", "chat", "browser", "bulk", "widget"}
 
-const defaultRateLimits = "general=100,chat=20,browser=50,bulk=10"
+const defaultRateLimits = "general=100,chat=20,browser=50,bulk=10,widget=30"
 
-var rateDefaults = map[string]int{"general": 100, "chat": 20, "browser": 50, "bulk": 10}
+var rateDefaults = map[string]int{"general": 100, "chat": 20, "browser": 50, "bulk": 10, "widget": 30}
 
 // Bounds: entries of a list, and calls a minute.
 const (

@@ -64,6 +64,11 @@ func NewLimiter(limits map[string]int, proxies []netip.Prefix, now func() time.T
 // left is negative when the request is one too many.
 func (l *Limiter) take(c Class, key client) (limit, left int, reset time.Time) {
 	limit = l.limits[c]
+	left, reset = l.takeOf(limit, c, key)
+	return limit, left, reset
+}
+
+func (l *Limiter) takeOf(limit int, c Class, key client) (left int, reset time.Time) {
 	now := l.now()
 	current := now.Unix() / int64(window/time.Second)
 	key.class = c
@@ -79,7 +84,7 @@ func (l *Limiter) take(c Class, key client) (limit, left int, reset time.Time) {
 	if l.counts[key] <= limit {
 		l.counts[key]++
 	}
-	return limit, limit - l.counts[key], time.Unix((current+1)*int64(window/time.Second), 0)
+	return limit - l.counts[key], time.Unix((current+1)*int64(window/time.Second), 0)
 }
 
 // network is what counts as one client: an IPv4 address, or an IPv6 /64.
@@ -135,6 +140,20 @@ func (l *Limiter) Count(c echo.Context, class Class) error {
 		return nil
 	}
 	return tooMany(limit, l.wait(reset))
+}
+
+// CountOf counts what a request does for a name, against a limit of its own.
+func (l *Limiter) CountOf(c echo.Context, class Class, name string, limit int) error {
+	if l == nil {
+		return nil
+	}
+	left, reset := l.takeOf(limit, class, client{name: name})
+	if left >= 0 {
+		return nil
+	}
+	wait := l.wait(reset)
+	c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(wait))
+	return tooMany(limit, wait)
 }
 
 // wait is how many seconds it is until a window ends.

@@ -22,6 +22,7 @@ const (
 	Browser   Class = "browser"
 	Bulk      Class = "bulk"
 	Inbound   Class = "inbound"
+	Widget    Class = "widget"
 	Unlimited Class = ""
 )
 

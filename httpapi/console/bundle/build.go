@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -41,8 +43,9 @@ var targets = []api.Engine{
 }
 
 // buildApp builds the files of dist/app by their names: main.js and main.css,
-// one of each for every page, and those of src/lazy. A page is loaded when it
-// is first shown and takes what it shares with others (data, ui) from main.js.
+// one of each for every page, those of the widget on websites, and those of
+// src/lazy. A page is loaded when it is first shown and takes what it shares
+// with others (data, ui) from main.js.
 func buildApp(root string) (map[string][]byte, error) {
 	src := filepath.Join(root, "src")
 	entries, err := filepath.Glob(filepath.Join(src, "pages", "*.tsx"))
@@ -53,8 +56,12 @@ func buildApp(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	widget, err := filepath.Glob(filepath.Join(src, "widget", "widget-*.ts*"))
+	if err != nil {
+		return nil, err
+	}
 	files := map[string][]byte{}
-	for _, entry := range append(append(entries, lazy...), filepath.Join(src, "main.tsx")) {
+	for _, entry := range slices.Concat(entries, lazy, widget, []string{filepath.Join(src, "main.tsx")}) {
 		built, err := build(entry, resolveApp(src, entry))
 		if err != nil {
 			return nil, err
@@ -63,16 +70,13 @@ func buildApp(root string) (map[string][]byte, error) {
 			files[name] = content
 		}
 	}
-	index, err := os.ReadFile(filepath.Join(src, "index.html"))
-	if err != nil {
-		return nil, err
+	for _, name := range []string{"index.html", "icon.svg", "widget/widget-frame.html"} {
+		content, err := os.ReadFile(filepath.Join(src, filepath.FromSlash(name)))
+		if err != nil {
+			return nil, err
+		}
+		files[path.Base(name)] = content
 	}
-	files["index.html"] = index
-	icon, err := os.ReadFile(filepath.Join(src, "icon.svg"))
-	if err != nil {
-		return nil, err
-	}
-	files["icon.svg"] = icon
 	return files, nil
 }
 

@@ -1,0 +1,174 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// WidgetConfig says how a website's widget looks and whom it talks to. It is
+// the part of a gateway's config that counts for the type web. Nothing of it
+// is secret.
+type WidgetConfig struct {
+	AllowedOrigins    []string `json:"allowedOrigins,omitempty"`
+	Title             string   `json:"title,omitempty"`
+	Greeting          string   `json:"greeting,omitempty"`
+	Color             string   `json:"color,omitempty"`
+	AskEmail          string   `json:"askEmail,omitempty"`
+	Hours             string   `json:"hours,omitempty"`
+	OfflineMessage    string   `json:"offlineMessage,omitempty"`
+	MessagesPerMinute int      `json:"messagesPerMinute,omitempty"`
+	MessagesPerDay    int      `json:"messagesPerDay,omitempty"`
+}
+
+// WidgetConfigChange is a partial update of a WidgetConfig.
+type WidgetConfigChange struct {
+	AllowedOrigins    Optional[[]string] `json:"allowedOrigins,omitempty" doc:"web: origins of the pages that may show the widget, at most 50; empty: none." example:"[\"https://shop.example.com\"]"`
+	Title             Optional[string]   `json:"title,omitempty" doc:"web: what stands at the top; at most 100 characters." example:"Ask us"`
+	Greeting          Optional[string]   `json:"greeting,omitempty" doc:"web: what a conversation begins with; at most 1000 characters." example:"Hello! How can we help?"`
+	Color             Optional[string]   `json:"color,omitempty" doc:"web: of the button and the header." example:"#1f6f54"`
+	AskEmail          Optional[string]   `json:"askEmail,omitempty" enum:"offline,always,never" doc:"web: when visitors are asked for their email address: when nobody can answer now (offline), before their first message (always), or never." example:"offline"`
+	Hours             Optional[string]   `json:"hours,omitempty" doc:"web: when people answer, in the agent's time zone; empty: always." example:"Mon-Fri 09:00-17:00, Sat 10:00-14:00"`
+	OfflineMessage    Optional[string]   `json:"offlineMessage,omitempty" doc:"web: what visitors read when nobody can answer now; at most 1000 characters." example:"Nobody is here right now. Leave your email address, and we answer there."`
+	MessagesPerMinute Optional[int]      `json:"messagesPerMinute,omitempty" doc:"web: messages of one visitor, 1 to 100." example:"10"`
+	MessagesPerDay    Optional[int]      `json:"messagesPerDay,omitempty" doc:"web: messages of all visitors in a day of UTC, 1 to 100000." example:"500"`
+}
+
+// When visitors are asked for their email address.
+const (
+	AskEmailOffline = "offline" // when nobody can answer now
+	AskEmailAlways  = "always"  // before the first message
+	AskEmailNever   = "never"
+)
+
+// Limits of a widget.
+const (
+	MaxOrigins         = 50
+	MaxVisitorMessage  = 4000 // characters
+	maxWidgetText      = 1000
+	maxWidgetPerMinute = 100
+	maxWidgetPerDay    = 100_000
+)
+
+// WithDefaults returns the config with the usual values where it has none.
+func (c WidgetConfig) WithDefaults() WidgetConfig {
+	c.Title = cmp.Or(c.Title, "Ask us")
+	c.Greeting = cmp.Or(c.Greeting, "Hello! How can we help?")
+	c.Color = cmp.Or(c.Color, "#1f6f54")
+	c.AskEmail = cmp.Or(c.AskEmail, AskEmailOffline)
+	c.OfflineMessage = cmp.Or(c.OfflineMessage, "Nobody can answer right now. Your messages are kept.")
+	c.MessagesPerMinute = cmp.Or(c.MessagesPerMinute, 10)
+	c.MessagesPerDay = cmp.Or(c.MessagesPerDay, 500)
+	if c.AllowedOrigins == nil {
+		c.AllowedOrigins = []string{}
+	}
+	return c
+}
+
+// Allows reports whether pages of an origin may show the widget.
+func (c *WidgetConfig) Allows(origin string) bool { return slices.Contains(c.AllowedOrigins, origin) }
+
+// apply writes the given fields into c.
+func (ch WidgetConfigChange) apply(c *WidgetConfig) {
+	if ch.AllowedOrigins.Given {
+		c.AllowedOrigins = nil
+		for _, origin := range ch.AllowedOrigins.Value {
+			if normal, ok := pageOrigin(origin); ok {
+				origin = normal
+			}
+			if !slices.Contains(c.AllowedOrigins, origin) {
+				c.AllowedOrigins = append(c.AllowedOrigins, origin)
+			}
+		}
+	}
+	ch.Title.Into(&c.Title)
+	ch.Greeting.Into(&c.Greeting)
+	ch.Color.Into(&c.Color)
+	ch.AskEmail.Into(&c.AskEmail)
+	ch.Hours.Into(&c.Hours)
+	ch.OfflineMessage.Into(&c.OfflineMessage)
+	ch.MessagesPerMinute.Into(&c.MessagesPerMinute)
+	ch.MessagesPerDay.Into(&c.MessagesPerDay)
+}
+
+var (
+	colorPattern = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
+	hostPattern  = regexp.MustCompile(`^([a-z0-9-]+(\.[a-z0-9-]+)*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
+)
+
+// pageOrigin returns an origin as browsers send it in the header Origin. One
+// with more than scheme, host and port is none, nor is a pattern.
+func pageOrigin(raw string) (string, bool) {
+	u, err := url.Parse(strings.TrimSuffix(strings.TrimSpace(raw), "/"))
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Path != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
+		return "", false
+	}
+	host := strings.ToLower(u.Host)
+	if port := u.Port(); port == "443" && u.Scheme == "https" || port == "80" && u.Scheme == "http" {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	return u.Scheme + "://" + host, len(host) <= 300 && hostPattern.MatchString(host)
+}
+
+// validate checks the fields of a widget.
+func (c *WidgetConfig) validate(is *Issues) {
+	is.Check(len(c.AllowedOrigins) <= MaxOrigins, "config.allowedOrigins", fmt.Sprintf("must have at most %d", MaxOrigins))
+	for _, origin := range c.AllowedOrigins {
+		normal, ok := pageOrigin(origin)
+		is.Check(ok && normal == origin, "config.allowedOrigins", "must be origins such as https://shop.example.com, without a path or a wildcard")
+	}
+	is.checkText("config.title", c.Title, 100)
+	is.Check(!strings.ContainsAny(c.Title, "\r\n"), "config.title", "must be a single line")
+	is.checkText("config.greeting", c.Greeting, maxWidgetText)
+	is.checkText("config.offlineMessage", c.OfflineMessage, maxWidgetText)
+	is.Check(c.Color == "" || colorPattern.MatchString(c.Color), "config.color", "must be a color such as #1f6f54")
+	is.Check(slices.Contains([]string{"", AskEmailOffline, AskEmailAlways, AskEmailNever}, c.AskEmail), "config.askEmail", "must be offline, always or never")
+	_, err := ParseHours(c.Hours)
+	is.Check(err == nil, "config.hours", "must be hours such as Mon-Fri 09:00-17:00, Sat 10:00-14:00")
+	is.Check(c.MessagesPerMinute >= 0 && c.MessagesPerMinute <= maxWidgetPerMinute, "config.messagesPerMinute", fmt.Sprintf("must be 1 to %d", maxWidgetPerMinute))
+	is.Check(c.MessagesPerDay >= 0 && c.MessagesPerDay <= maxWidgetPerDay, "config.messagesPerDay", fmt.Sprintf("must be 1 to %d", maxWidgetPerDay))
+}
+
+// fields lists the fields that are set.
+func (c *WidgetConfig) fields() (set []string) {
+	for field, is := range map[string]bool{"allowedOrigins": len(c.AllowedOrigins) > 0, "title": c.Title != "", "greeting": c.Greeting != "", "color": c.Color != "",
+		"askEmail": c.AskEmail != "", "hours": c.Hours != "", "offlineMessage": c.OfflineMessage != "",
+		"messagesPerMinute": c.MessagesPerMinute != 0, "messagesPerDay": c.MessagesPerDay != 0} {
+		if is {
+			set = append(set, field)
+		}
+	}
+	return set
+}
+
+// VisitorMessage is what a visitor of a website says.
+type VisitorMessage struct {
+	ID     string `json:"id" required:"true" doc:"Of the visitor's own making; a repeat changes nothing."`
+	Text   string `json:"text" required:"true"`
+	Email  string `json:"email,omitempty" doc:"Where the visitor can be answered."`
+	Person bool   `json:"person,omitempty" doc:"The visitor asks for a person."`
+}
+
+// Validate checks a visitor's message.
+func (m *VisitorMessage) Validate() error {
+	var is Issues
+	is.Check(m.ID != "", "id", "is required")
+	is.checkText("id", m.ID, 100)
+	is.Check(strings.TrimSpace(m.Text) != "", "text", "is required")
+	is.Check(utf8.RuneCountInString(m.Text) <= MaxVisitorMessage, "text", fmt.Sprintf("must have at most %d characters", MaxVisitorMessage))
+	is.checkText("text", m.Text, MaxVisitorMessage)
+	is.checkEmail("email", m.Email, false)
+	return is.Err()
+}
+
+// CheckEmail checks the email address that a visitor gives.
+func CheckEmail(field, address string) error {
+	var is Issues
+	is.Check(address != "", field, "is required")
+	is.checkEmail(field, address, false)
+	return is.Err()
+}

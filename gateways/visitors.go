@@ -1,0 +1,329 @@
+package gateways
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/clock"
+	"satchel/agent/signature"
+	"satchel/store"
+)
+
+// How long what visitors of websites are given works.
+const (
+	TicketLife  = 60 * time.Second
+	VisitorLife = 180 * 24 * time.Hour
+)
+
+// Visitor is somebody on a website, as their signed token says.
+type Visitor struct {
+	Kind    string `json:"k"` // ticketKind or visitorKind
+	Agent   string `json:"a"`
+	Gateway string `json:"g"`
+	Origin  string `json:"o"`           // of the page
+	ID      string `json:"v"`           // of a ticket its own, to be used once; of a visitor the thread of their conversation
+	User    string `json:"u,omitempty"` // the website's own id of a visitor whom it vouches for; empty: anybody
+	Expires int64  `json:"e"`           // Unix seconds
+}
+
+const (
+	ticketKind  = "ticket"
+	visitorKind = "visitor"
+)
+
+// Widget is an active gateway of the type web, with the config that is in force.
+type Widget struct {
+	store.OpenGateway
+	agent.WidgetConfig
+	gateways *Gateways
+	db       *store.DB
+}
+
+// Widget opens a website's widget. One that is not in use is NOT_FOUND.
+func (g *Gateways) Widget(ctx context.Context, db *store.DB, id string) (*Widget, error) {
+	o, err := db.OpenGateway(ctx, id)
+	if err == nil && (o.Type != agent.GatewayWeb || o.Status != agent.GatewayActive || o.Locked || db.Agent().Status == agent.StatusDisabled) {
+		err = agent.NotFound("widget", id)
+	}
+	return &Widget{o, o.Config.WidgetConfig.WithDefaults(), g, db}, err
+}
+
+// Ticket gives a page of an origin what it opens the widget with, once and
+// within TicketLife.
+func (w *Widget) Ticket(origin string) (string, error) {
+	if !w.Allows(origin) {
+		return "", agent.Errorf(agent.CodeForbidden, "this widget does not show on pages of this origin; its settings list those that may show it").With("origin", agent.Clip(origin, 300))
+	}
+	return w.token(Visitor{Kind: ticketKind, Origin: origin, ID: randomID()}, TicketLife), nil
+}
+
+// Entry is what a visitor comes with.
+type Entry struct {
+	Ticket   string
+	Origin   string // of the page that gave the ticket to the frame
+	User     string // the website's own id of its user; empty: anybody
+	UserHash string // the proof of User: its HMAC-SHA256 under the gateway's secret, in hexadecimal
+}
+
+// Enter takes a ticket for a token that stands for the visitor: somebody new,
+// or the user whom the website vouches for.
+func (w *Widget) Enter(e Entry) (token string, v Visitor, err error) {
+	t, err := w.read(e.Ticket, ticketKind)
+	if err != nil || t.Origin != e.Origin {
+		return "", v, agent.Errorf(agent.CodeUnauthorized, "the ticket is wrong, was used before, or its minute is over")
+	}
+	if v.User = e.User; v.User != "" {
+		if len(v.User) > 190 || w.Config.Secret == "" || !signature.VerifyHMAC(e.UserHash, w.Config.Secret, []byte(v.User)) {
+			return "", v, agent.Invalid("user_hash", "is not the HMAC-SHA256 of the user's id under the gateway's secret")
+		}
+	}
+	if !w.gateways.visitors.use(t.ID, time.Unix(t.Expires, 0), w.gateways.now()) {
+		return "", v, agent.Errorf(agent.CodeUnauthorized, "the ticket is wrong, was used before, or its minute is over")
+	}
+	v.Kind, v.Origin, v.ID = visitorKind, e.Origin, randomID()
+	if v.User != "" { // on every device the same
+		v.ID = hex.EncodeToString(w.gateways.mac("user\x00" + w.db.ID() + "\x00" + w.ID + "\x00" + v.User)[:16])
+	}
+	return w.token(v, VisitorLife), v, nil
+}
+
+// Visitor returns whom a token stands for. One that is forged, of another
+// widget, too old, or of an origin that is not allowed any more is UNAUTHORIZED.
+func (w *Widget) Visitor(token string) (Visitor, error) {
+	return w.read(token, visitorKind)
+}
+
+func randomID() string {
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // never fails, see crypto/rand
+	return hex.EncodeToString(random[:])
+}
+
+// mac signs a text.
+func (g *Gateways) mac(text string) []byte {
+	mac := hmac.New(sha256.New, g.visitors.key)
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+func (w *Widget) token(v Visitor, life time.Duration) string {
+	v.Agent, v.Gateway, v.Expires = w.db.ID(), w.ID, w.gateways.now().Add(life).Unix()
+	raw, _ := json.Marshal(v) // a struct of plain values
+	payload := base64.RawURLEncoding.EncodeToString(raw)
+	return payload + "." + base64.RawURLEncoding.EncodeToString(w.gateways.mac(payload))
+}
+
+// maxVisitorToken is the longest token that is read, in bytes.
+const maxVisitorToken = 2048
+
+func (w *Widget) read(token, kind string) (v Visitor, err error) {
+	payload, sum, _ := strings.Cut(token, ".")
+	given, err := base64.RawURLEncoding.DecodeString(sum)
+	if err == nil && len(token) <= maxVisitorToken && hmac.Equal(given, w.gateways.mac(payload)) {
+		raw, err := base64.RawURLEncoding.DecodeString(payload)
+		if err == nil && json.Unmarshal(raw, &v) == nil && v.Kind == kind && v.Agent == w.db.ID() && v.Gateway == w.ID &&
+			w.Allows(v.Origin) && w.gateways.now().Unix() < v.Expires {
+			return v, nil
+		}
+	}
+	return Visitor{}, agent.Errorf(agent.CodeUnauthorized, "the visitor's token is missing, wrong or too old")
+}
+
+// Say takes in what a visitor says, as every platform's messages are; new is
+// false for a repeat.
+func (w *Widget) Say(ctx context.Context, v Visitor, m agent.VisitorMessage) (isNew bool, err error) {
+	if err := m.Validate(); err != nil {
+		return false, err
+	}
+	in := agent.Inbound{ID: v.ID + ":" + m.ID, Thread: v.ID, Text: m.Text, Person: m.Person, Email: m.Email, From: v.contact()}
+	known, err := w.db.KnowsInbound(ctx, w.ID, in.ID)
+	if err != nil {
+		return false, err
+	}
+	if !known && w.EventsToday >= w.MessagesPerDay {
+		return false, agent.Errorf(agent.CodeRateLimited, "this widget has taken in as many messages as it may in a day").With("limit", w.MessagesPerDay)
+	}
+	if in.Metadata, err = json.Marshal(map[string]string{"origin": v.Origin}); err != nil {
+		return false, err
+	}
+	r, err := w.db.ReceiveInbound(ctx, w.ID, []store.Receipt{{EventID: in.ID, Messages: []agent.Inbound{in}}}, 0)
+	w.gateways.visitors.wake(w.visit(v))
+	return len(r.Messages) > 0, err
+}
+
+// contact is who a visitor is to the agent: the website's user, whom the
+// contact with that external_id is, or somebody new.
+func (v *Visitor) contact() agent.ContactChange {
+	if v.User != "" {
+		return agent.ContactChange{ExternalID: agent.Some(v.User)}
+	}
+	return agent.ContactChange{ExternalID: agent.Some(agent.WebContact + v.ID), Name: agent.Some("Visitor " + strings.ToUpper(v.ID[:4]))}
+}
+
+// GiveEmail keeps where a visitor can be answered who said something before.
+func (w *Widget) GiveEmail(ctx context.Context, v Visitor, address string) error {
+	if err := agent.CheckEmail("email", address); err != nil {
+		return err
+	}
+	visit, err := w.db.Visit(ctx, w.ID, v.ID, 0, 0)
+	if err != nil {
+		return err
+	}
+	if visit.ConversationID == "" {
+		return agent.Errorf(agent.CodeConflict, "the visitor has not said anything yet")
+	}
+	defer w.gateways.visitors.wake(w.visit(v))
+	return w.db.KeepGivenEmail(ctx, visit.ConversationID, address)
+}
+
+// Hours reports whether people are there now, and when they are again.
+func (w *Widget) Hours(ctx context.Context) (open bool, next time.Time) {
+	hours, err := agent.ParseHours(w.WidgetConfig.Hours)
+	if err != nil {
+		return true, next
+	}
+	zone := time.UTC
+	if name, err := w.db.Timezone(ctx); err == nil {
+		if z, err := clock.Zone(name); err == nil {
+			zone = z
+		}
+	}
+	now := w.gateways.now().In(zone)
+	if hours.Open(now) {
+		return true, next
+	}
+	return false, hours.Next(now)
+}
+
+// Read reads a visitor's conversation behind a message.
+func (w *Widget) Read(ctx context.Context, v Visitor, after int64, limit int) (store.Visit, error) {
+	return w.db.Visit(ctx, w.ID, v.ID, after, limit)
+}
+
+// visitKey names the conversation of a visitor.
+type visitKey struct{ agent, gateway, thread string }
+
+func (w *Widget) visit(v Visitor) visitKey { return visitKey{w.db.ID(), w.ID, v.ID} }
+
+// Bounds of the streams of visitors.
+const (
+	maxWidgetStreams  = 500 // of one widget
+	maxVisitorStreams = 10
+	maxUsedTickets    = 100_000
+)
+
+// visitors are those who are on websites now: their streams, the answers that
+// are being made for them, and the tickets that were used.
+type visitors struct {
+	key []byte
+
+	mu      sync.Mutex // guards what follows
+	streams map[visitKey]map[chan struct{}]bool
+	open    map[string]int // streams of a gateway
+	partial map[visitKey]string
+	used    map[string]time.Time // until when a used ticket would work
+}
+
+func newVisitors(key []byte) *visitors {
+	return &visitors{key: key, streams: map[visitKey]map[chan struct{}]bool{}, open: map[string]int{}, partial: map[visitKey]string{}, used: map[string]time.Time{}}
+}
+
+// use reports whether a ticket is used for the first time.
+func (vs *visitors) use(id string, until, now time.Time) bool {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	if _, used := vs.used[id]; used || len(vs.used) >= maxUsedTickets && !vs.forgetLocked(now) {
+		return false
+	}
+	if vs.used[id] = until; len(vs.used)%1000 == 0 {
+		vs.forgetLocked(now)
+	}
+	return true
+}
+
+// forgetLocked forgets the tickets that do not work any more, and reports
+// whether there were some.
+func (vs *visitors) forgetLocked(now time.Time) (any bool) {
+	for id, until := range vs.used {
+		if !now.Before(until) {
+			delete(vs.used, id)
+			any = true
+		}
+	}
+	return any
+}
+
+// Follow tells of news in a visitor's conversation: the channel gets something
+// each time, until stop is called.
+func (w *Widget) Follow(v Visitor) (news <-chan struct{}, stop func(), err error) {
+	vs, key, c := w.gateways.visitors, w.visit(v), make(chan struct{}, 1)
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	if vs.open[w.ID] >= maxWidgetStreams || len(vs.streams[key]) >= maxVisitorStreams {
+		return nil, nil, agent.Errorf(agent.CodeRateLimited, "too many streams are open").With("retry_after", 30)
+	}
+	if vs.streams[key] == nil {
+		vs.streams[key] = map[chan struct{}]bool{}
+	}
+	vs.streams[key][c] = true
+	vs.open[w.ID]++
+	return c, func() {
+		vs.mu.Lock()
+		defer vs.mu.Unlock()
+		if delete(vs.streams[key], c); len(vs.streams[key]) == 0 {
+			delete(vs.streams, key)
+		}
+		if vs.open[w.ID]--; vs.open[w.ID] == 0 {
+			delete(vs.open, w.ID)
+		}
+	}, nil
+}
+
+// Partial is what of an answer to a visitor is made so far.
+func (w *Widget) Partial(v Visitor) string {
+	vs := w.gateways.visitors
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	return vs.partial[w.visit(v)]
+}
+
+// wake tells the streams of a visitor that there is news.
+func (vs *visitors) wake(key visitKey) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	vs.wakeLocked(key)
+}
+
+func (vs *visitors) wakeLocked(key visitKey) {
+	for c := range vs.streams[key] {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// say adds a piece to the answer that is being made for a visitor.
+func (vs *visitors) say(key visitKey, piece string) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	vs.partial[key] += piece
+	vs.wakeLocked(key)
+}
+
+// answered ends the answer that was being made.
+func (vs *visitors) answered(key visitKey) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	delete(vs.partial, key)
+	vs.wakeLocked(key)
+}

@@ -1,0 +1,130 @@
+// What a visitor sees. It is given what to show and says what the visitor did,
+// so that the console can show the same as a preview.
+import type { ComponentChildren, ComponentType } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+
+export type Look = { title: string; greeting: string; color: string; ask_email: string; offline_message: string };
+export type State = { open: boolean; opens_at: string; bot: boolean; answering: boolean; needs_human: boolean; person: boolean; email: string };
+export type Said = { id: number; from: "visitor" | "bot" | "person"; text: string; client_id?: string; sources?: { n: number; name: string }[]; created_at: string; failed?: string; sending?: boolean };
+export type MarkdownType = ComponentType<{ text: string; inlineText?: (text: string) => ComponentChildren }>;
+
+export const maxLength = 4000;
+
+type Props = {
+  look: Look; state: State; messages: Said[]; partial: string;
+  /** What is wrong with the connection; "" for nothing. */
+  trouble?: string;
+  Markdown?: MarkdownType;
+  draft?: string; keepDraft?: (text: string) => void;
+  send: (text: string, more?: { person?: boolean; email?: string }) => void;
+  sendAgain: (m: Said) => void;
+  giveEmail: (email: string) => Promise<void>;
+  close?: () => void;
+};
+
+/** Black or white, whichever is easier to read on a color. */
+export function inkOn(color: string) {
+  const [r, g, b] = [1, 3, 5].map((i) => { const c = parseInt(color.slice(i, i + 2), 16) / 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#ffffff";
+}
+
+const Shape = ({ d }: { d: string }) => <svg viewBox="0 0 24 24" aria-hidden="true"><path d={d} /></svg>;
+
+/** When people are there again, in the visitor's own time. */
+function backAt(time: string) {
+  if (!time) return "";
+  const date = new Date(time);
+  const near = date.getTime() - Date.now() < 6 * 86_400_000;
+  return date.toLocaleString(undefined, near ? { weekday: "long", hour: "2-digit", minute: "2-digit" } : { dateStyle: "medium", timeStyle: "short" });
+}
+
+/** Reports whether nobody can answer now. */
+export const isAway = (s: State) => (s.needs_human && !s.person) || ((s.person || s.needs_human || !s.bot) && !s.open);
+
+export function View({ look, state, messages, partial, trouble, Markdown, draft, keepDraft, send, sendAgain, giveEmail, close }: Props) {
+  const [text, setText] = useState(draft ?? "");
+  const [email, setEmail] = useState("");
+  const [emailIssue, setEmailIssue] = useState("");
+  const log = useRef<HTMLDivElement>(null);
+  const area = useRef<HTMLTextAreaElement>(null);
+  const atEnd = useRef(true);
+  const emailId = useId();
+  const away = isAway(state);
+  const asksFirst = look.ask_email === "always" && !state.email && !messages.some((m) => m.from === "visitor");
+  const asksLater = look.ask_email !== "never" && !state.email && away && messages.length > 0;
+  const typing = state.answering && !partial && messages.at(-1)?.from === "visitor";
+  const over = text.length > maxLength;
+  useEffect(() => { if (atEnd.current) log.current?.scrollTo({ top: log.current.scrollHeight }); }, [messages, partial, typing, away]);
+  const write = (value: string) => { setText(value); keepDraft?.(value); };
+  const mailIsGood = () => {
+    const good = /^[^@\s]+@[^@\s]+\.[^@\s]+$/.test(email.trim());
+    setEmailIssue(good ? "" : "Please enter an email address such as ada@example.com.");
+    return good;
+  };
+  const submit = () => {
+    const said = text.trim();
+    if (!said || over || (asksFirst && !mailIsGood())) return;
+    send(said, asksFirst ? { email: email.trim() } : {});
+    atEnd.current = true;
+    write("");
+    area.current?.focus();
+  };
+  const leaveEmail = async () => {
+    if (!mailIsGood()) return;
+    try { await giveEmail(email.trim()); } catch (error: any) { setEmailIssue(error.message); }
+  };
+  const mailField = <>
+    <label for={emailId}>Your email address</label>
+    <input id={emailId} type="email" autocomplete="email" value={email} aria-invalid={Boolean(emailIssue)} aria-describedby={emailIssue ? `${emailId}-issue` : undefined} onInput={(e) => { setEmail(e.currentTarget.value); setEmailIssue(""); }} />
+    {emailIssue && <small class="sw-issue" id={`${emailId}-issue`} role="alert">{emailIssue}</small>}
+  </>;
+  return (
+    <section class="sw" style={{ "--sw-color": look.color, "--sw-ink": inkOn(look.color) }} aria-label={look.title}>
+      <header class="sw-head">
+        <div><h1><bdi>{look.title}</bdi></h1><p>{state.person ? "A person answers you here" : state.open ? (state.bot ? "Answers at once" : "We usually answer soon") : state.opens_at ? `People are back ${backAt(state.opens_at)}` : "People are away"}</p></div>
+        {close && <button type="button" class="sw-icon" aria-label="Close" onClick={close}><Shape d="M18 6 6 18M6 6l12 12" /></button>}
+      </header>
+      <div class="sw-log" ref={log} role="log" aria-live="polite" aria-label="Messages" tabIndex={0} onScroll={(e) => { const el = e.currentTarget; atEnd.current = el.scrollHeight - el.scrollTop - el.clientHeight < 60; }}>
+        <Bubble m={{ id: 0, from: "bot", text: look.greeting, created_at: "" }} />
+        {messages.map((m) => <Bubble key={m.client_id || m.id} m={m} Markdown={Markdown} again={() => sendAgain(m)} />)}
+        {partial && <Bubble m={{ id: -1, from: "bot", text: partial, created_at: "" }} Markdown={Markdown} />}
+        {typing && <p class="sw-typing" role="status" aria-label="An answer is being written"><i /><i /><i /></p>}
+        {state.needs_human && !away && <p class="sw-line">We have asked a person. The answer appears here.</p>}
+        {away && (messages.length > 0 || !state.bot) && <p class="sw-line"><bdi>{look.offline_message}</bdi>{state.opens_at && ` People are back ${backAt(state.opens_at)}.`}</p>}
+        {asksLater && <form class="sw-mail" noValidate onSubmit={(e) => { e.preventDefault(); void leaveEmail(); }}>{mailField}<button type="submit" class="sw-button">Leave my address</button></form>}
+        {away && state.email && <p class="sw-line">We answer here, or to <bdi>{state.email}</bdi>.</p>}
+      </div>
+      {trouble && <p class="sw-trouble" role="status">{trouble}</p>}
+      <form class="sw-composer" noValidate onSubmit={(e) => { e.preventDefault(); submit(); }}>
+        {asksFirst && <div class="sw-mail">{mailField}</div>}
+        <div class="sw-row">
+          <textarea ref={area} rows={1} value={text} placeholder="Write a message" aria-label="Write a message" aria-invalid={over} onInput={(e) => write(e.currentTarget.value)}
+            onKeyDown={(e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); submit(); } }} />
+          <button type="submit" class="sw-icon sw-send" aria-label="Send" disabled={!text.trim() || over}><Shape d="M5 12h14M13 6l6 6-6 6" /></button>
+        </div>
+        <div class="sw-foot">
+          {over ? <small class="sw-issue" role="alert">{`${text.length - maxLength} characters too many`}</small> : <span />}
+          {!state.person && !state.needs_human && !asksFirst && <button type="button" class="sw-link" onClick={() => { atEnd.current = true; send("A person, please", { person: true }); }}>A person, please</button>}
+        </div>
+      </form>
+    </section>
+  );
+}
+
+const who = { visitor: "You", bot: "Answer", person: "A person" };
+
+function Bubble({ m, Markdown, again }: { m: Said; Markdown?: MarkdownType; again?: () => void }) {
+  const named = new Map((m.sources ?? []).map((s) => [s.n, s.name]));
+  const cite = (text: string) => text.split(/(\[\d{1,3}\])/).map((part) => {
+    const n = Number(part.slice(1, -1));
+    return named.has(n) && part === `[${n}]` ? <sup title={named.get(n)}>{n}</sup> : part;
+  });
+  return (
+    <article class={`sw-said ${m.from} ${m.sending ? "sending" : ""}`} title={m.created_at ? new Date(m.created_at).toLocaleString() : undefined}>
+      <span class="sw-who">{who[m.from]}</span>
+      {m.from === "bot" && Markdown ? <div class="sw-text"><Markdown text={m.text} inlineText={cite} /></div> : <p class="sw-text sw-plain"><bdi>{m.text}</bdi></p>}
+      {named.size > 0 && <p class="sw-sources">{[...named].map(([n, name]) => <span key={n}>{n} <bdi>{name}</bdi></span>)}</p>}
+      {m.failed && <p class="sw-issue" role="alert">{m.failed} {again && <button type="button" class="sw-link" onClick={again}>Send again</button>}</p>}
+    </article>
+  );
+}

@@ -1,0 +1,160 @@
+// The frame on a website's page: one visitor's conversation. The page lets it in
+// by a ticket and hears nothing of what is said.
+import { render } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+import { View, type Look, type MarkdownType, type Said, type State } from "./view";
+import { follow, keep, post, WireError } from "./wire";
+import "./view.css";
+
+document.documentElement.classList.add("sw-page");
+
+/** The page that holds the frame, from its first message on. */
+let page = "";
+let user: { user?: string; userHash?: string } = {};
+let ticketCame: ((t: any) => void) | undefined;
+const heard = new Set<(kind: string) => void>();
+
+addEventListener("message", (e) => {
+  if (e.source !== parent || parent === window || e.data?.satchel !== true || (page && e.origin !== page)) return;
+  const { kind } = e.data;
+  if (kind === "begin" || kind === "user") {
+    page = e.origin;
+    user = { user: e.data.user || undefined, userHash: e.data.userHash || undefined };
+    if (keep.get("user") !== (user.user ?? "")) { keep.set("token", ""); keep.set("user", ""); } // somebody else sits there now
+  }
+  if (kind === "ticket") ticketCame?.(e.data);
+  for (const each of heard) each(kind);
+});
+
+const tellPage = (kind: string, more = {}) => { if (page) parent.postMessage({ satchel: true, kind, ...more }, page); };
+
+/** Gets a token for the conversation, by a ticket of the page. */
+async function enter() {
+  if (keep.get("token")) return;
+  const given = await new Promise<any>((resolve) => { ticketCame = resolve; tellPage("ticket?"); setTimeout(() => resolve({ failed: 0 }), 20_000); });
+  if (!given.ticket) throw new WireError(given.failed || 0, "The server cannot be reached.", 0);
+  const answer = await (await post("session", { ticket: given.ticket, origin: page, ...(user.user ? { user: user.user, user_hash: user.userHash ?? "" } : {}) })).json();
+  keep.set("token", answer.token);
+  keep.set("user", answer.user ?? "");
+}
+
+const hex = () => [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
+const nobody: State = { open: true, opens_at: "", bot: true, answering: false, needs_human: false, person: false, email: "" };
+
+let markdown: Promise<MarkdownType> | undefined;
+const loadMarkdown = () => (markdown ??= import(new URL("./widget-markdown.js", import.meta.url).href).then((m) => m.Markdown));
+
+/** The conversation as the server tells it, and what is on its way there. */
+function useConversation() {
+  const [look, setLook] = useState<Look>();
+  const [state, setState] = useState(nobody);
+  const [messages, setMessages] = useState<Said[]>([]);
+  const [partial, setPartial] = useState("");
+  const [trouble, setTrouble] = useState("");
+  const [gone, setGone] = useState("");
+  const [version, setVersion] = useState(0); // grows when somebody else sits there
+  const last = useRef(0);
+  useEffect(() => {
+    const abort = new AbortController();
+    let timer: ReturnType<typeof setTimeout>;
+    let open: AbortController | undefined;
+    let failures = 0;
+    const each = (event: string, data: any) => {
+      failures = 0;
+      setTrouble("");
+      if (event === "hello") setLook(data);
+      if (event === "state") setState(data);
+      if (event === "partial") { void loadMarkdown(); setPartial((p) => (data.goes_on ? p + data.text : data.text)); }
+      if (event === "message") {
+        last.current = Math.max(last.current, data.id);
+        if (data.from !== "visitor") setPartial("");
+        setMessages((all) => [...all.filter((m) => m.id !== data.id && (!data.client_id || m.client_id !== data.client_id)), data]
+          .sort((a, b) => (a.id || Infinity) - (b.id || Infinity) || 0));
+      }
+    };
+    const run = async () => {
+      const mine = new AbortController();
+      open = mine;
+      try {
+        await enter();
+        await follow(last.current, mine.signal, each);
+      } catch (error: any) {
+        if (mine.signal.aborted) return;
+        if (error.status === 401) { keep.set("token", ""); last.current = 0; setMessages([]); }
+        if (error.status === 404 || error.status === 403) return setGone("This chat is not available.");
+        failures += 1;
+        if (failures > 1) setTrouble("Connecting again…");
+        if (error.retryAfter) failures = Math.max(failures, 5);
+      }
+      if (mine.signal.aborted || abort.signal.aborted) return;
+      timer = setTimeout(run, Math.min(30_000, 500 * 2 ** failures));
+    };
+    const stop = () => { clearTimeout(timer); open?.abort(); open = undefined; };
+    let hide: ReturnType<typeof setTimeout>;
+    const seen = () => { // browsers open few connections to a server, so hidden tabs give theirs back
+      clearTimeout(hide);
+      if (document.hidden) hide = setTimeout(stop, 30_000);
+      else if (!open) void run();
+    };
+    document.addEventListener("visibilitychange", seen);
+    void run();
+    return () => { abort.abort(); stop(); clearTimeout(hide); document.removeEventListener("visibilitychange", seen); };
+  }, [version]);
+  const restart = () => { last.current = 0; setMessages([]); setPartial(""); setState(nobody); setVersion((v) => v + 1); };
+  return { look, state, messages, setMessages, partial, trouble, gone, restart };
+}
+
+const failureText = (error: any) => (error.status === 429 ? `That was too much at once. Try again ${error.retryAfter ? `in ${error.retryAfter} s` : "later"}.` : error.status >= 400 && error.status < 500 ? error.message : "Not sent: the server cannot be reached.");
+
+function Frame() {
+  const c = useConversation();
+  const [Markdown, setMarkdown] = useState<MarkdownType>();
+  const [shown, setShown] = useState(true);
+  const read = useRef(0);
+  const hasAnswers = c.messages.some((m) => m.from === "bot") || Boolean(c.partial);
+  useEffect(() => { if (hasAnswers) void loadMarkdown().then((m) => setMarkdown(() => m), () => {}); }, [hasAnswers]);
+  useEffect(() => {
+    const on = (kind: string) => { if (kind === "shown") setShown(true); if (kind === "hidden") setShown(false); if (kind === "user") c.restart(); };
+    heard.add(on);
+    return () => void heard.delete(on);
+  }, []);
+  useEffect(() => {
+    const newest = c.messages.at(-1)?.id ?? 0;
+    if (shown) read.current = Math.max(read.current, newest);
+    tellPage("unread", { count: shown ? 0 : c.messages.filter((m) => m.from !== "visitor" && m.id > read.current).length });
+  }, [shown, c.messages]);
+  useEffect(() => {
+    const press = (e: KeyboardEvent) => { if (e.key === "Escape") tellPage("close"); };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+  useEffect(() => { if (shown && c.look) document.querySelector<HTMLElement>(".sw textarea")?.focus(); }, [shown, Boolean(c.look)]);
+  useEffect(() => { if (c.look) document.title = c.look.title; }, [c.look]);
+  const deliver = async (m: Said, more: object) => {
+    const change = (what: Partial<Said>) => c.setMessages((all) => all.map((x) => (x.client_id === m.client_id && !x.id ? { ...x, ...what } : x)));
+    change({ sending: true, failed: undefined });
+    try {
+      await post("messages", { id: m.client_id, text: m.text, ...more });
+      change({ sending: false });
+    } catch (error: any) { change({ sending: false, failed: failureText(error) }); }
+  };
+  const asked = useRef(new Map<string, object>());
+  const send = (text: string, more: object = {}) => {
+    const m: Said = { id: 0, from: "visitor", text, client_id: hex(), created_at: new Date().toISOString(), sending: true };
+    asked.current.set(m.client_id!, more);
+    c.setMessages((all) => [...all, m]);
+    void deliver(m, more);
+  };
+  if (c.gone) return <p class="sw-note">{c.gone}</p>;
+  if (!c.look) return <p class="sw-note" role="status">{c.trouble || "One moment…"}</p>;
+  return <View look={c.look} state={c.state} messages={c.messages} partial={c.partial} trouble={c.trouble} Markdown={Markdown} draft={keep.get("draft")} keepDraft={(t) => keep.set("draft", t)}
+    send={send} sendAgain={(m) => void deliver(m, asked.current.get(m.client_id!) ?? {})} giveEmail={async (email) => { await post("email", { email }); }} close={() => tellPage("close")} />;
+}
+
+const root = document.getElementById("app")!;
+if (parent === window) render(<p class="sw-note">This chat belongs to a website, and opens there.</p>, root);
+else {
+  const begin = (kind: string) => { if (kind === "begin") { heard.delete(begin); render(<Frame />, root); } };
+  heard.add(begin);
+}

@@ -1,0 +1,2 @@
+// The Markdown of answers, loaded with the first of them.
+export { Markdown } from "../parts/markdown";

@@ -1,0 +1,54 @@
+// What the frame asks of the server that it came from.
+
+/** The address of the widget: that of this document. */
+const at = location.pathname.replace(/\/$/, "");
+const place = `satchel.widget.${at}`;
+
+/** What is kept in this browser; where that is not allowed, as long as the frame is open. */
+const memory = new Map<string, string>();
+export const keep = {
+  get: (name: string) => { try { return localStorage.getItem(`${place}.${name}`) ?? memory.get(name) ?? ""; } catch { return memory.get(name) ?? ""; } },
+  set: (name: string, value: string) => {
+    memory.set(name, value);
+    try { if (value) localStorage.setItem(`${place}.${name}`, value); else localStorage.removeItem(`${place}.${name}`); } catch { /* memory has it */ }
+  },
+};
+
+/** What the server answers when it cannot do something. */
+export class WireError extends Error {
+  status: number;
+  retryAfter: number;
+  constructor(status: number, message: string, retryAfter: number) {
+    super(message);
+    this.status = status;
+    this.retryAfter = retryAfter;
+  }
+}
+
+async function call(method: string, what: string, options: { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal }): Promise<Response> {
+  const headers: Record<string, string> = { ...options.headers };
+  const token = keep.get("token");
+  if (token) headers.Authorization = `Bearer ${token}`;
+  if (options.body !== undefined) headers["Content-Type"] = "application/json";
+  const answer = await fetch(`${at}/${what}`, { method, headers, signal: options.signal, credentials: "omit", cache: "no-store", body: options.body === undefined ? undefined : JSON.stringify(options.body) });
+  if (answer.ok) return answer;
+  const text = (await answer.json().catch(() => null))?.error?.message ?? "The server cannot be reached.";
+  throw new WireError(answer.status, text, Number(answer.headers.get("Retry-After")) || 0);
+}
+
+export const post = (what: string, body: unknown) => call("POST", what, { body });
+
+/** Reads the events of the conversation behind a message until they end. */
+export async function follow(after: number, signal: AbortSignal, each: (event: string, data: any) => void) {
+  const answer = await call("GET", "stream", { signal, headers: after ? { "Last-Event-ID": String(after) } : {} });
+  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const blocks = (text + part.value).split("\n\n");
+    text = blocks.pop()!;
+    for (const block of blocks) {
+      const of = (name: string) => block.split("\n").find((l) => l.startsWith(`${name}: `))?.slice(name.length + 2) ?? "";
+      if (of("data")) each(of("event"), JSON.parse(of("data")));
+    }
+  }
+}

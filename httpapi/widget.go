@@ -1,0 +1,261 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/gateways"
+	"satchel/httpapi/rest"
+)
+
+// Where websites find the widget: the script for their pages, and below
+// widgetPath, by agent and gateway, what it asks for.
+const (
+	widgetScript = "/widget.js"
+	widgetPath   = "/widget"
+)
+
+// widgetPolicy is the policy of the frame in which the widget is shown; the
+// pages that may hold it are added.
+const widgetPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"form-action 'none'; base-uri 'none'; frame-ancestors "
+
+// maxVisitorBody bounds the JSON that a visitor's browser sends, in bytes.
+const maxVisitorBody = 64 << 10
+
+type widgetOut struct {
+	Config  agent.WidgetConfig `json:"config" doc:"What is in force, defaults included."`
+	Script  string             `json:"script" doc:"Address of the script." example:"https://satchel.example.com/widget.js"`
+	Widget  string             `json:"widget" doc:"The widget's name: its agent and its gateway." example:"default/gateway-06f1q2s3t4v5a6b7c8d9"`
+	Snippet string             `json:"snippet" doc:"What to paste into the pages of the website."`
+}
+
+// widgetOptions answers what a gateway's config holds; none of it is secret.
+func (s *Server) widgetOptions(c *rest.Call, in *gatewayIn) (widgetOut, error) {
+	o, err := c.DB.OpenGateway(c, in.ID)
+	switch {
+	case err != nil:
+		return widgetOut{}, err
+	case o.Type != agent.GatewayWeb:
+		return widgetOut{}, agent.Invalid("gatewayId", "names a gateway of another type")
+	case o.Locked:
+		return widgetOut{}, agent.Errorf(agent.CodeConflict, "the gateway's config is locked: it was sealed with another master key; set it again")
+	}
+	out := widgetOut{Config: o.Config.WidgetConfig.WithDefaults(), Script: s.options.PublicURL + widgetScript, Widget: c.DB.ID() + "/" + o.ID}
+	out.Snippet = fmt.Sprintf(`<script src="%s" data-widget="%s" async></script>`, out.Script, out.Widget)
+	return out, nil
+}
+
+// widgetPages registers what websites and their visitors ask for. The origin of
+// a page gets it a ticket, the ticket a visitor's token, and that is all that
+// counts: neither identities nor cookies do.
+func (s *Server) widgetPages() {
+	loader, frame := newPage(consoleFiles+"app/widget-loader.js"), newPage(consoleFiles+"app/widget-frame.html")
+	for _, method := range []string{http.MethodGet, http.MethodHead} {
+		s.echo.Add(method, widgetScript, func(c echo.Context) error {
+			c.Response().Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
+			c.Response().Header().Set(echo.HeaderVary, echo.HeaderAcceptEncoding)
+			file := loader()
+			return file.Serve(c)
+		})
+	}
+	const at = widgetPath + "/:agent/:gateway"
+	s.echo.GET(at, func(c echo.Context) error { return s.widgetFrame(c, frame) })
+	s.echo.GET(at+"/settings", s.widgetSettings)
+	s.echo.POST(at+"/ticket", s.widgetTicket)
+	s.echo.POST(at+"/session", s.enterWidget)
+	s.echo.POST(at+"/messages", s.visitorMessage)
+	s.echo.POST(at+"/email", s.visitorEmail)
+	s.echo.GET(at+"/stream", s.visitorStream)
+}
+
+// widget finds the widget of the path.
+func (s *Server) widget(c echo.Context) (*gateways.Widget, error) {
+	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
+	id := c.Param("gateway")
+	db, err := s.folder.Agent(c.Param("agent"))
+	if err != nil || db.Problem() != nil {
+		return nil, agent.NotFound("widget", id)
+	}
+	return s.options.Gateways.Widget(c.Request().Context(), db, id)
+}
+
+// widgetFrame serves the document of the frame, which the pages of the allowed
+// origins alone may hold.
+func (s *Server) widgetFrame(c echo.Context, frame page) error {
+	w, err := s.widget(c)
+	if err != nil {
+		return err
+	}
+	ancestors := "'none'"
+	if len(w.AllowedOrigins) > 0 {
+		ancestors = strings.Join(w.AllowedOrigins, " ")
+	}
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentSecurityPolicy, widgetPolicy+ancestors)
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	h.Set(echo.HeaderVary, echo.HeaderAcceptEncoding)
+	file := frame()
+	return file.Serve(c)
+}
+
+// fromPage admits a request of a page of an allowed origin, as its browser says.
+func (s *Server) fromPage(c echo.Context) (w *gateways.Widget, origin string, err error) {
+	c.Response().Header().Set(echo.HeaderVary, echo.HeaderOrigin)
+	if err := s.limiter.Check(c, rest.Inbound, ""); err != nil {
+		return nil, "", err
+	}
+	if w, err = s.widget(c); err != nil {
+		return nil, "", err
+	}
+	origins := c.Request().Header.Values(echo.HeaderOrigin)
+	if len(origins) != 1 || !w.Allows(origins[0]) {
+		return nil, "", agent.Errorf(agent.CodeForbidden, "pages of this origin may not show this widget: its settings list those that may")
+	}
+	c.Response().Header().Set(echo.HeaderAccessControlAllowOrigin, origins[0])
+	return w, origins[0], nil
+}
+
+type widgetSettingsOut struct {
+	Title string `json:"title"`
+	Color string `json:"color"`
+}
+
+// widgetSettings answers how the button looks.
+func (s *Server) widgetSettings(c echo.Context) error {
+	w, _, err := s.fromPage(c)
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set(echo.HeaderCacheControl, "private, max-age=60")
+	return rest.WriteJSON(c, http.StatusOK, widgetSettingsOut{w.Title, w.Color})
+}
+
+type ticketOut struct {
+	Ticket    string `json:"ticket"`
+	ExpiresIn int    `json:"expires_in"` // seconds
+}
+
+func (s *Server) widgetTicket(c echo.Context) error {
+	w, origin, err := s.fromPage(c)
+	if err != nil {
+		return err
+	}
+	ticket, err := w.Ticket(origin)
+	if err != nil {
+		return err
+	}
+	return rest.WriteJSON(c, http.StatusOK, ticketOut{ticket, int(gateways.TicketLife.Seconds())})
+}
+
+// visitorBody binds the JSON that a visitor's browser sends.
+func visitorBody[Body any](c echo.Context) (Body, error) {
+	r := c.Request()
+	r.Body = http.MaxBytesReader(c.Response(), r.Body, maxVisitorBody)
+	var body Body
+	err := rest.BindBody(&rest.Call{Context: r.Context(), HTTP: c}, &body)
+	return body, err
+}
+
+type enterIn struct {
+	Ticket   string `json:"ticket" required:"true"`
+	Origin   string `json:"origin" required:"true"`
+	User     string `json:"user,omitempty"`
+	UserHash string `json:"user_hash,omitempty"`
+}
+
+type enterOut struct {
+	Token string `json:"token"`
+	User  string `json:"user,omitempty"`
+}
+
+// enterWidget takes a page's ticket for a visitor's token.
+func (s *Server) enterWidget(c echo.Context) error {
+	if err := s.limiter.Check(c, rest.Widget, ""); err != nil {
+		return err
+	}
+	w, err := s.widget(c)
+	if err != nil {
+		return err
+	}
+	in, err := visitorBody[enterIn](c)
+	if err != nil {
+		return err
+	}
+	token, v, err := w.Enter(gateways.Entry(in))
+	if err != nil {
+		return err
+	}
+	return rest.WriteJSON(c, http.StatusOK, enterOut{token, v.User})
+}
+
+// admitVisitor admits whoever has a visitor's token of the widget.
+func (s *Server) admitVisitor(c echo.Context) (*gateways.Widget, gateways.Visitor, error) {
+	w, err := s.widget(c)
+	if err != nil {
+		return nil, gateways.Visitor{}, err
+	}
+	scheme, token, _ := strings.Cut(c.Request().Header.Get(echo.HeaderAuthorization), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		token = ""
+	}
+	v, err := w.Visitor(strings.TrimSpace(token))
+	return w, v, err
+}
+
+// speaks admits a visitor who sends something, within the limits.
+func (s *Server) speaks(c echo.Context) (*gateways.Widget, gateways.Visitor, error) {
+	if err := s.limiter.Check(c, rest.Widget, ""); err != nil {
+		return nil, gateways.Visitor{}, err
+	}
+	w, v, err := s.admitVisitor(c)
+	if err == nil {
+		err = s.limiter.CountOf(c, rest.Widget, w.ID+v.ID, w.MessagesPerMinute)
+	}
+	return w, v, err
+}
+
+type saidOut struct {
+	ID string `json:"id"`
+}
+
+func (s *Server) visitorMessage(c echo.Context) error {
+	w, v, err := s.speaks(c)
+	if err != nil {
+		return err
+	}
+	in, err := visitorBody[agent.VisitorMessage](c)
+	if err != nil {
+		return err
+	}
+	isNew, err := w.Say(c.Request().Context(), v, in)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if isNew {
+		status = http.StatusCreated
+	}
+	return rest.WriteJSON(c, status, saidOut{in.ID})
+}
+
+func (s *Server) visitorEmail(c echo.Context) error {
+	w, v, err := s.speaks(c)
+	if err != nil {
+		return err
+	}
+	in, err := visitorBody[struct {
+		Email string `json:"email" required:"true"`
+	}](c)
+	if err != nil {
+		return err
+	}
+	if err := w.GiveEmail(c.Request().Context(), v, in.Email); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}

@@ -1,0 +1,193 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/gateways"
+	"satchel/httpapi/rest"
+	"satchel/store"
+)
+
+// maxVisited is how many messages a visitor's stream begins with.
+const maxVisited = 100
+
+// visitorHello is the first event of a visitor's stream.
+type visitorHello struct {
+	Title          string `json:"title"`
+	Greeting       string `json:"greeting"`
+	Color          string `json:"color"`
+	AskEmail       string `json:"ask_email"`
+	OfflineMessage string `json:"offline_message"`
+}
+
+// visitorState is how a conversation stands.
+type visitorState struct {
+	Open       bool   `json:"open"`     // it is the time when people answer
+	OpensAt    string `json:"opens_at"` // when it is again; empty: now, or never
+	Bot        bool   `json:"bot"`      // the agent answers by itself
+	Answering  bool   `json:"answering"`
+	NeedsHuman bool   `json:"needs_human"`
+	Person     bool   `json:"person"` // people answer, the bot does not
+	Email      string `json:"email"`
+}
+
+// visitorSaid is a message as a visitor sees it.
+type visitorSaid struct {
+	ID        int64        `json:"id"`
+	From      string       `json:"from"` // visitor, bot or person
+	Text      string       `json:"text"`
+	ClientID  string       `json:"client_id,omitempty"` // the visitor's own id of it
+	Sources   []sourceName `json:"sources,omitempty"`
+	CreatedAt agent.Time   `json:"created_at"`
+}
+
+// visitorPartial is a piece of the answer that is being made.
+type visitorPartial struct {
+	Text   string `json:"text"`
+	GoesOn bool   `json:"goes_on"` // behind what came before; else in its place
+}
+
+// sourceName is all that visitors see of a source.
+type sourceName struct {
+	Number int    `json:"n"`
+	Name   string `json:"name"`
+}
+
+// newVisitorSaid keeps of a message what its visitor may see.
+func newVisitorSaid(m *agent.Message, visitorID string) visitorSaid {
+	var about struct {
+		Author     string `json:"author"`
+		ExternalID string `json:"external_id"`
+		Sources    []struct {
+			Number int    `json:"n"`
+			Name   string `json:"source_name"`
+			Cited  bool   `json:"cited"`
+		} `json:"sources"`
+	}
+	_ = json.Unmarshal(m.Metadata, &about) // what SQL has changed says less
+	said := visitorSaid{ID: m.ID, From: "bot", Text: m.Content, CreatedAt: m.CreatedAt}
+	switch {
+	case m.Role == agent.MessageUser:
+		said.From = "visitor"
+		said.ClientID, _ = strings.CutPrefix(about.ExternalID, visitorID+":")
+		return said
+	case about.Author == "human":
+		said.From = "person"
+	}
+	for _, s := range about.Sources {
+		if s.Cited {
+			said.Sources = append(said.Sources, sourceName{s.Number, s.Name})
+		}
+	}
+	return said
+}
+
+// visitorFeed writes the stream of one visitor.
+type visitorFeed struct {
+	widget  *gateways.Widget
+	visitor gateways.Visitor
+	out     *rest.EventWriter
+	after   int64 // the newest message that was written
+	state   visitorState
+	begun   bool
+	partial string
+}
+
+// visitorStream sends a visitor what is said in their conversation, as
+// server-sent events, until they go or may not read it any more.
+func (s *Server) visitorStream(c echo.Context) error {
+	w, v, err := s.admitVisitor(c)
+	if err != nil {
+		return err
+	}
+	call := &rest.Call{Context: c.Request().Context(), HTTP: c}
+	release, err := s.feeds.take(call)
+	if err != nil {
+		return err
+	}
+	defer release()
+	news, stop, err := w.Follow(v)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	f := &visitorFeed{widget: w, visitor: v}
+	f.after, _ = strconv.ParseInt(c.Request().Header.Get("Last-Event-ID"), 10, 64)
+	visit, err := w.Read(call, v, f.after, maxVisited)
+	if err != nil {
+		return err
+	}
+	f.out = rest.NewEventWriter(call)
+	hello := visitorHello{w.Title, w.Greeting, w.Color, w.AskEmail, w.OfflineMessage}
+	if f.out.Event("hello", hello) != nil || f.write(call, visit) != nil {
+		return nil //nolint:nilerr // the client has gone
+	}
+	return s.serveVisitor(call, f, news)
+}
+
+func (s *Server) serveVisitor(c *rest.Call, f *visitorFeed, news <-chan struct{}) error {
+	beat := time.NewTicker(streamBeat)
+	defer beat.Stop()
+	over := time.NewTimer(streamLife)
+	defer over.Stop()
+	for {
+		select {
+		case <-c.Done():
+			return nil
+		case <-s.streams.Done():
+			return nil
+		case <-over.C:
+			return nil
+		case <-beat.C:
+			if f.out.Write(": still here\n\n") != nil {
+				return nil
+			}
+		case <-news:
+		}
+		var err error
+		if f.widget, f.visitor, err = s.admitVisitor(c.HTTP); err != nil {
+			return nil //nolint:nilerr // the visitor may not read any more
+		}
+		visit, err := f.widget.Read(c, f.visitor, f.after, maxVisited)
+		if err != nil || f.write(c, visit) != nil {
+			return nil //nolint:nilerr // the client has gone, or asks again
+		}
+	}
+}
+
+// write writes what is new.
+func (f *visitorFeed) write(c *rest.Call, visit store.Visit) error {
+	partial := f.widget.Partial(f.visitor)
+	for i := range visit.Messages {
+		m := &visit.Messages[i]
+		if err := f.out.Write(frame("message", formatNumber(uint64(m.ID)), newVisitorSaid(m, f.visitor.ID))); err != nil {
+			return err
+		}
+		if f.after = m.ID; m.Role == agent.MessageAssistant {
+			partial = ""
+		}
+	}
+	if partial != f.partial {
+		piece, goesOn := strings.CutPrefix(partial, f.partial)
+		f.partial = partial
+		if err := f.out.Event("partial", visitorPartial{piece, goesOn && partial != ""}); err != nil {
+			return err
+		}
+	}
+	open, next := f.widget.Hours(c)
+	state := visitorState{Open: open, Bot: visit.Bot, Answering: visit.Answering, NeedsHuman: visit.NeedsHuman, Person: visit.Muted, Email: visit.Email}
+	if !next.IsZero() {
+		state.OpensAt = next.UTC().Format(time.RFC3339)
+	}
+	if f.begun && state == f.state {
+		return nil
+	}
+	f.begun, f.state = true, state
+	return f.out.Event("state", state)
+}

@@ -1,0 +1,303 @@
+package httpapi
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/httpapi/rest"
+)
+
+const shopOrigin = "https://shop.example.com"
+
+// widgetAt makes an active widget and returns its path and its secret. The
+// client is a browser without any identity.
+func (c *visitor) widgetAt(tb testing.TB, config string) (id, path, secret string) {
+	tb.Helper()
+	made := c.must(tb, 201, "POST", "/api/agents/default/gateways", `{"type":"web","name":"Shop","config":`+config+`}`)
+	id = made["id"].(string)
+	if v := c.must(tb, 200, "POST", "/api/agents/default/gateways/"+id+"/verify", ""); v["success"] != true {
+		tb.Fatalf("verified %v", v)
+	}
+	return id, "/widget/default/" + id, made["webhook_secret"].(string)
+}
+
+const shopWidget = `{"allowedOrigins":["` + shopOrigin + `"]}`
+
+// entered is a client with the token of a new visitor.
+func (c *visitor) entered(tb testing.TB, path string) *visitor {
+	tb.Helper()
+	ticket := c.with("Origin", shopOrigin).must(tb, 200, "POST", path+"/ticket", "")["ticket"].(string)
+	token := c.must(tb, 200, "POST", path+"/session", `{"ticket":"`+ticket+`","origin":"`+shopOrigin+`"}`)["token"].(string)
+	return c.with("Authorization", "Bearer "+token)
+}
+
+// TestWidgetFiles: the script may be loaded by any page, the frame be held by
+// those of the list alone.
+func TestWidgetFiles(t *testing.T) {
+	c := newVisitor(t)
+	_, path, _ := c.widgetAt(t, `{"allowedOrigins":["`+shopOrigin+`","http://localhost:3000"]}`)
+	_, nowhere, _ := c.widgetAt(t, `{}`)
+	script := c.with("Accept-Encoding", "gzip").send(t, "GET", "/widget.js", "")
+	if h := script.Header; script.StatusCode != 200 || h.Get("Cross-Origin-Resource-Policy") != "cross-origin" || h.Get("X-Content-Type-Options") != "nosniff" ||
+		h.Get("Content-Encoding") != "gzip" || len(script.text) > 4<<10 {
+		t.Errorf("%d, %d bytes, %v", script.StatusCode, len(script.text), h)
+	}
+	for at, ancestors := range map[string]string{path: shopOrigin + " http://localhost:3000", nowhere: "'none'"} {
+		frame := c.send(t, "GET", at, "")
+		policy := frame.Header.Get("Content-Security-Policy")
+		if frame.StatusCode != 200 || !strings.HasSuffix(policy, "frame-ancestors "+ancestors) || !strings.HasPrefix(policy, "default-src 'none'; script-src 'self';") || frame.Header.Get("X-Frame-Options") != "" {
+			t.Errorf("%d %s, %v", frame.StatusCode, policy, frame.Header)
+		}
+	}
+	for _, unknown := range []string{"/widget/default/gateway-none", "/widget/agent-none/gateway-none", "/widget/default/gateway-none/settings", "/widget/default/gateway-none/stream"} {
+		if a := c.with("Origin", shopOrigin).send(t, "GET", unknown, ""); a.StatusCode != 404 || at(a.json, "error.code") != "NOT_FOUND" {
+			t.Errorf("%s: %d %s", unknown, a.StatusCode, a.text)
+		}
+	}
+}
+
+// TestWidgetOrigins: what the browser says of the page decides, and an answer
+// can be read by that page alone.
+func TestWidgetOrigins(t *testing.T) {
+	c := newVisitor(t)
+	_, path, _ := c.widgetAt(t, shopWidget)
+	_, nowhere, _ := c.widgetAt(t, `{}`)
+	for _, tc := range []struct {
+		path, origin string
+		status       int
+	}{
+		{path, shopOrigin, 200}, {path, "", 403}, {path, "null", 403}, {path, "https://evil.example", 403}, {path, c.url, 403}, {path, "HTTPS://shop.example.com", 403},
+		{path, shopOrigin + ".evil.example", 403}, {nowhere, shopOrigin, 403}, {nowhere, "null", 403},
+	} {
+		for _, call := range []string{"POST /ticket", "GET /settings"} {
+			method, what, _ := strings.Cut(call, " ")
+			a := c.with("Origin", tc.origin).send(t, method, tc.path+what, "")
+			allowed := a.Header.Get("Access-Control-Allow-Origin")
+			if a.StatusCode != tc.status || (tc.status == 200) != (allowed == tc.origin && allowed != "") || a.Header.Get("Vary") != "Origin" || a.Header.Get("Access-Control-Allow-Credentials") != "" {
+				t.Errorf("%s from %q: %d, readable by %q, %s", call, tc.origin, a.StatusCode, allowed, a.text)
+			}
+		}
+	}
+	body := `{"ticket":"` + c.with("Origin", shopOrigin).must(t, 200, "POST", path+"/ticket", "")["ticket"].(string) + `","origin":"` + shopOrigin + `"}`
+	entered := c.send(t, "POST", path+"/session", body)
+	if entered.StatusCode != 200 || len(entered.Cookies()) != 0 || entered.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%d %v", entered.StatusCode, entered.Header)
+	}
+	c.must(t, 401, "POST", path+"/session", body) // a second time
+	for bad, status := range map[string]int{`{"origin":"` + shopOrigin + `"}`: 401, `{"ticket":"x"}`: 401, `x`: 400, `{"ticket":1}`: 400, `{"ticket":"` + strings.Repeat("x", 70_000) + `"}`: 400} {
+		if a := c.send(t, "POST", path+"/session", bad); a.StatusCode != status {
+			t.Errorf("%.40s: %d %s", bad, a.StatusCode, a.text)
+		}
+	}
+}
+
+// events reads a visitor's stream; each gets the name of an event and its data.
+func (c *visitor) visitorEvents(t *testing.T, path, after string) func() (string, map[string]any) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", c.url+path+"/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = c.header.Clone()
+	req.Header.Set("Last-Event-ID", after)
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	if resp.StatusCode != 200 {
+		t.Fatalf("the stream is answered with %d", resp.StatusCode)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	return func() (name string, data map[string]any) {
+		t.Helper()
+		for lines.Scan() {
+			switch field, value, _ := strings.Cut(lines.Text(), ": "); field {
+			case "event":
+				name = value
+			case "data":
+				if err := json.Unmarshal([]byte(value), &data); err != nil {
+					t.Fatal(err)
+				}
+				return name, data
+			}
+		}
+		t.Fatal("the stream has ended")
+		return "", nil
+	}
+}
+
+// hear reads events until one of a name fits.
+func hear(t *testing.T, next func() (string, map[string]any), name string, fits func(map[string]any) bool) map[string]any {
+	t.Helper()
+	for {
+		if got, data := next(); got == name && fits(data) {
+			return data
+		}
+	}
+}
+
+func anything(map[string]any) bool { return true }
+
+// TestVisitorTalks is a visitor's way: a question that the model answers from a
+// source, then a person; what another visitor says stays theirs.
+func TestVisitorTalks(t *testing.T) {
+	c := newVisitor(t)
+	model := fakeModel(t, "Within two days [1]. "+hostile)
+	c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"refund","description":"Pays back","type":"function","config":{"code":"return 1"}}`)
+	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_base_url":"`+model+`","llm_api_key":"k","llm_model":"small","auto_reply":true}`)
+	source := c.upload(t, "/api/agents/default/sources", "handbook.md", handbook, nil)
+	c.settled(t, "/api/agents/default/sources/"+source.json["id"].(string))
+	_, path, _ := c.widgetAt(t, shopWidget)
+	ada, bob := c.entered(t, path), c.entered(t, path)
+	next := ada.visitorEvents(t, path, "")
+	if hello := hear(t, next, "hello", anything); hello["title"] != "Ask us" || hello["ask_email"] != "offline" {
+		t.Errorf("%v", hello)
+	}
+	hear(t, next, "state", func(s map[string]any) bool { return s["bot"] == true && s["open"] == true })
+	question := `{"id":"one","text":"How long may I return bread?"}`
+	ada.must(t, 201, "POST", path+"/messages", question)
+	ada.must(t, 200, "POST", path+"/messages", question) // a repeat
+	if said := hear(t, next, "message", anything); said["from"] != "visitor" || said["client_id"] != "one" {
+		t.Errorf("%v", said)
+	}
+	answer := hear(t, next, "message", anything)
+	if fmt.Sprint(answer["sources"]) != "[map[n:1 name:handbook.md]]" || answer["from"] != "bot" || !strings.Contains(answer["text"].(string), "<script>") {
+		t.Errorf("%v", answer)
+	}
+	for name := range answer {
+		if !strings.Contains("id from text sources created_at", name) {
+			t.Errorf("a visitor sees %s", name)
+		}
+	}
+	ada.must(t, 201, "POST", path+"/messages", `{"id":"two","text":"A person, please","person":true}`)
+	hear(t, next, "state", func(s map[string]any) bool { return s["needs_human"] == true && s["person"] == true })
+	waiting := c.must(t, 200, "GET", "/api/agents/default/waiting", "")
+	if fmt.Sprint(at(waiting, "waiting.0.kind")) != "handover" {
+		t.Errorf("%v", waiting)
+	}
+	conversation := at(waiting, "waiting.0.conversation_id").(string)
+	c.must(t, 201, "POST", "/api/agents/default/conversations/"+conversation+"/messages", `{"role":"note","content":"a secret note"}`)
+	c.must(t, 201, "POST", "/api/agents/default/conversations/"+conversation+"/messages", `{"role":"assistant","content":"Here I am","send":true}`)
+	if said := hear(t, next, "message", func(m map[string]any) bool { return m["from"] != "visitor" }); said["text"] != "Here I am" || said["from"] != "person" {
+		t.Errorf("%v", said)
+	}
+	again := ada.visitorEvents(t, path, fmt.Sprint(answer["id"]))
+	for _, want := range []string{"A person, please", "Here I am"} {
+		if said := hear(t, again, "message", anything); said["text"] != want {
+			t.Errorf("after a reconnect %v, want %s", said, want)
+		}
+	}
+	theirs := bob.visitorEvents(t, path, "")
+	if name, data := theirs(); name != "hello" {
+		t.Errorf("%s %v", name, data)
+	}
+	if name, data := theirs(); name != "state" || data["needs_human"] != false {
+		t.Errorf("somebody else sees %s %v", name, data)
+	}
+	list := c.must(t, 200, "GET", "/api/agents/default/conversations", "")
+	if at(list, "conversations.0.gateway.type") != "web" || at(list, "meta.total") != json.Number("1") {
+		t.Errorf("%v", list)
+	}
+}
+
+// TestVisitorLimits: messages of a visitor and of an address in a minute, in a
+// rate class of their own.
+func TestVisitorLimits(t *testing.T) {
+	folder, server := openService(t)
+	server.limiter = rest.NewLimiter(map[string]int{"general": 1000, "widget": 30}, nil, func() time.Time { return time.Unix(1_800_000_010, 0) })
+	ts := httptest.NewServer(server.Handler())
+	t.Cleanup(ts.Close)
+	c := &visitor{url: ts.URL, folder: folder, header: http.Header{}}
+	_, path, _ := c.widgetAt(t, shopWidget)
+	clients := []*visitor{c.entered(t, path), c.entered(t, path), c.entered(t, path), c.entered(t, path)}
+	codes := map[int]int{}
+	for n := range 11 {
+		codes[clients[0].send(t, "POST", path+"/messages", fmt.Sprintf(`{"id":"%d","text":"Hi"}`, n)).StatusCode]++
+	}
+	if codes[201] != 10 || codes[429] != 1 {
+		t.Errorf("one visitor: %v", codes)
+	}
+	codes = map[int]int{}
+	for n := range 24 {
+		a := clients[1+n%3].send(t, "POST", path+"/messages", fmt.Sprintf(`{"id":"%d","text":"Hi"}`, n))
+		if codes[a.StatusCode]++; a.StatusCode == 429 && a.Header.Get("Retry-After") == "" {
+			t.Error("nobody says when")
+		}
+	}
+	if codes[201] != 15 || codes[429] != 9 { // 4 entered and 11 sent before
+		t.Errorf("one address: %v", codes)
+	}
+	c.must(t, 200, "GET", "/api/agents/default/gateways", "")
+	for name, bad := range map[string]string{"text": `{"id":"x","text":""}`, "id": `{"text":"x"}`, "email": `{"id":"x","text":"x","email":"x"}`} {
+		other := newVisitor(t)
+		_, path, _ := other.widgetAt(t, shopWidget)
+		a := other.entered(t, path).send(t, "POST", path+"/messages", bad)
+		if a.StatusCode != 400 || at(a.json, "error.details.field") != name {
+			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
+		}
+	}
+}
+
+// TestVisitorsOnly: nothing of a widget is read or written without a token of
+// it, and the token opens nothing else.
+func TestVisitorsOnly(t *testing.T) {
+	c := newVisitor(t)
+	id, path, _ := c.widgetAt(t, shopWidget)
+	_, other, _ := c.widgetAt(t, shopWidget)
+	ada := c.entered(t, path)
+	c.must(t, 201, "POST", "/api/keys", `{"name":"k","role":"owner","agents":["*"]}`) // closes the server
+	for _, call := range []string{"POST /messages", "POST /email", "GET /stream"} {
+		method, what, _ := strings.Cut(call, " ")
+		for name, client := range map[string]*visitor{"nobody": c, "another widget's": ada} {
+			at := path
+			if name != "nobody" {
+				at = other
+			}
+			if a := client.send(t, method, at+what, `{"id":"1","text":"x","email":"a@b.example"}`); a.StatusCode != 401 {
+				t.Errorf("%s of %s: %d", call, name, a.StatusCode)
+			}
+		}
+	}
+	for _, at := range []string{"/api/agents/default", "/api/agents/default/conversations", "/api/agents/default/gateways/" + id + "/widget"} {
+		if a := ada.send(t, "GET", at, ""); a.StatusCode != 401 {
+			t.Errorf("a visitor's token at %s: %d", at, a.StatusCode)
+		}
+	}
+	ada.must(t, 201, "POST", path+"/messages", `{"id":"1","text":"Hello"}`)
+	if a := ada.send(t, "POST", path+"/email", `{"email":"ada@example.com"}`); a.StatusCode != 204 {
+		t.Errorf("%d %s", a.StatusCode, a.text)
+	}
+	if _, err := c.folder.Default().UpdateGateway(t.Context(), id, agent.GatewayChange{Config: agent.Some(agent.GatewayConfigChange{})}, func(agent.GatewayType, *agent.GatewayConfig) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if a := ada.send(t, "POST", path+"/messages", `{"id":"2","text":"Hello"}`); a.StatusCode != 404 {
+		t.Errorf("of a widget that is not in use: %d", a.StatusCode)
+	}
+}
+
+// TestWidgetOptions: what the console's form shows, and no secret.
+func TestWidgetOptions(t *testing.T) {
+	c := newVisitor(t)
+	id, _, secret := c.widgetAt(t, `{"allowedOrigins":["https://Shop.example.com/"],"greeting":"Hi","secret":"s3cret-of-mine"}`)
+	a := c.send(t, "GET", "/api/agents/default/gateways/"+id+"/widget", "")
+	if at(a.json, "config.allowedOrigins.0") != shopOrigin || at(a.json, "config.greeting") != "Hi" || at(a.json, "config.messagesPerDay") != json.Number("500") ||
+		!strings.Contains(a.text, `data-widget=\"default/`+id+`\"`) || strings.Contains(a.text, secret) || strings.Contains(a.text, "s3cret") {
+		t.Errorf("%s", a.text)
+	}
+	bot := c.must(t, 201, "POST", "/api/agents/default/gateways", `{"type":"telegram","name":"Bot"}`)["id"].(string)
+	c.must(t, 400, "GET", "/api/agents/default/gateways/"+bot+"/widget", "")
+	for field, config := range map[string]string{"config.allowedOrigins": `{"allowedOrigins":["*"]}`, "config.color": `{"color":"red"}`, "config.hours": `{"hours":"always"}`,
+		"config.askEmail": `{"askEmail":"x"}`, "config.messagesPerDay": `{"messagesPerDay":-1}`, "config.greeting": `{"greeting":"` + strings.Repeat("x", 1001) + `"}`} {
+		if a := c.send(t, "POST", "/api/agents/default/gateways", `{"type":"web","name":"x","config":`+config+`}`); a.StatusCode != 400 || at(a.json, "error.details.field") != field {
+			t.Errorf("%s: %d %s", field, a.StatusCode, a.text)
+		}
+	}
+}

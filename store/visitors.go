@@ -1,0 +1,122 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+
+	"satchel/agent"
+)
+
+// DerivedKey returns a key for a purpose of the program, made of the folder's
+// master key.
+func (f *Folder) DerivedKey(purpose string) []byte {
+	mac := hmac.New(sha256.New, f.keys[0].bytes)
+	mac.Write([]byte("satchel " + purpose))
+	return mac.Sum(nil)
+}
+
+// handOver leaves a conversation to people: it waits for one, and automatic
+// answers rest.
+func (tx *Tx) handOver(conversationID string) error {
+	_, err := tx.exec("UPDATE conversations SET needs_human = 1, muted = 1, updated_at = ? WHERE id = ?", tx.Now, conversationID)
+	return err
+}
+
+// keepGivenEmail keeps an address that the contact of a conversation gave
+// without proof: on the conversation, and on the contact unless another has it,
+// which a note says.
+func (tx *Tx) keepGivenEmail(conversationID, email string) error {
+	email = agent.NormalEmail(email)
+	if email == "" {
+		return nil
+	}
+	c, err := tx.conversation(conversationID)
+	if err != nil {
+		return err
+	}
+	about, err := json.Marshal(map[string]string{"email": email})
+	if err != nil {
+		return err
+	}
+	if c.Metadata, err = mergeObjects(c.Metadata, about); err != nil {
+		return err
+	}
+	if _, err := tx.exec("UPDATE conversations SET metadata = ?, updated_at = ? WHERE id = ?", string(c.Metadata), tx.Now, c.ID); err != nil {
+		return err
+	}
+	contact, err := tx.contactOf(&c)
+	if err != nil || contact.ID == "" || contact.Email == email {
+		return err
+	}
+	_, err = tx.resolveContact("email", email)
+	switch {
+	case err == nil || contact.Email != "":
+		note := agent.Message{ConversationID: c.ID, Role: agent.MessageNote, Metadata: json.RawMessage("{}"),
+			Content: "The visitor gave the email address " + email + ". Nothing proves that it is theirs, and it is not the one of this contact."}
+		return tx.appendMessage(&note)
+	case agent.ErrorCode(err) != agent.CodeNotFound:
+		return err
+	}
+	contact.Email = email
+	return tx.saveContact(&contact)
+}
+
+// KeepGivenEmail keeps the email address that a visitor of a website gives.
+func (db *DB) KeepGivenEmail(ctx context.Context, conversationID, email string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.keepGivenEmail(conversationID, email) })
+	return err
+}
+
+// Visit is a conversation as its visitor of a website sees it.
+type Visit struct {
+	ConversationID string // empty: nothing was said yet
+	Bot            bool   // the agent answers by itself
+	Answering      bool   // an automatic answer is to come
+	NeedsHuman     bool
+	Muted          bool
+	Email          string // that the visitor gave, or the contact has
+	Messages       []agent.Message
+}
+
+// Visit reads the conversation of a gateway's thread with its messages behind
+// the one with id after, at most limit and the newest of them: what the contact
+// said, and what was sent to them.
+func (db *DB) Visit(ctx context.Context, gatewayID, thread string, after int64, limit int) (Visit, error) {
+	return Read(ctx, db, func(tx *Tx) (Visit, error) {
+		bot, err := tx.answersGateway(&agent.Gateway{ID: gatewayID, Type: agent.GatewayWeb})
+		if err != nil {
+			return Visit{}, err
+		}
+		found, err := all(tx, func(rows *sql.Rows) (v Visit, err error) {
+			v.Bot = bot
+			var given string
+			err = rows.Scan(&v.ConversationID, &v.NeedsHuman, &v.Muted, &given, &v.Email, &v.Answering)
+			v.Email = cmp.Or(given, v.Email)
+			return v, err
+		}, `SELECT v.id, v.needs_human, v.muted, coalesce(v.metadata ->> '$.email', ''), coalesce(c.email, ''), EXISTS (SELECT 1 FROM _answers WHERE conversation_id = v.id) AND v.muted = 0
+			FROM conversations v LEFT JOIN contacts c ON c.id = v.contact_id
+			WHERE v.gateway_id = ? AND v.external_thread_id = ? AND v.external_thread_id <> ''`, gatewayID, thread)
+		if err != nil || len(found) == 0 {
+			return Visit{Bot: bot}, err
+		}
+		v := found[0]
+		v.Messages, err = all(tx, scanMessage, "SELECT * FROM (SELECT "+messageColumns+` FROM messages WHERE conversation_id = ? AND id > ?
+			AND (role = 'user' OR role = 'assistant' AND metadata ->> '$.delivery.status' IN ('pending','sent')) ORDER BY id DESC LIMIT ?) ORDER BY id`, v.ConversationID, after, limit)
+		return v, err
+	})
+}
+
+// VisitorOf returns the gateway and the thread of a conversation over a website;
+// found is false for any other.
+func (db *DB) VisitorOf(ctx context.Context, conversationID string) (gatewayID, thread string, found bool, err error) {
+	found, err = Read(ctx, db, func(tx *Tx) (bool, error) {
+		rows, err := all(tx, func(rows *sql.Rows) (_ struct{}, err error) { return struct{}{}, rows.Scan(&gatewayID, &thread) },
+			"SELECT v.gateway_id, v.external_thread_id FROM conversations v JOIN gateways g ON g.id = v.gateway_id WHERE v.id = ? AND g.type = 'web'", conversationID)
+		return len(rows) > 0, err
+	})
+	return gatewayID, thread, found, err
+}
