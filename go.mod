@@ -32,7 +32,7 @@ require (
 	golang.org/x/net v0.62.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/text v0.43.0
-	modernc.org/libc v1.79.0
+	modernc.org/libc v1.79.0 // the version that modernc.org/sqlite was tested with: change them together
 	modernc.org/libquickjs v0.14.0
 	modernc.org/memory v1.12.1
 	modernc.org/sqlite v1.61.1

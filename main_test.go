@@ -56,9 +56,10 @@ var floors = map[string]struct {
 	"agent/llm":              {floor: 1},
 	"agent/mcp":              {floor: 1},
 	"agent/script":           {floor: 1},
+	"store/sqlite":           {0, only()},
 	"store/search":           {floor: 1},
 	"store/sqlsandbox":       {floor: 1},
-	"store":                  {1, only("agent", "agent/clock", "agent/signature", "agent/egress", "store/search", "store/sqlsandbox")},
+	"store":                  {1, only("agent", "agent/clock", "agent/signature", "agent/egress", "store/search", "store/sqlsandbox", "store/sqlite")},
 	"agent/mcp/registry":     {floor: 2},
 	"browser":                {floor: 2},
 	"browser/install":        {floor: 2},
@@ -86,7 +87,7 @@ func only(rooms ...string) []string { return append([]string{}, rooms...) }
 // owners says which rooms a third-party module belongs to. Modules that only
 // carry data structures of the language, golang.org/x, are everybody's.
 var owners = map[string]string{
-	"modernc.org/sqlite":                            "store store/sqlsandbox",
+	"modernc.org/sqlite":                            "store store/sqlsandbox store/sqlite",
 	"modernc.org/libquickjs":                        "agent/script",
 	"modernc.org/memory":                            "agent/script",
 	"github.com/landlock-lsm/go-landlock":           "agent/child",

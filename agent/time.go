@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"database/sql/driver"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -117,11 +116,11 @@ func (t *Time) Scan(src any) error {
 }
 
 // Value writes t for a TEXT column; the zero Time is NULL.
-func (t Time) Value() (driver.Value, error) {
+func (t Time) Value() any {
 	if t.IsZero() {
-		return nil, nil
+		return nil
 	}
-	return t.String(), nil
+	return t.String()
 }
 
 func unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }

@@ -68,9 +68,9 @@ func TestTimeJSON(t *testing.T) {
 
 func TestTimeInDatabase(t *testing.T) {
 	at := At(time.Date(2026, 1, 31, 9, 0, 0, 123_999_999, time.FixedZone("", 3600)))
-	stored, err := at.Value()
-	if err != nil || stored != "2026-01-31T08:00:00.123Z" {
-		t.Fatalf("Value() = %v, %v", stored, err)
+	stored := at.Value()
+	if stored != "2026-01-31T08:00:00.123Z" {
+		t.Fatalf("Value() = %v", stored)
 	}
 	for _, src := range []any{stored, []byte(stored.(string))} {
 		var back Time
@@ -82,8 +82,8 @@ func TestTimeInDatabase(t *testing.T) {
 	if err := back.Scan(nil); err != nil || !back.IsZero() {
 		t.Errorf("Scan(nil) = %s, %v", back, err)
 	}
-	if v, err := (Time{}).Value(); v != nil || err != nil {
-		t.Errorf("the zero Time is stored as %v, %v", v, err)
+	if v := (Time{}).Value(); v != nil {
+		t.Errorf("the zero Time is stored as %v", v)
 	}
 	if back.Scan(int64(5)) == nil || back.Scan("soon") == nil {
 		t.Error("something was read that is no time")

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"database/sql"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // journalRows returns how many commits the results in a data folder took.
@@ -20,7 +20,7 @@ func journalRows(t *testing.T, folder string) (n int) {
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
-	file, err := sql.Open("sqlite", "file:"+files[0]+"?mode=ro")
+	file, err := sqlite.Open(sqlite.Source{Path: files[0], Mode: sqlite.ReadOnly})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"satchel/store/sqlite"
 )
 
 // stored is the credential that an owner gave for one host, and fresh the one
@@ -494,11 +495,11 @@ func (h *hosts) runEdited(t *testing.T, edited struct{ edit, use string }) {
 	if err := os.WriteFile(path, []byte(h.send(t, "POST", "/api/agents/"+id+"/backup", "").text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	db, err := sql.Open("sqlite", path)
+	db, err := sqlite.Open(sqlite.Source{Path: path, Mode: sqlite.ReadWrite})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.Exec(h.words.Replace(edited.edit))
+	err = db.Script(h.words.Replace(edited.edit))
 	if err != nil || db.Close() != nil {
 		t.Fatal(err)
 	}

@@ -2,13 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
-func scanAdmin(rows *sql.Rows) (a agent.Admin, err error) {
+func scanAdmin(rows *sqlite.Rows) (a agent.Admin, err error) {
 	return a, rows.Scan(&a.ID, &a.Email, &a.Name, &a.Role, &a.CreatedAt)
 }
 
@@ -92,7 +92,7 @@ func (db *DB) changeAdmins(ctx context.Context, change func(*Tx) error) error {
 
 // NoteName keeps the name that the identity proxy gives a person.
 func (db *DB) NoteName(ctx context.Context, email, name string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (sql.Result, error) {
+	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		return tx.exec("UPDATE _admins SET name = ? WHERE email = ? AND name <> ?", name, email, name)
 	})
 	return err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // template makes an agent with a contact and a credential in a folder of its
@@ -158,7 +159,7 @@ func TestAdoptedFileThatSaysNonsense(t *testing.T) {
 		"status = 'evil'": "Support", "description = '" + strings.Repeat("x", 600) + "'": "Support",
 	} {
 		file := template(t, "Support")
-		c, err := openConn(dsn(file, "rw"))
+		c, err := openConn(source(file, sqlite.ReadWrite))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +186,7 @@ func TestNamesCollideAtStart(t *testing.T) {
 	f := openFolder(t)
 	a, b := createAgent(t, f, "one"), createAgent(t, f, "two")
 	closeFolder(t, f)
-	c, err := openConn(dsn(b.path, "rw"))
+	c, err := openConn(source(b.path, sqlite.ReadWrite))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +211,7 @@ func TestDefaultAgentIsMissingAndItsNameTaken(t *testing.T) {
 	}
 	db := createAgent(t, f, "one")
 	closeFolder(t, f)
-	c, err := openConn(dsn(db.path, "rw"))
+	c, err := openConn(source(db.path, sqlite.ReadWrite))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // CreateAgent makes an agent and its file. owner, when not empty, becomes its
@@ -138,7 +139,7 @@ func (f *Folder) blank(path string) error {
 }
 
 func makeBlank(path string) error {
-	c, err := openConn(dsn(path, "rwc", "auto_vacuum(2)", "journal_mode(WAL)", "synchronous(OFF)"))
+	c, err := openConn(source(path, sqlite.Create, "auto_vacuum(2)", "journal_mode(WAL)", "synchronous(OFF)"))
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (f *Folder) fill(ctx context.Context, path string, a agent.Agent) (map[stri
 	if err := f.blank(path); err != nil {
 		return nil, err
 	}
-	c, err := openConn(dsn(path, "rw", "synchronous(FULL)"))
+	c, err := openConn(source(path, sqlite.ReadWrite, "synchronous(FULL)"))
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,12 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"strconv"
 	"time"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // Bounds of automatic answers.
@@ -85,7 +85,7 @@ type pendingAnswer struct {
 
 // pendingAnswer returns the first of a conversation; nil for none.
 func (tx *Tx) pendingAnswer(conversationID string) (*pendingAnswer, error) {
-	found, err := all(tx, func(rows *sql.Rows) (p pendingAnswer, err error) {
+	found, err := all(tx, func(rows *sqlite.Rows) (p pendingAnswer, err error) {
 		return p, rows.Scan(&p.messageID, &p.tries, &p.createdAt)
 	},
 		"SELECT message_id, tries, created_at FROM _answers WHERE conversation_id = ? ORDER BY message_id LIMIT 1", conversationID)
@@ -162,8 +162,7 @@ func (tx *Tx) dropAnswer(messageID int64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	n, err := done.RowsAffected()
-	return n > 0, err
+	return done.Changes > 0, nil
 }
 
 // giveUpAnswer logs that a message gets no answer. A visitor of a website still

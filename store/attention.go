@@ -3,11 +3,11 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"slices"
 	"time"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // Attention counts what an agent has for people to look at.
@@ -42,11 +42,7 @@ const selectAttention = `SELECT (SELECT count(*) FROM _waits WHERE ` + approvals
 	(SELECT created_at FROM executions WHERE status = 'errored' AND id >= ?2 AND trigger <> 'test' ORDER BY id DESC LIMIT 1)`
 
 func (c *conn) attention(now agent.Time) (a Attention, err error) {
-	s, err := c.prepare(selectAttention)
-	if err != nil {
-		return a, err
-	}
-	return a, s.QueryRow(maxHandovers, agent.FirstID(agent.KindExecution, now.Add(-FailureAge))).Scan(&a.Waiting, &a.Failures, &a.FailedAt)
+	return a, c.row(selectAttention, maxHandovers, agent.FirstID(agent.KindExecution, now.Add(-FailureAge))).Scan(&a.Waiting, &a.Failures, &a.FailedAt)
 }
 
 // Attention counts what the agent has for people to look at. Of a file that is
@@ -92,7 +88,7 @@ func (db *DB) Waiting(ctx context.Context) ([]agent.Waiting, error) {
 }
 
 func waitingApprovals(tx *Tx) ([]agent.Waiting, error) {
-	return all(tx, func(rows *sql.Rows) (agent.Waiting, error) {
+	return all(tx, func(rows *sqlite.Rows) (agent.Waiting, error) {
 		w := agent.Waiting{Kind: agent.WaitingApproval}
 		return w, rows.Scan(&w.Title, &w.Message, &w.AskedAt, &w.ExpiresAt, &w.ExecutionID, &w.NodeID, &w.Path, &w.WorkflowID, &w.WorkflowName)
 	}, `SELECT a.title, a.message, a.started_at, a.due_at, a.execution_id, a.node_id, a.path, e.workflow_id, f.name
@@ -101,7 +97,7 @@ func waitingApprovals(tx *Tx) ([]agent.Waiting, error) {
 }
 
 func waitingTakeovers(tx *Tx) ([]agent.Waiting, error) {
-	return all(tx, func(rows *sql.Rows) (agent.Waiting, error) {
+	return all(tx, func(rows *sqlite.Rows) (agent.Waiting, error) {
 		w := agent.Waiting{Kind: agent.WaitingTakeover}
 		return w, rows.Scan(&w.Title, &w.Message, &w.AskedAt, &w.ExpiresAt, &w.ExecutionID, &w.NodeID, &w.Path, &w.WorkflowID, &w.WorkflowName, &w.SessionID, &w.TakeoverID)
 	}, `SELECT coalesce(a.title, ''), coalesce(a.message, t.reason), t.created_at, t.expires_at, coalesce(a.execution_id, ''), coalesce(a.node_id, ''), coalesce(a.path, ''),
@@ -116,7 +112,7 @@ func waitingTakeovers(tx *Tx) ([]agent.Waiting, error) {
 const maxPreview = 500
 
 func waitingHandovers(tx *Tx) ([]agent.Waiting, error) {
-	return all(tx, func(rows *sql.Rows) (agent.Waiting, error) {
+	return all(tx, func(rows *sqlite.Rows) (agent.Waiting, error) {
 		w := agent.Waiting{Kind: agent.WaitingHandover}
 		err := rows.Scan(&w.ConversationID, &w.ContactName, &w.Message, &w.AskedAt)
 		w.Title = w.ContactName

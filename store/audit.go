@@ -2,11 +2,11 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 const insertLog = "INSERT INTO logs(id, level, source, message, data, created_at) VALUES (?,?,?,?,?,?)"
@@ -61,7 +61,7 @@ var logListing = listing[agent.Log]{
 	order:   "created_at DESC, id DESC",
 	sort:    map[string]string{"created_at": "created_at", "level": "level", "source": "source"},
 	search:  []string{"message", "data"},
-	scan: func(rows *sql.Rows) (l agent.Log, err error) {
+	scan: func(rows *sqlite.Rows) (l agent.Log, err error) {
 		return l, rows.Scan(&l.ID, &l.Level, &l.Source, &l.Message, (*rawJSON)(&l.Data), &l.CreatedAt)
 	},
 }

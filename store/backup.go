@@ -8,9 +8,8 @@ import (
 	"io/fs"
 	"os"
 
-	"modernc.org/sqlite"
-
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // Backup is a finished copy of an agent's file. Close removes it.
@@ -66,14 +65,11 @@ func (db *DB) copyTo(ctx context.Context, path string) error {
 	return explain(dropKeys(path))
 }
 
-// copyStep is how many pages are copied between two looks at the context.
-const copyStep = 4096
-
 // copyDatabase copies a database as it is at one moment, whoever writes it
 // meanwhile, in this process or another
-// (https://www.sqlite.org/c3ref/backup_finish.html). from is a DSN. The copy
-// is whole without a -wal.
-func copyDatabase(ctx context.Context, to, from string) error {
+// (https://www.sqlite.org/c3ref/backup_finish.html). The copy is
+// whole without a -wal.
+func copyDatabase(ctx context.Context, to string, from sqlite.Source) error {
 	if err := makePrivate(to); err != nil {
 		return fmt.Errorf("copy the database: %w", err)
 	}
@@ -88,31 +84,12 @@ func copyDatabase(ctx context.Context, to, from string) error {
 		err = src.value(&version, "PRAGMA user_version") // begins to read
 	}
 	if err == nil {
-		err = src.sql.Raw(func(driverConn any) error { return copyPages(ctx, driverConn, to) })
+		err = src.sql.CopyTo(ctx, source(to, sqlite.Create))
 	}
 	if err != nil {
 		return fmt.Errorf("copy the database: %w", err)
 	}
 	return finishCopy(to)
-}
-
-func copyPages(ctx context.Context, driverConn any, to string) error {
-	maker, ok := driverConn.(interface {
-		NewBackup(string) (*sqlite.Backup, error)
-	})
-	if !ok {
-		return errors.New("the driver cannot make backups")
-	}
-	b, err := maker.NewBackup(dsn(to, "rwc"))
-	if err != nil {
-		return err
-	}
-	for more := true; more && err == nil; {
-		if more, err = b.Step(copyStep); err == nil {
-			err = ctx.Err()
-		}
-	}
-	return errors.Join(err, b.Finish())
 }
 
 // makePrivate makes an empty file that only its owner can read, as SQLite would
@@ -128,7 +105,7 @@ func makePrivate(path string) error {
 // finishCopy opens a fresh copy once and closes it, so that what WAL mode
 // left beside it is gone.
 func finishCopy(path string) error {
-	c, err := openConn(dsn(path, "rw"))
+	c, err := openConn(source(path, sqlite.ReadWrite))
 	if err != nil {
 		return err
 	}
@@ -193,7 +170,9 @@ func checkImport(ctx context.Context, path string) error {
 	}
 	defer c.close()
 	var verdict string
-	err = c.sql.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict)
+	c.sql.Bound(ctx, sqlite.Budget{})
+	err = c.value(&verdict, "PRAGMA integrity_check(1)")
+	c.sql.Unbound()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -274,7 +253,7 @@ func (f *Folder) claimCopy(old string, another bool) (id string, unclaim func())
 // it is adopted as a copy even under its old id. It returns what the copy says
 // of itself.
 func prepareCopy(ctx context.Context, path, owner string) (found row, err error) {
-	c, err := openConn(dsn(path, "rw", writerPragmas...))
+	c, err := openConn(source(path, sqlite.ReadWrite, writerPragmas...))
 	if err != nil {
 		return row{}, err
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // cpuTime is the processor time that this process has used.
@@ -84,10 +84,7 @@ func BenchmarkRawInsert(b *testing.B) {
 	for _, perCommit := range []int{1, 16, 64} {
 		b.Run(fmt.Sprintf("rows_per_commit=%d", perCommit), func(b *testing.B) {
 			c := rawDatabase(b)
-			insert, err := c.prepare("INSERT INTO contacts(" + contactColumns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)")
-			if err != nil {
-				b.Fatal(err)
-			}
+			const insert = "INSERT INTO contacts(" + contactColumns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
 			done := measureCPU(b)
 			for i := 0; i < b.N; {
 				if _, err := c.exec("BEGIN IMMEDIATE"); err != nil {
@@ -95,7 +92,7 @@ func BenchmarkRawInsert(b *testing.B) {
 				}
 				for end := min(i+perCommit, b.N); i < end; i++ {
 					now := agent.Now()
-					if _, err := insert.Exec(agent.NewID(agent.KindContact), "Contact", fmt.Sprintf("contact%d@example.com", i), fmt.Sprintf("+1 555 %07d", i),
+					if _, err := c.exec(insert, agent.NewID(agent.KindContact), "Contact", fmt.Sprintf("contact%d@example.com", i), fmt.Sprintf("+1 555 %07d", i),
 						"", "", "", "", "", `["vip"]`, "{}", now, now); err != nil {
 						b.Fatal(err)
 					}
@@ -115,7 +112,7 @@ func rawDatabase(b *testing.B) *conn {
 	if err := makeBlank(path); err != nil {
 		b.Fatal(err)
 	}
-	c, err := openConn(dsn(path, "rw", append([]string{"journal_mode(WAL)"}, writerPragmas...)...))
+	c, err := openConn(source(path, sqlite.ReadWrite, append([]string{"journal_mode(WAL)"}, writerPragmas...)...))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -287,7 +284,7 @@ func BenchmarkRead(b *testing.B) {
 	done := measureCPU(b)
 	for range b.N {
 		_, err := Read(context.Background(), db, func(*Tx) (int, error) { return 0, nil })
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		if err != nil && !errors.Is(err, sqlite.ErrNoRows) {
 			b.Fatal(err)
 		}
 	}

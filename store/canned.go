@@ -2,9 +2,9 @@ package store
 
 import (
 	"context"
-	"database/sql"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 const cannedColumns = "id, shortcut, text, created_at, updated_at"
@@ -21,7 +21,7 @@ var cannedListing = listing[agent.CannedReply]{
 // maxCanned bounds the canned replies of an agent.
 const maxCanned = 1_000
 
-func scanCanned(rows *sql.Rows) (r agent.CannedReply, err error) {
+func scanCanned(rows *sqlite.Rows) (r agent.CannedReply, err error) {
 	return r, rows.Scan(&r.ID, &r.Shortcut, &r.Text, &r.CreatedAt, &r.UpdatedAt)
 }
 

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // fileName is what an agent's file may be called: its id.
@@ -138,11 +139,11 @@ func inspect(path string) row {
 	return r
 }
 
-func inspectBy(path, dsn string) row {
-	if err := examine(context.Background(), path, dsn); err != nil {
+func inspectBy(path string, file sqlite.Source) row {
+	if err := examine(context.Background(), path, file); err != nil {
 		return row{record: record{problem: err}}
 	}
-	c, err := openConn(dsn)
+	c, err := openConn(file)
 	if err != nil {
 		return row{record: record{problem: refused(err)}}
 	}
@@ -157,11 +158,7 @@ func inspectBy(path, dsn string) row {
 func readRow(c *conn) (row, error) {
 	var r row
 	a := &r.agent
-	s, err := c.prepare("SELECT id, folder, name, description, status, owner_email, created_at, updated_at FROM _agent")
-	if err != nil {
-		return r, err
-	}
-	err = s.QueryRow().Scan(&r.id, &r.folder, &a.Name, &a.Description, &a.Status, &a.OwnerEmail, &a.CreatedAt, &a.UpdatedAt)
+	err := c.row("SELECT id, folder, name, description, status, owner_email, created_at, updated_at FROM _agent").Scan(&r.id, &r.folder, &a.Name, &a.Description, &a.Status, &a.OwnerEmail, &a.CreatedAt, &a.UpdatedAt)
 	if err != nil {
 		return r, err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // restart closes a folder and opens it again.
@@ -115,7 +116,7 @@ func TestRecallKeepsUnfinishedWork(t *testing.T) {
 
 func writeBeside(t *testing.T, path, statement string) {
 	t.Helper()
-	c, err := openConn(dsn(path, "rw"))
+	c, err := openConn(source(path, sqlite.ReadWrite))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
 	"satchel/agent"
@@ -129,18 +128,15 @@ func (db *DB) changed(rows []Change) {
 // watchRows has the connection note the rows that its statements change, see
 // https://www.sqlite.org/c3ref/preupdate_blobwrite.html.
 func (c *conn) watchRows(on bool) error {
-	return c.sql.Raw(func(driver any) error {
-		hooks := driver.(sqlite.HookRegisterer)
-		if on {
-			hooks.RegisterPreUpdateHook(c.noteDriverRow)
-		} else {
-			hooks.RegisterPreUpdateHook(nil)
-		}
-		return nil
-	})
+	if on {
+		c.sql.OnRow(c.noteRow)
+	} else {
+		c.sql.OnRow(nil)
+	}
+	return nil
 }
 
-// noteRow notes one row that changes, in the way of sqlsandbox.RowFunc.
+// noteRow notes one row that changes, as a RowFunc.
 func (c *conn) noteRow(table string, op int32, column func(i int) any) {
 	t, known := rowTables[table]
 	if !known || len(c.rows) > maxRows {
@@ -161,19 +157,6 @@ func (c *conn) noteRow(table string, op int32, column func(i int) any) {
 		change.Parent = fmt.Sprint(column(t.parent))
 	}
 	c.note(change)
-}
-
-// noteDriverRow is noteRow for the driver's hook.
-func (c *conn) noteDriverRow(row sqlite.SQLitePreUpdateData) {
-	c.noteRow(row.TableName, row.Op, func(i int) any {
-		values := make([]any, i+1)
-		if row.Op == lib.SQLITE_INSERT {
-			_ = row.New(values...)
-		} else {
-			_ = row.Old(values...)
-		}
-		return values[i]
-	})
 }
 
 // note adds a change, once where it comes again and again, and in place of too

@@ -2,10 +2,10 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // NewChunk is a chunk before it is stored.
@@ -55,7 +55,7 @@ func (db *DB) NextWork(ctx context.Context, want WorkWanted) (*Work, error) {
 
 // oneWork reads one source, or nil.
 func (tx *Tx) oneWork(query string, args ...any) (*Work, error) {
-	found, err := all(tx, func(rows *sql.Rows) (w Work, err error) {
+	found, err := all(tx, func(rows *sqlite.Rows) (w Work, err error) {
 		var config rawJSON
 		if err := rows.Scan(&w.ID, &w.Type, &w.Name, &config, &w.Chunked, &w.Attempts, &w.Model, &w.Reading, &w.HeldUp); err != nil {
 			return w, err
@@ -72,7 +72,7 @@ func (tx *Tx) oneWork(query string, args ...any) (*Work, error) {
 // BeginReading notes that a source's file is about to be read, so that one
 // which takes the program down with it is not tried for ever.
 func (db *DB) BeginReading(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (sql.Result, error) {
+	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		return tx.exec("UPDATE sources SET attempts = attempts + 1 WHERE id = ?", id)
 	})
 	return err
@@ -81,7 +81,7 @@ func (db *DB) BeginReading(ctx context.Context, id string) error {
 // ForgetReading takes BeginReading back: the reading was not cut off, but put
 // off by the program itself.
 func (db *DB) ForgetReading(ctx context.Context, id string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (sql.Result, error) {
+	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		return tx.exec("UPDATE sources SET attempts = max(attempts - 1, 0) WHERE id = ?", id)
 	})
 	return err
@@ -110,7 +110,7 @@ func (db *DB) Purge(ctx context.Context) (more bool, err error) {
 	return Write(ctx, db, func(tx *Tx) (bool, error) {
 		var id string
 		err := tx.value(&id, "SELECT source_id FROM _purge LIMIT 1")
-		if errors.Is(err, sql.ErrNoRows) {
+		if errors.Is(err, sqlite.ErrNoRows) {
 			return false, nil
 		} else if err != nil {
 			return false, err
@@ -123,7 +123,7 @@ func (db *DB) Purge(ctx context.Context) (more bool, err error) {
 		if err != nil {
 			return true, err
 		}
-		if n, err = done.RowsAffected(); err == nil && n < 10*chunkBatch {
+		if n = done.Changes; n < 10*chunkBatch {
 			_, err = tx.exec("DELETE FROM _purge WHERE source_id = ?", id)
 		}
 		return true, err
@@ -152,7 +152,7 @@ func (tx *Tx) appendChunks(sourceID string, from int, chunks []NewChunk) error {
 	if err != nil {
 		return err
 	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
+	if done.Changes == 0 {
 		return errors.Join(err, agent.NotFound("source", sourceID))
 	}
 	for i, c := range chunks {
@@ -167,7 +167,7 @@ func (tx *Tx) appendChunks(sourceID string, from int, chunks []NewChunk) error {
 // EndChunks notes that a source's text has been cut whole, and which model
 // its vectors will be of.
 func (db *DB) EndChunks(ctx context.Context, sourceID, model string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (sql.Result, error) {
+	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		return tx.exec("UPDATE sources SET chunked = 1, embedding_model = ?, updated_at = ? WHERE id = ?", model, tx.Now, sourceID)
 	})
 	return err
@@ -183,7 +183,7 @@ type Unembedded struct {
 // Unembedded returns up to limit chunks of a source that have no vector.
 func (db *DB) Unembedded(ctx context.Context, sourceID string, limit int) ([]Unembedded, error) {
 	return Read(ctx, db, func(tx *Tx) ([]Unembedded, error) {
-		return all(tx, func(rows *sql.Rows) (u Unembedded, err error) {
+		return all(tx, func(rows *sqlite.Rows) (u Unembedded, err error) {
 			return u, rows.Scan(&u.Seq, &u.Section, &u.Content)
 		}, "SELECT seq, section, content FROM chunks WHERE source_id = ? AND embedded = 0 ORDER BY position LIMIT ?", sourceID, limit)
 	})
@@ -192,7 +192,7 @@ func (db *DB) Unembedded(ctx context.Context, sourceID string, limit int) ([]Une
 // NoteProblem shows on a source, whose work continues, what delays it; nil takes
 // that back.
 func (db *DB) NoteProblem(ctx context.Context, id string, problem *agent.SourceError) error {
-	_, err := Write(ctx, db, func(tx *Tx) (sql.Result, error) {
+	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		p := agent.SourceError{}
 		if problem != nil {
 			p = *problem
@@ -271,8 +271,8 @@ func (db *DB) Chunks(ctx context.Context, sourceID string, p Page) ([]agent.Chun
 
 const chunkColumns = "id, position, content, section, page, url"
 
-func scanChunk(source string) func(*sql.Rows) (agent.Chunk, error) {
-	return func(rows *sql.Rows) (c agent.Chunk, err error) {
+func scanChunk(source string) func(*sqlite.Rows) (agent.Chunk, error) {
+	return func(rows *sqlite.Rows) (c agent.Chunk, err error) {
 		c.Metadata.SourceName = source
 		return c, rows.Scan(&c.ID, &c.Position, &c.Content, &c.Metadata.Section, &c.Metadata.Page, &c.Metadata.URL)
 	}
@@ -286,7 +286,7 @@ func (tx *Tx) EachChunk(sourceID string, first, last int, fn func(agent.Chunk)) 
 		return err
 	}
 	scan := scanChunk(s.Name)
-	_, err = all(tx, func(rows *sql.Rows) (none struct{}, err error) {
+	_, err = all(tx, func(rows *sqlite.Rows) (none struct{}, err error) {
 		c, err := scan(rows)
 		if err == nil {
 			fn(c)

@@ -1,19 +1,15 @@
 package store
 
 import (
-	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 
-	"modernc.org/sqlite"
-	_ "modernc.org/sqlite/vec" // registers sqlite-vec on every connection
-
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // SQLite result codes with errors of their own, see https://www.sqlite.org/rescode.html.
@@ -32,31 +28,20 @@ const (
 	codeForeignKey = 787
 )
 
-// conn is one SQLite connection with its prepared statements.
+// conn is one SQLite connection.
 type conn struct {
-	pool   *sql.DB
-	sql    *sql.Conn
-	stmts  map[string]statementOf
-	name   string // its DSN
-	handle *handle
+	sql  *sqlite.Conn
+	path string // of its file
 
-	compiled workKinds // of the statement that SQLite compiles
-	touched  workKinds // of those that were used since takeWork
-	taken    workKinds // see Tx.takesOn
+	touched workKinds // that statements made since takeWork
+	taken   workKinds // see Tx.takesOn
 
 	rows []Change // of the transaction, where somebody watches; see watchRows
 }
 
-// statementOf is a prepared statement and the work that it can make.
-type statementOf struct {
-	*sql.Stmt
-	work workKinds
-}
-
-// dsn names a database file for the driver. Pragmas are applied in order.
-func dsn(path, mode string, pragmas ...string) string {
-	q := url.Values{"mode": {mode}, "_pragma": append([]string{"busy_timeout(10000)"}, pragmas...)}
-	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
+// source names a database file. Pragmas are applied in order.
+func source(path string, mode sqlite.Mode, pragmas ...string) sqlite.Source {
+	return sqlite.Source{Path: path, Mode: mode, Pragmas: pragmas}
 }
 
 // The journals of savepoints and statements stay in memory (temp_store): as
@@ -71,12 +56,10 @@ var writerPragmas = []string{
 // unlocked names a file that is only to be read, without taking locks and
 // without leaving anything beside it. What a crash left in the -wal is seen,
 // and stays there. Someone who writes meanwhile can make the file look damaged.
-func unlocked(path string) string {
-	name := dsn(path, "ro", "query_only(1)")
-	if hasWAL(path) {
-		return name
-	}
-	return name + "&immutable=1"
+func unlocked(path string) sqlite.Source {
+	s := source(path, sqlite.ReadOnly, "query_only(1)")
+	s.Immutable = !hasWAL(path)
+	return s
 }
 
 func hasWAL(path string) bool {
@@ -85,103 +68,51 @@ func hasWAL(path string) bool {
 }
 
 // shared names a database that others may be writing.
-func shared(path string) string { return dsn(path, "rw", "query_only(1)") }
+func shared(path string) sqlite.Source { return source(path, sqlite.ReadWrite, "query_only(1)") }
 
 var readerPragmas = []string{"query_only(1)", "cache_size(-1024)"}
 
-func openConn(dsn string) (*conn, error) {
-	if errHandles != nil {
-		return nil, errHandles
-	}
-	name, number := withNumber(dsn)
-	connector, err := sqlite.NewConnector(name)
+// openConns are the connections that Folder.EndBy interrupts.
+var openConns sync.Map // *conn -> true
+
+func openConn(s sqlite.Source) (*conn, error) {
+	s.Prepare = func(c *sqlite.Conn) error { return c.Register(separateWords) }
+	raw, err := sqlite.Open(s)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	pool := sql.OpenDB(connector)
-	pool.SetMaxOpenConns(1)
-	raw, err := pool.Conn(context.Background())
-	h := takeHandle(number)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open database: %w", err), pool.Close())
-	}
-	c := &conn{pool: pool, sql: raw, stmts: map[string]statementOf{}, name: dsn, handle: h}
+	c := &conn{sql: raw, path: s.Path}
 	openConns.Store(c, true)
 	return c, nil
 }
 
 func (c *conn) close() error {
 	openConns.Delete(c)
-	if c.handle.drop() {
-		_ = c.script("SELECT 1") // a pending interrupt would keep the -wal from being written back
-	}
-	for _, s := range c.stmts {
-		_ = s.Close()
-	}
-	return errors.Join(c.sql.Close(), c.pool.Close())
+	return c.sql.Close()
 }
 
-// keptStatements bounds the prepared statements of a connection.
-const keptStatements = 200
-
-// prepare returns the kept statement for query.
-func (c *conn) prepare(query string) (*sql.Stmt, error) {
-	if s, ok := c.stmts[query]; ok {
-		c.touched |= s.work
-		return s.Stmt, nil
-	}
-	if len(c.stmts) >= keptStatements {
-		for q, s := range c.stmts {
-			_ = s.Close() // one in use closes when its rows do
-			delete(c.stmts, q)
-		}
-	}
-	c.compiled = 0
-	s, err := c.sql.PrepareContext(context.Background(), query)
-	if err != nil {
-		return nil, fmt.Errorf("prepare: %w", err)
-	}
-	c.touched |= c.compiled
-	c.stmts[query] = statementOf{s, c.compiled}
-	return s, nil
+func (c *conn) exec(query string, args ...any) (sqlite.Result, error) {
+	return c.sql.Exec(query, args...)
 }
 
-func (c *conn) exec(query string, args ...any) (sql.Result, error) {
-	s, err := c.prepare(query)
-	if err != nil {
-		return nil, err
-	}
-	return s.Exec(args...)
+func (c *conn) query(query string, args ...any) (*sqlite.Rows, error) {
+	return c.sql.Query(query, args...)
 }
 
-func (c *conn) query(query string, args ...any) (*sql.Rows, error) {
-	s, err := c.prepare(query)
-	if err != nil {
-		return nil, err
-	}
-	return s.Query(args...)
-}
+// row reads the first row of a query; its error is sqlite.ErrNoRows without one.
+func (c *conn) row(query string, args ...any) sqlite.Row { return c.sql.QueryRow(query, args...) }
 
-// value reads one value of one row; the error is sql.ErrNoRows without one.
+// value reads one value of one row; the error is sqlite.ErrNoRows without one.
 func (c *conn) value(dst any, query string, args ...any) error {
-	s, err := c.prepare(query)
-	if err != nil {
-		return err
-	}
-	return s.QueryRow(args...).Scan(dst)
+	return c.sql.QueryRow(query, args...).Scan(dst)
 }
 
 // script runs statements that are used once and not worth keeping.
-func (c *conn) script(text string) error {
-	c.compiled = 0
-	_, err := c.sql.ExecContext(context.Background(), text)
-	c.touched |= c.compiled
-	return err
-}
+func (c *conn) script(text string) error { return c.sql.Script(text) }
 
 // sqliteCode returns SQLite's extended result code of err, or 0.
 func sqliteCode(err error) int {
-	var e interface{ Code() int } // *sqlite.Error, or the SQL sandbox's
+	var e *sqlite.Error
 	if errors.As(err, &e) {
 		return e.Code()
 	}

@@ -2,13 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 const contactColumns = "id, name, email, phone, chatbot_a, chatbot_b, social_handle, external_id, notes, tags, metadata, created_at, updated_at"
@@ -23,7 +23,7 @@ var contactListing = listing[agent.Contact]{
 	scan:   scanContact,
 }
 
-func scanContact(rows *sql.Rows) (c agent.Contact, err error) {
+func scanContact(rows *sqlite.Rows) (c agent.Contact, err error) {
 	var tags string
 	err = rows.Scan(&c.ID, &c.Name, &c.Email, &c.Phone, &c.Telegram, &c.WhatsApp, &c.SocialHandle, &c.ExternalID,
 		&c.Notes, &tags, (*rawJSON)(&c.Metadata), &c.CreatedAt, &c.UpdatedAt)
@@ -144,7 +144,7 @@ func (tx *Tx) explainDuplicate(err error, c *agent.Contact) error {
 		}
 		var id string
 		e := tx.value(&id, "SELECT id FROM contacts WHERE "+contactMatch(field)+" AND id <> ?", value, c.ID)
-		if errors.Is(e, sql.ErrNoRows) {
+		if errors.Is(e, sqlite.ErrNoRows) {
 			continue
 		} else if e != nil {
 			return e
@@ -202,7 +202,7 @@ func (tx *Tx) deleteRow(table, noun, id string) error {
 	if err != nil {
 		return err
 	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
+	if done.Changes == 0 {
 		return errors.Join(err, agent.NotFound(noun, id))
 	}
 	return nil

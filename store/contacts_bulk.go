@@ -2,13 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // TagContacts adds tags to contacts and takes others off, in one commit. It
@@ -101,7 +101,7 @@ func (db *DB) LastMessages(ctx context.Context, ids []string) (map[string]agent.
 		at      agent.Time
 	}
 	found, err := Read(ctx, db, func(tx *Tx) ([]last, error) {
-		return all(tx, func(rows *sql.Rows) (l last, err error) { return l, rows.Scan(&l.contact, &l.at) }, `SELECT j.value, m.created_at FROM json_each(?) j
+		return all(tx, func(rows *sqlite.Rows) (l last, err error) { return l, rows.Scan(&l.contact, &l.at) }, `SELECT j.value, m.created_at FROM json_each(?) j
 			JOIN messages m ON m.id = (SELECT max(last_message_id) FROM conversations WHERE contact_id = j.value)`, string(list))
 	})
 	at := make(map[string]agent.Time, len(found))

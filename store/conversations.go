@@ -3,13 +3,13 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"math"
 	"strconv"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 const conversationColumns = "id, contact_id, gateway_id, external_thread_id, muted, status, assignee, needs_human, unread, last_message_id, metadata, created_at, updated_at"
@@ -22,7 +22,7 @@ var conversationListing = listing[agent.Conversation]{
 	scan:    scanConversation,
 }
 
-func scanConversation(rows *sql.Rows) (c agent.Conversation, err error) {
+func scanConversation(rows *sqlite.Rows) (c agent.Conversation, err error) {
 	return c, rows.Scan(&c.ID, &c.ContactID, &c.GatewayID, &c.ExternalThreadID, &c.Muted, &c.Status, &c.Assignee, &c.NeedsHuman,
 		&c.Unread, &c.LastMessageID, (*rawJSON)(&c.Metadata), &c.CreatedAt, &c.UpdatedAt)
 }
@@ -137,7 +137,7 @@ func (db *DB) DeleteConversation(ctx context.Context, id string) error {
 
 const messageColumns = "id, conversation_id, role, content, metadata, rating, comment, created_at"
 
-func scanMessage(rows *sql.Rows) (m agent.Message, err error) {
+func scanMessage(rows *sqlite.Rows) (m agent.Message, err error) {
 	var f agent.Feedback
 	err = rows.Scan(&m.ID, &m.ConversationID, &m.Role, &m.Content, (*rawJSON)(&m.Metadata), &f.Rating, &f.Comment, &m.CreatedAt)
 	if f != (agent.Feedback{}) {
@@ -252,8 +252,8 @@ func (tx *Tx) appendMessage(m *agent.Message) error {
 	if err != nil {
 		return err
 	}
-	m.ID, err = done.LastInsertId()
-	return err
+	m.ID = done.LastID
+	return nil
 }
 
 // BeginTurn stores what a person says, in a new conversation when the message
@@ -339,7 +339,7 @@ func (tx *Tx) conversationOf(key string, about json.RawMessage, m *agent.Message
 		return err
 	}
 	err := tx.value(&m.ConversationID, "SELECT id FROM conversations WHERE gateway_id = '' AND external_thread_id = ?", key)
-	if !errors.Is(err, sql.ErrNoRows) {
+	if !errors.Is(err, sqlite.ErrNoRows) {
 		return err
 	}
 	c := agent.Conversation{ExternalThreadID: key, Metadata: about}

@@ -2,10 +2,10 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // CreateCrawlSource makes a source of type crawl or url, which is crawling
@@ -23,7 +23,7 @@ type CrawlWork struct {
 // CrawlWork returns the sources whose walk has not ended, oldest first.
 func (db *DB) CrawlWork(ctx context.Context) ([]CrawlWork, error) {
 	return Read(ctx, db, func(tx *Tx) ([]CrawlWork, error) {
-		return all(tx, func(rows *sql.Rows) (w CrawlWork, err error) {
+		return all(tx, func(rows *sqlite.Rows) (w CrawlWork, err error) {
 			var sourceType string
 			var config rawJSON
 			if err := rows.Scan(&w.SourceID, &sourceType, &config); err != nil {
@@ -55,15 +55,11 @@ func (tx *Tx) crawlProgress(source agent.Source) (*agent.Progress, error) {
 	}
 	var p agent.Progress
 	var frontier, indexed int
-	s, err := tx.prepare(`SELECT count(*) FILTER (WHERE state = 'queued'), count(*) FILTER (WHERE state <> 'queued'),
+	if err := tx.row(`SELECT count(*) FILTER (WHERE state = 'queued'), count(*) FILTER (WHERE state <> 'queued'),
 			count(*) FILTER (WHERE state <> 'queued' AND (pending <> ''
 				OR EXISTS (SELECT 1 FROM chunks c WHERE c.source_id = p.source_id AND c.embedded = 0 AND c.url = p.url))),
 			count(*) FILTER (WHERE state = 'indexed')
-		FROM _pages p WHERE source_id = ? AND state <> 'earlier'`)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.QueryRow(source.ID).Scan(&frontier, &p.Total, &p.Queued, &indexed); err != nil {
+		FROM _pages p WHERE source_id = ? AND state <> 'earlier'`, source.ID).Scan(&frontier, &p.Total, &p.Queued, &indexed); err != nil {
 		return nil, err
 	}
 	waiting := min(frontier, max(plan.MaxPages-indexed, 0))
@@ -123,10 +119,7 @@ func (tx *Tx) endCrawl(sourceID string, failed []agent.FailedPage) error {
 	if err != nil {
 		return err
 	}
-	removed, err := done.RowsAffected()
-	if err != nil {
-		return err
-	}
+	removed := done.Changes
 	for _, statement := range []string{
 		"DELETE FROM _pages WHERE source_id = ? AND hash = '' AND state IN ('queued','earlier')",
 		"UPDATE sources SET chunked = 1 WHERE id = ?",
@@ -137,12 +130,8 @@ func (tx *Tx) endCrawl(sourceID string, failed []agent.FailedPage) error {
 	}
 	var pages, changed, unchanged int
 	hashes := rawJSON{}
-	s, err := tx.prepare(`SELECT count(*), count(*) FILTER (WHERE changed), count(*) FILTER (WHERE state = 'indexed' AND NOT changed),
-		json_group_object(url, hash) FROM _pages WHERE source_id = ? AND hash <> '' AND pending <> 'drop'`)
-	if err != nil {
-		return err
-	}
-	if err := s.QueryRow(sourceID).Scan(&pages, &changed, &unchanged, &hashes); err != nil {
+	if err := tx.row(`SELECT count(*), count(*) FILTER (WHERE changed), count(*) FILTER (WHERE state = 'indexed' AND NOT changed),
+		json_group_object(url, hash) FROM _pages WHERE source_id = ? AND hash <> '' AND pending <> 'drop'`, sourceID).Scan(&pages, &changed, &unchanged, &hashes); err != nil {
 		return err
 	}
 	return tx.setConfig(sourceID, map[string]any{
@@ -173,7 +162,7 @@ func (tx *Tx) failedPages(sourceID string) (failed []agent.FailedPage, problem *
 		code   string
 		failed bool
 	}
-	found, err := all(tx, func(rows *sql.Rows) (r row, err error) {
+	found, err := all(tx, func(rows *sqlite.Rows) (r row, err error) {
 		return r, rows.Scan(&r.URL, &r.Status, &r.code, &r.Error, &r.failed)
 	}, `SELECT url, status, error_code, error_message, state = 'failed' FROM _pages WHERE source_id = ? AND state IN ('failed','skipped')
 		ORDER BY depth, turn`, sourceID)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // damages are ways in which a file can be broken.
@@ -38,7 +39,7 @@ func overwrite(path string, data []byte, at, n int) error {
 }
 
 func rewrite(path, script string) error {
-	c, err := openConn(dsn(path, "rw"))
+	c, err := openConn(source(path, sqlite.ReadWrite))
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func TestNewerFileIsRefused(t *testing.T) {
 func leaveWAL(t testing.TB, path, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	c, err := openConn(dsn(path, "rw", "journal_mode(WAL)", "wal_autocheckpoint(0)"))
+	c, err := openConn(source(path, sqlite.ReadWrite, "journal_mode(WAL)", "wal_autocheckpoint(0)"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +241,7 @@ func TestForeignDatabaseIsLeftAlone(t *testing.T) {
 	f := openFolder(t)
 	closeFolder(t, f)
 	foreign := f.filePath("notes")
-	c, err := openConn(dsn(foreign, "rwc"))
+	c, err := openConn(source(foreign, sqlite.Create))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,13 +3,13 @@ package store
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // MaxPending bounds the deliveries that wait for one subscription. What comes
@@ -27,7 +27,7 @@ var deliveryListing = listing[agent.Delivery]{
 	scan:    scanDelivery,
 }
 
-func scanDelivery(rows *sql.Rows) (d agent.Delivery, err error) {
+func scanDelivery(rows *sqlite.Rows) (d agent.Delivery, err error) {
 	return d, rows.Scan(&d.ID, &d.Event, &d.EventID, &d.WebhookID, &d.Attempt, &d.Status, &d.ResponseStatus, &d.DurationMS, &d.Error, &d.NextAttemptAt, &d.CreatedAt)
 }
 
@@ -114,7 +114,7 @@ func (tx *Tx) pendingDeliveries(events []agent.Event) ([]pendingDelivery, error)
 		agent.Webhook
 		since int64
 	}
-	webhooks, err := all(tx, func(rows *sql.Rows) (c candidate, err error) {
+	webhooks, err := all(tx, func(rows *sqlite.Rows) (c candidate, err error) {
 		var patterns rawJSON
 		if err := rows.Scan(&c.ID, &patterns, &c.since); err != nil {
 			return c, err
@@ -162,7 +162,7 @@ func (tx *Tx) enqueue(w pendingDelivery, now agent.Time) (int, error) {
 		if err != nil {
 			return made, err
 		}
-		if n, _ := done.RowsAffected(); n > 0 && d.Status == agent.DeliveryPending {
+		if done.Changes > 0 && d.Status == agent.DeliveryPending {
 			made++
 		}
 	}
@@ -180,7 +180,7 @@ func EventBody(e agent.Event, agentID string) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-func (tx *Tx) insertDelivery(d agent.Delivery, body []byte, chain agent.Chain) (sql.Result, error) {
+func (tx *Tx) insertDelivery(d agent.Delivery, body []byte, chain agent.Chain) (sqlite.Result, error) {
 	return tx.exec(`INSERT INTO _deliveries(`+deliveryColumns+`, body, depth, root) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (webhook_id, event_id) DO NOTHING`,
 		d.ID, d.Event, d.EventID, d.WebhookID, d.Attempt, d.Status, d.ResponseStatus, d.DurationMS, d.Error, d.NextAttemptAt, d.CreatedAt, string(body), chain.Depth, chain.Root)
 }
@@ -209,14 +209,14 @@ func (db *DB) DueDeliveries(ctx context.Context, now agent.Time, limit int) (due
 		if err := tx.value(&next, "SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending' AND next_attempt_at > ?", now); err != nil {
 			return nil, err
 		}
-		due, err := all(tx, func(rows *sql.Rows) (d Due, err error) { return d, rows.Scan(&d.WebhookID, &d.URL) },
+		due, err := all(tx, func(rows *sqlite.Rows) (d Due, err error) { return d, rows.Scan(&d.WebhookID, &d.URL) },
 			`SELECT id, url FROM webhooks w WHERE EXISTS (SELECT 1 FROM _deliveries d
 				WHERE d.webhook_id = w.id AND d.status = 'pending' AND d.next_attempt_at <= ?)`, now)
 		if err != nil {
 			return nil, err
 		}
 		for i := range due {
-			due[i].IDs, err = all(tx, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) }, `SELECT id FROM _deliveries
+			due[i].IDs, err = all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) }, `SELECT id FROM _deliveries
 				WHERE webhook_id = ? AND status = 'pending' AND next_attempt_at <= ? ORDER BY next_attempt_at, id
 				LIMIT iif((SELECT failure_count FROM webhooks WHERE id = ?1) > 0, 1, ?)`, due[i].WebhookID, now, limit)
 			if err != nil {
@@ -241,7 +241,7 @@ type Outgoing struct {
 // Outgoing reads a delivery to try it at now; nil when it is not due.
 func (db *DB) Outgoing(ctx context.Context, id string, now agent.Time) (*Outgoing, error) {
 	return Read(ctx, db, func(tx *Tx) (*Outgoing, error) {
-		found, err := all(tx, func(rows *sql.Rows) (o *Outgoing, err error) {
+		found, err := all(tx, func(rows *sqlite.Rows) (o *Outgoing, err error) {
 			o = &Outgoing{}
 			return o, rows.Scan(&o.ID, &o.WebhookID, &o.EventID, &o.Attempt, (*rawJSON)(&o.Body), &o.Chain.Depth, &o.Chain.Root, &o.URL, &o.Failing)
 		}, `SELECT d.id, d.webhook_id, d.event_id, d.attempt, d.body, d.depth, d.root, w.url, w.failure_count > 0 FROM _deliveries d JOIN webhooks w ON w.id = d.webhook_id
@@ -293,7 +293,7 @@ func (db *DB) EndAttempt(ctx context.Context, a Attempt) (off bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if n, err := done.RowsAffected(); n == 0 || err != nil {
+		if done.Changes == 0 {
 			return false, err // deleted or switched off meanwhile
 		}
 		return tx.noteAttempt(a, status, state)
@@ -319,9 +319,8 @@ func (tx *Tx) noteAttempt(a Attempt, status *int, state agent.DeliveryStatus) (o
 	if err != nil {
 		return false, err
 	}
-	n, err := done.RowsAffected()
-	if n == 0 || err != nil {
-		return false, err
+	if done.Changes == 0 {
+		return false, nil
 	}
 	why := "all tries of a delivery failed"
 	if a.Gone {

@@ -99,15 +99,15 @@ func (f *Folder) examine(id string) agent.Finding {
 
 func (f *Folder) examineOnce(id string) agent.Finding {
 	finding := agent.Finding{Subject: id + ".db"}
-	name := unlocked(f.filePath(id))
-	if err := examine(context.Background(), f.filePath(id), name); errors.Is(err, errNoAgent) {
+	file := unlocked(f.filePath(id))
+	if err := examine(context.Background(), f.filePath(id), file); errors.Is(err, errNoAgent) {
 		finding.Message = "is a database, but not an agent's; it is left alone"
 		return finding
 	} else if err != nil {
 		finding.Message = err.Error()
 		return finding
 	}
-	c, err := openConn(name)
+	c, err := openConn(file)
 	if err != nil {
 		finding.Message = "cannot be opened: " + err.Error()
 		return finding

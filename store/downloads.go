@@ -2,9 +2,9 @@ package store
 
 import (
 	"context"
-	"database/sql"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 const downloadColumns = "id, session_id, name, url, size, status, error, created_at"
@@ -18,7 +18,7 @@ var downloadListing = listing[agent.Download]{
 	scan:    scanDownload,
 }
 
-func scanDownload(rows *sql.Rows) (d agent.Download, err error) {
+func scanDownload(rows *sqlite.Rows) (d agent.Download, err error) {
 	return d, rows.Scan(&d.ID, &d.SessionID, &d.Name, &d.URL, &d.Size, &d.Status, &d.Error, &d.CreatedAt)
 }
 
@@ -61,7 +61,7 @@ func (db *DB) CreateDownload(ctx context.Context, d agent.Download, file *Upload
 func (db *DB) DownloadFile(ctx context.Context, id string) (File, error) {
 	return Read(ctx, db, func(tx *Tx) (File, error) {
 		f := File{db: db, MediaType: "application/octet-stream"}
-		found, err := all(tx, func(rows *sql.Rows) (File, error) {
+		found, err := all(tx, func(rows *sqlite.Rows) (File, error) {
 			f := f
 			return f, rows.Scan(&f.Name, &f.Size, &f.upload)
 		}, "SELECT name, size, upload FROM downloads WHERE id = ?", id)

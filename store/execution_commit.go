@@ -141,7 +141,7 @@ func (tx *Tx) saveExecution(p ExecutionStep) error {
 	if err != nil {
 		return err
 	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
+	if done.Changes == 0 {
 		return errors.Join(err, ErrEnded)
 	}
 	return nil

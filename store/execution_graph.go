@@ -2,10 +2,10 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // TestGraph is what a test goes by in place of a version of its workflow.
@@ -49,7 +49,7 @@ func (tx *Tx) testGraph(e *agent.Execution) (*TestGraph, error) {
 	if e.Trigger != agent.TriggerTest {
 		return nil, nil
 	}
-	found, err := all(tx, func(rows *sql.Rows) (g TestGraph, err error) {
+	found, err := all(tx, func(rows *sqlite.Rows) (g TestGraph, err error) {
 		var nodes, edges, plan []byte
 		if err := rows.Scan(&nodes, &edges, &plan); err != nil {
 			return g, err

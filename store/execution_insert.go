@@ -2,11 +2,11 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 
 	"satchel/agent"
 	"satchel/agent/signature"
+	"satchel/store/sqlite"
 )
 
 // InsertExecutions writes executions that begin or queue. entered reports which of them
@@ -66,7 +66,7 @@ func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []
 // within signature.MaxAge; "" for none.
 func (tx *Tx) executionOf(key, replay string) (id string, err error) {
 	if key != "" {
-		if err = tx.value(&id, "SELECT id FROM executions WHERE idempotency_key = ? AND idempotency_key <> ''", key); !errors.Is(err, sql.ErrNoRows) {
+		if err = tx.value(&id, "SELECT id FROM executions WHERE idempotency_key = ? AND idempotency_key <> ''", key); !errors.Is(err, sqlite.ErrNoRows) {
 			return id, err
 		}
 	}
@@ -75,7 +75,7 @@ func (tx *Tx) executionOf(key, replay string) (id string, err error) {
 	}
 	err = tx.value(&id, "SELECT execution_id FROM _replays WHERE request = ? AND created_at BETWEEN ? AND ?", replay,
 		agent.At(tx.Now.Add(-signature.MaxAge)), agent.At(tx.Now.Add(signature.MaxAge)))
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, sqlite.ErrNoRows) {
 		err = nil
 	}
 	return id, err

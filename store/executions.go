@@ -2,13 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 const executionColumns = `id, workflow_id, version, status, trigger, trigger_node, parent_id, retried_from, depth, root_id, input, output, error,
@@ -22,7 +22,7 @@ var executionListing = listing[agent.Execution]{
 	scan:    scanExecution,
 }
 
-func scanExecution(rows *sql.Rows) (e agent.Execution, err error) {
+func scanExecution(rows *sqlite.Rows) (e agent.Execution, err error) {
 	var input, output, problem []byte
 	if err := rows.Scan(&e.ID, &e.WorkflowID, &e.Version, &e.Status, &e.Trigger, &e.TriggerNode, &e.ParentID, &e.RetriedFrom, &e.Depth, &e.RootID,
 		&input, &output, &problem, &e.CreatedAt, &e.StartedAt, &e.CompletedAt); err != nil {
@@ -116,8 +116,8 @@ type journalled struct {
 // journal reads the outcome of an execution's nodes. A node that began and
 // ended is there by its end only.
 func (tx *Tx) journal(id string) ([]agent.NodeResult, error) {
-	rows, err := all(tx, func(rows *sql.Rows) (part []journalled, err error) {
-		var raw sql.RawBytes
+	rows, err := all(tx, func(rows *sqlite.Rows) (part []journalled, err error) {
+		var raw sqlite.RawBytes
 		if err := rows.Scan(&raw); err != nil {
 			return nil, err
 		}
@@ -236,12 +236,8 @@ func (db *DB) NewExecution(ctx context.Context, workflowID, contactID, key strin
 }
 
 func (tx *Tx) workflowText(id string) (t WorkflowText, err error) {
-	s, err := tx.prepare("SELECT id, name, nodes, edges, settings, status, version FROM workflows WHERE id = ?")
-	if err != nil {
-		return t, err
-	}
-	err = s.QueryRow(id).Scan(&t.ID, &t.Name, &t.Nodes, &t.Edges, &t.Settings, &t.Status, &t.Version)
-	if errors.Is(err, sql.ErrNoRows) {
+	err = tx.row("SELECT id, name, nodes, edges, settings, status, version FROM workflows WHERE id = ?", id).Scan(&t.ID, &t.Name, &t.Nodes, &t.Edges, &t.Settings, &t.Status, &t.Version)
+	if errors.Is(err, sqlite.ErrNoRows) {
 		err = agent.NotFound("workflow", id)
 	}
 	return t, err
@@ -292,7 +288,7 @@ func (tx *Tx) executionWork(now agent.Time, limit int) (w ExecutionWork, err err
 		workflow string
 		n        int
 	}
-	queues, err := all(tx, func(rows *sql.Rows) (q queue, err error) { return q, rows.Scan(&q.workflow, &q.n) },
+	queues, err := all(tx, func(rows *sqlite.Rows) (q queue, err error) { return q, rows.Scan(&q.workflow, &q.n) },
 		"SELECT workflow_id, count(*) FROM executions WHERE status = 'queued' AND NOT paused GROUP BY workflow_id")
 	if err != nil {
 		return w, err
@@ -333,7 +329,7 @@ func (db *DB) BeginQueued(ctx context.Context, workflowID string) (string, error
 	})
 }
 
-func scanID(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) }
+func scanID(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) }
 
 // RunningExecutions returns which of these executions are still queued or
 // running.

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 	"satchel/store/sqlsandbox"
 )
 
@@ -44,7 +45,7 @@ func openFile(path string) (*file, error) {
 	if err := checkFile(path); err != nil {
 		return nil, err
 	}
-	w, err := openConn(dsn(path, "rw", append([]string{"journal_mode(WAL)"}, writerPragmas...)...))
+	w, err := openConn(source(path, sqlite.ReadWrite, append([]string{"journal_mode(WAL)"}, writerPragmas...)...))
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -165,7 +166,7 @@ func (f *file) reader(ctx context.Context) (*conn, error) {
 		return r, nil
 	}
 	f.idleMu.Unlock()
-	r, err := openConn(dsn(f.path, "rw", readerPragmas...))
+	r, err := openConn(source(f.path, sqlite.ReadWrite, readerPragmas...))
 	if err != nil {
 		f.slots <- struct{}{}
 		return nil, err

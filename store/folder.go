@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"modernc.org/sqlite"
 
 	"satchel/agent"
 	"satchel/store/search"
+	"satchel/store/sqlite"
 )
 
 // Options say how a data folder is opened.
@@ -79,7 +79,7 @@ const lockWait = 300 * time.Millisecond
 // catalog. Files that are damaged or newer are kept out and reported; they
 // never stop the others. Call Close when done.
 func Open(o Options) (*Folder, error) {
-	enableOFD()
+	sqlite.KeepLocks()
 	folder, err := prepareFolder(o)
 	if err != nil {
 		return nil, err
@@ -89,10 +89,6 @@ func Open(o Options) (*Folder, error) {
 	}
 	return folder, nil
 }
-
-// enableOFD makes SQLite's locks survive a foreign close of the file where
-// the platform can; elsewhere the rule never to open the files holds alone.
-var enableOFD = sync.OnceFunc(func() { _, _ = sqlite.OFDLocking(true) })
 
 func prepareFolder(o Options) (*Folder, error) {
 	path, err := makeFolder(o.Path)

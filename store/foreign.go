@@ -9,21 +9,22 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 	"satchel/store/sqlsandbox"
 )
 
 // examine reads the header and the schema of a file that may be anyone's and
 // refuses all but those of an agent's file as this program makes it, before
 // anything in it can run. The connection is one of the SQL sandbox: its memory
-// and its time are bounded. name is a DSN for the file at path.
-func examine(ctx context.Context, path, name string) error {
+// and its time are bounded. file names the file at path.
+func examine(ctx context.Context, path string, file sqlite.Source) error {
 	if isEmpty(path) {
 		return damaged(errEmpty)
 	}
 	if isShort(path) {
 		return damaged(errShort)
 	}
-	err := sqlsandbox.Inspect(ctx, name, compare)
+	err := sqlsandbox.Inspect(ctx, file, compare)
 	switch {
 	case err == nil:
 		return nil

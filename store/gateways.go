@@ -3,12 +3,12 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // Fields of _secrets that a gateway has.
@@ -29,7 +29,7 @@ var gatewayListing = listing[agent.Gateway]{
 	scan:    scanGateway,
 }
 
-func scanGateway(rows *sql.Rows) (g agent.Gateway, err error) {
+func scanGateway(rows *sqlite.Rows) (g agent.Gateway, err error) {
 	var fields rawJSON
 	err = rows.Scan(&g.ID, &g.Type, &g.Name, &g.Status, &g.IsDefault, &g.Verified, &fields, &g.EventCount, &g.EventsToday,
 		&g.LastEventAt, &g.LastError, &g.LastErrorAt, &g.CreatedAt, &g.UpdatedAt)
@@ -145,7 +145,7 @@ func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string
 	return Read(ctx, db, func(tx *Tx) (OpenGateway, error) {
 		if id == "" {
 			err := tx.value(&id, "SELECT id FROM gateways WHERE type = ? ORDER BY is_default DESC, status = 'active' DESC, created_at, id LIMIT 1", t)
-			if errors.Is(err, sql.ErrNoRows) {
+			if errors.Is(err, sqlite.ErrNoRows) {
 				return OpenGateway{}, agent.Invalid("gateway_id", fmt.Sprintf("is needed: the agent has no gateway of the type %s", t))
 			} else if err != nil {
 				return OpenGateway{}, err

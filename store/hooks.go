@@ -2,11 +2,11 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // Hook is the trigger that a call of a workflow's hook starts.
@@ -19,13 +19,13 @@ type Hook struct {
 // workflow that has none, or that is not active, is a NOT_FOUND.
 func (db *DB) Hook(ctx context.Context, workflowID string) (Hook, error) {
 	h, err := Read(ctx, db, func(tx *Tx) (h Hook, err error) {
-		found, err := all(tx, func(rows *sql.Rows) (auth []byte, err error) { return auth, rows.Scan(&h.NodeID, &auth) },
+		found, err := all(tx, func(rows *sqlite.Rows) (auth []byte, err error) { return auth, rows.Scan(&h.NodeID, &auth) },
 			"SELECT node_id, auth FROM _triggers WHERE workflow_id = ? AND event = 'webhook' ORDER BY position LIMIT 1", workflowID)
 		if err != nil {
 			return h, err
 		}
 		if len(found) == 0 {
-			return h, sql.ErrNoRows
+			return h, sqlite.ErrNoRows
 		}
 		auth := found[0]
 		if len(auth) == 0 || string(auth) == "null" {
@@ -43,7 +43,7 @@ func (db *DB) Hook(ctx context.Context, workflowID string) (Hook, error) {
 		return h, err
 	})
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
+	case errors.Is(err, sqlite.ErrNoRows):
 		err = agent.NotFound("active workflow with a webhook trigger", workflowID)
 	case errors.Is(err, errLocked):
 		err = agent.Errorf(agent.CodeExecution, "the secret of this hook is locked: it was sealed with another master key; set it again").Because(err)

@@ -156,8 +156,7 @@ func (f *file) rest(c *conn) error {
 		}
 	}
 	var busy, inWAL, moved int
-	row := c.sql.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)")
-	if err := row.Scan(&busy, &inWAL, &moved); err != nil {
+	if err := c.row("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &inWAL, &moved); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	if busy == 0 {
@@ -202,11 +201,7 @@ func trim(tx *Tx) (more bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		n, err := done.RowsAffected()
-		if err != nil {
-			return false, err
-		}
-		more = more || n == trimBatch || n == trimExecutions
+		more = more || done.Changes == trimBatch || done.Changes == trimExecutions
 	}
 	return more, tx.dropLostUploads()
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // walSize is the size of the -wal beside an agent's file, 0 without one.
@@ -266,7 +267,7 @@ func makeAgents(t testing.TB, path string, n int) {
 	for i := range n {
 		a := agent.Agent{ID: agent.NewID(agent.KindAgent), Name: fmt.Sprintf("agent-%d", i), Status: agent.StatusActive, CreatedAt: agent.Now(), UpdatedAt: agent.Now()}
 		copyClosed(t, folder.filePath(a.ID), pattern)
-		c, err := openConn(dsn(folder.filePath(a.ID), "rw", "synchronous(OFF)"))
+		c, err := openConn(source(folder.filePath(a.ID), sqlite.ReadWrite, "synchronous(OFF)"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/signature"
+	"satchel/store/sqlite"
 )
 
 // Receipt is what a platform posted to a gateway at once, or one update that
@@ -140,8 +140,7 @@ func (tx *Tx) firstTime(gatewayID, key string, hashed bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	n, err := done.RowsAffected()
-	return n > 0, err
+	return done.Changes > 0, nil
 }
 
 // receiveMessage stores one message; nil when it was stored before.
@@ -210,7 +209,7 @@ func (tx *Tx) sender(g *agent.Gateway, in *agent.Inbound) (contactID string, err
 	}
 	if account != "" {
 		err = tx.value(&contactID, "SELECT contact_id FROM _senders WHERE type = ? AND account = ?", g.Type, account)
-		if !errors.Is(err, sql.ErrNoRows) {
+		if !errors.Is(err, sqlite.ErrNoRows) {
 			return contactID, err
 		}
 	}

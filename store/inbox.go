@@ -2,9 +2,9 @@ package store
 
 import (
 	"context"
-	"database/sql"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // ConversationFilter says which conversations are listed. Its zero value takes
@@ -93,7 +93,7 @@ const maxPreviewed = 200
 // gateway.
 func (tx *Tx) summary(c agent.Conversation) (agent.ConversationSummary, error) {
 	s := agent.ConversationSummary{Conversation: c}
-	messages, err := all(tx, func(rows *sql.Rows) (m agent.MessagePreview, err error) {
+	messages, err := all(tx, func(rows *sqlite.Rows) (m agent.MessagePreview, err error) {
 		return m, rows.Scan(&m.ID, &m.Role, &m.Author, &m.Content, &m.CreatedAt)
 	}, `SELECT id, role, iif(role = 'user', 'contact', iif(metadata ->> '$.author' = 'human', 'human', 'bot')), substr(content, 1, ?), created_at
 		FROM messages WHERE id = ?`, maxPreviewed, c.LastMessageID)
@@ -101,7 +101,7 @@ func (tx *Tx) summary(c agent.Conversation) (agent.ConversationSummary, error) {
 		return s, err
 	}
 	s.LastMessage = first(messages)
-	contacts, err := all(tx, func(rows *sql.Rows) (p agent.ContactPreview, err error) {
+	contacts, err := all(tx, func(rows *sqlite.Rows) (p agent.ContactPreview, err error) {
 		var tags string
 		if err := rows.Scan(&p.ID, &p.Name, &p.Email, &p.Phone, &tags); err != nil {
 			return p, err
@@ -113,7 +113,7 @@ func (tx *Tx) summary(c agent.Conversation) (agent.ConversationSummary, error) {
 		return s, err
 	}
 	s.Contact = first(contacts)
-	gateways, err := all(tx, func(rows *sql.Rows) (g agent.GatewayPreview, err error) {
+	gateways, err := all(tx, func(rows *sqlite.Rows) (g agent.GatewayPreview, err error) {
 		return g, rows.Scan(&g.ID, &g.Type, &g.Name, &g.Status)
 	}, "SELECT id, type, name, status FROM gateways WHERE id = ?", c.GatewayID)
 	s.Gateway = first(gateways)
@@ -190,7 +190,7 @@ func (db *DB) Draft(ctx context.Context, conversationID, author string) (Draft, 
 		if _, err := tx.conversation(conversationID); err != nil {
 			return Draft{}, err
 		}
-		found, err := all(tx, func(rows *sql.Rows) (d Draft, err error) { return d, rows.Scan(&d.Text, &d.UpdatedAt) },
+		found, err := all(tx, func(rows *sqlite.Rows) (d Draft, err error) { return d, rows.Scan(&d.Text, &d.UpdatedAt) },
 			"SELECT text, updated_at FROM _drafts WHERE conversation_id = ? AND author = ?", conversationID, author)
 		if err != nil || len(found) == 0 {
 			return Draft{}, err

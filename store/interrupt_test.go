@@ -68,8 +68,8 @@ func TestEndingOneFolderEndsNoOther(t *testing.T) {
 	closeFolder(t, f)
 	f.interrupt()
 	createContact(t, other.Default(), numberedContact(0))
-	if db := other.Default(); db.file.writer.handle.struck || db.file.writer.handle.db == 0 {
-		t.Errorf("%+v", db.file.writer.handle)
+	if db := other.Default(); db.file.writer.sql.Interrupted() {
+		t.Error("the other folder's writer was interrupted")
 	}
 }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"sync"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // apiKeys is the folder's memory of the API keys, which are rows of the
@@ -26,7 +26,7 @@ type apiKeys struct {
 
 const keyColumns = "id, name, prefix, hash, role, agents, maker, parent_id, created_at, expires_at"
 
-func scanKey(rows *sql.Rows) (*agent.Key, error) {
+func scanKey(rows *sqlite.Rows) (*agent.Key, error) {
 	var k agent.Key
 	var agents string
 	if err := rows.Scan(&k.ID, &k.Name, &k.Prefix, &k.Hash, &k.Role, &agents, &k.Maker, &k.Parent, &k.CreatedAt, &k.ExpiresAt); err != nil {
@@ -170,11 +170,10 @@ func (f *Folder) DeleteKey(ctx context.Context, id string) error {
 		if err != nil {
 			return struct{}{}, err
 		}
-		n, _ := done.RowsAffected()
-		if n == 0 {
+		if done.Changes == 0 {
 			return struct{}{}, agent.NotFound("key", id)
 		}
-		return struct{}{}, tx.audit("key revoked", map[string]any{"key": id, "keys_that_it_made": n - 1})
+		return struct{}{}, tx.audit("key revoked", map[string]any{"key": id, "keys_that_it_made": done.Changes - 1})
 	})
 	if err != nil {
 		return err
@@ -188,7 +187,7 @@ func (f *Folder) ExtendKey(ctx context.Context, k *agent.Key, agentID string) er
 	if k.Reaches(agentID) {
 		return nil
 	}
-	_, err := Write(ctx, f.Default(), func(tx *Tx) (sql.Result, error) {
+	_, err := Write(ctx, f.Default(), func(tx *Tx) (sqlite.Result, error) {
 		return tx.exec(`UPDATE _keys SET agents = json_insert(agents, '$[#]', ?1)
 			WHERE id IN (WITH RECURSIVE makers(id) AS (VALUES (?2)
 				UNION SELECT k.parent_id FROM _keys k JOIN makers ON k.id = makers.id) SELECT id FROM makers)
@@ -204,7 +203,7 @@ func (f *Folder) ExtendKey(ctx context.Context, k *agent.Key, agentID string) er
 // pages that are free or were rewritten still hold of them: the copy is written
 // anew. VACUUM INTO keeps the row numbers that other tables refer to.
 func dropKeys(path string) error {
-	c, err := openConn(dsn(path, "rw"))
+	c, err := openConn(source(path, sqlite.ReadWrite))
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,10 @@
 package store
 
 import (
-	"database/sql"
 	"fmt"
 	"strings"
+
+	"satchel/store/sqlite"
 )
 
 // Order is one key to sort by. Field is a name of the interface.
@@ -27,7 +28,7 @@ type listing[T any] struct {
 	order   string            // unless the client orders
 	sort    map[string]string // field -> column
 	search  []string          // columns that a search looks at
-	scan    func(*sql.Rows) (T, error)
+	scan    func(*sqlite.Rows) (T, error)
 }
 
 // filter collects the conditions of a list.
@@ -135,7 +136,7 @@ func (l listing[T]) orderBy(order []Order) string {
 }
 
 // all reads every row of a query whose size is bounded by its text.
-func all[T any](tx *Tx, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
+func all[T any](tx *Tx, scan func(*sqlite.Rows) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := tx.query(query, args...)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // childRole, when set, makes the test binary play another process.
@@ -23,6 +24,7 @@ const childRole = "SATCHEL_TEST_CHILD"
 var children = map[string]func(){}
 
 func TestMain(m *testing.M) {
+	sqlite.CheckUse = true
 	if role := os.Getenv(childRole); role != "" {
 		children[role]()
 		os.Exit(0)

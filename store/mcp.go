@@ -3,12 +3,12 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // authField is the field of _secrets that an MCP server has.
@@ -25,7 +25,7 @@ var mcpListing = listing[agent.MCPServer]{
 	scan:    scanMCPServer,
 }
 
-func scanMCPServer(rows *sql.Rows) (s agent.MCPServer, err error) {
+func scanMCPServer(rows *sqlite.Rows) (s agent.MCPServer, err error) {
 	return s, rows.Scan(&s.ID, &s.Name, &s.URL, &s.AuthType, &s.Status, &s.LastError, &s.CheckedAt, &s.CreatedAt)
 }
 
@@ -212,14 +212,14 @@ func (db *DB) KeepMCPIssuer(ctx context.Context, s agent.MCPServer, issuer strin
 // were never listed.
 func (db *DB) MCPListing(ctx context.Context, id string) ([]agent.MCPTool, error) {
 	return Read(ctx, db, func(tx *Tx) (tools []agent.MCPTool, err error) {
-		var raw sql.NullString
+		var raw *string
 		if err := tx.value(&raw, "SELECT tools FROM mcp_servers WHERE id = ?", id); err != nil {
 			return nil, err
 		}
-		if !raw.Valid {
+		if raw == nil {
 			return nil, nil
 		}
-		if err := json.Unmarshal([]byte(raw.String), &tools); err != nil {
+		if err := json.Unmarshal([]byte(*raw), &tools); err != nil {
 			return nil, nil // SQL wrote what is no listing
 		}
 		return tools, nil

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // update makes the fixtures of the present version anew:
@@ -30,7 +31,7 @@ func fixturePath(version int) string { return fmt.Sprintf("testdata/v%d.db.gz", 
 func TestSchemaApplies(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a b?c#d%.db")
-	c, err := openConn(dsn(path, "rwc", "auto_vacuum(2)", "journal_mode(WAL)"))
+	c, err := openConn(source(path, sqlite.Create, "auto_vacuum(2)", "journal_mode(WAL)"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func TestMigratedLog(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "old.db")
 	unpackFixture(t, 1, path)
-	c, err := openConn(dsn(path, "rw", writerPragmas...))
+	c, err := openConn(source(path, sqlite.ReadWrite, writerPragmas...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func TestMigratedAnswers(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "old.db")
 	unpackFixture(t, 1, path)
-	c, err := openConn(dsn(path, "rw", writerPragmas...))
+	c, err := openConn(source(path, sqlite.ReadWrite, writerPragmas...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +281,7 @@ func migrateAndDie() {
 	if err != nil {
 		panic(err)
 	}
-	c, err := openConn(dsn(os.Getenv("MIGRATE_FILE"), "rw", "journal_mode(WAL)", "cache_size(1)"))
+	c, err := openConn(source(os.Getenv("MIGRATE_FILE"), sqlite.ReadWrite, "journal_mode(WAL)", "cache_size(1)"))
 	if err != nil {
 		panic(err)
 	}

@@ -1,9 +1,8 @@
 package store
 
 import (
-	"database/sql"
-
 	"satchel/store/search"
+	"satchel/store/sqlite"
 )
 
 // nearestByIndex is Nearest by way of the index in memory.
@@ -37,7 +36,7 @@ func (k *Knowledge) sources() (map[uint32]bool, error) {
 	if k.text.Source == 0 && !k.text.Mixed {
 		return nil, nil
 	}
-	list, err := all(k.tx, func(rows *sql.Rows) (seq uint32, err error) { return seq, rows.Scan(&seq) },
+	list, err := all(k.tx, func(rows *sqlite.Rows) (seq uint32, err error) { return seq, rows.Scan(&seq) },
 		"SELECT seq FROM sources WHERE embedding_model = ?1 AND (seq = ?2 OR ?2 = 0)", k.model, k.text.Source)
 	allowed := make(map[uint32]bool, len(list))
 	for _, seq := range list {

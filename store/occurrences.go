@@ -1,11 +1,11 @@
 package store
 
 import (
-	"database/sql"
 	"errors"
 	"time"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // StartedTask is an occurrence of a task whose workflow is to be started: its
@@ -77,7 +77,7 @@ func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, er
 		if err != nil {
 			return false, err
 		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
+		if done.Changes == 0 {
 			return false, err // it took place already
 		}
 		if t.Recurrence == agent.RecurNone {
@@ -120,7 +120,7 @@ func (tx *Tx) finishOccurrence(o agent.Run) error {
 	status := occurrenceStatus[o.Status]
 	err := tx.value(&taskID, `UPDATE occurrences SET status = ?1, duration_ms = ?2, execution_id = iif(?3 = '', execution_id, ?3), error = ?4
 		WHERE id = ?5 AND status = 'running' RETURNING task_id`, status, o.DurationMS, o.ExecutionID, o.Error, o.ID)
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, sqlite.ErrNoRows) {
 		return nil
 	}
 	if err == nil {
@@ -135,7 +135,7 @@ func (tx *Tx) tasksUnderWay() (under []StartedTask, err error) {
 		id, task string
 		start    agent.Time
 	}
-	rows, err := all(tx, func(rows *sql.Rows) (o owned, err error) { return o, rows.Scan(&o.id, &o.task, &o.start) },
+	rows, err := all(tx, func(rows *sqlite.Rows) (o owned, err error) { return o, rows.Scan(&o.id, &o.task, &o.start) },
 		"SELECT id, task_id, start_time FROM occurrences WHERE status = 'running' ORDER BY seq")
 	if err != nil {
 		return nil, err

@@ -2,12 +2,12 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"slices"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // Consumers of the outbox, each with a cursor of its own in every file.
@@ -29,7 +29,7 @@ func (tx *Tx) emit(event string, data any) error {
 
 const eventColumns = "seq, id, type, data, depth, root, created_at"
 
-func scanEvent(rows *sql.Rows) (e agent.Event, err error) {
+func scanEvent(rows *sqlite.Rows) (e agent.Event, err error) {
 	return e, rows.Scan(&e.Seq, &e.ID, &e.Type, (*rawJSON)(&e.Data), &e.Depth, &e.Root, &e.CreatedAt)
 }
 
@@ -106,10 +106,8 @@ func (tx *Tx) subscribedEvents(consumer string) (names []string, all bool, err e
 // Those that nobody listens to are left out without being read.
 func (db *DB) Undelivered(ctx context.Context, consumer string, limit int) (Undelivered, error) {
 	return Read(ctx, db, func(tx *Tx) (u Undelivered, err error) {
-		stmt, err := tx.prepare("SELECT coalesce((SELECT seq FROM _cursors WHERE consumer = ?), 0), coalesce((SELECT max(seq) FROM _events), 0)")
-		if err == nil {
-			err = stmt.QueryRow(consumer).Scan(&u.After, &u.Last)
-		}
+		err = tx.row("SELECT coalesce((SELECT seq FROM _cursors WHERE consumer = ?), 0), coalesce((SELECT max(seq) FROM _events), 0)", consumer).
+			Scan(&u.After, &u.Last)
 		if err != nil || u.Last <= u.After {
 			u.Last = u.After
 			return u, err

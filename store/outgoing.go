@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // MaxWaiting bounds the messages of an agent that wait for their platforms.
@@ -157,7 +157,7 @@ func (db *DB) DueMessages(ctx context.Context, now agent.Time, limit int) (due [
 		if err := tx.value(&next, "SELECT min(next_attempt_at) FROM _outgoing WHERE status IN ('pending','sending') AND next_attempt_at > ?", now); err != nil {
 			return nil, err
 		}
-		return all(tx, func(rows *sql.Rows) (d DueMessage, err error) { return d, rows.Scan(&d.ConversationID, &d.Sending) },
+		return all(tx, func(rows *sqlite.Rows) (d DueMessage, err error) { return d, rows.Scan(&d.ConversationID, &d.Sending) },
 			"SELECT conversation_id, status = 'sending' FROM _outgoing WHERE status IN ('pending','sending') AND next_attempt_at <= ? ORDER BY next_attempt_at, message_id LIMIT ?", now, limit)
 	})
 	return due, next, err
@@ -198,13 +198,9 @@ func (db *DB) BeginSending(ctx context.Context, conversationID string, now agent
 		if err != nil {
 			return nil, err
 		}
-		begun, err := done.RowsAffected()
-		if err != nil {
-			return nil, err
-		}
 		s, err := tx.sending(conversationID)
 		if s != nil {
-			s.Interrupted = begun == 0
+			s.Interrupted = done.Changes == 0
 		}
 		return s, err
 	})
@@ -214,7 +210,7 @@ func (db *DB) BeginSending(ctx context.Context, conversationID string, now agent
 // none.
 func (tx *Tx) sending(conversationID string) (*Sending, error) {
 	gatewayID := ""
-	found, err := all(tx, func(rows *sql.Rows) (s Sending, err error) {
+	found, err := all(tx, func(rows *sqlite.Rows) (s Sending, err error) {
 		return s, rows.Scan(&s.MessageID, &s.Conversation.ID, &gatewayID, &s.Attempt, &s.FirstAt, &s.Parts, &s.ExternalID, &s.Channel, &s.Text)
 	}, `SELECT o.message_id, o.conversation_id, o.gateway_id, o.attempt, o.first_at, o.parts, o.external_id, o.channel, m.content
 		FROM _outgoing o JOIN messages m ON m.id = o.message_id WHERE o.conversation_id = ? AND o.status IN ('pending','sending') AND o.status = 'sending'`, conversationID)
@@ -241,7 +237,7 @@ func (tx *Tx) completeSending(s *Sending, gatewayID string) (err error) {
 	if s.Token, err = tx.secret(s.Conversation.ID, sendingField(s.MessageID)); err != nil && !errors.Is(err, errLocked) {
 		return err
 	}
-	answers, err := all(tx, func(rows *sql.Rows) (raw json.RawMessage, err error) { return raw, rows.Scan((*rawJSON)(&raw)) },
+	answers, err := all(tx, func(rows *sqlite.Rows) (raw json.RawMessage, err error) { return raw, rows.Scan((*rawJSON)(&raw)) },
 		"SELECT metadata FROM messages WHERE conversation_id = ? AND id < ? AND role = 'user' ORDER BY id DESC LIMIT 1", s.Conversation.ID, s.MessageID)
 	if len(answers) > 0 {
 		s.Answers = answers[0]
@@ -276,7 +272,7 @@ func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {
 		if err != nil {
 			return struct{}{}, err
 		}
-		if n, err := done.RowsAffected(); n == 0 || err != nil {
+		if done.Changes == 0 {
 			return struct{}{}, err // the message was deleted meanwhile
 		}
 		if status != "pending" {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/clock"
+	"satchel/store/sqlite"
 )
 
 // Bounds of what an overview looks at.
@@ -39,7 +39,9 @@ func (db *DB) Overview(ctx context.Context, days int) (agent.Overview, error) {
 		if o.Failures, err = tx.failures(); err != nil {
 			return o, err
 		}
-		o.NextRuns, err = all(tx, func(rows *sql.Rows) (r agent.NextRun, err error) { return r, rows.Scan(&r.ScheduleID, &r.Name, &r.At) },
+		o.NextRuns, err = all(tx, func(rows *sqlite.Rows) (r agent.NextRun, err error) {
+			return r, rows.Scan(&r.ScheduleID, &r.Name, &r.At)
+		},
 			"SELECT id, name, next_run FROM schedules WHERE status = 'active' AND next_run IS NOT NULL ORDER BY next_run LIMIT ?", nextRuns)
 		if err != nil {
 			return o, err
@@ -72,12 +74,8 @@ func (tx *Tx) counts() (map[string]int, error) {
 // checklist says which first steps are done.
 func (tx *Tx) checklist(model bool) ([]agent.ChecklistItem, error) {
 	list := []agent.ChecklistItem{{ID: "knowledge"}, {ID: "model", Done: model}, {ID: "ask"}, {ID: "channel"}, {ID: "workflow"}}
-	s, err := tx.prepare(`SELECT EXISTS (SELECT 1 FROM sources), EXISTS (SELECT 1 FROM messages WHERE role = 'assistant'),
-		EXISTS (SELECT 1 FROM gateways WHERE status = 'active'), EXISTS (SELECT 1 FROM workflows WHERE status = 'active')`)
-	if err != nil {
-		return nil, err
-	}
-	return list, s.QueryRow().Scan(&list[0].Done, &list[2].Done, &list[3].Done, &list[4].Done)
+	return list, tx.row(`SELECT EXISTS (SELECT 1 FROM sources), EXISTS (SELECT 1 FROM messages WHERE role = 'assistant'),
+		EXISTS (SELECT 1 FROM gateways WHERE status = 'active'), EXISTS (SELECT 1 FROM workflows WHERE status = 'active')`).Scan(&list[0].Done, &list[2].Done, &list[3].Done, &list[4].Done)
 }
 
 // series counts by days of a time zone.
@@ -104,19 +102,15 @@ func (tx *Tx) series(timezone string, days int) (s agent.OverviewSeries, err err
 
 // executionsOf adds a day: the executions with ids of a range.
 func (tx *Tx) executionsOf(s *agent.OverviewSeries, from, to string) error {
-	q, err := tx.prepare(`SELECT count(*) FILTER (WHERE status = 'complete'), count(*) FILTER (WHERE status = 'errored'), count(*) FILTER (WHERE status = 'terminated')
-		FROM executions WHERE id >= ? AND id < ? AND trigger <> 'test'`)
-	if err != nil {
-		return err
-	}
 	var complete, errored, terminated int
-	if err := q.QueryRow(from, to).Scan(&complete, &errored, &terminated); err != nil {
+	if err := tx.row(`SELECT count(*) FILTER (WHERE status = 'complete'), count(*) FILTER (WHERE status = 'errored'), count(*) FILTER (WHERE status = 'terminated')
+		FROM executions WHERE id >= ? AND id < ? AND trigger <> 'test'`, from, to).Scan(&complete, &errored, &terminated); err != nil {
 		return err
 	}
 	s.Executions.Complete = append(s.Executions.Complete, complete)
 	s.Executions.Errored = append(s.Executions.Errored, errored)
 	s.Executions.Terminated = append(s.Executions.Terminated, terminated)
-	took, err := all(tx, func(rows *sql.Rows) (ms int, err error) {
+	took, err := all(tx, func(rows *sqlite.Rows) (ms int, err error) {
 		var began, ended agent.Time
 		err = rows.Scan(&began, &ended)
 		return int(ended.Sub(began.Time).Milliseconds()), err
@@ -142,12 +136,8 @@ func percentile(sorted []int, percent int) int {
 
 // messagesOf adds a day: the messages with ids of a range.
 func (tx *Tx) messagesOf(s *agent.OverviewSeries, from, to int64) error {
-	q, err := tx.prepare("SELECT count(*) FILTER (WHERE role = 'user'), count(*) FILTER (WHERE role = 'assistant') FROM messages WHERE id >= ? AND id < ?")
-	if err != nil {
-		return err
-	}
 	var in, out int
-	if err := q.QueryRow(from, to).Scan(&in, &out); err != nil {
+	if err := tx.row("SELECT count(*) FILTER (WHERE role = 'user'), count(*) FILTER (WHERE role = 'assistant') FROM messages WHERE id >= ? AND id < ?", from, to).Scan(&in, &out); err != nil {
 		return err
 	}
 	s.Messages.In, s.Messages.Out = append(s.Messages.In, in), append(s.Messages.Out, out)
@@ -167,13 +157,9 @@ func (tx *Tx) firstMessage(at time.Time) (int64, error) {
 		middle := low + (high-low)/2
 		var id int64
 		var written agent.Time
-		s, err := tx.prepare("SELECT id, created_at FROM messages WHERE id >= ? ORDER BY id LIMIT 1")
-		if err != nil {
-			return 0, err
-		}
-		err = s.QueryRow(middle).Scan(&id, &written)
+		err := tx.row("SELECT id, created_at FROM messages WHERE id >= ? ORDER BY id LIMIT 1", middle).Scan(&id, &written)
 		switch {
-		case errors.Is(err, sql.ErrNoRows) || err == nil && !written.Before(moment.Time):
+		case errors.Is(err, sqlite.ErrNoRows) || err == nil && !written.Before(moment.Time):
 			high = middle
 		case err != nil:
 			return 0, err
@@ -186,7 +172,7 @@ func (tx *Tx) firstMessage(at time.Time) (int64, error) {
 
 // failures groups the executions that failed of late.
 func (tx *Tx) failures() ([]agent.FailureGroup, error) {
-	groups, err := all(tx, func(rows *sql.Rows) (g agent.FailureGroup, err error) {
+	groups, err := all(tx, func(rows *sqlite.Rows) (g agent.FailureGroup, err error) {
 		return g, rows.Scan(&g.WorkflowID, &g.NodeID, &g.Error, &g.Count, &g.ExecutionID, &g.LastAt)
 	}, `SELECT workflow_id, coalesce(error ->> '$.node_id', '') AS node, coalesce(error ->> '$.message', '') AS message, count(*), max(id), max(coalesce(completed_at, created_at)) AS last_at
 		FROM (SELECT * FROM executions WHERE status = 'errored' AND trigger <> 'test' AND id >= ? ORDER BY id DESC LIMIT ?)

@@ -2,7 +2,8 @@ package store
 
 import (
 	"context"
-	"database/sql"
+
+	"satchel/store/sqlite"
 )
 
 // PendingPage is a page whose chunks are to be made anew, or dropped.
@@ -19,7 +20,7 @@ type PendingPage struct {
 // or nil.
 func (db *DB) PendingPage(ctx context.Context, sourceID string) (*PendingPage, error) {
 	return Read(ctx, db, func(tx *Tx) (*PendingPage, error) {
-		found, err := all(tx, func(rows *sql.Rows) (p PendingPage, err error) {
+		found, err := all(tx, func(rows *sqlite.Rows) (p PendingPage, err error) {
 			return p, rows.Scan(&p.Seq, &p.URL, &p.Title, &p.Text, &p.Hash, &p.Drop)
 		}, `SELECT seq, url, title, text, hash, pending = 'drop' FROM _pages WHERE source_id = ? AND pending <> '' ORDER BY seq LIMIT 1`, sourceID)
 		if err != nil || len(found) == 0 {

@@ -143,9 +143,8 @@ func (p *pageWriter) insert(statement string, args ...any) error {
 	if err != nil {
 		return err
 	}
-	n, err := done.RowsAffected()
-	p.met += int(n)
-	return err
+	p.met += int(done.Changes)
+	return nil
 }
 
 // insertUnqueued gives a row to each address that has none.

@@ -2,13 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // rowsOf are the addresses of a source in the order of their rows, each with
@@ -16,7 +16,7 @@ import (
 func rowsOf(t *testing.T, db *DB, id string) string {
 	t.Helper()
 	rows, err := Read(context.Background(), db, func(tx *Tx) ([]string, error) {
-		return all(tx, func(rows *sql.Rows) (row string, err error) { return row, rows.Scan(&row) },
+		return all(tx, func(rows *sqlite.Rows) (row string, err error) { return row, rows.Scan(&row) },
 			`SELECT concat_ws(' ', url, state, depth, row_number() OVER (ORDER BY depth, turn), target, status, error_code, title, hash, links, changed, pending)
 			FROM _pages WHERE source_id = ? ORDER BY seq`, id)
 	})

@@ -2,11 +2,11 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // Frontier is what a walk knows of itself: it is the same after a restart.
@@ -50,7 +50,7 @@ const keptLinks = 4 << 10
 // not met yet, by their addresses and with no depth.
 func (db *DB) KnownPages(ctx context.Context, sourceID string) (map[string]QueuedPage, error) {
 	return Read(ctx, db, func(tx *Tx) (map[string]QueuedPage, error) {
-		list, err := all(tx, func(rows *sql.Rows) (q QueuedPage, err error) {
+		list, err := all(tx, func(rows *sqlite.Rows) (q QueuedPage, err error) {
 			var links rawJSON
 			if err := rows.Scan(&links, &q.URL, &q.Depth, &q.Known, &q.ETag, &q.LastModified); err != nil {
 				return q, err
@@ -69,18 +69,14 @@ func (db *DB) KnownPages(ctx context.Context, sourceID string) (map[string]Queue
 const knownPage = `coalesce(k.url, ''), coalesce(k.etag, ''), coalesce(k.last_modified, '') FROM _pages q
 	LEFT JOIN _pages k ON k.source_id = q.source_id AND k.url = CASE q.target WHEN '' THEN q.url ELSE q.target END AND k.hash <> ''`
 
-func queuedPage(rows *sql.Rows) (q QueuedPage, err error) {
+func queuedPage(rows *sqlite.Rows) (q QueuedPage, err error) {
 	return q, rows.Scan(&q.URL, &q.Depth, &q.Known, &q.ETag, &q.LastModified)
 }
 
 // walked counts what a walk has done, and what waits in its queue.
 func (tx *Tx) walked(sourceID string) (f Frontier, queued int, err error) {
-	s, err := tx.prepare(`SELECT count(*) > 0, count(*) FILTER (WHERE state <> 'queued'), count(*) FILTER (WHERE state = 'indexed'),
-		count(*) FILTER (WHERE state = 'queued') FROM _pages WHERE source_id = ? AND state <> 'earlier'`)
-	if err != nil {
-		return f, 0, err
-	}
-	return f, queued, s.QueryRow(sourceID).Scan(&f.Begun, &f.Tried, &f.Indexed, &queued)
+	return f, queued, tx.row(`SELECT count(*) > 0, count(*) FILTER (WHERE state <> 'queued'), count(*) FILTER (WHERE state = 'indexed'),
+		count(*) FILTER (WHERE state = 'queued') FROM _pages WHERE source_id = ? AND state <> 'earlier'`, sourceID).Scan(&f.Begun, &f.Tried, &f.Indexed, &queued)
 }
 
 // PageOutcome is the outcome of fetching one address of the queue.
@@ -156,7 +152,7 @@ func (db *DB) PutPages(ctx context.Context, sourceID string, outcomes []PageOutc
 // duplicate is the address under which this crawl has read a page already, "" when
 // it has not.
 func (tx *Tx) duplicate(sourceID string, o PageOutcome) (string, error) {
-	urls, err := all(tx, func(rows *sql.Rows) (url string, err error) { return url, rows.Scan(&url) },
+	urls, err := all(tx, func(rows *sqlite.Rows) (url string, err error) { return url, rows.Scan(&url) },
 		"SELECT url FROM _pages WHERE source_id = ? AND state = 'indexed' AND hash = ? AND url <> ? ORDER BY depth, turn", sourceID, o.Page.Hash, o.Final)
 	for _, url := range urls {
 		if o.Same(url) {
@@ -171,7 +167,7 @@ func (tx *Tx) duplicate(sourceID string, o PageOutcome) (string, error) {
 func (db *DB) Aliases(ctx context.Context, sourceID string) (map[string]QueuedPage, error) {
 	return Read(ctx, db, func(tx *Tx) (map[string]QueuedPage, error) {
 		first := map[string]QueuedPage{}
-		_, err := all(tx, func(rows *sql.Rows) (q QueuedPage, err error) {
+		_, err := all(tx, func(rows *sqlite.Rows) (q QueuedPage, err error) {
 			var target string
 			err = rows.Scan(&target, &q.URL, &q.Depth)
 			if _, met := first[target]; !met {
@@ -188,7 +184,7 @@ func (db *DB) KnownLinks(ctx context.Context, sourceID, url string) ([]string, e
 	return Read(ctx, db, func(tx *Tx) (links []string, err error) {
 		var raw rawJSON
 		err = tx.value(&raw, "SELECT links FROM _pages WHERE source_id = ? AND url = ? AND hash <> ''", sourceID, url)
-		if errors.Is(err, sql.ErrNoRows) {
+		if errors.Is(err, sqlite.ErrNoRows) {
 			return nil, nil
 		} else if err != nil {
 			return nil, err

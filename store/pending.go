@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
 
 	"satchel/agent"
 )
@@ -127,17 +127,14 @@ func workOfTables(tables map[string]bool) (kinds workKinds) {
 // statement can make: also by way of triggers and foreign keys, which SQLite
 // compiles into it. So no commit needs to look what it changed.
 func (c *conn) watchTables() error {
-	return c.sql.Raw(func(driver any) error {
-		return driver.(sqlite.AuthorizerRegisterer).RegisterAuthorizer(
-			func(action sqlite.AuthorizerActionCode, table, column, _, _ string) sqlite.AuthorizerReturnCode {
-				switch action {
-				case sqlite.AuthInsert, sqlite.AuthDelete:
-					c.compiled |= tableWork[tableChange{table, ""}] | columnsWatched[table]
-				case sqlite.AuthUpdate:
-					c.compiled |= tableWork[tableChange{table, ""}] | tableWork[tableChange{table, column}]
-				}
-				return sqlite.AuthorizerOK
-			})
+	return c.sql.Authorize(func(action int32, table, column, _, _ string) bool {
+		switch action {
+		case lib.SQLITE_INSERT, lib.SQLITE_DELETE:
+			c.sql.Compiling |= uint32(tableWork[tableChange{table, ""}] | columnsWatched[table])
+		case lib.SQLITE_UPDATE:
+			c.sql.Compiling |= uint32(tableWork[tableChange{table, ""}] | tableWork[tableChange{table, column}])
+		}
+		return true
 	})
 }
 
@@ -153,8 +150,9 @@ type madeWork struct {
 
 // takeWork returns the work that statements made since it was last called.
 func (c *conn) takeWork() madeWork {
-	made := madeWork{c.touched &^ c.taken, c.touched & c.taken}
-	c.touched, c.taken = 0, 0
+	touched := workKinds(c.sql.Used)
+	made := madeWork{touched &^ c.taken, touched & c.taken}
+	c.sql.Used, c.taken = 0, 0
 	return made
 }
 
@@ -254,11 +252,7 @@ func (c *conn) pending() (p Pending, err error) {
 	if version < 3 {
 		query = strings.Replace(query, "suspended = 0", "asleep = 0", 1)
 	}
-	s, err := c.prepare(query)
-	if err != nil {
-		return p, err
-	}
-	err = s.QueryRow(dueNow).Scan(&p.Sources, &p.Events, &p.Deliveries, &p.Messages, &p.Answers, &p.Schedules, &p.Runs,
+	err = c.row(query, dueNow).Scan(&p.Sources, &p.Events, &p.Deliveries, &p.Messages, &p.Answers, &p.Schedules, &p.Runs,
 		&p.Executions, &p.Gateways, &p.MCPServers, &p.Sessions)
 	p.Pages = p.Sources // those of crawls that continue
 	return p, err

@@ -2,10 +2,10 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // replanned is a record whose timing SQL changed.
@@ -17,7 +17,7 @@ type replanned struct {
 // replan plans the schedules and tasks whose timing SQL changed. What is not
 // valid is paused and says why.
 func (tx *Tx) replan() error {
-	changed, err := all(tx, func(rows *sql.Rows) (r replanned, err error) { return r, rows.Scan(&r.id, &r.keep) }, "SELECT id, keep FROM _replan")
+	changed, err := all(tx, func(rows *sqlite.Rows) (r replanned, err error) { return r, rows.Scan(&r.id, &r.keep) }, "SELECT id, keep FROM _replan")
 	if err != nil || len(changed) == 0 {
 		return err
 	}

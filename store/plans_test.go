@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 func any1(*agent.Schedule) error { return nil }
@@ -94,7 +95,7 @@ func TestFilesChangedWhileClosed(t *testing.T) {
 	a := subscribe(f)
 	a.take(db)
 	soon := agent.At(time.Now().Add(time.Hour))
-	c, err := openConn(dsn(db.path, "rw"))
+	c, err := openConn(source(db.path, sqlite.ReadWrite))
 	if err != nil {
 		t.Fatal(err)
 	}

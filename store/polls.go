@@ -2,11 +2,11 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"time"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // polled are the gateways that ask their platform for what is new, while the
@@ -17,7 +17,7 @@ const polled = "type = 'chatbot_a' AND status = 'active' AND webhook_base = ''"
 // for what is new, on a server that the world cannot reach.
 func (db *DB) PolledGateways(ctx context.Context) ([]string, error) {
 	return Read(ctx, db, func(tx *Tx) ([]string, error) {
-		return all(tx, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) }, "SELECT id FROM gateways WHERE "+polled+" ORDER BY id")
+		return all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) }, "SELECT id FROM gateways WHERE "+polled+" ORDER BY id")
 	})
 }
 
@@ -33,7 +33,7 @@ func (db *DB) PollFrom(ctx context.Context, id string) (o OpenGateway, next int6
 		if err := tx.value(&ok, "SELECT EXISTS (SELECT 1 FROM gateways WHERE id = ? AND "+polled+")", id); err != nil || !ok {
 			return OpenGateway{}, err
 		}
-		if err := tx.value(&next, "SELECT next FROM _polls WHERE gateway_id = ? AND at > ?", id, agent.At(tx.Now.Add(-pollMemory))); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		if err := tx.value(&next, "SELECT next FROM _polls WHERE gateway_id = ? AND at > ?", id, agent.At(tx.Now.Add(-pollMemory))); err != nil && !errors.Is(err, sqlite.ErrNoRows) {
 			return OpenGateway{}, err
 		}
 		return tx.openGateway(id)

@@ -2,12 +2,12 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 
 	"satchel/agent"
 	"satchel/store/search"
+	"satchel/store/sqlite"
 )
 
 // CreateFeedSource makes a source of type database or api, which is processing
@@ -75,11 +75,7 @@ func (db *DB) BeginFeed(ctx context.Context, sourceID string) (Feed, error) {
 			ON CONFLICT DO UPDATE SET run = run + (page = 0)`, sourceID); err != nil {
 			return f, err
 		}
-		s, err := tx.prepare("SELECT s.id, type, name, config, run, page, next FROM sources s JOIN _feeds f ON f.source_id = s.id WHERE s.id = ?")
-		if err != nil {
-			return f, err
-		}
-		if err := s.QueryRow(sourceID).Scan(&f.SourceID, &f.Type, &f.Name, (*rawJSON)(&f.Config), &f.Run, &f.Page, &f.Next); err != nil {
+		if err := tx.row("SELECT s.id, type, name, config, run, page, next FROM sources s JOIN _feeds f ON f.source_id = s.id WHERE s.id = ?", sourceID).Scan(&f.SourceID, &f.Type, &f.Name, (*rawJSON)(&f.Config), &f.Run, &f.Page, &f.Next); err != nil {
 			return f, err
 		}
 		f.Chunking, err = agent.ReadChunking(f.Type, f.Config)
@@ -292,7 +288,7 @@ func (tx *Tx) dropVanished(f Feed) (int, error) {
 	if err := tx.underWay(f.SourceID); err != nil {
 		return 0, err
 	}
-	seqs, err := all(tx, func(rows *sql.Rows) (seq int64, err error) { return seq, rows.Scan(&seq) },
+	seqs, err := all(tx, func(rows *sqlite.Rows) (seq int64, err error) { return seq, rows.Scan(&seq) },
 		"SELECT seq FROM _records WHERE source_id = ? AND run <> ? LIMIT ?", f.SourceID, f.Run, chunkBatch)
 	if err != nil || len(seqs) == 0 {
 		return 0, err
@@ -306,14 +302,10 @@ func (tx *Tx) dropVanished(f Feed) (int, error) {
 
 func (tx *Tx) endFeed(f Feed, removed int) error {
 	var total, changed int
-	s, err := tx.prepare("SELECT count(*), count(*) FILTER (WHERE changed = ?) FROM _records WHERE source_id = ?")
-	if err != nil {
+	if err := tx.row("SELECT count(*), count(*) FILTER (WHERE changed = ?) FROM _records WHERE source_id = ?", f.Run, f.SourceID).Scan(&total, &changed); err != nil {
 		return err
 	}
-	if err := s.QueryRow(f.Run, f.SourceID).Scan(&total, &changed); err != nil {
-		return err
-	}
-	err = tx.setConfig(f.SourceID, map[string]any{"record_count": total, "changed_records": changed, "unchanged_records": total - changed,
+	err := tx.setConfig(f.SourceID, map[string]any{"record_count": total, "changed_records": changed, "unchanged_records": total - changed,
 		"removed_records": removed, "more_pages": f.More, "last_read_at": tx.Now})
 	if err != nil {
 		return err
@@ -334,7 +326,7 @@ func (db *DB) closeGaps(ctx context.Context, sourceID string) error {
 	}
 	for next, after := 0, -1; ; {
 		moved, err := Write(ctx, db, func(tx *Tx) ([]row, error) {
-			found, err := all(tx, func(rows *sql.Rows) (r row, err error) { return r, rows.Scan(&r.seq, &r.position) },
+			found, err := all(tx, func(rows *sqlite.Rows) (r row, err error) { return r, rows.Scan(&r.seq, &r.position) },
 				"SELECT seq, position FROM chunks WHERE source_id = ? AND position > ? ORDER BY position LIMIT ?", sourceID, after, 10*chunkBatch)
 			for i, r := range found {
 				if err != nil || r.position == next+i {
@@ -358,7 +350,7 @@ func (db *DB) closeGaps(ctx context.Context, sourceID string) error {
 func (tx *Tx) underWay(sourceID string) error {
 	var going bool
 	err := tx.value(&going, "SELECT status NOT IN ('ready','error') AND NOT chunked FROM sources WHERE id = ?", sourceID)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && !going {
+	if errors.Is(err, sqlite.ErrNoRows) || err == nil && !going {
 		return agent.NotFound("source", sourceID)
 	}
 	return err

@@ -2,13 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // replyField is the field of _secrets where a conversation keeps what its
@@ -82,7 +82,7 @@ func (db *DB) TakeReplyToken(ctx context.Context, gatewayID, thread string) (str
 	id, err := Read(ctx, db, func(tx *Tx) (id string, err error) {
 		err = tx.value(&id, `SELECT v.id FROM conversations v JOIN _secrets s ON s.owner = v.id AND s.field = ?
 			WHERE v.gateway_id = ? AND v.external_thread_id = ? AND v.external_thread_id <> ''`, replyField, gatewayID, thread)
-		if errors.Is(err, sql.ErrNoRows) {
+		if errors.Is(err, sqlite.ErrNoRows) {
 			return "", nil
 		}
 		return id, err

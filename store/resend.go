@@ -2,10 +2,10 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // MessageDelivery is what came of sending a message.
@@ -43,7 +43,7 @@ func (db *DB) MessageDeliveries(ctx context.Context, messages []agent.Message) (
 			if d == nil || d.Status != "pending" {
 				continue
 			}
-			found, err := all(tx, func(rows *sql.Rows) (d MessageDelivery, err error) {
+			found, err := all(tx, func(rows *sqlite.Rows) (d MessageDelivery, err error) {
 				return d, rows.Scan(&d.Status, &d.Error, &d.Attempt, &d.NextAttemptAt, &d.SentAt)
 			}, `SELECT o.status, o.error, o.attempt, iif(o.attempt > 0 AND o.status = 'pending', o.next_attempt_at, NULL), m.metadata ->> '$.delivered_at'
 				FROM _outgoing o JOIN messages m ON m.id = o.message_id WHERE o.message_id = ?`, messages[i].ID)
@@ -111,11 +111,7 @@ func (tx *Tx) requeueMessage(c *agent.Conversation, m *agent.Message) error {
 	}
 	var parts int
 	var externalID, channel string
-	s, err := tx.prepare("SELECT coalesce(max(parts), 0), coalesce(max(external_id), ''), coalesce(max(channel), '') FROM _outgoing WHERE message_id = ?")
-	if err != nil {
-		return err
-	}
-	if err := s.QueryRow(m.ID).Scan(&parts, &externalID, &channel); err != nil {
+	if err := tx.row("SELECT coalesce(max(parts), 0), coalesce(max(external_id), ''), coalesce(max(channel), '') FROM _outgoing WHERE message_id = ?", m.ID).Scan(&parts, &externalID, &channel); err != nil {
 		return err
 	}
 	if _, err := tx.exec("DELETE FROM _outgoing WHERE message_id = ?", m.ID); err != nil {

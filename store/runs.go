@@ -2,15 +2,15 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 const runColumns = "id, scheduled_for, executed_at, status, duration_ms, execution_id, error"
 
-func scanRun(rows *sql.Rows) (r agent.Run, err error) {
+func scanRun(rows *sqlite.Rows) (r agent.Run, err error) {
 	return r, rows.Scan(&r.ID, &r.ScheduledFor, &r.ExecutedAt, &r.Status, &r.DurationMS, &r.ExecutionID, &r.Error)
 }
 
@@ -219,7 +219,7 @@ func (tx *Tx) finishRun(r agent.Run) (next []ScheduledRun, err error) {
 	var scheduleID string
 	err = tx.value(&scheduleID, `UPDATE runs SET status = ?, duration_ms = ?, execution_id = ?, error = ?
 		WHERE id = ? AND status = 'running' RETURNING schedule_id`, r.Status, r.DurationMS, r.ExecutionID, r.Error, r.ID)
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, sqlite.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
@@ -274,7 +274,7 @@ func (tx *Tx) runsUnderWay() (under []ScheduledRun, err error) {
 		agent.Run
 		schedule string
 	}
-	runs, err := all(tx, func(rows *sql.Rows) (r owned, err error) {
+	runs, err := all(tx, func(rows *sqlite.Rows) (r owned, err error) {
 		return r, rows.Scan(&r.schedule, &r.ID, &r.ScheduledFor, &r.ExecutedAt, &r.Status, &r.DurationMS, &r.ExecutionID, &r.Error)
 	}, "SELECT schedule_id, "+runColumns+" FROM runs WHERE status = 'running' AND executed_at IS NOT NULL ORDER BY seq")
 	if err != nil {

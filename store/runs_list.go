@@ -2,9 +2,9 @@ package store
 
 import (
 	"context"
-	"database/sql"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // LastRuns reads the newest run of each schedule; those that never ran are
@@ -45,6 +45,6 @@ func (db *DB) ScheduleDays(ctx context.Context, days []agent.Time) (past [][]age
 	return past, coming, err
 }
 
-func scanScheduleDay(rows *sql.Rows) (d agent.ScheduleDay, err error) {
+func scanScheduleDay(rows *sqlite.Rows) (d agent.ScheduleDay, err error) {
 	return d, rows.Scan(&d.ScheduleID, &d.Name, &d.First, &d.Runs, &d.Failed, &d.Missed, &d.Running)
 }

@@ -2,10 +2,10 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 const scheduleColumns = `id, name, type, cron_expression, next_run, last_run, delay_seconds, callback_type, callback_id, payload,
@@ -21,7 +21,7 @@ var scheduleListing = listing[agent.Schedule]{
 	scan:   scanSchedule,
 }
 
-func scanSchedule(rows *sql.Rows) (s agent.Schedule, err error) {
+func scanSchedule(rows *sqlite.Rows) (s agent.Schedule, err error) {
 	return s, rows.Scan(&s.ID, &s.Name, &s.Type, &s.CronExpression, &s.NextRun, &s.LastRun, &s.DelaySeconds, &s.CallbackType, &s.CallbackID,
 		(*rawJSON)(&s.Payload), &s.Timezone, &s.MisfirePolicy, &s.Overlap, &s.Status, &s.CreatedAt, &s.UpdatedAt)
 }

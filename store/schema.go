@@ -1,7 +1,6 @@
 package store
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"strconv"
@@ -9,6 +8,7 @@ import (
 	"sync"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // object is a row of sqlite_schema: a table, index, trigger or view. SQLite
@@ -44,7 +44,7 @@ func checkSchema(c *conn) error {
 	return compareSchema(version, rows)
 }
 
-func scanObject(rows *sql.Rows) ([]any, error) {
+func scanObject(rows *sqlite.Rows) ([]any, error) {
 	row := make([]any, 5)
 	return row, rows.Scan(&row[0], &row[1], &row[2], &row[3], &row[4])
 }
@@ -191,7 +191,7 @@ func (p *patternCache) vectors(n int) (schema, error) {
 
 // buildSchema returns the schema of a database in memory that make has filled.
 func buildSchema(make func(*conn) error) (schema, error) {
-	c, err := openConn("file::memory:")
+	c, err := openConn(sqlite.Source{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,16 +1,13 @@
 package store
 
 import (
-	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"math"
-
-	"modernc.org/sqlite"
 
 	"satchel/agent"
 	"satchel/store/search"
 	"satchel/store/search/terms"
+	"satchel/store/sqlite"
 )
 
 // Knowledge is what a search may see of an agent's chunks, in one transaction:
@@ -28,7 +25,7 @@ func (tx *Tx) Knowledge(sourceID, model string) (*Knowledge, error) {
 	k := &Knowledge{tx: tx, model: model, text: search.Text{Query: tx.query, SourceID: sourceID}}
 	if sourceID != "" {
 		err := tx.value(&k.text.Source, "SELECT seq FROM sources WHERE id = ?", sourceID)
-		if errors.Is(err, sql.ErrNoRows) {
+		if errors.Is(err, sqlite.ErrNoRows) {
 			return nil, agent.NotFound("source", sourceID)
 		}
 		return k, err
@@ -116,7 +113,7 @@ type FoundChunk struct {
 // Chunks returns the given chunks, in the order of seqs; of deleted sources
 // there are none.
 func (k *Knowledge) Chunks(seqs []int64) ([]FoundChunk, error) {
-	return all(k.tx, func(rows *sql.Rows) (f FoundChunk, err error) {
+	return all(k.tx, func(rows *sqlite.Rows) (f FoundChunk, err error) {
 		m := &f.Metadata
 		return f, rows.Scan(&f.Seq, &f.ID, &f.SourceID, &f.Position, &f.Content, &m.SourceName, &m.Page, &m.Section, &m.URL)
 	}, `SELECT c.seq, c.id, c.source_id, c.position, c.content, s.name, c.page, c.section, c.url
@@ -125,13 +122,4 @@ func (k *Knowledge) Chunks(seqs []int64) ([]FoundChunk, error) {
 }
 
 // The triggers of chunks hand their text to full text through this function.
-var _ = sqliteFunction("separate_words", terms.Separate)
-
-// sqliteFunction makes a function of one text known to every connection.
-func sqliteFunction(name string, fn func(string) string) bool {
-	sqlite.MustRegisterDeterministicScalarFunction(name, 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-		text, _ := args[0].(string)
-		return fn(text), nil
-	})
-	return true
-}
+var separateWords = sqlite.NewFunction("separate_words", terms.Separate)

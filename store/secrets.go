@@ -2,13 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // secret is a row of _secrets. hosts are the origins that it may be sent to,
@@ -23,7 +23,7 @@ type secret struct {
 
 const secretColumns = "owner, field, key_id, sealed, coalesce(hosts, '')"
 
-func scanSecret(rows *sql.Rows) (s secret, err error) {
+func scanSecret(rows *sqlite.Rows) (s secret, err error) {
 	return s, rows.Scan(&s.owner, &s.field, &s.keyID, &s.sealed, &s.hosts)
 }
 
@@ -229,7 +229,7 @@ func (tx *Tx) hostsNow(s secret) (string, error) {
 		}
 		return tx.credentialHosts(settings, s.field)
 	}
-	texts, err := all(tx, func(rows *sql.Rows) (config []byte, err error) { return config, rows.Scan((*rawJSON)(&config)) },
+	texts, err := all(tx, func(rows *sqlite.Rows) (config []byte, err error) { return config, rows.Scan((*rawJSON)(&config)) },
 		"SELECT config FROM tools WHERE id = ?1 UNION ALL SELECT config FROM sources WHERE id = ?1", s.owner)
 	if err != nil || len(texts) > 0 {
 		return agent.Origin(addressOf(slices.Concat(texts...))), err

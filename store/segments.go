@@ -3,12 +3,12 @@ package store
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"encoding/binary"
 	"errors"
 	"slices"
 
 	"satchel/store/search"
+	"satchel/store/sqlite"
 )
 
 // New vectors come as small segments (see package search) that are merged as
@@ -70,14 +70,14 @@ func (tx *Tx) segmentHeads(dims, from, below int) ([]search.Head, error) {
 	return all(tx, scanSegmentHead, "SELECT id, n FROM _vector_segments WHERE dims = ? AND n >= ? AND n < ? ORDER BY n", dims, from, below)
 }
 
-func scanSegmentHead(rows *sql.Rows) (h search.Head, err error) {
+func scanSegmentHead(rows *sqlite.Rows) (h search.Head, err error) {
 	return h, rows.Scan(&h.ID, &h.Records)
 }
 
 // segment reads the records of a segment; of one that is not there, none.
 func (tx *Tx) segment(h search.Head) (data []byte, err error) {
 	err = tx.value(&data, "SELECT data FROM _vector_segments WHERE id = ?", h.ID)
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, sqlite.ErrNoRows) {
 		err = nil
 	}
 	return data, err
@@ -137,7 +137,7 @@ func (db *DB) sweepSegment(ctx context.Context, id int64) (swept int, err error)
 		data    []byte
 	}
 	kept, err := Read(ctx, db, func(tx *Tx) (p part, err error) {
-		found, err := all(tx, func(rows *sql.Rows) (p part, err error) { return p, rows.Scan(&p.dims, &p.n, &p.data) },
+		found, err := all(tx, func(rows *sqlite.Rows) (p part, err error) { return p, rows.Scan(&p.dims, &p.n, &p.data) },
 			"SELECT dims, n, data FROM _vector_segments WHERE id = ?", id)
 		if err != nil || len(found) == 0 { // merged meanwhile
 			return p, err
@@ -155,7 +155,7 @@ func (db *DB) sweepSegment(ctx context.Context, id int64) (swept int, err error)
 		if err != nil {
 			return 0, err
 		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
+		if done.Changes == 0 {
 			return 0, err
 		}
 		if len(kept.data) > 0 {
@@ -174,7 +174,7 @@ func (tx *Tx) living(data []byte, size int) ([]byte, error) {
 		seqs = append(seqs, search.Seq(r))
 	}
 	gone := map[int64]bool{}
-	missing, err := all(tx, func(rows *sql.Rows) (seq int64, err error) { return seq, rows.Scan(&seq) },
+	missing, err := all(tx, func(rows *sqlite.Rows) (seq int64, err error) { return seq, rows.Scan(&seq) },
 		"SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE seq = value AND embedded)", search.ListJSON(seqs))
 	for _, seq := range missing {
 		gone[seq] = true

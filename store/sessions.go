@@ -2,11 +2,11 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 const sessionColumns = "id, status, headless, viewport, persist, error, created_at, last_activity, closed_at"
@@ -20,7 +20,7 @@ var sessionListing = listing[agent.Session]{
 	scan:    scanSession,
 }
 
-func scanSession(rows *sql.Rows) (s agent.Session, err error) {
+func scanSession(rows *sqlite.Rows) (s agent.Session, err error) {
 	var viewport []byte
 	if err := rows.Scan(&s.ID, &s.Status, &s.Headless, &viewport, &s.Persist, &s.Error, &s.CreatedAt, &s.LastActivity, &s.ClosedAt); err != nil {
 		return s, err
@@ -73,7 +73,7 @@ func (db *DB) CreateSession(ctx context.Context, s agent.Session) error {
 // NoteSession stores the state of an open session. One that has ended or is
 // gone stays as it is.
 func (db *DB) NoteSession(ctx context.Context, id string, status agent.SessionStatus, lastActivity agent.Time) error {
-	_, err := Write(ctx, db, func(tx *Tx) (sql.Result, error) {
+	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		return tx.exec("UPDATE sessions SET status = ?, last_activity = ? WHERE id = ? AND closed_at IS NULL", status, lastActivity, id)
 	})
 	return err
@@ -107,7 +107,7 @@ func (tx *Tx) endApprovals(sessionID string) error {
 // live does not know: those of a server that was killed.
 func (db *DB) EndLostSessions(ctx context.Context, live func(id string) bool, problem string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		open, err := all(tx, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) }, "SELECT id FROM sessions WHERE closed_at IS NULL")
+		open, err := all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) }, "SELECT id FROM sessions WHERE closed_at IS NULL")
 		if err != nil {
 			return struct{}{}, err
 		}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // settingsOwner owns the credentials of the agent's settings in _secrets.
@@ -150,7 +150,7 @@ func (tx *Tx) credentialHosts(settings agent.Settings, name string) (string, err
 	if name != telegramToken {
 		return hosts[0], nil
 	}
-	ids, err := all(tx, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) },
+	ids, err := all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) },
 		"SELECT id FROM gateways WHERE type = ? ORDER BY id", agent.GatewayTelegram)
 	if err != nil {
 		return "", err

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 const sourceColumns = "id, type, name, status, chunks, file_path, config, embedding_model, error_code, error_message, created_at, updated_at"
@@ -26,7 +26,7 @@ var sourceListing = listing[agent.Source]{
 	scan:   scanSource,
 }
 
-func scanSource(rows *sql.Rows) (s agent.Source, err error) {
+func scanSource(rows *sqlite.Rows) (s agent.Source, err error) {
 	var problem agent.SourceError
 	err = rows.Scan(&s.ID, &s.Type, &s.Name, &s.Status, &s.Chunks, &s.FilePath, (*rawJSON)(&s.Config), &s.EmbeddingModel,
 		&problem.Code, &problem.Message, &s.CreatedAt, &s.UpdatedAt)
@@ -139,7 +139,7 @@ func (u *Upload) receive(ctx context.Context, r io.Reader, limit int64) error {
 			if u.Size += int64(read); u.Size > limit {
 				return ErrTooLarge
 			}
-			_, werr := Write(ctx, u.db, func(tx *Tx) (sql.Result, error) {
+			_, werr := Write(ctx, u.db, func(tx *Tx) (sqlite.Result, error) {
 				return tx.exec("INSERT INTO _file_parts(upload, n, data) VALUES (?,?,?)", u.id, n, part)
 			})
 			if werr != nil {
@@ -162,7 +162,7 @@ func (u *Upload) Discard() {
 	if !u.finish() {
 		return
 	}
-	_, err := Write(context.Background(), u.db, func(tx *Tx) (sql.Result, error) {
+	_, err := Write(context.Background(), u.db, func(tx *Tx) (sqlite.Result, error) {
 		return tx.exec("DELETE FROM _file_parts WHERE upload = ?", u.id)
 	})
 	if err != nil {
@@ -182,7 +182,7 @@ func (u *Upload) finish() bool {
 // dropLostUploads removes parts that no source and no running upload owns:
 // what a crash left behind.
 func (tx *Tx) dropLostUploads() error {
-	lost, err := all(tx, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) },
+	lost, err := all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) },
 		"SELECT DISTINCT upload FROM _file_parts WHERE upload NOT IN (SELECT upload FROM _files) AND upload NOT IN (SELECT upload FROM downloads)")
 	if err != nil {
 		return err
@@ -248,12 +248,8 @@ func (db *DB) SourceFile(ctx context.Context, sourceID string) (File, error) {
 		if _, err := tx.source(sourceID); err != nil {
 			return f, err
 		}
-		s, err := tx.prepare("SELECT upload, name, media_type, size, sha256 FROM _files WHERE source_id = ?")
-		if err != nil {
-			return f, err
-		}
-		err = s.QueryRow(sourceID).Scan(&f.upload, &f.Name, &f.MediaType, &f.Size, &f.SHA256)
-		if errors.Is(err, sql.ErrNoRows) {
+		err := tx.row("SELECT upload, name, media_type, size, sha256 FROM _files WHERE source_id = ?", sourceID).Scan(&f.upload, &f.Name, &f.MediaType, &f.Size, &f.SHA256)
+		if errors.Is(err, sqlite.ErrNoRows) {
 			return f, agent.Errorf(agent.CodeNotFound, "this source has no file")
 		}
 		return f, err

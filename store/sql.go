@@ -136,7 +136,7 @@ func (db *DB) writeSQL(ctx context.Context, f *file, s *sqlsandbox.Statement, li
 		if err == nil && (changed["schedules"] || changed["tasks"]) {
 			db.planChanges(ctx, w)
 		}
-		w.touched |= workOfTables(changed)
+		w.sql.Used |= uint32(workOfTables(changed))
 		if err != nil {
 			w.rows = nil
 		}

@@ -3,9 +3,10 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	_ "embed"
 	"strings"
+
+	"satchel/store/sqlite"
 )
 
 // Table is a table that is open to SQL.
@@ -63,7 +64,7 @@ func (db *DB) Schema(ctx context.Context) ([]Table, error) {
 			table string
 			Column
 		}
-		columns, err := all(tx, func(rows *sql.Rows) (r row, err error) {
+		columns, err := all(tx, func(rows *sqlite.Rows) (r row, err error) {
 			return r, rows.Scan(&r.table, &r.Name, &r.Type, &r.Nullable, &r.PrimaryKey)
 		}, `SELECT t.name, c.name, c.type, c."notnull" = 0 AND c.pk = 0, c.pk > 0
 			FROM sqlite_schema t, pragma_table_info(t.name) c

@@ -2,14 +2,14 @@ package store
 
 import (
 	"context"
-	"database/sql"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 const takeoverColumns = "id, session_id, status, reason, timeout, created_at, expires_at, started_at, ended_at"
 
-func scanTakeover(rows *sql.Rows) (t agent.Takeover, err error) {
+func scanTakeover(rows *sqlite.Rows) (t agent.Takeover, err error) {
 	return t, rows.Scan(&t.ID, &t.SessionID, &t.Status, &t.Reason, &t.Timeout, &t.CreatedAt, &t.ExpiresAt, &t.StartedAt, &t.EndedAt)
 }
 

@@ -2,12 +2,12 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"strings"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 const taskColumns = `id, title, description, start_time, end_time, timezone, recurrence, recurrence_days, recurrence_end, recurrence_count,
@@ -27,7 +27,7 @@ var taskListing = listing[agent.Task]{
 }
 
 // scanTask reads a task. Its days are nil when SQL wrote what are none.
-func scanTask(rows *sql.Rows) (t agent.Task, err error) {
+func scanTask(rows *sqlite.Rows) (t agent.Task, err error) {
 	var days rawJSON
 	err = rows.Scan(&t.ID, &t.Title, &t.Description, &t.StartTime, &t.EndTime, &t.Timezone, &t.Recurrence, &days, &t.RecurrenceEnd,
 		&t.RecurrenceCount, &t.WorkflowID, &t.Status, &t.NextRun, &t.CreatedAt, &t.UpdatedAt)
@@ -108,7 +108,7 @@ func (db *DB) TasksBetween(ctx context.Context, from, to agent.Time, statuses []
 			past = to
 		}
 		// An occurrence lasts at most a year, so an older one does not reach in.
-		written, err := all(tx, func(rows *sql.Rows) (s status, err error) { return s, rows.Scan(&s.id, &s.of) },
+		written, err := all(tx, func(rows *sqlite.Rows) (s status, err error) { return s, rows.Scan(&s.id, &s.of) },
 			"SELECT id, status FROM occurrences WHERE start_time >= ? AND start_time < ?", agent.At(from.AddDate(-1, 0, -2)).String(), past)
 		for _, s := range written {
 			known[s.id] = s.of
@@ -125,7 +125,7 @@ func (db *DB) TaskDescriptions(ctx context.Context, ids []string) (map[string]st
 		for _, id := range ids {
 			var text string
 			err := tx.value(&text, "SELECT description FROM tasks WHERE id = ?", id)
-			if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			if err != nil && !errors.Is(err, sqlite.ErrNoRows) {
 				return struct{}{}, err
 			}
 			texts[id] = text

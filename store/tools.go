@@ -2,11 +2,11 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 const toolColumns = "id, name, description, type, enabled, config, created_at, updated_at"
@@ -23,7 +23,7 @@ var toolListing = listing[agent.Tool]{
 	scan:    scanTool,
 }
 
-func scanTool(rows *sql.Rows) (t agent.Tool, err error) {
+func scanTool(rows *sqlite.Rows) (t agent.Tool, err error) {
 	return t, rows.Scan(&t.ID, &t.Name, &t.Description, &t.Type, &t.Enabled, (*rawJSON)(&t.Config), &t.CreatedAt, &t.UpdatedAt)
 }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 
 	"satchel/agent"
 	"satchel/store/search"
+	"satchel/store/sqlite"
 )
 
 // Vectors lie in one table for each length, since sqlite-vec wants a table's
@@ -39,7 +39,7 @@ func vectorsOf(n int) string {
 
 // otherVectors lists the vector tables that are not of the schema.
 func (tx *Tx) otherVectors() ([]string, error) {
-	found, err := all(tx, func(rows *sql.Rows) (name string, err error) { return name, rows.Scan(&name) },
+	found, err := all(tx, func(rows *sqlite.Rows) (name string, err error) { return name, rows.Scan(&name) },
 		"SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB '_chunk_vectors_[0-9]*'")
 	return slices.DeleteFunc(found, func(name string) bool {
 		_, err := strconv.Atoi(strings.TrimPrefix(name, vectorTable+"_"))
@@ -88,7 +88,7 @@ func (tx *Tx) deleteChunks(which string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return done.RowsAffected()
+	return done.Changes, nil
 }
 
 // PutVectors stores the vectors of chunks by their Seq; all have one length, of
@@ -98,7 +98,7 @@ func (db *DB) PutVectors(ctx context.Context, vectors map[int64][]float32) error
 		records := map[int][]byte{} // of the search index, by the length of the vectors
 		for _, seq := range slices.Sorted(maps.Keys(vectors)) {
 			source, err := tx.putVector(seq, vectors[seq])
-			if errors.Is(err, sql.ErrNoRows) {
+			if errors.Is(err, sqlite.ErrNoRows) {
 				continue
 			} else if err != nil {
 				return struct{}{}, err
@@ -117,7 +117,7 @@ func (db *DB) PutVectors(ctx context.Context, vectors map[int64][]float32) error
 }
 
 // putVector stores one vector and returns the seq of its chunk's source. A
-// chunk that is gone or has a vector is sql.ErrNoRows.
+// chunk that is gone or has a vector is sqlite.ErrNoRows.
 func (tx *Tx) putVector(seq int64, vector []float32) (source int64, err error) {
 	if err := tx.value(&source, "SELECT s.seq FROM chunks c JOIN sources s ON s.id = c.source_id WHERE c.seq = ? AND c.embedded = 0", seq); err != nil {
 		return 0, err
@@ -160,7 +160,7 @@ func (db *DB) AdoptModel(ctx context.Context, sourceID, model string) error {
 		if err != nil {
 			return struct{}{}, err
 		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
+		if done.Changes == 0 {
 			return struct{}{}, errors.Join(err, agent.NotFound("source", sourceID))
 		}
 		return struct{}{}, nil
@@ -179,7 +179,7 @@ func (tx *Tx) dropVectors(sourceID string, after int) (int, error) {
 		seq      int64
 		position int
 	}
-	found, err := all(tx, func(rows *sql.Rows) (r row, err error) { return r, rows.Scan(&r.seq, &r.position) },
+	found, err := all(tx, func(rows *sqlite.Rows) (r row, err error) { return r, rows.Scan(&r.seq, &r.position) },
 		"SELECT seq, position FROM chunks WHERE source_id = ? AND position > ? AND embedded = 1 ORDER BY position LIMIT ?", sourceID, after, chunkBatch)
 	if err != nil || len(found) == 0 {
 		return after, err

@@ -5,10 +5,10 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/json"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // DerivedKey returns a key for a purpose of the program, made of the folder's
@@ -91,7 +91,7 @@ func (db *DB) Visit(ctx context.Context, gatewayID, thread string, after int64, 
 		if err != nil {
 			return Visit{}, err
 		}
-		found, err := all(tx, func(rows *sql.Rows) (v Visit, err error) {
+		found, err := all(tx, func(rows *sqlite.Rows) (v Visit, err error) {
 			v.Bot = bot
 			var given string
 			err = rows.Scan(&v.ConversationID, &v.NeedsHuman, &v.Muted, &given, &v.Email, &v.Answering)
@@ -114,7 +114,7 @@ func (db *DB) Visit(ctx context.Context, gatewayID, thread string, after int64, 
 // found is false for any other.
 func (db *DB) VisitorOf(ctx context.Context, conversationID string) (gatewayID, thread string, found bool, err error) {
 	found, err = Read(ctx, db, func(tx *Tx) (bool, error) {
-		rows, err := all(tx, func(rows *sql.Rows) (_ struct{}, err error) { return struct{}{}, rows.Scan(&gatewayID, &thread) },
+		rows, err := all(tx, func(rows *sqlite.Rows) (_ struct{}, err error) { return struct{}{}, rows.Scan(&gatewayID, &thread) },
 			"SELECT v.gateway_id, v.external_thread_id FROM conversations v JOIN gateways g ON g.id = v.gateway_id WHERE v.id = ? AND g.type = 'web'", conversationID)
 		return len(rows) > 0, err
 	})

@@ -2,9 +2,9 @@ package store
 
 import (
 	"context"
-	"database/sql"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // Wait is a node that waits.
@@ -46,7 +46,7 @@ func (w *Wait) Result() agent.NodeResult {
 const waitColumns = "execution_id, node_id, path, type, kind, due_at, event, child_id, started_at, title, message"
 
 func (tx *Tx) waits(where string, args ...any) ([]Wait, error) {
-	return all(tx, func(rows *sql.Rows) (w Wait, err error) {
+	return all(tx, func(rows *sqlite.Rows) (w Wait, err error) {
 		return w, rows.Scan(&w.ExecutionID, &w.NodeID, &w.Path, &w.Type, &w.Kind, &w.DueAt, &w.Event, &w.ChildID, &w.StartedAt, &w.Title, &w.Message)
 	}, "SELECT "+waitColumns+" FROM _waits WHERE "+where, args...)
 }
@@ -100,7 +100,7 @@ func (tx *Tx) endWait(end WaitEnd) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
+	if done.Changes == 0 {
 		return false, err
 	}
 	if err := tx.appendJournal(end.ExecutionID, []agent.NodeResult{end.Result}); err != nil {

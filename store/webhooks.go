@@ -2,11 +2,11 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // Fields of _secrets that a subscription has.
@@ -26,7 +26,7 @@ var webhookListing = listing[agent.Webhook]{
 	scan:    scanWebhook,
 }
 
-func scanWebhook(rows *sql.Rows) (w agent.Webhook, err error) {
+func scanWebhook(rows *sqlite.Rows) (w agent.Webhook, err error) {
 	var events rawJSON
 	err = rows.Scan(&w.ID, &w.URL, &events, &w.Active, &w.FailureCount, &w.LastDeliveryAt, &w.LastStatus, &w.CreatedAt, &w.UpdatedAt)
 	if err != nil {

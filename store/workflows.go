@@ -3,13 +3,13 @@ package store
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 const workflowColumns = "id, name, description, nodes, edges, settings, status, version, created_at, updated_at, updated_by"
@@ -26,7 +26,7 @@ var workflowListing = listing[agent.Workflow]{
 	scan:    scanWorkflow,
 }
 
-func scanWorkflow(rows *sql.Rows) (w agent.Workflow, err error) {
+func scanWorkflow(rows *sqlite.Rows) (w agent.Workflow, err error) {
 	var nodes, edges, settings []byte
 	if err := rows.Scan(&w.ID, &w.Name, &w.Description, &nodes, &edges, &settings, &w.Status, &w.Version, &w.CreatedAt, &w.UpdatedAt, &w.UpdatedBy); err != nil {
 		return w, err
@@ -265,7 +265,7 @@ func (db *DB) WorkflowVersions(ctx context.Context, id string, p Page) ([]agent.
 		if err := tx.value(&total, "SELECT count(*) FROM _workflow_versions WHERE workflow_id = ?", id); err != nil {
 			return nil, err
 		}
-		return all(tx, func(rows *sql.Rows) (v agent.WorkflowVersion, err error) {
+		return all(tx, func(rows *sqlite.Rows) (v agent.WorkflowVersion, err error) {
 			err = rows.Scan(&v.Version, &v.Nodes, &v.Edges, &v.CreatedAt, &v.Author, &v.Note)
 			v.Current = v.Version == w.Version
 			return v, err
@@ -289,7 +289,7 @@ func (db *DB) WorkflowVersion(ctx context.Context, id string, version int) (agen
 
 // version puts the graph of a version into w.
 func (tx *Tx) version(w *agent.Workflow, version int) error {
-	found, err := all(tx, func(rows *sql.Rows) (graph [3][]byte, err error) {
+	found, err := all(tx, func(rows *sqlite.Rows) (graph [3][]byte, err error) {
 		return graph, rows.Scan(&graph[0], &graph[1], &graph[2])
 	}, "SELECT nodes, edges, settings FROM _workflow_versions WHERE workflow_id = ? AND version = ?", w.ID, version)
 	if err != nil {
@@ -344,7 +344,7 @@ func (db *DB) Subscribers(ctx context.Context, events []string) (Subscribers, er
 	}
 	return Read(ctx, db, func(tx *Tx) (e Subscribers, err error) {
 		in := " IN (" + placeholders(len(args)) + ")"
-		e.Listeners, err = all(tx, func(rows *sql.Rows) (l Listener, err error) {
+		e.Listeners, err = all(tx, func(rows *sqlite.Rows) (l Listener, err error) {
 			return l, rows.Scan(&l.WorkflowID, &l.NodeID, &l.Pattern, &l.Since)
 		},
 			"SELECT workflow_id, node_id, event, since_seq FROM _triggers WHERE event"+in+" ORDER BY workflow_id, node_id", args...)
@@ -354,10 +354,6 @@ func (db *DB) Subscribers(ctx context.Context, events []string) (Subscribers, er
 		if e.Waits, err = tx.waits("event"+in+notPaused, args...); err != nil {
 			return e, err
 		}
-		stmt, err := tx.prepare("SELECT status, active_since_seq FROM _agent")
-		if err != nil {
-			return e, err
-		}
-		return e, stmt.QueryRow().Scan(&e.Status, &e.ActiveSince)
+		return e, tx.row("SELECT status, active_since_seq FROM _agent").Scan(&e.Status, &e.ActiveSince)
 	})
 }

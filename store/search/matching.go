@@ -2,16 +2,17 @@ package search
 
 import (
 	"cmp"
-	"database/sql"
 	"math"
 	"slices"
 	"strings"
+
+	"satchel/store/sqlite"
 )
 
 // Text is full text over an agent's chunks, as one search may see them, in one
 // transaction.
 type Text struct {
-	Query    func(query string, args ...any) (*sql.Rows, error)
+	Query    func(query string, args ...any) (*sqlite.Rows, error)
 	Source   int64  // only chunks of the source with this seq; 0: of all
 	SourceID string // its id
 	Mixed    bool   // some chunks are of deleted sources
@@ -192,7 +193,7 @@ func (x *Text) value(dst any, query string, args ...any) error {
 
 // Scores runs a query whose rows are a seq and a number, and returns them as a
 // map.
-func Scores(run func(query string, args ...any) (*sql.Rows, error), query string, args ...any) (map[int64]float64, error) {
+func Scores(run func(query string, args ...any) (*sqlite.Rows, error), query string, args ...any) (map[int64]float64, error) {
 	rows, err := run(query, args...)
 	if err != nil {
 		return nil, err

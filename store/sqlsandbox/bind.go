@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // Span is a part of a text, from byte Start to before byte End.
@@ -50,7 +51,7 @@ func CheckSpans(query string, spans []Span) error {
 	switch {
 	case agent.ErrorCode(err) == agent.CodeForbiddenOperation:
 		return badQuery("begins with a statement that is not allowed")
-	case errors.As(err, &refused) && strings.Contains(refused.Message, moreStatements):
+	case errors.As(err, &refused) && strings.Contains(refused.Message, sqlite.MoreStatements):
 		return badQuery("holds more than one statement")
 	case err != nil:
 		return badQuery("%s, or there is no statement around it", asName)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	lib "modernc.org/sqlite/lib"
+
+	"satchel/store/sqlite"
 )
 
 // inspectTime bounds how long the header and the schema of a file are read,
@@ -25,26 +27,27 @@ var inspectBounds = []struct{ name, value int32 }{
 var ErrLimit = errors.New("the file takes too long or too much memory to read")
 
 // Inspect runs fn, which may use Trusted, on a connection to a file that may be
-// anyone's, named by a DSN. Its time and memory are bounded; ErrLimit is in the
+// anyone's. Its time and memory are bounded; ErrLimit is in the
 // chain of fn's error when it came up against that.
-func Inspect(ctx context.Context, name string, fn func(*Conn) error) error {
+func Inspect(ctx context.Context, source sqlite.Source, fn func(*Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	// Further pragmas would read the schema before its bounds are set.
-	c, err := openConn(name, lib.SQLITE_OPEN_READWRITE|lib.SQLITE_OPEN_URI, []string{"query_only(1)"})
+	source.Pragmas = []string{"query_only(1)"}
+	c, err := openConn(source)
 	if err != nil {
 		return err
 	}
 	defer c.close()
 	for _, b := range inspectBounds {
-		lib.Xsqlite3_limit(c.tls, c.db, b.name, b.value)
+		c.sql.Limit(b.name, b.value)
 	}
 	limited, cancel := context.WithTimeout(ctx, inspectTime)
 	defer cancel()
 	c.limit(limited, DefaultLimits)
-	defer c.unlimit()
-	if err = fn(c); err != nil && (c.late() || c.starved) {
+	defer c.sql.Unbound()
+	if err = fn(c); err != nil && (c.sql.Late() || c.sql.Starved()) {
 		return fmt.Errorf("%w: %w", ErrLimit, err)
 	}
 	return err

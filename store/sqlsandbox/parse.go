@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // maxQuery bounds a query's length in bytes. SQLite needs some 200 bytes of
@@ -78,7 +79,7 @@ func parse(query string) (*Statement, error) {
 		return nil, err
 	}
 	if next < len(query) {
-		return nil, badQuery(moreStatements).With("offset", offset(query, next))
+		return nil, badQuery(sqlite.MoreStatements).With("offset", offset(query, next))
 	}
 	start, end := tokens[0].start, tokens[len(tokens)-1].end
 	s := &Statement{text: query[start:end], before: offset(query, start), Kind: kind, spelt: map[string]bool{}, weight: w.weigh()}

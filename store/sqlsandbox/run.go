@@ -6,6 +6,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // Result is the answer to a statement. Rows and Columns are never nil. Blobs
@@ -30,8 +31,8 @@ func (c *Conn) Run(ctx context.Context, s *Statement, limits Limits) (Result, er
 	c.guard.begin(s)
 	c.limit(limited, limits)
 	defer func() {
-		c.unlimit()
-		c.doubtful = c.doubtful || c.starved || c.temp < 0
+		c.sql.Unbound()
+		c.doubtful = c.doubtful || c.sql.Starved() || c.sql.Spilled()
 		c.guard.end()
 		c.boundValues(longestValue)
 	}()
@@ -43,13 +44,13 @@ func (c *Conn) Run(ctx context.Context, s *Statement, limits Limits) (Result, er
 }
 
 func (c *Conn) answer(s *Statement, limits Limits) (Result, error) {
-	lib.Xsqlite3_set_last_insert_rowid(c.tls, c.db, 0)
+	c.sql.SetLastID(0)
 	stmt, err := c.compile(s)
 	if err != nil {
 		return Result{}, err
 	}
-	defer stmt.finalize()
-	if s.Kind == "SELECT" && lib.Xsqlite3_stmt_readonly(c.tls, stmt.p) == 0 {
+	defer stmt.Close()
+	if s.Kind == "SELECT" && !stmt.ReadOnly() {
 		return Result{}, agent.Errorf(agent.CodeForbiddenOperation, "this %s statement would change data", s.Kind).With("statement", s.Kind)
 	}
 	limit, err := s.weight.valueLimit(s.args.longest)
@@ -57,31 +58,29 @@ func (c *Conn) answer(s *Statement, limits Limits) (Result, error) {
 		return Result{}, err
 	}
 	c.boundValues(limit)
-	values, err := s.args.match(stmt.params())
+	values, err := s.args.match(stmt.Params())
 	if err != nil {
 		return Result{}, err
 	}
-	for i, v := range values {
-		if err := stmt.bind(i+1, v); err != nil {
-			return Result{}, err
-		}
-	}
-	r := Result{Columns: stmt.names(), Rows: [][]any{}}
-	if err := stmt.collect(&r, limits); err != nil {
+	if err := stmt.Bind(values...); err != nil {
 		return Result{}, err
 	}
-	stmt.finalize() // ends the statement, which sets the counts
+	r := Result{Columns: stmt.Columns(), Rows: [][]any{}}
+	if err := c.collect(stmt, &r, limits); err != nil {
+		return Result{}, err
+	}
+	stmt.Close() // ends the statement, which sets the counts
 	c.count(s, &r)
 	return r, nil
 }
 
 // compile prepares a client's statement, or says why it may not run.
-func (c *Conn) compile(s *Statement) (*prepared, error) {
+func (c *Conn) compile(s *Statement) (*sqlite.Stmt, error) {
 	if table := c.guard.spellsClosed(); table != "" && s.Kind != "PRAGMA" {
 		return nil, agent.Errorf(agent.CodeForbiddenOperation, "the table %s is closed to SQL; if it is meant as text, pass it as a parameter", table).
 			With("table", table)
 	}
-	stmt, err := c.prepare(s.text)
+	stmt, err := c.sql.Prepare(s.text)
 	if err != nil && c.guard.refused != nil {
 		return nil, c.guard.refused.Because(err)
 	}
@@ -90,10 +89,10 @@ func (c *Conn) compile(s *Statement) (*prepared, error) {
 }
 
 // collect reads the rows of an answer.
-func (s *prepared) collect(r *Result, limits Limits) error {
+func (c *Conn) collect(s *sqlite.Stmt, r *Result, limits Limits) error {
 	size := 0
 	for {
-		more, err := s.step()
+		more, err := s.Step()
 		if err != nil || !more {
 			return err
 		}
@@ -101,22 +100,22 @@ func (s *prepared) collect(r *Result, limits Limits) error {
 			r.Truncated = true
 			return nil
 		}
-		row := make([]any, s.columns)
+		row := make([]any, len(r.Columns))
 		for i := range row {
-			if size+s.size(i) > limits.Bytes {
+			if size+s.Size(i) > limits.Bytes {
 				r.Truncated = true
 				return nil
 			}
 			var n int
-			row[i], n = jsonValue(s.value(i))
+			row[i], n = jsonValue(s.Value(i))
 			size += n
 		}
 		if size > limits.Bytes {
 			r.Truncated = true
 			return nil
 		}
-		if s.c.late() {
-			return &sqliteError{code: lib.SQLITE_INTERRUPT, text: "interrupted"}
+		if c.sql.Late() {
+			return sqlite.NewError(lib.SQLITE_INTERRUPT, "interrupted")
 		}
 		r.Rows = append(r.Rows, row)
 	}
@@ -128,30 +127,31 @@ func (c *Conn) count(s *Statement, r *Result) {
 	if !s.Writes() {
 		return
 	}
-	r.Changes = lib.Xsqlite3_changes64(c.tls, c.db)
+	done := c.sql.Result()
+	r.Changes = done.Changes
 	if len(r.Columns) == 0 {
 		r.RowCount = int(r.Changes)
 	}
-	if id := lib.Xsqlite3_last_insert_rowid(c.tls, c.db); id != 0 && s.Kind == "INSERT" {
-		r.LastInsertID = &id
+	if done.LastID != 0 && s.Kind == "INSERT" {
+		r.LastInsertID = &done.LastID
 	}
 }
 
 // judge turns the failure of a client's statement into an error for it.
 func (c *Conn) judge(ctx context.Context, s *Statement, limits Limits, err error) error {
-	e, ok := err.(*sqliteError)
+	e, ok := err.(*sqlite.Error)
 	if !ok {
 		return err
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	code := e.code & 0xff
+	code := e.Code() & 0xff
 	switch {
-	case c.starved && (code == lib.SQLITE_NOMEM || code == lib.SQLITE_INTERRUPT):
+	case c.sql.Starved() && (code == lib.SQLITE_NOMEM || code == lib.SQLITE_INTERRUPT):
 		return agent.Errorf(agent.CodeExecution, "the statement needs more than %d MB of memory", limits.Memory>>20).
 			With("limit_bytes", limits.Memory).Because(err)
-	case c.temp < 0 && code == lib.SQLITE_FULL:
+	case c.sql.Spilled() && code == lib.SQLITE_FULL:
 		return agent.Errorf(agent.CodeExecution, "the statement needs more than %d MB of temporary space", limits.Temp>>20).
 			With("limit_bytes", limits.Temp).Because(err)
 	case code == lib.SQLITE_INTERRUPT:
@@ -175,10 +175,10 @@ func (c *Conn) judge(ctx context.Context, s *Statement, limits Limits, err error
 }
 
 // sayWhy hands on what SQLite says about the client's own statement.
-func sayWhy(s *Statement, e *sqliteError) error {
-	bad := badQuery("%s", agent.Clip(e.text, 500)).Because(e)
-	if e.offset >= 0 {
-		bad.With("offset", s.before+offset(s.text, min(e.offset, len(s.text))))
+func sayWhy(s *Statement, e *sqlite.Error) error {
+	bad := badQuery("%s", agent.Clip(e.Text, 500)).Because(e)
+	if e.Offset >= 0 {
+		bad.With("offset", s.before+offset(s.text, min(e.Offset, len(s.text))))
 	}
 	return bad
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	lib "modernc.org/sqlite/lib"
+	"satchel/store/sqlite"
 )
 
 // Options say how a file is opened and what its tables allow.
@@ -102,12 +102,12 @@ func (c *Conn) transaction(fn func(*Conn) error) (err error) {
 	if _, err := c.Trusted("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	defer c.endOnRow()
+	defer c.sql.OnRow(nil)
 	defer func() { // also when fn panics
 		if err != nil {
 			_, _ = c.Trusted("ROLLBACK") // fails when SQLite has rolled back already
 		}
-		c.doubtful = c.doubtful || lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0
+		c.doubtful = c.doubtful || c.sql.InTransaction()
 	}()
 	if err := fn(c); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (p *Pool) takeReader() (*Conn, error) {
 		return c, nil
 	}
 	p.mu.Unlock()
-	return p.open(lib.SQLITE_OPEN_READONLY, p.options.ReaderPragmas)
+	return p.open(sqlite.ReadOnly, p.options.ReaderPragmas)
 }
 
 func (p *Pool) takeWriter() (*Conn, error) {
@@ -136,11 +136,11 @@ func (p *Pool) takeWriter() (*Conn, error) {
 	if c != nil {
 		return c, nil
 	}
-	return p.open(lib.SQLITE_OPEN_READWRITE, p.options.WriterPragmas)
+	return p.open(sqlite.ReadWrite, p.options.WriterPragmas)
 }
 
-func (p *Pool) open(flags int32, pragmas []string) (*Conn, error) {
-	c, err := openConn(p.path, flags, append(slices.Clone(pragmas), "temp_store(FILE)"))
+func (p *Pool) open(mode sqlite.Mode, pragmas []string) (*Conn, error) {
+	c, err := openConn(sqlite.Source{Path: p.path, Mode: mode, Pragmas: append(slices.Clone(pragmas), "temp_store(FILE)")})
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package sqlsandbox
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -9,13 +10,19 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"satchel/agent"
+	"satchel/store/sqlite"
 )
+
+func TestMain(m *testing.M) {
+	sqlite.CheckUse = true
+	os.Exit(m.Run())
+}
 
 // newPool makes a database file with an open and a closed table.
 func newPool(t *testing.T) *Pool {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.db")
-	c, err := openConn(path, lib.SQLITE_OPEN_READWRITE|lib.SQLITE_OPEN_CREATE, []string{"journal_mode(WAL)"})
+	c, err := openConn(sqlite.Source{Path: path, Mode: sqlite.Create, Pragmas: []string{"journal_mode(WAL)"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,41 +116,35 @@ func TestNothingIsLeftOfWhatFailed(t *testing.T) {
 
 func TestCloseClosesConnections(t *testing.T) {
 	p := newPool(t)
-	before := connsOpen()
+	before := sqlite.Count()
 	if _, err := p.write(t, "DELETE FROM items"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Read(t.Context(), mustParse(t, "SELECT 1"), DefaultLimits); err != nil {
 		t.Fatal(err)
 	}
-	if n := connsOpen() - before; n != 2 {
+	if n := sqlite.Count() - before; n != 2 {
 		t.Errorf("%d connections open, want a reader and a writer", n)
 	}
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
-	if n := connsOpen() - before; n != 0 {
+	if n := sqlite.Count() - before; n != 0 {
 		t.Errorf("%d connections left open", n)
 	}
-}
-
-// connsOpen counts the open connections of the process.
-func connsOpen() (n int) {
-	conns.Range(func(_, _ any) bool { n++; return true })
-	return n
 }
 
 // TestGuardIsClosedByDefault: without a client's statement nothing can be
 // prepared.
 func TestGuardIsClosedByDefault(t *testing.T) {
 	p := newPool(t)
-	for _, flags := range []int32{lib.SQLITE_OPEN_READONLY, lib.SQLITE_OPEN_READWRITE} {
-		c, err := p.open(flags, nil)
+	for _, mode := range []sqlite.Mode{sqlite.ReadOnly, sqlite.ReadWrite} {
+		c, err := p.open(mode, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err := c.prepare("SELECT 1"); err == nil {
-			s.finalize()
+		if s, err := c.sql.Prepare("SELECT 1"); err == nil {
+			s.Close()
 			t.Error("a statement was prepared without a client")
 		}
 		if err := c.close(); err != nil {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 
-	lib "modernc.org/sqlite/lib"
+	"satchel/store/sqlite"
 )
 
 // syntax is an empty database in memory, opened on first use, on which
@@ -22,18 +22,18 @@ func parses(statement string) (bool, error) {
 	syntax.mu.Lock()
 	defer syntax.mu.Unlock()
 	if syntax.conn == nil {
-		c, err := openConn(":memory:", lib.SQLITE_OPEN_READWRITE|lib.SQLITE_OPEN_CREATE, nil)
+		c, err := openConn(sqlite.Source{})
 		if err != nil {
 			return false, err
 		}
 		syntax.conn = c
 	}
-	s, err := syntax.conn.prepare(statement)
+	s, err := syntax.conn.sql.Prepare(statement)
 	if err == nil {
-		s.finalize()
+		s.Close()
 		return true, nil
 	}
-	for _, problem := range []string{"syntax error", "incomplete input", "unrecognized token", moreStatements} {
+	for _, problem := range []string{"syntax error", "incomplete input", "unrecognized token", sqlite.MoreStatements} {
 		if strings.Contains(err.Error(), problem) {
 			return false, nil
 		}

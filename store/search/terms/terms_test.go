@@ -1,25 +1,23 @@
 package terms
 
 import (
-	"database/sql"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	_ "modernc.org/sqlite"
+	"satchel/store/sqlite"
 )
 
 // reference is FTS5 with the tokenizer of the schema.
 func reference(t testing.TB) func(text string) []string {
 	t.Helper()
-	db, err := sql.Open("sqlite", ":memory:")
+	db, err := sqlite.Open(sqlite.Source{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	db.SetMaxOpenConns(1)
 	schema, err := os.ReadFile("../../migrations/0001.sql")
 	if err != nil {
 		t.Fatal(err)

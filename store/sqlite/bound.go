@@ -1,8 +1,9 @@
-package sqlsandbox
+package sqlite
 
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -11,10 +12,68 @@ import (
 	"modernc.org/sqlite/vec"
 )
 
+// Budget is what statements may use, in bytes; 0 is no bound.
+type Budget struct {
+	Memory int64 // that SQLite holds for them
+	Temp   int64 // written to temporary files, of a connection with Source.BoundTemp
+}
+
+// bound is what the statements that run may still use.
+type bound struct {
+	ctx     context.Context // nil: they are not bound
+	counted bool            // their memory is
+	left    Budget
+	starved bool // they wanted more memory
+}
+
+// clockEvery is how many steps of its program SQLite runs before it looks at
+// the clock: some 10 microseconds, of which looking costs under a hundredth.
+const clockEvery = 500
+
+// Bound bounds what the connection's statements may use until Unbound, and ends
+// them when ctx does, with the code of an interrupt.
+func (c *Conn) Bound(ctx context.Context, budget Budget) {
+	if budget.Temp == 0 {
+		budget.Temp = math.MaxInt64
+	}
+	c.bound = bound{ctx: ctx, counted: budget.Memory > 0, left: budget}
+	if c.bound.counted {
+		counted.Add(1)
+	}
+	lib.Xsqlite3_progress_handler(c.tls, c.db, clockEvery, pointerTo[func(*libc.TLS, uintptr) int32](checkClock), 0)
+}
+
+// Unbound ends what Bound began. Starved and Spilled still say how it went.
+func (c *Conn) Unbound() {
+	if c.bound.counted {
+		counted.Add(-1)
+	}
+	c.bound.ctx, c.bound.counted = nil, false
+	lib.Xsqlite3_progress_handler(c.tls, c.db, 0, 0, 0)
+}
+
+// Late reports whether the bounded statements have to stop.
+func (c *Conn) Late() bool { return c.bound.ctx != nil && c.bound.ctx.Err() != nil }
+
+// Starved reports whether the bounded statements wanted more memory than they had.
+func (c *Conn) Starved() bool { return c.bound.starved }
+
+// Spilled reports whether they wanted more room for temporary files.
+func (c *Conn) Spilled() bool { return c.bound.left.Temp < 0 }
+
+// checkClock stops a statement whose time is up, and one that was refused
+// memory: some aggregates keep that to themselves until their last row.
+func checkClock(tls *libc.TLS, _ uintptr) int32 {
+	if c := connOf(tls); c != nil && c.bound.ctx != nil && (c.bound.starved || c.Late()) {
+		return 1
+	}
+	return 0
+}
+
 // SQLite can bound the memory of a process, but not that of a statement, and
 // a statement has many ways to grow: sorters, temporary tables, registers, and
 // json_group_array, which minds no limit at all. So its allocator is ours: the
-// default one, behind a count for each client's statement. One that wants too
+// default one, behind a count for bounded statements. One that wants too
 // much gets none, which SQLite reports as SQLITE_NOMEM and takes back cleanly.
 // See https://www.sqlite.org/malloc.html#alternative_low_level_memory_allocators.
 
@@ -33,7 +92,7 @@ var defaultMemory struct {
 	size    sizeFunc
 }
 
-// counted is how many client's statements run; while none does, nothing is
+// counted is how many connections count memory; while none does, nothing is
 // looked up for a count.
 var counted atomic.Int32
 
@@ -43,6 +102,7 @@ var counted atomic.Int32
 var errMemory = countMemory()
 
 func countMemory() error {
+	lib.PatchIssue199() // what the driver of modernc.org/sqlite does first
 	tls := libc.NewTLS()
 	defer tls.Close()
 	var layout lib.Tsqlite3_mem_methods
@@ -53,7 +113,7 @@ func countMemory() error {
 	defer libc.Xfree(tls, methods)
 	args := libc.Xmalloc(tls, 16)
 	if args == 0 {
-		return fmt.Errorf("out of memory")
+		return errNoMemory
 	}
 	defer libc.Xfree(tls, args)
 	if rc := lib.Xsqlite3_shutdown(tls); rc != lib.SQLITE_OK {
@@ -73,37 +133,20 @@ func countMemory() error {
 	if rc := lib.Xsqlite3_config(tls, lib.SQLITE_CONFIG_MALLOC, libc.VaList(args, methods)); rc != lib.SQLITE_OK {
 		return fmt.Errorf("set SQLite's allocator: code %d", rc)
 	}
-	// The shutdown has forgotten what package vec registered.
-	return RegisterExtension(tls, vec.Xsqlite3_vec_init)
-}
-
-// RegisterExtension has SQLite call init, which is declared at the top level,
-// for each connection of the process that opens, with its handle. See
-// https://www.sqlite.org/c3ref/auto_extension.html.
-func RegisterExtension(tls *libc.TLS, init func(tls *libc.TLS, db, message, api uintptr) int32) error {
-	if rc := lib.Xsqlite3_auto_extension(tls, pointerTo(init)); rc != lib.SQLITE_OK {
+	// The shutdown has forgotten what package vec registered: sqlite-vec for each
+	// connection, see https://www.sqlite.org/c3ref/auto_extension.html.
+	if rc := lib.Xsqlite3_auto_extension(tls, pointerTo(vec.Xsqlite3_vec_init)); rc != lib.SQLITE_OK {
 		return fmt.Errorf("register an extension: SQLite code %d", rc)
 	}
 	return nil
 }
 
-// limit bounds what the connection's statements may use until unlimit.
-func (c *Conn) limit(ctx context.Context, limits Limits) {
-	c.ctx, c.memory, c.starved, c.temp = ctx, limits.Memory, false, limits.Temp
-	counted.Add(1)
-}
-
-func (c *Conn) unlimit() {
-	counted.Add(-1)
-	c.ctx = nil
-}
-
-// countedConn is the connection whose client's statement allocates, or nil.
+// countedConn is the connection whose bounded statement allocates, or nil.
 func countedConn(tls *libc.TLS) *Conn {
 	if counted.Load() == 0 {
 		return nil
 	}
-	if c := connOf(tls); c != nil && c.ctx != nil {
+	if c := connOf(tls); c != nil && c.bound.counted {
 		return c
 	}
 	return nil
@@ -111,11 +154,11 @@ func countedConn(tls *libc.TLS) *Conn {
 
 // take counts n more bytes and reports whether they may be had.
 func (c *Conn) take(n int32) bool {
-	if c.memory < int64(n) {
-		c.starved = true
+	if c.bound.left.Memory < int64(n) {
+		c.bound.starved = true
 		return false
 	}
-	c.memory -= int64(n)
+	c.bound.left.Memory -= int64(n)
 	return true
 }
 
@@ -135,7 +178,7 @@ func countedRealloc(tls *libc.TLS, p uintptr, n int32) uintptr {
 
 func countedFree(tls *libc.TLS, p uintptr) {
 	if c := countedConn(tls); c != nil {
-		c.memory += int64(defaultMemory.size(tls, p))
+		c.bound.left.Memory += int64(defaultMemory.size(tls, p))
 	}
 	defaultMemory.free(tls, p)
 }

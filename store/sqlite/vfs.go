@@ -1,7 +1,6 @@
-package sqlsandbox
+package sqlite
 
 import (
-	"encoding/binary"
 	"fmt"
 	"sync"
 	"unsafe"
@@ -10,13 +9,13 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// vfsName names the file system of the sandbox's connections: SQLite's default
-// one, except that what a statement reads and writes in temporary files ends
+// vfsName names the file system of connections with Source.BoundTemp: SQLite's
+// default one, except that what a statement reads and writes in temporary files ends
 // with its time and is bounded. Without that, one ORDER BY over a few
 // gigabytes of generated text fills the disk and merges for minutes, since
 // SQLite looks at the clock between two steps of its program only.
 // See https://www.sqlite.org/c3ref/vfs.html.
-const vfsName = "satchel-sandbox"
+const vfsName = "satchel-bounded"
 
 // temporaryFile are the flags that mark a temporary file when it is opened.
 const temporaryFile = lib.SQLITE_OPEN_TEMP_DB | lib.SQLITE_OPEN_TRANSIENT_DB |
@@ -97,25 +96,25 @@ func boundedMethods(methods uintptr) (uintptr, error) {
 		read:  funcAt[transfer](methods + unsafe.Offsetof(layout.FxRead)),
 		write: funcAt[transfer](methods + unsafe.Offsetof(layout.FxWrite)),
 	})
-	binary.NativeEndian.PutUint32(libc.GoBytes(ours+unsafe.Offsetof(layout.FiVersion), 4), 1)
+	pokeInt(ours+unsafe.Offsetof(layout.FiVersion), 1)
 	poke(ours+unsafe.Offsetof(layout.FxRead), pointerTo[transfer](readTemporary))
 	poke(ours+unsafe.Offsetof(layout.FxWrite), pointerTo[transfer](writeTemporary))
 	return ours, nil
 }
 
 func readTemporary(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite3_int64) int32 {
-	if c := connOf(tls); c != nil && c.late() {
+	if c := connOf(tls); c != nil && c.Late() {
 		return lib.SQLITE_INTERRUPT
 	}
 	return classAt(file).read(tls, file, buffer, n, at)
 }
 
 func writeTemporary(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite3_int64) int32 {
-	if c := connOf(tls); c != nil {
-		if c.late() {
+	if c := connOf(tls); c != nil && c.bound.ctx != nil {
+		if c.Late() {
 			return lib.SQLITE_INTERRUPT
 		}
-		if c.temp -= int64(n); c.temp < 0 {
+		if c.bound.left.Temp -= int64(n); c.bound.left.Temp < 0 {
 			return lib.SQLITE_FULL
 		}
 	}
@@ -126,38 +125,4 @@ func writeTemporary(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite
 func classAt(file uintptr) fileClass {
 	c, _ := classOf.Load(peek(file))
 	return c.(fileClass)
-}
-
-// The four functions below are all that the sandbox does with C memory by hand.
-
-// peek reads the pointer at address p.
-func peek(p uintptr) uintptr {
-	b := libc.GoBytes(p, int(unsafe.Sizeof(p)))
-	if len(b) == 4 {
-		return uintptr(binary.NativeEndian.Uint32(b))
-	}
-	return uintptr(binary.NativeEndian.Uint64(b))
-}
-
-// poke writes a pointer to address p.
-func poke(p, value uintptr) {
-	b := libc.GoBytes(p, int(unsafe.Sizeof(p)))
-	if len(b) == 4 {
-		binary.NativeEndian.PutUint32(b, uint32(value))
-		return
-	}
-	binary.NativeEndian.PutUint64(b, uint64(value))
-}
-
-// copyOf returns a copy of the n bytes at p that is never freed.
-func copyOf(p, n uintptr) (uintptr, error) { return libc.CString(string(libc.GoBytes(p, int(n)))) }
-
-// pointerTo makes a C function pointer of a function that is declared at the
-// top level, as the transpiled code expects it: the first word of the function
-// value, see https://go.dev/s/go11func.
-func pointerTo[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&struct{ f F }{f})) }
-
-// funcAt reads the C function pointer at address p as a function of type F.
-func funcAt[F any](p uintptr) F {
-	return *(*F)(unsafe.Pointer(&struct{ p uintptr }{peek(p)}))
 }

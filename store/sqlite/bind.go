@@ -1,0 +1,157 @@
+package sqlite
+
+import (
+	"fmt"
+	"reflect"
+
+	lib "modernc.org/sqlite/lib"
+)
+
+// Valuer is an argument that says what is stored for it: nil, an int64, float64,
+// bool, string or []byte.
+type Valuer interface{ Value() any }
+
+// argument is a value as SQLite takes it.
+type argument struct {
+	kind    byte // one of the constants below
+	integer int64
+	float   float64
+	text    string
+	blob    []byte
+}
+
+const (
+	null byte = iota
+	integer
+	float
+	text
+	blob
+)
+
+func (a *argument) set(value any) error {
+	switch v := value.(type) {
+	case nil:
+		*a = argument{}
+	case string:
+		*a = argument{kind: text, text: v}
+	case int:
+		*a = argument{kind: integer, integer: int64(v)}
+	case int64:
+		*a = argument{kind: integer, integer: v}
+	case bool:
+		*a = argument{kind: integer}
+		if v {
+			a.integer = 1
+		}
+	case float64:
+		*a = argument{kind: float, float: v}
+	case []byte:
+		if *a = (argument{}); v != nil {
+			*a = argument{kind: blob, blob: v}
+		}
+	case Valuer:
+		if p := reflect.ValueOf(value); p.Kind() == reflect.Pointer && p.IsNil() {
+			*a = argument{}
+			return nil
+		}
+		return a.set(v.Value())
+	default:
+		return a.reflect(reflect.ValueOf(value))
+	}
+	return nil
+}
+
+// reflect sets an argument of a type that is made of one that set knows.
+func (a *argument) reflect(v reflect.Value) error {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return a.set(nil)
+		}
+		return a.set(v.Elem().Interface())
+	case reflect.String:
+		return a.set(v.String())
+	case reflect.Bool:
+		return a.set(v.Bool())
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return a.set(v.Int())
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		if v.Uint() > 1<<63-1 {
+			return fmt.Errorf("%d is too large an integer to store", v.Uint())
+		}
+		return a.set(int64(v.Uint()))
+	case reflect.Float32, reflect.Float64:
+		return a.set(v.Float())
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return a.set(v.Bytes())
+		}
+	}
+	return fmt.Errorf("cannot store a %s", v.Type())
+}
+
+// length is how much room the argument's text or blob takes.
+func (a *argument) length() int {
+	switch a.kind {
+	case text:
+		return len(a.text) + 1 // a zero behind it, which saves SQLite a copy
+	case blob:
+		return len(a.blob)
+	}
+	return 0
+}
+
+// Bind sets the statement's parameters.
+func (s *Stmt) Bind(args ...any) error {
+	if len(args) != s.params {
+		return fmt.Errorf("the statement takes %d arguments and got %d", s.params, len(args))
+	}
+	if len(args) == 0 {
+		return nil
+	}
+	if s.args == nil {
+		s.args = make([]argument, s.params)
+	}
+	room := 0
+	for i, value := range args {
+		if err := s.args[i].set(value); err != nil {
+			return fmt.Errorf("argument %d: %w", i+1, err)
+		}
+		room += s.args[i].length()
+	}
+	at, err := s.texts.reserve(s.c.tls, room)
+	if err != nil {
+		return err
+	}
+	s.c.enter()
+	defer s.c.leave()
+	for i := range s.args {
+		if rc := s.bind(int32(i+1), &s.args[i], at); rc != lib.SQLITE_OK {
+			return s.c.fail(rc)
+		}
+		at += uintptr(s.args[i].length())
+	}
+	return nil
+}
+
+// bind sets one parameter, whose text or blob it copies to the address at.
+func (s *Stmt) bind(i int32, a *argument, at uintptr) int32 {
+	const static = 0 // SQLITE_STATIC: the memory stays as it is while it is bound
+	tls := s.c.tls
+	switch a.kind {
+	case integer:
+		return lib.Xsqlite3_bind_int64(tls, s.p, i, a.integer)
+	case float:
+		return lib.Xsqlite3_bind_double(tls, s.p, i, a.float)
+	case text:
+		putText(at, a.text)
+		return lib.Xsqlite3_bind_text64(tls, s.p, i, at, uint64(len(a.text)), static, lib.SQLITE_UTF8_ZT)
+	case blob:
+		if len(a.blob) == 0 {
+			return lib.Xsqlite3_bind_zeroblob(tls, s.p, i, 0)
+		}
+		copy(view(at, len(a.blob)), a.blob)
+		return lib.Xsqlite3_bind_blob64(tls, s.p, i, at, uint64(len(a.blob)), static)
+	}
+	return lib.Xsqlite3_bind_null(tls, s.p, i)
+}

@@ -1,0 +1,318 @@
+// Package sqlite is the program's connection to SQLite. It is a thin layer over
+// SQLite's C interface (https://www.sqlite.org/cintro.html), as package lib of
+// modernc.org/sqlite carries it over to Go.
+//
+// A Conn is for one goroutine at a time: it opens with SQLite's own locks off.
+// It keeps the statements that it has compiled. Only Interrupt may be called by
+// others.
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"sync/atomic"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// Mode says what may become of a file that is opened.
+type Mode string
+
+// The modes of opening a file.
+const (
+	ReadOnly  Mode = "ro"
+	ReadWrite Mode = "rw"
+	Create    Mode = "rwc" // when it is missing
+)
+
+// Source names a database and says how it is opened.
+type Source struct {
+	Path      string // of the file; empty: a new database in memory
+	Mode      Mode
+	Immutable bool     // nobody writes the file: it is read without locks, and nothing is left beside it
+	Pragmas   []string // applied in order
+
+	// BoundTemp has temporary files count against the Budget of Bound.
+	BoundTemp bool
+	// Prepare, unless nil, is called before the pragmas.
+	Prepare func(*Conn) error
+}
+
+// name is the file name that SQLite opens, see https://www.sqlite.org/uri.html.
+func (s Source) name() string {
+	if s.Path == "" {
+		return "file::memory:"
+	}
+	name := "file:" + (&url.URL{Path: s.Path}).EscapedPath() + "?mode=" + string(s.Mode)
+	if s.Immutable {
+		name += "&immutable=1"
+	}
+	return name
+}
+
+// Conn is a connection to a database.
+type Conn struct {
+	tls *libc.TLS
+	db  uintptr
+	out uintptr // room for two pointers that SQLite returns by address
+	sql buffer  // the text that is compiled
+
+	kept  map[string]*Stmt
+	loose map[*Stmt]bool // open, but not kept
+	uses  uint64         // of kept statements, to find the one used least recently
+
+	authorizer Authorizer
+	onRow      RowFunc
+	bound      bound // of the statements that run, see Bound
+
+	// Compiling is for the authorizer: what it adds while a statement is compiled
+	// is the statement's own, and Used collects that of all statements that were
+	// used.
+	Compiling, Used uint32
+
+	interrupts sync.Mutex
+	struck     bool // guarded by interrupts: one may still be pending
+	closed     bool // guarded by interrupts
+
+	busy atomic.Bool // with CheckUse: a goroutine is in SQLite
+}
+
+// conns finds a connection in a callback by the TLS it runs on.
+var conns sync.Map // *libc.TLS -> *Conn
+
+func connOf(tls *libc.TLS) *Conn {
+	c, _ := conns.Load(tls)
+	found, _ := c.(*Conn)
+	return found
+}
+
+// Count returns how many connections are open in this process.
+func Count() (n int) {
+	conns.Range(func(_, _ any) bool { n++; return true })
+	return n
+}
+
+// CheckUse has every connection panic when two goroutines use it at a time. Tests
+// set it before they open the first.
+var CheckUse bool
+
+func (c *Conn) enter() {
+	if CheckUse && !c.busy.CompareAndSwap(false, true) {
+		panic("sqlite: two goroutines use one connection at the same time")
+	}
+}
+
+func (c *Conn) leave() {
+	if CheckUse {
+		c.busy.Store(false)
+	}
+}
+
+// busyTimeout is how long, in milliseconds, a statement waits for a lock that
+// another connection holds.
+const busyTimeout = 10_000
+
+// Open opens a connection.
+func Open(s Source) (*Conn, error) {
+	if err := errors.Join(errMemory, registerVFS()); err != nil {
+		return nil, err
+	}
+	c := &Conn{tls: libc.NewTLS(), kept: map[string]*Stmt{}, loose: map[*Stmt]bool{}}
+	conns.Store(c.tls, c)
+	if err := c.open(s); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (c *Conn) open(s Source) error {
+	if err := c.connect(s); err != nil {
+		return err
+	}
+	lib.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
+	lib.Xsqlite3_busy_timeout(c.tls, c.db, busyTimeout)
+	if s.Prepare != nil {
+		if err := s.Prepare(c); err != nil {
+			return err
+		}
+	}
+	for _, p := range s.Pragmas {
+		if err := c.Script("PRAGMA " + p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Conn) connect(s Source) error {
+	if c.out = libc.Xmalloc(c.tls, 2*16); c.out == 0 {
+		return errNoMemory
+	}
+	name, err := libc.CString(s.name())
+	if err != nil {
+		return err
+	}
+	defer libc.Xfree(c.tls, name)
+	var vfs uintptr
+	if s.BoundTemp {
+		if vfs, err = libc.CString(vfsName); err != nil {
+			return err
+		}
+		defer libc.Xfree(c.tls, vfs)
+	}
+	const flags = lib.SQLITE_OPEN_READWRITE | lib.SQLITE_OPEN_CREATE | lib.SQLITE_OPEN_URI | lib.SQLITE_OPEN_NOMUTEX
+	rc := lib.Xsqlite3_open_v2(c.tls, name, c.out, flags, vfs)
+	if c.db = peek(c.out); rc != lib.SQLITE_OK {
+		return c.fail(rc)
+	}
+	return nil
+}
+
+// Close closes the connection and every statement of it.
+func (c *Conn) Close() error {
+	c.interrupts.Lock()
+	struck := c.struck && !c.closed
+	c.closed = true
+	c.interrupts.Unlock()
+	if struck {
+		_ = c.Script("SELECT 1") // a pending interrupt would keep the -wal from being written back
+	}
+	c.enter()
+	defer c.leave()
+	for _, s := range c.kept {
+		s.finalize()
+	}
+	for s := range c.loose {
+		s.finalize()
+	}
+	c.kept = nil
+	var err error
+	if rc := lib.Xsqlite3_close_v2(c.tls, c.db); rc != lib.SQLITE_OK {
+		err = fmt.Errorf("close a database: SQLite code %d", rc)
+	}
+	c.db = 0
+	c.sql.free(c.tls)
+	libc.Xfree(c.tls, c.out)
+	conns.Delete(c.tls)
+	c.tls.Close()
+	return err
+}
+
+// Interrupt ends the statement that runs, if any. Any goroutine may call it.
+func (c *Conn) Interrupt() {
+	c.interrupts.Lock()
+	defer c.interrupts.Unlock()
+	if c.closed {
+		return
+	}
+	tls := libc.NewTLS()
+	defer tls.Close()
+	lib.Xsqlite3_interrupt(tls, c.db)
+	c.struck = true
+}
+
+// Interrupted reports whether Interrupt was called.
+func (c *Conn) Interrupted() bool {
+	c.interrupts.Lock()
+	defer c.interrupts.Unlock()
+	return c.struck
+}
+
+// Result says what a statement did.
+type Result struct {
+	Changes int64 // rows that it inserted, updated or deleted by itself
+	LastID  int64 // row number of the last row that the connection inserted
+}
+
+// Exec runs a statement and passes over its rows.
+func (c *Conn) Exec(query string, args ...any) (Result, error) {
+	s, err := c.statement(query)
+	if err != nil {
+		return Result{}, err
+	}
+	defer s.release()
+	if err := s.Bind(args...); err != nil {
+		return Result{}, err
+	}
+	if err := s.finish(); err != nil {
+		return Result{}, err
+	}
+	return c.Result(), nil
+}
+
+// Result says what the last statement did.
+func (c *Conn) Result() Result {
+	return Result{Changes: lib.Xsqlite3_changes64(c.tls, c.db), LastID: lib.Xsqlite3_last_insert_rowid(c.tls, c.db)}
+}
+
+// SetLastID sets what Result says until a row is inserted.
+func (c *Conn) SetLastID(id int64) { lib.Xsqlite3_set_last_insert_rowid(c.tls, c.db, id) }
+
+// InTransaction reports whether a transaction is open.
+func (c *Conn) InTransaction() bool { return lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
+
+// Query begins to run a statement. Its rows are to be read or closed before the
+// connection serves another goroutine.
+func (c *Conn) Query(query string, args ...any) (*Rows, error) {
+	s, err := c.statement(query)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Bind(args...); err != nil {
+		s.release()
+		return nil, err
+	}
+	return &Rows{s: s}, nil
+}
+
+// QueryRow runs a statement whose first row is wanted.
+func (c *Conn) QueryRow(query string, args ...any) Row {
+	rows, err := c.Query(query, args...)
+	return Row{rows, err}
+}
+
+// Script runs statements one after another, none of which is kept.
+func (c *Conn) Script(text string) error {
+	for text != "" {
+		s, rest, err := c.compile(text, 0)
+		if err != nil {
+			return err
+		}
+		if s == nil { // white space and comments
+			return nil
+		}
+		c.Used |= s.mark
+		err = s.finish()
+		s.Close()
+		if err != nil {
+			return err
+		}
+		text = text[rest:]
+	}
+	return nil
+}
+
+// Limit sets a run-time limit, see https://www.sqlite.org/c3ref/limit.html, and
+// returns what it was before; -1 sets nothing.
+func (c *Conn) Limit(kind, value int32) int { return int(lib.Xsqlite3_limit(c.tls, c.db, kind, value)) }
+
+// Configure turns a setting of the connection on or off that SQL cannot change,
+// see https://www.sqlite.org/c3ref/c_dbconfig_defensive.html.
+func (c *Conn) Configure(setting int32, on bool) error {
+	args := libc.Xmalloc(c.tls, 2*16)
+	if args == 0 {
+		return errNoMemory
+	}
+	defer libc.Xfree(c.tls, args)
+	var value int32
+	if on {
+		value = 1
+	}
+	if rc := lib.Xsqlite3_db_config(c.tls, c.db, setting, libc.VaList(args, value, uintptr(0))); rc != lib.SQLITE_OK {
+		return c.fail(rc)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package sqlite
+
+import (
+	"encoding/binary"
+	"unsafe"
+
+	"modernc.org/libc"
+	"modernc.org/libc/sys/types"
+)
+
+// All that is done with C memory by hand is in this file.
+
+// peek reads the pointer at address p.
+func peek(p uintptr) uintptr {
+	b := libc.GoBytes(p, int(unsafe.Sizeof(p)))
+	if len(b) == 4 {
+		return uintptr(binary.NativeEndian.Uint32(b))
+	}
+	return uintptr(binary.NativeEndian.Uint64(b))
+}
+
+// poke writes a pointer to address p.
+func poke(p, value uintptr) {
+	b := libc.GoBytes(p, int(unsafe.Sizeof(p)))
+	if len(b) == 4 {
+		binary.NativeEndian.PutUint32(b, uint32(value))
+		return
+	}
+	binary.NativeEndian.PutUint64(b, uint64(value))
+}
+
+// pokeInt writes a C int to address p.
+func pokeInt(p uintptr, value int32) {
+	binary.NativeEndian.PutUint32(libc.GoBytes(p, 4), uint32(value))
+}
+
+// view is n bytes of C memory, valid as long as its owner says.
+func view(p uintptr, n int) []byte {
+	if p == 0 || n == 0 {
+		return nil
+	}
+	return libc.GoBytes(p, n)
+}
+
+// putText copies a text to address p, with a zero behind it.
+func putText(p uintptr, s string) {
+	b := libc.GoBytes(p, len(s)+1)
+	copy(b, s)
+	b[len(s)] = 0
+}
+
+// copyOf returns a copy of the n bytes at p that is never freed.
+func copyOf(p, n uintptr) (uintptr, error) { return libc.CString(string(libc.GoBytes(p, int(n)))) }
+
+// pointerTo makes a C function pointer of a function that is declared at the
+// top level, as the transpiled code expects it: the first word of the function
+// value, see https://go.dev/s/go11func.
+func pointerTo[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&struct{ f F }{f})) }
+
+// funcAt reads the C function pointer at address p as a function of type F.
+func funcAt[F any](p uintptr) F {
+	return *(*F)(unsafe.Pointer(&struct{ p uintptr }{peek(p)}))
+}
+
+// buffer is C memory that grows as needed. Its zero value is empty.
+type buffer struct {
+	p    uintptr
+	size int
+}
+
+// Sizes of buffers: the smallest, and the largest that is kept.
+const (
+	leastBuffer   = 256
+	largestBuffer = 16 << 10
+)
+
+// reserve returns the address of room for n bytes, which is never 0. What was in
+// the buffer is lost.
+func (b *buffer) reserve(tls *libc.TLS, n int) (uintptr, error) {
+	if b.p != 0 && n <= b.size {
+		return b.p, nil
+	}
+	b.free(tls)
+	size := leastBuffer
+	for size < n && size < largestBuffer {
+		size *= 2
+	}
+	size = max(size, n)
+	p := libc.Xmalloc(tls, types.Size_t(size))
+	if p == 0 {
+		return 0, errNoMemory
+	}
+	b.p, b.size = p, size
+	return p, nil
+}
+
+// put copies a text into the buffer, with a zero behind it.
+func (b *buffer) put(tls *libc.TLS, s string) (uintptr, error) {
+	p, err := b.reserve(tls, len(s)+1)
+	if err == nil {
+		putText(p, s)
+	}
+	return p, err
+}
+
+// shrink frees a buffer that is too large to be kept.
+func (b *buffer) shrink(tls *libc.TLS) {
+	if b.size > largestBuffer {
+		b.free(tls)
+	}
+}
+
+func (b *buffer) free(tls *libc.TLS) {
+	if b.p != 0 {
+		libc.Xfree(tls, b.p)
+	}
+	*b = buffer{}
+}

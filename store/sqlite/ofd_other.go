@@ -1,0 +1,6 @@
+//go:build !unix
+
+package sqlite
+
+// KeepLocks does nothing on this platform.
+func KeepLocks() {}

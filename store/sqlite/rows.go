@@ -1,0 +1,260 @@
+package sqlite
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+
+	lib "modernc.org/sqlite/lib"
+)
+
+// Rows are the rows of a statement that runs. They end by themselves behind the
+// last one.
+type Rows struct {
+	s   *Stmt // nil at the end
+	err error
+}
+
+// Next moves to the next row, the first at first, and reports whether there is
+// one.
+func (r *Rows) Next() bool {
+	if r.s == nil {
+		return false
+	}
+	more, err := r.s.Step()
+	if !more {
+		r.err = err
+		r.Close()
+	}
+	return more
+}
+
+// Err returns why the rows ended before the last one.
+func (r *Rows) Err() error { return r.err }
+
+// Close ends the rows. It may be called at any time, and twice.
+func (r *Rows) Close() {
+	if r.s != nil {
+		r.s.release()
+		r.s = nil
+	}
+}
+
+// Row is the first row of a statement.
+type Row struct {
+	rows *Rows
+	err  error
+}
+
+// Scan copies the row's columns as Rows.Scan does. The error is ErrNoRows when
+// there is no row.
+func (r Row) Scan(dst ...any) error {
+	if r.err != nil {
+		return r.err
+	}
+	defer r.rows.Close()
+	if !r.rows.Next() {
+		if err := r.rows.Err(); err != nil {
+			return err
+		}
+		return ErrNoRows
+	}
+	return r.rows.Scan(dst...)
+}
+
+// RawBytes takes a text or blob without a copy: it is valid until the next row.
+type RawBytes []byte
+
+// Scanner reads a column by itself: nil, an int64, float64, or a []byte that is
+// valid during the call.
+type Scanner interface{ Scan(value any) error }
+
+// Scan copies the row's columns to what dst points at. It converts only what
+// keeps its value: an integer to text, say, but no text to an integer, and NULL
+// only to pointers, slices of bytes and any. A text goes to UnmarshalText where
+// there is one, and all else to a Scanner as it is.
+func (r *Rows) Scan(dst ...any) error {
+	if r.s == nil {
+		return fmt.Errorf("there is no row")
+	}
+	if len(dst) != r.s.columns {
+		return fmt.Errorf("the row has %d columns, not %d", r.s.columns, len(dst))
+	}
+	for i, d := range dst {
+		if err := r.s.scan(int32(i), d); err != nil {
+			return fmt.Errorf("column %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (s *Stmt) scan(i int32, dst any) error {
+	switch kind := lib.Xsqlite3_column_type(s.c.tls, s.p, i); kind {
+	case lib.SQLITE_INTEGER:
+		return setInteger(dst, lib.Xsqlite3_column_int64(s.c.tls, s.p, i))
+	case lib.SQLITE_FLOAT:
+		return setFloat(dst, lib.Xsqlite3_column_double(s.c.tls, s.p, i))
+	case lib.SQLITE_TEXT:
+		return setBytes(dst, s.text(i), true)
+	case lib.SQLITE_BLOB:
+		return setBytes(dst, s.blob(i), false)
+	}
+	return setNull(dst)
+}
+
+func setInteger(dst any, n int64) error {
+	switch d := dst.(type) {
+	case *int:
+		*d = int(n)
+	case *int64:
+		*d = n
+	case *bool:
+		if n != 0 && n != 1 {
+			return fmt.Errorf("%d is neither true nor false", n)
+		}
+		*d = n == 1
+	case *float64:
+		*d = float64(n)
+	case *any:
+		*d = n
+	case Scanner:
+		return d.Scan(n)
+	default:
+		return setOther(dst, "an integer", func(v reflect.Value) error { return setNumber(v, n) })
+	}
+	return nil
+}
+
+// setNumber sets what is made of a type of number, or of text.
+func setNumber(v reflect.Value, n int64) error {
+	switch v.Kind() {
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		if !v.OverflowInt(n) {
+			v.SetInt(n)
+			return nil
+		}
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		if n >= 0 && !v.OverflowUint(uint64(n)) {
+			v.SetUint(uint64(n))
+			return nil
+		}
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat(float64(n))
+		return nil
+	case reflect.Bool:
+		if n == 0 || n == 1 {
+			v.SetBool(n == 1)
+			return nil
+		}
+	case reflect.String:
+		v.SetString(strconv.FormatInt(n, 10))
+		return nil
+	}
+	return errNoFit
+}
+
+func setFloat(dst any, f float64) error {
+	switch d := dst.(type) {
+	case *float64:
+		*d = f
+		return nil
+	case *any:
+		*d = f
+		return nil
+	case Scanner:
+		return d.Scan(f)
+	}
+	return setOther(dst, "a float", func(v reflect.Value) error {
+		switch {
+		case v.Kind() == reflect.String:
+			v.SetString(strconv.FormatFloat(f, 'g', -1, 64))
+			return nil
+		case v.CanFloat():
+			v.SetFloat(f)
+			return nil
+		case f == math.Trunc(f) && math.Abs(f) < 1<<53 && v.Kind() != reflect.Bool:
+			return setNumber(v, int64(f))
+		}
+		return errNoFit
+	})
+}
+
+// setBytes takes a text, or a blob, that is in SQLite's memory.
+func setBytes(dst any, b []byte, isText bool) error {
+	switch d := dst.(type) {
+	case *string:
+		*d = string(b)
+	case *[]byte:
+		*d = append([]byte{}, b...)
+	case *RawBytes:
+		*d = b
+	case *any:
+		if isText {
+			*d = string(b)
+		} else {
+			*d = append([]byte{}, b...)
+		}
+	case encoding.TextUnmarshaler:
+		return d.UnmarshalText(b)
+	case Scanner:
+		return d.Scan(b)
+	default:
+		return setOther(dst, "a text", func(v reflect.Value) error {
+			switch {
+			case v.Kind() == reflect.String:
+				v.SetString(string(b))
+				return nil
+			case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
+				v.SetBytes(append([]byte{}, b...))
+				return nil
+			}
+			return errNoFit
+		})
+	}
+	return nil
+}
+
+func setNull(dst any) error {
+	switch d := dst.(type) {
+	case *[]byte:
+		*d = nil
+		return nil
+	case *RawBytes:
+		*d = nil
+		return nil
+	case *any:
+		*d = nil
+		return nil
+	case Scanner:
+		return d.Scan(nil)
+	}
+	v := reflect.ValueOf(dst)
+	if v.Kind() == reflect.Pointer && !v.IsNil() && (v.Elem().Kind() == reflect.Pointer || v.Elem().Kind() == reflect.Slice) {
+		v.Elem().SetZero()
+		return nil
+	}
+	return fmt.Errorf("cannot read NULL into a %T", dst)
+}
+
+// errNoFit says that a value has no place in a type.
+var errNoFit = fmt.Errorf("no fit")
+
+// setOther sets what a pointer to another type points at; where that is a
+// pointer, it is made.
+func setOther(dst any, what string, set func(reflect.Value) error) error {
+	v := reflect.ValueOf(dst)
+	if v.Kind() != reflect.Pointer || v.IsNil() {
+		return fmt.Errorf("cannot read into a %T", dst)
+	}
+	v = v.Elem()
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	if err := set(v); err != nil {
+		return fmt.Errorf("cannot read %s into a %T", what, dst)
+	}
+	return nil
+}

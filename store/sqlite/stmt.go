@@ -1,0 +1,256 @@
+package sqlite
+
+import (
+	"fmt"
+	"strings"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// keptStatements bounds the statements that a connection keeps.
+const keptStatements = 150
+
+// Stmt is a compiled statement.
+type Stmt struct {
+	c       *Conn
+	p       uintptr
+	params  int
+	columns int
+
+	query string // under which it is kept; empty: it is not
+	mark  uint32 // what the authorizer noted, see Conn.Compiling
+	inUse bool
+	used  uint64 // when it was used last
+
+	args  []argument // of the execution that is bound, reused
+	texts buffer     // what SQLite reads of them; it lives as long as they are bound
+}
+
+// statement returns the statement for a query, compiled anew unless one is kept
+// and free. Give it back by release.
+func (c *Conn) statement(query string) (*Stmt, error) {
+	if s, ok := c.kept[query]; ok && !s.inUse {
+		c.uses++
+		s.used, s.inUse = c.uses, true
+		c.Used |= s.mark
+		return s, nil
+	} else if ok { // rows of the same query are being read
+		return c.Prepare(query)
+	}
+	s, rest, err := c.compile(query, lib.SQLITE_PREPARE_PERSISTENT)
+	if err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	if s, err = s.alone(query, rest); err != nil {
+		return nil, err
+	}
+	c.dropOldest()
+	c.uses++
+	s.query, s.used, s.inUse = query, c.uses, true
+	c.kept[query] = s
+	delete(c.loose, s)
+	c.Used |= s.mark
+	return s, nil
+}
+
+// dropOldest makes room for one more kept statement.
+func (c *Conn) dropOldest() {
+	if len(c.kept) < keptStatements {
+		return
+	}
+	var oldest *Stmt
+	for _, s := range c.kept {
+		if !s.inUse && (oldest == nil || s.used < oldest.used) {
+			oldest = s
+		}
+	}
+	if oldest != nil {
+		oldest.Close()
+	}
+}
+
+// Forget closes the kept statements that nobody uses.
+func (c *Conn) Forget() {
+	for _, s := range c.kept {
+		if !s.inUse {
+			s.Close()
+		}
+	}
+}
+
+// release gives a statement back: a kept one for its next use.
+func (s *Stmt) release() {
+	if s.query == "" {
+		s.Close()
+		return
+	}
+	s.reset()
+	s.inUse = false
+}
+
+// Prepare compiles one statement, which query must hold and nothing behind it.
+// It is not kept: close it.
+func (c *Conn) Prepare(query string) (*Stmt, error) {
+	s, rest, err := c.compile(query, 0)
+	if err != nil {
+		return nil, err
+	}
+	if s, err = s.alone(query, rest); err != nil {
+		return nil, err
+	}
+	c.Used |= s.mark
+	return s, nil
+}
+
+// MoreStatements is what the error says of a text that is not one statement.
+const MoreStatements = "query holds more than one statement"
+
+// alone returns the statement unless there is none or something follows it.
+func (s *Stmt) alone(query string, rest int) (*Stmt, error) {
+	if s != nil && strings.TrimSpace(query[rest:]) == "" {
+		return s, nil
+	}
+	if s != nil {
+		s.Close()
+	}
+	return nil, &Error{code: lib.SQLITE_ERROR, Text: MoreStatements, Offset: rest}
+}
+
+// compile compiles the first statement of a text and returns where it ends; there
+// is none in a text of white space and comments.
+func (c *Conn) compile(text string, flags uint32) (s *Stmt, rest int, err error) {
+	c.enter()
+	defer c.leave()
+	p, err := c.sql.put(c.tls, text)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer c.sql.shrink(c.tls)
+	c.Compiling = 0
+	tail := c.out + 16
+	if rc := lib.Xsqlite3_prepare_v3(c.tls, c.db, p, int32(len(text)+1), flags, c.out, tail); rc != lib.SQLITE_OK {
+		return nil, 0, c.fail(rc)
+	}
+	rest = int(peek(tail) - p)
+	handle := peek(c.out)
+	if handle == 0 {
+		return nil, rest, nil
+	}
+	s = &Stmt{
+		c: c, p: handle, mark: c.Compiling,
+		params:  int(lib.Xsqlite3_bind_parameter_count(c.tls, handle)),
+		columns: int(lib.Xsqlite3_column_count(c.tls, handle)),
+	}
+	c.loose[s] = true
+	return s, rest, nil
+}
+
+// Close ends the statement; it may be called twice.
+func (s *Stmt) Close() {
+	if s.p == 0 {
+		return
+	}
+	if s.query != "" {
+		delete(s.c.kept, s.query)
+	}
+	delete(s.c.loose, s)
+	s.c.enter()
+	defer s.c.leave()
+	s.finalize()
+}
+
+func (s *Stmt) finalize() {
+	lib.Xsqlite3_finalize(s.c.tls, s.p) // returns the error of the last step again
+	s.p = 0
+	s.texts.free(s.c.tls)
+}
+
+// reset makes the statement ready for its next use.
+func (s *Stmt) reset() {
+	s.c.enter()
+	defer s.c.leave()
+	lib.Xsqlite3_reset(s.c.tls, s.p) // returns the error of the last step again
+	clear(s.args)
+	s.texts.shrink(s.c.tls)
+}
+
+// Step moves to the next row and reports whether there is one.
+func (s *Stmt) Step() (bool, error) {
+	s.c.enter()
+	defer s.c.leave()
+	switch rc := lib.Xsqlite3_step(s.c.tls, s.p); rc {
+	case lib.SQLITE_ROW:
+		return true, nil
+	case lib.SQLITE_DONE:
+		return false, nil
+	default:
+		return false, s.c.fail(rc)
+	}
+}
+
+// finish runs the statement to its end.
+func (s *Stmt) finish() error {
+	for {
+		if more, err := s.Step(); err != nil || !more {
+			return err
+		}
+	}
+}
+
+// ReadOnly reports whether the statement changes nothing.
+func (s *Stmt) ReadOnly() bool { return lib.Xsqlite3_stmt_readonly(s.c.tls, s.p) != 0 }
+
+// Params returns the names of the statement's parameters with their sign, ""
+// for a plain ?.
+func (s *Stmt) Params() []string {
+	names := make([]string, s.params)
+	for i := range names {
+		names[i] = libc.GoString(lib.Xsqlite3_bind_parameter_name(s.c.tls, s.p, int32(i+1)))
+	}
+	return names
+}
+
+// Columns returns the names of the result's columns.
+func (s *Stmt) Columns() []string {
+	names := make([]string, s.columns)
+	for i := range names {
+		names[i] = libc.GoString(lib.Xsqlite3_column_name(s.c.tls, s.p, int32(i)))
+	}
+	return names
+}
+
+// Size is the length in bytes of the text or blob in column i of the row.
+func (s *Stmt) Size(i int) int {
+	switch lib.Xsqlite3_column_type(s.c.tls, s.p, int32(i)) {
+	case lib.SQLITE_TEXT, lib.SQLITE_BLOB:
+		return int(lib.Xsqlite3_column_bytes(s.c.tls, s.p, int32(i)))
+	}
+	return 0
+}
+
+// Value returns column i of the row as nil, int64, float64, string or []byte.
+func (s *Stmt) Value(i int) any {
+	switch n := int32(i); lib.Xsqlite3_column_type(s.c.tls, s.p, n) {
+	case lib.SQLITE_INTEGER:
+		return lib.Xsqlite3_column_int64(s.c.tls, s.p, n)
+	case lib.SQLITE_FLOAT:
+		return lib.Xsqlite3_column_double(s.c.tls, s.p, n)
+	case lib.SQLITE_TEXT:
+		return string(s.text(n))
+	case lib.SQLITE_BLOB:
+		return append([]byte{}, s.blob(n)...)
+	}
+	return nil
+}
+
+// text is SQLite's own memory of a text, valid until the next step.
+func (s *Stmt) text(i int32) []byte {
+	p := lib.Xsqlite3_column_text(s.c.tls, s.p, i)
+	return view(p, int(lib.Xsqlite3_column_bytes(s.c.tls, s.p, i)))
+}
+
+func (s *Stmt) blob(i int32) []byte {
+	p := lib.Xsqlite3_column_blob(s.c.tls, s.p, i)
+	return view(p, int(lib.Xsqlite3_column_bytes(s.c.tls, s.p, i)))
+}
