@@ -55,6 +55,15 @@ func New(o Options) *Gateways {
 	return g
 }
 
+// PublicURL is this server's address where platforms reach it; empty when they
+// do not.
+func (g *Gateways) PublicURL() string {
+	if !g.public {
+		return ""
+	}
+	return g.address
+}
+
 // Close closes the connections that are kept for reuse.
 func (g *Gateways) Close() { g.guard.CloseIdleConnections() }
 

@@ -19,6 +19,7 @@ type consoleOut struct {
 	Open        bool             `json:"open" doc:"There is no access control: everyone acts as owner."`
 	Identity    *consoleIdentity `json:"identity" types:"null" doc:"Who the caller is; null without an identity or access control."`
 	DefaultRole string           `json:"default_role" enum:"viewer,admin,none" doc:"Under access control: the role on the default agent of callers without an identity or an API key." example:"viewer"`
+	PublicURL   string           `json:"public_url" doc:"Address at which platforms reach the server, SATCHEL_PUBLIC_URL; empty when that is not set." example:"https://satchel.example.com"`
 	Limits      consoleLimits    `json:"limits"`
 	Agents      []consoleAgent   `json:"agents" doc:"Agents that the caller has a role on: the default agent first, then by name; at most 200."`
 	More        bool             `json:"more_agents" doc:"There are more than these."`
@@ -49,6 +50,9 @@ const maxConsoleAgents = 200
 func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
 	out := consoleOut{Version: s.options.Version, Open: s.policy.Open(), DefaultRole: cmp.Or(string(s.options.DefaultRole), "none"),
 		Limits: consoleLimits{s.options.MaxUpload}, Agents: []consoleAgent{}}
+	if s.options.Gateways != nil {
+		out.PublicURL = s.options.Gateways.PublicURL()
+	}
 	if id := c.Identity; id.Known() && !id.Open {
 		out.Identity = &consoleIdentity{Email: id.Email, Name: id.Name}
 		if id.Key != nil {

@@ -52,8 +52,8 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 	bot := made("/gateways", `{"type":"telegram","name":`+evil+`,"config":{"botToken":"1:a","apiBaseUrl":"`+far+`"}}`)
 	told := made("/webhooks", `{"url":"`+far+`/`+strings.NewReplacer(`"`, "", ` `, "", "\u202e", "", "{", "", "}", "").Replace(hostile)+`","events":["*"]}`)
 	th.must(t, 200, "POST", base+"/webhooks/"+told+"/test", "")
-	made("/tools", `{"name":"evil","description":`+evil+`,"type":"function","config":{"code":"return args.text","parameters":{"type":"object","properties":{"text":{"type":"string","default":`+evil+`}}}}}`)
-	made("/mcp", `{"name":`+evil+`,"url":"`+th.url+`/mcp/default"}`)
+	tool := made("/tools", `{"name":"evil","description":`+evil+`,"type":"function","config":{"code":"return args.text","parameters":{"type":"object","properties":{"text":{"type":"string","default":`+evil+`}}}}}`)
+	server := made("/mcp", `{"name":`+evil+`,"url":"`+th.url+`/mcp/default"}`)
 	made("/admins", `{"email":"ada@example.com","role":"viewer"}`)
 	session := th.onStage(t, "/evil")
 	row := `document.querySelector("#main td") && `
@@ -61,9 +61,10 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 		"home": says("What can"), "chat": says("Conversation"), "contacts": row + says(hostile), "inbox/" + talk: says(hostile),
 		"knowledge": says("knows nothing yet"), "workflows": says(hostile), "workflows/" + flow: steps("") + ` === 4`,
 		"workflows/executions/" + run: says("Approve"), "schedules": row + says(hostile), "schedules/" + plan: says(hostile) + " && " + says("It has not run yet"),
-		"gateways": row + says(hostile), "gateways/" + bot: says(hostile), "webhooks": row + says("<img"), "webhooks/" + told: says("<img") + " && " + says("Tries"),
+		"channels": says(hostile), "channels/" + bot: says(hostile) + " && " + says("Receiving"), "channels/new/webhook": says("What you need"), "webhooks": says("<img"), "webhooks/" + told: says("<img") + " && " + says("Tries"),
 		"browser": row + says("800 × 600"), "browser/" + session.ID(): `document.querySelector(".shot img")?.naturalWidth && ` + says("<img src=x onerror=document.title=1>"),
-		"tools": row + says("connected"), "settings/access": row + says("ada@example.com"), "settings": says("Language model"), "settings/agent": says("About"), "sql": says("contacts"), "logs": row + says("audit"),
+		"tools": says(hostile), "tools/" + tool: says("Arguments"), "tools/new": says("Credentials"), "mcp": says("connected") + " && " + says(hostile), "mcp/" + server: says("search_knowledge"), "settings/access": row + says("ada@example.com"), "settings": says("Language model"), "settings/agent": says("About"), "sql": says("contacts"), "activity": row + says(hostile),
+		"activity/events": row + says(hostile), "activity/deliveries": row + says("webhook.test"), "activity/log": row + says("audit"),
 	}
 	for _, width := range []int{1280, 375} {
 		s := th.visit(t, width)
@@ -74,15 +75,13 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 		s.value(`(() => { const range = document.querySelector("[aria-label=Show]"); range.value = ""; range.dispatchEvent(new Event("input")); })()`)
 		s.until(says(hostile))
 		s.unharmed("calendar")
-		s.goTo("gateways/"+bot, says(hostile))
+		s.goTo("channels/"+bot, says(hostile))
 		s.press("Verify")
-		s.until(says("The platform knows it") + ` && document.querySelector("h1 .active") && ` + says("username"))
-		s.unharmed("a verified gateway")
-		s.goTo("tools", row+says("evil"))
-		s.press("Try")
+		s.until(badge("active") + ` && ` + says("username"))
+		s.unharmed("a verified channel")
+		s.goTo("tools/"+tool+"?try=1", says("Call it"))
 		s.press("Call it")
-		s.until(`document.querySelector("dialog pre.card").textContent.includes("<script>")`)
-		s.press("Close")
+		s.until(`document.querySelector(".outcome pre").textContent.includes("<script>")`)
 		s.unharmed("a tool that was tried")
 	}
 }
@@ -97,7 +96,7 @@ func TestConsoleForms(t *testing.T) {
 	for _, walk := range []struct {
 		name string
 		walk func(*testing.T, *theatre, *stranger)
-	}{{"workflow", mendsWorkflow}, {"plans", plans}, {"gateways", connects}, {"browser", browses}, {"tools", triesTools}} {
+	}{{"workflow", mendsWorkflow}, {"plans", plans}, {"browser", browses}} {
 		t.Run(walk.name, func(t *testing.T) {
 			s.t = t
 			walk.walk(t, th, s)
@@ -140,51 +139,6 @@ func plans(t *testing.T, th *theatre, s *stranger) {
 	}
 }
 
-// connects makes a gateway and a subscription by their forms.
-func connects(t *testing.T, _ *theatre, s *stranger) {
-	far := trickster(t)
-	s.goTo("gateways", says("No gateways yet"))
-	s.press("Connect a platform")
-	s.press("Telegram")
-	s.fill("Name", "Bot", "Bot token", "1:secret-token", "Address of the platform's API", "ftp:x")
-	s.press("Connect")
-	s.until(`document.querySelector("dialog .wrong label").textContent === "Address of the platform's API"`)
-	if kind := s.value(`[...document.querySelectorAll("dialog label")].find((l) => l.textContent === "Bot token").control.type`); kind != "password" {
-		t.Errorf("the token is typed into a field of type %v", kind)
-	}
-	s.fill("Address of the platform's API", far)
-	s.press("Connect")
-	s.until(`document.querySelector("dialog code").textContent.startsWith("whsec_")`)
-	s.press("I have it")
-	s.press("Make default")
-	s.until(`document.querySelector("h1 .default")`)
-	s.press("Verify")
-	s.until(`document.querySelector("h1 .active")`)
-	if shown := s.value(`document.documentElement.outerHTML.includes("secret-token") || [...document.querySelectorAll("input")].some((i) => i.value.includes("secret-token"))`); shown != false {
-		t.Error("the token is shown again")
-	}
-	s.press("Delete")
-	s.press("Delete")
-	s.until(says("No gateways yet"))
-
-	s.goTo("webhooks", says("Nobody is told"))
-	s.press("New webhook")
-	s.fill("Address", far, "Events", "workflow.*, no.such")
-	s.press("Add")
-	s.until(`document.querySelector("dialog .wrong small").textContent.includes("[1]")`)
-	s.fill("Events", "workflow.*")
-	s.press("Add")
-	s.until(`document.querySelector("dialog code").textContent.startsWith("whsec_")`)
-	s.press("I have it")
-	s.press("Send a test")
-	s.until(`document.querySelector("td .delivered")`)
-	s.press("Deliver again")
-	s.until(`document.querySelector(".toasts").textContent.includes("on its way")`)
-	s.press("Switch off")
-	s.until(`document.querySelector("h1 .off")`)
-	s.unharmed("a webhook")
-}
-
 // browses opens a session, goes somewhere, hands over and closes.
 func browses(t *testing.T, th *theatre, s *stranger) {
 	s.goTo("browser", says("375 × 900"))
@@ -222,37 +176,6 @@ func browses(t *testing.T, th *theatre, s *stranger) {
 	s.unharmed("the sessions")
 }
 
-// triesTools makes a tool, tries it, and adds a server's tools.
-func triesTools(t *testing.T, th *theatre, s *stranger) {
-	s.goTo("tools", says("No tools yet")+" && "+says("No MCP servers yet"))
-	s.press("New tool")
-	s.fill("Name", "a b", "Code", "return { sum: args.a + 1 }", "Arguments", `{"type":"object","properties":{"a":{"type":"number"}}}`)
-	s.press("Make")
-	s.until(`document.querySelector("dialog .wrong label").textContent === "Name"`)
-	s.fill("Name", "add", "Arguments", `{"type":"list"}`)
-	s.press("Make")
-	s.until(`document.querySelector("dialog .wrong label").textContent === "Arguments"`)
-	s.fill("Arguments", `{"type":"object","properties":{"a":{"type":"number"}}}`)
-	s.press("Make")
-	s.until(`document.querySelector("td code").textContent === "add"`)
-	s.press("Try")
-	s.fill("Arguments", `{"a":41}`)
-	s.press("Call it")
-	s.until(`JSON.parse(document.querySelector("dialog pre.card").textContent).sum === 42`)
-	s.press("Close")
-	s.press("Add an MCP server")
-	s.fill("Name", "Own", "Address", th.url+"/mcp/default", "Credentials", "bearer")
-	s.fill("Token", "t")
-	s.press("Add")
-	s.until(`document.querySelector("td .connected")`)
-	s.press("Tools")
-	s.press("Let the agent call it")
-	s.until(`document.querySelector(".toasts").textContent.includes("may call")`)
-	s.press("Close")
-	s.until(`document.querySelectorAll("td code").length === 2`)
-	s.unharmed("tools")
-}
-
 // TestConsoleKeys makes the first key, which closes the server, and goes on
 // working in the same tab.
 func TestConsoleKeys(t *testing.T) {
@@ -264,18 +187,18 @@ func TestConsoleKeys(t *testing.T) {
 	th.server.policy = th.server.options.policy()
 	s := th.visit(t, 375)
 	s.at = "#/"
-	s.goTo("keys", says("closes it at once and for good"))
+	s.goTo("keys", says("closes this server at once and for good"))
 	s.until(says("may read and search the default agent") + ` && ` + says("SATCHEL_DEFAULT_ROLE"))
 	s.press("Make the first key")
 	s.until(`document.querySelector("dialog").textContent.includes("may read and search the default agent")`)
 	s.fill("Name", hostile)
-	s.press("Close the server and make the key")
+	s.value(`document.querySelector("dialog form").requestSubmit()`)
 	if made := len(th.must(t, 200, "GET", "/api/keys", "")["keys"].([]any)); made != 0 {
 		t.Fatal("a key was made before the box was ticked")
 	}
-	s.value(`void (document.querySelector("dialog [type=checkbox]").checked = true)`)
+	s.value(`void document.querySelector("dialog [type=checkbox]").click()`)
 	s.press("Close the server and make the key")
-	s.until(`document.querySelector("dialog code").textContent.startsWith("satchel_")`)
+	s.until(`document.querySelector("dialog .copy-field input").value.startsWith("satchel_")`)
 	s.press("I have it")
 	s.until(`!document.querySelector(".rail-foot .badge") && ` + says(hostile))
 	s.unharmed("keys")
@@ -289,7 +212,7 @@ func TestConsoleKeys(t *testing.T) {
 	s.press("New key")
 	s.fill("Name", "reader")
 	s.press("Make the key")
-	s.until(`document.querySelector("dialog code").textContent.startsWith("satchel_")`)
+	s.until(`document.querySelector("dialog .copy-field input").value.startsWith("satchel_")`)
 	s.press("I have it")
 	s.until(says("reader"))
 	s.press("Revoke")

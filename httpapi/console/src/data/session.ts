@@ -14,6 +14,8 @@ export type Session = {
   open: boolean;
   identity: { email?: string; name?: string; key?: string } | null;
   default_role: string;
+  /** The address at which platforms reach the server; empty when it has none. */
+  public_url: string;
   limits: { upload_bytes: number };
   agents: AgentEntry[];
   more_agents: boolean;

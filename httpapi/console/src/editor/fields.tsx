@@ -145,7 +145,7 @@ function SecretField({ id, value, onChange }: FieldProps & { id: string }) {
 }
 
 const lists: Record<string, { at: string[]; list: string; section: string; name: (r: any) => string }> = {
-  gateway: { at: ["gateways"], list: "gateways", section: "gateways", name: (r) => r.name },
+  gateway: { at: ["gateways"], list: "gateways", section: "channels", name: (r) => r.name },
   source: { at: ["sources"], list: "sources", section: "knowledge", name: (r) => r.name },
   tool: { at: ["tools"], list: "tools", section: "tools", name: (r) => r.name },
   workflow: { at: ["workflows"], list: "workflows", section: "workflows", name: (r) => r.name },

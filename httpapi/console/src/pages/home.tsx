@@ -72,7 +72,7 @@ function Ask({ id }: { id: string }) {
 
 const steps: Record<string, [string, string, IconName]> = {
   knowledge: ["Add knowledge", "knowledge", "BookOpen"], model: ["Choose a model", "settings", "Sparkles"], ask: ["Ask a question", "chat", "MessageSquare"],
-  channel: ["Connect a channel", "gateways", "Plug"], workflow: ["Activate a workflow", "workflows", "Workflow"],
+  channel: ["Connect a channel", "channels", "Plug"], workflow: ["Activate a workflow", "workflows", "Workflow"],
 };
 
 /** What is still to be set up; gone when all is done. */

@@ -116,7 +116,7 @@ export default function Inbox() {
       {current ? <Thread key={current} id={id} conversation={current} toggleDetails={() => setDetails(!details)} change={(what) => change(what, [current])} />
         : nothing ? (
           <Empty icon="Inbox" title="No conversations yet" action={<div class="row">
-            <LinkButton kind="primary" href={href(id, "gateways")}>Connect a channel</LinkButton>
+            <LinkButton kind="primary" href={href(id, "channels")}>Connect a channel</LinkButton>
             {mayEdit.value && <Button onClick={() => openDialog((close) => <Simulate id={id} close={close} />)}>Simulate a message</Button>}
           </div>}>Messages of your channels, and the bot's answers, appear here.</Empty>
         ) : <div class="inbox-none muted">Choose a conversation. <kbd>j</kbd> and <kbd>k</kbd> go through them.</div>}

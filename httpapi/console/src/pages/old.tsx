@@ -4,21 +4,16 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agent, get, href, loadSession, path, route } from "../data";
 import { ErrorCard, Skeleton } from "../ui";
-import { keys } from "../old/access.js";
 import { calendar } from "../old/calendar.js";
 import { contacts } from "../old/contacts.js";
-import { gateways } from "../old/gateways.js";
-import { logs } from "../old/logs.js";
 import { schedules } from "../old/schedules.js";
 import { sessions } from "../old/sessions.js";
 import { sql } from "../old/sql.js";
-import { tools } from "../old/tools.js";
-import { webhooks } from "../old/webhooks.js";
 
 type View = (page: HTMLElement, context: any) => Promise<unknown> | unknown;
 
 const views: Record<string, View> = {
-  contacts, schedules, calendar, gateways, webhooks, browser: sessions, tools, sql, logs, keys,
+  contacts, schedules, calendar, browser: sessions, sql,
 };
 
 let kept: { id: string; at: number; record: any } | undefined;
@@ -44,7 +39,7 @@ export default function Old({ section }: { section: string }) {
     setError(undefined);
     setLoading(true);
     const show = async () => {
-      const record = section === "keys" ? undefined : await agentRecord(id, shown > 0, signal);
+      const record = await agentRecord(id, shown > 0, signal);
       await views[section](page, {
         agent: record, rest, signal, may: agent.value?.role !== "viewer", again, refresh: async () => { await loadSession(); again(); },
         at: (...more: string[]) => path("agents", record.id, ...more), to: (...more: string[]) => href(record.id, ...more),

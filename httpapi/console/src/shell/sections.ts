@@ -24,10 +24,11 @@ export const sections: Section[] = [
   { id: "calendar", title: "Calendar", icon: "Calendar", page: "old" },
   { id: "contacts", title: "Contacts", icon: "Users", page: "old", key: "p" },
   { id: "sql", title: "Data", icon: "Database", page: "old", key: "d" },
-  { id: "gateways", title: "Channels", icon: "Plug", page: "old", group: "Connections" },
-  { id: "tools", title: "Tools & MCP", icon: "Wrench", page: "old", group: "Connections" },
-  { id: "webhooks", title: "Webhooks", icon: "Webhook", page: "old", group: "Connections" },
-  { id: "logs", title: "Activity", icon: "Activity", page: "old", key: "a" },
+  { id: "channels", title: "Channels", icon: "Send", page: "channels", key: "n", group: "Connections" },
+  { id: "tools", title: "Tools", icon: "Wrench", page: "tools", key: "t", group: "Connections" },
+  { id: "mcp", title: "MCP servers", icon: "Plug", page: "mcp", key: "m", group: "Connections" },
+  { id: "webhooks", title: "Webhooks", icon: "Webhook", page: "webhooks", group: "Connections" },
+  { id: "activity", title: "Activity", icon: "Activity", page: "activity", key: "a" },
   { id: "settings", title: "Settings", icon: "Settings", page: "settings", key: "," },
 ];
 
@@ -35,4 +36,4 @@ export const sections: Section[] = [
 export const mainSections = ["home", "chat", "inbox", "workflows"];
 
 /** Addresses of earlier versions, and where they lead now. */
-export const moved: Record<string, string> = { overview: "home", conversations: "inbox", data: "sql", channels: "gateways", activity: "logs", access: "settings" };
+export const moved: Record<string, string[]> = { overview: ["home"], conversations: ["inbox"], data: ["sql"], gateways: ["channels"], logs: ["activity", "log"], access: ["settings", "access"] };

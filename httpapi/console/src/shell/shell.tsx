@@ -45,7 +45,7 @@ function Current() {
   const { page, agent: id, section, rest } = route.value;
   useEffect(() => {
     if (page === "start" && session.value) go(href(startAgent()), true);
-    else if (page === "agent" && moved[section]) go(href(id, moved[section], ...rest), true);
+    else if (page === "agent" && moved[section]) go(href(id, ...moved[section], ...rest), true);
   }, [page, section, id, session.value]);
   useEffect(() => { document.title = title(); });
   if (!session.value) {
@@ -55,7 +55,7 @@ function Current() {
   }
   if (page === "start" || (page === "agent" && moved[section])) return <div class="page"><Skeleton /></div>;
   if (page === "agents") return <Page name="agents" />;
-  if (page === "keys") return <Page name="old" section="keys" />;
+  if (page === "keys") return <Page name="keys" />;
   const found = sections.find((s) => s.id === section);
   if (page === "unknown" || !found) {
     return <div class="page"><Empty icon="CircleHelp" title="There is no such page" action={<LinkButton href="#/" kind="primary">Go home</LinkButton>}>The address may be misspelled.</Empty></div>;

@@ -30,8 +30,10 @@ export function useForm(initial: Record<string, any>): FormState & { setIssues: 
 }
 
 /** A dialog that sends a form. What run throws about fields is shown at them, anything else below. */
-export function FormDialog({ title, close, action, initial, run, children, wide }: {
+export function FormDialog({ title, close, action, initial, run, children, wide, ready }: {
   title: string; close: () => void; action: string; initial: Record<string, any>; wide?: boolean;
+  /** Reports whether the form may be sent. */
+  ready?: (values: Record<string, any>) => boolean;
   run: (values: Record<string, any>) => Promise<unknown>; children: (form: FormState) => ComponentChildren;
 }) {
   const form = useForm(initial);
@@ -52,10 +54,10 @@ export function FormDialog({ title, close, action, initial, run, children, wide 
   };
   return (
     <Dialog title={title} close={close} wide={wide}>
-      <form class="stack" noValidate onSubmit={(e) => { e.preventDefault(); if (!busy) void submit(); }}>
+      <form class="stack" noValidate onSubmit={(e) => { e.preventDefault(); if (!busy && ready?.(form.values) !== false) void submit(); }}>
         {children(form)}
         {others.map(([field, issue]) => <p class="issue" role="alert"><code>{field}</code>: {issue}</p>)}
-        <div class="row end"><Button onClick={close}>Cancel</Button><Button kind="primary" submit disabled={busy}>{action}</Button></div>
+        <div class="row end"><Button onClick={close}>Cancel</Button><Button kind="primary" submit disabled={busy || ready?.(form.values) === false}>{action}</Button></div>
       </form>
     </Dialog>
   );

@@ -8,3 +8,5 @@ export * from "./list";
 export * from "./json";
 export * from "./forms";
 export * from "./code";
+export * from "./secret";
+export * from "./pairs";

@@ -7,8 +7,8 @@ import { Button } from "./button";
 import { Icon, type IconName } from "./icon";
 import { tell } from "./feedback";
 
-/** A dialog over the page; close is called by Escape, the cross and a click beside it. */
-export function Dialog({ title, close, children, wide }: { title: string; close: () => void; children: ComponentChildren; wide?: boolean }) {
+/** A dialog over the page; close is called by Escape, the cross and a click beside it, unless it is firm. */
+export function Dialog({ title, close, children, wide, firm }: { title: string; close: () => void; children: ComponentChildren; wide?: boolean; firm?: boolean }) {
   const ref = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
@@ -17,10 +17,10 @@ export function Dialog({ title, close, children, wide }: { title: string; close:
     return () => { el.close(); before?.focus?.(); };
   }, []);
   return (
-    <dialog ref={ref} class={wide ? "dialog wide" : "dialog"} aria-label={title} onCancel={(e) => { e.preventDefault(); close(); }}
-      onKeyDown={(e) => e.stopPropagation()} onMouseDown={(e) => { if (e.target === ref.current) close(); }}>
+    <dialog ref={ref} class={wide ? "dialog wide" : "dialog"} aria-label={title} onCancel={(e) => { e.preventDefault(); if (!firm) close(); }}
+      onKeyDown={(e) => { e.stopPropagation(); if (firm && e.key === "Escape") e.preventDefault(); }} onMouseDown={(e) => { if (e.target === ref.current && !firm) close(); }}>
       <div class="dialog-frame">
-        <header class="row"><h2 class="grow">{title}</h2><Button kind="quiet" icon="X" label="Close" onClick={close} /></header>
+        <header class="row"><h2 class="grow">{title}</h2>{!firm && <Button kind="quiet" icon="X" label="Close" onClick={close} />}</header>
         {children}
       </div>
     </dialog>

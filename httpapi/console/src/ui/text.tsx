@@ -36,6 +36,14 @@ export function When({ time, full = false }: { time?: string | null; full?: bool
   return <time dateTime={time} title={date.toLocaleString()}>{text}</time>;
 }
 
+/** A moment to the second. */
+export function Moment({ time }: { time?: string | null }) {
+  if (!time) return <span class="muted">–</span>;
+  const date = new Date(time);
+  const day = date.toDateString() === new Date().toDateString() ? "" : `${date.toLocaleDateString(undefined, { day: "numeric", month: "short", year: date.getFullYear() === new Date().getFullYear() ? undefined : "numeric" })}, `;
+  return <time class="moment" dateTime={time} title={date.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" })}>{day}{date.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false })}</time>;
+}
+
 /** Bytes as people say them. */
 export function size(bytes: number): string {
   const units = ["B", "KB", "MB", "GB"];

@@ -13,7 +13,7 @@ export function Simulate({ id, close }: { id: string; close: () => void }) {
       <Load of={found}>{({ gateways }) => {
         const active = gateways.filter((g: any) => g.status === "active");
         const gateway = form.gateway || active[0]?.id;
-        if (!gateway) return <p>A message needs a channel that is active. <a href={href(id, "gateways")} onClick={close}>Connect one</a>; a webhook with a secret is active at once.</p>;
+        if (!gateway) return <p>A message needs a channel that is active. <a href={href(id, "channels")} onClick={close}>Connect one</a>; a webhook with a secret is active at once.</p>;
         const send = async () => {
           const m = await post(path("agents", id, "gateways", gateway, "simulate"), { from: form.from, name: form.name, text: form.text });
           close();

@@ -1,0 +1,20 @@
+// Activity: what the agent did, what happened, what was delivered, and the log.
+import { agentId, href, route } from "../data";
+import { Empty } from "../ui";
+import { Deliveries } from "../parts/deliveries";
+import { Executions } from "../workflows/executions";
+import { Events } from "./activity/events";
+import { Log } from "./activity/log";
+
+const tabs: [string, string][] = [["executions", "Executions"], ["events", "Events"], ["deliveries", "Deliveries"], ["log", "Log"]];
+
+export default function Activity() {
+  const tab = route.value.rest[0] ?? "executions";
+  return (
+    <div class="page" key={tab}>
+      <h1 tabIndex={-1}>Activity</h1>
+      <nav class="tabs" aria-label="Activity">{tabs.map(([id, title]) => <a class="tab" href={href(agentId.value, "activity", id)} aria-current={tab === id ? "page" : undefined}>{title}</a>)}</nav>
+      {tab === "executions" ? <Executions /> : tab === "events" ? <Events /> : tab === "deliveries" ? <Deliveries /> : tab === "log" ? <Log /> : <Empty icon="CircleHelp" title="There is no such page" />}
+    </div>
+  );
+}

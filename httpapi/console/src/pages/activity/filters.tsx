@@ -1,0 +1,26 @@
+import { setQuery } from "../../data";
+import { Button } from "../../ui";
+
+/** A time of the address as a field shows it, in the reader's own zone. */
+const local = (time: string) => {
+  const date = new Date(time);
+  if (!time || isNaN(date.getTime())) return "";
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+};
+
+/** From when and until when, kept in the address. */
+export function TimeRange({ from, to }: { from: string; to: string }) {
+  const set = (name: string) => (e: { currentTarget: HTMLInputElement }) => setQuery({ [name]: e.currentTarget.value ? new Date(e.currentTarget.value).toISOString() : null, offset: null, cursor: null });
+  return (
+    <>
+      <input type="datetime-local" aria-label="From" title="From" value={local(from)} onChange={set("from")} />
+      <input type="datetime-local" aria-label="Until" title="Until" value={local(to)} onChange={set("to")} />
+      {(from || to) && <Button kind="quiet" icon="X" label="Any time" onClick={() => setQuery({ from: null, to: null })} />}
+    </>
+  );
+}
+
+/** Whether the list grows while it is shown. */
+export function Follow({ on, reason }: { on: boolean; reason?: string }) {
+  return <Button icon={on ? "Pause" : "Play"} pressed={on} disabled={Boolean(reason)} reason={reason} onClick={() => setQuery({ follow: on ? "no" : null })}>{on ? "Following" : "Follow"}</Button>;
+}

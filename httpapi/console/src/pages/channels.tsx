@@ -1,0 +1,121 @@
+// Channels: the platforms on which people talk with the agent.
+import { useRef } from "preact/hooks";
+
+import { agentId, go, href, invalidate, mayEdit, path, post, put, route, setQuery, useQuery } from "../data";
+import { Badge, Empty, Icon, LinkButton, Load, Name, Pager, platformName, plural, showOnce, Switch, tell, When } from "../ui";
+import { useFollow } from "../parts/follow";
+import { channelsAt, verify } from "./channels/api";
+import { Channel } from "./channels/channel";
+import { ChannelForm } from "./channels/form";
+import { platformOf, platforms, type Platform } from "./channels/platforms";
+
+export default function Channels() {
+  const [first, second] = route.value.rest;
+  if (first !== "new") return first ? <Channel key={first} id={first} /> : <List />;
+  const platform = platforms.find((p) => p.id === second);
+  if (platform) return <Connect key={second} platform={platform} />;
+  return <div class="page"><Empty icon="CircleHelp" title="There is no such platform" action={<LinkButton href={href(agentId.value, "channels")}>All channels</LinkButton>} /></div>;
+}
+
+function List() {
+  const offset = Number(route.value.query.get("offset")) || 0;
+  const found = useQuery(channelsAt(), { limit: 50, offset });
+  useFollow("gateway", found.reload);
+  return (
+    <div class="page">
+      <h1 tabIndex={-1}>Channels</h1>
+      <AutoReply />
+      <Load of={found}>{({ gateways, meta }) => (
+        <>
+          {gateways.length > 0 ? <ul class="sources">{gateways.map((g: any) => <Row key={g.id} g={g} />)}</ul>
+            : <Empty icon="Plug" title="No channels yet">On a channel people write to the agent where they are already. Telegram is the quickest: it needs no public address.</Empty>}
+          <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
+        </>
+      )}</Load>
+      <section class="stack" aria-label="Platforms">
+        <h2>{mayEdit.value ? "Connect a platform" : "Platforms"}</h2>
+        <ul class="cards">{platforms.map((p) => <li key={p.id}><Card p={p} /></li>)}</ul>
+      </section>
+    </div>
+  );
+}
+
+function Card({ p }: { p: Platform }) {
+  const inside = <><span class="row"><span class="tile"><Icon name={p.icon} /></span><strong class="grow">{p.title}</strong>{mayEdit.value && <Icon name="ChevronRight" />}</span><span>{p.about}</span><span class="small muted">You need: {p.needs}</span></>;
+  return mayEdit.value ? <a class="card" href={href(agentId.value, "channels", "new", p.id)}>{inside}</a> : <div class="card stack tight">{inside}</div>;
+}
+
+/** Whether the agent answers by itself what comes in over its channels. */
+function AutoReply() {
+  const at = path("agents", agentId.value, "settings");
+  const found = useQuery(at);
+  const s = found.data.value;
+  if (!s) return null;
+  const set = async (on: boolean) => {
+    try { await put(at, { auto_reply: on }); tell(on ? "The agent answers by itself" : "Nobody is answered automatically"); } catch (error: any) { tell(error); }
+    await found.reload();
+  };
+  return (
+    <section class="card row auto-reply" aria-label="Automatic replies">
+      <div class="grow">
+        <Switch label="Answer messages by itself" checked={Boolean(s.auto_reply)} disabled={!mayEdit.value} onChange={set} />
+        <p class="small muted">From its knowledge, on all channels, where no active workflow takes the message and no person has taken over.</p>
+        {s.auto_reply && !s.llm_provider && <p class="small issue">It cannot yet: no model is chosen.</p>}
+      </div>
+      {!s.llm_provider && <LinkButton href={href(agentId.value, "settings", "model")} icon="Sparkles">Choose a model</LinkButton>}
+    </section>
+  );
+}
+
+const stateNames: Record<string, string> = { inactive: "not verified", pending_verification: "not verified" };
+export const ChannelState = ({ g }: { g: any }) => <Badge tone={g.status === "active" ? "good" : g.status === "error" ? "bad" : "warn"}>{stateNames[g.status] ?? g.status}</Badge>;
+
+function Row({ g }: { g: any }) {
+  const p = platformOf(g);
+  return (
+    <li class="source-row">
+      <span class="tile"><Icon name={p?.icon ?? "MessageCircle"} /></span>
+      <div class="grow">
+        <a href={href(agentId.value, "channels", g.id)}><Name>{g.name}</Name></a>
+        <p class="muted small">{p?.title ?? platformName(g.type)} · {g.event_count ? <>{plural(g.events_today, "event")} today · last <When time={g.last_event_at} /></> : p?.receives === "none" ? "sends only" : "nothing has come in yet"}</p>
+        {g.status !== "active" && g.last_error && <p class="issue small clip"><bdi>{g.last_error}</bdi></p>}
+      </div>
+      {g.is_default && <Badge title="What is sent by this platform goes here when no channel is named">default</Badge>}
+      <ChannelState g={g} />
+    </li>
+  );
+}
+
+/** Connects a platform: stored and verified in one step. */
+function Connect({ platform: p }: { platform: Platform }) {
+  const made = useRef<any>(undefined);
+  const back = href(agentId.value, "channels");
+  const save = async (name: string, config: Record<string, unknown>) => {
+    if (made.current) await put(channelsAt(made.current.id), { name, config });
+    else made.current = await post(channelsAt(), { type: p.id, name, config });
+    const g = made.current;
+    invalidate(channelsAt());
+    await verify(g.id);
+    if (p.id === "webhook") await showOnce("Webhook secret", "It signs what the agent posts, and proves what you post to the channel. It is shown only now.", String(config.secret ?? g.webhook_secret));
+    tell(`${name} is connected`);
+    go(href(agentId.value, "channels", g.id), true);
+  };
+  return (
+    <div class="page">
+      <p class="crumb"><a href={back}>Channels</a></p>
+      <h1 tabIndex={-1}>Connect {p.title}</h1>
+      <div class="split">
+        <section class="card stack" aria-label="Credentials">
+          <ChannelForm platform={p} name={p.title} stored={[]} action="Connect" cancel={() => go(back)} save={save} />
+        </section>
+        <aside class="stack" aria-label="What to do">
+          <h2>What you need</h2>
+          <p>{p.needs}</p>
+          <ol class="steps">{p.steps.map((s) => <li>{s}</li>)}</ol>
+          {p.link && <p><a href={p.link[0]} target="_blank" rel="noopener noreferrer">{p.link[1]} <Icon name="ExternalLink" size={14} /></a></p>}
+          <p class="small muted">Credentials are sealed in the agent's file, sent to the platform only, and never shown again.</p>
+        </aside>
+      </div>
+    </div>
+  );
+}

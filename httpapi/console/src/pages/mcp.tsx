@@ -1,0 +1,140 @@
+// MCP servers: programs whose tools the agent may use, and the agent's own address for others.
+import { useState } from "preact/hooks";
+
+import { agent, agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, route, session, setQuery, useQuery } from "../data";
+import { Badge, Button, confirm, CopyField, Empty, ErrorCard, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, Skeleton, tell, TextField, When, type FormState } from "../ui";
+import { authOf, credentialTitle, CredentialFields } from "../parts/credentials";
+import { useFollow } from "../parts/follow";
+import { TryTool } from "../parts/try";
+
+const mcpAt = (...more: string[]) => path("agents", agentId.value, "mcp", ...more);
+
+export default function MCP() {
+  const [id] = route.value.rest;
+  return id ? <Server key={id} id={id} /> : <List />;
+}
+
+const State = ({ s }: { s: any }) => <Badge tone={s.status === "connected" ? "good" : s.status === "error" ? "bad" : "warn"}>{s.status}</Badge>;
+
+function List() {
+  const offset = Number(route.value.query.get("offset")) || 0;
+  const found = useQuery(mcpAt(), { limit: 50, offset });
+  useFollow("mcp", found.reload);
+  const add = mayEdit.value && <Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <Edit close={close} done={(s) => go(href(agentId.value, "mcp", s.id))} />); }}>Add a server</Button>;
+  const own = new URL(`mcp/${agent.value?.name ?? agentId.value}`, session.value?.public_url ? `${session.value.public_url}/` : document.baseURI).href;
+  return (
+    <div class="page">
+      <div class="page-head"><h1 class="grow" tabIndex={-1}>MCP servers</h1>{add}</div>
+      <Load of={found}>{({ servers, meta }) => servers.length ? (
+        <>
+          <ul class="sources">{servers.map((s: any) => (
+            <li key={s.id} class="source-row">
+              <span class="tile"><Icon name="Plug" /></span>
+              <div class="grow"><a href={href(agentId.value, "mcp", s.id)}><Name>{s.name}</Name></a><p class="muted small"><bdi>{s.url}</bdi> · {s.auth_type === "none" ? "no credentials" : credentialTitle(s.auth_type)} · seen <When time={s.checked_at} /></p>{s.last_error && <p class="issue small"><bdi>{s.last_error}</bdi></p>}</div>
+              <State s={s} />
+            </li>
+          ))}</ul>
+          <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
+        </>
+      ) : <Empty icon="Plug" title="No MCP servers yet" action={add}>A server of the Model Context Protocol offers tools, such as those of your ticket system. Register it by its address, and let the agent call some of them.</Empty>}</Load>
+      <section class="card stack" aria-label="This agent as a server">
+        <h2>This agent is a server too</h2>
+        <p class="muted">Clients of the protocol, such as Claude or an editor, search the agent's knowledge, run its workflows, send messages and use its browser at this address. They send an API key as a bearer token.</p>
+        <CopyField label="Address" text={own} />
+      </section>
+    </div>
+  );
+}
+
+/** Registers a server, or changes one. Credentials are given as a whole. */
+function Edit({ now, close, done }: { now?: any; close: () => void; done: (s: any) => unknown }) {
+  const [replace, setReplace] = useState(!now || now.auth_type === "none");
+  const save = async (v: Record<string, any>) => {
+    const auth = authOf(v);
+    const body = { name: v.name, url: v.url, ...(replace && { auth }) };
+    const s = await (now ? put(mcpAt(now.id), body) : post(mcpAt(), body)).catch((error: any) => {
+      if (error instanceof ApiError && error.issues.auth) setReplace(true);
+      throw error;
+    });
+    tell(s.status === "connected" ? `${s.name} answers` : new Error(`${s.name} is ${s.status}: ${s.last_error}`));
+    invalidate(mcpAt());
+    await done(s);
+  };
+  return (
+    <FormDialog title={now ? `Edit ${now.name}` : "Add an MCP server"} close={close} action={now ? "Save" : "Add"} run={save} initial={{ name: now?.name ?? "", url: now?.url ?? "", "auth.type": now?.auth_type ?? "none" }}>
+      {(f: FormState) => (
+        <>
+          <TextField label="Name" autoFocus required placeholder="Tickets" {...f.text("name")} />
+          <TextField label="Address" type="url" required placeholder="https://mcp.example.com/mcp" {...f.text("url")} />
+          {replace ? <CredentialFields form={f} kinds={["none", "bearer", "basic", "header", "oauth2"]} /> : <div class="row"><span class="grow">Credentials: {credentialTitle(now.auth_type)}, set</span><Button onClick={() => setReplace(true)}>Replace</Button></div>}
+          {f.issue("auth") && <p class="issue small" role="alert">Credentials {f.issue("auth")}.</p>}
+        </>
+      )}
+    </FormDialog>
+  );
+}
+
+function Server({ id }: { id: string }) {
+  const list = useQuery(mcpAt(), { limit: 200 });
+  const tools = useQuery(mcpAt(id, "tools"));
+  useFollow("mcp", list.reload);
+  const again = async () => { await tools.reload(); await list.reload(); const s = list.data.value?.servers.find((x: any) => x.id === id); if (s) tell(s.status === "connected" ? "It answers" : new Error(s.last_error)); };
+  return (
+    <div class="page">
+      <p class="crumb"><a href={href(agentId.value, "mcp")}>MCP servers</a></p>
+      <Load of={list}>{({ servers }) => {
+        const s = servers.find((x: any) => x.id === id);
+        if (!s) return <Empty icon="CircleHelp" title="There is no such server">It may have been deleted.</Empty>;
+        return (
+          <>
+            <div class="page-head">
+              <h1 class="grow" tabIndex={-1}><Name>{s.name}</Name></h1><State s={s} />
+              <Button icon="RefreshCw" onClick={again}>Reconnect</Button>
+              {mayEdit.value && <><Button icon="Pencil" onClick={() => { openDialog((close) => <Edit now={s} close={close} done={async () => { await list.reload(); await tools.reload(); }} />); }}>Edit</Button>
+                <Menu label="More" items={[{ label: "Delete", icon: "Trash2", danger: true, run: () => confirm({ title: `Delete ${s.name}?`, text: "The agent's tools that call it will fail.", action: "Delete", run: async () => { await remove(mcpAt(), { id }); invalidate(mcpAt()); go(href(agentId.value, "mcp")); } }) }]} /></>}
+            </div>
+            <p class="muted"><bdi>{s.url}</bdi> · {s.auth_type === "none" ? "no credentials" : `${credentialTitle(s.auth_type)}, set`} · seen <When time={s.checked_at} /></p>
+            {s.last_error && <div class="card bad" role="status"><p><bdi>{s.last_error}</bdi></p></div>}
+            <ToolsOf id={id} found={tools} />
+          </>
+        );
+      }}</Load>
+    </div>
+  );
+}
+
+function ToolsOf({ id, found }: { id: string; found: ReturnType<typeof useQuery<any>> }) {
+  const own = useQuery(path("agents", agentId.value, "tools"), { limit: 200 });
+  const data = found.data.value;
+  if (!data) return found.error.value ? <ErrorCard error={found.error.value} retry={found.reload} /> : <Skeleton />;
+  return (
+    <section class="stack" aria-label="Tools">
+      <h2>Tools</h2>
+      {data.stale && <p class="warn-text">The server does not answer now; these are the tools it had last.</p>}
+      {data.tools.length ? <ul class="tool-list">{data.tools.map((t: any) => <Offered key={t.name} server={id} t={t} own={own.data.value?.tools ?? []} changed={own.reload} />)}</ul> : <p class="muted">It offers no tools.</p>}
+    </section>
+  );
+}
+
+/** A tool of a server: to be given to the agent, and to be tried. */
+function Offered({ server, t, own, changed }: { server: string; t: any; own: any[]; changed: () => Promise<void> }) {
+  const [open, setOpen] = useState(false);
+  const name = t.name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64);
+  const given = own.find((o) => o.type === "mcp" && o.name === name);
+  const give = async () => {
+    await post(path("agents", agentId.value, "tools"), { name, description: [...t.description].slice(0, 4000).join(""), type: "mcp", config: { server_id: server, tool_name: t.name, parameters: t.parameters } });
+    tell(`The agent may call ${t.name}`);
+    await changed();
+  };
+  return (
+    <li class="card stack tight">
+      <div class="row">
+        <code class="grow">{t.name}</code>
+        {given ? <a class="button quiet" href={href(agentId.value, "tools", given.id)}><Icon name="Check" size={16} /><span>The agent may call it</span></a> : mayEdit.value && <Button icon="Plus" onClick={give}>Let the agent call it</Button>}
+        {mayEdit.value && <Button icon="Play" pressed={open} onClick={() => setOpen(!open)}>Try</Button>}
+      </div>
+      {t.description && <p class="muted"><bdi>{t.description}</bdi></p>}
+      {open && <TryTool schema={t.parameters} run={(args) => post(mcpAt(server, "call"), { tool: t.name, arguments: args })} />}
+    </li>
+  );
+}

@@ -1,0 +1,140 @@
+// One tool: what it is and calls, and a try.
+import { useState } from "preact/hooks";
+
+import { agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, route, setQuery, useQuery } from "../../data";
+import { Badge, Button, Code, confirm, Empty, ErrorCard, LinkButton, Load, Menu, objectOf, pairsOf, PairsField, Segments, SelectField, Switch, tell, TextArea, TextField, useForm, type Pair } from "../../ui";
+import { ArgumentsSchema, type Schema } from "../../parts/arguments";
+import { authOf, authValues, CredentialFields } from "../../parts/credentials";
+import { TryTool } from "../../parts/try";
+
+const toolsAt = (...more: string[]) => path("agents", agentId.value, "tools", ...more);
+const none: Schema = { type: "object", properties: {} };
+const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+
+export function ToolPage({ id }: { id: string }) {
+  const found = useQuery(id === "new" ? null : toolsAt(id));
+  const back = href(agentId.value, "tools");
+  if (id === "new") {
+    const type = route.value.query.get("type") ?? "api";
+    return <div class="page"><p class="crumb"><a href={back}>Tools</a></p><h1 tabIndex={-1}>New tool</h1>{mayEdit.value ? <Editor type={type} saved={(t) => { invalidate(toolsAt()); go(`${href(agentId.value, "tools", t.id)}?try=1`, true); }} /> : <Empty icon="Eye" title="You may read here" />}</div>;
+  }
+  return (
+    <div class="page">
+      <p class="crumb"><a href={back}>Tools</a></p>
+      <Load of={found} lines={8}>{(t) => <Tool key={t.updated_at} t={t} changed={found.reload} />}</Load>
+    </div>
+  );
+}
+
+function Tool({ t, changed }: { t: any; changed: () => Promise<void> }) {
+  const tab = route.value.query.has("try") ? "try" : "edit";
+  const may = mayEdit.value;
+  return (
+    <>
+      <div class="page-head">
+        <h1 class="grow" tabIndex={-1}><code>{t.name}</code></h1>
+        {!t.enabled && <Badge tone="warn">off</Badge>}
+        <Switch label="The agent may call it" checked={t.enabled} disabled={!may} onChange={async (enabled) => { try { await put(toolsAt(t.id), { enabled }); } catch (error: any) { tell(error); } await changed(); }} />
+        {may && <Menu label="More" items={[{ label: "Delete", icon: "Trash2", danger: true, run: () => confirm({ title: `Delete ${t.name}?`, text: "The agent and its workflows can call it no more.", action: "Delete", run: async () => { await remove(toolsAt(t.id)); invalidate(toolsAt()); go(href(agentId.value, "tools")); } }) }]} />}
+      </div>
+      <nav class="tabs" aria-label="Tool">{[["edit", "Definition"], ["try", "Try"]].map(([id, title]) => <button type="button" aria-current={tab === id ? "page" : undefined} onClick={() => setQuery({ try: id === "try" ? 1 : null })}>{title}</button>)}</nav>
+      {tab === "edit" ? <Editor t={t} type={t.type} saved={changed} /> : (
+        <section class="card stack narrow-card" aria-label="Try">
+          {t.description && <p class="muted"><bdi>{t.description}</bdi></p>}
+          {may ? <TryTool schema={t.config.parameters} reason={t.enabled ? undefined : "It is switched off."} run={(args) => post(toolsAt(t.id, "execute"), { arguments: args })} /> : <p class="muted">You may read here: calling tools needs the role admin.</p>}
+        </section>
+      )}
+    </>
+  );
+}
+
+/** The JSON of a body; "" is none. */
+function bodyOf(text: string): unknown {
+  if (!text.trim()) return undefined;
+  try { return JSON.parse(text); } catch (error: any) {
+    throw new ApiError(400, { error: { message: "The body is not JSON.", details: { field: "config.body", issue: `is not JSON: ${error.message}` } } });
+  }
+}
+
+type Values = Record<string, any>;
+
+/** The config that a form says. */
+function configOf(type: string, v: Values): Values {
+  if (type === "function") return { code: v.code, parameters: v.parameters };
+  if (type === "mcp") return { server_id: v.server_id, tool_name: v.tool_name, parameters: v.parameters };
+  const config: Values = { method: v.method, url: v.url, parameters: v.parameters };
+  const auth = authOf(v);
+  if (auth.type !== "none") config.auth = auth;
+  if ((v.headers as Pair[]).length) config.headers = objectOf(v.headers);
+  if ((v.query as Pair[]).length) config.query = objectOf(v.query);
+  const body = v.method === "GET" ? undefined : bodyOf(v.body);
+  if (body !== undefined) config.body = body;
+  if (v.response_path) config.response_path = v.response_path;
+  if (v.timeout_ms) config.timeout_ms = Number(v.timeout_ms);
+  return config;
+}
+
+function Editor({ t, type: given, saved }: { t?: any; type: string; saved: (t: any) => unknown }) {
+  const c = t?.config ?? {};
+  const [type, setType] = useState(given);
+  const form = useForm({
+    name: t?.name ?? "", description: t?.description ?? "", code: c.code ?? "return { sum: args.a + args.b };", parameters: c.parameters ?? none,
+    method: c.method || "GET", url: c.url ?? "", headers: pairsOf(c.headers), query: pairsOf(c.query), body: c.body === undefined ? "" : JSON.stringify(c.body, null, 2),
+    response_path: c.response_path ?? "", timeout_ms: c.timeout_ms ? String(c.timeout_ms) : "", server_id: c.server_id ?? "", tool_name: c.tool_name ?? "", ...authValues(c.auth),
+  });
+  const [failed, setFailed] = useState<Error>();
+  const [busy, setBusy] = useState(false);
+  const off = !mayEdit.value;
+  const issue = (name: string) => form.issues[`config.${name}`] ?? form.issues[name];
+  const text = (name: string) => ({ ...form.text(name), error: issue(name), disabled: off });
+  const submit = async () => {
+    setBusy(true);
+    form.setIssues({});
+    setFailed(undefined);
+    try {
+      const body = { name: form.values.name, description: form.values.description, type, config: configOf(type, form.values) };
+      const made = await (t ? put(toolsAt(t.id), body) : post(toolsAt(), body));
+      tell("Saved");
+      await saved(made);
+    } catch (error: any) {
+      const issues = error instanceof ApiError ? error.issues : {};
+      form.setIssues(issues);
+      const shown = Object.keys(issues).some((f) => /^(name|description|config\.(code|url|method|headers|query|body|parameters|response_path|timeout_ms|server_id|tool_name|auth))/.test(f));
+      if (!shown) setFailed(error);
+    }
+    setBusy(false);
+  };
+  return (
+    <form class="card stack tool-form" noValidate onSubmit={(e) => { e.preventDefault(); if (!busy) void submit(); }}>
+      {!t && <Segments label="Type" value={type} onChange={setType} options={[["api", "HTTP API"], ["function", "Code"]]} />}
+      {!t && <p class="muted small">Tools of MCP servers are added on <a href={href(agentId.value, "mcp")}>MCP servers</a>.</p>}
+      <TextField label="Name" required hint="Letters, digits, _ and -." {...text("name")} />
+      <TextArea label="Description" rows={2} hint="What it does and when to call it: the model reads this." {...text("description")} />
+      {type === "api" && <Api form={form} text={text} issue={issue} off={off} />}
+      {type === "function" && <div class={issue("code") ? "field wrong" : "field"}><span class="label">Code</span><Code language="javascript" label="Code" rows={8} value={form.values.code} onInput={(v) => form.set("code", v)} readonly={off} invalid={Boolean(issue("code"))} />{issue("code") ? <small class="issue" role="alert">{issue("code")}</small> : <small class="muted">The body of an async function that reads args.</small>}</div>}
+      {type === "mcp" ? <dl class="facts-list"><dt>MCP server</dt><dd><a href={href(agentId.value, "mcp", c.server_id)}>Open it</a></dd><dt>Its tool</dt><dd><code>{c.tool_name}</code></dd></dl> : <ArgumentsSchema value={form.values.parameters} onChange={(s) => form.set("parameters", s)} disabled={off} error={issue("parameters")} />}
+      {failed && <ErrorCard error={failed} />}
+      {!off && <div class="row end">{!t && <LinkButton href={href(agentId.value, "tools")}>Cancel</LinkButton>}<Button kind="primary" submit disabled={busy}>{t ? "Save" : "Make it"}</Button></div>}
+    </form>
+  );
+}
+
+function Api({ form, text, issue, off }: { form: ReturnType<typeof useForm>; text: (name: string) => any; issue: (name: string) => string | undefined; off: boolean }) {
+  const v = form.values;
+  const more = [v.response_path, v.timeout_ms, v.query.length].some(Boolean) || ["response_path", "timeout_ms", "query"].some(issue);
+  return (
+    <>
+      <div class="row address"><SelectField label="Method" disabled={off} options={methods.map((m) => [m, m])} {...form.choice("method")} error={issue("method")} /><TextField label="Address" required placeholder="https://api.example.com/orders/{{id}}" hint="Arguments as {{name}}, behind the host." {...text("url")} /></div>
+      <CredentialFields form={form} kinds={["none", "bearer", "basic", "header"]} disabled={off} />
+      <PairsField label="Headers" pairs={v.headers} onChange={(p) => form.set("headers", p)} disabled={off} error={issue("headers")} />
+      {v.method !== "GET" && <div class={issue("body") ? "field wrong" : "field"}><span class="label">Body</span><Code language="json" label="Body" rows={4} value={v.body} onInput={(b) => form.set("body", b)} readonly={off} invalid={Boolean(issue("body"))} />{issue("body") ? <small class="issue" role="alert">{issue("body")}</small> : <small class="muted">JSON, with arguments as {"{{name}}"}; nothing when empty.</small>}</div>}
+      <details open={more}>
+        <summary>More</summary>
+        <div class="stack">
+          <PairsField label="Query" pairs={v.query} onChange={(p) => form.set("query", p)} disabled={off} error={issue("query")} />
+          <div class="row"><TextField label="Part of the answer" placeholder="data.items" hint="All of it without." {...text("response_path")} /><TextField label="Time limit in ms" type="number" placeholder="30000" {...text("timeout_ms")} /></div>
+        </div>
+      </details>
+    </>
+  );
+}

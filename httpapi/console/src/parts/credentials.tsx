@@ -1,0 +1,53 @@
+// How a call shows who it is: credentials of tools and MCP servers.
+import { SecretField, SelectField, TextField, type FormState } from "../ui";
+
+type AuthField = { name: string; label: string; secret?: boolean; hint?: string };
+
+const kinds: Record<string, { title: string; fields: AuthField[] }> = {
+  none: { title: "None", fields: [] },
+  bearer: { title: "Bearer token", fields: [{ name: "token", label: "Token", secret: true }] },
+  basic: { title: "User and password", fields: [{ name: "username", label: "User name" }, { name: "password", label: "Password", secret: true }] },
+  header: { title: "A header", fields: [{ name: "name", label: "Header" }, { name: "value", label: "Value", secret: true }] },
+  oauth2: { title: "OAuth 2 (client credentials)", fields: [{ name: "client_id", label: "Client id" }, { name: "client_secret", label: "Client secret", secret: true }, { name: "token_url", label: "Address of tokens", hint: "Without it the server tells." }, { name: "scope", label: "Scopes" }] },
+};
+
+const masked = (v: unknown) => typeof v === "string" && /^\*+$/.test(v);
+
+export const credentialTitle = (kind: string) => kinds[kind]?.title ?? kind;
+
+/** The fields of credentials; values of the form are auth.type, auth.token and so on. */
+export function CredentialFields({ form: f, kinds: which, disabled }: { form: FormState; kinds: string[]; disabled?: boolean }) {
+  const type = f.values["auth.type"] || "none";
+  return (
+    <>
+      <SelectField label="Credentials" disabled={disabled} options={which.map((k) => [k, kinds[k].title])} {...f.choice("auth.type")} value={type} />
+      {kinds[type].fields.map(({ name, label, secret, hint }) => {
+        const at = `auth.${name}`;
+        const common = { label, hint, disabled, value: f.values[at] ?? "", error: f.issue(at) ?? f.issue(`config.${at}`), onInput: (v: string) => f.set(at, v) };
+        return secret ? <SecretField key={at} {...common} stored={f.values[`${at}.stored`]} /> : <TextField key={at} {...common} />;
+      })}
+    </>
+  );
+}
+
+/** The credentials of a form, as the API takes them; secrets that were not typed stay masked when they are stored. */
+export function authOf(values: Record<string, any>): Record<string, string> {
+  const type = values["auth.type"] || "none";
+  const auth: Record<string, string> = { type };
+  for (const { name, secret } of kinds[type].fields) {
+    const value = values[`auth.${name}`] || (secret && values[`auth.${name}.stored`] ? "********" : "");
+    if (value) auth[name] = value;
+  }
+  return auth;
+}
+
+/** The values of a form for credentials whose secrets are masked. */
+export function authValues(auth?: Record<string, any> | null): Record<string, any> {
+  const values: Record<string, any> = { "auth.type": auth?.type ?? "none" };
+  for (const [name, value] of Object.entries(auth ?? {})) {
+    if (name === "type") continue;
+    values[`auth.${name}`] = masked(value) ? "" : value;
+    if (masked(value)) values[`auth.${name}.stored`] = true;
+  }
+  return values;
+}

@@ -1,0 +1,15 @@
+// Lists that grow while they are shown.
+import { useEffect } from "preact/hooks";
+
+import { onChange, onReset } from "../data";
+
+/** Calls run soon after changes of records of a kind ("*": of any), at most twice a second, while on. */
+export function useFollow(kind: string, run: () => unknown, on = true) {
+  useEffect(() => {
+    if (!on) return;
+    let due: ReturnType<typeof setTimeout> | undefined;
+    const soon = () => { due ??= setTimeout(() => { due = undefined; void run(); }, 500); };
+    const offs = [onChange(kind, soon), onReset(soon)];
+    return () => { clearTimeout(due); offs.forEach((off) => off()); };
+  }, [kind, run, on]);
+}

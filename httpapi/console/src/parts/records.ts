@@ -1,0 +1,39 @@
+// The records that an event is about: what they are called, and where they are.
+import { agentId, href } from "../data";
+
+type Data = Record<string, any>;
+
+/** One line about an event. */
+export function aboutRecord({ type, data }: { type: string; data: Data }): string {
+  const d = data ?? {};
+  const name = (r: any) => r?.name ?? r?.title ?? r?.id ?? "";
+  if (d.message) return [name(d.contact), d.message.content].filter(Boolean).join(": ");
+  if (d.execution) return [name(d.workflow), d.execution.error?.message].filter(Boolean).join(": ");
+  if (d.source) return [name(d.source), d.source.error?.message].filter(Boolean).join(": ");
+  if (d.takeover) return d.takeover.reason || "A browser session";
+  if (d.schedule) return name(d.schedule);
+  if (d.task) return name(d.task);
+  if (d.conversation) return [name(d.contact), d.conversation.status].filter(Boolean).join(": ");
+  if (d.contact) return name(d.contact);
+  if (d.gateway) return [name(d.gateway), type === "gateway.error" ? d.gateway.last_error : ""].filter(Boolean).join(": ");
+  if (d.agent) return name(d.agent);
+  return "";
+}
+
+/** The pages of the records of an event. */
+export function recordLinks({ data }: { data: Data }): [title: string, to: string][] {
+  const d = data ?? {};
+  const id = agentId.value;
+  const found: [any, string, string[]][] = [
+    [d.conversation, "Conversation", d.gateway || d.conversation?.gateway_id ? ["inbox", d.conversation?.id] : ["chat", d.conversation?.id]],
+    [d.contact, "Contact", ["contacts", d.contact?.id]],
+    [d.execution, "Execution", ["workflows", "executions", d.execution?.id]],
+    [d.workflow, "Workflow", ["workflows", d.workflow?.id]],
+    [d.source, "Source", ["knowledge", d.source?.id]],
+    [d.schedule, "Schedule", ["schedules", d.schedule?.id]],
+    [d.task, "Calendar", ["calendar"]],
+    [d.session, "Browser session", ["browser", d.session?.id]],
+    [d.gateway, "Channel", ["channels", d.gateway?.id]],
+  ];
+  return found.filter(([r]) => r?.id).map(([, title, to]) => [title, href(id, ...to)]);
+}
