@@ -7,84 +7,84 @@ import (
 	"strings"
 )
 
-// Action is one thing that a browser session is to do. Which fields it
-// needs depends on what it is.
+// Action is one thing for a browser session to do. Which fields it needs
+// depends on the action.
 type Action struct {
 	Action  string `json:"action,omitempty" enum:"navigate,click,type,press,screenshot,extract,scroll,wait,hover,select,upload,evaluate,back,forward,reload,pdf,snapshot,cookies" doc:"What to do." example:"navigate"`
-	PageID  string `json:"page_id,omitempty" doc:"The tab, which becomes the active one; the active one when it is not given."`
-	Timeout *int   `json:"timeout,omitempty" doc:"Milliseconds that it may take; 30000 when it is not given." minimum:"1" maximum:"120000" example:"30000"`
+	PageID  string `json:"page_id,omitempty" doc:"The tab to use, which becomes the active one. Default: the active tab."`
+	Timeout *int   `json:"timeout,omitempty" doc:"Time limit in milliseconds. Default: 30000." minimum:"1" maximum:"120000" example:"30000"`
 
-	URL       string          `json:"url,omitempty" doc:"navigate: where to; wait: the address to wait for, exact or a glob; cookies: only those sent there." example:"https://example.com/"`
-	WaitUntil string          `json:"wait_until,omitempty" enum:"load,domcontentloaded,networkidle,commit" doc:"navigate, back, forward, reload: when it is done; load when it is not given."`
+	URL       string          `json:"url,omitempty" doc:"navigate: the page to open; wait: the URL to wait for, exact or a glob; cookies: only those sent to this URL." example:"https://example.com/"`
+	WaitUntil string          `json:"wait_until,omitempty" enum:"load,domcontentloaded,networkidle,commit" doc:"navigate, back, forward, reload: when the action counts as done. Default: load."`
 	Selector  string          `json:"selector,omitempty" doc:"CSS, text=…, xpath=…, or aria-ref=… of a snapshot; the first element that matches." example:"#send"`
-	Button    string          `json:"button,omitempty" enum:"left,right,middle" doc:"click: left when it is not given."`
+	Button    string          `json:"button,omitempty" enum:"left,right,middle" doc:"click: default left."`
 	Clicks    int             `json:"clicks,omitempty" minimum:"1" maximum:"3" doc:"click: 2 for a double click."`
 	Text      *string         `json:"text,omitempty" doc:"type: what to type, key by key."`
 	Clear     bool            `json:"clear,omitempty" doc:"type: empty the field first."`
 	Delay     int             `json:"delay,omitempty" minimum:"0" maximum:"1000" doc:"type: milliseconds between keys."`
 	Key       string          `json:"key,omitempty" doc:"press: a key such as Enter, ArrowDown, a, Control+A." example:"Enter"`
-	FullPage  bool            `json:"full_page,omitempty" doc:"screenshot: the whole page and not just what is shown."`
-	Format    string          `json:"format,omitempty" enum:"png,jpeg" doc:"screenshot: png when it is not given."`
-	Attribute string          `json:"attribute,omitempty" doc:"extract: text, html, value or the name of an attribute; text when it is not given." example:"text"`
-	All       bool            `json:"all,omitempty" doc:"extract: a list of all elements that match."`
-	Direction string          `json:"direction,omitempty" enum:"up,down,left,right,top,bottom" doc:"scroll: where to; down when it is not given." example:"down"`
-	Amount    *float64        `json:"amount,omitempty" doc:"scroll: pixels; 500 when it is not given." example:"500"`
-	State     string          `json:"state,omitempty" enum:"attached,detached,visible,hidden" doc:"wait: what the element is to become; visible when it is not given." example:"visible"`
+	FullPage  bool            `json:"full_page,omitempty" doc:"screenshot: the whole page, not just the visible part."`
+	Format    string          `json:"format,omitempty" enum:"png,jpeg" doc:"screenshot: default png."`
+	Attribute string          `json:"attribute,omitempty" doc:"extract: text, html, value or the name of an attribute. Default: text." example:"text"`
+	All       bool            `json:"all,omitempty" doc:"extract: return a list with all matching elements."`
+	Direction string          `json:"direction,omitempty" enum:"up,down,left,right,top,bottom" doc:"scroll: default down." example:"down"`
+	Amount    *float64        `json:"amount,omitempty" doc:"scroll: pixels. Default: 500." example:"500"`
+	State     string          `json:"state,omitempty" enum:"attached,detached,visible,hidden" doc:"wait: the state to wait for. Default: visible." example:"visible"`
 	Value     *string         `json:"value,omitempty" doc:"select: the option's value."`
 	Values    []string        `json:"values,omitempty" doc:"select: values of several options."`
 	Label     *string         `json:"label,omitempty" doc:"select: the option's text."`
-	Files     []ActionFile    `json:"files,omitempty" doc:"upload: the files; none clears the field."`
-	Script    string          `json:"script,omitempty" doc:"evaluate: a JavaScript expression, or the body of an async function, that sees args." example:"document.title"`
-	Args      json.RawMessage `json:"args,omitempty" types:"any" doc:"evaluate: any JSON value, which the script sees as args."`
-	MaxLength int             `json:"max_length,omitempty" minimum:"1" maximum:"200000" doc:"snapshot: characters at most; 20000 when it is not given."`
+	Files     []ActionFile    `json:"files,omitempty" doc:"upload: the files; an empty list clears the field."`
+	Script    string          `json:"script,omitempty" doc:"evaluate: a JavaScript expression, or the body of an async function that can use args." example:"document.title"`
+	Args      json.RawMessage `json:"args,omitempty" types:"any" doc:"evaluate: any JSON value, available to the script as args."`
+	MaxLength int             `json:"max_length,omitempty" minimum:"1" maximum:"200000" doc:"snapshot: maximum number of characters. Default: 20000."`
 }
 
-// ActionFile is a file for a form.
+// ActionFile is a file to upload into a form.
 type ActionFile struct {
 	Name     string `json:"name" example:"notes.txt"`
 	MIMEType string `json:"mime_type,omitempty" example:"text/plain"`
-	Data     []byte `json:"data" doc:"The bytes in base64."`
+	Data     []byte `json:"data" doc:"The content in base64."`
 }
 
-// Bounds of actions.
+// Limits of actions.
 const (
 	DefaultActionTimeout = 30_000 // milliseconds
 	MaxActionTimeout     = 120_000
-	MaxActions           = 50 // of a batch
+	MaxActions           = 50 // in a batch
 	maxSelector          = 2_000
 	maxTyped             = 20_000
 	maxScript            = 100_000
 	maxUploads           = 10
 )
 
-// actionNeeds are the actions and the fields that each cannot do without.
+// actionNeeds maps each action to the fields it requires.
 var actionNeeds = map[string][]string{
 	"navigate": {"url"}, "click": {"selector"}, "type": {"selector", "text"}, "press": {"key"}, "screenshot": nil, "extract": {"selector"},
 	"scroll": nil, "wait": nil, "hover": {"selector"}, "select": {"selector"}, "upload": {"selector"}, "evaluate": {"script"},
 	"back": nil, "forward": nil, "reload": nil, "pdf": nil, "snapshot": nil, "cookies": nil,
 }
 
-// Validate is nil when the action can be tried; else INVALID_ACTION with the
-// first field that is off. place precedes the field's name, as in
+// Validate returns nil if the action can be attempted, or INVALID_ACTION for
+// the first invalid field. prefix precedes the field's name, as in
 // "actions[2].".
-func (a *Action) Validate(place string) error {
+func (a *Action) Validate(prefix string) error {
 	needs, known := actionNeeds[a.Action]
 	if !known {
 		if a.Action == "" {
-			return a.invalid(place, "action", "is required")
+			return a.invalid(prefix, "action", "is required")
 		}
-		return a.invalid(place, "action", "must be "+strings.Join(actionNames(), ", "))
+		return a.invalid(prefix, "action", "must be "+strings.Join(actionNames(), ", "))
 	}
 	for _, field := range needs {
 		missing := map[string]bool{"url": a.URL == "", "selector": strings.TrimSpace(a.Selector) == "", "text": a.Text == nil,
 			"key": a.Key == "", "script": strings.TrimSpace(a.Script) == ""}[field]
 		if missing {
-			return a.invalid(place, field, "is required")
+			return a.invalid(prefix, field, "is required")
 		}
 	}
 	for _, c := range a.checks() {
 		if !c.ok {
-			return a.invalid(place, c.field, c.issue)
+			return a.invalid(prefix, c.field, c.issue)
 		}
 	}
 	return nil
@@ -99,12 +99,12 @@ func actionNames() []string {
 	return names
 }
 
-func (a *Action) invalid(place, field, issue string) error {
-	return InvalidAction(Clip(a.Action, 50), place+field, issue)
+func (a *Action) invalid(prefix, field, issue string) error {
+	return InvalidAction(Clip(a.Action, 50), prefix+field, issue)
 }
 
-// InvalidAction is the error of an action that cannot be done as it is asked
-// for; field and issue say why.
+// InvalidAction returns the error of an action that cannot be performed as
+// requested. field and issue say why.
 func InvalidAction(action, field, issue string) *Error {
 	return Errorf(CodeInvalidAction, "%s %s", field, issue).With("action", action).With("field", field).With("issue", issue)
 }
@@ -121,8 +121,8 @@ func (a *Action) checks() []actionCheck {
 	isWait := a.Action != "wait" || a.Selector != "" || a.URL != "" || a.Timeout != nil
 	checks := []actionCheck{
 		{a.Timeout == nil || *a.Timeout >= 1 && *a.Timeout <= MaxActionTimeout, "timeout", "must be 1 to " + strconv.Itoa(MaxActionTimeout) + " milliseconds"},
-		{isSelect, "value", "is required, or values, or label"},
-		{isWait, "selector", "is required, or url, or timeout"},
+		{isSelect, "value", "is required, unless values or label is set"},
+		{isWait, "selector", "is required, unless url or timeout is set"},
 		{len(a.Selector) <= maxSelector, "selector", "is too long"},
 		{a.Text == nil || len(*a.Text) <= maxTyped, "text", "must have at most " + strconv.Itoa(maxTyped) + " bytes"},
 		{len(a.Script) <= maxScript, "script", "must have at most " + strconv.Itoa(maxScript) + " bytes"},
@@ -131,7 +131,7 @@ func (a *Action) checks() []actionCheck {
 		{within(a.Clicks, 3), "clicks", "must be 1 to 3"},
 		{within(a.MaxLength, 200_000), "max_length", "must be 1 to 200000"},
 		{a.Amount == nil || *a.Amount >= 0 && *a.Amount <= 1e6, "amount", "must be 0 to 1000000 pixels"},
-		{len(a.Key) <= 100, "key", "is no key"},
+		{len(a.Key) <= 100, "key", "must be the name of a key"},
 		{len(a.Attribute) <= 200, "attribute", "is too long"},
 	}
 	for field, c := range map[string]struct{ text, words string }{
@@ -148,7 +148,7 @@ func (a *Action) checks() []actionCheck {
 	return checks
 }
 
-// Milliseconds is how long the action may take.
+// Milliseconds returns the action's time limit.
 func (a *Action) Milliseconds() int {
 	if a.Timeout == nil {
 		return DefaultActionTimeout

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Status reports whether an agent works.
+// Status is the operating state of an agent.
 type Status string
 
-// The statuses of an agent: active; paused, when triggers, schedules and
-// automatic replies rest while the API works; disabled, when only the agent
-// itself can be read, changed and deleted.
+// The statuses of an agent. While it is paused, triggers, schedules and
+// automatic replies are off but the API works; while it is disabled, the agent
+// itself can only be read, changed and deleted.
 const (
 	StatusActive   Status = "active"
 	StatusPaused   Status = "paused"
@@ -22,7 +22,7 @@ const (
 // Statuses lists every status of an agent.
 var Statuses = []Status{StatusActive, StatusPaused, StatusDisabled}
 
-// MaxNameLength and MaxDescriptionLength bound an agent's texts, in characters.
+// MaxNameLength and MaxDescriptionLength limit an agent's texts, in characters.
 const (
 	MaxNameLength        = 64
 	MaxDescriptionLength = 500
@@ -33,10 +33,10 @@ var namePattern = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
 // Agent is a named automation unit that owns everything in its file.
 type Agent struct {
 	ID          string `json:"id" example:"agent-06f1q2s3t4v5a6b7c8d9"`
-	Name        string `json:"name" doc:"Unique ignoring case: letters and digits, with single hyphens between." example:"support-bot"`
+	Name        string `json:"name" doc:"Letters and digits with single hyphens between them. Unique, ignoring case." example:"support-bot"`
 	Description string `json:"description" example:"Answers questions about our products"`
 	Status      Status `json:"status" enum:"active,paused,disabled" example:"active"`
-	OwnerEmail  string `json:"owner_email" doc:"Empty when the agent was made without identity." example:"ada@example.com"`
+	OwnerEmail  string `json:"owner_email" doc:"Empty if the agent was created without an identity." example:"ada@example.com"`
 	CreatedAt   Time   `json:"created_at" format:"date-time"`
 	UpdatedAt   Time   `json:"updated_at" format:"date-time"`
 }
@@ -57,7 +57,7 @@ func (a *Agent) Validate() error {
 	return is.Err()
 }
 
-// NameKey is what makes two agent names the same.
+// NameKey returns the form in which agent names are compared.
 func NameKey(name string) string { return strings.ToLower(name) }
 
 // AgentChange is a partial update of an agent.
@@ -86,7 +86,7 @@ type Stats struct {
 type Admin struct {
 	ID        string `json:"id" example:"admin-06f1q2s3t4v5a6b7c8d9"`
 	Email     string `json:"email" example:"ada@example.com"`
-	Name      string `json:"name" doc:"The name the identity proxy gave, once the person has been seen."`
+	Name      string `json:"name" doc:"The name from the identity proxy, once the person has signed in."`
 	Role      Role   `json:"role" enum:"owner,admin,viewer" example:"admin"`
 	CreatedAt Time   `json:"created_at" format:"date-time"`
 }
@@ -99,7 +99,7 @@ func (a *Admin) Validate() error {
 	return is.Err()
 }
 
-// NormalEmail is the form in which email addresses are compared.
+// NormalEmail returns the form in which email addresses are compared.
 func NormalEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
 
 var emailPattern = regexp.MustCompile(`^[^\s@<>,;]+@[^\s@<>,;]+$`)
@@ -116,7 +116,8 @@ func (i *Issues) checkEmail(field, email string, required bool) {
 	}
 }
 
-// Fields names the fields that the change gives, for the audit log.
+// Fields returns the names of the fields that the change sets, for the audit
+// log.
 func (c AgentChange) Fields() []string {
 	var names []string
 	for name, given := range map[string]bool{"name": c.Name.Given, "description": c.Description.Given, "status": c.Status.Given} {

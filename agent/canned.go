@@ -2,10 +2,10 @@ package agent
 
 import "strings"
 
-// CannedReply is a text that people answer with again and again.
+// CannedReply is a saved text that people use in replies.
 type CannedReply struct {
 	ID        string `json:"id" example:"reply-06f1q2s3t4v5a6b7c8d9"`
-	Shortcut  string `json:"shortcut" doc:"What is typed for it, after an exclamation mark." example:"hours"`
+	Shortcut  string `json:"shortcut" doc:"Typed after an exclamation mark to insert the text." example:"hours"`
 	Text      string `json:"text" example:"We are open from 9 to 17."`
 	CreatedAt Time   `json:"created_at" format:"date-time"`
 	UpdatedAt Time   `json:"updated_at" format:"date-time"`
@@ -13,7 +13,7 @@ type CannedReply struct {
 
 // CannedReplyChange is what clients set on a canned reply.
 type CannedReplyChange struct {
-	Shortcut Optional[string] `json:"shortcut,omitempty" doc:"At most 50 characters without spaces; one reply has it, in whatever case." example:"hours"`
+	Shortcut Optional[string] `json:"shortcut,omitempty" doc:"At most 50 characters without spaces. Unique, ignoring case." example:"hours"`
 	Text     Optional[string] `json:"text,omitempty" doc:"At most 5000 characters." example:"We are open from 9 to 17."`
 }
 

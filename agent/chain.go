@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// Chain names the executions that led to something: the first of them, and how
-// many there are. The zero value: none.
+// Chain describes the executions that led to something: the first of them, and
+// how many there are. The zero value means none.
 type Chain struct {
 	Root  string
 	Depth int
-	// Remote says that it came with a request, from an execution that called
-	// this server.
+	// Remote reports that the chain arrived with a request, from an execution
+	// that called this server.
 	Remote bool
 }
 
-// Next is the chain of what an execution at the end of this chain starts; id
-// is the execution that is started.
+// Next returns the chain of what an execution at the end of this chain starts.
+// id is the execution that is started.
 func (c Chain) Next(id string) Chain {
 	root := c.Root
 	if root == "" {
@@ -29,24 +29,25 @@ func (c Chain) Next(id string) Chain {
 	return Chain{Root: root, Depth: c.Depth + 1}
 }
 
-// ChainHeader is the header in which a request of an execution to this server
-// says what led to it.
+// ChainHeader is the header that carries the chain in an execution's requests
+// to this server.
 const ChainHeader = "Satchel-Chain"
 
-// chainKey signs chains. They are read by the process that wrote them.
+// chainKey signs chains. Only the process that wrote them reads them.
 var chainKey = func() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never fails
 	return key
 }()
 
-// Signed writes a chain as the value of a header.
+// Signed encodes a chain as a signed header value.
 func (c Chain) Signed() string {
 	text := strconv.Itoa(c.Depth) + "." + c.Root
 	return text + "." + signChain(text)
 }
 
-// ReadChain reads a value that Signed wrote; false when it did not.
+// ReadChain decodes a value written by Signed. It returns false if the value is
+// not valid.
 func ReadChain(value string) (Chain, bool) {
 	at := strings.LastIndexByte(value, '.')
 	if at < 0 || !hmac.Equal([]byte(signChain(value[:at])), []byte(value[at+1:])) {
@@ -63,10 +64,10 @@ func signChain(text string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Chain is that which the execution ends.
+// Chain returns the chain that ends with the execution.
 func (e *Execution) Chain() Chain {
 	chain := Chain{Root: e.RootID, Depth: e.Depth}
-	if chain.Root == "" { // it is of before there were chains
+	if chain.Root == "" { // written before chains existed
 		chain.Root = e.ID
 	}
 	return chain

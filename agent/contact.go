@@ -13,8 +13,8 @@ type Contact struct {
 	Name         string          `json:"name" example:"Ada Lovelace"`
 	Email        string          `json:"email" example:"ada@example.com"`
 	Phone        string          `json:"phone" example:"+1 555 0100"`
-	Telegram     string          `json:"chatbot_a" doc:"User name on Telegram." example:"@ada"`
-	WhatsApp     string          `json:"chatbot_b" doc:"Number on WhatsApp." example:"+15550100"`
+	Telegram     string          `json:"chatbot_a" doc:"Telegram user name." example:"@ada"`
+	WhatsApp     string          `json:"chatbot_b" doc:"WhatsApp number." example:"+15550100"`
 	SocialHandle string          `json:"social_handle" example:"@ada"`
 	ExternalID   string          `json:"external_id" example:"crm-42"`
 	Notes        string          `json:"notes"`
@@ -38,8 +38,8 @@ type ContactChange struct {
 	Metadata     Optional[json.RawMessage] `json:"metadata,omitempty" doc:"Any JSON object."`
 }
 
-// Apply writes the given fields into c and brings it into the form that is
-// stored: trimmed text, tags without blanks and repeats, metadata an object.
+// Apply writes the given fields into c and normalizes it: trimmed text, tags
+// without blanks and duplicates, metadata an object.
 func (ch ContactChange) Apply(c *Contact) {
 	ch.Name.Into(&c.Name)
 	ch.Email.Into(&c.Email)
@@ -58,8 +58,8 @@ func (ch ContactChange) Apply(c *Contact) {
 	c.Metadata = orObject(c.Metadata)
 }
 
-// CleanTags trims tags and drops blank and repeated ones, keeping their order;
-// it never returns nil.
+// CleanTags trims tags and drops blanks and duplicates, keeping their order. It
+// never returns nil.
 func CleanTags(tags []string) []string {
 	clean := make([]string, 0, len(tags))
 	seen := make(map[string]bool, len(tags))
@@ -100,9 +100,9 @@ func (c *Contact) Validate() error {
 	return is.Err()
 }
 
-// MaxObjectBytes and MaxObjectDepth bound a free-form JSON object such as a
-// contact's metadata. SQLite reads JSON that is nested up to 1000 deep, and
-// the object is stored inside others.
+// MaxObjectBytes and MaxObjectDepth limit a free-form JSON object such as a
+// contact's metadata. SQLite parses JSON nested up to 1000 levels, and the
+// object is stored inside others.
 const (
 	MaxObjectBytes = 64 << 10
 	MaxObjectDepth = 500
@@ -127,8 +127,8 @@ func (i *Issues) checkObject(field string, raw json.RawMessage) {
 	}
 }
 
-// scanJSON says how deep JSON is nested and whether a text in it holds a NUL
-// character.
+// scanJSON returns how deep JSON is nested and whether a string in it contains
+// a NUL character.
 func scanJSON(raw []byte) (depth int, nul bool) {
 	open, quoted := 0, false
 	for n := 0; n < len(raw); n++ {
@@ -149,8 +149,8 @@ func scanJSON(raw []byte) (depth int, nul bool) {
 	return depth, nul
 }
 
-// ContactIdentifiers are the fields that a contact can be resolved by, in the
-// words of the interface; no two contacts of an agent share one.
+// ContactIdentifiers are the fields by which a contact can be resolved, under
+// their API names. No two contacts of an agent share a value.
 var ContactIdentifiers = []string{"email", "phone", "chatbot_a", "chatbot_b", "external_id"}
 
 // Identifier returns the value of one of ContactIdentifiers.
@@ -170,7 +170,7 @@ func (c *Contact) Identifier(field string) string {
 	return ""
 }
 
-// Forget empties one of ContactIdentifiers.
+// Forget clears one of ContactIdentifiers.
 func (c *Contact) Forget(field string) {
 	switch field {
 	case "email":

@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// Conversation is an exchange of messages with one contact, over one gateway
+// Conversation is an exchange of messages with one contact, through one gateway
 // or none.
 type Conversation struct {
 	ID               string             `json:"id" example:"conversation-06f1q2s3t4v5a6b7c8d9"`
 	ContactID        string             `json:"contact_id" example:"contact-06f1q2s3t4v5a6b7c8d9"`
 	GatewayID        string             `json:"gateway_id" example:""`
-	ExternalThreadID string             `json:"external_thread_id" doc:"The thread on the gateway's platform."`
-	Muted            bool               `json:"muted" doc:"Automatic replies rest, because a person answers."`
-	Status           ConversationStatus `json:"status" enum:"open,snoozed,resolved" doc:"A message of the contact opens it again." example:"open"`
-	Assignee         *string            `json:"assignee" types:"null" doc:"Email address of the person who looks after it; null for none." example:"ada@example.com"`
-	NeedsHuman       bool               `json:"needs_human" doc:"The contact waits for a person; a person's answer ends it."`
-	Unread           int                `json:"unread" doc:"Messages of the contact that were neither read nor answered." example:"2"`
+	ExternalThreadID string             `json:"external_thread_id" doc:"The id of the thread on the gateway's platform."`
+	Muted            bool               `json:"muted" doc:"Automatic replies are off because a person is answering."`
+	Status           ConversationStatus `json:"status" enum:"open,snoozed,resolved" doc:"A message from the contact reopens it." example:"open"`
+	Assignee         *string            `json:"assignee" types:"null" doc:"Email address of the person responsible; null for none." example:"ada@example.com"`
+	NeedsHuman       bool               `json:"needs_human" doc:"The contact is waiting for a person. A person's answer clears it."`
+	Unread           int                `json:"unread" doc:"The contact's messages that were neither read nor answered." example:"2"`
 	Metadata         json.RawMessage    `json:"metadata" doc:"Any JSON object."`
 	CreatedAt        Time               `json:"created_at" format:"date-time"`
 	UpdatedAt        Time               `json:"updated_at" format:"date-time"`
-	LastMessageID    int64              `json:"-"` // 0: there is none
+	LastMessageID    int64              `json:"-"` // 0: none
 }
 
-// ConversationStatus says how far a conversation is.
+// ConversationStatus is the state of a conversation.
 type ConversationStatus string
 
 // The states of a conversation.
@@ -41,9 +41,9 @@ var ConversationStates = []ConversationStatus{ConversationOpen, ConversationSnoo
 // ConversationSummary is a conversation as lists show it.
 type ConversationSummary struct {
 	Conversation
-	LastMessage *MessagePreview `json:"last_message" types:"null" doc:"The newest message of the contact or to the contact."`
+	LastMessage *MessagePreview `json:"last_message" types:"null" doc:"The newest message from or to the contact."`
 	Contact     *ContactPreview `json:"contact" types:"null"`
-	Gateway     *GatewayPreview `json:"gateway" types:"null" doc:"null: a conversation by chat, or the gateway was deleted."`
+	Gateway     *GatewayPreview `json:"gateway" types:"null" doc:"null for a chat conversation, or if the gateway was deleted."`
 }
 
 // MessagePreview is the beginning of a message.
@@ -83,10 +83,10 @@ type ConversationChange struct {
 
 // InboxChange is what people set on conversations in their inbox.
 type InboxChange struct {
-	Status     Optional[ConversationStatus] `json:"status,omitempty" enum:"open,snoozed,resolved" doc:"What is resolved counts as read."`
+	Status     Optional[ConversationStatus] `json:"status,omitempty" enum:"open,snoozed,resolved" doc:"Resolving marks the conversation as read."`
 	Assignee   Optional[string]             `json:"assignee,omitempty" doc:"Email address, or me; null for none." example:"me"`
 	NeedsHuman Optional[bool]               `json:"needs_human,omitempty"`
-	Read       Optional[bool]               `json:"read,omitempty" doc:"true: nothing is unread; false: something is."`
+	Read       Optional[bool]               `json:"read,omitempty" doc:"true marks it as read, false as unread."`
 }
 
 // Apply writes the given fields into c.
@@ -132,8 +132,8 @@ func (c *Conversation) Validate() error {
 	return is.Err()
 }
 
-// Beginnings of a contact's external_id, before the id by which a platform
-// knows them.
+// Prefixes of a contact's external_id, before the id by which a platform
+// identifies them.
 const (
 	TelegramContact = "telegram:"
 	SlackContact    = "slack:"
@@ -141,9 +141,9 @@ const (
 	WebContact      = "visitor:"
 )
 
-// Recipient is whom a message in the conversation goes to, over a gateway of a
-// type: the platform's thread, or, where there was none yet, what the platform
-// knows the contact by. Mail goes to the contact's address. Empty: nobody.
+// Recipient returns where a message in the conversation goes through a gateway
+// of a type: the platform's thread or, if there is none yet, the contact's id
+// on the platform. Email goes to the contact's address. Empty means nobody.
 func (c *Conversation) Recipient(t GatewayType, contact *Contact) string {
 	switch {
 	case t == GatewayEmail:
@@ -164,7 +164,7 @@ func (c *Conversation) Recipient(t GatewayType, contact *Contact) string {
 	return ""
 }
 
-// MessageRole is who speaks.
+// MessageRole is the author's role.
 type MessageRole string
 
 // The roles of a message.
@@ -173,23 +173,23 @@ const (
 	MessageAssistant MessageRole = "assistant"
 	MessageSystem    MessageRole = "system"
 	MessageTool      MessageRole = "tool"
-	MessageNote      MessageRole = "note" // of a person to colleagues: neither sent nor given to the model
+	MessageNote      MessageRole = "note" // from a person to colleagues: neither sent nor shown to the model
 )
 
 var messageRoles = []MessageRole{MessageUser, MessageAssistant, MessageSystem, MessageTool, MessageNote}
 
-// Message is one turn of a conversation. Its id grows within the agent.
+// Message is one message of a conversation. Its id increases within the agent.
 type Message struct {
 	ID             int64           `json:"id" example:"17"`
 	ConversationID string          `json:"conversation_id" example:"conversation-06f1q2s3t4v5a6b7c8d9"`
 	Role           MessageRole     `json:"role" enum:"user,assistant,system,tool,note" example:"user"`
 	Content        string          `json:"content" example:"Where is my order?"`
 	Metadata       json.RawMessage `json:"metadata" doc:"Any JSON object."`
-	Feedback       *Feedback       `json:"feedback,omitempty" doc:"What a person thinks of it, an answer; absent without."`
+	Feedback       *Feedback       `json:"feedback,omitempty" doc:"A person's rating of an answer. Absent if there is none."`
 	CreatedAt      Time            `json:"created_at" format:"date-time"`
 }
 
-// Feedback is what a person thinks of an answer.
+// Feedback is a person's rating of an answer.
 type Feedback struct {
 	Rating  *int   `json:"rating" enum:"1,-1" nullable:"true" doc:"1 for good, -1 for bad, null for neither." example:"1"`
 	Comment string `json:"comment" doc:"At most 2000 characters." example:"Names the right page."`
@@ -201,8 +201,8 @@ type FeedbackChange struct {
 	Comment Optional[string] `json:"comment,omitempty" doc:"At most 2000 characters." example:"Names the right page."`
 }
 
-// Apply returns feedback with the given fields changed; nil when nothing of it
-// is left.
+// Apply returns feedback with the given fields changed, or nil if it is then
+// empty.
 func (ch FeedbackChange) Apply(before *Feedback) (*Feedback, error) {
 	var f Feedback
 	if before != nil {
@@ -223,11 +223,11 @@ func (ch FeedbackChange) Apply(before *Feedback) (*Feedback, error) {
 	return &f, is.Err()
 }
 
-// MaxMessageLength bounds the content of a message, in characters.
+// MaxMessageLength limits the content of a message, in characters.
 const MaxMessageLength = 100_000
 
-// SaidToChat is the metadata of a message that was said to chat, which answers
-// it itself: it emits message.received, which starts no workflow.
+// SaidToChat is the metadata of a message to chat, which answers it itself:
+// message.received is emitted but starts no workflow.
 var SaidToChat = json.RawMessage(`{"via":"chat"}`)
 
 // Validate checks the fields that clients set.

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// The types of a source that is read off a site: SourceCrawl is made by the
-// crawl request, SourceURL by the plain create request.
+// The types of source that are read from a website: SourceCrawl is created by
+// the crawl request, SourceURL by the plain create request.
 const (
 	SourceCrawl = "crawl"
 	SourceURL   = "url"
 )
 
-// Crawled reports whether sources of a type are made of a site's pages.
+// Crawled reports whether sources of a type consist of a website's pages.
 func Crawled(sourceType string) bool { return sourceType == SourceCrawl || sourceType == SourceURL }
 
-// Bounds of a crawl.
+// Limits of a crawl.
 const (
 	MaxCrawlPages     = 50
 	MaxCrawlDepth     = 5
@@ -24,20 +24,20 @@ const (
 	maxPatterns       = 100
 )
 
-// CrawlPlan says what a crawl may visit. The start page has depth 0.
+// CrawlPlan describes what a crawl may visit. The start page has depth 0.
 type CrawlPlan struct {
 	URL             string   `json:"url" doc:"Where the crawl starts." example:"https://example.com/docs"`
-	MaxPages        int      `json:"maxPages" doc:"Most pages that are indexed, 1 to 50." example:"50"`
-	MaxDepth        int      `json:"maxDepth" doc:"Most links between the start and a page, 0 to 5." example:"3"`
-	IncludePatterns []string `json:"includePatterns" doc:"Globs over the whole URL or its path; with any, only what matches one is visited."`
-	ExcludePatterns []string `json:"excludePatterns" doc:"Globs over the whole URL or its path; what matches one is not visited."`
-	IgnoreRobots    bool     `json:"ignoreRobots" doc:"Do not obey robots.txt." example:"false"`
-	Render          bool     `json:"render,omitempty" doc:"Read pages with a browser." example:"false"`
+	MaxPages        int      `json:"maxPages" doc:"Maximum number of pages to index, 1 to 50." example:"50"`
+	MaxDepth        int      `json:"maxDepth" doc:"Maximum number of links between the start page and a page, 0 to 5." example:"3"`
+	IncludePatterns []string `json:"includePatterns" doc:"Globs matched against the whole URL or its path. If set, only matching pages are visited."`
+	ExcludePatterns []string `json:"excludePatterns" doc:"Globs matched against the whole URL or its path. Matching pages are not visited."`
+	IgnoreRobots    bool     `json:"ignoreRobots" doc:"Ignore robots.txt." example:"false"`
+	Render          bool     `json:"render,omitempty" doc:"Render pages in a browser." example:"false"`
 	Chunking
 }
 
-// Validate checks the bounds and the numbers of patterns. Whether url can be
-// fetched and the patterns parse is package crawl's to say.
+// Validate checks the limits and the number of patterns. Package crawl checks
+// whether the URL can be fetched and the patterns parse.
 func (p *CrawlPlan) Validate() error {
 	var is Issues
 	is.Check(p.URL != "", "url", "is required")
@@ -54,11 +54,11 @@ func (p *CrawlPlan) Validate() error {
 // FailedPage is a page that a crawl could not read.
 type FailedPage struct {
 	URL    string `json:"url" example:"https://example.com/gone"`
-	Status int    `json:"status" doc:"The HTTP status; 0 when there was no answer." example:"404"`
+	Status int    `json:"status" doc:"The HTTP status; 0 if there was no response." example:"404"`
 	Error  string `json:"error" example:"the server answered 404 Not Found"`
 }
 
-// CheckPattern checks the part of a glob's rules that keeps matching cheap:
+// CheckPattern checks the rule for globs that keeps matching cheap:
 // alternatives multiply.
 func CheckPattern(field, pattern string) error {
 	switch {
@@ -72,8 +72,8 @@ func CheckPattern(field, pattern string) error {
 	return nil
 }
 
-// URLConfig is the config of a source of type url, which names its bounds in
-// its own way.
+// URLConfig is the config of a source of type url, which has its own names for
+// the limits.
 type URLConfig struct {
 	URL      string `json:"url"`
 	Depth    int    `json:"depth"`
@@ -81,12 +81,12 @@ type URLConfig struct {
 	Chunking
 }
 
-// Plan is the crawl that a source of type url stands for.
+// Plan returns the crawl that a source of type url describes.
 func (c URLConfig) Plan() CrawlPlan {
 	return CrawlPlan{URL: c.URL, MaxPages: c.MaxPages, MaxDepth: c.Depth, Chunking: c.Chunking}
 }
 
-// ReadCrawlPlan reads the plan out of a stored source's config.
+// ReadCrawlPlan reads the plan from a stored source's config.
 func ReadCrawlPlan(sourceType string, config []byte) (CrawlPlan, error) {
 	var p CrawlPlan
 	if sourceType == SourceURL {

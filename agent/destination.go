@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// ProviderAddress returns where a provider of language models answers when the
-// settings name no other address; "" for one that has none.
+// ProviderAddress returns the default address of a language model provider, or
+// "" if it has none.
 func ProviderAddress(provider string) string {
 	return map[string]string{"openai": OpenAIAPI, "anthropic": AnthropicAPI, "ollama": OllamaAPI}[provider]
 }
 
 // CredentialAddress returns where a credential of the settings is sent, and
-// whether it is sent at all as the settings are; if not, the address is the one
-// that it would be for. Of chatbot_a_token, the gateways decide.
+// whether the current settings send it at all. If they do not, the address is
+// the one it would be sent to. The gateways decide about chatbot_a_token.
 func (s Settings) CredentialAddress(name string) (address string, sent bool) {
 	provider := map[string]string{"openai_api_key": "openai", "anthropic_api_key": "anthropic"}[name]
 	switch {
@@ -35,8 +35,8 @@ func (s Settings) CredentialAddress(name string) (address string, sent bool) {
 	return "", false
 }
 
-// APIAddress is the address of the platform's API that a gateway of a type
-// calls; "" for a type that has none.
+// APIAddress returns the address of the platform's API that a gateway of a type
+// calls, or "" if it has none.
 func (c *GatewayConfig) APIAddress(t GatewayType) string {
 	usual := map[GatewayType]string{GatewayTelegram: TelegramAPI, GatewaySlack: SlackAPI, GatewayDiscord: DiscordAPI,
 		GatewaySMS: TwilioAPI, GatewayWhatsApp: TwilioAPI, GatewayEmail: ResendAPI}[t]
@@ -46,14 +46,14 @@ func (c *GatewayConfig) APIAddress(t GatewayType) string {
 	return cmp.Or(c.APIBaseURL, usual)
 }
 
-// MailPort is the port of the mail server: the usual one of smtpTls, unless
-// the config names another.
+// MailPort returns the port of the mail server: the one in the config, or the
+// default for smtpTls.
 func (c *GatewayConfig) MailPort() int {
 	return cmp.Or(c.SMTPPort, map[string]int{"tls": 465, "none": 25}[c.SMTPTLS], 587)
 }
 
-// mailAddress is the mail server as an address whose scheme says how the
-// connection is protected.
+// mailAddress returns the mail server as an address whose scheme says how the
+// connection is secured.
 func (c *GatewayConfig) mailAddress() string {
 	if c.SMTPHost == "" {
 		return ""
@@ -66,15 +66,15 @@ type hostChange struct{ by, to, from string }
 
 func (h hostChange) moves() bool { return h.to != "" && Origin(h.to) != Origin(h.from) }
 
-// CheckHosts refuses a config that would send a credential to another host than
-// the config before it did, unless the change gives the credential anew.
+// CheckHosts rejects a config that would send a stored credential to another
+// host than before, unless the change also sets the credential.
 func (c *GatewayConfig) CheckHosts(t GatewayType, before GatewayConfig, change GatewayConfigChange) error {
 	api := hostChange{"apiBaseUrl", c.APIAddress(t), before.APIAddress(t)}
 	mail := hostChange{"smtpHost, smtpPort or smtpTls", c.mailAddress(), before.mailAddress()}
 	hook := hostChange{"url", c.URL, before.URL}
 	var is Issues
 	check := func(field string, stored, given bool, h hostChange) {
-		is.Check(!stored || given || !h.moves(), "config."+field, "must be given again when "+h.by+" changes the host that it is sent to")
+		is.Check(!stored || given || !h.moves(), "config."+field, "must be set again because "+h.by+" changes the host that it is sent to")
 	}
 	check("botToken", c.BotToken != "", change.BotToken.Given, api)
 	check("webhookSecret", c.WebhookSecret != "" && t == GatewayTelegram, change.WebhookSecret.Given, api)
@@ -85,8 +85,8 @@ func (c *GatewayConfig) CheckHosts(t GatewayType, before GatewayConfig, change G
 	return is.Err()
 }
 
-// NodeAddress is where the request of an http-request node goes. It is "" when
-// the node names another host by a header.
+// NodeAddress returns where the request of an http-request node goes, or "" if
+// a header of the node names another host.
 func NodeAddress(data map[string]any) string {
 	if setsHost(data) {
 		return ""

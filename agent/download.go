@@ -15,7 +15,7 @@ const (
 	DownloadFailed DownloadStatus = "failed"
 )
 
-// Download is a file that a page of a browser session gave out.
+// Download is a file downloaded by a page of a browser session.
 type Download struct {
 	ID        string         `json:"id" example:"download-06f1q2s3t4v5a6b7c8d9"`
 	SessionID string         `json:"session_id" example:"session-06f1q2s3t4v5a6b7c8d9"`
@@ -27,13 +27,13 @@ type Download struct {
 	CreatedAt Time           `json:"created_at" format:"date-time"`
 }
 
-// Bounds of the downloads that an agent keeps; the oldest go first.
+// Limits of an agent's stored downloads. The oldest are deleted first.
 const (
 	MaxDownloads     = 200
 	MaxDownloadBytes = 512 << 20
 )
 
-// FileName makes a plain file name of what a page suggests.
+// FileName converts a suggested name to a plain file name.
 func FileName(suggested string) string {
 	name := path.Base(strings.ReplaceAll(strings.ToValidUTF8(suggested, "_"), `\`, "/"))
 	name = strings.Map(func(r rune) rune {
@@ -42,7 +42,7 @@ func FileName(suggested string) string {
 		}
 		return r
 	}, name)
-	if cut := len(name) - 200; cut > 0 { // from the front, so that the ending stays
+	if cut := len(name) - 200; cut > 0 { // cut at the front to keep the extension
 		for !utf8.RuneStart(name[cut]) {
 			cut++
 		}

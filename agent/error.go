@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// Code names a kind of failure to clients. The HTTP status of each code is
-// decided in one place, the writer of package httpapi.
+// Code is a kind of failure as clients see it. The writer of package httpapi
+// maps each code to an HTTP status.
 type Code string
 
-// Every code that a client can meet.
+// Every code that a client can receive.
 const (
 	CodeValidation         Code = "VALIDATION_ERROR"
 	CodeInvalidJSON        Code = "INVALID_JSON"
@@ -42,7 +42,7 @@ const (
 )
 
 // Error is the one error type that reaches clients. Code, Message and Details
-// go out; Err is the cause and goes to the log only.
+// are sent; Err is the cause and is only logged.
 type Error struct {
 	Code    Code
 	Message string
@@ -74,18 +74,18 @@ func (e *Error) With(key string, value any) *Error {
 	return e
 }
 
-// Errorf makes an Error. The message goes to the client as it is, so it must
-// never hold an inner error's text or a secret.
+// Errorf returns an Error. The message is sent to the client unchanged, so it
+// must never contain an inner error's text or a secret.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// NotFound says that the record of this kind and id is not there.
+// NotFound returns the error for a record that does not exist.
 func NotFound(kind, id string) *Error {
 	return Errorf(CodeNotFound, "%s not found", kind).With("id", Clip(id, 100))
 }
 
-// Invalid is a validation error about one field.
+// Invalid returns a validation error about one field.
 func Invalid(field, issue string) *Error {
 	return &Error{
 		Code:    CodeValidation,
@@ -107,8 +107,8 @@ func ErrorCode(err error) Code {
 	return CodeInternal
 }
 
-// IgnoreNotFound returns nil for a NOT_FOUND, which work in the background meets
-// when its record was deleted meanwhile, and any other error as it is.
+// IgnoreNotFound returns nil for NOT_FOUND, which background work gets if its
+// record was deleted in the meantime, and any other error unchanged.
 func IgnoreNotFound(err error) error {
 	if ErrorCode(err) == CodeNotFound {
 		return nil
@@ -116,17 +116,17 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
-// Explain is what clients may see of err: the message of the first *Error in
-// its chain, and nothing of any other error.
+// Explain returns what clients may see of err: the message of the first *Error
+// in its chain, and a general message for any other error.
 func Explain(err error) string {
 	var e *Error
 	if errors.As(err, &e) {
 		return e.Message
 	}
-	return "something went wrong inside the server, see its log"
+	return "internal error; see the server's log"
 }
 
-// Issue is one complaint about one field of a request.
+// Issue is a problem with one field of a request.
 type Issue struct {
 	Field  string `json:"field"`
 	Issue  string `json:"issue"`
@@ -134,28 +134,28 @@ type Issue struct {
 	EdgeID string `json:"edge_id,omitempty"`
 }
 
-// Issues collects complaints, so that a client receives all of them at once.
+// Issues collects problems, so that a client receives all of them at once.
 type Issues []Issue
 
-// maxIssues bounds the complaints about one request.
+// maxIssues limits the issues reported for one request.
 const maxIssues = 50
 
-// Add notes a complaint; more than 50 are not kept.
+// Add adds an issue, up to maxIssues.
 func (i *Issues) Add(field, issue string) {
 	if len(*i) < maxIssues {
 		*i = append(*i, Issue{Field: field, Issue: issue})
 	}
 }
 
-// Check notes a complaint unless ok.
+// Check adds an issue unless ok.
 func (i *Issues) Check(ok bool, field, issue string) {
 	if !ok {
 		i.Add(field, issue)
 	}
 }
 
-// Err is nil when nothing was noted, else a validation error: details holds
-// the first complaint, and errors all of them when there are several.
+// Err returns nil if there are no issues, or a validation error. Its details
+// hold the first issue, and under errors all of them if there are several.
 func (i Issues) Err() error {
 	if len(i) == 0 {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Names of events. An event is a row of the outbox, written in the transaction
-// of what it reports.
+// Names of events. An event is a row in the outbox, written in the transaction
+// that causes it.
 const (
 	EventMessageReceived     = "message.received"
 	EventMessageSent         = "message.sent"
@@ -44,27 +44,27 @@ var EventNames = []string{
 	EventTakeoverRequested, EventTakeoverCompleted, EventTakeoverExpired, EventAgentUpdated,
 }
 
-// MaxEventDepth is where a chain of events stops that executions cause: an
-// event of this depth starts no workflow.
+// MaxEventDepth ends chains of events that executions cause: an event of this
+// depth starts no workflow.
 const MaxEventDepth = 8
 
-// Event is a row of the outbox. Seq grows within an agent; ID is the same on
-// every delivery.
+// Event is a row in the outbox. Seq increases within an agent; ID is the same
+// for every delivery.
 type Event struct {
 	Seq       int64
 	ID        string
 	Type      string
 	Data      json.RawMessage
-	Depth     int    // how many executions led to it
+	Depth     int    // number of executions that led to it
 	Root      string // the first of them
 	CreatedAt Time
 }
 
-// Chain is that of the executions that led to the event.
+// Chain returns the chain of the executions that led to the event.
 func (e Event) Chain() Chain { return Chain{Root: e.Root, Depth: e.Depth} }
 
-// MatchEvent reports whether a pattern takes in an event's name: it is that name,
-// "*", or a beginning up to a dot with "*" behind it, as "workflow.*".
+// MatchEvent reports whether a pattern matches an event's name: the name
+// itself, "*", or a prefix up to a dot followed by "*", such as "workflow.*".
 func MatchEvent(pattern, name string) bool {
 	if pattern == "*" || pattern == name {
 		return true
@@ -73,12 +73,12 @@ func MatchEvent(pattern, name string) bool {
 	return ok && strings.HasSuffix(kind, ".") && strings.HasPrefix(name, kind)
 }
 
-// ValidEventPattern reports whether a pattern takes in any event there is.
+// ValidEventPattern reports whether a pattern matches any existing event.
 func ValidEventPattern(pattern string) bool {
 	return slices.ContainsFunc(EventNames, func(name string) bool { return MatchEvent(pattern, name) })
 }
 
-// Envelope is an event as it leaves the service, see
+// Envelope is an event as it is sent to other services. See
 // https://www.standardwebhooks.com for type, timestamp and data.
 type Envelope struct {
 	Type      string          `json:"type" example:"message.received"`
@@ -88,7 +88,7 @@ type Envelope struct {
 	AgentID   string          `json:"agent_id" example:"default"`
 }
 
-// Envelope wraps e for the world outside.
+// Envelope returns e as it is sent to other services.
 func (e Event) Envelope(agentID string) Envelope {
 	return Envelope{Type: e.Type, Timestamp: e.CreatedAt, Data: e.Data, ID: e.ID, AgentID: agentID}
 }

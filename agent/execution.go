@@ -9,7 +9,7 @@ import (
 // ExecutionStatus is the state of an execution.
 type ExecutionStatus string
 
-// The statuses of an execution. One that sleeps in a wait is running.
+// The statuses of an execution. A suspended execution is running.
 const (
 	ExecutionQueued     ExecutionStatus = "queued"
 	ExecutionRunning    ExecutionStatus = "running"
@@ -21,35 +21,35 @@ const (
 // ExecutionStatuses lists every status of an execution.
 var ExecutionStatuses = []ExecutionStatus{ExecutionQueued, ExecutionRunning, ExecutionComplete, ExecutionErrored, ExecutionTerminated}
 
-// Ended reports whether nothing more will happen.
+// Ended reports whether the execution is over.
 func (s ExecutionStatus) Ended() bool { return s != ExecutionQueued && s != ExecutionRunning }
 
 // TriggerTest is the trigger of an execution that tests a graph.
 const TriggerTest = "test"
 
-// Execution is one run of a workflow, by the version it had at the start.
+// Execution is one run of a workflow, in the version it had at the start.
 type Execution struct {
 	ID          string          `json:"id" example:"execution-06f1q2s3t4v5a6b7c8d9"`
 	WorkflowID  string          `json:"workflow_id" example:"workflow-06f1q2s3t4v5a6b7c8d9"`
-	Version     int             `json:"version" doc:"Of the workflow when it started." example:"1"`
+	Version     int             `json:"version" doc:"The version of the workflow when it started." example:"1"`
 	Status      ExecutionStatus `json:"status" enum:"queued,running,complete,errored,terminated" example:"complete"`
-	Trigger     string          `json:"trigger" doc:"What started it: manual, webhook, schedule, calendar, workflow, retry, test, or the name of an event." example:"manual"`
-	Input       json.RawMessage `json:"input" doc:"The payload of its trigger."`
-	Output      json.RawMessage `json:"output,omitempty" doc:"Of the single last node, or of each last node by its id."`
+	Trigger     string          `json:"trigger" doc:"What started it: manual, webhook, schedule, calendar, workflow, retry, test, or an event's name." example:"manual"`
+	Input       json.RawMessage `json:"input" doc:"The payload for its trigger."`
+	Output      json.RawMessage `json:"output,omitempty" doc:"The output of the one final node, or of each final node by id."`
 	Error       *ExecutionError `json:"error,omitempty"`
-	RetriedFrom string          `json:"retried_from,omitempty" doc:"The execution that this one repeats."`
+	RetriedFrom string          `json:"retried_from,omitempty" doc:"The execution that this one retries."`
 	ParentID    string          `json:"parent_id,omitempty" doc:"The execution whose workflow node started this one."`
 	CreatedAt   Time            `json:"created_at" format:"date-time"`
 	StartedAt   Time            `json:"started_at" format:"date-time" nullable:"true"`
 	CompletedAt Time            `json:"completed_at" format:"date-time" nullable:"true"`
 	TriggerNode string          `json:"-"`
-	RootID      string          `json:"root_id,omitempty" doc:"The first of the executions that led to this one; its own id when none did."`
-	Nodes       []RawNode       `json:"nodes,omitempty" doc:"Of a test: the graph that it executes."`
-	Edges       []RawEdge       `json:"edges,omitempty" doc:"Of a test: the graph that it executes."`
-	Depth       int             `json:"-"` // of the chain of executions that it ends
+	RootID      string          `json:"root_id,omitempty" doc:"The first execution of the chain that led to this one; its own id if there is none."`
+	Nodes       []RawNode       `json:"nodes,omitempty" doc:"For a test: the graph that it executes."`
+	Edges       []RawEdge       `json:"edges,omitempty" doc:"For a test: the graph that it executes."`
+	Depth       int             `json:"-"` // number of executions in the chain that it ends
 }
 
-// ExecutionError says why an execution or a node failed.
+// ExecutionError is the reason why an execution or a node failed.
 type ExecutionError struct {
 	Code    string         `json:"code" example:"UPSTREAM_ERROR"`
 	Message string         `json:"message" example:"the server answered with status 503"`
@@ -70,8 +70,8 @@ const (
 	NodeCancelled NodeStatus = "cancelled"
 )
 
-// NodeResult is the outcome of one node, once for each iteration of the loops
-// that it is in.
+// NodeResult is the result of one node, once for each iteration of the loops
+// around it.
 type NodeResult struct {
 	NodeID      string          `json:"node_id" example:"fetch"`
 	Type        string          `json:"type" example:"http-request"`
@@ -79,17 +79,17 @@ type NodeResult struct {
 	StartedAt   Time            `json:"started_at" format:"date-time"`
 	DurationMS  float64         `json:"duration_ms" example:"12.5"`
 	Attempt     int             `json:"attempt" doc:"1 is the first." example:"1"`
-	Iteration   *int            `json:"iteration,omitempty" doc:"Of the innermost loop around it, from 0." example:"0"`
-	Path        string          `json:"path,omitempty" doc:"In nested loops, the iteration of each, outermost first." example:"2.0"`
-	Handle      string          `json:"handle,omitempty" doc:"The way it left by, when it has several." example:"true"`
-	Output      json.RawMessage `json:"output,omitempty" doc:"Left out where it is longer than 256 KB, unless full is asked for."`
-	OutputBytes int             `json:"output_bytes,omitempty" doc:"The length of an output that was left out."`
+	Iteration   *int            `json:"iteration,omitempty" doc:"The iteration of the innermost loop, from 0." example:"0"`
+	Path        string          `json:"path,omitempty" doc:"In nested loops, the iteration of each loop, outermost first." example:"2.0"`
+	Handle      string          `json:"handle,omitempty" doc:"The handle it left by, if it has several." example:"true"`
+	Output      json.RawMessage `json:"output,omitempty" doc:"Omitted if it is larger than 256 KB, unless full is requested."`
+	OutputBytes int             `json:"output_bytes,omitempty" doc:"The size of an omitted output."`
 	Error       *ExecutionError `json:"error,omitempty"`
 	Warnings    []string        `json:"warnings,omitempty"`
 	Logs        []LogLine       `json:"logs,omitempty" doc:"What the node's script wrote to the console."`
-	Pinned      bool            `json:"pinned,omitempty" doc:"In a test: the output was given, and the node did not run."`
+	Pinned      bool            `json:"pinned,omitempty" doc:"In a test: the output was pinned, and the node did not run."`
 	Approval    *Approval       `json:"approval,omitempty"`
-	Items       json.RawMessage `json:"-"` // of a loop that began
+	Items       json.RawMessage `json:"-"` // of a running loop
 }
 
 // Approval is what a person is asked to decide.
@@ -104,22 +104,22 @@ type LogLine struct {
 	Message string `json:"message"`
 }
 
-// MaxListedOutput is the longest output, in bytes, that a listing of node
-// results shows.
+// MaxListedOutput is the size of the largest output that a list of node results
+// includes, in bytes.
 const MaxListedOutput = 256 << 10
 
-// Cut leaves out an output that is too long for a listing.
+// Cut removes an output that is too large for a list.
 func (r *NodeResult) Cut() {
 	if len(r.Output) > MaxListedOutput {
 		r.OutputBytes, r.Output = len(r.Output), nil
 	}
 }
 
-// Finished reports whether the node will not change any more.
+// Finished reports whether the result is final.
 func (r *NodeResult) Finished() bool { return r.Status != NodeRunning && r.Status != NodeWaiting }
 
-// SetPath says in which iterations of the loops around it a node is: ""
-// for none, "3", or "3.0" in nested ones.
+// SetPath sets the iterations of the loops around the node: "" for none, "3",
+// or "3.0" in nested loops.
 func (r *NodeResult) SetPath(path string) {
 	if path == "" {
 		return
@@ -132,7 +132,7 @@ func (r *NodeResult) SetPath(path string) {
 	}
 }
 
-// At is what SetPath was given.
+// At returns the value passed to SetPath.
 func (r *NodeResult) At() string {
 	switch {
 	case r.Path != "":
@@ -143,7 +143,7 @@ func (r *NodeResult) At() string {
 	return ""
 }
 
-// EventPatterns lists every pattern that names an event.
+// EventPatterns returns every pattern that matches an event's name.
 func EventPatterns(name string) []string {
 	patterns := []string{"*", name}
 	for i := range len(name) {

@@ -12,14 +12,14 @@ import (
 // DatabaseConfig is the config of a source of type database.
 type DatabaseConfig struct {
 	Query          string   `json:"query" doc:"One SELECT over the agent's tables."`
-	IDColumn       string   `json:"id_column" doc:"Column that tells rows apart; without it their text does."`
-	TitleColumn    string   `json:"title_column" doc:"Column that heads a row's text."`
-	ContentColumns []string `json:"content_columns" doc:"Columns that make the text; without any, all but the two."`
+	IDColumn       string   `json:"id_column" doc:"Column that identifies rows. Default: their text identifies them."`
+	TitleColumn    string   `json:"title_column" doc:"Column used as the heading of a row's text."`
+	ContentColumns []string `json:"content_columns" doc:"Columns that make up the text. Default: all except the two above."`
 	Chunking
 }
 
-// Validate checks the form of the fields; whether the query can be run is the
-// store's to say. The fields of the error begin with "config.".
+// Validate checks the form of the fields; the store checks whether the query
+// can run. The fields in the error start with "config.".
 func (c *DatabaseConfig) Validate() error {
 	var is Issues
 	is.Check(strings.TrimSpace(c.Query) != "", "config.query", "is required")
@@ -35,7 +35,7 @@ func (c *DatabaseConfig) Validate() error {
 	return is.Err()
 }
 
-// under prefixes the fields of a validation error.
+// under adds a prefix to the fields of a validation error.
 func under(prefix string, err error) Issues {
 	e, ok := err.(*Error)
 	if !ok {
@@ -54,30 +54,30 @@ func under(prefix string, err error) Issues {
 	return issues
 }
 
-// Mask stands in answers for a secret that is kept sealed; written back, it
-// keeps what is stored.
+// Mask replaces a stored secret in responses. Written back, it keeps the stored
+// value.
 const Mask = "********"
 
 // APIConfig is the config of a source of type api.
 type APIConfig struct {
-	URL             string            `json:"url" doc:"What is asked." example:"https://api.example.com/articles"`
+	URL             string            `json:"url" doc:"The URL to request." example:"https://api.example.com/articles"`
 	Method          string            `json:"method" enum:"GET,POST" example:"GET"`
-	Headers         map[string]string `json:"headers" doc:"Sent with each request; those that carry secrets come back masked."`
-	Body            json.RawMessage   `json:"body,omitempty" doc:"Sent as JSON with POST; text is sent as it is."`
+	Headers         map[string]string `json:"headers" doc:"Sent with each request. Headers that carry secrets are masked in responses."`
+	Body            json.RawMessage   `json:"body,omitempty" doc:"The body of a POST, sent as JSON; a string is sent as it is."`
 	Auth            APIAuth           `json:"auth"`
-	ItemsPath       string            `json:"items_path" doc:"Where the list of items is, such as data.items; without it the answer itself." example:"data.items"`
-	IDPath          string            `json:"id_path" doc:"Where an item's id is; without it items are told apart by their text." example:"id"`
-	ContentTemplate string            `json:"content_template" doc:"Text of an item, with {{path}} for its values; without it all of them, as name: value." example:"# {{title}}\n{{body}}"`
+	ItemsPath       string            `json:"items_path" doc:"Path to the list of items, such as data.items. Default: the response itself." example:"data.items"`
+	IDPath          string            `json:"id_path" doc:"Path to an item's id. Default: items are identified by their text." example:"id"`
+	ContentTemplate string            `json:"content_template" doc:"Text of an item, with {{path}} for its values. Default: all values, as name: value." example:"# {{title}}\n{{body}}"`
 	Pagination      Pagination        `json:"pagination"`
 	ChunkSize       int               `json:"chunk_size"`
 	Overlap         int               `json:"overlap"`
-	ChunkMethod     string            `json:"chunk_method"` // method is the request's
+	ChunkMethod     string            `json:"chunk_method"` // method is taken by the request
 }
 
-// Chunking says how the text of items is cut.
+// Chunking returns how the text of items is split.
 func (c *APIConfig) Chunking() Chunking { return Chunking{c.ChunkSize, c.Overlap, c.ChunkMethod} }
 
-// ReadChunking reads out of a stored source's config how its text is cut.
+// ReadChunking reads the chunking from a stored source's config.
 func ReadChunking(sourceType string, config []byte) (Chunking, error) {
 	if sourceType == SourceAPI {
 		c := APIConfig{ChunkSize: DefaultChunking.Size, Overlap: DefaultChunking.Overlap, ChunkMethod: DefaultChunking.Method}
@@ -89,25 +89,25 @@ func ReadChunking(sourceType string, config []byte) (Chunking, error) {
 	return c, err
 }
 
-// APIAuth says how requests to an API prove who sends them.
+// APIAuth is how requests to an API authenticate.
 type APIAuth struct {
 	Type     string `json:"type" enum:"none,bearer,basic,header" example:"bearer"`
-	Token    string `json:"token,omitempty" doc:"Of bearer; comes back masked."`
+	Token    string `json:"token,omitempty" doc:"For bearer. Masked in responses."`
 	Username string `json:"username,omitempty" doc:"Of basic."`
-	Password string `json:"password,omitempty" doc:"Of basic; comes back masked."`
-	Name     string `json:"name,omitempty" doc:"Of header: its name." example:"X-API-Key"`
-	Value    string `json:"value,omitempty" doc:"Of header; comes back masked."`
+	Password string `json:"password,omitempty" doc:"For basic. Masked in responses."`
+	Name     string `json:"name,omitempty" doc:"For header: its name." example:"X-API-Key"`
+	Value    string `json:"value,omitempty" doc:"For header: its value. Masked in responses."`
 }
 
-// Pagination says how the pages of an API follow each other.
+// Pagination is how to find the next page of an API.
 type Pagination struct {
 	Type     string `json:"type" enum:"none,page,cursor" example:"page"`
-	Param    string `json:"param,omitempty" doc:"Query parameter for the page's number or cursor; page without it. With a cursor and no param, next_path gives the next page's address." example:"page"`
-	NextPath string `json:"next_path,omitempty" doc:"Of cursor: where the answer holds the next cursor or address." example:"meta.next"`
-	MaxPages int    `json:"max_pages" required:"false" doc:"Most pages that are read, 1 to 1000; 100 when it is not given." example:"100"`
+	Param    string `json:"param,omitempty" doc:"Query parameter for the page number or cursor. Default: page. With a cursor and no param, next_path holds the URL of the next page." example:"page"`
+	NextPath string `json:"next_path,omitempty" doc:"For cursor: path to the next cursor or URL in the response." example:"meta.next"`
+	MaxPages int    `json:"max_pages" required:"false" doc:"Maximum number of pages to read, 1 to 1000. Default: 100." example:"100"`
 }
 
-// DefaultMaxPages is how many pages of an API are read where nothing is said.
+// DefaultMaxPages is the default maximum number of API pages to read.
 const DefaultMaxPages = 100
 
 // SecretHeader reports whether a header of this name carries a secret.
@@ -116,7 +116,7 @@ func SecretHeader(name string) bool {
 	return slices.ContainsFunc([]string{"authorization", "key", "token", "secret", "cookie"}, func(word string) bool { return strings.Contains(name, word) })
 }
 
-// Fill sets what a client left out to its default.
+// Fill sets omitted fields to their defaults.
 func (c *APIConfig) Fill() {
 	set := func(field *string, value string) {
 		if *field == "" {
@@ -125,7 +125,7 @@ func (c *APIConfig) Fill() {
 	}
 	c.Method = strings.ToUpper(c.Method)
 	set(&c.Method, "GET")
-	switch a := c.Auth; a.Type { // what another type would need is not kept
+	switch a := c.Auth; a.Type { // fields of other types are dropped
 	case "", "none":
 		c.Auth = APIAuth{Type: "none"}
 	case "bearer":
@@ -149,9 +149,9 @@ func (c *APIConfig) Fill() {
 	c.Headers = headers
 }
 
-// Validate checks a config that was filled. Whether the address may be reached
-// and the paths parse is package vector/feed's to say. The fields of the error
-// begin with "config.".
+// Validate checks a config after Fill. Package vector/feed checks whether the
+// address is allowed and the paths parse. The fields in the error start with
+// "config.".
 func (c *APIConfig) Validate() error {
 	var is Issues
 	is.Check(c.URL != "", "config.url", "is required")
@@ -163,7 +163,7 @@ func (c *APIConfig) Validate() error {
 	c.Auth.check(&is)
 	p := c.Pagination
 	is.Check(slices.Contains([]string{"none", "page", "cursor"}, p.Type), "config.pagination.type", "must be none, page or cursor")
-	is.Check(p.Type != "cursor" || p.NextPath != "", "config.pagination.next_path", "is required by cursor")
+	is.Check(p.Type != "cursor" || p.NextPath != "", "config.pagination.next_path", "is required for cursor")
 	is.Check(p.MaxPages >= 1 && p.MaxPages <= 1000, "config.pagination.max_pages", "must be from 1 to 1000")
 	is.checkText("config.pagination.param", p.Param, 100)
 	is.checkText("config.content_template", c.ContentTemplate, 10_000)
@@ -180,20 +180,20 @@ func (c *APIConfig) Validate() error {
 // ownHeaders are set by the client itself.
 var ownHeaders = []string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Upgrade", "Te", "Trailer", "Accept-Encoding", "Proxy-Authorization"}
 
-// checkHeaders checks the headers that requests to an API are to carry.
+// checkHeaders checks the headers for requests to an API.
 func checkHeaders(headers map[string]string, is *Issues) {
 	is.Check(len(headers) <= 50, "config.headers", "must have at most 50 items")
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		field := "config.headers." + Clip(name, 60)
-		is.Check(isToken(name), field, "is no name of a header")
-		is.Check(!slices.Contains(ownHeaders, name), field, "is set by the service itself")
+		is.Check(isToken(name), field, "must be a valid header name")
+		is.Check(!slices.Contains(ownHeaders, name), field, "cannot be set: Satchel sets it itself")
 		is.Check(isHeaderValue(headers[name]), field, "must be one line of at most 8192 bytes")
 	}
 }
 
 func (a *APIAuth) check(is *Issues) {
 	need := func(field, value string) {
-		is.Check(value != "", "config.auth."+field, "is required by "+a.Type)
+		is.Check(value != "", "config.auth."+field, "is required for "+a.Type)
 		is.Check(isHeaderValue(value), "config.auth."+field, "must be one line of at most 8192 bytes")
 	}
 	switch a.Type {
@@ -206,14 +206,14 @@ func (a *APIAuth) check(is *Issues) {
 		is.Check(isHeaderValue(a.Password), "config.auth.password", "must be one line of at most 8192 bytes")
 	case "header":
 		need("name", a.Name)
-		is.Check(a.Name == "" || isToken(a.Name) && !slices.Contains(ownHeaders, textproto.CanonicalMIMEHeaderKey(a.Name)), "config.auth.name", "is no name of a header that can be sent")
+		is.Check(a.Name == "" || isToken(a.Name) && !slices.Contains(ownHeaders, textproto.CanonicalMIMEHeaderKey(a.Name)), "config.auth.name", "must be a header name that may be set")
 		need("value", a.Value)
 	default:
 		is.Add("config.auth.type", "must be none, bearer, basic or header")
 	}
 }
 
-// isToken reports whether s can be a header's name (RFC 9110, section 5.6.2).
+// isToken reports whether s is a valid header name (RFC 9110, section 5.6.2).
 func isToken(s string) bool {
 	for _, r := range s {
 		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)) {
@@ -227,19 +227,19 @@ func isHeaderValue(s string) bool {
 	return len(s) <= 8192 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// secretFields points at the secrets of a config by name.
+// secretFields returns pointers to the secrets of a config by name.
 func (c *APIConfig) secretFields() map[string]*string {
 	return map[string]*string{"auth.token": &c.Auth.Token, "auth.password": &c.Auth.Password, "auth.value": &c.Auth.Value}
 }
 
-// TakeSecrets puts Mask in the place of every secret and returns the secrets by
-// name: those that were given. A mask that was there is among keep, the names
-// whose stored secrets stay.
+// TakeSecrets replaces every secret with Mask and returns the secrets by name.
+// keep lists the names of secrets that were already masked, whose stored values
+// stay.
 func (c *APIConfig) TakeSecrets() (given map[string]string, keep []string) {
 	return takeSecrets(c.secretFields(), c.Headers)
 }
 
-// PutSecrets puts secrets back in the place of their masks.
+// PutSecrets replaces masks with their secrets.
 func (c *APIConfig) PutSecrets(secrets map[string]string) {
 	putSecrets(c.secretFields(), c.Headers, secrets)
 }

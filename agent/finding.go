@@ -1,8 +1,8 @@
 package agent
 
-// Finding is one thing that doctor has to say about an installation.
+// Finding is one result of the doctor command.
 type Finding struct {
-	OK      bool   // false: needs the operator's attention
-	Subject string // what was examined
+	OK      bool   // false if it needs the operator's attention
+	Subject string // what was checked
 	Message string
 }

@@ -11,7 +11,8 @@ import (
 // GatewayType is the kind of platform behind a gateway.
 type GatewayType string
 
-// The types of gateways; what each stands for is in the documentation.
+// The types of gateways. Their names on the wire differ from those of the
+// platforms.
 const (
 	GatewayTelegram GatewayType = "chatbot_a"      // Telegram
 	GatewayEmail    GatewayType = "email"          // SMTP or Resend
@@ -33,7 +34,7 @@ const (
 	ProviderTwilio = "sms_provider"
 )
 
-// gatewayAliases are the platforms' own names, which clients may write too.
+// gatewayAliases are the platforms' own names, which clients may also use.
 var gatewayAliases = map[string]struct {
 	gateway  GatewayType
 	provider string
@@ -45,7 +46,7 @@ var gatewayAliases = map[string]struct {
 
 var providerAliases = map[string]string{"resend": ProviderResend, "smtp": ProviderSMTP, "twilio": ProviderTwilio}
 
-// GatewayStatus reports whether a gateway works.
+// GatewayStatus is the state of a gateway.
 type GatewayStatus string
 
 // The states of a gateway.
@@ -59,18 +60,18 @@ const (
 // GatewayStates lists the states of a gateway.
 var GatewayStates = []GatewayStatus{GatewayInactive, GatewayPending, GatewayActive, GatewayFailed}
 
-// Gateway is a platform that an agent is connected to.
+// Gateway is a connection of an agent to a messaging platform.
 type Gateway struct {
 	ID               string        `json:"id" example:"gateway-06f1q2s3t4v5a6b7c8d9"`
 	Type             GatewayType   `json:"type" enum:"chatbot_a,email,chatbot_b,team_chat,community_chat,sms,webhook,web" example:"email"`
 	Name             string        `json:"name" example:"Support mail"`
 	Status           GatewayStatus `json:"status" enum:"inactive,pending_verification,active,error" example:"active"`
-	IsDefault        bool          `json:"is_default" doc:"What is sent by this type goes here when no gateway is named; one of each type."`
+	IsDefault        bool          `json:"is_default" doc:"Used for messages of this type that name no gateway. One per type."`
 	Verified         bool          `json:"verified"`
-	ConfiguredFields []string      `json:"configured_fields" doc:"Names of the config fields that are set; the config itself is never shown." example:"[\"apiKey\",\"fromAddress\",\"provider\"]"`
-	WebhookURL       string        `json:"webhook_url" doc:"Where the platform's events are posted to, below this server's address."`
+	ConfiguredFields []string      `json:"configured_fields" doc:"Names of the config fields that are set. The config itself is never returned." example:"[\"apiKey\",\"fromAddress\",\"provider\"]"`
+	WebhookURL       string        `json:"webhook_url" doc:"Path on this server to which the platform posts its events."`
 	EventCount       int           `json:"event_count" doc:"Events received."`
-	EventsToday      int           `json:"events_today" doc:"Of these, today's by UTC."`
+	EventsToday      int           `json:"events_today" doc:"Today's events, in UTC."`
 	LastEventAt      Time          `json:"last_event_at" format:"date-time" nullable:"true"`
 	LastError        string        `json:"last_error"`
 	LastErrorAt      Time          `json:"last_error_at" format:"date-time" nullable:"true"`
@@ -78,16 +79,16 @@ type Gateway struct {
 	UpdatedAt        Time          `json:"updated_at" format:"date-time"`
 }
 
-// GatewayChange is what clients set on a gateway. The type is set when it is
-// made and stays.
+// GatewayChange is what clients set on a gateway. The type is set on creation
+// and cannot change.
 type GatewayChange struct {
 	Name      Optional[string]              `json:"name,omitempty" example:"Support mail"`
 	IsDefault Optional[bool]                `json:"is_default,omitempty"`
-	Config    Optional[GatewayConfigChange] `json:"config,omitempty" doc:"Credentials and addresses, write-only; which fields count depends on the type. A field that is not given stays, null removes it."`
+	Config    Optional[GatewayConfigChange] `json:"config,omitempty" doc:"Credentials and addresses, write-only. The type determines which fields apply. Omitted fields keep their value, null removes it."`
 }
 
-// GatewayConfig is how a platform is reached. It is sealed in the agent's file
-// and never shown.
+// GatewayConfig is how to reach a platform. It is stored encrypted in the
+// agent's file and never returned.
 type GatewayConfig struct {
 	Provider      string            `json:"provider,omitempty"`
 	BotToken      string            `json:"botToken,omitempty"`
@@ -117,15 +118,15 @@ type GatewayConfig struct {
 type GatewayConfigChange struct {
 	Provider      Optional[string]            `json:"provider,omitempty" enum:"email_provider_a,email_provider_b,sms_provider,resend,smtp,twilio" doc:"email: email_provider_a (Resend) or email_provider_b (SMTP). chatbot_b: sms_provider (Twilio)." example:"email_provider_b"`
 	BotToken      Optional[string]            `json:"botToken,omitempty" doc:"chatbot_a, team_chat, community_chat."`
-	WebhookSecret Optional[string]            `json:"webhookSecret,omitempty" doc:"chatbot_a, email: checks what comes in, in place of webhook_secret."`
+	WebhookSecret Optional[string]            `json:"webhookSecret,omitempty" doc:"chatbot_a, email: verifies incoming requests, instead of webhook_secret."`
 	FromAddress   Optional[string]            `json:"fromAddress,omitempty" doc:"email." example:"support@example.com"`
 	FromName      Optional[string]            `json:"fromName,omitempty" doc:"email." example:"Support"`
-	APIKey        Optional[string]            `json:"apiKey,omitempty" doc:"email by Resend."`
-	SMTPHost      Optional[string]            `json:"smtpHost,omitempty" doc:"email by SMTP." example:"mail.example.com"`
-	SMTPPort      Optional[int]               `json:"smtpPort,omitempty" doc:"email by SMTP; 587, with smtpTls tls 465, with none 25." example:"587"`
-	SMTPUsername  Optional[string]            `json:"smtpUsername,omitempty" doc:"email by SMTP; without one there is no login."`
-	SMTPPassword  Optional[string]            `json:"smtpPassword,omitempty" doc:"email by SMTP."`
-	SMTPTLS       Optional[string]            `json:"smtpTls,omitempty" enum:"starttls,tls,none" doc:"email by SMTP: starttls when it is not given." example:"starttls"`
+	APIKey        Optional[string]            `json:"apiKey,omitempty" doc:"email with Resend."`
+	SMTPHost      Optional[string]            `json:"smtpHost,omitempty" doc:"email with SMTP." example:"mail.example.com"`
+	SMTPPort      Optional[int]               `json:"smtpPort,omitempty" doc:"email with SMTP. Default: 587; 465 if smtpTls is tls, 25 if it is none." example:"587"`
+	SMTPUsername  Optional[string]            `json:"smtpUsername,omitempty" doc:"email with SMTP. If omitted, there is no login."`
+	SMTPPassword  Optional[string]            `json:"smtpPassword,omitempty" doc:"email with SMTP."`
+	SMTPTLS       Optional[string]            `json:"smtpTls,omitempty" enum:"starttls,tls,none" doc:"email with SMTP. Default: starttls." example:"starttls"`
 	PhoneNumber   Optional[string]            `json:"phoneNumber,omitempty" doc:"chatbot_b, sms."`
 	AccountSID    Optional[string]            `json:"accountSid,omitempty" doc:"chatbot_b, sms."`
 	AuthToken     Optional[string]            `json:"authToken,omitempty" doc:"chatbot_b, sms."`
@@ -161,8 +162,8 @@ func (ch GatewayConfigChange) Apply(c *GatewayConfig) {
 	}
 }
 
-// NewGateway makes a gateway of a type, or of a platform's own name such as
-// "telegram" or "smtp", and the config that the name brings along.
+// NewGateway returns a gateway of a type, or of a platform's own name such as
+// "telegram" or "smtp", and the config that the name implies.
 func NewGateway(name string) (Gateway, GatewayConfig) {
 	if a, ok := gatewayAliases[strings.ToLower(name)]; ok {
 		return Gateway{Type: a.gateway}, GatewayConfig{Provider: a.provider}
@@ -170,7 +171,7 @@ func NewGateway(name string) (Gateway, GatewayConfig) {
 	return Gateway{Type: GatewayType(name)}, GatewayConfig{}
 }
 
-// MaxGateways bounds the gateways of one agent.
+// MaxGateways limits the gateways of one agent.
 const MaxGateways = 100
 
 // Validate checks the fields that clients set.
@@ -184,7 +185,7 @@ func (g *Gateway) Validate() error {
 	return is.Err()
 }
 
-// Only takes away what counts for other types.
+// Only clears the fields of other types.
 func (c *GatewayConfig) Only(t GatewayType) {
 	var kept GatewayConfig
 	switch t {
@@ -207,10 +208,10 @@ func (c *GatewayConfig) Only(t GatewayType) {
 	*c = kept
 }
 
-// maxHeaders bounds the headers of a config.
+// maxHeaders limits the headers of a config.
 const maxHeaders = 50
 
-// Validate checks a config of a type. What is missing is not its matter.
+// Validate checks the config for a type. It does not check for missing fields.
 func (c *GatewayConfig) Validate(t GatewayType) error {
 	var is Issues
 	for field, value := range c.texts() {
@@ -242,7 +243,7 @@ func headerName(name string) bool {
 	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 }
 
-// texts are the text fields by name.
+// texts returns the text fields by name.
 func (c *GatewayConfig) texts() map[string]string {
 	return map[string]string{"provider": c.Provider, "botToken": c.BotToken, "webhookSecret": c.WebhookSecret, "fromAddress": c.FromAddress,
 		"fromName": c.FromName, "apiKey": c.APIKey, "smtpHost": c.SMTPHost, "smtpUsername": c.SMTPUsername, "smtpPassword": c.SMTPPassword,
@@ -250,7 +251,7 @@ func (c *GatewayConfig) texts() map[string]string {
 		"applicationId": c.ApplicationID, "publicKey": c.PublicKey, "url": c.URL, "secret": c.Secret, "apiBaseUrl": c.APIBaseURL}
 }
 
-// Fields lists the fields that are set, sorted.
+// Fields returns the names of the fields that are set, sorted.
 func (c *GatewayConfig) Fields() []string {
 	fields := []string{}
 	for field, value := range c.texts() {
@@ -269,8 +270,8 @@ func (c *GatewayConfig) Fields() []string {
 	return fields
 }
 
-// WebhookPath is where a gateway's platform posts its events, below the
-// server's address.
+// WebhookPath returns the path on this server to which a gateway's platform
+// posts its events.
 func WebhookPath(agentID, gatewayID string) string {
 	return "/api/agents/" + agentID + "/gateways/" + gatewayID + "/webhook"
 }

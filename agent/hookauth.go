@@ -2,9 +2,8 @@ package agent
 
 import "strings"
 
-// HookAuth is how a webhook trigger decides who may start its workflow: the auth
-// of its data. The zero value says nothing: then the callers are those who may
-// execute the workflow.
+// HookAuth is how a webhook trigger authenticates callers: the auth of its
+// data. The zero value leaves it to the roles that may execute the workflow.
 type HookAuth struct {
 	Type     string `json:"type"` // none, bearer, basic, header, hmac, standard-webhooks
 	Token    string `json:"token"`
@@ -12,29 +11,30 @@ type HookAuth struct {
 	Password string `json:"password"`
 	Name     string `json:"name"`   // of the header
 	Value    string `json:"value"`  // of the header
-	Header   string `json:"header"` // that holds an hmac; empty: DefaultSignatureHeader
-	Secret   string `json:"secret"` // of hmac and standard-webhooks
-	// Repeats, of hmac, is StartRepeats when equal bodies are each meant.
+	Header   string `json:"header"` // the header with the HMAC; empty: DefaultSignatureHeader
+	Secret   string `json:"secret"` // for hmac and standard-webhooks
+	// Repeats, for hmac, is StartRepeats if requests with equal bodies each
+	// start an execution.
 	Repeats string `json:"repeats"`
 }
 
-// StartRepeats has each of several equal bodies start its workflow.
+// StartRepeats makes each request with an equal body start its workflow.
 const StartRepeats = "start"
 
-// SignsBodyOnly reports whether what proves a request holds neither an id nor a
-// time, so that the only sign of a replay is that it came just before.
+// SignsBodyOnly reports whether the signature covers neither an id nor a time,
+// so that a replay can only be recognized by its equal body.
 func (a *HookAuth) SignsBodyOnly() bool { return a.Type == "hmac" && a.Repeats != StartRepeats }
 
-// DefaultSignatureHeader is where GitHub and others put an HMAC.
+// DefaultSignatureHeader is the header in which GitHub and others send an HMAC.
 const DefaultSignatureHeader = "X-Hub-Signature-256"
 
-// hookAuthFields are the fields that each type of HookAuth needs.
+// hookAuthFields maps each type of HookAuth to its required fields.
 var hookAuthFields = map[string][]string{
 	"none": nil, "bearer": {"token"}, "basic": {"username", "password"}, "header": {"name", "value"}, "hmac": {"secret"}, "standard-webhooks": {"secret"},
 }
 
-// CheckHookAuth checks the auth of a trigger's data; that of an executable one
-// must be whole.
+// CheckHookAuth checks the auth of a trigger's data. That of an executable
+// workflow must be complete.
 func CheckHookAuth(given any, executable bool, complain func(field, issue string)) {
 	auth, ok := given.(map[string]any)
 	if !ok {
@@ -44,7 +44,7 @@ func CheckHookAuth(given any, executable bool, complain func(field, issue string
 		if text, ok := v.(string); !ok {
 			complain("data.auth."+key, "must be a string")
 		} else if strings.Contains(text, "{{") {
-			complain("data.auth."+key, "must not hold a template: nothing has happened yet that could fill it")
+			complain("data.auth."+key, "must not contain a template: there is no payload yet to fill it")
 		}
 	}
 	kind, _ := auth["type"].(string)
@@ -69,8 +69,8 @@ func CheckHookAuth(given any, executable bool, complain func(field, issue string
 	}
 }
 
-// SecretHeader is the name of the header that holds a secret of the caller's,
-// empty when there is none.
+// SecretHeader returns the name of the header that carries a secret of the
+// caller, or "" if there is none.
 func (a *HookAuth) SecretHeader() string {
 	switch a.Type {
 	case "header":
@@ -81,7 +81,8 @@ func (a *HookAuth) SecretHeader() string {
 	return ""
 }
 
-// SecretField is the name of the field that is sealed; empty: none.
+// SecretField returns the name and value of the field that is encrypted; an
+// empty name means none.
 func (a *HookAuth) SecretField() (name string, value *string) {
 	switch a.Type {
 	case "bearer":

@@ -15,7 +15,7 @@ const (
 	KindChunk        = "chunk"
 	KindContact      = "contact"
 	KindConversation = "conversation"
-	KindReply        = "reply" // a canned one
+	KindReply        = "reply" // a canned reply
 	KindKey          = "key"
 	KindEvent        = "event"
 	KindLog          = "log"
@@ -40,24 +40,25 @@ const DefaultID = "default"
 
 var idEncoding = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// ids keeps the last token, so that ids made within a millisecond still sort.
+// ids holds the last token, so that ids created within one millisecond still
+// sort.
 var ids struct {
 	sync.Mutex
 	ms   int64
 	tail uint64
 }
 
-// NewID makes an identifier "<kind>-<token>". The token has 20 lower-case
-// base32 characters (RFC 4648 extended hex): 48 bits of Unix milliseconds,
-// then 52 bits that start at random each millisecond and grow within it, so
-// tokens of one process sort by the time they were made.
+// NewID returns an identifier "<kind>-<token>". The token has 20 lower-case
+// base32 characters (RFC 4648 extended hex): 48 bits of Unix milliseconds, then
+// 52 bits that start at random each millisecond and increase within it, so the
+// tokens of one process sort by creation time.
 func NewID(kind string) string {
 	ms, tail := nextToken(time.Now().UnixMilli())
 	return newID(kind, ms, tail)
 }
 
-// FirstID returns the least identifier that can be made at t, by which records
-// whose ids sort by time are found from t on.
+// FirstID returns the smallest identifier that can be created at t, for finding
+// records from t on by id.
 func FirstID(kind string, t time.Time) string { return newID(kind, t.UnixMilli(), 0) }
 
 func newID(kind string, ms int64, tail uint64) string {

@@ -5,19 +5,20 @@ import (
 	"strings"
 )
 
-// Inbound is a message that somebody sent to an agent through a platform.
+// Inbound is a message sent to an agent through a platform.
 type Inbound struct {
-	ID       string          // the platform's own id of it, unique within the gateway; a repeat changes nothing
-	Thread   string          // the platform's conversation; messages of one thread make one Conversation
-	From     ContactChange   // who sent it: the identifiers that the platform gives, and a name
-	Text     string          // what it says; may be empty when Metadata lists attachments
-	Metadata json.RawMessage // a JSON object kept on the message: attachments (names, types, sizes, ids), the platform's own facts; nil for none
-	// ReplyToken is a credential that one answer to this message is sent with,
-	// until ReplyUntil; it is sealed in the agent's file. Empty: none.
+	ID       string          // the platform's id of the message, unique within the gateway; a repeat is ignored
+	Thread   string          // the platform's conversation; messages of one thread form one Conversation
+	From     ContactChange   // the sender: identifiers from the platform, and a name
+	Text     string          // may be empty if Metadata lists attachments
+	Metadata json.RawMessage // a JSON object stored with the message: attachments (names, types, sizes, ids) and platform data; nil for none
+	// ReplyToken is a credential for sending one answer to this message, valid
+	// until ReplyUntil. It is stored encrypted in the agent's file. Empty:
+	// none.
 	ReplyToken string
 	ReplyUntil Time
-	// Hashed says that ID is no id but a hash of what was said, which honest
-	// people say again: it is known for signature.MaxAge and no longer.
+	// Hashed reports that ID is a hash of the content rather than an id. People
+	// repeat themselves, so it is only remembered for signature.MaxAge.
 	Hashed bool
 	// Person says that the sender asks for a person: automatic answers rest.
 	Person bool
@@ -38,10 +39,10 @@ type Answering struct {
 	Handover func()
 }
 
-// NoText stands for the text of a message that has none.
+// NoText replaces the text of a message that has none.
 const NoText = "[attachment]"
 
-// Message is what is stored of the message: its text within the bounds of a
+// Message returns the message to store: its text within the limits of a
 // message, and its metadata with the platform's id as external_id.
 func (in *Inbound) Message() Message {
 	m := Message{Role: MessageUser, Content: Clip(plain(in.Text), MaxMessageLength)}
@@ -61,8 +62,8 @@ func (in *Inbound) Message() Message {
 	return m
 }
 
-// Sender is the contact as the message's platform names it. What a contact
-// cannot have is left out, and one without a name is named by its handle.
+// Sender returns the contact as the platform describes it. Invalid fields are
+// dropped, and a contact without a name is named by its handle.
 func (in *Inbound) Sender() Contact {
 	var c Contact
 	in.From.Apply(&c)
@@ -93,13 +94,13 @@ func (in *Inbound) Sender() Contact {
 		}
 	}
 	c.Name = Clip(c.Name, 200)
-	if c.Validate() != nil { // its tags or metadata
+	if c.Validate() != nil { // tags or metadata are invalid
 		c.Tags, c.Metadata = []string{}, orObject(nil)
 	}
 	return c
 }
 
-// plain makes of what a platform sent a text that can be stored.
+// plain converts text from a platform to text that can be stored.
 func plain(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
 }

@@ -8,44 +8,45 @@ import (
 	"strings"
 )
 
-// AllAgents in Key.Agents stands for every agent that the key's maker reaches.
+// AllAgents in Key.Agents stands for every agent that the key's creator can
+// access.
 const AllAgents = "*"
 
-// keyPrefixLength is how much of a key is kept in clear, to recognise it by.
+// keyPrefixLength is how much of a key is stored in clear, to recognize it.
 const keyPrefixLength = len("satchel_") + 6
 
-// Key is an API key as it is stored: the key itself is only known by its hash.
+// Key is an API key as stored: only a hash of the key itself is known.
 type Key struct {
 	ID         string   `json:"id" example:"key-06f1q2s3t4v5a6b7c8d9"`
 	Name       string   `json:"name" example:"nightly import"`
-	Prefix     string   `json:"prefix" doc:"The first characters of the key, to recognise it by." example:"satchel_Zk3v9q"`
+	Prefix     string   `json:"prefix" doc:"The first characters of the key, to recognize it." example:"satchel_Zk3v9q"`
 	Role       Role     `json:"role" enum:"owner,admin,viewer" example:"admin"`
-	Agents     []string `json:"agents" doc:"Agent ids, or * for every agent that the maker of the key reaches." example:"[\"*\"]"`
+	Agents     []string `json:"agents" doc:"Agent ids, or * for every agent that the key's creator can access." example:"[\"*\"]"`
 	CreatedAt  Time     `json:"created_at" format:"date-time"`
-	ExpiresAt  Time     `json:"expires_at" doc:"null: it never ends." nullable:"true" format:"date-time"`
-	Parent     string   `json:"parent_id,omitempty" doc:"The key that made this one, and with which it ends." example:"key-06f1q2s3t4v5a6b7c8d8"`
+	ExpiresAt  Time     `json:"expires_at" doc:"null if it never expires." nullable:"true" format:"date-time"`
+	Parent     string   `json:"parent_id,omitempty" doc:"The key that created this one. This key expires with it." example:"key-06f1q2s3t4v5a6b7c8d8"`
 	LastUsedAt Time     `json:"-"`
-	Maker      string   `json:"-"` // email of who made it; empty: made without identity
-	Hash       string   `json:"-"` // SHA-256 of the key, hexadecimal
+	Maker      string   `json:"-"` // email of the creator; empty if created without an identity
+	Hash       string   `json:"-"` // hex SHA-256 of the key
 }
 
-// Reaches reports whether the key is for this agent.
+// Reaches reports whether the key is valid for an agent.
 func (k *Key) Reaches(agentID string) bool {
 	return slices.Contains(k.Agents, AllAgents) || slices.Contains(k.Agents, agentID)
 }
 
-// Expired reports whether the key's time is over.
+// Expired reports whether the key has expired.
 func (k *Key) Expired(now Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt.Time) }
 
 // Covers reports whether other is no more powerful than k: it has no stronger
-// role and reaches no other agents.
+// role and no access to other agents.
 func (k *Key) Covers(other *Key) bool {
 	beyond := func(id string) bool { return !k.Reaches(id) }
 	return k.Role.Covers(other.Role) && !slices.ContainsFunc(other.Agents, beyond)
 }
 
-// EndWith makes k end no later than the key that makes it. A later time of its
-// own is an error.
+// EndWith makes k expire no later than the key that creates it. It returns an
+// error if k has a later expiry of its own.
 func (k *Key) EndWith(maker *Key) error {
 	if maker.ExpiresAt.IsZero() {
 		return nil
@@ -54,18 +55,18 @@ func (k *Key) EndWith(maker *Key) error {
 		k.ExpiresAt = maker.ExpiresAt
 	}
 	if k.ExpiresAt.After(maker.ExpiresAt.Time) {
-		return Errorf(CodeForbidden, "a key ends no later than the key that makes it").With("field", "expires_at")
+		return Errorf(CodeForbidden, "a key cannot expire later than the key that creates it").With("field", "expires_at")
 	}
 	return nil
 }
 
-// Validate checks what a client says about a new key.
+// Validate checks a client's input for a new key.
 func (k *Key) Validate(now Time) error {
 	var is Issues
 	is.Check(strings.TrimSpace(k.Name) != "", "name", "is required")
 	is.checkText("name", k.Name, 100)
 	is.Check(k.Role.Valid(), "role", "must be owner, admin or viewer")
-	is.Check(len(k.Agents) > 0, "agents", `is required: a list of agent ids, or ["*"]`)
+	is.Check(len(k.Agents) > 0, "agents", `is required and must be a list of agent ids, or ["*"]`)
 	is.Check(len(k.Agents) <= 1000, "agents", "must have at most 1000 entries")
 	for _, id := range k.Agents {
 		is.Check(id != "", "agents", "must not have empty entries")
@@ -75,8 +76,8 @@ func (k *Key) Validate(now Time) error {
 	return is.Err()
 }
 
-// NewKeySecret makes the key itself: 32 random bytes in hexadecimal behind
-// "satchel_", shown once, and what is kept of it.
+// NewKeySecret returns a new key, "satchel_" and 32 random bytes in
+// hexadecimal, with the prefix and the hash to store. The key is shown once.
 func NewKeySecret() (secret, prefix, hash string) {
 	var b [32]byte
 	_, _ = rand.Read(b[:])
@@ -84,7 +85,7 @@ func NewKeySecret() (secret, prefix, hash string) {
 	return secret, secret[:keyPrefixLength], HashKey(secret)
 }
 
-// HashKey is what is stored and compared instead of a key.
+// HashKey returns the hash that is stored and compared instead of a key.
 func HashKey(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])

@@ -2,7 +2,7 @@ package agent
 
 import "encoding/json"
 
-// Level is the weight of a log entry.
+// Level is the severity of a log entry.
 type Level string
 
 // The levels of the log.
@@ -20,7 +20,7 @@ const SourceAudit = "audit"
 type Log struct {
 	ID        string          `json:"id" example:"log-06f1q2s3t4v5a6b7c8d9"`
 	Level     Level           `json:"level" enum:"debug,info,warn,error" example:"info"`
-	Source    string          `json:"source" doc:"What wrote it; audit for changes made by people and keys." example:"audit"`
+	Source    string          `json:"source" doc:"The component that wrote it; audit for changes made by people and keys." example:"audit"`
 	Message   string          `json:"message" example:"contact created"`
 	Data      json.RawMessage `json:"data"`
 	CreatedAt Time            `json:"created_at" format:"date-time"`

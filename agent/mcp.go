@@ -16,24 +16,24 @@ import (
 // MCPStatus is the result of the last check of an MCP server.
 type MCPStatus string
 
-// The states of an MCP server: it answers; it cannot be reached, or does not
-// answer in time; what it answers is an error or no MCP.
+// The states of an MCP server: it responds; it cannot be reached or does not
+// respond in time; its response is an error or not MCP.
 const (
 	MCPConnected    MCPStatus = "connected"
 	MCPDisconnected MCPStatus = "disconnected"
 	MCPError        MCPStatus = "error"
 )
 
-// MCPServer is a registered server of the Model Context Protocol, whose tools
-// the agent may call.
+// MCPServer is a registered Model Context Protocol server whose tools the agent
+// may call.
 type MCPServer struct {
 	ID        string    `json:"id" example:"mcp-06f1q2s3t4v5a6b7c8d9"`
 	Name      string    `json:"name" example:"Tickets"`
 	URL       string    `json:"url" example:"https://mcp.example.com/mcp"`
-	AuthType  string    `json:"auth_type" enum:"none,bearer,basic,header,oauth2" doc:"How the agent shows who it is; the credentials themselves are never shown." example:"bearer"`
-	Status    MCPStatus `json:"status" enum:"connected,disconnected,error" doc:"connected: it answers; disconnected: it cannot be reached; error: it answers with an error, or no MCP." example:"connected"`
-	LastError string    `json:"last_error" doc:"Why the last look failed; empty when it did not."`
-	CheckedAt Time      `json:"checked_at" format:"date-time" nullable:"true" doc:"The last look; null before the first."`
+	AuthType  string    `json:"auth_type" enum:"none,bearer,basic,header,oauth2" doc:"How the agent authenticates. The credentials themselves are never returned." example:"bearer"`
+	Status    MCPStatus `json:"status" enum:"connected,disconnected,error" doc:"connected: it responds; disconnected: it cannot be reached; error: it responds with an error, or not with MCP." example:"connected"`
+	LastError string    `json:"last_error" doc:"Why the last check failed; empty if it succeeded."`
+	CheckedAt Time      `json:"checked_at" format:"date-time" nullable:"true" doc:"The time of the last check; null before the first."`
 	CreatedAt Time      `json:"created_at" format:"date-time"`
 }
 
@@ -44,7 +44,7 @@ type MCPTool struct {
 	Parameters  json.RawMessage `json:"parameters" doc:"JSON Schema of the arguments." example:"{\"type\":\"object\",\"properties\":{\"title\":{\"type\":\"string\"}}}"`
 }
 
-// Kinds of credentials for an MCP server.
+// Types of authentication for an MCP server.
 const (
 	MCPAuthNone   = "none"
 	MCPAuthBearer = "bearer"
@@ -53,20 +53,21 @@ const (
 	MCPAuthOAuth2 = "oauth2"
 )
 
-// MCPAuth is how the agent shows an MCP server who it is. It is stored sealed.
+// MCPAuth is how the agent authenticates to an MCP server. It is stored
+// encrypted.
 type MCPAuth struct {
-	Type         string `json:"type,omitempty" enum:"none,bearer,basic,header,oauth2" doc:"none when it is not given; oauth2 is the client credentials grant." example:"bearer"`
+	Type         string `json:"type,omitempty" enum:"none,bearer,basic,header,oauth2" doc:"Default: none. oauth2 uses the client credentials grant." example:"bearer"`
 	Token        string `json:"token,omitempty" doc:"Of bearer." example:"YOUR_TOKEN"`
 	Username     string `json:"username,omitempty" doc:"Of basic."`
 	Password     string `json:"password,omitempty" doc:"Of basic."`
-	Name         string `json:"name,omitempty" doc:"Of header: the header's name."`
-	Value        string `json:"value,omitempty" doc:"Of header: the header's value."`
-	TokenURL     string `json:"token_url,omitempty" doc:"Of oauth2: where tokens are given out. Without it the MCP server's metadata tells."`
-	Issuer       string `json:"issuer,omitempty" doc:"Of oauth2 without token_url: the authorization server that the credentials are for. Without it, the one that the MCP server names first, from then on."`
+	Name         string `json:"name,omitempty" doc:"For header: its name."`
+	Value        string `json:"value,omitempty" doc:"For header: its value."`
+	TokenURL     string `json:"token_url,omitempty" doc:"For oauth2: the token endpoint. Default: from the MCP server's metadata."`
+	Issuer       string `json:"issuer,omitempty" doc:"For oauth2 without token_url: the authorization server that issued the credentials. Default: the first one that the MCP server names, which is then fixed."`
 	ClientID     string `json:"client_id,omitempty" doc:"Of oauth2."`
-	ClientSecret string `json:"client_secret,omitempty" doc:"Of oauth2, or private_key."`
-	PrivateKey   string `json:"private_key,omitempty" doc:"Of oauth2: a key in PEM (PKCS #8), P-256 or RSA, which signs an assertion in place of a secret."`
-	Scope        string `json:"scope,omitempty" doc:"Of oauth2: scopes with spaces between; without them those that the server asks for."`
+	ClientSecret string `json:"client_secret,omitempty" doc:"For oauth2, unless private_key is set."`
+	PrivateKey   string `json:"private_key,omitempty" doc:"For oauth2: a P-256 or RSA key in PEM (PKCS #8) that signs an assertion, instead of a secret."`
+	Scope        string `json:"scope,omitempty" doc:"For oauth2: space-separated scopes. Default: the scopes that the server requests."`
 }
 
 // MCPServerChange is what clients change of an MCP server. Credentials are
@@ -82,15 +83,16 @@ func (a MCPAuth) Secrets() []string {
 	return []string{a.Token, a.Password, a.Value, a.ClientSecret, a.PrivateKey}
 }
 
-// Bounds of MCP servers.
+// Limits of MCP servers.
 const (
-	MaxMCPServers   = 50 // of one agent
+	MaxMCPServers   = 50 // per agent
 	MaxMCPSecret    = 8192
 	maxMCPName      = 100
 	maxMCPShortText = 500
 )
 
-// Validate checks the fields that clients set; auth is what comes with them.
+// Validate checks the fields that clients set, and the authentication sent with
+// them.
 func (s *MCPServer) Validate(auth MCPAuth) error {
 	var is Issues
 	is.Check(strings.TrimSpace(s.Name) != "", "name", "is required")
@@ -105,7 +107,7 @@ func (a MCPAuth) check(is *Issues) {
 	need := func(field, value string, limit int) {
 		is.Check(value != "", "auth."+field, "is required")
 		is.Check(len(value) <= limit, "auth."+field, fmt.Sprintf("must have at most %d bytes", limit))
-		is.Check(isHeaderValue(value[:min(len(value), limit)]), "auth."+field, "must not hold line ends or other control characters")
+		is.Check(isHeaderValue(value[:min(len(value), limit)]), "auth."+field, "must not contain line breaks or other control characters")
 	}
 	switch a.Type {
 	case MCPAuthNone, "":
@@ -114,11 +116,11 @@ func (a MCPAuth) check(is *Issues) {
 	case MCPAuthBasic:
 		need("username", a.Username, maxMCPShortText)
 		need("password", a.Password, MaxMCPSecret)
-		is.Check(!strings.Contains(a.Username, ":"), "auth.username", "must not hold a colon")
+		is.Check(!strings.Contains(a.Username, ":"), "auth.username", "must not contain a colon")
 	case MCPAuthHeader:
 		need("name", a.Name, maxMCPName)
 		need("value", a.Value, MaxMCPSecret)
-		is.Check(a.Name == "" || isHeaderName(a.Name), "auth.name", "must be the name of a header of one's own, such as X-Api-Key")
+		is.Check(a.Name == "" || isHeaderName(a.Name), "auth.name", "must be the name of a custom header, such as X-Api-Key")
 	case MCPAuthOAuth2:
 		a.checkOAuth2(is, need)
 	default:
@@ -129,19 +131,19 @@ func (a MCPAuth) check(is *Issues) {
 func (a MCPAuth) checkOAuth2(is *Issues, need func(field, value string, limit int)) {
 	is.checkURL("auth.token_url", a.TokenURL)
 	is.checkURL("auth.issuer", a.Issuer)
-	is.Check(a.TokenURL == "" || a.Issuer == "", "auth.issuer", "must not be given beside token_url")
+	is.Check(a.TokenURL == "" || a.Issuer == "", "auth.issuer", "cannot be combined with token_url")
 	need("client_id", a.ClientID, maxMCPShortText)
 	if a.PrivateKey == "" {
 		need("client_secret", a.ClientSecret, MaxMCPSecret)
 	} else {
-		is.Check(a.ClientSecret == "", "auth.client_secret", "must not be given beside private_key")
+		is.Check(a.ClientSecret == "", "auth.client_secret", "cannot be combined with private_key")
 		_, err := a.Signer()
 		is.Check(err == nil, "auth.private_key", "must be a P-256 or RSA key of at least 2048 bits, in PEM (PKCS #8, not encrypted)")
 	}
 	is.Check(len(a.Scope) <= maxMCPShortText && isHeaderValue(a.Scope), "auth.scope", fmt.Sprintf("must be plain text of at most %d bytes", maxMCPShortText))
 }
 
-// Signer reads the private key: an *ecdsa.PrivateKey on P-256, or an
+// Signer parses the private key: an *ecdsa.PrivateKey on P-256, or an
 // *rsa.PrivateKey of at least 2048 bits.
 func (a MCPAuth) Signer() (crypto.Signer, error) {
 	block, _ := pem.Decode([]byte(a.PrivateKey))
@@ -162,15 +164,15 @@ func (a MCPAuth) Signer() (crypto.Signer, error) {
 			return key, nil
 		}
 	}
-	return nil, errors.New("a key of another kind")
+	return nil, errors.New("unsupported type of key")
 }
 
-// transportHeaders are those that the protocol and HTTP itself set.
+// transportHeaders are set by the protocol and by HTTP itself.
 var transportHeaders = map[string]bool{"host": true, "content-length": true, "content-type": true, "transfer-encoding": true,
 	"connection": true, "accept": true, "te": true, "trailer": true, "upgrade": true, "keep-alive": true, "expect": true, "last-event-id": true}
 
-// isHeaderName reports whether name is a token of RFC 9110 and not one of the
-// headers that belong to HTTP or to MCP.
+// isHeaderName reports whether name is a token of RFC 9110 and not a header
+// reserved for HTTP or MCP.
 func isHeaderName(name string) bool {
 	lower := strings.ToLower(name)
 	return isToken(name) && !transportHeaders[lower] && !strings.HasPrefix(lower, "mcp-")

@@ -8,21 +8,22 @@ import (
 	"strings"
 )
 
-// NodeSecrets are the credentials that nodes of a workflow hold: the values of
-// auth, of http-request and of triggers, and headers whose names say so. Those that hold a template are no
-// secrets, since their value comes from elsewhere.
+// NodeSecrets are the credentials in the nodes of a workflow: the values of
+// auth in http-request nodes and triggers, and of headers whose names indicate
+// a secret. A value with a template is not a secret, since it comes from
+// elsewhere.
 type NodeSecrets struct {
-	Given map[string]string // by name: the node's id, "/", and the way to the value in its data
-	Kept  []string          // names whose mask came in place of a secret
-	Sent  map[string]string // by name, of those that a request carries: the address, see NodeAddress
+	Given map[string]string // by name: the node's id, "/", and the path of the value in its data
+	Kept  []string          // names whose value was the mask
+	Sent  map[string]string // by name, for secrets that a request carries: the address, see NodeAddress
 }
 
-// NodeSecret is the name of a secret of a node.
+// NodeSecret returns the name of a secret of a node.
 func NodeSecret(nodeID, field string) string { return nodeID + "/" + field }
 
-// TakeNodeSecrets puts Mask in the place of the secrets of nodes, and returns
-// them. Nodes without any stay as they are to the byte, unless a name comes
-// twice in one: what the last one hides goes.
+// TakeNodeSecrets replaces the secrets of nodes with Mask and returns them.
+// Nodes without secrets stay byte for byte, unless an object in them has a
+// duplicate name: then only the last value is kept.
 func TakeNodeSecrets(nodes []RawNode) ([]RawNode, NodeSecrets, error) {
 	taken := NodeSecrets{Given: map[string]string{}, Sent: map[string]string{}}
 	out := slices.Clone(nodes)
@@ -57,7 +58,7 @@ func TakeNodeSecrets(nodes []RawNode) ([]RawNode, NodeSecrets, error) {
 	return out, taken, nil
 }
 
-// namesIn counts the names in a JSON value.
+// namesIn counts the member names in a JSON value.
 func namesIn(v any) (n int) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -73,13 +74,13 @@ func namesIn(v any) (n int) {
 	return n
 }
 
-// namesWritten counts the names in a JSON text, which are more than those in
-// its value when an object has one twice. The text was read before.
+// namesWritten counts the member names in a JSON text, which are more than in
+// its value if an object has duplicates. The text is known to be valid.
 func namesWritten(raw []byte) (n int) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	type level struct {
 		object bool
-		tokens int // of the level itself
+		tokens int // of this level
 	}
 	levels := []level{{}}
 	for {
@@ -103,7 +104,8 @@ func namesWritten(raw []byte) (n int) {
 	}
 }
 
-// takeFrom reports whether it changed the data.
+// takeFrom takes the secrets of one node, and reports whether it changed the
+// data.
 func (s *NodeSecrets) takeFrom(node, data map[string]any) (changed bool) {
 	nodeID, _ := node["id"].(string)
 	for field, holder := range secretHolders(data) {
@@ -127,7 +129,7 @@ func (s *NodeSecrets) takeFrom(node, data map[string]any) (changed bool) {
 }
 
 // secretHolders maps the fields of a node's data that may hold a secret to the
-// object that has it.
+// object that contains them.
 func secretHolders(data map[string]any) map[string]map[string]any {
 	fields := map[string]map[string]any{}
 	auth, _ := data["auth"].(map[string]any)
@@ -145,8 +147,8 @@ func secretHolders(data map[string]any) map[string]map[string]any {
 	return fields
 }
 
-// PutNodeSecrets returns a node's data with its secrets, which find knows by
-// their names, in the place of their masks.
+// PutNodeSecrets returns a node's data with masks replaced by the secrets,
+// which find returns by name.
 func PutNodeSecrets(nodeID string, data map[string]any, find func(name string) (string, error)) (map[string]any, error) {
 	out := maps.Clone(data)
 	for _, key := range []string{"auth", "headers"} {

@@ -52,7 +52,8 @@ func TestNodeSecrets(t *testing.T) {
 	}
 }
 
-// What a second field of the same name hides does not stay in the text.
+// A value hidden by a second member with the same name does not stay in the
+// text.
 func TestHiddenNodeSecrets(t *testing.T) {
 	for node, given := range map[string]int{
 		`{"id":"a","type":"http-request","data":{"auth":{"token":"s1"},"auth":{"token":"{{x}}"}}}`:                0,
@@ -75,7 +76,7 @@ func TestHiddenNodeSecrets(t *testing.T) {
 	}
 }
 
-// Fields that hold secrets are spelled as they are sealed by.
+// Fields that hold secrets must be spelled exactly.
 func TestSpellingOfSecrets(t *testing.T) {
 	for config, field := range map[string]string{
 		`{"url":"https://x.y","Auth":{"token":"t"}}`:                          "config.Auth",

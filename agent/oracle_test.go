@@ -11,7 +11,7 @@ import (
 
 var rruleDays = []rrule.Weekday{rrule.SU, rrule.MO, rrule.TU, rrule.WE, rrule.TH, rrule.FR, rrule.SA}
 
-// randomTask makes a task in UTC and the rule that means the same.
+// randomTask returns a task in UTC and the equivalent rule.
 func randomTask(r *rand.Rand) (Task, rrule.ROption) {
 	start := time.Date(2020+r.IntN(10), time.Month(1+r.IntN(12)), 1+r.IntN(28), r.IntN(24), r.IntN(60), 0, 0, time.UTC)
 	t := Task{ID: "task-1", Title: "t", StartTime: At(start), EndTime: At(start.Add(time.Duration(r.IntN(100)) * time.Hour)), Timezone: "UTC", Status: TaskPending}
@@ -46,7 +46,7 @@ func randomTask(r *rand.Rand) (Task, rrule.ROption) {
 	return t, o
 }
 
-// TestOccurrencesAgainstAnother compares occurrences with those of another
+// TestOccurrencesAgainstAnother compares occurrences with another
 // implementation of the rules of RFC 5545.
 func TestOccurrencesAgainstAnother(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))

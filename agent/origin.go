@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Origin returns the scheme, host and port of an address in one spelling, such
-// as https://api.example.com:443. It is "" for an address that names none, has
-// a user name in it, or leaves a part of these to a template. A stored
-// credential is only ever sent to the origins that it was given for.
+// Origin returns the scheme, host and port of a URL in normalized form, such as
+// https://api.example.com:443. It returns "" if the URL lacks a host, has a
+// user name, or has a template in one of these parts. A stored credential is
+// only ever sent to the origin that it was set for.
 func Origin(address string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok || strings.Contains(scheme, "{{") {
@@ -29,7 +29,7 @@ func Origin(address string) string {
 	return u.Scheme + "://" + strings.ToLower(net.JoinHostPort(u.Hostname(), port))
 }
 
-// The addresses of the platforms and providers, where a config names no other.
+// Default addresses of the platforms and providers.
 const (
 	TelegramAPI  = "https://api.telegram.org"
 	SlackAPI     = "https://slack.com/api"

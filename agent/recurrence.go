@@ -7,9 +7,9 @@ import (
 	"satchel/agent/clock"
 )
 
-// Occurrences returns the occurrences of a valid task that overlap a range,
-// first to last, at most limit of them. Ranges are half-open: what only touches
-// is not in. A zero from or to leaves that end open.
+// Occurrences returns the occurrences of a valid task that overlap a range, in
+// order, at most limit of them. Ranges are half-open. A zero from or to leaves
+// that end open.
 func (t *Task) Occurrences(from, to Time, limit int) (list []Occurrence) {
 	t.each(from, func(start Time) bool {
 		end := At(start.Add(t.EndTime.Sub(t.StartTime.Time)))
@@ -24,7 +24,7 @@ func (t *Task) Occurrences(from, to Time, limit int) (list []Occurrence) {
 	return list
 }
 
-// NextStart returns the first start of a valid task after a moment; zero when
+// NextStart returns the first start of a valid task after a time, or zero if
 // there is none.
 func (t *Task) NextStart(after Time) (next Time) {
 	t.each(after, func(start Time) bool {
@@ -37,15 +37,15 @@ func (t *Task) NextStart(after Time) (next Time) {
 }
 
 // each calls yield with the starts of a task in order until it returns false.
-// Those that end before from may be left out.
+// Occurrences that end before from may be skipped.
 //
-// The time of day is kept on the clocks of the task's zone: as for cron, one
-// that is skipped moves by the gap, and of one that comes twice the first is
-// meant. A month without the day has no occurrence.
+// The time of day is the wall clock time in the task's zone. As for cron, a
+// skipped wall clock time is shifted by the gap, and the first of a repeated
+// one is used. A month without the day has no occurrence.
 func (t *Task) each(from Time, yield func(start Time) bool) {
 	zone, err := clock.Zone(t.Timezone)
 	if err != nil {
-		return // not valid
+		return // invalid
 	}
 	wall := t.StartTime.UTC().Add(clock.Offset(t.StartTime.Time, zone))
 	first := time.Date(wall.Year(), wall.Month(), wall.Day(), 0, 0, 0, 0, time.UTC)
@@ -74,7 +74,7 @@ func (t *Task) each(from Time, yield func(start Time) bool) {
 	}
 }
 
-// on reports whether a task takes place on a date; first is its start's.
+// on reports whether a task occurs on a date. first is the date of its start.
 func (t *Task) on(date, first time.Time) bool {
 	switch t.Recurrence {
 	case RecurDaily:

@@ -5,7 +5,7 @@ import "slices"
 // Role is what a person or a key may do with an agent.
 type Role string
 
-// Roles, weakest first. RoleNone is the absence of one.
+// Roles, weakest first. RoleNone means no access.
 const (
 	RoleNone   Role = ""
 	RoleViewer Role = "viewer"
@@ -13,7 +13,7 @@ const (
 	RoleOwner  Role = "owner"
 )
 
-// Roles lists the roles that can be given, strongest first.
+// Roles lists the roles that can be granted, strongest first.
 var Roles = []Role{RoleOwner, RoleAdmin, RoleViewer}
 
 func (r Role) rank() int { return slices.Index([]Role{RoleNone, RoleViewer, RoleAdmin, RoleOwner}, r) }
@@ -21,10 +21,10 @@ func (r Role) rank() int { return slices.Index([]Role{RoleNone, RoleViewer, Role
 // Valid reports whether r is one of Roles.
 func (r Role) Valid() bool { return slices.Contains(Roles, r) }
 
-// Covers reports whether r may do all that need may do.
+// Covers reports whether r includes the permissions of need.
 func (r Role) Covers(need Role) bool { return r.rank() >= need.rank() }
 
-// Weaker returns the lesser of the two roles.
+// Weaker returns the weaker of two roles.
 func (r Role) Weaker(other Role) Role {
 	if r.Covers(other) {
 		return other
@@ -32,15 +32,15 @@ func (r Role) Weaker(other Role) Role {
 	return r
 }
 
-// Identity is who makes a request. The zero Identity is nobody.
+// Identity is who makes a request. The zero Identity is anonymous.
 type Identity struct {
-	Email string // lower case; empty for nobody and for keys without a maker
+	Email string // lower case; empty for anonymous requests and for keys without a creator
 	Name  string
 	Key   *Key // set when an API key made the request
 	Open  bool // no access control: everyone acts as owner
 }
 
-// Known reports whether the request carries an identity.
+// Known reports whether the request is authenticated.
 func (i Identity) Known() bool { return i.Open || i.Email != "" || i.Key != nil }
 
 // Label names the identity in the audit log, without secrets.
@@ -56,8 +56,8 @@ func (i Identity) Label() string {
 	return "anonymous"
 }
 
-// OwnRole is the role that the identity was given on an agent with these
-// admins, without the role that everyone has on the default agent.
+// OwnRole returns the role that the identity was granted on an agent with these
+// admins, without the default role on the default agent.
 func (i Identity) OwnRole(agentID string, admins map[string]Role) Role {
 	switch {
 	case i.Open:
@@ -66,14 +66,14 @@ func (i Identity) OwnRole(agentID string, admins map[string]Role) Role {
 		return admins[i.Email]
 	case !i.Key.Reaches(agentID):
 		return RoleNone
-	case i.Key.Maker == "": // made in open mode or on the command line
+	case i.Key.Maker == "": // created in open mode or on the command line
 		return i.Key.Role
 	}
 	return i.Key.Role.Weaker(admins[i.Email])
 }
 
-// RoleOn is the role that the identity has on an agent with these admins.
-// defaultRole is what everyone has on the default agent under access control.
+// RoleOn returns the role of the identity on an agent with these admins.
+// defaultRole is everyone's role on the default agent under access control.
 func (i Identity) RoleOn(agentID string, admins map[string]Role, defaultRole Role) Role {
 	own := i.OwnRole(agentID, admins)
 	switch {

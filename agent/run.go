@@ -5,45 +5,45 @@ import "time"
 // RunStatus is the state of a run of a schedule.
 type RunStatus string
 
-// The statuses of a run. One that waits for the run before it is running, and
+// The statuses of a run. A run that waits for the previous one is running, and
 // has no executed_at yet.
 const (
 	RunRunning RunStatus = "running"
 	RunSuccess RunStatus = "success"
 	RunError   RunStatus = "error"
-	RunSkipped RunStatus = "skipped" // another run of the schedule was under way
-	RunMissed  RunStatus = "missed"  // nobody was there to run it
+	RunSkipped RunStatus = "skipped" // another run of the schedule was in progress
+	RunMissed  RunStatus = "missed"  // the server was not running when it was due
 )
 
-// Run is one time that a schedule was due.
+// Run is one due time of a schedule.
 type Run struct {
 	ID           string    `json:"id" example:"run-06f1q2s3t4v5a6b7c8d9"`
 	ScheduledFor Time      `json:"scheduled_for" format:"date-time"`
-	ExecutedAt   Time      `json:"executed_at" nullable:"true" format:"date-time" doc:"When it started; null when it did not."`
+	ExecutedAt   Time      `json:"executed_at" nullable:"true" format:"date-time" doc:"When it started; null if it did not."`
 	Status       RunStatus `json:"status" enum:"success,error,skipped,missed,running" example:"success"`
 	DurationMS   int64     `json:"duration_ms" example:"120"`
-	ExecutionID  string    `json:"execution_id" doc:"The workflow execution that it started." example:""`
+	ExecutionID  string    `json:"execution_id" doc:"The execution that it started." example:""`
 	Error        string    `json:"error" example:""`
 }
 
-// Firing is what comes of a schedule that is due.
+// Firing is what a due schedule does.
 type Firing struct {
 	Start     []Time // runs to start, oldest first
-	CatchUp   bool   // they were missed and are made up for, one after the other
-	Missed    []Time // the newest of the runs that are given up, oldest of them first
-	MissedAll int    // how many are given up; at most a few thousand are counted
-	Next      Time   // the next run; zero for none
+	CatchUp   bool   // the runs were missed and are caught up, one after the other
+	Missed    []Time // the newest dropped runs, oldest first
+	MissedAll int    // number of dropped runs; counted up to a few thousand
+	Next      Time   // the next run; zero if there is none
 }
 
-// Bounds of what a schedule makes up for.
+// Limits on catching up.
 const (
 	maxCatchUp    = 1000 // runs
-	maxMissedRows = 100  // rows written of runs that are given up
+	maxMissedRows = 100  // rows written for dropped runs
 )
 
-// Fire says what an active schedule has to do at a moment not before its next
-// run. When that run is more than LateRun late, all that are due were missed,
-// and the misfire policy says what becomes of them.
+// Fire returns what an active schedule has to do at a time not before its next
+// run. If that run is more than LateRun late, all due runs count as missed and
+// the misfire policy applies.
 func (s *Schedule) Fire(now Time) (Firing, error) {
 	f := Firing{Start: []Time{s.NextRun}}
 	more := false

@@ -10,11 +10,11 @@ import (
 	"satchel/agent/clock"
 )
 
-// ScheduleType is the rule by which a schedule runs.
+// ScheduleType determines when a schedule runs.
 type ScheduleType string
 
-// The types of a schedule: once at a time, once after a delay, again and again
-// by a cron expression.
+// The types of a schedule: once at a time, once after a delay, or repeatedly by
+// a cron expression.
 const (
 	ScheduleOnce    ScheduleType = "once"
 	ScheduleDelayed ScheduleType = "delayed"
@@ -24,7 +24,7 @@ const (
 // ScheduleTypes lists every type of a schedule.
 var ScheduleTypes = []ScheduleType{ScheduleOnce, ScheduleDelayed, ScheduleCron}
 
-// ScheduleStatus reports whether a schedule runs.
+// ScheduleStatus is the state of a schedule.
 type ScheduleStatus string
 
 // The statuses of a schedule.
@@ -37,7 +37,7 @@ const (
 // ScheduleStatuses lists every status of a schedule.
 var ScheduleStatuses = []ScheduleStatus{ScheduleActive, SchedulePaused, ScheduleCompleted}
 
-// Kinds of things that a schedule can call.
+// Types of callbacks.
 const (
 	CallbackWorkflow = "workflow"
 	CallbackAgent    = "agent"
@@ -49,8 +49,8 @@ const (
 // CallbackTypes lists every callback_type.
 var CallbackTypes = []string{CallbackWorkflow, CallbackAgent, CallbackWebhook, CallbackSource, CallbackTool}
 
-// What becomes of runs that were missed: one stands for all, none is made up
-// for, or all are.
+// What happens to missed runs: one run replaces them all, none is caught up, or
+// all are.
 const (
 	MisfireRunOnce = "run_once"
 	MisfireSkip    = "skip"
@@ -59,7 +59,8 @@ const (
 
 var misfirePolicies = []string{MisfireRunOnce, MisfireSkip, MisfireRunAll}
 
-// What happens to a run that is due while another of its schedule runs.
+// What happens to a run that is due while another run of its schedule is in
+// progress.
 const (
 	OverlapSkip  = "skip"
 	OverlapQueue = "queue"
@@ -68,25 +69,25 @@ const (
 
 var overlaps = []string{OverlapSkip, OverlapQueue, OverlapAllow}
 
-// Bounds of schedules.
+// Limits of schedules.
 const (
-	MaxSchedules    = 1000 // of one agent
+	MaxSchedules    = 1000 // per agent
 	MaxDelaySeconds = 31_536_000
 )
 
-// Schedule calls something at a time, after a delay, or again and again.
+// Schedule calls something at a time, after a delay, or repeatedly.
 type Schedule struct {
 	ID             string          `json:"id" example:"schedule-06f1q2s3t4v5a6b7c8d9"`
 	Name           string          `json:"name" example:"Morning report"`
 	Type           ScheduleType    `json:"type" enum:"once,delayed,cron" example:"cron"`
 	CronExpression string          `json:"cron_expression" doc:"Five fields, for type cron." example:"0 9 * * MON-FRI"`
-	NextRun        Time            `json:"next_run" nullable:"true" format:"date-time" doc:"null when no run is to come."`
+	NextRun        Time            `json:"next_run" nullable:"true" format:"date-time" doc:"null if there are no more runs."`
 	LastRun        Time            `json:"last_run" nullable:"true" format:"date-time" doc:"When the newest run started; null before the first."`
 	DelaySeconds   int             `json:"delay_seconds" doc:"For type delayed." example:"0"`
 	CallbackType   string          `json:"callback_type" enum:"workflow,agent,webhook,source,tool" example:"webhook"`
-	CallbackID     string          `json:"callback_id" doc:"Id of what is called; of a webhook its URL." example:"https://example.com/hook"`
-	Payload        json.RawMessage `json:"payload" doc:"Any JSON object; what is called gets it."`
-	Timezone       string          `json:"timezone" doc:"IANA name; cron_expression is by its clocks." example:"Europe/Berlin"`
+	CallbackID     string          `json:"callback_id" doc:"Id of what is called; for a webhook its URL." example:"https://example.com/hook"`
+	Payload        json.RawMessage `json:"payload" doc:"Any JSON object, passed to the callback."`
+	Timezone       string          `json:"timezone" doc:"IANA name. cron_expression is in this time zone." example:"Europe/Berlin"`
 	MisfirePolicy  string          `json:"misfire_policy" enum:"run_once,skip,run_all" example:"run_once"`
 	Overlap        string          `json:"overlap" enum:"skip,queue,allow" example:"skip"`
 	Status         ScheduleStatus  `json:"status" enum:"active,paused,completed" example:"active"`
@@ -94,26 +95,26 @@ type Schedule struct {
 	UpdatedAt      Time            `json:"updated_at" format:"date-time"`
 }
 
-// ScheduleChange is what clients set on a schedule; null takes an optional
-// field back to its default. next_run counts for type once only.
+// ScheduleChange is what clients set on a schedule. null resets an optional
+// field to its default. next_run applies to type once only.
 type ScheduleChange struct {
 	Name           Optional[string]          `json:"name,omitempty" example:"Morning report"`
 	Type           Optional[ScheduleType]    `json:"type,omitempty" enum:"once,delayed,cron" example:"cron"`
 	CronExpression Optional[string]          `json:"cron_expression,omitempty" doc:"Five fields: minute, hour, day of the month, month, day of the week." example:"0 9 * * MON-FRI"`
-	NextRun        Optional[Time]            `json:"next_run,omitempty" format:"date-time" doc:"For type once; at most a minute past."`
+	NextRun        Optional[Time]            `json:"next_run,omitempty" format:"date-time" doc:"For type once. At most one minute in the past."`
 	DelaySeconds   Optional[int]             `json:"delay_seconds,omitempty" doc:"For type delayed: 1 to 31536000."`
-	CallbackType   Optional[string]          `json:"callback_type,omitempty" enum:"workflow,agent,webhook,source,tool" doc:"workflow when it is not given." example:"webhook"`
-	CallbackID     Optional[string]          `json:"callback_id,omitempty" doc:"Id of what is called; of a webhook its URL." example:"https://example.com/hook"`
+	CallbackType   Optional[string]          `json:"callback_type,omitempty" enum:"workflow,agent,webhook,source,tool" doc:"Default: workflow." example:"webhook"`
+	CallbackID     Optional[string]          `json:"callback_id,omitempty" doc:"Id of what is called; for a webhook its URL." example:"https://example.com/hook"`
 	Payload        Optional[json.RawMessage] `json:"payload,omitempty" doc:"Any JSON object, at most 64 KB."`
-	Timezone       Optional[string]          `json:"timezone,omitempty" doc:"IANA name; the agent's own without it." example:"Europe/Berlin"`
-	MisfirePolicy  Optional[string]          `json:"misfire_policy,omitempty" enum:"run_once,skip,run_all" doc:"What becomes of missed runs; run_once when it is not given." example:"run_once"`
-	Overlap        Optional[string]          `json:"overlap,omitempty" enum:"skip,queue,allow" doc:"What becomes of a run while another goes on; skip when it is not given." example:"skip"`
-	Status         Optional[ScheduleStatus]  `json:"status,omitempty" enum:"active,paused,completed" doc:"Clients set active or paused." example:"active"`
-	Secret         Optional[string]          `json:"secret,omitempty" doc:"For callback_type webhook, write-only: whsec_ and base64 of 24 to 64 bytes. One is made without it."`
+	Timezone       Optional[string]          `json:"timezone,omitempty" doc:"IANA name. Default: the agent's time zone." example:"Europe/Berlin"`
+	MisfirePolicy  Optional[string]          `json:"misfire_policy,omitempty" enum:"run_once,skip,run_all" doc:"What happens to missed runs. Default: run_once." example:"run_once"`
+	Overlap        Optional[string]          `json:"overlap,omitempty" enum:"skip,queue,allow" doc:"What happens to a run that is due while another is in progress. Default: skip." example:"skip"`
+	Status         Optional[ScheduleStatus]  `json:"status,omitempty" enum:"active,paused,completed" doc:"Clients can set active or paused." example:"active"`
+	Secret         Optional[string]          `json:"secret,omitempty" doc:"For callback_type webhook, write-only: whsec_ and base64 of 24 to 64 bytes. Default: generated."`
 }
 
-// Times reports whether a field is given that says when a schedule of a type
-// runs.
+// Times reports whether the change sets a field that determines when a schedule
+// of the type runs.
 func (c ScheduleChange) Times(t ScheduleType) bool {
 	if t == ScheduleOnce {
 		return c.NextRun.Given && !c.NextRun.Value.IsZero()
@@ -121,7 +122,7 @@ func (c ScheduleChange) Times(t ScheduleType) bool {
 	return c.Type.Given || c.CronExpression.Given || c.DelaySeconds.Given
 }
 
-// Apply writes the given fields into s; zone is the default time zone.
+// Apply writes the given fields into s. zone is the default time zone.
 func (c ScheduleChange) Apply(s *Schedule, zone string) {
 	was := *s
 	c.Name.Into(&s.Name)
@@ -144,8 +145,8 @@ func (c ScheduleChange) Apply(s *Schedule, zone string) {
 	s.Fill(zone)
 }
 
-// Fill sets what is empty to its default and clears what does not belong to
-// the type.
+// Fill sets empty fields to their defaults and clears fields that do not apply
+// to the type.
 func (s *Schedule) Fill(zone string) {
 	s.Name, s.CronExpression = strings.TrimSpace(s.Name), strings.TrimSpace(s.CronExpression)
 	s.Payload = orObject(s.Payload)
@@ -212,7 +213,7 @@ func (s *Schedule) checkCallback(is *Issues) {
 	is.Check(s.CallbackID != "", "callback_id", "is required for callback_type "+s.CallbackType)
 }
 
-// note adds what err says about a field; nil adds nothing.
+// note adds the issue in err about a field; nil adds nothing.
 func (i *Issues) note(field string, err error) {
 	if err != nil {
 		i.Add(field, err.Error())
@@ -220,13 +221,13 @@ func (i *Issues) note(field string, err error) {
 }
 
 // LateRun is how late a run may start without counting as missed, and how far
-// past the time of a schedule of type once may lie.
+// in the past the time of a schedule of type once may be.
 const LateRun = time.Minute
 
 // Plan sets the next run, and the status that follows from it, of a valid
-// schedule that was made (was is nil) or changed. timed says that its timing
-// was written, with the same value too: a schedule that has ended is active
-// again then.
+// schedule that was created (was is nil) or changed. timed reports that its
+// timing was written, even with the same value: that reactivates a completed
+// schedule.
 func (s *Schedule) Plan(was *Schedule, timed bool, now Time) error {
 	retimed := was == nil || timed && was.Status == ScheduleCompleted || s.Type != was.Type || s.CronExpression != was.CronExpression || s.DelaySeconds != was.DelaySeconds ||
 		s.Timezone != was.Timezone && s.Type == ScheduleCron || s.Type == ScheduleOnce && s.NextRun != was.NextRun
@@ -243,15 +244,15 @@ func (s *Schedule) Plan(was *Schedule, timed bool, now Time) error {
 			return s.checkOnce(retimed, now)
 		}
 	case s.Status != ScheduleActive && (retimed || s.Type == ScheduleCron):
-		s.NextRun = Time{} // set when it is active again
+		s.NextRun = Time{} // set when it becomes active again
 	case retimed, begins && s.Type == ScheduleCron, begins && s.NextRun.IsZero():
 		return s.planNext(now)
 	}
 	return nil
 }
 
-// Replan is Plan for a schedule that was written from outside. With keep its
-// next run is what was written, or nothing of its timing changed.
+// Replan is like Plan, for a schedule that was changed by SQL. With keep, its
+// next run is what was written, or its timing did not change.
 func (s *Schedule) Replan(keep bool, now Time) error {
 	if keep && (s.Type != ScheduleCron || !s.NextRun.IsZero()) {
 		return nil
@@ -279,7 +280,7 @@ func (s *Schedule) checkOnce(retimed bool, now Time) error {
 	return nil
 }
 
-// planNext sets the first run after now by a cron expression or a delay.
+// planNext sets the first run after now from a cron expression or a delay.
 func (s *Schedule) planNext(now Time) error {
 	if s.Type == ScheduleDelayed {
 		s.NextRun = At(now.Add(time.Duration(s.DelaySeconds) * time.Second))

@@ -9,8 +9,8 @@ import (
 // SessionStatus is the state of a browser session.
 type SessionStatus string
 
-// The states of a browser session: it takes actions; it rests; a person
-// controls it; it has ended; it ended because something broke.
+// The states of a browser session: it accepts actions; it is paused; a person
+// controls it; it was closed; it failed.
 const (
 	SessionActive   SessionStatus = "active"
 	SessionPaused   SessionStatus = "paused"
@@ -19,58 +19,58 @@ const (
 	SessionFailed   SessionStatus = "error"
 )
 
-// Ended reports whether nothing is behind the session any more.
+// Ended reports whether the session is closed or has failed.
 func (s SessionStatus) Ended() bool { return s == SessionClosed || s == SessionFailed }
 
-// SessionKept is how long a session that ended by itself stays in the list.
+// SessionKept is how long a session that ended on its own stays in the list.
 const SessionKept = time.Hour
 
-// Viewport is the size of a page as it is laid out and shown, in CSS pixels.
+// Viewport is the size of a page's layout, in CSS pixels.
 type Viewport struct {
 	Width  int `json:"width" minimum:"100" maximum:"4096" example:"1280"`
 	Height int `json:"height" minimum:"100" maximum:"4096" example:"720"`
 }
 
-// DefaultViewport is what a session has when none is asked for.
+// DefaultViewport is the default size.
 var DefaultViewport = Viewport{Width: 1280, Height: 720}
 
-// Session is a browser session: a profile of its own with its tabs.
+// Session is a browser session: a profile with its tabs.
 type Session struct {
 	ID           string        `json:"id" example:"session-06f1q2s3t4v5a6b7c8d9"`
-	Status       SessionStatus `json:"status" enum:"active,paused,takeover,closed,error" doc:"takeover: a person controls it; closed: it ended; error: it ended because something broke." example:"active"`
+	Status       SessionStatus `json:"status" enum:"active,paused,takeover,closed,error" doc:"takeover: a person controls it; closed: it has ended; error: it ended because of a failure." example:"active"`
 	Headless     bool          `json:"headless" example:"true"`
 	Viewport     Viewport      `json:"viewport"`
-	Persist      bool          `json:"persist" doc:"Its cookies and storage are kept for the agent's next such session."`
-	Error        string        `json:"error,omitempty" doc:"Why it broke."`
+	Persist      bool          `json:"persist" doc:"Its cookies and storage are kept for the agent's next persistent session."`
+	Error        string        `json:"error,omitempty" doc:"Why it failed."`
 	CreatedAt    Time          `json:"created_at" format:"date-time"`
 	LastActivity Time          `json:"last_activity" format:"date-time"`
 	ClosedAt     Time          `json:"closed_at" format:"date-time" nullable:"true" doc:"When it ended; null while it is open."`
 }
 
-// SessionOptions are what a client may ask of a new session. Absent fields
-// have their defaults.
+// SessionOptions are a client's options for a new session. Omitted fields have
+// their defaults.
 type SessionOptions struct {
-	Headless  *bool         `json:"headless,omitempty" doc:"true when it is not given." example:"true"`
-	Viewport  *Viewport     `json:"viewport,omitempty" doc:"1280 by 720 when it is not given."`
-	UserAgent string        `json:"user_agent,omitempty" maxLength:"500" doc:"Sent in place of the browser's own."`
+	Headless  *bool         `json:"headless,omitempty" doc:"Default: true." example:"true"`
+	Viewport  *Viewport     `json:"viewport,omitempty" doc:"Default: 1280 by 720."`
+	UserAgent string        `json:"user_agent,omitempty" maxLength:"500" doc:"Replaces the browser's own."`
 	Locale    string        `json:"locale,omitempty" doc:"Language tag, such as de-DE." example:"en-GB"`
 	Timezone  string        `json:"timezone,omitempty" doc:"IANA name." example:"Europe/Berlin"`
-	Dialogs   string        `json:"dialogs,omitempty" enum:"accept,dismiss" doc:"How alert, confirm and prompt are answered; accept when it is not given." example:"accept"`
-	Persist   bool          `json:"persist,omitempty" doc:"Begin with the cookies and storage of the agent's last such session, and keep them at the end."`
+	Dialogs   string        `json:"dialogs,omitempty" enum:"accept,dismiss" doc:"How alert, confirm and prompt are answered. Default: accept." example:"accept"`
+	Persist   bool          `json:"persist,omitempty" doc:"Start with the cookies and storage of the agent's last persistent session, and keep them at the end."`
 	Proxy     *SessionProxy `json:"proxy,omitempty"`
 }
 
-// SessionProxy is an HTTP proxy that a session goes out by.
+// SessionProxy is an HTTP proxy for a session's requests.
 type SessionProxy struct {
 	Server   string `json:"server" doc:"http://host:port." example:"http://proxy.example.com:3128"`
 	Username string `json:"username,omitempty"`
 	Password string `json:"password,omitempty"`
 }
 
-// localeForm is the shape of a language tag (BCP 47) as browsers take it.
+// localeForm matches language tags (BCP 47) that browsers accept.
 var localeForm = regexp.MustCompile(`^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}$`)
 
-// Validate names every field that is off.
+// Validate returns an error that names every invalid field.
 func (o *SessionOptions) Validate() error {
 	var is Issues
 	if v := o.Viewport; v != nil {
@@ -97,7 +97,7 @@ func (o *SessionOptions) Validate() error {
 	return is.Err()
 }
 
-// isHeaderText reports whether a text can be sent as the value of a header.
+// isHeaderText reports whether text can be sent as a header value.
 func isHeaderText(text string) bool {
 	for _, c := range []byte(text) {
 		if c < ' ' || c > '~' {
@@ -107,5 +107,5 @@ func isHeaderText(text string) bool {
 	return true
 }
 
-// String writes a viewport as width×height.
+// String returns a viewport as width×height.
 func (v Viewport) String() string { return fmt.Sprintf("%d×%d", v.Width, v.Height) }

@@ -9,44 +9,44 @@ import (
 	"satchel/agent/clock"
 )
 
-// Settings are the options of one agent. Credentials are not among them: they
-// are sealed in the agent's file and only their names come back.
+// Settings are the options of one agent. Credentials are not included: they are
+// stored encrypted in the agent's file, and only their names are returned.
 type Settings struct {
-	LLMProvider       string  `json:"llm_provider" enum:"openai,anthropic,ollama,openai-compatible," doc:"Empty: none is set." example:"openai"`
+	LLMProvider       string  `json:"llm_provider" enum:"openai,anthropic,ollama,openai-compatible," doc:"Empty if none is set." example:"openai"`
 	LLMModel          string  `json:"llm_model" example:"gpt-5"`
 	LLMTemperature    float64 `json:"llm_temperature" example:"0.7"`
-	LLMBaseURL        string  `json:"llm_base_url" doc:"Another address of the provider's API, including /v1."`
-	LLMMaxTokens      int     `json:"llm_max_tokens" doc:"Longest answer, in tokens; 0 leaves it to the provider."`
+	LLMBaseURL        string  `json:"llm_base_url" doc:"Base URL of the provider's API, including /v1, if it is not the default."`
+	LLMMaxTokens      int     `json:"llm_max_tokens" doc:"Maximum length of an answer, in tokens; 0 leaves it to the provider."`
 	SystemPrompt      string  `json:"system_prompt"`
 	Timezone          string  `json:"timezone" doc:"IANA name." example:"Europe/Berlin"`
-	AutoReply         bool    `json:"auto_reply" doc:"Answer inbound messages that no workflow listens to."`
+	AutoReply         bool    `json:"auto_reply" doc:"Answer inbound messages that no workflow handles."`
 	RetentionDays     int     `json:"retention_days" doc:"How long logs, events and finished work are kept." example:"30"`
-	EmbeddingProvider string  `json:"embedding_provider" enum:"local,openai-compatible" doc:"local is the model inside the program." example:"local"`
+	EmbeddingProvider string  `json:"embedding_provider" enum:"local,openai-compatible" doc:"local is the built-in model." example:"local"`
 	EmbeddingModel    string  `json:"embedding_model" doc:"Of openai-compatible."`
-	EmbeddingBaseURL  string  `json:"embedding_base_url" doc:"Address of the provider's API, including /v1."`
+	EmbeddingBaseURL  string  `json:"embedding_base_url" doc:"Base URL of the provider's API, including /v1."`
 }
 
-// Embedding says which model makes an agent's vectors.
+// Embedding is the model that computes an agent's vectors.
 type Embedding struct {
 	Provider, Model, BaseURL string
 }
 
-// Embedding returns the settings of that name.
+// Embedding returns the embedding settings.
 func (s Settings) Embedding() Embedding {
 	return Embedding{s.EmbeddingProvider, s.EmbeddingModel, s.EmbeddingBaseURL}
 }
 
-// LocalEmbedding is the provider of the model inside the program.
+// LocalEmbedding is the provider of the built-in model.
 const LocalEmbedding = "local"
 
-// Local reports whether the model is the one inside the program.
+// Local reports whether the model is the built-in one.
 func (e Embedding) Local() bool { return e.Provider == LocalEmbedding }
 
-// Name names a provider's model with its host: the same name may stand for
-// another model elsewhere. Vectors of different names cannot be compared.
+// Name returns a model's name with its host, since the same name may be a
+// different model elsewhere. Vectors with different names cannot be compared.
 func (e Embedding) Name() string { return e.Model + "@" + e.Host() }
 
-// Host is the host and port that the provider's address names.
+// Host returns the host and port of the provider's address.
 func (e Embedding) Host() string {
 	u, err := url.Parse(e.BaseURL)
 	if err != nil {
@@ -60,11 +60,11 @@ func DefaultSettings() Settings {
 	return Settings{LLMTemperature: 0.7, Timezone: "UTC", RetentionDays: 30, EmbeddingProvider: LocalEmbedding}
 }
 
-// Credentials lists the names of the credentials that settings can hold.
+// Credentials lists the names of all credentials.
 var Credentials = []string{"openai_api_key", "anthropic_api_key", "llm_api_key", "embedding_api_key", "chatbot_a_token"}
 
-// SettingsChange is a partial update. null takes a field back to its default
-// and removes a credential.
+// SettingsChange is a partial update. null resets a field to its default and
+// removes a credential.
 type SettingsChange struct {
 	LLMProvider       Optional[string]  `json:"llm_provider,omitempty" enum:"openai,anthropic,ollama,openai-compatible," example:"openai"`
 	LLMModel          Optional[string]  `json:"llm_model,omitempty" example:"gpt-5"`
@@ -86,7 +86,7 @@ type SettingsChange struct {
 	ChatbotAToken Optional[string] `json:"chatbot_a_token,omitempty" doc:"Write-only."`
 }
 
-// Apply writes the given fields into s; null sets a field to its default.
+// Apply writes the given fields into s. null resets a field to its default.
 func (c SettingsChange) Apply(s *Settings) {
 	d := DefaultSettings()
 	settle(c.LLMProvider, &s.LLMProvider, d.LLMProvider)
@@ -113,8 +113,8 @@ func settle[T any](o Optional[T], dst *T, fallback T) {
 	}
 }
 
-// Credentials returns the credentials given in the change by name; null and
-// the empty text remove one.
+// Credentials returns the credentials in the change by name. null and "" remove
+// one.
 func (c SettingsChange) Credentials() map[string]string {
 	given := map[string]string{}
 	for name, field := range map[string]Optional[string]{
@@ -128,7 +128,8 @@ func (c SettingsChange) Credentials() map[string]string {
 	return given
 }
 
-// Validate checks the given credentials; an error never shows their values.
+// Validate checks the credentials in the change. An error never contains their
+// values.
 func (c SettingsChange) Validate() error {
 	var is Issues
 	for _, name := range Credentials {
@@ -151,14 +152,14 @@ func (s *Settings) Validate() error {
 	is.note("timezone", err)
 	is.Check(s.RetentionDays >= 1 && s.RetentionDays <= 3650, "retention_days", "must be from 1 to 3650")
 	is.Check(s.EmbeddingProvider == LocalEmbedding || s.EmbeddingProvider == "openai-compatible", "embedding_provider", "must be local or openai-compatible")
-	is.Check(s.EmbeddingProvider != "openai-compatible" || s.EmbeddingModel != "", "embedding_model", "is required by openai-compatible")
-	is.Check(s.EmbeddingProvider != "openai-compatible" || s.EmbeddingBaseURL != "", "embedding_base_url", "is required by openai-compatible")
+	is.Check(s.EmbeddingProvider != "openai-compatible" || s.EmbeddingModel != "", "embedding_model", "is required for openai-compatible")
+	is.Check(s.EmbeddingProvider != "openai-compatible" || s.EmbeddingBaseURL != "", "embedding_base_url", "is required for openai-compatible")
 	is.checkText("embedding_model", s.EmbeddingModel, 200)
 	is.checkURL("embedding_base_url", s.EmbeddingBaseURL)
 	return is.Err()
 }
 
-// MaxURLLength bounds addresses that clients give, in bytes.
+// MaxURLLength limits URLs from clients, in bytes.
 const MaxURLLength = 2048
 
 func (i *Issues) checkURL(field, raw string) {
@@ -170,8 +171,8 @@ func (i *Issues) checkURL(field, raw string) {
 	case len(raw) > MaxURLLength:
 		i.Add(field, fmt.Sprintf("must have at most %d characters", MaxURLLength))
 	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		i.Add(field, "must be an http or https address")
+		i.Add(field, "must be an http or https URL")
 	case u.User != nil:
-		i.Add(field, "must not hold a user name or password")
+		i.Add(field, "must not contain a user name or password")
 	}
 }

@@ -10,7 +10,7 @@ import (
 // SourceStatus is the state of a source's knowledge.
 type SourceStatus string
 
-// The statuses of a source: processing an upload, crawling a site, updating
+// The statuses of a source: processing an upload, crawling a website, updating
 // on refresh, then ready or error.
 const (
 	SourceProcessing SourceStatus = "processing"
@@ -23,61 +23,61 @@ const (
 // SourceStatuses lists every status of a source.
 var SourceStatuses = []SourceStatus{SourceProcessing, SourceCrawling, SourceUpdating, SourceReady, SourceFailed}
 
-// The types of a source that is not read off a site.
+// The types of source that are not read from a website.
 const (
 	SourceFile     = "file"     // an uploaded file
 	SourceDatabase = "database" // the rows of a query over the agent's own tables
-	SourceAPI      = "api"      // the items that a JSON API answers
+	SourceAPI      = "api"      // the items that a JSON API returns
 )
 
-// Source is a piece of knowledge: a document that was cut into chunks and can
-// be searched by meaning.
+// Source is a piece of knowledge: a document split into chunks that can be
+// searched by meaning.
 type Source struct {
 	ID             string          `json:"id" example:"source-06f1q2s3t4v5a6b7c8d9"`
 	Type           string          `json:"type" enum:"file,url,crawl,database,api" example:"file"`
 	Name           string          `json:"name" example:"Handbook"`
 	Status         SourceStatus    `json:"status" enum:"processing,crawling,updating,ready,error" example:"ready"`
-	Chunks         int             `json:"chunks" doc:"How many chunks it was cut into." example:"12"`
+	Chunks         int             `json:"chunks" doc:"Number of chunks." example:"12"`
 	FilePath       string          `json:"file_path" doc:"The file's logical path inside the agent's file." example:"sources/source-06f1q2s3t4v5a6b7c8d9/handbook.md"`
-	Config         json.RawMessage `json:"config" doc:"How it is read and cut, and what the last reading came to."`
+	Config         json.RawMessage `json:"config" doc:"How it is read and split, and the outcome of the last read."`
 	EmbeddingModel string          `json:"embedding_model" doc:"The model that made its vectors." example:"use-lite-en-1"`
-	Stale          bool            `json:"stale,omitempty" doc:"Its vectors are of another model than the agent is set to: it is found by words only until it is indexed again."`
-	Error          *SourceError    `json:"error,omitempty" doc:"Why it could not be read; while it is worked on, what holds it up."`
+	Stale          bool            `json:"stale,omitempty" doc:"Its vectors come from a different model than the agent's current one: until it is indexed again, it is found by words only."`
+	Error          *SourceError    `json:"error,omitempty" doc:"Why it could not be read, or why reading is delayed."`
 	Progress       *Progress       `json:"progress,omitempty"`
 	CreatedAt      Time            `json:"created_at" format:"date-time"`
 	UpdatedAt      Time            `json:"updated_at" format:"date-time"`
 }
 
-// SourceError says why a source could not be read.
+// SourceError is the reason why a source could not be read.
 type SourceError struct {
 	Code    string `json:"code" example:"BROKEN_FILE"`
 	Message string `json:"message"`
 }
 
-// Progress counts the pieces of work on a source that runs.
+// Progress is the progress of the work on a source.
 type Progress struct {
 	Done   int `json:"done"`
 	Queued int `json:"queued"`
 	Total  int `json:"total"`
 }
 
-// Chunking says how text is cut; sizes are in characters.
+// Chunking is how text is split. Sizes are in characters.
 type Chunking struct {
-	Size    int    `json:"chunk_size" doc:"Longest chunk, in characters." example:"1000"`
-	Overlap int    `json:"overlap" doc:"Characters shared by neighbours; less than chunk_size." example:"200"`
+	Size    int    `json:"chunk_size" doc:"Maximum size of a chunk, in characters." example:"1000"`
+	Overlap int    `json:"overlap" doc:"Characters shared by adjacent chunks; less than chunk_size." example:"200"`
 	Method  string `json:"method" enum:"fixed,sentence,recursive,markdown,semantic" example:"recursive"`
 }
 
-// DefaultChunking is used where a client says nothing.
+// DefaultChunking is used unless a client sets its own.
 var DefaultChunking = Chunking{Size: 1000, Overlap: 200, Method: "recursive"}
 
-// Bounds of chunk_size, in characters.
+// Limits of chunk_size, in characters.
 const (
 	MinChunkSize = 50
 	MaxChunkSize = 20_000
 )
 
-// ChunkMethods lists the ways of cutting text.
+// ChunkMethods lists the methods of splitting text.
 var ChunkMethods = []string{"fixed", "sentence", "recursive", "markdown", "semantic"}
 
 // Validate checks the fields that clients set.
@@ -97,7 +97,7 @@ func CheckSourceName(name string) error {
 	return is.Err()
 }
 
-// Chunk is one searchable piece of a source.
+// Chunk is one searchable part of a source.
 type Chunk struct {
 	ID       string        `json:"id" example:"chunk-06f1q2s3t4v5a6b7c8d9"`
 	Position int           `json:"position" doc:"0 is the first chunk of its source."`
@@ -105,10 +105,10 @@ type Chunk struct {
 	Metadata ChunkMetadata `json:"metadata"`
 }
 
-// ChunkMetadata says where in its source a chunk was.
+// ChunkMetadata is the position of a chunk in its source.
 type ChunkMetadata struct {
 	SourceName string `json:"source_name"`
-	Page       int    `json:"page" doc:"1 is the first page; 0 where the format has none."`
-	Section    string `json:"section" doc:"The headings above it, outermost first, with > between."`
+	Page       int    `json:"page" doc:"1 is the first page; 0 if the format has no pages."`
+	Section    string `json:"section" doc:"The headings above it, outermost first, separated by >."`
 	URL        string `json:"url"`
 }

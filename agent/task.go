@@ -10,12 +10,11 @@ import (
 	"satchel/agent/clock"
 )
 
-// TaskStatus is the state of a task of the calendar, or of one of its
-// occurrences.
+// TaskStatus is the state of a calendar task or of one of its occurrences.
 type TaskStatus string
 
 // The statuses of a task. A recurring task stays pending; its occurrences have
-// their own.
+// their own status.
 const (
 	TaskPending   TaskStatus = "pending"
 	TaskRunning   TaskStatus = "running"
@@ -37,55 +36,54 @@ const (
 
 var recurrences = []string{RecurNone, RecurDaily, RecurWeekly, RecurMonthly}
 
-// Bounds of the calendar.
+// Limits of the calendar.
 const (
-	MaxTasks           = 10_000 // of one agent
+	MaxTasks           = 10_000 // per agent
 	MaxRecurrenceCount = 1_000
 )
 
-// Task is an entry of the calendar, which may start a workflow.
+// Task is a calendar entry, which may start a workflow.
 type Task struct {
 	ID              string     `json:"id" example:"task-06f1q2s3t4v5a6b7c8d9"`
 	Title           string     `json:"title" example:"Weekly review"`
 	Description     string     `json:"description" example:"Numbers of the week"`
 	StartTime       Time       `json:"start_time" format:"date-time"`
 	EndTime         Time       `json:"end_time" format:"date-time"`
-	Timezone        string     `json:"timezone" doc:"IANA name; occurrences keep the time of day on its clocks." example:"Europe/Berlin"`
+	Timezone        string     `json:"timezone" doc:"IANA name. Occurrences keep their time of day in this zone." example:"Europe/Berlin"`
 	Recurrence      string     `json:"recurrence" enum:"none,daily,weekly,monthly" example:"weekly"`
-	RecurrenceDays  []int      `json:"recurrence_days" doc:"weekly: 0 to 6 from Sunday; monthly: 1 to 31, -1 the last; empty: the start's own." example:"[1,3,5]"`
-	RecurrenceEnd   Time       `json:"recurrence_end" nullable:"true" format:"date-time" doc:"No occurrence starts later; null: none is the last."`
-	RecurrenceCount int        `json:"recurrence_count" doc:"How many occurrences there are; 0: no limit." example:"0"`
-	WorkflowID      string     `json:"workflow_id" doc:"Runs at start_time." example:""`
+	RecurrenceDays  []int      `json:"recurrence_days" doc:"weekly: 0 (Sunday) to 6; monthly: 1 to 31, or -1 for the last day; empty: the day of start_time." example:"[1,3,5]"`
+	RecurrenceEnd   Time       `json:"recurrence_end" nullable:"true" format:"date-time" doc:"No occurrence starts later; null for no end."`
+	RecurrenceCount int        `json:"recurrence_count" doc:"Number of occurrences; 0 for no limit." example:"0"`
+	WorkflowID      string     `json:"workflow_id" doc:"The workflow that runs at start_time." example:""`
 	Status          TaskStatus `json:"status" enum:"pending,running,completed,failed,cancelled" example:"pending"`
-	NextRun         Time       `json:"next_run" nullable:"true" format:"date-time" doc:"When the next occurrence starts; null when none is to come."`
+	NextRun         Time       `json:"next_run" nullable:"true" format:"date-time" doc:"When the next occurrence starts; null if there are no more."`
 	CreatedAt       Time       `json:"created_at" format:"date-time"`
 	UpdatedAt       Time       `json:"updated_at" format:"date-time"`
 }
 
-// Bound is one end of a range: a moment, or a whole day, which was written as a
+// Bound is one end of a range: a time, or a whole day that was written as a
 // bare date.
 type Bound struct {
 	Time Time
-	Day  bool // Time is midnight in UTC
+	Day  bool // Time is midnight UTC
 }
 
-// UnmarshalText reads what Time reads.
+// UnmarshalText accepts the same text as Time.
 func (b *Bound) UnmarshalText(text []byte) error {
 	b.Day = len(text) == len(time.DateOnly)
 	return b.Time.UnmarshalText(text)
 }
 
-// UnmarshalJSON reads what Time reads.
+// UnmarshalJSON accepts the same JSON as Time.
 func (b *Bound) UnmarshalJSON(data []byte) error {
 	b.Day = len(data) == len(time.DateOnly)+2
 	return b.Time.UnmarshalJSON(data)
 }
 
-// First is the first moment of the bound, with days those of a zone.
+// First returns the first moment of the bound. Days are days in zone.
 func (b Bound) First(zone *time.Location) Time { return b.midnight(zone, 0) }
 
-// Past is the moment from which on nothing lies before or in the bound: a bare
-// date includes that day.
+// Past returns the first moment after the bound. A bare date includes that day.
 func (b Bound) Past(zone *time.Location) Time { return b.midnight(zone, 1) }
 
 func (b Bound) midnight(zone *time.Location, days int) Time {
@@ -96,24 +94,24 @@ func (b Bound) midnight(zone *time.Location, days int) Time {
 	return At(at)
 }
 
-// TaskChange is what clients set on a task; null takes an optional field back
-// to its default.
+// TaskChange is what clients set on a task. null resets an optional field to
+// its default.
 type TaskChange struct {
 	Title           Optional[string]     `json:"title,omitempty" example:"Weekly review"`
 	Description     Optional[string]     `json:"description,omitempty" example:"Numbers of the week"`
 	StartTime       Optional[Time]       `json:"start_time,omitempty" format:"date-time"`
-	EndTime         Optional[Time]       `json:"end_time,omitempty" format:"date-time" doc:"An hour after start_time without it."`
-	Timezone        Optional[string]     `json:"timezone,omitempty" doc:"IANA name; the agent's own without it." example:"Europe/Berlin"`
-	Recurrence      Optional[string]     `json:"recurrence,omitempty" enum:"none,daily,weekly,monthly" doc:"none when it is not given." example:"weekly"`
-	RecurrenceDays  Optional[[]int]      `json:"recurrence_days,omitempty" doc:"weekly: 0 to 6 from Sunday, 7 is Sunday too; monthly: 1 to 31, -1 the last." example:"[1,3,5]"`
+	EndTime         Optional[Time]       `json:"end_time,omitempty" format:"date-time" doc:"Default: one hour after start_time."`
+	Timezone        Optional[string]     `json:"timezone,omitempty" doc:"IANA name. Default: the agent's time zone." example:"Europe/Berlin"`
+	Recurrence      Optional[string]     `json:"recurrence,omitempty" enum:"none,daily,weekly,monthly" doc:"Default: none." example:"weekly"`
+	RecurrenceDays  Optional[[]int]      `json:"recurrence_days,omitempty" doc:"weekly: 0 (Sunday) to 6, 7 is also Sunday; monthly: 1 to 31, or -1 for the last day." example:"[1,3,5]"`
 	RecurrenceEnd   Optional[Bound]      `json:"recurrence_end,omitempty" doc:"No occurrence starts later; a bare date includes that day." example:"2027-01-31"`
 	RecurrenceCount Optional[int]        `json:"recurrence_count,omitempty" doc:"1 to 1000 occurrences."`
-	WorkflowID      Optional[string]     `json:"workflow_id,omitempty" doc:"Runs at start_time."`
-	Status          Optional[TaskStatus] `json:"status,omitempty" enum:"pending,running,completed,failed,cancelled" doc:"Clients set all but running." example:"pending"`
+	WorkflowID      Optional[string]     `json:"workflow_id,omitempty" doc:"The workflow that runs at start_time."`
+	Status          Optional[TaskStatus] `json:"status,omitempty" enum:"pending,running,completed,failed,cancelled" doc:"Clients can set all except running." example:"pending"`
 }
 
-// Apply writes the given fields into t; zone is the default time zone. A start
-// that moves takes the end along.
+// Apply writes the given fields into t. zone is the default time zone. Moving
+// the start also moves the end.
 func (c TaskChange) Apply(t *Task, zone string) {
 	was := *t
 	c.Title.Into(&t.Title)
@@ -141,7 +139,7 @@ func (c TaskChange) Apply(t *Task, zone string) {
 	}
 }
 
-// Fill sets what is empty to its default.
+// Fill sets empty fields to their defaults.
 func (t *Task) Fill(zone string) {
 	t.Title = strings.TrimSpace(t.Title)
 	if t.Timezone == "" {
@@ -168,7 +166,7 @@ func (t *Task) Fill(zone string) {
 	t.RecurrenceDays = days
 }
 
-// The calendar holds what starts between these.
+// The earliest and latest start of a task.
 var (
 	earliest = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -211,11 +209,11 @@ func (t *Task) checkDays(is *Issues) {
 }
 
 // Plan sets the next start, and the status that follows from it, of a valid
-// task that was made (was is nil) or changed. One that has ended is pending
-// again when it is moved to a time to come.
+// task that was created (was is nil) or changed. A task that has ended becomes
+// pending when it is moved to the future.
 func (t *Task) Plan(was *Task, now Time) error {
 	if t.Status == TaskRunning && (was == nil || was.Status != TaskRunning) {
-		return Invalid("status", "running is set by the program")
+		return Invalid("status", "must not be running: Satchel sets that itself")
 	}
 	moved := was == nil || !t.sameTimes(was)
 	if !moved && t.Status == was.Status {
@@ -225,8 +223,8 @@ func (t *Task) Plan(was *Task, now Time) error {
 	return nil
 }
 
-// Replan sets the next start of a task that was changed. Unless its status is
-// to be kept, one with a start to come is pending.
+// Replan sets the next start of a changed task. Unless its status is to be
+// kept, a task with a future start becomes pending.
 func (t *Task) Replan(keep bool, now Time) {
 	next := t.NextStart(At(now.Add(-LateRun)))
 	if !keep && !next.IsZero() {
@@ -243,19 +241,19 @@ func (t *Task) sameTimes(o *Task) bool {
 		slices.Equal(t.RecurrenceDays, o.RecurrenceDays) && t.RecurrenceEnd == o.RecurrenceEnd && t.RecurrenceCount == o.RecurrenceCount
 }
 
-// Occurrence is one time that a task takes place.
+// Occurrence is one occurrence of a task.
 type Occurrence struct {
 	ID        string `json:"id"`
 	StartTime Time   `json:"start_time"`
 	EndTime   Time   `json:"end_time"`
 }
 
-// OccurrenceID names the occurrence of a task that starts at a moment.
+// OccurrenceID returns the id of the occurrence that starts at a time.
 func OccurrenceID(taskID string, start Time) string {
 	return taskID + "@" + start.Format("20060102T150405Z")
 }
 
-// OccurrenceStatus is the status of an occurrence for which nothing is written.
+// OccurrenceStatus returns the status of an occurrence without a stored status.
 func (t *Task) OccurrenceStatus() TaskStatus {
 	if t.Recurrence == RecurNone || t.Status == TaskCancelled {
 		return t.Status
@@ -263,8 +261,8 @@ func (t *Task) OccurrenceStatus() TaskStatus {
 	return TaskPending
 }
 
-// DecodeDays reads stored recurrence_days. What is no whole number among them,
-// put there by SQL, is an error.
+// DecodeDays parses stored recurrence_days. Values that are not integers,
+// written by SQL, are an error.
 func DecodeDays(raw []byte) (days []int, err error) {
 	days = []int{}
 	if err := json.Unmarshal(raw, &days); err != nil {

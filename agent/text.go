@@ -18,7 +18,7 @@ func Clip(s string, n int) string {
 	return string(runes[:n-1]) + "…"
 }
 
-// checkText notes complaints about a text field: length in characters, NUL.
+// checkText adds an issue if a text is too long or contains NUL.
 func (i *Issues) checkText(field, value string, max int) {
 	if strings.ContainsRune(value, 0) {
 		i.Add(field, "must not contain NUL characters")
@@ -28,33 +28,33 @@ func (i *Issues) checkText(field, value string, max int) {
 	}
 }
 
-// CheckText returns why a field's text cannot be stored: it is longer than max
-// characters, or holds NUL.
+// CheckText returns an error if a text cannot be stored: it is longer than max
+// characters, or contains NUL.
 func CheckText(field, text string, max int) error {
 	var is Issues
 	is.checkText(field, text, max)
 	return is.Err()
 }
 
-// Optional is a field of a change: not given, given as null, or given with a
-// value. The zero Optional is not given.
+// Optional is a field of a change: omitted, null, or set to a value. The zero
+// Optional is omitted.
 type Optional[T any] struct {
 	Given bool
 	Null  bool
 	Value T
 }
 
-// Some is an Optional that was given with a value.
+// Some returns an Optional that is set to a value.
 func Some[T any](v T) Optional[T] { return Optional[T]{Given: true, Value: v} }
 
-// Into stores the value in dst when one was given; null clears dst.
+// Into stores the value in dst if the field was given; null clears dst.
 func (o Optional[T]) Into(dst *T) {
 	if o.Given {
 		*dst = o.Value
 	}
 }
 
-// UnmarshalJSON notes that the field was given.
+// UnmarshalJSON records that the field was given.
 func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	*o = Optional[T]{Given: true}
 	if string(data) == "null" {
@@ -64,7 +64,7 @@ func (o *Optional[T]) UnmarshalJSON(data []byte) error {
 	return unmarshal(data, &o.Value)
 }
 
-// MarshalJSON writes the value, or null when there is none.
+// MarshalJSON encodes the value, or null if there is none.
 func (o Optional[T]) MarshalJSON() ([]byte, error) {
 	if !o.Given || o.Null {
 		return []byte("null"), nil

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// TimeLayout is how times are written, on the wire and in the file: RFC 3339,
-// UTC, milliseconds.
+// TimeLayout is the format of times on the wire and in files: RFC 3339, UTC,
+// milliseconds.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// Time is a moment in UTC with milliseconds. It is written as TimeLayout; the
-// zero Time is written as null.
+// Time is a time in UTC with millisecond precision. It is written as
+// TimeLayout; the zero Time is written as null.
 type Time struct{ time.Time }
 
-// Now is the present moment, cut to milliseconds.
+// Now returns the current time in milliseconds.
 func Now() Time { return At(time.Now()) }
 
-// At cuts t to what a Time can hold.
+// At converts t to a Time.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
 
-// String writes t as TimeLayout, and the zero Time as "".
+// String returns t as TimeLayout, or "" for the zero Time.
 func (t Time) String() string {
 	if t.IsZero() {
 		return ""
@@ -28,8 +28,8 @@ func (t Time) String() string {
 	return string(t.append(make([]byte, 0, len(TimeLayout))))
 }
 
-// append writes t as TimeLayout. The time package would read the layout anew
-// for each, and times are much of what is written.
+// append appends t as TimeLayout. The time package would parse the layout each
+// time, and times are a large part of what is written.
 func (t Time) append(b []byte) []byte {
 	u := t.UTC()
 	year, month, day := u.Date()
@@ -46,7 +46,7 @@ func (t Time) append(b []byte) []byte {
 	return append(digits(b, u.Nanosecond()/int(time.Millisecond), 3), 'Z')
 }
 
-// digits writes the last n digits of a number.
+// digits appends the last n digits of a number.
 func digits(b []byte, number, n int) []byte {
 	at := len(b)
 	b = append(b, "0000"[:n]...)
@@ -57,7 +57,7 @@ func digits(b []byte, number, n int) []byte {
 	return b
 }
 
-// MarshalJSON writes t as a string, or null when it is zero.
+// MarshalJSON encodes t as a string, or null if it is zero.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil
@@ -68,7 +68,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return append(b, '"'), nil
 }
 
-// UnmarshalJSON reads a string that UnmarshalText reads, or null.
+// UnmarshalJSON decodes a string that UnmarshalText accepts, or null.
 func (t *Time) UnmarshalJSON(data []byte) error {
 	var s *string
 	if err := json.Unmarshal(data, &s); err != nil {
@@ -81,8 +81,8 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 	return t.UnmarshalText([]byte(*s))
 }
 
-// UnmarshalText reads RFC 3339 with any zone and any fraction, or a bare date,
-// which is its midnight in UTC.
+// UnmarshalText parses RFC 3339 with any zone and any fraction, or a bare date,
+// which is midnight UTC.
 func (t *Time) UnmarshalText(text []byte) error {
 	s := string(text)
 	if s == "" {
@@ -101,7 +101,7 @@ func (t *Time) UnmarshalText(text []byte) error {
 	return fmt.Errorf("must be an ISO 8601 time such as 2026-01-31T09:00:00Z")
 }
 
-// Scan reads a time from a TEXT column; NULL and "" are the zero Time.
+// Scan reads a time from a TEXT column. NULL and "" are the zero Time.
 func (t *Time) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:

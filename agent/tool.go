@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Tool is something that an agent's language model, its workflows and its
+// Tool is a function that an agent's language model, its workflows and its
 // clients may call by name.
 type Tool struct {
 	ID          string          `json:"id" example:"tool-06f1q2s3t4v5a6b7c8d9"`
 	Name        string          `json:"name" doc:"Letters, digits, _ and -, at most 64; unique in the agent." example:"weather"`
-	Description string          `json:"description" doc:"What it does and when to call it, for the model." example:"Tells the weather in a city"`
+	Description string          `json:"description" doc:"What it does and when to use it, for the model." example:"Tells the weather in a city"`
 	Type        string          `json:"type" enum:"api,function,mcp" example:"function"`
 	Enabled     bool            `json:"enabled" doc:"Off: models do not see it, and calls of it fail." example:"true"`
 	Config      json.RawMessage `json:"config" doc:"By type: what it calls, and parameters, the JSON Schema of its arguments. Secrets come back masked."`
@@ -30,8 +30,8 @@ const (
 	ToolMCP      = "mcp"
 )
 
-// ToolChange is what clients set on a tool. A config is given as a whole; in
-// it a mask stands for the secret that is stored.
+// ToolChange is what clients set on a tool. A config replaces the whole config;
+// a mask in it keeps the stored secret.
 type ToolChange struct {
 	Name        Optional[string]          `json:"name,omitempty" example:"weather"`
 	Description Optional[string]          `json:"description,omitempty" example:"Tells the weather in a city"`
@@ -50,12 +50,12 @@ func (c ToolChange) Apply(t *Tool) {
 	t.Config = orObject(t.Config)
 }
 
-// ToolConfig is the config of a tool of any type. {{argument}} in url, query,
-// headers and body of an api tool stands for an argument of the call.
+// ToolConfig is the config of a tool of any type. In an api tool, {{argument}}
+// in url, query, headers and body is replaced by an argument of the call.
 type ToolConfig struct {
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 
-	// Of type api.
+	// For type api.
 	Method       string            `json:"method,omitempty"`
 	URL          string            `json:"url,omitempty"`
 	Headers      map[string]string `json:"headers,omitempty"`
@@ -65,18 +65,18 @@ type ToolConfig struct {
 	ResponsePath string            `json:"response_path,omitempty"`
 	TimeoutMS    int               `json:"timeout_ms,omitempty"`
 
-	// Of type function: the body of an async function that reads args.
+	// For type function: the body of an async function that reads args.
 	Code string `json:"code,omitempty"`
 
-	// Of type mcp.
+	// For type mcp.
 	ServerID string `json:"server_id,omitempty"`
 	ToolName string `json:"tool_name,omitempty"`
 }
 
-// NoParameters is the schema of a tool that takes no arguments.
+// NoParameters is the schema of a tool without arguments.
 var NoParameters = json.RawMessage(`{"type":"object","properties":{}}`)
 
-// Bounds of a tool's config.
+// Limits of a tool's config.
 const (
 	maxToolCode = 256 << 10 // bytes
 	maxToolTime = 120_000   // milliseconds
@@ -84,8 +84,8 @@ const (
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Validate checks a tool and returns its config. Whether parameters are a JSON
-// Schema is checked where schemas are read.
+// Validate checks a tool and returns its config. The package that reads schemas
+// checks that parameters are a JSON Schema.
 func (t *Tool) Validate() (ToolConfig, error) {
 	var is Issues
 	is.Check(toolName.MatchString(t.Name), "name", "must be 1 to 64 letters, digits, _ or -")
@@ -97,7 +97,7 @@ func (t *Tool) Validate() (ToolConfig, error) {
 	}
 	var c ToolConfig
 	if err := json.Unmarshal(t.Config, &c); err != nil {
-		return c, Invalid("config", "has a field of a wrong type")
+		return c, Invalid("config", "has a field of the wrong type")
 	}
 	checkSpelling(&is, t.Config)
 	var schema map[string]any
@@ -116,9 +116,9 @@ func (t *Tool) Validate() (ToolConfig, error) {
 	return c, is.Err()
 }
 
-// checkSpelling refuses the fields of a config that hold secrets when they are
-// written in another case: Go would read them, and what seals secrets and
-// keeps them from being written in clear goes by their names.
+// checkSpelling rejects config fields that may hold secrets if they are written
+// in another case: Go would decode them, but the code that encrypts and masks
+// secrets finds them by exact name.
 func checkSpelling(is *Issues, config []byte) {
 	var fields, auth map[string]json.RawMessage
 	check := func(prefix string, in map[string]json.RawMessage, names ...string) {
@@ -142,7 +142,7 @@ var toolMethods = []string{"", http.MethodGet, http.MethodPost, http.MethodPut, 
 func (c *ToolConfig) checkAPI(is *Issues) {
 	is.Check(c.URL != "", "config.url", "is required")
 	is.checkURL("config.url", strings.NewReplacer("{{", "", "}}", "", " ", "").Replace(c.URL))
-	is.Check(c.URL == "" || !strings.Contains(c.URL, "{{") || Origin(c.URL) != "", "config.url", "must name scheme, host and port itself; arguments come after them")
+	is.Check(c.URL == "" || !strings.Contains(c.URL, "{{") || Origin(c.URL) != "", "config.url", "must contain scheme, host and port without templates; arguments may only come after them")
 	is.Check(slices.Contains(toolMethods, c.Method), "config.method", "must be GET, POST, PUT, PATCH or DELETE")
 	is.Check(c.TimeoutMS >= 0 && c.TimeoutMS <= maxToolTime, "config.timeout_ms", fmt.Sprintf("must be from 1 to %d", maxToolTime))
 	checkHeaders(c.Headers, is)
@@ -151,7 +151,7 @@ func (c *ToolConfig) checkAPI(is *Issues) {
 	}
 }
 
-// secretFields points at the secrets of a config by name.
+// secretFields returns pointers to the secrets of a config by name.
 func (c *ToolConfig) secretFields() map[string]*string {
 	if c.Auth == nil {
 		return nil
@@ -164,7 +164,7 @@ func (c *ToolConfig) TakeSecrets() (given map[string]string, keep []string) {
 	return takeSecrets(c.secretFields(), c.Headers)
 }
 
-// PutSecrets puts secrets back in the place of their masks.
+// PutSecrets replaces masks with their secrets.
 func (c *ToolConfig) PutSecrets(secrets map[string]string) {
 	putSecrets(c.secretFields(), c.Headers, secrets)
 }

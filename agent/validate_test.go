@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// complaints are the fields that err is about.
+// complaints returns the fields that err is about.
 func complaints(t *testing.T, err error) []string {
 	t.Helper()
 	if err == nil {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// WorkflowStatus reports whether a workflow works.
+// WorkflowStatus is the state of a workflow.
 type WorkflowStatus string
 
-// The statuses of a workflow. Drafts and active ones may be executed by hand;
-// only active ones are started by their triggers.
+// The statuses of a workflow. Drafts and active workflows can be executed
+// manually; only active ones are started by their triggers.
 const (
 	WorkflowDraft    WorkflowStatus = "draft"
 	WorkflowActive   WorkflowStatus = "active"
@@ -22,24 +22,24 @@ const (
 // WorkflowStatuses lists every status of a workflow.
 var WorkflowStatuses = []WorkflowStatus{WorkflowDraft, WorkflowActive, WorkflowPaused, WorkflowArchived}
 
-// RawNode is a node as its author wrote it, unknown keys included. Node says
-// what is read of it.
+// RawNode is a node exactly as written by its author, including unknown keys.
+// Node is the parsed form.
 type RawNode json.RawMessage
 
-// MarshalJSON writes the node as it is.
+// MarshalJSON returns the node unchanged.
 func (n RawNode) MarshalJSON() ([]byte, error) { return json.RawMessage(n).MarshalJSON() }
 
-// UnmarshalJSON keeps the node as it is.
+// UnmarshalJSON keeps the node unchanged.
 func (n *RawNode) UnmarshalJSON(data []byte) error { *n = slices.Clone(data); return nil }
 
-// RawEdge is an edge as its author wrote it, unknown keys included. Edge says
-// what is read of it.
+// RawEdge is an edge exactly as written by its author, including unknown keys.
+// Edge is the parsed form.
 type RawEdge json.RawMessage
 
-// MarshalJSON writes the edge as it is.
+// MarshalJSON returns the edge unchanged.
 func (e RawEdge) MarshalJSON() ([]byte, error) { return json.RawMessage(e).MarshalJSON() }
 
-// UnmarshalJSON keeps the edge as it is.
+// UnmarshalJSON keeps the edge unchanged.
 func (e *RawEdge) UnmarshalJSON(data []byte) error { *e = slices.Clone(data); return nil }
 
 // Workflow is a graph of nodes that an agent can execute.
@@ -51,21 +51,21 @@ type Workflow struct {
 	Edges       []RawEdge        `json:"edges" doc:"Unknown keys are kept."`
 	Settings    WorkflowSettings `json:"settings"`
 	Status      WorkflowStatus   `json:"status" enum:"draft,active,paused,archived" example:"active"`
-	Version     int              `json:"version" doc:"Grows with each change of nodes, edges or settings; not with one of positions or metadata alone." example:"1"`
+	Version     int              `json:"version" doc:"Increases with each change of nodes, edges or settings, but not of positions or metadata alone." example:"1"`
 	CreatedAt   Time             `json:"created_at" format:"date-time"`
 	UpdatedAt   Time             `json:"updated_at" format:"date-time"`
-	UpdatedBy   string           `json:"updated_by" doc:"Who saved it last; empty when SQL did." example:"ada@example.com"`
-	Note        string           `json:"-"` // about the version that a change makes; it is kept with that
+	UpdatedBy   string           `json:"updated_by" doc:"Who saved it last; empty if it was changed by SQL." example:"ada@example.com"`
+	Note        string           `json:"-"` // about the version created by a change; stored with that version
 }
 
-// WorkflowSettings say how executions of a workflow live beside each other.
+// WorkflowSettings control how executions of a workflow run concurrently.
 type WorkflowSettings struct {
-	Concurrency     int    `json:"concurrency" doc:"Executions that may run at once; one asleep in a wait does not count." minimum:"1" maximum:"1000" example:"1"`
-	OnConflict      string `json:"on_conflict" doc:"What execute does when that many run: reject with 409, or queue." enum:"reject,queue" example:"reject"`
-	StrictTemplates bool   `json:"strict_templates" doc:"A template that names nothing fails its node instead of giving empty text."`
+	Concurrency     int    `json:"concurrency" doc:"Executions that may run at the same time. Suspended executions do not count." minimum:"1" maximum:"1000" example:"1"`
+	OnConflict      string `json:"on_conflict" doc:"What execute does at that limit: reject with 409, or queue." enum:"reject,queue" example:"reject"`
+	StrictTemplates bool   `json:"strict_templates" doc:"A template whose path is missing fails its node instead of producing empty text."`
 }
 
-// What on_conflict may say.
+// The values of on_conflict.
 const (
 	ConflictReject = "reject"
 	ConflictQueue  = "queue"
@@ -76,8 +76,8 @@ func DefaultWorkflowSettings() WorkflowSettings {
 	return WorkflowSettings{Concurrency: 1, OnConflict: ConflictReject}
 }
 
-// WorkflowSettingsChange is a partial update of a workflow's settings; null
-// takes a field back to its default.
+// WorkflowSettingsChange is a partial update of a workflow's settings. null
+// resets a field to its default.
 type WorkflowSettingsChange struct {
 	Concurrency     Optional[int]    `json:"concurrency,omitempty" doc:"1 to 1000." example:"1"`
 	OnConflict      Optional[string] `json:"on_conflict,omitempty" enum:"reject,queue" example:"queue"`
@@ -92,7 +92,7 @@ type WorkflowChange struct {
 	Edges       Optional[[]RawEdge]              `json:"edges,omitempty" doc:"At most 5000."`
 	Settings    Optional[WorkflowSettingsChange] `json:"settings,omitempty"`
 	Status      Optional[WorkflowStatus]         `json:"status,omitempty" enum:"draft,active,paused,archived" example:"draft"`
-	Note        Optional[string]                 `json:"note,omitempty" doc:"About the version that this makes, at most 500 characters; it is listed with the versions." example:"VIPs get their own greeting"`
+	Note        Optional[string]                 `json:"note,omitempty" doc:"Describes the version created by this change. At most 500 characters." example:"VIPs get their own greeting"`
 }
 
 // Apply writes the given fields into w.
@@ -118,10 +118,11 @@ func (c WorkflowChange) Apply(w *Workflow) {
 	}
 }
 
-// MaxConcurrency bounds the executions of one workflow that run at once.
+// MaxConcurrency limits the executions of one workflow that run at the same
+// time.
 const MaxConcurrency = 1000
 
-// Validate checks everything but the graph, which ParseGraph does.
+// Validate checks everything except the graph.
 func (w *Workflow) Validate() error {
 	var is Issues
 	is.Check(strings.TrimSpace(w.Name) != "", "name", "is required")
@@ -135,21 +136,21 @@ func (w *Workflow) Validate() error {
 	return is.Err()
 }
 
-// Executable is nil when a workflow of this status may be executed.
+// Executable returns an error unless a workflow of this status may be executed.
 func (s WorkflowStatus) Executable() error {
 	if s == WorkflowPaused || s == WorkflowArchived {
-		return Invalid("workflow_id", "names a workflow that is "+string(s)).With("status", s)
+		return Invalid("workflow_id", "refers to a workflow that is "+string(s)).With("status", s)
 	}
 	return nil
 }
 
-// WorkflowVersion is a workflow's graph as it once was.
+// WorkflowVersion is an earlier or the current graph of a workflow.
 type WorkflowVersion struct {
 	Version   int    `json:"version" example:"1"`
 	Nodes     int    `json:"nodes" doc:"How many." example:"4"`
 	Edges     int    `json:"edges" doc:"How many." example:"3"`
-	Current   bool   `json:"current" doc:"The workflow is like this now."`
+	Current   bool   `json:"current" doc:"This is the current version."`
 	CreatedAt Time   `json:"created_at" format:"date-time"`
-	Author    string `json:"author" doc:"Who saved it; empty when SQL did." example:"ada@example.com"`
-	Note      string `json:"note" doc:"What its author says about it." example:"VIPs get their own greeting"`
+	Author    string `json:"author" doc:"Who saved it; empty if it was changed by SQL." example:"ada@example.com"`
+	Note      string `json:"note" doc:"The author's note." example:"VIPs get their own greeting"`
 }

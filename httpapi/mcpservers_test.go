@@ -66,7 +66,7 @@ func TestMCPServers(t *testing.T) {
 		t.Errorf("tools %v", tools)
 	}
 	wrong := c.must(t, 201, "POST", "/api/agents/default/mcp", `{"name":"Wrong","url":"`+server.URL+`","auth":{"type":"bearer","token":"open-8"}}`)
-	if wrong["status"] != "error" || wrong["last_error"] != "the MCP server refuses the credentials (HTTP 401)" {
+	if wrong["status"] != "error" || wrong["last_error"] != "the MCP server rejected the credentials (HTTP 401)" {
 		t.Errorf("wrong token: %v", wrong)
 	}
 	server.Close()

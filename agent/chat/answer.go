@@ -48,7 +48,7 @@ func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, how
 	if err != nil && answer.Text == "" && !handedOver {
 		return err
 	}
-	raw, e := kept{InReplyTo: said.ID, Partial: err != nil}.metadata(answer, agent.MaxObjectBytes/2)
+	raw, e := answerMetadata{InReplyTo: said.ID, Partial: err != nil}.metadata(answer, agent.MaxObjectBytes/2)
 	if e != nil {
 		return e
 	}
@@ -60,7 +60,7 @@ func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, how
 	return keep(reply)
 }
 
-// upTo is a conversation as it is to whom answers a message: without what
+// upTo returns a conversation as seen when answering a message: without what
 // people said after it, and with the message last.
 func upTo(history []agent.Message, said agent.Message) []agent.Message {
 	kept := make([]agent.Message, 0, len(history)+1)

@@ -17,14 +17,14 @@ import (
 	"satchel/agent/template"
 )
 
-// Bounds of a call of an API.
+// Limits of an API call.
 const (
 	apiTimeout  = 30 * time.Second
 	maxAPIReply = 2 << 20 // bytes
 )
 
-// request calls the API of a tool. Arguments fill {{name}} in its address,
-// query, headers and body, once: what they hold is never filled again.
+// request calls the API of a tool. Arguments fill {{name}} in its URL, query,
+// headers and body; inserted values are not filled again.
 func (b *Toolbox) request(ctx context.Context, c agent.ToolConfig, arguments map[string]any) (any, error) {
 	path, err := template.ParsePath(c.ResponsePath)
 	if err != nil {
@@ -36,39 +36,40 @@ func (b *Toolbox) request(ctx context.Context, c agent.ToolConfig, arguments map
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	req, err := b.draft(ctx, c, arguments)
+	req, err := b.buildRequest(ctx, c, arguments)
 	if err != nil {
 		return nil, err
 	}
 	resp, err := b.options.HTTP.Do(req)
 	if err != nil {
-		return nil, unanswered(ctx, err)
+		return nil, requestError(ctx, err)
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAPIReply+1))
 	if err != nil {
-		return nil, unanswered(ctx, err)
+		return nil, requestError(ctx, err)
 	}
 	if len(raw) > maxAPIReply {
-		return nil, agent.Errorf(agent.CodeUpstream, "the server's answer is longer than %d bytes", maxAPIReply)
+		return nil, agent.Errorf(agent.CodeUpstream, "the server's response is longer than %d bytes", maxAPIReply)
 	}
 	var body any
 	if json.Unmarshal(raw, &body) != nil {
 		body = strings.ToValidUTF8(string(raw), "\uFFFD")
 	}
 	if resp.StatusCode >= 400 {
-		text, _ := json.Marshal(body) // it was JSON or is a text
-		return nil, agent.Errorf(agent.CodeUpstream, "the server answered with status %d: %s", resp.StatusCode, agent.Clip(string(text), 500)).With("status", resp.StatusCode)
+		text, _ := json.Marshal(body) // it was JSON or is a string
+		return nil, agent.Errorf(agent.CodeUpstream, "the server responded with status %d: %s", resp.StatusCode, agent.Clip(string(text), 500)).With("status", resp.StatusCode)
 	}
 	found, ok := path.Walk(body)
 	if !ok {
-		return nil, agent.Errorf(agent.CodeUpstream, "the answer has nothing at %s", c.ResponsePath)
+		return nil, agent.Errorf(agent.CodeUpstream, "the response has no value at %s", c.ResponsePath)
 	}
 	return found, nil
 }
 
-// unanswered is the error of a tool whose request got no whole answer.
-func unanswered(ctx context.Context, err error) error {
+// requestError returns the error of a tool whose request got no complete
+// response.
+func requestError(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
@@ -76,7 +77,7 @@ func unanswered(ctx context.Context, err error) error {
 }
 
 // draft builds the request.
-func (b *Toolbox) draft(ctx context.Context, c agent.ToolConfig, arguments map[string]any) (*http.Request, error) {
+func (b *Toolbox) buildRequest(ctx context.Context, c agent.ToolConfig, arguments map[string]any) (*http.Request, error) {
 	path, query, hasQuery := strings.Cut(c.URL, "?")
 	address := fill(path, arguments, url.PathEscape)
 	if hasQuery {
@@ -84,7 +85,7 @@ func (b *Toolbox) draft(ctx context.Context, c agent.ToolConfig, arguments map[s
 	}
 	target, err := url.Parse(address)
 	if err != nil {
-		return nil, agent.Invalid("arguments", "make no address that can be called")
+		return nil, agent.Invalid("arguments", "do not result in a valid URL")
 	}
 	values := target.Query()
 	for name, v := range c.Query {
@@ -111,14 +112,14 @@ func (b *Toolbox) draft(ctx context.Context, c agent.ToolConfig, arguments map[s
 
 var placeholder = regexp.MustCompile(`\{\{\s*([A-Za-z0-9_.\-]+)\s*\}\}`)
 
-// fill puts arguments into a text, each passed through escape.
+// fill inserts arguments into a text, each passed through escape.
 func fill(text string, arguments map[string]any, escape func(string) string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
 		return escape(plain(argument(arguments, placeholder.FindStringSubmatch(found)[1])))
 	})
 }
 
-// argument returns the argument at a path, nil when there is none.
+// argument returns the argument at a path, or nil if there is none.
 func argument(arguments map[string]any, path string) any {
 	p, err := template.ParsePath(path)
 	if err != nil {
@@ -128,8 +129,8 @@ func argument(arguments map[string]any, path string) any {
 	return found
 }
 
-// fillAny puts arguments into the texts of a JSON value. A text that is one
-// placeholder alone becomes the argument itself, and nil without it.
+// fillAny inserts arguments into the strings of a JSON value. A string that is
+// a single placeholder becomes the argument itself, or nil if there is none.
 func fillAny(v any, arguments map[string]any) any {
 	switch v := v.(type) {
 	case string:
@@ -153,7 +154,7 @@ func fillAny(v any, arguments map[string]any) any {
 	return v
 }
 
-// plain is a value as text: what is no text as JSON.
+// plain returns a value as text: strings as they are, anything else as JSON.
 func plain(v any) string {
 	if s, ok := v.(string); ok {
 		return s

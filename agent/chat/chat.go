@@ -11,7 +11,7 @@ import (
 	"satchel/vector"
 )
 
-// Chat answers for agents.
+// Chat answers messages for agents.
 type Chat struct {
 	model *llm.Client
 	index *vector.Index
@@ -21,17 +21,17 @@ type Chat struct {
 	lists modelLists
 }
 
-// Options make a Chat.
+// Options configure a Chat.
 type Options struct {
 	Model *llm.Client
 	Index *vector.Index
-	// Tools returns the tools that a choice stands for; an id that names none
-	// is a validation error about tools. nil: there are none.
+	// Tools returns the tools of a choice. An unknown id is a validation error
+	// about tools. nil: there are no tools.
 	Tools func(ctx context.Context, db *store.DB, which Choice) ([]Tool, error)
 	Log   *slog.Logger
 }
 
-// New makes a Chat.
+// New returns a Chat.
 func New(o Options) *Chat {
 	if o.Tools == nil {
 		o.Tools = func(_ context.Context, _ *store.DB, which Choice) ([]Tool, error) {
@@ -44,14 +44,13 @@ func New(o Options) *Chat {
 	return &Chat{model: o.Model, index: o.Index, tools: o.Tools, log: o.Log, turns: turns{waiting: map[turnKey]*turn{}}}
 }
 
-// Choice names some records by their ids, all of them, or none. The zero value
-// is all.
+// Choice selects records by id, all of them, or none. The zero value is all.
 type Choice struct {
 	None bool
 	IDs  []string // empty: all, unless None
 }
 
-// UnmarshalJSON reads true for all, false for none, and a list of ids.
+// UnmarshalJSON decodes true as all, false as none, or a list of ids.
 func (c *Choice) UnmarshalJSON(data []byte) error {
 	*c = Choice{}
 	var all bool
@@ -66,70 +65,71 @@ func (c *Choice) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Tool is something that the model may call.
+// Tool is a function that the model may call.
 type Tool struct {
 	llm.Tool
 	ID string
-	// Call runs the tool. Its result becomes JSON text for the model. An
-	// *agent.Error is shown to the model, any other error only as a failure.
+	// Call runs the tool. Its result is encoded as JSON for the model. The
+	// model sees the text of an *agent.Error, and of any other error only that
+	// the tool failed.
 	Call func(ctx context.Context, arguments json.RawMessage) (any, error)
 }
 
-// Event is what happens while an answer is made; exactly one field is set.
+// Event is something that happens while an answer is generated. Exactly one
+// field is set.
 type Event struct {
 	Delta      string     // a piece of the answer
 	ToolCall   *ToolCall  // a tool is about to be called
-	ToolResult *ToolCall  // it has answered
-	Sources    []Citation // what the agent's knowledge says, before the model is asked
+	ToolResult *ToolCall  // the tool has returned
+	Sources    []Citation // passages from the agent's knowledge, before the model is called
 }
 
 // ToolCall is one call of a tool and its outcome.
 type ToolCall struct {
 	ID        string          `json:"id" example:"call_1"`
 	Name      string          `json:"name" example:"weather"`
-	Arguments json.RawMessage `json:"arguments" doc:"Empty when the model wrote no JSON object; error shows what it wrote."`
-	Result    any             `json:"result,omitempty" doc:"What the tool answered; of a long one the beginning of its text."`
+	Arguments json.RawMessage `json:"arguments" doc:"Empty if the model did not write a JSON object; error shows what it wrote."`
+	Result    any             `json:"result,omitempty" doc:"The tool's result. A long result is cut to the beginning of its text."`
 	Error     string          `json:"error,omitempty" doc:"Why it failed."`
 	Duration  int64           `json:"duration_ms" example:"12"`
 }
 
-// Exchange is what one answer is asked for with.
+// Exchange describes one answer to generate.
 type Exchange struct {
-	Messages    []llm.Message // the last is what is to be answered
-	System      string        // in place of the agent's own system prompt, when set
-	Model       string        // in place of the agent's own, when set
-	Temperature *float64      // in place of the agent's own, when set
-	MaxTokens   int           // in place of the agent's own, when set
+	Messages    []llm.Message // the last one is to be answered
+	System      string        // overrides the agent's system prompt if set
+	Model       string        // overrides the agent's model if set
+	Temperature *float64      // overrides the agent's temperature if set
+	MaxTokens   int           // overrides the agent's limit if set
 	Tools       Choice
 	Extra       []Tool // offered beside Tools
 	Sources     Choice
 	Schema      json.RawMessage // JSON Schema that the answer must follow; nil: free text
-	MaxRounds   int             // of tool calls; 0: MaxRounds
-	Stop        []string        // texts at which the answer ends, before them
-	// Foreign are tools that the caller runs itself. With them the agent's own
-	// are not offered, and an answer may be their calls.
+	MaxRounds   int             // rounds of tool calls; 0: MaxRounds
+	Stop        []string        // texts at which the answer ends, excluding them
+	// Foreign are tools that the caller runs itself. If there are any, the
+	// agent's own are not offered, and the answer may consist of calls.
 	Foreign []llm.Tool
-	// ForeignChoice is as llm.Request.ToolChoice, of Foreign.
+	// ForeignChoice is llm.Request.ToolChoice for Foreign.
 	ForeignChoice string
 }
 
-// Answer is the outcome of an Exchange.
+// Answer is the result of an Exchange.
 type Answer struct {
 	Text      string
 	JSON      json.RawMessage // with a schema: the answer as JSON
 	ToolCalls []ToolCall
 	Sources   []Citation
 	Usage     llm.Usage
-	Mode      Mode           // how it was made
-	Truncated bool           // it reached the longest reply allowed
+	Mode      Mode           // how it was generated
+	Truncated bool           // it reached the maximum length
 	Foreign   []llm.ToolCall // calls of foreign tools, which end the exchange
 	Model     string
 }
 
-// Complete answers an exchange without storing anything. onEvent gets what
-// happens on the way, and with it the answer is streamed; an error of onEvent
-// ends the exchange. nil: no stream. With an error the answer holds what was
-// made until then.
+// Complete answers an exchange without storing anything. If onEvent is set, the
+// answer is streamed and onEvent receives what happens; its error ends the
+// exchange. On an error the answer contains what was generated until then.
 func (c *Chat) Complete(ctx context.Context, db *store.DB, x Exchange, onEvent func(Event) error) (Answer, error) {
 	model, settings, err := c.modelOf(ctx, db, x)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *Chat) Complete(ctx context.Context, db *store.DB, x Exchange, onEvent f
 	return c.answer(ctx, db, model, settings, x, onEvent)
 }
 
-// answer is Complete with a model that has been looked up.
+// answer is Complete with a model that has been resolved.
 func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settings store.Settings, x Exchange, onEvent func(Event) error) (_ Answer, err error) {
 	r := &toolLoop{chat: c, db: db, model: model, exchange: x, onEvent: onEvent, keys: callKeys{answer: keyOf(ctx)}, answer: Answer{Model: model.Name, ToolCalls: []ToolCall{}, Sources: []Citation{}}}
 	if x.Foreign == nil && !x.Tools.None {
@@ -160,12 +160,12 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 	return r.answer, err
 }
 
-// CheckAddress is a validation error when the settings cannot name raw as the
-// address of a language model.
+// CheckAddress returns a validation error if raw cannot be the address of a
+// language model.
 func (c *Chat) CheckAddress(raw string) error { return c.model.CheckAddress(raw) }
 
-// modelOf is the model that the agent's settings name, with what the exchange
-// changes of it.
+// modelOf returns the model of the agent's settings, with the overrides of the
+// exchange.
 func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Exchange) (llm.Model, store.Settings, error) {
 	s, err := db.Settings(ctx)
 	if err != nil {
@@ -187,12 +187,11 @@ func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Exchange) (llm.Model
 	return m, s, m.Check()
 }
 
-// Step answers an exchange as a step of something that may be tried again.
-// With a conversation its history comes before the exchange's last message,
-// which is not stored: it is what a person said already, or an instruction of
-// the workflow's. The answer is stored under key, and with a key that was used
-// before, that answer is returned. Tools get the key, WithKey
-// says.
+// Step answers an exchange as a step that may be retried. With a conversation,
+// its history precedes the exchange's last message, which is not stored: it was
+// stored before, or is an instruction of the workflow. The answer is stored
+// under key; if the key was used before, the stored answer is returned. Tools
+// receive the key, see WithKey.
 func (c *Chat) Step(ctx context.Context, db *store.DB, conversationID, key string, x Exchange) (Answer, error) {
 	if conversationID == "" {
 		return c.Complete(WithKey(ctx, key), db, x, nil)
@@ -207,18 +206,18 @@ func (c *Chat) Step(ctx context.Context, db *store.DB, conversationID, key strin
 	})
 }
 
-// Ask has an agent answer what nobody said to it, such as the prompt of a
-// schedule. The prompt and the answer are kept in the conversation, each once
-// for a key; without a conversation in one of the key's own, which gets the
-// metadata about, a JSON object. A key that was answered before gets the same
-// answer, and the model is not asked. Tools see the key as with Step.
+// Ask has an agent answer a prompt that nobody sent, such as that of a
+// schedule. The prompt and the answer are stored in the conversation, once per
+// key; without a conversation, in one created for the key, with the metadata
+// about, a JSON object. A key that was answered before returns the same answer
+// without calling the model. Tools receive the key as in Step.
 func (c *Chat) Ask(ctx context.Context, db *store.DB, conversationID, key, prompt string, about json.RawMessage) (Answer, error) {
 	said := agent.Message{ConversationID: conversationID, Role: agent.MessageUser, Content: prompt, Metadata: json.RawMessage("{}")}
 	if err := said.Validate(); err != nil {
 		return Answer{}, asTurn(err)
 	}
 	if _, _, err := c.modelOf(ctx, db, Exchange{}); err != nil {
-		return Answer{}, err // nobody could answer
+		return Answer{}, err // no model could answer
 	}
 	said, err := db.AskOnce(ctx, key, about, said)
 	if err != nil {
@@ -230,8 +229,8 @@ func (c *Chat) Ask(ctx context.Context, db *store.DB, conversationID, key, promp
 }
 
 // once answers an exchange in a conversation and stores the answer under key,
-// or returns what is stored there. messages makes the exchange's of the
-// conversation's newest.
+// or returns the answer stored there. messages builds the exchange's messages
+// from the conversation's newest.
 func (c *Chat) once(ctx context.Context, db *store.DB, conversationID, key string, x Exchange, messages func(history []agent.Message) []llm.Message) (Answer, error) {
 	release, err := c.turns.take(ctx, turnKey{db.ID(), conversationID})
 	if err != nil {
@@ -250,6 +249,6 @@ func (c *Chat) once(ctx context.Context, db *store.DB, conversationID, key strin
 	if err != nil {
 		return answer, err
 	}
-	_, err = c.keep(ctx, db, conversationID, kept{Key: key}, answer)
+	_, err = c.keep(ctx, db, conversationID, answerMetadata{Key: key}, answer)
 	return answer, err
 }

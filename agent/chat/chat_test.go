@@ -21,7 +21,7 @@ import (
 	"satchel/vector/document"
 )
 
-// TestMain is also the child that reads documents.
+// TestMain is also the child process that reads documents.
 func TestMain(m *testing.M) {
 	if document.RunChild(os.Args[1:]) {
 		return
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// scene is an agent whose model is played by a test.
+// scene is an agent with a fake model.
 type scene struct {
 	chat *Chat
 	db   *store.DB
@@ -37,9 +37,9 @@ type scene struct {
 	seen []map[string]any
 }
 
-// play opens an agent with these tools; say returns the message of the nth
-// answer as JSON.
-func play(tb testing.TB, tools []Tool, say func(n int, asked map[string]any) string) *scene {
+// newScene creates an agent with these tools. say returns the message of the
+// nth reply as JSON.
+func newScene(tb testing.TB, tools []Tool, say func(n int, asked map[string]any) string) *scene {
 	tb.Helper()
 	s := &scene{}
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -87,13 +87,13 @@ func tool(name string, call func(context.Context, json.RawMessage) (any, error))
 	return Tool{Tool: llm.Tool{Name: name, Parameters: json.RawMessage(`{"type":"object"}`)}, Call: call}
 }
 
-// The calls of one round run side by side, each fault is told to the model in
-// its place, and the answer follows.
+// The calls of one round run concurrently, each error is reported to the model
+// in its place, and the answer follows.
 func TestToolCalls(t *testing.T) {
 	var meet sync.WaitGroup
 	meet.Add(2)
 	together := func(context.Context, json.RawMessage) (any, error) { meet.Done(); meet.Wait(); return "met", nil }
-	s := play(t, []Tool{
+	s := newScene(t, []Tool{
 		tool("one", together), tool("two", together),
 		tool("refuses", func(context.Context, json.RawMessage) (any, error) { return nil, agent.Invalid("city", "is required") }),
 		tool("fails", func(context.Context, json.RawMessage) (any, error) { return nil, errors.New("password=hunter2") }),
@@ -112,7 +112,7 @@ func TestToolCalls(t *testing.T) {
 	for _, c := range a.ToolCalls {
 		happened = append(happened, c.Error)
 	}
-	want := []string{"", "", "city is required", "the tool failed", "there is no tool of this name", "the arguments are not a JSON object: half {", ""}
+	want := []string{"", "", "city is required", "the tool failed", "there is no tool with this name", "the arguments are not a JSON object: half {", ""}
 	if fmt.Sprint(happened) != fmt.Sprint(want) {
 		t.Errorf("errors %q", happened)
 	}
@@ -129,11 +129,11 @@ func TestToolCalls(t *testing.T) {
 	}
 }
 
-// A model that never stops calling is asked to answer without tools.
+// A model that keeps calling tools is finally asked to answer without them.
 func TestBudgetOfCalls(t *testing.T) {
 	ran := 0
 	var mu sync.Mutex
-	s := play(t, []Tool{tool("again", func(context.Context, json.RawMessage) (any, error) {
+	s := newScene(t, []Tool{tool("again", func(context.Context, json.RawMessage) (any, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		ran++
@@ -150,9 +150,9 @@ func TestBudgetOfCalls(t *testing.T) {
 	}
 }
 
-// Turns of one conversation wait for one another.
+// Turns of one conversation wait for each other.
 func TestTurnsOfAConversation(t *testing.T) {
-	s := play(t, nil, func(n int, asked map[string]any) string { return says(fmt.Sprint(len(asked["messages"].([]any)))) })
+	s := newScene(t, nil, func(n int, asked map[string]any) string { return says(fmt.Sprint(len(asked["messages"].([]any)))) })
 	first, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "0"}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -180,10 +180,10 @@ func TestTurnsOfAConversation(t *testing.T) {
 	}
 }
 
-// A step in a conversation adds its answer once, however often it is tried,
-// and does not repeat what the person said.
+// A step in a conversation adds its answer once, however often it is attempted,
+// and does not repeat the person's message.
 func TestSteps(t *testing.T) {
-	s := play(t, nil, func(n int, asked map[string]any) string { return says(fmt.Sprintf("Answer %d.", n)) })
+	s := newScene(t, nil, func(n int, asked map[string]any) string { return says(fmt.Sprintf("Answer %d.", n)) })
 	said, _, err := s.db.BeginTurn(t.Context(), agent.Message{Role: agent.MessageUser, Content: "Hello", Metadata: json.RawMessage("{}")}, "", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -211,16 +211,16 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestAskOnce has a prompt asked again after each point at which a kill may
-// cut it: prompt and answer are kept once.
+// TestAskOnce repeats a prompt after each point at which a kill may interrupt
+// it: prompt and answer are stored once.
 func TestAskOnce(t *testing.T) {
-	s := play(t, nil, func(n int, asked map[string]any) string { return says(fmt.Sprintf("Answer %d.", n)) })
+	s := newScene(t, nil, func(n int, asked map[string]any) string { return says(fmt.Sprintf("Answer %d.", n)) })
 	prompt := agent.Message{Role: agent.MessageUser, Content: "What is new?", Metadata: json.RawMessage("{}")}
 	cut, err := s.db.AskOnce(t.Context(), "run-1", json.RawMessage(`{"run_id":"run-1"}`), prompt) // killed before the answer
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // again, and killed after it
+	for range 2 { // repeated, and killed after it
 		a, err := s.chat.Ask(t.Context(), s.db, "", "run-1", "What is new?", json.RawMessage(`{"run_id":"run-1"}`))
 		if err != nil || a.Text != "Answer 1." {
 			t.Fatalf("%q, %v", a.Text, err)
@@ -285,12 +285,12 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// BenchmarkTurn measures all of a turn but the model's own time, in a
-// conversation with a history.
+// BenchmarkTurn measures a turn without the model's own time, in a conversation
+// with a history.
 func BenchmarkTurn(b *testing.B) {
 	for _, before := range []int{0, 100, 1000} {
 		b.Run(fmt.Sprintf("messages=%d", before), func(b *testing.B) {
-			s := play(b, nil, func(int, map[string]any) string { return says("Yes.") })
+			s := newScene(b, nil, func(int, map[string]any) string { return says("Yes.") })
 			first, _, err := s.chat.Reply(b.Context(), s.db, Turn{Message: "Hello"}, nil)
 			if err != nil {
 				b.Fatal(err)
@@ -311,10 +311,10 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// An answer to what was said long ago is told nothing that was said since, and
-// what is kept beside an answer is bounded.
+// When an old message is answered again, the model sees nothing that was said
+// since, and the metadata of the answer is limited.
 func TestRetryOfLongAgo(t *testing.T) {
-	s := play(t, nil, func(n int, _ map[string]any) string { return says(fmt.Sprintf("Answer %d.", n)) })
+	s := newScene(t, nil, func(n int, _ map[string]any) string { return says(fmt.Sprintf("Answer %d.", n)) })
 	first, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "First"}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -339,8 +339,8 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	a := Answer{Text: "As [2] says.", Sources: []Citation{{Number: 1}, {Number: 2}}, ToolCalls: []ToolCall{{Name: "t", Arguments: json.RawMessage(`{"a":"` + long + `"}`)}}}
 	a.Sources[1].Content = long
 	for limit, want := range map[int]struct{ calls, content bool }{maxMetadata: {true, true}, 11_000: {true, false}, 1000: {false, false}} {
-		raw, err := kept{}.metadata(a, limit)
-		var got kept
+		raw, err := answerMetadata{}.metadata(a, limit)
+		var got answerMetadata
 		if err != nil || json.Unmarshal(raw, &got) != nil || len(raw) > limit || len(got.Sources) != 2 {
 			t.Fatalf("limit %d: %d bytes, %v", limit, len(raw), err)
 		}
@@ -354,7 +354,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}
 }
 
-// TestNotesStayBetweenPeople: a model is told nothing of notes.
+// TestNotesStayBetweenPeople: a model sees no notes.
 func TestNotesStayBetweenPeople(t *testing.T) {
 	history := []agent.Message{{Role: agent.MessageUser, Content: "Where is it?"}, {Role: agent.MessageNote, Content: "He never pays"}, {Role: agent.MessageUser, Content: "Hello?"}}
 	kept := within(history, historyTokens)

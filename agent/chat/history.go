@@ -10,24 +10,24 @@ import (
 	"satchel/agent/llm"
 )
 
-// Bounds of the history that a model gets.
+// Limits of the history that a model receives.
 const (
 	maxHistory    = 200    // messages
-	historyTokens = 16_000 // as tokens estimates them
+	historyTokens = 16_000 // as estimated by tokens
 )
 
-// tokens estimates how many tokens a text is: four bytes of a Latin script
-// make one on average, and a character of most others makes one by itself.
+// tokens estimates the number of tokens in a text: four bytes per token for
+// Latin scripts, one character per token for most others.
 func tokens(text string) int {
 	characters := utf8.RuneCountInString(text)
 	return max(characters-(len(text)-characters), 0)/4 + (len(text)-characters)/2 + 4
 }
 
-// within is the newest part of a conversation, oldest first, that fits into
-// the budget; the last message always does. It begins with what a person said:
-// providers refuse an answer to nothing.
+// within returns the newest part of a conversation, oldest first, that fits
+// into the budget; the last message is always included. It starts with a user
+// message, since providers reject a history that starts with an answer.
 func within(history []agent.Message, budget int) []llm.Message {
-	history = spoken(history)
+	history = visibleHistory(history)
 	from := len(history)
 	for from > 0 {
 		budget -= tokens(history[from-1].Content)
@@ -42,7 +42,7 @@ func within(history []agent.Message, budget int) []llm.Message {
 	var kept []llm.Message
 	for _, m := range history[from:] {
 		switch m.Role {
-		case agent.MessageTool: // put there by hand: no call of the model's goes with it
+		case agent.MessageTool: // inserted by SQL: it belongs to no call of the model
 			kept = append(kept, llm.Message{Role: agent.MessageUser, Content: "Result of a tool:\n" + m.Content})
 		default:
 			kept = append(kept, llm.Message{Role: m.Role, Content: m.Content})
@@ -51,12 +51,12 @@ func within(history []agent.Message, budget int) []llm.Message {
 	return kept
 }
 
-// spoken is a conversation as a model gets it: of several answers to one
-// message the newest, where the first one stood, and without notes and what
-// stood in for an answer.
-func spoken(history []agent.Message) []agent.Message {
+// spoken returns a conversation as a model sees it: of several answers to one
+// message only the newest, in the place of the first, and without notes and
+// placeholder answers.
+func visibleHistory(history []agent.Message) []agent.Message {
 	var said []agent.Message
-	place := map[int64]int{} // in said, by id
+	place := map[int64]int{} // index in said, by id
 	for _, m := range history {
 		of := aboutAnswer(m).RetryOf
 		at, again := place[of]
@@ -70,14 +70,15 @@ func spoken(history []agent.Message) []agent.Message {
 	})
 }
 
-// aboutAnswer reads of an answer's metadata what places it in its conversation.
+// aboutAnswer reads the metadata that determines an answer's place in its
+// conversation.
 func aboutAnswer(m agent.Message) (about struct {
 	RetryOf int64 `json:"retry_of"`
 	Mode    Mode  `json:"mode"`
 }) {
 	rare := bytes.Contains(m.Metadata, []byte(`"retry_of"`)) || bytes.Contains(m.Metadata, []byte(`"mode"`))
 	if m.Role == agent.MessageAssistant && rare {
-		_ = json.Unmarshal(m.Metadata, &about) // what is otherwise was put there by hand
+		_ = json.Unmarshal(m.Metadata, &about) // anything else was written by SQL
 	}
 	return about
 }

@@ -11,17 +11,17 @@ import (
 	"satchel/vector"
 )
 
-// Bounds of what is kept of an answer beside its text, in bytes.
+// Limits of what is stored with an answer besides its text, in bytes.
 const (
-	maxMetadata  = 1 << 20 // of all of it
+	maxMetadata  = 1 << 20 // total
 	keptOfResult = 8 << 10 // of a tool's result, and of its arguments
 )
 
-// kept is what is stored beside an answer, as its message's metadata.
-type kept struct {
+// kept is stored with an answer, as its message's metadata.
+type answerMetadata struct {
 	InReplyTo int64       `json:"in_reply_to,omitempty"`
-	RetryOf   int64       `json:"retry_of,omitempty"` // the answer that it is another answer beside
-	Key       string      `json:"key,omitempty"`      // of the step that it is the answer of
+	RetryOf   int64       `json:"retry_of,omitempty"` // the answer to which this is an alternative
+	Key       string      `json:"key,omitempty"`      // of the step that it answers
 	Mode      Mode        `json:"mode,omitempty"`
 	Model     string      `json:"model"`
 	Usage     llm.Usage   `json:"usage"`
@@ -30,9 +30,9 @@ type kept struct {
 	Partial   bool        `json:"partial,omitempty"`
 }
 
-// metadata is k with what an answer holds, as JSON. When it is longer than
-// limit bytes, the text of passages is left out, then the calls of tools.
-func (k kept) metadata(a Answer, limit int) (json.RawMessage, error) {
+// metadata returns k with the contents of an answer as JSON. If it is longer
+// than limit bytes, the text of passages is dropped, then the calls of tools.
+func (k answerMetadata) metadata(a Answer, limit int) (json.RawMessage, error) {
 	k.Mode, k.Model, k.Usage, k.ToolCalls, k.Sources = a.Mode, a.Model, a.Usage, shortened(a.ToolCalls), references(a.Sources, a.Text)
 	raw, err := json.Marshal(k)
 	if err == nil && len(raw) > limit {
@@ -48,8 +48,8 @@ func (k kept) metadata(a Answer, limit int) (json.RawMessage, error) {
 	return raw, err
 }
 
-// keep stores an answer with what k says of it, even when who asked has gone.
-func (c *Chat) keep(ctx context.Context, db *store.DB, conversationID string, k kept, a Answer) (agent.Message, error) {
+// keep stores an answer with its metadata, even if the caller is gone.
+func (c *Chat) keep(ctx context.Context, db *store.DB, conversationID string, k answerMetadata, a Answer) (agent.Message, error) {
 	raw, err := k.metadata(a, maxMetadata)
 	if err != nil {
 		return agent.Message{}, err
@@ -58,37 +58,37 @@ func (c *Chat) keep(ctx context.Context, db *store.DB, conversationID string, k 
 	return db.AppendReply(context.WithoutCancel(ctx), reply)
 }
 
-// answered is the answer that a message was stored for; of none, or of one
-// whose metadata SQL has changed, as much as there is.
+// answered returns the answer stored as a message. Missing or modified metadata
+// is ignored as far as necessary.
 func answered(m *agent.Message, asJSON bool) Answer {
 	if m == nil {
 		return Answer{}
 	}
-	var meta kept
+	var meta answerMetadata
 	_ = json.Unmarshal(m.Metadata, &meta)
 	a := Answer{Text: m.Content, Mode: meta.Mode, Model: meta.Model, Usage: meta.Usage, ToolCalls: append([]ToolCall{}, meta.ToolCalls...), Sources: []Citation{}}
 	for _, r := range meta.Sources {
 		a.Sources = append(a.Sources, r.citation())
 	}
 	if asJSON {
-		a.JSON = unfenced(a.Text)
+		a.JSON = stripFence(a.Text)
 	}
 	return a
 }
 
-// shortened are calls with arguments that are short enough to be kept.
+// shortened returns calls with arguments short enough to be stored.
 func shortened(calls []ToolCall) []ToolCall {
 	list := make([]ToolCall, len(calls))
 	for i, c := range calls {
 		if len(c.Arguments) > keptOfResult {
-			c.Arguments, _ = json.Marshal(clipBytes(string(c.Arguments), keptOfResult)) // text can be written
+			c.Arguments, _ = json.Marshal(clipBytes(string(c.Arguments), keptOfResult)) // a string can always be encoded
 		}
 		list[i] = c
 	}
 	return list
 }
 
-// clipJSON keeps a long result as the beginning of its text.
+// clipJSON cuts a long result to the beginning of its text.
 func clipJSON(raw json.RawMessage, limit int) any {
 	if len(raw) <= limit {
 		return raw
@@ -105,7 +105,7 @@ func clipBytes(s string, n int) string {
 	return strings.ToValidUTF8(s[:n-len(mark)], "") + mark
 }
 
-// reference is what is kept of a citation with the answer.
+// reference is a citation as stored with the answer.
 type reference struct {
 	Number     int     `json:"n"`
 	SourceID   string  `json:"source_id"`
@@ -116,10 +116,10 @@ type reference struct {
 	URL        string  `json:"url"`
 	Score      float64 `json:"score"`
 	Content    string  `json:"content"`
-	Cited      bool    `json:"cited"` // the answer names its number
+	Cited      bool    `json:"cited"` // the answer cites its number
 }
 
-// keptOfPassage is how many bytes of a passage are kept with the answer.
+// keptOfPassage is how many bytes of a passage are stored with the answer.
 const keptOfPassage = 4 << 10
 
 func references(list []Citation, text string) []reference {

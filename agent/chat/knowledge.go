@@ -13,23 +13,23 @@ import (
 	"satchel/vector"
 )
 
-// What the model is given of the agent's knowledge.
+// What the model receives from the agent's knowledge.
 const (
 	citations   = 6
-	minScore    = 0.15 // below it a passage has nothing to do with the question
-	shortAsking = 40   // characters: a question so short says little by itself
+	minScore    = 0.15 // a passage below it is unrelated to the question
+	shortAsking = 40   // characters: a shorter question needs context
 )
 
-// Citation is a passage that the model was given, by its number.
+// Citation is a passage that the model received, by its number.
 type Citation struct {
-	Number int `json:"number" doc:"As the answer cites it: [1]." example:"1"`
+	Number int `json:"number" doc:"The number by which the answer cites it: [1]." example:"1"`
 	vector.Result
 }
 
 // citing matches numbers in brackets, but not the text of a link.
 var citing = regexp.MustCompile(`\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\](\(?)`)
 
-// numbersIn returns the numbers that a text cites: 1, 2 and 3 for "[1] [2, 3]".
+// numbersIn returns the numbers cited in a text: 1, 2 and 3 for "[1] [2, 3]".
 func numbersIn(text string) map[int]bool {
 	cited := map[int]bool{}
 	for _, found := range citing.FindAllStringSubmatch(text, -1) {
@@ -42,7 +42,7 @@ func numbersIn(text string) map[int]bool {
 	return cited
 }
 
-// retrieve finds the passages that answer the last message.
+// retrieve finds passages for the last message.
 func (c *Chat) retrieve(ctx context.Context, db *store.DB, x Exchange, a *Answer) error {
 	if x.Sources.None {
 		return nil
@@ -72,8 +72,8 @@ func (c *Chat) retrieve(ctx context.Context, db *store.DB, x Exchange, a *Answer
 	return nil
 }
 
-// asked is what to look for: the last message, and with a short one also what
-// the person said before, which it is likely to speak of.
+// asked returns the search query: the last message and, if it is short, also
+// the person's previous message, which it is likely to refer to.
 func asked(messages []llm.Message) string {
 	var said []string
 	for i := len(messages) - 1; i >= 0 && len(said) < 2; i-- {
@@ -94,7 +94,7 @@ func asked(messages []llm.Message) string {
 	return question
 }
 
-// systemPrompt says to the model who it is and what the agent knows.
+// systemPrompt tells the model who it is and what the agent knows.
 func systemPrompt(a agent.Agent, s store.Settings, own string, passages []Citation) string {
 	var b strings.Builder
 	switch {

@@ -10,10 +10,10 @@ import (
 
 type keyKey struct{}
 
-// WithKey returns a context that names the piece of work which calls of tools
-// belong to, so that a call that was cut and is made again can be known: APIs
-// get the key as Idempotency-Key, functions see it as idempotencyKey. What
-// several agents may do must have several keys.
+// WithKey returns a context with the idempotency key for tool calls, so that a
+// call that was interrupted and is made again can be recognized: APIs receive
+// it as Idempotency-Key, functions as idempotencyKey. Different agents must use
+// different keys.
 func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyKey{}, key)
 }
@@ -23,23 +23,24 @@ func keyOf(ctx context.Context) string {
 	return key
 }
 
-// callKeys name the calls of one answer. A model that is asked again after a
-// cut may call other tools, or the same in another order, so a call is named
-// by what it does: the key of the answer, a hash of the tool's name and the
-// arguments, and how many calls of this answer did the same before.
+// callKeys generates keys for the calls of one answer. After an interruption,
+// the model may call other tools, or the same ones in another order, so a call
+// is identified by what it does: the key of the answer, a hash of the tool's
+// name and the arguments, and the number of earlier identical calls in this
+// answer.
 type callKeys struct {
 	answer string
 	before map[string]int
 }
 
-// next is the key of the next call; "" when the answer has none.
+// next returns the key of the next call, or "" if the answer has none.
 func (k *callKeys) next(tool string, arguments json.RawMessage) string {
 	if k.answer == "" {
 		return ""
 	}
 	var value any
 	if json.Unmarshal(arguments, &value) == nil {
-		arguments, _ = json.Marshal(value) // its keys in order; what was JSON can be written
+		arguments, _ = json.Marshal(value) // with sorted keys; it was JSON, so it can be encoded
 	}
 	sum := sha256.Sum256(append([]byte(tool+"\x00"), arguments...))
 	what := hex.EncodeToString(sum[:8])

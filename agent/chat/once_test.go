@@ -15,8 +15,8 @@ import (
 	"satchel/store"
 )
 
-// The same calls have the same keys whatever order they come in, and each
-// call of an answer has one of its own.
+// Equal calls have the same keys in any order, and each call of an answer has
+// its own.
 func TestCallKeys(t *testing.T) {
 	calls := [][2]string{{"pay", `{"to":"Ada","sum":1.50}`}, {"pay", `{"sum":1.50,"to":"Ada"}`}, {"pay", `{"to":"Bob","sum":1.50}`}, {"refund", `{"to":"Ada","sum":1.50}`}, {"pay", ``}}
 	keys := func(answer string, order ...int) []string {
@@ -43,8 +43,8 @@ func TestCallKeys(t *testing.T) {
 	}
 }
 
-// What may be answered again tells tools of it, and a turn that a person
-// begins does not.
+// Tools see the key of an answer that may be retried, and none in a turn that a
+// person starts.
 func TestToolsSeeKeys(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]int{}
@@ -54,7 +54,7 @@ func TestToolsSeeKeys(t *testing.T) {
 		seen[keyOf(ctx)]++
 		return "noted", nil
 	})
-	s := play(t, []Tool{note}, func(_ int, asked map[string]any) string {
+	s := newScene(t, []Tool{note}, func(_ int, asked map[string]any) string {
 		messages := asked["messages"].([]any)
 		if messages[len(messages)-1].(map[string]any)["role"] == "tool" {
 			return says("Done.")
@@ -92,9 +92,9 @@ func TestToolsSeeKeys(t *testing.T) {
 	}
 }
 
-// An answer is found however much was said after it.
+// An answer is found however many messages follow it.
 func TestAnswerFarBack(t *testing.T) {
-	s := play(t, nil, func(n int, _ map[string]any) string { return says(fmt.Sprint("Answer ", n)) })
+	s := newScene(t, nil, func(n int, _ map[string]any) string { return says(fmt.Sprint("Answer ", n)) })
 	if _, err := s.chat.Ask(t.Context(), s.db, "", "run-1", "Hello", json.RawMessage("{}")); err != nil {
 		t.Fatal(err)
 	}

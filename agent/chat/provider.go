@@ -13,16 +13,16 @@ import (
 	"satchel/store"
 )
 
-// Provider names a provider of language models and a model. What is not given
-// is as in the agent's settings.
+// Provider identifies a provider of language models and a model. Omitted fields
+// are taken from the agent's settings.
 type Provider struct {
 	Name    agent.Optional[string]
 	Model   agent.Optional[string]
 	BaseURL agent.Optional[string]
-	Key     string // in place of the stored credential; empty: that, if it is for the provider's host
+	Key     string // overrides the stored credential; empty: the stored one, if it is for the provider's host
 }
 
-// at is the model that p names. An error names the setting that is off; a
+// at returns the model that p describes. An error names the invalid setting; a
 // stored credential for another host is a conflict.
 func (c *Chat) at(ctx context.Context, db *store.DB, p Provider) (llm.Model, error) {
 	s, err := db.Settings(ctx)
@@ -50,7 +50,7 @@ func modelIn(s store.Settings) llm.Model {
 	return llm.Model{Provider: s.LLMProvider, Name: s.LLMModel, BaseURL: s.LLMBaseURL, Temperature: s.LLMTemperature, MaxTokens: s.LLMMaxTokens}
 }
 
-// storedModel is the model of settings, with the credential that is stored for
+// storedModel returns the model of the settings, with the stored credential of
 // its provider.
 func storedModel(ctx context.Context, db *store.DB, s store.Settings) (m llm.Model, err error) {
 	if m = modelIn(s); m.Provider != "" {
@@ -59,8 +59,8 @@ func storedModel(ctx context.Context, db *store.DB, s store.Settings) (m llm.Mod
 	return m, err
 }
 
-// Models returns the names of the models that a provider offers, as they were
-// at most a minute ago, and the provider's name.
+// Models returns the names of the models that a provider offers, at most a
+// minute old, and the provider's name.
 func (c *Chat) Models(ctx context.Context, db *store.DB, p Provider) (names []string, provider string, err error) {
 	m, err := c.at(ctx, db, p)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *Chat) Models(ctx context.Context, db *store.DB, p Provider) (names []st
 	return names, m.Provider, err
 }
 
-// Bounds of the lists of models that are kept.
+// Limits of the cached lists of models.
 const (
 	keepList = time.Minute
 	maxLists = 200
@@ -87,9 +87,9 @@ type modelList struct {
 	until time.Time
 }
 
-// modelLists keeps lists of models for a while.
+// modelLists caches lists of models for a short time.
 type modelLists struct {
-	mu   sync.Mutex // guards kept
+	mu   sync.Mutex // protects kept
 	kept map[listKey]modelList
 }
 
@@ -113,23 +113,23 @@ func (l *modelLists) of(key listKey, ask func() ([]string, error)) ([]string, er
 	return names, nil
 }
 
-// Bounds of a test of a provider.
+// Limits of a provider test.
 const (
 	testTimeout = 30 * time.Second
 	testTokens  = 16
 	testReply   = 200 // characters that are shown
 )
 
-// Tested is the outcome of a test of a provider.
+// Tested is the outcome of a provider test.
 type Tested struct {
 	OK       bool   `json:"ok" example:"true"`
 	Duration int64  `json:"ms" doc:"How long the call took." example:"640"`
-	Reply    string `json:"reply" doc:"The beginning of what the model said." example:"OK"`
-	Error    string `json:"error" doc:"Why the call failed; empty when it did not."`
+	Reply    string `json:"reply" doc:"The beginning of the model's reply." example:"OK"`
+	Error    string `json:"error" doc:"Why the call failed; empty if it succeeded."`
 }
 
-// Test asks a model one tiny question. What its provider refuses is no error
-// but a Tested that says so.
+// Test sends a tiny prompt to a model. A rejection by its provider is not an
+// error but is reported in Tested.
 func (c *Chat) Test(ctx context.Context, db *store.DB, p Provider) (Tested, error) {
 	m, err := c.at(ctx, db, p)
 	if err != nil {

@@ -9,35 +9,35 @@ import (
 	"satchel/store"
 )
 
-// Mode says how an answer was made.
+// Mode is how an answer was generated.
 type Mode string
 
-// ModePassages is the mode of an answer that is made of passages alone, without
-// a language model. An answer of a model has the mode "".
+// ModePassages is the mode of an answer that consists of passages, without a
+// language model. An answer of a model has the mode "".
 const ModePassages Mode = "passages"
 
-// What an answer of passages says.
+// The texts of an answer that consists of passages.
 const (
-	somePassages = "No language model is set up. These passages of the knowledge fit best."
-	noPassages   = "No language model is set up, and nothing in the knowledge fits."
+	somePassages = "No language model is set up. These are the best matching passages from the knowledge."
+	noPassages   = "No language model is set up, and nothing in the knowledge matches."
 )
 
-// Turn is what a person says to an agent.
+// Turn is a person's message to an agent.
 type Turn struct {
 	ConversationID string // empty: a new conversation
-	ContactID      string // of a new conversation; may be empty
+	ContactID      string // for a new conversation; may be empty
 	Message        string
-	RetryOf        int64  // an answer: what it answers is answered once more, and Message is not read; 0: none
-	Model          string // in place of the agent's own, when set
-	Fallback       Mode   // how to answer when no language model is set up; "" for an error
+	RetryOf        int64  // an answer: the message it answers is answered again, and Message is ignored; 0: none
+	Model          string // overrides the agent's model if set
+	Fallback       Mode   // how to answer if no language model is set up; "" for an error
 	Tools          Choice
 	Sources        Choice
 }
 
-// Reply stores what a person said, answers it, and stores the answer. When the
-// turn fails the person's message stays; an answer that was cut short is kept
-// with metadata.partial, and returned beside the error. An error's details and
-// the message that is returned name the conversation.
+// Reply stores a person's message, answers it, and stores the answer. If the
+// turn fails, the person's message remains; an answer that was cut short is
+// stored with metadata.partial, and returned with the error. The error's
+// details and the returned message name the conversation.
 func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Event) error) (agent.Message, Answer, error) {
 	said, err := t.said(ctx, db)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Eve
 	model, settings, err := c.modelOf(ctx, db, x)
 	passages := t.Fallback == ModePassages && agent.ErrorCode(err) == agent.CodeValidation
 	if err != nil && !passages {
-		return agent.Message{}, Answer{}, err // nobody could answer
+		return agent.Message{}, Answer{}, err // no model could answer
 	}
 	said, history, err := t.begin(ctx, db, said)
 	if err != nil {
@@ -68,17 +68,17 @@ func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Eve
 	if err != nil && answer.Text == "" {
 		return agent.Message{ConversationID: said.ConversationID}, answer, inConversation(err, said.ConversationID)
 	}
-	reply, stored := c.keep(ctx, db, said.ConversationID, kept{InReplyTo: said.ID, RetryOf: t.RetryOf, Partial: err != nil}, answer)
+	reply, stored := c.keep(ctx, db, said.ConversationID, answerMetadata{InReplyTo: said.ID, RetryOf: t.RetryOf, Partial: err != nil}, answer)
 	return reply, answer, inConversation(errors.Join(err, stored), said.ConversationID)
 }
 
-// said is the message that a turn answers; unless it was said before, it is yet
-// to be stored.
+// said returns the message that a turn answers. Unless it was stored before, it
+// has yet to be.
 func (t Turn) said(ctx context.Context, db *store.DB) (agent.Message, error) {
 	if t.RetryOf != 0 {
 		said, err := db.Question(ctx, t.RetryOf)
 		if agent.ErrorCode(err) == agent.CodeNotFound || err == nil && t.ConversationID != "" && t.ConversationID != said.ConversationID {
-			return said, agent.Invalid("retry_of", "names no answer of this conversation")
+			return said, agent.Invalid("retry_of", "must be the id of an answer in this conversation")
 		}
 		return said, err
 	}
@@ -86,8 +86,8 @@ func (t Turn) said(ctx context.Context, db *store.DB) (agent.Message, error) {
 	return said, asTurn(said.Validate())
 }
 
-// begin stores what a turn answers, unless it was said before, and returns it
-// with the conversation up to it.
+// begin stores the message that a turn answers, unless it was stored before,
+// and returns it with the conversation up to it.
 func (t Turn) begin(ctx context.Context, db *store.DB, said agent.Message) (agent.Message, []agent.Message, error) {
 	if t.RetryOf == 0 {
 		return db.BeginTurn(ctx, said, t.ContactID, maxHistory)
@@ -96,7 +96,7 @@ func (t Turn) begin(ctx context.Context, db *store.DB, said agent.Message) (agen
 	if err != nil {
 		return said, nil, err
 	}
-	history = spoken(history) // before the cut: what was said before may have been answered again since
+	history = visibleHistory(history) // before truncating: earlier messages may have been answered again since
 	if at := slices.IndexFunc(history, func(m agent.Message) bool { return m.ID == said.ID }); at >= 0 {
 		return said, history[:at+1], nil
 	}
@@ -105,7 +105,7 @@ func (t Turn) begin(ctx context.Context, db *store.DB, said agent.Message) (agen
 	return said, history, err
 }
 
-// passages answers with what the agent's knowledge says.
+// passages answers with passages from the agent's knowledge.
 func (c *Chat) passages(ctx context.Context, db *store.DB, x Exchange, onEvent func(Event) error) (Answer, error) {
 	a := Answer{Mode: ModePassages, ToolCalls: []ToolCall{}, Sources: []Citation{}}
 	if err := c.retrieve(ctx, db, x, &a); err != nil {
@@ -122,7 +122,7 @@ func (c *Chat) passages(ctx context.Context, db *store.DB, x Exchange, onEvent f
 	return a, nil
 }
 
-// asTurn names a message's content as a turn does.
+// asTurn renames the field of a message's content to the turn's field.
 func asTurn(err error) error {
 	var e *agent.Error
 	if errors.As(err, &e) && e.Details["field"] == "content" {

@@ -17,23 +17,23 @@ import (
 
 var printer = message.NewPrinter(language.English)
 
-// maxSchema bounds a JSON Schema, in bytes.
+// maxSchema limits a JSON Schema, in bytes.
 const maxSchema = 64 << 10
 
-// CheckSchema says what is wrong with a JSON Schema (2020-12) that a client
-// gives for field. References to anywhere outside it are refused.
+// CheckSchema validates a JSON Schema (2020-12) that a client sets for a field.
+// References to other documents are rejected.
 func CheckSchema(field string, schema json.RawMessage) error {
 	if len(schema) > maxSchema {
 		return agent.Invalid(field, "must have at most 65536 bytes")
 	}
 	if _, err := compile(schema); err != nil {
-		return agent.Invalid(field, "is no JSON Schema")
+		return agent.Invalid(field, "must be a valid JSON Schema")
 	}
 	return nil
 }
 
-// CheckArguments says what is wrong with the arguments of a call under the
-// tool's schema: the error names the place, such as arguments.city.
+// CheckArguments validates the arguments of a call against the tool's schema.
+// The error names the path, such as arguments.city.
 func CheckArguments(schema, arguments json.RawMessage) error {
 	if problem := schemaProblem(schema, arguments); problem != "" {
 		return agent.Invalid("arguments", problem)
@@ -41,7 +41,7 @@ func CheckArguments(schema, arguments json.RawMessage) error {
 	return nil
 }
 
-// noLoader refuses to fetch: a schema must be whole by itself.
+// noLoader rejects references: a schema must be self-contained.
 type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) {
@@ -62,12 +62,12 @@ func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 	return c.Compile("schema.json")
 }
 
-// maxKept bounds the schemas whose compiled form is kept, in bytes of their
-// text; compiled they take some tens of times as much.
+// maxKept limits the cached schemas, in bytes of their text; compiled they take
+// some tens of times as much.
 const maxKept = 256 << 10
 
-// schemas keeps compiled schemas by their text: each call of a tool needs one
-// again, and compiling takes longer than checking.
+// schemas caches compiled schemas by their text: each call of a tool needs one,
+// and compiling takes longer than validating.
 type schemas struct {
 	mu   sync.Mutex
 	kept map[[sha256.Size]byte]*jsonschema.Schema
@@ -101,16 +101,16 @@ func (s *schemas) compiled(schema json.RawMessage) (*jsonschema.Schema, error) {
 	return ready, nil
 }
 
-// schemaProblem says in one line where a value departs from a schema; "" when
-// it follows it.
+// schemaProblem describes in one line where a value violates a schema, or
+// returns "".
 func schemaProblem(schema, value json.RawMessage) string {
 	compiled, err := known.compiled(schema)
 	if err != nil {
-		return "cannot be checked: the schema is no JSON Schema"
+		return "cannot be checked: the schema is not a valid JSON Schema"
 	}
 	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
 	if err != nil {
-		return "is no JSON"
+		return "is not valid JSON"
 	}
 	err = compiled.Validate(instance)
 	var wrong *jsonschema.ValidationError

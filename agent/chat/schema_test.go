@@ -11,8 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// BenchmarkCheckArguments checks the arguments of a call under schemas of
-// several sizes.
+// BenchmarkCheckArguments validates arguments against schemas of several sizes.
 func BenchmarkCheckArguments(b *testing.B) {
 	for _, fields := range []int{3, 30, 300} {
 		b.Run(fmt.Sprintf("fields=%d", fields), func(b *testing.B) {
@@ -33,8 +32,8 @@ func BenchmarkCheckArguments(b *testing.B) {
 	}
 }
 
-// TestKeptSchemas: what is kept is bounded, of the schema that was asked for,
-// and may be used by many at once.
+// TestKeptSchemas: the cache is bounded, returns the requested schema, and is
+// safe for concurrent use.
 func TestKeptSchemas(t *testing.T) {
 	s := schemas{kept: map[[sha256.Size]byte]*jsonschema.Schema{}}
 	schema := func(n int) json.RawMessage {

@@ -15,16 +15,16 @@ import (
 	"satchel/vector"
 )
 
-// Bounds of the tool calls of one answer.
+// Limits of the tool calls of one answer.
 const (
 	MaxRounds   = 8
 	maxCalls    = 32
 	callsAtOnce = 4
 	callTimeout = 60 * time.Second
-	maxResult   = 64 << 10 // bytes of a tool's result that the model gets
+	maxResult   = 64 << 10 // bytes of a tool's result that the model receives
 )
 
-// toolLoop asks the model until it answers without calling tools.
+// toolLoop calls the model until it answers without calling tools.
 type toolLoop struct {
 	chat     *Chat
 	db       *store.DB
@@ -94,8 +94,8 @@ func (r *toolLoop) run(ctx context.Context) error {
 	}
 }
 
-// emitFormed makes what follows the schema the answer's text, which was not
-// streamed while it was not known to.
+// emitFormed emits the answer that conforms to the schema, which was not
+// streamed while it was being checked.
 func (r *toolLoop) emitFormed() error {
 	if r.exchange.Schema == nil {
 		return nil
@@ -104,7 +104,7 @@ func (r *toolLoop) emitFormed() error {
 	return r.emit(Event{Delta: r.answer.Text})
 }
 
-// endParagraph parts what was said before a round of calls from what follows.
+// endParagraph separates the text before a round of calls from what follows.
 func (r *toolLoop) endParagraph() error {
 	if r.answer.Text == "" || strings.HasSuffix(r.answer.Text, "\n") || r.exchange.Schema != nil {
 		return nil
@@ -129,15 +129,15 @@ func (r *toolLoop) ask(ctx context.Context, messages []llm.Message, tools []llm.
 	if r.exchange.Foreign != nil {
 		request.ToolChoice = r.exchange.ForeignChoice
 	}
-	// What must follow a schema is sent whole, once it does.
+	// An answer with a schema is sent as a whole, once it conforms.
 	if r.onEvent == nil || r.exchange.Schema != nil {
 		return r.chat.model.Chat(ctx, r.model, request, nil)
 	}
 	return r.chat.model.Chat(ctx, r.model, request, func(piece string) error { return r.onEvent(Event{Delta: piece}) })
 }
 
-// callAll runs the calls of one round side by side and returns their results
-// in order. What is over the budget is refused, not run.
+// callAll runs the calls of one round concurrently and returns their results in
+// order. Calls over the budget are rejected.
 func (r *toolLoop) callAll(ctx context.Context, calls []llm.ToolCall) ([]llm.Message, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -177,7 +177,7 @@ func (r *toolLoop) callAll(ctx context.Context, calls []llm.ToolCall) ([]llm.Mes
 	return messages, ctx.Err()
 }
 
-// call runs one tool and returns the text that the model gets.
+// call runs one tool and returns the text for the model.
 func (r *toolLoop) call(ctx context.Context, c *ToolCall) string {
 	at := slices.IndexFunc(r.tools, func(t Tool) bool { return t.Name == c.Name })
 	fail := func(reason string) string {
@@ -185,7 +185,7 @@ func (r *toolLoop) call(ctx context.Context, c *ToolCall) string {
 		return "Error: " + reason
 	}
 	if at < 0 {
-		return fail("there is no tool of this name")
+		return fail("there is no tool with this name")
 	}
 	if c.Error != "" {
 		return fail(c.Error)
@@ -202,18 +202,18 @@ func (r *toolLoop) call(ctx context.Context, c *ToolCall) string {
 	case ctx.Err() != nil:
 		return fail("the tool did not answer in time")
 	case err != nil:
-		r.chat.log.Error("a tool failed", "agent", r.db.ID(), "tool", c.Name, "error", err)
+		r.chat.log.Error("run tool", "agent", r.db.ID(), "tool", c.Name, "error", err)
 		return fail("the tool failed")
 	}
 	raw, err := json.Marshal(result)
 	if err != nil {
-		return fail("the tool's result is no JSON")
+		return fail("the tool's result is not valid JSON")
 	}
 	c.Result = clipJSON(raw, keptOfResult)
 	return agent.Clip(string(raw), maxResult)
 }
 
-// called is a call as it is reported before it runs.
+// called returns a call as it is reported before it runs.
 func called(call llm.ToolCall) ToolCall {
 	c := ToolCall{ID: call.ID, Name: call.Name, Arguments: json.RawMessage(call.Arguments)}
 	var object map[string]json.RawMessage
@@ -223,15 +223,15 @@ func called(call llm.ToolCall) ToolCall {
 	return c
 }
 
-// checkSchema reads the answer as JSON when it must follow a schema, and says
-// what is wrong with it.
+// checkSchema parses the answer as JSON if it has a schema, and returns what is
+// wrong with it.
 func (r *toolLoop) checkSchema(text string) string {
 	if r.exchange.Schema == nil {
 		return ""
 	}
-	value := unfenced(text)
+	value := stripFence(text)
 	if value == nil {
-		return "it is no JSON"
+		return "it is not valid JSON"
 	}
 	if problem := schemaProblem(r.exchange.Schema, value); problem != "" {
 		return problem
@@ -240,9 +240,9 @@ func (r *toolLoop) checkSchema(text string) string {
 	return ""
 }
 
-// unfenced is the JSON of an answer, which many models put into a fence; nil
-// when it is none.
-func unfenced(text string) json.RawMessage {
+// unfenced returns the JSON of an answer, which many models wrap in a code
+// fence, or nil if it is not JSON.
+func stripFence(text string) json.RawMessage {
 	text = strings.TrimSpace(text)
 	if after, ok := strings.CutPrefix(text, "```"); ok {
 		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(after, "json"), "```"))
@@ -253,8 +253,8 @@ func unfenced(text string) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// best orders passages that several searches found and keeps those of one
-// search's length.
+// best sorts passages from several searches and keeps as many as one search
+// returns.
 func best(found []vector.Result, several bool) []vector.Result {
 	if several {
 		slices.SortStableFunc(found, func(a, b vector.Result) int {

@@ -20,7 +20,7 @@ type Toolbox struct {
 	options ToolOptions
 }
 
-// ToolOptions make a Toolbox.
+// ToolOptions configure a Toolbox.
 type ToolOptions struct {
 	Scripts *script.Pool   // for tools of type function
 	HTTP    *egress.Client // for tools of type api
@@ -30,11 +30,11 @@ type ToolOptions struct {
 	Log     *slog.Logger
 }
 
-// NewToolbox makes a Toolbox.
+// NewToolbox returns a Toolbox.
 func NewToolbox(o ToolOptions) *Toolbox { return &Toolbox{o} }
 
-// Tools returns the tools that a choice stands for, ready to be called: what
-// Options.Tools wants. A tool that SQL has broken is left out.
+// Tools returns the tools of a choice, ready to be called, for Options.Tools.
+// Invalid tools, written by SQL, are left out.
 func (b *Toolbox) Tools(ctx context.Context, db *store.DB, which Choice) ([]Tool, error) {
 	if which.None {
 		return nil, nil
@@ -53,7 +53,7 @@ func (b *Toolbox) Tools(ctx context.Context, db *store.DB, which Choice) ([]Tool
 		}
 		c, err := t.Validate()
 		if err != nil {
-			b.options.Log.Warn("a tool cannot be used", "agent", db.ID(), "tool", t.ID, "error", err)
+			b.options.Log.Warn("skip an invalid tool", "agent", db.ID(), "tool", t.ID, "error", err)
 			continue
 		}
 		list = append(list, Tool{ID: t.ID, Tool: llm.Tool{Name: t.Name, Description: t.Description, Parameters: parametersOf(c)},
@@ -74,7 +74,7 @@ func parametersOf(c agent.ToolConfig) json.RawMessage {
 	return c.Parameters
 }
 
-// ToolOutcome is what a call of a tool came to.
+// ToolOutcome is the outcome of a tool call.
 type ToolOutcome struct {
 	Success  bool       `json:"success"`
 	Result   any        `json:"result"`
@@ -82,14 +82,14 @@ type ToolOutcome struct {
 	Duration int64      `json:"duration_ms" example:"12"`
 }
 
-// ToolFault says why a tool failed.
+// ToolFault is the reason why a tool failed.
 type ToolFault struct {
 	Code    agent.Code `json:"code" example:"UPSTREAM_ERROR"`
 	Message string     `json:"message" example:"the server answered with status 500"`
 }
 
-// Execute calls a tool. Arguments that do not follow its schema are a
-// validation error; a tool that fails is no error but a ToolOutcome that says so.
+// Execute calls a tool. Arguments that violate its schema are a validation
+// error; a failure of the tool is not an error but is reported in ToolOutcome.
 func (b *Toolbox) Execute(ctx context.Context, db *store.DB, id string, arguments json.RawMessage) (ToolOutcome, error) {
 	t, err := db.Tool(ctx, id)
 	if err != nil {
@@ -141,7 +141,7 @@ func (b *Toolbox) outcome(ctx context.Context, db *store.DB, began time.Time, re
 	return x, nil
 }
 
-// run calls a tool with arguments that it checks first.
+// run calls a tool after validating its arguments.
 func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments json.RawMessage) (any, error) {
 	if !t.Enabled {
 		return nil, agent.Errorf(agent.CodeConflict, "the tool %s is switched off", t.Name)
@@ -172,7 +172,7 @@ func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments
 
 func (b *Toolbox) callMCP(ctx context.Context, db *store.DB, serverID, tool string, arguments json.RawMessage) (any, error) {
 	if b.options.MCP == nil {
-		return nil, agent.Errorf(agent.CodeExecution, "this build calls no MCP servers")
+		return nil, agent.Errorf(agent.CodeExecution, "this server does not call MCP servers")
 	}
 	return b.options.MCP(ctx, db, serverID, tool, arguments)
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// turns lets one turn of a conversation run at a time.
+// turns runs the turns of each conversation one at a time.
 type turns struct {
 	mu      sync.Mutex
 	waiting map[turnKey]*turn
@@ -14,12 +14,12 @@ type turns struct {
 type turnKey struct{ agent, conversation string }
 
 type turn struct {
-	free  chan struct{} // holds a token while no turn runs
+	free  chan struct{} // holds a token while no turn is running
 	users int
 }
 
-// take waits for the conversation's turn within ctx and returns what ends it.
-// A conversation that is yet to be made is waited for by nobody.
+// take waits for the conversation's turn within ctx and returns the func that
+// ends it. For a conversation that does not exist yet, it returns immediately.
 func (t *turns) take(ctx context.Context, key turnKey) (release func(), err error) {
 	if key.conversation == "" {
 		return func() {}, nil

@@ -10,16 +10,16 @@ import (
 	"satchel/agent"
 )
 
-// Confinement is what the kernel keeps a child from, besides Limits: files,
-// the network, other processes and other programs. A child has its standard
-// input and output alone.
+// Confinement is what the kernel denies a child, besides Limits: files, the
+// network, other processes and other programs. A child only has its standard
+// input and output.
 type Confinement struct {
 	NoNewPrivileges bool
-	Landlock        int  // version of its ABI; 0: not there
-	Seccomp         bool // a filter of system calls
+	Landlock        int  // version of its ABI; 0 if it is not available
+	Seccomp         bool // a system call filter
 }
 
-// None reports whether the kernel keeps a child from nothing.
+// None reports whether the kernel offers no confinement.
 func (c Confinement) None() bool { return c.Landlock == 0 && !c.Seccomp }
 
 func (c Confinement) String() string {
@@ -39,9 +39,9 @@ func (c Confinement) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// confine puts what the kernel offers in force for this process, all its
-// threads and those to come. Where the kernel offers a part of it and refuses
-// it then, that is an error: the child must not continue.
+// confine applies what the kernel offers to this process, including all current
+// and future threads. If the kernel offers a mechanism but refuses to apply it,
+// that is an error and the child must not continue.
 func confine() error {
 	if err := Offered().apply(); err != nil {
 		return fmt.Errorf("child: confinement is offered and refused: %w", err)
@@ -52,13 +52,13 @@ func confine() error {
 // reportRole is the role of a child that reports its own confinement.
 const reportRole = "report-confinement"
 
-// RunChild does a child's work and returns true when this process was started
-// by Doctor, else it returns false at once.
+// RunChild does a child's work and returns true if this process was started by
+// Doctor; otherwise it returns false immediately.
 func RunChild(args []string) bool {
 	if !Is(reportRole, args) {
 		return false
 	}
-	inForce, err := confineAndLook()
+	inForce, err := confineAndReport()
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(inForce)
 	}
@@ -69,7 +69,7 @@ func RunChild(args []string) bool {
 	return true
 }
 
-// Examine starts a child and returns what is in force in it.
+// Examine starts a child and returns the confinement in effect.
 func Examine(ctx context.Context) (inForce Confinement, err error) {
 	p, err := Start(reportRole)
 	if err != nil {
@@ -84,7 +84,7 @@ func Examine(ctx context.Context) (inForce Confinement, err error) {
 	return inForce, nil
 }
 
-// Doctor says what the kernel keeps scripts and readers of documents from.
+// Doctor reports how the kernel confines scripts and document parsers.
 func Doctor(ctx context.Context) []agent.Finding {
 	inForce, err := Examine(ctx)
 	return []agent.Finding{finding(Offered(), inForce, err)}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Offered returns what this machine's kernel offers.
+// Offered returns what the kernel offers.
 func Offered() Confinement {
 	abi, err := kernel.LandlockGetABIVersion()
 	if err != nil {
@@ -27,8 +27,8 @@ func seccompOffered() bool {
 	return errno == 0 && auditArch != 0
 }
 
-// apply puts c in force. What Go and the child read from files later on is
-// opened or read before.
+// apply applies c. Files that Go and the child read later have been opened or
+// read before.
 func (c Confinement) apply() error {
 	_, _ = memoryPages()
 	_, _ = time.Now().Zone()
@@ -38,7 +38,8 @@ func (c Confinement) apply() error {
 		}
 	}
 	if c.Landlock > 0 {
-		// Without a rule, all that the kernel's version knows is refused.
+		// Without rules, everything that the kernel's version supports is
+		// denied.
 		if err := landlock.V11.BestEffort().Restrict(); err != nil {
 			return fmt.Errorf("landlock: %w", err)
 		}
@@ -51,9 +52,9 @@ func (c Confinement) apply() error {
 	return nil
 }
 
-// confineAndLook confines this process and returns what the kernel says of it.
-// Of Landlock the kernel says nothing, but that it was not refused.
-func confineAndLook() (inForce Confinement, err error) {
+// confineAndLook confines this process and returns what the kernel reports. The
+// kernel does not report Landlock, except by refusing it.
+func confineAndReport() (inForce Confinement, err error) {
 	status, err := os.Open("/proc/self/status")
 	if err != nil {
 		return inForce, fmt.Errorf("child: %w", err)

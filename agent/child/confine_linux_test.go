@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trial is what a child of the test is confined by and then tries to get at.
+// trial is the confinement of a test's child and what the child then tries to
+// access.
 type trial struct {
 	Confinement Confinement
 	Targets     targets
@@ -40,8 +41,7 @@ func exitOn(err error) {
 	}
 }
 
-// threads are goroutines that have threads of their own from before the
-// confinement.
+// threads runs funcs on threads that existed before the confinement.
 var threads = make(chan func())
 
 func startThreads() {
@@ -58,8 +58,8 @@ func startThreads() {
 	}
 }
 
-// attemptOnThreads attempts every escape on the main thread, on one that was
-// there before the confinement and on one that came after it.
+// attemptOnThreads attempts every escape on the main thread, on a thread that
+// existed before the confinement and on a new one.
 func attemptOnThreads(p targets) map[string]string {
 	escaped := attempt(p)
 	for _, run := range []func(func()){func(f func()) { threads <- f }, onNewThread} {
@@ -79,7 +79,7 @@ func onNewThread(f func()) {
 	}()
 }
 
-// newTargets makes what the escapes try to get at.
+// newTargets creates what the escapes try to access.
 func newTargets(t *testing.T) targets {
 	t.Helper()
 	p := targets{Parent: os.Getpid(), Folder: t.TempDir(), Secret: "the key of all credentials", Abstract: "@satchel-" + filepath.Base(t.TempDir()) + fmt.Sprint(os.Getpid())}
@@ -112,11 +112,12 @@ func must[T any](value T, err error) T {
 
 func closeAfter(t *testing.T, c interface{ Close() error }) { t.Cleanup(func() { c.Close() }) }
 
-// escapesOf returns the escapes of a child that the kernel did not stop.
+// escapesOf returns the escapes of a child that the kernel did not prevent.
 func escapesOf(t *testing.T, c Confinement) map[string]string {
 	t.Helper()
 	p := newTargets(t)
-	// A descriptor without Go's mark, as whoever starts the server may leave one.
+	// A descriptor without Go's close-on-exec flag, as whoever starts the
+	// server may leave one.
 	key, err := unix.Open(p.file("master.key"), unix.O_RDONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -134,8 +135,8 @@ func escapesOf(t *testing.T, c Confinement) map[string]string {
 	return escaped
 }
 
-// What the kernel offers holds a child, each part by itself and all together;
-// on a kernel that offers nothing a child runs all the same.
+// What the kernel offers confines a child, each mechanism alone and all
+// together. On a kernel that offers nothing the child still runs.
 func TestEscapes(t *testing.T) {
 	offered := Offered()
 	t.Logf("this kernel offers %s", offered)
@@ -168,8 +169,9 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// landlockStops reports whether Landlock of some version stops it alone. Where
-// signals between threads are not mended, the library leaves signals out.
+// landlockStops reports whether some version of Landlock alone prevents the
+// escape. On kernels without the fix for signals between threads, the library
+// does not restrict signals.
 func (e escape) landlockStops(abi int) bool {
 	if errata, err := kernel.LandlockGetErrata(); abi >= 6 && (err != nil || errata&2 == 0) {
 		abi = 5
@@ -177,7 +179,7 @@ func (e escape) landlockStops(abi int) bool {
 	return e.landlock > 0 && e.landlock <= abi
 }
 
-// Without the layer most attempts come through, so each shows something.
+// Without confinement most attempts succeed, so each of them proves something.
 func TestUnconfinedChildRuns(t *testing.T) {
 	escaped := escapesOf(t, Confinement{})
 	t.Logf("%d escapes tried, %d came through", len(escapes), len(escaped))
@@ -193,7 +195,7 @@ func TestUnconfinedChildRuns(t *testing.T) {
 
 const workers = 16 // few enough for the C library's stacks
 
-// work does what Go programs do, once confined.
+// work does what Go programs do, in a confined process.
 func work() {
 	limitTest()
 	done := make(chan int)

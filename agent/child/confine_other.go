@@ -2,10 +2,9 @@
 
 package child
 
-// Offered returns nothing: only Linux has what confines a process that runs
-// already.
+// Offered returns nothing: only Linux can confine a running process.
 func Offered() Confinement { return Confinement{} }
 
 func (c Confinement) apply() error { return nil }
 
-func confineAndLook() (Confinement, error) { return Confinement{}, confine() }
+func confineAndReport() (Confinement, error) { return Confinement{}, confine() }

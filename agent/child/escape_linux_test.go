@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// targets is what a confined child of the test tries to get at.
+// targets is what a confined child tries to access.
 type targets struct {
 	Parent   int    // process id
-	Folder   string // with a file and master.key
-	Secret   string // what master.key holds
-	Socket   string // path of a socket that listens
-	Abstract string // name of a socket that listens
-	Port     int    // of a TCP and of a UDP socket on 127.0.0.1
+	Folder   string // a folder with a file and master.key
+	Secret   string // the content of master.key
+	Socket   string // path of a listening socket
+	Abstract string // name of a listening socket
+	Port     int    // port of a TCP and of a UDP socket on 127.0.0.1
 }
 
 func (p targets) file(name string) string { return filepath.Join(p.Folder, name) }
@@ -27,16 +27,16 @@ func (p targets) proc(name string) string {
 	return filepath.Join("/proc", strconv.Itoa(p.Parent), name)
 }
 
-// escape is one attempt; it has failed when its error is that something is not
-// permitted.
+// escape is one attempt. It has failed if its error is that the operation is
+// not permitted.
 type escape struct {
 	name     string
-	landlock int // the version of Landlock's ABI that stops it without seccomp; 0: none
+	landlock int // the version of Landlock's ABI that prevents it without seccomp; 0: none
 	try      func(targets) error
 }
 
-// held reports whether the kernel has stopped an attempt.
-func held(err error) bool {
+// prevented reports whether the kernel prevented an attempt.
+func prevented(err error) bool {
 	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSYS)
 }
 
@@ -107,7 +107,7 @@ func open(name string, flags int) error {
 	return err
 }
 
-// readInherited looks for master.key among the open files.
+// readInherited searches the open files for master.key.
 func readInherited(p targets) error {
 	for fd := 3; fd < 256; fd++ {
 		content := make([]byte, len(p.Secret))
@@ -166,7 +166,7 @@ var programs = []escape{
 	}},
 }
 
-// fork makes a process, which ends at once.
+// fork creates a process that exits immediately.
 func fork(flags uintptr) error {
 	pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, flags, 0, 0, 0, 0, 0)
 	switch {
@@ -181,7 +181,7 @@ func fork(flags uintptr) error {
 
 var loopback = [4]byte{127, 0, 0, 1}
 
-// socket makes a socket and hands it to use.
+// socket creates a socket and passes it to use.
 func socket(domain, kind int, use func(fd int) error) error {
 	fd, err := unix.Socket(domain, kind|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -303,14 +303,14 @@ var kernelCalls = []escape{
 	{"the machine's name", 0, func(targets) error { return call(unix.SYS_SETHOSTNAME, 0, ^uintptr(0)) }},
 }
 
-// attempt tries every escape and returns the names of those that the kernel
-// did not stop, with what happened.
+// attempt tries every escape and returns the names of those that the kernel did
+// not prevent, with what happened.
 func attempt(p targets) (escaped map[string]string) {
 	escaped = map[string]string{}
 	for _, e := range escapes {
 		if err := e.try(p); err == nil {
 			escaped[e.name] = "done"
-		} else if !held(err) {
+		} else if !prevented(err) {
 			escaped[e.name] = strings.TrimSpace(err.Error())
 		}
 	}

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Limits are what a child's process may use.
+// Limits are the resources that a child's process may use.
 type Limits struct {
-	Memory uint64        // bytes, besides what the program itself holds
-	CPU    time.Duration // of all threads together; counted in seconds
+	Memory uint64        // bytes, in addition to what the program itself uses
+	CPU    time.Duration // of all threads together; in whole seconds
 }
 
 const maxStack = 256 << 20 // bytes, of one goroutine
 
-// Apply puts the limits on this process, as far as the system has such limits,
-// and confines it to the files that are open, see Confinement. There is no way
-// back. The limit on memory stops only what grows too fast for WatchMemory.
+// Apply applies the limits to this process, as far as the system supports them,
+// and confines it to the files that are open, see Confinement. This cannot be
+// undone. The memory limit only stops what grows too fast for WatchMemory.
 // After an error the child must not continue.
 func (l Limits) Apply() error {
 	debug.SetMaxStack(maxStack)
@@ -24,9 +24,9 @@ func (l Limits) Apply() error {
 	return confine()
 }
 
-// WatchMemory ends this process with ExitMemory when it holds more than limit
-// bytes; limit is asked a hundred times a second, and 0 means no limit. It
-// never returns.
+// WatchMemory exits this process with ExitMemory when it uses more than limit
+// bytes. limit is called a hundred times a second; 0 means no limit.
+// WatchMemory never returns.
 func WatchMemory(limit func() uint64) {
 	for range time.Tick(10 * time.Millisecond) {
 		if most := limit(); most > 0 && Memory() > most+raceMemory {

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// The exit codes of a child that ends before its work is done.
+// The exit codes of a child that exits before its work is done.
 const (
 	ExitOrphaned = 3 // its standard input has ended
-	ExitMemory   = 4 // it holds more memory than it may
+	ExitMemory   = 4 // it uses more memory than allowed
 )
 
 // Is reports whether a process with these arguments, without the program's
 // name, was started in a role.
 func Is(role string, args []string) bool { return len(args) == 1 && args[0] == role }
 
-// Process is a child, seen by its parent.
+// Process is a child as seen by its parent.
 type Process struct {
 	Stdin  *os.File // closed when the child has ended
 	Stdout *os.File
@@ -29,15 +29,15 @@ type Process struct {
 	cmd    *exec.Cmd
 	stderr head
 	done   chan struct{}
-	err    error // of its end; once done is closed
+	err    error // how it ended; set once done is closed
 }
 
-// Start starts a child. On Linux it dies with the thread that calls Start, so
-// the caller locks its goroutine to a thread for as long as the child lives.
-// The caller ends a child with Close.
+// Start starts a child. On Linux the child dies with the thread that calls
+// Start, so the caller must lock its goroutine to a thread while the child
+// lives. The caller must call Close.
 func Start(role string) (*Process, error) {
 	if Is(role, os.Args[1:]) {
-		return nil, fmt.Errorf("child: this program was started as %q and takes no notice of it", role)
+		return nil, fmt.Errorf("child: this program was started as %q but did not check its role", role)
 	}
 	inheritNothing()
 	childStdin, stdin, err := os.Pipe()
@@ -62,20 +62,20 @@ func Start(role string) (*Process, error) {
 	return p, nil
 }
 
-// wait ends when the child does.
+// wait returns when the child has ended.
 func (p *Process) wait() {
 	p.err = p.cmd.Wait()
 	p.Stdin.Close()
 	close(p.done)
 }
 
-// PID is the child's process id.
+// PID returns the child's process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done is closed when the child has ended.
+// Done returns a channel that is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Alive reports whether the child has not ended yet.
+// Alive reports whether the child is still running.
 func (p *Process) Alive() bool {
 	select {
 	case <-p.done:
@@ -85,18 +85,19 @@ func (p *Process) Alive() bool {
 	}
 }
 
-// Kill ends the child at once. It may be called again, and from anywhere.
+// Kill ends the child immediately. It may be called repeatedly and from any
+// goroutine.
 func (p *Process) Kill() { _ = p.cmd.Process.Kill() }
 
-// Close kills the child, waits for its end, and closes the parent's files.
+// Close kills the child, waits for it to end, and closes the parent's files.
 func (p *Process) Close() {
 	p.Kill()
 	<-p.done
 	p.Stdout.Close()
 }
 
-// Err waits for the child's end and returns how it ended, with the beginning
-// of what it wrote to standard error; nil when it exited with 0.
+// Err waits for the child to end and returns how it ended, with the start of
+// its standard error; nil if it exited with 0.
 func (p *Process) Err() error {
 	<-p.done
 	if p.err == nil {
@@ -105,8 +106,8 @@ func (p *Process) Err() error {
 	return fmt.Errorf("%w: %s", p.err, bytes.TrimSpace(p.stderr.bytes()))
 }
 
-// OutOfMemory waits for the child's end and reports whether it needed more
-// memory than it may have.
+// OutOfMemory waits for the child to end and reports whether it needed more
+// memory than allowed.
 func (p *Process) OutOfMemory() bool {
 	<-p.done
 	var status *exec.ExitError
@@ -118,8 +119,8 @@ func (p *Process) OutOfMemory() bool {
 		strings.Contains(text, "cannot allocate memory") || strings.Contains(text, "stack exceeds")
 }
 
-// head keeps the beginning of what is written to it, where the Go runtime
-// names the reason of a crash.
+// head keeps the start of what is written to it, where the Go runtime reports
+// the reason of a crash.
 type head struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -58,7 +58,7 @@ func TestChildDiesWithItsParent(t *testing.T) {
 	}
 }
 
-// A descriptor that was opened without Go's mark is not inherited either.
+// A descriptor opened without Go's close-on-exec flag is not inherited either.
 func TestChildInheritsNothing(t *testing.T) {
 	open, err := unix.Open(os.Args[0], unix.O_RDONLY, 0)
 	if err != nil {
@@ -83,7 +83,8 @@ func TestChildInheritsNothing(t *testing.T) {
 	}
 }
 
-// ownFile reports whether a child, and Go in it, opens such a file by itself.
+// ownFile reports whether a child, or the Go runtime in it, opens this file
+// itself.
 func ownFile(name string) bool {
 	return strings.HasPrefix(name, "pipe:") || strings.HasPrefix(name, "anon_inode:") ||
 		strings.HasPrefix(name, "/sys/fs/cgroup/") || strings.HasSuffix(name, "/statm")
@@ -110,7 +111,7 @@ func TestKernelLimits(t *testing.T) {
 	}
 }
 
-// A program whose file was replaced while it runs still starts itself.
+// A program whose file was replaced while it is running still starts itself.
 func TestExecutableIsThisOne(t *testing.T) {
 	out, err := exec.Command(executable(), "-test.list", "^TestExecutableIsThisOne$").Output()
 	if err != nil || !strings.Contains(string(out), "TestExecutableIsThisOne") {

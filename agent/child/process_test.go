@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The roles that the test binary can be started in.
+// The roles in which the test binary can be started.
 var roles = map[string]func(){
 	"test-environment": func() { fmt.Printf("%d variables", len(os.Environ())) },
 	"test-echo":        func() { _, _ = io.Copy(os.Stdout, os.Stdin) },
@@ -73,7 +73,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// start starts the test binary in a role; the child ends with the test.
+// start starts the test binary in a role. The child ends with the test.
 func start(t testing.TB, role string) *Process {
 	t.Helper()
 	runtime.LockOSThread()
@@ -147,7 +147,7 @@ func TestChildFails(t *testing.T) {
 	}
 }
 
-// A program that takes no notice of its role would start itself without end.
+// A program that does not check its role would start itself endlessly.
 func TestStartRefusesItself(t *testing.T) {
 	args := os.Args
 	t.Cleanup(func() { os.Args = args })

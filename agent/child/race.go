@@ -2,6 +2,6 @@
 
 package child
 
-// raceMemory is what the race detector may need besides, in bytes; so much
-// that the kernel's limit is of no use then.
+// raceMemory is the extra memory that the race detector may need, in bytes; it
+// is so large that the kernel's limit is useless then.
 const raceMemory = 1 << 30

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The filter lets pass what the Go runtime needs for memory, threads, time and
-// signals of its own, and reading and writing what is open. All else fails
-// with EPERM: opening, sockets, other programs, other processes, mounts,
-// memory that can be executed. A library's new system call thus is an error
-// that it can handle; a call by the numbers of another architecture ends the
+// The filter allows what the Go runtime needs for memory, threads, time and its
+// own signals, and reading and writing open files. Everything else fails with
+// EPERM: opening files, sockets, other programs, other processes, mounts,
+// executable memory. A new system call in a library is thus an error that it
+// can handle; a call with the numbers of another architecture kills the
 // process.
 
 // plainCalls are allowed with any arguments.
@@ -30,17 +30,17 @@ var plainCalls = append([]uint32{
 	unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_GETRUSAGE, unix.SYS_GETRANDOM,
 }, archCalls...)
 
-// condition holds when the lower half of an argument, as far as mask goes, has
-// a value.
+// condition holds if the lower half of an argument, masked by mask, has a
+// value.
 type condition struct {
-	argument    uint32 // counted from 0
+	argument    uint32 // from 0
 	mask, value uint32
 }
 
 const all = ^uint32(0)
 
-// conditionalCall is allowed when all of its conditions hold. The same call
-// may have several.
+// conditionalCall is allowed if all its conditions hold. The same call may have
+// several entries.
 type conditionalCall struct {
 	number     uint32
 	conditions []condition
@@ -65,15 +65,14 @@ func conditionalCalls() []conditionalCall {
 	return append(calls, archConditionalCalls...)
 }
 
-// Where struct seccomp_data has its fields. Both architectures are
-// little-endian.
+// Offsets in struct seccomp_data. Both architectures are little-endian.
 const (
 	offNumber    = 0
 	offArch      = 4
 	offArguments = 16
 )
 
-// filter is the program that the kernel runs at each system call.
+// filter returns the program that the kernel runs for each system call.
 func filter() []bpf.Instruction {
 	load := func(offset uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offset, Size: 4} }
 	allow := bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
@@ -95,12 +94,12 @@ func filter() []bpf.Instruction {
 		}
 		out = append(out, allow)
 	}
-	// The C library falls back to clone only when clone3 is not there.
+	// The C library falls back to clone only if clone3 does not exist.
 	return append(out, load(offNumber), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_CLONE3, SkipTrue: 1},
 		bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}, bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)})
 }
 
-// filterSystemCalls puts the filter on all threads of this process.
+// filterSystemCalls applies the filter to all threads of this process.
 func filterSystemCalls() error {
 	raw, err := bpf.Assemble(filter())
 	if err != nil {
@@ -116,7 +115,7 @@ func filterSystemCalls() error {
 	case errno != 0:
 		return errno
 	case thread != 0:
-		return fmt.Errorf("thread %d has a filter of its own", thread)
+		return fmt.Errorf("thread %d already has a filter", thread)
 	}
 	return nil
 }

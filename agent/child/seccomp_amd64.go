@@ -6,12 +6,12 @@ import "golang.org/x/sys/unix"
 
 const (
 	auditArch = unix.AUDIT_ARCH_X86_64
-	x32Bit    = 0x40000000 // of the numbers of another way to call
+	x32Bit    = 0x40000000 // marks the system call numbers of the x32 ABI
 )
 
-// archCalls are those that other architectures do not have.
+// archCalls are system calls that other architectures do not have.
 var archCalls = []uint32{unix.SYS_EPOLL_WAIT, unix.SYS_TIME}
 
-const archSetFS = 0x1002 // the memory that is a thread's own
+const archSetFS = 0x1002 // sets the base of thread-local storage
 
 var archConditionalCalls = []conditionalCall{{unix.SYS_ARCH_PRCTL, []condition{{0, all, archSetFS}}}}

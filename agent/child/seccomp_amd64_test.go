@@ -20,7 +20,7 @@ func init() {
 	}
 }
 
-// A system call by the numbers of another architecture ends the child.
+// A system call with the number of another architecture kills the child.
 func TestForeignNumbersEndTheChild(t *testing.T) {
 	if !Offered().Seccomp {
 		t.Skip("this kernel has no seccomp")

@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 
 const (
 	auditArch = unix.AUDIT_ARCH_AARCH64
-	x32Bit    = 0xffffffff // there is no other way to call
+	x32Bit    = 0xffffffff // arm64 has no second ABI
 )
 
 var (

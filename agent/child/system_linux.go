@@ -12,19 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// executable is this program, even after its file was replaced by an upgrade.
+// executable returns this program, even after its file was replaced by an
+// upgrade.
 func executable() string { return "/proc/self/exe" }
 
-// inheritNothing marks every open file of this process as one that no child
-// gets. Go marks those that it opens; this is for those that came from whoever
-// started the server. It needs Linux 5.11, and does nothing before.
+// inheritNothing marks every open file of this process as close-on-exec. Go
+// does that for files it opens; this is for those inherited from whoever
+// started the server. It requires Linux 5.11 and does nothing on older kernels.
 var inheritNothing = sync.OnceFunc(markOpenFiles)
 
 func markOpenFiles() { _ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) }
 
-// attributes has the kernel kill a child when its parent dies, which works
-// also for a child that is stuck. A child has a process group of its own:
-// Ctrl-C on the terminal is for the server, which then ends its children.
+// attributes makes the kernel kill a child when its parent dies, even if the
+// child hangs. A child has its own process group: Ctrl-C in the terminal goes
+// to the server, which then stops its children.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
@@ -34,7 +35,7 @@ func attributes() *syscall.SysProcAttr {
 const addressSlack = 512 << 20
 
 func (l Limits) apply() {
-	// The race detector reserves address space by the terabyte.
+	// The race detector reserves terabytes of address space.
 	if size, _ := memoryPages(); size > 0 && raceMemory == 0 {
 		setLimit(syscall.RLIMIT_AS, size+l.Memory+addressSlack)
 	}
@@ -43,7 +44,7 @@ func (l Limits) apply() {
 	setLimit(syscall.RLIMIT_FSIZE, 0)
 }
 
-// setLimit lowers a limit. One that the system already set lower stays.
+// setLimit lowers a limit. A limit that is already lower stays.
 func setLimit(resource int, value uint64) {
 	var now syscall.Rlimit
 	if syscall.Getrlimit(resource, &now) == nil && value < now.Max {
@@ -51,21 +52,21 @@ func setLimit(resource int, value uint64) {
 	}
 }
 
-// GiveWay lets the rest of the machine go first: the more so, the nearer to 19
-// nice is. There is no way back. The process group stands for all threads.
+// GiveWay lowers the process's priority: the nearer nice is to 19, the more. It
+// cannot be undone. The process group covers all threads.
 func GiveWay(nice int) { _ = syscall.Setpriority(syscall.PRIO_PGRP, 0, nice) }
 
-// Memory returns the bytes of memory that this process holds, files of the
-// program included.
+// Memory returns the resident memory of this process in bytes, including files
+// of the program.
 func Memory() uint64 {
 	_, resident := memoryPages()
 	return resident
 }
 
-// openStatm stays open: a confined child opens nothing.
+// openStatm stays open, because a confined child cannot open files.
 var openStatm = sync.OnceValues(func() (*os.File, error) { return os.Open("/proc/self/statm") })
 
-// memoryPages returns the bytes of address space and of memory in use, 0 when
+// memoryPages returns the bytes of address space and of resident memory, 0 if
 // unknown.
 func memoryPages() (size, resident uint64) {
 	file, err := openStatm()
@@ -84,7 +85,7 @@ func memoryPages() (size, resident uint64) {
 	return size * page, resident * page
 }
 
-// ProcessorTime returns what this process has used so far.
+// ProcessorTime returns the processor time that this process has used so far.
 func ProcessorTime() time.Duration {
 	var used syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {

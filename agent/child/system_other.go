@@ -20,16 +20,16 @@ func executable() string {
 // inheritNothing does nothing: Go marks the files that it opens.
 func inheritNothing() {}
 
-// attributes is nil: a child ends when its standard input does.
+// attributes returns nil: a child exits when its standard input ends.
 func attributes() *syscall.SysProcAttr { return nil }
 
-// apply does nothing: WatchMemory and the parent's clock bound a child.
+// apply does nothing: WatchMemory and the parent's timeout limit a child.
 func (l Limits) apply() {}
 
-// GiveWay does nothing here.
+// GiveWay does nothing on this system.
 func GiveWay(int) {}
 
-// Memory returns the bytes of memory that Go holds.
+// Memory returns the bytes of memory that Go uses.
 func Memory() uint64 {
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
@@ -38,5 +38,5 @@ func Memory() uint64 {
 	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
 }
 
-// ProcessorTime is not known here and 0.
+// ProcessorTime returns 0: it is unknown on this system.
 func ProcessorTime() time.Duration { return 0 }

@@ -16,7 +16,7 @@ import (
 	"satchel/agent"
 )
 
-// Offline is what the commands beside serve do with the data folder.
+// Offline is what the commands other than serve do with the data folder.
 type Offline interface {
 	Doctor() ([]agent.Finding, error)
 	Backup(idOrName, to string) error
@@ -27,14 +27,14 @@ type Offline interface {
 	RotateKey() (credentials int, err error)
 }
 
-// Browser is what the commands do with the browser that sessions run in.
+// Browser is what the commands do with the browser for sessions.
 type Browser interface {
 	Install(ctx context.Context, steps io.Writer) error
 	Doctor(context.Context) []agent.Finding
 }
 
-// Program is what the command line can ask for; main fills it in. The
-// functions get the settings in force.
+// Program is what the command line can run; main fills it in. The functions
+// receive the effective settings.
 type Program struct {
 	Version Version
 	Getenv  func(string) string
@@ -48,8 +48,8 @@ type Program struct {
 	config *Config
 }
 
-// Run parses one command line, loads the settings and runs the command. No
-// command is serve.
+// Run parses one command line, loads the settings and runs the command. The
+// default command is serve.
 func (p *Program) Run(ctx context.Context, args []string) error {
 	const short = "Self-hosted agent automation: one program, one file for each agent"
 	root := &cobra.Command{
@@ -67,7 +67,7 @@ func (p *Program) Run(ctx context.Context, args []string) error {
 		}
 		root.PersistentFlags().String(s.Flag, "", s.Usage+" ("+source+")")
 		f := root.PersistentFlags().Lookup(s.Flag)
-		f.Hidden = true // every command takes it, and shows it when it uses it
+		f.Hidden = true // every command accepts it, and shows it if it uses it
 		if s.Bool {
 			f.NoOptDefVal = "true"
 		}
@@ -92,7 +92,7 @@ func (p *Program) load(c *cobra.Command, _ []string) (err error) {
 
 func (p *Program) serve(c *cobra.Command, _ []string) error { return p.Serve(c.Context(), p.config) }
 
-// The settings that commands use beside serve.
+// The settings that commands other than serve use.
 var (
 	ofFiles   = []string{"data"}
 	ofKeys    = []string{"data", "master-key"}
@@ -119,7 +119,7 @@ func (p *Program) commands(root *cobra.Command) []*cobra.Command {
 		command{use: "serve", short: "Serve API and console until stopped", example: "serve --addr 127.0.0.1:9000", shows: all, run: p.serve}.under(root),
 		command{
 			use: "config", short: "Print the settings in force and where each comes from", example: "config --addr 127.0.0.1:9000", shows: []string{},
-			long: "It takes the flags of \"satchel serve\".",
+			long: "It accepts the flags of \"satchel serve\".",
 			run:  func(*cobra.Command, []string) error { return p.config.Print(p.Out) },
 		}.under(root),
 		p.doctors(root),
@@ -128,7 +128,7 @@ func (p *Program) commands(root *cobra.Command) []*cobra.Command {
 			args: 2, shows: ofFiles, run: p.onData(p.backup),
 		}.under(root),
 		command{
-			use: "restore FILE", short: "Bring a backup back as a paused agent; the server may run", example: "restore support-bot.db",
+			use: "restore FILE", short: "Restore a backup as a paused agent; the server may run", example: "restore support-bot.db",
 			args: 1, shows: ofFiles, run: p.restore,
 		}.under(root),
 		p.keys(root), p.browser(root), version, upgrade,
@@ -143,7 +143,7 @@ func (p *Program) onData(run func(*cobra.Command, []string) error) func(*cobra.C
 			return err
 		}
 		if _, err := os.Stat(filepath.Join(folder, "agents")); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there are no agents in %s; name the data folder of the server with --data or SATCHEL_DATA", folder)
+			return fmt.Errorf("there are no agents in %s; set the server's data folder with --data or SATCHEL_DATA", folder)
 		}
 		return run(c, args)
 	}
@@ -159,7 +159,7 @@ func (p *Program) restore(c *cobra.Command, args []string) error {
 }
 
 func (p *Program) browser(root *cobra.Command) *cobra.Command {
-	browser := &cobra.Command{Use: "browser", Short: "Get the browser that sessions run in", Example: "  satchel browser install"}
+	browser := &cobra.Command{Use: "browser", Short: "Install the browser for sessions", Example: "  satchel browser install"}
 	browser.AddCommand(command{
 		use: "install", short: "Find Chromium and its driver, or download and install them", example: "browser install --chromium /usr/bin/chromium", shows: ofBrowser,
 		run: func(c *cobra.Command, _ []string) error { return p.Browser(p.config).Install(c.Context(), p.Out) },
@@ -168,11 +168,11 @@ func (p *Program) browser(root *cobra.Command) *cobra.Command {
 }
 
 func (p *Program) keys(root *cobra.Command) *cobra.Command {
-	keys := &cobra.Command{Use: "key", Short: "Make, list and revoke API keys, and rotate the master key", Example: "  satchel key list"}
+	keys := &cobra.Command{Use: "key", Short: "Create, list and revoke API keys, and rotate the master key", Example: "  satchel key list"}
 	var role string
 	var agents []string
 	create := command{
-		use: "create NAME", short: "Make an API key and print it, once", example: "key create reports --role viewer --agents support-bot", args: 1, shows: ofKeys,
+		use: "create NAME", short: "Create an API key and print it once", example: "key create reports --role viewer --agents support-bot", args: 1, shows: ofKeys,
 		run: func(c *cobra.Command, args []string) error {
 			key, err := p.Offline(p.config).CreateKey(c.Context(), agent.Key{Name: args[0], Role: agent.Role(role), Agents: agents})
 			return p.print(err, "%s\n", key)
@@ -183,13 +183,13 @@ func (p *Program) keys(root *cobra.Command) *cobra.Command {
 	keys.AddCommand(create,
 		command{use: "list", short: "List API keys", example: "key list", shows: ofKeys, run: p.onData(p.listKeys)}.under(root),
 		command{
-			use: "revoke ID", short: "Revoke an API key, and the keys that it made", example: "key revoke key-06f1q2s3t4v5a6b7c8d9", args: 1, shows: ofKeys,
+			use: "revoke ID", short: "Revoke an API key, and the keys it created", example: "key revoke key-06f1q2s3t4v5a6b7c8d9", args: 1, shows: ofKeys,
 			run: p.onData(func(c *cobra.Command, args []string) error {
 				return p.Offline(p.config).DeleteKey(c.Context(), args[0])
 			}),
 		}.under(root),
 		command{
-			use: "rotate", short: "Replace the master key and seal every credential anew; the server must be stopped", example: "key rotate", shows: ofKeys,
+			use: "rotate", short: "Replace the master key and re-encrypt every credential; the server must be stopped", example: "key rotate", shows: ofKeys,
 			run: p.onData(p.rotateKey),
 		}.under(root))
 	return keys
@@ -197,10 +197,10 @@ func (p *Program) keys(root *cobra.Command) *cobra.Command {
 
 func (p *Program) rotateKey(*cobra.Command, []string) error {
 	n, err := p.Offline(p.config).RotateKey()
-	return p.print(err, "the master key was replaced; %d credentials were sealed anew\n", n)
+	return p.print(err, "the master key was replaced; %d credentials were re-encrypted\n", n)
 }
 
-// print writes what a command came to, unless it failed.
+// print prints the outcome of a command, unless it failed.
 func (p *Program) print(failed error, format string, args ...any) error {
 	if failed != nil {
 		return failed
@@ -255,12 +255,12 @@ func (p *Program) listKeys(c *cobra.Command, _ []string) error {
 type command struct {
 	use, short, long string
 	example          string   // without the program's name
-	args             int      // how many it takes
-	shows            []string // flags of the settings that it uses, beside --config; nil: it reads none
+	args             int      // number of arguments
+	shows            []string // flags of the settings that it uses, besides --config; nil: it reads none
 	run              func(*cobra.Command, []string) error
 }
 
-// under makes the command, which shows the flags of root that it uses.
+// under adds the command to root, showing the flags that it uses.
 func (d command) under(root *cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: d.use, Short: d.short, Example: "  satchel " + d.example, Args: cobra.ExactArgs(d.args), RunE: d.run}
 	if d.long != "" {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// help is what a command line prints that asks for help.
+// help returns the output of a command line that requests help.
 func help(t *testing.T, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -34,7 +34,7 @@ func TestHelpShowsWhatACommandUses(t *testing.T) {
 	slices.Sort(all)
 	for _, tc := range []struct {
 		command string
-		flags   []string // in the order of the alphabet, without help
+		flags   []string // in alphabetical order, without help
 	}{
 		{"", []string{"version"}},
 		{"serve", all},
@@ -71,8 +71,8 @@ func TestHelpShowsWhatACommandUses(t *testing.T) {
 	}
 }
 
-// A flag is taken before the command too, and by commands whose help does not
-// show it.
+// A flag is also accepted before the command, and by commands whose help does
+// not show it.
 func TestFlagsOfOtherCommands(t *testing.T) {
 	for _, args := range [][]string{
 		{"--data", "elsewhere", "config"}, {"config", "--data", "elsewhere"}, {"config", "--data=elsewhere", "--addr", ":1", "--no-auth"},

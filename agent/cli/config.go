@@ -1,7 +1,7 @@
-// Package cli reads the settings that an operator starts Satchel with. Each
-// one may come from a flag, an environment variable or satchel.toml; a flag
-// wins over a variable, a variable over the file, the file over the default.
-// One table (Settings) holds them all.
+// Package cli reads the settings with which an operator starts Satchel. Each
+// may come from a flag, an environment variable or satchel.toml; a flag takes
+// precedence over a variable, a variable over the file, and the file over the
+// default. One table (Settings) describes them all.
 package cli
 
 import (
@@ -16,56 +16,57 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultFile is read from the working directory when --config and
-// SATCHEL_CONFIG name no other file. It may be missing.
+// DefaultFile is read from the working directory unless --config or
+// SATCHEL_CONFIG names another file. It may be missing.
 const DefaultFile = "satchel.toml"
 
-// mask stands for a secret in Print.
+// mask replaces a secret in Print.
 const mask = "********"
 
-// Config is what is in force. Load has checked every value.
+// Config holds the effective settings. Load has checked every value.
 type Config struct {
-	File string // the settings file that was read, "" when there was none
+	File string // the settings file that was read, "" if there was none
 
 	Addr         string // host:port to listen on; the host may be empty, the port 0
 	Data         string // data folder
-	PublicURL    string // how the server is reached from outside, without a trailing slash
-	PublicURLSet bool   // the operator named PublicURL; otherwise it is made from Addr
+	PublicURL    string // URL under which the server is reached from outside, without a trailing slash
+	PublicURLSet bool   // the operator set PublicURL; otherwise it is derived from Addr
 
-	AccessAUD        string // audience that tokens of the identity proxy must name; "" means none is configured
-	AccessJWKSURL    string // where the proxy's keys are; set whenever AccessAUD is
+	AccessAUD        string // audience that tokens of the identity proxy must have; "" if none is configured
+	AccessJWKSURL    string // URL of the proxy's keys; set whenever AccessAUD is
 	AccessTeamDomain string // the full host name of the proxy's team
-	AccessIssuer     string // the issuer that tokens must name; "" means any
+	AccessIssuer     string // the issuer that tokens must have; "" means any
 
-	MasterKeys     []Key          // the first seals, all open; none: the data folder's key file
-	RateLimits     map[string]int // calls a minute by class (RateClasses); nil means no limits
-	TrustedProxies []netip.Prefix // peers whose X-Forwarded-For counts
-	OutboundAllow  []netip.Prefix // private ranges that outbound calls may reach
+	MasterKeys     []Key          // the first encrypts, all decrypt; none: the data folder's key file
+	RateLimits     map[string]int // calls per minute by class (RateClasses); nil means no limits
+	TrustedProxies []netip.Prefix // peers whose X-Forwarded-For is trusted
+	OutboundAllow  []netip.Prefix // private ranges that outbound requests may reach
 	MaxUploadMB    int            // largest upload in MiB
-	CORSOrigins    []string       // lower-case origins, or "*" alone for all; empty means none
-	CORSOriginsSet bool           // the operator named CORSOrigins
-	NoAuth         bool           // open mode by hand
-	DefaultRole    string         // role of a caller without identity on the default agent: admin, viewer or none
-	Chromium       string         // path of the browser, "" to look for it
-	BrowserDriver  string         // folder of the browser driver, "" to look for it
-	WarmBrowser    bool           // Chromium starts with the server
+	CORSOrigins    []string       // lower-case origins, or only "*" for all; empty means none
+	CORSOriginsSet bool           // the operator set CORSOrigins
+	NoAuth         bool           // open mode, set by the operator
+	DefaultRole    string         // role of an unauthenticated caller on the default agent: admin, viewer or none
+	Chromium       string         // path of the browser, "" to search for it
+	BrowserDriver  string         // folder of the browser driver, "" to search for it
+	WarmBrowser    bool           // start Chromium with the server
 	OpenFiles      int            // how many agents' files are kept open
 	LogFormat      string         // text or json
 	LogLevel       slog.Level
 
-	sources map[string]string // where each setting comes from, by name
+	sources map[string]string // the source of each setting, by name
 }
 
-// Lookup finds a flag by its name without dashes; given is false when the user
+// Lookup returns a flag by its name without dashes. given is false if the user
 // did not set it.
 type Lookup func(flag string) (value string, given bool)
 
 // Load collects the settings from flags, getenv and a TOML file. file is read
-// unless --config or SATCHEL_CONFIG names another; it may be missing, a named
-// one may not; "" reads none. An empty variable counts as not given.
+// unless --config or SATCHEL_CONFIG names another. file may be missing, one
+// named by the user may not; "" reads none. An empty variable counts as not
+// set.
 //
-// Every problem found is in the error, which wraps one *Error each, in the
-// order of the table.
+// The error contains every problem, wrapping one *Error each, in the order of
+// the table.
 func Load(flags Lookup, getenv func(string) string, file string) (*Config, error) {
 	c := &Config{sources: map[string]string{}}
 	from := &origin{flags: flags, getenv: getenv}
@@ -73,7 +74,7 @@ func Load(flags Lookup, getenv func(string) string, file string) (*Config, error
 	c.File = from.path
 	failed := map[string]bool{}
 	if len(problems) > 0 {
-		// What the file meant to say about access is not known.
+		// What the file meant to set about access is unknown.
 		failed[nameAUD] = true
 	}
 	for _, s := range table {
@@ -101,7 +102,7 @@ func Load(flags Lookup, getenv func(string) string, file string) (*Config, error
 	return c, nil
 }
 
-// find returns the value of the strongest source that gives one.
+// find returns the value from the source with the highest precedence.
 func (o *origin) find(s Setting) (text, source string, ok bool, err error) {
 	if text, ok = o.flags(s.Flag); ok {
 		source = "flag --" + s.Flag
@@ -122,7 +123,7 @@ func (o *origin) find(s Setting) (text, source string, ok bool, err error) {
 	return text, source, true, nil
 }
 
-// unprintable says what is wrong with a value that is no line of text.
+// unprintable returns what is wrong with a value that is not a line of text.
 func unprintable(text string) string {
 	switch {
 	case text == "":
@@ -134,8 +135,8 @@ func unprintable(text string) string {
 	}
 }
 
-// derive fills what follows from other settings and checks what only makes
-// sense together. Settings that failed are not judged a second time.
+// derive sets values that follow from other settings and checks combinations.
+// Settings that failed are not checked again.
 func (c *Config) derive(failed map[string]bool) []error {
 	c.PublicURLSet = c.sources[namePublicURL] != "default"
 	c.CORSOriginsSet = c.sources[nameCORS] != "default"
@@ -158,7 +159,7 @@ func (c *Config) derive(failed map[string]bool) []error {
 	}
 	if c.AccessAUD != "" && c.AccessJWKSURL == "" {
 		return []error{&Error{Name: nameAUD, Source: c.sources[nameAUD],
-			Issue: "needs " + nameJWKS + " or " + nameTeamDomain + ", or no token can be checked"}}
+			Issue: "needs " + nameJWKS + " or " + nameTeamDomain + ", or tokens cannot be verified"}}
 	}
 	if c.AccessAUD == "" {
 		return c.withoutAudience(failed)
@@ -166,19 +167,20 @@ func (c *Config) derive(failed map[string]bool) []error {
 	return nil
 }
 
-// withoutAudience refuses half an access setup: with the audience missing, the
-// server would be open to everybody while the operator believes it is closed.
+// withoutAudience rejects an incomplete access configuration: without the
+// audience, the server would be open to everyone while the operator believes it
+// is protected.
 func (c *Config) withoutAudience(failed map[string]bool) []error {
 	for _, name := range []string{nameTeamDomain, nameJWKS, nameIssuer} {
 		source := c.sources[name]
 		if source != "default" && !failed[name] {
-			return []error{&Error{Name: name, Source: source, Issue: "needs " + nameAUD + ", or no token is asked for"}}
+			return []error{&Error{Name: name, Source: source, Issue: "needs " + nameAUD + ", or no token is required"}}
 		}
 	}
 	return nil
 }
 
-// reachable turns an address to listen on into one to connect to: all
+// reachable converts an address to listen on into one to connect to: all
 // interfaces become localhost.
 func reachable(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
@@ -191,8 +193,8 @@ func reachable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// PublicAddress is where people reach the server, without a slash at the end:
-// PublicURL when it is set, else where it listens.
+// PublicAddress returns the server's URL for people, without a trailing slash:
+// PublicURL if it is set, otherwise where it listens.
 func (c *Config) PublicAddress(listens net.Addr) string {
 	if c.PublicURLSet {
 		return c.PublicURL
@@ -200,7 +202,7 @@ func (c *Config) PublicAddress(listens net.Addr) string {
 	return "http://" + listens.String()
 }
 
-// Loopback reports whether Addr can be reached from this machine only.
+// Loopback reports whether Addr can only be reached from this machine.
 func (c *Config) Loopback() bool {
 	host, _, err := net.SplitHostPort(c.Addr)
 	if err != nil {

@@ -22,8 +22,8 @@ type given struct {
 	file       string
 }
 
-// load writes the file, if any, and loads. The path of the file is cut from the
-// error's text.
+// load writes the file, if any, and loads the settings. The path of the file is
+// removed from the error's text.
 func (g given) load(t *testing.T) (*Config, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), DefaultFile)
@@ -83,8 +83,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// valid is every setting with values that are taken, by its name, and the field
-// that then holds want.
+// valid lists every setting with accepted values, and the field that must then
+// have the value want.
 var valid = []struct {
 	name, env, value string
 	field            func(*Config) any
@@ -122,8 +122,8 @@ var valid = []struct {
 	{"log_level", "SATCHEL_LOG_LEVEL", "DEBUG", func(c *Config) any { return c.LogLevel }, slog.LevelDebug},
 }
 
-// Each setting is read from a flag, from a variable and from the file under
-// three spellings of its name.
+// Each setting is read from a flag, a variable and the file, under three
+// spellings of its name.
 func TestEachSettingFromEachSource(t *testing.T) {
 	for _, tc := range valid {
 		flag := strings.ReplaceAll(tc.name, "_", "-")
@@ -192,7 +192,7 @@ func TestPrecedence(t *testing.T) {
 	if c.PublicURL != "http://127.0.0.1:1" || c.PublicURLSet || c.CORSOriginsSet {
 		t.Errorf("%+v", c)
 	}
-	// A bad value that is overruled is nobody's problem.
+	// An invalid value that is overridden does not matter.
 	g = given{flags: map[string]string{"log-level": "info"}, env: map[string]string{"SATCHEL_LOG_LEVEL": "loud"}}
 	if _, err := g.load(t); err != nil {
 		t.Error(err)
@@ -285,7 +285,7 @@ func TestAccess(t *testing.T) {
 			t.Errorf("%v: %+v", tc.env, c)
 		}
 	}
-	// The same by flag and key.
+	// The same with flag and key.
 	c, err := given{flags: map[string]string{"edge-access-aud": "a"}, file: "edge_access_team_domain = 'example'"}.load(t)
 	if err != nil || c.AccessAUD != "a" || c.AccessTeamDomain != "example.cloudflareaccess.com" {
 		t.Errorf("%+v, %v", c, err)
@@ -358,7 +358,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
-// However a Config lands in a log, its keys do not.
+// A Config in a log never shows its keys.
 func TestKeysDoNotShow(t *testing.T) {
 	secret := Key([]byte("this-is-the-secret-of-32-bytes-!"))
 	c := &Config{MasterKeys: []Key{secret}}

@@ -22,13 +22,13 @@ func TestBadValues(t *testing.T) {
 		{"public_url", "ftp://example.com", "is not a URL of the form https://host"},
 		{"public_url", "https://", "is not a URL of the form https://host"},
 		{"public_url", "https://a b/", "is not a URL"},
-		{"public_url", "https://user:pw@example.com", "must not hold a user name or password"},
-		{"public_url", "https://example.com/?a=b", "must not hold a query or a fragment"},
-		{"public_url", "https://example.com/?", "must not hold a query or a fragment"},
+		{"public_url", "https://user:pw@example.com", "must not contain a user name or password"},
+		{"public_url", "https://example.com/?a=b", "must not contain a query or a fragment"},
+		{"public_url", "https://example.com/?", "must not contain a query or a fragment"},
 		{"public_url", "https://example.com:0", "has a port outside 1 to 65535"},
 		{"public_url", "https://example.com:", "has a port outside 1 to 65535"},
-		{"edge_access_jwks_url", "https://user:pw@example.com", "must not hold a user name or password"},
-		{"edge_access_jwks_url", "https://example.com/#a", "must not hold a fragment"},
+		{"edge_access_jwks_url", "https://user:pw@example.com", "must not contain a user name or password"},
+		{"edge_access_jwks_url", "https://example.com/#a", "must not contain a fragment"},
 		{"edge_access_jwks_url", "file:///etc/keys", "is not a URL of the form https://host"},
 		{"edge_access_team_domain", "exa mple", "is not a domain like example.cloudflareaccess.com"},
 		{"edge_access_team_domain", "http://example.com", "is not a domain like example.cloudflareaccess.com"},
@@ -72,10 +72,10 @@ func TestBadValues(t *testing.T) {
 		{"cors_origins", strings.Repeat("https://a.example,", maxList+1), "has more than 1000 entries"},
 		{"cors_origins", "https://a.example,*", `"*" must stand alone`},
 		{"no_auth", "maybe", `"maybe" is neither true nor false`},
-		{"default_role", "owner", `"owner" is none of admin, viewer, none`},
+		{"default_role", "owner", `"owner" must be one of admin, viewer, none`},
 		{"open_agents", "0", `"0" is not a whole number from 1 to 100000`},
-		{"log_format", "xml", `"xml" is none of text, json`},
-		{"log_level", "trace", `"trace" is none of debug, info, warn, error`},
+		{"log_format", "xml", `"xml" must be one of text, json`},
+		{"log_level", "trace", `"trace" must be one of debug, info, warn, error`},
 		{"data", " ", "is empty; leave it out to use the default"},
 		{"data", "a\tb", "holds characters that are not text"},
 		{"chromium", "a\xff", "holds characters that are not text"},
@@ -107,37 +107,37 @@ func TestErrorsNameTheirSource(t *testing.T) {
 		given given
 		want  string
 	}{
-		{given{flags: map[string]string{"log-level": "loud"}}, `flag --log-level: "loud" is none of debug, info, warn, error`},
+		{given{flags: map[string]string{"log-level": "loud"}}, `flag --log-level: "loud" must be one of debug, info, warn, error`},
 		{given{flags: map[string]string{"log-level": ""}}, "flag --log-level: is empty; leave it out to use the default"},
-		{given{env: map[string]string{"SATCHEL_LOG_LEVEL": "loud"}}, `variable SATCHEL_LOG_LEVEL: "loud" is none of debug, info, warn, error`},
-		{given{file: "log_level = 'loud'"}, `satchel.toml:log_level: "loud" is none of debug, info, warn, error`},
-		{given{file: "SATCHEL_LOG_LEVEL = 'loud'"}, `satchel.toml:SATCHEL_LOG_LEVEL: "loud" is none of debug, info, warn, error`},
+		{given{env: map[string]string{"SATCHEL_LOG_LEVEL": "loud"}}, `variable SATCHEL_LOG_LEVEL: "loud" must be one of debug, info, warn, error`},
+		{given{file: "log_level = 'loud'"}, `satchel.toml:log_level: "loud" must be one of debug, info, warn, error`},
+		{given{file: "SATCHEL_LOG_LEVEL = 'loud'"}, `satchel.toml:SATCHEL_LOG_LEVEL: "loud" must be one of debug, info, warn, error`},
 		{given{file: "log_level = ''"}, "satchel.toml:log_level: is empty; leave it out to use the default"},
 		{given{file: "cors_origins = []"}, "satchel.toml:cors_origins: is empty; leave it out to use the default"},
 		{given{file: "log_level = ['info']"}, "satchel.toml:log_level: takes one value, not a list"},
-		{given{file: "log_level = 1.5"}, "satchel.toml:log_level: takes a text, a whole number or true or false"},
-		{given{file: "log_level = 2026-01-01"}, "satchel.toml:log_level: takes a text, a whole number or true or false"},
+		{given{file: "log_level = 1.5"}, "satchel.toml:log_level: takes a string, an integer, or true or false"},
+		{given{file: "log_level = 2026-01-01"}, "satchel.toml:log_level: takes a string, an integer, or true or false"},
 		{given{file: "[log_level]\na = 1"}, "satchel.toml:log_level: takes one value, not a table"},
-		{given{file: "[[log_level]]\na = 1"}, "satchel.toml:log_level: takes a text, a whole number or true or false"},
-		{given{file: "trusted_proxies = [['::1']]"}, "satchel.toml:trusted_proxies: takes a list of texts"},
+		{given{file: "[[log_level]]\na = 1"}, "satchel.toml:log_level: takes a string, an integer, or true or false"},
+		{given{file: "trusted_proxies = [['::1']]"}, "satchel.toml:trusted_proxies: takes a list of strings"},
 		{given{file: "[rate_limits]\nchat = 1.5"}, "satchel.toml:rate_limits: takes a number for each key"},
 		{given{file: "[rate_limits]\nspeech = 1"}, `satchel.toml:rate_limits: class "speech" is unknown, the classes are general, chat, browser, bulk, widget`},
 		{given{file: "colour = 'red'"}, "satchel.toml:colour: is not a setting"},
 		{given{file: "config = 'other.toml'"}, "satchel.toml:config: is not a setting"},
 		{given{file: "\"a\\nb\" = 1"}, `satchel.toml:"a\nb": is not a setting`},
 		{given{file: "[server]\naddr = ':80'"}, "satchel.toml:server: is not a setting"},
-		{given{file: "addr = ':80'\nSATCHEL_ADDR = ':81'"}, `satchel.toml:addr: says the same as "SATCHEL_ADDR"; keep one`},
+		{given{file: "addr = ':80'\nSATCHEL_ADDR = ':81'"}, `satchel.toml:addr: sets the same as "SATCHEL_ADDR"; keep one of them`},
 		{given{file: "a = 1\nmaster_key = hunter2"}, "satchel.toml: line 2 is not valid TOML"},
 		{given{file: "addr = ':80'\naddr = ':81'"}, "satchel.toml: line 2 is not valid TOML"},
 		{given{file: "\xff\xfea\x00"}, "satchel.toml: line 1 is not valid TOML"},
 		{given{file: "data = " + strings.Repeat("[", 2000)}, "satchel.toml: line 1 is not valid TOML"},
 		{given{file: "data = " + strings.Repeat("{a=", 1000)}, "satchel.toml: line 1 is not valid TOML"},
 		{given{file: "#" + strings.Repeat(" ", maxFile)}, "satchel.toml: cannot be read: larger than 65536 bytes"},
-		{given{env: map[string]string{"EDGE_ACCESS_AUD": "a"}}, "variable EDGE_ACCESS_AUD: needs edge_access_jwks_url or edge_access_team_domain, or no token can be checked"},
-		{given{env: map[string]string{"EDGE_ACCESS_AUD": "a", "EDGE_ACCESS_ISSUER": "i"}}, "variable EDGE_ACCESS_AUD: needs edge_access_jwks_url or edge_access_team_domain, or no token can be checked"},
-		{given{env: map[string]string{"EDGE_ACCESS_TEAM_DOMAIN": "example"}}, "variable EDGE_ACCESS_TEAM_DOMAIN: needs edge_access_aud, or no token is asked for"},
-		{given{file: "edge_access_jwks_url = 'https://idp.example'"}, "satchel.toml:edge_access_jwks_url: needs edge_access_aud, or no token is asked for"},
-		{given{flags: map[string]string{"edge-access-issuer": "i"}}, "flag --edge-access-issuer: needs edge_access_aud, or no token is asked for"},
+		{given{env: map[string]string{"EDGE_ACCESS_AUD": "a"}}, "variable EDGE_ACCESS_AUD: needs edge_access_jwks_url or edge_access_team_domain, or tokens cannot be verified"},
+		{given{env: map[string]string{"EDGE_ACCESS_AUD": "a", "EDGE_ACCESS_ISSUER": "i"}}, "variable EDGE_ACCESS_AUD: needs edge_access_jwks_url or edge_access_team_domain, or tokens cannot be verified"},
+		{given{env: map[string]string{"EDGE_ACCESS_TEAM_DOMAIN": "example"}}, "variable EDGE_ACCESS_TEAM_DOMAIN: needs edge_access_aud, or no token is required"},
+		{given{file: "edge_access_jwks_url = 'https://idp.example'"}, "satchel.toml:edge_access_jwks_url: needs edge_access_aud, or no token is required"},
+		{given{flags: map[string]string{"edge-access-issuer": "i"}}, "flag --edge-access-issuer: needs edge_access_aud, or no token is required"},
 		// One problem is not reported twice.
 		{given{env: map[string]string{"EDGE_ACCESS_AUD": "a", "EDGE_ACCESS_TEAM_DOMAIN": "exa mple"}}, "variable EDGE_ACCESS_TEAM_DOMAIN: is not a domain like example.cloudflareaccess.com"},
 		{given{env: map[string]string{"EDGE_ACCESS_AUD": "a"}, file: "edge_access_team = 'x'"}, "satchel.toml:edge_access_team: is not a setting"},
@@ -160,7 +160,7 @@ func TestErrorsComeTogether(t *testing.T) {
 satchel.toml:flavour: is not a setting
 flag --addr: "x" is not host:port
 satchel.toml:max_upload_mb: "0" is not a whole number from 1 to 4096
-variable SATCHEL_LOG_LEVEL: "loud" is none of debug, info, warn, error`
+variable SATCHEL_LOG_LEVEL: "loud" must be one of debug, info, warn, error`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
@@ -170,7 +170,7 @@ variable SATCHEL_LOG_LEVEL: "loud" is none of debug, info, warn, error`
 	}
 }
 
-// A secret shows in no error, wherever it was put.
+// No error shows a secret, wherever it was set.
 func TestErrorsKeepSecretsOut(t *testing.T) {
 	const secret = "hunter2"
 	for _, g := range []given{
@@ -241,7 +241,7 @@ func TestWhichFileIsRead(t *testing.T) {
 	}
 }
 
-// errnoText is what the system says when a path is read.
+// errnoText returns the system's error for reading a path.
 func errnoText(t *testing.T, path string) string {
 	t.Helper()
 	_, err := os.ReadFile(path)

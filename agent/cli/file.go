@@ -14,26 +14,26 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// maxFile is the largest settings file in bytes. The TOML library takes time by
-// the square of the nesting depth, so the cap is close to what settings need.
+// maxFile is the largest settings file in bytes. The TOML library's time is
+// quadratic in the nesting depth, so the limit is close to what settings need.
 const maxFile = 64 << 10
 
-// origin is where values are looked for.
+// origin is where values are looked up.
 type origin struct {
 	flags  Lookup
 	getenv func(string) string
-	path   string               // the file that was read, "" when none was
-	values map[string]fileValue // what it holds, by setting name
+	path   string               // the file that was read, "" if none was
+	values map[string]fileValue // its values, by setting name
 }
 
-// fileValue is a value of the file under the key as it is written there.
+// fileValue is a value in the file, with its key as written.
 type fileValue struct {
 	key   string
 	value any
 }
 
-// readFile chooses the settings file, reads it and matches its keys to the
-// table. It returns every problem found.
+// readFile selects and reads the settings file, and maps its keys to the table.
+// It returns every problem found.
 func (o *origin) readFile(file string) []error {
 	path, namedBy := file, ""
 	if value, given := o.flags(configFile.Flag); given {
@@ -79,7 +79,7 @@ func readText(path string) (string, error) {
 	return string(text), nil
 }
 
-// cause drops the operation and path that os puts in front of an error.
+// cause removes the operation and path that os puts in front of an error.
 func cause(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -88,11 +88,11 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// parse matches the keys of a TOML text to settings.
+// parse maps the keys of a TOML text to settings.
 func (o *origin) parse(text string) []error {
 	var keys map[string]any
 	if _, err := toml.Decode(text, &keys); err != nil {
-		// The library's text quotes what it stumbled over, which may be a key.
+		// The library's text contains the invalid part, which may be a key.
 		var at toml.ParseError
 		if errors.As(err, &at) {
 			return []error{&Error{Source: o.path, Issue: fmt.Sprintf("line %d is not valid TOML", at.Position.Line)}}
@@ -109,7 +109,7 @@ func (o *origin) parse(text string) []error {
 			continue
 		}
 		if other, twice := o.values[name]; twice {
-			problems = append(problems, &Error{Name: name, Source: source, Issue: "says the same as " + quote(other.key) + "; keep one"})
+			problems = append(problems, &Error{Name: name, Source: source, Issue: "sets the same as " + quote(other.key) + "; keep one of them"})
 			continue
 		}
 		o.values[name] = fileValue{key: key, value: keys[key]}
@@ -117,7 +117,7 @@ func (o *origin) parse(text string) []error {
 	return problems
 }
 
-// shown gives a key as errors show it: bare when it is plain.
+// shown returns a key as shown in errors, without quotes if possible.
 func shown(key string) string {
 	if hostname.MatchString(strings.ToLower(key)) {
 		return key
@@ -125,8 +125,8 @@ func shown(key string) string {
 	return quote(key)
 }
 
-// settingOf finds the setting that a key of the file means: by name, by flag or
-// by variable, in any case.
+// settingOf returns the setting that a key in the file refers to: by name, flag
+// or variable, ignoring case.
 func settingOf(key string) (name string, known bool) {
 	key = strings.ReplaceAll(strings.ToLower(key), "-", "_")
 	for _, s := range table {
@@ -137,9 +137,9 @@ func settingOf(key string) (name string, known bool) {
 	return "", false
 }
 
-// text turns a TOML value into what a variable would hold. Lists become
-// comma-separated where the setting is a list, and a table becomes k=v pairs
-// where the setting is made of such.
+// text converts a TOML value to the text of a variable. Lists become
+// comma-separated if the setting is a list, and a table becomes k=v pairs if
+// the setting consists of such pairs.
 func (v fileValue) text(s Setting) (string, error) {
 	switch value := v.value.(type) {
 	case []any:
@@ -150,7 +150,7 @@ func (v fileValue) text(s Setting) (string, error) {
 		for i, item := range value {
 			part, ok := scalar(item)
 			if !ok {
-				return "", errors.New("takes a list of texts")
+				return "", errors.New("takes a list of strings")
 			}
 			parts[i] = part
 		}
@@ -172,7 +172,7 @@ func (v fileValue) text(s Setting) (string, error) {
 		if part, ok := scalar(value); ok {
 			return part, nil
 		}
-		return "", errors.New("takes a text, a whole number or true or false")
+		return "", errors.New("takes a string, an integer, or true or false")
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What a parser takes, it shows in a form that it takes again with the same
-// meaning.
+// A value that a parser accepts is printed in a form that it accepts again with
+// the same meaning.
 
 func FuzzRateLimits(f *testing.F) {
 	for _, seed := range []string{"off", "general=100,chat=20,browser=50,bulk=10", "chat=5", " chat = 5 , bulk=1", "chat=", "=5", "chat=5,chat=6", "chat=99999999999999999999", ",", ""} {
@@ -68,7 +68,8 @@ func FuzzOrigins(f *testing.F) {
 	})
 }
 
-// FuzzFile reads any file: a Config or typed errors, never a panic.
+// FuzzFile reads any file: the result is a Config or typed errors, never a
+// panic.
 func FuzzFile(f *testing.F) {
 	for _, seed := range []string{
 		"addr = ':80'\n[rate_limits]\nchat = 1", "master_key = ['a', 'b']", "a = {b = [1, {c = 2}]}", "\ufeffdata = 'x'", "x = 1\nx = 2", "[[no_auth]]", "data = \"\\u0000\"", "log_level = nan",

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Key is a master key. However it is printed, logged or encoded, it shows as a
-// mask; its bytes are key[:].
+// Key is a master key. Printing, logging and encoding it shows a mask; its
+// bytes are key[:].
 type Key [32]byte
 
 // Format writes the mask for every verb.
 func (Key) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, mask) }
 
-// MarshalText gives the mask to JSON and to slog.
+// MarshalText returns the mask, for JSON and slog.
 func (Key) MarshalText() ([]byte, error) { return []byte(mask), nil }
 
-// maxKeys bounds how many keys are tried when an old secret is opened.
+// maxKeys limits how many keys are tried when decrypting an old secret.
 const maxKeys = 16
 
 var encodings = []*base64.Encoding{
@@ -26,8 +26,8 @@ var encodings = []*base64.Encoding{
 	base64.URLEncoding.Strict(), base64.RawURLEncoding.Strict(),
 }
 
-// parseKeys reads base64 keys separated by commas, padded or not, in either
-// alphabet. Its errors count the keys and never show one.
+// parseKeys parses comma-separated base64 keys, with or without padding, in
+// either alphabet. Its errors count the keys and never contain one.
 func parseKeys(text string) ([]Key, error) {
 	var keys []Key
 	for part := range strings.SplitSeq(text, ",") {

@@ -21,7 +21,7 @@ const defaultRateLimits = "general=100,chat=20,browser=50,bulk=10,widget=30"
 
 var rateDefaults = map[string]int{"general": 100, "chat": 20, "browser": 50, "bulk": 10, "widget": 30}
 
-// Bounds: entries of a list, and calls a minute.
+// Limits: entries of a list, and calls per minute.
 const (
 	maxList = 1000
 	maxRate = 1_000_000
@@ -45,8 +45,8 @@ func parseAddr(text string) (string, error) {
 	return text, nil
 }
 
-// hostname is a DNS name in lower case: letters, digits, inner hyphens, and the
-// underscores of private networks.
+// hostname matches a DNS name in lower case: letters, digits, inner hyphens,
+// and the underscores of private networks.
 var hostname = regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
 
 func isHost(host string) bool {
@@ -54,8 +54,8 @@ func isHost(host string) bool {
 	return err == nil || (len(host) <= 253 && hostname.MatchString(strings.ToLower(host)))
 }
 
-// parseURL takes an http or https address. Its errors do not show it: a URL is
-// where passwords end up.
+// parseURL parses an http or https URL. Its errors do not contain it, because
+// URLs may contain passwords.
 func parseURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -64,9 +64,9 @@ func parseURL(text string) (string, error) {
 	case (u.Scheme != "http" && u.Scheme != "https") || !isHost(u.Hostname()):
 		return "", errors.New("is not a URL of the form https://host")
 	case u.User != nil:
-		return "", errors.New("must not hold a user name or password")
+		return "", errors.New("must not contain a user name or password")
 	case u.Fragment != "":
-		return "", errors.New("must not hold a fragment")
+		return "", errors.New("must not contain a fragment")
 	case !validPort(u.Host, u.Port()):
 		return "", errors.New("has a port outside 1 to 65535")
 	}
@@ -81,18 +81,18 @@ func validPort(host, port string) bool {
 	return err == nil && n > 0
 }
 
-// parsePublicURL takes a base address that paths are appended to.
+// parsePublicURL parses a base URL to which paths are appended.
 func parsePublicURL(text string) (string, error) {
 	if _, err := parseURL(text); err != nil {
 		return "", err
 	}
 	if strings.ContainsAny(text, "?#") {
-		return "", errors.New("must not hold a query or a fragment")
+		return "", errors.New("must not contain a query or a fragment")
 	}
 	return strings.TrimRight(text, "/"), nil
 }
 
-// parseTeamDomain takes a team's name, its host name or that as a URL, and
+// parseTeamDomain parses a team's name, its host name, or a URL of it, and
 // returns the host name.
 func parseTeamDomain(text string) (string, error) {
 	domain := strings.ToLower(strings.TrimSuffix(text, "/"))
@@ -114,8 +114,8 @@ func parseTeamDomain(text string) (string, error) {
 	return host + port, nil
 }
 
-// parseRateLimits reads class=number pairs; classes not named keep their
-// defaults. off gives nil.
+// parseRateLimits parses class=number pairs. Classes that are not named keep
+// their defaults. off yields nil.
 func parseRateLimits(text string) (map[string]int, error) {
 	if strings.EqualFold(text, "off") {
 		return nil, nil
@@ -132,7 +132,7 @@ func parseRateLimits(text string) (map[string]int, error) {
 			return nil, fmt.Errorf("class %s is unknown, the classes are %s", quote(class), strings.Join(RateClasses, ", "))
 		}
 		if seen[class] {
-			return nil, fmt.Errorf("class %s stands twice", class)
+			return nil, fmt.Errorf("class %s is set twice", class)
 		}
 		limit, err := numberIn(1, maxRate)(number)
 		if err != nil {
@@ -144,7 +144,7 @@ func parseRateLimits(text string) (map[string]int, error) {
 	return limits, nil
 }
 
-// parsePrefixes reads CIDRs and single addresses, separated by commas.
+// parsePrefixes parses comma-separated CIDRs and single addresses.
 func parsePrefixes(text string) ([]netip.Prefix, error) {
 	var prefixes []netip.Prefix
 	for part := range strings.SplitSeq(text, ",") {
@@ -180,8 +180,8 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	return prefix, nil
 }
 
-// parseOrigins reads origins as browsers send them, separated by commas: "*"
-// alone for all, none for an empty list.
+// parseOrigins parses comma-separated origins as browsers send them. Only "*"
+// means all, an empty list none.
 func parseOrigins(text string) ([]string, error) {
 	switch strings.ToLower(text) {
 	case "*":
@@ -203,8 +203,8 @@ func parseOrigins(text string) ([]string, error) {
 	return origins, nil
 }
 
-// parseOrigin gives the serialisation of RFC 6454, section 6.2: lower case,
-// without the scheme's own port.
+// parseOrigin returns the serialization of RFC 6454, section 6.2: lower case,
+// without the scheme's default port.
 func parseOrigin(text string) (string, error) {
 	if text == "*" {
 		return "", errors.New(`"*" must stand alone`)
@@ -245,7 +245,7 @@ func oneOf(choices ...string) func(string) (string, error) {
 	return func(text string) (string, error) {
 		choice := strings.ToLower(text)
 		if !slices.Contains(choices, choice) {
-			return "", fmt.Errorf("%s is none of %s", quote(text), strings.Join(choices, ", "))
+			return "", fmt.Errorf("%s must be one of %s", quote(text), strings.Join(choices, ", "))
 		}
 		return choice, nil
 	}

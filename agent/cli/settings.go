@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Setting describes one setting, for main to define a flag from and for help.
+// Setting describes one setting, from which main defines a flag and help prints
+// its text.
 type Setting struct {
 	Name    string // the key in the settings file
 	Flag    string // without dashes: Name with hyphens
@@ -20,10 +21,10 @@ type Setting struct {
 	list  bool // comma-separated; the file may hold an array
 	pairs bool // k=v, comma-separated; the file may hold a table
 	set   func(*Config, string) error
-	show  func(*Config) string // what is in force as text, "" when not set
+	show  func(*Config) string // the effective value as text, "" if not set
 }
 
-// Names that Load needs apart from the table.
+// Names that Load needs besides the table.
 const (
 	nameAddr       = "addr"
 	namePublicURL  = "public_url"
@@ -34,10 +35,11 @@ const (
 	nameIssuer     = "edge_access_issuer"
 )
 
-// configFile names the settings file itself, so it cannot be in one.
+// configFile names the settings file itself, so it cannot be set in one.
 var configFile = name(Setting{Name: "config", Usage: "settings file (default " + DefaultFile + " in the working directory)"})
 
-// table ties each setting to its field, its parser and the text that Print shows.
+// table connects each setting to its field, its parser and the text that Print
+// shows.
 var table = []Setting{
 	bind(Setting{Name: nameAddr, Default: "127.0.0.1:8787", Usage: "address to listen on"},
 		func(c *Config) *string { return &c.Addr }, parseAddr, showText),
@@ -53,27 +55,27 @@ var table = []Setting{
 		func(c *Config) *string { return &c.AccessTeamDomain }, parseTeamDomain, showText),
 	bind(Setting{Name: nameIssuer, Usage: "issuer that tokens must name (default from the team domain)"},
 		func(c *Config) *string { return &c.AccessIssuer }, parseText, showText),
-	bind(Setting{Name: "master_key", Secret: true, list: true, Usage: "base64 keys of 32 bytes, comma-separated; the first seals, the others only open (default DATA/master.key)"},
+	bind(Setting{Name: "master_key", Secret: true, list: true, Usage: "base64 keys of 32 bytes, comma-separated; the first encrypts, the others only decrypt (default DATA/master.key)"},
 		func(c *Config) *[]Key { return &c.MasterKeys }, parseKeys, showKeys),
-	bind(Setting{Name: "rate_limits", pairs: true, Default: defaultRateLimits, Usage: "calls a minute by class, or off"},
+	bind(Setting{Name: "rate_limits", pairs: true, Default: defaultRateLimits, Usage: "calls per minute by class, or off"},
 		func(c *Config) *map[string]int { return &c.RateLimits }, parseRateLimits, showRateLimits),
-	bind(Setting{Name: "trusted_proxies", list: true, Usage: "proxies whose X-Forwarded-For counts, as CIDRs"},
+	bind(Setting{Name: "trusted_proxies", list: true, Usage: "proxies whose X-Forwarded-For is trusted, as CIDRs"},
 		func(c *Config) *[]netip.Prefix { return &c.TrustedProxies }, parsePrefixes, showPrefixes),
-	bind(Setting{Name: "outbound_allow", list: true, Usage: "private addresses that outbound calls may reach, as CIDRs"},
+	bind(Setting{Name: "outbound_allow", list: true, Usage: "private addresses that outbound requests may reach, as CIDRs"},
 		func(c *Config) *[]netip.Prefix { return &c.OutboundAllow }, parsePrefixes, showPrefixes),
 	bind(Setting{Name: "max_upload_mb", Default: "25", Usage: "largest upload in MiB"},
 		func(c *Config) *int { return &c.MaxUploadMB }, numberIn(1, 4096), strconv.Itoa),
-	bind(Setting{Name: nameCORS, list: true, Default: "*", Usage: "origins that browsers may call from, * or none"},
+	bind(Setting{Name: nameCORS, list: true, Default: "*", Usage: "origins that browsers may call from: a list, * or none"},
 		func(c *Config) *[]string { return &c.CORSOrigins }, parseOrigins, showOrigins),
-	bind(Setting{Name: "no_auth", Bool: true, Default: "false", Usage: "let everybody in, on any address"},
+	bind(Setting{Name: "no_auth", Bool: true, Default: "false", Usage: "allow everyone in, on any address"},
 		func(c *Config) *bool { return &c.NoAuth }, parseBool, strconv.FormatBool),
 	bind(Setting{Name: "default_role", Default: "viewer", Usage: "role on the default agent without an identity, under access control: viewer, admin or none"},
 		func(c *Config) *string { return &c.DefaultRole }, oneOf("admin", "viewer", "none"), showText),
-	bind(Setting{Name: "chromium", Usage: "path of Chromium (default: looked for)"},
+	bind(Setting{Name: "chromium", Usage: "path of Chromium (default: search for it)"},
 		func(c *Config) *string { return &c.Chromium }, parseText, showText),
-	bind(Setting{Name: "browser_driver", Usage: "folder of the browser driver (default: looked for)"},
+	bind(Setting{Name: "browser_driver", Usage: "folder of the browser driver (default: search for it)"},
 		func(c *Config) *string { return &c.BrowserDriver }, parseText, showText),
-	bind(Setting{Name: "warm_browser", Bool: true, Default: "false", Usage: "start Chromium with the server and keep it, not with the first session"},
+	bind(Setting{Name: "warm_browser", Bool: true, Default: "false", Usage: "start Chromium with the server instead of with the first session, and keep it running"},
 		func(c *Config) *bool { return &c.WarmBrowser }, parseBool, strconv.FormatBool),
 	bind(Setting{Name: "open_agents", Default: "256", Usage: "how many agents' files are kept open"},
 		func(c *Config) *int { return &c.OpenFiles }, numberIn(1, 100_000), strconv.Itoa),
@@ -83,8 +85,8 @@ var table = []Setting{
 		func(c *Config) *slog.Level { return &c.LogLevel }, parseLevel, showLevel),
 }
 
-// bind ties a setting to a field of Config. Every value goes through parse, the
-// default too.
+// bind connects a setting to a field of Config. Every value is parsed,
+// including the default.
 func bind[T any](s Setting, field func(*Config) *T, parse func(string) (T, error), show func(T) string) Setting {
 	s = name(s)
 	s.set = func(c *Config, text string) error {
@@ -99,8 +101,8 @@ func bind[T any](s Setting, field func(*Config) *T, parse func(string) (T, error
 	return s
 }
 
-// name derives flag and variable. Those of the identity proxy have names of
-// their own, the others the prefix SATCHEL_.
+// name derives flag and variable. Those of the identity proxy have their own
+// names, the others the prefix SATCHEL_.
 func name(s Setting) Setting {
 	s.Flag = strings.ReplaceAll(s.Name, "_", "-")
 	s.Env = strings.ToUpper(s.Name)

@@ -9,23 +9,24 @@ import (
 )
 
 // Cron is a cron expression of five fields: minute, hour, day of the month,
-// month, day of the week. The zero Cron never comes; ParseCron makes others.
+// month, day of the week. The zero Cron never matches; ParseCron returns
+// others.
 type Cron struct {
 	minutes            uint64 // bit n: minute n, and so on
 	hours, days        uint32
 	months             uint16
 	weekdays           uint8 // bit 0: Sunday
-	anyDay, anyWeekday bool  // the field is not set
+	anyDay, anyWeekday bool  // the field is unrestricted
 }
 
-// maxCronLength bounds a cron expression, in bytes.
+// maxCronLength limits a cron expression, in bytes.
 const maxCronLength = 200
 
-// cronField is one field of an expression and what it may hold.
+// cronField describes one field of an expression.
 type cronField struct {
 	name     string
 	min, max int
-	names    []string // stand for min, min+1, …
+	names    []string // names for min, min+1, …
 }
 
 var cronFields = []cronField{
@@ -36,18 +37,18 @@ var cronFields = []cronField{
 	{"day of the week", 0, 7, strings.Fields("sun mon tue wed thu fri sat")},
 }
 
-// ParseCron reads five fields with blanks between them. Each is *, a value, a
-// range a-b, any of these with a step /n, or several of these with commas
-// between. Months and days of the week may be written by their first three
-// letters; 0 and 7 are Sunday. The text of an error continues a sentence that
-// names the expression, such as "has a bad hour".
+// ParseCron parses five space-separated fields. Each is *, a value, a range
+// a-b, any of these with a step /n, or a comma-separated list of these. Months
+// and days of the week may be written as their first three letters; 0 and 7 are
+// Sunday. The text of an error continues a sentence that names the expression,
+// such as "has a bad hour".
 func ParseCron(expression string) (Cron, error) {
 	fields := strings.Fields(expression)
 	switch {
 	case len(expression) > maxCronLength:
 		return Cron{}, errors.New("must have at most " + strconv.Itoa(maxCronLength) + " bytes")
 	case len(fields) > 0 && strings.HasPrefix(fields[0], "@"):
-		return Cron{}, errors.New("must have five fields; names such as @daily are not known: write 0 0 * * *")
+		return Cron{}, errors.New("must have five fields; names such as @daily are not supported: write 0 0 * * * instead")
 	case len(fields) != len(cronFields):
 		return Cron{}, errors.New("must have five fields (minute, hour, day of the month, month, day of the week), and has " + strconv.Itoa(len(fields)))
 	}
@@ -62,12 +63,12 @@ func ParseCron(expression string) (Cron, error) {
 	c := Cron{minutes: sets[0], hours: uint32(sets[1]), days: uint32(sets[2]), months: uint16(sets[3]),
 		weekdays: uint8(sets[4]&0x7f | sets[4]>>7), anyDay: isAny(fields[2]), anyWeekday: isAny(fields[4])}
 	if _, ok := c.following(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); !ok {
-		return Cron{}, errors.New("names a date that never comes")
+		return Cron{}, errors.New("matches no date")
 	}
 	return c, nil
 }
 
-// isAny reports whether a field leaves everything open, and so is not set.
+// isAny reports whether a field is unrestricted.
 func isAny(field string) bool {
 	for part := range strings.SplitSeq(field, ",") {
 		if part == "*" || part == "*/1" {
@@ -77,7 +78,7 @@ func isAny(field string) bool {
 	return false
 }
 
-// parse reads a field as a set of numbers; issue is "" when it is fine.
+// parse parses a field as a set of numbers. issue is "" if it is valid.
 func (f cronField) parse(text string) (set uint64, issue string) {
 	for part := range strings.SplitSeq(strings.ToLower(text), ",") {
 		values, step, stepped := strings.Cut(part, "/")
@@ -88,7 +89,7 @@ func (f cronField) parse(text string) (set uint64, issue string) {
 		n := 1
 		if stepped {
 			if n = number(step); n < 1 || n > f.max {
-				return 0, "a step is from 1 to " + strconv.Itoa(f.max)
+				return 0, "a step must be from 1 to " + strconv.Itoa(f.max)
 			}
 		}
 		for v := from; v <= to; v += n {
@@ -98,12 +99,12 @@ func (f cronField) parse(text string) (set uint64, issue string) {
 	return set, ""
 }
 
-// bounds reads *, a value or a range. A single value with a step runs to
+// bounds parses *, a value or a range. A single value with a step extends to
 // the end of the field.
 func (f cronField) bounds(text string, stepped bool) (from, to int, issue string) {
 	last := f.max
 	if last == 7 {
-		last = 6 // Sunday once
+		last = 6 // Sunday only once
 	}
 	if text == "*" {
 		return f.min, last, ""
@@ -140,12 +141,12 @@ func (f cronField) value(text string) (int, string) {
 		}
 	}
 	if n < f.min || n > f.max {
-		return 0, "values are from " + strconv.Itoa(f.min) + " to " + strconv.Itoa(f.max)
+		return 0, "values must be from " + strconv.Itoa(f.min) + " to " + strconv.Itoa(f.max)
 	}
 	return n, ""
 }
 
-// number reads at most three digits and nothing else; -1 is none.
+// number parses at most three digits, and returns -1 for anything else.
 func number(text string) int {
 	if text == "" || len(text) > 3 || strings.Trim(text, "0123456789") != "" {
 		return -1
@@ -157,8 +158,8 @@ func number(text string) int {
 	return n
 }
 
-// onDay reports whether runs come on a date. When both day fields are set,
-// either will do.
+// onDay reports whether a date matches. If both day fields are restricted,
+// either may match.
 func (c Cron) onDay(day int, weekday time.Weekday) bool {
 	inMonth, inWeek := c.days>>day&1 == 1, c.weekdays>>weekday&1 == 1
 	switch {
@@ -170,12 +171,12 @@ func (c Cron) onDay(day int, weekday time.Weekday) bool {
 	return inMonth || inWeek
 }
 
-// cronYears is longer than any date stays away: 29 February, eight years
-// around 1900 and 2100.
+// cronYears is longer than the longest gap between two matching dates: 29
+// February, eight years around 1900 and 2100.
 const cronYears = 9
 
-// following returns the first wall time after w that the expression names.
-// Wall times are written as times in UTC.
+// following returns the first wall clock time after w that matches. Wall clock
+// times are represented as times in UTC.
 func (c Cron) following(w time.Time) (time.Time, bool) {
 	w = w.Truncate(time.Minute).Add(time.Minute)
 	year, month, day := w.Date()
@@ -197,7 +198,7 @@ func (c Cron) following(w time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// minuteOfDay returns the first minute of a day at or after from.
+// minuteOfDay returns the first matching minute of a day at or after from.
 func (c Cron) minuteOfDay(from int) (int, bool) {
 	hour, minute := from/60, from%60
 	if c.hours>>hour&1 == 1 {
@@ -211,9 +212,9 @@ func (c Cron) minuteOfDay(from int) (int, bool) {
 	return 0, false
 }
 
-// Next returns the first run after a moment, by the wall clock of a zone. A
-// wall time that a zone skips is moved by what it skips, and one that comes
-// twice counts the first time only, so no run is lost and none doubled.
+// Next returns the first run after a time, by the wall clock of a zone. A
+// skipped wall clock time is shifted by the gap, and a repeated one counts only
+// the first time, so that no run is lost or doubled.
 func (c Cron) Next(after time.Time, zone *time.Location) time.Time {
 	wall := wallBefore(after, zone)
 	var best time.Time
@@ -239,8 +240,8 @@ func (c Cron) Next(after time.Time, zone *time.Location) time.Time {
 	}
 }
 
-// Newest returns the newest runs from a moment to another, both included,
-// oldest of them first, at most limit of them, and whether there are more.
+// Newest returns the newest runs between two times, both included, oldest
+// first, at most limit of them, and whether there are more.
 func (c Cron) Newest(from, to time.Time, zone *time.Location, limit int) (runs []time.Time, more bool) {
 	for window := time.Hour; ; window *= 24 {
 		start, whole := to.Add(-window), false

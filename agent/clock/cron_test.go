@@ -24,7 +24,7 @@ func mustZone(t testing.TB, name string) *time.Location {
 	return z
 }
 
-// times writes moments as a zone's clocks show them, with the offset.
+// times formats times as a zone's clocks show them, with the offset.
 func times(list []time.Time, zone *time.Location) string {
 	var out []string
 	for _, at := range list {
@@ -113,8 +113,8 @@ func TestCronRefused(t *testing.T) {
 		"H * * * *":                            "minute",
 		"TZ=UTC * * * * *":                     "has 6",
 		"1//2 * * * *":                         "step",
-		"0 0 30 2 *":                           "never",
-		"0 0 31 4,6,9,11 *":                    "never",
+		"0 0 30 2 *":                           "no date",
+		"0 0 31 4,6,9,11 *":                    "no date",
 		"* * * * *" + strings.Repeat(" ", 200): "200 bytes",
 		"٥ * * * *":                            "minute",
 	} {
@@ -159,8 +159,8 @@ func TestCronNewest(t *testing.T) {
 	}
 }
 
-// TestNextIsTheFirst looks at every minute around changes of the clock: what
-// Next leaves out must not be named by the expression.
+// TestNextIsTheFirst checks every minute around clock changes: the expression
+// must not match what Next skips.
 func TestNextIsTheFirst(t *testing.T) {
 	for _, tc := range []struct{ zone, from string }{
 		{"Europe/Berlin", "2026-03-28T20:00:00Z"}, {"Europe/Berlin", "2026-10-24T20:00:00Z"},
@@ -174,7 +174,7 @@ func TestNextIsTheFirst(t *testing.T) {
 		}
 		for _, expression := range []string{"*/7 * * * *", "13 1-4 * * *", "30 2 * * *", "0 0,1,2,3 * * *", "59 23 * * *", "* 2 * * *"} {
 			c := mustCron(t, expression)
-			named := map[time.Time]bool{} // found minute by minute, wall times in order
+			named := map[time.Time]bool{} // found minute by minute, wall clock times in order
 			for wall := from.Add(-24 * time.Hour); wall.Before(from.Add(72 * time.Hour)); wall = wall.Add(time.Minute) {
 				if w, ok := c.following(wall.Add(-time.Minute)); ok && w.Equal(wall) {
 					at, _, _ := ToInstant(wall, zone)

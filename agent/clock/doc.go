@@ -1,3 +1,3 @@
-// Package clock computes with wall clocks: cron expressions, time zones and
-// what their clocks show.
+// Package clock computes with wall clock times: cron expressions and time
+// zones.
 package clock

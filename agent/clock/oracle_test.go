@@ -10,7 +10,7 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// randomField writes a field of a cron expression that both parsers know.
+// randomField returns a field of a cron expression that both parsers support.
 func randomField(r *rand.Rand, low, high int) string {
 	between := func() (int, int) {
 		a, b := low+r.IntN(high-low+1), low+r.IntN(high-low+1)
@@ -35,8 +35,8 @@ func randomField(r *rand.Rand, low, high int) string {
 	return strings.Join(parts, ",")
 }
 
-// TestCronAgainstAnother compares runs with those of another implementation,
-// in UTC, where no clock is changed.
+// TestCronAgainstAnother compares runs with another implementation, in UTC,
+// where clocks do not change.
 func TestCronAgainstAnother(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	compared := 0
@@ -58,7 +58,7 @@ func TestCronAgainstAnother(t *testing.T) {
 		for range 5 {
 			want := theirs.Next(after)
 			if want.IsZero() {
-				break // it looks five years ahead only
+				break // it only looks five years ahead
 			}
 			if got := ours.Next(after, time.UTC); !got.Equal(want) {
 				t.Fatalf("%s after %s: %s, want %s", expression, after, got, want)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Sleep waits for a duration, or returns the error of ctx when that ends first.
+// Sleep waits for a duration, or returns the error of ctx if that ends first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

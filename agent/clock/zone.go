@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// zones keeps the time zones that were loaded; there are some 600 of them.
+// zones caches loaded time zones. There are some 600 of them.
 var zones sync.Map
 
 var errZone = errors.New("must be an IANA time zone such as Europe/Berlin")
@@ -27,23 +27,23 @@ func Zone(name string) (*time.Location, error) {
 	return z, nil
 }
 
-// Wall times (date and time of day without a zone) are written as times in
-// UTC. No zone is further from UTC than these.
+// Wall clock times (date and time of day without a zone) are represented as
+// times in UTC. No zone is further from UTC than these offsets.
 const (
 	furthestEast = 15 * time.Hour
 	furthestWest = 13 * time.Hour
 )
 
-// Offset returns how far a zone's clocks are ahead of UTC at a moment.
+// Offset returns how far a zone's wall clock is ahead of UTC at a time.
 func Offset(at time.Time, zone *time.Location) time.Duration {
 	_, seconds := at.In(zone).Zone()
 	return time.Duration(seconds) * time.Second
 }
 
-// ToInstant returns when a zone's clocks show a wall time. One that the zone
-// skips, as clocks go forward, is moved by what is skipped; of one that comes
-// twice the first is meant. No later wall time comes before earliest. plain
-// says that the zone's clocks are not changed around that time.
+// ToInstant returns the instant of a wall clock time in a zone. A skipped time,
+// as clocks go forward, is shifted by the gap; of a repeated time it returns
+// the first. No later wall clock time is before earliest. plain reports that
+// the zone's clocks do not change around that time.
 func ToInstant(wall time.Time, zone *time.Location) (at, earliest time.Time, plain bool) {
 	before, after := Offset(wall.Add(-furthestEast), zone), Offset(wall.Add(furthestWest), zone)
 	at = wall.Add(-before)
@@ -59,8 +59,8 @@ func ToInstant(wall time.Time, zone *time.Location) (at, earliest time.Time, pla
 	return at, earliest, false
 }
 
-// wallBefore returns a wall time that the clocks show, or have shown, at a
-// moment, such that whatever comes later is shown later.
+// wallBefore returns a wall clock time shown at or before an instant, such that
+// every later instant shows a later one.
 func wallBefore(at time.Time, zone *time.Location) time.Time {
 	least := min(Offset(at, zone), Offset(at.Add(-25*time.Hour), zone), Offset(at.Add(25*time.Hour), zone))
 	return at.UTC().Add(least)

@@ -2,15 +2,15 @@ package egress
 
 import "net/netip"
 
-// class says who may open an address.
+// class determines who may open an address.
 type class int
 
 const (
-	public   class = iota // open to all
+	public   class = iota // open to everyone
 	private               // opened by Policy.AllowPrivate or a range in Policy.Allow
-	reserved              // opened by a range in Policy.Allow only
-	metadata              // opened by naming exactly this address in Policy.Allow
-	never                 // not an address of one machine; stays shut
+	reserved              // opened only by a range in Policy.Allow
+	metadata              // opened only by exactly this address in Policy.Allow
+	never                 // not the address of one machine; always closed
 )
 
 type special struct {
@@ -20,8 +20,8 @@ type special struct {
 }
 
 // specials follows the IANA special-purpose registries for IPv4 and IPv6 (RFC
-// 6890 and its updates), with the metadata addresses of cloud providers first:
-// the first match decides. IPv6 outside 2000::/3 is handled by classify.
+// 6890 and its updates), preceded by the metadata addresses of cloud providers.
+// The first match decides. IPv6 outside 2000::/3 is handled by classify.
 var specials = []special{
 	{netip.MustParsePrefix("169.254.169.254/32"), metadata, "cloud metadata address"}, // AWS, Google, Azure, others
 	{netip.MustParsePrefix("169.254.170.2/32"), metadata, "cloud metadata address"},   // AWS ECS task credentials
@@ -64,12 +64,12 @@ var specials = []special{
 
 var (
 	nat64         = netip.MustParsePrefix("64:ff9b::/96") // RFC 6052
-	globalUnicast = netip.MustParsePrefix("2000::/3")     // all that IANA has given out to the public
+	globalUnicast = netip.MustParsePrefix("2000::/3")     // everything IANA has assigned for public use
 )
 
-// classify judges an address without a zone that is not IPv4-mapped. The
-// well-known NAT64 prefix is judged by the IPv4 address in it, since on an
-// IPv6-only network public IPv4 hosts are reached through it.
+// classify classifies an address without a zone that is not IPv4-mapped. An
+// address with the well-known NAT64 prefix is classified by its embedded IPv4
+// address, since IPv6-only networks reach public IPv4 hosts through it.
 func classify(addr netip.Addr) (class, string) {
 	if nat64.Contains(addr) {
 		bytes := addr.As16()
@@ -86,7 +86,7 @@ func classify(addr netip.Addr) (class, string) {
 	return public, ""
 }
 
-// refusal returns why addr may not be reached, or "" when it may.
+// refusal returns why addr may not be reached, or "" if it may.
 func (p *Policy) refusal(addr netip.Addr) string {
 	if !addr.IsValid() {
 		return "not an IP address"
@@ -115,8 +115,8 @@ func (p *Policy) refusal(addr netip.Addr) string {
 	return reason
 }
 
-// allows reports whether the operator opened addr; exactly asks for a range
-// that holds nothing but addr.
+// allows reports whether the operator opened addr. exactly requires a range of
+// only addr.
 func (p *Policy) allows(addr netip.Addr, exactly bool) bool {
 	for _, prefix := range p.Allow {
 		if prefix.Contains(addr) && (!exactly || prefix.IsSingleIP()) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// BenchmarkGet compares the guarded client with a bare one on the same server
-// over kept connections.
+// BenchmarkGet compares the guarded client with a plain one, with the same
+// server and reused connections.
 func BenchmarkGet(b *testing.B) {
 	for _, size := range []int{100, 1 << 20} {
 		server := serveOn(b, openedIP, "0", text(strings.Repeat("x", size)))
@@ -31,8 +31,8 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkConnect is the same with a new connection for each call, where the
-// address is checked.
+// BenchmarkConnect does the same with a new connection for each request, where
+// the address is checked.
 func BenchmarkConnect(b *testing.B) {
 	server := serveOn(b, openedIP, "0", text("x"))
 	bare := &http.Client{Transport: &http.Transport{}}

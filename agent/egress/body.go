@@ -2,17 +2,17 @@ package egress
 
 import "io"
 
-// limitedBody delivers at most limit bytes and answers ErrTooLarge when there is
-// one more. A body of exactly the limit is whole.
+// limitedBody delivers at most limit bytes and returns ErrTooLarge if there are
+// more. A body of exactly the limit is complete.
 type limitedBody struct {
 	io.ReadCloser
 	host  string
 	limit int64
 	left  int64
-	err   *Error // set once the limit was passed
+	err   *Error // set once the limit is exceeded
 }
 
-// Read asks for one byte more than is left, to distinguish the end from excess.
+// Read requests one byte more than is left, to distinguish the end from excess.
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err

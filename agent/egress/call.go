@@ -14,21 +14,21 @@ import (
 	"satchel/agent"
 )
 
-// Call is a request to an API, with credentials. They are sent to the host of
-// URL and to no other that a redirect leads to.
+// Call is an API request with credentials. They are sent only to the host of
+// URL, not to other hosts in redirects.
 type Call struct {
-	Method string // "" is GET
+	Method string // "" means GET
 	URL    *url.URL
-	Query  url.Values // the whole query, encoded; empty: URL's as it is
-	Host   string     // of the Host header; "" is URL's
+	Query  url.Values // the complete query; empty: the query in URL
+	Host   string     // the Host header; "" means the host of URL
 
-	// Headers replace those that the fields below stand for.
+	// Headers take precedence over the headers set by the fields below.
 	Headers        map[string]string
 	UserAgent      string
 	Accept         string // "" sends none
 	IdempotencyKey string // "" sends none
 
-	Body      []byte // nil: none
+	Body      []byte // nil sends none
 	MediaType string
 	Auth      agent.APIAuth
 }
@@ -72,7 +72,7 @@ func (c *Call) Request(ctx context.Context) (*http.Request, error) {
 	return req, nil
 }
 
-// Authorize puts credentials into the header of a request.
+// Authorize sets credentials in the header of a request.
 func Authorize(req *http.Request, auth agent.APIAuth) {
 	switch auth.Type {
 	case "bearer":
@@ -84,6 +84,6 @@ func Authorize(req *http.Request, auth agent.APIAuth) {
 	}
 }
 
-// credentialKey is the context's key of the header that holds a Call's
-// credential, which may have the name of a plain one.
+// credentialKey is the context key of the header with a Call's credential,
+// which may have the name of an ordinary header.
 type credentialKey struct{}

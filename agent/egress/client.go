@@ -15,11 +15,11 @@ import (
 	"satchel/agent"
 )
 
-// Defaults of Policy and fixed bounds.
+// Defaults of Policy and fixed limits.
 const (
 	DefaultMaxResponse   = 32 << 20         // bytes
 	DefaultDialTimeout   = 10 * time.Second // DNS and all addresses of a name together
-	DefaultHeaderTimeout = 60 * time.Second // from the request's end to the response's header
+	DefaultHeaderTimeout = 60 * time.Second // from the end of the request to the response header
 
 	maxHeader      = 64 << 10 // bytes of response header
 	maxIdle        = 100
@@ -27,38 +27,38 @@ const (
 	idleTimeout    = 60 * time.Second
 )
 
-// Policy says what a Client may reach and how much it takes. The zero value
-// reaches public addresses only, with the defaults above.
+// Policy determines what a Client may reach and how much it reads. The zero
+// value reaches only public addresses, with the defaults above.
 type Policy struct {
-	// Allow are ranges that the operator opened, IPv4 ones written as IPv4. A
-	// cloud metadata address opens only to a range of that one address.
-	// Multicast, broadcast and unspecified addresses stay shut.
+	// Allow lists ranges that the operator opened, IPv4 ranges written as IPv4.
+	// A cloud metadata address is opened only by a range of that one address.
+	// Multicast, broadcast and unspecified addresses stay closed.
 	Allow []netip.Prefix
 	// AllowPrivate opens loopback, private, shared and unique local addresses.
-	// It is for URLs that the operator wrote into the server's settings, never
-	// for those that come in over the API.
+	// It is for URLs from the server's settings, never for URLs from the API.
 	AllowPrivate bool
-	// MaxResponse is the largest response body in bytes after decompression;
-	// 0 means DefaultMaxResponse, below 0 no limit (endless event streams).
+	// MaxResponse is the largest response body in bytes after decompression; 0
+	// means DefaultMaxResponse, a negative value no limit (endless event
+	// streams).
 	MaxResponse int64
-	// DialTimeout and HeaderTimeout replace their defaults when above 0.
+	// DialTimeout and HeaderTimeout override their defaults if above 0.
 	DialTimeout, HeaderTimeout time.Duration
-	// Resolver answers DNS questions; nil means the machine's own.
+	// Resolver answers DNS queries; nil means the machine's own.
 	Resolver *net.Resolver
-	// RootCAs are the certificate authorities to trust; nil means the system's.
+	// RootCAs are the trusted certificate authorities; nil means the system's.
 	RootCAs *x509.CertPool
 }
 
-// Client makes outbound calls under one Policy. It keeps connections for reuse
-// and may be used by many goroutines.
+// Client makes outbound requests under one Policy. It reuses connections and is
+// safe for concurrent use.
 type Client struct {
 	policy    Policy
 	dialer    net.Dialer
 	transport *http.Transport
 }
 
-// New makes a Client. Clients do not share connections, so make one per room
-// and keep it.
+// New returns a Client. Clients do not share connections, so each package
+// creates one and keeps it.
 func New(policy Policy) *Client {
 	if policy.MaxResponse == 0 {
 		policy.MaxResponse = DefaultMaxResponse
@@ -77,7 +77,7 @@ func New(policy Policy) *Client {
 		Control:  c.control,
 	}
 	c.transport = &http.Transport{
-		Proxy:                  nil, // a proxy of the environment would dial in our place
+		Proxy:                  nil, // a proxy from the environment would dial instead of this client
 		DialContext:            c.DialContext,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: policy.RootCAs},
 		TLSHandshakeTimeout:    policy.DialTimeout,
@@ -88,16 +88,16 @@ func New(policy Policy) *Client {
 		MaxIdleConnsPerHost:    maxIdlePerHost,
 		IdleConnTimeout:        idleTimeout,
 		ForceAttemptHTTP2:      true,
-		// Without pings a dead HTTP/2 connection is handed out until TCP gives up.
+		// Without pings, a dead HTTP/2 connection is reused until TCP gives up.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
 	return c
 }
 
-// HTTP returns a new http.Client over c's connections, for libraries that ask
-// for one. Its CheckRedirect and Timeout are the caller's to set; what this
-// package guarantees holds whatever they are. Its errors quote URLs in full:
-// Redact before logging, or use Do.
+// HTTP returns a new http.Client over c's connections, for libraries that need
+// one. The caller may set its CheckRedirect and Timeout; the guarantees of this
+// package hold regardless. Its errors contain full URLs: call Redact before
+// logging, or use Do.
 func (c *Client) HTTP() *http.Client { return &http.Client{Transport: c.Transport()} }
 
 // Transport returns the guarded http.RoundTripper, for libraries that build
@@ -105,7 +105,7 @@ func (c *Client) HTTP() *http.Client { return &http.Client{Transport: c.Transpor
 func (c *Client) Transport() http.RoundTripper { return guard{c} }
 
 // Do sends a request and follows redirects. The caller closes the body. Errors
-// name the URL as Redact shows it and match this package's Err variables or
+// show the URL as Redact returns it, and match this package's Err variables or
 // the context's error.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	return do(c.HTTP(), req)
@@ -123,11 +123,12 @@ func do(client *http.Client, req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// CheckURL is the package's CheckURL with the ranges that c's policy opens.
+// CheckURL is like the package's CheckURL, with the ranges that c's policy
+// opens.
 func (c *Client) CheckURL(raw string) (*url.URL, error) { return c.policy.checkURL(raw) }
 
-// CheckField is CheckURL for the value of a field: its errors are for the user
-// who gave it, with the refusal's code in their details.
+// CheckField is CheckURL for the value of a field. Its errors are for the user
+// who set it, with the refusal's code in their details.
 func (c *Client) CheckField(field, raw string) (*url.URL, error) {
 	u, err := c.CheckURL(raw)
 	var refused *Error
@@ -140,12 +141,12 @@ func (c *Client) CheckField(field, raw string) (*url.URL, error) {
 	return u, err
 }
 
-// CloseIdleConnections closes what is kept for reuse. Calls under way continue.
+// CloseIdleConnections closes idle connections. Requests in progress continue.
 func (c *Client) CloseIdleConnections() { c.transport.CloseIdleConnections() }
 
 // DialContext connects to host:port over TCP under the policy, for protocols
 // other than HTTP. network is tcp, tcp4 or tcp6. A refusal is an *Error with
-// the host and matches ErrBlocked or ErrURL; other failures are net's.
+// the host and matches ErrBlocked or ErrURL; other errors are those of net.
 func (c *Client) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if network != "tcp" && network != "tcp4" && network != "tcp6" {
 		return nil, &Error{Code: CodeBlocked, Reason: "only TCP"}
@@ -161,7 +162,7 @@ func (c *Client) DialContext(ctx context.Context, network, address string) (net.
 	if err != nil {
 		var refused *Error
 		if errors.As(err, &refused) {
-			// net's wrapper names the resolved address.
+			// net's wrapper contains the resolved address.
 			return nil, &Error{Code: refused.Code, Host: host, Addr: refused.Addr, Reason: refused.Reason}
 		}
 		return nil, err
@@ -170,8 +171,7 @@ func (c *Client) DialContext(ctx context.Context, network, address string) (net.
 }
 
 // control runs between socket(2) and connect(2) for every address that the
-// dialer tries. It is where the policy is enforced; the checks before it only
-// fail earlier.
+// dialer tries. It enforces the policy; earlier checks only fail sooner.
 func (c *Client) control(_, address string, _ syscall.RawConn) error {
 	dialled, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -183,17 +183,17 @@ func (c *Client) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// guard is the http.RoundTripper of a Client. The rules for redirects are here
-// and not in CheckRedirect, so that a library with an http.Client of its own
+// guard is the http.RoundTripper of a Client. The redirect rules are enforced
+// here rather than in CheckRedirect, so that a library with its own http.Client
 // cannot lose them.
 type guard struct{ client *Client }
 
-// RoundTrip checks the URL and the redirect chain, and bounds the body.
+// RoundTrip checks the URL and the redirect chain, and limits the body.
 func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	req, err := g.prepare(req)
 	if err != nil {
 		if req.Body != nil {
-			_ = req.Body.Close() // a RoundTripper closes it on errors too; err is what counts
+			_ = req.Body.Close() // a RoundTripper closes it on errors too; err takes precedence
 		}
 		return nil, err
 	}
@@ -202,14 +202,14 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	limit := g.client.policy.MaxResponse
-	// After 101 the body is the connection itself, and a writer too.
+	// After status 101 the body is the connection itself, and also a writer.
 	if limit > 0 && resp.StatusCode != http.StatusSwitchingProtocols && resp.Body != http.NoBody {
 		resp.Body = &limitedBody{ReadCloser: resp.Body, host: req.URL.Hostname(), limit: limit, left: limit}
 	}
 	return resp, nil
 }
 
-// prepare returns the request to send; with an error it returns req itself.
+// prepare returns the request to send. On an error it returns req itself.
 func (g guard) prepare(req *http.Request) (*http.Request, error) {
 	if req.URL == nil {
 		return req, &Error{Code: CodeURL, Reason: "missing"}
@@ -228,5 +228,5 @@ func (g guard) prepare(req *http.Request) (*http.Request, error) {
 	return marked(req), nil
 }
 
-// CloseIdleConnections lets http.Client.CloseIdleConnections work.
+// CloseIdleConnections implements http.Client.CloseIdleConnections.
 func (g guard) CloseIdleConnections() { g.client.CloseIdleConnections() }

@@ -44,7 +44,8 @@ func TestOpenedAddressIsReached(t *testing.T) {
 	}
 }
 
-// A name is good while it is looked at and bad when it is dialled again.
+// A name resolves to an allowed address when it is checked and to a refused one
+// when it is dialed.
 func TestRebinding(t *testing.T) {
 	opened, shutHits := twins(t, text("hello"))
 	var answer atomic.Value
@@ -122,8 +123,8 @@ func TestDialContext(t *testing.T) {
 	}
 }
 
-// The environment is read by net/http once for each process, so this test also
-// looks at the field.
+// net/http reads the environment once per process, so this test also checks the
+// field.
 func TestEnvironmentProxyIsIgnored(t *testing.T) {
 	var hits atomic.Int64
 	proxy := serveOn(t, openedIP, "0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
@@ -151,7 +152,7 @@ func TestNoCookiesAreKept(t *testing.T) {
 	}
 }
 
-// secureServer speaks TLS and HTTP/2 with a certificate for example.com and
+// secureServer serves TLS and HTTP/2 with a certificate for example.com and
 // 127.0.0.1; roots trusts it.
 func secureServer(t *testing.T, config *tls.Config, handler http.Handler) (server *httptest.Server, roots *x509.CertPool) {
 	t.Helper()
@@ -192,7 +193,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 	}
 }
 
-// What follows 101 is a connection: both directions, no limit.
+// After status 101 there is a connection: both directions, no limit.
 func TestSwitchingProtocols(t *testing.T) {
 	server := serveOn(t, openedIP, "0", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, stream, err := http.NewResponseController(w).Hijack()
@@ -225,8 +226,8 @@ func TestSwitchingProtocols(t *testing.T) {
 	}
 }
 
-// Twenty calls at once make twenty connections, of which eight are kept for the
-// next eight calls.
+// Twenty concurrent requests open twenty connections, of which eight are reused
+// for the next eight requests.
 func TestIdleConnectionsAreBounded(t *testing.T) {
 	const calls = 20
 	var opened atomic.Int64
@@ -273,7 +274,7 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// waitFor ends a test that would hang.
+// waitFor fails a test that would hang.
 func waitFor(t *testing.T, signal <-chan struct{}) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

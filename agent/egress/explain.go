@@ -13,10 +13,10 @@ import (
 	"satchel/agent"
 )
 
-// Explain returns why a request got no whole answer, as an error for users with
-// err as its cause. The text names no address but the host that was asked for.
-// The code of a refusal is its own; others have CodeTimeout or
-// agent.CodeUpstream. An *agent.Error in err's chain is returned as it is.
+// Explain returns why a request got no complete response, as an error for users
+// with err as its cause. The text contains no address except the requested
+// host. A refusal keeps its code; other errors have CodeTimeout or
+// agent.CodeUpstream. An *agent.Error in err's chain is returned unchanged.
 func Explain(err error) *agent.Error {
 	var known *agent.Error
 	var refused *Error
@@ -38,39 +38,38 @@ func Explain(err error) *agent.Error {
 	case isCertificate(err):
 		text = "the server's certificate is not valid"
 	case isTLS(err):
-		text = "no secure connection: TLS failed"
+		text = "the TLS handshake failed"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		text = "the connection was refused"
 	case isDial(err):
 		text = "the server could not be reached"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		text = "the connection was cut"
+		text = "the connection was closed early"
 	}
 	return agent.Errorf(agent.CodeUpstream, "%s", text).Because(err)
 }
 
-// IsRefused reports whether a request was not made because of where it was to
-// go.
+// IsRefused reports whether a request was not made because of its destination.
 func IsRefused(err error) bool {
 	var refused *Error
 	return errors.As(err, &refused) && refused.Refused()
 }
 
-// IsTimeout reports whether a request failed because its time was over.
+// IsTimeout reports whether a request timed out.
 func IsTimeout(err error) bool {
 	var timeout net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// IsUnsent reports whether a request certainly did not reach the server: there
-// was no connection.
+// IsUnsent reports whether a request certainly did not reach the server: no
+// connection was established.
 func IsUnsent(err error) bool {
 	var dns *net.DNSError
 	return IsRefused(err) || errors.As(err, &dns) || isDial(err) || isTLS(err)
 }
 
 // IsPermanent reports whether the same request would fail again: its address is
-// refused, the server is not who it says, or the answer is too large.
+// refused, the server's certificate is invalid, or the response is too large.
 func IsPermanent(err error) bool {
 	var refused *Error
 	return errors.As(err, &refused) || isTLS(err)
@@ -89,7 +88,8 @@ func isCertificate(err error) bool {
 	return errors.As(err, &verify) || errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &invalid)
 }
 
-// isTLS reports whether a connection failed for its certificate or in TLS.
+// isTLS reports whether a connection failed because of its certificate or in
+// TLS.
 func isTLS(err error) bool {
 	var record tls.RecordHeaderError
 	var alert tls.AlertError

@@ -16,7 +16,7 @@ import (
 	"satchel/agent"
 )
 
-// Each failure is met for real where loopback can make one.
+// Failures that loopback can produce are real.
 func TestExplain(t *testing.T) {
 	local := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	get := func(address string, policy Policy) error {
@@ -72,18 +72,18 @@ func TestExplain(t *testing.T) {
 		"refused":          {get(gone.URL, open), agent.CodeUpstream, "the connection was refused", is{unsent: true}},
 		"blocked":          {get(server.URL, Policy{}), CodeBlocked, "address not allowed: 127.0.0.1: loopback address", is{refused: true, unsent: true, permanent: true}},
 		"scheme":           {get("ftp://example.com/", open), CodeScheme, "scheme not allowed: only http and https", is{refused: true, unsent: true, permanent: true}},
-		"cut":              {get(server.URL+"/cut", open), agent.CodeUpstream, "the connection was cut", is{}},
-		"cut in the body":  {get(server.URL+"/short", open), agent.CodeUpstream, "the connection was cut", is{}},
+		"cut":              {get(server.URL+"/cut", open), agent.CodeUpstream, "the connection was closed early", is{}},
+		"cut in the body":  {get(server.URL+"/short", open), agent.CodeUpstream, "the connection was closed early", is{}},
 		"too large":        {get(server.URL+"/large", Policy{Allow: local, MaxResponse: 99}), CodeTooLarge, "response too large: 127.0.0.1: more than 99 bytes", is{permanent: true}},
 		"redirects":        {get(server.URL+"/again", open), CodeRedirects, "too many redirects: 127.0.0.1", is{permanent: true}},
 		"slow":             {get(server.URL+"/slow", Policy{Allow: local, HeaderTimeout: 10 * time.Millisecond}), CodeTimeout, "the server did not answer in time", is{timeout: true}},
 		"certificate":      {get(secure.URL, open), agent.CodeUpstream, "the server's certificate is not valid", is{unsent: true, permanent: true}},
-		"no TLS":           {get(strings.Replace(server.URL, "http:", "https:", 1), open), agent.CodeUpstream, "no secure connection: TLS failed", is{unsent: true, permanent: true}},
+		"no TLS":           {get(strings.Replace(server.URL, "http:", "https:", 1), open), agent.CodeUpstream, "the TLS handshake failed", is{unsent: true, permanent: true}},
 		"no such host":     {&net.OpError{Op: "dial", Err: &net.DNSError{Name: "secret.test", IsNotFound: true}}, agent.CodeUpstream, "the host name does not exist", is{unsent: true}},
 		"DNS failed":       {&net.DNSError{Name: "secret.test", Server: "10.0.0.53:53"}, agent.CodeUpstream, "the host name could not be resolved", is{unsent: true}},
 		"DNS too slow":     {&net.DNSError{Name: "secret.test", IsTimeout: true}, CodeTimeout, "the server did not answer in time", is{timeout: true, unsent: true}},
 		"no route":         {&net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}, agent.CodeUpstream, "the server could not be reached", is{unsent: true}},
-		"reset":            {&net.OpError{Op: "read", Err: syscall.ECONNRESET}, agent.CodeUpstream, "the connection was cut", is{}},
+		"reset":            {&net.OpError{Op: "read", Err: syscall.ECONNRESET}, agent.CodeUpstream, "the connection was closed early", is{}},
 		"time over":        {context.DeadlineExceeded, CodeTimeout, "the server did not answer in time", is{timeout: true}},
 		"cancelled":        {context.Canceled, agent.CodeUpstream, "the request was cancelled", is{}},
 		"anything else":    {errors.New("token=secret at 10.0.0.1"), agent.CodeUpstream, "the connection failed", is{}},

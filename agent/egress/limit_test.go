@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// quiet is a log for servers whose clients break off on purpose.
+// quiet is a log for servers whose clients disconnect on purpose.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
 func TestResponseLimit(t *testing.T) {
@@ -63,7 +63,7 @@ func TestResponseLimit(t *testing.T) {
 	}
 }
 
-// The limit holds however the bytes come and however they are asked for.
+// The limit holds however the bytes arrive and are read.
 func TestLimitedBody(t *testing.T) {
 	for size := range 7 {
 		for _, slow := range []bool{false, true} {
@@ -98,7 +98,7 @@ func TestHeaderLimit(t *testing.T) {
 	}
 }
 
-// A server drips one byte and then nothing; the context ends the wait.
+// A server sends one byte and then nothing; the context ends the wait.
 func TestContextEndsADrip(t *testing.T) {
 	server := serveOn(t, openedIP, "0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "x")
@@ -131,8 +131,8 @@ func TestHeaderTimeout(t *testing.T) {
 	}
 }
 
-// A DNS server that never answers is within the dial's time: the resolver, whose
-// own time is longer, does not get to ask again.
+// A DNS server that never responds counts against the dial timeout: the
+// resolver, whose own timeout is longer, does not retry.
 func TestDialTimeoutCoversDNS(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })

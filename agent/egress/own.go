@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Own knows by which names and addresses this server is reached itself.
+// Own knows the names and addresses under which this server can be reached.
 type Own struct{ hosts map[string]bool }
 
-// NewOwn makes an Own of a server that is reached under a URL, besides the
+// NewOwn returns the Own of a server with a public URL, in addition to the
 // addresses of its machine.
 func NewOwn(address string) *Own {
 	o := &Own{hosts: map[string]bool{"localhost": true}}
@@ -35,7 +35,7 @@ func NewOwn(address string) *Own {
 	return o
 }
 
-// is reports whether a request to a host may come back to this server.
+// is reports whether a request to a host may reach this server.
 func (o *Own) is(host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	if o.hosts[host] || strings.HasSuffix(host, ".localhost") {
@@ -51,14 +51,14 @@ func (o *Own) is(host string) bool {
 
 type markKey struct{}
 
-// mark is a header of the requests to this server itself.
+// mark is a header for requests to this server itself.
 type mark struct {
 	own         *Own
 	name, value string
 }
 
-// Mark returns a context whose requests to this server itself have a header.
-// Those to others do not have it.
+// Mark returns a context whose requests to this server carry a header. Requests
+// to other servers do not.
 func (o *Own) Mark(ctx context.Context, name, value string) context.Context {
 	if o == nil {
 		return ctx

@@ -16,40 +16,39 @@ import (
 	"time"
 )
 
-// Bounds of a Proxy.
+// Limits of a Proxy.
 const (
 	maxTunnels      = 512
-	maxProxyHeader  = 256 << 10 // cookies of a browser
+	maxProxyHeader  = 256 << 10 // a browser's cookies
 	tunnelHandshake = 30 * time.Second
 )
 
-// ProxyFailureHeader is on the answers that a Proxy itself makes in place of
-// those it could not get: ProxyRefused because of where they were to come from,
-// ProxyFailed for any other reason. Servers behind it cannot send it.
+// ProxyFailureHeader is set on responses that a Proxy sends in place of those
+// it could not get: ProxyRefused because of their origin, ProxyFailed for any
+// other reason. Servers behind it cannot send it.
 const (
 	ProxyFailureHeader = "X-Satchel-Proxy"
 	ProxyRefused       = "refused"
 	ProxyFailed        = "failed"
 )
 
-// ProxyOptions say how a Proxy works.
+// ProxyOptions configure a Proxy.
 type ProxyOptions struct {
-	// Upstream is an HTTP proxy to go out by, with user information when it asks
-	// for some; nil goes out directly. Its own address is judged by the policy.
-	// Names are then looked up by it, and only hosts that are written as
-	// addresses are judged here.
+	// Upstream is an HTTP proxy to use, with user information if it requires
+	// authentication; nil connects directly. The policy applies to its own
+	// address. It then resolves host names, so the policy applies only to hosts
+	// written as addresses.
 	Upstream *url.URL
 	// Shut refuses everything.
 	Shut bool
-	// Refused is called for each connection that was not made because of where it
-	// was to go. It must not block.
+	// Refused is called for each connection that was not made because of its
+	// destination. It must not block.
 	Refused func(*Error)
 }
 
-// Proxy is an HTTP proxy on a loopback port for a program that opens
-// connections by itself, such as a browser: all that it asks for goes through
-// the Client. It forwards requests (RFC 9110, 7.6) and makes tunnels with
-// CONNECT (9.3.6).
+// Proxy is an HTTP proxy on a loopback port for a program that opens its own
+// connections, such as a browser: all its traffic goes through the Client. It
+// forwards requests (RFC 9110, 7.6) and opens tunnels with CONNECT (9.3.6).
 type Proxy struct {
 	client   *Client
 	options  ProxyOptions
@@ -64,7 +63,7 @@ type Proxy struct {
 	running sync.WaitGroup
 }
 
-// Proxy starts a proxy that keeps to c's policy. Close ends it.
+// Proxy starts a proxy that enforces c's policy. Close stops it.
 func (c *Client) Proxy(o ProxyOptions) (*Proxy, error) {
 	if o.Refused == nil {
 		o.Refused = func(*Error) {}
@@ -75,7 +74,7 @@ func (c *Client) Proxy(o ProxyOptions) (*Proxy, error) {
 	}
 	direct := *c
 	direct.transport = c.transport.Clone()
-	direct.transport.DisableCompression = true // what is sent on is what came in
+	direct.transport.DisableCompression = true // bodies are forwarded unchanged
 	direct.transport.MaxResponseHeaderBytes = maxProxyHeader
 	if o.Upstream != nil {
 		direct.transport.Proxy = http.ProxyURL(o.Upstream)
@@ -88,15 +87,15 @@ func (c *Client) Proxy(o ProxyOptions) (*Proxy, error) {
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: tunnelHandshake, MaxHeaderBytes: maxProxyHeader, ErrorLog: quiet}
 	go func() {
 		defer close(p.served)
-		_ = p.server.Serve(listener) // ends with Close
+		_ = p.server.Serve(listener) // returns after Close
 	}()
 	return p, nil
 }
 
-// URL is where the proxy listens, as http://127.0.0.1:port.
+// URL returns the proxy's URL, such as http://127.0.0.1:port.
 func (p *Proxy) URL() string { return "http://" + p.listener.Addr().String() }
 
-// Close cuts every connection and waits until nothing is left.
+// Close closes every connection and waits until all are done.
 func (p *Proxy) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -110,24 +109,23 @@ func (p *Proxy) Close() {
 	p.client.CloseIdleConnections()
 }
 
-// ServeHTTP answers one request of the program.
+// ServeHTTP handles one request of the program.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case p.options.Shut:
 		http.Error(w, http.StatusText(http.StatusForbidden), http.StatusForbidden)
 	case r.Method == http.MethodConnect:
 		p.connect(w, r)
-	case r.URL.Host == "": // not as to a proxy: someone found the port
+	case r.URL.Host == "": // not a proxy request: something found the port
 		http.Error(w, "this is a proxy", http.StatusBadRequest)
-	case r.Header.Get("Upgrade") != "": // a browser makes a tunnel for that
+	case r.Header.Get("Upgrade") != "": // a browser opens a tunnel for that
 		http.Error(w, "use CONNECT", http.StatusNotImplemented)
 	default:
 		p.forward.ServeHTTP(w, r)
 	}
 }
 
-// fail answers a request that was not sent on. Nothing in the answer shows
-// more than that.
+// fail answers a request that was not forwarded, without revealing details.
 func (p *Proxy) fail(w http.ResponseWriter, err error) {
 	status, why := http.StatusBadGateway, ProxyFailed
 	var refused *Error
@@ -139,7 +137,7 @@ func (p *Proxy) fail(w http.ResponseWriter, err error) {
 	http.Error(w, http.StatusText(status), status)
 }
 
-// connect makes a tunnel and keeps it until either side ends it.
+// connect opens a tunnel and keeps it until either side closes it.
 func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), tunnelHandshake)
 	defer cancel()
@@ -169,8 +167,8 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	splice(in, buffered.Reader, out, rest)
 }
 
-// open takes note of a connection that Close is to cut; false when there are
-// too many, or none are wanted any more.
+// open registers a connection for Close. It returns false if there are too
+// many, or the proxy is closing.
 func (p *Proxy) open(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,8 +187,8 @@ func (p *Proxy) shut(conn net.Conn) {
 	p.running.Done()
 }
 
-// dial connects to host:port, by way of the upstream proxy when there is one.
-// rest reads what has already arrived of the other side, and then the rest.
+// dial connects to host:port, through the upstream proxy if there is one. rest
+// reads what has already arrived from the other side, and then the remainder.
 func (p *Proxy) dial(ctx context.Context, address string) (conn net.Conn, rest io.Reader, err error) {
 	up := p.options.Upstream
 	if up == nil {
@@ -231,8 +229,7 @@ func (p *Proxy) dial(ctx context.Context, address string) (conn net.Conn, rest i
 	return conn, io.MultiReader(bytes.NewReader(early), conn), nil
 }
 
-// withPort is the address of a proxy, which speaks HTTP on port 80 unless its
-// URL says otherwise.
+// withPort returns the address of a proxy. The default port is 80.
 func withPort(u *url.URL) string {
 	if u.Port() != "" {
 		return u.Host
@@ -240,7 +237,7 @@ func withPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), "80")
 }
 
-// splice copies both ways until both sides have said all, or one breaks.
+// splice copies in both directions until both sides are done or one fails.
 func splice(a net.Conn, fromA io.Reader, b net.Conn, fromB io.Reader) {
 	var both sync.WaitGroup
 	copyTo := func(to, from net.Conn, r io.Reader) {

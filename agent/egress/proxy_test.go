@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// proxyOf starts a proxy under a policy that knows opened.test and shut.test.
+// proxyOf starts a proxy with a policy for opened.test and shut.test.
 func proxyOf(t testing.TB, o ProxyOptions) *Proxy {
 	t.Helper()
 	c := client(t, Policy{Allow: openedRange, MaxResponse: -1, Resolver: fixed(map[string][]string{"opened.test": {openedIP}, "shut.test": {shutIP}}).resolver()})
@@ -26,7 +26,7 @@ func proxyOf(t testing.TB, o ProxyOptions) *Proxy {
 	return p
 }
 
-// by is a client that goes out by a proxy.
+// by returns a client that uses a proxy.
 func by(t testing.TB, p *Proxy, tlsTo *httptest.Server) *http.Client {
 	t.Helper()
 	transport := &http.Transport{}
@@ -66,7 +66,7 @@ func TestProxyKeepsToThePolicy(t *testing.T) {
 		body, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if tc.host == "localhost" {
-			continue // the test's resolver does not know it, or knows only that it is opened
+			continue // the test's resolver does not know it, or only knows that it is opened
 		}
 		want := map[int]string{200: "", 403: ProxyRefused, 502: ProxyFailed}[tc.status]
 		if resp.StatusCode != tc.status || resp.Header.Get(ProxyFailureHeader) != want {
@@ -109,7 +109,7 @@ func TestProxyTunnels(t *testing.T) {
 	}
 }
 
-// upstream is a proxy that wants a password.
+// upstream is a proxy that requires a password.
 type upstream struct {
 	url   *url.URL
 	asked atomic.Int64
@@ -141,7 +141,8 @@ func upstreamProxy(t *testing.T) *upstream {
 	return u
 }
 
-// Close cuts tunnels; what is no request to a proxy gets no answer of use.
+// Close ends tunnels. A request that is not for a proxy gets no useful
+// response.
 func TestProxyEnds(t *testing.T) {
 	hold, err := net.Listen("tcp", openedIP+":0")
 	if err != nil {

@@ -11,16 +11,17 @@ const (
 	unreadable = "(unreadable URL)"
 )
 
-// botToken is the path segment in which Telegram's API carries its token.
+// botToken matches the path segment in which Telegram's API carries its token.
 var botToken = regexp.MustCompile(`/bot[0-9]+(:|%3[Aa])[^/]*`)
 
-// Redact returns a URL fit for a log: without user information and
-// fragment, with every query value masked and its name kept. A Telegram bot
-// token in the path is masked too; other secrets in a path are not known here.
-// What cannot be parsed is replaced as a whole.
+// Redact returns a URL that is safe to log: without user information and
+// fragment, and with every query value masked. A Telegram bot token in the path
+// is masked as well; other secrets in a path are not recognized. A URL that
+// cannot be parsed is replaced completely.
 func Redact(raw string) string {
 	u, err := url.Parse(raw)
-	// A path that begins with // and has no host before it would read as a host.
+	// A path that starts with // and has no host before it would be parsed as a
+	// host.
 	if err != nil || u.Opaque != "" || (u.Host == "" && strings.HasPrefix(u.Path, "//")) {
 		return unreadable
 	}
@@ -28,7 +29,7 @@ func Redact(raw string) string {
 	u.RawQuery = redactQuery(u.RawQuery)
 	if path := u.EscapedPath(); botToken.MatchString(path) {
 		path = botToken.ReplaceAllString(path, "/bot"+masked)
-		// Path must be what RawPath unescapes to, or String ignores RawPath.
+		// Path must be the unescaped RawPath, or String ignores RawPath.
 		if u.Path, err = url.PathUnescape(path); err != nil {
 			return unreadable
 		}
@@ -37,7 +38,7 @@ func Redact(raw string) string {
 	return u.String()
 }
 
-// redactQuery masks values, and whole parts that have no "=": those may be the
+// redactQuery masks values, and whole parts without "=", which may be the
 // secret itself.
 func redactQuery(query string) string {
 	parts := strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' })

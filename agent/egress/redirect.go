@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// MaxRedirects is how many redirects one call follows.
+// MaxRedirects is how many redirects one request follows.
 const MaxRedirects = 5
 
-// history walks back from a request to the first of its redirect chain, which
+// history walks from a request back to the start of its redirect chain, which
 // http.Client links through Request.Response. It returns the number of
-// redirects so far and whether any of them left the party that the caller
-// addressed; coming back does not undo that, since the way there was chosen by
-// somebody else.
+// redirects so far and whether any of them left the server that the caller
+// addressed. Returning to it does not undo that, since someone else chose the
+// way back.
 func history(req *http.Request) (redirects int, left bool) {
 	for req.Response != nil && req.Response.Request != nil {
 		previous := req.Response.Request
@@ -24,9 +24,9 @@ func history(req *http.Request) (redirects int, left bool) {
 	return redirects, left
 }
 
-// sameParty reports whether to may see the credentials meant for from: the same
-// host and port by the same scheme, or the step up from http to https on their
-// usual ports.
+// sameParty reports whether to may receive credentials meant for from: the same
+// host, port and scheme, or the upgrade from http to https on their default
+// ports.
 func sameParty(from, to *url.URL) bool {
 	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
 		return false
@@ -56,8 +56,8 @@ var plainHeaders = map[string]bool{
 	"If-None-Match": true, "If-Range": true, "If-Unmodified-Since": true, "Pragma": true, "Range": true, "User-Agent": true,
 }
 
-// withoutCredentials copies a request for a party that the caller did not
-// address. The Referer goes too: its query may hold a key.
+// withoutCredentials copies a request for a server that the caller did not
+// address. It drops the Referer as well, since its query may contain a key.
 func withoutCredentials(req *http.Request) *http.Request {
 	clean := req.Clone(req.Context())
 	credential, _ := clean.Context().Value(credentialKey{}).(string)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// redirectTo answers 302 to the query's "to" and says what it was sent.
+// redirectTo answers 302 to the query's "to" and records what it was sent.
 func redirectTo(w http.ResponseWriter, r *http.Request) {
 	if to := r.URL.Query().Get("to"); to != "" {
 		w.Header().Set("Location", to)
@@ -27,7 +27,7 @@ func redirectTo(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, strings.Join(seen, " "))
 }
 
-// through makes a URL on base that redirects along the hops in turn.
+// through returns a URL on base that redirects through the hops in turn.
 func through(base string, hops ...string) string {
 	if len(hops) == 0 {
 		return base
@@ -98,7 +98,7 @@ func TestRedirectCount(t *testing.T) {
 	}
 }
 
-// A caller may take redirects into its own hands.
+// A caller may handle redirects itself.
 func TestRedirectsMayBeLeftToTheCaller(t *testing.T) {
 	server := serveOn(t, openedIP, "0", http.HandlerFunc(redirectTo))
 	mine := client(t, Policy{Allow: openedRange}).HTTP()
@@ -196,7 +196,7 @@ func TestUsualUpgradeKeepsCredentials(t *testing.T) {
 	}
 }
 
-// signing sets a token on each request, as OAuth libraries do; the first hop
+// signing sets a token on each request, as OAuth libraries do. The first hop
 // needs it and the others must not see it.
 type signing struct{ next http.RoundTripper }
 
@@ -219,7 +219,7 @@ func TestTransportsAboveCannotLeak(t *testing.T) {
 	}
 }
 
-// closing notes that a request's body was closed.
+// closing records that a request's body was closed.
 type closing struct {
 	io.Reader
 	closed bool

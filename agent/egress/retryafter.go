@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// RetryAfter reads the value of the header Retry-After, in seconds or as a date
-// (RFC 9110, section 10.2.3); 0 where it says nothing that makes sense.
+// RetryAfter parses a Retry-After header, in seconds or as a date (RFC 9110,
+// section 10.2.3). It returns 0 if the value is invalid.
 func RetryAfter(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {

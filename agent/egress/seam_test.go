@@ -15,12 +15,12 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// names stands in for DNS: it answers each question for a name with addresses,
-// and what it does not know with "no such host".
+// names is a fake DNS: it returns the addresses of a name, or "no such host"
+// for unknown names.
 type names func(host string) []string
 
-// resolver is Go's own resolver with names as its only server, so that tests
-// run through the same lookup code as the product.
+// resolver returns Go's own resolver with names as its only server, so that
+// tests use the same lookup code as the product.
 func (n names) resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		client, server := net.Pipe()
@@ -30,7 +30,7 @@ func (n names) resolver() *net.Resolver {
 }
 
 // serve answers length-prefixed DNS messages (RFC 1035, 4.2.2) until the
-// resolver hangs up.
+// resolver disconnects.
 func (n names) serve(conn net.Conn) {
 	defer conn.Close()
 	for {
@@ -78,12 +78,12 @@ func (n names) answer(message dnsmessage.Message) ([]byte, error) {
 	return message.Pack()
 }
 
-// fixed answers every question for a name of the map.
+// fixed answers queries from a map.
 func fixed(table map[string][]string) names {
 	return func(host string) []string { return table[strings.ToLower(host)] }
 }
 
-// The two parties of most tests: the policy opens the first, never the second.
+// The two servers of most tests: the policy opens the first, never the second.
 const (
 	openedIP = "127.0.0.1"
 	shutIP   = "127.0.0.2"
@@ -91,7 +91,7 @@ const (
 
 var openedRange = []netip.Prefix{netip.MustParsePrefix(openedIP + "/32")}
 
-// serveOn starts a server on an address of this machine; port 0 picks one.
+// serveOn starts a server on an address of this machine. Port 0 picks one.
 func serveOn(t testing.TB, ip, port string, handler http.Handler) *httptest.Server {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(ip, port))
@@ -113,8 +113,8 @@ func portOf(t testing.TB, server *httptest.Server) string {
 	return port
 }
 
-// twins are a server on the opened address and one on the shut address with the
-// same port, as a name that changes its answer would reach them.
+// twins starts a server on the opened address and one on the closed address
+// with the same port, as a name that changes its answer would reach them.
 func twins(t *testing.T, handler http.Handler) (opened *httptest.Server, shutHits *atomic.Int64) {
 	t.Helper()
 	opened = serveOn(t, openedIP, "0", handler)
@@ -126,7 +126,7 @@ func twins(t *testing.T, handler http.Handler) (opened *httptest.Server, shutHit
 	return opened, shutHits
 }
 
-// client makes a Client that a test may leave behind.
+// client returns a Client that a test need not clean up.
 func client(t testing.TB, policy Policy) *Client {
 	t.Helper()
 	c := New(policy)
@@ -134,7 +134,8 @@ func client(t testing.TB, policy Policy) *Client {
 	return c
 }
 
-// get fetches a URL and returns the body; err is of the call or of the read.
+// get fetches a URL and returns the body. err is from the request or from
+// reading.
 func get(t testing.TB, do func(*http.Request) (*http.Response, error), url string, header http.Header) (string, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -13,30 +13,30 @@ import (
 	"satchel/agent/signature"
 )
 
-// Bounds of PostSigned.
+// Limits of PostSigned.
 const (
 	signedTimeout = 15 * time.Second
-	maxDrained    = 64 << 10 // bytes of the answer that are read, so that its connection can be used again
+	maxDrained    = 64 << 10 // bytes of the response to read, so that the connection can be reused
 )
 
-// SignedPost is a JSON body to be posted as Standard Webhooks says.
+// SignedPost is a JSON body to post as Standard Webhooks specifies.
 type SignedPost struct {
 	URL       string
-	ID        string // the same at each try: by it the receiver knows a repeat
+	ID        string // the same for each attempt, so that receivers recognize a repeat
 	At        time.Time
-	Secrets   []string // each signs
+	Secrets   []string // one signature per secret
 	Body      []byte
 	UserAgent string
 }
 
-// Receipt is what a receiver answered to a SignedPost.
+// Receipt is the response to a SignedPost.
 type Receipt struct {
-	Status     int           // 0 without an answer
-	RetryAfter time.Duration // 0: it does not say
+	Status     int           // 0 without a response
+	RetryAfter time.Duration // 0 if the response has none
 }
 
-// PostSigned posts a body once. Redirects are not followed. All but a status of
-// success is an *agent.Error for users.
+// PostSigned posts a body once. Redirects are not followed. Any status other
+// than success is an *agent.Error for users.
 func (c *Client) PostSigned(ctx context.Context, p SignedPost) (Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, signedTimeout)
 	defer cancel()

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// maxURL is the longest URL that CheckURL takes, in bytes.
+// maxURL is the longest URL that CheckURL accepts, in bytes.
 const maxURL = 8192
 
-// CheckURL parses a URL that somebody asks the server to fetch and refuses what
-// the client would refuse before it looks up a name: schemes other than http
-// and https, user information, a missing or malformed host, private addresses
-// written as such, localhost, numbers in unusual forms. No range is opened; a
-// Client's CheckURL knows what its policy opens. The result's host is in lower
-// case and ASCII. Errors match ErrURL, ErrScheme or ErrBlocked.
+// CheckURL parses a URL that someone asks the server to fetch, and rejects what
+// the client would reject before resolving a name: schemes other than http and
+// https, user information, a missing or malformed host, literal private
+// addresses, localhost, and numbers in unusual notations. No range is open; a
+// Client's CheckURL applies the ranges of its policy. The result's host is in
+// lower case and ASCII. Errors match ErrURL, ErrScheme or ErrBlocked.
 //
-// A name that passes may still lead to a refused address; that is found out
-// when it is dialled.
+// A name that passes may still resolve to a refused address; that is detected
+// when it is dialed.
 func CheckURL(raw string) (*url.URL, error) {
 	return (&Policy{}).checkURL(raw)
 }
@@ -31,7 +31,7 @@ func (p *Policy) checkURL(raw string) (*url.URL, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		// The parser's text quotes the URL, credentials included.
+		// The parser's text contains the URL, including credentials.
 		return nil, &Error{Code: CodeURL, Reason: "malformed"}
 	}
 	host, err := p.checkParsed(u)
@@ -68,7 +68,7 @@ func (p *Policy) checkParsed(u *url.URL) (string, error) {
 	return p.checkHost(u.Hostname())
 }
 
-// checkHost judges a host without brackets and port as far as that goes without
+// checkHost checks a host without brackets and port as far as possible without
 // DNS, and returns it in lower case and ASCII.
 func (p *Policy) checkHost(host string) (string, error) {
 	if strings.Contains(host, "%") {
@@ -82,7 +82,7 @@ func (p *Policy) checkHost(host string) (string, error) {
 		return addr.String(), p.checkLiteral(addr)
 	}
 	if !isASCII(host) {
-		// What net/http does before it dials. It turns ①②⑦.⓪.⓪.① into 127.0.0.1.
+		// As net/http does before it dials. It converts ①②⑦.⓪.⓪.① to 127.0.0.1.
 		ascii, err := idna.Lookup.ToASCII(host)
 		if err != nil {
 			return "", &Error{Code: CodeURL, Reason: "malformed host"}
@@ -96,7 +96,7 @@ func (p *Policy) checkHost(host string) (string, error) {
 	if endsInNumber(host) {
 		addr, err := netip.ParseAddr(host)
 		if err != nil {
-			return "", &Error{Code: CodeBlocked, Host: host, Reason: "a number that is no plain IPv4 address"}
+			return "", &Error{Code: CodeBlocked, Host: host, Reason: "a number that is not a plain IPv4 address"}
 		}
 		return host, p.checkLiteral(addr)
 	}
@@ -126,9 +126,9 @@ func isASCII(s string) bool {
 	return true
 }
 
-// isHostname reports whether host is made of DNS labels: letters, digits,
-// hyphens and underscores, at most 63 each and 253 in all, with at most one
-// dot at the end.
+// isHostname reports whether host consists of DNS labels: letters, digits,
+// hyphens and underscores, at most 63 characters each and 253 in total,
+// optionally with a trailing dot.
 func isHostname(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	if host == "" || len(host) > 253 {
@@ -149,8 +149,8 @@ func isHostname(host string) bool {
 }
 
 // endsInNumber is the "ends in a number" test of the WHATWG URL standard: such
-// a host is an IPv4 address in some notation and never a name. C resolvers read
-// 2130706433, 0x7f.1 and 0177.0.0.1 as 127.0.0.1.
+// a host is an IPv4 address in some notation and never a name. C resolvers
+// parse 2130706433, 0x7f.1 and 0177.0.0.1 as 127.0.0.1.
 func endsInNumber(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	last := host[strings.LastIndexByte(host, '.')+1:]
@@ -161,7 +161,7 @@ func endsInNumber(host string) bool {
 	return strings.Trim(last, digits) == ""
 }
 
-// isLocalhost knows the names that RFC 6761 keeps for loopback.
+// isLocalhost matches the names that RFC 6761 reserves for loopback.
 func isLocalhost(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")

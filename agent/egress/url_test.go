@@ -12,7 +12,7 @@ import (
 func TestCheckURL(t *testing.T) {
 	cases := []struct {
 		raw  string
-		want string // the URL as it comes back, "" when refused
+		want string // the returned URL, "" if refused
 		err  error
 	}{
 		{"http://example.com", "http://example.com", nil},
@@ -135,9 +135,9 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// aton reads a host as C's inet_aton does: one to four parts, each decimal,
-// octal or hexadecimal. It is the oracle for hosts that resolvers of the system
-// take for numbers.
+// aton parses a host like C's inet_aton: one to four parts, each decimal, octal
+// or hexadecimal. It is the oracle for hosts that system resolvers parse as
+// numbers.
 func aton(host string) bool {
 	parts := strings.Split(host, ".")
 	if len(parts) > 4 {

@@ -110,7 +110,7 @@ func (c *Client) anthropic(ctx context.Context, m Model, r Request, onText func(
 		return s.result(), err
 	}
 	if !s.finished {
-		return s.result(), errCut
+		return s.result(), errTruncated
 	}
 	return withArguments(s.result()), nil
 }
@@ -152,7 +152,7 @@ func (s *anthropicAccumulator) event(data []byte) error {
 	case "message_stop":
 		s.finished = true
 	case "error":
-		return errCut
+		return errTruncated
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func (s *anthropicAccumulator) startBlock(b anthropicBlock) error {
 	return nil
 }
 
-// withArguments writes the empty object where a call has no arguments.
+// withArguments sets an empty object as the arguments of calls that have none.
 func withArguments(r Reply) Reply {
 	for i := range r.ToolCalls {
 		if r.ToolCalls[i].Arguments == "" {

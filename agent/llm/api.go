@@ -17,10 +17,10 @@ import (
 	"satchel/agent/egress"
 )
 
-// Bounds of the attempts at one request.
+// Limits of the attempts at one request.
 const (
-	maxWait      = 30 * time.Second // before a later attempt, whatever Retry-After says
-	maxErrorBody = 4 << 10          // bytes of a refusal that are read
+	maxWait      = 30 * time.Second // before a retry, whatever Retry-After says
+	maxErrorBody = 4 << 10          // bytes of an error response to read
 	// maxEvent bounds one event of a stream, in bytes: a tool call's arguments
 	// may come in one, with every byte escaped.
 	maxEvent = 6*MaxReply + 64<<10

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Bounds of what a provider sends for one request, in bytes as they travel: a
-// streamed answer comes with some hundred bytes for each token.
+// Limits on what a provider sends for one request, in bytes on the wire: a
+// streamed answer has some hundred bytes per token.
 const (
 	maxStream = 128 << 20
 	maxWhole  = 32 << 20
@@ -42,7 +42,7 @@ type boundedBody struct {
 	left int64
 }
 
-// Read fails once more than the bound has come.
+// Read returns an error once the limit is exceeded.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {

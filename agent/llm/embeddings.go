@@ -16,7 +16,7 @@ import (
 	"satchel/agent/egress"
 )
 
-// The bounds of one request for embeddings.
+// Limits of one embeddings request.
 const (
 	embedTexts  = 64               // texts
 	embedBytes  = 200 << 10        // of its texts together, unless one alone is longer
@@ -25,28 +25,28 @@ const (
 	embedTries  = 3
 	embedWait   = time.Second
 
-	// maxVector is the longest vector that is taken, in numbers.
+	// maxVector is the largest accepted number of dimensions.
 	maxVector = 8192
 )
 
-// Embeddings asks providers for the vectors of texts, over the protocol that
-// OpenAI's embeddings have: https://platform.openai.com/docs/api-reference/embeddings.
-// It may be used by many goroutines.
+// Embeddings requests embeddings of texts, with OpenAI's embeddings API:
+// https://platform.openai.com/docs/api-reference/embeddings. It is safe for
+// concurrent use.
 type Embeddings struct {
 	api   api
 	check func(string) (*url.URL, error)
 }
 
-// NewEmbeddings makes Embeddings over a guarded client. check reports an
-// address what that client would say of it without the network.
+// NewEmbeddings returns Embeddings that use a guarded client. check validates a
+// URL as that client would, without network access.
 func NewEmbeddings(client *http.Client, check func(string) (*url.URL, error)) *Embeddings {
 	timed := *client
 	timed.Timeout = embedTime
 	return &Embeddings{api: api{http: &timed, attempts: embedTries, backoff: embedWait, sleep: clock.Sleep}, check: check}
 }
 
-// Check says whether a provider's address may be called, as far as that shows
-// without the network. The error names the setting.
+// Check validates a provider's URL without network access. The error names the
+// setting.
 func (e *Embeddings) Check(to agent.Embedding) error {
 	if _, err := e.check(to.BaseURL); err != nil {
 		var refused interface {
@@ -54,17 +54,17 @@ func (e *Embeddings) Check(to agent.Embedding) error {
 			Refused() bool
 		}
 		if errors.As(err, &refused) && refused.Refused() {
-			return agent.Invalid("embedding_base_url", "names an address that this server does not call; the operator opens private ones with SATCHEL_OUTBOUND_ALLOW").Because(err)
+			return agent.Invalid("embedding_base_url", "refers to an address that this server may not reach; the operator can allow private addresses with SATCHEL_OUTBOUND_ALLOW").Because(err)
 		}
-		return agent.Invalid("embedding_base_url", "is no address that can be called").Because(err)
+		return agent.Invalid("embedding_base_url", "must be a valid URL").Because(err)
 	}
 	return nil
 }
 
-// Embed returns a vector for each text, all of one length. Requests that fail
-// for a reason that may pass are tried again, as long as ctx allows. Errors are
-// UPSTREAM_ERROR with the provider's status in details, or ctx's; no text of
-// the provider is in them.
+// Embed returns a vector for each text, all with the same number of dimensions.
+// Requests that fail temporarily are retried, as long as ctx allows. Errors are
+// UPSTREAM_ERROR with the provider's status in details, or ctx's; they contain
+// no text from the provider.
 func (e *Embeddings) Embed(ctx context.Context, to agent.Embedding, key string, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, 0, len(texts))
 	for len(texts) > 0 {
@@ -79,7 +79,7 @@ func (e *Embeddings) Embed(ctx context.Context, to agent.Embedding, key string, 
 		}
 		vectors, texts = append(vectors, batch...), texts[n:]
 		if len(vectors[0]) != len(batch[0]) {
-			return nil, agent.Errorf(agent.CodeUpstream, "the embedding provider answers vectors of different lengths")
+			return nil, agent.Errorf(agent.CodeUpstream, "the embedding provider returned vectors of different lengths")
 		}
 	}
 	return vectors, nil
@@ -103,10 +103,10 @@ func (e *Embeddings) batch(ctx context.Context, to agent.Embedding, key string, 
 	return readVectors(raw, len(texts))
 }
 
-// readVectors reads an answer with n vectors, in whatever order it has them.
+// readVectors decodes a response with n vectors, in any order.
 func readVectors(raw []byte, n int) ([][]float32, error) {
 	odd := func(why string) error {
-		return agent.Errorf(agent.CodeUpstream, "the embedding provider's answer cannot be used: %s", why)
+		return agent.Errorf(agent.CodeUpstream, "the embedding provider's response cannot be used: %s", why)
 	}
 	if len(raw) > embedAnswer {
 		return nil, odd(fmt.Sprintf("it is larger than %d MB", embedAnswer>>20))
@@ -118,7 +118,7 @@ func readVectors(raw []byte, n int) ([][]float32, error) {
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return nil, odd("it is not of OpenAI's form")
+		return nil, odd("it does not have the form of OpenAI's API")
 	}
 	if len(answer.Data) != n {
 		return nil, odd(fmt.Sprintf("it holds %d vectors for %d texts", len(answer.Data), n))
@@ -126,14 +126,14 @@ func readVectors(raw []byte, n int) ([][]float32, error) {
 	vectors := make([][]float32, n)
 	for _, d := range answer.Data {
 		if d.Index < 0 || d.Index >= n || vectors[d.Index] != nil {
-			return nil, odd("its vectors are not numbered as the texts")
+			return nil, odd("the indexes of its vectors do not match the texts")
 		}
 		if len(d.Embedding) == 0 || len(d.Embedding) > maxVector || len(d.Embedding) != len(answer.Data[0].Embedding) {
 			return nil, odd(fmt.Sprintf("a vector has %d numbers", len(d.Embedding)))
 		}
 		for _, x := range d.Embedding {
 			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				return nil, odd("a vector holds what is no number")
+				return nil, odd("a vector contains an invalid number")
 			}
 		}
 		vectors[d.Index] = d.Embedding
@@ -141,18 +141,19 @@ func readVectors(raw []byte, n int) ([][]float32, error) {
 	return vectors, nil
 }
 
-// refusedBy says what a status of the provider means for the agent's owner.
+// refusedBy returns the error for a status of the provider, in terms of the
+// agent's settings.
 func refusedBy(status int) error {
-	text := "the embedding provider refuses the request"
+	text := "the embedding provider rejected the request"
 	switch {
 	case status == 401 || status == 403:
-		text = "the embedding provider refuses the credential; check embedding_api_key"
+		text = "the embedding provider rejected the credential; check embedding_api_key"
 	case status == 404:
 		text = "the embedding provider does not know the model or the address; check embedding_model and embedding_base_url"
 	case status == 429:
-		text = "the embedding provider is too busy, or the account's limit is reached"
+		text = "the embedding provider is overloaded, or the account's limit is reached"
 	case status >= 500:
-		text = "the embedding provider has failed"
+		text = "the embedding provider failed"
 	}
 	return agent.Errorf(agent.CodeUpstream, "%s (status %d)", text, status).With("status", status)
 }

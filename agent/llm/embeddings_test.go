@@ -16,20 +16,21 @@ import (
 	"satchel/agent"
 )
 
-// vectorsOf answers a vector of three numbers for each text: its length first.
+// vectorsOf returns a vector of three numbers for each text, starting with its
+// length.
 func vectorsOf(w http.ResponseWriter, texts []string) {
 	type item struct {
 		Index     int       `json:"index"`
 		Embedding []float32 `json:"embedding"`
 	}
 	var data []item
-	for i := range slices.Backward(texts) { // any order will do
+	for i := range slices.Backward(texts) { // any order is allowed
 		data = append(data, item{i, []float32{float32(len(texts[i])), 0, 1}})
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
 }
 
-// embedServer stands for a provider; answer gets the texts and the number of
+// embedServer is a fake provider. answer receives the texts and the number of
 // the request, from 1.
 func embedServer(t *testing.T, answer func(w http.ResponseWriter, texts []string, n int)) (*Embeddings, agent.Embedding, *[]*http.Request, *[]time.Duration) {
 	t.Helper()
@@ -58,7 +59,7 @@ func TestEmbedBatches(t *testing.T) {
 	for i := range texts {
 		texts[i] = strings.Repeat("x", i)
 	}
-	texts[5] = strings.Repeat("y", embedBytes+1) // a request of its own
+	texts[5] = strings.Repeat("y", embedBytes+1) // needs its own request
 	vectors, err := e.Embed(t.Context(), to, "s3cret", texts)
 	if err != nil || len(vectors) != len(texts) {
 		t.Fatalf("%d vectors, %v", len(vectors), err)
@@ -92,17 +93,17 @@ func TestEmbedErrors(t *testing.T) {
 	}{
 		{"key", say(401, `{"error":"s3cret is wrong"}`), 1, 401, "embedding_api_key"},
 		{"model", say(404, ""), 1, 404, "embedding_model"},
-		{"text", say(400, ""), 1, 400, "refuses the request"},
-		{"busy", say(429, ""), embedTries, 429, "too busy"},
-		{"down", say(502, ""), embedTries, 502, "has failed"},
-		{"no JSON", say(200, "hello"), 1, nil, "OpenAI's form"},
+		{"text", say(400, ""), 1, 400, "rejected the request"},
+		{"busy", say(429, ""), embedTries, 429, "overloaded"},
+		{"down", say(502, ""), embedTries, 502, "provider failed"},
+		{"no JSON", say(200, "hello"), 1, nil, "form of OpenAI's API"},
 		{"too few", say(200, `{"data":[]}`), 1, nil, "0 vectors for 2 texts"},
-		{"one twice", say(200, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}`), 1, nil, "not numbered"},
-		{"other index", say(200, `{"data":[{"index":0,"embedding":[1]},{"index":7,"embedding":[1]}]}`), 1, nil, "not numbered"},
+		{"one twice", say(200, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}`), 1, nil, "do not match the texts"},
+		{"other index", say(200, `{"data":[{"index":0,"embedding":[1]},{"index":7,"embedding":[1]}]}`), 1, nil, "do not match the texts"},
 		{"empty", say(200, `{"data":[{"index":0,"embedding":[]},{"index":1,"embedding":[]}]}`), 1, nil, "0 numbers"},
 		{"uneven", say(200, `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`), 1, nil, "2 numbers"},
 		{"too long", say(200, `{"data":[{"index":0,"embedding":[0`+strings.Repeat(",0", maxVector)+`]},{"index":1,"embedding":[0]}]}`), 1, nil, "8193 numbers"},
-		{"huge number", say(200, `{"data":[{"index":0,"embedding":[1e99]},{"index":1,"embedding":[1]}]}`), 1, nil, "OpenAI's form"},
+		{"huge number", say(200, `{"data":[{"index":0,"embedding":[1e99]},{"index":1,"embedding":[1]}]}`), 1, nil, "form of OpenAI's API"},
 	} {
 		e, to, asked, _ := embedServer(t, tc.answer)
 		_, err := e.Embed(t.Context(), to, "s3cret", []string{"a", "b"})
@@ -137,7 +138,7 @@ func TestEmbedRetries(t *testing.T) {
 	if (*asked)[0].Header.Get("Authorization") != "" {
 		t.Error("an empty key is sent")
 	}
-	// Who waits for the answer is not kept longer than that.
+	// A caller with a deadline does not wait longer than that.
 	hasty, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	e, to, asked, waits = embedServer(t, func(w http.ResponseWriter, _ []string, _ int) {

@@ -12,65 +12,65 @@ import (
 	"satchel/agent/clock"
 )
 
-// Bounds of one request.
+// Limits of one request.
 const (
-	// MaxReply bounds the text and the tool arguments of one reply, in bytes.
+	// MaxReply limits the text and the tool arguments of one reply, in bytes.
 	MaxReply = 4 << 20
-	// MaxToolCalls bounds the tool calls of one reply.
+	// MaxToolCalls limits the tool calls of one reply.
 	MaxToolCalls = 64
-	// DefaultTimeout bounds one request with its whole stream.
+	// DefaultTimeout limits one request including its whole stream.
 	DefaultTimeout = 5 * time.Minute
 
 	attempts = 3 // at one request
 	backoff  = time.Second / 2
 )
 
-// Model says who answers and how.
+// Model identifies a model and its parameters.
 type Model struct {
 	Provider    string  // openai, anthropic, ollama, openai-compatible
-	Name        string  // as the provider calls it
-	BaseURL     string  // with /v1; empty: the provider's own
+	Name        string  // the provider's name for it
+	BaseURL     string  // including /v1; empty: the provider's default
 	Key         string  // credential; empty: none is sent
 	Temperature float64 // 0 to 2
-	MaxTokens   int     // longest reply; 0: the provider's default
+	MaxTokens   int     // maximum length of a reply; 0: the provider's default
 }
 
-// Message is one turn as a model sees it.
+// Message is one message as a model sees it.
 type Message struct {
 	Role      agent.MessageRole
 	Content   string
-	ToolCalls []ToolCall // of an assistant's message
-	CallID    string     // of a tool's message: the call that it answers
+	ToolCalls []ToolCall // for an assistant message
+	CallID    string     // for a tool message: the call that it answers
 }
 
-// Tool is a function that the model may ask for.
+// Tool is a function that the model may call.
 type Tool struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage // JSON Schema of an object
 }
 
-// ToolCall is what the model asks for. Arguments are as the model wrote them:
-// they may be no JSON at all.
+// ToolCall is a call that the model requests. Arguments are as the model wrote
+// them and may not be valid JSON.
 type ToolCall struct {
 	ID        string
 	Name      string
 	Arguments string
 }
 
-// Request is what one reply is asked for with.
+// Request describes one reply to generate.
 type Request struct {
 	System   string
 	Messages []Message
 	Tools    []Tool
 	// ToolChoice is the name of the tool that the model must call, or AnyTool
-	// for one of its choice; empty: it may answer without.
+	// for one of its choice; empty: it may answer without a call.
 	ToolChoice string
-	Stop       []string        // texts at which the reply ends, before them
+	Stop       []string        // texts at which the reply ends, excluding them
 	Schema     json.RawMessage // JSON Schema that the reply's text must follow; nil: free text
 }
 
-// AnyTool is the ToolChoice of any tool.
+// AnyTool is the ToolChoice for any tool.
 const AnyTool = "*"
 
 // Usage counts tokens.
@@ -85,7 +85,7 @@ func (u *Usage) Add(other Usage) {
 	u.Output += other.Output
 }
 
-// Reply is a model's answer: text, tool calls or both.
+// Reply is a model's reply: text, tool calls or both.
 type Reply struct {
 	Text      string
 	ToolCalls []ToolCall
@@ -93,22 +93,22 @@ type Reply struct {
 	Truncated bool // it reached MaxTokens
 }
 
-// Client asks models. It keeps no state and may be used by many goroutines.
+// Client calls models. It is stateless and safe for concurrent use.
 type Client struct {
 	api      api
 	timeout  time.Duration
 	checkURL func(raw string) (*url.URL, error)
 }
 
-// Options make a Client.
+// Options configure a Client.
 type Options struct {
-	HTTP    *http.Client  // guarded, with a Transport of its own that puts no limit to answers
+	HTTP    *http.Client  // guarded, with its own Transport without a limit on responses
 	Timeout time.Duration // of one request; 0: DefaultTimeout
-	// CheckURL refuses an address that HTTP would refuse to call; nil: none is.
+	// CheckURL rejects a URL that HTTP would refuse to call; nil accepts all.
 	CheckURL func(raw string) (*url.URL, error)
 }
 
-// New makes a Client.
+// New returns a Client.
 func New(o Options) *Client {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
@@ -118,23 +118,23 @@ func New(o Options) *Client {
 	return &Client{api: api{http: &h, attempts: attempts, backoff: backoff, sleep: clock.Sleep}, timeout: o.Timeout, checkURL: o.CheckURL}
 }
 
-// CheckAddress is a validation error when llm_base_url names an address that
-// cannot be called, as far as that shows without the network.
+// CheckAddress returns a validation error if llm_base_url cannot be called, as
+// far as that can be determined without network access.
 func (c *Client) CheckAddress(raw string) error {
 	if c.checkURL == nil || raw == "" {
 		return nil
 	}
 	if _, err := c.checkURL(raw); err != nil {
-		return agent.Invalid("llm_base_url", "cannot be called from here: "+err.Error()).Because(err)
+		return agent.Invalid("llm_base_url", "cannot be called from this server: "+err.Error()).Because(err)
 	}
 	return nil
 }
 
-// Chat asks a model for a reply. With onText the reply is streamed: onText gets
-// its text piece by piece, and an error of onText ends the request. A reply
-// that was cut short comes back with the text so far, without tool calls, and
-// an error. Errors are UPSTREAM_ERROR with the provider's status in details,
-// validation errors that name the setting to change, or the context's.
+// Chat requests a reply from a model. If onText is set, the reply is streamed:
+// onText receives the text piece by piece, and its error ends the request. A
+// reply that was cut short is returned with the text so far, without tool
+// calls, and an error. Errors are UPSTREAM_ERROR with the provider's status in
+// details, validation errors that name the setting to change, or the context's.
 func (c *Client) Chat(ctx context.Context, m Model, r Request, onText func(string) error) (Reply, error) {
 	if err := m.Check(); err != nil {
 		return Reply{}, err
@@ -161,7 +161,7 @@ const (
 	Compatible = "openai-compatible"
 )
 
-// CredentialOf names the setting that holds a provider's credential.
+// CredentialOf returns the setting that holds a provider's credential.
 func CredentialOf(provider string) string {
 	switch provider {
 	case OpenAI:
@@ -172,21 +172,21 @@ func CredentialOf(provider string) string {
 	return "llm_api_key"
 }
 
-// Check says, as validation errors that name settings, what a model lacks to
-// be asked.
+// Check returns validation errors that name the settings that are missing
+// before the model can be called.
 func (m Model) Check() error {
 	var is agent.Issues
 	known := agent.ProviderAddress(m.Provider) != ""
-	is.Check(m.Provider != "", "llm_provider", "is not set: choose openai, anthropic, ollama or openai-compatible in the agent's settings")
+	is.Check(m.Provider != "", "llm_provider", "is not set: choose openai, anthropic, ollama, or openai-compatible in the agent's settings")
 	is.Check(m.Provider == "" || known || m.Provider == Compatible, "llm_provider", "must be openai, anthropic, ollama or openai-compatible")
 	is.Check(m.Provider == "" || m.Name != "", "llm_model", "is not set")
-	is.Check(m.Provider != Compatible || m.BaseURL != "", "llm_base_url", "is not set: an openai-compatible provider needs its address")
+	is.Check(m.Provider != Compatible || m.BaseURL != "", "llm_base_url", "is required for an openai-compatible provider")
 	needsKey := m.Provider == OpenAI || m.Provider == Anthropic
 	is.Check(!needsKey || m.Key != "", CredentialOf(m.Provider), "is not set")
 	return is.Err()
 }
 
-// Address is where the model answers, and so where its key is sent.
+// Address returns the model's base URL, to which its key is sent.
 func (m Model) Address() string { return cmp.Or(m.BaseURL, agent.ProviderAddress(m.Provider)) }
 
 // accumulator collects a streamed reply within bounds.

@@ -16,7 +16,7 @@ import (
 	"satchel/agent"
 )
 
-// provider is a provider of language models that answers what a test says.
+// provider is a fake provider of language models that sends a test's responses.
 type provider struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -108,7 +108,7 @@ func modelAt(p *provider, name string) Model {
 var hello = Request{System: "Be kind.", Messages: []Message{{Role: agent.MessageUser, Content: "Hi"}},
 	Tools: []Tool{{Name: "weather", Description: "Tells the weather", Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`)}}}
 
-// One suite over both protocols.
+// The same tests for both protocols.
 func TestReplies(t *testing.T) {
 	for _, c := range []struct {
 		provider, plain, tool, stream, path, secret string
@@ -152,7 +152,7 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// What a model is told in a turn with tools, as each protocol wants it.
+// What a model receives in a turn with tools, in each protocol.
 func TestTurnWithTools(t *testing.T) {
 	r := hello
 	r.Messages = append(r.Messages,
@@ -176,7 +176,7 @@ func TestTurnWithTools(t *testing.T) {
 	}
 }
 
-// What ends a reply and which tool must be called, as each protocol says it.
+// Stop sequences and tool choice, in each protocol.
 func TestStopAndChoice(t *testing.T) {
 	for name, want := range map[string][2]string{
 		OpenAI:    {`"required" ["END"]`, `{"function":{"name":"weather"},"type":"function"} ["END"]`},
@@ -208,7 +208,7 @@ func TestStopAndChoice(t *testing.T) {
 	}
 }
 
-// A stream that is cut at any byte gives its text and no tool call.
+// A stream that ends after any byte yields its text and no tool call.
 func TestCutStreams(t *testing.T) {
 	for name, whole := range map[string]string{OpenAI: openAIStream(true), Anthropic: claudeStream(true)} {
 		end := strings.LastIndex(whole, "finish_reason")
@@ -235,9 +235,9 @@ func TestProvidersThatFail(t *testing.T) {
 	}{
 		{"unauthorized", "application/json", secret, 401, 1, "_api_key"},
 		{"unknown model", "application/json", secret, 404, 1, "llm_model"},
-		{"busy", "application/json", secret, 429, 3, "busy"},
+		{"busy", "application/json", secret, 429, 3, "overloaded"},
 		{"broken", "text/html", "<html>oh no</html>", 500, 3, "failed"},
-		{"refused", "application/json", secret, 400, 1, "refuses the request"},
+		{"refused", "application/json", secret, 400, 1, "rejected the request"},
 		{"html", "text/html", "<html>hello</html>", 200, 1, ""},
 		{"half a JSON", "application/json", `{"choices":[{"mess`, 200, 1, ""},
 		{"nothing", "application/json", `{}`, 200, 1, ""},
@@ -260,8 +260,8 @@ func TestProvidersThatFail(t *testing.T) {
 	}
 }
 
-// Whatever a provider sends without end, the request ends, with little of it
-// in memory.
+// If a provider sends data endlessly, the request ends, with little of it in
+// memory.
 func TestEndlessReplies(t *testing.T) {
 	piece := strings.Repeat("x", 1<<20)
 	for name, c := range map[string]struct {
@@ -297,7 +297,7 @@ func TestEndlessReplies(t *testing.T) {
 			client.api.http.Transport = bounded{p.Client().Transport, 16 << 20, 2 << 20}
 			reply, err := client.Chat(t.Context(), modelAt(p, provider), hello, onText)
 			p.Close()
-			// What was sent is more than what was read by what sockets hold.
+			// More was sent than was read, by what the sockets buffer.
 			if agent.ErrorCode(err) != agent.CodeUpstream || len(reply.Text) > MaxReply || sent > 64<<20 {
 				t.Errorf("%s of %s: %d bytes of %d, %v", name, provider, len(reply.Text), sent, err)
 			}
@@ -315,7 +315,7 @@ func TestTheReaderGoes(t *testing.T) {
 	}
 }
 
-// A provider that is not there is told from one that answers wrongly.
+// A provider that is down is distinguished from one that responds incorrectly.
 func TestUnreachable(t *testing.T) {
 	p := newProvider(t, nil)
 	client := New(Options{HTTP: p.Client()})
@@ -343,7 +343,7 @@ func TestWhatIsMissing(t *testing.T) {
 	}
 }
 
-// Nothing of the environment may reach a provider.
+// Nothing from the environment may reach a provider.
 func TestEnvironmentStaysOut(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-environment")
 	t.Setenv("OPENAI_ORG_ID", "org-environment")

@@ -10,7 +10,7 @@ import (
 	"satchel/agent/egress"
 )
 
-// Bounds of a list of models.
+// Limits of a list of models.
 const (
 	listTimeout  = 10 * time.Second
 	maxModels    = 1000
@@ -18,7 +18,7 @@ const (
 )
 
 // Models returns the names of the models that m's provider offers, sorted.
-// Which one m names does not matter. Errors are those of Chat.
+// m.Name is ignored. Errors are those of Chat.
 func (c *Client) Models(ctx context.Context, m Model) ([]string, error) {
 	m.Name = "any"
 	if err := m.Check(); err != nil {

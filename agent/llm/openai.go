@@ -91,7 +91,7 @@ func (c *Client) openAI(ctx context.Context, m Model, r Request, onText func(str
 		return s.result(), err
 	}
 	if s.finished == "" {
-		return s.result(), errCut
+		return s.result(), errTruncated
 	}
 	s.reply.Truncated = s.finished == "length"
 	s.reply.ToolCalls = s.calls
@@ -151,7 +151,7 @@ func (s *openAIAccumulator) event(data []byte) error {
 		return err
 	}
 	if len(answer.Error) > 0 && string(answer.Error) != "null" {
-		return errCut
+		return errTruncated
 	}
 	s.reply.Usage = answer.usage(s.reply.Usage)
 	if len(answer.Choices) == 0 {

@@ -1,9 +1,9 @@
-// Package markup reads HTML as a stream of tags and texts.
+// Package markup reads HTML as a stream of tags and text.
 //
-// It finds the same ones as the tokenizer of golang.org/x/net/html, which is
-// that of the HTML standard (section 13.2.5), but for CDATA, comments and
-// doctypes, which it passes over. It neither copies the page nor looks at each
-// byte of its text, and so takes a fraction of the time.
+// It produces the same tokens as golang.org/x/net/html, whose tokenizer follows
+// the HTML standard (section 13.2.5), except for CDATA, comments and doctypes,
+// which it skips. It neither copies the page nor inspects each byte of its
+// text, and is therefore several times faster.
 package markup
 
 import (
@@ -13,27 +13,27 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Kind is the kind of what Next found.
+// Kind is the kind of token that Next found.
 type Kind int
 
-// The kinds.
+// The kinds of tokens.
 const (
-	End      Kind = iota // of the page; a tag that it cuts is left out
-	Text                 // what is between two tags, in one piece or several
+	End      Kind = iota // end of the page; an unfinished tag is dropped
+	Text                 // text between two tags, in one or several tokens
 	StartTag             // self-closing or not
 	EndTag
 )
 
-// Reader reads one page. What it returns may be pieces of the page, which must
-// not change meanwhile.
+// Reader reads one page. Results may be slices of the page, which must not
+// change in the meantime.
 type Reader struct {
 	page []byte
-	at   int    // where Next begins
-	raw  string // name of the element whose content is text only, "" outside of one
+	at   int    // where Next continues
+	raw  string // name of the enclosing element with text-only content, or ""
 
 	text     []byte
-	verbatim bool // text has no character references
-	rawText  bool // text is what a raw element holds
+	verbatim bool // the text has no character references
+	rawText  bool // the text is the content of a raw element
 
 	name  []byte
 	attrs []attr
@@ -73,7 +73,7 @@ func (r *Reader) Next() Kind {
 	}
 }
 
-// found is a text between two places; without one the page has ended.
+// found returns the text between two offsets, or End if there is none.
 func (r *Reader) found(start, end int) Kind {
 	r.text, r.verbatim, r.rawText = r.page[start:end], false, false
 	if start == end {
@@ -82,8 +82,8 @@ func (r *Reader) found(start, end int) Kind {
 	return Text
 }
 
-// markup reads what begins at a place with "<" and c. It is false when that is
-// nothing to report.
+// markup reads the token that starts at an offset with "<" and c. It returns
+// false if there is nothing to report.
 func (r *Reader) markup(at int, c byte) (Kind, bool) {
 	r.at = at + 2
 	switch {
@@ -112,7 +112,7 @@ func (r *Reader) markup(at int, c byte) (Kind, bool) {
 	return End, false
 }
 
-// skipPast moves behind the next c.
+// skipPast moves past the next c.
 func (r *Reader) skipPast(c byte) {
 	if n := bytes.IndexByte(r.page[r.at:], c); n >= 0 {
 		r.at += n + 1
@@ -121,7 +121,7 @@ func (r *Reader) skipPast(c byte) {
 	}
 }
 
-// skipDeclaration passes over a comment, a doctype and the like.
+// skipDeclaration skips a comment, a doctype or similar markup.
 func (r *Reader) skipDeclaration(c byte) {
 	if c == '!' && bytes.HasPrefix(r.page[r.at:], []byte("--")) {
 		r.at += 2
@@ -131,8 +131,8 @@ func (r *Reader) skipDeclaration(c byte) {
 	}
 }
 
-// skipComment passes over a comment, which ends with "-->" or "--!>", or right
-// where it began, with ">" or "->".
+// skipComment skips a comment, which ends with "-->" or "--!>", or right after
+// its start with ">" or "->".
 func (r *Reader) skipComment() {
 	dashes, beginning := 0, true
 	for r.at < len(r.page) {
@@ -165,8 +165,8 @@ func (r *Reader) skipComment() {
 	}
 }
 
-// Text is the text with its character references resolved and its line breaks
-// made line feeds.
+// Text returns the text with character references resolved and line breaks
+// normalized to line feeds.
 func (r *Reader) Text() []byte {
 	text := r.text
 	if bytes.IndexByte(text, '\r') >= 0 {
@@ -185,12 +185,12 @@ func lineFeeds(text []byte) []byte {
 	return bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
 }
 
-// Name is the name of the tag in lower case.
+// Name returns the name of the tag in lower case.
 func (r *Reader) Name() []byte { return r.name }
 
 // Attr returns the next attribute of a start tag: its name in lower case and
-// its value with character references resolved. ok is false when there are no
-// more. Each name comes once, with its first value.
+// its value with character references resolved. ok is false if there are no
+// more. Each name is returned once, with its first value.
 func (r *Reader) Attr() (key, value []byte, ok bool) {
 	if r.next >= len(r.attrs) {
 		return nil, nil, false
@@ -200,8 +200,9 @@ func (r *Reader) Attr() (key, value []byte, ok bool) {
 	return lowered(a.key), resolved(a.value), true
 }
 
-// resolved is a value of an attribute without character references. Those in
-// attributes follow rules of their own, which the html package keeps to itself.
+// resolved returns an attribute's value with character references resolved.
+// Attributes have their own rules for these, which the html package does not
+// export.
 func resolved(value []byte) []byte {
 	if bytes.IndexByte(value, '&') < 0 && bytes.IndexByte(value, '\r') < 0 && bytes.IndexByte(value, 0) < 0 {
 		return value
@@ -210,7 +211,7 @@ func resolved(value []byte) []byte {
 	if bytes.IndexByte(value, '"') >= 0 {
 		quote = "'"
 		if bytes.IndexByte(value, '\'') >= 0 {
-			quote = "" // it stood without
+			quote = "" // the value was not quoted
 		}
 	}
 	z := html.NewTokenizer(strings.NewReader("<a b=" + quote + string(value) + quote + ">"))
@@ -219,7 +220,7 @@ func resolved(value []byte) []byte {
 	return value
 }
 
-// lowered is a name in lower case.
+// lowered returns a name in lower case.
 func lowered(name []byte) []byte {
 	for _, c := range name {
 		if 'A' <= c && c <= 'Z' || c == 0 {
@@ -229,7 +230,7 @@ func lowered(name []byte) []byte {
 	return name
 }
 
-// lower copies a name in lower case: only letters of ASCII have another.
+// lower copies a name in lower case, changing only ASCII letters.
 func lower(name []byte) []byte {
 	low := bytes.Clone(name)
 	for i, c := range low {

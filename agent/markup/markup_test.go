@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// told writes down what a Reader finds; texts that follow each other are one.
-func told(page []byte) string {
+// tokens formats what a Reader finds. Adjacent texts are merged.
+func tokens(page []byte) string {
 	var b strings.Builder
 	var text []byte
 	flush := func() {
@@ -37,7 +37,7 @@ func told(page []byte) string {
 	}
 }
 
-// reference is told by the tokenizer of golang.org/x/net/html.
+// reference formats what the tokenizer of golang.org/x/net/html finds.
 func reference(page []byte) string {
 	var b strings.Builder
 	var text []byte
@@ -91,20 +91,20 @@ var pages = []string{
 
 func TestFindsWhatTheStandardTokenizerDoes(t *testing.T) {
 	for _, page := range pages {
-		if got, want := told([]byte(page)), reference([]byte(page)); got != want {
+		if got, want := tokens([]byte(page)), reference([]byte(page)); got != want {
 			t.Errorf("%q:\n%swant:\n%s", page, got, want)
 		}
 	}
 }
 
-// Comments and scripts end by rules with many cases: all short mixtures of
-// their signs are tried.
+// The ends of comments and scripts have many cases: all short combinations of
+// their delimiters are tried.
 func TestEveryMixtureOfCommentAndScriptSigns(t *testing.T) {
 	signs := []string{"<!--", "-", ">", "<", "/", "!", "<script>", "</script>", "<SCRIPT ", "</", "x", " "}
 	var page []byte
 	var try func(left int)
 	try = func(left int) {
-		if got, want := told(page), reference(page); got != want {
+		if got, want := tokens(page), reference(page); got != want {
 			t.Fatalf("%q:\n%swant:\n%s", page, got, want)
 		}
 		if left == 0 {
@@ -128,7 +128,7 @@ func FuzzReader(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, page []byte) {
 		before := bytes.Clone(page)
-		if got, want := told(page), reference(page); got != want {
+		if got, want := tokens(page), reference(page); got != want {
 			t.Errorf("%q:\n%swant:\n%s", page, got, want)
 		}
 		if !bytes.Equal(page, before) {

@@ -2,8 +2,8 @@ package markup
 
 import "bytes"
 
-// rawElements are those whose content is text up to their end tag, by their
-// names.
+// rawElements are the elements whose content is text up to their end tag, by
+// name.
 var rawElements = map[string]string{}
 
 func init() {
@@ -12,8 +12,8 @@ func init() {
 	}
 }
 
-// rawContent reads the text that a raw element holds. It is false when there
-// is none.
+// rawContent reads the text in a raw element. It returns false if there is
+// none.
 func (r *Reader) rawContent() bool {
 	start, name := r.at, r.raw
 	r.raw = ""
@@ -30,7 +30,8 @@ func (r *Reader) rawContent() bool {
 	return r.at > start
 }
 
-// rawEnd is where the end tag of an element begins, or the page's end.
+// rawEnd returns where the end tag of an element starts, or the end of the
+// page.
 func rawEnd(p []byte, i int, name string) int {
 	for {
 		n := bytes.IndexByte(p[i:], '<')
@@ -44,7 +45,7 @@ func rawEnd(p []byte, i int, name string) int {
 	}
 }
 
-// endsRaw reports whether an end tag may end at i, behind its "<".
+// endsRaw reports whether the name of an end tag may end at i.
 func endsRaw(p []byte, i int, name string) bool {
 	return i < len(p) && p[i] == '/' && isWord(p, i+1, name)
 }
@@ -55,18 +56,20 @@ func isWord(p []byte, i int, name string) bool {
 	return end < len(p) && (space(p[end]) || p[end] == '/' || p[end] == '>') && sameName(p[i:end], []byte(name))
 }
 
-// states of a script, in which its end tag may be hidden in a comment.
+// scriptState is the state of a script, in which the end tag may be hidden in a
+// comment.
 type scriptState int
 
 const (
 	inScript scriptState = iota
 	escaped              // in a comment
-	hidden               // in a script within a comment: end tags do not count
+	hidden               // in a script inside a comment: end tags do not count
 )
 
-// scriptEnd is where the end tag of a script begins, or the page's end.
+// scriptEnd returns where the end tag of a script starts, or the end of the
+// page.
 func scriptEnd(p []byte, i int) int {
-	state, dashes := inScript, 0 // dashes right before i, in a comment
+	state, dashes := inScript, 0 // dashes directly before i, in a comment
 	for i < len(p) {
 		c := p[i]
 		switch {

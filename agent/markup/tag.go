@@ -2,7 +2,8 @@ package markup
 
 import "bytes"
 
-// tag reads a tag from its name on. It is false when the page ends within.
+// tag reads a tag, starting at its name. It returns false if the page ends
+// inside it.
 func (r *Reader) tag() bool {
 	p, i := r.page, r.at
 	r.attrs, r.next = r.attrs[:0], 0
@@ -33,7 +34,7 @@ func (r *Reader) tag() bool {
 // few is how many attributes are compared one by one.
 const few = 16
 
-// isNew reports whether a tag has had no attribute of a name before.
+// isNew reports whether a tag has no earlier attribute with a name.
 func (r *Reader) isNew(key []byte, seen *map[string]bool) bool {
 	if len(r.attrs) < few {
 		for _, a := range r.attrs {
@@ -55,7 +56,7 @@ func (r *Reader) isNew(key []byte, seen *map[string]bool) bool {
 	return !before
 }
 
-// sameName compares two names of one length without regard to case.
+// sameName compares two names of equal length, ignoring case.
 func sameName(a, b []byte) bool {
 	for i := range a {
 		if x, y := a[i], b[i]; x != y && (x|' ' != y|' ' || !letter(x)) {
@@ -65,8 +66,8 @@ func sameName(a, b []byte) bool {
 	return true
 }
 
-// readAttr reads an attribute that begins at i, where there is no white space,
-// and returns where it ends. ok is false when the page ends within.
+// readAttr reads an attribute that starts at i, after any white space, and
+// returns where it ends. ok is false if the page ends inside it.
 func readAttr(p []byte, i int) (a attr, end int, ok bool) {
 	start := i
 	for i < len(p) && !space(p[i]) && p[i] != '/' && p[i] != '>' && (p[i] != '=' || i == start) {

@@ -11,38 +11,39 @@ import (
 	"satchel/agent"
 )
 
-// Defaults and bounds of a Client.
+// Defaults and limits of a Client.
 const (
 	DefaultListTimeout = 20 * time.Second
 	DefaultCallTimeout = 60 * time.Second
-	MaxBytes           = 8 << 20 // of all that a server sends while it is asked once
-	MaxTools           = 1000    // of one server
+	MaxBytes           = 8 << 20 // total size of a server's responses to one request
+	MaxTools           = 1000    // per server
 	MaxSchema          = 64 << 10
-	MaxListing         = 1 << 20 // of all schemas and descriptions together
-	MaxDescription     = 8192    // characters; the rest is cut
+	MaxListing         = 1 << 20 // all schemas and descriptions together
+	MaxDescription     = 8192    // characters; the rest is cut off
 
 	maxPages      = 100
-	maxRemembered = 1000 // servers of which something is kept in memory, and tokens
-	maxRetries    = 2    // of a stream that a server cut
+	maxRemembered = 1000 // servers with state kept in memory, and tokens
+	maxRetries    = 2    // of a stream that the server closed
 )
 
-// Options say how a Client works.
+// Options configure a Client.
 type Options struct {
-	// HTTP makes the calls: the guarded client of package egress, without a
-	// limit to answers and with a header's time limit of no less than those here.
+	// HTTP makes the requests: the guarded client of package egress, without a
+	// limit on responses and with a header timeout no shorter than the timeouts
+	// here.
 	HTTP                     *http.Client
 	Version                  string        // of the program, for User-Agent
 	ListTimeout, CallTimeout time.Duration // 0: their defaults
 }
 
-// Server is an MCP server as it is called.
+// Server is an MCP server to call.
 type Server struct {
 	URL  string
 	Auth agent.MCPAuth
 }
 
-// Client calls MCP servers. Each call is a session of its own, so a server
-// that was restarted is no trouble. It may be used by many goroutines.
+// Client calls MCP servers. Each call is a separate session, so a restarted
+// server is no problem. It is safe for concurrent use.
 type Client struct {
 	options Options
 	sdk     *sdk.Client
@@ -50,12 +51,12 @@ type Client struct {
 
 	mu       sync.Mutex
 	known    map[string]era
-	mirrored map[string]bool // by address: whether tools want arguments in headers too
+	mirrored map[string]bool // by URL: whether tools also want arguments in headers
 	tokens   map[tokenKey]token
-	issuers  map[string]string // by address: who gives out tokens, as it was found
+	issuers  map[string]string // by URL: the authorization server that was discovered
 }
 
-// New makes a Client.
+// New returns a Client.
 func New(o Options) *Client {
 	if o.ListTimeout <= 0 {
 		o.ListTimeout = DefaultListTimeout
@@ -66,11 +67,11 @@ func New(o Options) *Client {
 	return &Client{options: o, now: time.Now, known: map[string]era{}, mirrored: map[string]bool{},
 		tokens: map[tokenKey]token{}, issuers: map[string]string{},
 		sdk: sdk.NewClient(&sdk.Implementation{Name: "satchel", Title: "Satchel", Version: o.Version},
-			// Nobody is there to answer what a server asks back.
+			// Nobody is available to answer what a server asks.
 			&sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})}
 }
 
-// era is how a server speaks.
+// era is a server's version of the transport.
 type era string
 
 const (
@@ -79,14 +80,14 @@ const (
 	sse        era = "HTTP with SSE"
 )
 
-// lastStateful is the newest protocol that begins with a handshake.
+// lastStateful is the newest protocol version that starts with a handshake.
 const lastStateful = "2025-11-25"
 
-// ask connects to a server and does one thing with it. A failure is a *Fault,
-// or what do returned as an *agent.Error, or the context's end.
+// ask connects to a server and does one thing with it. An error is a *Fault, an
+// *agent.Error returned by do, or the context's.
 func (c *Client) ask(ctx context.Context, s Server, limit time.Duration, do func(context.Context, *sdk.ClientSession) error) error {
 	again, err := c.askOnce(ctx, s, limit, do)
-	if again { // the server took a kept token back
+	if again { // the server rejected a cached token
 		_, err = c.askOnce(ctx, s, limit, do)
 	}
 	return err
@@ -118,8 +119,8 @@ func (c *Client) askOnce(ctx context.Context, s Server, limit time.Duration, do 
 	return false, x.explain(limited, err)
 }
 
-// connect opens a session in the way that worked last, else in the newest that
-// the server understands.
+// connect opens a session with the transport that last worked, or else the
+// newest one that the server supports.
 func (c *Client) connect(ctx context.Context, s Server, x *exchange) (*sdk.ClientSession, error) {
 	ways := []era{streamable, sse}
 	known := c.remembered(s.URL)
@@ -174,7 +175,7 @@ func (c *Client) remember(url string, way era) {
 	keep(c.known, url, way)
 }
 
-// keep remembers a value, and forgets all others when they become too many.
+// keep stores a value, and clears the map if it has grown too large.
 func keep[K comparable, V any](m map[K]V, key K, value V) {
 	if _, known := m[key]; !known && len(m) >= maxRemembered {
 		clear(m)

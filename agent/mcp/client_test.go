@@ -23,7 +23,7 @@ import (
 	"satchel/agent/egress"
 )
 
-// newClient is a Client whose guarded HTTP client may reach loopback.
+// newClient returns a Client whose guarded HTTP client may reach loopback.
 func newClient(tb testing.TB) *Client {
 	tb.Helper()
 	guard := egress.New(egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, MaxResponse: -1})
@@ -31,7 +31,7 @@ func newClient(tb testing.TB) *Client {
 	return New(Options{HTTP: guard.HTTP(), Version: "test"})
 }
 
-// testServer is the SDK's own server with a few tools.
+// testServer returns the SDK's own server with a few tools.
 func testServer() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)
 	type sum struct {
@@ -64,7 +64,7 @@ func testServer() *sdk.Server {
 	return s
 }
 
-// ways are the transports and protocols that a server may speak.
+// ways are the transports and protocol versions that a server may support.
 var ways = map[string]func() http.Handler{
 	"2026-07-28, stateless": func() http.Handler {
 		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return testServer() }, &sdk.StreamableHTTPOptions{Stateless: true})
@@ -85,7 +85,7 @@ var ways = map[string]func() http.Handler{
 func TestAllWays(t *testing.T) {
 	for name, handler := range ways {
 		t.Run(name, func(t *testing.T) {
-			peer := httptest.NewServer(handler())
+			peer := httptest.NewServer(handler()) // the second time the transport is known
 			t.Cleanup(func() { peer.CloseClientConnections(); peer.Close() })
 			c, s := newClient(t), Server{URL: peer.URL + "/mcp"}
 			for round := range 2 { // the second time the way is known
@@ -120,7 +120,8 @@ func TestAllWays(t *testing.T) {
 	}
 }
 
-// TestServerChangesItsWay: what a client remembers of a server may be wrong.
+// TestServerChangesItsWay: what a client remembers about a server may become
+// wrong.
 func TestServerChangesItsWay(t *testing.T) {
 	var handler atomic.Value
 	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -138,8 +139,8 @@ func TestServerChangesItsWay(t *testing.T) {
 	}
 }
 
-// TestMirroredArguments: arguments go into headers too when the schema says so,
-// also of a tool that this process has never listed; other servers are not
+// TestMirroredArguments: arguments also go into headers if the schema says so,
+// even for a tool that this process has never listed; other servers are not
 // listed before each call.
 func TestMirroredArguments(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -202,7 +203,7 @@ func TestCredentials(t *testing.T) {
 		wrong := test.auth
 		wrong.Token, wrong.Password, wrong.Value = "open-8", "open-8", "open-8"
 		_, err := c.Tools(t.Context(), Server{URL: peer.URL, Auth: wrong})
-		if StatusOf(err) != agent.MCPError || agent.Explain(err) != "the MCP server refuses the credentials (HTTP 401)" || strings.Contains(err.Error(), "open-8") {
+		if StatusOf(err) != agent.MCPError || agent.Explain(err) != "the MCP server rejected the credentials (HTTP 401)" || strings.Contains(err.Error(), "open-8") {
 			t.Errorf("%s: the wrong one gives %v", name, err)
 		}
 		if test.auth.Type == "bearer" {
@@ -215,8 +216,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// answerTo writes the answer of a server of 2026-07-28 to one method, and
-// lets hand write those of the others.
+// answerTo answers one method as a server of 2026-07-28, and lets hand answer
+// the others.
 func answerTo(discover string, hand func(w http.ResponseWriter, r *http.Request, id string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var call struct {
@@ -244,7 +245,7 @@ func lying(result string) http.Handler {
 	})
 }
 
-// TestBadServers is what each kind of bad server comes to.
+// TestBadServers covers the outcome of each kind of broken server.
 func TestBadServers(t *testing.T) {
 	secret := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("a redirect was followed to %s with %v", r.URL, r.Header)
@@ -270,34 +271,34 @@ func TestBadServers(t *testing.T) {
 		status agent.MCPStatus
 		says   string
 	}{
-		"401":             {status(401, "no"), "error", "refuses the credentials (HTTP 401)"},
-		"403":             {status(403, "no"), "error", "refuses the credentials (HTTP 403)"},
+		"401":             {status(401, "no"), "error", "rejected the credentials (HTTP 401)"},
+		"403":             {status(403, "no"), "error", "rejected the credentials (HTTP 403)"},
 		"404":             {status(404, "no"), "error", "HTTP 404"},
 		"500":             {status(500, "boom"), "error", "HTTP 500"},
 		"429":             {status(429, ""), "error", "HTTP 429"},
-		"a web page":      {status(200, "<html>"), "error", "no MCP"},
-		"empty":           {status(200, ""), "error", "no MCP"},
-		"redirect inward": {http.RedirectHandler(secret.URL, 307), "error", "leads to another host"},
-		"redirect away":   {http.RedirectHandler("http://169.254.169.254/latest", 302), "error", "leads to another host"},
+		"a web page":      {status(200, "<html>"), "error", "not MCP"},
+		"empty":           {status(200, ""), "error", "not MCP"},
+		"redirect inward": {http.RedirectHandler(secret.URL, 307), "error", "redirects to another host"},
+		"redirect away":   {http.RedirectHandler("http://169.254.169.254/latest", 302), "error", "redirects to another host"},
 		"redirect loop":   {http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", 307) }), "disconnected", "cannot be reached"},
 		"100 MB":          {endless, "error", "more than 8 MB"},
-		"hangs up":        {http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), "disconnected", "the connection was cut"},
+		"hangs up":        {http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), "disconnected", "the connection was closed early"},
 		"half a JSON": {http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`)
-		}), "error", "no MCP"},
-		"no listing": {lying(`{"tools":7,"resultType":"complete"}`), "error", "no MCP"},
+		}), "error", "not MCP"},
+		"no listing": {lying(`{"tools":7,"resultType":"complete"}`), "error", "not MCP"},
 		"reports": {answerTo(speaksTools, func(w http.ResponseWriter, _ *http.Request, id string) {
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"out of tea"}}`, id)
 		}), "error", "the MCP server reports: out of tea (-32000)"},
-		"schema is text":  {tool(`"inputSchema":"object"`), "error", `arguments of the tool "x" with what is no schema`},
-		"schema of array": {tool(`"inputSchema":{"type":"array"}`), "error", `arguments of the tool "x" with what is no schema`},
-		"no schema":       {tool(`"description":"y"`), "error", `arguments of the tool "x" with what is no schema`},
+		"schema is text":  {tool(`"inputSchema":"object"`), "error", `arguments of the tool "x" with a schema that is not of an object`},
+		"schema of array": {tool(`"inputSchema":{"type":"array"}`), "error", `arguments of the tool "x" with a schema that is not of an object`},
+		"no schema":       {tool(`"description":"y"`), "error", `arguments of the tool "x" with a schema that is not of an object`},
 		"huge schema":     {tool(`"inputSchema":{"type":"object","title":"` + strings.Repeat("x", MaxSchema) + `"}`), "error", "more than 64 KB"},
 		"twice":           {lying(`{"tools":[{"name":"x","inputSchema":{"type":"object"}},{"name":"x","inputSchema":{"type":"object"}}],"resultType":"complete"}`), "error", `the tool "x" twice`},
 		"nameless":        {lying(`{"tools":[{"inputSchema":{"type":"object"}}],"resultType":"complete"}`), "error", "without a usable name"},
-		"endless pages":   {lying(`{"tools":[],"nextCursor":"more","resultType":"complete"}`), "error", "without end"},
-		"deep":            {lying(`{"tools":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`), "error", "no MCP"},
+		"endless pages":   {lying(`{"tools":[],"nextCursor":"more","resultType":"complete"}`), "error", "an endless list"},
+		"deep":            {lying(`{"tools":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`), "error", "not MCP"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			peer := httptest.NewServer(test.peer)
@@ -315,9 +316,9 @@ func TestUnreachable(t *testing.T) {
 	gone.Close()
 	for url, says := range map[string]string{
 		gone.URL:                 "the connection was refused",
-		"http://10.1.2.3/mcp":    "does not call",
-		"http://127.0.0.2:9/mcp": "does not call",
-		strings.Replace(gone.URL, "127.0.0.1", "[::]", 1): "does not call",
+		"http://10.1.2.3/mcp":    "may not reach",
+		"http://127.0.0.2:9/mcp": "may not reach",
+		strings.Replace(gone.URL, "127.0.0.1", "[::]", 1): "may not reach",
 	} {
 		_, err := newClient(t).Tools(t.Context(), Server{URL: url})
 		if StatusOf(err) != agent.MCPDisconnected || !strings.Contains(agent.Explain(err), says) {
@@ -326,9 +327,9 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestHangingServers: one that never answers, one that answers the first
-// question only, one whose stream never ends, and one whose session cannot be
-// ended. None may hold more than its time, or leave goroutines behind.
+// TestHangingServers: one never responds, one responds only to the first
+// request, one has a stream that never ends, and one has a session that cannot
+// be ended. None may exceed its timeout or leave goroutines behind.
 func TestHangingServers(t *testing.T) {
 	hang := func(w http.ResponseWriter, r *http.Request) {
 		if w.Header().Get("Content-Type") == "" {

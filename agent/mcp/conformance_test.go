@@ -17,9 +17,9 @@ import (
 	"satchel/agent/egress"
 )
 
-// TestMain lets the compiled test be what the official conformance suite
-// examines (.ci/mcp-conformance): a client that the suite starts with the
-// address of its server as the last argument, or a server.
+// TestMain lets the compiled test act for the official conformance suite
+// (.ci/mcp-conformance): as a client, started by the suite with the address of
+// its server as the last argument, or as a server.
 func TestMain(m *testing.M) {
 	var err error
 	switch {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// suiteContext is what the suite tells the client besides the address.
+// suiteContext is what the suite passes to the client besides the address.
 type suiteContext struct {
 	ToolCalls []suiteCall `json:"toolCalls"`
 	ClientID  string      `json:"client_id"`
@@ -50,7 +50,7 @@ type suiteCall struct {
 }
 
 // conformingClient lists the tools of a server and calls those that the suite
-// names, else each one.
+// names, or else each one.
 func conformingClient(url string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -65,7 +65,7 @@ func conformingClient(url string) error {
 	c, s := New(Options{HTTP: guard.HTTP(), Version: "conformance", CallTimeout: 5 * time.Second}), Server{URL: url}
 	if strings.HasPrefix(os.Getenv("MCP_CONFORMANCE_SCENARIO"), "auth/") {
 		s.Auth = agent.MCPAuth{Type: agent.MCPAuthOAuth2, ClientID: said.ClientID, ClientSecret: said.Secret, PrivateKey: said.Key}
-		if said.ClientID == "" { // of the scenarios for logins by a person, up to where they part from ours
+		if said.ClientID == "" { // from the scenarios for user logins, up to where they differ from ours
 			s.Auth.ClientID, s.Auth.ClientSecret = "satchel", "swordfish"
 		}
 	}
@@ -87,7 +87,7 @@ func conformingClient(url string) error {
 	return errors.Join(failed...)
 }
 
-// callsOf makes a call of each tool, with arguments that its schema allows.
+// callsOf returns a call of each tool, with arguments that its schema allows.
 func callsOf(tools []agent.MCPTool) ([]suiteCall, error) {
 	samples := map[string]any{"string": "eu", "integer": 5, "number": 2.5, "boolean": true, "array": []any{}, "object": map[string]any{}}
 	var calls []suiteCall
@@ -102,7 +102,7 @@ func callsOf(tools []agent.MCPTool) ([]suiteCall, error) {
 		for name, property := range schema.Properties {
 			arguments[name] = samples[property.Type]
 		}
-		if tool.Name == "json_schema_echo" { // wants to see what was read of the other tool's schema
+		if tool.Name == "json_schema_echo" { // expects what was read from the other tool's schema
 			arguments["schema"] = tools[0].Parameters
 		}
 		raw, err := json.Marshal(arguments)
@@ -114,7 +114,7 @@ func callsOf(tools []agent.MCPTool) ([]suiteCall, error) {
 	return calls, nil
 }
 
-// conformingServer offers functions that the suite calls by their names.
+// conformingServer offers the functions that the suite calls by name.
 func conformingServer(address string) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -136,7 +136,7 @@ func conformingServer(address string) error {
 	return server.Serve(listener)
 }
 
-// richSchema is the suite's own example of what JSON Schema 2020-12 may hold.
+// richSchema is the suite's own example of JSON Schema 2020-12.
 const richSchema = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
 	"$defs":{"address":{"$anchor":"addressDef","type":"object","properties":{"street":{"type":"string"},"city":{"type":"string"}}}},
 	"properties":{"name":{"type":"string"},"address":{"$ref":"#/$defs/address"},"contactMethod":{"type":"string","enum":["phone","email"]},

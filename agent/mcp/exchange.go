@@ -17,18 +17,18 @@ import (
 
 const (
 	closeTimeout = 2 * time.Second // of the request that ends a session
-	maxDrained   = 64 << 10        // bytes of an answer that is not looked at
+	maxDrained   = 64 << 10        // bytes of a response that is discarded
 )
 
-// exchange carries the HTTP requests of one session: it adds the credentials,
-// refuses to go anywhere but to the server, bounds what comes back, and notes
+// exchange carries the HTTP requests of one session. It adds the credentials,
+// refuses to contact anything but the server, limits the responses, and records
 // what happened, which the SDK does not report.
 type exchange struct {
 	c      *Client
 	server Server
 	to     *url.URL
 	base   http.RoundTripper
-	life   context.Context // every request but the last ends with it
+	life   context.Context // every request except the last ends with it
 	left   atomic.Int64    // bytes that the server may still send
 
 	foreign atomic.Bool // it answered a request that was not made
@@ -39,12 +39,12 @@ type exchange struct {
 	secrets []string
 }
 
-// answered is what the last request of a session came to. The SDK makes
-// requests one after the other, but for notes that a call was given up.
+// answered is the outcome of a session's last request. The SDK makes requests
+// one after the other, except for cancellation notices.
 type answered struct {
-	status    int   // HTTP status; 0 without an answer
-	err       error // why there was no answer, or why it broke off
-	keptToken bool  // the credentials were a token from an earlier call
+	status    int   // HTTP status; 0 without a response
+	err       error // why there was no response, or why it broke off
+	keptToken bool  // the request used a cached token
 }
 
 func (x *exchange) seen() answered {
@@ -59,8 +59,8 @@ func (x *exchange) set(a answered) {
 	x.last = a
 }
 
-// note is set for what happened while the exchange lives; what is cut by its
-// end says nothing of the server.
+// note records an outcome while the exchange is alive. Requests cancelled by
+// its end say nothing about the server.
 func (x *exchange) note(a answered) {
 	if x.life.Err() == nil {
 		x.set(a)
@@ -77,7 +77,7 @@ func (c *Client) newExchange(life context.Context, s Server) (*exchange, error) 
 	return x, nil
 }
 
-// client is an http.Client that goes through the exchange.
+// client returns an http.Client that uses the exchange.
 func (x *exchange) client() *http.Client {
 	h := *x.c.options.HTTP
 	h.Transport = x
@@ -86,7 +86,7 @@ func (x *exchange) client() *http.Client {
 
 // RoundTrip makes one request of the session.
 func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method == http.MethodDelete { // ends the session; what comes of it does not matter
+	if req.Method == http.MethodDelete { // ends the session; its outcome does not matter
 		ctx, cancel := context.WithTimeout(req.Context(), closeTimeout)
 		resp, _, err := x.send(ctx, req)
 		if err != nil {
@@ -140,8 +140,7 @@ func (x *exchange) send(ctx context.Context, req *http.Request) (resp *http.Resp
 	return resp, kept, err
 }
 
-// answerChallenge makes a request again with a token, which the server has
-// asked for.
+// answerChallenge repeats a request with a token, as the server requested.
 func (x *exchange) answerChallenge(ctx context.Context, req *http.Request, resp *http.Response) (*http.Response, error) {
 	if req.Body != nil && req.GetBody == nil {
 		return resp, nil
@@ -162,12 +161,12 @@ func (x *exchange) answerChallenge(ctx context.Context, req *http.Request, resp 
 			return nil, err
 		}
 	}
-	x.bear(again, value)
+	x.setBearer(again, value)
 	return x.base.RoundTrip(again)
 }
 
-// bear puts an access token into a request.
-func (x *exchange) bear(req *http.Request, value string) {
+// bear adds an access token to a request.
+func (x *exchange) setBearer(req *http.Request, value string) {
 	req.Header.Set("Authorization", "Bearer "+value)
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -184,16 +183,16 @@ func (x *exchange) authorize(ctx context.Context, req *http.Request) (kept bool,
 		if !kept && auth.TokenURL != "" {
 			value, err = x.c.freshToken(ctx, x.server, grant{tokenURL: auth.TokenURL, audience: auth.TokenURL, resource: x.server.URL, scope: auth.Scope})
 		}
-		if value != "" { // without one the server's challenge tells where to ask
-			x.bear(req, value)
+		if value != "" { // otherwise the server's challenge says where to request one
+			x.setBearer(req, value)
 		}
 	}
 	return kept, err
 }
 
-// sameServer reports whether a request stays with the server that the caller
-// named: same host, port and scheme, or the step up from http to https on
-// their usual ports.
+// sameServer reports whether a request goes to the server that the caller
+// named: same host, port and scheme, or the upgrade from http to https on their
+// default ports.
 func sameServer(from, to *url.URL) bool {
 	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
 		return false
@@ -214,9 +213,10 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// maySpeakOtherwise reports whether a server that refused one way of speaking
-// may understand another: it answered, but not as one that knows the way. A
-// way that worked before may also fail by an answer that is no MCP now.
+// maySpeakOtherwise reports whether a server that rejected one transport may
+// support another: it responded, but not in a way specific to that transport. A
+// transport that worked before may also fail because the response is not MCP
+// anymore.
 func (a answered) maySpeakOtherwise(before bool) bool {
 	switch a.status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
@@ -226,15 +226,14 @@ func (a answered) maySpeakOtherwise(before bool) bool {
 	return before && a.status != 0 && a.status < 300 && a.err == nil
 }
 
-// boundedBody is the body of an answer, which counts against what the server
-// may send.
+// boundedBody is a response body that counts against what the server may send.
 type boundedBody struct {
 	io.ReadCloser
 	x      *exchange
 	closed func()
 }
 
-// Read delivers what is left to the server and then fails.
+// Read delivers what the server may still send, and then fails.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.x.left.Add(-int64(n)) < 0 {

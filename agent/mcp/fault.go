@@ -12,19 +12,19 @@ import (
 	"satchel/agent/egress"
 )
 
-// maxReport bounds, in characters, what is shown of a server's own words.
+// maxReport limits how much of a server's own text is shown, in characters.
 const maxReport = 1000
 
-// Fault is why an MCP server gave no usable answer.
+// Fault is the reason why an MCP server gave no usable response.
 type Fault struct {
-	Away bool         // it was not reached, or did not answer in time
+	Away bool         // it could not be reached, or timed out
 	Err  *agent.Error // an UPSTREAM_ERROR that says what is wrong
 }
 
 func (f *Fault) Error() string { return f.Err.Error() }
 func (f *Fault) Unwrap() error { return f.Err }
 
-// StatusOf is the state of a server of which Tools returned err.
+// StatusOf returns the status of a server for which Tools returned err.
 func StatusOf(err error) agent.MCPStatus {
 	var f *Fault
 	switch {
@@ -40,22 +40,22 @@ func fault(away bool, cause error, format string, args ...any) *Fault {
 	return &Fault{Away: away, Err: agent.Errorf(agent.CodeUpstream, format, args...).Because(cause)}
 }
 
-// lies is a Fault about what a server says.
-func lies(format string, args ...any) *Fault {
+// serverFault returns a Fault about something the server sent.
+func serverFault(format string, args ...any) *Fault {
 	return fault(false, nil, "the MCP server "+format, args...)
 }
 
-// rejected is the code by which the SDK says that a message was not taken; no
-// server sends it.
+// rejected is the code with which the SDK reports that a message was not
+// accepted; servers do not send it.
 const rejected = -32005
 
 var (
-	errTooLarge  = errors.New("the server sends too much")
-	errElsewhere = errors.New("the server leads to another host")
+	errTooLarge  = errors.New("the server sent too much")
+	errElsewhere = errors.New("the server redirects to another host")
 )
 
-// explain turns the outcome of an exchange into a Fault. Of the server's text
-// only what it reports by the protocol is in it, with no secret.
+// explain converts the outcome of an exchange to a Fault. It contains only text
+// that the server reports by the protocol, with secrets removed.
 func (x *exchange) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -73,47 +73,47 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 	var wire *jsonrpc.Error
 	switch {
 	case errors.Is(a.err, errTooLarge):
-		return fault(false, cause, "the MCP server sends more than %d MB", MaxBytes>>20)
+		return fault(false, cause, "the MCP server sent more than %d MB", MaxBytes>>20)
 	case x.foreign.Load():
-		return fault(false, cause, "the MCP server answers another request than the one that it was sent")
+		return fault(false, cause, "the MCP server answered a different request than the one it was sent")
 	case errors.Is(a.err, errElsewhere):
-		return fault(false, cause, "the MCP server leads to another host, which is not followed; register the address it leads to")
+		return fault(false, cause, "the MCP server redirects to another host, which is not followed; register that URL instead")
 	case egress.IsRefused(a.err):
-		return fault(true, cause, "url names an address that this server does not call; the operator opens private ones with SATCHEL_OUTBOUND_ALLOW")
+		return fault(true, cause, "url refers to an address that this server may not reach; the operator can allow private addresses with SATCHEL_OUTBOUND_ALLOW")
 	case ctx.Err() != nil:
 		return fault(true, cause, "the MCP server did not answer in time")
 	case a.err != nil:
 		return fault(true, cause, "the MCP server cannot be reached: %s", egress.Explain(a.err).Message)
 	case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden:
-		return faultOf(a.status, cause, "the MCP server refuses the credentials (HTTP %d)")
+		return faultOf(a.status, cause, "the MCP server rejected the credentials (HTTP %d)")
 	case a.status == http.StatusTooManyRequests || a.status >= 500:
-		return faultOf(a.status, cause, "the MCP server answers with HTTP %d")
+		return faultOf(a.status, cause, "the MCP server responded with HTTP %d")
 	case errors.As(err, &wire) && wire.Code != rejected:
 		f := fault(false, cause, "the MCP server reports: %s (%d)", x.quote(wire.Message), wire.Code)
 		f.Err = f.Err.With("code", wire.Code)
 		return f
 	case a.status >= 300:
-		return faultOf(a.status, cause, "the MCP server answers with HTTP %d")
+		return faultOf(a.status, cause, "the MCP server responded with HTTP %d")
 	}
-	return fault(false, cause, "the MCP server's answer is no MCP")
+	return fault(false, cause, "the MCP server's response is not MCP")
 }
 
-// faultOf is a Fault by an HTTP status, which is in its details.
+// faultOf returns a Fault for an HTTP status, which is in its details.
 func faultOf(status int, cause error, format string) *Fault {
 	f := fault(false, cause, format, status)
 	f.Err = f.Err.With("status", status)
 	return f
 }
 
-// quote is a foreign text as it may be shown: short and with no secret.
+// quote returns a server's text as it may be shown: short and without secrets.
 func (x *exchange) quote(text string) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return agent.Clip(without(text, x.secrets), maxReport)
+	return agent.Clip(redact(text, x.secrets), maxReport)
 }
 
 // without removes secrets from a text.
-func without(text string, secrets []string) string {
+func redact(text string, secrets []string) string {
 	for _, secret := range secrets {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, "…")

@@ -9,12 +9,12 @@ import (
 	"net/http"
 )
 
-// errForeign says that a server answered a request that it was not sent. The
-// SDK passes over such an answer and would wait for another until its time is
-// over.
+// errForeign means that a server answered a request that it was not sent. The
+// SDK ignores such a response and would wait for another one until the timeout.
 var errForeign = errors.New("the server answers another request")
 
-// rpcMessage is what is read of a JSON-RPC message to find what it answers.
+// rpcMessage holds the fields of a JSON-RPC message that identify what it
+// answers.
 type rpcMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -22,8 +22,8 @@ type rpcMessage struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// noteAsked returns the id of the JSON-RPC request that is about to be sent, and
-// keeps it; "" when there is none.
+// noteAsked records and returns the id of the JSON-RPC request that is about to
+// be sent, or "" if there is none.
 func (x *exchange) noteAsked(req *http.Request) string {
 	id := askedIn(req)
 	if id != "" {
@@ -50,9 +50,9 @@ func askedIn(req *http.Request) string {
 	return string(m.ID)
 }
 
-// checkIDs returns the body of an answer that fails when it holds the answer to
-// a request that was not made: to another than asked, or, in a stream that the
-// session keeps open, to none of the session's.
+// checkIDs returns a response body that fails when it contains the response to
+// a request that was not made: a different one than asked or, in a stream that
+// the session keeps open, none of the session's.
 func (x *exchange) checkIDs(asked string, resp *http.Response) io.ReadCloser {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	stream := media == "text/event-stream"
@@ -62,18 +62,18 @@ func (x *exchange) checkIDs(asked string, resp *http.Response) io.ReadCloser {
 	return &idReader{ReadCloser: resp.Body, x: x, asked: asked, stream: stream}
 }
 
-// idReader reads the messages of a body as they pass: events of a stream, or
-// one message in all.
+// idReader parses the messages of a body as it is read: events of a stream, or
+// a single message.
 type idReader struct {
 	io.ReadCloser
 	x      *exchange
 	asked  string
 	stream bool
-	line   []byte // of a stream: not ended yet
+	line   []byte // of a stream: the current, unfinished line
 	data   []byte // of the event, or of the whole body
 }
 
-// Read passes the body on and fails with errForeign.
+// Read forwards the body, or fails with errForeign.
 func (r *idReader) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	foreign := false
@@ -92,7 +92,7 @@ func (r *idReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// feed takes in a piece of a stream, see
+// feed handles a piece of a stream, see
 // https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream.
 func (r *idReader) feed(piece []byte) (foreign bool) {
 	for len(piece) > 0 && !foreign {
@@ -113,8 +113,8 @@ func (r *idReader) feed(piece []byte) (foreign bool) {
 	return foreign
 }
 
-// isForeign reports whether the message that was read answers a request that
-// was not made.
+// isForeign reports whether the message just read answers a request that was
+// not made.
 func (r *idReader) isForeign() bool {
 	var m rpcMessage
 	if json.Unmarshal(r.data, &m) != nil || m.Method != "" || m.Result == nil && m.Error == nil {

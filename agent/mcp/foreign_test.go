@@ -13,8 +13,8 @@ import (
 	"satchel/agent"
 )
 
-// TestForeignAnswers: a server that answers a request it was not sent is in
-// error at once; it is not waited for.
+// TestForeignAnswers: a response to a request that was not sent is an immediate
+// error; there is no wait.
 func TestForeignAnswers(t *testing.T) {
 	result := `"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`
 	for name, id := range map[string]string{"another number": `4711`, "a text": `"x"`, "null": `null`, "none": ``} {
@@ -40,7 +40,7 @@ func TestForeignAnswers(t *testing.T) {
 				c := newClient(t)
 				c.options.ListTimeout = time.Hour
 				_, err := c.Tools(t.Context(), Server{URL: peer.URL})
-				if StatusOf(err) != agent.MCPError || agent.Explain(err) != "the MCP server answers another request than the one that it was sent" {
+				if StatusOf(err) != agent.MCPError || agent.Explain(err) != "the MCP server answered a different request than the one it was sent" {
 					t.Errorf("%s: %v", StatusOf(err), err)
 				}
 			})

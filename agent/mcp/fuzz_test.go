@@ -27,7 +27,7 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // FuzzAnswers: whatever a server or a token endpoint sends, listing ends in
-// time with tools that hold to the bounds or with an error for people.
+// time with tools within the limits or with an error for people.
 func FuzzAnswers(f *testing.F) {
 	for _, body := range []string{
 		"", "{", `{"jsonrpc":"2.0","id":1,"result":` + speaksTools + `}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"x","data":{"supported":["2026-07-28"]}}}`,
@@ -56,8 +56,8 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// FuzzChallenge: a server's WWW-Authenticate header, and the metadata that it
-// leads to, end in a grant to a usable address or in an error for people.
+// FuzzChallenge: a server's WWW-Authenticate header, and the metadata it points
+// to, result in a grant for a valid URL or in an error for people.
 func FuzzChallenge(f *testing.F) {
 	for _, header := range []string{"", "Bearer", `Bearer resource_metadata="http://peer.example/about", scope="a b"`, `Basic realm="x", Bearer scope=a`,
 		`Bearer a="\`, `,,,=,`, strings.Repeat(`Bearer a=b, `, 400), `Bearer resource_metadata="http://other.example"`} {

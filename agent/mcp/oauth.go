@@ -22,15 +22,15 @@ import (
 	"satchel/agent/egress"
 )
 
-// Bounds of access tokens.
+// Limits of access tokens.
 const (
 	maxTokenAnswer = 64 << 10 // bytes
 	unsaidLife     = 5 * time.Minute
-	tokenLeeway    = 30 * time.Second // a token is not used so shortly before its end
+	tokenLeeway    = 30 * time.Second // a token is not used this shortly before it expires
 	assertionLife  = 2 * time.Minute
 )
 
-// tokenKey names a token by all that it was asked for with.
+// tokenKey identifies a token by everything it was requested with.
 type tokenKey [sha256.Size]byte
 
 type token struct {
@@ -43,8 +43,8 @@ func keyOf(s Server) tokenKey {
 	return sha256.Sum256([]byte(strings.Join([]string{s.URL, a.TokenURL, a.Issuer, a.ClientID, a.ClientSecret, a.PrivateKey, a.Scope}, "\x00")))
 }
 
-// keptToken is the access token of an earlier call, "" when there is none or
-// it has ended.
+// keptToken returns the cached access token, or "" if there is none or it has
+// expired.
 func (c *Client) keptToken(s Server) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,8 +54,8 @@ func (c *Client) keptToken(s Server) string {
 	return ""
 }
 
-// freshToken asks a token endpoint for an access token for the client's
-// credentials (RFC 6749, 4.4) and keeps it. Failures are a *Fault.
+// freshToken requests an access token with the client's credentials (RFC 6749,
+// 4.4) and caches it. Errors are a *Fault.
 func (c *Client) freshToken(ctx context.Context, s Server, g grant) (string, error) {
 	fresh, err := c.fetchToken(ctx, s, g)
 	if err != nil {
@@ -73,17 +73,17 @@ func (c *Client) dropToken(s Server) {
 	delete(c.tokens, keyOf(s))
 }
 
-// The ways in which a client shows a token endpoint who it is (RFC 8414, 2;
-// RFC 7523, 2.2).
+// Client authentication methods at a token endpoint (RFC 8414, 2; RFC 7523,
+// 2.2).
 const (
 	secretInHeader  = "client_secret_basic"
 	secretInBody    = "client_secret_post"
 	signedAssertion = "private_key_jwt"
 )
 
-// fetchToken shows who the client is by the way that the endpoint names. When
-// it names none, the secret goes into the Authorization header, as every
-// endpoint must understand, and in the body where one does not.
+// fetchToken authenticates with the method that the endpoint supports. If it
+// names none, the secret goes into the Authorization header, which every
+// endpoint must support, and into the body if that fails.
 func (c *Client) fetchToken(ctx context.Context, s Server, g grant) (token, error) {
 	ways := []string{secretInHeader, secretInBody}
 	if s.Auth.PrivateKey != "" {
@@ -93,7 +93,7 @@ func (c *Client) fetchToken(ctx context.Context, s Server, g grant) (token, erro
 		ways = slices.DeleteFunc(ways, func(way string) bool { return !slices.Contains(g.methods, way) })
 	}
 	if len(ways) == 0 {
-		return token{}, lies("has an authorization server that does not take this kind of credentials")
+		return token{}, serverFault("has an authorization server that does not support this type of credentials")
 	}
 	t, err := c.requestToken(ctx, s, g, ways[0])
 	var f *Fault
@@ -124,7 +124,7 @@ func (c *Client) requestToken(ctx context.Context, s Server, g grant, way string
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.tokenURL, strings.NewReader(form.Encode()))
 	if err != nil {
-		return token{}, fault(false, nil, "the token endpoint's address is not usable")
+		return token{}, fault(false, nil, "the token endpoint's URL is invalid")
 	}
 	if way == secretInHeader {
 		req.SetBasicAuth(url.QueryEscape(s.Auth.ClientID), url.QueryEscape(s.Auth.ClientSecret))
@@ -139,23 +139,23 @@ func (c *Client) requestToken(ctx context.Context, s Server, g grant, way string
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return token{}, faultOf(resp.StatusCode, nil, "the token endpoint refuses the client's credentials (HTTP %d)")
+		return token{}, faultOf(resp.StatusCode, nil, "the token endpoint rejected the client's credentials (HTTP %d)")
 	}
 	return readToken(resp.Body, asked)
 }
 
-// notReached is a Fault about an address that is not the server's own.
+// notReached returns a Fault about a URL other than the server's own.
 func notReached(ctx context.Context, err error, what string) *Fault {
 	switch {
 	case egress.IsRefused(err):
-		return fault(true, err, "%s is at an address that this server does not call; the operator opens private ones with SATCHEL_OUTBOUND_ALLOW", what)
+		return fault(true, err, "%s is at an address that this server may not reach; the operator can allow private addresses with SATCHEL_OUTBOUND_ALLOW", what)
 	case ctx.Err() != nil:
 		return fault(true, err, "%s did not answer in time", what)
 	}
 	return fault(true, err, "%s cannot be reached: %s", what, egress.Explain(err).Message)
 }
 
-// assertion is a signed statement of who the client is (RFC 7523, 3).
+// assertion returns a signed assertion of the client's identity (RFC 7523, 3).
 func (c *Client) assertion(auth agent.MCPAuth, audience string) (string, error) {
 	signer, err := auth.Signer()
 	if err != nil {
@@ -195,8 +195,8 @@ func encodeParts(parts ...any) (string, error) {
 	return strings.Join(encoded, "."), nil
 }
 
-// fixedSignature turns an ECDSA signature of P-256 from ASN.1 into the two
-// numbers of 32 bytes that JWTs have (RFC 7518, 3.4).
+// fixedSignature converts a P-256 ECDSA signature from ASN.1 to the two 32-byte
+// numbers used in JWTs (RFC 7518, 3.4).
 func fixedSignature(der []byte) ([]byte, error) {
 	var numbers struct{ R, S *big.Int }
 	if _, err := asn1.Unmarshal(der, &numbers); err != nil {
@@ -208,7 +208,7 @@ func fixedSignature(der []byte) ([]byte, error) {
 	return out, nil
 }
 
-// readToken reads a token endpoint's answer (RFC 6749, 5.1).
+// readToken parses a token endpoint's response (RFC 6749, 5.1).
 func readToken(body io.Reader, asked time.Time) (token, error) {
 	raw, err := io.ReadAll(io.LimitReader(body, maxTokenAnswer+1))
 	var answer struct {
@@ -218,7 +218,7 @@ func readToken(body io.Reader, asked time.Time) (token, error) {
 	}
 	if err != nil || len(raw) > maxTokenAnswer || json.Unmarshal(raw, &answer) != nil ||
 		answer.AccessToken == "" || !strings.EqualFold(answer.TokenType, "bearer") || !printable(answer.AccessToken) {
-		return token{}, fault(false, nil, "the token endpoint's answer holds no bearer token")
+		return token{}, fault(false, nil, "the token endpoint's response contains no bearer token")
 	}
 	life := unsaidLife
 	if answer.ExpiresIn > 0 {

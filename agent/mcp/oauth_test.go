@@ -26,12 +26,12 @@ import (
 	"satchel/agent"
 )
 
-// authority is a token endpoint that counts what it gives out.
+// authority is a token endpoint that counts the tokens it issues.
 type authority struct {
 	mu     sync.Mutex
 	given  int
 	valid  string
-	inBody bool // takes the client's secret in the body only
+	inBody bool // accepts the client's secret only in the body
 }
 
 func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -80,41 +80,41 @@ func TestClientCredentials(t *testing.T) {
 		}
 	}
 	must(1)
-	must(1) // kept
+	must(1) // cached
 	now = now.Add(59*time.Minute + 45*time.Second)
-	must(2) // about to end
+	must(2) // about to expire
 	a.valid = "revoked"
-	must(3) // refused once
+	must(3) // rejected once
 	a.inBody = true
 	now = now.Add(2 * time.Hour)
 	must(4)
 	s.Auth.ClientSecret = "guess"
 	_, err := c.Tools(t.Context(), s)
-	if StatusOf(err) != agent.MCPError || agent.Explain(err) != "the token endpoint refuses the client's credentials (HTTP 401)" {
+	if StatusOf(err) != agent.MCPError || agent.Explain(err) != "the token endpoint rejected the client's credentials (HTTP 401)" {
 		t.Errorf("wrong secret: %v", err)
 	}
 	s.Auth.TokenURL = "http://10.0.0.1/token"
-	if _, err := c.Tools(t.Context(), s); StatusOf(err) != agent.MCPDisconnected || !strings.Contains(agent.Explain(err), "the token endpoint is at an address that this server does not call") {
+	if _, err := c.Tools(t.Context(), s); StatusOf(err) != agent.MCPDisconnected || !strings.Contains(agent.Explain(err), "the token endpoint is at an address that this server may not reach") {
 		t.Errorf("private token endpoint: %v", err)
 	}
 }
 
-// company is an MCP server that asks for a token, and its authorization
-// server, with what each says of itself.
-type company struct {
+// oauthServer is an MCP server that requires a token, and its authorization
+// server, with the metadata of both.
+type oauthServer struct {
 	server, authority *httptest.Server
 	mu                sync.Mutex
 	challenge         string
 	documents         map[string]string // by path, on both
-	asked             []url.Values      // of the token endpoint
+	asked             []url.Values      // requests to the token endpoint
 	bare              int               // requests without a token
 }
 
-// newCompany is one that does everything right: the authorization server is
-// known by a path, as of a company with several.
-func newCompany(t *testing.T) *company {
+// newOAuthServer returns one that does everything right. Its authorization
+// server is identified by a path, as at an organization with several.
+func newOAuthServer(t *testing.T) *oauthServer {
 	t.Helper()
-	c := &company{documents: map[string]string{}}
+	c := &oauthServer{documents: map[string]string{}}
 	inner := ways["2025-11-25, sessions"]()
 	serve := func(w http.ResponseWriter, r *http.Request) bool {
 		c.mu.Lock()
@@ -162,48 +162,48 @@ func newCompany(t *testing.T) *company {
 	return c
 }
 
-// say sets a document; SERVER and AUTHORITY stand for the addresses.
-func (c *company) say(path, body string) {
+// say sets a document. SERVER and AUTHORITY are replaced by the addresses.
+func (c *oauthServer) say(path, body string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.documents[path] = strings.NewReplacer("SERVER", c.server.URL, "AUTHORITY", c.authority.URL).Replace(body)
 }
 
-func (c *company) as(auth agent.MCPAuth) Server {
+func (c *oauthServer) as(auth agent.MCPAuth) Server {
 	auth.Type, auth.ClientID = "oauth2", "satchel"
 	return Server{URL: c.server.URL + "/mcp", Auth: auth}
 }
 
-// TestDiscovery: with no token_url the authorization server is found, and
-// asked in a way that it takes.
+// TestDiscovery: without token_url the authorization server is discovered, and
+// asked with a method that it supports.
 func TestDiscovery(t *testing.T) {
 	secret := agent.MCPAuth{ClientSecret: "swordfish"}
 	for name, test := range map[string]struct {
-		change func(*company)
+		change func(*oauthServer)
 		auth   agent.MCPAuth
-		want   url.Values // of the token request, besides the resource
+		want   url.Values // the token request, besides the resource
 	}{
 		"as it is": {nil, secret, url.Values{"basic": {"satchel:swordfish"}, "scope": {"tools files"}}},
-		"secret in the body": {func(c *company) {
+		"secret in the body": {func(c *oauthServer) {
 			c.say("/.well-known/oauth-authorization-server/shop", `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","token_endpoint_auth_methods_supported":["client_secret_post"]}`)
 		}, secret, url.Values{"client_id": {"satchel"}, "client_secret": {"swordfish"}, "scope": {"tools files"}}},
-		"scope of the challenge": {func(c *company) { c.challenge = `Basic realm="x", Bearer scope="tools", error="invalid_token"` }, secret,
+		"scope of the challenge": {func(c *oauthServer) { c.challenge = `Basic realm="x", Bearer scope="tools", error="invalid_token"` }, secret,
 			url.Values{"basic": {"satchel:swordfish"}, "scope": {"tools"}}},
-		"scope of the owner": {func(c *company) { c.challenge = `Bearer scope="tools"` }, agent.MCPAuth{ClientSecret: "swordfish", Scope: "read"},
+		"scope of the owner": {func(c *oauthServer) { c.challenge = `Bearer scope="tools"` }, agent.MCPAuth{ClientSecret: "swordfish", Scope: "read"},
 			url.Values{"basic": {"satchel:swordfish"}, "scope": {"read"}}},
-		"the root's metadata": {func(c *company) {
+		"the root's metadata": {func(c *oauthServer) {
 			delete(c.documents, "/.well-known/oauth-protected-resource/mcp")
 			c.say("/.well-known/oauth-protected-resource", `{"resource":"SERVER","authorization_servers":["AUTHORITY"]}`)
 			c.say("/.well-known/oauth-authorization-server", `{"issuer":"AUTHORITY/","token_endpoint":"AUTHORITY/token"}`)
 		}, secret, url.Values{"basic": {"satchel:swordfish"}}},
-		"metadata that is pointed to": {func(c *company) {
+		"metadata that is pointed to": {func(c *oauthServer) {
 			c.documents["/about"] = c.documents["/.well-known/oauth-protected-resource/mcp"]
 			delete(c.documents, "/.well-known/oauth-protected-resource/mcp")
 			c.challenge = `Bearer resource_metadata="` + c.server.URL + `/about"`
 		}, secret, url.Values{"basic": {"satchel:swordfish"}, "scope": {"tools files"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			at := newCompany(t)
+			at := newOAuthServer(t)
 			if test.change != nil {
 				test.change(at)
 			}
@@ -229,8 +229,8 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// TestDeceit: what a server could say to be sent the client's secret, or to
-// have other hosts called, ends before a token is asked for.
+// TestDeceit: attempts by a server to obtain the client's secret, or to have
+// other hosts called, fail before a token is requested.
 func TestDeceit(t *testing.T) {
 	const resource, authority = "/.well-known/oauth-protected-resource/mcp", "/.well-known/openid-configuration/shop"
 	for name, test := range map[string]struct {
@@ -239,21 +239,21 @@ func TestDeceit(t *testing.T) {
 		"another resource":         {resource, `{"resource":"https://other.example/mcp","authorization_servers":["AUTHORITY/shop"]}`, "", "has metadata of another resource"},
 		"a path beside":            {resource, `{"resource":"SERVER/mc","authorization_servers":["AUTHORITY/shop"]}`, "", "has metadata of another resource"},
 		"no authorization server":  {resource, `{"resource":"SERVER/mcp"}`, "", "names no authorization server"},
-		"no address":               {resource, `{"resource":"SERVER/mcp","authorization_servers":["file:///etc/passwd"]}`, "", "by no usable address"},
-		"a user in the address":    {resource, `{"resource":"SERVER/mcp","authorization_servers":["http://a:b@c.example"]}`, "", "by no usable address"},
-		"a private address":        {resource, `{"resource":"SERVER/mcp","authorization_servers":["http://169.254.169.254"]}`, "", "the authorization metadata is at an address that this server does not call"},
+		"no address":               {resource, `{"resource":"SERVER/mcp","authorization_servers":["file:///etc/passwd"]}`, "", "with an invalid URL"},
+		"a user in the address":    {resource, `{"resource":"SERVER/mcp","authorization_servers":["http://a:b@c.example"]}`, "", "with an invalid URL"},
+		"a private address":        {resource, `{"resource":"SERVER/mcp","authorization_servers":["http://169.254.169.254"]}`, "", "the authorization metadata is at an address that this server may not reach"},
 		"metadata of another host": {"", "", `Bearer resource_metadata="http://other.example/about"`, "points to metadata of another host"},
 		"metadata nowhere":         {"", "", `Bearer resource_metadata="SERVER/nowhere"`, "set token_url"},
-		"a page":                   {resource, `<html>`, "", "is no JSON of under 256 KB"},
-		"too much":                 {resource, `{"resource":"` + strings.Repeat("x", maxMetadata) + `"}`, "", "is no JSON of under 256 KB"},
-		"another issuer":           {authority, `{"issuer":"https://bank.example","token_endpoint":"AUTHORITY/token"}`, "", "calls itself another"},
+		"a page":                   {resource, `<html>`, "", "is not JSON of less than 256 KB"},
+		"too much":                 {resource, `{"resource":"` + strings.Repeat("x", maxMetadata) + `"}`, "", "is not JSON of less than 256 KB"},
+		"another issuer":           {authority, `{"issuer":"https://bank.example","token_endpoint":"AUTHORITY/token"}`, "", "has a different issuer"},
 		"no token endpoint":        {authority, `{"issuer":"AUTHORITY/shop"}`, "", "without a usable token endpoint"},
 		"a strange token endpoint": {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"gopher://x"}`, "", "without a usable token endpoint"},
-		"for people only":          {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","grant_types_supported":["authorization_code"]}`, "", "gives no tokens for client credentials"},
-		"for signers only":         {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","token_endpoint_auth_methods_supported":["private_key_jwt"]}`, "", "does not take this kind of credentials"},
+		"for people only":          {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","grant_types_supported":["authorization_code"]}`, "", "does not support client credentials"},
+		"for signers only":         {authority, `{"issuer":"AUTHORITY/shop","token_endpoint":"AUTHORITY/token","token_endpoint_auth_methods_supported":["private_key_jwt"]}`, "", "does not support this type of credentials"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			at := newCompany(t)
+			at := newOAuthServer(t)
 			if test.path != "" {
 				at.say(test.path, test.body)
 			}
@@ -267,15 +267,15 @@ func TestDeceit(t *testing.T) {
 			}
 		})
 	}
-	at := newCompany(t)
+	at := newOAuthServer(t)
 	_, err := newClient(t).Tools(t.Context(), at.as(agent.MCPAuth{ClientSecret: "swordfish", Issuer: "https://bank.example"}))
-	if err == nil || !strings.Contains(agent.Explain(err), "another authorization server than the one that the credentials are for") || len(at.asked) != 0 {
+	if err == nil || !strings.Contains(agent.Explain(err), "a different authorization server than the one that issued the credentials") || len(at.asked) != 0 {
 		t.Errorf("credentials for another authorization server: %v, asked with %v", err, at.asked)
 	}
 }
 
-// TestSignedAssertion: a key signs in place of a secret, verified here by the
-// standard library alone.
+// TestSignedAssertion: a key signs, instead of a secret. The signature is
+// verified here with the standard library only.
 func TestSignedAssertion(t *testing.T) {
 	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -290,7 +290,7 @@ func TestSignedAssertion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := newCompany(t)
+		at := newOAuthServer(t)
 		auth := agent.MCPAuth{PrivateKey: string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))}
 		if _, err := newClient(t).Tools(t.Context(), at.as(auth)); err != nil {
 			t.Fatal(err)

@@ -13,17 +13,17 @@ import (
 	"satchel/agent"
 )
 
-// Function is what an agent offers to MCP clients as a tool.
+// Function is a tool that an agent offers to MCP clients.
 type Function struct {
 	Name, Description string
 	Schema            json.RawMessage // of its arguments: a JSON Schema with the type object
-	ReadOnly          bool            // changes nothing
-	// Run gets a JSON object. Clients see of its error what
-	// agent.Explain says.
+	ReadOnly          bool            // it changes nothing
+	// Run receives a JSON object. Clients see its error as agent.Explain
+	// returns it.
 	Run func(ctx context.Context, arguments json.RawMessage) (any, error)
 }
 
-// Offer is what one agent offers, and who is called when it fails.
+// Offer is what one agent offers to a client.
 type Offer struct {
 	Name, Version string
 	Functions     []Function
@@ -31,9 +31,9 @@ type Offer struct {
 }
 
 // Serve answers one HTTP request of an MCP client: POST by streamable HTTP, in
-// the stateless protocol of 2026-07-28 and, with no session kept either, in
-// those before it. Other methods are answered with 405. Who may call is the
-// caller's to check, the Host header too.
+// the stateless protocol of 2026-07-28 and, also without sessions, in earlier
+// versions. Other methods are answered with 405. The caller must authorize the
+// request and check its Host header.
 func Serve(w http.ResponseWriter, r *http.Request, o Offer) {
 	sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return o.server() },
 		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true}).ServeHTTP(w, r)
@@ -41,8 +41,8 @@ func Serve(w http.ResponseWriter, r *http.Request, o Offer) {
 
 func (o Offer) server() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "satchel", Title: o.Name, Version: o.Version},
-		// There are no prompts and resources, but the SDK answers who lists
-		// them, and a server declares what it answers.
+		// There are no prompts and resources, but the SDK answers requests to
+		// list them, and a server declares what it answers.
 		&sdk.ServerOptions{Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{},
 			Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{}}})
 	for _, f := range o.Functions {
@@ -54,8 +54,8 @@ func (o Offer) server() *sdk.Server {
 	return s
 }
 
-// Picture is a result of a function that is sent as an image, and About, unless
-// it is nil, as JSON text beside it.
+// Picture is a function's result that is sent as an image. About, unless nil,
+// is sent with it as JSON text.
 type Picture struct {
 	MediaType string
 	Data      []byte
@@ -63,7 +63,7 @@ type Picture struct {
 }
 
 // call runs a function. Its result is sent as JSON text and, if it is an
-// object, as structured content too; of a Picture, as an image with text.
+// object, also as structured content; a Picture is sent as an image with text.
 func (o Offer) call(ctx context.Context, f Function, arguments json.RawMessage) *sdk.CallToolResult {
 	raw, picture, err := f.run(ctx, arguments)
 	if err != nil {
@@ -89,8 +89,8 @@ func (o Offer) call(ctx context.Context, f Function, arguments json.RawMessage) 
 	return result
 }
 
-// run survives a panic, which would end the process here: the SDK calls from
-// goroutines of its own.
+// run recovers from panics, which would end the process: the SDK calls from its
+// own goroutines.
 func (f Function) run(ctx context.Context, arguments json.RawMessage) (raw json.RawMessage, picture *Picture, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -14,7 +14,7 @@ import (
 	"satchel/agent"
 )
 
-// Tools lists the tools of a server. A listing that is none is a *Fault.
+// Tools returns the tools of a server. An invalid listing is a *Fault.
 func (c *Client) Tools(ctx context.Context, s Server) ([]agent.MCPTool, error) {
 	tools := []agent.MCPTool{}
 	err := c.ask(ctx, s, c.options.ListTimeout, func(ctx context.Context, session *sdk.ClientSession) error {
@@ -34,8 +34,8 @@ func (c *Client) Tools(ctx context.Context, s Server) ([]agent.MCPTool, error) {
 	return tools, nil
 }
 
-// list reads every page of a session's tools, and remembers whether some want
-// arguments in headers too.
+// list reads every page of a session's tools, and remembers whether some also
+// want arguments in headers.
 func (c *Client) list(ctx context.Context, session *sdk.ClientSession, url string) ([]*sdk.Tool, error) {
 	tools, err := pages(ctx, session)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *Client) list(ctx context.Context, session *sdk.ClientSession, url strin
 	return tools, nil
 }
 
-// mentions reports whether a JSON value holds an object with a key.
+// mentions reports whether a JSON value contains an object with a key.
 func mentions(value any, key string) bool {
 	switch v := value.(type) {
 	case map[string]any:
@@ -63,10 +63,10 @@ func mentions(value any, key string) bool {
 	return false
 }
 
-// mirrors reports whether the server's tools must be listed before one is called:
-// from 2026-07-28 on, tools may want arguments in headers too, which their
-// schemas name, and the SDK knows only what its session has listed.
-func (c *Client) mirrors(session *sdk.ClientSession, url string) bool {
+// mirrors reports whether the server's tools must be listed before one is
+// called: from 2026-07-28 on, a tool's schema may also require arguments in
+// headers, and the SDK only knows the tools its session has listed.
+func (c *Client) needsListing(session *sdk.ClientSession, url string) bool {
 	if session.InitializeResult().ProtocolVersion <= lastStateful {
 		return false
 	}
@@ -86,42 +86,42 @@ func pages(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Tool, error)
 		}
 		tools = append(tools, page.Tools...)
 		if len(tools) > MaxTools {
-			return nil, lies("lists more than %d tools", MaxTools)
+			return nil, serverFault("lists more than %d tools", MaxTools)
 		}
 		if cursor = page.NextCursor; cursor == "" {
 			return tools, nil
 		}
 	}
-	return nil, lies("lists its tools without end")
+	return nil, serverFault("returns an endless list of tools")
 }
 
-// readTools checks what a server says of its tools.
+// readTools validates a server's descriptions of its tools.
 func readTools(listed []*sdk.Tool) ([]agent.MCPTool, error) {
 	tools := make([]agent.MCPTool, 0, len(listed))
 	seen := map[string]bool{}
 	total := 0
 	for _, t := range listed {
 		if t == nil || t.Name == "" || len(t.Name) > 256 {
-			return nil, lies("lists a tool without a usable name")
+			return nil, serverFault("lists a tool without a usable name")
 		}
 		name := agent.Clip(t.Name, 64)
 		if seen[t.Name] {
-			return nil, lies("lists the tool %q twice", name)
+			return nil, serverFault("lists the tool %q twice", name)
 		}
 		seen[t.Name] = true
 		schema, ok := t.InputSchema.(map[string]any)
 		if kind, typed := schema["type"]; !ok || typed && kind != "object" {
-			return nil, lies("describes the arguments of the tool %q with what is no schema of an object", name)
+			return nil, serverFault("describes the arguments of the tool %q with a schema that is not of an object", name)
 		}
 		raw, err := json.Marshal(schema)
 		if err != nil {
 			return nil, err
 		}
 		if len(raw) > MaxSchema {
-			return nil, lies("describes the arguments of the tool %q with more than %d KB", name, MaxSchema>>10)
+			return nil, serverFault("describes the arguments of the tool %q with more than %d KB", name, MaxSchema>>10)
 		}
 		if total += len(raw) + len(t.Description); total > MaxListing {
-			return nil, lies("describes its tools with more than %d MB", MaxListing>>20)
+			return nil, serverFault("describes its tools with more than %d MB", MaxListing>>20)
 		}
 		tools = append(tools, agent.MCPTool{Name: t.Name, Description: agent.Clip(t.Description, MaxDescription), Parameters: raw})
 	}
@@ -129,10 +129,10 @@ func readTools(listed []*sdk.Tool) ([]agent.MCPTool, error) {
 }
 
 // Call calls a tool with a JSON object and returns its result: the structured
-// one when there is one, else its text, else a map {"content": [...]} of the
-// blocks of content as the protocol writes them. Numbers are float64. A tool that reports an
-// error of its own is an EXECUTION_ERROR with its text; other failures are as
-// of Tools.
+// content if there is any, else its text, else a map {"content": [...]} of
+// content blocks as in the protocol. Numbers are float64. An error reported by
+// the tool is an EXECUTION_ERROR with its text; other errors are those of
+// Tools.
 func (c *Client) Call(ctx context.Context, s Server, tool string, arguments json.RawMessage) (any, error) {
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
@@ -140,12 +140,12 @@ func (c *Client) Call(ctx context.Context, s Server, tool string, arguments json
 	var result *sdk.CallToolResult
 	params := func() *sdk.CallToolParams { return &sdk.CallToolParams{Name: tool, Arguments: arguments} }
 	err := c.ask(ctx, s, c.options.CallTimeout, func(ctx context.Context, session *sdk.ClientSession) (err error) {
-		if c.mirrors(session, s.URL) {
+		if c.needsListing(session, s.URL) {
 			_, _ = c.list(ctx, session, s.URL) // the call itself may work without
 		}
 		result, err = session.CallTool(ctx, params())
 		var wire *jsonrpc.Error
-		if errors.As(err, &wire) && wire.Code == sdk.CodeHeaderMismatch { // since the last listing
+		if errors.As(err, &wire) && wire.Code == sdk.CodeHeaderMismatch { // changed since the last listing
 			if _, err := c.list(ctx, session, s.URL); err != nil {
 				return err
 			}
@@ -169,11 +169,11 @@ func resultOf(r *sdk.CallToolResult, secrets []string) (any, error) {
 	text := strings.Join(texts, "\n")
 	switch {
 	case r.IsError && text == "":
-		return nil, agent.Errorf(agent.CodeExecution, "the tool failed and does not say why")
+		return nil, agent.Errorf(agent.CodeExecution, "the tool failed without an error message")
 	case r.IsError:
-		return nil, agent.Errorf(agent.CodeExecution, "%s", agent.Clip(without(text, secrets), maxReport))
+		return nil, agent.Errorf(agent.CodeExecution, "%s", agent.Clip(redact(text, secrets), maxReport))
 	case len(r.InputRequests) > 0:
-		return nil, agent.Errorf(agent.CodeExecution, "the tool asks for a person's input, which cannot be given here")
+		return nil, agent.Errorf(agent.CodeExecution, "the tool requests input from a person, which is not supported")
 	case r.StructuredContent != nil:
 		return r.StructuredContent, nil
 	case len(texts) == len(r.Content):

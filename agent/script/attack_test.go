@@ -1,7 +1,7 @@
 //go:build !race
 
 // The race detector makes the engine some twenty times slower and its memory
-// larger, so that limits of time and memory say nothing there.
+// larger, so limits of time and memory are meaningless with it.
 
 package script
 
@@ -27,11 +27,11 @@ import (
 	"satchel/agent/child"
 )
 
-// attackTime is the time limit of the attacks that last as long as they may.
+// attackTime is the time limit of the attacks that use all of it.
 var attackTime = flag.Duration("attack", 150*time.Millisecond, "time limit of the scripts that attack")
 
-// attacks are scripts that try to hold, fill or break what runs them. Each
-// ends with one of the codes, an empty one for a result.
+// attacks are scripts that try to block, fill or break what runs them. Each
+// ends with one of the codes; an empty code means a result.
 var attacks = []struct {
 	name, code string
 	ends       []agent.Code
@@ -84,8 +84,8 @@ var attacks = []struct {
 	{"weak references and finalizers", "const r = new FinalizationRegistry(() => { for (;;) {} }); for (let i = 0; i < 1e4; i++) r.register({}, i); return 1", []agent.Code{"", CodeTimeout}},
 }
 
-// Each attack ends within its limits, the server does not grow, and honest
-// scripts that run meanwhile succeed.
+// Each attack ends within its limits, the server does not grow, and harmless
+// scripts that run at the same time succeed.
 func TestAttacks(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -136,8 +136,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// startHonest runs harmless scripts one after another until the function that
-// it returns is called.
+// startHonest runs harmless scripts one after another until the returned
+// function is called.
 func startHonest(t *testing.T, p *Pool) (stop func() (ran int, slowest time.Duration)) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var work sync.WaitGroup
@@ -164,8 +164,8 @@ func startHonest(t *testing.T, p *Pool) (stop func() (ran int, slowest time.Dura
 	}
 }
 
-// serverBytes is the memory of this process: what is resident on Linux, what
-// Go holds elsewhere.
+// serverBytes returns the memory of this process: resident memory on Linux,
+// Go's memory elsewhere.
 func serverBytes() uint64 {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

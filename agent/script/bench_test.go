@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// report adds the median and the 99th of a hundred.
+// report adds the median and the 99th percentile.
 func report(b *testing.B, times []time.Duration) {
 	slices.Sort(times)
 	b.ReportMetric(float64(times[len(times)/2].Microseconds()), "µs-p50")
 	b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), "µs-p99")
 }
 
-// BenchmarkEngine is what a fresh engine costs by itself: made, once for each
-// child, and made again between two scripts.
+// BenchmarkEngine measures an engine on its own: creating it, once per child,
+// and resetting it between two scripts.
 func BenchmarkEngine(b *testing.B) {
 	b.Run("new", func(b *testing.B) {
 		for b.Loop() {
@@ -38,8 +38,8 @@ func BenchmarkEngine(b *testing.B) {
 	})
 }
 
-// BenchmarkRun is the whole way of a small script: there, the run in a fresh
-// engine, and back.
+// BenchmarkRun measures a small script: sending it, running it in a clean
+// engine, and returning the result.
 func BenchmarkRun(b *testing.B) {
 	small := Call{Code: "return {total: input.price * input.count}", Variables: map[string]any{"input": map[string]any{"price": 3, "count": 4}}}
 	rows := make([]any, 1000)

@@ -16,28 +16,28 @@ import (
 	"satchel/agent/child"
 )
 
-// role is the role of a child.
+// role is the role of a script child.
 const role = "run-scripts"
 
-// longRun is when a script is one that others go before. Its child takes no
-// other script then.
+// longRun is how long a script runs before it is given lower priority. Its
+// child then runs no other script.
 const longRun = time.Second
 
-// A child stops after this many scripts, or once it has grown by this many
-// bytes or used this much processor time, so that nothing builds up in it.
+// A child exits after this many scripts, or once it has grown by this many
+// bytes or used this much processor time, so that nothing accumulates in it.
 const (
 	maxRuns   = 4000
 	maxGrowth = 32 << 20
 	maxCPU    = 5 * time.Minute
 )
 
-// RunChild does a child's work and returns true when this process was started
-// as a child of a Pool, else it returns false at once.
+// RunChild does a child's work and returns true if this process was started as
+// a child of a Pool; otherwise it returns false immediately.
 func RunChild(args []string) bool {
 	if !child.Is(role, args) {
 		return false
 	}
-	runtime.GOMAXPROCS(2) // one for the engine, one to watch it
+	runtime.GOMAXPROCS(2) // one for the engine, one to monitor it
 	debug.SetMemoryLimit(64 << 20)
 	if err := enter(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -46,7 +46,7 @@ func RunChild(args []string) bool {
 	return true
 }
 
-// enter puts this process within its limits and runs scripts.
+// enter applies the limits to this process and runs scripts.
 func enter() error {
 	c := &worker{frames: make(chan frame, 16)}
 	var err error
@@ -60,22 +60,22 @@ func enter() error {
 	return c.serve()
 }
 
-// worker is the life of a child, seen by itself.
+// worker is the state of a child, in the child itself.
 type worker struct {
 	out    frameWriter
 	frames chan frame
-	base   uint64 // bytes of memory that were resident before the first script
+	base   uint64 // resident memory in bytes before the first script
 	limit  atomic.Uint64
 
 	engine *engine
 
-	// of the script that runs
+	// The current script.
 	end      *ending
 	result   string
 	logBytes int
 	logs     []Log
 	fetches  fetches
-	held     []frame // of fetches, that came while the script waited for a variable
+	held     []frame // fetch frames that arrived while the script waited for a variable
 }
 
 type frame struct {
@@ -83,7 +83,7 @@ type frame struct {
 	payload []byte
 }
 
-// serve runs script after script until the input ends.
+// serve runs one script after another until the input ends.
 func (c *worker) serve() error {
 	c.out.out = os.Stdout
 	c.base = child.Memory()
@@ -112,8 +112,8 @@ func (c *worker) serve() error {
 	}
 }
 
-// read passes on what the parent sends. When there is nothing more, the parent
-// is gone, and so is the child, whatever the engine is doing.
+// read forwards what the parent sends. At the end of the input the parent is
+// gone, and the child exits whatever the engine is doing.
 func (c *worker) read() {
 	in := bufio.NewReaderSize(os.Stdin, 64<<10)
 	for {
@@ -125,13 +125,13 @@ func (c *worker) read() {
 	}
 }
 
-// memorySlack is what a process may hold beyond the engine's own limit, in
-// bytes: the engine checks its limit only after it has grown a block, and Go
-// has copies of what goes in and out.
+// memorySlack is how much memory a process may use beyond the engine's own
+// limit, in bytes: the engine checks its limit only after allocating a block,
+// and Go holds copies of input and output.
 const memorySlack = 64 << 20
 
-// nextOrder waits for a script. Frames of fetches that the last script did not
-// wait for are dropped.
+// nextOrder waits for a script. It drops frames of fetches that the last script
+// did not wait for.
 func (c *worker) nextOrder() (o order, values []byte, err error) {
 	for f := range c.frames {
 		if f.kind != frameOrder {
@@ -154,7 +154,7 @@ func (c *worker) run(o order, values []byte) {
 			break
 		}
 		if c.fetches.under == 0 {
-			c.end = &ending{Code: CodeStalled, Message: "the script waits for a promise that nothing settles"}
+			c.end = &ending{Code: CodeStalled, Message: "the script is waiting for a promise that never settles"}
 			break
 		}
 		err = c.wait()
@@ -167,7 +167,7 @@ func (c *worker) run(o order, values []byte) {
 	}
 }
 
-// endingOf is the ending of a script that did not come to its own.
+// endingOf returns the ending of a script that did not finish on its own.
 func endingOf(err error, o order) *ending {
 	var e *jsError
 	switch {
@@ -176,15 +176,15 @@ func endingOf(err error, o order) *ending {
 	case errors.As(err, &e):
 		// What the wrapper adds does not count as a line.
 		at := min(max(e.Line, line(e.Stack)), strings.Count(o.Code, "\n")+1)
-		return &ending{Code: CodeSyntax, Message: "the code is not JavaScript: " + agent.Clip(e.Message, maxMessage), Line: at}
+		return &ending{Code: CodeSyntax, Message: "the code is not valid JavaScript: " + agent.Clip(e.Message, maxMessage), Line: at}
 	case errors.Is(err, errTime):
 		return &ending{Code: CodeTimeout, Message: fmt.Sprintf("the script ran longer than %s", o.Timeout)}
 	}
 	return &ending{Code: CodeKilled, Message: "the engine cannot run the script"}
 }
 
-// wait waits for the next piece of a fetch, and gives the script its answer
-// when it is complete.
+// wait waits for the next piece of a fetch, and passes the response to the
+// script once it is complete.
 func (c *worker) wait() error {
 	if len(c.held) > 0 {
 		f := c.held[0]
@@ -201,7 +201,7 @@ func (c *worker) wait() error {
 	}
 }
 
-// fetched takes a frame about a fetch.
+// fetched handles a frame about a fetch.
 func (c *worker) fetched(f frame) error {
 	head, body, complete := c.fetches.take(f)
 	if !complete {
@@ -215,8 +215,8 @@ func (c *worker) fetched(f frame) error {
 	return c.engine.answer(head, body)
 }
 
-// variable asks the parent for a part of a variable. The script waits
-// meanwhile. Once its time is over, it does not continue.
+// variable requests a part of a variable from the parent. The script is blocked
+// until it arrives, and does not continue once its time is up.
 func (c *worker) variable(r readRequest) string {
 	if len(r.Key) > maxKey {
 		return `{"values":[],"large":[]}`
@@ -248,10 +248,10 @@ func (c *worker) finish() error {
 	return c.out.sendJSON(frameEnd, c.end, frameResult, []byte(c.result))
 }
 
-// log keeps a line of the console while there is room.
+// log keeps a console line while there is room.
 func (c *worker) log(level, message string) (room bool) {
 	if c.logBytes += len(message); len(c.logs) >= maxLogLines || c.logBytes > maxLogBytes {
-		c.logs = append(c.logs, Log{Level: "warn", Message: "further lines are not kept"})
+		c.logs = append(c.logs, Log{Level: "warn", Message: "further lines were dropped"})
 		return false
 	}
 	c.logs = append(c.logs, Log{Level: level, Message: message})
@@ -268,7 +268,7 @@ func (c *worker) fetch(r fetchRequest) (problem string) {
 	return problem
 }
 
-// done and fail end the script, the first call of either.
+// done and fail end the script. Only the first call counts.
 func (c *worker) done(result string) {
 	if c.end != nil {
 		return
@@ -294,7 +294,7 @@ func (c *worker) fail(kind, name, message, stack string) {
 	case kind == "size":
 		e = &ending{Code: CodeResult, Message: fmt.Sprintf("the result is larger than %d MB as JSON", MaxResult>>20)}
 	case kind == "result":
-		e = &ending{Code: CodeResult, Message: "the result cannot be written as JSON: " + message}
+		e = &ending{Code: CodeResult, Message: "the result cannot be encoded as JSON: " + message}
 	case message == "":
 		e.Message = "the script threw an error without a message"
 	}

@@ -15,7 +15,7 @@ import (
 	"satchel/agent"
 )
 
-// TestDocs runs the scripts that docs/workflows.md shows.
+// TestDocs runs the scripts in docs/workflows.md.
 func TestDocs(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/workflows.md")
 	if err != nil {

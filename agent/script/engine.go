@@ -15,14 +15,14 @@ import (
 //go:embed harness.js
 var harness string
 
-// The names of the sources, by which a stack distinguishes the harness's frames from
-// those of the script.
+// The source names, by which a stack trace distinguishes frames of the harness
+// from those of the script.
 const (
 	harnessSource = "<harness>"
 	scriptSource  = "<eval>"
 )
 
-// host is the Go side of the harness. Its methods are called by JavaScript.
+// host is the Go side of the harness. JavaScript calls its methods.
 type host interface {
 	log(level, line string) (room bool)
 	fetch(r fetchRequest) (problem string)
@@ -31,8 +31,8 @@ type host interface {
 	fail(kind, name, message, stack string)
 }
 
-// engine is a QuickJS runtime in which one script can run at a time. reset
-// makes it fresh for the next.
+// engine is a QuickJS runtime that runs one script at a time. reset prepares it
+// for the next.
 type engine struct {
 	*machine
 	run, settle lib.TJSValue
@@ -50,7 +50,7 @@ func newEngine(h host) (*engine, error) {
 	m.define("$fetch", func(a []any) any { return h.fetch(readFetch(a)) })
 	m.define("$read", func(a []any) any { return h.variable(readVariable(a)) })
 	m.define("$limits", func([]any) any { return limits })
-	// The library reads the machine's time zone, which is a file, once.
+	// The library reads the machine's time zone from a file, once.
 	if _, err := m.eval("new Date().getTimezoneOffset()", harnessSource); err != nil {
 		return nil, err
 	}
@@ -67,14 +67,14 @@ func newEngine(h host) (*engine, error) {
 	return e, e.reset()
 }
 
-// reset makes the engine as fresh as it was when it was made: what a script
-// has left is gone.
+// reset restores the engine to its initial state, discarding everything a
+// script left behind.
 func (e *engine) reset() error { return e.restore() }
 
-// limits are what the harness bounds by itself, in characters.
+// limits are enforced by the harness itself, in characters.
 var limits = fmt.Sprintf(`{"line":%d,"message":%d,"result":%d}`, maxLogLine, maxMessage, MaxResult)
 
-// text is an argument from JavaScript that is a text.
+// text returns an argument from JavaScript as a string.
 func text(args []any, i int) string {
 	if i >= len(args) {
 		return ""
@@ -104,7 +104,7 @@ func readVariable(a []any) (r readRequest) {
 	return r
 }
 
-// timed makes a call into the engine that ends by the deadline.
+// timed makes a call into the engine that must end by the deadline.
 func (e *engine) timed(call func() error) error {
 	if e.expired() {
 		return errTime
@@ -131,9 +131,9 @@ func (e *engine) start(o order, values []byte) error {
 	return e.timed(func() error { return e.call(e.run, script, string(values)) })
 }
 
-// wrap makes a function of a script whose parameters are its variables. The
-// script runs in a function of its own, so that it may declare variables of
-// the same names. Its lines keep their numbers.
+// wrap turns a script into a function whose parameters are its variables. The
+// script runs in an inner function, so it may declare variables with the same
+// names. Line numbers stay the same.
 func wrap(o order) string {
 	code := o.Code
 	if o.Expression {
@@ -142,7 +142,7 @@ func wrap(o order) string {
 	return "(function(" + strings.Join(o.Names, ",") + "){return (async function script(){" + code + "\n}).call(this)})"
 }
 
-// answer ends a fetch of the script. What that makes ready, jobs runs.
+// answer completes a fetch of the script. jobs then runs what became ready.
 func (e *engine) answer(head fetchHead, body string) error {
 	err := e.timed(func() error {
 		return e.call(e.settle, head.ID, head.Problem, head.Status, head.StatusText, head.URL, head.headers(), body)
@@ -153,8 +153,8 @@ func (e *engine) answer(head fetchHead, body string) error {
 	return nil // the script broke what its own fetch needs
 }
 
-// line finds the first line of the script in a stack, 0 when there is none. A
-// frame is "at name (<eval>:3:7)" or, of a syntax error, "at <eval>:3:7".
+// line returns the first line of the script in a stack trace, or 0. A frame is
+// "at name (<eval>:3:7)" or, for a syntax error, "at <eval>:3:7".
 func line(stack string) int {
 	for frame := range strings.Lines(stack) {
 		_, at, ok := strings.Cut(frame, scriptSource+":")

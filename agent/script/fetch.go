@@ -12,10 +12,10 @@ import (
 	"satchel/agent/egress"
 )
 
-// fetcher makes a request.
+// fetcher makes an HTTP request.
 type fetcher func(*http.Request) (*http.Response, error)
 
-// fetcher returns what makes the requests of the script.
+// fetcher returns the function that makes the script's requests.
 func (c Call) fetcher(fetch fetcher) fetcher {
 	if c.BeforeFetch == nil {
 		return fetch
@@ -28,7 +28,7 @@ func (c Call) fetcher(fetch fetcher) fetcher {
 	}
 }
 
-// serving are the requests of one script that the parent makes.
+// serving holds the requests of one script in the parent.
 type serving struct {
 	fetch fetcher
 	to    *frameWriter
@@ -36,8 +36,8 @@ type serving struct {
 	work  sync.WaitGroup
 }
 
-// start makes a request for the child. It refuses what the child should not
-// have asked for.
+// start makes a request for the child. It rejects requests that the child
+// should not have sent.
 func (s *serving) start(ctx context.Context, payload []byte) error {
 	var r fetchRequest
 	if err := readJSON(payload, &r); err != nil {
@@ -47,14 +47,14 @@ func (s *serving) start(ctx context.Context, payload []byte) error {
 		return errors.New("script: a child asks for more than it may")
 	}
 	s.work.Go(func() {
-		// A child that is gone reads nothing, which its parent finds out.
+		// The parent notices elsewhere that a child is gone and reads nothing.
 		_ = s.to.sendJSON(frameFetched, fetchHead{ID: r.ID, Problem: s.serve(ctx, r)}, 0, nil)
 	})
 	return nil
 }
 
-// serve makes a request and passes the response on in pieces, so that the
-// parent never holds more than one of them.
+// serve makes a request and forwards the response in pieces, so that the parent
+// never holds more than one of them.
 func (s *serving) serve(ctx context.Context, r fetchRequest) (problem string) {
 	req, err := newRequest(ctx, r)
 	if err != nil {
@@ -112,7 +112,7 @@ func newRequest(ctx context.Context, r fetchRequest) (*http.Request, error) {
 	return req, nil
 }
 
-// headOf describes a response, with as many of its headers as have room.
+// headOf describes a response, with as many of its headers as fit.
 func headOf(id int, resp *http.Response) fetchHead {
 	h := fetchHead{ID: id, Status: resp.StatusCode, StatusText: http.StatusText(resp.StatusCode), URL: resp.Request.URL.Redacted()}
 	room := maxHead

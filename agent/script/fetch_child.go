@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Bounds of the requests of one script.
+// Limits of the requests of one script.
 const (
 	MaxFetches       = 50
 	maxParallel      = 4
 	MaxFetchBody     = 1 << 20 // bytes of a request's body
 	MaxFetchResponse = 5 << 20 // bytes of a response's body
 	maxHead          = 64 << 10
-	maxKey           = 1 << 20 // bytes of a name that a script looks up
+	maxKey           = 1 << 20 // bytes of a key that a script looks up
 )
 
-// fetchRequest is what a child asks its parent to fetch.
+// fetchRequest is a request that a child asks its parent to make.
 type fetchRequest struct {
 	ID      int
 	Method  string
@@ -26,7 +26,7 @@ type fetchRequest struct {
 	Body    string
 }
 
-// fetchHead is a response without its body, or why there is none.
+// fetchHead is a response without its body, or the reason why there is none.
 type fetchHead struct {
 	ID         int
 	Problem    string
@@ -36,7 +36,7 @@ type fetchHead struct {
 	Headers    [][2]string
 }
 
-// headers is the JSON of the headers, for the harness.
+// headers returns the headers as JSON for the harness.
 func (h fetchHead) headers() string {
 	if h.Headers == nil {
 		return "[]"
@@ -48,13 +48,13 @@ func (h fetchHead) headers() string {
 	return string(text)
 }
 
-// fetches are the requests of one script, seen by the child.
+// fetches holds the requests of one script in the child.
 type fetches struct {
 	allowed bool
 	total   int
-	under   int            // not answered yet
-	sent    map[int]*reply // asked of the parent
-	queue   []fetchRequest // for later
+	under   int            // requests in progress
+	sent    map[int]*reply // sent to the parent
+	queue   []fetchRequest // to be sent later
 }
 
 type reply struct {
@@ -62,7 +62,7 @@ type reply struct {
 	body []byte
 }
 
-// add takes a request; now reports whether it is to be sent at once.
+// add adds a request. now reports whether to send it immediately.
 func (f *fetches) add(r fetchRequest) (now bool, problem string) {
 	size := len(r.URL)
 	for _, h := range r.Headers {
@@ -95,7 +95,7 @@ func (f *fetches) send(r fetchRequest) {
 	f.sent[r.ID] = &reply{}
 }
 
-// next is the request to send after another one has ended.
+// next returns the request to send after another one has ended.
 func (f *fetches) next() (fetchRequest, bool) {
 	if len(f.queue) == 0 || len(f.sent) >= maxParallel {
 		return fetchRequest{}, false
@@ -106,7 +106,8 @@ func (f *fetches) next() (fetchRequest, bool) {
 	return r, true
 }
 
-// take takes a frame about a fetch. It gives the response once it is complete.
+// take handles a frame about a fetch. It returns the response once it is
+// complete.
 func (f *fetches) take(in frame) (head fetchHead, body string, complete bool) {
 	if in.kind == frameBody {
 		id, piece := fetchID(in.payload)
@@ -131,7 +132,7 @@ func (f *fetches) take(in frame) (head fetchHead, body string, complete bool) {
 	return r.head, strings.ToValidUTF8(string(r.body), "\uFFFD"), true
 }
 
-// fetchID reads the number before a piece of a body.
+// fetchID parses the number before a piece of a body.
 func fetchID(payload []byte) (id int, piece []byte) {
 	if len(payload) < 4 {
 		return 0, nil

@@ -11,22 +11,23 @@ import (
 	"satchel/agent"
 )
 
-// Parent and child speak in frames over the child's standard input and output:
-// one byte of kind, four bytes of length (big endian), the payload.
+// Parent and child exchange frames over the child's standard input and output:
+// one byte for the kind, four bytes for the length (big endian), and the
+// payload.
 const (
 	// from the child
-	frameReady  = 'i' // it takes orders, once; nothing
+	frameReady  = 'i' // ready for orders, sent once; no payload
 	frameFetch  = 'f' // a fetchRequest
-	frameRead   = 'g' // a readRequest, while the script waits
+	frameRead   = 'g' // a readRequest; the script is blocked
 	frameEnd    = 'd' // an ending
 	frameResult = 'v' // after an ending without a code: the result as JSON
 
 	// from the parent
 	frameOrder   = 'r' // an order
-	frameValues  = 'v' // after an order: the variables' values; and what a readRequest asks for
+	frameValues  = 'v' // after an order: the variables' values; also the response to a readRequest
 	frameHead    = 'h' // a fetchHead
 	frameBody    = 'b' // four bytes of a fetch's id, then a piece of its body
-	frameFetched = 'e' // a fetchHead again, whose Problem is about the body
+	frameFetched = 'e' // a second fetchHead, whose Problem is about the body
 )
 
 const frameHeader = 5
@@ -35,21 +36,21 @@ var errFrame = errors.New("script: a frame that is too long")
 
 // ending is how a script ended, without its result.
 type ending struct {
-	Code    agent.Code `json:",omitempty"` // empty: there is a result
+	Code    agent.Code `json:",omitempty"` // empty if there is a result
 	Message string     `json:",omitempty"`
 	Line    int        `json:",omitempty"`
 	Logs    []Log      `json:",omitempty"`
-	Last    bool       `json:",omitempty"` // the child takes no more orders
+	Last    bool       `json:",omitempty"` // the child accepts no more orders
 }
 
-// frameWriter writes frames whole, whoever calls it.
+// frameWriter writes whole frames. It is safe for concurrent use.
 type frameWriter struct {
 	mu  sync.Mutex
 	out io.Writer
 	buf []byte
 }
 
-// add appends a frame to what the next flush writes.
+// add appends a frame to the next flush.
 func (w *frameWriter) add(kind byte, payload ...[]byte) {
 	length := 0
 	for _, p := range payload {
@@ -79,7 +80,7 @@ func (w *frameWriter) send(kind byte, payload ...[]byte) error {
 	return w.flush()
 }
 
-// sendJSON writes one frame, and a second one when its kind is not 0.
+// sendJSON writes one frame, and a second one if its kind is not 0.
 func (w *frameWriter) sendJSON(kind byte, v any, second byte, payload []byte) error {
 	text, err := json.Marshal(v)
 	if err != nil {

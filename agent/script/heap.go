@@ -9,12 +9,12 @@ import (
 	"modernc.org/memory"
 )
 
-// heap is the memory of an engine: a region in which blocks lie one behind the
-// other, and an allocator for what does not fit there. An engine has no other
-// state, so that putting its heap back puts the engine back.
+// heap is the memory of an engine: a region of consecutive blocks, and an
+// allocator for what does not fit. An engine has no other state, so restoring
+// its heap restores the engine.
 type heap struct {
-	start, top, end uintptr // of the region; it is used up to top
-	image           []byte  // of the region when it was saved
+	start, top, end uintptr // the region; used up to top
+	image           []byte  // the region when it was saved
 	others          memory.Allocator
 }
 
@@ -32,11 +32,10 @@ func newHeap(tls *libc.TLS) *heap {
 	return &heap{start: start, top: start, end: start + regionBytes}
 }
 
-// save keeps the heap as it is for restore. All blocks must be in the region.
+// save saves the heap for restore. All blocks must be in the region.
 func (h *heap) save() { h.image = bytes.Clone(h.bytes()) }
 
-// restore makes the heap what it was when it was saved. Nothing that was
-// written since remains.
+// restore restores the saved heap. Nothing written since then remains.
 func (h *heap) restore() error {
 	used := h.bytes()
 	clear(used[copy(used, h.image):])
@@ -44,7 +43,7 @@ func (h *heap) restore() error {
 	return h.others.Close()
 }
 
-// bytes returns the part of the region that is used.
+// bytes returns the used part of the region.
 func (h *heap) bytes() []byte {
 	return unsafe.Slice((*byte)(at(h.start)), h.top-h.start)
 }
@@ -64,11 +63,12 @@ func (h *heap) allocate(size uintptr) uintptr {
 	return p
 }
 
-// free frees a block. In the region only the last block's room is used again.
+// free frees a block. In the region, only the space of the last block is
+// reused.
 func (h *heap) free(p uintptr) {
 	switch {
 	case !h.holds(p):
-		_ = h.others.UintptrFree(p) // fails for what is not a block
+		_ = h.others.UintptrFree(p) // fails if p is not a block
 	case p+h.size(p) == h.top:
 		h.top = p - blockHeader
 	}
@@ -87,7 +87,7 @@ func (h *heap) resize(p, size uintptr) uintptr {
 		return p
 	}
 	if p+old == h.top {
-		h.top = p - blockHeader // its content stays
+		h.top = p - blockHeader // the content stays
 	}
 	moved := h.allocate(size)
 	if moved == 0 {
@@ -110,14 +110,14 @@ func (h *heap) size(p uintptr) uintptr {
 // holds reports whether a block is in the region.
 func (h *heap) holds(p uintptr) bool { return p > h.start && p < h.end }
 
-// at is the pointer to an address outside of Go's memory.
+// at converts an address outside Go's memory to a pointer.
 func at(address uintptr) unsafe.Pointer { return unsafe.Add(nil, address) }
 
-// address is a function as the engine's library takes it.
+// address returns a function as the engine's library expects it.
 func address[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&f)) }
 
-// allocation are the functions by which the engine's library takes memory from
-// the heap of the current machine, within the limit that the engine has.
+// allocation are the functions with which the engine's library allocates memory
+// from the heap of the current machine, within the engine's limit.
 var allocation = lib.TJSMallocFunctions{
 	Fjs_malloc:             address(jsMalloc),
 	Fjs_free:               address(jsFree),

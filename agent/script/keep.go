@@ -9,14 +9,14 @@ import (
 	"satchel/agent"
 )
 
-// spawned is the keeper's answer.
+// spawned is the result of starting a child.
 type spawned struct {
 	process *process
 	err     error
 }
 
-// keep starts every child, from one thread that lives as long as they do, and
-// ends those that are idle for long. It returns when all are gone.
+// keep starts every child from one thread that lives as long as they do, and
+// ends children that are idle for long. It returns when all of them are gone.
 func (p *Pool) keep(l *life) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -38,7 +38,7 @@ func (p *Pool) keep(l *life) {
 	}
 }
 
-// spawn starts a child, which is idle unless it is for a script that waits.
+// spawn starts a child, which is idle unless a script is waiting for it.
 func (p *Pool) spawn(wanted bool) (*process, error) {
 	child, err := spawn()
 	if err != nil {
@@ -54,7 +54,7 @@ func (p *Pool) spawn(wanted bool) (*process, error) {
 	return child, nil
 }
 
-// fill starts what is missing from the children that are to be there.
+// fill starts children up to the minimum number.
 func (p *Pool) fill() {
 	for {
 		p.mu.Lock()
@@ -64,12 +64,12 @@ func (p *Pool) fill() {
 			return
 		}
 		if _, err := p.spawn(false); err != nil {
-			return // the next script tries again, and says so
+			return // the next script tries again, and reports the error
 		}
 	}
 }
 
-// endAll ends every child that there still is.
+// endAll ends all remaining children.
 func (p *Pool) endAll() {
 	p.mu.Lock()
 	children := make([]*process, 0, len(p.all))
@@ -86,7 +86,7 @@ func (p *Pool) endAll() {
 	}
 }
 
-// sweep ends the children that have been idle since a moment.
+// sweep ends the children that have been idle since a time.
 func (p *Pool) sweep(since time.Time) {
 	p.mu.Lock()
 	var old []*process
@@ -103,7 +103,7 @@ func (p *Pool) sweep(since time.Time) {
 	}
 }
 
-// take gives a child that is ready for a script.
+// take returns a child that is ready for a script.
 func (p *Pool) take(l *life) (*process, error) {
 	for {
 		child := p.takeIdle()
@@ -127,13 +127,13 @@ func (p *Pool) take(l *life) (*process, error) {
 	}
 	if err := s.process.ready(); err != nil {
 		p.forget(s.process)
-		return nil, agent.Errorf(CodeKilled, "the process for the script did not get ready").
+		return nil, agent.Errorf(CodeKilled, "the process for the script did not become ready").
 			Because(errors.Join(err, s.process.Err()))
 	}
 	return s.process, nil
 }
 
-// takeIdle takes the child used last.
+// takeIdle returns the most recently used child.
 func (p *Pool) takeIdle() *process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,8 +146,7 @@ func (p *Pool) takeIdle() *process {
 	return child
 }
 
-// giveBack makes a child ready for another script, or sees to it that there is
-// a new one in its place.
+// giveBack returns a child for the next script, or replaces it.
 func (p *Pool) giveBack(l *life, child *process, last bool) {
 	if last {
 		p.forget(child)

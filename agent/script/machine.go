@@ -12,19 +12,19 @@ import (
 	lib "modernc.org/libquickjs"
 )
 
-// machine is a QuickJS runtime with one context, whose memory is a heap of its
-// own. It is for one goroutine.
+// machine is a QuickJS runtime with one context and its own heap. It is for use
+// by one goroutine.
 type machine struct {
 	tls          *libc.TLS
 	heap         *heap
 	runtime, ctx uintptr
 	functions    []func(args []any) any
 	names        map[string]uintptr
-	deadline     time.Time // when what runs is interrupted; zero: never
+	deadline     time.Time // when running code is interrupted; zero: never
 }
 
-// current is the machine of this process. There is one at a time: what the
-// library calls finds it here.
+// current is the machine of this process. There is only one at a time;
+// callbacks from the library find it here.
 var current *machine
 
 var errMachine = errors.New("script: the engine does not start")
@@ -45,7 +45,8 @@ func newMachine() (*machine, error) {
 	return m, nil
 }
 
-// interrupted is asked by the engine now and then, and 1 ends what runs.
+// interrupted is called by the engine periodically. Returning 1 ends the
+// running code.
 func interrupted(*libc.TLS, uintptr, uintptr) int32 {
 	if current.expired() {
 		return 1
@@ -55,14 +56,13 @@ func interrupted(*libc.TLS, uintptr, uintptr) int32 {
 
 func (m *machine) expired() bool { return !m.deadline.IsZero() && time.Until(m.deadline) <= 0 }
 
-// save keeps the machine as it is for restore.
+// save saves the machine for restore.
 func (m *machine) save() {
 	lib.XJS_RunGC(m.tls, m.runtime)
 	m.heap.save()
 }
 
-// restore makes the machine what it was when it was saved, but for the numbers
-// that Math.random gives.
+// restore restores the saved machine, except for the sequence of Math.random.
 func (m *machine) restore() error {
 	err := m.heap.restore()
 	(*lib.TJSContext)(at(m.ctx)).Frandom_state = rand.Uint64() | 1
@@ -70,18 +70,18 @@ func (m *machine) restore() error {
 	return err
 }
 
-// limit bounds the memory, in bytes. Cycles without use are looked for from a
-// part of that on.
+// limit limits the memory, in bytes. From a fraction of that on, unused cycles
+// are collected.
 func (m *machine) limit(memory int64) {
 	lib.XJS_SetMemoryLimit(m.tls, m.runtime, lib.Tsize_t(memory))
 	lib.XJS_SetGCThreshold(m.tls, m.runtime, lib.Tsize_t(max(512<<10, memory/32)))
 }
 
-// name is a name of the program's own as the library takes it.
+// name converts one of the program's own names for the library.
 func (m *machine) name(s string) uintptr {
 	p := m.names[s]
 	if p == 0 {
-		p, _ = libc.CString(s) // 0 without memory
+		p, _ = libc.CString(s) // 0 if out of memory
 		m.names[s] = p
 	}
 	return p
@@ -91,9 +91,9 @@ const valueBytes = unsafe.Sizeof(lib.TJSValue{})
 
 var undefined = lib.TJSValue{Ftag: lib.EJS_TAG_UNDEFINED}
 
-// define makes a Go function a global one of JavaScript. Its arguments are
-// texts, integers and booleans, nil for anything else; its result is a text, a
-// boolean or nil for undefined.
+// define makes a Go function a global function of JavaScript. Its arguments are
+// strings, integers and booleans, or nil for anything else; its result is a
+// string, a boolean, or nil for undefined.
 func (m *machine) define(name string, f func(args []any) any) {
 	v := lib.XJS_NewCFunction2(m.tls, m.ctx, address(callHost), m.name(name), 0, lib.EJS_CFUNC_generic_magic, int32(len(m.functions)))
 	m.functions = append(m.functions, f)
@@ -102,7 +102,7 @@ func (m *machine) define(name string, f func(args []any) any) {
 	lib.XFreeValue(m.tls, m.ctx, global)
 }
 
-// callHost calls the Go function of a number.
+// callHost calls the Go function with a number.
 func callHost(_ *libc.TLS, _ uintptr, _ lib.TJSValue, count int32, values uintptr, number int32) lib.TJSValue {
 	m := current
 	args := make([]any, count)
@@ -113,7 +113,7 @@ func callHost(_ *libc.TLS, _ uintptr, _ lib.TJSValue, count int32, values uintpt
 		}
 	}
 	result := m.functions[number](args)
-	if m.expired() { // no catch or finally runs
+	if m.expired() { // catch and finally do not run
 		thrown := lib.XJS_ThrowInternalError(m.tls, m.ctx, m.name(interruption), 0)
 		lib.XJS_SetUncatchableException(m.tls, m.ctx, 1)
 		return thrown
@@ -121,7 +121,7 @@ func callHost(_ *libc.TLS, _ uintptr, _ lib.TJSValue, count int32, values uintpt
 	return m.write(result)
 }
 
-// read makes a Go value of one of JavaScript. Without ok an exception is
+// read converts a JavaScript value to Go. If ok is false, an exception is
 // pending.
 func (m *machine) read(v lib.TJSValue) (value any, ok bool) {
 	switch int32(v.Ftag) {
@@ -135,7 +135,7 @@ func (m *machine) read(v lib.TJSValue) (value any, ok bool) {
 	return nil, true
 }
 
-// write makes a value of JavaScript, which may be an exception.
+// write converts a value to JavaScript. The result may be an exception.
 func (m *machine) write(value any) lib.TJSValue {
 	switch value := value.(type) {
 	case string:
@@ -158,7 +158,7 @@ func (m *machine) write(value any) lib.TJSValue {
 	return undefined
 }
 
-// text converts a value to a text, which calls its toString.
+// text converts a value to a string, calling its toString.
 func (m *machine) text(v lib.TJSValue) (s string, ok bool) {
 	const size = int(unsafe.Sizeof(lib.Tsize_t(0)))
 	length := m.tls.Alloc(size)
@@ -171,8 +171,8 @@ func (m *machine) text(v lib.TJSValue) (s string, ok bool) {
 	return wellFormed(unsafe.Slice((*byte)(at(p)), *(*lib.Tsize_t)(at(length)))), true
 }
 
-// wellFormed is a text of the engine, with U+FFFD in the place of each half of
-// a pair of surrogates, which the engine writes as three bytes.
+// wellFormed returns a string of the engine with each unpaired surrogate, which
+// the engine encodes as three bytes, replaced by U+FFFD.
 func wellFormed(text []byte) string {
 	if bytes.IndexByte(text, 0xed) < 0 {
 		return string(text)
@@ -189,7 +189,7 @@ func wellFormed(text []byte) string {
 	}
 }
 
-// eval evaluates global code. Its source has a name of the program's own.
+// eval evaluates global code. source is one of the program's own names.
 func (m *machine) eval(code, source string) (lib.TJSValue, error) {
 	p, err := libc.CString(code)
 	if err != nil {
@@ -199,13 +199,13 @@ func (m *machine) eval(code, source string) (lib.TJSValue, error) {
 	return m.result(lib.XJS_Eval(m.tls, m.ctx, p, lib.Tsize_t(len(code)), m.name(source), lib.MJS_EVAL_TYPE_GLOBAL))
 }
 
-// property reads a property of an object of the program's own.
+// property reads a property of an object.
 func (m *machine) property(object lib.TJSValue, name string) (lib.TJSValue, error) {
 	return m.result(lib.XJS_GetPropertyStr(m.tls, m.ctx, object, m.name(name)))
 }
 
-// call calls a function, with arguments that write knows or that are values of
-// JavaScript. It frees both these and what the function returns.
+// call calls a function. The arguments are values that write accepts or
+// JavaScript values. It frees these and the function's result.
 func (m *machine) call(function lib.TJSValue, args ...any) error {
 	size := len(args) * int(valueBytes)
 	list := m.tls.Alloc(size)
@@ -228,8 +228,8 @@ func (m *machine) call(function lib.TJSValue, args ...any) error {
 	return err
 }
 
-// jobs runs what promises have made ready, until nothing is left. What a job
-// throws has gone to its promise.
+// jobs runs the jobs of settled promises until none are left. An error thrown
+// by a job goes to its promise.
 func (m *machine) jobs() error {
 	const size = int(unsafe.Sizeof(uintptr(0)))
 	of := m.tls.Alloc(size)
@@ -252,29 +252,27 @@ func (m *machine) jobs() error {
 	}
 }
 
-// jsError is an error that JavaScript threw.
+// jsError is an error thrown by JavaScript.
 type jsError struct {
 	Name, Message, Stack string
-	Line                 int // of an error of syntax
+	Line                 int // of a syntax error
 }
 
 func (e *jsError) Error() string { return e.Name + ": " + e.Message }
 
-// The ways in which a call into a machine ends other than well, besides a
-// jsError.
+// The other ways in which a call into a machine fails, besides a jsError.
 var (
 	errTime   = errors.New("script: out of time")
 	errMemory = errors.New("script: out of memory")
 )
 
-// What QuickJS says when it was interrupted and when the limit of memory is
-// met.
+// QuickJS's messages for an interruption and for exceeding the memory limit.
 const (
 	interruption = "interrupted"
 	outOfMemory  = "out of memory"
 )
 
-// result is a value, or the error of the exception that it stands for.
+// result returns a value, or the error of the exception that it represents.
 func (m *machine) result(v lib.TJSValue) (lib.TJSValue, error) {
 	if v.Ftag == lib.EJS_TAG_EXCEPTION {
 		return undefined, m.exception()
@@ -282,7 +280,7 @@ func (m *machine) result(v lib.TJSValue) (lib.TJSValue, error) {
 	return v, nil
 }
 
-// exception takes the pending exception.
+// exception returns and clears the pending exception.
 func (m *machine) exception() error {
 	v := lib.XJS_GetException(m.tls, m.ctx)
 	defer lib.XFreeValue(m.tls, m.ctx, v)
@@ -302,7 +300,7 @@ func (m *machine) exception() error {
 	return e
 }
 
-// field is a property as read gives it. What reading it throws is dropped.
+// field reads a property. An error thrown by reading it is dropped.
 func (m *machine) field(object lib.TJSValue, name string) any {
 	v := lib.XJS_GetPropertyStr(m.tls, m.ctx, object, m.name(name))
 	defer lib.XFreeValue(m.tls, m.ctx, v)

@@ -12,24 +12,25 @@ import (
 	"satchel/agent"
 )
 
-// Options say how a Pool works. The zero value is of use but for Fetch.
+// Options configure a Pool. The zero value works, except that scripts cannot
+// fetch.
 type Options struct {
-	// Size is how many scripts run at a time; 0 means twice the processors, at
-	// least 4. Each may take MaxMemory and some more.
+	// Size is how many scripts run at the same time; 0 means twice the number
+	// of processors, at least 4. Each may use MaxMemory and some more.
 	Size int
-	// Warm is how many processes there are at least from the first script on,
-	// and again when one was killed; 0 means 2.
+	// Warm is the minimum number of processes from the first script on; killed
+	// ones are replaced. 0 means 2.
 	Warm int
 	// Idle is how long a process waits for work before it ends; 0 means 2
 	// minutes.
 	Idle time.Duration
-	// Fetch makes the requests of scripts, egress.Client.Do for one; the
-	// script gets what egress.Explain says of its errors. Without it, scripts
-	// cannot fetch.
+	// Fetch makes the requests of scripts, such as egress.Client.Do. Scripts
+	// see errors as egress.Explain returns them. If it is nil, scripts cannot
+	// fetch.
 	Fetch func(*http.Request) (*http.Response, error)
 }
 
-// maxWaiting bounds the scripts that wait for a process.
+// maxWaiting limits the scripts that wait for a process.
 const maxWaiting = 10_000
 
 // Pool runs scripts in a bounded number of child processes.
@@ -38,30 +39,30 @@ type Pool struct {
 	inline  int // see inlineBytes
 
 	mu      sync.Mutex
-	life    *life // nil while not started
+	life    *life // nil if not started
 	busy    int
-	owners  map[string]int // processes that are busy, by owner
+	owners  map[string]int // busy processes, by owner
 	waiting []*ticket
-	idle    []*process // the one used last at the end
+	idle    []*process // the most recently used one last
 	all     map[*process]bool
-	work    sync.WaitGroup // the keeper and what runs
+	work    sync.WaitGroup // the keeper and running scripts
 }
 
-// life is the time from a Start to its end.
+// life is the period from a Start to the end of the pool.
 type life struct {
 	ctx    context.Context
 	stop   context.CancelFunc
 	spawns chan chan<- spawned
-	refill chan struct{} // of one place
+	refill chan struct{} // has a capacity of one
 }
 
-// ticket is a place in the queue for a process.
+// ticket is a position in the queue for a process.
 type ticket struct {
 	owner string
 	turn  chan struct{} // closed when it is its turn
 }
 
-// New makes a Pool. It starts nothing.
+// New returns a Pool. It does not start it.
 func New(o Options) *Pool {
 	if o.Size <= 0 {
 		o.Size = max(4, 2*runtime.NumCPU())
@@ -76,8 +77,8 @@ func New(o Options) *Pool {
 	return &Pool{options: o, inline: inlineBytes}
 }
 
-// Start makes the pool ready to run scripts until ctx ends or Stop. Processes
-// are started when they are first needed. It may be called twice.
+// Start makes the pool run scripts until ctx ends or Stop is called. Processes
+// are started on demand. It may be called twice.
 func (p *Pool) Start(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +92,7 @@ func (p *Pool) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop kills every process and waits until all are gone. Scripts that run end
+// Stop kills every process and waits until all are gone. Running scripts end
 // with an error. It may be called twice.
 func (p *Pool) Stop() {
 	p.mu.Lock()
@@ -105,10 +106,12 @@ func (p *Pool) Stop() {
 }
 
 // errStopped is the error of calls while the pool is not started.
-func errStopped() error { return agent.Errorf(CodeKilled, "scripts are not run now") }
+func errStopped() error {
+	return agent.Errorf(CodeKilled, "scripts cannot run: the server is stopping")
+}
 
-// Run runs a script and waits for its end. The error is one of the Codes, a
-// validation error about the call, or ctx's.
+// Run runs a script and waits for it to end. The error has one of the Codes, is
+// a validation error about the call, or is ctx's.
 func (p *Pool) Run(ctx context.Context, call Call) (Result, error) {
 	o, values, err := call.prepare(p.inline)
 	if err != nil {
@@ -142,7 +145,7 @@ func (p *Pool) try(ctx context.Context, l *life, o order, values *variables, fet
 	return result, err
 }
 
-// cause is err, or why it came about when somebody gave up.
+// cause returns err, or the reason of the cancellation.
 func cause(ctx context.Context, l *life, err error) error {
 	var known *agent.Error
 	if err == nil || errors.As(err, &known) && known.Code != CodeKilled {
@@ -172,7 +175,7 @@ func (p *Pool) enter(ctx context.Context, owner string) (*life, error) {
 	}
 	if len(p.waiting) >= maxWaiting {
 		p.mu.Unlock()
-		return nil, agent.Errorf(CodeBusy, "too many scripts wait for their turn")
+		return nil, agent.Errorf(CodeBusy, "too many scripts are waiting")
 	}
 	t := &ticket{owner, make(chan struct{})}
 	p.waiting = append(p.waiting, t)
@@ -193,12 +196,12 @@ func (p *Pool) enter(ctx context.Context, owner string) (*life, error) {
 	}
 	p.mu.Unlock()
 	if i < 0 {
-		p.leave(owner) // its turn came at the same moment
+		p.leave(owner) // the turn came at the same moment
 	}
 	return nil, err
 }
 
-// admits reports whether a script of an owner may start. p.mu is held.
+// admits reports whether an owner's script may start. p.mu is held.
 func (p *Pool) admits(owner string) bool {
 	return p.busy < p.options.Size && (owner == "" || p.owners[owner] < max(1, p.options.Size/2))
 }
@@ -209,7 +212,7 @@ func (p *Pool) admit(owner string) {
 	p.work.Add(1)
 }
 
-// leave ends a turn and gives it to the first in the queue who may have it.
+// leave ends a turn and gives it to the first waiting script that may start.
 func (p *Pool) leave(owner string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

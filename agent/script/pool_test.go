@@ -15,7 +15,7 @@ import (
 	"satchel/agent"
 )
 
-// children are the processes of a pool that live.
+// children returns the live processes of a pool.
 func (p *Pool) children() []*process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,8 +138,8 @@ func TestCallerGivesUp(t *testing.T) {
 	}
 }
 
-// A child that somebody kills takes its script with it and nothing else, and
-// others come in its place.
+// A child that is killed from outside takes only its own script with it, and is
+// replaced.
 func TestKilledChild(t *testing.T) {
 	running := make(chan struct{})
 	p := newPool(t, Options{Size: 2, Warm: 2, Fetch: func(*http.Request) (*http.Response, error) {
@@ -157,7 +157,7 @@ func TestKilledChild(t *testing.T) {
 		ended <- err
 	}()
 	<-running
-	for _, child := range before { // the one that runs, and an idle one
+	for _, child := range before { // a busy one and an idle one
 		child.Kill()
 	}
 	if err := <-ended; agent.ErrorCode(err) != CodeKilled {
@@ -216,8 +216,8 @@ func TestTooManyWait(t *testing.T) {
 	p.mu.Unlock()
 }
 
-// Many scripts at once, more than a child runs in its life: each gets its own
-// answer, and children are replaced on the way.
+// Many concurrent scripts, more than a child runs in its lifetime: each gets
+// its own result, and children are replaced on the way.
 func TestManyScripts(t *testing.T) {
 	p := newPool(t, Options{Size: 2, Warm: 1})
 	var work sync.WaitGroup
@@ -236,7 +236,7 @@ func TestManyScripts(t *testing.T) {
 	work.Wait()
 }
 
-// What a child does that a script could never make it do ends it.
+// A child that does what no script could make it do is ended.
 func TestBrokenChild(t *testing.T) {
 	x := exchange{process: &process{}}
 	for name, payload := range map[string]string{"broken": "{", "not allowed": `{"ID":1}`} {
@@ -246,8 +246,8 @@ func TestBrokenChild(t *testing.T) {
 	}
 }
 
-// The child used last takes the next script; the others rest and are ended in
-// time.
+// The most recently used child runs the next script; the others become idle and
+// are ended in time.
 func TestSameChildAgain(t *testing.T) {
 	p := newPool(t, Options{Size: 3, Warm: 3})
 	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {

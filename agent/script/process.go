@@ -13,19 +13,19 @@ import (
 	"satchel/agent/child"
 )
 
-// grace is how long after its time a script may live, for its engine to stop
-// by itself and say what it has logged.
+// grace is how long a script may exceed its time limit, so that its engine can
+// stop on its own and report what was logged.
 const grace = 200 * time.Millisecond
 
-// startTime bounds the wait for a child to become ready.
+// startTime limits how long a child may take to become ready.
 const startTime = 10 * time.Second
 
-// process is a child, seen by its parent. One goroutine uses it at a time.
+// process is a child as seen by its parent. One goroutine uses it at a time.
 type process struct {
 	*child.Process
 	in   frameWriter
 	out  *bufio.Reader
-	idle time.Time // since when it has had nothing to do
+	idle time.Time // since when it has been idle
 
 	isReady bool // see ready
 }
@@ -42,7 +42,7 @@ func spawn() (*process, error) {
 	return p, nil
 }
 
-// ready waits until the child takes orders.
+// ready waits until the child accepts orders.
 func (p *process) ready() error {
 	if p.isReady {
 		return nil
@@ -57,16 +57,16 @@ func (p *process) ready() error {
 	return err
 }
 
-// exchange is one script's run in a child.
+// exchange is the run of one script in a child.
 type exchange struct {
 	process *process
 	order   order
-	over    atomic.Bool // its time and the grace are over
+	over    atomic.Bool // the time limit and the grace period are over
 	serving serving
 }
 
 // run sends the script and serves it until it has ended. last reports that the
-// child cannot be used again.
+// child cannot be reused.
 func (p *process) run(ctx context.Context, o order, values *variables, fetch fetcher) (r Result, last bool, err error) {
 	x := &exchange{process: p, order: o, serving: serving{fetch: fetch, to: &p.in}}
 	timer := time.AfterFunc(o.Timeout+grace, func() { x.over.Store(true); p.Kill() })
@@ -75,7 +75,7 @@ func (p *process) run(ctx context.Context, o order, values *variables, fetch fet
 	end, result, err := x.converse(fetching, values)
 	r.Sent = values.sent
 	cancel()
-	// Where a kill is on its way, the child has run its last script.
+	// If a kill is in progress, the child has run its last script.
 	last = !timer.Stop()
 	last = !unwatch() || last || end.Last || err != nil
 	if last {
@@ -132,7 +132,8 @@ func (x *exchange) converse(ctx context.Context, values *variables) (end ending,
 	}
 }
 
-// verdict is the error for a script whose child ended before the script did.
+// verdict returns the error for a script whose child ended before the script
+// did.
 func (x *exchange) verdict(ctx context.Context, cause error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -150,9 +151,8 @@ func (x *exchange) verdict(ctx context.Context, cause error) error {
 		Because(errors.Join(cause, x.process.Err()))
 }
 
-// errUntouched is a cause of the error of a script that has had no effect on
-// anything outside of its process, which may have been dead before: it can run
-// again.
+// errUntouched is a cause of the error of a script that has had no outside
+// effects; its process may have died before. It can run again.
 var errUntouched = errors.New("script: nothing was done yet")
 
 func readJSON(payload []byte, into any) error {

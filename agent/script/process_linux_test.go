@@ -16,8 +16,8 @@ import (
 	"satchel/agent/child"
 )
 
-// intermediateArg makes the test binary a server: it has a child run a script
-// without end, prints the child's process id, and waits.
+// intermediateArg makes the test binary a server: its child runs an endless
+// script; it prints the child's process id, and waits.
 const intermediateArg = "test-intermediate"
 
 func init() {
@@ -39,7 +39,7 @@ func init() {
 	os.Exit(1)
 }
 
-// After kill -9 of the server no child is left, even one that is busy.
+// After kill -9 of the server no child is left, even if it was busy.
 func TestChildDiesWithItsParent(t *testing.T) {
 	parent := exec.Command("/proc/self/exe", intermediateArg)
 	stdout, err := parent.StdoutPipe()
@@ -76,8 +76,8 @@ func TestChildDiesWithItsParent(t *testing.T) {
 	}
 }
 
-// A child has no environment and no file but its three, gives way, and is
-// confined.
+// A child has no environment and no files except the standard three, has lower
+// priority, and is confined.
 func TestChildIsBare(t *testing.T) {
 	t.Setenv("SATCHEL_SECRET", "x")
 	open, err := os.Open(os.DevNull)

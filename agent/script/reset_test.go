@@ -11,8 +11,8 @@ import (
 	"satchel/agent"
 )
 
-// hostile are scripts that try to leave something for the next one in their
-// child, which is another agent's.
+// hostile are scripts that try to leave something for the next script in their
+// child, which may be another agent's.
 var hostile = map[string]string{
 	"globals":             "globalThis.left = 1; left2 = 2; var left3 = 3; delete globalThis.Map; globalThis.fetch = () => 1; return 1",
 	"let and functions":   "eval.call(null, 'let left = 1; const left2 = 2; function left3() {}'); (0, eval)('class Left {}'); return 1",
@@ -38,7 +38,7 @@ var hostile = map[string]string{
 	"a wrapper left open": "}).call(this)}); globalThis.left = 1; throw {get lineNumber() { throw this }}; (function(){ return (async function(){",
 }
 
-// surroundings is a script that describes all that it finds.
+// surroundings is a script that describes everything it finds.
 const surroundings = `
 	const seen = new Map(), lines = [];
 	const name = (v) => {
@@ -58,8 +58,8 @@ const surroundings = `
 	name(globalThis);
 	return lines.map((own) => own.join(' ')).join('\n')`
 
-// A script finds the same after a hostile one, in the same child, as in a fresh
-// one.
+// After a hostile script, a script in the same child finds the same as in a new
+// child.
 func TestHostileScriptsLeaveNothing(t *testing.T) {
 	run := func(p *Pool, code string, limit time.Duration) (any, error) {
 		got, err := p.Run(t.Context(), Call{Code: code, Timeout: limit, Owner: "x"})
@@ -99,8 +99,8 @@ func lastIdle(p *Pool) *process {
 	return p.idle[len(p.idle)-1]
 }
 
-// After a reset, an engine's memory is what it was, byte for byte, but for
-// where Math.random begins.
+// After a reset, an engine's memory is the same as before, byte for byte,
+// except for the seed of Math.random.
 func TestReset(t *testing.T) {
 	w := &worker{}
 	e, err := newEngine(w)
@@ -126,7 +126,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// Scripts do not share the numbers of Math.random.
+// Scripts do not share the sequence of Math.random.
 func TestRandom(t *testing.T) {
 	p := newPool(t, Options{Size: 1})
 	seen := map[any]bool{}
@@ -139,8 +139,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// Each script has the whole of its own memory and no more, whatever the one
-// before it took.
+// Each script may use all of its own memory limit and no more, whatever the
+// previous one used.
 func TestMemoryOfEach(t *testing.T) {
 	p := newPool(t, Options{Size: 1})
 	fill := Call{Code: "const a = []; for (let i = 0; i < input; i++) a.push(new Uint8Array(1e6).fill(1)); return a.length", Memory: 16 << 20}

@@ -11,20 +11,20 @@ import (
 	"satchel/agent"
 )
 
-// Codes of the errors of Pool.Run, which are *agent.Error. Those of a script's
-// own making have details {line}, counted from 1, where it is known.
+// Codes of the errors of Pool.Run, which are *agent.Error. Errors of the script
+// itself have details {line}, counted from 1, if it is known.
 const (
-	CodeSyntax  agent.Code = "SCRIPT_SYNTAX"  // the code is not JavaScript
-	CodeThrown  agent.Code = "SCRIPT_ERROR"   // the script threw, or ran too deep
+	CodeSyntax  agent.Code = "SCRIPT_SYNTAX"  // the code is not valid JavaScript
+	CodeThrown  agent.Code = "SCRIPT_ERROR"   // the script threw, or recursed too deep
 	CodeResult  agent.Code = "SCRIPT_RESULT"  // the result is not JSON, or too large
-	CodeStalled agent.Code = "SCRIPT_STALLED" // it waits for a promise that nothing settles
-	CodeTimeout agent.Code = "SCRIPT_TIMEOUT" // it ran longer than it may
-	CodeMemory  agent.Code = "SCRIPT_MEMORY"  // it needs more memory than it may have
-	CodeKilled  agent.Code = "SCRIPT_KILLED"  // its process ended, by no fault that is known
-	CodeBusy    agent.Code = "SCRIPT_BUSY"    // too many scripts wait already
+	CodeStalled agent.Code = "SCRIPT_STALLED" // it waits for a promise that never settles
+	CodeTimeout agent.Code = "SCRIPT_TIMEOUT" // it exceeded its time limit
+	CodeMemory  agent.Code = "SCRIPT_MEMORY"  // it exceeded its memory limit
+	CodeKilled  agent.Code = "SCRIPT_KILLED"  // its process ended for an unknown reason
+	CodeBusy    agent.Code = "SCRIPT_BUSY"    // too many scripts are waiting
 )
 
-// Bounds of a call.
+// Limits of a call.
 const (
 	DefaultTimeout = 10 * time.Second
 	MaxTimeout     = 60 * time.Second
@@ -34,47 +34,48 @@ const (
 	MaxResult      = 4 << 20   // bytes of JSON
 )
 
-// Bounds of what a script writes to its console.
+// Limits of a script's console output.
 const (
 	maxLogLines = 200
 	maxLogLine  = 4000 // characters
 	maxLogBytes = 64 << 10
 )
 
-// maxMessage bounds the message of an error, in characters.
+// maxMessage limits the message of an error, in characters.
 const maxMessage = 1000
 
 // Call is one script to run.
 type Call struct {
-	// Code is the body of an async function, or with Expression one expression.
+	// Code is the body of an async function or, with Expression, an expression.
 	Code       string
 	Expression bool
-	// Variables are what the script sees by name, as JSON can write them. The
-	// names in Names are always there, undefined unless given.
+	// Variables are the values that the script sees by name, encodable as JSON.
+	// The names in Names always exist, and are undefined unless set.
 	Variables map[string]any
-	// Timeout is DefaultTimeout when 0, and at most MaxTimeout.
+	// Timeout is at most MaxTimeout; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Memory is in bytes: MaxMemory when 0, and at most that.
+	// Memory is in bytes, at most MaxMemory; 0 means MaxMemory.
 	Memory int64
-	// BeforeFetch, unless nil, is called before each request of the script, more
-	// than one at a time. With an error the request is not made.
+	// BeforeFetch, unless nil, is called before each request of the script,
+	// possibly concurrently. If it returns an error, the request is not made.
 	BeforeFetch func(context.Context) error
-	// Owner is whoever the script belongs to, an agent's id. No owner holds
-	// more than half of the pool's processes. Empty: no such bound.
+	// Owner is whom the script belongs to: an agent's id. No owner uses more
+	// than half of the pool's processes. Empty means no such limit.
 	Owner string
 }
 
-// Names are the variables that every script sees besides its own.
+// Names are the variables that every script sees in addition to its own.
 var Names = []string{"input", "trigger", "nodes", "item", "index", "contact", "message", "args"}
 
-// Result is what a script came to.
+// Result is the result of a script.
 type Result struct {
-	// Value is what it returned, as encoding/json decodes it; nil for nothing.
+	// Value is the returned value as encoding/json decodes it; nil if there is
+	// none.
 	Value any
-	// Logs are its console lines. They are there also beside an error, unless
-	// the process was killed.
+	// Logs are its console lines. They are also set if there is an error,
+	// unless the process was killed.
 	Logs []Log
-	// Sent is how many bytes of its variables, as JSON, it was sent.
+	// Sent is how many bytes of its variables it was sent, as JSON.
 	Sent int
 }
 
@@ -84,7 +85,7 @@ type Log struct {
 	Message string `json:"message"`
 }
 
-// Object is the value when it is an object, and else {result: value}.
+// Object returns the value if it is an object, and otherwise {result: value}.
 func (r Result) Object() map[string]any {
 	if object, ok := r.Value.(map[string]any); ok {
 		return object
@@ -94,30 +95,30 @@ func (r Result) Object() map[string]any {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]{0,99}$`)
 
-// reserved are words that no variable can have as its name.
+// reserved are words that cannot be the name of a variable.
 const reserved = " arguments async await break case catch class const continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof interface let new null of package private protected public return static super switch this throw true try typeof var void while with yield undefined NaN Infinity "
 
-// CheckName reports whether a script can see a variable under this name. The
-// issue is fit for agent.Invalid.
+// CheckName returns the issue if a name cannot be a script's variable, or "".
+// The issue is suitable for agent.Invalid.
 func CheckName(name string) (issue string) {
 	if !identifier.MatchString(name) || strings.Contains(reserved, " "+name+" ") {
-		return "must be a name that JavaScript allows for a variable: letters, digits, _ and $, and no word of the language"
+		return "must be a valid JavaScript variable name: letters, digits, _ and $, and not a reserved word"
 	}
 	return ""
 }
 
-// order is what a child is given of a script. Its variables' values follow
-// in a frame of their own.
+// order describes a script for a child. The values of its variables follow in a
+// separate frame.
 type order struct {
 	Code       string
 	Expression bool
 	Names      []string
 	Timeout    time.Duration
 	Memory     int64
-	Fetch      bool // there is somebody who fetches
+	Fetch      bool // the script may fetch
 }
 
-// prepare checks a call and makes the order and its variables.
+// prepare validates a call and returns the order and its variables.
 func (c Call) prepare(inline int) (order, *variables, error) {
 	o := order{Code: c.Code, Expression: c.Expression, Timeout: c.Timeout, Memory: c.Memory}
 	if len(c.Code) > MaxCode {
@@ -149,8 +150,8 @@ func (c Call) prepare(inline int) (order, *variables, error) {
 	return o, v, nil
 }
 
-// values also fills in the names of an order. A name that is not given has no
-// value at the end of the list, which makes it undefined.
+// values also fills in the names of an order. A name without a value comes last
+// in the list, which makes it undefined.
 func (c Call) values(o *order) ([]any, error) {
 	for name := range c.Variables {
 		if issue := CheckName(name); issue != "" {

@@ -16,7 +16,7 @@ import (
 	"satchel/agent"
 )
 
-// TestMain is also the child that runs scripts.
+// TestMain is also the child process that runs scripts.
 func TestMain(m *testing.M) {
 	if RunChild(os.Args[1:]) {
 		return
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newPool is a pool that ends with the test.
+// newPool returns a pool that stops with the test.
 func newPool(t testing.TB, o Options) *Pool {
 	t.Helper()
 	p := New(o)
@@ -112,8 +112,8 @@ func TestErrors(t *testing.T) {
 		message    string
 		line       any
 	}{
-		{"syntax", "const a = 1\nlet b = ;\nreturn b", CodeSyntax, "the code is not JavaScript: unexpected token in expression: ';'", 2},
-		{"open brace", "if (true) {\nreturn 1", CodeSyntax, "the code is not JavaScript", 2},
+		{"syntax", "const a = 1\nlet b = ;\nreturn b", CodeSyntax, "the code is not valid JavaScript: unexpected token in expression: ';'", 2},
+		{"open brace", "if (true) {\nreturn 1", CodeSyntax, "the code is not valid JavaScript", 2},
 		{"thrown", "\n\nthrow new Error('no stock')", CodeThrown, "no stock", 3},
 		{"thrown below", "function f() {\n  throw new RangeError('far')\n}\nf()", CodeThrown, "RangeError: far", 2},
 		{"after await", "await 1\nawait 2\nnull.x", CodeThrown, "TypeError: cannot read property 'x' of null", 3},
@@ -127,9 +127,9 @@ func TestErrors(t *testing.T) {
 		{"a long message", "throw new Error('x'.repeat(5000))", CodeThrown, strings.Repeat("x", maxMessage) + "…", 1},
 		{"rejected", "return Promise.reject(new Error('later'))", CodeThrown, "later", 1},
 		{"recursion", "const f = () => f() + 1\nreturn f()", CodeThrown, "InternalError: stack overflow", 1},
-		{"cyclic", "const a = {}; a.a = a; return a", CodeResult, "the result cannot be written as JSON: TypeError: circular reference", nil},
-		{"bigint", "return 1n", CodeResult, "the result cannot be written as JSON: TypeError", nil},
-		{"never settled", "await new Promise(() => {})", CodeStalled, "the script waits for a promise that nothing settles", nil},
+		{"cyclic", "const a = {}; a.a = a; return a", CodeResult, "the result cannot be encoded as JSON: TypeError: circular reference", nil},
+		{"bigint", "return 1n", CodeResult, "the result cannot be encoded as JSON: TypeError", nil},
+		{"never settled", "await new Promise(() => {})", CodeStalled, "the script is waiting for a promise that never settles", nil},
 		{"no fetch here", "await fetch('http://example.com')", CodeThrown, "TypeError: fetch is not available here", 1},
 	}
 	for _, c := range cases {
@@ -179,7 +179,7 @@ func TestConsole(t *testing.T) {
 		t.Errorf("%v %q", err, got.Logs)
 	}
 	got, err = p.Run(t.Context(), Call{Code: "for (let i = 0; i < 1000; i++) console.log(i); throw new Error('x')"})
-	if n := len(got.Logs); agent.ErrorCode(err) != CodeThrown || n != maxLogLines+1 || got.Logs[n-1].Message != "further lines are not kept" {
+	if n := len(got.Logs); agent.ErrorCode(err) != CodeThrown || n != maxLogLines+1 || got.Logs[n-1].Message != "further lines were dropped" {
 		t.Errorf("%d lines, %v", len(got.Logs), err)
 	}
 	got, err = p.Run(t.Context(), Call{Code: "for (let i = 0; i < 100; i++) console.log('x'.repeat(1e5))", Timeout: MaxTimeout})
@@ -203,7 +203,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// A script finds nothing of what another one did to its world.
+// A script sees nothing that another script did to its environment.
 func TestNothingIsLeftBehind(t *testing.T) {
 	p := newPool(t, Options{Size: 1, Warm: 1})
 	_, err := p.Run(t.Context(), Call{Code: `
@@ -268,7 +268,7 @@ func TestFetch(t *testing.T) {
 		{"no URL", `try { await fetch("http://a b/") } catch (e) { return String(e) }`, "TypeError: the URL, the method or a header of a request is not valid"},
 		{"odd method", `try { await fetch(url, {method: "GET / HTTP"}) } catch (e) { return String(e) }`, "TypeError: the URL, the method or a header of a request is not valid"},
 		{"large response", `try { await fetch(url + "/large") } catch (e) { return String(e) }`, "TypeError: the response is larger than 5 MB"},
-		{"cut response", `try { await fetch(url + "/cut") } catch (e) { return String(e) }`, "TypeError: fetch failed: the connection was cut"},
+		{"cut response", `try { await fetch(url + "/cut") } catch (e) { return String(e) }`, "TypeError: fetch failed: the connection was closed early"},
 		{"large body", `try { await fetch(url, {method: "POST", body: "x".repeat(2e6)}) } catch (e) { return String(e) }`, "TypeError: the body of a request can have at most 1048576 bytes"},
 		{"large headers", `try { await fetch(url, {headers: {a: "x".repeat(1e5)}}) } catch (e) { return String(e) }`, "TypeError: the URL and the headers of a request are too long"},
 		{"too many", `let n = 0; try { for (;;) { await fetch(url + "/latin"); n++ } } catch (e) { return [n, String(e)] }`, []any{50.0, "TypeError: a script can make at most 50 requests"}},
@@ -287,7 +287,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// zeros gives the digit 0 without end.
+// zeros is an endless stream of the digit 0.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// inlineBytes is how large an object or a list may be, as JSON, that is sent
-// with what holds it. Of a larger one, what the script reads is sent when it
-// reads it, so that a script costs what it reads and not what there is.
+// inlineBytes is the largest size, as JSON, of an object or list that is sent
+// together with its container. Parts of larger ones are sent when the script
+// reads them, so that a script costs what it reads rather than what exists.
 const inlineBytes = 4 << 10
 
-// Bounds of the pieces of a list that are sent when the script reads an entry
-// of it: the first is small, and each is twice as large as the one before.
+// Sizes of the pieces of a list that are sent when the script reads an entry:
+// the first is small, and each one is twice as large as the previous.
 const (
 	firstPiece = 1 << 10
 	maxPiece   = 256 << 10
 )
 
-// refBytes is what a value that is not sent yet counts.
+// refBytes is what a reference to a value that is not sent yet counts.
 const refBytes = 32
 
 // readRequest asks for a part of a large value: the entry of an object at Key,
@@ -35,23 +35,23 @@ type readRequest struct {
 	Whole  bool   `json:",omitempty"`
 }
 
-// variables are those of one script, as its parent sends them.
+// variables are the variables of one script, as sent by its parent.
 type variables struct {
 	inline int    // see inlineBytes
-	first  []byte // what is sent with the order
+	first  []byte // sent with the order
 	large  []any
 	piece  []int // by number of a list: bytes of its next piece
 	sent   int
 }
 
-// part is a frame of frameValues that is being written.
+// part is a frame of frameValues being written.
 type part struct {
 	of            *variables
 	values, large bytes.Buffer
-	left          int // bytes for outlines
+	left          int // bytes left for outlines
 }
 
-// write writes values as a frame of frameValues.
+// write encodes values as a frame of frameValues.
 func (v *variables) write(keys []string, values []any) ([]byte, error) {
 	p := part{of: v, left: v.inline}
 	p.values.WriteString(`{"values":[`)
@@ -79,8 +79,8 @@ func (v *variables) write(keys []string, values []any) ([]byte, error) {
 	return p.values.Bytes(), nil
 }
 
-// add writes a value. A large object with few entries is written with them, so
-// that a script need not ask for each.
+// add writes a value. A large object with few entries is written with its
+// entries, so that a script need not request each.
 func (p *part) add(at int, value any) error {
 	object, _ := value.(map[string]any)
 	if object == nil || room(object, p.of.inline) >= 0 || !p.outlines(object) {
@@ -102,7 +102,7 @@ func (p *part) add(at int, value any) error {
 	return nil
 }
 
-// entry writes a value, or a reference to one that is large.
+// entry writes a value, or a reference to it if it is large.
 func (p *part) entry(at int, key string, value any) error {
 	if number, length, ok := p.of.postpone(value); ok {
 		p.values.WriteString("null")
@@ -115,7 +115,7 @@ func (p *part) entry(at int, key string, value any) error {
 	return err
 }
 
-// outlines reports whether there is room for an object's small entries beside
+// outlines reports whether there is room for an object's small entries besides
 // references to the large ones, and takes it.
 func (p *part) outlines(object map[string]any) bool {
 	left := p.left
@@ -139,7 +139,8 @@ func (p *part) outlines(object map[string]any) bool {
 	return true
 }
 
-// postpone gives a large object or list a number; length is -1 of an object.
+// postpone assigns a number to a large object or list. length is -1 for an
+// object.
 func (v *variables) postpone(value any) (number, length int, ok bool) {
 	length = -1
 	switch value := value.(type) {
@@ -156,8 +157,9 @@ func (v *variables) postpone(value any) (number, length int, ok bool) {
 	return len(v.large) - 1, length, true
 }
 
-// room is what a value leaves of so many bytes as JSON, about, and below 0 when
-// it needs more. It looks at no more of the value than that.
+// room returns how much of left bytes remains after a value, encoded as JSON,
+// approximately. It is negative if the value needs more. It inspects no more of
+// the value than that.
 func room(value any, left int) int {
 	switch value := value.(type) {
 	case string:
@@ -182,7 +184,7 @@ func room(value any, left int) int {
 	return left - 8
 }
 
-// errRead is the error of a child that asks for what it was not given.
+// errRead is the error if a child requests what it was not offered.
 var errRead = errors.New("script: a child reads what is not there")
 
 // read answers a request of the child.
@@ -237,7 +239,7 @@ func (v *variables) part(r readRequest) ([]byte, error) {
 	return nil, errRead
 }
 
-// count is how many entries the next piece of a list has.
+// count returns how many entries the next piece of a list has.
 func (v *variables) count(number int, entries []any) int {
 	left := v.piece[number]
 	v.piece[number] = min(2*left, maxPiece)
@@ -249,8 +251,8 @@ func (v *variables) count(number int, entries []any) int {
 	return len(entries)
 }
 
-// Mentioned lists the words in a script that may be names of variables. It is
-// not exact where a script can read a variable without mentioning its name.
+// Mentioned returns the words in a script that may be names of variables. exact
+// is false if the script can read a variable without mentioning its name.
 func Mentioned(code string) (names []string, exact bool) {
 	found := map[string]bool{}
 	for word := range strings.FieldsFuncSeq(code, func(r rune) bool { return !inName(r) }) {
@@ -261,7 +263,7 @@ func Mentioned(code string) (names []string, exact bool) {
 	return slices.Collect(maps.Keys(found)), !found["eval"] && !found["arguments"] && !strings.Contains(code, `\u`)
 }
 
-// inName reports whether a name of a variable may contain r.
+// inName reports whether the name of a variable may contain r.
 func inName(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '$'
 }

@@ -12,7 +12,7 @@ import (
 	"satchel/agent"
 )
 
-// rows are n objects of about 100 bytes.
+// rows returns n objects of about 100 bytes.
 func rows(n int) []any {
 	list := make([]any, n)
 	for i := range list {
@@ -21,8 +21,8 @@ func rows(n int) []any {
 	return list
 }
 
-// A script reads large variables as it does small ones: everything that it can
-// do with them comes to the same, whether or not they are sent piece by piece.
+// A script reads large variables like small ones: every operation has the same
+// result, whether or not they are sent in pieces.
 func TestLargeVariables(t *testing.T) {
 	variables := map[string]any{
 		"trigger": map[string]any{
@@ -77,8 +77,8 @@ func TestLargeVariables(t *testing.T) {
 	}
 }
 
-// A large object with few entries is sent with them, and not with what is large
-// in them.
+// A large object with few entries is sent with its entries, but without the
+// large values in them.
 func TestOutlines(t *testing.T) {
 	wide := map[string]any{}
 	for i := range 1000 {
@@ -139,7 +139,7 @@ func TestSentIsWhatIsRead(t *testing.T) {
 	})
 }
 
-// A script may read as much as fits, and is refused more.
+// A script may read up to the limit, and no more.
 func TestReadsTooMuch(t *testing.T) {
 	p := newPool(t, Options{Size: 1})
 	half := strings.Repeat("x", MaxVariables/2)
@@ -157,7 +157,7 @@ func TestReadsTooMuch(t *testing.T) {
 	}
 }
 
-// Variables that are read while requests are under way come between their
+// Variables that are read while requests are in progress arrive between their
 // responses.
 func TestReadsWhileFetching(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("y", 200<<10)) }))
@@ -175,7 +175,7 @@ func TestReadsWhileFetching(t *testing.T) {
 	}
 }
 
-// A child that asks for what it was not given is refused.
+// A child that requests what it was not offered is rejected.
 func TestReadRefuses(t *testing.T) {
 	v := &variables{}
 	if _, err := v.write(nil, []any{[]any{1}, map[string]any{}}); err != nil {
@@ -190,7 +190,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// What a script mentions is found in time that grows with the script.
+// Finding the names in a script takes time linear in its size.
 func TestMentioned(t *testing.T) {
 	for code, want := range map[string]string{
 		"return {twice: item.n * 2, of: trigger.items.length}": "item items length n of return trigger twice",

@@ -11,9 +11,9 @@ import (
 	"satchel/agent"
 )
 
-// VerifyHook checks a request by its headers, which header finds by name, and its
-// body. The error is UNAUTHORIZED and does not say what was wrong. What lacks
-// a secret refuses everybody.
+// VerifyHook authenticates a request by its headers, which header returns by
+// name, and its body. The error is UNAUTHORIZED and does not say what was
+// wrong. Without a configured secret, every request is rejected.
 func VerifyHook(a *agent.HookAuth, header func(name string) string, body []byte, now time.Time) error {
 	if isAllowed(a, header, body, now) {
 		return nil
@@ -49,7 +49,7 @@ func isAllowed(a *agent.HookAuth, header func(string) string, body []byte, now t
 	return false
 }
 
-// credentials is what follows a scheme in the header Authorization.
+// credentials returns what follows a scheme in an Authorization header.
 func credentials(header, scheme string) string {
 	given, rest, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(given, scheme) {
@@ -58,15 +58,15 @@ func credentials(header, scheme string) string {
 	return strings.TrimSpace(rest)
 }
 
-// SameSecret reports whether a secret was given, in a time that says nothing of
-// it, not even its length. An empty one is none.
+// SameSecret compares a secret in constant time, independent of its length. An
+// empty secret never matches.
 func SameSecret(given, want string) bool {
 	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
 	return given != "" && want != "" && hmac.Equal(a[:], b[:])
 }
 
-// VerifyHMAC checks an HMAC-SHA256 of a body in hexadecimal, as GitHub writes
-// it behind "sha256=", or in base64.
+// VerifyHMAC checks an HMAC-SHA256 of a body, in hexadecimal, optionally after
+// "sha256=" as GitHub sends it, or in base64.
 func VerifyHMAC(given, secret string, body []byte) bool {
 	given = strings.TrimPrefix(strings.TrimSpace(given), "sha256=")
 	mac := hmac.New(sha256.New, []byte(secret))

@@ -9,8 +9,8 @@ import (
 	"satchel/agent"
 )
 
-// FuzzHookAuth has strange headers and secrets: nobody is let in without the
-// secret, and nothing breaks.
+// FuzzHookAuth tries arbitrary headers and secrets: nobody is let in without
+// the secret, and nothing panics.
 func FuzzHookAuth(f *testing.F) {
 	now := time.Now()
 	f.Add("bearer", "s3cret", "Bearer s3cret", []byte("{}"))
@@ -35,7 +35,7 @@ func FuzzHookAuth(f *testing.F) {
 			t.Errorf("%s lets in by %q without a secret", kind, given)
 		case in && kind == "header" && given != secret:
 			t.Errorf("%q passes for %q", given, secret)
-		case in && kind == "standard-webhooks": // it would need a signature that is also the time
+		case in && kind == "standard-webhooks": // it would need a signature that is also the timestamp
 			t.Errorf("%q is all of id, time and signature", given)
 		}
 		if kind == "header" && secret != "" && secret != agent.Mask && !ask(secret) {
@@ -44,7 +44,7 @@ func FuzzHookAuth(f *testing.F) {
 	})
 }
 
-// TestHookSignature lets in what is signed, in each way to write it.
+// TestHookSignature accepts valid signatures in each notation.
 func TestHookSignature(t *testing.T) {
 	now, body := time.Now(), []byte(`{"ü":1}`)
 	a := agent.HookAuth{Type: "standard-webhooks", Secret: NewSecret()}
@@ -57,7 +57,8 @@ func TestHookSignature(t *testing.T) {
 			t.Errorf("%s: an hour later", prefix)
 		}
 	}
-	// GitHub's own example: https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries.
+	// From GitHub's documentation:
+	// https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries.
 	g := agent.HookAuth{Type: "hmac", Secret: "It's a Secret to Everybody"}
 	const sum = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
 	if _, err := hex.DecodeString(sum); err != nil {

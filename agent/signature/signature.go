@@ -1,6 +1,6 @@
-// Package signature signs messages and checks signatures: those of Standard
+// Package signature signs messages and verifies signatures: those of Standard
 // Webhooks (https://www.standardwebhooks.com), plain HMACs, and the credentials
-// that callers of hooks show.
+// of webhook callers.
 package signature
 
 import (
@@ -17,11 +17,11 @@ import (
 	"satchel/agent"
 )
 
-// secretPrefix begins the secrets of Standard Webhooks.
+// secretPrefix is the prefix of Standard Webhooks secrets.
 const secretPrefix = "whsec_"
 
-// NewSecret makes a secret that signs webhooks: "whsec_" and 32
-// characters of base64 without + and /, so that it can be pasted anywhere.
+// NewSecret returns a secret for signing webhooks: "whsec_" and 32 characters
+// of base64 without + and /, so that it can be pasted anywhere.
 func NewSecret() string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	out := make([]byte, 0, 32)
@@ -37,8 +37,8 @@ func NewSecret() string {
 	return secretPrefix + string(out)
 }
 
-// CheckSecret checks a secret that a client gives for the field; the
-// error never shows it.
+// CheckSecret validates a secret that a client sets for a field. The error
+// never contains it.
 func CheckSecret(field, secret string) error {
 	text, ok := strings.CutPrefix(secret, secretPrefix)
 	key, err := base64.StdEncoding.DecodeString(text)
@@ -48,8 +48,8 @@ func CheckSecret(field, secret string) error {
 	return nil
 }
 
-// Sign returns the webhook-signature of a message, one signature for each
-// secret.
+// Sign returns the webhook-signature header of a message, with one signature
+// per secret.
 func Sign(secrets []string, id string, at time.Time, body []byte) string {
 	signatures := make([]string, len(secrets))
 	for i, secret := range secrets {
@@ -58,16 +58,15 @@ func Sign(secrets []string, id string, at time.Time, body []byte) string {
 	return strings.Join(signatures, " ")
 }
 
-// SetHeaders puts the id, the time and the signature of a message into the
-// header of its request.
+// SetHeaders sets the id, timestamp and signature headers of a message.
 func SetHeaders(header http.Header, secrets []string, id string, at time.Time, body []byte) {
 	header.Set("webhook-id", id)
 	header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
 	header.Set("webhook-signature", Sign(secrets, id, at, body))
 }
 
-// standardMAC signs by the key that a secret stands for: what its base64
-// decodes to, or, for a secret that is no base64, its own bytes.
+// standardMAC signs with the key of a secret: its decoded base64, or its own
+// bytes if it is not base64.
 func standardMAC(secret, id, timestamp string, body []byte) []byte {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 	if err != nil || len(key) == 0 {
@@ -79,17 +78,17 @@ func standardMAC(secret, id, timestamp string, body []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// MaxAge is how far the time of a signed message may lie from ours, so
-// that one that was overheard cannot be sent again later. A signature that
-// holds no time is remembered as long.
+// MaxAge is how far the timestamp of a signed message may be from the current
+// time, so that an intercepted message cannot be replayed later. A signature
+// without a timestamp is remembered for this long.
 const MaxAge = 5 * time.Minute
 
-// ErrMismatch is what every failed check of a signature says.
-var ErrMismatch = errors.New("the signature does not fit")
+// ErrMismatch is the error of every failed verification.
+var ErrMismatch = errors.New("the signature does not match")
 
-// Verify checks what the headers webhook-id, webhook-timestamp and
-// webhook-signature of Standard Webhooks say; svix's are an older spelling.
-// The error is ErrMismatch.
+// Verify checks the Standard Webhooks headers webhook-id, webhook-timestamp and
+// webhook-signature, or their older names with the prefix svix. The error is
+// ErrMismatch.
 func Verify(secret, id, timestamp, signatures string, body []byte, now time.Time) error {
 	if id == "" || secret == "" || !IsFresh(timestamp, now) {
 		return ErrMismatch
@@ -105,7 +104,7 @@ func Verify(secret, id, timestamp, signatures string, body []byte, now time.Time
 	return ErrMismatch
 }
 
-// IsFresh reports whether the time of a signed message, in Unix seconds,
+// IsFresh reports whether the timestamp of a signed message, in Unix seconds,
 // is within five minutes of now.
 func IsFresh(timestamp string, now time.Time) bool {
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// zoned and local are the ways in which a text can be a date; a local one is
-// meant in the time zone of the options.
+// zoned and local are the accepted layouts of dates. A local one is in the time
+// zone of the options.
 var (
 	zoned = []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02 15:04:05Z07:00", time.RFC1123Z, time.RFC1123}
 	local = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly}
 )
 
-// readTime reads a date: a text, or a number of seconds or (from 1e11 on)
-// milliseconds since 1970.
+// readTime converts a value to a time: a text, or a number of seconds or (from
+// 1e11) milliseconds since 1970.
 func readTime(v any, zone *time.Location) (time.Time, bool) {
 	if zone == nil {
 		zone = time.UTC
@@ -70,8 +70,8 @@ func inRange(t time.Time) (time.Time, bool) {
 	return t, t.Year() >= 0 && t.Year() <= 9999
 }
 
-// tokens are the parts of a date format, the longer ones first. They are those
-// of Moment.js and Day.js: https://day.js.org/docs/en/display/format
+// tokens are the parts of a date format, longer ones first. They are those of
+// Moment.js and Day.js: https://day.js.org/docs/en/display/format
 var tokens = []struct {
 	name  string
 	write func(t time.Time) string
@@ -104,10 +104,10 @@ var tokens = []struct {
 	{"x", func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }},
 }
 
-// FormatTime writes t by a format of the tokens YYYY YY MMMM MMM MM M DD D
-// dddd ddd d HH H hh h mm m ss s SSS A a ZZ Z X x, with names in English.
-// Text in square brackets and characters that are no token stand for
-// themselves: "D MMMM YYYY [at] HH:mm".
+// FormatTime formats t with the tokens YYYY YY MMMM MMM MM M DD D dddd ddd d HH
+// H hh h mm m ss s SSS A a ZZ Z X x, with English names. Text in square
+// brackets, and characters that are not a token, are copied: "D MMMM YYYY [at]
+// HH:mm".
 func FormatTime(t time.Time, format string) string {
 	var out strings.Builder
 next:

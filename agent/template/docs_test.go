@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestDocs fills the templates that docs/workflows.md shows.
+// TestDocs renders the templates in docs/workflows.md.
 func TestDocs(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/workflows.md")
 	if err != nil {

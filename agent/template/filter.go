@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// filter is one kind of filter.
+// filter describes one filter.
 type filter struct {
 	takes func(arg any) bool
-	wants string // what takes asks for, in words
-	// apply works on a value that is there. Why is set when it cannot.
+	wants string // what takes accepts, in words
+	// apply transforms a value. why is set if it cannot.
 	apply func(r *renderer, v any, c call) (out any, why string, err error)
 }
 
 func nothing(any) bool      { return false }
 func anything(any) bool     { return true }
-func aText(arg any) bool    { _, ok := arg.(string); return ok }
-func aFormat(arg any) bool  { s, ok := arg.(string); return ok && len(s) <= maxFormat }
+func isText(arg any) bool   { _, ok := arg.(string); return ok }
+func isFormat(arg any) bool { s, ok := arg.(string); return ok && len(s) <= maxFormat }
 func isBlank(v any) bool    { return v == nil || v == "" }
 func first(s string) int    { _, n := utf8.DecodeRuneInString(s); return n }
 func last(s string) int     { _, n := utf8.DecodeLastRuneInString(s); return n }
@@ -32,7 +32,7 @@ const (
 	formatArgument = "a format in quotes of at most 200 bytes"
 )
 
-// filters are all filters by name.
+// filters maps names to filters.
 var filters = map[string]*filter{
 	"default": {anything, "", applyDefault},
 	"upper":   {nothing, noArgument, onText(strings.ToUpper)},
@@ -43,12 +43,12 @@ var filters = map[string]*filter{
 	"length":  {nothing, noArgument, applyLength},
 	"first":   {nothing, noArgument, applyFirst},
 	"last":    {nothing, noArgument, applyLast},
-	"join":    {aText, textArgument, applyJoin},
-	"date":    {aFormat, formatArgument, applyDate},
+	"join":    {isText, textArgument, applyJoin},
+	"date":    {isFormat, formatArgument, applyDate},
 }
 
-// use applies a filter. What is missing passes by, but for default, which
-// replaces it, and json, which writes null for it.
+// use applies a filter. A missing value is passed through, except by default,
+// which replaces it, and json, which writes null.
 func (f *filter) use(r *renderer, in operand, c call) (operand, error) {
 	if in.missing != "" {
 		switch c.name {
@@ -80,7 +80,7 @@ func applyDefault(_ *renderer, v any, c call) (any, string, error) {
 	return v, "", nil
 }
 
-// onText makes a filter of a function of texts.
+// onText returns a filter that applies a function to text.
 func onText(change func(string) string) func(*renderer, any, call) (any, string, error) {
 	return func(r *renderer, v any, _ call) (any, string, error) {
 		text, err := r.text(v)
@@ -138,7 +138,8 @@ func applyLast(_ *renderer, v any, _ call) (any, string, error) {
 	return nil, "has no last element", nil
 }
 
-// applyJoin writes each element like Text; what is no list is its own text.
+// applyJoin writes each element like Text. A value that is not a list becomes
+// its own text.
 func applyJoin(r *renderer, v any, c call) (any, string, error) {
 	list, ok := v.([]any)
 	if !ok {

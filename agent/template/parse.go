@@ -11,16 +11,16 @@ import (
 	"satchel/agent"
 )
 
-// Bounds of one template.
+// Limits of one template.
 const (
 	maxSegments = 64
 	maxFilters  = 16
 )
 
-// SyntaxError says why a text's templates cannot be read.
+// SyntaxError is a template that cannot be parsed.
 type SyntaxError struct {
-	Field    string // where in the value the text is, as data.items[0]; empty for the value itself
-	Position int    // the character of the text, from 1
+	Field    string // path of the text in the value, such as data.items[0]; empty for the value itself
+	Position int    // character in the text, from 1
 	Issue    string
 }
 
@@ -32,24 +32,23 @@ func (e *SyntaxError) Error() string {
 	return text
 }
 
-// Template is a text whose templates were read. It may be used by many
-// goroutines.
+// Template is a parsed text with templates. It is safe for concurrent use.
 type Template struct {
 	parts []part
-	whole bool // one template alone
+	whole bool // the text is a single template
 }
 
-// part is literal text, or a template when its expression is set.
+// part is literal text, or a template if its expression is set.
 type part struct {
 	text string
 	expr *expression
-	end  int // in the whole text, in bytes
+	end  int // end in the whole text, in bytes
 }
 
-// expression is what is between {{ and }}.
+// expression is the content of {{ and }}.
 type expression struct {
 	source  string // as written, for warnings
-	literal any    // in the place of a path
+	literal any    // instead of a path
 	path    Path
 	filters []call
 }
@@ -62,7 +61,7 @@ type call struct {
 	given  bool // an argument was written
 }
 
-// Parse reads the templates of a text. The error is a *SyntaxError.
+// Parse parses the templates of a text. The error is a *SyntaxError.
 func Parse(text string) (*Template, error) {
 	t := &Template{}
 	p := parser{text: text, endsName: endsName}
@@ -88,8 +87,8 @@ func Parse(text string) (*Template, error) {
 	return t, nil
 }
 
-// Spans returns where the templates of a text begin and end, in bytes. The
-// error is a *SyntaxError.
+// Spans returns the byte positions of the templates in a text. The error is a
+// *SyntaxError.
 func Spans(text string) ([][2]int, error) {
 	t, err := Parse(text)
 	if err != nil {
@@ -106,24 +105,24 @@ func Spans(text string) ([][2]int, error) {
 	return spans, nil
 }
 
-// parser walks over a text; at is where it is.
+// parser parses a text. at is the current position.
 type parser struct {
 	text     string
 	at       int
-	endsName func(r rune) bool // reports whether a name without quotes ends before r
+	endsName func(r rune) bool // reports whether an unquoted name ends before r
 }
 
 func (p *parser) errorAt(at int, format string, args ...any) error {
 	return &SyntaxError{Position: utf8.RuneCountInString(p.text[:at]) + 1, Issue: fmt.Sprintf(format, args...)}
 }
 
-// unexpected complains about what is here.
+// unexpected returns the error for the text at the current position.
 func (p *parser) unexpected(wanted string) error {
 	if p.at >= len(p.text) {
-		return p.errorAt(p.at, "the text ends where %s should be", wanted)
+		return p.errorAt(p.at, "expected %s, found the end of the text", wanted)
 	}
 	r, _ := utf8.DecodeRuneInString(p.text[p.at:])
-	return p.errorAt(p.at, "%q stands where %s should be", r, wanted)
+	return p.errorAt(p.at, "expected %s, found %q", wanted, r)
 }
 
 func (p *parser) space() {
@@ -136,7 +135,7 @@ func (p *parser) space() {
 	}
 }
 
-// take steps over s when it is here.
+// take moves past s if it is next.
 func (p *parser) take(s string) bool {
 	if !strings.HasPrefix(p.text[p.at:], s) {
 		return false
@@ -145,7 +144,7 @@ func (p *parser) take(s string) bool {
 	return true
 }
 
-// template reads from {{ to }}.
+// template parses from {{ to }}.
 func (p *parser) template() (*expression, error) {
 	start := p.at
 	p.at += len("{{")
@@ -174,7 +173,7 @@ func (p *parser) template() (*expression, error) {
 	}
 }
 
-// head reads a path, or the quoted text in its place.
+// head parses a path, or a quoted text instead of it.
 func (p *parser) head(e *expression) error {
 	if p.quote() {
 		text, err := p.quoted()
@@ -186,7 +185,7 @@ func (p *parser) head(e *expression) error {
 	return err
 }
 
-// path reads a path, which begins with a name unless bracket is set.
+// path parses a path, which starts with a name unless bracket is set.
 func (p *parser) path(bracket bool) (Path, error) {
 	start := p.at
 	var path Path
@@ -208,7 +207,7 @@ func (p *parser) path(bracket bool) (Path, error) {
 	}
 }
 
-// step reads .key, [0] or ["key"]; more is false when the path ends here.
+// step parses .key, [0] or ["key"]. more is false at the end of the path.
 func (p *parser) step() (next segment, more bool, err error) {
 	if p.take(".") {
 		key := p.name()
@@ -237,7 +236,7 @@ func (p *parser) step() (next segment, more bool, err error) {
 	return next, true, err
 }
 
-// index is the number that a key is, -1 when it is none.
+// index returns the number that a key represents, or -1.
 func index(key string) int {
 	if len(key) == 0 || len(key) > 9 {
 		return -1
@@ -252,8 +251,8 @@ func index(key string) int {
 	return n
 }
 
-// notInNames are characters that a key holds only in brackets and quotes, so
-// that an expression such as a+b is refused and not searched for.
+// notInNames are characters that a key may only contain in brackets and quotes,
+// so that an expression such as a+b is rejected rather than looked up.
 const notInNames = ".[]{}()|:,;\"'`+*/=<>!?&^~\\"
 
 func endsName(r rune) bool {
@@ -272,15 +271,15 @@ func (p *parser) name() string {
 	return p.text[start:p.at]
 }
 
-// quote reports whether a quoted text begins here.
+// quote reports whether a quoted text starts here.
 func (p *parser) quote() bool {
 	return p.at < len(p.text) && (p.text[p.at] == '"' || p.text[p.at] == '\'')
 }
 
-// quoted reads a text in quotes, with the escapes of JSON.
+// quoted parses a quoted text, with the escapes of JSON.
 func (p *parser) quoted() (string, error) {
 	start, mark := p.at, p.text[p.at]
-	var body strings.Builder // the text as it is between the quotes of JSON
+	var body strings.Builder // the text as JSON, without its quotes
 	for p.at++; p.at < len(p.text); p.at++ {
 		switch c := p.text[p.at]; {
 		case c == mark:
@@ -307,7 +306,7 @@ func (p *parser) quoted() (string, error) {
 	return "", p.errorAt(start, "a quoted text that does not end")
 }
 
-// filter reads a filter's name and its argument.
+// filter parses a filter's name and argument.
 func (p *parser) filter() (call, error) {
 	p.space()
 	start := p.at
@@ -316,7 +315,7 @@ func (p *parser) filter() (call, error) {
 		return c, p.unexpected("a filter")
 	}
 	if c.filter = filters[c.name]; c.filter == nil {
-		return c, p.errorAt(start, "no filter is called %q", agent.Clip(c.name, 40))
+		return c, p.errorAt(start, "there is no filter %q", agent.Clip(c.name, 40))
 	}
 	p.space()
 	if !p.take(":") {
@@ -334,7 +333,7 @@ func (p *parser) filter() (call, error) {
 	return c, nil
 }
 
-// argument reads a quoted text, a number, true, false or null.
+// argument parses a quoted text, a number, true, false or null.
 func (p *parser) argument() (any, error) {
 	if p.quote() {
 		return p.quoted()

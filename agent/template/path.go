@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Path leads to a place in a JSON value: names of members and indexes of lists,
+// Path locates a value in a JSON value: names of members and indexes of lists,
 // as in data.items[0].title, data.items.0.title and data["First name"]. The
 // empty path is the value itself.
 type Path []segment
@@ -14,13 +14,13 @@ type Path []segment
 // segment is one step of a path. An index may also be the key of an object.
 type segment struct {
 	key   string
-	index int // -1 for a key that is no index
+	index int // -1 if the key is not an index
 }
 
 const maxPath = 500 // bytes
 
-// ParsePath reads a path by itself, whose names may hold anything
-// but dots and brackets. Its errors say to a client what a path must be.
+// ParsePath parses a standalone path, whose names may contain anything except
+// dots and brackets. Its errors tell a client what a path must be.
 func ParsePath(text string) (Path, error) {
 	if len(text) > maxPath {
 		return nil, fmt.Errorf("must have at most %d bytes", maxPath)
@@ -40,8 +40,8 @@ func ParsePath(text string) (Path, error) {
 	return path, nil
 }
 
-// Walk follows the path through plain JSON values and reports whether it leads
-// to one. Only what the value itself holds is reached.
+// Walk follows the path through plain JSON values and reports whether it
+// exists. It only reaches members of the value itself.
 func (p Path) Walk(v any) (any, bool) {
 	for _, s := range p {
 		found := false

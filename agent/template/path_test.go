@@ -48,7 +48,7 @@ func TestBadPaths(t *testing.T) {
 		}
 	}
 	_, err := ParsePath("a[x]")
-	if want := "must be a path such as data.items[0].title; at character 3, 'x' stands where an index or a quoted key should be"; err == nil || err.Error() != want {
+	if want := "must be a path such as data.items[0].title; at character 3, expected an index or a quoted key, found 'x'"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

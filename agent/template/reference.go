@@ -5,14 +5,14 @@ import (
 	"strconv"
 )
 
-// Reference is a template of a value that reads a name.
+// Reference is a template in a value that reads a name.
 type Reference struct {
-	Field string   // where its text is, as data.items[0]
+	Field string   // the path of its text, such as data.items[0]
 	Text  string   // the template as written
 	Names []string // the first two steps of its path
 }
 
-// References returns the templates that read names, in the order of keys.
+// References returns the templates that read names, ordered by key.
 func (v *Value) References() []Reference { return v.references(nil, nil) }
 
 func (v *Value) references(found []Reference, path []string) []Reference {

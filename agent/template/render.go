@@ -10,71 +10,71 @@ import (
 	"satchel/agent"
 )
 
-// CodeTemplate is the code of every error of Render.
+// CodeTemplate is the code of every error from Render.
 const CodeTemplate agent.Code = "TEMPLATE_ERROR"
 
 // DefaultMaxBytes is the default of Options.MaxBytes.
 const DefaultMaxBytes = 10 << 20
 
 const (
-	maxDepth    = 200 // of a value, in levels
+	maxDepth    = 200 // levels of nesting in a value
 	maxWarnings = 50
 )
 
-// Scope knows the names that a path can begin with. Values are those of
+// Scope provides the names with which a path can start. Values are those of
 // encoding/json: map[string]any, []any, string, float64 or json.Number, bool
-// and nil; int and int64 are numbers too. Anything else has no keys and is
+// and nil; int and int64 are also numbers. Any other value has no keys and is
 // written as its JSON.
 type Scope interface {
 	Lookup(name string) (value any, ok bool)
 }
 
-// Map is a Scope of one level.
+// Map is a Scope backed by a map.
 type Map map[string]any
 
-// Lookup gives the value of a key.
+// Lookup returns the value of a key.
 func (m Map) Lookup(name string) (any, bool) {
 	v, ok := m[name]
 	return v, ok
 }
 
-// Options say how templates are filled.
+// Options control how templates are filled.
 type Options struct {
-	// Strict makes what would be a warning an error.
+	// Strict turns warnings into errors.
 	Strict bool
-	// HTML escapes what is inserted, for a text that is HTML. A template then
-	// always gives text, also when it is alone.
+	// HTML escapes inserted values, for a text that is HTML. A template then
+	// always yields text, even on its own.
 	HTML bool
-	// NullMissing makes a lone template whose path leads nowhere null, without
-	// a warning and also when Strict, so that a condition can ask whether
+	// NullMissing makes a lone template whose path is missing null, without a
+	// warning and even if Strict, so that a condition can test whether
 	// something exists.
 	NullMissing bool
-	// Zone finds the time zone of the filter date when that is used; nil means
-	// UTC, and so does a Zone that returns nil.
+	// Zone returns the time zone for the date filter when it is needed. If Zone
+	// or its result is nil, the zone is UTC.
 	Zone func() *time.Location
-	// MaxBytes bounds the size of the result, as JSON; 0 means DefaultMaxBytes.
+	// MaxBytes limits the size of the result, as JSON; 0 means DefaultMaxBytes.
 	MaxBytes int
 }
 
 // Render fills the templates of a text. The result is a string, or any plain
-// value when the text is one template alone. The warnings and the error are
-// those of Value.Render.
+// value if the text is a single template. Warnings and errors are those of
+// Value.Render.
 func (t *Template) Render(scope Scope, o Options) (any, []string, error) {
 	return (&Value{template: t}).Render(scope, o)
 }
 
-// renderer is one rendering.
+// renderer is the state of one Render call.
 type renderer struct {
 	scope    Scope
 	options  Options
-	limit    int // bytes
-	left     int // bytes until the limit
+	limit    int // in bytes
+	left     int // bytes left until the limit
 	path     []string
 	warnings []string
-	more     int // warnings that were not kept
+	more     int // warnings beyond the limit
 }
 
-// fail is err as an error about the place that is being rendered.
+// fail returns err as an error that names the path being rendered.
 func (r *renderer) fail(err error) error {
 	var known *agent.Error
 	switch {
@@ -92,7 +92,7 @@ func (r *renderer) errorf(format string, args ...any) error {
 	return agent.Errorf(CodeTemplate, "%s", r.here(fmt.Sprintf(format, args...))).With("field", place(r.path))
 }
 
-// here puts the place that is being rendered before a text.
+// here prefixes a text with the path being rendered.
 func (r *renderer) here(text string) string {
 	if len(r.path) == 0 {
 		return text
@@ -100,7 +100,8 @@ func (r *renderer) here(text string) string {
 	return place(r.path) + ": " + text
 }
 
-// warn notes that an expression gave nothing, or fails when that is an error.
+// warn adds a warning about an expression, or returns an error if warnings are
+// errors.
 func (r *renderer) warn(e *expression, why string) error {
 	if r.options.Strict {
 		return r.errorf("%s %s", e.source, why)
@@ -145,7 +146,7 @@ func (r *renderer) template(t *Template) (any, error) {
 	return out.String(), nil
 }
 
-// text is Text of a value that has room in the result.
+// text returns Text of a value, within the size limit.
 func (r *renderer) text(v any) (string, error) {
 	room := r.left
 	if err := weigh(v, 0, &room); err != nil {
@@ -154,8 +155,8 @@ func (r *renderer) text(v any) (string, error) {
 	return Text(v), nil
 }
 
-// expression gives the value of one template. What is missing is empty text
-// and a warning, or nil alone when null is set.
+// expression returns the value of one template. A missing value is empty text
+// with a warning, or nil without one if null is set.
 func (r *renderer) expression(e *expression, null bool) (any, error) {
 	in := operand{value: e.literal}
 	if e.path != nil {
@@ -176,15 +177,15 @@ func (r *renderer) expression(e *expression, null bool) (any, error) {
 	return in.value, r.warn(e, in.missing)
 }
 
-// operand is a value on its way through filters.
+// operand is a value passing through filters.
 type operand struct {
 	value   any
-	missing string // why there is no value, or ""; value is then what stands in for it
+	missing string // why there is no value, or ""; value is then its replacement
 }
 
 func missing(why string) operand { return operand{value: "", missing: why} }
 
-// walk follows a path from what the scope gives for its first name.
+// walk follows a path from the scope's value for its first name.
 func (r *renderer) walk(path Path) operand {
 	v, ok := r.scope.Lookup(path[0].key)
 	if ok {

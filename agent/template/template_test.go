@@ -12,7 +12,7 @@ import (
 	"satchel/agent"
 )
 
-// plain is the JSON value of a text.
+// plain decodes JSON.
 func plain(t testing.TB, text string) any {
 	t.Helper()
 	var v any
@@ -49,7 +49,7 @@ func TestRender(t *testing.T) {
 		{text: "{\"a\":{\"b\":{{contact.age}}}}", want: `{"a":{"b":36}}`},
 		{text: `{{"{{"}}x{{'}}'}}`, want: "{{x}}"},
 
-		// one template alone keeps its type
+		// a single template keeps its type
 		{text: "{{contact.age}}", want: 36.0},
 		{text: "{{contact.vip}}", want: true},
 		{text: "{{contact.email}}", want: nil},
@@ -168,32 +168,32 @@ func TestSyntax(t *testing.T) {
 		position int
 		issue    string
 	}{
-		{"{{", 3, "the text ends where a path"},
-		{"{{}}", 3, "where a path should be"},
-		{"é {{a", 6, "the text ends where | or }}"},
-		{"{{a}", 4, "where | or }} should be"},
-		{"{{a b}}", 5, `'b' stands where`},
-		{"{{a+b}}", 4, `'+' stands where`},
-		{"{{a()}}", 4, `'(' stands where`},
-		{"{{a..b}}", 5, "where a key should be"},
-		{"{{a.}}", 5, "where a key should be"},
-		{"{{.a}}", 3, "where a path should be"},
-		{"{{a[x]}}", 5, "where an index or a quoted key should be"},
-		{"{{a[-1]}}", 5, "where an index or a quoted key should be"},
-		{"{{a[1}}", 6, "where ] should be"},
-		{"{{a[99999999999]}}", 5, "where an index"},
+		{"{{", 3, "expected a path"},
+		{"{{}}", 3, "expected a path"},
+		{"é {{a", 6, "expected | or }}, found the end"},
+		{"{{a}", 4, "expected | or }}"},
+		{"{{a b}}", 5, `found 'b'`},
+		{"{{a+b}}", 4, `found '+'`},
+		{"{{a()}}", 4, `found '('`},
+		{"{{a..b}}", 5, "expected a key"},
+		{"{{a.}}", 5, "expected a key"},
+		{"{{.a}}", 3, "expected a path"},
+		{"{{a[x]}}", 5, "expected an index or a quoted key"},
+		{"{{a[-1]}}", 5, "expected an index or a quoted key"},
+		{"{{a[1}}", 6, "expected ]"},
+		{"{{a[99999999999]}}", 5, "expected an index"},
 		{`{{a["x}}`, 5, "a quoted text that does not end"},
 		{`{{a|default:"\q"}}`, 13, "escape that JSON does not have"},
-		{"{{a|}}", 5, "where a filter should be"},
-		{"{{a|shout}}", 5, `no filter is called "shout"`},
-		{"{{a|constructor}}", 5, `no filter is called "constructor"`},
+		{"{{a|}}", 5, "expected a filter"},
+		{"{{a|shout}}", 5, `there is no filter "shout"`},
+		{"{{a|constructor}}", 5, `there is no filter "constructor"`},
 		{"{{a|upper:1}}", 5, "upper takes no argument"},
 		{"{{a|join:1}}", 5, "join takes a text in quotes"},
 		{"{{a|default:}}", 13, "an argument in quotes, a number"},
 		{"{{a|default:x}}", 13, "an argument in quotes, a number"},
 		{"{{a|default:0x1}}", 13, "an argument in quotes, a number"},
 		{"{{a|date:\"" + strings.Repeat("[", 201) + "\"}}", 5, "date takes a format"},
-		{"{{{a}}}", 3, `'{' stands where`},
+		{"{{{a}}}", 3, `found '{'`},
 		{long, 3, "a path of more than"},
 		{chain, 1, "more than 16 filters"},
 	}
@@ -231,7 +231,7 @@ func TestRenderValue(t *testing.T) {
 	if err := Check(in); err != nil {
 		t.Error(err)
 	}
-	if err := Check("{{"); err == nil || err.Error() != "template: the text ends where a path should be at character 3" {
+	if err := Check("{{"); err == nil || err.Error() != "template: expected a path, found the end of the text at character 3" {
 		t.Errorf("Check gives %v", err)
 	}
 }
@@ -243,7 +243,7 @@ func TestWarningsAreBounded(t *testing.T) {
 	}
 }
 
-// Small templates must not grow into large values, however they multiply.
+// Small templates must not produce huge values, however they multiply.
 func TestBounds(t *testing.T) {
 	deep := any("x")
 	for range maxDepth + 5 {
@@ -313,8 +313,8 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// BenchmarkRender fills a value that was compiled once, and one that is read
-// anew each time.
+// BenchmarkRender renders a value that was compiled once, and one that is
+// compiled each time.
 func BenchmarkRender(b *testing.B) {
 	scope := Map(plain(b, scopeJSON).(map[string]any))
 	for name, text := range map[string]string{

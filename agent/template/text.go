@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// Text is how a plain value is written within text: null as nothing, objects
-// and lists as JSON, numbers as JSON and JavaScript write them.
+// Text returns a plain value as written within text: null as nothing, objects
+// and lists as JSON, numbers as in JSON and JavaScript.
 func Text(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -30,7 +30,7 @@ func Text(v any) string {
 	return jsonText(v)
 }
 
-// number writes like JavaScript: no exponent between 1e-6 and 1e21.
+// number formats numbers like JavaScript: no exponent between 1e-6 and 1e21.
 func number(f float64) string {
 	if abs := math.Abs(f); f == 0 || abs >= 1e-6 && abs < 1e21 {
 		return strconv.FormatFloat(f, 'f', -1, 64)
@@ -38,7 +38,7 @@ func number(f float64) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
-// jsonText is v as JSON in one line; null for what JSON cannot say.
+// jsonText returns v as JSON on one line, or null if JSON cannot represent it.
 func jsonText(v any) string {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -54,9 +54,8 @@ var (
 	errDepth = errors.New("the value is nested too deep")
 )
 
-// weigh takes the size of a value, about its length as JSON, from *left. It
-// stops as soon as there is nothing left, so a huge value costs no more than
-// a large one.
+// weigh subtracts the approximate JSON size of a value from *left. It stops as
+// soon as nothing is left, so a huge value costs no more than a large one.
 func weigh(v any, depth int, left *int) error {
 	if depth > maxDepth {
 		return errDepth

@@ -9,13 +9,12 @@ import (
 	"satchel/agent"
 )
 
-// Value is a JSON value whose texts' templates were read. It may be kept, and
-// used by many goroutines.
+// Value is a compiled JSON value with templates. It is safe for concurrent use.
 type Value struct {
-	fixed    any // a value without templates, returned as it is
+	fixed    any // a value without templates, returned unchanged
 	template *Template
 	list     []*Value
-	object   []member // by key
+	object   []member // ordered by key
 }
 
 type member struct {
@@ -23,22 +22,22 @@ type member struct {
 	value *Value
 }
 
-// Compile reads the templates of every text in a JSON value; keys are left
-// alone. The error is a *SyntaxError that names the first text, in the order
-// of keys, that cannot be read.
+// Compile parses the templates in every string of a JSON value; keys are not
+// parsed. The error is a *SyntaxError for the first invalid string, ordered by
+// key.
 func Compile(v any) (*Value, error) {
 	compiled, _, err := compile(v, nil)
 	return compiled, err
 }
 
-// Check reports whether every template in a JSON value can be read. The error is
-// that of Compile.
+// Check reports whether every template in a JSON value can be parsed. The error
+// is that of Compile.
 func Check(v any) error {
 	_, err := Compile(v)
 	return err
 }
 
-// Render compiles and fills a value; see Value.Render.
+// Render compiles and renders a value; see Value.Render.
 func Render(v any, scope Scope, o Options) (any, []string, error) {
 	compiled, err := Compile(v)
 	if err != nil {
@@ -48,9 +47,9 @@ func Render(v any, scope Scope, o Options) (any, []string, error) {
 }
 
 // Render fills the templates. The result shares parts with the compiled value
-// and with what the scope gave, so it is to be read and not changed. A warning
-// names the place, the template and what is wrong. The error is an
-// *agent.Error with CodeTemplate and details {field}.
+// and the scope, so it must not be modified. A warning names the path, the
+// template and the problem. The error is an *agent.Error with CodeTemplate and
+// details {field}.
 func (v *Value) Render(scope Scope, o Options) (any, []string, error) {
 	r := &renderer{scope: scope, options: o, limit: o.MaxBytes}
 	if r.limit <= 0 {
@@ -70,7 +69,7 @@ func (v *Value) Render(scope Scope, o Options) (any, []string, error) {
 // Fixed reports whether the value has no templates.
 func (v *Value) Fixed() bool { return v.template == nil && v.list == nil && v.object == nil }
 
-// compile also reports whether v has a template. Path is the way to v.
+// compile also reports whether v has a template. path is the path of v.
 func compile(v any, path []string) (*Value, bool, error) {
 	if len(path) > maxDepth {
 		return nil, false, &SyntaxError{Field: place(path), Position: 1, Issue: errDepth.Error()}
@@ -130,7 +129,7 @@ func compileObject(v map[string]any, path []string) (*Value, bool, error) {
 	return out, any, nil
 }
 
-// place writes the way to a value, as data.items[0].
+// place formats the path of a value, as in data.items[0].
 func place(path []string) string {
 	return agent.Clip(strings.TrimPrefix(strings.Join(path, ""), "."), 200)
 }
@@ -164,8 +163,8 @@ func (r *renderer) value(v *Value) (any, error) {
 	return v.fixed, nil
 }
 
-// at renders a value one step further down. After an error the path stays, to
-// name the place.
+// at renders a value one level deeper. After an error the path stays, to name
+// the place.
 func (r *renderer) at(step string, v *Value) (any, error) {
 	if v.Fixed() {
 		return v.fixed, nil

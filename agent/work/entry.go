@@ -2,21 +2,21 @@ package work
 
 import "time"
 
-// entry is what a queue knows of a key that has work, runs or rests.
+// entry is the state of a key that has work, is running, or is resting.
 type entry[K comparable] struct {
 	key   K
 	group *group[K]
-	turn  *turn[K] // of the key, while it runs
+	turn  *turn[K] // the key's turn, while it runs
 
-	due       time.Time // of the turn that is asked for by the wall clock, or zero
+	due       time.Time // when the next turn is due by the wall clock, or zero
 	retryAt   time.Time // end of the backoff after a failure, monotonic
-	restUntil time.Time // end of the rest that a turn asked for, monotonic
+	restUntil time.Time // end of the rest that a turn requested, monotonic
 	failures  int
 
-	member  *element[*entry[K]] // in the group's list of all
-	element *element[*entry[K]] // in the group's list of those that are ready
-	wake    time.Time           // position in the timeline, monotonic
-	index   int                 // in the timeline, from 1; 0 when not there
+	member  *element[*entry[K]] // in the group's list of all entries
+	element *element[*entry[K]] // in the group's list of ready entries
+	wake    time.Time           // time in the timeline, monotonic
+	index   int                 // index in the timeline, from 1; 0 if absent
 	idle    chan struct{}       // closed when neither ready nor running
 }
 
@@ -31,8 +31,8 @@ type group[K comparable] struct {
 
 func (e *entry[K]) isReady() bool { return e.element != nil }
 
-// isBusy reports whether a key has a turn that runs or is due, if need be after
-// its rest.
+// isBusy reports whether a key has a turn that is running or due, possibly
+// after its rest.
 func (q *Queue[K]) isBusy(e *entry[K]) bool {
 	if e.turn != nil || e.isReady() {
 		return true
@@ -40,7 +40,7 @@ func (q *Queue[K]) isBusy(e *entry[K]) bool {
 	return !e.due.IsZero() && !e.due.After(q.options.Now()) && !e.retryAt.After(time.Now())
 }
 
-// entry returns the entry of a key, made if there is none.
+// entry returns the entry of a key, creating it if there is none.
 func (q *Queue[K]) entry(key K) *entry[K] {
 	e := q.entries[key]
 	if e != nil {
@@ -74,25 +74,25 @@ func (e *entry[K]) signalIdle() {
 	}
 }
 
-// schedule asks for a turn of an entry at a time, or earlier if one is asked
-// for already.
+// schedule requests a turn of an entry at a time, unless an earlier one is
+// already requested.
 func (q *Queue[K]) schedule(e *entry[K], at time.Time) {
-	e.ask(at)
+	e.request(at)
 	if e.turn == nil && !e.isReady() {
 		q.place(e)
 	}
 }
 
-// soon is a time that is past on every clock.
+// soon is a time in the past on every clock.
 var soon = time.Unix(0, 0)
 
-func (e *entry[K]) ask(at time.Time) {
+func (e *entry[K]) request(at time.Time) {
 	if at = at.Round(0); !at.IsZero() && (e.due.IsZero() || at.Before(e.due)) {
 		e.due = at
 	}
 }
 
-// unschedule takes back what was asked for an entry.
+// unschedule withdraws the requested turn of an entry.
 func (q *Queue[K]) unschedule(e *entry[K]) {
 	e.due = time.Time{}
 	q.timeline.remove(e)
@@ -105,8 +105,8 @@ func (q *Queue[K]) unschedule(e *entry[K]) {
 	q.offer(e.group)
 }
 
-// place puts an entry that is not running where it belongs: among the ready
-// ones, on the timeline, or nowhere.
+// place puts an entry that is not running where it belongs: in the ready list,
+// on the timeline, or nowhere.
 func (q *Queue[K]) place(e *entry[K]) {
 	now := time.Now()
 	at := later(e.retryAt, e.restUntil)
@@ -128,8 +128,8 @@ func (q *Queue[K]) place(e *entry[K]) {
 	}
 }
 
-// offer puts a group into the queue's list if it has a key that may run, and
-// takes it out if not.
+// offer adds a group to the queue's list if it has a key that may run, and
+// removes it otherwise.
 func (q *Queue[K]) offer(g *group[K]) {
 	limit := q.options.GroupLimit(g.id)
 	may := g.ready.len > 0 && (limit <= 0 || g.running < limit)

@@ -1,6 +1,6 @@
 package work
 
-// list is a doubly linked list, as container/list without interfaces.
+// list is a doubly linked list, like container/list without interfaces.
 type list[T any] struct {
 	first, last *element[T]
 	len         int

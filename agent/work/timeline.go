@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// timeline is a heap of entries by their wake time.
+// timeline is a heap of entries by wake time.
 type timeline[K comparable] []*entry[K]
 
 func (t timeline[K]) Len() int           { return len(t) }
@@ -33,7 +33,7 @@ func (t *timeline[K]) Pop() any {
 	return e
 }
 
-// set puts an entry at a time, or moves it there.
+// set adds an entry at a time, or moves it there.
 func (t *timeline[K]) set(e *entry[K], at time.Time) {
 	e.wake = at
 	if e.index == 0 {
@@ -50,10 +50,10 @@ func (t *timeline[K]) remove(e *entry[K]) {
 }
 
 const (
-	// maxSleep bounds the time in which a change of the wall clock is noticed.
+	// maxSleep limits how long a change of the wall clock goes unnoticed.
 	maxSleep = 30 * time.Second
-	// maxDrift is how far the wall clock may drift from elapsed time before
-	// what waits for its times is placed anew.
+	// maxDrift is how far the wall clock may drift from elapsed time before the
+	// timeline is rebuilt.
 	maxDrift = 100 * time.Millisecond
 )
 
@@ -76,7 +76,7 @@ func (q *Queue[K]) arm() {
 	q.timer.Reset(sleep)
 }
 
-// expire makes the entries ready whose time has come.
+// expire makes entries ready whose time has come.
 func (q *Queue[K]) expire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -95,7 +95,7 @@ func (q *Queue[K]) expire() {
 	q.arm()
 }
 
-// followClock places the timeline anew when the wall clock was set.
+// followClock rebuilds the timeline if the wall clock was set.
 func (q *Queue[K]) followClock() {
 	offset := q.clockOffset()
 	if (offset - q.offset).Abs() < maxDrift {

@@ -14,22 +14,23 @@ type turn[K comparable] struct {
 	entry     *entry[K]
 	ctx       context.Context
 	cancel    context.CancelFunc
-	released  bool // its slot
+	released  bool // the slot has been released
 	forgotten bool
 }
 
 type turnKey struct{}
 
-// Release releases the slot of the turn that ctx belongs to, before the turn
-// ends: the rest of it, such as waiting for something that runs elsewhere, does
-// not count against the limits. The key still has no other turn meanwhile.
+// Release releases the slot of the turn that ctx belongs to before the turn
+// ends. The rest of the turn, such as waiting for something that runs
+// elsewhere, does not count against the limits. The key still has no other turn
+// in the meantime.
 func Release(ctx context.Context) {
 	if t, ok := ctx.Value(turnKey{}).(interface{ release() }); ok {
 		t.release()
 	}
 }
 
-// fill begins turns as long as there are slots and ready keys.
+// fill starts turns while there are slots and ready keys.
 func (q *Queue[K]) fill() {
 	for q.started && q.running < q.options.Limit && q.ready.len > 0 {
 		t := q.begin()
@@ -42,8 +43,8 @@ func (q *Queue[K]) fill() {
 	}
 }
 
-// begin takes the first key of the group whose turn it is out of the lists, and
-// puts the group behind the others.
+// begin removes the first key of the next group from the lists, and moves the
+// group to the end.
 func (q *Queue[K]) begin() *turn[K] {
 	g := q.ready.first.value
 	e := g.ready.first.value
@@ -61,10 +62,10 @@ func (q *Queue[K]) begin() *turn[K] {
 	return t
 }
 
-// TryBegin begins a turn of a key that the caller runs itself, in place of Run,
-// when there is a slot for it at once and the key has no other work. end is to
-// be called once, with what Run would return. Stop waits for such a turn and
-// does not cancel it, nor does Forget.
+// TryBegin starts a turn of a key that the caller runs itself, instead of Run,
+// if a slot is free and the key has no other work. The caller must call end
+// once, with what Run would return. Stop waits for such a turn but does not
+// cancel it, nor does Forget.
 func (q *Queue[K]) TryBegin(key K) (end func(Next, error), ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -95,7 +96,7 @@ func (q *Queue[K]) TryBegin(key K) (end func(Next, error), ok bool) {
 	}, true
 }
 
-// run runs a turn and returns the next one, if there is one for this goroutine.
+// run runs a turn and returns the next one for this goroutine, if any.
 func (q *Queue[K]) run(t *turn[K], turns *sync.WaitGroup) *turn[K] {
 	next, err := q.call(t.ctx, t.entry.key)
 	cancelled := t.ctx.Err() != nil
@@ -141,27 +142,27 @@ func (q *Queue[K]) free(t *turn[K]) {
 	q.offer(t.entry.group)
 }
 
-// end notes what a key needs after its turn.
+// end records what a key needs after its turn.
 func (q *Queue[K]) end(t *turn[K], next Next, err error, cancelled bool) {
 	e, now := t.entry, time.Now()
 	e.turn = nil
 	switch {
-	case t.forgotten: // what was asked for since stays
+	case t.forgotten: // requests since then stay
 	case err != nil && cancelled: // stopped: the next Start runs it again
-		e.ask(soon)
+		e.request(soon)
 	case err != nil:
 		e.failures++
 		e.retryAt = now.Add(q.options.Backoff(e.failures, err))
-		e.ask(soon)
+		e.request(soon)
 	default:
 		e.failures, e.retryAt = 0, time.Time{}
 		if next.Rest > 0 {
 			e.restUntil = now.Add(next.Rest)
 		}
 		if next.Again {
-			e.ask(soon)
+			e.request(soon)
 		}
-		e.ask(next.At)
+		e.request(next.At)
 	}
 	q.place(e)
 	if e.turn == nil && !e.isReady() {

@@ -1,6 +1,6 @@
-// Package work runs background work: a Queue calls one function for each key
-// that has something to do, fairly, within limits, again at a time, and again
-// after a failure.
+// Package work runs background work. A Queue calls one function for each key
+// that has work: fairly, within limits, at scheduled times, and again after a
+// failure.
 package work
 
 import (
@@ -10,45 +10,45 @@ import (
 	"time"
 )
 
-// Options describe a queue. Only Run is required.
+// Options configure a queue. Only Run is required.
 type Options[K comparable] struct {
 	// Run does one turn of a key's work and returns what the key needs next.
 	// Its context ends with Stop and with Forget of the key.
 	Run func(ctx context.Context, key K) (Next, error)
-	// Limit is how many turns run at once, 1 when it is not given.
+	// Limit is how many turns run at the same time. The default is 1.
 	Limit int
 	// Group returns the group of a key, a comparable value. Groups with work
-	// take turns, so that one with many keys does not hold back the others.
-	// Without it every key is a group of its own.
+	// take turns, so that a group with many keys does not hold up the others.
+	// By default every key is its own group.
 	Group func(key K) any
-	// GroupLimit returns how many turns of a group run at once; 0 sets no limit
-	// but that of the queue. It is asked with the queue locked.
+	// GroupLimit returns how many turns of a group run at the same time; 0
+	// means no limit besides the queue's. It is called with the queue locked.
 	GroupLimit func(group any) int
-	// Backoff returns how long a key rests after that many failures in a row, 1
-	// and up, of which err is the last. Without it a key rests for a second,
-	// doubled with each failure, a minute at most.
+	// Backoff returns how long a key waits after a number of consecutive
+	// failures, from 1, the last of which is err. The default is one second,
+	// doubled with each failure up to a minute.
 	Backoff func(failures int, err error) time.Duration
-	// Now returns the time of the wall clock, that of EnqueueAt and Next.At:
-	// time.Now without it.
+	// Now returns the wall clock time, which EnqueueAt and Next.At refer to.
+	// The default is time.Now.
 	Now func() time.Time
-	// OnError is called after each turn that failed, but not after one that was
-	// cancelled by Stop or Forget.
+	// OnError is called after each failed turn, except one cancelled by Stop or
+	// Forget.
 	OnError func(key K, err error)
 }
 
-// Next is what a key needs after a turn. The zero value asks for nothing.
+// Next is what a key needs after a turn. The zero value means nothing.
 type Next struct {
-	// Again asks for another turn after those of the keys that wait.
+	// Again requests another turn, after the keys that are waiting.
 	Again bool
-	// At asks for a turn at a time of the wall clock.
+	// At requests a turn at a wall clock time.
 	At time.Time
-	// Rest is the least time until the key's next turn, whoever asks for it.
+	// Rest is the minimum time until the key's next turn, whoever requests it.
 	Rest time.Duration
 }
 
-// Stats are what a queue holds at a moment.
+// Stats describe the contents of a queue.
 type Stats struct {
-	// Ready counts keys that wait for a slot, Running turns under way, and
+	// Ready counts keys that wait for a slot, Running turns in progress, and
 	// Waiting keys whose time has not come.
 	Ready, Running, Waiting int
 }
@@ -112,7 +112,7 @@ func New[K comparable](o Options[K]) *Queue[K] {
 	return q
 }
 
-// Exponential returns a backoff that begins with first and doubles with each
+// Exponential returns a backoff that starts with first and doubles with each
 // failure, up to last.
 func Exponential(first, last time.Duration) func(failures int, _ error) time.Duration {
 	return func(failures int, _ error) time.Duration {
@@ -121,8 +121,8 @@ func Exponential(first, last time.Duration) func(failures int, _ error) time.Dur
 	}
 }
 
-// Start begins to run turns until Stop, or until ctx ends. It does nothing on a
-// queue that was started.
+// Start runs turns until Stop is called or ctx ends. It does nothing if the
+// queue is already started.
 func (q *Queue[K]) Start(ctx context.Context) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -144,8 +144,8 @@ func (q *Queue[K]) Start(ctx context.Context) {
 	q.arm()
 }
 
-// Stop cancels the turns that run, waits for them to return, and runs no more.
-// Keys that had work stay in the queue for another Start. It must not be called
+// Stop cancels the running turns, waits for them to return, and runs no more.
+// Keys with work stay in the queue for the next Start. It must not be called
 // from a turn.
 func (q *Queue[K]) Stop() {
 	q.mu.Lock()
@@ -169,12 +169,11 @@ func (q *Queue[K]) halt() {
 	}
 }
 
-// Enqueue asks for a turn of a key as soon as there is a slot.
+// Enqueue requests a turn of a key as soon as there is a slot.
 func (q *Queue[K]) Enqueue(key K) { q.EnqueueAt(key, soon) }
 
-// EnqueueAt asks for a turn of a key at a time of the wall clock, or at once
-// when it is past. A turn that was asked for earlier than that stays. The zero
-// time asks for nothing.
+// EnqueueAt requests a turn of a key at a wall clock time, or immediately if
+// that has passed. An earlier request remains. The zero time does nothing.
 func (q *Queue[K]) EnqueueAt(key K, at time.Time) {
 	if at.IsZero() {
 		return
@@ -186,8 +185,8 @@ func (q *Queue[K]) EnqueueAt(key K, at time.Time) {
 	q.arm()
 }
 
-// Retry is Enqueue for a key whose failures are over: something about it
-// changed, or a person asks.
+// Retry is like Enqueue but ends the key's backoff: something about it changed,
+// or a person asked.
 func (q *Queue[K]) Retry(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -198,8 +197,8 @@ func (q *Queue[K]) Retry(key K) {
 	q.arm()
 }
 
-// Forget drops a key, and cancels its turn if one runs. Wait returns when that
-// turn has ended.
+// Forget drops a key and cancels its turn if one is running. Wait returns when
+// that turn has ended.
 func (q *Queue[K]) Forget(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -217,9 +216,9 @@ func (q *Queue[K]) Forget(key K) {
 	e.turn.cancel()
 }
 
-// Wait returns when a key has no turn that runs or is due, or with the error of
-// ctx. A turn that Rest holds back is due, one that waits for a time or for the
-// end of a backoff is not. On a queue that was not started no turn comes.
+// Wait returns when a key has no turn that is running or due, or with the error
+// of ctx. A turn held back by Rest is due; one that waits for a time or for the
+// end of a backoff is not. Before Start no turn runs.
 func (q *Queue[K]) Wait(ctx context.Context, key K) error {
 	for {
 		q.mu.Lock()
@@ -241,7 +240,7 @@ func (q *Queue[K]) Wait(ctx context.Context, key K) error {
 	}
 }
 
-// Busy reports whether a key has a turn that runs or is due.
+// Busy reports whether a key has a turn that is running or due.
 func (q *Queue[K]) Busy(key K) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -249,7 +248,7 @@ func (q *Queue[K]) Busy(key K) bool {
 	return e != nil && q.isBusy(e)
 }
 
-// Keys returns the keys of a group that run, wait or rest.
+// Keys returns the keys of a group that are running, waiting or resting.
 func (q *Queue[K]) Keys(group any) (keys []K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -261,7 +260,7 @@ func (q *Queue[K]) Keys(group any) (keys []K) {
 	return keys
 }
 
-// Stats returns what the queue holds.
+// Stats returns the current contents of the queue.
 func (q *Queue[K]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()

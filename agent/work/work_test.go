@@ -183,7 +183,7 @@ func TestFairness(t *testing.T) {
 				q.Enqueue(key)
 			}
 			synctest.Wait()
-			q.Enqueue("a1") // has a turn already
+			q.Enqueue("a1") // already has a turn
 			synctest.Wait()
 			equal(t, r.keys(), []string{"a1", "a2"})
 			equal(t, q.Stats().Running, 0)
@@ -241,7 +241,7 @@ func TestStop(t *testing.T) {
 		q.Enqueue("b")
 		synctest.Wait()
 		equal(t, turns.Load(), 1)
-		run(t, q) // continues the cancelled key and the new one
+		run(t, q) // runs the cancelled key and the new one
 		synctest.Wait()
 		equal(t, turns.Load(), 3)
 	})
@@ -297,8 +297,8 @@ func TestClockIsSet(t *testing.T) {
 	})
 }
 
-// TestStress lets many goroutines do everything at once and checks what the
-// queue guarantees. It is worth most under the race detector.
+// TestStress does everything from many goroutines at once and checks the
+// queue's guarantees. It is most valuable under the race detector.
 func TestStress(t *testing.T) {
 	const keys, actors, actions = 50, 8, 2000
 	var running [keys]atomic.Int32
@@ -398,10 +398,10 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// recorder is a Run function that notes its calls.
+// recorder is a Run function that records its calls.
 type recorder struct {
-	next    map[string][]Next // of each key's turns
-	errs    []error           // of the first turns
+	next    map[string][]Next // results of each key's turns
+	errs    []error           // errors of the first turns
 	block   chan struct{}
 	release bool
 
@@ -449,7 +449,7 @@ func run[K comparable](t *testing.T, q *Queue[K]) {
 	t.Cleanup(q.Stop)
 }
 
-// pass lets time pass, and what is due by then end or block.
+// pass advances the fake clock, until what is due by then has ended or blocks.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

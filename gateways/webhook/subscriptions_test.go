@@ -110,7 +110,7 @@ func TestFailures(t *testing.T) {
 	}{
 		"not there":      {refusing.URL, nil, "the connection was refused", 0, 5 * time.Second, true},
 		"private":        {"http://10.1.2.3/", nil, "address not allowed", 0, 5 * time.Second, true},
-		"cut":            {"", func(int, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "the connection was cut", 0, 5 * time.Second, true},
+		"cut":            {"", func(int, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "the connection was closed early", 0, 5 * time.Second, true},
 		"redirect":       {"", func(_ int, w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, other.URL, 302) }, "redirect", 302, 5 * time.Second, true},
 		"bad request":    {"", status(400), "the receiver answered 400 Bad Request", 400, 5 * time.Second, true},
 		"gone":           {"", status(410), "the receiver answered 410", 410, 0, false},

@@ -9,7 +9,7 @@ import (
 	"satchel/store"
 )
 
-// serverKey names a server of an agent.
+// serverKey identifies a server of an agent.
 type serverKey struct {
 	db *store.DB
 	id string
@@ -30,7 +30,7 @@ func (r *Registry) notify(db *store.DB, p store.Pending) {
 	r.agents.EnqueueAt(db, p.MCPServers.Time)
 }
 
-// Start begins to check servers by the clock. It returns at once and may be
+// Start begins to check servers on schedule. It returns immediately and may be
 // called twice. The work ends with ctx or Stop.
 func (r *Registry) Start(ctx context.Context) error {
 	r.agents.Start(ctx)
@@ -38,7 +38,7 @@ func (r *Registry) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop cuts the checks under way, which count for nothing, and waits until
+// Stop interrupts running checks, discards their results, and waits until
 // nothing runs.
 func (r *Registry) Stop() {
 	r.agents.Stop()
@@ -46,8 +46,8 @@ func (r *Registry) Stop() {
 	r.guard.CloseIdleConnections()
 }
 
-// planChecks enqueues the servers of an active agent for when they are to be
-// checked. Those of others are checked only when they are listed.
+// planChecks enqueues the servers of an active agent for their next check.
+// Servers of other agents are only checked when they are listed.
 func (r *Registry) planChecks(ctx context.Context, db *store.DB) (work.Next, error) {
 	if db.Gone() || db.Problem() != nil {
 		return work.Next{}, nil
@@ -67,7 +67,7 @@ func (r *Registry) planChecks(ctx context.Context, db *store.DB) (work.Next, err
 	return work.Next{}, nil
 }
 
-// check looks at a server, unless that was done just now.
+// check checks a server unless that was done recently.
 func (r *Registry) check(ctx context.Context, key serverKey) (work.Next, error) {
 	if key.db.Gone() {
 		return work.Next{}, nil
@@ -82,7 +82,7 @@ func (r *Registry) check(ctx context.Context, key serverKey) (work.Next, error) 
 	if r.now().Sub(s.CheckedAt.Time) > min(fresh, r.every) {
 		limited, cancel := context.WithTimeout(ctx, lookTimeout)
 		defer cancel()
-		_, _ = r.look(limited, key.db, &s) // the server's status holds the outcome
+		_, _ = r.fetchTools(limited, key.db, &s) // the server's status holds the outcome
 		if ctx.Err() != nil {
 			return work.Next{}, ctx.Err()
 		}
@@ -94,9 +94,10 @@ func (r *Registry) check(ctx context.Context, key serverKey) (work.Next, error) 
 	return work.Next{At: s.CheckedAt.Add(r.every)}, nil
 }
 
-// List lists servers after a check of those of the page that were not checked
-// just now, all at the same time. It waits a second at most: a server that has
-// not answered by then is listed as it was known, and checked further.
+// List returns servers after concurrently checking those of the page that were
+// not checked recently. It waits at most a second: a server that has not
+// responded by then is listed with its previous status, and its check
+// continues.
 func (r *Registry) List(ctx context.Context, db *store.DB, p store.Page) ([]agent.MCPServer, int, error) {
 	servers, total, err := db.MCPServers(ctx, p)
 	if err != nil {

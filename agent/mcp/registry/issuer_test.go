@@ -13,7 +13,7 @@ import (
 	"satchel/store"
 )
 
-// authority is an authorization server that counts who asks it for tokens.
+// authority is an authorization server that counts token requests.
 type authority struct {
 	*httptest.Server
 	asked atomic.Int64
@@ -34,9 +34,9 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// TestIssuerStays: the client's secret goes to the authorization server that
-// the MCP server named first and to no other, whatever it names later, also
-// after a restart and when it was away as it was registered.
+// TestIssuerStays: the client's secret only goes to the authorization server
+// that the MCP server named first, whatever it names later, even after a
+// restart and if the server was down when it was registered.
 func TestIssuerStays(t *testing.T) {
 	ours, theirs, p := newAuthority(t), newAuthority(t), newPeer(t)
 	var names, away atomic.Value
@@ -82,7 +82,7 @@ func TestIssuerStays(t *testing.T) {
 	folder, r = open(t, path)
 	for _, id := range []string{first.ID, second.ID} {
 		_, err := r.Call(t.Context(), folder.Default(), id, "echo", json.RawMessage(`{}`))
-		if agent.ErrorCode(err) != agent.CodeUpstream || !strings.Contains(agent.Explain(err), "names another authorization server") {
+		if agent.ErrorCode(err) != agent.CodeUpstream || !strings.Contains(agent.Explain(err), "names a different authorization server") {
 			t.Errorf("a changed authorization server: %v", err)
 		}
 	}

@@ -11,10 +11,10 @@ import (
 	"satchel/store"
 )
 
-// hanging answers as MCP until it is told to hold its answers back.
+// hanging answers as an MCP server until it is told to hold its responses.
 type hanging struct {
 	*httptest.Server
-	came    chan struct{} // a request is held back
+	came    chan struct{} // a request is held
 	release chan struct{}
 }
 
@@ -33,8 +33,8 @@ func newHanging(t *testing.T) *hanging {
 	return h
 }
 
-// TestListDoesNotWait: servers that do not answer are looked at side by side,
-// listed as they were known, and shown as they were found by the next list.
+// TestListDoesNotWait: servers that do not respond are checked concurrently,
+// listed with their previous status, and with the new one in the next list.
 func TestListDoesNotWait(t *testing.T) {
 	folder, r := openIdle(t, t.TempDir())
 	db, p, h := folder.Default(), newPeer(t), newHanging(t)

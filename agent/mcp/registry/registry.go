@@ -1,6 +1,6 @@
-// Package registry keeps the MCP servers of agents: it checks a server when it
-// is registered, when servers are listed and every five minutes, remembers what
-// was found, and calls tools by the server's id.
+// Package registry manages the MCP servers of agents. It checks a server when
+// it is registered, when servers are listed and every five minutes, stores the
+// result, and calls tools by the server's id.
 package registry
 
 import (
@@ -16,22 +16,22 @@ import (
 	"satchel/store"
 )
 
-// How long and how often servers are checked.
+// Timeouts and intervals of checks.
 const (
-	lookTimeout  = 10 * time.Second // at one server
+	lookTimeout  = 10 * time.Second // for one server
 	listTimeout  = time.Second      // how long a list waits for its checks
-	fresh        = 10 * time.Second // a server is not checked again so soon
+	fresh        = 10 * time.Second // a server is not checked again this soon
 	every        = 5 * time.Minute
-	agentsAtOnce = 8  // whose servers are read
-	checksAtOnce = 64 // servers
+	agentsAtOnce = 8  // agents whose servers are being read
+	checksAtOnce = 64 // servers being checked
 )
 
-// Options say how a Registry works.
+// Options configure a Registry.
 type Options struct {
 	store.Env
 }
 
-// Registry knows the MCP servers of all agents.
+// Registry manages the MCP servers of all agents.
 type Registry struct {
 	folder  *store.Folder
 	guard   *egress.Client
@@ -40,13 +40,13 @@ type Registry struct {
 	now     func() time.Time
 	every   time.Duration
 	wait    time.Duration                    // of a list
-	checked func(*store.DB, agent.MCPServer) // called after each check; tests set it
+	checked func(*store.DB, agent.MCPServer) // called after each check; for tests
 
-	agents *work.Queue[*store.DB] // whose servers are to be read
+	agents *work.Queue[*store.DB] // agents whose servers are to be read
 	checks *work.Queue[serverKey]
 }
 
-// New makes a Registry.
+// New returns a Registry.
 func New(o Options) *Registry {
 	guard := egress.New(egress.Policy{Allow: o.Allow, MaxResponse: -1, HeaderTimeout: mcp.DefaultCallTimeout})
 	r := &Registry{folder: o.Folder, guard: guard, log: o.Logger(), now: time.Now, every: every, wait: listTimeout,
@@ -56,8 +56,8 @@ func New(o Options) *Registry {
 	return r
 }
 
-// Create registers a server. It is looked at first, and kept whatever is
-// found; an address that can never be reached is a VALIDATION_ERROR.
+// Create registers a server. It is checked first, and stored whatever the
+// result. A URL that can never be reached is a VALIDATION_ERROR.
 func (r *Registry) Create(ctx context.Context, db *store.DB, s agent.MCPServer, auth agent.MCPAuth) (agent.MCPServer, error) {
 	if err := s.Validate(auth); err != nil {
 		return s, err
@@ -147,7 +147,7 @@ func (r *Registry) checkURL(field, raw string) error {
 	return err
 }
 
-// found writes the outcome of a look at s into it.
+// found sets the outcome of a check in s.
 func found(s *agent.MCPServer, err error) {
 	s.Status, s.LastError = mcp.StatusOf(err), ""
 	if err != nil {
@@ -160,9 +160,9 @@ func (r *Registry) Delete(ctx context.Context, db *store.DB, id string) error {
 	return db.DeleteMCPServer(ctx, id)
 }
 
-// look asks a server for its tools, and stores and writes into s the outcome of
-// it. A look that was cut says nothing.
-func (r *Registry) look(ctx context.Context, db *store.DB, s *agent.MCPServer) ([]agent.MCPTool, error) {
+// look requests a server's tools, and stores the outcome, also in s. An
+// interrupted request has no outcome.
+func (r *Registry) fetchTools(ctx context.Context, db *store.DB, s *agent.MCPServer) ([]agent.MCPTool, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -176,7 +176,7 @@ func (r *Registry) look(ctx context.Context, db *store.DB, s *agent.MCPServer) (
 	}
 	seen := *s
 	found(&seen, err)
-	// The look itself may have used up the time.
+	// The request itself may have used up the time.
 	noted, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 	defer cancel()
 	noteErr := db.NoteMCPServer(noted, seen, tools)
@@ -184,21 +184,21 @@ func (r *Registry) look(ctx context.Context, db *store.DB, s *agent.MCPServer) (
 		noteErr = db.KeepMCPIssuer(noted, seen, issuer)
 	}
 	if noteErr != nil {
-		r.log.Warn("what was found of an MCP server could not be stored", "agent", db.ID(), "server", s.ID, "error", noteErr)
+		r.log.Warn("store the status of an MCP server", "agent", db.ID(), "server", s.ID, "error", noteErr)
 	}
 	seen.CheckedAt = agent.At(r.now())
 	*s = seen
 	return tools, err
 }
 
-// Tools lists the tools of a server. When it cannot be asked the last listing
-// is returned with stale set; without one the error.
+// Tools returns the tools of a server. If it cannot be reached, the last list
+// is returned with stale set, or the error if there is none.
 func (r *Registry) Tools(ctx context.Context, db *store.DB, id string) (tools []agent.MCPTool, stale bool, err error) {
 	s, err := db.MCPServer(ctx, id)
 	if err != nil {
 		return nil, false, err
 	}
-	if tools, err = r.look(ctx, db, &s); err == nil {
+	if tools, err = r.fetchTools(ctx, db, &s); err == nil {
 		return tools, false, nil
 	}
 	if ctx.Err() != nil {
@@ -211,9 +211,9 @@ func (r *Registry) Tools(ctx context.Context, db *store.DB, id string) (tools []
 	return known, true, nil
 }
 
-// Call calls a tool of one of the agent's servers; results and errors are as
-// of mcp.Client.Call, and NOT_FOUND or CONFLICT when the server or its
-// credentials are not there.
+// Call calls a tool of one of the agent's servers. Results and errors are those
+// of mcp.Client.Call, and NOT_FOUND or CONFLICT if the server or its
+// credentials do not exist.
 func (r *Registry) Call(ctx context.Context, db *store.DB, serverID, tool string, arguments json.RawMessage) (any, error) {
 	s, err := db.MCPServer(ctx, serverID)
 	if err != nil {

