@@ -50,6 +50,7 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 	plan := made("/schedules", `{"name":`+evil+`,"type":"delayed","delay_seconds":9999,"callback_id":"`+flow+`","payload":{"x":`+evil+`}}`)
 	made("/calendar", `{"title":`+evil+`,"description":`+evil+`,"start_time":"2027-01-04T09:00:00Z","recurrence":"weekly"}`)
 	bot := made("/gateways", `{"type":"telegram","name":`+evil+`,"config":{"botToken":"1:a","apiBaseUrl":"`+far+`"}}`)
+	shop := made("/gateways", `{"type":"web","name":`+evil+`,"config":{"title":`+evil+`,"greeting":`+evil+`,"allowedOrigins":["https://shop.example.com"]}}`)
 	told := made("/webhooks", `{"url":"`+far+`/`+strings.NewReplacer(`"`, "", ` `, "", "\u202e", "", "{", "", "}", "").Replace(hostile)+`","events":["*"]}`)
 	th.must(t, 200, "POST", base+"/webhooks/"+told+"/test", "")
 	tool := made("/tools", `{"name":"evil","description":`+evil+`,"type":"function","config":{"code":"return args.text","parameters":{"type":"object","properties":{"text":{"type":"string","default":`+evil+`}}}}}`)
@@ -61,7 +62,7 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 		"home": says("What can"), "chat": says("Conversation"), "contacts": row + says(hostile), "inbox/" + talk: says(hostile),
 		"knowledge": says("knows nothing yet"), "workflows": says(hostile), "workflows/" + flow: steps("") + ` === 4`,
 		"workflows/executions/" + run: says("Approve"), "schedules": row + says(hostile), "schedules/" + plan: says(hostile) + " && " + says("It has not run yet"),
-		"channels": says(hostile), "channels/" + bot: says(hostile) + " && " + says("Receiving"), "channels/new/webhook": says("What you need"), "webhooks": says("<img"), "webhooks/" + told: says("<img") + " && " + says("Tries"),
+		"channels": says(hostile), "widget": row + says(hostile), "widget/" + shop: `document.querySelector(".widget-snippet") && ` + says(hostile), "channels/" + bot: says(hostile) + " && " + says("Receiving"), "channels/new/webhook": says("What you need"), "webhooks": says("<img"), "webhooks/" + told: says("<img") + " && " + says("Tries"),
 		"browser": row + says("800 × 600"), "browser/" + session.ID(): `document.querySelector(".shot img")?.naturalWidth && ` + says("<img src=x onerror=document.title=1>"),
 		"tools": says(hostile), "tools/" + tool: says("Arguments"), "tools/new": says("Credentials"), "mcp": says("connected") + " && " + says(hostile), "mcp/" + server: says("search_knowledge"), "settings/access": row + says("ada@example.com"), "settings": says("Language model"), "settings/agent": says("About"), "sql": says("contacts"), "activity": row + says(hostile),
 		"activity/events": row + says(hostile), "activity/deliveries": row + says("webhook.test"), "activity/log": row + says("audit"),

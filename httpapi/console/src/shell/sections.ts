@@ -25,6 +25,7 @@ export const sections: Section[] = [
   { id: "contacts", title: "Contacts", icon: "Users", page: "old", key: "p" },
   { id: "sql", title: "Data", icon: "Database", page: "old", key: "d" },
   { id: "channels", title: "Channels", icon: "Send", page: "channels", key: "n", group: "Connections" },
+  { id: "widget", title: "Website widget", icon: "MessageCircle", page: "widget", group: "Connections" },
   { id: "tools", title: "Tools", icon: "Wrench", page: "tools", key: "t", group: "Connections" },
   { id: "mcp", title: "MCP servers", icon: "Plug", page: "mcp", key: "m", group: "Connections" },
   { id: "webhooks", title: "Webhooks", icon: "Webhook", page: "webhooks", group: "Connections" },

@@ -38,8 +38,18 @@ function backAt(time: string) {
   return date.toLocaleString(undefined, near ? { weekday: "long", hour: "2-digit", minute: "2-digit" } : { dateStyle: "medium", timeStyle: "short" });
 }
 
-/** Reports whether nobody can answer now. */
-export const isAway = (s: State) => (s.needs_human && !s.person) || ((s.person || s.needs_human || !s.bot) && !s.open);
+/** Reports whether nobody can answer now: the bot failed, or people are needed and away. */
+export function isAway(s: State, messages: Said[]) {
+  const failed = s.needs_human && !s.person && !s.answering && messages.at(-1)?.from === "visitor";
+  return failed || ((s.person || s.needs_human || !s.bot) && !s.open);
+}
+
+/** What stands below the title. */
+function standing(s: State, away: boolean) {
+  if (!s.open) return s.opens_at ? `People are back ${backAt(s.opens_at)}` : "People are away";
+  if (s.person) return "A person answers you here";
+  return s.bot && !away ? "Answers at once" : "We answer as soon as we can";
+}
 
 export function View({ look, state, messages, partial, trouble, Markdown, draft, keepDraft, send, sendAgain, giveEmail, close }: Props) {
   const [text, setText] = useState(draft ?? "");
@@ -49,7 +59,7 @@ export function View({ look, state, messages, partial, trouble, Markdown, draft,
   const area = useRef<HTMLTextAreaElement>(null);
   const atEnd = useRef(true);
   const emailId = useId();
-  const away = isAway(state);
+  const away = isAway(state, messages);
   const asksFirst = look.ask_email === "always" && !state.email && !messages.some((m) => m.from === "visitor");
   const asksLater = look.ask_email !== "never" && !state.email && away && messages.length > 0;
   const typing = state.answering && !partial && messages.at(-1)?.from === "visitor";
@@ -71,7 +81,7 @@ export function View({ look, state, messages, partial, trouble, Markdown, draft,
   };
   const leaveEmail = async () => {
     if (!mailIsGood()) return;
-    try { await giveEmail(email.trim()); } catch (error: any) { setEmailIssue(error.message); }
+    try { await giveEmail(email.trim()); area.current?.focus(); } catch (error: any) { setEmailIssue(error.message); }
   };
   const mailField = <>
     <label for={emailId}>Your email address</label>
@@ -81,7 +91,7 @@ export function View({ look, state, messages, partial, trouble, Markdown, draft,
   return (
     <section class="sw" style={{ "--sw-color": look.color, "--sw-ink": inkOn(look.color) }} aria-label={look.title}>
       <header class="sw-head">
-        <div><h1><bdi>{look.title}</bdi></h1><p>{state.person ? "A person answers you here" : state.open ? (state.bot ? "Answers at once" : "We usually answer soon") : state.opens_at ? `People are back ${backAt(state.opens_at)}` : "People are away"}</p></div>
+        <div><h1><bdi>{look.title}</bdi></h1><p>{standing(state, away)}</p></div>
         {close && <button type="button" class="sw-icon" aria-label="Close" onClick={close}><Shape d="M18 6 6 18M6 6l12 12" /></button>}
       </header>
       <div class="sw-log" ref={log} role="log" aria-live="polite" aria-label="Messages" tabIndex={0} onScroll={(e) => { const el = e.currentTarget; atEnd.current = el.scrollHeight - el.scrollTop - el.clientHeight < 60; }}>
@@ -104,7 +114,7 @@ export function View({ look, state, messages, partial, trouble, Markdown, draft,
         </div>
         <div class="sw-foot">
           {over ? <small class="sw-issue" role="alert">{`${text.length - maxLength} characters too many`}</small> : <span />}
-          {!state.person && !state.needs_human && !asksFirst && <button type="button" class="sw-link" onClick={() => { atEnd.current = true; send("A person, please", { person: true }); }}>A person, please</button>}
+          {!state.person && !state.needs_human && !asksFirst && <button type="button" class="sw-link" onClick={() => { atEnd.current = true; send("A person, please", { person: true }); area.current?.focus(); }}>A person, please</button>}
         </div>
       </form>
     </section>

@@ -82,7 +82,10 @@ function useConversation() {
       } catch (error: any) {
         if (mine.signal.aborted) return;
         if (error.status === 401) { keep.set("token", ""); last.current = 0; setMessages([]); }
-        if (error.status === 404 || error.status === 403) return setGone("This chat is not available.");
+        if ([400, 403, 404].includes(error.status)) { // 400: the website's proof of its user is wrong
+          console.warn(`Satchel widget: ${error.message}`);
+          return setGone("This chat is not available.");
+        }
         failures += 1;
         if (failures > 1) setTrouble("Connecting again…");
         if (error.retryAfter) failures = Math.max(failures, 5);

@@ -47,6 +47,8 @@
     svg.setAttribute("aria-hidden", "true");
     path.setAttribute("d", bubble);
     svg.append(path);
+    host.role = "complementary";
+    host.ariaLabel = title;
     button.type = "button";
     button.ariaLabel = title;
     button.ariaExpanded = "false";

@@ -1,0 +1,127 @@
+package gateways
+
+import (
+	"sync"
+	"time"
+
+	"satchel/agent"
+)
+
+// visitKey names the conversation of a visitor.
+type visitKey struct{ agent, gateway, thread string }
+
+func (w *Widget) visit(v Visitor) visitKey { return visitKey{w.db.ID(), w.ID, v.ID} }
+
+// Bounds of the streams of visitors.
+const (
+	maxWidgetStreams  = 500 // of one widget
+	maxVisitorStreams = 10
+	maxUsedTickets    = 100_000
+)
+
+// visitors are those who are on websites now: their streams, the answers that
+// are being made for them, and the tickets that were used.
+type visitors struct {
+	key []byte
+
+	mu      sync.Mutex // guards what follows
+	streams map[visitKey]map[chan struct{}]bool
+	open    map[string]int // streams of a gateway
+	partial map[visitKey]string
+	used    map[string]time.Time // until when a used ticket would work
+}
+
+func newVisitors(key []byte) *visitors {
+	return &visitors{key: key, streams: map[visitKey]map[chan struct{}]bool{}, open: map[string]int{}, partial: map[visitKey]string{}, used: map[string]time.Time{}}
+}
+
+// use reports whether a ticket is used for the first time.
+func (vs *visitors) use(id string, until, now time.Time) bool {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	if _, used := vs.used[id]; used || len(vs.used) >= maxUsedTickets && !vs.forgetLocked(now) {
+		return false
+	}
+	if vs.used[id] = until; len(vs.used)%1000 == 0 {
+		vs.forgetLocked(now)
+	}
+	return true
+}
+
+// forgetLocked forgets the tickets that do not work any more, and reports
+// whether there were some.
+func (vs *visitors) forgetLocked(now time.Time) (any bool) {
+	for id, until := range vs.used {
+		if !now.Before(until) {
+			delete(vs.used, id)
+			any = true
+		}
+	}
+	return any
+}
+
+// Follow tells of news in a visitor's conversation: the channel gets something
+// each time, until stop is called.
+func (w *Widget) Follow(v Visitor) (news <-chan struct{}, stop func(), err error) {
+	vs, key, c := w.gateways.visitors, w.visit(v), make(chan struct{}, 1)
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	if vs.open[w.ID] >= maxWidgetStreams || len(vs.streams[key]) >= maxVisitorStreams {
+		return nil, nil, agent.Errorf(agent.CodeRateLimited, "too many streams are open").With("retry_after", 30)
+	}
+	if vs.streams[key] == nil {
+		vs.streams[key] = map[chan struct{}]bool{}
+	}
+	vs.streams[key][c] = true
+	vs.open[w.ID]++
+	return c, func() {
+		vs.mu.Lock()
+		defer vs.mu.Unlock()
+		if delete(vs.streams[key], c); len(vs.streams[key]) == 0 {
+			delete(vs.streams, key)
+		}
+		if vs.open[w.ID]--; vs.open[w.ID] == 0 {
+			delete(vs.open, w.ID)
+		}
+	}, nil
+}
+
+// Partial is what of an answer to a visitor is made so far.
+func (w *Widget) Partial(v Visitor) string {
+	vs := w.gateways.visitors
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	return vs.partial[w.visit(v)]
+}
+
+// wake tells the streams of a visitor that there is news.
+func (vs *visitors) wake(key visitKey) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	vs.wakeLocked(key)
+}
+
+func (vs *visitors) wakeLocked(key visitKey) {
+	for c := range vs.streams[key] {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// say adds a piece to the answer that is being made for a visitor.
+func (vs *visitors) say(key visitKey, piece string) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	vs.partial[key] += piece
+	vs.wakeLocked(key)
+}
+
+// answered ends the answer that was being made.
+func (vs *visitors) answered(key visitKey) {
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	delete(vs.partial, key)
+	vs.wakeLocked(key)
+}

@@ -1,0 +1,106 @@
+// The form of a website's widget, for whichever page connects channels.
+import { useState } from "preact/hooks";
+
+import { ApiError, mayEdit, path, post, put } from "../../data";
+import { Button, CopyButton, Dialog, openDialog, SelectField, tell, TextArea, TextField, useForm } from "../../ui";
+
+/** What the service uses where the config has nothing. */
+export const usual = { title: "Ask us", greeting: "Hello! How can we help?", color: "#1f6f54", askEmail: "offline", offlineMessage: "Nobody can answer right now. Your messages are kept.", hours: "", messagesPerMinute: 10, messagesPerDay: 500 };
+
+const asks: [string, string][] = [["offline", "When nobody can answer now"], ["always", "Before the first message"], ["never", "Never"]];
+
+const numbers = ["messagesPerMinute", "messagesPerDay"];
+
+/** The config that the values of the form stand for. */
+function configOf(values: Record<string, any>) {
+  const config: Record<string, unknown> = { allowedOrigins: values.allowedOrigins.split(/[\s,]+/).filter(Boolean) };
+  for (const name of ["title", "greeting", "color", "askEmail", "hours", "offlineMessage"]) config[name] = values[name] === "" ? null : values[name];
+  for (const name of numbers) config[name] = values[name] === "" ? null : Number(values[name]);
+  if (values.secret) config.secret = values.secret;
+  return config;
+}
+
+type Props = {
+  /** The agent. */
+  id: string;
+  /** The gateway to change; without one a new one is made. */
+  gateway?: any;
+  /** What GET …/widget answers of it. */
+  options?: any;
+  done: (gateway: string) => Promise<unknown> | unknown;
+  /** Hears of each change, for a preview. */
+  onLook?: (values: Record<string, any>) => void;
+};
+
+/** Makes or changes a widget, and has it verified at once. */
+export function WidgetForm({ id, gateway, options, done, onLook }: Props) {
+  const given = { ...usual, ...options?.config };
+  const form = useForm({ ...given, name: gateway?.name ?? "Website", allowedOrigins: (options?.config.allowedOrigins ?? []).join("\n"), messagesPerMinute: String(given.messagesPerMinute), messagesPerDay: String(given.messagesPerDay), secret: "" });
+  const [busy, setBusy] = useState(false);
+  const locked = !mayEdit.value;
+  const set = (name: string, value: string) => { form.set(name, value); onLook?.({ ...form.values, [name]: value }); };
+  const text = (name: string) => ({ ...form.text(name), disabled: locked, onInput: (v: string) => set(name, v) });
+  const save = async () => {
+    setBusy(true);
+    form.setIssues({});
+    const at = path("agents", id, "gateways");
+    try {
+      const body = { name: form.values.name, config: configOf(form.values) };
+      const saved = gateway ? await put(`${at}/${path(gateway.id)}`, body) : await post(at, { type: "web", ...body });
+      const verified = await post(`${at}/${path(saved.id)}/verify`);
+      if (!verified.success) throw new Error(verified.error);
+      if (saved.webhook_secret && !form.values.secret) openDialog((close) => <Secret secret={saved.webhook_secret} close={close} />);
+      else tell("Saved. Pages show it within a minute.");
+      form.set("secret", "");
+      await done(saved.id);
+    } catch (error: any) {
+      if (error instanceof ApiError && Object.keys(error.issues).length) form.setIssues(error.issues); else tell(error);
+    }
+    setBusy(false);
+  };
+  const issue = (name: string) => form.issues[`config.${name}`] ?? form.issues[name];
+  return (
+    <form class="card stack" noValidate onSubmit={(e) => { e.preventDefault(); if (!busy) void save(); }}>
+      <TextField label="Name" required hint="For you; visitors do not see it." {...text("name")} />
+      <TextArea label="Websites" rows={2} placeholder="https://shop.example.com" hint="The addresses whose pages may show the widget, one a line. Without one it shows nowhere." {...text("allowedOrigins")} error={issue("allowedOrigins")} />
+      <h2>How it looks</h2>
+      <div class="widget-pair">
+        <TextField label="Title" placeholder={usual.title} {...text("title")} error={issue("title")} />
+        <div class={issue("color") ? "field wrong" : "field"}>
+          <label for="widget-color">Color</label>
+          <div class="widget-color">
+            <input type="color" aria-label="Choose a color" value={/^#[0-9a-f]{6}$/i.test(form.values.color) ? form.values.color : usual.color} disabled={locked} onInput={(e) => set("color", e.currentTarget.value)} />
+            <input id="widget-color" type="text" value={form.values.color} disabled={locked} onInput={(e) => set("color", e.currentTarget.value)} />
+          </div>
+          {issue("color") && <small class="issue" role="alert">{issue("color")}</small>}
+        </div>
+      </div>
+      <TextArea label="Greeting" rows={2} placeholder={usual.greeting} {...text("greeting")} error={issue("greeting")} />
+      <h2>When nobody answers</h2>
+      <TextField label="Hours of people" placeholder="Mon-Fri 09:00-17:00, Sat 10:00-14:00" hint="In the agent's time zone. The bot answers at any time; empty: people do too." {...text("hours")} error={issue("hours")} />
+      <TextArea label="Offline message" rows={2} placeholder={usual.offlineMessage} {...text("offlineMessage")} error={issue("offlineMessage")} />
+      <SelectField label="Ask visitors for their e-mail" options={asks} disabled={locked} value={form.values.askEmail} onChange={(v) => set("askEmail", v)} />
+      <details class="stack">
+        <summary>Limits and signed-in users</summary>
+        <div class="widget-pair">
+          <TextField label="Messages a minute, of one visitor" type="number" {...text("messagesPerMinute")} error={issue("messagesPerMinute")} />
+          <TextField label="Messages a day, of all" type="number" hint="Bounds what the language model costs." {...text("messagesPerDay")} error={issue("messagesPerDay")} />
+        </div>
+        <TextField label="Secret" type="password" placeholder={gateway ? "Set; a new one replaces it" : "One is made without it"} hint="Your server signs the ids of your users with it, so that they are known here." {...text("secret")} error={issue("secret")} />
+      </details>
+      {!locked && <div class="row end"><Button kind="primary" submit disabled={busy}>{gateway ? "Save" : "Create widget"}</Button></div>}
+    </form>
+  );
+}
+
+function Secret({ secret, close }: { secret: string; close: () => void }) {
+  return (
+    <Dialog title="The widget is ready" close={close}>
+      <div class="stack">
+        <p>When your visitors sign in on your site, your server signs their ids with this secret. Keep it if you want that; it is shown only now.</p>
+        <p class="row"><code class="grow">{secret}</code><CopyButton text={secret} /></p>
+        <div class="row end"><Button kind="primary" onClick={close}>Done</Button></div>
+      </div>
+    </Dialog>
+  );
+}
