@@ -25,6 +25,10 @@ var pageFiles embed.FS
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
 	"form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 
+// consolePolicy also has the browser refuse every text that code hands to
+// innerHTML and its like (https://w3c.github.io/trusted-types/).
+const consolePolicy = pagePolicy + "; require-trusted-types-for 'script'; trusted-types 'none'"
+
 // consoleFiles is where the built files of the console are.
 const consoleFiles = "console/dist/"
 
@@ -41,12 +45,20 @@ func (s *Server) pages() {
 			address = "/" + strings.Replace(name, consoleFiles, "console/", 1)
 		}
 		if entry != nil && !entry.IsDir() {
-			p := newPage(name)
-			s.echo.GET(address, p.serve)
-			s.echo.HEAD(address, p.serve)
+			serve := newPage(name).serve(policyOf(name))
+			s.echo.GET(address, serve)
+			s.echo.HEAD(address, serve)
 		}
 		return nil
 	})
+}
+
+// policyOf returns the content security policy of an embedded file.
+func policyOf(name string) string {
+	if strings.HasPrefix(name, consoleFiles) {
+		return consolePolicy
+	}
+	return pagePolicy
 }
 
 // page is an embedded file. It is hashed and compressed when it is first asked
@@ -72,16 +84,18 @@ func newPage(name string) page {
 	})
 }
 
-// serve sends the file under the policy of pages.
-func (p page) serve(c echo.Context) error {
-	h := c.Response().Header()
-	h.Set(echo.HeaderContentSecurityPolicy, pagePolicy)
-	h.Set(echo.HeaderXFrameOptions, "DENY")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set(echo.HeaderVary, echo.HeaderAcceptEncoding)
-	file := p()
-	return file.Serve(c)
+// serve returns a handler that sends the file under a content security policy.
+func (p page) serve(policy string) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		h := c.Response().Header()
+		h.Set(echo.HeaderContentSecurityPolicy, policy)
+		h.Set(echo.HeaderXFrameOptions, "DENY")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set(echo.HeaderVary, echo.HeaderAcceptEncoding)
+		file := p()
+		return file.Serve(c)
+	}
 }
 
 // metricsPage answers Prometheus. On a server with access

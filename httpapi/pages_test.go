@@ -50,7 +50,7 @@ func TestPagesAreServed(t *testing.T) {
 			t.Errorf("%s: %d with %d bytes, want %d", name, a.StatusCode, len(a.text), len(text))
 		}
 		for header, want := range map[string]string{
-			"Content-Type": pageMedia[path.Ext(name)], "Content-Security-Policy": pagePolicy, "X-Content-Type-Options": "nosniff",
+			"Content-Type": pageMedia[path.Ext(name)], "Content-Security-Policy": policyOf(name), "X-Content-Type-Options": "nosniff",
 			"X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache", "Vary": "Accept-Encoding",
 		} {
 			if got := a.Header.Get(header); got != want || want == "" {

@@ -43,7 +43,7 @@ export function EditorPage({ id }: { id: string }) {
     } catch (e: any) { setError(e); }
   };
   useEffect(() => { void load(); }, [id]);
-  if (error) return <div class="page"><p class="crumb"><a href={href(agentId.value, "workflows")}>Workflows</a></p><ErrorCard error={error} retry={load} /></div>;
+  if (error) return <div class="page"><p class="crumb"><a href={href(agentId.value, "workflows")}>Workflows</a></p><h1 tabIndex={-1}>Workflow</h1><ErrorCard error={error} retry={load} /></div>;
   if (!loaded) return <div class="page"><Skeleton lines={6} /></div>;
   return <Workflow key={id} {...loaded} />;
 }

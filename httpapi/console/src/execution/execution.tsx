@@ -60,7 +60,7 @@ export function ExecutionPage({ id }: { id: string }) {
     return () => abort.abort();
   }, [id, tries]);
   const crumb = <p class="crumb"><a href={href(agentId.value, "workflows")}>Workflows</a></p>;
-  if (error) return <div class="page">{crumb}<ErrorCard error={error} retry={() => setTries(tries + 1)} /></div>;
+  if (error) return <div class="page">{crumb}<h1 tabIndex={-1}>Execution</h1><ErrorCard error={error} retry={() => setTries(tries + 1)} /></div>;
   if (!x) return <div class="page"><Skeleton lines={6} /></div>;
   return <Shown x={x} name={name} results={results} editor={editor} />;
 }

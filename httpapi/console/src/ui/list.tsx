@@ -20,7 +20,7 @@ export function Table<T>({ columns, rows, keyOf, open }: { columns: Column<T>[];
   return (
     <div class="table-frame">
       <table class="table">
-        <thead><tr>{columns.map((c) => <th scope="col" class={c.class}>{c.title}</th>)}</tr></thead>
+        <thead><tr>{columns.map((c) => c.title ? <th scope="col" class={c.class}>{c.title}</th> : <td class={c.class} />)}</tr></thead>
         <tbody>
           {rows.map((row) => (
             <tr key={keyOf(row)} class={open ? "link" : ""} onClick={(e) => { if (open && !(e.target as Element).closest("a,button,input,label")) location.hash = open(row); }}>
