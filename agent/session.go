@@ -22,8 +22,14 @@ const (
 // Ended reports whether the session is closed or has failed.
 func (s SessionStatus) Ended() bool { return s == SessionClosed || s == SessionFailed }
 
-// SessionKept is how long a session that ended on its own stays in the list.
-const SessionKept = time.Hour
+// Bounds of what is kept of sessions that have ended and were not deleted.
+const (
+	SessionKept       = 30 * 24 * time.Hour
+	MaxEndedSessions  = 100 // of an agent
+	MaxSessionActions = 500 // of a session
+	maxRecordedText   = 1_000
+	maxRecordedInput  = 8 << 10 // bytes of an action's fields
+)
 
 // Viewport is the size of a page's layout, in CSS pixels.
 type Viewport struct {
@@ -44,6 +50,8 @@ type Session struct {
 	Error        string        `json:"error,omitempty" doc:"Why it failed."`
 	CreatedAt    Time          `json:"created_at" format:"date-time"`
 	LastActivity Time          `json:"last_activity" format:"date-time"`
+	URL          string        `json:"url" doc:"Address of its active tab; when it has ended, the last one." example:"https://example.com/"`
+	Title        string        `json:"title" doc:"Title of that tab." example:"Example Domain"`
 	ClosedAt     Time          `json:"closed_at" format:"date-time" nullable:"true" doc:"When it ended; null while it is open."`
 }
 

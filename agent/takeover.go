@@ -36,6 +36,7 @@ type Takeover struct {
 	ExpiresAt   Time           `json:"expires_at" format:"date-time" doc:"When the takeover expires."`
 	StartedAt   Time           `json:"started_at" format:"date-time" nullable:"true" doc:"When a person took control; null before."`
 	EndedAt     Time           `json:"ended_at" format:"date-time" nullable:"true" doc:"When it ended; null before."`
+	Note        string         `json:"note" doc:"What the person said when they gave control back." example:"Signed in as Ada."`
 }
 
 // TakeoverOptions are a client's options for a takeover.
@@ -49,6 +50,18 @@ func (o *TakeoverOptions) Validate() error {
 	var is Issues
 	is.checkText("reason", o.Reason, 1000)
 	is.Check(o.Timeout == nil || *o.Timeout >= 1 && *o.Timeout <= MaxTakeoverTimeout, "timeout", "must be 1 to 3600 seconds")
+	return is.Err()
+}
+
+// TakeoverEnd is what a person says when they give control back.
+type TakeoverEnd struct {
+	Note string `json:"note,omitempty" maxLength:"2000" doc:"For whoever goes on; an approval gives it as its comment." example:"Signed in as Ada."`
+}
+
+// Validate returns an error that names every invalid field.
+func (e *TakeoverEnd) Validate() error {
+	var is Issues
+	is.checkText("note", e.Note, 2000)
 	return is.Err()
 }
 

@@ -38,6 +38,7 @@ type step struct {
 	started       time.Time
 	deadline      time.Time
 	scriptStarted atomic.Bool // evaluate: the script was compiled and may have run
+	shows         atomic.Bool // type: into a field that shows what is typed
 }
 
 // actions maps names to what they do. Each returns the fields of the result that are its own.
@@ -95,9 +96,38 @@ func outcomeError(err error) *OutcomeError {
 	return o
 }
 
+// do does one action and logs it.
 func (s *Session) do(ctx context.Context, a *agent.Action) (map[string]any, error) {
 	st := &step{Action: a, session: s, started: time.Now()}
-	st.deadline = st.started.Add(time.Duration(a.Milliseconds()) * time.Millisecond)
+	result, err := st.do(ctx)
+	st.log(ctx, err)
+	return result, err
+}
+
+// logTimeout bounds the write of an action's log.
+const logTimeout = 5 * time.Second
+
+// log adds the action to the log of its session.
+func (st *step) log(ctx context.Context, failure error) {
+	s := st.session
+	a := agent.SessionAction{Action: st.Action.Action, Input: st.Recorded(st.shows.Load()), DurationMS: time.Since(st.started).Milliseconds(), CreatedAt: agent.At(st.started)}
+	if failure != nil {
+		a.Error = agent.Clip(agent.Explain(failure), 500)
+	}
+	title := ""
+	if p := s.ActivePage(); p != nil {
+		a.URL, title = p.URL(), p.Title()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
+	defer cancel()
+	if err := s.db.LogAction(ctx, s.id, a, title); err != nil {
+		s.browser.log.Warn("an action of a browser session could not be logged", "session", s.id, "error", err)
+	}
+}
+
+func (st *step) do(ctx context.Context) (map[string]any, error) {
+	s := st.session
+	st.deadline = st.started.Add(time.Duration(st.Milliseconds()) * time.Millisecond)
 	limit := st.deadline
 	if st.isPause() {
 		limit = limit.Add(pauseSlack)
@@ -111,13 +141,13 @@ func (s *Session) do(ctx context.Context, a *agent.Action) (map[string]any, erro
 	s.Touch()
 	defer s.Touch()
 	if s.Status() == agent.SessionTakeover {
-		return nil, agent.InvalidAction(a.Action, "action", "must wait: a person controls this session")
+		return nil, agent.InvalidAction(st.Action.Action, "action", "must wait: a person controls this session")
 	}
 	if err := st.choosePage(limited); err != nil {
 		return nil, st.explain(ctx, err)
 	}
 	result, err := st.run(limited)
-	if limited.Err() != nil && a.Action == "evaluate" && st.isBlocked() {
+	if limited.Err() != nil && st.Action.Action == "evaluate" && st.isBlocked() {
 		st.page.unblock()
 	}
 	if err != nil {

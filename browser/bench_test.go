@@ -91,7 +91,7 @@ func BenchmarkOpen(b *testing.B) {
 		}
 		times["session"] = append(times["session"], time.Since(began))
 		began = time.Now()
-		if err := browser.Close(b.Context(), db, row.ID); err != nil {
+		if _, err := browser.Close(b.Context(), db, row.ID); err != nil {
 			b.Fatal(err)
 		}
 		times["close"] = append(times["close"], time.Since(began))
@@ -214,7 +214,7 @@ func TestRoundsLeaveNothing(t *testing.T) {
 		s := openIn(t, b, db, agent.SessionOptions{})
 		must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
 		must(t, s, `{"action":"snapshot"}`)
-		if err := b.Close(t.Context(), db, s.ID()); err != nil {
+		if err := b.Delete(t.Context(), db, s.ID()); err != nil {
 			t.Fatal(err)
 		}
 	}

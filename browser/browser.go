@@ -206,7 +206,7 @@ func (b *Browser) isOpen(id string) bool {
 }
 
 // List lists the sessions of an agent, newest first: open ones, and those that
-// ended by themselves within the last hour.
+// ended within the last 30 days.
 func (b *Browser) List(ctx context.Context, db *store.DB, p store.Page) ([]agent.Session, int, error) {
 	found, total, err := db.Sessions(ctx, p)
 	if err != nil {
@@ -217,7 +217,7 @@ func (b *Browser) List(ctx context.Context, db *store.DB, p store.Page) ([]agent
 		open, err := b.Session(db, s.ID)
 		switch {
 		case err == nil:
-			found[i].Status, found[i].LastActivity = open.Status(), agent.At(open.LastActivity())
+			open.describe(&found[i])
 		case !s.Status.Ended():
 			lost = true
 		}
@@ -240,7 +240,7 @@ func (b *Browser) Describe(ctx context.Context, db *store.DB, id string) (agent.
 		return row, err
 	}
 	if open, err := b.Session(db, id); err == nil {
-		row.Status, row.LastActivity = open.Status(), agent.At(open.LastActivity())
+		open.describe(&row)
 		return row, nil
 	}
 	if err := db.EndLostSessions(ctx, b.isOpen, orphanProblem); err != nil {
@@ -249,8 +249,16 @@ func (b *Browser) Describe(ctx context.Context, db *store.DB, id string) (agent.
 	return db.Session(ctx, id)
 }
 
-// Close ends a session and removes it from the list.
-func (b *Browser) Close(ctx context.Context, db *store.DB, id string) error {
+// Close ends a session, which stays in the list for a while.
+func (b *Browser) Close(ctx context.Context, db *store.DB, id string) (agent.Session, error) {
+	if s, err := b.Session(db, id); err == nil {
+		s.end("")
+	}
+	return b.Describe(ctx, db, id)
+}
+
+// Delete ends a session and removes it from the list.
+func (b *Browser) Delete(ctx context.Context, db *store.DB, id string) error {
 	if _, err := db.Session(ctx, id); err != nil {
 		return err
 	}

@@ -33,17 +33,21 @@ func typeText(_ context.Context, st *step) (map[string]any, error) {
 			return nil, err
 		}
 	}
-	if _, err := e.Evaluate(caretToEnd, nil, playwright.LocatorEvaluateOptions{Timeout: st.milliseconds()}); err != nil {
+	secret, err := e.Evaluate(caretToEnd, nil, playwright.LocatorEvaluateOptions{Timeout: st.milliseconds()})
+	if err != nil {
 		return nil, err
 	}
+	st.shows.Store(secret == false)
 	return nil, e.PressSequentially(*st.Text, playwright.LocatorPressSequentiallyOptions{Delay: playwright.Float(float64(st.Delay)), Timeout: st.milliseconds()})
 }
 
 // caretToEnd focuses a field and puts the caret behind what is in it, where the
-// kind of field has a caret that can be put.
+// kind of field has a caret that can be put. It reports whether the field is for
+// a secret.
 const caretToEnd = `e => {
 	e.focus();
 	try { e.setSelectionRange(e.value.length, e.value.length); } catch {}
+	return e.type === "password" || /password|one-time-code|^cc-/.test(e.autocomplete || "");
 }`
 
 func press(_ context.Context, st *step) (map[string]any, error) {

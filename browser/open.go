@@ -109,12 +109,13 @@ func (b *Browser) reserve(db *store.DB) (done func(), err error) {
 
 func newSession(b *Browser, db *store.DB, o agent.SessionOptions) *Session {
 	s := &Session{browser: b, db: db, id: agent.NewID(agent.KindSession), options: o, viewport: agent.DefaultViewport, opened: time.Now(),
-		slot: make(chan struct{}, 1), console: newConsole(), inbox: inbox{ready: make(chan struct{}, 1)}, persisted: persisted{origins: map[string][]playwright.NameValue{}},
+		slot: make(chan struct{}, 1), thumbnail: thumbnail{slot: make(chan struct{}, 1)}, console: newConsole(), inbox: inbox{ready: make(chan struct{}, 1)}, persisted: persisted{origins: map[string][]playwright.NameValue{}},
 		status: agent.SessionActive, watchers: map[chan struct{}]struct{}{}}
 	if o.Viewport != nil {
 		s.viewport = *o.Viewport
 	}
 	s.slot <- struct{}{}
+	s.thumbnail.slot <- struct{}{}
 	s.activity, s.storedActivity = s.opened, s.opened
 	s.life, s.cancel = context.WithCancel(context.Background())
 	return s

@@ -53,6 +53,7 @@ type Session struct {
 	lastDownload   time.Time // when one began
 	watchers       map[chan struct{}]struct{}
 	refused        []refusal
+	thumbnail      thumbnail
 }
 
 // ID is the session's id.
@@ -79,6 +80,14 @@ func (s *Session) LastActivity() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.activity
+}
+
+// describe brings the row of an open session up to date.
+func (s *Session) describe(row *agent.Session) {
+	row.Status, row.LastActivity = s.Status(), agent.At(s.LastActivity())
+	if p := s.ActivePage(); p != nil {
+		row.URL, row.Title = p.URL(), p.Title()
+	}
 }
 
 // Touch notes that somebody does something with the session.
@@ -263,10 +272,16 @@ func (s *Session) end(problem string) {
 		}
 		s.changedLocked()
 		s.mu.Unlock()
+		lastThumbnail := s.lastThumbnail(problem)
 		s.cancel()
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
-		if err := s.db.EndSession(ctx, s.id, problem); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
+		left := store.SessionEnd{Problem: problem}
+		if p := s.ActivePage(); p != nil {
+			left.URL, left.Title = p.URL(), p.Title()
+		}
+		left.Thumbnail = lastThumbnail
+		if err := s.db.EndSession(ctx, s.id, left); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
 			s.browser.log.Error("the end of a browser session could not be stored", "session", s.id, "error", err)
 		}
 		if problem == "" {

@@ -43,14 +43,14 @@ func TestSessionFromOpenToClose(t *testing.T) {
 	if err != nil || total != 1 || list[0].ID != s.ID() || list[0].Status != agent.SessionActive || list[0].Viewport != agent.DefaultViewport {
 		t.Errorf("the list: %+v, %d, %v", list, total, err)
 	}
-	if err := b.Close(t.Context(), db, s.ID()); err != nil {
+	if err := b.Delete(t.Context(), db, s.ID()); err != nil {
 		t.Fatal(err)
 	}
 	<-s.Done()
 	if _, err := b.Session(db, s.ID()); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("a closed session is found: %v", err)
 	}
-	if err := b.Close(t.Context(), db, s.ID()); agent.ErrorCode(err) != agent.CodeNotFound {
+	if err := b.Delete(t.Context(), db, s.ID()); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("a deleted session is closed again: %v", err)
 	}
 	if n := len(s.chromium.browser.Contexts()); n != 0 {

@@ -80,7 +80,8 @@ func takeoverEnd(w *store.Wait, ev agent.Event, data map[string]any) (store.Wait
 	now := agent.Now()
 	switch ev.Type {
 	case agent.EventTakeoverCompleted:
-		return decided(w, "approved", "", "", now), true
+		note, _ := object(data["takeover"])["note"].(string)
+		return decided(w, "approved", note, "", now), true
 	case agent.EventTakeoverExpired:
 		return timedOut(w, now), true
 	}

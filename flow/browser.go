@@ -202,7 +202,7 @@ func (b *browsing) takeSession(executionID string) *ownSession {
 func (b *browsing) close(db *store.DB, id string) {
 	ctx, cancel := context.WithTimeout(store.Background(context.Background()), closeSessionTimeout)
 	defer cancel()
-	_ = b.browser.Close(ctx, db, id) // it may have closed already
+	_, _ = b.browser.Close(ctx, db, id) // it may have closed already
 }
 
 // closeSession closes the session of an ended execution in the background. The

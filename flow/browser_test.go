@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,9 +62,11 @@ func startShop(t *testing.T) string {
 func noSessions(t *testing.T, db *store.DB, b *browser.Browser) {
 	t.Helper()
 	for t.Context().Err() == nil {
-		if _, total, err := b.List(t.Context(), db, store.Page{Limit: 10}); err != nil {
+		list, _, err := b.List(t.Context(), db, store.Page{Limit: 10})
+		if err != nil {
 			t.Fatal(err)
-		} else if total == 0 {
+		}
+		if !slices.ContainsFunc(list, func(s agent.Session) bool { return !s.Status.Ended() || b.Find(s.ID) != nil }) {
 			return
 		}
 	}
@@ -135,7 +138,7 @@ func TestBrowserNodesShareASession(t *testing.T) {
 	if out.A == "" || out.A != out.B || out.C != other.ID || out.A == out.C {
 		t.Errorf("%+v: %s", x.Execution.Error, x.Execution.Output)
 	}
-	if err := b.Close(t.Context(), db, other.ID); err != nil {
+	if err := b.Delete(t.Context(), db, other.ID); err != nil {
 		t.Errorf("the session that was named ended with the execution: %v", err)
 	}
 	noSessions(t, db, b)
@@ -264,7 +267,7 @@ func TestApprovalByTakeover(t *testing.T) {
 					t.Fatal(err)
 				}
 			case "session closed":
-				if err := b.Close(t.Context(), db, s.ID()); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
+				if err := b.Delete(t.Context(), db, s.ID()); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
 					t.Fatal(err) // the execution, which continues meanwhile, may have removed it
 				}
 			case "session lost": // what a start does after a kill, before the engine starts

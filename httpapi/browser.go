@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/labstack/echo/v4"
+
 	"satchel/agent"
 	room "satchel/browser"
 	"satchel/httpapi/rest"
@@ -60,7 +62,8 @@ type tab struct {
 
 type openSessionOut struct {
 	agent.Session
-	Tabs []tab `json:"tabs" doc:"Open tabs, oldest first; none when the session has ended."`
+	Tabs     []tab           `json:"tabs" doc:"Open tabs, oldest first; none when the session has ended."`
+	Takeover *agent.Takeover `json:"takeover,omitempty" doc:"The open takeover; absent when there is none."`
 }
 
 func (s *Server) getSession(c *rest.Call, in *sessionIn) (openSessionOut, error) {
@@ -68,14 +71,20 @@ func (s *Server) getSession(c *rest.Call, in *sessionIn) (openSessionOut, error)
 	if err != nil {
 		return openSessionOut{}, err
 	}
-	out := openSessionOut{row, []tab{}}
-	if open, err := s.options.Browser.Session(c.DB, in.ID); err == nil {
-		active := open.ActivePage()
-		for _, p := range open.Pages() {
-			out.Tabs = append(out.Tabs, tab{p.ID(), p.URL(), p.Title(), p == active})
-		}
+	out := openSessionOut{row, []tab{}, nil}
+	open, err := s.options.Browser.Session(c.DB, in.ID)
+	if err != nil {
+		return out, nil // it has ended
 	}
-	return out, nil
+	active := open.ActivePage()
+	for _, p := range open.Pages() {
+		out.Tabs = append(out.Tabs, tab{p.ID(), p.URL(), p.Title(), p == active})
+	}
+	out.Takeover, err = c.DB.OpenTakeover(c, in.ID)
+	if err == nil && out.Takeover != nil {
+		*out.Takeover, err = s.getTakeover(c, &takeoverIn{sessionIn: *in, TakeoverID: out.Takeover.ID})
+	}
+	return out, err
 }
 
 type deleteSessionIn struct {
@@ -86,10 +95,59 @@ func (s *Server) deleteSession(c *rest.Call, in *deleteSessionIn) (Success, erro
 	if in.ID == "" {
 		return Success{}, agent.Invalid("id", "is required")
 	}
-	if err := s.options.Browser.Close(c, c.DB, in.ID); err != nil {
+	if err := s.options.Browser.Delete(c, c.DB, in.ID); err != nil {
 		return Success{}, err
 	}
 	return Success{Success: true}, nil
+}
+
+// closeSession ends a session, which stays in the list with its log.
+func (s *Server) closeSession(c *rest.Call, in *sessionIn) (agent.Session, error) {
+	return s.options.Browser.Close(c, c.DB, in.ID)
+}
+
+type listActionsIn struct {
+	sessionIn
+	rest.ListParams
+}
+
+type actionsOut struct {
+	Actions []agent.SessionAction `json:"actions"`
+	Meta    rest.Meta             `json:"meta"`
+}
+
+func (s *Server) listSessionActions(c *rest.Call, in *listActionsIn) (actionsOut, error) {
+	page, err := in.Page("seq", "duration_ms")
+	if err != nil {
+		return actionsOut{}, err
+	}
+	if _, err := c.DB.Session(c, in.ID); err != nil {
+		return actionsOut{}, err
+	}
+	found, total, err := c.DB.SessionActions(c, in.ID, page)
+	return actionsOut{found, rest.MetaOf(page, total)}, err
+}
+
+// sessionThumbnail sends a small picture of a session, open or ended.
+func (s *Server) sessionThumbnail(c *rest.Call) error {
+	in, err := rest.Bind[sessionIn](c)
+	if err != nil {
+		return err
+	}
+	var image []byte
+	if open, found := s.options.Browser.Session(c.DB, in.ID); found == nil {
+		image, err = open.Thumbnail(c)
+	} else {
+		image, err = c.DB.Thumbnail(c, in.ID)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return agent.NotFound("thumbnail", in.ID) // the page is busy
+	}
+	if err != nil {
+		return err
+	}
+	c.HTTP.Response().Header().Set(echo.HeaderCacheControl, "private, max-age=5")
+	return c.HTTP.Blob(http.StatusOK, "image/jpeg", image)
 }
 
 // Single is an action whose fields stand in a body of their own; under its own

@@ -35,6 +35,19 @@ func (w *witness) askOfBrowser(t *testing.T, at string) {
 	w.ask(t, 408, "POST", at+"/"+id+"/execute", `{"action":"click","selector":"#none","timeout":50}`)
 	w.ask(t, 404, "POST", at+"/session-x/execute", `{"action":"snapshot"}`)
 	w.askOfTakeovers(t, at+"/"+id)
+	w.ask(t, 200, "GET", at+"/"+id+"/actions?limit=2", "")
+	w.ask(t, 404, "GET", at+"/session-x/actions", "")
+	w.ask(t, 404, "GET", at+"/session-x/thumbnail", "")
+	if a := w.ask(t, 200, "GET", at+"/"+id+"/thumbnail", ""); a.Header.Get("Content-Type") != "image/jpeg" || len(a.text) < 500 {
+		t.Errorf("the thumbnail: %d bytes, %v", len(a.text), a.Header)
+	}
+	w.ask(t, 200, "POST", at+"/"+id+"/close", "")
+	w.ask(t, 404, "POST", at+"/session-x/close", "")
+	if a := w.ask(t, 200, "GET", at+"/"+id, ""); a.json["status"] != "closed" {
+		t.Errorf("a closed session is %v", a.json)
+	}
+	w.ask(t, 200, "GET", at+"/"+id+"/actions", "")
+	w.ask(t, 200, "GET", at+"/"+id+"/thumbnail", "")
 	w.ask(t, 200, "DELETE", at+"?id="+id, "")
 	w.askOfDownloads(t, at, id)
 	w.ask(t, 404, "DELETE", at+"?id="+id, "")

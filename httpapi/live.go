@@ -1,6 +1,10 @@
 package httpapi
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -10,6 +14,7 @@ import (
 	"satchel/agent"
 	room "satchel/browser"
 	"satchel/httpapi/rest"
+	"satchel/store"
 )
 
 // livePath is where the pages of live views are.
@@ -71,8 +76,24 @@ func (s *Server) cancelTakeover(c *rest.Call, in *takeoverIn) (struct{}, error) 
 	return struct{}{}, err
 }
 
-func (s *Server) completeTakeover(c *rest.Call, in *takeoverIn) (agent.Takeover, error) {
-	return s.endTakeover(c, in, agent.TakeoverCompleted)
+type completeTakeoverIn struct {
+	takeoverIn
+	Body agent.TakeoverEnd
+}
+
+func (s *Server) completeTakeover(c *rest.Call, in *completeTakeoverIn) (agent.Takeover, error) {
+	if err := s.noteTakeover(c, c.DB, in.ID, in.TakeoverID, in.Body); err != nil {
+		return agent.Takeover{}, err
+	}
+	return s.endTakeover(c, &in.takeoverIn, agent.TakeoverCompleted)
+}
+
+// noteTakeover stores what the person says at the end of a takeover.
+func (s *Server) noteTakeover(ctx context.Context, db *store.DB, session, id string, end agent.TakeoverEnd) error {
+	if err := end.Validate(); err != nil || end.Note == "" {
+		return err
+	}
+	return db.NoteTakeover(ctx, session, id, end.Note)
 }
 
 func (s *Server) endTakeover(c *rest.Call, in *takeoverIn, to agent.TakeoverStatus) (agent.Takeover, error) {
@@ -150,6 +171,14 @@ func (s *Server) liveComplete(c echo.Context) error {
 	}
 	if v.takeover == "" {
 		return agent.Errorf(agent.CodeForbidden, "this link is not that of a takeover")
+	}
+	var end agent.TakeoverEnd
+	body := http.MaxBytesReader(c.Response(), c.Request().Body, maxMessage)
+	if err := json.NewDecoder(body).Decode(&end); err != nil && !errors.Is(err, io.EOF) {
+		return agent.Invalid("note", "must be in a JSON object")
+	}
+	if err := s.noteTakeover(c.Request().Context(), v.session.DB(), v.session.ID(), v.takeover, end); err != nil {
+		return err
 	}
 	t, err := s.options.Live.MoveTakeover(c.Request().Context(), v.session, v.takeover, agent.TakeoverCompleted)
 	if err != nil {

@@ -83,7 +83,7 @@ func (s *Server) functions(c *rest.Call) ([]mcp.Function, error) {
 			!writes, func(in *sqlArguments) (any, error) {
 				var q sqlIn
 				q.Body.Query, q.Body.Params = in.Query, in.Params
-				return s.sqlExecute(c, &q)
+				return s.runSQL(c, &q)
 			}),
 		function("list_contacts", "List the people that the agent knows.",
 			`{"type":"object","properties":{"search":{"type":"string"},"tags":{"type":"array","items":{"type":"string"},"description":"Those with any of these tags."},"limit":{"type":"integer","minimum":1,"maximum":200,"description":"50 without it."},"offset":{"type":"integer","minimum":0}}}`,

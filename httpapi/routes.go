@@ -201,6 +201,10 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/execute", 200, "Execute one action, or several in their order", s.executeActions).Limit(rest.Browser).
 			Fails(agent.CodeInvalidAction, agent.CodeActionTimeout, agent.CodeBrowser),
 		rest.JSON("GET", "/agents/{id}/browser/{sessionId}", 200, "Read a browser session with its tabs", s.getSession).Limit(rest.Browser),
+		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/close", 200, "Close a browser session and keep it in the list", s.closeSession).Limit(rest.Browser),
+		rest.JSON("GET", "/agents/{id}/browser/{sessionId}/actions", 200, "List what was done in a browser session, newest first", s.listSessionActions).Limit(rest.Browser),
+		rest.Raw[sessionIn]("GET", "/agents/{id}/browser/{sessionId}/thumbnail", 200, "Read a small picture of a session's active tab; of one that has ended, the last", s.sessionThumbnail).
+			Limit(rest.Unlimited).Answers("image/jpeg"),
 		rest.JSON("GET", "/agents/{id}/browser/{sessionId}/live-view", 200, "Get the address of a page that shows the session", s.liveView).Limit(rest.Browser),
 		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/takeover", 201, "Request a takeover: a person is to control the session", s.createTakeover).Limit(rest.Browser).Locates(takeoverLocation).Fails(agent.CodeConflict),
 		rest.JSON("GET", "/agents/{id}/browser/{sessionId}/takeover/{takeoverId}", 200, "Read a takeover", s.getTakeover).Limit(rest.Browser),
@@ -212,7 +216,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("DELETE", "/agents/{id}/downloads/{downloadId}", 204, "Delete a download", s.deleteDownload).Limit(rest.Browser),
 
 		rest.JSON("GET", "/agents/{id}/sql/schema", 200, "Describe the agent's tables", s.sqlSchema),
-		rest.JSON("POST", "/agents/{id}/sql/execute", 200, "Run one SQL statement on the agent's tables", s.sqlExecute).Role(rest.Viewer).
+		rest.Raw[sqlIn]("POST", "/agents/{id}/sql/execute", 200, "Run one SQL statement on the agent's tables; a reading one also as CSV", s.sqlExecute).Role(rest.Viewer).Answers(mediaCSV).Returns(sqlOut{}).
 			Fails(agent.CodeInvalidQuery, agent.CodeForbiddenOperation, agent.CodeExecution),
 	}
 }

@@ -1,6 +1,16 @@
 package httpapi
 
 import (
+	"encoding/csv"
+	"fmt"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
 	"satchel/agent"
 	"satchel/httpapi/rest"
 	"satchel/store"
@@ -22,16 +32,112 @@ type sqlIn struct {
 	Body struct {
 		Query  string       `json:"query" required:"true" doc:"One statement: SELECT, INSERT, UPDATE, DELETE, PRAGMA or EXPLAIN." example:"SELECT name FROM contacts WHERE email = ?"`
 		Params store.Params `json:"params,omitempty" doc:"A list for ? placeholders, or an object for :name ones."`
+		// ReadOnly serves pages that run what stands in their address.
+		ReadOnly bool `json:"read_only,omitempty" doc:"Refuse a statement that would change data."`
 	}
 }
 
-// sqlExecute runs one statement. A viewer's may only read.
-func (s *Server) sqlExecute(c *rest.Call, in *sqlIn) (store.Result, error) {
+// sqlExecute runs one statement. A viewer's may only read. Who accepts text/csv
+// gets the rows of a reading statement as that.
+func (s *Server) sqlExecute(c *rest.Call) error {
+	in, err := rest.Bind[sqlIn](c)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(c.HTTP.Request().Header.Get(echo.HeaderAccept), mediaCSV) {
+		if err := in.check(); err != nil {
+			return err
+		}
+		return sendCSV(c, &in)
+	}
+	out, err := s.runSQL(c, &in)
+	if err != nil {
+		return err
+	}
+	return rest.WriteJSON(c.HTTP, http.StatusOK, out)
+}
+
+func (in *sqlIn) check() error {
 	if in.Body.Query == "" {
-		return store.Result{}, agent.Invalid("query", "is required")
+		return agent.Invalid("query", "is required")
 	}
 	if len(in.Body.Query) > maxSQL {
-		return store.Result{}, agent.Invalid("query", "must have at most 100000 bytes")
+		return agent.Invalid("query", "must have at most 100000 bytes")
 	}
-	return c.DB.SQL(c, in.Body.Query, in.Body.Params, store.Access{Write: c.Role.Covers(agent.RoleAdmin)})
+	return nil
+}
+
+func (s *Server) runSQL(c *rest.Call, in *sqlIn) (store.Result, error) {
+	if err := in.check(); err != nil {
+		return store.Result{}, err
+	}
+	out, err := c.DB.SQL(c, in.Body.Query, in.Body.Params, store.Access{Write: c.Role.Covers(agent.RoleAdmin) && !in.Body.ReadOnly})
+	if in.Body.ReadOnly && agent.ErrorCode(err) == agent.CodeForbidden {
+		return out, agent.Errorf(agent.CodeForbiddenOperation, "the statement would change data, and read_only is set").With("reason", "read_only")
+	}
+	return out, err
+}
+
+// sqlOut is the answer to a statement, as JSON.
+type sqlOut = store.Result
+
+const mediaCSV = "text/csv"
+
+// sendCSV streams the rows of a statement as CSV (RFC 4180) with a header row.
+// When not all of them can be sent the connection is cut, so that nobody takes
+// a part for the whole.
+func sendCSV(c *rest.Call, in *sqlIn) error {
+	h := c.HTTP.Response().Header()
+	out := csv.NewWriter(c.HTTP.Response())
+	begun := false
+	begin := func(columns []string) error {
+		begun = true
+		h.Set(echo.HeaderContentType, mediaCSV+"; charset=utf-8")
+		h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": c.DB.Agent().Name + "-rows.csv"}))
+		c.HTTP.Response().WriteHeader(http.StatusOK)
+		return out.Write(columns)
+	}
+	var cells []string
+	r, err := c.DB.EachRow(c, in.Body.Query, in.Body.Params, func(columns []string, row []any) error {
+		if !begun {
+			if err := begin(columns); err != nil {
+				return err
+			}
+		}
+		cells = cells[:0]
+		for _, value := range row {
+			cells = append(cells, csvCell(value))
+		}
+		return out.Write(cells)
+	})
+	if err == nil && !begun {
+		err = begin(r.Columns)
+	}
+	if err == nil && r.Truncated {
+		err = fmt.Errorf("the rows are too many for one answer; %d were sent", r.RowCount)
+	}
+	out.Flush()
+	if err != nil && begun {
+		_ = http.NewResponseController(c.HTTP.Response()).SetWriteDeadline(time.Unix(1, 0)) // cuts the connection
+	}
+	return err
+}
+
+// csvCell writes a value of SQL as text. What a spreadsheet would take for a
+// formula is marked as text by an apostrophe, as in the export of contacts.
+func csvCell(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case string:
+		if _, err := strconv.ParseFloat(v, 64); err == nil {
+			return v
+		}
+		return guardFormula(v)
+	}
+	return fmt.Sprint(value)
 }

@@ -4,32 +4,33 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"satchel/agent"
 	"satchel/store/sqlite"
 )
 
-const sessionColumns = "id, status, headless, viewport, persist, error, created_at, last_activity, closed_at"
+const sessionColumns = "id, status, headless, viewport, persist, error, created_at, last_activity, closed_at, url, title"
 
 var sessionListing = listing[agent.Session]{
 	table:   "sessions",
 	columns: sessionColumns,
 	order:   "created_at DESC, id DESC",
 	sort:    map[string]string{"created_at": "created_at", "last_activity": "last_activity", "status": "status"},
-	search:  []string{"id"},
+	search:  []string{"id", "url", "title"},
 	scan:    scanSession,
 }
 
 func scanSession(rows *sqlite.Rows) (s agent.Session, err error) {
 	var viewport []byte
-	if err := rows.Scan(&s.ID, &s.Status, &s.Headless, &viewport, &s.Persist, &s.Error, &s.CreatedAt, &s.LastActivity, &s.ClosedAt); err != nil {
+	if err := rows.Scan(&s.ID, &s.Status, &s.Headless, &viewport, &s.Persist, &s.Error, &s.CreatedAt, &s.LastActivity, &s.ClosedAt, &s.URL, &s.Title); err != nil {
 		return s, err
 	}
 	return s, json.Unmarshal(viewport, &s.Viewport)
 }
 
 // Sessions lists browser sessions, newest first: those that are open, and those
-// that ended by themselves within the last hour.
+// that ended within the last 30 days.
 func (db *DB) Sessions(ctx context.Context, p Page) ([]agent.Session, int, error) {
 	var f filter
 	f.add("(closed_at IS NULL OR closed_at > ?)", agent.At(agent.Now().Add(-agent.SessionKept)))
@@ -51,18 +52,20 @@ func (db *DB) Session(ctx context.Context, id string) (agent.Session, error) {
 }
 
 // CreateSession writes the row of a session that was opened; rows of sessions
-// that ended more than an hour ago go.
+// that ended long ago, or are too many, go.
 func (db *DB) CreateSession(ctx context.Context, s agent.Session) error {
 	viewport, err := json.Marshal(s.Viewport)
 	if err != nil {
 		return err
 	}
 	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		if _, err := tx.exec("DELETE FROM sessions WHERE closed_at < ?", agent.At(tx.Now.Add(-agent.SessionKept))); err != nil {
+		if _, err := tx.exec(`DELETE FROM sessions WHERE closed_at < ? OR closed_at IS NOT NULL AND id NOT IN
+				(SELECT id FROM sessions WHERE closed_at IS NOT NULL ORDER BY closed_at DESC LIMIT ?)`,
+			agent.At(tx.Now.Add(-agent.SessionKept)), agent.MaxEndedSessions); err != nil {
 			return struct{}{}, err
 		}
-		if _, err := tx.exec("INSERT INTO sessions("+sessionColumns+") VALUES (?,?,?,?,?,?,?,?,?)", s.ID, s.Status, s.Headless,
-			string(viewport), s.Persist, s.Error, s.CreatedAt, s.LastActivity, nil); err != nil {
+		if _, err := tx.exec("INSERT INTO sessions("+sessionColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?)", s.ID, s.Status, s.Headless,
+			string(viewport), s.Persist, s.Error, s.CreatedAt, s.LastActivity, nil, s.URL, s.Title); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, tx.audit("browser session opened", map[string]any{"session_id": s.ID})
@@ -79,16 +82,28 @@ func (db *DB) NoteSession(ctx context.Context, id string, status agent.SessionSt
 	return err
 }
 
-// EndSession stores that a session has ended; problem says why it broke, ""
-// when it did not.
-func (db *DB) EndSession(ctx context.Context, id string, problem string) error {
+// SessionEnd is what a session leaves: why it broke, "" when it did not, and
+// what its active tab showed, as far as that is known.
+type SessionEnd struct {
+	Problem, URL, Title string
+	Thumbnail           []byte // JPEG
+}
+
+// EndSession stores that a session has ended.
+func (db *DB) EndSession(ctx context.Context, id string, end SessionEnd) error {
 	status := agent.SessionClosed
-	if problem != "" {
+	if end.Problem != "" {
 		status = agent.SessionFailed
 	}
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		if _, err := tx.exec("UPDATE sessions SET status = ?, error = ?, closed_at = ? WHERE id = ? AND closed_at IS NULL", status, problem, tx.Now, id); err != nil {
+		if _, err := tx.exec(`UPDATE sessions SET status = ?, error = ?, closed_at = ?, url = iif(? <> '', ?, url), title = iif(? <> '', ?, title)
+				WHERE id = ? AND closed_at IS NULL`, status, end.Problem, tx.Now, end.URL, end.URL, end.URL, end.Title, id); err != nil {
 			return struct{}{}, err
+		}
+		if len(end.Thumbnail) > 0 {
+			if _, err := tx.exec("INSERT OR REPLACE INTO _thumbnails(session_id, image) SELECT id, ? FROM sessions WHERE id = ?", end.Thumbnail, id); err != nil {
+				return struct{}{}, err
+			}
 		}
 		return struct{}{}, tx.endApprovals(id)
 	})
@@ -125,6 +140,56 @@ func (db *DB) EndLostSessions(ctx context.Context, live func(id string) bool, pr
 		return struct{}{}, nil
 	})
 	return err
+}
+
+// Thumbnail returns the last picture of a session that has ended; NOT_FOUND when
+// there is none.
+func (db *DB) Thumbnail(ctx context.Context, id string) ([]byte, error) {
+	return Read(ctx, db, func(tx *Tx) ([]byte, error) {
+		found, err := all(tx, func(rows *sqlite.Rows) (image []byte, err error) { return image, rows.Scan(&image) }, "SELECT image FROM _thumbnails WHERE session_id = ?", id)
+		if err == nil && len(found) == 0 {
+			return nil, agent.NotFound("thumbnail", id)
+		}
+		return slices.Concat(found...), err
+	})
+}
+
+// LogAction adds an action to the log of a session, which keeps the newest
+// ones, and where it led to. A session that is gone is passed over.
+func (db *DB) LogAction(ctx context.Context, id string, a agent.SessionAction, title string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
+		if _, err := tx.exec("UPDATE sessions SET url = ?, title = ? WHERE id = ? AND closed_at IS NULL AND (url, title) <> (?, ?)", a.URL, title, id, a.URL, title); err != nil {
+			return sqlite.Result{}, err
+		}
+		if _, err := tx.exec("INSERT INTO session_actions(session_id, action, input, url, duration_ms, error, created_at) SELECT id, ?, ?, ?, ?, ?, ? FROM sessions WHERE id = ?",
+			a.Action, string(a.Input), a.URL, a.DurationMS, a.Error, a.CreatedAt, id); err != nil {
+			return sqlite.Result{}, err
+		}
+		return tx.exec(`DELETE FROM session_actions WHERE session_id = ? AND seq <=
+			(SELECT seq FROM session_actions WHERE session_id = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`, id, id, agent.MaxSessionActions)
+	})
+	return err
+}
+
+var actionListing = listing[agent.SessionAction]{
+	table:   "session_actions",
+	columns: "seq, action, input, url, duration_ms, error, created_at",
+	order:   "seq DESC",
+	sort:    map[string]string{"seq": "seq", "duration_ms": "duration_ms"},
+	search:  []string{"action", "url", "error"},
+	scan: func(rows *sqlite.Rows) (a agent.SessionAction, err error) {
+		var input string
+		err = rows.Scan(&a.Seq, &a.Action, &input, &a.URL, &a.DurationMS, &a.Error, &a.CreatedAt)
+		a.Input = json.RawMessage(input)
+		return a, err
+	},
+}
+
+// SessionActions lists what was done in a session, newest first.
+func (db *DB) SessionActions(ctx context.Context, id string, p Page) ([]agent.SessionAction, int, error) {
+	var f filter
+	f.add("session_id = ?", id)
+	return listPage(ctx, db, actionListing, f, p)
 }
 
 // DeleteSession removes the row of a session.

@@ -31,14 +31,15 @@ var sandboxOptions = sqlsandbox.Options{
 	WriterPragmas: writerPragmas,
 	LaterTables:   vectorTable,
 	Rules: map[string]sqlsandbox.Rule{
-		"chunks":      {Why: "chunks are made from their source: change that and reindex it"},
-		"executions":  {Delete: true, Why: "executions are what happened: terminate, retry or resume them by the API, or delete them"},
-		"logs":        {Why: "the log is evidence and can only be read"},
-		"runs":        {Why: "runs are written by the scheduler and can only be read"},
-		"downloads":   {Delete: true, Why: "downloads come from browser sessions; SQL can delete them"},
-		"sessions":    {Why: "browser sessions are opened and closed by the API; SQL can only read them"},
-		"takeovers":   {Why: "takeovers are asked for and ended by the API; SQL can only read them"},
-		"occurrences": {Why: "occurrences are written by the scheduler and can only be read"},
+		"chunks":          {Why: "chunks are made from their source: change that and reindex it"},
+		"executions":      {Delete: true, Why: "executions are what happened: terminate, retry or resume them by the API, or delete them"},
+		"logs":            {Why: "the log is evidence and can only be read"},
+		"runs":            {Why: "runs are written by the scheduler and can only be read"},
+		"downloads":       {Delete: true, Why: "downloads come from browser sessions; SQL can delete them"},
+		"session_actions": {Why: "actions are logged by browser sessions; SQL can only read them"},
+		"sessions":        {Why: "browser sessions are opened and closed by the API; SQL can only read them"},
+		"takeovers":       {Why: "takeovers are asked for and ended by the API; SQL can only read them"},
+		"occurrences":     {Why: "occurrences are written by the scheduler and can only be read"},
 		"sources": {Delete: true, Update: []string{"name"},
 			Why: "sources come from uploads, crawls and imports; SQL can rename and delete them"},
 	},
@@ -66,6 +67,27 @@ const (
 	MaxSourceBytes = 16 << 20 // of all rows as JSON
 	maxSourceTime  = 30 * time.Second
 )
+
+// Bounds of a statement whose rows are handed out one by one.
+const (
+	MaxEachRows  = 100_000
+	maxEachBytes = 64 << 20
+)
+
+// EachRow runs one reading statement in the SQL sandbox and hands its rows to
+// each; more is there when Truncated. Errors as those of SQL.
+func (db *DB) EachRow(ctx context.Context, query string, params Params, each func(columns []string, row []any) error) (Result, error) {
+	limits := sqlsandbox.DefaultLimits
+	limits.Rows, limits.Bytes, limits.Time, limits.Each = MaxEachRows, maxEachBytes, maxSourceTime, each
+	s, err := sqlsandbox.Parse(query, params)
+	if err != nil {
+		return Result{}, err
+	}
+	if s.Writes() {
+		return Result{}, agent.Errorf(agent.CodeForbiddenOperation, "a %s statement changes data; only reading statements are answered as CSV", s.Kind).With("statement", s.Kind)
+	}
+	return db.runSQL(ctx, s, Access{}, limits)
+}
 
 // Rows runs one SELECT in the SQL sandbox and returns at most limit rows, of at
 // most MaxSourceBytes together; more is there when Truncated. With a limit of 0

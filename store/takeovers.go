@@ -7,10 +7,10 @@ import (
 	"satchel/store/sqlite"
 )
 
-const takeoverColumns = "id, session_id, status, reason, timeout, created_at, expires_at, started_at, ended_at"
+const takeoverColumns = "id, session_id, status, reason, timeout, created_at, expires_at, started_at, ended_at, note"
 
 func scanTakeover(rows *sqlite.Rows) (t agent.Takeover, err error) {
-	return t, rows.Scan(&t.ID, &t.SessionID, &t.Status, &t.Reason, &t.Timeout, &t.CreatedAt, &t.ExpiresAt, &t.StartedAt, &t.EndedAt)
+	return t, rows.Scan(&t.ID, &t.SessionID, &t.Status, &t.Reason, &t.Timeout, &t.CreatedAt, &t.ExpiresAt, &t.StartedAt, &t.EndedAt, &t.Note)
 }
 
 func (tx *Tx) takeover(sessionID, id string) (agent.Takeover, error) {
@@ -48,7 +48,7 @@ func (db *DB) CreateTakeover(ctx context.Context, t agent.Takeover) (agent.Takeo
 		if len(open) > 0 {
 			return t, agent.Errorf(agent.CodeConflict, "the session has an open takeover already").With("existing_id", open[0].ID)
 		}
-		if _, err := tx.exec("INSERT INTO takeovers("+takeoverColumns+") VALUES (?,?,?,?,?,?,?,NULL,NULL)",
+		if _, err := tx.exec("INSERT INTO takeovers("+takeoverColumns+") VALUES (?,?,?,?,?,?,?,NULL,NULL,'')",
 			t.ID, t.SessionID, agent.TakeoverPending, t.Reason, t.Timeout, t.CreatedAt, t.ExpiresAt); err != nil {
 			return t, err
 		}
@@ -63,6 +63,25 @@ func (db *DB) CreateTakeover(ctx context.Context, t agent.Takeover) (agent.Takeo
 // takeoverEvents are the events of states.
 var takeoverEvents = map[agent.TakeoverStatus]string{
 	agent.TakeoverCompleted: agent.EventTakeoverCompleted, agent.TakeoverExpired: agent.EventTakeoverExpired,
+}
+
+// OpenTakeover returns the open takeover of a session; nil when there is none.
+func (db *DB) OpenTakeover(ctx context.Context, sessionID string) (*agent.Takeover, error) {
+	return Read(ctx, db, func(tx *Tx) (*agent.Takeover, error) {
+		open, err := all(tx, scanTakeover, "SELECT "+takeoverColumns+" FROM takeovers WHERE session_id = ? AND ended_at IS NULL", sessionID)
+		if err != nil || len(open) == 0 {
+			return nil, err
+		}
+		return &open[0], nil
+	})
+}
+
+// NoteTakeover stores what the person says about an open takeover.
+func (db *DB) NoteTakeover(ctx context.Context, sessionID, id, note string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
+		return tx.exec("UPDATE takeovers SET note = ? WHERE id = ? AND session_id = ? AND ended_at IS NULL", note, id, sessionID)
+	})
+	return err
 }
 
 // MoveTakeover brings an open takeover into another state, with its event. One

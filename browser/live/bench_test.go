@@ -71,7 +71,7 @@ func BenchmarkCast(b *testing.B) {
 	for _, viewers := range []int{0, 1, 20} {
 		b.Run("viewers="+strconv.Itoa(viewers), func(b *testing.B) {
 			s := st.session(b, "/spin")
-			defer func() { _ = st.browser.Close(context.Background(), st.db, s.ID()) }()
+			defer func() { _ = st.browser.Delete(context.Background(), st.db, s.ID()) }()
 			ctx, cancel := context.WithCancel(b.Context())
 			defer cancel()
 			var first *Viewer

@@ -72,7 +72,7 @@ func TestWatch(t *testing.T) {
 	v.until(t, "its closing", func(m seen) bool { return m.Type == "tabClosed" && m.PageID == two.ActiveTabID })
 	v.until(t, "the list", func(m seen) bool { return m.Type == "tabList" && len(m.Tabs) == 1 })
 	v.until(t, "the first tab again", func(m seen) bool { return isFrame(m) && m.PageID == first.FirstTabID })
-	if err := st.browser.Close(t.Context(), st.db, s.ID()); err != nil {
+	if err := st.browser.Delete(t.Context(), st.db, s.ID()); err != nil {
 		t.Fatal(err)
 	}
 	v.ends(t)

@@ -80,7 +80,7 @@ func TestRecording(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := st.browser.Close(t.Context(), st.db, s.ID()); err != nil {
+	if err := st.browser.Delete(t.Context(), st.db, s.ID()); err != nil {
 		t.Fatal(err)
 	}
 	for _, each := range []*Recording{r, late, none} {

@@ -12,6 +12,9 @@ type Limits struct {
 	Bytes  int           // of the answer as JSON; further rows are left out
 	Memory int64         // bytes that SQLite holds for it
 	Temp   int64         // bytes written to temporary files
+	// Each, unless nil, gets the rows one by one, and the answer has none. Its
+	// error ends the statement.
+	Each func(columns []string, row []any) error
 }
 
 // DefaultLimits are those of the contract, and what a statement may use to

@@ -91,12 +91,12 @@ func (c *Conn) compile(s *Statement) (*sqlite.Stmt, error) {
 // collect reads the rows of an answer.
 func (c *Conn) collect(s *sqlite.Stmt, r *Result, limits Limits) error {
 	size := 0
-	for {
+	for ; ; r.RowCount++ {
 		more, err := s.Step()
 		if err != nil || !more {
 			return err
 		}
-		if len(r.Rows) == limits.Rows {
+		if r.RowCount == limits.Rows {
 			r.Truncated = true
 			return nil
 		}
@@ -117,13 +117,16 @@ func (c *Conn) collect(s *sqlite.Stmt, r *Result, limits Limits) error {
 		if c.sql.Late() {
 			return sqlite.NewError(lib.SQLITE_INTERRUPT, "interrupted")
 		}
-		r.Rows = append(r.Rows, row)
+		if limits.Each == nil {
+			r.Rows = append(r.Rows, row)
+		} else if err := limits.Each(r.Columns, row); err != nil {
+			return err
+		}
 	}
 }
 
 // count fills in what the statement changed.
 func (c *Conn) count(s *Statement, r *Result) {
-	r.RowCount = len(r.Rows)
 	if !s.Writes() {
 		return
 	}

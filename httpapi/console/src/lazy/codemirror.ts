@@ -48,12 +48,23 @@ export function openEditor(host: HTMLElement, options: Options): OpenEditor {
 function base({ label, rows, placeholder }: Options): Extension[] {
   const keys = defaultKeymap.filter((k) => k.key !== "Mod-Enter");
   return [
-    lineNumbers(), history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(), highlightActiveLine(), highlightSelectionMatches(),
+    lineNumbers(), history(), typeOverLines, drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(), highlightActiveLine(), highlightSelectionMatches(),
     autocompletion({ icons: false }), search({ top: true }), EditorView.lineWrapping, syntaxHighlighting(colours), look(rows),
     keymap.of([...closeBracketsKeymap, ...keys, ...searchKeymap, ...historyKeymap, ...completionKeymap, indentWithTab]),
     EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false", autocapitalize: "off" }), placeholder ? placeholderText(placeholder) : [],
   ];
 }
+
+/** Replaces several lines by what is typed. Chromium would join them with inline styles, which the policy of the page reports. */
+const typeOverLines = EditorView.domEventHandlers({
+  beforeinput: (e, view) => {
+    const { from, to } = view.state.selection.main;
+    if (e.inputType !== "insertText" || !e.data || view.composing || view.state.readOnly || view.state.doc.lineAt(from).number === view.state.doc.lineAt(to).number) return false;
+    view.dispatch(view.state.replaceSelection(e.data), { userEvent: "input.type", scrollIntoView: true });
+    e.preventDefault();
+    return true;
+  },
+});
 
 function languageOf(name: CodeLanguage, tables: CodeTable[]): Extension {
   if (name === "javascript") return javascript();

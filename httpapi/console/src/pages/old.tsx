@@ -8,12 +8,11 @@ import { calendar } from "../old/calendar.js";
 import { contacts } from "../old/contacts.js";
 import { schedules } from "../old/schedules.js";
 import { sessions } from "../old/sessions.js";
-import { sql } from "../old/sql.js";
 
 type View = (page: HTMLElement, context: any) => Promise<unknown> | unknown;
 
 const views: Record<string, View> = {
-  contacts, schedules, calendar, browser: sessions, sql,
+  contacts, schedules, calendar, browser: sessions,
 };
 
 let kept: { id: string; at: number; record: any } | undefined;

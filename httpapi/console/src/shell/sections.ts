@@ -23,7 +23,7 @@ export const sections: Section[] = [
   { id: "schedules", title: "Schedules", icon: "CalendarClock", page: "old", key: "s" },
   { id: "calendar", title: "Calendar", icon: "Calendar", page: "old" },
   { id: "contacts", title: "Contacts", icon: "Users", page: "old", key: "p" },
-  { id: "sql", title: "Data", icon: "Database", page: "old", key: "d" },
+  { id: "sql", title: "Data", icon: "Database", page: "sql", key: "d" },
   { id: "channels", title: "Channels", icon: "Send", page: "channels", key: "n", group: "Connections" },
   { id: "widget", title: "Website widget", icon: "MessageCircle", page: "widget", group: "Connections" },
   { id: "tools", title: "Tools", icon: "Wrench", page: "tools", key: "t", group: "Connections" },

@@ -42,13 +42,14 @@ export function Code(props: Props) {
   const editor = useRef<OpenEditor>(undefined);
   const now = useRef(props);
   now.current = props;
+  const sent = useRef<string[]>([]); // what was typed and did not come back as value yet
   const [failed, setFailed] = useState(false);
   const { value, language, label, readonly = false, invalid = false, rows = 3, placeholder, tables } = props;
   useEffect(() => {
     let closed = false;
     load().then(({ openEditor }) => {
       if (closed) return;
-      const opened = openEditor(host.current!, { text: now.current.value, label, rows, placeholder, changed: (text) => { if (text !== now.current.value) now.current.onInput(text); } });
+      const opened = openEditor(host.current!, { text: now.current.value, label, rows, placeholder, changed: (text) => { sent.current.push(text); now.current.onInput(text); } });
       editor.current = opened;
       opened.configure(now.current.language, now.current.readonly ?? false, now.current.tables);
       opened.setText(now.current.value);
@@ -56,7 +57,11 @@ export function Code(props: Props) {
     }, () => setFailed(true));
     return () => { closed = true; editor.current?.close(); editor.current = undefined; };
   }, []);
-  useEffect(() => editor.current?.setText(value), [value]);
+  useEffect(() => {
+    const at = sent.current.lastIndexOf(value);
+    sent.current.splice(0, at < 0 ? Infinity : at + 1);
+    if (at < 0) editor.current?.setText(value); // it comes from elsewhere
+  }, [value]);
   useEffect(() => editor.current?.configure(language, readonly, tables), [language, readonly, tables]);
   const keys = (e: KeyboardEvent) => {
     const command = e.ctrlKey || e.metaKey;
@@ -67,5 +72,5 @@ export function Code(props: Props) {
     if (e.defaultPrevented || !command || !pageKeys.includes(e.key.toLowerCase())) e.stopPropagation();
   };
   if (failed) return <textarea class="code" rows={rows} value={value} readOnly={readonly} aria-label={label} spellcheck={false} onInput={(e) => props.onInput(e.currentTarget.value)} onKeyDown={keys} />;
-  return <div ref={host} class={invalid ? "code-editor wrong" : "code-editor"} style={{ minHeight: `${rows * 1.5 + 1}em` }} onKeyDown={keys} />;
+  return <div ref={host} class={invalid ? "code-editor wrong" : "code-editor"} style={{ minHeight: `${rows * 1.3 + 1}em` }} onKeyDown={keys}><pre>{value}</pre></div>;
 }

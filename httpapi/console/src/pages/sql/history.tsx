@@ -1,0 +1,70 @@
+// Queries that were run, and those that were saved: kept in this browser.
+import { signal } from "@preact/signals";
+
+import { Button, confirm, FormDialog, Name, openDialog, plural, span, TextField, When } from "../../ui";
+
+export type Entry = { query: string; params: Record<string, string>; at: number; ms?: number; rows?: number; name?: string };
+
+const most = 50;
+const changes = signal(0);
+
+const nameOf = (kind: "history" | "saved", agent: string) => `satchel.sql.${kind}.${agent}`;
+
+function read(kind: "history" | "saved", agent: string): Entry[] {
+  try {
+    const list = JSON.parse(localStorage.getItem(nameOf(kind, agent)) ?? "[]");
+    return Array.isArray(list) ? list.filter((e) => typeof e?.query === "string").map((e) => ({ ...e, params: e.params ?? {} })) : [];
+  } catch {
+    return [];
+  }
+}
+
+function write(kind: "history" | "saved", agent: string, list: Entry[]) {
+  try { localStorage.setItem(nameOf(kind, agent), JSON.stringify(list)); } catch { /* the storage is full or closed */ }
+  changes.value++;
+}
+
+/** Puts a query that was run at the head of the history. */
+export function remember(agent: string, entry: Entry) {
+  if (entry.query.length > 20_000) return;
+  write("history", agent, [entry, ...read("history", agent).filter((e) => e.query !== entry.query)].slice(0, most));
+}
+
+/** Asks for a name and saves a query under it. */
+export function saveQuery(agent: string, query: string, params: Record<string, string>) {
+  openDialog((close) => (
+    <FormDialog title="Save the query" action="Save" close={close} initial={{ name: "" }} run={async ({ name }) => {
+      if (!name.trim()) throw new Error("Give it a name.");
+      write("saved", agent, [{ query, params, name: name.trim(), at: Date.now() }, ...read("saved", agent).filter((e) => e.name !== name.trim())]);
+    }}>
+      {(f) => <TextField label="Name" autoFocus hint="It is kept in this browser. The address of this page is the query too, to share it." {...f.text("name")} />}
+    </FormDialog>
+  ));
+}
+
+export function History({ agent, choose }: { agent: string; choose: (e: Entry) => void }) {
+  void changes.value;
+  const [saved, past] = [read("saved", agent), read("history", agent)];
+  const list = (entries: Entry[], kind: "history" | "saved") => (
+    <ul class="entries queries">
+      {entries.map((e) => (
+        <li key={`${e.name}-${e.at}`}>
+          <button type="button" class="query" onClick={() => choose(e)}>
+            {e.name ? <b><Name>{e.name}</Name></b> : null}
+            <code class="clip">{e.query.replace(/\s+/g, " ").slice(0, 200)}</code>
+            <span class="small muted"><When time={new Date(e.at).toISOString()} />{e.rows !== undefined && ` · ${plural(e.rows, "row")}`}{e.ms !== undefined && ` · ${span(e.ms)}`}</span>
+          </button>
+          <Button kind="quiet" icon="X" label="Forget it" onClick={() => write(kind, agent, read(kind, agent).filter((x) => x.at !== e.at || x.name !== e.name))} />
+        </li>
+      ))}
+    </ul>
+  );
+  return (
+    <div class="card stack data-history">
+      <h2>Saved</h2>
+      {saved.length ? list(saved, "saved") : <p class="muted small">Save a query to find it here again.</p>}
+      <div class="row"><h2 class="grow">History</h2>{past.length > 0 && <Button kind="quiet" onClick={() => confirm({ title: "Clear the history?", text: "The queries that were run are forgotten in this browser. Saved ones stay.", action: "Clear", run: async () => write("history", agent, []) })}>Clear</Button>}</div>
+      {past.length ? list(past, "history") : <p class="muted small">Queries that you run stand here.</p>}
+    </div>
+  );
+}
