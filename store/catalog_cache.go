@@ -32,6 +32,7 @@ type catalogEntry struct {
 	Pending Pending               `json:"pending,omitzero"`
 
 	Attention Attention `json:"attention,omitzero"`
+	Attended  bool      `json:"attended,omitempty"` // attention is known
 }
 
 // catalogFile is what the cache holds. It is of no use to another folder.
@@ -85,7 +86,19 @@ func (r *catalogCache) find(id, path, folder string) (row, bool) {
 	if m.Admins == nil {
 		m.Admins = map[string]agent.Role{}
 	}
-	return row{record: record{agent: m.Agent, admins: m.Admins, pending: m.Pending, attention: m.Attention}, id: id, folder: folder}, true
+	return row{record: record{agent: m.Agent, admins: m.Admins, pending: m.Pending, attention: m.Attention, attended: m.Attended}, id: id, folder: folder}, true
+}
+
+// matches reports whether a file is as it was when it was noted.
+func (r *catalogCache) matches(id, path string) bool {
+	r.mu.Lock()
+	m, ok := r.entries[id]
+	r.mu.Unlock()
+	if !ok {
+		return false
+	}
+	now, whole := stamp(path)
+	return whole && now == m.Stamp
 }
 
 // note remembers a file that has just been closed or read.
@@ -98,7 +111,7 @@ func (r *catalogCache) note(id, path string, rec record) {
 		return
 	}
 	rec.agent.ID = id
-	r.entries[id] = catalogEntry{Stamp: now, Agent: rec.agent, Admins: rec.admins, Pending: rec.pending, Attention: rec.attention}
+	r.entries[id] = catalogEntry{Stamp: now, Agent: rec.agent, Admins: rec.admins, Pending: rec.pending, Attention: rec.attention, Attended: rec.attended}
 	r.changed = true
 }
 

@@ -87,7 +87,7 @@ func (db *DB) Watch(ctx context.Context, fn func([]Change)) (stop func(), err er
 			go func() { _ = db.ifOpen(db.unwatchRows) }()
 		}
 	}
-	if err := db.alone(ctx, func(c *conn) error { return c.watchRows(true) }); err != nil {
+	if err := db.alone(ctx, func(c *conn) error { c.watchRows(true); return nil }); err != nil {
 		stop()
 		return nil, err
 	}
@@ -97,10 +97,8 @@ func (db *DB) Watch(ctx context.Context, fn func([]Change)) (stop func(), err er
 // unwatchRows has the writer note no rows, unless somebody watches again.
 func (db *DB) unwatchRows(f *file) error {
 	return f.submit(&job{ctx: context.Background(), alone: true, run: func(c *conn) error {
-		if db.watcher.Load() != nil {
-			return nil
-		}
-		return c.watchRows(false)
+		c.watchRows(db.watcher.Load() != nil)
+		return nil
 	}})
 }
 
@@ -128,13 +126,12 @@ func (db *DB) changed(rows []Change) {
 
 // watchRows has the connection note the rows that its statements change, see
 // https://www.sqlite.org/c3ref/preupdate_blobwrite.html.
-func (c *conn) watchRows(on bool) error {
+func (c *conn) watchRows(on bool) {
 	if on {
 		c.sql.OnRow(c.noteRow)
 	} else {
 		c.sql.OnRow(nil)
 	}
-	return nil
 }
 
 // noteRow notes one row that changes, as a RowFunc.

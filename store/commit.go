@@ -37,8 +37,9 @@ func (f *file) submit(j *job) error {
 	if waits {
 		j.turn = make(chan bool, 1)
 	}
+	behindRead := f.lent != nil && len(f.queue) == 1
 	f.queueMu.Unlock()
-	if !waits || <-j.turn {
+	if !waits || f.awaitLead(j, behindRead) {
 		f.lead()
 	}
 	return j.err
@@ -57,7 +58,11 @@ func (f *file) lead() {
 		}
 		f.pass(group)
 	}()
-	if j := group[0]; j.alone {
+	if err := f.ensureWriter(); err != nil {
+		for _, j := range group {
+			j.err = err
+		}
+	} else if j := group[0]; j.alone {
 		if j.err = j.ctx.Err(); j.err == nil {
 			j.err = guarded(j.run, f.writer)
 			f.announce(f.writer.takeWork())
@@ -72,17 +77,22 @@ func (f *file) lead() {
 // errCut reports a write whose outcome is unknown.
 var errCut = errors.New("the write was cut short")
 
-// pass hands the lead to the first in line and reports the group its outcomes.
+// pass hands the lead to the first in line, a read when no write waits, and
+// reports the group its outcomes.
 func (f *file) pass(group []*job) {
 	f.queueMu.Lock()
 	f.queue = f.queue[len(group):]
-	if len(f.queue) > 0 {
+	switch {
+	case len(f.queue) > 0:
 		f.queue[0].turn <- true
-	} else {
+	case len(f.waiting) > 0 && f.writer != nil:
+		f.queue = nil
+		f.nextRead()
+	default:
 		f.queue, f.running = nil, false
 	}
 	f.queueMu.Unlock()
-	for _, j := range group[1:] {
+	for _, j := range group[min(1, len(group)):] { // the first leads
 		j.turn <- false
 	}
 }
@@ -96,7 +106,9 @@ func (f *file) next() []*job {
 	for !f.queue[0].alone && n < len(f.queue) && n < groupSize && !f.queue[n].alone {
 		n++
 	}
-	f.dirty = f.dirty || !f.queue[0].alone
+	if !f.queue[0].alone {
+		f.dirty, f.written = true, true
+	}
 	return f.queue[:n:n]
 }
 

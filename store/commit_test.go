@@ -302,7 +302,7 @@ func TestReadsWaitForAReaderWithinTheirContext(t *testing.T) {
 	db := openFolder(t).Default()
 	reading, proceed := make(chan struct{}), make(chan struct{})
 	var running sync.WaitGroup
-	for range readersPerFile {
+	for range readersPerFile + 1 { // the writer reads too
 		running.Go(func() {
 			_, err := Read(t.Context(), db, func(*Tx) (int, error) { reading <- struct{}{}; <-proceed; return 0, nil })
 			if err != nil {

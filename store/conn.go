@@ -33,6 +33,8 @@ type conn struct {
 	sql  *sqlite.Conn
 	path string // of its file
 
+	writes bool // it is its file's writer
+
 	touched workKinds // that statements made since takeWork
 	taken   workKinds // see Tx.takesOn
 

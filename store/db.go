@@ -54,6 +54,7 @@ type record struct {
 	pending Pending // when the file was read or closed last
 
 	attention Attention // when the file was closed last
+	attended  bool      // attention is known
 }
 
 func newDB(folder *Folder, id, path string) *DB {
@@ -109,27 +110,35 @@ func (db *DB) acquire(ctx context.Context) (*file, error) {
 		return nil, err
 	}
 	if db.file == nil {
-		f, err := openFile(db.path)
-		if err != nil {
+		if err := db.open(); err != nil {
 			return nil, err
-		}
-		if err := errors.Join(db.verify(f), db.bindSecrets(f)); err != nil {
-			return nil, errors.Join(err, f.close())
-		}
-		db.file = f
-		if db.inPlace { // others are being made, and have no work before
-			f.announce = db.notify
-			f.changed = db.changed
-			if db.watcher.Load() != nil {
-				if err := f.writer.watchRows(true); err != nil {
-					return nil, errors.Join(err, db.closeLocked())
-				}
-			}
 		}
 		db.folder.opened(db)
 	}
 	db.users++
 	return db.file, nil
+}
+
+// open opens the file. The caller holds db.mu.
+func (db *DB) open() error {
+	unchanged := db.inPlace && db.folder.cache != nil && db.folder.cache.matches(db.id, db.path)
+	f, err := openFile(db.path, unchanged)
+	if err != nil {
+		return err
+	}
+	if !unchanged {
+		err = db.verify(f)
+	}
+	if err := errors.Join(err, db.bindSecrets(f)); err != nil {
+		return errors.Join(err, f.close())
+	}
+	if db.inPlace { // others are being made, and have no work before
+		f.announce, f.changed = db.notify, db.changed
+		f.watched = func() bool { return db.watcher.Load() != nil }
+		f.writer.watchRows(f.watched())
+	}
+	db.file = f
+	return nil
 }
 
 // verify compares a file that has just been opened with the catalog. Another
@@ -152,7 +161,7 @@ func (db *DB) verify(f *file) error {
 	if found.agent == known.agent && maps.Equal(found.admins, known.admins) && found.pending == known.pending {
 		return nil
 	}
-	if db.record.CompareAndSwap(known, &record{agent: found.agent, admins: found.admins, pending: found.pending, attention: known.attention}) {
+	if db.record.CompareAndSwap(known, &record{agent: found.agent, admins: found.admins, pending: found.pending, attention: known.attention, attended: known.attended}) {
 		db.folder.rename(db, known.agent.Name, found.agent.Name)
 	}
 	if found.pending != known.pending {
@@ -208,11 +217,7 @@ func (db *DB) closeWhenUnused(forever bool) error {
 func (db *DB) closeLocked() error {
 	known := db.record.Load()
 	rec := *known
-	var unknown error
-	rec.pending, unknown = db.file.writer.pending()
-	if a, err := db.file.writer.attention(agent.Now()); err == nil {
-		rec.attention = a
-	}
+	unknown := db.file.summarize(&rec)
 	err := db.file.close()
 	db.file = nil
 	db.folder.closed(db)
@@ -229,6 +234,24 @@ func (db *DB) closeLocked() error {
 		if changed {
 			db.folder.cache.drop(db.id)
 		}
+	}
+	return nil
+}
+
+// summarize reads what the catalog keeps of a file that is about to be closed.
+// Where nothing was written it knows that already.
+func (f *file) summarize(rec *record) (err error) {
+	if !f.written && rec.attended {
+		return nil
+	}
+	if err := f.ensureWriter(); err != nil {
+		return err
+	}
+	if rec.pending, err = f.writer.pending(); err != nil {
+		return err
+	}
+	if a, err := f.writer.attention(agent.Now()); err == nil {
+		rec.attention, rec.attended = a, true
 	}
 	return nil
 }

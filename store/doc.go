@@ -5,7 +5,8 @@
 // files that lie there. A DB is one agent's file; its connections open on
 // first use and close when idle, so that agents cost disk, not memory.
 //
-// Reads run on a few reader connections, each in a transaction of its own.
+// Reads run each in a transaction of its own, on the writer while that is free or
+// on a few readers.
 // Writes of one file are run one after another by whoever comes first, and
 // those that wait meanwhile share one durable commit (WAL, synchronous=FULL):
 // a write that was acknowledged is on disk.

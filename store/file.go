@@ -17,47 +17,83 @@ import (
 // readersPerFile bounds the reader connections of one open file.
 const readersPerFile = 3
 
-// file is an agent's file while it is open: one writer, some readers.
+// file is an agent's file while it is open: a writer, and readers when many read
+// at a time. See lend.go for when a read runs on the writer.
 type file struct {
 	path   string
 	info   os.FileInfo // to notice another file in its place; nil: unknown
-	writer *conn
+	writer *conn       // the leader's; nil when it has to be opened again
 
 	slots   chan struct{} // one token a reader that may exist
 	idleMu  sync.Mutex
 	idle    []*conn // readers that wait for work
 	queueMu sync.Mutex
 	queue   []*job
-	running bool // someone leads a commit
-	dirty   bool // guarded by queueMu: written since the last checkpoint
+	running bool         // someone leads a commit, or reads on the writer
+	waiting []chan *conn // guarded by queueMu: reads that wait for the writer
+	lent    *conn        // guarded by queueMu: the writer while a read has it
+	dirty   bool         // guarded by queueMu: written since the last checkpoint
+	written bool         // guarded by queueMu: since it was opened
 
 	cautious int // the leader's: how many commits still use savepoints
 
 	announce func(madeWork) // passes on what a commit may have made
 	changed  func([]Change) // passes on what a commit changed
+	watched  func() bool    // reports whether somebody wants to know that
 
 	sandbox *sqlsandbox.Pool // connections for SQL of clients
 }
 
 // openFile opens an existing agent's file and brings it to the present
-// version. It writes nothing to a file that is damaged, newer or no agent's.
-func openFile(path string) (*file, error) {
-	if err := checkFile(path); err != nil {
+// version. It writes nothing to a file that is damaged, newer or no agent's. One
+// that is as it was when this program last closed it needs no check.
+func openFile(path string, unchanged bool) (*file, error) {
+	if !unchanged {
+		if err := checkFile(path); err != nil {
+			return nil, err
+		}
+	}
+	f := &file{path: path, slots: make(chan struct{}, readersPerFile), dirty: !unchanged, announce: func(madeWork) {}, changed: func([]Change) {},
+		watched: func() bool { return false }, sandbox: sqlsandbox.New(path, &sandboxOptions)}
+	if err := f.openWriter(); err != nil {
 		return nil, err
 	}
-	w, err := openConn(source(path, sqlite.ReadWrite, append([]string{"journal_mode(WAL)"}, writerPragmas...)...))
-	if err != nil {
-		return nil, explain(err)
+	check := bringUpToDate
+	if unchanged {
+		check = mustBeCurrent
 	}
-	if err := errors.Join(bringUpToDate(w), w.watchTables()); err != nil {
-		return nil, errors.Join(explain(err), w.close())
+	if err := check(f.writer); err != nil {
+		return nil, errors.Join(explain(err), f.writer.close())
 	}
-	info, _ := os.Stat(path)
-	f := &file{path: path, info: info, writer: w, slots: make(chan struct{}, readersPerFile), dirty: true, announce: func(madeWork) {}, changed: func([]Change) {}, sandbox: sqlsandbox.New(path, &sandboxOptions)}
+	f.info, _ = os.Stat(path)
 	for range readersPerFile {
 		f.slots <- struct{}{}
 	}
 	return f, nil
+}
+
+// openWriter opens the connection that writes. The caller leads, or is alone.
+func (f *file) openWriter() error {
+	w, err := openConn(source(f.path, sqlite.ReadWrite, append([]string{"journal_mode(WAL)"}, writerPragmas...)...))
+	if err != nil {
+		return explain(err)
+	}
+	w.writes = true
+	if err := w.watchTables(); err != nil {
+		return errors.Join(explain(err), w.close())
+	}
+	w.watchRows(f.watched())
+	f.writer = w
+	return nil
+}
+
+// mustBeCurrent brings a file up to date unless it has the present version.
+func mustBeCurrent(c *conn) error {
+	var version int
+	if err := c.value(&version, "PRAGMA user_version"); err != nil || version == fileVersion() {
+		return err
+	}
+	return bringUpToDate(c)
 }
 
 // bringUpToDate migrates a file whose schema is that of its version.
@@ -144,11 +180,22 @@ func (f *file) close() error {
 		errs = append(errs, r.close())
 	}
 	f.idle = nil
-	return errors.Join(append(errs, f.sandbox.Close(), f.writer.close())...)
+	errs = append(errs, f.sandbox.Close())
+	if f.writer != nil {
+		errs = append(errs, f.writer.close())
+	}
+	return errors.Join(errs...)
 }
 
-// reader borrows a reader connection and waits for one within ctx.
+// reader returns a connection for a read: a reader that is free, the writer, or a
+// new reader, for which it waits within ctx.
 func (f *file) reader(ctx context.Context) (*conn, error) {
+	if r := f.idleReader(); r != nil {
+		return r, nil
+	}
+	if w := f.borrow(ctx); w != nil {
+		return w, nil
+	}
 	select {
 	case <-f.slots:
 	default:
@@ -158,14 +205,9 @@ func (f *file) reader(ctx context.Context) (*conn, error) {
 			return nil, ctx.Err()
 		}
 	}
-	f.idleMu.Lock()
-	if n := len(f.idle); n > 0 {
-		r := f.idle[n-1]
-		f.idle = f.idle[:n-1]
-		f.idleMu.Unlock()
+	if r := f.popReader(); r != nil {
 		return r, nil
 	}
-	f.idleMu.Unlock()
 	r, err := openConn(source(f.path, sqlite.ReadWrite, readerPragmas...))
 	if err != nil {
 		f.slots <- struct{}{}
@@ -174,27 +216,55 @@ func (f *file) reader(ctx context.Context) (*conn, error) {
 	return r, nil
 }
 
-// putBack returns a reader; one in doubt, which may still be in its
-// transaction, is closed instead.
+// idleReader returns a reader that waits for work, or nil.
+func (f *file) idleReader() *conn {
+	select {
+	case <-f.slots:
+	default:
+		return nil
+	}
+	if r := f.popReader(); r != nil {
+		return r
+	}
+	f.slots <- struct{}{}
+	return nil
+}
+
+func (f *file) popReader() *conn {
+	f.idleMu.Lock()
+	defer f.idleMu.Unlock()
+	n := len(f.idle)
+	if n == 0 {
+		return nil
+	}
+	r := f.idle[n-1]
+	f.idle = f.idle[:n-1]
+	return r
+}
+
+// putBack returns what reader gave; a connection in doubt, which may still be in
+// its transaction, is closed instead.
 func (f *file) putBack(r *conn, sound bool) {
-	if sound {
+	switch {
+	case r.writes:
+		f.giveBack(r, sound)
+		return
+	case sound:
 		f.idleMu.Lock()
 		f.idle = append(f.idle, r)
 		f.idleMu.Unlock()
-	} else {
+	default:
 		_ = r.close()
 	}
 	f.slots <- struct{}{}
 }
 
-// shrink closes all idle readers but one, and the SQL sandbox's.
+// shrink closes all idle readers, and the SQL sandbox's.
 func (f *file) shrink() {
 	_ = f.sandbox.Close()
 	f.idleMu.Lock()
 	extra := f.idle
-	if len(extra) > 0 {
-		f.idle, extra = extra[:1:1], extra[1:]
-	}
+	f.idle = nil
 	f.idleMu.Unlock()
 	for _, r := range extra {
 		_ = r.close()

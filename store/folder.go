@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +25,7 @@ import (
 type Options struct {
 	Path       string       // the data folder; made when missing
 	MasterKeys [][]byte     // 32 bytes each, the first seals; empty: Path/master.key
-	OpenFiles  int          // agents whose files may be open at once; 0: 256
+	OpenFiles  int          // agents whose files may be open at once; 0: as the memory allows
 	Log        *slog.Logger // nil: slog.Default()
 }
 
@@ -45,8 +47,10 @@ type Folder struct {
 	vectors search.Index[*DB]
 	cache   *catalogCache
 
-	openMu sync.Mutex
-	open   map[*DB]struct{}
+	openMu  sync.Mutex
+	open    map[*DB]struct{}
+	closing bool           // guarded by openMu: closeExcess runs
+	closer  sync.WaitGroup // waits for that
 
 	apiKeys apiKeys
 
@@ -115,7 +119,7 @@ func prepareFolder(o Options) (*Folder, error) {
 		f.log = slog.Default()
 	}
 	if f.openLimit <= 0 {
-		f.openLimit = 256
+		f.openLimit = openFilesFor(memoryLimit())
 	}
 	f.keys, err = loadKeyring(path, o.MasterKeys)
 	if err := errors.Join(err, f.clearTemp()); err != nil {
@@ -189,16 +193,24 @@ func (f *Folder) Agents() []*DB {
 	return all
 }
 
-// opened notes an open file and closes the least recently used ones beyond
-// the limit. Files in use stay open, whatever the limit.
+// opened notes an open file and has the least recently used ones beyond the limit
+// closed, for which nobody waits. Files in use stay open, whatever the limit.
 func (f *Folder) opened(db *DB) {
 	f.openMu.Lock()
+	defer f.openMu.Unlock()
 	f.open[db] = struct{}{}
-	excess := len(f.open) - f.openLimit
-	var victims []*DB
-	if excess > 0 {
-		victims = f.leastUsed(excess, db)
+	if len(f.open) > f.openLimit && !f.closing {
+		f.closing = true
+		f.closer.Go(f.closeExcess)
 	}
+}
+
+// closeExcess closes files beyond the limit, and some more, so that it does not
+// begin anew at once.
+func (f *Folder) closeExcess() {
+	f.openMu.Lock()
+	victims := f.leastUsed(len(f.open) - f.openLimit + f.openLimit/16)
+	f.closing = false
 	f.openMu.Unlock()
 	for _, v := range victims {
 		if _, err := v.closeIdle(); err != nil {
@@ -207,22 +219,11 @@ func (f *Folder) opened(db *DB) {
 	}
 }
 
-// leastUsed picks the n files whose last use is longest ago, but not keep.
-func (f *Folder) leastUsed(n int, keep *DB) []*DB {
-	var victims []*DB
-	for range n {
-		var oldest *DB
-		for db := range f.open {
-			if db != keep && (oldest == nil || db.lastUse.Load() < oldest.lastUse.Load()) && !slices.Contains(victims, db) {
-				oldest = db
-			}
-		}
-		if oldest == nil {
-			break
-		}
-		victims = append(victims, oldest)
-	}
-	return victims
+// leastUsed returns the n open files whose last use is longest ago. The caller
+// holds openMu.
+func (f *Folder) leastUsed(n int) []*DB {
+	all := slices.SortedFunc(maps.Keys(f.open), func(a, b *DB) int { return cmp.Compare(a.lastUse.Load(), b.lastUse.Load()) })
+	return all[:min(n, len(all))]
 }
 
 func (f *Folder) closed(db *DB) {
@@ -324,6 +325,7 @@ func (f *Folder) Close() error {
 	for _, db := range f.Agents() {
 		errs = append(errs, db.closeWhenUnused(true))
 	}
+	f.closer.Wait()
 	f.saveCache()
 	errs = append(errs, os.RemoveAll(f.tempPath("")), f.lock.Unlock())
 	return errors.Join(errs...)

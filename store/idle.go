@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"satchel/agent"
@@ -37,6 +38,10 @@ const (
 	freedAtRest     = 2_000
 )
 
+// retentionsAtOnce is how many files retention begins with at a look: of many that
+// were just opened it is due in all.
+const retentionsAtOnce = 4
+
 // tendedAtOnce is how many files are looked after at a time: many that come to
 // rest together must all be whole a second later.
 const tendedAtOnce = 8
@@ -46,10 +51,12 @@ const tendedAtOnce = 8
 func (f *Folder) maintain(ctx context.Context, now time.Time) {
 	var running sync.WaitGroup
 	slots := make(chan struct{}, tendedAtOnce)
+	var retentions atomic.Int32
+	retentions.Store(retentionsAtOnce)
 	for _, db := range f.openDBs() {
 		slots <- struct{}{}
 		running.Go(func() {
-			if err := db.maintain(ctx, now); err != nil && ctx.Err() == nil {
+			if err := db.maintain(ctx, now, &retentions); err != nil && ctx.Err() == nil {
 				f.log.Error("look after an open agent", "agent", db.id, "error", err)
 			}
 			<-slots
@@ -58,7 +65,7 @@ func (f *Folder) maintain(ctx context.Context, now time.Time) {
 	running.Wait()
 }
 
-func (db *DB) maintain(ctx context.Context, now time.Time) error {
+func (db *DB) maintain(ctx context.Context, now time.Time, retentions *atomic.Int32) error {
 	idle := now.Sub(time.Unix(0, db.lastUse.Load()))
 	if idle >= closeAfter {
 		if closed, err := db.closeIdle(); closed || err != nil {
@@ -68,7 +75,7 @@ func (db *DB) maintain(ctx context.Context, now time.Time) error {
 	if now.Sub(db.troubled) < tryAgainAfter {
 		return nil
 	}
-	err := db.checkpoint(ctx, now, db.rests(now))
+	err := db.checkpoint(ctx, now, db.rests(now), retentions)
 	if err != nil {
 		db.troubled = now
 	}
@@ -84,10 +91,10 @@ func (db *DB) rests(now time.Time) bool {
 
 // checkpoint applies retention when it is due and, on a file that rests, gives
 // free pages back and empties the -wal. It does not count as use.
-func (db *DB) checkpoint(ctx context.Context, now time.Time, rests bool) error {
+func (db *DB) checkpoint(ctx context.Context, now time.Time, rests bool, retentions *atomic.Int32) error {
 	db.mu.Lock()
 	f := db.file
-	due := now.Sub(db.trimmed) >= retentionEvery
+	due := f != nil && now.Sub(db.trimmed) >= retentionEvery && retentions.Add(-1) >= 0
 	rests = rests && f != nil && f.needsCheckpoint()
 	if f == nil || !rests && !due {
 		db.mu.Unlock()
@@ -141,8 +148,10 @@ func (f *file) needsCheckpoint() bool {
 	return f.dirty && !f.running
 }
 
-// rest gives free pages back and writes the -wal into the file.
+// rest gives free pages back and writes the -wal into the file. Statements and
+// pages in memory go too.
 func (f *file) rest(c *conn) error {
+	c.sql.Forget()
 	var free, pages int
 	if err := c.value(&free, "PRAGMA freelist_count"); err != nil {
 		return err
@@ -164,7 +173,7 @@ func (f *file) rest(c *conn) error {
 		f.dirty = len(f.queue) > 1 // besides this job itself
 		f.queueMu.Unlock()
 	}
-	return nil
+	return c.script("PRAGMA shrink_memory")
 }
 
 // trim deletes what is older than the agent keeps it, oldest first, a batch of
@@ -197,7 +206,7 @@ func trim(tx *Tx) (more bool, err error) {
 		{trimManyExecutions, []any{trimExecutions, maxExecutions}},
 		{trimVersions, []any{keptVersions, trimExecutions}},
 	} {
-		done, err := tx.exec(step.query, step.args...)
+		done, err := tx.sql.ExecOnce(step.query, step.args...)
 		if err != nil {
 			return false, err
 		}

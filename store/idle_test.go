@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -162,6 +163,13 @@ func TestIdleFilesClose(t *testing.T) {
 	}
 }
 
+// oneRetention allows a look one retention.
+func oneRetention() *atomic.Int32 {
+	var n atomic.Int32
+	n.Store(1)
+	return &n
+}
+
 func TestLeastRecentlyUsedFilesClose(t *testing.T) {
 	t.Parallel()
 	f := openWith(t, Options{Path: t.TempDir(), OpenFiles: 3})
@@ -172,6 +180,7 @@ func TestLeastRecentlyUsedFilesClose(t *testing.T) {
 		createContact(t, db, named("x"))
 	}
 	isOpen := func() (open string) {
+		f.closer.Wait()
 		for n, db := range agents {
 			if db.isOpen() {
 				open += fmt.Sprint(n)
@@ -206,6 +215,7 @@ func TestLeastRecentlyUsedFilesClose(t *testing.T) {
 	running.Wait()
 	for _, db := range []*DB{agents[1], f.Default(), agents[2]} {
 		createContact(t, db, named("z"))
+		f.closer.Wait()
 	}
 	if f.OpenCount() > 4 {
 		t.Errorf("%d files open", f.OpenCount())
@@ -240,6 +250,7 @@ func TestManyAgentsThroughFewFiles(t *testing.T) {
 	}
 	close(work)
 	running.Wait()
+	f.closer.Wait()
 	if f.OpenCount() > 16+8 {
 		t.Errorf("%d files open", f.OpenCount())
 	}

@@ -309,7 +309,7 @@ func TestTrimWaitsForConsumers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := db.maintain(t.Context(), time.Now()); err != nil {
+	if err := db.maintain(t.Context(), time.Now(), oneRetention()); err != nil {
 		t.Fatal(err)
 	}
 	if got := eventsAfter(t, db, 0); len(got) != 2 || got[0].Seq != events[2].Seq {

@@ -96,7 +96,7 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 	do(t, db, "UPDATE _outgoing SET status = 'failed', created_at = '2020-01-01T00:00:00.000Z' WHERE message_id > 1000")
 	queued(t, db, m)
-	if err := db.maintain(t.Context(), time.Now()); err != nil {
+	if err := db.maintain(t.Context(), time.Now(), oneRetention()); err != nil {
 		t.Fatal(err)
 	}
 	if n := value[int](t, db, "SELECT count(*) FROM _outgoing"); n != 2 {

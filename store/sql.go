@@ -171,7 +171,7 @@ func (db *DB) writeSQL(ctx context.Context, f *file, s *sqlsandbox.Statement, li
 func (f *file) markDirty() {
 	f.queueMu.Lock()
 	defer f.queueMu.Unlock()
-	f.dirty = true
+	f.dirty, f.written = true, true
 }
 
 // runAudited runs a changing statement, marks the events that it wrote with the

@@ -76,7 +76,7 @@ func TestDefaults(t *testing.T) {
 		Addr: "127.0.0.1:8787", Data: "./data", PublicURL: "http://127.0.0.1:8787",
 		RateLimits:  map[string]int{"general": 100, "chat": 20, "browser": 50, "bulk": 10, "widget": 30},
 		MaxUploadMB: 25, CORSOrigins: []string{"*"}, DefaultRole: "viewer",
-		OpenFiles: 256, LogFormat: "text", LogLevel: slog.LevelInfo,
+		LogFormat: "text", LogLevel: slog.LevelInfo,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -323,7 +323,7 @@ default_role = viewer  # default
 chromium = (not set)  # default
 browser_driver = (not set)  # default
 warm_browser = false  # default
-open_agents = 256  # default
+open_agents = 0  # default
 log_format = text  # default
 log_level = info  # default
 `

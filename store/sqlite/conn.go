@@ -77,6 +77,9 @@ type Conn struct {
 	struck     bool // guarded by interrupts: one may still be pending
 	closed     bool // guarded by interrupts
 
+	// ReadOnly has statements refused that would change something.
+	ReadOnly bool
+
 	busy atomic.Bool // with CheckUse: a goroutine is in SQLite
 }
 
@@ -234,6 +237,22 @@ func (c *Conn) Exec(query string, args ...any) (Result, error) {
 		return Result{}, err
 	}
 	defer s.release()
+	if err := s.Bind(args...); err != nil {
+		return Result{}, err
+	}
+	if err := s.finish(); err != nil {
+		return Result{}, err
+	}
+	return c.Result(), nil
+}
+
+// ExecOnce is Exec for a statement that is not worth keeping.
+func (c *Conn) ExecOnce(query string, args ...any) (Result, error) {
+	s, err := c.Prepare(query)
+	if err != nil {
+		return Result{}, err
+	}
+	defer s.Close()
 	if err := s.Bind(args...); err != nil {
 		return Result{}, err
 	}

@@ -17,6 +17,7 @@ type Stmt struct {
 	p       uintptr
 	params  int
 	columns int
+	reads   bool // it changes nothing
 
 	query string // under which it is kept; empty: it is not
 	mark  uint32 // what the authorizer noted, see Conn.Compiling
@@ -31,6 +32,9 @@ type Stmt struct {
 // and free. Give it back by release.
 func (c *Conn) statement(query string) (*Stmt, error) {
 	if s, ok := c.kept[query]; ok && !s.inUse {
+		if err := s.check(); err != nil {
+			return nil, err
+		}
 		c.uses++
 		s.used, s.inUse = c.uses, true
 		c.Used |= s.mark
@@ -45,6 +49,10 @@ func (c *Conn) statement(query string) (*Stmt, error) {
 	if s, err = s.alone(query, rest); err != nil {
 		return nil, err
 	}
+	if err := s.check(); err != nil {
+		s.Close()
+		return nil, err
+	}
 	c.dropOldest()
 	c.uses++
 	s.query, s.used, s.inUse = query, c.uses, true
@@ -52,6 +60,14 @@ func (c *Conn) statement(query string) (*Stmt, error) {
 	delete(c.loose, s)
 	c.Used |= s.mark
 	return s, nil
+}
+
+// check refuses what changes something on a connection that must not.
+func (s *Stmt) check() error {
+	if s.reads || !s.c.ReadOnly {
+		return nil
+	}
+	return NewError(lib.SQLITE_READONLY, "attempt to write on a connection that only reads")
 }
 
 // dropOldest makes room for one more kept statement.
@@ -138,7 +154,7 @@ func (c *Conn) compile(text string, flags uint32) (s *Stmt, rest int, err error)
 		return nil, rest, nil
 	}
 	s = &Stmt{
-		c: c, p: handle, mark: c.Compiling,
+		c: c, p: handle, mark: c.Compiling, reads: lib.Xsqlite3_stmt_readonly(c.tls, handle) != 0,
 		params:  int(lib.Xsqlite3_bind_parameter_count(c.tls, handle)),
 		columns: int(lib.Xsqlite3_column_count(c.tls, handle)),
 	}
@@ -199,7 +215,7 @@ func (s *Stmt) finish() error {
 }
 
 // ReadOnly reports whether the statement changes nothing.
-func (s *Stmt) ReadOnly() bool { return lib.Xsqlite3_stmt_readonly(s.c.tls, s.p) != 0 }
+func (s *Stmt) ReadOnly() bool { return s.reads }
 
 // Params returns the names of the statement's parameters with their sign, ""
 // for a plain ?.
