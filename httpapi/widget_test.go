@@ -49,6 +49,13 @@ func TestWidgetFiles(t *testing.T) {
 		h.Get("Content-Encoding") != "gzip" || len(script.text) > 4<<10 {
 		t.Errorf("%d, %d bytes, %v", script.StatusCode, len(script.text), h)
 	}
+	first := 0 // bytes that the first press of the button loads
+	for _, file := range []string{path, "/console/app/widget-frame.css", "/console/app/widget-frame.js", "/console/lib/preact.js"} {
+		first += len(c.with("Accept-Encoding", "gzip").send(t, "GET", file, "").text)
+	}
+	if first > 25<<10 {
+		t.Errorf("the widget is %d bytes long", first)
+	}
 	for at, ancestors := range map[string]string{path: shopOrigin + " http://localhost:3000", nowhere: "'none'"} {
 		frame := c.send(t, "GET", at, "")
 		policy := frame.Header.Get("Content-Security-Policy")
