@@ -83,7 +83,7 @@ func connects(t *testing.T, th *theatre, s *stranger) {
 	}
 	s.fill("Address of the platform's API", far)
 	s.press("Connect")
-	s.until(wrong("Bot token", "Telegram refused the bot token (401)"))
+	s.until(wrong("Bot token", "bot token (401)"))
 	s.unharmed("a refused token")
 	s.fill("Bot token", "1:right")
 	s.press("Connect")
@@ -104,10 +104,10 @@ func connects(t *testing.T, th *theatre, s *stranger) {
 	s.press("Replace")
 	s.fill("Bot token", "1:stale-token")
 	s.press("Save")
-	s.until(wrong("Bot token", "refused the bot token") + ` && ` + badge("error"))
+	s.until(wrong("Bot token", "bot token (401)") + ` && ` + badge("error"))
 	s.unharmed("a channel")
 	s.goTo("home", says("What can"))
-	s.goTo("channels", says("Telegram refused the bot token"))
+	s.goTo("channels", says("bot token (401)"))
 	if shown := s.value(secretShown("1:")); shown != false {
 		t.Error("a token is shown again")
 	}
@@ -209,7 +209,7 @@ func registers(t *testing.T, th *theatre, s *stranger) {
 	s.fill("Name", "Tickets", "Address", server.URL, "Credentials", "bearer")
 	s.fill("Token", "wrong-8")
 	s.press("Add")
-	s.until(`location.hash.includes("mcp/mcp-") && ` + badge("error") + ` && ` + says("refuses the credentials"))
+	s.until(`location.hash.includes("mcp/mcp-") && ` + badge("error") + ` && ` + says("(HTTP 401)"))
 	s.unharmed("a server that fails")
 	s.press("Edit")
 	s.press("Replace")

@@ -112,7 +112,7 @@ func TestChangedMCPServer(t *testing.T) {
 	if s := c.must(t, 200, "PUT", path, `{"auth":{"type":"bearer","token":"open-8"}}`); s["status"] != "error" {
 		t.Errorf("with a wrong token: %v", s)
 	}
-	if done := call(); done["success"] != false || !strings.Contains(at(done, "error.message").(string), "refuses the credentials") {
+	if done := call(); done["success"] != false || !strings.Contains(at(done, "error.message").(string), "(HTTP 401)") {
 		t.Errorf("called with a wrong token: %v", done)
 	}
 	if a := c.send(t, "PUT", path, `{"url":"`+other.URL+`"}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "auth" {

@@ -12,7 +12,7 @@ import { platformOf, platforms, type Platform } from "./channels/platforms";
 export default function Channels() {
   const [first, second] = route.value.rest;
   if (first !== "new") return first ? <Channel key={first} id={first} /> : <List />;
-  const platform = platforms.find((p) => p.id === second);
+  const platform = platforms.find((p) => p.id === second && !p.section);
   if (platform) return <Connect key={second} platform={platform} />;
   return <div class="page"><Empty icon="CircleHelp" title="There is no such platform" action={<LinkButton href={href(agentId.value, "channels")}>All channels</LinkButton>} /></div>;
 }
@@ -34,18 +34,15 @@ function List() {
       )}</Load>
       <section class="stack" aria-label="Platforms">
         <h2>{mayEdit.value ? "Connect a platform" : "Platforms"}</h2>
-        <ul class="cards"><li><Card p={website} to={href(agentId.value, "widget", "new")} /></li>{platforms.map((p) => <li key={p.id}><Card p={p} to={href(agentId.value, "channels", "new", p.id)} /></li>)}</ul>
+        <ul class="cards">{platforms.map((p) => <li key={p.id}><Card p={p} /></li>)}</ul>
       </section>
     </div>
   );
 }
 
-/** The widget, which has pages of its own. */
-const website = { icon: "MessageCircle", title: "Website", about: "A chat on your own pages.", needs: "A website, and a public address." } as const;
-
-function Card({ p, to }: { p: Pick<Platform, "icon" | "title" | "about" | "needs">; to: string }) {
+function Card({ p }: { p: Platform }) {
   const inside = <><span class="row"><span class="tile"><Icon name={p.icon} /></span><strong class="grow">{p.title}</strong>{mayEdit.value && <Icon name="ChevronRight" />}</span><span>{p.about}</span><span class="small muted">You need: {p.needs}</span></>;
-  return mayEdit.value ? <a class="card" href={to}>{inside}</a> : <div class="card stack tight">{inside}</div>;
+  return mayEdit.value ? <a class="card" href={p.section ? href(agentId.value, p.section, "new") : href(agentId.value, "channels", "new", p.id)}>{inside}</a> : <div class="card stack tight">{inside}</div>;
 }
 
 /** Whether the agent answers by itself what comes in over its channels. */
@@ -79,8 +76,8 @@ function Row({ g }: { g: any }) {
     <li class="source-row">
       <span class="tile"><Icon name={p?.icon ?? "MessageCircle"} /></span>
       <div class="grow">
-        <a href={href(agentId.value, g.type === "web" ? "widget" : "channels", g.id)}><Name>{g.name}</Name></a>
-        <p class="muted small">{p?.title ?? platformName(g.type)} · {g.event_count ? <>{plural(g.events_today, "event")} today · last <When time={g.last_event_at} /></> : p?.receives === "none" ? "sends only" : "nothing has come in yet"}</p>
+        <a href={href(agentId.value, p?.section ?? "channels", g.id)}><Name>{g.name}</Name></a>
+        <p class="muted small">{p?.title ?? platformName(g.type)} · {g.event_count ? <>{plural(g.events_today, "event")} today · last <When time={g.last_event_at} /></> : p?.id === "smtp" ? "sends only" : "nothing has come in yet"}</p>
         {g.status !== "active" && g.last_error && <p class="issue small clip"><bdi>{g.last_error}</bdi></p>}
       </div>
       {g.is_default && <Badge title="What is sent by this platform goes here when no channel is named">default</Badge>}

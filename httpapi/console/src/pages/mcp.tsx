@@ -95,7 +95,7 @@ function Server({ id }: { id: string }) {
             </div>
             <p class="muted"><bdi>{s.url}</bdi> · {s.auth_type === "none" ? "no credentials" : `${credentialTitle(s.auth_type)}, set`} · seen <When time={s.checked_at} /></p>
             {s.last_error && <div class="card bad" role="status"><p><bdi>{s.last_error}</bdi></p></div>}
-            <ToolsOf id={id} found={tools} />
+            <ToolsOf id={id} found={tools} failing={Boolean(s.last_error)} />
           </>
         );
       }}</Load>
@@ -103,9 +103,10 @@ function Server({ id }: { id: string }) {
   );
 }
 
-function ToolsOf({ id, found }: { id: string; found: ReturnType<typeof useQuery<any>> }) {
+function ToolsOf({ id, found, failing }: { id: string; found: ReturnType<typeof useQuery<any>>; failing: boolean }) {
   const own = useQuery(path("agents", agentId.value, "tools"), { limit: 200 });
   const data = found.data.value;
+  if (!data && found.error.value && failing) return <p class="muted">Its tools are not known: it has not answered yet.</p>;
   if (!data) return found.error.value ? <ErrorCard error={found.error.value} retry={found.reload} /> : <Skeleton />;
   return (
     <section class="stack" aria-label="Tools">

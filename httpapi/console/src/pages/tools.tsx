@@ -74,7 +74,7 @@ function Row({ t, changed, hide }: { t: any; changed: () => Promise<void>; hide:
         <p class="muted small clip"><Name>{t.description || "No description: the model cannot know when to call it."}</Name></p>
       </div>
       {!t.enabled && <Badge tone="warn">off</Badge>}
-      <Badge tone="plain">{toolTypes[t.type]?.title ?? t.type}</Badge>
+      <Badge>{toolTypes[t.type]?.title ?? t.type}</Badge>
       {may && <Button kind="quiet" icon="Play" label={`Try ${t.name}`} onClick={() => go(`${to}?try=1`)} />}
       <Menu label={`Actions for ${t.name}`} items={items} />
     </li>

@@ -36,18 +36,18 @@ export function Deliveries({ webhook }: { webhook?: string }) {
           <span class="grow" /><ExportMenu name="deliveries" pages={pages} />
         </div>
         <Load of={found}>{({ deliveries, meta }) => deliveries.length ? (
-          <>
+          <div class="event-names">
             <Table rows={deliveries as any[]} keyOf={(d) => d.id} columns={[
               { title: "Time", cell: (d) => <Moment time={d.created_at} /> },
               { title: "Event", cell: (d) => <button type="button" class="link" aria-expanded={open === d.id} onClick={() => setQuery({ delivery: d.id })}>{d.event}</button> },
-              ...(webhook ? [] : [{ title: "Webhook", cell: (d: any) => <a class="clip" href={href(agentId.value, "webhooks", d.webhook_id)}><bdi>{address(d.webhook_id)}</bdi></a> }]),
-              { title: "Status", cell: (d) => <><Badge>{d.status}</Badge>{d.error && <p class="issue small"><bdi>{d.error}</bdi></p>}{d.next_attempt_at && d.status === "pending" && d.attempt > 0 && <p class="muted small">again <Moment time={d.next_attempt_at} /></p>}</> },
-              { title: "Answer", cell: answer },
-              { title: "Tries", class: "number", cell: (d) => d.attempt },
-              { title: "", class: "actions", cell: (d) => mayEdit.value && d.status !== "pending" && <Button onClick={() => again(d)}>Deliver again</Button> },
+              ...(webhook ? [] : [{ title: "Webhook", class: "wide", cell: (d: any) => <a class="clip" href={href(agentId.value, "webhooks", d.webhook_id)}><bdi>{address(d.webhook_id)}</bdi></a> }]),
+              { title: "Status", cell: (d) => <div><Badge>{d.status}</Badge>{d.error && <p class="issue small"><bdi>{d.error}</bdi></p>}{d.next_attempt_at && d.status === "pending" && d.attempt > 0 && <p class="muted small">again <Moment time={d.next_attempt_at} /></p>}</div> },
+              { title: "Answer", class: "wide", cell: answer },
+              { title: "Tries", class: "number wide", cell: (d) => d.attempt },
+              { title: "", class: "actions wide", cell: (d) => mayEdit.value && d.status !== "pending" && <Button onClick={() => again(d)}>Deliver again</Button> },
             ]} />
             <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
-          </>
+          </div>
         ) : <Empty icon="Send" title={status || search ? "No delivery fits" : "Nothing was delivered yet"}>When an event happens that a webhook wants, it is posted there, and tried again until it is taken.</Empty>}</Load>
       </div>
       {open && <Delivery key={open} id={open} webhook={to || found.data.value?.deliveries.find((d: any) => d.id === open)?.webhook_id} again={again} address={address} />}

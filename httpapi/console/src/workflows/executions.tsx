@@ -1,18 +1,22 @@
 // The list of executions; its filters stand in the address.
 import { useEffect } from "preact/hooks";
 
-import { agentId, href, onChange, path, route, setQuery, useQuery } from "../data";
-import { Badge, Empty, Load, Name, Pager, span, Table, When } from "../ui";
+import { agentId, get, href, onChange, path, route, setQuery, useQuery } from "../data";
+import { Badge, Empty, Load, Moment, Name, Pager, span, Table, When } from "../ui";
+import { ExportMenu } from "../parts/export";
 import { triggerWord } from "./words";
 
 const statuses: [string, string][] = [["", "Every status"], ["queued", "Queued"], ["running", "Running"], ["complete", "Complete"], ["errored", "Errored"], ["terminated", "Terminated"]];
 
 export const took = (x: any) => (x.started_at && x.completed_at ? span(Date.parse(x.completed_at) - Date.parse(x.started_at)) : "");
 
-export function Executions() {
+/** The list of executions; exact shows times to the second. */
+export function Executions({ exact }: { exact?: boolean }) {
   const { query } = route.value;
   const [workflow, status, offset] = [query.get("workflow") ?? "", query.get("status") ?? "", Number(query.get("offset")) || 0];
-  const found = useQuery(path("agents", agentId.value, "workflows", "executions"), { workflow_id: workflow, status, limit: 50, offset });
+  const at = path("agents", agentId.value, "workflows", "executions");
+  const filters = { workflow_id: workflow, status };
+  const found = useQuery(at, { ...filters, limit: 50, offset });
   const names = useQuery(path("agents", agentId.value, "workflows"), { limit: 200, sort: "name" });
   useEffect(() => {
     let due: ReturnType<typeof setTimeout> | undefined;
@@ -25,19 +29,27 @@ export function Executions() {
   }, [found]);
   const all: any[] = names.data.value?.workflows ?? [];
   const nameOf = (id: string) => all.find((w) => w.id === id)?.name ?? id;
+  async function* pages() {
+    for (let from = 0, more = true; more; from += 200) {
+      const page = await get(at, { ...filters, limit: 200, offset: from });
+      yield page.executions;
+      more = from + 200 < page.meta.total;
+    }
+  }
   const to = (x: any) => href(agentId.value, "workflows", "executions", x.id);
   return (
     <>
       <div class="row" role="search">
         <select aria-label="Workflow" value={workflow} onChange={(e) => setQuery({ workflow: e.currentTarget.value, offset: null })}><option value="" selected={!workflow}>Every workflow</option>{all.map((w) => <option key={w.id} value={w.id} selected={w.id === workflow}>{w.name}</option>)}{workflow && !all.some((w) => w.id === workflow) && <option value={workflow} selected>{workflow}</option>}</select>
         <select aria-label="Status" value={status} onChange={(e) => setQuery({ status: e.currentTarget.value, offset: null })}>{statuses.map(([v, t]) => <option value={v} selected={v === status}>{t}</option>)}</select>
+        <span class="grow" /><ExportMenu name="executions" pages={pages} />
       </div>
       <Load of={found} lines={6}>{({ executions, meta }) => (executions.length ? (
         <>
           <Table rows={executions as any[]} keyOf={(x) => x.id} open={to} columns={[
             { title: "Workflow", class: "title", cell: (x) => <a href={to(x)}><Name>{nameOf(x.workflow_id)}</Name></a> },
-            { title: "Status", cell: (x) => <><Badge>{x.status}</Badge>{x.waiting && x.status === "running" && <> <Badge tone="warn">waiting</Badge></>}{x.error && <p class="issue small"><bdi>{x.error.message}</bdi></p>}</> },
-            { title: "Began", cell: (x) => <When time={x.started_at ?? x.created_at} /> },
+            { title: "Status", cell: (x) => <div><Badge>{x.status}</Badge>{x.waiting && x.status === "running" && <> <Badge tone="warn">waiting</Badge></>}{x.error && <p class="issue small"><bdi>{x.error.message}</bdi></p>}</div> },
+            { title: "Began", cell: (x) => (exact ? <Moment time={x.started_at ?? x.created_at} /> : <When time={x.started_at ?? x.created_at} />) },
             { title: "Started", cell: (x) => <bdi>{triggerWord(x.trigger)}</bdi> },
             { title: "Took", class: "number", cell: took },
           ]} />

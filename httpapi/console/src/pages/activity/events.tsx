@@ -66,7 +66,7 @@ export function Events() {
         {list.error && <ErrorCard error={list.error} retry={() => void first()} />}
         {list.loading ? <Skeleton lines={8} /> : list.events.length ? (
           <>
-            <div class="activity-table events-table"><Table rows={list.events} keyOf={(e) => e.seq} columns={[
+            <div class="activity-table event-names"><Table rows={list.events} keyOf={(e) => e.seq} columns={[
               { title: "Time", cell: (e) => <Moment time={e.created_at} /> },
               { title: "Event", cell: (e) => <button type="button" class="link" title={aboutEvent(e.type)} aria-expanded={open === e.seq} onClick={() => setQuery({ event: e.seq })}>{e.type}</button> },
               { title: "About", cell: (e) => <bdi class="about">{aboutRecord(e)}</bdi> },

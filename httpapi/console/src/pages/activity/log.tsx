@@ -6,7 +6,7 @@ import { useFollow } from "../../parts/follow";
 import { Follow, TimeRange } from "./filters";
 
 const levels: [string, string][] = [["", "Every level"], ["debug", "Debug"], ["info", "Info"], ["warn", "Warnings"], ["error", "Errors"]];
-const tones = { debug: "plain", info: "plain", warn: "warn", error: "bad" } as const;
+const tones: Record<string, "warn" | "bad"> = { warn: "warn", error: "bad" };
 
 export function Log() {
   const { query } = route.value;
@@ -42,10 +42,10 @@ export function Log() {
           <>
             <div class="activity-table"><Table rows={logs as any[]} keyOf={(l) => l.id} columns={[
               { title: "Time", cell: (l) => <Moment time={l.created_at} /> },
-              { title: "Level", cell: (l) => <Badge tone={tones[l.level as "info"]}>{l.level}</Badge> },
+              { title: "Level", cell: (l) => <Badge tone={tones[l.level]}>{l.level}</Badge> },
               { title: "Source", cell: (l) => l.source },
               { title: "Message", cell: (l) => <button type="button" class="link" aria-expanded={open === l.id} onClick={() => setQuery({ entry: l.id })}><bdi>{l.message}</bdi></button> },
-              { title: "By", cell: (l) => <bdi class="muted small">{l.data?.by ?? l.data?.email ?? l.data?.key ?? ""}</bdi> },
+              { title: "By", class: "wide", cell: (l) => <bdi class="muted small">{l.data?.by ?? l.data?.email ?? l.data?.key ?? ""}</bdi> },
             ]} /></div>
             <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
           </>
@@ -55,7 +55,7 @@ export function Log() {
         <Drawer title="Log entry" close={() => setQuery({ entry: null })}>
           <div class="stack">
             <p><bdi>{shown.message}</bdi></p>
-            <dl class="facts-list"><dt>Time</dt><dd><Moment time={shown.created_at} /></dd><dt>Level</dt><dd><Badge tone={tones[shown.level as "info"]}>{shown.level}</Badge></dd><dt>Source</dt><dd>{shown.source}</dd></dl>
+            <dl class="facts-list"><dt>Time</dt><dd><Moment time={shown.created_at} /></dd><dt>Level</dt><dd><Badge tone={tones[shown.level]}>{shown.level}</Badge></dd><dt>Source</dt><dd>{shown.source}</dd></dl>
             {shown.data && Object.keys(shown.data).length > 0 && <JsonTree value={shown.data} />}
           </div>
         </Drawer>

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, session, useQuery } from "../../data";
-import { Badge, Button, confirm, CopyField, FormDialog, Icon, Load, Menu, Moment, Name, openDialog, platformName, span, tell, TextField, useForm, When, type MenuItem } from "../../ui";
+import { Badge, Button, confirm, CopyField, FormDialog, Icon, LinkButton, Load, Menu, Moment, Name, openDialog, platformName, span, tell, TextField, useForm, When, type MenuItem } from "../../ui";
 import { useFollow } from "../../parts/follow";
 import { aboutRecord } from "../../parts/records";
 import { ChannelState } from "../channels";
@@ -30,11 +30,11 @@ export function Channel({ id }: { id: string }) {
             {info && Object.keys(info).length > 0 && <section class="card" aria-label="Account"><dl class="facts-list">{Object.entries(info).map(([name, value]) => <><dt>{name}</dt><dd><bdi>{typeof value === "object" ? JSON.stringify(value) : String(value)}</bdi></dd></>)}</dl></section>}
             <div key="parts" class="split">
               <div class="stack">
-                {p && <Receiving g={g} p={p} changed={found.reload} />}
-                {p && <Test g={g} p={p} />}
+                {p && !p.section && <><Receiving g={g} p={p} changed={found.reload} /><Test g={g} p={p} /></>}
                 <Latest id={id} />
               </div>
-              {p && (
+              {p?.section && <section class="card stack"><h2>Settings</h2><div class="row"><LinkButton href={href(agentId.value, p.section, g.id)}>Open its settings</LinkButton></div></section>}
+              {p && !p.section && (
                 <section class="card stack" aria-label="Credentials">
                   <h2>Name and credentials</h2>
                   <ChannelForm key={g.id} platform={p} name={g.name} stored={g.configured_fields} action="Save" save={async (name, config) => {

@@ -24,6 +24,8 @@ export type Platform = {
   to: string;
   /** How messages come in. */
   receives: "poll" | "webhook" | "manual" | "none";
+  /** The section that has its forms, where they are not here. */
+  section?: string;
 };
 
 const secret = (name: string, label: string, more: Partial<PlatformField> = {}): PlatformField => ({ name, label, kind: "secret", ...more });
@@ -34,6 +36,7 @@ const twilio = (number: string): PlatformField[] => [
 const from: PlatformField[] = [{ name: "fromAddress", label: "From: address", kind: "email", required: true, placeholder: "support@example.com" }, { name: "fromName", label: "From: name", placeholder: "Support" }];
 
 export const platforms: Platform[] = [
+  { id: "web", type: "web", title: "Website", icon: "Globe", about: "A chat widget on your own pages.", needs: "A website, and a public address of this server.", steps: [], fields: [], to: "", receives: "none", section: "widget" },
   { id: "telegram", type: "chatbot_a", title: "Telegram", icon: "Send", about: "A bot that people write to, alone or in groups.", needs: "A bot token from @BotFather. No public address.",
     steps: ["In Telegram, write /newbot to @BotFather and choose a name.", "It answers with a token, such as 110201543:AAHdqTcv… That is the bot token.", "Write to your bot: the message is in the Inbox."], link: ["https://t.me/BotFather", "Open @BotFather"],
     fields: [secret("botToken", "Bot token", { required: true, hint: "From @BotFather." }), secret("webhookSecret", "Webhook secret", { more: true, hint: "One is made without it." }), base], to: "Chat id, or @channel", receives: "poll" },
