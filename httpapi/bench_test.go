@@ -177,6 +177,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	chats := agentchat.New(agentchat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP(), CheckURL: models.CheckURL}), Index: index, Tools: toolbox.Tools, Log: quiet})
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
 	platforms := gateways.New(gateways.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://127.0.0.1:8787"})
+	engine.Register(flow.MessageKinds(platforms))
 	poller, answerer := gateways.NewPoller(platforms), gateways.NewAnswerer(platforms, chats.Answer)
 	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle}, dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
 	if err := errors.Join(scripts.Start(context.Background()), engine.Start(context.Background()), webhooks.Start(context.Background()), platforms.Start(context.Background()),

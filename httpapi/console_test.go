@@ -130,7 +130,7 @@ func TestConsoleWorkflowWalk(t *testing.T) {
 		s.value(`(() => { const said = document.querySelector("[aria-label=Comment]"); said.value = ` + quoted(hostile) + `; said.dispatchEvent(new Event("input", { bubbles: true })); })()`)
 		s.press("Approve") // the rest comes by the stream
 		s.until(steps(".error") + ` === 1 && document.querySelector(".editor-bar .badge").textContent === "errored" && document.querySelector(".card.bad").textContent.includes("<img src=x")`)
-		for _, tab := range []string{"Input", "Log 1", "Fields", "About"} {
+		for _, tab := range []string{"Input", "Log 1", "Resolved", "Compare", "About"} {
 			s.press(tab)
 		}
 		s.unharmed("the execution")
@@ -176,7 +176,7 @@ func mendsWorkflow(t *testing.T, _ *theatre, s *stranger) {
 	s.until(`document.querySelector(".problems button")?.textContent === "Greet: Code must be a string"`)
 	s.value(`document.querySelector(".problems button").click()`)
 	s.until(`document.activeElement.closest("[data-field]")?.dataset.field === "code" && document.querySelector(".field.wrong .issue").textContent === "must be a string"`)
-	s.fill("Code *", "return {}")
+	s.writeCode("return {}")
 	s.press("Save and go live")
 	s.until(`document.querySelector(".editor-bar .badge").textContent === "active" && !document.querySelector(".tab-count")`)
 	s.press("Versions")

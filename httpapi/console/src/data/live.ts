@@ -2,8 +2,9 @@
 // shares. A tab that is hidden for a while closes it and catches up later,
 // since browsers open only six connections to a host.
 import { effect, signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 
-import { ApiError, events, path } from "./api";
+import { ApiError, events, path, put } from "./api";
 import { agentId } from "./route";
 
 export type Change = { kind: string; id: string; op: "create" | "update" | "delete"; row?: any };
@@ -16,6 +17,22 @@ export const live = signal<LiveState>("off");
 export const counts = signal<{ waiting: number; unread: number }>({ waiting: 0, unread: 0 });
 /** Work that reports progress, by id. */
 export const progress = signal<Record<string, { kind: string; id: string; done: number; total: number; rate?: number }>>({});
+
+export type Presence = { who: string; at: string; editing: boolean; stream: string };
+
+/** The id of the stream, "" while there is none. */
+const stream = signal("");
+/** Where the other viewers of the agent are, by their streams. */
+const present = signal<Record<string, Presence>>({});
+
+/** Tells where this tab is, and returns who else is there. */
+export function usePresence(at: string, editing: boolean): Presence[] {
+  const mine = stream.value;
+  const tellWhere = (where: string) => put(path("agents", agentId.peek(), "presence"), { stream: mine, at: where, editing }).catch(() => { /* the stream has just ended */ });
+  useEffect(() => { if (mine) void tellWhere(at); }, [mine, at, editing]);
+  useEffect(() => () => { if (mine) void tellWhere(""); }, [mine, at]);
+  return Object.values(present.value).filter((p) => p.at === at && p.stream !== mine);
+}
 
 const listeners = new Map<string, Set<(c: Change) => void>>();
 const resets = new Set<() => void>();
@@ -44,6 +61,8 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 function handle(event: string, id: string, data: any) {
   if (id) last = id;
   if (event === "hello") {
+    present.value = {};
+    stream.value = data.stream ?? "";
     live.value = "open";
     counts.value = { waiting: data.waiting ?? 0, unread: data.unread ?? 0 };
     if (!last && Date.now() - connecting > lateHello) for (const run of resets) run();
@@ -52,6 +71,9 @@ function handle(event: string, id: string, data: any) {
     for (const run of resets) run();
   } else if (event === "counts") {
     counts.value = data;
+  } else if (event === "presence") {
+    const { [data.stream]: _, ...others } = present.value;
+    present.value = data.at ? { ...others, [data.stream]: data } : others;
   } else if (event === "progress") {
     progress.value = { ...progress.value, [data.id]: data };
   } else if (event === "change") {
@@ -90,6 +112,7 @@ function close() {
   clearTimeout(timer);
   abort?.abort();
   abort = undefined;
+  stream.value = "";
   live.value = "off";
 }
 

@@ -40,6 +40,7 @@ const StepNode = memo(function StepNode({ data, selected }: { data: { node: Step
   const used = data.used.split("\n");
   const extra = used.filter((w) => w && w !== "error" && !ways.includes(w));
   const issues = editor.issuesOf.value.get(node.id);
+  const wrong = issues?.some((i) => i.severity !== "warning");
   const mark = editor.marks.value.get(node.id);
   const many = ways.length + extra.length > 1;
   const writable = !editor.readonly.value && actions.add;
@@ -51,16 +52,17 @@ const StepNode = memo(function StepNode({ data, selected }: { data: { node: Step
     </div>
   );
   return (
-    <div class={`node ${mark?.status ?? ""} ${selected ? "selected" : ""} ${issues ? "wrong" : ""} ${node.data?.disabled ? "disabled" : ""} ${node.metadata?.pin !== undefined ? "pinned" : ""} group-${(type?.group ?? "none").toLowerCase()}`}>
+    <div class={`node ${mark?.status ?? ""} ${selected ? "selected" : ""} ${issues ? (wrong ? "wrong" : "doubt") : ""} ${node.data?.disabled ? "disabled" : ""} ${node.metadata?.pin !== undefined ? "pinned" : ""} group-${(type?.group ?? "none").toLowerCase()}`}>
       {node.type !== "trigger" && <Handle type="target" position={Position.Left} id="in" />}
       <div class="node-head">
         <span class="node-icon"><Icon name={type?.icon ?? "CircleHelp"} size={18} /></span>
         <span class="node-text"><strong class="clip"><Name>{nameOf(node)}</Name></strong><span class="clip"><Name>{type?.label ?? node.type}</Name></span></span>
-        {issues && <span class="node-wrong" title={issues.map((i) => i.issue).join("\n")}><Icon name="CircleAlert" size={16} label="Has a problem" /></span>}
+        {issues && <span class="node-wrong" title={issues.map((i) => i.issue).join("\n")}><Icon name={wrong ? "CircleAlert" : "TriangleAlert"} size={16} label={wrong ? "Has a problem" : "Has a warning"} /></span>}
         {node.metadata?.pin !== undefined && <span class="node-pin" title="Tests use its pinned output"><Icon name="Pin" size={13} label="Pinned" /></span>}
         {!many && exit(ways[0] ?? onlyWay)}
       </div>
       {many && <div class="node-ways">{ways.map((w) => exit(w))}{extra.map((w) => exit(w, true))}</div>}
+      {typeof node.metadata?.note === "string" && node.metadata.note && <div class="node-note"><bdi>{node.metadata.note}</bdi></div>}
       <Handle type="source" position={Position.Bottom} id="error" className={used.includes("error") ? "handle-error used" : "handle-error"} title="When it fails" />
       <NodeMark id={node.id} editor={editor} />
     </div>
@@ -211,7 +213,7 @@ function Inner({ editor, actions, minimap, onReady }: { editor: Editor; actions:
     e.preventDefault();
     const edge = edgeAt(e.clientX, e.clientY);
     const at = flow.screenToFlowPosition({ x: e.clientX - nodeWidth / 2, y: e.clientY - 28 });
-    editor.add(type, edge ? { edge, at } : { at: { x: Math.round(at.x / 10) * 10, y: Math.round(at.y / 10) * 10 } });
+    editor.add(type, edge ? { edge } : { at: { x: Math.round(at.x / 10) * 10, y: Math.round(at.y / 10) * 10 } });
   }, [editor]);
 
   return (

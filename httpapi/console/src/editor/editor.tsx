@@ -9,14 +9,16 @@ import { dropDraft, type Draft, keepDraft, readDraft } from "./drafts";
 import { copyText, type Doc, fingerprint, paste, readCopy, readGraph, removeFrom, writeGraph } from "./graph";
 import { editorKeys, KeyHelp } from "./keys";
 import { placed, tidy } from "./layout";
-import { ConnectDialog, GraphJson, HookCard, SettingsDialog } from "./more";
+import { ConnectDialog, GraphJson, HookCard, NoteDialog, SettingsDialog } from "./more";
 import { Outline } from "./outline";
 import { NodePalette, NodeShelf } from "./palette";
 import { NodePanel } from "./panel";
+import { Others } from "./presence";
 import { Problems } from "./problems";
 import { readExecution } from "./run";
 import { ConflictDialog } from "./conflict";
 import { Editor } from "./state";
+import { zone } from "./template";
 import { TestPanel, type TestMode, type TestState, useTest } from "./test";
 import { Versions } from "./versions";
 import { Execute } from "../workflows/execute";
@@ -31,7 +33,7 @@ export function EditorPage({ id }: { id: string }) {
   const load = async () => {
     try {
       setError(undefined);
-      const [workflow, draft] = await Promise.all([get(workflowAt(id)), readDraft(agentId.value, id), loadCatalog()]);
+      const [workflow, draft] = await Promise.all([get(workflowAt(id)), readDraft(agentId.value, id), loadCatalog(), get(path("agents", agentId.value, "settings")).then((s) => { zone.value = s.timezone || "UTC"; }, () => {})]);
       const editor = new Editor();
       const doc = docOf(workflow);
       const graph = await placed(doc);
@@ -81,9 +83,9 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
     setWorkflow(now);
     if (announce) tell(`Version ${now.version} is shown`);
   };
-  const save = async (status?: string, version = workflow.version): Promise<void> => {
+  const save = async (status?: string, version = workflow.version, note?: string): Promise<void> => {
     const doc = editor.doc.value;
-    const body = { name: doc.name, description: doc.description, settings: doc.settings, ...writeGraph(doc), ...(status && { status }) };
+    const body = { name: doc.name, description: doc.description, settings: doc.settings, ...writeGraph(doc), ...(status && { status }), ...(note && { note }) };
     try {
       const now = await put(workflowAt(id), body, { "If-Match": `"${version}"` });
       editor.saved.value = fingerprint(doc);
@@ -159,6 +161,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
   const status = (s: string) => () => save(s);
   const items: MenuItem[] = [
     { label: "Execute", icon: "Zap", disabled: !may || !["draft", "active"].includes(workflow.status), reason: may ? "It is paused." : "You may read here.", run: () => { openDialog((close) => <Execute workflow={workflow} unsaved={editor.dirty.value} input={editor.payload.value} close={close} />); } },
+    { label: "Save with a note", icon: "StickyNote", disabled: !may || !dirty, reason: may ? "Nothing has changed." : "You may read here.", run: () => { openDialog((close) => <NoteDialog close={close} save={(note) => save(live ? "active" : undefined, undefined, note)} />); } },
     { label: "Name and settings", icon: "Settings", run: () => { openDialog((close) => <SettingsDialog editor={editor} close={close} />); } },
     { label: "Webhook address", icon: "Webhook", run: () => { openDialog((close) => <HookCard workflow={{ ...workflow, nodes: editor.doc.value.nodes }} close={close} />); } },
     { label: "Executions", icon: "Activity", run: () => go(`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(id)}`) },
@@ -170,6 +173,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
     ...(may && ["draft", "paused"].includes(workflow.status) ? [{ label: "Archive", icon: "Inbox" as const, run: status("archived") }] : []),
   ];
   const problems = editor.issues.value.length;
+  const onlyWarnings = problems > 0 && editor.issues.value.every((i) => i.severity === "warning");
   return (
     <div class="page full editor-page" ref={root}>
       <header class="editor-bar">
@@ -177,6 +181,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
         <h1 class="clip" tabIndex={-1}><Name>{editor.doc.value.name}</Name></h1>
         <Badge>{workflow.status}</Badge><span class="muted small desk">v{workflow.version}</span>
         <span class={`saved-state small ${dirty ? "dirty" : "muted"}`} role="status">{dirty ? "Unsaved" : <>Saved <span class="desk"><When time={workflow.updated_at} /></span></>}</span>
+        <Others at={id} editing={dirty} />
         <span class="grow" />
         {may && <span class="row nowrap desk"><Button kind="quiet" icon="Undo2" label="Undo" disabled={!editor.canUndo.value} onClick={() => editor.undo()} /><Button kind="quiet" icon="Redo2" label="Redo" disabled={!editor.canRedo.value} onClick={() => editor.redo()} /></span>}
         {may && <Button icon="Play" pressed={tab === "test"} onClick={() => setTab("test")}>Test</Button>}
@@ -201,7 +206,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
           </div>
           <section class={`editor-bottom ${tab ? "open" : ""}`} aria-label="Details">
             <nav class="tabs">
-              <button type="button" aria-current={tab === "problems" ? "page" : undefined} onClick={() => setTab("problems")}>Problems <span class={problems ? "tab-count" : "muted"}>{problems}</span></button>
+              <button type="button" aria-current={tab === "problems" ? "page" : undefined} onClick={() => setTab("problems")}>Problems <span class={problems ? `tab-count ${onlyWarnings ? "warning" : ""}` : "muted"}>{problems}</span></button>
               {may && <button type="button" aria-current={tab === "test" ? "page" : undefined} onClick={() => setTab("test")}>{test.results.length || test.running ? "Last test" : "Test"}</button>}
               <button type="button" aria-current={tab === "versions" ? "page" : undefined} onClick={() => setTab("versions")}>Versions</button>
               <button type="button" aria-current={tab === "json" ? "page" : undefined} onClick={() => setTab("json")}>JSON</button>
@@ -239,12 +244,19 @@ const exportText = (editor: Editor) => {
 /** The selected node stands in the address, and an address selects its node. */
 function useSelectionInAddress(editor: Editor) {
   const wanted = route.value.query.get("node") ?? "";
-  useEffect(() => { if (wanted && editor.node(wanted) && editor.one.value?.id !== wanted) editor.select([wanted]); }, [wanted]);
+  const written = useRef(wanted); // what this page itself put into the address is not followed: the selection may be elsewhere by now
+  useEffect(() => {
+    if (wanted === written.current) return;
+    written.current = wanted;
+    if (wanted && editor.node(wanted)) editor.select([wanted]);
+  }, [wanted]);
   const selected = editor.one.value?.id ?? "";
   const first = useRef(true);
   useEffect(() => {
     if (first.current) { first.current = false; if (wanted) return; }
-    if ((route.value.query.get("node") ?? "") !== selected) setQuery({ node: selected || null });
+    if ((route.value.query.get("node") ?? "") === selected) return;
+    written.current = selected;
+    setQuery({ node: selected || null });
   }, [selected]);
 }
 
@@ -295,7 +307,7 @@ const placeTruncated = (output: any) => output && typeof output === "object" && 
 function DraftOffer({ draft, version, keep, drop }: { draft: Draft; version: number; keep: () => Promise<void>; drop: () => Promise<void> }) {
   return (
     <div class="banner draft-offer" role="status">
-      <Icon name="History" size={16} /><span class="grow">Changes of <When time={new Date(draft.at).toISOString()} /> were not saved{draft.version !== version ? `; they are based on version ${draft.version}, and version ${version} is the newest` : ""}.</span>
+      <Icon name="History" size={16} /><span class="grow">Changes of <When time={new Date(draft.at).toISOString()} full /> were not saved{draft.version !== version ? `; they are based on version ${draft.version}, and version ${version} is the newest` : ""}.</span>
       <Button kind="primary" onClick={keep}>Take them up</Button><Button onClick={drop}>Drop them</Button>
     </div>
   );

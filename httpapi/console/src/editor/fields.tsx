@@ -3,9 +3,10 @@ import type { ComponentChildren } from "preact";
 import { useContext, useEffect, useId, useState } from "preact/hooks";
 
 import { agentId, get, path as at } from "../data";
-import { Button, Icon, Segments } from "../ui";
+import { Button, Code, Icon, Segments } from "../ui";
 import { fieldsOf, type Schema } from "./catalog";
 import { CasesField, ConditionsField } from "./conditions";
+import { OutputSchemaField } from "./schemafield";
 import { hasTemplate } from "./template";
 import { NodeContext, TemplateField } from "./templatefield";
 
@@ -195,16 +196,21 @@ function ReferenceField({ id, schema, value, onChange }: FieldProps & { id: stri
   );
 }
 
+function ScriptField({ schema, value, onChange, path, issue }: FieldProps) {
+  const { readonly } = useContext(NodeContext);
+  return <Code language="javascript" label={schema.title ?? "Code"} rows={6} value={value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value)} readonly={readonly} invalid={Boolean(issue?.(path))} onInput={(v) => onChange(v || undefined)} />;
+}
+
 const widgets: Record<string, (p: FieldProps & { id: string }) => any> = {
   textarea: (p) => (typeof p.value === "string" || (p.value === undefined && is(p.schema, "string")) ? <TemplateField id={p.id} rows={3} value={p.value ?? ""} onInput={(v) => p.onChange(v || undefined)} /> : <JsonField id={p.id} value={p.value} onChange={p.onChange} text />),
   template: (p) => <JsonField id={p.id} value={p.value} onChange={p.onChange} rows={1} text />,
-  javascript: (p) => <TemplateField id={p.id} code fills={false} rows={6} value={p.value ?? ""} onInput={(v) => p.onChange(v || undefined)} />,
+  javascript: (p) => <ScriptField {...p} />,
   sql: (p) => <TemplateField id={p.id} code rows={4} value={p.value ?? ""} onInput={(v) => p.onChange(v || undefined)} />,
   selector: (p) => <TemplateField id={p.id} code value={p.value ?? ""} onInput={(v) => p.onChange(v || undefined)} placeholder="#id, .class, text=…" />,
   duration: (p) => <NumberField {...p} />,
   chips: (p) => <ChipsField {...p} />,
   keyvalue: (p) => <KeyValueField {...p} />,
-  schema: (p) => <JsonField id={p.id} value={p.value} onChange={p.onChange} rows={6} />,
+  schema: (p) => <OutputSchemaField id={p.id} value={p.value} onChange={p.onChange} />,
   conditions: (p) => <ConditionsField value={p.value} onChange={p.onChange} path={p.path} />,
   cases: (p) => <CasesField value={p.value} onChange={p.onChange} path={p.path} />,
 };

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { absolute, agent, agentId } from "../data";
-import { Button, CopyButton, Dialog, SelectField, Switch, TextArea, TextField, tell } from "../ui";
+import { Button, CopyButton, Dialog, FormDialog, SelectField, Switch, TextArea, TextField, tell } from "../ui";
 import { typeOf } from "./catalog";
 import { nameOf, onlyWay, readGraph, type Step, waysOut, writeGraph } from "./graph";
 import { placed } from "./layout";
@@ -22,6 +22,15 @@ export function SettingsDialog({ editor, close }: { editor: Editor; close: () =>
       <Switch label="A template that names nothing fails its node" checked={doc.settings.strict_templates} disabled={locked} onChange={(strict_templates) => set({ strict_templates })} />
       <div class="row end"><Button kind="primary" onClick={close}>Done</Button></div>
     </Dialog>
+  );
+}
+
+/** Saves with a note that says what the version is about. */
+export function NoteDialog({ save, close }: { save: (note: string) => Promise<void>; close: () => void }) {
+  return (
+    <FormDialog title="Save with a note" close={close} action="Save" initial={{ note: "" }} run={({ note }) => save(note)}>
+      {(f) => <TextField label="What changes" autoFocus placeholder="Asks for the order number first" {...f.text("note")} />}
+    </FormDialog>
   );
 }
 

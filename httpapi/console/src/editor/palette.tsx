@@ -36,7 +36,7 @@ export function NodePalette({ title, pick, close, triggers }: { title: string; p
   useEffect(() => { list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }); }, [at, typed]);
   const keys = (e: KeyboardEvent) => {
     if (e.key === "ArrowDown" || e.key === "ArrowUp") setAt((at + (e.key === "ArrowDown" ? 1 : flat.length - 1)) % Math.max(1, flat.length));
-    else if (e.key === "Enter" && flat[at]) { pick(flat[at]); close(); } else return;
+    else if (e.key === "Enter" && flat[at]) { pick(flat[at]); close(); } else if (e.key === "Escape") close(); else return;
     e.preventDefault();
   };
   return (

@@ -1,7 +1,7 @@
 // The panel of the node that is selected: its fields, what flows in, what came out, and its JSON.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { Badge, Button, Icon, JsonTree, Menu, Name, Segments, span, tell, TextField, type MenuItem } from "../ui";
+import { Badge, Button, Icon, JsonTree, Menu, Name, Segments, span, tell, TextArea, TextField, type MenuItem } from "../ui";
 import { catalog, fieldsOf, needText, typeOf } from "./catalog";
 import { Fields, JsonField, SchemaField } from "./fields";
 import { nameOf, renameNode, type Step } from "./graph";
@@ -66,14 +66,22 @@ export function NodePanel({ editor, node, actions }: { editor: Editor; node: Ste
   );
 }
 
+/** Focuses a code editor, which may still be loading. */
+function focusCode(host: Element, tries = 20) {
+  const inside = [host, ...host.querySelectorAll("*")].map((e) => e.shadowRoot?.querySelector<HTMLElement>("[contenteditable]")).find(Boolean);
+  if (inside) inside.focus();
+  else if (tries) setTimeout(() => focusCode(host, tries - 1), 50);
+}
+
 /** Focuses the control of a field, or of what holds it. */
 function focusField(root: HTMLElement | null, field: string) {
   for (let path = field.replace(/^data\.?/, ""); root; path = path.replace(/(^|\.|\[)[^.[]*$/, "")) {
     const found = path && root.querySelector<HTMLElement>(`[data-field="${CSS.escape(path)}"]`);
     if (found) {
       for (let d = found.closest("details"); d; d = d.parentElement?.closest("details") ?? null) d.open = true;
-      const control = found.querySelector<HTMLElement>("textarea, input, select, button");
-      control?.focus();
+      const code = found.querySelector(".code-editor");
+      if (code) focusCode(code);
+      else found.querySelector<HTMLElement>("textarea, input, select, button")?.focus();
       found.scrollIntoView({ block: "center" });
       return;
     }
@@ -121,6 +129,7 @@ function NodeFields({ editor, node }: { editor: Editor; node: Step }) {
           ))}</div>
         </details>
       )}
+      <NodeNote editor={editor} node={node} />
       <NodeId editor={editor} node={node} />
     </div>
   );
@@ -147,6 +156,12 @@ function OneOf({ names, editor, node, set, find }: { names: string[]; editor: Ed
 /** The data of a node of a type that the catalogue does not know. */
 function JsonData({ editor, node }: { editor: Editor; node: Step }) {
   return <div class="field"><label>Data</label><JsonField label="Data" rows={10} value={node.data ?? {}} onChange={(v) => { if (v && typeof v === "object" && !Array.isArray(v)) editor.changeNode(node.id, (n) => ({ ...n, data: v }), "data"); }} /></div>;
+}
+
+/** A note for people, which stands below the node on the canvas. */
+function NodeNote({ editor, node }: { editor: Editor; node: Step }) {
+  const set = (text: string) => editor.changeNode(node.id, (n) => { const { note: _, ...rest } = n.metadata ?? {}; const metadata = text ? { ...rest, note: text } : rest; const { metadata: _m, ...bare } = n; return Object.keys(metadata).length ? { ...n, metadata } : bare as Step; }, "note");
+  return <details class="more-fields" open={Boolean(node.metadata?.note)}><summary>Note</summary><TextArea label="Note on the canvas" rows={2} value={node.metadata?.note ?? ""} disabled={editor.readonly.value} onInput={set} /></details>;
 }
 
 function NodeId({ editor, node }: { editor: Editor; node: Step }) {

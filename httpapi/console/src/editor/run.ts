@@ -7,9 +7,11 @@ export type NodeResult = {
   node_id: string; type: string; status: string; started_at: string; duration_ms: number; attempt: number; iteration?: number; path?: string; handle?: string;
   output?: any; output_bytes?: number; error?: { message: string; code: string; node_id?: string }; warnings?: string[]; logs?: { level: string; message: string }[]; approval?: { title?: string; message?: string };
 };
+/** The beginning of a value that is too long to come along. */
+export type Preview = { truncated: true; bytes: number; head: string };
 export type Execution = {
   id: string; workflow_id: string; version: number; status: string; trigger: string; input: any; output?: any; error?: { message: string; code: string; node_id?: string };
-  retried_from?: string; parent_id?: string; created_at: string; started_at?: string; completed_at?: string; node_results: NodeResult[]; nodes?: any[]; edges?: any[];
+  input_preview?: Preview; output_preview?: Preview; retried_from?: string; parent_id?: string; created_at: string; started_at?: string; completed_at?: string; node_results: NodeResult[]; nodes?: any[]; edges?: any[];
 };
 
 export const isOver = (x: { status: string }) => !["queued", "running"].includes(x.status);

@@ -1,5 +1,7 @@
 // Templates: what a path leads to, what may stand in one, and what a text
 // with templates comes to.
+import { signal } from "@preact/signals";
+
 import type { Editor } from "./state";
 import { nameOf, type Step, upstream } from "./graph";
 import { typeOf } from "./catalog";
@@ -35,15 +37,29 @@ const months = ["January", "February", "March", "April", "May", "June", "July", 
 const days = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const two = (n: number) => String(n).padStart(2, "0");
 
-/** Writes a moment by a format, in UTC; the service writes it by the agent's time zone. */
+/** The agent's time zone, by whose clocks dates are written. */
+export const zone = signal("UTC");
+
+/** How far the clocks of a time zone are ahead of UTC at a moment, in minutes. */
+function offsetOf(at: Date, timeZone: string): number {
+  try {
+    const parts = Object.fromEntries(new Intl.DateTimeFormat("en-US", { timeZone, hourCycle: "h23", year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "numeric", second: "numeric" }).formatToParts(at).map((p) => [p.type, Number(p.value)]));
+    return Math.round((Date.UTC(parts.year, parts.month - 1, parts.day, parts.hour, parts.minute, parts.second) - at.getTime()) / 60_000);
+  } catch { return 0; }
+}
+
+/** Writes a moment by a format and the agent's time zone. */
 function writeDate(value: any, format: string): any {
-  const at = new Date(typeof value === "number" ? (Math.abs(value) < 1e11 ? value * 1000 : value) : String(value));
-  if (Number.isNaN(at.getTime())) return value;
+  const moment = new Date(typeof value === "number" ? (Math.abs(value) < 1e11 ? value * 1000 : value) : String(value));
+  if (Number.isNaN(moment.getTime())) return value;
+  const ahead = offsetOf(moment, zone.value);
+  const at = new Date(moment.getTime() + ahead * 60_000);
+  const shift = (colon: string) => `${ahead < 0 ? "-" : "+"}${two(Math.trunc(Math.abs(ahead) / 60))}${colon}${two(Math.abs(ahead) % 60)}`;
   const [y, mo, d, w, h, mi, s] = [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate(), at.getUTCDay(), at.getUTCHours(), at.getUTCMinutes(), at.getUTCSeconds()];
   const tokens: Record<string, string | number> = {
     YYYY: y, YY: two(y % 100), MMMM: months[mo], MMM: months[mo].slice(0, 3), MM: two(mo + 1), M: mo + 1, DD: two(d), D: d, dddd: days[w], ddd: days[w].slice(0, 3), d: w,
     HH: two(h), H: h, hh: two(h % 12 || 12), h: h % 12 || 12, mm: two(mi), m: mi, ss: two(s), s, SSS: String(at.getUTCMilliseconds()).padStart(3, "0"), A: h < 12 ? "AM" : "PM", a: h < 12 ? "am" : "pm",
-    ZZ: "+0000", Z: "+00:00", X: Math.floor(at.getTime() / 1000), x: at.getTime(),
+    ZZ: shift(""), Z: shift(":"), X: Math.floor(moment.getTime() / 1000), x: moment.getTime(),
   };
   return format.replace(/\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|D|dddd|ddd|d|HH|H|hh|h|mm|m|ss|s|SSS|A|a|ZZ|Z|X|x/g, (t, literal) => (literal !== undefined ? literal : String(tokens[t])));
 }

@@ -3,16 +3,17 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { agentId, get, go, href, mayEdit, path, post, route, setQuery } from "../data";
-import { Badge, Button, confirm, CopyButton, ErrorCard, Icon, JsonTree, Name, Segments, Skeleton, tell, When } from "../ui";
+import { Badge, Button, confirm, CopyButton, ErrorCard, Icon, JsonTree, Name, Segments, size, Skeleton, tell, When } from "../ui";
 import { Canvas } from "../editor/canvas";
 import { loadCatalog } from "../editor/catalog";
 import { nameOf, readGraph } from "../editor/graph";
 import { placed } from "../editor/layout";
 import { Outline } from "../editor/outline";
-import { type Execution, executionAt, follow, isOver, keyOf, marksOf, type NodeResult, onceAFrame, readExecution } from "../editor/run";
+import { type Execution, executionAt, follow, isOver, keyOf, marksOf, type NodeResult, type Preview, onceAFrame, readExecution } from "../editor/run";
 import { Editor } from "../editor/state";
 import { triggerWord } from "../workflows/words";
 import { took } from "../workflows/executions";
+import { Compare } from "./compare";
 import { NodeRun } from "./node";
 import { Waterfall } from "./waterfall";
 
@@ -73,8 +74,10 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
   const [outline, setOutline] = useState(() => matchMedia("(max-width: 48rem)").matches);
   const selected = editor.one.value?.id ?? "";
   const first = useRef(true);
+  const written = useRef(""); // what this page itself put into the address is not followed
   useEffect(() => { // what a reader looks for first: what waits, else what failed
-    if (wanted && editor.node(wanted)) editor.select([wanted]);
+    if (wanted && wanted !== written.current && editor.node(wanted)) editor.select([wanted]);
+    written.current = wanted;
   }, [wanted]);
   const turned = useRef("");
   const notable = results.find((r) => r.status === "waiting" && r.type === "approval") ?? (isOver(x) ? results.find((r) => r.status === "error" && r.node_id === x.error?.node_id) ?? results.find((r) => r.status === "error") : undefined);
@@ -86,7 +89,9 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
   }, [notable]);
   useEffect(() => {
     if (first.current) { first.current = false; if (wanted) return; }
-    if ((route.value.query.get("node") ?? "") !== selected) setQuery({ node: selected || null });
+    if ((route.value.query.get("node") ?? "") === selected) return;
+    written.current = selected;
+    setQuery({ node: selected || null });
   }, [selected]);
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
@@ -96,7 +101,7 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
       if (e.key === "j" && ran.length) editor.select([ran[(at + 1) % ran.length]]);
       else if (e.key === "k" && ran.length) editor.select([ran[(at + ran.length - 1) % ran.length]]);
       else if (e.key === "e") go(`${href(agentId.value, "workflows", x.workflow_id)}${editor.one.value ? `?node=${encodeURIComponent(editor.one.value.id)}` : ""}`);
-      else if (e.key === "r" && mayEdit.value && isOver(x) && x.status !== "complete") void retry().catch(tell);
+      else if (e.key === "r" && mayEdit.value && repeatable) void retry().catch(tell);
       else if (e.key === "Escape") editor.select([]);
       else return;
       e.preventDefault();
@@ -105,6 +110,7 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
     return () => removeEventListener("keydown", onKey);
   });
   const may = mayEdit.value;
+  const repeatable = isOver(x) && x.status !== "complete" && x.trigger !== "test";
   const over = isOver(x);
   const waiting = !over && results.some((r) => r.status === "waiting");
   const person = !over && results.some((r) => r.status === "waiting" && r.type === "approval");
@@ -123,10 +129,10 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
         <span class="muted small">{took(x)}</span>
         <span class="grow" />
         {may && !over && <Button kind="danger" icon="CircleStop" onClick={end}>Terminate</Button>}
-        {may && over && x.status !== "complete" && <Button kind="primary" icon="RotateCcw" onClick={() => retry()}>Retry</Button>}
+        {may && repeatable && <Button kind="primary" icon="RotateCcw" onClick={() => retry()}>Retry</Button>}
         <a class="button" href={`${href(agentId.value, "workflows", x.workflow_id)}${node ? `?node=${encodeURIComponent(node.id)}` : ""}`}><Icon name="Pencil" size={16} /><span>Edit</span></a>
       </header>
-      {x.error && <div class="card bad execution-error"><p>{failedNode && <><button type="button" class="link" onClick={() => editor.select([failedNode.id])}><Name>{nameOf(failedNode)}</Name></button>: </>}<bdi>{x.error.message}</bdi></p><p class="small muted">{x.error.code}{over && may && x.status !== "complete" && " · A retry begins at the node that failed, by the workflow as it is now."}</p></div>}
+      {x.error && <div class="card bad execution-error"><p>{failedNode && <><button type="button" class="link" onClick={() => editor.select([failedNode.id])}><Name>{nameOf(failedNode)}</Name></button>: </>}<bdi>{x.error.message}</bdi></p><p class="small muted">{x.error.code}{may && repeatable && " · A retry begins at the node that failed, by the workflow as it is now."}</p></div>}
       <div class={`editor-body ${node ? "with-panel" : ""} ${outline ? "as-outline" : ""}`}>
         <div class="editor-center">
           <div class="editor-view">
@@ -143,6 +149,13 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
   );
 }
 
+/** The input or the output of an execution; a long one is asked for when it is wanted. */
+function Whole({ x, part, preview }: { x: Execution; part: "input" | "output"; preview?: Preview }) {
+  const [value, setValue] = useState<any>();
+  if (!preview || value !== undefined) return <JsonTree value={value ?? x[part] ?? {}} />;
+  return <><pre class="json preview"><bdi>{preview.head.slice(0, 2000)}</bdi>…</pre><Button onClick={async () => setValue((await get(executionAt(agentId.value, x.id)))[part])}>{`Show all, ${size(preview.bytes)}`}</Button></>;
+}
+
 /** The waterfall, the input and the output, and what the execution belongs to. */
 function Below({ x, results, editor }: { x: Execution; results: NodeResult[]; editor: Editor }) {
   const tab = route.value.query.get("tab") ?? "time";
@@ -150,11 +163,12 @@ function Below({ x, results, editor }: { x: Execution; results: NodeResult[]; ed
   const other = (id: string | undefined, words: string) => id && <><dt>{words}</dt><dd><a href={href(agentId.value, "workflows", "executions", id)}>another execution</a></dd></>;
   return (
     <>
-      <nav class="tabs">{[["time", "Steps"], ["input", "Input"], ["output", "Output"], ["about", "About"]].map(([t, title]) => <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setTab(t)}>{title}</button>)}</nav>
+      <nav class="tabs">{[["time", "Steps"], ["input", "Input"], ["output", "Output"], ["compare", "Compare"], ["about", "About"]].map(([t, title]) => <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setTab(t)}>{title}</button>)}</nav>
       <div class="bottom-body">
         {tab === "time" && <Waterfall x={x} results={results} editor={editor} />}
-        {tab === "input" && <div class="pad"><JsonTree value={x.input ?? {}} /></div>}
-        {tab === "output" && <div class="pad">{x.output === undefined ? <p class="muted">{isOver(x) ? "It has no output." : "It is not there yet."}</p> : <JsonTree value={x.output} />}</div>}
+        {tab === "input" && <div class="pad"><Whole x={x} part="input" preview={x.input_preview} /></div>}
+        {tab === "output" && <div class="pad">{x.output === undefined && !x.output_preview ? <p class="muted">{isOver(x) ? "It has no output." : "It is not there yet."}</p> : <Whole x={x} part="output" preview={x.output_preview} />}</div>}
+        {tab === "compare" && <Compare x={x} results={results} editor={editor} />}
         {tab === "about" && <dl class="facts-list pad">
           <dt>Started</dt><dd><bdi>{triggerWord(x.trigger)}</bdi></dd><dt>Began</dt><dd><When time={x.started_at ?? x.created_at} full /></dd>
           {x.completed_at && <><dt>Ended</dt><dd><When time={x.completed_at} full /></dd></>}<dt>Version</dt><dd>{x.version}</dd>

@@ -1,8 +1,8 @@
 // What became of one node, in each of its iterations.
 import { useEffect, useState } from "preact/hooks";
 
-import { agentId, get, post } from "../data";
-import { Badge, Button, Dialog, Icon, JsonTree, Name, openDialog, Pager, size, span, tell, When } from "../ui";
+import { agentId, ApiError, get, post } from "../data";
+import { Badge, Button, Dialog, ErrorCard, Icon, JsonTree, Name, openDialog, Pager, size, span, tell, When } from "../ui";
 import { typeOf } from "../editor/catalog";
 import { nameOf, type Step } from "../editor/graph";
 import { type Execution, executionAt, isOver, keyOf, type NodeResult, placeOf } from "../editor/run";
@@ -32,56 +32,45 @@ export function NodeRun({ x, node, results, may, retry, close }: { x: Execution;
             <Pager meta={{ total: results.length, limit: pageSize, offset }} go={setOffset} />
           </section>
         )}
-        {shown ? <Result key={keyOf(shown)} x={x} r={shown} node={node} may={may} retry={retry} /> : <p class="muted">{isOver(x) ? "It did not run." : "It has not begun yet."}</p>}
+        {shown ? <Result key={keyOf(shown)} x={x} r={shown} may={may} retry={retry} /> : <p class="muted">{isOver(x) ? "It did not run." : "It has not begun yet."}</p>}
       </div>
     </aside>
   );
 }
 
-function Result({ x, r, node, may, retry }: { x: Execution; r: NodeResult; node: Step; may: boolean; retry: (from?: string) => Promise<void> }) {
-  const [tab, setTab] = useState("output");
+function Result({ x, r, may, retry }: { x: Execution; r: NodeResult; may: boolean; retry: (from?: string) => Promise<void> }) {
+  const [tab, setTab] = useState(r.error ? "resolved" : "output");
   const facts = [placeOf(r) !== "" && `iteration ${iterationWords(r)}`, r.attempt > 1 && `attempt ${r.attempt}`, r.handle && `left by ${r.handle}`, !["running", "waiting", "skipped"].includes(r.status) && span(r.duration_ms)].filter(Boolean).join(" · ");
-  const tabs = [["output", "Output"], ["input", "Input"], ["log", `Log${r.logs?.length ? ` ${r.logs.length}` : ""}`], ["node", "Fields"]];
+  const tabs = [["output", "Output"], ["input", "Input"], ["resolved", "Resolved"], ["log", `Log${r.logs?.length ? ` ${r.logs.length}` : ""}`]];
   return (
     <>
       <p class="row"><Badge>{r.status}</Badge><span class="muted small grow">{facts}</span>
-        {may && isOver(x) && r.status !== "skipped" && <Button icon="RotateCcw" onClick={() => retry(r.node_id)}>Retry from here</Button>}</p>
+        {may && isOver(x) && x.trigger !== "test" && r.status !== "skipped" && <Button icon="RotateCcw" onClick={() => retry(r.node_id)}>Retry from here</Button>}</p>
       {r.error && <div class="card bad"><p><bdi>{r.error.message}</bdi></p><p class="small muted">{r.error.code}</p></div>}
       {r.warnings?.map((w) => <p class="card warn small"><bdi>{w}</bdi></p>)}
       {r.status === "waiting" && !isOver(x) && <Waiting x={x} r={r} may={may} />}
       <nav class="tabs" aria-label="Result">{tabs.map(([t, title]) => <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setTab(t)}>{title}</button>)}</nav>
-      {tab === "output" && <Part x={x} r={r} part="output" />}
-      {tab === "input" && <Part x={x} r={r} part="input" />}
+      {tab === "output" && <Part key="output" x={x} r={r} part="output" />}
+      {tab === "input" && <Part key="input" x={x} r={r} part="input" />}
+      {tab === "resolved" && <><p class="muted small">The node's fields with their templates filled. Credentials are masked.</p><Part key="resolved" x={x} r={r} part="resolved" /></>}
       {tab === "log" && (r.logs?.length ? <ol class="log-lines">{r.logs.map((l) => <li class={l.level}><bdi>{l.level === "log" ? "" : `${l.level}: `}{l.message}</bdi></li>)}</ol> : <p class="muted">It wrote nothing to the console.</p>)}
-      {tab === "node" && <JsonTree value={node.data ?? {}} />}
     </>
   );
 }
 
-/** A preview of the service in place of a long value. */
-const isPreview = (v: any) => v && typeof v === "object" && v.truncated === true && "head" in v;
-
-/** The input or output of a result. Long ones are asked for when they are wanted. */
-function Part({ x, r, part }: { x: Execution; r: NodeResult; part: "input" | "output" }) {
-  const own = part === "output" ? r.output : (r as any).input;
+/** A part of a result. What is not stored, or is long, is asked for when it is wanted. */
+function Part({ x, r, part }: { x: Execution; r: NodeResult; part: "input" | "resolved" | "output" }) {
+  const own = part === "output" ? r.output : undefined;
   const [value, setValue] = useState<any>(own);
-  const [missing, setMissing] = useState(false);
-  const at = () => executionAt(agentId.value, x.id, "nodes", r.node_id);
+  const [error, setError] = useState<Error>();
   const load = async () => {
-    try {
-      const found = await get(at(), { path: placeOf(r), part });
-      setValue(found && typeof found === "object" && part in found ? found[part] : found?.value !== undefined ? found.value : found);
-    } catch (error: any) {
-      if (error.status !== 404 || part === "input") { if (part === "input") setMissing(true); else throw error; return; }
-      const all: Execution = await get(executionAt(agentId.value, x.id), { full: true });
-      setValue(all.node_results.find((o) => keyOf(o) === keyOf(r))?.output);
-    }
+    setError(undefined);
+    try { setValue((await get(executionAt(agentId.value, x.id, "nodes", r.node_id), { path: placeOf(r), part })).value); } catch (e: any) { setError(e); }
   };
   useEffect(() => { setValue(own); }, [own]);
-  useEffect(() => { if (part === "input" && own === undefined && r.status !== "skipped") void load(); }, [part]);
-  if (missing) return <p class="muted">What flowed in was not kept.</p>;
-  if (isPreview(value)) return <><pre class="json preview"><bdi>{String(value.head)}</bdi>…</pre><Button onClick={load}>{`Show all, ${size(value.bytes ?? 0)}`}</Button></>;
-  if (value === undefined && part === "output" && r.output_bytes) return <Button onClick={load}>{`Show the output, ${size(r.output_bytes)}`}</Button>;
+  useEffect(() => { if (part !== "output") void load(); }, [part, r.status]);
+  if (error) return error instanceof ApiError && error.status === 404 ? <p class="muted">{r.status === "skipped" ? "The node was skipped." : "It cannot be computed any more."}</p> : <ErrorCard error={error} retry={load} />;
+  if (value === undefined && r.output_bytes && part === "output") return <Button onClick={load}>{`Show the output, ${size(r.output_bytes)}`}</Button>;
   if (value === undefined) return <p class="muted">{part === "output" ? "There is none." : "Loading…"}</p>;
   return <JsonTree value={value} />;
 }

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, get, go, href, invalidate, mayEdit, onChange, path, post, put, remove, route, setQuery, useQuery, saveFile } from "../data";
-import { Badge, Button, deleteLater, Empty, Load, Menu, Name, openDialog, Pager, plural, SearchField, tell, When, type MenuItem } from "../ui";
+import { Badge, Button, deleteLater, Empty, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, tell, When, type MenuItem } from "../ui";
 import { Page } from "../shell/page";
 import { Executions } from "../workflows/executions";
 import { Execute } from "../workflows/execute";
@@ -14,10 +14,12 @@ import { triggerWords } from "../workflows/words";
 export default function Workflows() {
   const [first, second] = route.value.rest;
   if (first === "executions" && second) return <Page name="workflow" execution={second} />;
+  if (first === "templates") return <Page name="templates" template={second} />;
   if (first && first !== "executions") return <Page name="workflow" workflow={first} />;
   return <Lists />;
 }
 
+const templates = () => href(agentId.value, "workflows", "templates");
 const workflowsAt = (...more: string[]) => path("agents", agentId.value, "workflows", ...more);
 
 function Lists() {
@@ -33,6 +35,7 @@ function Lists() {
           <>
             <input ref={file} type="file" hidden accept=".json,application/json" aria-label="Workflow file" onChange={(e) => { const f = e.currentTarget.files?.[0]; e.currentTarget.value = ""; if (f) void importFile(f).catch(tell); }} />
             <Button icon="Upload" onClick={() => file.current?.click()}>Import</Button>
+            <a class="button" href={templates()}><Icon name="Layers" size={16} /><span>From template</span></a>
             <Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <NewWorkflow close={close} />); }}>New workflow</Button>
           </>
         )}
@@ -79,7 +82,7 @@ function List({ importFile }: { importFile: () => void }) {
       <Load of={found} lines={6}>{({ workflows, meta }) => {
         const shown = workflows.filter((w: any) => !hidden.includes(w.id));
         if (!shown.length && (search || status)) return <Empty icon="Search" title="No workflow fits">Try other words or another status.</Empty>;
-        if (!shown.length) return <Empty icon="Workflow" title="No workflows yet" action={mayEdit.value && <><Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <NewWorkflow close={close} />); }}>New workflow</Button><Button icon="Upload" onClick={importFile}>Import from a file</Button></>}>A workflow begins with a trigger, such as a message that comes in, and does what its nodes say.</Empty>;
+        if (!shown.length) return <Empty icon="Workflow" title="No workflows yet" action={mayEdit.value && <><Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <NewWorkflow close={close} />); }}>New workflow</Button><a class="button" href={templates()}>From template</a><Button icon="Upload" onClick={importFile}>Import from a file</Button></>}>A workflow begins with a trigger, such as a message that comes in, and does what its nodes say.</Empty>;
         return <><ul class="sources workflows">{shown.map((w: any) => <Row key={w.id} w={w} runs={outcomes.get(w.id) ?? []} changed={() => found.reload()} hide={(on) => setHidden((h) => (on ? [...h, w.id] : h.filter((x) => x !== w.id)))} />)}</ul><Pager meta={meta} go={(to) => setQuery({ offset: to || null })} /></>;
       }}</Load>
     </>

@@ -1,0 +1,109 @@
+// Templates of workflows: the gallery, the form that sets one up, and its last
+// steps until it is live.
+import { useEffect, useState } from "preact/hooks";
+
+import { agentId, get, go, href, mayEdit, path, post, route, useQuery } from "../data";
+import { ApiError } from "../data";
+import { Badge, Button, Empty, Icon, Load, Name, tell, type IconName } from "../ui";
+import { loadCatalog } from "../editor/catalog";
+import { GraphPreview } from "../parts/graph-preview";
+import { emptyValues, TemplateFields, type TemplateField } from "../workflows/templatefields";
+import { LastSteps } from "../workflows/laststeps";
+
+export type Template = { id: string; name: string; summary: string; icon: IconName; group: string; needs: string[]; values: TemplateField[]; nodes: any[]; edges: any[] };
+
+const platforms: Record<string, string> = { telegram: "Telegram", slack: "Slack", discord: "Discord", whatsapp: "WhatsApp", sms: "SMS", email: "Email" };
+const needWord = (need: string) => (need === "model" ? "Model" : need === "browser" ? "Browser" : platforms[need.replace("gateway:", "")] ?? need);
+
+const templatesAt = (id = "") => href(agentId.value, "workflows", "templates", ...(id ? [id] : []));
+
+export default function Templates({ template }: { template?: string }) {
+  const found = useQuery<{ templates: Template[] }>("templates");
+  useEffect(() => { void loadCatalog(); }, []);
+  return <Load of={found} lines={6}>{({ templates }) => {
+    if (!template) return <Gallery templates={templates} />;
+    const one = templates.find((t) => t.id === template);
+    if (!one) return <div class="page"><Empty icon="Search" title="There is no such template" action={<a class="button" href={templatesAt()}>All templates</a>} /></div>;
+    return <Setup key={one.id} template={one} />;
+  }}</Load>;
+}
+
+function Gallery({ templates }: { templates: Template[] }) {
+  const [typed, setTyped] = useState("");
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = (t: Template) => words.every((w) => `${t.name} ${t.summary} ${t.group} ${t.needs.map(needWord).join(" ")}`.toLowerCase().includes(w));
+  const shown = templates.filter(fits);
+  return (
+    <div class="page">
+      <p class="crumb"><a href={href(agentId.value, "workflows")}>Workflows</a></p>
+      <div class="page-head"><h1 class="grow" tabIndex={-1}>Templates</h1></div>
+      <p class="muted">Workflows that are ready to be set up. Each asks for a few values, and does nothing before it goes live.</p>
+      <input type="search" class="search" data-search aria-label="Search templates" placeholder="Search templates" value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
+      <ul class="template-cards">{shown.map((t) => (
+        <li key={t.id}><a class={`template-card group-${t.group.toLowerCase()}`} href={templatesAt(t.id)}>
+          <span class="node-icon"><Icon name={t.icon} size={20} /></span>
+          <span class="grow"><strong>{t.name}</strong><span class="muted small">{t.summary}</span><span class="row template-needs">{t.needs.map((n) => <Badge key={n}>{needWord(n)}</Badge>)}</span></span>
+        </a></li>
+      ))}</ul>
+      {!shown.length && <Empty icon="Search" title="No template fits">Try other words, or begin with an empty workflow.</Empty>}
+    </div>
+  );
+}
+
+/** The ids of what a template was set up as, in the address. */
+export type Made = { workflow: string; gateways: string[]; sources: string[]; schedules: string[] };
+
+function madeOf(query: URLSearchParams): Made | undefined {
+  const workflow = query.get("workflow");
+  return workflow ? { workflow, gateways: query.getAll("gateway"), sources: query.getAll("source"), schedules: query.getAll("schedule") } : undefined;
+}
+
+function Setup({ template }: { template: Template }) {
+  const made = madeOf(route.value.query);
+  return (
+    <div class="page">
+      <p class="crumb"><a href={href(agentId.value, "workflows")}>Workflows</a> / <a href={templatesAt()}>Templates</a></p>
+      <div class="page-head"><h1 class="grow" tabIndex={-1}>{template.name}</h1></div>
+      <p class="muted">{template.summary}</p>
+      <div class="template-setup">
+        {made ? <LastSteps made={made} /> : <SetupForm template={template} />}
+        <section class="stack template-graph" aria-label="What it does"><h2>What it does</h2><GraphPreview nodes={template.nodes} edges={template.edges} /></section>
+      </div>
+    </div>
+  );
+}
+
+function SetupForm({ template }: { template: Template }) {
+  const [values, setValues] = useState<Record<string, any>>(() => emptyValues(template.values));
+  const [issues, setIssues] = useState<Record<string, string>>({});
+  const [busy, setBusy] = useState(false);
+  const [model, setModel] = useState(true);
+  const may = mayEdit.value;
+  useEffect(() => {
+    if (template.needs.includes("model")) get(path("agents", agentId.value, "settings")).then((s) => setModel(Boolean(s.llm_provider)), () => {});
+  }, []);
+  useEffect(() => { document.querySelector<HTMLElement>(".template-form [aria-invalid=true]")?.focus(); }, [issues]);
+  const submit = async () => {
+    setBusy(true);
+    setIssues({});
+    try {
+      const made = await post(path("agents", agentId.value, "templates", template.id), { values });
+      const query = new URLSearchParams({ workflow: made.workflow.id });
+      for (const [name, list] of [["gateway", made.gateways], ["source", made.sources], ["schedule", made.schedules]]) for (const r of list) query.append(name, r.id);
+      go(`${templatesAt(template.id)}?${query}`);
+    } catch (error: any) {
+      const found: Record<string, string> = error instanceof ApiError ? error.issues : {};
+      setIssues(found);
+      if (!Object.keys(found).some((f) => f.startsWith("values."))) tell(error);
+    }
+    setBusy(false);
+  };
+  return (
+    <form class="stack template-form" noValidate onSubmit={(e) => { e.preventDefault(); if (!busy && may) void submit(); }}>
+      {!model && <p class="card warn">It needs a language model, and none is set. <a href={`${href(agentId.value, "settings")}`}>Choose a model</a></p>}
+      <TemplateFields fields={template.values} values={values} issues={issues} set={(name, value) => setValues((v) => ({ ...v, [name]: value }))} />
+      <p class="muted small">This makes a draft. It goes live in the next step.</p>
+      <div class="row"><Button kind="primary" submit disabled={busy || !may} reason={may ? undefined : "You may read here."}>{busy ? "Setting up…" : "Set up"}</Button><a class="button quiet" href={templatesAt()}>Cancel</a></div>
+    </form>
+  );
+}
