@@ -83,7 +83,7 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
   const notable = results.find((r) => r.status === "waiting" && r.type === "approval") ?? (isOver(x) ? results.find((r) => r.status === "error" && r.node_id === x.error?.node_id) ?? results.find((r) => r.status === "error") : undefined);
   useEffect(() => {
     const key = notable && keyOf(notable);
-    if (!key || turned.current === key || (turned.current === "" && wanted)) return;
+    if (!key || query.get("tab") && matchMedia("(max-width: 48rem)").matches || turned.current === key || (turned.current === "" && wanted)) return;
     if (!editor.one.value || editor.one.value.id === turned.current.split("@")[1]) editor.select([notable.node_id]);
     turned.current = key;
   }, [notable]);

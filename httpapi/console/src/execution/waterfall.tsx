@@ -16,8 +16,10 @@ export function Waterfall({ x, results, editor }: { x: Execution; results: NodeR
   const ran = results.filter((r) => r.status !== "skipped");
   const skipped = results.length - ran.length;
   if (!results.length) return <p class="muted pad">No node has begun yet.</p>;
-  const start = Math.min(...ran.map((r) => Date.parse(r.started_at)), Date.parse(x.started_at ?? x.created_at));
+  const start = Date.parse(x.started_at ?? x.created_at);
+  const kept = (r: NodeResult) => Boolean(x.retried_from) && Date.parse(r.started_at) + r.duration_ms < start; // by the execution that this one repeats
   const end = Math.max(start + 1, isOver(x) && x.completed_at ? Date.parse(x.completed_at) : 0, ...ran.map((r) => Date.parse(r.started_at) + r.duration_ms));
+  const beginning = (r: NodeResult) => Math.max(0, Date.parse(r.started_at) - start);
   const sorted = [...ran].sort((a, b) => Date.parse(a.started_at) - Date.parse(b.started_at));
   const many = sorted.length > windowed;
   const from = many ? Math.max(0, Math.floor(top / rowHeight) - 10) : 0;
@@ -33,8 +35,8 @@ export function Waterfall({ x, results, editor }: { x: Execution; results: NodeR
             <li key={keyOf(r)} style={many ? { position: "absolute", top: `${(from + i) * rowHeight}px`, insetInline: 0 } : undefined}>
               <button type="button" class={r.status} aria-current={editor.one.value?.id === r.node_id ? "true" : undefined} onClick={() => editor.select([r.node_id])}>
                 <span class="fall-name clip" style={{ paddingInlineStart: `${place === "" ? 0 : place.split(".").length * 0.9}rem` }}><Icon name={typeOf(r.type)?.icon ?? "CircleHelp"} size={14} /> <Name>{nameOf(node) || r.node_id}</Name>{place !== "" && <span class="muted"> {place.split(".").map((n) => Number(n) + 1).join(".")}</span>}</span>
-                <span class="fall-line"><i style={{ insetInlineStart: share(Date.parse(r.started_at) - start), width: `max(3px, ${share(r.duration_ms)})` }} /></span>
-                <span class="fall-time muted small">{["running", "waiting"].includes(r.status) ? r.status : span(r.duration_ms)}</span>
+                <span class="fall-line">{!kept(r) && <i style={{ insetInlineStart: share(beginning(r)), width: `max(3px, ${share(r.duration_ms)})` }} />}</span>
+                <span class="fall-time muted small">{["running", "waiting"].includes(r.status) ? r.status : kept(r) ? "kept" : span(r.duration_ms)}</span>
               </button>
             </li>
           );
