@@ -327,7 +327,7 @@ func TestConsoleConnectionsForViewers(t *testing.T) {
 // offersNothing holds a page against what a viewer must not find there.
 func (s *stranger) offersNothing(page string) {
 	s.t.Helper()
-	offered := s.value(`[...document.querySelectorAll("#main button:not(:disabled)")].map((b) => b.textContent).filter((name) => name && !/^(Search|Refresh|Back|Next|Show|Export.*|Tools|Sources|Conversations|Workflows|Executions|Problems 0|Versions|JSON|Copy|Following|Follow|Reconnect|Definition|Try|As JSON Schema|As rows|[▾▸].*|[a-z]+\.[a-z.]+|.* (created|tested|registered|rotated|updated))$/.test(name)).join()`)
+	offered := s.value(`[...document.querySelectorAll("#main button:not(:disabled)")].map((b) => b.textContent).filter((name) => name && !/^(Search|Refresh|Back|Next|Show|Export.*|Columns|Today|Month|Week|List|Tools|Sources|Conversations|Workflows|Executions|Problems 0|Versions|JSON|Copy|Following|Follow|Reconnect|Definition|Try|As JSON Schema|As rows|[▾▸].*|[a-z]+\.[a-z.]+|.* (created|tested|registered|rotated|updated))$/.test(name)).join()`)
 	typed := s.value(`[...document.querySelectorAll("#main form:not([role=search]) :is(input, select, textarea), #main [role=switch]")].filter((f) => !f.disabled && !f.readOnly && f.checkVisibility()).length`)
 	if offered != "" || typed != 0.0 {
 		s.t.Errorf("%s offers a viewer %v and %v fields", page, offered, typed)

@@ -48,7 +48,7 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 	flow := made("/workflows", hostileFlow())
 	run := th.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+flow+`","input":{"text":`+evil+`}}`)["id"].(string)
 	plan := made("/schedules", `{"name":`+evil+`,"type":"delayed","delay_seconds":9999,"callback_id":"`+flow+`","payload":{"x":`+evil+`}}`)
-	made("/calendar", `{"title":`+evil+`,"description":`+evil+`,"start_time":"2027-01-04T09:00:00Z","recurrence":"weekly"}`)
+	task := made("/calendar", `{"title":`+evil+`,"description":`+evil+`,"start_time":"2027-01-04T09:00:00Z","recurrence":"weekly"}`)
 	bot := made("/gateways", `{"type":"telegram","name":`+evil+`,"config":{"botToken":"1:a","apiBaseUrl":"`+far+`"}}`)
 	shop := made("/gateways", `{"type":"web","name":`+evil+`,"config":{"title":`+evil+`,"greeting":`+evil+`,"allowedOrigins":["https://shop.example.com"]}}`)
 	told := made("/webhooks", `{"url":"`+far+`/`+strings.NewReplacer(`"`, "", ` `, "", "\u202e", "", "{", "", "}", "").Replace(hostile)+`","events":["*"]}`)
@@ -59,9 +59,9 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 	session := th.onStage(t, "/evil")
 	row := `document.querySelector("#main td") && `
 	pages := map[string]string{
-		"home": says("What can"), "chat": says("Conversation"), "contacts": row + says(hostile), "inbox/" + talk: says(hostile),
+		"home": says("What can"), "chat": says("Conversation"), "contacts": row + says(hostile), "contacts/" + contact: says(hostile) + ` && document.querySelector(".talks a")`, "inbox/" + talk: says(hostile),
 		"knowledge": says("knows nothing yet"), "workflows": says(hostile), "workflows/" + flow: steps("") + ` === 4`,
-		"workflows/executions/" + run: says("Approve"), "schedules": row + says(hostile), "schedules/" + plan: says(hostile) + " && " + says("It has not run yet"),
+		"workflows/executions/" + run: says("Approve"), "calendar/schedules": row + says(hostile), "calendar/schedules/" + plan: says(hostile) + " && " + says("It has not run yet"),
 		"channels": says(hostile), "widget": row + says(hostile), "widget/" + shop: `document.querySelector(".widget-snippet") && ` + says(hostile), "channels/" + bot: says(hostile) + " && " + says("Receiving"), "channels/new/webhook": says("What you need"), "webhooks": says("<img"), "webhooks/" + told: says("<img") + " && " + says("Tries"),
 		"browser": row + says("800 × 600"), "browser/" + session.ID(): `document.querySelector(".shot img")?.naturalWidth && ` + says("<img src=x onerror=document.title=1>"),
 		"tools": says(hostile), "tools/" + tool: says("Arguments"), "tools/new": says("Credentials"), "mcp": says("connected") + " && " + says(hostile), "mcp/" + server: says("search_knowledge"), "settings/access": row + says("ada@example.com"), "settings": says("Language model"), "settings/agent": says("About"), "sql": says("contacts"), "activity": row + says(hostile),
@@ -72,10 +72,14 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 		for _, page := range slices.Sorted(maps.Keys(pages)) {
 			s.goTo(page, pages[page])
 		}
-		s.goTo("calendar", `document.querySelector("#main .empty, #main td")`)
-		s.value(`(() => { const range = document.querySelector("[aria-label=Show]"); range.value = ""; range.dispatchEvent(new Event("input")); })()`)
-		s.until(says(hostile))
-		s.unharmed("calendar")
+		s.goTo("calendar?date=2027-01-04", says(hostile))
+		for _, view := range []string{"week", "list"} {
+			s.value(`location.hash = "#/agents/default/calendar?date=2027-01-04&view=` + view + `"`)
+			s.until(`document.querySelector(".` + strings.Replace(view, "list", "agenda", 1) + `, .agenda") && ` + says(hostile))
+			s.unharmed("the " + view)
+		}
+		s.goTo("contacts", row+says(hostile))
+		s.goTo("calendar/tasks/"+task, `document.querySelector(".drawer h2")?.textContent === `+quoted(hostile))
 		s.goTo("channels/"+bot, says(hostile))
 		s.press("Verify")
 		s.until(badge("active") + ` && ` + says("username"))
@@ -104,40 +108,6 @@ func TestConsoleForms(t *testing.T) {
 		})
 	}
 	s.t = t
-}
-
-// plans makes a schedule and a task, and is told what is wrong with
-// them at the field.
-func plans(t *testing.T, th *theatre, s *stranger) {
-	flow := saved(t, th.visitor, `[{"id":"start","type":"trigger","data":{"event":"schedule"}}]`, `[]`, "")
-	s.goTo("schedules", says("No schedules yet"))
-	s.press("New schedule")
-	s.fill("Name", "Report", "Runs", "cron")
-	s.fill("Cron expression", "61 * * * *", "Workflow", flow)
-	s.press("Make")
-	s.until(`document.querySelector("dialog .wrong label").textContent === "Cron expression" && document.activeElement.value === "61 * * * *"`)
-	s.fill("Runs", "interval")
-	s.fill("Every", "*/15 * * * *")
-	s.press("Make")
-	s.until(`!document.querySelector("dialog") && document.querySelector("h1").textContent.startsWith("Report") && ` + says("*/15 * * * *"))
-	s.press("Run now")
-	s.until(`document.querySelector("tbody td") && ` + says("success"))
-	s.value(`document.querySelector("td a").click()`)
-	s.until(`document.querySelector(".editor-bar .badge")?.textContent === "complete" && ` + steps(".success") + ` === 1`)
-	s.goTo("calendar", says("Nothing is planned"))
-	s.press("New task")
-	s.fill("Title", "Review", "Again", "weekly")
-	s.fill("On days", "Monday, Someday")
-	s.press("Make")
-	s.until(`document.querySelector("dialog .wrong small").textContent.includes("Someday")`)
-	s.fill("On days", "Monday, Thursday")
-	s.press("Make")
-	s.until(`document.querySelectorAll("tbody tr").length >= 8 && ` + says("weekly on Monday, Thursday"))
-	s.unharmed("the calendar")
-	tasks := th.must(t, 200, "GET", "/api/agents/default/calendar", "")["tasks"].([]any)
-	if len(tasks) != 1 || fmt.Sprint(at(tasks[0], "recurrence_days")) != "[1 4]" {
-		t.Errorf("the calendar holds %v", tasks)
-	}
 }
 
 // browses opens a session, goes somewhere, hands over and closes.

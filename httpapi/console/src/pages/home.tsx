@@ -163,7 +163,7 @@ function Figures({ o }: { o: any }) {
         <ul class="counts">{counts.map(([name, noun, section]) => <li><a href={href(id, section)}><b>{(o.counts?.[name] ?? 0).toLocaleString()}</b> {o.counts?.[name] === 1 ? noun : `${noun}s`}</a></li>)}
           {o.sessions_open > 0 && <li><a href={href(id, "browser")}><b>{o.sessions_open}</b> open browser {o.sessions_open === 1 ? "session" : "sessions"}</a></li>}
           {o.sources_at_work > 0 && <li><a href={href(id, "knowledge")}><b>{o.sources_at_work}</b> sources being read</a></li>}</ul>
-        {o.next_runs?.length > 0 && <section class="card" aria-label="Next runs"><h2>Next</h2><ul class="plain">{o.next_runs.map((r: any) => <li class="row"><Icon name="Clock" size={16} /><a class="grow" href={href(id, "schedules", r.schedule_id)}><Name>{r.name}</Name></a><When time={r.at} /></li>)}</ul></section>}
+        {o.next_runs?.length > 0 && <section class="card" aria-label="Next runs"><h2>Next</h2><ul class="plain">{o.next_runs.map((r: any) => <li class="row"><Icon name="Clock" size={16} /><a class="grow" href={href(id, "calendar", "schedules", r.schedule_id)}><Name>{r.name}</Name></a><When time={r.at} /></li>)}</ul></section>}
       </div>
     </>
   );

@@ -4,15 +4,12 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agent, get, href, loadSession, path, route } from "../data";
 import { ErrorCard, Skeleton } from "../ui";
-import { calendar } from "../old/calendar.js";
-import { contacts } from "../old/contacts.js";
-import { schedules } from "../old/schedules.js";
 import { sessions } from "../old/sessions.js";
 
 type View = (page: HTMLElement, context: any) => Promise<unknown> | unknown;
 
 const views: Record<string, View> = {
-  contacts, schedules, calendar, browser: sessions,
+  browser: sessions,
 };
 
 let kept: { id: string; at: number; record: any } | undefined;

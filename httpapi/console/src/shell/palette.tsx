@@ -16,7 +16,7 @@ const records: [at: string, list: string, kind: string, icon: IconName, section:
   ["workflows", "workflows", "Workflow", "Workflow", "workflows", (r) => r.name],
   ["contacts", "contacts", "Contact", "User", "contacts", (r) => r.name],
   ["sources", "sources", "Source", "BookOpen", "knowledge", (r) => r.name],
-  ["schedules", "schedules", "Schedule", "CalendarClock", "schedules", (r) => r.name],
+  ["schedules", "schedules", "Schedule", "CalendarClock", "calendar/schedules", (r) => r.name],
 ];
 
 function known(text: string, current: string): Hit[] {
@@ -36,7 +36,7 @@ function known(text: string, current: string): Hit[] {
 async function search(text: string, current: string, signal: AbortSignal): Promise<Hit[]> {
   const lists = await Promise.all(records.map(async ([at, list, kind, icon, section, title]) => {
     const answer = await get(path("agents", current, at), { search: text, limit: 4 }, signal).catch(() => ({ [list]: [] }));
-    return (answer[list] as any[]).map((row): Hit => ({ icon, title: title(row), kind, to: href(current, section, row.id) }));
+    return (answer[list] as any[]).map((row): Hit => ({ icon, title: title(row), kind, to: href(current, ...section.split("/"), row.id) }));
   }));
   return lists.flat();
 }

@@ -20,9 +20,8 @@ export const sections: Section[] = [
   { id: "workflows", title: "Workflows", icon: "Workflow", page: "workflows", key: "w" },
   { id: "knowledge", title: "Knowledge", icon: "BookOpen", page: "knowledge", key: "k" },
   { id: "browser", title: "Browser", icon: "Globe", page: "old", key: "b" },
-  { id: "schedules", title: "Schedules", icon: "CalendarClock", page: "old", key: "s" },
-  { id: "calendar", title: "Calendar", icon: "Calendar", page: "old" },
-  { id: "contacts", title: "Contacts", icon: "Users", page: "old", key: "p" },
+  { id: "calendar", title: "Calendar & schedules", icon: "CalendarClock", page: "calendar", key: "s" },
+  { id: "contacts", title: "Contacts", icon: "Users", page: "contacts", key: "p" },
   { id: "sql", title: "Data", icon: "Database", page: "sql", key: "d" },
   { id: "channels", title: "Channels", icon: "Send", page: "channels", key: "n", group: "Connections" },
   { id: "widget", title: "Website widget", icon: "MessageCircle", page: "widget", group: "Connections" },
@@ -37,4 +36,4 @@ export const sections: Section[] = [
 export const mainSections = ["home", "chat", "inbox", "workflows"];
 
 /** Addresses of earlier versions, and where they lead now. */
-export const moved: Record<string, string[]> = { overview: ["home"], conversations: ["inbox"], data: ["sql"], gateways: ["channels"], logs: ["activity", "log"], access: ["settings", "access"] };
+export const moved: Record<string, string[]> = { overview: ["home"], schedules: ["calendar", "schedules"], conversations: ["inbox"], data: ["sql"], gateways: ["channels"], logs: ["activity", "log"], access: ["settings", "access"] };

@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import type { Result } from "../data/query";
 import { Button } from "./button";
 import { ErrorCard, Skeleton } from "./feedback";
+import { Icon } from "./icon";
 
 /** Shows an answer when it is there, and until then a skeleton or the error. */
 export function Load<T>({ of, children, lines }: { of: Result<T>; children: (data: T) => ComponentChildren; lines?: number }) {
@@ -13,14 +14,35 @@ export function Load<T>({ of, children, lines }: { of: Result<T>; children: (dat
   return <Skeleton lines={lines} />;
 }
 
-export type Column<T> = { title: string; cell: (row: T) => ComponentChildren; class?: string };
+export type Column<T> = {
+  title: string;
+  cell: (row: T) => ComponentChildren;
+  class?: string;
+  /** The name by which the list can be sorted; a click on the title sorts. */
+  sort?: string;
+  /** What stands in the head in place of the title. */
+  head?: ComponentChildren;
+};
+
+export type Sorting = { by: string; order: "asc" | "desc" };
+
+function Head<T>({ column: c, sorting, onSort }: { column: Column<T>; sorting?: Sorting; onSort?: (s: Sorting) => void }) {
+  const mine = c.sort && sorting?.by === c.sort ? sorting.order : undefined;
+  if (!c.title && !c.head) return <td class={c.class} />;
+  const turn = () => onSort!({ by: c.sort!, order: mine === "asc" ? "desc" : "asc" });
+  return (
+    <th scope="col" class={c.class} aria-sort={mine && (mine === "asc" ? "ascending" : "descending")}>
+      {c.sort && onSort ? <button type="button" class="sort" onClick={turn}>{c.title}{mine && <Icon name={mine === "asc" ? "ChevronUp" : "ChevronDown"} size={14} />}</button> : c.head ?? c.title}
+    </th>
+  );
+}
 
 /** A table; on a phone each row becomes a card. */
-export function Table<T>({ columns, rows, keyOf, open }: { columns: Column<T>[]; rows: T[]; keyOf: (row: T) => string | number; open?: (row: T) => string }) {
+export function Table<T>({ columns, rows, keyOf, open, sorting, onSort }: { columns: Column<T>[]; rows: T[]; keyOf: (row: T) => string | number; open?: (row: T) => string; sorting?: Sorting; onSort?: (s: Sorting) => void }) {
   return (
     <div class="table-frame">
       <table class="table">
-        <thead><tr>{columns.map((c) => c.title ? <th scope="col" class={c.class}>{c.title}</th> : <td class={c.class} />)}</tr></thead>
+        <thead><tr>{columns.map((c) => <Head column={c} sorting={sorting} onSort={onSort} />)}</tr></thead>
         <tbody>
           {rows.map((row) => (
             <tr key={keyOf(row)} class={open ? "link" : ""} onClick={(e) => { if (open && !(e.target as Element).closest("a,button,input,label")) location.hash = open(row); }}>

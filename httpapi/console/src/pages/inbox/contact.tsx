@@ -13,7 +13,7 @@ export function ContactPane({ id, conversation, close }: { id: string; conversat
     <aside class="inbox-contact" aria-label="Contact">
       {contactId && <Load of={contact}>{(c: any) => (
         <div class="stack">
-          <div class="row"><h2 class="grow"><a href={href(id, "contacts")}><bdi>{c.name}</bdi></a></h2>{back}</div>
+          <div class="row"><h2 class="grow"><a href={href(id, "contacts", contactId)}><bdi>{c.name}</bdi></a></h2>{back}</div>
           {c.tags.length > 0 && <p class="row wrap">{c.tags.map((t: string) => <Badge key={t}>{t}</Badge>)}</p>}
           <dl class="inbox-facts">
             {[["E-mail", c.email], ["Phone", c.phone], ["Telegram", c.chatbot_a], ["WhatsApp", c.chatbot_b], ["Handle", c.social_handle], ["Id", c.external_id]].filter(([, v]) => v)

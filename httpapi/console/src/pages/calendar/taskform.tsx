@@ -1,0 +1,83 @@
+import type { ComponentChildren } from "preact";
+
+import { invalidate, post, put } from "../../data";
+import { FormDialog, SelectField, TextArea, TextField, type FormState } from "../../ui";
+import { PickField } from "../../parts/pick";
+import { instantOf, wallOf, zones } from "../../parts/zone";
+import { tasksAt, weekdays } from "./words";
+
+const recurrences: [string, string][] = [["none", "Once"], ["daily", "Every day"], ["weekly", "Every week"], ["monthly", "Every month"]];
+const statuses: [string, string][] = [["pending", "Pending"], ["completed", "Completed"], ["failed", "Failed"], ["cancelled", "Cancelled"]];
+
+/** Makes a task that begins at a wall time, or changes one. */
+export function TaskForm({ task, zone, start = "", top, close, saved }: { task?: any; zone: string; start?: string; top?: ComponentChildren; close: () => void; saved?: () => void }) {
+  const home = task?.timezone ?? zone;
+  const initial = {
+    title: task?.title ?? "", description: task?.description ?? "", start_time: task ? wallOf(task.start_time, home) : start, end_time: task ? wallOf(task.end_time, home) : "", timezone: home,
+    recurrence: task?.recurrence ?? "none", recurrence_days: task?.recurrence_days ?? [], recurrence_end: task?.recurrence_end ? wallOf(task.recurrence_end, home).slice(0, 10) : "",
+    recurrence_count: task?.recurrence_count ? String(task.recurrence_count) : "", workflow_id: task?.workflow_id ?? "", status: task?.status ?? "pending",
+  };
+  const run = async (v: Record<string, any>) => {
+    const at = (wall: string) => (wall ? instantOf(wall, v.timezone || zone).toISOString() : undefined);
+    const again = v.recurrence !== "none";
+    const body: Record<string, unknown> = { title: v.title, description: v.description, start_time: at(v.start_time), end_time: at(v.end_time), timezone: v.timezone || undefined, recurrence: v.recurrence, workflow_id: v.workflow_id,
+      recurrence_days: ["weekly", "monthly"].includes(v.recurrence) ? v.recurrence_days : [], recurrence_end: again ? v.recurrence_end || null : null, recurrence_count: again && v.recurrence_count ? Number(v.recurrence_count) : null };
+    if (task && v.status !== task.status) body.status = v.status;
+    await (task ? put(tasksAt(task.id), body) : post(tasksAt(), body));
+    invalidate(tasksAt());
+    saved?.();
+  };
+  return (
+    <FormDialog title={task ? "Edit task" : "New task"} close={close} action={task ? "Save" : "Make"} initial={initial} run={run}>
+      {(f) => (
+        <>
+          {top}
+          <TextField label="Title" required autoFocus {...f.text("title")} />
+          <div class="row"><TextField label="Begins" type="datetime-local" required {...f.text("start_time")} onInput={(start) => begin(f, start)} /><TextField label="Ends" type="datetime-local" hint={task ? undefined : "An hour later without one."} {...f.text("end_time")} /></div>
+          <Repeats f={f} />
+          <PickField label="Starts a workflow" kind="workflows" none="None" value={f.values.workflow_id} onChange={(id) => f.set("workflow_id", id)} error={f.issue("workflow_id")} />
+          <TextArea label="Description" rows={2} {...f.text("description")} />
+          <TextField label="Time zone" list={zones()} hint="What is typed above is by its clocks." {...f.text("timezone")} />
+          {task && <SelectField label="Status" options={task.status === "running" ? [["running", "Running"], ...statuses] : statuses} {...f.choice("status")} />}
+        </>
+      )}
+    </FormDialog>
+  );
+}
+
+/** Moves the beginning, and the end along with it. */
+function begin(f: FormState, start: string) {
+  const { start_time: was, end_time: end } = f.values;
+  const moved = Date.parse(`${start}Z`) - Date.parse(`${was}Z`);
+  if (end && moved) f.set("end_time", new Date(Date.parse(`${end}Z`) + moved).toISOString().slice(0, 16));
+  f.set("start_time", start);
+}
+
+/** How often a task takes place. */
+function Repeats({ f }: { f: FormState }) {
+  const often = f.values.recurrence;
+  const days: number[] = f.values.recurrence_days;
+  const turn = (d: number) => f.set("recurrence_days", days.includes(d) ? days.filter((x) => x !== d) : [...days, d]);
+  return (
+    <>
+      <div class="row">
+        <SelectField label="Repeats" options={recurrences} value={often} error={f.issue("recurrence")} onChange={(v) => { f.set("recurrence", v); f.set("recurrence_days", []); }} />
+        {often !== "none" && <><TextField label="Until" type="date" {...f.text("recurrence_end")} /><TextField label="How many times" type="number" placeholder="no limit" {...f.text("recurrence_count")} /></>}
+      </div>
+      {often === "weekly" && <DayButtons label="On" days={[1, 2, 3, 4, 5, 6, 0].map((d) => [d, weekdays[d].slice(0, 2), weekdays[d]])} chosen={days} turn={turn} hint="The day on which it begins without any." />}
+      {often === "monthly" && <DayButtons label="On the days" days={[...Array.from({ length: 31 }, (_, i): [number, string, string] => [i + 1, String(i + 1), `Day ${i + 1}`]), [-1, "last", "The last day"]]} chosen={days} turn={turn} hint="The day on which it begins without any." />}
+      {f.issue("recurrence_days") && <p class="issue" role="alert">{f.issue("recurrence_days")}</p>}
+    </>
+  );
+}
+
+/** Days to choose from: number, short and whole name. */
+export function DayButtons({ label, days, chosen, turn, hint }: { label: string; days: [number, string, string][]; chosen: number[]; turn: (d: number) => void; hint?: string }) {
+  return (
+    <fieldset class="field day-buttons">
+      <legend>{label}</legend>
+      <div>{days.map(([d, short, whole]) => <button key={d} type="button" class="button" aria-label={whole} aria-pressed={chosen.includes(d)} onClick={() => turn(d)}>{short}</button>)}</div>
+      {hint && <small class="muted">{hint}</small>}
+    </fieldset>
+  );
+}

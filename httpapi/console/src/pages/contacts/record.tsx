@@ -1,0 +1,120 @@
+// One contact: what is known, and what was said with them.
+import { useEffect, useState } from "preact/hooks";
+
+import { agentId, ApiError, get, go, href, invalidate, mayEdit, onChange, path, put, remove, useQuery } from "../../data";
+import { Badge, Button, CopyButton, deleteLater, Empty, Icon, Load, Menu, Name, platformName, plural, When } from "../../ui";
+import { TagsCell, TextCell } from "../../parts/cell";
+import { customText, saveCustom } from "./custom";
+
+const at = (...more: string[]) => path("agents", agentId.value, "contacts", ...more);
+
+const facts: [string, string, ("text" | "email" | "tel")?][] = [["email", "Email", "email"], ["phone", "Phone", "tel"], ["chatbot_a", "Telegram"], ["chatbot_b", "WhatsApp", "tel"], ["social_handle", "Social handle"], ["external_id", "External id"]];
+
+export function Contact({ id }: { id: string }) {
+  const found = useQuery(at(id));
+  const known = useQuery(at("tags"));
+  useEffect(() => onChange("contact", (c) => { if (c.id === id && c.op === "update" && found.data.value?.updated_at !== c.row?.updated_at) void found.reload(); }), [found]);
+  const save = async (change: object) => { const stored = await put(at(id), change); found.set(() => stored); invalidate(`${at()}?`); };
+  const may = mayEdit.value;
+  const away = (c: any) => {
+    go(href(agentId.value, "contacts"));
+    deleteLater(`${c.name} deleted`, () => remove(at(id)).then(() => invalidate(at())), () => {});
+  };
+  return (
+    <div class="page">
+      <p class="crumb"><a href={href(agentId.value, "contacts")}>Contacts</a></p>
+      <Load of={found}>{(c) => (
+        <>
+          <div class="page-head">
+            <span class="avatar" aria-hidden="true">{[...c.name.trim()][0]?.toUpperCase()}</span>
+            <h1 class="grow" tabIndex={-1}><TextCell label="Name" may={may} text={c.name} save={(name) => save({ name })}><Name>{c.name}</Name></TextCell></h1>
+            {may && <Menu label="Actions" items={[{ label: "Delete", icon: "Trash2", danger: true, run: () => away(c) }]} />}
+          </div>
+          <div class="record">
+            <div class="stack">
+              <section class="card stack" aria-label="About">
+                <dl class="facts-list editable">
+                  {facts.map(([field, title, type]) => <><dt>{title}</dt><dd><TextCell label={title} may={may} type={type} text={c[field]} save={(text) => save({ [field]: text })} />{c[field] && <CopyButton text={c[field]} />}</dd></>)}
+                  <dt>Tags</dt><dd><TagsCell label="Tags" may={may} tags={c.tags} known={known.data.value?.tags ?? []} save={(tags) => save({ tags })} /></dd>
+                </dl>
+              </section>
+              <section class="card stack" aria-label="Notes">
+                <h2>Notes</h2>
+                <TextCell label="Notes" may={may} rows={5} text={c.notes} save={(notes) => save({ notes })}>{c.notes ? <span class="notes-text"><bdi>{c.notes}</bdi></span> : <span class="muted">{may ? "Write something down" : "None"}</span>}</TextCell>
+              </section>
+              <Custom c={c} save={save} />
+              <p class="muted small">Added <When time={c.created_at} full /> · changed <When time={c.updated_at} full /> · <code>{c.id}</code></p>
+            </div>
+            <Conversations id={id} />
+          </div>
+        </>
+      )}</Load>
+    </div>
+  );
+}
+
+/** The fields that contacts of this agent have beside the usual ones. */
+function Custom({ c, save }: { c: any; save: (change: object) => Promise<void> }) {
+  const [name, setName] = useState<string>();
+  const [value, setValue] = useState("");
+  const [issue, setIssue] = useState("");
+  const may = mayEdit.value;
+  const entries = Object.entries(c.metadata);
+  const add = async () => {
+    if (!name?.trim()) return setIssue("A field needs a name.");
+    if (name.trim() in c.metadata) return setIssue("There is a field of this name.");
+    try {
+      const { metadata } = await get(at(c.id));
+      await save({ metadata: { ...metadata, [name.trim()]: value } });
+      setName(undefined);
+      setValue("");
+      setIssue("");
+    } catch (error: any) { setIssue(error instanceof ApiError ? Object.values(error.issues)[0] ?? error.message : error.message); }
+  };
+  const drop = async (key: string) => {
+    const { metadata: { [key]: _, ...metadata } } = await get(at(c.id));
+    await save({ metadata });
+  };
+  return (
+    <section class="card stack" aria-label="Custom fields">
+      <div class="row"><h2 class="grow">Custom fields</h2>{may && name === undefined && <Button icon="Plus" onClick={() => setName("")}>Add a field</Button>}</div>
+      {entries.length > 0 && <dl class="facts-list editable">{entries.map(([key, v]) => (
+        <><dt><bdi>{key}</bdi></dt><dd><TextCell label={key} may={may} text={customText(v)} rows={typeof v === "object" && v !== null ? 4 : undefined} save={async (text) => save(await saveCustom(c.id, key, text))} />{may && <Button kind="quiet" icon="X" label={`Remove ${key}`} onClick={() => drop(key)} />}</dd></>
+      ))}</dl>}
+      {!entries.length && name === undefined && <p class="muted">None. Columns of an import that are no field of a contact become custom fields, and workflows read them as <code>{"{{contact.metadata.name}}"}</code>.</p>}
+      {name !== undefined && (
+        <form class="row" onSubmit={(e) => { e.preventDefault(); void add(); }}>
+          <input aria-label="Name of the field" placeholder="Name" value={name} autoFocus onInput={(e) => setName(e.currentTarget.value)} />
+          <input aria-label="Value of the field" placeholder="Value" class="grow" value={value} onInput={(e) => setValue(e.currentTarget.value)} />
+          <Button kind="primary" submit>Add</Button><Button onClick={() => { setName(undefined); setIssue(""); }}>Cancel</Button>
+          {issue && <small class="issue" role="alert">{issue}</small>}
+        </form>
+      )}
+    </section>
+  );
+}
+
+function Conversations({ id }: { id: string }) {
+  const found = useQuery(path("agents", agentId.value, "conversations"), { contact_id: id, limit: 50, sort: "last_message_at", order: "desc" });
+  useEffect(() => {
+    let due: ReturnType<typeof setTimeout> | undefined;
+    const off = onChange("conversation", (c) => { if (c.row?.contact_id === id || c.op === "delete") { clearTimeout(due); due = setTimeout(() => void found.reload(), 400); } });
+    return () => { clearTimeout(due); off(); };
+  }, [found]);
+  return (
+    <section class="card stack" aria-label="Conversations">
+      <h2>Conversations</h2>
+      <Load of={found} lines={3}>{({ conversations, meta }) => (conversations.length ? (
+        <>
+          <ul class="talks">{conversations.map((v: any) => (
+            <li key={v.id}><a href={v.gateway_id ? href(agentId.value, "inbox", v.id) : href(agentId.value, "chat", v.id)}>
+              <span class="row nowrap"><b class="grow clip">{v.gateway ? platformName(v.gateway.type) : v.gateway_id ? "Deleted channel" : "Chat"}</b>{v.needs_human && <Badge tone="bad">asks for a person</Badge>}{v.status !== "open" && <Badge>{v.status}</Badge>}{v.unread > 0 && <b class="count" title={plural(v.unread, "unread message")}>{v.unread}</b>}<span class="muted small"><When time={v.last_message?.created_at ?? v.created_at} /></span></span>
+              <span class="muted small clip">{v.last_message && (v.last_message.author === "bot" ? "bot: " : v.last_message.author === "contact" ? "" : "you: ")}<bdi>{v.last_message?.content ?? "Nothing said yet"}</bdi></span>
+            </a></li>
+          ))}</ul>
+          {meta?.total > conversations.length && <a href={`${href(agentId.value, "inbox")}?tab=all`}><Icon name="Inbox" size={16} /> All of them are in the inbox</a>}
+        </>
+      ) : <Empty title="Nothing was said yet">Messages over a channel, and chats about this contact, appear here.</Empty>)}</Load>
+    </section>
+  );
+}
