@@ -180,6 +180,10 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	engine.Register(flow.MessageKinds(platforms))
 	poller, answerer := gateways.NewPoller(platforms), gateways.NewAnswerer(platforms, chats.Answer)
 	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle}, dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
+	browsers := room.New(room.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet},
+		Find: func(context.Context) (room.Program, error) { return installedBrowser() }})
+	views := live.New(live.Options{Browser: browsers, PublicURL: "http://localhost", Log: quiet})
+	engine.Browse(browsers, views)
 	if err := errors.Join(scripts.Start(context.Background()), engine.Start(context.Background()), webhooks.Start(context.Background()), platforms.Start(context.Background()),
 		poller.Start(context.Background()), answerer.Start(context.Background()), dispatcher.Start(context.Background())); err != nil {
 		tb.Fatal(err)
@@ -189,9 +193,6 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	if err := scheduler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	browsers := room.New(room.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet},
-		Find: func(context.Context) (room.Program, error) { return installedBrowser() }})
-	views := live.New(live.Options{Browser: browsers, PublicURL: "http://localhost", Log: quiet})
 	if err := errors.Join(browsers.Start(context.Background()), views.Start(context.Background())); err != nil {
 		tb.Fatal(err)
 	}

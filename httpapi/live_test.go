@@ -206,7 +206,7 @@ func TestTakeoverWalk(t *testing.T) {
 	th.must(t, 200, "POST", at+"/execute", `{"action":"evaluate","script":"1"}`)
 
 	person := th.look(t, 1000, 800, made["takeover_url"].(string))
-	person.until(`document.getElementById("state").textContent === "You are in control" && document.getElementById("screen").naturalWidth > 0`)
+	person.until(`document.getElementById("state").textContent === "You are in control" && document.getElementById("screen").dataset.frames > 0`)
 	person.until(`document.getElementById("reason").textContent === "Please <b>sign in</b>." && !document.getElementById("takeover").hidden`)
 	status("active")
 	if s.Status() != agent.SessionTakeover {

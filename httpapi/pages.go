@@ -17,7 +17,7 @@ import (
 // The console and the page with the interface's description; what they load
 // comes from here alone, so both work without any other network.
 //
-//go:embed console/dist live docs/index.html docs/start.js docs/page.css docs/swagger-ui.css docs/swagger-ui-bundle.js
+//go:embed console/dist docs/index.html docs/start.js docs/page.css docs/swagger-ui.css docs/swagger-ui-bundle.js
 var pageFiles embed.FS
 
 // pagePolicy lets a page run and show only what this server sends as files of
@@ -36,7 +36,7 @@ const consoleFiles = "console/dist/"
 // description at /docs, the files of both, and the metrics.
 func (s *Server) pages() {
 	s.echo.GET("/metrics", s.metricsPage)
-	addresses := map[string]string{consoleFiles + "app/index.html": "/", "docs/index.html": "/docs", "live/index.html": livePath + "/:session"}
+	addresses := map[string]string{consoleFiles + "app/index.html": "/", "docs/index.html": "/docs", consoleFiles + "app/live.html": livePath + "/:session"}
 	s.livePages()
 	s.widgetPages()
 	_ = fs.WalkDir(pageFiles, ".", func(name string, entry fs.DirEntry, _ error) error {

@@ -22,6 +22,8 @@ func addressOf(name string) string {
 		return "/"
 	case "docs/index.html":
 		return "/docs"
+	case consoleFiles + "app/live.html":
+		return livePath + "/session-x"
 	}
 	return "/" + strings.Replace(name, consoleFiles, "console/", 1)
 }

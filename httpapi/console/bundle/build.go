@@ -43,8 +43,8 @@ var targets = []api.Engine{
 }
 
 // buildApp builds the files of dist/app by their names: main.js and main.css,
-// one of each for every page, those of the widget on websites, and those of
-// src/lazy. A page is loaded when it is first shown and takes what it shares
+// one of each for every page, those of the page of live views, of the widget on
+// websites, and of src/lazy. A page is loaded when it is first shown and takes what it shares
 // with others (data, ui) from main.js.
 func buildApp(root string) (map[string][]byte, error) {
 	src := filepath.Join(root, "src")
@@ -61,7 +61,7 @@ func buildApp(root string) (map[string][]byte, error) {
 		return nil, err
 	}
 	files := map[string][]byte{}
-	for _, entry := range slices.Concat(entries, lazy, widget, []string{filepath.Join(src, "main.tsx")}) {
+	for _, entry := range slices.Concat(entries, lazy, widget, []string{filepath.Join(src, "main.tsx"), filepath.Join(src, "live.tsx")}) {
 		built, err := build(entry, resolveApp(src, entry))
 		if err != nil {
 			return nil, err
@@ -70,7 +70,7 @@ func buildApp(root string) (map[string][]byte, error) {
 			files[name] = content
 		}
 	}
-	for _, name := range []string{"index.html", "icon.svg", "widget/widget-frame.html"} {
+	for _, name := range []string{"index.html", "live.html", "icon.svg", "widget/widget-frame.html"} {
 		content, err := os.ReadFile(filepath.Join(src, filepath.FromSlash(name)))
 		if err != nil {
 			return nil, err

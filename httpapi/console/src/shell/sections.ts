@@ -6,7 +6,7 @@ export type Section = {
   id: string;
   title: string;
   icon: IconName;
-  /** The file of its page; "old" is one of the earlier console. */
+  /** The file of its page. */
   page: string;
   /** The key that follows g. */
   key?: string;
@@ -19,7 +19,7 @@ export const sections: Section[] = [
   { id: "inbox", title: "Inbox", icon: "Inbox", page: "inbox", key: "i" },
   { id: "workflows", title: "Workflows", icon: "Workflow", page: "workflows", key: "w" },
   { id: "knowledge", title: "Knowledge", icon: "BookOpen", page: "knowledge", key: "k" },
-  { id: "browser", title: "Browser", icon: "Globe", page: "old", key: "b" },
+  { id: "browser", title: "Browser", icon: "Globe", page: "browser", key: "b" },
   { id: "calendar", title: "Calendar & schedules", icon: "CalendarClock", page: "calendar", key: "s" },
   { id: "contacts", title: "Contacts", icon: "Users", page: "contacts", key: "p" },
   { id: "sql", title: "Data", icon: "Database", page: "sql", key: "d" },

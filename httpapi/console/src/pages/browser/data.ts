@@ -1,0 +1,53 @@
+// What the pages of browser sessions share.
+import { agentId, path } from "../../data";
+
+export type Session = { id: string; status: string; headless: boolean; viewport: { width: number; height: number }; persist: boolean; error?: string; created_at: string; last_activity: string; closed_at: string | null; url: string; title: string };
+export type Takeover = { takeover_id: string; status: string; reason: string; takeover_url?: string; expires_at: string };
+export type OpenSession = Session & { tabs: { page_id: string; url: string; title: string; active: boolean }[]; takeover?: Takeover };
+export type Action = { seq: number; action: string; input: Record<string, any>; url: string; duration_ms: number; error: string; created_at: string };
+
+export const at = (...more: string[]) => path("agents", agentId.value, "browser", ...more);
+
+export const ended = (s: Session) => s.status === "closed" || s.status === "error";
+
+/** What a session is called: the title or the site of its tab. */
+export function nameOf(s: Session): string {
+  if (s.title) return s.title;
+  try {
+    const url = new URL(s.url);
+    return url.host || s.url;
+  } catch {
+    return s.url && s.url !== "about:blank" ? s.url : "New session";
+  }
+}
+
+/** What people type into an address bar, as an address. */
+export function toAddress(typed: string) {
+  const text = typed.trim();
+  const whole = /^[a-z][a-z0-9+.-]*:/i.test(text) && !/^[^/]*:\d+(\/|$)/.test(text); // and no localhost:8080
+  return whole ? text : `https://${text}`;
+}
+
+/** The token of a link to a live view. */
+export const tokenOf = (link: string) => new URL(link, document.baseURI).searchParams.get("token") ?? "";
+
+/** The fields of actions that are nodes of workflows too, by the nodes' types. */
+const nodeTypes: Record<string, [type: string, fields: string[]]> = {
+  navigate: ["navigate", ["url", "wait_until"]], click: ["click", ["selector", "button"]], type: ["type", ["selector", "text", "clear", "delay"]], press: ["press", ["key", "selector"]],
+  select: ["select", ["selector", "value", "values", "label"]], extract: ["extract", ["selector", "attribute", "all"]], screenshot: ["screenshot", ["selector", "full_page"]],
+  scroll: ["scroll", ["selector", "direction", "amount"]], wait: ["wait-for", ["selector", "state", "url", "timeout"]], evaluate: ["evaluate", ["script"]],
+};
+
+/** Makes nodes of a workflow of the actions that were done, oldest first; left says how many are no nodes. */
+export function stepsOf(actions: Action[]): { text: string; nodes: number; left: number } {
+  const done = actions.filter((a) => !a.error).sort((a, b) => a.seq - b.seq);
+  const usable = done.filter((a) => nodeTypes[a.action] && (a.action !== "wait" || a.input.selector || a.input.url));
+  const nodes = usable.map((a, i) => {
+    const [type, fields] = nodeTypes[a.action];
+    const data = Object.fromEntries(fields.filter((f) => a.input[f] !== undefined).map((f) => [f, a.input[f]]));
+    if (type === "type" && data.text === undefined) data.text = ""; // a secret: it is not in the log
+    return { id: `${type}-${i + 1}`, type, position: { x: 0, y: i * 120 }, data };
+  });
+  const edges = nodes.slice(1).map((n, i) => ({ id: `step-${i + 1}`, source: nodes[i].id, target: n.id }));
+  return { text: JSON.stringify({ satchel: "workflow/1", nodes, edges }, null, 2), nodes: nodes.length, left: done.length - usable.length };
+}

@@ -1,0 +1,134 @@
+// The socket of a live view: pictures, tabs and the state of a session come in,
+// a person's input goes out. It connects again by itself; meanwhile the last
+// picture and the tabs stay.
+import { signal } from "@preact/signals";
+
+export type Tab = { pageId: string; url: string; title: string; favicon: string };
+export type Viewport = { width: number; height: number };
+export type TakeoverState = { takeover_id: string; status: string; reason: string; expires_at: string };
+
+/** What a link of a live view allows. */
+export type Grant = { token: string; control: boolean; takeover_id: string; viewport: Viewport };
+
+/** Thrown by a grant when there is nothing more to see, with what to say about it. */
+export class Over extends Error {}
+
+/** Input is dropped while more than this waits to be sent. */
+const mostBuffered = 64 << 10;
+
+export type Live = ReturnType<typeof openLive>;
+
+/** Opens the live view of a session; grant is asked for each connection. root is the address of the server. */
+export function openLive({ root, session, grant, page = "" }: { root: URL; session: string; grant: () => Promise<Grant>; page?: string }) {
+  const state = signal<"connecting" | "open" | "lost" | "over">("connecting");
+  const note = signal("");
+  const tabs = signal<Tab[]>([]);
+  const active = signal("");
+  const url = signal("");
+  const title = signal("");
+  const may = signal<Grant | null>(null);
+  const viewport = signal<Viewport>({ width: 1280, height: 720 });
+  const status = signal("");
+  const takeover = signal<TakeoverState | null>(null);
+  let socket: WebSocket | undefined;
+  let tries = 0;
+  let closed = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let wide = 1280;
+  let onFrame = (_: string) => {};
+  let last = "";
+  let shown = "";
+
+  const address = (stream: string, query: Record<string, string>) => {
+    const at = new URL(`v1/sessions/${encodeURIComponent(session)}/${stream}`, root);
+    at.protocol = at.protocol === "https:" ? "wss:" : "ws:";
+    for (const [name, value] of Object.entries({ token: may.value!.token, ...query })) at.searchParams.set(name, value);
+    return at.href;
+  };
+  const end = (text: string) => {
+    state.value = "over";
+    note.value = text;
+    takeover.value = null;
+  };
+  const again = () => {
+    if (closed || state.value === "over") return;
+    state.value = "lost";
+    note.value = "The connection was lost. Trying again…";
+    timer = setTimeout(begin, Math.min(500 * 2 ** tries++, 10_000));
+  };
+  async function begin() {
+    try {
+      may.value = await grant();
+    } catch (error) {
+      if (closed) return;
+      return error instanceof Over ? end(error.message) : again();
+    }
+    if (closed) return;
+    viewport.value = may.value.viewport;
+    const scale = Math.max(0.3, Math.min(1, Math.ceil((wide / viewport.value.width) * 10) / 10));
+    connect(page ? { pageId: page, status: "1", scale: String(scale) } : { status: "1", scale: String(scale) });
+  }
+  function connect(query: Record<string, string>) {
+    const mine = new WebSocket(address("cast", query));
+    socket = mine;
+    mine.onopen = () => { tries = 0; note.value = ""; state.value = "open"; };
+    mine.onmessage = (e) => { if (socket === mine) receive(JSON.parse(e.data)); };
+    mine.onclose = (e) => {
+      if (closed || socket !== mine || state.value === "over") return;
+      if (e.code === 1000 && e.reason === "the takeover is over") return end("This takeover is over; the agent goes on.");
+      if (e.code === 1000 && page) { page = ""; return again(); } // the tab was closed
+      if (e.code === 1000) return end("This session has ended.");
+      again();
+    };
+  }
+  function receive(m: any) {
+    if (m.type === "tabList") {
+      tabs.value = m.tabs;
+      active.value = m.activeTabId;
+      const tab = m.tabs.find((t: Tab) => t.pageId === m.activeTabId);
+      if (tab) url.value = tab.url;
+    } else if (m.type === "activeTabChange") {
+      active.value = m.pageId;
+    } else if (m.type === "status") {
+      viewport.value = m.viewport;
+      status.value = m.status;
+      takeover.value = m.takeover;
+    } else if (m.type === "selectedTextResponse") {
+      if (m.text) navigator.clipboard?.writeText(m.text).catch(() => {});
+    } else if (m.data) {
+      shown = m.pageId;
+      url.value = m.url;
+      title.value = m.title;
+      last = m.data;
+      onFrame(m.data);
+    }
+  }
+  void begin();
+  return {
+    state, note, tabs, active, url, title, may, viewport, status, takeover,
+    /** The tab in the picture. */
+    shown: () => shown,
+    /** Sends input; what a slow connection would only pile up is dropped. */
+    send: (message: object) => {
+      if (socket?.readyState !== WebSocket.OPEN || !may.value?.control || socket.bufferedAmount > mostBuffered) return;
+      socket.send(JSON.stringify(message));
+    },
+    /** Calls draw with each picture, JPEG in base64, beginning with the last. */
+    watch: (draw: (data: string) => void, width: number) => {
+      onFrame = draw;
+      wide = width || wide;
+      if (last) draw(last);
+    },
+    end,
+    /** Opens the stream of the console's lines. */
+    logs: (each: (lines: { level: string; text: string; timestamp: string }[]) => void) => {
+      if (!may.value || state.value === "over") return () => {};
+      const lines = new WebSocket(address("logs", {}));
+      lines.onmessage = (e) => each(JSON.parse(e.data));
+      return () => lines.close();
+    },
+    /** Connects again, with a new grant. */
+    renew: () => { clearTimeout(timer); socket?.close(); socket = undefined; tries = 0; state.value = "connecting"; void begin(); },
+    close: () => { closed = true; clearTimeout(timer); socket?.close(); },
+  };
+}

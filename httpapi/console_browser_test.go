@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// takeoverFlow opens a page, asks a person for help with it, and downloads a
+// file.
+func takeoverFlow(site string) string {
+	return fmt.Sprintf(`{"name":"Invoices","status":"active","nodes":[
+		{"id":"start","type":"trigger","data":{"event":"manual"}},
+		{"id":"open","type":"navigate","data":{"url":%q}},
+		{"id":"ask","type":"approval","data":{"title":"Please <b>sign in</b>","session_id":"{{nodes.open.session_id}}"}},
+		{"id":"file","type":"evaluate","data":{"session_id":"{{nodes.open.session_id}}","script":"const a = document.createElement('a'); a.href = 'data:text/plain,hello'; a.download = 'invoice.txt'; document.body.append(a); a.click(); await new Promise((r) => setTimeout(r, 500)); return document.title"}}],
+		"edges":[{"source":"start","target":"open"},{"source":"open","target":"ask"},{"source":"ask","target":"file","sourceHandle":"approved"}]}`, site+"/")
+}
+
+// TestConsoleTakeover is a person's way from Home: take over a session that a
+// workflow asks for, type into its page, and hand it back with a note; the
+// workflow goes on, and its file is there.
+func TestConsoleTakeover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	th := newTheatre(t)
+	flow := th.must(t, 201, "POST", flowBase, takeoverFlow(th.site))["id"].(string)
+	for _, width := range []int{1280, 375} {
+		execution := th.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":`+quoted(flow)+`}`)["execution_id"].(string)
+		s := th.visit(t, width)
+		s.until(says("Please <b>sign in</b>"))
+		s.value(`document.querySelector("#main .page").id = "left"`)
+		s.value(`void [...document.querySelectorAll(".waiting-row a")].find((a) => a.textContent === "Take over").click()`)
+		s.until(`!document.getElementById("left") && ` + says("A person is asked for.") + ` && document.querySelector("button[title^='A takeover is open']:disabled")`)
+		s.press("Start")
+		s.until(says("You are in control.") + ` && document.getElementById("screen")?.dataset.frames > 0`)
+		s.unharmed("a takeover")
+		s.clickPicture(100, 100, 1280, 720)
+		for _, kind := range []string{"keyDown", "keyUp"} {
+			s.ask("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": "x", "code": "KeyX", "text": "x"})
+		}
+		s.until(`document.querySelector(".tab.active .name").textContent === "name:x"`)
+		s.value(`(() => { const note = document.querySelector("[aria-label='A note for the agent']"); note.value = "Signed in as Ada"; note.dispatchEvent(new Event("input", { bubbles: true })); })()`)
+		s.press("Hand back")
+		s.until(`document.querySelector(".session-head .badge")?.textContent === "closed"`) // the execution closes it at its end
+		x := th.must(t, 200, "GET", flowBase+"/executions/"+execution, "")
+		if at(x, "status") != "complete" {
+			t.Errorf("the execution is %v", x)
+		}
+		answers := th.must(t, 200, "GET", flowBase+"/executions/"+execution+"/nodes/ask?part=output", "")
+		if got := fmt.Sprint(answers); !strings.Contains(got, "Signed in as Ada") {
+			t.Errorf("the note is not in %s", got)
+		}
+		s.press("Files")
+		s.until(says("invoice.txt"))
+		s.press("Actions")
+		s.until(says("navigate") + ` && ` + says("evaluate"))
+		s.unharmed("a session that has ended")
+	}
+}
+
+// TestConsoleBrowserForViewers shows a viewer the picture, and nothing to act with.
+func TestConsoleBrowserForViewers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	th := newTheatre(t)
+	page := th.onStage(t, "/evil")
+	s := th.visit(t, 1280)
+	key := th.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
+	s.value(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
+	s.ask("Page.reload", nil)
+	s.until(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
+	s.goTo("browser/"+page.ID(), `document.getElementById("screen")?.dataset.frames > 0 && document.querySelector(".tab.active .name")?.textContent.startsWith("<img")`)
+	if offered := s.value(`[...document.querySelectorAll("#new, #back, #refresh, .shut, .session-head .button:not(.only), #address:not([readonly])")].length`); offered != 0.0 {
+		t.Errorf("a viewer is offered %v things to act with", offered)
+	}
+	s.press("Console")
+	s.until(says("<b>bold</b>"))
+	s.unharmed("the console of a session")
+}
