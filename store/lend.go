@@ -21,10 +21,11 @@ func (f *file) borrow(ctx context.Context) *conn {
 	f.queueMu.Lock()
 	switch {
 	case !f.running && f.writer != nil:
-		f.running, f.lent = true, f.writer
+		c := f.writer // a write that waits for too long takes it from the file
+		f.running, f.lent = true, c
 		f.queueMu.Unlock()
-		f.writer.sql.ReadOnly = true
-		return f.writer
+		c.sql.ReadOnly = true
+		return c
 	case !f.running, len(f.waiting) > 0, len(f.queue) > 1:
 		f.queueMu.Unlock()
 		return nil

@@ -44,6 +44,10 @@ func TestReadOnTheWriterOnlyReads(t *testing.T) {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
+	_, err := ReadOne(t.Context(), db, func(tx *Tx) (int, error) { return 0, tx.script("DELETE FROM contacts") })
+	if agent.ErrorCode(err) != agent.CodeReadOnly {
+		t.Errorf("a script: %v", err)
+	}
 	createContact(t, db, named("x"))
 	if n := connections(db); n != 1 {
 		t.Errorf("%d connections", n)

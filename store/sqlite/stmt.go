@@ -49,10 +49,6 @@ func (c *Conn) statement(query string) (*Stmt, error) {
 	if s, err = s.alone(query, rest); err != nil {
 		return nil, err
 	}
-	if err := s.check(); err != nil {
-		s.Close()
-		return nil, err
-	}
 	c.dropOldest()
 	c.uses++
 	s.query, s.used, s.inUse = query, c.uses, true
@@ -157,6 +153,10 @@ func (c *Conn) compile(text string, flags uint32) (s *Stmt, rest int, err error)
 		c: c, p: handle, mark: c.Compiling, reads: lib.Xsqlite3_stmt_readonly(c.tls, handle) != 0,
 		params:  int(lib.Xsqlite3_bind_parameter_count(c.tls, handle)),
 		columns: int(lib.Xsqlite3_column_count(c.tls, handle)),
+	}
+	if err := s.check(); err != nil {
+		s.finalize()
+		return nil, 0, err
 	}
 	c.loose[s] = true
 	return s, rest, nil
