@@ -201,7 +201,7 @@ func TestConsoleForViewers(t *testing.T) {
 	s.ask("Page.reload", nil)
 	s.until(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
 	pages := map[string]string{"home": says("What can"), "chat": says("Ask"), "knowledge": says("knows nothing yet"), "contacts": says("No contacts"), "workflows": says("Executions"),
-		"workflows/" + id: says("Versions"), "calendar/schedules": says("No schedules"), "calendar": `document.querySelector(".month")`,
+		"workflows/" + id: says("Versions"), "workflows/templates": says("Watch a page"), "workflows/templates/welcome": says("An admin of the agent sets it up"), "calendar/schedules": says("No schedules"), "calendar": `document.querySelector(".month")`,
 		"browser": says("Choose a session"), "settings": says("Language model"), "settings/agent": says("About"), "settings/copies": says("consistent copy"), "settings/access": says("You are viewer")}
 	for _, page := range slices.Sorted(maps.Keys(pages)) {
 		s.goTo(page, pages[page])

@@ -66,7 +66,7 @@ function Setup({ template }: { template: Template }) {
       <div class="page-head"><h1 class="grow" tabIndex={-1}>{template.name}</h1></div>
       <p class="muted">{template.summary}</p>
       <div class="template-setup">
-        {made ? <LastSteps made={made} /> : <SetupForm template={template} />}
+        {made ? <LastSteps made={made} /> : mayEdit.value ? <SetupForm template={template} /> : <p class="card">You may read here. An admin of the agent sets it up.</p>}
         <section class="stack template-graph" aria-label="What it does"><h2>What it does</h2><GraphPreview nodes={template.nodes} edges={template.edges} /></section>
       </div>
     </div>
