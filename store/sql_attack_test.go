@@ -168,7 +168,7 @@ func closedState(t testing.TB, db *DB) string {
 		"SELECT group_concat(owner || field || key_id || sealed) FROM _secrets", "SELECT group_concat(id || hash || role) FROM _keys",
 		"SELECT group_concat(id || email || role) FROM _admins", "SELECT count(*) || max(data) FROM _events WHERE id = '"+hiddenText+"'",
 		"SELECT id || folder || status || settings FROM _agent", "SELECT coalesce(group_concat(id || content), '') FROM chunks",
-		"SELECT count(*) FROM logs", "PRAGMA user_version", "PRAGMA application_id", "PRAGMA journal_mode")
+		"SELECT count(*) FROM logs", "PRAGMA user_version", "PRAGMA application_id", "SELECT journal_mode FROM pragma_journal_mode")
 }
 
 // sqlState is what no statement that is refused may change.
