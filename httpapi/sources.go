@@ -297,8 +297,9 @@ func writeFile(c *rest.Call, file store.File) error {
 
 type listChunksIn struct {
 	sourceIn
-	Limit  *int `query:"limit" doc:"How many at most; 1 to 200, above is clamped." minimum:"1" default:"50" example:"50"`
-	Offset int  `query:"offset" doc:"How many to pass over." minimum:"0" default:"0" example:"0"`
+	Limit  *int   `query:"limit" doc:"How many at most; 1 to 200, above is clamped." minimum:"1" default:"50" example:"50"`
+	Offset int    `query:"offset" doc:"How many to pass over." minimum:"0" default:"0" example:"0"`
+	Cursor string `query:"cursor" doc:"The cursor in the meta of the page before, in place of offset."`
 }
 
 type chunksOut struct {
@@ -307,7 +308,7 @@ type chunksOut struct {
 }
 
 func (s *Server) listChunks(c *rest.Call, in *listChunksIn) (chunksOut, error) {
-	page, err := rest.ListParams{Limit: in.Limit, Offset: in.Offset}.Page()
+	page, err := rest.ListParams{Limit: in.Limit, Offset: in.Offset, Cursor: in.Cursor}.Page()
 	if err != nil {
 		return chunksOut{}, err
 	}

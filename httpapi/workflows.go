@@ -165,8 +165,9 @@ func (s *Server) deleteWorkflow(c *rest.Call, in *workflowIn) (Success, error) {
 
 type listWorkflowVersionsIn struct {
 	workflowIn
-	Limit  *int `query:"limit" doc:"How many at most; 1 to 200, above is clamped." minimum:"1" default:"50" example:"50"`
-	Offset int  `query:"offset" doc:"How many to pass over." minimum:"0" default:"0" example:"0"`
+	Limit  *int   `query:"limit" doc:"How many at most; 1 to 200, above is clamped." minimum:"1" default:"50" example:"50"`
+	Offset int    `query:"offset" doc:"How many to pass over." minimum:"0" default:"0" example:"0"`
+	Cursor string `query:"cursor" doc:"The cursor in the meta of the page before, in place of offset."`
 }
 
 type workflowVersionsOut struct {
@@ -175,7 +176,7 @@ type workflowVersionsOut struct {
 }
 
 func (s *Server) listWorkflowVersions(c *rest.Call, in *listWorkflowVersionsIn) (workflowVersionsOut, error) {
-	page, err := rest.ListParams{Limit: in.Limit, Offset: in.Offset}.Page()
+	page, err := rest.ListParams{Limit: in.Limit, Offset: in.Offset, Cursor: in.Cursor}.Page()
 	if err != nil {
 		return workflowVersionsOut{}, err
 	}

@@ -143,7 +143,7 @@ func makeBlank(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(migrate(c), c.close())
+	return errors.Join(migrate(c), c.script("PRAGMA incremental_vacuum"), c.close())
 }
 
 // copyFile copies a file that no connection has open.

@@ -38,8 +38,8 @@ const approvals = "kind = 'approval' AND child_id = '' AND execution_id NOT IN (
 
 const selectAttention = `SELECT (SELECT count(*) FROM _waits WHERE ` + approvals + `) + (SELECT count(*) FROM takeovers WHERE ended_at IS NULL)
 	+ (SELECT count(*) FROM ` + handovers + `),
-	(SELECT count(*) FROM executions WHERE status = 'errored' AND id >= ?2 AND trigger <> 'test'),
-	(SELECT created_at FROM executions WHERE status = 'errored' AND id >= ?2 AND trigger <> 'test' ORDER BY id DESC LIMIT 1)`
+	(SELECT count(*) FROM executions WHERE status = 'errored' AND ` + executionEnded + ` AND id >= ?2 AND trigger <> 'test'),
+	(SELECT created_at FROM executions WHERE status = 'errored' AND ` + executionEnded + ` AND id >= ?2 AND trigger <> 'test' ORDER BY id DESC LIMIT 1)`
 
 func (c *conn) attention(now agent.Time) (a Attention, err error) {
 	return a, c.row(selectAttention, maxHandovers, agent.FirstID(agent.KindExecution, now.Add(-FailureAge))).Scan(&a.Waiting, &a.Failures, &a.FailedAt)

@@ -58,7 +58,7 @@ type LogFilter struct {
 var logListing = listing[agent.Log]{
 	table:   "logs",
 	columns: "id, level, source, message, data, created_at",
-	order:   "created_at DESC, id DESC",
+	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "created_at", "level": "level", "source": "source"},
 	search:  []string{"message", "data"},
 	scan: func(rows *sqlite.Rows) (l agent.Log, err error) {
@@ -68,16 +68,44 @@ var logListing = listing[agent.Log]{
 
 // Logs lists log entries, newest first, and how many there are in all.
 func (db *DB) Logs(ctx context.Context, lf LogFilter, p Page) ([]agent.Log, int, error) {
-	var f filter
+	var total int
+	page, err := Read(ctx, db, func(tx *Tx) (page []agent.Log, err error) {
+		f := lf.filter(p.Order)
+		if f.count != "" {
+			counted := false
+			if err := tx.value(&counted, "SELECT EXISTS (SELECT 1 FROM _filter_counts WHERE list = 'counted' AND value_1 = 'logs')"); err != nil {
+				return nil, err
+			}
+			if !counted {
+				f.count, f.indexed = "", false
+				if err := tx.wantFor("logs", "logs_filtered"); err != nil {
+					return nil, err
+				}
+			}
+		}
+		page, total, err = logListing.list(tx, f, p)
+		return page, err
+	})
+	return page, total, err
+}
+
+func (lf LogFilter) filter(order []Order) (f filter) {
+	f.in("level", lf.Levels...)
+	f.in("source", lf.Sources...)
+	if len(f.where) > 0 && lf.From.IsZero() && lf.To.IsZero() {
+		f.countBy("logs", "level", "source")
+	}
+	f.indexed = len(f.where) <= 1 && sortedBy(order, "created_at")
+	if f.indexed && len(f.where) == 1 {
+		f.split = f.where[0].column
+	}
 	if !lf.From.IsZero() {
 		f.add("created_at >= ?", lf.From)
 	}
 	if !lf.To.IsZero() {
 		f.add("created_at < ?", lf.To)
 	}
-	f.in("level", lf.Levels)
-	f.in("source", lf.Sources)
-	return listPage(ctx, db, logListing, f, p)
+	return f
 }
 
 // listPage runs a listing in a read transaction of its own.

@@ -12,7 +12,7 @@ const cannedColumns = "id, shortcut, text, created_at, updated_at"
 var cannedListing = listing[agent.CannedReply]{
 	table:   "canned_replies",
 	columns: cannedColumns,
-	order:   "shortcut COLLATE NOCASE, id",
+	order:   Order{"shortcut", false},
 	sort:    map[string]string{"shortcut": "shortcut COLLATE NOCASE", "created_at": "created_at"},
 	search:  []string{"shortcut", "text"},
 	scan:    scanCanned,

@@ -16,7 +16,7 @@ const contactColumns = "id, name, email, phone, chatbot_a, chatbot_b, social_han
 var contactListing = listing[agent.Contact]{
 	table:   "contacts",
 	columns: contactColumns,
-	order:   "created_at DESC, id DESC",
+	order:   Order{"created_at", true},
 	sort: map[string]string{"name": "name COLLATE NOCASE", "email": "email COLLATE NOCASE",
 		"created_at": "created_at", "updated_at": "updated_at"},
 	search: []string{"name", "email", "phone"},
@@ -71,11 +71,23 @@ func contactMatch(field string) string {
 
 // Contacts lists contacts, those with any of the tags when some are named.
 func (db *DB) Contacts(ctx context.Context, tags []string, p Page) ([]agent.Contact, int, error) {
-	var f filter
-	if len(tags) > 0 {
-		f.add("id IN (SELECT contact_id FROM _contact_tags WHERE tag IN ("+placeholders(len(tags))+"))", anys(tags)...)
+	return listPage(ctx, db, contactListing, taggedAny(tags), p)
+}
+
+// taggedAny takes in the contacts with any of the tags; all when there are none.
+func taggedAny(tags []string) (f filter) {
+	if len(tags) == 0 {
+		return f
 	}
-	return listPage(ctx, db, contactListing, f, p)
+	any, args := placeholders(len(tags)), anys(tags)
+	f.where = []condition{{text: "(SELECT 1 FROM _contact_tags WHERE tag IN (" + any + ") AND contact_id = contacts.id LIMIT 1) IS NOT NULL", args: args, byFrom: true}}
+	f.from, f.fromArgs = "(SELECT DISTINCT contact_id FROM _contact_tags WHERE tag IN ("+any+")) CROSS JOIN contacts ON id = contact_id", args
+	if len(tags) == 1 {
+		f.count, f.countArgs = "SELECT coalesce(sum(n), 0) FROM _filter_counts WHERE list = 'contacts.tag' AND value_1 = ?", args
+	} else {
+		f.count, f.countArgs = "SELECT count(DISTINCT contact_id) FROM _contact_tags WHERE tag IN ("+any+")", args
+	}
+	return f
 }
 
 func anys(values []string) []any {

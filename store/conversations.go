@@ -17,9 +17,17 @@ const conversationColumns = "id, contact_id, gateway_id, external_thread_id, mut
 var conversationListing = listing[agent.Conversation]{
 	table:   "conversations",
 	columns: conversationColumns,
-	order:   "created_at DESC, id DESC",
+	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "created_at", "updated_at": "updated_at", "last_message_at": "last_message_id"},
 	scan:    scanConversation,
+	value:   conversationSortValue,
+}
+
+func conversationSortValue(c agent.Conversation, field string) any {
+	if field == "last_message_at" {
+		return c.LastMessageID
+	}
+	return nil
 }
 
 func scanConversation(rows *sqlite.Rows) (c agent.Conversation, err error) {

@@ -28,6 +28,13 @@ type DB struct {
 
 	gone atomic.Bool // closed for good
 
+	anchors anchorCache // of lists
+
+	// Parts of the schema that were asked for, by name; whether one was since they
+	// were looked at, and whether making or filling them is to go on.
+	wanted         sync.Map
+	wants, growing atomic.Bool
+
 	recent atomic.Uint32 // workKinds that were announced since the file was opened
 
 	watcher atomic.Pointer[func([]Change)] // see Watch

@@ -21,8 +21,8 @@ const deliveryColumns = "id, event, event_id, webhook_id, attempt, status, respo
 var deliveryListing = listing[agent.Delivery]{
 	table:   "_deliveries",
 	columns: deliveryColumns,
-	order:   "id DESC",
-	sort:    map[string]string{"created_at": "created_at"},
+	order:   Order{"created_at", true},
+	sort:    map[string]string{"created_at": "id"}, // ids sort by time
 	search:  []string{"event", "error"},
 	scan:    scanDelivery,
 }
@@ -40,8 +40,8 @@ func (db *DB) Deliveries(ctx context.Context, webhookID string, states []string,
 			return nil, err
 		}
 		var f filter
-		f.add("webhook_id = ?", webhookID)
-		f.in("status", states)
+		f.in("webhook_id", webhookID)
+		f.in("status", states...)
 		page, total, err = deliveryListing.list(tx, f, p)
 		return page, err
 	})
@@ -51,9 +51,10 @@ func (db *DB) Deliveries(ctx context.Context, webhookID string, states []string,
 // AllDeliveries lists the deliveries of all subscriptions, or of those named,
 // newest first, of any of the states named.
 func (db *DB) AllDeliveries(ctx context.Context, webhookIDs, states []string, p Page) ([]agent.Delivery, int, error) {
-	f := filter{where: []string{"true"}} // _counts has no row for them
-	f.in("webhook_id", webhookIDs)
-	f.in("status", states)
+	var f filter
+	f.add("true") // _counts has no row for them
+	f.in("webhook_id", webhookIDs...)
+	f.in("status", states...)
 	return listPage(ctx, db, deliveryListing, f, p)
 }
 

@@ -12,7 +12,7 @@ const downloadColumns = "id, session_id, name, url, size, status, error, created
 var downloadListing = listing[agent.Download]{
 	table:   "downloads",
 	columns: downloadColumns,
-	order:   "created_at DESC, id DESC",
+	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "created_at", "name": "name COLLATE NOCASE", "size": "size"},
 	search:  []string{"name", "url"},
 	scan:    scanDownload,
@@ -25,7 +25,8 @@ func scanDownload(rows *sqlite.Rows) (d agent.Download, err error) {
 // Downloads lists what pages gave out, newest first; sessionID narrows it to
 // one session unless it is "".
 func (db *DB) Downloads(ctx context.Context, sessionID string, p Page) ([]agent.Download, int, error) {
-	f := filter{where: []string{"1"}} // so that rows are counted
+	f := filter{indexed: sessionID == ""}
+	f.add("1") // so that rows are counted
 	if sessionID != "" {
 		f.add("session_id = ?", sessionID)
 	}

@@ -33,8 +33,8 @@ func (db *DB) EventLog(ctx context.Context, f EventFilter, limit int) (events []
 			return []agent.Event{}, err
 		}
 		floor := max(low, high-eventWindow)
-		where := f.conditions(floor, high)
-		found, err := all(tx, scanEvent, "SELECT "+eventColumns+" FROM _events"+where.clause()+" ORDER BY seq DESC LIMIT ?", append(where.args, limit)...)
+		where, args := clause(f.conditions(floor, high), false)
+		found, err := all(tx, scanEvent, "SELECT "+eventColumns+" FROM _events"+where+" ORDER BY seq DESC LIMIT ?", append(args, limit)...)
 		if err != nil {
 			return nil, err
 		}
@@ -95,17 +95,17 @@ func (tx *Tx) firstEventAt(at agent.Time, low, high int64) (int64, error) {
 	return low, nil
 }
 
-func (f EventFilter) conditions(low, high int64) *filter {
+func (f EventFilter) conditions(low, high int64) []condition {
 	var where filter
 	where.add("seq >= ? AND seq < ?", low, high)
 	if len(f.Types) > 0 {
-		where.in("type", matchingEvents(f.Types))
+		where.in("type", matchingEvents(f.Types)...)
 	}
 	if f.GatewayID != "" {
 		where.add("json_extract(data, '$.gateway.id') = ?", f.GatewayID)
 	}
 	where.search([]string{"data"}, strings.TrimSpace(f.Search))
-	return &where
+	return where.where
 }
 
 // matchingEvents returns the names that patterns take in.

@@ -17,9 +17,10 @@ const executionColumns = `id, workflow_id, version, status, trigger, trigger_nod
 var executionListing = listing[agent.Execution]{
 	table:   "executions",
 	columns: executionColumns,
-	order:   "id DESC",
-	sort:    map[string]string{"created_at": "id", "started_at": "started_at", "completed_at": "completed_at", "status": "status"},
-	scan:    scanExecution,
+	order:   Order{"created_at", true},
+	sort: map[string]string{"created_at": "id", "started_at": "coalesce(started_at, '')",
+		"completed_at": "coalesce(completed_at, '')", "status": "status"},
+	scan: scanExecution,
 }
 
 func scanExecution(rows *sqlite.Rows) (e agent.Execution, err error) {
@@ -47,25 +48,81 @@ type ExecutionFilter struct {
 
 // Executions lists executions, newest first, and how many there are in all.
 func (db *DB) Executions(ctx context.Context, ef ExecutionFilter, p Page) ([]agent.Execution, int, error) {
-	var f filter
+	var total int
+	page, err := Read(ctx, db, func(tx *Tx) (page []agent.Execution, err error) {
+		tests := ef.Tests || len(ef.Triggers) > 0
+		if !tests {
+			// Without conditions the number of executions is known.
+			if err := tx.value(&tests, "SELECT NOT EXISTS (SELECT 1 FROM executions WHERE trigger = 'test')"); err != nil {
+				return nil, err
+			}
+		}
+		if len(ef.Triggers) > 0 {
+			if err := tx.wantFor("executions", "executions_trigger"); err != nil {
+				return nil, err
+			}
+		}
+		page, total, err = executionListing.list(tx, ef.filter(p.Order, tests), p)
+		return page, err
+	})
+	return page, total, err
+}
+
+// Executions that have ended, and those that have not, as partial indexes name
+// them.
+const (
+	executionEnded      = "status IN ('complete','errored','terminated')"
+	executionUnfinished = "status IN ('queued','running')"
+)
+
+// filter returns the conditions of a list in an order; with tests it takes those
+// in as the others.
+func (ef ExecutionFilter) filter(order []Order, tests bool) (f filter) {
 	if ef.WorkflowID != "" {
-		f.add("workflow_id = ?", ef.WorkflowID)
+		f.in("workflow_id", ef.WorkflowID)
 	}
-	f.in("status", ef.Statuses)
-	f.in("trigger", ef.Triggers)
-	if len(ef.Triggers) == 0 && !ef.Tests {
-		// Without conditions the number of executions is known.
-		there, err := Read(ctx, db, func(tx *Tx) (there bool, err error) {
-			return there, tx.value(&there, "SELECT EXISTS (SELECT 1 FROM executions WHERE trigger = 'test')")
-		})
-		if err != nil {
-			return nil, 0, err
-		}
-		if there {
-			f.add("trigger <> 'test'")
-		}
+	f.in("status", ef.Statuses...)
+	f.in("trigger", ef.Triggers...)
+	if !tests {
+		f.where = append(f.where, condition{text: "trigger <> 'test'", counted: "value_3 <> 'test'"})
 	}
-	return listPage(ctx, db, executionListing, f, p)
+	f.countBy("executions", "workflow_id", "status", "trigger")
+	unfinished, args := clause(append(slices.Clip(f.where), condition{text: executionUnfinished}), false)
+	f.count = "SELECT (" + f.count + ") + (SELECT count(*) FROM executions" + unfinished + ")"
+	f.countArgs = append(f.countArgs, args...)
+	if !sortedBy(order, "created_at") || len(ef.Triggers) > 0 && len(f.where) > 1 {
+		return f
+	}
+	ended := !slices.ContainsFunc(ef.Statuses, func(s string) bool { return !agent.ExecutionStatus(s).Ended() })
+	switch {
+	case len(ef.Triggers) > 0:
+		f.indexed, f.split = true, "trigger"
+	case ef.WorkflowID != "":
+		f.indexed, f.split = true, "status"
+		if len(ef.Statuses) == 0 {
+			f.in("status", textsOf(agent.ExecutionStatuses)...)
+		}
+	case len(ef.Statuses) > 0 && ended:
+		f.indexed, f.split = true, "status"
+		f.add(executionEnded)
+	case len(ef.Statuses) == 0:
+		f.indexed = true
+	}
+	return f
+}
+
+// sortedBy reports whether a list is in the order of a field, which is that of
+// its own accord.
+func sortedBy(order []Order, field string) bool {
+	return len(order) == 0 || len(order) == 1 && order[0].Field == field
+}
+
+func textsOf[T ~string](values []T) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
 }
 
 // Execution reads an execution with the outcome of its nodes so far, in the

@@ -35,6 +35,8 @@ type file struct {
 	dirty   bool         // guarded by queueMu: written since the last checkpoint
 	written bool         // guarded by queueMu: since it was opened
 
+	grownAt int64 // maintain's own: how many pages the file had when its tables were counted
+
 	cautious int // the leader's: how many commits still use savepoints
 
 	announce func(madeWork) // passes on what a commit may have made
@@ -53,7 +55,7 @@ func openFile(path string, unchanged bool) (*file, error) {
 			return nil, err
 		}
 	}
-	f := &file{path: path, slots: make(chan struct{}, readersPerFile), dirty: !unchanged, announce: func(madeWork) {}, changed: func([]Change) {},
+	f := &file{path: path, slots: make(chan struct{}, readersPerFile), dirty: !unchanged, grownAt: emptyPages, announce: func(madeWork) {}, changed: func([]Change) {},
 		watched: func() bool { return false }, sandbox: sqlsandbox.New(path, &sandboxOptions)}
 	if err := f.openWriter(); err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ const gatewayColumns = `id, type, name, status, is_default, verified, configured
 var gatewayListing = listing[agent.Gateway]{
 	table:   "gateways",
 	columns: gatewayColumns,
-	order:   "created_at DESC, id DESC",
+	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "created_at", "updated_at": "updated_at", "name": "name", "type": "type"},
 	search:  []string{"name", "type"},
 	scan:    scanGateway,
@@ -51,8 +51,8 @@ func (db *DB) Gateways(ctx context.Context, gf GatewayFilter, p Page) ([]agent.G
 	var total int
 	page, err := Read(ctx, db, func(tx *Tx) (page []agent.Gateway, err error) {
 		var f filter
-		f.in("type", gf.Types)
-		f.in("status", gf.States)
+		f.in("type", gf.Types...)
+		f.in("status", gf.States...)
 		page, total, err = gatewayListing.list(tx, f, p)
 		for i := range page {
 			page[i] = tx.within(page[i])

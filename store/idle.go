@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -75,7 +76,7 @@ func (db *DB) maintain(ctx context.Context, now time.Time, retentions *atomic.In
 	if now.Sub(db.troubled) < tryAgainAfter {
 		return nil
 	}
-	err := db.checkpoint(ctx, now, db.rests(now), retentions)
+	err := errors.Join(db.grow(ctx), db.checkpoint(ctx, now, db.rests(now), retentions))
 	if err != nil {
 		db.troubled = now
 	}

@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"encoding/json"
+	"math"
+	"slices"
 
 	"satchel/agent"
 	"satchel/store/sqlite"
@@ -23,54 +26,98 @@ type ConversationFilter struct {
 // at, the newest of the agent.
 const maxMessagesSearched = 200_000
 
-func (cf ConversationFilter) filter(search string) filter {
-	var f filter
-	if cf.Status != "" {
-		f.add("status = ?", cf.Status)
-		f.count = "SELECT n FROM _conversation_counts WHERE status = ?"
-	}
-	f.in("contact_id", cf.ContactIDs)
-	f.in("gateway_id", cf.GatewayIDs)
+func (cf ConversationFilter) filter(order []Order) (f filter) {
+	f.in("status", textsOf(nonEmpty(cf.Status))...)
+	f.in("contact_id", cf.ContactIDs...)
+	f.in("gateway_id", cf.GatewayIDs...)
 	if cf.Chat {
-		f.add("gateway_id = ''")
+		f.in("gateway_id", "")
 	}
 	if cf.Assignee.Given && cf.Assignee.Value != "" {
-		f.add("assignee = ?", cf.Assignee.Value)
+		f.where = append(f.where, condition{hide: true, text: "assignee = ?", args: []any{cf.Assignee.Value}, counted: "value_3 = '=' || ?"})
 	} else if cf.Assignee.Given {
-		f.add("assignee IS NULL")
+		f.where = append(f.where, condition{hide: true, text: "assignee IS NULL", counted: "value_3 = ''"})
 	}
 	if cf.Unread {
-		f.add("unread > 0")
+		f.where = append(f.where, condition{hide: true, text: "unread > 0", counted: "value_4 = '1'"})
 	}
 	if cf.NeedsHuman {
-		f.add("needs_human = 1")
+		f.where = append(f.where, condition{hide: true, text: "needs_human = 1", counted: "value_5 = '1'"})
 	}
-	if search != "" {
-		like := "%" + escapeLike(search) + "%"
-		f.add(`(external_thread_id LIKE ? ESCAPE '\' OR metadata LIKE ? ESCAPE '\'
-			OR contact_id IN (SELECT id FROM contacts WHERE name LIKE ? ESCAPE '\' OR email LIKE ? ESCAPE '\')
-			OR id IN (SELECT conversation_id FROM messages WHERE id > (SELECT max(id) FROM messages) - ? AND content LIKE ? ESCAPE '\'))`,
-			like, like, like, like, maxMessagesSearched, like)
+	conditions := len(f.where)
+	switch {
+	case len(cf.ContactIDs) == 0:
+		f.countBy("conversations", "gateway_id", "status")
+	case conditions == 1:
+		f.countBy("conversations.contact", "contact_id")
+		f.indexed, f.split = sortedBy(order, "created_at"), "contact_id"
+		return f
 	}
+	byMessage := len(order) == 1 && order[0].Field == "last_message_at"
+	f.indexed = byMessage && (conditions == 1 && (cf.Status != "" || cf.Unread || cf.NeedsHuman) ||
+		conditions == 2 && cf.Status != "" && (cf.Unread || cf.NeedsHuman || cf.Assignee.Value != ""))
 	return f
+}
+
+// nonEmpty lists a value unless it is the zero one.
+func nonEmpty[T comparable](value T) (list []T) {
+	var zero T
+	if value != zero {
+		list = []T{value}
+	}
+	return list
+}
+
+// findConversations narrows a filter to the conversations in which a text is:
+// in what the platform says of them, in the name or address of the contact, in
+// one of the agent's newest messages.
+func (tx *Tx) findConversations(f *filter, text string) error {
+	if text == "" {
+		return nil
+	}
+	own, args, err := tx.found("conversations", "id", []string{"external_thread_id", "metadata"}, text, math.MinInt64)
+	if err != nil {
+		return err
+	}
+	contacts, more, err := tx.found("contacts", "id", []string{"name", "email"}, text, math.MinInt64)
+	if err != nil {
+		return err
+	}
+	args = append(args, more...)
+	var newest int64
+	if err := tx.value(&newest, "SELECT coalesce(max(id), 0) FROM messages"); err != nil {
+		return err
+	}
+	messages, more, err := tx.found("messages", "conversation_id", []string{"content"}, text, newest-maxMessagesSearched+1)
+	if err != nil {
+		return err
+	}
+	args = append(args, more...)
+	found := own + " UNION ALL SELECT id FROM conversations WHERE contact_id IN (" + contacts + ") UNION ALL " + messages
+	f.count, f.indexed = "", false
+	f.add("id IN ("+found+")", args...)
+	from, args, err := tx.once("(SELECT DISTINCT found FROM ("+found+"))", args)
+	f.by(from+" CROSS JOIN conversations ON id = found", args)
+	return err
 }
 
 // Conversations lists conversations with what a list shows of each. A search
 // looks at names and addresses of contacts and at the newest messages.
 func (db *DB) Conversations(ctx context.Context, cf ConversationFilter, p Page) ([]agent.ConversationSummary, int, error) {
-	f := cf.filter(p.Search)
-	p.Search = ""
+	f := cf.filter(p.Order)
 	var total int
 	list, err := Read(ctx, db, func(tx *Tx) ([]agent.ConversationSummary, error) {
+		f, p := f, p
+		if err := tx.findConversations(&f, p.Search); err != nil {
+			return nil, err
+		}
+		p.Search = ""
 		page, n, err := conversationListing.list(tx, f, p)
 		total = n
-		list := make([]agent.ConversationSummary, len(page))
-		for i := range page {
-			if err == nil {
-				list[i], err = tx.summary(page[i])
-			}
+		if err != nil {
+			return nil, err
 		}
-		return list, err
+		return tx.summaries(page)
 	})
 	return list, total, err
 }
@@ -86,46 +133,80 @@ func (db *DB) ConversationSummary(ctx context.Context, id string) (agent.Convers
 	})
 }
 
-// maxPreviewed is how many characters of a message lists show.
-const maxPreviewed = 200
-
-// summary adds to a conversation what lists show of its message, contact and
-// gateway.
+// summary adds to a conversation what lists show of it.
 func (tx *Tx) summary(c agent.Conversation) (agent.ConversationSummary, error) {
-	s := agent.ConversationSummary{Conversation: c}
-	messages, err := all(tx, func(rows *sqlite.Rows) (m agent.MessagePreview, err error) {
-		return m, rows.Scan(&m.ID, &m.Role, &m.Author, &m.Content, &m.CreatedAt)
-	}, `SELECT id, role, iif(role = 'user', 'contact', iif(metadata ->> '$.author' = 'human', 'human', 'bot')), substr(content, 1, ?), created_at
-		FROM messages WHERE id = ?`, maxPreviewed, c.LastMessageID)
+	list, err := tx.summaries([]agent.Conversation{c})
 	if err != nil {
-		return s, err
+		return agent.ConversationSummary{}, err
 	}
-	s.LastMessage = first(messages)
-	contacts, err := all(tx, func(rows *sqlite.Rows) (p agent.ContactPreview, err error) {
-		var tags string
-		if err := rows.Scan(&p.ID, &p.Name, &p.Email, &p.Phone, &tags); err != nil {
-			return p, err
-		}
-		p.Tags, err = decodeTags(tags)
-		return p, err
-	}, "SELECT id, name, email, phone, tags FROM contacts WHERE id = ?", c.ContactID)
-	if err != nil {
-		return s, err
-	}
-	s.Contact = first(contacts)
-	gateways, err := all(tx, func(rows *sqlite.Rows) (g agent.GatewayPreview, err error) {
-		return g, rows.Scan(&g.ID, &g.Type, &g.Name, &g.Status)
-	}, "SELECT id, type, name, status FROM gateways WHERE id = ?", c.GatewayID)
-	s.Gateway = first(gateways)
-	return s, err
+	return list[0], nil
 }
 
-// first returns the first of a list; nil for none.
-func first[T any](list []T) *T {
-	if len(list) == 0 {
-		return nil
+// summaries adds to conversations what lists show of their messages, contacts
+// and gateways.
+func (tx *Tx) summaries(page []agent.Conversation) ([]agent.ConversationSummary, error) {
+	messages, err := related(tx, page, func(c agent.Conversation) int64 { return c.LastMessageID }, scanMessagePreview,
+		`SELECT m.id, m.id, role, iif(role = 'user', 'contact', iif(metadata ->> '$.author' = 'human', 'human', 'bot')), substr(content, 1, 200), created_at
+		FROM json_each(?) j CROSS JOIN messages m ON m.id = j.value`)
+	if err != nil {
+		return nil, err
 	}
-	return &list[0]
+	contacts, err := related(tx, page, func(c agent.Conversation) string { return c.ContactID }, scanContactPreview,
+		"SELECT c.id, c.id, name, email, phone, tags FROM json_each(?) j CROSS JOIN contacts c ON c.id = j.value")
+	if err != nil {
+		return nil, err
+	}
+	gateways, err := related(tx, page, func(c agent.Conversation) string { return c.GatewayID }, scanGatewayPreview,
+		"SELECT g.id, g.id, g.type, name, status FROM json_each(?) j CROSS JOIN gateways g ON g.id = j.value")
+	list := make([]agent.ConversationSummary, len(page))
+	for i, c := range page {
+		list[i] = agent.ConversationSummary{Conversation: c, LastMessage: messages[c.LastMessageID], Contact: contacts[c.ContactID], Gateway: gateways[c.GatewayID]}
+	}
+	return list, err
+}
+
+func scanMessagePreview(rows *sqlite.Rows, id *int64) (m agent.MessagePreview, err error) {
+	return m, rows.Scan(id, &m.ID, &m.Role, &m.Author, &m.Content, &m.CreatedAt)
+}
+
+func scanContactPreview(rows *sqlite.Rows, id *string) (c agent.ContactPreview, err error) {
+	var tags string
+	if err := rows.Scan(id, &c.ID, &c.Name, &c.Email, &c.Phone, &tags); err != nil {
+		return c, err
+	}
+	c.Tags, err = decodeTags(tags)
+	return c, err
+}
+
+func scanGatewayPreview(rows *sqlite.Rows, id *string) (g agent.GatewayPreview, err error) {
+	return g, rows.Scan(id, &g.ID, &g.Type, &g.Name, &g.Status)
+}
+
+// related reads the records that conversations name, by their ids. The query
+// returns the id before what scan reads.
+func related[K comparable, T any](tx *Tx, page []agent.Conversation, key func(agent.Conversation) K, scan func(*sqlite.Rows, *K) (T, error), query string) (map[K]*T, error) {
+	found := map[K]*T{}
+	var none K
+	var ids []K
+	for _, c := range page {
+		if id := key(c); id != none && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return found, nil
+	}
+	raw, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	_, err = all(tx, func(rows *sqlite.Rows) (struct{}, error) {
+		var id K
+		record, err := scan(rows, &id)
+		found[id] = &record
+		return struct{}{}, err
+	}, query, string(raw))
+	return found, err
 }
 
 // InboxCounts is how many conversations the tabs of the inbox have.
@@ -137,16 +218,19 @@ type InboxCounts struct {
 	NeedsHuman int `json:"needs_human" doc:"Open ones whose contact waits for a person." example:"1"`
 }
 
-const selectUnread = "SELECT count(*) FROM conversations INDEXED BY conversations_unread WHERE unread > 0"
+// countConversations counts conversations by more conditions behind it.
+const countConversations = "SELECT coalesce(sum(n), 0) FROM _filter_counts WHERE list = 'conversations'"
+
+const selectUnread = countConversations + " AND value_4 = '1'"
 
 // InboxCounts counts conversations; mine are those of an email address.
 func (db *DB) InboxCounts(ctx context.Context, email string) (InboxCounts, error) {
 	return Read(ctx, db, func(tx *Tx) (c InboxCounts, err error) {
 		for dst, query := range map[*int]string{
-			&c.Open:       "SELECT n FROM _conversation_counts WHERE status = 'open'",
+			&c.Open:       countConversations + " AND value_2 = 'open'",
 			&c.All:        "SELECT n FROM _counts WHERE name = 'conversations'",
 			&c.Unread:     selectUnread,
-			&c.NeedsHuman: "SELECT count(*) FROM conversations INDEXED BY conversations_needs_human WHERE needs_human = 1 AND status = 'open'",
+			&c.NeedsHuman: countConversations + " AND value_2 = 'open' AND value_5 = '1'",
 		} {
 			if err := tx.value(dst, query); err != nil {
 				return c, err
@@ -155,7 +239,7 @@ func (db *DB) InboxCounts(ctx context.Context, email string) (InboxCounts, error
 		if email == "" {
 			return c, nil
 		}
-		return c, tx.value(&c.Mine, "SELECT count(*) FROM conversations WHERE assignee = ? AND status = 'open'", email)
+		return c, tx.value(&c.Mine, countConversations+" AND value_2 = 'open' AND value_3 = '=' || ?", email)
 	})
 }
 

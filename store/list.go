@@ -1,7 +1,13 @@
 package store
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"satchel/store/sqlite"
@@ -19,41 +25,104 @@ type Page struct {
 	Offset int
 	Order  []Order
 	Search string
+	After  *Cursor // the page behind this place; nil: from the beginning
+	Next   *Next   // where the list notes what follows the page; nil: nowhere
+}
+
+// Next is where a list goes on behind a page.
+type Next struct {
+	Known  bool    // the list has cursors
+	Cursor *Cursor // nil at its end
 }
 
 // listing knows how one kind of record is listed.
 type listing[T any] struct {
 	table   string
+	key     string // the column that tells records apart; empty: id
 	columns string
-	order   string            // unless the client orders
-	sort    map[string]string // field -> column
+	order   Order             // unless the client orders
+	sort    map[string]string // field -> column, which is never NULL
 	search  []string          // columns that a search looks at
 	scan    func(*sqlite.Rows) (T, error)
+	value   func(record T, field string) any // of a field to sort by that the record's JSON does not show; nil: there is none
 }
 
 // filter collects the conditions of a list.
 type filter struct {
-	where []string
-	args  []any
-	// count is a query for how many rows meet the first condition, when that
-	// need not be counted.
-	count string
+	where []condition
+	// from finds the records by way of another table, which is better where they
+	// are few; it stands in place of the conditions marked byFrom.
+	from     string
+	fromArgs []any
+	// indexed reports that an index finds the records in the order that is asked for.
+	indexed bool
+	// split is the column of a condition that is met by one of some values, each
+	// of which is a range of such an index.
+	split string
+	// count is a query for how many records meet the conditions, when they need
+	// not be counted.
+	count     string
+	countArgs []any
 }
 
-func (f *filter) add(condition string, args ...any) {
-	f.where = append(f.where, condition)
-	f.args = append(f.args, args...)
+// condition is a term of a WHERE clause.
+type condition struct {
+	text   string
+	args   []any
+	column string // the condition is that this is one of values; empty: another
+	values []string
+	byFrom bool
+	hide   bool // text begins with a column that can be hidden, see sql
+	// counted is the condition on _filter_counts, where that is not the same with
+	// another column.
+	counted string
+}
+
+func (f *filter) add(text string, args ...any) {
+	f.where = append(f.where, condition{text: text, args: args})
 }
 
 // in adds "column IN (values)"; no values, no condition.
-func (f *filter) in(column string, values []string) {
-	if len(values) == 0 {
-		return
+func (f *filter) in(column string, values ...string) {
+	values = slices.Compact(slices.Sorted(slices.Values(values)))
+	if len(values) > 0 {
+		f.where = append(f.where, condition{column: column, values: values})
 	}
-	f.where = append(f.where, column+" IN ("+placeholders(len(values))+")")
-	for _, v := range values {
-		f.args = append(f.args, v)
+}
+
+// sql is the text of a condition, with its arguments. A hidden one is not seen
+// by the choice of an index, for the + before its column.
+func (c condition) sql(hidden bool) (string, []any) {
+	if c.column == "" && hidden && c.hide {
+		return "+" + c.text, c.args
 	}
+	if c.column == "" {
+		return c.text, c.args
+	}
+	column := c.column
+	if hidden {
+		column = "+" + column
+	}
+	if len(c.values) == 1 {
+		return column + " = ?", []any{c.values[0]}
+	}
+	return column + " IN (" + placeholders(len(c.values)) + ")", anys(c.values)
+}
+
+// countBy has the records counted by the rows of _filter_counts of a list, whose
+// values are those of columns.
+func (f *filter) countBy(list string, columns ...string) {
+	where := []condition{{text: "list = ?", args: []any{list}}}
+	for _, c := range f.where {
+		if i := slices.Index(columns, c.column); c.column != "" && i >= 0 {
+			c.column = "value_" + strconv.Itoa(i+1)
+		} else if c.counted != "" {
+			c.text = c.counted
+		}
+		where = append(where, c)
+	}
+	text, args := clause(where, false)
+	f.count, f.countArgs = "SELECT coalesce(sum(n), 0) FROM _filter_counts"+text, args
 }
 
 func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
@@ -62,77 +131,283 @@ func (f *filter) search(columns []string, text string) {
 	if text == "" || len(columns) == 0 {
 		return
 	}
-	pattern := "%" + escapeLike(text) + "%"
-	var any []string
-	for _, c := range columns {
-		any = append(any, c+` LIKE ? ESCAPE '\'`)
-		f.args = append(f.args, pattern)
-	}
-	f.where = append(f.where, "("+strings.Join(any, " OR ")+")")
+	f.count, f.indexed = "", false
+	condition, args := likeAny(columns, text)
+	f.add(condition, args...)
 }
 
-func (f *filter) clause() string {
-	if len(f.where) == 0 {
-		return ""
+// find narrows a filter to the records that contain a text, by way of the index
+// where there is one.
+func (l listing[T]) find(tx *Tx, f *filter, text string) error {
+	if text == "" || len(l.search) == 0 {
+		return nil
 	}
-	return " WHERE " + strings.Join(f.where, " AND ")
+	f.search(l.search, text)
+	var query string
+	var args []any
+	var err error
+	on := "rowid = found"
+	if l.table == "logs" {
+		query, args, err = tx.foundLogs(l.search, text)
+		on = "(created_at, id) = (found_at, found_id)"
+	} else if searched[l.table] != "" {
+		query, args, err = tx.found(l.table, "rowid", l.search, text, math.MinInt64)
+	}
+	if query == "" || err != nil {
+		return err
+	}
+	from := "(SELECT DISTINCT * FROM (" + query + "))"
+	if l.table != "logs" {
+		if from, args, err = tx.once(from, args); err != nil {
+			return err
+		}
+	}
+	f.by(from+" CROSS JOIN "+l.table+" ON "+on, args)
+	return nil
+}
+
+// maxOnce bounds the records that a search finds once, for the total and for the
+// page.
+const maxOnce = 1_000
+
+// once runs a search whose rows are found, and returns what stands for it where
+// it found few.
+func (tx *Tx) once(from string, args []any) (string, []any, error) {
+	found, err := all(tx, scanID, "SELECT CAST(found AS TEXT) FROM "+from+" LIMIT ?", append(slices.Clip(args), maxOnce+1)...)
+	if err != nil || len(found) > maxOnce {
+		return from, args, err
+	}
+	list, err := json.Marshal(found)
+	return "(SELECT value AS found FROM json_each(?))", []any{string(list)}, err
+}
+
+// by has the records found by another table for the last condition.
+func (f *filter) by(from string, args []any) {
+	for i := range f.where {
+		f.where[i].byFrom = i == len(f.where)-1
+	}
+	f.from, f.fromArgs = from, args
+}
+
+// likeAny is the condition that one of the columns contains a text.
+func likeAny(columns []string, text string) (string, []any) {
+	pattern := "%" + escapeLike(text) + "%"
+	var conditions []string
+	var args []any
+	for _, c := range columns {
+		conditions = append(conditions, c+` LIKE ? ESCAPE '\'`)
+		args = append(args, pattern)
+	}
+	return "(" + strings.Join(conditions, " OR ") + ")", args
+}
+
+// clause is the WHERE clause of conditions, with its arguments.
+func clause(where []condition, hidden bool) (string, []any) {
+	if len(where) == 0 {
+		return "", nil
+	}
+	texts := make([]string, len(where))
+	var args []any
+	for i, c := range where {
+		text, more := c.sql(hidden)
+		texts[i], args = text, append(args, more...)
+	}
+	return " WHERE " + strings.Join(texts, " AND "), args
 }
 
 // list returns one page of records, never nil, and how many there are in all.
 // Without conditions the total is one row of _counts.
 func (l listing[T]) list(tx *Tx, f filter, p Page) ([]T, int, error) {
-	f.search(l.search, p.Search)
+	keys := l.keys(p.Order)
+	if err := checkCursor(keys, p.After); err != nil {
+		return nil, 0, err
+	}
+	if err := l.find(tx, &f, p.Search); err != nil {
+		return nil, 0, err
+	}
 	total, err := l.total(tx, f)
 	if err != nil {
 		return nil, 0, err
 	}
-	query := fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT ? OFFSET ?", l.columns, l.table, f.clause(), l.orderBy(p.Order))
-	rows, err := tx.query(query, append(f.args, p.Limit, p.Offset)...)
-	if err != nil {
-		return nil, 0, err
+	if name := l.table + "_by_" + keys[0].field; total >= wantedRows && isWanted(name) {
+		tx.db.want(name)
 	}
-	defer rows.Close()
 	page := make([]T, 0, min(p.Limit, max(total-p.Offset, 0)))
-	for rows.Next() {
-		record, err := l.scan(rows)
-		if err != nil {
+	if total > p.Offset {
+		if page, err = l.page(tx, page, f, keys, p, total); err != nil {
 			return nil, 0, err
 		}
-		page = append(page, record)
 	}
-	return page, total, rows.Err()
+	if p.Next == nil {
+		return page, total, nil
+	}
+	p.Next.Known = true
+	if len(page) == p.Limit && p.Offset+len(page) < total {
+		p.Next.Cursor, err = l.cursor(keys, page[len(page)-1])
+	}
+	return page, total, err
 }
 
 func (l listing[T]) total(tx *Tx, f filter) (total int, err error) {
 	switch {
 	case len(f.where) == 0:
 		err = tx.value(&total, "SELECT n FROM _counts WHERE name = ?", l.table)
-	case len(f.where) == 1 && f.count != "":
-		err = tx.value(&total, f.count, f.args...)
+	case f.count != "":
+		err = tx.value(&total, f.count, f.countArgs...)
 	default:
-		err = tx.value(&total, fmt.Sprintf("SELECT count(*) FROM %s%s", l.table, f.clause()), f.args...)
+		query, args := l.driven(f)
+		err = tx.value(&total, "SELECT count(*) FROM "+query, args...)
 	}
 	return total, err
 }
 
-func (l listing[T]) orderBy(order []Order) string {
-	var keys []string
+// driven is the rest of a query for the records of a filter, behind FROM, that
+// finds them by the filter.
+func (l listing[T]) driven(f filter) (string, []any) {
+	if f.from == "" {
+		text, args := clause(f.where, false)
+		return l.table + text, args
+	}
+	text, args := clause(slices.DeleteFunc(slices.Clone(f.where), func(c condition) bool { return c.byFrom }), true)
+	return f.from + text, append(slices.Clip(f.fromArgs), args...)
+}
+
+// page appends the records of a page.
+func (l listing[T]) page(tx *Tx, page []T, f filter, keys []sortKey, p Page, total int) ([]T, error) {
+	if p.After != nil {
+		text, args := behind(keys, p.After)
+		f.where = append(slices.Clip(f.where), condition{text: text, args: args})
+	}
+	if p.Offset >= anchorStep && len(f.where) == 0 && l.anchored(keys) {
+		at, rest, err := l.skip(tx, keys, p.Offset, total)
+		if err != nil {
+			return nil, err
+		}
+		if at != nil {
+			text, args := behind(keys, at)
+			f.where, f.indexed, p.Offset = []condition{{text: text, args: args}}, true, rest
+		}
+	}
+	query, args, err := l.query(tx, f, keys, p.Offset+p.Limit, total)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.query(query, append(args, p.Limit, p.Offset)...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		record, err := l.scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		page = append(page, record)
+	}
+	return page, rows.Err()
+}
+
+// query is the statement that reads a page, with its arguments but for the
+// limit and the offset. When no index serves the filter and the order, the
+// shorter of two ways is gone: in the order, passing over what the filter leaves
+// out, or by the filter, sorting what it finds.
+func (l listing[T]) query(tx *Tx, f filter, keys []sortKey, need, found int) (string, []any, error) {
+	if at := slices.IndexFunc(f.where, func(c condition) bool { return c.column != "" && c.column == f.split }); at >= 0 && f.indexed {
+		switch n := len(f.where[at].values); {
+		case n > maxSplit:
+			f.indexed = false
+		case n > 1:
+			query, args := l.merged(f, at, keys)
+			return query, args, nil
+		}
+	}
+	hidden := false
+	if len(f.where) > 0 && !f.indexed {
+		rows, err := l.rows(tx)
+		if err != nil {
+			return "", nil, err
+		}
+		if hidden = rows > 0 && found*found >= rows*need; rows > 0 && !hidden {
+			rest, args := l.driven(f)
+			return fmt.Sprintf("SELECT %s FROM %s ORDER BY %s LIMIT ? OFFSET ?", l.columns, rest, orderBy(keys, "+")), args, nil
+		}
+	}
+	where, args := clause(f.where, hidden)
+	return fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT ? OFFSET ?", l.columns, l.table, where, orderBy(keys, "")), args, nil
+}
+
+// rows returns how many records there are, 0 where they are not counted.
+func (l listing[T]) rows(tx *Tx) (n int, err error) {
+	err = tx.value(&n, "SELECT n FROM _counts WHERE name = ?", l.table)
+	if errors.Is(err, sqlite.ErrNoRows) {
+		return 0, nil
+	}
+	return n, err
+}
+
+// merged reads a page from one range of an index for each value of f.split,
+// which SQLite merges, so that nothing is sorted but the page.
+func (l listing[T]) merged(f filter, at int, keys []sortKey) (string, []any) {
+	names := make([]string, len(keys))
+	order := make([]sortKey, len(keys))
+	for i, k := range keys {
+		order[i] = sortKey{column: fmt.Sprintf("key_%d", i), desc: k.desc}
+		names[i] = k.column + " AS " + order[i].column
+	}
+	var parts []string
+	var args []any
+	for _, value := range f.where[at].values {
+		where := slices.Clone(f.where)
+		where[at].values = []string{value}
+		text, more := clause(where, false)
+		parts = append(parts, "SELECT "+strings.Join(names, ", ")+" FROM "+l.table+text)
+		args = append(args, more...)
+	}
+	query := fmt.Sprintf("SELECT %s FROM (%s ORDER BY %s LIMIT ? OFFSET ?) CROSS JOIN %s ON id = %s ORDER BY %s",
+		l.columns, strings.Join(parts, " UNION ALL "), orderBy(order, ""), l.table, order[len(keys)-1].column, orderBy(order, ""))
+	return query, args
+}
+
+// maxSplit bounds the ranges that one list is merged from.
+const maxSplit = 20
+
+// sortKey is one column that a list is sorted by.
+type sortKey struct {
+	field  string // of the interface
+	column string
+	desc   bool
+}
+
+// keys are what a list is sorted by. The last is its key, in the direction of the
+// first key, so that an index serves both.
+func (l listing[T]) keys(order []Order) []sortKey {
+	var keys []sortKey
 	for _, o := range order {
 		if column, ok := l.sort[o.Field]; ok {
-			if o.Desc {
-				column += " DESC"
-			}
-			keys = append(keys, column)
+			keys = append(keys, sortKey{o.Field, column, o.Desc})
 		}
 	}
 	if len(keys) == 0 {
-		return l.order
+		keys = []sortKey{{l.order.Field, l.sort[l.order.Field], l.order.Desc}}
 	}
-	last := "id" // in the direction of the first key, so that an index serves both
-	if strings.HasSuffix(keys[0], " DESC") {
-		last = "id DESC"
+	last := cmp.Or(l.key, "id")
+	if keys[len(keys)-1].column == last {
+		return keys
 	}
-	return strings.Join(append(keys, last), ", ")
+	return append(keys, sortKey{last, last, keys[0].desc})
+}
+
+// orderBy is the list of an ORDER BY; a prefix of + hides the columns from the
+// choice of an index.
+func orderBy(keys []sortKey, prefix string) string {
+	parts := make([]string, len(keys))
+	for i, k := range keys {
+		parts[i] = prefix + k.column
+		if k.desc {
+			parts[i] += " DESC"
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // all reads every row of a query whose size is bounded by its text.

@@ -19,7 +19,7 @@ const mcpColumns = "id, name, url, auth_type, status, last_error, checked_at, cr
 var mcpListing = listing[agent.MCPServer]{
 	table:   "mcp_servers",
 	columns: mcpColumns,
-	order:   "created_at DESC, id DESC",
+	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "created_at", "name": "name", "status": "status"},
 	search:  []string{"name", "url"},
 	scan:    scanMCPServer,

@@ -27,6 +27,9 @@ func (db *DB) Overview(ctx context.Context, days int) (agent.Overview, error) {
 		if err != nil {
 			return o, err
 		}
+		if err := tx.wantFor("messages", "messages_role"); err != nil {
+			return o, err
+		}
 		if o.Counts, err = tx.counts(); err != nil {
 			return o, err
 		}
@@ -102,14 +105,13 @@ func (tx *Tx) series(timezone string, days int) (s agent.OverviewSeries, err err
 
 // executionsOf adds a day: the executions with ids of a range.
 func (tx *Tx) executionsOf(s *agent.OverviewSeries, from, to string) error {
-	var complete, errored, terminated int
-	if err := tx.row(`SELECT count(*) FILTER (WHERE status = 'complete'), count(*) FILTER (WHERE status = 'errored'), count(*) FILTER (WHERE status = 'terminated')
-		FROM executions WHERE id >= ? AND id < ? AND trigger <> 'test'`, from, to).Scan(&complete, &errored, &terminated); err != nil {
-		return err
+	for status, series := range map[agent.ExecutionStatus]*[]int{agent.ExecutionComplete: &s.Executions.Complete, agent.ExecutionErrored: &s.Executions.Errored, agent.ExecutionTerminated: &s.Executions.Terminated} {
+		var n int
+		if err := tx.value(&n, "SELECT count(*) FROM executions WHERE status = ? AND "+executionEnded+" AND id >= ? AND id < ? AND trigger <> 'test'", status, from, to); err != nil {
+			return err
+		}
+		*series = append(*series, n)
 	}
-	s.Executions.Complete = append(s.Executions.Complete, complete)
-	s.Executions.Errored = append(s.Executions.Errored, errored)
-	s.Executions.Terminated = append(s.Executions.Terminated, terminated)
 	took, err := all(tx, func(rows *sqlite.Rows) (ms int, err error) {
 		var began, ended agent.Time
 		err = rows.Scan(&began, &ended)
@@ -137,7 +139,8 @@ func percentile(sorted []int, percent int) int {
 // messagesOf adds a day: the messages with ids of a range.
 func (tx *Tx) messagesOf(s *agent.OverviewSeries, from, to int64) error {
 	var in, out int
-	if err := tx.row("SELECT count(*) FILTER (WHERE role = 'user'), count(*) FILTER (WHERE role = 'assistant') FROM messages WHERE id >= ? AND id < ?", from, to).Scan(&in, &out); err != nil {
+	if err := tx.row(`SELECT (SELECT count(*) FROM messages WHERE role = 'user' AND id >= ?1 AND id < ?2),
+		(SELECT count(*) FROM messages WHERE role = 'assistant' AND id >= ?1 AND id < ?2)`, from, to).Scan(&in, &out); err != nil {
 		return err
 	}
 	s.Messages.In, s.Messages.Out = append(s.Messages.In, in), append(s.Messages.Out, out)
@@ -175,7 +178,7 @@ func (tx *Tx) failures() ([]agent.FailureGroup, error) {
 	groups, err := all(tx, func(rows *sqlite.Rows) (g agent.FailureGroup, err error) {
 		return g, rows.Scan(&g.WorkflowID, &g.NodeID, &g.Error, &g.Count, &g.ExecutionID, &g.LastAt)
 	}, `SELECT workflow_id, coalesce(error ->> '$.node_id', '') AS node, coalesce(error ->> '$.message', '') AS message, count(*), max(id), max(coalesce(completed_at, created_at)) AS last_at
-		FROM (SELECT * FROM executions WHERE status = 'errored' AND trigger <> 'test' AND id >= ? ORDER BY id DESC LIMIT ?)
+		FROM (SELECT * FROM executions WHERE status = 'errored' AND `+executionEnded+` AND trigger <> 'test' AND id >= ? ORDER BY id DESC LIMIT ?)
 		GROUP BY workflow_id, node, message ORDER BY last_at DESC LIMIT ?`,
 		agent.FirstID(agent.KindExecution, tx.Now.Add(-FailureAge)), maxFailures, maxFailureGroups)
 	if err != nil {

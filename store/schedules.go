@@ -14,9 +14,9 @@ const scheduleColumns = `id, name, type, cron_expression, next_run, last_run, de
 var scheduleListing = listing[agent.Schedule]{
 	table:   "schedules",
 	columns: scheduleColumns,
-	order:   "created_at DESC, id DESC",
+	order:   Order{"created_at", true},
 	sort: map[string]string{"name": "name COLLATE NOCASE", "created_at": "created_at", "updated_at": "updated_at",
-		"next_run": "next_run", "last_run": "last_run", "status": "status", "type": "type"},
+		"next_run": "coalesce(next_run, '')", "last_run": "coalesce(last_run, '')", "status": "status", "type": "type"},
 	search: []string{"name"},
 	scan:   scanSchedule,
 }
@@ -35,8 +35,8 @@ type ScheduleFilter struct {
 // Schedules lists schedules, newest first.
 func (db *DB) Schedules(ctx context.Context, sf ScheduleFilter, p Page) ([]agent.Schedule, int, error) {
 	var f filter
-	f.in("status", sf.Statuses)
-	f.in("type", sf.Types)
+	f.in("status", sf.Statuses...)
+	f.in("type", sf.Types...)
 	return listPage(ctx, db, scheduleListing, f, p)
 }
 

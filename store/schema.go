@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,6 +56,11 @@ func compareSchema(version int, rows [][]any) error {
 	if err != nil {
 		return err
 	}
+	optional, err := patterns.optional(version)
+	if err != nil {
+		return err
+	}
+	lacking := maps.Clone(optional.size)
 	seen := make(schema, len(want))
 	pages := map[int64]bool{1: true} // page 1 is the schema's own
 	for _, row := range rows {
@@ -63,6 +69,10 @@ func compareSchema(version int, rows [][]any) error {
 			return err
 		}
 		paged, ours := want[o]
+		if of, ok := optional.part[o]; ok {
+			paged, ours = optional.schema[o], true
+			lacking[of]--
+		}
 		switch {
 		case !ours:
 			return fmt.Errorf("%w: the %s %q", errForeign, agent.Clip(o.kind, 20), agent.Clip(o.name, 60))
@@ -70,6 +80,11 @@ func compareSchema(version int, rows [][]any) error {
 			return fmt.Errorf("%w: the %s %q is there twice or has no pages of its own", errForeign, o.kind, o.name)
 		}
 		seen[o], pages[page] = true, paged
+	}
+	for part, n := range lacking {
+		if n != 0 && n != optional.size[part] {
+			return fmt.Errorf("%w: its part %s is not whole", errForeign, part)
+		}
 	}
 	for o := range want {
 		if !seen[o] {
@@ -155,6 +170,7 @@ func withVectors(base schema, n int) (schema, error) {
 type patternCache struct {
 	mu       sync.Mutex
 	versions map[string]schema // by the text of the migrations
+	parts    *optionalParts    // of the present version
 	lengths  map[int]schema    // of the tables for vectors
 }
 
@@ -173,6 +189,55 @@ func (p *patternCache) of(version int) (schema, error) {
 		p.versions[key] = s
 	}
 	return s, err
+}
+
+// optionalParts are the objects that a file may have or lack.
+type optionalParts struct {
+	schema schema
+	part   map[object]string // the name of the part that makes it
+	size   map[string]int    // of each part
+}
+
+// optional returns what parts.sql makes; files of earlier versions have none of
+// it.
+func (p *patternCache) optional(version int) (*optionalParts, error) {
+	if version < fileVersion() {
+		return &optionalParts{}, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.parts != nil {
+		return p.parts, nil
+	}
+	o := &optionalParts{schema{}, map[object]string{}, map[string]int{}}
+	_, err := buildSchema(func(c *conn) error {
+		if err := migrateTo(c, version); err != nil {
+			return err
+		}
+		for _, part := range schemaParts {
+			var last int64
+			if err := errors.Join(c.value(&last, "SELECT max(rowid) FROM sqlite_schema"), c.script(part.script)); err != nil {
+				return fmt.Errorf("part %s: %w", part.name, err)
+			}
+			rows, err := all(&Tx{conn: c}, scanObject, "SELECT type, name, tbl_name, sql, rootpage FROM sqlite_schema WHERE rowid > ?", last)
+			if err != nil {
+				return err
+			}
+			for _, row := range rows {
+				made, page, err := parseObject(row)
+				if err != nil {
+					return err
+				}
+				o.schema[made], o.part[made] = page > 0, part.name
+				o.size[part.name]++
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		p.parts = o
+	}
+	return o, err
 }
 
 // vectors returns the tables for vectors of n numbers. It must not be changed.

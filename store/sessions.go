@@ -15,7 +15,7 @@ const sessionColumns = "id, status, headless, viewport, persist, error, created_
 var sessionListing = listing[agent.Session]{
 	table:   "sessions",
 	columns: sessionColumns,
-	order:   "created_at DESC, id DESC",
+	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "created_at", "last_activity": "last_activity", "status": "status"},
 	search:  []string{"id", "url", "title"},
 	scan:    scanSession,
@@ -174,7 +174,8 @@ func (db *DB) LogAction(ctx context.Context, id string, a agent.SessionAction, t
 var actionListing = listing[agent.SessionAction]{
 	table:   "session_actions",
 	columns: "seq, action, input, url, duration_ms, error, created_at",
-	order:   "seq DESC",
+	key:     "seq",
+	order:   Order{"seq", true},
 	sort:    map[string]string{"seq": "seq", "duration_ms": "duration_ms"},
 	search:  []string{"action", "url", "error"},
 	scan: func(rows *sqlite.Rows) (a agent.SessionAction, err error) {
@@ -188,7 +189,7 @@ var actionListing = listing[agent.SessionAction]{
 // SessionActions lists what was done in a session, newest first.
 func (db *DB) SessionActions(ctx context.Context, id string, p Page) ([]agent.SessionAction, int, error) {
 	var f filter
-	f.add("session_id = ?", id)
+	f.in("session_id", id)
 	return listPage(ctx, db, actionListing, f, p)
 }
 

@@ -19,7 +19,7 @@ const sourceColumns = "id, type, name, status, chunks, file_path, config, embedd
 var sourceListing = listing[agent.Source]{
 	table:   "sources",
 	columns: strings.Replace(sourceColumns, " config,", " json_remove(config, '$.pageHashes', '$.failedPages'),", 1),
-	order:   "created_at DESC, id DESC",
+	order:   Order{"created_at", true},
 	sort: map[string]string{"name": "name COLLATE NOCASE", "created_at": "created_at", "updated_at": "updated_at",
 		"status": "status", "type": "type", "chunks": "chunks"},
 	search: []string{"name"},
@@ -45,8 +45,8 @@ type SourceFilter struct {
 // Sources lists sources, newest first.
 func (db *DB) Sources(ctx context.Context, sf SourceFilter, p Page) ([]agent.Source, int, error) {
 	var f filter
-	f.in("type", sf.Types)
-	f.in("status", sf.Statuses)
+	f.in("type", sf.Types...)
+	f.in("status", sf.Statuses...)
 	return listPage(ctx, db, sourceListing, f, p)
 }
 

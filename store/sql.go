@@ -29,7 +29,7 @@ type (
 var sandboxOptions = sqlsandbox.Options{
 	ReaderPragmas: readerPragmas,
 	WriterPragmas: writerPragmas,
-	LaterTables:   vectorTable,
+	LaterTables:   []string{vectorTable, "_search_"},
 	Rules: map[string]sqlsandbox.Rule{
 		"chunks":          {Why: "chunks are made from their source: change that and reindex it"},
 		"executions":      {Delete: true, Why: "executions are what happened: terminate, retry or resume them by the API, or delete them"},

@@ -19,9 +19,9 @@ var terseTask = strings.Replace(taskColumns, " description,", " '',", 1)
 var taskListing = listing[agent.Task]{
 	table:   "tasks",
 	columns: taskColumns,
-	order:   "start_time, id",
-	sort: map[string]string{"title": "title COLLATE NOCASE", "start_time": "start_time", "end_time": "end_time", "status": "status",
-		"next_run": "next_run", "created_at": "created_at", "updated_at": "updated_at"},
+	order:   Order{"start_time", false},
+	sort: map[string]string{"title": "title COLLATE NOCASE", "start_time": "start_time", "end_time": "coalesce(end_time, '')", "status": "status",
+		"next_run": "coalesce(next_run, '')", "created_at": "created_at", "updated_at": "updated_at"},
 	search: []string{"title", "description"},
 	scan:   scanTask,
 }
@@ -41,7 +41,7 @@ func scanTask(rows *sqlite.Rows) (t agent.Task, err error) {
 // Tasks lists the tasks of the calendar, by their start.
 func (db *DB) Tasks(ctx context.Context, statuses []string, p Page) ([]agent.Task, int, error) {
 	var f filter
-	f.in("status", statuses)
+	f.in("status", statuses...)
 	return listPage(ctx, db, taskListing, f, p)
 }
 
@@ -85,7 +85,7 @@ func (db *DB) EachTask(ctx context.Context, yield func(agent.Task) error) error 
 // id. A zero from or to leaves that end open.
 func (db *DB) TasksBetween(ctx context.Context, from, to agent.Time, statuses []string, search string) (tasks []agent.Task, known map[string]agent.TaskStatus, err error) {
 	var f filter
-	f.in("status", statuses)
+	f.in("status", statuses...)
 	f.search(taskListing.search, search)
 	if !to.IsZero() {
 		f.add("start_time < ?", to)
@@ -95,7 +95,8 @@ func (db *DB) TasksBetween(ctx context.Context, from, to agent.Time, statuses []
 	}
 	known = map[string]agent.TaskStatus{}
 	tasks, err = Read(ctx, db, func(tx *Tx) ([]agent.Task, error) {
-		tasks, err := all(tx, scanTask, "SELECT "+terseTask+" FROM tasks"+f.clause(), f.args...)
+		where, args := clause(f.where, false)
+		tasks, err := all(tx, scanTask, "SELECT "+terseTask+" FROM tasks"+where, args...)
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ const maxTools = 200
 var toolListing = listing[agent.Tool]{
 	table:   "tools",
 	columns: toolColumns,
-	order:   "created_at DESC, id DESC",
+	order:   Order{"created_at", true},
 	sort:    map[string]string{"name": "name COLLATE NOCASE", "type": "type", "created_at": "created_at"},
 	search:  []string{"name", "description"},
 	scan:    scanTool,

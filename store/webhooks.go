@@ -20,7 +20,7 @@ const webhookColumns = "id, url, events, active, failure_count, last_delivery_at
 var webhookListing = listing[agent.Webhook]{
 	table:   "webhooks",
 	columns: webhookColumns,
-	order:   "created_at DESC, id DESC",
+	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "created_at", "updated_at": "updated_at", "url": "url"},
 	search:  []string{"url", "events"},
 	scan:    scanWebhook,

@@ -20,7 +20,7 @@ const triggerNodes = "(SELECT json_group_array(json(value)) FROM json_each(nodes
 var workflowListing = listing[agent.Workflow]{
 	table:   "workflows",
 	columns: "id, name, description, " + triggerNodes + ", '[]', '{}', status, version, created_at, updated_at, updated_by",
-	order:   "created_at DESC, id DESC",
+	order:   Order{"created_at", true},
 	sort:    map[string]string{"name": "name COLLATE NOCASE", "status": "status", "created_at": "created_at", "updated_at": "updated_at"},
 	search:  []string{"name", "description"},
 	scan:    scanWorkflow,
@@ -55,7 +55,7 @@ func readGraph(w *agent.Workflow, nodes, edges, settings []byte) error {
 // triggers only and without their edges, and how many there are in all.
 func (db *DB) Workflows(ctx context.Context, statuses []string, p Page) ([]agent.Workflow, int, error) {
 	var f filter
-	f.in("status", statuses)
+	f.in("status", statuses...)
 	return listPage(ctx, db, workflowListing, f, p)
 }
 

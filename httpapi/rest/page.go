@@ -2,6 +2,7 @@ package rest
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"satchel/agent"
@@ -10,9 +11,10 @@ import (
 
 // Meta says where in a list a page stands.
 type Meta struct {
-	Total  int `json:"total" doc:"How many there are in all." example:"1"`
-	Limit  int `json:"limit" example:"50"`
-	Offset int `json:"offset" example:"0"`
+	Total  int    `json:"total" doc:"How many there are in all." example:"1"`
+	Limit  int    `json:"limit" example:"50"`
+	Offset int    `json:"offset" example:"0"`
+	Cursor string `json:"cursor,omitempty" doc:"Where the next page begins; absent at the end of the list."`
 }
 
 // Page turns the parameters into a page of the store, allowing just these
@@ -28,7 +30,10 @@ func (p ListParams) Page(sortable ...string) (store.Page, error) {
 	if len(p.Search) > 200 {
 		return store.Page{}, agent.Invalid("search", "must have at most 200 bytes")
 	}
-	page := store.Page{Limit: limit, Offset: p.Offset, Search: strings.TrimSpace(p.Search)}
+	page := store.Page{Limit: limit, Offset: p.Offset, Search: strings.TrimSpace(p.Search), Next: &store.Next{}}
+	if err := p.continueAt(&page); err != nil {
+		return page, err
+	}
 	sort, order := CommaList(p.Sort), CommaList(p.Order)
 	if len(order) > max(len(sort), 1) {
 		return page, agent.Invalid("order", "has more entries than sort")
@@ -53,9 +58,37 @@ func (p ListParams) Page(sortable ...string) (store.Page, error) {
 	return page, nil
 }
 
+// offsetCursor begins the cursors of lists that are whole in memory.
+const offsetCursor = "offset-"
+
+// continueAt has a page begin where the cursor says.
+func (p ListParams) continueAt(page *store.Page) (err error) {
+	if p.Cursor == "" {
+		return nil
+	}
+	if p.Offset != 0 {
+		return agent.Invalid("offset", "cannot be given with cursor")
+	}
+	if digits, ok := strings.CutPrefix(p.Cursor, offsetCursor); ok {
+		if page.Offset, err = strconv.Atoi(digits); err != nil || page.Offset < 0 {
+			return agent.Invalid("cursor", "must be the cursor that a page of this list ended with")
+		}
+		return nil
+	}
+	page.After, err = store.ParseCursor(p.Cursor)
+	return err
+}
+
 // MetaOf returns where a page of so many records stands.
 func MetaOf(p store.Page, total int) Meta {
-	return Meta{Total: total, Limit: p.Limit, Offset: p.Offset}
+	m := Meta{Total: total, Limit: p.Limit, Offset: p.Offset}
+	switch {
+	case p.Next != nil && p.Next.Cursor != nil:
+		m.Cursor = p.Next.Cursor.String()
+	case p.Next != nil && !p.Next.Known && p.Offset+p.Limit < total:
+		m.Cursor = offsetCursor + strconv.Itoa(p.Offset+p.Limit)
+	}
+	return m
 }
 
 // Cut takes a page out of a list that is whole in memory.

@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"modernc.org/libc"
@@ -81,6 +83,9 @@ func (c *Conn) dropOldest() {
 		oldest.Close()
 	}
 }
+
+// Queries returns the texts of the kept statements.
+func (c *Conn) Queries() []string { return slices.Collect(maps.Keys(c.kept)) }
 
 // Forget closes the kept statements that nobody uses.
 func (c *Conn) Forget() {

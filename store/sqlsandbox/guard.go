@@ -22,7 +22,7 @@ type guard struct {
 	open bool // a statement of the program's own is run
 
 	rules       map[string]Rule // Options.Rules
-	laterTables string          // Options.LaterTables
+	laterTables []string        // Options.LaterTables
 
 	// What the file holds, in lower case.
 	tables   map[string]bool // and views
@@ -94,7 +94,7 @@ var systemTables = set("sqlite_schema sqlite_master sqlite_sequence")
 func (g *guard) isClosed(table string) bool {
 	switch {
 	case isHidden(table):
-		return g.tables[table] || g.laterTables != "" && strings.HasPrefix(table, g.laterTables)
+		return g.tables[table] || slices.ContainsFunc(g.laterTables, func(prefix string) bool { return strings.HasPrefix(table, prefix) })
 	case strings.HasPrefix(table, "sqlite_stat"), strings.HasPrefix(table, "sqlite_temp"):
 		return true
 	}

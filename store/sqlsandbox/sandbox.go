@@ -22,7 +22,7 @@ type Options struct {
 
 	// LaterTables is how the names of closed tables begin that may be made while
 	// connections are open.
-	LaterTables string
+	LaterTables []string
 }
 
 // Rule says what may be changed in a table that is open to reading.

@@ -1,0 +1,128 @@
+package store
+
+import (
+	"sync"
+
+	"satchel/store/sqlite"
+)
+
+// Anchors are places in the usual order of a big list, one every anchorStep
+// records from its oldest on, so that a page far from both ends is found without
+// passing over all before it. They are kept in memory and hold while no record
+// goes and none comes among those that they count: what comes is behind them.
+type anchors struct {
+	moved int // how often records went or moved until they were noted
+	keys  []anchorKey
+}
+
+// anchorKey are the values of the keys of a list, the id last.
+type anchorKey [2]string
+
+// anchorStep is how many records lie between two anchors; a shorter way is gone
+// without them.
+const anchorStep = 1_000
+
+// anchorCache keeps the anchors of an agent's lists, by table.
+type anchorCache struct {
+	mu    sync.Mutex
+	lists map[string]anchors // replaced whole, never changed
+}
+
+func (c *anchorCache) get(table string) anchors {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lists[table]
+}
+
+func (c *anchorCache) put(table string, a anchors) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lists == nil {
+		c.lists = map[string]anchors{}
+	}
+	c.lists[table] = a
+}
+
+// anchored reports whether a list in this order has anchors: it is in the order
+// of two keys that never change, in the same direction.
+func (l listing[T]) anchored(keys []sortKey) bool {
+	return anchoredTables[l.table] && len(keys) == 2 && keys[0].column == "created_at" && keys[0].desc == keys[1].desc
+}
+
+// anchoredTables have a row "moved" in _filter_counts, which triggers count up
+// when a row goes or its keys change.
+var anchoredTables = map[string]bool{"contacts": true, "conversations": true}
+
+// skip returns a cursor that stands nearer to an offset, and the rest of the
+// offset; nil where there is none. The list has total records.
+func (l listing[T]) skip(tx *Tx, keys []sortKey, offset, total int) (*Cursor, int, error) {
+	var moved int
+	if err := tx.value(&moved, "SELECT n FROM _filter_counts WHERE list = 'moved' AND value_1 = ?", l.table); err != nil {
+		return nil, 0, err
+	}
+	a, err := l.anchorsFor(tx, moved, total)
+	if err != nil {
+		return nil, 0, err
+	}
+	// Anchor i is the record number (i+1)*anchorStep from the oldest, which is 1.
+	i := offset/anchorStep - 1
+	rest := offset - (i+1)*anchorStep
+	if keys[0].desc {
+		first := total - offset // the number of the first record of the page
+		i = (first+anchorStep)/anchorStep - 1
+		rest = (i+1)*anchorStep - 1 - first
+	}
+	if i < 0 || i >= len(a.keys) {
+		return nil, offset, nil
+	}
+	at := &Cursor{Values: []any{a.keys[i][0], a.keys[i][1]}}
+	return at, rest, nil
+}
+
+// anchorsFor returns anchors that hold in this transaction, none when there are
+// records among those that they count which were not there.
+func (l listing[T]) anchorsFor(tx *Tx, moved, total int) (a anchors, err error) {
+	a = tx.db.anchors.get(l.table)
+	if a.moved != moved {
+		a = anchors{moved: moved}
+	}
+	known := len(a.keys)
+	for more := true; more && err == nil && len(a.keys) < total/anchorStep; {
+		a.keys, more, err = l.nextAnchor(tx, a.keys)
+	}
+	if err != nil {
+		return anchors{}, err
+	}
+	var behind int
+	n := min(len(a.keys), total/anchorStep)
+	if n > 0 {
+		err = tx.value(&behind, "SELECT count(*) FROM (SELECT 1 FROM "+l.table+" WHERE (created_at, id) > (?, ?) LIMIT ?)", a.keys[n-1][0], a.keys[n-1][1], 2*anchorStep)
+	}
+	switch {
+	case err != nil:
+		return anchors{}, err
+	case n > 0 && n*anchorStep+behind != total && known > 0: // one came among the others
+		tx.db.anchors.put(l.table, anchors{})
+		return l.anchorsFor(tx, moved, total)
+	case n > 0 && n*anchorStep+behind != total:
+		return anchors{}, nil
+	case len(a.keys) > known:
+		tx.db.anchors.put(l.table, a)
+	}
+	a.keys = a.keys[:n]
+	return a, nil
+}
+
+// nextAnchor adds the anchor behind the last, if there are as many records.
+func (l listing[T]) nextAnchor(tx *Tx, keys []anchorKey) ([]anchorKey, bool, error) {
+	var last anchorKey
+	if len(keys) > 0 {
+		last = keys[len(keys)-1]
+	}
+	found, err := all(tx, func(rows *sqlite.Rows) (k anchorKey, err error) { return k, rows.Scan(&k[0], &k[1]) },
+		"SELECT created_at, id FROM "+l.table+" WHERE (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT 1 OFFSET ?", last[0], last[1], anchorStep-1)
+	if err != nil || len(found) == 0 {
+		return keys, false, err
+	}
+	return append(keys[:len(keys):len(keys)], found[0]), true, nil
+}

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"satchel/agent"
+)
+
+// Cursor is a place in a list: behind the record with these values of the keys
+// that the list is sorted by.
+type Cursor struct {
+	Order  string `json:"order"` // of what list it is a place
+	Values []any  `json:"values"`
+}
+
+// String returns the cursor as clients see it.
+func (c *Cursor) String() string {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return "" // not of texts and numbers
+	}
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+// ParseCursor reads what String returned.
+func ParseCursor(text string) (*Cursor, error) {
+	invalid := agent.Invalid("cursor", "must be the cursor that a page of this list ended with")
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return nil, invalid
+	}
+	c := &Cursor{}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(c); err != nil || slices.ContainsFunc(c.Values, notScalar) {
+		return nil, invalid
+	}
+	for i, v := range c.Values {
+		if number, ok := v.(json.Number); ok {
+			if c.Values[i], err = number.Int64(); err != nil {
+				return nil, invalid
+			}
+		}
+	}
+	return c, nil
+}
+
+func notScalar(v any) bool {
+	switch v.(type) {
+	case string, json.Number:
+		return false
+	}
+	return true
+}
+
+// checkCursor refuses a cursor of a list that is sorted otherwise.
+func checkCursor(keys []sortKey, c *Cursor) error {
+	if c != nil && (c.Order != orderOf(keys) || len(c.Values) != len(keys)) {
+		return agent.Invalid("cursor", "is of a list that is sorted otherwise")
+	}
+	return nil
+}
+
+func orderOf(keys []sortKey) string {
+	parts := make([]string, len(keys))
+	for i, k := range keys {
+		parts[i] = k.field
+		if k.desc {
+			parts[i] = "-" + k.field
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// cursor returns the place behind a record.
+func (l listing[T]) cursor(keys []sortKey, record T) (*Cursor, error) {
+	raw, err := json.Marshal(record)
+	if err != nil {
+		return nil, err
+	}
+	var shown map[string]any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&shown); err != nil {
+		return nil, err
+	}
+	c := &Cursor{Order: orderOf(keys)}
+	for _, k := range keys {
+		field := k.field
+		if k.column == "id" {
+			field = "id"
+		}
+		v := shown[field]
+		if l.value != nil {
+			if special := l.value(record, field); special != nil {
+				v = special
+			}
+		}
+		if v == nil {
+			v = "" // as the column has it
+		}
+		c.Values = append(c.Values, v)
+	}
+	return c, nil
+}
+
+// behind is the condition that a record comes after a cursor.
+func behind(keys []sortKey, c *Cursor) (string, []any) {
+	columns := make([]string, len(keys))
+	mixed := false
+	for i, k := range keys {
+		columns[i] = k.column
+		mixed = mixed || k.desc != keys[0].desc
+	}
+	if !mixed {
+		return "(" + strings.Join(columns, ", ") + ") " + after(keys[0]) + " (" + placeholders(len(keys)) + ")", c.Values
+	}
+	// k1 > ? OR k1 = ? AND (k2 > ? OR ...), and k1 >= ? for the index.
+	condition, args := "", []any{}
+	for i := len(keys) - 1; i >= 0; i-- {
+		own := columns[i] + " " + after(keys[i]) + " ?"
+		if condition == "" {
+			condition, args = own, []any{c.Values[i]}
+			continue
+		}
+		condition = "(" + own + " OR " + columns[i] + " = ? AND " + condition + ")"
+		args = append([]any{c.Values[i], c.Values[i]}, args...)
+	}
+	return columns[0] + " " + after(keys[0]) + "= ? AND " + condition, append([]any{c.Values[0]}, args...)
+}
+
+func after(k sortKey) string {
+	if k.desc {
+		return "<"
+	}
+	return ">"
+}

@@ -1,0 +1,171 @@
+package store
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"satchel/agent"
+	"satchel/store/sqlite"
+)
+
+// filterSamples has a value for each field of the filters of lists.
+var filterSamples = map[string]any{
+	"ContactIDs": []string{"contact-000001", "contact-000002"}, "GatewayIDs": []string{"g", "h"}, "Chat": true, "Status": agent.ConversationOpen,
+	"Assignee": agent.Some("ada@example.com"), "Unread": true, "NeedsHuman": true,
+	"WorkflowID": "w", "Statuses": []string{"errored", "complete"}, "Triggers": []string{"webhook"}, "Tests": true,
+	"From": agent.Now(), "To": agent.Now(), "Levels": []string{"error", "warn"}, "Sources": []string{"audit", "flow"},
+}
+
+// filtersOf returns filters with none, with each, and with each two of their
+// fields set.
+func filtersOf[F any](t *testing.T) []F {
+	t.Helper()
+	of := reflect.TypeFor[F]()
+	set := func(fields ...int) (f F) {
+		for _, i := range fields {
+			name := of.Field(i).Name
+			sample, ok := filterSamples[name]
+			if !ok {
+				t.Fatalf("%s.%s has no sample", of, name)
+			}
+			reflect.ValueOf(&f).Elem().Field(i).Set(reflect.ValueOf(sample))
+		}
+		return f
+	}
+	list := []F{set()}
+	for i := range of.NumField() {
+		list = append(list, set(i))
+		for j := range i {
+			list = append(list, set(j, i))
+		}
+	}
+	return list
+}
+
+// bigTables grow without a bound that a look at all their rows could keep to.
+var bigTables = []string{"contacts", "_contact_tags", "conversations", "messages", "executions", "logs"}
+
+// TestListsAreFoundByIndexes: no filter and no order of a list reads all rows of
+// a big table, or sorts more than a page or what the filter leaves. What can be
+// filtered and sorted by is taken from the code.
+func TestListsAreFoundByIndexes(t *testing.T) {
+	t.Parallel()
+	db := createAgent(t, openFolder(t), "a")
+	fillPeople(t, db, 1200)
+	do(t, db, `UPDATE contacts SET tags = '["vip"]' WHERE rowid % 100 = 0`)
+	do(t, db, "INSERT INTO workflows(id, name) VALUES ('w', 'w')")
+	do(t, db, `INSERT INTO executions(id, workflow_id, version, status, trigger, created_at) SELECT 'execution-' || id, 'w', 1, iif(rowid % 100, 'complete', 'errored'), iif(rowid % 90, 'manual', 'webhook'), created_at FROM contacts`)
+	do(t, db, "INSERT INTO conversations(id, contact_id, unread) SELECT 'conversation-' || id, id, rowid % 2 FROM contacts")
+	do(t, db, "INSERT INTO messages(conversation_id, role, content) SELECT id, 'user', 'hello' FROM conversations WHERE rowid % 3")
+	for _, p := range schemaParts {
+		if err := db.alone(t.Context(), func(c *conn) error { return makePart(c, p) }); err != nil {
+			t.Fatalf("%s: %v", p.name, err)
+		}
+	}
+	plans := planner{t: t, db: db, seen: map[string]bool{}}
+	for _, tags := range [][]string{nil, {"vip"}, {"vip", "new"}} {
+		plans.check("contacts", contactListing.sort, func(p Page) (err error) {
+			_, _, err = db.Contacts(t.Context(), tags, p)
+			return err
+		})
+	}
+	for _, f := range filtersOf[ConversationFilter](t) {
+		plans.check("conversations", conversationListing.sort, func(p Page) (err error) {
+			_, _, err = db.Conversations(t.Context(), f, p)
+			return err
+		})
+	}
+	for _, f := range filtersOf[ExecutionFilter](t) {
+		plans.check("executions", executionListing.sort, func(p Page) (err error) {
+			_, _, err = db.Executions(t.Context(), f, p)
+			return err
+		})
+	}
+	for _, f := range filtersOf[LogFilter](t) {
+		plans.check("logs", logListing.sort, func(p Page) (err error) {
+			_, _, err = db.Logs(t.Context(), f, p)
+			return err
+		})
+	}
+	if len(plans.seen) < 200 {
+		t.Errorf("only %d queries were made", len(plans.seen))
+	}
+}
+
+// planner looks at the plans of the queries that lists make.
+type planner struct {
+	t    *testing.T
+	db   *DB
+	seen map[string]bool
+}
+
+// check asks for a list in each of its orders, with and without a search and a
+// cursor.
+func (p *planner) check(name string, sort map[string]string, list func(Page) error) {
+	p.t.Helper()
+	for _, field := range slices.Sorted(maps.Keys(sort)) {
+		for _, text := range []string{"", "person 1199"} {
+			if name == "executions" && text != "" {
+				continue
+			}
+			page := Page{Limit: 10, Order: []Order{{field, true}}, Search: text, Next: &Next{}}
+			if err := list(page); err != nil {
+				p.t.Fatalf("%s by %s: %v", name, field, err)
+			}
+			if page.After = page.Next.Cursor; page.After != nil {
+				if err := list(page); err != nil {
+					p.t.Fatalf("%s by %s, behind a page: %v", name, field, err)
+				}
+			}
+			p.explain()
+		}
+	}
+}
+
+// explain checks the plans of the queries that a reader has run since.
+func (p *planner) explain() {
+	_, err := Read(p.t.Context(), p.db, func(tx *Tx) (struct{}, error) {
+		for _, query := range tx.sql.Queries() {
+			if p.seen[query] || !strings.HasPrefix(query, "SELECT") || strings.Contains(query, "EXPLAIN") {
+				continue
+			}
+			p.seen[query] = true
+			if why := p.fault(tx, query); why != "" {
+				p.t.Errorf("%s:\n%s", why, query)
+			}
+		}
+		return struct{}{}, nil
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func scanStep(rows *sqlite.Rows) (detail string, err error) {
+	var ignored int
+	return detail, rows.Scan(&ignored, &ignored, &ignored, &detail)
+}
+
+// fault says what is wrong with the plan of a query, "" for nothing.
+func (p *planner) fault(tx *Tx, query string) string {
+	plan, err := all(tx, scanStep, "EXPLAIN QUERY PLAN "+query, make([]any, strings.Count(query, "?"))...)
+	if err != nil {
+		return fmt.Sprint("no plan: ", err)
+	}
+	sorts := strings.Contains(query, "ORDER BY +") || strings.Contains(query, "key_0")
+	sorted := slices.ContainsFunc(plan, func(step string) bool { return strings.Contains(step, "TEMP B-TREE FOR ORDER BY") })
+	inOrder := strings.Contains(query, "ORDER BY") && !sorted // and so to the end of the page
+	scans := slices.ContainsFunc(plan, func(step string) bool {
+		words := strings.Fields(step)
+		few := strings.HasSuffix(step, " executions_tests") || strings.HasSuffix(step, " executions_unfinished")
+		return words[0] == "SCAN" && slices.Contains(bigTables, words[1]) && !inOrder && !few
+	})
+	if scans || sorted && !sorts {
+		return strings.Join(plan, "\n")
+	}
+	return ""
+}
