@@ -12,30 +12,29 @@ import (
 	"satchel/store"
 )
 
-// Answerer lets agents answer by themselves what comes in over gateways and no
-// workflow listens to. The messages that wait are rows of the agent's file,
-// written with the messages. Of a conversation one message is answered after
-// the other.
+// Answerer answers inbound messages that no workflow handles. The messages to
+// answer are rows of the agent's file, written together with the messages. The
+// messages of a conversation are answered one after another.
 type Answerer struct {
 	gateways *Gateways
 	answer   AnswerFunc
 	log      *slog.Logger
 	queue    *conversationQueue
-	ended    func(agent.Message) // is called for each message that is done with; tests set it
+	ended    func(agent.Message) // called for each finished message; for tests
 }
 
 // AnswerFunc answers a stored message and passes the answer to keep, which
 // stores it.
 type AnswerFunc func(ctx context.Context, db *store.DB, message agent.Message, how agent.Answering, keep func(agent.Message) error) error
 
-// Bounds of answering.
+// Limits of answering.
 const (
 	answersAtOnce  = 64
 	answersOfAgent = 4
-	answerTimeout  = 10 * time.Minute // of a whole answer, its tools included
+	answerTimeout  = 10 * time.Minute // for a whole answer, including tools
 )
 
-// NewAnswerer makes what answers for the agents of g's folder.
+// NewAnswerer returns an Answerer for the agents of g's folder.
 func NewAnswerer(g *Gateways, answer AnswerFunc) *Answerer {
 	a := &Answerer{gateways: g, answer: answer, log: g.log, ended: func(agent.Message) {}}
 	a.queue = newConversationQueue(conversationOptions{
@@ -49,18 +48,18 @@ func NewAnswerer(g *Gateways, answer AnswerFunc) *Answerer {
 	return a
 }
 
-// Start begins to answer, first what was left. It returns at once and may be
-// called twice. The work ends with ctx or Stop.
+// Start begins to answer, beginning with pending messages. It returns
+// immediately and may be called twice. The work ends with ctx or Stop.
 func (a *Answerer) Start(ctx context.Context) error {
 	a.queue.start(ctx)
 	return nil
 }
 
-// Stop cancels the answers under way, which start over with the next Start, and
+// Stop cancels answers in progress, which start over with the next Start, and
 // waits until nothing runs.
 func (a *Answerer) Stop() { a.queue.stop() }
 
-// answerNext answers the first message of a conversation that waits for it.
+// answerNext answers the first pending message of a conversation.
 func (a *Answerer) answerNext(ctx context.Context, key conversation) error {
 	m, err := key.db.BeginAnswer(ctx, key.id)
 	if err != nil || m == nil {
@@ -83,8 +82,8 @@ func (a *Answerer) answerNext(ctx context.Context, key conversation) error {
 	return nil
 }
 
-// generate has a message answered. The answer is stored also when its time ends
-// meanwhile.
+// generate answers a message. The answer is stored even if the timeout expires
+// in the meantime.
 func (a *Answerer) generate(ctx context.Context, db *store.DB, m agent.Message) error {
 	stored := context.WithoutCancel(ctx)
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
@@ -104,11 +103,12 @@ func (a *Answerer) generate(ctx context.Context, db *store.DB, m agent.Message) 
 	})
 }
 
-// handoverText is what the model says when it hands over without a word.
+// handoverText is sent when the model hands over without any text.
 const handoverText = "I have asked a person to answer you here."
 
-// answering says how a message is answered. Visitors of websites read along, and
-// may be handed over to a person. end is called when the answer is made.
+// answering returns how a message is answered. Visitors of websites see the answer
+// as it is generated, and may be handed over to a person. The caller calls end when
+// the answer is complete.
 func (a *Answerer) answering(ctx context.Context, db *store.DB, m agent.Message, handedOver *atomic.Bool) (how agent.Answering, end func(), err error) {
 	gateway, thread, visitor, err := db.VisitorOf(ctx, m.ConversationID)
 	if err != nil || !visitor {
@@ -119,19 +119,19 @@ func (a *Answerer) answering(ctx context.Context, db *store.DB, m agent.Message,
 	return how, func() { visitors.answered(key) }, nil
 }
 
-// wakeVisitor tells the visitor of a website that no answer comes.
+// wakeVisitor tells the visitor of a website that there will be no answer.
 func (a *Answerer) wakeVisitor(ctx context.Context, db *store.DB, m *agent.Message) {
 	if gateway, thread, visitor, err := db.VisitorOf(ctx, m.ConversationID); err == nil && visitor {
 		a.gateways.visitors.wake(visitKey{db.ID(), gateway, thread})
 	}
 }
 
-// problem is the text about a failure for the agent's log; "" for none. A fault
-// of the gateway is noted on it too.
+// problem returns the text about a failure for the agent's log, or "". An error
+// of the gateway is also recorded on the gateway.
 func (a *Answerer) problem(ctx context.Context, db *store.DB, m *agent.Message, err error) string {
 	c, _, lost := db.Conversation(ctx, m.ConversationID, 1)
 	if agent.ErrorCode(err) == agent.CodeConflict && lost == nil && c.Muted {
-		return "" // a person took over meanwhile
+		return "" // a person has taken over
 	}
 	a.log.Info("answer a message automatically", "agent", db.ID(), "message", m.ID, "error", err)
 	problem := agent.Explain(err)

@@ -90,11 +90,7 @@ func (r *answerRig) hear(t *testing.T, chat int, text string) {
 func (r *answerRig) ended(t *testing.T, n int) {
 	t.Helper()
 	for range n {
-		select {
-		case <-r.done:
-		case <-time.After(20 * time.Second):
-			t.Fatal("no answer was made")
-		}
+		<-r.done
 	}
 }
 

@@ -14,27 +14,27 @@ import (
 	"satchel/agent/egress"
 )
 
-// apiCall is a call to a platform's HTTP interface.
+// apiCall is a call of a platform's HTTP API.
 type apiCall struct {
-	platform   string // its name, for errors
+	platform   string // the platform's name, for errors
 	method     string
 	url        string
 	header     http.Header
 	body       []byte
-	idempotent bool // it may be sent again when its outcome is unknown
-	// retryAfter reads from the body of a refusal how long to wait, for a
-	// platform that does not use the header Retry-After; nil: it does.
+	idempotent bool // may be repeated if the outcome is unknown
+	// retryAfter reads from the body of an error how long to wait, for
+	// platforms that do not send Retry-After; nil: the platform does.
 	retryAfter func(body []byte) time.Duration
 }
 
-// Retries of a call to a platform that is busy or failing.
+// Retries of a call to a platform that is overloaded or failing.
 const (
 	callTries    = 3
-	callPause    = time.Second      // doubled with each try
-	maxCallPause = 20 * time.Second // a platform that asks for more gets no further try
+	callPause    = time.Second      // doubled with each attempt
+	maxCallPause = 20 * time.Second // if a platform asks for more, there is no further attempt
 )
 
-// statusError is an answer that is no success.
+// statusError is a response other than success.
 type statusError struct {
 	platform   string
 	status     int
@@ -46,16 +46,15 @@ func (e *statusError) Error() string {
 	return e.platform + " answered " + strconv.Itoa(e.status)
 }
 
-// rawAnswer is a successful answer as it came, of whatever kind.
+// rawAnswer is an undecoded successful response.
 type rawAnswer struct {
 	status int
 	body   []byte
 }
 
-// call makes a call and decodes its JSON answer into out, unless that is nil or
-// a *rawAnswer.
-// 429 and 503 are tried again, other failures of the platform only when the
-// call may be repeated. What is no success is a *statusError.
+// call makes a call and decodes its JSON response into out, unless that is nil
+// or a *rawAnswer. 429 and 503 are retried, other failures of the platform only
+// if the call is idempotent. A response other than success is a *statusError.
 func (g *Gateways) call(ctx context.Context, c apiCall, out any) error {
 	pause := callPause
 	for try := 1; ; try++ {
@@ -71,7 +70,7 @@ func (g *Gateways) call(ctx context.Context, c apiCall, out any) error {
 	}
 }
 
-// retries reports whether a call that failed may be made again, and how long the
+// retries reports whether a failed call may be repeated, and how long the
 // platform asks to wait.
 func (c apiCall) retries(err error) (wait time.Duration, again bool) {
 	var status *statusError
@@ -101,7 +100,7 @@ func (g *Gateways) callOnce(ctx context.Context, c apiCall, out any) error {
 	resp, err := g.client.Do(req)
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
-		err = wrapped.Err // its text would show the address, which may hold a credential
+		err = wrapped.Err // its text contains the URL, which may contain a credential
 	}
 	if err != nil {
 		return err
@@ -131,7 +130,7 @@ func (g *Gateways) callOnce(ctx context.Context, c apiCall, out any) error {
 	return nil
 }
 
-// refusal turns a platform's answer into a text for clients.
+// refusal converts a platform's error response to an error for clients.
 func refusal(err error, platform, credential string) error {
 	var status *statusError
 	if !errors.As(err, &status) {
@@ -141,13 +140,12 @@ func refusal(err error, platform, credential string) error {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return newClientError(platform+" refused the "+credential+" ("+strconv.Itoa(status.status)+")", err)
 	case http.StatusTooManyRequests:
-		return newClientError(platform+" is asked too often; try again later", err)
+		return newClientError(platform+" is rate limiting requests; try again later", err)
 	}
 	return newClientError(status.Error(), err)
 }
 
-// statusOf is the answer of a platform that an error is about; nil when it is
-// about none.
+// statusOf returns the platform's response in err's chain, or nil.
 func statusOf(err error) *statusError {
 	var status *statusError
 	errors.As(err, &status)

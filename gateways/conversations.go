@@ -10,14 +10,14 @@ import (
 	"satchel/store"
 )
 
-// Bounds of the queues of agents.
+// Limits of the queues of agents.
 const (
-	agentsAtOnce  = 4                    // whose due conversations are read
+	agentsAtOnce  = 4                    // agents whose due conversations are being read
 	agentInterval = 5 * time.Millisecond // between two reads of an agent
-	errorPause    = time.Minute          // after a step that failed
+	errorPause    = time.Minute          // after a failed step
 )
 
-// conversation names one of an agent.
+// conversation identifies a conversation of an agent.
 type conversation struct {
 	db *store.DB
 	id string
@@ -26,29 +26,29 @@ type conversation struct {
 // conversationOptions configure a conversationQueue.
 type conversationOptions struct {
 	task    string // for the log
-	limit   int    // steps at once
-	ofAgent int    // those of an agent
+	limit   int    // concurrent steps
+	ofAgent int    // concurrent steps per agent
 	now     func() time.Time
 	log     *slog.Logger
 
-	// due returns up to limit conversations of an agent with something to do,
-	// and when the next will have.
+	// due returns up to limit conversations of an agent that have work, and
+	// when the next one will.
 	due func(ctx context.Context, db *store.DB, limit int) (ids []string, next agent.Time, err error)
-	// step does the next piece of a conversation's work, if there is one. After
-	// an error it is called again later.
+	// step does the next piece of a conversation's work, if any. After an error
+	// it is called again later.
 	step func(ctx context.Context, key conversation) error
 }
 
 // conversationQueue runs the work of conversations, such as answers: one step
-// of a conversation at a time, many conversations at once.
+// of a conversation at a time, many conversations concurrently.
 type conversationQueue struct {
 	conversationOptions
-	agents *work.Queue[*store.DB] // whose conversations may have something to do
+	agents *work.Queue[*store.DB] // agents whose conversations may have work
 	steps  *work.Queue[conversation]
 }
 
-// conversationsEnqueued bounds the conversations of an agent that are enqueued,
-// several times those at work.
+// conversationsEnqueued limits the enqueued conversations of an agent to
+// several times those that run.
 const conversationsEnqueued = 64
 
 func newConversationQueue(o conversationOptions) *conversationQueue {
@@ -63,14 +63,14 @@ func newConversationQueue(o conversationOptions) *conversationQueue {
 		GroupLimit: func(any) int { return o.ofAgent },
 		Backoff:    func(int, error) time.Duration { return errorPause },
 		OnError: func(key conversation, err error) {
-			q.log.Error("process a conversation", "task", q.task, "agent", key.db.ID(), "conversation", key.id, "error", err)
+			q.log.Error("process conversation", "task", q.task, "agent", key.db.ID(), "conversation", key.id, "error", err)
 		},
 	})
 	return q
 }
 
-// notify enqueues an agent whose conversations may have something to do from a
-// time on, or at once when the agent changed.
+// notify enqueues an agent whose conversations may have work at a time, or
+// immediately if the agent changed.
 func (q *conversationQueue) notify(db *store.DB, due agent.Time, changed bool) {
 	if changed {
 		q.agents.Retry(db)
@@ -84,14 +84,14 @@ func (q *conversationQueue) start(ctx context.Context) {
 	q.steps.Start(ctx)
 }
 
-// stop cancels the steps that run and waits for them to return.
+// stop cancels the running steps and waits for them to return.
 func (q *conversationQueue) stop() {
 	q.agents.Stop()
 	q.steps.Stop()
 }
 
-// enqueueDue enqueues the conversations of an agent that have something to do.
-// The steps of those that are enqueued already ask for another turn.
+// enqueueDue enqueues the conversations of an agent that have work. Steps of
+// conversations that are already enqueued request another turn.
 func (q *conversationQueue) enqueueDue(ctx context.Context, db *store.DB) (work.Next, error) {
 	if db.Gone() || db.Problem() != nil || len(q.steps.Keys(db)) >= conversationsEnqueued {
 		return work.Next{}, nil

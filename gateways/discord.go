@@ -14,16 +14,16 @@ import (
 	"satchel/store"
 )
 
-// discord is behind gateways of the type community_chat,
+// discord implements gateways of the type community_chat,
 // https://discord.com/developers/docs.
 type discord struct{}
 
 const discordBase = agent.DiscordAPI
 
-// discordLimit is how many characters a message may have.
+// discordLimit is the maximum number of characters in a message.
 const discordLimit = 2000
 
-// DiscordInfo is what verifying returns of a bot.
+// DiscordInfo describes a verified bot.
 type DiscordInfo struct {
 	ID       string `json:"id"`
 	Username string `json:"username"`
@@ -33,7 +33,7 @@ func (discord) missing(c agent.GatewayConfig) []string {
 	return emptyFields("botToken", c.BotToken, "applicationId", c.ApplicationID, "publicKey", c.PublicKey)
 }
 
-// call makes a call as the bot.
+// call calls the API as the bot.
 func (discord) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, method, path string, repeats bool, in, out any) error {
 	call := apiCall{platform: "Discord", method: method, url: baseURL(c.APIBaseURL, discordBase) + path, idempotent: repeats,
 		header: http.Header{"Authorization": {"Bot " + c.BotToken}}}
@@ -70,8 +70,8 @@ func (d discord) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig)
 	return info, nil
 }
 
-// discordMessage is a message to be created. It calls nobody but the users
-// that it names: no roles, not everyone.
+// discordMessage is a message to create. It notifies only the users it
+// mentions: no roles, not everyone.
 type discordMessage struct {
 	Content         string            `json:"content"`
 	AllowedMentions discordMentions   `json:"allowed_mentions"`
@@ -91,13 +91,13 @@ type discordReference struct {
 	FailIfNotExists bool   `json:"fail_if_not_exists"`
 }
 
-// recipient reads the thread of a conversation, a channel or "channel:user".
+// recipient parses the thread of a conversation: a channel or "channel:user".
 func (discord) recipient(thread string) (to, within string) {
 	to, _, _ = strings.Cut(thread, ":")
 	return to, ""
 }
 
-// send answers the command that m.Token belongs to, or posts to a channel.
+// send responds to the command that m.Token belongs to, or posts to a channel.
 func (d discord) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
 	first := m.Skip == 0
 	return sendParts(m, discordLimit, func(text, key string) (Sent, error) {
@@ -108,7 +108,7 @@ func (d discord) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m
 			if !first || status == nil || status.status != http.StatusNotFound && status.status != http.StatusUnauthorized {
 				return sent, err
 			}
-			m.Token = "" // it was too old: the message goes to the channel
+			m.Token = "" // the token has expired: send to the channel instead
 		}
 		message := discordMessage{Content: text, AllowedMentions: onlyUsers, Nonce: nonce(key), EnforceNonce: key != ""}
 		if m.Thread != "" && first {
@@ -118,7 +118,7 @@ func (d discord) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m
 	})
 }
 
-// respond edits the deferred response to a command, or follows it up.
+// respond edits the deferred response to a command, or sends a follow-up.
 func (d discord) respond(ctx context.Context, g *Gateways, c agent.GatewayConfig, token, text string, first bool) (Sent, error) {
 	message := discordMessage{Content: text, AllowedMentions: onlyUsers}
 	if first {
@@ -141,14 +141,14 @@ func (d discord) createMessage(ctx context.Context, g *Gateways, c agent.Gateway
 	return Sent{ID: posted.ID, Channel: posted.ChannelID}, nil
 }
 
-// discordFollowUp is the path of what a command is answered by, see
+// discordFollowUp returns the path for responding to a command, see
 // https://discord.com/developers/docs/interactions/receiving-and-responding#followup-messages.
 func discordFollowUp(c agent.GatewayConfig, token string) string {
 	return "/webhooks/" + url.PathEscape(c.ApplicationID) + "/" + url.PathEscape(token)
 }
 
-// nonce turns a key into one by which Discord recognizes a repeat: at most 25
-// characters.
+// nonce converts a key to a nonce of at most 25 characters, by which Discord
+// recognizes a repeat.
 func nonce(key string) string {
 	if key == "" {
 		return ""
@@ -157,8 +157,8 @@ func nonce(key string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// dedupWindow is what Discord calls "the past few minutes". What follows the
-// respond to a command has no nonce.
+// dedupWindow is what Discord calls "the past few minutes". Follow-ups to a
+// command's response have no nonce.
 func (discord) dedupWindow(m Message) time.Duration {
 	if m.Token != "" && len(split(m.Text, discordLimit)) > 1 {
 		return 0
@@ -166,7 +166,7 @@ func (discord) dedupWindow(m Message) time.Duration {
 	return 2 * time.Minute
 }
 
-// Kinds of interactions and of the answers to them.
+// Types of interactions and of responses.
 const (
 	discordPing         = 1
 	discordCommand      = 2
@@ -175,13 +175,13 @@ const (
 	discordModal        = 5
 
 	discordPong           = `{"type":1}`
-	discordDeferred       = `{"type":5}` // the answer comes later
+	discordDeferred       = `{"type":5}` // the response follows later
 	discordDeferredUpdate = `{"type":6}` // nothing changes yet
 	discordChoices        = `{"type":8,"data":{"choices":[]}}`
 )
 
-// discordTokenLifetime is how long a command can be answered, a little less than
-// the 15 minutes that Discord allows.
+// discordTokenLifetime is how long a command can be responded to, slightly less
+// than the 15 minutes that Discord allows.
 const discordTokenLifetime = 14*time.Minute + 30*time.Second
 
 // discordPost is an interaction.
@@ -190,7 +190,7 @@ type discordPost struct {
 	Type      int             `json:"type"`
 	Token     string          `json:"token"`
 	Version   int             `json:"version"`
-	Event     json.RawMessage `json:"event"` // of a webhook event, which is no interaction
+	Event     json.RawMessage `json:"event"` // of a webhook event, which is not an interaction
 	ChannelID string          `json:"channel_id"`
 	GuildID   string          `json:"guild_id"`
 	User      *discordUser    `json:"user"` // in direct messages
@@ -248,8 +248,8 @@ func discordResponse(body string) Response {
 	return Response{ContentType: "application/json", Body: []byte(body)}
 }
 
-// message reads a command. The messages between a person and a channel are
-// one conversation.
+// message converts a command to a message. The messages of a person in a
+// channel form one conversation.
 func (p *discordPost) message(now time.Time) (agent.Inbound, bool) {
 	user, thread := p.User, p.ChannelID
 	if user == nil {
@@ -277,8 +277,8 @@ func (p *discordPost) message(now time.Time) (agent.Inbound, bool) {
 	return in, true
 }
 
-// commandText is the text of a command: the value of its only option, else each
-// option by name, else the command itself.
+// commandText returns the text of a command: the value of its only option, or
+// each option by name, or the command itself.
 func commandText(name string, options []discordOption) string {
 	var lines, values []string
 	var read func([]discordOption, int)
@@ -310,7 +310,8 @@ func commandText(name string, options []discordOption) string {
 	return strings.Join(lines, "\n")
 }
 
-// register sets the address at Discord, which tests it at once with a ping.
+// register sets the endpoint URL at Discord, which immediately tests it with a
+// ping.
 func (d discord) register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (string, error) {
 	return "", d.call(ctx, g, o.Config, http.MethodPatch, "/applications/@me", true, map[string]string{"interactions_endpoint_url": webhookURL}, nil)
 }

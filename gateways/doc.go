@@ -1,4 +1,3 @@
-// Package gateways connects agents to messaging platforms: it sends messages by
-// the gateways that an agent has configured, and receives what the platforms
-// send.
+// Package gateways connects agents to messaging platforms. It sends messages
+// through an agent's gateways, and receives what the platforms send.
 package gateways

@@ -14,28 +14,28 @@ import (
 	"satchel/store"
 )
 
-// Email is a message to be sent. Text or HTML, or both, are its body.
+// Email is an email to send. Its body is Text, HTML or both.
 type Email struct {
-	To, CC, BCC []string // addresses, with names or without
+	To, CC, BCC []string // addresses, with or without names
 	ReplyTo     string
-	InReplyTo   string   // the id, in its brackets, of the email that it answers
-	References  []string // the ids of those before it, oldest first
+	InReplyTo   string   // the id, with brackets, of the email that it answers
+	References  []string // the ids of earlier emails, oldest first
 	Subject     string
 	Text, HTML  string
-	// IdempotencyKey names the sending: two with the same key are the same
-	// message to a platform that recognizes it (Resend), and have the same
-	// Message-ID for one that cannot (SMTP). Empty: a message of its own.
+	// IdempotencyKey identifies the email: a platform that supports keys
+	// (Resend) sends two emails with the same key once, and with other
+	// platforms (SMTP) they have the same Message-ID. Empty: a new email.
 	IdempotencyKey string
 }
 
-// Bounds of an email.
+// Limits of an email.
 const (
 	maxRecipients   = 50
 	maxSubjectBytes = 998
 	maxEmailBytes   = 5 << 20 // of text and of HTML
 )
 
-// Validate checks an email; fields are named as in a workflow's node.
+// Validate checks an email. Fields are named as in a workflow's node.
 func (e *Email) Validate() error {
 	var is agent.Issues
 	is.Check(len(e.To) > 0, "to", "is required")
@@ -58,7 +58,8 @@ func (e *Email) Validate() error {
 	return is.Err()
 }
 
-// isAddress reports whether a text is one address that can stand in a header.
+// isAddress reports whether a text is a single address that is valid in a
+// header.
 func isAddress(text string) bool {
 	if len(text) > 1000 || strings.ContainsAny(text, "\r\n\x00") {
 		return false
@@ -80,15 +81,16 @@ func bareAddresses(lists ...[]string) []string {
 	return addresses
 }
 
-// mailer sends emails.
+// mailer is a platform that sends email.
 type mailer interface {
 	platform
 	send(ctx context.Context, g *Gateways, config agent.GatewayConfig, messageID string, e *Email) (id string, err error)
 }
 
-// SendEmail sends an email through the named gateway, else the agent's default
-// of the type email. It returns the message's id and the addresses that the
-// platform accepted. A platform's failure is an UPSTREAM_ERROR.
+// SendEmail sends an email through the given gateway, or else the agent's
+// default gateway of the type email. It returns the message's id and the
+// addresses that the platform accepted. A platform's failure is an
+// UPSTREAM_ERROR.
 func (g *Gateways) SendEmail(ctx context.Context, db *store.DB, gatewayID string, e *Email) (messageID string, accepted []string, err error) {
 	if err := e.Validate(); err != nil {
 		return "", nil, err
@@ -102,7 +104,7 @@ func (g *Gateways) SendEmail(ctx context.Context, db *store.DB, gatewayID string
 		return "", nil, fmt.Errorf("gateway %s sends no email", o.ID)
 	}
 	if missing := m.missing(o.Config); len(missing) > 0 {
-		return "", nil, agent.Invalid("gateway_id", "names a gateway that is not complete: "+missingFields(missing))
+		return "", nil, agent.Invalid("gateway_id", "refers to a gateway with an incomplete config: "+missingFields(missing))
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -113,7 +115,7 @@ func (g *Gateways) SendEmail(ctx context.Context, db *store.DB, gatewayID string
 	return messageID, bareAddresses(e.To, e.CC, e.BCC), nil
 }
 
-// upstreamError is what a failed sending is to the caller.
+// upstreamError converts a failed send to an error for the caller.
 func upstreamError(err error) error {
 	e := agent.Errorf(agent.CodeUpstream, "the message was not sent: %s", clientMessage(err)).Because(err)
 	var status *statusError
@@ -123,8 +125,8 @@ func upstreamError(err error) error {
 	return e
 }
 
-// messageIDOf is the Message-ID of an email, without its brackets: the same
-// for the same key of an agent.
+// messageIDOf returns the Message-ID of an email, without brackets. It is the
+// same for the same key of an agent.
 func messageIDOf(agentID, from string, e *Email) string {
 	name := agent.NewID("message")
 	if e.IdempotencyKey != "" {

@@ -18,8 +18,8 @@ import (
 // Options configure the gateways.
 type Options struct {
 	store.Env
-	Address string // this server's own, without a slash at its end
-	Public  bool   // platforms can reach it there
+	Address string // this server's own, without a trailing slash
+	Public  bool   // platforms can reach it
 }
 
 // Gateways sends to and receives from the platforms of all agents' gateways.
@@ -29,22 +29,22 @@ type Gateways struct {
 	client   *http.Client
 	version  string
 	address  string // of this server, as platforms know it
-	public   bool   // platforms can reach it there
+	public   bool   // platforms can reach it
 	log      *slog.Logger
 	now      func() time.Time
-	wait     func(context.Context, time.Duration) error // before a call is made again
+	wait     func(context.Context, time.Duration) error // before a call is retried
 	out      *outgoing
 	visitors *visitors      // of websites
-	roots    *x509.CertPool // to trust in TLS of mail servers; nil: the system's
+	roots    *x509.CertPool // trusted for TLS to mail servers; nil: the system's
 }
 
-// callTimeout bounds a call to a platform, with its retries.
+// callTimeout limits a call to a platform, including retries.
 const callTimeout = 60 * time.Second
 
-// maxPlatformAnswer bounds what is read of a platform's answer, in bytes.
+// maxPlatformAnswer limits how much of a platform's response is read, in bytes.
 const maxPlatformAnswer = 4 << 20
 
-// New makes the gateways of a folder's agents.
+// New returns the gateways of a folder's agents.
 func New(o Options) *Gateways {
 	g := &Gateways{folder: o.Folder, version: o.Version, address: o.Address, public: o.Public, log: o.Logger(), now: time.Now, wait: clock.Sleep,
 		guard: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPlatformAnswer, HeaderTimeout: 30 * time.Second})}
@@ -55,8 +55,8 @@ func New(o Options) *Gateways {
 	return g
 }
 
-// PublicURL is this server's address where platforms reach it; empty when they
-// do not.
+// PublicURL returns the address at which platforms reach this server, or "" if
+// they cannot.
 func (g *Gateways) PublicURL() string {
 	if !g.public {
 		return ""
@@ -64,11 +64,11 @@ func (g *Gateways) PublicURL() string {
 	return g.address
 }
 
-// Close closes the connections that are kept for reuse.
+// Close closes idle connections.
 func (g *Gateways) Close() { g.guard.CloseIdleConnections() }
 
-// Create adds a gateway of a type, or of a platform's own name such as "smtp",
-// and returns it with the secret of its webhook, which is shown only now.
+// Create creates a gateway of a type, or of a platform's own name such as
+// "smtp", and returns it with its webhook secret, which is not shown again.
 func (g *Gateways) Create(ctx context.Context, db *store.DB, kind string, change agent.GatewayChange) (agent.Gateway, string, error) {
 	made, err := g.Prepare(kind, change)
 	if err != nil {
@@ -104,7 +104,8 @@ func (g *Gateways) Delete(ctx context.Context, db *store.DB, id string) error {
 	return db.DeleteGateway(ctx, id)
 }
 
-// validateConfig keeps of a config what counts for its type, and checks that.
+// validateConfig removes from a config what does not apply to its type, and
+// validates it.
 func (g *Gateways) validateConfig(t agent.GatewayType, config *agent.GatewayConfig) error {
 	config.Only(t)
 	if err := config.Validate(t); err != nil {
@@ -121,7 +122,7 @@ func (g *Gateways) validateConfig(t agent.GatewayType, config *agent.GatewayConf
 	return nil
 }
 
-// Verified is what verifying a gateway came to.
+// Verified is the result of verifying a gateway.
 type Verified struct {
 	Success bool
 	Info    any    // what the platform returned of the account; nil without success
@@ -129,7 +130,7 @@ type Verified struct {
 	Field   string // the config field that it is about; empty when no single one is
 }
 
-// clientError is a failure with a text that clients may see.
+// clientError is an error with a text for clients.
 type clientError struct {
 	text  string
 	cause error
@@ -149,7 +150,7 @@ func clientMessage(err error) string {
 	return egress.Explain(err).Message
 }
 
-// platformOf returns the platform of a gateway; nil when this build has none.
+// platformOf returns the platform of a gateway, or nil if there is none.
 func platformOf(t agent.GatewayType, config agent.GatewayConfig) platform {
 	switch {
 	case t == agent.GatewayEmail && config.Provider == agent.ProviderResend:
@@ -174,8 +175,8 @@ func platformOf(t agent.GatewayType, config agent.GatewayConfig) platform {
 	return nil
 }
 
-// Verify asks the platform whether a gateway's config is good, and sets the
-// gateway active, or error with why.
+// Verify checks a gateway's config with the platform, and sets the gateway to
+// active, or to error with the reason.
 func (g *Gateways) Verify(ctx context.Context, db *store.DB, id string) (Verified, error) {
 	o, err := db.OpenGateway(ctx, id)
 	if err != nil {
@@ -183,7 +184,7 @@ func (g *Gateways) Verify(ctx context.Context, db *store.DB, id string) (Verifie
 	}
 	p := platformOf(o.Type, o.Config)
 	if p == nil {
-		return Verified{Error: "this build does not support " + string(o.Type) + " yet"}, nil
+		return Verified{Error: "this server does not support gateways of type " + string(o.Type) + ""}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -203,7 +204,7 @@ func (g *Gateways) checkConfig(ctx context.Context, p platform, o store.OpenGate
 		return nil, newClientError(lockedConfig, nil)
 	}
 	if h, ok := p.(hook); ok && h.receivesOnly(o) {
-		return HookInfo{}, nil // there is no target to ask
+		return HookInfo{}, nil // there is no target to check
 	}
 	if missing := p.missing(o.Config); len(missing) > 0 {
 		return nil, newClientError(missingFields(missing), nil)
@@ -211,7 +212,7 @@ func (g *Gateways) checkConfig(ctx context.Context, p platform, o store.OpenGate
 	return p.verify(ctx, g, o.Config)
 }
 
-// missingFields is a text about the fields that a config still needs.
+// missingFields returns a text about the config fields that are missing.
 func missingFields(fields []string) string {
 	text := ""
 	for i, field := range fields {
@@ -223,7 +224,7 @@ func missingFields(fields []string) string {
 	return text + " missing"
 }
 
-// emptyFields names the fields whose values are empty, given as name, value, ….
+// emptyFields returns the names of empty fields. pairs are name, value, ….
 func emptyFields(pairs ...string) []string {
 	var missing []string
 	for i := 0; i+1 < len(pairs); i += 2 {

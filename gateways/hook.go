@@ -18,11 +18,11 @@ import (
 	"satchel/store"
 )
 
-// hook is the platform behind a custom webhook: anything that speaks HTTP.
+// hook implements custom webhooks: any service that speaks HTTP.
 type hook struct{}
 
-// HookInfo is what verifying returns of a custom webhook's target; of a gateway
-// that only receives both are null.
+// HookInfo describes the target of a verified custom webhook. Both fields are
+// null for a gateway that only receives.
 type HookInfo struct {
 	URL    *string `json:"url"`
 	Status *int    `json:"status"`
@@ -30,15 +30,15 @@ type HookInfo struct {
 
 func (hook) missing(c agent.GatewayConfig) []string { return emptyFields("url", c.URL) }
 
-// receivesOnly reports whether a gateway is meant to be posted to and no more: its
-// config has the secret of its senders, and no address to post to. Without
-// such a secret of its own a config that lacks the address is not finished.
+// receivesOnly reports whether a gateway only receives posts: its config has a
+// secret for senders and no URL. Without its own secret, a config without a URL
+// is incomplete.
 func (hook) receivesOnly(o store.OpenGateway) bool {
 	return o.Config.URL == "" && slices.Contains(o.ConfiguredFields, "secret")
 }
 
-// verify posts a signed {"type":"ping"} to the target, which must answer with
-// a success.
+// verify posts a signed {"type":"ping"} to the target, which must respond with
+// success.
 func (h hook) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
 	body, err := json.Marshal(map[string]any{"type": "ping", "timestamp": agent.At(g.now())})
 	if err != nil {
@@ -51,7 +51,7 @@ func (h hook) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (a
 	return HookInfo{URL: &c.URL, Status: &answer.status}, nil
 }
 
-// hookMessage is a message as it is posted to the target.
+// hookMessage is a message as posted to the target.
 type hookMessage struct {
 	Type      string     `json:"type"` // message
 	Timestamp agent.Time `json:"timestamp"`
@@ -61,8 +61,8 @@ type hookMessage struct {
 	Format    string     `json:"format,omitempty"`
 }
 
-// send posts a message to the target. The same key gives the same webhook-id,
-// by which the target knows a repeat.
+// send posts a message to the target. The same key yields the same webhook-id,
+// by which the target recognizes a repeat.
 func (h hook) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
 	id := agent.NewID("message")
 	if m.Key != "" {
@@ -88,7 +88,7 @@ func (h hook) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Me
 
 func (hook) recipient(thread string) (to, within string) { return thread, "" }
 
-// dedupWindow is how long a target is expected to know an id again.
+// dedupWindow is how long a target is expected to remember an id.
 func (hook) dedupWindow(Message) time.Duration { return 24 * time.Hour }
 
 // post sends a signed body to the target, with the gateway's own headers.
@@ -108,11 +108,10 @@ func (hook) post(ctx context.Context, g *Gateways, c agent.GatewayConfig, id str
 }
 
 func (hook) register(context.Context, *Gateways, store.OpenGateway, string) (string, error) {
-	return "Post messages to this address, signed as the documentation of gateways shows.", nil
+	return "Post messages to this URL, signed as described in the gateway documentation.", nil
 }
 
-// hookPost is what is read of a post: a message, when it names its sender and
-// its text.
+// hookPost is a parsed post. It is a message if it has a sender and a text.
 type hookPost struct {
 	ID         looseString     `json:"id"`
 	From       looseString     `json:"from"`
@@ -127,10 +126,11 @@ type hookPost struct {
 	Metadata   json.RawMessage `json:"metadata"`
 }
 
-// looseString is a text that may come as a number; anything else is empty.
+// looseString is a string that may also be sent as a number. Anything else is
+// empty.
 type looseString string
 
-// UnmarshalJSON never fails: a value of another kind is none.
+// UnmarshalJSON never fails: a value of another type is empty.
 func (f *looseString) UnmarshalJSON(raw []byte) error {
 	var text string
 	var number json.Number
@@ -143,10 +143,10 @@ func (f *looseString) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// parsePost checks the post by one of three kinds of proof: the headers of Standard
-// Webhooks, GitHub's X-Hub-Signature-256, or the secret itself. Ids are kept,
-// so what was overheard cannot be sent again; where only the body is signed,
-// and names no id, it cannot for signature.MaxAge.
+// parsePost authenticates the post in one of three ways: Standard Webhooks
+// headers, GitHub's X-Hub-Signature-256, or the secret itself. Ids are stored,
+// so an intercepted post cannot be replayed. If only the body is signed, and
+// contains no id, it cannot be replayed within signature.MaxAge.
 func (hook) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, error) {
 	proof, ok := verifyHook(o.Config.Secret, p, now)
 	if !ok {
@@ -169,21 +169,22 @@ func (hook) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, error
 	return t, nil
 }
 
-// standardHeader reads a header of Standard Webhooks, or svix's older spelling.
+// standardHeader returns a Standard Webhooks header, or the older one with the
+// prefix svix.
 func standardHeader(h http.Header, name string) string {
 	return cmp.Or(h.Get("webhook-"+name), h.Get("svix-"+name))
 }
 
-// postID is by what a repeat of a post is known: an id that its proof covers,
-// which may be a hash of the body, and one that it does not.
+// postID identifies a repeat of a post: an id covered by the signature, which
+// may be a hash of the body, and one that is not.
 type postID struct {
 	id       string
 	hashed   bool
 	delivery string
 }
 
-// verifyHook reports whether a post can be trusted, and by what a repeat of it is
-// known. Who sends the secret itself may send the same twice.
+// verifyHook reports whether a post is authentic, and how to recognize a repeat
+// of it. A sender that sends the secret itself may send the same content twice.
 func verifyHook(secret string, p Post, now time.Time) (postID, bool) {
 	if secret == "" {
 		return postID{}, false
@@ -198,7 +199,7 @@ func verifyHook(secret string, p Post, now time.Time) (postID, bool) {
 	return postID{id: cmp.Or(id, agent.NewID(agent.KindEvent))}, signature.SameSecret(p.Header.Get("X-Webhook-Secret"), secret)
 }
 
-// parseHookMessage reads a body as a message.
+// parseHookMessage parses a body as a message.
 func parseHookMessage(body []byte) (agent.Inbound, bool) {
 	var post hookPost
 	if trimmed := bytes.TrimSpace(body); len(trimmed) == 0 || trimmed[0] != '{' || json.Unmarshal(body, &post) != nil {

@@ -9,8 +9,8 @@ import (
 	"satchel/agent/markup"
 )
 
-// htmlText returns the text of an email written in HTML: tags go, blocks become
-// lines.
+// htmlText returns the text of an HTML email: tags are removed, block elements
+// become lines.
 func htmlText(source string) string {
 	var out strings.Builder
 	for r, hidden := markup.New([]byte(source)), false; ; {
@@ -24,7 +24,7 @@ func htmlText(source string) string {
 		default:
 			hidden = false
 			switch atom.Lookup(r.Name()) {
-			case atom.Script, atom.Style, atom.Title: // they hold text alone
+			case atom.Script, atom.Style, atom.Title: // text-only content
 				hidden = kind == markup.StartTag
 			case atom.Br, atom.P, atom.Div, atom.Tr, atom.Li, atom.Ul, atom.Ol, atom.H1, atom.H2, atom.H3, atom.H4, atom.Blockquote, atom.Table, atom.Hr:
 				out.WriteByte('\n')
@@ -33,7 +33,7 @@ func htmlText(source string) string {
 	}
 }
 
-// collapse makes one of several spaces and of several blank lines.
+// collapse merges repeated spaces and repeated blank lines.
 func collapse(text string) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {

@@ -9,20 +9,21 @@ import (
 	"satchel/agent"
 )
 
-// badSignature is the error of a post whose signature is missing, wrong or old.
+// badSignature returns the error for a post whose signature is missing, invalid
+// or expired.
 func badSignature() error {
-	return agent.Errorf(agent.CodeUnauthorized, "the signature is missing, wrong or too old")
+	return agent.Errorf(agent.CodeUnauthorized, "the signature is missing, invalid, or expired")
 }
 
-// malformed is the error of a post that is signed but cannot be parsed.
+// malformed returns the error for an authentic post that cannot be parsed.
 func malformed(platform string, err error) error {
-	return agent.Invalid("body", "is no post of "+platform).Because(err)
+	return agent.Invalid("body", "is not a valid post from "+platform).Because(err)
 }
 
-// Attachment is what is kept of a file that came with a message: not the file
-// itself, but how the platform gives it out.
+// Attachment is what is stored about a file in a message: not the file itself,
+// but how to get it from the platform.
 type Attachment struct {
-	Type     string `json:"type,omitempty"` // what it is to the platform, such as voice
+	Type     string `json:"type,omitempty"` // the platform's type, such as voice
 	ID       string `json:"id,omitempty"`
 	Name     string `json:"name,omitempty"`
 	MimeType string `json:"mime_type,omitempty"`
@@ -30,10 +31,10 @@ type Attachment struct {
 	URL      string `json:"url,omitempty"`
 }
 
-// maxAttachments bounds the files that are kept of one message.
+// maxAttachments limits the files stored for one message.
 const maxAttachments = 50
 
-// metadata is what is kept on an inbound message: facts that are set, and its
+// metadata returns the metadata of an inbound message: non-empty facts and its
 // attachments.
 func metadata(facts map[string]string, attachments []Attachment) json.RawMessage {
 	kept := map[string]any{}
@@ -53,7 +54,7 @@ func metadata(facts map[string]string, attachments []Attachment) json.RawMessage
 }
 
 // withoutKeys returns a JSON object without some of its keys, which hold
-// credentials; nil when it is none.
+// credentials, or nil if body is not an object.
 func withoutKeys(body []byte, keys ...string) json.RawMessage {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(body, &object) != nil || object == nil {
@@ -69,8 +70,8 @@ func withoutKeys(body []byte, keys ...string) json.RawMessage {
 	return raw
 }
 
-// errorWord returns a platform's error code when it is a single word, which is
-// safe to show; else "".
+// errorWord returns a platform's error code if it is a single word, which is
+// safe to show, or "".
 func errorWord(text string) string {
 	if len(text) > 60 || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz_") != "" {
 		return ""
@@ -78,7 +79,7 @@ func errorWord(text string) string {
 	return text
 }
 
-// bodyHash is the id of a post that has none of its own.
+// bodyHash returns the id of a post that has none of its own.
 func bodyHash(body []byte) string {
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:])

@@ -10,32 +10,32 @@ import (
 	"satchel/store"
 )
 
-// Bounds of the messages that are sent at once.
+// Limits of concurrent sending.
 const (
 	sendsAtOnce  = 64
 	sendsOfAgent = 8
-	drainTime    = 3 * time.Second // that Stop gives the tries under way
+	drainTime    = 3 * time.Second // for the attempts in progress on Stop
 )
 
-// outgoing sends the messages of conversations, whose rows in the agent's file
+// outgoing sends the messages of conversations. Their rows in the agent's file
 // are the queue.
 type outgoing struct {
 	queue *conversationQueue
 	drain time.Duration
-	tried func(try) // is called after each try; tests set it
+	tried func(attempt) // called after each attempt; for tests
 
 	mu         sync.Mutex
-	unrecorded map[conversation]*try // whose outcomes could not be written yet
+	unrecorded map[conversation]*attempt // attempts whose outcomes could not be written yet
 }
 
-// try is one of sending a message, with its outcome.
-type try struct {
+// attempt is one attempt to send a message, with its outcome.
+type attempt struct {
 	sending *store.Sending
 	outcome store.Ended
 }
 
 func newOutgoing(g *Gateways) *outgoing {
-	o := &outgoing{drain: drainTime, tried: func(try) {}, unrecorded: map[conversation]*try{}}
+	o := &outgoing{drain: drainTime, tried: func(attempt) {}, unrecorded: map[conversation]*attempt{}}
 	o.queue = newConversationQueue(conversationOptions{
 		task: "send messages", limit: sendsAtOnce, ofAgent: sendsOfAgent, log: g.log,
 		now: func() time.Time { return g.now() }, due: g.dueMessages, step: g.sendNext,
@@ -43,32 +43,31 @@ func newOutgoing(g *Gateways) *outgoing {
 	return o
 }
 
-// Start begins to send the messages that wait. It returns at once and may be
+// Start begins to send pending messages. It returns immediately and may be
 // called twice. The work ends with ctx or Stop.
 func (g *Gateways) Start(ctx context.Context) error {
 	g.out.queue.start(ctx)
 	return nil
 }
 
-// Stop begins no more tries, gives those under way three seconds, cancels the
-// rest and waits until nothing runs. The outcome of a try that was cancelled
-// is unknown.
+// Stop starts no more attempts, gives those in progress three seconds, cancels
+// the rest and waits until nothing runs. The outcome of a cancelled attempt is
+// unknown.
 func (g *Gateways) Stop() {
 	g.out.queue.stop()
 	g.guard.CloseIdleConnections()
 }
 
-// SendMessage adds a person's message, which must be the assistant's, to a
-// conversation and sends it over the conversation's gateway. It returns once
-// the message is stored with metadata.delivery "pending"; what comes of it is
-// noted there as "sent" or "failed", and the event message.sent follows a
-// success.
+// SendMessage adds a person's message, with the role assistant, to a
+// conversation and sends it through the conversation's gateway. It returns once
+// the message is stored with metadata.delivery "pending". The outcome is stored
+// there as "sent" or "failed", and success emits the event message.sent.
 func (g *Gateways) SendMessage(ctx context.Context, db *store.DB, m agent.Message) (agent.Message, error) {
 	return db.SendMessage(ctx, m, false)
 }
 
-// Reply is SendMessage for what an agent says by itself. When a person answers
-// the conversation by now it is a CONFLICT.
+// Reply is SendMessage for an agent's automatic answers. It returns CONFLICT if
+// a person has taken over the conversation.
 func (g *Gateways) Reply(ctx context.Context, db *store.DB, m agent.Message) (agent.Message, error) {
 	return db.SendMessage(ctx, m, true)
 }
@@ -88,14 +87,14 @@ func (g *Gateways) dueMessages(ctx context.Context, db *store.DB, limit int) (id
 	return ids, next, err
 }
 
-// sendNext tries the first message of a conversation once, if it is due, and
-// records the outcome. One that could not be written is all that is left to do
-// when the step comes again.
+// sendNext attempts to send the first message of a conversation, if it is due,
+// and records the outcome. An outcome that could not be recorded is the only
+// work when the step runs again.
 func (g *Gateways) sendNext(ctx context.Context, key conversation) error {
 	t := g.out.takeUnrecorded(key)
 	if t == nil {
 		var err error
-		if t, err = g.try(ctx, key); t == nil || err != nil {
+		if t, err = g.attempt(ctx, key); t == nil || err != nil {
 			return err
 		}
 	}
@@ -111,7 +110,7 @@ func (g *Gateways) sendNext(ctx context.Context, key conversation) error {
 	return nil
 }
 
-func (o *outgoing) takeUnrecorded(key conversation) *try {
+func (o *outgoing) takeUnrecorded(key conversation) *attempt {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	t := o.unrecorded[key]
@@ -119,15 +118,15 @@ func (o *outgoing) takeUnrecorded(key conversation) *try {
 	return t
 }
 
-func (o *outgoing) keepUnrecorded(key conversation, t *try) {
+func (o *outgoing) keepUnrecorded(key conversation, t *attempt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.unrecorded[key] = t
 }
 
-// try sends the first message of a conversation; nil when none is due. A try
-// that Stop cancelled is left to the next Start to judge.
-func (g *Gateways) try(ctx context.Context, key conversation) (*try, error) {
+// attempt sends the first message of a conversation. It returns nil if none is
+// due. An attempt cancelled by Stop is handled by the next Start.
+func (g *Gateways) attempt(ctx context.Context, key conversation) (*attempt, error) {
 	if key.db.Suspended() {
 		return nil, nil
 	}
@@ -144,7 +143,7 @@ func (g *Gateways) try(ctx context.Context, key conversation) (*try, error) {
 	if err != nil && sendCtx.Err() != nil && !notSent(err) {
 		return nil, ctx.Err()
 	}
-	t := &try{s, store.Ended{Parts: max(sent.Parts, s.Parts), ExternalID: cmp.Or(s.ExternalID, sent.ID), Channel: cmp.Or(s.Channel, sent.Channel)}}
+	t := &attempt{s, store.Ended{Parts: max(sent.Parts, s.Parts), ExternalID: cmp.Or(s.ExternalID, sent.ID), Channel: cmp.Or(s.Channel, sent.Channel)}}
 	if err != nil {
 		t.outcome.Problem, t.outcome.Next = g.classify(err, s, g.now())
 		g.log.Info("send a message", "agent", key.db.ID(), "message", s.MessageID, "gateway", s.Gateway.ID, "error", err)
@@ -152,20 +151,19 @@ func (g *Gateways) try(ctx context.Context, key conversation) (*try, error) {
 	return t, nil
 }
 
-// interrupted judges a try that the program was ended in the middle of: the
-// message is sent again where the platform recognizes a repeat, else it has
-// failed.
-func (g *Gateways) interrupted(s *store.Sending) *try {
+// interrupted handles an attempt during which the program ended: the message is
+// sent again if the platform recognizes repeats; otherwise it has failed.
+func (g *Gateways) interrupted(s *store.Sending) *attempt {
 	e := store.Ended{Parts: s.Parts, ExternalID: s.ExternalID, Channel: s.Channel, Problem: "the server was stopped in the middle of sending"}
 	if now := g.now(); g.deduplicates(s, now) {
 		e.Next = agent.At(now)
 	} else {
 		e.Problem += outcomeUnknown
 	}
-	return &try{s, e}
+	return &attempt{s, e}
 }
 
-// delayCancel returns a context that ends a while after ctx.
+// delayCancel returns a context that ends some time after ctx.
 func delayCancel(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(after, cancel) })

@@ -64,7 +64,7 @@ func BenchmarkSending(b *testing.B) {
 		}
 		places := make(chan struct{}, store.MaxWaiting/2)
 		sent := make(chan struct{}, b.N)
-		c.out.tried = func(t try) {
+		c.out.tried = func(t attempt) {
 			if t.outcome.Problem != "" {
 				b.Error(t.outcome.Problem)
 			}

@@ -15,21 +15,21 @@ import (
 	"satchel/store"
 )
 
-// sendPauses are the waits before each further try of a message that its
-// platform has not received. With the first try, seven are made within
-// some 32 minutes: an answer that comes much later is none.
+// sendPauses are the delays before each retry of a message that its platform
+// has not received. With the first attempt, there are seven within some 32
+// minutes: a much later answer would be useless.
 var sendPauses = []time.Duration{2 * time.Second, 10 * time.Second, time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute}
 
-// maxRetryAfter bounds the wait that a platform can ask for.
+// maxRetryAfter limits the delay that a platform can request.
 const maxRetryAfter = time.Hour
 
-// outcomeUnknown ends the text about a message that may have arrived.
-const outcomeUnknown = "; nobody knows whether the message arrived, so it is not sent again"
+// outcomeUnknown is appended to the error of a message that may have arrived.
+const outcomeUnknown = "; it is unknown whether the message arrived, so it is not sent again"
 
 // errInactive means that a gateway sends nothing until it is verified.
 var errInactive = newClientError("the gateway is not active: verify it", nil)
 
-// permanent is the error of a message that can never be sent.
+// permanent returns the error of a message that can never be sent.
 func permanent(why string) error { return agent.Errorf(agent.CodeConflict, "%s", why) }
 
 // deliver sends a message to its platform.
@@ -38,20 +38,20 @@ func (g *Gateways) deliver(ctx context.Context, agentID string, s *store.Sending
 	p := platformOf(o.Type, o.Config)
 	switch {
 	case o.ID == "":
-		return Sent{}, permanent("the gateway does not exist any more")
+		return Sent{}, permanent("the gateway was deleted")
 	case o.Locked:
 		return Sent{}, permanent(lockedConfig)
 	case o.Status != agent.GatewayActive:
 		return Sent{}, errInactive
 	case p == nil:
-		return Sent{}, permanent("a gateway of this type sends nothing")
+		return Sent{}, permanent("gateways of this type cannot send")
 	}
 	if missing := p.missing(o.Config); len(missing) > 0 {
-		return Sent{}, permanent("the gateway is not complete: " + missingFields(missing))
+		return Sent{}, permanent("the gateway's config is incomplete: " + missingFields(missing))
 	}
 	to := s.Conversation.Recipient(o.Type, &s.Contact)
 	if to == "" {
-		return Sent{}, permanent("the contact has nothing that the platform knows them by")
+		return Sent{}, permanent("the contact has no address on this platform")
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -68,11 +68,11 @@ func (g *Gateways) deliver(ctx context.Context, agentID string, s *store.Sending
 		id, err := p.send(ctx, g, o.Config, messageIDOf(agentID, o.Config.FromAddress, e), e)
 		return Sent{ID: id, Channel: to, Parts: 1}, err
 	}
-	return Sent{}, permanent("a gateway of this type sends no messages of text")
+	return Sent{}, permanent("gateways of this type cannot send text messages")
 }
 
-// emailReply returns an email with a message: an answer to the contact's newest, when
-// there is one.
+// emailReply returns an email with a message. It answers the contact's newest
+// email, if there is one.
 func emailReply(s *store.Sending, to, agentID string) *Email {
 	var answers struct {
 		Subject    string `json:"subject"`
@@ -80,7 +80,7 @@ func emailReply(s *store.Sending, to, agentID string) *Email {
 		References string `json:"references"`
 		ReplyTo    string `json:"reply_to"`
 	}
-	_ = json.Unmarshal(s.Answers, &answers) // what is no email has none of these
+	_ = json.Unmarshal(s.Answers, &answers) // if it was not an email, all fields are empty
 	var own struct {
 		Subject string `json:"subject"`
 	}
@@ -99,8 +99,8 @@ func emailReply(s *store.Sending, to, agentID string) *Email {
 	return e
 }
 
-// classify returns a text for people about a failed try, and when the next one is,
-// zero for never.
+// classify returns a text for people about a failed attempt, and the time of
+// the next one, or zero.
 func (g *Gateways) classify(err error, s *store.Sending, now time.Time) (problem string, next agent.Time) {
 	var invalid *agent.Error
 	if problem = clientMessage(err); errors.As(err, &invalid) {
@@ -121,8 +121,8 @@ func (g *Gateways) classify(err error, s *store.Sending, now time.Time) (problem
 	return problem, agent.At(now.Add(pause))
 }
 
-// notSent reports whether the platform has not received what an error is
-// about.
+// notSent reports whether the platform has certainly not received the message
+// that an error is about.
 func notSent(err error) bool {
 	var invalid *agent.Error
 	if status := statusOf(err); status != nil {
@@ -131,7 +131,7 @@ func notSent(err error) bool {
 	return errors.Is(err, errInactive) || errors.As(err, &invalid) || egress.IsUnsent(err) || smtpStatus(err) != 0
 }
 
-// temporary reports whether what certainly did not arrive may do so later.
+// temporary reports whether sending may succeed later.
 func temporary(err error) bool {
 	switch status := statusOf(err); {
 	case status != nil:
@@ -143,8 +143,8 @@ func temporary(err error) bool {
 	return code == 0 || code >= 400 && code < 500
 }
 
-// deduplicates reports whether a message's platform would recognize a repeat of
-// it by its key now.
+// deduplicates reports whether a message's platform would currently recognize a
+// repeat by its key.
 func (g *Gateways) deduplicates(s *store.Sending, now time.Time) bool {
 	r, ok := platformOf(s.Gateway.Type, s.Gateway.Config).(deduplicator)
 	return ok && s.Gateway.ID != "" && !s.FirstAt.IsZero() && now.Before(s.FirstAt.Add(r.dedupWindow(Message{Text: s.Text, Skip: s.Parts, Token: s.Token})))

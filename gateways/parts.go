@@ -8,21 +8,21 @@ import (
 	"satchel/agent"
 )
 
-// maxParts bounds the messages of a platform that one text is cut into.
+// maxParts limits the messages into which one text is split.
 const maxParts = 25
 
-// whitespace are what a text may be cut at.
+// whitespace are the characters at which text may be split.
 const whitespace = " \t\r\n"
 
-// sendParts sends the parts of a message, each of at most limit UTF-16 code
-// units, one after the other, those behind m.Skip. key is the same each time
-// that the same part is tried; empty without m.Key. An error is returned with
-// how many parts are out.
+// sendParts sends the parts of a message after the first m.Skip, each of at
+// most limit UTF-16 code units, one after the other. key is the same for each
+// attempt of a part, and empty without m.Key. An error is returned with the
+// number of parts sent.
 func sendParts(m Message, limit int, one func(text, key string) (Sent, error)) (Sent, error) {
 	parts := split(m.Text, limit)
 	sent := Sent{Parts: m.Skip}
 	if len(parts) > maxParts {
-		return sent, agent.Invalid("message", fmt.Sprintf("is longer than %d messages of the platform, of %d characters each", maxParts, limit))
+		return sent, agent.Invalid("message", fmt.Sprintf("is too long: it would need more than %d messages of %d characters", maxParts, limit))
 	}
 	for i := m.Skip; i < len(parts); i++ {
 		key := m.Key
@@ -41,10 +41,10 @@ func sendParts(m Message, limit int, one func(text, key string) (Sent, error)) (
 	return sent, nil
 }
 
-// split cuts a text into parts of at most limit UTF-16 code units, which is
-// what platforms count, or less than they do. It cuts at the last line break in
-// the second half of a part, else at the last space there, else between
-// characters; the white space that it cuts at is dropped.
+// split splits a text into parts of at most limit UTF-16 code units, which
+// platforms count, or less than they count. It splits at the last line break in
+// the second half of a part, or else at the last space there, or else between
+// characters. The white space at a split is dropped.
 func split(text string, limit int) []string {
 	var parts []string
 	for text = strings.Trim(text, whitespace); text != ""; text = strings.TrimLeft(text, whitespace) {
@@ -63,8 +63,8 @@ func split(text string, limit int) []string {
 	return parts
 }
 
-// prefixLength returns how many bytes of a text make up at most limit UTF-16
-// code units, and at least one character.
+// prefixLength returns how many bytes of a text are at most limit UTF-16 code
+// units, and at least one character.
 func prefixLength(text string, limit int) int {
 	units := 0
 	for i, r := range text {

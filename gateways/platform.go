@@ -10,27 +10,27 @@ import (
 	"satchel/store"
 )
 
-// platform is what is behind a type of gateway.
+// platform implements a type of gateway.
 type platform interface {
-	// missing names the config fields that are needed and not set.
+	// missing returns the names of required config fields that are not set.
 	missing(agent.GatewayConfig) []string
-	// verify asks the platform whether the config is good.
+	// verify checks the config with the platform.
 	verify(ctx context.Context, g *Gateways, config agent.GatewayConfig) (info any, err error)
 }
 
-// Message is a text to be sent to somebody on a platform.
+// Message is a text to send on a platform.
 type Message struct {
-	To     string // the platform's name of a chat, channel or number
+	To     string // the platform's id of a chat, channel or number
 	Thread string // the message or thread that it answers; empty: none
 	Text   string
-	Format string // how the text is marked up, a platform's own word; empty: plain
-	// Key is the same each time that the same message is tried, for platforms
-	// that recognize a repeat.
+	Format string // the platform's name of the text's markup; empty: plain
+	// Key is the same for each attempt of a message, for platforms that
+	// recognize repeats.
 	Key string
-	// Skip is how many parts of it are out already, when a try before sent some.
+	// Skip is how many parts an earlier attempt has already sent.
 	Skip int
-	// Token is what an inbound message gave to answer it with (agent.Inbound);
-	// empty: none.
+	// Token is the reply token of the inbound message (agent.Inbound); empty:
+	// none.
 	Token string
 }
 
@@ -38,76 +38,78 @@ type Message struct {
 type Sent struct {
 	ID      string // the platform's id of the message
 	Channel string // where it was sent, as the platform names it
-	Parts   int    // how many parts are out, those of Skip included; set beside an error too
+	Parts   int    // number of parts sent, including Skip; also set with an error
 }
 
 // messenger is a platform that accepts text messages.
 type messenger interface {
 	platform
-	// send sends a message, or the parts of one that is longer than the
-	// platform allows (see sendParts), and returns the first part's id. An error
-	// means that the part was not sent only when notSent reports so: the call
-	// was refused, or never left. After any other the outcome is unknown.
+	// send sends a message, in parts if it is longer than the platform allows
+	// (see sendParts), and returns the first part's id. An error means that the
+	// part was not sent only if notSent reports so: the call was rejected, or
+	// never made. After any other error the outcome is unknown.
 	send(ctx context.Context, g *Gateways, config agent.GatewayConfig, m Message) (Sent, error)
-	// recipient returns where an answer in a thread goes, that of a conversation or
-	// of an Inbound: To and Thread of a Message.
+	// recipient returns To and Thread of a Message that answers in a thread of
+	// a conversation or of an Inbound.
 	recipient(thread string) (to, within string)
 }
 
-// deduplicator is a platform that recognizes a repeat of a message by its key.
+// deduplicator is a platform that recognizes a repeated message by its key.
 type deduplicator interface {
 	platform
-	// dedupWindow is how long after the first try it does, for this message.
+	// dedupWindow is how long after the first attempt it does so, for this
+	// message.
 	dedupWindow(m Message) time.Duration
 }
 
-// Post is what somebody posted to a gateway's webhook.
+// Post is a request to a gateway's webhook.
 type Post struct {
-	URL    string // where it was posted to, as the platform knows it: public address, path and query
+	URL    string // the URL as the platform knows it: public address, path and query
 	Header http.Header
-	Body   []byte // as it came, for signatures
+	Body   []byte // as received, for signatures
 }
 
 // Parsed is the content of a platform's post.
 type Parsed struct {
 	Response Response        // what the platform expects
 	Messages []agent.Inbound // none: the post is about something else
-	Payload  json.RawMessage // without messages: the payload of the event gateway.event, free of secrets; nil: the body, which holds none
-	EventID  string          // the platform's id of the post, or of a hash of it, by which a repeat is known; empty: it cannot be recognized
-	Hashed   bool            // EventID is a hash of what honest senders may repeat, see store.Receipt
+	Payload  json.RawMessage // without messages: the payload of the event gateway.event, without secrets; nil: the body, which contains none
+	EventID  string          // the platform's id of the post, or of a hash of it, by which a repeat is recognized; empty: it cannot be
+	Hashed   bool            // EventID is a hash of content that honest senders may repeat, see store.Receipt
 	Delivery string          // see store.Receipt
 	Ignored  bool            // a handshake or a bot's own message: neither counted nor an event
 }
 
-// Response is what a post is answered with. The zero Answer is an empty 200.
+// Response is the response to a post. The zero Response is an empty 200.
 type Response struct {
-	Status      int // 0: 200
+	Status      int // 0 means 200
 	ContentType string
 	Body        []byte
 }
 
-// receiver is a platform that posts what happens to the gateway's webhook.
+// receiver is a platform that posts events to the gateway's webhook.
 type receiver interface {
 	platform
-	// parsePost checks the signature over the raw body, then reads the post. A
-	// signature that is missing, wrong or old, or a gateway without the secret
-	// to check one, is UNAUTHORIZED; a body that is not understood is a
-	// VALIDATION_ERROR. o.WebhookSecret is the secret that Satchel made for the gateway.
+	// parsePost verifies the signature of the raw body, then parses the post. A
+	// signature that is missing, invalid or expired, or a gateway without the
+	// secret to verify it, is UNAUTHORIZED; an invalid body is a
+	// VALIDATION_ERROR. o.WebhookSecret is the secret that Satchel generated
+	// for the gateway.
 	parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, error)
 }
 
-// fetcher is a receiver whose posts leave out part of a message's text.
+// fetcher is a receiver whose posts omit part of a message's text.
 type fetcher interface {
 	receiver
-	// fetch completes a message that parsePost returned, before it is stored. After an
-	// error the post is answered with a 500, so that the platform sends it again.
+	// fetch completes a message from parsePost before it is stored. After an
+	// error the response is 500, so that the platform sends the post again.
 	fetch(ctx context.Context, g *Gateways, config agent.GatewayConfig, m *agent.Inbound) error
 }
 
-// registrar is a platform whose webhook address can be set.
+// registrar is a platform whose webhook URL can be set.
 type registrar interface {
 	platform
-	// register sets the address of the gateway's webhook at the platform. For
-	// one where only a person can, it does nothing and returns how.
+	// register sets the URL of the gateway's webhook at the platform. If only a
+	// person can do that, it does nothing and returns instructions.
 	register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (instructions string, err error)
 }

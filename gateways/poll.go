@@ -16,19 +16,19 @@ import (
 	"satchel/store"
 )
 
-// Poller asks Telegram for the messages of every active gateway, where Telegram
-// cannot reach this server. How far each has come is a row of the agent's file,
-// written in the commit of what came, so that a kill loses nothing and repeats
-// change nothing.
+// Poller fetches messages from Telegram for every active gateway, if Telegram
+// cannot reach this server. The offset of each gateway is a row of the agent's
+// file, written in the same commit as its messages, so that a kill loses
+// nothing and repeats change nothing.
 type Poller struct {
 	gateways *Gateways
 	log      *slog.Logger
-	agents   *work.Queue[*store.DB] // whose gateways are to be read
+	agents   *work.Queue[*store.DB] // agents whose gateways are to be read
 	polls    *work.Queue[pollKey]
-	stored   func() // is called when an answer has been stored; tests set it
+	stored   func() // called when a response has been stored; for tests
 
 	mu       sync.Mutex
-	sessions map[pollKey]pollSession // of gateways that are polled, or failed
+	sessions map[pollKey]pollSession // of gateways that are polled, or have failed
 }
 
 type pollKey struct {
@@ -36,26 +36,26 @@ type pollKey struct {
 	gateway string
 }
 
-// pollSession is what the calls of a gateway, one after the other, share.
+// pollSession is the state shared by consecutive calls of a gateway.
 type pollSession struct {
-	webhookDeleted bool   // at Telegram: while one is set, getUpdates returns nothing
-	next           int64  // number of the update to go on from; 0 for any
-	limit          int    // updates of an answer
+	webhookDeleted bool   // at Telegram: while a webhook is set, getUpdates returns nothing
+	next           int64  // offset of the next update; 0 for any
+	limit          int    // updates per response
 	problem        string // of the last call
 }
 
-// Bounds of polling.
+// Limits of polling.
 const (
 	pollsAtOnce  = 1000
-	pollAgents   = 8                // whose gateways are read at the same time
-	pollTimeout  = 25 * time.Second // how long Telegram holds an answer back
-	pollLimit    = 100              // updates of an answer
+	pollAgents   = 8                // agents whose gateways are read at the same time
+	pollTimeout  = 25 * time.Second // how long Telegram holds a response
+	pollLimit    = 100              // updates per response
 	firstBackoff = time.Second      // doubled with each failure
 	maxBackoff   = time.Minute
 )
 
-// NewPoller makes the poller of g's gateways. On a server that
-// platforms can reach it does nothing: there they post.
+// NewPoller returns the poller of g's gateways. On a server that platforms can
+// reach it does nothing: they post there.
 func NewPoller(g *Gateways) *Poller {
 	return newPoller(g, pollBackoff)
 }
@@ -76,29 +76,29 @@ func newPoller(g *Gateways, backoff func(failures int, err error) time.Duration)
 	return p
 }
 
-// pollBackoff is how long a gateway waits after a failure: exponential, with a
-// random part, and as long as the platform asks for.
+// pollBackoff returns how long a gateway waits after a failure: exponential
+// with a random part, and at least as long as the platform asks.
 func pollBackoff(failures int, err error) time.Duration {
 	pause := work.Exponential(firstBackoff, maxBackoff)(failures, err)
 	return max(pause+time.Duration(rand.Int64N(int64(pause)/4)), retryAfter(err))
 }
 
-// Start begins to poll. It returns at once and may be called twice. The work
-// ends with ctx or Stop.
+// Start begins to poll. It returns immediately and may be called twice. The
+// work ends with ctx or Stop.
 func (p *Poller) Start(ctx context.Context) error {
 	p.agents.Start(ctx)
 	p.polls.Start(ctx)
 	return nil
 }
 
-// Stop cuts the calls under way and waits until nothing runs.
+// Stop cancels the calls in progress and waits until nothing runs.
 func (p *Poller) Stop() {
 	p.agents.Stop()
 	p.polls.Stop()
 }
 
-// enqueueActive enqueues the polls of an agent's gateways, and forgets those of
-// gateways that are no longer polled. A paused agent has none.
+// enqueueActive enqueues the polls of an agent's gateways, and forgets gateways
+// that are no longer polled. A paused agent has none.
 func (p *Poller) enqueueActive(ctx context.Context, db *store.DB) (work.Next, error) {
 	var wanted []string
 	if !db.Gone() && db.Problem() == nil && db.Agent().Status == agent.StatusActive {
@@ -119,7 +119,7 @@ func (p *Poller) enqueueActive(ctx context.Context, db *store.DB) (work.Next, er
 	return work.Next{}, nil
 }
 
-// poll fetches the updates of a gateway once.
+// poll fetches updates of a gateway once.
 func (p *Poller) poll(ctx context.Context, key pollKey) (work.Next, error) {
 	s := p.session(key)
 	o, next, ok, err := key.db.PollFrom(ctx, key.gateway)
@@ -130,7 +130,7 @@ func (p *Poller) poll(ctx context.Context, key pollKey) (work.Next, error) {
 	case err != nil:
 		return work.Next{}, err
 	}
-	if s.problem != "" { // still, and it is not that the gateway changed meanwhile
+	if s.problem != "" { // the problem persists, and the gateway was not changed in the meantime
 		if err := key.db.NoteGatewayError(ctx, key.gateway, s.problem); err != nil {
 			return work.Next{}, err
 		}
@@ -150,8 +150,7 @@ func (p *Poller) poll(ctx context.Context, key pollKey) (work.Next, error) {
 	return work.Next{}, p.fail(ctx, key, o, err)
 }
 
-// fail notes what went wrong with a gateway. A token that is refused ends its
-// polling.
+// fail records the problem of a gateway. Polling ends if the token is rejected.
 func (p *Poller) fail(ctx context.Context, key pollKey, o store.OpenGateway, err error) error {
 	problem := "messages could not be fetched: " + clientMessage(err)
 	if agent.ErrorCode(err) == agent.CodeNotFound {
@@ -163,7 +162,7 @@ func (p *Poller) fail(ctx context.Context, key pollKey, o store.OpenGateway, err
 		return err
 	}
 	p.setSession(key, pollSession{})
-	p.log.Info("a gateway's token is refused", "agent", key.db.ID(), "gateway", key.gateway, "error", err)
+	p.log.Info("a gateway's token was rejected", "agent", key.db.ID(), "gateway", key.gateway, "error", err)
 	return key.db.EndVerify(ctx, o.Gateway, problem)
 }
 
@@ -192,7 +191,7 @@ func unauthorized(err error) bool {
 	return errors.As(err, &status) && (status.status == http.StatusUnauthorized || status.status == http.StatusNotFound)
 }
 
-// retryAfter is how long a platform that failed asks to wait.
+// retryAfter returns how long a failing platform asks to wait.
 func retryAfter(err error) time.Duration {
 	var status *statusError
 	if errors.As(err, &status) {
@@ -201,8 +200,8 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// fetch makes one call and stores what came. A session begins by deleting a
-// webhook that may be left at Telegram.
+// fetch makes one call and stores the result. A session first deletes a webhook
+// that may still be set at Telegram.
 func (p *Poller) fetch(ctx context.Context, db *store.DB, o store.OpenGateway, s *pollSession) error {
 	if o.Locked {
 		return newClientError(lockedConfig, nil)
@@ -217,13 +216,13 @@ func (p *Poller) fetch(ctx context.Context, db *store.DB, o store.OpenGateway, s
 	switch {
 	case err == nil:
 		s.limit = pollLimit
-	case s.limit > 1 && clientMessage(err) == telegramMalformed: // perhaps longer than we read
+	case s.limit > 1 && clientMessage(err) == telegramMalformed: // perhaps longer than what is read
 		s.limit /= 4
 		return nil
 	default:
 		return err
 	}
-	// Once none is left, what comes next is new whatever its number.
+	// When none is left, the next update is new whatever its number.
 	if s.next, err = p.storeUpdates(ctx, db, o, updates); err != nil {
 		return err
 	}
@@ -231,8 +230,8 @@ func (p *Poller) fetch(ctx context.Context, db *store.DB, o store.OpenGateway, s
 	return nil
 }
 
-// getUpdates fetches the updates from next on, and waits for the first where none is
-// there, unless other gateways wait for their turn.
+// getUpdates fetches updates from next on, and waits for the first one if there
+// is none, unless other gateways are waiting for their turn.
 func (p *Poller) getUpdates(ctx context.Context, c agent.GatewayConfig, next int64, limit int) (updates []json.RawMessage, err error) {
 	hold := int(pollTimeout / time.Second)
 	if p.polls.Stats().Ready > 0 {
@@ -249,7 +248,7 @@ func (p *Poller) call(ctx context.Context, c agent.GatewayConfig, method string,
 }
 
 // storeUpdates stores updates in one commit with the next offset, which it
-// returns; 0 without updates.
+// returns; 0 if there are no updates.
 func (p *Poller) storeUpdates(ctx context.Context, db *store.DB, o store.OpenGateway, updates []json.RawMessage) (next int64, err error) {
 	receipts := make([]store.Receipt, 0, len(updates))
 	for _, raw := range updates {

@@ -14,14 +14,13 @@ import (
 	"satchel/store"
 )
 
-// MaxPost bounds the body of a post to a gateway, in bytes.
+// MaxPost limits the body of a post to a gateway, in bytes.
 const MaxPost = 1 << 20
 
-// Receive processes a post to a gateway's webhook and returns the response that
-// the platform expects. p.URL is the path and query that were posted to; the
-// gateway knows its base address. A post that cannot be
-// trusted is UNAUTHORIZED, one that is not understood a VALIDATION_ERROR; both
-// are noted on the gateway. Repeats are answered as the first time.
+// Receive handles a post to a gateway's webhook and returns the response that
+// the platform expects. p.URL is the path and query of the request. A post that
+// is not authentic is UNAUTHORIZED, an invalid one a VALIDATION_ERROR; both are
+// recorded on the gateway. Repeats get the same response as the first time.
 func (g *Gateways) Receive(ctx context.Context, db *store.DB, gatewayID string, p Post) (Response, error) {
 	o, err := db.OpenGateway(ctx, gatewayID)
 	if err != nil {
@@ -29,7 +28,7 @@ func (g *Gateways) Receive(ctx context.Context, db *store.DB, gatewayID string, 
 	}
 	l, ok := platformOf(o.Type, o.Config).(receiver)
 	if !ok {
-		return Response{}, agent.Errorf(agent.CodeNotFound, "a gateway of this type receives nothing")
+		return Response{}, agent.Errorf(agent.CodeNotFound, "gateways of this type do not receive messages")
 	}
 	t, err := g.parsePost(l, o, p)
 	if err != nil {
@@ -49,7 +48,7 @@ func (g *Gateways) Receive(ctx context.Context, db *store.DB, gatewayID string, 
 	return t.Response, err
 }
 
-// complete fetches what the post left out of messages that are new.
+// complete fetches what the post omitted from new messages.
 func (g *Gateways) complete(ctx context.Context, db *store.DB, l receiver, o store.OpenGateway, messages []agent.Inbound) error {
 	f, ok := l.(fetcher)
 	if !ok || o.Status != agent.GatewayActive {
@@ -74,16 +73,16 @@ func (g *Gateways) complete(ctx context.Context, db *store.DB, l receiver, o sto
 	return nil
 }
 
-// parsePost has the platform check and parse a post.
+// parsePost has the platform verify and parse a post.
 func (g *Gateways) parsePost(l receiver, o store.OpenGateway, p Post) (Parsed, error) {
 	if o.Locked {
-		return Parsed{}, agent.Errorf(agent.CodeUnauthorized, "the post cannot be checked: the gateway's secrets were sealed with another master key")
+		return Parsed{}, agent.Errorf(agent.CodeUnauthorized, "the post cannot be verified: the gateway's secrets were encrypted with another master key")
 	}
 	p.URL = g.base(o) + p.URL
 	return l.parsePost(o, p, g.now())
 }
 
-// base is the address that a gateway's platform knows this server by.
+// base returns the address under which a gateway's platform knows this server.
 func (g *Gateways) base(o store.OpenGateway) string {
 	if o.WebhookBase != "" {
 		return o.WebhookBase
@@ -91,19 +90,20 @@ func (g *Gateways) base(o store.OpenGateway) string {
 	return g.address
 }
 
-// noteRejected notes on a gateway that a post was refused, and returns why.
+// noteRejected records on a gateway that a post was rejected, and returns the
+// reason.
 func (g *Gateways) noteRejected(ctx context.Context, db *store.DB, id string, err error) error {
 	switch agent.ErrorCode(err) {
 	case agent.CodeUnauthorized, agent.CodeValidation, agent.CodeInvalidJSON:
-		if e := db.NoteGatewayError(ctx, id, "a post to the webhook was refused: "+agent.Explain(err)); e != nil {
+		if e := db.NoteGatewayError(ctx, id, "a post to the webhook was rejected: "+agent.Explain(err)); e != nil {
 			g.log.Warn("note a gateway's error", "agent", db.ID(), "gateway", id, "error", e)
 		}
 	}
 	return err
 }
 
-// payload is the event's payload for a post that holds no message: its JSON, the
-// fields of a form as an object, else its text.
+// payload returns the event's payload for a post without a message: its JSON,
+// the fields of a form as an object, or else its text.
 func payload(p Post) json.RawMessage {
 	body := bytes.TrimSpace(p.Body)
 	if json.Valid(body) {
@@ -128,7 +128,7 @@ func validText(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
 }
 
-// jsonResponse is an answer of JSON.
+// jsonResponse returns a JSON response.
 func jsonResponse(v any) Response {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 type Registered struct {
 	Success      bool
 	WebhookURL   string // absolute
-	Instructions string // what is left to be done by hand
-	Error        string // why not; empty with success
+	Instructions string // steps left to do manually
+	Error        string // why it failed; empty on success
 }
 
-// Register sets the address of a gateway's webhook at its platform, below base, or, without one, below this server's usual address.
-// A refusal of the platform is no error; an unknown gateway is, and a base
-// that cannot be one.
+// Register sets the URL of a gateway's webhook at its platform, based on base
+// or, if empty, on this server's address. A rejection by the platform is not an
+// error; an unknown gateway is, and an invalid base.
 func (g *Gateways) Register(ctx context.Context, db *store.DB, id, base string) (Registered, error) {
 	base, err := cleanBase(base)
 	if err != nil {
@@ -32,9 +32,9 @@ func (g *Gateways) Register(ctx context.Context, db *store.DB, id, base string) 
 	p, ok := platformOf(o.Type, o.Config).(registrar)
 	switch local := o.Type == agent.GatewayWebhook || o.Type == agent.GatewayTelegram; {
 	case !ok:
-		return Registered{}, agent.Invalid("gatewayId", "names a gateway that receives nothing, so there is nothing to register")
+		return Registered{}, agent.Invalid("gatewayId", "refers to a gateway that does not receive messages, so there is nothing to register")
 	case base == "" && !g.public && !local:
-		return Registered{}, agent.Invalid("baseUrl", "is needed: SATCHEL_PUBLIC_URL is not set, so the platform could not reach this server")
+		return Registered{}, agent.Invalid("baseUrl", "is required: SATCHEL_PUBLIC_URL is not set, so the platform could not reach this server")
 	}
 	o.WebhookBase = base
 	r := Registered{WebhookURL: g.base(o) + agent.WebhookPath(db.ID(), o.ID)}
@@ -59,16 +59,16 @@ func (g *Gateways) registerWebhook(ctx context.Context, p registrar, o store.Ope
 	return p.register(ctx, g, o, address)
 }
 
-const lockedConfig = "the config is locked: it was sealed with another master key; set it again"
+const lockedConfig = "the config is locked: it was encrypted with another master key; set it again"
 
-// cleanBase checks an address of this server and trims slashes off its end.
+// cleanBase validates a base URL of this server and trims trailing slashes.
 func cleanBase(base string) (string, error) {
 	if base == "" {
 		return "", nil
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || strings.ContainsAny(base, "?#\\ ") || len(base) > 1000 {
-		return "", agent.Invalid("baseUrl", "must be an address such as https://satchel.example.com")
+		return "", agent.Invalid("baseUrl", "must be a URL such as https://satchel.example.com")
 	}
 	return strings.TrimRight(base, "/"), nil
 }

@@ -12,12 +12,12 @@ import (
 	"satchel/agent"
 )
 
-// resend sends email by Resend, https://resend.com/docs/api-reference.
+// resend sends email with Resend, https://resend.com/docs/api-reference.
 type resend struct{}
 
 const resendBase = agent.ResendAPI
 
-// ResendInfo is what verifying returns of an account.
+// ResendInfo describes a verified account.
 type ResendInfo struct {
 	Domains            []string `json:"domains"`
 	FromDomainVerified bool     `json:"fromDomainVerified"`
@@ -32,7 +32,7 @@ func (resend) call(c agent.GatewayConfig, method, path string, body []byte) apiC
 		header: http.Header{"Authorization": {"Bearer " + c.APIKey}}}
 }
 
-// baseURL is the address of a platform's interface, without a slash at its end.
+// baseURL returns the base URL of a platform's API, without a trailing slash.
 func baseURL(configured, usual string) string {
 	if configured == "" {
 		return usual
@@ -79,7 +79,7 @@ func (r resend) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, _ 
 		return "", err
 	}
 	call := r.call(c, http.MethodPost, "/emails", body)
-	call.idempotent = e.IdempotencyKey != "" // else a repeat would not be recognized
+	call.idempotent = e.IdempotencyKey != "" // otherwise a repeat would not be recognized
 	if call.idempotent {
 		call.header.Set("Idempotency-Key", e.IdempotencyKey)
 	}

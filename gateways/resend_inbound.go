@@ -16,14 +16,14 @@ import (
 	"satchel/store"
 )
 
-// resendPost is what Resend posts, see https://resend.com/docs/webhooks.
+// resendPost is a post from Resend, see https://resend.com/docs/webhooks.
 type resendPost struct {
 	Type string      `json:"type"`
 	Data resendEmail `json:"data"`
 }
 
-// resendEmail is an email that arrived, as a post has it (without the
-// body) or the interface returns it, see
+// resendEmail is a received email, as in a post (without the body) or from the
+// API, see
 // https://resend.com/docs/api-reference/emails/retrieve-received-email.
 type resendEmail struct {
 	EmailID     string         `json:"email_id"` // in a post
@@ -67,7 +67,7 @@ func (r resend) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, e
 	return Parsed{EventID: id, Messages: []agent.Inbound{in}}, nil
 }
 
-// fetch reads the text of an email, which Resend's posts leave out.
+// fetch reads the text of an email, which Resend's posts omit.
 func (r resend) fetch(ctx context.Context, g *Gateways, c agent.GatewayConfig, in *agent.Inbound) error {
 	var e resendEmail
 	if err := g.call(ctx, r.call(c, http.MethodGet, "/emails/receiving/"+url.PathEscape(in.ID), nil), &e); err != nil {
@@ -80,7 +80,8 @@ func (r resend) fetch(ctx context.Context, g *Gateways, c agent.GatewayConfig, i
 	return nil
 }
 
-// fill makes a message of an email. A conversation is named by its first email.
+// fill fills in a message from an email. A conversation is identified by its
+// first email.
 func (e *resendEmail) fill(in *agent.Inbound) {
 	sender := &mail.Address{Address: e.From}
 	if parsed, err := mail.ParseAddress(e.From); err == nil {
@@ -105,7 +106,7 @@ func (e *resendEmail) fill(in *agent.Inbound) {
 		"to": strings.Join(e.To, ", "), "reply_to": replyTo, "references": references(before), "auto_submitted": e.automatic()}, files)
 }
 
-// header returns a header of an email; "" when there is none.
+// header returns a header of an email, or "".
 func (e *resendEmail) header(name string) string {
 	for key, value := range e.Headers {
 		if !strings.EqualFold(key, name) {
@@ -124,8 +125,8 @@ func (e *resendEmail) header(name string) string {
 	return ""
 }
 
-// automatic returns how a machine sent an email by itself (RFC 3834), so that
-// two machines do not answer each other for ever; "" when a person did.
+// automatic returns the type of an automatically sent email (RFC 3834), so that
+// two machines do not answer each other endlessly, or "" if a person sent it.
 func (e *resendEmail) automatic() string {
 	if v := strings.ToLower(strings.TrimSpace(e.header("Auto-Submitted"))); v != "" && v != "no" {
 		return v
@@ -136,7 +137,8 @@ func (e *resendEmail) automatic() string {
 	return ""
 }
 
-// messageIDs are the ids, with their brackets, in a header such as References.
+// messageIDs returns the ids, with their brackets, in a header such as
+// References.
 func messageIDs(header string) []string {
 	var ids []string
 	for field := range strings.FieldsSeq(header) {
@@ -147,7 +149,7 @@ func messageIDs(header string) []string {
 	return ids
 }
 
-// maxReferences bounds the emails that one refers to: the first and the newest.
+// maxReferences limits the emails that one refers to: the first and the newest.
 const maxReferences = 10
 
 func references(ids []string) string {

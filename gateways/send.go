@@ -11,27 +11,27 @@ import (
 	"satchel/store"
 )
 
-// SendRequest is a text that is sent at once, without a conversation.
+// SendRequest is a text to send immediately, without a conversation.
 type SendRequest struct {
 	Type      agent.GatewayType
 	GatewayID string // empty: the agent's default of the type
-	// To is the platform's name of a chat, channel or number, or the thread of
-	// a conversation.
+	// To is the platform's id of a chat, channel or number, or the thread of a
+	// conversation.
 	To     string
 	Thread string // the message or thread that it answers; empty: none
 	Text   string
-	Format string // how the text is marked up, a platform's own word; empty: plain
-	// Key is the same each time that the same message is tried.
+	Format string // the platform's name of the text's markup; empty: plain
+	// Key is the same for each attempt of a message.
 	Key string
 }
 
-// Bounds of what is sent.
+// Limits of a request.
 const (
 	maxToBytes     = 500
 	maxFormatBytes = 50
 )
 
-// Validate checks a request; fields are named as in a workflow's nodes.
+// Validate checks a request. Fields are named as in a workflow's nodes.
 func (r *SendRequest) Validate() error {
 	var is agent.Issues
 	to := "to"
@@ -54,10 +54,10 @@ func (r *SendRequest) Validate() error {
 }
 
 // Send sends a text through a gateway and returns when the platform has
-// accepted it. One that is longer than the platform allows becomes several messages,
-// and the first is returned. A platform's failure is an UPSTREAM_ERROR; nothing
-// is tried again behind the caller's back but calls that the platform refused
-// for a moment.
+// accepted it. A text that is longer than the platform allows is sent as
+// several messages, and the first one is returned. A platform's failure is an
+// UPSTREAM_ERROR. Only calls that the platform temporarily rejected are
+// retried.
 func (g *Gateways) Send(ctx context.Context, db *store.DB, r SendRequest) (Sent, error) {
 	if err := r.Validate(); err != nil {
 		return Sent{}, err
@@ -71,7 +71,7 @@ func (g *Gateways) Send(ctx context.Context, db *store.DB, r SendRequest) (Sent,
 		return Sent{}, agent.Invalid("gateway_id", "names a gateway that sends no messages of text")
 	}
 	if missing := p.missing(o.Config); len(missing) > 0 {
-		return Sent{}, agent.Invalid("gateway_id", "names a gateway that is not complete: "+missingFields(missing))
+		return Sent{}, agent.Invalid("gateway_id", "refers to a gateway with an incomplete config: "+missingFields(missing))
 	}
 	m := Message{Text: r.Text, Format: r.Format, Key: r.Key}
 	m.To, m.Thread = p.recipient(r.To)

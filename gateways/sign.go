@@ -14,7 +14,7 @@ import (
 	"satchel/agent/signature"
 )
 
-// discordSigned checks a signature of Ed25519 over timestamp and body, see
+// discordSigned verifies an Ed25519 signature of timestamp and body, see
 // https://discord.com/developers/docs/interactions/overview#setting-up-an-endpoint-validating-security-request-headers.
 func discordSigned(publicKey string, p Post, now time.Time) bool {
 	key, err := hex.DecodeString(publicKey)
@@ -26,7 +26,7 @@ func discordSigned(publicKey string, p Post, now time.Time) bool {
 	return err == nil && ed25519.Verify(key, append([]byte(at), p.Body...), given)
 }
 
-// slackSigned checks a signature, see
+// slackSigned verifies a signature, see
 // https://docs.slack.dev/authentication/verifying-requests-from-slack.
 func slackSigned(secret string, p Post, now time.Time) bool {
 	at := p.Header.Get("X-Slack-Request-Timestamp")
@@ -40,9 +40,9 @@ func slackSigned(secret string, p Post, now time.Time) bool {
 	return hmac.Equal([]byte(given), []byte(hex.EncodeToString(mac.Sum(nil))))
 }
 
-// twilioSigned checks a signature over the address that was posted to and the
-// data of a form, see https://www.twilio.com/docs/usage/security. Twilio may
-// have signed the address with its usual port or without.
+// twilioSigned verifies a signature of the requested URL and the data of a
+// form, see https://www.twilio.com/docs/usage/security. Twilio may have signed
+// the URL with or without its default port.
 func twilioSigned(token string, p Post, data string) bool {
 	given, err := base64.StdEncoding.DecodeString(p.Header.Get("X-Twilio-Signature"))
 	u, bad := url.Parse(p.URL)

@@ -9,15 +9,15 @@ import (
 	"satchel/store"
 )
 
-// Simulation is a message that nobody sent, to try a gateway with.
+// Simulation is a simulated inbound message for trying out a gateway.
 type Simulation struct {
-	From string // whom the platform would name: a number, an address, a user's id
-	Name string // of that person; empty: none
+	From string // the sender as the platform would identify them: a number, an address, a user id
+	Name string // the sender's name; empty: none
 	Text string
 }
 
-// Simulate takes in a message as if a gateway's platform had posted it, and
-// returns it as it is stored. What answers it answers for real.
+// Simulate accepts a message as if a gateway's platform had posted it, and
+// returns it as stored. Answers to it are real.
 func (g *Gateways) Simulate(ctx context.Context, db *store.DB, gatewayID string, s Simulation) (agent.Message, error) {
 	s.From, s.Text = strings.TrimSpace(s.From), strings.TrimSpace(s.Text)
 	var is agent.Issues
@@ -36,7 +36,7 @@ func (g *Gateways) Simulate(ctx context.Context, db *store.DB, gatewayID string,
 	}
 	in := agent.Inbound{ID: agent.NewID("simulated"), Thread: s.From, Text: s.Text, From: simulatedSender(gateway.Type, s.From),
 		Metadata: json.RawMessage(`{"simulated":true}`)}
-	if gateway.Type == agent.GatewayEmail { // each email begins a thread
+	if gateway.Type == agent.GatewayEmail { // each email starts a thread
 		in.Thread = in.ID
 	}
 	if s.Name != "" {
@@ -52,7 +52,7 @@ func (g *Gateways) Simulate(ctx context.Context, db *store.DB, gatewayID string,
 	return received.Messages[0], nil
 }
 
-// simulatedSender is the contact that a platform tells of.
+// simulatedSender returns the contact that a platform would report.
 func simulatedSender(t agent.GatewayType, from string) agent.ContactChange {
 	prefixes := map[agent.GatewayType]string{agent.GatewayTelegram: agent.TelegramContact, agent.GatewaySlack: agent.SlackContact, agent.GatewayDiscord: agent.DiscordContact}
 	switch t {

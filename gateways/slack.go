@@ -14,15 +14,15 @@ import (
 	"satchel/store"
 )
 
-// slack is behind gateways of the type team_chat, https://docs.slack.dev.
+// slack implements gateways of the type team_chat, https://docs.slack.dev.
 type slack struct{}
 
 const slackBase = agent.SlackAPI
 
-// slackLimit is how many characters Slack keeps of a message.
+// slackLimit is the maximum number of characters in a message.
 const slackLimit = 40_000
 
-// SlackInfo is what verifying returns of a bot.
+// SlackInfo describes a verified bot.
 type SlackInfo struct {
 	Team   string `json:"team"`
 	TeamID string `json:"teamId"`
@@ -36,7 +36,7 @@ func (slack) missing(c agent.GatewayConfig) []string {
 	return emptyFields("botToken", c.BotToken, "signingSecret", c.SigningSecret)
 }
 
-// call makes a call of Slack's, which reports failures with a status of 200.
+// call calls a method of Slack's API, which reports failures with status 200.
 func (slack) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, method string, repeats bool, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -63,7 +63,7 @@ func (slack) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, metho
 	return nil
 }
 
-// slackRefusal says what an error of Slack's means, see
+// slackRefusal returns the error for an error code of Slack, see
 // https://docs.slack.dev/reference/methods/chat.postMessage#errors.
 func slackRefusal(code string) error {
 	named := parenthesized(errorWord(code))
@@ -71,9 +71,9 @@ func slackRefusal(code string) error {
 	case "not_authed", "invalid_auth", "account_inactive", "token_revoked", "token_expired", "missing_scope", "not_allowed_token_type", "no_permission":
 		return newClientError("Slack refused the bot token"+named, &statusError{platform: "Slack", status: http.StatusUnauthorized})
 	case "ratelimited", "rate_limited", "message_limit_exceeded":
-		return newClientError("Slack is asked too often; try again later", &statusError{platform: "Slack", status: http.StatusTooManyRequests})
+		return newClientError("Slack is rate limiting requests; try again later", &statusError{platform: "Slack", status: http.StatusTooManyRequests})
 	case "internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org":
-		return newClientError("Slack could not do it"+named, &statusError{platform: "Slack", status: http.StatusInternalServerError})
+		return newClientError("Slack failed"+named, &statusError{platform: "Slack", status: http.StatusInternalServerError})
 	case "not_in_channel", "channel_not_found":
 		return newClientError("Slack refused the message"+named+": the channel does not exist or the bot is not in it", &statusError{platform: "Slack", status: http.StatusBadRequest})
 	}
@@ -98,16 +98,16 @@ func (s slack) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (
 	return SlackInfo(who), nil
 }
 
-// slackEscape keeps a text from being read as markup: what stands in angle
-// brackets would be a link, or call everybody in the channel.
+// slackEscape prevents text from being interpreted as markup: angle brackets
+// would make a link, or notify everybody in the channel.
 var slackEscape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 var slackUnescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 
-// formatMrkdwn is a text in Slack's markup, which is sent as it is.
+// formatMrkdwn is text in Slack's markup, which is sent unchanged.
 const formatMrkdwn = "mrkdwn"
 
-// recipient reads the thread of a conversation, a channel or "channel:ts".
+// recipient parses the thread of a conversation: a channel or "channel:ts".
 func (slack) recipient(thread string) (to, within string) {
 	to, within, _ = strings.Cut(thread, ":")
 	return to, within
@@ -116,7 +116,7 @@ func (slack) recipient(thread string) (to, within string) {
 func (s slack) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
 	escape := m.Format != formatMrkdwn
 	limit := slackLimit
-	if escape { // a part grows by no more than the whole
+	if escape { // a part grows by no more than the whole text
 		limit = max(limit-(len(slackEscape.Replace(m.Text))-len(m.Text)), slackLimit/len("&amp;"))
 	}
 	return sendParts(m, limit, func(text, _ string) (Sent, error) {
@@ -142,7 +142,7 @@ func (s slack) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m M
 	})
 }
 
-// slackPost is what Slack posts, see https://docs.slack.dev/apis/events-api.
+// slackPost is a post from Slack, see https://docs.slack.dev/apis/events-api.
 type slackPost struct {
 	Type           string     `json:"type"`
 	Challenge      string     `json:"challenge"`
@@ -176,10 +176,10 @@ type slackEvent struct {
 	} `json:"files"`
 }
 
-// slackName is an id, which some events hold within an object.
+// slackName is an id, which some events wrap in an object.
 type slackName string
 
-// UnmarshalJSON reads an id, or the id of an object.
+// UnmarshalJSON decodes an id, or the id of an object.
 func (n *slackName) UnmarshalJSON(raw []byte) error {
 	var object struct {
 		ID string `json:"id"`
@@ -217,11 +217,11 @@ func (s slack) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, er
 	return Parsed{EventID: post.EventID, Payload: payload}, nil
 }
 
-// slackSecrets are keys of posts with which one could answer in Slack's name.
+// slackSecrets are keys of posts that would allow responding in Slack's name.
 var slackSecrets = []string{"token", "response_url", "response_urls", "trigger_id"}
 
-// slackForm reads a command, or a button or a form that somebody used. Each
-// becomes an event.
+// slackForm parses a command, or the use of a button or a form. Each becomes an
+// event.
 func slackForm(p Post) (Parsed, error) {
 	form, err := url.ParseQuery(string(p.Body))
 	if err != nil {
@@ -244,8 +244,8 @@ func slackForm(p Post) (Parsed, error) {
 	return Parsed{EventID: bodyHash(p.Body), Payload: payload}, nil
 }
 
-// byBot reports whether a bot is behind an event, this one or another: to answer
-// one could go on for ever.
+// byBot reports whether an event was caused by a bot, this one or another.
+// Answering it could go on endlessly.
 func (p *slackPost) byBot() bool {
 	for _, e := range []*slackEvent{&p.Event, p.Event.Message, p.Event.PreviousMessage} {
 		if e == nil {
@@ -263,15 +263,15 @@ func (p *slackPost) byBot() bool {
 	return false
 }
 
-// isMessage reports whether an event is something that a person wrote, and not
-// an edit or a note of the channel.
+// isMessage reports whether an event is a message by a person, rather than an
+// edit or a channel notice.
 func (e *slackEvent) isMessage() bool {
 	return e.User != "" && e.Channel != "" && e.TS != "" &&
 		(e.Type == "app_mention" || e.Type == "message" && slices.Contains([]string{"", "file_share", "thread_broadcast", "me_message"}, e.Subtype))
 }
 
-// message reads a message. One that mentions the bot is posted twice and has the
-// same id both times. Outside of direct messages each thread is a conversation.
+// message converts an event to a message. A mention of the bot is posted twice,
+// with the same id. Outside direct messages each thread is a conversation.
 func (p *slackPost) message() agent.Inbound {
 	e := &p.Event
 	thread, channel := string(e.Channel), string(e.Channel)

@@ -19,20 +19,20 @@ import (
 	"satchel/agent/egress"
 )
 
-// smtp sends email by SMTP (RFC 5321).
+// smtp sends email with SMTP (RFC 5321).
 type smtp struct{}
 
-// SMTPInfo is what verifying returns of a mail server.
+// SMTPInfo describes a verified mail server.
 type SMTPInfo struct {
 	Host string `json:"host"`
 	Port int    `json:"port"`
-	TLS  string `json:"tls" doc:"Version of TLS, or none."`
+	TLS  string `json:"tls" doc:"TLS version, or none."`
 }
 
-// Bounds of a conversation with a mail server.
+// Limits of a session with a mail server.
 const (
-	smtpTimeout  = 30 * time.Second // of all of it
-	maxSMTPBytes = 1 << 20          // that the server may send
+	smtpTimeout  = 30 * time.Second // in total
+	maxSMTPBytes = 1 << 20          // from the server
 )
 
 func (smtp) missing(c agent.GatewayConfig) []string {
@@ -43,13 +43,13 @@ func (smtp) missing(c agent.GatewayConfig) []string {
 	return fields
 }
 
-// smtpSession is a conversation with a mail server, greeted, secured and
-// logged in. Close it.
+// smtpSession is a session with a mail server, secured and logged in. The
+// caller must close it.
 type smtpSession struct {
 	client    *gomail.Client
 	smtp      *gosmtp.Client
 	conn      net.Conn
-	stopWatch func() bool // ends the watch over the context
+	stopWatch func() bool // stops watching the context
 }
 
 func (s *smtpSession) close() {
@@ -57,7 +57,7 @@ func (s *smtpSession) close() {
 	_ = s.conn.Close()
 }
 
-// open begins a conversation.
+// open starts a session.
 func (smtp) open(ctx context.Context, g *Gateways, c agent.GatewayConfig) (*smtpSession, error) {
 	s := &smtpSession{}
 	config := &tls.Config{ServerName: c.SMTPHost, MinVersion: tls.VersionTLS12, RootCAs: g.roots}
@@ -99,14 +99,15 @@ func (smtp) open(ctx context.Context, g *Gateways, c agent.GatewayConfig) (*smtp
 	return s, nil
 }
 
-// isSTARTTLSMissing reports whether a mail server was left because it does not offer
-// STARTTLS. The library has no value for this error, only a text.
+// isSTARTTLSMissing reports whether the session ended because the mail server
+// does not offer STARTTLS. The library has no value for this error, only a
+// text.
 func isSTARTTLSMissing(err error) bool {
 	return smtpStatus(err) == 0 && strings.Contains(err.Error(), "does not support STARTTLS")
 }
 
-// smtpLogin names the ways to log in, the best first. Where the config asks
-// for no TLS, the password is sent as the server supports it.
+// smtpLogin selects the authentication methods, best first. If the config
+// disables TLS, the password is sent in any way the server supports.
 func smtpLogin(c agent.GatewayConfig) gomail.Option {
 	if c.SMTPTLS == "none" {
 		return gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthCramMD5,
@@ -129,7 +130,7 @@ func (m smtp) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (a
 	if state, ok := s.smtp.TLSConnectionState(); ok {
 		info.TLS = tls.VersionName(state.Version)
 	}
-	_ = s.smtp.Quit() // nothing depends on it
+	_ = s.smtp.Quit() // the result does not matter
 	return info, nil
 }
 
@@ -146,11 +147,11 @@ func (m smtp) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, mess
 	if err := s.client.SendWithSMTPClient(s.smtp, message); err != nil && !message.IsDelivered() {
 		return "", smtpFailure(err)
 	}
-	_ = s.smtp.Quit() // the message is accepted
+	_ = s.smtp.Quit() // the message has been accepted
 	return "<" + messageID + ">", nil
 }
 
-// compose writes an email as a message of RFC 5322.
+// compose returns an email as an RFC 5322 message.
 func compose(c agent.GatewayConfig, messageID string, e *Email) (*gomail.Msg, error) {
 	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	errs := []error{m.FromFormat(c.FromName, c.FromAddress), m.To(e.To...), m.Cc(e.CC...), m.Bcc(e.BCC...)}
@@ -176,15 +177,15 @@ func compose(c agent.GatewayConfig, messageID string, e *Email) (*gomail.Msg, er
 	return m, errors.Join(errs...)
 }
 
-// smtpFailure is a mail server's failure with a text for clients.
+// smtpFailure converts a mail server's failure to an error for clients.
 func smtpFailure(err error) error {
 	status := smtpStatus(err)
 	if status == 0 {
 		switch {
 		case errors.Is(err, errTooManyBytes):
-			return newClientError("the mail server sends too much", err)
+			return newClientError("the mail server sent too much data", err)
 		case errors.Is(err, gomail.ErrNoSupportedAuthDiscovered), errors.Is(err, gomail.ErrPlainAuthNotSupported):
-			return newClientError("the mail server offers no way to log in that we know", err)
+			return newClientError("the mail server offers no supported authentication method", err)
 		}
 		return newClientError("the mail server could not be used: "+egress.Explain(err).Message, err)
 	}
@@ -199,10 +200,10 @@ func smtpFailure(err error) error {
 	case 421, 451, 452, 454:
 		return newClientError("the mail server is busy; try again later"+code, err)
 	}
-	return newClientError("the mail server refused"+code, err)
+	return newClientError("the mail server rejected the command"+code, err)
 }
 
-// smtpStatus is what a mail server answered; 0 when it did not.
+// smtpStatus returns the mail server's reply code, or 0 if it did not reply.
 func smtpStatus(err error) int {
 	var reply *textproto.Error
 	var sending *gomail.SendError
@@ -217,15 +218,14 @@ func smtpStatus(err error) int {
 
 var errTooManyBytes = errors.New("more bytes than the bound")
 
-// boundedConn bounds a whole conversation in time and in what the other side
-// may send.
+// boundedConn limits a whole session in time and in received bytes.
 type boundedConn struct {
 	net.Conn
 	end       time.Time
 	remaining int
 }
 
-// Read counts what comes in.
+// Read counts the received bytes.
 func (c *boundedConn) Read(p []byte) (int, error) {
 	if c.remaining <= 0 {
 		return 0, errTooManyBytes
@@ -237,7 +237,7 @@ func (c *boundedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// SetDeadline never goes beyond the end of the conversation.
+// SetDeadline never exceeds the end of the session.
 func (c *boundedConn) SetDeadline(t time.Time) error {
 	if t.IsZero() || t.After(c.end) {
 		t = c.end

@@ -16,16 +16,16 @@ import (
 	"satchel/store"
 )
 
-// telegram is behind gateways of the type chatbot_a,
+// telegram implements gateways of the type chatbot_a,
 // https://core.telegram.org/bots/api.
 type telegram struct{}
 
 const telegramBase = agent.TelegramAPI
 
-// telegramLimit is how many characters a message of Telegram's may have.
+// telegramLimit is the maximum number of characters in a message.
 const telegramLimit = 4096
 
-// TelegramInfo is what verifying returns of a bot.
+// TelegramInfo describes a verified bot.
 type TelegramInfo struct {
 	ID        int64  `json:"id"`
 	Username  string `json:"username"`
@@ -34,7 +34,7 @@ type TelegramInfo struct {
 
 func (telegram) missing(c agent.GatewayConfig) []string { return emptyFields("botToken", c.BotToken) }
 
-// telegramAnswer is the shape of every answer, see
+// telegramAnswer is the form of every response, see
 // https://core.telegram.org/bots/api#making-requests.
 type telegramAnswer struct {
 	OK          bool            `json:"ok"`
@@ -54,7 +54,7 @@ func telegramRetryAfter(body []byte) time.Duration {
 	return time.Duration(min(max(answer.Parameters.RetryAfter, 0), 24*60*60)) * time.Second
 }
 
-// call makes a call of the Bot API. The token is part of its address.
+// call calls a method of the Bot API. The token is part of the URL.
 func (telegram) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, method string, repeats bool, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -73,8 +73,8 @@ func (telegram) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, me
 
 const telegramMalformed = "Telegram sent a response that could not be read"
 
-// telegramRefusal is a refusal of Telegram's with a text for clients. Its own
-// descriptions are for programmers, and may change.
+// telegramRefusal returns an error for clients. Telegram's own descriptions are
+// for programmers, and may change.
 func telegramRefusal(err error) error {
 	var status *statusError
 	if !errors.As(err, &status) {
@@ -87,15 +87,15 @@ func telegramRefusal(err error) error {
 	case status.status == http.StatusUnauthorized, status.status == http.StatusNotFound:
 		return newClientError("Telegram refused the bot token ("+strconv.Itoa(status.status)+")", err)
 	case status.status == http.StatusForbidden:
-		return newClientError("Telegram does not let the bot write there: it was blocked, or is no member of the chat (403)", err)
+		return newClientError("Telegram does not let the bot write there: it was blocked, or is not a member of the chat (403)", err)
 	case status.status == http.StatusConflict:
-		return newClientError("another program asks Telegram for this bot's messages, or a webhook is set (409)", err)
+		return newClientError("another program fetches this bot's messages, or a webhook is set (409)", err)
 	case says("chat not found"):
-		return newClientError("Telegram knows no such chat, or nobody there has written to the bot yet (400)", err)
+		return newClientError("Telegram has no such chat, or nobody there has written to the bot yet (400)", err)
 	case says("can't parse entities"):
-		return newClientError("Telegram cannot read the message's markup as the given parse_mode (400)", err)
+		return newClientError("Telegram cannot parse the message's markup with this parse_mode (400)", err)
 	case says("webhook"):
-		return newClientError("Telegram does not accept the webhook's address: it must be https, with a certificate that it trusts, on port 443, 80, 88 or 8443 (400)", err)
+		return newClientError("Telegram does not accept the webhook's URL: it must be https, with a certificate that it trusts, on port 443, 80, 88 or 8443 (400)", err)
 	}
 	return refusal(err, "Telegram", "bot token")
 }
@@ -116,16 +116,16 @@ func (tg telegram) verify(ctx context.Context, g *Gateways, c agent.GatewayConfi
 	return TelegramInfo{who.ID, who.Username, who.FirstName}, nil
 }
 
-// recipient reads the thread of a conversation: a chat, or "chat:topic".
+// recipient parses the thread of a conversation: a chat, or "chat:topic".
 func (telegram) recipient(thread string) (to, within string) {
 	to, within, _ = strings.Cut(thread, ":")
 	return to, within
 }
 
-// parseModes are Telegram's kinds of markup, however they are spelt.
+// parseModes maps the names of Telegram's markups, in lower case.
 var parseModes = map[string]string{"html": "HTML", "markdown": "Markdown", "markdownv2": "MarkdownV2"}
 
-// telegramOut is a message as it is sent.
+// telegramOut is a message to send.
 type telegramOut struct {
 	ChatID    any            `json:"chat_id"` // a number, or "@channel"
 	Text      string         `json:"text"`
@@ -139,8 +139,8 @@ type telegramReply struct {
 	WithoutFound bool  `json:"allow_sending_without_reply"`
 }
 
-// send sends a message to a chat. Thread is a topic of it, or with a # before
-// it a message that is answered.
+// send sends a message to a chat. Thread is a topic of the chat or, with a # in
+// front, a message to reply to.
 func (tg telegram) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
 	out := telegramOut{ChatID: chatID(m.To)}
 	if m.Format != "" {
@@ -167,8 +167,8 @@ func (tg telegram) send(ctx context.Context, g *Gateways, c agent.GatewayConfig,
 	})
 }
 
-// sendOne sends one part. A group that has become another chat since is
-// written to there.
+// sendOne sends one part. If a group was migrated to another chat, it sends
+// there.
 func (tg telegram) sendOne(ctx context.Context, g *Gateways, c agent.GatewayConfig, out *telegramOut) (Sent, error) {
 	var sent struct {
 		MessageID int64 `json:"message_id"`
@@ -199,7 +199,7 @@ func migratedTo(err error) int64 {
 	return answer.Parameters.MigratedTo
 }
 
-// chatID is a chat as Telegram wants it: by number, or by "@name".
+// chatID returns a chat as Telegram expects it: a number, or "@name".
 func chatID(to string) any {
 	if id, err := strconv.ParseInt(to, 10, 64); err == nil {
 		return id
@@ -207,14 +207,14 @@ func chatID(to string) any {
 	return to
 }
 
-// register sets the webhook at Telegram. A server that Telegram cannot reach
-// polls for messages, so there is nothing to set.
+// register sets the webhook at Telegram. If Telegram cannot reach the server,
+// messages are polled and there is nothing to set.
 func (tg telegram) register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (string, error) {
 	if o.WebhookBase == "" && !g.public {
-		return "Nothing is to be registered: SATCHEL_PUBLIC_URL is not set, so messages are fetched from Telegram by long polling.", nil
+		return "There is nothing to register: SATCHEL_PUBLIC_URL is not set, so messages are fetched from Telegram by long polling.", nil
 	}
 	if strings.Trim(o.Config.WebhookSecret, secretTokenLetters) != "" || len(o.Config.WebhookSecret) > 256 {
-		return "", newClientError("config.webhookSecret must be at most 256 letters, digits, _ and -, as Telegram wants it", nil)
+		return "", newClientError("config.webhookSecret must be at most 256 letters, digits, _ and -, as Telegram requires", nil)
 	}
 	return "", tg.call(ctx, g, o.Config, "setWebhook", true, map[string]any{
 		"url": webhookURL, "secret_token": o.Config.WebhookSecret, "allowed_updates": []string{}}, nil)
@@ -222,8 +222,8 @@ func (tg telegram) register(ctx context.Context, g *Gateways, o store.OpenGatewa
 
 const secretTokenLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
-// parsePost checks the secret that Telegram repeats with each post, and reads the
-// update.
+// parsePost verifies the secret that Telegram sends with each post, and parses
+// the update.
 func (telegram) parsePost(o store.OpenGateway, p Post, _ time.Time) (Parsed, error) {
 	if !signature.SameSecret(p.Header.Get("X-Telegram-Bot-Api-Secret-Token"), o.Config.WebhookSecret) {
 		return Parsed{}, badSignature()
@@ -235,7 +235,7 @@ func (telegram) parsePost(o store.OpenGateway, p Post, _ time.Time) (Parsed, err
 	return t, nil
 }
 
-// botID is the id of a bot, with which its token begins.
+// botID returns the id of a bot, with which its token starts.
 func botID(c agent.GatewayConfig) string {
 	bot, _, _ := strings.Cut(c.BotToken, ":")
 	return cmp.Or(bot, "0")

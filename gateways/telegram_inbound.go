@@ -10,9 +10,8 @@ import (
 	"satchel/agent"
 )
 
-// update is what happened to a bot, see
-// https://core.telegram.org/bots/api#update. Whatever it holds besides messages
-// is ignored.
+// update is an update for a bot, see https://core.telegram.org/bots/api#update.
+// Everything except messages is ignored.
 type update struct {
 	ID          int64            `json:"update_id"`
 	Message     *telegramMessage `json:"message"`
@@ -37,7 +36,7 @@ type telegramMessage struct {
 
 	Text      string         `json:"text"`
 	Caption   string         `json:"caption"`
-	Photo     []telegramFile `json:"photo"` // the same in several sizes
+	Photo     []telegramFile `json:"photo"` // the same photo in several sizes
 	Document  *telegramFile  `json:"document"`
 	Audio     *telegramFile  `json:"audio"`
 	Voice     *telegramFile  `json:"voice"`
@@ -79,8 +78,8 @@ type telegramFile struct {
 	Emoji    string `json:"emoji"` // of a sticker
 }
 
-// readUpdate reads an update of a bot, and its id; 0 when it is none. One whose
-// message has an unknown shape is no message.
+// readUpdate parses an update of a bot and its id, or 0 if it is invalid. An
+// update whose message has an unknown form has no message.
 func readUpdate(bot string, raw []byte) (int64, Parsed) {
 	var id struct {
 		ID int64 `json:"update_id"`
@@ -103,8 +102,8 @@ func readUpdate(bot string, raw []byte) (int64, Parsed) {
 	return id.ID, t
 }
 
-// inbound reads a message that a person, a group or a channel wrote. Service
-// messages, and those of other bots, are none.
+// inbound converts a message by a person, a group or a channel. It returns
+// false for service messages and those of other bots.
 func (m *telegramMessage) inbound(bot string, edited bool) (agent.Inbound, bool) {
 	text, files := m.content()
 	from, ok := m.sender()
@@ -132,8 +131,8 @@ func (m *telegramMessage) inbound(bot string, edited bool) (agent.Inbound, bool)
 	return in, true
 }
 
-// sender returns who wrote a message. Who writes in the name of a chat is that
-// chat.
+// sender returns the author of a message. Someone who writes in the name of a
+// chat is that chat.
 func (m *telegramMessage) sender() (agent.ContactChange, bool) {
 	account := func(id int64, name, username string) agent.ContactChange {
 		c := agent.ContactChange{ExternalID: agent.Some(agent.TelegramContact + strconv.FormatInt(id, 10)), Name: agent.Some(strings.TrimSpace(name))}
@@ -153,8 +152,8 @@ func (m *telegramMessage) sender() (agent.ContactChange, bool) {
 	return agent.ContactChange{}, false
 }
 
-// content is the text of a message, and the files that came with it. What has no
-// text is named in brackets.
+// content returns the text of a message and its files. Content without text is
+// described in brackets.
 func (m *telegramMessage) content() (string, []Attachment) {
 	var files []Attachment
 	named := ""
@@ -171,7 +170,7 @@ func (m *telegramMessage) content() (string, []Attachment) {
 	if n := len(m.Photo); n > 0 {
 		add("photo", &m.Photo[n-1]) // the largest comes last
 	}
-	if m.Animation == nil { // one has a document beside it, for old programs
+	if m.Animation == nil { // an animation also has a document, for old clients
 		add("document", m.Document)
 	}
 	add("animation", m.Animation)

@@ -34,7 +34,7 @@ func TestTelegramVerify(t *testing.T) {
 	for _, tc := range []struct{ answer, want string }{
 		{`401 {"ok":false,"error_code":401,"description":"Unauthorized"}`, "Telegram refused the bot token (401)"},
 		{`404 {"ok":false,"error_code":404,"description":"Not Found"}`, "Telegram refused the bot token (404)"},
-		{`429 {"ok":false,"error_code":429,"parameters":{"retry_after":600}}`, "Telegram is asked too often; try again later"},
+		{`429 {"ok":false,"error_code":429,"parameters":{"retry_after":600}}`, "Telegram is rate limiting requests; try again later"},
 		{`502 <html>`, "Telegram answered 502"},
 		{`200 <html>`, telegramMalformed},
 		{`200 {"ok":true,"result":{"id":1,"is_bot":false}}`, telegramMalformed},

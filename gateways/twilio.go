@@ -15,10 +15,10 @@ import (
 	"satchel/store"
 )
 
-// twilio is behind gateways of the types sms and chatbot_b,
+// twilio implements gateways of the types sms and chatbot_b,
 // https://www.twilio.com/docs/messaging/api.
 type twilio struct {
-	prefix string // of numbers: "" for SMS, else "whatsapp:"
+	prefix string // of numbers: "" for SMS, "whatsapp:" for WhatsApp
 }
 
 var (
@@ -28,10 +28,10 @@ var (
 
 const twilioBase = agent.TwilioAPI
 
-// twilioLimit is how many characters a message may have.
+// twilioLimit is the maximum number of characters in a message.
 const twilioLimit = 1600
 
-// TwilioInfo is what verifying returns of an account.
+// TwilioInfo describes a verified account.
 type TwilioInfo struct {
 	AccountSID   string `json:"accountSid"`
 	FriendlyName string `json:"friendlyName"`
@@ -43,7 +43,7 @@ func (twilio) missing(c agent.GatewayConfig) []string {
 	return emptyFields("accountSid", c.AccountSID, "authToken", c.AuthToken, "phoneNumber", c.PhoneNumber)
 }
 
-// call makes a call about the account; form nil is a GET.
+// call makes a call for the account. A nil form means GET.
 func (twilio) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, path string, repeats bool, form url.Values, out any) error {
 	req := http.Request{Header: http.Header{}}
 	req.SetBasicAuth(c.AccountSID, c.AuthToken)
@@ -56,7 +56,7 @@ func (twilio) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, path
 	return twilioRefusal(g.call(ctx, call, out))
 }
 
-// twilioRefusal is a refusal of Twilio's with a text for clients, with the number under which
+// twilioRefusal returns an error for clients, with the number under which
 // https://www.twilio.com/docs/api/errors explains it.
 func twilioRefusal(err error) error {
 	status := statusOf(err)
@@ -91,7 +91,7 @@ func (t twilio) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) 
 	return TwilioInfo{account.SID, account.FriendlyName, account.Status, account.Type}, nil
 }
 
-// parenthesized puts a text in brackets behind another; "" stays.
+// parenthesized returns a text in parentheses after a space; "" stays.
 func parenthesized(text string) string {
 	if text == "" {
 		return ""
@@ -99,7 +99,7 @@ func parenthesized(text string) string {
 	return " (" + text + ")"
 }
 
-// number is a phone number as Twilio writes it, of one written by people.
+// number normalizes a phone number to Twilio's format.
 func (t twilio) number(text string) string {
 	text = strings.TrimPrefix(strings.TrimSpace(text), t.prefix)
 	return t.prefix + strings.Map(func(r rune) rune {
@@ -110,11 +110,12 @@ func (t twilio) number(text string) string {
 	}, text)
 }
 
-// isService reports whether a phoneNumber is a messaging service, which picks
+// isService reports whether a phoneNumber is a messaging service, which selects
 // the number itself.
 func isService(phoneNumber string) bool { return strings.HasPrefix(phoneNumber, "MG") }
 
-// recipient reads the thread of a conversation, which is the other's number.
+// recipient returns the thread of a conversation, which is the contact's
+// number.
 func (twilio) recipient(thread string) (to, within string) { return thread, "" }
 
 func (t twilio) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
@@ -140,10 +141,10 @@ func (t twilio) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m 
 	})
 }
 
-// noReply is empty TwiML: the answer comes by a call.
+// noReply is empty TwiML: the answer is sent by a call.
 var noReply = Response{ContentType: "text/xml; charset=utf-8", Body: []byte("<Response/>")}
 
-// maxMedia is how many files Twilio sends with a message.
+// maxMedia is the maximum number of files that Twilio sends with a message.
 const maxMedia = 10
 
 func (t twilio) parsePost(o store.OpenGateway, p Post, _ time.Time) (Parsed, error) {
@@ -185,8 +186,8 @@ func (t twilio) message(id string, form url.Values) agent.Inbound {
 	return in
 }
 
-// twilioForm reads a form and checks its signature, or that of JSON, whose
-// hash is a part of the signed address.
+// twilioForm verifies the signature of a form and parses it, or verifies that
+// of JSON, whose hash is a part of the signed URL.
 func twilioForm(token string, p Post) (url.Values, bool) {
 	form, data := url.Values{}, ""
 	if u, err := url.Parse(p.URL); err == nil && u.Query().Has("bodySHA256") {
@@ -203,7 +204,7 @@ func twilioForm(token string, p Post) (url.Values, bool) {
 	return form, twilioSigned(token, p, data)
 }
 
-// twilioData is what is signed of a form.
+// twilioData returns the signed data of a form.
 func twilioData(form url.Values) string {
 	var data strings.Builder
 	names := make([]string, 0, len(form))
@@ -221,8 +222,8 @@ func twilioData(form url.Values) string {
 	return data.String()
 }
 
-// register sets the webhook of the number at Twilio. That of WhatsApp is set
-// by hand.
+// register sets the webhook of the number at Twilio. For WhatsApp it must be
+// set manually.
 func (t twilio) register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (string, error) {
 	switch {
 	case t.prefix != "":

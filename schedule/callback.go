@@ -8,44 +8,45 @@ import (
 	"satchel/store"
 )
 
-// Callback is a run of a schedule, as what it calls sees it.
+// Callback is a run of a schedule, as passed to what it calls.
 type Callback struct {
-	RunID        string // the same when a run that was cut is started again
+	RunID        string // the same when an interrupted run is started again
 	Schedule     agent.Schedule
 	ScheduledFor agent.Time
 
-	// Started is to be called with the execution that the run started, as soon as
-	// that is known.
+	// Started must be called with the id of the execution that the run started,
+	// as soon as it is known.
 	Started func(executionID string)
 }
 
-// Runner makes a call of one callback_type and returns once that has ended.
-// executionID names the workflow execution it was, if any. A call that was cut
-// is made again with the same RunID, which must not do its work twice. One that
-// waits for work with a limit of its own gives its slot back by work.Release.
+// Runner makes a call of one callback_type and returns when it has ended.
+// executionID is the workflow execution, if any. An interrupted call is made
+// again with the same RunID and must not do its work twice. A runner that waits
+// for work with its own limit releases its slot with work.Release.
 type Runner func(ctx context.Context, db *store.DB, c Callback) (executionID string, err error)
 
-// Trigger is the payload that a workflow gets, a JSON object: the keys of the
-// schedule's payload, the whole of it as payload, and what called.
+// Trigger returns the payload for a workflow, a JSON object: the keys of the
+// schedule's payload, the whole payload under payload, and the schedule.
 func (c Callback) Trigger() json.RawMessage {
 	trigger := map[string]any{}
-	_ = json.Unmarshal(c.Schedule.Payload, &trigger) // the store holds objects only
+	_ = json.Unmarshal(c.Schedule.Payload, &trigger) // the store only holds objects
 	trigger["payload"] = c.Schedule.Payload
 	trigger["schedule"] = map[string]any{"id": c.Schedule.ID, "name": c.Schedule.Name, "type": c.Schedule.Type}
 	trigger["run_id"], trigger["scheduled_for"] = c.RunID, c.ScheduledFor
 	return object(trigger)
 }
 
-// object writes a payload.
+// object encodes a payload.
 func object(value map[string]any) json.RawMessage {
 	raw, err := json.Marshal(value)
-	if err != nil { // never: all that is in it was read from JSON
+	if err != nil { // impossible: everything in it was decoded from JSON
 		return json.RawMessage("{}")
 	}
 	return raw
 }
 
-// Check reports whether the Scheduler can call what a schedule names.
+// Check returns an error if the Scheduler cannot call what a schedule refers
+// to.
 func (s *Scheduler) Check(sched *agent.Schedule) error {
 	if s.runners[sched.CallbackType] == nil {
 		return agent.Invalid("callback_type", sched.CallbackType+" is not available in this version")
@@ -54,13 +55,13 @@ func (s *Scheduler) Check(sched *agent.Schedule) error {
 		return nil
 	}
 	if _, err := s.webhook.client.CheckURL(sched.CallbackID); err != nil {
-		return agent.Invalid("callback_id", "must be an http or https address that may be reached: "+err.Error())
+		return agent.Invalid("callback_id", "must be an http or https URL that may be reached: "+err.Error())
 	}
 	return nil
 }
 
-// Run starts a run of a schedule now, whatever its status, and returns it as
-// it begins. See store.DB.StartRun for when it has to wait or is refused.
+// Run starts a run of a schedule now, whatever its status, and returns it as it
+// starts. See store.DB.StartRun for when it has to wait or is rejected.
 func (s *Scheduler) Run(ctx context.Context, db *store.DB, id string) (agent.Run, error) {
 	r, err := db.StartRun(ctx, id, s.Check)
 	if err == nil && !r.Run.ExecutedAt.IsZero() {
@@ -69,7 +70,7 @@ func (s *Scheduler) Run(ctx context.Context, db *store.DB, id string) (agent.Run
 	return r.Run, err
 }
 
-// newRun returns a run of a schedule as it is enqueued.
+// newRun returns a run of a schedule for the queue.
 func (s *Scheduler) newRun(db *store.DB, r store.ScheduledRun) *run {
 	return &run{
 		row: r.Run, group: runGroup{workflows: r.Schedule.CallbackType == agent.CallbackWorkflow},
@@ -90,7 +91,7 @@ func (s *Scheduler) call(ctx context.Context, db *store.DB, c Callback) (executi
 }
 
 // chained returns a context in which what is called belongs to the chain of
-// executions that made or timed a schedule or a task, if one did.
+// executions that created a schedule or a task, if any did.
 func (s *Scheduler) chained(ctx context.Context, db *store.DB, id string) (context.Context, error) {
 	chain, err := db.ScheduledChain(ctx, id)
 	if err != nil || chain.Root == "" {

@@ -8,9 +8,9 @@ import (
 	"github.com/go-co-op/gocron/v2"
 )
 
-// The wall clock is compared with elapsed time so often, and counts as set when
-// it went more than that apart. The queue waits by elapsed time, which a sleep
-// of the machine does not count, and would notice within half a minute.
+// How often the wall clock is compared with elapsed time, and by how much it
+// must differ to count as set. The queue waits by elapsed time, which stops
+// while the machine sleeps, and would notice within half a minute.
 const (
 	clockInterval = 2 * time.Second
 	maxDrift      = 100 * time.Millisecond
@@ -38,7 +38,7 @@ func (s *Scheduler) stopClock() {
 	s.clock = nil
 }
 
-// checkClock has every agent's due time placed anew when the wall clock was set.
+// checkClock recomputes every agent's due time if the wall clock was set.
 func (s *Scheduler) checkClock() {
 	offset := s.measureClock()
 	if (offset - s.clockOffset).Abs() < maxDrift {
@@ -50,7 +50,7 @@ func (s *Scheduler) checkClock() {
 	}
 }
 
-// measureClock returns how far the wall clock has gone from elapsed time.
+// measureClock returns how far the wall clock differs from elapsed time.
 func (s *Scheduler) measureClock() time.Duration {
 	return s.now().Round(0).Sub(s.epoch.Round(0)) - time.Since(s.epoch)
 }

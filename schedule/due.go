@@ -9,8 +9,8 @@ import (
 	"satchel/store"
 )
 
-// dueKey names an agent whose due runs are to be taken, or those that were
-// interrupted.
+// dueKey identifies an agent whose due runs, or whose interrupted runs, are to
+// be taken.
 type dueKey struct {
 	db          *store.DB
 	interrupted bool
@@ -39,7 +39,7 @@ func (s *Scheduler) takeDue(ctx context.Context, key dueKey) (work.Next, error) 
 	return work.Next{At: due.Next.Time}, err
 }
 
-// enqueue has runs started, but for those that are under way.
+// enqueue enqueues due runs, except those in progress.
 func (s *Scheduler) enqueue(key dueKey, due store.DueRuns) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,12 +58,13 @@ func (s *Scheduler) enqueue(key dueKey, due store.DueRuns) {
 	}
 }
 
-// isGone reports whether an error says that there is no agent to work for.
+// isGone reports whether an error means that the agent no longer exists or is
+// closed.
 func isGone(err error) bool {
 	return agent.ErrorCode(err) == agent.CodeNotFound || errors.Is(err, store.ErrClosed)
 }
 
-// forget drops the runs of an agent that is gone.
+// forget drops the runs of a deleted agent.
 func (s *Scheduler) forget(db *store.DB) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

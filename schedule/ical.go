@@ -14,17 +14,17 @@ import (
 	"satchel/agent/clock"
 )
 
-// Feed writes a calendar as iCalendar (RFC 5545), task after task.
+// Feed writes a calendar as iCalendar (RFC 5545), one task after another.
 type Feed struct {
 	w     *bufio.Writer
-	zones map[string]bool // that are described already
+	zones map[string]bool // zones already described
 	until time.Time       // how far zones are described
 }
 
 // feedYears is how many years ahead the clock changes of a zone are described.
 const feedYears = 10
 
-// NewFeed begins a calendar of this name on w; end it with Close.
+// NewFeed starts a calendar with this name on w. Close ends it.
 func NewFeed(w io.Writer, name string, now time.Time) *Feed {
 	f := &Feed{w: bufio.NewWriter(w), zones: map[string]bool{}, until: now.AddDate(feedYears, 0, 0)}
 	f.line("BEGIN", "VCALENDAR")
@@ -35,13 +35,13 @@ func NewFeed(w io.Writer, name string, now time.Time) *Feed {
 	return f
 }
 
-// Close ends the calendar. It returns the first failure of the writer.
+// Close ends the calendar and returns the first write error.
 func (f *Feed) Close() error {
 	f.line("END", "VCALENDAR")
 	return f.w.Flush()
 }
 
-// line writes one property, folded after 75 bytes as section 3.1 asks.
+// line writes one property, folded after 75 bytes as section 3.1 requires.
 func (f *Feed) line(name, value string) {
 	text, room := name+":"+value, 75
 	for len(text) > room {
@@ -49,13 +49,13 @@ func (f *Feed) line(name, value string) {
 		for !utf8.RuneStart(text[cut]) {
 			cut--
 		}
-		_, _ = f.w.WriteString(text[:cut] + "\r\n ") // a failure stays until Flush
+		_, _ = f.w.WriteString(text[:cut] + "\r\n ") // an error persists until Flush
 		text, room = text[cut:], 74
 	}
 	_, _ = f.w.WriteString(text + "\r\n")
 }
 
-// escape writes a text value, see section 3.3.11.
+// escape escapes a text value, see section 3.3.11.
 func escape(text string) string {
 	text = strings.NewReplacer("\\", "\\\\", ";", "\\;", ",", "\\,", "\r\n", "\\n", "\n", "\\n", "\r", "\\n").Replace(text)
 	return strings.Map(func(r rune) rune {
@@ -71,8 +71,8 @@ const (
 	wallTime = "20060102T150405"
 )
 
-// Add writes a task as an event. Its first occurrence is where it begins: many
-// readers take the start for one, whatever the rule says.
+// Add writes a task as an event that starts with its first occurrence: many
+// readers treat the start as an occurrence, whatever the rule says.
 func (f *Feed) Add(t agent.Task) {
 	zone, err := clock.Zone(t.Timezone)
 	first := t.Occurrences(agent.Time{}, agent.Time{}, 1)
@@ -113,7 +113,7 @@ func (f *Feed) at(name, zone string, at time.Time) {
 
 var feedDays = [7]string{"SU", "MO", "TU", "WE", "TH", "FR", "SA"}
 
-// rule writes how a task recurs, see section 3.3.10; "" when it does not.
+// rule returns the recurrence rule of a task, see section 3.3.10, or "".
 func rule(t *agent.Task, start time.Time) string {
 	var parts []string
 	switch t.Recurrence {
@@ -140,7 +140,7 @@ func rule(t *agent.Task, start time.Time) string {
 	default:
 		return ""
 	}
-	// A rule may have one of both, see section 3.3.10.
+	// A rule may have only one of the two, see section 3.3.10.
 	switch {
 	case t.RecurrenceCount > 0 && t.RecurrenceEnd.IsZero():
 		parts = append(parts, "COUNT="+strconv.Itoa(t.RecurrenceCount))
@@ -153,7 +153,7 @@ func rule(t *agent.Task, start time.Time) string {
 }
 
 // describe writes a zone once: its offset from a year before the first event
-// that needs it on, with every change of its clocks for some years.
+// that needs it, and every clock change for some years.
 func (f *Feed) describe(name string, zone *time.Location, from time.Time) {
 	if f.zones[name] {
 		return
@@ -176,8 +176,8 @@ func (f *Feed) describe(name string, zone *time.Location, from time.Time) {
 	f.line("END", "VTIMEZONE")
 }
 
-// observe writes that from a moment on clocks show its offset; before is the
-// offset until then, in seconds.
+// observe writes the offset of a zone from a time on. before is the previous
+// offset, in seconds.
 func (f *Feed) observe(at time.Time, before int) {
 	kind := "STANDARD"
 	if at.IsDST() {

@@ -11,23 +11,23 @@ import (
 	"satchel/store"
 )
 
-// startedAfter is how long an execution runs before the row of its run names
-// it: that of one that ends sooner is written with the run's end.
+// startedAfter is how long an execution runs before its id is written to the
+// row of its run. For one that ends sooner it is written with the run's end.
 const startedAfter = 500 * time.Millisecond
 
-// maxWritten bounds the ends of runs that one transaction writes, so that other
+// maxWritten limits the run ends written in one transaction, so that other
 // writes do not wait long.
 const maxWritten = 200
 
-// unwritten holds the outcomes of an agent's runs that are not in its file yet.
+// unwritten holds the results of an agent's runs that are not in its file yet.
 type unwritten struct {
-	started map[runKey]startedExecution // of runs under way
+	started map[runKey]startedExecution // of runs in progress
 	ended   []endedRun
 }
 
 type startedExecution struct {
 	id  string
-	due time.Time // to be written
+	due time.Time // when it is to be written
 }
 
 type endedRun struct {
@@ -35,7 +35,7 @@ type endedRun struct {
 	row agent.Run
 }
 
-// started notes the execution that a run started.
+// started records the execution that a run started.
 func (s *Scheduler) started(r *run, executionID string) {
 	due := time.Now().Add(startedAfter)
 	s.mu.Lock()
@@ -44,7 +44,7 @@ func (s *Scheduler) started(r *run, executionID string) {
 	s.results.EnqueueAt(r.key.db, due)
 }
 
-// ended notes the end of a run.
+// ended records the end of a run.
 func (s *Scheduler) ended(r *run, row agent.Run) {
 	s.mu.Lock()
 	u := s.unwrittenLocked(r.key.db)
@@ -63,15 +63,15 @@ func (s *Scheduler) unwrittenLocked(db *store.DB) *unwritten {
 	return u
 }
 
-// agentsUnwritten returns the agents with ends of runs that are not written.
+// agentsUnwritten returns the agents with unwritten run ends.
 func (s *Scheduler) agentsUnwritten() []*store.DB {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.unwritten))
 }
 
-// writeResults writes in one commit the outcome of an agent's runs, and starts
-// those that waited for them.
+// writeResults writes the results of an agent's runs in one commit, and starts
+// the runs that waited for them.
 func (s *Scheduler) writeResults(ctx context.Context, db *store.DB) (work.Next, error) {
 	changes, ended := s.changes(db, time.Now())
 	var next store.DueRuns
@@ -86,8 +86,8 @@ func (s *Scheduler) writeResults(ctx context.Context, db *store.DB) (work.Next, 
 	return work.Next{At: due}, nil
 }
 
-// changes returns what is to be written of an agent's runs now, and the runs
-// whose ends are among it.
+// changes returns what must be written about an agent's runs now, and the runs
+// whose ends it includes.
 func (s *Scheduler) changes(db *store.DB, now time.Time) (c store.RunChanges, ended []endedRun) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,38 +11,38 @@ import (
 	"satchel/store"
 )
 
-// runKey names a run of a schedule, or an occurrence of a task.
+// runKey identifies a run of a schedule, or an occurrence of a task.
 type runKey struct {
 	db *store.DB
 	id string
 }
 
-// runGroup is a set of runs of an agent that share a limit: those that start
-// workflows do not wait for the others, whose calls last.
+// runGroup is a set of an agent's runs that share a limit: runs that start
+// workflows do not wait for others, whose calls take time.
 type runGroup struct {
 	db        *store.DB
 	workflows bool
 }
 
-// run is a run of a schedule, or an occurrence of a task, that is to be started.
+// run is a run of a schedule, or an occurrence of a task, to be started.
 type run struct {
 	key         runKey
 	group       runGroup
-	row         agent.Run // of an occurrence, what a run's has in common with it
+	row         agent.Run // for an occurrence, the fields it shares with a run
 	task        bool      // it is an occurrence
 	interrupted bool      // it was started before
 	call        func(ctx context.Context, started func(executionID string)) (executionID string, err error)
 }
 
-// execute makes the call of a run and hands over its outcome. A run that
-// Stop interrupts stays as it is.
+// execute makes the call of a run and records its result. A run interrupted by
+// Stop stays as it is.
 func (s *Scheduler) execute(ctx context.Context, r *run) (work.Next, error) {
 	if r.interrupted {
 		underWay, err := r.key.db.RunUnderWay(ctx, r.key.id)
 		if err != nil && !isGone(err) {
 			return work.Next{}, err
 		}
-		if !underWay { // it ended while it was read
+		if !underWay { // it ended while it was being read
 			s.drop(r)
 			return work.Next{}, nil
 		}
@@ -65,7 +65,7 @@ func (s *Scheduler) execute(ctx context.Context, r *run) (work.Next, error) {
 	return work.Next{}, nil
 }
 
-// safely makes the call; its panic is an error.
+// safely makes the call. A panic becomes an error.
 func (r *run) safely(ctx context.Context, started func(string)) (executionID string, err error) {
 	defer func() {
 		if p := recover(); p != nil {

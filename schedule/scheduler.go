@@ -14,31 +14,31 @@ import (
 	"satchel/store"
 )
 
-// Options say for whom a Scheduler works and what it can call.
+// Options configure a Scheduler.
 type Options struct {
 	store.Env
-	Runners map[string]Runner // by callback_type; webhook is always there
-	Tasks   TaskRunner        // starts the workflows of the calendar; nil: there are none
+	Runners map[string]Runner // by callback_type; webhook always exists
+	Tasks   TaskRunner        // starts the workflows of the calendar; nil: none
 }
 
-// Bounds of the work that is done at a time.
+// Limits of concurrent work.
 const (
 	maxDue       = 4   // agents whose due runs are being taken
 	maxRuns      = 256 // calls
-	maxAgentRuns = 32  // of them of one agent, so that its slow receivers do not keep the others waiting
-	// Agents whose results are being written: when many runs end together they
-	// share commits, and clients of the API find a processor free.
+	maxAgentRuns = 32  // calls of one agent, so that its slow receivers do not block the others
+	// Agents whose results are being written. When many runs end together they
+	// share commits, and API requests find a processor free.
 	maxWriters = 2
 )
 
-// The wait after a failure of the store, which doubles with each in a row.
+// The delay after a failure of the store, doubled with each consecutive one.
 const (
 	firstRetry = time.Second
 	lastRetry  = time.Minute
 )
 
-// Scheduler starts what is due for the agents of one data folder. Nothing of an
-// agent that is paused or disabled is started.
+// Scheduler starts what is due for the agents of one data folder. Nothing is
+// started for agents that are paused or disabled.
 type Scheduler struct {
 	folder  *store.Folder
 	runners map[string]Runner
@@ -46,24 +46,24 @@ type Scheduler struct {
 	webhook *webhook
 	own     *egress.Own
 	log     *slog.Logger
-	now     func() time.Time // of the wall clock
+	now     func() time.Time // the wall clock
 
 	due     *work.Queue[dueKey]
 	runs    *work.Queue[*run]
-	results *work.Queue[*store.DB] // of runs, that are to be written
+	results *work.Queue[*store.DB] // agents with results to write
 
 	mu        sync.Mutex               // protects underway and unwritten
-	underway  map[runKey]*run          // that wait, run, or have an end that is not yet written
+	underway  map[runKey]*run          // waiting or running runs, and runs whose end is not yet written
 	unwritten map[*store.DB]*unwritten // results
 
 	startMu       sync.Mutex // protects clock
 	clock         gocron.Scheduler
 	clockInterval time.Duration
-	clockOffset   time.Duration // that checkClock met last, see measureClock
-	epoch         time.Time     // when the Scheduler was made
+	clockOffset   time.Duration // as of the last checkClock, see measureClock
+	epoch         time.Time     // when the Scheduler was created
 }
 
-// New makes a Scheduler and subscribes it to what is pending.
+// New returns a Scheduler and subscribes it to pending work.
 func New(o Options) *Scheduler {
 	s := &Scheduler{folder: o.Folder, runners: map[string]Runner{}, tasks: o.Tasks, own: o.Own, log: o.Logger(), now: time.Now,
 		underway: map[runKey]*run{}, unwritten: map[*store.DB]*unwritten{}, epoch: time.Now(), clockInterval: clockInterval}
@@ -82,7 +82,7 @@ func (s *Scheduler) makeQueues() {
 	report := func(failed string) func(*store.DB, error) {
 		return func(db *store.DB, err error) { s.log.Error(failed, "agent", db.ID(), "error", err) }
 	}
-	readFailed := report("read what an agent has to start")
+	readFailed := report("read due runs")
 	s.due = work.New(work.Options[dueKey]{Run: s.takeDue, Limit: maxDue, Backoff: backoff,
 		Now:     func() time.Time { return s.now() },
 		OnError: func(key dueKey, err error) { readFailed(key.db, err) }})
@@ -92,10 +92,10 @@ func (s *Scheduler) makeQueues() {
 		GroupLimit: func(any) int { return maxAgentRuns },
 		OnError:    func(r *run, err error) { startFailed(r.key.db, err) }})
 	s.results = work.New(work.Options[*store.DB]{Run: s.writeResults, Limit: maxWriters, Backoff: backoff,
-		OnError: report("write what became of runs")})
+		OnError: report("write the results of runs")})
 }
 
-// notify takes up the work that is announced of an agent.
+// notify handles a notification of pending work of an agent.
 func (s *Scheduler) notify(db *store.DB, p store.Pending) {
 	due, interrupted := dueKey{db: db}, dueKey{db, true}
 	if p.Changed {
@@ -107,8 +107,8 @@ func (s *Scheduler) notify(db *store.DB, p store.Pending) {
 	s.due.EnqueueAt(interrupted, p.Runs.Time)
 }
 
-// Start begins to work and returns at once; it may be called twice. The work
-// ends with ctx or Stop.
+// Start begins to work and returns immediately. It may be called twice. The
+// work ends with ctx or Stop.
 func (s *Scheduler) Start(ctx context.Context) error {
 	s.startMu.Lock()
 	defer s.startMu.Unlock()
@@ -127,8 +127,8 @@ func (s *Scheduler) Start(ctx context.Context) error {
 // flushTimeout is how long Stop waits for the results of calls that have ended.
 const flushTimeout = 5 * time.Second
 
-// Stop interrupts what runs and waits until nothing does. What was interrupted
-// is started again by the next Start, in this process or another.
+// Stop interrupts running calls and waits until nothing runs. Interrupted calls
+// are made again by the next Start, in this process or another.
 func (s *Scheduler) Stop() {
 	s.startMu.Lock()
 	defer s.startMu.Unlock()
@@ -141,7 +141,7 @@ func (s *Scheduler) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	for _, db := range s.agentsUnwritten() {
-		_ = s.results.Wait(ctx, db) // what is not written is called again
+		_ = s.results.Wait(ctx, db) // calls whose result is not written are made again
 	}
 	s.results.Stop()
 	s.webhook.client.CloseIdleConnections()

@@ -10,22 +10,23 @@ import (
 
 // TaskCall is an occurrence of a task that starts a workflow.
 type TaskCall struct {
-	RunID      string // the occurrence's id; the same when a start that was cut is made again
+	RunID      string // the occurrence's id; the same when an interrupted start is repeated
 	Task       agent.Task
 	Occurrence agent.Occurrence
 	Started    func(executionID string) // as for a Callback
 }
 
-// Trigger is the payload that the workflow gets, a JSON object.
+// Trigger returns the payload for the workflow, a JSON object.
 func (c TaskCall) Trigger() json.RawMessage {
 	return object(map[string]any{"task": c.Task, "occurrence": c.Occurrence})
 }
 
-// TaskRunner starts the workflow of a task and returns once it has ended, as a
-// Runner does.
+// TaskRunner starts the workflow of a task and returns when it has ended, like
+// a Runner.
 type TaskRunner func(ctx context.Context, db *store.DB, c TaskCall) (executionID string, err error)
 
-// CheckTask reports whether the Scheduler can start what a task names.
+// CheckTask returns an error if the Scheduler cannot start what a task refers
+// to.
 func (s *Scheduler) CheckTask(t *agent.Task) error {
 	if t.WorkflowID != "" && s.tasks == nil {
 		return agent.Invalid("workflow_id", "workflows are not available in this version")
@@ -33,7 +34,7 @@ func (s *Scheduler) CheckTask(t *agent.Task) error {
 	return nil
 }
 
-// newTaskRun returns an occurrence of a task as it is enqueued.
+// newTaskRun returns an occurrence of a task for the queue.
 func (s *Scheduler) newTaskRun(db *store.DB, t store.StartedTask) *run {
 	return &run{
 		row: agent.Run{ID: t.Occurrence.ID}, task: true, group: runGroup{workflows: true},

@@ -13,10 +13,10 @@ import (
 	"satchel/store"
 )
 
-// longestRetry is the longest wait that a Retry-After can ask for.
+// longestRetry is the longest delay that a Retry-After can request.
 const longestRetry = time.Minute
 
-// retryWaits are the waits before the second try and the third.
+// retryWaits are the delays before the second and the third attempt.
 var retryWaits = []time.Duration{2 * time.Second, 10 * time.Second}
 
 // webhook posts runs as signed messages, see https://www.standardwebhooks.com.
@@ -36,14 +36,14 @@ type message struct {
 	} `json:"data"`
 }
 
-// run is the Runner of webhooks. It tries again, with the same webhook-id, when
-// the receiver cannot be reached or says that trying again may help.
+// run is the Runner of webhooks. It retries with the same webhook-id if the
+// receiver cannot be reached or indicates that a retry may help.
 func (w *webhook) run(ctx context.Context, db *store.DB, c Callback) (string, error) {
 	secret, err := db.ScheduleSecret(ctx, c.Schedule.ID)
 	if err != nil {
 		return "", err
 	}
-	if secret == "" { // made by SQL
+	if secret == "" { // the schedule was created by SQL
 		secret = signature.NewSecret()
 		if err := db.SetScheduleSecret(ctx, c.Schedule.ID, secret); err != nil {
 			return "", err
@@ -63,8 +63,8 @@ func (w *webhook) run(ctx context.Context, db *store.DB, c Callback) (string, er
 	}
 }
 
-// post makes one try. wait is how long the receiver asks to wait before the
-// next, below 0 when there is to be none.
+// post makes one attempt. wait is how long the receiver asks to wait before the
+// next one, or negative if there must be none.
 func (w *webhook) post(ctx context.Context, c Callback, secret string, body []byte) (wait time.Duration, err error) {
 	answer, err := w.client.PostSigned(ctx, egress.SignedPost{URL: c.Schedule.CallbackID, ID: c.RunID, At: time.Now(),
 		Secrets: []string{secret}, Body: body, UserAgent: w.agent})

@@ -8,8 +8,8 @@ import (
 	"satchel/store"
 )
 
-// Create makes a schedule of the given fields. secret is the one that was made
-// to sign its webhook, to be shown this once; "" when none was.
+// Create creates a schedule with the given fields. secret is the generated
+// secret for signing its webhook, which is not shown again, or "".
 func (s *Scheduler) Create(ctx context.Context, db *store.DB, change agent.ScheduleChange) (made agent.Schedule, secret string, err error) {
 	if change, secret, err = withSecret(change, false); err != nil {
 		return made, "", err
@@ -21,7 +21,7 @@ func (s *Scheduler) Create(ctx context.Context, db *store.DB, change agent.Sched
 // Update changes the given fields of a schedule. secret is as for Create.
 func (s *Scheduler) Update(ctx context.Context, db *store.DB, id string, change agent.ScheduleChange) (changed agent.Schedule, secret string, err error) {
 	there, err := db.ScheduleSecret(ctx, id)
-	if err != nil && agent.ErrorCode(err) != agent.CodeConflict { // a locked one can be replaced
+	if err != nil && agent.ErrorCode(err) != agent.CodeConflict { // a locked secret can be replaced
 		return changed, "", err
 	}
 	if change, secret, err = withSecret(change, there != "" || err != nil); err != nil {
@@ -31,8 +31,8 @@ func (s *Scheduler) Update(ctx context.Context, db *store.DB, id string, change 
 	return changed, secret, err
 }
 
-// withSecret checks the secret of a change and makes one for a webhook that
-// has none, or whose secret is given as null.
+// withSecret validates the secret of a change and generates one for a webhook
+// that has none, or if the secret is null.
 func withSecret(change agent.ScheduleChange, there bool) (agent.ScheduleChange, string, error) {
 	given := change.Secret.Given && !change.Secret.Null
 	if given {

@@ -10,14 +10,14 @@ import (
 	"satchel/store"
 )
 
-// post sends a delivery once and tells what came of it, but for when it is
-// tried again.
+// post sends a delivery once and returns the outcome, without the time of the
+// next attempt.
 func (s *Subscriptions) post(ctx context.Context, url string, secrets []string, id string, body []byte) (a store.Attempt, wait time.Duration) {
 	began, at := time.Now(), s.now()
 	a.At = agent.At(at)
 	defer func() { a.Duration = time.Since(began) }()
 	if len(secrets) == 0 {
-		a.Error = "the subscription has no secret that can be opened; rotate it"
+		a.Error = "the subscription has no secret that can be decrypted; rotate it"
 		return a, 0
 	}
 	answer, err := s.guard.PostSigned(ctx, egress.SignedPost{URL: url, ID: id, At: at, Secrets: secrets, Body: body, UserAgent: "Satchel/" + s.version})

@@ -11,25 +11,25 @@ import (
 	"satchel/store"
 )
 
-// Bounds of the deliveries. A target is one scheme, host and port. A
-// subscription whose last try failed has one try at a time, so that a target
-// that hangs holds few slots.
+// Limits of deliveries. A target is a scheme, host and port. A subscription
+// whose last attempt failed has one attempt at a time, so that a hanging target
+// holds few slots.
 const (
 	triesAtOnce   = 128
 	triesAtTarget = 8
-	agentsAtOnce  = 4                 // whose due deliveries are read
-	enqueuedLimit = 4 * triesAtTarget // deliveries of a subscription that are enqueued
+	agentsAtOnce  = 4                 // agents whose due deliveries are being read
+	enqueuedLimit = 4 * triesAtTarget // enqueued deliveries of a subscription
 	agentInterval = 5 * time.Millisecond
-	errorPause    = time.Minute // after a try whose outcome could not be written
+	errorPause    = time.Minute // after an attempt whose outcome could not be written
 )
 
-// deliveryKey names a delivery in the queue.
+// deliveryKey identifies a delivery in the queue.
 type deliveryKey struct {
 	db         *store.DB
 	id, target string
 }
 
-// subscription names a subscription of an agent.
+// subscription identifies a subscription of an agent.
 type subscription struct {
 	db *store.DB
 	id string
@@ -58,7 +58,7 @@ func (s *Subscriptions) notify(db *store.DB, p store.Pending) {
 	}
 }
 
-// enqueueDue enqueues the deliveries of an agent that are due.
+// enqueueDue enqueues the due deliveries of an agent.
 func (s *Subscriptions) enqueueDue(ctx context.Context, db *store.DB) (work.Next, error) {
 	if db.Suspended() {
 		return work.Next{}, nil
@@ -76,7 +76,8 @@ func (s *Subscriptions) enqueueDue(ctx context.Context, db *store.DB) (work.Next
 	return work.Next{At: next.Time, Rest: agentInterval}, nil
 }
 
-// untried returns the deliveries of a subscription that are not being tried.
+// untried returns the deliveries of a subscription that have no attempt in
+// progress.
 func (s *Subscriptions) untried(key subscription, ids []string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +92,7 @@ func targetName(raw string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// deliver tries a delivery once, if it is still due.
+// deliver attempts a delivery once, if it is still due.
 func (s *Subscriptions) deliver(ctx context.Context, key deliveryKey) (work.Next, error) {
 	if key.db.Suspended() {
 		return work.Next{}, nil
@@ -104,9 +105,9 @@ func (s *Subscriptions) deliver(ctx context.Context, key deliveryKey) (work.Next
 	return work.Next{}, agent.IgnoreNotFound(s.attempt(ctx, key.db, o))
 }
 
-// claim reports whether a delivery may be tried now, and notes that it is. One
-// that may not is enqueued again when a try of its subscription ends, or for
-// its new target.
+// claim reports whether a delivery may be attempted now, and records that it
+// is. If not, it is enqueued again when an attempt of its subscription ends, or
+// for its new target.
 func (s *Subscriptions) claim(key deliveryKey, o *store.Outgoing) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +124,8 @@ func (s *Subscriptions) claim(key deliveryKey, o *store.Outgoing) bool {
 	return true
 }
 
-// release notes that a try has ended, and has its agent's next deliveries enqueued.
+// release records that an attempt has ended, and enqueues its agent's next
+// deliveries.
 func (s *Subscriptions) release(db *store.DB, o *store.Outgoing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +136,7 @@ func (s *Subscriptions) release(db *store.DB, o *store.Outgoing) {
 	s.agents.Enqueue(db)
 }
 
-// attempt makes a try and stores its outcome, unless Stop cut it.
+// attempt makes an attempt and stores its outcome, unless Stop interrupted it.
 func (s *Subscriptions) attempt(ctx context.Context, db *store.DB, o *store.Outgoing) error {
 	marked := ctx
 	if o.Chain.Depth > 0 {

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// retryPauses are the waits before each further try of a delivery, those that
-// Standard Webhooks names. With the first try, ten are made within 76 hours.
+// retryPauses are the delays before each retry of a delivery, as Standard
+// Webhooks recommends. With the first attempt, there are ten within 76 hours.
 var retryPauses = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
 	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 }
 
-// longestRetryAfter bounds the wait that a target can ask for.
+// longestRetryAfter limits the delay that a target can request.
 const longestRetryAfter = 24 * time.Hour
 
-// nextTry returns how long to wait after a try that failed, the tries-th of the
-// delivery; false when it was the last. Up to a tenth is added at random, so
-// that the tries of many deliveries spread. A target's Retry-After counts when
-// it asks for a longer wait.
+// nextTry returns the delay after a failed attempt, the tries-th of the
+// delivery, or false if it was the last. Up to a tenth is added at random to
+// spread the attempts of many deliveries. A target's Retry-After applies if it
+// is longer.
 func nextTry(tries int, retryAfter time.Duration) (time.Duration, bool) {
 	if tries < 1 || tries > len(retryPauses) {
 		return 0, false

@@ -13,23 +13,24 @@ import (
 	"satchel/store"
 )
 
-// Subscriptions are those of all agents, and deliver events to them.
+// Subscriptions manages the subscriptions of all agents, and delivers events to
+// them.
 type Subscriptions struct {
 	guard   *egress.Client
 	own     *egress.Own
 	version string
 	log     *slog.Logger
 	now     func() time.Time
-	tried   func(store.Attempt) // is called after each try; tests set it
+	tried   func(store.Attempt) // called after each attempt; for tests
 
-	agents     *work.Queue[*store.DB] // whose deliveries may be due
+	agents     *work.Queue[*store.DB] // agents whose deliveries may be due
 	deliveries *work.Queue[deliveryKey]
 
 	mu    sync.Mutex                       // protects tries
-	tries map[subscription]map[string]bool // deliveries that are being tried
+	tries map[subscription]map[string]bool // deliveries with an attempt in progress
 }
 
-// New makes the subscriptions of a folder's agents.
+// New returns the subscriptions of a folder's agents.
 func New(env store.Env) *Subscriptions { return newSubscriptions(env, time.Now) }
 
 func newSubscriptions(env store.Env, now func() time.Time) *Subscriptions {
@@ -40,24 +41,24 @@ func newSubscriptions(env store.Env, now func() time.Time) *Subscriptions {
 	return s
 }
 
-// Start begins to deliver, first what was left. It returns at once and may be
-// called twice. The work ends with ctx or Stop.
+// Start begins to deliver, beginning with pending deliveries. It returns
+// immediately and may be called twice. The work ends with ctx or Stop.
 func (s *Subscriptions) Start(ctx context.Context) error {
 	s.agents.Start(ctx)
 	s.deliveries.Start(ctx)
 	return nil
 }
 
-// Stop cuts the tries under way, which count for nothing, and waits until
-// nothing runs. What is left goes on with the next Start.
+// Stop cancels the attempts in progress, which then do not count, and waits
+// until nothing runs. Pending deliveries continue with the next Start.
 func (s *Subscriptions) Stop() {
 	s.agents.Stop()
 	s.deliveries.Stop()
 	s.guard.CloseIdleConnections()
 }
 
-// Handle makes the deliveries of an agent's events: it is the consumer that
-// the dispatcher calls.
+// Handle creates the deliveries for an agent's events. The dispatcher calls it
+// as a consumer.
 func (s *Subscriptions) Handle(ctx context.Context, db *store.DB, events []agent.Event) (int, error) {
 	if _, err := db.EnqueueDeliveries(ctx, events, agent.At(s.now())); err != nil {
 		return 0, err
@@ -65,8 +66,8 @@ func (s *Subscriptions) Handle(ctx context.Context, db *store.DB, events []agent
 	return len(events), nil
 }
 
-// Create adds a subscription and returns it with its secret, which is shown
-// only now.
+// Create adds a subscription and returns it with its secret, which is not shown
+// again.
 func (s *Subscriptions) Create(ctx context.Context, db *store.DB, change agent.WebhookChange) (agent.Webhook, string, error) {
 	made := agent.Webhook{Active: true}
 	change.Apply(&made)
@@ -96,18 +97,19 @@ func (s *Subscriptions) Delete(ctx context.Context, db *store.DB, id string) err
 	return db.DeleteWebhook(ctx, id)
 }
 
-// formerSecretLifetime is how long the secret before a new one signs along.
+// formerSecretLifetime is how long the previous secret also signs after a
+// rotation.
 const formerSecretLifetime = 24 * time.Hour
 
-// Rotate gives a subscription a new secret and returns it; for a day the one
-// before signs too.
+// Rotate gives a subscription a new secret and returns it. For a day the
+// previous secret also signs.
 func (s *Subscriptions) Rotate(ctx context.Context, db *store.DB, id string) (agent.Webhook, string, error) {
 	secret := signature.NewSecret()
 	changed, err := db.RotateWebhookSecret(ctx, id, secret, agent.At(s.now().Add(formerSecretLifetime)))
 	return changed, secret, err
 }
 
-// checkURL refuses addresses that can never be reached.
+// checkURL rejects URLs that can never be reached.
 func (s *Subscriptions) checkURL(raw string) error {
 	_, err := s.guard.CheckField("url", raw)
 	return err
@@ -116,8 +118,9 @@ func (s *Subscriptions) checkURL(raw string) error {
 // EventTest is the type of the event that Test sends.
 const EventTest = "webhook.test"
 
-// Test sends a subscription an event of its own, once and at once, and returns
-// what came of it. It works on one that is switched off and counts for nothing.
+// Test sends a test event to a subscription, once and immediately, and returns
+// the outcome. It also works for a subscription that is off, and does not
+// count.
 func (s *Subscriptions) Test(ctx context.Context, db *store.DB, id string) (agent.Delivery, error) {
 	hook, err := db.Webhook(ctx, id)
 	if err != nil {
@@ -126,7 +129,7 @@ func (s *Subscriptions) Test(ctx context.Context, db *store.DB, id string) (agen
 	now := agent.At(s.now())
 	secrets, err := db.WebhookSecrets(ctx, id, now)
 	if err != nil {
-		secrets = nil // sealed with another master key: the delivery says so
+		secrets = nil // encrypted with another master key: the delivery says so
 	}
 	e := agent.Event{ID: agent.NewID(agent.KindEvent), Type: EventTest, CreatedAt: now,
 		Data: []byte(`{"webhook":{"id":"` + hook.ID + `"}}`)}
@@ -150,7 +153,7 @@ func (s *Subscriptions) Test(ctx context.Context, db *store.DB, id string) (agen
 	return d, db.NoteDelivery(ctx, d, body)
 }
 
-// Redeliver makes a delivery due again under the same webhook-id.
+// Redeliver makes a delivery due again with the same webhook-id.
 func (s *Subscriptions) Redeliver(ctx context.Context, db *store.DB, webhookID, id string) (agent.Delivery, error) {
 	return db.Redeliver(ctx, webhookID, id, agent.At(s.now()))
 }

@@ -1,5 +1,5 @@
-// Package callbacks is what schedules call beyond webhooks: workflows, prompts to
-// the agent, sources and tools.
+// Package callbacks implements what schedules call besides webhooks: workflows,
+// prompts to the agent, sources and tools.
 package callbacks
 
 import (
@@ -29,7 +29,7 @@ func (cb Callbacks) Runners() map[string]schedule.Runner {
 	}
 }
 
-// Task starts the workflow of a calendar's task, see schedule.Options.Tasks.
+// Task starts the workflow of a calendar task, see schedule.Options.Tasks.
 func (cb Callbacks) Task(ctx context.Context, db *store.DB, c schedule.TaskCall) (string, error) {
 	return cb.Engine.ExecuteIdempotent(ctx, db, flow.Request{WorkflowID: c.Task.WorkflowID, Trigger: "calendar", IdempotencyKey: c.RunID, Input: c.Trigger()}, releasing(ctx, c.Started))
 }
@@ -38,8 +38,9 @@ func (cb Callbacks) workflow(ctx context.Context, db *store.DB, c schedule.Callb
 	return cb.Engine.ExecuteIdempotent(ctx, db, flow.Request{WorkflowID: c.Schedule.CallbackID, Trigger: "schedule", IdempotencyKey: c.RunID, Input: c.Trigger()}, releasing(ctx, c.Started))
 }
 
-// releasing returns started, which also releases the slot of a run: it counts
-// until its execution is in the file, so that not all of a storm start at once.
+// releasing returns started, which also releases the slot of a run. A run holds
+// its slot until its execution is in the file, so that not all of many due runs
+// start at once.
 func releasing(ctx context.Context, started func(string)) func(string) {
 	return func(executionID string) {
 		work.Release(ctx)
@@ -53,15 +54,15 @@ const (
 	toolTimeout  = 2 * time.Minute
 )
 
-// agent is a turn of chat. Prompt and answer are kept once for a run, in the
-// conversation that the payload names or in one of the run's own.
+// agent runs a chat turn. Prompt and answer are stored once per run, in the
+// conversation that the payload names or in a separate one.
 func (cb Callbacks) agent(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
 	var payload struct {
 		Prompt         string `json:"prompt"`
 		ConversationID string `json:"conversation_id"`
 	}
 	if err := json.Unmarshal(c.Schedule.Payload, &payload); err != nil {
-		return "", agent.Invalid("payload", "prompt and conversation_id must be texts")
+		return "", agent.Invalid("payload", "must have prompt and conversation_id as strings")
 	}
 	about, err := json.Marshal(map[string]string{"schedule_id": c.Schedule.ID, "run_id": c.RunID})
 	if err != nil {
@@ -73,8 +74,8 @@ func (cb Callbacks) agent(ctx context.Context, db *store.DB, c schedule.Callback
 	return "", late(ctx, err)
 }
 
-// tool calls one of the agent's tools. The payload is its arguments, or holds
-// them as arguments, as the body of the tool's own endpoint does.
+// tool calls one of the agent's tools. The payload is its arguments, or
+// contains them under arguments, like the body of the tool's own endpoint.
 func (cb Callbacks) tool(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
 	arguments := c.Schedule.Payload
 	var wrapped map[string]json.RawMessage
@@ -90,7 +91,7 @@ func (cb Callbacks) tool(ctx context.Context, db *store.DB, c schedule.Callback)
 	return "", late(ctx, err)
 }
 
-// late is err, or why the call's time was over.
+// late returns err, or the timeout that caused it.
 func late(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && agent.ErrorCode(cause) == agent.CodeUpstream {
 		return cause

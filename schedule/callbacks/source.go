@@ -11,8 +11,7 @@ import (
 	"satchel/store"
 )
 
-// Bounds of the wait for a source: how often its row is looked at, and how
-// long.
+// How often the row of a source is checked, and for how long.
 const (
 	firstLook  = 50 * time.Millisecond
 	lastLook   = 2 * time.Second
@@ -20,13 +19,13 @@ const (
 )
 
 // source crawls or reads a source again and waits until it is ready or has
-// failed. One that is being worked on already is only waited for.
+// failed. If that is already in progress, it only waits.
 func (cb Callbacks) source(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
 	id := c.Schedule.CallbackID
 	if _, err := db.RestartSource(ctx, id, agent.SourceUpdating); err != nil && agent.ErrorCode(err) != agent.CodeConflict {
 		return "", err
 	}
-	work.Release(ctx) // sources have limits of their own
+	work.Release(ctx) // sources have their own limits
 	ctx, cancel := context.WithTimeoutCause(ctx, sourceTime, agent.Errorf(agent.CodeUpstream, "the source was not ready within %s", sourceTime))
 	defer cancel()
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
