@@ -14,23 +14,23 @@ import (
 	"satchel/agent"
 )
 
-// Outcome is what became of one action of a batch.
+// Outcome is the result of one action of a batch.
 type Outcome struct {
 	Action     string         `json:"action" example:"click"`
 	Success    bool           `json:"success"`
 	DurationMS int64          `json:"duration_ms" example:"41"`
-	Result     map[string]any `json:"result,omitempty" doc:"As of a single action."`
+	Result     map[string]any `json:"result,omitempty" doc:"The same as for a single action."`
 	Error      *OutcomeError  `json:"error,omitempty"`
 }
 
-// OutcomeError is why an action of a batch failed.
+// OutcomeError is the reason why an action of a batch failed.
 type OutcomeError struct {
 	Code    agent.Code     `json:"code" example:"ACTION_TIMEOUT"`
 	Message string         `json:"message"`
 	Details map[string]any `json:"details"`
 }
 
-// step is one action that is being done.
+// step is one action in progress.
 type step struct {
 	*agent.Action
 	session       *Session
@@ -41,7 +41,8 @@ type step struct {
 	shows         atomic.Bool // type: into a field that shows what is typed
 }
 
-// actions maps names to what they do. Each returns the fields of the result that are its own.
+// actions maps the names of actions to their functions, which return the
+// action's own result fields.
 var actions = map[string]func(context.Context, *step) (map[string]any, error){
 	"navigate": navigate, "back": back, "forward": forward, "reload": reload,
 	"click": click, "hover": hover, "type": typeText, "press": press, "select": selectOption, "upload": upload,
@@ -49,8 +50,8 @@ var actions = map[string]func(context.Context, *step) (map[string]any, error){
 	"screenshot": screenshot, "pdf": pdf, "snapshot": snapshot, "cookies": cookies,
 }
 
-// Do does one action and returns its result, always with url, title and the
-// page_id of the active tab. Errors are agent.Errors: INVALID_ACTION,
+// Do performs one action and returns its result, which always has url, title
+// and the page_id of the active tab. Errors are *agent.Error: INVALID_ACTION,
 // ACTION_TIMEOUT or BROWSER_ERROR.
 func (s *Session) Do(ctx context.Context, a agent.Action) (map[string]any, error) {
 	if err := a.Validate(""); err != nil {
@@ -59,9 +60,9 @@ func (s *Session) Do(ctx context.Context, a agent.Action) (map[string]any, error
 	return s.do(ctx, &a)
 }
 
-// DoAll does actions in their order until one fails, or all of them with
-// continueOnError. The error is that of a batch that cannot be tried; what
-// failed in it is in the outcomes.
+// DoAll performs actions in order until one fails, or all of them with
+// continueOnError. The error is about a batch that cannot be started; failures
+// of actions are in the outcomes.
 func (s *Session) DoAll(ctx context.Context, list []agent.Action, continueOnError bool) ([]Outcome, error) {
 	if len(list) > agent.MaxActions {
 		return nil, agent.InvalidAction("", "actions", fmt.Sprintf("must be at most %d", agent.MaxActions))
@@ -158,19 +159,19 @@ func (st *step) do(ctx context.Context) (map[string]any, error) {
 	return result, nil
 }
 
-// pauseSlack is how much later than it should a pause may end.
+// pauseSlack is how much later than requested a pause may end.
 const pauseSlack = 5 * time.Second
 
-// isPause reports whether the action is to let its time pass and no more.
+// isPause reports whether the action only waits for a time.
 func (st *step) isPause() bool {
 	return st.Action.Action == "wait" && st.Selector == "" && st.Action.URL == ""
 }
 
-// choosePage finds the tab that the action is for.
+// choosePage selects the tab for the action.
 func (st *step) choosePage(ctx context.Context) error {
 	if st.PageID != "" {
 		if st.page = st.session.Page(st.PageID); st.page == nil {
-			return agent.InvalidAction(st.Action.Action, "page_id", "is no open tab of this session")
+			return agent.InvalidAction(st.Action.Action, "page_id", "must be the id of an open tab of this session")
 		}
 		return st.session.Activate(ctx, st.page)
 	}
@@ -180,7 +181,7 @@ func (st *step) choosePage(ctx context.Context) error {
 		if st.page = st.session.ActivePage(); st.page != nil {
 			return nil
 		}
-		select { // the last tab was closed, and another is on its way
+		select { // the last tab was closed, and its replacement is being opened
 		case <-changed:
 		case <-ctx.Done():
 			return ctx.Err()
@@ -190,7 +191,7 @@ func (st *step) choosePage(ctx context.Context) error {
 	}
 }
 
-// run does the action, or gives it up with the tab, the session or its time.
+// run performs the action, or ends it with the tab, the session or its timeout.
 func (st *step) run(ctx context.Context) (map[string]any, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -204,7 +205,7 @@ func (st *step) run(ctx context.Context) (map[string]any, error) {
 
 var errTabClosed = errors.New("browser: the tab was closed")
 
-// addLocation adds where the session is now.
+// addLocation adds the session's current location.
 func (st *step) addLocation(ctx context.Context, result map[string]any) {
 	p := st.session.ActivePage()
 	if p == nil {
@@ -214,26 +215,26 @@ func (st *step) addLocation(ctx context.Context, result map[string]any) {
 	defer cancel()
 	title, err := Within(ctx, p.page.Title)
 	if err != nil {
-		title = p.Title() // it is busy
+		title = p.Title() // the tab is busy
 	}
 	result["page_id"], result["url"], result["title"] = p.ID(), p.page.URL(), agent.Clip(title, maxTitle)
 }
 
-// milliseconds are what is left of the action's time, for Playwright. They end
-// a little before our own limit, so that Playwright can give the call up.
+// milliseconds returns the rest of the action's time for Playwright. It ends
+// slightly before our own limit, so that Playwright can cancel the call.
 func (st *step) milliseconds() *float64 {
 	left := float64(time.Until(st.deadline).Milliseconds())
 	return playwright.Float(max(left-min(left/10, 250), 1))
 }
 
-// element is the first element that the selector names.
+// element returns the first element that matches the selector.
 func (st *step) element() playwright.Locator { return st.page.page.Locator(st.Selector).First() }
 
-// netError finds Chromium's name of a failure of the network.
+// netError matches Chromium's names of network errors.
 var netError = regexp.MustCompile(`net::(ERR_[A-Z0-9_]+)`)
 
-// explain turns a failure into the client's error. Playwright's failures differ
-// by their text only.
+// explain converts a failure to the client's error. Playwright's errors differ
+// only in their text.
 func (st *step) explain(asked context.Context, err error) error {
 	var known *agent.Error
 	if errors.As(err, &known) {
@@ -260,17 +261,17 @@ func (st *step) explain(asked context.Context, err error) error {
 	case st.Selector != "" && isBadSelector(text):
 		return withAction(agent.InvalidAction(name, "selector", "is not a valid selector"))
 	case st.Selector != "" && isWrongElement(text):
-		return withAction(agent.InvalidAction(name, "selector", "names an element that this cannot be done with"))
+		return withAction(agent.InvalidAction(name, "selector", "matches an element that does not support this action"))
 	case name == "press" && strings.Contains(text, "Unknown key"):
 		return withAction(agent.InvalidAction(name, "key", "is not the name of a key"))
 	}
 	if code := netError.FindStringSubmatch(text); code != nil {
 		if host, ok := st.session.refusedSince(st.started); ok {
-			return withAction(agent.InvalidAction(name, "url", "leads to an address that must not be reached from here").With("host", host))
+			return withAction(agent.InvalidAction(name, "url", "leads to an address that this server may not reach").With("host", host))
 		}
 		return withAction(agent.Errorf(agent.CodeBrowser, "the page could not be loaded").With("reason", code[1]))
 	}
-	return withAction(agent.Errorf(agent.CodeBrowser, "the browser could not do %s", name))
+	return withAction(agent.Errorf(agent.CodeBrowser, "the browser could not perform %s", name))
 }
 
 func isBadSelector(text string) bool {
@@ -291,7 +292,7 @@ func isWrongElement(text string) bool {
 	return false
 }
 
-// refusedSince reports whether a page was kept from an address since then.
+// refusedSince reports whether a page was refused an address since a time.
 func (s *Session) refusedSince(began time.Time) (host string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,50 +22,50 @@ const (
 	DefaultChromiumIdle = 5 * time.Minute
 )
 
-// Program is where Chromium and its driver are.
+// Program is the location of Chromium and its driver.
 type Program struct {
 	Chromium string // the executable
-	Driver   string // a folder with Playwright's package and a node
-	// Environment is the server's; Chromium and its driver see a part of it
-	// that holds no secrets.
+	Driver   string // a folder with Playwright's package and a node executable
+	// Environment is the server's environment. Chromium and its driver receive
+	// a part of it without secrets.
 	Environment []string
 }
 
 // Options configure a Browser.
 type Options struct {
 	store.Env
-	// Find returns where Chromium and its driver are; it is called before
+	// Find returns the location of Chromium and its driver. It is called before
 	// Chromium is first started.
 	Find         func(context.Context) (Program, error)
-	Warm         bool          // start Chromium at once and keep it
-	MaxSessions  int           // open at a time; 0 is DefaultMaxSessions
-	AgentMax     int           // open at a time of one agent; 0 is DefaultAgentMax
-	Idle         time.Duration // without activity a session is closed; 0 is DefaultIdle
-	Lifetime     time.Duration // of a session at most; 0 is DefaultLifetime
-	MaxDownload  int64         // bytes of a download; 0 is DefaultMaxDownload
-	ChromiumIdle time.Duration // after the last session Chromium is ended; 0 is DefaultChromiumIdle
+	Warm         bool          // start Chromium immediately and keep it running
+	MaxSessions  int           // open at the same time; 0 means DefaultMaxSessions
+	AgentMax     int           // open at the same time per agent; 0 means DefaultAgentMax
+	Idle         time.Duration // inactivity after which a session is closed; 0 means DefaultIdle
+	Lifetime     time.Duration // maximum lifetime of a session; 0 means DefaultLifetime
+	MaxDownload  int64         // bytes per download; 0 means DefaultMaxDownload
+	ChromiumIdle time.Duration // how long Chromium runs without sessions; 0 means DefaultChromiumIdle
 }
 
-// Browser keeps the browser sessions of all agents.
+// Browser manages the browser sessions of all agents.
 type Browser struct {
 	options Options
 	guard   *egress.Client
 	log     *slog.Logger
 
 	mu       sync.Mutex
-	life     context.Context // ends with Stop; nil while it is stopped
+	life     context.Context // ends with Stop; nil while stopped
 	stop     context.CancelFunc
 	sessions map[string]*Session
-	opening  map[*store.DB]int // sessions that are being opened, of each agent
+	opening  map[*store.DB]int // number of sessions being opened, by agent
 	running  sync.WaitGroup    // every goroutine of this package
 
-	rendering chan struct{} // holds a token for each page that is being rendered
+	rendering chan struct{} // holds a token for each page being rendered
 
 	program atomic.Pointer[Program] // where Chromium was found
-	modes   [2]mode                 // of Chromium: headless, and with windows
+	modes   [2]mode                 // headless, and with windows
 }
 
-// New makes a Browser; it does nothing until Start.
+// New returns a Browser. It does nothing until Start.
 func New(o Options) *Browser {
 	if o.MaxSessions == 0 {
 		o.MaxSessions = DefaultMaxSessions
@@ -91,11 +91,12 @@ func New(o Options) *Browser {
 	return b
 }
 
-// orphanProblem is the error of a session whose server ended without closing it.
+// orphanProblem is the error of a session whose server ended without closing
+// it.
 const orphanProblem = "the server was stopped while the session was open"
 
-// Start ends what a killed server left behind, processes and rows, and lets
-// sessions be opened until Stop.
+// Start cleans up processes and rows of a killed server, and allows sessions
+// until Stop.
 func (b *Browser) Start(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,8 +122,8 @@ func (b *Browser) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop closes every session and ends Chromium; it returns when nothing of it
-// is left.
+// Stop closes every session and ends Chromium. It returns when all of it is
+// gone.
 func (b *Browser) Stop() {
 	b.mu.Lock()
 	if b.life == nil {
@@ -158,7 +159,8 @@ func (b *Browser) open() []*Session {
 	return b.openLocked()
 }
 
-// spawn runs a goroutine that Stop waits for; false when the Browser is stopped.
+// spawn runs a goroutine that Stop waits for. It returns false if the Browser
+// is stopped.
 func (b *Browser) spawn(run func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -169,7 +171,7 @@ func (b *Browser) spawn(run func()) bool {
 	return true
 }
 
-// warm starts Chromium before anybody asks for it.
+// warm starts Chromium before it is needed.
 func (b *Browser) warm(ctx context.Context) {
 	c, err := b.acquireChromium(ctx, true)
 	if err == nil {
@@ -179,7 +181,8 @@ func (b *Browser) warm(ctx context.Context) {
 	}
 }
 
-// Session returns an open session; NOT_FOUND when the agent has none of this id.
+// Session returns an open session, or NOT_FOUND if the agent has none with this
+// id.
 func (b *Browser) Session(db *store.DB, id string) (*Session, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -190,8 +193,7 @@ func (b *Browser) Session(db *store.DB, id string) (*Session, error) {
 	return s, nil
 }
 
-// Find returns an open session of whatever agent; nil when there is none of
-// this id.
+// Find returns an open session of any agent, or nil.
 func (b *Browser) Find(id string) *Session {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -225,15 +227,15 @@ func (b *Browser) List(ctx context.Context, db *store.DB, p store.Page) ([]agent
 	if !lost {
 		return found, total, nil
 	}
-	// The row is written before the session can be found, and ended after it
-	// no longer can: reading again a moment later shows which it was.
+	// The row is written before the session can be found, and ended after it no
+	// longer can. Reading again a moment later shows which was the case.
 	if err := db.EndLostSessions(ctx, b.isOpen, orphanProblem); err != nil {
 		return nil, 0, err
 	}
 	return db.Sessions(ctx, p)
 }
 
-// Describe reads a session, open or listed.
+// Describe returns a session, open or listed.
 func (b *Browser) Describe(ctx context.Context, db *store.DB, id string) (agent.Session, error) {
 	row, err := db.Session(ctx, id)
 	if err != nil || row.Status.Ended() {
@@ -268,7 +270,7 @@ func (b *Browser) Delete(ctx context.Context, db *store.DB, id string) error {
 	return db.DeleteSession(ctx, id)
 }
 
-// maintain closes sessions whose time is over, until ctx ends.
+// maintain closes expired sessions until ctx ends.
 func (b *Browser) maintain(ctx context.Context) {
 	ticker := time.NewTicker(max(min(b.options.Idle, b.options.Lifetime, b.options.ChromiumIdle, time.Minute)/10, 10*time.Millisecond))
 	defer ticker.Stop()
@@ -287,5 +289,5 @@ func (b *Browser) maintain(ctx context.Context) {
 	}
 }
 
-// errStopped is what sessions are refused with while the server stops.
+// errStopped is the error for new sessions while the server stops.
 var errStopped = errors.New("browser: stopped")

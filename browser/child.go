@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Playwright starts the driver, and the driver Chromium, without a way for us
-// to say how. So both are started by way of this program under other names: it
-// sees to it that they end with the one who started them, cleans the
-// environment, notes the process id, and becomes them.
+// Playwright starts the driver, and the driver starts Chromium, and there is no
+// way to control how. Therefore both are started through this program under
+// other names: it makes them end with their parent, cleans the environment,
+// records the process id, and then replaces itself with them.
 const (
 	driverName      = "node"               // what playwright-go runs in its driver folder
 	chromiumName    = "satchel-chromium"   // what the driver starts as Chromium
-	childConfigFile = "satchel-start.json" // beside them: what they stand for
+	childConfigFile = "satchel-start.json" // next to them: what they stand for
 )
 
 // childConfig is what the names in a folder stand for.
@@ -26,10 +26,9 @@ type childConfig struct {
 	Environment []string `json:"environment"`
 }
 
-// RunChild makes this process the browser's driver or Chromium when it was
-// started in their place; it returns false in all other processes. The program
-// and the tests of every package that opens sessions call it first, with
-// os.Args.
+// RunChild turns this process into the browser's driver or Chromium if it was
+// started in their place; otherwise it returns false. The program, and the
+// tests of every package that opens sessions, must call it first, with os.Args.
 func RunChild(args []string) bool {
 	if len(args) == 0 {
 		return false
@@ -51,7 +50,7 @@ func RunChild(args []string) bool {
 		replaceWith(filepath.Join(folder, chromiumName+".pid"), o.Chromium, args, o.Environment)
 	}
 	if args[len(args)-1] == "--version" {
-		// playwright-go asks at every start; reading is quicker than a process.
+		// playwright-go asks at every start; reading is faster than a process
 		fmt.Println("Version " + driverVersion(filepath.Join(folder, "package")))
 		return true
 	}
@@ -59,7 +58,7 @@ func RunChild(args []string) bool {
 	return true
 }
 
-// replaceWith turns this process into another program; it never returns.
+// replaceWith turns this process into another program. It never returns.
 func replaceWith(pidFile, program string, args, environment []string) {
 	if err := dieWithParent(); err != nil {
 		fail(err)
@@ -75,7 +74,7 @@ func fail(err error) {
 	os.Exit(127)
 }
 
-// driverVersion is what the driver's package says of itself; "" when it cannot
+// driverVersion returns the version in the driver's package, or "" if it cannot
 // be read.
 func driverVersion(folder string) string {
 	raw, err := os.ReadFile(filepath.Join(folder, "package.json"))
@@ -88,12 +87,12 @@ func driverVersion(folder string) string {
 	return about.Version
 }
 
-// passedVariables are the variables of the environment that Chromium and its driver
-// see; the server's own may hold secrets.
+// passedVariables are the environment variables passed to Chromium and its
+// driver. Others of the server may contain secrets.
 var passedVariables = []string{"PATH", "HOME", "LANG", "LANGUAGE", "LC_", "TZ", "XDG_", "FONTCONFIG_", "LD_LIBRARY_PATH", "DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "SystemRoot", "USERPROFILE", "LOCALAPPDATA"}
 
-// childEnvironment is the environment of Chromium and its driver; temporary
-// files go to temp.
+// childEnvironment returns the environment of Chromium and its driver.
+// Temporary files go to temp.
 func childEnvironment(environment []string, temp string) []string {
 	out := []string{"TMPDIR=" + temp, "TMP=" + temp, "TEMP=" + temp}
 	for _, line := range environment {

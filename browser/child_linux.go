@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dieWithParent has the kernel kill this process when its parent ends, also
-// once it has become another program.
+// dieWithParent makes the kernel kill this process when its parent ends, even
+// after it has become another program.
 func dieWithParent() error {
-	runtime.LockOSThread() // the setting is the thread's, and the one that calls exec remains
+	runtime.LockOSThread() // the setting belongs to the thread, and the one that calls exec remains
 	parent := os.Getppid()
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0); err != nil {
 		return err

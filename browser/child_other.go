@@ -2,6 +2,6 @@
 
 package browser
 
-// dieWithParent: only Linux can be asked for that. Elsewhere Chromium ends
-// when its pipe to the driver closes, and the driver when its input does.
+// dieWithParent does nothing: only Linux supports it. Elsewhere Chromium ends
+// when its pipe to the driver closes, and the driver when its input ends.
 func dieWithParent() error { return nil }

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 )
 
-// replaceProcess runs the program in a process of its own and ends with it.
+// replaceProcess runs the program in a child process and exits with it.
 func replaceProcess(program string, args, environment []string) error {
 	cmd := exec.Command(program, args[1:]...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environment, os.Stdin, os.Stdout, os.Stderr
@@ -28,7 +28,7 @@ func kill(pid int) {
 
 func running(pid int) bool { _, err := os.FindProcess(pid); return err == nil }
 
-// lockFolder relies on Windows, where an open file cannot be removed.
+// lockFolder relies on Windows, which does not remove open files.
 func lockFolder(path string) (lock *os.File, ok bool) {
 	_ = os.Remove(path)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)

@@ -15,22 +15,22 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// How long Chromium may take for what.
+// Time limits of Chromium.
 const (
 	startTimeout = 40 * time.Second // to start, with its driver
-	stopTimeout  = 5 * time.Second  // to end by itself
+	stopTimeout  = 5 * time.Second  // to exit on its own
 )
 
-// Chromium's features that are switched off: first those that Playwright 1.52
-// switches off, since a second --disable-features replaces its list, then a
-// window of the address bar that would cost each session a process.
+// Disabled features of Chromium: those that Playwright 1.52 disables, since a
+// second --disable-features replaces its list, and a window of the address bar
+// that would cost each session a process.
 const disabledFeatures = "AcceptCHFrame,AutoExpandDetailsElement,AvoidUnnecessaryBeforeUnloadCheckSync,CertificateTransparencyComponentUpdater," +
 	"DeferRendererTasksAfterInput,DestroyProfileOnBrowserClose,DialMediaRouteProvider,ExtensionManifestV2Disabled,GlobalMediaControls," +
 	"HttpsUpgrades,ImprovedCookieControls,LazyFrameLoading,LensOverlay,MediaRouter,PaintHolding,ThirdPartyStoragePartitioning,Translate," +
 	"WebUIOmniboxPopup,WebUIOmniboxAimPopup"
 
 // chromium is a running Chromium with the driver that controls it. Sessions
-// share it. It is not started again: another one takes its place.
+// share it. It is never restarted but replaced by a new one.
 type chromium struct {
 	headless bool
 	folder   *folder
@@ -39,19 +39,19 @@ type chromium struct {
 	browser  playwright.Browser
 	devTools playwright.CDPSession // of the browser as a whole
 
-	heartbeats atomic.Int64 // that were answered
-	failure    error        // why no more are; only watch uses it
+	heartbeats atomic.Int64 // number of answered heartbeats
+	failure    error        // why heartbeats stopped; used only by watch
 
-	done     chan struct{} // closed once it has ended or is given up
+	done     chan struct{} // closed when it has ended or is abandoned
 	doneOnce sync.Once
-	cleaned  chan struct{} // closed once nothing of it is left
+	cleaned  chan struct{} // closed when nothing of it is left
 }
 
-// flags are what Chromium is started with, beyond Playwright's own.
+// flags returns Chromium's flags, in addition to Playwright's.
 func flags(headless, display bool) []string {
 	out := []string{"--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--disable-features=" + disabledFeatures,
-		// All traffic goes through the proxy, and WebRTC uses UDP.
+		// All traffic goes through the proxy, but WebRTC uses UDP.
 		"--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--webrtc-ip-handling-policy=disable_non_proxied_udp"}
 	if !headless && !display {
 		out = append(out, "--ozone-platform=headless")
@@ -59,8 +59,8 @@ func flags(headless, display bool) []string {
 	return out
 }
 
-// hasDisplay reports whether windows can be shown to somebody. Where they cannot,
-// they are kept in memory.
+// hasDisplay reports whether windows can be shown. If not, they are kept in
+// memory.
 func (p Program) hasDisplay() bool {
 	return slices.ContainsFunc(p.Environment, func(line string) bool {
 		name, value, _ := strings.Cut(line, "=")
@@ -68,8 +68,7 @@ func (p Program) hasDisplay() bool {
 	})
 }
 
-// start starts Chromium and its driver. Traffic outside of any session
-// goes to proxy.
+// start starts Chromium and its driver. Traffic outside sessions goes to proxy.
 func start(ctx context.Context, p Program, headless bool, proxy string, log *slog.Logger) (*chromium, error) {
 	f, err := newFolder(p)
 	if err != nil {
@@ -112,8 +111,8 @@ func (c *chromium) launch(ctx context.Context, proxy string, display bool) (err 
 // giveUp marks Chromium as unusable.
 func (c *chromium) giveUp() { c.doneOnce.Do(func() { close(c.done) }) }
 
-// end ends Chromium and its driver, gently if they let us, and removes what
-// they wrote.
+// end ends Chromium and its driver, gracefully if possible, and removes their
+// files.
 func (c *chromium) end() {
 	c.giveUp()
 	if c.browser != nil && c.failure == nil {
@@ -136,7 +135,7 @@ func (c *chromium) end() {
 	}
 	if c.driver != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-		_, _ = Within(ctx, func() (any, error) { return nil, c.driver.Stop() }) // it was killed, so it may fail
+		_, _ = Within(ctx, func() (any, error) { return nil, c.driver.Stop() }) // it was killed, so this may fail
 		cancel()
 	}
 	if err := c.folder.remove(); err != nil {
@@ -145,8 +144,8 @@ func (c *chromium) end() {
 	close(c.cleaned)
 }
 
-// Within runs a call of Playwright, which cannot be given up, and waits for it
-// until ctx ends. What Playwright panics with becomes an error.
+// Within runs a Playwright call, which cannot be cancelled, and waits for it
+// until ctx ends. A panic of Playwright becomes an error.
 func Within[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	type outcome struct {
 		value T

@@ -9,15 +9,15 @@ import (
 	"satchel/agent"
 )
 
-// Bounds of a session's console.
+// Limits of a session's console.
 const (
 	maxLogEntries = 1000
 	maxLogText    = 4000 // bytes of an entry
 )
 
-// LogEntry is a line of the console of a page.
+// LogEntry is a line of a page's console.
 type LogEntry struct {
-	Seq       int64  `json:"-"` // grows by one with each line of the session
+	Seq       int64  `json:"-"` // increases by one with each line of the session
 	PageID    string `json:"pageId"`
 	Level     string `json:"level"` // log, debug, info, warn or error
 	Text      string `json:"text"`
@@ -29,7 +29,7 @@ type console struct {
 	mu      sync.Mutex
 	last    int64
 	entries []LogEntry
-	added   chan struct{} // closed and replaced at each line
+	added   chan struct{} // closed and replaced with each line
 }
 
 func newConsole() *console { return &console{added: make(chan struct{})} }
@@ -46,8 +46,8 @@ func (c *console) add(pageID, level, text string) {
 	c.added = make(chan struct{})
 }
 
-// Logs returns the lines of the console that came after the one with this
-// number, of the newest 1,000; 0 is before the first.
+// Logs returns the console lines after the one with this number, from the
+// newest 1,000. 0 is before the first.
 func (s *Session) Logs(after int64) []LogEntry {
 	c := s.console
 	c.mu.Lock()
@@ -59,18 +59,19 @@ func (s *Session) Logs(after int64) []LogEntry {
 	return append([]LogEntry(nil), c.entries[i:]...)
 }
 
-// LogAdded is closed when the next line comes. Take it before Logs, so that no
-// line is missed.
+// LogAdded returns a channel that is closed when the next line arrives. Call it
+// before Logs, so that no line is missed.
 func (s *Session) LogAdded() <-chan struct{} {
 	s.console.mu.Lock()
 	defer s.console.mu.Unlock()
 	return s.console.added
 }
 
-// consoleLevels are the names of levels for what pages call.
+// consoleLevels maps Playwright's names of levels to ours.
 var consoleLevels = map[string]string{"log": "log", "debug": "debug", "info": "info", "error": "error", "warning": "warn", "assert": "error", "trace": "debug"}
 
-// onConsole is Playwright's handler for console lines: it must not call Playwright.
+// onConsole is Playwright's handler for console lines. It must not call
+// Playwright.
 func (s *Session) onConsole(m playwright.ConsoleMessage) {
 	level := consoleLevels[m.Type()]
 	if level == "" {
@@ -79,12 +80,12 @@ func (s *Session) onConsole(m playwright.ConsoleMessage) {
 	s.console.add(s.pageID(m.Page()), level, m.Text())
 }
 
-// onWebError is Playwright's handler for errors that a page did not catch.
+// onWebError is Playwright's handler for uncaught errors of a page.
 func (s *Session) onWebError(e playwright.WebError) {
 	s.console.add(s.pageID(e.Page()), "error", e.Error().Error())
 }
 
-// pageID finds the id of a tab of ours; "" when it is none.
+// pageID returns the id of one of our tabs, or "".
 func (s *Session) pageID(page playwright.Page) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

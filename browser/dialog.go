@@ -6,12 +6,13 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// onDialog is Playwright's handler for dialogs, which stop the page until they
-// are answered: it must not call Playwright.
+// onDialog is Playwright's handler for dialogs, which block the page until they
+// are answered. It must not call Playwright.
 func (s *Session) onDialog(d playwright.Dialog) {
 	s.console.add(s.pageID(d.Page()), "info", d.Type()+": "+d.Message())
 	s.inbox.put(func(ctx context.Context) {
-		// Each in a goroutine of its own: a page that closes may hold one back.
+		// Each in its own goroutine, because a page that is closing may block
+		// one.
 		s.browser.spawn(func() { s.answerDialog(ctx, d) })
 	})
 }

@@ -1,5 +1,5 @@
-// Package browser keeps browser sessions: each a profile of its own in a
-// Chromium that all sessions share, with its tabs, driven by actions.
+// Package browser manages browser sessions. Each is a separate profile, with
+// its tabs, in a Chromium that all sessions share, and is driven by actions.
 //
 // A session is opened by Create and lives in memory; its row in the agent's
 // file records it. All traffic of a page goes through a proxy in this process
@@ -27,7 +27,8 @@
 //	(*Page).CDP(ctx) (playwright.CDPSession, error) the caller detaches it
 //	Within(ctx, call)                              runs a call of Playwright with a time limit
 //
-// Playwright's events come on the one goroutine that reads the driver's
-// output. A handler that calls Playwright there, or blocks, hangs every session:
-// handlers only note what happened and wake a goroutine that acts on it.
+// Playwright's events arrive on the one goroutine that reads the driver's
+// output. A handler that calls Playwright there, or blocks, hangs every
+// session: handlers only record what happened and wake a goroutine that acts on
+// it.
 package browser

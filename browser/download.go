@@ -14,15 +14,16 @@ import (
 	"satchel/store"
 )
 
-// Bounds of downloads.
+// Limits of downloads.
 const (
-	DefaultMaxDownload = 25 << 20         // bytes of one
-	maxDownloading     = 5                // of a session at a time
-	downloadTimeout    = 10 * time.Minute // of one
+	DefaultMaxDownload = 25 << 20         // bytes per download
+	maxDownloading     = 5                // per session at the same time
+	downloadTimeout    = 10 * time.Minute // per download
 	sizeCheckEvery     = 500 * time.Millisecond
 )
 
-// onDownload is Playwright's handler for downloads: it must not call Playwright.
+// onDownload is Playwright's handler for downloads. It must not call
+// Playwright.
 func (s *Session) onDownload(d playwright.Download) {
 	s.mu.Lock()
 	s.downloading++
@@ -49,8 +50,8 @@ func (s *Session) onDownload(d playwright.Download) {
 	}
 }
 
-// storeDownload puts a download into the agent's file, or notes why it is not
-// there.
+// storeDownload stores a download in the agent's file, or records why it
+// failed.
 func (s *Session) storeDownload(d playwright.Download, tooMany bool) {
 	ctx, cancel := context.WithTimeout(s.life, downloadTimeout)
 	defer cancel()
@@ -76,7 +77,7 @@ func (s *Session) storeDownload(d playwright.Download, tooMany bool) {
 		return
 	}
 	s.console.add(s.pageID(d.Page()), "info", "download: "+row.Name+" "+row.Error)
-	_, _ = Within(storing, func() (any, error) { return nil, d.Delete() }) // Chromium's copy goes with the session at the latest
+	_, _ = Within(storing, func() (any, error) { return nil, d.Delete() }) // Chromium's copy is deleted with the session at the latest
 }
 
 var (
@@ -84,7 +85,7 @@ var (
 	errTooLarge = errors.New("too large")
 )
 
-// downloadProblem is why a download failed, for the client.
+// downloadProblem returns the reason for a failed download, for the client.
 func downloadProblem(err error) string {
 	switch {
 	case errors.Is(err, errTooMany):
@@ -114,7 +115,7 @@ func (s *Session) receive(ctx context.Context, d playwright.Download, name strin
 	if err != nil {
 		return nil, err
 	}
-	// Only what Chromium put into its own folder is read.
+	// Only files that Chromium wrote to its own folder are read.
 	in, err := os.Open(filepath.Join(s.chromium.folder.in("downloads"), filepath.Base(path)))
 	if err != nil {
 		return nil, err
@@ -123,9 +124,9 @@ func (s *Session) receive(ctx context.Context, d playwright.Download, name strin
 	return s.db.ReceiveFile(context.WithoutCancel(ctx), name, "application/octet-stream", in, s.browser.options.MaxDownload)
 }
 
-// limitSize ends a wait for a download when a file of this Chromium has become
-// too large. Whose file it is cannot be known while it grows, so others that
-// are under way then fail with it.
+// limitSize cancels a download when a file of this Chromium has become too
+// large. It is unknown whose file it is while it grows, so other downloads in
+// progress fail with it.
 func (s *Session) limitSize(ctx context.Context, cut context.CancelCauseFunc) {
 	ticker := time.NewTicker(sizeCheckEvery)
 	defer ticker.Stop()

@@ -86,8 +86,8 @@ func upload(_ context.Context, st *step) (map[string]any, error) {
 	return map[string]any{"files": len(files)}, err
 }
 
-// scrollBy scrolls an element, or the page when there is none, and returns
-// where it stands then. Smooth scrolling would not have arrived.
+// scrollBy scrolls an element, or the page if there is none, and returns the
+// resulting position. Smooth scrolling would not have finished.
 const scrollBy = `(e, [direction, amount]) => {
 	const at = e === document.body || e === document.documentElement || !e ? document.scrollingElement || document.documentElement : e;
 	const [x, y] = {up: [0, -amount], down: [0, amount], left: [-amount, 0], right: [amount, 0], top: [0, -at.scrollHeight], bottom: [0, at.scrollHeight]}[direction];
@@ -151,7 +151,7 @@ func waitForURL(ctx context.Context, st *step) error {
 	for {
 		p := st.page
 		if active := st.session.ActivePage(); st.PageID == "" && active != nil {
-			p = active // a click before may have opened it
+			p = active // an earlier click may have opened it
 		}
 		if url := p.URL(); url == st.URL || glob.MatchString(url) {
 			return nil
@@ -164,11 +164,11 @@ func waitForURL(ctx context.Context, st *step) error {
 	}
 }
 
-// maxValue bounds all values of extract together, in bytes.
+// maxValue limits all values of extract together, in bytes.
 const maxValue = 1 << 20
 
-// readElements returns what is asked for of each of the first 1,000 elements;
-// null where an element has none.
+// readElements returns the requested value of each of the first 1,000 elements,
+// or null.
 const readElements = `(list, name) => list.slice(0, 1000).map(e => {
 	switch (name) {
 	case "text": return e.innerText ?? e.textContent;
@@ -189,7 +189,7 @@ func extract(_ context.Context, st *step) (map[string]any, error) {
 	}
 	read, err := found.EvaluateAll(readElements, name)
 	values, _ := read.([]any)
-	if err == nil && len(values) == 0 && !st.All { // it may be on its way; to ask at once is ten times as quick as to wait
+	if err == nil && len(values) == 0 && !st.All { // the element may be loading; checking first is ten times as fast as waiting
 		if err := found.WaitFor(playwright.LocatorWaitForOptions{State: playwright.WaitForSelectorStateAttached, Timeout: st.milliseconds()}); err != nil {
 			return nil, err
 		}
@@ -221,7 +221,7 @@ func extract(_ context.Context, st *step) (map[string]any, error) {
 	case len(values) > 0:
 		result["value"] = values[0]
 	default:
-		return nil, agent.Errorf(agent.CodeBrowser, "the element went away").With("action", "extract")
+		return nil, agent.Errorf(agent.CodeBrowser, "the element disappeared").With("action", "extract")
 	}
 	return result, nil
 }

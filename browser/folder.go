@@ -11,18 +11,19 @@ import (
 	"time"
 )
 
-// folderPrefix begins the names of our folders for temporary files.
+// folderPrefix is the prefix of our folders for temporary files.
 const folderPrefix = "satchel-browser-"
 
 // folder holds what one Chromium and its driver need while they run: the names
-// they are started by, their process ids, profiles, downloads. A lock marks
-// its owner, so that what a killed server left can be removed by the next.
+// under which they are started, their process ids, profiles and downloads. A
+// lock marks its owner, so that the next server can remove what a killed one
+// left.
 type folder struct {
 	path string
 	lock *os.File
 }
 
-// newFolder makes a folder for a Chromium and a driver.
+// newFolder creates a folder for a Chromium and a driver.
 func newFolder(p Program) (*folder, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -53,7 +54,7 @@ func newFolder(p Program) (*folder, error) {
 
 func (f *folder) in(name string) string { return filepath.Join(f.path, name) }
 
-// pid is the process that runs under a name; 0 when there is none yet.
+// pid returns the process that runs under a name, or 0 if there is none yet.
 func (f *folder) pid(name string) int {
 	raw, err := os.ReadFile(f.in(name + ".pid"))
 	if err != nil {
@@ -66,8 +67,8 @@ func (f *folder) pid(name string) int {
 	return pid
 }
 
-// remove deletes the folder. Chromium's last processes may still write into
-// it, so it tries for a while.
+// remove deletes the folder. Chromium's last processes may still write to it,
+// so it retries for a while.
 func (f *folder) remove() error {
 	var err error
 	for range 50 {
@@ -82,8 +83,8 @@ func (f *folder) remove() error {
 	return err
 }
 
-// removeOrphans deletes the folders of servers that have ended without doing so,
-// and ends what still runs from there.
+// removeOrphans deletes the folders of servers that ended without doing so, and
+// kills what still runs there.
 func removeOrphans() error {
 	entries, err := os.ReadDir(os.TempDir())
 	if err != nil {

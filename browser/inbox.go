@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// inbox takes what Playwright's handlers want done, which they must not do
-// themselves. Putting never blocks; one goroutine does the work in order.
+// inbox collects tasks from Playwright's handlers, which must not do them
+// themselves. put never blocks; one goroutine runs the tasks in order.
 type inbox struct {
 	mu    sync.Mutex
 	tasks []func(context.Context)
-	ready chan struct{} // holds one token when there are tasks
+	ready chan struct{} // holds one token if there are tasks
 }
 
-// maxTasks bounds what waits. Tabs, dialogs and downloads are each bounded
-// before; past it a task is dropped.
+// maxTasks limits the waiting tasks. Tabs, dialogs and downloads each have
+// their own limits; beyond maxTasks, tasks are dropped.
 const maxTasks = 1000
 
 func (i *inbox) put(task func(context.Context)) bool {
@@ -31,7 +31,7 @@ func (i *inbox) put(task func(context.Context)) bool {
 	return true
 }
 
-// work does what is put until ctx ends. It is the body of a goroutine.
+// work runs tasks until ctx ends. It is the body of a goroutine.
 func (i *inbox) work(ctx context.Context) {
 	for {
 		select {

@@ -13,11 +13,11 @@ import (
 	"satchel/agent/egress"
 )
 
-// blankPage is the one address that is not of the network.
+// blankPage is the only URL that is not on the network.
 const blankPage = "about:blank"
 
-// checkURL refuses what is not on the network, and addresses that must not be
-// reached as far as their text shows.
+// checkURL rejects URLs that are not on the network, and addresses that may not
+// be reached, as far as their text shows.
 func (b *Browser) checkURL(action, raw string) (string, error) {
 	if raw == blankPage {
 		return raw, nil
@@ -44,7 +44,7 @@ func navigate(ctx context.Context, st *step) (map[string]any, error) {
 	}
 	response, err := st.page.page.Goto(url, playwright.PageGotoOptions{WaitUntil: st.waitUntil(), Timeout: st.milliseconds()})
 	if err != nil && strings.Contains(err.Error(), `interrupted by another navigation to "`+errorPages) {
-		// The error page of a failure before came late.
+		// The error page of an earlier failure arrived late.
 		response, err = st.page.page.Goto(url, playwright.PageGotoOptions{WaitUntil: st.waitUntil(), Timeout: st.milliseconds()})
 	}
 	if err != nil {
@@ -61,18 +61,18 @@ func navigate(ctx context.Context, st *step) (map[string]any, error) {
 	return st.loadResult(response)
 }
 
-// errorPages begins the addresses of the pages that Chromium shows when a load
+// errorPages is the prefix of the URLs of pages that Chromium shows when a load
 // has failed.
 const errorPages = "chrome-error:"
 
-// downloadStarted reports whether a download has begun since the action did.
+// downloadStarted reports whether a download has started since the action did.
 func (st *step) downloadStarted() bool {
 	st.session.mu.Lock()
 	defer st.session.mu.Unlock()
 	return st.session.lastDownload.After(st.started)
 }
 
-// await waits a second at most for what a change of the session brings about.
+// await waits at most a second for a change of the session.
 func (st *step) await(ctx context.Context, ok func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -88,7 +88,7 @@ func (st *step) await(ctx context.Context, ok func() bool) bool {
 	return true
 }
 
-// loadResult is the result of a load.
+// loadResult returns the result of a load.
 func (st *step) loadResult(response playwright.Response) (map[string]any, error) {
 	result := map[string]any{}
 	if response == nil {
@@ -97,7 +97,7 @@ func (st *step) loadResult(response playwright.Response) (map[string]any, error)
 	switch response.Headers()[strings.ToLower(egress.ProxyFailureHeader)] {
 	case "":
 	case egress.ProxyRefused:
-		return nil, agent.InvalidAction(st.Action.Action, "url", "leads to an address that must not be reached from here")
+		return nil, agent.InvalidAction(st.Action.Action, "url", "leads to an address that this server may not reach")
 	default:
 		return nil, agent.Errorf(agent.CodeBrowser, "the page could not be loaded").With("action", st.Action.Action).With("reason", "ERR_CONNECTION_FAILED")
 	}
@@ -127,8 +127,8 @@ func (st *step) afterLoad(response playwright.Response, err error) (map[string]a
 	return st.loadResult(response)
 }
 
-// Navigate takes a tab to an address under the rules of the action of that
-// name, and waits for the answer's first bytes.
+// Navigate opens a URL in a tab under the rules of the navigate action, and
+// waits for the first bytes of the response.
 func (p *Page) Navigate(ctx context.Context, url string) error {
 	url, err := p.session.browser.checkURL("navigate", url)
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *Page) Navigate(ctx context.Context, url string) error {
 	})
 }
 
-// Move is a way through the history of a tab.
+// Move is a move through the history of a tab.
 type Move string
 
 // The moves of History.
@@ -150,8 +150,8 @@ const (
 	Reload  Move = "reload"
 )
 
-// History moves a tab through its history and waits for the answer's first
-// bytes.
+// History moves a tab through its history and waits for the first bytes of the
+// response.
 func (p *Page) History(ctx context.Context, m Move) error {
 	return p.session.call(ctx, func() (err error) {
 		commit := playwright.WaitUntilStateCommit
@@ -167,7 +167,7 @@ func (p *Page) History(ctx context.Context, m Move) error {
 	})
 }
 
-// dataURL is bytes as a page could show them.
+// dataURL encodes bytes as a data URL.
 func dataURL(media string, data []byte) string {
 	return "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(data)
 }
@@ -211,8 +211,7 @@ func (st *step) picture(field, media string, data []byte) (map[string]any, error
 	return map[string]any{field: dataURL(media, data)}, nil
 }
 
-// defaultSnapshot is how much of a snapshot is given unless more is asked for,
-// in characters.
+// defaultSnapshot is the default length of a snapshot, in characters.
 const defaultSnapshot = 20_000
 
 func snapshot(_ context.Context, st *step) (map[string]any, error) {
@@ -251,8 +250,8 @@ func cookies(_ context.Context, st *step) (map[string]any, error) {
 	return map[string]any{"cookies": found}, nil
 }
 
-// urlGlob compiles an address in which ** stands for anything and * for
-// anything but a slash.
+// urlGlob compiles a URL pattern in which ** matches anything and * anything
+// except a slash.
 func urlGlob(pattern string) *regexp.Regexp {
 	text := regexp.QuoteMeta(pattern)
 	text = strings.ReplaceAll(text, `\*\*`, "\x00")

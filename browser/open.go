@@ -12,7 +12,7 @@ import (
 	"satchel/store"
 )
 
-// refusal is a connection that a page asked for and did not get.
+// refusal is a connection that a page was refused.
 type refusal struct {
 	host string
 	at   time.Time
@@ -21,8 +21,8 @@ type refusal struct {
 // maxRefusals is how many refusals a session remembers.
 const maxRefusals = 20
 
-// Create opens a session. Too many open ones are RATE_LIMITED, a browser that
-// is missing or does not start is BROWSER_ERROR.
+// Create opens a session. Too many open sessions are RATE_LIMITED; a browser
+// that is missing or does not start is BROWSER_ERROR.
 func (b *Browser) Create(ctx context.Context, db *store.DB, o agent.SessionOptions) (agent.Session, error) {
 	if err := o.Validate(); err != nil {
 		return agent.Session{}, err
@@ -56,7 +56,7 @@ func (b *Browser) Create(ctx context.Context, db *store.DB, o agent.SessionOptio
 	return row, nil
 }
 
-// upstream checks the proxy that a session asks for.
+// upstream validates the proxy of a session.
 func (b *Browser) upstream(p *agent.SessionProxy) (*url.URL, error) {
 	if p == nil {
 		return nil, nil
@@ -74,7 +74,7 @@ func (b *Browser) upstream(p *agent.SessionProxy) (*url.URL, error) {
 	return u, nil
 }
 
-// reserve takes a place for a session that is being opened.
+// reserve counts a session that is being opened.
 func (b *Browser) reserve(db *store.DB) (done func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +95,7 @@ func (b *Browser) reserve(db *store.DB) (done func(), err error) {
 		limit = b.options.MaxSessions
 	}
 	if limit > 0 {
-		return nil, agent.Errorf(agent.CodeRateLimited, "too many browser sessions are open: %d are allowed; close one", limit).With("limit", limit)
+		return nil, agent.Errorf(agent.CodeRateLimited, "too many browser sessions are open (limit: %d); close one", limit).With("limit", limit)
 	}
 	b.opening[db]++
 	return func() {
@@ -121,7 +121,7 @@ func newSession(b *Browser, db *store.DB, o agent.SessionOptions) *Session {
 	return s
 }
 
-// open gets Chromium, a profile and a tab. When it fails nothing is left.
+// open gets Chromium, a profile and a tab. If it fails, nothing is left.
 func (s *Session) open(ctx context.Context, upstream *url.URL) (err error) {
 	s.chromium, err = s.browser.acquireChromium(ctx, s.options.Headless == nil || *s.options.Headless)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *Session) openContext(ctx context.Context) error {
 	made, err := Within(ctx, func() (playwright.BrowserContext, error) {
 		c, err := s.chromium.browser.NewContext(o)
 		if err == nil && ctx.Err() != nil {
-			return nil, c.Close() // nobody waits for it any more
+			return nil, c.Close() // nobody is waiting for it anymore
 		}
 		return c, err
 	})
@@ -184,13 +184,13 @@ func (s *Session) openContext(ctx context.Context) error {
 	return err
 }
 
-// withoutWebRTC removes what could bypass the proxy; flags of Chromium
-// keep it from doing so too.
+// withoutWebRTC removes APIs that could bypass the proxy; flags of Chromium
+// prevent it as well.
 const withoutWebRTC = `for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "RTCDataChannel", "WebTransport"]) {
 	try { delete globalThis[name]; } catch {}
 }`
 
-// optional is nil for an empty text.
+// optional returns nil for an empty string.
 func optional(text string) *string {
 	if text == "" {
 		return nil
@@ -198,7 +198,7 @@ func optional(text string) *string {
 	return &text
 }
 
-// noteRefusal remembers where a page wanted to go and was not let.
+// noteRefusal records a connection that a page was refused.
 func (s *Session) noteRefusal(e *egress.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +208,7 @@ func (s *Session) noteRefusal(e *egress.Error) {
 	s.refused = append(s.refused, refusal{e.Host, time.Now()})
 }
 
-// endWithChromium ends the session when its Chromium does. It is the body of a
+// endWithChromium ends the session when its Chromium ends. It is the body of a
 // goroutine.
 func (s *Session) endWithChromium() {
 	select {

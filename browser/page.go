@@ -10,8 +10,8 @@ import (
 	"satchel/agent"
 )
 
-// titleTimeout bounds the question for a tab's title: a busy page does not
-// answer.
+// titleTimeout limits requests for a tab's title, since a busy page does not
+// respond.
 const titleTimeout = 3 * time.Second
 
 // Page is a tab of a session.
@@ -22,15 +22,16 @@ type Page struct {
 
 	open       context.Context // ends when the tab is closed
 	cancel     context.CancelFunc
-	titleStale chan struct{} // holds one token when the title may have changed
+	titleStale chan struct{} // holds one token if the title may have changed
 
-	// debugger stops scripts. A DevTools session that is opened while a script
-	// runs does not respond, so it is opened before. The holder of the
-	// session's slot uses it.
+	// debugger stops scripts. A DevTools session opened while a script is
+	// running does not respond, so it is opened in advance. It is used by the
+	// holder of the session's slot.
 	debugger     playwright.CDPSession
-	blockedSince time.Time // since when no script could begin; zero when the last action was done. Guarded as debugger is
+	blockedSince time.Time // since when no script could start; zero if the last action finished. Guarded like debugger
 
-	// storageCDP is where its storage is read from; whoever sets readingStorage uses it.
+	// storageCDP reads the tab's storage. It is used by whoever sets
+	// readingStorage.
 	storageCDP     playwright.CDPSession
 	readingStorage atomic.Bool
 
@@ -39,41 +40,41 @@ type Page struct {
 	crashed    bool
 }
 
-// ID names the tab as long as it is open.
+// ID returns the id of the tab, which is valid while it is open.
 func (p *Page) ID() string { return p.id }
 
-// Session is whose tab it is.
+// Session returns the session of the tab.
 func (p *Page) Session() *Session { return p.session }
 
-// Done is closed when the tab is closed.
+// Done returns a channel that is closed when the tab is closed.
 func (p *Page) Done() <-chan struct{} { return p.open.Done() }
 
-// URL is the address that the tab was last seen at.
+// URL returns the last known URL of the tab.
 func (p *Page) URL() string {
 	p.session.mu.Lock()
 	defer p.session.mu.Unlock()
 	return p.url
 }
 
-// Title is the title that the tab was last seen with.
+// Title returns the last known title of the tab.
 func (p *Page) Title() string {
 	p.session.mu.Lock()
 	defer p.session.mu.Unlock()
 	return p.title
 }
 
-// CDP opens a session of the DevTools protocol with the tab. The caller
-// detaches it.
+// CDP opens a DevTools protocol session with the tab. The caller must detach
+// it.
 func (p *Page) CDP(ctx context.Context) (playwright.CDPSession, error) {
 	return result(ctx, p.session, func() (playwright.CDPSession, error) { return p.session.context.NewCDPSession(p.page) })
 }
 
-// Close closes the tab. When it was the last one, a blank one takes its place.
+// Close closes the tab. If it was the last one, a blank tab replaces it.
 func (p *Page) Close(ctx context.Context) error {
 	return p.session.call(ctx, func() error { return p.page.Close() })
 }
 
-// onPage is Playwright's handler for new tabs: it must not call Playwright.
+// onPage is Playwright's handler for new tabs. It must not call Playwright.
 func (s *Session) onPage(page playwright.Page) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,11 +97,11 @@ func (s *Session) onPage(page playwright.Page) {
 	s.inbox.put(func(context.Context) { s.browser.spawn(p.watchTitle) })
 }
 
-// closeSurplus closes a tab that is one too many.
+// closeSurplus closes a tab over the limit.
 func (s *Session) closeSurplus(ctx context.Context, page playwright.Page) {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	_ = s.call(ctx, func() error { return page.Close() }) // a tab that stays is no tab of ours
+	_ = s.call(ctx, func() error { return page.Close() }) // a tab that stays open is not one of ours
 	s.mu.Lock()
 	storm := s.surplus == maxSurplus
 	s.mu.Unlock()
@@ -109,7 +110,7 @@ func (s *Session) closeSurplus(ctx context.Context, page playwright.Page) {
 	}
 }
 
-// onNavigated is Playwright's handler: it must not call Playwright.
+// onNavigated is a handler of Playwright. It must not call Playwright.
 func (p *Page) onNavigated(frame playwright.Frame) {
 	if frame.ParentFrame() != nil {
 		return
@@ -121,8 +122,8 @@ func (p *Page) onNavigated(frame playwright.Frame) {
 	p.refreshTitle()
 }
 
-// RefreshTitle has the title read again soon: scripts change it without an
-// event. Changes signals when it is a new one.
+// RefreshTitle requests the title again, since scripts change it without an
+// event. Changes signals a new one.
 func (p *Page) RefreshTitle() { p.refreshTitle() }
 
 func (p *Page) refreshTitle() {
@@ -132,8 +133,8 @@ func (p *Page) refreshTitle() {
 	}
 }
 
-// watchTitle asks for the title when it may have changed, until the tab is
-// closed. It is the body of a goroutine.
+// watchTitle reads the title when it may have changed, until the tab is closed.
+// It is the body of a goroutine.
 func (p *Page) watchTitle() {
 	for {
 		select {
@@ -159,7 +160,7 @@ func (p *Page) watchTitle() {
 // maxTitle is how much of a title is kept, in bytes.
 const maxTitle = 500
 
-// onPageClosed is Playwright's handler: it must not call Playwright.
+// onPageClosed is a handler of Playwright. It must not call Playwright.
 func (s *Session) onPageClosed(p *Page) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,14 +177,14 @@ func (s *Session) onPageClosed(p *Page) {
 			s.active = kept[len(kept)-1]
 		}
 	}
-	p.cancel() // now that nobody can find it any more
+	p.cancel() // now that nobody can find it anymore
 	s.changedLocked()
 	if len(kept) == 0 && s.life.Err() == nil {
 		s.inbox.put(s.replaceLast)
 	}
 }
 
-// replaceLast opens a blank tab where there is none.
+// replaceLast opens a blank tab if there is none.
 func (s *Session) replaceLast(ctx context.Context) {
 	if len(s.Pages()) > 0 {
 		return
@@ -195,7 +196,7 @@ func (s *Session) replaceLast(ctx context.Context) {
 	}
 }
 
-// onPageCrashed is Playwright's handler: it must not call Playwright.
+// onPageCrashed is a handler of Playwright. It must not call Playwright.
 func (s *Session) onPageCrashed(p *Page) {
 	s.mu.Lock()
 	p.crashed = true
@@ -205,6 +206,6 @@ func (s *Session) onPageCrashed(p *Page) {
 	s.inbox.put(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 		defer cancel()
-		_ = p.Close(ctx) // what is left of it; a blank tab comes when it was the last
+		_ = p.Close(ctx) // what is left of it; a blank tab replaces the last one
 	})
 }

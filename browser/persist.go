@@ -15,10 +15,10 @@ import (
 	"satchel/agent"
 )
 
-// Bounds of what a persistent session leaves to the next.
+// Limits of what a persistent session saves for the next.
 const (
 	maxState     = 8 << 20 // bytes as JSON
-	maxOrigins   = 200     // whose storage is known while the session is open
+	maxOrigins   = 200     // origins whose storage is known while the session is open
 	stateTimeout = 5 * time.Second
 )
 
@@ -26,20 +26,20 @@ const (
 // that little is lost when the server is killed.
 const (
 	saveEvery         = 2 * time.Second
-	saveAfterActivity = 10 * time.Second // after activity: pages store what a click brought about some time later
-	savePause         = 20               // a read that took long is followed by a pause so many times as long
-	storageTimeout    = time.Second      // of a tab; one that is busy is read the next time
+	saveAfterActivity = 10 * time.Second // after activity: pages store the effects of a click some time later
+	savePause         = 20               // a slow read is followed by a pause this many times as long
+	storageTimeout    = time.Second      // per tab; a busy tab is read the next time
 )
 
-// persisted is what a persistent session knows of what it would leave.
+// persisted is the known state of a persistent session.
 type persisted struct {
-	mu      sync.Mutex // held while it is read and stored
+	mu      sync.Mutex // held while the state is read and stored
 	origins map[string][]playwright.NameValue
-	stored  [sha256.Size]byte // of what the agent's file got from this session, or the session from it
+	stored  [sha256.Size]byte // hash of the state last exchanged with the agent's file
 }
 
-// savedState is what the agent's last persistent session left; nil when there
-// is nothing, or nothing that can be used.
+// savedState returns what the agent's last persistent session saved, or nil if
+// there is nothing usable.
 func (s *Session) savedState(ctx context.Context) (*playwright.OptionalStorageState, error) {
 	if !s.options.Persist {
 		return nil, nil
@@ -49,7 +49,7 @@ func (s *Session) savedState(ctx context.Context) (*playwright.OptionalStorageSt
 		return nil, err
 	}
 	if locked {
-		return nil, s.db.Log(ctx, agent.LevelWarn, "browser", "the logins kept for the browser were sealed with another master key; the session begins without them", map[string]any{"session_id": s.id})
+		return nil, s.db.Log(ctx, agent.LevelWarn, "browser", "the saved browser logins were encrypted with another master key; the session starts without them", map[string]any{"session_id": s.id})
 	}
 	var state playwright.OptionalStorageState
 	if text == "" || json.Unmarshal([]byte(text), &state) != nil {
@@ -62,8 +62,8 @@ func (s *Session) savedState(ctx context.Context) (*playwright.OptionalStorageSt
 	return &state, nil
 }
 
-// saveStates stores cookies and storage again and again as long as the session is
-// open and somebody does something with it. It is the body of a goroutine.
+// saveStates stores cookies and storage periodically while the session is open
+// and active. It is the body of a goroutine.
 func (s *Session) saveStates() {
 	timer := time.NewTimer(saveEvery)
 	defer timer.Stop()
@@ -81,8 +81,8 @@ func (s *Session) saveStates() {
 	}
 }
 
-// saveState seals what read finds in the agent's file for the next persistent
-// session, when it is something else than before.
+// saveState encrypts and stores the state that read returns for the next
+// persistent session, if it has changed.
 func (s *Session) saveState(ctx context.Context, read func(context.Context) (*playwright.StorageState, error)) {
 	if !s.options.Persist || s.context == nil {
 		return
@@ -109,7 +109,7 @@ func (s *Session) saveState(ctx context.Context, read func(context.Context) (*pl
 	}
 }
 
-// marshalState is the state as JSON, the same for the same state.
+// marshalState encodes the state as JSON, equal for equal states.
 func marshalState(state *playwright.StorageState) ([]byte, error) {
 	for _, o := range state.Origins {
 		slices.SortFunc(o.LocalStorage, func(a, b playwright.NameValue) int { return cmp.Compare(a.Name, b.Name) })
@@ -120,14 +120,14 @@ func marshalState(state *playwright.StorageState) ([]byte, error) {
 	})
 	text, err := json.Marshal(state)
 	if err == nil && len(text) > maxState {
-		state.Origins = nil // cookies are what logins live by
+		state.Origins = nil // logins depend on cookies
 		text, err = json.Marshal(state)
 	}
 	return text, err
 }
 
-// readState reads all cookies, and the storage of the sites that tabs are at; what
-// other sites have stored is taken as it was last seen. Pages notice nothing.
+// readState reads all cookies, and the storage of the sites open in tabs. For
+// other sites it uses the last known storage. Pages do not notice.
 func (s *Session) readState(ctx context.Context) (*playwright.StorageState, error) {
 	cookies, err := Within(ctx, func() ([]playwright.Cookie, error) { return s.context.Cookies() })
 	if err != nil {
@@ -151,8 +151,8 @@ func (s *Session) readState(ctx context.Context) (*playwright.StorageState, erro
 	return state, nil
 }
 
-// readFullState is readState for a session that ends: sites that no tab is at
-// any more are opened in hidden tabs. When that takes too long, the result of
+// readFullState is readState for a session that ends: sites no longer open in
+// tabs are opened in hidden tabs. If that takes too long, the result of
 // readState is used.
 func (s *Session) readFullState(ctx context.Context) (*playwright.StorageState, error) {
 	open, err := s.readState(ctx)
@@ -168,7 +168,7 @@ func (s *Session) readFullState(ctx context.Context) (*playwright.StorageState, 
 	return all, nil
 }
 
-// originOf is the origin of an address of the web; "" when it has none.
+// originOf returns the origin of a web URL, or "".
 func originOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -177,11 +177,11 @@ func originOf(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// localStorage reads what the site that a tab is at has stored; false when it does
-// not answer, or with too much. Only saveState calls it, by way of readState.
+// localStorage returns the storage of the site open in a tab, or false if it
+// does not respond or has too much. Only saveState calls it, through readState.
 func (p *Page) localStorage(ctx context.Context, origin string) (items []playwright.NameValue, ok bool) {
 	if origin == "" || !p.readingStorage.CompareAndSwap(false, true) {
-		return nil, false // the call before has not returned yet
+		return nil, false // the previous call has not returned yet
 	}
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()

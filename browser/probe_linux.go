@@ -7,11 +7,10 @@ import (
 	"strconv"
 )
 
-// probe finds out whether the processes that a heartbeat passes through have
-// anything to do.
+// probe determines whether the processes that handle a heartbeat have any work.
 type probe struct {
 	main    []int // the driver and Chromium
-	helpers []int // what Chromium started itself: its network and its graphics, for which it may wait
+	helpers []int // started by Chromium: its network and GPU processes, for which it may wait
 }
 
 func newProbe(driver, chromium int) *probe {
@@ -24,10 +23,10 @@ func newProbe(driver, chromium int) *probe {
 	return p
 }
 
-// busy reports whether a thread of the processes runs, or waits for a processor
-// or a disk, so that the answer may only be late. It is false when the driver
-// or Chromium is stopped, by a signal or a debugger, and true when the
-// processes cannot be seen.
+// busy reports whether a thread of the processes is running, or waits for a
+// processor or a disk, so that the answer may merely be late. It is false if
+// the driver or Chromium is stopped by a signal or a debugger, and true if the
+// processes cannot be inspected.
 func (p *probe) busy() bool {
 	seen := false
 	for _, pid := range p.main {
@@ -40,8 +39,8 @@ func (p *probe) busy() bool {
 	return !seen || slices.ContainsFunc(slices.Concat(p.main, p.helpers), isBusy)
 }
 
-// isBusy reports whether a thread of a process runs, or waits for a processor
-// or a disk.
+// isBusy reports whether a thread of a process is running, or waits for a
+// processor or a disk.
 func isBusy(pid int) bool {
 	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
 	for _, tid := range numericEntries(tasks) {
@@ -52,14 +51,14 @@ func isBusy(pid int) bool {
 	return false
 }
 
-// numericEntries lists the entries of a folder whose names are numbers.
+// numericEntries returns the numeric names in a folder.
 func numericEntries(folder string) (out []int) {
 	f, err := os.Open(folder)
 	if err != nil {
 		return nil // the process has ended
 	}
 	defer f.Close()
-	names, _ := f.Readdirnames(-1) // what could be read is all that is there
+	names, _ := f.Readdirnames(-1) // whatever was read is all there is
 	for _, name := range names {
 		if n, err := strconv.Atoi(name); err == nil {
 			out = append(out, n)
@@ -68,7 +67,7 @@ func numericEntries(folder string) (out []int) {
 	return out
 }
 
-// thread is part of a line of proc_pid_stat(5).
+// thread is a part of a line of proc_pid_stat(5).
 type thread struct {
 	state  byte
 	parent int
@@ -83,7 +82,7 @@ func readThread(path string) (t thread, ok bool) {
 }
 
 func parseThread(raw []byte) (t thread, ok bool) {
-	// The name before it may hold anything.
+	// The name before it may contain anything.
 	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
 	if len(fields) < 2 {
 		return t, false

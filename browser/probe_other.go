@@ -2,8 +2,8 @@
 
 package browser
 
-// probe: other systems do not show their processes so simply, so all are taken
-// for busy, and only the time counts that an answer takes.
+// probe treats all processes as busy: other systems do not make them as easy to
+// inspect, so only the response time counts.
 type probe struct{}
 
 func newProbe(_, _ int) *probe { return &probe{} }

@@ -14,7 +14,7 @@ import (
 	"satchel/agent/egress"
 )
 
-// Bounds of Render.
+// Limits of Render.
 const (
 	maxRenders    = 3
 	maxRendered   = 10 << 20        // characters of HTML
@@ -22,17 +22,17 @@ const (
 	renderTimeout = time.Minute
 )
 
-// Rendered is a page as Chromium shows it.
+// Rendered is a page as shown by Chromium.
 type Rendered struct {
-	Final  string // its address after redirects
-	Status int    // of HTTP
-	HTML   string // of the document as scripts have made it
+	Final  string // its URL after redirects
+	Status int    // the HTTP status
+	HTML   string // the document as modified by scripts
 }
 
-// Render opens an address in a profile of its own, outside of any session,
-// waits until the page has loaded and its network rests, and returns what it
-// shows by then. It keeps to the same rules of egress as sessions do; a refusal
-// is an *egress.Error. A few pages are rendered at a time, others wait.
+// Render opens a URL in a separate profile, outside any session, waits until
+// the page has loaded and its network is idle, and returns what it shows. The
+// same egress rules apply as for sessions; a refusal is an *egress.Error. Only
+// a few pages are rendered at the same time.
 func (b *Browser) Render(ctx context.Context, address string) (Rendered, error) {
 	select {
 	case b.rendering <- struct{}{}:
@@ -58,12 +58,12 @@ func (b *Browser) Render(ctx context.Context, address string) (Rendered, error) 
 	defer cancel()
 	page, err := c.render(ctx, proxy.URL(), address)
 	if cause := refused.of(page.Final); cause != nil && !errors.Is(err, playwright.ErrTimeout) {
-		return Rendered{}, cause // what was shown is the proxy's refusal
+		return Rendered{}, cause // the page shown was the proxy's refusal
 	}
 	return page, err
 }
 
-// refusedHosts remembers the hosts that a page was refused.
+// refusedHosts records the hosts that a page was refused.
 type refusedHosts struct {
 	mu    sync.Mutex
 	hosts map[string]*egress.Error
@@ -81,8 +81,8 @@ func (r *refusedHosts) note(e *egress.Error) {
 	}
 }
 
-// of returns the refusal of an address; of the first that there was for "",
-// where nothing was shown.
+// of returns the refusal of a URL, or for "", if nothing was shown, the first
+// refusal.
 func (r *refusedHosts) of(address string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,14 +102,14 @@ func (r *refusedHosts) of(address string) error {
 	return nil
 }
 
-// render opens an address in a profile whose traffic goes through proxy.
+// render opens a URL in a profile whose traffic goes through proxy.
 func (c *chromium) render(ctx context.Context, proxy, address string) (Rendered, error) {
 	block := playwright.ServiceWorkerPolicyBlock
 	profile, err := Within(ctx, func() (playwright.BrowserContext, error) {
 		made, err := c.browser.NewContext(playwright.BrowserNewContextOptions{Proxy: &playwright.Proxy{Server: proxy},
 			AcceptDownloads: playwright.Bool(false), ServiceWorkers: block})
 		if err == nil && ctx.Err() != nil {
-			return nil, made.Close() // nobody waits for it any more
+			return nil, made.Close() // nobody is waiting for it anymore
 		}
 		return made, err
 	})
@@ -119,13 +119,13 @@ func (c *chromium) render(ctx context.Context, proxy, address string) (Rendered,
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
-		_, _ = Within(ctx, func() (any, error) { return nil, profile.Close() }) // an end is an end
+		_, _ = Within(ctx, func() (any, error) { return nil, profile.Close() }) // the outcome does not matter
 	}()
 	return Within(ctx, func() (Rendered, error) { return loadPage(profile, address) })
 }
 
-// loadPage navigates a tab of a profile and reads what it shows. Calls that take
-// long have limits of their own, and end when the profile is closed.
+// loadPage opens a URL in a tab of a profile and reads what it shows. Slow
+// calls have their own timeouts, and end when the profile is closed.
 func loadPage(profile playwright.BrowserContext, address string) (Rendered, error) {
 	if err := profile.AddInitScript(playwright.Script{Content: playwright.String(withoutWebRTC)}); err != nil {
 		return Rendered{}, renderError("the browser could not open a page", err)
@@ -139,9 +139,9 @@ func loadPage(profile playwright.BrowserContext, address string) (Rendered, erro
 		return Rendered{}, renderError("the browser could not load the page", err)
 	}
 	if answer == nil {
-		return Rendered{}, renderError("the page gave no answer", nil)
+		return Rendered{}, renderError("the page did not respond", nil)
 	}
-	// A page that never rests is read as it is.
+	// A page that never becomes idle is read as it is.
 	err = page.WaitForLoadState(playwright.PageWaitForLoadStateOptions{State: playwright.LoadStateNetworkidle,
 		Timeout: playwright.Float(float64(settleTime.Milliseconds()))})
 	if err != nil && !errors.Is(err, playwright.ErrTimeout) {

@@ -12,19 +12,19 @@ import (
 	"satchel/agent"
 )
 
-// maxScriptResult is the longest result of evaluate as JSON, in bytes.
+// maxScriptResult is the largest result of evaluate as JSON, in bytes.
 const maxScriptResult = 1 << 20
 
-// scriptForms are what a script may be, in the order of trying: an expression,
-// or the body of a function.
+// scriptForms are the possible forms of a script, in the order of attempts: an
+// expression, or the body of a function.
 var scriptForms = []string{
 	"async (args) => { const value = (\n%s\n); return typeof value === 'function' ? value(args) : value; }",
 	"async (args) => {\n%s\n}",
 }
 
 // compileScript returns the script as a function of the document, without
-// running it. It waits until the document is parsed when settled is true, five
-// seconds at most.
+// running it. If settled is true, it waits at most five seconds until the
+// document is parsed.
 const compileScript = `async (settled) => {
 	const run = (%s);
 	if (settled && document.readyState === 'loading') {
@@ -36,8 +36,8 @@ const compileScript = `async (settled) => {
 	return run;
 }`
 
-// runScript calls a compiled script and returns JSON: what it returns, or what
-// it throws, as text.
+// runScript calls a compiled script and returns JSON: its result, or its error
+// as text.
 const runScript = `async (run, [args, limit]) => {
 	let value;
 	try {
@@ -72,12 +72,13 @@ func evaluate(ctx context.Context, st *step) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = compiled.Dispose() // else it goes with its document
+	_ = compiled.Dispose() // otherwise it is released with its document
 	return scriptResult(got)
 }
 
-// compile compiles the step's script in the document that the tab shows. When
-// a navigation replaces that document meanwhile, it is compiled in the new one.
+// compile compiles the step's script in the current document of the tab. If a
+// navigation replaces the document in the meantime, it is compiled in the new
+// one.
 func (st *step) compile(ctx context.Context) (playwright.JSHandle, error) {
 	settled := false
 	for form := 0; form < len(scriptForms); {
@@ -96,19 +97,20 @@ func (st *step) compile(ctx context.Context) (playwright.JSHandle, error) {
 			return nil, err
 		}
 	}
-	return nil, agent.InvalidAction("evaluate", "script", "is not JavaScript")
+	return nil, agent.InvalidAction("evaluate", "script", "is not valid JavaScript")
 }
 
-// hasNavigated reports whether a call of Playwright failed because its document
-// was replaced by another.
+// hasNavigated reports whether a Playwright call failed because its document
+// was replaced.
 func hasNavigated(err error) bool {
 	return strings.Contains(err.Error(), "Execution context was destroyed")
 }
 
-// isSyntaxError reports whether Chromium refused to compile a script.
+// isSyntaxError reports whether Chromium failed to compile a script.
 func isSyntaxError(err error) bool { return strings.Contains(err.Error(), "SyntaxError") }
 
-// scriptResult is the result of evaluate, of what runScript returned.
+// scriptResult converts the value returned by runScript to the result of
+// evaluate.
 func scriptResult(got any) (map[string]any, error) {
 	out, _ := got.(map[string]any)
 	if thrown, ok := out["thrown"].(string); ok {
@@ -120,25 +122,25 @@ func scriptResult(got any) (map[string]any, error) {
 	var value any
 	text, _ := out["value"].(string)
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		return nil, err // the page has changed JSON.stringify
+		return nil, err // the page has replaced JSON.stringify
 	}
 	return map[string]any{"value": value}, nil
 }
 
 // How long a tab may take to return its title before it counts as blocked by a
-// script, and to respond again once that script was stopped.
+// script, and to respond again once the script was stopped.
 const (
 	busyTimeout    = time.Second
 	unblockTimeout = 6 * time.Second
 )
 
-// navigationTimeout is how long a tab that runs no script may be on its way to
-// another document: as long as actions take by default.
+// navigationTimeout is how long a tab that runs no script may navigate: the
+// default timeout of actions.
 const navigationTimeout = 30 * time.Second
 
-// isBlocked reports whether a script that was not done in time blocks its tab.
-// One that has not begun may only wait for a navigation, during which Chromium
-// runs no script.
+// isBlocked reports whether a script that did not finish in time blocks its
+// tab. A script that has not started may merely wait for a navigation, during
+// which Chromium runs no scripts.
 func (st *step) isBlocked() bool {
 	if st.scriptStarted.Load() {
 		return true
@@ -149,19 +151,19 @@ func (st *step) isBlocked() bool {
 	return time.Since(st.page.blockedSince) >= navigationTimeout
 }
 
-// unblock ends the navigation or the script that blocks the tab, if one does, so
-// that the next action can run; a tab that is still blocked is closed.
+// unblock stops the navigation or script that blocks the tab, if any, so that
+// the next action can run. A tab that is still blocked is closed.
 func (p *Page) unblock() {
 	if p.responds(busyTimeout) {
-		return // what is stopped while nothing runs is the next to run
+		return // stopping when nothing is running would stop the next script
 	}
 	ctx, cancel := context.WithTimeout(p.open, unblockTimeout)
 	defer cancel()
 	if p.debugger != nil {
 		for _, method := range []string{"Page.stopLoading", "Runtime.terminateExecution"} {
-			_, _ = Within(ctx, func() (any, error) { return p.debugger.Send(method, nil) }) // what counts is whether it helps
+			_, _ = Within(ctx, func() (any, error) { return p.debugger.Send(method, nil) }) // what counts is whether the tab responds
 		}
-		for range 2 { // the first question may be what is stopped
+		for range 2 { // the first request may be what is stopped
 			if p.responds(unblockTimeout / 2) {
 				return
 			}
@@ -170,10 +172,10 @@ func (p *Page) unblock() {
 	p.session.console.add(p.id, "error", "a script did not end, so its tab was closed")
 	closing, end := context.WithTimeout(p.open, closeTimeout)
 	defer end()
-	_ = p.Close(closing) // what it does not do, the session's end does
+	_ = p.Close(closing) // the end of the session does what this does not
 }
 
-// responds reports whether the tab returns its title within the time.
+// responds reports whether the tab returns its title within a time limit.
 func (p *Page) responds(limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(p.open, limit)
 	defer cancel()

@@ -12,17 +12,17 @@ import (
 	"satchel/store"
 )
 
-// Bounds of a session.
+// Limits of a session.
 const (
-	MaxPages         = 20  // tabs of a session; more are closed as they open
-	maxSurplus       = 200 // tabs that were too many: such a session is ended
+	MaxPages         = 20  // tabs per session; more are closed when they open
+	maxSurplus       = 200 // surplus tabs after which the session is ended
 	openTimeout      = 20 * time.Second
 	closeTimeout     = 10 * time.Second
-	activityInterval = 15 * time.Second // the row's last_activity lags behind by so much at most
+	activityInterval = 15 * time.Second // maximum delay of last_activity in the row
 )
 
-// Session is an open browser session. It may be used by many goroutines; of
-// its actions one runs at a time.
+// Session is an open browser session. It is safe for concurrent use; its
+// actions run one at a time.
 type Session struct {
 	browser  *Browser
 	db       *store.DB
@@ -37,7 +37,7 @@ type Session struct {
 	life      context.Context // ends with the session
 	cancel    context.CancelFunc
 	ending    sync.Once
-	slot      chan struct{} // holds one token: whoever has it may act
+	slot      chan struct{} // holds one token; whoever takes it may act
 	console   *console
 	inbox     inbox
 	persisted persisted
@@ -45,37 +45,38 @@ type Session struct {
 	mu             sync.Mutex
 	status         agent.SessionStatus
 	activity       time.Time
-	storedActivity time.Time // activity as the row has it
+	storedActivity time.Time // the activity in the row
 	pages          []*Page
 	active         *Page
 	surplus        int
-	downloading    int       // downloads under way
-	lastDownload   time.Time // when one began
+	downloading    int       // number of downloads in progress
+	lastDownload   time.Time // when the last one started
 	watchers       map[chan struct{}]struct{}
 	refused        []refusal
 	thumbnail      thumbnail
 }
 
-// ID is the session's id.
+// ID returns the session's id.
 func (s *Session) ID() string { return s.id }
 
-// DB is the agent that the session belongs to.
+// DB returns the agent that owns the session.
 func (s *Session) DB() *store.DB { return s.db }
 
-// Viewport is the size that its tabs are laid out for.
+// Viewport returns the layout size of its tabs.
 func (s *Session) Viewport() agent.Viewport { return s.viewport }
 
-// Done is closed when the session has ended or begins to.
+// Done returns a channel that is closed when the session has ended or starts to
+// end.
 func (s *Session) Done() <-chan struct{} { return s.life.Done() }
 
-// Status is the session's state now.
+// Status returns the session's current state.
 func (s *Session) Status() agent.SessionStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.status
 }
 
-// LastActivity is when somebody last did something with the session.
+// LastActivity returns the time of the last activity in the session.
 func (s *Session) LastActivity() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,8 +98,9 @@ func (s *Session) Touch() {
 	s.activity = time.Now()
 }
 
-// Takeover begins or ends a person's control: while it is on, scripted actions
-// are refused. An action under way is waited for as long as ctx allows.
+// Takeover starts or ends a person's control. During a takeover, scripted
+// actions are rejected. It waits for an action in progress as long as ctx
+// allows.
 func (s *Session) Takeover(ctx context.Context, on bool) error {
 	status := agent.SessionActive
 	if on {
@@ -120,9 +122,9 @@ func (s *Session) Takeover(ctx context.Context, on bool) error {
 	return s.db.NoteSession(ctx, s.id, status, at)
 }
 
-// Changes returns a channel that gets a value after tabs, their addresses or
-// titles, the active tab or the status changed. Changes in quick succession
-// are one. end gives the channel back.
+// Changes returns a channel that receives a value after tabs, their URLs or
+// titles, the active tab or the status have changed. Changes in quick
+// succession are merged. end unsubscribes.
 func (s *Session) Changes() (changed <-chan struct{}, end func()) {
 	c := make(chan struct{}, 1)
 	s.mu.Lock()
@@ -144,22 +146,22 @@ func (s *Session) changedLocked() {
 	}
 }
 
-// Pages are the open tabs, in the order in which they were opened.
+// Pages returns the open tabs, in the order in which they were opened.
 func (s *Session) Pages() []*Page {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]*Page(nil), s.pages...)
 }
 
-// ActivePage is the tab that actions go to; nil for a moment while the last one
-// is replaced, and when the session has ended.
+// ActivePage returns the tab that receives actions. It is nil briefly while the
+// last tab is being replaced, and after the session has ended.
 func (s *Session) ActivePage() *Page {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.active
 }
 
-// Page finds an open tab by its id; nil when there is none.
+// Page returns an open tab by id, or nil.
 func (s *Session) Page(id string) *Page {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +173,7 @@ func (s *Session) Page(id string) *Page {
 	return nil
 }
 
-// Activate makes a tab the one that actions go to and that is shown.
+// Activate makes a tab the active one, which receives actions and is shown.
 func (s *Session) Activate(ctx context.Context, p *Page) error {
 	s.mu.Lock()
 	changed := s.active != p && p.open.Err() == nil
@@ -186,7 +188,7 @@ func (s *Session) Activate(ctx context.Context, p *Page) error {
 	return s.call(ctx, func() error { return p.page.BringToFront() })
 }
 
-// OpenPage opens a tab, which becomes the active one.
+// OpenPage opens a tab and makes it the active one.
 func (s *Session) OpenPage(ctx context.Context) (*Page, error) {
 	if len(s.Pages()) >= MaxPages {
 		return nil, agent.Errorf(agent.CodeConflict, "a session has at most %d tabs", MaxPages).With("limit", MaxPages)
@@ -205,14 +207,13 @@ func (s *Session) OpenPage(ctx context.Context) (*Page, error) {
 	return nil, agent.Errorf(agent.CodeBrowser, "the tab was closed as soon as it was opened")
 }
 
-// call runs a call of Playwright until it is done, ctx ends or the session does.
+// call runs a Playwright call until it is done, ctx ends or the session ends.
 func (s *Session) call(ctx context.Context, run func() error) error {
 	_, err := result(ctx, s, func() (struct{}, error) { return struct{}{}, run() })
 	return err
 }
 
-// result is call with a result. The result of a call that ends
-// after it was given up is dropped.
+// result is call with a result. The result of an abandoned call is dropped.
 func result[T any](ctx context.Context, s *Session, run func() (T, error)) (T, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -221,8 +222,8 @@ func result[T any](ctx context.Context, s *Session, run func() (T, error)) (T, e
 	return Within(ctx, run)
 }
 
-// acquire waits for the slot of the one action that may run; release gives it
-// back.
+// acquire waits for the slot of the one action that may run. release releases
+// it.
 func (s *Session) acquire(ctx context.Context) error {
 	select {
 	case <-s.slot:
@@ -236,8 +237,8 @@ func (s *Session) acquire(ctx context.Context) error {
 
 func (s *Session) release() { s.slot <- struct{}{} }
 
-// maintain closes the session when its time is over or its agent is gone, and
-// brings its row up to date.
+// maintain closes the session when it has expired or its agent was deleted, and
+// updates its row.
 func (s *Session) maintain(ctx context.Context, now time.Time) {
 	s.mu.Lock()
 	idle, age := now.Sub(s.activity), now.Sub(s.opened)
@@ -261,8 +262,9 @@ func (s *Session) maintain(ctx context.Context, now time.Time) {
 	}
 }
 
-// end ends the session; problem is what broke, "" when nothing did. It returns
-// when its row says so and its profile is gone, or Chromium does not respond.
+// end ends the session. problem is the failure, or "" if there was none. It
+// returns when the row is updated and the profile is closed, or Chromium does
+// not respond.
 func (s *Session) end(problem string) {
 	s.ending.Do(func() {
 		s.mu.Lock()
@@ -295,7 +297,7 @@ func (s *Session) end(problem string) {
 // cleanUp closes the profile and the proxy, and releases Chromium.
 func (s *Session) cleanUp(ctx context.Context) {
 	if s.context != nil {
-		_, _ = Within(ctx, func() (struct{}, error) { return struct{}{}, s.context.Close() }) // an end is an end, also when Chromium is gone
+		_, _ = Within(ctx, func() (struct{}, error) { return struct{}{}, s.context.Close() }) // the outcome does not matter, even if Chromium is gone
 	}
 	s.proxy.Close()
 	s.browser.releaseChromium(s.chromium)
@@ -307,5 +309,5 @@ func (b *Browser) forget(s *Session) {
 	delete(b.sessions, s.id)
 }
 
-// errEnded is the cause of what fails because the session ended.
+// errEnded is the error of calls that fail because the session ended.
 var errEnded = agent.Errorf(agent.CodeNotFound, "the session has ended")

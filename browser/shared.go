@@ -9,7 +9,8 @@ import (
 	"satchel/agent/egress"
 )
 
-// mode is one of the two ways to run Chromium, with the one that runs so now.
+// mode is one of the two ways to run Chromium, with the Chromium that currently
+// runs this way.
 type mode struct {
 	headless bool
 
@@ -17,11 +18,11 @@ type mode struct {
 	mu        sync.Mutex
 	current   *chromium
 	users     int       // sessions in current
-	idleSince time.Time // since when it has none
+	idleSince time.Time // since when it has no sessions
 }
 
-// acquireChromium returns the running Chromium for new sessions and starts it if need
-// be. The caller releases it with releaseChromium.
+// acquireChromium returns the running Chromium for new sessions, starting it if
+// needed. The caller releases it with releaseChromium.
 func (b *Browser) acquireChromium(ctx context.Context, headless bool) (*chromium, error) {
 	k := &b.modes[0]
 	if !headless {
@@ -38,14 +39,14 @@ func (b *Browser) acquireChromium(ctx context.Context, headless bool) (*chromium
 	if life == nil {
 		return nil, agent.Errorf(agent.CodeBrowser, "the server is stopping").Because(errStopped)
 	}
-	// Others wait for this Chromium too: it is started whether or not the one
-	// who asked first is still there.
+	// Others wait for this Chromium too, so it is started even if the first
+	// caller leaves.
 	ctx = life
 	program, err := b.find(ctx)
 	if err != nil {
 		return nil, err
 	}
-	// Traffic of Chromium itself, outside of sessions, is refused.
+	// Traffic of Chromium itself, outside sessions, is refused.
 	shut, err := egress.New(egress.Policy{}).Proxy(egress.ProxyOptions{Shut: true})
 	if err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func (b *Browser) acquireChromium(ctx context.Context, headless bool) (*chromium
 	return c, nil
 }
 
-// find returns where Chromium is; it is searched for once.
+// find returns the location of Chromium, which is searched once.
 func (b *Browser) find(ctx context.Context) (*Program, error) {
 	if p := b.program.Load(); p != nil {
 		return p, nil
@@ -87,7 +88,7 @@ func (b *Browser) find(ctx context.Context) (*Program, error) {
 	return &p, nil
 }
 
-// acquire returns the running Chromium, if it is fit for one more session.
+// acquire returns the running Chromium if it can take another session.
 func (k *mode) acquire() *chromium {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -103,7 +104,7 @@ func (k *mode) acquire() *chromium {
 	}
 }
 
-// releaseChromium gives Chromium back.
+// releaseChromium releases Chromium.
 func (b *Browser) releaseChromium(c *chromium) {
 	k := &b.modes[0]
 	if !c.headless {
@@ -117,7 +118,7 @@ func (b *Browser) releaseChromium(c *chromium) {
 	}
 }
 
-// chromiumEnded takes a Chromium that has ended out of use.
+// chromiumEnded removes a Chromium that has ended.
 func (b *Browser) chromiumEnded(k *mode, c *chromium) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -126,7 +127,7 @@ func (b *Browser) chromiumEnded(k *mode, c *chromium) {
 	}
 }
 
-// endIdle ends a Chromium that had no session for a while.
+// endIdle ends a Chromium that has had no session for a while.
 func (b *Browser) endIdle(k *mode, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -6,31 +6,32 @@ import (
 	"time"
 )
 
-// The heartbeat of Chromium: a command that goes through its driver and comes
-// back within milliseconds. While one is unanswered, a probe of the processes
-// distinguishes a hang from a slow machine. Limits are numbers of probes,
-// not times: none pass while this process is itself suspended or starved.
+// The heartbeat of Chromium is a command that passes through its driver and
+// returns within milliseconds. While one is unanswered, a probe of the
+// processes distinguishes a hang from a slow machine. Limits are numbers of
+// probes rather than times: no probes happen while this process itself is
+// suspended or starved.
 const (
-	heartbeatEvery = 500 * time.Millisecond // between an answer and the next heartbeat: a hang is noticed so late at most
+	heartbeatEvery = 500 * time.Millisecond // between an answer and the next heartbeat: the maximum delay in noticing a hang
 	probeEvery     = 100 * time.Millisecond // between probes while a heartbeat is unanswered
 
-	hungAfter    = 10  // probes in a row, one second, at which no process had anything to do: the answer never comes
-	timeoutAfter = 300 // probes, half a minute, on however busy a machine: Chromium is of no use to anybody
+	hungAfter    = 10  // consecutive probes (one second) with all processes idle: the answer will never come
+	timeoutAfter = 300 // probes (half a minute) on a busy machine: Chromium is unusable
 )
 
-// Why Chromium is given up.
+// Why Chromium is abandoned.
 var (
-	errHung    = errors.New("it does not answer and does nothing")
-	errTimeout = errors.New("it has not answered for too long")
+	errHung    = errors.New("it is idle and does not respond")
+	errTimeout = errors.New("it has not responded for too long")
 )
 
-// heartbeat counts the probes while one heartbeat is unanswered.
+// heartbeat counts the probes while a heartbeat is unanswered.
 type heartbeat struct {
-	probes int // all
-	idle   int // in a row, that found no process busy
+	probes int // total
+	idle   int // consecutive probes that found no process busy
 }
 
-// missed counts one more probe; an error means that no answer will come.
+// missed counts a probe. An error means that no answer will come.
 func (h *heartbeat) missed(busy bool) error {
 	h.probes++
 	h.idle++
@@ -62,7 +63,7 @@ func (c *chromium) watch(ctx context.Context) {
 		}
 		if c.failure = c.awaitHeartbeat(ctx); c.failure != nil {
 			if ctx.Err() == nil {
-				c.log.Warn("Chromium does not answer and is ended", "reason", c.failure)
+				c.log.Warn("Chromium does not respond; ending it", "reason", c.failure)
 			}
 			return
 		}
@@ -77,7 +78,7 @@ func (c *chromium) sendHeartbeat(ctx context.Context) error {
 }
 
 // awaitHeartbeat sends a heartbeat and probes the processes until the answer
-// comes; an error is why none will.
+// arrives. An error means that none will.
 func (c *chromium) awaitHeartbeat(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

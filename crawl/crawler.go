@@ -21,38 +21,38 @@ import (
 // Options configure a Crawler.
 type Options struct {
 	store.Env
-	// Extract reads the text and the links out of the body of a response, in
-	// whatever character set it is. Its errors are shown to clients when they are
-	// *agent.Error; links are followed nevertheless.
+	// Extract reads the text and the links from the body of a response, in any
+	// character set. Clients see its errors if they are *agent.Error; links are
+	// followed regardless.
 	Extract func(ctx context.Context, address, contentType string, body []byte) (Page, error)
-	// Render opens a page in a browser and returns what it shows. It keeps to
-	// the rules of agent/egress by itself; errors as those of Extract. nil: no
-	// browser is set up, and plans with Render are refused.
+	// Render opens a page in a browser and returns what it shows. It enforces
+	// the rules of agent/egress itself; its errors are like those of Extract.
+	// nil: there is no browser, and plans with Render are rejected.
 	Render     func(ctx context.Context, address string) (RenderedPage, error)
 	Politeness Politeness
 }
 
-// product is the name that robots.txt addresses a Crawler by.
+// product is the product token of a Crawler in robots.txt.
 const product = "Satchel"
 
-// Crawler walks the sites of the agents' sources in the background.
+// Crawler crawls the websites of the agents' sources in the background.
 type Crawler struct {
 	options    Options
 	politeness Politeness
 	client     *egress.Client
 	hosts      hosts
 	log        *slog.Logger
-	onStep     func(name string) // is called at each step of the work; tests set it
-	batch      int               // pages that are stored in one commit at most; tests set it
+	onStep     func(name string) // called at each step of the work; for tests
+	batch      int               // maximum pages stored in one commit; for tests
 
-	extracting chan struct{} // a token for each page that may be extracted at a time
+	extracting chan struct{} // a token for each page that may be extracted at the same time
 
-	agents  *work.Queue[*store.DB] // whose walks are to be looked up
+	agents  *work.Queue[*store.DB] // agents whose walks are to be looked up
 	walks   *work.Queue[walkKey]
-	lookups atomic.Int64 // that ended
+	lookups atomic.Int64 // number of completed lookups
 }
 
-// New makes a Crawler; it does nothing until Start.
+// New returns a Crawler. It does nothing until Start.
 func New(o Options) *Crawler {
 	politeness := o.Politeness.orDefaults()
 	c := &Crawler{
@@ -66,9 +66,9 @@ func New(o Options) *Crawler {
 	return c
 }
 
-// Check validates a plan: its bounds, its globs, and
-// whether its start may be reached as far as that shows without the network.
-// The error names the field.
+// Check validates a plan: its limits, its globs, and whether its start may be
+// reached, as far as that can be determined without network access. The error
+// names the field.
 func (c *Crawler) Check(p *agent.CrawlPlan) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (c *Crawler) Check(p *agent.CrawlPlan) error {
 		return err
 	}
 	if p.Render && c.options.Render == nil {
-		return agent.Invalid("render", "is not possible: no browser is set up on this server")
+		return agent.Invalid("render", "is not available: no browser is installed on this server")
 	}
 	_, err := c.startOf(p)
 	return err
@@ -94,14 +94,14 @@ func (c *Crawler) startOf(p *agent.CrawlPlan) (*url.URL, error) {
 	return u, nil
 }
 
-// newWalk prepares a walk; release releases the host.
+// newWalk prepares a walk. release releases the host.
 func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, release func(), err error) {
 	start, err := c.startOf(&work.Plan)
 	if _, refused := c.client.CheckURL(work.Plan.URL); refused != nil {
 		err = refused // startOf's error names the field of a request
 	}
 	if err == nil && work.Plan.Render && c.options.Render == nil {
-		err = agent.Errorf(CodeNoBrowser, "this source is read with a browser, and none is set up on this server")
+		err = agent.Errorf(CodeNoBrowser, "this source requires a browser, but none is installed on this server")
 	}
 	if err != nil {
 		return nil, nil, err
@@ -129,8 +129,8 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, release 
 	return w, func() { c.hosts.release(w.site) }, nil
 }
 
-// extract runs Extract on one of the processors. A panic in a reader is a page
-// that cannot be read.
+// extract runs Extract on one of the processors. If it panics, the page cannot
+// be read.
 func (c *Crawler) extract(ctx context.Context, address, contentType string, body []byte) (page Page, err error) {
 	select {
 	case c.extracting <- struct{}{}:

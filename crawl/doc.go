@@ -1,15 +1,15 @@
-// Package crawl crawls sites breadth first and returns their pages as
+// Package crawl crawls websites breadth first and returns their pages as
 // Markdown.
 //
-// A walk lives in rows of the agent's file: the frontier, what each address
-// came to, what each page said. Pages are stored as they come in, those that
-// come fast in one commit, so a walk that is stopped or killed goes on where it
-// was. The order is that of a sequential walk whatever the network does: pages
-// are fetched a few at a time and stored in the order they were queued, so
-// depth and page limits are exact.
+// A walk lives in rows of the agent's file: the frontier, the outcome of each
+// URL, and the text of each page. Pages are stored as they arrive, several in
+// one commit if they arrive quickly, so a walk that is stopped or killed
+// resumes where it was. The order is that of a sequential walk whatever the
+// network does: pages are fetched a few at a time but stored in the order in
+// which they were queued, so depth and page limits are exact.
 //
-// A crawl stays on one site: the host and port of its start and the www twin.
-// It obeys robots.txt and canonical links, asks for changes only where the
-// server gave an ETag or a date, keeps requests to a host apart, and reaches
-// nothing but what package egress lets it.
+// A crawl stays on one site: the host and port of its start, with or without
+// www. It respects robots.txt and canonical links, makes conditional requests
+// if the server sent an ETag or a date, spaces the requests to a host, and
+// reaches only what package egress allows.
 package crawl

@@ -18,29 +18,28 @@ import (
 	"satchel/agent/egress"
 )
 
-// Codes of a page that could not be read, beside those of egress and of text
+// Codes of a page that could not be read, besides those of egress and of text
 // extraction.
 const (
-	CodeRobots    agent.Code = "ROBOTS_DISALLOWED" // robots.txt forbids it
-	CodeLeftSite  agent.Code = "LEFT_SITE"         // the server sends the visitor to another site
-	CodeExcluded  agent.Code = "EXCLUDED"          // the server sends the visitor to what the globs leave out
-	CodeNoText    agent.Code = "NO_TEXT"           // holds nothing to read
-	CodeNoBrowser agent.Code = "NO_BROWSER"        // is to be read with a browser, and there is none
+	CodeRobots    agent.Code = "ROBOTS_DISALLOWED" // robots.txt disallows it
+	CodeLeftSite  agent.Code = "LEFT_SITE"         // the server redirects to another site
+	CodeExcluded  agent.Code = "EXCLUDED"          // the server redirects to an excluded page
+	CodeNoText    agent.Code = "NO_TEXT"           // the page has no text
+	CodeNoBrowser agent.Code = "NO_BROWSER"        // a browser is required, and there is none
 	CodeNoTextual            = agent.CodeUnsupportedFormat
 )
 
-// maxPage is the longest page that is read, in bytes after decompression.
+// maxPage is the largest page that is read, in bytes after decompression.
 const maxPage = 10 << 20
 
-// maxAttempts is how often a page is asked for when its host asks to come back
-// later.
+// maxAttempts is how often a page is requested if its host asks to retry later.
 const maxAttempts = 3
 
-// declaredType is where transport keeps the Content-Type: colly would decode
-// by its charset, and PDF files too.
+// declaredType is the header in which transport stores the Content-Type: colly
+// would decode by its charset, even PDF files.
 const declaredType = "X-Declared-Content-Type"
 
-// response is what a server answered to one request and its redirects.
+// response is a server's response to one request and its redirects.
 type response struct {
 	final  *url.URL
 	status int
@@ -67,12 +66,12 @@ type fetcher struct {
 	host          *host
 	politeness    Politeness
 	userAgent     string
-	checkRedirect func(context.Context, *url.URL) error               // whether a redirect may be followed
-	browser       func(context.Context, string) (RenderedPage, error) // nil: pages are fetched as they are
+	checkRedirect func(context.Context, *url.URL) error               // returns an error if a redirect may not be followed
+	browser       func(context.Context, string) (RenderedPage, error) // nil: pages are fetched without a browser
 }
 
-// fetch asks for a page, with what is known of it so that the server may
-// answer 304. When a host asks to come back later, it waits and tries again, up to
+// fetch requests a page, with what is known about it so that the server may
+// answer 304. If the host asks to retry later, it waits and retries, up to
 // maxAttempts times.
 func (f *fetcher) fetch(ctx context.Context, address, etag, lastModified string) (*response, error) {
 	if f.browser != nil {
@@ -98,7 +97,7 @@ func (f *fetcher) fetch(ctx context.Context, address, etag, lastModified string)
 	}
 }
 
-// once makes one request. The collector is made for it: it carries the
+// once makes one request. The collector is created for it: it carries the
 // request's context and shares nothing with others.
 func (f *fetcher) once(ctx context.Context, address, etag, lastModified string) (*response, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.politeness.PageTimeout)
@@ -136,16 +135,16 @@ func (f *fetcher) once(ctx context.Context, address, etag, lastModified string) 
 	return got, nil
 }
 
-// shouldRead reports whether a body is to be read, by its header. Colly
-// unpacks some bodies by itself and without bound, which it must not come to.
+// shouldRead reports, by the header, whether to read a body. Colly decompresses
+// some bodies itself without a limit, which must not happen.
 func shouldRead(r *response) bool {
 	declared, _, _ := strings.Cut(r.header.Get(declaredType), ";")
 	return r.status >= 200 && r.status < 300 && isTextType(strings.ToLower(strings.TrimSpace(declared))) &&
 		r.header.Get("Content-Encoding") == "" && !strings.HasSuffix(strings.ToLower(r.final.Path), ".gz")
 }
 
-// transport sends the requests of one fetch, its redirects one at a time and
-// apart like all others.
+// transport sends the requests of one fetch, with redirects spaced like other
+// requests.
 type transport struct{ *fetcher }
 
 // RoundTrip implements http.RoundTripper.
@@ -166,8 +165,8 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// retryAfter reports whether and for how long a server asks to come back later
-// (RFC 9110, section 10.2.3). 503 without a time is an answer.
+// retryAfter reports whether and for how long a server asks to retry later (RFC
+// 9110, section 10.2.3). 503 without a time counts as an answer.
 func retryAfter(r *response, now time.Time) (time.Duration, bool) {
 	value := r.header.Get("Retry-After")
 	switch {
@@ -185,13 +184,13 @@ func retryAfter(r *response, now time.Time) (time.Duration, bool) {
 	return 2 * time.Second, true
 }
 
-// explain is the reason why a page could not be fetched, for clients.
+// explain returns the reason why a page could not be fetched, for clients.
 func explain(err error) *agent.SourceError {
 	known := egress.Explain(err)
 	return &agent.SourceError{Code: string(known.Code), Message: known.Message}
 }
 
-// explainStatus is explain for an answer that is no page.
+// explainStatus is explain for a response that is not a page.
 func explainStatus(status int) *agent.SourceError {
 	return &agent.SourceError{Code: string(agent.CodeUpstream), Message: strings.TrimSpace(fmt.Sprintf("the server answered %d %s", status, http.StatusText(status)))}
 }

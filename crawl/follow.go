@@ -5,7 +5,7 @@ import (
 	"net/url"
 )
 
-// siteLinks are the links to pages of the site.
+// siteLinks returns the links to pages of the site.
 func (w *walk) siteLinks(links []string) []string {
 	kept := []string{}
 	for _, link := range links {
@@ -16,11 +16,11 @@ func (w *walk) siteLinks(links []string) []string {
 	return kept
 }
 
-// maxAllowedLinks bounds the links that are remembered; it lies beyond what the
-// frontier takes.
+// maxAllowedLinks limits the links that are remembered; it is more than the
+// frontier accepts.
 const maxAllowedLinks = 2000
 
-// allows reports whether the plan and robots.txt let a link be visited.
+// allows reports whether the plan and robots.txt allow a link.
 func (w *walk) allows(ctx context.Context, link string) bool {
 	w.mu.Lock()
 	wanted, known := w.allowed[link]
@@ -43,7 +43,7 @@ func (w *walk) allows(ctx context.Context, link string) bool {
 	return wanted
 }
 
-// follow are the links of a page at depth that are to be visited.
+// follow returns the links of a page at depth that are to be visited.
 func (w *walk) follow(ctx context.Context, links []string, depth int) []string {
 	if depth >= w.work.Plan.MaxDepth {
 		return nil

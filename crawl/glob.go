@@ -9,8 +9,7 @@ import (
 	"satchel/agent"
 )
 
-// CheckPatterns says whether the globs of a plan can be used. Its errors name
-// the field.
+// CheckPatterns validates the globs of a plan. Its errors name the field.
 func CheckPatterns(p *agent.CrawlPlan) error {
 	for field, patterns := range map[string][]string{"includePatterns": p.IncludePatterns, "excludePatterns": p.ExcludePatterns} {
 		for _, pattern := range patterns {
@@ -18,14 +17,14 @@ func CheckPatterns(p *agent.CrawlPlan) error {
 				return err
 			}
 			if !doublestar.ValidatePattern(crossing(pattern)) {
-				return agent.Invalid(field, "holds a glob that does not parse")
+				return agent.Invalid(field, "contains an invalid glob")
 			}
 		}
 	}
 	return nil
 }
 
-// globs decides which addresses are visited.
+// globs decides which URLs are visited.
 type globs struct{ include, exclude []string }
 
 func globsOf(p agent.CrawlPlan) globs {
@@ -39,15 +38,14 @@ func globsOf(p agent.CrawlPlan) globs {
 	return g
 }
 
-// allow reports whether a plan lets an address be visited. Exclude wins.
+// allow reports whether a plan allows a URL. Exclude takes precedence.
 func (g globs) allow(u *url.URL) bool {
 	forms := variants(u)
 	return !matches(g.exclude, forms) && (len(g.include) == 0 || matches(g.include, forms))
 }
 
-// variants are the forms of an address that a glob may be meant for: the
-// whole URL and the path, each with and without the query, and without a slash
-// at the end.
+// variants returns the forms of a URL that a glob may match: the whole URL and
+// the path, each with and without the query, and without a trailing slash.
 func variants(u *url.URL) []string {
 	whole, _, _ := strings.Cut(u.String(), "?")
 	forms := []string{whole, u.EscapedPath()}
@@ -74,7 +72,7 @@ func matches(patterns, forms []string) bool {
 }
 
 // crossing rewrites "**" inside a segment, as in "/docs**", which doublestar
-// reads as "*", so that it crosses slashes too.
+// treats as "*", so that it also matches slashes.
 func crossing(pattern string) string {
 	var b strings.Builder
 	for rest := pattern; ; {
@@ -89,7 +87,7 @@ func crossing(pattern string) string {
 		joinsRight := after != "" && !strings.HasPrefix(after, "/")
 		escaped := strings.HasSuffix(before, `\`)
 		switch {
-		case escaped || strings.ContainsAny(pattern, "{}[]"): // inside groups it stays what doublestar makes of it
+		case escaped || strings.ContainsAny(pattern, "{}[]"): // inside groups it keeps doublestar's meaning
 			b.WriteString("**")
 		case joinsLeft && joinsRight:
 			b.WriteString("{*,*/**/*}")

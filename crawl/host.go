@@ -8,14 +8,14 @@ import (
 	"satchel/agent/clock"
 )
 
-// Politeness is how a host is treated, by all crawls together. A zero field
-// stands for its default.
+// Politeness is how a host is treated by all crawls together. A zero field
+// means its default.
 type Politeness struct {
-	Connections   int           // at a time, 2
-	Delay         time.Duration // between the starts of two requests, 100 ms; below 0 none
-	MaxDelay      time.Duration // most that a Crawl-delay of robots.txt makes of it, 10 s
-	MaxRetryAfter time.Duration // most that is waited for a host that asks to come back later, 30 s
-	PageTimeout   time.Duration // for one page, redirects and body included, 30 s
+	Connections   int           // at the same time; default 2
+	Delay         time.Duration // between the starts of two requests; default 100 ms, negative for none
+	MaxDelay      time.Duration // upper limit for a Crawl-delay of robots.txt; default 10 s
+	MaxRetryAfter time.Duration // longest wait for a host that asks to retry later; default 30 s
+	PageTimeout   time.Duration // for one page including redirects and body; default 30 s
 }
 
 func (p Politeness) orDefaults() Politeness {
@@ -34,13 +34,13 @@ func (p Politeness) orDefaults() Politeness {
 	return p
 }
 
-// hosts holds the hosts that crawls are busy with.
+// hosts holds the hosts that are being crawled.
 type hosts struct {
 	mu sync.Mutex
 	of map[site]*host
 }
 
-// host keeps the requests to one site apart.
+// host spaces the requests to one site.
 type host struct {
 	slots chan struct{}
 	users int // walks; guarded by hosts.mu
@@ -50,7 +50,7 @@ type host struct {
 	next time.Time // when the next request may start
 }
 
-// acquire returns the host of a site; call release when the walk has ended.
+// acquire returns the host of a site. Call release when the walk has ended.
 func (hs *hosts) acquire(s site, p Politeness) *host {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -73,7 +73,7 @@ func (hs *hosts) release(s site) {
 	}
 }
 
-// connect waits for one of the host's connections; disconnect gives it back.
+// connect waits for one of the host's connections. disconnect releases it.
 func (h *host) connect(ctx context.Context) error {
 	select {
 	case h.slots <- struct{}{}:
@@ -101,7 +101,7 @@ func (h *host) wait(ctx context.Context) error {
 	return clock.Sleep(ctx, left)
 }
 
-// pause lets no request start for a while.
+// pause prevents requests for a while.
 func (h *host) pause(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -110,7 +110,7 @@ func (h *host) pause(d time.Duration) {
 	}
 }
 
-// widenDelay widens the time between two requests.
+// widenDelay increases the time between two requests.
 func (h *host) widenDelay(gap time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,21 +9,20 @@ import (
 	"satchel/store"
 )
 
-// Bounds of the walks that run at a time, and of the agents whose walks are
-// read.
+// Limits of concurrent walks, and of agents whose walks are being read.
 const (
 	maxWalks      = 16
-	maxAgentWalks = 4 // of one agent
+	maxAgentWalks = 4 // per agent
 	maxLookups    = 4
 )
 
-// The wait after a failure of the store, which doubles with each in a row.
+// The delay after a failure of the store, doubled with each consecutive one.
 const (
 	firstRetry = 2 * time.Second
 	lastRetry  = time.Minute
 )
 
-// walkKey names the walk of a source.
+// walkKey identifies the walk of a source.
 type walkKey struct {
 	db     *store.DB
 	source string
@@ -52,24 +51,24 @@ func (c *Crawler) notify(db *store.DB, p store.Pending) {
 	}
 }
 
-// Start resumes walks that did not end and begins to work. It returns at once
-// and may be called twice. The work ends with ctx or Stop.
+// Start resumes unfinished walks and begins to work. It returns immediately and
+// may be called twice. The work ends with ctx or Stop.
 func (c *Crawler) Start(ctx context.Context) error {
 	c.agents.Start(ctx)
 	c.walks.Start(ctx)
 	return nil
 }
 
-// Stop cuts all walks and waits until nothing runs. They go on with the next
-// Start, in this process or another.
+// Stop interrupts all walks and waits until nothing runs. They resume with the
+// next Start, in this process or another.
 func (c *Crawler) Stop() {
 	c.agents.Stop()
 	c.walks.Stop()
 	c.client.CloseIdleConnections()
 }
 
-// Wait returns nil once no walk of an agent waits or runs, or ctx's error.
-// Those that wait for the agent to be enabled, or for another try after a
+// Wait returns nil when no walk of an agent is waiting or running, or ctx's
+// error. Walks that wait for the agent to be enabled, or for a retry after a
 // failure, do not count.
 func (c *Crawler) Wait(ctx context.Context, db *store.DB) error {
 	for {
@@ -88,8 +87,8 @@ func (c *Crawler) Wait(ctx context.Context, db *store.DB) error {
 	}
 }
 
-// enqueueWalks enqueues the walks of an agent that did not end, and ends those that
-// are no longer wanted: their source or agent was deleted, or disabled.
+// enqueueWalks enqueues the unfinished walks of an agent, and ends those that
+// are no longer wanted: their source or agent was deleted or disabled.
 func (c *Crawler) enqueueWalks(ctx context.Context, db *store.DB) (work.Next, error) {
 	defer c.lookups.Add(1)
 	var works []store.CrawlWork
@@ -112,19 +111,19 @@ func (c *Crawler) enqueueWalks(ctx context.Context, db *store.DB) (work.Next, er
 	return work.Next{}, nil
 }
 
-// walk is one turn of a source: its walk, from where it stands to its end.
+// walk is one turn of a source: its walk, from the current state to the end.
 func (c *Crawler) walk(ctx context.Context, key walkKey) (work.Next, error) {
 	w, err := c.workOf(ctx, key)
 	if err == nil && w != nil {
 		err = c.resume(ctx, key.db, *w)
 	}
 	if err == nil || agent.ErrorCode(err) == agent.CodeNotFound {
-		return work.Next{}, nil // one that was restarted meanwhile was enqueued again
+		return work.Next{}, nil // a walk restarted in the meantime was enqueued again
 	}
 	return work.Next{}, err
 }
 
-// workOf reads what is left to do for a source; nil when nothing is.
+// workOf reads the remaining work of a source, or nil.
 func (c *Crawler) workOf(ctx context.Context, key walkKey) (*store.CrawlWork, error) {
 	works, err := key.db.CrawlWork(ctx)
 	for i := range works {
@@ -135,8 +134,8 @@ func (c *Crawler) workOf(ctx context.Context, key walkKey) (*store.CrawlWork, er
 	return nil, err
 }
 
-// resume walks from where a crawl stands. A start that may not be reached any
-// more, since the settings changed, ends the source.
+// resume continues a walk. A start that may no longer be reached, because the
+// settings changed, fails the source.
 func (c *Crawler) resume(ctx context.Context, db *store.DB, work store.CrawlWork) error {
 	w, release, err := c.newWalk(db, work)
 	if err != nil {

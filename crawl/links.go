@@ -2,24 +2,24 @@ package crawl
 
 import "net/url"
 
-// Bounds of the links that are kept of one page.
+// Limits of the links stored for one page.
 const (
 	maxLinks     = 1000
 	maxLinkBytes = 256 << 10
 )
 
-// Page is what Options.Extract reads out of a response.
+// Page is the result of Options.Extract.
 type Page struct {
 	Title, Text string // Text is Markdown
 
-	// Addresses that an HTML page names, as it writes them.
+	// URLs in an HTML page, as written.
 	Links     []string // each once, in order, without fragments
-	Base      string   // the absolute address that links are relative to
-	Canonical string   // the page's own address, "" when it names none
+	Base      string   // the absolute URL that links are relative to
+	Canonical string   // the page's canonical URL, "" if it has none
 }
 
-// normalized returns the links of a page and its canonical address, "" for
-// none, as normalize spells them. Each link comes once.
+// normalized returns the links of a page and its canonical URL, or "", as
+// normalize returns them. Each link is returned once.
 func (p *Page) normalized() (links []string, canonical string) {
 	base, err := url.Parse(p.Base)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// mediaType is the bare media type of a response, found in its first bytes
-// when the header does not say.
+// mediaType returns the bare media type of a response, detected from its first
+// bytes if the header has none.
 func mediaType(header string, body []byte) string {
 	if media, _, err := mime.ParseMediaType(header); err == nil {
 		return media
@@ -19,8 +19,8 @@ func mediaType(header string, body []byte) string {
 	return media
 }
 
-// isTextType reports whether a media type holds text that a crawl reads. Without a
-// type the first bytes decide later.
+// isTextType reports whether a crawl reads a media type as text. Without a type
+// the first bytes decide later.
 func isTextType(media string) bool {
 	switch media {
 	case "", "text/html", "application/xhtml+xml", "text/plain", "text/markdown", "text/x-markdown", "application/pdf":
@@ -29,12 +29,12 @@ func isTextType(media string) bool {
 	return false
 }
 
-// sniffLen is how many bytes of a body its type is sniffed from.
+// sniffLen is how many bytes of a body are used to detect its type.
 const sniffLen = 1024
 
-// mislabelled reports whether a body is not the text that its header says: its first
-// bytes are those of a picture, an archive and the like, or a tenth of them
-// stand for no character.
+// mislabelled reports whether a body is not the text that its header declares:
+// its first bytes are those of an image, an archive or similar, or a tenth of
+// them do not represent characters.
 func mislabelled(body []byte) bool {
 	sniffed, _, _ := strings.Cut(http.DetectContentType(body), ";")
 	if sniffed != "application/octet-stream" {

@@ -9,15 +9,15 @@ import (
 	"satchel/agent/egress"
 )
 
-// RenderedPage is a page as a browser shows it.
+// RenderedPage is a page as shown by a browser.
 type RenderedPage struct {
-	Final  string // its address after redirects
-	Status int    // of HTTP
+	Final  string // its URL after redirects
+	Status int    // the HTTP status
 	HTML   string
 }
 
-// render has a page fetched by the browser, as politely as fetch, and takes it
-// only when the browser stayed on the site.
+// render fetches a page with the browser, as politely as fetch, and accepts it
+// only if the browser stayed on the site.
 func (f *fetcher) render(ctx context.Context, address string) (*response, error) {
 	if err := f.host.connect(ctx); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (f *fetcher) render(ctx context.Context, address string) (*response, error)
 	}
 	final, err := url.Parse(page.Final)
 	if err != nil {
-		return nil, agent.Errorf(agent.CodeUpstream, "the browser ended at an address that cannot be read").Because(err)
+		return nil, agent.Errorf(agent.CodeUpstream, "the browser ended at an invalid URL").Because(err)
 	}
 	if page.Final != address {
 		if err := f.checkRedirect(ctx, final); err != nil {

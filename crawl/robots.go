@@ -14,18 +14,18 @@ import (
 	"satchel/agent/egress"
 )
 
-// maxRobots is how much of a robots.txt is read, in bytes: what RFC 9309,
-// section 2.5, asks for at least.
+// maxRobots is how much of a robots.txt is read, in bytes: the minimum of RFC
+// 9309, section 2.5.
 const maxRobots = 512 << 10
 
-// robotsTimeout bounds the fetching of a robots.txt, as PageTimeout does.
+// robotsTimeout limits fetching a robots.txt, as does PageTimeout.
 const robotsTimeout = 15 * time.Second
 
-// robots knows the rules of a site's robots.txt, of each scheme and twin its
-// own. It is safe for concurrent use.
+// robots holds the rules of a site's robots.txt, separately for each scheme and
+// host name. It is safe for concurrent use.
 type robots struct {
 	fetch    func(ctx context.Context, address string) (status int, body []byte, err error)
-	agent    string // the product token that groups are chosen by
+	agent    string // the product token that selects groups
 	setDelay func(time.Duration)
 	limit    time.Duration // for fetching it
 
@@ -33,11 +33,10 @@ type robots struct {
 	rules map[string]*robotstxt.RobotsData // by scheme and host
 }
 
-// allow reports whether an address may be fetched. The file is fetched once; one
-// that is not there, or a host that cannot be connected to, forbids nothing
-// (what is wrong with the host shows when the page is fetched); a server error
-// and an answer that does not come or breaks off forbid all (RFC 9309, section
-// 2.3.1).
+// allow reports whether a URL may be fetched. The file is fetched once. If it
+// is missing, or the host is unreachable, everything is allowed (fetching the
+// page shows what is wrong with the host); a server error or an incomplete
+// response disallows everything (RFC 9309, section 2.3.1).
 func (r *robots) allow(ctx context.Context, u *url.URL) bool {
 	if r == nil {
 		return true
@@ -76,12 +75,12 @@ func (r *robots) read(ctx context.Context, origin string) *robotstxt.RobotsData 
 	return data
 }
 
-// doer is what is needed of an HTTP client.
+// doer is the required part of an HTTP client.
 type doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// readRobots fetches a robots.txt by way of a client.
+// readRobots fetches a robots.txt with a client.
 func readRobots(ctx context.Context, client doer, address, userAgent string) (int, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -98,7 +97,7 @@ func readRobots(ctx context.Context, client doer, address, userAgent string) (in
 		return http.StatusBadGateway, nil, nil
 	}
 	if len(body) == maxRobots {
-		body = body[:bytes.LastIndexByte(body, '\n')+1] // without the rule that is cut
+		body = body[:bytes.LastIndexByte(body, '\n')+1] // drop the truncated rule
 	}
 	return resp.StatusCode, body, nil
 }

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// maxURL is the longest address that is followed, in bytes.
+// maxURL is the longest URL that is followed, in bytes.
 const maxURL = 2000
 
-// normalize returns the one spelling under which an absolute address is known:
-// scheme and host in lower case, no default port, no user, no fragment, dot
-// segments resolved, percent-encoding only where it is needed (RFC 3986,
-// section 6.2.2). The query stays as it is but for its encoding. ok is false
-// for what is no http address.
+// normalize returns the canonical form of an absolute URL: scheme and host in
+// lower case, no default port, no user, no fragment, dot segments resolved,
+// percent-encoding only where needed (RFC 3986, section 6.2.2). The query is
+// unchanged except for its encoding. ok is false if it is not an http or https
+// URL.
 func normalize(u *url.URL) (address string, ok bool) {
 	scheme := strings.ToLower(u.Scheme)
 	if scheme != "http" && scheme != "https" || u.Opaque != "" || u.Host == "" {
@@ -62,8 +62,8 @@ func normalHost(host string) (string, bool) {
 	return host, true
 }
 
-// pathSigns are the characters beside letters and digits that stand for
-// themselves in a path: unreserved, sub-delims, ":", "@" and "/".
+// pathSigns are the characters besides letters and digits that are not encoded
+// in a path: unreserved, sub-delims, ":", "@" and "/".
 const pathSigns = "-._~!$&'()*+,;=:@/"
 
 const unreservedSigns = "-._~"
@@ -72,9 +72,8 @@ func alphanumeric(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// escape encodes every byte that is neither a letter, a digit nor one of
-// signs, takes the encoding off unreserved characters, and writes the rest of
-// it in upper case.
+// escape encodes every byte that is neither a letter, a digit nor one of signs,
+// decodes unreserved characters, and writes remaining escapes in upper case.
 func escape(s, signs string) string {
 	const digits = "0123456789ABCDEF"
 	var b strings.Builder
@@ -111,7 +110,7 @@ func hexValue(c byte) int {
 }
 
 // withoutDots resolves "." and ".." segments (RFC 3986, section 5.2.4) and
-// keeps empty ones and the slash at the end.
+// keeps empty segments and a trailing slash.
 func withoutDots(p string) string {
 	var kept []string
 	segments := strings.Split(strings.TrimPrefix(p, "/"), "/")
@@ -135,7 +134,7 @@ func withoutDots(p string) string {
 // lineBreaks removes from a link what browsers ignore in it.
 var lineBreaks = strings.NewReplacer("\t", "", "\r", "", "\n", "")
 
-// resolve returns the normalized address that a link on a page leads to.
+// resolve returns the normalized URL of a link on a page.
 func resolve(base *url.URL, link string) (string, bool) {
 	link = strings.Trim(link, " \t\r\n\f")
 	if link == "" || strings.HasPrefix(link, "#") || len(link) > maxURL {
@@ -151,7 +150,7 @@ func resolve(base *url.URL, link string) (string, bool) {
 	return normalize(u)
 }
 
-// site is what a crawl stays on: host and port, the www twin being the same.
+// site is what a crawl stays on: host and port, with and without www.
 type site struct{ host, port string }
 
 func siteOf(u *url.URL) site {
@@ -164,9 +163,9 @@ func siteOf(u *url.URL) site {
 
 func (s site) holds(u *url.URL) bool { return siteOf(u) == s }
 
-// pageKey is what an address has in common with others under which servers often
-// show the same page: without scheme, www, query, index file and slash at the
-// end.
+// pageKey returns what a URL has in common with others under which servers
+// often show the same page: without scheme, www, query, index file and trailing
+// slash.
 func pageKey(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -180,7 +179,7 @@ func pageKey(address string) string {
 	return strings.TrimPrefix(u.Host, "www.") + strings.TrimSuffix(p, "/")
 }
 
-// binaryExtensions are endings of files that hold no text to read.
+// binaryExtensions are extensions of files without text.
 var binaryExtensions = map[string]bool{}
 
 func init() {
@@ -191,6 +190,5 @@ func init() {
 	}
 }
 
-// mayBeText reports whether an address may lead to text, as far as its ending
-// says.
+// mayBeText reports whether a URL may lead to text, judging by its extension.
 func mayBeText(u *url.URL) bool { return !binaryExtensions[strings.ToLower(path.Ext(u.Path))] }

@@ -12,8 +12,7 @@ import (
 	"satchel/store"
 )
 
-// visit fetches and reads one address. What it returns means nothing when ctx
-// has ended.
+// visit fetches and reads one URL. The result is meaningless if ctx has ended.
 func (w *walk) visit(ctx context.Context, page store.QueuedPage) store.PageOutcome {
 	o := store.PageOutcome{URL: page.URL, Final: page.URL, Depth: page.Depth}
 	u, err := url.Parse(page.URL)
@@ -26,7 +25,7 @@ func (w *walk) visit(ctx context.Context, page store.QueuedPage) store.PageOutco
 	}
 	resp, err := w.fetcher.fetch(ctx, page.URL, page.ETag, page.LastModified)
 	if err == nil && resp.status == http.StatusNotModified && !w.leadsTo(resp, page.Known) {
-		resp, err = w.fetcher.fetch(ctx, page.URL, "", "") // it is another page that is not modified
+		resp, err = w.fetcher.fetch(ctx, page.URL, "", "") // 304 is about a different page
 	}
 	if err != nil {
 		o.Problem = explain(err)
@@ -48,7 +47,7 @@ func (w *walk) visit(ctx context.Context, page store.QueuedPage) store.PageOutco
 	return w.read(ctx, o, resp)
 }
 
-// checkRobots is an error when robots.txt forbids an address.
+// checkRobots returns an error if robots.txt disallows a URL.
 func (w *walk) checkRobots(ctx context.Context, u *url.URL) error {
 	if !w.robots.allow(ctx, u) {
 		return agent.Errorf(CodeRobots, "robots.txt does not allow this page to be read")
@@ -56,7 +55,7 @@ func (w *walk) checkRobots(ctx context.Context, u *url.URL) error {
 	return nil
 }
 
-// checkRedirect is an error when a redirect is not to be followed.
+// checkRedirect returns an error if a redirect may not be followed.
 func (w *walk) checkRedirect(ctx context.Context, u *url.URL) error {
 	if _, err := w.crawler.client.CheckURL(u.String()); err != nil {
 		return err
@@ -72,8 +71,8 @@ func (w *walk) leadsTo(resp *response, known string) bool {
 	return ok && known == final
 }
 
-// reuseKnown gives a page that was not read again the links that it had before,
-// unless it is not there any more.
+// reuseKnown gives a page that was not read again its previous links, unless
+// the page is gone.
 func (w *walk) reuseKnown(ctx context.Context, o store.PageOutcome, page store.QueuedPage) store.PageOutcome {
 	if page.Known == "" || o.Skip || o.Status == http.StatusNotFound || o.Status == http.StatusGone {
 		return o
@@ -92,15 +91,15 @@ func (w *walk) reuseKnown(ctx context.Context, o store.PageOutcome, page store.Q
 	return o
 }
 
-// read makes a page of a response.
+// read converts a response to a page.
 func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) store.PageOutcome {
 	if final, err := url.Parse(o.Final); err == nil && o.Final != o.URL && o.Depth > 0 && !w.globs.allow(final) {
-		o.Problem, o.Skip = explain(agent.Errorf(CodeExcluded, "the server redirects to a page that the patterns leave out")), true
+		o.Problem, o.Skip = explain(agent.Errorf(CodeExcluded, "the server redirects to a page that the patterns exclude")), true
 		return o
 	}
 	media, contentType := resp.media()
 	if !isTextType(media) || media != "application/pdf" && mislabelled(resp.body) || resp.body == nil && resp.header.Get("Content-Encoding") != "" {
-		o.Problem, o.Skip = explain(agent.Errorf(CodeNoTextual, "this is no page of text")), true
+		o.Problem, o.Skip = explain(agent.Errorf(CodeNoTextual, "this page is not text")), true
 		return o
 	}
 	page, err := w.crawler.extract(ctx, o.Final, contentType, resp.body)
@@ -112,7 +111,7 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 		return o
 	}
 	if err == nil && strings.TrimSpace(page.Text) == "" {
-		err = agent.Errorf(CodeNoText, "the page holds no text")
+		err = agent.Errorf(CodeNoText, "the page contains no text")
 	}
 	if err != nil {
 		o.Problem = explainText(err)
@@ -125,7 +124,7 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 	return o
 }
 
-// header returns a header that is short enough to be kept.
+// header returns a header if it is short enough to be stored.
 func header(r *response, name string) string {
 	if value := r.header.Get(name); len(value) <= 500 {
 		return value
@@ -140,8 +139,8 @@ func explainText(err error) *agent.SourceError {
 	return &agent.SourceError{Code: string(agent.CodeInternal), Message: "the page's text could not be read"}
 }
 
-// canonical is the other address of this site under which the page says it is
-// to be known, "" when there is none that may be visited.
+// canonical returns the canonical URL that the page declares, if it is another
+// one on this site that may be visited, or "".
 func (w *walk) canonical(ctx context.Context, address string, o store.PageOutcome) string {
 	if address == "" || address == o.Final || address == o.URL {
 		return ""

@@ -20,49 +20,49 @@ type walk struct {
 	site    site
 	start   *url.URL
 	globs   globs
-	robots  *robots // nil: not obeyed
+	robots  *robots // nil: ignored
 	fetcher *fetcher
 
 	mu           sync.Mutex
-	allowed      map[string]bool // by link, whether it is to be visited: most links are on every page
-	allowedCount int             // how many are
-	literal      map[string]bool // pages that are read whatever they name as canonical
+	allowed      map[string]bool // by link, whether to visit it: most links are on every page
+	allowedCount int             // number of allowed links
+	literal      map[string]bool // pages that are read whatever canonical URL they declare
 
-	// What follows is run's own.
-	resumed       bool                        // the walk had begun before
-	known         map[string]store.QueuedPage // to the crawl before; nil when the walk is resumed
-	queued        map[string]int              // what the pages that were stored led to, and how deep
-	contentHashes map[string]bool             // the hashes of their texts
-	renamed       map[string]bool             // addresses that gave way to what they name as canonical
-	namedBy       map[string]store.QueuedPage // of what was named as canonical, the first that did
+	// The following fields are used only by run.
+	resumed       bool                        // the walk had started before
+	known         map[string]store.QueuedPage // from the previous crawl; nil if the walk is resumed
+	queued        map[string]int              // depth of the links of stored pages
+	contentHashes map[string]bool             // hashes of the texts of stored pages
+	renamed       map[string]bool             // URLs replaced by their canonical URL
+	namedBy       map[string]store.QueuedPage // by canonical URL, the first page that declared it
 }
 
-// pendingFetch is an address under way.
+// pendingFetch is a URL being fetched.
 type pendingFetch struct {
 	url  string
 	done chan store.PageOutcome
 }
 
-// readAhead is how many pages beyond the host's connections are under way: while
-// some are fetched, the text of others is extracted or stored.
+// readAhead is how many URLs beyond the host's connections are in progress:
+// while some are fetched, the text of others is extracted or stored.
 const readAhead = 14
 
-// Bounds of what is stored in one commit.
+// Limits of what is stored in one commit.
 const (
 	maxBatch     = 64
 	maxBatchText = 4 << 20                // bytes
-	batchWait    = 200 * time.Millisecond // that a page waits for others
+	batchWait    = 200 * time.Millisecond // how long a page waits for others
 )
 
-// maxTried bounds the addresses that are fetched for a number of pages, so
-// that a site of nothing but errors and redirects comes to an end.
+// maxTried limits the URLs fetched for a number of pages, so that a site with
+// only errors and redirects ends.
 func maxTried(pages int) int { return 3*pages + 20 }
 
-// run walks from where the walk stands to its end. It returns ctx's error when
-// it was stopped, NOT_FOUND when the source is gone.
+// run continues the walk to its end. It returns ctx's error if it was stopped,
+// and NOT_FOUND if the source is gone.
 func (w *walk) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	var pending []pendingFetch // in the order of the queue
+	var pending []pendingFetch // in queue order
 	defer func() {
 		cancel()
 		for _, f := range pending {
@@ -87,7 +87,7 @@ func (w *walk) run(ctx context.Context) error {
 	}
 }
 
-// frontier reads where the walk stands, without what is being fetched.
+// frontier reads the state of the walk, without what is being fetched.
 func (w *walk) frontier(ctx context.Context, pending []pendingFetch) (store.Frontier, error) {
 	f, err := w.db.Frontier(ctx, w.work.SourceID, w.crawler.batch+w.window())
 	if err != nil {
@@ -110,22 +110,23 @@ func (w *walk) frontier(ctx context.Context, pending []pendingFetch) (store.Fron
 	return f, err
 }
 
-// expected are the pages that links will be in the queue.
+// expected returns the queued pages that links will become.
 func (w *walk) expected(links []string, depth int) []store.QueuedPage {
 	pages := make([]store.QueuedPage, len(links))
 	for i, link := range links {
-		pages[i] = w.known[link] // or nothing
+		pages[i] = w.known[link] // or the zero value
 		pages[i].URL, pages[i].Depth = link, depth
 	}
 	return pages
 }
 
-// window is how many addresses are under way at a time.
+// window returns how many URLs may be in progress.
 func (w *walk) window() int { return w.crawler.politeness.Connections + readAhead }
 
-// fill begins to visit the addresses of the frontier, none of which is pending
-// way, while there is room. unstored is how many came back and are not in the frontier's counts: the
-// bounds hold even if all of them, and all under way, turn out to be pages.
+// fill starts to visit URLs of the frontier that are not pending, while there
+// is room. unstored is how many outcomes are not yet in the frontier's counts:
+// the limits hold even if all of them, and all in progress, turn out to be
+// pages.
 func (w *walk) fill(ctx context.Context, frontier *store.Frontier, pending []pendingFetch, unstored int) []pendingFetch {
 	for len(frontier.Next) > 0 && len(pending) < w.window() {
 		met := unstored + len(pending)
@@ -138,12 +139,12 @@ func (w *walk) fill(ctx context.Context, frontier *store.Frontier, pending []pen
 	return pending
 }
 
-// gather waits for the first address under way, and takes more of them, in
-// their order, for one commit: until one is not done after linger, or what came
-// is needed so that the host does not idle, or they are many or large, or one
-// gave way to another page, which comes before those of the next depth. A walk
-// that was not resumed has met all that is in the queue, so it follows the links
-// of what came before they are stored.
+// gather waits for the first pending URL and takes more of them, in order, for
+// one commit: until one is not done after linger, the results are needed to
+// keep the host busy, there are many or large ones, or one was replaced by
+// another page, which comes before those of the next depth. A walk that was not
+// resumed knows everything in the queue, so it follows links before they are
+// stored.
 func (w *walk) gather(ctx context.Context, frontier *store.Frontier, pending *[]pendingFetch) []store.PageOutcome {
 	var b batch
 	add := func(o store.PageOutcome) {
@@ -185,8 +186,8 @@ type batch struct {
 	urgent bool // there is more to fetch, or room for it, once it is stored
 }
 
-// add adds an outcome to a batch, and what it leads to to the frontier where
-// that is known before it is stored.
+// add adds an outcome to a batch, and its links to the frontier if they are
+// known before it is stored.
 func (w *walk) add(b *batch, o store.PageOutcome, frontier *store.Frontier) {
 	w.queued[o.Final] = 0 // no link to it need be queued
 	o.Links = w.unqueued(o.Links, o.Depth+1)
@@ -203,8 +204,8 @@ func (w *walk) add(b *batch, o store.PageOutcome, frontier *store.Frontier) {
 	b.ready = append(b.ready, o)
 }
 
-// breakCycle reads a page itself when what it names as canonical has given
-// way to another already, in the end to this one.
+// breakCycle reads a page itself if its canonical URL has already been replaced
+// by another, eventually by this one.
 func (w *walk) breakCycle(ctx context.Context, o store.PageOutcome) store.PageOutcome {
 	if !o.Queue || !w.renamed[o.Final] {
 		w.renamed[o.URL] = w.renamed[o.URL] || o.Queue
@@ -216,7 +217,8 @@ func (w *walk) breakCycle(ctx context.Context, o store.PageOutcome) store.PageOu
 	return w.readLiteral(ctx, o.URL, o.Depth)
 }
 
-// fallback is the page that gave way to a canonical one which cannot be read.
+// fallback returns the page that was replaced by a canonical URL which cannot
+// be read.
 func (w *walk) fallback(ctx context.Context, o store.PageOutcome) (store.PageOutcome, bool) {
 	page, named := w.namedBy[o.URL]
 	if !named || o.Problem == nil || o.Final != o.URL {
@@ -228,7 +230,7 @@ func (w *walk) fallback(ctx context.Context, o store.PageOutcome) (store.PageOut
 	return o, true
 }
 
-// readLiteral reads a page whatever it names as canonical.
+// readLiteral reads a page whatever canonical URL it declares.
 func (w *walk) readLiteral(ctx context.Context, address string, depth int) store.PageOutcome {
 	w.mu.Lock()
 	w.literal[address] = true
@@ -236,9 +238,9 @@ func (w *walk) readLiteral(ctx context.Context, address string, depth int) store
 	return <-w.begin(ctx, store.QueuedPage{URL: address, Depth: depth}).done
 }
 
-// compare has a page compared with those that say the same, if there may be
-// any: all that were read since the walk began are known here, not those from
-// before it was cut off.
+// compare marks a page for comparison with pages of equal text, if there may be
+// any: all texts since the walk started are known here, but not those from
+// before an interruption.
 func (w *walk) compare(o *store.PageOutcome) {
 	if w.resumed || w.contentHashes[o.Page.Hash] {
 		here := pageKey(o.Final)
@@ -247,8 +249,8 @@ func (w *walk) compare(o *store.PageOutcome) {
 	w.contentHashes[o.Page.Hash] = true
 }
 
-// unqueued are the links that no page before led to at the same depth or
-// nearer. That is most often so, since the queue is first in first out.
+// unqueued returns the links that no earlier page led to at the same depth or
+// nearer, usually all, since the queue is first in first out.
 func (w *walk) unqueued(links []string, depth int) []string {
 	return slices.DeleteFunc(links, func(link string) bool {
 		if before, met := w.queued[link]; met && before <= depth {
@@ -259,8 +261,7 @@ func (w *walk) unqueued(links []string, depth int) []string {
 	})
 }
 
-// store stores outcomes. After the last of what was under way the walk may be at
-// its end.
+// store stores outcomes. After the last pending one, the walk may have ended.
 func (w *walk) store(ctx context.Context, ready []store.PageOutcome, last bool) (ended bool, err error) {
 	var end *store.WalkEnd
 	if pages := w.work.Plan.MaxPages; last {
@@ -290,7 +291,7 @@ func (w *walk) begin(ctx context.Context, page store.QueuedPage) pendingFetch {
 	f := pendingFetch{page.URL, make(chan store.PageOutcome, 1)}
 	go func() {
 		defer func() {
-			if r := recover(); r != nil { // in a library: this page cannot be read, the others can
+			if r := recover(); r != nil { // a panic in a library: this page cannot be read, the others can
 				w.crawler.log.Error("visit a page", "error", r, "stack", string(debug.Stack()))
 				f.done <- store.PageOutcome{URL: page.URL, Final: page.URL, Depth: page.Depth, Problem: explainText(nil)}
 			}

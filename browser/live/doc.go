@@ -1,11 +1,10 @@
-// Package live shows browser sessions to people while they run, and lets
-// people act in them: pictures of tabs, the mouse and keyboard of whoever
-// watches, recordings of what happens, and takeovers.
+// Package live shows running browser sessions to people and lets them act in
+// them: images of tabs, mouse and keyboard input, recordings, and takeovers.
 //
-// One cast per tab asks Chromium for pictures as long as anybody watches it,
-// and hands each viewer the newest one: a slow viewer sees fewer, and nothing
-// is queued. Nothing runs for a session that nobody watches.
+// One cast per tab requests images from Chromium while anybody watches, and
+// gives each viewer the newest one: a slow viewer gets fewer images, and
+// nothing is queued. Nothing runs for a session that nobody watches.
 //
-// What goes over the wire is the dialect of Steel's live view. This package
-// makes and reads the messages; package httpapi sends and receives them.
+// The messages follow the protocol of Steel's live view. This package creates
+// and parses them; package httpapi sends and receives them.
 package live
