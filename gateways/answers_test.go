@@ -15,10 +15,10 @@ import (
 	"satchel/store"
 )
 
-// answerRig is a rig whose agent answers what a bot gets, by a func of the
-// test's.
-type answerRig struct {
-	*rig
+// answerFixture is a hookFixture whose agent answers a bot's messages with a
+// func of the test.
+type answerFixture struct {
+	*hookFixture
 	bot      *botServer
 	gateway  agent.Gateway
 	secret   string
@@ -31,9 +31,9 @@ type answerRig struct {
 	n     int
 }
 
-func newAnswerRig(t *testing.T) *answerRig {
+func newAnswerFixture(t *testing.T) *answerFixture {
 	t.Helper()
-	r := &answerRig{rig: newRig(t, nil), bot: newBotServer(t), done: make(chan agent.Message, 1000)}
+	r := &answerFixture{hookFixture: newHookFixture(t, nil), bot: newBotServer(t), done: make(chan agent.Message, 1000)}
 	r.say = func(_ context.Context, said agent.Message) (string, error) { return "You said: " + said.Content, nil }
 	r.gateway, r.secret = r.connect(t, "telegram", telegramConfig(r.bot))
 	if _, err := r.db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
@@ -43,8 +43,8 @@ func newAnswerRig(t *testing.T) *answerRig {
 	return r
 }
 
-// begin starts everything that sends and answers, as a program does.
-func (r *answerRig) begin(t *testing.T) {
+// begin starts everything that sends and answers, as the program does.
+func (r *answerFixture) begin(t *testing.T) {
 	t.Helper()
 	r.answerer = NewAnswerer(r.Gateways, func(ctx context.Context, _ *store.DB, said agent.Message, _ agent.Answering, keep func(agent.Message) error) error {
 		r.mu.Lock()
@@ -66,14 +66,14 @@ func (r *answerRig) begin(t *testing.T) {
 	t.Cleanup(func() { r.answerer.Stop(); r.Stop() })
 }
 
-func (r *answerRig) says(say func(ctx context.Context, said agent.Message) (string, error)) {
+func (r *answerFixture) says(say func(ctx context.Context, said agent.Message) (string, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.say = say
 }
 
 // hear posts a message of a chat as Telegram does.
-func (r *answerRig) hear(t *testing.T, chat int, text string) {
+func (r *answerFixture) hear(t *testing.T, chat int, text string) {
 	t.Helper()
 	r.mu.Lock()
 	r.n++
@@ -86,16 +86,16 @@ func (r *answerRig) hear(t *testing.T, chat int, text string) {
 	}
 }
 
-// ended waits until so many messages are done with.
-func (r *answerRig) ended(t *testing.T, n int) {
+// ended waits until n messages are finished.
+func (r *answerFixture) ended(t *testing.T, n int) {
 	t.Helper()
 	for range n {
 		<-r.done
 	}
 }
 
-// sent waits until Telegram got so many messages, and lists them by chat.
-func (r *answerRig) sent(t *testing.T, n int) map[int][]string {
+// sent waits until Telegram has received n messages, and returns them by chat.
+func (r *answerFixture) sent(t *testing.T, n int) map[int][]string {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		_, sent, _, _ := r.bot.state()
@@ -113,7 +113,7 @@ func (r *answerRig) sent(t *testing.T, n int) map[int][]string {
 	}
 }
 
-func (r *answerRig) waiting(t *testing.T) int {
+func (r *answerFixture) waiting(t *testing.T) int {
 	t.Helper()
 	due, err := r.db.DueAnswers(t.Context(), 100)
 	if err != nil {
@@ -122,9 +122,9 @@ func (r *answerRig) waiting(t *testing.T) int {
 	return len(due)
 }
 
-// Messages are answered in the order of their conversations, each once.
+// Messages are answered in the order of their conversations, once each.
 func TestAnswers(t *testing.T) {
-	r := newAnswerRig(t)
+	r := newAnswerFixture(t)
 	const chats, each = 6, 5
 	for n := range each {
 		for chat := range chats {
@@ -145,9 +145,9 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswersRest: when nobody is to answer, nobody does, then or later.
+// TestAnswersRest: when answers are off, nobody answers, then or later.
 func TestAnswersRest(t *testing.T) {
-	r := newAnswerRig(t)
+	r := newAnswerFixture(t)
 	r.hear(t, 1, "first")
 	r.ended(t, 1)
 	list, _, err := r.db.Conversations(t.Context(), store.ConversationFilter{}, store.Page{Limit: 1})
@@ -228,9 +228,10 @@ func TestAnswersRest(t *testing.T) {
 	}
 }
 
-// A person who takes over while the model thinks has the last word.
+// If a person takes over while the model is generating, no automatic answer is
+// sent.
 func TestAnswerTakenOver(t *testing.T) {
-	r := newAnswerRig(t)
+	r := newAnswerFixture(t)
 	r.says(func(_ context.Context, said agent.Message) (string, error) {
 		_, err := r.db.AppendMessage(t.Context(), agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: "Leave that to me"})
 		return "too late", err
@@ -243,10 +244,10 @@ func TestAnswerTakenOver(t *testing.T) {
 	}
 }
 
-// A turn that fails is seen in the log, and not tried again; what is the
-// gateway's fault is seen there.
+// A failed turn is logged and not retried. An error of the gateway is shown on
+// the gateway.
 func TestAnswerFails(t *testing.T) {
-	r := newAnswerRig(t)
+	r := newAnswerFixture(t)
 	r.says(func(_ context.Context, said agent.Message) (string, error) {
 		switch said.Content {
 		case "model away":
@@ -269,7 +270,7 @@ func TestAnswerFails(t *testing.T) {
 		t.Fatalf("logged %v, %v", logs, err)
 	}
 	all := fmt.Sprintf("%s %s %s %s", logs[3].Data, logs[2].Data, logs[1].Data, logs[0].Data)
-	for _, want := range []string{"the model gave no answer", "something went wrong inside the server", "is locked", "needs an active gateway"} {
+	for _, want := range []string{"the model gave no answer", "internal error", "is locked", "needs an active gateway"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the log lacks %q: %s", want, all)
 		}
@@ -277,15 +278,15 @@ func TestAnswerFails(t *testing.T) {
 	if strings.Contains(all, "sk-secret") || strings.Contains(all, "inner text") {
 		t.Errorf("the log shows too much: %s", all)
 	}
-	if g := r.rig.gateway(t, r.gateway.ID); !strings.Contains(g.LastError, "an answer could not be sent") {
+	if g := r.hookFixture.gateway(t, r.gateway.ID); !strings.Contains(g.LastError, "an answer could not be sent") {
 		t.Errorf("the gateway %+v", g)
 	}
 }
 
-// However often the program ends in the middle, an answer is sent once; one
-// that ends it every time is given up.
+// However often the program ends in the middle, an answer is sent once. An
+// answer that ends the program every time is given up.
 func TestAnswerAfterCuts(t *testing.T) {
-	r := newAnswerRig(t)
+	r := newAnswerFixture(t)
 	began := make(chan struct{}, 100)
 	r.says(func(ctx context.Context, _ agent.Message) (string, error) {
 		began <- struct{}{}
@@ -293,7 +294,7 @@ func TestAnswerAfterCuts(t *testing.T) {
 		return "", ctx.Err()
 	})
 	r.hear(t, 1, "Hello")
-	for range 5 { // orderly ends count for nothing
+	for range 5 { // orderly stops do not count
 		<-began
 		r.answerer.Stop()
 		if err := r.answerer.Start(t.Context()); err != nil {
@@ -338,9 +339,9 @@ func TestAnswerAfterCuts(t *testing.T) {
 	}
 }
 
-// A slow model of one agent holds up no other agent.
+// A slow model of one agent does not delay other agents.
 func TestAnswersOfAgentsAreApart(t *testing.T) {
-	r := newAnswerRig(t)
+	r := newAnswerFixture(t)
 	release := make(chan struct{})
 	r.says(func(ctx context.Context, said agent.Message) (string, error) {
 		if said.Content != "quick" {

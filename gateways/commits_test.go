@@ -10,12 +10,13 @@ import (
 	"satchel/agent"
 )
 
-// TestCommitsOfAnAnswer counts the commits from a message in to its answer out:
-// the message, that its answer was begun, the answer, that its sending was
-// begun, and what came of it. A crash between any two of them loses nothing and
-// sends nothing twice, so none can go, and none is to be added unnoticed.
+// TestCommitsOfAnAnswer counts the commits from an inbound message to its sent
+// answer: the message, the start of the answer, the answer, the start of
+// sending, and its outcome. A crash between any two of them loses nothing and
+// sends nothing twice, so none can be removed, and none should be added
+// unnoticed.
 func TestCommitsOfAnAnswer(t *testing.T) {
-	r := newAnswerRig(t)
+	r := newAnswerFixture(t)
 	r.hear(t, 1, "the first makes the contact and the conversation")
 	r.ended(t, 1)
 	r.sent(t, 1)
@@ -30,8 +31,8 @@ func TestCommitsOfAnAnswer(t *testing.T) {
 	}
 }
 
-// recorded waits until so many messages are stored as sent.
-func (r *answerRig) recorded(t *testing.T, n int) {
+// recorded waits until n messages are stored as sent.
+func (r *answerFixture) recorded(t *testing.T, n int) {
 	t.Helper()
 	for sent := 0; sent < n; {
 		events, err := r.db.Events(t.Context(), 0, 1000)
@@ -47,8 +48,8 @@ func (r *answerRig) recorded(t *testing.T, n int) {
 	}
 }
 
-// commits returns how many transactions the agent's -wal holds.
-func commits(t *testing.T, r *answerRig) (n int) {
+// commits returns the number of transactions in the agent's -wal.
+func commits(t *testing.T, r *answerFixture) (n int) {
 	t.Helper()
 	const header, frameHeader = 32, 24
 	wal, err := os.ReadFile(filepath.Join(r.folder.Path(), "agents", r.db.ID()+".db-wal"))
@@ -58,7 +59,7 @@ func commits(t *testing.T, r *answerRig) (n int) {
 	page := int(binary.BigEndian.Uint32(wal[8:]))
 	for at := header; at+frameHeader+page <= len(wal); at += frameHeader + page {
 		if !bytes.Equal(wal[at+8:at+16], wal[16:24]) {
-			break // of before the -wal began anew
+			break // from before the -wal restarted
 		}
 		if pages := binary.BigEndian.Uint32(wal[at+4:]); pages > 0 {
 			n++

@@ -18,26 +18,26 @@ import (
 	"satchel/store"
 )
 
-// post office is a folder with gateways that wait no real time.
-type office struct {
+// mailFixture is a folder with gateways that wait no real time.
+type mailFixture struct {
 	*Gateways
 	db    *store.DB
 	waits []time.Duration
 }
 
-func newOffice(tb testing.TB) *office {
+func newMailFixture(tb testing.TB) *mailFixture {
 	tb.Helper()
 	folder, err := store.Open(store.Options{Path: tb.TempDir(), Log: quiet})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	o := &office{Gateways: New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}}), db: folder.Default()}
+	o := &mailFixture{Gateways: New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}}), db: folder.Default()}
 	o.wait = func(_ context.Context, d time.Duration) error { o.waits = append(o.waits, d); return nil }
 	tb.Cleanup(func() { o.Close(); _ = folder.Close() })
 	return o
 }
 
-// config is a change of a config, written as JSON.
+// config returns a config change from JSON fields.
 func config(tb testing.TB, fields map[string]any) agent.GatewayConfigChange {
 	tb.Helper()
 	raw, err := json.Marshal(fields)
@@ -51,8 +51,8 @@ func config(tb testing.TB, fields map[string]any) agent.GatewayConfigChange {
 	return ch
 }
 
-// gateway makes a gateway and verifies it.
-func (o *office) gateway(tb testing.TB, kind string, fields map[string]any) (agent.Gateway, Verified) {
+// gateway creates a gateway and verifies it.
+func (o *mailFixture) gateway(tb testing.TB, kind string, fields map[string]any) (agent.Gateway, Verified) {
 	tb.Helper()
 	made, _, err := o.Create(tb.Context(), o.db, kind, agent.GatewayChange{Name: agent.Some("g"), Config: agent.Some(config(tb, fields))})
 	if err != nil {
@@ -79,7 +79,7 @@ func smtpConfig(s *mailServer, more map[string]any) map[string]any {
 }
 
 func TestSMTPVerify(t *testing.T) {
-	o := newOffice(t)
+	o := newMailFixture(t)
 	for name, c := range map[string]struct {
 		server func(*mailServer)
 		config map[string]any
@@ -92,7 +92,7 @@ func TestSMTPVerify(t *testing.T) {
 		"LOGIN alone":         {func(s *mailServer) { s.auth = "LOGIN" }, nil, "TLS 1.3", ""},
 		"no login":            {func(s *mailServer) { s.auth = "" }, map[string]any{"smtpUsername": nil, "smtpPassword": nil}, "TLS 1.3", ""},
 		"wrong password":      {nil, map[string]any{"smtpPassword": "wrong-secret"}, "", "refused the login (535)"},
-		"no way to log in":    {func(s *mailServer) { s.auth = "KERBEROS" }, nil, "", "no way to log in"},
+		"no way to log in":    {func(s *mailServer) { s.auth = "KERBEROS" }, nil, "", "no supported authentication"},
 		"no STARTTLS offered": {func(s *mailServer) { s.starttls = false }, nil, "", "offers no STARTTLS: set config.smtpTls to tls or none"},
 		"unknown certificate": {func(s *mailServer) { s.roots = nil }, nil, "", "certificate"},
 		"busy":                {func(s *mailServer) { s.answers = map[string]string{"GREETING": "421 later"} }, nil, "", "busy"},
@@ -127,10 +127,10 @@ func TestSMTPVerify(t *testing.T) {
 	}
 }
 
-// TestSMTPHangs: a server that says nothing costs no more than the time that
-// the caller allows.
+// TestSMTPHangs: a server that does not respond costs no more than the caller's
+// timeout.
 func TestSMTPHangs(t *testing.T) {
-	o := newOffice(t)
+	o := newMailFixture(t)
 	s := newMailServer(t, func(s *mailServer) { s.silent = true })
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
@@ -145,7 +145,7 @@ func TestSMTPHangs(t *testing.T) {
 }
 
 func TestSMTPSend(t *testing.T) {
-	o := newOffice(t)
+	o := newMailFixture(t)
 	s := newMailServer(t, nil)
 	o.roots = s.roots
 	g, _ := o.gateway(t, "smtp", smtpConfig(s, nil))
@@ -185,7 +185,7 @@ func TestSMTPSend(t *testing.T) {
 }
 
 func TestSMTPRefusals(t *testing.T) {
-	o := newOffice(t)
+	o := newMailFixture(t)
 	for name, c := range map[string]struct{ verb, answer, error string }{
 		"recipient": {"RCPT", "550 no such ada@example.com", "refused an address (550)"},
 		"sender":    {"MAIL", "553 not you", "refused an address (553)"},
@@ -237,11 +237,11 @@ func TestBadEmails(t *testing.T) {
 	}
 }
 
-// fakeResend is Resend's interface as far as we use it.
+// fakeResend is the part of Resend's API that is used.
 type fakeResend struct {
 	*httptest.Server
 	mu     sync.Mutex
-	script []int // statuses to answer before it works
+	script []int // statuses to return before it works
 	keys   []string
 	mails  []map[string]any
 }
@@ -284,7 +284,7 @@ func resendConfig(f *fakeResend, key string) map[string]any {
 }
 
 func TestResend(t *testing.T) {
-	o := newOffice(t)
+	o := newMailFixture(t)
 	f := newResend(t)
 	if _, v := o.gateway(t, "resend", resendConfig(f, "re_wrong")); v.Success || !strings.Contains(v.Error, "refused the API key (401)") || strings.Contains(v.Error, "re_wrong") {
 		t.Errorf("%+v", v)
@@ -307,10 +307,10 @@ func TestResend(t *testing.T) {
 	}
 }
 
-// TestResendSendsOnce: without a key nobody could tell a repeat, so a failure
-// that may have come after the sending is told and not tried again.
+// TestResendSendsOnce: without a key nobody could recognize a repeat, so a
+// failure that may have happened after sending is reported and not retried.
 func TestResendSendsOnce(t *testing.T) {
-	o := newOffice(t)
+	o := newMailFixture(t)
 	f := newResend(t)
 	g, _ := o.gateway(t, "resend", resendConfig(f, "re_right"))
 	for name, c := range map[string]struct {
@@ -337,7 +337,7 @@ func TestResendSendsOnce(t *testing.T) {
 }
 
 func TestSendingGateway(t *testing.T) {
-	o := newOffice(t)
+	o := newMailFixture(t)
 	f := newResend(t)
 	mail := &Email{To: []string{"a@example.com"}, Subject: "s", Text: "t"}
 	wants := func(gateway, text string) {
@@ -364,7 +364,7 @@ func TestSendingGateway(t *testing.T) {
 	if _, err := o.Update(t.Context(), o.db, good.ID, agent.GatewayChange{Config: agent.Some(config(t, map[string]any{"fromName": "New"}))}); err != nil {
 		t.Fatal(err)
 	}
-	wants(good.ID, "not active") // a new config is to be verified again
+	wants(good.ID, "not active") // a new config must be verified again
 }
 
 func FuzzEmailAddress(f *testing.F) {

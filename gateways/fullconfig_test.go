@@ -6,20 +6,20 @@ import (
 	"satchel/agent"
 )
 
-// relying is a queue with an active gateway that lacks a secret of its own.
-func relying(t *testing.T, kind string, config agent.GatewayConfigChange) (*counter, string) {
+// relying returns a fixture with an active gateway that lacks its own secret.
+func relying(t *testing.T, kind string, config agent.GatewayConfigChange) (*sendFixture, string) {
 	t.Helper()
-	c := &counter{clock: newClock(), path: t.TempDir()}
+	c := &sendFixture{clock: newClock(), path: t.TempDir()}
 	c.open(t)
 	t.Cleanup(c.close)
-	r := &rig{c.Gateways, c.db, c.clock}
+	r := &hookFixture{c.Gateways, c.db, c.clock}
 	g, secret := r.connect(t, kind, config)
 	c.gate = g
 	return c, secret
 }
 
-// TestAnswersUseTheFullConfig: what a gateway falls back to where its config
-// has no secret counts for answers too, not only for verifying and receiving.
+// TestAnswersUseTheFullConfig: the fallbacks for secrets missing in a gateway's
+// config also apply to answers, not only to verifying and receiving.
 func TestAnswersUseTheFullConfig(t *testing.T) {
 	t.Run("a custom webhook signs with webhook_secret", func(t *testing.T) {
 		target := newTarget(t, nil)

@@ -18,14 +18,14 @@ import (
 	"satchel/store"
 )
 
-// rig is a folder with platforms over it, and one agent.
-type rig struct {
+// hookFixture is a folder with gateways and one agent.
+type hookFixture struct {
 	*Gateways
 	db    *store.DB
 	clock *fakeClock
 }
 
-func newRig(tb testing.TB, change func(*Options)) *rig {
+func newHookFixture(tb testing.TB, change func(*Options)) *hookFixture {
 	tb.Helper()
 	folder, err := store.Open(store.Options{Path: tb.TempDir(), Log: quiet})
 	if err != nil {
@@ -36,14 +36,14 @@ func newRig(tb testing.TB, change func(*Options)) *rig {
 	if change != nil {
 		change(&o)
 	}
-	r := &rig{New(o), folder.Default(), newClock()}
+	r := &hookFixture{New(o), folder.Default(), newClock()}
 	r.now = r.clock.now
 	tb.Cleanup(r.Close)
 	return r
 }
 
-// connect makes a gateway and sets it active.
-func (r *rig) connect(tb testing.TB, kind string, config agent.GatewayConfigChange) (agent.Gateway, string) {
+// connect creates a gateway and activates it.
+func (r *hookFixture) connect(tb testing.TB, kind string, config agent.GatewayConfigChange) (agent.Gateway, string) {
 	tb.Helper()
 	made, secret, err := r.Create(tb.Context(), r.db, kind, agent.GatewayChange{Name: agent.Some("One"), Config: agent.Some(config)})
 	if err == nil {
@@ -56,7 +56,7 @@ func (r *rig) connect(tb testing.TB, kind string, config agent.GatewayConfigChan
 	return made, secret
 }
 
-func (r *rig) gateway(tb testing.TB, id string) agent.Gateway {
+func (r *hookFixture) gateway(tb testing.TB, id string) agent.Gateway {
 	tb.Helper()
 	g, err := r.db.Gateway(tb.Context(), id)
 	if err != nil {
@@ -65,8 +65,9 @@ func (r *rig) gateway(tb testing.TB, id string) agent.Gateway {
 	return g
 }
 
-// messages lists what all conversations of the agent hold, oldest first.
-func (r *rig) messages(tb testing.TB) []agent.Message {
+// messages returns the messages of all conversations of the agent, oldest
+// first.
+func (r *hookFixture) messages(tb testing.TB) []agent.Message {
 	tb.Helper()
 	list, _, err := r.db.Conversations(tb.Context(), store.ConversationFilter{}, store.Page{Limit: 200})
 	if err != nil {
@@ -83,7 +84,7 @@ func (r *rig) messages(tb testing.TB) []agent.Message {
 	return found
 }
 
-func (r *rig) post(tb testing.TB, id string, header http.Header, body string) (Response, error) {
+func (r *hookFixture) post(tb testing.TB, id string, header http.Header, body string) (Response, error) {
 	tb.Helper()
 	if header == nil {
 		header = http.Header{}
@@ -109,10 +110,10 @@ func hub(secret, body string) http.Header {
 	return headers("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
 }
 
-// TestHookProofs tries proofs, good and bad, on a custom webhook.
+// TestHookProofs tries valid and invalid authentication on a custom webhook.
 func TestHookProofs(t *testing.T) {
 	const body = `{"from":"ada","text":"Hello"}`
-	r := newRig(t, nil)
+	r := newHookFixture(t, nil)
 	g, secret := r.connect(t, "webhook", agent.GatewayConfigChange{})
 	now := r.clock.now()
 	key := []byte(secret)
@@ -207,11 +208,11 @@ func TestHookProofs(t *testing.T) {
 	}
 }
 
-// What was overheard cannot be sent again; who has the secret may repeat
-// themselves.
+// An intercepted post cannot be replayed; a sender that has the secret may
+// repeat itself.
 func TestHookReplays(t *testing.T) {
 	const body = `{"from":"ada","text":"yes"}`
-	r := newRig(t, nil)
+	r := newHookFixture(t, nil)
 	g, secret := r.connect(t, "webhook", agent.GatewayConfigChange{Secret: agent.Some("a secret of my own")})
 	if _, err := r.post(t, g.ID, headers("X-Webhook-Secret", secret), body); agent.ErrorCode(err) != agent.CodeUnauthorized {
 		t.Errorf("webhook_secret counts beside config.secret: %v", err)
@@ -252,9 +253,9 @@ func TestHookReplays(t *testing.T) {
 	}
 }
 
-// TestHookBodies reads bodies of all kinds.
+// TestHookBodies parses bodies of all kinds.
 func TestHookBodies(t *testing.T) {
-	r := newRig(t, nil)
+	r := newHookFixture(t, nil)
 	g, secret := r.connect(t, "webhook", agent.GatewayConfigChange{})
 	for _, tc := range []struct {
 		name, body string
@@ -324,11 +325,11 @@ func infoOf(tb testing.TB, v Verified) string {
 	return string(raw)
 }
 
-// A gateway with a secret of its own and no address to post to only receives:
-// nobody can be asked, it hears, and nothing is sent over it. One with neither
-// is not finished.
+// A gateway with its own secret and no URL only receives: there is nothing to
+// verify, it accepts posts, and nothing is sent through it. A gateway with
+// neither is incomplete.
 func TestHookOnlyReceives(t *testing.T) {
-	r := newRig(t, nil)
+	r := newHookFixture(t, nil)
 	empty, _, err := r.Create(t.Context(), r.db, "webhook", agent.GatewayChange{Name: agent.Some("Empty")})
 	if err != nil {
 		t.Fatal(err)
@@ -354,7 +355,7 @@ func TestHookOnlyReceives(t *testing.T) {
 	if agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), "config.url missing") {
 		t.Errorf("sent: %v", err)
 	}
-	target := newTarget(t, nil) // an address is pinged again
+	target := newTarget(t, nil) // a URL is pinged again
 	if _, err := r.Update(t.Context(), r.db, empty.ID, agent.GatewayChange{Config: agent.Some(agent.GatewayConfigChange{URL: agent.Some(target.URL)})}); err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +365,7 @@ func TestHookOnlyReceives(t *testing.T) {
 }
 
 func TestHookSends(t *testing.T) {
-	r := newRig(t, nil)
+	r := newHookFixture(t, nil)
 	target := newTarget(t, nil)
 	g, secret := r.connect(t, "webhook", agent.GatewayConfigChange{URL: agent.Some(target.URL), Headers: agent.Some(map[string]string{"Authorization": "Bearer mine", "webhook-id": "forged"})})
 	v, err := r.Verify(t.Context(), r.db, g.ID)
@@ -412,7 +413,7 @@ func TestHookSends(t *testing.T) {
 }
 
 func TestRegisterAddress(t *testing.T) {
-	r := newRig(t, nil)
+	r := newHookFixture(t, nil)
 	g, _ := r.connect(t, "webhook", agent.GatewayConfigChange{URL: agent.Some("https://example.com/in")})
 	path := agent.WebhookPath("default", g.ID)
 	for base, want := range map[string]string{"": "https://satchel.example" + path, "https://other.example/satchel//": "https://other.example/satchel" + path} {

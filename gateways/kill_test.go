@@ -18,9 +18,9 @@ import (
 	"satchel/store"
 )
 
-// Set by a test that makes the test binary a server on that data folder, which
-// ends once that many messages are answered; and by whoever wants more kills
-// than the default.
+// Environment variables: a test sets the first two to make the test binary a
+// server on a data folder, which ends once a number of messages are answered;
+// the third sets a higher number of kills than the default.
 const (
 	childFolder   = "SATCHEL_TEST_FOLDER"
 	childMessages = "SATCHEL_TEST_MESSAGES"
@@ -42,8 +42,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveChild asks Telegram, answers what it hears and sends the answers, as
-// main wires it, until so many messages are answered and each answer is out or
+// serveChild polls Telegram, answers messages and sends the answers, wired as
+// in main, until a number of messages are answered and each answer is sent or
 // given up.
 func serveChild(path string, messages int) error {
 	folder, err := store.Open(store.Options{Path: path, Log: quiet})
@@ -75,12 +75,12 @@ func serveChild(path string, messages int) error {
 	return folder.Close()
 }
 
-// killer ends the server at a place that its calls of Telegram come to.
+// killer kills the server at a given point of its calls to Telegram.
 type killer struct {
 	mu     sync.Mutex
 	server *os.Process // nil while none runs
 	place  string      // where to kill; empty: nowhere
-	spared int         // times that it comes there before
+	spared int         // number of times to pass that point before
 }
 
 func (k *killer) met(place string) {
@@ -95,8 +95,8 @@ func (k *killer) met(place string) {
 	}
 }
 
-// serve runs a server until it has ended, and is true when that did so by
-// itself. run is called once it runs.
+// serve runs a server until it has ended. It returns true if the server ended
+// on its own. run is called once it is running.
 func (k *killer) serve(t *testing.T, path string, messages int, place string, run func()) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -107,7 +107,7 @@ func (k *killer) serve(t *testing.T, path string, messages int, place string, ru
 	k.mu.Lock()
 	err := child.Start()
 	k.server, k.place, k.spared = child.Process, place, 0
-	if strings.HasPrefix(place, "sendMessage") { // all messages may come at once, but answers go one by one
+	if strings.HasPrefix(place, "sendMessage") { // all messages may arrive at once, but answers are sent one by one
 		k.spared = rand.IntN(12)
 	}
 	k.mu.Unlock()
@@ -125,15 +125,15 @@ func (k *killer) serve(t *testing.T, path string, messages int, place string, ru
 	return err == nil
 }
 
-// TestKillNine kills a server with SIGKILL again and again while messages come
-// in by Telegram and are answered: each is stored once and answered once, and
-// no answer is sent twice, even where nobody can know whether it was sent.
+// TestKillNine kills a server with SIGKILL repeatedly while messages arrive
+// from Telegram and are answered: each is stored once and answered once, and no
+// answer is sent twice, even if it is unknown whether it was sent.
 func TestKillNine(t *testing.T) {
 	kills := 5
 	if n, err := strconv.Atoi(os.Getenv(killRounds)); err == nil {
 		kills = n
 	}
-	const batch = 30 // messages that come while a server runs
+	const batch = 30 // messages that arrive while a server is running
 	messages := batch * (kills + 1)
 	bot, k, path := newBotServer(t), &killer{}, t.TempDir()
 	bot.met = k.met
@@ -159,7 +159,7 @@ func TestKillNine(t *testing.T) {
 	checkAnswers(t, path, bot, messages, kills)
 }
 
-// prepareBot makes an agent that answers what its Telegram bot hears.
+// prepareBot creates an agent that answers messages to its Telegram bot.
 func prepareBot(t *testing.T, path string, bot *botServer) {
 	t.Helper()
 	folder, err := store.Open(store.Options{Path: path, Log: quiet})
@@ -182,7 +182,7 @@ func prepareBot(t *testing.T, path string, bot *botServer) {
 	}
 }
 
-// checkAnswers compares what the file says with what Telegram got.
+// checkAnswers compares the file with what Telegram received.
 func checkAnswers(t *testing.T, path string, bot *botServer, messages, kills int) {
 	t.Helper()
 	folder, err := store.Open(store.Options{Path: path, Log: quiet})

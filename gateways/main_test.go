@@ -20,7 +20,7 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// fakeClock is a time that tests set.
+// fakeClock is a clock set by tests.
 type fakeClock struct {
 	mu sync.Mutex
 	at time.Time
@@ -34,14 +34,14 @@ func (c *fakeClock) now() time.Time {
 	return c.at
 }
 
-// pass lets time pass.
+// pass advances the clock.
 func (c *fakeClock) pass(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = c.at.Add(d)
 }
 
-// target is a webhook target that answers by script, and remembers.
+// target is a webhook target that responds as scripted and records requests.
 type target struct {
 	*httptest.Server
 	got chan delivered
@@ -90,7 +90,7 @@ func status(code int) func(int, http.ResponseWriter, *http.Request) {
 	return func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// verify checks a delivery by the library of Standard Webhooks.
+// verify checks a delivery with the Standard Webhooks library.
 func verify(tb testing.TB, secret string, d delivered) {
 	tb.Helper()
 	oracle, err := standardwebhooks.NewWebhook(secret)

@@ -14,11 +14,11 @@ import (
 	"satchel/store"
 )
 
-// BenchmarkSending counts messages to a platform on loopback, over 64
+// BenchmarkSending counts messages to a platform on loopback, in 64
 // conversations of one agent: "bare" posts the same bodies to the same platform
-// over as many connections and keeps no account; "queue" stores each message,
-// marks it, posts it and writes down what came of it, each in a commit of its
-// own. "of-bare" is the share of the messages a second.
+// over as many connections without storing anything; "queue" stores each
+// message, marks it, posts it and records the outcome, each in its own commit.
+// "of-bare" is the relative throughput.
 func BenchmarkSending(b *testing.B) {
 	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -53,10 +53,10 @@ func BenchmarkSending(b *testing.B) {
 		b.ReportMetric(bare, "messages/s")
 	})
 	b.Run("queue", func(b *testing.B) {
-		c := &counter{clock: newClock(), path: b.TempDir()}
+		c := &sendFixture{clock: newClock(), path: b.TempDir()}
 		c.open(b)
 		b.Cleanup(c.close)
-		o := &office{Gateways: c.Gateways, db: c.db}
+		o := &mailFixture{Gateways: c.Gateways, db: c.db}
 		c.gate, _ = o.gateway(b, "slack", map[string]any{"botToken": "b", "signingSecret": "s", "apiBaseUrl": platform.URL})
 		conversations := make([]string, 64)
 		for i := range conversations {

@@ -15,32 +15,32 @@ import (
 	"satchel/store"
 )
 
-// counter is a folder with a running queue, a clock that tests set, and a
-// gateway of one platform.
-type counter struct {
+// sendFixture is a folder with a running queue, a fake clock, and a gateway of
+// one platform.
+type sendFixture struct {
 	*Gateways
 	folder *store.Folder
 	db     *store.DB
 	clock  *fakeClock
 	tries  chan store.Ended
-	vendor *vendor
+	vendor *fakePlatform
 	gate   agent.Gateway
 	path   string
 }
 
-// newCounter makes a verified gateway of an account whose platform answers by
-// script, and a queue that runs.
-func newCounter(tb testing.TB, account string, answers map[string][]string) *counter {
+// newSendFixture returns a fixture with a verified gateway of an account whose
+// platform responds as scripted, and a running queue.
+func newSendFixture(tb testing.TB, account string, answers map[string][]string) *sendFixture {
 	tb.Helper()
-	c := &counter{clock: newClock(), path: tb.TempDir()}
+	c := &sendFixture{clock: newClock(), path: tb.TempDir()}
 	c.open(tb)
-	o := &office{Gateways: c.Gateways, db: c.db}
+	o := &mailFixture{Gateways: c.Gateways, db: c.db}
 	c.vendor, c.gate, _ = accounts[account].open(tb, o, answers)
 	tb.Cleanup(c.close)
 	return c
 }
 
-func (c *counter) open(tb testing.TB) {
+func (c *sendFixture) open(tb testing.TB) {
 	tb.Helper()
 	folder, err := store.Open(store.Options{Path: c.path, Log: quiet})
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *counter) open(tb testing.TB) {
 	c.folder, c.db, c.tries = folder, folder.Default(), make(chan store.Ended, 10_000)
 	c.Gateways = New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}})
 	c.now = c.clock.now
-	c.wait = func(context.Context, time.Duration) error { return context.Canceled } // one call a try
+	c.wait = func(context.Context, time.Duration) error { return context.Canceled } // one call per attempt
 	c.out.tried = func(t attempt) {
 		if !t.sending.Interrupted {
 			c.tries <- t.outcome
@@ -60,26 +60,26 @@ func (c *counter) open(tb testing.TB) {
 	}
 }
 
-// pass lets time pass for the queue, which would notice it later.
-func (c *counter) pass(d time.Duration) {
+// pass advances the clock and notifies the queue, which would notice it later.
+func (c *sendFixture) pass(d time.Duration) {
 	c.clock.pass(d)
 	c.out.queue.agents.Enqueue(c.db)
 }
 
-func (c *counter) close() {
+func (c *sendFixture) close() {
 	c.Stop()
 	_ = c.folder.Close()
 }
 
-// restart ends the queue and the folder and opens them again.
-func (c *counter) restart(tb testing.TB) {
+// restart stops the queue, closes the folder and opens both again.
+func (c *sendFixture) restart(tb testing.TB) {
 	tb.Helper()
 	c.close()
 	c.open(tb)
 }
 
-// conversation opens one in a thread of the gateway's.
-func (c *counter) conversation(tb testing.TB, thread string) string {
+// conversation creates one in a thread of the gateway.
+func (c *sendFixture) conversation(tb testing.TB, thread string) string {
 	tb.Helper()
 	made, err := c.db.CreateConversation(tb.Context(), agent.ConversationChange{GatewayID: agent.Some(c.gate.ID)})
 	if err != nil {
@@ -89,8 +89,8 @@ func (c *counter) conversation(tb testing.TB, thread string) string {
 	return made.ID
 }
 
-// sql changes rows as the SQL endpoint lets people do.
-func (c *counter) sql(tb testing.TB, query string, args ...any) {
+// sql changes rows like the SQL endpoint.
+func (c *sendFixture) sql(tb testing.TB, query string, args ...any) {
 	tb.Helper()
 	params := store.Params{}
 	for _, a := range args {
@@ -101,7 +101,7 @@ func (c *counter) sql(tb testing.TB, query string, args ...any) {
 	}
 }
 
-func (c *counter) say(tb testing.TB, conversation, text string) agent.Message {
+func (c *sendFixture) say(tb testing.TB, conversation, text string) agent.Message {
 	tb.Helper()
 	m, err := c.SendMessage(tb.Context(), c.db, agent.Message{ConversationID: conversation, Role: agent.MessageAssistant, Content: text})
 	if err != nil {
@@ -111,19 +111,19 @@ func (c *counter) say(tb testing.TB, conversation, text string) agent.Message {
 }
 
 // try waits for the end of an attempt.
-func (c *counter) try(tb testing.TB) store.Ended {
+func (c *sendFixture) try(tb testing.TB) store.Ended {
 	tb.Helper()
 	return <-c.tries
 }
 
-// delivery is what a message's metadata tells.
+// delivery is the delivery in a message's metadata.
 type delivery struct {
 	ExternalID  string     `json:"external_id"`
 	DeliveredAt agent.Time `json:"delivered_at"`
 	Delivery    struct{ Status, Error string }
 }
 
-func (c *counter) delivery(tb testing.TB, m agent.Message) delivery {
+func (c *sendFixture) delivery(tb testing.TB, m agent.Message) delivery {
 	tb.Helper()
 	_, messages, err := c.db.Conversation(tb.Context(), m.ConversationID, 200)
 	if err != nil {
@@ -142,8 +142,8 @@ func (c *counter) delivery(tb testing.TB, m agent.Message) delivery {
 	return delivery{}
 }
 
-// sentEvents counts the events message.sent.
-func (c *counter) sentEvents(tb testing.TB) int {
+// sentEvents counts the message.sent events.
+func (c *sendFixture) sentEvents(tb testing.TB) int {
 	tb.Helper()
 	events, err := c.db.Events(tb.Context(), 0, 1000)
 	if err != nil {
@@ -160,10 +160,10 @@ func (c *counter) sentEvents(tb testing.TB) int {
 
 const slackOK = `200 {"ok":true,"channel":"C1","ts":"1.5"}`
 
-// TestSendMessage: a message is stored as pending, sent, and an event once it
-// is sent.
+// TestSendMessage: a message is stored as pending and sent, and then emits an
+// event.
 func TestSendMessage(t *testing.T) {
-	c := newCounter(t, "slack", map[string][]string{slackMessages: {slackOK}})
+	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	conversation := c.conversation(t, "C1:1.2")
 	m := c.say(t, conversation, "hello")
 	if !strings.Contains(string(m.Metadata), `"delivery":{"status":"pending"}`) {
@@ -184,10 +184,10 @@ func TestSendMessage(t *testing.T) {
 	}
 }
 
-// TestReply: a reply is not sent once a person answers, and does not count as
-// one's.
+// TestReply: a reply is not sent once a person has taken over, and does not
+// count as a person's.
 func TestReply(t *testing.T) {
-	c := newCounter(t, "slack", map[string][]string{slackMessages: {slackOK}})
+	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	reply := agent.Message{ConversationID: c.conversation(t, "D1"), Role: agent.MessageAssistant, Content: "hi"}
 	if _, err := c.Reply(t.Context(), c.db, reply); err != nil {
 		t.Fatal(err)
@@ -206,9 +206,9 @@ func TestReply(t *testing.T) {
 	}
 }
 
-// TestSendRetries: what certainly did not arrive is tried again, at the time
-// that the platform asks for or with growing pauses, and gives up; what may
-// have arrived is not.
+// TestSendRetries: a message that certainly did not arrive is retried, at the
+// time the platform requests or with growing delays, until it is given up; one
+// that may have arrived is not retried.
 func TestSendRetries(t *testing.T) {
 	for name, s := range map[string]struct {
 		account, call string
@@ -217,15 +217,15 @@ func TestSendRetries(t *testing.T) {
 		problem       string
 	}{
 		"busy, then sent":     {"slack", slackMessages, []string{"429 {}", "503 {}", slackOK}, 3, ""},
-		"busy for ever":       {"slack", slackMessages, []string{"429 {}"}, 7, "asked too often"},
+		"busy for ever":       {"slack", slackMessages, []string{"429 {}"}, 7, "rate limiting"},
 		"refused":             {"slack", slackMessages, []string{`200 {"ok":false,"error":"channel_not_found"}`}, 1, "(channel_not_found)"},
 		"token refused":       {"slack", slackMessages, []string{`401 {}`}, 1, "refused the bot token"},
-		"broken":              {"slack", slackMessages, []string{"500 {}"}, 1, "nobody knows whether"},
-		"not understood":      {"slack", slackMessages, []string{"200 <html>"}, 1, "nobody knows whether"},
+		"broken":              {"slack", slackMessages, []string{"500 {}"}, 1, "it is unknown whether"},
+		"not understood":      {"slack", slackMessages, []string{"200 <html>"}, 1, "it is unknown whether"},
 		"broken, knows again": {"discord", "POST /channels/645/messages", []string{"500 {}", `200 {"id":"9","channel_id":"645"}`}, 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCounter(t, s.account, map[string][]string{s.call: s.answers})
+			c := newSendFixture(t, s.account, map[string][]string{s.call: s.answers})
 			thread := map[string]string{"slack": "C1", "discord": "645:1"}[s.account]
 			m := c.say(t, c.conversation(t, thread), "hello")
 			var e store.Ended
@@ -271,9 +271,9 @@ func TestRetryAfterCounts(t *testing.T) {
 	}
 }
 
-// TestLongMessageGoesOn: of a message in parts none is sent twice.
+// TestLongMessageGoesOn: no part of a message in parts is sent twice.
 func TestLongMessageGoesOn(t *testing.T) {
-	c := newCounter(t, "sms", map[string][]string{twilioMessages: {`201 {"sid":"SM1"}`, "429 {}", `201 {"sid":"SM2"}`}})
+	c := newSendFixture(t, "sms", map[string][]string{twilioMessages: {`201 {"sid":"SM1"}`, "429 {}", `201 {"sid":"SM2"}`}})
 	m := c.say(t, c.conversation(t, "+15551234567"), strings.Repeat("a", twilioLimit)+" "+strings.Repeat("b", twilioLimit))
 	if e := c.try(t); e.Parts != 1 || e.ExternalID != "SM1" || e.Next.IsZero() {
 		t.Fatalf("%+v", e)
@@ -289,10 +289,10 @@ func TestLongMessageGoesOn(t *testing.T) {
 	}
 }
 
-// TestOrder: messages of a conversation are sent one after the other, also
-// when one waits for its next try; other conversations do not wait for it.
+// TestOrder: messages of a conversation are sent one after another, even if one
+// waits for a retry; other conversations do not wait.
 func TestOrder(t *testing.T) {
-	c := newCounter(t, "slack", map[string][]string{slackMessages: {"429 {}", slackOK}})
+	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {"429 {}", slackOK}})
 	slow, other := c.conversation(t, "C1"), c.conversation(t, "C2")
 	c.say(t, slow, "1")
 	c.try(t)
@@ -318,10 +318,10 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestFailedGivesWay: behind a message that failed, or was deleted, the next
-// one goes on.
+// TestFailedGivesWay: after a message that failed or was deleted, the next one
+// is sent.
 func TestFailedGivesWay(t *testing.T) {
-	c := newCounter(t, "slack", map[string][]string{slackMessages: {"500 {}", "429 {}", slackOK}})
+	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {"500 {}", "429 {}", slackOK}})
 	conversation := c.conversation(t, "C1")
 	c.say(t, conversation, "fails")
 	late := c.say(t, conversation, "is deleted")
@@ -338,8 +338,8 @@ func TestFailedGivesWay(t *testing.T) {
 	}
 }
 
-// TestKilledWhileSending: what was being sent when the program was killed is
-// sent again only where the platform can tell a repeat.
+// TestKilledWhileSending: a message that was being sent when the program was
+// killed is sent again only if the platform recognizes repeats.
 func TestKilledWhileSending(t *testing.T) {
 	for name, s := range map[string]struct {
 		account, call, thread, answer string
@@ -351,11 +351,11 @@ func TestKilledWhileSending(t *testing.T) {
 		"Discord, late": {"discord", "POST /channels/645/messages", "645:1", `200 {"id":"9","channel_id":"645"}`, 3 * time.Minute, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCounter(t, s.account, map[string][]string{s.call: {s.answer}})
+			c := newSendFixture(t, s.account, map[string][]string{s.call: {s.answer}})
 			conversation := c.conversation(t, s.thread)
 			c.Stop()
 			m := c.say(t, conversation, "hello")
-			// What a kill leaves: the mark is written, and nothing else.
+			// The state after a kill: the mark is written, and nothing else.
 			if begun, err := c.db.BeginSending(t.Context(), conversation, agent.At(time.Now().Add(time.Hour))); err != nil || begun == nil {
 				t.Fatal(begun, err)
 			}
@@ -370,7 +370,7 @@ func TestKilledWhileSending(t *testing.T) {
 			if s.sent {
 				want = "sent"
 			}
-			if d := c.delivery(t, m); d.Delivery.Status != want || !s.sent && !strings.Contains(d.Delivery.Error, "nobody knows whether") {
+			if d := c.delivery(t, m); d.Delivery.Status != want || !s.sent && !strings.Contains(d.Delivery.Error, "it is unknown whether") {
 				t.Errorf("%+v", d)
 			}
 			if d := c.delivery(t, behind); d.Delivery.Status != "sent" {
@@ -380,9 +380,10 @@ func TestKilledWhileSending(t *testing.T) {
 	}
 }
 
-// TestLeftMessages: what waits is sent by the next start, from rows alone.
+// TestLeftMessages: pending messages are sent after the next start, from rows
+// alone.
 func TestLeftMessages(t *testing.T) {
-	c := newCounter(t, "slack", map[string][]string{slackMessages: {slackOK}})
+	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	conversation := c.conversation(t, "C1")
 	c.Stop()
 	m := c.say(t, conversation, "hello")
@@ -394,10 +395,10 @@ func TestLeftMessages(t *testing.T) {
 	}
 }
 
-// TestOutcomeIsKept: an outcome that could not be written is, by the next step,
-// and the message is not tried again.
+// TestOutcomeIsKept: an outcome that could not be written is written by the
+// next step, and the message is not sent again.
 func TestOutcomeIsKept(t *testing.T) {
-	c := newCounter(t, "slack", map[string][]string{slackMessages: {slackOK}})
+	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	id := c.conversation(t, "C1")
 	c.Stop()
 	m := c.say(t, id, "hello")
@@ -415,9 +416,10 @@ func TestOutcomeIsKept(t *testing.T) {
 	}
 }
 
-// TestStopDrains: Stop lets a send under way end, and nothing is sent twice.
+// TestStopDrains: Stop lets a send in progress finish, and nothing is sent
+// twice.
 func TestStopDrains(t *testing.T) {
-	c := newCounter(t, "slack", nil)
+	c := newSendFixture(t, "slack", nil)
 	asked, answer := make(chan struct{}), make(chan struct{})
 	c.vendor.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked <- struct{}{}
@@ -435,10 +437,10 @@ func TestStopDrains(t *testing.T) {
 	}
 }
 
-// TestStopCuts: a send that does not end is cut, and counts as one whose
-// outcome nobody knows.
-func TestStopCuts(t *testing.T) {
-	c := newCounter(t, "slack", nil)
+// TestStopInterrupts: a send that does not finish is cancelled, and its outcome
+// counts as unknown.
+func TestStopInterrupts(t *testing.T) {
+	c := newSendFixture(t, "slack", nil)
 	asked, over := make(chan struct{}), make(chan struct{})
 	c.vendor.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		asked <- struct{}{}
@@ -459,7 +461,7 @@ func TestStopCuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.try(t)
-	if d := c.delivery(t, m); d.Delivery.Status != "failed" || !strings.Contains(d.Delivery.Error, "nobody knows whether") {
+	if d := c.delivery(t, m); d.Delivery.Status != "failed" || !strings.Contains(d.Delivery.Error, "it is unknown whether") {
 		t.Errorf("%+v", d)
 	}
 	if d := c.delivery(t, behind); d.Delivery.Status != "sent" {
@@ -468,9 +470,9 @@ func TestStopCuts(t *testing.T) {
 }
 
 // TestDisabledAgentRests: the messages of a disabled agent wait until it is
-// one no more.
+// enabled.
 func TestDisabledAgentRests(t *testing.T) {
-	c := newCounter(t, "slack", map[string][]string{slackMessages: {slackOK}})
+	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	conversation := c.conversation(t, "C1")
 	c.Stop()
 	m := c.say(t, conversation, "hello")
@@ -493,9 +495,10 @@ func TestDisabledAgentRests(t *testing.T) {
 	}
 }
 
-// TestNotSendable: what cannot be sent is refused at once, and nothing stored.
+// TestNotSendable: a message that cannot be sent is rejected immediately, and
+// nothing is stored.
 func TestNotSendable(t *testing.T) {
-	c := newCounter(t, "slack", nil)
+	c := newSendFixture(t, "slack", nil)
 	bare, err := c.db.CreateConversation(t.Context(), agent.ConversationChange{})
 	if err != nil {
 		t.Fatal(err)
@@ -530,11 +533,11 @@ func TestNotSendable(t *testing.T) {
 	}
 }
 
-// TestMailReply: the answer to an email is one, in its thread.
+// TestMailReply: the answer to an email is sent as a reply in its thread.
 func TestMailReply(t *testing.T) {
-	v := newVendor(t, map[string][]string{"GET /domains": {`200 {"data":[]}`}, "POST /emails": {`200 {"id":"mail-1"}`}})
-	c := newCounter(t, "slack", nil)
-	o := &office{Gateways: c.Gateways, db: c.db}
+	v := newFakePlatform(t, map[string][]string{"GET /domains": {`200 {"data":[]}`}, "POST /emails": {`200 {"id":"mail-1"}`}})
+	c := newSendFixture(t, "slack", nil)
+	o := &mailFixture{Gateways: c.Gateways, db: c.db}
 	c.gate, _ = o.gateway(t, "resend", map[string]any{"apiKey": "k", "fromAddress": "shop@example.com", "apiBaseUrl": v.URL})
 	ada, err := c.db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("Ada"), Email: agent.Some("ada@example.com")})
 	if err != nil {
@@ -563,10 +566,10 @@ func TestMailReply(t *testing.T) {
 	}
 }
 
-// TestNewConversationByPhone: a conversation that begins here gets its thread,
-// so that the answer finds it.
+// TestNewConversationByPhone: a conversation started by the agent gets its
+// thread, so that the contact's answer finds it.
 func TestNewConversationByPhone(t *testing.T) {
-	c := newCounter(t, "sms", map[string][]string{twilioMessages: {`201 {"sid":"SM1"}`}})
+	c := newSendFixture(t, "sms", map[string][]string{twilioMessages: {`201 {"sid":"SM1"}`}})
 	ada, err := c.db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("Ada"), Phone: agent.Some("+1 (555) 123-4567")})
 	if err != nil {
 		t.Fatal(err)
@@ -586,9 +589,10 @@ func TestNewConversationByPhone(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: many conversations of several senders, each message once.
+// TestManyAtOnce: many conversations with concurrent senders, each message sent
+// once.
 func TestManyAtOnce(t *testing.T) {
-	c := newCounter(t, "slack", map[string][]string{slackMessages: {slackOK}})
+	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	const conversations, each = 40, 5
 	var all sync.WaitGroup
 	for i := range conversations {
@@ -629,7 +633,7 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 func TestOutboundStartStop(t *testing.T) {
-	c := newCounter(t, "slack", map[string][]string{slackMessages: {slackOK}})
+	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	conversation := c.conversation(t, "C1")
 	for i := range 20 {
 		c.say(t, conversation, fmt.Sprint(i))

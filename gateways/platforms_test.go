@@ -18,11 +18,12 @@ import (
 	"satchel/store"
 )
 
-// vendor is a platform's interface that answers by script, and remembers.
-type vendor struct {
+// fakePlatform is a platform's API that responds as scripted and records
+// requests.
+type fakePlatform struct {
 	*httptest.Server
 	mu      sync.Mutex
-	answers map[string][]string // by method and path: "200 body", the last for good
+	answers map[string][]string // by method and path: "200 body"; the last one repeats
 	asked   []asked
 }
 
@@ -32,9 +33,9 @@ type asked struct {
 	body   string
 }
 
-func newVendor(tb testing.TB, answers map[string][]string) *vendor {
+func newFakePlatform(tb testing.TB, answers map[string][]string) *fakePlatform {
 	tb.Helper()
-	v := &vendor{answers: answers}
+	v := &fakePlatform{answers: answers}
 	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		v.mu.Lock()
@@ -62,19 +63,19 @@ func newVendor(tb testing.TB, answers map[string][]string) *vendor {
 	return v
 }
 
-func (v *vendor) calls() []asked {
+func (v *fakePlatform) calls() []asked {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Clone(v.asked)
 }
 
-// account is a platform with an account of ours.
+// account is a test account on a platform.
 type account struct {
 	kind    string
 	config  map[string]any
-	answers map[string]string // what verifying asks for
-	info    string            // what it tells
-	secret  string            // part of the config that shows nowhere
+	answers map[string]string // responses to verification
+	info    string            // what verification returns
+	secret  string            // the part of the config that must not appear anywhere
 	asks    string            // the call that carries the credential, and its header
 	header  string
 }
@@ -100,27 +101,27 @@ var accounts = map[string]account{
 		asks:    "GET /2010-04-01/Accounts/" + twilioSID + ".json", header: "Basic QUMwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjphdXRoLXNlY3JldA=="},
 }
 
-// open makes a verified gateway of an account at a fake of its vendor.
-func (a account) open(tb testing.TB, o *office, more map[string][]string) (*vendor, agent.Gateway, Verified) {
+// open creates a verified gateway of an account at a fake platform.
+func (a account) open(tb testing.TB, o *mailFixture, more map[string][]string) (*fakePlatform, agent.Gateway, Verified) {
 	tb.Helper()
 	answers := map[string][]string{}
 	for call, body := range a.answers {
 		answers[call] = []string{"200 " + body}
 	}
 	maps.Copy(answers, more)
-	v := newVendor(tb, answers)
+	v := newFakePlatform(tb, answers)
 	fields := maps.Clone(a.config)
 	fields["apiBaseUrl"] = v.URL
 	g, verified := o.gateway(tb, a.kind, fields)
 	return v, g, verified
 }
 
-// TestPlatformsVerify is one suite over all platforms: what verifying asks,
-// tells, and makes of refusals.
+// TestPlatformsVerify covers all platforms: the calls, results and errors of
+// verification.
 func TestPlatformsVerify(t *testing.T) {
 	for name, a := range accounts {
 		t.Run(name, func(t *testing.T) {
-			o := newOffice(t)
+			o := newMailFixture(t)
 			v, g, verified := a.open(t, o, nil)
 			info, err := json.Marshal(verified.Info)
 			if err != nil || string(info) != a.info || !verified.Success || g.Status != agent.GatewayActive {
@@ -133,7 +134,7 @@ func TestPlatformsVerify(t *testing.T) {
 				for answer, want := range map[string]string{
 					`401 {"message":"` + a.secret + `"}`: "refused the",
 					`403 {}`:                             "refused the",
-					`429 {"retry_after":0.5}`:            "too often",
+					`429 {"retry_after":0.5}`:            "rate limiting",
 					`500 boom ` + a.secret:               "answered 500",
 					`302 x`:                              "answered 302",
 					`200 <html>`:                         "could not be read",
@@ -164,12 +165,12 @@ func TestPlatformsVerify(t *testing.T) {
 }
 
 func TestPlatformsTellWhatIsWrong(t *testing.T) {
-	o := newOffice(t)
+	o := newMailFixture(t)
 	for _, c := range []struct{ account, call, answer, want string }{
 		{"slack", "POST /auth.test", `200 {"ok":false,"error":"invalid_auth"}`, "Slack refused the bot token (invalid_auth)"},
 		{"slack", "POST /auth.test", `200 {"ok":false,"error":"<b>xoxb</b>"}`, "Slack refused the call"},
-		{"slack", "POST /auth.test", `200 {"ok":false,"error":"ratelimited"}`, "too often"},
-		{"slack", "POST /auth.test", `200 {"ok":false,"error":"fatal_error"}`, "could not do it (fatal_error)"},
+		{"slack", "POST /auth.test", `200 {"ok":false,"error":"ratelimited"}`, "rate limiting"},
+		{"slack", "POST /auth.test", `200 {"ok":false,"error":"fatal_error"}`, "failed (fatal_error)"},
 		{"discord", "GET /applications/@me", `200 {"id":"10"}`, "config.applicationId is not"},
 		{"discord", "GET /applications/@me", `200 {"id":"9","verify_key":"00"}`, "config.publicKey is not"},
 		{"sms", "GET /2010-04-01/Accounts/" + twilioSID + ".json", `200 {"sid":"x","status":"suspended"}`, "not active (suspended)"},
@@ -186,13 +187,13 @@ const (
 	slackMessages  = "POST /chat.postMessage"
 )
 
-// sending is a message and what the platform must hear of it.
+// sending is a message and what the platform must receive.
 type sending struct {
 	account string
 	request SendRequest
 	call    string
 	answer  string
-	hears   []string // parts of the body, decoded when it is a form
+	hears   []string // parts of the body, decoded if it is a form
 	sent    Sent
 }
 
@@ -209,7 +210,7 @@ var sendings = map[string]sending{
 		[]string{"To=whatsapp:+15551234567", "From=whatsapp:+15550001111", "Body=hi"}, Sent{ID: "SM1", Channel: "+15551234567", Parts: 1}},
 }
 
-// heard is what a vendor heard, a form decoded.
+// heard returns the received body, with a form decoded.
 func (a asked) heard(tb testing.TB) string {
 	tb.Helper()
 	if !strings.HasPrefix(a.header.Get("Content-Type"), "application/x-www-form-urlencoded") {
@@ -226,12 +227,12 @@ func (a asked) heard(tb testing.TB) string {
 	return text
 }
 
-// TestPlatformsSend is one suite over all platforms: what is sent, and what
-// becomes of refusals.
+// TestPlatformsSend covers all platforms: what is sent, and how rejections are
+// handled.
 func TestPlatformsSend(t *testing.T) {
 	for name, s := range sendings {
 		t.Run(name, func(t *testing.T) {
-			o := newOffice(t)
+			o := newMailFixture(t)
 			v, g, _ := accounts[s.account].open(t, o, map[string][]string{s.call: {"429 {}", "200 " + s.answer}})
 			before := len(v.calls())
 			r := s.request
@@ -261,18 +262,18 @@ func TestPlatformsSend(t *testing.T) {
 					t.Errorf("answered %s: %v", answer, err)
 				}
 				if n := len(v.calls()) - before; n != 1 && !(s.account == "discord" && n == callTries) {
-					t.Errorf("answered %s: %d calls", answer, n) // only Discord can tell a repeat
+					t.Errorf("answered %s: %d calls", answer, n) // only Discord recognizes repeats
 				}
 			}
 		})
 	}
 }
 
-// TestLongMessages: a text longer than a platform allows becomes several
+// TestLongMessages: a text longer than a platform allows is sent as several
 // messages, in order.
 func TestLongMessages(t *testing.T) {
 	for name, limit := range map[string]int{"slack": slackLimit, "discord": discordLimit, "sms": twilioLimit, "whatsapp": twilioLimit} {
-		o := newOffice(t)
+		o := newMailFixture(t)
 		s := sendings[name]
 		v, g, _ := accounts[s.account].open(t, o, map[string][]string{s.call: {"200 " + s.answer, "200 " + s.answer, "403 {}"}})
 		r := s.request
@@ -304,11 +305,11 @@ func TestLongMessages(t *testing.T) {
 	}
 }
 
-// TestDiscordFollowUp: what answers a command takes the place that the command
-// has kept; the rest follows it.
+// TestDiscordFollowUp: the answer to a command replaces the deferred response,
+// and the rest follows it.
 func TestDiscordFollowUp(t *testing.T) {
-	o := newOffice(t)
-	v := newVendor(t, map[string][]string{"PATCH /webhooks/9/TOK/messages/@original": {`200 {"id":"1","channel_id":"645"}`}, "POST /webhooks/9/TOK?wait=true": {`200 {"id":"2","channel_id":"645"}`}})
+	o := newMailFixture(t)
+	v := newFakePlatform(t, map[string][]string{"PATCH /webhooks/9/TOK/messages/@original": {`200 {"id":"1","channel_id":"645"}`}, "POST /webhooks/9/TOK?wait=true": {`200 {"id":"2","channel_id":"645"}`}})
 	c := agent.GatewayConfig{APIBaseURL: v.URL, ApplicationID: "9", BotToken: "b"}
 	sent, err := discord{}.send(t.Context(), o.Gateways, c, Message{To: "645", Token: "TOK", Key: "k", Text: strings.Repeat("x", discordLimit+1)})
 	if err != nil || sent != (Sent{ID: "1", Channel: "645", Parts: 2}) {
@@ -318,7 +319,7 @@ func TestDiscordFollowUp(t *testing.T) {
 	if len(calls) != 2 || strings.Contains(calls[0].body, "nonce") || calls[1].call != "POST /webhooks/9/TOK?wait=true" {
 		t.Errorf("%+v", calls)
 	}
-	v = newVendor(t, map[string][]string{"POST /channels/645/messages": {`200 {"id":"3","channel_id":"645"}`}}) // of commands it knows nothing any more
+	v = newFakePlatform(t, map[string][]string{"POST /channels/645/messages": {`200 {"id":"3","channel_id":"645"}`}}) // of commands it knows nothing any more
 	c.APIBaseURL = v.URL
 	sent, err = discord{}.send(t.Context(), o.Gateways, c, Message{To: "645", Token: "OLD", Text: "late"})
 	if err != nil || sent.ID != "3" || len(v.calls()) != 2 {
@@ -327,10 +328,10 @@ func TestDiscordFollowUp(t *testing.T) {
 }
 
 func TestRegister(t *testing.T) {
-	o := newOffice(t)
+	o := newMailFixture(t)
 	numbers := "GET /2010-04-01/Accounts/" + twilioSID + "/IncomingPhoneNumbers.json?PhoneNumber=%2B15550001111"
 	number := "POST /2010-04-01/Accounts/" + twilioSID + "/IncomingPhoneNumbers/PN1.json"
-	v := newVendor(t, map[string][]string{"PATCH /applications/@me": {`200 {}`}, numbers: {`200 {"incoming_phone_numbers":[{"sid":"PN1"}]}`, `200 {"incoming_phone_numbers":[]}`}, number: {"200 {}"}})
+	v := newFakePlatform(t, map[string][]string{"PATCH /applications/@me": {`200 {}`}, numbers: {`200 {"incoming_phone_numbers":[{"sid":"PN1"}]}`, `200 {"incoming_phone_numbers":[]}`}, number: {"200 {}"}})
 	account := func(name, phone string) store.OpenGateway {
 		return store.OpenGateway{Config: agent.GatewayConfig{APIBaseURL: v.URL, BotToken: "b", AccountSID: twilioSID, AuthToken: "t", PhoneNumber: phone}}
 	}
@@ -365,8 +366,8 @@ func TestRegister(t *testing.T) {
 }
 
 func TestResendFetch(t *testing.T) {
-	o := newOffice(t)
-	v := newVendor(t, map[string][]string{"GET /emails/receiving/e1": {
+	o := newMailFixture(t)
+	v := newFakePlatform(t, map[string][]string{"GET /emails/receiving/e1": {
 		`200 {"id":"e1","from":"Ada <ada@example.com>","to":["shop@example.net"],"reply_to":["help@example.com"],"message_id":"<3@x>","subject":"Re: Order","text":null,
 			"html":"<html><head><title>T</title><style>p{}</style></head><body><p>Where\nis <b>it</b>?</p><script>x</script>&lt;3<br>Ada</body></html>",
 			"headers":{"REFERENCES":"<1@x> <2@x>","in-reply-to":"<2@x>","auto-submitted":"auto-replied"},"attachments":[{"id":"a","filename":"f.txt","content_type":"text/plain","size":3}]}`,

@@ -10,26 +10,26 @@ import (
 	"satchel/agent"
 )
 
-// pollRig is a rig on a machine that the world cannot reach, with a poller and
-// a stand-in for Telegram.
-type pollRig struct {
-	*rig
+// pollFixture is a hookFixture on a machine that cannot be reached from
+// outside, with a poller and a fake Telegram.
+type pollFixture struct {
+	*hookFixture
 	bot    *botServer
 	poller *Poller
-	rounds chan struct{} // gets a token for each answer that was stored
+	rounds chan struct{} // receives a token for each stored response
 	waits  chan time.Duration
 }
 
-func newPollRig(t testing.TB) *pollRig {
+func newPollFixture(t testing.TB) *pollFixture {
 	t.Helper()
-	r := newRig(t, func(o *Options) { o.Public, o.Address = false, "http://127.0.0.1:8787" })
-	p := &pollRig{rig: r, bot: newBotServer(t), rounds: make(chan struct{}, 10_000), waits: make(chan time.Duration, 10_000)}
+	r := newHookFixture(t, func(o *Options) { o.Public, o.Address = false, "http://127.0.0.1:8787" })
+	p := &pollFixture{hookFixture: r, bot: newBotServer(t), rounds: make(chan struct{}, 10_000), waits: make(chan time.Duration, 10_000)}
 	p.begin(t)
 	return p
 }
 
-// begin starts a poller, as a program that has just started.
-func (p *pollRig) begin(t testing.TB) {
+// begin starts a poller, like a program that has just started.
+func (p *pollFixture) begin(t testing.TB) {
 	t.Helper()
 	p.poller = newPoller(p.Gateways, func(failures int, err error) time.Duration {
 		p.waits <- pollBackoff(failures, err)
@@ -44,8 +44,8 @@ func (p *pollRig) begin(t testing.TB) {
 	t.Cleanup(p.poller.Stop)
 }
 
-// bot connects the gateway by way of Verify, as a user does.
-func (p *pollRig) verified(t testing.TB) agent.Gateway {
+// verified connects the gateway through Verify, as a user does.
+func (p *pollFixture) verified(t testing.TB) agent.Gateway {
 	t.Helper()
 	g, _ := p.connect(t, "telegram", telegramConfig(p.bot))
 	if v, err := p.Verify(t.Context(), p.db, g.ID); err != nil || !v.Success {
@@ -54,8 +54,8 @@ func (p *pollRig) verified(t testing.TB) agent.Gateway {
 	return g
 }
 
-// until waits for rounds of the poller until something holds.
-func (p *pollRig) until(t testing.TB, what string, holds func() bool) {
+// until waits for rounds of the poller until a condition holds.
+func (p *pollFixture) until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
 	for !holds() {
@@ -69,7 +69,7 @@ func (p *pollRig) until(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-func (p *pollRig) texts(t testing.TB) (texts []string) {
+func (p *pollFixture) texts(t testing.TB) (texts []string) {
 	t.Helper()
 	for _, m := range p.messages(t) {
 		texts = append(texts, m.Content)
@@ -78,7 +78,7 @@ func (p *pollRig) texts(t testing.TB) (texts []string) {
 }
 
 func TestPollFetches(t *testing.T) {
-	p := newPollRig(t)
+	p := newPollFixture(t)
 	p.bot.say(42, "before the gateway")
 	g := p.verified(t)
 	p.bot.say(42, "one")
@@ -100,10 +100,10 @@ func TestPollFetches(t *testing.T) {
 	}
 }
 
-// After a stop or a kill the poller goes on where it was; what was stored and
-// not confirmed comes again and changes nothing.
+// After a stop or a kill the poller resumes where it was. Updates that were
+// stored but not confirmed are delivered again and change nothing.
 func TestPollAfterRestart(t *testing.T) {
-	p := newPollRig(t)
+	p := newPollFixture(t)
 	g := p.verified(t)
 	want := []string{}
 	for n := range 250 {
@@ -120,7 +120,8 @@ func TestPollAfterRestart(t *testing.T) {
 	if err != nil || !ok || next != 9251 {
 		t.Errorf("goes on from %d, %v, %v", next, ok, err)
 	}
-	// A kill between the commit and the confirmation: Telegram hands out again.
+	// A kill between the commit and the confirmation: Telegram delivers the
+	// updates again.
 	p.poller.Stop()
 	p.bot.mu.Lock()
 	p.bot.last -= 100
@@ -136,10 +137,10 @@ func TestPollAfterRestart(t *testing.T) {
 	}
 }
 
-// Once nothing is left at Telegram, numbers may begin anew, as they do after a
+// Once nothing is left at Telegram, numbers may restart, as they do after a
 // week of silence.
 func TestPollOfNewNumbers(t *testing.T) {
-	p := newPollRig(t)
+	p := newPollFixture(t)
 	p.bot.hold = time.Millisecond
 	p.verified(t)
 	p.bot.say(42, "first")
@@ -154,9 +155,9 @@ func TestPollOfNewNumbers(t *testing.T) {
 	p.until(t, "the message with a low number", func() bool { return len(p.texts(t)) == 2 })
 }
 
-// The gateways that ask are those that should, whatever changes them.
+// Exactly the right gateways poll, whatever changes them.
 func TestPollFollowsGateways(t *testing.T) {
-	p := newPollRig(t)
+	p := newPollFixture(t)
 	g := p.verified(t)
 	asks := func() bool { return len(p.poller.polls.Keys(p.db)) == 1 }
 	rests := func() bool { return len(p.poller.polls.Keys(p.db)) == 0 }
@@ -165,7 +166,7 @@ func TestPollFollowsGateways(t *testing.T) {
 		if err := p.poller.agents.Wait(t.Context(), p.db); err != nil {
 			t.Fatal(err)
 		}
-		p.until(t, what, holds) // a call that was cut may not have ended yet
+		p.until(t, what, holds) // a cancelled call may not have ended yet
 	}
 	eventually("asking after verify", asks)
 	steps := []struct {
@@ -203,10 +204,10 @@ func TestPollFollowsGateways(t *testing.T) {
 	}
 }
 
-// Trouble is waited out, longer each time, and shown; a token that is refused
-// ends it.
+// Errors are retried with growing delays, and shown. A rejected token ends
+// polling.
 func TestPollTrouble(t *testing.T) {
-	p := newPollRig(t)
+	p := newPollFixture(t)
 	p.bot.refuses("getUpdates", `502 <html>`, `502 <html>`, `409 {"ok":false,"description":"Conflict"}`, `429 {"ok":false,"parameters":{"retry_after":90}}`, `200 <html>`, "pass", `200 {"ok":true,"result":[{"no":"update"}]}`, "pass")
 	g := p.verified(t)
 	var waits []time.Duration

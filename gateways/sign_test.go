@@ -62,7 +62,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// FuzzSignature holds our check of signatures against the library's.
+// FuzzSignature compares our signature verification with the library's.
 func FuzzSignature(f *testing.F) {
 	secret := "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	now := time.Now()
@@ -83,7 +83,7 @@ func FuzzSignature(f *testing.F) {
 		if theirs := oracle.Verify(body, h) == nil; ours && !theirs {
 			t.Errorf("we take %q %q %q, the library does not", id, timestamp, signatures)
 		}
-		if !ours && signature.IsFresh(timestamp, time.Now()) && id != "" { // and what is signed is taken
+		if !ours && signature.IsFresh(timestamp, time.Now()) && id != "" { // and what is signed is accepted
 			seconds, _ := strconv.ParseInt(timestamp, 10, 64)
 			if signature.Verify(secret, id, timestamp, signature.Sign([]string{secret}, id, time.Unix(seconds, 0), body), body, time.Now()) != nil && timestamp == strconv.FormatInt(seconds, 10) {
 				t.Errorf("our own signature of %q %q is refused", id, timestamp)

@@ -21,7 +21,7 @@ import (
 	"satchel/store"
 )
 
-// vector is a post that a vendor's own library has signed.
+// vector is a post signed with a vendor's own library.
 type vector struct {
 	Platform, Name string
 	Config         agent.GatewayConfig
@@ -38,10 +38,10 @@ func (v vector) post() Post {
 	return Post{URL: v.URL, Header: h, Body: []byte(v.Body)}
 }
 
-// listeners are the platforms by their names in the vectors.
+// listeners maps the names in the vectors to platforms.
 var listeners = map[string]receiver{"slack": slack{}, "discord": discord{}, "sms": twilioSMS, "whatsapp": twilioWhatsApp, "resend": resend{}}
 
-// vectors reads testdata/signed.json, which says how it was made.
+// vectors reads testdata/signed.json, which describes how it was generated.
 func vectors(tb testing.TB) ([]vector, time.Time) {
 	tb.Helper()
 	raw, err := os.ReadFile("testdata/signed.json")
@@ -58,7 +58,7 @@ func vectors(tb testing.TB) ([]vector, time.Time) {
 	return file.Posts, time.Unix(file.At, 0)
 }
 
-// taken is what is wanted of a post.
+// taken is the expected result of a post.
 type taken struct {
 	event, answer              string
 	silent, bad                bool
@@ -112,8 +112,7 @@ var wantTaken = map[string]taken{
 	"resend nobody":    {bad: true},
 }
 
-// TestSigned: what the vendors' libraries sign is taken, and what it says is
-// read.
+// TestSigned: posts signed with the vendors' libraries are accepted and parsed.
 func TestSigned(t *testing.T) {
 	posts, at := vectors(t)
 	if len(posts) != len(wantTaken) {
@@ -164,8 +163,8 @@ func checkInbound(t *testing.T, name string, in agent.Inbound, want taken) {
 	}
 }
 
-// TestPayloadsWithoutSecrets: what an event tells of a post has nothing with
-// which one could answer it.
+// TestPayloadsWithoutSecrets: an event's payload contains nothing with which
+// one could respond to the post.
 func TestPayloadsWithoutSecrets(t *testing.T) {
 	posts, at := vectors(t)
 	events := 0
@@ -189,8 +188,8 @@ func TestPayloadsWithoutSecrets(t *testing.T) {
 	}
 }
 
-// TestForged: nothing is taken whose signature is missing, wrong, old, from
-// another post or checked without a secret.
+// TestForged: no post is accepted whose signature is missing, invalid, expired,
+// from another post or verified without a secret.
 func TestForged(t *testing.T) {
 	posts, at := vectors(t)
 	refused := func(v vector, how string, o store.OpenGateway, p Post, at time.Time) {
@@ -234,7 +233,7 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// TestOtherVendors: no platform takes another's post.
+// TestOtherVendors: no platform accepts another's post.
 func TestOtherVendors(t *testing.T) {
 	posts, at := vectors(t)
 	var all agent.GatewayConfig
@@ -256,7 +255,7 @@ func TestOtherVendors(t *testing.T) {
 	}
 }
 
-// signer signs bodies as a platform would.
+// signer signs bodies like a platform.
 type signer func(body []byte, at time.Time) (agent.GatewayConfig, Post)
 
 var discordKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
@@ -293,8 +292,8 @@ func signTwilio(body []byte, _ time.Time) (agent.GatewayConfig, Post) {
 		Header: http.Header{"X-Twilio-Signature": {base64.StdEncoding.EncodeToString(mac.Sum(nil))}}}
 }
 
-// FuzzTake: whatever is in a post, signed or not, nothing breaks, and what is
-// taken can be stored.
+// FuzzTake: whatever a post contains, signed or not, nothing panics, and
+// accepted messages can be stored.
 func FuzzTake(f *testing.F) {
 	posts, at := vectors(f)
 	for _, v := range posts {
@@ -310,7 +309,7 @@ func FuzzTake(f *testing.F) {
 		}
 		config, p := signers[platform]([]byte(body), at)
 		checkTaken(t, l, config, p, at)
-		if platform == "sms" || platform == "whatsapp" { // as a form too, which only the vectors sign
+		if platform == "sms" || platform == "whatsapp" { // also as a form, which only the vectors sign
 			p := Post{URL: address, Body: []byte(body), Header: http.Header{"X-Twilio-Signature": {signature}}}
 			checkTaken(t, l, agent.GatewayConfig{AuthToken: "12345678901234567890123456789012"}, p, at)
 			checkTaken(t, fuzzedTwilio{}, config, p, at)
@@ -318,7 +317,7 @@ func FuzzTake(f *testing.F) {
 	})
 }
 
-// fuzzedTwilio reads forms as twilio does, without a signature.
+// fuzzedTwilio parses forms like twilio, without a signature.
 type fuzzedTwilio struct{ twilio }
 
 func (fuzzedTwilio) parsePost(_ store.OpenGateway, p Post, _ time.Time) (Parsed, error) {

@@ -15,18 +15,18 @@ import (
 	"testing"
 )
 
-// mailServer is an SMTP server on loopback that does what a test asks of it.
+// mailServer is an SMTP server on loopback that behaves as a test requires.
 type mailServer struct {
 	host     string
 	port     int
 	roots    *x509.CertPool
 	secure   *tls.Config
-	starttls bool              // offer it
+	starttls bool              // offer STARTTLS
 	implicit bool              // TLS from the first byte
 	auth     string            // methods to offer; empty: none
-	password string            // the right one
-	answers  map[string]string // by verb, in place of what it would say
-	silent   bool              // say nothing at all
+	password string            // the correct password
+	answers  map[string]string // by verb, replacing the usual reply
+	silent   bool              // do not respond at all
 
 	mu     sync.Mutex
 	mails  []received
@@ -42,7 +42,7 @@ type received struct {
 
 func newMailServer(tb testing.TB, set func(*mailServer)) *mailServer {
 	tb.Helper()
-	borrowed := httptest.NewTLSServer(nil) // for its certificate of 127.0.0.1
+	borrowed := httptest.NewTLSServer(nil) // for its certificate for 127.0.0.1
 	certificate, root := borrowed.TLS.Certificates[0], borrowed.Certificate()
 	borrowed.Close()
 	s := &mailServer{starttls: true, auth: "PLAIN LOGIN", password: "right", roots: x509.NewCertPool(),

@@ -14,23 +14,23 @@ import (
 
 const telegramToken = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
 
-// botServer is a stand-in for Telegram, after the Bot API's documentation: it
-// keeps updates until they are confirmed by a higher offset, and holds an
-// answer back while there are none.
+// botServer is a fake Telegram, following the Bot API's documentation: it keeps
+// updates until they are confirmed by a higher offset, and holds a response
+// while there are none.
 type botServer struct {
 	*httptest.Server
 	mu      sync.Mutex
 	updates []json.RawMessage // not confirmed yet
 	last    int64             // number of the newest update
-	came    chan struct{}     // closed when an update comes
+	came    chan struct{}     // closed when an update arrives
 	webhook string
 	secret  string
 	calls   []string
 	sent    []map[string]any
-	refuse  map[string][]string // by method: "429 {…}" of the next calls
+	refuse  map[string][]string // by method: "429 {…}" for the next calls
 	offsets []int64
-	hold    time.Duration      // how long an answer is held back at most
-	met     func(place string) // is told where a call has come to; nil: nobody is
+	hold    time.Duration      // how long a response is held at most
+	met     func(place string) // called with the point that a call has reached; may be nil
 }
 
 func newBotServer(tb testing.TB) *botServer {
@@ -140,7 +140,7 @@ func updateID(raw json.RawMessage) int64 {
 	return u.ID
 }
 
-// say puts a message into the queue.
+// say adds a message to the queue.
 func (b *botServer) say(chat int64, text string) {
 	b.mu.Lock()
 	n := b.last + 1
@@ -149,7 +149,7 @@ func (b *botServer) say(chat int64, text string) {
 	b.push(fmt.Sprintf(`"message":{"message_id":%d,"from":{"id":%d,"is_bot":false,"first_name":"Ada","username":"ada"},"chat":{"id":%d,"type":"private","first_name":"Ada"},"date":1,"text":%s}`, n, chat, chat, quoted))
 }
 
-// push puts an update into the queue, given without its number.
+// push adds an update to the queue, given without its number.
 func (b *botServer) push(rest string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

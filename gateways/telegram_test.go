@@ -25,7 +25,7 @@ func telegramConfig(b *botServer) agent.GatewayConfigChange {
 func TestTelegramVerify(t *testing.T) {
 	b := newBotServer(t)
 	var log bytes.Buffer
-	r := newRig(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	r := newHookFixture(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	r.wait = func(context.Context, time.Duration) error { return nil }
 	g, _ := r.connect(t, "telegram", telegramConfig(b))
 	if v, err := r.Verify(t.Context(), r.db, g.ID); err != nil || !v.Success || v.Info != (TelegramInfo{110201543, "shop_bot", "Shop"}) {
@@ -65,7 +65,7 @@ func TestTelegramVerify(t *testing.T) {
 	}
 }
 
-// TestTelegramUpdates reads updates of all kinds.
+// TestTelegramUpdates parses updates of all kinds.
 func TestTelegramUpdates(t *testing.T) {
 	const private = `"chat":{"id":42,"type":"private","first_name":"Ada"},"from":{"id":42,"is_bot":false,"first_name":"Ada","last_name":"Lovelace","username":"ada"}`
 	const group = `"chat":{"id":-100123,"type":"supergroup","title":"Shop"},"from":{"id":42,"is_bot":false,"first_name":"Ada"}`
@@ -132,7 +132,7 @@ func TestTelegramUpdates(t *testing.T) {
 
 func TestTelegramWebhook(t *testing.T) {
 	b := newBotServer(t)
-	r := newRig(t, nil)
+	r := newHookFixture(t, nil)
 	g, secret := r.connect(t, "telegram", telegramConfig(b))
 	got, err := r.Register(t.Context(), r.db, g.ID, "")
 	if err != nil || !got.Success || got.WebhookURL != "https://satchel.example"+agent.WebhookPath("default", g.ID) || b.webhook != got.WebhookURL || b.secret != secret {
@@ -204,7 +204,7 @@ func TestTelegramWebhook(t *testing.T) {
 
 func TestTelegramSends(t *testing.T) {
 	b := newBotServer(t)
-	r := newRig(t, nil)
+	r := newHookFixture(t, nil)
 	var waits []time.Duration
 	r.wait = func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
 	g, _ := r.connect(t, "telegram", telegramConfig(b))
@@ -270,7 +270,7 @@ func TestTelegramSends(t *testing.T) {
 		`400 {"ok":false,"description":"Bad Request: can't parse entities: secret"}`: "parse_mode",
 		`400 {"ok":false,"description":"Bad Request: something about <secret>"}`:     "answered 400",
 		`200 {"ok":true,"result":true}`:                                              "could not be read",
-		`429 {"ok":false,"error_code":429,"parameters":{"retry_after":100000}}`:      "too often",
+		`429 {"ok":false,"error_code":429,"parameters":{"retry_after":100000}}`:      "rate limiting",
 		`400 {"ok":false,"parameters":{"migrate_to_chat_id":42}}`:                    "answered 400",
 		`400 {"ok":false,"description":7,"parameters":[]}`:                           "answered 400",
 		`500 {"ok":false}`: "answered 500",
@@ -309,10 +309,10 @@ func FuzzTelegramUpdate(f *testing.F) {
 	})
 }
 
-// BenchmarkReceive takes in messages one after the other of many senders;
-// "insert" writes one row a commit, to compare.
+// BenchmarkReceive receives messages of many senders one after another. For
+// comparison, "insert" writes one row per commit.
 func BenchmarkReceive(b *testing.B) {
-	r := newRig(b, nil)
+	r := newHookFixture(b, nil)
 	g, secret := r.connect(b, "telegram", agent.GatewayConfigChange{BotToken: agent.Some(telegramToken)})
 	right := headers("X-Telegram-Bot-Api-Secret-Token", secret)
 	for _, writers := range []int{1, 64} {
@@ -328,7 +328,8 @@ func BenchmarkReceive(b *testing.B) {
 	}
 }
 
-// parallel runs one b.N times by so many writers, and reports how many a second.
+// parallel runs one b.N times in a number of writers, and reports the
+// throughput.
 func parallel(b *testing.B, writers int, one func(n int) error) {
 	b.Helper()
 	numbers := make(chan int)
@@ -351,5 +352,5 @@ func parallel(b *testing.B, writers int, one func(n int) error) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "a_second")
 }
 
-// serial numbers what benchmarks send, over all their rounds.
+// serial numbers the messages of benchmarks, over all their rounds.
 var serial atomic.Int64

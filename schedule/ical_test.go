@@ -40,8 +40,8 @@ func feed(t testing.TB, tasks ...agent.Task) string {
 	return out.String()
 }
 
-// TestFeedIsReadByAnother has another program's reader expand the feed: it must
-// find the occurrences that we do.
+// TestFeedIsReadByAnother expands the feed with another program's parser: it
+// must find the same occurrences.
 func TestFeedIsReadByAnother(t *testing.T) {
 	tasks := map[string]agent.Task{}
 	var list []agent.Task

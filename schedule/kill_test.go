@@ -16,7 +16,7 @@ import (
 	"satchel/store"
 )
 
-// childFolder, when set, makes the test binary a server on that data folder.
+// childFolder, if set, makes the test binary a server on that data folder.
 const childFolder = "SATCHEL_TEST_FOLDER"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveChild runs what is due and tells the id of each run as it is called,
+// serveChild runs what is due and prints the id of each run as it is called,
 // until all schedules are completed.
 func serveChild(path string) error {
 	quiet := slog.New(slog.DiscardHandler)
@@ -65,9 +65,8 @@ func serveChild(path string) error {
 	return folder.Close()
 }
 
-// TestKillNine kills a server with SIGKILL again and again while it starts
-// runs: none is lost, none has two rows, and what is called twice is called
-// with the same id.
+// TestKillNine kills a server with SIGKILL repeatedly while it starts runs:
+// none is lost, none has two rows, and repeated calls have the same id.
 func TestKillNine(t *testing.T) {
 	const schedules = 150
 	path := t.TempDir()
@@ -91,7 +90,7 @@ func TestKillNine(t *testing.T) {
 	called := map[string]int{}
 	kills := 0
 	for ended := false; !ended; {
-		ended = serveUntil(t, path, 1+rand.IntN(12)+2*kills, called) // later and later, so that it comes to an end
+		ended = serveUntil(t, path, 1+rand.IntN(12)+2*kills, called) // later each time, so that it finishes
 		kills++
 	}
 	t.Logf("%d kills; %d runs were called %d times", kills-1, len(called), sum(called))
@@ -105,8 +104,8 @@ func sum(counts map[string]int) (all int) {
 	return all
 }
 
-// serveUntil runs a server until it has called some runs, then kills it. It is
-// true when the server ended by itself.
+// serveUntil runs a server until it has called some runs, then kills it. It
+// returns true if the server ended on its own.
 func serveUntil(t *testing.T, path string, calls int, called map[string]int) bool {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])

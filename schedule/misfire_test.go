@@ -12,7 +12,7 @@ import (
 	"satchel/agent/clock"
 )
 
-// TestDowntime has an hour pass with nobody there, under each policy.
+// TestDowntime covers an hour of downtime under each policy.
 func TestDowntime(t *testing.T) {
 	for policy, calls := range map[string]int{agent.MisfireRunOnce: 1, agent.MisfireSkip: 0, agent.MisfireRunAll: 60} {
 		t.Run(policy, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestDowntime(t *testing.T) {
 	}
 }
 
-func (h *house) events(t *testing.T, kind string) (found []agent.Event) {
+func (h *fixture) events(t *testing.T, kind string) (found []agent.Event) {
 	t.Helper()
 	all, err := h.db.Events(t.Context(), 0, 10_000)
 	if err != nil {
@@ -99,7 +99,7 @@ func TestOverlap(t *testing.T) {
 	for overlap, wanted := range map[string]string{
 		agent.OverlapSkip: "00:01:00 00:04:00", agent.OverlapAllow: "00:01:00 00:02:00 00:03:00 00:04:00", agent.OverlapQueue: "00:01:00 00:03:30",
 	} {
-		bubble(t, func(t *testing.T, h *house) {
+		bubble(t, func(t *testing.T, h *fixture) {
 			h.calls.does(func(ctx context.Context, c Callback) error {
 				return clock.Sleep(ctx, 150*time.Second)
 			})
@@ -119,9 +119,9 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestCut stops the server during a run: it is started again with the
+// TestInterrupted stops the server during a run: it is started again with the
 // same id, and only that one.
-func TestCut(t *testing.T) {
+func TestInterrupted(t *testing.T) {
 	path := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t, path)

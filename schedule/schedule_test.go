@@ -21,15 +21,15 @@ import (
 // testInterval is long, because days pass in these tests.
 const testInterval = 10 * time.Minute
 
-// house is a data folder with a Scheduler, inside a bubble of time.
-type house struct {
+// fixture is a data folder with a Scheduler, inside a synctest bubble.
+type fixture struct {
 	*Scheduler
 	folder *store.Folder
 	db     *store.DB
 	calls  *calls
 }
 
-// calls notes what is called and decides what becomes of it.
+// calls records calls and determines their results.
 type calls struct {
 	mu    sync.Mutex
 	seen  []Callback
@@ -50,14 +50,14 @@ func (c *calls) run(ctx context.Context, _ *store.DB, call Callback) (string, er
 	return "", do(ctx, call)
 }
 
-// does sets what becomes of calls from now on.
+// does sets the result of calls from now on.
 func (c *calls) does(do func(context.Context, Callback) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.do = do
 }
 
-// times writes when calls came since a moment of the bubble.
+// times formats the times of calls since the start of the bubble.
 func (c *calls) times() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,9 +74,9 @@ func (c *calls) count() int {
 	return len(c.seen)
 }
 
-// bubble runs a test in a bubble of time, which begins at midnight of
-// 1 January 2000 in UTC. Time passes there while all wait.
-func bubble(t *testing.T, test func(t *testing.T, h *house)) {
+// bubble runs a test in a synctest bubble, whose time starts at midnight UTC on
+// 1 January 2000 and advances while all goroutines are blocked.
+func bubble(t *testing.T, test func(t *testing.T, h *fixture)) {
 	path := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t, path)
@@ -85,8 +85,8 @@ func bubble(t *testing.T, test func(t *testing.T, h *house)) {
 	})
 }
 
-// open starts a server on a data folder; close ends it.
-func open(t *testing.T, path string, options ...func(*house)) *house {
+// open starts a server on a data folder. close stops it.
+func open(t *testing.T, path string, options ...func(*fixture)) *fixture {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	folder, err := store.Open(store.Options{Path: path, Log: quiet})
@@ -94,7 +94,7 @@ func open(t *testing.T, path string, options ...func(*house)) *house {
 		t.Fatal(err)
 	}
 	c := &calls{}
-	h := &house{folder: folder, db: folder.Default(), calls: c, Scheduler: New(Options{Env: store.Env{Folder: folder, Log: quiet},
+	h := &fixture{folder: folder, db: folder.Default(), calls: c, Scheduler: New(Options{Env: store.Env{Folder: folder, Log: quiet},
 		Runners: map[string]Runner{agent.CallbackAgent: c.run}, Tasks: c.runTask})}
 	h.clockInterval = testInterval
 	for _, set := range options {
@@ -106,7 +106,7 @@ func open(t *testing.T, path string, options ...func(*house)) *house {
 	return h
 }
 
-func (h *house) close(t *testing.T) {
+func (h *fixture) close(t *testing.T) {
 	t.Helper()
 	h.Stop()
 	if err := h.folder.Close(); err != nil {
@@ -114,8 +114,8 @@ func (h *house) close(t *testing.T) {
 	}
 }
 
-// make makes a schedule out of JSON, which calls the agent.
-func (h *house) make(t *testing.T, body string) agent.Schedule {
+// make creates a schedule from JSON, which calls the agent.
+func (h *fixture) make(t *testing.T, body string) agent.Schedule {
 	t.Helper()
 	s, _, err := h.Create(t.Context(), h.db, change(t, `{"name":"s","callback_type":"agent","payload":{"prompt":"go"}}`, body))
 	if err != nil {
@@ -134,7 +134,7 @@ func change(t *testing.T, bodies ...string) (c agent.ScheduleChange) {
 	return c
 }
 
-func (h *house) put(t *testing.T, id, body string) agent.Schedule {
+func (h *fixture) put(t *testing.T, id, body string) agent.Schedule {
 	t.Helper()
 	s, _, err := h.Update(t.Context(), h.db, id, change(t, body))
 	if err != nil {
@@ -143,7 +143,7 @@ func (h *house) put(t *testing.T, id, body string) agent.Schedule {
 	return s
 }
 
-func (h *house) sql(t *testing.T, query string, params ...any) {
+func (h *fixture) sql(t *testing.T, query string, params ...any) {
 	t.Helper()
 	raw, err := json.Marshal(params)
 	if err != nil {
@@ -160,8 +160,8 @@ func (h *house) sql(t *testing.T, query string, params ...any) {
 	}
 }
 
-// get reads a schedule and its runs, "status scheduled_for" newest first.
-func (h *house) get(t *testing.T, id string) (agent.Schedule, []string) {
+// get returns a schedule and its runs, "status scheduled_for" newest first.
+func (h *fixture) get(t *testing.T, id string) (agent.Schedule, []string) {
 	t.Helper()
 	s, runs, err := h.db.Schedule(t.Context(), id, 2000)
 	if err != nil {
@@ -174,7 +174,7 @@ func (h *house) get(t *testing.T, id string) (agent.Schedule, []string) {
 	return s, out
 }
 
-// pass lets time pass until all wait again.
+// pass advances time until all goroutines are blocked again.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -188,7 +188,7 @@ func want(t *testing.T, what string, got, want any) {
 }
 
 func TestCronRunsOnTime(t *testing.T) {
-	bubble(t, func(t *testing.T, h *house) {
+	bubble(t, func(t *testing.T, h *fixture) {
 		s := h.make(t, `{"type":"cron","cron_expression":"*/15 * * * *"}`)
 		want(t, "first run planned", s.NextRun, "2000-01-01T00:15:00.000Z")
 		pass(time.Hour)
@@ -209,7 +209,7 @@ func TestCronRunsOnTime(t *testing.T) {
 }
 
 func TestOnceAndDelayed(t *testing.T) {
-	bubble(t, func(t *testing.T, h *house) {
+	bubble(t, func(t *testing.T, h *fixture) {
 		once := h.make(t, `{"type":"once","next_run":"2000-01-01T00:10:00Z"}`)
 		delayed := h.make(t, `{"type":"delayed","delay_seconds":90}`)
 		release := make(chan struct{})
@@ -242,7 +242,7 @@ func TestOnceAndDelayed(t *testing.T) {
 }
 
 func TestSQLCounts(t *testing.T) {
-	bubble(t, func(t *testing.T, h *house) {
+	bubble(t, func(t *testing.T, h *fixture) {
 		s := h.make(t, `{"type":"cron","cron_expression":"0 * * * *"}`)
 		h.sql(t, "UPDATE schedules SET cron_expression = '*/30 * * * *' WHERE id = ?", s.ID)
 		got, _ := h.get(t, s.ID)
@@ -271,9 +271,10 @@ func TestSQLCounts(t *testing.T) {
 	})
 }
 
-// TestBrokenRows writes by SQL what the API refuses: it must stop nothing else.
+// TestBrokenRows writes rows by SQL that the API rejects: they must not affect
+// anything else.
 func TestBrokenRows(t *testing.T) {
-	bubble(t, func(t *testing.T, h *house) {
+	bubble(t, func(t *testing.T, h *fixture) {
 		sound := h.make(t, `{"type":"cron","cron_expression":"0 * * * *"}`)
 		for _, set := range []string{
 			"type = 'cron', cron_expression = 'nonsense'", "type = 'cron', cron_expression = '@daily'", "type = 'cron', timezone = 'Mars/Base'",
@@ -303,7 +304,7 @@ func TestBrokenRows(t *testing.T) {
 }
 
 func TestPausedAgentRests(t *testing.T) {
-	bubble(t, func(t *testing.T, h *house) {
+	bubble(t, func(t *testing.T, h *fixture) {
 		h.make(t, `{"type":"cron","cron_expression":"* * * * *"}`)
 		set := func(status agent.Status) {
 			if _, err := h.folder.UpdateAgent(t.Context(), h.db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
@@ -324,7 +325,7 @@ func TestPausedAgentRests(t *testing.T) {
 }
 
 func TestRunNow(t *testing.T) {
-	bubble(t, func(t *testing.T, h *house) {
+	bubble(t, func(t *testing.T, h *fixture) {
 		s := h.make(t, `{"type":"cron","cron_expression":"0 * * * *","status":"paused"}`)
 		release := make(chan error)
 		h.calls.does(func(context.Context, Callback) error { return <-release })
@@ -357,13 +358,14 @@ func TestRunNow(t *testing.T) {
 	})
 }
 
-// TestClockIsSet: what became due by a clock that was set is started soon.
+// TestClockIsSet: runs that become due because the clock was set are started
+// soon.
 func TestClockIsSet(t *testing.T) {
 	path := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		var offset atomic.Int64
 		offset.Store(int64(-24 * time.Hour))
-		h := open(t, path, func(h *house) {
+		h := open(t, path, func(h *fixture) {
 			h.now = func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }
 			h.clockInterval = clockInterval
 		})
@@ -377,10 +379,10 @@ func TestClockIsSet(t *testing.T) {
 	})
 }
 
-// TestSlots: the slow calls of an agent keep no slot from another's, nor from
-// runs that gave theirs back.
+// TestSlots: slow calls of an agent do not take slots from other agents, nor
+// from runs that released theirs.
 func TestSlots(t *testing.T) {
-	bubble(t, func(t *testing.T, h *house) {
+	bubble(t, func(t *testing.T, h *fixture) {
 		release := make(chan struct{})
 		h.calls.does(func(ctx context.Context, c Callback) error {
 			if c.Schedule.Name == "waits" {
@@ -416,9 +418,10 @@ func TestSlots(t *testing.T) {
 	})
 }
 
-// TestExecutionShows: the execution that a run started shows while it runs.
+// TestExecutionShows: the execution started by a run is visible while it is
+// running.
 func TestExecutionShows(t *testing.T) {
-	bubble(t, func(t *testing.T, h *house) {
+	bubble(t, func(t *testing.T, h *fixture) {
 		release := make(chan struct{})
 		h.calls.does(func(_ context.Context, c Callback) error { c.Started("execution-1"); <-release; return nil })
 		s := h.make(t, `{"type":"once","next_run":"2000-01-01T00:10:00Z"}`)
@@ -441,10 +444,10 @@ func TestExecutionShows(t *testing.T) {
 	})
 }
 
-// TestEndedMeanwhile: a run that was read as interrupted and ended before it
+// TestEndedMeanwhile: a run that was read as interrupted but ended before it
 // could start is not called again.
 func TestEndedMeanwhile(t *testing.T) {
-	bubble(t, func(t *testing.T, h *house) {
+	bubble(t, func(t *testing.T, h *fixture) {
 		s := h.make(t, `{"type":"once","next_run":"2000-01-01T00:10:00Z"}`)
 		pass(10 * time.Minute)
 		s, runs, err := h.db.Schedule(t.Context(), s.ID, 1)
@@ -457,9 +460,9 @@ func TestEndedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestDeletedAgent: the calls of an agent that is deleted end, and none start.
+// TestDeletedAgent: the calls of a deleted agent end, and none start.
 func TestDeletedAgent(t *testing.T) {
-	bubble(t, func(t *testing.T, h *house) {
+	bubble(t, func(t *testing.T, h *fixture) {
 		db, err := h.folder.CreateAgent(t.Context(), agent.Agent{Name: "other"}, "")
 		if err != nil {
 			t.Fatal(err)
@@ -479,9 +482,10 @@ func TestDeletedAgent(t *testing.T) {
 }
 
 func TestClockJumps(t *testing.T) {
-	bubble(t, func(t *testing.T, h *house) {
+	bubble(t, func(t *testing.T, h *fixture) {
 		s := h.make(t, `{"type":"cron","cron_expression":"* * * * *"}`)
-		// The clock cannot jump in a bubble; a row a day behind is the same to us.
+		// The clock cannot jump in a bubble; a row a day in the past is
+		// equivalent.
 		h.sql(t, "UPDATE schedules SET next_run = '1999-12-31T00:00:00.000Z' WHERE id = ?", s.ID)
 		pass(time.Second)
 		want(t, "calls after a day", h.calls.count(), 1)
@@ -491,9 +495,9 @@ func TestClockJumps(t *testing.T) {
 	})
 }
 
-// TestStartStop does both twice, in either order, and at once.
+// TestStartStop calls both twice, in either order, and concurrently.
 func TestStartStop(t *testing.T) {
-	bubble(t, func(t *testing.T, h *house) {
+	bubble(t, func(t *testing.T, h *fixture) {
 		if err := h.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -527,7 +531,7 @@ func TestTrigger(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	bubble(t, func(t *testing.T, h *house) {
+	bubble(t, func(t *testing.T, h *fixture) {
 		for _, tc := range []struct{ body, field string }{
 			{`{"callback_type":"workflow","callback_id":"workflow-1"}`, "callback_type"},
 			{`{"callback_type":"tool","callback_id":"tool-1"}`, "callback_type"},

@@ -24,8 +24,8 @@ func (c *calls) runTask(ctx context.Context, _ *store.DB, call TaskCall) (string
 	return "", do(ctx, Callback{RunID: call.RunID})
 }
 
-// task makes a task out of JSON, which starts a workflow.
-func (h *house) task(t *testing.T, body string) agent.Task {
+// task creates a task from JSON, which starts a workflow.
+func (h *fixture) task(t *testing.T, body string) agent.Task {
 	t.Helper()
 	h.sql(t, "INSERT OR IGNORE INTO workflows(id, name) VALUES ('workflow-1', 'w')")
 	var c agent.TaskChange
@@ -41,7 +41,7 @@ func (h *house) task(t *testing.T, body string) agent.Task {
 	return task
 }
 
-func (h *house) status(t *testing.T, id string) (agent.TaskStatus, agent.Time) {
+func (h *fixture) status(t *testing.T, id string) (agent.TaskStatus, agent.Time) {
 	t.Helper()
 	task, err := h.db.Task(t.Context(), id)
 	if err != nil {
@@ -50,8 +50,8 @@ func (h *house) status(t *testing.T, id string) (agent.TaskStatus, agent.Time) {
 	return task.Status, task.NextRun
 }
 
-// occurrences maps the ids of occurrences that are written to their statuses.
-func (h *house) occurrences(t *testing.T) map[string]agent.TaskStatus {
+// occurrences returns the statuses of stored occurrences by id.
+func (h *fixture) occurrences(t *testing.T) map[string]agent.TaskStatus {
 	t.Helper()
 	_, known, err := h.db.TasksBetween(t.Context(), agent.Time{}, agent.Time{}, nil, "")
 	if err != nil {
@@ -61,7 +61,7 @@ func (h *house) occurrences(t *testing.T) map[string]agent.TaskStatus {
 }
 
 func TestTaskStartsItsWorkflow(t *testing.T) {
-	bubble(t, func(t *testing.T, h *house) {
+	bubble(t, func(t *testing.T, h *fixture) {
 		release := make(chan error)
 		h.calls.does(func(context.Context, Callback) error { return <-release })
 		task := h.task(t, `{"start_time":"2000-01-01T10:00:00Z"}`)
@@ -96,7 +96,7 @@ func TestTaskStartsItsWorkflow(t *testing.T) {
 }
 
 func TestRecurringTask(t *testing.T) {
-	bubble(t, func(t *testing.T, h *house) {
+	bubble(t, func(t *testing.T, h *fixture) {
 		task := h.task(t, `{"start_time":"2000-01-01T10:00:00Z","recurrence":"daily","recurrence_count":3}`)
 		quiet := h.task(t, `{"start_time":"2000-01-01T11:00:00Z","workflow_id":""}`)
 		cancelled := h.task(t, `{"start_time":"2000-01-01T11:00:00Z","status":"cancelled"}`)
@@ -120,7 +120,7 @@ func TestRecurringTask(t *testing.T) {
 	})
 }
 
-// TestTasksAfterDowntime starts what is not over and gives up the rest.
+// TestTasksAfterDowntime starts tasks that are not over and drops the others.
 func TestTasksAfterDowntime(t *testing.T) {
 	path := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -141,8 +141,8 @@ func TestTasksAfterDowntime(t *testing.T) {
 	})
 }
 
-// TestCutTask stops the server while a task runs.
-func TestCutTask(t *testing.T) {
+// TestInterruptedTask stops the server while a task is running.
+func TestInterruptedTask(t *testing.T) {
 	path := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t, path)
@@ -161,7 +161,7 @@ func TestCutTask(t *testing.T) {
 }
 
 func TestTasksBySQL(t *testing.T) {
-	bubble(t, func(t *testing.T, h *house) {
+	bubble(t, func(t *testing.T, h *fixture) {
 		task := h.task(t, `{"start_time":"2000-01-01T10:00:00Z","recurrence":"daily"}`)
 		h.sql(t, "UPDATE tasks SET start_time = '2000-01-01T09:00:00.000Z', end_time = '2000-01-01T09:30:00.000Z'")
 		pass(24 * time.Hour)

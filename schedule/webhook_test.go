@@ -22,7 +22,8 @@ import (
 	"satchel/store"
 )
 
-// caller makes a Scheduler that is not started and a schedule that calls url.
+// caller creates a Scheduler that is not started, and a schedule that calls
+// url.
 func caller(t *testing.T, url string) (*webhook, *store.DB, Callback, string) {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
@@ -81,7 +82,7 @@ func TestWebhookIsSigned(t *testing.T) {
 func TestWebhookAnswers(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
-		answers []int // the last one again and again
+		answers []int // the last one repeats
 		calls   int32
 		fails   string
 	}{

@@ -10,25 +10,26 @@ import (
 	"satchel/vector/encoder"
 )
 
-// Embedder turns text into vectors of store's length, encoder.Dims. It is safe
-// for concurrent use.
+// Embedder converts text to vectors of length encoder.Dims. It is safe for
+// concurrent use.
 type Embedder interface {
-	// Model names the model and its version. Vectors of different models
+	// Model returns the model's name and version. Vectors of different models
 	// cannot be compared.
 	Model() string
-	// Embed returns the vector of a text's meaning. Its errors are shown to
-	// clients when they are *agent.Error, and only logged otherwise.
+	// Embed returns the embedding of a text. Clients see its errors if they are
+	// *agent.Error; others are only logged.
 	Embed(ctx context.Context, text string) ([]float32, error)
 }
 
-// Local is the model inside the binary. It is loaded on first use.
+// Local returns the model inside the binary. It is loaded on first use.
 func Local() Embedder { return local{sync.OnceValues(encoder.Load)} }
 
 type local struct {
 	load func() (*encoder.Model, error)
 }
 
-// Model is empty when the binary holds a damaged model; Embed then says so.
+// Model is empty if the binary contains a damaged model; Embed then returns an
+// error.
 func (l local) Model() string {
 	m, err := l.load()
 	if err != nil {
@@ -37,8 +38,9 @@ func (l local) Model() string {
 	return m.ID + preparation
 }
 
-// preparation stands in a model's name for what is done to its texts, since
-// vectors of texts that were prepared in another way cannot be compared either.
+// preparation is a part of the model's name that identifies how texts are
+// preprocessed, since vectors of differently preprocessed texts cannot be
+// compared.
 const preparation = "/sentence-case"
 
 func (l local) Embed(ctx context.Context, text string) ([]float32, error) {
@@ -49,10 +51,10 @@ func (l local) Embed(ctx context.Context, text string) ([]float32, error) {
 	return m.Embed(ctx, sentenceCase(text))
 }
 
-// sentenceCase makes the capital small that a word has only because a sentence
-// or a heading begins with it. The model has other tokens for "Wool" than for
-// "wool", and the rarer ones say less; what is written in a question seldom
-// begins a sentence.
+// sentenceCase lower-cases a capital that a word only has because it starts a
+// sentence or a heading. The model has different tokens for "Wool" and "wool",
+// and the rarer ones carry less meaning; the words of a question rarely start a
+// sentence.
 func sentenceCase(text string) string {
 	words := strings.Split(text, " ")
 	begins := true
@@ -65,8 +67,8 @@ func sentenceCase(text string) string {
 	return strings.Join(words, " ")
 }
 
-// smallStart leaves words alone that have a capital for another reason, such as
-// "I", "DNA" and "McAdam".
+// smallStart leaves words unchanged that are capitalized for another reason,
+// such as "I", "DNA" and "McAdam".
 func smallStart(word string) string {
 	first, size := utf8.DecodeRuneInString(word)
 	second, _ := utf8.DecodeRuneInString(word[size:])
@@ -76,8 +78,8 @@ func smallStart(word string) string {
 	return string(unicode.ToLower(first)) + word[size:]
 }
 
-// embeddable is the text that is embedded for a chunk: its section in front of
-// its content. White space is folded, since the model knows none but spaces.
+// embeddable returns the text to embed for a chunk: its section followed by its
+// content. White space is collapsed, since the model only knows single spaces.
 func embeddable(section, content string) string {
 	return strings.Join(append(strings.Fields(section), strings.Fields(content)...), " ")
 }

@@ -6,17 +6,17 @@ import (
 	"satchel/store/search/terms"
 )
 
-// maxHighlights bounds the words that are shown in one text.
+// maxHighlights limits the highlighted words in one text.
 const maxHighlights = 200
 
-// Highlighter shows where the words of a query stand in texts.
+// Highlighter finds the words of a query in texts.
 type Highlighter struct{ finder *terms.Finder }
 
-// NewHighlighter makes a Highlighter of a query.
+// NewHighlighter returns a Highlighter for a query.
 func NewHighlighter(query string) Highlighter { return Highlighter{terms.NewFinder(query)} }
 
-// In returns where the words stand in a text, from and to, as offsets in UTF-16
-// code units, by which JavaScript counts.
+// In returns the positions of the words in a text, from and to, as offsets in
+// UTF-16 code units, as JavaScript counts.
 func (h Highlighter) In(text string) [][]int {
 	found := h.finder.Find(text)
 	out := make([][]int, 0, min(len(found), maxHighlights))
@@ -33,7 +33,7 @@ func (h Highlighter) In(text string) [][]int {
 	return out
 }
 
-// utf16Len returns how many UTF-16 code units a text has.
+// utf16Len returns the length of a text in UTF-16 code units.
 func utf16Len(text string) int {
 	n := 0
 	for _, r := range text {
@@ -49,8 +49,8 @@ func unitsOf(r rune) int {
 	return 1
 }
 
-// cutUnits cuts so many UTF-16 code units off the beginning of a text, and of a
-// character in half neither.
+// cutUnits removes a number of UTF-16 code units from the beginning of a text,
+// including all of a character that would be split.
 func cutUnits(text string, n int) string {
 	for n > 0 && text != "" {
 		r, size := utf8.DecodeRuneInString(text)

@@ -14,34 +14,33 @@ import (
 	"satchel/store"
 )
 
-// Index makes and searches the knowledge of the agents of one data folder.
+// Index builds and searches the knowledge of the agents of one data folder.
 //
-// Agents take turns: a turn is the reading of one document or the embedding of
-// one batch of chunks, so that a large import of one agent does not keep the
-// small one of another waiting.
+// Agents take turns. A turn reads one document or embeds one batch of chunks,
+// so that a large import of one agent does not delay the small one of another.
 type Index struct {
 	folder   *store.Folder
 	embedder Embedder
 	network  Remote
 	log      *slog.Logger
-	step     func(name string) // told of each step of the work; tests set it
+	step     func(name string) // called at each step of the work; for tests
 
-	// processors holds a token for each goroutine that computes. There is room
-	// for one less than there are processors, so that requests find one free:
-	// with as many, a small request took ten times as long at the 99th of 100.
+	// processors holds a token for each computing goroutine. There is room for
+	// one less than there are processors, so that requests find one free: with
+	// as many, a small request took ten times as long at the 99th percentile.
 	processors chan struct{}
 
-	// The work of an agent goes on in three queues: what this machine computes,
-	// the reading of documents, of which few are in memory at a time, and what
-	// waits for the network.
+	// The work of an agent is split between three queues: local computation,
+	// reading documents, of which few are in memory at the same time, and
+	// requests to the network.
 	local, reading, remote *work.Queue[*store.DB]
-	handovers              atomic.Int64 // of agents from one queue to another
+	handovers              atomic.Int64 // number of moves of agents between queues
 
 	mu   sync.Mutex
-	down map[*store.DB]time.Time // agents whose provider did not answer, and until when it is not asked
+	down map[*store.DB]time.Time // agents whose provider did not respond, and until when it is not called
 }
 
-// New makes an Index over the agents of a folder. log may be nil.
+// New returns an Index of the agents of a folder. log may be nil.
 func New(folder *store.Folder, embedder Embedder, log *slog.Logger) *Index {
 	if log == nil {
 		log = slog.Default()
@@ -74,12 +73,12 @@ func (ix *Index) queue(limit int, run func(context.Context, *store.DB) (work.Nex
 }
 
 func (ix *Index) report(db *store.DB, err error) {
-	if !errors.Is(err, errRetryLater) { // which was logged with its cause
+	if !errors.Is(err, errRetryLater) { // logged with its cause
 		ix.log.Error("index sources", "agent", db.ID(), "error", err)
 	}
 }
 
-// notify takes up the work that is announced of an agent.
+// notify handles a notification of pending work of an agent.
 func (ix *Index) notify(db *store.DB, p store.Pending) {
 	due := p.Sources
 	if due.IsZero() || !p.Pages.IsZero() && p.Pages.Before(due.Time) {
@@ -97,20 +96,20 @@ func (ix *Index) notify(db *store.DB, p store.Pending) {
 	}
 }
 
-// readers bounds the documents that are read at a time, and so in memory;
-// callers the requests to APIs and providers that wait for their answers.
+// readers limits the documents that are read, and thus in memory, at the same
+// time; callers limits the requests in progress to APIs and providers.
 const (
 	readers = 2
 	callers = 8
 )
 
-// The wait after a failure, which doubles with each one in a row.
+// The delay after a failure, doubled with each consecutive one.
 const (
 	firstRetry = 2 * time.Second
 	lastRetry  = time.Minute
 )
 
-// Start takes up what is unfinished and begins to work. It returns at once and
+// Start resumes unfinished work and begins to work. It returns immediately and
 // may be called twice. The work ends with ctx or Stop.
 func (ix *Index) Start(ctx context.Context) error {
 	ix.local.Start(ctx)
@@ -120,16 +119,16 @@ func (ix *Index) Start(ctx context.Context) error {
 }
 
 // Stop ends the work after the texts being embedded and waits until nothing
-// runs. What is left goes on with the next Start, in this process or another.
+// runs. The rest continues with the next Start, in this process or another.
 func (ix *Index) Stop() {
 	ix.local.Stop()
 	ix.reading.Stop()
 	ix.remote.Stop()
 }
 
-// Wait returns nil once nothing is queued or under way for an agent, or ctx's
-// error. Work that waits for the agent to be enabled, or to be tried again
-// after a failure, does not count.
+// Wait returns nil when no work for an agent is queued or running, or ctx's
+// error. Work that waits for the agent to be enabled, or for a retry after a
+// failure, does not count.
 func (ix *Index) Wait(ctx context.Context, db *store.DB) error {
 	for {
 		before := ix.handovers.Load()

@@ -12,24 +12,24 @@ import (
 	"satchel/vector/feed"
 )
 
-// Provider makes vectors with a model behind an API. Its errors are shown to
-// clients when they are *agent.Error.
+// Provider computes vectors with a model behind an API. Clients see its errors
+// if they are *agent.Error.
 type Provider interface {
-	// Check says whether a setting can be carried out, as far as that shows
-	// without the network. The error names the field.
+	// Check validates a setting without network access. The error names the
+	// field.
 	Check(to agent.Embedding) error
-	// Embed returns a vector for each text, all of one length of 1 to
-	// store.MaxVectorLength. It tries again, within ctx, what may pass.
+	// Embed returns a vector for each text, all of the same length, from 1 to
+	// store.MaxVectorLength. It retries temporary failures, within ctx.
 	Embed(ctx context.Context, to agent.Embedding, key string, texts []string) ([][]float32, error)
 }
 
-// Remote is what an Index reaches over the network.
+// Remote is what an Index uses over the network.
 type Remote struct {
-	Provider Provider     // nil: the model inside the program is the only one
-	Feeds    *feed.Client // nil: reaches public addresses
+	Provider Provider     // nil: only the built-in model is available
+	Feeds    *feed.Client // nil: a client that reaches public addresses
 }
 
-// SetRemote tells an Index how to reach the network. Call it before Start.
+// SetRemote sets how an Index uses the network. Call it before Start.
 func (ix *Index) SetRemote(o Remote) {
 	if o.Feeds == nil {
 		o.Feeds = feed.NewClient(nil, "")
@@ -37,27 +37,27 @@ func (ix *Index) SetRemote(o Remote) {
 	ix.network = o
 }
 
-// CheckEmbedding says whether an agent may be set to embed in this way.
+// CheckEmbedding validates an agent's embedding setting.
 func (ix *Index) CheckEmbedding(to agent.Embedding) error {
 	switch {
 	case to.Local():
 		return nil
 	case ix.network.Provider == nil:
-		return agent.Invalid("embedding_provider", "must be local: this server reaches no other")
+		return agent.Invalid("embedding_provider", "must be local: no other provider is available on this server")
 	}
 	return ix.network.Provider.Check(to)
 }
 
-// CheckAPI says whether a source of type api can be read.
+// CheckAPI validates the config of a source of type api.
 func (ix *Index) CheckAPI(config *agent.APIConfig) error { return ix.network.Feeds.Check(config) }
 
-// model is what embeds the texts of one agent.
+// model embeds the texts of one agent.
 type model struct {
 	name string
 	to   agent.Embedding
 }
 
-// model returns the model that an agent is set to.
+// model returns the model that an agent is configured to use.
 func (ix *Index) model(ctx context.Context, db *store.DB) (model, error) {
 	to, err := db.Embedding(ctx)
 	if err != nil {
@@ -69,15 +69,15 @@ func (ix *Index) model(ctx context.Context, db *store.DB) (model, error) {
 	return model{to.Name(), to}, nil
 }
 
-// Model names the model that an agent is set to. Sources whose vectors are of
-// another one are stale: they are found by words only until they are indexed
-// again.
+// Model returns the name of the model that an agent is configured to use.
+// Sources with vectors of another model are stale: until they are indexed
+// again, they are found by words only.
 func (ix *Index) Model(ctx context.Context, db *store.DB) (string, error) {
 	m, err := ix.model(ctx, db)
 	return m.name, err
 }
 
-// embedNow embeds texts for someone who waits for them.
+// embedNow embeds texts for a waiting caller.
 func (ix *Index) embedNow(ctx context.Context, db *store.DB, m model, texts []string) ([][]float32, error) {
 	if m.to.Local() {
 		return embedAll(ctx, texts, ix.embed)
@@ -94,15 +94,15 @@ func (ix *Index) embedNow(ctx context.Context, db *store.DB, m model, texts []st
 	return vectors, err
 }
 
-// The patience of a search with a provider: how long it waits for an answer,
-// and how long searches do not ask at all after one that did not come.
+// How long a search waits for a provider, and for how long searches do not call
+// it after a timeout.
 const (
 	askTime = 10 * time.Second
 	restFor = 15 * time.Second
 )
 
-// errDown says that the provider did not answer a moment ago.
-var errDown = agent.Errorf(agent.CodeUpstream, "the embedding provider did not answer a moment ago")
+// errDown means that the provider did not respond recently.
+var errDown = agent.Errorf(agent.CodeUpstream, "the embedding provider did not respond recently")
 
 func (ix *Index) isDown(db *store.DB, now time.Time) bool {
 	ix.mu.Lock()
@@ -118,10 +118,10 @@ func (ix *Index) noteDown(db *store.DB, down bool, now time.Time) {
 	}
 }
 
-// ask has texts embedded by an agent's provider.
+// ask embeds texts with an agent's provider.
 func (ix *Index) ask(ctx context.Context, db *store.DB, m model, texts []string) (vectors [][]float32, err error) {
 	if ix.network.Provider == nil {
-		return nil, agent.Errorf(agent.CodeUpstream, "this server reaches no embedding provider")
+		return nil, agent.Errorf(agent.CodeUpstream, "no embedding provider is available on this server")
 	}
 	key, err := db.Credential(ctx, "embedding_api_key", m.to.BaseURL)
 	if err != nil {
@@ -133,7 +133,7 @@ func (ix *Index) ask(ctx context.Context, db *store.DB, m model, texts []string)
 	}
 	for _, v := range vectors {
 		if len(v) != len(vectors[0]) || len(v) == 0 || len(v) > store.MaxVectorLength {
-			return nil, agent.Errorf(agent.CodeUpstream, "the embedding provider answered vectors that cannot be used")
+			return nil, agent.Errorf(agent.CodeUpstream, "the embedding provider returned unusable vectors")
 		}
 	}
 	if len(vectors) != len(texts) {
@@ -142,18 +142,18 @@ func (ix *Index) ask(ctx context.Context, db *store.DB, m model, texts []string)
 	return vectors, nil
 }
 
-// embed embeds one text with the model inside the program.
+// embed embeds one text with the built-in model.
 func (ix *Index) embed(ctx context.Context, text string) (v []float32, err error) {
 	defer recovered(&err)
 	v, err = ix.embedder.Embed(ctx, text)
 	if err == nil && len(v) != encoder.Dims {
-		err = fmt.Errorf("the vector has %d numbers in place of %d", len(v), encoder.Dims)
+		err = fmt.Errorf("the vector has %d numbers instead of %d", len(v), encoder.Dims)
 	}
 	return v, err
 }
 
-// isPermanent reports whether a provider's error is about the texts themselves, so
-// that asking again would not help.
+// isPermanent reports whether a provider's error is about the texts themselves,
+// so that a retry would not help.
 func isPermanent(err error) bool {
 	var known *agent.Error
 	if !errors.As(err, &known) {

@@ -7,9 +7,9 @@ import (
 	"satchel/vector/document"
 )
 
-// The pages of a crawled source are cut one at a time, as they come in. What
-// they say was extracted by the walk and lies in the agent's file, so a page
-// that did not change keeps its chunks and vectors.
+// The pages of a crawled source are split one at a time, as they arrive. The
+// walk has extracted their text and stored it in the agent's file, so an
+// unchanged page keeps its chunks and vectors.
 
 // nextOfPages is next for a crawled source.
 func (ix *Index) nextOfPages(ctx context.Context, db *store.DB, w *store.Work, m model) (do step, reads bool, err error) {
@@ -22,13 +22,13 @@ func (ix *Index) nextOfPages(ctx context.Context, db *store.DB, w *store.Work, m
 	page, err := db.PendingPage(ctx, w.ID)
 	return func(ctx context.Context, db *store.DB, w *store.Work, _ model) error {
 		if page == nil {
-			return nil // deleted meanwhile
+			return nil // deleted in the meantime
 		}
 		return ix.cutPage(ctx, db, w, page)
 	}, true, err
 }
 
-// cutPage puts a page's chunks in place of those that it had.
+// cutPage replaces a page's chunks.
 func (ix *Index) cutPage(ctx context.Context, db *store.DB, w *store.Work, page *store.PendingPage) error {
 	var chunks []store.NewChunk
 	if !page.Drop {
@@ -62,8 +62,8 @@ func (ix *Index) splitPage(ctx context.Context, w *store.Work, page *store.Pendi
 	return chunks, nil
 }
 
-// finishPages ends a crawled source once its walk has ended and no page or
-// chunk of it waits.
+// finishPages finishes a crawled source once its walk has ended and no page or
+// chunk is pending.
 func (ix *Index) finishPages(ctx context.Context, db *store.DB, w *store.Work) error {
 	if !w.Chunked {
 		return nil

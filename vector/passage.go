@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// maxJoined is how many chunks may become one result.
+// maxJoined is how many chunks may be joined into one result.
 const maxJoined = 3
 
-// leastOverlap is how many bytes two chunks that follow each other must share
-// for the second to continue the first.
+// leastOverlap is how many bytes two consecutive chunks must share for the
+// second to continue the first.
 const leastOverlap = 16
 
-// passage is a result under way: hits of one source that follow each other.
+// passage is a result in progress: consecutive hits of one source.
 type passage struct {
 	best  candidate
-	parts []candidate // in their order
+	parts []candidate // in order
 }
 
-// addPassage adds the next best hit to a list of passages: to one that it continues
-// or leads up to, when there is one with room, else as one of its own. When that
-// closes the gap to another passage, both become one.
+// addPassage adds the next best hit to a list of passages: to an adjacent one,
+// if it has room, or as a new passage. If that closes the gap to another
+// passage, both are joined.
 func addPassage(list []passage, c candidate) []passage {
 	added := passage{c, []candidate{c}}
 	at := len(list)
@@ -43,7 +43,7 @@ func addPassage(list []passage, c candidate) []passage {
 	return list
 }
 
-// join puts two runs of chunks together if one continues the other, else it
+// join concatenates two runs of chunks if one continues the other; otherwise it
 // returns nil.
 func join(a, b []candidate) []candidate {
 	if len(a)+len(b) > maxJoined || a[0].SourceID != b[0].SourceID || a[0].Metadata.URL != b[0].Metadata.URL {
@@ -59,11 +59,11 @@ func join(a, b []candidate) []candidate {
 	return slices.Concat(a, b)
 }
 
-// overlap is the length of the longest end of a that b begins with. It is what
-// the prefix function of Knuth, Morris and Pratt yields for b followed by a.
+// overlap returns the length of the longest suffix of a that is a prefix of b.
+// It applies the prefix function of Knuth, Morris and Pratt to b followed by a.
 func overlap(a, b string) int {
 	a = a[max(len(a)-len(b), 0):]
-	prefix := make([]int, len(b)) // of each start of b: its longest end that b begins with
+	prefix := make([]int, len(b)) // for each prefix of b: its longest suffix that is a prefix of b
 	advance := func(n int, c byte) int {
 		for n > 0 && (n == len(b) || b[n] != c) {
 			n = prefix[n-1]
@@ -83,7 +83,8 @@ func overlap(a, b string) int {
 	return n
 }
 
-// result makes the answer of a passage: what chunks share is in it once.
+// result converts a passage to a result, which contains text shared by chunks
+// once.
 func (p passage) result() Result {
 	r := Result{ID: p.best.ID, SourceID: p.best.SourceID, Score: p.best.score(), Metadata: ResultMetadata{ChunkMetadata: p.best.Metadata}}
 	if len(p.parts) == 1 {

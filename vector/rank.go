@@ -9,7 +9,7 @@ import (
 	"satchel/vector/lexicon"
 )
 
-// rank is what candidates are ordered by.
+// rank returns the value by which candidates are sorted.
 func (c *candidate) rank(m Mode) float64 {
 	switch m {
 	case Vector:
@@ -20,33 +20,33 @@ func (c *candidate) rank(m Mode) float64 {
 	return c.cosine + c.words*min(c.words/eachOnce, 1) + relatedShare*c.related
 }
 
-// relatedShare is how much the lexicon's likeness counts beside the cosine,
-// found with the tune halves of the command eval.
+// relatedShare is the weight of the lexicon's similarity relative to the
+// cosine, tuned with the tune halves of the command eval.
 const relatedShare = 0.15
 
-// eachOnce is the part of the best possible bm25 that a chunk of usual length
-// reaches which holds every word of the query once: idf of idf·(k1+1). What
-// reaches less lacks some of the words, and half of the words of a question are
-// less than half of an answer.
+// eachOnce is the part of the best possible bm25 reached by a chunk of average
+// length that contains every word of the query once: idf of idf·(k1+1). A lower
+// value means that some of the words are missing, and half of the words of a
+// question are less than half of an answer.
 const eachOnce = 1 / 2.2
 
-// score is the cosine as clients see it, in millionths, so that what is shown
-// and what min_score compares are the same.
+// score returns the cosine as clients see it, rounded to millionths, so that
+// the shown value and the comparison with min_score agree.
 func (c *candidate) score() float64 {
 	return math.Round(min(max(c.cosine, 0), 1)*1e6) / 1e6
 }
 
-// order sorts candidates, best first; equals in the order they were stored.
+// order sorts candidates, best first. Equal ones keep the order in which they
+// were stored.
 func order(list []candidate, m Mode) {
 	slices.SortFunc(list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.rank(m), a.rank(m)), cmp.Compare(a.Seq, b.Seq))
 	})
 }
 
-// relate adds to the candidates of a hybrid search how alike they are to the
-// query by the meaning of single words. It mends weaknesses of the model inside
-// the binary, so it is left out with others, whose cosines have another range
-// too.
+// relate adds the lexicon's similarity to the query to the candidates of a
+// hybrid search. It compensates for weaknesses of the built-in model, so it is
+// not used with others, whose cosines also have another range.
 func (ix *Index) relate(list []candidate, m model, q Query) error {
 	if _, ok := ix.embedder.(local); !ok || !m.to.Local() || q.Mode != Hybrid {
 		return nil
@@ -65,7 +65,7 @@ func (ix *Index) relate(list []candidate, m model, q Query) error {
 	return nil
 }
 
-// cosine returns the cosine similarity of two vectors of one length, 0 when
+// cosine returns the cosine similarity of two vectors of equal length, or 0 if
 // one of them is zero.
 func cosine(a, b []float32) float64 {
 	var dot, aa, bb float64

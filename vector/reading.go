@@ -13,23 +13,23 @@ import (
 	"satchel/vector/document"
 )
 
-// Codes of a source that could not be indexed, beside those of document.
+// Codes of a source that could not be indexed, besides those of document.
 const (
-	// CodeNoFile is for a source that has no file to read.
+	// CodeNoFile means that a source has no file to read.
 	CodeNoFile agent.Code = "NO_FILE"
-	// CodeCutOff is for a file whose reading was cut off so often that it may
-	// be the file which ends the program.
+	// CodeCutOff means that reading a file was interrupted so often that the
+	// file itself may be crashing the program.
 	CodeCutOff agent.Code = "READING_CUT_OFF"
 )
 
-// maxAttempts is how often the reading of a file begins before it is given up.
+// maxAttempts is how often reading a file is attempted.
 const maxAttempts = 3
 
-// attempt does what may take the program down with it, a few times at most.
+// attempt runs what may crash the program, at most a few times.
 func (ix *Index) attempt(ctx context.Context, db *store.DB, w *store.Work, what string, do func() error) error {
 	if w.Attempts >= maxAttempts {
 		return ix.giveUp(ctx, db, w, agent.Errorf(CodeCutOff,
-			"%s was cut off %d times, perhaps by the source itself; reindex it to try again", what, maxAttempts), "")
+			"%s was interrupted %d times, possibly because of the source itself; reindex it to try again", what, maxAttempts), "")
 	}
 	if err := db.BeginReading(ctx, w.ID); err != nil {
 		return err
@@ -46,8 +46,8 @@ func (ix *Index) attempt(ctx context.Context, db *store.DB, w *store.Work, what 
 	return do()
 }
 
-// read reads the file of a source, cuts it and stores the chunks in place of
-// those that were there. A killed program reads it again from the start.
+// read reads the file of a source, splits it and replaces the stored chunks. A
+// killed program reads it again from the start.
 func (ix *Index) read(ctx context.Context, db *store.DB, w *store.Work, m model) error {
 	return ix.attempt(ctx, db, w, "reading this file", func() error {
 		file, err := db.SourceFile(ctx, w.ID)
@@ -75,7 +75,7 @@ func (ix *Index) read(ctx context.Context, db *store.DB, w *store.Work, m model)
 	})
 }
 
-// cut makes chunks of a file. Its errors are the file's own, or ctx's.
+// cut splits a file into chunks. Its errors are about the file, or ctx's.
 func (ix *Index) cut(ctx context.Context, w *store.Work, file store.File, data []byte) (chunks []store.NewChunk, err error) {
 	if err := ix.acquire(ctx); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (ix *Index) cut(ctx context.Context, w *store.Work, file store.File, data [
 	return ix.split(ctx, w, doc)
 }
 
-// split cuts a document; the caller holds a processor.
+// split splits a document. The caller holds a processor.
 func (ix *Index) split(ctx context.Context, w *store.Work, doc *document.Document) ([]store.NewChunk, error) {
 	pieces, err := chunk.Split(ctx, doc, chunk.Config{
 		Size: w.Chunking.Size, Overlap: w.Chunking.Overlap, Method: w.Chunking.Method,
@@ -109,8 +109,8 @@ func (ix *Index) split(ctx context.Context, w *store.Work, doc *document.Documen
 	return chunks, nil
 }
 
-// section is where a chunk stands: the document's title and the headings above
-// it, unless the title is the first of them.
+// section returns the position of a chunk: the document's title and the
+// headings above it, unless the title is the first of them.
 func section(title, headings string) string {
 	switch {
 	case title == "" || headings == title || strings.HasPrefix(headings, title+" > "):
@@ -121,10 +121,10 @@ func section(title, headings string) string {
 	return title + " > " + headings
 }
 
-// appendBatch is how many chunks are stored between two looks at ctx.
+// appendBatch is how many chunks are stored between two checks of ctx.
 const appendBatch = 100
 
-// replace stores chunks in place of those that the source has.
+// replace replaces the chunks of a source.
 func (ix *Index) replace(ctx context.Context, db *store.DB, w *store.Work, m model, chunks []store.NewChunk) error {
 	if err := db.DropChunks(ctx, w.ID); err != nil {
 		return err
@@ -139,8 +139,8 @@ func (ix *Index) replace(ctx context.Context, db *store.DB, w *store.Work, m mod
 	return db.EndChunks(ctx, w.ID, m.name)
 }
 
-// recovered turns a panic into an error, so that one file that a reader
-// stumbles over does not end the program.
+// recovered converts a panic to an error, so that a file on which a reader
+// panics does not end the program.
 func recovered(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())

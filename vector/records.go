@@ -11,18 +11,19 @@ import (
 	"satchel/vector/feed"
 )
 
-// Sources of type database and api are read record by record. What a record
-// said is kept as a hash: one that did not change keeps its chunks and vectors,
-// and one that a reading does not meet any more is dropped.
+// Sources of type database and api are read record by record. The content of a
+// record is remembered as a hash: an unchanged record keeps its chunks and
+// vectors, and one that a later reading does not contain is deleted.
 
-// CodeTooMany is for a source of more records than are taken.
+// CodeTooMany means that a source has more records than allowed.
 const CodeTooMany agent.Code = "TOO_MANY_RECORDS"
 
-// itemBatch is how many records are looked up and cut between two looks at ctx.
+// itemBatch is how many records are compared and split between two checks of
+// ctx.
 const itemBatch = 200
 
-// readRows reads the rows of a database source. A killed program runs the
-// query again.
+// readRows reads the rows of a database source. A killed program runs the query
+// again.
 func (ix *Index) readRows(ctx context.Context, db *store.DB, w *store.Work, _ model) error {
 	return ix.attempt(ctx, db, w, "reading these rows", func() error {
 		f, err := db.BeginFeed(ctx, w.ID)
@@ -63,7 +64,7 @@ func (ix *Index) readRows(ctx context.Context, db *store.DB, w *store.Work, _ mo
 }
 
 // fetchNext reads the next page of an API and reports whether there was one to
-// be read. A killed program goes on at the page that it was cut in.
+// read. A killed program resumes at the page that was interrupted.
 func (ix *Index) fetchNext(ctx context.Context, db *store.DB) (bool, error) {
 	w, err := db.NextFetch(ctx)
 	if err != nil || w == nil {
@@ -118,7 +119,7 @@ func (ix *Index) putPage(ctx context.Context, db *store.DB, w *store.Work, f sto
 	last := true
 	switch p.Type {
 	case "page":
-		last = met == 0 // none, or an API that answers the same for every number
+		last = met == 0 // none, or an API that returns the same for every number
 	case "cursor":
 		last = page.Next == "" || page.Next == f.Next
 	}
@@ -129,8 +130,8 @@ func (ix *Index) putPage(ctx context.Context, db *store.DB, w *store.Work, f sto
 	return db.EndFeed(ctx, f)
 }
 
-// putItems stores the items that this reading has not met yet, and returns how
-// many they were. Of items with one id the first counts.
+// putItems stores the items that this reading has not seen yet, and returns
+// their number. Of items with the same id the first counts.
 func (ix *Index) putItems(ctx context.Context, db *store.DB, w *store.Work, f store.Feed, items []feed.Item) (met int, err error) {
 	for len(items) > 0 {
 		batch := items[:min(len(items), itemBatch)]

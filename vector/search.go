@@ -15,50 +15,50 @@ import (
 	"satchel/store"
 )
 
-// Mode says what the order of results comes from.
+// Mode is the basis for the order of results.
 type Mode string
 
 // The modes of a search.
 const (
-	Hybrid  Mode = "hybrid"  // by meaning and words together
-	Vector  Mode = "vector"  // by meaning alone
-	Keyword Mode = "keyword" // by words alone
+	Hybrid  Mode = "hybrid"  // by meaning and words
+	Vector  Mode = "vector"  // by meaning only
+	Keyword Mode = "keyword" // by words only
 )
 
-// The bounds of a search.
+// Limits of a search.
 const (
 	DefaultLimit = 10
 	MaxLimit     = 50
 	MaxQuery     = 2000 // characters
 )
 
-// Query is a question to an agent's knowledge.
+// Query is a search in an agent's knowledge.
 type Query struct {
 	Text     string  // 1 to MaxQuery characters
-	Limit    int     // 0: DefaultLimit; others are brought within 1 to MaxLimit
-	SourceID string  // only chunks of this source; empty: of all
-	MinScore float64 // 0 to 1: only results that score as much
+	Limit    int     // 0: DefaultLimit; other values are limited to 1 to MaxLimit
+	SourceID string  // only chunks of this source; empty: all sources
+	MinScore float64 // 0 to 1: only results with at least this score
 	Mode     Mode    // empty: Hybrid
 
 	whole bool // see store.Knowledge.Whole
 }
 
-// Result is a chunk that a search found, or several that continue each other.
+// Result is a chunk found by a search, or several consecutive chunks.
 type Result struct {
-	ID       string         `json:"id" doc:"The id of the chunk, of several that of the best." example:"chunk-06f1q2s3t4v5a6b7c8d9"`
+	ID       string         `json:"id" doc:"The id of the chunk, or of the best of several." example:"chunk-06f1q2s3t4v5a6b7c8d9"`
 	SourceID string         `json:"source_id" example:"source-06f1q2s3t4v5a6b7c8d9"`
-	Content  string         `json:"content" doc:"The text of the chunk, or of up to three that overlap, each part of it once."`
+	Content  string         `json:"content" doc:"The text of the chunk, or of up to three overlapping chunks without repetition."`
 	Score    float64        `json:"score" doc:"Cosine similarity of the best chunk to the query, 0 to 1, in every mode." example:"0.734512"`
 	Metadata ResultMetadata `json:"metadata"`
 }
 
-// ResultMetadata tells where a result comes from.
+// ResultMetadata is the origin of a result.
 type ResultMetadata struct {
-	agent.ChunkMetadata          // the best chunk's
-	ChunkIDs            []string `json:"chunk_ids,omitempty" doc:"The ids of all chunks in their order, when the result is made of several."`
+	agent.ChunkMetadata          // of the best chunk
+	ChunkIDs            []string `json:"chunk_ids,omitempty" doc:"The ids of all chunks in order, if the result consists of several."`
 }
 
-// check brings a query into its bounds.
+// check validates a query and applies its limits.
 func (q Query) check() (Query, error) {
 	q.Text = strings.TrimSpace(strings.ToValidUTF8(q.Text, " "))
 	q.Mode = cmp.Or(q.Mode, Hybrid)
@@ -71,40 +71,40 @@ func (q Query) check() (Query, error) {
 	return q, is.Err()
 }
 
-// Search finds the chunks of an agent that answer a query best. Errors are
-// validation errors, NOT_FOUND for a source that is not there, and those of
-// the store and of the embedder.
+// Search returns the best chunks of an agent for a query. Errors are validation
+// errors, NOT_FOUND for an unknown source, and those of the store and of the
+// embedder.
 //
 // Hybrid results are ordered by the cosine similarity of their embeddings plus
-// the part that they reach of the best bm25 possible for the query's words,
-// where a small part counts for less still; a fusion of ranks would drown a
-// good paraphrase in weak matches of words. With the model inside the binary,
-// what the lexicon knows of single words is added for the best of them. What
-// this is worth is measured by the command eval, beside this package.
+// the part they reach of the best possible bm25 for the query's words, where
+// small parts are weighted down further; rank fusion would let weak word
+// matches drown a good paraphrase. With the built-in model, the lexicon's word
+// similarities are added for the best results. The command eval, next to this
+// package, measures the effect.
 //
-// The score is the cosine similarity whatever the order. For a chunk whose
-// embedding has not been stored yet it is worked out on the spot, for no more
-// chunks than the limit; until then a chunk is found by its words only.
+// The score is the cosine similarity, whatever the order. For chunks whose
+// embedding is not stored yet, it is computed during the search, for at most as
+// many chunks as the limit; until then they are found by words only.
 //
-// A provider of embeddings that does not answer leaves a search by words alone,
-// without scores and whatever MinScore says; one by meaning alone fails then,
+// If a provider of embeddings does not respond, the search uses words only,
+// without scores and regardless of MinScore; a search by meaning only fails
 // with UPSTREAM_ERROR.
 func (ix *Index) Search(ctx context.Context, db *store.DB, q Query) ([]Result, error) {
 	a, err := ix.Ask(ctx, db, q)
 	return a.Results, err
 }
 
-// Answer is what came of a search.
+// Answer is the outcome of a search.
 type Answer struct {
 	Results []Result
 	Mode    Mode   // by which the results were found
-	Notice  string // what a client should know about them; empty: nothing
+	Notice  string // what clients should know about the results; empty: nothing
 }
 
-// noMeaning is the notice of a search that had to do without meaning.
-const noMeaning = "the embedding provider does not answer: these results are by words alone and have no score"
+// noMeaning is the notice of a search without meaning.
+const noMeaning = "the embedding provider does not respond: these results are by words only and have no score"
 
-// Ask is Search with what is to be told about the results.
+// Ask is Search with a notice about the results.
 func (ix *Index) Ask(ctx context.Context, db *store.DB, q Query) (Answer, error) {
 	q, err := q.check()
 	if err != nil {
@@ -118,16 +118,16 @@ func (ix *Index) Ask(ctx context.Context, db *store.DB, q Query) (Answer, error)
 	if err == nil || m.to.Local() || q.Mode == Vector || ctx.Err() != nil || !errors.Is(err, errNoVectors) {
 		return answer, err
 	}
-	ix.log.Warn("a search did without meaning", "agent", db.ID(), "error", err)
+	ix.log.Warn("search by words only", "agent", db.ID(), "error", err)
 	q.Mode, q.MinScore = Keyword, 0
 	found, err := ix.shortlist(ctx, db, m, q, nil)
 	return Answer{results(found, q), Keyword, noMeaning}, err
 }
 
-// errNoVectors says that texts of a search could not be embedded.
+// errNoVectors means that texts of a search could not be embedded.
 var errNoVectors = errors.New("not embedded")
 
-// embedFor embeds texts of a search.
+// embedFor embeds texts for a search.
 func (ix *Index) embedFor(ctx context.Context, db *store.DB, m model, texts ...string) ([][]float32, error) {
 	vectors, err := ix.embedNow(ctx, db, m, texts)
 	if err != nil && ctx.Err() == nil {
@@ -155,10 +155,10 @@ func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answ
 	return Answer{Results: results(found, q), Mode: q.Mode}, nil
 }
 
-// shortlist reads the chunks that can be among the results: the best by what
-// the file knows, and others that lack a vector. Meaning and words are looked
-// for at the same time, each in a transaction of its own; what is gone by the
-// end drops out.
+// shortlist reads the chunks that can be among the results: the best according
+// to the file, and others without a vector. Meaning and words are searched
+// concurrently, in separate transactions; chunks deleted in the meantime are
+// dropped.
 func (ix *Index) shortlist(ctx context.Context, db *store.DB, m model, q Query, vector []float32) ([]candidate, error) {
 	n := sideOf(q.Limit)
 	var near map[int64]float64
@@ -194,9 +194,9 @@ func readKnowledge[T any](ctx context.Context, db *store.DB, m model, q Query, f
 	})
 }
 
-// asQuestion ends a query with a question mark unless it ends as a sentence does.
-// Few people type one, but models learned from sentences that are complete, and
-// with it they place the query nearer to its answers.
+// asQuestion appends a question mark to a query unless it ends like a sentence.
+// Few people type one, but models are trained on complete sentences, and with
+// it they place the query nearer to its answers.
 func asQuestion(query string) string {
 	if strings.ContainsAny(query[max(len(query)-1, 0):], ".!?") {
 		return query
@@ -206,18 +206,18 @@ func asQuestion(query string) string {
 
 // candidate is a chunk that may become a result.
 type candidate struct {
-	store.FoundChunk // only the Seq until the text is read
+	store.FoundChunk // only Seq until the text is read
 	cosine           float64
-	known            bool    // the cosine is there
+	known            bool    // the cosine is known
 	words            float64 // part of the best possible bm25
-	related          float64 // likeness by the lexicon
+	related          float64 // similarity according to the lexicon
 }
 
-// sideOf is how many chunks each side, meaning and words, puts forward.
+// sideOf returns how many chunks each side, meaning and words, contributes.
 func sideOf(limit int) int { return max(2*limit, 50) }
 
-// candidates brings together what was found by meaning and by words: each is
-// asked about what the other found.
+// candidates combines what was found by meaning and by words. Each side also
+// rates what the other found.
 func candidates(k *store.Knowledge, q Query, vector []float32, near map[int64]float64, matching *store.Matches) ([]candidate, error) {
 	var rest []int64
 	for seq := range matching.Scores {
@@ -239,7 +239,7 @@ func candidates(k *store.Knowledge, q Query, vector []float32, near map[int64]fl
 	return read(k, pick(merge(near, cosines, matching.Scores), q, n))
 }
 
-// merge lists every chunk that was put forward with all that is known of it.
+// merge lists every contributed chunk with everything known about it.
 func merge(near, cosines, matching map[int64]float64) []candidate {
 	bySeq := map[int64]*candidate{}
 	at := func(seq int64) *candidate {
@@ -266,9 +266,9 @@ func merge(near, cosines, matching map[int64]float64) []candidate {
 	return list
 }
 
-// pick keeps what can still become a result or a part of one, the best n. Of
-// chunks without a vector those with the best words are kept, as many as the
-// limit: each costs an embedding.
+// pick keeps the best n candidates that can still become a result or a part of
+// one. Of chunks without a vector it keeps the best by words, up to the limit:
+// each costs an embedding.
 func pick(list []candidate, q Query, n int) []candidate {
 	order(list, q.Mode)
 	kept := list[:0]
@@ -286,7 +286,8 @@ func pick(list []candidate, q Query, n int) []candidate {
 	return kept
 }
 
-// read fetches the candidates' text; chunks that search may not see drop out.
+// read reads the candidates' text. Chunks that the search may not see are
+// dropped.
 func read(k *store.Knowledge, list []candidate) ([]candidate, error) {
 	seqs := make([]int64, len(list))
 	bySeq := make(map[int64]*candidate, len(list))
@@ -306,7 +307,7 @@ func read(k *store.Knowledge, list []candidate) ([]candidate, error) {
 	return found, nil
 }
 
-// complete works out the cosines that are missing.
+// complete computes the missing cosines.
 func (ix *Index) complete(ctx context.Context, db *store.DB, m model, list []candidate, vector []float32) error {
 	var missing []*candidate
 	var texts []string
@@ -332,7 +333,7 @@ func (ix *Index) complete(ctx context.Context, db *store.DB, m model, list []can
 	return nil
 }
 
-// results makes the answer of candidates whose cosines are all known.
+// results converts candidates with known cosines to results.
 func results(list []candidate, q Query) []Result {
 	order(list, q.Mode)
 	var found []passage
@@ -352,8 +353,8 @@ func results(list []candidate, q Query) []Result {
 	return out
 }
 
-// Embed returns the vectors of texts' meanings as the agent's model gives them,
-// and the model's name. Errors are those of the model's provider.
+// Embed returns the embeddings of texts with the agent's model, and the model's
+// name. Errors are those of the model's provider.
 func (ix *Index) Embed(ctx context.Context, db *store.DB, texts ...string) ([][]float32, string, error) {
 	m, err := ix.model(ctx, db)
 	if err != nil {

@@ -9,44 +9,44 @@ import (
 	"satchel/store"
 )
 
-// betweenChunks stands in a source's text between chunks that share nothing.
+// betweenChunks separates chunks without shared text in a source's text.
 const betweenChunks = "\n\n"
 
-// Bounds of a part of a source's text, in bytes.
+// Limits of a part of a source's text, in bytes.
 const (
 	DefaultWindow = 64 << 10
 	MaxWindow     = 1 << 20
 )
 
-// Window says which part of a source's text is wanted.
+// Window selects a part of a source's text.
 type Window struct {
 	ChunkID string // around this chunk; "": from Offset on
 	Offset  int    // in UTF-16 code units
 	Bytes   int    // of whole chunks, at least one; 0: DefaultWindow
 }
 
-// SourceText is a part of a source's text, put together from its chunks: what
-// they share is in it once. Its offsets are in UTF-16 code units.
+// SourceText is a part of a source's text, reassembled from its chunks without
+// repeating what they share. Its offsets are in UTF-16 code units.
 type SourceText struct {
 	Text   string      `json:"text"`
-	From   int         `json:"from" doc:"Where text begins in the whole text of the source, in UTF-16 code units." example:"0"`
-	Total  int         `json:"total" doc:"Length of the whole text of the source, in UTF-16 code units." example:"48210"`
-	Chunks []TextChunk `json:"chunks" doc:"The chunks that text is made of. Neighbours may overlap."`
+	From   int         `json:"from" doc:"Offset of text in the source's whole text, in UTF-16 code units." example:"0"`
+	Total  int         `json:"total" doc:"Length of the source's whole text, in UTF-16 code units." example:"48210"`
+	Chunks []TextChunk `json:"chunks" doc:"The chunks in text. Adjacent chunks may overlap."`
 }
 
-// TextChunk says where a chunk stands in a part of a source's text.
+// TextChunk is the position of a chunk in a part of a source's text.
 type TextChunk struct {
 	ID       string `json:"id" example:"chunk-06f1q2s3t4v5a6b7c8d9"`
 	Position int    `json:"position" example:"0"`
-	From     int    `json:"from" doc:"Where it begins in text, in UTF-16 code units." example:"0"`
-	To       int    `json:"to" doc:"Where it ends in text." example:"812"`
-	Page     int    `json:"page" doc:"1 is the first page; 0 where the format has none."`
+	From     int    `json:"from" doc:"Start offset in text, in UTF-16 code units." example:"0"`
+	To       int    `json:"to" doc:"End offset in text." example:"812"`
+	Page     int    `json:"page" doc:"1 is the first page; 0 if the format has no pages."`
 	Section  string `json:"section"`
 	URL      string `json:"url"`
 }
 
 // Text returns a part of a source's text. Errors are those of the store, with
-// NOT_FOUND for a source or chunk that is not there.
+// NOT_FOUND for an unknown source or chunk.
 func Text(ctx context.Context, db *store.DB, sourceID string, w Window) (SourceText, error) {
 	var is agent.Issues
 	is.Check(w.Offset >= 0, "offset", "must be at least 0")
@@ -77,20 +77,20 @@ func Text(ctx context.Context, db *store.DB, sourceID string, w Window) (SourceT
 	})
 }
 
-// place is where a chunk stands in the whole text of its source.
+// place is the position of a chunk in the whole text of its source.
 type place struct {
 	position int
 	from, to int // in UTF-16 code units
-	shared   int // bytes that it shares with the one before
-	bytes    int // that it adds
+	shared   int // bytes shared with the previous chunk
+	bytes    int // bytes that it adds
 }
 
-// layout is where all chunks of a source stand.
+// layout holds the positions of all chunks of a source.
 type layout struct {
 	wanted string // id of a chunk
-	at     int    // its index in places; -1: it is not there
+	at     int    // its index in places; -1 if it does not exist
 	places []place
-	total  int // UTF-16 code units
+	total  int // in UTF-16 code units
 	before agent.Chunk
 }
 
@@ -110,7 +110,8 @@ func (l *layout) add(c agent.Chunk) {
 	l.places, l.total, l.before = append(l.places, p), p.to, c
 }
 
-// shared is how many bytes of a chunk are the end of the one before it.
+// shared returns how many bytes at the start of a chunk are the end of the
+// previous one.
 func shared(before, c agent.Chunk) int {
 	if before.Metadata.URL != c.Metadata.URL {
 		return 0
@@ -136,8 +137,8 @@ func (l *layout) window(w Window) (first, last int) {
 	return first, max(l.extend(first, w.Bytes), l.at)
 }
 
-// extend returns the last chunk of those from first on that fit into a number
-// of bytes; the first always does.
+// extend returns the last chunk, starting with first, that fits into a number
+// of bytes; the first always fits.
 func (l *layout) extend(first, bytes int) (last int) {
 	last = first - 1
 	for last+1 < len(l.places) && (last < first || l.places[last+1].bytes <= bytes) {
@@ -147,10 +148,10 @@ func (l *layout) extend(first, bytes int) (last int) {
 	return last
 }
 
-// join puts the text of some chunks together, from out.From on.
+// join concatenates the text of chunks, starting at out.From.
 func (l *layout) join(tx *store.Tx, sourceID string, first, last int, out *SourceText) error {
 	var text strings.Builder
-	if gap := l.places[first].from - out.From; gap > 0 { // it begins between two chunks
+	if gap := l.places[first].from - out.From; gap > 0 { // it starts between two chunks
 		text.WriteString(betweenChunks[len(betweenChunks)-gap:])
 	}
 	i := first

@@ -13,20 +13,20 @@ import (
 )
 
 // batchSize is how many chunks are embedded in one turn and stored in one
-// commit: what a crash costs, and how fine progress is shown.
+// commit: the cost of a crash, and the granularity of progress.
 const batchSize = 16
 
-// remoteBatch is batchSize for a provider, where a request costs more than a
-// text.
+// remoteBatch is batchSize for a provider, where a request is expensive
+// compared to a text.
 const remoteBatch = 64
 
-// runLocal is one turn of an agent on this machine: some chunks of deleted
-// sources go, and one batch is embedded. Documents are left to runReading.
+// runLocal is one turn of an agent on this machine: it deletes some chunks of
+// deleted sources and embeds one batch. Documents are left to runReading.
 func (ix *Index) runLocal(ctx context.Context, db *store.DB) (work.Next, error) {
 	return ix.runOnce(ctx, db, false)
 }
 
-// runReading is one turn of an agent whose next step is to read a document.
+// runReading is one turn of an agent whose next step is reading a document.
 func (ix *Index) runReading(ctx context.Context, db *store.DB) (work.Next, error) {
 	defer ix.moveTo(db, ix.local)
 	_, err := ix.runOnce(ctx, db, true)
@@ -58,7 +58,7 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, reading bool) (work.
 	case reads && !reading:
 		ix.moveTo(db, ix.reading)
 		return work.Next{}, nil
-	case reading && !reads: // the other queue goes on with it
+	case reading && !reads: // the other queue continues with it
 		return work.Next{}, nil
 	}
 	err = step(ctx, db, w, m)
@@ -68,8 +68,8 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, reading bool) (work.
 	return work.Next{Again: true}, agent.IgnoreNotFound(err)
 }
 
-// runRemote is one turn of an agent on the network: a page of an API is fetched
-// or a batch embedded by its provider.
+// runRemote is one turn of an agent that uses the network: it fetches a page of
+// an API, or embeds a batch with the provider.
 func (ix *Index) runRemote(ctx context.Context, db *store.DB) (work.Next, error) {
 	m, err := ix.model(ctx, db)
 	if err != nil {
@@ -90,11 +90,10 @@ func (ix *Index) runRemote(ctx context.Context, db *store.DB) (work.Next, error)
 	return work.Next{Again: true}, agent.IgnoreNotFound(ix.embedNext(ctx, db, w, m))
 }
 
-// step is something that is done for a source in one turn.
+// step is what is done for a source in one turn.
 type step func(context.Context, *store.DB, *store.Work, model) error
 
-// next finds out what is to be done next for a source, and whether that is to
-// read a document.
+// next determines the next step of a source, and whether it reads a document.
 func (ix *Index) next(ctx context.Context, db *store.DB, w *store.Work, m model) (do step, reads bool, err error) {
 	switch {
 	case agent.Crawled(w.Type):
@@ -109,16 +108,16 @@ func (ix *Index) next(ctx context.Context, db *store.DB, w *store.Work, m model)
 	return ix.adopt, false, nil
 }
 
-// adopt makes a source ready for the vectors of a model.
+// adopt prepares a source for the vectors of a model.
 func (ix *Index) adopt(ctx context.Context, db *store.DB, w *store.Work, m model) error {
 	ix.step("adopt")
 	return db.AdoptModel(ctx, w.ID, m.name)
 }
 
-// errRetryLater means that a provider does not answer and the source shows it.
-var errRetryLater = errors.New("held up")
+// errRetryLater means that a provider does not respond and the source shows it.
+var errRetryLater = errors.New("delayed")
 
-// embedNext embeds the next batch of a source, or ends the source when no
+// embedNext embeds the next batch of a source, or finishes the source if no
 // chunk lacks a vector. What was embedded before an error or Stop is kept.
 func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, m model) error {
 	size := batchSize
@@ -167,8 +166,8 @@ func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, m m
 	return nil
 }
 
-// finish ends a source that has no chunk left to be embedded, unless more of it
-// is under way.
+// finish finishes a source without chunks left to embed, unless more of it is
+// being read.
 func (ix *Index) finish(ctx context.Context, db *store.DB, w *store.Work) error {
 	switch {
 	case agent.Crawled(w.Type):
@@ -180,9 +179,9 @@ func (ix *Index) finish(ctx context.Context, db *store.DB, w *store.Work) error 
 	return db.FinishSource(ctx, w.ID, nil)
 }
 
-// handleEmbedFailure decides about a source whose texts could not be embedded: it ends
-// unless the failure is a provider's and may pass. Then it shows what holds it
-// up, and is tried again later.
+// handleEmbedFailure handles a source whose texts could not be embedded. It
+// fails, unless the error is a temporary one of a provider: then it shows the
+// reason for the delay and is retried later.
 func (ix *Index) handleEmbedFailure(ctx context.Context, db *store.DB, w *store.Work, m model, failure error) error {
 	if m.to.Local() || isPermanent(failure) {
 		return ix.giveUp(ctx, db, w, failure, "the text could not be embedded")
@@ -192,12 +191,12 @@ func (ix *Index) handleEmbedFailure(ctx context.Context, db *store.DB, w *store.
 		return err
 	}
 	ix.step("held up")
-	ix.log.Warn("an embedding provider does not answer", "agent", db.ID(), "source", w.ID, "error", failure)
+	ix.log.Warn("an embedding provider does not respond", "agent", db.ID(), "source", w.ID, "error", failure)
 	return errRetryLater
 }
 
-// embedAll embeds texts on several processors. After an error the vectors that
-// were made are returned with it, the others are nil.
+// embedAll embeds texts on several processors. With an error it returns the
+// vectors computed so far; the others are nil.
 func embedAll(ctx context.Context, texts []string, embed func(context.Context, string) ([]float32, error)) ([][]float32, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -232,7 +231,7 @@ func (ix *Index) embedLimited(ctx context.Context, text string) ([]float32, erro
 	return ix.embed(ctx, text)
 }
 
-// acquire waits for a processor to compute on, until release.
+// acquire waits for a processor, until release.
 func (ix *Index) acquire(ctx context.Context) error {
 	select {
 	case ix.processors <- struct{}{}:
@@ -244,8 +243,8 @@ func (ix *Index) acquire(ctx context.Context) error {
 
 func (ix *Index) release() { <-ix.processors }
 
-// problemOf is what a source shows of an error: the error's own words when it
-// is meant for clients, else a sentence of ours.
+// problemOf returns how a source shows an error: the error's text if it is
+// meant for clients, or else sentence.
 func problemOf(cause error, sentence string) agent.SourceError {
 	var known *agent.Error
 	if errors.As(cause, &known) {
@@ -254,13 +253,13 @@ func problemOf(cause error, sentence string) agent.SourceError {
 	return agent.SourceError{Code: string(agent.CodeInternal), Message: sentence}
 }
 
-// giveUp ends a source with an error, as problemOf shows it; the cause goes to
-// the log.
+// giveUp fails a source with an error, as problemOf shows it. The cause is
+// logged.
 func (ix *Index) giveUp(ctx context.Context, db *store.DB, w *store.Work, cause error, sentence string) error {
 	problem := problemOf(cause, sentence)
 	if err := db.FinishSource(ctx, w.ID, &problem); err != nil {
 		return err
 	}
-	ix.log.Warn("a source could not be indexed", "agent", db.ID(), "source", w.ID, "error", cause)
+	ix.log.Warn("index source", "agent", db.ID(), "source", w.ID, "error", cause)
 	return nil
 }

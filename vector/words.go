@@ -9,22 +9,22 @@ import (
 	"satchel/store/search/terms"
 )
 
-// maxPhrase bounds the words of one phrase.
+// maxPhrase limits the words of one phrase.
 const maxPhrase = 8
 
-// wordsOf finds what full text should look for: each word of a query once, and
-// beside them what counts in addition where it occurs. That is, for a name
-// that is written in one piece ("MX-200", "4.2.1", "readTimeout"), the piece as
-// a phrase, since its parts alone say little, and in the other ways to write
-// it: as one word, and cut where letters meet digits or a capital. A single
-// word that looks like a name ("E1042", "--verify") counts twice, because a
-// question for a name is answered by nothing else.
+// wordsOf returns what full-text search should look for: each word of a query
+// once, and extra terms that count in addition. For a name written as one piece
+// ("MX-200", "4.2.1", "readTimeout"), these are the piece as a phrase, since
+// its parts alone mean little, and its other spellings: as one word, and split
+// where letters meet digits or a capital. A single word that looks like a name
+// ("E1042", "--verify") counts twice, because nothing else answers a question
+// about a name.
 //
-// Scripts without spaces are looked for in the pieces that the index has them in,
-// and a run of pieces as a phrase.
+// Scripts without spaces are searched in the pieces used by the index, and a
+// run of pieces as a phrase.
 //
-// Words like "how" and "the" stay: where they are frequent bm25 gives them no
-// weight, and where they are not they temper what the others reach.
+// Words like "how" and "the" are kept: where they are frequent bm25 gives them
+// no weight, and where they are not they moderate the score of the others.
 func wordsOf(query string) store.Words {
 	var w store.Words
 	before := ""
@@ -45,8 +45,8 @@ func wordsOf(query string) store.Words {
 	return w
 }
 
-// fieldsOf cuts a query at its spaces. What is in a script without spaces goes
-// to w.
+// fieldsOf splits a query at its spaces. Text in scripts without spaces is
+// added to w.
 func fieldsOf(query string, w *store.Words) (fields []string) {
 	for _, run := range terms.Runs(query) {
 		switch {
@@ -67,8 +67,8 @@ func fieldsOf(query string, w *store.Words) (fields []string) {
 	return fields
 }
 
-// spellings lists what counts in addition for a field of a query, whose words
-// are parts.
+// spellings returns the extra terms for a field of a query, whose words are
+// parts.
 func spellings(field string, parts []string) []string {
 	var list []string
 	switch {
@@ -78,7 +78,7 @@ func spellings(field string, parts []string) []string {
 		list = append(list, parts[0])
 	case len(parts) > 1 && len(parts) <= maxPhrase:
 		list = append(list, strings.Join(parts, " "))
-		// Digits without a letter become a number that means something else.
+		// Digits without a letter would become a number with another meaning.
 		if one := strings.Join(parts, ""); strings.ContainsFunc(one, unicode.IsLetter) {
 			list = append(list, one)
 		}
@@ -93,8 +93,8 @@ func spellings(field string, parts []string) []string {
 	return list
 }
 
-// isName reports whether a single word is more likely a name than prose: there is
-// a digit in it, a capital after a small letter, or a sign in front.
+// isName reports whether a single word is more likely a name than prose: it
+// contains a digit, a capital after a lower-case letter, or a leading sign.
 func isName(field string) bool {
 	if strings.ContainsFunc(field, unicode.IsDigit) || strings.ContainsAny(field[:1], "-./#$@_") {
 		return true
@@ -102,8 +102,8 @@ func isName(field string) bool {
 	return len(cutName(field)) > 1
 }
 
-// cutName cuts a word where a capital follows a small letter, where the last
-// of several capitals begins a word, and where letters and digits meet:
+// cutName splits a word where a capital follows a lower-case letter, where the
+// last of several capitals starts a word, and where letters and digits meet:
 // "newHTTPServer2" has four pieces.
 func cutName(word string) []string {
 	var pieces []string
@@ -121,17 +121,17 @@ func cutName(word string) []string {
 	return append(pieces, string(runes[start:]))
 }
 
-// separates reports whether FTS5's tokenizer unicode61 ends a word at r. Marks
-// that combine with a letter belong to its word.
+// separates reports whether FTS5's tokenizer unicode61 ends a word at r.
+// Combining marks belong to their word.
 func separates(r rune) bool {
 	return !unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Co)
 }
 
-// isBare reports whether a word is made of combining marks alone, as emoji leave
-// behind.
+// isBare reports whether a word consists only of combining marks, as left over
+// from emoji.
 func isBare(word string) bool { return isAll(word, unicode.IsMark) }
 
-// isAll reports whether a word is made of characters of one kind alone.
+// isAll reports whether a word consists only of characters of one kind.
 func isAll(word string, kind func(rune) bool) bool {
 	return word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !kind(r) })
 }

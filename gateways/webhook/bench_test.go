@@ -15,10 +15,10 @@ import (
 )
 
 // BenchmarkDelivery counts deliveries to one subscription on loopback: "bare"
-// posts the same body to the same receiver over as many connections and keeps
-// no account; "due" delivers what waits in the file, each delivery read, signed,
-// posted and written down durably; "events" begins at the write of a contact,
-// by way of outbox and dispatcher.
+// posts the same body to the same receiver over as many connections without
+// storing anything; "due" delivers what is pending in the file, each delivery
+// read, signed, posted and recorded durably; "events" starts with the write of
+// a contact and goes through outbox and dispatcher.
 func BenchmarkDelivery(b *testing.B) {
 	var got, target atomic.Int64
 	done := make(chan struct{}, 1)

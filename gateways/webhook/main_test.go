@@ -22,7 +22,7 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// fakeClock is a time that tests set.
+// fakeClock is a clock set by tests.
 type fakeClock struct {
 	mu sync.Mutex
 	at time.Time
@@ -36,14 +36,14 @@ func (c *fakeClock) now() time.Time {
 	return c.at
 }
 
-// pass lets time pass.
+// pass advances the clock.
 func (c *fakeClock) pass(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = c.at.Add(d)
 }
 
-// fixture is a folder with an agent, its deliverer and a dispatcher.
+// fixture is a folder with an agent, its subscriptions and a dispatcher.
 type fixture struct {
 	folder        *store.Folder
 	db            *store.DB
@@ -93,7 +93,8 @@ func (h *fixture) stop() {
 	_ = h.folder.Close()
 }
 
-// pass lets time pass for the deliveries, whose queue would notice it later.
+// pass advances the clock and notifies the deliveries, whose queue would notice
+// it later.
 func (h *fixture) pass(d time.Duration) {
 	h.clock.pass(d)
 	h.subscriptions.agents.Enqueue(h.db)
@@ -112,7 +113,7 @@ func (h *fixture) due(tb testing.TB) (n int) {
 	return n
 }
 
-// receiver is a webhook target that answers by script, and remembers.
+// receiver is a webhook target that responds as scripted and records requests.
 type receiver struct {
 	*httptest.Server
 	got chan delivered
@@ -185,7 +186,7 @@ func (h *fixture) try(tb testing.TB) store.Attempt {
 	return <-h.tries
 }
 
-// delivery reads the newest delivery of a subscription.
+// delivery returns the newest delivery of a subscription.
 func (h *fixture) delivery(tb testing.TB, hook string) agent.Delivery {
 	tb.Helper()
 	list, _, err := h.db.Deliveries(tb.Context(), hook, nil, store.Page{Limit: 1})
@@ -204,7 +205,7 @@ func (h *fixture) webhook(tb testing.TB, id string) agent.Webhook {
 	return w
 }
 
-// verify checks a delivery by the library of Standard Webhooks.
+// verify checks a delivery with the Standard Webhooks library.
 func verify(tb testing.TB, secret string, d delivered) {
 	tb.Helper()
 	oracle, err := standardwebhooks.NewWebhook(secret)

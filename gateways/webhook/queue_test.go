@@ -15,8 +15,9 @@ import (
 	"satchel/agent"
 )
 
-// TestOrderOfDeliveries has many events wait for one target: their first tries
-// begin in the order of the events, as many at a time as a target gets.
+// TestOrderOfDeliveries queues many events for one target: their first attempts
+// start in the order of the events, as many at the same time as a target
+// allows.
 func TestOrderOfDeliveries(t *testing.T) {
 	h := newFixture(t)
 	const groups = 6
@@ -65,7 +66,7 @@ func TestOrderOfDeliveries(t *testing.T) {
 	}
 }
 
-// TestDisabledAgent: deliveries rest while their agent is disabled.
+// TestDisabledAgent: deliveries pause while their agent is disabled.
 func TestDisabledAgent(t *testing.T) {
 	h := newFixture(t)
 	r := newReceiver(t, nil)
@@ -94,7 +95,7 @@ func TestDisabledAgent(t *testing.T) {
 	}
 }
 
-// TestRestart: what waits is delivered by the next process, at its time.
+// TestRestart: pending deliveries are made by the next process, at their time.
 func TestRestart(t *testing.T) {
 	path, at := t.TempDir(), newClock()
 	h := openFixture(t, path, at)
@@ -116,7 +117,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestStopCutsTries: a try that Stop cuts counts for nothing.
+// TestStopCutsTries: an attempt interrupted by Stop does not count.
 func TestStopCutsTries(t *testing.T) {
 	h := newFixture(t)
 	arrived, release := make(chan struct{}), make(chan struct{})
@@ -142,8 +143,8 @@ func TestStopCutsTries(t *testing.T) {
 	}
 }
 
-// TestHangingTargets: targets that hang hold up no other, and a failing one
-// gets a single try at a time.
+// TestHangingTargets: hanging targets do not delay others, and a failing target
+// gets one attempt at a time.
 func TestHangingTargets(t *testing.T) {
 	h := newFixture(t)
 	release := make(chan struct{})
@@ -168,7 +169,7 @@ func TestHangingTargets(t *testing.T) {
 	}
 }
 
-// TestStartStop stresses starting and stopping while events come in.
+// TestStartStop starts and stops repeatedly while events arrive.
 func TestStartStop(t *testing.T) {
 	h := newFixture(t)
 	r := newReceiver(t, nil)
@@ -208,8 +209,8 @@ func TestStartStop(t *testing.T) {
 	}
 }
 
-// TestRetryTime: a delivery that falls due is tried without anything else
-// happening, whoever stored it.
+// TestRetryTime: a delivery that becomes due is attempted without any other
+// trigger, whoever stored it.
 func TestRetryTime(t *testing.T) {
 	h := openFixture(t, t.TempDir(), nil)
 	r := newReceiver(t, nil)
@@ -224,9 +225,9 @@ func TestRetryTime(t *testing.T) {
 	}
 }
 
-// TestFailingSubscription: after a failure a subscription has one try at a
-// time, another at the same target is not held up, and after a success the
-// rest is delivered.
+// TestFailingSubscription: after a failure a subscription has one attempt at a
+// time, another subscription with the same target is not delayed, and after a
+// success the rest is delivered.
 func TestFailingSubscription(t *testing.T) {
 	h := newFixture(t)
 	var mu sync.Mutex
@@ -280,8 +281,8 @@ func TestFailingSubscription(t *testing.T) {
 	}
 }
 
-// TestSubscriptionStartsToFail: after the first failure no delivery that was
-// enqueued before begins while others are being tried.
+// TestSubscriptionStartsToFail: after the first failure, no delivery enqueued
+// earlier starts while others are being attempted.
 func TestSubscriptionStartsToFail(t *testing.T) {
 	h := newFixture(t)
 	arrived, fail, release := make(chan bool, 100), make(chan bool), make(chan bool)
@@ -318,9 +319,8 @@ func TestSubscriptionStartsToFail(t *testing.T) {
 	}
 }
 
-// TestTargetChanges: what is due goes to the new address of a subscription,
-// but a delivery that is being tried at the old one has no second try
-// meanwhile.
+// TestTargetChanges: due deliveries go to the new URL of a subscription, but a
+// delivery being attempted at the old URL has no concurrent second attempt.
 func TestTargetChanges(t *testing.T) {
 	h := newFixture(t)
 	arrived, release := make(chan struct{}), make(chan struct{})

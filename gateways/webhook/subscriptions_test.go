@@ -46,8 +46,8 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// TestRetries walks through all tries of a delivery: their waits, their one
-// webhook-id, and what the subscription becomes.
+// TestRetries walks through all attempts of a delivery: their delays, their
+// single webhook-id, and the state of the subscription.
 func TestRetries(t *testing.T) {
 	h := newFixture(t)
 	r := newReceiver(t, status(500))
@@ -81,9 +81,9 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// verifyAt checks a signature by our own function, since the library only
-// knows the present, and at the time that it tells: the fixture's clock may have
-// passed on since.
+// verifyAt checks a signature with our own function at the time it states,
+// since the library only uses the current time and the fixture's clock may have
+// advanced.
 func verifyAt(t *testing.T, secret string, d delivered) {
 	t.Helper()
 	seconds, err := strconv.ParseInt(d.header.Get("webhook-timestamp"), 10, 64)
@@ -95,7 +95,8 @@ func verifyAt(t *testing.T, secret string, d delivered) {
 	}
 }
 
-// TestFailures: what a try comes to for each way in which a target can fail.
+// TestFailures covers the outcome of an attempt for each way in which a target
+// can fail.
 func TestFailures(t *testing.T) {
 	refusing := newReceiver(t, nil)
 	refusing.Close()
@@ -105,7 +106,7 @@ func TestFailures(t *testing.T) {
 		answer func(int, http.ResponseWriter, *http.Request)
 		error  string
 		status int
-		after  time.Duration // the least until the next try; 0: none
+		after  time.Duration // minimum delay until the next attempt; 0: none
 		active bool
 	}{
 		"not there":      {refusing.URL, nil, "the connection was refused", 0, 5 * time.Second, true},
@@ -153,8 +154,8 @@ func retryLater(code int, after string) func(int, http.ResponseWriter, *http.Req
 	}
 }
 
-// TestSuccessKeepsOn: a delivery that used up its tries does not switch off a
-// subscription that took others meanwhile.
+// TestSuccessKeepsOn: a delivery that used up its attempts does not switch off
+// a subscription whose other deliveries succeeded in the meantime.
 func TestSuccessKeepsOn(t *testing.T) {
 	h := newFixture(t)
 	r := newReceiver(t, func(_ int, w http.ResponseWriter, req *http.Request) {

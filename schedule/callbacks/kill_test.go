@@ -29,8 +29,8 @@ import (
 	"satchel/vector"
 )
 
-// Set by a test that makes the test binary a server on that data folder, and
-// by whoever wants more kills than the default.
+// Environment variables: a test sets the first to make the test binary a server
+// on a data folder; the second sets a higher number of kills than the default.
 const (
 	childFolder = "SATCHEL_TEST_FOLDER"
 	killRounds  = "SATCHEL_KILL_ROUNDS"
@@ -56,9 +56,9 @@ func newCallbacks(folder *store.Folder) Callbacks {
 		Index: vector.New(folder, vector.Local(), quiet), Tools: toolbox.Tools, Log: quiet})}
 }
 
-// serveChild runs what is due until all schedules are completed. Each call
-// that has ended is told before its run's end is written, which waits for a
-// line on standard input.
+// serveChild runs what is due until all schedules are completed. It prints each
+// call that has ended before its run's end is written, which waits for a line
+// on standard input.
 func serveChild(path string) error {
 	folder, err := store.Open(store.Options{Path: path, Log: quiet})
 	if err != nil {
@@ -74,7 +74,7 @@ func serveChild(path string) error {
 			defer one.Unlock()
 			fmt.Println("ended", c.RunID, c.Schedule.Name)
 			if _, e := told.ReadString('\n'); e != nil {
-				os.Exit(1) // who started this server is gone
+				os.Exit(1) // the parent is gone
 			}
 			return id, err
 		}
@@ -101,25 +101,25 @@ func serveChild(path string) error {
 	return folder.Close()
 }
 
-// world is all that the server speaks to: a language model that calls a tool
-// once for each prompt and then answers, and the API behind that tool. It
-// kills the server in the middle of requests.
-type world struct {
+// fakeServices is everything the server talks to: a language model that calls a
+// tool once per prompt and then answers, and the API behind that tool. It kills
+// the server in the middle of requests.
+type fakeServices struct {
 	*httptest.Server
 	mu     sync.Mutex
-	server *os.Process // nil while none runs, or while it dies
-	plan   []string    // where the server is to be killed, one start after the other
-	spared int         // times that it comes there before
+	server *os.Process // nil while none is running or it is being killed
+	plan   []string    // where to kill the server, one start after another
+	spared int         // number of times to pass that point before
 	kills  int
 
 	ended map[string]string          // runs whose call has ended, by the schedule's name
 	asked map[string]int             // requests to the model, by the schedule's name
-	late  []string                   // schedules whose prompt came after its answer
-	keys  map[string]map[string]bool // Idempotency-Keys of calls of the tool, by the schedule's name
+	late  []string                   // schedules whose prompt arrived after its answer
+	keys  map[string]map[string]bool // Idempotency-Keys of tool calls, by the schedule's name
 }
 
-func newWorld(t *testing.T, kills int) *world {
-	w := &world{ended: map[string]string{}, asked: map[string]int{}, keys: map[string]map[string]bool{}}
+func newFakeServices(t *testing.T, kills int) *fakeServices {
+	w := &fakeServices{ended: map[string]string{}, asked: map[string]int{}, keys: map[string]map[string]bool{}}
 	for i := range kills {
 		w.plan = append(w.plan, places[i%len(places)])
 	}
@@ -132,12 +132,12 @@ func newWorld(t *testing.T, kills int) *world {
 	return w
 }
 
-// places are where the server is killed.
+// places are the points at which the server is killed.
 var places = []string{"model asked", "model answered", "tool called", "tool answered", "call ended"}
 
-// at kills the server if this is the place and the time. It is true when none
-// runs any more.
-func (w *world) at(place string) bool {
+// at kills the server if this is the right point and time. It returns true if
+// no server is running anymore.
+func (w *fakeServices) at(place string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.server == nil || len(w.plan) == 0 || w.plan[0] != place {
@@ -153,7 +153,7 @@ func (w *world) at(place string) bool {
 	return true
 }
 
-func (w *world) model(out http.ResponseWriter, r *http.Request) {
+func (w *fakeServices) model(out http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Messages []struct{ Role, Content string }
 	}
@@ -184,7 +184,7 @@ func (w *world) model(out http.ResponseWriter, r *http.Request) {
 	w.at("model answered")
 }
 
-func (w *world) tool(out http.ResponseWriter, r *http.Request) {
+func (w *fakeServices) tool(out http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	w.mu.Lock()
 	if w.keys[name] == nil {
@@ -200,9 +200,9 @@ func (w *world) tool(out http.ResponseWriter, r *http.Request) {
 	w.at("tool answered")
 }
 
-// serve runs a server until it has ended. It is true when that did so by
-// itself.
-func (w *world) serve(t *testing.T, path string) bool {
+// serve runs a server until it has ended. It returns true if the server ended
+// on its own.
+func (w *fakeServices) serve(t *testing.T, path string) bool {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
 	child.Env = append(os.Environ(), childFolder+"="+path)
@@ -239,17 +239,17 @@ func (w *world) serve(t *testing.T, path string) bool {
 	return err == nil
 }
 
-// TestKillNine kills a server with SIGKILL while schedules ask the agent, whose
-// model calls a tool, and call that tool themselves. Prompts and answers are
-// stored once, what was answered is not asked again, and each call of a tool
-// that comes again has its Idempotency-Key.
+// TestKillNine kills a server with SIGKILL while schedules prompt the agent,
+// whose model calls a tool, and call that tool themselves. Prompts and answers
+// are stored once, answered prompts are not sent again, and each repeated tool
+// call has the same Idempotency-Key.
 func TestKillNine(t *testing.T) {
 	kills := 8
 	if n, err := strconv.Atoi(os.Getenv(killRounds)); err == nil {
 		kills = n
 	}
-	each := 10 + 2*kills // schedules of a kind: more than come to an end before the last kill
-	path, w := t.TempDir(), newWorld(t, kills)
+	each := 10 + 2*kills // schedules of a kind: more than finish before the last kill
+	path, w := t.TempDir(), newFakeServices(t, kills)
 	shared := prepare(t, path, w.URL, each)
 	for !w.serve(t, path) {
 	}
@@ -289,9 +289,9 @@ func TestKillNine(t *testing.T) {
 	}
 }
 
-// prepare makes an agent with schedules that are due: prompts in conversations
-// of their own, prompts in one that all share, and calls of a tool. It returns
-// the shared conversation.
+// prepare creates an agent with due schedules: prompts in separate
+// conversations, prompts in a shared one, and tool calls. It returns the shared
+// conversation.
 func prepare(t *testing.T, path, address string, each int) string {
 	t.Helper()
 	folder, err := store.Open(store.Options{Path: path, Log: quiet})
@@ -346,7 +346,7 @@ func read[T any](t *testing.T, body string) (v T) {
 	return v
 }
 
-// checkTalk looks at what a run's conversation holds of it.
+// checkTalk checks the messages of a run in its conversation.
 func checkTalk(t *testing.T, db *store.DB, shared string, each int, s agent.Schedule, runID string) {
 	t.Helper()
 	id, want := shared, 2*each

@@ -20,14 +20,14 @@ const (
 	levels
 )
 
-// rule accepts the last boundary between two levels that lies beyond a part of
+// rule accepts the last boundary between two levels that is beyond a part of
 // the window.
 type rule struct {
 	strongest, weakest level
 	fill               float64
 }
 
-// rulesOf says, for each method, what boundaries it looks for, in order. Where
+// rulesOf lists, for each method, the boundaries it looks for, in order. If
 // none is found, a chunk ends between two characters.
 var rulesOf = map[string][]rule{
 	Fixed:     {{atHeading, atWord, 0.9}},
@@ -46,7 +46,7 @@ var recursively = []rule{
 }
 
 // lastBoundary returns the last boundary between the two levels in
-// text[from:to], either end included, -1 when there is none.
+// text[from:to], inclusive, or -1.
 func (s *splitter) lastBoundary(strongest, weakest level, from, to int) int {
 	last := -1
 	s.boundaries(from, to, func(at int, l level) bool {
@@ -70,8 +70,8 @@ func (s *splitter) firstBoundary(strongest, weakest level, from, to int) int {
 	return first
 }
 
-// boundaries calls yield with every place in text[from:to], either end
-// included, where a chunk may end or begin, until it returns false.
+// boundaries calls yield with every position in text[from:to], inclusive, where
+// a chunk may end or start, until it returns false.
 func (s *splitter) boundaries(from, to int, yield func(at int, l level) bool) {
 	blocks := s.doc.Blocks
 	for i := s.blockAt(max(from-1, 0)); i < len(blocks) && int(blocks[i].Start) <= to; i++ {
@@ -94,7 +94,7 @@ func (s *splitter) boundaries(from, to int, yield func(at int, l level) bool) {
 // within is boundaries for the inside of one block.
 func (s *splitter) within(b document.Block, from, to int, yield func(at int, l level) bool) bool {
 	end := min(int(b.End), to)
-	// One character back, to see the space before a word that begins at from.
+	// One character back, to see the space before a word that starts at from.
 	for p := max(int(b.Start), retreat(s.text, 0, from, 1)); p < end; {
 		c := s.text[p]
 		if c > ' ' && c < utf8.RuneSelf {
@@ -110,8 +110,8 @@ func (s *splitter) within(b document.Block, from, to int, yield func(at int, l l
 	return true
 }
 
-// classify looks at the space or the non-ASCII character at p. It returns the
-// boundary that it makes, its level (levels for none), and where to go on.
+// classify examines the space or non-ASCII character at p. It returns the
+// boundary there, its level (levels for none), and where to continue.
 func (s *splitter) classify(b document.Block, p, end int) (at, next int, l level) {
 	r, size := utf8.DecodeRuneInString(s.text[p:end])
 	switch {
@@ -154,7 +154,7 @@ func (s *splitter) classifySpace(b document.Block, p, end int) (at, next int, l 
 	case newlines == 0:
 		return next, next, atWord
 	case line <= int(b.Start)+s.headLines(b):
-		return line, next, levels // what a chunk repeats alone makes no chunk
+		return line, next, levels // repeated text alone is not a chunk
 	case b.Kind != document.KindParagraph:
 		return line, next, atRow
 	case newlines > 1:

@@ -1,11 +1,11 @@
-// Package chunk cuts a document into overlapping pieces of bounded length for
+// Package chunk splits a document into overlapping chunks of limited length for
 // embedding and search.
 //
-// Whatever the method, four things hold. No chunk's content is longer than the
-// size asked for. Every character of the document that is no white space lies
-// in some chunk. A chunk that begins inside a table, a code fence or a record
-// repeats the table's header, the fence's first line or the value's name. And
-// no character is cut from the marks that combine with it.
+// Every method guarantees: No chunk's content is longer than the requested
+// size. Every character of the document that is not white space is in some
+// chunk. A chunk that starts inside a table, a code fence or a record repeats
+// the table's header, the fence's first line or the value's name. No character
+// is separated from its combining marks.
 package chunk
 
 import (
@@ -16,47 +16,47 @@ import (
 	"satchel/vector/document"
 )
 
-// The methods of cutting.
+// The methods of splitting.
 const (
-	// Fixed fills every chunk up to its size, giving way only to a word.
+	// Fixed fills every chunk up to its size, without splitting words.
 	Fixed = "fixed"
 	// Sentence fills chunks with whole sentences.
 	Sentence = "sentence"
-	// Recursive cuts at the strongest boundary in reach: a heading, else the
-	// end of a paragraph, a row or line of code, a sentence, a word.
+	// Recursive splits at the strongest boundary within reach: a heading, or
+	// else the end of a paragraph, a row or line of code, a sentence, a word.
 	Recursive = "recursive"
-	// Markdown begins a chunk at every heading and cuts long sections like
-	// Recursive. A plain text is read as Markdown for it.
+	// Markdown starts a chunk at every heading and splits long sections like
+	// Recursive. Plain text is parsed as Markdown.
 	Markdown = "markdown"
-	// Semantic begins a chunk where the meaning of neighbouring sentences
-	// drifts apart, and cuts long stretches like Recursive.
+	// Semantic starts a chunk where the meaning of adjacent sentences diverges,
+	// and splits long stretches like Recursive.
 	Semantic = "semantic"
 )
 
-// The bounds on a chunk's size, in characters, and on the number of chunks
-// that one document may become.
+// Limits of a chunk's size, in characters, and of the number of chunks per
+// document.
 const (
 	MinSize   = 20
 	MaxSize   = 20_000
 	MaxChunks = 1_000_000
 )
 
-// Embed turns texts into vectors of one length, one for each text in order.
+// Embed returns a vector of equal length for each text, in order.
 type Embed func(ctx context.Context, texts []string) ([][]float32, error)
 
-// Config says how to cut. Sizes are in characters (Unicode code points).
+// Config controls splitting. Sizes are in characters (Unicode code points).
 type Config struct {
 	Size    int // of a chunk, MinSize to MaxSize
-	Overlap int // characters that a chunk repeats of the one before it, 0 to Size-1
+	Overlap int // characters repeated from the previous chunk, 0 to Size-1
 	Method  string
 
-	// Embed is used by Semantic alone, which cuts like Recursive without it.
+	// Embed is only used by Semantic, which splits like Recursive without it.
 	Embed Embed
 }
 
-// NewConfig fills in what a client left out: 1,000 characters, an overlap of
-// 200 or a fifth of a smaller size, and Recursive. nil and "" are left out.
-// Errors name the client's fields: chunk_size, overlap, method.
+// NewConfig fills in omitted values (nil and ""): 1,000 characters, an overlap
+// of 200 or a fifth of a smaller size, and Recursive. Errors name the client's
+// fields: chunk_size, overlap, method.
 func NewConfig(size, overlap *int, method string) (Config, error) {
 	c := Config{Size: agent.DefaultChunking.Size, Method: agent.DefaultChunking.Method}
 	if size != nil {
@@ -72,7 +72,7 @@ func NewConfig(size, overlap *int, method string) (Config, error) {
 	return c, c.Validate()
 }
 
-// Validate checks the bounds that the fields of Config name.
+// Validate checks the limits of the fields of Config.
 func (c Config) Validate() error {
 	var is agent.Issues
 	is.Check(c.Size >= MinSize && c.Size <= MaxSize, "chunk_size",
@@ -86,14 +86,14 @@ func (c Config) Validate() error {
 // Chunk is one piece of a document.
 type Chunk struct {
 	Content  string // at most Config.Size characters
-	Heading  string // the headings it stands under, as "A > B"
-	Page     int    // where it begins; 0 where the format has no pages
+	Heading  string // the headings above it, as "A > B"
+	Page     int    // where it starts; 0 if the format has no pages
 	Position int    // 0 is the first chunk
 }
 
-// Split cuts doc. Its time grows with the length of the text, and beyond the
-// text itself, which chunks are mostly slices of, it needs little memory.
-// Chunks hold at least a tenth of a size of new text each, whatever the
+// Split splits doc. Its time is linear in the length of the text, and besides
+// the text itself, of which most chunks are slices, it needs little memory.
+// Each chunk has new text of at least a tenth of the size, whatever the
 // overlap. Errors are those of Validate, of Embed, of ctx, and
 // document.CodeTooComplex for more than MaxChunks.
 func Split(ctx context.Context, doc *document.Document, c Config) ([]Chunk, error) {
@@ -118,7 +118,7 @@ func Split(ctx context.Context, doc *document.Document, c Config) ([]Chunk, erro
 	return s.chunks, nil
 }
 
-// breaks returns the offsets that no chunk reaches over.
+// breaks returns the offsets that no chunk may cross.
 func (s *splitter) breaks(ctx context.Context) ([]int, error) {
 	switch {
 	case s.Method == Markdown:
@@ -129,7 +129,8 @@ func (s *splitter) breaks(ctx context.Context) ([]int, error) {
 	return nil, nil
 }
 
-// headings returns where sections begin. Headings in a row begin one together.
+// headings returns where sections start. Consecutive headings start one section
+// together.
 func (s *splitter) headings() []int {
 	var at []int
 	for i, b := range s.doc.Blocks {

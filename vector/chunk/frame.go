@@ -7,10 +7,10 @@ import (
 	"satchel/vector/document"
 )
 
-// headAt returns what a chunk that begins at start must repeat so that it can
-// be understood: the header of the table, the first line of the code fence or
-// the name of the value that start lies inside. A head that would fill more
-// than half of a chunk is left out.
+// headAt returns what a chunk that starts at start must repeat to be
+// understandable: the header of the table, the first line of the code fence or
+// the name of the value that contains start. A head that would fill more than
+// half of a chunk is omitted.
 func (s *splitter) headAt(start int) string {
 	b, ok := s.inside(start)
 	if !ok {
@@ -32,8 +32,8 @@ func (s *splitter) headAt(start int) string {
 	return head
 }
 
-// tailAt returns what a chunk that ends at cut must end with: the line that
-// closes the code fence that cut lies inside. It is ASCII.
+// tailAt returns what a chunk that ends at cut must end with: the closing line
+// of the code fence that contains cut. It is ASCII.
 func (s *splitter) tailAt(cut int) string {
 	b, ok := s.inside(cut)
 	if !ok || b.Kind != document.KindFence {
@@ -47,8 +47,8 @@ func (s *splitter) tailAt(cut int) string {
 	return "\n" + marker
 }
 
-// afterFence returns the end of the code fence that cut lies inside when only
-// its last line is left, which the chunk before cut already ends with; else
+// afterFence returns the end of the code fence that contains cut if only its
+// last line is left, with which the chunk before cut already ends; otherwise
 // cut.
 func (s *splitter) afterFence(cut int) int {
 	tail := s.tailAt(cut)
@@ -63,7 +63,7 @@ func (s *splitter) afterFence(cut int) int {
 	return cut
 }
 
-// inside returns the block that offset lies inside, not at the beginning of.
+// inside returns the block that contains offset, unless the block starts there.
 func (s *splitter) inside(offset int) (document.Block, bool) {
 	i := s.blockAt(offset)
 	if i >= len(s.doc.Blocks) || int(s.doc.Blocks[i].Start) >= offset {
@@ -83,8 +83,8 @@ func (s *splitter) headLines(b document.Block) int {
 	return 0
 }
 
-// firstLines returns the first n lines of text with their ends, "" when they
-// are longer than a chunk: looking further would cost time for nothing.
+// firstLines returns the first n lines of text with their line ends, or "" if
+// they are longer than a chunk.
 func (s *splitter) firstLines(text string, n int) string {
 	within := text[:min(len(text), utf8.UTFMax*s.Size)]
 	end := 0
@@ -98,15 +98,15 @@ func (s *splitter) firstLines(text string, n int) string {
 	return text[:end]
 }
 
-// rowLine remembers where the line of a record begins that the last chunk
-// began in, so that a value of many megabytes is not searched back to its name
-// for each of its chunks. Chunks only ever begin further on.
+// rowLine remembers the start of the record line in which the last chunk
+// started, so that the name of a value of many megabytes is not searched again
+// for each of its chunks. Chunks only ever start further on.
 type rowLine struct {
 	start, seen int
 }
 
-// at returns the offset of the line that offset lies in, and the "name: " that
-// the line begins with. The record begins at block.
+// at returns the offset of the line that contains offset, and the "name: " with
+// which the line starts. The record starts at block.
 func (r *rowLine) at(s *splitter, block, offset int) (line int, name string) {
 	if r.start < block || r.seen > offset {
 		r.start, r.seen = block, block

@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxGrapheme is how many characters graphemeBefore goes back. Longer piles of
-// combining marks are cut.
+// maxGrapheme is how many characters graphemeBefore looks back. Longer
+// sequences of combining marks are split.
 const maxGrapheme = 64
 
-// maxFlags is how many halves of flags in a row are counted to tell the first
-// half of one from the second.
+// maxFlags is how many consecutive halves of flags are counted to distinguish
+// the first half of one from the second.
 const maxFlags = 512
 
-// graphemeBefore returns the last offset up to p where what a reader sees as
-// one character ends, so that no mark is cut from its letter; p itself when
-// there is none near. It follows the rules of Unicode's Standard Annex 29 for
-// marks, joined emoji, flags, Hangul and Indic conjuncts.
+// graphemeBefore returns the last offset up to p at which a user-perceived
+// character ends, so that no mark is separated from its letter, or p if there
+// is none nearby. It follows the rules of Unicode Standard Annex 29 for marks,
+// joined emoji, flags, Hangul and Indic conjuncts.
 func graphemeBefore(text string, p int) int {
 	at := p
 	for range maxGrapheme {
@@ -36,8 +36,8 @@ func graphemeBefore(text string, p int) int {
 
 const zeroWidthJoiner = '\u200D'
 
-// joined reports whether after belongs to the same grapheme as before, which
-// ends text.
+// joined reports whether after belongs to the same grapheme as before, the last
+// character of text.
 func joined(text string, before, after rune) bool {
 	if before < 0x300 && after < 0x300 {
 		return false
@@ -59,7 +59,7 @@ func joined(text string, before, after rune) bool {
 
 func isRegional(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }
 
-// oddRegionals reports whether text ends in the first half of a flag.
+// oddRegionals reports whether text ends with the first half of a flag.
 func oddRegionals(text string) bool {
 	n := 0
 	for n < maxFlags {
@@ -73,7 +73,7 @@ func oddRegionals(text string) bool {
 	return n%2 == 1
 }
 
-// isConjoiner knows the viramas that tie two consonants.
+// isConjoiner reports whether r is a virama that joins two consonants.
 func isConjoiner(r rune) bool {
 	return r >= 0x94D && strings.ContainsRune("\u094D\u09CD\u0ACD\u0B4D\u0C4D\u0D4D", r)
 }

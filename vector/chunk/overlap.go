@@ -7,9 +7,9 @@ import (
 )
 
 // overlapFrom returns where the chunk after the one from start to s.done
-// begins: up to Overlap characters before s.done, at the best place to begin
-// reading. An overlap does not reach back over a heading, and of records,
-// rows, items and lines of code it holds whole ones.
+// starts: up to Overlap characters before s.done, at the best position to start
+// reading. An overlap does not cross a heading, and contains only whole
+// records, rows, items and lines of code.
 func (s *splitter) overlapFrom(start, end int) int {
 	overlap := min(s.Overlap, s.Size-s.least)
 	if overlap == 0 {
@@ -27,7 +27,7 @@ func (s *splitter) overlapFrom(start, end int) int {
 	return at
 }
 
-// beginning returns the best place from there on, before s.done, to begin a
+// beginning returns the best position from there on, before s.done, to start a
 // chunk.
 func (s *splitter) beginning(from int) int {
 	if at := s.firstBoundary(atHeading, atHeading, from, s.done); at >= 0 {

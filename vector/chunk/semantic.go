@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	embedBatch   = 32   // texts in one call of Embed
+	embedBatch   = 32   // texts per call of Embed
 	maxEmbedText = 1000 // characters of a sentence that are embedded
-	leastDrift   = 0.1  // depth of a dip in similarity that can be a change of topic
+	leastDrift   = 0.1  // minimum depth of a similarity dip that counts as a change of topic
 )
 
 // topics returns the offsets where the topic changes. It is TextTiling (Hearst
-// 1997) over embeddings: for each gap between two sentences, the cosine of what
-// stands before it and after it, two sentences each; a gap is as deep as the
-// cosine lies below the peaks on its two sides; and gaps that are deeper than
-// the mean by a standard deviation divide topics.
+// 1997) over embeddings: for each gap between two sentences, it takes the
+// cosine of the two sentences before and the two after it; the depth of a gap
+// is how far the cosine is below the peaks on both sides; gaps deeper than the
+// mean plus one standard deviation separate topics.
 func (s *splitter) topics(ctx context.Context) ([]int, error) {
 	starts := s.sentences()
 	cosines, err := s.cosines(ctx, starts)
@@ -41,8 +41,8 @@ func (s *splitter) topics(ctx context.Context) ([]int, error) {
 	return breaks, nil
 }
 
-// sentences returns where the sentences begin. A heading belongs to what
-// follows it; a table or a code fence is one sentence, and so is a record.
+// sentences returns where sentences start. A heading belongs to what follows
+// it; a table, a code fence and a record are one sentence each.
 func (s *splitter) sentences() []int {
 	var starts []int
 	for i, b := range s.doc.Blocks {
@@ -66,7 +66,7 @@ func (s *splitter) sentences() []int {
 func (s *splitter) cosines(ctx context.Context, starts []int) ([]float64, error) {
 	var (
 		out  []float64
-		near [][]float32 // the last four vectors at most
+		near [][]float32 // at most the last four vectors
 	)
 	push := func(v []float32) {
 		if near = append(near, v); len(near) > 4 {
@@ -101,7 +101,7 @@ func (s *splitter) cosines(ctx context.Context, starts []int) ([]float64, error)
 	return out, nil
 }
 
-// sentence returns the text of sentence i, as much of it as is embedded.
+// sentence returns the part of sentence i that is embedded.
 func (s *splitter) sentence(starts []int, i int) string {
 	end := len(s.text)
 	if i+1 < len(starts) {
@@ -111,8 +111,8 @@ func (s *splitter) sentence(starts []int, i int) string {
 	return s.text[starts[i]:end]
 }
 
-// cosine compares the sums of two groups of vectors of one length; 0 when one
-// of them has no direction.
+// cosine compares the sums of two groups of vectors of equal length; 0 if one
+// of the sums is zero.
 func cosine(a, b [][]float32) float64 {
 	var dot, aa, bb float64
 	for i := range a[0] {
@@ -137,8 +137,7 @@ func sum(vectors [][]float32, i int) float64 {
 	return total
 }
 
-// depths returns how far each value lies below the peaks that it rises to on
-// its left and on its right.
+// depths returns how far each value is below the peaks to its left and right.
 func depths(values []float64) []float64 {
 	n := len(values)
 	out := make([]float64, n)

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// abbreviations end in a full stop that ends no sentence.
+// abbreviations end with a full stop that does not end a sentence.
 var abbreviations = func() map[string]bool {
 	set := map[string]bool{}
 	for _, word := range strings.Fields(`
@@ -24,8 +24,8 @@ var abbreviations = func() map[string]bool {
 // maxWord is the longest word, in bytes, that is compared with abbreviations.
 const maxWord = 12
 
-// endsSentence reports whether text[:p] ends a sentence, where white space lies
-// from p to next. It looks at a bounded stretch on either side.
+// endsSentence reports whether text[:p] ends a sentence, if there is white
+// space from p to next. It looks at a limited distance on both sides.
 func endsSentence(text string, p, next int) bool {
 	before := text[max(0, p-64):p]
 	before = strings.TrimRight(before, "\"')]}*_`”’»")
@@ -40,8 +40,8 @@ func endsSentence(text string, p, next int) bool {
 	return !unicode.IsLower(after) && !abbreviated(before[:len(before)-size])
 }
 
-// abbreviated reports whether the full stop after these words belongs to the
-// last of them: an abbreviation, an initial, or the number of a list's item.
+// abbreviated reports whether the full stop after before belongs to its last
+// word: an abbreviation, an initial, or the number of a list item.
 func abbreviated(before string) bool {
 	if strings.HasSuffix(before, ".") {
 		return false // an ellipsis
@@ -70,7 +70,8 @@ func isTerminator(r rune) bool {
 		r >= utf8.RuneSelf && strings.ContainsRune("…‽؟۔।॥։።፧။", r)
 }
 
-// isFullStop knows the stops of scripts that put no space after them.
+// isFullStop reports whether r is a full stop of a script that puts no space
+// after it.
 func isFullStop(r rune) bool {
 	return r >= 0x3000 && strings.ContainsRune("。！？｡", r)
 }
@@ -79,7 +80,7 @@ func isComma(r rune) bool {
 	return r >= 0x3000 && strings.ContainsRune("、，；：\u3000", r)
 }
 
-// skipClosers passes the closing quotes and brackets after a sentence.
+// skipClosers skips closing quotes and brackets after a sentence.
 func skipClosers(text string, p int) int {
 	for range 8 {
 		r, size := utf8.DecodeRuneInString(text[p:])

@@ -11,26 +11,26 @@ import (
 	"satchel/vector/document"
 )
 
-// splitter walks a text once, from chunk to chunk. Every chunk is a window on
-// the text: it begins at the last chunk's end or, by the overlap, before it,
-// and ends at the best boundary that its size allows.
+// splitter walks through a text once, from chunk to chunk. Every chunk is a
+// window on the text: it starts at the last chunk's end or, with an overlap,
+// before it, and ends at the best boundary that its size allows.
 type splitter struct {
 	Config
 	doc    *document.Document
 	text   string
 	least  int // characters of new text in a chunk
-	most   int // chunks
+	most   int // maximum number of chunks
 	done   int // all text before this offset is in chunks
 	row    rowLine
 	chunks []Chunk
-	spans  func(start, end int) // told of each window, for tests
+	spans  func(start, end int) // called with each window, for tests
 }
 
 func newSplitter(doc *document.Document, c Config) *splitter {
 	return &splitter{Config: c, doc: doc, text: doc.Text, least: max(c.Size/10, 1), most: MaxChunks}
 }
 
-// segment cuts text[start:end]. Neither chunks nor overlaps reach out of it.
+// segment splits text[start:end]. Neither chunks nor overlaps reach beyond it.
 func (s *splitter) segment(ctx context.Context, start, end int) error {
 	end = start + len(strings.TrimRightFunc(s.text[start:end], unicode.IsSpace))
 	s.done = start
@@ -54,9 +54,9 @@ func (s *splitter) segment(ctx context.Context, start, end int) error {
 	return nil
 }
 
-// reach returns how far a window from start can reach and be no longer than
-// the size together with head before it. Where that is inside a code fence,
-// there is room left to close it.
+// reach returns how far a window from start can reach without exceeding the
+// size together with its head. Inside a code fence, it leaves room to close the
+// fence.
 func (s *splitter) reach(head string, start, end int) int {
 	room := s.Size - utf8.RuneCountInString(head)
 	most := advance(s.text, start, end, room)
@@ -66,7 +66,7 @@ func (s *splitter) reach(head string, start, end int) int {
 	return most
 }
 
-// cut returns the best offset to end the window at that begins at start.
+// cut returns the best end of the window that starts at start.
 func (s *splitter) cut(start, end, most int) int {
 	if most == end {
 		return end
@@ -84,7 +84,7 @@ func (s *splitter) cut(start, end, most int) int {
 	return most
 }
 
-// emit makes a chunk of the window, unless it brings nothing new.
+// emit adds a chunk for the window, unless it contains nothing new.
 func (s *splitter) emit(head string, start, cut int) {
 	if strings.TrimSpace(s.text[s.done:cut]) == "" {
 		return
@@ -104,7 +104,7 @@ func (s *splitter) emit(head string, start, cut int) {
 	s.chunks = append(s.chunks, c)
 }
 
-// lastOfHeadings returns the innermost of the headings in a row that begin
+// lastOfHeadings returns the innermost of the consecutive headings that start
 // with block i and end before cut.
 func (s *splitter) lastOfHeadings(i, cut int) int {
 	blocks := s.doc.Blocks
@@ -115,23 +115,23 @@ func (s *splitter) lastOfHeadings(i, cut int) int {
 	return i
 }
 
-// blockAt returns the index of the block that offset lies in or before.
+// blockAt returns the index of the block that contains offset or follows it.
 func (s *splitter) blockAt(offset int) int {
 	return sort.Search(len(s.doc.Blocks), func(i int) bool {
 		return int(s.doc.Blocks[i].End) > offset
 	})
 }
 
-// beginsSection reports whether block i is a heading, and the first of those
-// that stand in a row.
+// beginsSection reports whether block i is a heading, and the first of
+// consecutive ones.
 func (s *splitter) beginsSection(i int) bool {
 	blocks := s.doc.Blocks
 	return blocks[i].Kind == document.KindHeading &&
 		(i == 0 || blocks[i-1].Kind != document.KindHeading)
 }
 
-// skipSpace passes the white space at offset, but not the indentation of the
-// line that it leads to.
+// skipSpace skips white space at offset, except the indentation of the
+// following line.
 func (s *splitter) skipSpace(offset, end int) int {
 	line := offset
 	inLine := offset > 0 && s.text[offset-1] != '\n'

@@ -16,16 +16,16 @@ import (
 	"satchel/agent/child"
 )
 
-// HTML, DOCX and PDF are parsed by code that builds large trees or
-// is not ours, so a child process of the same binary does it. It gets one line
-// of JSON (a childTask) and the file's bytes on its standard input, answers
-// with lines of JSON (childLine) on its standard output, and dies with its
-// parent: the parent keeps the child's input open for as long as it lives.
+// HTML, DOCX and PDF are parsed by code that builds large trees or is
+// third-party code, so a child process of the same binary does it. It receives
+// one line of JSON (a childTask) and the file's bytes on its standard input,
+// answers with lines of JSON (childLine) on its standard output, and dies with
+// its parent: the parent keeps the child's input open while it lives.
 
 // role is the role of a child.
 const role = "read-document"
 
-// childTask is what a child is told before the file's bytes.
+// childTask is sent to a child before the file's bytes.
 type childTask struct {
 	Format      Format
 	Name, Media string
@@ -33,7 +33,7 @@ type childTask struct {
 	Limits      Limits
 }
 
-// childLine is one line of a child's answer. The last has Done or Code set.
+// childLine is one line of a child's answer. The last one has Done or Code set.
 type childLine struct {
 	Page    int        `json:",omitempty"`
 	Text    string     `json:",omitempty"`
@@ -47,11 +47,11 @@ type childLine struct {
 // maxPiece is the longest text in one line of a child's answer, in bytes.
 const maxPiece = 32 << 10
 
-// sink takes the text of a document piece by piece.
+// sink receives the text of a document piece by piece.
 type sink struct {
 	title string
 	pages int
-	left  int // bytes of text until the limit
+	left  int // bytes of text left until the limit
 	limit int
 	emit  func(page int, text string) error
 }
@@ -64,7 +64,7 @@ func (s *sink) write(page int, text string) error {
 	return s.emit(page, text)
 }
 
-// extractor reads one format inside a child.
+// extractor reads one format in a child.
 type extractor func(in input, out *sink) error
 
 var extractors = map[Format]extractor{
@@ -73,10 +73,10 @@ var extractors = map[Format]extractor{
 	FormatPDF:  extractPDF,
 }
 
-// RunChild does a child's work and returns true when this process was started
-// as a child of Read, else it returns false at once. A program that reads
-// HTML, DOCX or PDF calls it before anything else, and so does the TestMain of
-// a package whose tests do:
+// RunChild does a child's work and returns true if this process was started as
+// a child of Read; otherwise it returns false immediately. A program that reads
+// HTML, DOCX or PDF must call it first, and so must the TestMain of a package
+// whose tests do:
 //
 //	if document.RunChild(os.Args[1:]) {
 //		return
@@ -135,7 +135,7 @@ func lastLine(s *sink, err error) childLine {
 	return childLine{Code: CodeBrokenFile, Message: "the file is damaged and cannot be read"}
 }
 
-// receiveTask reads what the parent sends, and puts the task's limits in force.
+// receiveTask reads what the parent sends, and applies the task's limits.
 func receiveTask(stdin *bufio.Reader) (task childTask, data []byte, err error) {
 	line, err := stdin.ReadBytes('\n')
 	if err != nil {
@@ -146,7 +146,7 @@ func receiveTask(stdin *bufio.Reader) (task childTask, data []byte, err error) {
 	}
 	debug.SetMemoryLimit(task.Limits.Memory * 3 / 4)
 	most := child.Memory() + uint64(task.Limits.Memory)
-	// There may be two threads at work in each second.
+	// Two threads may be running at the same time.
 	limits := child.Limits{Memory: uint64(task.Limits.Memory), CPU: 2*task.Limits.Time + 2*time.Second}
 	if err := limits.Apply(); err != nil {
 		return task, nil, err
@@ -157,7 +157,7 @@ func receiveTask(stdin *bufio.Reader) (task childTask, data []byte, err error) {
 	return task, data, err
 }
 
-// extract runs a format's extractor. A panic in a library is a broken file.
+// extract runs a format's extractor. A panic in a library means a broken file.
 func extract(format Format, in input, out *sink) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -167,7 +167,7 @@ func extract(format Format, in input, out *sink) (err error) {
 	return extractors[format](in, out)
 }
 
-// clean makes a library's text fit for Document.Text.
+// clean makes a library's text suitable for Document.Text.
 func clean(text string) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")

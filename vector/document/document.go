@@ -1,12 +1,11 @@
-// Package document reads text out of files: plain text, Markdown, JSON, CSV,
-// HTML, DOCX and PDF. Whatever the format, the result is one Markdown text
-// with marks on it that say where its headings, tables, fences, lists and
-// rows lie, which is all that cutting it into chunks needs.
+// Package document extracts text from files: plain text, Markdown, JSON, CSV,
+// HTML, DOCX and PDF. Whatever the format, the result is one Markdown text with
+// marks for its headings, tables, fences, lists and rows, which is everything
+// needed to split it into chunks.
 //
-// The bytes come from strangers. Every reader has limits of size and depth, a
-// broken file is an *agent.Error with a sentence for its owner, and HTML, DOCX
-// and PDF are parsed in a child process with limits of time and memory (see
-// RunChild).
+// The bytes are untrusted. Every reader has limits of size and depth, a broken
+// file is an *agent.Error with a message for its owner, and HTML, DOCX and PDF
+// are parsed in a child process with limits of time and memory (see RunChild).
 package document
 
 import (
@@ -14,11 +13,11 @@ import (
 	"strings"
 )
 
-// Kind says what a block is.
+// Kind is the kind of a block.
 type Kind uint8
 
 // The kinds of block. Row is one record of data, written as "name: value"
-// lines: a row of a CSV file, an element of a JSON array.
+// lines: a row of a CSV file, or an element of a JSON array.
 const (
 	KindParagraph Kind = iota
 	KindHeading
@@ -32,29 +31,29 @@ func (k Kind) String() string {
 	return [...]string{"paragraph", "heading", "fence", "table", "list", "row"}[k]
 }
 
-// Block marks a piece of a document's text. Blocks are in reading order and
-// do not overlap; between two of them lies white space only. A block holds
-// offsets and not a string so that a file of a million rows costs 20 MB of
-// marks and not a second copy of itself.
+// Block marks a part of a document's text. Blocks are in reading order and do
+// not overlap; there is only white space between them. A block holds offsets
+// rather than a string, so that a file of a million rows costs 20 MB of marks
+// instead of a second copy of itself.
 type Block struct {
 	Kind   Kind
 	Level  uint8  // of a heading, 1 to 6
-	Page   int32  // 1 is the first page, 0 where the format has none
-	Parent int32  // index of the heading that it stands under, -1 for none
+	Page   int32  // 1 is the first page, 0 if the format has no pages
+	Parent int32  // index of the heading above it, -1 for none
 	Start  uint32 // first byte in Document.Text
-	End    uint32 // byte after the last
+	End    uint32 // byte after the last one
 }
 
-// Document is what was read out of a file.
+// Document is the text extracted from a file.
 type Document struct {
 	Format Format
-	Title  string // as the file names itself, "" when it does not
+	Title  string // the file's own title, "" if it has none
 	Text   string // Markdown, lines ending in \n, valid UTF-8 without NUL
 	Blocks []Block
-	Pages  int // 0 where the format has none
+	Pages  int // 0 if the format has no pages
 
-	// RaggedRows counts the rows of a CSV file that had more or fewer fields
-	// than its header.
+	// RaggedRows counts the rows of a CSV file with more or fewer fields than
+	// its header.
 	RaggedRows int
 }
 
@@ -79,11 +78,11 @@ func (d *Document) Path(i int) string {
 	return strings.Join(parts, " > ")
 }
 
-// Read extracts the text of a file. The format is found as by Check, whose
-// errors it returns; media is the file's Content-Type where one is known,
-// else "". Errors are *agent.Error: those of Check, or one with the code
-// CodeBrokenFile, CodeTooComplex, CodeEncrypted, CodeNoText or CodeTimeout.
-// data must not change while Read runs and is not kept afterwards.
+// Read extracts the text of a file. The format is determined as by Check, whose
+// errors it returns; media is the file's Content-Type if known, or "". Errors
+// are *agent.Error: those of Check, or one with the code CodeBrokenFile,
+// CodeTooComplex, CodeEncrypted, CodeNoText or CodeTimeout. data must not
+// change while Read runs and is not kept afterwards.
 func Read(ctx context.Context, name, media string, data []byte, limits Limits) (*Document, error) {
 	format, err := Check(name, media, data)
 	if err != nil {
@@ -96,12 +95,12 @@ func Read(ctx context.Context, name, media string, data []byte, limits Limits) (
 	}
 	doc.Format = format
 	if strings.TrimSpace(doc.Text) == "" {
-		return nil, noText("the file holds no text")
+		return nil, noText("the file contains no text")
 	}
 	return doc, nil
 }
 
-// input is what a reader is given.
+// input is the input of a reader.
 type input struct {
 	name, media string
 	data        []byte
@@ -109,7 +108,7 @@ type input struct {
 	fallback    fallback
 }
 
-// readers holds the reader of each format.
+// readers maps each format to its reader.
 var readers = map[Format]func(context.Context, input) (*Document, error){
 	FormatText:     readText,
 	FormatMarkdown: readMarkdown,

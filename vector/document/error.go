@@ -6,18 +6,18 @@ import (
 	"satchel/agent"
 )
 
-// Codes of a file that was accepted and then could not be read. They stand in
-// the error of its source; a file that is refused at once has
+// Codes of a file that was accepted but could not be read. They appear in the
+// error of its source; a file that is rejected immediately has
 // agent.CodeUnsupportedFormat or agent.CodeValidation.
 const (
-	CodeBrokenFile agent.Code = "BROKEN_FILE" // cut off or damaged
+	CodeBrokenFile agent.Code = "BROKEN_FILE" // truncated or damaged
 	CodeTooComplex agent.Code = "TOO_COMPLEX" // over a limit of size, depth or number
-	CodeEncrypted  agent.Code = "ENCRYPTED"   // needs a password
-	CodeNoText     agent.Code = "NO_TEXT"     // holds pictures only, or nothing
+	CodeEncrypted  agent.Code = "ENCRYPTED"   // requires a password
+	CodeNoText     agent.Code = "NO_TEXT"     // contains only images, or nothing
 	CodeTimeout    agent.Code = "TIMEOUT"     // took too long to read
 )
 
-// refused is for a file that is not what its name says.
+// refused returns the error for a file that is not what its name says.
 func refused(format string, args ...any) error {
 	return agent.Invalid("file", fmt.Sprintf(format, args...))
 }
@@ -34,7 +34,7 @@ func noText(format string, args ...any) error {
 	return agent.Errorf(CodeNoText, format, args...)
 }
 
-// tooMuchText says that the extracted text passes the limit.
+// tooMuchText returns the error for extracted text over the limit.
 func tooMuchText(limit int) error {
 	return tooComplex("the file's text is over the limit of %d MB", max(limit>>20, 1))
 }

@@ -23,7 +23,7 @@ const (
 	FormatPDF      Format = "pdf"
 )
 
-// byExtension holds every extension that is accepted.
+// byExtension lists every accepted extension.
 var byExtension = map[string]Format{
 	".txt": FormatText, ".text": FormatText,
 	".md": FormatMarkdown, ".markdown": FormatMarkdown,
@@ -34,9 +34,9 @@ var byExtension = map[string]Format{
 	".pdf":  FormatPDF,
 }
 
-// byMedia holds the media types that decide where a name has no extension.
-// text/plain and application/octet-stream are not among them: clients send
-// those for anything.
+// byMedia lists the media types that determine the format if a name has no
+// extension. text/plain and application/octet-stream are not included: clients
+// send those for anything.
 var byMedia = map[string]Format{
 	"text/markdown":             FormatMarkdown,
 	"application/json":          FormatJSON,
@@ -49,12 +49,12 @@ var byMedia = map[string]Format{
 	"application/vnd.openxmlformats-officedocument.wordprocessingml.document": FormatDOCX,
 }
 
-// Check finds a file's format from its name's extension, else from media (a
-// Content-Type, or ""), else from its bytes, and says whether the bytes can be
-// of that format. It answers at once what need not wait for Read: an
-// *agent.Error with agent.CodeUnsupportedFormat for a format that cannot be
-// read, and with agent.CodeValidation for an empty file, a text that is not
-// UTF-8 or UTF-16, or a .docx or .pdf that is none.
+// Check determines a file's format from its name's extension, or else from
+// media (a Content-Type, or ""), or else from its bytes, and checks whether the
+// bytes can be of that format. It immediately returns errors that need not wait
+// for Read: an *agent.Error with agent.CodeUnsupportedFormat for a format that
+// cannot be read, and with agent.CodeValidation for an empty file, a text that
+// is not UTF-8 or UTF-16, or an invalid .docx or .pdf.
 func Check(name, media string, data []byte) (Format, error) {
 	format, err := formatOf(name, media, data)
 	if err != nil {
@@ -93,7 +93,7 @@ func formatOf(name, media string, data []byte) (Format, error) {
 		With("field", "file").With("issue", "has an unsupported format")
 }
 
-// sniff finds the format of a file without an extension.
+// sniff detects the format of a file without an extension.
 func sniff(data []byte) (Format, bool) {
 	head := bytes.ToLower(bytes.TrimSpace(data[:min(len(data), 512)]))
 	_, noText := input{data: data}.encoding(FormatText)

@@ -2,19 +2,19 @@ package document
 
 import "time"
 
-// Limits bound what one file may cost. A zero field stands for its default.
+// Limits limit what one file may cost. A zero field means its default.
 type Limits struct {
 	Text   int           // bytes of extracted text, 64 MiB; at most 1 GiB
-	Blocks int           // marks; past them the rest is one paragraph, 1,000,000
+	Blocks int           // marks, 1,000,000; after that the rest is one paragraph
 	Depth  int           // nesting of JSON, 200; of DOCX five times that
 	Pages  int           // of a PDF, 5,000
 	Time   time.Duration // of a child that reads HTML, DOCX or PDF, 30 s
 	Memory int64         // of such a child, in bytes, 512 MiB
 }
 
-// The bounds that no caller moves.
+// Fixed limits.
 const (
-	maxColumns     = 16384 // of a CSV file: what the common spreadsheets allow
+	maxColumns     = 16384 // of a CSV file: what common spreadsheets allow
 	maxText        = 1 << 30
 	maxTitle       = 200 // characters
 	maxHeadingText = 120 // characters of one heading in a path

@@ -14,28 +14,28 @@ import (
 	"satchel/agent"
 )
 
-// maxPageText bounds the text of one crawled page, in bytes.
+// maxPageText limits the text of one crawled page, in bytes.
 const maxPageText = 4 << 20
 
-// Page is what was read out of a crawled page.
+// Page is the content of a crawled page.
 type Page struct {
 	Title, Text string // Text is Markdown
 
-	// Addresses that an HTML page names, as it writes them.
+	// URLs in an HTML page, as written.
 	Links     []string // each once, in order, without fragments
-	Base      string   // the absolute address that links are relative to
-	Canonical string   // the page's own address, "" when it names none
+	Base      string   // the absolute URL that links are relative to
+	Canonical string   // the page's canonical URL, "" if it has none
 }
 
-// ReadPage extracts the text and the links of a page that was fetched from an
-// address; contentType is the header. Where no character set is declared, it is
-// guessed. Of HTML it keeps the main content and leaves out what the site
-// repeats on every page. Of a PDF it marks where each page begins, for OfPage.
-// A page without text is no error; errors are those of
-// Read, and leave the links that were found before.
+// ReadPage extracts the text and the links of a page fetched from address;
+// contentType is the header. If no character set is declared, it is guessed.
+// From HTML it keeps the main content and drops what the site repeats on every
+// page. In a PDF it marks where each page starts, for OfPage. A page without
+// text is not an error; errors are those of Read, and keep the links found so
+// far.
 //
-// HTML is read in this process: the reader takes time and memory in proportion
-// to the page, whatever is in it, and stops with ctx. A PDF goes to a child.
+// HTML is parsed in this process: time and memory are proportional to the page,
+// whatever its content, and parsing stops with ctx. A PDF is parsed in a child.
 func ReadPage(ctx context.Context, address, contentType string, data []byte) (Page, error) {
 	limits := Limits{Text: maxPageText}.orDefaults()
 	media, _, _ := mime.ParseMediaType(contentType)
@@ -67,8 +67,8 @@ func ReadPage(ctx context.Context, address, contentType string, data []byte) (Pa
 	return Page{Title: doc.Title, Text: paged(doc)}, nil
 }
 
-// nameless is a file name of the format that a media type says, since what an
-// address ends in says little.
+// nameless returns a file name for the format of a media type, since the end of
+// a URL says little about its content.
 func nameless(address, media string) string {
 	switch media {
 	case "application/pdf":
@@ -82,11 +82,11 @@ func nameless(address, media string) string {
 	return "page.txt"
 }
 
-// maxFileNodes bounds the tree of an uploaded file, which is built in a child.
+// maxFileNodes limits the tree of an uploaded file, which is built in a child.
 const maxFileNodes = 4_000_000
 
-// extractHTML reads an uploaded file as ReadPage reads a page, only that it has
-// no address: its relative links are their text unless it names a base.
+// extractHTML reads an uploaded file like ReadPage reads a page, except that it
+// has no URL: relative links become their text unless the file sets a base.
 func extractHTML(in input, out *sink) error {
 	data, err := in.decode(FormatHTML)
 	if err != nil {
@@ -100,17 +100,17 @@ func extractHTML(in input, out *sink) error {
 	return out.write(0, page.Text)
 }
 
-// htmlLimits bound what reading HTML may cost.
+// htmlLimits limit what reading HTML may cost.
 type htmlLimits struct {
 	text  int // bytes of Markdown
 	nodes int // elements and texts
 }
 
-// firstLine is how long a block may be, in bytes, before the room for it grows.
+// firstLine is how long a block may be, in bytes, before its buffer grows.
 const firstLine = 4096
 
 // readHTML returns the title of a page, its main content as Markdown and its
-// links. base is the address of the page; its errors are TOO_COMPLEX and ctx's.
+// links. base is the URL of the page. Its errors are TOO_COMPLEX and ctx's.
 func readHTML(ctx context.Context, base *url.URL, data []byte, limits htmlLimits) (Page, error) {
 	t, err := readTree(ctx, base, data, limits.nodes)
 	page := Page{Links: t.links.hrefs, Base: t.base.String(), Canonical: t.links.canonical}
@@ -127,8 +127,8 @@ func readHTML(ctx context.Context, base *url.URL, data []byte, limits htmlLimits
 	return page, nil
 }
 
-// pageTitle is what the page calls itself. Where its title is the headline
-// with the site's name beside it, the headline says it all.
+// pageTitle returns the title of a page. If the title is the headline plus the
+// site's name, only the headline is returned.
 func (t *tree) pageTitle(root int32) string {
 	title := clipTitle(t.title)
 	headline := ""
@@ -144,8 +144,8 @@ func (t *tree) pageTitle(root int32) string {
 	return title
 }
 
-// standsIn reports whether a title begins or ends with a headline and holds
-// beside it what a sign sets apart.
+// standsIn reports whether a title starts or ends with a headline and the rest
+// is set apart by a separator.
 func standsIn(title, headline string) bool {
 	title, headline = strings.ToLower(title), strings.ToLower(strings.ReplaceAll(headline, "`", ""))
 	if rest, ok := strings.CutPrefix(title, headline); ok {

@@ -5,28 +5,28 @@ import (
 	"math"
 )
 
-// MaxText is how many bytes of a text are read; the rest is left out, and so
-// is what Unicode normalization makes of it beyond that size. Prose of that
-// size has some 15,000 tokens, far more than one vector can stand for.
+// MaxText is how many bytes of a text are read. The rest is dropped, as is what
+// Unicode normalization produces beyond that size. Prose of that size has some
+// 15,000 tokens, far more than one vector can represent.
 const MaxText = 64 << 10
 
-// Tokens returns the vocabulary ids of the first MaxText bytes of the text.
-// Id 0 stands for a run of characters that the vocabulary lacks; tabs and
-// newlines are among them, so callers that have layout in their text may want
-// to make it spaces first. Bytes that are not UTF-8 count as unknown too.
+// Tokens returns the vocabulary ids of the first MaxText bytes of the text. Id
+// 0 stands for a run of characters that the vocabulary lacks, including tabs
+// and newlines, so callers whose text has layout may want to replace these with
+// spaces first. Bytes that are not UTF-8 also count as unknown.
 func (m *Model) Tokens(text string) []int32 {
 	return m.vocabulary.tokens(text)
 }
 
-// Embed returns the vector of the text's meaning, Dims numbers of length 1, so
-// that a dot product is a cosine. The network reads 128 tokens at a time: a
-// longer text is cut into the fewest windows of that size, all equally long,
-// and their vectors are averaged and scaled to length 1 again. Only the first
-// MaxText bytes are read. An empty text has the vector that the network gives
-// to no tokens at all; it says nothing, and callers that rank by similarity
-// should leave such texts out.
+// Embed returns the embedding of the text, Dims numbers of length 1, so that a
+// dot product is a cosine. The network reads 128 tokens at a time: a longer
+// text is split into the fewest windows of that size, all equally long, and
+// their vectors are averaged and scaled to length 1 again. Only the first
+// MaxText bytes are read. An empty text yields the vector that the network
+// computes for no tokens; it is meaningless, and callers that rank by
+// similarity should skip such texts.
 //
-// The only error is the context's, looked at before each window.
+// The only error is the context's, which is checked before each window.
 func (m *Model) Embed(ctx context.Context, text string) ([]float32, error) {
 	ids := m.Tokens(text)
 	s := m.scratch.Get().(*scratch)
@@ -45,8 +45,8 @@ func (m *Model) Embed(ctx context.Context, text string) ([]float32, error) {
 	return sum, nil
 }
 
-// windows cuts ids into the fewest parts of at most maxTokens whose lengths
-// differ by at most one. No ids are one empty window.
+// windows splits ids into the fewest parts of at most maxTokens whose lengths
+// differ by at most one. No ids yield one empty window.
 func windows(ids []int32) [][]int32 {
 	count := max(1, (len(ids)+maxTokens-1)/maxTokens)
 	parts := make([][]int32, count)
@@ -56,8 +56,8 @@ func windows(ids []int32) [][]int32 {
 	return parts
 }
 
-// unit scales v to length 1, as the network's last step does: a vector shorter
-// than 1e-6 is only made longer by that much.
+// unit scales v to length 1, like the network's last step: a vector shorter
+// than 1e-6 is only scaled by that much.
 func unit(v []float32) {
 	var squares float64
 	for _, x := range v {

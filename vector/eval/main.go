@@ -1,15 +1,15 @@
-// Command eval measures how well search finds the right place: hit@1, hit@5
-// and MRR@10 in each mode, over four sets of questions. It makes a data folder
-// in a temporary place, indexes with the real index and asks the real search,
-// so every figure is one that an agent would have.
+// Command eval measures how well search finds the right place: hit@1, hit@5 and
+// MRR@10 in each mode, over four sets of questions. It creates a temporary data
+// folder, indexes with the real index and uses the real search, so every figure
+// is one that an agent would get.
 //
 //	go run ./vector/eval
 //	go run ./vector/eval -misses tune
 //	go run ./vector/eval -pool 60
 //
-// The figures depend on nothing but this repository and, for the technical
-// set, on the release of Go whose doc comments are read. docs/figures.md holds those
-// of today.
+// The figures depend only on this repository and, for the technical set, on the
+// release of Go whose doc comments are read. docs/figures.md holds the current
+// ones.
 package main
 
 import (

@@ -20,31 +20,31 @@ import (
 	"satchel/agent/template"
 )
 
-// The bounds of one page.
+// Limits of one page.
 const (
-	maxPage     = 8 << 20 // bytes of an answer
+	maxPage     = 8 << 20 // bytes of a response
 	pageTime    = 30 * time.Second
 	tries       = 4
-	maxWait     = 60 * time.Second // for a server that asks to come back later
+	maxWait     = 60 * time.Second // for a server that asks to retry later
 	firstWait   = time.Second
 	maxNextPage = 4096 // bytes of a cursor
 )
 
-// Codes of an API that could not be read, beside those of agent/egress.
+// Codes of an API that could not be read, besides those of agent/egress.
 const (
-	CodeAnswer agent.Code = "UNEXPECTED_ANSWER" // is not JSON, or not of the shape that config says
-	CodeLeft   agent.Code = "LEFT_SITE"         // the API sends the client to another host
+	CodeAnswer agent.Code = "UNEXPECTED_ANSWER" // not JSON, or not of the form that the config describes
+	CodeLeft   agent.Code = "LEFT_SITE"         // the API redirects to another host
 )
 
-// Client reads APIs. It may be used by many goroutines.
+// Client reads APIs. It is safe for concurrent use.
 type Client struct {
 	egress    *egress.Client
 	userAgent string
 	sleep     func(context.Context, time.Duration) error
-	decoding  chan struct{} // a token to decode one page: it takes ten times its size
+	decoding  chan struct{} // a token for decoding one page, which takes ten times its size
 }
 
-// NewClient makes a Client that may reach the private ranges allow.
+// NewClient returns a Client that may reach the private ranges allow.
 func NewClient(allow []netip.Prefix, version string) *Client {
 	return &Client{
 		egress:    egress.New(egress.Policy{Allow: allow, MaxResponse: maxPage, HeaderTimeout: pageTime}),
@@ -52,8 +52,7 @@ func NewClient(allow []netip.Prefix, version string) *Client {
 	}
 }
 
-// Check says whether a config can be carried out, as far as that shows without
-// the network. The error names the field.
+// Check validates a config without network access. The error names the field.
 func (c *Client) Check(config *agent.APIConfig) error {
 	if err := config.Validate(); err != nil {
 		return err
@@ -62,7 +61,7 @@ func (c *Client) Check(config *agent.APIConfig) error {
 	return err
 }
 
-// plan is a config that was parsed.
+// plan is a parsed config.
 type plan struct {
 	agent.APIConfig
 	url       *url.URL
@@ -94,18 +93,18 @@ func (c *Client) plan(config agent.APIConfig) (*plan, error) {
 	return p, is.Err()
 }
 
-// Page is what one request brought.
+// Page is the result of one request.
 type Page struct {
 	Items []Item
-	Next  string // where the next page is; "" after the last of a cursor
+	Next  string // location of the next page; "" after the last one of a cursor
 }
 
-// Page reads page number done, counted from 0; next is what the page before it
-// gave. config holds its secrets. Errors are *agent.Error meant for clients, or
+// Page reads page number done, counted from 0. next is from the previous page.
+// config contains its secrets. Errors are *agent.Error meant for clients, or
 // ctx's.
 func (c *Client) Page(ctx context.Context, config agent.APIConfig, done int, next string) (Page, error) {
 	p, err := c.plan(config)
-	if errors.Is(err, egress.ErrBlocked) { // it was open when the source was made
+	if errors.Is(err, egress.ErrBlocked) { // it was allowed when the source was created
 		return Page{}, agent.Errorf(egress.CodeBlocked, "config.url leads to a private address").Because(err)
 	} else if err != nil {
 		return Page{}, err
@@ -127,7 +126,7 @@ func (c *Client) Page(ctx context.Context, config agent.APIConfig, done int, nex
 	return p.read(body)
 }
 
-// target is the address of a page.
+// target returns the URL of a page.
 func (p *plan) target(done int, next string) (*url.URL, error) {
 	u := *p.url
 	query := u.Query()
@@ -143,7 +142,7 @@ func (p *plan) target(done int, next string) (*url.URL, error) {
 	case p.Pagination.Type == "cursor" && next != "":
 		to, err := u.Parse(next)
 		if err != nil {
-			return nil, agent.Errorf(CodeAnswer, "what config.pagination.next_path leads to is no address")
+			return nil, agent.Errorf(CodeAnswer, "the value at config.pagination.next_path is not a URL")
 		}
 		if to.Scheme != u.Scheme || to.Host != u.Host {
 			return nil, agent.Errorf(CodeLeft, "the next page is on another host, %s", agent.Clip(to.Host, 100))
@@ -156,27 +155,27 @@ func (p *plan) target(done int, next string) (*url.URL, error) {
 	return &u, nil
 }
 
-// read makes items of an answer.
+// read converts a response to items.
 func (p *plan) read(body []byte) (page Page, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
 	var answer any
 	if err := decoder.Decode(&answer); err != nil {
-		return page, agent.Errorf(CodeAnswer, "the API did not answer JSON").Because(err)
+		return page, agent.Errorf(CodeAnswer, "the API did not return JSON").Because(err)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return page, agent.Errorf(CodeAnswer, "the API answered more than one JSON value")
+		return page, agent.Errorf(CodeAnswer, "the API returned more than one JSON value")
 	}
 	found, ok := p.items.Walk(answer)
 	if !ok {
-		return page, agent.Errorf(CodeAnswer, "config.items_path leads to nothing in the answer")
+		return page, agent.Errorf(CodeAnswer, "config.items_path does not exist in the response")
 	}
 	list, ok := found.([]any)
 	if _, one := found.(map[string]any); one {
 		list, ok = []any{found}, true
 	}
 	if !ok && found != nil {
-		return page, agent.Errorf(CodeAnswer, "config.items_path leads neither to a list nor to an object")
+		return page, agent.Errorf(CodeAnswer, "config.items_path is neither a list nor an object in the response")
 	}
 	page.Items = make([]Item, len(list))
 	for i, item := range list {
@@ -185,7 +184,7 @@ func (p *plan) read(body []byte) (page Page, err error) {
 	if p.Pagination.Type == "cursor" {
 		next, _ := p.next.Walk(answer)
 		if isCompound(next) {
-			return page, agent.Errorf(CodeAnswer, "config.pagination.next_path leads neither to text nor to a number")
+			return page, agent.Errorf(CodeAnswer, "config.pagination.next_path is neither a string nor a number in the response")
 		}
 		if page.Next = plain(next); next == false {
 			page.Next = ""
@@ -223,7 +222,7 @@ func (p *plan) item(value any) Item {
 	return item
 }
 
-// explainStatus says why an answer is none.
+// explainStatus returns the error for a status other than success.
 func explainStatus(status int) error {
 	return agent.Errorf(agent.CodeUpstream, "%s", strings.TrimSpace(fmt.Sprintf("the API answered %d %s", status, http.StatusText(status)))).With("status", status)
 }

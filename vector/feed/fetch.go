@@ -14,7 +14,7 @@ import (
 	"satchel/agent/egress"
 )
 
-// fetch asks for a page until it comes, a few times.
+// fetch requests a page, with a few retries.
 func (c *Client) fetch(ctx context.Context, p *plan, target *url.URL) ([]byte, error) {
 	for try := 1; ; try++ {
 		body, wait, err := c.once(ctx, p, target)
@@ -30,8 +30,8 @@ func (c *Client) fetch(ctx context.Context, p *plan, target *url.URL) ([]byte, e
 	}
 }
 
-// once makes one request. wait tells what may help after an error: below 0
-// nothing, 0 another try, above 0 another try after that time.
+// once makes one request. wait says whether to retry after an error: not if
+// negative, immediately if 0, otherwise after that time.
 func (c *Client) once(ctx context.Context, p *plan, target *url.URL) (body []byte, wait time.Duration, err error) {
 	limited, cancel := context.WithTimeout(ctx, pageTime)
 	defer cancel()
@@ -72,7 +72,7 @@ func (p *plan) request(ctx context.Context, target *url.URL, userAgent string) (
 	return call.Request(ctx)
 }
 
-// redirect refuses to take a body to another host. Package egress sees to the
+// redirect refuses to send a body to another host. Package egress handles the
 // headers.
 func redirect(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
@@ -86,7 +86,7 @@ func redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// failed is once for a request that got no whole answer.
+// failed is once for a request without a complete response.
 func failed(ctx context.Context, err error) ([]byte, time.Duration, error) {
 	if ctx.Err() != nil {
 		return nil, -1, ctx.Err()

@@ -17,10 +17,10 @@ type Item struct {
 	Text  string
 }
 
-// maxID is the longest id that is kept as it is, in bytes.
+// maxID is the longest id that is stored unchanged, in bytes.
 const maxID = 200
 
-// Hash is the SHA-256 of what the item says.
+// Hash returns the SHA-256 of the item's content.
 func (i Item) Hash() string { return hash(i.Title + "\x00" + i.Text) }
 
 func hash(text string) string {
@@ -28,8 +28,8 @@ func hash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// identify sets the item's id: the one given, its hash when that is long, and
-// the hash of what the item says when there is none.
+// identify sets the item's id: the given one, its hash if that is long, or the
+// hash of the item's content if there is none.
 func (i *Item) identify(id string) {
 	switch {
 	case id == "":
@@ -48,21 +48,21 @@ func title(text string) string {
 	return agent.Clip(strings.Join(strings.Fields(text), " "), maxTitle)
 }
 
-// Columns are the places of a config's columns in the rows of its query.
+// Columns are the indexes of a config's columns in the rows of its query.
 type Columns struct {
 	names     []string
 	id, title int // -1 for none
 	content   []int
 }
 
-// Columns finds the columns that a config names among those of its query. The
-// error names the field.
+// FindColumns finds the columns that a config names among those of its query.
+// The error names the field.
 func FindColumns(c agent.DatabaseConfig, names []string) (Columns, error) {
 	found := Columns{names: names, id: -1, title: -1}
 	var is agent.Issues
 	find := func(field, name string) int {
 		i := slices.Index(names, name)
-		is.Check(i >= 0, field, fmt.Sprintf("names %q, which is no column of the query", agent.Clip(name, 60)))
+		is.Check(i >= 0, field, fmt.Sprintf("names %q, which is not a column of the query", agent.Clip(name, 60)))
 		return i
 	}
 	if c.IDColumn != "" {
@@ -84,8 +84,8 @@ func FindColumns(c agent.DatabaseConfig, names []string) (Columns, error) {
 	return found, is.Err()
 }
 
-// Item makes an item of a row: its title, and a "column: value" line for each
-// column of its text that is not empty.
+// Item converts a row to an item: its title, and a "column: value" line for
+// each non-empty column of its text.
 func (c Columns) Item(row []any) Item {
 	var item Item
 	if c.title >= 0 {
@@ -106,7 +106,7 @@ func (c Columns) Item(row []any) Item {
 	return item
 }
 
-// cell is a value of the SQL sandbox as text.
+// cell returns a value of the SQL sandbox as text.
 func cell(value any) string {
 	switch v := value.(type) {
 	case nil:

@@ -15,10 +15,10 @@ type Template []part
 
 type part struct {
 	text string
-	path template.Path // when text is ""
+	path template.Path // if text is ""
 }
 
-// maxParts bounds the values that one template inserts.
+// maxParts limits the values that one template inserts.
 const maxParts = 500
 
 var (
@@ -26,7 +26,7 @@ var (
 	errTemplateLong = errors.New("must have at most 500 values")
 )
 
-// ParseTemplate reads a template; its errors tell a client what is wrong.
+// ParseTemplate parses a template. Its errors tell a client what is wrong.
 func ParseTemplate(text string) (Template, error) {
 	var t Template
 	for text != "" {
@@ -53,8 +53,8 @@ func ParseTemplate(text string) (Template, error) {
 	return t, nil
 }
 
-// Render puts values of an item into the template, once: what was inserted is
-// text. A value that is not there is empty.
+// Render inserts values of an item into the template, once: inserted text is
+// not parsed. A missing value is empty.
 func (t Template) Render(item any) string {
 	var b strings.Builder
 	for _, p := range t {
@@ -68,8 +68,8 @@ func (t Template) Render(item any) string {
 	return b.String()
 }
 
-// plain is a JSON value as text: lists of simple values with commas between
-// them, objects as JSON.
+// plain returns a JSON value as text: lists of simple values comma-separated,
+// objects as JSON.
 func plain(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -88,7 +88,7 @@ func plain(value any) string {
 		}
 		return strings.Join(list, ", ")
 	}
-	raw, _ := json.Marshal(value) // what was decoded from JSON cannot fail
+	raw, _ := json.Marshal(value) // a value decoded from JSON can be encoded
 	return string(raw)
 }
 
@@ -100,10 +100,10 @@ func isCompound(value any) bool {
 	return false
 }
 
-// maxNesting is how deep names of names go before a value is written as JSON.
+// maxNesting is how deep names are nested before a value is written as JSON.
 const maxNesting = 8
 
-// lines writes a value as "name: value" lines, in the order of the names.
+// lines writes a value as "name: value" lines, ordered by name.
 func lines(b *strings.Builder, name string, value any, depth int) {
 	object, ok := value.(map[string]any)
 	if !ok || depth == maxNesting {

@@ -8,10 +8,10 @@ import (
 // MaxText is how many bytes of a text are read.
 const MaxText = 16 << 10
 
-// Similar returns, for each of the texts, how alike it is to the query, -1 to 1:
-// the cosine of their sums of word vectors. Words that many of the texts hold
-// count for less, so the texts should be those among which the query is to
-// choose. A text or a query without any known word has 0.
+// Similar returns the similarity of each text to the query, -1 to 1: the cosine
+// of their sums of word vectors. Words that occur in many of the texts count
+// less, so the texts should be those among which the query chooses. A text or a
+// query without known words yields 0.
 func (t *Table) Similar(query string, texts []string) []float64 {
 	met := map[string]int32{}
 	known := make([][]int32, len(texts))
@@ -44,8 +44,8 @@ func (t *Table) Similar(query string, texts []string) []float64 {
 	return similar
 }
 
-// known returns the rows of a text's words, as often as they occur. It looks
-// each word up once and notes it in met.
+// known returns the rows of a text's words, as often as they occur. It looks up
+// each word once and caches it in met.
 func (t *Table) known(text string, met map[string]int32) []int32 {
 	var rows []int32
 	for word := range Words(text[:min(len(text), MaxText)]) {
@@ -61,7 +61,7 @@ func (t *Table) known(text string, met map[string]int32) []int32 {
 	return rows
 }
 
-// cosine returns 0 when one of the vectors is zero.
+// cosine returns 0 if one of the vectors is zero.
 func cosine(a, b []float32) float64 {
 	var dot, aa, bb float64
 	for i, x := range a {
