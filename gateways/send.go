@@ -67,8 +67,8 @@ func (g *Gateways) Send(ctx context.Context, db *store.DB, r SendRequest) (Sent,
 		return Sent{}, err
 	}
 	p, ok := platformOf(o.Type, o.Config).(messenger)
-	if !ok || o.Type == agent.GatewayWeb { // its messages stand in conversations alone
-		return Sent{}, agent.Invalid("gateway_id", "names a gateway that sends no messages of text")
+	if !ok || o.Type == agent.GatewayWeb { // its messages exist in conversations only
+		return Sent{}, agent.Invalid("gateway_id", "refers to a gateway that cannot send text messages")
 	}
 	if missing := p.missing(o.Config); len(missing) > 0 {
 		return Sent{}, agent.Invalid("gateway_id", "refers to a gateway with an incomplete config: "+missingFields(missing))
