@@ -46,7 +46,7 @@ func TestBadValues(t *testing.T) {
 		{"rate_limits", "100", `"100" is not class=number, like general=100,chat=20,browser=50,bulk=10,widget=30`},
 		{"rate_limits", "chat=5,", `"" is not class=number, like general=100,chat=20,browser=50,bulk=10,widget=30`},
 		{"rate_limits", "chats=5", `class "chats" is unknown, the classes are general, chat, browser, bulk, widget`},
-		{"rate_limits", "chat=5,chat=6", "class chat stands twice"},
+		{"rate_limits", "chat=5,chat=6", "class chat is set twice"},
 		{"rate_limits", "chat=0", `class chat: "0" is not a whole number from 1 to 1000000`},
 		{"rate_limits", "chat=-5", `class chat: "-5" is not a whole number from 1 to 1000000`},
 		{"rate_limits", "chat=1e3", `class chat: "1e3" is not a whole number from 1 to 1000000`},
