@@ -14,7 +14,7 @@ import (
 // TestAskForPerson: the conversation waits for a person, the bot is muted, and
 // what the person says reaches the visitor's streams.
 func TestAskForPerson(t *testing.T) {
-	r := newAnswerRig(t)
+	r := newAnswerFixture(t)
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{})
 	_, v := enter(t, w, Entry{})
 	news, stop, err := w.Follow(v)
@@ -54,9 +54,9 @@ func waitFor(t *testing.T, news <-chan struct{}) {
 }
 
 // visitorAnswers is an agent that answers visitors by a func of the test's.
-func visitorAnswers(t *testing.T, answer AnswerFunc) (*rig, *Widget, Visitor, chan agent.Message) {
+func visitorAnswers(t *testing.T, answer AnswerFunc) (*hookFixture, *Widget, Visitor, chan agent.Message) {
 	t.Helper()
-	r, done := newRig(t, nil), make(chan agent.Message, 10)
+	r, done := newHookFixture(t, nil), make(chan agent.Message, 10)
 	if _, err := r.db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestModelHandsOver(t *testing.T) {
 
 // TestVisitorStreamsAreBounded: of one visitor, and what ended counts no more.
 func TestVisitorStreamsAreBounded(t *testing.T) {
-	r := newRig(t, nil)
+	r := newHookFixture(t, nil)
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{})
 	_, v := enter(t, w, Entry{})
 	var stops []func()
@@ -146,7 +146,7 @@ func TestVisitorStreamsAreBounded(t *testing.T) {
 
 // TestWidgetHours are in the agent's time zone.
 func TestWidgetHours(t *testing.T) {
-	r := newRig(t, nil)
+	r := newHookFixture(t, nil)
 	if _, err := r.db.UpdateSettings(t.Context(), agent.SettingsChange{Timezone: agent.Some("Europe/Berlin")}); err != nil {
 		t.Fatal(err)
 	}
@@ -174,9 +174,9 @@ func TestWidgetHours(t *testing.T) {
 // TestAnswerAfterKill: an answer that was stored when the server was killed
 // reaches the visitor after the next start, once.
 func TestAnswerAfterKill(t *testing.T) {
-	c := &counter{clock: newClock(), path: t.TempDir()}
+	c := &sendFixture{clock: newClock(), path: t.TempDir()}
 	c.open(t)
-	r := &rig{c.Gateways, c.db, c.clock}
+	r := &hookFixture{c.Gateways, c.db, c.clock}
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{})
 	_, v := enter(t, w, Entry{})
 	if _, err := w.Say(t.Context(), v, agent.VisitorMessage{ID: "1", Text: "Hello"}); err != nil {
@@ -199,7 +199,7 @@ func TestAnswerAfterKill(t *testing.T) {
 	if e := c.try(t); e.Problem != "" {
 		t.Fatalf("again: %+v", e)
 	}
-	w = (&rig{c.Gateways, c.db, c.clock}).widget(t, w.ID)
+	w = (&hookFixture{c.Gateways, c.db, c.clock}).widget(t, w.ID)
 	if visit, err = w.Read(t.Context(), v, 0, 10); err != nil || len(visit.Messages) != 2 || !strings.Contains(string(visit.Messages[1].Metadata), `"status":"sent"`) {
 		t.Errorf("%+v, %v", visit, err)
 	}

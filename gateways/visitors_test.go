@@ -16,7 +16,7 @@ import (
 const shopOrigin = "https://shop.example.com"
 
 // openWidget makes an active widget that pages of the shop may show.
-func (r *rig) openWidget(t *testing.T, change agent.WidgetConfigChange) (*Widget, string) {
+func (r *hookFixture) openWidget(t *testing.T, change agent.WidgetConfigChange) (*Widget, string) {
 	t.Helper()
 	if !change.AllowedOrigins.Given {
 		change.AllowedOrigins = agent.Some([]string{shopOrigin})
@@ -31,7 +31,7 @@ func (r *rig) openWidget(t *testing.T, change agent.WidgetConfigChange) (*Widget
 	return r.widget(t, made.ID), secret
 }
 
-func (r *rig) widget(t *testing.T, id string) *Widget {
+func (r *hookFixture) widget(t *testing.T, id string) *Widget {
 	t.Helper()
 	w, err := r.Widget(t.Context(), r.db, id)
 	if err != nil {
@@ -64,7 +64,7 @@ func hashOf(secret, user string) string {
 // TestTickets: a ticket works once, within its minute, for its origin and its
 // widget; a token for its widget, as long as its origin is allowed.
 func TestTickets(t *testing.T) {
-	r := newRig(t, nil)
+	r := newHookFixture(t, nil)
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{})
 	other, _ := r.openWidget(t, agent.WidgetConfigChange{})
 	for _, origin := range []string{"", "null", "https://evil.example", "http://shop.example.com", shopOrigin + ":8443", "https://shop.example.com.evil.example", shopOrigin + "/"} {
@@ -152,7 +152,7 @@ func TestUsedTicketsAreForgotten(t *testing.T) {
 // TestVisitorsSay: a message makes contact and conversation, a repeat nothing,
 // and each visitor sees their own conversation alone.
 func TestVisitorsSay(t *testing.T) {
-	r := newRig(t, nil)
+	r := newHookFixture(t, nil)
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{MessagesPerDay: agent.Some(3)})
 	_, ada := enter(t, w, Entry{})
 	_, bob := enter(t, w, Entry{})
@@ -204,7 +204,7 @@ func TestVisitorsSay(t *testing.T) {
 // TestVouchedVisitors: whom the website vouches for is the contact with that id,
 // on every device in the same conversation; what anybody claims finds nobody.
 func TestVouchedVisitors(t *testing.T) {
-	r := newRig(t, nil)
+	r := newHookFixture(t, nil)
 	w, secret := r.openWidget(t, agent.WidgetConfigChange{})
 	known, err := r.db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("Ada"), ExternalID: agent.Some("customer-42"), Email: agent.Some("ada@example.com")})
 	if err != nil {
