@@ -15,7 +15,7 @@ import (
 	"slices"
 	"syscall"
 	"time"
-	_ "time/tzdata" // schedules need time zones where the machine has none
+	_ "time/tzdata" // for systems without a time zone database
 
 	"satchel/agent"
 	"satchel/agent/chat"
@@ -46,24 +46,24 @@ import (
 // Set by the release build.
 var (
 	version  = "0.1.0-dev"
-	commit   string // short; else what Go noted of the checkout
+	commit   string // abbreviated; else from Go's build info
 	date     string // of the commit
-	releases string // the address of the page with all releases
+	releases string // the URL of the releases page
 )
 
 func main() {
 	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) || child.RunChild(os.Args[1:]) {
-		return // this process was started to be the browser, to read one document, to run scripts, or by doctor
+		return // this is a child process for the browser, a document, scripts or doctor
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	context.AfterFunc(ctx, stop) // a second signal ends the program immediately
 	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "satchel:", err)
 		os.Exit(1)
 	}
 }
 
-// run runs one command line; serve runs until ctx ends.
+// run runs one command; serve runs until ctx is done.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	commands := cli.Program{
 		Version: cli.Version{Number: version, Commit: commit, Date: date, Releases: releases}.Complete(), Getenv: os.Getenv, Out: stdout,
@@ -92,8 +92,7 @@ func storeOptions(c *cli.Config) store.Options {
 	return o
 }
 
-// probe asks the server that has these settings, on this machine, whether it
-// is ready.
+// probe checks whether the server with these settings, on this machine, is ready.
 func probe(ctx context.Context, c *cli.Config) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.LocalAddr()+"/api/ready", nil)
 	if err != nil {
@@ -112,13 +111,13 @@ func probe(ctx context.Context, c *cli.Config) error {
 
 const probeTime = 3 * time.Second
 
-// worker is a part of the program that works in the background.
+// worker is a part of the program that runs in the background.
 type worker interface {
 	Start(context.Context) error
 	Stop()
 }
 
-// statementsEnd is how long after the signal to stop statements may still run.
+// statementsEnd is how long SQL statements may still run after the stop signal.
 const statementsEnd = 5 * time.Second
 
 func serve(ctx context.Context, c *cli.Config, stdout io.Writer) (err error) {
@@ -130,7 +129,7 @@ func serve(ctx context.Context, c *cli.Config, stdout io.Writer) (err error) {
 	return a.run(ctx, stdout)
 }
 
-// app is the server with all its parts.
+// app is the server with all its components.
 type app struct {
 	config    *cli.Config
 	log       *slog.Logger
@@ -138,12 +137,12 @@ type app struct {
 	listener  net.Listener
 	publicURL string
 	own       *egress.Own
-	workers   []worker // in the order of starting
+	workers   []worker // in start order
 	started   []worker
 	server    *httpapi.Server
 }
 
-// open makes the parts, and starts none of them.
+// open creates the components without starting them.
 func open(ctx context.Context, c *cli.Config) (_ *app, err error) {
 	options := storeOptions(c)
 	a := &app{config: c, log: options.Log}
@@ -164,8 +163,8 @@ func open(ctx context.Context, c *cli.Config) (_ *app, err error) {
 	return a, nil
 }
 
-// access returns the verifier of the operator's identity proxy, nil without
-// one. It refuses to serve other machines when nothing controls access.
+// access returns the verifier of the operator's identity proxy, or nil if there is
+// none. It returns an error if other machines could connect without access control.
 func (a *app) access(ctx context.Context) (*auth.Verifier, error) {
 	c := a.config
 	verifier, err := identityProxy(ctx, c, a.log)
@@ -175,8 +174,8 @@ func (a *app) access(ctx context.Context) (*auth.Verifier, error) {
 	return verifier, err
 }
 
-// assemble makes the parts from the lowest floor to the highest and hands each
-// what it needs of its neighbours.
+// assemble creates the components from the lowest layer to the highest and passes
+// each its dependencies.
 func (a *app) assemble(verifier *auth.Verifier) {
 	c, env, log := a.config, a.env(), a.log
 	index := a.knowledge()
@@ -207,34 +206,34 @@ func (a *app) assemble(verifier *auth.Verifier) {
 	})
 }
 
-// env returns what every background part is given.
+// env returns the environment that all background components share.
 func (a *app) env() store.Env {
 	return store.Env{Folder: a.folder, Allow: a.config.OutboundAllow, Own: a.own, Version: version, Log: a.log}
 }
 
-// client returns a guarded client for what an agent's owner points at.
+// client returns a guarded client for URLs set by an agent's owner.
 func (a *app) client() *egress.Client {
 	return egress.New(egress.Policy{Allow: a.config.OutboundAllow})
 }
 
-// knowledge returns the index, which may read from APIs and use the embeddings
-// of a provider.
+// knowledge returns the index, which may read from APIs and use a provider's
+// embeddings.
 func (a *app) knowledge() *vector.Index {
 	index, embedders := vector.New(a.folder, vector.Local(), a.log), a.client()
 	index.SetRemote(vector.Remote{Feeds: feed.NewClient(a.config.OutboundAllow, version), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
 	return index
 }
 
-// models returns the client of the providers of models. Their answers are
-// streamed, so they have a bound of their own, and no header may be late.
+// models returns the client for language model providers. Their responses are
+// streamed, so package llm limits their size; response headers have a timeout here.
 func (a *app) models() *llm.Client {
 	out := egress.New(egress.Policy{Allow: a.config.OutboundAllow, MaxResponse: -1, HeaderTimeout: llm.DefaultTimeout})
 	return llm.New(llm.Options{HTTP: out.HTTP(), CheckURL: out.CheckURL})
 }
 
-// run starts the parts and serves until ctx ends.
+// run starts the components and serves until ctx is done.
 func (a *app) run(ctx context.Context, stdout io.Writer) error {
-	work := store.Background(context.WithoutCancel(ctx)) // background work ends by Stop, in its order
+	work := store.Background(context.WithoutCancel(ctx)) // background work is ended by Stop, in order
 	for _, w := range a.workers {
 		if err := w.Start(work); err != nil {
 			return err
@@ -252,7 +251,7 @@ func (a *app) run(ctx context.Context, stdout io.Writer) error {
 	}
 }
 
-// Close stops what was started, in the opposite order, and closes the files.
+// Close stops the started workers in reverse order and closes the files.
 func (a *app) Close() error {
 	var err error
 	switch {
@@ -267,16 +266,16 @@ func (a *app) Close() error {
 	return errors.Join(err, a.folder.Close())
 }
 
-// warnUnconfined logs when scripts and documents have limits, but nothing that
-// keeps them from files and the network.
+// warnUnconfined logs a warning if child processes for scripts and documents are
+// not kept from files and the network.
 func warnUnconfined(log *slog.Logger, offered child.Confinement) {
 	if offered.None() {
 		log.Warn("this system offers neither Landlock nor seccomp: scripts and readers of documents have limits of time and memory only")
 	}
 }
 
-// identityProxy checks the tokens of the operator's proxy; nil without one.
-// Its address is the operator's word, so it may be a private one.
+// identityProxy returns the verifier of the tokens of the operator's proxy, or nil
+// if there is none. The operator configures its address, so it may be private.
 func identityProxy(ctx context.Context, c *cli.Config, log *slog.Logger) (*auth.Verifier, error) {
 	if c.AccessAUD == "" {
 		return nil, nil
@@ -285,12 +284,12 @@ func identityProxy(ctx context.Context, c *cli.Config, log *slog.Logger) (*auth.
 		Issuer: c.AccessIssuer, Client: egress.New(egress.Policy{AllowPrivate: true}).HTTP(), Log: log})
 }
 
-// installed says where to look for Chromium and its driver.
+// installed returns where to look for Chromium and its driver.
 func installed(c *cli.Config) install.Options {
 	return install.Options{Chromium: c.Chromium, Driver: c.BrowserDriver, Getenv: os.Getenv}
 }
 
-// browserOptions say how browser sessions run.
+// browserOptions returns the options of browser sessions.
 func browserOptions(c *cli.Config, env store.Env) browser.Options {
 	find := func(ctx context.Context) (browser.Program, error) {
 		p, err := install.Find(ctx, installed(c))
@@ -299,13 +298,13 @@ func browserOptions(c *cli.Config, env store.Env) browser.Options {
 	return browser.Options{Env: env, Find: find, Warm: c.WarmBrowser, MaxDownload: int64(c.MaxUploadMB) << 20}
 }
 
-// readPage lets crawls read pages with the reader of uploaded files.
+// readPage reads a crawled page with the reader of uploaded files.
 func readPage(ctx context.Context, address, contentType string, body []byte) (crawl.Page, error) {
 	page, err := document.ReadPage(ctx, address, contentType, body)
 	return crawl.Page(page), err
 }
 
-// rendered lets crawls see pages as a browser shows them.
+// rendered returns a function that reads pages as rendered by a browser.
 func rendered(b *browser.Browser) func(context.Context, string) (crawl.RenderedPage, error) {
 	return func(ctx context.Context, address string) (crawl.RenderedPage, error) {
 		page, err := b.Render(ctx, address)
@@ -313,7 +312,7 @@ func rendered(b *browser.Browser) func(context.Context, string) (crawl.RenderedP
 	}
 }
 
-// accessText says who may do what, for the start.
+// accessText describes the access control, for the start message.
 func accessText(c *cli.Config, open bool) string {
 	if c.NoAuth {
 		return "open (--no-auth): everyone who reaches it acts as owner"

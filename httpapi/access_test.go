@@ -14,7 +14,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/mcp/registry"
-	room "satchel/browser"
+	"satchel/browser"
 	"satchel/browser/live"
 	"satchel/crawl"
 	"satchel/flow"
@@ -34,7 +34,7 @@ func openWith(t *testing.T, change func(*Options)) (*visitor, *Server) {
 	}
 	o := Options{Folder: folder, Index: vector.New(folder, vector.Local(), quiet), Crawler: crawl.New(crawl.Options{Env: store.Env{Folder: folder, Log: quiet}}),
 		Flow: flow.New(flow.Options{Env: store.Env{Folder: folder, Log: quiet}}), Scheduler: schedule.New(schedule.Options{Env: store.Env{Folder: folder, Log: quiet}}), CORSOrigins: []string{"*"},
-		Browser:     room.New(room.Options{Env: store.Env{Folder: folder, Log: quiet}}),
+		Browser:     browser.New(browser.Options{Env: store.Env{Folder: folder, Log: quiet}}),
 		MCP:         registry.New(registry.Options{Env: store.Env{Folder: folder, Log: quiet}}),
 		DefaultRole: agent.RoleAdmin, MaxUpload: 1 << 20, PublicURL: "http://satchel.example", Log: quiet}
 	change(&o)

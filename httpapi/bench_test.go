@@ -26,7 +26,7 @@ import (
 	"satchel/agent/llm"
 	"satchel/agent/mcp/registry"
 	"satchel/agent/script"
-	room "satchel/browser"
+	"satchel/browser"
 	"satchel/browser/live"
 	"satchel/crawl"
 	"satchel/flow"
@@ -180,8 +180,8 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	engine.Register(flow.MessageKinds(platforms))
 	poller, answerer := gateways.NewPoller(platforms), gateways.NewAnswerer(platforms, chats.Answer)
 	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle}, dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
-	browsers := room.New(room.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet},
-		Find: func(context.Context) (room.Program, error) { return installedBrowser() }})
+	browsers := browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet},
+		Find: func(context.Context) (browser.Program, error) { return installedBrowser() }})
 	views := live.New(live.Options{Browser: browsers, PublicURL: "http://localhost", Log: quiet})
 	engine.Browse(browsers, views)
 	if err := errors.Join(scripts.Start(context.Background()), engine.Start(context.Background()), webhooks.Start(context.Background()), platforms.Start(context.Background()),

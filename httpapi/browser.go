@@ -10,7 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
-	room "satchel/browser"
+	"satchel/browser"
 	"satchel/httpapi/rest"
 )
 
@@ -165,13 +165,13 @@ type executeActionsIn struct {
 
 // executeActionsOut is the answer to one action, or to several.
 type executeActionsOut struct {
-	Success         bool            `json:"success"`
-	Result          map[string]any  `json:"result,omitempty" doc:"Of one action: url, title and page_id of the active tab, and what the action gives: status, value, image, data, text, cookies."`
-	Results         *[]room.Outcome `json:"results,omitempty" doc:"Of several: what became of each that was tried."`
-	TotalDurationMS *int64          `json:"total_duration_ms,omitempty" example:"412"`
+	Success         bool               `json:"success"`
+	Result          map[string]any     `json:"result,omitempty" doc:"Of one action: url, title and page_id of the active tab, and what the action gives: status, value, image, data, text, cookies."`
+	Results         *[]browser.Outcome `json:"results,omitempty" doc:"Of several: what became of each that was tried."`
+	TotalDurationMS *int64             `json:"total_duration_ms,omitempty" example:"412"`
 }
 
-// maxExecute bounds one request's actions together.
+// maxExecute limits the total duration of one request's actions.
 const maxExecute = 15 * time.Minute
 
 func (s *Server) executeActions(c *rest.Call, in *executeActionsIn) (executeActionsOut, error) {
@@ -197,13 +197,13 @@ func (s *Server) executeActions(c *rest.Call, in *executeActionsIn) (executeActi
 	began := time.Now()
 	outcomes, err := open.DoAll(ctx, in.Body.Actions, in.Body.ContinueOnError)
 	total := time.Since(began).Milliseconds()
-	failed := slices.ContainsFunc(outcomes, func(o room.Outcome) bool { return !o.Success })
+	failed := slices.ContainsFunc(outcomes, func(o browser.Outcome) bool { return !o.Success })
 	return executeActionsOut{Success: !failed, Results: &outcomes, TotalDurationMS: &total}, err
 }
 
 // openSession finds a session that takes actions. One that has ended by itself
 // is listed for a while, and says so.
-func (s *Server) openSession(c *rest.Call, id string) (*room.Session, error) {
+func (s *Server) openSession(c *rest.Call, id string) (*browser.Session, error) {
 	open, err := s.options.Browser.Session(c.DB, id)
 	if err == nil {
 		return open, nil

@@ -8,17 +8,17 @@ import (
 	"testing"
 
 	"satchel/agent"
-	room "satchel/browser"
+	"satchel/browser"
 	"satchel/browser/install"
 	"satchel/store"
 )
 
 // installedBrowser makes Chromium and its driver ready by the product's own
 // installer, once.
-var installedBrowser = sync.OnceValues(func() (room.Program, error) {
+var installedBrowser = sync.OnceValues(func() (browser.Program, error) {
 	p, err := install.Ready(context.Background(), install.Options{
 		Chromium: os.Getenv("SATCHEL_CHROMIUM"), Driver: os.Getenv("SATCHEL_BROWSER_DRIVER"), Getenv: os.Getenv})
-	return room.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
+	return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
 })
 
 func (w *witness) askOfBrowser(t *testing.T, at string) {
@@ -78,9 +78,9 @@ func (w *witness) askOfDownloads(t *testing.T, at, session string) {
 // TestServerWithoutBrowser has no Chromium to start.
 func TestServerWithoutBrowser(t *testing.T) {
 	v, server := openWith(t, func(o *Options) {
-		o.Browser = room.New(room.Options{Env: store.Env{Folder: o.Folder, Log: o.Log},
-			Find: func(context.Context) (room.Program, error) {
-				return room.Program{}, &install.Missing{What: "Chromium", Reason: "secret path", Run: install.Command}
+		o.Browser = browser.New(browser.Options{Env: store.Env{Folder: o.Folder, Log: o.Log},
+			Find: func(context.Context) (browser.Program, error) {
+				return browser.Program{}, &install.Missing{What: "Chromium", Reason: "secret path", Run: install.Command}
 			}})
 	})
 	if err := server.options.Browser.Start(t.Context()); err != nil {

@@ -13,7 +13,7 @@ import (
 func (s *Server) runTurn(c *rest.Call, turn agentchat.Turn, id string, stream bool) error {
 	db := c.DB // the goroutine must not use the call, which ends before it
 	r, err := s.runs.start(c.Context, runKey{db.ID(), id}, func(ctx context.Context, r *run) (chatOut, error) {
-		message, answer, err := s.chat.Reply(ctx, db, turn, r.tell)
+		message, answer, err := s.chat.Reply(ctx, db, turn, r.emit)
 		out := chatOutOf(message, answer)
 		switch {
 		case err == nil:

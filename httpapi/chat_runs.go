@@ -195,8 +195,8 @@ func (r *run) grownLocked(n int) error {
 	return nil
 }
 
-// tell appends what happens while the answer is made.
-func (r *run) tell(e agentchat.Event) error {
+// emit appends an event of the answer being generated.
+func (r *run) emit(e agentchat.Event) error {
 	if name, data := streamed(e); name != eventDelta {
 		return r.add(name, data)
 	}

@@ -29,7 +29,7 @@ type hookIn struct {
 	ID string `path:"workflowId" doc:"Id of the workflow." example:"workflow-06f1q2s3t4v5a6b7c8d9"`
 }
 
-// hookOut answers a hook whose workflow makes no answer of its own.
+// hookOut is the response of a hook whose workflow has no webhook-response.
 type hookOut struct {
 	ExecutionID string                `json:"execution_id" example:"execution-06f1q2s3t4v5a6b7c8d9"`
 	Status      agent.ExecutionStatus `json:"status" enum:"queued,running,complete,errored,terminated" example:"running"`
@@ -38,7 +38,7 @@ type hookOut struct {
 // hookWait is how long a hook waits for the workflow's webhook-response.
 const hookWait = 60 * time.Second
 
-// maxHookBody bounds the body of a hook, in bytes.
+// maxHookBody limits the body of a hook, in bytes.
 const maxHookBody = 2 << 20
 
 func (s *Server) callHook(c *rest.Call) error {
@@ -101,10 +101,10 @@ func (s *Server) admitHook(c *rest.Call, workflowID string, body []byte) (store.
 // them.
 var deliveryHeaders = []string{"Webhook-Id", "Svix-Id", "Idempotency-Key", "X-GitHub-Delivery", "X-Shopify-Webhook-Id"}
 
-// maxDeliveryID bounds the id of a delivery, in bytes.
+// maxDeliveryID limits the id of a delivery, in bytes.
 const maxDeliveryID = 256
 
-// hookIdempotencyKey returns the key that the sender of a request gave it, else "".
+// hookIdempotencyKey returns the key that the sender gave the request, or "".
 func hookIdempotencyKey(h http.Header, workflowID string) (string, error) {
 	for _, name := range deliveryHeaders {
 		if id := h.Get(name); id != "" {
@@ -222,7 +222,7 @@ func clean(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
 }
 
-// answerHook writes what a webhook-response says. Its headers cannot set what
+// answerHook writes the response of a webhook-response. Its headers cannot set what
 // the server itself answers for.
 func answerHook(c echo.Context, result *agent.NodeResult) error {
 	var answer struct {
@@ -245,7 +245,7 @@ func answerHook(c echo.Context, result *agent.NodeResult) error {
 			c.Response().Header().Set(name, value)
 		}
 	}
-	// Nothing that a workflow answers may run as a page of this server.
+	// A workflow's response must not run as a page of this server.
 	c.Response().Header().Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
 	if text, ok := answer.Body.(string); ok {
 		if media == "" {
@@ -266,7 +266,7 @@ func answerHook(c echo.Context, result *agent.NodeResult) error {
 	return c.Blob(int(answer.Status), media, raw)
 }
 
-// ownHeader reports whether only the server sets a header.
+// ownHeader reports whether only the server may set a header.
 func ownHeader(name string) bool {
 	name = strings.ToLower(name)
 	for _, own := range []string{"access-control-", "x-ratelimit-", "content-length", "content-security-policy", "transfer-encoding", "connection",

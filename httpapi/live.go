@@ -12,7 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
-	room "satchel/browser"
+	"satchel/browser"
 	"satchel/httpapi/rest"
 	"satchel/store"
 )
@@ -147,7 +147,7 @@ func (s *Server) liveState(c echo.Context) error {
 
 // boundPage returns the id of the tab that a socket is bound to by pageId, or by
 // pageIndex, its place among the tabs from 0 on; "" when it is bound to none.
-func boundPage(session *room.Session, query url.Values) (string, error) {
+func boundPage(session *browser.Session, query url.Values) (string, error) {
 	id, place := query.Get("pageId"), query.Get("pageIndex")
 	if id != "" || place == "" {
 		return id, nil

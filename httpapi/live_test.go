@@ -15,7 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"satchel/agent"
-	room "satchel/browser"
+	"satchel/browser"
 )
 
 func (w *witness) askOfTakeovers(t *testing.T, at string) {
@@ -65,7 +65,7 @@ func newTheatre(tb testing.TB) *theatre {
 }
 
 // open opens a session at a page of the site.
-func (th *theatre) open(tb testing.TB, width, height int, address string) *room.Session {
+func (th *theatre) open(tb testing.TB, width, height int, address string) *browser.Session {
 	tb.Helper()
 	row, err := th.server.options.Browser.Create(tb.Context(), th.folder.Default(), agent.SessionOptions{Viewport: &agent.Viewport{Width: width, Height: height}})
 	if err != nil {
@@ -79,7 +79,7 @@ func (th *theatre) open(tb testing.TB, width, height int, address string) *room.
 }
 
 // onStage opens a session and waits until its page is there.
-func (th *theatre) onStage(tb testing.TB, path string) *room.Session {
+func (th *theatre) onStage(tb testing.TB, path string) *browser.Session {
 	tb.Helper()
 	s := th.open(tb, 800, 600, th.site+path)
 	changed, end := s.Changes()
@@ -95,7 +95,7 @@ func (th *theatre) onStage(tb testing.TB, path string) *room.Session {
 }
 
 // waitTitle waits until the session's page has a title.
-func waitTitle(t *testing.T, s *room.Session, title string) {
+func waitTitle(t *testing.T, s *browser.Session, title string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -135,7 +135,7 @@ func (e *eyes) ask(method string, params map[string]any) map[string]any {
 	e.t.Helper()
 	ctx, cancel := context.WithTimeout(e.t.Context(), 20*time.Second)
 	defer cancel()
-	out, err := room.Within(ctx, func() (any, error) { return e.send(method, params) })
+	out, err := browser.Within(ctx, func() (any, error) { return e.send(method, params) })
 	if err != nil {
 		e.t.Fatalf("%s: %v", method, err)
 	}

@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"satchel/agent/script"
-	room "satchel/browser"
+	"satchel/browser"
 	"satchel/vector/document"
 )
 
 // TestMain is also the child that reads documents.
 func TestMain(m *testing.M) {
-	if room.RunChild(os.Args) || document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
+	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
 		return
 	}
 	os.Exit(m.Run())

@@ -11,7 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"satchel/agent"
-	room "satchel/browser"
+	"satchel/browser"
 	"satchel/httpapi/rest"
 	"satchel/store"
 )
@@ -111,7 +111,9 @@ func TestAgentAsMCPServer(t *testing.T) {
 
 // TestMCPAccess: the rules of the API hold for MCP too.
 func TestMCPAccess(t *testing.T) {
-	c := newClosed(t, func(o *Options) { o.Browser = room.New(room.Options{Env: store.Env{Folder: o.Folder, Log: o.Log}}) })
+	c := newClosed(t, func(o *Options) {
+		o.Browser = browser.New(browser.Options{Env: store.Env{Folder: o.Folder, Log: o.Log}})
+	})
 	c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
 	c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents/bakery/workflows", doubling)
 	c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents/bakery/admins", `{"email":"viewer@example.com","role":"viewer"}`)

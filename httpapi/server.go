@@ -18,7 +18,7 @@ import (
 	"satchel/agent"
 	agentchat "satchel/agent/chat"
 	"satchel/agent/mcp/registry"
-	room "satchel/browser"
+	"satchel/browser"
 	"satchel/browser/live"
 	"satchel/crawl"
 	"satchel/flow"
@@ -31,7 +31,7 @@ import (
 	"satchel/vector"
 )
 
-// Options say how the service is offered.
+// Options configure the server.
 type Options struct {
 	Folder         *store.Folder
 	Index          *vector.Index
@@ -43,10 +43,10 @@ type Options struct {
 	Gateways       *gateways.Gateways
 	Toolbox        *agentchat.Toolbox
 	MCP            *registry.Registry
-	Browser        *room.Browser
+	Browser        *browser.Browser
 	Live           *live.Live
 	Verifier       *auth.Verifier // nil: no identity proxy
-	NoAuth         bool           // open, whatever else is set
+	NoAuth         bool           // open, regardless of other settings
 	DefaultRole    agent.Role
 	RateLimits     map[string]int // requests a minute by class; nil: off
 	TrustedProxies []netip.Prefix
@@ -58,13 +58,13 @@ type Options struct {
 	Log            *slog.Logger
 }
 
-// Server offers the service on one listener.
+// Server serves the API and the console on one listener.
 type Server struct {
 	options   Options
 	folder    *store.Folder
 	index     *vector.Index
 	flow      *flow.Engine
-	streams   context.Context // ends when the server begins to stop
+	streams   context.Context // done when the server begins to stop
 	chat      *agentchat.Chat
 	toolbox   *agentchat.Toolbox
 	policy    *auth.Policy
@@ -86,7 +86,7 @@ type Server struct {
 	served chan struct{}
 }
 
-// Limits of a connection beside rest.ReadTimeout and rest.WriteTimeout.
+// Connection limits in addition to rest.ReadTimeout and rest.WriteTimeout.
 const (
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 2 * time.Minute
@@ -94,7 +94,7 @@ const (
 	drainTimeout   = 8 * time.Second
 )
 
-// New makes a server; it does nothing until Start.
+// New returns a server that does nothing until Start.
 func New(o Options) *Server {
 	s := &Server{
 		options: o, folder: o.Folder, index: o.Index, flow: o.Flow, chat: o.Chat, toolbox: o.Toolbox, policy: o.policy(),
@@ -130,7 +130,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// policy is who may use the service.
+// policy returns the access policy.
 func (o *Options) policy() *auth.Policy {
 	return auth.New(auth.Options{Folder: o.Folder, Verifier: o.Verifier, NoAuth: o.NoAuth, DefaultRole: o.DefaultRole,
 		CORSOrigins: o.CORSOrigins, CORSByHand: o.CORSByHand, PublicURL: o.PublicURL, Log: o.Log})
@@ -139,7 +139,7 @@ func (o *Options) policy() *auth.Policy {
 // Open reports whether access is open: everyone acts as owner.
 func (s *Server) Open() bool { return s.policy.Open() }
 
-// Handler is the whole service as an http.Handler.
+// Handler returns the complete service as an http.Handler.
 func (s *Server) Handler() http.Handler { return s.echo }
 
 // enter is what every request passes first: it names the request, keeps
@@ -195,7 +195,7 @@ func (s *Server) enter(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// preflight answers a browser's question what it may send.
+// preflight answers a browser's CORS preflight request.
 func (s *Server) preflight(c echo.Context) error {
 	var more []string
 	if strings.HasPrefix(c.Request().URL.Path, mcpPath) {
@@ -218,10 +218,10 @@ func (s *Server) countedFor(c echo.Context, class rest.Class) string {
 // handleError is echo's error handler.
 func (s *Server) handleError(err error, c echo.Context) { rest.WriteError(c, err, s.log) }
 
-// note logs an error that the handler answers itself.
+// note logs an error for which the handler writes the response itself.
 func (s *Server) note(c *rest.Call, err error) { rest.LogFailure(c.HTTP, err, s.log) }
 
-// requestID takes the client's own id when it is a plain short one.
+// requestID returns the client's own id if it is short and plain.
 func requestID(r *http.Request) string {
 	id := r.Header.Get(echo.HeaderXRequestID)
 	if len(id) == 0 || len(id) > 64 {
@@ -235,7 +235,7 @@ func requestID(r *http.Request) string {
 	return id
 }
 
-// Start serves on l until Stop and returns at once.
+// Start serves on l until Stop and returns immediately.
 func (s *Server) Start(l net.Listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,7 +266,7 @@ func (s *Server) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
 	if err := s.http.Shutdown(ctx); err != nil {
-		s.log.Warn("requests were cut at the stop", "error", err)
+		s.log.Warn("requests were aborted during shutdown", "error", err)
 		_ = s.http.Close()
 	}
 	s.sockets.stop()

@@ -14,7 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
-	room "satchel/browser"
+	"satchel/browser"
 	"satchel/browser/live"
 	"satchel/httpapi/auth"
 	"satchel/httpapi/rest"
@@ -24,14 +24,14 @@ import (
 // socketPath is where the WebSockets of browser sessions are.
 const socketPath = "/v1/sessions"
 
-// Bounds of WebSockets.
+// Limits of WebSockets.
 const (
-	maxSockets    = 2000             // open at a time
+	maxSockets    = 2000             // open at the same time
 	maxMessage    = 64 << 10         // bytes of a client's message
-	socketWrite   = 10 * time.Second // a client that takes longer for one message is dropped
-	socketClosing = 2 * time.Second  // for the client to say goodbye as well
+	socketWrite   = 10 * time.Second // a client that takes longer for one message is disconnected
+	socketClosing = 2 * time.Second  // for the client's close frame
 	pingEvery     = 30 * time.Second
-	missedPings   = 2 // a client that answers none of so many is dead
+	missedPings   = 2 // a client that misses this many is considered dead
 )
 
 // messages are what one socket sends. Next waits for the next one; io.EOF is
@@ -48,10 +48,10 @@ func (s *Server) socketEndpoints() {
 	s.echo.GET(socketPath+"/:session/:stream", s.socket)
 }
 
-// visit is one who comes to a session by a socket or by the live view.
+// visit is the access of a client to a session by a socket or by the live view.
 type visit struct {
-	session  *room.Session
-	control  bool   // may act, not only watch
+	session  *browser.Session
+	control  bool   // may control the session, not only watch
 	takeover string // the takeover that the visitor was asked to
 }
 
@@ -97,7 +97,7 @@ func (s *Server) socket(c echo.Context) error {
 	// The origin was checked by our own rules.
 	conn, err := websocket.Accept(c.Response(), c.Request(), &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
-		return nil // it was answered
+		return nil // Accept has written the response
 	}
 	conn.SetReadLimit(maxMessage)
 	s.serveSocket(conn, v, out, pageID)
@@ -154,7 +154,7 @@ func (s *Server) visitor(c echo.Context, id, token string) (visit, error) {
 }
 
 // checkTakeover refuses the link of a takeover that is over.
-func (s *Server) checkTakeover(ctx context.Context, session *room.Session, id string) error {
+func (s *Server) checkTakeover(ctx context.Context, session *browser.Session, id string) error {
 	if id == "" {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (s *Server) checkTakeover(ctx context.Context, session *room.Session, id st
 	return err
 }
 
-// openStream makes what a socket sends.
+// openStream returns the messages that a socket sends.
 func (s *Server) openStream(v visit, name, pageID string, query url.Values) (messages, error) {
 	switch name {
 	case "logs":
@@ -191,7 +191,7 @@ func (s *Server) openStream(v visit, name, pageID string, query url.Values) (mes
 	return s.options.Live.Watch(v.session, w)
 }
 
-// numberIn reads a number of the query; 0 when it is not given.
+// numberIn returns a number from the query, or 0 if it is missing.
 func numberIn(query url.Values, name string, least, most int) (int, error) {
 	text := query.Get(name)
 	if text == "" {
@@ -208,7 +208,7 @@ func numberIn(query url.Values, name string, least, most int) (int, error) {
 // visitor's takeover is over, or the server stops.
 func (s *Server) serveSocket(conn *websocket.Conn, v visit, out messages, pageID string) {
 	ctx, cancel := context.WithCancelCause(store.WithActor(s.streams, "live view"))
-	// A read that is cut off cuts the connection, so reading ends after the goodbye.
+	// Cancelling a read closes the connection, so reading ends after the close frame.
 	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
 	var running, reader sync.WaitGroup
 	viewer, casts := out.(*live.Viewer)
@@ -246,7 +246,7 @@ func (s *Server) beginTakeover(ctx context.Context, v visit) {
 	}
 }
 
-// send writes a stream's messages. A client that does not read is dropped.
+// send writes a stream's messages. A client that does not read is disconnected.
 func send(ctx context.Context, conn *websocket.Conn, out messages) error {
 	for {
 		message, err := out.Next(ctx)
@@ -262,7 +262,7 @@ func send(ctx context.Context, conn *websocket.Conn, out messages) error {
 	}
 }
 
-// ping ends when the client is dead.
+// ping returns when the client no longer responds.
 func (s *Server) ping(ctx context.Context, conn *websocket.Conn) error {
 	ticker := time.NewTicker(s.pingEvery)
 	defer ticker.Stop()
@@ -307,7 +307,7 @@ func (s *Server) handleInput(ctx, reading context.Context, conn *websocket.Conn,
 	}
 }
 
-// ignore reads and forgets, for the answers to pings and the client's goodbye.
+// ignore reads and discards messages, so that pongs and the close frame are processed.
 func ignore(reading context.Context, conn *websocket.Conn) error {
 	for {
 		if _, _, err := conn.Read(reading); err != nil {
@@ -331,12 +331,12 @@ func closeWith(conn *websocket.Conn, cause error) {
 	_ = conn.CloseNow()
 }
 
-// sockets counts the open sockets, which net/http knows nothing of.
+// sockets counts the open sockets, which net/http does not track.
 type sockets struct {
 	mu      sync.Mutex
 	n       int
 	stopped bool
-	none    chan struct{} // closed when the last one is gone after stop
+	none    chan struct{} // closed when the last socket has ended after stop
 }
 
 // enter counts a socket until done; false when there are too many, or the
@@ -357,7 +357,7 @@ func (k *sockets) enter() (done func(), ok bool) {
 	}, true
 }
 
-// stop lets nobody in any more and waits until all have left.
+// stop refuses new sockets and waits until all have ended.
 func (k *sockets) stop() {
 	k.mu.Lock()
 	if !k.stopped {

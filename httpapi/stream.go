@@ -13,26 +13,26 @@ import (
 	"satchel/store"
 )
 
-// Bounds of streams.
+// Limits of streams.
 const (
 	maxAgentStreams  = 200 // of one agent
 	maxClientStreams = 50  // of one identity, or of one network without one
 	streamBeat       = 25 * time.Second
-	streamLife       = time.Hour // after which a client connects again, with a token of now
+	streamLife       = time.Hour // after which a client reconnects, with a current token
 )
 
 // viewer is one stream.
 type viewer struct {
 	id    string
 	who   string
-	sees  bool // who else is there: the role is the viewer's own
+	sees  bool // may see who else is present: the role was granted to this identity
 	queue chan string
-	lost  atomic.Bool // something, since the queue was full
+	lost  atomic.Bool // events, because the queue was full
 
 	presence presenceOut // guarded by the feed
 }
 
-// changeFeeds are the feeds of agents that somebody views, or did a short time ago.
+// changeFeeds are the feeds of agents with current or recent viewers.
 type changeFeeds struct {
 	server *Server
 
@@ -41,7 +41,7 @@ type changeFeeds struct {
 	streams map[string]int            // open ones, by client
 }
 
-// join makes a viewer of an agent's feed.
+// join adds a viewer to an agent's feed.
 func (fs *changeFeeds) join(c *rest.Call, v *viewer) (*changeFeed, error) {
 	fs.mu.Lock()
 	f := fs.of[c.DB]
@@ -70,7 +70,7 @@ func (fs *changeFeeds) join(c *rest.Call, v *viewer) (*changeFeed, error) {
 	return f, nil
 }
 
-// leave ends a viewer's stream, and with it what it told of itself.
+// leave ends a viewer's stream and removes its presence.
 func (fs *changeFeeds) leave(f *changeFeed, v *viewer) {
 	f.mu.Lock()
 	delete(f.viewers, v)
@@ -124,7 +124,7 @@ func (fs *changeFeeds) agentChanged(db *store.DB, p store.Pending) {
 	}
 }
 
-// take counts a stream of a client.
+// take counts a client's stream.
 func (fs *changeFeeds) take(c *rest.Call) (release func(), err error) {
 	name := fs.server.limiter.Network(c.HTTP.Request()).String()
 	if c.Identity.Known() && !c.Identity.Open {
@@ -183,7 +183,7 @@ func (s *Server) stream(c *rest.Call) error {
 	}
 	out := rest.NewEventWriter(c)
 	if err := out.Write(first); err != nil {
-		return nil //nolint:nilerr // the client has gone
+		return nil //nolint:nilerr // the client disconnected
 	}
 	return s.serveStream(c, f, v, out)
 }
@@ -196,7 +196,7 @@ func (f *changeFeed) greet(ctx context.Context, v *viewer, h hello, lastID strin
 	id := f.epoch + "-" + formatNumber(f.last)
 	missed, ok := f.sinceLocked(lastID)
 	if f.inbox != h.Inbox {
-		f.inbox = store.Inbox{Waiting: -1} // the next counts are news to somebody
+		f.inbox = store.Inbox{Waiting: -1} // so that the next counts are sent to the new viewer
 	}
 	var present []presenceOut
 	for other := range f.viewers {
@@ -223,7 +223,7 @@ func (f *changeFeed) greet(ctx context.Context, v *viewer, h hello, lastID strin
 	return text, nil
 }
 
-// serveStream writes what comes for a viewer.
+// serveStream writes a viewer's events.
 func (s *Server) serveStream(c *rest.Call, f *changeFeed, v *viewer, out *rest.EventWriter) error {
 	beat := time.NewTicker(streamBeat)
 	defer beat.Stop()
@@ -291,7 +291,7 @@ type presenceIn struct {
 	}
 }
 
-// setPresence tells the other viewers where one is.
+// setPresence tells the other viewers which record a viewer has open.
 func (s *Server) setPresence(c *rest.Call, in *presenceIn) (none, error) {
 	if len(in.Body.At) > 200 {
 		return none{}, agent.Invalid("at", "must have at most 200 bytes")
