@@ -10,7 +10,7 @@ import (
 // edit writes into a cell that is called so, as somebody at the keyboard does.
 func (s *stranger) edit(label, text string) {
 	s.t.Helper()
-	s.until(`(window.cell = [...document.querySelectorAll("#main button.cell")].find((b) => b.getAttribute("aria-label").startsWith(` + quoted(label+":") + `)))`)
+	s.until(`(window.cell = [...document.querySelectorAll("#main button.cell")].find((b) => (b.ariaLabel ?? b.textContent).startsWith(` + quoted(label+":") + `)))`)
 	s.value(`void cell.click()`)
 	s.until(`(window.field = [...document.querySelectorAll("#main .cell-frame :is(input, textarea)")].find((f) => f.getAttribute("aria-label") === ` + quoted(label) + `))`)
 	s.value(`(() => { field.value = ` + quoted(text) + `; field.dispatchEvent(new Event("input", { bubbles: true })); })()`)

@@ -185,7 +185,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
         <span class="grow" />
         {may && <span class="row nowrap desk"><Button kind="quiet" icon="Undo2" label="Undo" disabled={!editor.canUndo.value} onClick={() => editor.undo()} /><Button kind="quiet" icon="Redo2" label="Redo" disabled={!editor.canRedo.value} onClick={() => editor.redo()} /></span>}
         {may && <Button icon="Play" pressed={tab === "test"} onClick={() => setTab("test")}>Test</Button>}
-        {may && live && <Button icon="Pause" onClick={() => save("paused")}><span class="desk">Pause</span></Button>}
+        {may && live && <Button icon="Pause" onClick={() => save("paused")}><span class="desk-text">Pause</span></Button>}
         {may && !live && workflow.status !== "archived" && <Button onClick={() => save("active")}>{dirty ? "Save and go live" : "Go live"}</Button>}
         {may && (live ? <Button kind="primary" disabled={!dirty} onClick={() => save("active")}>Save and go live</Button> : <Button kind="primary" icon="Save" disabled={!dirty} onClick={() => save()}>Save</Button>)}
         <Menu label="More" items={items} />

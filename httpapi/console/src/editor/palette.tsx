@@ -70,7 +70,7 @@ export function NodeShelf({ pick }: { pick: (t: NodeType) => void }) {
       <input type="search" class="search" data-search aria-label="Find a node" placeholder="Find a node" value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
       {shown.map(([group, types]) => (
         <section key={group}>
-          {group && <h3>{group}</h3>}
+          {group && <h2>{group}</h2>}
           {types.map((t) => (
             <button type="button" key={t.type} class={`shelf-node group-${t.group.toLowerCase()}`} draggable title={[t.summary, missing(t)].filter(Boolean).join(" ")} onDragStart={(e) => e.dataTransfer!.setData("application/x-satchel-node", t.type)} onClick={() => pick(t)}>
               <span class="node-icon"><Icon name={t.icon} size={16} /></span><span class="clip">{t.label}</span>{missing(t) && <span class="dot paused" />}

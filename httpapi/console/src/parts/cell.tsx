@@ -81,7 +81,7 @@ export function TagsCell({ label, may, children, tags, save, known }: Common & {
   const same = list.length === tags.length && list.every((t, i) => t === tags[i]);
   const shown = children ?? (tags.length ? <span class="tags">{tags.map((t) => <span class="tag" key={t}><bdi>{t}</bdi></span>)}</span> : may ? <span class="cell-none">–</span> : "");
   if (!may) return <>{shown}</>;
-  if (!edit.editing) return <span class="cell-frame" ref={edit.frame}><button type="button" class="cell" aria-label={`${label}: ${tags.join(", ") || "none"}`} onClick={() => { setList(tags); edit.begin(); }}>{shown}</button></span>;
+  if (!edit.editing) return <span class="cell-frame" ref={edit.frame}><button type="button" class="cell" onClick={() => { setList(tags); edit.begin(); }}><span class="hidden">{label}: </span>{shown}</button></span>;
   return (
     <span class={edit.issue ? "cell-frame wrong" : "cell-frame"} ref={edit.frame} aria-busy={edit.busy}
       onKeyDown={(e) => { if (e.key === "Escape") { e.stopPropagation(); edit.leave(true); } else if (e.key === "Enter" && !e.defaultPrevented) { e.preventDefault(); void edit.commit(!same, true); } }}
