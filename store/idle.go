@@ -149,10 +149,8 @@ func (f *file) needsCheckpoint() bool {
 	return f.dirty && !f.running
 }
 
-// rest gives free pages back and writes the -wal into the file. Statements and
-// pages in memory go too.
+// rest gives free pages back and writes the -wal into the file.
 func (f *file) rest(c *conn) error {
-	c.sql.Forget()
 	var free, pages int
 	if err := c.value(&free, "PRAGMA freelist_count"); err != nil {
 		return err
@@ -174,7 +172,7 @@ func (f *file) rest(c *conn) error {
 		f.dirty = len(f.queue) > 1 // besides this job itself
 		f.queueMu.Unlock()
 	}
-	return c.script("PRAGMA shrink_memory")
+	return nil
 }
 
 // trim deletes what is older than the agent keeps it, oldest first, a batch of
