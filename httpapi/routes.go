@@ -216,7 +216,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("DELETE", "/agents/{id}/downloads/{downloadId}", 204, "Delete a download", s.deleteDownload).Limit(rest.Browser),
 
 		rest.JSON("GET", "/agents/{id}/sql/schema", 200, "Describe the agent's tables", s.sqlSchema),
-		rest.Raw[sqlIn]("POST", "/agents/{id}/sql/execute", 200, "Run one SQL statement on the agent's tables; a reading one also as CSV", s.sqlExecute).Role(rest.Viewer).Answers(mediaCSV).Returns(sqlOut{}).
+		rest.Raw[sqlIn]("POST", "/agents/{id}/sql/execute", 200, "Run one SQL statement on the agent's tables", s.sqlExecute).Role(rest.Viewer).Returns(sqlOut{}).
 			Fails(agent.CodeInvalidQuery, agent.CodeForbiddenOperation, agent.CodeExecution),
 	}
 }

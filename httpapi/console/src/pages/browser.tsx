@@ -2,15 +2,24 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, go, href, mayEdit, onChange, onReset, route, useQuery } from "../data";
-import { Badge, Button, CopyButton, Empty, Load, openDialog, When } from "../ui";
+import { style, useStyles } from "../parts/styles";
+import { Badge, Button, CopyButton, Empty, Load, openDialog, Skeleton, When } from "../ui";
 import { at, ended, nameOf, type Session } from "./browser/data";
 import { OpenSessionForm } from "./browser/open";
 import { SessionView } from "./browser/session";
 import { Thumbnail } from "./browser/thumbnail";
+import "../css/browser.css";
+import "../css/live.css";
+
+const styles = style("./browser.css");
 
 const pageSize = 30;
 
 export default function Browser() {
+  return useStyles(styles) ? <Sessions /> : <div class="page"><Skeleton lines={6} /></div>;
+}
+
+function Sessions() {
   const [current = "", tab = ""] = route.value.rest;
   const [limit, setLimit] = useState(pageSize);
   const [missing, setMissing] = useState("");

@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { agent, agentId, ApiError, go, href, mayEdit, path, post, request, route, saveFile, useDraft, useQuery, type Options } from "../data";
+import { style, useStyles } from "../parts/styles";
 import { Button, Code, Empty, ErrorCard, Load, Menu, plural, Skeleton, span } from "../ui";
 import { History, remember, saveQuery } from "./sql/history";
 import { Grid } from "./sql/grid";
@@ -11,12 +12,19 @@ import { Plan } from "./sql/plan";
 import { Record } from "./sql/record";
 import { Schema } from "./sql/schema";
 import { quoteName, source, type Answer, type Table } from "./sql/statement";
+import "../css/data.css";
+
+const styles = style("./sql.css");
 
 const example = "SELECT name, email, created_at\nFROM contacts\nORDER BY created_at DESC\nLIMIT 50";
 
 type Outcome = { query: string; answer?: Answer; plan?: Answer; error?: Error; writes?: boolean };
 
 export default function Data() {
+  return useStyles(styles) ? <Console /> : <div class="page"><Skeleton lines={6} /></div>;
+}
+
+function Console() {
   const id = agentId.value;
   const at = path("agents", id, "sql");
   const schema = useQuery<{ tables: Table[] }>(`${at}/schema`);
