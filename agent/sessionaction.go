@@ -9,7 +9,7 @@ import (
 type SessionAction struct {
 	Seq        int64           `json:"seq" doc:"Its number; later ones are higher." example:"12"`
 	Action     string          `json:"action" example:"click"`
-	Input      json.RawMessage `json:"input" types:"object" doc:"The action's fields. Left out are text that was typed into a password field or into what could not be found, the bytes of files, and args."`
+	Input      json.RawMessage `json:"input" types:"object" doc:"The action's fields. Left out are text that was typed into a password field or into what could not be found, the bytes of files, scripts and their args."`
 	URL        string          `json:"url" doc:"Address of the active tab afterwards." example:"https://example.com/"`
 	DurationMS int64           `json:"duration_ms" example:"41"`
 	Error      string          `json:"error" doc:"Why it failed; empty when it did not." example:"click was not done within 30000 ms"`
@@ -19,7 +19,7 @@ type SessionAction struct {
 // Recorded returns the fields of the action as the log of its session keeps
 // them. Text is left out unless typed says that it may be shown.
 func (a Action) Recorded(typed bool) json.RawMessage {
-	a.Action, a.Args = "", nil
+	a.Action, a.Script, a.Args = "", "", nil
 	if !typed {
 		a.Text = nil
 	}
@@ -32,7 +32,7 @@ func (a Action) Recorded(typed bool) json.RawMessage {
 	for _, f := range files {
 		a.Files = append(a.Files, ActionFile{Name: f.Name, MIMEType: f.MIMEType})
 	}
-	a.Script, a.URL = Clip(a.Script, maxRecordedText), Clip(withoutPassword(a.URL), maxRecordedText)
+	a.URL = Clip(withoutPassword(a.URL), maxRecordedText)
 	raw, err := json.Marshal(a)
 	if err != nil || len(raw) > maxRecordedInput {
 		return json.RawMessage("{}")

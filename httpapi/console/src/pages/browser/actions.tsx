@@ -8,7 +8,7 @@ import { at, stepsOf, type Action } from "./data";
 const quiet = 3_000; // milliseconds between two looks while actions go on
 
 /** Where an action was done: its address, element or key. */
-const target = (a: Action) => a.input.url ?? a.input.selector ?? a.input.key ?? a.input.direction ?? (a.input.script ? String(a.input.script).split("\n")[0] : "");
+const target = (a: Action) => a.input.url ?? a.input.selector ?? a.input.key ?? a.input.direction ?? "";
 const what = (a: Action) => [target(a), a.action === "type" && (a.input.text === undefined ? "(not shown)" : JSON.stringify(a.input.text))].filter(Boolean).join(" ");
 
 export function Actions({ id }: { id: string }) {

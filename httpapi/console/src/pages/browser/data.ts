@@ -35,7 +35,7 @@ export const tokenOf = (link: string) => new URL(link, document.baseURI).searchP
 const nodeTypes: Record<string, [type: string, fields: string[]]> = {
   navigate: ["navigate", ["url", "wait_until"]], click: ["click", ["selector", "button"]], type: ["type", ["selector", "text", "clear", "delay"]], press: ["press", ["key", "selector"]],
   select: ["select", ["selector", "value", "values", "label"]], extract: ["extract", ["selector", "attribute", "all"]], screenshot: ["screenshot", ["selector", "full_page"]],
-  scroll: ["scroll", ["selector", "direction", "amount"]], wait: ["wait-for", ["selector", "state", "url", "timeout"]], evaluate: ["evaluate", ["script"]],
+  scroll: ["scroll", ["selector", "direction", "amount"]], wait: ["wait-for", ["selector", "state", "url", "timeout"]], evaluate: ["evaluate", []],
 };
 
 /** Makes nodes of a workflow of the actions that were done, oldest first; left says how many are no nodes. */
@@ -45,7 +45,8 @@ export function stepsOf(actions: Action[]): { text: string; nodes: number; left:
   const nodes = usable.map((a, i) => {
     const [type, fields] = nodeTypes[a.action];
     const data = Object.fromEntries(fields.filter((f) => a.input[f] !== undefined).map((f) => [f, a.input[f]]));
-    if (type === "type" && data.text === undefined) data.text = ""; // a secret: it is not in the log
+    if (type === "type" && data.text === undefined) data.text = ""; // may be a secret: it is not in the log
+    if (type === "evaluate") data.script = "";
     return { id: `${type}-${i + 1}`, type, position: { x: 0, y: i * 120 }, data };
   });
   const edges = nodes.slice(1).map((n, i) => ({ id: `step-${i + 1}`, source: nodes[i].id, target: n.id }));
