@@ -120,7 +120,7 @@ func TestRogueToolCalls(t *testing.T) {
 	if at(a, "message.content") != "Done." || len(calls) != 6 {
 		t.Fatalf("%v", a)
 	}
-	for i, says := range []string{"not a JSON object", "no tool of this name", "text", "not a JSON object", "no tool of this name", ""} {
+	for i, says := range []string{"not a JSON object", "no tool with this name", "text", "not a JSON object", "no tool with this name", ""} {
 		if got, _ := at(calls[i], "error").(string); !strings.Contains(got, says) || (says == "") != (got == "") {
 			t.Errorf("call %d: %v", i, calls[i])
 		}

@@ -93,7 +93,7 @@ func connects(t *testing.T, th *theatre, s *stranger) {
 	}
 	s.fill("To", "43")
 	s.press("Send")
-	s.until(says("Telegram knows no such chat"))
+	s.until(says("Telegram has no such chat"))
 	s.fill("To", "42")
 	s.press("Send")
 	s.until(says("Sent in"))

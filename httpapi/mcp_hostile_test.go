@@ -76,9 +76,9 @@ func TestRogueMCPServers(t *testing.T) {
 		t.Fatalf("the honest server: %v", got)
 	}
 	for call, want := range map[string]string{
-		"100 MB": "more than 8 MB", "a page": "no MCP", "cut": "", `7`: "no MCP", `{"content":"x"}`: "no MCP", `{"content":[{"type":"hologram"}]}`: "no MCP",
+		"100 MB": "more than 8 MB", "a page": "not MCP", "cut": "", `7`: "not MCP", `{"content":"x"}`: "not MCP", `{"content":[{"type":"hologram"}]}`: "not MCP",
 		`{"isError":true,"content":[{"type":"text","text":"no, Bearer sesame-7"}],"resultType":"complete"}`:                                        "no, Bearer …",
-		`{"isError":true,"content":[],"resultType":"complete"}`:                                                                                    "does not say why",
+		`{"isError":true,"content":[],"resultType":"complete"}`:                                                                                    "without an error message",
 		`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"Your password?"}}},"content":[]}`: "",
 	} {
 		l.call.Store(call)

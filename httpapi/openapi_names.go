@@ -87,7 +87,7 @@ var areasOf = []rest.Area{
 	{Name: "Schedules", Words: "schedules", About: "What the agent does at a time, or again and again."},
 	{Name: "Calendar", Words: "calendar calendar.ics", About: "Tasks with a start and an end, which may recur and start workflows."},
 	{Name: "Events", Words: "webhooks events deliveries", About: "Subscriptions: events are posted to an address, signed, until it takes them."},
-	{Name: "Workflows", Words: "workflows node-types hooks", About: "Graphs of nodes that an agent executes, and their executions."},
+	{Name: "Workflows", Words: "workflows node-types hooks templates", About: "Graphs of nodes that an agent executes, and their executions."},
 	{Name: "Browser", Words: "browser downloads", About: "Sessions of a browser that agents and people drive."},
 	{Name: "Gateways", Words: "gateways", About: "Platforms that an agent speaks through: email and messengers."},
 	{Name: "SQL", Words: "sql", About: "The agent's own tables, one statement at a time."},

@@ -59,7 +59,6 @@ func TestBadWorkflows(t *testing.T) {
 		{"a pattern that is none", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"if-else","data":{"conditions":[{"left":1,"operator":"matches","right":"("}]}}]}`, 400, node("a")},
 		{"auth that is none", "POST", flowBase, `{"name":"x","nodes":[{"id":"a","type":"http-request","data":{"auth":{"type":"magic"}}}]}`, 400, node("a")},
 		{"active and empty", "POST", flowBase, `{"name":"x","status":"active"}`, 400, invalid("nodes")},
-		{"active with a type that cannot be run yet", "POST", flowBase, `{"name":"x","status":"active","nodes":[{"id":"t","type":"trigger"},{"id":"n","type":"navigate","data":{"url":"https://example.com"}}]}`, 400, node("n")},
 		{"a draft that is to be active", "PUT", flowBase + "/" + draft, `{"status":"active"}`, 400, node("h")},
 		{"a bad change", "PUT", one, `{"nodes":[{"id":"t","type":"trigger"}]}`, 400, invalid("edges[0].target")},
 		{"null name", "PUT", one, `{"name":null}`, 400, invalid("name")},

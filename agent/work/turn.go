@@ -106,6 +106,9 @@ func (q *Queue[K]) run(t *turn[K], turns *sync.WaitGroup) *turn[K] {
 	t.cancel()
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.base.Err() != nil {
+		q.halt() // the context of Start has ended
+	}
 	q.end(t, next, err, cancelled)
 	q.free(t)
 	defer q.arm()

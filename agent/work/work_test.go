@@ -465,3 +465,24 @@ func equal[T any](t *testing.T, got, want T) {
 		t.Errorf("got %s, want %s", g, w)
 	}
 }
+
+// TestEndOfStartsContext: once the context of Start has ended, a key whose turn
+// was cancelled is not run again.
+func TestEndOfStartsContext(t *testing.T) {
+	for range 300 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var turns atomic.Int64
+		q := New(Options[int]{Limit: 1, Run: func(ctx context.Context, _ int) (Next, error) {
+			turns.Add(1)
+			<-ctx.Done()
+			return Next{}, ctx.Err()
+		}})
+		q.Start(ctx)
+		q.Enqueue(1)
+		cancel()
+		q.Stop()
+		if n := turns.Load(); n > 1 {
+			t.Fatalf("%d turns", n)
+		}
+	}
+}
