@@ -219,11 +219,11 @@ func (f *Folder) closeExcess() {
 	}
 }
 
-// leastUsed returns the n open files whose last use is longest ago. The caller
-// holds openMu.
+// leastUsed returns the n open files whose last use is longest ago, none when n is
+// below zero: others may have closed since it was counted. The caller holds openMu.
 func (f *Folder) leastUsed(n int) []*DB {
 	all := slices.SortedFunc(maps.Keys(f.open), func(a, b *DB) int { return cmp.Compare(a.lastUse.Load(), b.lastUse.Load()) })
-	return all[:min(n, len(all))]
+	return all[:max(0, min(n, len(all)))]
 }
 
 func (f *Folder) closed(db *DB) {

@@ -211,3 +211,13 @@ func TestSomethingInTheFoldersWay(t *testing.T) {
 		}
 	}
 }
+
+// Files that were closed meanwhile are not closed again.
+func TestNothingIsLeftToClose(t *testing.T) {
+	f := openFolder(t)
+	f.openLimit = 64
+	f.closeExcess()
+	if n := f.OpenCount(); n != 1 {
+		t.Errorf("%d files are open, want 1", n)
+	}
+}

@@ -49,11 +49,7 @@ func NewEmbeddings(client *http.Client, check func(string) (*url.URL, error)) *E
 // setting.
 func (e *Embeddings) Check(to agent.Embedding) error {
 	if _, err := e.check(to.BaseURL); err != nil {
-		var refused interface {
-			error
-			Refused() bool
-		}
-		if errors.As(err, &refused) && refused.Refused() {
+		if egress.IsRefused(err) {
 			return agent.Invalid("embedding_base_url", "refers to an address that this server may not reach; the operator can allow private addresses with SATCHEL_OUTBOUND_ALLOW").Because(err)
 		}
 		return agent.Invalid("embedding_base_url", "must be a valid URL").Because(err)

@@ -87,15 +87,6 @@ func (c *Conn) dropOldest() {
 // Queries returns the texts of the kept statements.
 func (c *Conn) Queries() []string { return slices.Collect(maps.Keys(c.kept)) }
 
-// Forget closes the kept statements that nobody uses.
-func (c *Conn) Forget() {
-	for _, s := range c.kept {
-		if !s.inUse {
-			s.Close()
-		}
-	}
-}
-
 // release gives a statement back: a kept one for its next use.
 func (s *Stmt) release() {
 	if s.query == "" {

@@ -46,7 +46,7 @@ export function SelectField({ value, onChange, options, ...common }: Common & { 
   const id = useId();
   return (
     <Frame {...common} id={id}>
-      <select id={id} value={value} disabled={common.disabled} onChange={(e) => onChange(e.currentTarget.value)}>
+      <select id={id} value={value} disabled={common.disabled} aria-invalid={Boolean(common.error)} onChange={(e) => onChange(e.currentTarget.value)}>
         {options.map(([v, text]) => <option value={v} selected={v === value}>{text}</option>)}
       </select>
     </Frame>

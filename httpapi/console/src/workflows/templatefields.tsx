@@ -1,5 +1,5 @@
 // The fields of a template's form.
-import { useEffect, useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 
 import { agentId, get, path } from "../data";
 import { Button, SelectField, TextField, type InputType } from "../ui";
@@ -10,9 +10,9 @@ export type TemplateField = Field & { gateway?: string; fields?: Field[] };
 
 type Issues = Record<string, string>;
 
-/** The values that a form begins with. */
+/** The values that a form begins with; a gateway is a new one until those that are there are known. */
 export function emptyValues(fields: TemplateField[]): Record<string, any> {
-  return Object.fromEntries(fields.filter((f) => f.default !== undefined).map((f) => [f.name, f.default]));
+  return Object.fromEntries(fields.filter((f) => f.default !== undefined || f.type === "gateway").map((f) => [f.name, f.default ?? {}]));
 }
 
 export function TemplateFields({ fields, values, issues, set }: { fields: TemplateField[]; values: Record<string, any>; issues: Issues; set: (name: string, value: any) => void }) {
@@ -36,21 +36,24 @@ const emailFields: Record<string, string[]> = { resend: ["apiKey", "webhookSecre
 
 /** A gateway that is there, or a new one with what it needs. */
 function GatewayField({ field, value, set, error, issues }: { field: TemplateField; value: any; set: (v: any) => void; error?: string; issues: Issues }) {
-  const [there, setThere] = useState<any[]>();
+  const [there, setThere] = useState<any[]>([]);
+  const current = useRef(value);
+  current.current = value;
   useEffect(() => {
     get(path("agents", agentId.value, "gateways"), { type: field.gateway, limit: 200 }).then((d) => {
       setThere(d.gateways);
-      if (value === undefined) set(d.gateways[0]?.id ?? {});
-    }, () => { setThere([]); set({}); });
+      const untouched = typeof current.current === "object" && !Object.keys(current.current).length;
+      if (d.gateways.length && untouched) set(d.gateways[0].id);
+    }, () => {});
   }, []);
-  const config = value && typeof value === "object" ? value : undefined;
+  const config = typeof value === "object" ? value : undefined;
   const provider = config?.provider ?? "resend";
   const shown = (field.fields ?? []).filter((f) => field.gateway !== "email" || !Object.entries(emailFields).some(([p, names]) => p !== provider && names.includes(f.name)));
   return (
     <fieldset class="template-gateway stack">
       <legend>{field.title}</legend>
       {field.description && <p class="muted small">{field.description}</p>}
-      {there && there.length > 0 && <SelectField label="Which" value={config ? "" : value ?? ""} error={config ? undefined : error} options={[...there.map((g) => [g.id, `${g.name}${g.status === "active" ? "" : ` (${g.status})`}`] as [string, string]), ["", "A new one…"]]} onChange={(v) => set(v || {})} />}
+      {there.length > 0 && <SelectField label="Which" value={config ? "" : value ?? ""} error={config ? undefined : error} options={[...there.map((g) => [g.id, `${g.name}${g.status === "active" ? "" : ` (${g.status})`}`] as [string, string]), ["", "A new one…"]]} onChange={(v) => set(v || {})} />}
       {config && shown.map((f) => <PlainField key={f.name} field={f} value={config[f.name] ?? f.default} error={issues[`values.${field.name}.${f.name}`]} set={(v) => set({ ...config, [f.name]: v })} />)}
       {error && config && <p class="issue" role="alert">{error}</p>}
     </fieldset>
@@ -82,7 +85,7 @@ function SourceField({ field, value, set, error }: { field: Field; value: any; s
           <option value="" selected={!value}>{there.length ? "Choose a source" : "No source yet"}</option>
           {there.map((s) => <option value={s.id} selected={s.id === value}>{s.name}</option>)}
         </select>
-        <label class="button">{busy ? "Storing…" : "Upload a file"}<input type="file" class="visually-hidden" aria-label={`Upload a file as ${field.title}`} disabled={Boolean(busy)} onChange={(e) => { const f = e.currentTarget.files?.[0]; e.currentTarget.value = ""; void upload(f); }} /></label>
+        <label class="button">{busy ? "Storing…" : "Upload a file"}<input type="file" class="hidden" aria-label={`Upload a file as ${field.title}`} disabled={Boolean(busy)} onChange={(e) => { const f = e.currentTarget.files?.[0]; e.currentTarget.value = ""; void upload(f); }} /></label>
       </div>
       {error ? <small class="issue" role="alert">{error}</small> : <small class="muted">{field.description}</small>}
     </div>
