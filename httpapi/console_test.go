@@ -218,7 +218,9 @@ func TestConsoleGraphs(t *testing.T) {
 	scope, examples := documentedTemplates(t)
 	s := newTheatre(t).visit(t, 800)
 	wrong := s.value(`(async () => {
-		const { copyText, fill, merge, paste, readCopy, readGraph, removeFrom, suggest, tidy, writeGraph } = await import("/console/app/workflow.js");
+		const { copyText, paste, readCopy, readGraph, removeFrom, tidy, writeGraph } = await import("/console/app/editor-editor.js");
+		const { merge } = await import("/console/app/editor-conflict.js");
+		const { fill, suggest } = await import("/console/app/editor-panel.js");
 		const faults = [];
 		const same = (what, got, want) => { if (JSON.stringify(got) !== JSON.stringify(want)) faults.push(what + ": " + JSON.stringify(got) + ", want " + JSON.stringify(want)); };
 		let seed = 7;

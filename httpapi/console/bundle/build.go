@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -67,6 +71,9 @@ func buildApp(root string) (map[string][]byte, error) {
 			return nil, err
 		}
 		for name, content := range built {
+			if same, ok := files[name]; ok && !bytes.Equal(same, content) {
+				return nil, fmt.Errorf("two entries build different files %s", name)
+			}
 			files[name] = content
 		}
 	}
@@ -80,11 +87,12 @@ func buildApp(root string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// build bundles one entry; the results carry its name.
+// build bundles one entry; the results carry its name. What the entry loads by
+// import() becomes files of their own, as does what several of these share.
 func build(entry string, plugin api.Plugin) (map[string][]byte, error) {
 	result := api.Build(api.BuildOptions{
 		EntryPoints: []string{entry}, Bundle: true, Format: api.FormatESModule, Platform: api.PlatformBrowser,
-		Outdir: filepath.Dir(entry), Engines: targets, Charset: api.CharsetUTF8, LegalComments: api.LegalCommentsNone,
+		Outdir: filepath.Dir(entry), Splitting: true, ChunkNames: "[name]-[hash]", Metafile: true, Engines: targets, Charset: api.CharsetUTF8, LegalComments: api.LegalCommentsNone,
 		MinifyWhitespace: true, MinifySyntax: true, MinifyIdentifiers: true,
 		JSX: api.JSXAutomatic, JSXImportSource: "preact", TsconfigRaw: "{}",
 		Define:  map[string]string{"process.env.NODE_ENV": `"production"`},
@@ -98,12 +106,59 @@ func build(entry string, plugin api.Plugin) (map[string][]byte, error) {
 		}
 		errs = append(errs, errors.New(at+message.Text))
 	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	names, err := chunkNames(result.Metafile)
+	if err != nil {
+		return nil, err
+	}
 	files := map[string][]byte{}
 	for _, f := range result.OutputFiles {
-		files[filepath.Base(f.Path)] = f.Contents
+		content := f.Contents
+		for old, name := range names {
+			content = bytes.ReplaceAll(content, []byte(old), []byte(name))
+		}
+		name := filepath.Base(f.Path)
+		files[cmp.Or(names[name], name)] = content
 	}
-	return files, errors.Join(errs...)
+	return files, nil
 }
+
+// chunkNames maps the files of a build whose names hold a hash to names that
+// stay: the folder and name of what is imported, or of the longest file that
+// is shared.
+func chunkNames(metafile string) (map[string]string, error) {
+	var meta struct {
+		Outputs map[string]struct {
+			EntryPoint string
+			Inputs     map[string]struct{ BytesInOutput int }
+		}
+	}
+	if err := json.Unmarshal([]byte(metafile), &meta); err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for output, file := range meta.Outputs {
+		if !hashedName.MatchString(path.Base(output)) {
+			continue
+		}
+		source := file.EntryPoint
+		if source == "" {
+			for input, part := range file.Inputs {
+				if now := file.Inputs[source]; source == "" || part.BytesInOutput > now.BytesInOutput || part.BytesInOutput == now.BytesInOutput && input < source {
+					source = input
+				}
+			}
+		}
+		base := strings.TrimSuffix(path.Base(source), path.Ext(source))
+		names[path.Base(output)] = path.Base(path.Dir(source)) + "-" + base + ".js"
+	}
+	return names, nil
+}
+
+// hashedName is the name of a file of ChunkNames.
+var hashedName = regexp.MustCompile(`-[A-Z0-9]{8}\.js$`)
 
 // resolveApp leaves packages in dist/lib, and for pages what they share in
 // main.js. A package that libraries does not list is an error.

@@ -5,10 +5,7 @@ import { memo } from "preact/compat";
 import { useCallback, useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { Icon, Name, span, type IconName } from "../ui";
-import { catalog, type NodeType, typeOf } from "./catalog";
-import { nameOf, onlyWay, type Step, wayOf, waysOut } from "./graph";
-import { nodeWidth } from "./layout";
-import type { Editor } from "./state";
+import { catalog, type Editor, nameOf, type NodeType, nodeWidth, onlyWay, type Step, typeOf, wayOf, waysOut } from "./base";
 
 export type CanvasActions = {
   /** Asks for a node behind another, or in an edge. */

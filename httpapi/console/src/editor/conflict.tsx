@@ -4,8 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, get, path } from "../data";
 import { Button, Dialog, ErrorCard, Name, Segments, Skeleton, When } from "../ui";
-import { type Doc, type Link, nameOf, readGraph, type Step } from "./graph";
-import type { Editor } from "./state";
+import { type Doc, type Editor, type Link, nameOf, readGraph, type Step } from "./base";
 
 const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 const core = (n?: Step) => n && { ...n, position: undefined };

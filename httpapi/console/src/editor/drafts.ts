@@ -1,6 +1,6 @@
 // Changes that were not saved: kept in this browser for each workflow with the
 // version that they are based on, and offered again after a reload or a crash.
-import type { Doc } from "./graph";
+import type { Doc } from "./base";
 
 const database = "satchel.workflows";
 const store = "drafts";

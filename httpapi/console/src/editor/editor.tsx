@@ -3,25 +3,21 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { agentId, ApiError, get, go, href, mayEdit, onChange, path, post, put, route, saveFile, setQuery } from "../data";
 import { Badge, Button, ErrorCard, Icon, Menu, Name, openDialog, Segments, Skeleton, tell, When, type MenuItem } from "../ui";
-import { Canvas, type CanvasActions } from "./canvas";
-import { loadCatalog, type NodeType, typeOf } from "./catalog";
+import type { CanvasActions } from "./canvas";
+import { Canvas, copyText, type Doc, Editor, fingerprint, GraphJson, loadCatalog, NodePanel, type NodeType, Outline, paste, placed, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, writeGraph, zone } from "./base";
 import { dropDraft, type Draft, keepDraft, readDraft } from "./drafts";
-import { copyText, type Doc, fingerprint, paste, readCopy, readGraph, removeFrom, writeGraph } from "./graph";
 import { editorKeys, KeyHelp } from "./keys";
-import { placed, tidy } from "./layout";
-import { ConnectDialog, GraphJson, HookCard, NoteDialog, SettingsDialog } from "./more";
-import { Outline } from "./outline";
 import { NodePalette, NodeShelf } from "./palette";
-import { NodePanel } from "./panel";
 import { Others } from "./presence";
 import { Problems } from "./problems";
-import { readExecution } from "./run";
-import { ConflictDialog } from "./conflict";
-import { Editor } from "./state";
-import { zone } from "./template";
-import { TestPanel, type TestMode, type TestState, useTest } from "./test";
-import { Versions } from "./versions";
+import { type TestMode, type TestState, useTest } from "./starttest";
 import { Execute } from "../workflows/execute";
+import { whenIdle } from "../parts/later";
+
+export { copyText, paste, readCopy, readGraph, removeFrom, tidy, writeGraph } from "./base";
+
+/** The smaller dialogs of the editor. */
+const more = () => import("./more");
 
 const workflowAt = (id: string, ...more: string[]) => path("agents", agentId.value, "workflows", id, ...more);
 const docOf = (w: any): Doc => ({ name: w.name, description: w.description ?? "", settings: w.settings, ...readGraph(w) });
@@ -71,6 +67,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
   useChecks(editor);
   useDrafts(editor, workflow, Boolean(draft));
   useSamples(editor, id);
+  useEffect(() => whenIdle(() => { for (const part of [NodePanel, TestPanel, Versions, GraphJson]) part.preload().catch(() => { /* it is loaded when it is shown */ }); }), []);
   useEffect(() => onChange("workflow", async (c) => { // another tab or person saved it
     if (c.id !== id || c.op !== "update" || (c.row && c.row.version === workflow.version && c.row.status === workflow.status)) return;
     if (!editor.dirty.value) await reload(false);
@@ -96,6 +93,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
       tell(status && status !== was.status ? { active: "It is live", paused: "It is paused", draft: "It is a draft again", archived: "It is archived" }[status] ?? "Saved" : now.version === was.version ? "Saved" : `Saved as version ${now.version}`);
     } catch (e: any) {
       if (e instanceof ApiError && (e.status === 409 || e.status === 412)) {
+        const { ConflictDialog } = await import("./conflict");
         openDialog((close) => <ConflictDialog editor={editor} base={workflow} close={close} reload={reload} overwrite={(joined, newest) => { editor.change(joined); return save(status, newest); }} copy={copyAside} />);
         return;
       }
@@ -142,7 +140,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
       tidy: async () => editor.set(await tidy(editor.doc.value)),
       fit: () => flow.current?.fitView({ maxZoom: 1, padding: 0.15, duration: matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 200 }),
       zoom: (by: number) => flow.current?.zoomTo(flow.current.getZoom() * by),
-      connect: () => { const from = editor.one.value; if (from) openDialog((close) => <ConnectDialog editor={editor} from={from} close={close} />); },
+      connect: () => { const from = editor.one.value; if (from) void more().then(({ ConnectDialog }) => openDialog((close) => <ConnectDialog editor={editor} from={from} close={close} />), tell); },
       palette: () => { const at = editor.one.value; openDialog((close) => <NodePalette title="Add a node" triggers={!at} close={close} pick={(t: NodeType) => { editor.add(t, at && t.type !== "trigger" ? freeWay(editor, at.id) : {}); }} />); },
     };
   }, [editor, may]);
@@ -161,9 +159,9 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
   const status = (s: string) => () => save(s);
   const items: MenuItem[] = [
     { label: "Execute", icon: "Zap", disabled: !may || !["draft", "active"].includes(workflow.status), reason: may ? "It is paused." : "You may read here.", run: () => { openDialog((close) => <Execute workflow={workflow} unsaved={editor.dirty.value} input={editor.payload.value} close={close} />); } },
-    { label: "Save with a note", icon: "StickyNote", disabled: !may || !dirty, reason: may ? "Nothing has changed." : "You may read here.", run: () => { openDialog((close) => <NoteDialog close={close} save={(note) => save(live ? "active" : undefined, undefined, note)} />); } },
-    { label: "Name and settings", icon: "Settings", run: () => { openDialog((close) => <SettingsDialog editor={editor} close={close} />); } },
-    { label: "Webhook address", icon: "Webhook", run: () => { openDialog((close) => <HookCard workflow={{ ...workflow, nodes: editor.doc.value.nodes }} close={close} />); } },
+    { label: "Save with a note", icon: "StickyNote", disabled: !may || !dirty, reason: may ? "Nothing has changed." : "You may read here.", run: async () => { const { NoteDialog } = await more(); openDialog((close) => <NoteDialog close={close} save={(note) => save(live ? "active" : undefined, undefined, note)} />); } },
+    { label: "Name and settings", icon: "Settings", run: async () => { const { SettingsDialog } = await more(); openDialog((close) => <SettingsDialog editor={editor} close={close} />); } },
+    { label: "Webhook address", icon: "Webhook", run: async () => { const { HookCard } = await more(); openDialog((close) => <HookCard workflow={{ ...workflow, nodes: editor.doc.value.nodes }} close={close} />); } },
     { label: "Executions", icon: "Activity", run: () => go(`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(id)}`) },
     "-",
     { label: "Tidy the graph", icon: "AlignLeft", disabled: !may, run: actions.tidy },

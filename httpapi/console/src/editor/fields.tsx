@@ -4,9 +4,8 @@ import { useContext, useEffect, useId, useState } from "preact/hooks";
 
 import { agentId, get, path as at } from "../data";
 import { Button, Code, Icon, Segments } from "../ui";
-import { fieldsOf, type Schema } from "./catalog";
+import { fieldsOf, OutputSchemaField, type Schema } from "./base";
 import { CasesField, ConditionsField } from "./conditions";
-import { OutputSchemaField } from "./schemafield";
 import { hasTemplate } from "./template";
 import { NodeContext, TemplateField } from "./templatefield";
 

@@ -1,7 +1,6 @@
 // The keys of the editor.
 import { Dialog, tell } from "../ui";
-import { readCopy } from "./graph";
-import type { Editor } from "./state";
+import { type Editor, readCopy } from "./base";
 
 type Actions = { add: unknown; remove: (ids: Set<string>) => void; insert: (text: string) => boolean; open: (id: string) => void; duplicate: () => unknown; copy: () => string; fit: () => void; connect: () => void; palette: () => void };
 

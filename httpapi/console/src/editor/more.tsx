@@ -3,10 +3,7 @@ import { useState } from "preact/hooks";
 
 import { absolute, agent, agentId } from "../data";
 import { Button, CopyButton, Dialog, FormDialog, SelectField, Switch, TextArea, TextField, tell } from "../ui";
-import { typeOf } from "./catalog";
-import { nameOf, onlyWay, readGraph, type Step, waysOut, writeGraph } from "./graph";
-import { placed } from "./layout";
-import type { Editor } from "./state";
+import { type Editor, nameOf, onlyWay, placed, readGraph, type Step, typeOf, waysOut, writeGraph } from "./base";
 
 /** Name, description and how executions meet each other. */
 export function SettingsDialog({ editor, close }: { editor: Editor; close: () => void }) {

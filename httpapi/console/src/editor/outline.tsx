@@ -1,8 +1,6 @@
 // The graph as a nested list, for phones and screen readers.
 import { Button, Icon, Name } from "../ui";
-import { typeOf } from "./catalog";
-import { type Link, nameOf, onlyWay, type Step, wayOf, waysOut } from "./graph";
-import type { Editor } from "./state";
+import { type Editor, type Link, nameOf, onlyWay, type Step, typeOf, wayOf, waysOut } from "./base";
 
 type Row = { node: Step; way: string; depth: number; again: boolean };
 

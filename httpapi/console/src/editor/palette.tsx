@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agent, agentId, get, path } from "../data";
 import { Dialog, Icon } from "../ui";
-import { catalog, needText, type NodeType, searchTypes } from "./catalog";
+import { catalog, needText, type NodeType, searchTypes } from "./base";
 
 /** The types by group, as a list or as the hits of a search. */
 function groups(found: NodeType[], typed: string): [string, NodeType[]][] {

@@ -2,13 +2,13 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { Badge, Button, Icon, JsonTree, Menu, Name, Segments, span, tell, TextArea, TextField, type MenuItem } from "../ui";
-import { catalog, fieldsOf, needText, typeOf } from "./catalog";
+import { catalog, type Editor, fieldsOf, nameOf, needText, renameNode, type Step, typeOf } from "./base";
 import { Fields, JsonField, SchemaField } from "./fields";
-import { nameOf, renameNode, type Step } from "./graph";
 import { PathTree } from "./pathtree";
-import { type Editor } from "./state";
 import { sampleOf, scopeOf } from "./template";
 import { NodeContext } from "./templatefield";
+
+export { fill, suggest } from "./template";
 
 /** The fields that every node has, which are shown under Reliability. */
 const reliability = ["timeout_ms", "retry", "on_error", "at_most_once"];

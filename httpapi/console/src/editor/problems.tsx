@@ -1,8 +1,6 @@
 // What is wrong with the graph, each with a way to its field.
 import { Icon, Name } from "../ui";
-import { typeOf } from "./catalog";
-import { nameOf } from "./graph";
-import type { Editor, Issue } from "./state";
+import { type Editor, type Issue, nameOf, typeOf } from "./base";
 
 /** Shows the node of a problem and focuses the field. */
 export function showIssue(editor: Editor, issue: Issue) {

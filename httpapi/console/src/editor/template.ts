@@ -1,10 +1,6 @@
 // Templates: what a path leads to, what may stand in one, and what a text
 // with templates comes to.
-import { signal } from "@preact/signals";
-
-import type { Editor } from "./state";
-import { nameOf, type Step, upstream } from "./graph";
-import { typeOf } from "./catalog";
+import { type Editor, nameOf, type Step, typeOf, upstream, zone } from "./base";
 
 export const filters: [string, string][] = [
   ["default:\"\"", "in place of what is missing"], ["upper", "in capitals"], ["lower", "in small letters"], ["trim", "without space around it"], ["json", "as JSON"],
@@ -36,9 +32,6 @@ const asText = (v: any) => (v === null || v === undefined ? "" : typeof v === "o
 const months = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
 const days = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const two = (n: number) => String(n).padStart(2, "0");
-
-/** The agent's time zone, by whose clocks dates are written. */
-export const zone = signal("UTC");
 
 /** How far the clocks of a time zone are ahead of UTC at a moment, in minutes. */
 function offsetOf(at: Date, timeZone: string): number {

@@ -2,8 +2,7 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
 
-import type { Step } from "./graph";
-import type { Editor } from "./state";
+import type { Editor, Step } from "./base";
 import { fill, hasTemplate, labelsOf, scopeOf, suggest, type Suggestion } from "./template";
 
 /** The node whose fields are shown. */

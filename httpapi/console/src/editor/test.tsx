@@ -1,15 +1,11 @@
 // Tests of the graph that is edited: whole, to a node, or one node alone.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
-import { agentId, ApiError, get, href, path, post } from "../data";
+import { agentId, get, href, path } from "../data";
 import { Badge, Button, ErrorCard, JsonTree, Name, Segments, span, tell } from "../ui";
-import { typeOf } from "./catalog";
-import { nameOf } from "./graph";
-import { type Execution, follow, isOver, keyOf, marksOf, type NodeResult, onceAFrame, readExecution } from "./run";
-import type { Editor } from "./state";
+import { type Editor, keyOf, nameOf, readExecution, typeOf } from "./base";
+import type { TestMode, TestState } from "./starttest";
 
-export type TestMode = "all" | "to" | "node";
-export type TestState = { running: boolean; execution?: Partial<Execution>; results: NodeResult[]; error?: Error };
 
 // Node types whose test reaches other people or systems, or changes data.
 const acting = new Set(["http-request", "tool", "sql", "workflow"]);
@@ -25,44 +21,6 @@ function acts(editor: Editor, mode: TestMode, id?: string): string[] {
   return doc.nodes.filter((n) => (mode === "all" || within.has(n.id)) && !n.data?.disabled && n.metadata?.pin === undefined)
     .filter((n) => typeOf(n.type)?.group === "Messages" || acting.has(n.type) && !(n.type === "http-request" && [undefined, "GET", "HEAD"].includes(n.data?.method)) && !(n.type === "sql" && /^\s*(select|with|pragma|explain)\b/i.test(String(n.data?.query ?? ""))))
     .map(nameOf);
-}
-
-/** Starts tests and keeps what the last one came to. */
-export function useTest(editor: Editor, workflow: string, refresh: (s: TestState) => void) {
-  const abort = useRef<AbortController | undefined>(undefined);
-  useEffect(() => () => abort.current?.abort(), []);
-  return async (mode: TestMode, input: any, nodeId?: string) => {
-    abort.current?.abort();
-    const mine = abort.current = new AbortController();
-    const agent = agentId.value;
-    const pins = Object.fromEntries(editor.doc.value.nodes.filter((n) => n.metadata?.pin !== undefined && !(mode === "node" && n.id === nodeId)).map((n) => [n.id, n.metadata.pin]));
-    const results = new Map<string, NodeResult>();
-    const state: TestState = { running: true, results: [] };
-    editor.marks.value = new Map();
-    refresh({ ...state });
-    const show = onceAFrame(() => {
-      if (mine.signal.aborted) return;
-      editor.marks.value = marksOf(results.values());
-      const outputs = [...results.values()].filter((r) => r.output !== undefined).map((r) => [r.node_id, r.output]);
-      editor.samples.value = { ...editor.samples.value, ...Object.fromEntries(outputs) };
-      refresh({ ...state, results: [...results.values()] });
-    });
-    try {
-      const started: Execution = await post(path("agents", agent, "workflows", "test"), { workflow_id: workflow, ...editor.written(), input, mode, node_id: nodeId, pins }, mine.signal);
-      state.execution = started;
-      editor.payload.value = input;
-      if (!isOver(started)) await follow(agent, started.id, mine.signal, { node: (r) => { results.set(keyOf(r), r); show(); }, end: (x) => { state.execution = { ...state.execution, ...x }; } });
-      const last = await readExecution(agent, started.id, mine.signal).catch(() => null);
-      if (last) { state.execution = last; for (const r of last.node_results) results.set(keyOf(r), r); }
-    } catch (error: any) {
-      if (error.name === "AbortError") return;
-      if (error instanceof ApiError && error.details?.errors?.some((e: any) => e.node_id)) editor.issues.value = error.details.errors;
-      state.error = error instanceof ApiError && [404, 405].includes(error.status) && !error.details?.field ? new Error("This server cannot test a graph that is not saved.") : error;
-    }
-    state.running = false;
-    show();
-    refresh({ ...state, results: [...results.values()] });
-  };
 }
 
 export function TestPanel({ editor, workflow, state, run, compact }: { editor: Editor; workflow: string; state: TestState; run: (mode: TestMode, input: any, nodeId?: string) => Promise<void>; compact?: boolean }) {

@@ -3,10 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, get, path, post, useQuery } from "../data";
 import { Badge, Button, Dialog, JsonTree, Load, Name, openDialog, Pager, plural, Table, tell, When } from "../ui";
-import { nameOf, readGraph, type Step } from "./graph";
-import { Canvas } from "./canvas";
-import { placed } from "./layout";
-import { Editor } from "./state";
+import { Canvas, Editor, nameOf, placed, readGraph, type Step } from "./base";
 
 const workflowAt = (id: string, ...more: (string | number)[]) => path("agents", agentId.value, "workflows", id, ...more);
 

@@ -4,9 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, get, href, path, route, setQuery, useQuery } from "../data";
 import { Badge, Empty, ErrorCard, JsonTree, Load, Name, SelectField, Skeleton, span } from "../ui";
-import { nameOf } from "../editor/graph";
-import { type Execution, keyOf, type NodeResult, placeOf, readExecution } from "../editor/run";
-import type { Editor } from "../editor/state";
+import { type Editor, type Execution, keyOf, nameOf, type NodeResult, placeOf, readExecution } from "../editor/base";
 
 const listed = 50;
 

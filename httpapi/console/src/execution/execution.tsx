@@ -4,16 +4,9 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { agentId, get, go, href, mayEdit, path, post, route, setQuery } from "../data";
 import { Badge, Button, confirm, CopyButton, ErrorCard, Icon, JsonTree, Name, Segments, size, Skeleton, tell, When } from "../ui";
-import { Canvas } from "../editor/canvas";
-import { loadCatalog } from "../editor/catalog";
-import { nameOf, readGraph } from "../editor/graph";
-import { placed } from "../editor/layout";
-import { Outline } from "../editor/outline";
-import { type Execution, executionAt, follow, isOver, keyOf, marksOf, type NodeResult, type Preview, onceAFrame, readExecution } from "../editor/run";
-import { Editor } from "../editor/state";
+import { Canvas, Compare, Editor, type Execution, executionAt, follow, isOver, keyOf, loadCatalog, marksOf, nameOf, type NodeResult, onceAFrame, Outline, placed, type Preview, readExecution, readGraph } from "../editor/base";
 import { triggerWord } from "../workflows/words";
 import { took } from "../workflows/executions";
-import { Compare } from "./compare";
 import { NodeRun } from "./node";
 import { Waterfall } from "./waterfall";
 

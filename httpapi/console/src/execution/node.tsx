@@ -3,9 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, ApiError, get, post } from "../data";
 import { Badge, Button, Dialog, ErrorCard, Icon, JsonTree, Name, openDialog, Pager, size, span, tell, When } from "../ui";
-import { typeOf } from "../editor/catalog";
-import { nameOf, type Step } from "../editor/graph";
-import { type Execution, executionAt, isOver, keyOf, type NodeResult, placeOf } from "../editor/run";
+import { type Execution, executionAt, isOver, keyOf, nameOf, type NodeResult, placeOf, type Step, typeOf } from "../editor/base";
 
 const pageSize = 50;
 const iterationWords = (r: NodeResult) => placeOf(r).split(".").map((n) => Number(n) + 1).join(" of ");

@@ -3,10 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { Icon, Name, span } from "../ui";
-import { type Execution, isOver, keyOf, type NodeResult, placeOf } from "../editor/run";
-import { nameOf } from "../editor/graph";
-import type { Editor } from "../editor/state";
-import { typeOf } from "../editor/catalog";
+import { type Editor, type Execution, isOver, keyOf, nameOf, type NodeResult, placeOf, typeOf } from "../editor/base";
 
 const rowHeight = 30;
 const windowed = 300;

@@ -1,19 +1,18 @@
-// A workflow in its editor, or one of its executions. The canvas and its
-// styles are loaded with this page.
-import { EditorPage } from "../editor/editor";
-import { ExecutionPage } from "../execution/execution";
+// A workflow in its editor, or one of its executions.
+import { Canvas } from "../editor/base";
+import { later } from "../parts/later";
 import { style, useStyles } from "../parts/styles";
 import { Skeleton } from "../ui";
 import "../css/editor.css";
 
-export { merge } from "../editor/conflict";
-export { copyText, paste, readCopy, readGraph, removeFrom, writeGraph } from "../editor/graph";
-export { tidy } from "../editor/layout";
-export { fill, suggest } from "../editor/template";
-
-const styles = Promise.all([style("../lib/xyflow.css"), style("./workflow.css")]);
+const Loading = () => <div class="page"><Skeleton lines={6} /></div>;
+const EditorPage = later(() => import("../editor/editor").then((m) => m.EditorPage), Loading);
+const ExecutionPage = later(() => import("../execution/execution").then((m) => m.ExecutionPage), Loading);
+const styles = style("./workflow.css");
 
 export default function Workflow({ workflow, execution }: { workflow?: string; execution?: string }) {
-  if (!useStyles(styles)) return <div class="page"><Skeleton lines={6} /></div>;
+  void (execution ? ExecutionPage : EditorPage).preload().catch(() => { /* it is loaded again when it is shown */ });
+  if (!matchMedia("(max-width: 48rem)").matches) void Canvas.preload().catch(() => { /* the same */ });
+  if (!useStyles(styles)) return <Loading />;
   return execution ? <ExecutionPage key={execution} id={execution} /> : <EditorPage key={workflow} id={workflow!} />;
 }

@@ -1,7 +1,7 @@
 // Dialogs, drawers and menus. The topmost closes by Escape and keeps the keys to itself.
 import { signal } from "@preact/signals";
 import type { ComponentChildren, VNode } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { Button } from "./button";
 import { Icon, type IconName } from "./icon";
@@ -10,7 +10,7 @@ import { tell } from "./feedback";
 /** A dialog over the page; close is called by Escape, the cross and a click beside it, unless it is firm. */
 export function Dialog({ title, close, children, wide, firm }: { title: string; close: () => void; children: ComponentChildren; wide?: boolean; firm?: boolean }) {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     const el = ref.current!;
     el.showModal();

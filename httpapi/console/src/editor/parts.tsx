@@ -1,0 +1,17 @@
+// The parts of the editor and of executions that have files of their own.
+import { later } from "../parts/later";
+import { style } from "../parts/styles";
+import { Skeleton } from "../ui";
+
+const PanelFrame = () => <aside class="editor-panel" aria-label="Node"><div class="panel-body"><Skeleton /></div></aside>;
+
+/** The graph, to be changed unless its editor is read-only; with the library that draws it. */
+export const Canvas = later(() => Promise.all([import("./canvas"), style("../lib/xyflow.css")]).then(([m]) => m.Canvas), () => null);
+/** The graph as a list. */
+export const Outline = later(() => import("./outline").then((m) => m.Outline));
+export const NodePanel = later(() => import("./panel").then((m) => m.NodePanel), PanelFrame);
+export const OutputSchemaField = later(() => import("./schemafield").then((m) => m.OutputSchemaField));
+export const TestPanel = later(() => import("./test").then((m) => m.TestPanel));
+export const Versions = later(() => import("./versions").then((m) => m.Versions));
+export const GraphJson = later(() => import("./more").then((m) => m.GraphJson));
+export const Compare = later(() => import("../execution/compare").then((m) => m.Compare));
