@@ -42,7 +42,7 @@ func TestRenderedCrawl(t *testing.T) {
 	s.call(t, "POST", "/agents", map[string]any{"name": "bakery"}, 201)
 	source := s.call(t, "POST", "/agents/bakery/sources/crawl", map[string]any{"url": site.URL, "name": "Site", "render": true}, 201)
 	s.waitFor(t, "/agents/bakery/sources/"+source["id"].(string), "ready")
-	s.asks(t, "can I get a refund for bread I did not enjoy", "money back")
+	s.wantSearch(t, "can I get a refund for bread I did not enjoy", "money back")
 }
 
 // TestNoBrowser: what needs a browser says so where there is none.

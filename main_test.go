@@ -112,20 +112,20 @@ var owners = map[string]string{
 	"github.com/santhosh-tekuri/jsonschema/v6":      "agent/chat",
 }
 
-type listed struct {
+type listedPackage struct {
 	ImportPath string
 	Imports    []string
 }
 
-func packages(t *testing.T) []listed {
+func packages(t *testing.T) []listedPackage {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
-	var all []listed
+	var all []listedPackage
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p listed
+		var p listedPackage
 		if err := dec.Decode(&p); err == io.EOF {
 			return all
 		} else if err != nil {
@@ -135,8 +135,8 @@ func packages(t *testing.T) []listed {
 	}
 }
 
-// room is the room of one of our import paths.
-func room(importPath string) string {
+// packageOf is the room of one of our import paths.
+func packageOf(importPath string) string {
 	rel := strings.TrimPrefix(strings.TrimPrefix(importPath, "satchel"), "/")
 	for rel != "." && rel != "" {
 		if _, ok := floors[rel]; ok {
@@ -149,13 +149,13 @@ func room(importPath string) string {
 
 func TestFloors(t *testing.T) {
 	for _, p := range packages(t) {
-		from := room(p.ImportPath)
+		from := packageOf(p.ImportPath)
 		for _, imported := range p.Imports {
 			if imported != "satchel" && !strings.HasPrefix(imported, "satchel/") {
 				checkOwner(t, p.ImportPath, from, imported)
 				continue
 			}
-			to := room(imported)
+			to := packageOf(imported)
 			allowed := floors[from].imports
 			switch {
 			case from == to:
@@ -399,8 +399,8 @@ func TestWalk(t *testing.T) {
 		t.Errorf("a new source is %v, want processing", source["status"])
 	}
 	s.waitFor(t, "/agents/bakery/sources/"+source["id"].(string), "ready")
-	s.asks(t, "can I get a refund for bread I did not enjoy", "money back")
-	s.asks(t, "is the store closed at the weekend", "Sundays")
+	s.wantSearch(t, "can I get a refund for bread I did not enjoy", "money back")
+	s.wantSearch(t, "is the store closed at the weekend", "Sundays")
 	s.call(t, "POST", "/agents/bakery/contacts", map[string]any{"name": "Ada", "email": "ada@example.com"}, 201)
 	rows := s.call(t, "POST", "/agents/bakery/sql/execute", map[string]any{"query": "SELECT name FROM contacts WHERE email = ?", "params": []any{"ada@example.com"}}, 200)
 	if got := rows["rows"].([]any)[0].([]any)[0]; got != "Ada" {
@@ -428,11 +428,11 @@ func TestWalk(t *testing.T) {
 	if got := s.call(t, "GET", "/agents/bakery", nil, 200)["status"]; got != "paused" {
 		t.Errorf("a copied agent is %v, want paused", got)
 	}
-	s.asks(t, "can I get a refund for bread I did not enjoy", "money back")
+	s.wantSearch(t, "can I get a refund for bread I did not enjoy", "money back")
 }
 
-// asks searches and wants the passage that holds text first.
-func (s *service) asks(t *testing.T, question, text string) {
+// wantSearch searches and wants the passage that holds text first.
+func (s *service) wantSearch(t *testing.T, question, text string) {
 	t.Helper()
 	answer := s.call(t, "POST", "/agents/bakery/sources/search", map[string]any{"query": question}, 200)
 	results := answer["results"].([]any)
@@ -641,7 +641,7 @@ func TestCrawl(t *testing.T) {
 	s = start(t, "--data", data, "--outbound-allow", "127.0.0.1/32")
 	source := s.call(t, "POST", "/agents/bakery/sources/crawl", map[string]any{"url": site.URL, "name": "Site"}, 201)
 	s.waitFor(t, "/agents/bakery/sources/"+source["id"].(string), "ready")
-	s.asks(t, "can I get a refund for bread I did not enjoy", "money back")
+	s.wantSearch(t, "can I get a refund for bread I did not enjoy", "money back")
 	again := s.call(t, "POST", "/agents/bakery/sources/"+source["id"].(string)+"/reindex", nil, 200)
 	if again["status"] != "crawling" {
 		t.Errorf("reindex answers %v", again)

@@ -19,9 +19,9 @@ import (
 	"satchel/flow/templates"
 )
 
-// outside stands for every company that templates talk to, for a model and for
+// fakeServices stands for every company that templates talk to, for a model and for
 // web sites, and remembers what it was asked.
-type outside struct {
+type fakeServices struct {
 	*httptest.Server
 	mu    sync.Mutex
 	calls []string
@@ -30,8 +30,8 @@ type outside struct {
 	page  string // what the watched page says
 }
 
-func newOutside(t *testing.T) *outside {
-	o := &outside{page: "We open at seven."}
+func newFakeServices(t *testing.T) *fakeServices {
+	o := &fakeServices{page: "We open at seven."}
 	o.Server = httptest.NewServer(http.HandlerFunc(o.serve))
 	t.Cleanup(o.Close)
 	return o
@@ -51,7 +51,7 @@ var answers = []struct{ path, answer string }{
 	{"/refunds", `{"id":"refund-1"}`}, {"/people", `{"company":"Analytical Engines"}`},
 }
 
-func (o *outside) serve(w http.ResponseWriter, r *http.Request) {
+func (o *fakeServices) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	if strings.HasSuffix(r.URL.Path, "/getUpdates") { // nobody writes
 		<-r.Context().Done()
@@ -95,14 +95,14 @@ func (o *outside) serve(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-func (o *outside) set(change func()) {
+func (o *fakeServices) set(change func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	change()
 }
 
-// asked counts the calls that hold all of these texts.
-func (o *outside) asked(texts ...string) int {
+// requested counts the calls that hold all of these texts.
+func (o *fakeServices) requested(texts ...string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := 0
@@ -118,18 +118,18 @@ func (o *outside) asked(texts ...string) int {
 	return n
 }
 
-// rig is an agent on which templates are tried.
-type rig struct {
+// templateFixture is an agent on which templates are tried.
+type templateFixture struct {
 	*testing.T
 	*service
-	out *outside
+	out *fakeServices
 }
 
 const onDefault = "/agents/default"
 
 // gateway is the config of a platform whose API is the outside.
-func (r *rig) gateway(platform string) map[string]any {
-	c := map[string]any{"apiBaseUrl": r.out.URL + "/" + platform}
+func (f *templateFixture) gateway(platform string) map[string]any {
+	c := map[string]any{"apiBaseUrl": f.out.URL + "/" + platform}
 	for name, value := range map[string]map[string]any{
 		"telegram": {"botToken": "77:t"}, "slack": {"botToken": "xoxb-1", "signingSecret": "s"}, "discord": {"botToken": "b", "applicationId": "9", "publicKey": strings.Repeat("ab", 32)},
 		"email": {"apiKey": "re_1", "fromAddress": "hi@shop.example"}, "sms": twilioConfig, "whatsapp": twilioConfig,
@@ -141,50 +141,52 @@ func (r *rig) gateway(platform string) map[string]any {
 
 var twilioConfig = map[string]any{"accountSid": "AC1", "authToken": "t", "phoneNumber": "+15005550006"}
 
-// live sets a template up, verifies its gateways and activates it.
-func (r *rig) live(id string, values map[string]any) (made map[string]any, workflow string) {
-	r.Helper()
-	made = r.call(r.T, "POST", onDefault+"/templates/"+id, map[string]any{"values": values}, 201)
+// activate sets a template up, verifies its gateways and activates it.
+func (f *templateFixture) activate(id string, values map[string]any) (made map[string]any, workflow string) {
+	f.Helper()
+	made = f.call(f.T, "POST", onDefault+"/templates/"+id, map[string]any{"values": values}, 201)
 	for _, g := range made["gateways"].([]any) {
-		if v := r.call(r.T, "POST", onDefault+"/gateways/"+r.id(g)+"/verify", nil, 200); v["success"] != true {
-			r.Fatalf("verify: %v", v)
+		if v := f.call(f.T, "POST", onDefault+"/gateways/"+f.id(g)+"/verify", nil, 200); v["success"] != true {
+			f.Fatalf("verify: %v", v)
 		}
 	}
-	workflow = r.id(made["workflow"])
+	workflow = f.id(made["workflow"])
 	if status := made["workflow"].(map[string]any)["status"]; status != "draft" {
-		r.Errorf("the workflow is %v", status)
+		f.Errorf("the workflow is %v", status)
 	}
 	for _, s := range made["sources"].([]any) {
-		r.waitFor(r.T, onDefault+"/sources/"+r.id(s), "ready")
+		f.waitFor(f.T, onDefault+"/sources/"+f.id(s), "ready")
 	}
-	r.call(r.T, "PUT", onDefault+"/workflows/"+workflow, map[string]any{"status": "active"}, 200)
+	f.call(f.T, "PUT", onDefault+"/workflows/"+workflow, map[string]any{"status": "active"}, 200)
 	for _, s := range made["schedules"].([]any) {
 		if status := s.(map[string]any)["status"]; status != "paused" {
-			r.Errorf("the schedule is %v", status)
+			f.Errorf("the schedule is %v", status)
 		}
-		r.call(r.T, "PUT", onDefault+"/schedules/"+r.id(s), map[string]any{"status": "active"}, 200)
+		f.call(f.T, "PUT", onDefault+"/schedules/"+f.id(s), map[string]any{"status": "active"}, 200)
 	}
 	return made, workflow
 }
 
-func (r *rig) id(record any) string { return record.(map[string]any)["id"].(string) }
+func (f *templateFixture) id(record any) string { return record.(map[string]any)["id"].(string) }
 
 // newGateway is the id of the nth gateway that was made.
-func (r *rig) newGateway(made map[string]any) string { return r.id(made["gateways"].([]any)[0]) }
+func (f *templateFixture) newGateway(made map[string]any) string {
+	return f.id(made["gateways"].([]any)[0])
+}
 
-// ended waits until the newest of n executions of a workflow has ended.
-func (r *rig) ended(workflow string, n int) map[string]any {
-	r.Helper()
-	for r.Context().Err() == nil {
-		list := r.call(r.T, "GET", onDefault+"/workflows/executions?workflow_id="+workflow, nil, 200)["executions"].([]any)
+// waitExecution waits until the newest of n executions of a workflow has ended.
+func (f *templateFixture) waitExecution(workflow string, n int) map[string]any {
+	f.Helper()
+	for f.Context().Err() == nil {
+		list := f.call(f.T, "GET", onDefault+"/workflows/executions?workflow_id="+workflow, nil, 200)["executions"].([]any)
 		if len(list) < n {
 			continue
 		}
 		if status := list[0].(map[string]any)["status"]; status != "queued" && status != "running" {
-			x := r.call(r.T, "GET", onDefault+"/workflows/executions/"+r.id(list[0]), nil, 200)
+			x := f.call(f.T, "GET", onDefault+"/workflows/executions/"+f.id(list[0]), nil, 200)
 			if status != "complete" {
 				raw, _ := json.MarshalIndent(x, "", " ")
-				r.Fatalf("it is %v: %s", status, raw)
+				f.Fatalf("it is %v: %s", status, raw)
 			}
 			return x
 		}
@@ -193,13 +195,13 @@ func (r *rig) ended(workflow string, n int) map[string]any {
 }
 
 // waiting waits until an approval of a workflow waits, and decides it.
-func (r *rig) decide(workflow, node, decision, comment string) {
-	r.Helper()
-	for r.Context().Err() == nil {
-		for _, w := range r.call(r.T, "GET", onDefault+"/waiting", nil, 200)["waiting"].([]any) {
+func (f *templateFixture) decideApproval(workflow, node, decision, comment string) {
+	f.Helper()
+	for f.Context().Err() == nil {
+		for _, w := range f.call(f.T, "GET", onDefault+"/waiting", nil, 200)["waiting"].([]any) {
 			w := w.(map[string]any)
 			if w["workflow_id"] == workflow && w["node_id"] == node {
-				r.call(r.T, "POST", onDefault+"/workflows/executions/"+w["execution_id"].(string)+"/resume",
+				f.call(f.T, "POST", onDefault+"/workflows/executions/"+w["execution_id"].(string)+"/resume",
 					map[string]any{"node_id": node, "data": map[string]any{"decision": decision, "comment": comment}}, 200)
 				return
 			}
@@ -207,22 +209,22 @@ func (r *rig) decide(workflow, node, decision, comment string) {
 	}
 }
 
-func (r *rig) simulate(gateway, from, text string) {
-	r.Helper()
-	r.call(r.T, "POST", onDefault+"/gateways/"+gateway+"/simulate", map[string]any{"from": from, "name": "Ada", "text": text}, 201)
+func (f *templateFixture) simulate(gateway, from, text string) {
+	f.Helper()
+	f.call(f.T, "POST", onDefault+"/gateways/"+gateway+"/simulate", map[string]any{"from": from, "name": "Ada", "text": text}, 201)
 }
 
-func (r *rig) tick(made map[string]any) {
-	r.Helper()
-	r.call(r.T, "POST", onDefault+"/schedules/"+r.id(made["schedules"].([]any)[0])+"/run", nil, 200)
+func (f *templateFixture) runSchedule(made map[string]any) {
+	f.Helper()
+	f.call(f.T, "POST", onDefault+"/schedules/"+f.id(made["schedules"].([]any)[0])+"/run", nil, 200)
 }
 
 // hook posts to the webhook of a workflow and returns the answer.
-func (r *rig) hook(workflow, body string, header map[string]string) string {
-	r.Helper()
-	req, err := http.NewRequestWithContext(r.Context(), "POST", r.url+onDefault+"/hooks/"+workflow, strings.NewReader(body))
+func (f *templateFixture) hook(workflow, body string, header map[string]string) string {
+	f.Helper()
+	req, err := http.NewRequestWithContext(f.Context(), "POST", f.url+onDefault+"/hooks/"+workflow, strings.NewReader(body))
 	if err != nil {
-		r.Fatal(err)
+		f.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	for name, value := range header {
@@ -230,181 +232,181 @@ func (r *rig) hook(workflow, body string, header map[string]string) string {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		r.Fatal(err)
+		f.Fatal(err)
 	}
 	defer resp.Body.Close()
 	raw, _ := io.ReadAll(resp.Body)
 	if resp.StatusCode != http.StatusOK {
-		r.Fatalf("hook: %d %s", resp.StatusCode, raw)
+		f.Fatalf("hook: %d %s", resp.StatusCode, raw)
 	}
 	return string(raw)
 }
 
-func (r *rig) wants(texts ...string) {
-	r.Helper()
-	if r.out.asked(texts...) == 0 {
-		r.out.set(func() { r.Errorf("nobody was asked for %q:\n%s", texts, strings.Join(r.out.calls, "\n")) })
+func (f *templateFixture) wantRequest(texts ...string) {
+	f.Helper()
+	if f.out.requested(texts...) == 0 {
+		f.out.set(func() { f.Errorf("nobody was asked for %q:\n%s", texts, strings.Join(f.out.calls, "\n")) })
 	}
 }
 
 // run is one template: what it is set up with, and what is done with it.
-var templateRuns = map[string]func(*rig){
-	"telegram-handbook": func(r *rig) {
-		book := r.call(r.T, "POST", onDefault+"/sources", upload{"handbook.md", handbook, nil}, 201)
-		r.waitFor(r.T, onDefault+"/sources/"+r.id(book), "ready")
-		made, w := r.live("telegram-handbook", map[string]any{"telegram": r.gateway("telegram"), "handbook": r.id(book)})
-		r.out.set(func() { r.out.says = `{"known":true,"answer":"Within two days."}` })
-		r.simulate(r.newGateway(made), "42", "Can I bring a loaf back?")
-		r.ended(w, 1)
-		r.wants("/sendMessage", "Within two days.", `"chat_id":42`)
-		r.wants("/model/chat/completions", "bring it back within two days")
-		r.out.set(func() { r.out.says = `{"known":false,"answer":""}` })
-		r.simulate(r.newGateway(made), "42", "Do you bake for weddings?")
-		r.decide(w, "person", "approved", "We do, ask a week before.")
-		r.ended(w, 2)
-		r.wants("/sendMessage", "We do, ask a week before.")
+var templateRuns = map[string]func(*templateFixture){
+	"telegram-handbook": func(f *templateFixture) {
+		book := f.call(f.T, "POST", onDefault+"/sources", upload{"handbook.md", handbook, nil}, 201)
+		f.waitFor(f.T, onDefault+"/sources/"+f.id(book), "ready")
+		made, w := f.activate("telegram-handbook", map[string]any{"telegram": f.gateway("telegram"), "handbook": f.id(book)})
+		f.out.set(func() { f.out.says = `{"known":true,"answer":"Within two days."}` })
+		f.simulate(f.newGateway(made), "42", "Can I bring a loaf back?")
+		f.waitExecution(w, 1)
+		f.wantRequest("/sendMessage", "Within two days.", `"chat_id":42`)
+		f.wantRequest("/model/chat/completions", "bring it back within two days")
+		f.out.set(func() { f.out.says = `{"known":false,"answer":""}` })
+		f.simulate(f.newGateway(made), "42", "Do you bake for weddings?")
+		f.decideApproval(w, "person", "approved", "We do, ask a week before.")
+		f.waitExecution(w, 2)
+		f.wantRequest("/sendMessage", "We do, ask a week before.")
 	},
-	"page-watch": func(r *rig) {
-		made, w := r.live("page-watch", map[string]any{"url": r.out.URL + "/site", "email": r.gateway("email"), "to": "me@shop.example"})
-		r.out.set(func() { r.out.page = "We open at nine now." })
-		r.tick(made)
-		r.ended(w, 1)
-		r.wants("/emails", "me@shop.example", "We open at nine now.")
-		r.call(r.T, "POST", onDefault+"/sources/"+r.id(made["sources"].([]any)[0])+"/refresh", nil, 200) // nothing has changed
-		r.waitFor(r.T, onDefault+"/sources/"+r.id(made["sources"].([]any)[0]), "ready")
-		if n := r.out.asked("/emails", "me@shop.example"); n != 1 {
-			r.Errorf("%d emails", n)
+	"page-watch": func(f *templateFixture) {
+		made, w := f.activate("page-watch", map[string]any{"url": f.out.URL + "/site", "email": f.gateway("email"), "to": "me@shop.example"})
+		f.out.set(func() { f.out.page = "We open at nine now." })
+		f.runSchedule(made)
+		f.waitExecution(w, 1)
+		f.wantRequest("/emails", "me@shop.example", "We open at nine now.")
+		f.call(f.T, "POST", onDefault+"/sources/"+f.id(made["sources"].([]any)[0])+"/refresh", nil, 200) // nothing has changed
+		f.waitFor(f.T, onDefault+"/sources/"+f.id(made["sources"].([]any)[0]), "ready")
+		if n := f.out.requested("/emails", "me@shop.example"); n != 1 {
+			f.Errorf("%d emails", n)
 		}
 	},
-	"invoice-download": func(r *rig) {
-		_, w := r.live("invoice-download", map[string]any{"url": r.out.URL + "/login", "invoices": r.out.URL + "/invoices"})
-		r.call(r.T, "POST", onDefault+"/workflows/execute", map[string]any{"workflow_id": w}, 200)
-		r.decide(w, "login", "approved", "")
-		if file := fmt.Sprint(r.ended(w, 1)["output"]); !strings.Contains(file, "invoice-7.pdf") {
-			r.Errorf("the file is %s", file)
+	"invoice-download": func(f *templateFixture) {
+		_, w := f.activate("invoice-download", map[string]any{"url": f.out.URL + "/login", "invoices": f.out.URL + "/invoices"})
+		f.call(f.T, "POST", onDefault+"/workflows/execute", map[string]any{"workflow_id": w}, 200)
+		f.decideApproval(w, "login", "approved", "")
+		if file := fmt.Sprint(f.waitExecution(w, 1)["output"]); !strings.Contains(file, "invoice-7.pdf") {
+			f.Errorf("the file is %s", file)
 		}
 	},
-	"morning-figures": func(r *rig) {
-		made, w := r.live("morning-figures", map[string]any{"slack": r.gateway("slack"), "channel": "C7"})
-		r.tick(made)
-		r.ended(w, 1)
-		r.wants("/chat.postMessage", "C7", "Since yesterday: ", " new contacts")
+	"morning-figures": func(f *templateFixture) {
+		made, w := f.activate("morning-figures", map[string]any{"slack": f.gateway("slack"), "channel": "C7"})
+		f.runSchedule(made)
+		f.waitExecution(w, 1)
+		f.wantRequest("/chat.postMessage", "C7", "Since yesterday: ", " new contacts")
 	},
-	"github-slack": func(r *rig) {
-		_, w := r.live("github-slack", map[string]any{"secret": "sesame", "slack": r.gateway("slack"), "code": "C-code", "issues": "C-issues"})
+	"github-slack": func(f *templateFixture) {
+		_, w := f.activate("github-slack", map[string]any{"secret": "sesame", "slack": f.gateway("slack"), "code": "C-code", "issues": "C-issues"})
 		for kind, body := range map[string]string{"issues": `{"action":"opened","issue":{"title":"Oven is cold","html_url":"https://github.com/a/b/1"}}`,
 			"push": `{"pusher":{"name":"ada"},"commits":[{},{}],"repository":{"full_name":"a/b"},"head_commit":{"message":"Heat it"}}`} {
 			mac := hmac.New(sha256.New, []byte("sesame"))
 			mac.Write([]byte(body))
-			r.hook(w, body, map[string]string{"X-GitHub-Event": kind, "X-Hub-Signature-256": "sha256=" + hex.EncodeToString(mac.Sum(nil))})
+			f.hook(w, body, map[string]string{"X-GitHub-Event": kind, "X-Hub-Signature-256": "sha256=" + hex.EncodeToString(mac.Sum(nil))})
 		}
-		r.ended(w, 2)
-		r.ended(w, 2)
-		for r.out.asked("/chat.postMessage", "C-issues", "Issue opened: Oven is cold") == 0 || r.out.asked("/chat.postMessage", "C-code", "ada pushed 2 commits to a/b: Heat it") == 0 {
-			if r.Context().Err() != nil {
-				r.Fatal("Slack was not told")
+		f.waitExecution(w, 2)
+		f.waitExecution(w, 2)
+		for f.out.requested("/chat.postMessage", "C-issues", "Issue opened: Oven is cold") == 0 || f.out.requested("/chat.postMessage", "C-code", "ada pushed 2 commits to a/b: Heat it") == 0 {
+			if f.Context().Err() != nil {
+				f.Fatal("Slack was not told")
 			}
 		}
 	},
-	"qualify-form": func(r *rig) {
-		_, w := r.live("qualify-form", map[string]any{"email": r.gateway("email"), "to": "sales@shop.example"})
-		r.out.set(func() { r.out.says = `{"promising":true,"topic":"A wedding cake","summary":"Wants a cake for 80."}` })
-		if answer := r.hook(w, `{"name":"Grace","email":"Grace@Example.com","message":"A cake for 80, please"}`, nil); answer != `{"ok":true}` && answer != "{\"ok\":true}\n" {
-			r.Errorf("the visitor is told %q", answer)
+	"qualify-form": func(f *templateFixture) {
+		_, w := f.activate("qualify-form", map[string]any{"email": f.gateway("email"), "to": "sales@shop.example"})
+		f.out.set(func() { f.out.says = `{"promising":true,"topic":"A wedding cake","summary":"Wants a cake for 80."}` })
+		if answer := f.hook(w, `{"name":"Grace","email":"Grace@Example.com","message":"A cake for 80, please"}`, nil); answer != `{"ok":true}` && answer != "{\"ok\":true}\n" {
+			f.Errorf("the visitor is told %q", answer)
 		}
-		r.ended(w, 1)
-		r.wants("/emails", "sales@shop.example", "A lead: A wedding cake", "Wants a cake for 80.")
-		rows := r.call(r.T, "POST", onDefault+"/sql/execute", map[string]any{"query": "SELECT name, notes FROM contacts WHERE lower(email) = 'grace@example.com'"}, 200)["rows"].([]any)
+		f.waitExecution(w, 1)
+		f.wantRequest("/emails", "sales@shop.example", "A lead: A wedding cake", "Wants a cake for 80.")
+		rows := f.call(f.T, "POST", onDefault+"/sql/execute", map[string]any{"query": "SELECT name, notes FROM contacts WHERE lower(email) = 'grace@example.com'"}, 200)["rows"].([]any)
 		if fmt.Sprint(rows) != "[[Grace Wants a cake for 80.]]" {
-			r.Errorf("contacts: %v", rows)
+			f.Errorf("contacts: %v", rows)
 		}
 	},
-	"welcome": func(r *rig) {
-		_, w := r.live("welcome", map[string]any{"email": r.gateway("email")})
-		r.call(r.T, "POST", onDefault+"/contacts", map[string]any{"name": "Vera", "email": "vera@example.com", "tags": []string{"vip"}}, 201)
-		r.ended(w, 1)
-		r.wants("/emails", "vera@example.com", "Welcome, Vera")
-		r.call(r.T, "POST", onDefault+"/contacts", map[string]any{"name": "Paul", "email": "paul@example.com"}, 201)
-		r.ended(w, 2)
-		r.wants("/emails", "paul@example.com", "thank you for joining us")
+	"welcome": func(f *templateFixture) {
+		_, w := f.activate("welcome", map[string]any{"email": f.gateway("email")})
+		f.call(f.T, "POST", onDefault+"/contacts", map[string]any{"name": "Vera", "email": "vera@example.com", "tags": []string{"vip"}}, 201)
+		f.waitExecution(w, 1)
+		f.wantRequest("/emails", "vera@example.com", "Welcome, Vera")
+		f.call(f.T, "POST", onDefault+"/contacts", map[string]any{"name": "Paul", "email": "paul@example.com"}, 201)
+		f.waitExecution(w, 2)
+		f.wantRequest("/emails", "paul@example.com", "thank you for joining us")
 	},
-	"refund": func(r *rig) {
-		_, w := r.live("refund", map[string]any{"shop": r.out.URL + "/shop/", "token": "shop-token"})
-		r.hook(w, `{"order":"A 17","amount":12.5,"reason":"Burnt"}`, nil)
-		r.decide(w, "decide", "approved", "Sorry about that")
-		if out := fmt.Sprint(r.ended(w, 1)["output"]); !strings.Contains(out, "refund-1") || !strings.Contains(out, "refunded:true") {
-			r.Errorf("output %s", out)
+	"refund": func(f *templateFixture) {
+		_, w := f.activate("refund", map[string]any{"shop": f.out.URL + "/shop/", "token": "shop-token"})
+		f.hook(w, `{"order":"A 17","amount":12.5,"reason":"Burnt"}`, nil)
+		f.decideApproval(w, "decide", "approved", "Sorry about that")
+		if out := fmt.Sprint(f.waitExecution(w, 1)["output"]); !strings.Contains(out, "refund-1") || !strings.Contains(out, "refunded:true") {
+			f.Errorf("output %s", out)
 		}
-		r.wants("POST /shop/orders/A%2017/refunds Bearer shop-token", `"amount":12.5`, "Sorry about that")
+		f.wantRequest("POST /shop/orders/A%2017/refunds Bearer shop-token", `"amount":12.5`, "Sorry about that")
 	},
-	"site-down": func(r *rig) {
-		made, w := r.live("site-down", map[string]any{"url": r.out.URL + "/site", "sms": r.gateway("sms"), "phone": "+4915112345678"})
+	"site-down": func(f *templateFixture) {
+		made, w := f.activate("site-down", map[string]any{"url": f.out.URL + "/site", "sms": f.gateway("sms"), "phone": "+4915112345678"})
 		for i, down := range []bool{false, true, true, false, true} {
-			r.out.set(func() { r.out.down = down })
-			r.tick(made)
-			if out := r.ended(w, i+1)["output"]; out.(map[string]any)["down"] != down {
-				r.Errorf("output %v", out)
+			f.out.set(func() { f.out.down = down })
+			f.runSchedule(made)
+			if out := f.waitExecution(w, i+1)["output"]; out.(map[string]any)["down"] != down {
+				f.Errorf("output %v", out)
 			}
 		}
-		if n := r.out.asked("/Messages.json", "4915112345678", "is+down"); n != 2 {
-			r.Errorf("%d messages, want one each time that it went down", n)
+		if n := f.out.requested("/Messages.json", "4915112345678", "is+down"); n != 2 {
+			f.Errorf("%d messages, want one each time that it went down", n)
 		}
 	},
-	"whatsapp-reminder": func(r *rig) {
-		made, w := r.live("whatsapp-reminder", map[string]any{"whatsapp": r.gateway("whatsapp"), "phone": "+4915112345678", "minutes": 30})
+	"whatsapp-reminder": func(f *templateFixture) {
+		made, w := f.activate("whatsapp-reminder", map[string]any{"whatsapp": f.gateway("whatsapp"), "phone": "+4915112345678", "minutes": 30})
 		span := time.Now().Truncate(5 * time.Minute).Add(30 * time.Minute)
 		for i := range 3 { // one of them begins in the span of this run, whenever it is
 			at := span.Add(time.Duration(i)*5*time.Minute + time.Minute)
-			r.call(r.T, "POST", onDefault+"/calendar", map[string]any{"title": "Tasting", "start_time": at.UTC().Format(time.RFC3339)}, 201)
+			f.call(f.T, "POST", onDefault+"/calendar", map[string]any{"title": "Tasting", "start_time": at.UTC().Format(time.RFC3339)}, 201)
 		}
-		r.tick(made)
-		r.ended(w, 1)
-		if n := r.out.asked("/Messages.json", "whatsapp%3A%2B4915112345678", "Tasting+begins+at"); n != 1 {
-			r.Errorf("%d reminders", n)
+		f.runSchedule(made)
+		f.waitExecution(w, 1)
+		if n := f.out.requested("/Messages.json", "whatsapp%3A%2B4915112345678", "Tasting+begins+at"); n != 1 {
+			f.Errorf("%d reminders", n)
 		}
 	},
-	"sort-email": func(r *rig) {
-		made, w := r.live("sort-email", map[string]any{"email": r.gateway("email"), "support": "help@shop.example", "sales": "sales@shop.example", "billing": "bills@shop.example"})
-		r.out.set(func() { r.out.says = `{"topic":"billing"}` })
-		r.simulate(r.newGateway(made), "eve@example.com", "Where is my invoice?")
-		r.ended(w, 1)
-		rows := r.call(r.T, "POST", onDefault+"/sql/execute", map[string]any{"query": "SELECT assignee, needs_human FROM conversations WHERE gateway_id = ?", "params": []any{r.newGateway(made)}}, 200)["rows"]
+	"sort-email": func(f *templateFixture) {
+		made, w := f.activate("sort-email", map[string]any{"email": f.gateway("email"), "support": "help@shop.example", "sales": "sales@shop.example", "billing": "bills@shop.example"})
+		f.out.set(func() { f.out.says = `{"topic":"billing"}` })
+		f.simulate(f.newGateway(made), "eve@example.com", "Where is my invoice?")
+		f.waitExecution(w, 1)
+		rows := f.call(f.T, "POST", onDefault+"/sql/execute", map[string]any{"query": "SELECT assignee, needs_human FROM conversations WHERE gateway_id = ?", "params": []any{f.newGateway(made)}}, 200)["rows"]
 		if fmt.Sprint(rows) != "[[bills@shop.example 1]]" {
-			r.Errorf("conversations: %v", rows)
+			f.Errorf("conversations: %v", rows)
 		}
 	},
-	"failure-alarm": func(r *rig) {
-		_, w := r.live("failure-alarm", map[string]any{"telegram": r.gateway("telegram"), "chat": "4242"})
-		broken := r.call(r.T, "POST", onDefault+"/workflows", map[string]any{"name": "Broken", "status": "active",
+	"failure-alarm": func(f *templateFixture) {
+		_, w := f.activate("failure-alarm", map[string]any{"telegram": f.gateway("telegram"), "chat": "4242"})
+		broken := f.call(f.T, "POST", onDefault+"/workflows", map[string]any{"name": "Broken", "status": "active",
 			"nodes": []any{map[string]any{"id": "t", "type": "trigger"}, map[string]any{"id": "c", "type": "code", "data": map[string]any{"code": "throw new Error('the oven is cold')"}}},
 			"edges": []any{map[string]any{"source": "t", "target": "c"}}}, 201)
-		r.call(r.T, "POST", onDefault+"/workflows/execute", map[string]any{"workflow_id": r.id(broken)}, 200)
-		r.ended(w, 1)
-		r.wants("/sendMessage", "4242", "Broken failed: ", "the oven is cold")
+		f.call(f.T, "POST", onDefault+"/workflows/execute", map[string]any{"workflow_id": f.id(broken)}, 200)
+		f.waitExecution(w, 1)
+		f.wantRequest("/sendMessage", "4242", "Broken failed: ", "the oven is cold")
 	},
-	"enrich-contacts": func(r *rig) {
-		r.call(r.T, "POST", onDefault+"/contacts", map[string]any{"name": "Charles", "email": "charles@example.com"}, 201)
-		made, w := r.live("enrich-contacts", map[string]any{"api": r.out.URL + "/people", "token": "people-token"})
-		r.tick(made)
-		r.ended(w, 1)
-		r.wants("GET /people?email=charles%40example.com Bearer people-token")
-		rows := r.call(r.T, "POST", onDefault+"/sql/execute", map[string]any{"query": "SELECT metadata ->> '$.profile.company' FROM contacts WHERE email = 'charles@example.com'"}, 200)["rows"]
+	"enrich-contacts": func(f *templateFixture) {
+		f.call(f.T, "POST", onDefault+"/contacts", map[string]any{"name": "Charles", "email": "charles@example.com"}, 201)
+		made, w := f.activate("enrich-contacts", map[string]any{"api": f.out.URL + "/people", "token": "people-token"})
+		f.runSchedule(made)
+		f.waitExecution(w, 1)
+		f.wantRequest("GET /people?email=charles%40example.com Bearer people-token")
+		rows := f.call(f.T, "POST", onDefault+"/sql/execute", map[string]any{"query": "SELECT metadata ->> '$.profile.company' FROM contacts WHERE email = 'charles@example.com'"}, 200)["rows"]
 		if fmt.Sprint(rows) != "[[Analytical Engines]]" {
-			r.Errorf("contacts: %v", rows)
+			f.Errorf("contacts: %v", rows)
 		}
 	},
-	"discord-docs": func(r *rig) {
-		made, w := r.live("discord-docs", map[string]any{"docs": r.out.URL + "/site", "discord": r.gateway("discord")})
-		r.out.set(func() { r.out.says = "At nine." })
-		r.simulate(r.newGateway(made), "645", "When do you open?")
-		r.ended(w, 1)
-		r.wants("/discord/channels/645/messages", "At nine.", r.out.URL+"/site")
+	"discord-docs": func(f *templateFixture) {
+		made, w := f.activate("discord-docs", map[string]any{"docs": f.out.URL + "/site", "discord": f.gateway("discord")})
+		f.out.set(func() { f.out.says = "At nine." })
+		f.simulate(f.newGateway(made), "645", "When do you open?")
+		f.waitExecution(w, 1)
+		f.wantRequest("/discord/channels/645/messages", "At nine.", f.out.URL+"/site")
 	},
-	"fill-form": func(r *rig) {
-		_, w := r.live("fill-form", map[string]any{"token": "form-token", "url": r.out.URL + "/form"})
-		answer := r.hook(w, `{"name":"Ada","email":"ada@example.com"}`, map[string]string{"Authorization": "Bearer form-token"})
+	"fill-form": func(f *templateFixture) {
+		_, w := f.activate("fill-form", map[string]any{"token": "form-token", "url": f.out.URL + "/form"})
+		answer := f.hook(w, `{"name":"Ada","email":"ada@example.com"}`, map[string]string{"Authorization": "Bearer form-token"})
 		if !strings.Contains(answer, "Booked for Ada, ada@example.com") {
-			r.Errorf("the hook answers %q", answer)
+			f.Errorf("the hook answers %q", answer)
 		}
 	},
 }
@@ -412,7 +414,7 @@ var templateRuns = map[string]func(*rig){
 // TestTemplates sets every template up and executes it to its result.
 func TestTemplates(t *testing.T) {
 	s := start(t, append(browse(t), "--data", filepath.Join(t.TempDir(), "data"), "--outbound-allow", "127.0.0.1/32")...)
-	out := newOutside(t)
+	out := newFakeServices(t)
 	s.call(t, "PUT", onDefault+"/settings", map[string]any{"llm_provider": "openai-compatible", "llm_model": "m", "llm_base_url": out.URL + "/model", "llm_api_key": "k"}, 200)
 	listed := s.call(t, "GET", "/templates", nil, 200)["templates"].([]any)
 	if len(listed) != 15 {
@@ -425,7 +427,7 @@ func TestTemplates(t *testing.T) {
 				t.Fatal("nothing executes it")
 			}
 			out.set(func() { out.down = false })
-			run(&rig{t, s, out})
+			run(&templateFixture{t, s, out})
 		})
 	}
 	raw, err := json.Marshal(s.call(t, "GET", onDefault+"/workflows?limit=200", nil, 200))

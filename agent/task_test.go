@@ -21,7 +21,7 @@ func taskOf(t testing.TB, body string) (Task, error) {
 	return task, task.Validate()
 }
 
-func moment(t testing.TB, text string) Time {
+func mustTime(t testing.TB, text string) Time {
 	t.Helper()
 	var at Time
 	if err := at.UnmarshalText([]byte(text)); err != nil {
@@ -59,7 +59,7 @@ func TestOccurrences(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, o := range task.Occurrences(moment(t, tc.from), moment(t, tc.to), 100) {
+			for _, o := range task.Occurrences(mustTime(t, tc.from), mustTime(t, tc.to), 100) {
 				got = append(got, o.StartTime.Format("02 15:04"))
 			}
 			if strings.Join(got, ", ") != tc.want {
@@ -98,13 +98,13 @@ func TestTaskValidate(t *testing.T) {
 		}
 	}
 	task, err := taskOf(t, `{`+start+`}`)
-	if err != nil || task.EndTime != moment(t, "2026-03-01T10:00:00Z") || task.Recurrence != RecurNone || task.Status != TaskPending {
+	if err != nil || task.EndTime != mustTime(t, "2026-03-01T10:00:00Z") || task.Recurrence != RecurNone || task.Status != TaskPending {
 		t.Errorf("%+v, %v", task, err)
 	}
 }
 
 func TestTaskPlan(t *testing.T) {
-	now := moment(t, "2026-03-01T12:00:00Z")
+	now := mustTime(t, "2026-03-01T12:00:00Z")
 	task, err := taskOf(t, `{"title":"t","start_time":"2026-03-02T09:00:00Z"}`)
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestTaskPlan(t *testing.T) {
 	step("cancelled", `{"status":"cancelled"}`, "cancelled", "")
 	step("moved while cancelled", `{"start_time":"2026-03-03T09:00:00Z"}`, "cancelled", "")
 	step("pending again", `{"status":"pending"}`, "pending", "2026-03-03T09:00:00.000Z")
-	if task.EndTime != moment(t, "2026-03-03T10:00:00Z") {
+	if task.EndTime != mustTime(t, "2026-03-03T10:00:00Z") {
 		t.Errorf("the end did not move along: %s", task.EndTime)
 	}
 	task.Status, task.NextRun = TaskCompleted, Time{}
@@ -210,7 +210,7 @@ func BenchmarkOccurrences(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			from, to := moment(b, "2026-03-01"), moment(b, "2026-04-01")
+			from, to := mustTime(b, "2026-03-01"), mustTime(b, "2026-04-01")
 			for b.Loop() {
 				task.Occurrences(from, to, 100)
 			}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// complaints returns the fields that err is about.
-func complaints(t *testing.T, err error) []string {
+// fieldErrors returns the fields that err is about.
+func fieldErrors(t *testing.T, err error) []string {
 	t.Helper()
 	if err == nil {
 		return nil
@@ -31,7 +31,7 @@ func complaints(t *testing.T, err error) []string {
 
 func check(t *testing.T, name string, err error, want ...string) {
 	t.Helper()
-	if got := complaints(t, err); !slices.Equal(got, want) {
+	if got := fieldErrors(t, err); !slices.Equal(got, want) {
 		t.Errorf("%s: complaints about %q, want %q (%v)", name, got, want, err)
 	}
 }

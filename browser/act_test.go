@@ -51,7 +51,7 @@ func must(t testing.TB, s *Session, body string) map[string]any {
 
 func TestActions(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
-	url := site(t, map[string]string{"/": form, "/next": "<title>Next</title>the end"})
+	url := serveSite(t, map[string]string{"/": form, "/next": "<title>Next</title>the end"})
 	first := s.ActivePage()
 	data := base64.StdEncoding.EncodeToString([]byte("hello"))
 	for _, c := range []struct{ name, action, field, want string }{
@@ -134,7 +134,7 @@ func TestPause(t *testing.T) {
 
 func TestActionsThatFail(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
-	url := site(t, map[string]string{"/": form})
+	url := serveSite(t, map[string]string{"/": form})
 	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
 	tab := s.ActivePage().ID()
 	for _, c := range []struct {
@@ -177,7 +177,7 @@ func TestActionsThatFail(t *testing.T) {
 
 func TestBatch(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
-	url := site(t, map[string]string{"/": form})
+	url := serveSite(t, map[string]string{"/": form})
 	var actions []agent.Action
 	batch := `[{"action":"navigate","url":"` + url + `/"},{"action":"click","selector":"#none","timeout":200},{"action":"extract","selector":".line"}]`
 	if err := json.Unmarshal([]byte(batch), &actions); err != nil {
@@ -246,10 +246,10 @@ func TestActionIsGivenUpWithItsCaller(t *testing.T) {
 	}
 }
 
-// navigating serves a page and another, /next, that begins to arrive when begin
+// slowNavigation serves a page and another, /next, that begins to arrive when begin
 // is called and is whole after finish. The script of the page that asks for
 // /begin calls begin too.
-func navigating(t *testing.T) (url string, begin, finish func()) {
+func slowNavigation(t *testing.T) (url string, begin, finish func()) {
 	t.Helper()
 	begun, finished := make(chan struct{}), make(chan struct{})
 	begin, finish = sync.OnceFunc(func() { close(begun) }), sync.OnceFunc(func() { close(finished) })
@@ -285,7 +285,7 @@ func TestEvaluateDuringANavigation(t *testing.T) {
 		return s
 	}
 	t.Run("a script that has not begun runs in the new document", func(t *testing.T) {
-		url, begin, finish := navigating(t)
+		url, begin, finish := slowNavigation(t)
 		s, other := leave(t, url), open(t, agent.SessionOptions{})
 		type answer struct {
 			result map[string]any
@@ -298,7 +298,7 @@ func TestEvaluateDuringANavigation(t *testing.T) {
 		}()
 		must(t, other, `{"action":"navigate","url":"`+url+`"}`) // the driver has sent the script meanwhile
 		begin()
-		s.until(t, "the new document", func() bool { return strings.HasSuffix(s.ActivePage().URL(), "/next") })
+		s.waitFor(t, "the new document", func() bool { return strings.HasSuffix(s.ActivePage().URL(), "/next") })
 		finish()
 		if got := <-answers; got.err != nil || got.result["value"] != "second" {
 			t.Errorf("%v, %v", got.result, got.err)
@@ -306,7 +306,7 @@ func TestEvaluateDuringANavigation(t *testing.T) {
 	})
 	t.Run("a script that has begun is not run again", func(t *testing.T) {
 		s := open(t, agent.SessionOptions{})
-		url, _, finish := navigating(t)
+		url, _, finish := slowNavigation(t)
 		finish()
 		must(t, s, `{"action":"navigate","url":"`+url+`"}`)
 		result, err := do(t, s, `{"action":"evaluate","script":"location = '/next'; await fetch('/begin'); await new Promise(() => {})"}`)
@@ -316,7 +316,7 @@ func TestEvaluateDuringANavigation(t *testing.T) {
 		}
 	})
 	t.Run("a navigation outlives a script that waits for it in vain", func(t *testing.T) {
-		url, begin, finish := navigating(t)
+		url, begin, finish := slowNavigation(t)
 		s := leave(t, url)
 		page := s.ActivePage()
 		if _, err := do(t, s, `{"action":"evaluate","script":"1","timeout":300}`); agent.ErrorCode(err) != agent.CodeActionTimeout {
@@ -327,7 +327,7 @@ func TestEvaluateDuringANavigation(t *testing.T) {
 		if page.open.Err() != nil {
 			t.Fatal("the tab was closed")
 		}
-		s.until(t, "the new document", func() bool { return strings.HasSuffix(page.URL(), "/next") })
+		s.waitFor(t, "the new document", func() bool { return strings.HasSuffix(page.URL(), "/next") })
 		if got := must(t, s, `{"action":"evaluate","script":"`+readA+`"}`); got["value"] != "second" {
 			t.Errorf("%v", got)
 		}

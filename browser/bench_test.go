@@ -20,8 +20,8 @@ import (
 	"satchel/agent"
 )
 
-// family are the processes of a session's Chromium.
-func family(t testing.TB, c *chromium) (pids []int) {
+// processTree are the processes of a session's Chromium.
+func processTree(t testing.TB, c *chromium) (pids []int) {
 	t.Helper()
 	root := c.folder.pid(chromiumName)
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -120,7 +120,7 @@ func BenchmarkOpen(b *testing.B) {
 // BenchmarkMemory is what sessions with a page cost, each alone and ten in one
 // Chromium.
 func BenchmarkMemory(b *testing.B) {
-	url := site(b, map[string]string{"/": form})
+	url := serveSite(b, map[string]string{"/": form})
 	for _, n := range []int{1, 10} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			browser, db := newBrowser(b, nil)
@@ -134,7 +134,7 @@ func BenchmarkMemory(b *testing.B) {
 					must(b, last, `{"action":"navigate","url":"`+url+`/"}`)
 				}
 			}
-			b.ReportMetric(pss(b, family(b, last.chromium))/float64(n), "MB/session")
+			b.ReportMetric(pss(b, processTree(b, last.chromium))/float64(n), "MB/session")
 		})
 	}
 }
@@ -143,7 +143,7 @@ func BenchmarkMemory(b *testing.B) {
 // peer is the same question to Playwright alone.
 func BenchmarkAction(b *testing.B) {
 	s := open(b, agent.SessionOptions{})
-	url := site(b, map[string]string{"/": form})
+	url := serveSite(b, map[string]string{"/": form})
 	must(b, s, `{"action":"navigate","url":"`+url+`/"}`)
 	page := s.ActivePage().page
 	b.Run("extract", func(b *testing.B) {
@@ -163,7 +163,7 @@ func BenchmarkAction(b *testing.B) {
 // BenchmarkManySessions has one session, and ten at once, act ten times a second
 // each, one after the other in turn, and tells how long an action takes then.
 func BenchmarkManySessions(b *testing.B) {
-	url := site(b, map[string]string{"/": form})
+	url := serveSite(b, map[string]string{"/": form})
 	for _, n := range []int{1, 10} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			sessions := make([]*Session, n)
@@ -208,7 +208,7 @@ func TestRoundsLeaveNothing(t *testing.T) {
 		rounds = n
 	}
 	b, db := newBrowser(t, nil)
-	url := site(t, map[string]string{"/": form})
+	url := serveSite(t, map[string]string{"/": form})
 	stay := openIn(t, b, db, agent.SessionOptions{})
 	round := func() {
 		s := openIn(t, b, db, agent.SessionOptions{})
@@ -221,24 +221,24 @@ func TestRoundsLeaveNothing(t *testing.T) {
 	for range 3 {
 		round()
 	}
-	goroutines, before := runtime.NumGoroutine(), pss(t, family(t, stay.chromium))
+	goroutines, before := runtime.NumGoroutine(), pss(t, processTree(t, stay.chromium))
 	driver := func() float64 { return pss(t, []int{stay.chromium.folder.pid(driverName)}) }
 	driverBefore := driver()
 	for i := range rounds {
 		round()
 		if i%50 == 49 {
-			t.Logf("%d rounds: the driver has %.0f MB, Chromium %.0f", i+1, driver(), pss(t, family(t, stay.chromium)))
+			t.Logf("%d rounds: the driver has %.0f MB, Chromium %.0f", i+1, driver(), pss(t, processTree(t, stay.chromium)))
 		}
 	}
 	// What has ended is cleared away a moment later.
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	for runtime.NumGoroutine() > goroutines+2 || len(family(t, stay.chromium)) > 12 {
+	for runtime.NumGoroutine() > goroutines+2 || len(processTree(t, stay.chromium)) > 12 {
 		if stay.chromium.sendHeartbeat(ctx) != nil {
-			t.Fatalf("%d goroutines, %d before; %d processes", runtime.NumGoroutine(), goroutines, len(family(t, stay.chromium)))
+			t.Fatalf("%d goroutines, %d before; %d processes", runtime.NumGoroutine(), goroutines, len(processTree(t, stay.chromium)))
 		}
 	}
-	after := pss(t, family(t, stay.chromium))
+	after := pss(t, processTree(t, stay.chromium))
 	t.Logf("%d rounds: %.0f MB before, %.0f MB after", rounds, before, after)
 	if after > before*1.5+50 {
 		t.Errorf("Chromium has %.0f MB, %.0f before", after, before)

@@ -55,8 +55,8 @@ var installed = sync.OnceValues(func() (Program, error) {
 	return Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
 })
 
-// opened is the address of this machine that pages may reach in tests.
-var opened = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+// allowed is the address of this machine that pages may reach in tests.
+var allowed = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 
 func newFolderOf(t testing.TB) *store.Folder {
 	t.Helper()
@@ -76,7 +76,7 @@ func newFolderOf(t testing.TB) *store.Folder {
 func newBrowser(t testing.TB, change func(*Options)) (*Browser, *store.DB) {
 	t.Helper()
 	folder := newFolderOf(t)
-	o := Options{Env: store.Env{Folder: folder, Allow: opened}, Find: func(context.Context) (Program, error) { return installed() }}
+	o := Options{Env: store.Env{Folder: folder, Allow: allowed}, Find: func(context.Context) (Program, error) { return installed() }}
 	if change != nil {
 		change(&o)
 	}
@@ -88,8 +88,8 @@ func newBrowser(t testing.TB, change func(*Options)) (*Browser, *store.DB) {
 	return b, folder.Default()
 }
 
-// common is a Browser that tests share which do no harm to its Chromium.
-var common = sync.OnceValues(func() (*Browser, error) {
+// sharedBrowser is a Browser that tests share which do no harm to its Chromium.
+var sharedBrowser = sync.OnceValues(func() (*Browser, error) {
 	path, err := os.MkdirTemp("", "satchel-test-")
 	if err != nil {
 		return nil, err
@@ -98,14 +98,14 @@ var common = sync.OnceValues(func() (*Browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared = New(Options{Env: store.Env{Folder: folder, Allow: opened}, Find: func(context.Context) (Program, error) { return installed() }, AgentMax: 50, MaxSessions: 50, MaxDownload: 8 << 20})
+	shared = New(Options{Env: store.Env{Folder: folder, Allow: allowed}, Find: func(context.Context) (Program, error) { return installed() }, AgentMax: 50, MaxSessions: 50, MaxDownload: 8 << 20})
 	return shared, shared.Start(context.Background())
 })
 
 // open opens a session in the shared Browser for the time of the test.
 func open(t testing.TB, o agent.SessionOptions) *Session {
 	t.Helper()
-	b, err := common()
+	b, err := sharedBrowser()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,8 +126,8 @@ func openIn(t testing.TB, b *Browser, db *store.DB, o agent.SessionOptions) *Ses
 	return s
 }
 
-// site serves pages by path.
-func site(t testing.TB, pages map[string]string) string {
+// serveSite serves pages by path.
+func serveSite(t testing.TB, pages map[string]string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, ok := pages[r.URL.Path]
@@ -142,8 +142,8 @@ func site(t testing.TB, pages map[string]string) string {
 	return s.URL
 }
 
-// until waits for something that a session's changes bring about.
-func (s *Session) until(t testing.TB, what string, ok func() bool) {
+// waitFor waits for something that a session's changes bring about.
+func (s *Session) waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	changed, end := s.Changes()
 	defer end()

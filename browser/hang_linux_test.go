@@ -33,12 +33,12 @@ func TestChromiumEnds(t *testing.T) {
 		{"the driver is killed", send(driverName, unix.SIGKILL)},
 		{"Chromium is stopped", send(chromiumName, unix.SIGSTOP)},
 		{"the driver is stopped", send(driverName, unix.SIGSTOP)},
-		{"Chromium's main thread does nothing", func(t *testing.T, s *Session) { hold(t, s.chromium.folder.pid(chromiumName)) }},
-		{"the driver's main thread does nothing", func(t *testing.T, s *Session) { hold(t, s.chromium.folder.pid(driverName)) }},
+		{"Chromium's main thread does nothing", func(t *testing.T, s *Session) { suspend(t, s.chromium.folder.pid(chromiumName)) }},
+		{"the driver's main thread does nothing", func(t *testing.T, s *Session) { suspend(t, s.chromium.folder.pid(driverName)) }},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			s := openIn(t, b, db, agent.SessionOptions{})
-			folder, processes := s.chromium.folder, family(t, s.chromium)
+			folder, processes := s.chromium.folder, processTree(t, s.chromium)
 			processes = append(processes, folder.pid(driverName))
 			began := time.Now()
 			way.do(t, s)
@@ -70,9 +70,9 @@ func TestChromiumEnds(t *testing.T) {
 	must(t, other, `{"action":"navigate","url":"about:blank"}`)
 }
 
-// hold keeps the main thread of a process from going on, as a deadlock would,
+// suspend keeps the main thread of a process from going on, as a deadlock would,
 // until the test ends.
-func hold(t *testing.T, pid int) {
+func suspend(t *testing.T, pid int) {
 	t.Helper()
 	held, done, left := make(chan error), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -126,7 +126,7 @@ func renderer(t *testing.T, s *Session) int {
 // A page whose process hangs is its session's matter.
 func TestPageHangs(t *testing.T) {
 	s, other := open(t, agent.SessionOptions{}), open(t, agent.SessionOptions{})
-	url := site(t, map[string]string{"/": `<title>x</title>`})
+	url := serveSite(t, map[string]string{"/": `<title>x</title>`})
 	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
 	pid := renderer(t, s)
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {

@@ -49,7 +49,7 @@ func TestIdleAndOldSessionsAreClosed(t *testing.T) {
 // ownAgent is an agent of the test's own in the shared Browser.
 func ownAgent(t *testing.T, name string) (*Browser, *store.DB) {
 	t.Helper()
-	b, err := common()
+	b, err := sharedBrowser()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestPageCrashes(t *testing.T) {
 	p := s.ActivePage()
 	go func() { _, _ = p.page.Goto("chrome://crash") }() // it never answers
 	<-p.Done()
-	s.until(t, "another tab", func() bool { return s.ActivePage() != nil })
+	s.waitFor(t, "another tab", func() bool { return s.ActivePage() != nil })
 	for _, s := range []*Session{s, other} {
 		must(t, s, `{"action":"evaluate","script":"1"}`)
 	}
@@ -85,7 +85,7 @@ const childSite = "SATCHEL_TEST_BROWSER_SITE"
 func serveAsChild(path string) {
 	folder, err := store.Open(store.Options{Path: path})
 	if err == nil {
-		b := New(Options{Env: store.Env{Folder: folder, Allow: opened}, Find: func(context.Context) (Program, error) { return installed() }})
+		b := New(Options{Env: store.Env{Folder: folder, Allow: allowed}, Find: func(context.Context) (Program, error) { return installed() }})
 		err = b.Start(context.Background())
 		var row agent.Session
 		url := os.Getenv(childSite)
@@ -122,9 +122,9 @@ func logIn(b *Browser, db *store.DB, id, url string) error {
 	return err
 }
 
-// serverOf starts a server that opens a session, in a process of its own, and
+// startServer starts a server that opens a session, in a process of its own, and
 // returns what it tells of itself.
-func serverOf(t *testing.T, path, site string) (child *exec.Cmd, words []string) {
+func startServer(t *testing.T, path, site string) (child *exec.Cmd, words []string) {
 	t.Helper()
 	child = exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), childData+"="+path, childSite+"="+site)
@@ -145,7 +145,7 @@ func serverOf(t *testing.T, path, site string) (child *exec.Cmd, words []string)
 
 func TestNothingOutlivesAKilledServer(t *testing.T) {
 	path := t.TempDir()
-	child, words := serverOf(t, path, "")
+	child, words := startServer(t, path, "")
 	began := time.Now()
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 func TestActionsAreLogged(t *testing.T) {
 	b, db := newBrowser(t, nil)
 	s := openIn(t, b, db, agent.SessionOptions{})
-	url := site(t, map[string]string{"/": "<title>Login</title><input id=name><input id=word type=password>"})
+	url := serveSite(t, map[string]string{"/": "<title>Login</title><input id=name><input id=word type=password>"})
 	if err := s.ActivePage().Navigate(t.Context(), url+"/"); err != nil {
 		t.Fatal(err)
 	}

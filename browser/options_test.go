@@ -15,7 +15,7 @@ func TestOptionsReachThePage(t *testing.T) {
 	window := false
 	s := open(t, agent.SessionOptions{Headless: &window, Viewport: &agent.Viewport{Width: 700, Height: 500},
 		UserAgent: "Loaf/1.0", Locale: "de-DE", Timezone: "Asia/Tokyo"})
-	url := site(t, map[string]string{"/": "<title>x</title>"})
+	url := serveSite(t, map[string]string{"/": "<title>x</title>"})
 	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
 	got := must(t, s, `{"action":"evaluate","script":"[innerWidth, innerHeight, navigator.userAgent, navigator.language, Intl.DateTimeFormat().resolvedOptions().timeZone].join()"}`)
 	if got["value"] != "700,500,Loaf/1.0,de-DE,Asia/Tokyo" || s.chromium.headless {
@@ -32,7 +32,7 @@ func TestOptionsReachThePage(t *testing.T) {
 // A snapshot's references are selectors.
 func TestSnapshotNamesElements(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
-	url := site(t, map[string]string{"/": `<button onclick="document.title = 'pressed'">Press me</button>`})
+	url := serveSite(t, map[string]string{"/": `<button onclick="document.title = 'pressed'">Press me</button>`})
 	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
 	text := fmt.Sprint(must(t, s, `{"action":"snapshot"}`)["text"])
 	_, rest, found := strings.Cut(text, `button "Press me" [ref=`)

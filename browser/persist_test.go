@@ -15,7 +15,7 @@ import (
 
 func TestLoginsAreKeptSealed(t *testing.T) {
 	b, db := ownAgent(t, "logins")
-	url := site(t, map[string]string{"/": `<title>x</title>`})
+	url := serveSite(t, map[string]string{"/": `<title>x</title>`})
 	s := openIn(t, b, db, agent.SessionOptions{Persist: true})
 	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
 	must(t, s, `{"action":"evaluate","script":"document.cookie = 'login=whale-song; max-age=1000'; localStorage.cart = 'three-loaves'"}`)
@@ -46,9 +46,9 @@ func TestLoginsAreKeptSealed(t *testing.T) {
 
 // What a persistent session's sites stored is there after a server was killed.
 func TestLoginsOutliveAKilledServer(t *testing.T) {
-	url := site(t, map[string]string{"/": `<title>x</title>`, "/login": `<title>x</title>`})
+	url := serveSite(t, map[string]string{"/": `<title>x</title>`, "/login": `<title>x</title>`})
 	path := t.TempDir()
-	child, _ := serverOf(t, path, url)
+	child, _ := startServer(t, path, url)
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestLoginsOutliveAKilledServer(t *testing.T) {
 // site, and is written only when that has changed.
 func TestStateIsKeptWhileOpen(t *testing.T) {
 	b, db := ownAgent(t, "keeping")
-	one, two := site(t, map[string]string{"/": `<title>x</title>`}), site(t, map[string]string{"/": `<title>x</title>`})
+	one, two := serveSite(t, map[string]string{"/": `<title>x</title>`}), serveSite(t, map[string]string{"/": `<title>x</title>`})
 	s := openIn(t, b, db, agent.SessionOptions{})
 	s.options.Persist = true // only now, so that nobody else keeps it
 	writes := 0

@@ -72,7 +72,7 @@ func TestBusyMachine(t *testing.T) {
 	b, db := newBrowser(t, nil)
 	s := openIn(t, b, db, agent.SessionOptions{})
 	// Eight weigh like five hundred when the browser has the lowest priority.
-	for _, pid := range append(family(t, s.chromium), s.chromium.folder.pid(driverName)) {
+	for _, pid := range append(processTree(t, s.chromium), s.chromium.folder.pid(driverName)) {
 		for _, tid := range numericEntries("/proc/" + strconv.Itoa(pid) + "/task") {
 			if err := unix.Setpriority(unix.PRIO_PROCESS, tid, 19); err != nil {
 				t.Fatal(err)

@@ -14,11 +14,11 @@ import (
 
 // TestRender reads pages that scripts make.
 func TestRender(t *testing.T) {
-	b, err := common()
+	b, err := sharedBrowser()
 	if err != nil {
 		t.Fatal(err)
 	}
-	home := site(t, map[string]string{
+	home := serveSite(t, map[string]string{
 		"/late": `<body><script>fetch("/data").then(r => r.text()).then(t => { document.body.append("fetched " + t.length) })</script>`,
 		"/data": "12345",
 		"/big":  `<body><script>document.body.append("x".repeat(11 << 20))</script>`,
@@ -50,7 +50,7 @@ func TestRender(t *testing.T) {
 
 // TestRenderKeepsOut: neither the address nor what it leads to may be private.
 func TestRenderKeepsOut(t *testing.T) {
-	b, err := common()
+	b, err := sharedBrowser()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestRenderKeepsOut(t *testing.T) {
 	}
 	page := `<body><iframe src="file:///etc/passwd"></iframe><iframe src="http://127.0.0.2:1/"></iframe>
 		<script>fetch("http://10.0.0.1/").catch(() => document.body.append("kept out"))</script>`
-	if got, err := b.Render(t.Context(), site(t, map[string]string{"/": page})+"/"); err != nil || !strings.Contains(got.HTML, "</script>kept out") {
+	if got, err := b.Render(t.Context(), serveSite(t, map[string]string{"/": page})+"/"); err != nil || !strings.Contains(got.HTML, "</script>kept out") {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -11,12 +11,12 @@ import (
 func TestSessionFromOpenToClose(t *testing.T) {
 	b, db := newBrowser(t, nil)
 	s := openIn(t, b, db, agent.SessionOptions{})
-	url := site(t, map[string]string{"/": "<title>Hello</title><p>hi"})
+	url := serveSite(t, map[string]string{"/": "<title>Hello</title><p>hi"})
 	p := s.ActivePage()
 	if _, err := p.page.Goto(url + "/"); err != nil {
 		t.Fatal(err)
 	}
-	s.until(t, "the title", func() bool { return p.Title() == "Hello" && p.URL() == url+"/" })
+	s.waitFor(t, "the title", func() bool { return p.Title() == "Hello" && p.URL() == url+"/" })
 	if s.Page(p.ID()) != p || len(s.Pages()) != 1 {
 		t.Errorf("the tab is not found by its id: %v", s.Pages())
 	}
@@ -37,7 +37,7 @@ func TestSessionFromOpenToClose(t *testing.T) {
 	if err := p.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.until(t, "a blank tab in the place of the last", func() bool { return len(s.Pages()) == 1 && s.ActivePage() != nil })
+	s.waitFor(t, "a blank tab in the place of the last", func() bool { return len(s.Pages()) == 1 && s.ActivePage() != nil })
 
 	list, total, err := b.List(t.Context(), db, store.Page{Limit: 10})
 	if err != nil || total != 1 || list[0].ID != s.ID() || list[0].Status != agent.SessionActive || list[0].Viewport != agent.DefaultViewport {
@@ -64,7 +64,7 @@ func TestSessionFromOpenToClose(t *testing.T) {
 }
 
 func TestSessionsAreApart(t *testing.T) {
-	url := site(t, map[string]string{"/": `<script>document.cookie = "a=1"; localStorage.b = 2</script>`, "/look": `<script>document.title = document.cookie + (localStorage.b || "nothing")</script>`})
+	url := serveSite(t, map[string]string{"/": `<script>document.cookie = "a=1"; localStorage.b = 2</script>`, "/look": `<script>document.title = document.cookie + (localStorage.b || "nothing")</script>`})
 	first, second := open(t, agent.SessionOptions{}), open(t, agent.SessionOptions{})
 	if _, err := first.ActivePage().page.Goto(url + "/"); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestSessionsAreApart(t *testing.T) {
 		if _, err := p.page.Goto(url + "/look"); err != nil {
 			t.Fatal(err)
 		}
-		s.until(t, want, func() bool { return p.Title() == want })
+		s.waitFor(t, want, func() bool { return p.Title() == want })
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"satchel/agent"
 )
 
-// shut is a server on an address that pages must not reach.
-func shut(t *testing.T) (url string, hits *atomic.Int64) {
+// newForbiddenServer is a server on an address that pages must not reach.
+func newForbiddenServer(t *testing.T) (url string, hits *atomic.Int64) {
 	t.Helper()
 	hits = new(atomic.Int64)
 	listener, err := net.Listen("tcp", "127.0.0.2:0")
@@ -32,7 +32,7 @@ func shut(t *testing.T) (url string, hits *atomic.Int64) {
 
 // TestWhatPagesCannotReach asks for shut places in every way that there is.
 func TestWhatPagesCannotReach(t *testing.T) {
-	secret, hits := shut(t)
+	secret, hits := newForbiddenServer(t)
 	s := open(t, agent.SessionOptions{})
 	udp, packets := udpServer(t)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -121,13 +121,13 @@ func udpServer(t *testing.T) (addr string, packets *atomic.Int64) {
 // A page that opens tabs without end harms itself at most.
 func TestStormOfTabs(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
-	url := site(t, map[string]string{"/": `<title>storm</title><a id=a onclick="for (let i = 0; i < 60; i++) open('/x' + i)">go</a>`})
+	url := serveSite(t, map[string]string{"/": `<title>storm</title><a id=a onclick="for (let i = 0; i < 60; i++) open('/x' + i)">go</a>`})
 	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
 	page := s.ActivePage()
 	if _, err := do(t, s, `{"action":"evaluate","script":"for (let i = 0; i < 40; i++) open('/x' + i)"}`); err != nil {
 		t.Fatal(err)
 	}
-	s.until(t, "many tabs", func() bool { return len(s.Pages()) == MaxPages })
+	s.waitFor(t, "many tabs", func() bool { return len(s.Pages()) == MaxPages })
 	for len(s.context.Pages()) > MaxPages { // it ends with the test's time at the latest
 		if err := s.chromium.sendHeartbeat(t.Context()); err != nil {
 			t.Fatal(err)

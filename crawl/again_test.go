@@ -60,8 +60,8 @@ func (s *changingSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(page)) // knows If-None-Match
 }
 
-// whole is a Crawler and an Index over one folder, joined as in main.
-type whole struct {
+// indexedCrawler is a Crawler and an Index over one folder, joined as in main.
+type indexedCrawler struct {
 	tb      testing.TB
 	crawler *Crawler
 	index   *vector.Index
@@ -69,7 +69,7 @@ type whole struct {
 	texts   *atomic.Int64
 }
 
-func newWhole(tb testing.TB, embedder vector.Embedder) whole {
+func newIndexedCrawler(tb testing.TB, embedder vector.Embedder) indexedCrawler {
 	folder := openFolder(tb, tb.TempDir())
 	counting := &countingEmbedder{Embedder: embedder}
 	ix := vector.New(folder, counting, slog.New(slog.DiscardHandler))
@@ -78,11 +78,11 @@ func newWhole(tb testing.TB, embedder vector.Embedder) whole {
 	if err := ix.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	return whole{tb, c, ix, newAgent(tb, folder, "whole"), &counting.texts}
+	return indexedCrawler{tb, c, ix, newAgent(tb, folder, "whole"), &counting.texts}
 }
 
-// settle waits until the site is crawled and all of it is embedded.
-func (w whole) settle(id string) outcome {
+// waitIndexed waits until the site is crawled and all of it is embedded.
+func (w indexedCrawler) waitIndexed(id string) outcome {
 	w.tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -99,20 +99,20 @@ func (w whole) settle(id string) outcome {
 	return o
 }
 
-func (w whole) again(id string) outcome {
+func (w indexedCrawler) recrawl(id string) outcome {
 	w.tb.Helper()
 	if _, err := w.db.RestartSource(context.Background(), id, agent.SourceCrawling); err != nil {
 		w.tb.Fatal(err)
 	}
-	return w.settle(id)
+	return w.waitIndexed(id)
 }
 
-// flat is an Embedder for which all texts are the same.
-type flat struct{}
+// constantEmbedder is an Embedder for which all texts are the same.
+type constantEmbedder struct{}
 
-func (flat) Model() string { return "flat" }
+func (constantEmbedder) Model() string { return "flat" }
 
-func (flat) Embed(context.Context, string) ([]float32, error) {
+func (constantEmbedder) Embed(context.Context, string) ([]float32, error) {
 	v := make([]float32, 512)
 	v[0] = 1
 	return v, nil
@@ -122,21 +122,21 @@ func TestRecrawlEmbedsWhatChanged(t *testing.T) {
 	for _, tagged := range []bool{true, false} {
 		t.Run(fmt.Sprint("tagged ", tagged), func(t *testing.T) {
 			s := newChangingSite(t, smallPages(), tagged)
-			w := newWhole(t, flat{})
+			w := newIndexedCrawler(t, constantEmbedder{})
 			id := create(t, w.db, planOf(s.URL))
-			first := w.settle(id)
+			first := w.waitIndexed(id)
 			embedded := w.texts.Load()
 			if first.PageCount != 50 || first.ChangedPages != 50 || embedded != int64(first.source.Chunks) || embedded < 50 {
 				t.Fatalf("%d pages, %d changed, %d chunks, %d embedded", first.PageCount, first.ChangedPages, first.source.Chunks, embedded)
 			}
-			again := w.again(id)
+			again := w.recrawl(id)
 			if again.UnchangedPages != 50 || again.ChangedPages != 0 || w.texts.Load() != embedded {
 				t.Errorf("an unchanged site: %d unchanged, %d embedded", again.UnchangedPages, w.texts.Load()-embedded)
 			}
 			s.mu.Lock()
 			s.pages[7] = pageOf("page 7 says something else now", "/8")
 			s.mu.Unlock()
-			again = w.again(id)
+			again = w.recrawl(id)
 			if again.UnchangedPages != 49 || again.ChangedPages != 1 || w.texts.Load() != embedded+1 {
 				t.Errorf("one changed page of one chunk: %d changed, %d embedded", again.ChangedPages, w.texts.Load()-embedded)
 			}
@@ -154,7 +154,7 @@ func BenchmarkRecrawl(b *testing.B) {
 		name := map[bool]string{true: "ETag", false: "none"}[tagged]
 		b.Run(name, func(b *testing.B) {
 			s := newChangingSite(b, smallPages(), tagged)
-			w := newWhole(b, vector.Local())
+			w := newIndexedCrawler(b, vector.Local())
 			extracted := benchTwice(b, s.URL)
 			var took [4]time.Duration
 			for b.Loop() {
@@ -162,11 +162,11 @@ func BenchmarkRecrawl(b *testing.B) {
 				took[0], took[1] = took[0]+first, took[1]+again
 				began := time.Now()
 				id := create(b, w.db, planOf(s.URL))
-				w.settle(id)
+				w.waitIndexed(id)
 				took[2] += time.Since(began)
 				embedded := w.texts.Load()
 				began = time.Now()
-				w.again(id)
+				w.recrawl(id)
 				took[3] += time.Since(began)
 				if w.texts.Load() != embedded {
 					b.Fatal("an unchanged site was embedded again")

@@ -28,8 +28,8 @@ func hijacked(answer func(conn *net.TCPConn)) http.HandlerFunc {
 	}
 }
 
-// headed answers with headers and a body.
-func headed(status int, headers, body string) http.HandlerFunc {
+// rawResponse answers with headers and a body.
+func rawResponse(status int, headers, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["Content-Type"] = nil
 		for line := range strings.Lines(headers) {
@@ -49,9 +49,9 @@ func gzipped(text string) string {
 	return b.String()
 }
 
-// repeated is an endless answer: a piece again and again, until the other side
+// endless is an endless answer: a piece again and again, until the other side
 // has enough.
-func repeated(head, piece string) http.HandlerFunc {
+func endless(head, piece string) http.HandlerFunc {
 	return hijacked(func(conn *net.TCPConn) {
 		_, err := io.WriteString(conn, head)
 		for err == nil {
@@ -60,8 +60,8 @@ func repeated(head, piece string) http.HandlerFunc {
 	})
 }
 
-// silent takes a request and says nothing more than head.
-func silent(head string) http.HandlerFunc {
+// stalled takes a request and says nothing more than head.
+func stalled(head string) http.HandlerFunc {
 	return hijacked(func(conn *net.TCPConn) {
 		_, _ = io.WriteString(conn, head)
 		_, _ = io.Copy(io.Discard, conn) // until it is closed
@@ -78,46 +78,46 @@ var hostilePages = []struct {
 	answer http.HandlerFunc
 	want   string
 }{
-	{"/to-itself", headed(302, "Location: /to-itself", ""), "failed 0 TOO_MANY_REDIRECTS"},
-	{"/around", headed(301, "Location: /to-itself", ""), "failed 0 TOO_MANY_REDIRECTS"},
-	{"/inside", headed(302, "Location: http://192.168.1.1/", ""), "failed 0 BLOCKED_ADDRESS"},
-	{"/metadata", headed(302, "Location: http://169.254.169.254/latest/", ""), "failed 0 BLOCKED_ADDRESS"},
-	{"/decimal", headed(302, "Location: http://2852039166/", ""), "failed 0 BLOCKED_ADDRESS"},
-	{"/to-file", headed(302, "Location: file:///etc/passwd", ""), "failed 0"},
-	{"/nowhere", headed(302, "", ""), "failed 302"},
-	{"/busy", headed(429, "Retry-After: 86400", ""), "failed 429 UPSTREAM_ERROR"},
-	{"/down", headed(503, "", "back soon"), "failed 503 UPSTREAM_ERROR"},
-	{"/big", headed(200, isHTML, "<p>"+strings.Repeat("x", maxPage)), "failed 0 RESPONSE_TOO_LARGE"},
-	{"/endless", repeated("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n", strings.Repeat("<p>x", 1<<14)), "failed 0 RESPONSE_TOO_LARGE"},
-	{"/headers", repeated("HTTP/1.1 200 OK\r\n", "X-More: "+strings.Repeat("x", 1000)+"\r\n"), "failed 0 UPSTREAM_ERROR"},
-	{"/one-header", repeated("HTTP/1.1 200 OK\r\nX-Long: ", strings.Repeat("x", 1000)), "failed 0 UPSTREAM_ERROR"},
+	{"/to-itself", rawResponse(302, "Location: /to-itself", ""), "failed 0 TOO_MANY_REDIRECTS"},
+	{"/around", rawResponse(301, "Location: /to-itself", ""), "failed 0 TOO_MANY_REDIRECTS"},
+	{"/inside", rawResponse(302, "Location: http://192.168.1.1/", ""), "failed 0 BLOCKED_ADDRESS"},
+	{"/metadata", rawResponse(302, "Location: http://169.254.169.254/latest/", ""), "failed 0 BLOCKED_ADDRESS"},
+	{"/decimal", rawResponse(302, "Location: http://2852039166/", ""), "failed 0 BLOCKED_ADDRESS"},
+	{"/to-file", rawResponse(302, "Location: file:///etc/passwd", ""), "failed 0"},
+	{"/nowhere", rawResponse(302, "", ""), "failed 302"},
+	{"/busy", rawResponse(429, "Retry-After: 86400", ""), "failed 429 UPSTREAM_ERROR"},
+	{"/down", rawResponse(503, "", "back soon"), "failed 503 UPSTREAM_ERROR"},
+	{"/big", rawResponse(200, isHTML, "<p>"+strings.Repeat("x", maxPage)), "failed 0 RESPONSE_TOO_LARGE"},
+	{"/endless", endless("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n", strings.Repeat("<p>x", 1<<14)), "failed 0 RESPONSE_TOO_LARGE"},
+	{"/headers", endless("HTTP/1.1 200 OK\r\n", "X-More: "+strings.Repeat("x", 1000)+"\r\n"), "failed 0 UPSTREAM_ERROR"},
+	{"/one-header", endless("HTTP/1.1 200 OK\r\nX-Long: ", strings.Repeat("x", 1000)), "failed 0 UPSTREAM_ERROR"},
 	{"/reset", hijacked(func(conn *net.TCPConn) {
 		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 100000\r\n\r\n<p>half")
 		_ = conn.SetLinger(0)
 	}), "failed 0 UPSTREAM_ERROR"},
-	{"/cut", headed(200, isHTML+"\nContent-Length: 1000", "<p>half"), "failed 0 UPSTREAM_ERROR"},
-	{"/no-http", repeated("SSH-2.0-OpenSSH\r\n", "x"), "failed 0 UPSTREAM_ERROR"},
-	{"/zipped", headed(200, isHTML+"\nContent-Encoding: gzip", gzipped("<p>it was packed")), "it was packed"},
-	{"/bomb", headed(200, isHTML+"\nContent-Encoding: gzip", gzipped(strings.Repeat("<p>x", 10<<20))), "failed 0 RESPONSE_TOO_LARGE"},
-	{"/no-gzip", headed(200, isHTML+"\nContent-Encoding: gzip", "<p>plain"), "failed 0 UPSTREAM_ERROR"},
-	{"/brotli", headed(200, isHTML+"\nContent-Encoding: br", "\x8b\x01\x80"), "[UNSUPPORTED_FORMAT]"},
-	{"/picture", headed(200, isHTML, "\x89PNG\r\n\x1a\n<p>a picture"), "[UNSUPPORTED_FORMAT]"},
-	{"/noise", headed(200, "Content-Type: text/plain", strings.Repeat("\x00\x01\x02\xfe", 500)), "[UNSUPPORTED_FORMAT]"},
-	{"/no-pdf", headed(200, "Content-Type: application/pdf", "<p>no pdf"), "failed 200 VALIDATION_ERROR"},
-	{"/half-a-pdf", headed(200, "Content-Type: text/html", "%PDF-1.4 cut"), "failed 200 BROKEN_FILE"},
-	{"/no-type", headed(200, "", "<!doctype html><p>it has no type"), "it has no type"},
-	{"/type-of-its-own", headed(200, "Content-Type: text/html; charset=nonsense; =;", "<p>an odd type"), "an odd type"},
-	{"/cyrillic", headed(200, isHTML, "<meta charset=windows-1251><p>\xef\xf0\xe8\xe2\xe5\xf2"), "привет"},
-	{"/japanese", headed(200, isHTML, "<meta http-equiv=Content-Type content='text/html; charset=Shift_JIS'><p>\x93\xfa\x96{\x8c\xea"), "日本語"},
-	{"/one-bad-byte", headed(200, isHTML, "<p>żółw żółw żółw \xff żółw"), "żółw żółw żółw \uFFFD żółw"},
-	{"/deep", headed(200, isHTML, strings.Repeat("<div>", 100_000)+"the bottom"), "the bottom"},
-	{"/nul", headed(200, isHTML, "<p>no\x00thing<!--\x00-->"), "no thing"},
-	{"/crowded", headed(200, isHTML, strings.Repeat("<p>x</p>", 600_000)), "failed 200 TOO_COMPLEX"},
-	{"/elsewhere-canonical", headed(200, isHTML, `<link rel=canonical href="https://example.com/"><p>kept here`), "kept here"},
-	{"/circle-a", headed(200, isHTML, `<link rel=canonical href="/circle-b"><p>circle a`), "[alias]"},
-	{"/circle-b", headed(200, isHTML, `<link rel=canonical href="/circle-c"><p>circle b`), "[alias]"},
-	{"/circle-c", headed(200, isHTML, `<link rel=canonical href="/circle-a"><p>circle c`), "circle c"},
-	{"/base", headed(200, isHTML, `<base href="https://example.com/x/"><p>a base<a href="y">y</a><a href="javascript:x()">z</a><a href="mailto:a@b.c">m</a>`), "a base"},
+	{"/cut", rawResponse(200, isHTML+"\nContent-Length: 1000", "<p>half"), "failed 0 UPSTREAM_ERROR"},
+	{"/no-http", endless("SSH-2.0-OpenSSH\r\n", "x"), "failed 0 UPSTREAM_ERROR"},
+	{"/zipped", rawResponse(200, isHTML+"\nContent-Encoding: gzip", gzipped("<p>it was packed")), "it was packed"},
+	{"/bomb", rawResponse(200, isHTML+"\nContent-Encoding: gzip", gzipped(strings.Repeat("<p>x", 10<<20))), "failed 0 RESPONSE_TOO_LARGE"},
+	{"/no-gzip", rawResponse(200, isHTML+"\nContent-Encoding: gzip", "<p>plain"), "failed 0 UPSTREAM_ERROR"},
+	{"/brotli", rawResponse(200, isHTML+"\nContent-Encoding: br", "\x8b\x01\x80"), "[UNSUPPORTED_FORMAT]"},
+	{"/picture", rawResponse(200, isHTML, "\x89PNG\r\n\x1a\n<p>a picture"), "[UNSUPPORTED_FORMAT]"},
+	{"/noise", rawResponse(200, "Content-Type: text/plain", strings.Repeat("\x00\x01\x02\xfe", 500)), "[UNSUPPORTED_FORMAT]"},
+	{"/no-pdf", rawResponse(200, "Content-Type: application/pdf", "<p>no pdf"), "failed 200 VALIDATION_ERROR"},
+	{"/half-a-pdf", rawResponse(200, "Content-Type: text/html", "%PDF-1.4 cut"), "failed 200 BROKEN_FILE"},
+	{"/no-type", rawResponse(200, "", "<!doctype html><p>it has no type"), "it has no type"},
+	{"/type-of-its-own", rawResponse(200, "Content-Type: text/html; charset=nonsense; =;", "<p>an odd type"), "an odd type"},
+	{"/cyrillic", rawResponse(200, isHTML, "<meta charset=windows-1251><p>\xef\xf0\xe8\xe2\xe5\xf2"), "привет"},
+	{"/japanese", rawResponse(200, isHTML, "<meta http-equiv=Content-Type content='text/html; charset=Shift_JIS'><p>\x93\xfa\x96{\x8c\xea"), "日本語"},
+	{"/one-bad-byte", rawResponse(200, isHTML, "<p>żółw żółw żółw \xff żółw"), "żółw żółw żółw \uFFFD żółw"},
+	{"/deep", rawResponse(200, isHTML, strings.Repeat("<div>", 100_000)+"the bottom"), "the bottom"},
+	{"/nul", rawResponse(200, isHTML, "<p>no\x00thing<!--\x00-->"), "no thing"},
+	{"/crowded", rawResponse(200, isHTML, strings.Repeat("<p>x</p>", 600_000)), "failed 200 TOO_COMPLEX"},
+	{"/elsewhere-canonical", rawResponse(200, isHTML, `<link rel=canonical href="https://example.com/"><p>kept here`), "kept here"},
+	{"/circle-a", rawResponse(200, isHTML, `<link rel=canonical href="/circle-b"><p>circle a`), "[alias]"},
+	{"/circle-b", rawResponse(200, isHTML, `<link rel=canonical href="/circle-c"><p>circle b`), "[alias]"},
+	{"/circle-c", rawResponse(200, isHTML, `<link rel=canonical href="/circle-a"><p>circle c`), "circle c"},
+	{"/base", rawResponse(200, isHTML, `<base href="https://example.com/x/"><p>a base<a href="y">y</a><a href="javascript:x()">z</a><a href="mailto:a@b.c">m</a>`), "a base"},
 }
 
 // TestHostilePages crawls one page after the other of those above, while the
@@ -149,12 +149,12 @@ func TestHostilePages(t *testing.T) {
 	<-g.arrived
 	another := newAgent(t, folder, "honest")
 	other := create(t, another, planOf(honest.URL))
-	settle(t, c, another, other)
+	waitIndexed(t, c, another, other)
 	if o := outcomeOf(t, another, other, honest.URL); o.PageCount != 11 || o.failures() != "" {
 		t.Errorf("the honest site beside: %d pages, failed %s", o.PageCount, o.failures())
 	}
 	g.release()
-	settle(t, c, db, id)
+	waitIndexed(t, c, db, id)
 	o := outcomeOf(t, db, id, s.URL)
 	found := chunksOf(t, db, id)
 	failed := map[string]agent.FailedPage{}
@@ -164,7 +164,7 @@ func TestHostilePages(t *testing.T) {
 	for _, p := range hostilePages {
 		f, isFailed := failed[p.path]
 		status, wantFailed := strings.CutPrefix(p.want, "failed ")
-		text := line(found, s.URL+p.path)
+		text := chunkOf(found, s.URL+p.path)
 		switch {
 		case wantFailed:
 			number, _, _ := strings.Cut(status, " ")
@@ -181,7 +181,7 @@ func TestHostilePages(t *testing.T) {
 			t.Errorf("%s: %.100q, want %s", p.path, text, p.want)
 		}
 	}
-	if line(found, s.URL+"/after") == "" || o.source.Status != agent.SourceReady {
+	if chunkOf(found, s.URL+"/after") == "" || o.source.Status != agent.SourceReady {
 		t.Errorf("the page after all of them was not read; the source is %s", o.source.Status)
 	}
 	for _, f := range o.FailedPages {
@@ -210,7 +210,7 @@ func TestHostileProblemCodes(t *testing.T) {
 			ids[create(t, db, plan)] = p.path + " " + code
 		}
 	}
-	settle(t, c, db)
+	waitIndexed(t, c, db)
 	for id, want := range ids {
 		path, code, _ := strings.Cut(want, " ")
 		if o := outcomeOf(t, db, id, s.URL); o.source.Status != agent.SourceFailed || o.source.Error.Code != code {
@@ -222,9 +222,9 @@ func TestHostileProblemCodes(t *testing.T) {
 // TestSilentPages: servers that stop in the middle of an answer.
 func TestSilentPages(t *testing.T) {
 	s := newSite(t)
-	s.set("/mute", silent(""))
-	s.set("/half-a-header", silent("HTTP/1.1 200 OK\r\nContent-Ty"))
-	s.set("/half-a-body", silent("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>half"))
+	s.set("/mute", stalled(""))
+	s.set("/half-a-header", stalled("HTTP/1.1 200 OK\r\nContent-Ty"))
+	s.set("/half-a-body", stalled("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>half"))
 	folder := openFolder(t, t.TempDir())
 	c := newCrawler(t, folder, func(o *Options) { o.Politeness.PageTimeout = 500 * time.Millisecond })
 	db := newAgent(t, folder, "silent")
@@ -234,7 +234,7 @@ func TestSilentPages(t *testing.T) {
 		plan.IgnoreRobots = true
 		ids = append(ids, create(t, db, plan))
 	}
-	settle(t, c, db)
+	waitIndexed(t, c, db)
 	for _, id := range ids {
 		if o := outcomeOf(t, db, id, s.URL); o.source.Status != agent.SourceFailed || o.source.Error.Code != "TIMEOUT" || len(o.FailedPages) != 1 {
 			t.Errorf("status %s, error %+v, failed %s", o.source.Status, o.source.Error, o.failures())
@@ -244,7 +244,7 @@ func TestSilentPages(t *testing.T) {
 
 func TestRobotsOfAllKinds(t *testing.T) {
 	away := newSite(t)
-	away.set("/robots.txt", headed(200, "", "User-agent: *\nDisallow: /secret"))
+	away.set("/robots.txt", rawResponse(200, "", "User-agent: *\nDisallow: /secret"))
 	huge := strings.Repeat("# nothing to see here\n", 40_000) + "User-agent: *\nDisallow: /\n"
 	for _, c := range []struct {
 		name   string
@@ -252,21 +252,21 @@ func TestRobotsOfAllKinds(t *testing.T) {
 		want   string // pages, or the error's code
 	}{
 		{"none", nil, "/ /open /secret"},
-		{"forbids", headed(200, "", "User-agent: *\nDisallow: /secret"), "/ /open"},
-		{"forbidden itself", headed(403, "", ""), "/ /open /secret"},
-		{"huge, with rules past what is read", headed(200, "", huge), "/ /open /secret"},
-		{"huge, with a rule first", headed(200, "", "User-agent: *\nDisallow: /secret\n"+huge), "/ /open"},
-		{"endless", repeated("HTTP/1.1 200 OK\r\n\r\nUser-agent: *\nDisallow: /secret\n", strings.Repeat("Disallow: /x\n", 1000)), "/ /open"},
-		{"a bomb", headed(200, "Content-Encoding: gzip", gzipped("User-agent: *\nDisallow: /secret\n"+strings.Repeat("#", 20<<20))), "/ /open"},
-		{"binary", headed(200, "", strings.Repeat("\x00\xff", 5000)), "/ /open /secret"},
-		{"server error", headed(500, "", ""), "ROBOTS_DISALLOWED"},
-		{"hangs", silent(""), "ROBOTS_DISALLOWED"},
-		{"hangs halfway", silent("HTTP/1.1 200 OK\r\n\r\nUser-agent: *\n"), "ROBOTS_DISALLOWED"},
-		{"breaks off", headed(200, "Content-Length: 1000", "User-agent: *\n"), "ROBOTS_DISALLOWED"},
-		{"redirects", headed(301, "Location: "+away.URL+"/robots.txt", ""), "/ /open"},
-		{"redirects in a circle", headed(302, "Location: /robots.txt", ""), "/ /open /secret"},
-		{"redirects inside", headed(302, "Location: http://10.0.0.1/robots.txt", ""), "/ /open /secret"},
-		{"to a page", headed(200, isHTML, "<!doctype html><h1>Not found</h1>"), "/ /open /secret"},
+		{"forbids", rawResponse(200, "", "User-agent: *\nDisallow: /secret"), "/ /open"},
+		{"forbidden itself", rawResponse(403, "", ""), "/ /open /secret"},
+		{"huge, with rules past what is read", rawResponse(200, "", huge), "/ /open /secret"},
+		{"huge, with a rule first", rawResponse(200, "", "User-agent: *\nDisallow: /secret\n"+huge), "/ /open"},
+		{"endless", endless("HTTP/1.1 200 OK\r\n\r\nUser-agent: *\nDisallow: /secret\n", strings.Repeat("Disallow: /x\n", 1000)), "/ /open"},
+		{"a bomb", rawResponse(200, "Content-Encoding: gzip", gzipped("User-agent: *\nDisallow: /secret\n"+strings.Repeat("#", 20<<20))), "/ /open"},
+		{"binary", rawResponse(200, "", strings.Repeat("\x00\xff", 5000)), "/ /open /secret"},
+		{"server error", rawResponse(500, "", ""), "ROBOTS_DISALLOWED"},
+		{"hangs", stalled(""), "ROBOTS_DISALLOWED"},
+		{"hangs halfway", stalled("HTTP/1.1 200 OK\r\n\r\nUser-agent: *\n"), "ROBOTS_DISALLOWED"},
+		{"breaks off", rawResponse(200, "Content-Length: 1000", "User-agent: *\n"), "ROBOTS_DISALLOWED"},
+		{"redirects", rawResponse(301, "Location: "+away.URL+"/robots.txt", ""), "/ /open"},
+		{"redirects in a circle", rawResponse(302, "Location: /robots.txt", ""), "/ /open /secret"},
+		{"redirects inside", rawResponse(302, "Location: http://10.0.0.1/robots.txt", ""), "/ /open /secret"},
+		{"to a page", rawResponse(200, isHTML, "<!doctype html><h1>Not found</h1>"), "/ /open /secret"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSite(t)
@@ -282,7 +282,7 @@ func TestRobotsOfAllKinds(t *testing.T) {
 			})
 			db := newAgent(t, folder, "robots")
 			id := create(t, db, planOf(s.URL))
-			settle(t, crawler, db, id)
+			waitIndexed(t, crawler, db, id)
 			o := outcomeOf(t, db, id, s.URL)
 			got := o.paths()
 			if o.source.Error != nil {
@@ -359,8 +359,8 @@ func TestCrawlsDoNotDisturbEachOther(t *testing.T) {
 		}
 	})
 	group.Wait()
-	settle(t, c, busy)
-	settle(t, c, quiet, whole...)
+	waitIndexed(t, c, busy)
+	waitIndexed(t, c, quiet, whole...)
 	for _, id := range whole {
 		if o := outcomeOf(t, quiet, id, s.URL); o.PageCount != 13 || o.failures() != "" || o.source.Status != agent.SourceReady {
 			t.Errorf("%d pages, failed %s", o.PageCount, o.failures())

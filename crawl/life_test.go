@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if path := os.Getenv("SATCHEL_TEST_FOLDER"); path != "" {
-		if err := victim(path); err != nil {
+		if err := crawlUntilKilled(path); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -36,14 +36,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// victim goes on with the crawls in a folder and tells of each page.
-func victim(path string) error {
+// crawlUntilKilled goes on with the crawls in a folder and tells of each page.
+func crawlUntilKilled(path string) error {
 	ctx := context.Background()
 	folder, err := store.Open(store.Options{Path: path})
 	if err != nil {
 		return err
 	}
-	c := New(Options{Env: store.Env{Folder: folder, Allow: loopback}, Extract: readPage, Politeness: hasty})
+	c := New(Options{Env: store.Env{Folder: folder, Allow: loopback}, Extract: readPage, Politeness: noDelays})
 	c.onStep, c.batch = func(name string) { fmt.Println(name) }, 2
 	if err := c.Start(ctx); err != nil {
 		return err
@@ -211,7 +211,7 @@ func TestStoppedAndDisabledWalksGoOn(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	stored := make(chan struct{}, 1)
 	c := newCrawler(t, folder, nil)
-	c.onStep = storing(stored)
+	c.onStep = onStored(stored)
 	db := newAgent(t, folder, "again")
 	id := create(t, db, planOf(s.URL))
 	<-stored
@@ -227,7 +227,7 @@ func TestStoppedAndDisabledWalksGoOn(t *testing.T) {
 	<-g.left
 	setStatus(t, folder, db, agent.StatusActive)
 	g.release()
-	settle(t, c, db, id)
+	waitIndexed(t, c, db, id)
 	if o := outcomeOf(t, db, id, s.URL); o.paths() != "/ /held" || s.count("/") != 1 {
 		t.Errorf("pages %s; the start was asked for %d times", o.paths(), s.count("/"))
 	}
@@ -266,7 +266,7 @@ func TestManyCrawlsAtOnce(t *testing.T) {
 		}
 	}
 	for _, db := range agents {
-		settle(t, c, db, ids[db]...)
+		waitIndexed(t, c, db, ids[db]...)
 		for _, id := range ids[db] {
 			// The ring has ten pages, and the walk goes five links deep.
 			if o := outcomeOf(t, db, id, s.URL); o.paths() != "/ /0 /1 /2 /3 /4" {
@@ -301,7 +301,7 @@ func TestBlockedByName(t *testing.T) {
 		t.Errorf("a literal private address: %v", err)
 	}
 	id := create(t, db, plan) // as if the settings had changed since
-	settle(t, c, db)
+	waitIndexed(t, c, db)
 	if o := outcomeOf(t, db, id, s.URL); o.source.Status != agent.SourceFailed || o.source.Error.Code != "BLOCKED_ADDRESS" || s.total() != 0 {
 		t.Errorf("%+v after %d requests", o.source.Error, s.total())
 	}

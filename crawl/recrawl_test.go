@@ -33,12 +33,12 @@ func recrawl(tb testing.TB, c *Crawler, db *store.DB, id, site string) outcome {
 	if _, err := db.RestartSource(context.Background(), id, agent.SourceCrawling); err != nil {
 		tb.Fatal(err)
 	}
-	settle(tb, c, db, id)
+	waitIndexed(tb, c, db, id)
 	return outcomeOf(tb, db, id, site)
 }
 
-// line returns the line of chunksOf for an address.
-func line(chunks, address string) string {
+// chunkOf returns the line of chunksOf for an address.
+func chunkOf(chunks, address string) string {
 	for l := range strings.Lines(chunks) {
 		if strings.Contains(l, " "+address+": ") {
 			return l
@@ -79,7 +79,7 @@ func TestRecrawlTouchesWhatChanged(t *testing.T) {
 	c := newCrawler(t, folder, nil)
 	db := newAgent(t, folder, "again")
 	id := create(t, db, planOf(s.URL))
-	settle(t, c, db, id)
+	waitIndexed(t, c, db, id)
 	first, before := outcomeOf(t, db, id, s.URL), chunksOf(t, db, id)
 	if first.PageCount != 10 || first.ChangedPages != 10 || first.UnchangedPages != 0 || first.RemovedPages != 0 {
 		t.Fatalf("the first crawl: %+v", first)
@@ -106,8 +106,8 @@ func TestRecrawlTouchesWhatChanged(t *testing.T) {
 	}
 	after := chunksOf(t, db, id)
 	for _, kept := range []string{"/", "/same", "/tagged", "/leaf", "/flaky", "/behind"} {
-		if l := line(before, s.URL+kept); l == "" || line(after, s.URL+kept) != l {
-			t.Errorf("the chunk of %s was made anew: %q, %q", kept, l, line(after, s.URL+kept))
+		if l := chunkOf(before, s.URL+kept); l == "" || chunkOf(after, s.URL+kept) != l {
+			t.Errorf("the chunk of %s was made anew: %q, %q", kept, l, chunkOf(after, s.URL+kept))
 		}
 	}
 	if strings.Contains(after, "first") || strings.Contains(after, "vanishing") || strings.Contains(after, "unlinked") || !strings.Contains(after, "second") {
@@ -145,7 +145,7 @@ func TestANotModifiedOfAnotherPageIsFetched(t *testing.T) {
 	c := newCrawler(t, folder, nil)
 	db := newAgent(t, folder, "doors")
 	id := create(t, db, planOf(s.URL))
-	settle(t, c, db, id)
+	waitIndexed(t, c, db, id)
 	s.set("/door", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/blue", http.StatusFound) })
 	o := recrawl(t, c, db, id, s.URL)
 	if o.paths() != "/ /blue" || !strings.Contains(chunksOf(t, db, id), "blue: blue") {
@@ -175,7 +175,7 @@ func TestAPageThatDidNotChangeLeadsOnByAllItsLinks(t *testing.T) {
 		c := newCrawler(t, folder, nil)
 		db := newAgent(t, folder, "leads")
 		id := create(t, db, planOf(s.URL+start))
-		settle(t, c, db, id)
+		waitIndexed(t, c, db, id)
 		if o := recrawl(t, c, db, id, s.URL); o.PageCount != n+1 || o.UnchangedPages != n+1 || o.RemovedPages != 0 {
 			t.Errorf("%d links: %d pages, %d unchanged, %d removed", n, o.PageCount, o.UnchangedPages, o.RemovedPages)
 		}

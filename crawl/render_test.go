@@ -41,7 +41,7 @@ func TestRender(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := create(t, db, plan)
-	settle(t, c, db, id)
+	waitIndexed(t, c, db, id)
 	o := outcomeOf(t, db, id, s.URL)
 	if got := o.paths(); got != "/ /here" {
 		t.Errorf("indexed are %q", got)
@@ -69,7 +69,7 @@ func TestRenderWithoutBrowser(t *testing.T) {
 	}
 	// A source of a time when there was one.
 	id := create(t, db, plan)
-	settle(t, c, db, id)
+	waitIndexed(t, c, db, id)
 	if o := outcomeOf(t, db, id, s.URL); o.source.Error == nil || o.source.Error.Code != string(CodeNoBrowser) {
 		t.Errorf("settled as %+v", o.source)
 	}

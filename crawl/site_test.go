@@ -108,8 +108,8 @@ func readPage(ctx context.Context, address, media string, body []byte) (Page, er
 	return Page(page), err
 }
 
-// hasty does not wait.
-var hasty = Politeness{Delay: -1, MaxDelay: time.Microsecond, MaxRetryAfter: time.Millisecond, PageTimeout: 20 * time.Second}
+// noDelays does not wait.
+var noDelays = Politeness{Delay: -1, MaxDelay: time.Microsecond, MaxRetryAfter: time.Millisecond, PageTimeout: 20 * time.Second}
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
@@ -139,7 +139,7 @@ func newAgent(tb testing.TB, folder *store.Folder, name string) *store.DB {
 // newCrawler makes a started Crawler; change may be nil.
 func newCrawler(tb testing.TB, folder *store.Folder, change func(*Options)) *Crawler {
 	tb.Helper()
-	o := Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Extract: readPage, Politeness: hasty}
+	o := Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Extract: readPage, Politeness: noDelays}
 	if change != nil {
 		change(&o)
 	}
@@ -151,9 +151,9 @@ func newCrawler(tb testing.TB, folder *store.Folder, change func(*Options)) *Cra
 	return c
 }
 
-// storing returns a Crawler's step func that tells each time that a page was
+// onStored returns a Crawler's step func that tells each time that a page was
 // stored.
-func storing(stored chan<- struct{}) func(string) {
+func onStored(stored chan<- struct{}) func(string) {
 	return func(step string) {
 		if step != "page" {
 			return
@@ -179,9 +179,9 @@ func create(tb testing.TB, db *store.DB, plan agent.CrawlPlan) string {
 	return s.ID
 }
 
-// settle waits for an agent's walks, cuts each page into one chunk as the
+// waitIndexed waits for an agent's walks, cuts each page into one chunk as the
 // index would, and ends the sources.
-func settle(tb testing.TB, c *Crawler, db *store.DB, ids ...string) {
+func waitIndexed(tb testing.TB, c *Crawler, db *store.DB, ids ...string) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -282,7 +282,7 @@ func walkSite(tb testing.TB, s *testSite, change func(*agent.CrawlPlan)) outcome
 		change(&plan)
 	}
 	id := create(tb, db, plan)
-	settle(tb, c, db, id)
+	waitIndexed(tb, c, db, id)
 	return outcomeOf(tb, db, id, s.URL)
 }
 

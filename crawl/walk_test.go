@@ -267,7 +267,7 @@ func TestSlowPagesAreGivenUp(t *testing.T) {
 	c := newCrawler(t, folder, func(o *Options) { o.Politeness.PageTimeout = 300e6 })
 	db := newAgent(t, folder, "slow")
 	id := create(t, db, planOf(s.URL))
-	settle(t, c, db, id)
+	waitIndexed(t, c, db, id)
 	o := outcomeOf(t, db, id, s.URL)
 	if o.paths() != "/ /after" || o.failures() != "/drip 0" {
 		t.Errorf("pages %s, failed %s", o.paths(), o.failures())
@@ -297,7 +297,7 @@ func TestCharsets(t *testing.T) {
 	c := newCrawler(t, folder, nil)
 	db := newAgent(t, folder, "letters")
 	id := create(t, db, planOf(s.URL))
-	settle(t, c, db, id)
+	waitIndexed(t, c, db, id)
 	all := chunksOf(t, db, id)
 	for _, want := range []string{"café header", "привет meta", "Straße für Ärzte und Bäcker", "żółw utf8", "bom ė", "日本 text", "none é"} {
 		if !strings.Contains(all, want) {
@@ -320,7 +320,7 @@ func TestOnePageUnderSeveralNames(t *testing.T) {
 	c := newCrawler(t, folder, nil)
 	db := newAgent(t, folder, "names")
 	id := create(t, db, planOf(s.URL))
-	settle(t, c, db, id)
+	waitIndexed(t, c, db, id)
 	want := "/ /behind /dir/index.php?x=1 /index.htm /other/"
 	if o := outcomeOf(t, db, id, s.URL); o.paths() != want || o.PageCount != 5 || o.failures() != "" {
 		t.Errorf("pages %s, failed %s; want %s", o.paths(), o.failures(), want)
@@ -344,7 +344,7 @@ func TestProgressCountsWhatWillBeFetched(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	stored := make(chan struct{}, 1)
 	c := newCrawler(t, folder, nil)
-	c.onStep = storing(stored)
+	c.onStep = onStored(stored)
 	db := newAgent(t, folder, "progress")
 	plan := planOf(s.URL)
 	plan.MaxPages = 10
@@ -360,7 +360,7 @@ func TestProgressCountsWhatWillBeFetched(t *testing.T) {
 		t.Errorf("progress %+v, want 10 of 10 queued", p)
 	}
 	g.release()
-	settle(t, c, db, id)
+	waitIndexed(t, c, db, id)
 	if o := outcomeOf(t, db, id, s.URL); o.PageCount != 10 || o.source.Progress != nil {
 		t.Errorf("%d pages, progress %+v", o.PageCount, o.source.Progress)
 	}
@@ -383,7 +383,7 @@ func TestNothingIsFetchedTwice(t *testing.T) {
 		c.batch = batch
 		db := newAgent(t, folder, fmt.Sprintf("batch-%d", batch))
 		id := create(t, db, planOf(s.URL))
-		settle(t, c, db, id)
+		waitIndexed(t, c, db, id)
 		if o := outcomeOf(t, db, id, s.URL); o.PageCount != 50 || s.total()-before != 50 {
 			t.Errorf("batches of %d: %d pages by %d requests", batch, o.PageCount, s.total()-before)
 		}
@@ -404,7 +404,7 @@ func TestRedirectedPageIsNotFetchedAgain(t *testing.T) {
 	c := newCrawler(t, folder, nil)
 	db := newAgent(t, folder, "redirected")
 	id := create(t, db, planOf(s.URL))
-	settle(t, c, db, id)
+	waitIndexed(t, c, db, id)
 	if o := outcomeOf(t, db, id, s.URL); o.paths() != "/ /last /later /new" || s.count("/new") != 1 || s.count("/old") != 1 {
 		t.Errorf("pages %s; /new was asked for %d times, /old %d", o.paths(), s.count("/new"), s.count("/old"))
 	}
@@ -444,7 +444,7 @@ func TestCanonicalThatLeadsNowhere(t *testing.T) {
 				<-g.arrived
 			}
 			g.release()
-			settle(t, c, db, id)
+			waitIndexed(t, c, db, id)
 			for range 2 {
 				if o := outcomeOf(t, db, id, s.URL); o.paths() != "/ /dead /last /loop" || o.failures() != "/gone 404" {
 					t.Errorf("cut %v, batch %d: %s (failed %s)", cut, batch, o.paths(), o.failures())

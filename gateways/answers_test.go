@@ -25,31 +25,31 @@ type answerFixture struct {
 	answerer *Answerer
 	done     chan agent.Message
 
-	mu    sync.Mutex
-	say   func(ctx context.Context, said agent.Message) (string, error)
-	asked []string
-	n     int
+	mu     sync.Mutex
+	answer func(ctx context.Context, said agent.Message) (string, error)
+	asked  []string
+	n      int
 }
 
 func newAnswerFixture(t *testing.T) *answerFixture {
 	t.Helper()
 	r := &answerFixture{hookFixture: newHookFixture(t, nil), bot: newBotServer(t), done: make(chan agent.Message, 1000)}
-	r.say = func(_ context.Context, said agent.Message) (string, error) { return "You said: " + said.Content, nil }
+	r.answer = func(_ context.Context, said agent.Message) (string, error) { return "You said: " + said.Content, nil }
 	r.gateway, r.secret = r.connect(t, "telegram", telegramConfig(r.bot))
 	if _, err := r.db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
 		t.Fatal(err)
 	}
-	r.begin(t)
+	r.start(t)
 	return r
 }
 
-// begin starts everything that sends and answers, as the program does.
-func (r *answerFixture) begin(t *testing.T) {
+// start starts everything that sends and answers, as the program does.
+func (r *answerFixture) start(t *testing.T) {
 	t.Helper()
 	r.answerer = NewAnswerer(r.Gateways, func(ctx context.Context, _ *store.DB, said agent.Message, _ agent.Answering, keep func(agent.Message) error) error {
 		r.mu.Lock()
 		r.asked = append(r.asked, said.Content)
-		say := r.say
+		say := r.answer
 		r.mu.Unlock()
 		text, err := say(ctx, said)
 		if err != nil {
@@ -66,14 +66,14 @@ func (r *answerFixture) begin(t *testing.T) {
 	t.Cleanup(func() { r.answerer.Stop(); r.Stop() })
 }
 
-func (r *answerFixture) says(say func(ctx context.Context, said agent.Message) (string, error)) {
+func (r *answerFixture) answerWith(say func(ctx context.Context, said agent.Message) (string, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.say = say
+	r.answer = say
 }
 
-// hear posts a message of a chat as Telegram does.
-func (r *answerFixture) hear(t *testing.T, chat int, text string) {
+// receiveMessage posts a message of a chat as Telegram does.
+func (r *answerFixture) receiveMessage(t *testing.T, chat int, text string) {
 	t.Helper()
 	r.mu.Lock()
 	r.n++
@@ -86,16 +86,16 @@ func (r *answerFixture) hear(t *testing.T, chat int, text string) {
 	}
 }
 
-// ended waits until n messages are finished.
-func (r *answerFixture) ended(t *testing.T, n int) {
+// waitFinished waits until n messages are finished.
+func (r *answerFixture) waitFinished(t *testing.T, n int) {
 	t.Helper()
 	for range n {
 		<-r.done
 	}
 }
 
-// sent waits until Telegram has received n messages, and returns them by chat.
-func (r *answerFixture) sent(t *testing.T, n int) map[int][]string {
+// waitSent waits until Telegram has received n messages, and returns them by chat.
+func (r *answerFixture) waitSent(t *testing.T, n int) map[int][]string {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		_, sent, _, _ := r.bot.state()
@@ -128,11 +128,11 @@ func TestAnswers(t *testing.T) {
 	const chats, each = 6, 5
 	for n := range each {
 		for chat := range chats {
-			r.hear(t, chat+1, fmt.Sprint("message ", n))
+			r.receiveMessage(t, chat+1, fmt.Sprint("message ", n))
 		}
 	}
-	r.ended(t, chats*each)
-	for chat, texts := range r.sent(t, chats*each) {
+	r.waitFinished(t, chats*each)
+	for chat, texts := range r.waitSent(t, chats*each) {
 		for n, text := range texts {
 			if text != fmt.Sprint("You said: message ", n) {
 				t.Errorf("chat %d heard %v", chat, texts)
@@ -148,8 +148,8 @@ func TestAnswers(t *testing.T) {
 // TestAnswersRest: when answers are off, nobody answers, then or later.
 func TestAnswersRest(t *testing.T) {
 	r := newAnswerFixture(t)
-	r.hear(t, 1, "first")
-	r.ended(t, 1)
+	r.receiveMessage(t, 1, "first")
+	r.waitFinished(t, 1)
 	list, _, err := r.db.Conversations(t.Context(), store.ConversationFilter{}, store.Page{Limit: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -206,23 +206,23 @@ func TestAnswersRest(t *testing.T) {
 		if err := tc.do(); err != nil {
 			t.Fatalf("%s: %v", tc.name, err)
 		}
-		r.hear(t, 1, tc.name)
+		r.receiveMessage(t, 1, tc.name)
 		if err := tc.undo(); err != nil {
 			t.Fatalf("%s: %v", tc.name, err)
 		}
 		if tc.answered {
 			answers++
-			r.ended(t, 1)
+			r.waitFinished(t, 1)
 		}
 	}
-	r.says(func(context.Context, agent.Message) (string, error) { return "", errors.New("not to be asked") })
+	r.answerWith(func(context.Context, agent.Message) (string, error) { return "", errors.New("not to be asked") })
 	if _, err := r.db.AppendMessage(t.Context(), agent.Message{ConversationID: conversation, Role: agent.MessageUser, Content: "by the API"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.waiting(t); n != 0 {
 		t.Errorf("%d messages wait for an answer", n)
 	}
-	heard := r.sent(t, answers)[1]
+	heard := r.waitSent(t, answers)[1]
 	if !slices.Equal(heard[1:], []string{"You said: a workflow listens to another gateway", "You said: a workflow listens to all events there are", "You said: a workflow listens to something else", "You said: after all"}) {
 		t.Errorf("heard %v", heard)
 	}
@@ -232,13 +232,13 @@ func TestAnswersRest(t *testing.T) {
 // sent.
 func TestAnswerTakenOver(t *testing.T) {
 	r := newAnswerFixture(t)
-	r.says(func(_ context.Context, said agent.Message) (string, error) {
+	r.answerWith(func(_ context.Context, said agent.Message) (string, error) {
 		_, err := r.db.AppendMessage(t.Context(), agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: "Leave that to me"})
 		return "too late", err
 	})
-	r.hear(t, 1, "Hello")
-	r.ended(t, 1)
-	r.sent(t, 0)
+	r.receiveMessage(t, 1, "Hello")
+	r.waitFinished(t, 1)
+	r.waitSent(t, 0)
 	if logs, _, err := r.db.Logs(t.Context(), store.LogFilter{Sources: []string{"chat"}}, store.Page{Limit: 10}); err != nil || len(logs) != 0 {
 		t.Errorf("logged %v, %v", logs, err)
 	}
@@ -248,7 +248,7 @@ func TestAnswerTakenOver(t *testing.T) {
 // the gateway.
 func TestAnswerFails(t *testing.T) {
 	r := newAnswerFixture(t)
-	r.says(func(_ context.Context, said agent.Message) (string, error) {
+	r.answerWith(func(_ context.Context, said agent.Message) (string, error) {
 		switch said.Content {
 		case "model away":
 			return "half an answer", agent.Errorf(agent.CodeUpstream, "the model gave no answer").Because(errors.New("sk-secret"))
@@ -261,10 +261,10 @@ func TestAnswerFails(t *testing.T) {
 		return "nowhere to go", err
 	})
 	for _, text := range []string{"model away", "panic of ours", "locked", "gateway gone"} {
-		r.hear(t, 1, text)
-		r.ended(t, 1)
+		r.receiveMessage(t, 1, text)
+		r.waitFinished(t, 1)
 	}
-	r.sent(t, 0)
+	r.waitSent(t, 0)
 	logs, _, err := r.db.Logs(t.Context(), store.LogFilter{Sources: []string{"chat"}}, store.Page{Limit: 10})
 	if err != nil || len(logs) != 4 {
 		t.Fatalf("logged %v, %v", logs, err)
@@ -288,12 +288,12 @@ func TestAnswerFails(t *testing.T) {
 func TestAnswerAfterCuts(t *testing.T) {
 	r := newAnswerFixture(t)
 	began := make(chan struct{}, 100)
-	r.says(func(ctx context.Context, _ agent.Message) (string, error) {
+	r.answerWith(func(ctx context.Context, _ agent.Message) (string, error) {
 		began <- struct{}{}
 		<-ctx.Done()
 		return "", ctx.Err()
 	})
-	r.hear(t, 1, "Hello")
+	r.receiveMessage(t, 1, "Hello")
 	for range 5 { // orderly stops do not count
 		<-began
 		r.answerer.Stop()
@@ -303,7 +303,7 @@ func TestAnswerAfterCuts(t *testing.T) {
 	}
 	<-began
 	r.answerer.Stop()
-	r.says(func(_ context.Context, said agent.Message) (string, error) { return "You said: " + said.Content, nil })
+	r.answerWith(func(_ context.Context, said agent.Message) (string, error) { return "You said: " + said.Content, nil })
 	due, err := r.db.DueAnswers(t.Context(), 1)
 	if err != nil || len(due) != 1 {
 		t.Fatalf("%v wait, %v", due, err)
@@ -321,13 +321,13 @@ func TestAnswerAfterCuts(t *testing.T) {
 	if err := r.answerer.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r.hear(t, 1, "Still there?")
-	r.ended(t, 1)
-	if heard := r.sent(t, 2)[1]; !slices.Equal(heard, []string{"the one answer", "You said: Still there?"}) {
+	r.receiveMessage(t, 1, "Still there?")
+	r.waitFinished(t, 1)
+	if heard := r.waitSent(t, 2)[1]; !slices.Equal(heard, []string{"the one answer", "You said: Still there?"}) {
 		t.Errorf("heard %v", heard)
 	}
 	r.answerer.Stop()
-	r.hear(t, 1, "deadly")
+	r.receiveMessage(t, 1, "deadly")
 	for n := range 4 {
 		m, err := r.db.BeginAnswer(t.Context(), due[0])
 		if err != nil || (m == nil) != (n == 3) {
@@ -343,7 +343,7 @@ func TestAnswerAfterCuts(t *testing.T) {
 func TestAnswersOfAgentsAreApart(t *testing.T) {
 	r := newAnswerFixture(t)
 	release := make(chan struct{})
-	r.says(func(ctx context.Context, said agent.Message) (string, error) {
+	r.answerWith(func(ctx context.Context, said agent.Message) (string, error) {
 		if said.Content != "quick" {
 			select {
 			case <-release:
@@ -353,7 +353,7 @@ func TestAnswersOfAgentsAreApart(t *testing.T) {
 		return "You said: " + said.Content, nil
 	})
 	for chat := range 3 * answersOfAgent {
-		r.hear(t, chat+1, "slow")
+		r.receiveMessage(t, chat+1, "slow")
 	}
 	other, err := r.folder.CreateAgent(t.Context(), agent.Agent{Name: "other"}, "")
 	if err != nil {
@@ -365,13 +365,13 @@ func TestAnswersOfAgentsAreApart(t *testing.T) {
 	first := r.db
 	r.db = other
 	r.gateway, r.secret = r.connect(t, "telegram", telegramConfig(r.bot))
-	r.hear(t, 99, "quick")
-	r.ended(t, 1)
-	if heard := r.sent(t, 1); !slices.Equal(heard[99], []string{"You said: quick"}) {
+	r.receiveMessage(t, 99, "quick")
+	r.waitFinished(t, 1)
+	if heard := r.waitSent(t, 1); !slices.Equal(heard[99], []string{"You said: quick"}) {
 		t.Errorf("heard %v", heard)
 	}
 	r.db = first
 	close(release)
-	r.ended(t, 3*answersOfAgent)
-	r.sent(t, 1+3*answersOfAgent)
+	r.waitFinished(t, 3*answersOfAgent)
+	r.waitSent(t, 1+3*answersOfAgent)
 }

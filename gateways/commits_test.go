@@ -17,22 +17,22 @@ import (
 // unnoticed.
 func TestCommitsOfAnAnswer(t *testing.T) {
 	r := newAnswerFixture(t)
-	r.hear(t, 1, "the first makes the contact and the conversation")
-	r.ended(t, 1)
-	r.sent(t, 1)
-	r.recorded(t, 1)
+	r.receiveMessage(t, 1, "the first makes the contact and the conversation")
+	r.waitFinished(t, 1)
+	r.waitSent(t, 1)
+	r.waitRecorded(t, 1)
 	before := commits(t, r)
-	r.hear(t, 1, "Hello")
-	r.ended(t, 1)
-	r.sent(t, 2)
-	r.recorded(t, 2)
+	r.receiveMessage(t, 1, "Hello")
+	r.waitFinished(t, 1)
+	r.waitSent(t, 2)
+	r.waitRecorded(t, 2)
 	if n := commits(t, r) - before; n != 5 {
 		t.Errorf("%d commits", n)
 	}
 }
 
-// recorded waits until n messages are stored as sent.
-func (r *answerFixture) recorded(t *testing.T, n int) {
+// waitRecorded waits until n messages are stored as sent.
+func (r *answerFixture) waitRecorded(t *testing.T, n int) {
 	t.Helper()
 	for sent := 0; sent < n; {
 		events, err := r.db.Events(t.Context(), 0, 1000)

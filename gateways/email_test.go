@@ -166,7 +166,7 @@ func TestSMTPSend(t *testing.T) {
 	if other, _, err := o.SendEmail(t.Context(), o.db, g.ID, e); err != nil || other == id {
 		t.Errorf("another message has the id %s, %v", other, err)
 	}
-	mails := s.got()
+	mails := s.messages()
 	if len(mails) != 3 {
 		t.Fatalf("%d mails", len(mails))
 	}

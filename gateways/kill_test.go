@@ -83,7 +83,7 @@ type killer struct {
 	spared int         // number of times to pass that point before
 }
 
-func (k *killer) met(place string) {
+func (k *killer) reached(place string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.server == nil || place != k.place {
@@ -136,12 +136,12 @@ func TestKillNine(t *testing.T) {
 	const batch = 30 // messages that arrive while a server is running
 	messages := batch * (kills + 1)
 	bot, k, path := newBotServer(t), &killer{}, t.TempDir()
-	bot.met = k.met
+	bot.onReached = k.reached
 	prepareBot(t, path, bot)
 	said := 0
 	say := func() {
 		for range batch {
-			bot.say(int64(40+rand.IntN(8)), fmt.Sprint("message ", said))
+			bot.receive(int64(40+rand.IntN(8)), fmt.Sprint("message ", said))
 			said++
 		}
 	}

@@ -101,7 +101,7 @@ func (c *sendFixture) sql(tb testing.TB, query string, args ...any) {
 	}
 }
 
-func (c *sendFixture) say(tb testing.TB, conversation, text string) agent.Message {
+func (c *sendFixture) createMessage(tb testing.TB, conversation, text string) agent.Message {
 	tb.Helper()
 	m, err := c.SendMessage(tb.Context(), c.db, agent.Message{ConversationID: conversation, Role: agent.MessageAssistant, Content: text})
 	if err != nil {
@@ -110,8 +110,8 @@ func (c *sendFixture) say(tb testing.TB, conversation, text string) agent.Messag
 	return m
 }
 
-// try waits for the end of an attempt.
-func (c *sendFixture) try(tb testing.TB) store.Ended {
+// waitAttempt waits for the end of an attempt.
+func (c *sendFixture) waitAttempt(tb testing.TB) store.Ended {
 	tb.Helper()
 	return <-c.tries
 }
@@ -165,11 +165,11 @@ const slackOK = `200 {"ok":true,"channel":"C1","ts":"1.5"}`
 func TestSendMessage(t *testing.T) {
 	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	conversation := c.conversation(t, "C1:1.2")
-	m := c.say(t, conversation, "hello")
+	m := c.createMessage(t, conversation, "hello")
 	if !strings.Contains(string(m.Metadata), `"delivery":{"status":"pending"}`) {
 		t.Errorf("metadata %s", m.Metadata)
 	}
-	if e := c.try(t); e.Problem != "" || e.ExternalID != "1.5" || e.Parts != 1 {
+	if e := c.waitAttempt(t); e.Problem != "" || e.ExternalID != "1.5" || e.Parts != 1 {
 		t.Errorf("%+v", e)
 	}
 	if d := c.delivery(t, m); d.Delivery.Status != "sent" || d.Delivery.Error != "" || d.ExternalID != "1.5" || d.DeliveredAt.IsZero() || c.sentEvents(t) != 1 {
@@ -192,12 +192,12 @@ func TestReply(t *testing.T) {
 	if _, err := c.Reply(t.Context(), c.db, reply); err != nil {
 		t.Fatal(err)
 	}
-	c.try(t)
+	c.waitAttempt(t)
 	if made, _, _ := c.db.Conversation(t.Context(), reply.ConversationID, 1); made.Muted {
 		t.Error("an automatic answer mutes")
 	}
-	c.say(t, reply.ConversationID, "a person")
-	c.try(t)
+	c.createMessage(t, reply.ConversationID, "a person")
+	c.waitAttempt(t)
 	if _, err := c.Reply(t.Context(), c.db, reply); agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("a muted conversation: %v", err)
 	}
@@ -227,10 +227,10 @@ func TestSendRetries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newSendFixture(t, s.account, map[string][]string{s.call: s.answers})
 			thread := map[string]string{"slack": "C1", "discord": "645:1"}[s.account]
-			m := c.say(t, c.conversation(t, thread), "hello")
+			m := c.createMessage(t, c.conversation(t, thread), "hello")
 			var e store.Ended
 			for i := range s.tries {
-				e = c.try(t)
+				e = c.waitAttempt(t)
 				if i == s.tries-1 {
 					break
 				}
@@ -274,16 +274,16 @@ func TestRetryAfterCounts(t *testing.T) {
 // TestLongMessageGoesOn: no part of a message in parts is sent twice.
 func TestLongMessageGoesOn(t *testing.T) {
 	c := newSendFixture(t, "sms", map[string][]string{twilioMessages: {`201 {"sid":"SM1"}`, "429 {}", `201 {"sid":"SM2"}`}})
-	m := c.say(t, c.conversation(t, "+15551234567"), strings.Repeat("a", twilioLimit)+" "+strings.Repeat("b", twilioLimit))
-	if e := c.try(t); e.Parts != 1 || e.ExternalID != "SM1" || e.Next.IsZero() {
+	m := c.createMessage(t, c.conversation(t, "+15551234567"), strings.Repeat("a", twilioLimit)+" "+strings.Repeat("b", twilioLimit))
+	if e := c.waitAttempt(t); e.Parts != 1 || e.ExternalID != "SM1" || e.Next.IsZero() {
 		t.Fatalf("%+v", e)
 	}
 	c.pass(5 * time.Second)
-	if e := c.try(t); e.Parts != 2 || e.ExternalID != "SM1" || e.Problem != "" {
+	if e := c.waitAttempt(t); e.Parts != 2 || e.ExternalID != "SM1" || e.Problem != "" {
 		t.Errorf("%+v", e)
 	}
 	calls := c.vendor.calls()
-	first, last := calls[1].heard(t), calls[3].heard(t)
+	first, last := calls[1].received(t), calls[3].received(t)
 	if len(calls) != 4 || !strings.Contains(first, "Body=aaa") || !strings.Contains(last, "Body=bbb") || c.delivery(t, m).ExternalID != "SM1" {
 		t.Errorf("%d calls", len(calls))
 	}
@@ -294,16 +294,16 @@ func TestLongMessageGoesOn(t *testing.T) {
 func TestOrder(t *testing.T) {
 	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {"429 {}", slackOK}})
 	slow, other := c.conversation(t, "C1"), c.conversation(t, "C2")
-	c.say(t, slow, "1")
-	c.try(t)
+	c.createMessage(t, slow, "1")
+	c.waitAttempt(t)
 	for i := 2; i <= 5; i++ {
-		c.say(t, slow, fmt.Sprint(i))
+		c.createMessage(t, slow, fmt.Sprint(i))
 	}
-	c.say(t, other, "other")
-	c.try(t)
+	c.createMessage(t, other, "other")
+	c.waitAttempt(t)
 	c.pass(5 * time.Second)
 	for range 5 {
-		c.try(t)
+		c.waitAttempt(t)
 	}
 	var texts []string
 	for _, call := range c.vendor.calls()[1:] {
@@ -323,16 +323,16 @@ func TestOrder(t *testing.T) {
 func TestFailedGivesWay(t *testing.T) {
 	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {"500 {}", "429 {}", slackOK}})
 	conversation := c.conversation(t, "C1")
-	c.say(t, conversation, "fails")
-	late := c.say(t, conversation, "is deleted")
-	last := c.say(t, conversation, "goes on")
-	c.try(t)
-	if e := c.try(t); e.Next.IsZero() {
+	c.createMessage(t, conversation, "fails")
+	late := c.createMessage(t, conversation, "is deleted")
+	last := c.createMessage(t, conversation, "goes on")
+	c.waitAttempt(t)
+	if e := c.waitAttempt(t); e.Next.IsZero() {
 		t.Fatalf("%+v", e)
 	}
 	c.sql(t, "DELETE FROM messages WHERE id = ?", late.ID)
 	c.pass(5 * time.Second)
-	c.try(t)
+	c.waitAttempt(t)
 	if d := c.delivery(t, last); d.Delivery.Status != "sent" {
 		t.Errorf("%+v", d)
 	}
@@ -354,18 +354,18 @@ func TestKilledWhileSending(t *testing.T) {
 			c := newSendFixture(t, s.account, map[string][]string{s.call: {s.answer}})
 			conversation := c.conversation(t, s.thread)
 			c.Stop()
-			m := c.say(t, conversation, "hello")
+			m := c.createMessage(t, conversation, "hello")
 			// The state after a kill: the mark is written, and nothing else.
 			if begun, err := c.db.BeginSending(t.Context(), conversation, agent.At(time.Now().Add(time.Hour))); err != nil || begun == nil {
 				t.Fatal(begun, err)
 			}
-			behind := c.say(t, conversation, "behind")
+			behind := c.createMessage(t, conversation, "behind")
 			c.clock.pass(time.Hour + s.after)
 			c.restart(t)
 			if s.sent {
-				c.try(t)
+				c.waitAttempt(t)
 			}
-			c.try(t)
+			c.waitAttempt(t)
 			want := "failed"
 			if s.sent {
 				want = "sent"
@@ -386,10 +386,10 @@ func TestLeftMessages(t *testing.T) {
 	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	conversation := c.conversation(t, "C1")
 	c.Stop()
-	m := c.say(t, conversation, "hello")
+	m := c.createMessage(t, conversation, "hello")
 	c.clock.pass(time.Minute)
 	c.restart(t)
-	c.try(t)
+	c.waitAttempt(t)
 	if d := c.delivery(t, m); d.Delivery.Status != "sent" {
 		t.Errorf("%+v", d)
 	}
@@ -401,7 +401,7 @@ func TestOutcomeIsKept(t *testing.T) {
 	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	id := c.conversation(t, "C1")
 	c.Stop()
-	m := c.say(t, id, "hello")
+	m := c.createMessage(t, id, "hello")
 	key := conversation{c.db, id}
 	s, err := c.db.BeginSending(t.Context(), id, agent.At(c.clock.now()))
 	if err != nil || s == nil {
@@ -426,7 +426,7 @@ func TestStopDrains(t *testing.T) {
 		<-answer
 		_, _ = w.Write([]byte(slackOK[4:]))
 	})
-	m := c.say(t, c.conversation(t, "C1"), "hello")
+	m := c.createMessage(t, c.conversation(t, "C1"), "hello")
 	<-asked
 	stopped := make(chan struct{})
 	go func() { c.Stop(); close(stopped) }()
@@ -447,7 +447,7 @@ func TestStopInterrupts(t *testing.T) {
 		<-over
 	})
 	conversation := c.conversation(t, "C1")
-	m := c.say(t, conversation, "hello")
+	m := c.createMessage(t, conversation, "hello")
 	<-asked
 	c.out.drain = 0
 	c.Stop()
@@ -456,11 +456,11 @@ func TestStopInterrupts(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	c.vendor.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(slackOK[4:])) })
-	behind := c.say(t, conversation, "behind")
+	behind := c.createMessage(t, conversation, "behind")
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.try(t)
+	c.waitAttempt(t)
 	if d := c.delivery(t, m); d.Delivery.Status != "failed" || !strings.Contains(d.Delivery.Error, "it is unknown whether") {
 		t.Errorf("%+v", d)
 	}
@@ -475,7 +475,7 @@ func TestDisabledAgentRests(t *testing.T) {
 	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	conversation := c.conversation(t, "C1")
 	c.Stop()
-	m := c.say(t, conversation, "hello")
+	m := c.createMessage(t, conversation, "hello")
 	set := func(status agent.Status) {
 		t.Helper()
 		if _, err := c.folder.UpdateAgent(t.Context(), c.db, agent.AgentChange{Status: agent.Some(status)}); err != nil {
@@ -489,7 +489,7 @@ func TestDisabledAgentRests(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	set(agent.StatusActive)
-	c.try(t)
+	c.waitAttempt(t)
 	if d := c.delivery(t, m); d.Delivery.Status != "sent" {
 		t.Errorf("%+v", d)
 	}
@@ -550,8 +550,8 @@ func TestMailReply(t *testing.T) {
 	if _, err := c.db.AppendMessage(t.Context(), asked); err != nil {
 		t.Fatal(err)
 	}
-	m := c.say(t, conversation, "There.")
-	if e := c.try(t); e.Problem != "" || e.ExternalID != "mail-1" {
+	m := c.createMessage(t, conversation, "There.")
+	if e := c.waitAttempt(t); e.Problem != "" || e.ExternalID != "mail-1" {
 		t.Errorf("%+v", e)
 	}
 	calls := v.calls()
@@ -578,13 +578,13 @@ func TestNewConversationByPhone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.say(t, made.ID, "hello")
-	c.try(t)
+	c.createMessage(t, made.ID, "hello")
+	c.waitAttempt(t)
 	made, _, err = c.db.Conversation(t.Context(), made.ID, 1)
 	if err != nil || made.ExternalThreadID != "+15551234567" {
 		t.Errorf("%+v, %v", made, err)
 	}
-	if calls := c.vendor.calls(); !strings.Contains(calls[len(calls)-1].heard(t), "To=+15551234567") {
+	if calls := c.vendor.calls(); !strings.Contains(calls[len(calls)-1].received(t), "To=+15551234567") {
 		t.Errorf("%s", calls[len(calls)-1].body)
 	}
 }
@@ -608,7 +608,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	for range conversations * each {
-		if e := c.try(t); e.Problem != "" {
+		if e := c.waitAttempt(t); e.Problem != "" {
 			t.Fatalf("%+v", e)
 		}
 	}
@@ -636,7 +636,7 @@ func TestOutboundStartStop(t *testing.T) {
 	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	conversation := c.conversation(t, "C1")
 	for i := range 20 {
-		c.say(t, conversation, fmt.Sprint(i))
+		c.createMessage(t, conversation, fmt.Sprint(i))
 		if i%2 == 0 {
 			c.Stop()
 		}
@@ -645,7 +645,7 @@ func TestOutboundStartStop(t *testing.T) {
 		}
 	}
 	for range 20 {
-		if e := c.try(t); e.Problem != "" {
+		if e := c.waitAttempt(t); e.Problem != "" {
 			t.Errorf("%+v", e)
 		}
 	}

@@ -24,10 +24,10 @@ type fakePlatform struct {
 	*httptest.Server
 	mu      sync.Mutex
 	answers map[string][]string // by method and path: "200 body"; the last one repeats
-	asked   []asked
+	asked   []recordedRequest
 }
 
-type asked struct {
+type recordedRequest struct {
 	call   string // method and path
 	header http.Header
 	body   string
@@ -40,7 +40,7 @@ func newFakePlatform(tb testing.TB, answers map[string][]string) *fakePlatform {
 		body, _ := io.ReadAll(r.Body)
 		v.mu.Lock()
 		call := r.Method + " " + r.URL.RequestURI()
-		v.asked = append(v.asked, asked{call, r.Header.Clone(), string(body)})
+		v.asked = append(v.asked, recordedRequest{call, r.Header.Clone(), string(body)})
 		script := v.answers[call]
 		if len(script) > 1 {
 			v.answers[call] = script[1:]
@@ -63,7 +63,7 @@ func newFakePlatform(tb testing.TB, answers map[string][]string) *fakePlatform {
 	return v
 }
 
-func (v *fakePlatform) calls() []asked {
+func (v *fakePlatform) calls() []recordedRequest {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Clone(v.asked)
@@ -187,8 +187,8 @@ const (
 	slackMessages  = "POST /chat.postMessage"
 )
 
-// sending is a message and what the platform must receive.
-type sending struct {
+// sendCase is a message and what the platform must receive.
+type sendCase struct {
 	account string
 	request SendRequest
 	call    string
@@ -197,7 +197,7 @@ type sending struct {
 	sent    Sent
 }
 
-var sendings = map[string]sending{
+var sendCases = map[string]sendCase{
 	"slack": {"slack", SendRequest{To: "C1", Text: "<!channel> a & b", Thread: "1.2"}, slackMessages, `{"ok":true,"channel":"C9","ts":"1.5"}`,
 		[]string{`"channel":"C1"`, `\u0026lt;!channel\u0026gt; a \u0026amp; b`, `"thread_ts":"1.2"`}, Sent{ID: "1.5", Channel: "C9", Parts: 1}},
 	"slack markup": {"slack", SendRequest{To: "C1:1.3", Text: "<@U1> *hi*", Format: "mrkdwn"}, slackMessages, `{"ok":true,"channel":"C9","ts":"1.5"}`,
@@ -210,8 +210,8 @@ var sendings = map[string]sending{
 		[]string{"To=whatsapp:+15551234567", "From=whatsapp:+15550001111", "Body=hi"}, Sent{ID: "SM1", Channel: "+15551234567", Parts: 1}},
 }
 
-// heard returns the received body, with a form decoded.
-func (a asked) heard(tb testing.TB) string {
+// received returns the received body, with a form decoded.
+func (a recordedRequest) received(tb testing.TB) string {
 	tb.Helper()
 	if !strings.HasPrefix(a.header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		return a.body
@@ -230,7 +230,7 @@ func (a asked) heard(tb testing.TB) string {
 // TestPlatformsSend covers all platforms: what is sent, and how rejections are
 // handled.
 func TestPlatformsSend(t *testing.T) {
-	for name, s := range sendings {
+	for name, s := range sendCases {
 		t.Run(name, func(t *testing.T) {
 			o := newMailFixture(t)
 			v, g, _ := accounts[s.account].open(t, o, map[string][]string{s.call: {"429 {}", "200 " + s.answer}})
@@ -246,7 +246,7 @@ func TestPlatformsSend(t *testing.T) {
 				t.Fatalf("%d calls, waits %v", len(calls), o.waits)
 			}
 			for _, want := range s.hears {
-				if got := calls[1].heard(t); !strings.Contains(got, want) {
+				if got := calls[1].received(t); !strings.Contains(got, want) {
 					t.Errorf("%s is not in %s", want, got)
 				}
 			}
@@ -274,7 +274,7 @@ func TestPlatformsSend(t *testing.T) {
 func TestLongMessages(t *testing.T) {
 	for name, limit := range map[string]int{"slack": slackLimit, "discord": discordLimit, "sms": twilioLimit, "whatsapp": twilioLimit} {
 		o := newMailFixture(t)
-		s := sendings[name]
+		s := sendCases[name]
 		v, g, _ := accounts[s.account].open(t, o, map[string][]string{s.call: {"200 " + s.answer, "200 " + s.answer, "403 {}"}})
 		r := s.request
 		r.Type, r.GatewayID, r.Text = g.Type, g.ID, strings.Repeat("x", limit+limit/2)
@@ -359,7 +359,7 @@ func TestRegister(t *testing.T) {
 		if c.fail != "" != (err != nil) || err != nil && !strings.Contains(clientMessage(err), c.fail) {
 			t.Errorf("%T: %v", c.p, err)
 		}
-		if c.hears != "" && !strings.Contains(calls[len(calls)-1].heard(t), c.hears) {
+		if c.hears != "" && !strings.Contains(calls[len(calls)-1].received(t), c.hears) {
 			t.Errorf("%T: %s", c.p, calls[len(calls)-1].body)
 		}
 	}

@@ -24,12 +24,12 @@ func newPollFixture(t testing.TB) *pollFixture {
 	t.Helper()
 	r := newHookFixture(t, func(o *Options) { o.Public, o.Address = false, "http://127.0.0.1:8787" })
 	p := &pollFixture{hookFixture: r, bot: newBotServer(t), rounds: make(chan struct{}, 10_000), waits: make(chan time.Duration, 10_000)}
-	p.begin(t)
+	p.start(t)
 	return p
 }
 
-// begin starts a poller, like a program that has just started.
-func (p *pollFixture) begin(t testing.TB) {
+// start starts a poller, like a program that has just started.
+func (p *pollFixture) start(t testing.TB) {
 	t.Helper()
 	p.poller = newPoller(p.Gateways, func(failures int, err error) time.Duration {
 		p.waits <- pollBackoff(failures, err)
@@ -54,8 +54,8 @@ func (p *pollFixture) verified(t testing.TB) agent.Gateway {
 	return g
 }
 
-// until waits for rounds of the poller until a condition holds.
-func (p *pollFixture) until(t testing.TB, what string, holds func() bool) {
+// waitUntil waits for rounds of the poller until a condition holds.
+func (p *pollFixture) waitUntil(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
 	for !holds() {
@@ -79,12 +79,12 @@ func (p *pollFixture) texts(t testing.TB) (texts []string) {
 
 func TestPollFetches(t *testing.T) {
 	p := newPollFixture(t)
-	p.bot.say(42, "before the gateway")
+	p.bot.receive(42, "before the gateway")
 	g := p.verified(t)
-	p.bot.say(42, "one")
+	p.bot.receive(42, "one")
 	p.bot.push(`"callback_query":{"id":"1"}`)
-	p.bot.say(42, "two")
-	p.until(t, "the messages", func() bool { return len(p.texts(t)) == 3 })
+	p.bot.receive(42, "two")
+	p.waitUntil(t, "the messages", func() bool { return len(p.texts(t)) == 3 })
 	if got := p.texts(t); !slices.Equal(got, []string{"before the gateway", "one", "two"}) {
 		t.Errorf("stored %v", got)
 	}
@@ -108,14 +108,14 @@ func TestPollAfterRestart(t *testing.T) {
 	want := []string{}
 	for n := range 250 {
 		want = append(want, fmt.Sprint("message ", n))
-		p.bot.say(42, want[n])
+		p.bot.receive(42, want[n])
 		if n%50 == 49 {
-			p.until(t, "some messages", func() bool { return len(p.texts(t)) > n/2 })
+			p.waitUntil(t, "some messages", func() bool { return len(p.texts(t)) > n/2 })
 			p.poller.Stop()
-			p.begin(t)
+			p.start(t)
 		}
 	}
-	p.until(t, "all messages", func() bool { return len(p.messages(t)) == 200 && p.gateway(t, g.ID).EventCount == 250 })
+	p.waitUntil(t, "all messages", func() bool { return len(p.messages(t)) == 200 && p.gateway(t, g.ID).EventCount == 250 })
 	_, next, ok, err := p.db.PollFrom(t.Context(), g.ID)
 	if err != nil || !ok || next != 9251 {
 		t.Errorf("goes on from %d, %v, %v", next, ok, err)
@@ -127,11 +127,11 @@ func TestPollAfterRestart(t *testing.T) {
 	p.bot.last -= 100
 	p.bot.mu.Unlock()
 	for n := 150; n < 250; n++ {
-		p.bot.say(42, want[n])
+		p.bot.receive(42, want[n])
 	}
-	p.begin(t)
-	p.bot.say(42, "the last")
-	p.until(t, "the last message", func() bool { return slices.Contains(p.texts(t), "the last") })
+	p.start(t)
+	p.bot.receive(42, "the last")
+	p.waitUntil(t, "the last message", func() bool { return slices.Contains(p.texts(t), "the last") })
 	if n := p.gateway(t, g.ID).EventCount; n != 251 {
 		t.Errorf("%d events after a repeat of 100", n)
 	}
@@ -143,16 +143,16 @@ func TestPollOfNewNumbers(t *testing.T) {
 	p := newPollFixture(t)
 	p.bot.hold = time.Millisecond
 	p.verified(t)
-	p.bot.say(42, "first")
-	p.until(t, "a question from the beginning", func() bool {
+	p.bot.receive(42, "first")
+	p.waitUntil(t, "a question from the beginning", func() bool {
 		_, _, _, offsets := p.bot.state()
 		return len(p.texts(t)) == 1 && slices.Contains(offsets, 9002) && offsets[len(offsets)-1] == 0
 	})
 	p.bot.mu.Lock()
 	p.bot.last = 100
 	p.bot.mu.Unlock()
-	p.bot.say(42, "anew")
-	p.until(t, "the message with a low number", func() bool { return len(p.texts(t)) == 2 })
+	p.bot.receive(42, "anew")
+	p.waitUntil(t, "the message with a low number", func() bool { return len(p.texts(t)) == 2 })
 }
 
 // Exactly the right gateways poll, whatever changes them.
@@ -166,7 +166,7 @@ func TestPollFollowsGateways(t *testing.T) {
 		if err := p.poller.agents.Wait(t.Context(), p.db); err != nil {
 			t.Fatal(err)
 		}
-		p.until(t, what, holds) // a cancelled call may not have ended yet
+		p.waitUntil(t, what, holds) // a cancelled call may not have ended yet
 	}
 	eventually("asking after verify", asks)
 	steps := []struct {
@@ -208,7 +208,7 @@ func TestPollFollowsGateways(t *testing.T) {
 // polling.
 func TestPollTrouble(t *testing.T) {
 	p := newPollFixture(t)
-	p.bot.refuses("getUpdates", `502 <html>`, `502 <html>`, `409 {"ok":false,"description":"Conflict"}`, `429 {"ok":false,"parameters":{"retry_after":90}}`, `200 <html>`, "pass", `200 {"ok":true,"result":[{"no":"update"}]}`, "pass")
+	p.bot.failNext("getUpdates", `502 <html>`, `502 <html>`, `409 {"ok":false,"description":"Conflict"}`, `429 {"ok":false,"parameters":{"retry_after":90}}`, `200 <html>`, "pass", `200 {"ok":true,"result":[{"no":"update"}]}`, "pass")
 	g := p.verified(t)
 	var waits []time.Duration
 	for len(waits) < 5 {
@@ -219,14 +219,14 @@ func TestPollTrouble(t *testing.T) {
 			t.Errorf("pause %d is %s", n, waits[n])
 		}
 	}
-	p.bot.say(42, "at last")
-	p.until(t, "the message after the trouble", func() bool { return len(p.texts(t)) == 1 })
+	p.bot.receive(42, "at last")
+	p.waitUntil(t, "the message after the trouble", func() bool { return len(p.texts(t)) == 1 })
 	if after := p.gateway(t, g.ID); after.LastError == "" || after.Status != agent.GatewayActive {
 		t.Errorf("the gateway %+v", after)
 	}
-	p.bot.refuses("getUpdates", `401 {"ok":false}`)
-	p.bot.say(42, "for nobody")
-	p.until(t, "the end", func() bool { return p.gateway(t, g.ID).Status == agent.GatewayFailed })
+	p.bot.failNext("getUpdates", `401 {"ok":false}`)
+	p.bot.receive(42, "for nobody")
+	p.waitUntil(t, "the end", func() bool { return p.gateway(t, g.ID).Status == agent.GatewayFailed })
 	if after := p.gateway(t, g.ID); !strings.Contains(after.LastError, "refused the bot token") || after.Verified {
 		t.Errorf("the gateway %+v", after)
 	}

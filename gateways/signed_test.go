@@ -38,8 +38,8 @@ func (v vector) post() Post {
 	return Post{URL: v.URL, Header: h, Body: []byte(v.Body)}
 }
 
-// listeners maps the names in the vectors to platforms.
-var listeners = map[string]receiver{"slack": slack{}, "discord": discord{}, "sms": twilioSMS, "whatsapp": twilioWhatsApp, "resend": resend{}}
+// receivers maps the names in the vectors to platforms.
+var receivers = map[string]receiver{"slack": slack{}, "discord": discord{}, "sms": twilioSMS, "whatsapp": twilioWhatsApp, "resend": resend{}}
 
 // vectors reads testdata/signed.json, which describes how it was generated.
 func vectors(tb testing.TB) ([]vector, time.Time) {
@@ -58,14 +58,14 @@ func vectors(tb testing.TB) ([]vector, time.Time) {
 	return file.Posts, time.Unix(file.At, 0)
 }
 
-// taken is the expected result of a post.
-type taken struct {
+// parsedMessage is the expected result of a post.
+type parsedMessage struct {
 	event, answer              string
 	silent, bad                bool
 	id, thread, text, who, has string // of its message; id "" for none
 }
 
-var wantTaken = map[string]taken{
+var wantParsed = map[string]parsedMessage{
 	"slack handshake":          {silent: true, answer: "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P"},
 	"slack direct message":     {event: "Ev1", id: "D1:1763740800.000100", thread: "D1", text: "Grüße <b> 🙂", who: "slack:U1"},
 	"slack mention":            {event: "Ev2", id: "C1:1763740800.000200", thread: "C1:1763740800.000200", text: "<@UBOT> help", who: "slack:U1"},
@@ -115,17 +115,17 @@ var wantTaken = map[string]taken{
 // TestSigned: posts signed with the vendors' libraries are accepted and parsed.
 func TestSigned(t *testing.T) {
 	posts, at := vectors(t)
-	if len(posts) != len(wantTaken) {
-		t.Errorf("%d posts, %d wanted", len(posts), len(wantTaken))
+	if len(posts) != len(wantParsed) {
+		t.Errorf("%d posts, %d wanted", len(posts), len(wantParsed))
 	}
 	for _, v := range posts {
 		name := v.Platform + " " + v.Name
-		want, ok := wantTaken[name]
+		want, ok := wantParsed[name]
 		if !ok {
 			t.Errorf("%s is not wanted", name)
 			continue
 		}
-		got, err := listeners[v.Platform].parsePost(store.OpenGateway{Config: v.Config}, v.post(), at)
+		got, err := receivers[v.Platform].parsePost(store.OpenGateway{Config: v.Config}, v.post(), at)
 		if want.bad {
 			if agent.ErrorCode(err) != agent.CodeValidation {
 				t.Errorf("%s: %v", name, err)
@@ -152,7 +152,7 @@ func TestSigned(t *testing.T) {
 	}
 }
 
-func checkInbound(t *testing.T, name string, in agent.Inbound, want taken) {
+func checkInbound(t *testing.T, name string, in agent.Inbound, want parsedMessage) {
 	t.Helper()
 	who := in.From.ExternalID.Value + in.From.Email.Value + in.From.Phone.Value
 	if in.ID != want.id || in.Thread != want.thread || in.Text != want.text || who != want.who {
@@ -169,7 +169,7 @@ func TestPayloadsWithoutSecrets(t *testing.T) {
 	posts, at := vectors(t)
 	events := 0
 	for _, v := range posts {
-		got, err := listeners[v.Platform].parsePost(store.OpenGateway{Config: v.Config}, v.post(), at)
+		got, err := receivers[v.Platform].parsePost(store.OpenGateway{Config: v.Config}, v.post(), at)
 		if err == nil && got.Payload != nil {
 			events++
 			if !json.Valid(got.Payload) || strings.Contains(string(got.Payload), `"token"`) {
@@ -194,7 +194,7 @@ func TestForged(t *testing.T) {
 	posts, at := vectors(t)
 	refused := func(v vector, how string, o store.OpenGateway, p Post, at time.Time) {
 		t.Helper()
-		got, err := listeners[v.Platform].parsePost(o, p, at)
+		got, err := receivers[v.Platform].parsePost(o, p, at)
 		if agent.ErrorCode(err) != agent.CodeUnauthorized || len(got.Messages) != 0 || got.Response.Body != nil {
 			t.Errorf("%s %s, %s: %+v, %v", v.Platform, v.Name, how, got, err)
 		}
@@ -244,7 +244,7 @@ func TestOtherVendors(t *testing.T) {
 		}
 	}
 	for _, v := range posts {
-		for name, l := range listeners {
+		for name, l := range receivers {
 			if name == v.Platform || v.Header["X-Twilio-Signature"] != "" && (name == "sms" || name == "whatsapp") {
 				continue
 			}
@@ -303,16 +303,16 @@ func FuzzTake(f *testing.F) {
 	f.Add("discord", `{"type":2,"id":"1","channel_id":"2","user":{"id":"3"},"data":{"options":[{"options":[{"options":[{"options":[]}]}]}]}}`, "", "")
 	f.Add("resend", `{"type":"email.received","data":{"email_id":"1","from":"\u0000","headers":{"references":[1]}}}`, "", "::")
 	f.Fuzz(func(t *testing.T, platform, body, signature, address string) {
-		l, ok := listeners[platform]
+		l, ok := receivers[platform]
 		if !ok {
 			return
 		}
 		config, p := signers[platform]([]byte(body), at)
-		checkTaken(t, l, config, p, at)
+		checkParsed(t, l, config, p, at)
 		if platform == "sms" || platform == "whatsapp" { // also as a form, which only the vectors sign
 			p := Post{URL: address, Body: []byte(body), Header: http.Header{"X-Twilio-Signature": {signature}}}
-			checkTaken(t, l, agent.GatewayConfig{AuthToken: "12345678901234567890123456789012"}, p, at)
-			checkTaken(t, fuzzedTwilio{}, config, p, at)
+			checkParsed(t, l, agent.GatewayConfig{AuthToken: "12345678901234567890123456789012"}, p, at)
+			checkParsed(t, fuzzedTwilio{}, config, p, at)
 		}
 	})
 }
@@ -325,7 +325,7 @@ func (fuzzedTwilio) parsePost(_ store.OpenGateway, p Post, _ time.Time) (Parsed,
 	return Parsed{Messages: []agent.Inbound{twilioWhatsApp.message("id", form)}}, nil
 }
 
-func checkTaken(t *testing.T, l receiver, config agent.GatewayConfig, p Post, at time.Time) {
+func checkParsed(t *testing.T, l receiver, config agent.GatewayConfig, p Post, at time.Time) {
 	t.Helper()
 	got, err := l.parsePost(store.OpenGateway{Config: config}, p, at)
 	if code := agent.ErrorCode(err); err != nil && code != agent.CodeUnauthorized && code != agent.CodeValidation {

@@ -84,7 +84,7 @@ func newMailServer(tb testing.TB, set func(*mailServer)) *mailServer {
 	return s
 }
 
-func (s *mailServer) got() []received {
+func (s *mailServer) messages() []received {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]received(nil), s.mails...)

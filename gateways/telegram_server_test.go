@@ -19,23 +19,23 @@ const telegramToken = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
 // while there are none.
 type botServer struct {
 	*httptest.Server
-	mu      sync.Mutex
-	updates []json.RawMessage // not confirmed yet
-	last    int64             // number of the newest update
-	came    chan struct{}     // closed when an update arrives
-	webhook string
-	secret  string
-	calls   []string
-	sent    []map[string]any
-	refuse  map[string][]string // by method: "429 {…}" for the next calls
-	offsets []int64
-	hold    time.Duration      // how long a response is held at most
-	met     func(place string) // called with the point that a call has reached; may be nil
+	mu        sync.Mutex
+	updates   []json.RawMessage // not confirmed yet
+	last      int64             // number of the newest update
+	changed   chan struct{}     // closed when an update arrives
+	webhook   string
+	secret    string
+	calls     []string
+	sent      []map[string]any
+	failures  map[string][]string // by method: "429 {…}" for the next calls
+	offsets   []int64
+	hold      time.Duration      // how long a response is held at most
+	onReached func(place string) // called with the point that a call has reached; may be nil
 }
 
 func newBotServer(tb testing.TB) *botServer {
 	tb.Helper()
-	b := &botServer{came: make(chan struct{}), refuse: map[string][]string{}, last: 9000, hold: 20 * time.Millisecond}
+	b := &botServer{changed: make(chan struct{}), failures: map[string][]string{}, last: 9000, hold: 20 * time.Millisecond}
 	b.Server = httptest.NewServer(http.HandlerFunc(b.serve))
 	tb.Cleanup(b.Close)
 	return b
@@ -51,11 +51,11 @@ func (b *botServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	var in map[string]any
 	_ = json.Unmarshal(body, &in)
-	b.meet(method + " asked")
+	b.reached(method + " asked")
 	b.mu.Lock()
 	b.calls = append(b.calls, method)
-	if list := b.refuse[method]; len(list) > 0 {
-		b.refuse[method] = list[1:]
+	if list := b.failures[method]; len(list) > 0 {
+		b.failures[method] = list[1:]
 		b.mu.Unlock()
 		if code, answer, refused := strings.Cut(list[0], " "); refused {
 			status := 0
@@ -70,17 +70,17 @@ func (b *botServer) serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	result := b.do(r, method, in)
 	raw, _ := json.Marshal(map[string]any{"ok": true, "result": result})
-	b.meet(method + " done")
+	b.reached(method + " done")
 	_, _ = w.Write(raw)
 	_ = http.NewResponseController(w).Flush()
 	if list, ok := result.([]json.RawMessage); !ok || len(list) > 0 {
-		b.meet(method + " answered")
+		b.reached(method + " answered")
 	}
 }
 
-func (b *botServer) meet(place string) {
-	if b.met != nil {
-		b.met(place)
+func (b *botServer) reached(place string) {
+	if b.onReached != nil {
+		b.onReached(place)
 	}
 }
 
@@ -119,7 +119,7 @@ func (b *botServer) getUpdates(r *http.Request, in map[string]any) any {
 		for len(b.updates) > 0 && updateID(b.updates[0]) < int64(offset) {
 			b.updates = b.updates[1:]
 		}
-		list, came := b.updates[:min(len(b.updates), int(in["limit"].(float64)))], b.came
+		list, came := b.updates[:min(len(b.updates), int(in["limit"].(float64)))], b.changed
 		b.mu.Unlock()
 		if len(list) > 0 {
 			return list
@@ -140,8 +140,8 @@ func updateID(raw json.RawMessage) int64 {
 	return u.ID
 }
 
-// say adds a message to the queue.
-func (b *botServer) say(chat int64, text string) {
+// receive adds a message to the queue.
+func (b *botServer) receive(chat int64, text string) {
 	b.mu.Lock()
 	n := b.last + 1
 	b.mu.Unlock()
@@ -155,8 +155,8 @@ func (b *botServer) push(rest string) {
 	defer b.mu.Unlock()
 	b.last++
 	b.updates = append(b.updates, json.RawMessage(fmt.Sprintf(`{"update_id":%d,%s}`, b.last, rest)))
-	close(b.came)
-	b.came = make(chan struct{})
+	close(b.changed)
+	b.changed = make(chan struct{})
 }
 
 func (b *botServer) state() (calls []string, sent []map[string]any, left int, offsets []int64) {
@@ -165,8 +165,8 @@ func (b *botServer) state() (calls []string, sent []map[string]any, left int, of
 	return append([]string{}, b.calls...), append([]map[string]any{}, b.sent...), len(b.updates), append([]int64{}, b.offsets...)
 }
 
-func (b *botServer) refuses(method string, answers ...string) {
+func (b *botServer) failNext(method string, answers ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.refuse[method] = answers
+	b.failures[method] = answers
 }

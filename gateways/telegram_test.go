@@ -41,7 +41,7 @@ func TestTelegramVerify(t *testing.T) {
 		{`200 {"ok":false}`, telegramMalformed},
 		{`200 {"ok":true,"result":[]}`, telegramMalformed},
 	} {
-		b.refuses("getMe", tc.answer, tc.answer, tc.answer)
+		b.failNext("getMe", tc.answer, tc.answer, tc.answer)
 		if v, err := r.Verify(t.Context(), r.db, g.ID); err != nil || v.Success || v.Error != tc.want {
 			t.Errorf("%s: %+v, %v", tc.answer, v, err)
 		}
@@ -189,7 +189,7 @@ func TestTelegramWebhook(t *testing.T) {
 		`400 {"ok":false,"description":"Bad Request: bad webhook: HTTPS url must be provided"}`: "https",
 		`401 {"ok":false}`: "refused the bot token",
 	} {
-		b.refuses("setWebhook", answer)
+		b.failNext("setWebhook", answer)
 		if got, err := r.Register(t.Context(), r.db, g.ID, ""); err != nil || got.Success || !strings.Contains(got.Error, want) || !strings.Contains(r.gateway(t, g.ID).LastError, want) {
 			t.Errorf("%s: %+v, %v", answer, got, err)
 		}
@@ -256,11 +256,11 @@ func TestTelegramSends(t *testing.T) {
 	if strings.Join(strings.Fields(joined), " ") != strings.Join(strings.Fields(long), " ") {
 		t.Error("the parts are not the whole")
 	}
-	b.refuses("sendMessage", `429 {"ok":false,"error_code":429,"parameters":{"retry_after":7}}`)
+	b.failNext("sendMessage", `429 {"ok":false,"error_code":429,"parameters":{"retry_after":7}}`)
 	if _, err := send("42", "after a while", ""); err != nil || !slices.Equal(waits, []time.Duration{7 * time.Second}) {
 		t.Errorf("busy: waited %v, %v", waits, err)
 	}
-	b.refuses("sendMessage", `400 {"ok":false,"description":"Bad Request: group chat was upgraded to a supergroup chat","parameters":{"migrate_to_chat_id":-100999}}`)
+	b.failNext("sendMessage", `400 {"ok":false,"description":"Bad Request: group chat was upgraded to a supergroup chat","parameters":{"migrate_to_chat_id":-100999}}`)
 	if s, err := send("-7", "moved", ""); err != nil || s.Channel != "-100999" && last()["chat_id"] != -100999.0 {
 		t.Errorf("a group that moved: %+v, %v, %v", s, last(), err)
 	}
@@ -275,7 +275,7 @@ func TestTelegramSends(t *testing.T) {
 		`400 {"ok":false,"description":7,"parameters":[]}`:                           "answered 400",
 		`500 {"ok":false}`: "answered 500",
 	} {
-		b.refuses("sendMessage", answer)
+		b.failNext("sendMessage", answer)
 		_, err := send("42", "x", "")
 		var e *agent.Error
 		if !errors.As(err, &e) || e.Code != agent.CodeUpstream || !strings.Contains(e.Message, want) || strings.Contains(e.Message, "secret") {

@@ -16,7 +16,7 @@ import (
 func TestAskForPerson(t *testing.T) {
 	r := newAnswerFixture(t)
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{})
-	_, v := enter(t, w, Entry{})
+	_, v := newVisitor(t, w, Entry{})
 	news, stop, err := w.Follow(v)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func visitorAnswers(t *testing.T, answer AnswerFunc) (*hookFixture, *Widget, Vis
 	}
 	t.Cleanup(func() { a.Stop(); r.Stop() })
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{})
-	_, v := enter(t, w, Entry{})
+	_, v := newVisitor(t, w, Entry{})
 	return r, w, v, done
 }
 
@@ -124,7 +124,7 @@ func TestModelHandsOver(t *testing.T) {
 func TestVisitorStreamsAreBounded(t *testing.T) {
 	r := newHookFixture(t, nil)
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{})
-	_, v := enter(t, w, Entry{})
+	_, v := newVisitor(t, w, Entry{})
 	var stops []func()
 	for range maxVisitorStreams {
 		_, stop, err := w.Follow(v)
@@ -178,7 +178,7 @@ func TestAnswerAfterKill(t *testing.T) {
 	c.open(t)
 	r := &hookFixture{c.Gateways, c.db, c.clock}
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{})
-	_, v := enter(t, w, Entry{})
+	_, v := newVisitor(t, w, Entry{})
 	if _, err := w.Say(t.Context(), v, agent.VisitorMessage{ID: "1", Text: "Hello"}); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestAnswerAfterKill(t *testing.T) {
 	c.close() // in the middle of it
 	c.open(t)
 	t.Cleanup(c.close)
-	if e := c.try(t); e.Problem != "" {
+	if e := c.waitAttempt(t); e.Problem != "" {
 		t.Fatalf("again: %+v", e)
 	}
 	w = (&hookFixture{c.Gateways, c.db, c.clock}).widget(t, w.ID)

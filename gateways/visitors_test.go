@@ -40,8 +40,8 @@ func (r *hookFixture) widget(t *testing.T, id string) *Widget {
 	return w
 }
 
-// enter is a new visitor.
-func enter(t *testing.T, w *Widget, e Entry) (string, Visitor) {
+// newVisitor is a new visitor.
+func newVisitor(t *testing.T, w *Widget, e Entry) (string, Visitor) {
 	t.Helper()
 	ticket, err := w.Ticket(shopOrigin)
 	if err != nil {
@@ -125,7 +125,7 @@ func TestTickets(t *testing.T) {
 	if _, err := r.widget(t, w.ID).Visitor(token); agent.ErrorCode(err) != agent.CodeUnauthorized {
 		t.Errorf("of a page that is not allowed any more: %v", err)
 	}
-	_, v = enter(t, other, Entry{})
+	_, v = newVisitor(t, other, Entry{})
 	token = other.token(v, VisitorLife)
 	r.clock.pass(VisitorLife)
 	if _, err := other.Visitor(token); agent.ErrorCode(err) != agent.CodeUnauthorized {
@@ -154,8 +154,8 @@ func TestUsedTicketsAreForgotten(t *testing.T) {
 func TestVisitorsSay(t *testing.T) {
 	r := newHookFixture(t, nil)
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{MessagesPerDay: agent.Some(3)})
-	_, ada := enter(t, w, Entry{})
-	_, bob := enter(t, w, Entry{})
+	_, ada := newVisitor(t, w, Entry{})
+	_, bob := newVisitor(t, w, Entry{})
 	say := func(v Visitor, m agent.VisitorMessage) bool {
 		t.Helper()
 		isNew, err := r.widget(t, w.ID).Say(t.Context(), v, m)
@@ -210,9 +210,9 @@ func TestVouchedVisitors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, first := enter(t, w, Entry{User: "customer-42", UserHash: hashOf(secret, "customer-42")})
-	_, second := enter(t, w, Entry{User: "customer-42", UserHash: "sha256=" + hashOf(secret, "customer-42")})
-	_, other := enter(t, w, Entry{User: "customer-43", UserHash: hashOf(secret, "customer-43")})
+	_, first := newVisitor(t, w, Entry{User: "customer-42", UserHash: hashOf(secret, "customer-42")})
+	_, second := newVisitor(t, w, Entry{User: "customer-42", UserHash: "sha256=" + hashOf(secret, "customer-42")})
+	_, other := newVisitor(t, w, Entry{User: "customer-43", UserHash: hashOf(secret, "customer-43")})
 	if first.ID != second.ID || first.ID == other.ID {
 		t.Errorf("%+v %+v %+v", first, second, other)
 	}
@@ -228,11 +228,11 @@ func TestVouchedVisitors(t *testing.T) {
 	if _, err := w.Say(t.Context(), first, agent.VisitorMessage{ID: "1", Text: "It is me"}); err != nil {
 		t.Fatal(err)
 	}
-	_, anybody := enter(t, w, Entry{})
+	_, anybody := newVisitor(t, w, Entry{})
 	if _, err := w.Say(t.Context(), anybody, agent.VisitorMessage{ID: "1", Text: "I am Ada", Email: "ada@example.com"}); err != nil {
 		t.Fatal(err)
 	}
-	_, fresh := enter(t, w, Entry{})
+	_, fresh := newVisitor(t, w, Entry{})
 	if err := w.GiveEmail(t.Context(), fresh, "eve@example.com"); agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("before a word is said: %v", err)
 	}

@@ -24,20 +24,20 @@ var ownRoleOnly = map[string]agent.Role{
 // caller is somebody who asks, with the role that is their own on an agent.
 type caller struct {
 	name   string
-	client *visitor
+	client *testClient
 	own    agent.Role
 	known  bool
 }
 
 // callersOf gives people and keys their roles on an agent.
-func (c *closed) callersOf(t *testing.T, id string) []caller {
+func (c *proxiedServer) callersOf(t *testing.T, id string) []caller {
 	t.Helper()
 	db, err := c.folder.Agent(id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	callers := []caller{
-		{"stranger", c.visitor, agent.RoleNone, false},
+		{"stranger", c.testClient, agent.RoleNone, false},
 		{"identity without role", c.as(t, "someone@example.com"), agent.RoleNone, true},
 		{"viewer key", c.withKey(t, agent.RoleViewer, id), agent.RoleViewer, true},
 		{"admin key", c.withKey(t, agent.RoleAdmin, "*"), agent.RoleAdmin, true},
@@ -58,8 +58,8 @@ func (c *closed) callersOf(t *testing.T, id string) []caller {
 	return callers
 }
 
-// allowed returns what the caller may do on the agent by a route.
-func (who caller) allowed(line, id string, defaultRole agent.Role) agent.Role {
+// allowedRole returns what the caller may do on the agent by a route.
+func (who caller) allowedRole(line, id string, defaultRole agent.Role) agent.Role {
 	_, ownOnly := ownRoleOnly[line]
 	key := who.client.header.Get("X-API-Key") != ""
 	if ownOnly || key || id != agent.DefaultID || who.own.Covers(defaultRole) {
@@ -76,7 +76,7 @@ func TestEveryRouteForEverybody(t *testing.T) {
 	}
 	for _, defaultRole := range []agent.Role{agent.RoleNone, agent.RoleViewer, agent.RoleAdmin} {
 		t.Run("default role "+string(defaultRole), func(t *testing.T) {
-			c := newClosed(t, func(o *Options) { o.DefaultRole = defaultRole })
+			c := newProxiedServer(t, func(o *Options) { o.DefaultRole = defaultRole })
 			db, err := c.folder.CreateAgent(t.Context(), agent.Agent{Name: "bakery"}, "")
 			if err != nil {
 				t.Fatal(err)
@@ -97,7 +97,7 @@ func TestEveryRouteForEverybody(t *testing.T) {
 
 // checkRoute asks one route. The body is one that no route takes, so that
 // nothing changes.
-func (c *closed) checkRoute(t *testing.T, line string, r *rest.Route, who caller, id string) {
+func (c *proxiedServer) checkRoute(t *testing.T, line string, r *rest.Route, who caller, id string) {
 	t.Helper()
 	method, path, _ := strings.Cut(line, " ")
 	got := who.client.do(t, method, strings.NewReplacer(":id", id, ":", "").Replace(path), strings.NewReader("{"), "text/nonsense")
@@ -107,7 +107,7 @@ func (c *closed) checkRoute(t *testing.T, line string, r *rest.Route, who caller
 		if own, ownOnly := ownRoleOnly[line]; ownOnly {
 			need = own
 		}
-		want = !who.allowed(line, id, c.server.options.DefaultRole).Covers(need)
+		want = !who.allowedRole(line, id, c.server.options.DefaultRole).Covers(need)
 	}
 	if refused != want {
 		t.Errorf("%s on %s as %s: %d, refused should be %v\n%s", line, id, who.name, got.StatusCode, want, got.text)

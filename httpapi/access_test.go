@@ -24,8 +24,8 @@ import (
 	"satchel/vector"
 )
 
-// openWith makes a service with options of the test's own.
-func openWith(t *testing.T, change func(*Options)) (*visitor, *Server) {
+// openWith starts a service with options changed by the test.
+func openWith(t *testing.T, change func(*Options)) (*testClient, *Server) {
 	t.Helper()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	folder, err := store.Open(store.Options{Path: t.TempDir(), Log: quiet})
@@ -49,17 +49,17 @@ func openWith(t *testing.T, change func(*Options)) (*visitor, *Server) {
 			t.Error(err)
 		}
 	})
-	return &visitor{url: ts.URL, folder: folder, header: http.Header{}}, server
+	return &testClient{url: ts.URL, folder: folder, header: http.Header{}}, server
 }
 
-// closed is a service behind an identity proxy.
-type closed struct {
-	*visitor
+// proxiedServer is a service behind an identity proxy.
+type proxiedServer struct {
+	*testClient
 	server *Server
 	proxy  *identityProxy
 }
 
-func newClosed(t *testing.T, change func(*Options)) *closed {
+func newProxiedServer(t *testing.T, change func(*Options)) *proxiedServer {
 	t.Helper()
 	proxy := newIdentityProxy(t)
 	c, server := openWith(t, func(o *Options) {
@@ -68,11 +68,11 @@ func newClosed(t *testing.T, change func(*Options)) *closed {
 			change(o)
 		}
 	})
-	return &closed{c, server, proxy}
+	return &proxiedServer{c, server, proxy}
 }
 
-// as is the client of a person.
-func (c *closed) as(t *testing.T, email string) *visitor {
+// as returns a client with the identity of a person.
+func (c *proxiedServer) as(t *testing.T, email string) *testClient {
 	t.Helper()
 	return c.with("Edge-Access-JWT-Assertion", c.proxy.token(t, email))
 }
@@ -80,20 +80,20 @@ func (c *closed) as(t *testing.T, email string) *visitor {
 // TestRolesOverTheWholeTable asks every route as everybody: what the table
 // says about a route is what happens.
 func TestRolesOverTheWholeTable(t *testing.T) {
-	c := newClosed(t, nil)
+	c := newProxiedServer(t, nil)
 	c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
 	for email, role := range map[string]string{"admin@example.com": "admin", "viewer@example.com": "viewer"} {
 		c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents/bakery/admins", `{"email":"`+strings.ToUpper(email)+`","role":"`+role+`"}`)
 	}
 	callers := []struct {
 		name   string
-		client *visitor
+		client *testClient
 		role   agent.Role
 	}{
 		{"viewer", c.as(t, "viewer@example.com"), agent.RoleViewer},
 		{"admin", c.as(t, "admin@example.com"), agent.RoleAdmin},
 		{"stranger", c.as(t, "stranger@example.com"), agent.RoleNone},
-		{"nobody", c.visitor, agent.RoleNone},
+		{"nobody", c.testClient, agent.RoleNone},
 	}
 	for _, r := range c.server.table {
 		if !r.UnderAgent() {
@@ -134,7 +134,7 @@ func TestEveryWriteNeedsMoreThanViewer(t *testing.T) {
 }
 
 func TestAccess(t *testing.T) {
-	c := newClosed(t, nil)
+	c := newProxiedServer(t, nil)
 	ada, bob := c.as(t, "Ada@Example.com"), c.as(t, "bob@example.com")
 	made := ada.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
 	if made["owner_email"] != "ada@example.com" {
@@ -146,7 +146,7 @@ func TestAccess(t *testing.T) {
 		t.Errorf("the maker is no owner: %v", owner)
 	}
 	for _, tc := range []struct {
-		who *visitor
+		who *testClient
 		apiCase
 	}{
 		{ada, apiCase{"the last owner stays", "DELETE", "/api/agents/bakery/admins/" + ownerID, "", 409, code("CONFLICT")}},
@@ -155,16 +155,16 @@ func TestAccess(t *testing.T) {
 		{bob, apiCase{"no role", "GET", "/api/agents/bakery", "", 403, code("FORBIDDEN")}},
 		{bob, apiCase{"no such agent, known", "GET", "/api/agents/nothing", "", 404, code("NOT_FOUND")}},
 		{bob, apiCase{"sees the default agent only", "GET", "/api/agents", "", 200, map[string]any{"meta.total": "1", "agents.0.id": "default"}}},
-		{c.visitor, apiCase{"no such agent, nobody", "GET", "/api/agents/nothing", "", 403, code("FORBIDDEN")}},
-		{c.visitor, apiCase{"nobody makes agents", "POST", "/api/agents", `{"name":"x"}`, 401, code("UNAUTHORIZED")}},
-		{c.visitor, apiCase{"nobody lists own agents", "GET", "/api/auth/agents", "", 401, code("UNAUTHORIZED")}},
-		{c.visitor, apiCase{"nobody lists keys", "GET", "/api/keys", "", 401, code("UNAUTHORIZED")}},
-		{c.visitor, apiCase{"nobody imports", "POST", "/api/agents/import", "", 401, code("UNAUTHORIZED")}},
-		{c.visitor, apiCase{"nobody uses the default agent", "POST", "/api/agents/default/contacts", `{"name":"x"}`, 201, nil}},
-		{c.visitor, apiCase{"nobody lists its admins", "GET", "/api/agents/default/admins", "", 403, code("FORBIDDEN")}},
-		{c.visitor, apiCase{"nobody adds admins", "POST", "/api/agents/default/admins", `{"email":"x@y.z","role":"owner"}`, 403, code("FORBIDDEN")}},
-		{c.visitor, apiCase{"nobody takes backups", "POST", "/api/agents/default/backup", "", 403, code("FORBIDDEN")}},
-		{c.visitor, apiCase{"nobody forks", "POST", "/api/agents/default/fork", `{"name":"x"}`, 403, code("FORBIDDEN")}},
+		{c.testClient, apiCase{"no such agent, nobody", "GET", "/api/agents/nothing", "", 403, code("FORBIDDEN")}},
+		{c.testClient, apiCase{"nobody makes agents", "POST", "/api/agents", `{"name":"x"}`, 401, code("UNAUTHORIZED")}},
+		{c.testClient, apiCase{"nobody lists own agents", "GET", "/api/auth/agents", "", 401, code("UNAUTHORIZED")}},
+		{c.testClient, apiCase{"nobody lists keys", "GET", "/api/keys", "", 401, code("UNAUTHORIZED")}},
+		{c.testClient, apiCase{"nobody imports", "POST", "/api/agents/import", "", 401, code("UNAUTHORIZED")}},
+		{c.testClient, apiCase{"nobody uses the default agent", "POST", "/api/agents/default/contacts", `{"name":"x"}`, 201, nil}},
+		{c.testClient, apiCase{"nobody lists its admins", "GET", "/api/agents/default/admins", "", 403, code("FORBIDDEN")}},
+		{c.testClient, apiCase{"nobody adds admins", "POST", "/api/agents/default/admins", `{"email":"x@y.z","role":"owner"}`, 403, code("FORBIDDEN")}},
+		{c.testClient, apiCase{"nobody takes backups", "POST", "/api/agents/default/backup", "", 403, code("FORBIDDEN")}},
+		{c.testClient, apiCase{"nobody forks", "POST", "/api/agents/default/fork", `{"name":"x"}`, 403, code("FORBIDDEN")}},
 		{c.with("Edge-Access-JWT-Assertion", "nonsense"), apiCase{"a bad token is not nobody", "GET", "/api/agents/default", "", 401, code("UNAUTHORIZED")}},
 		{c.with("Cf-Access-Jwt-Assertion", "nonsense"), apiCase{"the proxy's own header", "GET", "/api/agents/default", "", 401, code("UNAUTHORIZED")}},
 		{c.with("X-API-Key", "satchel_nonsense"), apiCase{"an unknown key", "GET", "/api/agents/default", "", 401, code("UNAUTHORIZED")}},
@@ -175,7 +175,7 @@ func TestAccess(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	c := newClosed(t, nil)
+	c := newProxiedServer(t, nil)
 	ada := c.as(t, "ada@example.com")
 	ada.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
 	ada.must(t, 201, "POST", "/api/agents/bakery/admins", `{"email":"vera@example.com","role":"viewer"}`)
@@ -245,7 +245,7 @@ func TestGate(t *testing.T) {
 	open, _ := openWith(t, func(*Options) {})
 	named, _ := openWith(t, func(o *Options) { o.CORSOrigins, o.CORSByHand = []string{"https://app.example"}, true })
 	star, _ := openWith(t, func(o *Options) { o.CORSByHand = true })
-	cross := func(c *visitor, origin string) *visitor {
+	cross := func(c *testClient, origin string) *testClient {
 		return c.with("Sec-Fetch-Site", "cross-site").with("Origin", origin)
 	}
 	get := func(name string, status int) apiCase { return apiCase{name, "GET", "/api/agents", "", status, nil} }

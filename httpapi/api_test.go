@@ -12,24 +12,24 @@ import (
 	"satchel/store"
 )
 
-// visitor talks to a whole service over a loopback socket.
-type visitor struct {
+// testClient sends requests to a whole service over a loopback socket.
+type testClient struct {
 	url    string
 	folder *store.Folder
 	header http.Header
 }
 
-// newVisitor starts a service in open mode.
-func newVisitor(tb testing.TB) *visitor {
+// newTestClient starts a service without access control.
+func newTestClient(tb testing.TB) *testClient {
 	tb.Helper()
 	folder, server := openService(tb)
 	ts := httptest.NewServer(server.Handler())
 	tb.Cleanup(ts.Close)
-	return &visitor{url: ts.URL, folder: folder, header: http.Header{}}
+	return &testClient{url: ts.URL, folder: folder, header: http.Header{}}
 }
 
 // with returns a client that sends one more header.
-func (c *visitor) with(name, value string) *visitor {
+func (c *testClient) with(name, value string) *testClient {
 	next := *c
 	next.header = c.header.Clone()
 	next.header.Set(name, value)
@@ -44,12 +44,12 @@ type answer struct {
 }
 
 // send makes a request; a body that is a string is sent as JSON.
-func (c *visitor) send(tb testing.TB, method, path, body string) answer {
+func (c *testClient) send(tb testing.TB, method, path, body string) answer {
 	tb.Helper()
 	return c.do(tb, method, path, strings.NewReader(body), "application/json")
 }
 
-func (c *visitor) do(tb testing.TB, method, path string, body io.Reader, media string) answer {
+func (c *testClient) do(tb testing.TB, method, path string, body io.Reader, media string) answer {
 	tb.Helper()
 	var sent []byte
 	if text, ok := body.(*strings.Reader); ok {
@@ -89,7 +89,7 @@ func (c *visitor) do(tb testing.TB, method, path string, body io.Reader, media s
 }
 
 // must is send for a request whose status is known.
-func (c *visitor) must(tb testing.TB, status int, method, path, body string) map[string]any {
+func (c *testClient) must(tb testing.TB, status int, method, path, body string) map[string]any {
 	tb.Helper()
 	a := c.send(tb, method, path, body)
 	if a.StatusCode != status {
@@ -125,7 +125,7 @@ type apiCase struct {
 	want                     map[string]any
 }
 
-func (c apiCase) run(t *testing.T, cl *visitor) {
+func (c apiCase) run(t *testing.T, cl *testClient) {
 	t.Helper()
 	a := cl.send(t, c.method, c.path, c.body)
 	if a.StatusCode != c.status {
@@ -155,7 +155,7 @@ func invalid(field string) map[string]any {
 func code(code string) map[string]any { return map[string]any{"error.code": code} }
 
 func TestBadInput(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	long := strings.Repeat("x", 300)
 	c.must(t, 201, "POST", "/api/agents", `{"name":"taken"}`)
 	contact := c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada","email":"ada@example.com","phone":"+1 (555) 0100","chatbot_a":"@Ada","external_id":"e1"}`)

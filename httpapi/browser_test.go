@@ -21,39 +21,39 @@ var installedBrowser = sync.OnceValues(func() (browser.Program, error) {
 	return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
 })
 
-func (w *witness) askOfBrowser(t *testing.T, at string) {
+func (w *contractClient) checkBrowser(t *testing.T, at string) {
 	at += "/browser"
-	id := w.made(t, at, `{"viewport":{"width":800,"height":600},"locale":"en-GB","timezone":"Europe/Berlin"}`)
-	w.ask(t, 400, "POST", at, `{"viewport":{"width":1,"height":600}}`)
-	w.ask(t, 200, "GET", at, "")
-	w.ask(t, 200, "GET", at+"/"+id, "")
-	w.ask(t, 404, "GET", at+"/session-x", "")
-	w.ask(t, 200, "POST", at+"/"+id+"/execute", `{"action":"evaluate","script":"1 + 1"}`)
-	w.ask(t, 200, "POST", at+"/"+id+"/execute", `{"actions":[{"action":"snapshot"},{"action":"click","selector":"#none","timeout":50}]}`)
-	w.ask(t, 400, "POST", at+"/"+id+"/execute", `{"action":"click"}`)
-	w.ask(t, 400, "POST", at+"/"+id+"/execute", `{"action":"navigate","url":"file:///etc/passwd"}`)
-	w.ask(t, 408, "POST", at+"/"+id+"/execute", `{"action":"click","selector":"#none","timeout":50}`)
-	w.ask(t, 404, "POST", at+"/session-x/execute", `{"action":"snapshot"}`)
-	w.askOfTakeovers(t, at+"/"+id)
-	w.ask(t, 200, "GET", at+"/"+id+"/actions?limit=2", "")
-	w.ask(t, 404, "GET", at+"/session-x/actions", "")
-	w.ask(t, 404, "GET", at+"/session-x/thumbnail", "")
-	if a := w.ask(t, 200, "GET", at+"/"+id+"/thumbnail", ""); a.Header.Get("Content-Type") != "image/jpeg" || len(a.text) < 500 {
+	id := w.create(t, at, `{"viewport":{"width":800,"height":600},"locale":"en-GB","timezone":"Europe/Berlin"}`)
+	w.request(t, 400, "POST", at, `{"viewport":{"width":1,"height":600}}`)
+	w.request(t, 200, "GET", at, "")
+	w.request(t, 200, "GET", at+"/"+id, "")
+	w.request(t, 404, "GET", at+"/session-x", "")
+	w.request(t, 200, "POST", at+"/"+id+"/execute", `{"action":"evaluate","script":"1 + 1"}`)
+	w.request(t, 200, "POST", at+"/"+id+"/execute", `{"actions":[{"action":"snapshot"},{"action":"click","selector":"#none","timeout":50}]}`)
+	w.request(t, 400, "POST", at+"/"+id+"/execute", `{"action":"click"}`)
+	w.request(t, 400, "POST", at+"/"+id+"/execute", `{"action":"navigate","url":"file:///etc/passwd"}`)
+	w.request(t, 408, "POST", at+"/"+id+"/execute", `{"action":"click","selector":"#none","timeout":50}`)
+	w.request(t, 404, "POST", at+"/session-x/execute", `{"action":"snapshot"}`)
+	w.checkTakeovers(t, at+"/"+id)
+	w.request(t, 200, "GET", at+"/"+id+"/actions?limit=2", "")
+	w.request(t, 404, "GET", at+"/session-x/actions", "")
+	w.request(t, 404, "GET", at+"/session-x/thumbnail", "")
+	if a := w.request(t, 200, "GET", at+"/"+id+"/thumbnail", ""); a.Header.Get("Content-Type") != "image/jpeg" || len(a.text) < 500 {
 		t.Errorf("the thumbnail: %d bytes, %v", len(a.text), a.Header)
 	}
-	w.ask(t, 200, "POST", at+"/"+id+"/close", "")
-	w.ask(t, 404, "POST", at+"/session-x/close", "")
-	if a := w.ask(t, 200, "GET", at+"/"+id, ""); a.json["status"] != "closed" {
+	w.request(t, 200, "POST", at+"/"+id+"/close", "")
+	w.request(t, 404, "POST", at+"/session-x/close", "")
+	if a := w.request(t, 200, "GET", at+"/"+id, ""); a.json["status"] != "closed" {
 		t.Errorf("a closed session is %v", a.json)
 	}
-	w.ask(t, 200, "GET", at+"/"+id+"/actions", "")
-	w.ask(t, 200, "GET", at+"/"+id+"/thumbnail", "")
-	w.ask(t, 200, "DELETE", at+"?id="+id, "")
-	w.askOfDownloads(t, at, id)
-	w.ask(t, 404, "DELETE", at+"?id="+id, "")
+	w.request(t, 200, "GET", at+"/"+id+"/actions", "")
+	w.request(t, 200, "GET", at+"/"+id+"/thumbnail", "")
+	w.request(t, 200, "DELETE", at+"?id="+id, "")
+	w.checkDownloads(t, at, id)
+	w.request(t, 404, "DELETE", at+"?id="+id, "")
 }
 
-func (w *witness) askOfDownloads(t *testing.T, at, session string) {
+func (w *contractClient) checkDownloads(t *testing.T, at, session string) {
 	at = strings.TrimSuffix(at, "/browser")
 	db, err := w.folder.Agent(strings.TrimPrefix(at, "/api/agents/"))
 	if err != nil {
@@ -67,12 +67,12 @@ func (w *witness) askOfDownloads(t *testing.T, at, session string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.ask(t, 200, "GET", at+"/downloads?session_id="+session, "")
-	if a := w.ask(t, 200, "GET", at+"/downloads/"+made.ID, ""); a.text != "hello" || a.Header.Get("Content-Disposition") != "attachment; filename=a.txt" {
+	w.request(t, 200, "GET", at+"/downloads?session_id="+session, "")
+	if a := w.request(t, 200, "GET", at+"/downloads/"+made.ID, ""); a.text != "hello" || a.Header.Get("Content-Disposition") != "attachment; filename=a.txt" {
 		t.Errorf("the download: %q %v", a.text, a.Header)
 	}
-	w.ask(t, 204, "DELETE", at+"/downloads/"+made.ID, "")
-	w.ask(t, 404, "GET", at+"/downloads/"+made.ID, "")
+	w.request(t, 204, "DELETE", at+"/downloads/"+made.ID, "")
+	w.request(t, 404, "GET", at+"/downloads/"+made.ID, "")
 }
 
 // TestServerWithoutBrowser has no Chromium to start.

@@ -8,7 +8,7 @@ import (
 )
 
 func TestCalendarInput(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	const list = "/api/agents/default/calendar"
 	once := c.must(t, 201, "POST", list, `{"title":"Once","description":"text","start_time":"2027-03-05T09:00:00+01:00"}`)
 	if once["end_time"] != "2027-03-05T09:00:00.000Z" || once["start_time"] != "2027-03-05T08:00:00.000Z" || once["status"] != "pending" || once["next_run"] != once["start_time"] {
@@ -67,7 +67,7 @@ func TestCalendarInput(t *testing.T) {
 }
 
 func TestCalendarRangeIsBounded(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	const list = "/api/agents/default/calendar"
 	for range 3 {
 		c.must(t, 201, "POST", list, `{"title":"t","start_time":"2027-01-01T00:00:00Z","recurrence":"daily"}`)
@@ -81,7 +81,7 @@ func TestCalendarRangeIsBounded(t *testing.T) {
 
 // TestSchedulesRunWorkflows has a schedule and a task execute a workflow.
 func TestSchedulesRunWorkflows(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	const agent = "/api/agents/default"
 	workflow := c.must(t, 201, "POST", agent+"/workflows", `{"name":"w","status":"active","nodes":[{"id":"t","type":"trigger","position":{"x":0,"y":0},"data":{}},
 		{"id":"s","type":"set","position":{"x":0,"y":0},"data":{"values":{"said":"{{greeting}}"}}}],"edges":[{"id":"e","source":"t","target":"s"}]}`)

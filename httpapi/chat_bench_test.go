@@ -23,18 +23,18 @@ import (
 	"satchel/vector/encoder"
 )
 
-// instant is a provider that streams two words, the first at once and the
-// second when it may, and tells when it has sent the first.
-type instant struct {
+// fastProvider is a provider that streams two words, the first at once and the
+// second once it is released, and reports when it has sent the first.
+type fastProvider struct {
 	*httptest.Server
 	sent atomic.Int64  // when, in nanoseconds
 	hold chan struct{} // nil: the second word comes at once
 	held sync.WaitGroup
 }
 
-func newInstant(b *testing.B) *instant {
+func newFastProvider(b *testing.B) *fastProvider {
 	b.Helper()
-	p := &instant{}
+	p := &fastProvider{}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -52,10 +52,9 @@ func newInstant(b *testing.B) *instant {
 	return p
 }
 
-// teach gives an agent n chunks of made-up knowledge with vectors. Words are as
-// frequent as words are (Zipf's law); each of the shop's own is in 3 of 100
-// chunks.
-func teach(b *testing.B, db *store.DB, model string, n int) {
+// addChunks gives an agent n generated chunks with vectors. Words follow Zipf's
+// law; each of the shop's own words is in 3 of 100 chunks.
+func addChunks(b *testing.B, db *store.DB, model string, n int) {
 	b.Helper()
 	must := func(err error) {
 		b.Helper()
@@ -107,12 +106,12 @@ func teach(b *testing.B, db *store.DB, model string, n int) {
 func BenchmarkChatTurn(b *testing.B) {
 	for _, size := range []struct{ messages, chunks int }{{0, 0}, {1000, 0}, {1000, 10_000}} {
 		b.Run(fmt.Sprintf("messages=%d/chunks=%d", size.messages, size.chunks), func(b *testing.B) {
-			p := newInstant(b)
-			c := newVisitor(b)
+			p := newFastProvider(b)
+			c := newTestClient(b)
 			db := c.folder.Default()
 			c.must(b, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m","llm_base_url":"`+p.URL+`/v1"}`)
 			embedded := c.must(b, 200, "POST", "/api/agents/default/v1/embeddings", `{"input":"x"}`)
-			teach(b, db, fmt.Sprint(embedded["model"]), size.chunks)
+			addChunks(b, db, fmt.Sprint(embedded["model"]), size.chunks)
 			conversation := fmt.Sprint(c.must(b, 201, "POST", "/api/agents/default/conversations", `{}`)["id"])
 			for n := range size.messages {
 				m := agent.Message{ConversationID: conversation, Role: agent.MessageUser, Content: fmt.Sprintf("This is message %d of a long talk about many things.", n), Metadata: json.RawMessage("{}")}
@@ -157,7 +156,7 @@ func BenchmarkChatTurn(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process has computed so far.
+// cpuTime returns the CPU time that this process has used.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage
@@ -174,7 +173,7 @@ func BenchmarkStreams(b *testing.B) {
 		return // one round tells all
 	}
 	const streams = 200
-	provider := newInstant(b)
+	provider := newFastProvider(b)
 	provider.hold = make(chan struct{})
 	provider.held.Add(streams)
 	p := spawn(b, build(b), filepath.Join(b.TempDir(), "data"), "--outbound-allow", "127.0.0.0/8")

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// rogue is a provider that answers every request with the same bytes, or with
-// those of script in turn.
-type rogue struct {
+// badProvider is a provider that answers with the responses of script in turn;
+// the last one is repeated.
+type badProvider struct {
 	*httptest.Server
 	asked  atomic.Int64
 	status int
@@ -20,9 +20,9 @@ type rogue struct {
 	script []string
 }
 
-func newRogue(t *testing.T) *rogue {
+func newBadProvider(t *testing.T) *badProvider {
 	t.Helper()
-	r := &rogue{}
+	r := &badProvider{}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		_, _ = io.Copy(io.Discard, req.Body)
 		n := int(r.asked.Add(1))
@@ -36,8 +36,8 @@ func newRogue(t *testing.T) *rogue {
 }
 
 const (
-	rogueStart = `data: {"choices":[{"index":0,"delta":{"content":"Half "}}]}` + "\n\n"
-	rogueCall  = `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"note","arguments":"{\"text\":\"x\"}"}}]}}]}` + "\n\n"
+	partialText     = `data: {"choices":[{"index":0,"delta":{"content":"Half "}}]}` + "\n\n"
+	partialToolCall = `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"note","arguments":"{\"text\":\"x\"}"}}]}}]}` + "\n\n"
 )
 
 // TestRogueProviders asks, by each of the routes, a provider that answers
@@ -47,7 +47,7 @@ func TestRogueProviders(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	c, r := newVisitor(t), newRogue(t)
+	c, r := newTestClient(t), newBadProvider(t)
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+r.URL+`/v1","llm_api_key":"sk-hush"}`)
 	c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"note","type":"function","config":{"code":"return 'noted'","parameters":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}}`)
 	words := `{"error":{"message":"Incorrect key sk-hush, says Mallory"}}`
@@ -66,10 +66,10 @@ func TestRogueProviders(t *testing.T) {
 		"no choices":       {200, "application/json", `{"choices":[]}`, 1, ""},
 		"nothing":          {200, "text/event-stream", "", 1, ""},
 		"no JSON":          {200, "text/event-stream", "data: Mallory\n\n", 1, ""},
-		"cut in a word":    {200, "text/event-stream", rogueStart[:len(rogueStart)-9], 1, ""},
-		"cut after a call": {200, "text/event-stream", rogueCall, 1, ""},
-		"cut in a call":    {200, "text/event-stream", rogueCall[:len(rogueCall)-20], 1, ""},
-		"an error event":   {200, "text/event-stream", rogueStart + "data: " + words + "\n\n", 1, ""},
+		"cut in a word":    {200, "text/event-stream", partialText[:len(partialText)-9], 1, ""},
+		"cut after a call": {200, "text/event-stream", partialToolCall, 1, ""},
+		"cut in a call":    {200, "text/event-stream", partialToolCall[:len(partialToolCall)-20], 1, ""},
+		"an error event":   {200, "text/event-stream", partialText + "data: " + words + "\n\n", 1, ""},
 	} {
 		r.status, r.media, r.script = test.status, test.media, []string{test.body}
 		for _, way := range []struct{ path, body string }{
@@ -106,7 +106,7 @@ func TestRogueProviders(t *testing.T) {
 // the schema, and without end are answered with errors to the model, which
 // then answers.
 func TestRogueToolCalls(t *testing.T) {
-	c, r := newVisitor(t), newRogue(t)
+	c, r := newTestClient(t), newBadProvider(t)
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+r.URL+`/v1"}`)
 	c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"note","type":"function","config":{"code":"return 'noted'","parameters":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}}`)
 	call := func(name, arguments string) string {

@@ -16,13 +16,13 @@ import (
 	"satchel/agent"
 )
 
-// TestChatWithoutModel: with fallback passages a turn is answered by what the
-// knowledge says, kept, and not told to a model later.
+// TestChatWithoutModel: with fallback passages a turn is answered with passages;
+// the answer is stored and not sent to a model later.
 func TestChatWithoutModel(t *testing.T) {
-	c, chat := newVisitor(t), "/api/agents/default/chat"
+	c, chat := newTestClient(t), "/api/agents/default/chat"
 	made := c.upload(t, "/api/agents/default/sources", "policy.md", "# Returns\n\nGoods that you do not like can be sent back within thirty days.\n", nil)
 	source := fmt.Sprint(made.json["id"])
-	c.settled(t, "/api/agents/default/sources/"+source)
+	c.waitIndexed(t, "/api/agents/default/sources/"+source)
 	if a := c.send(t, "POST", chat, `{"message":"How do I return goods?"}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "llm_provider" {
 		t.Errorf("%d %s", a.StatusCode, a.text)
 	}
@@ -44,7 +44,7 @@ func TestChatWithoutModel(t *testing.T) {
 		at(kept, "messages.1.metadata.sources.0.source_id") != source || at(kept, "messages.1.metadata.sources.0.n") != json.Number("1") {
 		t.Errorf("kept %v", kept)
 	}
-	m := newMind(t, func(int, map[string]any) string { return "Within thirty days." })
+	m := newModelServer(t, func(int, map[string]any) string { return "Within thirty days." })
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+m.URL+`/v1"}`)
 	again := c.must(t, 200, "POST", chat, `{"message":"And now?","fallback":"passages","conversation_id":"`+conversation+`"}`)
 	if told := fmt.Sprint(m.messages(0)); again["mode"] != nil || strings.Contains(told, "No language model") || !strings.Contains(told, "How do I return goods?") {
@@ -55,10 +55,10 @@ func TestChatWithoutModel(t *testing.T) {
 // TestCitationsAreKept: a stored answer has the passages by the numbers that it
 // cites, and only those that it was given count.
 func TestCitationsAreKept(t *testing.T) {
-	c, _ := minded(t, func(int, map[string]any) string { return "Within thirty days [1], says [9] and [a link](http://x)." })
+	c, _ := newClientWithModel(t, func(int, map[string]any) string { return "Within thirty days [1], says [9] and [a link](http://x)." })
 	made := c.upload(t, "/api/agents/default/sources", "policy.md", "# Returns\n\nGoods that you do not like can be sent back within thirty days.\n", nil)
 	source := fmt.Sprint(made.json["id"])
-	c.settled(t, "/api/agents/default/sources/"+source)
+	c.waitIndexed(t, "/api/agents/default/sources/"+source)
 	a := c.must(t, 200, "POST", "/api/agents/default/chat", `{"message":"How long can goods be sent back?"}`)
 	kept := c.must(t, 200, "GET", "/api/agents/default/conversations/"+fmt.Sprint(a["conversation_id"]), "")
 	passages, _ := at(kept, "messages.1.metadata.sources").([]any)
@@ -76,15 +76,15 @@ func TestCitationsAreKept(t *testing.T) {
 // TestChatRetry: an answer is asked for once more, of another model; both are
 // kept, and the next turn is told the newest, in the place of the first.
 func TestChatRetry(t *testing.T) {
-	c, m := minded(t, func(n int, _ map[string]any) string { return fmt.Sprintf("Answer %d.", n) })
+	c, m := newClientWithModel(t, func(n int, _ map[string]any) string { return fmt.Sprintf("Answer %d.", n) })
 	const chat = "/api/agents/default/chat"
 	first := c.must(t, 200, "POST", chat, `{"message":"How?"}`)
 	conversation := fmt.Sprint(first["conversation_id"])
 	c.must(t, 200, "POST", chat, `{"message":"Why?","conversation_id":"`+conversation+`"}`)
 	id := fmt.Sprint(at(first, "message.id"))
 	second := c.must(t, 200, "POST", chat, `{"retry_of":`+id+`,"model":"m-2"}`)
-	if second["conversation_id"] != conversation || at(second, "message.content") != "Answer 3." || m.seen[2]["model"] != "m-2" {
-		t.Errorf("%v, asked of %v", second, m.seen[2]["model"])
+	if second["conversation_id"] != conversation || at(second, "message.content") != "Answer 3." || m.requests[2]["model"] != "m-2" {
+		t.Errorf("%v, asked of %v", second, m.requests[2]["model"])
 	}
 	if told := m.messages(2); len(told) != 2 || at(told[1], "content") != "How?" {
 		t.Errorf("told %v", told)
@@ -113,8 +113,8 @@ func TestChatRetry(t *testing.T) {
 	}
 }
 
-// slow is a provider that says "Half " and ends its answer when it is let.
-func slow(t *testing.T, c *visitor) (let chan struct{}) {
+// holdModel sets a provider that streams "Half " and finishes once let is closed.
+func holdModel(t *testing.T, c *testClient) (let chan struct{}) {
 	t.Helper()
 	let = make(chan struct{})
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -133,9 +133,9 @@ func slow(t *testing.T, c *visitor) (let chan struct{}) {
 	return let
 }
 
-// begin sends a turn with a run_id and reads its stream up to a text, then goes
-// away.
-func (c *visitor) begin(t *testing.T, body, upTo string) {
+// startTurn sends a turn with a run_id, reads its stream up to a text, and
+// disconnects.
+func (c *testClient) startTurn(t *testing.T, body, upTo string) {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
@@ -158,11 +158,11 @@ func (c *visitor) begin(t *testing.T, body, upTo string) {
 	t.Fatalf("%d without %q", resp.StatusCode, upTo)
 }
 
-// TestRunOutlivesItsConnection: a turn with a run_id ends although its client
-// has gone, and others read it from its beginning.
+// TestRunOutlivesItsConnection: a turn with a run_id finishes after its client
+// disconnects, and others can read it from the start.
 func TestRunOutlivesItsConnection(t *testing.T) {
-	c := newVisitor(t)
-	let := slow(t, c)
+	c := newTestClient(t)
+	let := holdModel(t, c)
 	const chat = "/api/agents/default/chat"
 	for _, id := range []string{"short", "with_sign", strings.Repeat("x", 65)} {
 		if a := c.send(t, "POST", chat, `{"message":"Go","run_id":"`+id+`"}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "run_id" {
@@ -171,7 +171,7 @@ func TestRunOutlivesItsConnection(t *testing.T) {
 	}
 	c.must(t, 404, "GET", chat+"/run-0001/events", "")
 	c.must(t, 404, "POST", chat+"/run-0001/stop", "")
-	c.begin(t, `{"message":"Go","run_id":"run-0001","stream":true}`, "Half ")
+	c.startTurn(t, `{"message":"Go","run_id":"run-0001","stream":true}`, "Half ")
 	if a := c.send(t, "POST", chat, `{"message":"Go","run_id":"run-0001"}`); a.StatusCode != 409 {
 		t.Errorf("the same id: %d %s", a.StatusCode, a.text)
 	}
@@ -208,12 +208,12 @@ func TestRunOutlivesItsConnection(t *testing.T) {
 	}
 }
 
-// TestRunIsStopped: what was said is kept as a part of an answer.
+// TestRunIsStopped: the text so far is stored as a partial answer.
 func TestRunIsStopped(t *testing.T) {
-	c := newVisitor(t)
-	slow(t, c)
+	c := newTestClient(t)
+	holdModel(t, c)
 	const chat = "/api/agents/default/chat"
-	c.begin(t, `{"message":"Go","run_id":"run-0001","stream":true}`, "Half ")
+	c.startTurn(t, `{"message":"Go","run_id":"run-0001","stream":true}`, "Half ")
 	a := c.must(t, 200, "POST", chat+"/run-0001/stop", "")
 	if a["stopped"] != true || at(a, "message.content") != "Half " {
 		t.Fatalf("%v", a)
@@ -231,14 +231,14 @@ func TestRunIsStopped(t *testing.T) {
 	}
 }
 
-// TestRunsEndWithTheServer: a stop of the server keeps what turns have said.
+// TestRunsEndWithTheServer: when the server stops, partial answers are stored.
 func TestRunsEndWithTheServer(t *testing.T) {
 	folder, server := openService(t)
 	ts := httptest.NewServer(server.Handler())
 	t.Cleanup(ts.Close)
-	c := &visitor{url: ts.URL, folder: folder, header: http.Header{}}
-	slow(t, c)
-	c.begin(t, `{"message":"Go","run_id":"run-0001","stream":true}`, "Half ")
+	c := &testClient{url: ts.URL, folder: folder, header: http.Header{}}
+	holdModel(t, c)
+	c.startTurn(t, `{"message":"Go","run_id":"run-0001","stream":true}`, "Half ")
 	server.Stop()
 	kept := c.must(t, 200, "GET", "/api/agents/default/conversations", "")
 	messages := c.must(t, 200, "GET", "/api/agents/default/conversations/"+fmt.Sprint(at(kept, "conversations.0.id")), "")["messages"].([]any)
@@ -250,8 +250,8 @@ func TestRunsEndWithTheServer(t *testing.T) {
 	}
 }
 
-// TestRunsAreForgotten: what a turn said is kept for a while after its end, and
-// of too many the oldest goes.
+// TestRunsAreForgotten: a run is kept for a while after its end, and the oldest
+// are dropped first.
 func TestRunsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rs runs

@@ -13,23 +13,23 @@ import (
 	"testing"
 )
 
-// mind is a provider of language models that a test speaks for.
-type mind struct {
+// modelServer is a fake language model provider that records its requests.
+type modelServer struct {
 	*httptest.Server
-	mu   sync.Mutex
-	seen []map[string]any
+	mu       sync.Mutex
+	requests []map[string]any
 }
 
-// newMind answers the nth request with what say returns: the text of the
-// answer, or one that begins with "{" as the whole answer.
-func newMind(t *testing.T, say func(n int, asked map[string]any) string) *mind {
-	m := &mind{}
+// newModelServer answers the nth request with what say returns: the text of the
+// answer, or the whole body if it begins with "{".
+func newModelServer(t *testing.T, say func(n int, asked map[string]any) string) *modelServer {
+	m := &modelServer{}
 	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body map[string]any
 		_ = json.NewDecoder(r.Body).Decode(&body)
 		m.mu.Lock()
-		m.seen = append(m.seen, body)
-		n := len(m.seen)
+		m.requests = append(m.requests, body)
+		n := len(m.requests)
 		m.mu.Unlock()
 		text := say(n, body)
 		switch {
@@ -59,19 +59,20 @@ func newMind(t *testing.T, say func(n int, asked map[string]any) string) *mind {
 	return m
 }
 
-// minded is a visitor whose default agent has a language model and a document.
-func minded(t *testing.T, say func(n int, asked map[string]any) string) (*visitor, *mind) {
-	c, m := newVisitor(t), newMind(t, say)
+// newClientWithModel returns a client of a service whose default agent has a
+// language model.
+func newClientWithModel(t *testing.T, say func(n int, asked map[string]any) string) (*testClient, *modelServer) {
+	c, m := newTestClient(t), newModelServer(t, say)
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+m.URL+`/v1","llm_api_key":"sk-x","system_prompt":"Be kind."}`)
 	return c, m
 }
 
-func (m *mind) messages(n int) []any { return m.seen[n]["messages"].([]any) }
+func (m *modelServer) messages(n int) []any { return m.requests[n]["messages"].([]any) }
 
 func TestChat(t *testing.T) {
-	c, m := minded(t, func(n int, _ map[string]any) string { return fmt.Sprintf("Answer %d.", n) })
+	c, m := newClientWithModel(t, func(n int, _ map[string]any) string { return fmt.Sprintf("Answer %d.", n) })
 	made := c.upload(t, "/api/agents/default/sources", "policy.md", "# Returns\n\nGoods that you do not like can be sent back within thirty days. We refund the price.\n", nil)
-	c.settled(t, "/api/agents/default/sources/"+fmt.Sprint(made.json["id"]))
+	c.waitIndexed(t, "/api/agents/default/sources/"+fmt.Sprint(made.json["id"]))
 	first := c.must(t, 200, "POST", "/api/agents/default/chat", `{"message":"How do I get my money back?"}`)
 	conversation, _ := first["conversation_id"].(string)
 	if at(first, "message.content") != "Answer 1." || at(first, "message.role") != "assistant" || conversation == "" ||
@@ -117,7 +118,7 @@ func readStream(t *testing.T, text string) (events [][2]string) {
 }
 
 func TestChatStream(t *testing.T) {
-	c, _ := minded(t, func(int, map[string]any) string { return "One two three." })
+	c, _ := newClientWithModel(t, func(int, map[string]any) string { return "One two three." })
 	for _, ask := range []func() answer{
 		func() answer {
 			return c.send(t, "POST", "/api/agents/default/chat", `{"message":"Count","stream":true}`)
@@ -144,7 +145,7 @@ func TestChatStream(t *testing.T) {
 
 // A turn that fails keeps what was said, and an answer that was cut short.
 func TestChatThatFails(t *testing.T) {
-	c, _ := minded(t, func(n int, _ map[string]any) string {
+	c, _ := newClientWithModel(t, func(n int, _ map[string]any) string {
 		return []string{"broken", "broken", "broken", "Half an CUT"}[min(n-1, 3)]
 	})
 	a := c.send(t, "POST", "/api/agents/default/chat", `{"message":"Hello","stream":true}`)
@@ -166,7 +167,7 @@ func TestChatThatFails(t *testing.T) {
 }
 
 func TestChatIsChecked(t *testing.T) {
-	c, m := minded(t, func(int, map[string]any) string { return "x" })
+	c, m := newClientWithModel(t, func(int, map[string]any) string { return "x" })
 	for _, one := range []apiCase{
 		{"no message", "POST", "/api/agents/default/chat", `{}`, 400, invalid("message")},
 		{"empty", "POST", "/api/agents/default/chat", `{"message":""}`, 400, invalid("message")},
@@ -190,8 +191,8 @@ func TestChatIsChecked(t *testing.T) {
 		}
 		one.run(t, c)
 	}
-	if len(m.seen) != 0 {
-		t.Errorf("the model was asked %d times", len(m.seen))
+	if len(m.requests) != 0 {
+		t.Errorf("the model was asked %d times", len(m.requests))
 	}
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":null}`)
 	apiCase{"no provider", "POST", "/api/agents/default/chat", `{"message":"x"}`, 400, invalid("llm_provider")}.run(t, c)
@@ -202,7 +203,7 @@ func TestChatIsChecked(t *testing.T) {
 }
 
 func TestOpenAIRoutes(t *testing.T) {
-	c, m := minded(t, func(n int, asked map[string]any) string {
+	c, m := newClientWithModel(t, func(n int, asked map[string]any) string {
 		if asked["tools"] != nil {
 			return `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}}]}`
 		}
@@ -217,7 +218,7 @@ func TestOpenAIRoutes(t *testing.T) {
 	if at(plain, "choices.0.message.content") != "Hello there." || at(plain, "choices.0.finish_reason") != "stop" || at(plain, "usage.total_tokens") != json.Number("8") || plain["object"] != "chat.completion" {
 		t.Errorf("%v", plain)
 	}
-	if told := fmt.Sprint(m.messages(0)); !strings.Contains(told, "Be kind.") || !strings.Contains(told, "Be brief.") || m.seen[0]["model"] != "m-1" {
+	if told := fmt.Sprint(m.messages(0)); !strings.Contains(told, "Be kind.") || !strings.Contains(told, "Be brief.") || m.requests[0]["model"] != "m-1" {
 		t.Errorf("told %s", told)
 	}
 	foreign := c.must(t, 200, "POST", "/api/agents/default/v1/chat/completions", `{`+ask+`,"tools":[{"type":"function","function":{"name":"f"}}]}`)
@@ -253,17 +254,17 @@ func TestOpenAIRoutes(t *testing.T) {
 // An answer that must follow a schema is asked for once more when it does not.
 func TestChatFollowsASchema(t *testing.T) {
 	replies := []string{`[1]`, "```json\n{\"n\": 3}\n```"}
-	c, m := minded(t, func(n int, _ map[string]any) string { return replies[n-1] })
+	c, m := newClientWithModel(t, func(n int, _ map[string]any) string { return replies[n-1] })
 	got := c.must(t, 200, "POST", "/api/agents/default/v1/chat/completions",
 		`{"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}}}`)
-	if !strings.Contains(fmt.Sprint(at(got, "choices.0.message.content")), `"n": 3`) || len(m.seen) != 2 {
-		t.Errorf("%v after %d", got, len(m.seen))
+	if !strings.Contains(fmt.Sprint(at(got, "choices.0.message.content")), `"n": 3`) || len(m.requests) != 2 {
+		t.Errorf("%v after %d", got, len(m.requests))
 	}
 }
 
 // A workflow asks the model, and its answer follows a schema.
 func TestChatNode(t *testing.T) {
-	c, m := minded(t, func(int, map[string]any) string { return "```\n{\"mood\": \"cross\"}\n```" })
+	c, m := newClientWithModel(t, func(int, map[string]any) string { return "```\n{\"mood\": \"cross\"}\n```" })
 	graph := `{"name":"Mood","status":"active","nodes":[{"id":"t","type":"trigger"},{"id":"ask","type":"chat","data":{"prompt":"How is {{name}}?","system_prompt":"Be brief.",
 		"temperature":0,"sources":false,"output_schema":{"type":"object","properties":{"mood":{"type":"string"}},"required":["mood"]}}}],"edges":[{"source":"t","target":"ask"}]}`
 	id := fmt.Sprint(c.must(t, 201, "POST", "/api/agents/default/workflows", graph)["id"])
@@ -271,8 +272,8 @@ func TestChatNode(t *testing.T) {
 	if x["status"] != "complete" || at(x, "output.json.mood") != "cross" || at(x, "output.usage.output_tokens") != json.Number("3") {
 		t.Errorf("%v", x)
 	}
-	if told := m.messages(0); at(told[0], "content") != "Be brief." || at(told[1], "content") != "How is Ada?" || m.seen[0]["temperature"] != 0.0 {
-		t.Errorf("told %v", m.seen[0])
+	if told := m.messages(0); at(told[0], "content") != "Be brief." || at(told[1], "content") != "How is Ada?" || m.requests[0]["temperature"] != 0.0 {
+		t.Errorf("told %v", m.requests[0])
 	}
 	bad := strings.Replace(graph, `"type":"string"`, `"type":"strong"`, 1)
 	a := c.send(t, "POST", "/api/agents/default/workflows", bad)
@@ -283,7 +284,7 @@ func TestChatNode(t *testing.T) {
 
 // TestFeedback: what a person thinks of an answer is shown with it.
 func TestFeedback(t *testing.T) {
-	c, _ := minded(t, func(int, map[string]any) string { return "Hello." })
+	c, _ := newClientWithModel(t, func(int, map[string]any) string { return "Hello." })
 	a := c.must(t, 200, "POST", "/api/agents/default/chat", `{"message":"Hi"}`)
 	id, _ := at(a, "message.id").(json.Number)
 	path, conversation := "/api/agents/default/messages/"+string(id)+"/feedback", "/api/agents/default/conversations/"+fmt.Sprint(a["conversation_id"])

@@ -27,7 +27,7 @@ func unpack(t *testing.T, a answer) string {
 }
 
 func TestAnswersAreCompressed(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	const root = "/api/agents/default"
 	c.must(t, 201, "POST", "/api/agents", `{"name":"empty"}`)
 	for i := range 40 {
@@ -37,7 +37,7 @@ func TestAnswersAreCompressed(t *testing.T) {
 	noise := make([]byte, 8<<10)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(noise)
 	upload := func(name string, content []byte) string {
-		body, media := multi(t, nil, name, content, nil)
+		body, media := multipartForm(t, nil, name, content, nil)
 		a := c.do(t, "POST", root+"/sources", body, media)
 		if a.StatusCode != 201 {
 			t.Fatal(a.text)
@@ -111,8 +111,8 @@ func checkCompressed(t *testing.T, a answer, want bool, plain string) {
 // TestStreamsAreNotCompressed reads the first events of a stream that stays
 // open.
 func TestStreamsAreNotCompressed(t *testing.T) {
-	c := newVisitor(t)
-	m := newMind(t, func(int, map[string]any) string { return strings.Repeat("A long answer. ", 200) })
+	c := newTestClient(t)
+	m := newModelServer(t, func(int, map[string]any) string { return strings.Repeat("A long answer. ", 200) })
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+m.URL+`/v1"}`)
 	a := c.with("Accept-Encoding", "gzip").do(t, "POST", "/api/agents/default/chat", strings.NewReader(`{"message":"Hi","stream":true}`), "application/json")
 	if a.Header.Get("Content-Type") != "text/event-stream" || a.Header.Get("Content-Encoding") != "" || !strings.Contains(a.text, "event: done") {

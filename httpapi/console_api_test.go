@@ -10,15 +10,15 @@ import (
 	"satchel/store"
 )
 
-// approvalWorkflow makes an active workflow that asks for an approval.
-func approvalWorkflow(t *testing.T, c *visitor) string {
+// approvalWorkflow creates an active workflow that asks for an approval.
+func approvalWorkflow(t *testing.T, c *testClient) string {
 	t.Helper()
-	return saved(t, c, `[{"id":"t","type":"trigger"},{"id":"a","type":"approval","data":{"title":"Refund {{trigger.amount}}?","message":"For {{trigger.who}}","timeout":3600}}]`,
+	return createFlow(t, c, `[{"id":"t","type":"trigger"},{"id":"a","type":"approval","data":{"title":"Refund {{trigger.amount}}?","message":"For {{trigger.who}}","timeout":3600}}]`,
 		`[{"source":"t","target":"a"}]`, "")
 }
 
-// asked executes a workflow up to its approval a and returns the execution.
-func asked(t *testing.T, c *visitor, workflow, input string) string {
+// executeToApproval executes a workflow up to its approval a and returns the execution.
+func executeToApproval(t *testing.T, c *testClient, workflow, input string) string {
 	t.Helper()
 	id := c.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+workflow+`","input":`+input+`}`)["execution_id"].(string)
 	stream := openEvents(t, c, flowBase+"/executions/"+id+"/events", "")
@@ -27,8 +27,8 @@ func asked(t *testing.T, c *visitor, workflow, input string) string {
 	return id
 }
 
-// handover makes a muted conversation in which a contact spoke last.
-func handover(t *testing.T, c *visitor) string {
+// createHandover creates a muted conversation whose last message is a contact's.
+func createHandover(t *testing.T, c *testClient) string {
 	t.Helper()
 	contact := c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)["id"].(string)
 	id := c.must(t, 201, "POST", "/api/agents/default/conversations", `{"contact_id":"`+contact+`"}`)["id"].(string)
@@ -37,8 +37,8 @@ func handover(t *testing.T, c *visitor) string {
 	return id
 }
 
-// takeover writes a session with a takeover that waits.
-func takeover(t *testing.T, db *store.DB) agent.Takeover {
+// createTakeover inserts a session with a pending takeover.
+func createTakeover(t *testing.T, db *store.DB) agent.Takeover {
 	t.Helper()
 	now := agent.Now()
 	session := agent.Session{ID: agent.NewID(agent.KindSession), Status: agent.SessionActive, Viewport: agent.DefaultViewport, CreatedAt: now, LastActivity: now}
@@ -55,11 +55,11 @@ func takeover(t *testing.T, db *store.DB) agent.Takeover {
 // TestWaiting: approvals with their templates filled, takeovers and handovers
 // are listed and counted until a person has dealt with them.
 func TestWaiting(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	workflow := approvalWorkflow(t, c)
-	execution := asked(t, c, workflow, `{"amount":20,"who":"Ada"}`)
-	conversation := handover(t, c)
-	took := takeover(t, c.folder.Default())
+	execution := executeToApproval(t, c, workflow, `{"amount":20,"who":"Ada"}`)
+	conversation := createHandover(t, c)
+	took := createTakeover(t, c.folder.Default())
 
 	got := c.must(t, 200, "GET", "/api/agents/default/waiting", "")
 	kinds := map[any]map[string]any{}
@@ -100,13 +100,13 @@ func TestWaiting(t *testing.T) {
 
 // TestConsole: a page begins with who asks and which agents they may see.
 func TestConsole(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	for _, name := range []string{"c", "a", "B"} {
 		if _, err := c.folder.CreateAgent(t.Context(), agent.Agent{Name: name}, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	failing := saved(t, c, `[{"id":"t","type":"trigger"},{"id":"s","type":"http-request","data":{"url":"http://127.0.0.1:1/"}}]`, `[{"source":"t","target":"s"}]`, "")
+	failing := createFlow(t, c, `[{"id":"t","type":"trigger"},{"id":"s","type":"http-request","data":{"url":"http://127.0.0.1:1/"}}]`, `[{"source":"t","target":"s"}]`, "")
 	c.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+failing+`"}`)
 
 	got := c.must(t, 200, "GET", "/api/console", "")
@@ -130,7 +130,7 @@ func TestConsole(t *testing.T) {
 // TestConsoleUnderAccessControl: everybody gets an answer, with the agents
 // that are theirs; only a bad key is refused.
 func TestConsoleUnderAccessControl(t *testing.T) {
-	c := newClosed(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
+	c := newProxiedServer(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
 	c.as(t, "ada@example.com").must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
 	if got := c.must(t, 200, "GET", "/api/console?agent=bakery", ""); len(got["agents"].([]any)) != 1 || at(got, "agents.0.role") != "viewer" ||
 		got["identity"] != nil || got["open"] != false || got["default_role"] != "viewer" {
@@ -146,7 +146,7 @@ func TestConsoleUnderAccessControl(t *testing.T) {
 	if bad := c.with("X-API-Key", "satchel_"+strings.Repeat("0", 64)).send(t, "GET", "/api/console", ""); bad.StatusCode != 401 {
 		t.Errorf("a bad key: %d", bad.StatusCode)
 	}
-	none := newClosed(t, func(o *Options) { o.DefaultRole = agent.RoleNone })
+	none := newProxiedServer(t, func(o *Options) { o.DefaultRole = agent.RoleNone })
 	if got := none.must(t, 200, "GET", "/api/console", ""); len(got["agents"].([]any)) != 0 {
 		t.Errorf("a stranger who has no role: %v", got)
 	}

@@ -35,91 +35,91 @@ func axe(t *testing.T) string {
 	return string(source)
 }
 
-// bakery fills the default agent with records as people have them. It returns
-// the console's pages, each with an expression that is true once it is drawn.
-func (th *theatre) bakery(t *testing.T) map[string]string {
+// fillBakery fills the default agent with realistic records. It returns the
+// console's pages, each with an expression that is true once it is rendered.
+func (ts *testServer) fillBakery(t *testing.T) map[string]string {
 	t.Helper()
 	const base = "/api/agents/default"
 	made := func(path, body string) string {
 		t.Helper()
-		return th.must(t, 201, "POST", base+path, body)["id"].(string)
+		return ts.must(t, 201, "POST", base+path, body)["id"].(string)
 	}
-	th.must(t, 200, "PUT", base, `{"name":"Bakery","description":"Answers customers of the bakery in Market Street."}`)
-	source := th.upload(t, base+"/sources", "handbook.md", "# Returns\n\nBread can be returned within two days with the receipt. We give your money back.\n\n# Opening hours\n\nWe open at six from Monday to Saturday.\n", nil)
-	th.settled(t, base+"/sources/"+fmt.Sprint(source.json["id"]))
+	ts.must(t, 200, "PUT", base, `{"name":"Bakery","description":"Answers customers of the bakery in Market Street."}`)
+	source := ts.upload(t, base+"/sources", "handbook.md", "# Returns\n\nBread can be returned within two days with the receipt. We give your money back.\n\n# Opening hours\n\nWe open at six from Monday to Saturday.\n", nil)
+	ts.waitIndexed(t, base+"/sources/"+fmt.Sprint(source.json["id"]))
 	var ada string
 	for i, name := range []string{"Grace Hopper", "Alan Turing", "Ada Lovelace"} {
 		ada = made("/contacts", fmt.Sprintf(`{"name":%q,"email":"person%d@example.com","phone":"+49 30 123450%d","tags":["vip","berlin"],"notes":"Orders on Fridays."}`, name, i, i))
 	}
-	bot := made("/gateways", `{"type":"telegram","name":"Shop bot","config":{"botToken":"1:a","apiBaseUrl":"`+trickster(t)+`"}}`)
+	bot := made("/gateways", `{"type":"telegram","name":"Shop bot","config":{"botToken":"1:a","apiBaseUrl":"`+hostileAPI(t)+`"}}`)
 	talk := made("/conversations", `{"contact_id":"`+ada+`","gateway_id":"`+bot+`"}`)
 	for _, m := range []string{`{"role":"user","content":"Where is my order?"}`, `{"role":"assistant","content":"It left on **Tuesday** and arrives tomorrow."}`} {
-		th.must(t, 201, "POST", base+"/conversations/"+talk+"/messages", m)
+		ts.must(t, 201, "POST", base+"/conversations/"+talk+"/messages", m)
 	}
 	flow := made("/workflows", `{"name":"Refund","description":"Asks before money goes back.","status":"active","nodes":[
 		{"id":"start","type":"trigger","data":{"event":"webhook"}},
 		{"id":"ask","type":"approval","data":{"title":"Refund {{trigger.amount}} euros?","message":"Order {{trigger.order}}"}},
 		{"id":"check","type":"code","data":{"code":"if (!trigger.order) throw new Error('no order'); return {ok: true}"}}],
 		"edges":[{"source":"start","target":"ask"},{"source":"ask","target":"check","sourceHandle":"approved"}]}`)
-	run := th.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+flow+`","input":{"amount":12,"order":"A-7"}}`)["id"].(string)
+	run := ts.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+flow+`","input":{"amount":12,"order":"A-7"}}`)["id"].(string)
 	plan := made("/schedules", `{"name":"Morning report","type":"cron","cron_expression":"0 7 * * 1-5","callback_id":"`+flow+`","payload":{"amount":0}}`)
 	made("/calendar", `{"title":"Call the mill","description":"About rye flour","start_time":"`+time.Now().Add(26*time.Hour).UTC().Format(time.RFC3339)+`","recurrence":"daily"}`)
 	hook := made("/webhooks", `{"url":"https://example.com/events","events":["contact.created","message.received"]}`)
 	made("/tools", `{"name":"order_status","description":"Looks an order up","type":"function","config":{"code":"return {status: 'sent'}","parameters":{"type":"object","properties":{"order":{"type":"string"}},"required":["order"]}}}`)
-	th.must(t, 201, "POST", base+"/admins", `{"email":"ada@example.com","role":"viewer"}`)
+	ts.must(t, 201, "POST", base+"/admins", `{"email":"ada@example.com","role":"viewer"}`)
 	return map[string]string{
-		"home": says("What can"), "chat": says("Conversation"), "inbox/" + talk: says("Where is my order?"), "workflows": says("Refund"),
-		"workflows/" + flow: steps("") + ` === 3`, "workflows/executions/" + run: says("Approve"), "knowledge": says("handbook.md"),
-		"schedules": says("Morning report"), "schedules/" + plan: says("Morning report"), "calendar": says("Call the mill"), "contacts": says("Ada Lovelace"), "contacts/" + ada: says("Ada Lovelace"),
-		"sql": says("contacts"), "widget": `document.querySelector("#main h1")`, "workflows?tab=templates": says("Refund"), "channels": says("Shop bot"), "channels/" + bot: says("Shop bot"), "mcp": says("MCP"), "webhooks": says("example.com"), "webhooks/" + hook: says("example.com"), "tools": says("order_status"),
-		"activity": says("Refund"), "activity/events": says("contact.created"), "activity/log": says("audit"),
-		"settings": says("Language model"), "settings/agent": says("About"), "settings/access": says("ada@example.com"), "browser": says("Browser"),
+		"home": hasText("What can"), "chat": hasText("Conversation"), "inbox/" + talk: hasText("Where is my order?"), "workflows": hasText("Refund"),
+		"workflows/" + flow: countNodes("") + ` === 3`, "workflows/executions/" + run: hasText("Approve"), "knowledge": hasText("handbook.md"),
+		"schedules": hasText("Morning report"), "schedules/" + plan: hasText("Morning report"), "calendar": hasText("Call the mill"), "contacts": hasText("Ada Lovelace"), "contacts/" + ada: hasText("Ada Lovelace"),
+		"sql": hasText("contacts"), "widget": `document.querySelector("#main h1")`, "workflows?tab=templates": hasText("Refund"), "channels": hasText("Shop bot"), "channels/" + bot: hasText("Shop bot"), "mcp": hasText("MCP"), "webhooks": hasText("example.com"), "webhooks/" + hook: hasText("example.com"), "tools": hasText("order_status"),
+		"activity": hasText("Refund"), "activity/events": hasText("contact.created"), "activity/log": hasText("audit"),
+		"settings": hasText("Language model"), "settings/agent": hasText("About"), "settings/access": hasText("ada@example.com"), "browser": hasText("Browser"),
 	}
 }
 
-// scheme has the page shown light or dark, and without transitions.
-func (e *eyes) scheme(name string) {
-	e.t.Helper()
-	e.ask("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{
+// colorScheme sets the page to light or dark, without transitions.
+func (p *browserPage) colorScheme(name string) {
+	p.t.Helper()
+	p.cdp("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{
 		{"name": "prefers-color-scheme", "value": name}, {"name": "prefers-reduced-motion", "value": "reduce"},
 	}})
 }
 
-// TestConsoleIsAccessible holds every page against axe-core, with records and
-// without, light at the width of a desk and dark at that of a phone.
+// TestConsoleIsAccessible runs axe-core on every page, with and without records,
+// light at 1280 pixels and dark at 375.
 func TestConsoleIsAccessible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
-	pages := th.bakery(t)
-	th.must(t, 201, "POST", "/api/agents", `{"name":"empty"}`)
+	ts := newTestServer(t)
+	pages := ts.fillBakery(t)
+	ts.must(t, 201, "POST", "/api/agents", `{"name":"empty"}`)
 	source := axe(t)
 	for _, look := range []struct {
 		width  int
 		scheme string
 	}{{1280, "light"}, {375, "dark"}} {
-		s := th.visit(t, look.width)
-		s.scheme(look.scheme)
-		s.value(source + `; void axe.configure({ disableOtherRules: false })`)
+		p := ts.openConsole(t, look.width)
+		p.colorScheme(look.scheme)
+		p.eval(source + `; void axe.configure({ disableOtherRules: false })`)
 		for _, page := range slices.Sorted(maps.Keys(pages)) {
-			s.goTo(page, pages[page])
-			s.accessible(page + ", " + look.scheme)
+			p.open(page, pages[page])
+			p.checkAccessible(page + ", " + look.scheme)
 		}
-		s.at = "#/agents/empty/"
+		p.base = "#/agents/empty/"
 		for _, page := range []string{"home", "chat", "inbox", "workflows", "knowledge", "schedules", "contacts", "channels", "tools", "mcp", "webhooks", "browser", "sql", "activity", "workflows/workflow-unknown"} {
-			s.goTo(page, `document.querySelector("#main h1, #main .card, #main .empty")`)
-			s.accessible("empty " + page + ", " + look.scheme)
+			p.open(page, `document.querySelector("#main h1, #main .card, #main .empty")`)
+			p.checkAccessible("empty " + page + ", " + look.scheme)
 		}
 	}
 }
 
-// accessible holds what the page shows now against axe-core's rules.
-func (s *stranger) accessible(page string) {
-	s.t.Helper()
-	found := s.value(`axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.map((v) => v.id + " (" + v.impact + "): " + v.nodes.slice(0, 3).map((n) => n.target.join(" ") + " " + n.html.slice(0, 160)).join(" | ")).join("\n"))`)
+// checkAccessible runs axe-core's rules on the page.
+func (p *consolePage) checkAccessible(page string) {
+	p.t.Helper()
+	found := p.eval(`axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.map((v) => v.id + " (" + v.impact + "): " + v.nodes.slice(0, 3).map((n) => n.target.join(" ") + " " + n.html.slice(0, 160)).join(" | ")).join("\n"))`)
 	if found != "" {
-		s.t.Errorf("%s:\n%v", page, found)
+		p.t.Errorf("%s:\n%v", page, found)
 	}
 }
 
@@ -133,15 +133,15 @@ func TestScreenshots(t *testing.T) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	th := newTheatre(t)
-	pages := th.bakery(t)
+	ts := newTestServer(t)
+	pages := ts.fillBakery(t)
 	for _, width := range []int{1280, 375} {
-		s := th.visit(t, width)
+		p := ts.openConsole(t, width)
 		for _, scheme := range []string{"light", "dark"} {
-			s.scheme(scheme)
+			p.colorScheme(scheme)
 			for _, page := range slices.Sorted(maps.Keys(pages)) {
-				s.goTo(page, pages[page])
-				picture, err := base64.StdEncoding.DecodeString(fmt.Sprint(s.ask("Page.captureScreenshot", nil)["data"]))
+				p.open(page, pages[page])
+				picture, err := base64.StdEncoding.DecodeString(fmt.Sprint(p.cdp("Page.captureScreenshot", nil)["data"]))
 				if err != nil {
 					t.Fatal(err)
 				}

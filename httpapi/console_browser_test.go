@@ -24,39 +24,39 @@ func TestConsoleTakeover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
-	flow := th.must(t, 201, "POST", flowBase, takeoverFlow(th.site))["id"].(string)
+	ts := newTestServer(t)
+	flow := ts.must(t, 201, "POST", flowBase, takeoverFlow(ts.site))["id"].(string)
 	for _, width := range []int{1280, 375} {
-		execution := th.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":`+quoted(flow)+`}`)["execution_id"].(string)
-		s := th.visit(t, width)
-		s.until(says("Please <b>sign in</b>"))
-		s.value(`document.querySelector("#main .page").id = "left"`)
-		s.value(`void [...document.querySelectorAll(".waiting-row a")].find((a) => a.textContent === "Take over").click()`)
-		s.until(`!document.getElementById("left") && ` + says("A person is asked for.") + ` && document.querySelector("button[title^='A takeover is open']:disabled")`)
-		s.press("Start")
-		s.until(says("You are in control.") + ` && document.getElementById("screen")?.dataset.frames > 0`)
-		s.unharmed("a takeover")
-		s.clickPicture(100, 100, 1280, 720)
+		execution := ts.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":`+quoted(flow)+`}`)["execution_id"].(string)
+		p := ts.openConsole(t, width)
+		p.waitFor(hasText("Please <b>sign in</b>"))
+		p.eval(`document.querySelector("#main .page").id = "left"`)
+		p.eval(`void [...document.querySelectorAll(".waiting-row a")].find((a) => a.textContent === "Take over").click()`)
+		p.waitFor(`!document.getElementById("left") && ` + hasText("A person is asked for.") + ` && document.querySelector("button[title^='A takeover is open']:disabled")`)
+		p.click("Start")
+		p.waitFor(hasText("You are in control.") + ` && document.getElementById("screen")?.dataset.frames > 0`)
+		p.checkPage("a takeover")
+		p.clickScreen(100, 100, 1280, 720)
 		for _, kind := range []string{"keyDown", "keyUp"} {
-			s.ask("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": "x", "code": "KeyX", "text": "x"})
+			p.cdp("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": "x", "code": "KeyX", "text": "x"})
 		}
-		s.until(`document.querySelector(".tab.active .name").textContent === "name:x"`)
-		s.value(`(() => { const note = document.querySelector("[aria-label='A note for the agent']"); note.value = "Signed in as Ada"; note.dispatchEvent(new Event("input", { bubbles: true })); })()`)
-		s.press("Hand back")
-		s.until(`document.querySelector(".session-head .badge")?.textContent === "closed"`) // the execution closes it at its end
-		x := th.must(t, 200, "GET", flowBase+"/executions/"+execution, "")
+		p.waitFor(`document.querySelector(".tab.active .name").textContent === "name:x"`)
+		p.eval(`(() => { const note = document.querySelector("[aria-label='A note for the agent']"); note.value = "Signed in as Ada"; note.dispatchEvent(new Event("input", { bubbles: true })); })()`)
+		p.click("Hand back")
+		p.waitFor(`document.querySelector(".session-head .badge")?.textContent === "closed"`) // the execution closes it at its end
+		x := ts.must(t, 200, "GET", flowBase+"/executions/"+execution, "")
 		if at(x, "status") != "complete" {
 			t.Errorf("the execution is %v", x)
 		}
-		answers := th.must(t, 200, "GET", flowBase+"/executions/"+execution+"/nodes/ask?part=output", "")
+		answers := ts.must(t, 200, "GET", flowBase+"/executions/"+execution+"/nodes/ask?part=output", "")
 		if got := fmt.Sprint(answers); !strings.Contains(got, "Signed in as Ada") {
 			t.Errorf("the note is not in %s", got)
 		}
-		s.press("Files")
-		s.until(says("invoice.txt"))
-		s.press("Actions")
-		s.until(says("navigate") + ` && ` + says("evaluate"))
-		s.unharmed("a session that has ended")
+		p.click("Files")
+		p.waitFor(hasText("invoice.txt"))
+		p.click("Actions")
+		p.waitFor(hasText("navigate") + ` && ` + hasText("evaluate"))
+		p.checkPage("a session that has ended")
 	}
 }
 
@@ -65,18 +65,18 @@ func TestConsoleBrowserForViewers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
-	page := th.onStage(t, "/evil")
-	s := th.visit(t, 1280)
-	key := th.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
-	s.value(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
-	s.ask("Page.reload", nil)
-	s.until(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
-	s.goTo("browser/"+page.ID(), `document.getElementById("screen")?.dataset.frames > 0 && document.querySelector(".tab.active .name")?.textContent.startsWith("<img")`)
-	if offered := s.value(`[...document.querySelectorAll("#new, #back, #refresh, .shut, .session-head .button:not(.only), #address:not([readonly])")].length`); offered != 0.0 {
+	ts := newTestServer(t)
+	page := ts.openLoaded(t, "/evil")
+	p := ts.openConsole(t, 1280)
+	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
+	p.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
+	p.cdp("Page.reload", nil)
+	p.waitFor(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
+	p.open("browser/"+page.ID(), `document.getElementById("screen")?.dataset.frames > 0 && document.querySelector(".tab.active .name")?.textContent.startsWith("<img")`)
+	if offered := p.eval(`[...document.querySelectorAll("#new, #back, #refresh, .shut, .session-head .button:not(.only), #address:not([readonly])")].length`); offered != 0.0 {
 		t.Errorf("a viewer is offered %v things to act with", offered)
 	}
-	s.press("Console")
-	s.until(says("<b>bold</b>"))
-	s.unharmed("the console of a session")
+	p.click("Console")
+	p.waitFor(hasText("<b>bold</b>"))
+	p.checkPage("the console of a session")
 }

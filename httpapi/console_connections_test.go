@@ -34,17 +34,17 @@ func fakeTelegram(t *testing.T) string {
 	return ts.URL
 }
 
-// open follows a link of the page whose address ends so.
-func (s *stranger) open(end string) {
-	s.t.Helper()
-	s.until(`(window.link = document.querySelector("#main a[href$='" + ` + quoted(end) + ` + "']"))`)
-	s.value(`void link.click()`)
+// follow clicks the link whose address ends with end.
+func (p *consolePage) follow(end string) {
+	p.t.Helper()
+	p.waitFor(`(window.link = document.querySelector("#main a[href$='" + ` + quoted(end) + ` + "']"))`)
+	p.eval(`void link.click()`)
 }
 
-// set writes into the field that is called so for screen readers, or ticks it.
-func (s *stranger) set(label, value string) {
-	s.t.Helper()
-	s.until(`(() => {
+// set sets the field with an accessible name, or checks it.
+func (p *consolePage) set(label, value string) {
+	p.t.Helper()
+	p.waitFor(`(() => {
 		const near = document.querySelector("dialog[open]") ?? document.getElementById("main");
 		const field = [...near.querySelectorAll("input, select, textarea")].find((f) => f.ariaLabel === ` + quoted(label) + ` && !f.disabled);
 		if (field.type === "checkbox") { field.click(); return true; }
@@ -54,72 +54,71 @@ func (s *stranger) set(label, value string) {
 	})()`)
 }
 
-// wrong is an expression: a field is marked, and says why.
-func wrong(label, why string) string {
+// hasFieldError returns an expression that is true if a field shows an error.
+func hasFieldError(label, why string) string {
 	return `[...document.querySelectorAll(".field.wrong")].some((f) => f.querySelector("label, legend, .label").textContent === ` + quoted(label) + ` && f.querySelector(".issue").textContent.includes(` + quoted(why) + `))`
 }
 
-// badge is an expression: the head of the page has a badge.
-func badge(text string) string {
+// hasBadge returns an expression that is true if the page's head has a badge.
+func hasBadge(text string) string {
 	return `[...document.querySelectorAll("#main .page-head .badge")].some((b) => b.textContent === ` + quoted(text) + `)`
 }
 
-// secretShown is an expression: a secret is in the page.
-func secretShown(secret string) string {
+// hasSecret returns an expression that is true if the page contains a secret.
+func hasSecret(secret string) string {
 	return `(document.documentElement.outerHTML.includes(` + quoted(secret) + `) || [...document.querySelectorAll("input, textarea")].some((i) => i.value.includes(` + quoted(secret) + `)))`
 }
 
-// connects makes a channel whose address and token are wrong at first, sends a
-// test message over it, and deletes it.
-func connects(t *testing.T, th *theatre, s *stranger) {
+// walkChannels creates a channel with a wrong address and token, corrects them,
+// sends a test message, and deletes it.
+func walkChannels(t *testing.T, ts *testServer, p *consolePage) {
 	far := fakeTelegram(t)
-	s.goTo("channels", says("No channels yet"))
-	s.open("channels/new/telegram")
-	s.fill("Name", "Bot", "Bot token", "1:wrong-token", "Address of the platform's API", "ftp:x")
-	s.press("Connect")
-	s.until(wrong("Address of the platform's API", "must be"))
-	if kind := s.value(`[...document.querySelectorAll("#main label")].find((l) => l.textContent === "Bot token").control.type`); kind != "password" {
+	p.open("channels", hasText("No channels yet"))
+	p.follow("channels/new/telegram")
+	p.fill("Name", "Bot", "Bot token", "1:wrong-token", "Address of the platform's API", "ftp:x")
+	p.click("Connect")
+	p.waitFor(hasFieldError("Address of the platform's API", "must be"))
+	if kind := p.eval(`[...document.querySelectorAll("#main label")].find((l) => l.textContent === "Bot token").control.type`); kind != "password" {
 		t.Errorf("the token is typed into a field of type %v", kind)
 	}
-	s.fill("Address of the platform's API", far)
-	s.press("Connect")
-	s.until(wrong("Bot token", "bot token (401)"))
-	s.unharmed("a refused token")
-	s.fill("Bot token", "1:right")
-	s.press("Connect")
-	s.until(`location.hash.includes("channels/gateway-") && ` + badge("active") + ` && ` + says("long polling"))
-	if made := th.must(t, 200, "GET", "/api/agents/default/gateways", "")["gateways"].([]any); len(made) != 1 {
+	p.fill("Address of the platform's API", far)
+	p.click("Connect")
+	p.waitFor(hasFieldError("Bot token", "bot token (401)"))
+	p.checkPage("a refused token")
+	p.fill("Bot token", "1:right")
+	p.click("Connect")
+	p.waitFor(`location.hash.includes("channels/gateway-") && ` + hasBadge("active") + ` && ` + hasText("long polling"))
+	if made := ts.must(t, 200, "GET", "/api/agents/default/gateways", "")["gateways"].([]any); len(made) != 1 {
 		t.Errorf("%d channels were made", len(made))
 	}
-	s.fill("To", "43")
-	s.press("Send")
-	s.until(says("Telegram has no such chat"))
-	s.fill("To", "42")
-	s.press("Send")
-	s.until(says("Sent in"))
-	s.choose("More", "Make it the default")
-	s.until(badge("default"))
-	s.press("Verify")
-	s.until(says("bakery_bot") + ` && ` + says(hostile))
-	s.press("Replace")
-	s.fill("Bot token", "1:stale-token")
-	s.press("Save")
-	s.until(wrong("Bot token", "bot token (401)") + ` && ` + badge("error"))
-	s.unharmed("a channel")
-	s.goTo("home", says("What can"))
-	s.goTo("channels", says("bot token (401)"))
-	if shown := s.value(secretShown("1:")); shown != false {
+	p.fill("To", "43")
+	p.click("Send")
+	p.waitFor(hasText("Telegram has no such chat"))
+	p.fill("To", "42")
+	p.click("Send")
+	p.waitFor(hasText("Sent in"))
+	p.chooseMenu("More", "Make it the default")
+	p.waitFor(hasBadge("default"))
+	p.click("Verify")
+	p.waitFor(hasText("bakery_bot") + ` && ` + hasText(hostile))
+	p.click("Replace")
+	p.fill("Bot token", "1:stale-token")
+	p.click("Save")
+	p.waitFor(hasFieldError("Bot token", "bot token (401)") + ` && ` + hasBadge("error"))
+	p.checkPage("a channel")
+	p.open("home", hasText("What can"))
+	p.open("channels", hasText("bot token (401)"))
+	if shown := p.eval(hasSecret("1:")); shown != false {
 		t.Error("a token is shown again")
 	}
-	s.value(`void document.querySelector("#main .source-row a").click()`)
-	s.choose("More", "Delete")
-	s.press("Delete")
-	s.until(says("No channels yet"))
+	p.eval(`void document.querySelector("#main .source-row a").click()`)
+	p.chooseMenu("More", "Delete")
+	p.click("Delete")
+	p.waitFor(hasText("No channels yet"))
 }
 
-// subscribes makes a webhook whose target fails, and delivers again when it
-// works.
-func subscribes(t *testing.T, _ *theatre, s *stranger) {
+// walkWebhooks creates a webhook whose target fails, and redelivers once it works.
+func walkWebhooks(t *testing.T, _ *testServer, p *consolePage) {
 	var works atomic.Bool
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if !works.Load() {
@@ -127,176 +126,175 @@ func subscribes(t *testing.T, _ *theatre, s *stranger) {
 		}
 	}))
 	t.Cleanup(ts.Close)
-	s.goTo("webhooks", says("No webhooks yet"))
-	s.press("New webhook")
-	s.fill("Address", "nowhere")
-	s.press("Add")
-	s.until(`document.querySelector("dialog .issue").textContent === "Choose at least one event."`)
-	s.set("All of Workflows", "")
-	s.press("Add")
-	s.until(wrong("Address", "must be"))
-	s.fill("Address", ts.URL)
-	s.press("Add")
-	s.until(`document.querySelector("dialog .copy-field input").value.startsWith("whsec_")`)
-	s.value(`document.querySelector("dialog[open]").dispatchEvent(new Event("cancel", { cancelable: true }))`) // Escape does not lose it
-	s.press("I have it")
-	s.until(`location.hash.includes("webhooks/webhook-") && ` + badge("active") + ` && ` + says("workflow.*"))
-	s.press("Send a test")
-	s.until(says("It was not delivered") + ` && document.querySelector("td .badge.bad")`)
+	p.open("webhooks", hasText("No webhooks yet"))
+	p.click("New webhook")
+	p.fill("Address", "nowhere")
+	p.click("Add")
+	p.waitFor(`document.querySelector("dialog .issue").textContent === "Choose at least one event."`)
+	p.set("All of Workflows", "")
+	p.click("Add")
+	p.waitFor(hasFieldError("Address", "must be"))
+	p.fill("Address", ts.URL)
+	p.click("Add")
+	p.waitFor(`document.querySelector("dialog .copy-field input").value.startsWith("whsec_")`)
+	p.eval(`document.querySelector("dialog[open]").dispatchEvent(new Event("cancel", { cancelable: true }))`) // Escape does not lose it
+	p.click("I have it")
+	p.waitFor(`location.hash.includes("webhooks/webhook-") && ` + hasBadge("active") + ` && ` + hasText("workflow.*"))
+	p.click("Send a test")
+	p.waitFor(hasText("It was not delivered") + ` && document.querySelector("td .badge.bad")`)
 	works.Store(true)
-	s.press("Deliver again")
-	s.until(`document.querySelector("td .badge.good")`) // by the stream
-	s.value(`void document.querySelector("td button.link").click()`)
-	s.until(`document.querySelector(".drawer") && ` + says("What is posted") + ` && document.querySelector(".drawer .json")?.textContent.includes("webhook.test")`)
-	s.unharmed("a delivery")
-	s.value(`void document.querySelector(".drawer [aria-label=Close]").click()`)
-	s.press("Edit")
-	s.set("All of Contacts", "")
-	s.press("Save")
-	s.until(says("workflow.*, contact.*"))
-	s.choose("More", "New secret")
-	s.press("Make it")
-	s.until(`document.querySelector("dialog .copy-field input")?.value.startsWith("whsec_")`)
-	s.press("I have it")
-	s.choose("More", "Switch off")
-	s.until(badge("off") + ` && ` + says("nothing is delivered"))
-	if shown := s.value(secretShown("whsec_")); shown != false {
+	p.click("Deliver again")
+	p.waitFor(`document.querySelector("td .badge.good")`) // by the stream
+	p.eval(`void document.querySelector("td button.link").click()`)
+	p.waitFor(`document.querySelector(".drawer") && ` + hasText("What is posted") + ` && document.querySelector(".drawer .json")?.textContent.includes("webhook.test")`)
+	p.checkPage("a delivery")
+	p.eval(`void document.querySelector(".drawer [aria-label=Close]").click()`)
+	p.click("Edit")
+	p.set("All of Contacts", "")
+	p.click("Save")
+	p.waitFor(hasText("workflow.*, contact.*"))
+	p.chooseMenu("More", "New secret")
+	p.click("Make it")
+	p.waitFor(`document.querySelector("dialog .copy-field input")?.value.startsWith("whsec_")`)
+	p.click("I have it")
+	p.chooseMenu("More", "Switch off")
+	p.waitFor(hasBadge("off") + ` && ` + hasText("nothing is delivered"))
+	if shown := p.eval(hasSecret("whsec_")); shown != false {
 		t.Error("the secret is shown again")
 	}
-	s.unharmed("a webhook")
+	p.checkPage("a webhook")
 }
 
-// triesTools makes a tool by its form, tries it, and switches it off.
-func triesTools(t *testing.T, _ *theatre, s *stranger) {
-	s.goTo("tools", says("No tools yet"))
-	s.open("tools/new?type=function")
-	s.press("Add an argument")
-	s.set("Name of argument 1", "a")
-	s.set("Type of argument 1", "number")
-	s.press("Add an argument")
-	s.set("Name of argument 2", "b")
-	s.set("Type of argument 2", "number")
-	s.fill("Name", "a b", "Description", hostile)
-	s.press("Make it")
-	s.until(wrong("Name", "must be 1 to 64 letters"))
-	s.fill("Name", "add")
-	s.press("Make it")
-	s.until(`location.hash.includes("tools/tool-") && location.hash.includes("try=1")`)
-	s.fill("a", "40", "b", "2")
-	s.press("Call it")
-	s.until(says("It answered in") + ` && document.querySelector(".outcome .json").textContent.includes("sum: 42")`)
-	s.unharmed("a tool that was tried")
-	s.press("As JSON")
-	s.fill("Arguments", `{"a":"x"}`)
-	s.press("Call it")
-	s.until(wrong("Arguments", "arguments"))
-	s.value(`void document.querySelector("#main .page-head [role=switch]").click()`)
-	s.until(badge("off") + ` && [...document.querySelectorAll("#main button")].find((b) => b.textContent === "Call it").disabled`)
-	s.press("Definition")
-	s.press("As JSON Schema")
-	s.until(`document.querySelector("#main .code-editor")`)
-	s.unharmed("a tool")
-	s.goTo("tools", says("add"))
-	s.unharmed("tools")
+// walkTools creates a tool in its form, calls it, and disables it.
+func walkTools(t *testing.T, _ *testServer, p *consolePage) {
+	p.open("tools", hasText("No tools yet"))
+	p.follow("tools/new?type=function")
+	p.click("Add an argument")
+	p.set("Name of argument 1", "a")
+	p.set("Type of argument 1", "number")
+	p.click("Add an argument")
+	p.set("Name of argument 2", "b")
+	p.set("Type of argument 2", "number")
+	p.fill("Name", "a b", "Description", hostile)
+	p.click("Make it")
+	p.waitFor(hasFieldError("Name", "must be 1 to 64 letters"))
+	p.fill("Name", "add")
+	p.click("Make it")
+	p.waitFor(`location.hash.includes("tools/tool-") && location.hash.includes("try=1")`)
+	p.fill("a", "40", "b", "2")
+	p.click("Call it")
+	p.waitFor(hasText("It answered in") + ` && document.querySelector(".outcome .json").textContent.includes("sum: 42")`)
+	p.checkPage("a tool that was tried")
+	p.click("As JSON")
+	p.fill("Arguments", `{"a":"x"}`)
+	p.click("Call it")
+	p.waitFor(hasFieldError("Arguments", "arguments"))
+	p.eval(`void document.querySelector("#main .page-head [role=switch]").click()`)
+	p.waitFor(hasBadge("off") + ` && [...document.querySelectorAll("#main button")].find((b) => b.textContent === "Call it").disabled`)
+	p.click("Definition")
+	p.click("As JSON Schema")
+	p.waitFor(`document.querySelector("#main .code-editor")`)
+	p.checkPage("a tool")
+	p.open("tools", hasText("add"))
+	p.checkPage("tools")
 }
 
-// registers adds an MCP server with a wrong token, mends it, tries one of its
-// tools and gives it to the agent.
-func registers(t *testing.T, th *theatre, s *stranger) {
-	server := peer(t, "sesame-7")
-	s.goTo("mcp", says("No MCP servers yet")+" && "+says("This agent is a server too"))
-	s.press("Add a server")
-	s.fill("Name", "Tickets", "Address", server.URL, "Credentials", "bearer")
-	s.fill("Token", "wrong-8")
-	s.press("Add")
-	s.until(`location.hash.includes("mcp/mcp-") && ` + badge("error") + ` && ` + says("(HTTP 401)"))
-	s.unharmed("a server that fails")
-	s.press("Edit")
-	s.press("Replace")
-	s.fill("Credentials", "bearer", "Token", "sesame-7")
-	s.press("Save")
-	s.until(badge("connected") + ` && ` + says("Opens a ticket"))
-	s.press("Try")
-	s.fill("title", hostile)
-	s.press("Call it")
-	s.until(says("It answered in"))
-	s.press("Let the agent call it")
-	s.until(says("The agent may call it"))
-	s.press("Reconnect")
-	s.until(`document.querySelector(".toasts").textContent.includes("It answers")`)
-	if shown := s.value(secretShown("sesame-7")); shown != false {
+// walkMCPServers adds an MCP server with a wrong token, corrects it, calls one of
+// its tools and enables it for the agent.
+func walkMCPServers(t *testing.T, ts *testServer, p *consolePage) {
+	server := newMCPServer(t, "sesame-7")
+	p.open("mcp", hasText("No MCP servers yet")+" && "+hasText("This agent is a server too"))
+	p.click("Add a server")
+	p.fill("Name", "Tickets", "Address", server.URL, "Credentials", "bearer")
+	p.fill("Token", "wrong-8")
+	p.click("Add")
+	p.waitFor(`location.hash.includes("mcp/mcp-") && ` + hasBadge("error") + ` && ` + hasText("(HTTP 401)"))
+	p.checkPage("a server that fails")
+	p.click("Edit")
+	p.click("Replace")
+	p.fill("Credentials", "bearer", "Token", "sesame-7")
+	p.click("Save")
+	p.waitFor(hasBadge("connected") + ` && ` + hasText("Opens a ticket"))
+	p.click("Try")
+	p.fill("title", hostile)
+	p.click("Call it")
+	p.waitFor(hasText("It answered in"))
+	p.click("Let the agent call it")
+	p.waitFor(hasText("The agent may call it"))
+	p.click("Reconnect")
+	p.waitFor(`document.querySelector(".toasts").textContent.includes("It answers")`)
+	if shown := p.eval(hasSecret("sesame-7")); shown != false {
 		t.Error("the token is shown again")
 	}
-	s.unharmed("a server")
-	if tools := th.must(t, 200, "GET", "/api/agents/default/tools?search=open", "")["tools"].([]any); len(tools) != 1 || at(tools[0], "type") != "mcp" {
+	p.checkPage("a server")
+	if tools := ts.must(t, 200, "GET", "/api/agents/default/tools?search=open", "")["tools"].([]any); len(tools) != 1 || at(tools[0], "type") != "mcp" {
 		t.Errorf("the agent has %v", tools)
 	}
 }
 
-// follows watches events come in, opens one, and saves all of them.
-func follows(t *testing.T, th *theatre, s *stranger) {
+// walkEvents waits for events, opens one, and exports all of them.
+func walkEvents(t *testing.T, ts *testServer, p *consolePage) {
 	made := func(name string) {
 		t.Helper()
-		th.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":`+quoted(name)+`}`)
+		ts.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":`+quoted(name)+`}`)
 	}
 	made("Before")
-	s.goTo("activity/events?type=contact.*", `document.querySelector("tbody tr")?.textContent.includes("Before")`)
+	p.open("activity/events?type=contact.*", `document.querySelector("tbody tr")?.textContent.includes("Before")`)
 	made(hostile)
-	s.until(`document.querySelector("tbody tr").textContent.includes(` + quoted(hostile) + `)`)
-	s.value(`void document.querySelector("td button.link").click()`)
-	s.until(`document.querySelector(".drawer h2").textContent === "contact.created" && [...document.querySelectorAll(".drawer a")].some((a) => a.hash.includes("contacts/contact-"))`)
-	s.unharmed("an event")
-	s.ask("Page.reload", nil) // it has an address
-	s.until(`window.faults && document.querySelector(".drawer h2")?.textContent === "contact.created" && location.hash.includes("type=contact")`)
-	s.value(`void document.querySelector(".drawer [aria-label=Close]").click()`)
-	s.value(`(() => { HTMLAnchorElement.prototype.click = function () {}; const real = URL.createObjectURL; URL.createObjectURL = (blob) => { void blob.text().then((text) => { window.saved = text; }); return real.call(URL, blob); }; })()`)
-	s.choose("Export", "As CSV")
-	s.until(`window.saved?.startsWith("seq,id,type,data,created_at") && saved.includes("contact.created") && saved.includes("Before")`)
-	s.choose("Export", "As JSON")
-	s.until(`saved.startsWith("[") && JSON.parse(saved).every((e) => e.type.startsWith("contact."))`)
-	s.press("Following")
-	s.until(`location.hash.includes("follow=no")`)
-	s.goTo("activity/log?level=info", `document.querySelector("tbody tr")?.textContent.includes("contact created")`)
+	p.waitFor(`document.querySelector("tbody tr").textContent.includes(` + quoted(hostile) + `)`)
+	p.eval(`void document.querySelector("td button.link").click()`)
+	p.waitFor(`document.querySelector(".drawer h2").textContent === "contact.created" && [...document.querySelectorAll(".drawer a")].some((a) => a.hash.includes("contacts/contact-"))`)
+	p.checkPage("an event")
+	p.cdp("Page.reload", nil) // it has an address
+	p.waitFor(`window.faults && document.querySelector(".drawer h2")?.textContent === "contact.created" && location.hash.includes("type=contact")`)
+	p.eval(`void document.querySelector(".drawer [aria-label=Close]").click()`)
+	p.eval(`(() => { HTMLAnchorElement.prototype.click = function () {}; const real = URL.createObjectURL; URL.createObjectURL = (blob) => { void blob.text().then((text) => { window.saved = text; }); return real.call(URL, blob); }; })()`)
+	p.chooseMenu("Export", "As CSV")
+	p.waitFor(`window.saved?.startsWith("seq,id,type,data,created_at") && saved.includes("contact.created") && saved.includes("Before")`)
+	p.chooseMenu("Export", "As JSON")
+	p.waitFor(`saved.startsWith("[") && JSON.parse(saved).every((e) => e.type.startsWith("contact."))`)
+	p.click("Following")
+	p.waitFor(`location.hash.includes("follow=no")`)
+	p.open("activity/log?level=info", `document.querySelector("tbody tr")?.textContent.includes("contact created")`)
 	made("Logged")
-	s.value(`void document.querySelector("td button.link").click()`)
-	s.until(`document.querySelector(".drawer .json")`)
-	s.unharmed("a log entry")
-	s.value(`void (location.hash = "#/agents/default/logs")`) // an address of before
-	s.until(`location.hash === "#/agents/default/activity/log"`)
-	s.value(`void (location.hash = "#/agents/default/gateways")`)
-	s.until(`location.hash === "#/agents/default/channels"`)
+	p.eval(`void document.querySelector("td button.link").click()`)
+	p.waitFor(`document.querySelector(".drawer .json")`)
+	p.checkPage("a log entry")
+	p.eval(`void (location.hash = "#/agents/default/logs")`) // an address of before
+	p.waitFor(`location.hash === "#/agents/default/activity/log"`)
+	p.eval(`void (location.hash = "#/agents/default/gateways")`)
+	p.waitFor(`location.hash === "#/agents/default/channels"`)
 }
 
-// TestConsoleConnections goes through the pages of connections and activity on
-// a phone.
+// TestConsoleConnections uses the pages of connections and activity on a phone.
 func TestConsoleConnections(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
-	s := th.visit(t, 375)
+	ts := newTestServer(t)
+	p := ts.openConsole(t, 375)
 	for _, walk := range []struct {
 		name string
-		walk func(*testing.T, *theatre, *stranger)
-	}{{"channel", connects}, {"webhook", subscribes}, {"tool", triesTools}, {"mcp", registers}, {"events", follows}} {
+		walk func(*testing.T, *testServer, *consolePage)
+	}{{"channel", walkChannels}, {"webhook", walkWebhooks}, {"tool", walkTools}, {"mcp", walkMCPServers}, {"events", walkEvents}} {
 		t.Run(walk.name, func(t *testing.T) {
-			s.t = t
-			walk.walk(t, th, s)
+			p.t = t
+			walk.walk(t, ts, p)
 		})
 	}
-	s.t = t
+	p.t = t
 }
 
-// TestConsoleConnectionsForViewers shows a viewer connections with credentials:
-// none of them is shown, and nothing can be changed.
+// TestConsoleConnectionsForViewers opens connections with credentials as a
+// viewer: no credential is shown, and nothing can be changed.
 func TestConsoleConnectionsForViewers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th, far := newTheatre(t), fakeTelegram(t)
+	ts, far := newTestServer(t), fakeTelegram(t)
 	made := func(path, body string) map[string]any {
 		t.Helper()
-		return th.must(t, 201, "POST", "/api/agents/default"+path, body)
+		return ts.must(t, 201, "POST", "/api/agents/default"+path, body)
 	}
 	secrets := []string{"secret-token", "sesame-7"}
 	bot := made("/gateways", `{"type":"telegram","name":"Bot","config":{"botToken":"1:secret-token","apiBaseUrl":"`+far+`"}}`)["id"].(string)
@@ -304,32 +302,32 @@ func TestConsoleConnectionsForViewers(t *testing.T) {
 	secrets = append(secrets, hook["secret"].(string))
 	tool := made("/tools", `{"name":"orders","type":"api","config":{"url":"`+far+`/orders","auth":{"type":"bearer","token":"secret-token"},"headers":{"X-Api-Key":"secret-token"}}}`)["id"].(string)
 	made("/contacts", `{"name":"Ada"}`)
-	server := made("/mcp", `{"name":"Tickets","url":"`+peer(t, "sesame-7").URL+`","auth":{"type":"bearer","token":"sesame-7"}}`)["id"].(string)
-	th.must(t, 200, "POST", "/api/agents/default/webhooks/"+hook["id"].(string)+"/test", "")
-	s := th.visit(t, 1280)
-	key := th.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
-	s.value(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
-	s.ask("Page.reload", nil)
-	s.until(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
-	for _, p := range [][2]string{
-		{"channels", says("Bot")}, {"channels/" + bot, says("Webhook address")}, {"webhooks", says("Every event")}, {"webhooks/" + hook["id"].(string), `document.querySelector("td .badge")`},
-		{"tools/" + tool, says("Arguments")}, {"tools", says("orders")}, {"tools/" + tool + "?try=1", says("needs the role admin")}, {"mcp", says("Tickets")}, {"mcp/" + server, says("Opens a ticket")},
-		{"activity", says("Nothing was executed yet")}, {"activity/events", `document.querySelector("td")`}, {"activity/deliveries", `document.querySelector("td")`}, {"activity/log", `document.querySelector("td")`},
+	server := made("/mcp", `{"name":"Tickets","url":"`+newMCPServer(t, "sesame-7").URL+`","auth":{"type":"bearer","token":"sesame-7"}}`)["id"].(string)
+	ts.must(t, 200, "POST", "/api/agents/default/webhooks/"+hook["id"].(string)+"/test", "")
+	p := ts.openConsole(t, 1280)
+	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
+	p.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
+	p.cdp("Page.reload", nil)
+	p.waitFor(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
+	for _, view := range [][2]string{
+		{"channels", hasText("Bot")}, {"channels/" + bot, hasText("Webhook address")}, {"webhooks", hasText("Every event")}, {"webhooks/" + hook["id"].(string), `document.querySelector("td .badge")`},
+		{"tools/" + tool, hasText("Arguments")}, {"tools", hasText("orders")}, {"tools/" + tool + "?try=1", hasText("needs the role admin")}, {"mcp", hasText("Tickets")}, {"mcp/" + server, hasText("Opens a ticket")},
+		{"activity", hasText("Nothing was executed yet")}, {"activity/events", `document.querySelector("td")`}, {"activity/deliveries", `document.querySelector("td")`}, {"activity/log", `document.querySelector("td")`},
 	} {
-		s.goTo(p[0], p[1])
-		s.offersNothing(p[0])
-		if slices.ContainsFunc(secrets, func(secret string) bool { return s.value(secretShown(secret)) != false }) {
-			t.Errorf("%s shows a secret", p[0])
+		p.open(view[0], view[1])
+		p.checkReadOnly(view[0])
+		if slices.ContainsFunc(secrets, func(secret string) bool { return p.eval(hasSecret(secret)) != false }) {
+			t.Errorf("%s shows a secret", view[0])
 		}
 	}
 }
 
-// offersNothing holds a page against what a viewer must not find there.
-func (s *stranger) offersNothing(page string) {
-	s.t.Helper()
-	offered := s.value(`[...document.querySelectorAll("#main button:not(:disabled)")].map((b) => b.textContent).filter((name) => name && !/^(Search|Refresh|Back|Next|Show|Export.*|Columns|Today|Month|Week|List|Tools|Sources|Conversations|Workflows|Executions|Problems 0|Versions|JSON|Copy|Following|Follow|Reconnect|Definition|Try|As JSON Schema|As rows|[▾▸].*|[a-z]+\.[a-z.]+|.* (created|tested|registered|rotated|updated))$/.test(name)).join()`)
-	typed := s.value(`[...document.querySelectorAll("#main form:not([role=search]) :is(input, select, textarea), #main [role=switch]")].filter((f) => !f.disabled && !f.readOnly && f.checkVisibility()).length`)
+// checkReadOnly fails if the page offers a viewer an action.
+func (p *consolePage) checkReadOnly(page string) {
+	p.t.Helper()
+	offered := p.eval(`[...document.querySelectorAll("#main button:not(:disabled)")].map((b) => b.textContent).filter((name) => name && !/^(Search|Refresh|Back|Next|Show|Export.*|Columns|Today|Month|Week|List|Tools|Sources|Conversations|Workflows|Executions|Problems 0|Versions|JSON|Copy|Following|Follow|Reconnect|Definition|Try|As JSON Schema|As rows|[▾▸].*|[a-z]+\.[a-z.]+|.* (created|tested|registered|rotated|updated))$/.test(name)).join()`)
+	typed := p.eval(`[...document.querySelectorAll("#main form:not([role=search]) :is(input, select, textarea), #main [role=switch]")].filter((f) => !f.disabled && !f.readOnly && f.checkVisibility()).length`)
 	if offered != "" || typed != 0.0 {
-		s.t.Errorf("%s offers a viewer %v and %v fields", page, offered, typed)
+		p.t.Errorf("%s offers a viewer %v and %v fields", page, offered, typed)
 	}
 }

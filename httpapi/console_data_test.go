@@ -7,25 +7,25 @@ import (
 )
 
 // typeCode replaces what is in the page's code editor.
-func (s *stranger) typeCode(text string) {
-	s.t.Helper()
-	s.until(`document.querySelector(".code-editor")?.shadowRoot?.querySelector(".cm-content")`)
-	s.value(`void document.querySelector(".code-editor").shadowRoot.querySelector(".cm-content").focus()`)
-	s.ask("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": "a", "code": "KeyA", "windowsVirtualKeyCode": 65, "modifiers": 2})
-	s.ask("Input.insertText", map[string]any{"text": text})
+func (p *consolePage) typeCode(text string) {
+	p.t.Helper()
+	p.waitFor(`document.querySelector(".code-editor")?.shadowRoot?.querySelector(".cm-content")`)
+	p.eval(`void document.querySelector(".code-editor").shadowRoot.querySelector(".cm-content").focus()`)
+	p.cdp("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": "a", "code": "KeyA", "windowsVirtualKeyCode": 65, "modifiers": 2})
+	p.cdp("Input.insertText", map[string]any{"text": text})
 }
 
 // showSQL changes the statement in the address of the page.
-func (s *stranger) showSQL(query, expression string) {
-	s.t.Helper()
-	s.value(`location.hash = ` + quoted(s.at+"sql?q="+url.QueryEscape(query)))
-	s.until(expression)
+func (p *consolePage) showSQL(query, expression string) {
+	p.t.Helper()
+	p.eval(`location.hash = ` + quoted(p.base+"sql?q="+url.QueryEscape(query)))
+	p.waitFor(expression)
 }
 
 // controlEnter presses Ctrl+Enter.
-func (s *stranger) controlEnter() {
-	s.t.Helper()
-	s.ask("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "modifiers": 2})
+func (p *consolePage) controlEnter() {
+	p.t.Helper()
+	p.cdp("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "modifiers": 2})
 }
 
 // TestConsoleData types SQL, changes a row by its key, saves rows as CSV, and
@@ -34,45 +34,45 @@ func TestConsoleData(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
-	id := th.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":`+quoted(hostile)+`,"email":"ada@example.com"}`)["id"].(string)
+	ts := newTestServer(t)
+	id := ts.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":`+quoted(hostile)+`,"email":"ada@example.com"}`)["id"].(string)
 	for _, width := range []int{1280, 375} {
-		s := th.visit(t, width)
-		s.goTo("sql", says("Ask your data"))
-		s.typeCode("SELECT id, name, email\nFROM contacts WHERE email = :mail")
-		s.fill("mail", "ada@example.com")
-		s.controlEnter()
-		s.until(says("ada@example.com") + ` && document.querySelectorAll(".grid tbody tr").length === 1 && location.hash.includes("q=SELECT")`)
-		s.unharmed("rows")
-		s.value(`void document.querySelector(".grid tbody tr").click()`)
-		s.until(`document.querySelector(".record")`)
-		s.value(`(() => { const field = [...document.querySelectorAll(".record textarea")].at(-1); field.value = "ada@example.com "; field.dispatchEvent(new Event("input", { bubbles: true })); field.value = "ada" + innerWidth + "@example.com"; field.dispatchEvent(new Event("input", { bubbles: true })); })()`)
-		s.until(`document.querySelector(".record-actions .primary:not(:disabled)")`)
-		s.unharmed("a row")
-		s.value(`void document.querySelector(".record-actions .primary").click()`)
-		s.until(`document.querySelector(".toasts").textContent.includes("Saved")`)
-		if mail := th.must(t, 200, "GET", "/api/agents/default/contacts/"+id, "")["email"]; mail == "ada@example.com" {
+		p := ts.openConsole(t, width)
+		p.open("sql", hasText("Ask your data"))
+		p.typeCode("SELECT id, name, email\nFROM contacts WHERE email = :mail")
+		p.fill("mail", "ada@example.com")
+		p.controlEnter()
+		p.waitFor(hasText("ada@example.com") + ` && document.querySelectorAll(".grid tbody tr").length === 1 && location.hash.includes("q=SELECT")`)
+		p.checkPage("rows")
+		p.eval(`void document.querySelector(".grid tbody tr").click()`)
+		p.waitFor(`document.querySelector(".record")`)
+		p.eval(`(() => { const field = [...document.querySelectorAll(".record textarea")].at(-1); field.value = "ada@example.com "; field.dispatchEvent(new Event("input", { bubbles: true })); field.value = "ada" + innerWidth + "@example.com"; field.dispatchEvent(new Event("input", { bubbles: true })); })()`)
+		p.waitFor(`document.querySelector(".record-actions .primary:not(:disabled)")`)
+		p.checkPage("a row")
+		p.eval(`void document.querySelector(".record-actions .primary").click()`)
+		p.waitFor(`document.querySelector(".toasts").textContent.includes("Saved")`)
+		if mail := ts.must(t, 200, "GET", "/api/agents/default/contacts/"+id, "")["email"]; mail == "ada@example.com" {
 			t.Error("the row was not changed")
 		}
-		th.must(t, 200, "PUT", "/api/agents/default/contacts/"+id, `{"email":"ada@example.com"}`)
-		s.value(`void document.querySelector(".drawer [aria-label=Close]")?.click()`)
-		s.press("Run")
-		s.until(`document.querySelectorAll(".grid tbody tr").length === 1`)
-		s.value(`(() => { window.saved = []; const make = URL.createObjectURL; URL.createObjectURL = (blob) => { blob.text().then((text) => saved.push(text)); return make.call(URL, blob); }; })()`)
-		s.value(`void document.querySelector("#main [aria-haspopup=menu]").click()`)
-		s.value(`void [...document.querySelectorAll("[role=menuitem]")].find((b) => b.textContent.startsWith("CSV")).click()`)
-		s.until(`saved.length`)
-		if csv := s.value(`saved[0]`).(string); !strings.HasPrefix(csv, "id,name,email\n"+id+",") || !strings.HasSuffix(csv, ",ada@example.com\n") {
+		ts.must(t, 200, "PUT", "/api/agents/default/contacts/"+id, `{"email":"ada@example.com"}`)
+		p.eval(`void document.querySelector(".drawer [aria-label=Close]")?.click()`)
+		p.click("Run")
+		p.waitFor(`document.querySelectorAll(".grid tbody tr").length === 1`)
+		p.eval(`(() => { window.saved = []; const make = URL.createObjectURL; URL.createObjectURL = (blob) => { blob.text().then((text) => saved.push(text)); return make.call(URL, blob); }; })()`)
+		p.eval(`void document.querySelector("#main [aria-haspopup=menu]").click()`)
+		p.eval(`void [...document.querySelectorAll("[role=menuitem]")].find((b) => b.textContent.startsWith("CSV")).click()`)
+		p.waitFor(`saved.length`)
+		if csv := p.eval(`saved[0]`).(string); !strings.HasPrefix(csv, "id,name,email\n"+id+",") || !strings.HasSuffix(csv, ",ada@example.com\n") {
 			t.Errorf("the CSV is %q", csv)
 		}
-		s.typeCode("SELECT nosuch FROM contacts")
-		s.controlEnter()
-		s.until(says("no such column: nosuch") + ` && ` + says("INVALID_QUERY"))
-		s.unharmed("an error")
-		s.showSQL("/* SELECT */ DELETE FROM contacts WHERE name = 'nobody'", says("This statement changes data"))
-		s.press("Run it")
-		s.until(says("0 rows changed"))
-		s.unharmed("a statement of the address")
+		p.typeCode("SELECT nosuch FROM contacts")
+		p.controlEnter()
+		p.waitFor(hasText("no such column: nosuch") + ` && ` + hasText("INVALID_QUERY"))
+		p.checkPage("an error")
+		p.showSQL("/* SELECT */ DELETE FROM contacts WHERE name = 'nobody'", hasText("This statement changes data"))
+		p.click("Run it")
+		p.waitFor(hasText("0 rows changed"))
+		p.checkPage("a statement of the address")
 	}
 }
 
@@ -81,18 +81,18 @@ func TestConsoleDataForViewers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
-	th.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)
-	s := th.visit(t, 1280)
-	key := th.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
-	s.value(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
-	s.ask("Page.reload", nil)
-	s.until(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
-	s.goTo("sql?q="+url.QueryEscape("SELECT * FROM contacts"), `document.querySelectorAll(".grid tbody tr").length === 1`)
-	s.value(`void document.querySelector(".grid tbody tr").click()`)
-	s.until(`document.querySelector(".record")`)
-	if n := s.value(`document.querySelectorAll(".record :is(textarea, input, .danger)").length`); n != 0.0 {
+	ts := newTestServer(t)
+	ts.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)
+	p := ts.openConsole(t, 1280)
+	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
+	p.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
+	p.cdp("Page.reload", nil)
+	p.waitFor(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
+	p.open("sql?q="+url.QueryEscape("SELECT * FROM contacts"), `document.querySelectorAll(".grid tbody tr").length === 1`)
+	p.eval(`void document.querySelector(".grid tbody tr").click()`)
+	p.waitFor(`document.querySelector(".record")`)
+	if n := p.eval(`document.querySelectorAll(".record :is(textarea, input, .danger)").length`); n != 0.0 {
 		t.Errorf("a viewer is offered %v things to change a row with", n)
 	}
-	s.showSQL("DELETE FROM contacts", says("You are viewer: you may only read"))
+	p.showSQL("DELETE FROM contacts", hasText("You are viewer: you may only read"))
 }

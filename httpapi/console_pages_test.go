@@ -12,9 +12,9 @@ import (
 	"satchel/agent"
 )
 
-// trickster is a platform, and an address that is told of events, whose every
-// answer is hostile.
-func trickster(t *testing.T) string {
+// hostileAPI is a messaging platform and webhook target whose answers are all
+// hostile. It returns its URL.
+func hostileAPI(t *testing.T) string {
 	t.Helper()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -28,106 +28,106 @@ func trickster(t *testing.T) string {
 	return ts.URL
 }
 
-// TestConsoleShowsTextAsText walks through every page of the console, each
-// record of which has a hostile name, at the width of a desk and of a phone.
+// TestConsoleShowsTextAsText opens every page of the console, with hostile names
+// in all records, at 1280 and 375 pixels.
 func TestConsoleShowsTextAsText(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th, far := newTheatre(t), trickster(t)
+	ts, far := newTestServer(t), hostileAPI(t)
 	const base = "/api/agents/default"
 	evil := quoted(hostile)
 	made := func(path, body string) string {
 		t.Helper()
-		return th.must(t, 201, "POST", base+path, body)["id"].(string)
+		return ts.must(t, 201, "POST", base+path, body)["id"].(string)
 	}
-	th.must(t, 200, "PUT", base, `{"description":`+evil+`}`)
+	ts.must(t, 200, "PUT", base, `{"description":`+evil+`}`)
 	contact := made("/contacts", `{"name":`+evil+`,"tags":[`+evil+`],"notes":`+evil+`,"metadata":{"x":`+evil+`}}`)
 	talk := made("/conversations", `{"contact_id":"`+contact+`"}`)
-	th.must(t, 201, "POST", base+"/conversations/"+talk+"/messages", `{"role":"user","content":`+evil+`}`)
+	ts.must(t, 201, "POST", base+"/conversations/"+talk+"/messages", `{"role":"user","content":`+evil+`}`)
 	flow := made("/workflows", hostileFlow())
-	run := th.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+flow+`","input":{"text":`+evil+`}}`)["id"].(string)
+	run := ts.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+flow+`","input":{"text":`+evil+`}}`)["id"].(string)
 	plan := made("/schedules", `{"name":`+evil+`,"type":"delayed","delay_seconds":9999,"callback_id":"`+flow+`","payload":{"x":`+evil+`}}`)
 	task := made("/calendar", `{"title":`+evil+`,"description":`+evil+`,"start_time":"2027-01-04T09:00:00Z","recurrence":"weekly"}`)
 	bot := made("/gateways", `{"type":"telegram","name":`+evil+`,"config":{"botToken":"1:a","apiBaseUrl":"`+far+`"}}`)
 	shop := made("/gateways", `{"type":"web","name":`+evil+`,"config":{"title":`+evil+`,"greeting":`+evil+`,"allowedOrigins":["https://shop.example.com"]}}`)
 	told := made("/webhooks", `{"url":"`+far+`/`+strings.NewReplacer(`"`, "", ` `, "", "\u202e", "", "{", "", "}", "").Replace(hostile)+`","events":["*"]}`)
-	th.must(t, 200, "POST", base+"/webhooks/"+told+"/test", "")
+	ts.must(t, 200, "POST", base+"/webhooks/"+told+"/test", "")
 	tool := made("/tools", `{"name":"evil","description":`+evil+`,"type":"function","config":{"code":"return args.text","parameters":{"type":"object","properties":{"text":{"type":"string","default":`+evil+`}}}}}`)
-	server := made("/mcp", `{"name":`+evil+`,"url":"`+th.url+`/mcp/default"}`)
+	server := made("/mcp", `{"name":`+evil+`,"url":"`+ts.url+`/mcp/default"}`)
 	made("/admins", `{"email":"ada@example.com","role":"viewer"}`)
-	session := th.onStage(t, "/evil")
+	session := ts.openLoaded(t, "/evil")
 	row := `document.querySelector("#main td") && `
 	pages := map[string]string{
-		"home": says("What can"), "chat": says("Conversation"), "contacts": row + says(hostile), "contacts/" + contact: says(hostile) + ` && document.querySelector(".talks a")`, "inbox/" + talk: says(hostile),
-		"knowledge": says("knows nothing yet"), "workflows": says(hostile), "workflows/" + flow: steps("") + ` === 4`,
-		"workflows/executions/" + run: says("Approve"), "calendar/schedules": row + says(hostile), "calendar/schedules/" + plan: says(hostile) + " && " + says("It has not run yet"),
-		"channels": says(hostile), "widget": row + says(hostile), "widget/" + shop: `document.querySelector(".widget-snippet") && ` + says(hostile), "channels/" + bot: says(hostile) + " && " + says("Receiving"), "channels/new/webhook": says("What you need"), "webhooks": says("<img"), "webhooks/" + told: says("<img") + " && " + says("Tries"),
-		"browser": says("<img src=x onerror=document.title=1>"), "browser/" + session.ID(): `document.getElementById("screen")?.dataset.frames > 0 && ` + says("<img src=x onerror=document.title=1>"),
-		"tools": says(hostile), "tools/" + tool: says("Arguments"), "tools/new": says("Credentials"), "mcp": says("connected") + " && " + says(hostile), "mcp/" + server: says("search_knowledge"), "settings/access": row + says("ada@example.com"), "settings": says("Language model"), "settings/agent": says("About"), "sql": says("contacts"), "activity": row + says(hostile),
-		"activity/events": row + says(hostile), "activity/deliveries": row + says("webhook.test"), "activity/log": row + says("audit"),
+		"home": hasText("What can"), "chat": hasText("Conversation"), "contacts": row + hasText(hostile), "contacts/" + contact: hasText(hostile) + ` && document.querySelector(".talks a")`, "inbox/" + talk: hasText(hostile),
+		"knowledge": hasText("knows nothing yet"), "workflows": hasText(hostile), "workflows/" + flow: countNodes("") + ` === 4`,
+		"workflows/executions/" + run: hasText("Approve"), "calendar/schedules": row + hasText(hostile), "calendar/schedules/" + plan: hasText(hostile) + " && " + hasText("It has not run yet"),
+		"channels": hasText(hostile), "widget": row + hasText(hostile), "widget/" + shop: `document.querySelector(".widget-snippet") && ` + hasText(hostile), "channels/" + bot: hasText(hostile) + " && " + hasText("Receiving"), "channels/new/webhook": hasText("What you need"), "webhooks": hasText("<img"), "webhooks/" + told: hasText("<img") + " && " + hasText("Tries"),
+		"browser": hasText("<img src=x onerror=document.title=1>"), "browser/" + session.ID(): `document.getElementById("screen")?.dataset.frames > 0 && ` + hasText("<img src=x onerror=document.title=1>"),
+		"tools": hasText(hostile), "tools/" + tool: hasText("Arguments"), "tools/new": hasText("Credentials"), "mcp": hasText("connected") + " && " + hasText(hostile), "mcp/" + server: hasText("search_knowledge"), "settings/access": row + hasText("ada@example.com"), "settings": hasText("Language model"), "settings/agent": hasText("About"), "sql": hasText("contacts"), "activity": row + hasText(hostile),
+		"activity/events": row + hasText(hostile), "activity/deliveries": row + hasText("webhook.test"), "activity/log": row + hasText("audit"),
 	}
 	for _, width := range []int{1280, 375} {
-		s := th.visit(t, width)
+		p := ts.openConsole(t, width)
 		for _, page := range slices.Sorted(maps.Keys(pages)) {
 			if strings.HasPrefix(page, "browser/") {
-				s.goTo("home", pages["home"]) // the list of sessions stays beside a session
+				p.open("home", pages["home"]) // the list of sessions stays beside a session
 			}
-			s.goTo(page, pages[page])
+			p.open(page, pages[page])
 		}
-		s.goTo("calendar?date=2027-01-04", says(hostile))
+		p.open("calendar?date=2027-01-04", hasText(hostile))
 		for _, view := range []string{"week", "list"} {
-			s.value(`location.hash = "#/agents/default/calendar?date=2027-01-04&view=` + view + `"`)
-			s.until(`document.querySelector(".` + strings.Replace(view, "list", "agenda", 1) + `, .agenda") && ` + says(hostile))
-			s.unharmed("the " + view)
+			p.eval(`location.hash = "#/agents/default/calendar?date=2027-01-04&view=` + view + `"`)
+			p.waitFor(`document.querySelector(".` + strings.Replace(view, "list", "agenda", 1) + `, .agenda") && ` + hasText(hostile))
+			p.checkPage("the " + view)
 		}
-		s.goTo("contacts", row+says(hostile))
-		s.goTo("calendar/tasks/"+task, `document.querySelector(".drawer h2")?.textContent === `+quoted(hostile))
-		s.goTo("channels/"+bot, says(hostile))
-		s.press("Verify")
-		s.until(badge("active") + ` && ` + says("username"))
-		s.unharmed("a verified channel")
-		s.goTo("tools/"+tool+"?try=1", says("Call it"))
-		s.press("Call it")
-		s.until(`document.querySelector(".outcome pre").textContent.includes("<script>")`)
-		s.unharmed("a tool that was tried")
+		p.open("contacts", row+hasText(hostile))
+		p.open("calendar/tasks/"+task, `document.querySelector(".drawer h2")?.textContent === `+quoted(hostile))
+		p.open("channels/"+bot, hasText(hostile))
+		p.click("Verify")
+		p.waitFor(hasBadge("active") + ` && ` + hasText("username"))
+		p.checkPage("a verified channel")
+		p.open("tools/"+tool+"?try=1", hasText("Call it"))
+		p.click("Call it")
+		p.waitFor(`document.querySelector(".outcome pre").textContent.includes("<script>")`)
+		p.checkPage("a tool that was tried")
 	}
 }
 
-// TestConsoleForms goes through the forms of the console on a phone.
+// TestConsoleForms fills in the forms of the console on a phone.
 func TestConsoleForms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
-	s := th.visit(t, 375)
+	ts := newTestServer(t)
+	p := ts.openConsole(t, 375)
 	for _, walk := range []struct {
 		name string
-		walk func(*testing.T, *theatre, *stranger)
-	}{{"workflow", mendsWorkflow}, {"plans", plans}, {"browser", browses}} {
+		walk func(*testing.T, *testServer, *consolePage)
+	}{{"workflow", walkWorkflowForms}, {"plans", walkSchedules}, {"browser", walkBrowser}} {
 		t.Run(walk.name, func(t *testing.T) {
-			s.t = t
-			walk.walk(t, th, s)
+			p.t = t
+			walk.walk(t, ts, p)
 		})
 	}
-	s.t = t
+	p.t = t
 }
 
-// browses opens a session whose page has a hostile title, and closes it; the
+// walkBrowser opens a session whose page has a hostile title, and closes it. The
 // session that shows the console is listed too.
-func browses(t *testing.T, th *theatre, s *stranger) {
-	s.goTo("browser", `document.querySelectorAll("#main .session-entries li").length === 1`)
-	s.press("Open")
-	s.until(`document.querySelector("dialog form")`)
-	s.fill("Address", th.site+"/evil", "Size", "own")
-	s.fill("Width", "99")
-	s.value(`document.querySelector("dialog form").noValidate = true`)
-	s.press("Open")
-	s.until(`document.querySelector("dialog .wrong label").textContent === "Width"`)
-	s.fill("Width", "500")
-	s.press("Open")
-	s.until(`document.getElementById("screen") && location.hash.includes("browser/session-") && ` + says("<img src=x onerror=document.title=1>"))
-	s.unharmed("a session")
+func walkBrowser(t *testing.T, ts *testServer, p *consolePage) {
+	p.open("browser", `document.querySelectorAll("#main .session-entries li").length === 1`)
+	p.click("Open")
+	p.waitFor(`document.querySelector("dialog form")`)
+	p.fill("Address", ts.site+"/evil", "Size", "own")
+	p.fill("Width", "99")
+	p.eval(`document.querySelector("dialog form").noValidate = true`)
+	p.click("Open")
+	p.waitFor(`document.querySelector("dialog .wrong label").textContent === "Width"`)
+	p.fill("Width", "500")
+	p.click("Open")
+	p.waitFor(`document.getElementById("screen") && location.hash.includes("browser/session-") && ` + hasText("<img src=x onerror=document.title=1>"))
+	p.checkPage("a session")
 }
 
 // TestConsoleKeys makes the first key, which closes the server, and goes on
@@ -136,42 +136,42 @@ func TestConsoleKeys(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
-	th.server.options.DefaultRole = agent.RoleViewer
-	th.server.policy = th.server.options.policy()
-	s := th.visit(t, 375)
-	s.at = "#/"
-	s.goTo("keys", says("closes this server at once and for good"))
-	s.until(says("may read and search the default agent") + ` && ` + says("SATCHEL_DEFAULT_ROLE"))
-	s.press("Make the first key")
-	s.until(`document.querySelector("dialog").textContent.includes("may read and search the default agent")`)
-	s.fill("Name", hostile)
-	s.value(`document.querySelector("dialog form").requestSubmit()`)
-	if made := len(th.must(t, 200, "GET", "/api/keys", "")["keys"].([]any)); made != 0 {
+	ts := newTestServer(t)
+	ts.server.options.DefaultRole = agent.RoleViewer
+	ts.server.policy = ts.server.options.policy()
+	p := ts.openConsole(t, 375)
+	p.base = "#/"
+	p.open("keys", hasText("closes this server at once and for good"))
+	p.waitFor(hasText("may read and search the default agent") + ` && ` + hasText("SATCHEL_DEFAULT_ROLE"))
+	p.click("Make the first key")
+	p.waitFor(`document.querySelector("dialog").textContent.includes("may read and search the default agent")`)
+	p.fill("Name", hostile)
+	p.eval(`document.querySelector("dialog form").requestSubmit()`)
+	if made := len(ts.must(t, 200, "GET", "/api/keys", "")["keys"].([]any)); made != 0 {
 		t.Fatal("a key was made before the box was ticked")
 	}
-	s.value(`void document.querySelector("dialog [type=checkbox]").click()`)
-	s.press("Close the server and make the key")
-	s.until(`document.querySelector("dialog .copy-field input").value.startsWith("satchel_")`)
-	s.press("I have it")
-	s.until(`!document.querySelector(".rail-foot .badge") && ` + says(hostile))
-	s.unharmed("keys")
-	if a := th.do(t, "GET", "/api/keys", http.NoBody, ""); a.StatusCode != 401 {
+	p.eval(`void document.querySelector("dialog [type=checkbox]").click()`)
+	p.click("Close the server and make the key")
+	p.waitFor(`document.querySelector("dialog .copy-field input").value.startsWith("satchel_")`)
+	p.click("I have it")
+	p.waitFor(`!document.querySelector(".rail-foot .badge") && ` + hasText(hostile))
+	p.checkPage("keys")
+	if a := ts.do(t, "GET", "/api/keys", http.NoBody, ""); a.StatusCode != 401 {
 		t.Errorf("without a key: %d", a.StatusCode)
 	}
-	s.until(says("may read and search the default agent") + ` && ` + says("SATCHEL_DEFAULT_ROLE"))
-	s.value(`void document.getElementById("key").click()`)
-	s.until(`/may read and search the default agent.*SATCHEL_DEFAULT_ROLE/.test(document.querySelector("dialog[open]").textContent)`)
-	s.press("Cancel")
-	s.press("New key")
-	s.fill("Name", "reader")
-	s.press("Make the key")
-	s.until(`document.querySelector("dialog .copy-field input").value.startsWith("satchel_")`)
-	s.press("I have it")
-	s.until(says("reader"))
-	s.press("Revoke")
-	s.until(`document.querySelector("dialog input")`)
-	s.value(`(() => { const typed = document.querySelector("dialog input"); typed.value = /Type (.*) to confirm/.exec(document.querySelector("dialog label").textContent)[1]; typed.dispatchEvent(new Event("input", { bubbles: true })); })()`)
-	s.press("Revoke")
-	s.until(`document.querySelectorAll("tbody tr").length === 1 || ` + says("API key"))
+	p.waitFor(hasText("may read and search the default agent") + ` && ` + hasText("SATCHEL_DEFAULT_ROLE"))
+	p.eval(`void document.getElementById("key").click()`)
+	p.waitFor(`/may read and search the default agent.*SATCHEL_DEFAULT_ROLE/.test(document.querySelector("dialog[open]").textContent)`)
+	p.click("Cancel")
+	p.click("New key")
+	p.fill("Name", "reader")
+	p.click("Make the key")
+	p.waitFor(`document.querySelector("dialog .copy-field input").value.startsWith("satchel_")`)
+	p.click("I have it")
+	p.waitFor(hasText("reader"))
+	p.click("Revoke")
+	p.waitFor(`document.querySelector("dialog input")`)
+	p.eval(`(() => { const typed = document.querySelector("dialog input"); typed.value = /Type (.*) to confirm/.exec(document.querySelector("dialog label").textContent)[1]; typed.dispatchEvent(new Event("input", { bubbles: true })); })()`)
+	p.click("Revoke")
+	p.waitFor(`document.querySelectorAll("tbody tr").length === 1 || ` + hasText("API key"))
 }

@@ -67,7 +67,7 @@ func together(t *testing.T, loaded map[string]bool, names ...string) map[string]
 	t.Helper()
 	files := map[string]bool{}
 	for _, name := range names {
-		if exists(consoleFiles + name) {
+		if fileExists(consoleFiles + name) {
 			maps.Copy(files, loadedWith(t, name, loaded))
 		}
 	}

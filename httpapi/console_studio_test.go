@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// keyCodes are the keys that are more than a letter.
+// keyCodes are the codes of keys other than letters.
 var keyCodes = map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Delete": 46, "F2": 113}
 
-// keys presses keys such as "Tab", "Control+s" and "Shift+Tab", one after another.
-func (s *stranger) keys(pressed ...string) {
-	s.t.Helper()
+// pressKeys presses keys such as "Tab", "Control+s" and "Shift+Tab" in turn.
+func (p *consolePage) pressKeys(pressed ...string) {
+	p.t.Helper()
 	for _, combined := range pressed {
 		modifiers, key := 0, combined
 		for name, bit := range map[string]int{"Alt+": 1, "Control+": 2, "Shift+": 8} {
@@ -31,143 +31,142 @@ func (s *stranger) keys(pressed ...string) {
 			event["text"] = key
 		}
 		event["type"] = "keyDown"
-		s.ask("Input.dispatchKeyEvent", event)
+		p.cdp("Input.dispatchKeyEvent", event)
 		delete(event, "text")
 		event["type"] = "keyUp"
-		s.ask("Input.dispatchKeyEvent", event)
+		p.cdp("Input.dispatchKeyEvent", event)
 	}
 }
 
-// types writes a text where the cursor is.
-func (s *stranger) types(text string) {
-	s.t.Helper()
-	s.ask("Input.insertText", map[string]any{"text": text})
+// typeText types at the cursor.
+func (p *consolePage) typeText(text string) {
+	p.t.Helper()
+	p.cdp("Input.insertText", map[string]any{"text": text})
 }
 
-// tabTo presses a key until what has the focus fulfils an expression over "it".
-func (s *stranger) tabTo(key, expression string) {
-	s.t.Helper()
+// tabTo presses a key until an expression is true of "it", the focused element.
+func (p *consolePage) tabTo(key, expression string) {
+	p.t.Helper()
 	for range 120 {
-		if s.value(`((it) => Boolean(`+expression+`))(document.activeElement)`) == true {
+		if p.eval(`((it) => Boolean(`+expression+`))(document.activeElement)`) == true {
 			return
 		}
-		s.keys(key)
+		p.pressKeys(key)
 	}
-	s.t.Fatalf("%s never leads to %s; it is at %v", key, expression, s.value(`document.activeElement.outerHTML.slice(0, 200)`))
+	p.t.Fatalf("%s never leads to %s; it is at %v", key, expression, p.eval(`document.activeElement.outerHTML.slice(0, 200)`))
 }
 
-const reading = `it.textContent.trim() === `
+const hasName = `it.textContent.trim() === `
 
-// writeCode replaces what the code editor of the page holds.
-func (s *stranger) writeCode(text string) {
-	s.t.Helper()
-	s.until(`(window.editing = [...document.querySelectorAll("#main .code-editor, #main .code-editor *")].map((e) => e.shadowRoot?.querySelector("[contenteditable]")).find(Boolean))`)
-	s.value(`editing.focus()`)
-	s.keys("Control+a", "Delete")
-	s.types(text)
-	s.until(`editing.textContent.includes(` + quoted(text) + `)`)
+// writeCode replaces the text of the page's code editor.
+func (p *consolePage) writeCode(text string) {
+	p.t.Helper()
+	p.waitFor(`(window.editing = [...document.querySelectorAll("#main .code-editor, #main .code-editor *")].map((e) => e.shadowRoot?.querySelector("[contenteditable]")).find(Boolean))`)
+	p.eval(`editing.focus()`)
+	p.pressKeys("Control+a", "Delete")
+	p.typeText(text)
+	p.waitFor(`editing.textContent.includes(` + quoted(text) + `)`)
 }
 
-// TestConsoleTemplateWalk sets the first template up: a token, a handbook, and
-// a message is answered.
+// TestConsoleTemplateWalk sets up the first template: a token and a document;
+// then a message is answered.
 func TestConsoleTemplateWalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
+	ts := newTestServer(t)
 	bot := newTelegramBot(t)
-	th.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"small","llm_api_key":"k","llm_base_url":`+quoted(fakeModel(t, `{"known":true,"answer":"Within two days."}`))+`}`)
+	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"small","llm_api_key":"k","llm_base_url":`+quoted(fakeModel(t, `{"known":true,"answer":"Within two days."}`))+`}`)
 	for i, width := range []int{1280, 375} {
-		s := th.visit(t, width)
-		s.goTo("workflows", says("From template"))
-		s.value(`void [...document.querySelectorAll("#main a")].find((a) => a.textContent.trim() === "From template").click()`)
-		s.until(`document.querySelectorAll(".template-card").length === 15`)
-		s.unharmed("the templates")
-		s.value(`void document.querySelector(".template-card").click()`)
-		s.until(`document.querySelector(".template-form") && ` + says("Upload a file") + ` && document.querySelector(".preview-node, .preview-list li")`)
+		p := ts.openConsole(t, width)
+		p.open("workflows", hasText("From template"))
+		p.eval(`void [...document.querySelectorAll("#main a")].find((a) => a.textContent.trim() === "From template").click()`)
+		p.waitFor(`document.querySelectorAll(".template-card").length === 15`)
+		p.checkPage("the templates")
+		p.eval(`void document.querySelector(".template-card").click()`)
+		p.waitFor(`document.querySelector(".template-form") && ` + hasText("Upload a file") + ` && document.querySelector(".preview-node, .preview-list li")`)
 		if i == 1 { // what is there is used
-			s.until(`document.querySelector(".template-gateway select").value.startsWith("gateway-")`)
-			s.unharmed("the form of a template")
+			p.waitFor(`document.querySelector(".template-gateway select").value.startsWith("gateway-")`)
+			p.checkPage("the form of a template")
 			continue
 		}
-		s.press("Set up")
-		s.until(`document.querySelectorAll(".template-form .issue").length === 2 && document.activeElement.type === "password"`)
-		s.unharmed("the form of a template")
+		p.click("Set up")
+		p.waitFor(`document.querySelectorAll(".template-form .issue").length === 2 && document.activeElement.type === "password"`)
+		p.checkPage("the form of a template")
 		// the platform is a stand-in
-		s.value(`(() => { const real = window.fetch; window.fetch = (to, how) => real(to, String(how?.body).includes("botToken") ? { ...how, body: how.body.replace('"botToken"', '"apiBaseUrl":' + JSON.stringify(` + quoted(bot.URL) + `) + ',"botToken"') } : how); })()`)
-		s.fill("Bot token", "77:secret-of-the-bot")
-		s.value(`(() => { const field = document.querySelector(".template-form input[type=file]"); const files = new DataTransfer(); files.items.add(new File([` + quoted(handbook) + `], "handbook.md")); field.files = files.files; field.dispatchEvent(new Event("change", { bubbles: true })); })()`)
-		s.until(`document.querySelector(".template-form select").value.startsWith("source-")`)
-		s.press("Set up")
-		s.until(`document.querySelector(".last-step.done")?.textContent.includes("Telegram bot")`)
-		s.unharmed("the last steps")
-		s.press("Go live")
-		s.until(says("It is live") + ` && document.querySelectorAll(".last-step.done").length === 2`)
-		bot.write("May I bring a loaf back?")
+		p.eval(`(() => { const real = window.fetch; window.fetch = (to, how) => real(to, String(how?.body).includes("botToken") ? { ...how, body: how.body.replace('"botToken"', '"apiBaseUrl":' + JSON.stringify(` + quoted(bot.URL) + `) + ',"botToken"') } : how); })()`)
+		p.fill("Bot token", "77:secret-of-the-bot")
+		p.eval(`(() => { const field = document.querySelector(".template-form input[type=file]"); const files = new DataTransfer(); files.items.add(new File([` + quoted(handbook) + `], "handbook.md")); field.files = files.files; field.dispatchEvent(new Event("change", { bubbles: true })); })()`)
+		p.waitFor(`document.querySelector(".template-form select").value.startsWith("source-")`)
+		p.click("Set up")
+		p.waitFor(`document.querySelector(".last-step.done")?.textContent.includes("Telegram bot")`)
+		p.checkPage("the last steps")
+		p.click("Go live")
+		p.waitFor(hasText("It is live") + ` && document.querySelectorAll(".last-step.done").length === 2`)
+		bot.receive("May I bring a loaf back?")
 		if got := bot.answer(t); got != "Within two days." {
 			t.Errorf("the bot says %q", got)
 		}
-		s.unharmed("a template that is live")
+		p.checkPage("a template that is live")
 	}
 }
 
-// TestConsoleEditorByKeyboard makes, tests and activates a workflow without a
-// mouse.
+// TestConsoleEditorByKeyboard creates, tests and activates a workflow by keyboard.
 func TestConsoleEditorByKeyboard(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
-	s := th.visit(t, 1280)
-	s.goTo("workflows", says("No workflows yet"))
-	s.tabTo("Tab", reading+`"New workflow"`)
-	s.keys("Enter")
-	s.until(`document.querySelector("dialog[open]") && document.activeElement.labels?.[0]?.textContent === "Name"`)
-	s.types("Greeting")
-	s.keys("Enter")
-	s.until(steps("") + ` === 2 && !document.querySelector("dialog")`)
-	s.tabTo("Tab", `it.classList.contains("editor-view")`)
-	s.keys("ArrowRight", "ArrowRight")
-	s.until(`document.querySelector(".node.selected strong")?.textContent === "Say hello"`)
-	s.keys("Tab")
-	s.until(`document.querySelector("dialog .node-option")`)
-	s.types("knowledge")
-	s.until(`document.querySelector(".node-option[aria-selected=true] strong").textContent === "Search knowledge"`)
-	s.keys("Enter")
-	s.until(steps("") + ` === 3 && !document.querySelector("dialog") && document.querySelectorAll(".react-flow__edge").length === 2`)
-	s.keys("Enter")
-	s.until(`document.activeElement.closest(".editor-panel")`)
-	s.tabTo("Tab", `it.closest("[data-field=query]")`)
-	s.types("{{nodes.hel")
-	s.until(`document.querySelector(".suggestions [aria-selected=true] code")?.textContent.includes("nodes.hello")`)
-	s.keys("Enter")
-	s.types(".te")
-	s.until(`document.querySelector(".suggestions [aria-selected=true] code")?.textContent.includes("nodes.hello.text")`)
-	s.keys("Enter")
-	s.until(`document.activeElement.value === "{{nodes.hello.text}}" && document.querySelector("[data-field=query] .filled").textContent.includes("Hello")`)
-	s.keys("Control+Enter")
-	s.until(`document.querySelector(".test-results .badge")?.textContent === "complete" && ` + steps(".success") + ` === 3`)
-	s.unharmed("the test")
-	s.keys("Control+s")
-	s.until(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
-	s.tabTo("Shift+Tab", reading+`"Go live"`)
-	s.keys("Enter")
-	s.until(`document.querySelector(".editor-bar .badge").textContent === "active"`)
-	s.tabTo("Tab", `it.classList.contains("editor-view")`)
-	s.keys("p")
-	s.until(`document.querySelectorAll(".node-pin").length === 1`)
-	s.keys("d")
-	s.until(steps(".disabled") + ` === 1`)
-	s.keys("c")
-	s.until(`document.querySelector("dialog h2")?.textContent.startsWith("Connect ")`)
-	s.keys("Escape")
-	s.until(`!document.querySelector("dialog")`)
-	s.value(`document.querySelector(".editor-view").focus()`)
-	s.keys("Delete")
-	s.until(steps("") + ` === 2`)
-	s.keys("Control+z")
-	s.until(steps("") + ` === 3`)
-	s.unharmed("the editor")
+	ts := newTestServer(t)
+	p := ts.openConsole(t, 1280)
+	p.open("workflows", hasText("No workflows yet"))
+	p.tabTo("Tab", hasName+`"New workflow"`)
+	p.pressKeys("Enter")
+	p.waitFor(`document.querySelector("dialog[open]") && document.activeElement.labels?.[0]?.textContent === "Name"`)
+	p.typeText("Greeting")
+	p.pressKeys("Enter")
+	p.waitFor(countNodes("") + ` === 2 && !document.querySelector("dialog")`)
+	p.tabTo("Tab", `it.classList.contains("editor-view")`)
+	p.pressKeys("ArrowRight", "ArrowRight")
+	p.waitFor(`document.querySelector(".node.selected strong")?.textContent === "Say hello"`)
+	p.pressKeys("Tab")
+	p.waitFor(`document.querySelector("dialog .node-option")`)
+	p.typeText("knowledge")
+	p.waitFor(`document.querySelector(".node-option[aria-selected=true] strong").textContent === "Search knowledge"`)
+	p.pressKeys("Enter")
+	p.waitFor(countNodes("") + ` === 3 && !document.querySelector("dialog") && document.querySelectorAll(".react-flow__edge").length === 2`)
+	p.pressKeys("Enter")
+	p.waitFor(`document.activeElement.closest(".editor-panel")`)
+	p.tabTo("Tab", `it.closest("[data-field=query]")`)
+	p.typeText("{{nodes.hel")
+	p.waitFor(`document.querySelector(".suggestions [aria-selected=true] code")?.textContent.includes("nodes.hello")`)
+	p.pressKeys("Enter")
+	p.typeText(".te")
+	p.waitFor(`document.querySelector(".suggestions [aria-selected=true] code")?.textContent.includes("nodes.hello.text")`)
+	p.pressKeys("Enter")
+	p.waitFor(`document.activeElement.value === "{{nodes.hello.text}}" && document.querySelector("[data-field=query] .filled").textContent.includes("Hello")`)
+	p.pressKeys("Control+Enter")
+	p.waitFor(`document.querySelector(".test-results .badge")?.textContent === "complete" && ` + countNodes(".success") + ` === 3`)
+	p.checkPage("the test")
+	p.pressKeys("Control+s")
+	p.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
+	p.tabTo("Shift+Tab", hasName+`"Go live"`)
+	p.pressKeys("Enter")
+	p.waitFor(`document.querySelector(".editor-bar .badge").textContent === "active"`)
+	p.tabTo("Tab", `it.classList.contains("editor-view")`)
+	p.pressKeys("p")
+	p.waitFor(`document.querySelectorAll(".node-pin").length === 1`)
+	p.pressKeys("d")
+	p.waitFor(countNodes(".disabled") + ` === 1`)
+	p.pressKeys("c")
+	p.waitFor(`document.querySelector("dialog h2")?.textContent.startsWith("Connect ")`)
+	p.pressKeys("Escape")
+	p.waitFor(`!document.querySelector("dialog")`)
+	p.eval(`document.querySelector(".editor-view").focus()`)
+	p.pressKeys("Delete")
+	p.waitFor(countNodes("") + ` === 2`)
+	p.pressKeys("Control+z")
+	p.waitFor(countNodes("") + ` === 3`)
+	p.checkPage("the editor")
 }
 
 // TestConsoleShelf drags types of nodes onto the canvas and onto an edge.
@@ -175,11 +174,11 @@ func TestConsoleShelf(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
-	id := saved(t, th.visitor, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"end","type":"set","position":{"x":400,"y":0},"data":{"values":{"a":1}}}]`, `[{"id":"e1","source":"start","target":"end"}]`, "")
-	s := th.visit(t, 1280)
+	ts := newTestServer(t)
+	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"end","type":"set","position":{"x":400,"y":0},"data":{"values":{"a":1}}}]`, `[{"id":"e1","source":"start","target":"end"}]`, "")
+	p := ts.openConsole(t, 1280)
 	drag := func(label, at string) {
-		s.value(`(() => {
+		p.eval(`(() => {
 			const data = new DataTransfer();
 			const from = [...document.querySelectorAll(".shelf-node")].find((b) => b.textContent.trim() === ` + quoted(label) + `);
 			const place = ` + at + `;
@@ -190,104 +189,104 @@ func TestConsoleShelf(t *testing.T) {
 			to.dispatchEvent(new DragEvent("drop", how));
 		})()`)
 	}
-	s.goTo("workflows/"+id, steps("")+` === 2 && document.querySelectorAll(".react-flow__edge").length === 1`)
+	p.open("workflows/"+id, countNodes("")+` === 2 && document.querySelectorAll(".react-flow__edge").length === 1`)
 	drag("If", `(() => { const b = document.querySelector(".react-flow__edge path").getBoundingClientRect(); return { x: b.x + b.width / 2, y: b.y + b.height / 2 }; })()`)
-	s.until(steps("") + ` === 3 && document.querySelectorAll(".react-flow__edge").length === 2`)
-	s.keys("Escape")
-	s.until(`document.querySelector(".node-shelf")?.checkVisibility()`)
+	p.waitFor(countNodes("") + ` === 3 && document.querySelectorAll(".react-flow__edge").length === 2`)
+	p.pressKeys("Escape")
+	p.waitFor(`document.querySelector(".node-shelf")?.checkVisibility()`)
 	drag("Wait", `(() => { const b = document.querySelector(".editor-view").getBoundingClientRect(); return { x: b.x + b.width / 2, y: b.bottom - 90 }; })()`)
-	s.until(steps("") + ` === 4 && document.querySelectorAll(".react-flow__edge").length === 2`)
-	s.unharmed("the canvas")
+	p.waitFor(countNodes("") + ` === 4 && document.querySelectorAll(".react-flow__edge").length === 2`)
+	p.checkPage("the canvas")
 }
 
-// TestConsoleMendsFailure goes from a failure on Home to the node, mends its
-// field, and repeats the execution.
+// TestConsoleMendsFailure opens a failed execution from Home, corrects the
+// node's field, and retries the execution.
 func TestConsoleMendsFailure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
-	id := saved(t, th.visitor, `[{"id":"start","type":"trigger","data":{}},{"id":"pay","type":"code","data":{"label":"Pay","code":"throw new Error('no such order')"}}]`, `[{"source":"start","target":"pay"}]`, "")
-	th.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`","input":{"order":7}}`)
-	s := th.visit(t, 1280)
-	s.until(says("no such order"))
-	s.value(`void [...document.querySelectorAll("#main a")].find((a) => a.textContent.includes("Pay") || a.textContent.includes("no such order")).click()`)
-	s.until(`document.querySelector(".card.bad")?.textContent.includes("no such order") && document.querySelector(".editor-panel h2").textContent === "Pay"`)
-	s.value(`void [...document.querySelectorAll(".editor-panel .tabs button")].find((b) => b.textContent === "Input").click()`)
-	s.until(`document.querySelector(".editor-panel").textContent.includes("order: 7")`)
-	s.press("Compare")
-	s.until(says("Nothing to compare with"))
-	s.unharmed("the failure")
-	s.keys("e")
-	s.until(`document.querySelector(".editor-page:not(.execution-page)") && document.querySelector(".editor-panel h2").textContent === "Pay"`)
-	s.writeCode("return {paid: trigger.order}")
-	s.press("Save and go live")
-	s.until(`document.querySelector(".editor-bar").textContent.includes("v2")`)
-	s.value(`history.back()`)
-	s.until(`document.querySelector(".execution-page .card.bad")`)
-	s.press("Retry")
-	s.until(`document.querySelector(".execution-page .editor-bar .badge")?.textContent === "complete" && ` + says("It repeats"))
-	s.press("Compare")
-	s.until(`document.querySelectorAll(".compare li").length === 1 && document.querySelector(".compare").textContent.includes("status differs")`)
-	s.unharmed("the comparison")
+	ts := newTestServer(t)
+	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","data":{}},{"id":"pay","type":"code","data":{"label":"Pay","code":"throw new Error('no such order')"}}]`, `[{"source":"start","target":"pay"}]`, "")
+	ts.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`","input":{"order":7}}`)
+	p := ts.openConsole(t, 1280)
+	p.waitFor(hasText("no such order"))
+	p.eval(`void [...document.querySelectorAll("#main a")].find((a) => a.textContent.includes("Pay") || a.textContent.includes("no such order")).click()`)
+	p.waitFor(`document.querySelector(".card.bad")?.textContent.includes("no such order") && document.querySelector(".editor-panel h2").textContent === "Pay"`)
+	p.eval(`void [...document.querySelectorAll(".editor-panel .tabs button")].find((b) => b.textContent === "Input").click()`)
+	p.waitFor(`document.querySelector(".editor-panel").textContent.includes("order: 7")`)
+	p.click("Compare")
+	p.waitFor(hasText("Nothing to compare with"))
+	p.checkPage("the failure")
+	p.pressKeys("e")
+	p.waitFor(`document.querySelector(".editor-page:not(.execution-page)") && document.querySelector(".editor-panel h2").textContent === "Pay"`)
+	p.writeCode("return {paid: trigger.order}")
+	p.click("Save and go live")
+	p.waitFor(`document.querySelector(".editor-bar").textContent.includes("v2")`)
+	p.eval(`history.back()`)
+	p.waitFor(`document.querySelector(".execution-page .card.bad")`)
+	p.click("Retry")
+	p.waitFor(`document.querySelector(".execution-page .editor-bar .badge")?.textContent === "complete" && ` + hasText("It repeats"))
+	p.click("Compare")
+	p.waitFor(`document.querySelectorAll(".compare li").length === 1 && document.querySelector(".compare").textContent.includes("status differs")`)
+	p.checkPage("the comparison")
 }
 
-// TestConsoleTwoEditors has two people save one workflow: what each changed is
-// joined. What was not saved is offered again.
+// TestConsoleTwoEditors has two people save one workflow: their changes are
+// merged. Unsaved changes are offered again.
 func TestConsoleTwoEditors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
-	id := saved(t, th.visitor, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"a","type":"set","position":{"x":300,"y":0},"data":{"values":{"v":1}}},{"id":"b","type":"set","position":{"x":600,"y":0},"data":{"values":{"v":2}}}]`, `[{"source":"start","target":"a"},{"source":"a","target":"b"}]`, "")
-	ada, bob := th.visit(t, 1280), th.visit(t, 1280)
-	for _, s := range []*stranger{ada, bob} {
-		s.goTo("workflows/"+id, steps("")+` === 3`)
+	ts := newTestServer(t)
+	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"a","type":"set","position":{"x":300,"y":0},"data":{"values":{"v":1}}},{"id":"b","type":"set","position":{"x":600,"y":0},"data":{"values":{"v":2}}}]`, `[{"source":"start","target":"a"},{"source":"a","target":"b"}]`, "")
+	ada, bob := ts.openConsole(t, 1280), ts.openConsole(t, 1280)
+	for _, p := range []*consolePage{ada, bob} {
+		p.open("workflows/"+id, countNodes("")+` === 3`)
 	}
-	ada.until(`document.querySelector(".others")?.textContent.includes("Another tab")`)
-	label := func(s *stranger, node, name string) {
-		s.value(`location.hash = ` + quoted(s.at+"workflows/"+id+"?node="+node))
-		s.until(`document.querySelector(".editor-panel code")?.textContent === ` + quoted(node))
-		s.fill("Name", name)
-		s.until(`document.querySelector(".saved-state").textContent === "Unsaved"`)
+	ada.waitFor(`document.querySelector(".others")?.textContent.includes("Another tab")`)
+	label := func(p *consolePage, node, name string) {
+		p.eval(`location.hash = ` + quoted(p.base+"workflows/"+id+"?node="+node))
+		p.waitFor(`document.querySelector(".editor-panel code")?.textContent === ` + quoted(node))
+		p.fill("Name", name)
+		p.waitFor(`document.querySelector(".saved-state").textContent === "Unsaved"`)
 	}
 	labels := func() string {
-		w := th.must(t, 200, "GET", flowBase+"/"+id, "")
+		w := ts.must(t, 200, "GET", flowBase+"/"+id, "")
 		return fmt.Sprint(at(w, "nodes.1.data.label"), " ", at(w, "nodes.2.data.label"), " ", at(w, "version"))
 	}
 	label(ada, "a", "Ada's")
 	label(bob, "b", "Bob's")
-	bob.until(`document.querySelector(".others")?.textContent.includes("changes it")`)
-	bob.press("Save and go live")
-	bob.until(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
-	ada.press("Save and go live")
-	ada.until(`document.querySelector("dialog")?.textContent.includes("Version 2 was saved")`)
-	ada.press("Join and save")
-	ada.until(`!document.querySelector("dialog") && document.querySelector(".saved-state").textContent.startsWith("Saved")`)
+	bob.waitFor(`document.querySelector(".others")?.textContent.includes("changes it")`)
+	bob.click("Save and go live")
+	bob.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
+	ada.click("Save and go live")
+	ada.waitFor(`document.querySelector("dialog")?.textContent.includes("Version 2 was saved")`)
+	ada.click("Join and save")
+	ada.waitFor(`!document.querySelector("dialog") && document.querySelector(".saved-state").textContent.startsWith("Saved")`)
 	if got := labels(); got != "Ada's Bob's 3" {
 		t.Errorf("joined: %s", got)
 	}
-	bob.until(`[...document.querySelectorAll(".node strong")].some((n) => n.textContent === "Ada's")`) // by the stream
+	bob.waitFor(`[...document.querySelectorAll(".node strong")].some((n) => n.textContent === "Ada's")`) // by the stream
 	label(ada, "a", "Ada again")
 	label(bob, "a", "Bob again")
-	bob.press("Save and go live")
-	bob.until(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
-	ada.press("Save and go live")
-	ada.until(`document.querySelector("dialog")?.textContent.includes("Changed by both")`)
-	ada.unharmed("a conflict")
-	ada.press("Save mine as a copy")
-	ada.until(`document.querySelector("h1").textContent.endsWith("(copy)") && [...document.querySelectorAll(".node strong")].some((n) => n.textContent === "Ada again")`)
+	bob.click("Save and go live")
+	bob.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
+	ada.click("Save and go live")
+	ada.waitFor(`document.querySelector("dialog")?.textContent.includes("Changed by both")`)
+	ada.checkPage("a conflict")
+	ada.click("Save mine as a copy")
+	ada.waitFor(`document.querySelector("h1").textContent.endsWith("(copy)") && [...document.querySelectorAll(".node strong")].some((n) => n.textContent === "Ada again")`)
 	if got := labels(); got != "Bob again Bob's 4" {
 		t.Errorf("beside the copy: %s", got)
 	}
 	label(bob, "b", "Never saved")
-	bob.value(`new Promise((done) => { const open = indexedDB.open("satchel.workflows"); open.onsuccess = function look() {
+	bob.eval(`new Promise((done) => { const open = indexedDB.open("satchel.workflows"); open.onsuccess = function look() {
 		const all = open.result.transaction("drafts").objectStore("drafts").getAll();
 		all.onsuccess = () => (JSON.stringify(all.result).includes("Never saved") ? done() : setTimeout(look, 20));
 	}; })`)
-	bob.goTo("workflows", says("From template"))
-	bob.goTo("workflows/"+id, `document.querySelector(".draft-offer")?.textContent.includes("were not saved")`)
-	bob.press("Take them up")
-	bob.until(`[...document.querySelectorAll(".node strong")].some((n) => n.textContent === "Never saved") && document.querySelector(".saved-state").textContent === "Unsaved"`)
-	bob.unharmed("a draft")
+	bob.open("workflows", hasText("From template"))
+	bob.open("workflows/"+id, `document.querySelector(".draft-offer")?.textContent.includes("were not saved")`)
+	bob.click("Take them up")
+	bob.waitFor(`[...document.querySelectorAll(".node strong")].some((n) => n.textContent === "Never saved") && document.querySelector(".saved-state").textContent === "Unsaved"`)
+	bob.checkPage("a draft")
 }

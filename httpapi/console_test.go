@@ -11,65 +11,66 @@ import (
 	"testing"
 )
 
-// hostile is a name that becomes a script wherever text becomes markup.
+// hostile is a name that runs as a script wherever text is inserted as markup.
 const hostile = `"><img src=x onerror="hit=1"><script>hit=1</script><svg onload=hit=1>'&lt;` + "\u202e{{x}}"
 
-// watchman notes in a page what must never happen there.
-const watchman = `window.faults = [];
+// recordFaults records errors and policy violations in a page.
+const recordFaults = `window.faults = [];
 	addEventListener("securitypolicyviolation", (e) => faults.push("policy: " + e.violatedDirective + " " + e.blockedURI));
 	addEventListener("error", (e) => faults.push("error: " + e.message));
 	addEventListener("unhandledrejection", (e) => faults.push("rejected: " + e.reason));`
 
-// stranger is somebody at the console.
-type stranger struct {
-	*eyes
-	at string // of the agent within the console
+// consolePage is the console in a browser.
+type consolePage struct {
+	*browserPage
+	base string // the agent's part of the address
 }
 
-// visit opens the console with a watchman.
-func (th *theatre) visit(t *testing.T, width int) *stranger {
+// openConsole opens the console and records faults in it.
+func (ts *testServer) openConsole(t *testing.T, width int) *consolePage {
 	t.Helper()
-	e := th.look(t, width, 900, th.url+"/")
-	e.ask("Page.enable", nil)
-	e.ask("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": watchman})
-	e.ask("Page.reload", nil)
-	e.until(`window.faults && location.hash === "#/agents/default" && document.querySelector("#main h1")?.textContent === "Home"`)
-	return &stranger{e, "#/agents/default/"}
+	p := ts.openPage(t, width, 900, ts.url+"/")
+	p.cdp("Page.enable", nil)
+	p.cdp("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": recordFaults})
+	p.cdp("Page.reload", nil)
+	p.waitFor(`window.faults && location.hash === "#/agents/default" && document.querySelector("#main h1")?.textContent === "Home"`)
+	return &consolePage{p, "#/agents/default/"}
 }
 
-// goTo goes to another page and waits until it says what it should.
-func (s *stranger) goTo(page, expression string) {
-	s.t.Helper()
-	s.value(`document.querySelector("#main .page").id = "left"; location.hash = ` + quoted(s.at+page))
-	s.until(`!document.getElementById("left") && (` + expression + `)`)
-	s.unharmed(page)
+// open goes to another page, waits until an expression is true, and checks it.
+func (p *consolePage) open(page, expression string) {
+	p.t.Helper()
+	p.eval(`document.querySelector("#main .page").id = "left"; location.hash = ` + quoted(p.base+page))
+	p.waitFor(`!document.getElementById("left") && (` + expression + `)`)
+	p.checkPage(page)
 }
 
-// unharmed holds the page against what must never happen.
-func (s *stranger) unharmed(page string) {
-	s.t.Helper()
-	harm := s.value(`JSON.stringify([...faults.splice(0), ...(window.hit ? ["a script ran"] : []),
+// checkPage fails if the page ran a script of a record, had an error, is wider
+// than the window, has a field without a label, or shows an undefined value.
+func (p *consolePage) checkPage(page string) {
+	p.t.Helper()
+	harm := p.eval(`JSON.stringify([...faults.splice(0), ...(window.hit ? ["a script ran"] : []),
 		...[...document.querySelectorAll("#main :is(img:not([src^='data:image/']), script, iframe, svg[onload])")].map((e) => "markup: " + e.outerHTML),
 		...[document.documentElement, document.getElementById("main")].filter((e) => e.scrollWidth > e.clientWidth).map((e) => "wider than the window: " + e.scrollWidth),
 		...[...document.querySelectorAll("#main :is(input, select, textarea):not([type=file])")].filter((e) => !e.labels.length && !e.ariaLabel).map((e) => "without label: " + e.outerHTML),
 		...(/undefined|\[object|NaN|Invalid Date/.test(document.getElementById("main").innerText) ? ["says undefined: " + document.getElementById("main").innerText] : [])])`)
 	if harm != "[]" {
-		s.t.Errorf("%s: %v", page, harm)
+		p.t.Errorf("%s: %v", page, harm)
 	}
 }
 
-// press clicks the button that is called so, in the open dialog if there is one.
-func (s *stranger) press(name string) {
-	s.t.Helper()
-	s.until(`(window.pressed = [...(document.querySelector("dialog[open]") ?? document.getElementById("main")).querySelectorAll("button")].find((b) => b.textContent.trim() === ` + quoted(name) + ` && !b.disabled && b.checkVisibility()))`)
-	s.value(`void pressed.click()`)
+// click clicks the button with a text, in the open dialog if there is one.
+func (p *consolePage) click(name string) {
+	p.t.Helper()
+	p.waitFor(`(window.pressed = [...(document.querySelector("dialog[open]") ?? document.getElementById("main")).querySelectorAll("button")].find((b) => b.textContent.trim() === ` + quoted(name) + ` && !b.disabled && b.checkVisibility()))`)
+	p.eval(`void pressed.click()`)
 }
 
-// fill writes into the fields that are labelled so.
-func (s *stranger) fill(labelled ...string) {
-	s.t.Helper()
+// fill sets fields by their labels.
+func (p *consolePage) fill(labelled ...string) {
+	p.t.Helper()
 	for i := 0; i < len(labelled); i += 2 {
-		s.until(`(() => {
+		p.waitFor(`(() => {
 			const near = document.querySelector("dialog[open]") ?? document.getElementById("main");
 			const field = [...near.querySelectorAll("input, select, textarea")].find((f) => f.labels[0]?.textContent === ` + quoted(labelled[i]) + ` && !f.disabled);
 			field.value = ` + quoted(labelled[i+1]) + `;
@@ -84,13 +85,13 @@ func quoted(text string) string {
 	return string(raw)
 }
 
-// says is an expression: the page holds a text.
-func says(text string) string {
+// hasText returns an expression that is true if the page contains a text.
+func hasText(text string) string {
 	return `document.getElementById("main").textContent.includes(` + quoted(text) + `)`
 }
 
-// hostileFlow is a workflow whose every text is hostile: it asks a person, and
-// fails behind that.
+// hostileFlow is a workflow all of whose texts are hostile: it asks for an
+// approval and then fails.
 func hostileFlow() string {
 	name, _ := json.Marshal(hostile)
 	return fmt.Sprintf(`{"name":%[1]s,"description":%[1]s,"status":"active","nodes":[
@@ -101,91 +102,91 @@ func hostileFlow() string {
 		"edges":[{"source":"start","target":%[1]s,"sourceHandle":%[1]s},{"source":%[1]s,"target":"ask"},{"source":"ask","target":"fail","sourceHandle":"approved"}]}`, name)
 }
 
-// TestConsoleWorkflowWalk is a person's way through workflows: an execution
-// that is watched, decided and repeated, and a graph that is mended.
+// TestConsoleWorkflowWalk executes a workflow, approves it, and retries the
+// execution.
 func TestConsoleWorkflowWalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
-	id := th.must(t, 201, "POST", flowBase, hostileFlow())["id"].(string)
+	ts := newTestServer(t)
+	id := ts.must(t, 201, "POST", flowBase, hostileFlow())["id"].(string)
 	for _, width := range []int{1280, 375} {
-		s := th.visit(t, width)
-		s.goTo("workflows", `document.querySelector("#main .workflow-row a")?.textContent === `+quoted(hostile))
-		s.goTo("workflows/"+id, steps("")+` === 4 && document.querySelector("h1").textContent === `+quoted(hostile))
-		s.choose("More", "Webhook address")
-		s.until(`document.querySelector("dialog .copy code")`)
-		if hook := s.value(`document.querySelector("dialog .copy code").textContent`); hook != th.url+"/api/agents/default/hooks/"+id {
+		p := ts.openConsole(t, width)
+		p.open("workflows", `document.querySelector("#main .workflow-row a")?.textContent === `+quoted(hostile))
+		p.open("workflows/"+id, countNodes("")+` === 4 && document.querySelector("h1").textContent === `+quoted(hostile))
+		p.chooseMenu("More", "Webhook address")
+		p.waitFor(`document.querySelector("dialog .copy code")`)
+		if hook := p.eval(`document.querySelector("dialog .copy code").textContent`); hook != ts.url+"/api/agents/default/hooks/"+id {
 			t.Errorf("the hook is at %v", hook)
 		}
-		s.value(`document.querySelector("dialog [aria-label=Close]").click()`)
-		s.until(`!document.querySelector("dialog")`)
-		s.choose("More", "Execute")
-		s.fill("Input", `{"text":`)
-		s.press("Execute")
-		s.until(`document.querySelector("dialog .wrong small").textContent.includes("not JSON")`)
-		s.fill("Input", `{"text":`+quoted(hostile)+`}`)
-		s.press("Execute")
-		s.until(steps(".waiting") + ` === 1 && ` + steps(".success") + ` === 2 && ` + says("Approve"))
-		s.value(`(() => { const said = document.querySelector("[aria-label=Comment]"); said.value = ` + quoted(hostile) + `; said.dispatchEvent(new Event("input", { bubbles: true })); })()`)
-		s.press("Approve") // the rest comes by the stream
-		s.until(steps(".error") + ` === 1 && document.querySelector(".editor-bar .badge").textContent === "errored" && document.querySelector(".card.bad").textContent.includes("<img src=x")`)
+		p.eval(`document.querySelector("dialog [aria-label=Close]").click()`)
+		p.waitFor(`!document.querySelector("dialog")`)
+		p.chooseMenu("More", "Execute")
+		p.fill("Input", `{"text":`)
+		p.click("Execute")
+		p.waitFor(`document.querySelector("dialog .wrong small").textContent.includes("not JSON")`)
+		p.fill("Input", `{"text":`+quoted(hostile)+`}`)
+		p.click("Execute")
+		p.waitFor(countNodes(".waiting") + ` === 1 && ` + countNodes(".success") + ` === 2 && ` + hasText("Approve"))
+		p.eval(`(() => { const said = document.querySelector("[aria-label=Comment]"); said.value = ` + quoted(hostile) + `; said.dispatchEvent(new Event("input", { bubbles: true })); })()`)
+		p.click("Approve") // the rest comes by the stream
+		p.waitFor(countNodes(".error") + ` === 1 && document.querySelector(".editor-bar .badge").textContent === "errored" && document.querySelector(".card.bad").textContent.includes("<img src=x")`)
 		for _, tab := range []string{"Input", "Log 1", "Resolved", "Compare", "About"} {
-			s.press(tab)
+			p.click(tab)
 		}
-		s.unharmed("the execution")
-		s.press("Retry")
-		s.until(says("It repeats another execution") + ` && document.querySelector(".editor-bar .badge").textContent === "errored"`)
-		s.unharmed("the repeated execution")
+		p.checkPage("the execution")
+		p.click("Retry")
+		p.waitFor(hasText("It repeats another execution") + ` && document.querySelector(".editor-bar .badge").textContent === "errored"`)
+		p.checkPage("the repeated execution")
 	}
 }
 
-// steps is an expression: how many nodes the canvas or, on a phone, the
-// outline shows that fit a selector.
-func steps(selector string) string {
+// countNodes returns an expression for the number of nodes that match a selector
+// on the canvas or, on a phone, in the outline.
+func countNodes(selector string) string {
 	return `document.querySelectorAll(".react-flow .node` + selector + `, .outline-node` + selector + `").length`
 }
 
-// choose takes an entry of a menu.
-func (s *stranger) choose(menu, entry string) {
-	s.t.Helper()
-	s.until(`document.querySelector("#main button[aria-label=` + menu + `]")`)
-	s.value(`document.querySelector("#main button[aria-label=` + menu + `]").click()`)
-	s.press(entry)
+// chooseMenu chooses an entry of a menu.
+func (p *consolePage) chooseMenu(menu, entry string) {
+	p.t.Helper()
+	p.waitFor(`document.querySelector("#main button[aria-label=` + menu + `]")`)
+	p.eval(`document.querySelector("#main button[aria-label=` + menu + `]").click()`)
+	p.click(entry)
 }
 
-// mendsWorkflow makes a workflow, breaks it, is told where, and
-// goes back to an old version.
-func mendsWorkflow(t *testing.T, _ *theatre, s *stranger) {
-	s.goTo("workflows", says("No workflows yet"))
-	s.press("New workflow")
-	s.fill("Name", "Greeting", "It begins", "manual")
-	s.press("Make")
-	s.until(steps("") + ` === 2 && ` + says("Say hello"))
+// walkWorkflowForms creates a workflow, makes it invalid, checks where the error
+// is shown, and restores an old version.
+func walkWorkflowForms(t *testing.T, _ *testServer, p *consolePage) {
+	p.open("workflows", hasText("No workflows yet"))
+	p.click("New workflow")
+	p.fill("Name", "Greeting", "It begins", "manual")
+	p.click("Make")
+	p.waitFor(countNodes("") + ` === 2 && ` + hasText("Say hello"))
 	graph := func(code string) string {
 		return `{"nodes":[{"id":"start","type":"trigger"},{"id":"greet","type":"code","data":{"label":"Greet","code":` + code + `}}],"edges":[{"source":"start","target":"greet"}]}`
 	}
-	s.press("JSON")
-	s.fill("Nodes and edges", graph(`7}`))
-	s.press("Apply")
-	s.until(says("is not JSON"))
-	s.fill("Nodes and edges", graph(`7`))
-	s.press("Apply")
-	s.until(`document.querySelector(".outline-node .icon[aria-label='Has a problem']")`) // before it is saved
-	s.press("Save")
-	s.until(`document.querySelector(".problems button")?.textContent === "Greet: Code must be a string"`)
-	s.value(`document.querySelector(".problems button").click()`)
-	s.until(`document.activeElement.closest("[data-field]")?.dataset.field === "code" && document.querySelector(".field.wrong .issue").textContent === "must be a string"`)
-	s.writeCode("return {}")
-	s.press("Save and go live")
-	s.until(`document.querySelector(".editor-bar .badge").textContent === "active" && !document.querySelector(".tab-count")`)
-	s.press("Versions")
-	s.until(`document.querySelectorAll("#main tbody tr").length === 2`)
-	s.press("Restore")
-	s.until(steps("") + ` === 2 && ` + says("Say hello") + ` && ` + says("3 current"))
-	s.press("Pause")
-	s.until(`document.querySelector(".editor-bar .badge").textContent === "paused"`)
-	s.unharmed("the workflow")
+	p.click("JSON")
+	p.fill("Nodes and edges", graph(`7}`))
+	p.click("Apply")
+	p.waitFor(hasText("is not JSON"))
+	p.fill("Nodes and edges", graph(`7`))
+	p.click("Apply")
+	p.waitFor(`document.querySelector(".outline-node .icon[aria-label='Has a problem']")`) // before it is saved
+	p.click("Save")
+	p.waitFor(`document.querySelector(".problems button")?.textContent === "Greet: Code must be a string"`)
+	p.eval(`document.querySelector(".problems button").click()`)
+	p.waitFor(`document.activeElement.closest("[data-field]")?.dataset.field === "code" && document.querySelector(".field.wrong .issue").textContent === "must be a string"`)
+	p.writeCode("return {}")
+	p.click("Save and go live")
+	p.waitFor(`document.querySelector(".editor-bar .badge").textContent === "active" && !document.querySelector(".tab-count")`)
+	p.click("Versions")
+	p.waitFor(`document.querySelectorAll("#main tbody tr").length === 2`)
+	p.click("Restore")
+	p.waitFor(countNodes("") + ` === 2 && ` + hasText("Say hello") + ` && ` + hasText("3 current"))
+	p.click("Pause")
+	p.waitFor(`document.querySelector(".editor-bar .badge").textContent === "paused"`)
+	p.checkPage("the workflow")
 }
 
 // TestConsoleForViewers shows a viewer what there is, and nothing to change it with.
@@ -193,19 +194,19 @@ func TestConsoleForViewers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
-	id := th.must(t, 201, "POST", flowBase, hostileFlow())["id"].(string)
-	s := th.visit(t, 1280)
-	key := th.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
-	s.value(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
-	s.ask("Page.reload", nil)
-	s.until(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
-	pages := map[string]string{"home": says("What can"), "chat": says("Ask"), "knowledge": says("knows nothing yet"), "contacts": says("No contacts"), "workflows": says("Executions"),
-		"workflows/" + id: says("Versions"), "workflows/templates": says("Watch a page"), "workflows/templates/welcome": says("An admin of the agent sets it up"), "calendar/schedules": says("No schedules"), "calendar": `document.querySelector(".month")`,
-		"browser": says("Choose a session"), "settings": says("Language model"), "settings/agent": says("About"), "settings/copies": says("consistent copy"), "settings/access": says("You are viewer")}
+	ts := newTestServer(t)
+	id := ts.must(t, 201, "POST", flowBase, hostileFlow())["id"].(string)
+	p := ts.openConsole(t, 1280)
+	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
+	p.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
+	p.cdp("Page.reload", nil)
+	p.waitFor(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
+	pages := map[string]string{"home": hasText("What can"), "chat": hasText("Ask"), "knowledge": hasText("knows nothing yet"), "contacts": hasText("No contacts"), "workflows": hasText("Executions"),
+		"workflows/" + id: hasText("Versions"), "workflows/templates": hasText("Watch a page"), "workflows/templates/welcome": hasText("An admin of the agent sets it up"), "calendar/schedules": hasText("No schedules"), "calendar": `document.querySelector(".month")`,
+		"browser": hasText("Choose a session"), "settings": hasText("Language model"), "settings/agent": hasText("About"), "settings/copies": hasText("consistent copy"), "settings/access": hasText("You are viewer")}
 	for _, page := range slices.Sorted(maps.Keys(pages)) {
-		s.goTo(page, pages[page])
-		s.offersNothing(page)
+		p.open(page, pages[page])
+		p.checkReadOnly(page)
 	}
 }
 
@@ -216,8 +217,8 @@ func TestConsoleGraphs(t *testing.T) {
 		t.Skip("long, and not about concurrency")
 	}
 	scope, examples := documentedTemplates(t)
-	s := newTheatre(t).visit(t, 800)
-	wrong := s.value(`(async () => {
+	p := newTestServer(t).openConsole(t, 800)
+	wrong := p.eval(`(async () => {
 		const { copyText, paste, readCopy, readGraph, removeFrom, tidy, writeGraph } = await import("/console/app/editor-editor.js");
 		const { merge } = await import("/console/app/editor-conflict.js");
 		const { fill, suggest } = await import("/console/app/editor-panel.js");

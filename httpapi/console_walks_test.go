@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// fakeModel is a provider that gives one answer and refuses every key but "k".
+// fakeModel is a model provider that gives one answer and rejects every key but
+// "k". It returns its URL.
 func fakeModel(t *testing.T, answer string) string {
 	t.Helper()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,89 +42,88 @@ func fakeModel(t *testing.T, answer string) string {
 	return ts.URL + "/v1"
 }
 
-// drop lets files fall on an element of the page.
-func (s *stranger) drop(on string, files map[string]string) {
-	s.t.Helper()
+// drop drops files on an element of the page.
+func (p *consolePage) drop(on string, files map[string]string) {
+	p.t.Helper()
 	raw, _ := json.Marshal(files)
-	s.value(`(() => {
+	p.eval(`(() => {
 		const data = new DataTransfer();
 		for (const [name, text] of Object.entries(` + string(raw) + `)) data.items.add(new File([text], name));
 		document.querySelector(` + quoted(on) + `).dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data }));
 	})()`)
 }
 
-// ask writes into the field of a page and sends it.
-func (s *stranger) askAgent(text string) {
-	s.t.Helper()
-	s.until(`document.querySelector("#main .composer textarea")`)
-	s.value(`(() => { const field = document.querySelector("#main .composer textarea"); field.value = ` + quoted(text) + `; field.dispatchEvent(new Event("input", { bubbles: true })); })()`)
-	s.until(`document.querySelector("#main .composer [type=submit]:not(:disabled)")`)
-	s.value(`void document.querySelector("#main .composer").requestSubmit()`)
+// askAgent sends a message in the page's composer.
+func (p *consolePage) askAgent(text string) {
+	p.t.Helper()
+	p.waitFor(`document.querySelector("#main .composer textarea")`)
+	p.eval(`(() => { const field = document.querySelector("#main .composer textarea"); field.value = ` + quoted(text) + `; field.dispatchEvent(new Event("input", { bubbles: true })); })()`)
+	p.waitFor(`document.querySelector("#main .composer [type=submit]:not(:disabled)")`)
+	p.eval(`void document.querySelector("#main .composer").requestSubmit()`)
 }
 
 const handbook = "# Handbook\n\n## Returns\n\nYou may return bread within two days with the receipt.\n\n## Opening\n\nWe open at seven."
 
-// TestConsoleAsk drops a handbook on Home, chooses a model, asks, and finds the
-// passage of a citation marked in its source; before, without a model, the
-// passages themselves.
+// TestConsoleAsk drops a document on Home and asks: without a model it gets
+// passages; with one, an answer whose citation opens the passage in its source.
 func TestConsoleAsk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
+	ts := newTestServer(t)
 	address := fakeModel(t, "Yes, within two days [1]. "+hostile+" [9]")
 	for i, width := range []int{1280, 375} {
-		s := th.visit(t, width)
+		p := ts.openConsole(t, width)
 		if i == 0 {
-			s.drop(".composer", map[string]string{"handbook.md": handbook})
-			s.until(`document.querySelector(".toasts").textContent.includes("handbook.md is stored")`)
-			s.goTo("knowledge", `document.querySelector(".source-row .badge").textContent === "ready"`)
-			s.goTo("home", says("What can"))
-			s.askAgent("May I return bread?")
-			s.until(`location.hash.includes("/chat/conversation-") && document.querySelector(".passage")?.textContent.includes("within two days") && ` + says("No model is set"))
-			s.unharmed("passages")
-			s.goTo("settings", says("Language model"))
-			s.fill("Provider", "openai-compatible", "API key, if it asks for one", "wrong", "Address", address, "Model", "small")
-			s.press("Test")
-			s.until(`document.querySelector("#main .issue")?.textContent.length > 5`)
-			s.fill("API key, if it asks for one", "k")
-			s.press("Test")
-			s.until(`document.querySelector("#main .test-good")?.textContent.includes("It answered in")`)
-			s.press("Save")
-			s.until(`document.querySelector(".toasts").textContent.includes("Saved") && [...document.querySelectorAll("#main input[type=password]")].some((f) => f.placeholder.startsWith("Set"))`)
-			s.unharmed("a model")
+			p.drop(".composer", map[string]string{"handbook.md": handbook})
+			p.waitFor(`document.querySelector(".toasts").textContent.includes("handbook.md is stored")`)
+			p.open("knowledge", `document.querySelector(".source-row .badge").textContent === "ready"`)
+			p.open("home", hasText("What can"))
+			p.askAgent("May I return bread?")
+			p.waitFor(`location.hash.includes("/chat/conversation-") && document.querySelector(".passage")?.textContent.includes("within two days") && ` + hasText("No model is set"))
+			p.checkPage("passages")
+			p.open("settings", hasText("Language model"))
+			p.fill("Provider", "openai-compatible", "API key, if it asks for one", "wrong", "Address", address, "Model", "small")
+			p.click("Test")
+			p.waitFor(`document.querySelector("#main .issue")?.textContent.length > 5`)
+			p.fill("API key, if it asks for one", "k")
+			p.click("Test")
+			p.waitFor(`document.querySelector("#main .test-good")?.textContent.includes("It answered in")`)
+			p.click("Save")
+			p.waitFor(`document.querySelector(".toasts").textContent.includes("Saved") && [...document.querySelectorAll("#main input[type=password]")].some((f) => f.placeholder.startsWith("Set"))`)
+			p.checkPage("a model")
 		}
-		s.goTo("chat", says("Ask default"))
-		s.askAgent("How long may I return bread?")
-		s.until(`document.querySelector("button.cite") && document.querySelector("[aria-label='Answer again']") && ` + says("[9]"))
-		s.unharmed("an answer")
-		s.value(`void document.querySelector("button.cite").click()`)
-		s.until(`document.querySelector(".drawer mark")?.textContent.includes("within two days")`)
-		s.unharmed("a citation")
-		s.value(`void document.querySelector("[aria-label='Answer again']").click()`)
-		s.until(says("2/2"))
-		s.value(`void document.querySelector("[aria-label='Good answer']").click()`)
-		s.until(`document.querySelector("[aria-label='Good answer'][aria-pressed=true]")`)
-		s.unharmed("two answers")
+		p.open("chat", hasText("Ask default"))
+		p.askAgent("How long may I return bread?")
+		p.waitFor(`document.querySelector("button.cite") && document.querySelector("[aria-label='Answer again']") && ` + hasText("[9]"))
+		p.checkPage("an answer")
+		p.eval(`void document.querySelector("button.cite").click()`)
+		p.waitFor(`document.querySelector(".drawer mark")?.textContent.includes("within two days")`)
+		p.checkPage("a citation")
+		p.eval(`void document.querySelector("[aria-label='Answer again']").click()`)
+		p.waitFor(hasText("2/2"))
+		p.eval(`void document.querySelector("[aria-label='Good answer']").click()`)
+		p.waitFor(`document.querySelector("[aria-label='Good answer'][aria-pressed=true]")`)
+		p.checkPage("two answers")
 	}
 }
 
-// TestConsoleDropsManyFiles drops sixty files at once: all are stored, also
-// where the rate limit has few requests left.
+// TestConsoleDropsManyFiles drops sixty files at once: all are stored, even if
+// the rate limit has few requests left.
 func TestConsoleDropsManyFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	th := newTheatre(t)
-	s := th.visit(t, 1280)
+	ts := newTestServer(t)
+	p := ts.openConsole(t, 1280)
 	files := map[string]string{}
 	for i := range 60 {
 		files[fmt.Sprintf("note-%02d.md", i)] = fmt.Sprintf("# Note %d\n\nWhat it says is number %d.", i, i)
 	}
-	s.drop(".composer", files)
-	s.until(`document.querySelector(".toasts").textContent.includes("60 files stored")`)
-	if stored := at(th.must(t, 200, "GET", "/api/agents/default/sources?limit=1", ""), "meta.total"); fmt.Sprint(stored) != "60" {
+	p.drop(".composer", files)
+	p.waitFor(`document.querySelector(".toasts").textContent.includes("60 files stored")`)
+	if stored := at(ts.must(t, 200, "GET", "/api/agents/default/sources?limit=1", ""), "meta.total"); fmt.Sprint(stored) != "60" {
 		t.Errorf("%v sources are stored", stored)
 	}
-	s.goTo("knowledge", `document.querySelectorAll(".source-row").length === 50`)
+	p.open("knowledge", `document.querySelectorAll(".source-row").length === 50`)
 }

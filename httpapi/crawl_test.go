@@ -56,8 +56,8 @@ func newSite(t *testing.T) *crawlSite {
 	return s
 }
 
-// settled asks for a source until the work on it has ended, and returns it.
-func (c *visitor) settled(t *testing.T, path string) map[string]any {
+// waitIndexed asks for a source until the work on it has ended, and returns it.
+func (c *testClient) waitIndexed(t *testing.T, path string) map[string]any {
 	t.Helper()
 	for {
 		source := c.must(t, 200, "GET", path, "")
@@ -68,7 +68,7 @@ func (c *visitor) settled(t *testing.T, path string) map[string]any {
 }
 
 func TestCrawl(t *testing.T) {
-	c, site := newVisitor(t), newSite(t)
+	c, site := newTestClient(t), newSite(t)
 	sources := "/api/agents/default/sources"
 	a := c.send(t, "POST", sources+"/crawl", `{"url":"`+site.URL+`","name":"Harbour","maxDepth":2}`)
 	id := fmt.Sprint(a.json["id"])
@@ -76,7 +76,7 @@ func TestCrawl(t *testing.T) {
 		t.Fatalf("%d %s %s", a.StatusCode, a.Header.Get("Location"), a.text)
 	}
 	path := sources + "/" + id
-	source := c.settled(t, path)
+	source := c.waitIndexed(t, path)
 	for field, want := range map[string]string{
 		"status": "ready", "config.pageCount": "4", "config.changedPages": "4", "config.unchangedPages": "0", "config.removedPages": "0",
 		"config.maxPages": "50", "config.maxDepth": "2", "config.failedPages.0.url": site.URL + "/missing", "config.failedPages.0.status": "404",
@@ -109,7 +109,7 @@ func TestCrawl(t *testing.T) {
 	if again["id"] != id || again["type"] != "crawl" || again["status"] != "crawling" || again["message"] == "" {
 		t.Errorf("reindex answers %v", again)
 	}
-	source = c.settled(t, path)
+	source = c.waitIndexed(t, path)
 	for field, want := range map[string]string{"status": "ready", "config.pageCount": "3", "config.changedPages": "1", "config.unchangedPages": "2", "config.removedPages": "1", "chunks": "3"} {
 		if got := fmt.Sprint(at(source, field)); got != want {
 			t.Errorf("after reindex %s is %s, want %s", field, got, want)
@@ -120,31 +120,31 @@ func TestCrawl(t *testing.T) {
 		t.Errorf("chunks before %v\nafter %v", before, after)
 	}
 	apiCase{"refresh", "POST", path + "/refresh", "", 200, map[string]any{"status": "updating", "type": "crawl"}}.run(t, c)
-	c.settled(t, path)
+	c.waitIndexed(t, path)
 	apiCase{"delete", "DELETE", path, "", 200, map[string]any{"success": true}}.run(t, c)
 	apiCase{"gone", "GET", path, "", 404, code("NOT_FOUND")}.run(t, c)
 }
 
 func TestPageAsSource(t *testing.T) {
-	c, site := newVisitor(t), newSite(t)
+	c, site := newTestClient(t), newSite(t)
 	sources := "/api/agents/default/sources"
 	made := c.must(t, 201, "POST", sources, `{"type":"url","name":"Hours","url":"`+site.URL+`/hours","config":{"chunk_size":300}}`)
 	if made["type"] != "url" || made["status"] != "crawling" || fmt.Sprint(at(made, "config.depth")) != "0" || fmt.Sprint(at(made, "config.max_pages")) != "50" {
 		t.Errorf("made %v", made)
 	}
-	source := c.settled(t, sources+"/"+fmt.Sprint(made["id"]))
+	source := c.waitIndexed(t, sources+"/"+fmt.Sprint(made["id"]))
 	if source["status"] != "ready" || fmt.Sprint(at(source, "config.pageCount")) != "1" || fmt.Sprint(at(source, "config.chunk_size")) != "300" {
 		t.Errorf("settled as %v", source)
 	}
 	failing := c.must(t, 201, "POST", sources, `{"type":"url","name":"Nothing","url":"`+site.URL+`/nothing","config":{"depth":1,"max_pages":3}}`)
-	source = c.settled(t, sources+"/"+fmt.Sprint(failing["id"]))
+	source = c.waitIndexed(t, sources+"/"+fmt.Sprint(failing["id"]))
 	if source["status"] != "error" || at(source, "error.code") != "UPSTREAM_ERROR" || !strings.Contains(fmt.Sprint(at(source, "error.message")), "404") {
 		t.Errorf("settled as %v", source)
 	}
 }
 
 func TestWhileCrawling(t *testing.T) {
-	c, site := newVisitor(t), newSite(t)
+	c, site := newTestClient(t), newSite(t)
 	site.hold = make(chan struct{})
 	sources := "/api/agents/default/sources"
 	made := c.must(t, 201, "POST", sources+"/crawl", `{"url":"`+site.URL+`/","name":"Held"}`)
@@ -162,7 +162,7 @@ func TestWhileCrawling(t *testing.T) {
 	for len(c.must(t, 200, "GET", sources+"/search?query=bakery&mode=keyword", "")["results"].([]any)) == 0 {
 	}
 	other := c.must(t, 201, "POST", sources+"/crawl", `{"url":"`+site.URL+`/hours","name":"Beside"}`)
-	if beside := c.settled(t, sources+"/"+fmt.Sprint(other["id"])); beside["status"] != "ready" {
+	if beside := c.waitIndexed(t, sources+"/"+fmt.Sprint(other["id"])); beside["status"] != "ready" {
 		t.Errorf("a crawl beside: %v", beside)
 	}
 	apiCase{"delete while crawling", "DELETE", path, "", 200, map[string]any{"success": true}}.run(t, c)

@@ -10,13 +10,13 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// attack is what a browser says of a request that a hostile page makes.
+// attack is the headers that a browser sends with a hostile page's request.
 type attack struct {
 	name    string
 	headers map[string]string
 }
 
-func (a attack) by(c *visitor) *visitor {
+func (a attack) sentBy(c *testClient) *testClient {
 	for name, value := range a.headers {
 		c = c.with(name, value)
 	}
@@ -69,7 +69,7 @@ func guarded(s *Server) []string {
 }
 
 // withKey makes an API key and returns a client that sends it.
-func (c *visitor) withKey(t *testing.T, role agent.Role, agents ...string) *visitor {
+func (c *testClient) withKey(t *testing.T, role agent.Role, agents ...string) *testClient {
 	t.Helper()
 	_, secret, err := c.folder.CreateKey(t.Context(), agent.Key{Name: "k", Role: role, Agents: agents})
 	if err != nil {
@@ -90,22 +90,22 @@ func TestForeignPagesOverTheWholeTable(t *testing.T) {
 	unlockedKey := unlocked.withKey(t, agent.RoleOwner, "*")
 	closedByKey, keyServer := openWith(t, func(*Options) {})
 	key := closedByKey.withKey(t, agent.RoleOwner, "*")
-	proxy := newClosed(t, nil)
+	proxy := newProxiedServer(t, nil)
 	ada := proxy.as(t, "ada@example.com")
 	proxyKey := proxy.withKey(t, agent.RoleOwner, "*")
 	both := ada.with("X-API-Key", proxyKey.header.Get("X-API-Key"))
 	for _, mode := range []struct {
 		name   string
 		server *Server
-		caller *visitor // whom the rule protects
-		exempt *visitor // the same with an API key; nil where keys do not count
+		caller *testClient // whom the rule protects
+		exempt *testClient // the same with an API key; nil where keys do not count
 	}{
 		{"open", openServer, open, nil},
 		{"open, a header that proves nothing", openServer, open.with("Authorization", "Bearer nothing"), nil},
 		{"open by hand, with a key that is not needed", unlockedServer, unlockedKey, nil},
 		{"closed by a key, nobody", keyServer, closedByKey, key},
 		{"closed by a key, credentials of another kind", keyServer, closedByKey.with("Authorization", "Basic YTpi"), key},
-		{"identity proxy, nobody", proxy.server, proxy.visitor, proxyKey},
+		{"identity proxy, nobody", proxy.server, proxy.testClient, proxyKey},
 		{"identity proxy, an identity", proxy.server, ada, proxyKey},
 		{"identity proxy, an identity and a key", proxy.server, both, proxyKey},
 	} {
@@ -115,12 +115,12 @@ func TestForeignPagesOverTheWholeTable(t *testing.T) {
 				method, target, _ := strings.Cut(line, " ")
 				for _, a := range attacks {
 					tried++
-					if got := a.by(mode.caller).send(t, method, target, ""); refusedAsForeign(got) {
+					if got := a.sentBy(mode.caller).send(t, method, target, ""); refusedAsForeign(got) {
 						held++
 					} else {
 						t.Errorf("%s, %s: %d %s", line, a.name, got.StatusCode, got.text)
 					}
-					if mode.exempt != nil && refusedAsForeign(a.by(mode.exempt).send(t, method, target, "")) {
+					if mode.exempt != nil && refusedAsForeign(a.sentBy(mode.exempt).send(t, method, target, "")) {
 						t.Errorf("%s, %s: refused although an API key was sent", line, a.name)
 					}
 				}
@@ -141,33 +141,33 @@ func TestOwnPages(t *testing.T) {
 	star, _ := openWith(t, func(o *Options) { o.CORSByHand = true })
 	named, _ := openWith(t, func(o *Options) { o.CORSOrigins, o.CORSByHand = []string{"https://app.example"}, true })
 	secure, _ := openWith(t, func(o *Options) { o.PublicURL = "https://satchel.example:8443" })
-	c := newClosed(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
+	c := newProxiedServer(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
 	own := strings.TrimPrefix(c.url, "http://")
 	port := own[strings.LastIndex(own, ":"):]
 	for _, tc := range []struct {
 		name    string
-		who     *visitor
+		who     *testClient
 		headers map[string]string
 		status  int
 	}{
-		{"no mark", c.visitor, nil, 200},
-		{"typed into the address bar", c.visitor, map[string]string{"Sec-Fetch-Site": "none"}, 200},
-		{"own page", c.visitor, map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": c.url}, 200},
-		{"own page, no Sec-Fetch-Site", c.visitor, map[string]string{"Origin": c.url}, 200},
-		{"own page behind a proxy with TLS", c.visitor, map[string]string{"Origin": "https://satchel.example", "Host": "satchel.example"}, 200},
-		{"own page by the public address", c.visitor, map[string]string{"Origin": "http://satchel.example"}, 200},
-		{"own page, the default port is written", c.visitor, map[string]string{"Origin": "http://satchel.example", "Host": "satchel.example:80"}, 200},
+		{"no mark", c.testClient, nil, 200},
+		{"typed into the address bar", c.testClient, map[string]string{"Sec-Fetch-Site": "none"}, 200},
+		{"own page", c.testClient, map[string]string{"Sec-Fetch-Site": "same-origin", "Origin": c.url}, 200},
+		{"own page, no Sec-Fetch-Site", c.testClient, map[string]string{"Origin": c.url}, 200},
+		{"own page behind a proxy with TLS", c.testClient, map[string]string{"Origin": "https://satchel.example", "Host": "satchel.example"}, 200},
+		{"own page by the public address", c.testClient, map[string]string{"Origin": "http://satchel.example"}, 200},
+		{"own page, the default port is written", c.testClient, map[string]string{"Origin": "http://satchel.example", "Host": "satchel.example:80"}, 200},
 		{"the public address with a port", secure, map[string]string{"Origin": "https://satchel.example:8443", "Host": "satchel.example:8443"}, 200},
 		{"another port of the public host", secure, map[string]string{"Origin": "https://satchel.example", "Host": "satchel.example:8443"}, 403},
 		{"another scheme of the public host", secure, map[string]string{"Origin": "http://satchel.example:8443"}, 403},
-		{"localhost", c.visitor, map[string]string{"Origin": "http://localhost" + port, "Host": "localhost" + port}, 200},
-		{"localhost with a dot", c.visitor, map[string]string{"Origin": "http://localhost." + port, "Host": "LOCALHOST." + port}, 200},
-		{"a name below localhost", c.visitor, map[string]string{"Origin": "http://app.localhost" + port, "Host": "app.localhost" + port}, 200},
-		{"IPv6", c.visitor, map[string]string{"Origin": "http://[::1]" + port, "Host": "[::1]" + port}, 200},
-		{"IPv6, no port", c.visitor, map[string]string{"Origin": "http://[::1]", "Host": "[::1]"}, 200},
-		{"IPv4 within IPv6", c.visitor, map[string]string{"Host": "[::ffff:127.0.0.1]"}, 200},
-		{"a tunnel's port", c.visitor, map[string]string{"Origin": "http://127.0.0.1:9", "Host": "127.0.0.1:9"}, 200},
-		{"localhost asks 127.0.0.1", c.visitor, map[string]string{"Origin": "http://localhost" + port}, 403},
+		{"localhost", c.testClient, map[string]string{"Origin": "http://localhost" + port, "Host": "localhost" + port}, 200},
+		{"localhost with a dot", c.testClient, map[string]string{"Origin": "http://localhost." + port, "Host": "LOCALHOST." + port}, 200},
+		{"a name below localhost", c.testClient, map[string]string{"Origin": "http://app.localhost" + port, "Host": "app.localhost" + port}, 200},
+		{"IPv6", c.testClient, map[string]string{"Origin": "http://[::1]" + port, "Host": "[::1]" + port}, 200},
+		{"IPv6, no port", c.testClient, map[string]string{"Origin": "http://[::1]", "Host": "[::1]"}, 200},
+		{"IPv4 within IPv6", c.testClient, map[string]string{"Host": "[::ffff:127.0.0.1]"}, 200},
+		{"a tunnel's port", c.testClient, map[string]string{"Origin": "http://127.0.0.1:9", "Host": "127.0.0.1:9"}, 200},
+		{"localhost asks 127.0.0.1", c.testClient, map[string]string{"Origin": "http://localhost" + port}, 403},
 		{"a named origin", named, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://app.example"}, 200},
 		{"a named origin, no Sec-Fetch-Site", named, map[string]string{"Origin": "https://app.example"}, 200},
 		{"another than the named", named, map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 403},
@@ -176,7 +176,7 @@ func TestOwnPages(t *testing.T) {
 		{"a rebound name where every origin is allowed", star, map[string]string{"Origin": "https://evil.example", "Host": "evil.example"}, 403},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			a := attack{headers: tc.headers}.by(tc.who).send(t, "GET", "/api/agents", "")
+			a := attack{headers: tc.headers}.sentBy(tc.who).send(t, "GET", "/api/agents", "")
 			if a.StatusCode != tc.status || a.Header.Get("Access-Control-Allow-Credentials") != "" {
 				t.Errorf("%d, want %d: %s", a.StatusCode, tc.status, a.text)
 			}
@@ -193,7 +193,7 @@ func TestOwnPages(t *testing.T) {
 		for _, line := range []string{"OPTIONS /api/agents", "OPTIONS /mcp/default", "GET /", "GET /docs", "GET /console/app/main.js"} {
 			method, target, _ := strings.Cut(line, " ")
 			for _, a := range attacks {
-				if got := a.by(c.visitor).send(t, method, target, ""); got.StatusCode >= 400 || got.Header.Get("Access-Control-Allow-Credentials") != "" {
+				if got := a.sentBy(c.testClient).send(t, method, target, ""); got.StatusCode >= 400 || got.Header.Get("Access-Control-Allow-Credentials") != "" {
 					t.Errorf("%s, %s: %d", line, a.name, got.StatusCode)
 				}
 			}
@@ -207,7 +207,7 @@ func TestForeignHooks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	c := newVisitor(t)
+	c := newTestClient(t)
 	hook := func(auth string) string {
 		made := c.must(t, 201, "POST", flowBase, `{"name":"h","status":"active","nodes":[{"id":"s","type":"trigger","data":{"event":"webhook"`+auth+`}}],"edges":[]}`)
 		return "/api/agents/default/hooks/" + made["id"].(string)
@@ -217,7 +217,7 @@ func TestForeignHooks(t *testing.T) {
 	for _, a := range attacks {
 		for _, tc := range []struct {
 			name   string
-			who    *visitor
+			who    *testClient
 			target string
 			status int
 		}{
@@ -227,7 +227,7 @@ func TestForeignHooks(t *testing.T) {
 			{"a hook for everyone", c, public, 200},
 		} {
 			tried++
-			if got := a.by(tc.who).do(t, "POST", tc.target, strings.NewReader("a=b"), "application/x-www-form-urlencoded"); got.StatusCode != tc.status {
+			if got := a.sentBy(tc.who).do(t, "POST", tc.target, strings.NewReader("a=b"), "application/x-www-form-urlencoded"); got.StatusCode != tc.status {
 				t.Errorf("%s, %s: %d, want %d: %s", tc.name, a.name, got.StatusCode, tc.status, got.text)
 			}
 		}

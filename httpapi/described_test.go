@@ -15,8 +15,8 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// contract holds what goes over the wire in the tests of this package against
-// the description.
+// contract checks the requests and answers of this package's tests against the
+// OpenAPI description.
 type contract struct {
 	*described
 	mu     sync.Mutex // the compiler is not safe for use by several
@@ -54,8 +54,7 @@ func matches(pattern, parts []string) bool {
 	return true
 }
 
-// checkContract reports what a request that was served and its answer have
-// that is not described.
+// checkContract reports what is not described in a request and its answer.
 func checkContract(tb testing.TB, req *http.Request, body []byte, a answer) {
 	tb.Helper()
 	c, err := theContract()
@@ -185,8 +184,7 @@ func mediaOf(h http.Header) string {
 	return strings.TrimSpace(media)
 }
 
-// TestContractFindsWhatIsNotDescribed keeps the check itself from passing
-// everything.
+// TestContractFindsWhatIsNotDescribed checks the check itself.
 func TestContractFindsWhatIsNotDescribed(t *testing.T) {
 	c, err := theContract()
 	if err != nil {

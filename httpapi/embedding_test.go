@@ -36,14 +36,14 @@ func modelAPI(t *testing.T) (base string, down *atomic.Bool) {
 }
 
 func TestEmbeddingProvider(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	base, down := modelAPI(t)
 	for _, notes := range []string{"the bread is baked at night", "a clock on the wall", "one whale at sea"} {
 		c.must(t, 201, "POST", "/api/agents/default/contacts", fmt.Sprintf(`{"name":"x","notes":%q}`, notes))
 	}
 	made := c.must(t, 201, "POST", sourcesPath, `{"type":"database","name":"Notes","config":{"query":"SELECT notes FROM contacts"}}`)
 	path := sourcesPath + "/" + fmt.Sprint(made["id"])
-	if source := c.settled(t, path); source["status"] != "ready" || source["stale"] != nil {
+	if source := c.waitIndexed(t, path); source["status"] != "ready" || source["stale"] != nil {
 		t.Fatalf("settled as %v", source)
 	}
 	before := chunkIDs(t, c, path)
@@ -59,7 +59,7 @@ func TestEmbeddingProvider(t *testing.T) {
 	apiCase{"stale by meaning", "GET", sourcesPath + "/search?query=clock&mode=vector", "", 200, map[string]any{"results.0": nil}}.run(t, c)
 
 	c.must(t, 200, "POST", path+"/reindex", "")
-	if source := c.settled(t, path); source["stale"] != nil || !strings.HasPrefix(fmt.Sprint(source["embedding_model"]), "tiny@127.0.0.1:") || fmt.Sprint(at(source, "config.unchanged_records")) != "3" {
+	if source := c.waitIndexed(t, path); source["stale"] != nil || !strings.HasPrefix(fmt.Sprint(source["embedding_model"]), "tiny@127.0.0.1:") || fmt.Sprint(at(source, "config.unchanged_records")) != "3" {
 		t.Errorf("settled as %v", source)
 	}
 	if after := chunkIDs(t, c, path); fmt.Sprint(after) != fmt.Sprint(before) {
@@ -79,7 +79,7 @@ func TestEmbeddingProvider(t *testing.T) {
 }
 
 func TestBadEmbeddingSettings(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	settings := "/api/agents/default/settings"
 	for _, tc := range []apiCase{
 		{"odd provider", "PUT", settings, `{"embedding_provider":"magic"}`, 400, invalid("embedding_provider")},

@@ -8,8 +8,8 @@ import (
 // TestEventList reads what happened by type and page by page, and a delivery
 // with what was posted.
 func TestEventList(t *testing.T) {
-	c := newVisitor(t)
-	url, got := target(t)
+	c := newTestClient(t)
+	url, got := newWebhookTarget(t)
 	hook := c.must(t, 201, "POST", "/api/agents/default/webhooks", `{"url":"`+url+`","events":["contact.created"]}`)["id"].(string)
 	for _, name := range []string{"Ada", "Bob", "Cleo"} {
 		c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"`+name+`"}`)

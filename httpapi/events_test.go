@@ -22,7 +22,7 @@ type eventStream struct {
 }
 
 // openEvents opens a stream; last is the id of the last event that was seen.
-func openEvents(tb testing.TB, c *visitor, path, last string) *eventStream {
+func openEvents(tb testing.TB, c *testClient, path, last string) *eventStream {
 	tb.Helper()
 	req, err := http.NewRequestWithContext(tb.Context(), "GET", c.url+path, nil)
 	if err != nil {

@@ -17,8 +17,8 @@ func TestNodeParts(t *testing.T) {
 		_, _ = w.Write([]byte(`{"rows":[{"a/b":"` + strings.Repeat("ü", 50_000) + `"},{"n":2}]}`))
 	}))
 	defer other.Close()
-	c := newVisitor(t)
-	id := saved(t, c, `[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"`+other.URL+`","query":{"q":"{{name}}"},"headers":{"X-Api-Key":"sesame"}}},
+	c := newTestClient(t)
+	id := createFlow(t, c, `[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"`+other.URL+`","query":{"q":"{{name}}"},"headers":{"X-Api-Key":"sesame"}}},
 		{"id":"l","type":"loop","data":{"items":["x","y"]}},{"id":"b","type":"set","data":{"values":{"got":"{{item}} {{nodes.h.status}}"}}},{"id":"s","type":"set","data":{"values":{"n":"{{input.count}}"}}}]`,
 		`[{"source":"t","target":"h"},{"source":"h","target":"l"},{"source":"l","target":"b","sourceHandle":"loop"},{"source":"b","target":"l"},{"source":"l","target":"s","sourceHandle":"done"}]`, "")
 	x := c.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`","input":{"name":"Ada"}}`)

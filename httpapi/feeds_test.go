@@ -13,7 +13,7 @@ import (
 const sourcesPath = "/api/agents/default/sources"
 
 func TestDatabaseSource(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	contacts := map[string]string{}
 	for name, notes := range map[string]string{"Ada": "keeps bees on the roof", "Bob": "mends clocks", "Cy": "sells rope by the metre"} {
 		contacts[name] = c.must(t, 201, "POST", "/api/agents/default/contacts", fmt.Sprintf(`{"name":%q,"notes":%q}`, name, notes))["id"].(string)
@@ -23,7 +23,7 @@ func TestDatabaseSource(t *testing.T) {
 		t.Fatalf("%d %s", a.StatusCode, a.text)
 	}
 	path := sourcesPath + "/" + fmt.Sprint(a.json["id"])
-	source := c.settled(t, path)
+	source := c.waitIndexed(t, path)
 	if source["status"] != "ready" || fmt.Sprint(source["chunks"]) != "3" || fmt.Sprint(at(source, "config.record_count")) != "3" {
 		t.Fatalf("settled as %v", source)
 	}
@@ -37,7 +37,7 @@ func TestDatabaseSource(t *testing.T) {
 		t.Fatal(a.text)
 	}
 	apiCase{"refresh", "POST", path + "/refresh", "", 200, map[string]any{"status": "updating", "type": "database"}}.run(t, c)
-	source = c.settled(t, path)
+	source = c.waitIndexed(t, path)
 	for field, want := range map[string]string{"status": "ready", "chunks": "2", "config.changed_records": "1", "config.unchanged_records": "1", "config.removed_records": "1"} {
 		if got := fmt.Sprint(at(source, field)); got != want {
 			t.Errorf("after refresh %s is %s, want %s", field, got, want)
@@ -52,7 +52,7 @@ func TestDatabaseSource(t *testing.T) {
 		t.Errorf("changed to %v", changed)
 	}
 	apiCase{"reindex", "POST", path + "/reindex", "", 200, map[string]any{"status": "processing"}}.run(t, c)
-	c.settled(t, path)
+	c.waitIndexed(t, path)
 	if after = chunkIDs(t, c, path); after["name: Ada"] == "" {
 		t.Errorf("after a change of the query there are %v", after)
 	}
@@ -60,22 +60,22 @@ func TestDatabaseSource(t *testing.T) {
 
 // A query that fails in a later row ends the source, which keeps what it knew.
 func TestDatabaseSourceFails(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada","notes":"-1"}`)
 	bob := c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Bob","notes":"-2"}`)["id"].(string)
 	made := c.must(t, 201, "POST", sourcesPath, `{"type":"database","name":"Numbers","config":{"query":"SELECT name, abs(CAST(notes AS INTEGER)) AS n FROM contacts ORDER BY name"}}`)
 	path := sourcesPath + "/" + fmt.Sprint(made["id"])
-	if source := c.settled(t, path); source["status"] != "ready" || fmt.Sprint(source["chunks"]) != "2" {
+	if source := c.waitIndexed(t, path); source["status"] != "ready" || fmt.Sprint(source["chunks"]) != "2" {
 		t.Fatalf("settled as %v", source)
 	}
 	c.must(t, 200, "PUT", "/api/agents/default/contacts/"+bob, `{"notes":"-9223372036854775808"}`)
 	c.must(t, 200, "POST", path+"/refresh", "")
-	if source := c.settled(t, path); source["status"] != "error" || at(source, "error.code") != "INVALID_QUERY" || at(source, "error.message") != "integer overflow" || fmt.Sprint(source["chunks"]) != "2" {
+	if source := c.waitIndexed(t, path); source["status"] != "error" || at(source, "error.code") != "INVALID_QUERY" || at(source, "error.message") != "integer overflow" || fmt.Sprint(source["chunks"]) != "2" {
 		t.Errorf("settled as %v", source)
 	}
 }
 
-func chunkIDs(t *testing.T, c *visitor, path string) map[string]string {
+func chunkIDs(t *testing.T, c *testClient, path string) map[string]string {
 	t.Helper()
 	ids := map[string]string{}
 	for _, chunk := range c.must(t, 200, "GET", path+"/chunks?limit=200", "")["chunks"].([]any) {
@@ -125,14 +125,14 @@ func (api *itemAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestAPISource(t *testing.T) {
-	c, api := newVisitor(t), newItemAPI(t)
+	c, api := newTestClient(t), newItemAPI(t)
 	made := c.must(t, 201, "POST", sourcesPath, `{"type":"api","name":"Articles","config":{"url":"`+api.URL+`/articles","auth":{"type":"bearer","token":"s3cret"},
 		"headers":{"x-secret-thing":"h1dden","Accept-Language":"en"},"items_path":"data.items","id_path":"id","content_template":"{{title}} tells {{ body }}{{missing}}.","pagination":{"type":"page"}}}`)
 	if made["status"] != "processing" || at(made, "config.auth.token") != "********" || at(made, "config.headers.X-Secret-Thing") != "********" || at(made, "config.headers.Accept-Language") != "en" {
 		t.Fatalf("made %v", made)
 	}
 	path := sourcesPath + "/" + fmt.Sprint(made["id"])
-	source := c.settled(t, path)
+	source := c.waitIndexed(t, path)
 	if source["status"] != "ready" || fmt.Sprint(source["chunks"]) != "5" || fmt.Sprint(at(source, "config.record_count")) != "5" || at(source, "config.more_pages") != false {
 		t.Fatalf("settled as %v", source)
 	}
@@ -157,7 +157,7 @@ func TestAPISource(t *testing.T) {
 	api.mu.Unlock()
 	c.must(t, 200, "PUT", path, `{"config":{"auth":{"type":"bearer","token":"********"},"pagination":{"type":"page","max_pages":9}}}`)
 	apiCase{"refresh", "POST", path + "/refresh", "", 200, map[string]any{"status": "updating", "type": "api"}}.run(t, c)
-	source = c.settled(t, path)
+	source = c.waitIndexed(t, path)
 	for field, want := range map[string]string{"status": "ready", "chunks": "5", "config.changed_records": "2", "config.unchanged_records": "3", "config.removed_records": "1", "config.headers.X-Secret-Thing": "********"} {
 		if got := fmt.Sprint(at(source, field)); got != want {
 			t.Errorf("after refresh %s is %s, want %s\n%v", field, got, want, source)
@@ -175,17 +175,17 @@ func TestAPISource(t *testing.T) {
 		tc.run(t, c)
 	}
 	c.must(t, 200, "POST", path+"/refresh", "")
-	source = c.settled(t, path)
+	source = c.waitIndexed(t, path)
 	if source["status"] != "error" || at(source, "error.code") != "UPSTREAM_ERROR" || at(source, "error.message") != "the API answered 401 Unauthorized" || fmt.Sprint(source["chunks"]) != "5" {
 		t.Errorf("with a wrong token: %v", source)
 	}
 }
 
 func TestBadFeeds(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	made := c.must(t, 201, "POST", sourcesPath, `{"type":"database","name":"x","config":{"query":"SELECT 1 AS one"}}`)
 	path := sourcesPath + "/" + fmt.Sprint(made["id"])
-	c.settled(t, path)
+	c.waitIndexed(t, path)
 	database := func(config string) string { return `{"type":"database","name":"x","config":` + config + `}` }
 	api := func(config string) string {
 		return `{"type":"api","name":"x","config":{"url":"https://api.example.com",` + config + `}}`

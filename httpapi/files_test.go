@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// multi makes a multipart body: text fields, then the file, then late fields.
-func multi(t *testing.T, fields map[string]string, name string, content []byte, late map[string]string) (io.Reader, string) {
+// multipartForm makes a multipart body: text fields, then the file, then late fields.
+func multipartForm(t *testing.T, fields map[string]string, name string, content []byte, late map[string]string) (io.Reader, string) {
 	t.Helper()
 	var buf bytes.Buffer
 	w := multipart.NewWriter(&buf)
@@ -39,14 +39,14 @@ func multi(t *testing.T, fields map[string]string, name string, content []byte, 
 	return &buf, w.FormDataContentType()
 }
 
-func (c *visitor) upload(t *testing.T, path, name, content string, fields map[string]string) answer {
+func (c *testClient) upload(t *testing.T, path, name, content string, fields map[string]string) answer {
 	t.Helper()
-	body, media := multi(t, fields, name, []byte(content), nil)
+	body, media := multipartForm(t, fields, name, []byte(content), nil)
 	return c.do(t, "POST", path, body, media)
 }
 
-// batch makes a multipart body of several files; each is a name and a content.
-func batch(t *testing.T, fields map[string]string, files ...[2]string) (io.Reader, string) {
+// multipartBatch makes a multipart body of several files; each is a name and a content.
+func multipartBatch(t *testing.T, fields map[string]string, files ...[2]string) (io.Reader, string) {
 	t.Helper()
 	var buf bytes.Buffer
 	w := multipart.NewWriter(&buf)
@@ -73,10 +73,10 @@ func batch(t *testing.T, fields map[string]string, files ...[2]string) (io.Reade
 // TestBatch: each file of a batch becomes a source or an error of its own; a
 // batch that is off as a whole stores nothing.
 func TestBatch(t *testing.T) {
-	c, path := newClosed(t, nil).visitor, "/api/agents/default/sources" // uploads have 1 MB there
+	c, path := newProxiedServer(t, nil).testClient, "/api/agents/default/sources" // uploads have 1 MB there
 	long := strings.Repeat("a line of text\n", (1<<20)/15+1)
 	send := func(fields map[string]string, files ...[2]string) answer {
-		body, media := batch(t, fields, files...)
+		body, media := multipartBatch(t, fields, files...)
 		return c.do(t, "POST", path+"/batch", body, media)
 	}
 	text := "# Returns\n\nGoods can be sent back within thirty days.\n"
@@ -124,7 +124,7 @@ func TestBatch(t *testing.T) {
 }
 
 func TestUploads(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	sources := "/api/agents/default/sources"
 	for _, tc := range []struct {
 		name, file, content string
@@ -181,7 +181,7 @@ func TestUploads(t *testing.T) {
 }
 
 func TestSourceLifeOverHTTP(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	content := "# Guide\n\nPress the red button to stop the machine at once.\n"
 	made := c.upload(t, "/api/agents/default/sources", "g\"u\u00efde.md", content, nil)
 	id := at(made.json, "id").(string)
@@ -211,7 +211,7 @@ func TestSourceLifeOverHTTP(t *testing.T) {
 }
 
 func TestContactsRoundTrip(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	csv := "\xef\xbb\xbfName;E-Mail-Notes;email;PHONE;tags\r\nAda;likes tea;ada@example.com;+1 555 0100;\"vip, math\"\r\n=cmd;x;bob@example.com;;\r\n;nameless;n@example.com;;\r\nEve;;not an address;;\r\n"
 	a := c.upload(t, "/api/agents/default/contacts/import", "c.csv", csv, nil)
 	for path, want := range map[string]string{"total": "4", "imported": "2", "updated": "0", "skipped": "0"} {
@@ -263,13 +263,13 @@ func TestContactsRoundTrip(t *testing.T) {
 // A backup that leaks yields no credentials to those without a role on its
 // original.
 func TestCredentialsOfALeakedBackup(t *testing.T) {
-	c := newClosed(t, nil)
+	c := newProxiedServer(t, nil)
 	ada, eve := c.as(t, "ada@example.com"), c.as(t, "eve@example.com")
 	ada.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
 	ada.must(t, 200, "PUT", "/api/agents/bakery/settings", `{"openai_api_key":"sk-very-secret-value"}`)
 	backup := ada.send(t, "POST", "/api/agents/bakery/backup", "")
 	for _, tc := range []struct {
-		who    *visitor
+		who    *testClient
 		name   string
 		locked any
 	}{{ada, "bakery-2", nil}, {eve, "bakery-3", "openai_api_key"}} {
@@ -285,7 +285,7 @@ func TestCredentialsOfALeakedBackup(t *testing.T) {
 }
 
 func TestBackupImportFork(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	id := c.must(t, 201, "POST", "/api/agents", `{"name":"bakery","description":"bread"}`)["id"].(string)
 	c.must(t, 201, "POST", "/api/agents/bakery/contacts", `{"name":"Ada"}`)
 	c.must(t, 200, "PUT", "/api/agents/bakery/settings", `{"openai_api_key":"sk-very-secret-value"}`)
@@ -321,7 +321,7 @@ func TestBackupImportFork(t *testing.T) {
 
 // TestSecretsStayInside looks for a credential wherever it could come out.
 func TestSecretsStayInside(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	secret := "sk-0123456789abcdefSECRET"
 	put := c.send(t, "PUT", "/api/agents/default/settings", `{"openai_api_key":"`+secret+`","llm_provider":"openai"}`)
 	wrong := c.send(t, "PUT", "/api/agents/default/settings", `{"openai_api_key":["`+secret+`"]}`)
@@ -342,7 +342,7 @@ func TestSecretsStayInside(t *testing.T) {
 }
 
 func TestMessagesByCursor(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	id := c.must(t, 201, "POST", "/api/agents/default/conversations", `{"metadata":{"topic":"bread"}}`)["id"].(string)
 	base := "/api/agents/default/conversations/" + id
 	for _, role := range []string{"user", "assistant", "user", "system", "user"} {

@@ -11,9 +11,9 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// answers runs a request and checks what must hold whatever was sent: no
+// checkAnswer runs a request and checks what must hold whatever was sent: no
 // fault of the server's, and the one shape of errors.
-func answers(t *testing.T, handler http.Handler, req *http.Request) {
+func checkAnswer(t *testing.T, handler http.Handler, req *http.Request) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, req)
@@ -54,7 +54,7 @@ func FuzzBodies(f *testing.F) {
 		}
 		req := httptest.NewRequestWithContext(t.Context(), target.method, "http://localhost"+target.path, strings.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")
-		answers(t, server.Handler(), req)
+		checkAnswer(t, server.Handler(), req)
 	})
 }
 
@@ -71,7 +71,7 @@ func FuzzParameters(f *testing.F) {
 		query := url.Values{name1: {value1, value2}, name2: {value2}}.Encode()
 		for _, path := range []string{"/api/agents", "/api/agents/default/contacts", "/api/agents/default/logs", "/api/agents/default/sources", "/api/agents/default/sources/search"} {
 			req := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost"+path+"?"+query, nil)
-			answers(t, server.Handler(), req)
+			checkAnswer(t, server.Handler(), req)
 		}
 	})
 }

@@ -10,43 +10,43 @@ import (
 	"testing"
 )
 
-func (w *witness) askOfGateways(t *testing.T, agent string) {
+func (w *contractClient) checkGateways(t *testing.T, agent string) {
 	t.Helper()
-	id := w.made(t, agent+"/gateways", `{"type":"smtp","name":"Mail","config":{"smtpHost":"127.0.0.1","smtpPort":1,"fromAddress":"a@example.com"}}`)
+	id := w.create(t, agent+"/gateways", `{"type":"smtp","name":"Mail","config":{"smtpHost":"127.0.0.1","smtpPort":1,"fromAddress":"a@example.com"}}`)
 	at := agent + "/gateways/" + id
-	w.ask(t, 400, "POST", agent+"/gateways", `{"type":"x","name":"y"}`)
-	w.ask(t, 200, "GET", agent+"/gateways", "")
-	w.ask(t, 200, "GET", at, "")
-	w.ask(t, 200, "PUT", at, `{"is_default":true}`)
-	w.ask(t, 200, "POST", at+"/verify", "")
-	w.ask(t, 200, "GET", at, "")
-	w.ask(t, 204, "DELETE", at, "")
-	w.ask(t, 404, "GET", at, "")
-	site := w.made(t, agent+"/gateways", `{"type":"web","name":"Site","config":{"allowedOrigins":["https://shop.example.com"],"hours":"Mon-Fri 09:00-17:00"}}`)
-	w.ask(t, 200, "GET", agent+"/gateways/"+site+"/widget", "")
-	made := w.ask(t, 201, "POST", agent+"/gateways", `{"type":"webhook","name":"Hook","config":{"url":"https://example.com/"}}`)
+	w.request(t, 400, "POST", agent+"/gateways", `{"type":"x","name":"y"}`)
+	w.request(t, 200, "GET", agent+"/gateways", "")
+	w.request(t, 200, "GET", at, "")
+	w.request(t, 200, "PUT", at, `{"is_default":true}`)
+	w.request(t, 200, "POST", at+"/verify", "")
+	w.request(t, 200, "GET", at, "")
+	w.request(t, 204, "DELETE", at, "")
+	w.request(t, 404, "GET", at, "")
+	site := w.create(t, agent+"/gateways", `{"type":"web","name":"Site","config":{"allowedOrigins":["https://shop.example.com"],"hours":"Mon-Fri 09:00-17:00"}}`)
+	w.request(t, 200, "GET", agent+"/gateways/"+site+"/widget", "")
+	made := w.request(t, 201, "POST", agent+"/gateways", `{"type":"webhook","name":"Hook","config":{"url":"https://example.com/"}}`)
 	at = agent + "/gateways/" + made.json["id"].(string)
-	w.ask(t, 200, "POST", at+"/webhook/register", "")
-	w.ask(t, 200, "POST", at+"/webhook/register", `{"baseUrl":"https://satchel.example"}`)
-	w.ask(t, 400, "POST", at+"/webhook/register", `{"baseUrl":"x"}`)
-	w.ask(t, 409, "POST", at+"/test", `{"to":"ada","text":"Hello"}`)
-	url, _ := target(t)
-	w.ask(t, 200, "PUT", at, `{"config":{"url":"`+url+`"}}`)
-	w.ask(t, 200, "POST", at+"/verify", "")
-	w.ask(t, 200, "POST", at+"/test", `{"to":"ada","text":"Hello"}`)
-	w.ask(t, 400, "POST", at+"/test", `{"to":"","text":"Hello"}`)
-	w.ask(t, 401, "POST", at+"/webhook", `{}`)
-	signed := &witness{w.with("X-Webhook-Secret", made.json["webhook_secret"].(string)), w.described, w.seen, w.all}
-	signed.ask(t, 200, "POST", at+"/webhook", `{"from":"ada","text":"Hello"}`)
-	signed.ask(t, 400, "POST", at+"/webhook", `{`)
-	signed.ask(t, 413, "POST", at+"/webhook", strings.Repeat(" ", 1<<20+1))
-	signed.ask(t, 404, "POST", agent+"/gateways/gateway-none/webhook", `{}`)
+	w.request(t, 200, "POST", at+"/webhook/register", "")
+	w.request(t, 200, "POST", at+"/webhook/register", `{"baseUrl":"https://satchel.example"}`)
+	w.request(t, 400, "POST", at+"/webhook/register", `{"baseUrl":"x"}`)
+	w.request(t, 409, "POST", at+"/test", `{"to":"ada","text":"Hello"}`)
+	url, _ := newWebhookTarget(t)
+	w.request(t, 200, "PUT", at, `{"config":{"url":"`+url+`"}}`)
+	w.request(t, 200, "POST", at+"/verify", "")
+	w.request(t, 200, "POST", at+"/test", `{"to":"ada","text":"Hello"}`)
+	w.request(t, 400, "POST", at+"/test", `{"to":"","text":"Hello"}`)
+	w.request(t, 401, "POST", at+"/webhook", `{}`)
+	signed := &contractClient{w.with("X-Webhook-Secret", made.json["webhook_secret"].(string)), w.described, w.seen, w.all}
+	signed.request(t, 200, "POST", at+"/webhook", `{"from":"ada","text":"Hello"}`)
+	signed.request(t, 400, "POST", at+"/webhook", `{`)
+	signed.request(t, 413, "POST", at+"/webhook", strings.Repeat(" ", 1<<20+1))
+	signed.request(t, 404, "POST", agent+"/gateways/gateway-none/webhook", `{}`)
 }
 
 // TestGateway walks through the life of a gateway, and looks for its secrets
 // where they must not be.
 func TestGateway(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	resend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer re_plaintext_key" {
 			w.WriteHeader(401)
@@ -108,7 +108,7 @@ func TestGateway(t *testing.T) {
 // TestGatewayTest verifies a bot whose token is refused, then one whose token is
 // right, and sends test messages through it.
 func TestGatewayTest(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		switch {

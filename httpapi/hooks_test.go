@@ -19,8 +19,8 @@ import (
 
 const hookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// signed are the headers of Standard Webhooks.
-func signed(secret, id string, at time.Time, body string) []string {
+// signedHeaders returns the headers of Standard Webhooks.
+func signedHeaders(secret, id string, at time.Time, body string) []string {
 	return []string{"webhook-id", id, "webhook-timestamp", strconv.FormatInt(at.Unix(), 10), "webhook-signature", signature.Sign([]string{secret}, id, at, []byte(body))}
 }
 
@@ -30,10 +30,11 @@ func hmacOf(secret, body string) []byte {
 	return mac.Sum(nil)
 }
 
-// newHooked is a service under access control whose engine runs.
-func newHooked(t *testing.T) (*closed, *visitor) {
+// newHookServer is a service with access control and a running engine, and its
+// owner's client.
+func newHookServer(t *testing.T) (*proxiedServer, *testClient) {
 	t.Helper()
-	c := newClosed(t, nil)
+	c := newProxiedServer(t, nil)
 	if err := c.server.flow.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -43,18 +44,18 @@ func newHooked(t *testing.T) (*closed, *visitor) {
 	return c, owner
 }
 
-// hooked makes a workflow that a hook starts, with this auth.
-func hooked(t *testing.T, owner *visitor, auth string) string {
+// createHookWorkflow creates a workflow that a hook starts, with auth.
+func createHookWorkflow(t *testing.T, owner *testClient, auth string) string {
 	t.Helper()
 	made := owner.must(t, 201, "POST", "/api/agents/bakery/workflows", `{"name":"w","status":"active","settings":{"concurrency":50},
 		"nodes":[{"id":"t","type":"trigger","data":{"event":"webhook"`+auth+`}},{"id":"s","type":"set","data":{"values":{"got":"{{body}}"}}}],"edges":[{"source":"t","target":"s"}]}`)
 	return made["id"].(string)
 }
 
-// TestHookAuth has callers without an identity start workflows by what their
-// triggers ask for.
+// TestHookAuth starts workflows with the credentials that their triggers require,
+// by callers without an identity.
 func TestHookAuth(t *testing.T) {
-	c, owner := newHooked(t)
+	c, owner := newHookServer(t)
 	const body = `{"a":1}`
 	now := time.Now()
 	good := hex.EncodeToString(hmacOf("s3cret", body))
@@ -80,12 +81,12 @@ func TestHookAuth(t *testing.T) {
 		{"base64 elsewhere", `,"auth":{"type":"hmac","secret":"s3cret","header":"X-Shop-Hmac"}`, []string{"X-Shop-Hmac", base64.StdEncoding.EncodeToString(hmacOf("s3cret", body))}, 200},
 		{"another body", `,"auth":{"type":"hmac","secret":"s3cret"}`, []string{"X-Hub-Signature-256", "sha256=" + hex.EncodeToString(hmacOf("s3cret", "{}"))}, 401},
 		{"half a signature", `,"auth":{"type":"hmac","secret":"s3cret"}`, []string{"X-Hub-Signature-256", "sha256=" + good[:32]}, 401},
-		{"Standard Webhooks", `,"auth":{"type":"standard-webhooks","secret":"` + hookSecret + `"}`, signed(hookSecret, "m-1", now, body), 200},
-		{"six minutes late", `,"auth":{"type":"standard-webhooks","secret":"` + hookSecret + `"}`, signed(hookSecret, "m-1", now.Add(-6*time.Minute), body), 401},
+		{"Standard Webhooks", `,"auth":{"type":"standard-webhooks","secret":"` + hookSecret + `"}`, signedHeaders(hookSecret, "m-1", now, body), 200},
+		{"six minutes late", `,"auth":{"type":"standard-webhooks","secret":"` + hookSecret + `"}`, signedHeaders(hookSecret, "m-1", now.Add(-6*time.Minute), body), 401},
 		{"unsigned", `,"auth":{"type":"standard-webhooks","secret":"` + hookSecret + `"}`, []string{"webhook-id", "m-1"}, 401},
 	} {
-		id := hooked(t, owner, tc.auth)
-		client := c.visitor
+		id := createHookWorkflow(t, owner, tc.auth)
+		client := c.testClient
 		for i := 0; i+1 < len(tc.headers); i += 2 {
 			client = client.with(tc.headers[i], tc.headers[i+1])
 		}
@@ -109,14 +110,14 @@ func TestHookAuth(t *testing.T) {
 	if a := c.send(t, "POST", "/api/agents/bakery/hooks/workflow-x", body); a.StatusCode != 403 {
 		t.Errorf("nobody learns that a workflow is not there: %d", a.StatusCode)
 	}
-	if a := c.with("Authorization", "Bearer made-up").send(t, "POST", "/api/agents/bakery/hooks/"+hooked(t, owner, ``), body); a.StatusCode != 401 {
+	if a := c.with("Authorization", "Bearer made-up").send(t, "POST", "/api/agents/bakery/hooks/"+createHookWorkflow(t, owner, ``), body); a.StatusCode != 401 {
 		t.Errorf("an API key that is none: %d", a.StatusCode)
 	}
 }
 
-// TestHookAuthInput has auth that cannot be meant.
+// TestHookAuthInput rejects invalid auth.
 func TestHookAuthInput(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	for _, tc := range []struct{ name, status, auth, field string }{
 		{"a text", "draft", `"secret"`, "nodes[0].data.auth"},
 		{"unknown type", "draft", `{"type":"magic"}`, "nodes[0].data.auth.type"},
@@ -144,10 +145,10 @@ func TestHookAuthInput(t *testing.T) {
 	}
 }
 
-// TestHookRepeated sends deliveries again: by their id they count once, and are
-// answered as before.
+// TestHookRepeated sends deliveries again: each id counts once and gets the same
+// answer.
 func TestHookRepeated(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	made := func(tail, edges string) string {
 		return c.must(t, 201, "POST", flowBase, `{"name":"w","status":"active","settings":{"concurrency":50},"nodes":[{"id":"t","type":"trigger","data":{"event":"webhook"}}`+tail+`],"edges":[`+edges+`]}`)["id"].(string)
 	}
@@ -173,31 +174,31 @@ func TestHookRepeated(t *testing.T) {
 	}
 }
 
-// TestHookReplayed sends signed requests again, as who overheard them can: with
-// all that the signature does not cover changed.
+// TestHookReplayed replays signed requests, with everything changed that the
+// signature does not cover.
 func TestHookReplayed(t *testing.T) {
-	c, owner := newHooked(t)
-	hub := func(body string, headers ...string) *visitor {
-		sender := c.visitor.with("X-Hub-Signature-256", "sha256="+hex.EncodeToString(hmacOf("s3cret", body)))
+	c, owner := newHookServer(t)
+	hub := func(body string, headers ...string) *testClient {
+		sender := c.testClient.with("X-Hub-Signature-256", "sha256="+hex.EncodeToString(hmacOf("s3cret", body)))
 		for i := 0; i+1 < len(headers); i += 2 {
 			sender = sender.with(headers[i], headers[i+1])
 		}
 		return sender
 	}
-	strict, loose := hooked(t, owner, `,"auth":{"type":"hmac","secret":"s3cret"}`), hooked(t, owner, `,"auth":{"type":"hmac","secret":"s3cret","repeats":"start"}`)
-	standard := hooked(t, owner, `,"auth":{"type":"standard-webhooks","secret":"`+hookSecret+`"}`)
+	strict, loose := createHookWorkflow(t, owner, `,"auth":{"type":"hmac","secret":"s3cret"}`), createHookWorkflow(t, owner, `,"auth":{"type":"hmac","secret":"s3cret","repeats":"start"}`)
+	standard := createHookWorkflow(t, owner, `,"auth":{"type":"standard-webhooks","secret":"`+hookSecret+`"}`)
 	const one, two = `{"a":1}`, `{"a":2}`
 	known := map[string]string{}
 	for _, tc := range []struct {
 		name, hook, body string
-		sender           *visitor
+		sender           *testClient
 		like             string // whose execution it comes to; its own name: it starts one
 	}{
 		{"first", strict, one, hub(one), "first"},
 		{"again", strict, one, hub(one), "first"},
 		{"again with an id", strict, one, hub(one, "X-GitHub-Delivery", "g1"), "first"},
 		{"again with another", strict, one, hub(one, "webhook-id", "w1", "Idempotency-Key", "i1"), "first"},
-		{"again in base64", strict, one, c.visitor.with("X-Hub-Signature-256", base64.StdEncoding.EncodeToString(hmacOf("s3cret", one))), "first"},
+		{"again in base64", strict, one, c.testClient.with("X-Hub-Signature-256", base64.StdEncoding.EncodeToString(hmacOf("s3cret", one))), "first"},
 		{"another body", strict, two, hub(two, "X-GitHub-Delivery", "g2"), "another body"},
 		{"redelivered", strict, two, hub(two, "X-GitHub-Delivery", "g2"), "another body"},
 		{"another hook", loose, one, hub(one), "another hook"},
@@ -206,9 +207,9 @@ func TestHookReplayed(t *testing.T) {
 		{"named again", loose, one, hub(one, "X-GitHub-Delivery", "g1"), "named"},
 		{"named by Shopify", loose, one, hub(one, "X-Shopify-Webhook-Id", "s1"), "named by Shopify"},
 		{"named by Shopify again", loose, one, hub(one, "X-Shopify-Webhook-Id", "s1"), "named by Shopify"},
-		{"Standard Webhooks", standard, one, c.withAll(signed(hookSecret, "m-1", time.Now(), one)), "Standard Webhooks"},
-		{"with a key beside", standard, one, c.withAll(append(signed(hookSecret, "m-1", time.Now(), one), "Idempotency-Key", "i2", "X-GitHub-Delivery", "g2")), "Standard Webhooks"},
-		{"the same body meant again", standard, one, c.withAll(signed(hookSecret, "m-2", time.Now(), one)), "the same body meant again"},
+		{"Standard Webhooks", standard, one, c.withHeaders(signedHeaders(hookSecret, "m-1", time.Now(), one)), "Standard Webhooks"},
+		{"with a key beside", standard, one, c.withHeaders(append(signedHeaders(hookSecret, "m-1", time.Now(), one), "Idempotency-Key", "i2", "X-GitHub-Delivery", "g2")), "Standard Webhooks"},
+		{"the same body meant again", standard, one, c.withHeaders(signedHeaders(hookSecret, "m-2", time.Now(), one)), "the same body meant again"},
 	} {
 		a := tc.sender.send(t, "POST", "/api/agents/bakery/hooks/"+tc.hook, tc.body)
 		id := fmt.Sprint(a.json["execution_id"])
@@ -241,18 +242,18 @@ func TestHookReplayed(t *testing.T) {
 	}
 }
 
-// withAll adds headers, names and values in turn.
-func (c *closed) withAll(headers []string) *visitor {
-	v := c.visitor
+// withHeaders returns a client with more headers, given as names and values.
+func (c *proxiedServer) withHeaders(headers []string) *testClient {
+	v := c.testClient
 	for i := 0; i+1 < len(headers); i += 2 {
 		v = v.with(headers[i], headers[i+1])
 	}
 	return v
 }
 
-// TestHookRate counts hooks apart from the other calls of a client.
+// TestHookRate: hooks have a rate limit separate from a client's other requests.
 func TestHookRate(t *testing.T) {
-	c := newClosed(t, func(o *Options) { o.RateLimits = map[string]int{"general": 5} })
+	c := newProxiedServer(t, func(o *Options) { o.RateLimits = map[string]int{"general": 5} })
 	for range 8 {
 		if a := c.send(t, "POST", "/api/agents/default/hooks/workflow-x", "{}"); a.StatusCode == http.StatusTooManyRequests || a.Header.Get("X-RateLimit-Limit") != "600" {
 			t.Fatalf("%d, of %s a minute", a.StatusCode, a.Header.Get("X-RateLimit-Limit"))

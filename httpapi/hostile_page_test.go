@@ -22,20 +22,20 @@ import (
 //go:embed testdata/hostile.html
 var hostilePage string
 
-// seen is a request of the hostile page as the server answered it.
-type seen struct {
+// recordedRequest is a request of the hostile page and the status of its answer.
+type recordedRequest struct {
 	line   string
 	status int
 }
 
-// victim is a server that notes what the hostile page's requests come to.
-type victim struct {
-	*theatre
+// recordingServer is a server that records the requests of the hostile page.
+type recordingServer struct {
+	*testServer
 	address string
 
-	mu      sync.Mutex
-	seen    []seen
-	arrived chan struct{}
+	mu       sync.Mutex
+	requests []recordedRequest
+	changed  chan struct{}
 }
 
 // statusWriter keeps the status of an answer.
@@ -51,44 +51,44 @@ func (w *statusWriter) WriteHeader(status int) {
 
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// newVictim serves a theatre's service a second time. change alters requests
-// that the browser sends, as an identity proxy would.
-func newVictim(t *testing.T, th *theatre, change func(*http.Request)) *victim {
+// newRecordingServer serves ts at a second address. change alters requests of
+// the browser, as an identity proxy would.
+func newRecordingServer(t *testing.T, ts *testServer, change func(*http.Request)) *recordingServer {
 	t.Helper()
-	g := &victim{theatre: th, arrived: make(chan struct{}, 1)}
-	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g := &recordingServer{testServer: ts, changed: make(chan struct{}, 1)}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if change != nil {
 			change(r)
 		}
 		kept := &statusWriter{w, http.StatusOK}
-		th.server.Handler().ServeHTTP(kept, r)
+		ts.server.Handler().ServeHTTP(kept, r)
 		if r.URL.Query().Has("attempt") && r.Method != http.MethodOptions {
-			g.note(seen{r.Method + " " + r.URL.String(), kept.status})
+			g.record(recordedRequest{r.Method + " " + r.URL.String(), kept.status})
 		}
 	}))
-	t.Cleanup(ts.Close)
-	g.address = ts.URL
+	t.Cleanup(front.Close)
+	g.address = front.URL
 	return g
 }
 
-func (g *victim) note(s seen) {
+func (g *recordingServer) record(s recordedRequest) {
 	g.mu.Lock()
-	g.seen = append(g.seen, s)
+	g.requests = append(g.requests, s)
 	g.mu.Unlock()
 	select {
-	case g.arrived <- struct{}{}:
+	case g.changed <- struct{}{}:
 	default:
 	}
 }
 
 // wait waits for a request whose line contains text.
-func (g *victim) wait(t *testing.T, text string) {
+func (g *recordingServer) wait(t *testing.T, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for {
 		g.mu.Lock()
-		for _, s := range g.seen {
+		for _, s := range g.requests {
 			if strings.Contains(s.line, text) {
 				g.mu.Unlock()
 				return
@@ -96,15 +96,15 @@ func (g *victim) wait(t *testing.T, text string) {
 		}
 		g.mu.Unlock()
 		select {
-		case <-g.arrived:
+		case <-g.changed:
 		case <-ctx.Done():
 			t.Fatalf("no request with %s came", text)
 		}
 	}
 }
 
-// state is all that an attack could change.
-func (g *victim) state(t *testing.T, owner *visitor) string {
+// state returns everything that an attack could change.
+func (g *recordingServer) state(t *testing.T, owner *testClient) string {
 	t.Helper()
 	var texts []string
 	for _, path := range []string{"", "/settings", "/contacts", "/conversations", "/sources", "/workflows", "/tools", "/gateways", "/webhooks", "/schedules", "/admins"} {
@@ -116,9 +116,9 @@ func (g *victim) state(t *testing.T, owner *visitor) string {
 	return strings.Join(texts, "\n")
 }
 
-// TestHostilePage opens a hostile page in Chromium beside a server under access
-// control, where strangers have the strongest role that they can have on the
-// default agent, and where the identity proxy names an owner for every request.
+// TestHostilePage opens a hostile page in Chromium, which attacks a server with
+// access control: one whose default role is the strongest one, and one whose
+// identity proxy sends an owner's token with every request.
 func TestHostilePage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -137,35 +137,35 @@ func TestHostilePage(t *testing.T) {
 		for origin, address := range map[string]string{
 			"another site": strings.Replace(evil.URL, "127.0.0.1", "localhost", 1), "another port": evil.URL,
 		} {
-			t.Run(mode.name+", "+origin, func(t *testing.T) { attackedBy(t, address, mode.proxy) })
+			t.Run(mode.name+", "+origin, func(t *testing.T) { runHostilePage(t, address, mode.proxy) })
 		}
 	}
 }
 
-func attackedBy(t *testing.T, evil string, proxy bool) {
-	th := newTheatre(t)
-	th.server.options.DefaultRole = agent.RoleAdmin
-	th.server.policy = th.server.options.policy()
-	th.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)
-	owner := th.withKey(t, agent.RoleOwner, "*")
+func runHostilePage(t *testing.T, evil string, proxy bool) {
+	ts := newTestServer(t)
+	ts.server.options.DefaultRole = agent.RoleAdmin
+	ts.server.policy = ts.server.options.policy()
+	ts.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)
+	owner := ts.withKey(t, agent.RoleOwner, "*")
 	var identify func(*http.Request)
 	if proxy {
-		identify = behindProxy(t, th)
+		identify = behindProxy(t, ts)
 	}
-	g := newVictim(t, th, identify)
-	query := url.Values{"target": {g.address}, "session": {th.onStage(t, "/").ID()}}
+	g := newRecordingServer(t, ts, identify)
+	query := url.Values{"target": {g.address}, "session": {ts.openLoaded(t, "/").ID()}}
 	before := g.state(t, owner)
-	e := th.look(t, 800, 600, th.site+"/")
-	e.ask("Page.navigate", map[string]any{"url": evil + "/?" + query.Encode()})
-	e.until(`window.attempts && window.attempts.every((a) => a.result !== undefined)`)
+	p := ts.openPage(t, 800, 600, ts.site+"/")
+	p.cdp("Page.navigate", map[string]any{"url": evil + "/?" + query.Encode()})
+	p.waitFor(`window.attempts && window.attempts.every((a) => a.result !== undefined)`)
 	for _, last := range []string{"beacon", "keepalive", "origin+null"} {
 		g.wait(t, "attempt="+last)
 	}
 	var attempts []struct{ Name, Result string }
-	if err := json.Unmarshal([]byte(e.value(`JSON.stringify(attempts)`).(string)), &attempts); err != nil {
+	if err := json.Unmarshal([]byte(p.eval(`JSON.stringify(attempts)`).(string)), &attempts); err != nil {
 		t.Fatal(err)
 	}
-	e.value(`void document.forms.top.submit()`)
+	p.eval(`void document.forms.top.submit()`)
 	g.wait(t, "attempt=top-form")
 	tried, held := len(attempts)+1, 1
 	for _, a := range attempts {
@@ -175,37 +175,36 @@ func attackedBy(t *testing.T, evil string, proxy bool) {
 			held++
 		}
 	}
-	g.refusedAll(t)
+	g.checkAllRefused(t)
 	if after := g.state(t, owner); after != before {
 		t.Errorf("the page changed something:\n%s\nbefore:\n%s", after, before)
 	}
 	if tried < 40 {
 		t.Errorf("only %d attempts were made", tried)
 	}
-	t.Logf("%d attempts tried, %d held; %d requests reached the server, each was refused", tried, held, len(g.seen))
+	t.Logf("%d attempts tried, %d held; %d requests reached the server, each was refused", tried, held, len(g.requests))
 }
 
-// behindProxy lets an identity proxy give every request the token of an owner
-// of the default agent, as a browser's cookie would have it do.
-func behindProxy(t *testing.T, th *theatre) func(*http.Request) {
+// behindProxy returns a change that adds the token of an owner of the default
+// agent, as an identity proxy does for a browser's cookie.
+func behindProxy(t *testing.T, ts *testServer) func(*http.Request) {
 	t.Helper()
 	proxy := newIdentityProxy(t)
-	th.server.options.Verifier = proxy.verifier
-	th.server.policy = th.server.options.policy()
-	if _, err := th.folder.Default().CreateAdmin(t.Context(), agent.Admin{Email: "ada@example.com", Role: agent.RoleOwner}); err != nil {
+	ts.server.options.Verifier = proxy.verifier
+	ts.server.policy = ts.server.options.policy()
+	if _, err := ts.folder.Default().CreateAdmin(t.Context(), agent.Admin{Email: "ada@example.com", Role: agent.RoleOwner}); err != nil {
 		t.Fatal(err)
 	}
 	token := proxy.token(t, "ada@example.com")
 	return func(r *http.Request) { r.Header.Set("Edge-Access-JWT-Assertion", token) }
 }
 
-// refusedAll checks that no request of the page was answered with anything but
-// a refusal.
-func (g *victim) refusedAll(t *testing.T) {
+// checkAllRefused checks that every request of the page was refused.
+func (g *recordingServer) checkAllRefused(t *testing.T) {
 	t.Helper()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, s := range g.seen {
+	for _, s := range g.requests {
 		if s.status != http.StatusForbidden && s.status != http.StatusUnauthorized {
 			t.Errorf("%s was answered %d", s.line, s.status)
 		}

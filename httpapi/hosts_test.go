@@ -24,21 +24,21 @@ const (
 	fresh  = "fr3sh-credential"
 )
 
-// capture is a server that notes all that it is sent.
-type capture struct {
+// captureServer is a server that records everything it is sent.
+type captureServer struct {
 	*httptest.Server
 	mu   sync.Mutex
 	seen strings.Builder
 }
 
-func (c *capture) note(text string) {
+func (c *captureServer) record(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seen.WriteString(text + "\n")
 }
 
-// got reports whether a credential came, as it is or in Basic authentication.
-func (c *capture) got(credential string) bool {
+// received reports whether a credential arrived, plain or in Basic authentication.
+func (c *captureServer) received(credential string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	text := c.seen.String()
@@ -51,19 +51,19 @@ func (c *capture) got(credential string) bool {
 	return false
 }
 
-func (c *capture) forget() {
+func (c *captureServer) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seen.Reset()
 }
 
-// newCapture starts a capturing server. Paths below /away/ redirect to another.
-func newCapture(t *testing.T, away string) *capture {
+// newCaptureServer starts a capturing server. Paths below /away/ redirect to another.
+func newCaptureServer(t *testing.T, away string) *captureServer {
 	t.Helper()
-	c := &capture{}
+	c := &captureServer{}
 	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
-		c.note(fmt.Sprint(r.Method, r.RequestURI, r.Host, r.Header, string(body)))
+		c.record(fmt.Sprint(r.Method, r.RequestURI, r.Host, r.Header, string(body)))
 		if rest, ok := strings.CutPrefix(r.URL.Path, "/away/"); ok {
 			status := http.StatusFound
 			_, _ = fmt.Sscan(rest, &status)
@@ -78,10 +78,10 @@ func newCapture(t *testing.T, away string) *capture {
 	return c
 }
 
-// mailCapture is a capturing mail server that offers a login without TLS.
-func mailCapture(t *testing.T) (*capture, string) {
+// newCaptureMailServer is a capturing mail server that offers a login without TLS.
+func newCaptureMailServer(t *testing.T) (*captureServer, string) {
 	t.Helper()
-	c := &capture{Server: httptest.NewUnstartedServer(nil)}
+	c := &captureServer{Server: httptest.NewUnstartedServer(nil)}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -93,14 +93,14 @@ func mailCapture(t *testing.T) (*capture, string) {
 			if err != nil {
 				return
 			}
-			go c.mail(conn)
+			go c.serveSMTP(conn)
 		}
 	}()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return c, port
 }
 
-func (c *capture) mail(conn net.Conn) {
+func (c *captureServer) serveSMTP(conn net.Conn) {
 	defer conn.Close()
 	_, _ = io.WriteString(conn, "220 mail ESMTP\r\n")
 	buf := make([]byte, 4096)
@@ -110,10 +110,10 @@ func (c *capture) mail(conn net.Conn) {
 			return
 		}
 		line := string(buf[:n])
-		c.note(line)
+		c.record(line)
 		for _, word := range strings.Fields(line) {
 			if plain, err := base64.StdEncoding.DecodeString(word); err == nil {
-				c.note(string(plain))
+				c.record(string(plain))
 			}
 		}
 		switch {
@@ -127,11 +127,11 @@ func (c *capture) mail(conn net.Conn) {
 	}
 }
 
-// lead is one way to lead a stored credential to another host. In the texts
-// HOME is the host that the credential was given for, ELSE the other, STORED
-// the credential, FRESH another one, MASK its mask, and $0, $1, … the ids that
-// the steps have made.
-type lead struct {
+// redirection is one way to have a stored credential sent to another host. In
+// its steps HOME is the host that the credential was given for, ELSE the other
+// one, STORED the credential, FRESH another one, MASK its mask, and $0, $1, …
+// the ids of records that earlier steps created.
+type redirection struct {
 	name string
 	// steps are requests as "METHOD path body" below the agent, or "SQL query".
 	// The last must be refused with 400 naming field; "" when what it does is
@@ -141,29 +141,29 @@ type lead struct {
 	use   []string // requests that would send the credential
 }
 
-// hosts runs leads against a service.
-type hosts struct {
-	*visitor
-	home, other, mailHome, mailOther *capture
+// redirectFixture runs redirections against a service.
+type redirectFixture struct {
+	*testClient
+	home, other, mailHome, mailOther *captureServer
 	words                            *strings.Replacer
 	n, through                       int
 	arrived                          bool // a fresh credential came to the other host
 }
 
-func newHosts(t *testing.T) *hosts {
-	h := &hosts{visitor: newVisitor(t), other: newCapture(t, "")}
-	h.home = newCapture(t, h.other.URL)
+func newRedirectFixture(t *testing.T) *redirectFixture {
+	h := &redirectFixture{testClient: newTestClient(t), other: newCaptureServer(t, "")}
+	h.home = newCaptureServer(t, h.other.URL)
 	var mailHome, mailOther string
-	h.mailHome, mailHome = mailCapture(t)
-	h.mailOther, mailOther = mailCapture(t)
+	h.mailHome, mailHome = newCaptureMailServer(t)
+	h.mailOther, mailOther = newCaptureMailServer(t)
 	local := strings.Replace(h.home.URL, "127.0.0.1", "127.0.0.2", 1)
 	h.words = strings.NewReplacer("HOME", h.home.URL, "ELSEHOST", strings.TrimPrefix(h.other.URL, "http://"), "ELSE", h.other.URL, "STORED", stored, "FRESH", fresh,
 		"MASK", "********", "TLS", strings.Replace(h.home.URL, "http:", "https:", 1), "LOCAL", local, "MAILPORT", mailHome, "OTHERPORT", mailOther)
 	return h
 }
 
-// do makes a step; ids of what was made before stand for $0, $1, ….
-func (h *hosts) do(t *testing.T, agent, step string, ids []string) answer {
+// do makes the request of a step; ids replace $0, $1, ….
+func (h *redirectFixture) do(t *testing.T, agent, step string, ids []string) answer {
 	t.Helper()
 	step = h.words.Replace(step)
 	for i, id := range ids {
@@ -178,8 +178,8 @@ func (h *hosts) do(t *testing.T, agent, step string, ids []string) answer {
 	return h.send(t, method, agent+path, body)
 }
 
-// run makes the steps of a lead in an agent of its own and uses what came of it.
-func (h *hosts) run(t *testing.T, l lead) {
+// run runs the steps of a redirection in an agent of its own, and then its uses.
+func (h *redirectFixture) run(t *testing.T, l redirection) {
 	t.Helper()
 	h.n++
 	agent := "/api/agents/" + h.must(t, 201, "POST", "/api/agents", fmt.Sprintf(`{"name":"a%d"}`, h.n))["id"].(string)
@@ -195,33 +195,33 @@ func (h *hosts) run(t *testing.T, l lead) {
 		case last && l.field != "" && (a.StatusCode != 400 || at(a.json, "error.details.field") != l.field && at(a.json, "error.details.errors.0.field") != l.field):
 			t.Errorf("want 400 naming %s: %d %s", l.field, a.StatusCode, a.text)
 		}
-		h.settle(t, agent, step, a)
+		h.waitIndexedStep(t, agent, step, a)
 	}
 	for _, step := range l.use {
-		h.settle(t, agent, step, h.do(t, agent, step, ids))
+		h.waitIndexedStep(t, agent, step, h.do(t, agent, step, ids))
 	}
-	h.judge(t)
+	h.checkCredentials(t)
 }
 
-// judge fails when the credential came to the other host.
-func (h *hosts) judge(t *testing.T) {
+// checkCredentials fails if the other host received the stored credential.
+func (h *redirectFixture) checkCredentials(t *testing.T) {
 	t.Helper()
-	for _, c := range []*capture{h.other, h.mailOther} {
-		if c.got(stored) {
+	for _, c := range []*captureServer{h.other, h.mailOther} {
+		if c.received(stored) {
 			h.through++
 			t.Error("the credential went to the other host")
 		}
-		h.arrived = h.arrived || c.got(fresh)
-		c.forget()
+		h.arrived = h.arrived || c.received(fresh)
+		c.reset()
 	}
 }
 
-// settle waits until a source that a step set to work is done.
-func (h *hosts) settle(t *testing.T, agent, step string, a answer) {
+// waitIndexedStep waits until the source of a step, if it has one, is indexed.
+func (h *redirectFixture) waitIndexedStep(t *testing.T, agent, step string, a answer) {
 	t.Helper()
 	id, _ := a.json["id"].(string)
 	if strings.HasPrefix(id, "source-") && a.StatusCode < 300 {
-		h.settled(t, agent+"/sources/"+id)
+		h.waitIndexed(t, agent+"/sources/"+id)
 	}
 }
 
@@ -246,17 +246,17 @@ const (
 	mcpLook    = `GET /mcp/$0/tools`
 )
 
-// node is an http-request node's change of a workflow.
+// node is a step that updates a workflow's http-request node.
 func node(url, rest string) string {
 	return `PUT /workflows/$0 {"nodes":[` + trigger + `,{"id":"h","type":"http-request","data":{"url":"` + url + `",` + rest + `}}]}`
 }
 
-func settingsLeads() []lead {
+func settingsRedirections() []redirection {
 	openai := `PUT /settings {"llm_provider":"openai","llm_model":"m","llm_base_url":"HOME/v1","openai_api_key":"STORED"}`
 	anthropic := `PUT /settings {"llm_provider":"anthropic","llm_model":"m","llm_base_url":"HOME/v1","anthropic_api_key":"STORED"}`
 	ollama := `PUT /settings {"llm_provider":"ollama","llm_model":"m","llm_base_url":"HOME/v1","llm_api_key":"STORED"}`
 	base := func(url string) string { return `PUT /settings {"llm_base_url":"` + url + `"}` }
-	return []lead{
+	return []redirection{
 		{"compatible: another base", []string{compatible, base("ELSE/v1")}, "llm_api_key", []string{say}},
 		{"openai: another base", []string{openai, base("ELSE/v1")}, "openai_api_key", []string{say}},
 		{"anthropic: another base", []string{anthropic, base("ELSE/v1")}, "anthropic_api_key", []string{say}},
@@ -287,14 +287,14 @@ func settingsLeads() []lead {
 	}
 }
 
-func toolLeads() []lead {
+func toolRedirections() []redirection {
 	made := func(rest string) string {
 		return `POST /tools {"name":"t","type":"api","config":{"url":"HOME/x",` + rest + `}}`
 	}
 	put := func(url, rest string) string { return `PUT /tools/$0 {"config":{"url":"` + url + `",` + rest + `}}` }
 	header := func(value string) string { return `"auth":{"type":"header","name":"X-Acme","value":"` + value + `"}` }
 	evil := `UPDATE tools SET config = json_set(config, '$.url', 'ELSE/x')`
-	leads := []lead{
+	leads := []redirection{
 		{"bearer", []string{toolMade, put("ELSE/x", bearer)}, "config.auth.token", nil},
 		{"basic", []string{made(`"auth":{"type":"basic","username":"u","password":"STORED"}`), put("ELSE/x", `"auth":{"type":"basic","username":"u","password":"MASK"}`)}, "config.auth.password", nil},
 		{"a header of auth", []string{made(header("STORED")), put("ELSE/x", header("MASK"))}, "config.auth.value", nil},
@@ -320,7 +320,7 @@ func toolLeads() []lead {
 		{"a fresh token elsewhere", []string{toolMade, put("ELSE/x", `"auth":{"type":"bearer","token":"FRESH"}`)}, "", nil},
 	}
 	for _, status := range []string{"301", "302", "303", "307", "308"} {
-		leads = append(leads, lead{"a redirect " + status, []string{strings.Replace(made(header("STORED")), "HOME/x", "HOME/away/"+status, 1)}, "", nil})
+		leads = append(leads, redirection{"a redirect " + status, []string{strings.Replace(made(header("STORED")), "HOME/x", "HOME/away/"+status, 1)}, "", nil})
 	}
 	for i := range leads {
 		if leads[i].use == nil {
@@ -330,14 +330,14 @@ func toolLeads() []lead {
 	return leads
 }
 
-func nodeLeads() []lead {
+func nodeRedirections() []redirection {
 	made := func(rest string) string {
 		return `POST /workflows {"name":"f","status":"active","nodes":[` + trigger + `,{"id":"h","type":"http-request","data":{` + rest + `}}],` + edge + `}`
 	}
 	token := `"auth":{"type":"bearer","token":"STORED"}`
 	header := func(value string) string { return `"auth":{"type":"header","name":"X-Acme","value":"` + value + `"}` }
 	testNode := `POST /workflows/$0/test-node {"node_id":"h"}`
-	leads := []lead{
+	leads := []redirection{
 		{"bearer", []string{flowMade, node("ELSE/x", bearer)}, "data.auth.token", nil},
 		{"basic", []string{made(`"url":"HOME/x","auth":{"type":"basic","username":"u","password":"STORED"}`), node("ELSE/x", `"auth":{"type":"basic","username":"u","password":"MASK"}`)}, "data.auth.password", nil},
 		{"a header of auth", []string{made(`"url":"HOME/x",` + header("STORED")), node("ELSE/x", header("MASK"))}, "data.auth.value", nil},
@@ -364,7 +364,7 @@ func nodeLeads() []lead {
 		{"a fresh token elsewhere", []string{flowMade, node("ELSE/x", `"auth":{"type":"bearer","token":"FRESH"}`)}, "", nil},
 	}
 	for _, status := range []string{"301", "302", "303", "307", "308"} {
-		leads = append(leads, lead{"a redirect " + status, []string{made(`"url":"HOME/away/` + status + `",` + header("STORED"))}, "", nil})
+		leads = append(leads, redirection{"a redirect " + status, []string{made(`"url":"HOME/away/` + status + `",` + header("STORED"))}, "", nil})
 	}
 	for i := range leads {
 		if leads[i].use == nil {
@@ -374,11 +374,11 @@ func nodeLeads() []lead {
 	return leads
 }
 
-func sourceLeads() []lead {
+func sourceRedirections() []redirection {
 	put := func(url, rest string) string {
 		return `PUT /sources/$0 {"config":{"url":"` + url + `",` + rest + `}}`
 	}
-	return []lead{
+	return []redirection{
 		{"bearer", []string{feedMade, put("ELSE/x", bearer)}, "config.auth.token", []string{refresh}},
 		{"the address alone", []string{feedMade, `PUT /sources/$0 {"config":{"url":"ELSE/x"}}`}, "config.auth.token", []string{refresh}},
 		{"a secret header", []string{`POST /sources {"type":"api","name":"s","config":{"url":"HOME/x","headers":{"X-Api-Key":"STORED"}}}`, `PUT /sources/$0 {"config":{"url":"ELSE/x"}}`}, "config.headers.X-Api-Key", []string{refresh}},
@@ -392,8 +392,8 @@ func sourceLeads() []lead {
 	}
 }
 
-func gatewayLeads() []lead {
-	var leads []lead
+func gatewayRedirections() []redirection {
+	var leads []redirection
 	for kind, rest := range map[string]string{
 		"telegram": `"botToken":"STORED"`, "slack": `"botToken":"STORED","signingSecret":"x"`, "resend": `"apiKey":"STORED","fromAddress":"a@example.com"`,
 		"discord": `"botToken":"STORED","applicationId":"1","publicKey":"` + strings.Repeat("ab", 32) + `"`,
@@ -403,14 +403,14 @@ func gatewayLeads() []lead {
 		made := `POST /gateways {"type":"` + kind + `","name":"g","config":{"apiBaseUrl":"HOME",` + rest + `}}`
 		plain := `POST /gateways {"type":"` + kind + `","name":"g","config":{` + rest + `}}`
 		leads = append(leads,
-			lead{kind + ": another base", []string{made, `PUT /gateways/$0 {"config":{"apiBaseUrl":"ELSE"}}`}, field, []string{verifyIt, register}},
-			lead{kind + ": a base where none was", []string{plain, `PUT /gateways/$0 {"config":{"apiBaseUrl":"ELSE"}}`}, field, nil},
-			lead{kind + ": the base cleared", []string{made, `PUT /gateways/$0 {"config":{"apiBaseUrl":null}}`}, field, nil},
-			lead{kind + ": a redirect", []string{strings.Replace(made, "HOME", "HOME/away/307?", 1)}, "", []string{verifyIt}},
-			lead{kind + ": SQL changes the type", []string{strings.Replace(made, "HOME", "ELSE", 1), "SQL UPDATE gateways SET type = 'webhook'"}, "", nil})
+			redirection{kind + ": another base", []string{made, `PUT /gateways/$0 {"config":{"apiBaseUrl":"ELSE"}}`}, field, []string{verifyIt, register}},
+			redirection{kind + ": a base where none was", []string{plain, `PUT /gateways/$0 {"config":{"apiBaseUrl":"ELSE"}}`}, field, nil},
+			redirection{kind + ": the base cleared", []string{made, `PUT /gateways/$0 {"config":{"apiBaseUrl":null}}`}, field, nil},
+			redirection{kind + ": a redirect", []string{strings.Replace(made, "HOME", "HOME/away/307?", 1)}, "", []string{verifyIt}},
+			redirection{kind + ": SQL changes the type", []string{strings.Replace(made, "HOME", "ELSE", 1), "SQL UPDATE gateways SET type = 'webhook'"}, "", nil})
 	}
-	mail := func(change string) lead {
-		return lead{"SMTP: " + change, []string{mailMade, `PUT /gateways/$0 {"config":{` + change + `}}`}, "config.smtpPassword", []string{verifyIt}}
+	mail := func(change string) redirection {
+		return redirection{"SMTP: " + change, []string{mailMade, `PUT /gateways/$0 {"config":{` + change + `}}`}, "config.smtpPassword", []string{verifyIt}}
 	}
 	telegram := func(config string) string {
 		return `POST /gateways {"type":"telegram","name":"g","config":{` + config + `}}`
@@ -420,22 +420,22 @@ func gatewayLeads() []lead {
 	return append(leads,
 		mail(`"smtpHost":"127.0.0.2"`), mail(`"smtpPort":OTHERPORT`), mail(`"smtpPort":OTHERPORT,"smtpHost":"127.0.0.1"`), mail(`"smtpPort":null`),
 		mail(`"smtpTls":"tls"`), mail(`"smtpTls":null`), mail(`"provider":"resend","smtpPort":OTHERPORT`),
-		lead{"SMTP: TLS given up", []string{strings.Replace(mailMade, `"none"`, `"starttls"`, 1), `PUT /gateways/$0 {"config":{"smtpTls":"none"}}`}, "config.smtpPassword", []string{verifyIt}},
-		lead{"SMTP: a password with no server yet", []string{`POST /gateways {"type":"smtp","name":"g","config":{"smtpUsername":"u","smtpPassword":"STORED","fromAddress":"a@example.com"}}`,
+		redirection{"SMTP: TLS given up", []string{strings.Replace(mailMade, `"none"`, `"starttls"`, 1), `PUT /gateways/$0 {"config":{"smtpTls":"none"}}`}, "config.smtpPassword", []string{verifyIt}},
+		redirection{"SMTP: a password with no server yet", []string{`POST /gateways {"type":"smtp","name":"g","config":{"smtpUsername":"u","smtpPassword":"STORED","fromAddress":"a@example.com"}}`,
 			`PUT /gateways/$0 {"config":{"smtpHost":"127.0.0.1","smtpPort":OTHERPORT,"smtpTls":"none"}}`}, "config.smtpPassword", []string{verifyIt}},
-		lead{"SMTP: a fresh password elsewhere", []string{mailMade, `PUT /gateways/$0 {"config":{"smtpPort":OTHERPORT,"smtpPassword":"FRESH"}}`}, "", []string{verifyIt}},
-		lead{"webhook: another address for its headers", []string{hook, `PUT /gateways/$0 {"config":{"url":"ELSE/x"}}`}, "config.headers", []string{verifyIt}},
-		lead{"webhook: a redirect", []string{strings.Replace(hook, "HOME/x", "HOME/away/307", 1)}, "", []string{verifyIt}},
-		lead{"settings' token: a gateway elsewhere", []string{token, telegram(`"apiBaseUrl":"ELSE"`)}, "config.botToken", nil},
-		lead{"settings' token: a gateway moves", []string{token, telegram(``), `PUT /gateways/$1 {"config":{"apiBaseUrl":"ELSE"}}`}, "config.botToken", nil},
-		lead{"settings' token: an own token removed", []string{token, telegram(`"apiBaseUrl":"ELSE","botToken":"FRESH"`), `PUT /gateways/$1 {"config":{"botToken":null}}`}, "config.botToken", []string{`POST /gateways/$1/verify`}},
-		lead{"settings' token: all but the base removed", []string{token, telegram(`"botToken":"FRESH"`), `PUT /gateways/$1 {"config":{"botToken":"","apiBaseUrl":"ELSE"}}`}, "config.botToken", nil},
+		redirection{"SMTP: a fresh password elsewhere", []string{mailMade, `PUT /gateways/$0 {"config":{"smtpPort":OTHERPORT,"smtpPassword":"FRESH"}}`}, "", []string{verifyIt}},
+		redirection{"webhook: another address for its headers", []string{hook, `PUT /gateways/$0 {"config":{"url":"ELSE/x"}}`}, "config.headers", []string{verifyIt}},
+		redirection{"webhook: a redirect", []string{strings.Replace(hook, "HOME/x", "HOME/away/307", 1)}, "", []string{verifyIt}},
+		redirection{"settings' token: a gateway elsewhere", []string{token, telegram(`"apiBaseUrl":"ELSE"`)}, "config.botToken", nil},
+		redirection{"settings' token: a gateway moves", []string{token, telegram(``), `PUT /gateways/$1 {"config":{"apiBaseUrl":"ELSE"}}`}, "config.botToken", nil},
+		redirection{"settings' token: an own token removed", []string{token, telegram(`"apiBaseUrl":"ELSE","botToken":"FRESH"`), `PUT /gateways/$1 {"config":{"botToken":null}}`}, "config.botToken", []string{`POST /gateways/$1/verify`}},
+		redirection{"settings' token: all but the base removed", []string{token, telegram(`"botToken":"FRESH"`), `PUT /gateways/$1 {"config":{"botToken":"","apiBaseUrl":"ELSE"}}`}, "config.botToken", nil},
 	)
 }
 
-func mcpLeads() []lead {
+func mcpRedirections() []redirection {
 	look := []string{mcpLook, "GET /mcp"}
-	return []lead{
+	return []redirection{
 		{"SQL", []string{mcpMade, "SQL UPDATE mcp_servers SET url = 'ELSE/mcp', checked_at = NULL"}, "", look},
 		{"SQL takes the id over", []string{mcpMade, "SQL UPDATE mcp_servers SET id = 'mcp-x'", "SQL INSERT INTO mcp_servers(id, name, url, auth_type) VALUES ('$0','n','ELSE/mcp','bearer')"}, "", look},
 		{"SQL changes the kind of login", []string{mcpMade, "SQL UPDATE mcp_servers SET url = 'ELSE/mcp', auth_type = 'header'"}, "", look},
@@ -444,18 +444,18 @@ func mcpLeads() []lead {
 	}
 }
 
-// TestCredentialsStayWithTheirHost: whoever changes the host of an address does
-// not get the credential that was stored for another.
+// TestCredentialsStayWithTheirHost: a change of an address's host does not get
+// the credential that was stored for another host.
 func TestCredentialsStayWithTheirHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	h := newHosts(t)
+	h := newRedirectFixture(t)
 	count := 0
 	for _, group := range []struct {
 		name  string
-		leads []lead
-	}{{"settings", settingsLeads()}, {"tool", toolLeads()}, {"node", nodeLeads()}, {"source", sourceLeads()}, {"gateway", gatewayLeads()}, {"mcp", mcpLeads()}} {
+		leads []redirection
+	}{{"settings", settingsRedirections()}, {"tool", toolRedirections()}, {"node", nodeRedirections()}, {"source", sourceRedirections()}, {"gateway", gatewayRedirections()}, {"mcp", mcpRedirections()}} {
 		for _, l := range group.leads {
 			count++
 			t.Run(group.name+"/"+l.name, func(t *testing.T) { h.run(t, l) })
@@ -465,7 +465,7 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 		count++
 		t.Run("file/"+name, func(t *testing.T) { h.runEdited(t, edit) })
 	}
-	if !h.home.got(stored) || !h.mailHome.got(stored) || !h.arrived {
+	if !h.home.received(stored) || !h.mailHome.received(stored) || !h.arrived {
 		t.Error("what was meant to arrive did not: the leads prove nothing")
 	}
 	t.Logf("%d ways to lead a credential elsewhere, %d through", count, h.through)
@@ -482,7 +482,7 @@ var editedFiles = map[string]struct{ edit, use string }{
 }
 
 // runEdited exports an agent, edits its file, imports it and uses it.
-func (h *hosts) runEdited(t *testing.T, edited struct{ edit, use string }) {
+func (h *redirectFixture) runEdited(t *testing.T, edited struct{ edit, use string }) {
 	h.n++
 	id := h.must(t, 201, "POST", "/api/agents", fmt.Sprintf(`{"name":"a%d"}`, h.n))["id"].(string)
 	var ids []string
@@ -510,5 +510,5 @@ func (h *hosts) runEdited(t *testing.T, edited struct{ edit, use string }) {
 	copied := fmt.Sprint(h.upload(t, "/api/agents/import", "a.db", string(raw), nil).json["id"])
 	h.must(t, 200, "PUT", "/api/agents/"+copied, `{"status":"active"}`)
 	h.do(t, "/api/agents/"+copied, edited.use, ids)
-	h.judge(t)
+	h.checkCredentials(t)
 }

@@ -18,7 +18,7 @@ var inboundSerial atomic.Int64
 // as fast as it goes, against echo answering a constant, and at 500 a second,
 // where the time counts from when a post was due.
 func BenchmarkInbound(b *testing.B) {
-	c := newVisitor(b)
+	c := newTestClient(b)
 	_, path, platform := c.hooked(b, "default")
 	secret := platform.header.Get("X-Webhook-Secret")
 	c.must(b, 201, "POST", "/api/agents/default/workflows", `{"name":"each","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"message.received"}},{"id":"s","type":"set","data":{"values":{"text":"{{message.content}}"}}}],"edges":[{"id":"e","source":"t","target":"s"}],"settings":{"on_conflict":"queue","concurrency":16}}`)

@@ -18,7 +18,7 @@ import (
 
 // hooked makes an active custom webhook and returns its path and a client that
 // knows its secret.
-func (c *visitor) hooked(tb testing.TB, agent string) (id, path string, platform *visitor) {
+func (c *testClient) hooked(tb testing.TB, agent string) (id, path string, platform *testClient) {
 	tb.Helper()
 	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	tb.Cleanup(target.Close)
@@ -27,17 +27,17 @@ func (c *visitor) hooked(tb testing.TB, agent string) (id, path string, platform
 	if v := c.must(tb, 200, "POST", "/api/agents/"+agent+"/gateways/"+id+"/verify", ""); v["success"] != true {
 		tb.Fatalf("verified %v", v)
 	}
-	anybody := &visitor{url: c.url, folder: c.folder, header: http.Header{}}
+	anybody := &testClient{url: c.url, folder: c.folder, header: http.Header{}}
 	return id, made["webhook_url"].(string), anybody.with("X-Webhook-Secret", made["webhook_secret"].(string))
 }
 
 // TestPostsOfPlatforms posts over HTTP what a platform may and others may not.
 func TestPostsOfPlatforms(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	id, path, platform := c.hooked(t, "default")
 	for _, tc := range []struct {
 		name   string
-		client *visitor
+		client *testClient
 		media  string
 		body   string
 		status int
@@ -48,7 +48,7 @@ func TestPostsOfPlatforms(t *testing.T) {
 		{"as another site's page might", platform.with("Sec-Fetch-Site", "cross-site").with("Origin", "https://evil.example"), "text/plain", `{"id":"4","from":"ada","text":"Hello"}`, 200},
 		{"under another host", platform.with("Host", "tunnel.example"), "application/json", `{"id":"5","from":"ada","text":"Hello"}`, 200},
 		{"with a strange bearer", platform.with("Authorization", "Bearer theirs"), "application/json", `{"id":"6","from":"ada","text":"Hello"}`, 200},
-		{"without the secret", &visitor{url: c.url, header: http.Header{}}, "application/json", `{"id":"7","from":"ada","text":"Hello"}`, 401},
+		{"without the secret", &testClient{url: c.url, header: http.Header{}}, "application/json", `{"id":"7","from":"ada","text":"Hello"}`, 401},
 		{"one byte too many", platform, "application/json", `"` + strings.Repeat("x", gateways.MaxPost-1) + `"`, 413},
 		{"ten megabytes", platform, "application/json", strings.Repeat("x", 10<<20), 413},
 		{"as much as fits", platform, "application/json", `"` + strings.Repeat("x", gateways.MaxPost-2) + `"`, 200},
@@ -86,16 +86,16 @@ func TestPostsUnderAccessControl(t *testing.T) {
 	platforms := func(o *Options) {
 		o.Gateways = gateways.New(gateways.Options{Env: store.Env{Folder: o.Folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: o.Log}})
 	}
-	c := newClosed(t, platforms)
+	c := newProxiedServer(t, platforms)
 	ada := c.as(t, "ada@example.com")
 	ada.must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
 	_, path, platform := ada.hooked(t, "bakery")
 	apiCase{"by a platform", "POST", path, `{"from":"x","text":"Hello"}`, 200, map[string]any{"success": true}}.run(t, platform)
 	apiCase{"by its name", "POST", strings.Replace(path, strings.Split(path, "/")[3], "bakery", 1), `{"from":"x","text":"Hello"}`, 200, nil}.run(t, platform)
-	apiCase{"by anybody", "POST", path, `{"from":"x","text":"Hello"}`, 401, code("UNAUTHORIZED")}.run(t, c.visitor)
+	apiCase{"by anybody", "POST", path, `{"from":"x","text":"Hello"}`, 401, code("UNAUTHORIZED")}.run(t, c.testClient)
 	apiCase{"with a key that is none", "POST", path, `{"from":"x","text":"Hello"}`, 200, nil}.run(t, platform.with("X-API-Key", "satchel_nonsense"))
-	apiCase{"no such agent", "POST", "/api/agents/agent-x/gateways/gateway-x/webhook", `{}`, 404, code("NOT_FOUND")}.run(t, c.visitor)
-	apiCase{"register by nobody", "POST", path + "/register", ``, 403, nil}.run(t, c.visitor)
+	apiCase{"no such agent", "POST", "/api/agents/agent-x/gateways/gateway-x/webhook", `{}`, 404, code("NOT_FOUND")}.run(t, c.testClient)
+	apiCase{"register by nobody", "POST", path + "/register", ``, 403, nil}.run(t, c.testClient)
 	ada.must(t, 200, "PUT", "/api/agents/bakery", `{"status":"paused"}`)
 	apiCase{"paused", "POST", path, `{"from":"x","text":"Hello"}`, 200, nil}.run(t, platform)
 	ada.must(t, 200, "PUT", "/api/agents/bakery", `{"status":"disabled"}`)
@@ -134,7 +134,7 @@ func TestRateOfPosts(t *testing.T) {
 
 // A trigger may listen to one gateway; triggers of a paused agent rest.
 func TestTriggerOfGateway(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	id, path, platform := c.hooked(t, "default")
 	_, other, another := c.hooked(t, "default")
 	workflow := func(name, trigger string) string {

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// flakySlack is a gateway to a Slack that refuses messages until it is repaired.
-func flakySlack(t *testing.T, c *visitor, at string) (gateway string, repaired *atomic.Bool, heard chan string) {
+// flakySlack creates a gateway to a fake Slack that rejects messages until
+// repaired is set.
+func flakySlack(t *testing.T, c *testClient, at string) (gateway string, repaired *atomic.Bool, heard chan string) {
 	t.Helper()
 	repaired, heard = new(atomic.Bool), make(chan string, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,7 +38,7 @@ func flakySlack(t *testing.T, c *visitor, at string) (gateway string, repaired *
 
 // delivery reads the delivery of a conversation's newest message once it is no
 // longer waiting.
-func (c *visitor) delivery(t *testing.T, conversation string) map[string]any {
+func (c *testClient) delivery(t *testing.T, conversation string) map[string]any {
 	t.Helper()
 	for t.Context().Err() == nil {
 		page := c.must(t, 200, "GET", conversation+"/messages?order=desc&limit=1", "")["messages"].([]any)
@@ -49,9 +50,9 @@ func (c *visitor) delivery(t *testing.T, conversation string) map[string]any {
 	return nil
 }
 
-// TestInbox walks through a conversation as people in an inbox do.
+// TestInbox handles a conversation as people in an inbox do.
 func TestInbox(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	const at = "/api/agents/default"
 	gateway, repaired, heard := flakySlack(t, c, at)
 	c.must(t, 400, "POST", gateway+"/simulate", `{"from":"","text":"x"}`)
@@ -120,26 +121,26 @@ func TestInbox(t *testing.T) {
 	}
 }
 
-func (w *witness) askOfInbox(t *testing.T, at string) {
-	gateway, repaired, heard := flakySlack(t, w.visitor, at)
-	said := w.ask(t, 201, "POST", gateway+"/simulate", `{"from":"U7","name":"Ada","text":"Where is my order?"}`)
+func (w *contractClient) checkInbox(t *testing.T, at string) {
+	gateway, repaired, heard := flakySlack(t, w.testClient, at)
+	said := w.request(t, 201, "POST", gateway+"/simulate", `{"from":"U7","name":"Ada","text":"Where is my order?"}`)
 	conversation := at + "/conversations/" + said.json["conversation_id"].(string)
-	sent := w.ask(t, 201, "POST", conversation+"/messages", `{"role":"assistant","content":"I look","send":true}`)
+	sent := w.request(t, 201, "POST", conversation+"/messages", `{"role":"assistant","content":"I look","send":true}`)
 	<-heard
 	w.delivery(t, conversation)
 	repaired.Store(true)
-	w.ask(t, 200, "POST", fmt.Sprintf("%s/messages/%v/resend", conversation, sent.json["id"]), "")
+	w.request(t, 200, "POST", fmt.Sprintf("%s/messages/%v/resend", conversation, sent.json["id"]), "")
 	<-heard
 	w.delivery(t, conversation)
-	w.ask(t, 200, "GET", at+"/conversations?status=open", "")
-	w.ask(t, 200, "GET", conversation, "")
-	w.ask(t, 200, "GET", at+"/conversations/counts", "")
-	w.ask(t, 200, "POST", at+"/conversations/batch", `{"ids":["`+said.json["conversation_id"].(string)+`"],"change":{"status":"resolved","assignee":null}}`)
-	w.ask(t, 200, "GET", conversation+"/draft", "")
-	w.ask(t, 200, "PUT", conversation+"/draft", `{"text":"You"}`)
-	reply := at + "/replies/" + w.made(t, at+"/replies", `{"shortcut":"hours","text":"We are open from 9 to 17."}`)
-	w.ask(t, 409, "POST", at+"/replies", `{"shortcut":"Hours","text":"x"}`)
-	w.ask(t, 200, "GET", at+"/replies", "")
-	w.ask(t, 200, "PUT", reply, `{"text":"Always."}`)
-	w.ask(t, 204, "DELETE", reply, "")
+	w.request(t, 200, "GET", at+"/conversations?status=open", "")
+	w.request(t, 200, "GET", conversation, "")
+	w.request(t, 200, "GET", at+"/conversations/counts", "")
+	w.request(t, 200, "POST", at+"/conversations/batch", `{"ids":["`+said.json["conversation_id"].(string)+`"],"change":{"status":"resolved","assignee":null}}`)
+	w.request(t, 200, "GET", conversation+"/draft", "")
+	w.request(t, 200, "PUT", conversation+"/draft", `{"text":"You"}`)
+	reply := at + "/replies/" + w.create(t, at+"/replies", `{"shortcut":"hours","text":"We are open from 9 to 17."}`)
+	w.request(t, 409, "POST", at+"/replies", `{"shortcut":"Hours","text":"x"}`)
+	w.request(t, 200, "GET", at+"/replies", "")
+	w.request(t, 200, "PUT", reply, `{"text":"Always."}`)
+	w.request(t, 204, "DELETE", reply, "")
 }

@@ -13,12 +13,12 @@ import (
 
 // keyed is a client with an API key of its own.
 type keyed struct {
-	*visitor
+	*testClient
 	id string
 }
 
 // makeKey makes a key by the API.
-func (c *closed) makeKey(t *testing.T, by *visitor, name string, role agent.Role, agents ...string) keyed {
+func (c *proxiedServer) makeKey(t *testing.T, by *testClient, name string, role agent.Role, agents ...string) keyed {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"name": name, "role": role, "agents": agents})
 	if err != nil {
@@ -29,7 +29,7 @@ func (c *closed) makeKey(t *testing.T, by *visitor, name string, role agent.Role
 }
 
 // listed are the names of the keys that a client sees, in order.
-func listed(t *testing.T, by *visitor) string {
+func listed(t *testing.T, by *testClient) string {
 	t.Helper()
 	var names []string
 	for _, k := range by.must(t, 200, "GET", "/api/keys?limit=200", "")["keys"].([]any) {
@@ -42,7 +42,7 @@ func listed(t *testing.T, by *visitor) string {
 // TestKeysManageWeakerKeys lists and revokes keys by keys of every power, made
 // by a person and on the command line.
 func TestKeysManageWeakerKeys(t *testing.T) {
-	c := newClosed(t, nil)
+	c := newProxiedServer(t, nil)
 	ada, eve := c.as(t, "ada@example.com"), c.as(t, "eve@example.com")
 	for _, name := range []string{"bakery", "shop"} {
 		ada.must(t, 201, "POST", "/api/agents", `{"name":"`+name+`"}`)
@@ -50,7 +50,7 @@ func TestKeysManageWeakerKeys(t *testing.T) {
 	eve.must(t, 201, "POST", "/api/agents", `{"name":"cellar"}`)
 	keys := map[string]keyed{}
 	for _, k := range []struct {
-		by     *visitor
+		by     *testClient
 		name   string
 		role   agent.Role
 		agents []string
@@ -86,7 +86,7 @@ func TestKeysManageWeakerKeys(t *testing.T) {
 		"line-viewer":   "line-viewer",
 	} {
 		by := keys[name]
-		if got := listed(t, by.visitor); got != sees {
+		if got := listed(t, by.testClient); got != sees {
 			t.Errorf("%s sees %s, want %s", name, got, sees)
 		}
 		for other, k := range keys {
@@ -110,7 +110,7 @@ func TestKeysManageWeakerKeys(t *testing.T) {
 // TestKeysThatKeysMake makes keys by keys: none is stronger, reaches further or
 // lasts longer than the one that made it.
 func TestKeysThatKeysMake(t *testing.T) {
-	c := newClosed(t, nil)
+	c := newProxiedServer(t, nil)
 	ada := c.as(t, "ada@example.com")
 	for _, name := range []string{"bakery", "shop"} {
 		ada.must(t, 201, "POST", "/api/agents", `{"name":"`+name+`"}`)
@@ -159,7 +159,7 @@ func TestKeysThatKeysMake(t *testing.T) {
 // TestKeysOfPeopleWithoutRole makes keys as people who have only the role that
 // everybody has on the default agent, or a weak one.
 func TestKeysOfPeopleWithoutRole(t *testing.T) {
-	c := newClosed(t, nil) // everybody is admin of the default agent
+	c := newProxiedServer(t, nil) // everybody is admin of the default agent
 	if _, err := c.folder.Default().CreateAdmin(t.Context(), agent.Admin{Email: "vera@example.com", Role: agent.RoleViewer}); err != nil {
 		t.Fatal(err)
 	}

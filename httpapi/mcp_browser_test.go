@@ -25,7 +25,7 @@ func TestMCPBrowser(t *testing.T) {
 		fmt.Fprint(w, `<title>Order</title><form><input name=name aria-label="Your name"><button>Order bread</button></form>`)
 	}))
 	t.Cleanup(site.Close)
-	c := newVisitor(t)
+	c := newTestClient(t)
 	session := c.mcpSession(t, "default", "2026-07-28")
 	open := func(arguments string) string {
 		t.Helper()

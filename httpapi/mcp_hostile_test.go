@@ -11,18 +11,18 @@ import (
 	"testing"
 )
 
-// liar is an MCP server that lists one good tool, until it is told to say
-// something else, and answers a call with what it is told to.
-type liar struct {
+// badMCPServer is an MCP server whose list of tools and results are set by the
+// test; at first it lists one valid tool.
+type badMCPServer struct {
 	*httptest.Server
-	listing, call atomic.Value // results as JSON; of call also "100 MB", "a page", "cut"
+	tools, result atomic.Value // results as JSON; of call also "100 MB", "a page", "cut"
 }
 
-func newLiar(t *testing.T) *liar {
+func newBadMCPServer(t *testing.T) *badMCPServer {
 	t.Helper()
-	l := &liar{}
-	l.listing.Store(`{"tools":[{"name":"open","description":"Opens a ticket","inputSchema":{"type":"object"}}],"resultType":"complete"}`)
-	l.call.Store(`{"content":[{"type":"text","text":"opened"}],"resultType":"complete"}`)
+	l := &badMCPServer{}
+	l.tools.Store(`{"tools":[{"name":"open","description":"Opens a ticket","inputSchema":{"type":"object"}}],"resultType":"complete"}`)
+	l.result.Store(`{"content":[{"type":"text","text":"opened"}],"resultType":"complete"}`)
 	l.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct {
 			ID     json.RawMessage
@@ -32,9 +32,9 @@ func newLiar(t *testing.T) *liar {
 		result := `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete"}`
 		switch asked.Method {
 		case "tools/list":
-			result = l.listing.Load().(string)
+			result = l.tools.Load().(string)
 		case "tools/call":
-			result = l.call.Load().(string)
+			result = l.result.Load().(string)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		switch result {
@@ -59,13 +59,13 @@ func failure(_ int, err error) error { return err }
 // TestRogueMCPServers: what a registered server does wrong ends as an error of
 // the tool, for a caller of the API and for the model, which then answers.
 func TestRogueMCPServers(t *testing.T) {
-	c, m := minded(t, func(n int, _ map[string]any) string {
+	c, m := newClientWithModel(t, func(n int, _ map[string]any) string {
 		if n%2 == 0 {
 			return "It did not work."
 		}
 		return `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"ticket","arguments":"{}"}}]}}]}`
 	})
-	l := newLiar(t)
+	l := newBadMCPServer(t)
 	server := c.must(t, 201, "POST", "/api/agents/default/mcp", `{"name":"Tickets","url":"`+l.URL+`","auth":{"type":"bearer","token":"sesame-7"}}`)
 	if server["status"] != "connected" {
 		t.Fatalf("%v", server)
@@ -81,7 +81,7 @@ func TestRogueMCPServers(t *testing.T) {
 		`{"isError":true,"content":[],"resultType":"complete"}`:                                                                                    "without an error message",
 		`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"Your password?"}}},"content":[]}`: "",
 	} {
-		l.call.Store(call)
+		l.result.Store(call)
 		got := c.must(t, 200, "POST", execute, `{"arguments":{}}`)
 		said := fmt.Sprint(at(got, "error.message"))
 		if got["success"] != false || !strings.Contains(said, want) || strings.Contains(said, "sesame") || strings.Contains(said, "Mallory") {
@@ -91,12 +91,12 @@ func TestRogueMCPServers(t *testing.T) {
 		if at(turn, "message.content") != "It did not work." || !strings.Contains(fmt.Sprint(at(turn, "tool_calls.0.error")), want) {
 			t.Errorf("%s in a turn: %v", call, turn)
 		}
-		told := m.messages(len(m.seen) - 1)
+		told := m.messages(len(m.requests) - 1)
 		if last := fmt.Sprint(at(told[len(told)-1], "content")); !strings.HasPrefix(last, "Error: ") || strings.Contains(last, "sesame") {
 			t.Errorf("%s: the model was told %s", call, last)
 		}
 	}
-	l.listing.Store(`{"tools":[{"name":"open","inputSchema":{"type":"array"}}],"resultType":"complete"}`)
+	l.tools.Store(`{"tools":[{"name":"open","inputSchema":{"type":"array"}}],"resultType":"complete"}`)
 	list := c.must(t, 200, "GET", "/api/agents/default/mcp/"+fmt.Sprint(server["id"])+"/tools", "")
 	if list["stale"] != true || at(list, "tools.0.description") != "Opens a ticket" {
 		t.Errorf("a listing that lies replaces the good one: %v", list)

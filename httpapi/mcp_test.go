@@ -16,7 +16,7 @@ import (
 	"satchel/store"
 )
 
-// headers adds a visitor's headers to the requests of the SDK's client.
+// headers adds a client's headers to the requests of the SDK's client.
 type headers struct{ http.Header }
 
 func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -27,8 +27,8 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// mcpSession is the SDK's own client, connected to an agent.
-func (c *visitor) mcpSession(t *testing.T, agent, protocol string) *sdk.ClientSession {
+// mcpSession connects the SDK's client to an agent.
+func (c *testClient) mcpSession(t *testing.T, agent, protocol string) *sdk.ClientSession {
 	t.Helper()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
 	session, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: c.url + "/mcp/" + agent, HTTPClient: &http.Client{Transport: headers{c.header}}},
@@ -74,7 +74,7 @@ const doubling = `{"name":"Double It!","description":"Doubles n","status":"activ
 // TestAgentAsMCPServer uses an agent through the SDK's own client, in both
 // eras of the protocol.
 func TestAgentAsMCPServer(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada","tags":["vip"]}`)
 	c.must(t, 201, "POST", "/api/agents/default/workflows", doubling)
 	c.must(t, 201, "POST", "/api/agents/default/workflows", strings.Replace(doubling, `"active"`, `"draft"`, 1))
@@ -111,7 +111,7 @@ func TestAgentAsMCPServer(t *testing.T) {
 
 // TestMCPAccess: the rules of the API hold for MCP too.
 func TestMCPAccess(t *testing.T) {
-	c := newClosed(t, func(o *Options) {
+	c := newProxiedServer(t, func(o *Options) {
 		o.Browser = browser.New(browser.Options{Env: store.Env{Folder: o.Folder, Log: o.Log}})
 	})
 	c.as(t, "owner@example.com").must(t, 201, "POST", "/api/agents", `{"name":"bakery"}`)
@@ -129,11 +129,11 @@ func TestMCPAccess(t *testing.T) {
 	}
 	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	for name, test := range map[string]struct {
-		client *visitor
+		client *testClient
 		agent  string
 		status int
 	}{
-		"nobody":        {c.visitor, "bakery", 403},
+		"nobody":        {c.testClient, "bakery", 403},
 		"stranger":      {c.as(t, "stranger@example.com"), "bakery", 403},
 		"no such agent": {c.as(t, "owner@example.com"), "brewery", 404},
 		"bad token":     {c.with("Edge-Access-JWT-Assertion", "x.y.z"), "bakery", 401},
@@ -157,7 +157,7 @@ func TestMCPGate(t *testing.T) {
 	const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	for _, test := range []struct {
 		name   string
-		client *visitor
+		client *testClient
 		method string
 		status int
 	}{

@@ -11,8 +11,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// peer is a server of the SDK's with one tool, which asks for a token.
-func peer(t *testing.T, token string) *httptest.Server {
+// newMCPServer is a server of the SDK with one tool, which requires a token.
+func newMCPServer(t *testing.T, token string) *httptest.Server {
 	t.Helper()
 	s := sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)
 	s.AddTool(&sdk.Tool{Name: "open", Description: "Opens a ticket", InputSchema: json.RawMessage(`{"type":"object","properties":{"title":{"type":"string"}}}`)},
@@ -31,30 +31,30 @@ func peer(t *testing.T, token string) *httptest.Server {
 	return ts
 }
 
-func (w *witness) askOfMCPServers(t *testing.T, agent string) {
+func (w *contractClient) checkMCPServers(t *testing.T, agent string) {
 	t.Helper()
-	server := peer(t, "sesame-7")
-	id := w.made(t, agent+"/mcp", `{"name":"Tickets","url":"`+server.URL+`","auth":{"type":"bearer","token":"sesame-7"}}`)
-	w.ask(t, 200, "GET", agent+"/mcp", "")
-	w.ask(t, 200, "GET", agent+"/mcp/"+id+"/tools", "")
-	w.ask(t, 200, "PUT", agent+"/mcp/"+id, `{"name":"Issues"}`)
-	w.ask(t, 400, "PUT", agent+"/mcp/"+id, `{"url":"http://127.0.0.1:1/"}`)
-	w.ask(t, 200, "POST", agent+"/mcp/"+id+"/call", `{"tool":"open","arguments":{"title":"x"}}`)
-	w.ask(t, 400, "POST", agent+"/mcp/"+id+"/call", `{"tool":""}`)
+	server := newMCPServer(t, "sesame-7")
+	id := w.create(t, agent+"/mcp", `{"name":"Tickets","url":"`+server.URL+`","auth":{"type":"bearer","token":"sesame-7"}}`)
+	w.request(t, 200, "GET", agent+"/mcp", "")
+	w.request(t, 200, "GET", agent+"/mcp/"+id+"/tools", "")
+	w.request(t, 200, "PUT", agent+"/mcp/"+id, `{"name":"Issues"}`)
+	w.request(t, 400, "PUT", agent+"/mcp/"+id, `{"url":"http://127.0.0.1:1/"}`)
+	w.request(t, 200, "POST", agent+"/mcp/"+id+"/call", `{"tool":"open","arguments":{"title":"x"}}`)
+	w.request(t, 400, "POST", agent+"/mcp/"+id+"/call", `{"tool":""}`)
 	server.Close()
-	w.ask(t, 200, "GET", agent+"/mcp/"+id+"/tools", "")
-	away := w.made(t, agent+"/mcp", `{"name":"Away","url":"`+server.URL+`"}`)
-	w.ask(t, 500, "GET", agent+"/mcp/"+away+"/tools", "")
-	w.ask(t, 400, "POST", agent+"/mcp", `{"name":"Away"}`)
-	w.ask(t, 200, "DELETE", agent+"/mcp?id="+id, "")
-	w.ask(t, 404, "DELETE", agent+"/mcp?id="+id, "")
+	w.request(t, 200, "GET", agent+"/mcp/"+id+"/tools", "")
+	away := w.create(t, agent+"/mcp", `{"name":"Away","url":"`+server.URL+`"}`)
+	w.request(t, 500, "GET", agent+"/mcp/"+away+"/tools", "")
+	w.request(t, 400, "POST", agent+"/mcp", `{"name":"Away"}`)
+	w.request(t, 200, "DELETE", agent+"/mcp?id="+id, "")
+	w.request(t, 404, "DELETE", agent+"/mcp?id="+id, "")
 }
 
 // TestMCPServers walks through the life of a registered server, and looks for
 // its token where it must not be.
 func TestMCPServers(t *testing.T) {
-	c := newVisitor(t)
-	server := peer(t, "sesame-7")
+	c := newTestClient(t)
+	server := newMCPServer(t, "sesame-7")
 	a := c.send(t, "POST", "/api/agents/default/mcp", `{"name":"Tickets","url":"`+server.URL+`","auth":{"type":"bearer","token":"sesame-7"}}`)
 	id, _ := a.json["id"].(string)
 	if a.StatusCode != 201 || a.json["status"] != "connected" || a.json["last_error"] != "" || a.json["auth_type"] != "bearer" ||
@@ -97,7 +97,7 @@ func TestMCPServers(t *testing.T) {
 // TestChangedMCPServer gives a server a wrong token, the right one and another
 // address: it is looked at each time, and a token stays with its host.
 func TestChangedMCPServer(t *testing.T) {
-	c, server, other := newVisitor(t), peer(t, "sesame-7"), peer(t, "sesame-7")
+	c, server, other := newTestClient(t), newMCPServer(t, "sesame-7"), newMCPServer(t, "sesame-7")
 	path := "/api/agents/default/mcp/" + c.must(t, 201, "POST", "/api/agents/default/mcp", `{"name":"Tickets","url":"`+server.URL+`","auth":{"type":"bearer","token":"sesame-7"}}`)["id"].(string)
 	call := func() map[string]any {
 		t.Helper()

@@ -9,7 +9,7 @@ import (
 
 // openAI posts to a route of the default agent's OpenAI interface, with the
 // fields of a body. OpenAI's own client runs against it in .ci/openai-sdk.
-func (c *visitor) openAI(t *testing.T, route, fields string) answer {
+func (c *testClient) openAI(t *testing.T, route, fields string) answer {
 	t.Helper()
 	return c.send(t, "POST", "/api/agents/default/v1/"+route, "{"+fields+"}")
 }
@@ -47,7 +47,7 @@ func deltas(t *testing.T, a answer) (text string, pieces int, finish, usage any)
 }
 
 func TestOpenAIModels(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	models := c.must(t, 200, "GET", "/api/agents/default/v1/models", "")
 	if len(models["data"].([]any)) != 1 || at(models, "data.0.id") != "default" || at(models, "data.0.created") == nil {
 		t.Errorf("models: %v", models)
@@ -58,7 +58,7 @@ func TestOpenAIModels(t *testing.T) {
 }
 
 func TestOpenAICompletions(t *testing.T) {
-	c, m := minded(t, func(n int, asked map[string]any) string {
+	c, m := newClientWithModel(t, func(n int, asked map[string]any) string {
 		if asked["response_format"] != nil {
 			return "```json\n{\"mood\": \"fine\"}\n```"
 		}
@@ -68,7 +68,7 @@ func TestOpenAICompletions(t *testing.T) {
 	if at(plain, "choices.0.message.content") != "Hello there." || at(plain, "choices.0.finish_reason") != "stop" || at(plain, "usage.total_tokens") != json.Number("8") || plain["model"] != "gpt-5" {
 		t.Errorf("plain: %v", plain)
 	}
-	if asked := m.seen[0]; asked["max_tokens"] != 9.0 || asked["temperature"] != 0.1 || fmt.Sprint(asked["stop"]) != "[END]" || asked["model"] != "m-1" {
+	if asked := m.requests[0]; asked["max_tokens"] != 9.0 || asked["temperature"] != 0.1 || fmt.Sprint(asked["stop"]) != "[END]" || asked["model"] != "m-1" {
 		t.Errorf("the provider was asked %v", asked)
 	}
 	text, pieces, finish, usage := deltas(t, c.openAI(t, "chat/completions", hi+`,"stream":true,"stream_options":{"include_usage":true}`))
@@ -86,7 +86,7 @@ func TestOpenAICompletions(t *testing.T) {
 
 // TestOpenAITools walks through a call of the client's own tool.
 func TestOpenAITools(t *testing.T) {
-	c, m := minded(t, func(n int, asked map[string]any) string {
+	c, m := newClientWithModel(t, func(n int, asked map[string]any) string {
 		if n == 2 {
 			return "Sunny."
 		}
@@ -100,7 +100,7 @@ func TestOpenAITools(t *testing.T) {
 	if call := at(first.json, "choices.0.message.tool_calls.0"); at(call, "id") != "c1" || at(call, "function.name") != "weather" || at(call, "function.arguments") != `{"city":"Rome"}` {
 		t.Errorf("call %v", call)
 	}
-	if got := fmt.Sprint(m.seen[0]["tool_choice"]); got != "map[function:map[name:weather] type:function]" {
+	if got := fmt.Sprint(m.requests[0]["tool_choice"]); got != "map[function:map[name:weather] type:function]" {
 		t.Errorf("the provider was asked with %s", got)
 	}
 	message, _ := json.Marshal(at(first.json, "choices.0.message"))
@@ -108,7 +108,7 @@ func TestOpenAITools(t *testing.T) {
 	if at(second.json, "choices.0.message.content") != "Sunny." {
 		t.Fatalf("%s", second.text)
 	}
-	if asked := m.messages(1); at(asked[4], "tool_call_id") != "c1" || at(asked[3], "tool_calls.0.function.name") != "weather" || m.seen[1]["tool_choice"] != nil {
+	if asked := m.messages(1); at(asked[4], "tool_call_id") != "c1" || at(asked[3], "tool_calls.0.function.name") != "weather" || m.requests[1]["tool_choice"] != nil {
 		t.Errorf("asked with %v", asked)
 	}
 }
@@ -116,7 +116,7 @@ func TestOpenAITools(t *testing.T) {
 // TestOpenAIEmbeddings: of the model inside the program, and of a provider's
 // when the agent is set to one.
 func TestOpenAIEmbeddings(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	const input = `"model":"x","input":["bread and bread","a whale"],"encoding_format":"float"`
 	got := c.openAI(t, "embeddings", input).json
 	if data, _ := got["data"].([]any); len(data) != 2 || len(at(data[1], "embedding").([]any)) != 512 || at(data[1], "index") != json.Number("1") || at(got, "usage.total_tokens") == json.Number("0") {
@@ -137,7 +137,7 @@ func TestOpenAIEmbeddings(t *testing.T) {
 // TestOpenAIRequests is what is refused, in the shape that OpenAI's client
 // reads, and what is taken though it changes nothing.
 func TestOpenAIRequests(t *testing.T) {
-	c, m := minded(t, func(int, map[string]any) string { return "x" })
+	c, m := newClientWithModel(t, func(int, map[string]any) string { return "x" })
 	const tool = `"tools":[{"type":"function","function":{"name":"f"}}]`
 	for body, field := range map[string]string{
 		`"n":2`: "n", `"n":0`: "n", `"logprobs":true`: "logprobs", `"modalities":["text","audio"]`: "modalities", `"functions":[{"name":"f"}]`: "functions",
@@ -156,8 +156,8 @@ func TestOpenAIRequests(t *testing.T) {
 			t.Errorf("%s: %s", body, a.text)
 		}
 	}
-	if len(m.seen) != 0 {
-		t.Errorf("the model was asked %d times", len(m.seen))
+	if len(m.requests) != 0 {
+		t.Errorf("the model was asked %d times", len(m.requests))
 	}
 	for _, body := range []string{
 		`"n":null,"stop":null,"tools":[],"tool_choice":null,"response_format":null,"modalities":null,"functions":null,"logprobs":null,"temperature":null,"max_tokens":null,"stream":null,"stream_options":null`,
@@ -169,8 +169,8 @@ func TestOpenAIRequests(t *testing.T) {
 			t.Errorf("%s: %s", body, a.text)
 		}
 	}
-	if m.seen[3]["tool_choice"] != "required" || m.seen[4]["tools"] != nil {
-		t.Errorf("the provider was asked %v", m.seen[3:])
+	if m.requests[3]["tool_choice"] != "required" || m.requests[4]["tools"] != nil {
+		t.Errorf("the provider was asked %v", m.requests[3:])
 	}
 	for path, status := range map[string]int{"models/other": 404, "nothing": 404} {
 		if a := c.send(t, "GET", "/api/agents/default/v1/"+path, ""); a.StatusCode != status || at(a.json, "error.message") == "" {

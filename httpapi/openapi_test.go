@@ -300,7 +300,7 @@ func TestDescriptionOfOptionalFields(t *testing.T) {
 }
 
 func TestDescriptionOverHTTP(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	a := c.send(t, "GET", "/api/openapi.json", "")
 	if a.StatusCode != 200 || a.Header.Get("ETag") == "" || a.json["openapi"] != "3.1.0" {
 		t.Fatalf("%d %v", a.StatusCode, a.Header)

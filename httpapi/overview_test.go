@@ -10,7 +10,7 @@ import (
 // TestOverview: what was done shows in the checklist, the series, the failures
 // and the next runs.
 func TestOverview(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	empty := c.must(t, 200, "GET", "/api/agents/default/overview", "")
 	for i, id := range []string{"knowledge", "model", "ask", "channel", "workflow"} {
 		if step := at(empty, "checklist").([]any)[i]; at(step, "id") != id || at(step, "done") != false {
@@ -22,12 +22,12 @@ func TestOverview(t *testing.T) {
 	}
 
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"timezone":"Pacific/Kiritimati","llm_provider":"openai"}`) // 14 hours ahead
-	good := saved(t, c, simpleNodes, simpleEdges, "")
-	bad := saved(t, c, `[{"id":"t","type":"trigger"},{"id":"s","type":"http-request","data":{"label":"Fetch","url":"http://127.0.0.1:1/"}}]`, `[{"source":"t","target":"s"}]`, "")
+	good := createFlow(t, c, simpleNodes, simpleEdges, "")
+	bad := createFlow(t, c, `[{"id":"t","type":"trigger"},{"id":"s","type":"http-request","data":{"label":"Fetch","url":"http://127.0.0.1:1/"}}]`, `[{"source":"t","target":"s"}]`, "")
 	for _, id := range []string{good, bad, bad} {
 		c.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`"}`)
 	}
-	conversation := handover(t, c)
+	conversation := createHandover(t, c)
 	c.must(t, 201, "POST", "/api/agents/default/conversations/"+conversation+"/messages", `{"role":"assistant","content":"hello"}`)
 	schedule := c.must(t, 201, "POST", "/api/agents/default/schedules", `{"name":"Later","type":"delayed","delay_seconds":3600,"callback_type":"workflow","callback_id":"`+good+`"}`)
 

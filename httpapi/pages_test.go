@@ -45,7 +45,7 @@ func eachPage(t *testing.T, run func(name, text string)) {
 }
 
 func TestPagesAreServed(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	eachPage(t, func(name, text string) {
 		a := c.with("Accept-Encoding", "identity").do(t, "GET", addressOf(name), http.NoBody, "")
 		if a.StatusCode != 200 || a.text != text {
@@ -70,7 +70,7 @@ func TestPagesAreServed(t *testing.T) {
 }
 
 func TestPagesAreCompressed(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	for accept, want := range map[string]bool{"gzip": true, "br, gzip;q=0.5": true, "*": true, "gzip;q=0": false, "br": false, "identity": false} {
 		a := c.with("Accept-Encoding", accept).do(t, "GET", "/console/app/main.css", http.NoBody, "")
 		if got := a.Header.Get("Content-Encoding") == "gzip"; got != want {
@@ -96,7 +96,7 @@ func TestPagesAreCompressed(t *testing.T) {
 func TestPagesHoldNoInlineCode(t *testing.T) {
 	inline := regexp.MustCompile(`(?i)<script(?:\s+type="module")?\s*>|<style|\sstyle\s*=|\son[a-z]+\s*=|javascript:|<base|(?:src|href)="(?:https?:)?//`)
 	reference := regexp.MustCompile(`(?:src|href)="([^"#]*)`)
-	c := newVisitor(t)
+	c := newTestClient(t)
 	eachPage(t, func(name, text string) {
 		if path.Ext(name) != ".html" {
 			return
@@ -144,14 +144,14 @@ func TestConsoleImports(t *testing.T) {
 			return
 		}
 		for _, m := range imported.FindAllStringSubmatch(text, -1) {
-			if file := path.Join(path.Dir(name), m[1]+m[2]); !exists(file) {
+			if file := path.Join(path.Dir(name), m[1]+m[2]); !fileExists(file) {
 				t.Errorf("%s imports %s, which is not there", name, file)
 			}
 		}
 	})
 }
 
-func exists(name string) bool {
+func fileExists(name string) bool {
 	_, err := fs.Stat(pageFiles, name)
 	return err == nil
 }
@@ -174,7 +174,7 @@ func TestSwaggerUIIsUnchanged(t *testing.T) {
 }
 
 func TestAddressesOutsideTheInterface(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	for _, tc := range []apiCase{
 		{"no page", "GET", "/nothing", "", 404, code("NOT_FOUND")},
 		{"no file of the console", "GET", "/console/nothing.js", "", 404, code("NOT_FOUND")},
@@ -187,7 +187,7 @@ func TestAddressesOutsideTheInterface(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	c.must(t, 200, "GET", "/api/agents/default", "")
 	a := c.do(t, "GET", "/metrics", http.NoBody, "")
 	for _, line := range []string{`satchel_agents 1`, `satchel_http_requests_total{method="GET",route="/agents/{id}",status="200"} 1`} {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestSchedulePreview(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"timezone":"Europe/Berlin"}`)
 	const preview = "/api/agents/default/schedules/preview"
 	later := time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000Z")
@@ -42,7 +42,7 @@ func TestSchedulePreview(t *testing.T) {
 // TestScheduleDays asks what schedules did today and will do on the next days,
 // which are those of the agent's time zone.
 func TestScheduleDays(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"timezone":"Asia/Tokyo"}`)
 	const list = "/api/agents/default/schedules"
 	made := func(name, cron string) string {
@@ -68,7 +68,7 @@ func TestScheduleDays(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	c.must(t, 200, "POST", daily+"/run", "")
-	c.runEnded(t, daily) // without a model
+	c.waitRun(t, daily) // without a model
 	failed := 0
 	for _, d := range c.must(t, 200, "GET", list+"/days?start="+day(0)+"&end="+day(1), "")["days"].([]any) {
 		if at(d, "failed") == json.Number("1") && at(d, "runs") == json.Number("1") && at(d, "name") == "Daily" {
@@ -90,7 +90,7 @@ func TestScheduleDays(t *testing.T) {
 }
 
 func TestContactBatches(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	const list = "/api/agents/default/contacts"
 	made := func(name, tags string) string {
 		return c.must(t, 201, "POST", list, `{"name":"`+name+`","tags":`+tags+`,"metadata":{"plan":"pro"}}`)["id"].(string)
@@ -124,7 +124,7 @@ func TestContactBatches(t *testing.T) {
 // TestImportDryRun holds that a dry run says what the import then does, for
 // rows that repeat others far above them too, and stores nothing.
 func TestImportDryRun(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	const list = "/api/agents/default/contacts"
 	c.must(t, 201, "POST", list, `{"name":"Ada","email":"ada@example.com"}`)
 	var csv strings.Builder

@@ -10,24 +10,24 @@ import (
 	"testing"
 )
 
-// maker is a provider of language models that lists two, repeats what it was
-// authorized with, and refuses the key sk-bad.
-type maker struct {
+// modelProvider is a provider that lists two models, records the credentials of
+// its requests, and rejects the key sk-bad.
+type modelProvider struct {
 	*httptest.Server
-	mu   sync.Mutex
-	seen []string // paths with their credentials
+	mu       sync.Mutex
+	requests []string // paths with their credentials
 }
 
-func newMaker(t *testing.T) *maker {
+func newModelProvider(t *testing.T) *modelProvider {
 	t.Helper()
-	m := &maker{}
+	m := &modelProvider{}
 	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key := r.Header.Get("Authorization")
 		if r.Header.Get("X-Api-Key") != "" {
 			key = r.Header.Get("X-Api-Key")
 		}
 		m.mu.Lock()
-		m.seen = append(m.seen, r.URL.Path+" "+key)
+		m.requests = append(m.requests, r.URL.Path+" "+key)
 		m.mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
 		switch {
@@ -44,16 +44,16 @@ func newMaker(t *testing.T) *maker {
 	return m
 }
 
-func (m *maker) asked() string {
+func (m *modelProvider) takeRequests() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return strings.Join(m.seen, ", ")
+	return strings.Join(m.requests, ", ")
 }
 
 // TestModelsOfTheProvider: the list is asked for once a minute, and a stored
 // credential is not sent to a host that a query names.
 func TestModelsOfTheProvider(t *testing.T) {
-	c, m, other := newVisitor(t), newMaker(t), newMaker(t)
+	c, m, other := newTestClient(t), newModelProvider(t), newModelProvider(t)
 	const path, settings = "/api/agents/default/models", "/api/agents/default/settings"
 	if a := c.send(t, "GET", path, ""); a.StatusCode != 400 || at(a.json, "error.details.field") != "llm_provider" {
 		t.Errorf("without a provider: %d %s", a.StatusCode, a.text)
@@ -64,23 +64,23 @@ func TestModelsOfTheProvider(t *testing.T) {
 			t.Errorf("%v", a)
 		}
 	}
-	if got := m.asked(); got != "/v1/models Bearer sk-mine" {
+	if got := m.takeRequests(); got != "/v1/models Bearer sk-mine" {
 		t.Errorf("asked %s", got)
 	}
-	if a := c.send(t, "GET", path+"?llm_base_url="+other.URL+"/v1", ""); a.StatusCode != 409 || other.asked() != "" {
-		t.Errorf("another host: %d %s; asked %s", a.StatusCode, a.text, other.asked())
+	if a := c.send(t, "GET", path+"?llm_base_url="+other.URL+"/v1", ""); a.StatusCode != 409 || other.takeRequests() != "" {
+		t.Errorf("another host: %d %s; asked %s", a.StatusCode, a.text, other.takeRequests())
 	}
 	c.must(t, 400, "GET", path+"?llm_provider=acme", "")
 	c.must(t, 200, "PUT", settings, `{"llm_provider":"anthropic","llm_base_url":"`+other.URL+`/v1","anthropic_api_key":"sk-ant"}`)
-	if a := c.must(t, 200, "GET", path, ""); fmt.Sprint(a["models"]) != "[m-1 m-2]" || other.asked() != "/v1/models sk-ant" {
-		t.Errorf("%v, asked %s", a, other.asked())
+	if a := c.must(t, 200, "GET", path, ""); fmt.Sprint(a["models"]) != "[m-1 m-2]" || other.takeRequests() != "/v1/models sk-ant" {
+		t.Errorf("%v, asked %s", a, other.takeRequests())
 	}
 }
 
 // TestSettingsAreTested: one tiny call tells whether settings work, saved or
 // not, and shows no credential.
 func TestSettingsAreTested(t *testing.T) {
-	c, m, other := newVisitor(t), newMaker(t), newMaker(t)
+	c, m, other := newTestClient(t), newModelProvider(t), newModelProvider(t)
 	const path, settings = "/api/agents/default/settings/test", "/api/agents/default/settings"
 	if a := c.send(t, "POST", path, `{}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "llm_provider" {
 		t.Errorf("without a provider: %d %s", a.StatusCode, a.text)
@@ -94,13 +94,13 @@ func TestSettingsAreTested(t *testing.T) {
 		t.Errorf("saved %s", s.text)
 	}
 	c.must(t, 200, "PUT", settings, `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+m.URL+`/v1","llm_api_key":"sk-mine"}`)
-	if a := c.must(t, 200, "POST", path, `{}`); a["ok"] != true || m.asked() != "/v1/chat/completions Bearer sk-mine" {
-		t.Errorf("stored: %v, asked %s", a, m.asked())
+	if a := c.must(t, 200, "POST", path, `{}`); a["ok"] != true || m.takeRequests() != "/v1/chat/completions Bearer sk-mine" {
+		t.Errorf("stored: %v, asked %s", a, m.takeRequests())
 	}
-	before := other.asked()
+	before := other.takeRequests()
 	a = c.send(t, "POST", path, `{"llm_base_url":"`+other.URL+`/v1"}`)
-	if a.StatusCode != 400 || at(a.json, "error.details.field") != "api_key" || other.asked() != before {
-		t.Errorf("another host: %d %s; asked %s", a.StatusCode, a.text, other.asked())
+	if a.StatusCode != 400 || at(a.json, "error.details.field") != "api_key" || other.takeRequests() != before {
+		t.Errorf("another host: %d %s; asked %s", a.StatusCode, a.text, other.takeRequests())
 	}
 	a = c.send(t, "POST", path, `{"api_key":"sk-bad"}`)
 	if a.StatusCode != 200 || a.json["ok"] != false || !strings.Contains(fmt.Sprint(a.json["error"]), "401") || strings.Contains(a.text, "sk-bad") {

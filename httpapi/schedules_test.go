@@ -13,7 +13,7 @@ import (
 )
 
 func TestScheduleInput(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	const list = "/api/agents/default/schedules"
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(receiver.Close)
@@ -87,7 +87,7 @@ func TestScheduleInput(t *testing.T) {
 
 // TestRunNow has a schedule call a receiver at once.
 func TestRunNow(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	got := make(chan *http.Request, 1)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r }))
 	t.Cleanup(receiver.Close)
@@ -97,15 +97,15 @@ func TestRunNow(t *testing.T) {
 	if r := <-got; r.Header.Get("webhook-id") != run["id"] {
 		t.Errorf("webhook-id %s, want the run's id %v", r.Header.Get("webhook-id"), run["id"])
 	}
-	s := c.runEnded(t, list+"/"+made["id"].(string))
+	s := c.waitRun(t, list+"/"+made["id"].(string))
 	if at(s, "executions.0.status") != "success" || at(s, "executions.0.id") != run["id"] || s["last_run"] == nil || s["next_run"] != made["next_run"] {
 		t.Errorf("%v", s)
 	}
 }
 
-// runEnded waits until the newest run of a schedule has ended and returns the
+// waitRun waits until the newest run of a schedule has ended and returns the
 // schedule.
-func (c *visitor) runEnded(t *testing.T, path string) map[string]any {
+func (c *testClient) waitRun(t *testing.T, path string) map[string]any {
 	t.Helper()
 	for t.Context().Err() == nil {
 		if s := c.must(t, 200, "GET", path, ""); at(s, "executions.0.status") != "running" {
@@ -115,24 +115,24 @@ func (c *visitor) runEnded(t *testing.T, path string) map[string]any {
 	return nil
 }
 
-// runOf makes a schedule, runs it now and returns it with how the run ended.
-func (c *visitor) runOf(t *testing.T, fields string) map[string]any {
+// callbackRun makes a schedule, runs it now and returns it with how the run ended.
+func (c *testClient) callbackRun(t *testing.T, fields string) map[string]any {
 	t.Helper()
 	const list = "/api/agents/default/schedules"
 	made := c.must(t, 201, "POST", list, `{"name":"n","type":"cron","cron_expression":"0 0 1 1 *",`+fields+`}`)
 	path := list + "/" + made["id"].(string)
 	c.must(t, 200, "POST", path+"/run", "")
-	return c.runEnded(t, path)
+	return c.waitRun(t, path)
 }
 
 // TestScheduledPrompt has a schedule ask the agent: prompt and answer are kept
 // in a conversation of the run's own or in one that is named, and no message
 // was received.
 func TestScheduledPrompt(t *testing.T) {
-	c, m := minded(t, func(n int, _ map[string]any) string { return fmt.Sprintf("Answer %d.", n) })
+	c, m := newClientWithModel(t, func(n int, _ map[string]any) string { return fmt.Sprintf("Answer %d.", n) })
 	const conversations = "/api/agents/default/conversations"
 	c.must(t, 201, "POST", "/api/agents/default/workflows", `{"name":"w","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"message.received"}}],"edges":[]}`)
-	s := c.runOf(t, `"callback_type":"agent","payload":{"prompt":"What is new?"}`)
+	s := c.callbackRun(t, `"callback_type":"agent","payload":{"prompt":"What is new?"}`)
 	if at(s, "executions.0.status") != "success" {
 		t.Fatalf("%v", s)
 	}
@@ -141,7 +141,7 @@ func TestScheduledPrompt(t *testing.T) {
 	if at(list, "conversations.0.metadata.run_id") != at(s, "executions.0.id") || at(list, "conversations.0.metadata.schedule_id") != s["id"] {
 		t.Errorf("its conversation: %v", list)
 	}
-	c.runOf(t, `"callback_type":"agent","payload":{"prompt":"And now?","conversation_id":"`+id+`"}`)
+	c.callbackRun(t, `"callback_type":"agent","payload":{"prompt":"And now?","conversation_id":"`+id+`"}`)
 	kept := c.must(t, 200, "GET", conversations+"/"+id, "")
 	var said []string
 	for _, message := range kept["messages"].([]any) {
@@ -163,7 +163,7 @@ func TestScheduledPrompt(t *testing.T) {
 		t.Errorf("started %v", started)
 	}
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":null}`)
-	s = c.runOf(t, `"callback_type":"agent","payload":{"prompt":"Anyone?"}`)
+	s = c.callbackRun(t, `"callback_type":"agent","payload":{"prompt":"Anyone?"}`)
 	if problem := fmt.Sprint(at(s, "executions.0.error")); at(s, "executions.0.status") != "error" || !strings.Contains(problem, "llm_provider") {
 		t.Errorf("without a model: %v", s)
 	}
@@ -174,7 +174,7 @@ func TestScheduledPrompt(t *testing.T) {
 
 // executions waits until the default agent has so many executions and returns
 // them, newest first.
-func (c *visitor) executions(t *testing.T, n int) []any {
+func (c *testClient) executions(t *testing.T, n int) []any {
 	t.Helper()
 	for t.Context().Err() == nil {
 		if list := c.must(t, 200, "GET", "/api/agents/default/workflows/executions", "")["executions"].([]any); len(list) >= n {
@@ -187,7 +187,7 @@ func (c *visitor) executions(t *testing.T, n int) []any {
 // TestScheduledTool has schedules call tools: the payload is the arguments, an
 // API gets the run's id as Idempotency-Key, and the run tells what failed.
 func TestScheduledTool(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	got := make(chan *http.Request, 1)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("city") == "nowhere" {
@@ -201,14 +201,14 @@ func TestScheduledTool(t *testing.T) {
 		"parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}`)["id"].(string)
 	fields := `"callback_type":"tool","callback_id":"` + tool + `","payload":`
 	for _, payload := range []string{`{"city":"Bonn"}`, `{"arguments":{"city":"Bonn"}}`} {
-		s := c.runOf(t, fields+payload)
+		s := c.callbackRun(t, fields+payload)
 		r := <-got
 		if at(s, "executions.0.status") != "success" || r.URL.Query().Get("city") != "Bonn" || r.Header.Get("Idempotency-Key") != at(s, "executions.0.id") {
 			t.Errorf("%s: %v, called %s with key %s", payload, s["executions"], r.URL, r.Header.Get("Idempotency-Key"))
 		}
 	}
 	for payload, want := range map[string]string{`{"city":"nowhere"}`: "418", `{"town":"Bonn"}`: "city"} {
-		s := c.runOf(t, fields+payload)
+		s := c.callbackRun(t, fields+payload)
 		if problem := fmt.Sprint(at(s, "executions.0.error")); at(s, "executions.0.status") != "error" || !strings.Contains(problem, want) {
 			t.Errorf("%s: %v", payload, s["executions"])
 		}
@@ -218,7 +218,7 @@ func TestScheduledTool(t *testing.T) {
 // TestScheduledSource has schedules read sources again: the run ends with the
 // work on the source, and fails with it.
 func TestScheduledSource(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	var broken atomic.Bool
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if broken.Load() {
@@ -230,20 +230,20 @@ func TestScheduledSource(t *testing.T) {
 	t.Cleanup(api.Close)
 	source := c.must(t, 201, "POST", "/api/agents/default/sources", `{"name":"stock","type":"api","config":{"url":"`+api.URL+`"}}`)["id"].(string)
 	path := "/api/agents/default/sources/" + source
-	c.settled(t, path)
+	c.waitIndexed(t, path)
 	fields := `"callback_type":"source","callback_id":"` + source + `"`
-	if s := c.runOf(t, fields); at(s, "executions.0.status") != "success" || c.must(t, 200, "GET", path, "")["status"] != "ready" {
+	if s := c.callbackRun(t, fields); at(s, "executions.0.status") != "success" || c.must(t, 200, "GET", path, "")["status"] != "ready" {
 		t.Errorf("%v", s["executions"])
 	}
 	broken.Store(true)
-	s := c.runOf(t, fields)
+	s := c.callbackRun(t, fields)
 	if at(s, "executions.0.status") != "error" || c.must(t, 200, "GET", path, "")["status"] != "error" {
 		t.Errorf("a source that fails: %v", s["executions"])
 	}
 }
 
 func TestScheduleCap(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	one := `{"name":"n","type":"cron","cron_expression":"0 0 1 1 *","callback_type":"webhook","callback_id":"https://example.com/"}`
 	c.must(t, 201, "POST", "/api/agents/default/schedules", one)
 	fill := `{"query":"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO schedules(name, type, cron_expression, callback_type, callback_id) SELECT 'n', 'cron', '0 0 1 1 *', 'webhook', 'https://example.com/' FROM n"}`

@@ -12,7 +12,7 @@ import (
 // write one in clear by SQL: each statement is refused by a 4xx that says why,
 // and nothing of it stays.
 func TestSecretsAndSQL(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	base := "/api/agents/default"
 	secret := "whsec_" + strings.Repeat("c2VjcmV0", 4)
 	made := map[string]string{}
@@ -28,7 +28,7 @@ func TestSecretsAndSQL(t *testing.T) {
 		made[kind] = fmt.Sprint(c.must(t, 201, "POST", base+"/"+kind, strings.ReplaceAll(body, "SECRET", secret))["id"])
 	}
 	c.must(t, 200, "PUT", base+"/settings", `{"llm_api_key":"`+secret+`"}`)
-	c.mustHoldNo(t, secret)
+	c.mustNotContain(t, secret)
 	clear := "sk-cl3ar"
 	for statement, status := range map[string]int{
 		`UPDATE tools SET config = '{"url":"https://api.example.com","auth":{"type":"bearer","token":"CLEAR"}}'`:                                  400,
@@ -54,7 +54,7 @@ func TestSecretsAndSQL(t *testing.T) {
 			t.Errorf("it does not say why: %s", a.text)
 		}
 	}
-	c.mustHoldNo(t, clear)
+	c.mustNotContain(t, clear)
 	// A mask keeps what is stored, and what is no secret may be written.
 	c.sql(t, `UPDATE tools SET config = json_set(config, '$.url', 'https://api.example.com/v2')`)
 	if tool := c.must(t, 200, "GET", base+"/tools/"+made["tools"], ""); at(tool, "config.url") != "https://api.example.com/v2" || at(tool, "config.auth.password") != "********" {
@@ -67,7 +67,7 @@ func TestSecretsAndSQL(t *testing.T) {
 	}
 }
 
-func (c *visitor) sql(t *testing.T, query string) map[string]any {
+func (c *testClient) sql(t *testing.T, query string) map[string]any {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {
@@ -76,8 +76,8 @@ func (c *visitor) sql(t *testing.T, query string) map[string]any {
 	return c.must(t, 200, "POST", "/api/agents/default/sql/execute", string(body))
 }
 
-// mustHoldNo looks for a text in the tables that SQL reads and in a backup.
-func (c *visitor) mustHoldNo(t *testing.T, secret string) {
+// mustNotContain looks for a text in the tables that SQL reads and in a backup.
+func (c *testClient) mustNotContain(t *testing.T, secret string) {
 	t.Helper()
 	for _, table := range c.must(t, 200, "GET", "/api/agents/default/sql/schema", "")["tables"].([]any) {
 		name := fmt.Sprint(at(table, "name"))

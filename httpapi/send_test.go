@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// slackTeam is a fake of Slack with a gateway that is connected to it.
+// slackTeam is a fake Slack with a gateway connected to it.
 type slackTeam struct {
 	gateway string
-	heard   chan string // bodies of messages that it got
+	sent    chan string // bodies of the messages that it received
 }
 
-func (c *visitor) slack(t *testing.T) slackTeam {
+func (c *testClient) slack(t *testing.T) slackTeam {
 	t.Helper()
-	team := slackTeam{heard: make(chan string, 10)}
+	team := slackTeam{sent: make(chan string, 10)}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if r.URL.Path == "/chat.postMessage" {
-			team.heard <- string(body)
+			team.sent <- string(body)
 		}
 		_, _ = w.Write([]byte(`{"ok":true,"user_id":"UBOT","channel":"D1","ts":"1.5"}`))
 	}))
@@ -39,8 +39,8 @@ func (c *visitor) slack(t *testing.T) slackTeam {
 	return team
 }
 
-// says posts what a person says in Slack.
-func (team slackTeam) says(t *testing.T, c *visitor, ts, text string) {
+// post delivers a message of a Slack user.
+func (team slackTeam) post(t *testing.T, c *testClient, ts, text string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"type":"event_callback","team_id":"T1","event_id":"Ev%s","event":{"type":"message","channel":"D1","channel_type":"im","user":"U1","text":%q,"ts":%q}}`, ts, text, ts)
 	at := strconv.FormatInt(time.Now().Unix(), 10)
@@ -49,12 +49,12 @@ func (team slackTeam) says(t *testing.T, c *visitor, ts, text string) {
 	c.with("X-Slack-Request-Timestamp", at).with("X-Slack-Signature", "v0="+hex.EncodeToString(mac.Sum(nil))).must(t, 200, "POST", team.gateway+"/webhook", body)
 }
 
-// TestSendInConversation: a person answers over the API what somebody wrote in
-// Slack, and an MCP client does so too until then.
+// TestSendInConversation: a person answers a Slack message over the API; an MCP
+// client may answer until then.
 func TestSendInConversation(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	team := c.slack(t)
-	team.says(t, c, "1.2", "Where is it?")
+	team.post(t, c, "1.2", "Where is it?")
 	list := c.must(t, 200, "GET", "/api/agents/default/conversations", "")["conversations"].([]any)
 	if len(list) != 1 {
 		t.Fatal(list)
@@ -82,7 +82,7 @@ func TestSendInConversation(t *testing.T) {
 	}
 	heard := map[string]bool{}
 	for range 3 {
-		heard[<-team.heard] = true
+		heard[<-team.sent] = true
 	}
 	for _, want := range []string{`{"channel":"D1","text":"I look."}`, `{"channel":"C7","text":"Look!"}`, `{"channel":"D1","text":"On its way."}`} {
 		if !heard[want] {

@@ -11,7 +11,7 @@ import (
 // TestSourceText: the text of a source is put together from its chunks, each
 // stands where it is said to, and parts of it go on where others end.
 func TestSourceText(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	var doc strings.Builder
 	for i := range 60 {
 		fmt.Fprintf(&doc, "Paragraph %d is about 🥖 number %d and tells how long it is kept before it is sold again.\n\n", i, i*7)
@@ -19,7 +19,7 @@ func TestSourceText(t *testing.T) {
 	for _, overlap := range []string{"0", "120"} {
 		made := c.upload(t, "/api/agents/default/sources", "bread.txt", doc.String(), map[string]string{"chunk_size": "400", "overlap": overlap})
 		path := "/api/agents/default/sources/" + fmt.Sprint(made.json["id"])
-		c.settled(t, path)
+		c.waitIndexed(t, path)
 		chunks := c.must(t, 200, "GET", path+"/chunks?limit=200", "")["chunks"].([]any)
 		whole := c.textOf(t, path+"/text", chunks)
 		if whole.From != 0 || len(whole.units) != whole.Total || len(whole.Chunks) != len(chunks) {
@@ -71,7 +71,7 @@ type sourcePart struct {
 
 // textOf reads a part of a source's text. Each of the chunks that is in it must
 // stand where it is said to.
-func (c *visitor) textOf(t *testing.T, path string, chunks []any) (part sourcePart) {
+func (c *testClient) textOf(t *testing.T, path string, chunks []any) (part sourcePart) {
 	t.Helper()
 	a := c.send(t, "GET", path, "")
 	if err := json.Unmarshal([]byte(a.text), &part); err != nil || a.StatusCode != 200 {
@@ -92,9 +92,9 @@ func (c *visitor) textOf(t *testing.T, path string, chunks []any) (part sourcePa
 
 // TestHighlights: results show where the query's words stand, in all forms.
 func TestHighlights(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	made := c.upload(t, "/api/agents/default/sources", "policy.md", "# Returns\n\n🥖 Goods can be returned within thirty days. A return is free.\n", nil)
-	c.settled(t, "/api/agents/default/sources/"+fmt.Sprint(made.json["id"]))
+	c.waitIndexed(t, "/api/agents/default/sources/"+fmt.Sprint(made.json["id"]))
 	for _, a := range []map[string]any{c.must(t, 200, "GET", "/api/agents/default/sources/search?query=how+are+returns+made", ""),
 		c.must(t, 200, "POST", "/api/agents/default/sources/search", `{"query":"how are returns made"}`)} {
 		units := utf16.Encode([]rune(fmt.Sprint(at(a, "results.0.content"))))

@@ -4,7 +4,7 @@ import "testing"
 
 // TestUploadWaits: an upload with wait answers when its source is done.
 func TestUploadWaits(t *testing.T) {
-	c, path := newVisitor(t), "/api/agents/default/sources"
+	c, path := newTestClient(t), "/api/agents/default/sources"
 	for name, want := range map[string]string{"policy.md": "ready", "broken.json": "error"} {
 		content := "# Returns\n\nGoods can be sent back within thirty days.\n"
 		if want == "error" {

@@ -10,10 +10,10 @@ import (
 
 // TestSQLReadOnly refuses what would change data, whoever asks.
 func TestSQLReadOnly(t *testing.T) {
-	w := newWitness(t)
-	w.ask(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"SELECT 1","read_only":true}`)
+	w := newContractClient(t)
+	w.request(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"SELECT 1","read_only":true}`)
 	for _, query := range []string{"DELETE FROM contacts", "/* x */ WITH a AS (SELECT 1) INSERT INTO contacts(id) SELECT 1", "EXPLAIN"} {
-		w.ask(t, map[bool]int{true: 400, false: 403}[query == "EXPLAIN"], "POST", "/api/agents/default/sql/execute", `{"read_only":true,"query":`+quoted(query)+`}`)
+		w.request(t, map[bool]int{true: 400, false: 403}[query == "EXPLAIN"], "POST", "/api/agents/default/sql/execute", `{"read_only":true,"query":`+quoted(query)+`}`)
 	}
 }
 

@@ -104,7 +104,7 @@ func (s *storm) makeAgent(b *testing.B, i int, tc stormCase) *store.DB {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := &visitor{url: s.server.URL, folder: s.folder, header: http.Header{}}
+	c := &testClient{url: s.server.URL, folder: s.folder, header: http.Header{}}
 	at := "/api/agents/" + db.ID()
 	workflow := c.must(b, 201, "POST", at+"/workflows", `{"name":"w","status":"active",`+stormGraph+`,"settings":{`+tc.settings+`}}`)
 	s.sql(b, db, fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)

@@ -24,7 +24,7 @@ func named(name string) func(event) bool { return func(e event) bool { return e.
 // TestStream: what changes, by whatever way, comes with the row that its list
 // shows, and counts come with it.
 func TestStream(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	s := openEvents(t, c, streamPath, "")
 	first, _ := s.next()
 	if first.name != "hello" || first.data["role"] != "owner" || first.data["stream"] == "" || fmt.Sprint(first.data["waiting"], first.data["unread"]) != "0 0" || first.id != "" {
@@ -36,7 +36,7 @@ func TestStream(t *testing.T) {
 	if made.id == "" || made.data["id"] != contact["id"] || string(encode(made.data["row"])) != string(encode(at(listed, "contacts.0"))) {
 		t.Errorf("made: %+v", made)
 	}
-	conversation := handover(t, c)
+	conversation := createHandover(t, c)
 	said := s.until(changeOf("message", "create"))
 	if said.data["conversation_id"] != conversation || at(said.data, "row.content") != "A person please" {
 		t.Errorf("said: %+v", said)
@@ -50,7 +50,7 @@ func TestStream(t *testing.T) {
 	})
 
 	workflow := approvalWorkflow(t, c)
-	asked(t, c, workflow, `{"amount":1}`)
+	executeToApproval(t, c, workflow, `{"amount":1}`)
 	if e := s.until(changeOf("execution", "create")); at(e.data, "row.workflow_id") != workflow || at(e.data, "row.input") != nil {
 		t.Errorf("execution: %+v", e)
 	}
@@ -74,11 +74,11 @@ func TestStream(t *testing.T) {
 // TestStreamKinds: each kind of record that lists show is streamed as its list
 // shows it.
 func TestStreamKinds(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	s := openEvents(t, c, streamPath, "")
 	s.until(named("hello"))
 	at1 := "/api/agents/default"
-	workflow := saved(t, c, simpleNodes, simpleEdges, "")
+	workflow := createFlow(t, c, simpleNodes, simpleEdges, "")
 	s.until(changeOf("workflow", "create"))
 	schedule := c.must(t, 201, "POST", at1+"/schedules", `{"name":"Later","type":"delayed","delay_seconds":3600,"callback_type":"workflow","callback_id":"`+workflow+`"}`)["id"].(string)
 	s.until(changeOf("schedule", "create"))
@@ -102,7 +102,7 @@ func TestStreamKinds(t *testing.T) {
 	if e := s.until(changeOf("gateway", "create")); at(e.data, "row.name") != "g" || at(e.data, "row.config") != nil {
 		t.Errorf("gateway: %+v", e)
 	}
-	took := takeover(t, c.folder.Default())
+	took := createTakeover(t, c.folder.Default())
 	s.until(changeOf("session", "create"))
 	if e := s.until(changeOf("takeover", "create")); at(e.data, "row.takeover_id") != took.ID {
 		t.Errorf("takeover: %+v", e)
@@ -114,7 +114,7 @@ func TestStreamProgress(t *testing.T) {
 	c, _ := openWith(t, func(o *Options) { o.NoAuth = true }) // the index does not run: the source stays as it is
 	s := openEvents(t, c, streamPath, "")
 	s.until(named("hello"))
-	body, media := multi(t, nil, "a.txt", []byte("hello"), nil)
+	body, media := multipartForm(t, nil, "a.txt", []byte("hello"), nil)
 	id := c.do(t, "POST", "/api/agents/default/sources", body, media).json["id"]
 	if e := s.until(changeOf("source", "create")); e.data["id"] != id || at(e.data, "row.status") != "processing" {
 		t.Errorf("made: %+v", e)
@@ -127,7 +127,7 @@ func TestStreamProgress(t *testing.T) {
 // TestStreamResumes: a client that comes back gets what it missed, once for
 // each record, and is told to begin again when that is not known.
 func TestStreamResumes(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	s := openEvents(t, c, streamPath, "")
 	s.until(named("hello"))
 	c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)
@@ -163,7 +163,7 @@ func TestStreamResumes(t *testing.T) {
 // TestStreamMerges: a record that changes all the time is sent four times a
 // second at most, and its last state is sent.
 func TestStreamMerges(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	id := c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)["id"].(string)
 	s := openEvents(t, c, streamPath, "")
 	s.until(named("hello"))
@@ -209,7 +209,7 @@ func TestStreamEnds(t *testing.T) {
 	})
 	ends("the server's stop", openEvents(t, c, streamPath, ""), server.Stop)
 
-	under := newClosed(t, nil)
+	under := newProxiedServer(t, nil)
 	_, secret, err := under.folder.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleViewer, Agents: []string{"default"}})
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ func TestStreamEnds(t *testing.T) {
 
 // TestStreamLimits: an agent and a client have so many streams and no more.
 func TestStreamLimits(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	open := make([]*eventStream, maxClientStreams)
 	for i := range open {
 		open[i] = openEvents(t, c, streamPath, "")
@@ -249,7 +249,7 @@ func TestStreamLimits(t *testing.T) {
 // TestPresence: viewers with a role of their own see where others are, and that
 // they go; nobody speaks for another.
 func TestPresence(t *testing.T) {
-	c := newClosed(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
+	c := newProxiedServer(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
 	for _, email := range []string{"ada@example.com", "bob@example.com"} {
 		if _, err := c.folder.Default().CreateAdmin(t.Context(), agent.Admin{Email: email, Role: agent.RoleViewer}); err != nil {
 			t.Fatal(err)
@@ -258,7 +258,7 @@ func TestPresence(t *testing.T) {
 	ada, bob := c.as(t, "ada@example.com"), c.as(t, "bob@example.com")
 	seen := openEvents(t, ada, streamPath, "")
 	seen.until(named("hello"))
-	stranger := openEvents(t, c.visitor, streamPath, "")
+	stranger := openEvents(t, c.testClient, streamPath, "")
 	stranger.until(named("hello"))
 	bobs := openEvents(t, bob, streamPath, "")
 	stream := bobs.until(named("hello")).data["stream"].(string)
@@ -287,7 +287,7 @@ func TestPresence(t *testing.T) {
 
 // TestStreamOfLongRecords: what would be too much to send at once is a reset.
 func TestStreamOfLongRecords(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	id := c.must(t, 201, "POST", "/api/agents/default/conversations", `{}`)["id"].(string)
 	s := openEvents(t, c, streamPath, "")
 	s.until(named("hello"))

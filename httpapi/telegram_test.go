@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// telegramBot is a stand-in for Telegram with one bot and one person who
-// writes to it.
+// telegramBot is a fake Telegram with one bot and one user.
 type telegramBot struct {
 	*httptest.Server
 	heard chan string // what the bot sends
@@ -22,11 +21,11 @@ type telegramBot struct {
 	mu      sync.Mutex
 	updates []string
 	last    int
-	came    chan struct{}
+	changed chan struct{}
 }
 
 func newTelegramBot(t *testing.T) *telegramBot {
-	b := &telegramBot{heard: make(chan string, 100), came: make(chan struct{})}
+	b := &telegramBot{heard: make(chan string, 100), changed: make(chan struct{})}
 	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in struct {
 			Offset int    `json:"offset"`
@@ -39,7 +38,7 @@ func newTelegramBot(t *testing.T) *telegramBot {
 		case "getMe":
 			result = `{"id":77,"is_bot":true,"first_name":"Shop","username":"shop_bot"}`
 		case "getUpdates":
-			result = b.from(r, in.Offset)
+			result = b.updatesFrom(r, in.Offset)
 		case "sendMessage":
 			result = fmt.Sprintf(`{"message_id":500,"chat":{"id":%d}}`, in.ChatID)
 			b.heard <- in.Text
@@ -54,14 +53,14 @@ func newTelegramBot(t *testing.T) *telegramBot {
 	return b
 }
 
-// from lists the updates from a number on, and waits a moment for the first.
-func (b *telegramBot) from(r *http.Request, offset int) string {
+// updatesFrom lists the updates from an offset, and waits briefly for the first.
+func (b *telegramBot) updatesFrom(r *http.Request, offset int) string {
 	for {
 		b.mu.Lock()
 		for b.last-len(b.updates)+1 < offset && len(b.updates) > 0 {
 			b.updates = b.updates[1:]
 		}
-		list, came := strings.Join(b.updates, ","), b.came
+		list, came := strings.Join(b.updates, ","), b.changed
 		b.mu.Unlock()
 		if list != "" {
 			return "[" + list + "]"
@@ -76,14 +75,14 @@ func (b *telegramBot) from(r *http.Request, offset int) string {
 	}
 }
 
-func (b *telegramBot) write(text string) {
+func (b *telegramBot) receive(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.last++
 	quoted, _ := json.Marshal(text)
 	b.updates = append(b.updates, fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"date":1,"chat":{"id":42,"type":"private"},"from":{"id":42,"is_bot":false,"first_name":"Ada","username":"ada"},"text":%s}}`, b.last, b.last, quoted))
-	close(b.came)
-	b.came = make(chan struct{})
+	close(b.changed)
+	b.changed = make(chan struct{})
 }
 
 func (b *telegramBot) answer(t *testing.T) string {
@@ -97,14 +96,13 @@ func (b *telegramBot) answer(t *testing.T) string {
 	}
 }
 
-// TestConversationOnTelegram is the whole of it: a person writes to a bot, the
-// agent reads its knowledge and calls a tool, and the person gets the answer;
-// then a human takes over, and hands back.
+// TestConversationOnTelegram: a user writes to a bot, the agent searches its
+// knowledge, calls a tool and answers; then a person takes over and hands back.
 func TestConversationOnTelegram(t *testing.T) {
 	bot := newTelegramBot(t)
 	var mu sync.Mutex
 	var told []string
-	c, _ := minded(t, func(n int, asked map[string]any) string {
+	c, _ := newClientWithModel(t, func(n int, asked map[string]any) string {
 		raw, _ := json.Marshal(asked["messages"])
 		mu.Lock()
 		told = append(told, string(raw))
@@ -119,7 +117,7 @@ func TestConversationOnTelegram(t *testing.T) {
 	})
 	const agent = "/api/agents/default"
 	made := c.upload(t, agent+"/sources", "policy.md", "# Returns\n\nGoods that you do not like can be sent back within thirty days. We refund the price.\n", nil)
-	c.settled(t, agent+"/sources/"+fmt.Sprint(made.json["id"]))
+	c.waitIndexed(t, agent+"/sources/"+fmt.Sprint(made.json["id"]))
 	c.must(t, 201, "POST", agent+"/tools", `{"name":"order_status","description":"Where an order is.","type":"function","config":{"parameters":{"type":"object","properties":{"order":{"type":"integer"}},"required":["order"]},"code":"return {order: args.order, state: 'on its way'}"}}`)
 	c.must(t, 200, "PUT", agent+"/settings", `{"auto_reply":true}`)
 	g := c.must(t, 201, "POST", agent+"/gateways", `{"type":"telegram","name":"Bot","config":{"botToken":"77:secret-of-the-bot","apiBaseUrl":"`+bot.URL+`"}}`)
@@ -130,7 +128,7 @@ func TestConversationOnTelegram(t *testing.T) {
 	if r := c.must(t, 200, "POST", at1+"/webhook/register", ""); r["success"] != true || !strings.Contains(fmt.Sprint(r["instructions"]), "polling") {
 		t.Errorf("registered %v", r)
 	}
-	bot.write("Where is order 17, and can I send it back?")
+	bot.receive("Where is order 17, and can I send it back?")
 	if got := bot.answer(t); got != "Order 17 is on its way. You may send it back within thirty days." {
 		t.Fatalf("the bot says %q", got)
 	}
@@ -171,7 +169,7 @@ func TestConversationOnTelegram(t *testing.T) {
 	if v := c.must(t, 200, "GET", conversation, ""); v["muted"] != true {
 		t.Errorf("a person's answer left %v", v["muted"])
 	}
-	bot.write("Thank you, person.")
+	bot.receive("Thank you, person.")
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		if len(c.must(t, 200, "GET", conversation, "")["messages"].([]any)) == 4 {
 			break
@@ -181,7 +179,7 @@ func TestConversationOnTelegram(t *testing.T) {
 		}
 	}
 	c.must(t, 200, "PUT", conversation, `{"muted":false}`)
-	bot.write("And now?")
+	bot.receive("And now?")
 	if got := bot.answer(t); got != "Answer 3." {
 		t.Errorf("the bot says %q", got)
 	}

@@ -12,7 +12,7 @@ import (
 	agentchat "satchel/agent/chat"
 )
 
-// newForecast is an API that a tool calls; it echoes what it was asked.
+// newForecast is an API for tools that echoes its request.
 func newForecast(t *testing.T) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -34,7 +34,7 @@ func newForecast(t *testing.T) *httptest.Server {
 const cityParameters = `"parameters":{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}},"required":["city"]}`
 
 func TestAPITool(t *testing.T) {
-	c, api := newVisitor(t), newForecast(t)
+	c, api := newTestClient(t), newForecast(t)
 	tools := "/api/agents/default/tools"
 	made := c.must(t, 201, "POST", tools, `{"name":"weather","description":"Tells the weather","type":"api","config":{"method":"POST","url":"`+api.URL+`/of/{{city}}?unit=c",
 		"query":{"days":"{{days}}","none":"{{nothing}}"},"headers":{"X-Api-Key":"k-secret","X-City":"{{city}}"},"auth":{"type":"bearer","token":"t-secret"},
@@ -89,7 +89,7 @@ func TestAPITool(t *testing.T) {
 }
 
 func TestFunctionTool(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	tools := "/api/agents/default/tools"
 	id := fmt.Sprint(c.must(t, 201, "POST", tools, `{"name":"add","type":"function","config":{"code":"if (args.a < 0) throw new Error('too small'); return {sum: args.a + args.b}","parameters":{"type":"object","properties":{"a":{"type":"number"},"b":{"type":"number"}},"required":["a","b"]}}}`)["id"])
 	got := c.must(t, 200, "POST", tools+"/"+id+"/execute", `{"arguments":{"a":2,"b":3}}`)
@@ -114,7 +114,7 @@ func TestFunctionTool(t *testing.T) {
 
 // The model calls a tool of the agent's and answers with what it learned.
 func TestChatCallsTools(t *testing.T) {
-	c, m := minded(t, func(n int, asked map[string]any) string {
+	c, m := newClientWithModel(t, func(n int, asked map[string]any) string {
 		if n == 1 {
 			return `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"double","arguments":"{\"n\":21}"}}]}}]}`
 		}
@@ -131,7 +131,7 @@ func TestChatCallsTools(t *testing.T) {
 }
 
 func TestToolsAreChecked(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	tools := "/api/agents/default/tools"
 	c.must(t, 201, "POST", tools, `{"name":"taken","type":"function","config":{"code":"return 1"}}`)
 	for _, one := range []apiCase{
@@ -162,7 +162,7 @@ func TestToolsAreChecked(t *testing.T) {
 
 // TestToolSwitchedOff: a tool that is off fails for everybody, and models do not see it.
 func TestToolSwitchedOff(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	made := c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"add","type":"function","config":{"code":"return 42"}}`)
 	path := "/api/agents/default/tools/" + made["id"].(string)
 	if made["enabled"] != true {

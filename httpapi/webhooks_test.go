@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// target is a receiver of webhooks that hands on what it gets.
-func target(t *testing.T) (url string, got chan string) {
+// newWebhookTarget is a webhook target that sends the bodies it receives to got.
+func newWebhookTarget(t *testing.T) (url string, got chan string) {
 	t.Helper()
 	got = make(chan string, 100)
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -32,31 +32,31 @@ func receive(t *testing.T, got chan string) string {
 	}
 }
 
-func (w *witness) askOfWebhooks(t *testing.T, agent string) {
+func (w *contractClient) checkWebhooks(t *testing.T, agent string) {
 	t.Helper()
-	url, got := target(t)
-	id := w.made(t, agent+"/webhooks", `{"url":"`+url+`","events":["contact.*"]}`)
+	url, got := newWebhookTarget(t)
+	id := w.create(t, agent+"/webhooks", `{"url":"`+url+`","events":["contact.*"]}`)
 	at := agent + "/webhooks/" + id
-	w.ask(t, 400, "POST", agent+"/webhooks", `{"url":"`+url+`","events":["x"]}`)
-	w.ask(t, 200, "GET", agent+"/webhooks", "")
-	w.ask(t, 200, "GET", at, "")
-	w.ask(t, 200, "PUT", at, `{"events":["*"]}`)
-	w.ask(t, 200, "POST", at+"/rotate", "")
-	w.ask(t, 200, "POST", at+"/test", "")
+	w.request(t, 400, "POST", agent+"/webhooks", `{"url":"`+url+`","events":["x"]}`)
+	w.request(t, 200, "GET", agent+"/webhooks", "")
+	w.request(t, 200, "GET", at, "")
+	w.request(t, 200, "PUT", at, `{"events":["*"]}`)
+	w.request(t, 200, "POST", at+"/rotate", "")
+	w.request(t, 200, "POST", at+"/test", "")
 	receive(t, got)
-	list := w.ask(t, 200, "GET", at+"/deliveries", "")
+	list := w.request(t, 200, "GET", at+"/deliveries", "")
 	delivery, _ := nested(list.json, "deliveries.0.id").(string)
-	w.ask(t, 200, "POST", at+"/deliveries/"+delivery+"/redeliver", "")
+	w.request(t, 200, "POST", at+"/deliveries/"+delivery+"/redeliver", "")
 	receive(t, got)
-	w.ask(t, 404, "POST", at+"/deliveries/delivery-x/redeliver", "")
-	w.ask(t, 200, "GET", at+"/deliveries/"+delivery, "")
-	w.ask(t, 404, "GET", at+"/deliveries/delivery-x", "")
-	w.ask(t, 200, "GET", agent+"/deliveries?status=delivered", "")
-	w.ask(t, 400, "GET", agent+"/deliveries?status=lost", "")
-	w.ask(t, 200, "GET", agent+"/events?limit=2", "")
-	w.ask(t, 400, "GET", agent+"/events?type=weather", "")
-	w.ask(t, 204, "DELETE", at, "")
-	w.ask(t, 404, "GET", at, "")
+	w.request(t, 404, "POST", at+"/deliveries/delivery-x/redeliver", "")
+	w.request(t, 200, "GET", at+"/deliveries/"+delivery, "")
+	w.request(t, 404, "GET", at+"/deliveries/delivery-x", "")
+	w.request(t, 200, "GET", agent+"/deliveries?status=delivered", "")
+	w.request(t, 400, "GET", agent+"/deliveries?status=lost", "")
+	w.request(t, 200, "GET", agent+"/events?limit=2", "")
+	w.request(t, 400, "GET", agent+"/events?type=weather", "")
+	w.request(t, 204, "DELETE", at, "")
+	w.request(t, 404, "GET", at, "")
 }
 
 // nested is at under a name that a parameter of that name does not hide.
@@ -65,8 +65,8 @@ func nested(value any, path string) any { return at(value, path) }
 // TestSubscription walks from a subscription to its delivery, by API and SQL,
 // and looks for its secret where it must not be.
 func TestSubscription(t *testing.T) {
-	c := newVisitor(t)
-	url, got := target(t)
+	c := newTestClient(t)
+	url, got := newWebhookTarget(t)
 	made := c.must(t, 201, "POST", "/api/agents/default/webhooks", `{"url":"`+url+`","events":["contact.created"]}`)
 	id, secret := made["id"].(string), made["secret"].(string)
 	if made["active"] != true || at(made, "failure_count").(interface{ String() string }).String() != "0" || made["last_status"] != nil {

@@ -16,9 +16,8 @@ import (
 
 const shopOrigin = "https://shop.example.com"
 
-// widgetAt makes an active widget and returns its path and its secret. The
-// client is a browser without any identity.
-func (c *visitor) widgetAt(tb testing.TB, config string) (id, path, secret string) {
+// createWidget creates an active widget and returns its id, path and secret.
+func (c *testClient) createWidget(tb testing.TB, config string) (id, path, secret string) {
 	tb.Helper()
 	made := c.must(tb, 201, "POST", "/api/agents/default/gateways", `{"type":"web","name":"Shop","config":`+config+`}`)
 	id = made["id"].(string)
@@ -30,20 +29,20 @@ func (c *visitor) widgetAt(tb testing.TB, config string) (id, path, secret strin
 
 const shopWidget = `{"allowedOrigins":["` + shopOrigin + `"]}`
 
-// entered is a client with the token of a new visitor.
-func (c *visitor) entered(tb testing.TB, path string) *visitor {
+// asVisitor returns a client with the token of a new visitor.
+func (c *testClient) asVisitor(tb testing.TB, path string) *testClient {
 	tb.Helper()
 	ticket := c.with("Origin", shopOrigin).must(tb, 200, "POST", path+"/ticket", "")["ticket"].(string)
 	token := c.must(tb, 200, "POST", path+"/session", `{"ticket":"`+ticket+`","origin":"`+shopOrigin+`"}`)["token"].(string)
 	return c.with("Authorization", "Bearer "+token)
 }
 
-// TestWidgetFiles: the script may be loaded by any page, the frame be held by
-// those of the list alone.
+// TestWidgetFiles: any page may load the script, but only allowed origins may
+// embed the frame.
 func TestWidgetFiles(t *testing.T) {
-	c := newVisitor(t)
-	_, path, _ := c.widgetAt(t, `{"allowedOrigins":["`+shopOrigin+`","http://localhost:3000"]}`)
-	_, nowhere, _ := c.widgetAt(t, `{}`)
+	c := newTestClient(t)
+	_, path, _ := c.createWidget(t, `{"allowedOrigins":["`+shopOrigin+`","http://localhost:3000"]}`)
+	_, nowhere, _ := c.createWidget(t, `{}`)
 	script := c.with("Accept-Encoding", "gzip").send(t, "GET", "/widget.js", "")
 	if h := script.Header; script.StatusCode != 200 || h.Get("Cross-Origin-Resource-Policy") != "cross-origin" || h.Get("X-Content-Type-Options") != "nosniff" ||
 		h.Get("Content-Encoding") != "gzip" || len(script.text) > 4<<10 {
@@ -70,12 +69,12 @@ func TestWidgetFiles(t *testing.T) {
 	}
 }
 
-// TestWidgetOrigins: what the browser says of the page decides, and an answer
-// can be read by that page alone.
+// TestWidgetOrigins: the Origin header decides, and only that origin may read
+// the answer.
 func TestWidgetOrigins(t *testing.T) {
-	c := newVisitor(t)
-	_, path, _ := c.widgetAt(t, shopWidget)
-	_, nowhere, _ := c.widgetAt(t, `{}`)
+	c := newTestClient(t)
+	_, path, _ := c.createWidget(t, shopWidget)
+	_, nowhere, _ := c.createWidget(t, `{}`)
 	for _, tc := range []struct {
 		path, origin string
 		status       int
@@ -105,8 +104,8 @@ func TestWidgetOrigins(t *testing.T) {
 	}
 }
 
-// events reads a visitor's stream; each gets the name of an event and its data.
-func (c *visitor) visitorEvents(t *testing.T, path, after string) func() (string, map[string]any) {
+// visitorEvents opens a visitor's stream; the func reads the next event.
+func (c *testClient) visitorEvents(t *testing.T, path, after string) func() (string, map[string]any) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", c.url+path+"/stream", nil)
 	if err != nil {
@@ -141,8 +140,8 @@ func (c *visitor) visitorEvents(t *testing.T, path, after string) func() (string
 	}
 }
 
-// hear reads events until one of a name fits.
-func hear(t *testing.T, next func() (string, map[string]any), name string, fits func(map[string]any) bool) map[string]any {
+// waitEvent reads events until one with a name that fits.
+func waitEvent(t *testing.T, next func() (string, map[string]any), name string, fits func(map[string]any) bool) map[string]any {
 	t.Helper()
 	for {
 		if got, data := next(); got == name && fits(data) {
@@ -151,31 +150,31 @@ func hear(t *testing.T, next func() (string, map[string]any), name string, fits 
 	}
 }
 
-func anything(map[string]any) bool { return true }
+func anyEvent(map[string]any) bool { return true }
 
-// TestVisitorTalks is a visitor's way: a question that the model answers from a
-// source, then a person; what another visitor says stays theirs.
+// TestVisitorTalks: a visitor's question is answered by the model from a source,
+// then by a person; visitors do not see each other's messages.
 func TestVisitorTalks(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	model := fakeModel(t, "Within two days [1]. "+hostile)
 	c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"refund","description":"Pays back","type":"function","config":{"code":"return 1"}}`)
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_base_url":"`+model+`","llm_api_key":"k","llm_model":"small","auto_reply":true}`)
 	source := c.upload(t, "/api/agents/default/sources", "handbook.md", handbook, nil)
-	c.settled(t, "/api/agents/default/sources/"+source.json["id"].(string))
-	_, path, _ := c.widgetAt(t, shopWidget)
-	ada, bob := c.entered(t, path), c.entered(t, path)
+	c.waitIndexed(t, "/api/agents/default/sources/"+source.json["id"].(string))
+	_, path, _ := c.createWidget(t, shopWidget)
+	ada, bob := c.asVisitor(t, path), c.asVisitor(t, path)
 	next := ada.visitorEvents(t, path, "")
-	if hello := hear(t, next, "hello", anything); hello["title"] != "Ask us" || hello["ask_email"] != "offline" {
+	if hello := waitEvent(t, next, "hello", anyEvent); hello["title"] != "Ask us" || hello["ask_email"] != "offline" {
 		t.Errorf("%v", hello)
 	}
-	hear(t, next, "state", func(s map[string]any) bool { return s["bot"] == true && s["open"] == true })
+	waitEvent(t, next, "state", func(s map[string]any) bool { return s["bot"] == true && s["open"] == true })
 	question := `{"id":"one","text":"How long may I return bread?"}`
 	ada.must(t, 201, "POST", path+"/messages", question)
 	ada.must(t, 200, "POST", path+"/messages", question) // a repeat
-	if said := hear(t, next, "message", anything); said["from"] != "visitor" || said["client_id"] != "one" {
+	if said := waitEvent(t, next, "message", anyEvent); said["from"] != "visitor" || said["client_id"] != "one" {
 		t.Errorf("%v", said)
 	}
-	answer := hear(t, next, "message", anything)
+	answer := waitEvent(t, next, "message", anyEvent)
 	if fmt.Sprint(answer["sources"]) != "[map[n:1 name:handbook.md]]" || answer["from"] != "bot" || !strings.Contains(answer["text"].(string), "<script>") {
 		t.Errorf("%v", answer)
 	}
@@ -185,7 +184,7 @@ func TestVisitorTalks(t *testing.T) {
 		}
 	}
 	ada.must(t, 201, "POST", path+"/messages", `{"id":"two","text":"A person, please","person":true}`)
-	hear(t, next, "state", func(s map[string]any) bool { return s["needs_human"] == true && s["person"] == true })
+	waitEvent(t, next, "state", func(s map[string]any) bool { return s["needs_human"] == true && s["person"] == true })
 	waiting := c.must(t, 200, "GET", "/api/agents/default/waiting", "")
 	if fmt.Sprint(at(waiting, "waiting.0.kind")) != "handover" {
 		t.Errorf("%v", waiting)
@@ -193,12 +192,12 @@ func TestVisitorTalks(t *testing.T) {
 	conversation := at(waiting, "waiting.0.conversation_id").(string)
 	c.must(t, 201, "POST", "/api/agents/default/conversations/"+conversation+"/messages", `{"role":"note","content":"a secret note"}`)
 	c.must(t, 201, "POST", "/api/agents/default/conversations/"+conversation+"/messages", `{"role":"assistant","content":"Here I am","send":true}`)
-	if said := hear(t, next, "message", func(m map[string]any) bool { return m["from"] != "visitor" }); said["text"] != "Here I am" || said["from"] != "person" {
+	if said := waitEvent(t, next, "message", func(m map[string]any) bool { return m["from"] != "visitor" }); said["text"] != "Here I am" || said["from"] != "person" {
 		t.Errorf("%v", said)
 	}
 	again := ada.visitorEvents(t, path, fmt.Sprint(answer["id"]))
 	for _, want := range []string{"A person, please", "Here I am"} {
-		if said := hear(t, again, "message", anything); said["text"] != want {
+		if said := waitEvent(t, again, "message", anyEvent); said["text"] != want {
 			t.Errorf("after a reconnect %v, want %s", said, want)
 		}
 	}
@@ -215,16 +214,16 @@ func TestVisitorTalks(t *testing.T) {
 	}
 }
 
-// TestVisitorLimits: messages of a visitor and of an address in a minute, in a
-// rate class of their own.
+// TestVisitorLimits: messages are limited by visitor and by address, apart from
+// other requests.
 func TestVisitorLimits(t *testing.T) {
 	folder, server := openService(t)
 	server.limiter = rest.NewLimiter(map[string]int{"general": 1000, "widget": 30}, nil, func() time.Time { return time.Unix(1_800_000_010, 0) })
 	ts := httptest.NewServer(server.Handler())
 	t.Cleanup(ts.Close)
-	c := &visitor{url: ts.URL, folder: folder, header: http.Header{}}
-	_, path, _ := c.widgetAt(t, shopWidget)
-	clients := []*visitor{c.entered(t, path), c.entered(t, path), c.entered(t, path), c.entered(t, path)}
+	c := &testClient{url: ts.URL, folder: folder, header: http.Header{}}
+	_, path, _ := c.createWidget(t, shopWidget)
+	clients := []*testClient{c.asVisitor(t, path), c.asVisitor(t, path), c.asVisitor(t, path), c.asVisitor(t, path)}
 	codes := map[int]int{}
 	for n := range 11 {
 		codes[clients[0].send(t, "POST", path+"/messages", fmt.Sprintf(`{"id":"%d","text":"Hi"}`, n)).StatusCode]++
@@ -244,26 +243,26 @@ func TestVisitorLimits(t *testing.T) {
 	}
 	c.must(t, 200, "GET", "/api/agents/default/gateways", "")
 	for name, bad := range map[string]string{"text": `{"id":"x","text":""}`, "id": `{"text":"x"}`, "email": `{"id":"x","text":"x","email":"x"}`} {
-		other := newVisitor(t)
-		_, path, _ := other.widgetAt(t, shopWidget)
-		a := other.entered(t, path).send(t, "POST", path+"/messages", bad)
+		other := newTestClient(t)
+		_, path, _ := other.createWidget(t, shopWidget)
+		a := other.asVisitor(t, path).send(t, "POST", path+"/messages", bad)
 		if a.StatusCode != 400 || at(a.json, "error.details.field") != name {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
 		}
 	}
 }
 
-// TestVisitorsOnly: nothing of a widget is read or written without a token of
-// it, and the token opens nothing else.
+// TestVisitorsOnly: a widget needs its own visitor token, and the token gives
+// access to nothing else.
 func TestVisitorsOnly(t *testing.T) {
-	c := newVisitor(t)
-	id, path, _ := c.widgetAt(t, shopWidget)
-	_, other, _ := c.widgetAt(t, shopWidget)
-	ada := c.entered(t, path)
+	c := newTestClient(t)
+	id, path, _ := c.createWidget(t, shopWidget)
+	_, other, _ := c.createWidget(t, shopWidget)
+	ada := c.asVisitor(t, path)
 	c.must(t, 201, "POST", "/api/keys", `{"name":"k","role":"owner","agents":["*"]}`) // closes the server
 	for _, call := range []string{"POST /messages", "POST /email", "GET /stream"} {
 		method, what, _ := strings.Cut(call, " ")
-		for name, client := range map[string]*visitor{"nobody": c, "another widget's": ada} {
+		for name, client := range map[string]*testClient{"nobody": c, "another widget's": ada} {
 			at := path
 			if name != "nobody" {
 				at = other
@@ -292,8 +291,8 @@ func TestVisitorsOnly(t *testing.T) {
 
 // TestWidgetOptions: what the console's form shows, and no secret.
 func TestWidgetOptions(t *testing.T) {
-	c := newVisitor(t)
-	id, _, secret := c.widgetAt(t, `{"allowedOrigins":["https://Shop.example.com/"],"greeting":"Hi","secret":"s3cret-of-mine"}`)
+	c := newTestClient(t)
+	id, _, secret := c.createWidget(t, `{"allowedOrigins":["https://Shop.example.com/"],"greeting":"Hi","secret":"s3cret-of-mine"}`)
 	a := c.send(t, "GET", "/api/agents/default/gateways/"+id+"/widget", "")
 	if at(a.json, "config.allowedOrigins.0") != shopOrigin || at(a.json, "config.greeting") != "Hi" || at(a.json, "config.messagesPerDay") != json.Number("500") ||
 		!strings.Contains(a.text, `data-widget=\"default/`+id+`\"`) || strings.Contains(a.text, secret) || strings.Contains(a.text, "s3cret") {

@@ -14,8 +14,8 @@ import (
 
 const flowBase = "/api/agents/default/workflows"
 
-// saved makes an active workflow of nodes and edges and returns its id.
-func saved(t *testing.T, c *visitor, nodes, edges, settings string) string {
+// createFlow makes an active workflow of nodes and edges and returns its id.
+func createFlow(t *testing.T, c *testClient, nodes, edges, settings string) string {
 	t.Helper()
 	if settings == "" {
 		settings = "{}"
@@ -32,11 +32,11 @@ const (
 )
 
 func TestBadWorkflows(t *testing.T) {
-	c := newVisitor(t)
-	id := saved(t, c, simpleNodes, simpleEdges, "")
+	c := newTestClient(t)
+	id := createFlow(t, c, simpleNodes, simpleEdges, "")
 	one := flowBase + "/" + id
 	done := c.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`"}`)["id"].(string)
-	asleep := c.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+saved(t, c, sleeperNodes, sleeperEdges, "")+`"}`)["execution_id"].(string)
+	asleep := c.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+createFlow(t, c, sleeperNodes, sleeperEdges, "")+`"}`)["execution_id"].(string)
 	draft := c.must(t, 201, "POST", flowBase, `{"name":"Draft","nodes":[{"id":"h","type":"http-request"}]}`)["id"].(string)
 	paused := c.must(t, 201, "POST", flowBase, `{"name":"Paused","status":"paused","nodes":`+simpleNodes+`,"edges":`+simpleEdges+`}`)["id"].(string)
 	executions := flowBase + "/executions/"
@@ -104,7 +104,7 @@ func TestBadWorkflows(t *testing.T) {
 
 // TestNodeTypes reads the catalogue, and again with its tag.
 func TestNodeTypes(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	a := c.send(t, "GET", "/api/node-types", "")
 	types := map[string]any{}
 	for _, e := range a.json["types"].([]any) {
@@ -122,7 +122,7 @@ func TestNodeTypes(t *testing.T) {
 
 // TestValidate has all that is wrong with a graph be told at once.
 func TestValidate(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	nodes := `[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"method":"STEAL","headers":{"a":"{{oops"}}},{"id":"i","type":"if-else","data":{"conditions":[{"left":1,"operator":"loves"}]}},
 		{"id":"x","type":"teleport"},{"id":"s","type":"set","data":{"values":{"a":["{{nodes.t.name}}","{{nodes.late.name}}"],"b":"{{nodes.ghost.name}}"}}},{"id":"late","type":"set","data":{"values":{}}}]`
 	edges := `[{"id":"e1","source":"t","target":"h"},{"id":"e2","source":"i","target":"s","sourceHandle":"maybe"},{"id":"e3","source":"t","target":"i"},{"id":"e4","source":"s","target":"late"}]`
@@ -161,7 +161,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestWorkflowRecord(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	w := c.must(t, 201, "POST", flowBase, `{"name":"Welcome","description":"d","nodes":[{"id":"t","type":"trigger","position":{"x":1.5,"y":2},"selected":true,"data":{"label":"Start","mine":{"a":[1]}}}],
 		"edges":[],"status":"draft"}`)
 	if w["status"] != "draft" || at(w, "nodes.0.selected") != true || at(w, "nodes.0.data.mine.a") == nil || at(w, "settings.on_conflict") != "reject" {
@@ -197,7 +197,7 @@ func TestWorkflowRecord(t *testing.T) {
 // TestSavingTogether has two people save: the later one hears of the other, and
 // what only an editor draws makes no version.
 func TestSavingTogether(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	made := c.send(t, "POST", flowBase, `{"name":"Flow","note":"first try","nodes":`+simpleNodes+`,"edges":`+simpleEdges+`}`)
 	one := flowBase + "/" + made.json["id"].(string)
 	put := func(tag, body string) answer {
@@ -237,8 +237,8 @@ func TestSavingTogether(t *testing.T) {
 }
 
 func TestWatchedExecution(t *testing.T) {
-	c := newVisitor(t)
-	id := saved(t, c, `[{"id":"t","type":"trigger"},{"id":"a","type":"approval"},{"id":"s","type":"set","data":{"values":{"by":"{{nodes.a.comment}}"}}}]`,
+	c := newTestClient(t)
+	id := createFlow(t, c, `[{"id":"t","type":"trigger"},{"id":"a","type":"approval"},{"id":"s","type":"set","data":{"values":{"by":"{{nodes.a.comment}}"}}}]`,
 		`[{"source":"t","target":"a"},{"source":"a","target":"s","sourceHandle":"rejected"}]`, "")
 	x := c.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+id+`"}`)["execution_id"].(string)
 	resp, err := http.Get(c.url + flowBase + "/executions/" + x + "/events")
@@ -273,8 +273,8 @@ func TestWatchedExecution(t *testing.T) {
 }
 
 func TestHook(t *testing.T) {
-	c := newVisitor(t)
-	id := saved(t, c, `[{"id":"t","type":"trigger","data":{"event":"webhook"}},{"id":"r","type":"webhook-response","data":{"status":202,
+	c := newTestClient(t)
+	id := createFlow(t, c, `[{"id":"t","type":"trigger","data":{"event":"webhook"}},{"id":"r","type":"webhook-response","data":{"status":202,
 		"headers":{"X-Kind":"{{headers.x-kind}}","Set-Cookie":"a=b","Content-Type":"text/html"},"body":"<b>{{name}} {{body.name}} {{query.q}} {{method}}</b>"}}]`,
 		`[{"source":"t","target":"r"}]`, "")
 	a := c.with("X-Kind", "order").with("Authorization", "").send(t, "POST", "/api/agents/default/hooks/"+id+"?q=7", `{"name":"Ada"}`)
@@ -284,7 +284,7 @@ func TestHook(t *testing.T) {
 	if policy := a.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox") {
 		t.Errorf("a page of a workflow has the policy %q", policy)
 	}
-	plain := saved(t, c, `[{"id":"t","type":"trigger","data":{"event":"webhook"}},{"id":"s","type":"set","data":{"values":{"got":"{{body}}"}}}]`, `[{"source":"t","target":"s"}]`, "")
+	plain := createFlow(t, c, `[{"id":"t","type":"trigger","data":{"event":"webhook"}},{"id":"s","type":"set","data":{"values":{"got":"{{body}}"}}}]`, `[{"source":"t","target":"s"}]`, "")
 	if at := c.must(t, 200, "POST", "/api/agents/default/hooks/"+plain, `{"a":[1]}`); at["execution_id"] == nil || at["status"] != "running" {
 		t.Errorf("answered %v", at)
 	}
@@ -299,8 +299,8 @@ func TestFlowOverHTTP(t *testing.T) {
 		_, _ = w.Write([]byte(`{"key":"` + r.Header.Get("Idempotency-Key") + `","id":12345678901234567890}`))
 	}))
 	defer other.Close()
-	c := newVisitor(t)
-	id := saved(t, c, `[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"`+other.URL+`"}},{"id":"s","type":"set","data":{"values":{"key":"{{nodes.h.body.key}}","id":"{{nodes.h.body.id}}"}}}]`,
+	c := newTestClient(t)
+	id := createFlow(t, c, `[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"`+other.URL+`"}},{"id":"s","type":"set","data":{"values":{"key":"{{nodes.h.body.key}}","id":"{{nodes.h.body.id}}"}}}]`,
 		`[{"source":"t","target":"h"},{"source":"h","target":"s"}]`, "")
 	x := c.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`"}`)
 	if at(x, "output.key") != x["id"].(string)+":h:0" || at(x, "output.id").(interface{ String() string }).String() != "12345678901234567890" {
@@ -311,8 +311,8 @@ func TestFlowOverHTTP(t *testing.T) {
 // TestAuditOfExecutions has each act of a person on an execution be a row of
 // the log; what the program starts by itself is none.
 func TestAuditOfExecutions(t *testing.T) {
-	c := newVisitor(t)
-	id := saved(t, c, `[{"id":"t","type":"trigger"},{"id":"w","type":"wait","data":{"event":"agent.updated"}}]`, `[{"source":"t","target":"w"}]`, "")
+	c := newTestClient(t)
+	id := createFlow(t, c, `[{"id":"t","type":"trigger"},{"id":"w","type":"wait","data":{"event":"agent.updated"}}]`, `[{"source":"t","target":"w"}]`, "")
 	body := `{"workflow_id":"` + id + `"}`
 	first := c.must(t, 200, "POST", flowBase+"/execute", body)["execution_id"].(string)
 	c.must(t, 200, "POST", flowBase+"/executions/"+first+"/terminate", "")
@@ -336,8 +336,8 @@ func TestExecutionRunning(t *testing.T) {
 	release := make(chan struct{})
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer other.Close()
-	c := newVisitor(t)
-	id := saved(t, c, `[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"`+other.URL+`"}}]`, `[{"source":"t","target":"h"}]`, "")
+	c := newTestClient(t)
+	id := createFlow(t, c, `[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"`+other.URL+`"}}]`, `[{"source":"t","target":"h"}]`, "")
 	body := `{"workflow_id":"` + id + `"}`
 	first := c.must(t, 200, "POST", flowBase+"/execute", body)
 	if first["status"] != "running" || first["started_at"] == nil {
@@ -370,7 +370,7 @@ func TestSecretsOfNodes(t *testing.T) {
 		}
 	}))
 	defer other.Close()
-	c := newVisitor(t)
+	c := newTestClient(t)
 	body := `{"name":"Flow","status":"active","nodes":[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"` + other.URL + `",
 		"auth":{"type":"bearer","token":"open-sesame"},"headers":{"X-Api-Key":"k-sesame"}}}],"edges":[{"source":"t","target":"h"}]}`
 	a := c.send(t, "POST", flowBase, body)
@@ -409,7 +409,7 @@ func mustRaw(t *testing.T, v any) []byte {
 // TestWorkflowListTriggers reads what starts the workflows of a list, also of
 // nodes that SQL wrote and that are none.
 func TestWorkflowListTriggers(t *testing.T) {
-	c := newVisitor(t)
+	c := newTestClient(t)
 	c.must(t, 201, "POST", flowBase, `{"name":"a","nodes":[{"id":"t","type":"trigger","data":{"event":"message.received"}},{"id":"u","type":"trigger"},{"id":"v","type":"trigger","data":{"event":"manual"}},{"id":"s","type":"set"}]}`)
 	c.must(t, 201, "POST", flowBase, `{"name":"b"}`)
 	c.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"INSERT INTO workflows (name, nodes) VALUES ('c', '[1, \"x\", null, {}, [], {\"type\":\"trigger\",\"data\":7}]')"}`)

@@ -21,8 +21,8 @@ func TestGraphTests(t *testing.T) {
 		_, _ = w.Write([]byte(`{"n":1}`))
 	}))
 	defer other.Close()
-	c := newVisitor(t)
-	id := saved(t, c, simpleNodes, simpleEdges, "")
+	c := newTestClient(t)
+	id := createFlow(t, c, simpleNodes, simpleEdges, "")
 	graph := `"nodes":[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"url":"` + other.URL + `"}},
 		{"id":"l","type":"loop","data":{"items":[1,2]}},{"id":"b","type":"set","data":{"values":{"x":"{{item}} {{nodes.h.body.n}}"}}},{"id":"after","type":"set","data":{"values":{"y":"{{item}}"}}},
 		{"id":"i","type":"if-else","data":{"conditions":[{"left":"{{nodes.h.body.n}}","operator":"gt","right":5}]}},{"id":"s","type":"set","data":{"values":{"got":"{{input.results}} {{nodes.h.body.n}} {{name}}"}}}],
@@ -92,8 +92,8 @@ func TestGraphTests(t *testing.T) {
 // TestGraphTestThatWaits approves a test like any execution, beside one that
 // holds the workflow's only slot.
 func TestGraphTestThatWaits(t *testing.T) {
-	c := newVisitor(t)
-	id := saved(t, c, simpleNodes, simpleEdges, "")
+	c := newTestClient(t)
+	id := createFlow(t, c, simpleNodes, simpleEdges, "")
 	x := c.must(t, 200, "POST", flowBase+"/test", `{"workflow_id":"`+id+`","nodes":[{"id":"t","type":"trigger"},{"id":"a","type":"approval"}],"edges":[{"source":"t","target":"a"}]}`)
 	one := flowBase + "/executions/" + x["id"].(string)
 	for waits := false; !waits; {

@@ -100,7 +100,7 @@ func TestOverlap(t *testing.T) {
 		agent.OverlapSkip: "00:01:00 00:04:00", agent.OverlapAllow: "00:01:00 00:02:00 00:03:00 00:04:00", agent.OverlapQueue: "00:01:00 00:03:30",
 	} {
 		bubble(t, func(t *testing.T, h *fixture) {
-			h.calls.does(func(ctx context.Context, c Callback) error {
+			h.calls.onCall(func(ctx context.Context, c Callback) error {
 				return clock.Sleep(ctx, 150*time.Second)
 			})
 			s := h.make(t, `{"type":"cron","cron_expression":"* * * * *","overlap":"`+overlap+`"}`)
@@ -125,7 +125,7 @@ func TestInterrupted(t *testing.T) {
 	path := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t, path)
-		h.calls.does(func(ctx context.Context, c Callback) error { <-ctx.Done(); return ctx.Err() })
+		h.calls.onCall(func(ctx context.Context, c Callback) error { <-ctx.Done(); return ctx.Err() })
 		s := h.make(t, `{"type":"once","next_run":"2000-01-01T00:01:00Z"}`)
 		pass(2 * time.Minute)
 		want(t, "calls", h.calls.count(), 1)

@@ -50,8 +50,8 @@ func (c *calls) run(ctx context.Context, _ *store.DB, call Callback) (string, er
 	return "", do(ctx, call)
 }
 
-// does sets the result of calls from now on.
-func (c *calls) does(do func(context.Context, Callback) error) {
+// onCall sets the result of calls from now on.
+func (c *calls) onCall(do func(context.Context, Callback) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.do = do
@@ -213,7 +213,7 @@ func TestOnceAndDelayed(t *testing.T) {
 		once := h.make(t, `{"type":"once","next_run":"2000-01-01T00:10:00Z"}`)
 		delayed := h.make(t, `{"type":"delayed","delay_seconds":90}`)
 		release := make(chan struct{})
-		h.calls.does(func(ctx context.Context, c Callback) error {
+		h.calls.onCall(func(ctx context.Context, c Callback) error {
 			if c.Schedule.ID == once.ID {
 				<-release
 			}
@@ -328,7 +328,7 @@ func TestRunNow(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		s := h.make(t, `{"type":"cron","cron_expression":"0 * * * *","status":"paused"}`)
 		release := make(chan error)
-		h.calls.does(func(context.Context, Callback) error { return <-release })
+		h.calls.onCall(func(context.Context, Callback) error { return <-release })
 		run, err := h.Run(t.Context(), h.db, s.ID)
 		if err != nil || run.Status != agent.RunRunning {
 			t.Fatalf("%v, %v", run, err)
@@ -346,7 +346,7 @@ func TestRunNow(t *testing.T) {
 			t.Errorf("%+v, %v", runs, err)
 		}
 		want(t, "status", got.Status, "paused")
-		h.calls.does(func(context.Context, Callback) error { panic("secret text") })
+		h.calls.onCall(func(context.Context, Callback) error { panic("secret text") })
 		if _, err := h.Run(t.Context(), h.db, s.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -384,7 +384,7 @@ func TestClockIsSet(t *testing.T) {
 func TestSlots(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		release := make(chan struct{})
-		h.calls.does(func(ctx context.Context, c Callback) error {
+		h.calls.onCall(func(ctx context.Context, c Callback) error {
 			if c.Schedule.Name == "waits" {
 				work.Release(ctx)
 			}
@@ -423,7 +423,7 @@ func TestSlots(t *testing.T) {
 func TestExecutionShows(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		release := make(chan struct{})
-		h.calls.does(func(_ context.Context, c Callback) error { c.Started("execution-1"); <-release; return nil })
+		h.calls.onCall(func(_ context.Context, c Callback) error { c.Started("execution-1"); <-release; return nil })
 		s := h.make(t, `{"type":"once","next_run":"2000-01-01T00:10:00Z"}`)
 		shows := func() (string, agent.RunStatus) {
 			_, runs, err := h.db.Schedule(t.Context(), s.ID, 1)
@@ -468,7 +468,7 @@ func TestDeletedAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.db = db
-		h.calls.does(func(ctx context.Context, _ Callback) error { <-ctx.Done(); return ctx.Err() })
+		h.calls.onCall(func(ctx context.Context, _ Callback) error { <-ctx.Done(); return ctx.Err() })
 		for range maxAgentRuns + 1 {
 			h.make(t, `{"type":"once","next_run":"2000-01-01T00:10:00Z"}`)
 		}

@@ -63,7 +63,7 @@ func (h *fixture) occurrences(t *testing.T) map[string]agent.TaskStatus {
 func TestTaskStartsItsWorkflow(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		release := make(chan error)
-		h.calls.does(func(context.Context, Callback) error { return <-release })
+		h.calls.onCall(func(context.Context, Callback) error { return <-release })
 		task := h.task(t, `{"start_time":"2000-01-01T10:00:00Z"}`)
 		pass(10 * time.Hour)
 		want(t, "calls", h.calls.times(), "10:00:00")
@@ -100,7 +100,7 @@ func TestRecurringTask(t *testing.T) {
 		task := h.task(t, `{"start_time":"2000-01-01T10:00:00Z","recurrence":"daily","recurrence_count":3}`)
 		quiet := h.task(t, `{"start_time":"2000-01-01T11:00:00Z","workflow_id":""}`)
 		cancelled := h.task(t, `{"start_time":"2000-01-01T11:00:00Z","status":"cancelled"}`)
-		h.calls.does(func(_ context.Context, c Callback) error {
+		h.calls.onCall(func(_ context.Context, c Callback) error {
 			if c.RunID == task.ID+"@20000102T100000Z" {
 				return agent.Errorf(agent.CodeUpstream, "it broke")
 			}
@@ -146,7 +146,7 @@ func TestInterruptedTask(t *testing.T) {
 	path := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t, path)
-		h.calls.does(func(ctx context.Context, _ Callback) error { <-ctx.Done(); return ctx.Err() })
+		h.calls.onCall(func(ctx context.Context, _ Callback) error { <-ctx.Done(); return ctx.Err() })
 		task := h.task(t, `{"start_time":"2000-01-01T10:00:00Z"}`)
 		pass(11 * time.Hour)
 		h.close(t)

@@ -29,19 +29,19 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// scene is an agent with a fake model.
-type scene struct {
+// chatFixture is an agent with a fake model.
+type chatFixture struct {
 	chat *Chat
 	db   *store.DB
 	mu   sync.Mutex
 	seen []map[string]any
 }
 
-// newScene creates an agent with these tools. say returns the message of the
+// newChatFixture creates an agent with these tools. say returns the message of the
 // nth reply as JSON.
-func newScene(tb testing.TB, tools []Tool, say func(n int, asked map[string]any) string) *scene {
+func newChatFixture(tb testing.TB, tools []Tool, say func(n int, asked map[string]any) string) *chatFixture {
 	tb.Helper()
-	s := &scene{}
+	s := &chatFixture{}
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body map[string]any
 		_ = json.NewDecoder(r.Body).Decode(&body)
@@ -69,12 +69,12 @@ func newScene(tb testing.TB, tools []Tool, say func(n int, asked map[string]any)
 	return s
 }
 
-func says(text string) string {
+func textAnswer(text string) string {
 	raw, _ := json.Marshal(text)
 	return `{"role":"assistant","content":` + string(raw) + `}`
 }
 
-func calls(pairs ...string) string {
+func toolCallsAnswer(pairs ...string) string {
 	var list []string
 	for i := 0; i < len(pairs); i += 2 {
 		raw, _ := json.Marshal(pairs[i+1])
@@ -93,16 +93,16 @@ func TestToolCalls(t *testing.T) {
 	var meet sync.WaitGroup
 	meet.Add(2)
 	together := func(context.Context, json.RawMessage) (any, error) { meet.Done(); meet.Wait(); return "met", nil }
-	s := newScene(t, []Tool{
+	s := newChatFixture(t, []Tool{
 		tool("one", together), tool("two", together),
 		tool("refuses", func(context.Context, json.RawMessage) (any, error) { return nil, agent.Invalid("city", "is required") }),
 		tool("fails", func(context.Context, json.RawMessage) (any, error) { return nil, errors.New("password=hunter2") }),
 		tool("long", func(context.Context, json.RawMessage) (any, error) { return strings.Repeat("x", 1<<20), nil }),
 	}, func(n int, _ map[string]any) string {
 		if n == 1 {
-			return calls("one", "{}", "two", "{}", "refuses", "{}", "fails", "{}", "nobody", "{}", "one", "half {", "long", "{}")
+			return toolCallsAnswer("one", "{}", "two", "{}", "refuses", "{}", "fails", "{}", "nobody", "{}", "one", "half {", "long", "{}")
 		}
-		return says("Done.")
+		return textAnswer("Done.")
 	})
 	var happened []string
 	m, a, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "Go"}, nil)
@@ -133,16 +133,16 @@ func TestToolCalls(t *testing.T) {
 func TestBudgetOfCalls(t *testing.T) {
 	ran := 0
 	var mu sync.Mutex
-	s := newScene(t, []Tool{tool("again", func(context.Context, json.RawMessage) (any, error) {
+	s := newChatFixture(t, []Tool{tool("again", func(context.Context, json.RawMessage) (any, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		ran++
 		return ran, nil
 	})}, func(n int, asked map[string]any) string {
 		if asked["tools"] == nil {
-			return says("Enough.")
+			return textAnswer("Enough.")
 		}
-		return calls("again", "{}", "again", "{}", "again", "{}", "again", "{}", "again", "{}")
+		return toolCallsAnswer("again", "{}", "again", "{}", "again", "{}", "again", "{}", "again", "{}")
 	})
 	_, a, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "Go"}, nil)
 	if err != nil || a.Text != "Enough." || ran != maxCalls || len(s.seen) > MaxRounds+1 {
@@ -152,7 +152,9 @@ func TestBudgetOfCalls(t *testing.T) {
 
 // Turns of one conversation wait for each other.
 func TestTurnsOfAConversation(t *testing.T) {
-	s := newScene(t, nil, func(n int, asked map[string]any) string { return says(fmt.Sprint(len(asked["messages"].([]any)))) })
+	s := newChatFixture(t, nil, func(n int, asked map[string]any) string {
+		return textAnswer(fmt.Sprint(len(asked["messages"].([]any))))
+	})
 	first, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "0"}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +185,7 @@ func TestTurnsOfAConversation(t *testing.T) {
 // A step in a conversation adds its answer once, however often it is attempted,
 // and does not repeat the person's message.
 func TestSteps(t *testing.T) {
-	s := newScene(t, nil, func(n int, asked map[string]any) string { return says(fmt.Sprintf("Answer %d.", n)) })
+	s := newChatFixture(t, nil, func(n int, asked map[string]any) string { return textAnswer(fmt.Sprintf("Answer %d.", n)) })
 	said, _, err := s.db.BeginTurn(t.Context(), agent.Message{Role: agent.MessageUser, Content: "Hello", Metadata: json.RawMessage("{}")}, "", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +216,7 @@ func TestSteps(t *testing.T) {
 // TestAskOnce repeats a prompt after each point at which a kill may interrupt
 // it: prompt and answer are stored once.
 func TestAskOnce(t *testing.T) {
-	s := newScene(t, nil, func(n int, asked map[string]any) string { return says(fmt.Sprintf("Answer %d.", n)) })
+	s := newChatFixture(t, nil, func(n int, asked map[string]any) string { return textAnswer(fmt.Sprintf("Answer %d.", n)) })
 	prompt := agent.Message{Role: agent.MessageUser, Content: "What is new?", Metadata: json.RawMessage("{}")}
 	cut, err := s.db.AskOnce(t.Context(), "run-1", json.RawMessage(`{"run_id":"run-1"}`), prompt) // killed before the answer
 	if err != nil {
@@ -290,7 +292,7 @@ func TestSchemas(t *testing.T) {
 func BenchmarkTurn(b *testing.B) {
 	for _, before := range []int{0, 100, 1000} {
 		b.Run(fmt.Sprintf("messages=%d", before), func(b *testing.B) {
-			s := newScene(b, nil, func(int, map[string]any) string { return says("Yes.") })
+			s := newChatFixture(b, nil, func(int, map[string]any) string { return textAnswer("Yes.") })
 			first, _, err := s.chat.Reply(b.Context(), s.db, Turn{Message: "Hello"}, nil)
 			if err != nil {
 				b.Fatal(err)
@@ -314,7 +316,7 @@ func BenchmarkTurn(b *testing.B) {
 // When an old message is answered again, the model sees nothing that was said
 // since, and the metadata of the answer is limited.
 func TestRetryOfLongAgo(t *testing.T) {
-	s := newScene(t, nil, func(n int, _ map[string]any) string { return says(fmt.Sprintf("Answer %d.", n)) })
+	s := newChatFixture(t, nil, func(n int, _ map[string]any) string { return textAnswer(fmt.Sprintf("Answer %d.", n)) })
 	first, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "First"}, nil)
 	if err != nil {
 		t.Fatal(err)

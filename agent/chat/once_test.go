@@ -54,12 +54,12 @@ func TestToolsSeeKeys(t *testing.T) {
 		seen[keyOf(ctx)]++
 		return "noted", nil
 	})
-	s := newScene(t, []Tool{note}, func(_ int, asked map[string]any) string {
+	s := newChatFixture(t, []Tool{note}, func(_ int, asked map[string]any) string {
 		messages := asked["messages"].([]any)
 		if messages[len(messages)-1].(map[string]any)["role"] == "tool" {
-			return says("Done.")
+			return textAnswer("Done.")
 		}
-		return calls("note", "{}", "note", "{}")
+		return toolCallsAnswer("note", "{}", "note", "{}")
 	})
 	hello := Exchange{Messages: []llm.Message{{Role: agent.MessageUser, Content: "Hello"}}}
 	said, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "Hello"}, nil)
@@ -94,7 +94,7 @@ func TestToolsSeeKeys(t *testing.T) {
 
 // An answer is found however many messages follow it.
 func TestAnswerFarBack(t *testing.T) {
-	s := newScene(t, nil, func(n int, _ map[string]any) string { return says(fmt.Sprint("Answer ", n)) })
+	s := newChatFixture(t, nil, func(n int, _ map[string]any) string { return textAnswer(fmt.Sprint("Answer ", n)) })
 	if _, err := s.chat.Ask(t.Context(), s.db, "", "run-1", "Hello", json.RawMessage("{}")); err != nil {
 		t.Fatal(err)
 	}

@@ -21,14 +21,14 @@ var roles = map[string]func(){
 	"test-fail":        func() { fmt.Fprintln(os.Stderr, "no luck"); os.Exit(1) },
 	"test-panic":       func() { panic("no luck") },
 	"test-recurse":     func() { debug.SetMaxStack(1 << 20); recurse(0) },
-	"test-eat":         eat,
-	"test-gulp":        func() { limitTest(); kept = append(kept, make([]byte, 64<<30)) },
+	"test-eat":         allocate,
+	"test-gulp":        func() { limitTest(); allocated = append(allocated, make([]byte, 64<<30)) },
 	"test-hang":        hang,
 }
 
 var testLimits = Limits{Memory: 64 << 20, CPU: 10 * time.Second}
 
-var kept [][]byte
+var allocated [][]byte
 
 func limitTest() {
 	if err := testLimits.Apply(); err != nil {
@@ -44,12 +44,12 @@ func recurse(depth int) int {
 	return recurse(depth+1) + 1
 }
 
-func eat() {
+func allocate() {
 	limitTest()
 	most := Memory() + testLimits.Memory
 	go WatchMemory(func() uint64 { return most })
 	for {
-		kept = append(kept, []byte(strings.Repeat("x", 1<<20)))
+		allocated = append(allocated, []byte(strings.Repeat("x", 1<<20)))
 	}
 }
 

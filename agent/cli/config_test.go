@@ -16,15 +16,15 @@ import (
 	"testing"
 )
 
-// given are the sources of one test: flags, variables and the text of a file.
-type given struct {
+// environment are the sources of one test: flags, variables and the text of a file.
+type environment struct {
 	flags, env map[string]string
 	file       string
 }
 
 // load writes the file, if any, and loads the settings. The path of the file is
 // removed from the error's text.
-func (g given) load(t *testing.T) (*Config, error) {
+func (g environment) load(t *testing.T) (*Config, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), DefaultFile)
 	if g.file != "" {
@@ -39,7 +39,7 @@ func (g given) load(t *testing.T) (*Config, error) {
 	return c, nil
 }
 
-func (g given) lookup(flag string) (string, bool) {
+func (g environment) lookup(flag string) (string, bool) {
 	value, ok := g.flags[flag]
 	return value, ok
 }
@@ -67,7 +67,7 @@ func prefixes(texts ...string) []netip.Prefix {
 }
 
 func TestDefaults(t *testing.T) {
-	got, err := given{}.load(t)
+	got, err := environment{}.load(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestEachSettingFromEachSource(t *testing.T) {
 	for _, tc := range valid {
 		flag := strings.ReplaceAll(tc.name, "_", "-")
 		quoted := `"` + tc.value + `"`
-		sources := map[string]given{
+		sources := map[string]environment{
 			"flag":              {flags: map[string]string{flag: tc.value}},
 			"variable":          {env: map[string]string{tc.env: tc.value}},
 			"key":               {file: tc.name + " = " + quoted},
@@ -177,7 +177,7 @@ func TestTableIsWhole(t *testing.T) {
 }
 
 func TestPrecedence(t *testing.T) {
-	g := given{
+	g := environment{
 		flags: map[string]string{"addr": "127.0.0.1:1"},
 		env:   map[string]string{"SATCHEL_ADDR": "127.0.0.1:2", "SATCHEL_DATA": "env", "SATCHEL_LOG_LEVEL": ""},
 		file:  "addr = '127.0.0.1:3'\ndata = 'file'\nlog_level = 'warn'\n",
@@ -193,14 +193,14 @@ func TestPrecedence(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	// An invalid value that is overridden does not matter.
-	g = given{flags: map[string]string{"log-level": "info"}, env: map[string]string{"SATCHEL_LOG_LEVEL": "loud"}}
+	g = environment{flags: map[string]string{"log-level": "info"}, env: map[string]string{"SATCHEL_LOG_LEVEL": "loud"}}
 	if _, err := g.load(t); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestNativeTypesInTheFile(t *testing.T) {
-	c, err := given{file: `
+	c, err := environment{file: `
 max_upload_mb = 50
 no_auth = true
 trusted_proxies = ["10.0.0.0/8", "::1"]
@@ -225,12 +225,12 @@ func TestPublicURL(t *testing.T) {
 		"127.0.0.1:8787": "http://127.0.0.1:8787", "[::1]:80": "http://[::1]:80", "agents.lan:80": "http://agents.lan:80",
 		":8787": "http://localhost:8787", "0.0.0.0:8787": "http://localhost:8787", "[::]:8787": "http://localhost:8787",
 	} {
-		c, err := given{flags: map[string]string{"addr": addr}}.load(t)
+		c, err := environment{flags: map[string]string{"addr": addr}}.load(t)
 		if err != nil || c.PublicURL != want || c.PublicURLSet {
 			t.Errorf("%s: %+v, %v", addr, c, err)
 		}
 	}
-	c, err := given{file: "public_url = 'http://127.0.0.1:8787'"}.load(t)
+	c, err := environment{file: "public_url = 'http://127.0.0.1:8787'"}.load(t)
 	if err != nil || !c.PublicURLSet {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -276,7 +276,7 @@ func TestAccess(t *testing.T) {
 		{map[string]string{}, "", "", ""},
 	}
 	for _, tc := range cases {
-		c, err := given{env: tc.env}.load(t)
+		c, err := environment{env: tc.env}.load(t)
 		if err != nil {
 			t.Errorf("%v: %v", tc.env, err)
 			continue
@@ -286,14 +286,14 @@ func TestAccess(t *testing.T) {
 		}
 	}
 	// The same with flag and key.
-	c, err := given{flags: map[string]string{"edge-access-aud": "a"}, file: "edge_access_team_domain = 'example'"}.load(t)
+	c, err := environment{flags: map[string]string{"edge-access-aud": "a"}, file: "edge_access_team_domain = 'example'"}.load(t)
 	if err != nil || c.AccessAUD != "a" || c.AccessTeamDomain != "example.cloudflareaccess.com" {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
 
 func TestPrint(t *testing.T) {
-	c, err := given{
+	c, err := environment{
 		flags: map[string]string{"addr": ":80", "no-auth": "true"},
 		env:   map[string]string{"SATCHEL_MASTER_KEY": encoded(1) + "," + encoded(2), "EDGE_ACCESS_AUD": "aud", "SATCHEL_RATE_LIMITS": "off"},
 		file:  "edge-access-team-domain = 'example'\ntrusted_proxies = ['10.0.0.0/8', '::1']\ncors_origins = 'none'",
@@ -336,7 +336,7 @@ log_level = info  # default
 }
 
 func TestPrintOfDefaults(t *testing.T) {
-	c, err := given{}.load(t)
+	c, err := environment{}.load(t)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func TestBadValues(t *testing.T) {
 	}
 	for _, tc := range cases {
 		flag := strings.ReplaceAll(tc.name, "_", "-")
-		_, err := given{flags: map[string]string{flag: tc.value}}.load(t)
+		_, err := environment{flags: map[string]string{flag: tc.value}}.load(t)
 		if want := "flag --" + flag + ": " + tc.issue; err == nil || err.Error() != want {
 			t.Errorf("%s = %.80q\n got %v\nwant %s", tc.name, tc.value, err, want)
 		}
@@ -104,43 +104,43 @@ func manyKeys(n int) string {
 
 func TestErrorsNameTheirSource(t *testing.T) {
 	cases := []struct {
-		given given
+		given environment
 		want  string
 	}{
-		{given{flags: map[string]string{"log-level": "loud"}}, `flag --log-level: "loud" must be one of debug, info, warn, error`},
-		{given{flags: map[string]string{"log-level": ""}}, "flag --log-level: is empty; leave it out to use the default"},
-		{given{env: map[string]string{"SATCHEL_LOG_LEVEL": "loud"}}, `variable SATCHEL_LOG_LEVEL: "loud" must be one of debug, info, warn, error`},
-		{given{file: "log_level = 'loud'"}, `satchel.toml:log_level: "loud" must be one of debug, info, warn, error`},
-		{given{file: "SATCHEL_LOG_LEVEL = 'loud'"}, `satchel.toml:SATCHEL_LOG_LEVEL: "loud" must be one of debug, info, warn, error`},
-		{given{file: "log_level = ''"}, "satchel.toml:log_level: is empty; leave it out to use the default"},
-		{given{file: "cors_origins = []"}, "satchel.toml:cors_origins: is empty; leave it out to use the default"},
-		{given{file: "log_level = ['info']"}, "satchel.toml:log_level: takes one value, not a list"},
-		{given{file: "log_level = 1.5"}, "satchel.toml:log_level: takes a string, an integer, or true or false"},
-		{given{file: "log_level = 2026-01-01"}, "satchel.toml:log_level: takes a string, an integer, or true or false"},
-		{given{file: "[log_level]\na = 1"}, "satchel.toml:log_level: takes one value, not a table"},
-		{given{file: "[[log_level]]\na = 1"}, "satchel.toml:log_level: takes a string, an integer, or true or false"},
-		{given{file: "trusted_proxies = [['::1']]"}, "satchel.toml:trusted_proxies: takes a list of strings"},
-		{given{file: "[rate_limits]\nchat = 1.5"}, "satchel.toml:rate_limits: takes a number for each key"},
-		{given{file: "[rate_limits]\nspeech = 1"}, `satchel.toml:rate_limits: class "speech" is unknown, the classes are general, chat, browser, bulk, widget`},
-		{given{file: "colour = 'red'"}, "satchel.toml:colour: is not a setting"},
-		{given{file: "config = 'other.toml'"}, "satchel.toml:config: is not a setting"},
-		{given{file: "\"a\\nb\" = 1"}, `satchel.toml:"a\nb": is not a setting`},
-		{given{file: "[server]\naddr = ':80'"}, "satchel.toml:server: is not a setting"},
-		{given{file: "addr = ':80'\nSATCHEL_ADDR = ':81'"}, `satchel.toml:addr: sets the same as "SATCHEL_ADDR"; keep one of them`},
-		{given{file: "a = 1\nmaster_key = hunter2"}, "satchel.toml: line 2 is not valid TOML"},
-		{given{file: "addr = ':80'\naddr = ':81'"}, "satchel.toml: line 2 is not valid TOML"},
-		{given{file: "\xff\xfea\x00"}, "satchel.toml: line 1 is not valid TOML"},
-		{given{file: "data = " + strings.Repeat("[", 2000)}, "satchel.toml: line 1 is not valid TOML"},
-		{given{file: "data = " + strings.Repeat("{a=", 1000)}, "satchel.toml: line 1 is not valid TOML"},
-		{given{file: "#" + strings.Repeat(" ", maxFile)}, "satchel.toml: cannot be read: larger than 65536 bytes"},
-		{given{env: map[string]string{"EDGE_ACCESS_AUD": "a"}}, "variable EDGE_ACCESS_AUD: needs edge_access_jwks_url or edge_access_team_domain, or tokens cannot be verified"},
-		{given{env: map[string]string{"EDGE_ACCESS_AUD": "a", "EDGE_ACCESS_ISSUER": "i"}}, "variable EDGE_ACCESS_AUD: needs edge_access_jwks_url or edge_access_team_domain, or tokens cannot be verified"},
-		{given{env: map[string]string{"EDGE_ACCESS_TEAM_DOMAIN": "example"}}, "variable EDGE_ACCESS_TEAM_DOMAIN: needs edge_access_aud, or no token is required"},
-		{given{file: "edge_access_jwks_url = 'https://idp.example'"}, "satchel.toml:edge_access_jwks_url: needs edge_access_aud, or no token is required"},
-		{given{flags: map[string]string{"edge-access-issuer": "i"}}, "flag --edge-access-issuer: needs edge_access_aud, or no token is required"},
+		{environment{flags: map[string]string{"log-level": "loud"}}, `flag --log-level: "loud" must be one of debug, info, warn, error`},
+		{environment{flags: map[string]string{"log-level": ""}}, "flag --log-level: is empty; leave it out to use the default"},
+		{environment{env: map[string]string{"SATCHEL_LOG_LEVEL": "loud"}}, `variable SATCHEL_LOG_LEVEL: "loud" must be one of debug, info, warn, error`},
+		{environment{file: "log_level = 'loud'"}, `satchel.toml:log_level: "loud" must be one of debug, info, warn, error`},
+		{environment{file: "SATCHEL_LOG_LEVEL = 'loud'"}, `satchel.toml:SATCHEL_LOG_LEVEL: "loud" must be one of debug, info, warn, error`},
+		{environment{file: "log_level = ''"}, "satchel.toml:log_level: is empty; leave it out to use the default"},
+		{environment{file: "cors_origins = []"}, "satchel.toml:cors_origins: is empty; leave it out to use the default"},
+		{environment{file: "log_level = ['info']"}, "satchel.toml:log_level: takes one value, not a list"},
+		{environment{file: "log_level = 1.5"}, "satchel.toml:log_level: takes a string, an integer, or true or false"},
+		{environment{file: "log_level = 2026-01-01"}, "satchel.toml:log_level: takes a string, an integer, or true or false"},
+		{environment{file: "[log_level]\na = 1"}, "satchel.toml:log_level: takes one value, not a table"},
+		{environment{file: "[[log_level]]\na = 1"}, "satchel.toml:log_level: takes a string, an integer, or true or false"},
+		{environment{file: "trusted_proxies = [['::1']]"}, "satchel.toml:trusted_proxies: takes a list of strings"},
+		{environment{file: "[rate_limits]\nchat = 1.5"}, "satchel.toml:rate_limits: takes a number for each key"},
+		{environment{file: "[rate_limits]\nspeech = 1"}, `satchel.toml:rate_limits: class "speech" is unknown, the classes are general, chat, browser, bulk, widget`},
+		{environment{file: "colour = 'red'"}, "satchel.toml:colour: is not a setting"},
+		{environment{file: "config = 'other.toml'"}, "satchel.toml:config: is not a setting"},
+		{environment{file: "\"a\\nb\" = 1"}, `satchel.toml:"a\nb": is not a setting`},
+		{environment{file: "[server]\naddr = ':80'"}, "satchel.toml:server: is not a setting"},
+		{environment{file: "addr = ':80'\nSATCHEL_ADDR = ':81'"}, `satchel.toml:addr: sets the same as "SATCHEL_ADDR"; keep one of them`},
+		{environment{file: "a = 1\nmaster_key = hunter2"}, "satchel.toml: line 2 is not valid TOML"},
+		{environment{file: "addr = ':80'\naddr = ':81'"}, "satchel.toml: line 2 is not valid TOML"},
+		{environment{file: "\xff\xfea\x00"}, "satchel.toml: line 1 is not valid TOML"},
+		{environment{file: "data = " + strings.Repeat("[", 2000)}, "satchel.toml: line 1 is not valid TOML"},
+		{environment{file: "data = " + strings.Repeat("{a=", 1000)}, "satchel.toml: line 1 is not valid TOML"},
+		{environment{file: "#" + strings.Repeat(" ", maxFile)}, "satchel.toml: cannot be read: larger than 65536 bytes"},
+		{environment{env: map[string]string{"EDGE_ACCESS_AUD": "a"}}, "variable EDGE_ACCESS_AUD: needs edge_access_jwks_url or edge_access_team_domain, or tokens cannot be verified"},
+		{environment{env: map[string]string{"EDGE_ACCESS_AUD": "a", "EDGE_ACCESS_ISSUER": "i"}}, "variable EDGE_ACCESS_AUD: needs edge_access_jwks_url or edge_access_team_domain, or tokens cannot be verified"},
+		{environment{env: map[string]string{"EDGE_ACCESS_TEAM_DOMAIN": "example"}}, "variable EDGE_ACCESS_TEAM_DOMAIN: needs edge_access_aud, or no token is required"},
+		{environment{file: "edge_access_jwks_url = 'https://idp.example'"}, "satchel.toml:edge_access_jwks_url: needs edge_access_aud, or no token is required"},
+		{environment{flags: map[string]string{"edge-access-issuer": "i"}}, "flag --edge-access-issuer: needs edge_access_aud, or no token is required"},
 		// One problem is not reported twice.
-		{given{env: map[string]string{"EDGE_ACCESS_AUD": "a", "EDGE_ACCESS_TEAM_DOMAIN": "exa mple"}}, "variable EDGE_ACCESS_TEAM_DOMAIN: is not a domain like example.cloudflareaccess.com"},
-		{given{env: map[string]string{"EDGE_ACCESS_AUD": "a"}, file: "edge_access_team = 'x'"}, "satchel.toml:edge_access_team: is not a setting"},
+		{environment{env: map[string]string{"EDGE_ACCESS_AUD": "a", "EDGE_ACCESS_TEAM_DOMAIN": "exa mple"}}, "variable EDGE_ACCESS_TEAM_DOMAIN: is not a domain like example.cloudflareaccess.com"},
+		{environment{env: map[string]string{"EDGE_ACCESS_AUD": "a"}, file: "edge_access_team = 'x'"}, "satchel.toml:edge_access_team: is not a setting"},
 	}
 	for _, tc := range cases {
 		c, err := tc.given.load(t)
@@ -151,7 +151,7 @@ func TestErrorsNameTheirSource(t *testing.T) {
 }
 
 func TestErrorsComeTogether(t *testing.T) {
-	_, err := given{
+	_, err := environment{
 		flags: map[string]string{"addr": "x"},
 		env:   map[string]string{"SATCHEL_LOG_LEVEL": "loud", "EDGE_ACCESS_AUD": "a"},
 		file:  "max_upload_mb = 0\ncolour = 1\nflavour = 2",
@@ -173,7 +173,7 @@ variable SATCHEL_LOG_LEVEL: "loud" must be one of debug, info, warn, error`
 // No error shows a secret, wherever it was set.
 func TestErrorsKeepSecretsOut(t *testing.T) {
 	const secret = "hunter2"
-	for _, g := range []given{
+	for _, g := range []environment{
 		{flags: map[string]string{"master-key": secret}},
 		{env: map[string]string{"SATCHEL_MASTER_KEY": secret + "\n"}},
 		{env: map[string]string{"SATCHEL_MASTER_KEY": "a\x00" + secret}},
@@ -235,7 +235,7 @@ func TestWhichFileIsRead(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", tc, c, err)
 		}
 	}
-	_, err := given{flags: map[string]string{"config": ""}}.load(t)
+	_, err := environment{flags: map[string]string{"config": ""}}.load(t)
 	if err == nil || err.Error() != "flag --config: is empty" {
 		t.Errorf("%v", err)
 	}

@@ -77,7 +77,7 @@ func FuzzFile(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		from := &origin{flags: given{}.lookup, getenv: func(string) string { return "" }, path: DefaultFile}
+		from := &origin{flags: environment{}.lookup, getenv: func(string) string { return "" }, path: DefaultFile}
 		problems := from.parse(text)
 		for _, s := range table {
 			value, source, given, err := from.find(s)

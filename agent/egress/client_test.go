@@ -47,7 +47,7 @@ func TestOpenedAddressIsReached(t *testing.T) {
 // A name resolves to an allowed address when it is checked and to a refused one
 // when it is dialed.
 func TestRebinding(t *testing.T) {
-	opened, shutHits := twins(t, text("hello"))
+	opened, shutHits := newServerPair(t, text("hello"))
 	var answer atomic.Value
 	answer.Store([]string{openedIP})
 	c := client(t, Policy{Allow: openedRange, Resolver: names(func(host string) []string {
@@ -76,7 +76,7 @@ func TestRebinding(t *testing.T) {
 }
 
 func TestEachAddressOfANameIsChecked(t *testing.T) {
-	opened, shutHits := twins(t, text("hello"))
+	opened, shutHits := newServerPair(t, text("hello"))
 	c := client(t, Policy{Allow: openedRange, Resolver: fixed(map[string][]string{
 		"mixed.test": {shutIP, "::1", openedIP},
 		"shut.test":  {shutIP, "::1", "10.0.0.1"},
@@ -96,7 +96,7 @@ func TestEachAddressOfANameIsChecked(t *testing.T) {
 }
 
 func TestDialContext(t *testing.T) {
-	opened, shutHits := twins(t, text("hello"))
+	opened, shutHits := newServerPair(t, text("hello"))
 	port := portOf(t, opened)
 	c := client(t, Policy{Allow: openedRange, Resolver: fixed(map[string][]string{"shut.test": {shutIP}, "opened.test": {openedIP}}).resolver()})
 	cases := []struct {

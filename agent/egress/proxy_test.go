@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// proxyOf starts a proxy with a policy for opened.test and shut.test.
-func proxyOf(t testing.TB, o ProxyOptions) *Proxy {
+// newProxy starts a proxy with a policy for opened.test and shut.test.
+func newProxy(t testing.TB, o ProxyOptions) *Proxy {
 	t.Helper()
 	c := client(t, Policy{Allow: openedRange, MaxResponse: -1, Resolver: fixed(map[string][]string{"opened.test": {openedIP}, "shut.test": {shutIP}}).resolver()})
 	p, err := c.Proxy(o)
@@ -26,8 +26,8 @@ func proxyOf(t testing.TB, o ProxyOptions) *Proxy {
 	return p
 }
 
-// by returns a client that uses a proxy.
-func by(t testing.TB, p *Proxy, tlsTo *httptest.Server) *http.Client {
+// proxyClient returns a client that uses a proxy.
+func proxyClient(t testing.TB, p *Proxy, tlsTo *httptest.Server) *http.Client {
 	t.Helper()
 	transport := &http.Transport{}
 	if tlsTo != nil {
@@ -44,13 +44,13 @@ func by(t testing.TB, p *Proxy, tlsTo *httptest.Server) *http.Client {
 
 func TestProxyKeepsToThePolicy(t *testing.T) {
 	var refused atomic.Int64
-	p := proxyOf(t, ProxyOptions{Refused: func(*Error) { refused.Add(1) }})
-	opened, shutHits := twins(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	p := newProxy(t, ProxyOptions{Refused: func(*Error) { refused.Add(1) }})
+	opened, shutHits := newServerPair(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(ProxyFailureHeader, "made up")
 		fmt.Fprint(w, r.Host, " ", r.Header.Get("X-Forwarded-For"), r.Header.Get("Proxy-Connection"))
 	}))
 	port := portOf(t, opened)
-	c := by(t, p, nil)
+	c := proxyClient(t, p, nil)
 	for _, tc := range []struct {
 		host   string
 		status int
@@ -86,7 +86,7 @@ func TestProxyTunnels(t *testing.T) {
 	t.Cleanup(secure.Close)
 	up := upstreamProxy(t)
 	for name, o := range map[string]ProxyOptions{"direct": {}, "upstream": {Upstream: up.url}} {
-		c := by(t, proxyOf(t, o), secure)
+		c := proxyClient(t, newProxy(t, o), secure)
 		resp, err := c.Get(secure.URL)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -103,8 +103,8 @@ func TestProxyTunnels(t *testing.T) {
 	if up.asked.Load() != 1 {
 		t.Errorf("the upstream proxy was asked %d times", up.asked.Load())
 	}
-	open := proxyOf(t, ProxyOptions{Upstream: &url.URL{Scheme: "http", Host: shutIP + ":1"}})
-	if _, err := by(t, open, secure).Get(secure.URL); err == nil {
+	open := newProxy(t, ProxyOptions{Upstream: &url.URL{Scheme: "http", Host: shutIP + ":1"}})
+	if _, err := proxyClient(t, open, secure).Get(secure.URL); err == nil {
 		t.Error("an upstream proxy at a shut address is used")
 	}
 }
@@ -149,7 +149,7 @@ func TestProxyEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { hold.Close() })
-	p := proxyOf(t, ProxyOptions{})
+	p := newProxy(t, ProxyOptions{})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.URL(), "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -172,8 +172,8 @@ func TestProxyEnds(t *testing.T) {
 	if _, err := io.Copy(io.Discard, answer); err != nil && !strings.Contains(err.Error(), "reset") {
 		t.Errorf("the tunnel was not cut: %v", err)
 	}
-	shut := proxyOf(t, ProxyOptions{Shut: true})
-	if _, err := by(t, shut, nil).Get("https://" + openedIP + ":1/"); err == nil {
+	shut := newProxy(t, ProxyOptions{Shut: true})
+	if _, err := proxyClient(t, shut, nil).Get("https://" + openedIP + ":1/"); err == nil {
 		t.Error("a shut proxy lets something pass")
 	}
 }

@@ -27,16 +27,16 @@ func redirectTo(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, strings.Join(seen, " "))
 }
 
-// through returns a URL on base that redirects through the hops in turn.
-func through(base string, hops ...string) string {
+// redirectURL returns a URL on base that redirects through the hops in turn.
+func redirectURL(base string, hops ...string) string {
 	if len(hops) == 0 {
 		return base
 	}
-	return base + "?to=" + url.QueryEscape(through(hops[0], hops[1:]...))
+	return base + "?to=" + url.QueryEscape(redirectURL(hops[0], hops[1:]...))
 }
 
 func TestRedirectsMeetTheSameChecks(t *testing.T) {
-	opened, shutHits := twins(t, http.HandlerFunc(redirectTo))
+	opened, shutHits := newServerPair(t, http.HandlerFunc(redirectTo))
 	port := portOf(t, opened)
 	c := client(t, Policy{Allow: openedRange, Resolver: fixed(map[string][]string{"shut.test": {shutIP}, "opened.test": {openedIP}}).resolver()})
 	cases := []struct {
@@ -58,7 +58,7 @@ func TestRedirectsMeetTheSameChecks(t *testing.T) {
 		{"http:///", ErrURL},
 	}
 	for _, tc := range cases {
-		_, err := get(t, c.Do, through(opened.URL, "http://opened.test:"+port, tc.to), nil)
+		_, err := get(t, c.Do, redirectURL(opened.URL, "http://opened.test:"+port, tc.to), nil)
 		if !errors.Is(err, tc.err) {
 			t.Errorf("%s: %v, want %v", tc.to, err, tc.err)
 		}
@@ -103,7 +103,7 @@ func TestRedirectsMayBeLeftToTheCaller(t *testing.T) {
 	server := serveOn(t, openedIP, "0", http.HandlerFunc(redirectTo))
 	mine := client(t, Policy{Allow: openedRange}).HTTP()
 	mine.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	resp, err := mine.Get(through(server.URL, "/next"))
+	resp, err := mine.Get(redirectURL(server.URL, "/next"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,16 +129,16 @@ func TestCredentialsStayWithTheirParty(t *testing.T) {
 		keep bool
 	}{
 		{"no redirect", a, true},
-		{"same host", through(a, "/next"), true},
-		{"same host, twice, by TLS", through(tls, tls, tls), true},
-		{"other host", through(a, b), false},
-		{"same host, then another", through(a, a, b), false},
-		{"other host, then there again", through(a, b, b), false},
-		{"other host and back", through(a, b, a), false},
-		{"subdomain", through(a, sub), false},
-		{"other port", through(a, otherPort), false},
-		{"https to http", through(tls, downgraded), false},
-		{"https to http and back", through(tls, downgraded, tls), false},
+		{"same host", redirectURL(a, "/next"), true},
+		{"same host, twice, by TLS", redirectURL(tls, tls, tls), true},
+		{"other host", redirectURL(a, b), false},
+		{"same host, then another", redirectURL(a, a, b), false},
+		{"other host, then there again", redirectURL(a, b, b), false},
+		{"other host and back", redirectURL(a, b, a), false},
+		{"subdomain", redirectURL(a, sub), false},
+		{"other port", redirectURL(a, otherPort), false},
+		{"https to http", redirectURL(tls, downgraded), false},
+		{"https to http and back", redirectURL(tls, downgraded, tls), false},
 	}
 	secrets := []string{
 		"Authorization", "Proxy-Authorization", "Cookie", "Cookie2", "X-Api-Key", "Api-Key", "Apikey", "X-Auth-Token", "Private-Token",
@@ -196,11 +196,11 @@ func TestUsualUpgradeKeepsCredentials(t *testing.T) {
 	}
 }
 
-// signing sets a token on each request, as OAuth libraries do. The first hop
+// signingTransport sets a token on each request, as OAuth libraries do. The first hop
 // needs it and the others must not see it.
-type signing struct{ next http.RoundTripper }
+type signingTransport struct{ next http.RoundTripper }
 
-func (s signing) RoundTrip(req *http.Request) (*http.Response, error) {
+func (s signingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Set("Authorization", "Bearer s3cret")
 	return s.next.RoundTrip(req)
@@ -209,27 +209,27 @@ func (s signing) RoundTrip(req *http.Request) (*http.Response, error) {
 func TestTransportsAboveCannotLeak(t *testing.T) {
 	server := serveOn(t, openedIP, "0", http.HandlerFunc(redirectTo))
 	c := client(t, Policy{Allow: openedRange, Resolver: fixed(map[string][]string{"b.test": {openedIP}}).resolver()})
-	library := &http.Client{Transport: signing{c.Transport()}}
+	library := &http.Client{Transport: signingTransport{c.Transport()}}
 	b := "http://b.test:" + portOf(t, server)
 	if body, err := get(t, library.Do, server.URL, nil); !strings.Contains(body, "Authorization") || err != nil {
 		t.Errorf("%q, %v", body, err)
 	}
-	if body, err := get(t, library.Do, through(server.URL, b), nil); strings.Contains(body, "Authorization") || err != nil {
+	if body, err := get(t, library.Do, redirectURL(server.URL, b), nil); strings.Contains(body, "Authorization") || err != nil {
 		t.Errorf("%q, %v", body, err)
 	}
 }
 
-// closing records that a request's body was closed.
-type closing struct {
+// closeRecorder records that a request's body was closed.
+type closeRecorder struct {
 	io.Reader
 	closed bool
 }
 
-func (c *closing) Close() error { c.closed = true; return nil }
+func (c *closeRecorder) Close() error { c.closed = true; return nil }
 
 func TestRefusedRequests(t *testing.T) {
 	c := client(t, Policy{})
-	body := &closing{Reader: strings.NewReader("x")}
+	body := &closeRecorder{Reader: strings.NewReader("x")}
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://10.0.0.1/?k=s3cret", body)
 	_, err := c.Do(req)
 	if !errors.Is(err, ErrBlocked) || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "k=***") {

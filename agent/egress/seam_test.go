@@ -113,9 +113,9 @@ func portOf(t testing.TB, server *httptest.Server) string {
 	return port
 }
 
-// twins starts a server on the opened address and one on the closed address
+// newServerPair starts a server on the opened address and one on the closed address
 // with the same port, as a name that changes its answer would reach them.
-func twins(t *testing.T, handler http.Handler) (opened *httptest.Server, shutHits *atomic.Int64) {
+func newServerPair(t *testing.T, handler http.Handler) (opened *httptest.Server, shutHits *atomic.Int64) {
 	t.Helper()
 	opened = serveOn(t, openedIP, "0", handler)
 	shutHits = new(atomic.Int64)

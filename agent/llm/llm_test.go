@@ -16,8 +16,8 @@ import (
 	"satchel/agent"
 )
 
-// provider is a fake provider of language models that sends a test's responses.
-type provider struct {
+// fakeProvider is a fake provider of language models that sends a test's responses.
+type fakeProvider struct {
 	*httptest.Server
 	mu     sync.Mutex
 	seen   []map[string]any
@@ -25,8 +25,8 @@ type provider struct {
 	answer func(n int, w http.ResponseWriter)
 }
 
-func newProvider(t *testing.T, answer func(n int, w http.ResponseWriter)) *provider {
-	p := &provider{answer: answer}
+func newFakeProvider(t *testing.T, answer func(n int, w http.ResponseWriter)) *fakeProvider {
+	p := &fakeProvider{answer: answer}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body map[string]any
 		_ = json.NewDecoder(r.Body).Decode(&body)
@@ -42,7 +42,7 @@ func newProvider(t *testing.T, answer func(n int, w http.ResponseWriter)) *provi
 	return p
 }
 
-func says(status int, media, body string) func(int, http.ResponseWriter) {
+func respond(status int, media, body string) func(int, http.ResponseWriter) {
 	return func(_ int, w http.ResponseWriter) {
 		w.Header().Set("Content-Type", media)
 		w.Header().Set("Retry-After-Ms", "1")
@@ -101,7 +101,7 @@ func claudeStream(done bool) string {
 	return eventStream(lines...)
 }
 
-func modelAt(p *provider, name string) Model {
+func modelAt(p *fakeProvider, name string) Model {
 	return Model{Provider: name, Name: "m-1", BaseURL: p.URL + "/v1", Key: "sk-secret-1", Temperature: 0.5}
 }
 
@@ -119,12 +119,12 @@ func TestReplies(t *testing.T) {
 	} {
 		t.Run(c.provider, func(t *testing.T) {
 			answers := []string{c.plain, c.tool, c.stream}
-			p := newProvider(t, func(n int, w http.ResponseWriter) {
+			p := newFakeProvider(t, func(n int, w http.ResponseWriter) {
 				media := "application/json"
 				if n == 3 {
 					media = "text/event-stream"
 				}
-				says(200, media, answers[n-1])(n, w)
+				respond(200, media, answers[n-1])(n, w)
 			})
 			client := New(Options{HTTP: p.Client()})
 			plain, err := client.Chat(t.Context(), modelAt(p, c.provider), hello, nil)
@@ -166,7 +166,7 @@ func TestTurnWithTools(t *testing.T) {
 		if name == Anthropic {
 			answer = plainClaude
 		}
-		p := newProvider(t, says(200, "application/json", answer))
+		p := newFakeProvider(t, respond(200, "application/json", answer))
 		if _, err := New(Options{HTTP: p.Client()}).Chat(t.Context(), modelAt(p, name), r, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +186,7 @@ func TestStopAndChoice(t *testing.T) {
 		if name == Anthropic {
 			answer, stop = plainClaude, "stop_sequences"
 		}
-		p := newProvider(t, says(200, "application/json", answer))
+		p := newFakeProvider(t, respond(200, "application/json", answer))
 		client := New(Options{HTTP: p.Client()})
 		for i, choice := range []string{AnyTool, "weather"} {
 			r := hello
@@ -216,7 +216,7 @@ func TestCutStreams(t *testing.T) {
 			end = strings.LastIndex(whole, "event: message_stop")
 		}
 		for cut := range end {
-			p := newProvider(t, says(200, "text/event-stream", whole[:cut]))
+			p := newFakeProvider(t, respond(200, "text/event-stream", whole[:cut]))
 			reply, err := New(Options{HTTP: p.Client()}).Chat(t.Context(), modelAt(p, name), hello, func(string) error { return nil })
 			if agent.ErrorCode(err) != agent.CodeUpstream || reply.ToolCalls != nil || !strings.HasPrefix("Hello.", reply.Text) {
 				t.Fatalf("%s cut at %d: %+v %v", name, cut, reply, err)
@@ -243,7 +243,7 @@ func TestProvidersThatFail(t *testing.T) {
 		{"nothing", "application/json", `{}`, 200, 1, ""},
 	} {
 		for _, name := range []string{OpenAI, Anthropic} {
-			p := newProvider(t, says(c.status, c.media, c.body))
+			p := newFakeProvider(t, respond(c.status, c.media, c.body))
 			_, err := New(Options{HTTP: p.Client()}).Chat(t.Context(), modelAt(p, name), hello, nil)
 			var e *agent.Error
 			if !errors.As(err, &e) || e.Code != agent.CodeUpstream || !strings.Contains(e.Message, c.text) {
@@ -279,7 +279,7 @@ func TestEndlessReplies(t *testing.T) {
 	} {
 		for _, provider := range []string{OpenAI, Anthropic} {
 			sent := 0
-			p := newProvider(t, func(_ int, w http.ResponseWriter) {
+			p := newFakeProvider(t, func(_ int, w http.ResponseWriter) {
 				w.Header().Set("Content-Type", c.media)
 				w.WriteHeader(c.status)
 				for {
@@ -306,7 +306,7 @@ func TestEndlessReplies(t *testing.T) {
 }
 
 func TestTheReaderGoes(t *testing.T) {
-	p := newProvider(t, says(200, "text/event-stream", openAIStream(true)))
+	p := newFakeProvider(t, respond(200, "text/event-stream", openAIStream(true)))
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := New(Options{HTTP: p.Client()}).Chat(ctx, modelAt(p, OpenAI), hello, func(string) error { cancel(); return gone })
@@ -317,7 +317,7 @@ func TestTheReaderGoes(t *testing.T) {
 
 // A provider that is down is distinguished from one that responds incorrectly.
 func TestUnreachable(t *testing.T) {
-	p := newProvider(t, nil)
+	p := newFakeProvider(t, nil)
 	client := New(Options{HTTP: p.Client()})
 	p.Close()
 	for _, name := range []string{OpenAI, Anthropic} {
@@ -350,7 +350,7 @@ func TestEnvironmentStaysOut(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "sk-environment")
 	t.Setenv("ANTHROPIC_AUTH_TOKEN", "sk-environment")
 	for name, answer := range map[string]string{Compatible: plainOpenAI, Anthropic: plainClaude} {
-		p := newProvider(t, says(200, "application/json", answer))
+		p := newFakeProvider(t, respond(200, "application/json", answer))
 		m := modelAt(p, name)
 		if name == Compatible {
 			m.Key = ""
@@ -379,7 +379,7 @@ func TestEventStreams(t *testing.T) {
 		"no JSON":             {"data: " + text + "\n\ndata: oh no\n\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newProvider(t, says(200, "text/event-stream", c.stream))
+			p := newFakeProvider(t, respond(200, "text/event-stream", c.stream))
 			reply, err := New(Options{HTTP: p.Client()}).Chat(t.Context(), modelAt(p, Compatible), hello, func(string) error { return nil })
 			if reply.Text != "Hi" || (err == nil) != c.ok {
 				t.Errorf("%+v, %v", reply, err)
@@ -391,13 +391,13 @@ func TestEventStreams(t *testing.T) {
 // TestRetries waits as the provider asks, within bounds, and never beyond the
 // request's own end.
 func TestRetries(t *testing.T) {
-	p := newProvider(t, func(n int, w http.ResponseWriter) {
+	p := newFakeProvider(t, func(n int, w http.ResponseWriter) {
 		if n < 3 {
 			w.Header().Set("Retry-After", []string{"", "2", "86400"}[n])
 			w.WriteHeader(503)
 			return
 		}
-		says(200, "application/json", plainOpenAI)(n, w)
+		respond(200, "application/json", plainOpenAI)(n, w)
 	})
 	var waits []time.Duration
 	client := New(Options{HTTP: p.Client()})

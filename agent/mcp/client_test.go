@@ -64,8 +64,8 @@ func testServer() *sdk.Server {
 	return s
 }
 
-// ways are the transports and protocol versions that a server may support.
-var ways = map[string]func() http.Handler{
+// transports are the transports and protocol versions that a server may support.
+var transports = map[string]func() http.Handler{
 	"2026-07-28, stateless": func() http.Handler {
 		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return testServer() }, &sdk.StreamableHTTPOptions{Stateless: true})
 	},
@@ -83,7 +83,7 @@ var ways = map[string]func() http.Handler{
 }
 
 func TestAllWays(t *testing.T) {
-	for name, handler := range ways {
+	for name, handler := range transports {
 		t.Run(name, func(t *testing.T) {
 			peer := httptest.NewServer(handler()) // the second time the transport is known
 			t.Cleanup(func() { peer.CloseClientConnections(); peer.Close() })
@@ -131,7 +131,7 @@ func TestServerChangesItsWay(t *testing.T) {
 	c, s := newClient(t), Server{URL: peer.URL}
 	for _, from := range []string{"SSE", "2025-11-25, sessions", "2026-07-28, stateless"} {
 		for _, to := range []string{"2026-07-28, stateless", "SSE", "2025-11-25, sessions", from} {
-			handler.Store(http.HandlerFunc(ways[to]().ServeHTTP))
+			handler.Store(http.HandlerFunc(transports[to]().ServeHTTP))
 			if _, err := c.Call(t.Context(), s, "hello", nil); err != nil {
 				t.Errorf("%s: %v", to, err)
 			}
@@ -153,7 +153,7 @@ func TestMirroredArguments(t *testing.T) {
 	} {
 		var listings int
 		var header string
-		peer := httptest.NewServer(answerTo(speaksTools, func(w http.ResponseWriter, r *http.Request, id string) {
+		peer := httptest.NewServer(answerTo(toolsCapability, func(w http.ResponseWriter, r *http.Request, id string) {
 			if r.Header.Get("Mcp-Method") == "tools/list" {
 				listings++
 				if test.schema == "" {
@@ -180,7 +180,7 @@ func TestMirroredArguments(t *testing.T) {
 }
 
 func TestCredentials(t *testing.T) {
-	inner := ways["2026-07-28, stateless"]()
+	inner := transports["2026-07-28, stateless"]()
 	for name, test := range map[string]struct {
 		auth        agent.MCPAuth
 		header, has string
@@ -237,10 +237,10 @@ func answerTo(discover string, hand func(w http.ResponseWriter, r *http.Request,
 	})
 }
 
-const speaksTools = `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete"}`
+const toolsCapability = `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete"}`
 
-func lying(result string) http.Handler {
-	return answerTo(speaksTools, func(w http.ResponseWriter, _ *http.Request, id string) {
+func answerToolsWith(result string) http.Handler {
+	return answerTo(toolsCapability, func(w http.ResponseWriter, _ *http.Request, id string) {
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 	})
 }
@@ -252,7 +252,7 @@ func TestBadServers(t *testing.T) {
 	}))
 	defer secret.Close()
 	tool := func(more string) http.Handler {
-		return lying(`{"tools":[{"name":"x",` + more + `}],"resultType":"complete"}`)
+		return answerToolsWith(`{"tools":[{"name":"x",` + more + `}],"resultType":"complete"}`)
 	}
 	status := func(code int, body string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); _, _ = io.WriteString(w, body) })
@@ -287,18 +287,18 @@ func TestBadServers(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`)
 		}), "error", "not MCP"},
-		"no listing": {lying(`{"tools":7,"resultType":"complete"}`), "error", "not MCP"},
-		"reports": {answerTo(speaksTools, func(w http.ResponseWriter, _ *http.Request, id string) {
+		"no listing": {answerToolsWith(`{"tools":7,"resultType":"complete"}`), "error", "not MCP"},
+		"reports": {answerTo(toolsCapability, func(w http.ResponseWriter, _ *http.Request, id string) {
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"out of tea"}}`, id)
 		}), "error", "the MCP server reports: out of tea (-32000)"},
 		"schema is text":  {tool(`"inputSchema":"object"`), "error", `arguments of the tool "x" with a schema that is not of an object`},
 		"schema of array": {tool(`"inputSchema":{"type":"array"}`), "error", `arguments of the tool "x" with a schema that is not of an object`},
 		"no schema":       {tool(`"description":"y"`), "error", `arguments of the tool "x" with a schema that is not of an object`},
 		"huge schema":     {tool(`"inputSchema":{"type":"object","title":"` + strings.Repeat("x", MaxSchema) + `"}`), "error", "more than 64 KB"},
-		"twice":           {lying(`{"tools":[{"name":"x","inputSchema":{"type":"object"}},{"name":"x","inputSchema":{"type":"object"}}],"resultType":"complete"}`), "error", `the tool "x" twice`},
-		"nameless":        {lying(`{"tools":[{"inputSchema":{"type":"object"}}],"resultType":"complete"}`), "error", "without a usable name"},
-		"endless pages":   {lying(`{"tools":[],"nextCursor":"more","resultType":"complete"}`), "error", "an endless list"},
-		"deep":            {lying(`{"tools":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`), "error", "not MCP"},
+		"twice":           {answerToolsWith(`{"tools":[{"name":"x","inputSchema":{"type":"object"}},{"name":"x","inputSchema":{"type":"object"}}],"resultType":"complete"}`), "error", `the tool "x" twice`},
+		"nameless":        {answerToolsWith(`{"tools":[{"inputSchema":{"type":"object"}}],"resultType":"complete"}`), "error", "without a usable name"},
+		"endless pages":   {answerToolsWith(`{"tools":[],"nextCursor":"more","resultType":"complete"}`), "error", "an endless list"},
+		"deep":            {answerToolsWith(`{"tools":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`), "error", "not MCP"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			peer := httptest.NewServer(test.peer)
@@ -338,13 +338,13 @@ func TestHangingServers(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	}
-	legacy := ways["2025-11-25, sessions"]()
+	legacy := transports["2025-11-25, sessions"]()
 	for name, peer := range map[string]http.Handler{
 		"always": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 		}),
-		"after the first answer": answerTo(speaksTools, func(w http.ResponseWriter, r *http.Request, _ string) { hang(w, r) }),
+		"after the first answer": answerTo(toolsCapability, func(w http.ResponseWriter, r *http.Request, _ string) { hang(w, r) }),
 		"as a stream": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			w.Header().Set("Content-Type", "text/event-stream")

@@ -12,13 +12,13 @@ import (
 	"satchel/agent"
 )
 
-// answering is a server that answers every request with the same bytes.
-type answering struct {
+// fixedResponse is a server that answers every request with the same bytes.
+type fixedResponse struct {
 	media string
 	body  []byte
 }
 
-func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a fixedResponse) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_ = r.Body.Close()
@@ -30,7 +30,7 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 // time with tools within the limits or with an error for people.
 func FuzzAnswers(f *testing.F) {
 	for _, body := range []string{
-		"", "{", `{"jsonrpc":"2.0","id":1,"result":` + speaksTools + `}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"x","data":{"supported":["2026-07-28"]}}}`,
+		"", "{", `{"jsonrpc":"2.0","id":1,"result":` + toolsCapability + `}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"x","data":{"supported":["2026-07-28"]}}}`,
 		`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}`,
 		`{"jsonrpc":"2.0","id":2,"method":"sampling/createMessage","params":{}}`, "event: endpoint\ndata: http://other.example/\n\n", "id: 7\nretry: 1\ndata:\n\n",
 		`{"access_token":"x","token_type":"bearer","expires_in":1e999}`, `{"access_token":"x\n","token_type":"bearer"}`,
@@ -39,7 +39,7 @@ func FuzzAnswers(f *testing.F) {
 		f.Add([]byte("data: "+body+"\n\n"), true)
 	}
 	f.Fuzz(func(t *testing.T, body []byte, stream bool) {
-		a := answering{"application/json", body}
+		a := fixedResponse{"application/json", body}
 		if stream {
 			a.media = "text/event-stream"
 		}
@@ -65,7 +65,7 @@ func FuzzChallenge(f *testing.F) {
 		f.Add(header, []byte(`{"resource":"http://peer.example","authorization_servers":["http://peer.example/a?b"]}`))
 	}
 	f.Fuzz(func(t *testing.T, header string, document []byte) {
-		c := New(Options{HTTP: &http.Client{Transport: answering{"application/json", document}}})
+		c := New(Options{HTTP: &http.Client{Transport: fixedResponse{"application/json", document}}})
 		g, err := c.discover(t.Context(), Server{URL: "http://peer.example/mcp"}, []string{header})
 		var known *agent.Error
 		if err != nil && !errors.As(err, &known) {

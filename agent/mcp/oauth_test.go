@@ -54,7 +54,7 @@ func TestClientCredentials(t *testing.T) {
 	a := &authority{}
 	tokens := httptest.NewServer(a)
 	defer tokens.Close()
-	inner := ways["2026-07-28, stateless"]()
+	inner := transports["2026-07-28, stateless"]()
 	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
 		valid := r.Header.Get("Authorization") == "Bearer "+a.valid
@@ -115,7 +115,7 @@ type oauthServer struct {
 func newOAuthServer(t *testing.T) *oauthServer {
 	t.Helper()
 	c := &oauthServer{documents: map[string]string{}}
-	inner := ways["2025-11-25, sessions"]()
+	inner := transports["2025-11-25, sessions"]()
 	serve := func(w http.ResponseWriter, r *http.Request) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()

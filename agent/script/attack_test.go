@@ -99,7 +99,7 @@ func TestAttacks(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	p := newPool(t, Options{Size: 4, Warm: 2, Fetch: http.DefaultTransport.RoundTrip})
-	honest := startHonest(t, p)
+	honest := startWellBehaved(t, p)
 	table := &strings.Builder{}
 	out := tabwriter.NewWriter(table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "attack\tended\tafter\tserver before\tafter")
@@ -136,9 +136,9 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// startHonest runs harmless scripts one after another until the returned
+// startWellBehaved runs harmless scripts one after another until the returned
 // function is called.
-func startHonest(t *testing.T, p *Pool) (stop func() (ran int, slowest time.Duration)) {
+func startWellBehaved(t *testing.T, p *Pool) (stop func() (ran int, slowest time.Duration)) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	var ran int

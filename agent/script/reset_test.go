@@ -38,8 +38,8 @@ var hostile = map[string]string{
 	"a wrapper left open": "}).call(this)}); globalThis.left = 1; throw {get lineNumber() { throw this }}; (function(){ return (async function(){",
 }
 
-// surroundings is a script that describes everything it finds.
-const surroundings = `
+// globalsScript is a script that describes everything it finds.
+const globalsScript = `
 	const seen = new Map(), lines = [];
 	const name = (v) => {
 		if ((typeof v !== 'object' && typeof v !== 'function') || v === null) return typeof v + ' ' + String(v);
@@ -68,7 +68,7 @@ func TestHostileScriptsLeaveNothing(t *testing.T) {
 	known := []agent.Code{"", CodeSyntax, CodeThrown, CodeResult, CodeStalled, CodeTimeout, CodeMemory}
 	same := 0
 	p := newPool(t, Options{Size: 1, Warm: 1})
-	fresh, err := run(p, surroundings, 20*time.Second)
+	fresh, err := run(p, globalsScript, 20*time.Second)
 	if text, _ := fresh.(string); err != nil || len(text) < 10_000 {
 		t.Fatal(text, err)
 	}
@@ -77,7 +77,7 @@ func TestHostileScriptsLeaveNothing(t *testing.T) {
 		if _, err := run(p, code, 300*time.Millisecond); !slices.Contains(known, agent.ErrorCode(err)) {
 			t.Errorf("%s: %v", name, err)
 		}
-		after, err := run(p, surroundings, 20*time.Second)
+		after, err := run(p, globalsScript, 20*time.Second)
 		if err != nil || after != fresh {
 			t.Errorf("after %s: %v, %.300v", name, err, after)
 		}

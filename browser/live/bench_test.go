@@ -59,7 +59,7 @@ func processorTime(b *testing.B) time.Duration {
 func (v *Viewer) frames(b *testing.B, n int) {
 	b.Helper()
 	for range n {
-		v.until(b, "a frame", isFrame)
+		v.waitFor(b, "a frame", isFrame)
 	}
 }
 
@@ -67,16 +67,16 @@ func (v *Viewer) frames(b *testing.B, n int) {
 // processor seconds, Chromium and its driver included, by how many watch. One
 // iteration is one picture; "fps" is what the first viewer got.
 func BenchmarkCast(b *testing.B) {
-	st := newStage(b, spinning)
+	ts := newTestServer(b, spinning)
 	for _, viewers := range []int{0, 1, 20} {
 		b.Run("viewers="+strconv.Itoa(viewers), func(b *testing.B) {
-			s := st.session(b, "/spin")
-			defer func() { _ = st.browser.Delete(context.Background(), st.db, s.ID()) }()
+			s := ts.openSession(b, "/spin")
+			defer func() { _ = ts.browser.Delete(context.Background(), ts.db, s.ID()) }()
 			ctx, cancel := context.WithCancel(b.Context())
 			defer cancel()
 			var first *Viewer
 			for i := range viewers {
-				v := st.watch(b, s, Watch{})
+				v := ts.newViewer(b, s, Watch{})
 				if i == 0 {
 					first = v
 					first.frames(b, 3)
@@ -107,9 +107,9 @@ func BenchmarkCast(b *testing.B) {
 // BenchmarkClick presses the mouse on a page that shows it, and waits for the
 // picture of it; "p50-ms" beside "call-ms", what the bare call to the page takes.
 func BenchmarkClick(b *testing.B) {
-	st := newStage(b, spinning)
-	s := st.session(b, "/click")
-	v, h := st.watch(b, s, Watch{}), st.live.Controller(s, "")
+	ts := newTestServer(b, spinning)
+	s := ts.openSession(b, "/click")
+	v, h := ts.newViewer(b, s, Watch{}), ts.live.Controller(s, "")
 	b.Cleanup(h.Close)
 	v.frames(b, 1)
 	cdp, err := s.ActivePage().CDP(b.Context())
@@ -164,13 +164,13 @@ func recordedPages() map[string]string {
 // visits of a page with a click and a question; "idle" is a second of a page
 // that changes 400 cells in it.
 func BenchmarkRecording(b *testing.B) {
-	st := newStage(b, recordedPages())
+	ts := newTestServer(b, recordedPages())
 	kinds := []string{"plain", "recorded"}
 	sessions := map[string]*browser.Session{}
 	for _, kind := range kinds {
-		sessions[kind] = st.session(b, "/shop")
+		sessions[kind] = ts.openSession(b, "/shop")
 	}
-	if _, err := st.live.Recording(sessions["recorded"], ""); err != nil {
+	if _, err := ts.live.Recording(sessions["recorded"], ""); err != nil {
 		b.Fatal(err)
 	}
 	act := func(s *browser.Session, a agent.Action) time.Duration {
@@ -187,13 +187,13 @@ func BenchmarkRecording(b *testing.B) {
 		for _, kind := range kinds {
 			before := processorTime(b)
 			for range 10 {
-				for _, a := range []agent.Action{{Action: "navigate", URL: st.site.URL + "/shop"}, {Action: "click", Selector: "#more"},
+				for _, a := range []agent.Action{{Action: "navigate", URL: ts.site.URL + "/shop"}, {Action: "click", Selector: "#more"},
 					{Action: "type", Selector: "#q", Text: &text}, {Action: "extract", Selector: ".price"}} {
 					took[kind+" "+a.Action] = append(took[kind+" "+a.Action], act(sessions[kind], a))
 				}
 			}
 			used[kind] += processorTime(b) - before
-			act(sessions[kind], agent.Action{Action: "navigate", URL: st.site.URL + "/ticker"})
+			act(sessions[kind], agent.Action{Action: "navigate", URL: ts.site.URL + "/ticker"})
 			before = processorTime(b)
 			<-time.After(time.Second)
 			used[kind+" idle"] += processorTime(b) - before

@@ -22,109 +22,109 @@ var pages = map[string]string{
 }
 
 func TestWatch(t *testing.T) {
-	st := newStage(t, pages)
-	s := st.session(t, "/")
-	v := st.watch(t, s, Watch{})
-	first := v.until(t, "the tab list", func(m seen) bool { return m.Type == "tabList" && m.Tabs[0].Title == "One" })
+	ts := newTestServer(t, pages)
+	s := ts.openSession(t, "/")
+	v := ts.newViewer(t, s, Watch{})
+	first := v.waitFor(t, "the tab list", func(m viewerMessage) bool { return m.Type == "tabList" && m.Tabs[0].Title == "One" })
 	if len(first.Tabs) != 1 || first.Tabs[0].ID != first.Tabs[0].PageID || first.FirstTabID != first.Tabs[0].PageID || first.ActiveTabID != first.FirstTabID {
 		t.Errorf("%+v", first)
 	}
-	frame := v.until(t, "a frame", isFrame)
+	frame := v.waitFor(t, "a frame", isFrame)
 	if frame.PageID != first.FirstTabID || frame.size(t) != image.Pt(800, 600) {
 		t.Errorf("%s %v", frame.PageID, frame.size(t))
 	}
-	v.until(t, "the icon", func(m seen) bool {
+	v.waitFor(t, "the icon", func(m viewerMessage) bool {
 		return isFrame(m) && strings.HasPrefix(m.Favicon, "data:image/png;base64,") && m.Title == "One"
 	})
 
-	late := st.watch(t, s, Watch{PageID: first.FirstTabID, FPS: 2})
-	if got := late.until(t, "a late viewer's frame", isFrame); got.Title != "One" || got.Favicon == "" {
+	late := ts.newViewer(t, s, Watch{PageID: first.FirstTabID, FPS: 2})
+	if got := late.waitFor(t, "a late viewer's frame", isFrame); got.Title != "One" || got.Favicon == "" {
 		t.Errorf("a late viewer sees %q", got.Title)
 	}
 
-	tabs := st.watch(t, s, Watch{TabsOnly: true})
-	shows := func(pageID string) func(seen) bool {
-		return func(m seen) bool {
+	tabs := ts.newViewer(t, s, Watch{TabsOnly: true})
+	shows := func(pageID string) func(viewerMessage) bool {
+		return func(m viewerMessage) bool {
 			if isFrame(m) {
 				t.Error("a picture for one who wants none")
 			}
 			return m.Type == "activeTabChange" && m.PageID == pageID
 		}
 	}
-	tabs.until(t, "which tab is active", shows(first.FirstTabID))
-	h := st.live.Controller(s, "")
+	tabs.waitFor(t, "which tab is active", shows(first.FirstTabID))
+	h := ts.live.Controller(s, "")
 	defer h.Close()
 	click := func(x, y string) {
 		t.Helper()
-		h.do(t, `{"type":"mouseEvent","event":"mousePressed","x":`+x+`,"y":`+y+`,"button":"left"}`,
+		h.send(t, `{"type":"mouseEvent","event":"mousePressed","x":`+x+`,"y":`+y+`,"button":"left"}`,
 			`{"type":"mouseEvent","event":"mouseReleased","x":`+x+`,"y":`+y+`,"button":"left"}`)
 	}
 	click("150", "150")
-	v.until(t, "the click", func(m seen) bool { return m.Title == "clicked" })
+	v.waitFor(t, "the click", func(m viewerMessage) bool { return m.Title == "clicked" })
 	click("350", "320")
-	two := v.until(t, "the second tab", func(m seen) bool { return m.Type == "tabList" && len(m.Tabs) == 2 && m.Tabs[1].Title == "Two" })
+	two := v.waitFor(t, "the second tab", func(m viewerMessage) bool { return m.Type == "tabList" && len(m.Tabs) == 2 && m.Tabs[1].Title == "Two" })
 	if two.ActiveTabID != two.Tabs[1].PageID || two.FirstTabID != first.FirstTabID {
 		t.Errorf("%+v", two)
 	}
-	v.until(t, "a frame of the second tab", func(m seen) bool { return isFrame(m) && m.PageID == two.ActiveTabID && m.Title == "Two" })
-	tabs.until(t, "that the second is active", shows(two.ActiveTabID))
-	h.do(t, `{"type":"closeTab","pageId":"`+two.ActiveTabID+`"}`)
-	v.until(t, "its closing", func(m seen) bool { return m.Type == "tabClosed" && m.PageID == two.ActiveTabID })
-	v.until(t, "the list", func(m seen) bool { return m.Type == "tabList" && len(m.Tabs) == 1 })
-	v.until(t, "the first tab again", func(m seen) bool { return isFrame(m) && m.PageID == first.FirstTabID })
-	if err := st.browser.Delete(t.Context(), st.db, s.ID()); err != nil {
+	v.waitFor(t, "a frame of the second tab", func(m viewerMessage) bool { return isFrame(m) && m.PageID == two.ActiveTabID && m.Title == "Two" })
+	tabs.waitFor(t, "that the second is active", shows(two.ActiveTabID))
+	h.send(t, `{"type":"closeTab","pageId":"`+two.ActiveTabID+`"}`)
+	v.waitFor(t, "its closing", func(m viewerMessage) bool { return m.Type == "tabClosed" && m.PageID == two.ActiveTabID })
+	v.waitFor(t, "the list", func(m viewerMessage) bool { return m.Type == "tabList" && len(m.Tabs) == 1 })
+	v.waitFor(t, "the first tab again", func(m viewerMessage) bool { return isFrame(m) && m.PageID == first.FirstTabID })
+	if err := ts.browser.Delete(t.Context(), ts.db, s.ID()); err != nil {
 		t.Fatal(err)
 	}
-	v.ends(t)
-	late.ends(t)
+	v.waitEnd(t)
+	late.waitEnd(t)
 }
 
 func TestKeys(t *testing.T) {
-	st := newStage(t, pages)
-	s := st.session(t, "/")
-	v := st.watch(t, s, Watch{})
-	h := st.live.Controller(s, "")
+	ts := newTestServer(t, pages)
+	s := ts.openSession(t, "/")
+	v := ts.newViewer(t, s, Watch{})
+	h := ts.live.Controller(s, "")
 	defer h.Close()
-	h.do(t, `{"type":"mouseEvent","event":{"type":"mousePressed","x":50,"y":25,"button":"left","clickCount":1}}`, `{"type":"mouseEvent","event":{"type":"mouseReleased","x":50,"y":25,"button":"left"}}`)
+	h.send(t, `{"type":"mouseEvent","event":{"type":"mousePressed","x":50,"y":25,"button":"left","clickCount":1}}`, `{"type":"mouseEvent","event":{"type":"mouseReleased","x":50,"y":25,"button":"left"}}`)
 	// A key types as it goes down, its char not again; a char alone types; text is typed as it is.
-	h.do(t, `{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA","modifiers":0}`, `{"type":"keyEvent","event":"char","key":"a","modifiers":0}`, `{"type":"keyEvent","event":"keyUp","key":"a","code":"KeyA"}`,
+	h.send(t, `{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA","modifiers":0}`, `{"type":"keyEvent","event":"char","key":"a","modifiers":0}`, `{"type":"keyEvent","event":"keyUp","key":"a","code":"KeyA"}`,
 		`{"type":"keyEvent","event":{"type":"char","key":"b","text":"b"}}`,
 		`{"type":"keyEvent","pageId":"","event":{"type":"keyDown","text":"ü","key":"ü","code":"","keyCode":252}}`,
 		`{"type":"keyEvent","event":"keyDown","key":"x","code":"KeyX"}`, `{"type":"keyEvent","event":"keyDown","key":"Backspace","code":"Backspace"}`)
-	v.until(t, "the text", func(m seen) bool { return m.Title == "typed:abü" })
-	h.do(t, `{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA","modifiers":2}`, `{"type":"keyEvent","event":"keyDown","key":"c","code":"KeyC"}`)
-	v.until(t, "Control+A and a letter", func(m seen) bool { return m.Title == "typed:c" })
-	h.do(t, `{"type":"mouseEvent","event":"mousePressed","x":40,"y":425}`, `{"type":"mouseEvent","event":"mouseReleased","x":40,"y":425}`,
+	v.waitFor(t, "the text", func(m viewerMessage) bool { return m.Title == "typed:abü" })
+	h.send(t, `{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA","modifiers":2}`, `{"type":"keyEvent","event":"keyDown","key":"c","code":"KeyC"}`)
+	v.waitFor(t, "Control+A and a letter", func(m viewerMessage) bool { return m.Title == "typed:c" })
+	h.send(t, `{"type":"mouseEvent","event":"mousePressed","x":40,"y":425}`, `{"type":"mouseEvent","event":"mouseReleased","x":40,"y":425}`,
 		`{"type":"mouseEvent","event":"mousePressed","x":40,"y":425}`, `{"type":"mouseEvent","event":"mouseReleased","x":40,"y":425}`)
-	v.until(t, "a double click", func(m seen) bool { return m.Title == "double" })
-	var selected seen
-	if err := json.Unmarshal(h.do(t, `{"type":"getSelectedText","pageId":"`+s.ActivePage().ID()+`"}`), &selected); err != nil {
+	v.waitFor(t, "a double click", func(m viewerMessage) bool { return m.Title == "double" })
+	var selected viewerMessage
+	if err := json.Unmarshal(h.send(t, `{"type":"getSelectedText","pageId":"`+s.ActivePage().ID()+`"}`), &selected); err != nil {
 		t.Fatal(err)
 	}
 	if strings.TrimSpace(selected.Text) != "selectable" || selected.Type != "selectedTextResponse" || selected.PageID != s.ActivePage().ID() {
 		t.Errorf("%+v", selected)
 	}
-	h.do(t, `{"type":"navigation","action":"goto","url":"`+st.site.URL+`/form"}`)
-	v.until(t, "the form", func(m seen) bool { return m.Title == "Form" })
-	h.do(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":50}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":50}`, `{"type":"keyEvent","event":"keyDown","key":"Enter","code":"Enter"}`)
-	v.until(t, "the form's end", func(m seen) bool { return m.Title == "Done" })
-	h.do(t, `{"type":"navigation","event":{"action":"back"}}`)
-	v.until(t, "the way back", func(m seen) bool { return m.Title == "Form" })
-	h.do(t, `{"type":"navigation","event":{"action":"forward"}}`)
-	v.until(t, "the way forward", func(m seen) bool { return m.Title == "Done" })
+	h.send(t, `{"type":"navigation","action":"goto","url":"`+ts.site.URL+`/form"}`)
+	v.waitFor(t, "the form", func(m viewerMessage) bool { return m.Title == "Form" })
+	h.send(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":50}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":50}`, `{"type":"keyEvent","event":"keyDown","key":"Enter","code":"Enter"}`)
+	v.waitFor(t, "the form's end", func(m viewerMessage) bool { return m.Title == "Done" })
+	h.send(t, `{"type":"navigation","event":{"action":"back"}}`)
+	v.waitFor(t, "the way back", func(m viewerMessage) bool { return m.Title == "Form" })
+	h.send(t, `{"type":"navigation","event":{"action":"forward"}}`)
+	v.waitFor(t, "the way forward", func(m viewerMessage) bool { return m.Title == "Done" })
 }
 
 // Viewers name the tab of their socket by names of their own: Steel's says
 // "default".
 func TestUnknownPageIDs(t *testing.T) {
-	st := newStage(t, pages)
-	s := st.session(t, "/")
+	ts := newTestServer(t, pages)
+	s := ts.openSession(t, "/")
 	first := s.ActivePage()
 	second, err := s.OpenPage(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	bound, free := st.live.Controller(s, first.ID()), st.live.Controller(s, "")
+	bound, free := ts.live.Controller(s, first.ID()), ts.live.Controller(s, "")
 	defer bound.Close()
 	defer free.Close()
 	for _, c := range []struct {
@@ -154,9 +154,9 @@ func TestUnknownPageIDs(t *testing.T) {
 			t.Errorf("%s: %v, %v", c.name, page, err)
 		}
 	}
-	bound.do(t, `{"type":"navigation","pageId":"default","event":{"url":"`+st.site.URL+`/two"}}`)
-	v := st.watch(t, s, Watch{PageID: first.ID()})
-	v.until(t, "the tab of the socket", func(m seen) bool { return m.Title == "Two" })
+	bound.send(t, `{"type":"navigation","pageId":"default","event":{"url":"`+ts.site.URL+`/two"}}`)
+	v := ts.newViewer(t, s, Watch{PageID: first.ID()})
+	v.waitFor(t, "the tab of the socket", func(m viewerMessage) bool { return m.Title == "Two" })
 	if err := first.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

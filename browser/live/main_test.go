@@ -37,8 +37,8 @@ func findBrowser(ctx context.Context) (browser.Program, error) {
 	return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
 }
 
-// stage is a server's browser with one site that it may reach.
-type stage struct {
+// testServer is a server's browser with one site that it may reach.
+type testServer struct {
 	folder  *store.Folder
 	db      *store.DB
 	browser *browser.Browser
@@ -46,26 +46,26 @@ type stage struct {
 	site    *httptest.Server
 }
 
-func newStage(t testing.TB, pages map[string]string) *stage {
+func newTestServer(t testing.TB, pages map[string]string) *testServer {
 	t.Helper()
 	folder, err := store.Open(store.Options{Path: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { folder.Close() })
-	st := &stage{folder: folder, db: folder.Default()}
-	st.browser = browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}, Find: findBrowser})
-	st.live = New(Options{Browser: st.browser, PublicURL: "http://satchel.test"})
+	ts := &testServer{folder: folder, db: folder.Default()}
+	ts.browser = browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}, Find: findBrowser})
+	ts.live = New(Options{Browser: ts.browser, PublicURL: "http://satchel.test"})
 	for _, w := range []interface {
 		Start(context.Context) error
 		Stop()
-	}{st.browser, st.live} {
+	}{ts.browser, ts.live} {
 		if err := w.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(w.Stop)
 	}
-	st.site = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	ts.site = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, ok := pages[r.URL.Path]
 		if !ok {
 			http.NotFound(w, r)
@@ -78,24 +78,24 @@ func newStage(t testing.TB, pages map[string]string) *stage {
 		}
 		fmt.Fprint(w, body)
 	}))
-	t.Cleanup(st.site.Close)
-	return st
+	t.Cleanup(ts.site.Close)
+	return ts
 }
 
-// session opens a session at a page of the site.
-func (st *stage) session(t testing.TB, path string) *browser.Session {
+// openSession opens a session at a page of the site.
+func (ts *testServer) openSession(t testing.TB, path string) *browser.Session {
 	t.Helper()
-	row, err := st.browser.Create(t.Context(), st.db, agent.SessionOptions{Viewport: &agent.Viewport{Width: 800, Height: 600}})
+	row, err := ts.browser.Create(t.Context(), ts.db, agent.SessionOptions{Viewport: &agent.Viewport{Width: 800, Height: 600}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := st.browser.Session(st.db, row.ID)
+	s, err := ts.browser.Session(ts.db, row.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	changed, end := s.Changes()
 	defer end()
-	if err := s.ActivePage().Navigate(t.Context(), st.site.URL+path); err != nil {
+	if err := s.ActivePage().Navigate(t.Context(), ts.site.URL+path); err != nil {
 		t.Fatal(err)
 	}
 	for s.ActivePage().Title() == "" {
@@ -108,8 +108,8 @@ func (st *stage) session(t testing.TB, path string) *browser.Session {
 	return s
 }
 
-// seen is a message to a viewer, of whatever type.
-type seen struct {
+// viewerMessage is a message to a viewer, of whatever type.
+type viewerMessage struct {
 	Type, PageID, URL, Title, Favicon, Data, Text string
 	Tabs                                          []tab
 	FirstTabID, ActiveTabID                       string
@@ -117,19 +117,19 @@ type seen struct {
 	Takeover                                      *takeoverState
 }
 
-// until reads messages until one is as wanted.
-func (v *Viewer) until(t testing.TB, what string, wanted func(seen) bool) seen {
+// waitFor reads messages until one is as wanted.
+func (v *Viewer) waitFor(t testing.TB, what string, wanted func(viewerMessage) bool) viewerMessage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	var last seen
+	var last viewerMessage
 	for {
 		raw, err := v.Next(ctx)
 		if err != nil {
 			last.Data = ""
 			t.Fatalf("waiting for %s: %v; the last message was %+v", what, err, last)
 		}
-		last = seen{}
+		last = viewerMessage{}
 		if err := json.Unmarshal(raw, &last); err != nil {
 			t.Fatalf("%v in %.200s", err, raw)
 		}
@@ -139,8 +139,8 @@ func (v *Viewer) until(t testing.TB, what string, wanted func(seen) bool) seen {
 	}
 }
 
-// ends reads until there is nothing more to see.
-func (v *Viewer) ends(t testing.TB) {
+// waitEnd reads until there is nothing more to see.
+func (v *Viewer) waitEnd(t testing.TB) {
 	t.Helper()
 	for {
 		if _, err := v.Next(t.Context()); errors.Is(err, io.EOF) {
@@ -151,9 +151,9 @@ func (v *Viewer) ends(t testing.TB) {
 	}
 }
 
-func (st *stage) watch(t testing.TB, s *browser.Session, w Watch) *Viewer {
+func (ts *testServer) newViewer(t testing.TB, s *browser.Session, w Watch) *Viewer {
 	t.Helper()
-	v, err := st.live.Watch(s, w)
+	v, err := ts.live.Watch(s, w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func (st *stage) watch(t testing.TB, s *browser.Session, w Watch) *Viewer {
 }
 
 // size is that of a frame's picture.
-func (m seen) size(t testing.TB) image.Point {
+func (m viewerMessage) size(t testing.TB) image.Point {
 	t.Helper()
 	c, _, err := image.DecodeConfig(base64.NewDecoder(base64.StdEncoding, strings.NewReader(m.Data)))
 	if err != nil {
@@ -171,10 +171,10 @@ func (m seen) size(t testing.TB) image.Point {
 	return image.Pt(c.Width, c.Height)
 }
 
-func isFrame(m seen) bool { return m.Type == "" && m.Data != "" }
+func isFrame(m viewerMessage) bool { return m.Type == "" && m.Data != "" }
 
-// do sends messages as a person's socket does.
-func (h *Controller) do(t testing.TB, messages ...string) []byte {
+// send sends messages as a person's socket does.
+func (h *Controller) send(t testing.TB, messages ...string) []byte {
 	t.Helper()
 	var answer []byte
 	for _, m := range messages {

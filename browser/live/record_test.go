@@ -27,7 +27,7 @@ type recorded struct {
 	} `json:"data"`
 }
 
-func (r *Recording) until(t *testing.T, what string, wanted func(recorded) bool) []recorded {
+func (r *Recording) waitFor(t *testing.T, what string, wanted func(recorded) bool) []recorded {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -50,37 +50,37 @@ func (r *Recording) until(t *testing.T, what string, wanted func(recorded) bool)
 }
 
 func TestRecording(t *testing.T) {
-	st := newStage(t, pages)
-	s := st.session(t, "/")
-	r, err := st.live.Recording(s, "")
+	ts := newTestServer(t, pages)
+	s := ts.openSession(t, "/")
+	r, err := ts.live.Recording(s, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := r.until(t, "a snapshot", func(e recorded) bool { return e.Type == 2 })
+	first := r.waitFor(t, "a snapshot", func(e recorded) bool { return e.Type == 2 })
 	if first[0].PageID != s.ActivePage().ID() || first[0].Timestamp == 0 {
 		t.Errorf("%+v", first[0])
 	}
-	h := st.live.Controller(s, "")
+	h := ts.live.Controller(s, "")
 	defer h.Close()
-	h.do(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":25}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":25}`, `{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA"}`)
-	r.until(t, "what was typed", func(e recorded) bool { return e.Type == 3 && e.Data.Source == 5 && e.Data.Text == "a" })
-	h.do(t, `{"type":"navigation","url":"`+st.site.URL+`/two"}`)
-	r.until(t, "the next page", func(e recorded) bool { return e.Type == metaEvent && strings.HasSuffix(e.Data.Href, "/two") })
+	h.send(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":25}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":25}`, `{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA"}`)
+	r.waitFor(t, "what was typed", func(e recorded) bool { return e.Type == 3 && e.Data.Source == 5 && e.Data.Text == "a" })
+	h.send(t, `{"type":"navigation","url":"`+ts.site.URL+`/two"}`)
+	r.waitFor(t, "the next page", func(e recorded) bool { return e.Type == metaEvent && strings.HasSuffix(e.Data.Href, "/two") })
 
 	// Who comes later gets it all, and nobody sees the hook in the page.
-	late, err := st.live.Recording(s, "")
+	late, err := ts.live.Recording(s, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := late.until(t, "the replay", func(e recorded) bool { return e.Type == metaEvent && strings.HasSuffix(e.Data.Href, "/two") })
+	all := late.waitFor(t, "the replay", func(e recorded) bool { return e.Type == metaEvent && strings.HasSuffix(e.Data.Href, "/two") })
 	if all[0] != first[0] {
 		t.Errorf("the replay begins with %+v", all[0])
 	}
-	none, err := st.live.Recording(s, "page-of-somebody-else")
+	none, err := ts.live.Recording(s, "page-of-somebody-else")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := st.browser.Delete(t.Context(), st.db, s.ID()); err != nil {
+	if err := ts.browser.Delete(t.Context(), ts.db, s.ID()); err != nil {
 		t.Fatal(err)
 	}
 	for _, each := range []*Recording{r, late, none} {
@@ -150,18 +150,18 @@ func FuzzParseEvents(f *testing.F) {
 
 // rrweb's own player shows what was recorded.
 func TestReplay(t *testing.T) {
-	st := newStage(t, pages)
-	s := st.session(t, "/")
-	r, err := st.live.Recording(s, s.ActivePage().ID())
+	ts := newTestServer(t, pages)
+	s := ts.openSession(t, "/")
+	r, err := ts.live.Recording(s, s.ActivePage().ID())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.until(t, "a snapshot", func(e recorded) bool { return e.Type == 2 })
-	h := st.live.Controller(s, "")
+	r.waitFor(t, "a snapshot", func(e recorded) bool { return e.Type == 2 })
+	h := ts.live.Controller(s, "")
 	defer h.Close()
-	h.do(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":25}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":25}`, `{"type":"insertText","text":"seen again"}`)
-	r.until(t, "what was typed", func(e recorded) bool { return e.Type == 3 && e.Data.Source == 5 && e.Data.Text == "seen again" })
-	again, err := st.live.Recording(s, s.ActivePage().ID())
+	h.send(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":25}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":25}`, `{"type":"insertText","text":"seen again"}`)
+	r.waitFor(t, "what was typed", func(e recorded) bool { return e.Type == 3 && e.Data.Source == 5 && e.Data.Text == "seen again" })
+	again, err := ts.live.Recording(s, s.ActivePage().ID())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cdp, err := st.session(t, "/two").ActivePage().CDP(t.Context())
+	cdp, err := ts.openSession(t, "/two").ActivePage().CDP(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,73 +27,75 @@ func grantOf(t *testing.T, l *Live, address string) Grant {
 }
 
 func TestTakeover(t *testing.T) {
-	st := newStage(t, pages)
-	s := st.session(t, "/")
-	v := st.watch(t, s, Watch{Status: true})
-	v.until(t, "the state", func(m seen) bool { return m.Type == "status" && m.Status == agent.SessionActive && m.Takeover == nil })
-	made, err := st.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{Reason: "captcha"})
+	ts := newTestServer(t, pages)
+	s := ts.openSession(t, "/")
+	v := ts.newViewer(t, s, Watch{Status: true})
+	v.waitFor(t, "the state", func(m viewerMessage) bool {
+		return m.Type == "status" && m.Status == agent.SessionActive && m.Takeover == nil
+	})
+	made, err := ts.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{Reason: "captcha"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if made.Status != agent.TakeoverPending || made.ExpiresAt.Sub(made.CreatedAt.Time) != 300*time.Second {
 		t.Errorf("%+v", made)
 	}
-	if g := grantOf(t, st.live, made.TakeoverURL); g.Takeover != made.ID || !g.Control || g.SessionID != s.ID() {
+	if g := grantOf(t, ts.live, made.TakeoverURL); g.Takeover != made.ID || !g.Control || g.SessionID != s.ID() {
 		t.Errorf("%+v", g)
 	}
 	if s.Status() != agent.SessionActive {
 		t.Error("scripted actions are refused before anybody came")
 	}
-	if _, err := st.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{}); agent.ErrorCode(err) != agent.CodeConflict {
+	if _, err := ts.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{}); agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("a second takeover: %v", err)
 	}
-	v.until(t, "the request", func(m seen) bool {
+	v.waitFor(t, "the request", func(m viewerMessage) bool {
 		return m.Takeover != nil && m.Takeover.Status == agent.TakeoverPending && m.Takeover.Reason == "captcha"
 	})
 	for range 2 { // a page that is loaded again comes twice
-		if active, err := st.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverActive); err != nil || active.Status != agent.TakeoverActive || active.StartedAt.IsZero() {
+		if active, err := ts.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverActive); err != nil || active.Status != agent.TakeoverActive || active.StartedAt.IsZero() {
 			t.Errorf("%+v, %v", active, err)
 		}
 	}
-	v.until(t, "control", func(m seen) bool {
+	v.waitFor(t, "control", func(m viewerMessage) bool {
 		return m.Status == agent.SessionTakeover && m.Takeover.Status == agent.TakeoverActive
 	})
-	done, err := st.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverCompleted)
+	done, err := ts.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverCompleted)
 	if err != nil || done.Status != agent.TakeoverCompleted || done.EndedAt.IsZero() || done.TakeoverURL != "" {
 		t.Errorf("%+v, %v", done, err)
 	}
-	v.until(t, "the end", func(m seen) bool { return m.Status == agent.SessionActive && m.Takeover == nil })
-	if _, err := st.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverCancelled); agent.ErrorCode(err) != agent.CodeConflict {
+	v.waitFor(t, "the end", func(m viewerMessage) bool { return m.Status == agent.SessionActive && m.Takeover == nil })
+	if _, err := ts.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverCancelled); agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("what is over is ended again: %v", err)
 	}
-	if _, err := st.live.MoveTakeover(t.Context(), s, "takeover-none", agent.TakeoverCancelled); agent.ErrorCode(err) != agent.CodeNotFound {
+	if _, err := ts.live.MoveTakeover(t.Context(), s, "takeover-none", agent.TakeoverCancelled); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("an unknown one: %v", err)
 	}
 
-	short, err := st.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{Timeout: ptr(1)})
+	short, err := ts.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{Timeout: ptr(1)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.live.MoveTakeover(t.Context(), s, short.ID, agent.TakeoverActive); err != nil {
+	if _, err := ts.live.MoveTakeover(t.Context(), s, short.ID, agent.TakeoverActive); err != nil {
 		t.Fatal(err)
 	}
-	v.until(t, "its start", func(m seen) bool { return m.Status == agent.SessionTakeover })
-	v.until(t, "its expiry", func(m seen) bool { return m.Status == agent.SessionActive && m.Takeover == nil })
-	if got, err := st.live.Takeover(t.Context(), s, short.ID); err != nil || got.Status != agent.TakeoverExpired {
+	v.waitFor(t, "its start", func(m viewerMessage) bool { return m.Status == agent.SessionTakeover })
+	v.waitFor(t, "its expiry", func(m viewerMessage) bool { return m.Status == agent.SessionActive && m.Takeover == nil })
+	if got, err := ts.live.Takeover(t.Context(), s, short.ID); err != nil || got.Status != agent.TakeoverExpired {
 		t.Errorf("%+v, %v", got, err)
 	}
 
-	left, err := st.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{})
+	left, err := ts.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := st.db.EndLostSessions(t.Context(), func(string) bool { return false }, "killed"); err != nil {
+	if err := ts.db.EndLostSessions(t.Context(), func(string) bool { return false }, "killed"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := st.db.Takeover(t.Context(), s.ID(), left.ID); err != nil || got.Status != agent.TakeoverCancelled || got.EndedAt.IsZero() {
+	if got, err := ts.db.Takeover(t.Context(), s.ID(), left.ID); err != nil || got.Status != agent.TakeoverCancelled || got.EndedAt.IsZero() {
 		t.Errorf("after a kill: %+v, %v", got, err)
 	}
-	wantEvents(t, st.db, made.TakeoverURL, "requested", "completed", "requested", "expired", "requested")
+	wantEvents(t, ts.db, made.TakeoverURL, "requested", "completed", "requested", "expired", "requested")
 }
 
 // wantEvents compares the outbox's events about takeovers; the first one tells

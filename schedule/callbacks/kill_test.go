@@ -135,9 +135,9 @@ func newFakeServices(t *testing.T, kills int) *fakeServices {
 // places are the points at which the server is killed.
 var places = []string{"model asked", "model answered", "tool called", "tool answered", "call ended"}
 
-// at kills the server if this is the right point and time. It returns true if
+// reached kills the server if this is the right point and time. It returns true if
 // no server is running anymore.
-func (w *fakeServices) at(place string) bool {
+func (w *fakeServices) reached(place string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.server == nil || len(w.plan) == 0 || w.plan[0] != place {
@@ -170,7 +170,7 @@ func (w *fakeServices) model(out http.ResponseWriter, r *http.Request) {
 		w.late = append(w.late, name)
 	}
 	w.mu.Unlock()
-	if w.at("model asked") {
+	if w.reached("model asked") {
 		return
 	}
 	message := `{"role":"assistant","content":"Answer to ` + name + `"}`
@@ -181,7 +181,7 @@ func (w *fakeServices) model(out http.ResponseWriter, r *http.Request) {
 	out.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(out, `{"choices":[{"index":0,"finish_reason":"stop","message":%s}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, message)
 	_ = http.NewResponseController(out).Flush()
-	w.at("model answered")
+	w.reached("model answered")
 }
 
 func (w *fakeServices) tool(out http.ResponseWriter, r *http.Request) {
@@ -192,12 +192,12 @@ func (w *fakeServices) tool(out http.ResponseWriter, r *http.Request) {
 	}
 	w.keys[name][r.Header.Get("Idempotency-Key")] = true
 	w.mu.Unlock()
-	if w.at("tool called") {
+	if w.reached("tool called") {
 		return
 	}
 	_, _ = io.WriteString(out, strconv.Quote(name))
 	_ = http.NewResponseController(out).Flush()
-	w.at("tool answered")
+	w.reached("tool answered")
 }
 
 // serve runs a server until it has ended. It returns true if the server ended
@@ -228,7 +228,7 @@ func (w *fakeServices) serve(t *testing.T, path string) bool {
 		w.mu.Lock()
 		w.ended[said[2]] = said[1]
 		w.mu.Unlock()
-		if !w.at("call ended") {
+		if !w.reached("call ended") {
 			fmt.Fprintln(in)
 		}
 	}

@@ -38,7 +38,7 @@ func newAuthority(t *testing.T) *authority {
 // that the MCP server named first, whatever it names later, even after a
 // restart and if the server was down when it was registered.
 func TestIssuerStays(t *testing.T) {
-	ours, theirs, p := newAuthority(t), newAuthority(t), newPeer(t)
+	ours, theirs, p := newAuthority(t), newAuthority(t), newTestServer(t)
 	var names, away atomic.Value
 	names.Store(ours.URL)
 	away.Store(false)

@@ -11,16 +11,16 @@ import (
 	"satchel/store"
 )
 
-// hanging answers as an MCP server until it is told to hold its responses.
-type hanging struct {
+// hangingServer answers as an MCP server until it is told to hold its responses.
+type hangingServer struct {
 	*httptest.Server
 	came    chan struct{} // a request is held
 	release chan struct{}
 }
 
-func newHanging(t *testing.T) *hanging {
+func newHangingServer(t *testing.T) *hangingServer {
 	t.Helper()
-	h := &hanging{came: make(chan struct{}, 1000), release: make(chan struct{})}
+	h := &hangingServer{came: make(chan struct{}, 1000), release: make(chan struct{})}
 	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.came <- struct{}{}
 		select {
@@ -37,9 +37,9 @@ func newHanging(t *testing.T) *hanging {
 // listed with their previous status, and with the new one in the next list.
 func TestListDoesNotWait(t *testing.T) {
 	folder, r := openIdle(t, t.TempDir())
-	db, p, h := folder.Default(), newPeer(t), newHanging(t)
+	db, p, h := folder.Default(), newTestServer(t), newHangingServer(t)
 	r.wait = 20 * time.Millisecond
-	later := clockOf(t, r)
+	later := fakeClock(t, r)
 	const dead = 12
 	for range dead {
 		register(t, r, db, p.URL, agent.MCPAuth{})

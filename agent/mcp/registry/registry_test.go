@@ -47,8 +47,8 @@ func openIdle(t *testing.T, path string) (*store.Folder, *Registry) {
 	return folder, r
 }
 
-// clockOf starts a Registry and returns a func that advances its clock.
-func clockOf(t *testing.T, r *Registry) (later func(time.Duration)) {
+// fakeClock starts a Registry and returns a func that advances its clock.
+func fakeClock(t *testing.T, r *Registry) (later func(time.Duration)) {
 	t.Helper()
 	start := time.Now()
 	var ahead atomic.Int64
@@ -60,22 +60,22 @@ func clockOf(t *testing.T, r *Registry) (later func(time.Duration)) {
 	return func(d time.Duration) { ahead.Add(int64(d)) }
 }
 
-// peer is a server with the tool echo that can be shut down and counts its
+// testServer is a server with the tool echo that can be shut down and counts its
 // requests.
-type peer struct {
+type testServer struct {
 	*httptest.Server
 	away  atomic.Bool
 	asked atomic.Int64
 }
 
-func newPeer(t *testing.T) *peer {
+func newTestServer(t *testing.T) *testServer {
 	t.Helper()
 	s := sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)
 	s.AddTool(&sdk.Tool{Name: "echo", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: r.Extra.Header.Get("Authorization") + string(r.Params.Arguments)}}}, nil
 	})
 	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true})
-	p := &peer{}
+	p := &testServer{}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.asked.Add(1)
 		if p.away.Load() {
@@ -100,7 +100,7 @@ var bearer = agent.MCPAuth{Type: "bearer", Token: "sesame-7"}
 
 func TestCall(t *testing.T) {
 	folder, r := open(t, t.TempDir())
-	p := newPeer(t)
+	p := newTestServer(t)
 	s := register(t, r, folder.Default(), p.URL, bearer)
 	got, err := r.Call(t.Context(), folder.Default(), s.ID, "echo", json.RawMessage(`{"a":1}`))
 	if err != nil || got != `Bearer sesame-7{"a":1}` {
@@ -122,7 +122,7 @@ func TestCall(t *testing.T) {
 func TestCredentialsStay(t *testing.T) {
 	path := t.TempDir()
 	folder, r := open(t, path)
-	db, p, other := folder.Default(), newPeer(t), newPeer(t)
+	db, p, other := folder.Default(), newTestServer(t), newTestServer(t)
 	s := register(t, r, db, p.URL, bearer)
 	move := func(url string) {
 		t.Helper()
@@ -162,8 +162,8 @@ func TestCredentialsStay(t *testing.T) {
 // TestListLooks: a list checks servers, except those checked just now.
 func TestListLooks(t *testing.T) {
 	folder, r := openIdle(t, t.TempDir())
-	db, p := folder.Default(), newPeer(t)
-	later := clockOf(t, r)
+	db, p := folder.Default(), newTestServer(t)
+	later := fakeClock(t, r)
 	register(t, r, db, p.URL, agent.MCPAuth{})
 	asked := p.asked.Load()
 	list := func() agent.MCPStatus {
@@ -194,7 +194,7 @@ func TestListLooks(t *testing.T) {
 func TestClock(t *testing.T) {
 	path := t.TempDir()
 	folder, r := open(t, path)
-	p := newPeer(t)
+	p := newTestServer(t)
 	agents := map[string]*store.DB{}
 	for _, name := range []string{"with", "without", "paused"} {
 		db, err := folder.CreateAgent(t.Context(), agent.Agent{Name: name, Status: agent.StatusActive}, "")
@@ -261,7 +261,7 @@ func TestClock(t *testing.T) {
 
 func TestAtMost(t *testing.T) {
 	folder, r := open(t, t.TempDir())
-	p := newPeer(t)
+	p := newTestServer(t)
 	for range agent.MaxMCPServers {
 		register(t, r, folder.Default(), p.URL, agent.MCPAuth{})
 	}

@@ -39,8 +39,8 @@ func published() map[string][2]int {
 	return sizes
 }
 
-// invented is a source with random weights of the right sizes.
-func invented() *source {
+// randomSource is a source with random weights of the right sizes.
+func randomSource() *source {
 	r := rand.New(rand.NewPCG(5, 6))
 	s := &source{matrices: map[string]weights{}, pieces: make([]modelfile.Piece, firstScored)}
 	for i, letter := range "▁abcdefghijklmnopqrstuvwxyz" {
@@ -91,7 +91,7 @@ func write(t *testing.T, name string, data []byte) string {
 }
 
 func TestConvert(t *testing.T) {
-	s := invented()
+	s := randomSource()
 	exact, _, err := model(s, modelfile.Floats)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func checkWritten(t *testing.T, data []byte, exact *encoder.Model) {
 
 func TestBuildNamesWhatIsMissing(t *testing.T) {
 	for _, e := range []entry{layout()[0], layout()[9]} {
-		s := invented()
+		s := randomSource()
 		delete(s.matrices, e.published)
 		if _, err := build(s, modelfile.Floats); err == nil || !strings.Contains(err.Error(), e.published) {
 			t.Errorf("without %s: got %v", e.published, err)
