@@ -9,6 +9,9 @@ import (
 // TestDeepOffsets: a page deep in a list is the same with anchors as without,
 // whatever came and went.
 func TestDeepOffsets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	db := createAgent(t, openFolder(t), "a")
 	fillPeople(t, db, 3700)

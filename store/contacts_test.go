@@ -184,6 +184,9 @@ func TestContactList(t *testing.T) {
 }
 
 func TestImportContacts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	rows := []agent.ContactChange{with("email", "a@x.y"), named(""), with("email", "b@x.y"), with("email", "A@X.Y")}
 	rows[3].Notes = agent.Some("again")

@@ -168,6 +168,9 @@ func TestDamagedFileIsReplaced(t *testing.T) {
 }
 
 func TestNewerFileIsRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	for _, wal := range []bool{false, true} {
 		f := openFolder(t)

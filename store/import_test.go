@@ -111,6 +111,9 @@ func TestImportsAtOnceGetIDsOfTheirOwn(t *testing.T) {
 }
 
 func TestImportRefuses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	file := template(t, "Support")
 	good, err := os.ReadFile(file)

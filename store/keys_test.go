@@ -256,6 +256,9 @@ func TestReloadingKeysIsNoUse(t *testing.T) {
 
 // A damaged file of keys must not turn access control off, nor stop the server.
 func TestDamagedDefaultAgentKeepsAccessControl(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	for _, cut := range []int64{0, 100, 5000} {
 		f := openFolder(t)

@@ -115,6 +115,9 @@ var checks = map[string]string{
 // TestKillNine kills a writing server at random moments and looks whether
 // everything it acknowledged is there.
 func TestKillNine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	rounds := 4
 	if n, err := strconv.Atoi(os.Getenv(killRounds)); err == nil {

@@ -53,6 +53,9 @@ var bigTables = []string{"contacts", "_contact_tags", "conversations", "messages
 // a big table, or sorts more than a page or what the filter leaves. What can be
 // filtered and sorted by is taken from the code.
 func TestListsAreFoundByIndexes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	db := createAgent(t, openFolder(t), "a")
 	fillPeople(t, db, 1200)

@@ -49,6 +49,9 @@ func TestCursors(t *testing.T) {
 // TestFilteredTotals: kept totals are what counting finds, whatever was written
 // before and by whom.
 func TestFilteredTotals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	db := createAgent(t, openFolder(t), "a")
 	ada := createContact(t, db, agent.ContactChange{Name: agent.Some("Ada"), Tags: agent.Some([]string{"vip", "new"})})

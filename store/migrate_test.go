@@ -218,6 +218,9 @@ func unpackFixture(t *testing.T, version int, to string) {
 
 // Files of every version that was ever released open, with all that is in them.
 func TestFixtures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	if *update {
 		makeFixture(t, fixturePath(fileVersion()))
@@ -298,6 +301,9 @@ func migrateAndDie() {
 // Cut at any statement, a file has the version before the step, whole, and
 // the next start brings it to the present one.
 func TestMigrationIsCut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	current := fileVersion()
 	for n := range len(futureSteps[0]) + 1 {
 		f := openAt(t, t.TempDir(), fixtureKey)

@@ -176,6 +176,9 @@ func TestRestoreFileBesideARunningServer(t *testing.T) {
 }
 
 func TestRestoreFileForAStoppedServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	file := template(t, "Support")
 	folder := filepath.Join(t.TempDir(), "new")

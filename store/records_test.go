@@ -233,6 +233,9 @@ func TestRows(t *testing.T) {
 // Vectors of any length are found among those of their length, go with their
 // chunks, and are dropped for another model.
 func TestVectorsOfOtherLengths(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	db := openFolder(t).Default()
 	ctx := t.Context()

@@ -45,6 +45,9 @@ func wantCredentials(t *testing.T, folder string, n int, keys ...[]byte) {
 }
 
 func TestRotateKey(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	folder := sealedFolder(t, 3)
 	before, err := readMasterFile(folder)
@@ -70,6 +73,9 @@ func TestRotateKey(t *testing.T) {
 
 // Cut after any of its steps, everything opens, and it can be run again.
 func TestRotateKeyIsCut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	for done := range 4 {
 		folder := sealedFolder(t, 3)
@@ -118,6 +124,9 @@ func TestKeyFileIsReplacedWhole(t *testing.T) {
 }
 
 func TestRotateKeyWithGivenKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	first, second := randomKey(), randomKey()
 	folder := sealedFolder(t, 2, first)
@@ -131,6 +140,9 @@ func TestRotateKeyWithGivenKeys(t *testing.T) {
 }
 
 func TestRotateKeyWithARefusedAgent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	folder := sealedFolder(t, 2)
 	if err := os.WriteFile(filepath.Join(folder, "agents", "bad.db"), []byte("damaged"), 0o600); err != nil {
@@ -150,6 +162,9 @@ func TestRotateKeyWithARefusedAgent(t *testing.T) {
 
 // What no key at hand opens was locked before, and does not stop the others.
 func TestRotateKeyPassesLockedCredentialsOver(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	folder := sealedFolder(t, 2)
 	copyClosed(t, filepath.Join(folder, "agents", "agent-new.db"), template(t, "Support"))
@@ -164,6 +179,9 @@ func TestRotateKeyPassesLockedCredentialsOver(t *testing.T) {
 }
 
 func TestDoctor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	f := openFolder(t)
 	sound := createAgent(t, f, "Support")

@@ -29,6 +29,9 @@ func fillPeople(t testing.TB, db *DB, n int) {
 // TestSearchesByIndex: the index finds what a look at every row finds, after
 // whatever changed.
 func TestSearchesByIndex(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	db := createAgent(t, openFolder(t), "a")
 	fillPeople(t, db, 3000)
