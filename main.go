@@ -66,7 +66,7 @@ func main() {
 // run runs one command; serve runs until ctx is done.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	commands := cli.Program{
-		Version: cli.Version{Number: version, Commit: commit, Date: date, Releases: releases}.Complete(), Getenv: os.Getenv, Out: stdout,
+		Version: cli.Version{Number: version, Commit: commit, Date: date, Releases: releases}.Complete(), Getenv: os.Getenv, In: os.Stdin, Out: stdout, Notes: os.Stderr,
 		Serve:   func(ctx context.Context, c *cli.Config) error { return serve(ctx, c, stdout) },
 		Offline: func(c *cli.Config) cli.Offline { return store.Offline{Options: storeOptions(c)} },
 		Browser: func(c *cli.Config) cli.Browser { return installed(c) },

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"satchel/agent"
+	"satchel/agent/cli/client"
 )
 
 // Offline is what the commands other than serve do with the data folder.
@@ -38,7 +39,9 @@ type Browser interface {
 type Program struct {
 	Version Version
 	Getenv  func(string) string
+	In      io.Reader
 	Out     io.Writer
+	Notes   io.Writer // hints and progress, apart from results
 	Serve   func(context.Context, *Config) error
 	Offline func(*Config) Offline
 	Browser func(*Config) Browser
@@ -72,7 +75,13 @@ func (p *Program) Run(ctx context.Context, args []string) error {
 			f.NoOptDefVal = "true"
 		}
 	}
-	root.AddCommand(p.commands(root)...)
+	const local = "local"
+	root.AddGroup(&cobra.Group{ID: local, Title: "Serve, and work on this machine's data folder:"}, &cobra.Group{ID: client.Group, Title: "Call a server, here or elsewhere:"})
+	for _, c := range p.commands(root) {
+		c.GroupID = local
+		root.AddCommand(c)
+	}
+	root.AddCommand(client.Commands(client.Options{Getenv: p.Getenv, In: p.In, Out: p.Out, Notes: p.Notes})...)
 	root.SetArgs(args)
 	root.SetOut(p.Out)
 	return root.ExecuteContext(ctx)

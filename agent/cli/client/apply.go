@@ -1,0 +1,256 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func (s *session) apply() *cobra.Command {
+	var dry, prune bool
+	c := &cobra.Command{Use: "apply DIR", Short: "Bring the definition in a folder to an agent", Args: cobra.ExactArgs(1),
+		Long: "Bring the definition in a folder to an agent: the one that --agent names, else the one that the folder is of, which is created if it is missing.\n\n" + definitionLong +
+			" What changes is printed as a diff. Credentials and masked values (********) that the agent has are kept; those that it lacks are named.",
+		Example: "  satchel apply ./bakery --dry-run",
+		RunE: func(c *cobra.Command, args []string) error {
+			local, err := loadDefinition(args[0])
+			if err != nil {
+				return err
+			}
+			return s.applyDefinition(c.Context(), local, dry, prune)
+		}}
+	c.Flags().BoolVar(&dry, "dry-run", false, "only print what would change")
+	c.Flags().BoolVar(&prune, "prune", false, "delete what is not in the folder")
+	return c
+}
+
+// change is what has to be done about one file of a definition.
+type change struct {
+	path          string
+	before, after record // nil: there is none
+}
+
+// verb says what is done.
+func (c *change) verb() string {
+	switch {
+	case c.before == nil:
+		return "create"
+	case c.after == nil:
+		return "delete"
+	}
+	return "update"
+}
+
+func (s *session) applyDefinition(ctx context.Context, local *definition, dry, prune bool) error {
+	if s.agent == "" {
+		s.agent, _ = local.files[agentFile]["name"].(string)
+	}
+	remote, err := s.readDefinition(ctx)
+	var refused *Failure
+	missing := errors.As(err, &refused) && refused.Status == http.StatusNotFound
+	switch {
+	case missing:
+		remote = &definition{files: map[string]record{}, ids: map[string]string{}}
+		local.files[agentFile]["name"] = s.agent
+	case err != nil:
+		return err
+	}
+	changes := compare(remote, local, prune)
+	s.printChanges(changes)
+	if dry || len(changes) == 0 {
+		return nil
+	}
+	if missing {
+		if err := s.api.call(ctx, http.MethodPost, "/agents", nil, map[string]any{"name": s.agent}, nil); err != nil {
+			return err
+		}
+	}
+	return s.carryOut(ctx, changes, remote)
+}
+
+// compare returns what makes one definition the other, in the order in which it
+// can be done: what others refer to is created first and deleted last.
+func compare(from, to *definition, prune bool) []change {
+	var changes []change
+	for _, path := range to.paths() {
+		before, after := from.files[path], to.files[path]
+		if path == agentFile {
+			after = aboutChange(before, after)
+		}
+		for _, field := range kindOf(path).shown {
+			after = without(after, field)
+			before = without(before, field)
+		}
+		if before == nil || !sameJSON(before, after) {
+			changes = append(changes, change{path: path, before: before, after: after})
+		}
+	}
+	for _, path := range slices.Backward(from.paths()) {
+		if prune && to.files[path] == nil && path != agentFile {
+			changes = append(changes, change{path: path, before: from.files[path]})
+		}
+	}
+	return changes
+}
+
+// aboutChange returns agent.json with the name that the agent has: it may be
+// brought to another agent.
+func aboutChange(before, after record) record {
+	after = maps.Clone(after)
+	if before != nil {
+		after["name"] = before["name"]
+	}
+	return after
+}
+
+func without(r record, field string) record {
+	r = maps.Clone(r)
+	delete(r, field)
+	return r
+}
+
+func kindOf(path string) kind {
+	folder, _, _ := strings.Cut(path, "/")
+	for _, k := range kinds {
+		if k.name == folder {
+			return k
+		}
+	}
+	return kind{}
+}
+
+// printChanges prints a diff, or with --json what is done to which file.
+func (s *session) printChanges(changes []change) {
+	if s.json {
+		out := []map[string]string{}
+		for i := range changes {
+			out = append(out, map[string]string{"path": changes[i].path, "change": changes[i].verb()})
+		}
+		_ = writeJSON(s.Out, out)
+		return
+	}
+	for i := range changes {
+		c := &changes[i]
+		fmt.Fprintf(s.Out, "%s %s\n%s", c.verb(), c.path, clean(diff(c.before.file(), c.after.file())))
+	}
+	if len(changes) == 0 {
+		fmt.Fprintln(s.Notes, "Nothing changes.")
+	}
+}
+
+// carryOut makes the changes. Workflows may refer to each other, so new ones are
+// first created empty.
+func (s *session) carryOut(ctx context.Context, changes []change, remote *definition) error {
+	for i := range changes {
+		c := &changes[i]
+		if c.before == nil && kindOf(c.path).name == "workflows" {
+			var made record
+			if err := s.api.call(ctx, http.MethodPost, s.path("workflows"), nil, map[string]any{"name": c.after["name"], "status": "draft"}, &made); err != nil {
+				return fmt.Errorf("%s: %w", c.path, err)
+			}
+			remote.ids[c.path] = made.text("id")
+			c.before = record{"name": c.after["name"]}
+		}
+	}
+	for i := range changes {
+		if err := s.make(ctx, &changes[i], remote); err != nil {
+			return fmt.Errorf("%s: %w", changes[i].path, err)
+		}
+	}
+	fmt.Fprintf(s.Notes, "%d changes made\n", len(changes))
+	return nil
+}
+
+// make makes one change.
+func (s *session) make(ctx context.Context, c *change, remote *definition) error {
+	if c.path == agentFile {
+		return s.putAgent(ctx, c)
+	}
+	k, id := kindOf(c.path), remote.ids[c.path]
+	if c.after == nil {
+		return s.api.call(ctx, http.MethodDelete, s.path(k.name, id), nil, nil, nil)
+	}
+	body := map[string]any(changed(c.before, c.after))
+	body, _ = mapTexts(body, remote.references()).(map[string]any)
+	if text, ok := unresolved(body); ok {
+		return fmt.Errorf("%s is in neither the folder nor the agent", text)
+	}
+	if c.before == nil {
+		var made record
+		err := s.api.call(ctx, http.MethodPost, s.path(k.name), nil, body, &made)
+		remote.ids[c.path] = made.text("id")
+		s.nameMissing(c)
+		return err
+	}
+	for _, field := range k.fixed {
+		if body[field] != nil {
+			return fmt.Errorf("%s cannot be changed; delete it or give the file another name", field)
+		}
+	}
+	return s.api.call(ctx, http.MethodPut, s.path(k.name, id), nil, body, nil)
+}
+
+// putAgent changes the description and the settings.
+func (s *session) putAgent(ctx context.Context, c *change) error {
+	before, _ := c.before["settings"].(map[string]any)
+	after, _ := c.after["settings"].(map[string]any)
+	if body := changed(before, pick(after, settingFields)); len(body) > 0 {
+		if err := s.api.call(ctx, http.MethodPut, s.path("settings"), nil, body, nil); err != nil {
+			return err
+		}
+	}
+	if c.before != nil && sameJSON(c.before["description"], c.after["description"]) {
+		return nil
+	}
+	return s.api.call(ctx, http.MethodPut, s.path(), nil, map[string]any{"description": c.after["description"]}, nil)
+}
+
+// changed returns the fields of after that before has otherwise.
+func changed(before, after record) record {
+	out := record{}
+	for name, value := range after {
+		if old, ok := before[name]; !ok || !sameJSON(old, value) {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// unresolved returns a reference that stands for nothing.
+func unresolved(value any) (string, bool) {
+	switch v := value.(type) {
+	case string:
+		folder, _, found := strings.Cut(v, "/")
+		return v, found && strings.HasPrefix(v, reference) && kindOf(folder[len(reference):]).name != ""
+	case []any:
+		for _, inner := range v {
+			if text, ok := unresolved(inner); ok {
+				return text, true
+			}
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if text, ok := unresolved(v[name]); ok {
+				return text, true
+			}
+		}
+	}
+	return "", false
+}
+
+// nameMissing names the credentials that a new record still needs.
+func (s *session) nameMissing(c *change) {
+	const mask = "********"
+	if strings.Contains(c.after.file(), mask) {
+		fmt.Fprintf(s.Notes, "%s: its credentials are still to be set\n", c.path)
+	}
+	if kindOf(c.path).name == "gateways" {
+		fmt.Fprintf(s.Notes, "%s: its config is still to be set\n", c.path)
+	}
+}

@@ -1,0 +1,170 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// citation is a passage that an answer is based on.
+type citation struct {
+	Number   int    `json:"number"`
+	Content  string `json:"content"`
+	Metadata struct {
+		Source  string `json:"source_name"`
+		Section string `json:"section"`
+		Page    int    `json:"page"`
+		URL     string `json:"url"`
+	} `json:"metadata"`
+	Score float64 `json:"score"`
+}
+
+// place says where the passage is.
+func (c *citation) place() string {
+	text := c.Metadata.Source
+	if c.Metadata.Section != "" {
+		text += ", " + c.Metadata.Section
+	}
+	if c.Metadata.Page > 0 {
+		text += ", page " + strconv.Itoa(c.Metadata.Page)
+	}
+	if c.Metadata.URL != "" {
+		text += ", " + c.Metadata.URL
+	}
+	return strings.ReplaceAll(clean(text), "\n", " ")
+}
+
+// answer is the complete answer of a turn.
+type answer struct {
+	Conversation string `json:"conversation_id"`
+	Message      struct {
+		Content string `json:"content"`
+	} `json:"message"`
+	Mode    string     `json:"mode"`
+	Sources []citation `json:"sources"`
+}
+
+func (s *session) ask() *cobra.Command {
+	conversation, model := "", ""
+	c := &cobra.Command{Use: "ask QUESTION", Short: "Ask an agent; the answer is printed as it comes, with what it cites", Args: cobra.ExactArgs(1),
+		Long:    "Ask an agent; the answer is printed as it comes, with what it cites.\n\nQUESTION may be - for the standard input, or @FILE. Without a language model the passages that answer are printed.",
+		Example: `  satchel ask "How do I get my money back?" --agent bakery`,
+		RunE: func(c *cobra.Command, args []string) error {
+			question, err := s.argument(args[0])
+			if err != nil {
+				return err
+			}
+			return s.chat(c.Context(), map[string]any{"message": question, "fallback": "passages", "conversation_id": conversation, "model": model})
+		}}
+	c.Flags().StringVarP(&conversation, "conversation", "c", "", "id of the conversation to continue")
+	c.Flags().StringVar(&model, "model", "", "another model of the provider")
+	return c
+}
+
+func (s *session) chat(ctx context.Context, body map[string]any) error {
+	for name, value := range body {
+		if value == "" {
+			delete(body, name)
+		}
+	}
+	if s.json {
+		answer, err := s.api.raw(ctx, request{method: http.MethodPost, path: s.path("chat"), body: body})
+		if err != nil {
+			return err
+		}
+		return writeJSON(s.Out, answer)
+	}
+	body["stream"] = true
+	said := false
+	return s.api.stream(ctx, request{method: http.MethodPost, path: s.path("chat"), body: body}, func(ev event) (bool, error) {
+		return s.chatEvent(ev, &said)
+	})
+}
+
+// chatEvent prints one event of a turn.
+func (s *session) chatEvent(ev event, said *bool) (done bool, err error) {
+	switch ev.name {
+	case "delta":
+		var delta struct{ Text string }
+		err = json.Unmarshal(ev.data, &delta)
+		fmt.Fprint(s.Out, clean(delta.Text))
+		*said = true
+	case "tool_call":
+		var call record
+		err = json.Unmarshal(ev.data, &call)
+		fmt.Fprintf(s.Notes, "calls %s %s\n", call.text("name"), call.text("arguments"))
+	case "error":
+		var out struct {
+			Error Failure `json:"error"`
+		}
+		if json.Unmarshal(ev.data, &out) == nil && out.Error.Message != "" {
+			return true, &out.Error
+		}
+		return true, fmt.Errorf("the answer failed: %s", clean(string(ev.data)))
+	case "done":
+		var all answer
+		if err := json.Unmarshal(ev.data, &all); err != nil {
+			return true, err
+		}
+		return true, s.endAnswer(&all, *said)
+	}
+	return false, err
+}
+
+// endAnswer prints what follows the text of an answer.
+func (s *session) endAnswer(a *answer, said bool) error {
+	if !said {
+		fmt.Fprint(s.Out, clean(a.Message.Content))
+	}
+	fmt.Fprintln(s.Out)
+	for _, c := range a.Sources {
+		cited := strings.Contains(a.Message.Content, "["+strconv.Itoa(c.Number)+"]")
+		switch {
+		case a.Mode == "passages":
+			fmt.Fprintf(s.Out, "\n[%d] %s\n%s\n", c.Number, c.place(), clean(c.Content))
+		case cited:
+			fmt.Fprintf(s.Out, "\n[%d] %s", c.Number, c.place())
+		}
+	}
+	if a.Mode != "passages" && len(a.Sources) > 0 {
+		fmt.Fprintln(s.Out)
+	}
+	fmt.Fprintf(s.Notes, "Continue with: satchel ask … --conversation %s\n", clean(a.Conversation))
+	return nil
+}
+
+func (s *session) search() *cobra.Command {
+	limit := 0
+	c := &cobra.Command{Use: "search QUERY", Short: "Search an agent's knowledge by meaning and by words", Args: cobra.ExactArgs(1),
+		Example: `  satchel search "opening hours" --agent bakery`,
+		RunE: func(c *cobra.Command, args []string) error {
+			found, err := s.api.raw(c.Context(), request{method: http.MethodGet, path: s.path("sources", "search"),
+				query: url.Values{"query": args, "limit": {strconv.Itoa(limit)}}})
+			if err != nil {
+				return err
+			}
+			return s.printFound(found)
+		}}
+	c.Flags().IntVarP(&limit, "limit", "n", 5, "how many passages at most")
+	return c
+}
+
+func (s *session) printFound(raw json.RawMessage) error {
+	var out struct{ Results []citation }
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return err
+	}
+	if s.json {
+		return writeJSON(s.Out, raw)
+	}
+	for _, hit := range out.Results {
+		fmt.Fprintf(s.Out, "%.2f  %s\n%s\n\n", hit.Score, hit.place(), clean(hit.Content))
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// line runs a command line against a fake server and returns what it prints, and
+// the times that it waited.
+func line(t *testing.T, server http.Handler, args ...string) (out, notes string, waits []time.Duration, err error) {
+	t.Helper()
+	s := httptest.NewServer(server)
+	defer s.Close()
+	var printed, noted bytes.Buffer
+	o := Options{Getenv: func(string) string { return "" }, In: strings.NewReader(""), Out: &printed, Notes: &noted}
+	root := &cobra.Command{Use: "satchel", SilenceUsage: true, SilenceErrors: true}
+	root.AddGroup(&cobra.Group{ID: Group})
+	instant := func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
+	root.AddCommand(commands(&session{Options: o, wait: instant})...)
+	root.SetArgs(append(args, "--server", s.URL))
+	err = root.ExecuteContext(t.Context())
+	return printed.String(), noted.String(), waits, err
+}
+
+const tooMany = `{"error":{"code":"RATE_LIMIT_EXCEEDED","message":"too many requests","details":{}}}`
+
+// TestUploadsHeed429 uploads a file to a server that first wants none: the whole
+// file is sent again when the server says.
+func TestUploadsHeed429(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.txt")
+	if err := os.WriteFile(name, []byte("all of it"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	posts, got := 0, ""
+	_, notes, waits, err := line(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = io.WriteString(w, `{"sources":[],"meta":{}}`)
+			return
+		}
+		if posts++; posts < 3 {
+			w.Header().Set("Retry-After", "17")
+			http.Error(w, tooMany, http.StatusTooManyRequests)
+			return
+		}
+		file, _, err := r.FormFile("file")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		raw, _ := io.ReadAll(file)
+		got = r.FormValue("name") + ": " + string(raw)
+		_, _ = io.WriteString(w, `{"id":"source-1","name":"a.txt"}`)
+	}), "sources", "add", name)
+	if err != nil || got != "a.txt: all of it" || !slices.Equal(waits, []time.Duration{17 * time.Second, 17 * time.Second}) {
+		t.Errorf("%v, the server got %q, waited %v", err, got, waits)
+	}
+	if !strings.Contains(notes, "waiting 17s") {
+		t.Errorf("says nothing of the wait: %s", notes)
+	}
+}
+
+func TestOnlyReadsAreRepeated(t *testing.T) {
+	for _, tc := range []struct {
+		args   []string
+		status int
+		retry  string
+		tries  int
+	}{
+		{[]string{"workflows"}, 503, "", maxTries},
+		{[]string{"workflows"}, 429, "", maxTries},
+		{[]string{"workflows"}, 429, "3600", 1}, // nobody waits an hour
+		{[]string{"workflows"}, 500, "", 1},
+		{[]string{"sql", "DELETE FROM contacts"}, 503, "", 1},
+		{[]string{"sql", "DELETE FROM contacts"}, 429, "1", maxTries},
+	} {
+		tries := 0
+		_, _, _, err := line(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			tries++
+			if tc.retry != "" {
+				w.Header().Set("Retry-After", tc.retry)
+			}
+			http.Error(w, tooMany, tc.status)
+		}), tc.args...)
+		if err == nil || tries != tc.tries {
+			t.Errorf("%v, status %d, Retry-After %q: %d tries, want %d; %v", tc.args, tc.status, tc.retry, tries, tc.tries, err)
+		}
+	}
+}
+
+// TestAskStreams holds what people see: the text, what it cites and nothing that
+// steers the terminal.
+func TestAskStreams(t *testing.T) {
+	out, notes, _, err := line(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, ": hello\n\nevent: tool_call\ndata: {\"name\":\"weather\",\"arguments\":{\"city\":\"Kiel\"}}\n\n"+
+			"event: delta\ndata: {\"text\":\"On \\u001b[31mThursdays\"}\n\nevent: delta\ndata: {\"text\":\" [2].\\nBye\"}\n\n"+
+			"event: done\ndata: {\"conversation_id\":\"conversation-1\",\"message\":{\"content\":\"On Thursdays [2].\"},\"sources\":["+
+			"{\"number\":1,\"metadata\":{\"source_name\":\"other.md\"}},{\"number\":2,\"metadata\":{\"source_name\":\"cakes.md\",\"section\":\"Plum\",\"page\":3}}]}\n\n")
+	}), "ask", "When?")
+	if want := "On [31mThursdays [2].\nBye\n\n[2] cakes.md, Plum, page 3\n"; err != nil || out != want {
+		t.Errorf("prints %q, want %q; %v", out, want, err)
+	}
+	if !strings.Contains(notes, `calls weather {"city":"Kiel"}`) || !strings.Contains(notes, "--conversation conversation-1") {
+		t.Errorf("notes: %s", notes)
+	}
+}
+
+func TestStreamsThatFail(t *testing.T) {
+	for body, want := range map[string]string{
+		"event: delta\ndata: {\"text\":\"On\"}\n\n":                                            "ended early",
+		"event: error\ndata: {\"error\":{\"code\":\"UPSTREAM\",\"message\":\"no model\"}}\n\n": "no model",
+	} {
+		_, _, _, err := line(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, body)
+		}), "ask", "When?")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", body, err, want)
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	for address, want := range map[string]string{
+		"http://127.0.0.1:8787":   "http://127.0.0.1:8787/api",
+		"localhost:8787":          "http://localhost:8787/api",
+		"agents.example.com":      "https://agents.example.com/api",
+		"https://example.com/api": "https://example.com/api",
+		"https://example.com/s/":  "https://example.com/s/api",
+		"ftp://example.com":       "",
+		"https://me:pw@host":      "",
+		"":                        "",
+	} {
+		if got, err := baseURL(address); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q is %q, %v", address, got, err)
+		}
+	}
+}
+
+func TestDiff(t *testing.T) {
+	before := "{\n  a\n  b\n  c\n  d\n  e\n  f\n}\n"
+	after := strings.Replace(before, "  c\n", "  x\n", 1)
+	if got, want := diff(before, after), "    a\n    b\n-   c\n+   x\n    d\n    e\n  …\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := diff("null\n", "{\n}\n"); got != "+ {\n+ }\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestEveryCommandHasAnExample(t *testing.T) {
+	for _, c := range Commands(Options{Getenv: func(string) string { return "" }}) {
+		for _, c := range append(c.Commands(), c) {
+			if path := strings.Fields(c.CommandPath()); !strings.HasPrefix(c.Example, "  satchel "+strings.Join(path, " ")) || strings.Contains(c.Example, "\n") {
+				t.Errorf("%v: the example is %q", path, c.Example)
+			}
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// Options are what the commands need of the program.
+type Options struct {
+	Getenv func(string) string
+	In     io.Reader
+	Out    io.Writer
+	Notes  io.Writer // progress and hints, apart from results
+}
+
+// session is one command line that calls a server.
+type session struct {
+	Options
+	server, keyFile, agent string
+	json                   bool
+
+	wait func(context.Context, time.Duration) error
+	api  *api
+}
+
+// DefaultServer is called when the user names none.
+const DefaultServer = "http://127.0.0.1:8787"
+
+// Group is the group of the commands in the help of the program.
+const Group = "client"
+
+// Commands returns the commands that call a server.
+func Commands(o Options) []*cobra.Command { return commands(&session{Options: o, wait: sleep}) }
+
+func commands(s *session) []*cobra.Command {
+	all := []*cobra.Command{s.agents(), s.sources(), s.ask(), s.search(), s.run(), s.logs(), s.sql(), s.export(), s.apply()}
+	for _, l := range lists {
+		all = append(all, s.lister(l))
+	}
+	for _, c := range all {
+		c.GroupID = Group
+		c.PersistentPreRunE = s.connect
+		f := c.PersistentFlags()
+		f.StringVar(&s.server, "server", "", "address of the server (SATCHEL_SERVER; default "+DefaultServer+")")
+		f.StringVar(&s.keyFile, "key-file", "", "file with the API key (SATCHEL_API_KEY_FILE; or SATCHEL_API_KEY, the key itself)")
+		f.BoolVar(&s.json, "json", false, "print JSON, for programs")
+		if c.Name() != "agents" && c.Name() != "export" {
+			f.StringVarP(&s.agent, "agent", "a", "", "agent, by id or name (SATCHEL_AGENT; default \"default\")")
+		}
+	}
+	return all
+}
+
+// connect fills in what the flags left open.
+func (s *session) connect(*cobra.Command, []string) error {
+	first := func(values ...string) string {
+		for _, v := range values {
+			if v != "" {
+				return v
+			}
+		}
+		return ""
+	}
+	key, err := readKey(first(s.keyFile, s.Getenv("SATCHEL_API_KEY_FILE")), s.Getenv("SATCHEL_API_KEY"))
+	if err != nil {
+		return err
+	}
+	s.api, err = newAPI(first(s.server, s.Getenv("SATCHEL_SERVER"), DefaultServer), key)
+	if err != nil {
+		return err
+	}
+	s.api.wait = s.wait
+	s.api.note = func(text string) { fmt.Fprintln(s.Notes, text) }
+	if s.agent == "" {
+		s.agent = s.Getenv("SATCHEL_AGENT")
+	}
+	return nil
+}
+
+// path returns the path of a route of the agent.
+func (s *session) path(parts ...string) string { return agentPath(s.agent, parts...) }
+
+func agentPath(name string, parts ...string) string {
+	if name == "" {
+		name = "default"
+	}
+	path := "/agents/" + url.PathEscape(name)
+	for _, part := range parts {
+		path += "/" + url.PathEscape(part)
+	}
+	return path
+}
+
+// listing is a command that lists records of an agent.
+type listing struct {
+	use, short, path, key string
+	fields                []string
+}
+
+var lists = []listing{
+	{"workflows", "List workflows", "workflows", "workflows", []string{"id", "name", "status", "triggers", "version", "updated_at"}},
+	{"executions", "List executions of workflows, newest first", "workflows/executions", "executions", []string{"id", "workflow_id", "status", "trigger", "created_at", "completed_at", "error.message"}},
+	{"schedules", "List schedules", "schedules", "schedules", []string{"id", "name", "status", "words", "next_run", "last_run"}},
+	{"contacts", "List contacts", "contacts", "contacts", []string{"id", "name", "email", "phone", "updated_at"}},
+	{"conversations", "List conversations", "conversations", "conversations", []string{"id", "status", "contact.name", "last_message.content", "updated_at"}},
+}
+
+func (s *session) lister(l listing) *cobra.Command {
+	limit := 0
+	c := &cobra.Command{Use: l.use, Short: l.short, Example: "  satchel " + l.use + " --agent bakery", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return s.printList(c.Context(), s.path(strings.Split(l.path, "/")...), l.key, nil, limit, columns(l.fields...))
+		}}
+	limitFlag(c, &limit)
+	return c
+}
+
+func limitFlag(c *cobra.Command, limit *int) {
+	c.Flags().IntVarP(limit, "limit", "n", 100, "how many at most")
+}
+
+func (s *session) printList(ctx context.Context, path, key string, query url.Values, limit int, columns []column) error {
+	records, err := s.api.list(ctx, path, key, query, limit)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return writeJSON(s.Out, records)
+	}
+	if len(records) == 0 {
+		fmt.Fprintln(s.Notes, "There are none.")
+		return nil
+	}
+	return writeTable(s.Out, records, columns)
+}
+
+func (s *session) agents() *cobra.Command {
+	limit, description := 0, ""
+	c := &cobra.Command{Use: "agents", Short: "List agents, create one", Example: "  satchel agents --server https://agents.example.com", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return s.printList(c.Context(), "/agents", "agents", nil, limit, columns("id", "name", "status", "description", "updated_at"))
+		}}
+	limitFlag(c, &limit)
+	create := &cobra.Command{Use: "create NAME", Short: "Create an agent", Example: "  satchel agents create bakery", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			var made record
+			err := s.api.call(c.Context(), http.MethodPost, "/agents", nil, map[string]any{"name": args[0], "description": description}, &made)
+			return s.printMade(err, made)
+		}}
+	create.Flags().StringVar(&description, "description", "", "what it is for")
+	c.AddCommand(create)
+	return c
+}
+
+// printMade prints a new record: its id, or all of it as JSON.
+func (s *session) printMade(err error, made record) error {
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return writeJSON(s.Out, made)
+	}
+	_, err = fmt.Fprintln(s.Out, made.text("id"))
+	return err
+}
+
+// isTerminal reports whether notes go to a person who sees them at once.
+func (s *session) isTerminal() bool {
+	file, ok := s.Notes.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// argument returns text from the command line; - is the standard input, @FILE a
+// file.
+func (s *session) argument(text string) (string, error) {
+	const most = 8 << 20
+	switch {
+	case text == "-":
+		raw, err := io.ReadAll(io.LimitReader(s.In, most))
+		return string(raw), err
+	case strings.HasPrefix(text, "@"):
+		raw, err := os.ReadFile(text[1:])
+		return string(raw), err
+	}
+	return text, nil
+}

@@ -1,0 +1,215 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// kind is a kind of records in an agent's definition.
+type kind struct {
+	name   string   // of the folder, of the route and in lists
+	fields []string // that are kept
+	each   bool     // the list leaves fields out: each record is read by itself
+	fixed  []string // fields that cannot be changed later
+	shown  []string // fields that are written for readers, and never sent
+}
+
+// kinds are in the order in which records refer to earlier ones.
+var kinds = []kind{
+	{name: "tools", fields: []string{"name", "description", "type", "enabled", "config"}, each: true},
+	{name: "gateways", fields: []string{"name", "type", "is_default", "configured_fields"}, fixed: []string{"type"}, shown: []string{"configured_fields"}},
+	{name: "workflows", fields: []string{"name", "description", "status", "nodes", "edges", "settings"}, each: true},
+	{name: "schedules", fields: []string{"name", "type", "cron_expression", "delay_seconds", "next_run", "callback_type", "callback_id", "payload", "timezone", "misfire_policy", "overlap", "status"}},
+	{name: "replies", fields: []string{"shortcut", "text"}},
+}
+
+// settingFields are the settings in a definition; credentials are none of them.
+var settingFields = []string{"llm_provider", "llm_model", "llm_base_url", "llm_temperature", "llm_max_tokens", "system_prompt", "auto_reply",
+	"timezone", "retention_days", "embedding_provider", "embedding_model", "embedding_base_url"}
+
+// agentFile is where a definition has the agent itself.
+const agentFile = "agent.json"
+
+// definition is what an agent is, as text files by their paths in a folder.
+type definition struct {
+	files map[string]record // agent.json, workflows/welcome.json, …
+	ids   map[string]string // by path: of a server's records only
+}
+
+// paths returns the paths in the order in which they are applied.
+func (d *definition) paths() []string {
+	rank := func(path string) int {
+		folder, _, _ := strings.Cut(path, "/")
+		return slices.IndexFunc(kinds, func(k kind) bool { return k.name == folder })
+	}
+	return slices.SortedFunc(maps.Keys(d.files), func(a, b string) int {
+		if n := rank(a) - rank(b); n != 0 {
+			return n
+		}
+		return strings.Compare(a, b)
+	})
+}
+
+// readDefinition reads the definition of a server's agent.
+func (s *session) readDefinition(ctx context.Context) (*definition, error) {
+	d := &definition{files: map[string]record{}, ids: map[string]string{}}
+	var about, settings record
+	if err := s.api.call(ctx, http.MethodGet, s.path(), nil, nil, &about); err != nil {
+		return nil, err
+	}
+	if err := s.api.call(ctx, http.MethodGet, s.path("settings"), nil, nil, &settings); err != nil {
+		return nil, err
+	}
+	d.files[agentFile] = record{"name": about["name"], "description": about["description"], "settings": map[string]any(pick(settings, settingFields))}
+	for _, k := range kinds {
+		if err := s.readKind(ctx, k, d); err != nil {
+			return nil, err
+		}
+	}
+	d.replaceIDs()
+	return d, nil
+}
+
+func (s *session) readKind(ctx context.Context, k kind, d *definition) error {
+	const most = 10_000
+	all, err := s.api.list(ctx, s.path(k.name), k.name, nil, most)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(all, func(a, b record) int {
+		return strings.Compare(fmt.Sprint(a["created_at"], a["id"]), fmt.Sprint(b["created_at"], b["id"]))
+	})
+	for _, r := range all {
+		id, _ := r["id"].(string)
+		if k.each {
+			if err := s.api.call(ctx, http.MethodGet, s.path(k.name, id), nil, nil, &r); err != nil {
+				return err
+			}
+		}
+		if passed(k, r) {
+			continue
+		}
+		path := d.free(k.name, fmt.Sprint(firstOf(r, "name", "shortcut")))
+		d.files[path], d.ids[path] = k.kept(r), id
+	}
+	return nil
+}
+
+// passed reports whether a record is no part of a definition: a schedule that
+// has had its only run, or an archived workflow.
+func passed(k kind, r record) bool {
+	return k.name == "schedules" && r["status"] == "completed" || k.name == "workflows" && r["status"] == "archived"
+}
+
+// kept returns the fields that a definition has.
+func (k kind) kept(r record) record {
+	out := pick(r, k.fields)
+	if k.name == "schedules" && r["type"] != "once" {
+		delete(out, "next_run")
+	}
+	return out
+}
+
+func pick(r record, fields []string) record {
+	out := record{}
+	for _, field := range fields {
+		if value, ok := r[field]; ok {
+			out[field] = value
+		}
+	}
+	return out
+}
+
+func firstOf(r record, fields ...string) any {
+	for _, field := range fields {
+		if r[field] != nil {
+			return r[field]
+		}
+	}
+	return ""
+}
+
+var notInPaths = regexp.MustCompile(`[^a-z0-9]+`)
+
+// free returns the path for a record of that name; a second one of the same name
+// has a number.
+func (d *definition) free(folder, name string) string {
+	slug := strings.Trim(notInPaths.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	if slug = strings.Trim(slug[:min(len(slug), 60)], "-"); slug == "" {
+		slug = "unnamed"
+	}
+	path := folder + "/" + slug + ".json"
+	for n := 2; d.files[path] != nil; n++ {
+		path = folder + "/" + slug + "-" + strconv.Itoa(n) + ".json"
+	}
+	return path
+}
+
+// reference begins a text that stands for the id of a record of the definition,
+// such as "@workflows/welcome".
+const reference = "@"
+
+// replaceIDs puts references in the place of the ids of the definition's own
+// records, which another agent does not have.
+func (d *definition) replaceIDs() {
+	to := map[string]string{}
+	for path, id := range d.ids {
+		to[id] = reference + strings.TrimSuffix(path, ".json")
+	}
+	for path, r := range d.files {
+		d.files[path] = record(mapTexts(map[string]any(r), to).(map[string]any))
+	}
+}
+
+// mapTexts replaces every text of a value that is a key of to.
+func mapTexts(value any, to map[string]string) any {
+	switch v := value.(type) {
+	case string:
+		if text, ok := to[v]; ok {
+			return text
+		}
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = mapTexts(v[i], to)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, inner := range v {
+			out[name] = mapTexts(inner, to)
+		}
+		return out
+	}
+	return value
+}
+
+// references returns what each reference stands for on the server.
+func (d *definition) references() map[string]string {
+	to := map[string]string{}
+	for path, id := range d.ids {
+		to[reference+strings.TrimSuffix(path, ".json")] = id
+	}
+	return to
+}
+
+// file returns a record as it is written to its file.
+func (r record) file() string {
+	var out bytes.Buffer
+	_ = writeJSON(&out, map[string]any(r)) // it came from JSON
+	return out.String()
+}
+
+func sameJSON(a, b any) bool {
+	left, _ := json.Marshal(a)
+	right, _ := json.Marshal(b)
+	return bytes.Equal(left, right)
+}

@@ -1,0 +1,87 @@
+package client
+
+import "strings"
+
+// context is how many unchanged lines a diff shows around changes.
+const diffContext = 2
+
+// maxDiff is how many lines a side may have to be compared line by line.
+const maxDiff = 3000
+
+// diff returns how one text becomes another: lines with -, with +, and a few
+// around them. "null" stands for no text.
+func diff(before, after string) string {
+	a, b := lines(before), lines(after)
+	var out []string
+	if len(a) > maxDiff || len(b) > maxDiff {
+		return "  (too long to be compared line by line)\n"
+	}
+	for _, l := range edit(a, b) {
+		out = append(out, l)
+	}
+	return strings.Join(near(out), "")
+}
+
+func lines(text string) []string {
+	if strings.TrimSpace(text) == "null" {
+		return nil
+	}
+	return strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// edit returns all lines of both texts in order, each marked.
+func edit(a, b []string) []string {
+	common := make([][]uint16, len(a)+1) // lengths of the longest common subsequences of the rests
+	for i := range common {
+		common[i] = make([]uint16, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
+			}
+		}
+	}
+	var out []string
+	mark := func(sign, line string) { out = append(out, sign+" "+strings.TrimSuffix(line, "\n")+"\n") }
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			mark(" ", a[i])
+			i, j = i+1, j+1
+		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
+			mark("-", a[i])
+			i++
+		default:
+			mark("+", b[j])
+			j++
+		}
+	}
+	return out
+}
+
+// near leaves out unchanged lines that are far from changes.
+func near(all []string) []string {
+	keep := make([]bool, len(all))
+	for i, line := range all {
+		if line[0] == ' ' {
+			continue
+		}
+		for j := max(0, i-diffContext); j <= min(len(all)-1, i+diffContext); j++ {
+			keep[j] = true
+		}
+	}
+	var out []string
+	for i, line := range all {
+		switch {
+		case keep[i]:
+			out = append(out, line)
+		case i > 0 && keep[i-1]:
+			out = append(out, "  …\n")
+		}
+	}
+	return out
+}

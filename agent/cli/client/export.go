@@ -1,0 +1,108 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const definitionLong = "A definition is the agent's description and settings, tools, channels, workflows, schedules and canned replies as JSON files, without credentials and without what it knows."
+
+func (s *session) export() *cobra.Command {
+	return &cobra.Command{Use: "export AGENT DIR", Short: "Write an agent's definition to a folder of text files", Args: cobra.ExactArgs(2),
+		Long:    "Write an agent's definition to a folder of text files.\n\n" + definitionLong + " \"satchel apply\" brings it to an agent.",
+		Example: "  satchel export bakery ./bakery",
+		RunE: func(c *cobra.Command, args []string) error {
+			s.agent = args[0]
+			return s.writeDefinition(c.Context(), args[1])
+		}}
+}
+
+func (s *session) writeDefinition(ctx context.Context, dir string) error {
+	d, err := s.readDefinition(ctx)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return writeJSON(s.Out, d.files)
+	}
+	before, err := loadDefinition(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, path := range d.paths() {
+		if err := writeFile(filepath.Join(dir, filepath.FromSlash(path)), d.files[path].file()); err != nil {
+			return err
+		}
+	}
+	removed, err := removeFiles(dir, before, d)
+	if err == nil {
+		fmt.Fprintf(s.Notes, "%d files in %s, %d removed\n", len(d.files), dir, removed)
+	}
+	return err
+}
+
+func writeFile(name, text string) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(name, []byte(text), 0o644)
+}
+
+// removeFiles removes the files of records that are no longer there.
+func removeFiles(dir string, before, now *definition) (removed int, err error) {
+	if before == nil {
+		return 0, nil
+	}
+	for path := range before.files {
+		if now.files[path] == nil {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, filepath.FromSlash(path))))
+			removed++
+		}
+	}
+	return removed, err
+}
+
+// loadDefinition reads a folder. Other files in it are left alone.
+func loadDefinition(dir string) (*definition, error) {
+	d := &definition{files: map[string]record{}}
+	if err := d.load(dir, agentFile); err != nil {
+		return nil, err
+	}
+	for _, k := range kinds {
+		entries, err := os.ReadDir(filepath.Join(dir, k.name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, entry := range entries {
+			if !strings.HasSuffix(entry.Name(), ".json") {
+				continue
+			}
+			if err := d.load(dir, k.name+"/"+entry.Name()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return d, nil
+}
+
+func (d *definition) load(dir, path string) error {
+	name := filepath.Join(dir, filepath.FromSlash(path))
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	var r record
+	if err := json.Unmarshal(raw, &r); err != nil || r == nil {
+		return fmt.Errorf("%s is not a JSON object: %w", name, err)
+	}
+	d.files[path] = r
+	return nil
+}

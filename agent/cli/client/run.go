@@ -1,0 +1,147 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func (s *session) run() *cobra.Command {
+	input, detach := "", false
+	c := &cobra.Command{Use: "run WORKFLOW", Short: "Execute a workflow, by id or name, and print its output", Args: cobra.ExactArgs(1),
+		Long:    "Execute a workflow, by id or name, and print its output.\n\nThe steps go to the standard error. It fails when the workflow does.",
+		Example: `  satchel run welcome --input '{"email":"ada@example.com"}' --agent bakery`,
+		RunE: func(c *cobra.Command, args []string) error {
+			body, err := s.object(input)
+			if err != nil {
+				return err
+			}
+			return s.execute(c.Context(), args[0], body, detach)
+		}}
+	c.Flags().StringVarP(&input, "input", "i", "", "input as a JSON object; - is the standard input, @FILE a file")
+	c.Flags().BoolVar(&detach, "detach", false, "print the id of the execution and do not wait for its end")
+	return c
+}
+
+func (s *session) object(text string) (map[string]any, error) {
+	text, err := s.argument(text)
+	if err != nil || text == "" {
+		return map[string]any{}, err
+	}
+	var out map[string]any
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		return nil, errors.New("--input must be a JSON object")
+	}
+	return out, nil
+}
+
+func (s *session) execute(ctx context.Context, workflow string, input map[string]any, detach bool) error {
+	id, err := s.workflowID(ctx, workflow)
+	if err != nil {
+		return err
+	}
+	var started struct {
+		ID string `json:"id"`
+	}
+	if err := s.api.call(ctx, http.MethodPost, s.path("workflows", "execute"), nil, map[string]any{"workflow_id": id, "input": input}, &started); err != nil {
+		return err
+	}
+	if detach {
+		return s.printMade(nil, record{"id": started.ID})
+	}
+	if err := s.watch(ctx, started.ID); err != nil {
+		return err
+	}
+	var x record
+	if err := s.api.call(ctx, http.MethodGet, s.path("workflows", "executions", started.ID), nil, nil, &x); err != nil {
+		return err
+	}
+	return s.printExecution(x)
+}
+
+// workflowID finds a workflow by its id, or by its name if only one has it.
+func (s *session) workflowID(ctx context.Context, idOrName string) (string, error) {
+	if strings.HasPrefix(idOrName, "workflow-") {
+		return idOrName, nil
+	}
+	found, err := s.api.list(ctx, s.path("workflows"), "workflows", url.Values{"search": {idOrName}}, 500)
+	if err != nil {
+		return "", err
+	}
+	var ids []string
+	for _, w := range found {
+		name, _ := w["name"].(string)
+		if id, ok := w["id"].(string); ok && strings.EqualFold(name, idOrName) {
+			ids = append(ids, id)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return "", fmt.Errorf("no workflow is called %q; \"satchel workflows\" lists them", idOrName)
+	case 1:
+		return ids[0], nil
+	}
+	return "", fmt.Errorf("%d workflows are called %q; name one by its id: %s", len(ids), idOrName, strings.Join(ids, ", "))
+}
+
+// watch prints the steps of an execution until it has ended. A stream that is
+// cut is opened again.
+func (s *session) watch(ctx context.Context, id string) error {
+	seen := map[string]bool{}
+	for {
+		err := s.api.stream(ctx, request{method: http.MethodGet, path: s.path("workflows", "executions", id, "events")}, func(ev event) (bool, error) {
+			if strings.HasPrefix(ev.name, "execution.") {
+				return true, nil
+			}
+			return false, s.step(ev, seen)
+		})
+		if !errors.Is(err, errCut) {
+			return err
+		}
+		if err := s.api.wait(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+// step prints that a node has finished.
+func (s *session) step(ev event, seen map[string]bool) error {
+	var node struct {
+		ID      string  `json:"node_id"`
+		Type    string  `json:"type"`
+		Status  string  `json:"status"`
+		Started string  `json:"started_at"`
+		Path    any     `json:"path"`
+		Took    float64 `json:"duration_ms"`
+		Attempt int     `json:"attempt"`
+	}
+	if err := json.Unmarshal(ev.data, &node); err != nil || ev.name != "node.finished" {
+		return err
+	}
+	key := fmt.Sprint(node.ID, node.Path, node.Attempt, node.Started)
+	if !seen[key] {
+		seen[key] = true
+		fmt.Fprintf(s.Notes, "%s  %s (%s)  %.0f ms\n", clean(node.Status), clean(node.ID), clean(node.Type), node.Took)
+	}
+	return nil
+}
+
+func (s *session) printExecution(x record) error {
+	var err error
+	if s.json {
+		err = writeJSON(s.Out, x)
+	} else if x["output"] != nil {
+		err = writeJSON(s.Out, x["output"])
+	}
+	if status := x.text("status"); err == nil && status != "complete" {
+		err = fmt.Errorf("execution %s: %s %s", x.text("id"), status, strings.TrimSpace(x.text("error.message")))
+	}
+	return err
+}

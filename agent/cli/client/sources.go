@@ -1,0 +1,300 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func (s *session) sources() *cobra.Command {
+	limit := 0
+	c := &cobra.Command{Use: "sources", Short: "List what an agent knows, add files, folders and pages", Example: "  satchel sources --agent bakery", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return s.printList(c.Context(), s.path("sources"), "sources", nil, limit, columns("id", "name", "type", "status", "chunks", "updated_at", "error.message"))
+		}}
+	limitFlag(c, &limit)
+	remove := &cobra.Command{Use: "delete ID", Short: "Delete a source with its chunks", Example: "  satchel sources delete source-06f1q2s3t4v5a6b7c8d9 --agent bakery", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return s.api.call(c.Context(), http.MethodDelete, s.path("sources", args[0]), nil, nil, nil)
+		}}
+	c.AddCommand(s.addSources(), remove)
+	return c
+}
+
+func (s *session) addSources() *cobra.Command {
+	o := adding{session: s}
+	c := &cobra.Command{Use: "add PATH...", Short: "Add files, all files of folders, or pages by their addresses", Args: cobra.MinimumNArgs(1),
+		Long: "Add files, all files of folders, or pages by their addresses, and wait until they are read.\n\n" +
+			"The files of a folder are named by their path in it; those whose name a source has are left out, so that a command may be repeated. Hidden files are left out too.",
+		Example: "  satchel sources add ./handbook https://example.com/hours --agent bakery",
+		RunE:    func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) }}
+	c.Flags().BoolVar(&o.replace, "replace", false, "replace sources of the same name instead of leaving them")
+	c.Flags().BoolVar(&o.crawl, "crawl", false, "follow the links of a page through its site")
+	c.Flags().BoolVar(&o.noWait, "no-wait", false, "end when everything is sent, without waiting until it is read")
+	return c
+}
+
+// adding adds sources.
+type adding struct {
+	*session
+	replace, crawl, noWait bool
+
+	total, done int
+	failed      int
+	present     map[string][]string // ids of sources, by name
+	made        []record
+}
+
+// item is one source to add: a file or a page.
+type item struct {
+	name string
+	file string
+	url  string
+}
+
+func (o *adding) run(ctx context.Context, args []string) error {
+	items, err := findItems(args)
+	if err != nil {
+		return err
+	}
+	if err := o.readPresent(ctx); err != nil {
+		return err
+	}
+	o.total = len(items)
+	for _, it := range items {
+		o.done++
+		if err := o.add(ctx, it); err != nil {
+			return err
+		}
+	}
+	if !o.noWait {
+		if err := o.waitRead(ctx); err != nil {
+			return err
+		}
+	}
+	if o.json {
+		err = writeJSON(o.Out, o.made)
+	}
+	if o.failed > 0 {
+		err = errors.Join(err, fmt.Errorf("%d of %d could not be added or read", o.failed, o.total))
+	}
+	return err
+}
+
+// findItems returns the files and pages that arguments name.
+func findItems(args []string) ([]item, error) {
+	var items []item
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "https://") || strings.HasPrefix(arg, "http://") {
+			items = append(items, item{name: strings.TrimSuffix(arg[strings.Index(arg, "//")+2:], "/"), url: arg})
+			continue
+		}
+		info, err := os.Stat(arg)
+		switch {
+		case err != nil:
+			return nil, err
+		case !info.IsDir():
+			items = append(items, item{name: filepath.Base(arg), file: arg})
+		default:
+			found, err := filesOf(arg)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, found...)
+		}
+	}
+	return items, nil
+}
+
+// filesOf returns the files below a folder in the order of their names.
+func filesOf(folder string) ([]item, error) {
+	var items []item
+	err := filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {
+		hidden := strings.HasPrefix(entry.Name(), ".") && file != folder
+		switch {
+		case err != nil:
+			return err
+		case hidden && entry.IsDir():
+			return fs.SkipDir
+		case hidden || !entry.Type().IsRegular():
+			return nil
+		}
+		name, err := filepath.Rel(folder, file)
+		items = append(items, item{name: filepath.ToSlash(name), file: file})
+		return err
+	})
+	return items, err
+}
+
+const maxSources = 100_000 // that a repeated command knows by their names
+
+func (o *adding) readPresent(ctx context.Context) error {
+	o.present = map[string][]string{}
+	sources, err := o.api.list(ctx, o.path("sources"), "sources", nil, maxSources)
+	for _, source := range sources {
+		name, _ := source["name"].(string)
+		id, _ := source["id"].(string)
+		o.present[name] = append(o.present[name], id)
+	}
+	return err
+}
+
+// add adds one source. A file that the server refuses does not stop the others.
+func (o *adding) add(ctx context.Context, it item) error {
+	old := o.present[it.name]
+	if len(old) > 0 && !o.replace {
+		o.progress(it.name, "there already")
+		return nil
+	}
+	var made record
+	err := o.create(ctx, it, &made)
+	var refused *Failure
+	if errors.As(err, &refused) && refused.Status != http.StatusUnauthorized && refused.Status != http.StatusForbidden && refused.Status != http.StatusNotFound {
+		o.failed++
+		o.progress(it.name, clean(refused.Message))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	o.made = append(o.made, made)
+	for _, id := range old {
+		if err := o.api.call(ctx, http.MethodDelete, o.path("sources", id), nil, nil, nil); err != nil {
+			return err
+		}
+	}
+	o.progress(it.name, "sent")
+	return nil
+}
+
+func (o *adding) create(ctx context.Context, it item, made *record) error {
+	switch {
+	case it.file != "":
+		return o.upload(ctx, it, made)
+	case o.crawl:
+		return o.api.call(ctx, http.MethodPost, o.path("sources", "crawl"), nil, map[string]any{"url": it.url, "name": it.name}, made)
+	}
+	return o.api.call(ctx, http.MethodPost, o.path("sources"), nil, map[string]any{"type": "url", "url": it.url, "name": it.name}, made)
+}
+
+// upload sends a file without holding it in memory.
+func (o *adding) upload(ctx context.Context, it item, made *record) error {
+	resp, err := o.api.send(ctx, request{method: http.MethodPost, path: o.path("sources"), open: func() upload { return openForm(it) }})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return decode(resp.Body, made)
+}
+
+// openForm opens a file as a form that is written while it is sent.
+func openForm(it item) upload {
+	file, err := os.Open(it.file)
+	if err != nil {
+		return upload{err: err}
+	}
+	reader, writer := io.Pipe()
+	form := multipart.NewWriter(writer)
+	go func() {
+		defer file.Close()
+		err := errors.Join(form.WriteField("type", "file"), form.WriteField("name", it.name))
+		part, partErr := form.CreateFormFile("file", path.Base(it.name))
+		if err = errors.Join(err, partErr); err == nil {
+			_, err = io.Copy(part, file)
+		}
+		writer.CloseWithError(errors.Join(err, form.Close()))
+	}()
+	return upload{body: reader, mediaType: form.FormDataContentType()}
+}
+
+// progress says what became of an item: a line each.
+func (o *adding) progress(name, what string) {
+	fmt.Fprintf(o.Notes, "%s %d/%d  %s: %s\n", bar(o.done, o.total), o.done, o.total, cell(name), cell(what))
+}
+
+// bar draws how much of total is done.
+func bar(done, total int) string {
+	const width = 20
+	filled := width
+	if total > 0 {
+		filled = width * done / total
+	}
+	return "[" + strings.Repeat("#", filled) + strings.Repeat(".", width-filled) + "]"
+}
+
+// waitRead waits until all new sources are read, and says which are not.
+func (o *adding) waitRead(ctx context.Context) error {
+	const interval = 1500 * time.Millisecond
+	for delay := 200 * time.Millisecond; ; delay = min(2*delay, interval) {
+		working, err := o.api.list(ctx, o.path("sources"), "sources", url.Values{"status": {"processing", "crawling", "updating"}}, maxSources)
+		if err != nil {
+			return err
+		}
+		left := 0
+		now := byID(working)
+		for _, source := range o.made {
+			if now[source.text("id")] != nil {
+				left++
+			}
+		}
+		if left == 0 {
+			return o.outcomes(ctx)
+		}
+		if o.isTerminal() {
+			fmt.Fprintf(o.Notes, "\r%s %d of %d read", bar(len(o.made)-left, len(o.made)), len(o.made)-left, len(o.made))
+		}
+		if err := o.api.wait(ctx, delay); err != nil {
+			return err
+		}
+	}
+}
+
+func byID(records []record) map[string]record {
+	out := map[string]record{}
+	for _, r := range records {
+		out[r.text("id")] = r
+	}
+	return out
+}
+
+// outcomes reads the new sources again, and says what they became.
+func (o *adding) outcomes(ctx context.Context) error {
+	if len(o.made) == 0 {
+		return nil
+	}
+	if o.isTerminal() {
+		fmt.Fprintln(o.Notes)
+	}
+	sources, err := o.api.list(ctx, o.path("sources"), "sources", nil, maxSources)
+	if err != nil {
+		return err
+	}
+	now, chunks := byID(sources), 0.0
+	for i, source := range o.made {
+		source = now[source.text("id")]
+		if source == nil {
+			continue
+		}
+		o.made[i] = source
+		n, _ := source["chunks"].(float64)
+		chunks += n
+		if source.text("status") == "error" {
+			o.failed++
+			fmt.Fprintf(o.Notes, "%s: %s\n", source.text("name"), source.text("error.message"))
+		}
+	}
+	fmt.Fprintf(o.Notes, "Sources: %d, chunks: %.0f\n", len(o.made), chunks)
+	return nil
+}

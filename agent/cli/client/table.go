@@ -1,0 +1,122 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+)
+
+// record is a record of a list.
+type record map[string]any
+
+// text returns a field as one line; a path such as error.message leads into
+// objects.
+func (r record) text(path string) string {
+	name, rest, nested := strings.Cut(path, ".")
+	if nested {
+		inner, _ := r[name].(map[string]any)
+		return record(inner).text(rest)
+	}
+	return cell(r[name])
+}
+
+// column is a column of a table.
+type column struct {
+	title string
+	field string
+}
+
+// columns makes columns of fields, whose titles are their names.
+func columns(fields ...string) []column {
+	out := make([]column, len(fields))
+	for i, field := range fields {
+		name := strings.NewReplacer("_", " ", ".", " ").Replace(strings.TrimSuffix(field, "_at"))
+		out[i] = column{title: strings.ToUpper(name), field: field}
+	}
+	return out
+}
+
+// maxCell is how many characters of a cell are shown.
+const maxCell = 60
+
+// cell returns a value as one short line without control characters.
+func cell(value any) string {
+	var text string
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		text = localTime(v)
+	case float64, bool, json.Number:
+		text = fmt.Sprint(v)
+	default:
+		raw, _ := json.Marshal(v)
+		text = string(raw)
+	}
+	text = strings.Join(strings.Fields(clean(text)), " ")
+	if runes := []rune(text); len(runes) > maxCell {
+		text = string(runes[:maxCell-1]) + "…"
+	}
+	return text
+}
+
+// localTime returns a time in the zone of this machine, and other text as it is.
+func localTime(text string) string {
+	if len(text) < len("2006-01-02T15:04:05Z") || text[4] != '-' {
+		return text
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return text
+	}
+	return t.Local().Format("2006-01-02 15:04:05")
+}
+
+// clean removes what could steer a terminal or reverse text: control characters
+// but line breaks and tabs, and marks of direction.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r), r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f:
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// writeTable prints records with a line of titles.
+func writeTable(to io.Writer, records []record, columns []column) error {
+	rows := make([][]string, len(records))
+	for i, r := range records {
+		for _, c := range columns {
+			rows[i] = append(rows[i], r.text(c.field))
+		}
+	}
+	titles := make([]string, len(columns))
+	for i, c := range columns {
+		titles[i] = c.title
+	}
+	return writeRows(to, titles, rows)
+}
+
+func writeRows(to io.Writer, titles []string, rows [][]string) error {
+	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	for _, row := range append([][]string{titles}, rows...) {
+		fmt.Fprintln(out, strings.TrimRight(strings.Join(row, "\t"), "\t "))
+	}
+	return out.Flush()
+}
+
+// writeJSON prints a value for programs, indented.
+func writeJSON(to io.Writer, value any) error {
+	out := json.NewEncoder(to)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	return out.Encode(value)
+}
