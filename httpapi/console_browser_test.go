@@ -30,8 +30,9 @@ func TestConsoleTakeover(t *testing.T) {
 		execution := ts.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":`+quoted(flow)+`}`)["execution_id"].(string)
 		p := ts.openConsole(t, width)
 		p.waitFor(hasText("Please <b>sign in</b>"))
+		w := p.begin(11, "Takeover from Home, hand back, the file is there", 6)
 		p.eval(`document.querySelector("#main .page").id = "left"`)
-		p.eval(`void [...document.querySelectorAll(".waiting-row a")].find((a) => a.textContent === "Take over").click()`)
+		p.clickOn(`[...document.querySelectorAll(".waiting-row a")].find((a) => a.textContent === "Take over")`)
 		p.waitFor(`!document.getElementById("left") && ` + hasText("A person is asked for.") + ` && document.querySelector("button[title^='A takeover is open']:disabled")`)
 		p.click("Start")
 		p.waitFor(hasText("You are in control.") + ` && document.getElementById("screen")?.dataset.frames > 0`)
@@ -42,6 +43,7 @@ func TestConsoleTakeover(t *testing.T) {
 		}
 		p.waitFor(`document.querySelector(".tab.active .name").textContent === "name:x"`)
 		p.eval(`(() => { const note = document.querySelector("[aria-label='A note for the agent']"); note.value = "Signed in as Ada"; note.dispatchEvent(new Event("input", { bubbles: true })); })()`)
+		w.clicked()
 		p.click("Hand back")
 		p.waitFor(`document.querySelector(".session-head .badge")?.textContent === "closed"`) // the execution closes it at its end
 		x := ts.must(t, 200, "GET", flowBase+"/executions/"+execution, "")
@@ -54,6 +56,7 @@ func TestConsoleTakeover(t *testing.T) {
 		}
 		p.click("Files")
 		p.waitFor(hasText("invoice.txt"))
+		w.end(t)
 		p.click("Actions")
 		p.waitFor(hasText("navigate") + ` && ` + hasText("evaluate"))
 		p.checkPage("a session that has ended")

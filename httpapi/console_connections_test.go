@@ -39,6 +39,7 @@ func (p *consolePage) follow(end string) {
 	p.t.Helper()
 	p.waitFor(`(window.link = document.querySelector("#main a[href$='" + ` + quoted(end) + ` + "']"))`)
 	p.eval(`void link.click()`)
+	p.walk.clicked()
 }
 
 // set sets the field with an accessible name, or checks it.

@@ -13,6 +13,7 @@ var keyCodes = map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 
 func (p *consolePage) pressKeys(pressed ...string) {
 	p.t.Helper()
 	for _, combined := range pressed {
+		p.walk.pressed()
 		modifiers, key := 0, combined
 		for name, bit := range map[string]int{"Alt+": 1, "Control+": 2, "Shift+": 8} {
 			if rest, ok := strings.CutPrefix(key, name); ok {
@@ -63,6 +64,7 @@ func (p *consolePage) writeCode(text string) {
 	p.t.Helper()
 	p.waitFor(`(window.editing = [...document.querySelectorAll("#main .code-editor, #main .code-editor *")].map((e) => e.shadowRoot?.querySelector("[contenteditable]")).find(Boolean))`)
 	p.eval(`editing.focus()`)
+	p.walk.clicked()
 	p.pressKeys("Control+a", "Delete")
 	p.typeText(text)
 	p.waitFor(`editing.textContent.includes(` + quoted(text) + `)`)
@@ -79,24 +81,26 @@ func TestConsoleTemplateWalk(t *testing.T) {
 	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"small","llm_api_key":"k","llm_base_url":`+quoted(fakeModel(t, `{"known":true,"answer":"Within two days."}`))+`}`)
 	for i, width := range []int{1280, 375} {
 		p := ts.openConsole(t, width)
+		w := p.begin(6, "A template: token, verify, activate, a message answered", 9)
 		p.open("workflows", hasText("From template"))
-		p.eval(`void [...document.querySelectorAll("#main a")].find((a) => a.textContent.trim() === "From template").click()`)
+		p.clickOn(link("From template"))
 		p.waitFor(`document.querySelectorAll(".template-card").length === 15`)
 		p.checkPage("the templates")
-		p.eval(`void document.querySelector(".template-card").click()`)
+		p.clickOn(`document.querySelector(".template-card")`)
 		p.waitFor(`document.querySelector(".template-form") && ` + hasText("Upload a file") + ` && document.querySelector(".preview-node, .preview-list li")`)
 		if i == 1 { // what is there is used
 			p.waitFor(`document.querySelector(".template-gateway select").value.startsWith("gateway-")`)
 			p.checkPage("the form of a template")
 			continue
 		}
-		p.click("Set up")
+		w.aside(func() { p.click("Set up") })
 		p.waitFor(`document.querySelectorAll(".template-form .issue").length === 2 && document.activeElement.type === "password"`)
 		p.checkPage("the form of a template")
 		// the platform is a stand-in
 		p.eval(`(() => { const real = window.fetch; window.fetch = (to, how) => real(to, String(how?.body).includes("botToken") ? { ...how, body: how.body.replace('"botToken"', '"apiBaseUrl":' + JSON.stringify(` + quoted(bot.URL) + `) + ',"botToken"') } : how); })()`)
 		p.fill("Bot token", "77:secret-of-the-bot")
 		p.eval(`(() => { const field = document.querySelector(".template-form input[type=file]"); const files = new DataTransfer(); files.items.add(new File([` + quoted(handbook) + `], "handbook.md")); field.files = files.files; field.dispatchEvent(new Event("change", { bubbles: true })); })()`)
+		w.clicked()
 		p.waitFor(`document.querySelector(".template-form select").value.startsWith("source-")`)
 		p.click("Set up")
 		p.waitFor(`document.querySelector(".last-step.done")?.textContent.includes("Telegram bot")`)
@@ -107,6 +111,7 @@ func TestConsoleTemplateWalk(t *testing.T) {
 		if got := bot.answer(t); got != "Within two days." {
 			t.Errorf("the bot says %q", got)
 		}
+		w.end(t)
 		p.checkPage("a template that is live")
 	}
 }
@@ -118,7 +123,13 @@ func TestConsoleEditorByKeyboard(t *testing.T) {
 	}
 	ts := newTestServer(t)
 	p := ts.openConsole(t, 1280)
-	p.open("workflows", hasText("No workflows yet"))
+	w := p.begin(7, "A workflow by keyboard: nodes, completion, test, live", 0)
+	p.pressKeys("Control+k")
+	p.waitFor(`document.querySelector("dialog[open] input")`)
+	p.typeText("workflows")
+	p.waitFor(`document.querySelector("dialog[open] [aria-selected=true]")?.textContent.includes("Workflows")`)
+	p.pressKeys("Enter")
+	p.waitFor(hasText("No workflows yet"))
 	p.tabTo("Tab", hasName+`"New workflow"`)
 	p.pressKeys("Enter")
 	p.waitFor(`document.querySelector("dialog[open]") && document.activeElement.labels?.[0]?.textContent === "Name"`)
@@ -152,6 +163,7 @@ func TestConsoleEditorByKeyboard(t *testing.T) {
 	p.tabTo("Shift+Tab", hasName+`"Go live"`)
 	p.pressKeys("Enter")
 	p.waitFor(`document.querySelector(".editor-bar .badge").textContent === "active"`)
+	w.end(t)
 	p.tabTo("Tab", `it.classList.contains("editor-view")`)
 	p.pressKeys("p")
 	p.waitFor(`document.querySelectorAll(".node-pin").length === 1`)
@@ -210,22 +222,27 @@ func TestConsoleMendsFailure(t *testing.T) {
 	ts.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`","input":{"order":7}}`)
 	p := ts.openConsole(t, 1280)
 	p.waitFor(hasText("no such order"))
-	p.eval(`void [...document.querySelectorAll("#main a")].find((a) => a.textContent.includes("Pay") || a.textContent.includes("no such order")).click()`)
+	w := p.begin(8, "A failure on Home: its node, the field, retry", 6)
+	p.clickOn(`[...document.querySelectorAll("#main a")].find((a) => a.textContent.includes("Pay") || a.textContent.includes("no such order"))`)
 	p.waitFor(`document.querySelector(".card.bad")?.textContent.includes("no such order") && document.querySelector(".editor-panel h2").textContent === "Pay"`)
 	p.eval(`void [...document.querySelectorAll(".editor-panel .tabs button")].find((b) => b.textContent === "Input").click()`)
 	p.waitFor(`document.querySelector(".editor-panel").textContent.includes("order: 7")`)
-	p.click("Compare")
-	p.waitFor(hasText("Nothing to compare with"))
-	p.checkPage("the failure")
+	w.aside(func() {
+		p.click("Compare")
+		p.waitFor(hasText("Nothing to compare with"))
+		p.checkPage("the failure")
+	})
 	p.pressKeys("e")
 	p.waitFor(`document.querySelector(".editor-page:not(.execution-page)") && document.querySelector(".editor-panel h2").textContent === "Pay"`)
 	p.writeCode("return {paid: trigger.order}")
 	p.click("Save and go live")
 	p.waitFor(`document.querySelector(".editor-bar").textContent.includes("v2")`)
 	p.eval(`history.back()`)
+	w.clicked()
 	p.waitFor(`document.querySelector(".execution-page .card.bad")`)
 	p.click("Retry")
 	p.waitFor(`document.querySelector(".execution-page .editor-bar .badge")?.textContent === "complete" && ` + hasText("It repeats"))
+	w.end(t)
 	p.click("Compare")
 	p.waitFor(`document.querySelectorAll(".compare li").length === 1 && document.querySelector(".compare").textContent.includes("status differs")`)
 	p.checkPage("the comparison")
@@ -245,6 +262,7 @@ func TestConsoleTwoEditors(t *testing.T) {
 	}
 	ada.waitFor(`document.querySelector(".others")?.textContent.includes("Another tab")`)
 	label := func(p *consolePage, node, name string) {
+		p.walk.clicked()
 		p.eval(`location.hash = ` + quoted(p.base+"workflows/"+id+"?node="+node))
 		p.waitFor(`document.querySelector(".editor-panel code")?.textContent === ` + quoted(node))
 		p.fill("Name", name)
@@ -254,15 +272,32 @@ func TestConsoleTwoEditors(t *testing.T) {
 		w := ts.must(t, 200, "GET", flowBase+"/"+id, "")
 		return fmt.Sprint(at(w, "nodes.1.data.label"), " ", at(w, "nodes.2.data.label"), " ", at(w, "version"))
 	}
+	kept := func(p *consolePage, name string) { // waits until a draft is in the browser
+		p.eval(`new Promise((done) => { const open = indexedDB.open("satchel.workflows"); open.onsuccess = function look() {
+			const all = open.result.transaction("drafts").objectStore("drafts").getAll();
+			all.onsuccess = () => (JSON.stringify(all.result).includes(` + quoted(name) + `) ? done() : setTimeout(look, 20));
+		}; })`)
+	}
+	w := ada.begin(9, "Two tabs edit, one is killed: draft, 409, join", 8)
+	bob.walk = w
 	label(ada, "a", "Ada's")
+	kept(ada, "Ada's")
 	label(bob, "b", "Bob's")
 	bob.waitFor(`document.querySelector(".others")?.textContent.includes("changes it")`)
+	ada.eval(`void addEventListener("beforeunload", (e) => e.stopImmediatePropagation(), true)`) // a browser that is killed does not ask
+	ada.cdp("Page.navigate", map[string]any{"url": "about:blank"})
+	ada.waitFor(`location.href === "about:blank"`)
+	ada.cdp("Page.navigate", map[string]any{"url": ts.url + "/" + ada.base + "workflows/" + id})
+	ada.waitFor(`window.faults && document.querySelector(".draft-offer")?.textContent.includes("were not saved")`)
+	ada.click("Take them up")
+	ada.waitFor(`document.querySelector(".saved-state").textContent === "Unsaved"`)
 	bob.click("Save and go live")
 	bob.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
 	ada.click("Save and go live")
 	ada.waitFor(`document.querySelector("dialog")?.textContent.includes("Version 2 was saved")`)
 	ada.click("Join and save")
 	ada.waitFor(`!document.querySelector("dialog") && document.querySelector(".saved-state").textContent.startsWith("Saved")`)
+	w.end(t)
 	if got := labels(); got != "Ada's Bob's 3" {
 		t.Errorf("joined: %s", got)
 	}
@@ -280,10 +315,7 @@ func TestConsoleTwoEditors(t *testing.T) {
 		t.Errorf("beside the copy: %s", got)
 	}
 	label(bob, "b", "Never saved")
-	bob.eval(`new Promise((done) => { const open = indexedDB.open("satchel.workflows"); open.onsuccess = function look() {
-		const all = open.result.transaction("drafts").objectStore("drafts").getAll();
-		all.onsuccess = () => (JSON.stringify(all.result).includes("Never saved") ? done() : setTimeout(look, 20));
-	}; })`)
+	kept(bob, "Never saved")
 	bob.open("workflows", hasText("From template"))
 	bob.open("workflows/"+id, `document.querySelector(".draft-offer")?.textContent.includes("were not saved")`)
 	bob.click("Take them up")

@@ -40,6 +40,7 @@ func (ts *testServer) openConsole(t *testing.T, width int) *consolePage {
 // open goes to another page, waits until an expression is true, and checks it.
 func (p *consolePage) open(page, expression string) {
 	p.t.Helper()
+	p.walk.clicked()
 	p.eval(`document.querySelector("#main .page").id = "left"; location.hash = ` + quoted(p.base+page))
 	p.waitFor(`!document.getElementById("left") && (` + expression + `)`)
 	p.checkPage(page)
@@ -64,12 +65,14 @@ func (p *consolePage) click(name string) {
 	p.t.Helper()
 	p.waitFor(`(window.pressed = [...(document.querySelector("dialog[open]") ?? document.getElementById("main")).querySelectorAll("button")].find((b) => b.textContent.trim() === ` + quoted(name) + ` && !b.disabled && b.checkVisibility()))`)
 	p.eval(`void pressed.click()`)
+	p.walk.clicked()
 }
 
 // fill sets fields by their labels.
 func (p *consolePage) fill(labelled ...string) {
 	p.t.Helper()
 	for i := 0; i < len(labelled); i += 2 {
+		p.walk.clicked()
 		p.waitFor(`(() => {
 			const near = document.querySelector("dialog[open]") ?? document.getElementById("main");
 			const field = [...near.querySelectorAll("input, select, textarea")].find((f) => f.labels[0]?.textContent === ` + quoted(labelled[i]) + ` && !f.disabled);
@@ -152,6 +155,7 @@ func (p *consolePage) chooseMenu(menu, entry string) {
 	p.t.Helper()
 	p.waitFor(`document.querySelector("#main button[aria-label=` + menu + `]")`)
 	p.eval(`document.querySelector("#main button[aria-label=` + menu + `]").click()`)
+	p.walk.clicked()
 	p.click(entry)
 }
 

@@ -45,6 +45,7 @@ func fakeModel(t *testing.T, answer string) string {
 // drop drops files on an element of the page.
 func (p *consolePage) drop(on string, files map[string]string) {
 	p.t.Helper()
+	p.walk.clicked()
 	raw, _ := json.Marshal(files)
 	p.eval(`(() => {
 		const data = new DataTransfer();
@@ -60,6 +61,8 @@ func (p *consolePage) askAgent(text string) {
 	p.eval(`(() => { const field = document.querySelector("#main .composer textarea"); field.value = ` + quoted(text) + `; field.dispatchEvent(new Event("input", { bubbles: true })); })()`)
 	p.waitFor(`document.querySelector("#main .composer [type=submit]:not(:disabled)")`)
 	p.eval(`void document.querySelector("#main .composer").requestSubmit()`)
+	p.walk.clicked() // into the field; Enter sends
+	p.walk.pressed()
 }
 
 const handbook = "# Handbook\n\n## Returns\n\nYou may return bread within two days with the receipt.\n\n## Opening\n\nWe open at seven."
@@ -75,30 +78,52 @@ func TestConsoleAsk(t *testing.T) {
 	for i, width := range []int{1280, 375} {
 		p := ts.openConsole(t, width)
 		if i == 0 {
-			p.drop(".composer", map[string]string{"handbook.md": handbook})
-			p.waitFor(`document.querySelector(".toasts").textContent.includes("handbook.md is stored")`)
-			p.open("knowledge", `document.querySelector(".source-row .badge").textContent === "ready"`)
-			p.open("home", hasText("What can"))
+			w := p.begin(2, "Drop a PDF, ask without a model, find the link to it", 6)
+			p.drop(".composer", map[string]string{"handbook.pdf": pdf("Returns", "You may return bread within two days with the receipt.", "We open at seven.")})
+			p.waitFor(`document.querySelector(".toasts").textContent.includes("handbook.pdf is stored")`)
+			w.aside(func() {
+				p.open("knowledge", `document.querySelector(".source-row .badge").textContent === "ready"`)
+				p.open("home", hasText("What can"))
+			})
 			p.askAgent("May I return bread?")
 			p.waitFor(`location.hash.includes("/chat/conversation-") && document.querySelector(".passage")?.textContent.includes("within two days") && ` + hasText("No model is set"))
 			p.checkPage("passages")
-			p.open("settings", hasText("Language model"))
-			p.fill("Provider", "openai-compatible", "API key, if it asks for one", "wrong", "Address", address, "Model", "small")
-			p.click("Test")
-			p.waitFor(`document.querySelector("#main .issue")?.textContent.length > 5`)
+			p.clickOn(`document.querySelector("#main a[href$='/settings']")`)
+			p.waitFor(hasText("Language model"))
+			w.end(t)
+			w = p.begin(3, "Provider, key, model from the list, Test", 7)
+			p.fill("Provider", "openai-compatible", "Address", address)
+			w.aside(func() {
+				p.fill("API key, if it asks for one", "wrong", "Model", "small")
+				p.click("Test")
+				p.waitFor(`document.querySelector("#main .issue")?.textContent.length > 5`)
+			})
 			p.fill("API key, if it asks for one", "k")
+			w.aside(func() { p.fill("Model", "") })
+			p.click("Save")
+			p.waitFor(`[...document.querySelectorAll("#main datalist option")].some((o) => o.value === "large")`)
+			p.fill("Model", "large")
 			p.click("Test")
 			p.waitFor(`document.querySelector("#main .test-good")?.textContent.includes("It answered in")`)
 			p.click("Save")
+			w.end(t)
 			p.waitFor(`document.querySelector(".toasts").textContent.includes("Saved") && [...document.querySelectorAll("#main input[type=password]")].some((f) => f.placeholder.startsWith("Set"))`)
 			p.checkPage("a model")
 		}
-		p.open("chat", hasText("Ask default"))
+		w := p.begin(1, "Drop a PDF on Home, ask, open [1]", 8)
+		w.aside(func() {
+			if i == 0 {
+				p.open("home", hasText("What can"))
+			}
+		})
+		p.drop(".composer", map[string]string{"opening.pdf": pdf("Opening", "We open at seven.")})
+		p.waitFor(`document.querySelector(".toasts").textContent.includes("opening.pdf is stored")`)
 		p.askAgent("How long may I return bread?")
 		p.waitFor(`document.querySelector("button.cite") && document.querySelector("[aria-label='Answer again']") && ` + hasText("[9]"))
 		p.checkPage("an answer")
-		p.eval(`void document.querySelector("button.cite").click()`)
+		p.clickOn(`document.querySelector("button.cite")`)
 		p.waitFor(`document.querySelector(".drawer mark")?.textContent.includes("within two days")`)
+		w.end(t)
 		p.checkPage("a citation")
 		p.eval(`void document.querySelector("[aria-label='Answer again']").click()`)
 		p.waitFor(hasText("2/2"))
@@ -120,8 +145,10 @@ func TestConsoleDropsManyFiles(t *testing.T) {
 	for i := range 60 {
 		files[fmt.Sprintf("note-%02d.md", i)] = fmt.Sprintf("# Note %d\n\nWhat it says is number %d.", i, i)
 	}
+	w := p.begin(5, "Drop 60 files", 1)
 	p.drop(".composer", files)
 	p.waitFor(`document.querySelector(".toasts").textContent.includes("60 files stored")`)
+	w.end(t)
 	if stored := at(ts.must(t, 200, "GET", "/api/agents/default/sources?limit=1", ""), "meta.total"); fmt.Sprint(stored) != "60" {
 		t.Errorf("%v sources are stored", stored)
 	}

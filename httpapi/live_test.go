@@ -117,6 +117,7 @@ func waitTitle(t *testing.T, s *browser.Session, title string) {
 // browserPage controls a page of the service in a browser.
 type browserPage struct {
 	t    *testing.T
+	walk *walk // nil while nothing is counted
 	send func(method string, params map[string]any) (any, error)
 }
 
@@ -128,7 +129,7 @@ func (ts *testServer) openPage(t *testing.T, width, height int, address string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &browserPage{t, cdp.Send}
+	return &browserPage{t: t, send: cdp.Send}
 }
 
 func (p *browserPage) cdp(method string, params map[string]any) map[string]any {
@@ -177,6 +178,7 @@ func (p *browserPage) clickScreen(x, y, width, height int) {
 		const box = document.getElementById("screen").getBoundingClientRect(), scale = Math.min(box.width / %[3]d, box.height / %[4]d);
 		return [box.left + (box.width - %[3]d * scale) / 2 + %[1]d * scale, box.top + (box.height - %[4]d * scale) / 2 + %[2]d * scale];
 	})()`, x, y, width, height)).([]any)
+	p.walk.clicked()
 	for _, kind := range []string{"mousePressed", "mouseReleased"} {
 		p.cdp("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": at[0], "y": at[1], "button": "left", "clickCount": 1})
 	}

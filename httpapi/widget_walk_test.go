@@ -48,6 +48,7 @@ func (ts *testServer) openShop(t *testing.T, width int, address string) *shopPag
 func (s *shopPage) reopen() {
 	s.t.Helper()
 	s.cdp("Page.reload", nil)
+	s.walk.clicked()
 	s.waitFor(`document.readyState === "complete" && document.documentElement.dataset.faults === undefined && document.querySelector("satchel-widget")?.shadowRoot.querySelector("button")`)
 	s.eval(`new Promise((loaded) => {
 		const shadow = document.querySelector("satchel-widget").shadowRoot;
@@ -60,7 +61,7 @@ func (s *shopPage) reopen() {
 		s.t.Fatalf("the widget has no frame: %v", tree)
 	}
 	world := s.cdp("Page.createIsolatedWorld", map[string]any{"frameId": frame["id"]})["executionContextId"]
-	s.frame = &browserPage{s.t, func(method string, params map[string]any) (any, error) {
+	s.frame = &browserPage{t: s.t, walk: s.walk, send: func(method string, params map[string]any) (any, error) {
 		params["contextId"] = world
 		return s.send(method, params)
 	}}
@@ -73,6 +74,8 @@ func (s *shopPage) sendMessage(text string) {
 	s.frame.eval(`(() => { const field = document.querySelector(".sw textarea"); field.value = ` + quoted(text) + `; field.dispatchEvent(new Event("input", { bubbles: true })); })()`)
 	s.frame.waitFor(`!document.querySelector(".sw-send").disabled`)
 	s.frame.eval(`void document.querySelector(".sw-composer").requestSubmit()`)
+	s.walk.clicked() // into the field; Enter sends
+	s.walk.pressed()
 }
 
 // click clicks the frame's button with a text.
@@ -80,6 +83,7 @@ func (s *shopPage) click(name string) {
 	s.t.Helper()
 	s.frame.waitFor(`(window.pressed = [...document.querySelectorAll("button")].find((b) => (b.ariaLabel ?? b.textContent).trim() === ` + quoted(name) + ` && !b.disabled))`)
 	s.frame.eval(`void pressed.click()`)
+	s.walk.clicked()
 }
 
 // waitMessage waits until the newest message of an author contains a text.
@@ -137,6 +141,9 @@ func TestWidgetWalk(t *testing.T) {
 
 	for _, width := range []int{1280, 375} {
 		visitor := ts.openShop(t, width, site.URL)
+		w := person.begin(10, "Widget: ask, ask for a person, answered from the Inbox", 9)
+		visitor.walk, visitor.frame.walk = w, w
+		w.clicked() // the button of the widget
 		visitor.sendMessage("How long may I return bread? " + hostile)
 		visitor.waitMessage("bot", "two days")
 		visitor.frame.waitFor(`document.querySelector(".sw-said.bot strong")?.textContent === "two days" && document.querySelector(".sw-said.bot sup").title === "handbook.md" && document.querySelector(".sw-sources").textContent.includes("handbook.md")`)
@@ -147,11 +154,13 @@ func TestWidgetWalk(t *testing.T) {
 
 		person.open("home", `document.querySelector("#main a[href*='/inbox/']")`)
 		person.open("inbox", `[...document.querySelectorAll(".inbox-entries a")].some((a) => a.textContent.includes("Website") && a.textContent.includes("A person, please"))`)
-		person.eval(`[...document.querySelectorAll(".inbox-entries a")].find((a) => a.textContent.includes("A person, please") && a.closest("li").textContent.includes("asks for a person")).click()`)
+		person.clickOn(`[...document.querySelectorAll(".inbox-entries a")].find((a) => a.textContent.includes("A person, please") && a.closest("li").textContent.includes("asks for a person"))`)
 		person.waitFor(`document.querySelector(".inbox-composer textarea") && ` + hasText("Bot muted"))
 		person.eval(`(() => { const field = document.querySelector(".inbox-composer textarea"); field.value = ` + quoted("Here I am "+hostile) + `; field.dispatchEvent(new Event("input", { bubbles: true })); })()`)
+		w.clicked() // into the field
 		person.click("Send")
 		visitor.waitMessage("person", "Here I am "+hostile)
+		w.end(t)
 		visitor.frame.waitFor(`document.querySelector(".sw-head p").textContent === "A person answers you here"`)
 		visitor.checkPage("a person's answer")
 		person.checkPage("the inbox")

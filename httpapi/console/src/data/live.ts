@@ -1,6 +1,7 @@
 // The agent's stream of changes: one for the visible tab, which every page
-// shares. A tab that is hidden for a while closes it and catches up later,
-// since browsers open only six connections to a host.
+// shares. A tab that is hidden for a while, or while another tab opens its
+// stream, closes it and catches up later, since browsers open only six
+// connections to a host.
 import { effect, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
@@ -51,6 +52,7 @@ export function onReset(run: () => void): () => void {
 }
 
 const hiddenFor = 30_000;
+const tabs = typeof BroadcastChannel === "function" ? new BroadcastChannel("satchel.streams") : undefined;
 const lateHello = 1500; // after it, what pages show may be older than the stream
 let connecting = 0;
 let last = "";
@@ -91,6 +93,7 @@ async function connect(agent: string, failures = 0): Promise<void> {
   abort = mine;
   live.value = "connecting";
   connecting = Date.now();
+  tabs?.postMessage("open"); // the others give their connections back
   let opened = false;
   try {
     await events("GET", path("agents", agent, "stream"), { signal: mine.signal, headers: last ? { "Last-Event-ID": last } : {} },
@@ -129,6 +132,7 @@ export function startLive() {
     if (agent && !document.hidden) void connect(agent);
   });
   let hide: ReturnType<typeof setTimeout>;
+  tabs?.addEventListener("message", () => { if (document.hidden) close(); });
   document.addEventListener("visibilitychange", () => {
     clearTimeout(hide);
     if (document.hidden) hide = setTimeout(close, hiddenFor);
